@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Single convolutions of ResNet-50 with 2:4 weights against oneDNN's dense ones, on one core:
  * generated code (jit/sparse_code.h) and the compiled kernel (kernel/sparse) beside "direct" and,
- * for 3x3, "winograd". All of a layer are run in turns, and the least of all turns counts, so that
- * a machine that is busy with something else hurts everybody alike. --dtype bf16: both of bf16,
- * where the processor multiplies pairs.
+ * for 3x3, "winograd"; and, with all of their weights, ours (kernel/sparse/winograd4.h). All of a
+ * layer are run in turns, and the least of all turns counts, so that a machine that is busy with
+ * something else hurts everybody alike. --dtype bf16: both of bf16, where the processor multiplies
+ * pairs.
  *
  *     sparse_bench [--turns N] [--only TEXT] [--isa avx2] [--rows N] [--terms N] [--chunk N]
  *                  [--order columns|rows] [--dtype f32|bf16|int8] [--compiled yes|no]
@@ -23,11 +24,12 @@
 #include "jit/sparse_code.h"
 #include "kernel/sparse/csr.h"
 #include "kernel/sparse/pairs.h"
+#include "kernel/sparse/winograd4.h"
 #include "large_pages.h"
 #include "layers.h"
 
-enum { CODE_LIMIT = 64 << 20, LANES = LACI_SPARSE_LANES, WAYS = 4 };
-enum { DIRECT, WINOGRAD, GENERATED, COMPILED };
+enum { CODE_LIMIT = 64 << 20, LANES = LACI_SPARSE_LANES, WAYS = 5 };
+enum { DIRECT, WINOGRAD, GENERATED, COMPILED, TILES };
 
 typedef struct settings {
   int turns, x_ahead;
@@ -150,6 +152,9 @@ typedef struct sparse_layer {
   laci_code_cache *cache;
   laci_sparse_code *code; /* NULL: not here */
   laci_csr csr;           /* of floats */
+  laci_winograd4 tiles;   /* of 3x3, of floats */
+  laci_winograd4_block block;
+  float *points, *sums, *weights; /* of a block; NULL: not here */
   void *scratch, *x, *y, *bias;
   float *scale; /* of int8, and the rest: */
   laci_sparse_quantised quantised;
@@ -175,6 +180,34 @@ static void make_code(sparse_layer *s, const settings *set) {
   }
   laci_sparse_code_fill(s->code, s->form.kept.weight);
   s->scratch = large_pages(laci_sparse_code_scratch(s->code, 1), 1);
+}
+
+static void make_tiles(sparse_layer *s, const laci_sparse_window *g,
+                       const laci_sparse_pictures *pictures, const float *dense) {
+  lac_error err = {0};
+  if (!laci_winograd4_fits(g)) return;
+  if (laci_winograd4_init(g, pictures, &s->tiles, &err)) die(err.text);
+  s->weights = large_pages(laci_winograd4_bytes(g), 1);
+  laci_winograd4_fill(&s->tiles, dense, (int64_t[]){0, laci_winograd4_groups(&s->tiles)},
+                      s->weights);
+  s->block = laci_winograd4_block_of(&s->tiles, 0, laci_winograd4_cut(&s->tiles));
+  const int64_t n_points = laci_winograd4_floats(&s->block, g->channels_in);
+  const int64_t n_sums = laci_winograd4_floats(&s->block, g->channels_out);
+  s->points = large_pages((size_t)n_points, sizeof *s->points);
+  s->sums = large_pages((size_t)n_sums, sizeof *s->sums);
+}
+
+static void tiles_run(const sparse_layer *s) {
+  const laci_winograd4 *w = &s->tiles;
+  const laci_winograd4_kernel k = laci_winograd4_now();
+  const int64_t units = s->block.last, in = w->window.channels_in, out = w->window.channels_out;
+  for (int64_t unit = 0; unit < w->n_units; unit += units) {
+    const int64_t last = unit + units < w->n_units ? unit + units : w->n_units;
+    const laci_winograd4_block b = laci_winograd4_block_of(w, unit, last);
+    k.transform(w, &b, s->o.x, (int64_t[]){0, in}, s->points);
+    k.multiply(w, &b, s->weights, s->points, (int64_t[]){0, LACI_WINOGRAD4_POINTS}, s->sums);
+    k.finish(w, &b, s->sums, (int64_t[]){0, out}, &s->o);
+  }
 }
 
 /* N of M kept by chance, in `together` rows the same ones. */
@@ -227,6 +260,7 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n, const settin
       laci_csr_init(&s->form.product, s->form.kept.weight, &cut, &s->csr, &err)) {
     die(err.text);
   }
+  make_tiles(s, &g, &pictures, dense);
   s->x = large_pages((size_t)s->n_x, sizeof(float));
   s->y = large_pages((size_t)(out.n_floats * n_groups), sizeof(float));
   draw(3, (size_t)s->n_x, set->values, s->x);
@@ -248,6 +282,7 @@ static void sparse_clear(sparse_layer *s) {
   laci_code_cache_destroy(s->cache);
   laci_sparse_form_clear(&s->form);
   laci_csr_clear(&s->csr);
+  laci_winograd4_clear(&s->tiles);
 }
 
 static void csr_run(const sparse_layer *s) {
@@ -283,13 +318,20 @@ static void measure(const dense_layer d[2], sparse_layer *s, const settings *set
       if (way < GENERATED && !d[way].primitive) continue;
       if (way == GENERATED && !s->code) continue;
       if (way == COMPILED && set->without_compiled) continue;
+      if (way == TILES && !s->weights) continue;
       const double start = laci_clock_seconds();
       if (way < GENERATED) dense_run(&d[way]);
+      else if (way == TILES) tiles_run(s);
       else sparse_run(s, way == GENERATED);
       const double seconds = laci_clock_seconds() - start;
       if (least[way] == 0 || seconds < least[way]) least[way] = seconds;
     }
   }
+}
+
+static void show_tiles(const double least[WAYS]) {
+  if (least[TILES] > 0) printf(" %9.1f %6.2f", 1e6 * least[TILES], least[DIRECT] / least[TILES]);
+  else printf(" %9s %6s", "-", "-");
 }
 
 static void show(const layer *l, int64_t n, const settings *set) {
@@ -309,6 +351,7 @@ static void show(const layer *l, int64_t n, const settings *set) {
   printf("%-26s %9.1f", name, 1e6 * least[DIRECT]);
   if (least[WINOGRAD] > 0) printf(" %9.1f", 1e6 * least[WINOGRAD]);
   else printf(" %9s", "-");
+  show_tiles(least);
   const double operations =
       2.0 * (double)(l->in * l->out * l->window * l->window) * (double)(l->size * l->size * n);
   if (s.code) {
@@ -380,9 +423,9 @@ int main(int argc, char **argv) {
   if (dnnl_engine_create(&engine, dnnl_cpu, 0)) die("dnnl_engine_create");
   printf("generated code: %s; one core; microseconds; GF/s count dense operations\n",
          laci_jit_isa_name(set.isa));
-  printf("%-26s %9s %9s %9s %6s %9s %6s %6s %6s %6s %7s %7s\n", "layer", "direct", "winograd",
-         "generated", "ratio", "compiled", "ratio", "GF/s d", "GF/s g", "B/kept", "made ms",
-         "ns/kept");
+  printf("%-26s %9s %9s %9s %6s %9s %6s %9s %6s %6s %6s %6s %7s %7s\n", "layer", "direct",
+         "winograd", "tiles", "ratio", "generated", "ratio", "compiled", "ratio", "GF/s d",
+         "GF/s g", "B/kept", "made ms", "ns/kept");
   for (int64_t n = 1; n <= LANES; n += LANES - 1) {
     for (size_t at = 0; at < sizeof layers / sizeof *layers; at++) show(&layers[at], n, &set);
   }

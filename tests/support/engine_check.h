@@ -109,13 +109,16 @@ static inline void check_plan(const char *text, expectation e) {
 }
 
 /** The plan as it is, and those in which sparse kernels do all that they can, dense weights among
- * it, by generated code and by lists. */
+ * it, by generated code, by lists and by Winograd's algorithm. */
 static inline void check_as(const char *text, expectation e) {
   check_plan(text, e);
   e.steps = 0; /* reorders are others */
   assert_int_equal(setenv("LAC_SPARSE", "all", 1), 0);
   check_plan(text, e);
   assert_int_equal(setenv("LAC_SPARSE", "csr", 1), 0);
+  check_plan(text, e);
+  e.tolerance *= 4; /* transforms cost some bits */
+  assert_int_equal(setenv("LAC_SPARSE", "winograd", 1), 0);
   check_plan(text, e);
   assert_int_equal(unsetenv("LAC_SPARSE"), 0);
 }

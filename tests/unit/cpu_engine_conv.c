@@ -34,7 +34,8 @@ static int winograd_steps(const char *text, bool bf16) {
   return n;
 }
 
-/** Version 2 of oneDNN on AVX-512; elsewhere all of this is computed directly. */
+/** Version 2 of oneDNN on AVX-512; elsewhere all of this is computed directly, or with AVX2 by
+ * ours, where that is faster. */
 static bool has_winograd(void) {
 #if defined(__x86_64__) && DNNL_VERSION_MAJOR < 3
   return laci_cpu_has_avx512f();
@@ -58,6 +59,7 @@ static void matches_on_planes_that_tiles_do_not_divide(void **state) {
                    "a = Conv(x, w, b) pads=%d,%d,%d,%d\ny = Relu(a)\noutput y\n",
                    cases[at].batch, cases[at].rows, cases[at].columns, pad, pad, pad, pad);
     check(text);
+    if (laci_cpu() == LACI_CPU_AVX2) continue;
     if (winograd_steps(text, false) != has_winograd()) fail_msg("not Winograd:\n%s", text);
   }
 }

@@ -17,13 +17,15 @@ typedef struct laci_net laci_net;
 
 /** Which layers sparse kernels do, of those that they can. */
 typedef enum laci_sparse_use {
-  LACI_SPARSE_USE_FASTER,  /* where that is faster, by timings or by a rule */
-  LACI_SPARSE_USE_NONE,    /* laci_engine_options.dense_only, LAC_SPARSE=0 */
-  LACI_SPARSE_USE_ZEROS,   /* where weights are zeros, whatever it costs */
-  LACI_SPARSE_USE_ALL,     /* dense weights, too; LAC_SPARSE=all, for tests */
-  LACI_SPARSE_USE_CSR,     /* as ZEROS, and none by generated code that needs none */
-  LACI_SPARSE_USE_ALL_CSR, /* as ALL; LAC_SPARSE=csr, for tests */
-  LACI_SPARSE_USE_LISTED,  /* none: layers are found, and nothing is lowered or can be run */
+  LACI_SPARSE_USE_FASTER,       /* where that is faster, by timings or by a rule */
+  LACI_SPARSE_USE_NONE,         /* laci_engine_options.dense_only, LAC_SPARSE=0 */
+  LACI_SPARSE_USE_ZEROS,        /* where weights are zeros, whatever it costs */
+  LACI_SPARSE_USE_ALL,          /* dense weights, too; LAC_SPARSE=all, for tests */
+  LACI_SPARSE_USE_CSR,          /* as ZEROS, and none by generated code that needs none */
+  LACI_SPARSE_USE_ALL_CSR,      /* as ALL; LAC_SPARSE=csr, for tests */
+  LACI_SPARSE_USE_WINOGRAD,     /* as ZEROS, with all weights where Winograd's algorithm can */
+  LACI_SPARSE_USE_ALL_WINOGRAD, /* as ALL; LAC_SPARSE=winograd, for tests */
+  LACI_SPARSE_USE_LISTED,       /* none: layers are found, nothing is lowered or can be run */
 } laci_sparse_use;
 
 /** What options and environment say. */

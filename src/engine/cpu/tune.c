@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Three plans, timed layer by layer. */
+ * Plans in which all layers are done the same way, timed layer by layer. */
 #include "engine/cpu/tune.h"
 
 #include <string.h>
@@ -39,7 +39,7 @@ static lac_status note_layers(const laci_trial *t, laci_sparse_way way, laci_tim
   lac_status st = LAC_OK;
   for (int at = 0; at < sparse->n_layers && !st; at++) {
     char name[LACI_SPARSE_NAME];
-    if (way == LACI_SPARSE_WAY_CSR && !laci_sparse_can_csr(t->net, &sparse->layers[at])) continue;
+    if (!laci_sparse_can(t->net, &sparse->layers[at], way)) continue;
     laci_sparse_name(t->net, &sparse->layers[at], way, name);
     st = note_layer(t, name, way, timings, err);
   }
@@ -61,32 +61,38 @@ static lac_status note_reorders(const laci_trial *t, laci_timings *timings, lac_
   return laci_timings_set(timings, name, seconds / floats, err);
 }
 
-static laci_sparse_way way_of(laci_sparse_use use) {
-  if (use == LACI_SPARSE_USE_NONE) return LACI_SPARSE_WAY_DENSE;
-  return use == LACI_SPARSE_USE_CSR ? LACI_SPARSE_WAY_CSR : LACI_SPARSE_WAY_SPARSE;
-}
+enum { N_WAYS = LACI_SPARSE_WAY_REORDER };
+static const laci_sparse_use uses[N_WAYS] = {[LACI_SPARSE_WAY_DENSE] = LACI_SPARSE_USE_NONE,
+                                             [LACI_SPARSE_WAY_SPARSE] = LACI_SPARSE_USE_ZEROS,
+                                             [LACI_SPARSE_WAY_CSR] = LACI_SPARSE_USE_CSR,
+                                             [LACI_SPARSE_WAY_WINOGRAD] = LACI_SPARSE_USE_WINOGRAD};
 
-static lac_status try_use(const laci_graph *graph, const laci_engine_options *options,
-                          laci_sparse_use use, lac_error *err) {
+static lac_status try_way(const laci_graph *graph, const laci_engine_options *options,
+                          laci_sparse_way way, lac_error *err) {
   laci_trial t;
-  lac_status st = laci_trial_begin(graph, options, use, &t, err);
+  lac_status st = laci_trial_begin(graph, options, uses[way], &t, err);
   if (!st) st = laci_trial_run(&t, options->tuning, err);
-  if (!st) st = note_layers(&t, way_of(use), options->timings, err);
-  if (!st && use == LACI_SPARSE_USE_ZEROS) st = note_reorders(&t, options->timings, err);
+  if (!st) st = note_layers(&t, way, options->timings, err);
+  if (!st && way != LACI_SPARSE_WAY_DENSE) st = note_reorders(&t, options->timings, err);
   laci_trial_end(&t);
   return st;
 }
 
-/** Is there nothing to be chosen, or all of it timed? */
-static lac_status is_known(const laci_graph *graph, const laci_engine_options *options, bool *known,
-                           lac_error *err) {
+/** Which ways are to be timed: none where there is nothing to be chosen, or all of it known. */
+static lac_status find_ways(const laci_graph *graph, const laci_engine_options *options,
+                            bool wanted[N_WAYS], lac_error *err) {
   laci_trial t;
   laci_sparse_costs costs;
   lac_status st = laci_trial_begin(graph, options, LACI_SPARSE_USE_LISTED, &t, err);
   if (st) return st;
-  *known = !t.net->sparse;
-  if (!*known && laci_sparse_new_costs(t.net, &costs)) {
-    *known = laci_sparse_find_timings(t.net, options->timings, &costs);
+  const laci_sparse_net *sparse = t.net->sparse;
+  const bool known = !sparse || (laci_sparse_new_costs(t.net, &costs) &&
+                                 laci_sparse_find_timings(t.net, options->timings, &costs));
+  for (int way = 0; way < N_WAYS; way++) {
+    wanted[way] = false;
+    for (int at = 0; !known && at < sparse->n_layers; at++) {
+      wanted[way] = wanted[way] || laci_sparse_can(t.net, &sparse->layers[at], way);
+    }
   }
   laci_trial_end(&t);
   return LAC_OK;
@@ -94,11 +100,10 @@ static lac_status is_known(const laci_graph *graph, const laci_engine_options *o
 
 lac_status laci_cpu_tune(const laci_graph *graph, const laci_engine_options *options,
                          lac_error *err) {
-  bool known;
-  lac_status st = is_known(graph, options, &known, err);
-  if (st || known) return st;
-  st = try_use(graph, options, LACI_SPARSE_USE_NONE, err);
-  if (!st) st = try_use(graph, options, LACI_SPARSE_USE_ZEROS, err);
-  if (!st) st = try_use(graph, options, LACI_SPARSE_USE_CSR, err);
+  bool wanted[N_WAYS];
+  lac_status st = find_ways(graph, options, wanted, err);
+  for (int way = 0; way < N_WAYS && !st; way++) {
+    if (wanted[way]) st = try_way(graph, options, way, err);
+  }
   return st;
 }

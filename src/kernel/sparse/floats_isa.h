@@ -13,6 +13,8 @@ typedef __m512 vector;
 #define STORE(at, x) _mm512_storeu_ps(at, x)
 #define FMA(a, b, sum) _mm512_fmadd_ps(a, b, sum)
 #define ADD(a, b) _mm512_add_ps(a, b)
+#define SUB(a, b) _mm512_sub_ps(a, b)
+#define MUL(a, b) _mm512_mul_ps(a, b)
 #define LARGER(a, b) _mm512_max_ps(a, b) /* a > b ? a : b */
 #define SMALLER(a, b) _mm512_min_ps(a, b)
 #define BOTH(a, b) /* of their bits */ \
@@ -26,6 +28,8 @@ typedef __m256 vector;
 #define STORE(at, x) _mm256_storeu_ps(at, x)
 #define FMA(a, b, sum) _mm256_fmadd_ps(a, b, sum)
 #define ADD(a, b) _mm256_add_ps(a, b)
+#define SUB(a, b) _mm256_sub_ps(a, b)
+#define MUL(a, b) _mm256_mul_ps(a, b)
 #define LARGER(a, b) _mm256_max_ps(a, b)
 #define SMALLER(a, b) _mm256_min_ps(a, b)
 #define BOTH(a, b) _mm256_and_ps(a, b)
@@ -38,6 +42,8 @@ typedef float32x4_t vector;
 #define STORE(at, x) vst1q_f32(at, x)
 #define FMA(a, b, sum) vfmaq_f32(sum, a, b)
 #define ADD(a, b) vaddq_f32(a, b)
+#define SUB(a, b) vsubq_f32(a, b)
+#define MUL(a, b) vmulq_f32(a, b)
 #define LARGER(a, b) vbslq_f32(vcgtq_f32(a, b), a, b)
 #define SMALLER(a, b) vbslq_f32(vcltq_f32(a, b), a, b)
 #define BOTH(a, b) \

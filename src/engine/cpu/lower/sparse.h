@@ -36,6 +36,15 @@ typedef struct laci_sparse_bytes {
   laci_sparse_quantised quantised; /* once it is lowered */
 } laci_sparse_bytes;
 
+/** How a layer is done, and what is timed. */
+typedef enum laci_sparse_way {
+  LACI_SPARSE_WAY_DENSE,    /* by dense kernels: it is not chosen */
+  LACI_SPARSE_WAY_SPARSE,   /* by generated code where there is any */
+  LACI_SPARSE_WAY_CSR,      /* by lists (kernel/sparse/csr.h) */
+  LACI_SPARSE_WAY_WINOGRAD, /* with all weights, zeros or not (kernel/sparse/winograd4.h) */
+  LACI_SPARSE_WAY_REORDER,  /* a float's share of reorders; of no layer */
+} laci_sparse_way;
+
 /** What a layer does. Others than products gain nothing by themselves, and stand between these. */
 typedef enum laci_sparse_kind {
   LACI_SPARSE_PRODUCT,
@@ -59,6 +68,7 @@ typedef struct laci_sparse_layer {
   int n_functions;
   bool residual_last; /* it is added behind the functions */
   double kept;        /* share of the weights that are no zeros, as a sample says */
+  bool full;          /* too many are for code and lists */
   laci_sparse_reading reading;
   const uint8_t *mask; /* of a weight that changes, while planning; NULL: a constant */
   bool turned;         /* the gradient of a convolution's input: rows are that one's channels */
@@ -68,7 +78,7 @@ typedef struct laci_sparse_layer {
   int64_t whole_h, whole_w;          /* of one that is turned: the result */
   struct laci_sparse_kernel *kernel; /* of one with a mask, once it is lowered */
   bool chosen;
-  bool csr; /* by lists, not by generated code (kernel/sparse/csr.h) */
+  laci_sparse_way way; /* of one that is chosen */
 } laci_sparse_layer;
 
 /** Values that have one layout: a layer's result lies as what is added to it. */
@@ -178,15 +188,17 @@ bool laci_sparse_find_sum(laci_net *net, const laci_fused *fused, laci_sparse_la
 /** Is it a MaxPool of a value of bytes, which stays bytes of the same units? */
 bool laci_sparse_find_pool(laci_net *net, const laci_fused *fused, laci_sparse_layer *layer);
 
-/* ---- sparse_name.c ---- */
+/* ---- sparse_ways.c ---- */
 
-/** What is timed of a layer. */
-typedef enum laci_sparse_way {
-  LACI_SPARSE_WAY_DENSE,
-  LACI_SPARSE_WAY_SPARSE, /* by generated code where there is any */
-  LACI_SPARSE_WAY_CSR,
-  LACI_SPARSE_WAY_REORDER, /* a float's share of reorders; of no layer */
-} laci_sparse_way;
+/** What the layer's code is generated for; NONE: it is compiled. */
+laci_jit_isa laci_sparse_isa_of(const laci_net *net, const laci_sparse_layer *layer);
+/** Can the layer be done so? */
+bool laci_sparse_can(const laci_net *net, const laci_sparse_layer *layer, laci_sparse_way way);
+/** The wanted way, or else what it can be done by. */
+laci_sparse_way laci_sparse_way_or(const laci_net *net, const laci_sparse_layer *layer,
+                                   laci_sparse_way wanted);
+
+/* ---- sparse_name.c ---- */
 
 enum { LACI_SPARSE_NAME = 256 };
 /** What the time depends on, beside the machine: the name that it is kept by. layer NULL: reorders.
@@ -197,13 +209,14 @@ void laci_sparse_name(const laci_net *net, const laci_sparse_layer *layer, laci_
 /* ---- sparse_cost.c ---- */
 
 typedef struct laci_sparse_costs {
-  double *dense, *sparse; /* [n_layers], of the plan's memory */
-  double *csr;            /* by lists; of layers that cannot be, infinite */
-  double reorder;         /* of a float */
-  double norm;            /* of a float that a normalisation writes as pictures, beside what it
-                             takes anyway */
-  double step;            /* of a reorder, beside its floats */
-  double least_gain;      /* of the whole network, for which it is worth to leave dense kernels */
+  double *of[LACI_SPARSE_WAY_REORDER]; /* by each way, [n_layers], of the plan's memory; infinite
+                                          where a layer cannot be done so */
+  double *chosen;                      /* by the layer's way, if it is chosen */
+  double reorder;                      /* of a float */
+  double norm;       /* of a float that a normalisation writes as pictures, beside what it
+                        takes anyway */
+  double step;       /* of a reorder, beside its floats */
+  double least_gain; /* of the whole network, for which it is worth to leave dense kernels */
 } laci_sparse_costs;
 
 /** Room for all layers; false: no memory (noted). */
@@ -211,8 +224,10 @@ bool laci_sparse_new_costs(laci_net *net, laci_sparse_costs *costs);
 /** The times of all layers; false where one was not timed. */
 bool laci_sparse_find_timings(const laci_net *net, const laci_timings *timings,
                               laci_sparse_costs *costs);
-/** These times, or estimates; layers that are faster by lists are noted so, and their costs by
- * sparse kernels are those. False: no memory (noted). */
+/** Estimates of all of it. sparse_estimate.c */
+void laci_sparse_estimate(const laci_net *net, laci_sparse_costs *costs);
+/** These times, or estimates; layers have the way that costs the least. False: no memory (noted).
+ */
 bool laci_sparse_find_costs(laci_net *net, laci_sparse_costs *costs);
 
 /* ---- sparse_layouts.c ---- */
@@ -282,7 +297,10 @@ bool laci_sparse_read_packed(laci_net *net, const laci_sparse_layer *layer,
                              const laci_net_weight *weight, laci_sparse_kept *kept);
 /** Gives the net's scratch back. */
 void laci_sparse_clear_scratch(struct laci_sparse_net *sparse);
-/** A constant weight as it is, scaled, in a weight of the plan. -1 after a failure (noted). */
+/** A constant weight as it is, scaled, [channels_out][what a result reads], in scratch. NULL after
+ * a failure (noted). */
+const float *laci_sparse_read_dense(laci_net *net, const laci_sparse_layer *layer);
+/** The same in a weight of the plan. -1 after a failure (noted). */
 int laci_sparse_dense(laci_net *net, const laci_sparse_layer *layer);
 /** The bias as a weight; zeros where there is none. */
 int laci_sparse_bias(laci_net *net, const laci_sparse_layer *layer);
@@ -303,8 +321,6 @@ typedef struct laci_sparse_kernel {
   struct laci_sparse_weight_gradient *gradient; /* of a forward kernel whose weight's is wanted */
 } laci_sparse_kernel;
 
-/** What the layer's code is generated for; NONE: it is compiled. */
-laci_jit_isa laci_sparse_isa_of(const laci_net *net, const laci_sparse_layer *layer);
 /** The kernel of a chosen layer, which net->sparse owns. NULL after a failure, and where the
  * implementation declines. */
 const laci_sparse_kernel *laci_sparse_make_kernel(laci_net *net, const laci_sparse_layer *layer);
@@ -318,19 +334,19 @@ void laci_sparse_drop_gradient(laci_sparse_kernel *kernel);
 
 /* ---- sparse_lists.c ---- */
 
-/** Can lists do it: a product of floats whose weights are constants? */
-bool laci_sparse_can_csr(const laci_net *net, const laci_sparse_layer *layer);
 /** Makes them of the kernel's product, of which tiles stay. */
 LAC_MUST_CHECK lac_status laci_sparse_make_lists(laci_net *net, laci_sparse_kernel *kernel,
                                                  lac_error *err);
 void laci_sparse_drop_lists(laci_sparse_kernel *kernel);
 
-/* ---- sparse_depthwise.c, sparse_sum.c, sparse_pool.c ---- */
+/* ---- sparse_depthwise.c, sparse_sum.c, sparse_pool.c, sparse_winograd.c ---- */
 
 /** Lower a chosen layer of that kind. */
 void laci_sparse_lower_depthwise(laci_net *net, const laci_sparse_layer *layer);
 void laci_sparse_lower_sum(laci_net *net, const laci_sparse_layer *layer);
 void laci_sparse_lower_pool(laci_net *net, const laci_sparse_layer *layer);
+/** Lowers one that is done that way. */
+void laci_sparse_lower_winograd(laci_net *net, const laci_sparse_layer *layer);
 
 /* ---- sparse_fill.c ---- */
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which layers are done by sparse kernels: those that together cost the least, reorders included.
  * Layers are turned one by one, and two neighbours at a time, as long as the sum becomes less. */
+#include <math.h>
+
 #include "cpu/cpu.h"
 #include "engine/cpu/lower/conv.h"
 #include "engine/cpu/lower/sparse.h"
@@ -55,7 +57,8 @@ static double total(choice *c) {
   }
   for (int at = 0; at < sparse->n_layers; at++) {
     const laci_sparse_layer *layer = &sparse->layers[at];
-    sum += layer->chosen ? c->costs.sparse[at] + private_copy(c, layer) : c->costs.dense[at];
+    sum += layer->chosen ? c->costs.chosen[at] + private_copy(c, layer)
+                         : c->costs.of[LACI_SPARSE_WAY_DENSE][at];
     if (!layer->chosen) continue;
     c->values[layer->output].made = true;
     read_value(c, layer->input, layer->reading == LACI_SPARSE_AS_IT_LIES);
@@ -105,13 +108,21 @@ static void choose_all(laci_sparse_net *sparse, bool chosen) {
   for (int at = 0; at < sparse->n_layers; at++) sparse->layers[at].chosen = chosen;
 }
 
+/** All that can be estimated. */
+static void choose_known(choice *c) {
+  laci_sparse_net *sparse = c->net->sparse;
+  for (int at = 0; at < sparse->n_layers; at++) {
+    sparse->layers[at].chosen = isfinite(c->costs.chosen[at]);
+  }
+}
+
 /** The better of what comes from all and from none. */
 static void choose(choice *c) {
   laci_sparse_net *sparse = c->net->sparse;
   choose_all(sparse, false);
   const double without = total(c);
   const double from_none = improve(c);
-  choose_all(sparse, true);
+  choose_known(c);
   if (improve(c) > from_none) {
     choose_all(sparse, false);
     (void)improve(c);
@@ -155,15 +166,21 @@ static void choose_faster(laci_net *net) {
   choose(&c);
 }
 
+static laci_sparse_way wanted_way(laci_sparse_use use) {
+  const bool csr = use == LACI_SPARSE_USE_CSR || use == LACI_SPARSE_USE_ALL_CSR;
+  const bool winograd = use == LACI_SPARSE_USE_WINOGRAD || use == LACI_SPARSE_USE_ALL_WINOGRAD;
+  if (csr) return LACI_SPARSE_WAY_CSR;
+  return winograd ? LACI_SPARSE_WAY_WINOGRAD : LACI_SPARSE_WAY_SPARSE;
+}
+
 /** Whatever it costs. What cannot be generated is done by lists. */
 static void take_all(laci_net *net) {
   laci_sparse_net *sparse = net->sparse;
-  const bool csr =
-      net->sparse_use == LACI_SPARSE_USE_CSR || net->sparse_use == LACI_SPARSE_USE_ALL_CSR;
+  const laci_sparse_way wanted = wanted_way(net->sparse_use);
   choose_all(sparse, true);
   for (int at = 0; at < sparse->n_layers; at++) {
     laci_sparse_layer *layer = &sparse->layers[at];
-    layer->csr = (csr || sparse->isa == LACI_JIT_NONE) && laci_sparse_can_csr(net, layer);
+    layer->way = laci_sparse_way_or(net, layer, wanted);
   }
 }
 

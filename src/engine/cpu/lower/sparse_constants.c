@@ -75,8 +75,8 @@ static laci_net_weight weight_of(const laci_net *net, const laci_sparse_layer *l
 }
 
 /** The layer's weights as [channels_out][what a result reads], in scratch. NULL after a failure. */
-static const float *read_dense(laci_net *net, const laci_sparse_layer *layer,
-                               const laci_net_weight *weight) {
+static const float *read_weight(laci_net *net, const laci_sparse_layer *layer,
+                                const laci_net_weight *weight) {
   float *floats = take_scratch(net, &net->sparse->dense, laci_shape_count(&weight->shape));
   if (!floats || !laci_net_weight_floats(net, weight, floats)) return NULL;
   if (!layer->rows) return floats;
@@ -125,7 +125,7 @@ static bool find_kept(laci_net *net, const laci_sparse_layer *layer, const laci_
   const laci_sparse_window *g = &layer->window;
   const int64_t length = laci_sparse_row_length(g), rows = g->channels_out;
   const int64_t grain = length < GRAIN ? GRAIN / length : 1;
-  const float *dense = read_dense(net, layer, weight);
+  const float *dense = read_weight(net, layer, weight);
   int32_t *dense_at = laci_alloc((size_t)length, sizeof *dense_at);
   looking l = {dense, dense_at, laci_sparse_dense_length(g), length, rows / g->groups, kept};
   *kept = (laci_sparse_kept){.row_begin = laci_alloc((size_t)rows + 1, sizeof *kept->row_begin)};
@@ -153,9 +153,14 @@ bool laci_sparse_read_kept(laci_net *net, const laci_sparse_layer *layer, laci_s
   return !net->plan.status && find_kept(net, layer, &weight, kept);
 }
 
+const float *laci_sparse_read_dense(laci_net *net, const laci_sparse_layer *layer) {
+  const laci_net_weight weight = weight_of(net, layer);
+  return read_weight(net, layer, &weight);
+}
+
 int laci_sparse_dense(laci_net *net, const laci_sparse_layer *layer) {
   const laci_net_weight weight = weight_of(net, layer);
-  const float *dense = read_dense(net, layer, &weight);
+  const float *dense = read_weight(net, layer, &weight);
   return dense ? laci_net_vector(net, dense, laci_shape_count(&weight.shape)) : -1;
 }
 

@@ -22,10 +22,6 @@ static laci_sparse_kernel *new_kernel(laci_net *net) {
   return kernel;
 }
 
-laci_jit_isa laci_sparse_isa_of(const laci_net *net, const laci_sparse_layer *layer) {
-  return layer->bytes ? net->sparse->isa_of_bytes : net->sparse->isa;
-}
-
 /** More than the code of all chosen layers can take: so many addresses are reserved. */
 static size_t most_code(const laci_net *net) {
   enum { EACH = 48, LAYER = 1 << 20 }; /* bytes, of a weight and beside them */
@@ -33,7 +29,8 @@ static size_t most_code(const laci_net *net) {
   for (int at = 0; at < net->sparse->n_layers; at++) {
     const laci_sparse_layer *layer = &net->sparse->layers[at];
     const int value = net->plan.graph->nodes[layer->fused->node].inputs[1];
-    if (!layer->chosen || layer->csr || layer->kind != LACI_SPARSE_PRODUCT) continue;
+    if (!layer->chosen || layer->kind != LACI_SPARSE_PRODUCT) continue;
+    if (layer->way != LACI_SPARSE_WAY_SPARSE) continue;
     bytes += (size_t)laci_shape_count(laci_plan_shape(&net->plan, value)) * EACH + LAYER;
   }
   return bytes;
@@ -141,7 +138,7 @@ static laci_sparse_kernel *make_kernel(laci_net *net, const laci_sparse_layer *l
   }
   if (!st) move_tiles(net, layer, phase, &kernel->form);
   if (!st && layer->mask && !laci_sparse_keep_gradient(net, layer, kernel)) st = net->plan.status;
-  if (!st && layer->csr) st = laci_sparse_make_lists(net, kernel, &why);
+  if (!st && layer->way == LACI_SPARSE_WAY_CSR) st = laci_sparse_make_lists(net, kernel, &why);
   else if (!st && generated) st = generate(net, layer, kernel, &why);
   else if (!st && layer->mask) st = order_places(net, layer, kernel, &why);
   else if (!st) net->plan.weight_bytes += (size_t)kernel->form.n_kept * sizeof(float);

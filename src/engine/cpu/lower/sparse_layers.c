@@ -55,7 +55,15 @@ static int behind_integers(const laci_cpu_plan *plan, int value) {
 
 /** Layers are found that gain nothing, too. */
 static bool takes_all(const laci_net *net) {
-  return net->sparse_use == LACI_SPARSE_USE_ALL || net->sparse_use == LACI_SPARSE_USE_ALL_CSR;
+  return net->sparse_use == LACI_SPARSE_USE_ALL || net->sparse_use == LACI_SPARSE_USE_ALL_CSR ||
+         net->sparse_use == LACI_SPARSE_USE_ALL_WINOGRAD;
+}
+
+/** Without zeros, windows of three may still be faster by an algorithm that oneDNN has with AVX-512
+ * alone. */
+static bool gains_when_full(const laci_net *net, const laci_sparse_layer *layer) {
+  const bool known = laci_jit_isa_allowed() == LACI_JIT_AVX2 || net->timings;
+  return known && laci_sparse_can(net, layer, LACI_SPARSE_WAY_WINOGRAD);
 }
 
 static bool layer_of(laci_net *net, const laci_fused *fused, bool bytes, laci_sparse_layer *layer) {
@@ -84,8 +92,8 @@ static bool layer_of(laci_net *net, const laci_fused *fused, bool bytes, laci_sp
   }
   layer->kept = laci_net_kept_share(net, node->inputs[1]);
   if (bytes) laci_sparse_take_bytes(net, layer);
-  const bool any = layer->bytes || takes_all(net);
-  return any || layer->kept * 100 <= MOST_KEPT;
+  layer->full = layer->kept * 100 > MOST_KEPT && !layer->bytes && !takes_all(net);
+  return !layer->full || gains_when_full(net, layer);
 }
 
 /** No value is rows to one layer and pictures of a convolution to another. */
@@ -115,6 +123,7 @@ void laci_sparse_find_layers(laci_net *net) {
     const laci_turn *turn = &plan->turns[t];
     if (turn->recomputed || !layer_of(net, &plan->fused[turn->fused], bytes, &layers[n])) continue;
     if (!agrees(kinds, &layers[n])) continue;
+    layers[n].way = LACI_SPARSE_WAY_SPARSE;
     trained = trained || layers[n].mask;
     n_beside += layers[n].kind != LACI_SPARSE_PRODUCT;
     n++;

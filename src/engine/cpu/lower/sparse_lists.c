@@ -4,10 +4,6 @@
 #include "engine/cpu/lower/sparse.h"
 #include "kernel/sparse/csr.h"
 
-bool laci_sparse_can_csr(const laci_net *net, const laci_sparse_layer *layer) {
-  return layer->kind == LACI_SPARSE_PRODUCT && !layer->mask && !layer->bytes && !net->plan.bf16;
-}
-
 /** Rows are cut so that all threads have lists, where a few tiles are all there is. */
 lac_status laci_sparse_make_lists(laci_net *net, laci_sparse_kernel *kernel, lac_error *err) {
   enum { LEAST = 16, EACH = 2 }; /* rows of a chunk, and items of a thread */

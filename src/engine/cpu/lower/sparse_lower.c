@@ -102,10 +102,10 @@ static const char *kernel_name(laci_net *net, const laci_sparse_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   char text[96];
   const laci_jit_isa isa = laci_sparse_isa_of(net, layer);
-  const char *code = layer->csr             ? "csr"
-                     : isa != LACI_JIT_NONE ? laci_jit_isa_name(isa)
-                     : layer->bytes         ? "compiled int8"
-                                            : "compiled";
+  const char *code = layer->way == LACI_SPARSE_WAY_CSR ? "csr"
+                     : isa != LACI_JIT_NONE            ? laci_jit_isa_name(isa)
+                     : layer->bytes                    ? "compiled int8"
+                                                       : "compiled";
   const int64_t taps = layer->n_phases > 1 ? 2 : 1; /* a phase reads every second one */
   (void)snprintf(text, sizeof text, "sparse-%lldx%lld %s",
                  (long long)(g->kernel_h * taps - taps + 1),
@@ -176,6 +176,10 @@ static void lower_product(laci_net *net, const laci_sparse_layer *layer) {
 
 void laci_sparse_lower(laci_net *net, const laci_fused *fused) {
   const laci_sparse_layer *layer = laci_sparse_chosen(net, fused);
+  if (layer->way == LACI_SPARSE_WAY_WINOGRAD) {
+    laci_sparse_lower_winograd(net, layer);
+    return;
+  }
   switch (layer->kind) {
     case LACI_SPARSE_PRODUCT: lower_product(net, layer); break;
     case LACI_SPARSE_DEPTHWISE: laci_sparse_lower_depthwise(net, layer); break;

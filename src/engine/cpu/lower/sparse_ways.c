@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * By which ways a layer can be done. */
+#include "engine/cpu/lower/sparse.h"
+#include "kernel/sparse/winograd4.h"
+
+laci_jit_isa laci_sparse_isa_of(const laci_net *net, const laci_sparse_layer *layer) {
+  return layer->bytes ? net->sparse->isa_of_bytes : net->sparse->isa;
+}
+
+static bool is_of_constant_floats(const laci_net *net, const laci_sparse_layer *layer) {
+  return layer->kind == LACI_SPARSE_PRODUCT && !layer->mask && !layer->bytes && !net->plan.bf16;
+}
+
+bool laci_sparse_can(const laci_net *net, const laci_sparse_layer *layer, laci_sparse_way way) {
+  switch (way) {
+    case LACI_SPARSE_WAY_DENSE: return true;
+    case LACI_SPARSE_WAY_SPARSE: return !layer->full;
+    case LACI_SPARSE_WAY_CSR: return !layer->full && is_of_constant_floats(net, layer);
+    case LACI_SPARSE_WAY_WINOGRAD:
+      return is_of_constant_floats(net, layer) && !layer->rows &&
+             laci_winograd4_fits(&layer->window);
+    case LACI_SPARSE_WAY_REORDER: break;
+  }
+  return false;
+}
+
+laci_sparse_way laci_sparse_way_or(const laci_net *net, const laci_sparse_layer *layer,
+                                   laci_sparse_way wanted) {
+  const bool none = laci_sparse_isa_of(net, layer) == LACI_JIT_NONE;
+  const laci_sparse_way ways[] = {wanted, none ? LACI_SPARSE_WAY_CSR : LACI_SPARSE_WAY_SPARSE,
+                                  LACI_SPARSE_WAY_SPARSE};
+  for (size_t at = wanted == LACI_SPARSE_WAY_SPARSE; at < sizeof ways / sizeof *ways; at++) {
+    if (laci_sparse_can(net, layer, ways[at])) return ways[at];
+  }
+  return LACI_SPARSE_WAY_WINOGRAD;
+}

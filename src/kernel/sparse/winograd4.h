@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A 3x3 convolution of stride 1 with all of its weights, over pictures (window.h), in f32, with a
+ * quarter of its products: F(4x4, 3x3) of Winograd's minimal filtering (A. Lavin and S. Gray, "Fast
+ * Algorithms for Convolutional Neural Networks", 2016). What stands between sparse layers and is
+ * faster so than with half of its weights left out.
+ *
+ *   tile    4 x 4 results of a channel, which read 6 x 6 pixels; tiles begin at the first result
+ *   point   one of the 36 values that pixels of a tile become, d -> B' d B; a product of points,
+ *           summed over channels, is one of the 36 that results are made of, m -> A' m A
+ *
+ * The interpolation points are 0, 5/8, -5/8, 3/2, -3/2 and infinity: all factors of pixels and
+ * results are exact, and the error is that of a direct sum, within a factor of two (with 0, 1, -1,
+ * 2, -2 it is six times as large). Vertical transforms come first. Sums begin at zero and go
+ * through channels in ascending order, one fused multiply-add each; the bias is added at the end.
+ * winograd4_scalar.c is the definition; every variant gives the same bits.
+ *
+ * Lanes are tiles along a row of tiles, or the same tile of 16 images. Some of them are done
+ * together, a block: points of all channels, [36][channels_in][lanes], then products,
+ * [36][channels_out][lanes], then results. A NaN or an infinity in a tile's pixels makes all of its
+ * results so. Next: engine/cpu/lower/sparse_winograd.c. */
+#ifndef LACI_KERNEL_SPARSE_WINOGRAD4_H
+#define LACI_KERNEL_SPARSE_WINOGRAD4_H
+
+#include <stddef.h>
+
+#include "kernel/sparse/window.h"
+
+enum {
+  LACI_WINOGRAD4_SIDE = 4,    /* results */
+  LACI_WINOGRAD4_READ = 6,    /* pixels, and points */
+  LACI_WINOGRAD4_POINTS = 36, /* of a tile */
+  LACI_WINOGRAD4_TAPS = 9,
+  LACI_WINOGRAD4_WIDTH = 1792, /* pixels of a row, at most */
+  LACI_WINOGRAD4_LINE = 8192,  /* floats: rows of results that are made at once */
+};
+
+/* Factors of the transforms, from the points 5/8 and 3/2 = a and b. */
+#define LACI_WINOGRAD4_A 0.625F
+#define LACI_WINOGRAD4_B 1.5F
+#define LACI_WINOGRAD4_A2 0.390625F
+#define LACI_WINOGRAD4_B2 2.25F
+#define LACI_WINOGRAD4_A3 0.244140625F
+#define LACI_WINOGRAD4_B3 3.375F
+#define LACI_WINOGRAD4_A2B2 0.87890625F    /* a^2 b^2 */
+#define LACI_WINOGRAD4_A2_AND_B2 2.640625F /* a^2 + b^2 */
+
+/** Owns its tiles. Weights are made for it, floats [36][groups of `rows`][channels_in][rows], where
+ * rows that are not there are zeros. */
+typedef struct laci_winograd4 {
+  laci_sparse_window window;
+  laci_sparse_layout in, out; /* planes, and planes or panels; or both images */
+  int64_t n_pictures;         /* images, or groups of 16 */
+  int64_t tiles_h, tiles_w;   /* of a picture */
+  int64_t n_units, unit;      /* rows of tiles of all pictures, or tiles of groups; lanes of one */
+  laci_sparse_tile *results;  /* laci_sparse_result_tiles */
+  int64_t n_each;             /* of these, of a picture */
+  int64_t rows;               /* channels out whose weights stand together */
+} laci_winograd4;
+
+/** Can a convolution be one of these? */
+bool laci_winograd4_fits(const laci_sparse_window *g);
+/** Fails LAC_NO_MEMORY, and LAC_UNSUPPORTED where rows are too wide; w is then empty. */
+LAC_MUST_CHECK lac_status laci_winograd4_init(const laci_sparse_window *g,
+                                              const laci_sparse_pictures *pictures,
+                                              laci_winograd4 *w, lac_error *err);
+void laci_winograd4_clear(laci_winograd4 *w);
+/** Bytes that the weights take. */
+size_t laci_winograd4_bytes(const laci_sparse_window *g);
+/** Groups of channels out whose weights stand together. */
+static inline int64_t laci_winograd4_groups(const laci_winograd4 *w) {
+  return (w->window.channels_out + w->rows - 1) / w->rows;
+}
+/** Makes the weights of groups [first, last): dense is [channels_out][channels_in][3][3]. */
+void laci_winograd4_fill(const laci_winograd4 *w, const float *dense, const int64_t first_last[2],
+                         float *weights);
+
+/** Units [first, last), which are done together. */
+typedef struct laci_winograd4_block {
+  int64_t first, last;
+  int64_t n_lanes, stride; /* floats from a channel of a point to the next one */
+} laci_winograd4_block;
+laci_winograd4_block laci_winograd4_block_of(const laci_winograd4 *w, int64_t first, int64_t last);
+/** Floats from a point to the next one, of so many channels. */
+static inline int64_t laci_winograd4_apart(const laci_winograd4_block *b, int64_t channels) {
+  return channels * b->stride + LACI_SPARSE_LANES; /* else 36 lines share a set of a cache */
+}
+/** Units of a block that a core's caches hold. */
+int64_t laci_winograd4_cut(const laci_winograd4 *w);
+/** Floats of a block's points, or sums: [36 times apart]. */
+int64_t laci_winograd4_floats(const laci_winograd4_block *b, int64_t channels);
+
+/** Points of channels [first, last) of a block. */
+typedef void laci_winograd4_transform(const laci_winograd4 *w, const laci_winograd4_block *b,
+                                      const float *x, const int64_t first_last[2], float *points);
+/** Sums of points [first, last), of all channels. */
+typedef void laci_winograd4_multiply(const laci_winograd4 *w, const laci_winograd4_block *b,
+                                     const float *weights, const float *points,
+                                     const int64_t first_last[2], float *sums);
+/** Results of channels [first, last); o->weight and o->x are not read. */
+typedef void laci_winograd4_finish(const laci_winograd4 *w, const laci_winograd4_block *b,
+                                   const float *sums, const int64_t first_last[2],
+                                   const laci_sparse_operands *o);
+
+#define LACI_WINOGRAD4_DECLARE(name, level)                 \
+  laci_winograd4_transform laci_winograd4_transform_##name; \
+  laci_winograd4_multiply laci_winograd4_multiply_##name;   \
+  laci_winograd4_finish laci_winograd4_finish_##name;
+LACI_KERNEL_VARIANTS(LACI_WINOGRAD4_DECLARE)
+#undef LACI_WINOGRAD4_DECLARE
+
+typedef struct laci_winograd4_kernel {
+  laci_winograd4_transform *transform;
+  laci_winograd4_multiply *multiply;
+  laci_winograd4_finish *finish;
+} laci_winograd4_kernel;
+/** The variant by the level in force (cpu/cpu.h), which weights are made for. */
+laci_winograd4_kernel laci_winograd4_now(void);
+
+#endif

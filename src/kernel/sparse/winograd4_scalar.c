@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * winograd4.h as it is defined: lane by lane. */
+#include <math.h>
+
+#include "base/divide.h"
+#include "kernel/sparse/winograd4.h"
+
+enum {
+  LANES = LACI_SPARSE_LANES,
+  SIDE = LACI_WINOGRAD4_SIDE,
+  READ = LACI_WINOGRAD4_READ,
+};
+
+static const float A = LACI_WINOGRAD4_A, B = LACI_WINOGRAD4_B, A2 = LACI_WINOGRAD4_A2,
+                   B2 = LACI_WINOGRAD4_B2, A3 = LACI_WINOGRAD4_A3, B3 = LACI_WINOGRAD4_B3,
+                   A2B2 = LACI_WINOGRAD4_A2B2, BOTH = LACI_WINOGRAD4_A2_AND_B2;
+
+/* B' d: six pixels, `apart` from each other, where they stand. */
+static void six_points(float *d, int apart) {
+  const float d0 = d[0], d1 = d[apart], d2 = d[2 * apart], d3 = d[3 * apart], d4 = d[4 * apart],
+              d5 = d[5 * apart];
+  const float even_a = fmaf(-B2, d2, d4), odd_a = A * fmaf(-B2, d1, d3);
+  const float even_b = fmaf(-A2, d2, d4), odd_b = B * fmaf(-A2, d1, d3);
+  d[0] = fmaf(A2B2, d0, fmaf(-BOTH, d2, d4));
+  d[apart] = even_a + odd_a;
+  d[2 * apart] = even_a - odd_a;
+  d[3 * apart] = even_b + odd_b;
+  d[4 * apart] = even_b - odd_b;
+  d[5 * apart] = fmaf(A2B2, d1, fmaf(-BOTH, d3, d5));
+}
+
+/* A' m: the first four become results. */
+static void four_results(float *m, int apart) {
+  const float m0 = m[0], m5 = m[5 * apart];
+  const float sum_a = m[apart] + m[2 * apart], less_a = m[apart] - m[2 * apart];
+  const float sum_b = m[3 * apart] + m[4 * apart], less_b = m[3 * apart] - m[4 * apart];
+  m[0] = m0 + (sum_a + sum_b);
+  m[apart] = fmaf(A, less_a, B * less_b);
+  m[2 * apart] = fmaf(A2, sum_a, B2 * sum_b);
+  m[3 * apart] = fmaf(A3, less_a, fmaf(B3, less_b, m5));
+}
+
+/* Where a lane's tile is: its picture, first result, and which image of a group. */
+typedef struct place {
+  int64_t picture, y, x;
+  int lane;
+} place;
+
+static place place_of(const laci_winograd4 *w, const laci_winograd4_block *b, int64_t lane) {
+  const bool images = w->out.lanes == LACI_SPARSE_IMAGES;
+  const int64_t tile = images ? b->first + lane / LANES : b->first * w->unit + lane;
+  const int64_t each = w->tiles_h * w->tiles_w;
+  return (place){.picture = tile / each,
+                 .y = tile % each / w->tiles_w * SIDE,
+                 .x = tile % w->tiles_w * SIDE,
+                 .lane = images ? (int)(lane % LANES) : 0};
+}
+
+static float pixel(const laci_winograd4 *w, const float *x, const place *at, int64_t channel,
+                   int64_t row, int64_t column) {
+  const laci_sparse_window *g = &w->window;
+  if (row < 0 || row >= g->h || column < 0 || column >= g->w) return 0;
+  return x[at->picture * w->in.n_floats + laci_sparse_at(&w->in, channel, row, column) + at->lane];
+}
+
+void laci_winograd4_transform_scalar(const laci_winograd4 *w, const laci_winograd4_block *b,
+                                     const float *x, const int64_t first_last[2], float *points) {
+  const int64_t apart = laci_winograd4_apart(b, w->window.channels_in);
+  for (int64_t c = first_last[0]; c < first_last[1]; c++) {
+    for (int64_t lane = 0; lane < b->n_lanes; lane++) {
+      const place at = place_of(w, b, lane);
+      const int64_t y = at.y - w->window.pad_top, column = at.x - w->window.pad_left;
+      float d[READ * READ];
+      for (int p = 0; p < READ * READ; p++) {
+        d[p] = pixel(w, x, &at, c, y + p / READ, column + p % READ);
+      }
+      for (int i = 0; i < READ; i++) six_points(d + i, READ);
+      for (int i = 0; i < READ; i++) six_points(d + (ptrdiff_t)i * READ, 1);
+      for (int p = 0; p < READ * READ; p++) points[p * apart + c * b->stride + lane] = d[p];
+    }
+  }
+}
+
+void laci_winograd4_multiply_scalar(const laci_winograd4 *w, const laci_winograd4_block *b,
+                                    const float *weights, const float *points,
+                                    const int64_t first_last[2], float *sums) {
+  const int64_t in = w->window.channels_in, out = w->window.channels_out;
+  for (int64_t p = first_last[0]; p < first_last[1]; p++) {
+    const float *x = points + p * laci_winograd4_apart(b, in);
+    float *y = sums + p * laci_winograd4_apart(b, out);
+    for (int64_t row = 0; row < out; row++) {
+      const float *weight =
+          weights + row % w->rows + (p * laci_winograd4_groups(w) + row / w->rows) * in * w->rows;
+      for (int64_t lane = 0; lane < b->n_lanes; lane++) {
+        float sum = 0;
+        for (int64_t c = 0; c < in; c++) {
+          sum = fmaf(weight[c * w->rows], x[c * b->stride + lane], sum);
+        }
+        y[row * b->stride + lane] = sum;
+      }
+    }
+  }
+}
+
+/* One result, as a tile with a lane. */
+static void store(const laci_winograd4 *w, const laci_sparse_operands *o, const place *at,
+                  const int64_t row_y_x[3], float value) {
+  const int64_t y = row_y_x[1], x = row_y_x[2];
+  if (y >= w->window.out_h || x >= w->window.out_w) return;
+  const laci_sparse_tile tile = {
+      0, at->picture * w->out.n_floats + laci_sparse_at(&w->out, 0, y, x) + at->lane, 1};
+  const laci_sparse_part part = {&tile, 0, 1, row_y_x[0], row_y_x[0] + 1};
+  float sums[LANES] = {value};
+  laci_sparse_finish_scalar(o, w->out.channel_stride, LACI_SPARSE_F32, &part, sums);
+}
+
+void laci_winograd4_finish_scalar(const laci_winograd4 *w, const laci_winograd4_block *b,
+                                  const float *sums, const int64_t first_last[2],
+                                  const laci_sparse_operands *o) {
+  const int64_t apart = laci_winograd4_apart(b, w->window.channels_out);
+  for (int64_t row = first_last[0]; row < first_last[1]; row++) {
+    for (int64_t lane = 0; lane < b->n_lanes; lane++) {
+      const place at = place_of(w, b, lane);
+      float m[READ * READ];
+      for (int p = 0; p < READ * READ; p++) m[p] = sums[p * apart + row * b->stride + lane];
+      for (int i = 0; i < READ; i++) four_results(m + i, READ);
+      for (int i = 0; i < SIDE; i++) four_results(m + (ptrdiff_t)i * READ, 1);
+      for (int p = 0; p < SIDE * SIDE; p++) {
+        const int64_t y = p / SIDE, x = p % SIDE, result[3] = {row, at.y + y, at.x + x};
+        store(w, o, &at, result, m[y * READ + x] + o->bias[row]);
+      }
+    }
+  }
+}
