@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Into how many items the work of bytes.h and bytes_pool.h falls. */
+ * Into how many items the work of bytes.h falls. */
 #include "kernel/sparse/bytes.h"
-#include "kernel/sparse/bytes_pool.h"
 
 int64_t laci_bytes_items(const laci_bytes_form *f) {
   const laci_sparse_layout *l = &f->quads;
@@ -11,10 +10,4 @@ int64_t laci_bytes_items(const laci_bytes_form *f) {
     case LACI_SPARSE_PANELS: return f->n_pictures * (l->n_floats / (channels * LACI_SPARSE_LANES));
     default: return f->n_pictures * (l->n_floats / l->pixel_stride);
   }
-}
-
-int64_t laci_bytes_pool_items(const laci_bytes_pool *p) {
-  const bool images = p->in.lanes == LACI_SPARSE_IMAGES;
-  const int64_t quads = laci_sparse_channels(p->window.channels_in, LACI_SPARSE_S8);
-  return p->n_pictures * (images ? p->window.out_h : quads);
 }

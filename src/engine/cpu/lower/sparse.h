@@ -50,7 +50,7 @@ typedef enum laci_sparse_kind {
   LACI_SPARSE_PRODUCT,
   LACI_SPARSE_DEPTHWISE, /* channel by channel, with all weights (sparse_depthwise.c) */
   LACI_SPARSE_SUM,       /* of `input` and `residual`, of bytes (sparse_sum.c) */
-  LACI_SPARSE_POOL,      /* the most of a window, of bytes (sparse_pool.c) */
+  LACI_SPARSE_POOL,      /* the most of a window (sparse_pool.c) */
 } laci_sparse_kind;
 
 typedef struct laci_sparse_layer {
@@ -185,8 +185,11 @@ bool laci_sparse_quantise_kept(laci_net *net, const laci_sparse_layer *layer,
 
 /** Is it a sum of two values of bytes, which becomes bytes itself? */
 bool laci_sparse_find_sum(laci_net *net, const laci_fused *fused, laci_sparse_layer *layer);
-/** Is it a MaxPool of a value of bytes, which stays bytes of the same units? */
+/** Is it a MaxPool of floats, with nothing fused behind it? */
 bool laci_sparse_find_pool(laci_net *net, const laci_fused *fused, laci_sparse_layer *layer);
+/** Is it one of a value of bytes, which stays bytes of the same units? */
+bool laci_sparse_find_pool_of_bytes(laci_net *net, const laci_fused *fused,
+                                    laci_sparse_layer *layer);
 
 /* ---- sparse_ways.c ---- */
 
@@ -213,9 +216,9 @@ typedef struct laci_sparse_costs {
                                           where a layer cannot be done so */
   double *chosen;                      /* by the layer's way, if it is chosen */
   double reorder;                      /* of a float */
-  double norm;       /* of a float that a normalisation writes as pictures, beside what it
-                        takes anyway */
-  double step;       /* of a reorder, beside its floats */
+  double norm_of_images;               /* of a float that a normalisation writes as images, beside
+                                          what it takes anyway */
+  double step;                         /* of a reorder, beside its floats */
   double least_gain; /* of the whole network, for which it is worth to leave dense kernels */
 } laci_sparse_costs;
 

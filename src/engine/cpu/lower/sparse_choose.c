@@ -13,9 +13,10 @@ enum { NEIGHBOURS = 3 }; /* layers behind one that are turned together with it *
 
 /** What is known of a value that layers read or write. */
 typedef struct node_value {
-  bool made;  /* by a chosen layer */
-  bool lies;  /* a chosen layer reads or adds it as it lies in pictures */
-  bool norm;  /* a normalisation, which can write pictures */
+  bool made; /* by a chosen layer */
+  bool lies; /* a chosen layer reads or adds it as it lies in pictures */
+  bool norm; /* a normalisation, which can write pictures */
+  bool images;
   int n_read; /* reads by chosen layers */
   double floats;
 } node_value;
@@ -43,7 +44,9 @@ static double private_copy(const choice *c, const laci_sparse_layer *layer) {
 static double reorders(const choice *c, int value) {
   const node_value *v = &c->values[value];
   const bool read_by_others = laci_plan_uses(&c->net->plan, value) > v->n_read;
-  if (!v->made && v->lies && v->norm && !read_by_others) return v->floats * c->costs.norm;
+  if (!v->made && v->lies && v->norm && !read_by_others) {
+    return v->images ? v->floats * c->costs.norm_of_images : 0;
+  }
   const bool reordered = v->made ? read_by_others : v->lies;
   return reordered ? c->costs.step + v->floats * c->costs.reorder : 0;
 }
@@ -154,6 +157,7 @@ static void measure_values(choice *c) {
       if (values[v] < 0) continue;
       const laci_shape *shape = laci_plan_shape(plan, values[v]);
       c->values[values[v]].floats = (double)laci_shape_count(shape);
+      c->values[values[v]].images = laci_pictures_by_images(layer->n_images);
     }
   }
 }

@@ -28,7 +28,7 @@ bool laci_sparse_find_timings(const laci_net *net, const laci_timings *timings,
       known = find_time(net, timings, layer, way, &costs->of[way][at]);
     }
   }
-  costs->step = costs->least_gain = costs->norm = 0; /* what is timed has it in it */
+  costs->step = costs->least_gain = costs->norm_of_images = 0; /* what is timed has it in it */
   return known;
 }
 

@@ -16,7 +16,8 @@ typedef struct constants {
   double generated_share; /* of the peak that generated code reaches */
   double compiled_share;  /* where there is none */
   double reorder;         /* of an element */
-  double norm;            /* of one that is normalised into pictures */
+  double norm_of_images;  /* of one that is normalised into images; into others it is as fast as
+                             not */
   double stream; /* of a weight and its code, 12 bytes, of bf16 7, while others are at work */
   double first;  /* of these, while nobody else is: the first tile of a chunk waits for its code */
   double result; /* of a result, beside its terms */
@@ -46,7 +47,7 @@ static const constants of_f32 = {OF_FLOATS,
                                  .small = 1};
 /* Code takes 27 bytes a weight, and a result has six rows' to share what is done around it. */
 static const constants of_avx2 = {OF_FLOATS,        .generated_share = 0.77,
-                                  .reorder = 80,    .norm = 80,
+                                  .reorder = 80,    .norm_of_images = 80,
                                   .first = 34,      .result = 6,
                                   .csr = 0.7,       .csr_window = 0.57,
                                   .winograd = 0.92, .tile = 750,
@@ -88,6 +89,7 @@ static const constants *constants_of(const laci_net *net, const laci_sparse_laye
 
 /* Of an element of a sum or a pool of floats, and of one of bytes. */
 static const double of_light = 50, of_light_bytes = 15;
+static const double of_pool = 150; /* of floats, by whomever: both wait for memory */
 
 static bool is_light(const laci_sparse_layer *layer) {
   return layer->kind == LACI_SPARSE_SUM || layer->kind == LACI_SPARSE_POOL;
@@ -118,6 +120,7 @@ static double winograd_of(const laci_sparse_layer *layer) {
 
 static double dense_cost(const laci_net *net, const laci_sparse_layer *layer) {
   const double products = results(layer) * weights_each(&layer->window);
+  if (is_light(layer) && !layer->bytes) return results(layer) * of_pool;
   if (is_light(layer)) return results(layer) * (of_light + constants_of(net, NULL)->reorder);
   if (layer->kind == LACI_SPARSE_DEPTHWISE)
     return products / constants_of(net, layer)->depthwise_dense;
@@ -152,7 +155,7 @@ static double sparse_cost(const laci_net *net, const laci_sparse_layer *layer) {
     const bool images = laci_pictures_by_images(layer->n_images);
     return results(layer) * weights_each(g) / (images ? c->depthwise_images : c->depthwise);
   }
-  if (is_light(layer)) return results(layer) * of_light_bytes;
+  if (is_light(layer)) return results(layer) * (layer->bytes ? of_light_bytes : of_pool);
   const double share =
       laci_sparse_isa_of(net, layer) == LACI_JIT_NONE ? c->compiled_share : c->generated_share;
   const double worked = (double)(tiles * LACI_SPARSE_LANES) / share;
@@ -201,7 +204,7 @@ void laci_sparse_estimate(const laci_net *net, laci_sparse_costs *costs) {
   const laci_sparse_net *sparse = net->sparse;
   const constants *c = constants_of(net, NULL);
   costs->reorder = c->reorder;
-  costs->norm = c->norm;
+  costs->norm_of_images = c->norm_of_images;
   costs->step = c->step;
   costs->least_gain = c->least_gain;
   for (int at = 0; at < sparse->n_layers; at++) {

@@ -73,7 +73,8 @@ static bool layer_of(laci_net *net, const laci_fused *fused, bool bytes, laci_sp
   if (fused->output < 0 || fused->pattern) return false;
   if (laci_sparse_find_trained(net, fused, layer)) return true;
   if (bytes && laci_sparse_find_sum(net, fused, layer)) return true;
-  if (bytes && laci_sparse_find_pool(net, fused, layer)) return true;
+  if (bytes && laci_sparse_find_pool_of_bytes(net, fused, layer)) return true;
+  if (laci_sparse_find_pool(net, fused, layer)) return true;
   if (!conv && node->op != &laci_op_gemm && node->op != &laci_op_mat_mul) return false;
   if (!laci_plan_has_elements(&net->plan, node)) return false;
   if (conv && !laci_conv_constant_fits(net, fused, &why)) return false;
@@ -109,6 +110,15 @@ static bool agrees(uint8_t *kinds, const laci_sparse_layer *layer) {
   return true;
 }
 
+/** Between layers whose weights change, all but these layers stays with oneDNN. */
+static int without_pools(laci_sparse_layer *layers, int n) {
+  int left = 0;
+  for (int at = 0; at < n; at++) {
+    if (layers[at].kind != LACI_SPARSE_POOL) layers[left++] = layers[at];
+  }
+  return left;
+}
+
 void laci_sparse_find_layers(laci_net *net) {
   laci_cpu_plan *plan = &net->plan;
   laci_sparse_layer *layers = laci_plan_new(plan, (size_t)plan->n_turns, sizeof *layers);
@@ -129,6 +139,7 @@ void laci_sparse_find_layers(laci_net *net) {
     n++;
   }
   if (n == 0 || (n == n_beside && !takes_all(net))) return;
+  if (trained) n = without_pools(layers, n);
   *sparse = (laci_sparse_net){.isa = plan->bf16 ? laci_jit_isa_of_pairs(isa) : isa,
                               .isa_of_bytes = isa_of_bytes,
                               .layers = layers,

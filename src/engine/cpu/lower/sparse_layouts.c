@@ -82,6 +82,7 @@ static void use(laci_net *net, const laci_sparse_layer *layer) {
     in->used = true;
     in->rows = layer->rows;
   }
+  in->planes = in->planes || layer->kind == LACI_SPARSE_POOL; /* walks along one channel's rows */
   if (!reads_around(layer)) return;
   const laci_sparse_border b = laci_sparse_border_of(&layer->window);
   in->planes = in->planes || !laci_sparse_is_pixel(&layer->window);

@@ -3,8 +3,8 @@
  * (kernel/sparse/winograd4.h), as a step.
  *
  * Weights are transformed once, by all threads. Where there are blocks of tiles enough, each thread
- * takes some, with scratch of its own; else all threads share each block: channels of what it
- * reads, its points, channels of its results. */
+ * takes some, with scratch of its own; else, and where weights fill a cache that threads share, all
+ * of them share each block: channels of what it reads, its points, channels of its results. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@
 #include "engine/cpu/lower/sparse.h"
 #include "kernel/sparse/winograd4.h"
 
-enum { POINTS = LACI_WINOGRAD4_POINTS, EACH = 4 /* blocks of a thread, or more are shared */ };
+enum { POINTS = LACI_WINOGRAD4_POINTS };
 
 typedef struct winograd_step {
   laci_winograd4 w;
@@ -145,10 +145,13 @@ static bool make_tiles(laci_net *net, const laci_sparse_layer *layer, laci_winog
 }
 
 static void share_out(const laci_net *net, winograd_step *s) {
+  enum { EACH = 4, LARGE = 4 << 20 }; /* blocks of a thread; bytes */
   const laci_winograd4 *w = &s->w;
   s->units = laci_winograd4_cut(w);
   s->n_blocks = laci_ceil_div(w->n_units, s->units);
-  s->shares = s->n_blocks >= (int64_t)net->n_threads * EACH ? net->n_threads : 1;
+  const bool many = s->n_blocks >= (int64_t)net->n_threads * EACH;
+  const bool small = laci_winograd4_bytes(&w->window) <= LARGE;
+  s->shares = many && small ? net->n_threads : 1;
   const laci_winograd4_block b = laci_winograd4_block_of(w, 0, s->units);
   s->n_points = laci_winograd4_floats(&b, w->window.channels_in);
   s->n_sums = laci_winograd4_floats(&b, w->window.channels_out);

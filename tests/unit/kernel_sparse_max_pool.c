@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * kernel/sparse/bytes_pool: every variant against the most of each window, byte by byte, in planes,
- * panels and images, at any alignment, however the work is cut, with nothing written between
- * pixels. */
-#include "kernel/sparse/bytes_pool.h"
+ * kernel/sparse/max_pool: every variant against the most of each window, of bytes and of floats, in
+ * planes, panels and images, at any alignment, however the work is cut, with nothing written
+ * between pixels. */
+#include "kernel/sparse/max_pool.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,53 +41,65 @@ enum { N_WINDOWS = sizeof windows / sizeof *windows };
 static const laci_sparse_lanes kinds[] = {LACI_SPARSE_PLANES, LACI_SPARSE_PANELS,
                                           LACI_SPARSE_IMAGES};
 
-static const uint8_t *byte_at(const laci_sparse_layout *l, const float *pictures, int64_t channel,
-                              const int64_t pixel[2], int lane) {
-  const int64_t at = laci_sparse_at(l, channel / PLACE, pixel[0], pixel[1]) + lane;
-  return (const uint8_t *)(pictures + at) + channel % PLACE;
+/* A byte, or the first of a float's. */
+static uint8_t *place_at(const laci_max_pool *p, const laci_sparse_layout *l, const float *pictures,
+                         int64_t channel, const int64_t pixel[2], int lane) {
+  const int64_t each = laci_sparse_each(p->window.values);
+  const int64_t at = laci_sparse_at(l, channel / each, pixel[0], pixel[1]) + lane;
+  return (uint8_t *)(uintptr_t)(pictures + at) + channel % each;
 }
 
-static uint8_t most_of(const laci_bytes_pool *p, const float *x, int64_t channel,
-                       const int64_t pixel[2], int lane) {
+static float value_of(const laci_max_pool *p, const uint8_t *place) {
+  float value;
+  if (p->window.values == LACI_SPARSE_S8) return *place;
+  memcpy(&value, place, sizeof value);
+  return value;
+}
+
+static float most_of(const laci_max_pool *p, const float *x, int64_t channel,
+                     const int64_t pixel[2], int lane) {
   const laci_sparse_window *g = &p->window;
-  uint8_t most = 0;
+  float most = -INFINITY;
   for (int64_t tap = 0; tap < g->kernel_h * g->kernel_w; tap++) {
     const int64_t at[2] = {pixel[0] * g->stride_h - g->pad_top + tap / g->kernel_w,
                            pixel[1] * g->stride_w - g->pad_left + tap % g->kernel_w};
     if (at[0] < 0 || at[0] >= g->h || at[1] < 0 || at[1] >= g->w) continue;
-    const uint8_t byte = *byte_at(&p->in, x, channel, at, lane);
-    most = byte > most ? byte : most;
+    const float value = value_of(p, place_at(p, &p->in, x, channel, at, lane));
+    most = value > most ? value : most;
   }
   return most;
 }
 
 /* Results are compared and forgotten: what is left is what was there before. */
-static void expect_most(const laci_bytes_pool *p, const float *x, float *y, int64_t n_y) {
+static void expect_most(const laci_max_pool *p, const float *x, float *y, int64_t n_y) {
   const laci_sparse_window *g = &p->window;
   const int lanes = p->in.lanes == LACI_SPARSE_IMAGES ? LANES : 1;
-  const int64_t channels = laci_sparse_channels(g->channels_in, LACI_SPARSE_S8) * PLACE;
+  const int64_t each = laci_sparse_each(g->values);
+  const int64_t channels = laci_sparse_channels(g->channels_in, g->values) * each;
   for (int64_t at = 0; at < p->n_pictures * channels * g->out_h * g->out_w * lanes; at++) {
     const int64_t row = at / lanes / g->out_w, plane = row / g->out_h, picture = plane / channels;
     const int64_t pixel[2] = {row % g->out_h, at / lanes % g->out_w};
     const int lane = (int)(at % lanes);
-    const uint8_t *got =
-        byte_at(&p->out, y + picture * p->out.n_floats, plane % channels, pixel, lane);
-    assert_int_equal(*got, most_of(p, x + picture * p->in.n_floats, plane % channels, pixel, lane));
+    const float *from = x + picture * p->in.n_floats, *to = y + picture * p->out.n_floats;
+    const float got = value_of(p, place_at(p, &p->out, to, plane % channels, pixel, lane));
+    const float want = most_of(p, from, plane % channels, pixel, lane);
+    assert_memory_equal(&got, &want, sizeof want);
   }
   for (int64_t at = 0; at < p->n_pictures * channels * g->out_h * g->out_w * lanes; at++) {
     const int64_t row = at / lanes / g->out_w, plane = row / g->out_h, picture = plane / channels;
     const int64_t pixel[2] = {row % g->out_h, at / lanes % g->out_w};
-    *(uint8_t *)(uintptr_t)byte_at(&p->out, y + picture * p->out.n_floats, plane % channels, pixel,
-                                   (int)(at % lanes)) = UNTOUCHED;
+    const float *to = y + picture * p->out.n_floats;
+    memset(place_at(p, &p->out, to, plane % channels, pixel, (int)(at % lanes)), UNTOUCHED,
+           (size_t)(PLACE / each));
   }
   for (int64_t at = -GUARD * PLACE; at < (n_y + GUARD) * PLACE; at++) {
     assert_int_equal(((const uint8_t *)y)[at], UNTOUCHED);
   }
 }
 
-static void check(const laci_bytes_pool *p, int shift) {
+static void check(const laci_max_pool *p, int shift) {
   const int64_t n_x = p->in.n_floats * p->n_pictures, n_y = p->out.n_floats * p->n_pictures;
-  const int64_t items = laci_bytes_pool_items(p), half = items / 2;
+  const int64_t items = laci_max_pool_items(p), half = items / 2;
   float *x = malloc((size_t)(n_x + shift) * sizeof *x);
   float *memory = malloc((size_t)(n_y + 2 * GUARD + shift) * sizeof *memory);
   float *y = memory + GUARD + shift;
@@ -94,9 +107,12 @@ static void check(const laci_bytes_pool *p, int shift) {
   for (int64_t at = 0; at < (n_x + shift) * PLACE; at++) {
     ((uint8_t *)x)[at] = (uint8_t)laci_rng_below(9, 1, (uint64_t)at, 256);
   }
+  for (int64_t at = 0; at < n_x + shift && p->window.values == LACI_SPARSE_F32; at++) {
+    x[at] = at % 50 == 49 ? -INFINITY : (float)laci_rng_unit(9, 2, (uint64_t)at) - 2;
+  }
   memset(memory, UNTOUCHED, (size_t)(n_y + 2 * GUARD + shift) * sizeof *memory);
-  laci_bytes_pool_now()(p, x + shift, y, half, items);
-  laci_bytes_pool_now()(p, x + shift, y, 0, half);
+  laci_max_pool_now()(p, x + shift, y, half, items);
+  laci_max_pool_now()(p, x + shift, y, 0, half);
   expect_most(p, x + shift, y, n_y);
   free(x);
   free(memory);
@@ -108,13 +124,14 @@ static void windows_give_their_most(void **state) {
   (void)state;
   for (int level = 0; level < N_LEVELS; level++) {
     if (laci_cpu_cap(levels[level]) != levels[level]) continue;
-    for (int at = 0; at < N_WINDOWS * 3; at++) {
-      const laci_sparse_window *g = &windows[at / 3];
-      const int64_t quads = laci_sparse_channels(g->channels_in, LACI_SPARSE_S8);
+    for (int at = 0; at < N_WINDOWS * 6; at++) {
+      laci_sparse_window g = windows[at / 6];
+      g.values = at / 3 % 2 ? LACI_SPARSE_F32 : LACI_SPARSE_S8;
+      const int64_t n = laci_sparse_channels(g.channels_in, g.values);
       const laci_sparse_lanes lanes = kinds[at % 3];
-      const laci_bytes_pool p = {*g, laci_sparse_layout_of(lanes, quads, g->h, g->w, in),
-                                 laci_sparse_layout_of(lanes, quads, g->out_h, g->out_w, out), 2};
-      assert_true(laci_bytes_pool_fits(g));
+      const laci_max_pool p = {g, laci_sparse_layout_of(lanes, n, g.h, g.w, in),
+                               laci_sparse_layout_of(lanes, n, g.out_h, g.out_w, out), 2};
+      assert_true(laci_max_pool_fits(&g));
       check(&p, 0);
       check(&p, 1);
     }
@@ -130,10 +147,13 @@ static void other_windows_are_refused(void **state) {
   laci_sparse_window dilated = windows[1];
   (void)state;
   for (size_t at = 0; at < sizeof refused / sizeof *refused; at++) {
-    assert_false(laci_bytes_pool_fits(&refused[at]));
+    assert_false(laci_max_pool_fits(&refused[at]));
   }
   dilated.dilation_w = 2;
-  assert_false(laci_bytes_pool_fits(&dilated));
+  laci_sparse_window pairs = windows[1];
+  pairs.values = LACI_SPARSE_BF16;
+  assert_false(laci_max_pool_fits(&pairs));
+  assert_false(laci_max_pool_fits(&dilated));
 }
 
 int main(void) {

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Chooses the variant of max_pool.h, and says which windows it takes. */
+#include "kernel/sparse/max_pool.h"
+
+#include "cpu/cpu.h"
+#include "kernel/sparse/max_pool_in.h"
+
+static laci_max_pool_run *const of_level[] = {
+#define VARIANT(name, level) [level] = laci_max_pool_##name,
+    LACI_KERNEL_VARIANTS(VARIANT)
+#undef VARIANT
+};
+
+laci_max_pool_run *laci_max_pool_now(void) { return of_level[laci_cpu()]; }
+
+/* A window from one pixel of a picture at the latest to one at the earliest. */
+static bool meets(int64_t size, int64_t out, int64_t kernel, int64_t stride, int64_t pad) {
+  return pad < kernel && (out - 1) * stride - pad < size;
+}
+
+int64_t laci_max_pool_items(const laci_max_pool *p) {
+  return p->n_pictures * laci_max_pool_each(p);
+}
+
+bool laci_max_pool_fits(const laci_sparse_window *g) {
+  return g->values != LACI_SPARSE_BF16 && g->dilation_h == 1 && g->dilation_w == 1 &&
+         g->groups == 1 && g->stride_w <= LACI_MAX_POOL_STRIDE &&
+         g->kernel_w <= LACI_MAX_POOL_KERNEL &&
+         meets(g->h, g->out_h, g->kernel_h, g->stride_h, g->pad_top) &&
+         meets(g->w, g->out_w, g->kernel_w, g->stride_w, g->pad_left);
+}

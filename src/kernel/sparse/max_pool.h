@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The most of each window of pictures of floats, or of bytes (quads.h): what is around a picture
+ * counts for nothing, and every window has a pixel in it. Bytes stand for the same numbers before
+ * and behind, so that nothing is rounded. A NaN is less than anything. */
+#ifndef LACI_KERNEL_SPARSE_BYTES_POOL_H
+#define LACI_KERNEL_SPARSE_BYTES_POOL_H
+
+#include "kernel/sparse/window.h"
+
+/** From pictures to pictures of floats, or of quads, as the window's values are, both of pixels or
+ * both of images. Of the window, groups and dilations are 1, channels any number; it fits
+ * laci_max_pool_fits. */
+typedef struct laci_max_pool {
+  laci_sparse_window window;
+  laci_sparse_layout in, out;
+  int64_t n_pictures; /* images, or groups of 16 */
+} laci_max_pool;
+
+/** Is there a kernel for windows of that size and stride? */
+bool laci_max_pool_fits(const laci_sparse_window *g);
+
+/** Into how many items the work falls, which are independent of each other: planes of a place, or
+ * rows of images. */
+int64_t laci_max_pool_items(const laci_max_pool *p);
+
+/** Items [first, last), apart, any alignment of floats. What is no pixel of y is left alone. */
+typedef void laci_max_pool_run(const laci_max_pool *p, const float *x, float *y, int64_t first,
+                               int64_t last);
+
+#define LACI_MAX_POOL_DECLARE(name, level) laci_max_pool_run laci_max_pool_##name;
+LACI_KERNEL_VARIANTS(LACI_MAX_POOL_DECLARE)
+#undef LACI_MAX_POOL_DECLARE
+
+/** The variant by the level in force (cpu/cpu.h). */
+laci_max_pool_run *laci_max_pool_now(void);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How far max_pool_isa.c's memory for a row reaches, and what it is cut into. */
+#ifndef LACI_KERNEL_SPARSE_BYTES_POOL_IN_H
+#define LACI_KERNEL_SPARSE_BYTES_POOL_IN_H
+
+#include "kernel/sparse/max_pool.h"
+
+enum {
+  LACI_MAX_POOL_SOME = 64, /* results of a row at a time */
+  LACI_MAX_POOL_STRIDE = 8,
+  LACI_MAX_POOL_KERNEL = 32,
+};
+
+/** Channels of the layouts: four of bytes are one. */
+static inline int64_t laci_max_pool_channels(const laci_max_pool *p) {
+  return laci_sparse_channels(p->window.channels_in, p->window.values);
+}
+/** Items of a picture. */
+static inline int64_t laci_max_pool_each(const laci_max_pool *p) {
+  return p->in.lanes == LACI_SPARSE_IMAGES ? p->window.out_h : laci_max_pool_channels(p);
+}
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * max_pool.h for every instruction set: the most of a window's rows first, for a part of a row,
+ * then of its columns. A place is four bytes or a float, and stands for what is not there where it
+ * is the least. */
+#include "kernel/sparse/max_pool.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "kernel/sparse/max_pool_in.h"
+
+enum {
+  LANES = LACI_SPARSE_LANES,
+  SOME = LACI_MAX_POOL_SOME,
+  LONGEST = (SOME - 1) * LACI_MAX_POOL_STRIDE + LACI_MAX_POOL_KERNEL,
+};
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+
+static void take_larger_bytes(uint8_t *restrict to, const uint8_t *restrict from, int64_t n) {
+  for (int64_t at = 0; at < n; at++) to[at] = from[at] > to[at] ? from[at] : to[at];
+}
+
+static void take_larger_floats(float *restrict to, const float *restrict from, int64_t n) {
+  for (int64_t at = 0; at < n; at++) to[at] = from[at] > to[at] ? from[at] : to[at];
+}
+
+/* What is larger at each of n places, in `to`. */
+static void take_larger(const laci_max_pool *p, float *to, const float *from, int64_t n) {
+  if (p->window.values == LACI_SPARSE_F32) take_larger_floats(to, from, n);
+  else take_larger_bytes((uint8_t *)to, (const uint8_t *)from, n * (int64_t)sizeof *to);
+}
+
+static void clear(const laci_max_pool *p, float *to, int64_t n) {
+  const float least_of = p->window.values == LACI_SPARSE_F32 ? -INFINITY : 0;
+  for (int64_t at = 0; at < n; at++) to[at] = least_of;
+}
+
+/* ---- Pixels side by side ---- */
+
+/* So many places from this pixel of a row lie behind each other. */
+static int64_t together(const laci_sparse_layout *l, int64_t y, int64_t x) {
+  const int64_t place = (y + l->top) * l->row_stride + l->left + x;
+  return l->lanes == LACI_SPARSE_PANELS ? LANES - place % LANES : INT64_MAX;
+}
+
+/* A part of a row of results, and of what it reads. */
+typedef struct part {
+  const laci_max_pool *p;
+  int64_t channel, y;  /* of the results */
+  int64_t first, last; /* columns of results */
+  int64_t from, n;     /* of what they read: from -pad_left on */
+} part;
+
+static void take_row(const part *r, const float *x, int64_t row, float *columns) {
+  const int64_t begin = most(r->from, 0), end = least(r->from + r->n, r->p->window.w);
+  for (int64_t at = begin; at < end;) {
+    const int64_t n = least(together(&r->p->in, row, at), end - at);
+    const float *from = x + laci_sparse_at(&r->p->in, r->channel, row, at);
+    take_larger(r->p, columns + (at - r->from), from, n);
+    at += n;
+  }
+}
+
+/* Places that stand `stride` apart, behind each other; a constant where this is inlined. */
+static inline __attribute__((always_inline)) void gather(const float *restrict from, int64_t n,
+                                                         const int64_t stride, float *restrict to) {
+  for (int64_t at = 0; at < n; at++) to[at] = from[at * stride];
+}
+
+static void take_column(const part *r, const float *columns, int64_t tap, float *results) {
+  const int64_t n = r->last - r->first, stride = r->p->window.stride_w;
+  float taken[SOME];
+  if (stride == 1) gather(columns + tap, n, 1, taken);
+  else if (stride == 2) gather(columns + tap, n, 2, taken);
+  else gather(columns + tap, n, stride, taken);
+  take_larger(r->p, results, taken, n);
+}
+
+static void put(const part *r, const float *results, float *y) {
+  for (int64_t at = r->first; at < r->last;) {
+    const int64_t n = least(together(&r->p->out, r->y, at), r->last - at);
+    memcpy(y + laci_sparse_at(&r->p->out, r->channel, r->y, at), results + (at - r->first),
+           (size_t)n * sizeof *y);
+    at += n;
+  }
+}
+
+static void pool_part(const part *r, const float *x, float *y) {
+  const laci_sparse_window *g = &r->p->window;
+  const int64_t top = r->y * g->stride_h - g->pad_top;
+  float columns[LONGEST], results[SOME];
+  clear(r->p, columns, r->n);
+  clear(r->p, results, r->last - r->first);
+  for (int64_t row = most(top, 0); row < least(top + g->kernel_h, g->h); row++) {
+    take_row(r, x, row, columns);
+  }
+  for (int64_t tap = 0; tap < g->kernel_w; tap++) take_column(r, columns, tap, results);
+  put(r, results, y);
+}
+
+static void pool_plane(const laci_max_pool *p, int64_t channel, const float *x, float *y) {
+  const laci_sparse_window *g = &p->window;
+  for (int64_t row = 0; row < g->out_h; row++) {
+    for (int64_t at = 0; at < g->out_w; at += SOME) {
+      const int64_t last = least(at + SOME, g->out_w);
+      const part r = {p,
+                      channel,
+                      row,
+                      at,
+                      last,
+                      at * g->stride_w - g->pad_left,
+                      (last - at - 1) * g->stride_w + g->kernel_w};
+      pool_part(&r, x, y);
+    }
+  }
+}
+
+/* ---- Images ---- */
+
+static void pool_pixel(const laci_max_pool *p, int64_t row, int64_t column, const float *x,
+                       float *y) {
+  const laci_sparse_window *g = &p->window;
+  const int64_t n = laci_max_pool_channels(p) * LANES;
+  const int64_t top = row * g->stride_h - g->pad_top, left = column * g->stride_w - g->pad_left;
+  float *to = y + laci_sparse_at(&p->out, 0, row, column);
+  clear(p, to, n);
+  for (int64_t at = most(top, 0); at < least(top + g->kernel_h, g->h); at++) {
+    for (int64_t tap = most(left, 0); tap < least(left + g->kernel_w, g->w); tap++) {
+      take_larger(p, to, x + laci_sparse_at(&p->in, 0, at, tap), n);
+    }
+  }
+}
+
+/* ---- All of it ---- */
+
+void LACI_VARIANT(laci_max_pool)(const laci_max_pool *p, const float *x, float *y, int64_t first,
+                                 int64_t last) {
+  const int64_t each = laci_max_pool_each(p);
+  for (int64_t item = first; item < last; item++) {
+    const float *from = x + item / each * p->in.n_floats;
+    float *to = y + item / each * p->out.n_floats;
+    if (p->in.lanes != LACI_SPARSE_IMAGES) {
+      pool_plane(p, item % each, from, to);
+      continue;
+    }
+    for (int64_t column = 0; column < p->window.out_w; column++) {
+      pool_pixel(p, item % each, column, from, to);
+    }
+  }
+}
