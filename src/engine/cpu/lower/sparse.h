@@ -102,6 +102,7 @@ struct laci_sparse_net {
   laci_sparse_layer *layers;      /* in the order of their turns */
   int n_layers;
   bool trained;                      /* weights change, under masks: all layers have one */
+  bool tight;                        /* there is no room for transformed weights */
   laci_sparse_place *places;         /* [n_values] */
   laci_code_cache *cache;            /* of all generated code; NULL: there is none */
   laci_sparse_scratch dense, turned; /* while layers are lowered */
@@ -197,7 +198,10 @@ bool laci_sparse_find_pool_of_bytes(laci_net *net, const laci_fused *fused,
 laci_jit_isa laci_sparse_isa_of(const laci_net *net, const laci_sparse_layer *layer);
 /** Can the layer be done so? */
 bool laci_sparse_can(const laci_net *net, const laci_sparse_layer *layer, laci_sparse_way way);
-/** The wanted way, or else what it can be done by. */
+/** Is there no room for the weights of all layers that Winograd's algorithm can do? */
+bool laci_sparse_is_tight(const laci_net *net);
+/** The wanted way, or else what it can be done by: beside Winograd's algorithm that is lists, which
+ * are made at once. */
 laci_sparse_way laci_sparse_way_or(const laci_net *net, const laci_sparse_layer *layer,
                                    laci_sparse_way wanted);
 

@@ -181,10 +181,10 @@ static laci_sparse_way wanted_way(laci_sparse_use use) {
 static void take_all(laci_net *net) {
   laci_sparse_net *sparse = net->sparse;
   const laci_sparse_way wanted = wanted_way(net->sparse_use);
-  choose_all(sparse, true);
   for (int at = 0; at < sparse->n_layers; at++) {
     laci_sparse_layer *layer = &sparse->layers[at];
     layer->way = laci_sparse_way_or(net, layer, wanted);
+    layer->chosen = laci_sparse_can(net, layer, layer->way);
   }
 }
 

@@ -146,6 +146,7 @@ void laci_sparse_find_layers(laci_net *net) {
                               .n_layers = n,
                               .trained = trained};
   net->sparse = sparse;
+  sparse->tight = laci_sparse_is_tight(net);
 }
 
 const laci_sparse_layer *laci_sparse_chosen(const laci_net *net, const laci_fused *fused) {

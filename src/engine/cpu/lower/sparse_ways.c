@@ -18,16 +18,28 @@ bool laci_sparse_can(const laci_net *net, const laci_sparse_layer *layer, laci_s
     case LACI_SPARSE_WAY_CSR: return !layer->full && is_of_constant_floats(net, layer);
     case LACI_SPARSE_WAY_WINOGRAD:
       return is_of_constant_floats(net, layer) && !layer->rows &&
-             laci_winograd4_fits(&layer->window);
+             !(net->sparse && net->sparse->tight) && laci_winograd4_fits(&layer->window);
     case LACI_SPARSE_WAY_REORDER: break;
   }
   return false;
 }
 
+bool laci_sparse_is_tight(const laci_net *net) {
+  enum { MARGIN = 2 }; /* for all else */
+  uint64_t bytes = 0;
+  for (int at = 0; at < net->sparse->n_layers; at++) {
+    const laci_sparse_layer *layer = &net->sparse->layers[at];
+    if (!laci_sparse_can(net, layer, LACI_SPARSE_WAY_WINOGRAD)) continue;
+    bytes += laci_winograd4_bytes(&layer->window);
+  }
+  return !laci_plan_has_room(&net->plan, MARGIN * bytes);
+}
+
 laci_sparse_way laci_sparse_way_or(const laci_net *net, const laci_sparse_layer *layer,
                                    laci_sparse_way wanted) {
-  const bool none = laci_sparse_isa_of(net, layer) == LACI_JIT_NONE;
-  const laci_sparse_way ways[] = {wanted, none ? LACI_SPARSE_WAY_CSR : LACI_SPARSE_WAY_SPARSE,
+  const bool lists =
+      wanted == LACI_SPARSE_WAY_WINOGRAD || laci_sparse_isa_of(net, layer) == LACI_JIT_NONE;
+  const laci_sparse_way ways[] = {wanted, lists ? LACI_SPARSE_WAY_CSR : LACI_SPARSE_WAY_SPARSE,
                                   LACI_SPARSE_WAY_SPARSE};
   for (size_t at = wanted == LACI_SPARSE_WAY_SPARSE; at < sizeof ways / sizeof *ways; at++) {
     if (laci_sparse_can(net, layer, ways[at])) return ways[at];

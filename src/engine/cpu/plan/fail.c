@@ -21,12 +21,22 @@ void laci_plan_no_memory(laci_cpu_plan *plan) {
   laci_plan_fail(plan, LAC_NO_MEMORY, "not enough memory for the plan");
 }
 
-bool laci_plan_may_take(laci_cpu_plan *plan, uint64_t bytes, int value) {
-  char text[256] = "weights";
+static laci_budget budget_now(const laci_cpu_plan *plan) {
   laci_budget now = plan->budget;
-  if (plan->status) return false;
   laci_budget_add(&now, plan->weight_bytes, "weights");
   laci_budget_add(&now, plan->constant_bytes, "constants");
+  return now;
+}
+
+bool laci_plan_has_room(const laci_cpu_plan *plan, uint64_t bytes) {
+  const laci_budget now = budget_now(plan);
+  return laci_budget_has(&now, bytes);
+}
+
+bool laci_plan_may_take(laci_cpu_plan *plan, uint64_t bytes, int value) {
+  char text[256] = "weights";
+  if (plan->status) return false;
+  laci_budget now = budget_now(plan);
   if (laci_budget_has(&now, bytes)) return true;
   if (value >= 0) {
     const laci_plan_value *v = &plan->values[value];

@@ -185,6 +185,8 @@ void laci_plan_no_memory(laci_cpu_plan *plan);
 /** May so many bytes more be taken now, for what planning holds? If not, that is the failure.
  * value: what they are for; -1: of no value. */
 bool laci_plan_may_take(laci_cpu_plan *plan, uint64_t bytes, int value);
+/** May they? For what can be done with less, too. */
+bool laci_plan_has_room(const laci_cpu_plan *plan, uint64_t bytes);
 /** Zeroed memory that lives as long as the plan; NULL: no memory (noted). */
 void *laci_plan_new(laci_cpu_plan *plan, size_t n, size_t size);
 

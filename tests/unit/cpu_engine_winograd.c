@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Windows of three by Winograd's algorithm, and pools between them, inside the fast engine: against
+ * the plain engine, without a reorder between them, the same bytes for any threads, and what the
+ * rule makes of networks without zeros. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/budget.h"
+#include "base/memory.h"
+#include "cpu/cpu.h"
+#include "engine/engine.h"
+#include "support/engine_check.h"
+#include "support/graph_build.h"
+
+enum { TEXT = 4096 };
+
+static const int batches[] = {1, 16, 35};
+enum { N_BATCHES = sizeof batches / sizeof *batches };
+static int n_batches(void) { return getenv("LAC_RUN") ? 2 : N_BATCHES; } /* under an emulator */
+
+static laci_engine *plan_of(const char *text, laci_engine_options options) {
+  laci_graph *graph;
+  laci_engine *engine;
+  lac_error err = {0};
+  if (net_read(text, &graph, &err)) fail_msg("%s", err.text);
+  if (laci_engine_create(graph, &options, &engine, &err)) fail_msg("%s\n%s", err.text, text);
+  laci_graph_destroy(graph);
+  return engine;
+}
+
+static void ways_of_all_neighbours(void **state) {
+  static const char *const nets[] = {
+      /* pools of all kinds between windows, and one behind what is dense */
+      "a = Conv(x, w) pads=1,1,1,1\nb = Relu(a)\np = MaxPool(b) kernel_shape=2,2 strides=2,2\n"
+      "c = Conv(p, v) pads=1,1,1,1\nq = MaxPool(c) kernel_shape=3,3 strides=2,2 pads=1,1,1,1\n"
+      "d = Conv(q, v)\nr = MaxPool(d) kernel_shape=2,3\noutput r\n",
+      "a = Sigmoid(x)\np = MaxPool(a) kernel_shape=3,2 strides=1,3 pads=1,0,0,1\n"
+      "b = Conv(p, w) pads=1,1,1,1\noutput b\n",
+      "a = Conv(x, w) pads=1,1,1,1\np = MaxPool(a) kernel_shape=2,2 strides=2,2 ceil_mode=1\n"
+      "b = Conv(p, v) pads=1,1,1,1\noutput b\noutput p\n",
+      /* a pool whose windows are apart, one that oneDNN gets, and a value that both want */
+      "a = Conv(x, w) pads=1,1,1,1\np = MaxPool(a) kernel_shape=2,2 dilations=2,2\n"
+      "q = MaxPool(a) kernel_shape=1,1 strides=2,2\nb = Conv(q, v) pads=1,1,1,1\noutput b\n"
+      "output p\n",
+      /* residuals before and behind a function; strides, groups and one pixel beside */
+      "a = Conv(x, w) pads=1,1,1,1\nb = Conv(a, v, h) pads=1,1,1,1\nc = Add(b, a)\nd = Relu(c)\n"
+      "e = Conv(d, v) pads=1,1,1,1\nf = Sigmoid(e)\ng = Mul(e, f)\ny = Add(g, d)\noutput y\n",
+      "a = Conv(x, w) pads=1,1,1,1 strides=2,2\nb = Conv(a, v) pads=1,1,1,1\nc = Clip(b, _, _)\n"
+      "d = Conv(c, k) pads=1,1,1,1 group=4\ne = Conv(d, o)\nf = Conv(e, v) pads=0,2,1,0\noutput "
+      "f\n",
+  };
+  char text[TEXT];
+  (void)state;
+  for (size_t at = 0; at < sizeof nets / sizeof *nets; at++) {
+    for (int b = 0; b < n_batches(); b++) {
+      (void)snprintf(text, sizeof text,
+                     "input x %dx5x19x22\nstored w 8x5x3x3\nstored v 8x8x3x3\nstored h 8\n"
+                     "stored k 8x2x3x3\nstored o 8x8x1x1\n%s",
+                     batches[b], nets[at]);
+      check_as(text, (expectation){.tolerance = 2e-5, .plain = -1});
+    }
+  }
+}
+
+static int count_of(const laci_engine *engine, const char *kernel) {
+  int n = 0;
+  for (size_t at = 0; at < laci_engine_step_count(engine); at++) {
+    n += strncmp(laci_engine_step_look(engine, at).kernel, kernel, strlen(kernel)) == 0;
+  }
+  return n;
+}
+
+/* VGG's shape: 4 windows and 2 pools, with blocks of tiles that each thread has of its own, and
+ * blocks that all share. */
+static const char chain[] =
+    "input x %dx3x%dx%d\nstored u 64x3x3x3\nstored v 64x64x3x3\nstored w 128x64x3x3\n"
+    "stored z 128x128x3x3\na = Conv(x, u) pads=1,1,1,1\nb = Relu(a)\nc = Conv(b, v) pads=1,1,1,1\n"
+    "d = Relu(c)\np = MaxPool(d) kernel_shape=2,2 strides=2,2\ne = Conv(p, w) pads=1,1,1,1\n"
+    "f = Relu(e)\ng = Conv(f, z) pads=1,1,1,1\nh = Relu(g)\n"
+    "q = MaxPool(h) kernel_shape=2,2 strides=2,2\noutput q\n";
+
+static void pools_need_no_reorder(void **state) {
+  char text[TEXT];
+  (void)state;
+  assert_int_equal(setenv("LAC_SPARSE", "winograd", 1), 0);
+  for (int batch = 1; batch <= 16; batch += 15) {
+    (void)snprintf(text, sizeof text, chain, batch, 20, 28);
+    laci_engine *engine = plan_of(text, (laci_engine_options){.threads = 2});
+    assert_int_equal(count_of(engine, "winograd-3x3"), 4);
+    assert_int_equal(count_of(engine, "pool of pictures"), 2);
+    assert_in_range(laci_engine_step_count(engine), 4 + 2 + 2, 4 + 2 + 3); /* and what is outside */
+    laci_engine_destroy(engine);
+  }
+  assert_int_equal(unsetenv("LAC_SPARSE"), 0);
+}
+
+static float *result_of(laci_engine *engine, size_t *bytes) {
+  const laci_engine_port *in, *out;
+  lac_error err = {0};
+  assert_int_equal(laci_engine_inputs(engine, &in), 1);
+  assert_int_equal(laci_engine_outputs(engine, &out), 1);
+  float *x = laci_alloc(in->size_bytes, 1), *y = laci_alloc(out->size_bytes, 1);
+  assert_true(x && y);
+  for (size_t at = 0; at < in->size_bytes / sizeof *x; at++)
+    x[at] = (float)net_number("x", (int64_t)at);
+  *bytes = out->size_bytes;
+  if (laci_engine_run(engine, (const void *[]){x}, (void *[]){y}, &err)) fail_msg("%s", err.text);
+  laci_free(x);
+  return y;
+}
+
+static void threads_do_not_change_a_byte(void **state) {
+  char text[TEXT];
+  (void)state;
+  assert_int_equal(setenv("LAC_SPARSE", "winograd", 1), 0);
+  for (int batch = 2; batch <= 16; batch += 14) {
+    size_t bytes = 0;
+    float *first = NULL;
+    (void)snprintf(text, sizeof text, chain, batch, 40, 44);
+    for (int threads = 1; threads <= 3; threads++) {
+      laci_engine *engine = plan_of(text, (laci_engine_options){.threads = threads});
+      float *y = result_of(engine, &bytes);
+      if (first) assert_memory_equal(first, y, bytes);
+      if (first) laci_free(y);
+      else first = y;
+      laci_engine_destroy(engine);
+    }
+    laci_free(first);
+  }
+  assert_int_equal(unsetenv("LAC_SPARSE"), 0);
+}
+
+/* Without zeros, by the rule: with AVX2, where it was measured, and nowhere if dense kernels are
+ * asked for. */
+static void the_rule_takes_it_with_avx2(void **state) {
+  char text[TEXT];
+  (void)state;
+  (void)snprintf(text, sizeof text, chain, 16, 56, 56);
+  laci_engine *engine = plan_of(text, (laci_engine_options){.threads = 1});
+  const int n = count_of(engine, "winograd-3x3"), pools = count_of(engine, "pool of pictures");
+  assert_true(laci_cpu() == LACI_CPU_AVX2 ? n >= 3 && pools == 2 : n == 0 && pools == 0);
+  laci_engine_destroy(engine);
+  engine = plan_of(text, (laci_engine_options){.threads = 1, .dense_only = true});
+  assert_int_equal(count_of(engine, "winograd-3x3") + count_of(engine, "pool of pictures"), 0);
+  laci_engine_destroy(engine);
+}
+
+/* Its weights are four times as large. */
+static void it_is_left_where_memory_is_short(void **state) {
+  char text[TEXT];
+  laci_budget budget = laci_budget_of(6 << 20);
+  (void)state;
+  (void)snprintf(text, sizeof text, chain, 1, 56, 56);
+  laci_engine *engine = plan_of(text, (laci_engine_options){.threads = 1});
+  assert_true(laci_cpu() != LACI_CPU_AVX2 || count_of(engine, "winograd-3x3") >= 3);
+  laci_engine_destroy(engine);
+  engine = plan_of(text, (laci_engine_options){.threads = 1, .budget = &budget});
+  assert_int_equal(count_of(engine, "winograd-3x3"), 0);
+  laci_engine_destroy(engine);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(ways_of_all_neighbours),
+      cmocka_unit_test(pools_need_no_reorder),
+      cmocka_unit_test(threads_do_not_change_a_byte),
+      cmocka_unit_test(the_rule_takes_it_with_avx2),
+      cmocka_unit_test(it_is_left_where_memory_is_short),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
