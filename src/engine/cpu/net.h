@@ -23,7 +23,7 @@ typedef enum laci_sparse_use {
   LACI_SPARSE_USE_ALL,          /* dense weights, too; LAC_SPARSE=all, for tests */
   LACI_SPARSE_USE_CSR,          /* as ZEROS, and none by generated code that needs none */
   LACI_SPARSE_USE_ALL_CSR,      /* as ALL; LAC_SPARSE=csr, for tests */
-  LACI_SPARSE_USE_WINOGRAD,     /* as CSR, with all weights where Winograd's algorithm can */
+  LACI_SPARSE_USE_WINOGRAD,     /* those that Winograd's algorithm can do; no others */
   LACI_SPARSE_USE_ALL_WINOGRAD, /* as ALL; LAC_SPARSE=winograd, for tests */
   LACI_SPARSE_USE_LISTED,       /* none: layers are found, nothing is lowered or can be run */
 } laci_sparse_use;

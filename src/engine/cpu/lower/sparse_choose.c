@@ -185,6 +185,7 @@ static void take_all(laci_net *net) {
     laci_sparse_layer *layer = &sparse->layers[at];
     layer->way = laci_sparse_way_or(net, layer, wanted);
     layer->chosen = laci_sparse_can(net, layer, layer->way);
+    if (net->sparse_use == LACI_SPARSE_USE_WINOGRAD && layer->way != wanted) layer->chosen = false;
   }
 }
 
