@@ -74,7 +74,10 @@ static bool layer_of(laci_net *net, const laci_fused *fused, bool bytes, laci_sp
   if (laci_sparse_find_trained(net, fused, layer)) return true;
   if (bytes && laci_sparse_find_sum(net, fused, layer)) return true;
   if (bytes && laci_sparse_find_pool_of_bytes(net, fused, layer)) return true;
-  if (laci_sparse_find_pool(net, fused, layer)) return true;
+  if (laci_sparse_find_pool(net, fused, layer)) {
+    layer->output = behind_integers(&net->plan, fused->output);
+    return true;
+  }
   if (!conv && node->op != &laci_op_gemm && node->op != &laci_op_mat_mul) return false;
   if (!laci_plan_has_elements(&net->plan, node)) return false;
   if (conv && !laci_conv_constant_fits(net, fused, &why)) return false;
