@@ -24,14 +24,23 @@ static const int batches[] = {1, 16, 35};
 enum { N_BATCHES = sizeof batches / sizeof *batches };
 static int n_batches(void) { return getenv("LAC_RUN") ? 2 : N_BATCHES; } /* under an emulator */
 
-static laci_engine *plan_of(const char *text, laci_engine_options options) {
+/* A plan reads its graph. */
+typedef struct planned {
   laci_graph *graph;
   laci_engine *engine;
+} planned;
+
+static planned plan_of(const char *text, laci_engine_options options) {
+  planned p;
   lac_error err = {0};
-  if (net_read(text, &graph, &err)) fail_msg("%s", err.text);
-  if (laci_engine_create(graph, &options, &engine, &err)) fail_msg("%s\n%s", err.text, text);
-  laci_graph_destroy(graph);
-  return engine;
+  if (net_read(text, &p.graph, &err)) fail_msg("%s", err.text);
+  if (laci_engine_create(p.graph, &options, &p.engine, &err)) fail_msg("%s\n%s", err.text, text);
+  return p;
+}
+
+static void drop(planned *p) {
+  laci_engine_destroy(p->engine);
+  laci_graph_destroy(p->graph);
 }
 
 static void ways_of_all_neighbours(void **state) {
@@ -91,11 +100,12 @@ static void pools_need_no_reorder(void **state) {
   assert_int_equal(setenv("LAC_SPARSE", "winograd", 1), 0);
   for (int batch = 1; batch <= 16; batch += 15) {
     (void)snprintf(text, sizeof text, chain, batch, 20, 28);
-    laci_engine *engine = plan_of(text, (laci_engine_options){.threads = 2});
-    assert_int_equal(count_of(engine, "winograd-3x3"), 4);
-    assert_int_equal(count_of(engine, "pool of pictures"), 2);
-    assert_in_range(laci_engine_step_count(engine), 4 + 2 + 2, 4 + 2 + 3); /* and what is outside */
-    laci_engine_destroy(engine);
+    planned p = plan_of(text, (laci_engine_options){.threads = 2});
+    assert_int_equal(count_of(p.engine, "winograd-3x3"), 4);
+    assert_int_equal(count_of(p.engine, "pool of pictures"), 2);
+    assert_in_range(laci_engine_step_count(p.engine), 4 + 2 + 2,
+                    4 + 2 + 3); /* and what is outside */
+    drop(&p);
   }
   assert_int_equal(unsetenv("LAC_SPARSE"), 0);
 }
@@ -124,12 +134,12 @@ static void threads_do_not_change_a_byte(void **state) {
     float *first = NULL;
     (void)snprintf(text, sizeof text, chain, batch, 40, 44);
     for (int threads = 1; threads <= 3; threads++) {
-      laci_engine *engine = plan_of(text, (laci_engine_options){.threads = threads});
-      float *y = result_of(engine, &bytes);
+      planned p = plan_of(text, (laci_engine_options){.threads = threads});
+      float *y = result_of(p.engine, &bytes);
       if (first) assert_memory_equal(first, y, bytes);
       if (first) laci_free(y);
       else first = y;
-      laci_engine_destroy(engine);
+      drop(&p);
     }
     laci_free(first);
   }
@@ -142,13 +152,13 @@ static void the_rule_takes_it_with_avx2(void **state) {
   char text[TEXT];
   (void)state;
   (void)snprintf(text, sizeof text, chain, 16, 56, 56);
-  laci_engine *engine = plan_of(text, (laci_engine_options){.threads = 1});
-  const int n = count_of(engine, "winograd-3x3"), pools = count_of(engine, "pool of pictures");
+  planned p = plan_of(text, (laci_engine_options){.threads = 1});
+  const int n = count_of(p.engine, "winograd-3x3"), pools = count_of(p.engine, "pool of pictures");
   assert_true(laci_cpu() == LACI_CPU_AVX2 ? n >= 3 && pools == 2 : n == 0 && pools == 0);
-  laci_engine_destroy(engine);
-  engine = plan_of(text, (laci_engine_options){.threads = 1, .dense_only = true});
-  assert_int_equal(count_of(engine, "winograd-3x3") + count_of(engine, "pool of pictures"), 0);
-  laci_engine_destroy(engine);
+  drop(&p);
+  p = plan_of(text, (laci_engine_options){.threads = 1, .dense_only = true});
+  assert_int_equal(count_of(p.engine, "winograd-3x3") + count_of(p.engine, "pool of pictures"), 0);
+  drop(&p);
 }
 
 /* Its weights are four times as large. */
@@ -157,12 +167,12 @@ static void it_is_left_where_memory_is_short(void **state) {
   laci_budget budget = laci_budget_of(6 << 20);
   (void)state;
   (void)snprintf(text, sizeof text, chain, 1, 56, 56);
-  laci_engine *engine = plan_of(text, (laci_engine_options){.threads = 1});
-  assert_true(laci_cpu() != LACI_CPU_AVX2 || count_of(engine, "winograd-3x3") >= 3);
-  laci_engine_destroy(engine);
-  engine = plan_of(text, (laci_engine_options){.threads = 1, .budget = &budget});
-  assert_int_equal(count_of(engine, "winograd-3x3"), 0);
-  laci_engine_destroy(engine);
+  planned p = plan_of(text, (laci_engine_options){.threads = 1});
+  assert_true(laci_cpu() != LACI_CPU_AVX2 || count_of(p.engine, "winograd-3x3") >= 3);
+  drop(&p);
+  p = plan_of(text, (laci_engine_options){.threads = 1, .budget = &budget});
+  assert_int_equal(count_of(p.engine, "winograd-3x3"), 0);
+  drop(&p);
 }
 
 int main(void) {
