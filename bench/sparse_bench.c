@@ -22,14 +22,15 @@
 #include "engine/cpu/onednn/compat.h"
 #include "jit/cache.h"
 #include "jit/sparse_code.h"
+#include "kernel/sparse/bundles.h"
 #include "kernel/sparse/csr.h"
 #include "kernel/sparse/pairs.h"
 #include "kernel/sparse/winograd4.h"
 #include "large_pages.h"
 #include "layers.h"
 
-enum { CODE_LIMIT = 64 << 20, LANES = LACI_SPARSE_LANES, WAYS = 5 };
-enum { DIRECT, WINOGRAD, GENERATED, COMPILED, TILES };
+enum { CODE_LIMIT = 64 << 20, LANES = LACI_SPARSE_LANES, WAYS = 6 };
+enum { DIRECT, WINOGRAD, GENERATED, COMPILED, BUNDLES, TILES };
 
 typedef struct settings {
   int turns, x_ahead;
@@ -152,6 +153,7 @@ typedef struct sparse_layer {
   laci_code_cache *cache;
   laci_sparse_code *code; /* NULL: not here */
   laci_csr csr;           /* of floats */
+  laci_bundles bundles;   /* of floats */
   laci_winograd4 tiles;   /* of 3x3, of floats */
   laci_winograd4_block block;
   float *points, *sums, *weights; /* of a block; NULL: not here */
@@ -260,6 +262,10 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n, const settin
       laci_csr_init(&s->form.product, s->form.kept.weight, &cut, &s->csr, &err)) {
     die(err.text);
   }
+  if (set->values == LACI_SPARSE_F32 &&
+      laci_bundles_init(&s->form.product, s->form.kept.weight, l->out, &s->bundles, &err)) {
+    die(err.text);
+  }
   make_tiles(s, &g, &pictures, dense);
   s->x = large_pages((size_t)s->n_x, sizeof(float));
   s->y = large_pages((size_t)(out.n_floats * n_groups), sizeof(float));
@@ -282,6 +288,7 @@ static void sparse_clear(sparse_layer *s) {
   laci_code_cache_destroy(s->cache);
   laci_sparse_form_clear(&s->form);
   laci_csr_clear(&s->csr);
+  laci_bundles_clear(&s->bundles);
   laci_winograd4_clear(&s->tiles);
 }
 
@@ -292,6 +299,18 @@ static void csr_run(const sparse_layer *s) {
       const int64_t first = laci_csr_strip_begin(n_tiles, n_strips, strip);
       const int64_t last = laci_csr_strip_begin(n_tiles, n_strips, strip + 1);
       laci_csr_now()(&s->csr, &s->o, chunk, s->form.tiles + first, last - first);
+    }
+  }
+}
+
+static void bundles_run(const sparse_layer *s) {
+  const int64_t n_units = laci_bundles_units(s->form.tiles, s->form.n_tiles);
+  const int64_t n_strips = laci_bundles_strips(n_units);
+  for (int64_t chunk = 0; chunk < s->bundles.n_chunks; chunk++) {
+    for (int64_t strip = 0; strip < n_strips; strip++) {
+      const int64_t first = laci_bundles_strip_begin(n_units, n_strips, strip);
+      const int64_t last = laci_bundles_strip_begin(n_units, n_strips, strip + 1);
+      laci_bundles_now()(&s->bundles, &s->o, chunk, s->form.tiles, first, last);
     }
   }
 }
@@ -318,10 +337,12 @@ static void measure(const dense_layer d[2], sparse_layer *s, const settings *set
       if (way < GENERATED && !d[way].primitive) continue;
       if (way == GENERATED && !s->code) continue;
       if (way == COMPILED && set->without_compiled) continue;
+      if (way == BUNDLES && s->bundles.n_chunks == 0) continue;
       if (way == TILES && !s->weights) continue;
       const double start = laci_clock_seconds();
       if (way < GENERATED) dense_run(&d[way]);
       else if (way == TILES) tiles_run(s);
+      else if (way == BUNDLES) bundles_run(s);
       else sparse_run(s, way == GENERATED);
       const double seconds = laci_clock_seconds() - start;
       if (least[way] == 0 || seconds < least[way]) least[way] = seconds;
@@ -329,8 +350,9 @@ static void measure(const dense_layer d[2], sparse_layer *s, const settings *set
   }
 }
 
-static void show_tiles(const double least[WAYS]) {
-  if (least[TILES] > 0) printf(" %9.1f %6.2f", 1e6 * least[TILES], least[DIRECT] / least[TILES]);
+/* A time, and the one of direct over it. */
+static void show_way(const double least[WAYS], int way) {
+  if (least[way] > 0) printf(" %9.1f %6.2f", 1e6 * least[way], least[DIRECT] / least[way]);
   else printf(" %9s %6s", "-", "-");
 }
 
@@ -351,22 +373,18 @@ static void show(const layer *l, int64_t n, const settings *set) {
   printf("%-26s %9.1f", name, 1e6 * least[DIRECT]);
   if (least[WINOGRAD] > 0) printf(" %9.1f", 1e6 * least[WINOGRAD]);
   else printf(" %9s", "-");
-  show_tiles(least);
-  const double operations =
-      2.0 * (double)(l->in * l->out * l->window * l->window) * (double)(l->size * l->size * n);
+  static const int ways[] = {TILES, GENERATED, COMPILED, BUNDLES};
+  for (size_t at = 0; at < sizeof ways / sizeof *ways; at++) show_way(least, ways[at]);
   if (s.code) {
+    const double operations =
+        2.0 * (double)(l->in * l->out * l->window * l->window) * (double)(l->size * l->size * n);
     const double bytes =
         (double)(laci_code_cache_size(s.cache) + laci_code_cache_data_size(s.cache));
-    printf(" %9.1f %6.2f", 1e6 * least[GENERATED], least[DIRECT] / least[GENERATED]);
-    if (set->without_compiled) printf(" %9s %6s", "-", "-");
-    else printf(" %9.1f %6.2f", 1e6 * least[COMPILED], least[DIRECT] / least[COMPILED]);
-    printf(" %6.0f %6.0f %6.1f %7.2f %7.1f\n", 1e-9 * operations / least[DIRECT],
+    printf(" %6.0f %6.0f %6.1f %7.2f %7.1f", 1e-9 * operations / least[DIRECT],
            1e-9 * operations / least[GENERATED], bytes / (double)s.form.n_kept,
            1e3 * s.made_seconds, 1e9 * s.made_seconds / (double)s.form.n_kept);
-  } else {
-    printf(" %9s %6s %9.1f %6.2f\n", "-", "-", 1e6 * least[COMPILED],
-           least[DIRECT] / least[COMPILED]);
   }
+  printf("\n");
   (void)fflush(stdout);
   for (int at = 0; at < 2; at++) {
     if (d[at].stream) dense_clear(&d[at]);
@@ -423,9 +441,9 @@ int main(int argc, char **argv) {
   if (dnnl_engine_create(&engine, dnnl_cpu, 0)) die("dnnl_engine_create");
   printf("generated code: %s; one core; microseconds; GF/s count dense operations\n",
          laci_jit_isa_name(set.isa));
-  printf("%-26s %9s %9s %9s %6s %9s %6s %9s %6s %6s %6s %6s %7s %7s\n", "layer", "direct",
-         "winograd", "tiles", "ratio", "generated", "ratio", "compiled", "ratio", "GF/s d",
-         "GF/s g", "B/kept", "made ms", "ns/kept");
+  printf("%-26s %9s %9s %9s %6s %9s %6s %9s %6s %9s %6s %6s %6s %6s %7s %7s\n", "layer", "direct",
+         "winograd", "tiles", "ratio", "generated", "ratio", "compiled", "ratio", "bundles",
+         "ratio", "GF/s d", "GF/s g", "B/kept", "made ms", "ns/kept");
   for (int64_t n = 1; n <= LANES; n += LANES - 1) {
     for (size_t at = 0; at < sizeof layers / sizeof *layers; at++) show(&layers[at], n, &set);
   }

@@ -196,7 +196,7 @@ static lac_status plan(laci_net *net, const laci_engine_options *options, lac_er
 laci_sparse_use laci_net_sparse_use(const laci_engine_options *options) {
   const char *word = getenv("LAC_SPARSE");
   if (options->dense_only || (word && strcmp(word, "0") == 0)) return LACI_SPARSE_USE_NONE;
-  if (word && strcmp(word, "csr") == 0) return LACI_SPARSE_USE_ALL_CSR;
+  if (word && strcmp(word, "lists") == 0) return LACI_SPARSE_USE_ALL_LISTS;
   if (word && strcmp(word, "winograd") == 0) return LACI_SPARSE_USE_ALL_WINOGRAD;
   return word && strcmp(word, "all") == 0 ? LACI_SPARSE_USE_ALL : LACI_SPARSE_USE_FASTER;
 }

@@ -21,8 +21,8 @@ typedef enum laci_sparse_use {
   LACI_SPARSE_USE_NONE,         /* laci_engine_options.dense_only, LAC_SPARSE=0 */
   LACI_SPARSE_USE_ZEROS,        /* where weights are zeros, whatever it costs */
   LACI_SPARSE_USE_ALL,          /* dense weights, too; LAC_SPARSE=all, for tests */
-  LACI_SPARSE_USE_CSR,          /* as ZEROS, and none by generated code that needs none */
-  LACI_SPARSE_USE_ALL_CSR,      /* as ALL; LAC_SPARSE=csr, for tests */
+  LACI_SPARSE_USE_LISTS,        /* as ZEROS, and none by generated code that needs none */
+  LACI_SPARSE_USE_ALL_LISTS,    /* as ALL; LAC_SPARSE=lists, for tests */
   LACI_SPARSE_USE_WINOGRAD,     /* those that Winograd's algorithm can do; no others */
   LACI_SPARSE_USE_ALL_WINOGRAD, /* as ALL; LAC_SPARSE=winograd, for tests */
   LACI_SPARSE_USE_LISTED,       /* none: layers are found, nothing is lowered or can be run */

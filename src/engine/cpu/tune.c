@@ -64,7 +64,7 @@ static lac_status note_reorders(const laci_trial *t, laci_timings *timings, lac_
 enum { N_WAYS = LACI_SPARSE_WAY_REORDER };
 static const laci_sparse_use uses[N_WAYS] = {[LACI_SPARSE_WAY_DENSE] = LACI_SPARSE_USE_NONE,
                                              [LACI_SPARSE_WAY_SPARSE] = LACI_SPARSE_USE_ZEROS,
-                                             [LACI_SPARSE_WAY_CSR] = LACI_SPARSE_USE_CSR,
+                                             [LACI_SPARSE_WAY_LISTS] = LACI_SPARSE_USE_LISTS,
                                              [LACI_SPARSE_WAY_WINOGRAD] = LACI_SPARSE_USE_WINOGRAD};
 
 static lac_status try_way(const laci_graph *graph, const laci_engine_options *options,

@@ -38,9 +38,9 @@ typedef struct laci_sparse_bytes {
 
 /** How a layer is done, and what is timed. */
 typedef enum laci_sparse_way {
-  LACI_SPARSE_WAY_DENSE,    /* by dense kernels: it is not chosen */
-  LACI_SPARSE_WAY_SPARSE,   /* by generated code where there is any */
-  LACI_SPARSE_WAY_CSR,      /* by lists (kernel/sparse/csr.h) */
+  LACI_SPARSE_WAY_DENSE,  /* by dense kernels: it is not chosen */
+  LACI_SPARSE_WAY_SPARSE, /* by generated code where there is any */
+  LACI_SPARSE_WAY_LISTS,  /* by lists of rows, or of rows alike (kernel/sparse/csr.h, bundles.h) */
   LACI_SPARSE_WAY_WINOGRAD, /* with all weights, zeros or not (kernel/sparse/winograd4.h) */
   LACI_SPARSE_WAY_REORDER,  /* a float's share of reorders; of no layer */
 } laci_sparse_way;
@@ -317,12 +317,12 @@ int laci_sparse_bias(laci_net *net, const laci_sparse_layer *layer);
 typedef struct laci_sparse_code laci_sparse_code;
 
 typedef struct laci_sparse_kernel {
-  laci_sparse_form form;     /* its tiles; all of it where there is no code */
-  laci_sparse_code *code;    /* NULL: lists, or the compiled kernel */
-  struct laci_csr *csr;      /* NULL: no lists */
-  laci_sparse_places places; /* of a weight that changes: where its kept elements are, in the
-                                kernel's order; a constant has none */
-  bool of_pairs;             /* code takes two places for each of its weights */
+  laci_sparse_form form;           /* its tiles; all of it where there is no code */
+  laci_sparse_code *code;          /* NULL: lists, or the compiled kernel */
+  struct laci_sparse_lists *lists; /* NULL: none */
+  laci_sparse_places places;       /* of a weight that changes: where its kept elements are, in the
+                                      kernel's order; a constant has none */
+  bool of_pairs;                   /* code takes two places for each of its weights */
   int phase;
   struct laci_sparse_kernel *next;              /* of the same layer: its next phase; NULL: none */
   struct laci_sparse_weight_gradient *gradient; /* of a forward kernel whose weight's is wanted */
@@ -345,6 +345,11 @@ void laci_sparse_drop_gradient(laci_sparse_kernel *kernel);
 LAC_MUST_CHECK lac_status laci_sparse_make_lists(laci_net *net, laci_sparse_kernel *kernel,
                                                  lac_error *err);
 void laci_sparse_drop_lists(laci_sparse_kernel *kernel);
+/** All that the kernel has to do, where it has lists. */
+void laci_sparse_run_lists(laci_net *net, const laci_sparse_kernel *kernel,
+                           const laci_sparse_operands *o);
+/** Which ones these are, in a word. */
+const char *laci_sparse_lists_name(const laci_sparse_kernel *kernel);
 
 /* ---- sparse_depthwise.c, sparse_sum.c, sparse_pool.c, sparse_winograd.c ---- */
 

@@ -171,9 +171,9 @@ static void choose_faster(laci_net *net) {
 }
 
 static laci_sparse_way wanted_way(laci_sparse_use use) {
-  const bool csr = use == LACI_SPARSE_USE_CSR || use == LACI_SPARSE_USE_ALL_CSR;
+  const bool lists = use == LACI_SPARSE_USE_LISTS || use == LACI_SPARSE_USE_ALL_LISTS;
   const bool winograd = use == LACI_SPARSE_USE_WINOGRAD || use == LACI_SPARSE_USE_ALL_WINOGRAD;
-  if (csr) return LACI_SPARSE_WAY_CSR;
+  if (lists) return LACI_SPARSE_WAY_LISTS;
   return winograd ? LACI_SPARSE_WAY_WINOGRAD : LACI_SPARSE_WAY_SPARSE;
 }
 

@@ -47,7 +47,7 @@ static void choose_way(const laci_net *net, laci_sparse_layer *layer, int at,
                        laci_sparse_costs *costs) {
   layer->way = laci_sparse_way_or(net, layer, LACI_SPARSE_WAY_SPARSE);
   for (int way = LACI_SPARSE_WAY_SPARSE; way < N_WAYS; way++) {
-    if (way == LACI_SPARSE_WAY_SPARSE && layer->way == LACI_SPARSE_WAY_CSR) continue;
+    if (way == LACI_SPARSE_WAY_SPARSE && layer->way == LACI_SPARSE_WAY_LISTS) continue;
     if (costs->of[way][at] < costs->of[layer->way][at]) layer->way = way;
   }
   costs->chosen[at] = costs->of[layer->way][at];

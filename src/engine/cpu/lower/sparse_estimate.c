@@ -8,12 +8,15 @@
 #include "engine/cpu/lower/conv.h"
 #include "engine/cpu/lower/pictures.h"
 #include "engine/cpu/lower/sparse.h"
+#include "kernel/sparse/bundles.h"
 #include "kernel/sparse/winograd4.h"
 
 typedef struct constants {
   double least_gain;      /* with less to be gained, no layer is sparse */
   double step;            /* of a step, whatever it does */
-  double generated_share; /* of the peak that generated code reaches */
+  double generated_share; /* of the peak that generated code reaches; 0 below: as this one */
+  double generated_few;   /* the same of few columns of pixels, which stay in the first cache */
+  double generated_far;   /* and of many columns of images, which do not */
   double compiled_share;  /* where there is none */
   double reorder;         /* of an element */
   double norm_of_images;  /* of one that is normalised into images; into others it is as fast as
@@ -23,10 +26,15 @@ typedef struct constants {
   double result; /* of a result, beside its terms */
   double csr, csr_window; /* shares of the peak that lists reach: windows of one pixel, or of
                              images, and others, whose vectors lie anywhere */
-  double winograd;        /* share of the peak that sums of transformed tiles reach; 0: unknown */
-  double tile;            /* of a transform of a tile of a channel, in or out */
-  double transformed;     /* of a transformed weight, which comes from memory */
-  double small;           /* how much longer dense kernels take for few pixels than for many */
+  double bundles, bundles_window; /* the same of bundles, where these gain */
+  double bundles_few;             /* how much of it few rows have */
+  double strip;                   /* units of a strip of bundles that are lost */
+  double bundles_result;          /* of a result of these, of images more */
+  double bundles_of_images;
+  double winograd;    /* share of the peak that sums of transformed tiles reach; 0: unknown */
+  double tile;        /* of a transform of a tile of a channel, in or out */
+  double transformed; /* of a transformed weight, which comes from memory */
+  double small;       /* how much longer dense kernels take for few pixels than for many */
   double depthwise_dense, depthwise; /* shares of the peak that windows of one channel reach: by
                                         oneDNN, and by ours, of many images less */
   double depthwise_images;
@@ -46,12 +54,26 @@ static const constants of_f32 = {OF_FLOATS,
                                  .csr_window = 0.22,
                                  .small = 1};
 /* Code takes 27 bytes a weight, and a result has six rows' to share what is done around it. */
-static const constants of_avx2 = {OF_FLOATS,        .generated_share = 0.77,
-                                  .reorder = 80,    .norm_of_images = 80,
-                                  .first = 34,      .result = 6,
-                                  .csr = 0.7,       .csr_window = 0.57,
-                                  .winograd = 0.92, .tile = 750,
-                                  .transformed = 6, .small = 1.18};
+static const constants of_avx2 = {OF_FLOATS,
+                                  .generated_share = 0.77,
+                                  .reorder = 80,
+                                  .norm_of_images = 80,
+                                  .first = 34,
+                                  .result = 6,
+                                  .generated_few = .92,
+                                  .generated_far = .67,
+                                  .csr = 0.7,
+                                  .csr_window = 0.57,
+                                  .bundles = .97,
+                                  .bundles_window = .87,
+                                  .bundles_few = .78,
+                                  .strip = .6,
+                                  .bundles_result = 16,
+                                  .bundles_of_images = 25,
+                                  .winograd = 0.92,
+                                  .tile = 750,
+                                  .transformed = 6,
+                                  .small = 1.18};
 /* Nobody has measured it: what keeps half is dense where it is not timed, and what keeps less is
  * not. */
 static const constants of_neon = {
@@ -141,6 +163,18 @@ static int64_t tiles_of(const laci_sparse_layer *layer) {
          laci_ceil_div((g->out_h - 1) * (g->out_w + 1) + g->out_w, LACI_SPARSE_LANES);
 }
 
+/** Of one pixel, x is read from where it lies; what is read of larger windows is in the cache. */
+static double generated_share(const laci_net *net, const laci_sparse_layer *layer) {
+  enum { FEW = 128 };
+  const constants *c = constants_of(net, layer);
+  const bool images = laci_pictures_by_images(layer->n_images);
+  const bool few = layer->window.channels_in / layer->window.groups <= FEW;
+  if (laci_sparse_isa_of(net, layer) == LACI_JIT_NONE) return c->compiled_share;
+  if (!laci_sparse_is_pixel(&layer->window)) return c->generated_share;
+  if (!images && few && c->generated_few > 0) return c->generated_few;
+  return images && !few && c->generated_far > 0 ? c->generated_far : c->generated_share;
+}
+
 /** A chunk of tiles goes through all code before the next one; code that comes from memory does so
  * while the piece before it is at work. */
 static double sparse_cost(const laci_net *net, const laci_sparse_layer *layer) {
@@ -156,13 +190,30 @@ static double sparse_cost(const laci_net *net, const laci_sparse_layer *layer) {
     return results(layer) * weights_each(g) / (images ? c->depthwise_images : c->depthwise);
   }
   if (is_light(layer)) return results(layer) * (layer->bytes ? of_light_bytes : of_pool);
-  const double share =
-      laci_sparse_isa_of(net, layer) == LACI_JIT_NONE ? c->compiled_share : c->generated_share;
-  const double worked = (double)(tiles * LACI_SPARSE_LANES) / share;
+  const double worked = (double)(tiles * LACI_SPARSE_LANES) / generated_share(net, layer);
   const double chunks = (double)laci_ceil_div(tiles, CHUNK);
   const double waited = chunks * c->first, streamed = chunks * c->stream;
   const double around = (double)(tiles * LACI_SPARSE_LANES * g->channels_out) * c->result;
   return kept * (worked + waited > streamed ? worked + waited : streamed) + around;
+}
+
+/** Three units of half a tile are a strip; what is lost with each is the same for fewer. */
+static double bundles_cost(const laci_net *net, const laci_sparse_layer *layer) {
+  enum { UNIT = LACI_SPARSE_LANES / 2, FEW = 128 };
+  const laci_sparse_window *g = &layer->window;
+  const constants *c = constants_of(net, layer);
+  const bool images = laci_pictures_by_images(layer->n_images);
+  const bool pixel = laci_sparse_is_pixel(g);
+  const int64_t between = pixel ? 0 : 1; /* pixels, from row to row */
+  const int64_t pixels = (g->out_h - 1) * (g->out_w + between) + g->out_w;
+  const int64_t tiles = laci_ceil_div(layer->n_images, LACI_SPARSE_LANES) * g->out_h * g->out_w;
+  const int64_t units = images ? 2 * tiles : layer->n_images * laci_ceil_div(pixels, UNIT);
+  const double lost = (double)laci_bundles_strips(units) * c->strip;
+  const double share = (pixel || images ? c->bundles : c->bundles_window) *
+                       (g->channels_out / g->groups < FEW ? c->bundles_few : 1);
+  const double sums = UNIT * ((double)units + lost) * weights_each(g) * layer->kept / share;
+  const double result = images ? c->bundles_of_images : c->bundles_result;
+  return (double)g->channels_out * (sums + (double)(units * UNIT) * result);
 }
 
 /** Lists are read for each strip of tiles, so that none waits for what it runs. */
@@ -173,6 +224,11 @@ static double csr_cost(const laci_net *net, const laci_sparse_layer *layer) {
   const double kept = weights_each(g) * layer->kept; /* of a row */
   const double lanes = (double)(tiles_of(layer) * LACI_SPARSE_LANES * g->channels_out);
   return lanes * (kept / (aligned ? c->csr : c->csr_window) + c->result);
+}
+
+static double lists_cost(const laci_net *net, const laci_sparse_layer *layer) {
+  const int64_t rows = layer->window.channels_out / layer->window.groups;
+  return laci_bundles_may_gain(rows, layer->kept) ? bundles_cost(net, layer) : csr_cost(net, layer);
 }
 
 /** Tiles are padded to whole vectors; images come by sixteen. */
@@ -194,7 +250,7 @@ static double cost_by(const laci_net *net, const laci_sparse_layer *layer, laci_
   if (!laci_sparse_can(net, layer, way)) return INFINITY;
   switch (way) {
     case LACI_SPARSE_WAY_SPARSE: return sparse_cost(net, layer);
-    case LACI_SPARSE_WAY_CSR: return csr_cost(net, layer);
+    case LACI_SPARSE_WAY_LISTS: return lists_cost(net, layer);
     case LACI_SPARSE_WAY_WINOGRAD: return winograd4_cost(net, layer);
     default: return dense_cost(net, layer);
   }

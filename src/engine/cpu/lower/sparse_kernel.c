@@ -138,7 +138,7 @@ static laci_sparse_kernel *make_kernel(laci_net *net, const laci_sparse_layer *l
   }
   if (!st) move_tiles(net, layer, phase, &kernel->form);
   if (!st && layer->mask && !laci_sparse_keep_gradient(net, layer, kernel)) st = net->plan.status;
-  if (!st && layer->way == LACI_SPARSE_WAY_CSR) st = laci_sparse_make_lists(net, kernel, &why);
+  if (!st && layer->way == LACI_SPARSE_WAY_LISTS) st = laci_sparse_make_lists(net, kernel, &why);
   else if (!st && generated) st = generate(net, layer, kernel, &why);
   else if (!st && layer->mask) st = order_places(net, layer, kernel, &why);
   else if (!st) net->plan.weight_bytes += (size_t)kernel->form.n_kept * sizeof(float);

@@ -55,7 +55,7 @@ static int behind_integers(const laci_cpu_plan *plan, int value) {
 
 /** Layers are found that gain nothing, too. */
 static bool takes_all(const laci_net *net) {
-  return net->sparse_use == LACI_SPARSE_USE_ALL || net->sparse_use == LACI_SPARSE_USE_ALL_CSR ||
+  return net->sparse_use == LACI_SPARSE_USE_ALL || net->sparse_use == LACI_SPARSE_USE_ALL_LISTS ||
          net->sparse_use == LACI_SPARSE_USE_ALL_WINOGRAD;
 }
 

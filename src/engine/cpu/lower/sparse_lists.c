@@ -1,27 +1,100 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Layers without generated code: lists of what is kept (kernel/sparse/csr.h). */
+ * Layers without generated code: lists of what rows keep, or of rows that keep alike, where those
+ * gain (kernel/sparse/csr.h, bundles.h). */
 #include "base/divide.h"
 #include "engine/cpu/lower/sparse.h"
+#include "kernel/sparse/bundles.h"
 #include "kernel/sparse/csr.h"
 
+typedef struct laci_sparse_lists {
+  bool bundled; /* one of these: */
+  laci_bundles bundles;
+  laci_csr csr;
+} laci_sparse_lists;
+
 /** Rows are cut so that all threads have lists, where a few tiles are all there is. */
-lac_status laci_sparse_make_lists(laci_net *net, laci_sparse_kernel *kernel, lac_error *err) {
+static int64_t chunk_rows(const laci_net *net, int64_t n_rows, int64_t strips) {
   enum { LEAST = 16, EACH = 2 }; /* rows of a chunk, and items of a thread */
-  laci_sparse_form *form = &kernel->form;
-  const int64_t strips = laci_csr_strips(form->n_tiles);
   const int64_t cuts = laci_ceil_div((int64_t)net->n_threads * EACH, strips);
-  const int64_t rows = laci_ceil_div(form->product.n_rows, cuts);
-  const laci_csr_cut cut = {form->tiles, form->n_tiles, rows < LEAST ? LEAST : rows};
-  laci_csr *csr = laci_plan_new(&net->plan, 1, sizeof *csr);
-  if (!csr) return LAC_NO_MEMORY;
-  lac_status st = laci_csr_init(&form->product, form->kept.weight, &cut, csr, err);
+  const int64_t rows = laci_ceil_div(n_rows, cuts);
+  return rows < LEAST ? LEAST : rows;
+}
+
+lac_status laci_sparse_make_lists(laci_net *net, laci_sparse_kernel *kernel, lac_error *err) {
+  laci_sparse_form *form = &kernel->form;
+  const laci_sparse_product *p = &form->product;
+  laci_sparse_lists *lists = laci_plan_new(&net->plan, 1, sizeof *lists);
+  lac_status st = LAC_OK;
+  if (!lists) return LAC_NO_MEMORY;
+  lists->bundled = laci_bundles_gain(p);
+  if (lists->bundled) {
+    const int64_t units = laci_bundles_units(form->tiles, form->n_tiles);
+    const int64_t rows = chunk_rows(net, p->n_rows, laci_bundles_strips(units));
+    st = laci_bundles_init(p, form->kept.weight, rows, &lists->bundles, err);
+  } else {
+    const int64_t rows = chunk_rows(net, p->n_rows, laci_csr_strips(form->n_tiles));
+    const laci_csr_cut cut = {form->tiles, form->n_tiles, rows};
+    st = laci_csr_init(p, form->kept.weight, &cut, &lists->csr, err);
+  }
   if (st) return st;
-  kernel->csr = csr;
+  kernel->lists = lists;
   laci_sparse_form_keep_tiles(form);
-  net->plan.weight_bytes += csr->bytes;
+  net->plan.weight_bytes += lists->bundled ? lists->bundles.bytes : lists->csr.bytes;
   return LAC_OK;
 }
 
 void laci_sparse_drop_lists(laci_sparse_kernel *kernel) {
-  if (kernel->csr) laci_csr_clear(kernel->csr);
+  if (!kernel->lists) return;
+  laci_bundles_clear(&kernel->lists->bundles);
+  laci_csr_clear(&kernel->lists->csr);
+}
+
+const char *laci_sparse_lists_name(const laci_sparse_kernel *kernel) {
+  return kernel->lists->bundled ? "bundles" : "csr";
+}
+
+/* ---- Running ---- */
+
+typedef struct work {
+  const laci_sparse_kernel *kernel;
+  const laci_sparse_operands *o;
+  int64_t n_units, n_parts; /* units or tiles, and strips of them */
+} work;
+
+/** Parts of a chunk of rows after each other. */
+static void run_bundles(int64_t begin, int64_t end, void *context) {
+  const work *w = context;
+  const laci_bundles *b = &w->kernel->lists->bundles;
+  for (int64_t at = begin; at < end; at++) {
+    const int64_t part = at % w->n_parts;
+    const int64_t first = laci_bundles_strip_begin(w->n_units, w->n_parts, part);
+    const int64_t last = laci_bundles_strip_begin(w->n_units, w->n_parts, part + 1);
+    laci_bundles_now()(b, w->o, at / w->n_parts, w->kernel->form.tiles, first, last);
+  }
+}
+
+static void run_rows(int64_t begin, int64_t end, void *context) {
+  const work *w = context;
+  for (int64_t at = begin; at < end; at++) {
+    const int64_t part = at % w->n_parts;
+    const int64_t first = laci_csr_strip_begin(w->n_units, w->n_parts, part);
+    const int64_t last = laci_csr_strip_begin(w->n_units, w->n_parts, part + 1);
+    laci_csr_now()(&w->kernel->lists->csr, w->o, at / w->n_parts, w->kernel->form.tiles + first,
+                   last - first);
+  }
+}
+
+void laci_sparse_run_lists(laci_net *net, const laci_sparse_kernel *kernel,
+                           const laci_sparse_operands *o) {
+  const laci_sparse_lists *lists = kernel->lists;
+  const laci_sparse_form *form = &kernel->form;
+  work w = {.kernel = kernel, .o = o, .n_units = form->n_tiles};
+  if (lists->bundled) {
+    w.n_units = laci_bundles_units(form->tiles, form->n_tiles);
+    w.n_parts = laci_bundles_strips(w.n_units);
+    laci_pool_for(net->pool, lists->bundles.n_chunks * w.n_parts, 1, run_bundles, &w);
+  } else {
+    w.n_parts = laci_csr_strips(form->n_tiles);
+    laci_pool_for(net->pool, lists->csr.n_chunks * w.n_parts, 1, run_rows, &w);
+  }
 }

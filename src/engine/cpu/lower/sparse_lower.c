@@ -8,7 +8,6 @@
 #include "engine/cpu/lower/pictures.h"
 #include "engine/cpu/lower/sparse.h"
 #include "jit/sparse_code.h"
-#include "kernel/sparse/csr.h"
 
 typedef struct sparse_step {
   const laci_sparse_kernel *kernel;
@@ -28,7 +27,7 @@ typedef struct work {
   const sparse_step *s;
   const laci_sparse_kernel *kernel;
   laci_sparse_operands o;
-  int64_t row_parts, n_strips;
+  int64_t row_parts;
 } work;
 
 static void multiply_some(int64_t begin, int64_t end, void *context) {
@@ -43,18 +42,6 @@ static void multiply_some(int64_t begin, int64_t end, void *context) {
         .row_first = row,
         .row_last = row + ROWS < form->product.n_rows ? row + ROWS : form->product.n_rows};
     laci_sparse_multiply_now()(&form->product, &w->o, &part);
-  }
-}
-
-/** Strips of a chunk of rows after each other. */
-static void run_lists(int64_t begin, int64_t end, void *context) {
-  const work *w = context;
-  const laci_sparse_form *form = &w->kernel->form;
-  for (int64_t at = begin; at < end; at++) {
-    const int64_t strip = at % w->n_strips;
-    const int64_t first = laci_csr_strip_begin(form->n_tiles, w->n_strips, strip);
-    const int64_t last = laci_csr_strip_begin(form->n_tiles, w->n_strips, strip + 1);
-    laci_csr_now()(w->kernel->csr, &w->o, at / w->n_strips, form->tiles + first, last - first);
   }
 }
 
@@ -80,9 +67,8 @@ static void run_kernel(laci_net *net, work *w) {
   if (w->kernel->code) {
     laci_sparse_code_run(w->kernel->code, &w->o, form->tiles, form->n_tiles, net->pool,
                          laci_net_data(net, w->s->scratch));
-  } else if (w->kernel->csr) {
-    w->n_strips = laci_csr_strips(form->n_tiles);
-    laci_pool_for(net->pool, w->kernel->csr->n_chunks * w->n_strips, 1, run_lists, w);
+  } else if (w->kernel->lists) {
+    laci_sparse_run_lists(net, w->kernel, &w->o);
   } else {
     laci_pool_for(net->pool, laci_ceil_div(form->n_tiles, TILES) * w->row_parts, 1, multiply_some,
                   w);
@@ -98,14 +84,15 @@ static lac_status run_sparse(laci_net *net, laci_net_step *step, lac_error *err)
   return LAC_OK;
 }
 
-static const char *kernel_name(laci_net *net, const laci_sparse_layer *layer) {
+static const char *kernel_name(laci_net *net, const laci_sparse_layer *layer,
+                               const laci_sparse_kernel *kernel) {
   const laci_sparse_window *g = &layer->window;
   char text[96];
   const laci_jit_isa isa = laci_sparse_isa_of(net, layer);
-  const char *code = layer->way == LACI_SPARSE_WAY_CSR ? "csr"
-                     : isa != LACI_JIT_NONE            ? laci_jit_isa_name(isa)
-                     : layer->bytes                    ? "compiled int8"
-                                                       : "compiled";
+  const char *code = kernel->lists          ? laci_sparse_lists_name(kernel)
+                     : isa != LACI_JIT_NONE ? laci_jit_isa_name(isa)
+                     : layer->bytes         ? "compiled int8"
+                                            : "compiled";
   const int64_t taps = layer->n_phases > 1 ? 2 : 1; /* a phase reads every second one */
   (void)snprintf(text, sizeof text, "sparse-%lldx%lld %s",
                  (long long)(g->kernel_h * taps - taps + 1),
@@ -166,7 +153,7 @@ static void lower_product(laci_net *net, const laci_sparse_layer *layer) {
   if (!step) return;
   step->codes[3] = LACI_ARG_SCRATCHPAD;
   step->what = laci_net_describe(net, fused);
-  step->kernel = kernel_name(net, layer);
+  step->kernel = kernel_name(net, layer, kernel);
   step->sparse = true;
   step->context = s;
   step->shown = t->y;

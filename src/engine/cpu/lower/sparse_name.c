@@ -8,7 +8,7 @@
 
 static const char *const ways[] = {[LACI_SPARSE_WAY_DENSE] = "dense",
                                    [LACI_SPARSE_WAY_SPARSE] = "sparse",
-                                   [LACI_SPARSE_WAY_CSR] = "csr",
+                                   [LACI_SPARSE_WAY_LISTS] = "lists",
                                    [LACI_SPARSE_WAY_WINOGRAD] = "winograd",
                                    [LACI_SPARSE_WAY_REORDER] = "reorder"};
 

@@ -15,7 +15,7 @@ bool laci_sparse_can(const laci_net *net, const laci_sparse_layer *layer, laci_s
   switch (way) {
     case LACI_SPARSE_WAY_DENSE: return true;
     case LACI_SPARSE_WAY_SPARSE: return !layer->full;
-    case LACI_SPARSE_WAY_CSR: return !layer->full && is_of_constant_floats(net, layer);
+    case LACI_SPARSE_WAY_LISTS: return !layer->full && is_of_constant_floats(net, layer);
     case LACI_SPARSE_WAY_WINOGRAD:
       return is_of_constant_floats(net, layer) && !layer->rows &&
              !(net->sparse && net->sparse->tight) && laci_winograd4_fits(&layer->window);
@@ -39,7 +39,7 @@ laci_sparse_way laci_sparse_way_or(const laci_net *net, const laci_sparse_layer 
                                    laci_sparse_way wanted) {
   const bool lists =
       wanted == LACI_SPARSE_WAY_WINOGRAD || laci_sparse_isa_of(net, layer) == LACI_JIT_NONE;
-  const laci_sparse_way ways[] = {wanted, lists ? LACI_SPARSE_WAY_CSR : LACI_SPARSE_WAY_SPARSE,
+  const laci_sparse_way ways[] = {wanted, lists ? LACI_SPARSE_WAY_LISTS : LACI_SPARSE_WAY_SPARSE,
                                   LACI_SPARSE_WAY_SPARSE};
   for (size_t at = wanted == LACI_SPARSE_WAY_SPARSE; at < sizeof ways / sizeof *ways; at++) {
     if (laci_sparse_can(net, layer, ways[at])) return ways[at];

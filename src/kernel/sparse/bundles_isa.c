@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * bundles.h for every instruction set, the definition included. */
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "kernel/sparse/bundles.h"
+#include "kernel/sparse/floats_isa.h"
+
+enum {
+  LANES = LACI_SPARSE_LANES,
+  KEPT = LACI_BUNDLES_KEPT,
+  UNITS = LACI_BUNDLES_UNITS,
+#if defined(__AVX512F__)
+  UNIT = LANES,
+#else
+  UNIT = LANES / 2,
+#endif
+  APART = UNITS * UNIT, /* floats from a row's sums to the next one's */
+  ROUNDED = LANES,      /* floats behind sums, of which whole tiles are made */
+};
+
+/* Units that are done together, in registers. */
+typedef struct strip {
+  const float *x[UNITS]; /* where they begin */
+  float *y[UNITS];       /* their first row's results, and what is added to these */
+  const float *residual[UNITS];
+  uint64_t lanes[UNITS]; /* of a unit that are results */
+  bool around[UNITS];    /* zeros may be written into others */
+  int n;
+  int64_t row_stride, n_rows;
+  float *sums; /* [row][unit][lane] */
+} strip;
+
+/* What of a chunk comes next. */
+typedef struct stream {
+  const laci_bundles_columns *columns;
+  const uint16_t *sums;
+  const float *weights;
+  const laci_bundles_single *singles;
+} stream;
+
+#define UNROLL _Pragma("GCC unroll 32")
+
+#ifdef ALL
+enum { EACH = UNIT / WIDTH, LINE = 64 / (int)sizeof(float), AWAY = 1024 /* weights */ };
+
+/* Inlined with both numbers known, so that x and sums are in registers. */
+static inline __attribute__((always_inline)) void add_bundle(const strip *s, stream *from,
+                                                             const int n_units, const int size) {
+  vector x[KEPT][UNITS * EACH];
+  UNROLL for (int k = 0; k < KEPT; k++) {
+    const int64_t at = from->columns->at[k];
+    UNROLL for (int v = 0; v < n_units * EACH; v++) {
+      x[k][v] = LOAD(s->x[v / EACH] + at + (int64_t)(v % EACH * WIDTH));
+    }
+  }
+  UNROLL for (int row = 0; row < size; row++) {
+    float *sums = s->sums + from->sums[row];
+    vector sum[UNITS * EACH];
+    UNROLL for (int v = 0; v < n_units * EACH; v++) sum[v] = LOAD(sums + (int64_t)(v * WIDTH));
+    UNROLL for (int k = 0; k < KEPT; k++) {
+      const vector weight = ALL(from->weights[row * KEPT + k]);
+      UNROLL for (int v = 0; v < n_units * EACH; v++) sum[v] = FMA(weight, x[k][v], sum[v]);
+    }
+    UNROLL for (int v = 0; v < n_units * EACH; v++) STORE(sums + (int64_t)(v * WIDTH), sum[v]);
+  }
+  __builtin_prefetch(from->weights + AWAY);
+  if (size * KEPT > LINE) __builtin_prefetch(from->weights + AWAY + LINE);
+  from->columns++;
+  from->sums += size;
+  from->weights += (ptrdiff_t)size * KEPT;
+}
+
+#else
+enum { EACH = UNIT, WIDTH = 1 };
+
+static void add_bundle(const strip *s, stream *from, int n_units, int size) {
+  for (int row = 0; row < size; row++, from->sums++, from->weights += KEPT) {
+    for (int at = 0; at < n_units * UNIT; at++) {
+      float *sum = s->sums + *from->sums + at;
+      for (int k = 0; k < KEPT; k++) {
+        const float *x = s->x[at / UNIT] + from->columns->at[k] + (ptrdiff_t)(at % UNIT);
+        *sum = fmaf(from->weights[k], *x, *sum);
+      }
+    }
+  }
+  from->columns++;
+}
+#endif
+
+static void add_singles(const strip *s, const laci_bundles_single *single, int64_t n) {
+  for (const laci_bundles_single *end = single + n; single < end; single++) {
+    for (int unit = 0; unit < s->n; unit++) {
+      float *sums = s->sums + single->sums + (ptrdiff_t)(unit * UNIT);
+      const float *x = s->x[unit] + single->at;
+      for (int lane = 0; lane < UNIT; lane++) {
+        sums[lane] = fmaf(single->weight, x[lane], sums[lane]);
+      }
+    }
+  }
+}
+
+/* All bundles of a size. */
+#define BUNDLES(n_units, size) \
+  for (int32_t at = w->n[(size)-1]; at > 0; at--) add_bundle(s, &from, n_units, size);
+
+/* Results and what is added to them come into the second cache meanwhile, some rows with each
+ * window: at the end they would be waited for. */
+static void fetch_results(const strip *s, int64_t first, int64_t last) {
+  for (int unit = 0; unit < s->n; unit++) {
+    for (int64_t row = first; row < last; row++) {
+      __builtin_prefetch(s->y[unit] + row * s->row_stride, 1, 2);
+      if (s->residual[unit]) __builtin_prefetch(s->residual[unit] + row * s->row_stride, 0, 2);
+    }
+  }
+}
+
+#define WINDOWS(n_units)                                                                      \
+  static void add_windows_##n_units(const strip *s, const laci_bundles_chunk *c, int64_t n) { \
+    stream from = {c->columns, c->sums, c->weights, c->singles};                              \
+    for (int64_t window = 0; window < n; window++) {                                          \
+      const laci_bundles_window *w = c->windows + window;                                     \
+      BUNDLES(n_units, 8)                                                                     \
+      BUNDLES(n_units, 7)                                                                     \
+      BUNDLES(n_units, 6)                                                                     \
+      BUNDLES(n_units, 5)                                                                     \
+      BUNDLES(n_units, 4)                                                                     \
+      BUNDLES(n_units, 3)                                                                     \
+      BUNDLES(n_units, 2)                                                                     \
+      BUNDLES(n_units, 1)                                                                     \
+      if (w->n_singles > 0) add_singles(s, from.singles, w->n_singles);                       \
+      from.singles += w->n_singles;                                                           \
+      fetch_results(s, s->n_rows *window / n, s->n_rows * (window + 1) / n);                  \
+    }                                                                                         \
+  }
+WINDOWS(1)
+WINDOWS(2)
+WINDOWS(3)
+
+/* ---- Results ---- */
+
+enum { ALL_OF_UNIT = (1 << UNIT) - 1 };
+
+static inline void store_some(float *to, const float *from, uint64_t lanes, bool around) {
+  for (int lane = 0; lane < UNIT; lane++) {
+    if (lanes >> lane & 1) to[lane] = from[lane];
+    else if (around) to[lane] = 0;
+  }
+}
+
+static void store_unit(const strip *s, int unit, const float *from) {
+  const bool all = s->lanes[unit] == ALL_OF_UNIT;
+  float *y = s->y[unit];
+  for (int64_t row = 0; row < s->n_rows; row++, y += s->row_stride, from += APART) {
+    if (all) memcpy(y, from, UNIT * sizeof *y);
+    else store_some(y, from, s->lanes[unit], s->around[unit]);
+  }
+}
+
+/* What is added to a unit's sums, gathered as these lie; 0 where no result is. */
+static void take_residual(const strip *s, int unit, float *to) {
+  const float *from = s->residual[unit];
+  for (int64_t row = 0; row < s->n_rows; row++, from += s->row_stride, to += APART) {
+    if (s->lanes[unit] == ALL_OF_UNIT) memcpy(to, from, UNIT * sizeof *to);
+    else store_some(to, from, s->lanes[unit], true);
+  }
+}
+
+/* Sums become results where they stand. To what follows them they are tiles, one behind the other;
+ * it does not matter which lane is whose. */
+static void finish(const strip *s, const laci_sparse_operands *o) {
+  float residual[LACI_BUNDLES_FLOATS + ROUNDED], results[LACI_BUNDLES_FLOATS + ROUNDED];
+  const int64_t n = (s->n_rows * APART + LANES - 1) / LANES;
+  const laci_sparse_tile tile = {.lanes = LACI_SPARSE_ALL_LANES};
+  const laci_sparse_part part = {&tile, 0, 1, 0, n};
+  laci_sparse_operands here = *o;
+  here.y = results;
+  if (o->residual) {
+    memset(residual, 0, (size_t)(n * LANES) * sizeof *residual);
+    for (int unit = 0; unit < s->n; unit++) {
+      take_residual(s, unit, residual + (ptrdiff_t)(unit * UNIT));
+    }
+    here.residual = residual;
+  }
+  LACI_VARIANT(laci_sparse_finish)(&here, LANES, LACI_SPARSE_F32, &part, s->sums);
+  for (int unit = 0; unit < s->n; unit++) {
+    store_unit(s, unit, results + (ptrdiff_t)(unit * UNIT));
+  }
+}
+
+#ifdef ALL
+/* With no function behind: from sums to results, whole vectors of them. */
+static void clip_unit(const strip *s, const laci_sparse_operands *o, int unit) {
+  const vector low = ALL(o->low), high = ALL(o->high);
+  const bool all = s->lanes[unit] == ALL_OF_UNIT;
+  const float *from = s->sums + (ptrdiff_t)(unit * UNIT), *residual = s->residual[unit];
+  float *y = s->y[unit], lanes[UNIT];
+  for (int lane = 0; lane < UNIT; lane++) {
+    const uint32_t bits = s->lanes[unit] >> lane & 1 ? UINT32_MAX : 0;
+    memcpy(&lanes[lane], &bits, sizeof bits);
+  }
+  for (int64_t row = 0; row < s->n_rows; row++, from += APART) {
+    const int64_t place = row * s->row_stride;
+    UNROLL for (int at = 0; at < UNIT; at += WIDTH) {
+      vector v = LOAD(from + at);
+      if (residual) v = ADD(v, LOAD(residual + place + at));
+      v = SMALLER(high, LARGER(low, v));
+      if (!all) v = BOTH(v, LOAD(lanes + at));
+      STORE(y + place + at, v);
+    }
+  }
+}
+
+static bool is_whole(const strip *s) {
+  bool whole = true;
+  for (int unit = 0; unit < s->n; unit++) {
+    whole = whole && (s->lanes[unit] == ALL_OF_UNIT || s->around[unit]);
+  }
+  return whole;
+}
+#endif
+
+/* ---- A strip ---- */
+
+static void place_units(const laci_bundles *b, const laci_sparse_operands *o, int64_t row,
+                        const laci_sparse_tile *tiles, int64_t first, strip *s) {
+  enum { OF_TILE = LANES / UNIT };
+  for (int at = 0; at < s->n; at++) {
+    const laci_sparse_tile *tile = &tiles[(first + at) / OF_TILE];
+    const int64_t lane = (first + at) % OF_TILE * UNIT;
+    const int64_t out = tile->out + row * b->row_stride + lane;
+    s->x[at] = o->x + tile->in + lane;
+    s->y[at] = o->y + out;
+    s->residual[at] = o->residual ? o->residual + out : NULL;
+    s->lanes[at] = tile->lanes >> lane & ALL_OF_UNIT;
+    s->around[at] = (tile->lanes & LACI_SPARSE_ZEROS_AROUND) != 0;
+  }
+}
+
+static void begin_sums(const strip *s, const float *bias) {
+  for (int64_t row = 0; row < s->n_rows; row++) {
+    for (int at = 0; at < APART; at++) s->sums[row * APART + at] = bias[row];
+  }
+  memset(s->sums + s->n_rows * APART, 0, ROUNDED * sizeof *s->sums);
+}
+
+static void end_sums(const strip *s, const laci_sparse_operands *o) {
+#ifdef ALL
+  if (o->n_functions == 0 && !(o->residual && o->residual_last) && is_whole(s)) {
+    for (int unit = 0; unit < s->n; unit++) clip_unit(s, o, unit);
+    return;
+  }
+#endif
+  finish(s, o);
+}
+
+void LACI_VARIANT(laci_bundles)(const laci_bundles *b, const laci_sparse_operands *o, int64_t chunk,
+                                const laci_sparse_tile *tiles, int64_t first, int64_t last) {
+  const laci_bundles_chunk *c = &b->chunks[chunk];
+  _Alignas(64) float sums[LACI_BUNDLES_FLOATS + ROUNDED];
+  strip s = {.n = (int)(last - first),
+             .row_stride = b->row_stride,
+             .n_rows = c->row_last - c->row_first,
+             .sums = sums};
+  place_units(b, o, c->row_first, tiles, first, &s);
+  begin_sums(&s, o->bias + c->row_first);
+  if (s.n == 1) add_windows_1(&s, c, b->n_windows);
+  else if (s.n == 2) add_windows_2(&s, c, b->n_windows);
+  else add_windows_3(&s, c, b->n_windows);
+  end_sums(&s, o);
+}
