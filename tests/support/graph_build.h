@@ -4,7 +4,8 @@
  *
  *    input x 1x3x4x4       a graph input; a type may follow: i64, bool, f16 ...
  *    stored w 8x3x3x3      a stored tensor of generic numbers, the same for the same name;
- *                          "positive": their magnitudes; "listed": a caller may override it
+ *                          "positive": their magnitudes; "listed": a caller may override it;
+ *                          "pruned": two of every four stay along the second axis
  *    stored s 2 i64 = 1 -1 a stored tensor of given contents; "" is a scalar's shape
  *    y, _ = Conv(x, w, _) group=2 pads=1,1,1,1 mode="text" eps=0.5 name="a name" domain="my"
  *    y = com.microsoft.Gelu(x)
@@ -99,7 +100,17 @@ static inline void net_put(lac_dtype dtype, uint8_t *bytes, int64_t at, double x
   else memcpy(bytes + at * (int64_t)size, &i, size); /* little-endian hosts only */
 }
 
-/** `stored NAME SHAPE [TYPE] [positive] [listed] [= numbers]`. */
+/** Is an element of a pruned tensor kept? By chance, two of every four. */
+static inline bool net_is_kept(const laci_shape *shape, int64_t at) {
+  static const uint8_t two[6] = {3, 5, 9, 6, 10, 12};
+  int64_t taps = 1;
+  for (int axis = 2; axis < shape->rank; axis++) taps *= shape->dims[axis];
+  const int64_t channel = at / taps % shape->dims[1];
+  const uint64_t block = (uint64_t)((at / taps - channel % 4) * taps + at % taps);
+  return two[laci_rng_below(21, (uint64_t)taps, block, 6)] >> channel % 4 & 1;
+}
+
+/** `stored NAME SHAPE [TYPE] [positive] [pruned] [listed] [= numbers]`. */
 static inline lac_status net_stored(laci_graph *graph, const char *line, lac_error *err) {
   char name[64], word[64];
   line = net_word(line, name);
@@ -110,10 +121,11 @@ static inline lac_status net_stored(laci_graph *graph, const char *line, lac_err
     while (n < 63 && *line && *line != ' ') word[n++] = *line++;
   word[n] = 0;
   laci_stored stored = {.name = name, .dtype = LAC_DTYPE_F32, .shape = net_shape(word)};
-  bool positive = false;
+  bool positive = false, pruned = false;
   for (line = net_skip(line); *line && *line != '='; line = net_skip(line)) {
     line = net_word(line, word);
     if (strcmp(word, "positive") == 0) positive = true;
+    else if (strcmp(word, "pruned") == 0) pruned = true;
     else if (strcmp(word, "listed") == 0) stored.overridable = true;
     else stored.dtype = net_dtype(word);
   }
@@ -127,6 +139,7 @@ static inline lac_status net_stored(laci_graph *graph, const char *line, lac_err
   for (int64_t i = 0; i < count; i++) {
     double x = net_number(name, i);
     if (positive) x = fabs(x);
+    if (pruned && !net_is_kept(&stored.shape, i)) x = 0;
     if (!given && !laci_dtype_is_float(stored.dtype)) x = floor(x * 20);
     if (given) {
       char *end;

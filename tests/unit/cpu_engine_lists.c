@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Layers by lists inside the fast engine, of rows and of bundles: against the plain engine, with
+ * all that may stand around them; the same bytes for any threads and for code; which lists a layer
+ * gets.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "cpu/cpu.h"
+#include "engine/engine.h"
+#include "support/engine_check.h"
+#include "support/graph_build.h"
+
+enum { TEXT = 4096 };
+
+static const int batches[] = {1, 16, 35};
+enum { N_BATCHES = sizeof batches / sizeof *batches };
+static int n_batches(void) { return getenv("LAC_RUN") ? 2 : N_BATCHES; } /* under an emulator */
+
+static void ways_of_all_neighbours(void **state) {
+  static const char *const nets[] = {
+      /* a residual block, and one behind a function */
+      "a = Conv(x, p, b)\nra = Relu(a)\nc = Conv(ra, w) pads=1,1,1,1\nrc = Relu(c)\n"
+      "d = Conv(rc, q)\nt = Add(d, x)\ns = Relu(t)\noutput s\n",
+      "a = Conv(x, p, b)\ng = Gelu(a)\nc = Conv(g, q)\nh = Sigmoid(c)\nm = Mul(c, h)\n"
+      "y = Add(m, x)\noutput y\n",
+      /* strides, a window that is not padded alike, and tokens */
+      "a = Conv(x, p) strides=2,2\nc = Conv(a, w) pads=1,1,1,1 strides=2,2\n"
+      "d = Conv(c, w) pads=0,2,1,0\noutput d\n",
+      "a = Conv(x, p, b)\nc = GlobalAveragePool(a)\nf = Flatten(c)\ng = Gemm(f, l) transB=1\n"
+      "output g\noutput a\n",
+  };
+  char text[TEXT];
+  (void)state;
+  for (size_t at = 0; at < sizeof nets / sizeof *nets; at++) {
+    for (int batch = 0; batch < n_batches(); batch++) {
+      (void)snprintf(text, sizeof text,
+                     "input x %dx96x7x9\nstored p 72x96x1x1 pruned\nstored b 72\n"
+                     "stored w 72x72x3x3 pruned\nstored q 96x72x1x1 pruned\n"
+                     "stored l 130x72 pruned\n%s",
+                     batches[batch], nets[at]);
+      check_as(text, (expectation){.tolerance = 2e-5, .plain = -1});
+    }
+  }
+}
+
+/* A plan reads its graph. */
+typedef struct planned {
+  laci_graph *graph;
+  laci_engine *engine;
+} planned;
+
+static planned plan_of(const char *text, int threads) {
+  planned p;
+  lac_error err = {0};
+  const laci_engine_options options = {.threads = threads};
+  if (net_read(text, &p.graph, &err)) fail_msg("%s", err.text);
+  if (laci_engine_create(p.graph, &options, &p.engine, &err)) fail_msg("%s\n%s", err.text, text);
+  return p;
+}
+
+static void drop(planned *p) {
+  laci_engine_destroy(p->engine);
+  laci_graph_destroy(p->graph);
+}
+
+static int count_of(const laci_engine *engine, const char *kernel) {
+  int n = 0;
+  for (size_t at = 0; at < laci_engine_step_count(engine); at++) {
+    n += strcmp(laci_engine_step_look(engine, at).kernel, kernel) == 0;
+  }
+  return n;
+}
+
+static float *result_of(laci_engine *engine, size_t *bytes) {
+  const laci_engine_port *in, *out;
+  lac_error err = {0};
+  assert_int_equal(laci_engine_inputs(engine, &in), 1);
+  assert_int_equal(laci_engine_outputs(engine, &out), 1);
+  float *x = laci_alloc(in->size_bytes, 1), *y = laci_alloc(out->size_bytes, 1);
+  assert_true(x && y);
+  for (size_t at = 0; at < in->size_bytes / sizeof *x; at++)
+    x[at] = (float)net_number("x", (int64_t)at);
+  *bytes = out->size_bytes;
+  if (laci_engine_run(engine, (const void *[]){x}, (void *[]){y}, &err)) fail_msg("%s", err.text);
+  laci_free(x);
+  return y;
+}
+
+/* 300 rows are two chunks, with one thread and with three. */
+static const char chain[] =
+    "input x %dx64x5x7\nstored p 300x64x1x1 pruned\nstored q 64x300x1x1 pruned\n"
+    "a = Conv(x, p)\nra = Relu(a)\nb = Conv(ra, q)\nc = Add(b, x)\nd = Relu(c)\n"
+    "e = Conv(d, p)\nf = Sigmoid(e)\noutput f\n";
+
+static void bytes_are_those_of_code(void **state) {
+  static const char *const ways[] = {"lists", "all"};
+  char text[TEXT];
+  (void)state;
+  for (int batch = 2; batch <= 16; batch += 14) {
+    size_t bytes = 0;
+    float *first = NULL;
+    (void)snprintf(text, sizeof text, chain, batch);
+    for (int at = 0; at < 6; at++) {
+      assert_int_equal(setenv("LAC_SPARSE", ways[at / 3], 1), 0);
+      planned p = plan_of(text, at % 3 + 1);
+      float *y = result_of(p.engine, &bytes);
+      if (first) assert_memory_equal(first, y, bytes);
+      if (first) laci_free(y);
+      else first = y;
+      drop(&p);
+    }
+    laci_free(first);
+  }
+  assert_int_equal(unsetenv("LAC_SPARSE"), 0);
+}
+
+/* Bundles want many rows that keep two of four, and AVX2, where they were measured. */
+static void a_layer_has_its_lists(void **state) {
+  const int bundles = laci_cpu() == LACI_CPU_AVX2 ? 2 : 0;
+  planned p;
+  (void)state;
+  assert_int_equal(setenv("LAC_SPARSE", "lists", 1), 0);
+  p = plan_of(
+      "input x 1x64x7x7\nstored w 64x64x1x1 pruned\nstored v 32x64x1x1 pruned\n"
+      "stored u 64x32x1x1\nstored t 64x64x3x3 pruned\na = Conv(x, w)\nb = Conv(a, v)\n"
+      "c = Conv(b, u)\nd = Conv(c, t)\noutput d\n",
+      1);
+  assert_int_equal(
+      count_of(p.engine, "sparse-1x1 bundles") + count_of(p.engine, "sparse-3x3 bundles"), bundles);
+  assert_int_equal(count_of(p.engine, "sparse-1x1 csr") + count_of(p.engine, "sparse-3x3 csr"),
+                   4 - bundles);
+  drop(&p);
+  assert_int_equal(unsetenv("LAC_SPARSE"), 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(ways_of_all_neighbours),
+      cmocka_unit_test(bytes_are_those_of_code),
+      cmocka_unit_test(a_layer_has_its_lists),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
