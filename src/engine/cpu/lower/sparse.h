@@ -341,6 +341,9 @@ void laci_sparse_drop_gradient(laci_sparse_kernel *kernel);
 
 /* ---- sparse_lists.c ---- */
 
+/** Into how many strips so many halves of tiles fall where a layer's rows are bundled; 0: they are
+ * not. */
+int64_t laci_sparse_bundled_strips(const laci_sparse_layer *layer, int64_t n_units);
 /** Makes them of the kernel's product, of which tiles stay. */
 LAC_MUST_CHECK lac_status laci_sparse_make_lists(laci_net *net, laci_sparse_kernel *kernel,
                                                  lac_error *err);

@@ -8,7 +8,6 @@
 #include "engine/cpu/lower/conv.h"
 #include "engine/cpu/lower/pictures.h"
 #include "engine/cpu/lower/sparse.h"
-#include "kernel/sparse/bundles.h"
 #include "kernel/sparse/winograd4.h"
 
 typedef struct constants {
@@ -197,23 +196,29 @@ static double sparse_cost(const laci_net *net, const laci_sparse_layer *layer) {
   return kept * (worked + waited > streamed ? worked + waited : streamed) + around;
 }
 
-/** Three units of half a tile are a strip; what is lost with each is the same for fewer. */
+/* Halves of tiles that have results. */
+static int64_t units_of(const laci_sparse_layer *layer) {
+  enum { UNIT = LACI_SPARSE_LANES / 2 };
+  const laci_sparse_window *g = &layer->window;
+  const int64_t between = laci_sparse_is_pixel(g) ? 0 : 1; /* pixels, from row to row */
+  const int64_t pixels = (g->out_h - 1) * (g->out_w + between) + g->out_w;
+  if (laci_pictures_by_images(layer->n_images)) return 2 * tiles_of(layer);
+  return layer->n_images * laci_ceil_div(pixels, UNIT);
+}
+
+/** What is lost with each strip is the same for fewer units. */
 static double bundles_cost(const laci_net *net, const laci_sparse_layer *layer) {
   enum { UNIT = LACI_SPARSE_LANES / 2, FEW = 128 };
   const laci_sparse_window *g = &layer->window;
   const constants *c = constants_of(net, layer);
   const bool images = laci_pictures_by_images(layer->n_images);
-  const bool pixel = laci_sparse_is_pixel(g);
-  const int64_t between = pixel ? 0 : 1; /* pixels, from row to row */
-  const int64_t pixels = (g->out_h - 1) * (g->out_w + between) + g->out_w;
-  const int64_t tiles = laci_ceil_div(layer->n_images, LACI_SPARSE_LANES) * g->out_h * g->out_w;
-  const int64_t units = images ? 2 * tiles : layer->n_images * laci_ceil_div(pixels, UNIT);
-  const double lost = (double)laci_bundles_strips(units) * c->strip;
-  const double share = (pixel || images ? c->bundles : c->bundles_window) *
+  const double units = (double)units_of(layer);
+  const double lost = (double)laci_sparse_bundled_strips(layer, units_of(layer)) * c->strip;
+  const double share = (laci_sparse_is_pixel(g) || images ? c->bundles : c->bundles_window) *
                        (g->channels_out / g->groups < FEW ? c->bundles_few : 1);
-  const double sums = UNIT * ((double)units + lost) * weights_each(g) * layer->kept / share;
+  const double sums = (units + lost) * weights_each(g) * layer->kept / share;
   const double result = images ? c->bundles_of_images : c->bundles_result;
-  return (double)g->channels_out * (sums + (double)(units * UNIT) * result);
+  return UNIT * (double)g->channels_out * (sums + units * result);
 }
 
 /** Lists are read for each strip of tiles, so that none waits for what it runs. */
@@ -227,8 +232,8 @@ static double csr_cost(const laci_net *net, const laci_sparse_layer *layer) {
 }
 
 static double lists_cost(const laci_net *net, const laci_sparse_layer *layer) {
-  const int64_t rows = layer->window.channels_out / layer->window.groups;
-  return laci_bundles_may_gain(rows, layer->kept) ? bundles_cost(net, layer) : csr_cost(net, layer);
+  const bool bundled = laci_sparse_bundled_strips(layer, 1) > 0;
+  return bundled ? bundles_cost(net, layer) : csr_cost(net, layer);
 }
 
 /** Tiles are padded to whole vectors; images come by sixteen. */

@@ -12,6 +12,11 @@ typedef struct laci_sparse_lists {
   laci_csr csr;
 } laci_sparse_lists;
 
+int64_t laci_sparse_bundled_strips(const laci_sparse_layer *layer, int64_t n_units) {
+  const int64_t rows = layer->window.channels_out / layer->window.groups;
+  return laci_bundles_may_gain(rows, layer->kept) ? laci_bundles_strips(n_units) : 0;
+}
+
 /** Rows are cut so that all threads have lists, where a few tiles are all there is. */
 static int64_t chunk_rows(const laci_net *net, int64_t n_rows, int64_t strips) {
   enum { LEAST = 16, EACH = 2 }; /* rows of a chunk, and items of a thread */
