@@ -14,8 +14,7 @@ typedef struct constants {
   double least_gain;      /* with less to be gained, no layer is sparse */
   double step;            /* of a step, whatever it does */
   double generated_share; /* of the peak that generated code reaches; 0 below: as this one */
-  double generated_few;   /* the same of few columns of pixels, which stay in the first cache */
-  double generated_far;   /* and of many columns of images, which do not */
+  double generated_far;   /* the same of many columns of images, which stay in no first cache */
   double compiled_share;  /* where there is none */
   double reorder;         /* of an element */
   double norm_of_images;  /* of one that is normalised into images; into others it is as fast as
@@ -28,7 +27,8 @@ typedef struct constants {
   double bundles, bundles_window; /* the same of bundles, where these gain */
   double bundles_few;             /* how much of it few rows have */
   double strip;                   /* units of a strip of bundles that are lost */
-  double bundles_result;          /* of a result of these, of images more */
+  double bundles_weight;          /* of a kept weight, which comes from memory */
+  double bundles_result;          /* of a result, of images more */
   double bundles_of_images;
   double winograd;    /* share of the peak that sums of transformed tiles reach; 0: unknown */
   double tile;        /* of a transform of a tile of a channel, in or out */
@@ -59,7 +59,6 @@ static const constants of_avx2 = {OF_FLOATS,
                                   .norm_of_images = 80,
                                   .first = 34,
                                   .result = 6,
-                                  .generated_few = .92,
                                   .generated_far = .67,
                                   .csr = 0.7,
                                   .csr_window = 0.57,
@@ -67,6 +66,7 @@ static const constants of_avx2 = {OF_FLOATS,
                                   .bundles_window = .87,
                                   .bundles_few = .78,
                                   .strip = .6,
+                                  .bundles_weight = 26,
                                   .bundles_result = 16,
                                   .bundles_of_images = 25,
                                   .winograd = 0.92,
@@ -162,16 +162,14 @@ static int64_t tiles_of(const laci_sparse_layer *layer) {
          laci_ceil_div((g->out_h - 1) * (g->out_w + 1) + g->out_w, LACI_SPARSE_LANES);
 }
 
-/** Of one pixel, x is read from where it lies; what is read of larger windows is in the cache. */
+/** What is read of larger windows than one pixel is read again soon. */
 static double generated_share(const laci_net *net, const laci_sparse_layer *layer) {
-  enum { FEW = 128 };
+  enum { MANY = 128 };
   const constants *c = constants_of(net, layer);
-  const bool images = laci_pictures_by_images(layer->n_images);
-  const bool few = layer->window.channels_in / layer->window.groups <= FEW;
+  const bool far = laci_pictures_by_images(layer->n_images) &&
+                   laci_sparse_is_pixel(&layer->window) && weights_each(&layer->window) > MANY;
   if (laci_sparse_isa_of(net, layer) == LACI_JIT_NONE) return c->compiled_share;
-  if (!laci_sparse_is_pixel(&layer->window)) return c->generated_share;
-  if (!images && few && c->generated_few > 0) return c->generated_few;
-  return images && !few && c->generated_far > 0 ? c->generated_far : c->generated_share;
+  return far && c->generated_far > 0 ? c->generated_far : c->generated_share;
 }
 
 /** A chunk of tiles goes through all code before the next one; code that comes from memory does so
@@ -216,9 +214,10 @@ static double bundles_cost(const laci_net *net, const laci_sparse_layer *layer) 
   const double lost = (double)laci_sparse_bundled_strips(layer, units_of(layer)) * c->strip;
   const double share = (laci_sparse_is_pixel(g) || images ? c->bundles : c->bundles_window) *
                        (g->channels_out / g->groups < FEW ? c->bundles_few : 1);
-  const double sums = (units + lost) * weights_each(g) * layer->kept / share;
+  const double kept = weights_each(g) * layer->kept; /* of a row */
   const double result = images ? c->bundles_of_images : c->bundles_result;
-  return UNIT * (double)g->channels_out * (sums + units * result);
+  const double each = kept * (units + lost) / share + units * result;
+  return (double)g->channels_out * (UNIT * each + kept * c->bundles_weight);
 }
 
 /** Lists are read for each strip of tiles, so that none waits for what it runs. */
