@@ -194,6 +194,48 @@ static void concatenates_in_place(void **state) {
   }
 }
 
+static int new_part_steps(const char *text) {
+  laci_graph *graph;
+  laci_engine *engine;
+  lac_error err = {0};
+  int n = 0;
+  if (net_read(text, &graph, &err) ||
+      laci_engine_create(graph, &(laci_engine_options){.threads = 2}, &engine, &err)) {
+    fail_msg("%s", err.text);
+  }
+  for (size_t at = 0; at < laci_engine_step_count(engine); at++) {
+    n += strcmp(laci_engine_step_look(engine, at).what, "Concat, new parts") == 0;
+  }
+  laci_engine_destroy(engine);
+  laci_graph_destroy(graph);
+  return n;
+}
+
+/* Of one image, in blocks of as many channels as oneDNN has here; of a network that has planes
+ * among them only the result is looked at. */
+static void copies_new_parts_alone(void **state) {
+  static const char *const layers[] = {"r%d = Conv(s%d, w%d)\n", "r%d = Softmax(s%d) axis=3\n"};
+  char text[TEXT];
+  (void)state;
+  for (int kind = 0; kind < 2; kind++) {
+    for (int batch = 1; batch <= 2; batch++) {
+      size_t used = (size_t)snprintf(text, sizeof text,
+                                     "input x %dx3x9x8\nstored w0 48x3x3x3\nstored w1 48x48x1x1\n"
+                                     "stored w2 48x96x1x1\nstored w3 48x144x1x1\n"
+                                     "s1 = Conv(x, w0)\n",
+                                     batch);
+      for (int k = 1; k <= 3; k++) {
+        used += (size_t)snprintf(text + used, sizeof text - used, layers[kind], k, k, k);
+        used += (size_t)snprintf(text + used, sizeof text - used, "s%d = Concat(s%d, r%d) axis=1\n",
+                                 k + 1, k, k);
+      }
+      (void)snprintf(text + used, sizeof text - used, "output s4\n");
+      check(text);
+      if (kind == 0) assert_int_equal(new_part_steps(text), batch == 1 ? 2 : 0);
+    }
+  }
+}
+
 static void uses_winograd_for_few_channels_of_large_planes(void **state) {
   (void)state;
   const char *text =
@@ -266,6 +308,7 @@ int main(void) {
       cmocka_unit_test(scales_channels_of_blocks),
       cmocka_unit_test(multiplies_blocks_by_factors_of_every_kind),
       cmocka_unit_test(concatenates_in_place),
+      cmocka_unit_test(copies_new_parts_alone),
       cmocka_unit_test(uses_winograd_for_few_channels_of_large_planes),
       cmocka_unit_test(lays_depthwise_networks_in_blocks),
       cmocka_unit_test(leaves_it_where_it_does_not_pay),

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Concat: parts side by side.
  *
- * oneDNN copies each part, in any layout. Where all lie in blocks of 16 channels, a part is one run
- * of bytes an image, and copying runs is quicker. Where networks join the same parts again with one
- * more behind them, image by image (DenseNet), the first join's bytes stay and only the new part is
- * copied: it is concatenated in place.
+ * oneDNN copies each part, in any layout. Where all lie in planes, or blocks of 8 or 16 of them, a
+ * part is one run of bytes an image, and copying runs is quicker. Where networks join the same
+ * parts again with one more behind them, image by image (DenseNet), the first join's bytes stay and
+ * only the new part is copied: it is concatenated in place.
  *
  *     Concat(a, b)       [ a | b ]
  *     Concat(a, b, c)    [ a | b | c ]      the same bytes, or Concat(Concat(a, b), c)
@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "engine/cpu/lower/pictures.h"
+#include "engine/cpu/lower/sparse.h"
 #include "graph/ops.h"
 
 enum { CHUNKS = 8 }; /* of a run, for the threads */
@@ -110,15 +111,115 @@ static int waiting_for(const laci_net *net, int n, int *there) {
   return -1;
 }
 
+/* ---- How parts lie ---- */
+
+/* Channels that lie together, pixel by pixel; 0: a part lies otherwise. */
+static const int togethers[] = {LACI_NET_BLOCK, LACI_NET_BLOCK / 2, 1};
+enum { N_TOGETHERS = sizeof togethers / sizeof *togethers };
+
+/** NULL: channels are no multiple of that, or after a failure. */
+static laci_layout *layout_of(laci_net *net, const laci_shape *shape, int together) {
+  laci_layout *md = NULL;
+  if (shape->rank != 4 || shape->dims[1] % together != 0) return NULL;
+  if (together == 1) return laci_net_dense(net, shape, laci_net_dt(net));
+  if (net->plan.status) return NULL;
+  if (!laci_layout_blocks(&md, shape->dims, together, laci_net_dt(net)))
+    laci_plan_no_memory(&net->plan);
+  return md;
+}
+
+static bool lies_so(laci_net *net, const laci_layout *md, const laci_shape *shape, int together) {
+  laci_layout *wanted = layout_of(net, shape, together);
+  const bool equal = wanted && md && laci_layout_equal(wanted, md);
+  laci_layout_destroy(wanted);
+  return equal;
+}
+
+static int together_of(laci_net *net, const laci_layout *md, const laci_shape *shape) {
+  for (int at = 0; at < N_TOGETHERS; at++) {
+    if (lies_so(net, md, shape, togethers[at])) return togethers[at];
+  }
+  return 0;
+}
+
+/** What comes from pictures, or goes to some. */
+static int pictures_together(laci_net *net, const laci_shape *shape, bool rows) {
+  laci_layout *md = laci_pictures_wanted(net, shape, rows);
+  const int together = together_of(net, md, shape);
+  laci_layout_destroy(md);
+  return together;
+}
+
+static int part_together(laci_net *net, int tensor) {
+  if (net->plan.status || tensor < 0) return 0;
+  const laci_net_tensor t = net->tensors[tensor];
+  if (t.pictures) return pictures_together(net, &t.shape, t.pictures->rows);
+  return t.partial ? 0 : together_of(net, t.md, &t.shape);
+}
+
+/** Does a reader make pictures of the value? */
+static bool becomes_pictures(const laci_net *net, int value) {
+  const laci_value *v = &net->plan.graph->values[value];
+  for (int at = 0; at < v->n_readers; at++) {
+    const int written = net->plan.fused[v->readers[at]].output;
+    if (written >= 0 && laci_sparse_has_place(net, written)) return true;
+  }
+  return false;
+}
+
+/** What is known of a node's result. */
+typedef struct join {
+  int waiting;  /* the tensor that it extends; -1: none */
+  int there;    /* inputs that are in that */
+  int together; /* how it lies; 0: parts lie in different ways, or some part cannot */
+} join;
+
+static int part_of(const laci_net *net, const laci_node *node, int at) {
+  return net->plan.values[node->inputs[at]].tensor;
+}
+
+/** As what goes to pictures, or as the first part that does not come from some, or as pictures
+ * become. */
+static int new_together(laci_net *net, const laci_node *node) {
+  int from_pictures = 0;
+  if (becomes_pictures(net, node->outputs[0])) {
+    return pictures_together(net, laci_plan_shape(&net->plan, node->outputs[0]), false);
+  }
+  for (int at = 0; at < node->n_inputs; at++) {
+    const int part = part_of(net, node, at), together = part_together(net, part);
+    if (part < 0 || !net->tensors[part].pictures) return together;
+    if (at == 0) from_pictures = together;
+  }
+  return from_pictures;
+}
+
+/** Parts of pictures, and those that join others, are reordered. */
+static join find_join(laci_net *net, int n) {
+  const laci_node *node = &net->plan.graph->nodes[n];
+  join j = {.there = 0};
+  j.waiting = waiting_for(net, n, &j.there);
+  j.together = j.waiting >= 0 ? part_together(net, j.waiting) : new_together(net, node);
+  const bool reorders = j.waiting >= 0 || becomes_pictures(net, node->outputs[0]);
+  for (int at = j.there; at < node->n_inputs && j.together > 0; at++) {
+    const int part = part_of(net, node, at);
+    const laci_shape *shape = laci_plan_shape(&net->plan, node->inputs[at]);
+    const bool fits = part >= 0 && shape->rank == 4 && shape->dims[1] % j.together == 0;
+    const bool lies =
+        fits && (reorders || net->tensors[part].pictures || part_together(net, part) == j.together);
+    if (!lies) j.together = 0;
+  }
+  return j;
+}
+
 /* ---- Building ---- */
 
 /** The result's tensor: of a new buffer, or of `waiting`'s, which is extended in place. */
-static int result_tensor(laci_net *net, int n, int waiting) {
+static int result_tensor(laci_net *net, int n, const join *j) {
   const laci_shape *y = laci_plan_shape(&net->plan, net->plan.graph->nodes[n].outputs[0]);
-  laci_layout *md = laci_net_blocks(net, y, laci_net_dt(net));
+  laci_layout *md = layout_of(net, y, j->together);
   size_t bytes = md ? laci_layout_bytes(md) : 0;
-  int buffer = waiting >= 0 ? net->tensors[waiting].buffer
-                            : laci_net_buffer_new(net, LACI_PLACE_ARENA, bytes);
+  int buffer = j->waiting >= 0 ? net->tensors[j->waiting].buffer
+                               : laci_net_buffer_new(net, LACI_PLACE_ARENA, bytes);
   int to = laci_net_tensor_new(net, y, laci_net_dt(net), md, buffer);
   if (to < 0) return -1;
   net->buffers[buffer].bytes = bytes;
@@ -126,14 +227,13 @@ static int result_tensor(laci_net *net, int n, int waiting) {
   return to;
 }
 
-/** Copies inputs [there, n_inputs), all in blocks, behind what is there. */
-static void copy_step(laci_net *net, const laci_fused *fused, const int *parts, int waiting,
-                      int there) {
+/** Copies inputs [there, n_inputs), which all lie so, behind what is there. */
+static void copy_step(laci_net *net, const laci_fused *fused, const int *parts, const join *j) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  int n = node->n_inputs - there;
+  int n = node->n_inputs - j->there;
   runs *r = laci_plan_new(&net->plan, 1, sizeof *r);
   int *tensors = laci_plan_new(&net->plan, (size_t)n + 1, sizeof *tensors);
-  int to = result_tensor(net, fused->node, waiting);
+  int to = result_tensor(net, fused->node, j);
   if (net->plan.status) return;
   const laci_shape *y = &net->tensors[to].shape;
   *r = (runs){.n = n, .n_images = y->dims[0]};
@@ -142,9 +242,9 @@ static void copy_step(laci_net *net, const laci_fused *fused, const int *parts, 
   r->offset = laci_plan_new(&net->plan, (size_t)n, sizeof *r->offset);
   if (net->plan.status) return;
   size_t offset = 0;
-  if (waiting >= 0) offset = laci_layout_bytes(net->tensors[waiting].md);
+  if (j->waiting >= 0) offset = laci_layout_bytes(net->tensors[j->waiting].md);
   for (int at = 0; at < n; at++) {
-    tensors[at] = parts[there + at];
+    tensors[at] = parts[j->there + at];
     r->bytes[at] = laci_layout_bytes(net->tensors[tensors[at]].md) / (size_t)r->n_images;
     r->offset[at] = offset;
     offset += r->bytes[at];
@@ -152,7 +252,7 @@ static void copy_step(laci_net *net, const laci_fused *fused, const int *parts, 
   tensors[n] = to;
   laci_net_step *step = laci_net_step_code(net, node, run_copy, n + 1, tensors);
   if (!step) return;
-  step->what = waiting >= 0 ? "Concat, new parts" : "Concat";
+  step->what = j->waiting >= 0 ? "Concat, new parts" : "Concat";
   step->context = r;
   step->shown = to;
   laci_net_bind(net, fused->output, to);
@@ -189,18 +289,11 @@ static bool joins_floats(const laci_net *net, const laci_fused *fused) {
          laci_plan_shape(&net->plan, fused->output)->rank >= 1;
 }
 
-/** The channels of parts that lie in blocks; those that are there already do not count. */
 static bool runs_fit(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  int there = 0;
-  *why = "parts that do not lie in blocks of channels";
+  *why = "parts that lie in different ways";
   if (!joins_floats(net, fused) || axis_of(net, node) != 1) return false;
-  (void)waiting_for(net, fused->node, &there);
-  for (int at = there; at < node->n_inputs; at++) {
-    const int part = net->plan.values[node->inputs[at]].tensor;
-    if (!laci_net_in_blocks(net, part) && !laci_pictures_become_blocks(net, part)) return false;
-  }
-  return true;
+  return find_join(net, fused->node).together > 0;
 }
 
 static bool parts_fit(laci_net *net, const laci_fused *fused, const char **why) {
@@ -219,9 +312,15 @@ static int *read_parts(laci_net *net, const laci_node *node, int first) {
 }
 
 static void lower_runs(laci_net *net, const laci_fused *fused) {
-  int there = 0, waiting = waiting_for(net, fused->node, &there);
-  int *parts = read_parts(net, &net->plan.graph->nodes[fused->node], there);
-  if (parts) copy_step(net, fused, parts, waiting, there);
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  const join j = find_join(net, fused->node);
+  int *parts = read_parts(net, node, j.there);
+  for (int at = j.there; at < node->n_inputs && parts; at++) {
+    laci_layout *md = layout_of(net, laci_plan_shape(&net->plan, node->inputs[at]), j.together);
+    parts[at] = laci_net_as(net, parts[at], md, laci_net_dt(net));
+    laci_layout_destroy(md);
+  }
+  if (parts && !net->plan.status) copy_step(net, fused, parts, &j);
 }
 
 static void lower_parts(laci_net *net, const laci_fused *fused) {

@@ -31,6 +31,7 @@ typedef struct constants {
   double bundles_result;          /* of a result, of images more */
   double bundles_of_images;
   double winograd;    /* share of the peak that sums of transformed tiles reach; 0: unknown */
+  double parts;       /* of its three parts, between which threads wait for each other */
   double tile;        /* of a transform of a tile of a channel, in or out */
   double transformed; /* of a transformed weight, which comes from memory */
   double small;       /* how much longer dense kernels take for few pixels than for many */
@@ -70,6 +71,7 @@ static const constants of_avx2 = {OF_FLOATS,
                                   .bundles_result = 16,
                                   .bundles_of_images = 25,
                                   .winograd = 0.92,
+                                  .parts = 3e6,
                                   .tile = 750,
                                   .transformed = 6,
                                   .small = 1.18};
@@ -247,7 +249,7 @@ static double winograd4_cost(const laci_net *net, const laci_sparse_layer *layer
   const double lanes = (double)(laci_ceil_div(n, each) * each * (each == VECTOR ? 1 : tiles));
   const double weights = LACI_WINOGRAD4_POINTS * (double)(g->channels_in * g->channels_out);
   const double channels = (double)(g->channels_in + g->channels_out);
-  return weights * (lanes / c->winograd + c->transformed) + lanes * channels * c->tile;
+  return weights * (lanes / c->winograd + c->transformed) + lanes * channels * c->tile + c->parts;
 }
 
 static double cost_by(const laci_net *net, const laci_sparse_layer *layer, laci_sparse_way way) {
