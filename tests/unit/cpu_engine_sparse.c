@@ -380,6 +380,29 @@ static int count_steps(const laci_engine *engine, const char *op, const char *ke
   return n;
 }
 
+/* With all of their weights: by the rule with AVX2, where it was measured; of whole blocks, dense.
+ */
+static void groups_of_few_channels_need_no_zeros(void **state) {
+  static const int few[] = {4, 8, 16};
+  const int known = laci_cpu() == LACI_CPU_AVX2;
+  (void)state;
+  for (int at = 0; at < 3; at++) {
+    char text[TEXT];
+    laci_graph *graph;
+    lac_error err = {0};
+    (void)snprintf(text, sizeof text,
+                   "input x 1x128x40x40\nstored w 128x%dx3x3\na = Relu(x)\n"
+                   "b = Conv(a, w) pads=1,1,1,1 group=%d\nc = Relu(b)\noutput c\n",
+                   few[at], 128 / few[at]);
+    check_as(text, (expectation){.tolerance = 2e-5, .plain = -1});
+    if (net_read(text, &graph, &err)) fail_msg("%s", err.text);
+    laci_engine *engine = plan_of(graph, 1, false);
+    assert_int_equal(sparse_steps(engine), few[at] < 8 ? known : 0);
+    laci_engine_destroy(engine);
+    laci_graph_destroy(graph);
+  }
+}
+
 /* By the rule with AVX-512; with AVX2 such norms cost about what they save. */
 static void norms_are_the_reorders_of_layers(void **state) {
   laci_graph *graph = joining_graph();
@@ -708,6 +731,7 @@ int main(void) {
       cmocka_unit_test(rows_and_pixels_of_one_value),
       cmocka_unit_test(functions_of_all_kinds),
       cmocka_unit_test(zeros_are_found_and_left_out),
+      cmocka_unit_test(groups_of_few_channels_need_no_zeros),
       cmocka_unit_test(norms_are_the_reorders_of_layers),
       cmocka_unit_test(windows_of_one_channel_come_along),
       cmocka_unit_test(threads_do_not_change_a_byte),

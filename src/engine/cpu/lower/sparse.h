@@ -68,7 +68,7 @@ typedef struct laci_sparse_layer {
   int n_functions;
   bool residual_last; /* it is added behind the functions */
   double kept;        /* share of the weights that are no zeros, as a sample says */
-  bool full;          /* too many are for code and lists */
+  bool full;          /* too many are for code and lists to gain */
   laci_sparse_reading reading;
   const uint8_t *mask; /* of a weight that changes, while planning; NULL: a constant */
   bool turned;         /* the gradient of a convolution's input: rows are that one's channels */

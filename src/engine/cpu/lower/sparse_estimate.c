@@ -38,6 +38,7 @@ typedef struct constants {
   double depthwise_dense, depthwise; /* shares of the peak that windows of one channel reach: by
                                         oneDNN, and by ours, of many images less */
   double depthwise_images;
+  double by_gemm, in_blocks, in_groups; /* groups_cost; 0: they take as long as one group */
 } constants;
 
 /* What all layers of floats have. */
@@ -72,6 +73,9 @@ static const constants of_avx2 = {OF_FLOATS,
                                   .bundles_of_images = 25,
                                   .winograd = 0.92,
                                   .parts = 3e6,
+                                  .by_gemm = 15,
+                                  .in_blocks = 2.8,
+                                  .in_groups = 2,
                                   .tile = 750,
                                   .transformed = 6,
                                   .small = 1.18};
@@ -141,12 +145,24 @@ static double winograd_of(const laci_sparse_layer *layer) {
   return many && pixels > LARGE && layer->n_images == 1 ? winograd_large : winograd_cost;
 }
 
+/** How much longer groups of few channels take than their products. What oneDNN has no code for is
+ * copied, pixels of a window together, and goes through small matrix products. */
+static double groups_cost(const constants *c, const laci_sparse_window *g) {
+  enum { BLOCK = 8, WHOLE = 64 };
+  const int64_t in = g->channels_in / g->groups, out = g->channels_out / g->groups;
+  if (g->groups == 1 || c->by_gemm == 0 || in >= WHOLE) return 1;
+  if (in % BLOCK != 0 || out % BLOCK != 0) return c->by_gemm;
+  return in == BLOCK ? c->in_blocks : c->in_groups;
+}
+
 static double dense_cost(const laci_net *net, const laci_sparse_layer *layer) {
   const double products = results(layer) * weights_each(&layer->window);
   if (is_light(layer) && !layer->bytes) return results(layer) * of_pool;
   if (is_light(layer)) return results(layer) * (of_light + constants_of(net, NULL)->reorder);
   if (layer->kind == LACI_SPARSE_DEPTHWISE)
     return products / constants_of(net, layer)->depthwise_dense;
+  const double groups = groups_cost(constants_of(net, layer), &layer->window);
+  if (groups > 1) return products * groups;
   const bool direct = layer->rows || net->plan.bf16;
   if (direct || !laci_conv_gains_by_winograd(net, layer->fused)) {
     return products * (has_few_pixels(layer) ? constants_of(net, layer)->small : 1);

@@ -66,6 +66,14 @@ static bool gains_when_full(const laci_net *net, const laci_sparse_layer *layer)
   return known && laci_sparse_can(net, layer, LACI_SPARSE_WAY_WINOGRAD);
 }
 
+/** Of groups of few channels, dense kernels use a part of each vector alone, or a copy for matrix
+ * products, so that code gains whatever is kept. */
+static bool has_narrow_groups(const laci_net *net, const laci_sparse_window *g) {
+  enum { FEW = 8 };
+  const bool known = laci_jit_isa_allowed() == LACI_JIT_AVX2 || net->timings;
+  return known && !net->plan.bf16 && g->groups > 1 && g->channels_in / g->groups <= FEW;
+}
+
 static bool layer_of(laci_net *net, const laci_fused *fused, bool bytes, laci_sparse_layer *layer) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const bool conv = node->op == &laci_op_conv;
@@ -96,7 +104,8 @@ static bool layer_of(laci_net *net, const laci_fused *fused, bool bytes, laci_sp
   }
   layer->kept = laci_net_kept_share(net, node->inputs[1]);
   if (bytes) laci_sparse_take_bytes(net, layer);
-  layer->full = layer->kept * 100 > MOST_KEPT && !layer->bytes && !takes_all(net);
+  layer->full = layer->kept * 100 > MOST_KEPT && !layer->bytes && !takes_all(net) &&
+                !has_narrow_groups(net, &layer->window);
   return !layer->full || gains_when_full(net, layer);
 }
 
