@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Single convolutions of ResNet-50 with 2:4 weights against oneDNN's dense ones, on one core:
- * generated code (jit/sparse_code.h) and the compiled kernel (kernel/sparse) beside "direct" and,
- * for 3x3, "winograd"; and, with all of their weights, ours (kernel/sparse/winograd4.h). All of a
- * layer are run in turns, and the least of all turns counts, so that a machine that is busy with
- * something else hurts everybody alike. --dtype bf16: both of bf16, where the processor multiplies
- * pairs.
+ * generated code (jit/sparse_code.h), the compiled kernel (kernel/sparse; of floats lists, csr.h,
+ * and bundles) beside "direct" and, for 3x3, "winograd"; and, with all of their weights, ours
+ * (kernel/sparse/winograd4.h). All of a layer are run in turns, and the least of all turns counts,
+ * so that a machine that is busy with something else hurts everybody alike. --dtype bf16: both of
+ * bf16, where the processor multiplies pairs.
  *
  *     sparse_bench [--turns N] [--only TEXT] [--isa avx2] [--rows N] [--terms N] [--chunk N]
  *                  [--order columns|rows] [--dtype f32|bf16|int8] [--compiled yes|no]
