@@ -296,8 +296,8 @@ static void csr_run(const sparse_layer *s) {
   const int64_t n_tiles = s->form.n_tiles, n_strips = laci_csr_strips(n_tiles);
   for (int64_t chunk = 0; chunk < s->csr.n_chunks; chunk++) {
     for (int64_t strip = 0; strip < n_strips; strip++) {
-      const int64_t first = laci_csr_strip_begin(n_tiles, n_strips, strip);
-      const int64_t last = laci_csr_strip_begin(n_tiles, n_strips, strip + 1);
+      const int64_t first = laci_sparse_strip_begin(n_tiles, n_strips, strip);
+      const int64_t last = laci_sparse_strip_begin(n_tiles, n_strips, strip + 1);
       laci_csr_now()(&s->csr, &s->o, chunk, s->form.tiles + first, last - first);
     }
   }
@@ -308,8 +308,8 @@ static void bundles_run(const sparse_layer *s) {
   const int64_t n_strips = laci_bundles_strips(n_units);
   for (int64_t chunk = 0; chunk < s->bundles.n_chunks; chunk++) {
     for (int64_t strip = 0; strip < n_strips; strip++) {
-      const int64_t first = laci_bundles_strip_begin(n_units, n_strips, strip);
-      const int64_t last = laci_bundles_strip_begin(n_units, n_strips, strip + 1);
+      const int64_t first = laci_sparse_strip_begin(n_units, n_strips, strip);
+      const int64_t last = laci_sparse_strip_begin(n_units, n_strips, strip + 1);
       laci_bundles_now()(&s->bundles, &s->o, chunk, s->form.tiles, first, last);
     }
   }

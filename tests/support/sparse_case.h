@@ -300,4 +300,16 @@ static inline void sparse_forget_result(const sparse_operands *o) {
   }
 }
 
+/** The definition's result with its guards; the caller's to free. */
+static inline void *sparse_wanted_result(const sparse_operands *o,
+                                         const laci_sparse_operands *run) {
+  const laci_sparse_part all = {o->form.tiles, 0, o->form.n_tiles, 0, o->form.product.n_rows};
+  void *want = malloc(sparse_result_bytes(o));
+  assert_non_null(want);
+  sparse_forget_result(o);
+  laci_sparse_multiply_scalar(&o->form.product, run, &all);
+  memcpy(want, o->memory_y, sparse_result_bytes(o));
+  return want;
+}
+
 #endif

@@ -13,6 +13,7 @@
 #include "cpu/cpu.h"
 #include "graph/graph.h"
 #include "support/engine_check.h"
+#include "support/engine_plan.h"
 #include "tensor/buf.h"
 
 enum { TEXT = 2048 };
@@ -195,19 +196,12 @@ static void concatenates_in_place(void **state) {
 }
 
 static int new_part_steps(const char *text) {
-  laci_graph *graph;
-  laci_engine *engine;
-  lac_error err = {0};
   int n = 0;
-  if (net_read(text, &graph, &err) ||
-      laci_engine_create(graph, &(laci_engine_options){.threads = 2}, &engine, &err)) {
-    fail_msg("%s", err.text);
+  planned p = plan_text(text, (laci_engine_options){.threads = 2});
+  for (size_t at = 0; at < laci_engine_step_count(p.engine); at++) {
+    n += strcmp(laci_engine_step_look(p.engine, at).what, "Concat, new parts") == 0;
   }
-  for (size_t at = 0; at < laci_engine_step_count(engine); at++) {
-    n += strcmp(laci_engine_step_look(engine, at).what, "Concat, new parts") == 0;
-  }
-  laci_engine_destroy(engine);
-  laci_graph_destroy(graph);
+  planned_clear(&p);
   return n;
 }
 

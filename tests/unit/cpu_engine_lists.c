@@ -14,9 +14,8 @@
 
 #include "base/memory.h"
 #include "cpu/cpu.h"
-#include "engine/engine.h"
 #include "support/engine_check.h"
-#include "support/graph_build.h"
+#include "support/engine_plan.h"
 
 enum { TEXT = 4096 };
 
@@ -51,47 +50,12 @@ static void ways_of_all_neighbours(void **state) {
   }
 }
 
-/* A plan reads its graph. */
-typedef struct planned {
-  laci_graph *graph;
-  laci_engine *engine;
-} planned;
-
-static planned plan_of(const char *text, int threads) {
-  planned p;
-  lac_error err = {0};
-  const laci_engine_options options = {.threads = threads};
-  if (net_read(text, &p.graph, &err)) fail_msg("%s", err.text);
-  if (laci_engine_create(p.graph, &options, &p.engine, &err)) fail_msg("%s\n%s", err.text, text);
-  return p;
-}
-
-static void drop(planned *p) {
-  laci_engine_destroy(p->engine);
-  laci_graph_destroy(p->graph);
-}
-
 static int count_of(const laci_engine *engine, const char *kernel) {
   int n = 0;
   for (size_t at = 0; at < laci_engine_step_count(engine); at++) {
     n += strcmp(laci_engine_step_look(engine, at).kernel, kernel) == 0;
   }
   return n;
-}
-
-static float *result_of(laci_engine *engine, size_t *bytes) {
-  const laci_engine_port *in, *out;
-  lac_error err = {0};
-  assert_int_equal(laci_engine_inputs(engine, &in), 1);
-  assert_int_equal(laci_engine_outputs(engine, &out), 1);
-  float *x = laci_alloc(in->size_bytes, 1), *y = laci_alloc(out->size_bytes, 1);
-  assert_true(x && y);
-  for (size_t at = 0; at < in->size_bytes / sizeof *x; at++)
-    x[at] = (float)net_number("x", (int64_t)at);
-  *bytes = out->size_bytes;
-  if (laci_engine_run(engine, (const void *[]){x}, (void *[]){y}, &err)) fail_msg("%s", err.text);
-  laci_free(x);
-  return y;
 }
 
 /* 300 rows are two chunks, with one thread and with three. */
@@ -110,12 +74,12 @@ static void bytes_are_those_of_code(void **state) {
     (void)snprintf(text, sizeof text, chain, batch);
     for (int at = 0; at < 6; at++) {
       assert_int_equal(setenv("LAC_SPARSE", ways[at / 3], 1), 0);
-      planned p = plan_of(text, at % 3 + 1);
-      float *y = result_of(p.engine, &bytes);
+      planned p = plan_text(text, (laci_engine_options){.threads = at % 3 + 1});
+      float *y = planned_result(p.engine, &bytes);
       if (first) assert_memory_equal(first, y, bytes);
       if (first) laci_free(y);
       else first = y;
-      drop(&p);
+      planned_clear(&p);
     }
     laci_free(first);
   }
@@ -128,16 +92,16 @@ static void a_layer_has_its_lists(void **state) {
   planned p;
   (void)state;
   assert_int_equal(setenv("LAC_SPARSE", "lists", 1), 0);
-  p = plan_of(
+  p = plan_text(
       "input x 1x64x7x7\nstored w 64x64x1x1 pruned\nstored v 32x64x1x1 pruned\n"
       "stored u 64x32x1x1\nstored t 64x64x3x3 pruned\na = Conv(x, w)\nb = Conv(a, v)\n"
       "c = Conv(b, u)\nd = Conv(c, t)\noutput d\n",
-      1);
+      (laci_engine_options){.threads = 1});
   assert_int_equal(
       count_of(p.engine, "sparse-1x1 bundles") + count_of(p.engine, "sparse-3x3 bundles"), bundles);
   assert_int_equal(count_of(p.engine, "sparse-1x1 csr") + count_of(p.engine, "sparse-3x3 csr"),
                    4 - bundles);
-  drop(&p);
+  planned_clear(&p);
   assert_int_equal(unsetenv("LAC_SPARSE"), 0);
 }
 

@@ -14,34 +14,14 @@
 #include "base/budget.h"
 #include "base/memory.h"
 #include "cpu/cpu.h"
-#include "engine/engine.h"
 #include "support/engine_check.h"
-#include "support/graph_build.h"
+#include "support/engine_plan.h"
 
 enum { TEXT = 4096 };
 
 static const int batches[] = {1, 16, 35};
 enum { N_BATCHES = sizeof batches / sizeof *batches };
 static int n_batches(void) { return getenv("LAC_RUN") ? 2 : N_BATCHES; } /* under an emulator */
-
-/* A plan reads its graph. */
-typedef struct planned {
-  laci_graph *graph;
-  laci_engine *engine;
-} planned;
-
-static planned plan_of(const char *text, laci_engine_options options) {
-  planned p;
-  lac_error err = {0};
-  if (net_read(text, &p.graph, &err)) fail_msg("%s", err.text);
-  if (laci_engine_create(p.graph, &options, &p.engine, &err)) fail_msg("%s\n%s", err.text, text);
-  return p;
-}
-
-static void drop(planned *p) {
-  laci_engine_destroy(p->engine);
-  laci_graph_destroy(p->graph);
-}
 
 static void ways_of_all_neighbours(void **state) {
   static const char *const nets[] = {
@@ -100,29 +80,14 @@ static void pools_need_no_reorder(void **state) {
   assert_int_equal(setenv("LAC_SPARSE", "winograd", 1), 0);
   for (int batch = 1; batch <= 16; batch += 15) {
     (void)snprintf(text, sizeof text, chain, batch, 20, 28);
-    planned p = plan_of(text, (laci_engine_options){.threads = 2});
+    planned p = plan_text(text, (laci_engine_options){.threads = 2});
     assert_int_equal(count_of(p.engine, "winograd-3x3"), 4);
     assert_int_equal(count_of(p.engine, "pool of pictures"), 2);
     assert_in_range(laci_engine_step_count(p.engine), 4 + 2 + 2,
                     4 + 2 + 3); /* and what is outside */
-    drop(&p);
+    planned_clear(&p);
   }
   assert_int_equal(unsetenv("LAC_SPARSE"), 0);
-}
-
-static float *result_of(laci_engine *engine, size_t *bytes) {
-  const laci_engine_port *in, *out;
-  lac_error err = {0};
-  assert_int_equal(laci_engine_inputs(engine, &in), 1);
-  assert_int_equal(laci_engine_outputs(engine, &out), 1);
-  float *x = laci_alloc(in->size_bytes, 1), *y = laci_alloc(out->size_bytes, 1);
-  assert_true(x && y);
-  for (size_t at = 0; at < in->size_bytes / sizeof *x; at++)
-    x[at] = (float)net_number("x", (int64_t)at);
-  *bytes = out->size_bytes;
-  if (laci_engine_run(engine, (const void *[]){x}, (void *[]){y}, &err)) fail_msg("%s", err.text);
-  laci_free(x);
-  return y;
 }
 
 static void threads_do_not_change_a_byte(void **state) {
@@ -134,12 +99,12 @@ static void threads_do_not_change_a_byte(void **state) {
     float *first = NULL;
     (void)snprintf(text, sizeof text, chain, batch, 40, 44);
     for (int threads = 1; threads <= 3; threads++) {
-      planned p = plan_of(text, (laci_engine_options){.threads = threads});
-      float *y = result_of(p.engine, &bytes);
+      planned p = plan_text(text, (laci_engine_options){.threads = threads});
+      float *y = planned_result(p.engine, &bytes);
       if (first) assert_memory_equal(first, y, bytes);
       if (first) laci_free(y);
       else first = y;
-      drop(&p);
+      planned_clear(&p);
     }
     laci_free(first);
   }
@@ -152,13 +117,13 @@ static void the_rule_takes_it_with_avx2(void **state) {
   char text[TEXT];
   (void)state;
   (void)snprintf(text, sizeof text, chain, 16, 56, 56);
-  planned p = plan_of(text, (laci_engine_options){.threads = 1});
+  planned p = plan_text(text, (laci_engine_options){.threads = 1});
   const int n = count_of(p.engine, "winograd-3x3"), pools = count_of(p.engine, "pool of pictures");
   assert_true(laci_cpu() == LACI_CPU_AVX2 ? n >= 3 && pools == 2 : n == 0 && pools == 0);
-  drop(&p);
-  p = plan_of(text, (laci_engine_options){.threads = 1, .dense_only = true});
+  planned_clear(&p);
+  p = plan_text(text, (laci_engine_options){.threads = 1, .dense_only = true});
   assert_int_equal(count_of(p.engine, "winograd-3x3") + count_of(p.engine, "pool of pictures"), 0);
-  drop(&p);
+  planned_clear(&p);
 }
 
 /* Its weights are four times as large. */
@@ -167,12 +132,12 @@ static void it_is_left_where_memory_is_short(void **state) {
   laci_budget budget = laci_budget_of(6 << 20);
   (void)state;
   (void)snprintf(text, sizeof text, chain, 1, 56, 56);
-  planned p = plan_of(text, (laci_engine_options){.threads = 1});
+  planned p = plan_text(text, (laci_engine_options){.threads = 1});
   assert_true(laci_cpu() != LACI_CPU_AVX2 || count_of(p.engine, "winograd-3x3") >= 3);
-  drop(&p);
-  p = plan_of(text, (laci_engine_options){.threads = 1, .budget = &budget});
+  planned_clear(&p);
+  p = plan_text(text, (laci_engine_options){.threads = 1, .budget = &budget});
   assert_int_equal(count_of(p.engine, "winograd-3x3"), 0);
-  drop(&p);
+  planned_clear(&p);
 }
 
 int main(void) {

@@ -34,19 +34,9 @@ static void run_lists(const sparse_operands *o, const laci_sparse_operands *run,
   }
 }
 
-static void *wanted(const sparse_operands *o, const laci_sparse_operands *run) {
-  const laci_sparse_part all = {o->form.tiles, 0, o->form.n_tiles, 0, o->form.product.n_rows};
-  void *want = malloc(sparse_result_bytes(o));
-  assert_non_null(want);
-  sparse_forget_result(o);
-  laci_sparse_multiply_scalar(&o->form.product, run, &all);
-  memcpy(want, o->memory_y, sparse_result_bytes(o));
-  return want;
-}
-
 static void expect_same(const sparse_case *c, const sparse_operands *o,
                         const laci_sparse_operands *run, int64_t chunk_rows) {
-  void *want = wanted(o, run);
+  void *want = sparse_wanted_result(o, run);
   for (int level = 0; level < N_LEVELS; level++) {
     if (laci_cpu_cap(levels[level]) != levels[level]) continue;
     laci_csr csr = lists_of(o, chunk_rows);

@@ -52,15 +52,11 @@ typedef struct rows {
   int n_singles;
 } rows;
 
-static int64_t columns_together(const laci_sparse_product *p) {
-  return p->n_columns / (p->n_rows / p->rows_together);
-}
-
 static void begin_rows(const laci_sparse_product *p, int64_t first, int64_t n, rows *r) {
   r->p = p;
   r->first = first;
   r->n = n;
-  r->column = first / p->rows_together * columns_together(p) - WINDOW;
+  r->column = first / p->rows_together * laci_sparse_columns_together(p) - WINDOW;
   for (int64_t row = 0; row < n; row++) r->next[row] = p->row_begin[first + row];
 }
 
@@ -207,25 +203,16 @@ static bool take_memory(const making *m) {
   return b->chunks && b->windows && b->columns && b->sums && b->weights && b->singles;
 }
 
-static lac_status check_distances(const laci_sparse_product *p, lac_error *err) {
-  for (int64_t at = 0; at < p->n_columns; at++) {
-    if (p->column_at[at] > INT32_MAX || p->column_at[at] < INT32_MIN) {
-      return laci_fail(err, LAC_UNSUPPORTED, "a sparse product: operands of more than 2^31 floats");
-    }
-  }
-  return LAC_OK;
-}
-
 lac_status laci_bundles_init(const laci_sparse_product *p, const float *weight, int64_t chunk_rows,
                              laci_bundles *b, lac_error *err) {
-  *b = (laci_bundles){.n_windows = laci_ceil_div(columns_together(p), WINDOW),
+  *b = (laci_bundles){.n_windows = laci_ceil_div(laci_sparse_columns_together(p), WINDOW),
                       .row_stride = p->row_stride,
                       .lanes = unit_lanes()};
   const int64_t most = LACI_BUNDLES_FLOATS / (UNITS * b->lanes);
   const int64_t cuts = laci_ceil_div(p->rows_together, chunk_rows < most ? chunk_rows : most);
   making m = {
       .p = p, .weight = weight, .b = b, .chunk_rows = laci_ceil_div(p->rows_together, cuts)};
-  lac_status st = check_distances(p, err);
+  lac_status st = laci_sparse_check_distances(p, err);
   if (st) return st;
   do_chunks(&m, count_window);
   if (!take_memory(&m)) {
@@ -264,7 +251,7 @@ bool laci_bundles_gain(const laci_sparse_product *p) {
   }
   making m = {.p = p};
   begin_rows(p, 0, SAMPLE, &r);
-  for (int64_t at = 0; at < columns_together(p); at += WINDOW) {
+  for (int64_t at = 0; at < laci_sparse_columns_together(p); at += WINDOW) {
     next_window(&r);
     count_window(&m, &r);
   }

@@ -82,16 +82,12 @@ LAC_MUST_CHECK lac_status laci_bundles_init(const laci_sparse_product *p, const 
 void laci_bundles_clear(laci_bundles *b);
 
 /** How many units of lanes have results, of all tiles, by the level in force, and into how many
- * strips they fall: those are as even as can be. */
+ * strips they fall (laci_sparse_strip_begin). */
 int64_t laci_bundles_units(const laci_sparse_tile *tiles, int64_t n_tiles);
 int64_t laci_bundles_strips(int64_t n_units);
-static inline int64_t laci_bundles_strip_begin(int64_t n_units, int64_t n_strips, int64_t strip) {
-  return n_units * strip / n_strips;
-}
 
-/** All rows of a chunk for units [first, last), LACI_BUNDLES_STRIPS strips at most. o->weight is
- * not read. Units and chunks are independent of each other. The level is that of laci_bundles_init.
- */
+/** All rows of a chunk for units [first, last), a strip at most. o->weight is not read. Strips and
+ * chunks are independent of each other. The level is that of laci_bundles_init. */
 typedef void laci_bundles_run(const laci_bundles *b, const laci_sparse_operands *o, int64_t chunk,
                               const laci_sparse_tile *tiles, int64_t first, int64_t last);
 

@@ -74,8 +74,6 @@ static inline __attribute__((always_inline)) void add_bundle(const strip *s, str
 }
 
 #else
-enum { EACH = UNIT, WIDTH = 1 };
-
 static void add_bundle(const strip *s, stream *from, int n_units, int size) {
   for (int row = 0; row < size; row++, from->sums++, from->weights += KEPT) {
     for (int at = 0; at < n_units * UNIT; at++) {
@@ -132,7 +130,7 @@ static void fetch_results(const strip *s, int64_t first, int64_t last) {
       BUNDLES(n_units, 1)                                                                     \
       if (w->n_singles > 0) add_singles(s, from.singles, w->n_singles);                       \
       from.singles += w->n_singles;                                                           \
-      fetch_results(s, s->n_rows *window / n, s->n_rows * (window + 1) / n);                  \
+      fetch_results(s, window * s->n_rows / n, (window + 1) * s->n_rows / n);                 \
     }                                                                                         \
   }
 WINDOWS(1)

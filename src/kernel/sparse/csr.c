@@ -77,12 +77,9 @@ typedef struct making {
   laci_csr *csr;
 } making;
 
-static int64_t columns_together(const laci_sparse_product *p) {
-  return p->n_columns / (p->n_rows / p->rows_together);
-}
-
 static void find_blocks(making *m) {
-  const int64_t n_groups = m->p->n_rows / m->p->rows_together, each = columns_together(m->p);
+  const int64_t n_groups = m->p->n_rows / m->p->rows_together,
+                each = laci_sparse_columns_together(m->p);
   int64_t n = 0;
   for (int64_t group = 0; group < n_groups; group++) {
     m->first[group] = n;
@@ -117,15 +114,6 @@ static void fill_chunk(const making *m, int64_t group, int64_t row_first, laci_c
     }
   }
   *begin = n;
-}
-
-static lac_status check_distances(const laci_sparse_product *p, lac_error *err) {
-  for (int64_t at = 0; at < p->n_columns; at++) {
-    if (p->column_at[at] > INT32_MAX || p->column_at[at] < INT32_MIN) {
-      return laci_fail(err, LAC_UNSUPPORTED, "a sparse product: operands of more than 2^31 floats");
-    }
-  }
-  return LAC_OK;
 }
 
 /* Chunks, and places where a list begins. */
@@ -166,7 +154,7 @@ lac_status laci_csr_init(const laci_sparse_product *p, const float *weight, cons
   m.n_tiles = cut->n_tiles < strip ? cut->n_tiles : strip;
   m.chunk_rows = cut->chunk_rows < LACI_CSR_MOST_ROWS ? cut->chunk_rows : LACI_CSR_MOST_ROWS;
   *csr = (laci_csr){.row_stride = p->row_stride};
-  lac_status st = check_distances(p, err);
+  lac_status st = laci_sparse_check_distances(p, err);
   if (st) return st;
   m.ends = laci_alloc((size_t)p->n_columns, sizeof *m.ends);
   m.first = laci_alloc((size_t)n_groups + 1, sizeof *m.first);

@@ -44,12 +44,8 @@ typedef struct laci_csr {
 
 /** How many tiles a strip has at most, by the level in force. */
 int64_t laci_csr_strip(void);
-/** Into how many strips so many tiles fall, and the first tile of one: they are as even as can be.
- */
+/** Into how many strips so many tiles fall (laci_sparse_strip_begin). */
 int64_t laci_csr_strips(int64_t n_tiles);
-static inline int64_t laci_csr_strip_begin(int64_t n_tiles, int64_t n_strips, int64_t strip) {
-  return n_tiles * strip / n_strips;
-}
 
 /** Which tiles lists are made for, and how many rows a chunk has at most. */
 typedef struct laci_csr_cut {

@@ -26,6 +26,7 @@
 #include <stdint.h>
 
 #include "kernel/variants.h"
+#include "lacuna/status.h"
 
 typedef struct laci_pointwise laci_pointwise;
 typedef struct laci_sparse_quantised laci_sparse_quantised;
@@ -54,6 +55,17 @@ typedef struct laci_sparse_product {
   int64_t row_stride;        /* floats of y from a row to the next, or from two to the next two */
   laci_sparse_values values; /* BF16: rows_together is even, or all rows; n_columns fours */
 } laci_sparse_product;
+
+/** How many columns the rows of a group have. */
+static inline int64_t laci_sparse_columns_together(const laci_sparse_product *p) {
+  return p->n_columns / (p->n_rows / p->rows_together);
+}
+/** Do distances fit 32 bits? Fails LAC_UNSUPPORTED. */
+LAC_MUST_CHECK lac_status laci_sparse_check_distances(const laci_sparse_product *p, lac_error *err);
+/** Where a strip begins of n tiles, or others, cut as evenly as can be. */
+static inline int64_t laci_sparse_strip_begin(int64_t n, int64_t n_strips, int64_t strip) {
+  return n * strip / n_strips;
+}
 
 /** Where a weight's elements are that fill places of a product or of its code. */
 typedef struct laci_sparse_places {

@@ -128,18 +128,14 @@ static laci_layout *layout_of(laci_net *net, const laci_shape *shape, int togeth
   return md;
 }
 
-static bool lies_so(laci_net *net, const laci_layout *md, const laci_shape *shape, int together) {
-  laci_layout *wanted = layout_of(net, shape, together);
-  const bool equal = wanted && md && laci_layout_equal(wanted, md);
-  laci_layout_destroy(wanted);
-  return equal;
-}
-
 static int together_of(laci_net *net, const laci_layout *md, const laci_shape *shape) {
-  for (int at = 0; at < N_TOGETHERS; at++) {
-    if (lies_so(net, md, shape, togethers[at])) return togethers[at];
+  int together = 0;
+  for (int at = 0; at < N_TOGETHERS && together == 0; at++) {
+    laci_layout *wanted = layout_of(net, shape, togethers[at]);
+    if (wanted && md && laci_layout_equal(wanted, md)) together = togethers[at];
+    laci_layout_destroy(wanted);
   }
-  return 0;
+  return together;
 }
 
 /** What comes from pictures, or goes to some. */
@@ -180,9 +176,9 @@ static int part_of(const laci_net *net, const laci_node *node, int at) {
 
 /** As what goes to pictures, or as the first part that does not come from some, or as pictures
  * become. */
-static int new_together(laci_net *net, const laci_node *node) {
+static int new_together(laci_net *net, const laci_node *node, bool to_pictures) {
   int from_pictures = 0;
-  if (becomes_pictures(net, node->outputs[0])) {
+  if (to_pictures) {
     return pictures_together(net, laci_plan_shape(&net->plan, node->outputs[0]), false);
   }
   for (int at = 0; at < node->n_inputs; at++) {
@@ -193,13 +189,15 @@ static int new_together(laci_net *net, const laci_node *node) {
   return from_pictures;
 }
 
-/** Parts of pictures, and those that join others, are reordered. */
+/** What comes from pictures or goes to some, and what joins others, is reordered. */
 static join find_join(laci_net *net, int n) {
   const laci_node *node = &net->plan.graph->nodes[n];
   join j = {.there = 0};
   j.waiting = waiting_for(net, n, &j.there);
-  j.together = j.waiting >= 0 ? part_together(net, j.waiting) : new_together(net, node);
-  const bool reorders = j.waiting >= 0 || becomes_pictures(net, node->outputs[0]);
+  const bool to_pictures = becomes_pictures(net, node->outputs[0]);
+  const bool reorders = j.waiting >= 0 || to_pictures;
+  j.together =
+      j.waiting >= 0 ? part_together(net, j.waiting) : new_together(net, node, to_pictures);
   for (int at = j.there; at < node->n_inputs && j.together > 0; at++) {
     const int part = part_of(net, node, at);
     const laci_shape *shape = laci_plan_shape(&net->plan, node->inputs[at]);

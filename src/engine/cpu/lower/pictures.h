@@ -65,7 +65,5 @@ void laci_pictures_fill_border(const laci_net *net, const laci_sparse_layout *la
 int laci_pictures_pack(laci_net *net, int tensor, const laci_pictures *to);
 /** A tensor of quads as floats: found again, or by a step now. Others as they are. */
 int laci_pictures_floats(laci_net *net, int tensor);
-/** Are these pictures that laci_pictures_read gives in blocks of channels? */
-bool laci_pictures_become_blocks(laci_net *net, int tensor);
 
 #endif

@@ -10,17 +10,6 @@ laci_layout *laci_pictures_wanted(laci_net *net, const laci_shape *shape, bool r
   return blocks ? blocks : laci_net_dense(net, shape, laci_net_dt(net));
 }
 
-bool laci_pictures_become_blocks(laci_net *net, int tensor) {
-  if (tensor < 0 || !net->tensors[tensor].pictures) return false;
-  const laci_shape shape = net->tensors[tensor].shape;
-  laci_layout *wanted = laci_pictures_wanted(net, &shape, net->tensors[tensor].pictures->rows);
-  laci_layout *blocks = laci_net_blocks(net, &shape, laci_net_dt(net));
-  const bool become = wanted && blocks && laci_layout_equal(wanted, blocks);
-  laci_layout_destroy(wanted);
-  laci_layout_destroy(blocks);
-  return become;
-}
-
 int laci_pictures_read(laci_net *net, int tensor) {
   laci_sparse_layout layout;
   tensor = laci_pictures_floats(net, tensor);

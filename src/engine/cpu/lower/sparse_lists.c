@@ -63,29 +63,20 @@ const char *laci_sparse_lists_name(const laci_sparse_kernel *kernel) {
 typedef struct work {
   const laci_sparse_kernel *kernel;
   const laci_sparse_operands *o;
-  int64_t n_units, n_parts; /* units or tiles, and strips of them */
+  int64_t n_units, n_strips; /* units or tiles, and strips of them */
 } work;
 
-/** Parts of a chunk of rows after each other. */
-static void run_bundles(int64_t begin, int64_t end, void *context) {
+/** Strips of a chunk of rows after each other. */
+static void run_strips(int64_t begin, int64_t end, void *context) {
   const work *w = context;
-  const laci_bundles *b = &w->kernel->lists->bundles;
+  const laci_sparse_lists *lists = w->kernel->lists;
+  const laci_sparse_tile *tiles = w->kernel->form.tiles;
   for (int64_t at = begin; at < end; at++) {
-    const int64_t part = at % w->n_parts;
-    const int64_t first = laci_bundles_strip_begin(w->n_units, w->n_parts, part);
-    const int64_t last = laci_bundles_strip_begin(w->n_units, w->n_parts, part + 1);
-    laci_bundles_now()(b, w->o, at / w->n_parts, w->kernel->form.tiles, first, last);
-  }
-}
-
-static void run_rows(int64_t begin, int64_t end, void *context) {
-  const work *w = context;
-  for (int64_t at = begin; at < end; at++) {
-    const int64_t part = at % w->n_parts;
-    const int64_t first = laci_csr_strip_begin(w->n_units, w->n_parts, part);
-    const int64_t last = laci_csr_strip_begin(w->n_units, w->n_parts, part + 1);
-    laci_csr_now()(&w->kernel->lists->csr, w->o, at / w->n_parts, w->kernel->form.tiles + first,
-                   last - first);
+    const int64_t chunk = at / w->n_strips, strip = at % w->n_strips;
+    const int64_t first = laci_sparse_strip_begin(w->n_units, w->n_strips, strip);
+    const int64_t last = laci_sparse_strip_begin(w->n_units, w->n_strips, strip + 1);
+    if (lists->bundled) laci_bundles_now()(&lists->bundles, w->o, chunk, tiles, first, last);
+    else laci_csr_now()(&lists->csr, w->o, chunk, tiles + first, last - first);
   }
 }
 
@@ -93,13 +84,10 @@ void laci_sparse_run_lists(laci_net *net, const laci_sparse_kernel *kernel,
                            const laci_sparse_operands *o) {
   const laci_sparse_lists *lists = kernel->lists;
   const laci_sparse_form *form = &kernel->form;
+  const bool bundled = lists->bundled;
   work w = {.kernel = kernel, .o = o, .n_units = form->n_tiles};
-  if (lists->bundled) {
-    w.n_units = laci_bundles_units(form->tiles, form->n_tiles);
-    w.n_parts = laci_bundles_strips(w.n_units);
-    laci_pool_for(net->pool, lists->bundles.n_chunks * w.n_parts, 1, run_bundles, &w);
-  } else {
-    w.n_parts = laci_csr_strips(form->n_tiles);
-    laci_pool_for(net->pool, lists->csr.n_chunks * w.n_parts, 1, run_rows, &w);
-  }
+  if (bundled) w.n_units = laci_bundles_units(form->tiles, form->n_tiles);
+  w.n_strips = bundled ? laci_bundles_strips(w.n_units) : laci_csr_strips(w.n_units);
+  const int64_t n_chunks = bundled ? lists->bundles.n_chunks : lists->csr.n_chunks;
+  laci_pool_for(net->pool, n_chunks * w.n_strips, 1, run_strips, &w);
 }
