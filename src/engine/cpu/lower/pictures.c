@@ -123,6 +123,13 @@ int laci_pictures_find(const laci_net *net, int content, const laci_pictures *pi
   return -1;
 }
 
+/** Takes the layout. */
+static bool lies_as(laci_layout *layout, const laci_net_tensor *t) {
+  const bool same = layout && laci_layout_equal(layout, t->md);
+  laci_layout_destroy(layout);
+  return same;
+}
+
 bool laci_pictures_layout(laci_net *net, int tensor, bool rows, laci_sparse_layout *layout) {
   const laci_net_tensor t = net->tensors[tensor];
   const laci_sparse_size size = laci_pictures_size(net, &t.shape, rows);
@@ -131,17 +138,14 @@ bool laci_pictures_layout(laci_net *net, int tensor, bool rows, laci_sparse_layo
     return t.pictures->rows == rows;
   }
   if (t.dt != laci_net_dt(net)) return false;
-  const bool pairs = net->plan.bf16, last = pairs && !rows;
-  const bool blocks = !rows && !pairs && laci_net_in_blocks(net, tensor);
-  laci_layout *dense =
-      last ? laci_net_channels_last(net, &t.shape, t.dt) : laci_net_dense(net, &t.shape, t.dt);
-  const bool is_dense = dense && laci_layout_equal(dense, t.md);
-  laci_layout_destroy(dense);
-  *layout = laci_sparse_layout_contiguous(rows || last ? LACI_SPARSE_ROWS
-                                          : blocks     ? LACI_SPARSE_BLOCKS
-                                                       : LACI_SPARSE_PLANES,
-                                          size.channels, size.h, size.w);
-  return blocks || is_dense;
+  const bool floats = !rows && !net->plan.bf16;
+  laci_sparse_lanes lanes = LACI_SPARSE_ROWS;
+  if (floats && laci_net_in_blocks(net, tensor)) lanes = LACI_SPARSE_BLOCKS;
+  else if (floats && lies_as(laci_net_dense(net, &t.shape, t.dt), &t)) lanes = LACI_SPARSE_PLANES;
+  else if (!rows && !lies_as(laci_net_channels_last(net, &t.shape, t.dt), &t)) return false;
+  else if (rows && !lies_as(laci_net_dense(net, &t.shape, t.dt), &t)) return false;
+  *layout = laci_sparse_layout_contiguous(lanes, size.channels, size.h, size.w);
+  return true;
 }
 
 /* ---- What is no pixel ---- */
