@@ -10,6 +10,7 @@
 #include "base/least.h"
 #include "kernel/sparse/depthwise.h"
 #include "kernel/sparse/floats_isa.h"
+#include "kernel/sparse/tile_isa.h"
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -250,14 +251,23 @@ INLINE void add_row_of_three(const float *x, const stride_of_pixels *s, const fl
 /* How many neighbours of a row at a time. */
 enum { ONE, SOME, SHARED };
 
+/* Where neighbours' sums go, a channel `step` behind the one before it, and by what they are
+ * clipped if they are results. */
+typedef struct target {
+  float *at[SIDE];
+  int64_t step;
+  bool clips;
+  float low, high;
+} target;
+
 /* Neighbours of a row for some channels. */
 INLINE void sum_neighbours(const laci_depthwise *d, const laci_sparse_operands *o, const float *x,
-                           const laci_sparse_part *part, const int how, float *to) {
+                           const laci_sparse_part *part, const int how, const target *to) {
   const int n = how == ONE ? 1 : SIDE;
   const int64_t n_rows = d->window.kernel_h, width = d->window.kernel_w;
-  const int64_t apart = (part->row_last - part->row_first) * LANES;
   const stride_of_pixels s = strides_of(d);
-  for (int64_t c = part->row_first; c < part->row_last; c++, to += LANES) {
+  const vector low = ALL(to->low), high = ALL(to->high);
+  for (int64_t c = part->row_first; c < part->row_last; c++) {
     const float *weight = o->weight + c * n_rows * width, *from = x + c * d->in.channel_stride;
     vector sum[SIDE * VECTORS];
 #pragma GCC unroll 16
@@ -266,31 +276,46 @@ INLINE void sum_neighbours(const laci_depthwise *d, const laci_sparse_operands *
       if (how == SHARED) add_row_of_three(from, &s, weight, sum);
       else add_row(from, &s, weight, width, n, sum);
     }
+    const int64_t step = (c - part->row_first) * to->step;
 #pragma GCC unroll 16
     for (int v = 0; v < n * VECTORS; v++) {
-      STORE(to + v / VECTORS * apart + (ptrdiff_t)(v % VECTORS * WIDTH), sum[v]);
+      if (to->clips) sum[v] = SMALLER(high, LARGER(low, sum[v]));
+      STORE(to->at[v / VECTORS] + step + (ptrdiff_t)(v % VECTORS * WIDTH), sum[v]);
     }
   }
 }
 
-/* Some channels of some pixels. */
+/* Some channels of some pixels: sums, or results if there are none. */
 static void sum_images(const laci_depthwise *d, const laci_sparse_operands *o,
                        const laci_sparse_part *part, float *sums) {
   const laci_sparse_window *g = &d->window;
   const bool shared = g->kernel_w == 3 && g->dilation_w == g->stride_w;
-  const int64_t rows = part->row_last - part->row_first;
+  const int64_t rows = part->row_last - part->row_first, stride = d->out.channel_stride;
+  target to = {.step = sums ? LANES : stride, .clips = !sums, .low = o->low, .high = o->high};
   for (int64_t tile = part->tile_first, next; tile < part->tile_last; tile = next) {
     const int64_t at = tile % d->n_each, y = at / g->out_w, column = at % g->out_w;
     const float *x =
         o->x + part->tiles[tile].in +
         laci_sparse_at(&d->in, 0, y * g->stride_h - g->pad_top, column * g->stride_w - g->pad_left);
-    float *to = sums + (tile - part->tile_first) * rows * LANES;
     const bool side = tile + SIDE <= part->tile_last && column + SIDE <= g->out_w;
-    if (side && shared) sum_neighbours(d, o, x, part, SHARED, to);
-    else if (side) sum_neighbours(d, o, x, part, SOME, to);
-    else sum_neighbours(d, o, x, part, ONE, to);
     next = tile + (side ? SIDE : 1);
+    for (int64_t v = 0; v < next - tile; v++) {
+      to.at[v] = sums ? sums + (tile - part->tile_first + v) * rows * LANES
+                      : o->y + part->tiles[tile + v].out + part->row_first * stride;
+    }
+    if (side && shared) sum_neighbours(d, o, x, part, SHARED, &to);
+    else if (side) sum_neighbours(d, o, x, part, SOME, &to);
+    else sum_neighbours(d, o, x, part, ONE, &to);
   }
+}
+
+/* Are sums results, but for the clip? */
+static bool only_clips(const laci_sparse_operands *o, const laci_sparse_part *part) {
+  bool all = true;
+  for (int64_t tile = part->tile_first; tile < part->tile_last; tile++) {
+    all = all && laci_sparse_has_all(part->tiles[tile].lanes);
+  }
+  return all && o->n_functions == 0 && !o->residual;
 }
 
 /* ---- Both ---- */
@@ -308,6 +333,10 @@ void LACI_VARIANT(laci_depthwise_multiply)(const laci_depthwise *d, const laci_s
       const int64_t behind = (tile / d->n_each + 1) * d->n_each; /* the picture */
       some.tile_first = tile;
       some.tile_last = laci_least(tile + d->n_together, laci_least(behind, part->tile_last));
+      if (images && only_clips(o, &some)) {
+        sum_images(d, o, &some, NULL);
+        continue;
+      }
       if (images) sum_images(d, o, &some, sums);
       else sum_pixels(d, o, &some, phases, sums);
       LACI_VARIANT(laci_sparse_finish)(o, d->out.channel_stride, LACI_SPARSE_F32, &some, sums);

@@ -8,66 +8,9 @@
 #include "kernel/pointwise/function.h"
 #include "kernel/sparse/pairs.h"
 #include "kernel/sparse/quads.h"
-
-#if defined(__AVX2__)
-#include <immintrin.h>
-#endif
+#include "kernel/sparse/tile_isa.h"
 
 enum { LANES = LACI_SPARSE_LANES };
-
-/* Lanes of a tile that are results; others are zero, or left alone. */
-static inline bool has_all(uint64_t lanes) { return (~lanes & LACI_SPARSE_ALL_LANES) == 0; }
-
-#if defined(__AVX512F__)
-static inline void load(const float *from, uint64_t lanes, float *to) {
-  _mm512_storeu_ps(to, _mm512_maskz_loadu_ps((__mmask16)lanes, from));
-}
-static inline void store(float *to, uint64_t lanes, const float *from) {
-  const __m512 v = _mm512_maskz_loadu_ps((__mmask16)lanes, from);
-  if (has_all(lanes) || lanes & LACI_SPARSE_ZEROS_AROUND) _mm512_storeu_ps(to, v);
-  else _mm512_mask_storeu_ps(to, (__mmask16)lanes, v);
-}
-#elif defined(__AVX2__)
-static inline __m256i mask_of(uint64_t lanes, int first) {
-  const __m256i bits = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
-  const __m256i these = _mm256_set1_epi32((int)(lanes >> first & 0xFF));
-  return _mm256_cmpeq_epi32(_mm256_and_si256(these, bits), bits);
-}
-static inline void load(const float *from, uint64_t lanes, float *to) {
-  for (int at = 0; at < LANES; at += 8) {
-    _mm256_storeu_ps(to + at, _mm256_maskload_ps(from + at, mask_of(lanes, at)));
-  }
-}
-/* A masked store takes some processors (Zen 3) twelve cycles and more. */
-static inline void store(float *to, uint64_t lanes, const float *from) {
-  for (int at = 0; at < LANES; at += 8) {
-    const __m256i mask = mask_of(lanes, at);
-    const __m256 v = _mm256_loadu_ps(from + at);
-    if (has_all(lanes)) {
-      _mm256_storeu_ps(to + at, v);
-    } else if (lanes & LACI_SPARSE_ZEROS_AROUND) {
-      _mm256_storeu_ps(to + at, _mm256_and_ps(v, _mm256_castsi256_ps(mask)));
-    } else {
-      _mm256_maskstore_ps(to + at, mask, v);
-    }
-  }
-}
-#else
-static inline void load(const float *from, uint64_t lanes, float *to) {
-  for (int lane = 0; lane < LANES; lane++) to[lane] = lanes >> lane & 1 ? from[lane] : 0;
-}
-static inline void store(float *to, uint64_t lanes, const float *from) {
-  if (has_all(lanes)) {
-    memcpy(to, from, LANES * sizeof *to);
-  } else if (lanes & LACI_SPARSE_ZEROS_AROUND) {
-    load(from, lanes, to);
-  } else {
-    for (int lane = 0; lane < LANES; lane++) {
-      if (lanes >> lane & 1) to[lane] = from[lane];
-    }
-  }
-}
-#endif
 
 /* Rows that share their results' places in memory, and where they lie. */
 typedef struct target {
@@ -98,7 +41,7 @@ static void add_residual(const laci_sparse_operands *o, const target *to,
   for (int64_t t = part->tile_first; t < part->tile_last; t++) {
     const laci_sparse_tile *tile = &part->tiles[t];
     for (int64_t row = part->row_first; row < part->row_last; row++, v += LANES) {
-      load(o->residual + place_of(to, tile, row), tile->lanes, residual);
+      laci_sparse_load_tile(o->residual + place_of(to, tile, row), tile->lanes, residual);
       add_lanes(residual, to, row, v);
     }
   }
@@ -126,7 +69,7 @@ static void write_results(const laci_sparse_operands *o, const target *to,
         pair_rows(from, row + 1 < n, pairs);
         from = pairs;
       }
-      store(y, tile->lanes, from);
+      laci_sparse_store_tile(y, tile->lanes, from);
     }
   }
 }
