@@ -192,7 +192,7 @@ static void make_tiles(sparse_layer *s, const laci_sparse_window *g,
   s->weights = large_pages(laci_winograd4_bytes(g), 1);
   laci_winograd4_fill(&s->tiles, dense, (int64_t[]){0, laci_winograd4_groups(&s->tiles)},
                       s->weights);
-  s->block = laci_winograd4_block_of(&s->tiles, 0, laci_winograd4_cut(&s->tiles));
+  s->block = laci_winograd4_block_of(&s->tiles, 0, laci_winograd4_cut(&s->tiles, false));
   const int64_t n_points = laci_winograd4_floats(&s->block, g->channels_in);
   const int64_t n_sums = laci_winograd4_floats(&s->block, g->channels_out);
   s->points = large_pages((size_t)n_points, sizeof *s->points);
@@ -201,7 +201,7 @@ static void make_tiles(sparse_layer *s, const laci_sparse_window *g,
 
 static void tiles_run(const sparse_layer *s) {
   const laci_winograd4 *w = &s->tiles;
-  const laci_winograd4_kernel k = laci_winograd4_now();
+  const laci_winograd4_kernel k = laci_winograd4_now(w);
   const int64_t units = s->block.last, in = w->window.channels_in, out = w->window.channels_out;
   for (int64_t unit = 0; unit < w->n_units; unit += units) {
     const int64_t last = unit + units < w->n_units ? unit + units : w->n_units;

@@ -205,8 +205,8 @@ static int new_part_steps(const char *text) {
   return n;
 }
 
-/* Of one image, in blocks of as many channels as oneDNN has here; of a network that has planes
- * among them only the result is looked at. */
+/* Of one image, in blocks of as many channels as oneDNN has here: with AVX-512 it has channels
+ * last. Of a network that has planes among them only the result is looked at. */
 static void copies_new_parts_alone(void **state) {
   static const char *const layers[] = {"r%d = Conv(s%d, w%d)\n", "r%d = Softmax(s%d) axis=3\n"};
   char text[TEXT];
@@ -225,7 +225,8 @@ static void copies_new_parts_alone(void **state) {
       }
       (void)snprintf(text + used, sizeof text - used, "output s4\n");
       check(text);
-      if (kind == 0) assert_int_equal(new_part_steps(text), batch == 1 ? 2 : 0);
+      if (kind == 1 || laci_cpu() != LACI_CPU_AVX2) continue;
+      assert_int_equal(new_part_steps(text), batch == 1 ? 2 : 0);
     }
   }
 }

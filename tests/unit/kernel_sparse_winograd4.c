@@ -19,6 +19,17 @@ static const sparse_case cases[] = {
     {"two images", SPARSE_WINDOW(3, 5, 1, 30, 17, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PIXELS, 2, 4},
     {"two images into panels", SPARSE_WINDOW(5, 6, 1, 14, 14, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1),
      INTO_PANELS, 2, 4},
+    {"three images, 7x7, into panels", SPARSE_WINDOW(9, 14, 1, 7, 7, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1),
+     INTO_PANELS, 3, 4},
+    {"narrow and tall", SPARSE_WINDOW(5, 7, 1, 50, 14, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), INTO_PANELS,
+     1, 4},
+    {"narrower", SPARSE_WINDOW(4, 6, 1, 37, 7, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PIXELS, 1, 4},
+    {"whole tiles", SPARSE_WINDOW(6, 9, 1, 11, 16, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PIXELS, 1, 4},
+    {"eight wide", SPARSE_WINDOW(5, 8, 1, 9, 8, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PIXELS, 2, 4},
+    {"a vector of tiles", SPARSE_WINDOW(3, 4, 1, 6, 64, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PIXELS, 1,
+     4},
+    {"many channels", SPARSE_WINDOW(70, 41, 1, 9, 14, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), INTO_PANELS, 1,
+     4},
     {"one pixel", SPARSE_WINDOW(2, 1, 1, 1, 1, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PIXELS, 1, 4},
     {"no border", SPARSE_WINDOW(6, 25, 1, 10, 43, 3, 3, 1, 1, 1, 1, 0, 0, 0, 0), PIXELS, 1, 4},
     {"one side", SPARSE_WINDOW(6, 7, 1, 9, 40, 3, 3, 1, 1, 1, 1, 0, 0, 1, 2), PIXELS, 1, 4},
@@ -27,6 +38,8 @@ static const sparse_case cases[] = {
     {"tall", SPARSE_WINDOW(2, 3, 1, 300, 21, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PIXELS, 1, 4},
     {"of images", SPARSE_WINDOW(12, 25, 1, 6, 5, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), IMAGES, 2, 4},
     {"of images, odd", SPARSE_WINDOW(9, 7, 1, 3, 9, 3, 3, 1, 1, 1, 1, 0, 1, 2, 1), IMAGES, 1, 4},
+    {"many, of images", SPARSE_WINDOW(20, 31, 1, 5, 14, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), IMAGES, 1,
+     4},
     {"half is zero", SPARSE_WINDOW(16, 12, 1, 8, 8, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PIXELS, 1, 2},
 };
 enum { N_CASES = sizeof cases / sizeof *cases };
@@ -71,7 +84,7 @@ static void clear(made *m) {
 /* By blocks of so many units, in parts of so many channels and points. */
 static void run(const made *m, const laci_sparse_operands *o, int64_t units, int64_t each) {
   const laci_winograd4 *w = &m->w;
-  const laci_winograd4_kernel k = laci_winograd4_now();
+  const laci_winograd4_kernel k = laci_winograd4_now(w);
   const int64_t in = w->window.channels_in, out = w->window.channels_out;
   for (int64_t first = 0; first < w->n_units; first += units) {
     const laci_winograd4_block b =
@@ -117,7 +130,7 @@ static void every_level(const sparse_case *c, int follow) {
   for (int level = 0; level < N_LEVELS; level++) {
     if (laci_cpu_cap(levels[level]) != levels[level]) continue;
     made m = make(c, &o);
-    const int64_t units[] = {m.w.n_units, laci_winograd4_cut(&m.w), 1};
+    const int64_t units[] = {m.w.n_units, laci_winograd4_cut(&m.w, false), 1};
     for (int at = 0; at < 3; at++) {
       forget(&m.w, &o);
       run(&m, &operands, units[at], at == 0 ? INT16_MAX : 5 * at);

@@ -25,12 +25,22 @@ static const laci_winograd4_kernel of_level[] = {
 #undef VARIANT
 };
 
-laci_winograd4_kernel laci_winograd4_now(void) { return of_level[laci_cpu()]; }
+/* Half a vector of AVX-512 is one of AVX2, and what does not move takes half as long. */
+laci_winograd4_kernel laci_winograd4_now(const laci_winograd4 *w) {
+  enum { HALF = 8 };
+  laci_winograd4_kernel k = of_level[laci_cpu()];
+  if (laci_cpu() == LACI_CPU_AVX512 && w->in.lanes != LACI_SPARSE_IMAGES && w->tiles_w <= HALF) {
+    k.transform = of_level[LACI_CPU_AVX2].transform;
+    k.finish = of_level[LACI_CPU_AVX2].finish;
+  }
+  return k;
+}
 
-/* As many rows of sums, 16 lanes wide or 32 with AVX-512, as registers hold. */
-static int64_t rows_together(void) {
+/* As many rows of sums, 16 lanes wide or 32 with AVX-512, as registers hold; of these 13 rather
+ * than 12, of which powers of two are nearly multiples. */
+static int64_t group_rows(void) {
   static const int8_t rows[] = {
-      [LACI_CPU_ANY] = 6, [LACI_CPU_AVX2] = 6, [LACI_CPU_AVX512] = 12, [LACI_CPU_NEON] = 6};
+      [LACI_CPU_ANY] = 6, [LACI_CPU_AVX2] = 6, [LACI_CPU_AVX512] = 13, [LACI_CPU_NEON] = 6};
   return rows[laci_cpu()];
 }
 
@@ -44,7 +54,7 @@ bool laci_winograd4_fits(const laci_sparse_window *g) {
 
 /* Fits in 64 bits since the dense ones are there. */
 size_t laci_winograd4_bytes(const laci_sparse_window *g) {
-  const int64_t rows = rows_together(), groups = laci_ceil_div(g->channels_out, rows);
+  const int64_t rows = group_rows(), groups = laci_ceil_div(g->channels_out, rows);
   return (size_t)(POINTS * groups * rows * g->channels_in) * sizeof(float);
 }
 
@@ -61,7 +71,7 @@ lac_status laci_winograd4_init(const laci_sparse_window *g, const laci_sparse_pi
                         .n_pictures = pictures->n_images,
                         .tiles_h = laci_ceil_div(g->out_h, SIDE),
                         .tiles_w = laci_ceil_div(g->out_w, SIDE),
-                        .rows = rows_together()};
+                        .rows = group_rows()};
   const bool images = w->out.lanes == LACI_SPARSE_IMAGES;
   if (!images && is_too_wide(w)) {
     const long long width = g->out_w;
@@ -83,7 +93,8 @@ void laci_winograd4_clear(laci_winograd4 *w) {
  * the next one, so that channels of a lane fall into all sets of a cache. */
 laci_winograd4_block laci_winograd4_block_of(const laci_winograd4 *w, int64_t first, int64_t last) {
   laci_winograd4_block b = {first, last, (last - first) * w->unit, 0};
-  b.stride = laci_ceil_div(b.n_lanes + LANES, LANES) * LANES;
+  const bool images = w->out.lanes == LACI_SPARSE_IMAGES;
+  b.stride = laci_ceil_div(b.n_lanes + (images ? 0 : LANES), LANES) * LANES;
   if (b.stride / LANES % 2 == 0) b.stride += LANES;
   return b;
 }
@@ -92,13 +103,14 @@ int64_t laci_winograd4_floats(const laci_winograd4_block *b, int64_t channels) {
   return POINTS * laci_winograd4_apart(b, channels);
 }
 
-int64_t laci_winograd4_cut(const laci_winograd4 *w) {
-  enum { HELD = 1 << 19, LEAST = 64 }; /* floats; lanes, for which weights are read once */
+/* What all threads do together they wait for, and read weights for once. */
+int64_t laci_winograd4_cut(const laci_winograd4 *w, bool together) {
+  const int64_t held = together ? 1 << 19 : 1 << 18; /* floats */
+  const int64_t least = together ? 64 : 48;          /* lanes, for which weights are read once */
   const int64_t channels = w->window.channels_in + w->window.channels_out;
-  const int64_t lanes = HELD / (POINTS * channels);
-  const int64_t units = laci_ceil_div(lanes > LEAST ? lanes : LEAST, w->unit);
-  const int64_t blocks = laci_ceil_div(w->n_units, units);
-  return laci_ceil_div(w->n_units, blocks); /* equally large ones */
+  const int64_t holds = held / (POINTS * channels), lanes = holds > least ? holds : least;
+  const int64_t units = (2 * lanes + w->unit - 1) / (2 * w->unit); /* the nearest */
+  return units > 1 ? laci_least(units, w->n_units) : 1;
 }
 
 /* ---- Weights ---- */

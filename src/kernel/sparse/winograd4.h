@@ -84,8 +84,8 @@ laci_winograd4_block laci_winograd4_block_of(const laci_winograd4 *w, int64_t fi
 static inline int64_t laci_winograd4_apart(const laci_winograd4_block *b, int64_t channels) {
   return channels * b->stride + LACI_SPARSE_LANES; /* else 36 lines share a set of a cache */
 }
-/** Units of a block that a core's caches hold. */
-int64_t laci_winograd4_cut(const laci_winograd4 *w);
+/** Units of a block that a core's caches hold; or of one that all threads do together. */
+int64_t laci_winograd4_cut(const laci_winograd4 *w, bool together);
 /** Floats of a block's points, or sums: [36 times apart]. */
 int64_t laci_winograd4_floats(const laci_winograd4_block *b, int64_t channels);
 
@@ -114,6 +114,6 @@ typedef struct laci_winograd4_kernel {
   laci_winograd4_finish *finish;
 } laci_winograd4_kernel;
 /** The variant by the level in force (cpu/cpu.h), which weights are made for. */
-laci_winograd4_kernel laci_winograd4_now(void);
+laci_winograd4_kernel laci_winograd4_now(const laci_winograd4 *w);
 
 #endif

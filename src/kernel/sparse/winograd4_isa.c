@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * winograd4.h for every instruction set. Of pixels, a row of tiles at a time: the vertical
- * transform goes along rows of pixels, and for the horizontal one every fourth pixel is put
- * together, so that lanes are neighbouring tiles. Of images, lanes are those, and nothing moves. */
+ * winograd4.h for every instruction set. Of pixels, a row of tiles at a time, or some of narrow
+ * pictures: the vertical transform goes along rows of pixels, and for the horizontal one every
+ * fourth pixel is put together, so that lanes are neighbouring tiles. Of images, lanes are those,
+ * and nothing moves. */
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "base/least.h"
 #include "kernel/sparse/floats_isa.h"
+#include "kernel/sparse/tile_isa.h"
 #include "kernel/sparse/winograd4.h"
 
 #define INLINE static inline __attribute__((always_inline))
@@ -19,7 +21,8 @@ enum {
   POINTS = LACI_WINOGRAD4_POINTS,
   LINE = LACI_WINOGRAD4_LINE,
   VECTORS = LANES / WIDTH,
-  ROWS = WIDTH == 16 ? 12 : 6,    /* winograd4.c */
+  AHEAD = 256,                    /* floats, of weights that are fetched: these pass pages */
+  ROWS = WIDTH == 16 ? 13 : 6,    /* winograd4.c */
   AT_ONCE = WIDTH == 4 ? 4 : 2,   /* vectors of these rows' sums */
   CHUNK = SIDE * WIDTH,           /* results of a row, or pixels, of a vector of tiles */
   MOST = LINE / SIDE + 2 * CHUNK, /* floats of a row */
@@ -55,7 +58,9 @@ INLINE void four_results(vector m[READ]) {
 
 /* ---- Every fourth ---- */
 
+/* SHIFT(a, b): lanes of a from the second on, then the first of b. */
 #if defined(__ARM_NEON)
+#define SHIFT(a, b) vextq_f32(a, b, 1)
 /* Vector k of the result is each fourth float, from the k-th one on. */
 INLINE void take_apart(const float *from, vector to[SIDE]) {
   const float32x4x4_t all = vld4q_f32(from);
@@ -65,6 +70,8 @@ INLINE void put_together(const vector from[SIDE], float *to) {
   vst4q_f32(to, (float32x4x4_t){{from[0], from[1], from[2], from[3]}});
 }
 #elif defined(__AVX512F__)
+#define SHIFT(a, b) \
+  _mm512_castsi512_ps(_mm512_alignr_epi32(_mm512_castps_si512(b), _mm512_castps_si512(a), 1))
 /* Rows and columns of four floats in each quarter change places. */
 INLINE void turn_quarters(vector v[SIDE]) {
   const vector low = _mm512_unpacklo_ps(v[0], v[1]), low2 = _mm512_unpacklo_ps(v[2], v[3]);
@@ -97,6 +104,11 @@ INLINE void put_together(const vector from[SIDE], float *to) {
   for (int k = 0; k < SIDE; k++) STORE(to + (ptrdiff_t)k * WIDTH, v[k]);
 }
 #else
+INLINE vector shifted(vector a, vector b) {
+  const __m256i across = _mm256_castps_si256(_mm256_permute2f128_ps(a, b, 0x21));
+  return _mm256_castsi256_ps(_mm256_alignr_epi8(across, _mm256_castps_si256(a), sizeof(float)));
+}
+#define SHIFT(a, b) shifted(a, b)
 INLINE void turn_halves(vector v[SIDE]) {
   const vector low = _mm256_unpacklo_ps(v[0], v[1]), low2 = _mm256_unpacklo_ps(v[2], v[3]);
   const vector high = _mm256_unpackhi_ps(v[0], v[1]), high2 = _mm256_unpackhi_ps(v[2], v[3]);
@@ -123,61 +135,127 @@ INLINE void put_together(const vector from[SIDE], float *to) {
 }
 #endif
 
+/* ---- Rows of tiles ---- */
+
+/* How many rows of tiles fill a vector: of narrow pictures some, where their pixels and results
+ * fill vectors, too. Else each row has vectors of its own. */
+INLINE int64_t rows_together(const laci_winograd4 *w) {
+  const bool fills = WIDTH % w->tiles_w == 0 && SIDE * w->tiles_w % WIDTH == 0;
+  return w->tiles_w < WIDTH && fills ? WIDTH / w->tiles_w : 1;
+}
+
 /* ---- Points of pixels ---- */
 
 static const float zeros[MOST];
 
-/* The vertical transform of the pixels that a row of tiles reads, with zeros behind them. */
-static void transform_down(const laci_winograd4 *w, const float *plane, int64_t first_row,
-                           float to[READ][MOST]) {
+/* How a picture's rows of tiles fill vectors: each has some of its own, or one is of some rows. */
+typedef struct filling {
+  int64_t n_rows;    /* of a vector */
+  int64_t n_vectors; /* of pixels of one of these, SIDE of all */
+  int64_t n_chunks;  /* that there are, vectors of tiles: the last one may have no tile, and only
+                        pixels that the one before it reads */
+  int64_t n_pixels;  /* of a row, from the border on; zeros behind */
+  vector same_row;   /* all bits of lanes that have a tile of their row behind them */
+} filling;
+
+static filling filling_of(const laci_winograd4 *w) {
   const laci_sparse_window *g = &w->window;
-  const int64_t n = g->w + g->pad_left, end = (w->tiles_w + 1 + WIDTH) * SIDE;
-  const float *row[READ];
-  for (int i = 0; i < READ; i++) {
-    const int64_t y = first_row + i;
-    const bool inside = y >= 0 && y < g->h;
-    row[i] = inside ? plane + laci_sparse_at(&w->in, 0, y, -g->pad_left) : zeros;
+  const int64_t n_pixels = g->w + g->pad_left;
+  const int64_t behind = n_pixels > SIDE * w->tiles_w ? 1 : 0;
+  filling f = {1, SIDE, (w->tiles_w + behind + WIDTH - 1) / WIDTH, n_pixels, ALL(0)};
+  if (!behind) f.n_rows = rows_together(w);
+  f.n_vectors = SIDE / f.n_rows;
+  uint32_t bits[WIDTH];
+  for (int lane = 0; lane < WIDTH; lane++) {
+    const bool last = f.n_rows > 1 && lane % w->tiles_w == w->tiles_w - 1;
+    bits[lane] = last ? 0 : UINT32_MAX;
   }
-  for (int64_t x = 0; x < n; x += WIDTH) {
-    vector d[READ];
-    for (int i = 0; i < READ; i++) d[i] = LOAD(row[i] + x);
-    six_points(d);
-    for (int i = 0; i < READ; i++) STORE(to[i] + x, d[i]);
-  }
-  for (int i = 0; i < READ && n < end; i++) memset(to[i] + n, 0, (size_t)(end - n) * sizeof(float));
+  memcpy(&f.same_row, bits, sizeof f.same_row);
+  return f;
 }
 
-/* Points of a row of it. */
-static void transform_along(const float *row, int64_t tiles, int64_t apart, float *to) {
-  float fourth[SIDE][MOST / SIDE];
-  for (int64_t t = 0; t < tiles + 1; t += WIDTH) {
-    vector d[SIDE];
-    take_apart(row + SIDE * t, d);
-    for (int k = 0; k < SIDE; k++) STORE(fourth[k] + t, d[k]);
+/* The pixels of a channel that a row of tiles reads. */
+static void rows_of(const laci_winograd4 *w, const float *x, int64_t unit, const float *row[READ]) {
+  const laci_sparse_window *g = &w->window;
+  const float *plane = x + unit / w->tiles_h * w->in.n_floats;
+  for (int i = 0; i < READ; i++) {
+    const int64_t y = unit % w->tiles_h * SIDE - g->pad_top + i;
+    const bool inside = unit < w->n_units && y >= 0 && y < g->h;
+    row[i] = inside ? plane + laci_sparse_at(&w->in, 0, y, -g->pad_left) : zeros;
   }
-  for (int64_t t = 0; t < tiles; t += WIDTH) {
+}
+
+/* All bits of n lanes. */
+INLINE vector first_lanes(int64_t n) {
+  uint32_t bits[WIDTH];
+  for (int lane = 0; lane < WIDTH; lane++) bits[lane] = lane < n ? UINT32_MAX : 0;
+  vector v;
+  memcpy(&v, bits, sizeof v);
+  return v;
+}
+
+/* The vertical transforms of vectors of pixels from x on; a row ends with zeros. */
+INLINE void transform_down(const filling *f, const float *const row[READ], int64_t x,
+                           float to[READ * CHUNK]) {
+  for (int64_t k = 0; k < f->n_vectors; k++, x += WIDTH, to += WIDTH) {
+    const int64_t left = f->n_pixels - x;
     vector d[READ];
-    for (int k = 0; k < SIDE; k++) d[k] = LOAD(fourth[k] + t);
-    for (int k = SIDE; k < READ; k++) d[k] = LOAD(fourth[k - SIDE] + t + 1);
+    for (int i = 0; i < READ; i++) d[i] = left > 0 ? LOAD(row[i] + x) : ALL(0);
+    if (left > 0 && left < WIDTH) {
+      const vector mask = first_lanes(left);
+      for (int i = 0; i < READ; i++) d[i] = BOTH(d[i], mask);
+    }
     six_points(d);
-    for (int k = 0; k < READ; k++) STORE(to + k * apart + t, d[k]);
+    for (int i = 0; i < READ; i++) STORE(to + (ptrdiff_t)i * CHUNK, d[i]);
+  }
+}
+
+/* The horizontal ones of a vector of tiles. behind: the first two pixels of the tile that stands
+ * behind it, then of its own first tile. */
+INLINE void transform_along(const filling *f, const float *pixels, vector behind[2],
+                            vector d[READ]) {
+  take_apart(pixels, d);
+  for (int k = 0; k < 2; k++) {
+    d[SIDE + k] = BOTH(SHIFT(d[k], behind[k]), f->same_row);
+    behind[k] = d[k];
+  }
+  six_points(d);
+}
+
+/* n_rows rows of tiles from `unit` on, of a channel. */
+static void transform_rows(const laci_winograd4 *w, const filling *f, const float *x, int64_t unit,
+                           int64_t apart, float *to) {
+  const float *row[READ];
+  _Alignas(64) float pixels[READ * CHUNK];
+  vector behind[READ][2];
+  for (int i = 0; i < READ; i++) behind[i][0] = behind[i][1] = ALL(0);
+  for (int64_t chunk = f->n_chunks - 1; chunk >= 0; chunk--) {
+    for (int64_t r = 0; r < f->n_rows; r++) {
+      rows_of(w, x, unit + r, row);
+      transform_down(f, row, chunk * CHUNK, pixels + r * f->n_vectors * WIDTH);
+    }
+    for (int i = 0; i < READ; i++) {
+      vector d[READ];
+      transform_along(f, pixels + (ptrdiff_t)i * CHUNK, behind[i], d);
+      if (chunk * WIDTH >= w->tiles_w) continue;
+      for (int k = 0; k < READ; k++) STORE(to + (i * READ + k) * apart + chunk * WIDTH, d[k]);
+    }
   }
 }
 
 static void transform_pixels(const laci_winograd4 *w, const laci_winograd4_block *b, const float *x,
                              const int64_t first_last[2], float *points) {
   const int64_t apart = laci_winograd4_apart(b, w->window.channels_in);
-  float rows[READ][MOST];
+  const filling f = filling_of(w);
   for (int64_t c = first_last[0]; c < first_last[1]; c++) {
+    const float *plane = x + c * w->in.channel_stride;
     float *to = points + c * b->stride;
-    for (int64_t unit = b->first; unit < b->last; unit++, to += w->unit) {
-      const float *plane = x + unit / w->tiles_h * w->in.n_floats + c * w->in.channel_stride;
-      transform_down(w, plane, unit % w->tiles_h * SIDE - w->window.pad_top, rows);
-      for (int i = 0; i < READ; i++) {
-        transform_along(rows[i], w->tiles_w, apart, to + i * READ * apart);
-      }
+    for (int64_t unit = b->first; unit < b->last; unit += f.n_rows) {
+      transform_rows(w, &f, plane, unit, apart, to + (unit - b->first) * w->unit);
     }
-    for (int p = 0; p < POINTS; p++) STORE(to + p * apart, ALL(0)); /* of the last vector */
+    for (int p = 0; p < POINTS && b->n_lanes % WIDTH != 0; p++) {
+      STORE(to + p * apart + b->n_lanes, ALL(0)); /* of the last vector */
+    }
   }
 }
 
@@ -213,32 +291,55 @@ static pixels pixels_of(const laci_winograd4 *w, const float *x, int64_t unit) {
   return p;
 }
 
+/* Vertical transforms of n channels of a tile, from c on, into [channel][row][column][lane]. Pixels
+ * lie far from each other, often by what makes them share a set of a cache, and their channels side
+ * by side: a column of pixels of all n comes before the next one. */
+static void transform_columns(const pixels *p, int64_t c, int64_t n, float *to) {
+  for (int j = 0; j < READ; j++) {
+    const float *from[READ];
+    for (int i = 0; i < READ; i++) from[i] = p->at[i * READ + j] + c * p->next[i * READ + j];
+    const int ahead = j + 1 < READ ? 1 : 1 - READ;
+    const float *later[READ];
+    for (int i = 0; i < READ; i++) {
+      const int next = i * READ + j + ahead;
+      later[i] = p->at[next] + (c + (ahead < 0 ? n : 0)) * p->next[next];
+    }
+    for (int64_t at = 0; at < n; at++) {
+      for (int i = 0; i < READ; i++) {
+        __builtin_prefetch(later[i]);
+        later[i] += LANES;
+      }
+      for (int v = 0; v < VECTORS; v++) {
+        vector d[READ];
+        for (int i = 0; i < READ; i++) d[i] = LOAD(from[i] + (ptrdiff_t)v * WIDTH);
+        six_points(d);
+        float *column = to + (at * POINTS + j) * LANES + (ptrdiff_t)v * WIDTH;
+        for (int i = 0; i < READ; i++) STORE(column + (ptrdiff_t)i * READ * LANES, d[i]);
+      }
+      for (int i = 0; i < READ; i++) from[i] += p->next[i * READ + j];
+    }
+  }
+}
+
 static void transform_images(const laci_winograd4 *w, const laci_winograd4_block *b, const float *x,
                              const int64_t first_last[2], float *points) {
-  enum { AHEAD = 4 }; /* channels */
   const int64_t apart = laci_winograd4_apart(b, w->window.channels_in);
+  float columns[TOGETHER * POINTS * LANES];
   for (int64_t unit = b->first; unit < b->last; unit++) {
     const pixels p = pixels_of(w, x, unit);
-    float *to = points + (unit - b->first) * LANES + first_last[0] * b->stride;
-    for (int64_t c = first_last[0]; c < first_last[1]; c++, to += b->stride) {
-      for (int v = 0; v < VECTORS; v++) {
-        vector d[READ][READ], column[READ];
-        for (int j = 0; j < READ; j++) {
-          for (int i = 0; i < READ; i++) {
-            const int at = i * READ + j;
-            const float *from = p.at[at] + c * p.next[at] + (ptrdiff_t)v * WIDTH;
-            column[i] = LOAD(from);
-            if (v == 0) __builtin_prefetch(from + AHEAD * p.next[at]);
-          }
-          six_points(column);
-          for (int i = 0; i < READ; i++) d[i][j] = column[i];
-        }
-        for (int i = 0; i < READ; i++) {
-          six_points(d[i]);
-          for (int j = 0; j < READ; j++) {
-            STORE(to + (i * READ + j) * apart + (ptrdiff_t)v * WIDTH, d[i][j]);
-          }
-        }
+    float *lanes = points + (unit - b->first) * LANES;
+    for (int64_t c = first_last[0]; c < first_last[1]; c += TOGETHER) {
+      const int64_t n = laci_least(TOGETHER, first_last[1] - c);
+      transform_columns(&p, c, n, columns);
+      for (int64_t at = 0; at < n * READ * VECTORS; at++) {
+        const int64_t channel = at / VECTORS / READ, i = at / VECTORS % READ;
+        const int64_t lane = at % VECTORS * WIDTH;
+        const float *row = columns + (channel * READ + i) * READ * LANES + lane;
+        float *to = lanes + (c + channel) * b->stride + i * READ * apart + lane;
+        vector d[READ];
+        for (int j = 0; j < READ; j++) d[j] = LOAD(row + (ptrdiff_t)j * LANES);
+        six_points(d);
+        for (int j = 0; j < READ; j++) STORE(to + j * apart, d[j]);
       }
     }
   }
@@ -266,23 +367,24 @@ INLINE void add_channels(const groups *g, const float *x, const int n_groups, co
   const int64_t channels = g->channels, stride = g->stride, behind = channels * ROWS;
   const float *weight = g->weight;
   vector sum[2 * ROWS][AT_ONCE];
-#pragma GCC unroll 24
+#pragma GCC unroll 26
   for (int r = 0; r < n_groups * ROWS; r++) {
 #pragma GCC unroll 4
     for (int v = 0; v < n; v++) sum[r][v] = ALL(0);
   }
   for (int64_t c = 0; c < channels; c++, x += stride, weight += ROWS) {
+    for (int k = 0; k < n_groups; k++) { __builtin_prefetch(weight + k * behind + AHEAD); }
     vector lanes[AT_ONCE];
 #pragma GCC unroll 4
     for (int v = 0; v < n; v++) lanes[v] = LOAD(x + (ptrdiff_t)v * WIDTH);
-#pragma GCC unroll 24
+#pragma GCC unroll 26
     for (int r = 0; r < n_groups * ROWS; r++) {
       const vector each = ALL(weight[r / ROWS * behind + r % ROWS]);
 #pragma GCC unroll 4
       for (int v = 0; v < n; v++) sum[r][v] = FMA(each, lanes[v], sum[r][v]);
     }
   }
-#pragma GCC unroll 24
+#pragma GCC unroll 26
   for (int r = 0; r < n_groups * ROWS; r++) {
     if (r >= g->n_rows) break;
 #pragma GCC unroll 4
@@ -290,26 +392,64 @@ INLINE void add_channels(const groups *g, const float *x, const int n_groups, co
   }
 }
 
-/* All rows of a point. What is left of its lanes is one vector wide: twice as many rows then. */
+#if defined(__AVX512F__)
+/* The same for half a vector of lanes, which processors that do a vector in two halves do in half
+ * the time. */
+INLINE void add_half(const groups *g, const float *x, const int n_groups, float *to) {
+  const int64_t stride = g->stride, behind = g->channels * ROWS;
+  const float *weight = g->weight;
+  __m256 sum[2 * ROWS];
+#pragma GCC unroll 26
+  for (int r = 0; r < n_groups * ROWS; r++) sum[r] = _mm256_setzero_ps();
+  for (int64_t c = 0; c < g->channels; c++, x += stride, weight += ROWS) {
+    const __m256 lanes = _mm256_loadu_ps(x);
+#pragma GCC unroll 26
+    for (int r = 0; r < n_groups * ROWS; r++) {
+      const __m256 each = _mm256_set1_ps(weight[r / ROWS * behind + r % ROWS]);
+      sum[r] = _mm256_mask3_fmadd_ps(each, lanes, sum[r], 0xFF);
+    }
+  }
+#pragma GCC unroll 26
+  for (int r = 0; r < n_groups * ROWS; r++) {
+    if (r < g->n_rows) _mm256_storeu_ps(to + r * stride, sum[r]);
+  }
+}
+#endif
+
+/* What is left of lanes, behind pairs of vectors: a vector, or half of one, and twice as many rows.
+ */
+INLINE void add_last(const groups *g, const float *x, const int n_groups, int64_t n_lanes,
+                     float *to) {
+#if defined(__AVX512F__)
+  if (n_lanes <= WIDTH / 2) {
+    add_half(g, x, n_groups, to);
+    return;
+  }
+#endif
+  (void)n_lanes;
+  add_channels(g, x, n_groups, 1, to);
+}
+
+/* All rows of a point. */
 static void multiply_point(const groups *point, int64_t n_lanes, int64_t n_groups, const float *x,
                            float *y) {
   const int64_t whole = n_lanes / (AT_ONCE * WIDTH) * AT_ONCE * WIDTH;
   const int64_t each = point->channels * ROWS;
   groups g = *point;
-  for (int64_t at = 0; at < n_groups; at++) {
-    g.weight = point->weight + at * each;
-    g.n_rows = point->n_rows - at * ROWS;
-    for (int64_t lane = 0; lane < whole; lane += AT_ONCE * WIDTH) {
+  for (int64_t lane = 0; lane < whole; lane += AT_ONCE * WIDTH) {
+    for (int64_t at = 0; at < n_groups; at++) {
+      g.weight = point->weight + at * each;
+      g.n_rows = point->n_rows - at * ROWS;
       add_channels(&g, x + lane, 1, AT_ONCE, y + at * ROWS * g.stride + lane);
     }
   }
-  for (int64_t at = 0; at < n_groups; at += 2) {
-    g.weight = point->weight + at * each;
-    g.n_rows = point->n_rows - at * ROWS;
-    for (int64_t lane = whole; lane < n_lanes; lane += WIDTH) {
+  for (int64_t lane = whole; lane < n_lanes; lane += WIDTH) {
+    for (int64_t at = 0; at < n_groups; at += 2) {
+      g.weight = point->weight + at * each;
+      g.n_rows = point->n_rows - at * ROWS;
       float *to = y + at * ROWS * g.stride + lane;
-      if (at + 1 < n_groups) add_channels(&g, x + lane, 2, 1, to);
-      else add_channels(&g, x + lane, 1, 1, to);
+      if (at + 1 < n_groups) add_last(&g, x + lane, 2, n_lanes - lane, to);
+      else add_last(&g, x + lane, 1, n_lanes - lane, to);
     }
   }
 }
@@ -348,6 +488,7 @@ typedef struct band {
   int64_t first_row, last_row; /* of results */
   int64_t begin, end;          /* places of the long row */
   int64_t n_tiles;             /* of results */
+  int64_t apart;               /* floats from a point's sums to the next one's */
   laci_sparse_tile tiles[LINE / LANES];
 } band;
 
@@ -378,50 +519,109 @@ INLINE vector clip(const laci_sparse_operands *o, vector v) {
   return SMALLER(ALL(o->high), LARGER(ALL(o->low), v));
 }
 
-/* A row of tiles. What its last one has too much of a row is written over by the next row, since
- * chunks go from right to left. */
-static void put_rows(const laci_winograd4 *w, const laci_sparse_operands *o, const float *sums,
-                     int64_t apart, const int64_t row_n[2], float *to) {
-  for (int64_t t = (w->tiles_w - 1) / WIDTH * WIDTH; t >= 0; t -= WIDTH) {
-    vector results[SIDE][READ];
-    results_of(sums + t, apart, o->bias[row_n[0]], results);
-    for (int64_t i = 0; i < row_n[1]; i++) {
-      for (int j = 0; j < SIDE && !o->residual; j++) results[i][j] = clip(o, results[i][j]);
-      put_together(results[i], to + i * w->out.row_stride + SIDE * t);
+/* The rows of results that a vector of tiles has, n at most: of one row of tiles, or of some
+ * (rows_together). What a last tile has too much of a row is written over by the next one. */
+INLINE void put_vectors(const laci_winograd4 *w, vector results[SIDE][READ], int64_t n, float *to) {
+  const int64_t rows = rows_together(w), stride = w->out.row_stride;
+  float together[SIDE][CHUNK];
+  n = laci_least(n, rows * SIDE);
+  for (int64_t i = 0; rows == 1 && i < n; i++) put_together(results[i], to + i * stride);
+  if (rows == 1) return;
+  for (int i = 0; i < SIDE; i++) put_together(results[i], together[i]);
+  for (int64_t row = 0; row < n; row++) {
+    const float *from = together[row % SIDE] + row / SIDE * SIDE * w->tiles_w;
+    for (int64_t x = 0; x < SIDE * w->tiles_w; x += WIDTH) {
+      STORE(to + row * stride + x, LOAD(from + x));
     }
   }
 }
 
-/* Where nothing is added, results are clipped before they are put together. */
-static laci_sparse_operands behind_clip(const laci_sparse_operands *o) {
+/* A band's results of a channel, whose sums stand at `sums`. A row's vectors come from right to
+ * left, so that what the last one has too much is written over. Where nothing is added they are
+ * clipped. */
+static void put_channel(const laci_winograd4 *w, const laci_sparse_operands *o, const band *of,
+                        const float *sums, float bias, float *line) {
+  const int64_t rows = rows_together(w), last = rows > 1 ? 0 : (w->tiles_w - 1) / WIDTH * WIDTH;
+  for (int64_t y = of->first_row; y < of->last_row; y += rows * SIDE) {
+    float *to = line + (y - of->first_row) * w->out.row_stride;
+    for (int64_t t = last; t >= 0; t -= WIDTH) {
+      vector results[SIDE][READ];
+      results_of(sums + t, of->apart, bias, results);
+      for (int i = 0; i < SIDE && !o->residual; i++) {
+        for (int j = 0; j < SIDE; j++) results[i][j] = clip(o, results[i][j]);
+      }
+      put_vectors(w, results, of->last_row - y, to + SIDE * t);
+    }
+    sums += rows * w->unit;
+  }
+}
+
+/* Lines of n channels from `first` on, `each` floats apart. */
+typedef struct lines {
+  const float *at;
+  int64_t each, first, n;
+} lines;
+
+/* Writes them, with nothing behind the clip. Channels of a tile are neighbours in memory. */
+static void write_lines(const laci_sparse_operands *o, int64_t stride, const band *of,
+                        const lines *l) {
+  float added[LANES];
+  for (int64_t t = 0; t < of->n_tiles; t++) {
+    const laci_sparse_tile *to = &of->tiles[t];
+    int64_t place = to->out + l->first * stride;
+    for (int64_t c = 0; c < l->n; c++, place += stride) {
+      const float *from = l->at + c * l->each + t * LANES;
+      if (o->residual) {
+        laci_sparse_load_tile(o->residual + place, to->lanes, added);
+        for (int lane = 0; lane < LANES; lane += WIDTH) {
+          STORE(added + lane, clip(o, ADD(LOAD(from + lane), LOAD(added + lane))));
+        }
+        from = added;
+      }
+      laci_sparse_store_tile(o->y + place, to->lanes, from);
+    }
+  }
+}
+
+/* The same where there is more, which finish_isa.c does. */
+static void finish_lines(const laci_sparse_operands *o, int64_t stride, const band *of,
+                         const lines *l, float *line) {
   laci_sparse_operands left = *o;
-  if (!o->residual) {
+  if (!o->residual) { /* they are clipped */
     left.low = -INFINITY;
     left.high = INFINITY;
   }
-  return left;
+  for (int64_t c = 0; c < l->n; c++) {
+    const laci_sparse_part part = {of->tiles, 0, of->n_tiles, l->first + c, l->first + c + 1};
+    LACI_VARIANT(laci_sparse_finish)(&left, stride, LACI_SPARSE_F32, &part, line + c * l->each);
+  }
+}
+
+static bool only_clips(const laci_sparse_operands *o) {
+  return o->n_functions == 0 && !(o->residual && o->residual_last);
 }
 
 static void finish_pixels(const laci_winograd4 *w, const laci_winograd4_block *b, const float *sums,
                           const int64_t first_last[2], const laci_sparse_operands *o) {
-  const int64_t apart = laci_winograd4_apart(b, w->window.channels_out);
-  const int64_t stride = w->out.row_stride, most = (LINE - 2 * CHUNK) / (SIDE * stride);
-  const laci_sparse_operands left = behind_clip(o);
-  float line[LINE];
-  band of;
+  enum { OVER = 2 * CHUNK + LANES }; /* floats behind a line that are written, and before it */
+  const int64_t row = SIDE * w->out.row_stride, most = (LINE / TOGETHER - OVER) / row;
+  const int64_t stride = w->out.channel_stride;
+  _Alignas(64) float line[LINE];
+  band of = {.apart = laci_winograd4_apart(b, w->window.channels_out)};
   for (int64_t unit = b->first; unit < b->last; unit += of.n) {
-    of.n = laci_least(laci_least(most, b->last - unit), w->tiles_h - unit % w->tiles_h);
+    of.n = laci_least(most > 1 ? most : 1, b->last - unit);
+    of.n = laci_least(of.n, w->tiles_h - unit % w->tiles_h);
     place_band(w, unit, &of);
-    for (int64_t row = first_last[0]; row < first_last[1]; row++) {
-      const float *from = sums + row * b->stride + (unit - b->first) * w->unit;
-      float *to = line + of.begin % LANES;
-      for (int64_t y = of.first_row; y < of.last_row; y += SIDE, from += w->unit) {
-        const int64_t row_n[2] = {row, laci_least(SIDE, of.last_row - y)};
-        put_rows(w, o, from, apart, row_n, to);
-        to += SIDE * stride;
+    lines l = {line, (of.n * row + OVER) / LANES * LANES, first_last[0], 0};
+    const int64_t together = laci_least(TOGETHER, LINE / l.each);
+    for (; l.first < first_last[1]; l.first += l.n) {
+      l.n = laci_least(together, first_last[1] - l.first);
+      for (int64_t c = 0; c < l.n; c++) {
+        const float *from = sums + (l.first + c) * b->stride + (unit - b->first) * w->unit;
+        put_channel(w, o, &of, from, o->bias[l.first + c], line + c * l.each + of.begin % LANES);
       }
-      const laci_sparse_part part = {of.tiles, 0, of.n_tiles, row, row + 1};
-      LACI_VARIANT(laci_sparse_finish)(&left, w->out.channel_stride, LACI_SPARSE_F32, &part, line);
+      if (only_clips(o)) write_lines(o, stride, &of, &l);
+      else finish_lines(o, stride, &of, &l, line);
     }
   }
 }
@@ -449,7 +649,7 @@ static void finish_tile(const laci_winograd4 *w, const laci_sparse_operands *o,
   const int64_t apart = laci_winograd4_apart(b, w->window.channels_out);
   const int64_t first = part->channel_first, n = part->channel_last - first;
   const int64_t stride = w->out.channel_stride;
-  const bool clips = o->n_functions == 0 && !(o->residual && o->residual_last);
+  const bool clips = only_clips(o);
   float results[SIDE * SIDE * TOGETHER * LANES];
   for (int64_t at = 0; at < n * VECTORS; at++) {
     const int64_t c = at / VECTORS, lane = at % VECTORS * WIDTH;

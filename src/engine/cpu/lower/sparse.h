@@ -237,6 +237,14 @@ void laci_sparse_estimate(const laci_net *net, laci_sparse_costs *costs);
  */
 bool laci_sparse_find_costs(laci_net *net, laci_sparse_costs *costs);
 
+/* ---- sparse_budget.c ---- */
+
+/** Takes another way than Winograd's algorithm for layers that hold zeros, until weights are no
+ * more than 1.7 times the bytes that they have, or than those of a dense plan, or no such layer is
+ * left.
+ */
+void laci_sparse_save_memory(laci_net *net, laci_sparse_costs *costs);
+
 /* ---- sparse_layouts.c ---- */
 
 /** Gives every value that chosen layers write, add, or read as it lies its layout. */

@@ -166,6 +166,7 @@ static void choose_faster(laci_net *net) {
   choice c = {.net = net};
   c.values = laci_plan_new(&net->plan, (size_t)net->plan.graph->n_values, sizeof *c.values);
   if (!c.values || !laci_sparse_find_costs(net, &c.costs)) return;
+  laci_sparse_save_memory(net, &c.costs);
   measure_values(&c);
   choose(&c);
 }

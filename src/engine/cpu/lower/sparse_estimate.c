@@ -33,27 +33,24 @@ typedef struct constants {
   double winograd;    /* share of the peak that sums of transformed tiles reach; 0: unknown */
   double parts;       /* of its three parts, between which threads wait for each other */
   double tile;        /* of a transform of a tile of a channel, in or out */
+  double tile_far;    /* the same of pixels that do not stay in caches */
   double transformed; /* of a transformed weight, which comes from memory */
   double small;       /* how much longer dense kernels take for few pixels than for many */
   double depthwise_dense, depthwise; /* shares of the peak that windows of one channel reach: by
-                                        oneDNN, and by ours, of many images less */
+                                        oneDNN, and by ours with what writing planes costs */
   double depthwise_images;
   double by_gemm, in_blocks, in_groups; /* groups_cost; 0: they take as long as one group */
 } constants;
 
 /* What all layers of floats have. */
-#define OF_FLOATS                                                             \
-  .least_gain = 1e6, .step = 1e5, .depthwise_dense = 0.35, .depthwise = 0.25, \
-  .depthwise_images = 0.2
+#define OF_FLOATS .least_gain = 1e6, .step = 1e5, .depthwise_dense = 0.35
 
-static const constants of_f32 = {OF_FLOATS,
-                                 .generated_share = 0.8,
-                                 .compiled_share = 0.22,
-                                 .reorder = 50,
-                                 .stream = 60,
-                                 .csr = 0.22,
-                                 .csr_window = 0.22,
-                                 .small = 1};
+static const constants of_f32 = {
+    OF_FLOATS,          .generated_share = 0.8, .compiled_share = 0.22,
+    .reorder = 50,      .stream = 60,           .csr = 0.22,
+    .csr_window = 0.22, .depthwise = 0.1,       .depthwise_images = 0.27,
+    .winograd = 0.9,    .parts = 1.5e6,         .tile = 750,
+    .tile_far = 1600,   .transformed = 4,       .small = 1};
 /* Code takes 27 bytes a weight, and a result has six rows' to share what is done around it. */
 static const constants of_avx2 = {OF_FLOATS,
                                   .generated_share = 0.77,
@@ -64,6 +61,8 @@ static const constants of_avx2 = {OF_FLOATS,
                                   .generated_far = .67,
                                   .csr = 0.7,
                                   .csr_window = 0.57,
+                                  .depthwise = 0.25,
+                                  .depthwise_images = 0.2,
                                   .bundles = .97,
                                   .bundles_window = .87,
                                   .bundles_few = .78,
@@ -77,13 +76,21 @@ static const constants of_avx2 = {OF_FLOATS,
                                   .in_blocks = 2.8,
                                   .in_groups = 2,
                                   .tile = 750,
+                                  .tile_far = 750,
                                   .transformed = 6,
                                   .small = 1.18};
 /* Nobody has measured it: what keeps half is dense where it is not timed, and what keeps less is
  * not. */
-static const constants of_neon = {
-    OF_FLOATS,   .generated_share = 0.5, .reorder = 50, .first = 22, .result = 6,
-    .csr = 0.22, .csr_window = 0.22,     .small = 1};
+static const constants of_neon = {OF_FLOATS,
+                                  .generated_share = 0.5,
+                                  .reorder = 50,
+                                  .first = 22,
+                                  .result = 6,
+                                  .csr = 0.22,
+                                  .csr_window = 0.22,
+                                  .depthwise = 0.25,
+                                  .depthwise_images = 0.2,
+                                  .small = 1};
 /* As many as four floats' multiply-adds take as long; what keeps less than half takes as long as
  * half, and what keeps more twice as long. Code takes 4.6 bytes a kept weight. */
 static const constants of_int8 = {
@@ -103,7 +110,7 @@ static const constants of_bf16 = {.least_gain = 2e6,
 /* Of direct's, where oneDNN has it: in f32. */
 static const double winograd_cost = 0.58;
 static const double winograd_small = 0.8;  /* of pictures of at most 8 x 8, which hold few tiles */
-static const double winograd_large = 0.44; /* of larger ones than 16 x 16 with many channels, which
+static const double winograd_large = 0.38; /* of larger ones than 16 x 16 with many channels, which
                                               pay transforms back; one image */
 
 /** layer NULL: reorders. */
@@ -255,7 +262,7 @@ static double lists_cost(const laci_net *net, const laci_sparse_layer *layer) {
 
 /** Tiles are padded to whole vectors; images come by sixteen. */
 static double winograd4_cost(const laci_net *net, const laci_sparse_layer *layer) {
-  enum { SIDE = LACI_WINOGRAD4_SIDE, VECTOR = 8 };
+  enum { SIDE = LACI_WINOGRAD4_SIDE, VECTOR = 8, HELD = 1 << 21 /* points and sums */ };
   const laci_sparse_window *g = &layer->window;
   const constants *c = constants_of(net, layer);
   if (c->winograd == 0) return INFINITY;
@@ -265,7 +272,9 @@ static double winograd4_cost(const laci_net *net, const laci_sparse_layer *layer
   const double lanes = (double)(laci_ceil_div(n, each) * each * (each == VECTOR ? 1 : tiles));
   const double weights = LACI_WINOGRAD4_POINTS * (double)(g->channels_in * g->channels_out);
   const double channels = (double)(g->channels_in + g->channels_out);
-  return weights * (lanes / c->winograd + c->transformed) + lanes * channels * c->tile + c->parts;
+  const bool far = each == VECTOR && LACI_WINOGRAD4_POINTS * lanes * channels > HELD;
+  return weights * (lanes / c->winograd + c->transformed) +
+         lanes * channels * (far ? c->tile_far : c->tile) + c->parts;
 }
 
 static double cost_by(const laci_net *net, const laci_sparse_layer *layer, laci_sparse_way way) {

@@ -21,7 +21,7 @@ typedef struct winograd_step {
   laci_sparse_size size; /* of the result */
   laci_sparse_tensors tensors;
   int weights, scratch;
-  int64_t units, n_blocks;  /* units of a block */
+  int64_t n_blocks;
   int64_t shares;           /* 1: all threads do each block together */
   int64_t n_points, n_sums; /* floats of a share */
 } winograd_step;
@@ -90,7 +90,7 @@ static void run_together(laci_net *net, work *w) {
 static lac_status run_winograd(laci_net *net, laci_net_step *step, lac_error *err) {
   const winograd_step *s = step->context;
   work w = {.s = s,
-            .kernel = laci_winograd4_now(),
+            .kernel = laci_winograd4_now(&s->w),
             .o = laci_sparse_operands_of(net, s->layer, &s->tensors),
             .weights = laci_net_data(net, s->weights),
             .points = laci_net_data(net, s->scratch)};
@@ -144,15 +144,19 @@ static bool make_tiles(laci_net *net, const laci_sparse_layer *layer, laci_winog
   return w->results != NULL;
 }
 
+/* Threads with blocks of their own do not wait for each other, nor for what another one wrote; each
+ * reads all weights, which a cache that they share should hold. */
 static void share_out(const laci_net *net, winograd_step *s) {
-  enum { EACH = 4, LARGE = 4 << 20 }; /* blocks of a thread; bytes */
+  enum { LARGE = 16 << 20 }; /* bytes */
   const laci_winograd4 *w = &s->w;
-  s->units = laci_winograd4_cut(w);
-  s->n_blocks = laci_ceil_div(w->n_units, s->units);
-  const bool many = s->n_blocks >= (int64_t)net->n_threads * EACH;
+  const int64_t n_threads = net->n_threads, apart = laci_winograd4_cut(w, false);
   const bool small = laci_winograd4_bytes(&w->window) <= LARGE;
-  s->shares = many && small ? net->n_threads : 1;
-  const laci_winograd4_block b = laci_winograd4_block_of(w, 0, s->units);
+  s->n_blocks = laci_ceil_div(w->n_units, apart);
+  s->shares = small && s->n_blocks >= n_threads ? n_threads : 1;
+  if (s->shares > 1) s->n_blocks = laci_ceil_div(s->n_blocks, n_threads) * n_threads;
+  else s->n_blocks = laci_ceil_div(w->n_units, laci_winograd4_cut(w, true));
+  const laci_winograd4_block b =
+      laci_winograd4_block_of(w, 0, laci_ceil_div(w->n_units, s->n_blocks));
   s->n_points = laci_winograd4_floats(&b, w->window.channels_in);
   s->n_sums = laci_winograd4_floats(&b, w->window.channels_out);
 }

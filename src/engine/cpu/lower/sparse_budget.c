@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How much memory weights may take: half as many weights with their code, or a window's transformed
+ * ones, are more bytes than all weights without anything. Where it becomes more than 1.7 times as
+ * much, and more than dense kernels would take (oneDNN transforms windows, too), layers of
+ * Winograd's algorithm are done by what takes less, those first that lose the least time for it. */
+#include <math.h>
+
+#include "engine/cpu/lower/conv.h"
+#include "engine/cpu/lower/sparse.h"
+#include "kernel/sparse/winograd4.h"
+
+/* Of a kept weight. docs/sparse-kernels.md */
+static double code_bytes(const laci_net *net, const laci_sparse_layer *layer) {
+  const laci_jit_isa isa = laci_sparse_isa_of(net, layer);
+  const double avx2 = 27, others = 12;
+  return isa == LACI_JIT_AVX2 ? avx2 : others;
+}
+
+static double bytes_by(const laci_net *net, const laci_sparse_layer *layer, laci_sparse_way way) {
+  const laci_sparse_window *g = &layer->window;
+  const double each = (double)(g->channels_in / g->groups * g->kernel_h * g->kernel_w);
+  const double n = (double)g->channels_out * each, of_bundles = 5.4, of_lists = 8;
+  switch (way) {
+    case LACI_SPARSE_WAY_SPARSE: return n * layer->kept * code_bytes(net, layer);
+    case LACI_SPARSE_WAY_WINOGRAD: return (double)laci_winograd4_bytes(g);
+    case LACI_SPARSE_WAY_LISTS:
+      return n * layer->kept * (laci_sparse_bundled_strips(layer, 1) > 0 ? of_bundles : of_lists);
+    default: return n * sizeof(float);
+  }
+}
+
+/* By dense kernels. Of one image with few pixels or channels oneDNN has tiles of 2 x 2 results, and
+ * 16 points; else 36. */
+static double dense_bytes(const laci_net *net, const laci_sparse_layer *layer) {
+  enum { FEW_PIXELS = 16 * 16, FEW_CHANNELS = 127, POINTS = 16 };
+  const laci_sparse_window *g = &layer->window;
+  const double transformed = (double)laci_winograd4_bytes(g);
+  const bool few = g->out_h * g->out_w <= FEW_PIXELS || g->channels_in <= FEW_CHANNELS;
+  if (layer->rows || !laci_conv_gains_by_winograd(net, layer->fused)) {
+    return bytes_by(net, layer, LACI_SPARSE_WAY_DENSE);
+  }
+  return layer->n_images == 1 && few ? transformed * POINTS / LACI_WINOGRAD4_POINTS : transformed;
+}
+
+/* Of all weights, as they are. */
+static double all_bytes(const laci_net *net) {
+  double n = 0;
+  for (int v = 0; v < net->plan.graph->n_values; v++) {
+    const laci_constant *constant = net->plan.values[v].constant;
+    if (constant && !constant->i) n += (double)constant->count;
+  }
+  return n * sizeof(float);
+}
+
+/* What else it could be done by, for the least cost. */
+static laci_sparse_way other_way(const laci_sparse_costs *costs, int at) {
+  const bool lists = costs->of[LACI_SPARSE_WAY_LISTS][at] < costs->of[LACI_SPARSE_WAY_SPARSE][at];
+  return lists ? LACI_SPARSE_WAY_LISTS : LACI_SPARSE_WAY_SPARSE;
+}
+
+/* What the layer's way saves of time for each byte that it takes more; infinite: none. */
+static double gain(const laci_net *net, const laci_sparse_costs *costs, int at) {
+  const laci_sparse_layer *layer = &net->sparse->layers[at];
+  const laci_sparse_way other = other_way(costs, at);
+  const double cost = costs->of[other][at],
+               more = bytes_by(net, layer, LACI_SPARSE_WAY_WINOGRAD) - bytes_by(net, layer, other);
+  if (layer->way != LACI_SPARSE_WAY_WINOGRAD || !isfinite(cost) || more <= 0) return INFINITY;
+  return (cost - costs->chosen[at]) / more;
+}
+
+void laci_sparse_save_memory(laci_net *net, laci_sparse_costs *costs) {
+  const laci_sparse_net *sparse = net->sparse;
+  const double times = 1.7, much = 1.5, all = all_bytes(net);
+  double bytes = all, dense = all;
+  for (int at = 0; at < sparse->n_layers; at++) {
+    const laci_sparse_layer *layer = &sparse->layers[at];
+    const double by_dense = dense_bytes(net, layer);
+    const bool gains = costs->chosen[at] < costs->of[LACI_SPARSE_WAY_DENSE][at];
+    const double raw = bytes_by(net, layer, LACI_SPARSE_WAY_DENSE);
+    dense += by_dense - raw;
+    bytes += (gains ? bytes_by(net, layer, layer->way) : by_dense) - raw;
+  }
+  while (bytes > fmax(dense, times * all)) {
+    int least = 0;
+    for (int at = 0; at < sparse->n_layers; at++) {
+      if (gain(net, costs, at) < gain(net, costs, least)) least = at;
+    }
+    if (!isfinite(gain(net, costs, least))) return;
+    laci_sparse_layer *layer = &sparse->layers[least];
+    bytes -= bytes_by(net, layer, layer->way);
+    layer->way = other_way(costs, least);
+    costs->chosen[least] = costs->of[layer->way][least];
+    bytes += bytes_by(net, layer, layer->way);
+    double *of_dense = &costs->of[LACI_SPARSE_WAY_DENSE][least];
+    if (dense_bytes(net, layer) > much * bytes_by(net, layer, layer->way)) {
+      *of_dense = fmax(*of_dense, costs->chosen[least]); /* nothing would be saved by it */
+    }
+  }
+}
