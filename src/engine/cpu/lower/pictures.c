@@ -140,10 +140,15 @@ bool laci_pictures_layout(laci_net *net, int tensor, bool rows, laci_sparse_layo
   if (t.dt != laci_net_dt(net)) return false;
   const bool floats = !rows && !net->plan.bf16;
   laci_sparse_lanes lanes = LACI_SPARSE_ROWS;
-  if (floats && laci_net_in_blocks(net, tensor)) lanes = LACI_SPARSE_BLOCKS;
-  else if (floats && lies_as(laci_net_dense(net, &t.shape, t.dt), &t)) lanes = LACI_SPARSE_PLANES;
-  else if (!rows && !lies_as(laci_net_channels_last(net, &t.shape, t.dt), &t)) return false;
-  else if (rows && !lies_as(laci_net_dense(net, &t.shape, t.dt), &t)) return false;
+  if (floats && laci_net_in_blocks(net, tensor)) {
+    lanes = LACI_SPARSE_BLOCKS;
+  } else if (floats && lies_as(laci_net_dense(net, &t.shape, t.dt), &t)) {
+    lanes = LACI_SPARSE_PLANES;
+  } else {
+    laci_layout *last =
+        rows ? laci_net_dense(net, &t.shape, t.dt) : laci_net_channels_last(net, &t.shape, t.dt);
+    if (!lies_as(last, &t)) return false;
+  }
   *layout = laci_sparse_layout_contiguous(lanes, size.channels, size.h, size.w);
   return true;
 }
