@@ -26,6 +26,15 @@ static inline void planned_clear(planned *p) {
   laci_graph_destroy(p->graph);
 }
 
+/** Steps whose kernel's name begins so. */
+static inline int planned_steps(const laci_engine *engine, const char *kernel) {
+  int n = 0;
+  for (size_t at = 0; at < laci_engine_step_count(engine); at++) {
+    n += strncmp(laci_engine_step_look(engine, at).kernel, kernel, strlen(kernel)) == 0;
+  }
+  return n;
+}
+
 /** Its one result from numbers; the caller's to free (laci_free). */
 static inline float *planned_result(laci_engine *engine, size_t *bytes) {
   const laci_engine_port *in, *out;

@@ -35,14 +35,6 @@ static void network(const char *weights, char *text) {
   (void)snprintf(text + used, TEXT - used, "output x%d\n", N_BLOCKS);
 }
 
-static int winograd_layers(const laci_engine *engine) {
-  int n = 0;
-  for (size_t at = 0; at < laci_engine_step_count(engine); at++) {
-    n += strncmp(laci_engine_step_look(engine, at).kernel, "winograd-3x3", 12) == 0;
-  }
-  return n;
-}
-
 static void weights_stay_below_the_limit(void **state) {
   const double each = NARROW * (9 * NARROW + 2 * WIDE) * sizeof(float), raw = N_BLOCKS * each;
   const double most = 1.85; /* and what is rounded up for such small layers */
@@ -50,7 +42,7 @@ static void weights_stay_below_the_limit(void **state) {
   (void)state;
   network(" pruned", text);
   planned p = plan_text(text, (laci_engine_options){.threads = 1});
-  const int n = winograd_layers(p.engine);
+  const int n = planned_steps(p.engine, "winograd-3x3");
   const double bytes = (double)laci_engine_planned(p.engine).weight_bytes;
   planned_clear(&p);
   if (laci_cpu() != LACI_CPU_AVX512) skip(); /* elsewhere there is no rule, or bundles take less */
@@ -63,7 +55,7 @@ static void others_keep_their_way(void **state) {
   (void)state;
   network("", text);
   planned p = plan_text(text, (laci_engine_options){.threads = 1});
-  const int n = winograd_layers(p.engine);
+  const int n = planned_steps(p.engine, "winograd-3x3");
   planned_clear(&p);
   assert_int_equal(n, laci_cpu() == LACI_CPU_AVX2 ? N_BLOCKS : 0);
 }

@@ -18,7 +18,7 @@
 #include "cpu/cpu.h"
 #include "engine/engine.h"
 #include "support/engine_check.h"
-#include "support/graph_build.h"
+#include "support/engine_plan.h"
 
 enum { TEXT = 4096 };
 
@@ -350,11 +350,7 @@ static int sparse_steps(const laci_engine *engine) {
 
 /* By sparse kernels, or between these by Winograd's algorithm. */
 static int our_steps(const laci_engine *engine) {
-  int n = sparse_steps(engine);
-  for (size_t at = 0; at < laci_engine_step_count(engine); at++) {
-    n += strncmp(laci_engine_step_look(engine, at).kernel, "winograd-3x3", 12) == 0;
-  }
-  return n;
+  return sparse_steps(engine) + planned_steps(engine, "winograd-3x3");
 }
 
 static int planned_sparse(const laci_graph *graph, bool dense_only) {
@@ -424,15 +420,6 @@ static void norms_are_the_reorders_of_layers(void **state) {
   laci_graph_destroy(graph);
 }
 
-/** Steps whose kernel's name begins so. */
-static int count_kernels(const laci_engine *engine, const char *begin) {
-  int n = 0;
-  for (size_t at = 0; at < laci_engine_step_count(engine); at++) {
-    n += strncmp(laci_engine_step_look(engine, at).kernel, begin, strlen(begin)) == 0;
-  }
-  return n;
-}
-
 /* They are no sparse layers, and by themselves nobody wants them. */
 static void windows_of_one_channel_come_along(void **state) {
   laci_graph *graph = narrow_graph(16), *alone;
@@ -441,7 +428,7 @@ static void windows_of_one_channel_come_along(void **state) {
   (void)state;
   laci_engine *engine = plan_of(graph, 1, false);
   assert_int_equal(sparse_steps(engine), chooses ? 2 * N_NARROW : 0);
-  assert_int_equal(count_kernels(engine, "depthwise-3x3 "), chooses ? N_NARROW : 0);
+  assert_int_equal(planned_steps(engine, "depthwise-3x3 "), chooses ? N_NARROW : 0);
   laci_engine_destroy(engine);
   laci_graph_destroy(graph);
   if (net_read("input x 16x64x14x14\nstored d 64x1x3x3\ny = Conv(x, d) group=64\noutput y\n",
@@ -449,7 +436,7 @@ static void windows_of_one_channel_come_along(void **state) {
     fail_msg("%s", err.text);
   }
   engine = plan_of(alone, 1, false);
-  assert_int_equal(count_kernels(engine, "depthwise-"), 0);
+  assert_int_equal(planned_steps(engine, "depthwise-"), 0);
   laci_engine_destroy(engine);
   laci_graph_destroy(alone);
 }

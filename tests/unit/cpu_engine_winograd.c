@@ -57,14 +57,6 @@ static void ways_of_all_neighbours(void **state) {
   }
 }
 
-static int count_of(const laci_engine *engine, const char *kernel) {
-  int n = 0;
-  for (size_t at = 0; at < laci_engine_step_count(engine); at++) {
-    n += strncmp(laci_engine_step_look(engine, at).kernel, kernel, strlen(kernel)) == 0;
-  }
-  return n;
-}
-
 /* VGG's shape: 4 windows and 2 pools, with blocks of tiles that each thread has of its own, and
  * blocks that all share. */
 static const char chain[] =
@@ -81,8 +73,8 @@ static void pools_need_no_reorder(void **state) {
   for (int batch = 1; batch <= 16; batch += 15) {
     (void)snprintf(text, sizeof text, chain, batch, 20, 28);
     planned p = plan_text(text, (laci_engine_options){.threads = 2});
-    assert_int_equal(count_of(p.engine, "winograd-3x3"), 4);
-    assert_int_equal(count_of(p.engine, "pool of pictures"), 2);
+    assert_int_equal(planned_steps(p.engine, "winograd-3x3"), 4);
+    assert_int_equal(planned_steps(p.engine, "pool of pictures"), 2);
     assert_in_range(laci_engine_step_count(p.engine), 4 + 2 + 2,
                     4 + 2 + 3); /* and what is outside */
     planned_clear(&p);
@@ -118,11 +110,13 @@ static void the_rule_takes_it_with_avx2(void **state) {
   (void)state;
   (void)snprintf(text, sizeof text, chain, 16, 56, 56);
   planned p = plan_text(text, (laci_engine_options){.threads = 1});
-  const int n = count_of(p.engine, "winograd-3x3"), pools = count_of(p.engine, "pool of pictures");
+  const int n = planned_steps(p.engine, "winograd-3x3"),
+            pools = planned_steps(p.engine, "pool of pictures");
   assert_true(laci_cpu() == LACI_CPU_AVX2 ? n >= 3 && pools == 2 : n == 0 && pools == 0);
   planned_clear(&p);
   p = plan_text(text, (laci_engine_options){.threads = 1, .dense_only = true});
-  assert_int_equal(count_of(p.engine, "winograd-3x3") + count_of(p.engine, "pool of pictures"), 0);
+  assert_int_equal(
+      planned_steps(p.engine, "winograd-3x3") + planned_steps(p.engine, "pool of pictures"), 0);
   planned_clear(&p);
 }
 
@@ -134,10 +128,10 @@ static void it_is_left_where_memory_is_short(void **state) {
   if (laci_cpu() == LACI_CPU_AVX512) skip();
   (void)snprintf(text, sizeof text, chain, 1, 56, 56);
   planned p = plan_text(text, (laci_engine_options){.threads = 1});
-  assert_true(laci_cpu() != LACI_CPU_AVX2 || count_of(p.engine, "winograd-3x3") >= 3);
+  assert_true(laci_cpu() != LACI_CPU_AVX2 || planned_steps(p.engine, "winograd-3x3") >= 3);
   planned_clear(&p);
   p = plan_text(text, (laci_engine_options){.threads = 1, .budget = &budget});
-  assert_int_equal(count_of(p.engine, "winograd-3x3"), 0);
+  assert_int_equal(planned_steps(p.engine, "winograd-3x3"), 0);
   planned_clear(&p);
 }
 

@@ -246,7 +246,7 @@ static void begin_sums(const strip *s, const float *bias) {
 
 static void end_sums(const strip *s, const laci_sparse_operands *o) {
 #ifdef ALL
-  if (o->n_functions == 0 && !(o->residual && o->residual_last) && is_whole(s)) {
+  if (laci_sparse_only_clips(o) && is_whole(s)) {
     for (int unit = 0; unit < s->n; unit++) clip_unit(s, o, unit);
     return;
   }

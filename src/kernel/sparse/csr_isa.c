@@ -150,7 +150,7 @@ static int vectors_of(const laci_sparse_tile *tiles, int64_t n) {
 /* Are results stored whole vectors at a time, as they come? */
 static bool stores_whole(const laci_sparse_operands *o, const laci_sparse_tile *tiles,
                          int64_t n_tiles) {
-  bool whole = WIDTH > 1 && o->n_functions == 0 && !(o->residual && o->residual_last);
+  bool whole = WIDTH > 1 && laci_sparse_only_clips(o);
   for (int64_t t = 0; t < n_tiles; t++) {
     const bool all = (~tiles[t].lanes & LACI_SPARSE_ALL_LANES) == 0;
     whole = whole && (all || tiles[t].lanes & LACI_SPARSE_ZEROS_AROUND);

@@ -315,7 +315,7 @@ static bool only_clips(const laci_sparse_operands *o, const laci_sparse_part *pa
   for (int64_t tile = part->tile_first; tile < part->tile_last; tile++) {
     all = all && laci_sparse_has_all(part->tiles[tile].lanes);
   }
-  return all && o->n_functions == 0 && !o->residual;
+  return all && !o->residual && laci_sparse_only_clips(o);
 }
 
 /* ---- Both ---- */

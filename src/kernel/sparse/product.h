@@ -110,6 +110,11 @@ typedef struct laci_sparse_operands {
   const laci_sparse_quantised *quantised; /* of int8; NULL: of others */
 } laci_sparse_operands;
 
+/** Are sums results but for the clip, and a residual before it? */
+static inline bool laci_sparse_only_clips(const laci_sparse_operands *o) {
+  return o->n_functions == 0 && !(o->residual && o->residual_last);
+}
+
 /** What is done at once; the last ones are not in it. */
 typedef struct laci_sparse_part {
   const laci_sparse_tile *tiles;

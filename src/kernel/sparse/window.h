@@ -47,6 +47,11 @@ typedef struct laci_sparse_window {
   laci_sparse_values values;
 } laci_sparse_window;
 
+/** Weights of a channel out. */
+static inline int64_t laci_sparse_row_weights(const laci_sparse_window *g) {
+  return g->channels_in / g->groups * g->kernel_h * g->kernel_w;
+}
+
 /** How many channels of a layout so many are. */
 static inline int64_t laci_sparse_channels(int64_t channels, laci_sparse_values values) {
   return (channels + laci_sparse_each(values) - 1) / laci_sparse_each(values);

@@ -597,10 +597,6 @@ static void finish_lines(const laci_sparse_operands *o, int64_t stride, const ba
   }
 }
 
-static bool only_clips(const laci_sparse_operands *o) {
-  return o->n_functions == 0 && !(o->residual && o->residual_last);
-}
-
 static void finish_pixels(const laci_winograd4 *w, const laci_winograd4_block *b, const float *sums,
                           const int64_t first_last[2], const laci_sparse_operands *o) {
   enum { OVER = 2 * CHUNK + LANES }; /* floats behind a line that are written, and before it */
@@ -620,7 +616,7 @@ static void finish_pixels(const laci_winograd4 *w, const laci_winograd4_block *b
         const float *from = sums + (l.first + c) * b->stride + (unit - b->first) * w->unit;
         put_channel(w, o, &of, from, o->bias[l.first + c], line + c * l.each + of.begin % LANES);
       }
-      if (only_clips(o)) write_lines(o, stride, &of, &l);
+      if (laci_sparse_only_clips(o)) write_lines(o, stride, &of, &l);
       else finish_lines(o, stride, &of, &l, line);
     }
   }
@@ -649,7 +645,7 @@ static void finish_tile(const laci_winograd4 *w, const laci_sparse_operands *o,
   const int64_t apart = laci_winograd4_apart(b, w->window.channels_out);
   const int64_t first = part->channel_first, n = part->channel_last - first;
   const int64_t stride = w->out.channel_stride;
-  const bool clips = only_clips(o);
+  const bool clips = laci_sparse_only_clips(o);
   float results[SIDE * SIDE * TOGETHER * LANES];
   for (int64_t at = 0; at < n * VECTORS; at++) {
     const int64_t c = at / VECTORS, lane = at % VECTORS * WIDTH;

@@ -18,8 +18,8 @@ static double code_bytes(const laci_net *net, const laci_sparse_layer *layer) {
 
 static double bytes_by(const laci_net *net, const laci_sparse_layer *layer, laci_sparse_way way) {
   const laci_sparse_window *g = &layer->window;
-  const double each = (double)(g->channels_in / g->groups * g->kernel_h * g->kernel_w);
-  const double n = (double)g->channels_out * each, of_bundles = 5.4, of_lists = 8;
+  const double n = (double)(g->channels_out * laci_sparse_row_weights(g));
+  const double of_bundles = 5.4, of_lists = 8;
   switch (way) {
     case LACI_SPARSE_WAY_SPARSE: return n * layer->kept * code_bytes(net, layer);
     case LACI_SPARSE_WAY_WINOGRAD: return (double)laci_winograd4_bytes(g);
@@ -34,11 +34,11 @@ static double bytes_by(const laci_net *net, const laci_sparse_layer *layer, laci
 static double dense_bytes(const laci_net *net, const laci_sparse_layer *layer) {
   enum { FEW_PIXELS = 16 * 16, FEW_CHANNELS = 127, POINTS = 16 };
   const laci_sparse_window *g = &layer->window;
-  const double transformed = (double)laci_winograd4_bytes(g);
-  const bool few = g->out_h * g->out_w <= FEW_PIXELS || g->channels_in <= FEW_CHANNELS;
   if (layer->rows || !laci_conv_gains_by_winograd(net, layer->fused)) {
     return bytes_by(net, layer, LACI_SPARSE_WAY_DENSE);
   }
+  const double transformed = (double)laci_winograd4_bytes(g);
+  const bool few = g->out_h * g->out_w <= FEW_PIXELS || g->channels_in <= FEW_CHANNELS;
   return layer->n_images == 1 && few ? transformed * POINTS / LACI_WINOGRAD4_POINTS : transformed;
 }
 
@@ -68,9 +68,37 @@ static double gain(const laci_net *net, const laci_sparse_costs *costs, int at) 
   return (cost - costs->chosen[at]) / more;
 }
 
+/* The layer that loses the least by another way; -1: none has one that takes less. */
+static int least_gain(const laci_net *net, const laci_sparse_costs *costs) {
+  int least = -1;
+  double best = INFINITY;
+  for (int at = 0; at < net->sparse->n_layers; at++) {
+    const double of = gain(net, costs, at);
+    if (of < best) {
+      best = of;
+      least = at;
+    }
+  }
+  return least;
+}
+
+/* Returns by how many bytes weights become less. Dense kernels are not to take the layer instead
+ * where they would save nothing. */
+static double take_other_way(laci_net *net, laci_sparse_costs *costs, int at) {
+  const double much = 1.5;
+  laci_sparse_layer *layer = &net->sparse->layers[at];
+  double *of_dense = &costs->of[LACI_SPARSE_WAY_DENSE][at];
+  const double before = bytes_by(net, layer, layer->way);
+  layer->way = other_way(costs, at);
+  costs->chosen[at] = costs->of[layer->way][at];
+  const double bytes = bytes_by(net, layer, layer->way);
+  if (dense_bytes(net, layer) > much * bytes) *of_dense = fmax(*of_dense, costs->chosen[at]);
+  return before - bytes;
+}
+
 void laci_sparse_save_memory(laci_net *net, laci_sparse_costs *costs) {
   const laci_sparse_net *sparse = net->sparse;
-  const double times = 1.7, much = 1.5, all = all_bytes(net);
+  const double times = 1.7, all = all_bytes(net);
   double bytes = all, dense = all;
   for (int at = 0; at < sparse->n_layers; at++) {
     const laci_sparse_layer *layer = &sparse->layers[at];
@@ -80,20 +108,8 @@ void laci_sparse_save_memory(laci_net *net, laci_sparse_costs *costs) {
     dense += by_dense - raw;
     bytes += (gains ? bytes_by(net, layer, layer->way) : by_dense) - raw;
   }
-  while (bytes > fmax(dense, times * all)) {
-    int least = 0;
-    for (int at = 0; at < sparse->n_layers; at++) {
-      if (gain(net, costs, at) < gain(net, costs, least)) least = at;
-    }
-    if (!isfinite(gain(net, costs, least))) return;
-    laci_sparse_layer *layer = &sparse->layers[least];
-    bytes -= bytes_by(net, layer, layer->way);
-    layer->way = other_way(costs, least);
-    costs->chosen[least] = costs->of[layer->way][least];
-    bytes += bytes_by(net, layer, layer->way);
-    double *of_dense = &costs->of[LACI_SPARSE_WAY_DENSE][least];
-    if (dense_bytes(net, layer) > much * bytes_by(net, layer, layer->way)) {
-      *of_dense = fmax(*of_dense, costs->chosen[least]); /* nothing would be saved by it */
-    }
+  const double most = fmax(dense, times * all);
+  for (int at = 0; bytes > most && (at = least_gain(net, costs)) >= 0;) {
+    bytes -= take_other_way(net, costs, at);
   }
 }

@@ -135,7 +135,7 @@ static double results(const laci_sparse_layer *layer) {
 }
 
 static double weights_each(const laci_sparse_window *g) {
-  return (double)(g->channels_in / g->groups * g->kernel_h * g->kernel_w);
+  return (double)laci_sparse_row_weights(g);
 }
 
 static bool has_few_pixels(const laci_sparse_layer *layer) {
