@@ -172,6 +172,7 @@ static lac_status plan(laci_net *net, const laci_engine_options *options, lac_er
   if (!st) st = laci_plan_infer(&net->plan, options->shapes, options->n_shapes, err);
   if (!st) st = describe_ports(net, err);
   if (!st) st = laci_net_observe(net, options->observer, err);
+  if (!st) st = laci_plan_join_pads(&net->plan, err);
   if (!st) st = laci_plan_fuse(&net->plan, err);
   if (!st) st = laci_plan_turns(&net->plan, options->recompute, err);
   if (!st && net->sparse_use == LACI_SPARSE_USE_LISTED) {

@@ -142,34 +142,18 @@ typedef struct padding {
 
 static bool read_padding(laci_net *net, const laci_node *node, padding *p) {
   const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
-  const bool inputs = node->version >= 11 || node->version == 0;
-  double fill = inputs ? 0 : laci_node_float(node, "value", 0);
-  size_t n = 0;
-  const int64_t *pads = inputs ? NULL : laci_node_ints(node, "pads", &n);
-  laci_buf *buf = NULL;
-  bool fits = strcmp(laci_node_text(node, "mode", "constant"), "constant") == 0;
-  fits = fits && laci_plan_is_float(&net->plan, node->inputs[0]) && !laci_plan_has_input(node, 3) &&
-         x->rank >= 1;
-  if (inputs && laci_plan_has_input(node, 2))
-    fits = fits && laci_plan_scalar(&net->plan, node->inputs[2], &fill);
-  if (inputs && fits && laci_plan_has_input(node, 1) &&
-      laci_plan_is_constant(&net->plan, node->inputs[1])) {
-    buf = laci_plan_constant_buf(&net->plan, node->inputs[1]);
-    pads = buf ? buf->i : NULL;
-    n = buf ? (size_t)buf->count : 0;
-  }
-  fits = fits && pads && n == 2 * (size_t)x->rank && fill == 0;
+  laci_pads pads;
+  if (!laci_plan_zero_pads(&net->plan, node, &pads)) return false;
   *p = (padding){.kept = *x};
-  for (int axis = 0; axis < x->rank && fits; axis++) {
-    int64_t before = pads[axis], after = pads[axis + x->rank];
+  for (int axis = 0; axis < x->rank; axis++) {
+    int64_t before = pads.before[axis], after = pads.behind[axis];
     p->begin[axis] = before > 0 ? before : 0;
     p->crop[axis] = before < 0 ? -before : 0;
     p->kept.dims[axis] -= p->crop[axis] + (after < 0 ? -after : 0);
     p->has_zeros = p->has_zeros || before > 0 || after > 0;
-    fits = p->kept.dims[axis] > 0;
+    if (p->kept.dims[axis] <= 0) return false;
   }
-  laci_buf_destroy(buf);
-  return fits;
+  return true;
 }
 
 static bool pad_fits(laci_net *net, const laci_fused *fused, const char **why) {

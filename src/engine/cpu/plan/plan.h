@@ -7,8 +7,8 @@
  *   post         what happens to a fused node's result before it is written
  *
  * What a fused node may take in is not decided here: lowering is asked (laci_plan_ask), from the
- * same list of implementations that it lowers by. Next: constants.c, functions.c, fuse.c, remat.c,
- * memory.c.
+ * same list of implementations that it lowers by. Next: constants.c, pads.c, functions.c, fuse.c,
+ * remat.c, memory.c.
  */
 #ifndef LACI_ENGINE_CPU_PLAN_H
 #define LACI_ENGINE_CPU_PLAN_H
@@ -292,6 +292,19 @@ laci_buf *laci_plan_constant_buf(laci_cpu_plan *plan, int value);
 void laci_plan_drop_constants(laci_cpu_plan *plan);
 /** Frees all that the plan has, `memory` included. */
 void laci_plan_clear(laci_cpu_plan *plan);
+
+/* ---- pads.c ---- */
+
+/** Elements before and behind each axis; negative: so many are left out. */
+typedef struct laci_pads {
+  int64_t before[LACI_MAX_RANK], behind[LACI_MAX_RANK];
+} laci_pads;
+
+/** What a Pad puts around floats. False: not constant zeros, or along axes of its own. */
+bool laci_plan_zero_pads(laci_cpu_plan *plan, const laci_node *node, laci_pads *pads);
+/** Convolutions take in the zeros that a Pad puts around their input. plan->graph may become a copy
+ * that lives as long as the plan. */
+LAC_MUST_CHECK lac_status laci_plan_join_pads(laci_cpu_plan *plan, lac_error *err);
 
 /* ---- memory.c ---- */
 

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Pads of zeros: what they put around a value, and convolutions that take them in.
+ *
+ * Some exporters write the pads of a convolution as a node before it. The convolution can have them
+ * in its own window, where they cost nothing: the plan then reads a copy of the graph, in which
+ * the convolution reads what the Pad reads. The Pad stays, and nobody computes it. */
+#include <string.h>
+
+#include "base/error.h"
+#include "engine/cpu/plan/plan.h"
+#include "graph/ops.h"
+
+/* ---- What a Pad puts around ---- */
+
+/** The Pad's list of pads, whatever it fills with; false: it is not constant. */
+static bool read_list(laci_cpu_plan *plan, const laci_node *node, bool inputs, int rank,
+                      laci_pads *pads) {
+  size_t n = 0;
+  const int64_t *list = inputs ? NULL : laci_node_ints(node, "pads", &n);
+  laci_buf *buf = NULL;
+  if (inputs && laci_plan_has_input(node, 1)) {
+    buf = laci_plan_constant_buf(plan, node->inputs[1]);
+    list = buf ? buf->i : NULL;
+    n = buf ? (size_t)buf->count : 0;
+  }
+  bool known = list && n == 2 * (size_t)rank;
+  for (int axis = 0; axis < rank && known; axis++) {
+    pads->before[axis] = list[axis];
+    pads->behind[axis] = list[axis + rank];
+  }
+  laci_buf_destroy(buf);
+  return known;
+}
+
+bool laci_plan_zero_pads(laci_cpu_plan *plan, const laci_node *node, laci_pads *pads) {
+  const int rank = laci_plan_shape(plan, node->inputs[0])->rank;
+  const bool inputs = node->version >= 11 || node->version == 0;
+  double fill = inputs ? 0 : laci_node_float(node, "value", 0);
+  if (strcmp(laci_node_text(node, "mode", "constant"), "constant") != 0 || rank < 1) return false;
+  if (!laci_plan_is_float(plan, node->inputs[0]) || laci_plan_has_input(node, 3)) return false;
+  if (inputs && laci_plan_has_input(node, 2) && !laci_plan_scalar(plan, node->inputs[2], &fill))
+    return false;
+  return fill == 0 && read_list(plan, node, inputs, rank, pads);
+}
+
+/* ---- What a convolution takes in ---- */
+
+static bool is_observed(const laci_cpu_plan *plan, int value) {
+  for (int at = 0; at < plan->observer.n_values; at++) {
+    if (plan->observer.values[at] == value) return true;
+  }
+  return plan->graph->values[value].is_output;
+}
+
+/** The convolution's pads together with those, as its attribute; false: they are not the window's,
+ * or wider than it reaches. */
+static bool add_pads(const laci_cpu_plan *plan, const laci_node *conv, const laci_pads *pads,
+                     int64_t sums[2 * LACI_MAX_RANK]) {
+  const laci_shape *weight = laci_plan_shape(plan, conv->inputs[1]);
+  const char *automatic = laci_node_text(conv, "auto_pad", "NOTSET");
+  size_t n;
+  const int64_t *own = laci_node_ints(conv, "pads", &n);
+  const int64_t *dilations = laci_node_ints(conv, "dilations", &n);
+  if (strcmp(automatic, "VALID") == 0) own = NULL;
+  else if (strcmp(automatic, "NOTSET") != 0) return false;
+  if (pads->before[0] || pads->behind[0] || pads->before[1] || pads->behind[1]) return false;
+  const int n_spatial = weight->rank - 2;
+  for (int at = 0; at < n_spatial; at++) {
+    const int64_t reach = (weight->dims[at + 2] - 1) * (dilations ? dilations[at] : 1) + 1;
+    const int64_t added[] = {pads->before[at + 2], pads->behind[at + 2]};
+    for (int end = 0; end < 2; end++) {
+      int64_t *sum = &sums[at + end * n_spatial];
+      *sum = own ? own[at + end * n_spatial] : 0;
+      if (*sum < 0 || *sum >= reach || added[end] < 0 || added[end] >= reach - *sum) return false;
+      *sum += added[end];
+    }
+  }
+  return true;
+}
+
+/** Does the node read the value as the data of a convolution, and as nothing else? */
+static bool convolves(const laci_node *node, int value) {
+  bool only = node->op == &laci_op_conv && node->inputs[0] == value;
+  for (int at = 1; at < node->n_inputs; at++) only = only && node->inputs[at] != value;
+  return only;
+}
+
+/** Do only convolutions that can take its zeros in read the Pad? */
+static bool can_join(laci_cpu_plan *plan, int pad, laci_pads *pads) {
+  const laci_graph *graph = plan->graph;
+  const laci_node *node = &graph->nodes[pad];
+  int64_t sums[2 * LACI_MAX_RANK];
+  if (node->op != &laci_op_pad || node->outputs[0] < 0) return false;
+  const laci_value *out = &graph->values[node->outputs[0]];
+  if (is_observed(plan, node->outputs[0]) || laci_plan_is_constant(plan, node->outputs[0]) ||
+      out->n_readers == 0 || !laci_plan_has_elements(plan, node) ||
+      !laci_plan_zero_pads(plan, node, pads)) {
+    return false;
+  }
+  for (int at = 0; at < out->n_readers; at++) {
+    const laci_node *reader = &graph->nodes[out->readers[at]];
+    if (!convolves(reader, node->outputs[0]) || reader->body != node->body ||
+        !add_pads(plan, reader, pads, sums)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* ---- The copy ---- */
+
+static laci_graph *copy_graph(laci_cpu_plan *plan) {
+  const laci_graph *graph = plan->graph;
+  laci_graph *copy = laci_plan_new(plan, 1, sizeof *copy);
+  laci_node *nodes = laci_plan_new(plan, (size_t)graph->n_nodes, sizeof *nodes);
+  laci_value *values = laci_plan_new(plan, (size_t)graph->n_values, sizeof *values);
+  if (plan->status) return NULL;
+  *copy = *graph;
+  copy->nodes = memcpy(nodes, graph->nodes, (size_t)graph->n_nodes * sizeof *nodes);
+  copy->values = memcpy(values, graph->values, (size_t)graph->n_values * sizeof *values);
+  return copy;
+}
+
+/** Attributes with these pads. */
+static void set_pads(laci_cpu_plan *plan, laci_node *conv, int n, const int64_t *sums) {
+  laci_attr *attrs = laci_plan_new(plan, (size_t)conv->n_attrs + 1, sizeof *attrs);
+  int64_t *pads = laci_plan_new(plan, (size_t)n, sizeof *pads);
+  int n_attrs = 0;
+  if (plan->status) return;
+  for (int at = 0; at < conv->n_attrs; at++) {
+    const char *name = conv->attrs[at].name;
+    if (strcmp(name, "pads") == 0 || strcmp(name, "auto_pad") == 0) continue;
+    attrs[n_attrs++] = conv->attrs[at];
+  }
+  attrs[n_attrs++] = laci_attr_ints("pads", n, memcpy(pads, sums, (size_t)n * sizeof *pads));
+  conv->attrs = attrs;
+  conv->n_attrs = n_attrs;
+}
+
+static void read_instead(laci_cpu_plan *plan, laci_node *conv, int value) {
+  int *inputs = laci_plan_new(plan, (size_t)conv->n_inputs, sizeof *inputs);
+  if (plan->status) return;
+  memcpy(inputs, conv->inputs, (size_t)conv->n_inputs * sizeof *inputs);
+  inputs[0] = value;
+  conv->inputs = inputs;
+}
+
+/** Both lists, ascending, each reader once. */
+static void join_readers(laci_cpu_plan *plan, laci_value *to, laci_value *from) {
+  int *readers =
+      laci_plan_new(plan, (size_t)to->n_readers + (size_t)from->n_readers, sizeof *readers);
+  int n = 0, a = 0, b = 0;
+  if (plan->status) return;
+  while (a < to->n_readers || b < from->n_readers) {
+    bool first = b == from->n_readers || (a < to->n_readers && to->readers[a] <= from->readers[b]);
+    int reader = first ? to->readers[a++] : from->readers[b++];
+    if (n == 0 || readers[n - 1] != reader) readers[n++] = reader;
+  }
+  to->readers = readers;
+  to->n_readers = n;
+  from->n_readers = 0;
+}
+
+static void join(laci_cpu_plan *plan, laci_graph *graph, int pad, const laci_pads *pads) {
+  const laci_node *node = &graph->nodes[pad];
+  laci_value *from = &graph->values[node->outputs[0]];
+  for (int at = 0; at < from->n_readers && !plan->status; at++) {
+    laci_node *conv = &graph->nodes[from->readers[at]];
+    int64_t sums[2 * LACI_MAX_RANK];
+    if (!add_pads(plan, conv, pads, sums)) continue;
+    set_pads(plan, conv, 2 * (laci_plan_shape(plan, conv->inputs[1])->rank - 2), sums);
+    read_instead(plan, conv, node->inputs[0]);
+  }
+  join_readers(plan, &graph->values[node->inputs[0]], from);
+}
+
+lac_status laci_plan_join_pads(laci_cpu_plan *plan, lac_error *err) {
+  laci_graph *copy = NULL;
+  laci_pads pads;
+  for (int n = 0; n < plan->graph->n_nodes && !plan->status; n++) {
+    if (!can_join(plan, n, &pads)) continue;
+    if (!copy) copy = copy_graph(plan);
+    if (!copy) return laci_fail_memory(err, "the plan's copy of the network");
+    join(plan, copy, n, &pads);
+    plan->graph = copy;
+  }
+  return plan->status;
+}
