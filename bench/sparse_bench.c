@@ -193,8 +193,8 @@ static void make_tiles(sparse_layer *s, const laci_sparse_window *g,
   laci_winograd4_fill(&s->tiles, dense, (int64_t[]){0, laci_winograd4_groups(&s->tiles)},
                       s->weights);
   s->block = laci_winograd4_block_of(&s->tiles, 0, laci_winograd4_cut(&s->tiles, false));
-  const int64_t n_points = laci_winograd4_floats(&s->block, g->channels_in);
-  const int64_t n_sums = laci_winograd4_floats(&s->block, g->channels_out);
+  const int64_t n_points = laci_winograd4_floats(&s->tiles, &s->block, s->tiles.sources);
+  const int64_t n_sums = laci_winograd4_floats(&s->tiles, &s->block, g->channels_out);
   s->points = large_pages((size_t)n_points, sizeof *s->points);
   s->sums = large_pages((size_t)n_sums, sizeof *s->sums);
 }
@@ -207,7 +207,7 @@ static void tiles_run(const sparse_layer *s) {
     const int64_t last = unit + units < w->n_units ? unit + units : w->n_units;
     const laci_winograd4_block b = laci_winograd4_block_of(w, unit, last);
     k.transform(w, &b, s->o.x, (int64_t[]){0, in}, s->points);
-    k.multiply(w, &b, s->weights, s->points, (int64_t[]){0, LACI_WINOGRAD4_POINTS}, s->sums);
+    k.multiply(w, &b, s->weights, s->points, (int64_t[]){0, w->points}, s->sums);
     k.finish(w, &b, s->sums, (int64_t[]){0, out}, &s->o);
   }
 }

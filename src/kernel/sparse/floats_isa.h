@@ -19,6 +19,13 @@ typedef __m512 vector;
 #define SMALLER(a, b) _mm512_min_ps(a, b)
 #define BOTH(a, b) /* of their bits */ \
   _mm512_castsi512_ps(_mm512_and_si512(_mm512_castps_si512(a), _mm512_castps_si512(b)))
+static inline vector laci_each_second(vector a, vector b, int32_t first) {
+  int32_t lanes[WIDTH];
+  for (int32_t lane = 0; lane < WIDTH; lane++) lanes[lane] = 2 * lane + first;
+  return _mm512_permutex2var_ps(a, _mm512_loadu_si512(lanes), b);
+}
+#define EVEN(a, b) laci_each_second(a, b, 0) /* each second lane of both, the first one's on */
+#define ODD(a, b) laci_each_second(a, b, 1)
 #elif defined(__AVX2__)
 #include <immintrin.h>
 enum { WIDTH = 8 };
@@ -33,6 +40,12 @@ typedef __m256 vector;
 #define LARGER(a, b) _mm256_max_ps(a, b)
 #define SMALLER(a, b) _mm256_min_ps(a, b)
 #define BOTH(a, b) _mm256_and_ps(a, b)
+/* Its quarters are a's first, b's first, a's second and b's second. */
+static inline vector laci_in_turns(vector v) {
+  return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(v), 0xD8));
+}
+#define EVEN(a, b) laci_in_turns(_mm256_shuffle_ps(a, b, 0x88))
+#define ODD(a, b) laci_in_turns(_mm256_shuffle_ps(a, b, 0xDD))
 #elif defined(__ARM_NEON)
 #include <arm_neon.h>
 enum { WIDTH = 4 };
@@ -48,6 +61,8 @@ typedef float32x4_t vector;
 #define SMALLER(a, b) vbslq_f32(vcltq_f32(a, b), a, b)
 #define BOTH(a, b) \
   vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(a), vreinterpretq_u32_f32(b)))
+#define EVEN(a, b) vuzp1q_f32(a, b)
+#define ODD(a, b) vuzp2q_f32(a, b)
 #endif
 
 #endif

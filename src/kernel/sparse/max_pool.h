@@ -19,8 +19,8 @@ typedef struct laci_max_pool {
 /** Is there a kernel for windows of that size and stride? */
 bool laci_max_pool_fits(const laci_sparse_window *g);
 
-/** Into how many items the work falls, which are independent of each other: planes of a place, or
- * rows of images. */
+/** Into how many items the work falls, which are independent of each other: rows of planes, or of
+ * images. */
 int64_t laci_max_pool_items(const laci_max_pool *p);
 
 /** Items [first, last), apart, any alignment of floats. What is no pixel of y is left alone. */

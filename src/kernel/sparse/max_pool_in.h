@@ -15,9 +15,15 @@ enum {
 static inline int64_t laci_max_pool_channels(const laci_max_pool *p) {
   return laci_sparse_channels(p->window.channels_in, p->window.values);
 }
-/** Items of a picture. */
+/** Of tall planes, whose rows other kernels share out, too: what a thread has written it reads. */
+static inline int64_t laci_max_pool_bands(const laci_max_pool *p) {
+  enum { TALL = 16, BANDS = 4 };
+  return p->window.out_h >= TALL ? BANDS : 1;
+}
+/** Items of a picture: [band][channel], or rows of images. */
 static inline int64_t laci_max_pool_each(const laci_max_pool *p) {
-  return p->in.lanes == LACI_SPARSE_IMAGES ? p->window.out_h : laci_max_pool_channels(p);
+  if (p->in.lanes == LACI_SPARSE_IMAGES) return p->window.out_h;
+  return laci_max_pool_bands(p) * laci_max_pool_channels(p);
 }
 
 #endif

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernel/sparse/floats_isa.h"
 #include "kernel/sparse/max_pool_in.h"
 
 enum {
@@ -78,31 +79,113 @@ static void take_column(const part *r, const float *columns, int64_t tap, float 
   take_larger(r->p, results, taken, n);
 }
 
-static void put(const part *r, const float *results, float *y) {
-  for (int64_t at = r->first; at < r->last;) {
-    const int64_t n = least(together(&r->p->out, r->y, at), r->last - at);
-    memcpy(y + laci_sparse_at(&r->p->out, r->channel, r->y, at), results + (at - r->first),
-           (size_t)n * sizeof *y);
-    at += n;
+/* n floats, LANES at most: a call for each of these would take as long as all else. */
+static void copy_few(float *to, const float *from, int64_t n) {
+#pragma GCC unroll 5
+  for (int64_t some = LANES; some > 0; some /= 2) {
+    if (!(n & some)) continue;
+    memcpy(to, from, (size_t)some * sizeof *to);
+    to += some;
+    from += some;
   }
 }
 
-static void pool_part(const part *r, const float *x, float *y) {
+static void put(const part *r, const float *results, float *y) {
+  const laci_sparse_layout *out = &r->p->out;
+  const int64_t n = r->last - r->first;
+  if (out->lanes != LACI_SPARSE_PANELS) {
+    memcpy(y + laci_sparse_at(out, r->channel, r->y, r->first), results, (size_t)n * sizeof *y);
+    return;
+  }
+  uint64_t place = (uint64_t)((r->y + out->top) * out->row_stride + out->left + r->first);
+  y += r->channel * out->channel_stride;
+  for (int64_t at = 0, some; at < n; at += some, place += (uint64_t)some) {
+    const int64_t lane = (int64_t)(place % LANES);
+    some = least(LANES - lane, n - at);
+    copy_few(y + ((int64_t)place - lane) * out->pixel_stride + lane, results + at, some);
+  }
+}
+
+static void take_any(const part *r, const float *x, float *results) {
   const laci_sparse_window *g = &r->p->window;
   const int64_t top = r->y * g->stride_h - g->pad_top;
-  float columns[LONGEST], results[SOME];
+  float columns[LONGEST];
   clear(r->p, columns, r->n);
   clear(r->p, results, r->last - r->first);
   for (int64_t row = most(top, 0); row < least(top + g->kernel_h, g->h); row++) {
     take_row(r, x, row, columns);
   }
   for (int64_t tap = 0; tap < g->kernel_w; tap++) take_column(r, columns, tap, results);
+}
+
+#if defined(LOAD)
+/* The most of n floats of some rows, a stride apart; n is WIDTH at least. */
+static void take_rows(const float *from, int64_t stride, int64_t n_rows, int64_t n, float *to) {
+  for (int64_t begin = 0; begin < n; begin += WIDTH) {
+    const int64_t at = least(begin, n - WIDTH);
+    vector v = ALL(-INFINITY);
+    for (int64_t row = 0; row < n_rows; row++) v = LARGER(LOAD(from + row * stride + at), v);
+    STORE(to + at, v);
+  }
+}
+
+/* The same of columns side by side, or of each second one and those behind it; a constant where
+ * this is inlined. */
+static inline __attribute__((always_inline)) void take_columns(const float *from, int64_t kernel,
+                                                               int64_t n, const int stride,
+                                                               float *to) {
+  for (int64_t at = 0; at < n; at += WIDTH) {
+    vector v = ALL(-INFINITY);
+    for (int64_t tap = 0; tap < kernel; tap++) {
+      const float *x = from + tap + at * stride;
+      const vector some = stride == 1 ? LOAD(x) : EVEN(LOAD(x), LOAD(x + WIDTH));
+      v = LARGER(some, v);
+    }
+    STORE(to + at, v);
+  }
+}
+
+static bool takes_vectors(const part *r) {
+  const laci_sparse_window *g = &r->p->window;
+  return g->values == LACI_SPARSE_F32 && r->p->in.lanes == LACI_SPARSE_PLANES && g->stride_w <= 2 &&
+         least(r->from + r->n, g->w) - most(r->from, 0) >= WIDTH;
+}
+
+static void take_vectors(const part *r, const float *x, float *results) {
+  const laci_sparse_window *g = &r->p->window;
+  const laci_sparse_layout *in = &r->p->in;
+  const int64_t top = r->y * g->stride_h - g->pad_top, first = most(top, 0);
+  const int64_t begin = most(r->from, 0), end = least(r->from + r->n, g->w);
+  const int64_t n_rows = least(top + g->kernel_h, g->h) - first, n = r->last - r->first;
+  const int64_t vectors = (n + WIDTH - 1) / WIDTH;
+  float columns[SOME * 2 + LACI_MAX_POOL_KERNEL];
+  clear(r->p, columns, begin - r->from);
+  take_rows(x + laci_sparse_at(in, r->channel, first, begin), in->row_stride, n_rows, end - begin,
+            columns + (begin - r->from));
+  clear(r->p, columns + (end - r->from),
+        vectors * WIDTH * g->stride_w + g->kernel_w - (end - r->from));
+  if (g->stride_w == 1) take_columns(columns, g->kernel_w, n, 1, results);
+  else take_columns(columns, g->kernel_w, n, 2, results);
+}
+#endif
+
+static void pool_part(const part *r, const float *x, float *y) {
+  float results[SOME];
+#if defined(LOAD)
+  if (takes_vectors(r)) take_vectors(r, x, results);
+  else take_any(r, x, results);
+#else
+  take_any(r, x, results);
+#endif
   put(r, results, y);
 }
 
-static void pool_plane(const laci_max_pool *p, int64_t channel, const float *x, float *y) {
+/* A band of rows of a channel. */
+static void pool_band(const laci_max_pool *p, int64_t item, const float *x, float *y) {
   const laci_sparse_window *g = &p->window;
-  for (int64_t row = 0; row < g->out_h; row++) {
+  const int64_t channels = laci_max_pool_channels(p), n = laci_max_pool_bands(p);
+  const int64_t band = item / channels, channel = item % channels;
+  for (int64_t row = band * g->out_h / n; row < (band + 1) * g->out_h / n; row++) {
     for (int64_t at = 0; at < g->out_w; at += SOME) {
       const int64_t last = least(at + SOME, g->out_w);
       const part r = {p,
@@ -142,7 +225,7 @@ void LACI_VARIANT(laci_max_pool)(const laci_max_pool *p, const float *x, float *
     const float *from = x + item / each * p->in.n_floats;
     float *to = y + item / each * p->out.n_floats;
     if (p->in.lanes != LACI_SPARSE_IMAGES) {
-      pool_plane(p, item % each, from, to);
+      pool_band(p, item % each, from, to);
       continue;
     }
     for (int64_t column = 0; column < p->window.out_w; column++) {

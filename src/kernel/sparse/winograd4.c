@@ -12,9 +12,7 @@ enum {
   LANES = LACI_SPARSE_LANES,
   SIDE = LACI_WINOGRAD4_SIDE,
   READ = LACI_WINOGRAD4_READ,
-  POINTS = LACI_WINOGRAD4_POINTS,
   TAPS = LACI_WINOGRAD4_TAPS,
-  WINDOW = 3,
 };
 
 static const laci_winograd4_kernel of_level[] = {
@@ -47,15 +45,32 @@ static int64_t group_rows(void) {
 /* ---- Sizes ---- */
 
 bool laci_winograd4_fits(const laci_sparse_window *g) {
-  return g->values == LACI_SPARSE_F32 && g->groups == 1 && g->kernel_h == WINDOW &&
-         g->kernel_w == WINDOW && g->stride_h == 1 && g->stride_w == 1 && g->dilation_h == 1 &&
-         g->dilation_w == 1 && g->out_w <= LACI_WINOGRAD4_WIDTH;
+  enum { LEAST = 3, FURTHEST = 2 };
+  const bool alike = g->stride_h == g->stride_w && g->stride_h <= FURTHEST &&
+                     laci_ceil_div(g->kernel_h, g->stride_h) == laci_winograd4_taps(g);
+  return g->values == LACI_SPARSE_F32 && g->groups == 1 && g->dilation_h == 1 &&
+         g->dilation_w == 1 && alike && laci_winograd4_taps(g) >= LEAST &&
+         laci_winograd4_taps(g) <= TAPS && g->out_w <= LACI_WINOGRAD4_WIDTH;
+}
+
+int64_t laci_winograd4_sources(const laci_sparse_window *g) {
+  return g->channels_in * g->stride_h * g->stride_w;
+}
+
+int64_t laci_winograd4_taps(const laci_sparse_window *g) {
+  return laci_ceil_div(g->kernel_w, g->stride_w);
+}
+
+int64_t laci_winograd4_points(const laci_sparse_window *g) {
+  const int64_t read = SIDE - 1 + laci_winograd4_taps(g);
+  return read * read;
 }
 
 /* Fits in 64 bits since the dense ones are there. */
 size_t laci_winograd4_bytes(const laci_sparse_window *g) {
   const int64_t rows = group_rows(), groups = laci_ceil_div(g->channels_out, rows);
-  return (size_t)(POINTS * groups * rows * g->channels_in) * sizeof(float);
+  return (size_t)(laci_winograd4_points(g) * groups * rows * laci_winograd4_sources(g)) *
+         sizeof(float);
 }
 
 /* Room for rows of a line, each longer by what its last tile has too much, and for a tile more. */
@@ -69,6 +84,10 @@ lac_status laci_winograd4_init(const laci_sparse_window *g, const laci_sparse_pi
                         .in = pictures->in,
                         .out = pictures->out,
                         .n_pictures = pictures->n_images,
+                        .stride = g->stride_h,
+                        .sources = laci_winograd4_sources(g),
+                        .taps = laci_winograd4_taps(g),
+                        .points = laci_winograd4_points(g),
                         .tiles_h = laci_ceil_div(g->out_h, SIDE),
                         .tiles_w = laci_ceil_div(g->out_w, SIDE),
                         .rows = group_rows()};
@@ -99,24 +118,25 @@ laci_winograd4_block laci_winograd4_block_of(const laci_winograd4 *w, int64_t fi
   return b;
 }
 
-int64_t laci_winograd4_floats(const laci_winograd4_block *b, int64_t channels) {
-  return POINTS * laci_winograd4_apart(b, channels);
+int64_t laci_winograd4_floats(const laci_winograd4 *w, const laci_winograd4_block *b,
+                              int64_t channels) {
+  return w->points * laci_winograd4_apart(b, channels);
 }
 
 /* What all threads do together they wait for, and read weights for once. */
 int64_t laci_winograd4_cut(const laci_winograd4 *w, bool together) {
   const int64_t held = together ? 1 << 19 : 1 << 18; /* floats */
   const int64_t least = together ? 64 : 48;          /* lanes, for which weights are read once */
-  const int64_t channels = w->window.channels_in + w->window.channels_out;
-  const int64_t holds = held / (POINTS * channels), lanes = holds > least ? holds : least;
+  const int64_t channels = w->sources + w->window.channels_out;
+  const int64_t holds = held / (w->points * channels), lanes = holds > least ? holds : least;
   const int64_t units = (2 * lanes + w->unit - 1) / (2 * w->unit); /* the nearest */
   return units > 1 ? laci_least(units, w->n_units) : 1;
 }
 
 /* ---- Weights ---- */
 
-/* G g of three weights: each point's polynomial without that point is 1 there. */
-static void six_of(const double g[WINDOW], double to[READ]) {
+/* G g: each point's polynomial without that point is 1 there. Of three weights. */
+static void six_of(const double g[TAPS], double to[READ]) {
   static const double a = LACI_WINOGRAD4_A, b = LACI_WINOGRAD4_B;
   const double at_a = 1 / (2 * a * a * (a * a - b * b)), at_b = 1 / (2 * b * b * (b * b - a * a));
   const double even_a = g[0] + a * a * g[2], even_b = g[0] + b * b * g[2];
@@ -128,30 +148,69 @@ static void six_of(const double g[WINDOW], double to[READ]) {
   to[5] = g[2];
 }
 
-/* G g G' of a channel's window, its points `apart`. */
-static void fill_window(const float *g, int64_t apart, float *to) {
-  double columns[READ][WINDOW], row[READ]; /* the vertical transform */
-  for (int x = 0; x < WINDOW; x++) {
-    const double column[WINDOW] = {g[x], g[WINDOW + x], g[2 * WINDOW + x]};
-    six_of(column, row);
-    for (int y = 0; y < READ; y++) columns[y][x] = row[y];
+/* Of four. */
+static void seven_of(const double g[TAPS], double to[READ]) {
+  static const double at[] = {LACI_WINOGRAD4_P, LACI_WINOGRAD4_Q, LACI_WINOGRAD4_R};
+  enum { N = sizeof at / sizeof *at };
+  for (int k = 0; k < N; k++) {
+    const double x = at[k], next = at[(k + 1) % N], last = at[(k + 2) % N];
+    const double all = 2 * x * (x * x - next * next) * (x * x - last * last);
+    const double even = g[0] + x * x * g[2], odd = x * (g[1] + x * x * g[3]);
+    to[2 * k] = (odd + even) / all;
+    to[2 * k + 1] = (odd - even) / all;
   }
-  for (int y = 0; y < READ; y++) {
-    six_of(columns[y], row);
-    for (int x = 0; x < READ; x++) to[(y * READ + x) * apart] = (float)row[x];
+  to[2 * N] = g[TAPS - 1];
+}
+
+static void points_of(const double g[TAPS], int64_t taps, double to[READ]) {
+  if (taps == TAPS) seven_of(g, to);
+  else six_of(g, to);
+}
+
+/* G g G' of a source's taps, its points `apart`. */
+static void fill_taps(double g[TAPS][TAPS], int64_t taps, int64_t apart, float *to) {
+  const int64_t read = SIDE - 1 + taps;
+  double columns[READ][TAPS], of[READ]; /* the vertical transform */
+  for (int64_t x = 0; x < taps; x++) {
+    double column[TAPS];
+    for (int64_t y = 0; y < taps; y++) column[y] = g[y][x];
+    points_of(column, taps, of);
+    for (int64_t y = 0; y < read; y++) columns[y][x] = of[y];
+  }
+  for (int64_t y = 0; y < read; y++) {
+    points_of(columns[y], taps, of);
+    for (int64_t x = 0; x < read; x++) to[(y * read + x) * apart] = (float)of[x];
+  }
+}
+
+/* The taps of a source: each of the window's, or each second one of a row and a column. */
+static void take_taps(const laci_winograd4 *w, const float *window, int64_t part,
+                      double to[TAPS][TAPS]) {
+  const laci_sparse_window *g = &w->window;
+  for (int64_t y = 0; y < w->taps; y++) {
+    for (int64_t x = 0; x < w->taps; x++) {
+      const int64_t row = y * w->stride + part / w->stride,
+                    column = x * w->stride + part % w->stride;
+      const bool there = row < g->kernel_h && column < g->kernel_w;
+      to[y][x] = there ? (double)window[row * g->kernel_w + column] : 0;
+    }
   }
 }
 
 void laci_winograd4_fill(const laci_winograd4 *w, const float *dense, const int64_t first_last[2],
                          float *weights) {
-  static const float none[TAPS];
-  const int64_t in = w->window.channels_in, each = w->rows;
-  const int64_t apart = laci_winograd4_groups(w) * in * each;
+  const laci_sparse_window *g = &w->window;
+  const int64_t n = w->sources, each = w->rows, parts = w->stride * w->stride;
+  const int64_t apart = laci_winograd4_groups(w) * n * each;
   for (int64_t row = first_last[0] * each; row < first_last[1] * each; row++) {
-    float *to = weights + row / each * in * each + row % each;
-    for (int64_t c = 0; c < in; c++, to += each) {
-      const bool there = row < w->window.channels_out;
-      fill_window(there ? dense + (row * in + c) * TAPS : none, apart, to);
+    float *to = weights + row / each * n * each + row % each;
+    for (int64_t s = 0; s < n; s++, to += each) {
+      double taps[TAPS][TAPS] = {{0}};
+      const int64_t channel = row * g->channels_in + s / parts;
+      if (row < g->channels_out) {
+        take_taps(w, dense + channel * g->kernel_h * g->kernel_w, s % parts, taps);
+      }
+      fill_taps(taps, w->taps, apart, to);
     }
   }
 }

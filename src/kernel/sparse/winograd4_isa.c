@@ -31,7 +31,7 @@ enum {
 
 /* ---- The transforms ---- */
 
-/* B' d */
+/* B' d, of six pixels */
 INLINE void six_points(vector d[READ]) {
   const vector a = ALL(LACI_WINOGRAD4_A), b = ALL(LACI_WINOGRAD4_B);
   const vector a2 = ALL(-LACI_WINOGRAD4_A2), b2 = ALL(-LACI_WINOGRAD4_B2);
@@ -46,14 +46,57 @@ INLINE void six_points(vector d[READ]) {
   d[4] = SUB(even_b, odd_b);
 }
 
-/* A' m, into the first four */
-INLINE void four_results(vector m[READ]) {
+/* The same of seven, by pairs of points. */
+INLINE void pair_of_points(const vector d[READ], float x, float product, float sum, vector to[2]) {
+  const vector even = FMA(ALL(product), d[0], FMA(ALL(-sum), d[2], d[4]));
+  const vector odd = FMA(ALL(product), d[1], FMA(ALL(-sum), d[3], d[5]));
+  to[0] = FMA(ALL(x), even, odd);
+  to[1] = FMA(ALL(-x), even, odd);
+}
+
+INLINE void seven_points(vector d[READ]) {
+  vector to[READ];
+  pair_of_points(d, LACI_WINOGRAD4_P, LACI_WINOGRAD4_Q2R2, LACI_WINOGRAD4_Q2_AND_R2, to);
+  pair_of_points(d, LACI_WINOGRAD4_Q, LACI_WINOGRAD4_P2R2, LACI_WINOGRAD4_P2_AND_R2, to + 2);
+  pair_of_points(d, LACI_WINOGRAD4_R, LACI_WINOGRAD4_P2Q2, LACI_WINOGRAD4_P2_AND_Q2, to + 4);
+  to[6] = FMA(ALL(-LACI_WINOGRAD4_PRODUCT), d[0],
+              FMA(ALL(LACI_WINOGRAD4_PAIRS), d[2], FMA(ALL(-LACI_WINOGRAD4_SQUARES), d[4], d[6])));
+  for (int i = 0; i < READ; i++) d[i] = to[i];
+}
+
+/* read is a constant where this is inlined: 6 or 7. */
+INLINE void points_of(vector d[READ], const int read) {
+  if (read == READ) seven_points(d);
+  else six_points(d);
+}
+
+/* A' m, into the first four, of six */
+INLINE void four_of_six(vector m[READ]) {
   const vector sum_a = ADD(m[1], m[2]), less_a = SUB(m[1], m[2]);
   const vector sum_b = ADD(m[3], m[4]), less_b = SUB(m[3], m[4]);
   m[0] = ADD(m[0], ADD(sum_a, sum_b));
   m[1] = FMA(ALL(LACI_WINOGRAD4_A), less_a, MUL(ALL(LACI_WINOGRAD4_B), less_b));
   m[2] = FMA(ALL(LACI_WINOGRAD4_A2), sum_a, MUL(ALL(LACI_WINOGRAD4_B2), sum_b));
   m[3] = FMA(ALL(LACI_WINOGRAD4_A3), less_a, FMA(ALL(LACI_WINOGRAD4_B3), less_b, m[5]));
+}
+
+/* The same of seven. */
+INLINE void four_of_seven(vector m[READ]) {
+  const vector sum_p = ADD(m[0], m[1]), less_p = SUB(m[0], m[1]);
+  const vector sum_q = ADD(m[2], m[3]), less_q = SUB(m[2], m[3]);
+  const vector sum_r = ADD(m[4], m[5]), less_r = SUB(m[4], m[5]);
+  m[0] = ADD(sum_p, ADD(sum_q, sum_r));
+  m[1] = FMA(ALL(LACI_WINOGRAD4_P), less_p,
+             FMA(ALL(LACI_WINOGRAD4_Q), less_q, MUL(ALL(LACI_WINOGRAD4_R), less_r)));
+  m[2] = FMA(ALL(LACI_WINOGRAD4_P2), sum_p,
+             FMA(ALL(LACI_WINOGRAD4_Q2), sum_q, MUL(ALL(LACI_WINOGRAD4_R2), sum_r)));
+  m[3] = FMA(ALL(LACI_WINOGRAD4_P3), less_p,
+             FMA(ALL(LACI_WINOGRAD4_Q3), less_q, FMA(ALL(LACI_WINOGRAD4_R3), less_r, m[6])));
+}
+
+INLINE void four_results(vector m[READ], const int read) {
+  if (read == READ) four_of_seven(m);
+  else four_of_six(m);
 }
 
 /* ---- Every fourth ---- */
@@ -158,12 +201,14 @@ typedef struct filling {
   vector same_row;   /* all bits of lanes that have a tile of their row behind them */
 } filling;
 
-static filling filling_of(const laci_winograd4 *w) {
+/* Of a source's rows, whose pixels begin with the border's, or with the second of them. */
+static filling filling_of(const laci_winograd4 *w, int64_t part) {
   const laci_sparse_window *g = &w->window;
-  const int64_t n_pixels = g->w + g->pad_left;
+  const int64_t all = g->w + g->pad_left - part % w->stride;
+  const int64_t n_pixels = (all + w->stride - 1) / w->stride;
   const int64_t behind = n_pixels > SIDE * w->tiles_w ? 1 : 0;
   filling f = {1, SIDE, (w->tiles_w + behind + WIDTH - 1) / WIDTH, n_pixels, ALL(0)};
-  if (!behind) f.n_rows = rows_together(w);
+  if (!behind && w->stride == 1) f.n_rows = rows_together(w);
   f.n_vectors = SIDE / f.n_rows;
   uint32_t bits[WIDTH];
   for (int lane = 0; lane < WIDTH; lane++) {
@@ -174,14 +219,54 @@ static filling filling_of(const laci_winograd4 *w) {
   return f;
 }
 
-/* The pixels of a channel that a row of tiles reads. */
-static void rows_of(const laci_winograd4 *w, const float *x, int64_t unit, const float *row[READ]) {
+/* Of even or odd rows and columns of a channel's plane, where a window strides. */
+typedef struct source {
+  const float *plane;
+  const filling *filling;
+  int64_t part;
+  int64_t apart; /* floats from its points to the next ones */
+} source;
+
+/* Each second of 2 n floats; the last one may have none behind it. */
+static void take_second(const float *from, int64_t n, float *to) {
+  int64_t at = 0;
+  for (; at + WIDTH < n; at += WIDTH) {
+    STORE(to + at, EVEN(LOAD(from + 2 * at), LOAD(from + 2 * at + WIDTH)));
+  }
+  if (at == 0) {
+    for (; at < n; at++) to[at] = from[2 * at];
+    return;
+  }
+  const float *last = from + 2 * (n - WIDTH) - 1;
+  STORE(to + n - WIDTH, ODD(LOAD(last), LOAD(last + WIDTH)));
+}
+
+/* The pixels of a source in one of its channel's rows, with those on the border. */
+static void thin_row(const laci_winograd4 *w, const source *s, const float *from, float *to) {
+  const int64_t stride = w->stride, first = s->part % stride - w->window.pad_left;
+  const int64_t left = first < 0 ? (-first + stride - 1) / stride : 0;
+  const int64_t n = laci_least(left, s->filling->n_pixels);
+  for (int64_t at = 0; at < n; at++) to[at] = 0;
+  take_second(from + first + left * stride, s->filling->n_pixels - n, to + n);
+}
+
+/* Where a row of tiles finds the rows of a source's pixels that it reads: in the picture, behind
+ * its border, or where a window strides in `thin`. */
+INLINE void rows_of(const laci_winograd4 *w, const source *s, int64_t unit, const int read,
+                    float (*thin)[MOST], const float *row[READ]) {
   const laci_sparse_window *g = &w->window;
-  const float *plane = x + unit / w->tiles_h * w->in.n_floats;
-  for (int i = 0; i < READ; i++) {
-    const int64_t y = unit % w->tiles_h * SIDE - g->pad_top + i;
+  const float *plane = s->plane + unit / w->tiles_h * w->in.n_floats;
+  const int64_t first = unit % w->tiles_h * SIDE * w->stride + s->part / w->stride - g->pad_top;
+  for (int i = 0; i < read; i++) {
+    const int64_t y = first + i * w->stride;
     const bool inside = unit < w->n_units && y >= 0 && y < g->h;
-    row[i] = inside ? plane + laci_sparse_at(&w->in, 0, y, -g->pad_left) : zeros;
+    row[i] = zeros;
+    if (inside && w->stride == 1) {
+      row[i] = plane + laci_sparse_at(&w->in, 0, y, -g->pad_left);
+    } else if (inside) {
+      thin_row(w, s, plane + laci_sparse_at(&w->in, 0, y, 0), thin[i]);
+      row[i] = thin[i];
+    }
   }
 }
 
@@ -196,64 +281,71 @@ INLINE vector first_lanes(int64_t n) {
 
 /* The vertical transforms of vectors of pixels from x on; a row ends with zeros. */
 INLINE void transform_down(const filling *f, const float *const row[READ], int64_t x,
-                           float to[READ * CHUNK]) {
+                           const int read, float to[READ * CHUNK]) {
   for (int64_t k = 0; k < f->n_vectors; k++, x += WIDTH, to += WIDTH) {
     const int64_t left = f->n_pixels - x;
     vector d[READ];
-    for (int i = 0; i < READ; i++) d[i] = left > 0 ? LOAD(row[i] + x) : ALL(0);
+    for (int i = 0; i < read; i++) d[i] = left > 0 ? LOAD(row[i] + x) : ALL(0);
     if (left > 0 && left < WIDTH) {
       const vector mask = first_lanes(left);
-      for (int i = 0; i < READ; i++) d[i] = BOTH(d[i], mask);
+      for (int i = 0; i < read; i++) d[i] = BOTH(d[i], mask);
     }
-    six_points(d);
-    for (int i = 0; i < READ; i++) STORE(to + (ptrdiff_t)i * CHUNK, d[i]);
+    points_of(d, read);
+    for (int i = 0; i < read; i++) STORE(to + (ptrdiff_t)i * CHUNK, d[i]);
   }
 }
 
-/* The horizontal ones of a vector of tiles. behind: the first two pixels of the tile that stands
- * behind it, then of its own first tile. */
-INLINE void transform_along(const filling *f, const float *pixels, vector behind[2],
-                            vector d[READ]) {
+/* The horizontal ones of a vector of tiles. behind: the first pixels of the tile that stands behind
+ * it, then of its own first tile. */
+INLINE void transform_along(const filling *f, const float *pixels, const int read,
+                            vector behind[READ - SIDE], vector d[READ]) {
   take_apart(pixels, d);
-  for (int k = 0; k < 2; k++) {
+  for (int k = 0; k < read - SIDE; k++) {
     d[SIDE + k] = BOTH(SHIFT(d[k], behind[k]), f->same_row);
     behind[k] = d[k];
   }
-  six_points(d);
+  points_of(d, read);
 }
 
-/* n_rows rows of tiles from `unit` on, of a channel. */
-static void transform_rows(const laci_winograd4 *w, const filling *f, const float *x, int64_t unit,
-                           int64_t apart, float *to) {
+/* n_rows rows of tiles from `unit` on, of a source. */
+INLINE void transform_rows(const laci_winograd4 *w, const source *s, int64_t unit, const int read,
+                           float *to) {
+  const filling *f = s->filling;
   const float *row[READ];
+  float thin[READ][MOST];
   _Alignas(64) float pixels[READ * CHUNK];
-  vector behind[READ][2];
-  for (int i = 0; i < READ; i++) behind[i][0] = behind[i][1] = ALL(0);
+  vector behind[READ][READ - SIDE];
+  for (int i = 0; i < read; i++) {
+    for (int k = 0; k < read - SIDE; k++) behind[i][k] = ALL(0);
+  }
+  if (f->n_rows == 1) rows_of(w, s, unit, read, thin, row);
   for (int64_t chunk = f->n_chunks - 1; chunk >= 0; chunk--) {
     for (int64_t r = 0; r < f->n_rows; r++) {
-      rows_of(w, x, unit + r, row);
-      transform_down(f, row, chunk * CHUNK, pixels + r * f->n_vectors * WIDTH);
+      if (f->n_rows > 1) rows_of(w, s, unit + r, read, thin, row);
+      transform_down(f, row, chunk * CHUNK, read, pixels + r * f->n_vectors * WIDTH);
     }
-    for (int i = 0; i < READ; i++) {
+    for (int i = 0; i < read; i++) {
       vector d[READ];
-      transform_along(f, pixels + (ptrdiff_t)i * CHUNK, behind[i], d);
+      transform_along(f, pixels + (ptrdiff_t)i * CHUNK, read, behind[i], d);
       if (chunk * WIDTH >= w->tiles_w) continue;
-      for (int k = 0; k < READ; k++) STORE(to + (i * READ + k) * apart + chunk * WIDTH, d[k]);
+      for (int k = 0; k < read; k++) STORE(to + (i * read + k) * s->apart + chunk * WIDTH, d[k]);
     }
   }
 }
 
-static void transform_pixels(const laci_winograd4 *w, const laci_winograd4_block *b, const float *x,
-                             const int64_t first_last[2], float *points) {
-  const int64_t apart = laci_winograd4_apart(b, w->window.channels_in);
-  const filling f = filling_of(w);
-  for (int64_t c = first_last[0]; c < first_last[1]; c++) {
-    const float *plane = x + c * w->in.channel_stride;
-    float *to = points + c * b->stride;
-    for (int64_t unit = b->first; unit < b->last; unit += f.n_rows) {
-      transform_rows(w, &f, plane, unit, apart, to + (unit - b->first) * w->unit);
+INLINE void transform_pixels(const laci_winograd4 *w, const laci_winograd4_block *b, const float *x,
+                             const int64_t first_last[2], const int read, float *points) {
+  const int64_t apart = laci_winograd4_apart(b, w->sources), parts = w->stride * w->stride;
+  filling fillings[LACI_WINOGRAD4_PARTS];
+  for (int64_t part = 0; part < parts; part++) fillings[part] = filling_of(w, part);
+  for (int64_t at = first_last[0]; at < first_last[1]; at++) {
+    const filling *f = &fillings[at % parts];
+    const source s = {x + at / parts * w->in.channel_stride, f, at % parts, apart};
+    float *to = points + at * b->stride;
+    for (int64_t unit = b->first; unit < b->last; unit += f->n_rows) {
+      transform_rows(w, &s, unit, read, to + (unit - b->first) * w->unit);
     }
-    for (int p = 0; p < POINTS && b->n_lanes % WIDTH != 0; p++) {
+    for (int p = 0; p < read * read && b->n_lanes % WIDTH != 0; p++) {
       STORE(to + p * apart + b->n_lanes, ALL(0)); /* of the last vector */
     }
   }
@@ -277,16 +369,22 @@ static tile tile_of(const laci_winograd4 *w, int64_t unit) {
   return (tile){unit / each, unit % each / w->tiles_w * SIDE, unit % w->tiles_w * SIDE};
 }
 
-static pixels pixels_of(const laci_winograd4 *w, const float *x, int64_t unit) {
+/* Of the sources of that part of channels. */
+static pixels pixels_of(const laci_winograd4 *w, const float *x, int64_t unit, int64_t part) {
   const laci_sparse_window *g = &w->window;
+  const int64_t stride = w->stride, read = SIDE - 1 + w->taps;
   const tile t = tile_of(w, unit);
+  const int64_t y = t.y * stride + part / stride - g->pad_top;
+  const int64_t left = t.x * stride + part % stride - g->pad_left;
+  const float *picture = x + t.picture * w->in.n_floats + laci_sparse_at(&w->in, 0, 0, 0);
   pixels p;
-  for (int at = 0; at < POINTS; at++) {
-    const int64_t row = t.y - g->pad_top + at / READ, column = t.x - g->pad_left + at % READ;
-    const bool inside = row >= 0 && row < g->h && column >= 0 && column < g->w;
-    const float *picture = x + t.picture * w->in.n_floats;
-    p.at[at] = inside ? picture + laci_sparse_at(&w->in, 0, row, column) : zeros;
-    p.next[at] = inside ? w->in.channel_stride : 0;
+  for (int64_t i = 0; i < read; i++) {
+    for (int64_t j = 0; j < read; j++) {
+      const int64_t row = y + i * stride, column = left + j * stride, at = i * read + j;
+      const bool inside = row >= 0 && row < g->h && column >= 0 && column < g->w;
+      p.at[at] = inside ? picture + row * w->in.row_stride + column * w->in.pixel_stride : zeros;
+      p.next[at] = inside ? w->in.channel_stride : 0;
+    }
   }
   return p;
 }
@@ -294,62 +392,72 @@ static pixels pixels_of(const laci_winograd4 *w, const float *x, int64_t unit) {
 /* Vertical transforms of n channels of a tile, from c on, into [channel][row][column][lane]. Pixels
  * lie far from each other, often by what makes them share a set of a cache, and their channels side
  * by side: a column of pixels of all n comes before the next one. */
-static void transform_columns(const pixels *p, int64_t c, int64_t n, float *to) {
-  for (int j = 0; j < READ; j++) {
+INLINE void transform_columns(const pixels *p, int64_t c, int64_t n, const int read, float *to) {
+  for (int j = 0; j < read; j++) {
     const float *from[READ];
-    for (int i = 0; i < READ; i++) from[i] = p->at[i * READ + j] + c * p->next[i * READ + j];
-    const int ahead = j + 1 < READ ? 1 : 1 - READ;
+    for (int i = 0; i < read; i++) from[i] = p->at[i * read + j] + c * p->next[i * read + j];
+    const int ahead = j + 1 < read ? 1 : 1 - read;
     const float *later[READ];
-    for (int i = 0; i < READ; i++) {
-      const int next = i * READ + j + ahead;
+    for (int i = 0; i < read; i++) {
+      const int next = i * read + j + ahead;
       later[i] = p->at[next] + (c + (ahead < 0 ? n : 0)) * p->next[next];
     }
     for (int64_t at = 0; at < n; at++) {
-      for (int i = 0; i < READ; i++) {
+      for (int i = 0; i < read; i++) {
         __builtin_prefetch(later[i]);
         later[i] += LANES;
       }
       for (int v = 0; v < VECTORS; v++) {
         vector d[READ];
-        for (int i = 0; i < READ; i++) d[i] = LOAD(from[i] + (ptrdiff_t)v * WIDTH);
-        six_points(d);
-        float *column = to + (at * POINTS + j) * LANES + (ptrdiff_t)v * WIDTH;
-        for (int i = 0; i < READ; i++) STORE(column + (ptrdiff_t)i * READ * LANES, d[i]);
+        for (int i = 0; i < read; i++) d[i] = LOAD(from[i] + (ptrdiff_t)v * WIDTH);
+        points_of(d, read);
+        float *column = to + (at * read * read + j) * LANES + (ptrdiff_t)v * WIDTH;
+        for (int i = 0; i < read; i++) STORE(column + (ptrdiff_t)i * read * LANES, d[i]);
       }
-      for (int i = 0; i < READ; i++) from[i] += p->next[i * READ + j];
+      for (int i = 0; i < read; i++) from[i] += p->next[i * read + j];
     }
   }
 }
 
-static void transform_images(const laci_winograd4 *w, const laci_winograd4_block *b, const float *x,
-                             const int64_t first_last[2], float *points) {
-  const int64_t apart = laci_winograd4_apart(b, w->window.channels_in);
+INLINE void transform_images(const laci_winograd4 *w, const laci_winograd4_block *b, const float *x,
+                             const int64_t first_last[2], const int read, float *points) {
+  const int64_t apart = laci_winograd4_apart(b, w->sources), parts = w->stride * w->stride;
+  const int64_t together = parts == 1 ? TOGETHER : 1; /* others are no neighbours */
   float columns[TOGETHER * POINTS * LANES];
   for (int64_t unit = b->first; unit < b->last; unit++) {
-    const pixels p = pixels_of(w, x, unit);
+    pixels p[LACI_WINOGRAD4_PARTS];
+    for (int64_t part = 0; part < parts; part++) p[part] = pixels_of(w, x, unit, part);
     float *lanes = points + (unit - b->first) * LANES;
-    for (int64_t c = first_last[0]; c < first_last[1]; c += TOGETHER) {
-      const int64_t n = laci_least(TOGETHER, first_last[1] - c);
-      transform_columns(&p, c, n, columns);
-      for (int64_t at = 0; at < n * READ * VECTORS; at++) {
-        const int64_t channel = at / VECTORS / READ, i = at / VECTORS % READ;
+    for (int64_t s = first_last[0]; s < first_last[1]; s += together) {
+      const int64_t n = laci_least(together, first_last[1] - s);
+      transform_columns(&p[s % parts], s / parts, n, read, columns);
+      for (int64_t at = 0; at < n * read * VECTORS; at++) {
+        const int64_t channel = at / VECTORS / read, i = at / VECTORS % read;
         const int64_t lane = at % VECTORS * WIDTH;
-        const float *row = columns + (channel * READ + i) * READ * LANES + lane;
-        float *to = lanes + (c + channel) * b->stride + i * READ * apart + lane;
+        const float *row = columns + (channel * read + i) * read * LANES + lane;
+        float *to = lanes + (s + channel) * b->stride + i * read * apart + lane;
         vector d[READ];
-        for (int j = 0; j < READ; j++) d[j] = LOAD(row + (ptrdiff_t)j * LANES);
-        six_points(d);
-        for (int j = 0; j < READ; j++) STORE(to + j * apart, d[j]);
+        for (int j = 0; j < read; j++) d[j] = LOAD(row + (ptrdiff_t)j * LANES);
+        points_of(d, read);
+        for (int j = 0; j < read; j++) STORE(to + j * apart, d[j]);
       }
     }
   }
+}
+
+/* ---- Points of both ---- */
+
+INLINE void transform(const laci_winograd4 *w, const laci_winograd4_block *b, const float *x,
+                      const int64_t first_last[2], const int read, float *points) {
+  if (w->in.lanes == LACI_SPARSE_IMAGES) transform_images(w, b, x, first_last, read, points);
+  else transform_pixels(w, b, x, first_last, read, points);
 }
 
 void LACI_VARIANT(laci_winograd4_transform)(const laci_winograd4 *w, const laci_winograd4_block *b,
                                             const float *x, const int64_t first_last[2],
                                             float *points) {
-  if (w->in.lanes == LACI_SPARSE_IMAGES) transform_images(w, b, x, first_last, points);
-  else transform_pixels(w, b, x, first_last, points);
+  if (w->points == POINTS) transform(w, b, x, first_last, READ, points);
+  else transform(w, b, x, first_last, READ - 1, points);
 }
 
 /* ---- Sums ---- */
@@ -457,7 +565,7 @@ static void multiply_point(const groups *point, int64_t n_lanes, int64_t n_group
 void LACI_VARIANT(laci_winograd4_multiply)(const laci_winograd4 *w, const laci_winograd4_block *b,
                                            const float *weights, const float *points,
                                            const int64_t first_last[2], float *sums) {
-  const int64_t in = w->window.channels_in, out = w->window.channels_out;
+  const int64_t in = w->sources, out = w->window.channels_out;
   const int64_t n_groups = laci_winograd4_groups(w);
   for (int64_t p = first_last[0]; p < first_last[1]; p++) {
     const groups point = {weights + p * n_groups * in * ROWS, in, b->stride, out};
@@ -468,16 +576,17 @@ void LACI_VARIANT(laci_winograd4_multiply)(const laci_winograd4 *w, const laci_w
 
 /* ---- Results ---- */
 
-/* Sixteen vectors out of 36 of sums, with the bias. */
-INLINE void results_of(const float *sums, int64_t apart, float bias, vector to[SIDE][READ]) {
-  for (int j = 0; j < READ; j++) {
+/* Sixteen vectors out of all points' of sums, with the bias. */
+INLINE void results_of(const float *sums, int64_t apart, float bias, const int read,
+                       vector to[SIDE][READ]) {
+  for (int j = 0; j < read; j++) {
     vector m[READ];
-    for (int i = 0; i < READ; i++) m[i] = LOAD(sums + (i * READ + j) * apart);
-    four_results(m);
+    for (int i = 0; i < read; i++) m[i] = LOAD(sums + (i * read + j) * apart);
+    four_results(m, read);
     for (int i = 0; i < SIDE; i++) to[i][j] = m[i];
   }
   for (int i = 0; i < SIDE; i++) {
-    four_results(to[i]);
+    four_results(to[i], read);
     for (int j = 0; j < SIDE; j++) to[i][j] = ADD(to[i][j], ALL(bias));
   }
 }
@@ -489,6 +598,7 @@ typedef struct band {
   int64_t begin, end;          /* places of the long row */
   int64_t n_tiles;             /* of results */
   int64_t apart;               /* floats from a point's sums to the next one's */
+  float bias;                  /* of a channel */
   laci_sparse_tile tiles[LINE / LANES];
 } band;
 
@@ -539,14 +649,14 @@ INLINE void put_vectors(const laci_winograd4 *w, vector results[SIDE][READ], int
 /* A band's results of a channel, whose sums stand at `sums`. A row's vectors come from right to
  * left, so that what the last one has too much is written over. Where nothing is added they are
  * clipped. */
-static void put_channel(const laci_winograd4 *w, const laci_sparse_operands *o, const band *of,
-                        const float *sums, float bias, float *line) {
+INLINE void put_channel(const laci_winograd4 *w, const laci_sparse_operands *o, const band *of,
+                        const float *sums, const int read, float *line) {
   const int64_t rows = rows_together(w), last = rows > 1 ? 0 : (w->tiles_w - 1) / WIDTH * WIDTH;
   for (int64_t y = of->first_row; y < of->last_row; y += rows * SIDE) {
     float *to = line + (y - of->first_row) * w->out.row_stride;
     for (int64_t t = last; t >= 0; t -= WIDTH) {
       vector results[SIDE][READ];
-      results_of(sums + t, of->apart, bias, results);
+      results_of(sums + t, of->apart, of->bias, read, results);
       for (int i = 0; i < SIDE && !o->residual; i++) {
         for (int j = 0; j < SIDE; j++) results[i][j] = clip(o, results[i][j]);
       }
@@ -597,8 +707,9 @@ static void finish_lines(const laci_sparse_operands *o, int64_t stride, const ba
   }
 }
 
-static void finish_pixels(const laci_winograd4 *w, const laci_winograd4_block *b, const float *sums,
-                          const int64_t first_last[2], const laci_sparse_operands *o) {
+INLINE void finish_pixels(const laci_winograd4 *w, const laci_winograd4_block *b, const float *sums,
+                          const int64_t first_last[2], const laci_sparse_operands *o,
+                          const int read) {
   enum { OVER = 2 * CHUNK + LANES }; /* floats behind a line that are written, and before it */
   const int64_t row = SIDE * w->out.row_stride, most = (LINE / TOGETHER - OVER) / row;
   const int64_t stride = w->out.channel_stride;
@@ -614,7 +725,9 @@ static void finish_pixels(const laci_winograd4 *w, const laci_winograd4_block *b
       l.n = laci_least(together, first_last[1] - l.first);
       for (int64_t c = 0; c < l.n; c++) {
         const float *from = sums + (l.first + c) * b->stride + (unit - b->first) * w->unit;
-        put_channel(w, o, &of, from, o->bias[l.first + c], line + c * l.each + of.begin % LANES);
+        float *to = line + c * l.each + of.begin % LANES;
+        of.bias = o->bias[l.first + c];
+        put_channel(w, o, &of, from, read, to);
       }
       if (laci_sparse_only_clips(o)) write_lines(o, stride, &of, &l);
       else finish_lines(o, stride, &of, &l, line);
@@ -640,8 +753,9 @@ INLINE void put_pixel(const laci_sparse_operands *o, int64_t place, int64_t stri
 }
 
 /* They are put together first, since memory likes neighbours to come together. */
-static void finish_tile(const laci_winograd4 *w, const laci_sparse_operands *o,
-                        const tile_part *part, const float *sums, const laci_winograd4_block *b) {
+INLINE void finish_tile(const laci_winograd4 *w, const laci_sparse_operands *o,
+                        const tile_part *part, const float *sums, const laci_winograd4_block *b,
+                        const int read) {
   const int64_t apart = laci_winograd4_apart(b, w->window.channels_out);
   const int64_t first = part->channel_first, n = part->channel_last - first;
   const int64_t stride = w->out.channel_stride;
@@ -650,7 +764,7 @@ static void finish_tile(const laci_winograd4 *w, const laci_sparse_operands *o,
   for (int64_t at = 0; at < n * VECTORS; at++) {
     const int64_t c = at / VECTORS, lane = at % VECTORS * WIDTH;
     vector y[SIDE][READ];
-    results_of(sums + (first + c) * b->stride + lane, apart, o->bias[first + c], y);
+    results_of(sums + (first + c) * b->stride + lane, apart, o->bias[first + c], read, y);
     for (int i = 0; i < SIDE * SIDE; i++) {
       STORE(results + (i * n + c) * LANES + lane, y[i / SIDE][i % SIDE]);
     }
@@ -668,8 +782,9 @@ static void finish_tile(const laci_winograd4 *w, const laci_sparse_operands *o,
   }
 }
 
-static void finish_images(const laci_winograd4 *w, const laci_winograd4_block *b, const float *sums,
-                          const int64_t first_last[2], const laci_sparse_operands *o) {
+INLINE void finish_images(const laci_winograd4 *w, const laci_winograd4_block *b, const float *sums,
+                          const int64_t first_last[2], const laci_sparse_operands *o,
+                          const int read) {
   const laci_sparse_window *g = &w->window;
   for (int64_t unit = b->first; unit < b->last; unit++) {
     const tile t = tile_of(w, unit);
@@ -680,14 +795,20 @@ static void finish_images(const laci_winograd4 *w, const laci_winograd4_block *b
     for (int64_t c = first_last[0]; c < first_last[1]; c = part.channel_last) {
       part.channel_first = c;
       part.channel_last = laci_least(c + TOGETHER, first_last[1]);
-      finish_tile(w, o, &part, from, b);
+      finish_tile(w, o, &part, from, b, read);
     }
   }
+}
+
+INLINE void finish(const laci_winograd4 *w, const laci_winograd4_block *b, const float *sums,
+                   const int64_t first_last[2], const laci_sparse_operands *o, const int read) {
+  if (w->out.lanes == LACI_SPARSE_IMAGES) finish_images(w, b, sums, first_last, o, read);
+  else finish_pixels(w, b, sums, first_last, o, read);
 }
 
 void LACI_VARIANT(laci_winograd4_finish)(const laci_winograd4 *w, const laci_winograd4_block *b,
                                          const float *sums, const int64_t first_last[2],
                                          const laci_sparse_operands *o) {
-  if (w->out.lanes == LACI_SPARSE_IMAGES) finish_images(w, b, sums, first_last, o);
-  else finish_pixels(w, b, sums, first_last, o);
+  if (w->points == POINTS) finish(w, b, sums, first_last, o, READ);
+  else finish(w, b, sums, first_last, o, READ - 1);
 }

@@ -29,8 +29,33 @@ static void six_points(float *d, int apart) {
   d[5 * apart] = fmaf(A2B2, d1, fmaf(-BOTH, d3, d5));
 }
 
+/* The same of seven, by pairs of points. */
+static void pair_of_points(const float d[6], float x, float product, float sum, float to[2]) {
+  const float even = fmaf(product, d[0], fmaf(-sum, d[2], d[4]));
+  const float odd = fmaf(product, d[1], fmaf(-sum, d[3], d[5]));
+  to[0] = fmaf(x, even, odd);
+  to[1] = fmaf(-x, even, odd);
+}
+
+static void seven_points(float *d, int apart) {
+  float from[READ], to[READ];
+  for (int i = 0; i < READ; i++) from[i] = d[i * apart];
+  pair_of_points(from, LACI_WINOGRAD4_P, LACI_WINOGRAD4_Q2R2, LACI_WINOGRAD4_Q2_AND_R2, to);
+  pair_of_points(from, LACI_WINOGRAD4_Q, LACI_WINOGRAD4_P2R2, LACI_WINOGRAD4_P2_AND_R2, to + 2);
+  pair_of_points(from, LACI_WINOGRAD4_R, LACI_WINOGRAD4_P2Q2, LACI_WINOGRAD4_P2_AND_Q2, to + 4);
+  to[6] =
+      fmaf(-LACI_WINOGRAD4_PRODUCT, from[0],
+           fmaf(LACI_WINOGRAD4_PAIRS, from[2], fmaf(-LACI_WINOGRAD4_SQUARES, from[4], from[6])));
+  for (int i = 0; i < READ; i++) d[i * apart] = to[i];
+}
+
+static void points_of(const laci_winograd4 *w, float *d, int apart) {
+  if (w->points == LACI_WINOGRAD4_POINTS) seven_points(d, apart);
+  else six_points(d, apart);
+}
+
 /* A' m: the first four become results. */
-static void four_results(float *m, int apart) {
+static void four_of_six(float *m, int apart) {
   const float m0 = m[0], m5 = m[5 * apart];
   const float sum_a = m[apart] + m[2 * apart], less_a = m[apart] - m[2 * apart];
   const float sum_b = m[3 * apart] + m[4 * apart], less_b = m[3 * apart] - m[4 * apart];
@@ -38,6 +63,26 @@ static void four_results(float *m, int apart) {
   m[apart] = fmaf(A, less_a, B * less_b);
   m[2 * apart] = fmaf(A2, sum_a, B2 * sum_b);
   m[3 * apart] = fmaf(A3, less_a, fmaf(B3, less_b, m5));
+}
+
+/* The same of seven. */
+static void four_of_seven(float *m, int apart) {
+  const float m6 = m[6 * apart];
+  const float sum_p = m[0] + m[apart], less_p = m[0] - m[apart];
+  const float sum_q = m[2 * apart] + m[3 * apart], less_q = m[2 * apart] - m[3 * apart];
+  const float sum_r = m[4 * apart] + m[5 * apart], less_r = m[4 * apart] - m[5 * apart];
+  m[0] = sum_p + (sum_q + sum_r);
+  m[apart] =
+      fmaf(LACI_WINOGRAD4_P, less_p, fmaf(LACI_WINOGRAD4_Q, less_q, LACI_WINOGRAD4_R * less_r));
+  m[2 * apart] =
+      fmaf(LACI_WINOGRAD4_P2, sum_p, fmaf(LACI_WINOGRAD4_Q2, sum_q, LACI_WINOGRAD4_R2 * sum_r));
+  m[3 * apart] = fmaf(LACI_WINOGRAD4_P3, less_p,
+                      fmaf(LACI_WINOGRAD4_Q3, less_q, fmaf(LACI_WINOGRAD4_R3, less_r, m6)));
+}
+
+static void four_results(const laci_winograd4 *w, float *m, int apart) {
+  if (w->points == LACI_WINOGRAD4_POINTS) four_of_seven(m, apart);
+  else four_of_six(m, apart);
 }
 
 /* Where a lane's tile is: its picture, first result, and which image of a group. */
@@ -65,18 +110,21 @@ static float pixel(const laci_winograd4 *w, const float *x, const place *at, int
 
 void laci_winograd4_transform_scalar(const laci_winograd4 *w, const laci_winograd4_block *b,
                                      const float *x, const int64_t first_last[2], float *points) {
-  const int64_t apart = laci_winograd4_apart(b, w->window.channels_in);
-  for (int64_t c = first_last[0]; c < first_last[1]; c++) {
+  const int64_t apart = laci_winograd4_apart(b, w->sources), parts = w->stride * w->stride;
+  const int read = (int)(SIDE - 1 + w->taps);
+  for (int64_t s = first_last[0]; s < first_last[1]; s++) {
+    const int64_t part = s % parts;
     for (int64_t lane = 0; lane < b->n_lanes; lane++) {
       const place at = place_of(w, b, lane);
-      const int64_t y = at.y - w->window.pad_top, column = at.x - w->window.pad_left;
+      const int64_t y = at.y * w->stride + part / w->stride - w->window.pad_top;
+      const int64_t column = at.x * w->stride + part % w->stride - w->window.pad_left;
       float d[READ * READ];
-      for (int p = 0; p < READ * READ; p++) {
-        d[p] = pixel(w, x, &at, c, y + p / READ, column + p % READ);
+      for (int p = 0; p < read * read; p++) {
+        d[p] = pixel(w, x, &at, s / parts, y + p / read * w->stride, column + p % read * w->stride);
       }
-      for (int i = 0; i < READ; i++) six_points(d + i, READ);
-      for (int i = 0; i < READ; i++) six_points(d + (ptrdiff_t)i * READ, 1);
-      for (int p = 0; p < READ * READ; p++) points[p * apart + c * b->stride + lane] = d[p];
+      for (int i = 0; i < read; i++) points_of(w, d + i, read);
+      for (int i = 0; i < read; i++) points_of(w, d + (ptrdiff_t)i * read, 1);
+      for (int p = 0; p < read * read; p++) points[p * apart + s * b->stride + lane] = d[p];
     }
   }
 }
@@ -84,7 +132,7 @@ void laci_winograd4_transform_scalar(const laci_winograd4 *w, const laci_winogra
 void laci_winograd4_multiply_scalar(const laci_winograd4 *w, const laci_winograd4_block *b,
                                     const float *weights, const float *points,
                                     const int64_t first_last[2], float *sums) {
-  const int64_t in = w->window.channels_in, out = w->window.channels_out;
+  const int64_t in = w->sources, out = w->window.channels_out;
   for (int64_t p = first_last[0]; p < first_last[1]; p++) {
     const float *x = points + p * laci_winograd4_apart(b, in);
     float *y = sums + p * laci_winograd4_apart(b, out);
@@ -118,16 +166,17 @@ void laci_winograd4_finish_scalar(const laci_winograd4 *w, const laci_winograd4_
                                   const float *sums, const int64_t first_last[2],
                                   const laci_sparse_operands *o) {
   const int64_t apart = laci_winograd4_apart(b, w->window.channels_out);
+  const int read = (int)(SIDE - 1 + w->taps);
   for (int64_t row = first_last[0]; row < first_last[1]; row++) {
     for (int64_t lane = 0; lane < b->n_lanes; lane++) {
       const place at = place_of(w, b, lane);
       float m[READ * READ];
-      for (int p = 0; p < READ * READ; p++) m[p] = sums[p * apart + row * b->stride + lane];
-      for (int i = 0; i < READ; i++) four_results(m + i, READ);
-      for (int i = 0; i < SIDE; i++) four_results(m + (ptrdiff_t)i * READ, 1);
+      for (int p = 0; p < read * read; p++) m[p] = sums[p * apart + row * b->stride + lane];
+      for (int i = 0; i < read; i++) four_results(w, m + i, read);
+      for (int i = 0; i < SIDE; i++) four_results(w, m + (ptrdiff_t)i * read, 1);
       for (int p = 0; p < SIDE * SIDE; p++) {
         const int64_t y = p / SIDE, x = p % SIDE, result[3] = {row, at.y + y, at.x + x};
-        store(w, o, &at, result, m[y * READ + x] + o->bias[row]);
+        store(w, o, &at, result, m[y * read + x] + o->bias[row]);
       }
     }
   }

@@ -31,6 +31,8 @@ int laci_product_rows(laci_net *net, int value, int64_t rows, int64_t columns, b
  */
 bool laci_right_has_few_rows(const laci_right *r);
 laci_lower_supports laci_product_sparse_fits;
+/** How many bytes fewer the matrices of all that are done so take than as they are. */
+double laci_product_sparse_saves(laci_net *net);
 laci_lower_function laci_product_sparse;
 
 /* ---- product_values.c: Gemm of two values ---- */

@@ -25,6 +25,7 @@ typedef enum laci_sparse_reading {
   LACI_SPARSE_AS_IT_LIES,
   LACI_SPARSE_THINNED, /* a copy of the pixels that a window of one pixel stops at */
   LACI_SPARSE_PHASES,  /* a copy in phases, for larger windows that stride */
+  LACI_SPARSE_PLAINLY, /* row-major, for these by Winograd's algorithm: as the network's input is */
 } laci_sparse_reading;
 
 /** What a layer of int8 has: its values are quads of bytes (kernel/sparse/quads.h). */

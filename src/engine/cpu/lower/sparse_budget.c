@@ -6,13 +6,14 @@
 #include <math.h>
 
 #include "engine/cpu/lower/conv.h"
+#include "engine/cpu/lower/product.h"
 #include "engine/cpu/lower/sparse.h"
 #include "kernel/sparse/winograd4.h"
 
 /* Of a kept weight. docs/sparse-kernels.md */
 static double code_bytes(const laci_net *net, const laci_sparse_layer *layer) {
   const laci_jit_isa isa = laci_sparse_isa_of(net, layer);
-  const double avx2 = 27, others = 12;
+  const double avx2 = 27, others = 12.3;
   return isa == LACI_JIT_AVX2 ? avx2 : others;
 }
 
@@ -39,7 +40,8 @@ static double dense_bytes(const laci_net *net, const laci_sparse_layer *layer) {
   }
   const double transformed = (double)laci_winograd4_bytes(g);
   const bool few = g->out_h * g->out_w <= FEW_PIXELS || g->channels_in <= FEW_CHANNELS;
-  return layer->n_images == 1 && few ? transformed * POINTS / LACI_WINOGRAD4_POINTS : transformed;
+  return layer->n_images == 1 && few ? transformed * POINTS / (double)laci_winograd4_points(g)
+                                     : transformed;
 }
 
 /* Of all weights, as they are. */
@@ -96,14 +98,24 @@ static double take_other_way(laci_net *net, laci_sparse_costs *costs, int at) {
   return before - bytes;
 }
 
+/* What dense kernels cost between sparse layers, with reorders on both sides. */
+static double dense_between(const laci_sparse_costs *costs, const laci_sparse_layer *layer,
+                            int at) {
+  const laci_sparse_window *g = &layer->window;
+  const double in = (double)(g->channels_in * g->h * g->w);
+  const double out = (double)(g->channels_out * g->out_h * g->out_w);
+  return costs->of[LACI_SPARSE_WAY_DENSE][at] + 2 * costs->step +
+         costs->reorder * (in + out) * (double)layer->n_images;
+}
+
 void laci_sparse_save_memory(laci_net *net, laci_sparse_costs *costs) {
   const laci_sparse_net *sparse = net->sparse;
   const double times = 1.7, all = all_bytes(net);
-  double bytes = all, dense = all;
+  double bytes = all - laci_product_sparse_saves(net), dense = all;
   for (int at = 0; at < sparse->n_layers; at++) {
     const laci_sparse_layer *layer = &sparse->layers[at];
     const double by_dense = dense_bytes(net, layer);
-    const bool gains = costs->chosen[at] < costs->of[LACI_SPARSE_WAY_DENSE][at];
+    const bool gains = costs->chosen[at] < dense_between(costs, layer, at);
     const double raw = bytes_by(net, layer, LACI_SPARSE_WAY_DENSE);
     dense += by_dense - raw;
     bytes += (gains ? bytes_by(net, layer, layer->way) : by_dense) - raw;

@@ -35,7 +35,9 @@ static void read_value(choice *c, int value, bool lies) {
 /** A copy that only this layer reads. */
 static double private_copy(const choice *c, const laci_sparse_layer *layer) {
   const laci_sparse_window *g = &layer->window;
-  if (layer->reading == LACI_SPARSE_AS_IT_LIES) return 0;
+  const bool as_it_lies = layer->reading == LACI_SPARSE_AS_IT_LIES;
+  const bool input = c->net->plan.graph->values[layer->input].is_input;
+  if (as_it_lies || (layer->reading == LACI_SPARSE_PLAINLY && input)) return 0;
   const double floats = c->values[layer->input].floats;
   const double thin = floats / (double)(g->stride_h * g->stride_w);
   return c->costs.step + c->costs.reorder * (layer->reading == LACI_SPARSE_THINNED ? thin : floats);
@@ -162,11 +164,21 @@ static void measure_values(choice *c) {
   }
 }
 
+/** Winograd's algorithm takes rows apart by itself. */
+static void read_as_ways_do(laci_sparse_net *sparse) {
+  for (int at = 0; at < sparse->n_layers; at++) {
+    laci_sparse_layer *layer = &sparse->layers[at];
+    const bool itself = layer->way == LACI_SPARSE_WAY_WINOGRAD;
+    if (itself && layer->reading == LACI_SPARSE_PHASES) layer->reading = LACI_SPARSE_PLAINLY;
+  }
+}
+
 static void choose_faster(laci_net *net) {
   choice c = {.net = net};
   c.values = laci_plan_new(&net->plan, (size_t)net->plan.graph->n_values, sizeof *c.values);
   if (!c.values || !laci_sparse_find_costs(net, &c.costs)) return;
   laci_sparse_save_memory(net, &c.costs);
+  read_as_ways_do(net->sparse);
   measure_values(&c);
   choose(&c);
 }
@@ -188,6 +200,7 @@ static void take_all(laci_net *net) {
     layer->chosen = laci_sparse_can(net, layer, layer->way);
     if (net->sparse_use == LACI_SPARSE_USE_WINOGRAD && layer->way != wanted) layer->chosen = false;
   }
+  read_as_ways_do(sparse);
 }
 
 void laci_sparse_choose(laci_net *net) {

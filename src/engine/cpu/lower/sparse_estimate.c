@@ -270,9 +270,12 @@ static double winograd4_cost(const laci_net *net, const laci_sparse_layer *layer
   const int64_t each = laci_pictures_by_images(layer->n_images) ? LACI_SPARSE_LANES : VECTOR;
   const int64_t n = each == VECTOR ? tiles * layer->n_images : layer->n_images;
   const double lanes = (double)(laci_ceil_div(n, each) * each * (each == VECTOR ? 1 : tiles));
-  const double weights = LACI_WINOGRAD4_POINTS * (double)(g->channels_in * g->channels_out);
-  const double channels = (double)(g->channels_in + g->channels_out);
-  const bool far = each == VECTOR && LACI_WINOGRAD4_POINTS * lanes * channels > HELD;
+  const double sources = (double)laci_winograd4_sources(g),
+               points = (double)laci_winograd4_points(g);
+  const double weights = points * sources * (double)g->channels_out;
+  const double channels = sources + (double)g->channels_out;
+  const bool own = g->stride_w > 1; /* threads do these by themselves */
+  const bool far = each == VECTOR && !own && points * lanes * channels > HELD;
   return weights * (lanes / c->winograd + c->transformed) +
          lanes * channels * (far ? c->tile_far : c->tile) + c->parts;
 }

@@ -59,11 +59,13 @@ static bool takes_all(const laci_net *net) {
          net->sparse_use == LACI_SPARSE_USE_ALL_WINOGRAD;
 }
 
-/** Without zeros, windows of three may still be faster by an algorithm that oneDNN has with AVX-512
- * alone. */
+/** Without zeros, windows may still be faster by an algorithm that oneDNN has with AVX-512 alone,
+ * and of windows of three alone. */
 static bool gains_when_full(const laci_net *net, const laci_sparse_layer *layer) {
+  enum { WINDOW = 3 };
+  const bool lacks = layer->window.kernel_h != WINDOW || layer->window.stride_h > 1;
   const bool known = laci_jit_isa_allowed() == LACI_JIT_AVX2 || net->timings;
-  return known && laci_sparse_can(net, layer, LACI_SPARSE_WAY_WINOGRAD);
+  return (known || lacks) && laci_sparse_can(net, layer, LACI_SPARSE_WAY_WINOGRAD);
 }
 
 /** Of groups of few channels, dense kernels use a part of each vector alone, or a copy for matrix

@@ -183,6 +183,9 @@ laci_sparse_layout laci_sparse_layer_in(const laci_net *net, const laci_sparse_l
     const laci_sparse_border between = {.right = rows_out - g->out_w};
     return laci_sparse_layout_of(LACI_SPARSE_PANELS, channels, g->out_h, g->out_w, between);
   }
+  if (layer->reading == LACI_SPARSE_PLAINLY) {
+    return laci_sparse_layout_contiguous(LACI_SPARSE_PLANES, channels, g->h, g->w);
+  }
   laci_sparse_border border = laci_sparse_border_of(g);
   const int64_t less = rows_out - phase_stride(g);
   if (less > 0) border.right += less * g->stride_w;

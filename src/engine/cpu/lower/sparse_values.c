@@ -72,7 +72,17 @@ int laci_sparse_read_thinned(laci_net *net, const laci_sparse_layer *layer,
   return copy_of(net, from, &have, pictures, &layer->window);
 }
 
+/** The layer's input as it is, if it is row-major; else so. */
+static int read_plainly(laci_net *net, const laci_sparse_layer *layer) {
+  const laci_sparse_layout wanted = laci_sparse_layer_in(net, layer);
+  laci_sparse_layout have;
+  const int tensor = laci_sparse_source(net, layer->input, false, &have);
+  if (tensor < 0 || laci_sparse_layout_equal(&have, &wanted)) return tensor;
+  return laci_net_as_dense(net, laci_net_read(net, layer->input), LACI_ELEMENT_F32);
+}
+
 static int read_input(laci_net *net, const laci_sparse_layer *layer) {
+  if (layer->reading == LACI_SPARSE_PLAINLY) return read_plainly(net, layer);
   const laci_pictures in = {.layout = laci_sparse_layer_in(net, layer),
                             .rows = layer->rows,
                             .bytes = layer->bytes ? layer->bytes->x : NULL};

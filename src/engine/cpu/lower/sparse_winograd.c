@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A 3x3 convolution between sparse layers, or of a network without zeros, by Winograd's algorithm
+ * A convolution between sparse layers, or of a network without zeros, by Winograd's algorithm
  * (kernel/sparse/winograd4.h), as a step.
  *
  * Weights are transformed once, by all threads. Where there are blocks of tiles enough, each thread
@@ -12,8 +12,6 @@
 #include "cpu/cpu.h"
 #include "engine/cpu/lower/sparse.h"
 #include "kernel/sparse/winograd4.h"
-
-enum { POINTS = LACI_WINOGRAD4_POINTS };
 
 typedef struct winograd_step {
   laci_winograd4 w;
@@ -51,8 +49,8 @@ static void run_shares(int64_t begin, int64_t end, void *context) {
     const int64_t last = (share + 1) * s->n_blocks / s->shares;
     for (int64_t at = share * s->n_blocks / s->shares; at < last; at++) {
       const laci_winograd4_block b = block_of(s, at);
-      w->kernel.transform(&s->w, &b, w->o.x, (int64_t[]){0, g->channels_in}, points);
-      w->kernel.multiply(&s->w, &b, w->weights, points, (int64_t[]){0, POINTS}, sums);
+      w->kernel.transform(&s->w, &b, w->o.x, (int64_t[]){0, s->w.sources}, points);
+      w->kernel.multiply(&s->w, &b, w->weights, points, (int64_t[]){0, s->w.points}, sums);
       w->kernel.finish(&s->w, &b, sums, (int64_t[]){0, g->channels_out}, &w->o);
     }
   }
@@ -81,8 +79,8 @@ static void run_together(laci_net *net, work *w) {
   w->sums = w->points + w->s->n_points;
   for (int64_t at = 0; at < w->s->n_blocks; at++) {
     w->block = block_of(w->s, at);
-    laci_pool_for(net->pool, g->channels_in, CHANNELS, transform_some, w);
-    laci_pool_for(net->pool, POINTS, 1, multiply_some, w);
+    laci_pool_for(net->pool, w->s->w.sources, CHANNELS, transform_some, w);
+    laci_pool_for(net->pool, w->s->w.points, 1, multiply_some, w);
     laci_pool_for(net->pool, g->channels_out, CHANNELS, finish_some, w);
   }
 }
@@ -157,13 +155,14 @@ static void share_out(const laci_net *net, winograd_step *s) {
   else s->n_blocks = laci_ceil_div(w->n_units, laci_winograd4_cut(w, true));
   const laci_winograd4_block b =
       laci_winograd4_block_of(w, 0, laci_ceil_div(w->n_units, s->n_blocks));
-  s->n_points = laci_winograd4_floats(&b, w->window.channels_in);
-  s->n_sums = laci_winograd4_floats(&b, w->window.channels_out);
+  s->n_points = laci_winograd4_floats(w, &b, w->sources);
+  s->n_sums = laci_winograd4_floats(w, &b, w->window.channels_out);
 }
 
-static const char *kernel_name(laci_net *net) {
+static const char *kernel_name(laci_net *net, const laci_sparse_window *g) {
   char text[64];
-  (void)snprintf(text, sizeof text, "winograd-3x3 %s", laci_cpu_name(laci_cpu()));
+  (void)snprintf(text, sizeof text, "winograd-%lldx%lld %s", (long long)g->kernel_h,
+                 (long long)g->kernel_w, laci_cpu_name(laci_cpu()));
   return laci_arena_text(&net->plan.memory, text);
 }
 
@@ -185,9 +184,9 @@ void laci_sparse_lower_winograd(laci_net *net, const laci_sparse_layer *layer) {
   if (!step) return;
   step->codes[4] = LACI_ARG_SCRATCHPAD;
   step->what = laci_net_describe(net, layer->fused);
-  step->kernel = kernel_name(net);
+  step->kernel = kernel_name(net, &layer->window);
   step->context = s;
   step->shown = t->y;
-  step->flops = 2 * laci_shape_count(y) * layer->window.channels_in * LACI_WINOGRAD4_TAPS;
+  step->flops = 2 * laci_shape_count(y) * laci_sparse_row_weights(&layer->window);
   laci_net_bind(net, layer->fused->output, t->y);
 }
