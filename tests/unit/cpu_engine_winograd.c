@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Windows of three by Winograd's algorithm, and pools between them, inside the fast engine: against
+ * Windows by Winograd's algorithm, and pools between them, inside the fast engine: against
  * the plain engine, without a reorder between them, the same bytes for any threads, and what the
  * rule makes of networks without zeros. */
 #include <setjmp.h>
@@ -55,6 +55,49 @@ static void ways_of_all_neighbours(void **state) {
       check_as(text, (expectation){.tolerance = 2e-5, .plain = -1});
     }
   }
+}
+
+/* First layers, which read the network's input as it is, and others that stride, behind what lies
+ * in any layout. */
+static void windows_that_stride(void **state) {
+  static const char *const nets[] = {
+      "stored w 8x5x7x7\na = Conv(x, w) pads=3,3,3,3 strides=2,2\nb = Relu(a)\n"
+      "y = MaxPool(b) kernel_shape=3,3 strides=2,2 pads=1,1,1,1\noutput y\n",
+      "stored w 8x5x7x7\na = Conv(x, w) pads=2,3,3,2 strides=2,2\noutput a\nb = Conv(a, v)\n"
+      "c = Add(b, a)\noutput c\n",
+      "stored w 8x5x6x6\ny = Conv(x, w) pads=2,2,2,2 strides=2,2\noutput y\n",
+      "stored w 8x5x8x8\ns = Sigmoid(x)\ny = Conv(s, w) auto_pad=\"SAME_UPPER\" strides=2,2\n"
+      "output y\n",
+      "stored w 8x8x7x7\nstored u 8x5x3x3\na = Conv(x, u) pads=1,1,1,1\n"
+      "b = Conv(a, w) pads=3,3,3,3 strides=2,2\nc = Conv(b, v)\noutput c\noutput a\n",
+      "stored w 8x5x4x4\na = Conv(x, w) pads=1,1,2,2\ny = Conv(a, v)\noutput y\n",
+      "stored t 5x5x1x1\nstored w 8x5x5x5\na = Transpose(x) perm=0,1,3,2\nb = Conv(a, t)\n"
+      "y = Conv(b, w) pads=2,2,2,2 strides=2,2\noutput y\n",
+  };
+  char text[TEXT];
+  (void)state;
+  for (size_t at = 0; at < sizeof nets / sizeof *nets; at++) {
+    for (int b = 0; b < n_batches(); b++) {
+      (void)snprintf(text, sizeof text, "input x %dx5x21x38\nstored v 8x8x1x1\n%s", batches[b],
+                     nets[at]);
+      check_as(text, (expectation){.tolerance = 4e-5, .plain = -1});
+    }
+  }
+}
+
+/* oneDNN has no such algorithm for them: by all rules, and without a copy of the input. */
+static void the_rule_takes_it_for_first_layers(void **state) {
+  static const char text[] =
+      "input x 1x3x224x224\nstored w 64x3x7x7\nstored v 64x64x1x1 pruned\n"
+      "a = Conv(x, w) pads=3,3,3,3 strides=2,2\nb = Relu(a)\n"
+      "p = MaxPool(b) kernel_shape=3,3 strides=2,2 pads=1,1,1,1\nc = Conv(p, v)\nd = Relu(c)\n"
+      "y = Conv(d, v)\noutput y\n";
+  (void)state;
+  planned p = plan_text(text, (laci_engine_options){.threads = 1});
+  const bool chooses = laci_cpu() == LACI_CPU_AVX2 || laci_cpu() == LACI_CPU_AVX512;
+  assert_int_equal(planned_steps(p.engine, "winograd-7x7"), chooses);
+  if (chooses) assert_string_equal(laci_engine_step_look(p.engine, 0).op, "Conv");
+  planned_clear(&p);
 }
 
 /* VGG's shape: 4 windows and 2 pools, with blocks of tiles that each thread has of its own, and
@@ -138,6 +181,8 @@ static void it_is_left_where_memory_is_short(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(ways_of_all_neighbours),
+      cmocka_unit_test(windows_that_stride),
+      cmocka_unit_test(the_rule_takes_it_for_first_layers),
       cmocka_unit_test(pools_need_no_reorder),
       cmocka_unit_test(threads_do_not_change_a_byte),
       cmocka_unit_test(the_rule_takes_it_with_avx2),
