@@ -115,6 +115,25 @@ static void all_else_is_padded(void **state) {
   }
 }
 
+/* As a quantised network has it: bytes of the same scale before and behind the Pad. */
+static void through_bytes_of_the_same_scale(void **state) {
+  static const char net[] =
+      "input x 2x8x13x14\nstored p 8 i64 = 0 0 1 1 0 0 1 1\nstored w 16x8x3x3\n"
+      "stored s \"\" = 0.0125\nstored z \"\" u8 = 120\nstored t \"\" = %s\n"
+      "q = QuantizeLinear(x, s, z)\nd = DequantizeLinear(q, s, z)\na = Pad(d, p) name=\"pad\"\n"
+      "b = QuantizeLinear(a, t, z)\nc = DequantizeLinear(b, t, z)\ny = Conv(c, w)\n%soutput y\n";
+  char text[TEXT];
+  (void)state;
+  (void)snprintf(text, sizeof text, net, "0.0125", "");
+  check(text, true);
+  (void)snprintf(text, sizeof text, net, "0.0127", "");
+  check(text, false);
+  (void)snprintf(text, sizeof text, net, "0.0125", "output c\n");
+  check(text, false);
+  (void)snprintf(text, sizeof text, net, "0.0125", "r = Relu(a)\noutput r\n");
+  check(text, false);
+}
+
 static lac_status see(void *context, int value, const laci_engine_port *port, const void *bytes,
                       lac_error *err) {
   (void)context, (void)value, (void)port, (void)bytes, (void)err;
@@ -140,6 +159,7 @@ int main(void) {
       cmocka_unit_test(convolutions_take_in_zeros),
       cmocka_unit_test(lines_and_volumes_too),
       cmocka_unit_test(all_else_is_padded),
+      cmocka_unit_test(through_bytes_of_the_same_scale),
       cmocka_unit_test(an_observer_sees_the_padded_value),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,8 +15,7 @@ static bool read_parameters(laci_cpu_plan *plan, const laci_node *node, double *
   return !laci_plan_has_input(node, 2) || laci_plan_scalar(plan, node->inputs[2], zero);
 }
 
-/** Both by the same ones? */
-static bool same_parameters(laci_cpu_plan *plan, const laci_node *a, const laci_node *b) {
+bool laci_plan_quantise_alike(laci_cpu_plan *plan, const laci_node *a, const laci_node *b) {
   double scale, zero, other_scale, other_zero;
   return read_parameters(plan, a, &scale, &zero) &&
          read_parameters(plan, b, &other_scale, &other_zero) && scale == other_scale &&
@@ -33,7 +32,7 @@ static bool is_f32(const laci_cpu_plan *plan, int value) {
 static bool are_same(laci_cpu_plan *plan, int first, int other) {
   const laci_node *a = &plan->graph->nodes[first], *b = &plan->graph->nodes[other];
   return a->op == b->op && a->inputs[0] == b->inputs[0] && is_f32(plan, b->outputs[0]) &&
-         same_parameters(plan, a, b);
+         laci_plan_quantise_alike(plan, a, b);
 }
 
 /** Do all who read the node's bytes make the same of them, and is none of them another's part? */
@@ -81,7 +80,8 @@ bool laci_find_quantise(laci_cpu_plan *plan, int dequantise, laci_match *match) 
   const laci_node *quantise = &plan->graph->nodes[before];
   const lac_dtype dtype = plan->values[quantise->outputs[0]].type.dtype;
   if (dtype != LAC_DTYPE_U8 && dtype != LAC_DTYPE_I8) return false;
-  if (!is_f32(plan, quantise->inputs[0]) || !same_parameters(plan, quantise, node)) return false;
+  if (!is_f32(plan, quantise->inputs[0]) || !laci_plan_quantise_alike(plan, quantise, node))
+    return false;
   if (!read_parameters(plan, quantise, &scale, &zero)) return false;
   laci_fake_quantised *q = laci_plan_new(plan, 1, sizeof *q);
   if (!q) return false;

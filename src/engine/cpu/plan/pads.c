@@ -3,7 +3,8 @@
  *
  * Some exporters write the pads of a convolution as a node before it. The convolution can have them
  * in its own window, where they cost nothing: the plan then reads a copy of the graph, in which
- * the convolution reads what the Pad reads. The Pad stays, and nobody computes it. */
+ * the convolution reads what the Pad reads. The Pad stays, and nobody computes it. The same where a
+ * quantised network rounds what comes out of the Pad to the numbers that go in. */
 #include <string.h>
 
 #include "base/error.h"
@@ -85,22 +86,54 @@ static bool convolves(const laci_node *node, int value) {
   return only;
 }
 
+/** The only node that reads the value, with nobody else to see it; NULL: there is none. */
+static const laci_node *only_reader(const laci_cpu_plan *plan, int value) {
+  const laci_value *v = value < 0 ? NULL : &plan->graph->values[value];
+  if (!v || v->n_readers != 1 || is_observed(plan, value)) return NULL;
+  return &plan->graph->nodes[v->readers[0]];
+}
+
+/** What comes of the Pad's result through integers that its input came from, too: the same numbers,
+ * and zeros. Else the result. */
+static int behind_integers(laci_cpu_plan *plan, const laci_node *pad) {
+  const int out = pad->outputs[0], before = plan->graph->values[pad->inputs[0]].producer;
+  const laci_node *from = before < 0 ? NULL : &plan->graph->nodes[before];
+  const laci_node *to = only_reader(plan, out);
+  if (!from || from->op != &laci_op_dequantize_linear || !to ||
+      to->op != &laci_op_quantize_linear || to->inputs[0] != out) {
+    return out;
+  }
+  const laci_node *again = only_reader(plan, to->outputs[0]);
+  if (!again || again->op != &laci_op_dequantize_linear || again->inputs[0] != to->outputs[0])
+    return out;
+  const lac_dtype dtype = plan->values[from->inputs[0]].type.dtype;
+  const bool same = plan->values[to->outputs[0]].type.dtype == dtype &&
+                    laci_plan_quantise_alike(plan, from, to) &&
+                    laci_plan_quantise_alike(plan, to, again);
+  return same ? again->outputs[0] : out;
+}
+
+/** A Pad that convolutions take in. */
+typedef struct joint {
+  laci_pads pads;
+  int from, to; /* values: what the Pad reads, and what they read */
+} joint;
+
 /** Do only convolutions that can take its zeros in read the Pad? */
-static bool can_join(laci_cpu_plan *plan, int pad, laci_pads *pads) {
+static bool can_join(laci_cpu_plan *plan, const laci_node *node, joint *j) {
   const laci_graph *graph = plan->graph;
-  const laci_node *node = &graph->nodes[pad];
   int64_t sums[2 * LACI_MAX_RANK];
   if (node->op != &laci_op_pad || node->outputs[0] < 0) return false;
-  const laci_value *out = &graph->values[node->outputs[0]];
-  if (is_observed(plan, node->outputs[0]) || laci_plan_is_constant(plan, node->outputs[0]) ||
-      out->n_readers == 0 || !laci_plan_has_elements(plan, node) ||
-      !laci_plan_zero_pads(plan, node, pads)) {
+  *j = (joint){.from = node->inputs[0], .to = behind_integers(plan, node)};
+  const laci_value *to = &graph->values[j->to];
+  if (is_observed(plan, j->to) || laci_plan_is_constant(plan, j->to) || to->n_readers == 0 ||
+      !laci_plan_has_elements(plan, node) || !laci_plan_zero_pads(plan, node, &j->pads)) {
     return false;
   }
-  for (int at = 0; at < out->n_readers; at++) {
-    const laci_node *reader = &graph->nodes[out->readers[at]];
-    if (!convolves(reader, node->outputs[0]) || reader->body != node->body ||
-        !add_pads(plan, reader, pads, sums)) {
+  for (int at = 0; at < to->n_readers; at++) {
+    const laci_node *reader = &graph->nodes[to->readers[at]];
+    if (!convolves(reader, j->to) || reader->body != node->body ||
+        !add_pads(plan, reader, &j->pads, sums)) {
       return false;
     }
   }
@@ -161,27 +194,26 @@ static void join_readers(laci_cpu_plan *plan, laci_value *to, laci_value *from) 
   from->n_readers = 0;
 }
 
-static void join(laci_cpu_plan *plan, laci_graph *graph, int pad, const laci_pads *pads) {
-  const laci_node *node = &graph->nodes[pad];
-  laci_value *from = &graph->values[node->outputs[0]];
-  for (int at = 0; at < from->n_readers && !plan->status; at++) {
-    laci_node *conv = &graph->nodes[from->readers[at]];
+static void join(laci_cpu_plan *plan, laci_graph *graph, const joint *j) {
+  laci_value *to = &graph->values[j->to];
+  for (int at = 0; at < to->n_readers && !plan->status; at++) {
+    laci_node *conv = &graph->nodes[to->readers[at]];
     int64_t sums[2 * LACI_MAX_RANK];
-    if (!add_pads(plan, conv, pads, sums)) continue;
+    if (!add_pads(plan, conv, &j->pads, sums)) continue;
     set_pads(plan, conv, 2 * (laci_plan_shape(plan, conv->inputs[1])->rank - 2), sums);
-    read_instead(plan, conv, node->inputs[0]);
+    read_instead(plan, conv, j->from);
   }
-  join_readers(plan, &graph->values[node->inputs[0]], from);
+  join_readers(plan, &graph->values[j->from], to);
 }
 
 lac_status laci_plan_join_pads(laci_cpu_plan *plan, lac_error *err) {
   laci_graph *copy = NULL;
-  laci_pads pads;
+  joint j;
   for (int n = 0; n < plan->graph->n_nodes && !plan->status; n++) {
-    if (!can_join(plan, n, &pads)) continue;
+    if (!can_join(plan, &plan->graph->nodes[n], &j)) continue;
     if (!copy) copy = copy_graph(plan);
     if (!copy) return laci_fail_memory(err, "the plan's copy of the network");
-    join(plan, copy, n, &pads);
+    join(plan, copy, &j);
     plan->graph = copy;
   }
   return plan->status;

@@ -293,6 +293,10 @@ void laci_plan_drop_constants(laci_cpu_plan *plan);
 /** Frees all that the plan has, `memory` included. */
 void laci_plan_clear(laci_cpu_plan *plan);
 
+/** Do both nodes, QuantizeLinear or DequantizeLinear, have the same constant scale and zero point,
+ * one for all? fuse_quantise.c */
+bool laci_plan_quantise_alike(laci_cpu_plan *plan, const laci_node *a, const laci_node *b);
+
 /* ---- pads.c ---- */
 
 /** Elements before and behind each axis; negative: so many are left out. */
