@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Pads before convolutions (plan/pads.c): which convolutions take them in, which must not, and that
- * the results are the plain engine's either way. */
+ * Pads before convolutions and pools (plan/pads.c): which of these take them in, which must not,
+ * and that the results are the plain engine's either way. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -66,6 +66,44 @@ static void convolutions_take_in_zeros(void **state) {
   for (size_t at = 0; at < sizeof nets / sizeof *nets; at++) {
     (void)snprintf(text, sizeof text, "input x 2x8x13x14\n%soutput y\n", nets[at]);
     check(text, true);
+  }
+}
+
+static void pools_of_what_is_no_less_take_in_zeros(void **state) {
+  static const struct {
+    const char *net;
+    bool joins;
+  } cases[] = {
+      {"r = Relu(x)\na = Pad(r, p) name=\"pad\"\ny = MaxPool(a) kernel_shape=3,3 strides=2,2\n",
+       true},
+      {"r = Clip(x, l, h)\na = Pad(r, p) name=\"pad\"\n"
+       "y = MaxPool(a) kernel_shape=4,3 pads=1,0,1,1 auto_pad=\"NOTSET\"\n",
+       true},
+      {"r = Sigmoid(x)\na = Pad(r, p) name=\"pad\"\ny = MaxPool(a) kernel_shape=2,2\n"
+       "c = Conv(a, w) strides=2,2\noutput c\n",
+       true},
+      {"a = Pad(x, p) name=\"pad\"\ny = MaxPool(a) kernel_shape=3,3\n", false},
+      {"r = LeakyRelu(x) alpha=0.1\na = Pad(r, p) name=\"pad\"\ny = MaxPool(a) kernel_shape=3,3\n",
+       false},
+      {"r = Clip(x, n, h)\na = Pad(r, p) name=\"pad\"\ny = MaxPool(a) kernel_shape=3,3\n", false},
+      {"r = Relu(x)\na = Pad(r, p) name=\"pad\"\n"
+       "y = MaxPool(a) kernel_shape=3,3 strides=2,2 ceil_mode=1\n",
+       false},
+      {"r = Relu(x)\na = Pad(r, p) name=\"pad\"\ny = MaxPool(a) kernel_shape=1,1\n", false},
+      {"r = Relu(x)\na = Pad(r, p) name=\"pad\"\ny = MaxPool(a) kernel_shape=3,3 dilations=2,1\n",
+       false},
+      {"r = Relu(x)\na = Pad(r, p) name=\"pad\"\ny, i = MaxPool(a) kernel_shape=3,3\noutput i\n",
+       false},
+      {"r = Relu(x)\na = Pad(r, p) name=\"pad\"\ny = AveragePool(a) kernel_shape=3,3\n", false},
+  };
+  char text[TEXT];
+  (void)state;
+  for (size_t at = 0; at < sizeof cases / sizeof *cases; at++) {
+    (void)snprintf(text, sizeof text,
+                   "input x 2x8x13x14\nstored p 8 i64 = 0 0 1 1 0 0 1 1\nstored l \"\" = 0.25\n"
+                   "stored h \"\" = 6\nstored n \"\" = -0.25\nstored w 8x8x3x3\n%soutput y\n",
+                   cases[at].net);
+    check(text, cases[at].joins);
   }
 }
 
@@ -157,6 +195,7 @@ static void an_observer_sees_the_padded_value(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(convolutions_take_in_zeros),
+      cmocka_unit_test(pools_of_what_is_no_less_take_in_zeros),
       cmocka_unit_test(lines_and_volumes_too),
       cmocka_unit_test(all_else_is_padded),
       cmocka_unit_test(through_bytes_of_the_same_scale),

@@ -76,8 +76,8 @@ enum {
  * rows that are not there are zeros. */
 typedef struct laci_winograd4 {
   laci_sparse_window window;
-  laci_sparse_layout in, out; /* planes, and planes or panels; or both images. Where it strides,
-                                 rows of what it reads need no border */
+  laci_sparse_layout in, out; /* planes that are not in phases, and planes or panels; or both
+                                 images. Where it strides, what it reads needs no border */
   int64_t n_pictures;         /* images, or groups of 16 */
   int64_t stride;             /* of the window, both ways */
   int64_t sources;            /* stride^2 of each channel */

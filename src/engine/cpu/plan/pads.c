@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Pads of zeros: what they put around a value, and convolutions that take them in.
+ * Pads of zeros: what they put around a value, and windows that take them in.
  *
  * Some exporters write the pads of a convolution as a node before it. The convolution can have them
  * in its own window, where they cost nothing: the plan then reads a copy of the graph, in which
  * the convolution reads what the Pad reads. The Pad stays, and nobody computes it. The same where a
- * quantised network rounds what comes out of the Pad to the numbers that go in. */
+ * quantised network rounds what comes out of the Pad to the numbers that go in, and of a MaxPool
+ * of what is never less than zero. */
 #include <string.h>
 
 #include "base/error.h"
@@ -44,7 +45,7 @@ bool laci_plan_zero_pads(laci_cpu_plan *plan, const laci_node *node, laci_pads *
   return fill == 0 && read_list(plan, node, inputs, rank, pads);
 }
 
-/* ---- What a convolution takes in ---- */
+/* ---- What a window takes in ---- */
 
 static bool is_observed(const laci_cpu_plan *plan, int value) {
   for (int at = 0; at < plan->observer.n_values; at++) {
@@ -53,21 +54,30 @@ static bool is_observed(const laci_cpu_plan *plan, int value) {
   return plan->graph->values[value].is_output;
 }
 
-/** The convolution's pads together with those, as its attribute; false: they are not the window's,
- * or wider than it reaches. */
-static bool add_pads(const laci_cpu_plan *plan, const laci_node *conv, const laci_pads *pads,
+/** Rows and columns of the node's window; NULL: not known. */
+static const int64_t *kernel_of(const laci_cpu_plan *plan, const laci_node *node, int n_spatial) {
+  size_t n = 0;
+  if (node->op == &laci_op_conv) return laci_plan_shape(plan, node->inputs[1])->dims + 2;
+  const int64_t *kernel = laci_node_ints(node, "kernel_shape", &n);
+  return n == (size_t)n_spatial ? kernel : NULL;
+}
+
+/** The window's pads together with those, as its attribute; false: they are not along its axes, or
+ * wider than it reaches. */
+static bool add_pads(const laci_cpu_plan *plan, const laci_node *node, const laci_pads *pads,
                      int64_t sums[2 * LACI_MAX_RANK]) {
-  const laci_shape *weight = laci_plan_shape(plan, conv->inputs[1]);
-  const char *automatic = laci_node_text(conv, "auto_pad", "NOTSET");
+  const int n_spatial = laci_plan_shape(plan, node->inputs[0])->rank - 2;
+  const char *automatic = laci_node_text(node, "auto_pad", "NOTSET");
   size_t n;
-  const int64_t *own = laci_node_ints(conv, "pads", &n);
-  const int64_t *dilations = laci_node_ints(conv, "dilations", &n);
+  const int64_t *own = laci_node_ints(node, "pads", &n);
+  const int64_t *dilations = laci_node_ints(node, "dilations", &n);
+  const int64_t *kernel = kernel_of(plan, node, n_spatial);
   if (strcmp(automatic, "VALID") == 0) own = NULL;
   else if (strcmp(automatic, "NOTSET") != 0) return false;
   if (pads->before[0] || pads->behind[0] || pads->before[1] || pads->behind[1]) return false;
-  const int n_spatial = weight->rank - 2;
   for (int at = 0; at < n_spatial; at++) {
-    const int64_t reach = (weight->dims[at + 2] - 1) * (dilations ? dilations[at] : 1) + 1;
+    if (!kernel) return false;
+    const int64_t reach = (kernel[at] - 1) * (dilations ? dilations[at] : 1) + 1;
     const int64_t added[] = {pads->before[at + 2], pads->behind[at + 2]};
     for (int end = 0; end < 2; end++) {
       int64_t *sum = &sums[at + end * n_spatial];
@@ -84,6 +94,29 @@ static bool convolves(const laci_node *node, int value) {
   bool only = node->op == &laci_op_conv && node->inputs[0] == value;
   for (int at = 1; at < node->n_inputs; at++) only = only && node->inputs[at] != value;
   return only;
+}
+
+/** Does what makes the value leave nothing below zero? */
+static bool is_no_less_than_zero(laci_cpu_plan *plan, int value) {
+  const int maker = plan->graph->values[value].producer;
+  const laci_node *node = maker < 0 ? NULL : &plan->graph->nodes[maker];
+  laci_function clip;
+  if (!node) return false;
+  if (node->op == &laci_op_relu || node->op == &laci_op_sigmoid) return true;
+  return node->op == &laci_op_clip && laci_function_clip(plan, node, 1, &clip) && clip.alpha >= 0;
+}
+
+/** Is it a MaxPool to which a zero around what is no less is nothing? Every window meets a pixel,
+ * since no pads are as wide as it is. */
+static bool pools_no_less(laci_cpu_plan *plan, const laci_node *node, int from) {
+  size_t n = 0;
+  const int64_t *dilations = laci_node_ints(node, "dilations", &n);
+  for (size_t at = 0; dilations && at < n; at++) {
+    if (dilations[at] != 1) return false;
+  }
+  const bool alone = node->n_outputs < 2 || node->outputs[1] < 0;
+  return node->op == &laci_op_max_pool && alone && laci_node_int(node, "ceil_mode", 0) == 0 &&
+         is_no_less_than_zero(plan, from);
 }
 
 /** The only node that reads the value, with nobody else to see it; NULL: there is none. */
@@ -113,13 +146,13 @@ static int behind_integers(laci_cpu_plan *plan, const laci_node *pad) {
   return same ? again->outputs[0] : out;
 }
 
-/** A Pad that convolutions take in. */
+/** A Pad that windows take in. */
 typedef struct joint {
   laci_pads pads;
   int from, to; /* values: what the Pad reads, and what they read */
 } joint;
 
-/** Do only convolutions that can take its zeros in read the Pad? */
+/** Do only windows that can take its zeros in read the Pad? */
 static bool can_join(laci_cpu_plan *plan, const laci_node *node, joint *j) {
   const laci_graph *graph = plan->graph;
   int64_t sums[2 * LACI_MAX_RANK];
@@ -132,10 +165,8 @@ static bool can_join(laci_cpu_plan *plan, const laci_node *node, joint *j) {
   }
   for (int at = 0; at < to->n_readers; at++) {
     const laci_node *reader = &graph->nodes[to->readers[at]];
-    if (!convolves(reader, j->to) || reader->body != node->body ||
-        !add_pads(plan, reader, &j->pads, sums)) {
-      return false;
-    }
+    if (!convolves(reader, j->to) && !pools_no_less(plan, reader, j->from)) return false;
+    if (reader->body != node->body || !add_pads(plan, reader, &j->pads, sums)) return false;
   }
   return true;
 }
@@ -155,27 +186,27 @@ static laci_graph *copy_graph(laci_cpu_plan *plan) {
 }
 
 /** Attributes with these pads. */
-static void set_pads(laci_cpu_plan *plan, laci_node *conv, int n, const int64_t *sums) {
-  laci_attr *attrs = laci_plan_new(plan, (size_t)conv->n_attrs + 1, sizeof *attrs);
+static void set_pads(laci_cpu_plan *plan, laci_node *node, int n, const int64_t *sums) {
+  laci_attr *attrs = laci_plan_new(plan, (size_t)node->n_attrs + 1, sizeof *attrs);
   int64_t *pads = laci_plan_new(plan, (size_t)n, sizeof *pads);
   int n_attrs = 0;
   if (plan->status) return;
-  for (int at = 0; at < conv->n_attrs; at++) {
-    const char *name = conv->attrs[at].name;
+  for (int at = 0; at < node->n_attrs; at++) {
+    const char *name = node->attrs[at].name;
     if (strcmp(name, "pads") == 0 || strcmp(name, "auto_pad") == 0) continue;
-    attrs[n_attrs++] = conv->attrs[at];
+    attrs[n_attrs++] = node->attrs[at];
   }
   attrs[n_attrs++] = laci_attr_ints("pads", n, memcpy(pads, sums, (size_t)n * sizeof *pads));
-  conv->attrs = attrs;
-  conv->n_attrs = n_attrs;
+  node->attrs = attrs;
+  node->n_attrs = n_attrs;
 }
 
-static void read_instead(laci_cpu_plan *plan, laci_node *conv, int value) {
-  int *inputs = laci_plan_new(plan, (size_t)conv->n_inputs, sizeof *inputs);
+static void read_instead(laci_cpu_plan *plan, laci_node *node, int value) {
+  int *inputs = laci_plan_new(plan, (size_t)node->n_inputs, sizeof *inputs);
   if (plan->status) return;
-  memcpy(inputs, conv->inputs, (size_t)conv->n_inputs * sizeof *inputs);
+  memcpy(inputs, node->inputs, (size_t)node->n_inputs * sizeof *inputs);
   inputs[0] = value;
-  conv->inputs = inputs;
+  node->inputs = inputs;
 }
 
 /** Both lists, ascending, each reader once. */
@@ -197,11 +228,11 @@ static void join_readers(laci_cpu_plan *plan, laci_value *to, laci_value *from) 
 static void join(laci_cpu_plan *plan, laci_graph *graph, const joint *j) {
   laci_value *to = &graph->values[j->to];
   for (int at = 0; at < to->n_readers && !plan->status; at++) {
-    laci_node *conv = &graph->nodes[to->readers[at]];
+    laci_node *node = &graph->nodes[to->readers[at]];
     int64_t sums[2 * LACI_MAX_RANK];
-    if (!add_pads(plan, conv, &j->pads, sums)) continue;
-    set_pads(plan, conv, 2 * (laci_plan_shape(plan, conv->inputs[1])->rank - 2), sums);
-    read_instead(plan, conv, j->from);
+    if (!add_pads(plan, node, &j->pads, sums)) continue;
+    set_pads(plan, node, 2 * (laci_plan_shape(plan, j->from)->rank - 2), sums);
+    read_instead(plan, node, j->from);
   }
   join_readers(plan, &graph->values[j->from], to);
 }

@@ -306,8 +306,8 @@ typedef struct laci_pads {
 
 /** What a Pad puts around floats. False: not constant zeros, or along axes of its own. */
 bool laci_plan_zero_pads(laci_cpu_plan *plan, const laci_node *node, laci_pads *pads);
-/** Convolutions take in the zeros that a Pad puts around their input. plan->graph may become a copy
- * that lives as long as the plan. */
+/** Convolutions and pools take in the zeros that a Pad puts around their input. plan->graph may
+ * become a copy that lives as long as the plan. */
 LAC_MUST_CHECK lac_status laci_plan_join_pads(laci_cpu_plan *plan, lac_error *err);
 
 /* ---- memory.c ---- */
