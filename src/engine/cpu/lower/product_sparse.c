@@ -58,6 +58,7 @@ double laci_product_sparse_saves(laci_net *net) {
     if (!laci_product_sparse_fits(net, fused, &why)) continue;
     const laci_right r = laci_right_of(net, fused);
     const int matrix = net->plan.graph->nodes[fused->node].inputs[1];
+    if (laci_plan_uses(&net->plan, matrix) > 1) continue; /* others may read it as it is */
     const double zeros = 1 - laci_net_kept_share(net, matrix);
     n += (double)(r.depth * r.columns) * (sizeof(float) * zeros - a_bit);
   }

@@ -114,6 +114,7 @@ void laci_sparse_save_memory(laci_net *net, laci_sparse_costs *costs) {
   double bytes = all - laci_product_sparse_saves(net), dense = all;
   for (int at = 0; at < sparse->n_layers; at++) {
     const laci_sparse_layer *layer = &sparse->layers[at];
+    if (layer->kind != LACI_SPARSE_PRODUCT) continue; /* nothing but its weights, if it has any */
     const double by_dense = dense_bytes(net, layer);
     const bool gains = costs->chosen[at] < dense_between(costs, layer, at);
     const double raw = bytes_by(net, layer, LACI_SPARSE_WAY_DENSE);

@@ -21,16 +21,6 @@ typedef struct laci_dnnl_triple {
 
 #if DNNL_VERSION_MAJOR >= 3
 
-/** Source, weights, bias (or NULL), destination. Weights stay as all primitives of training know
- * them: for inference, Winograd's have a layout of their own, which is slow to make. */
-static inline dnnl_status_t laci_pd_conv_train(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
-                                               dnnl_alg_kind_t alg, const laci_md_view md[4],
-                                               const laci_dnnl_window *w,
-                                               const_dnnl_primitive_attr_t attr) {
-  return dnnl_convolution_forward_primitive_desc_create(
-      pd, engine, dnnl_forward_training, alg, md[0], md[1], md[2], md[3], w->strides, w->dilates,
-      w->pads_begin, w->pads_end, attr);
-}
 static inline dnnl_status_t laci_pd_conv_input_gradient(dnnl_primitive_desc_t *pd,
                                                         dnnl_engine_t engine, laci_dnnl_triple md,
                                                         const laci_dnnl_window *w,
@@ -105,16 +95,6 @@ static inline dnnl_status_t laci_pd_hinted(dnnl_primitive_desc_t *pd, dnnl_engin
                                            const_dnnl_primitive_attr_t attr) {
   return made == dnnl_success ? dnnl_primitive_desc_create(pd, operation, attr, engine, hint)
                               : made;
-}
-static inline dnnl_status_t laci_pd_conv_train(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
-                                               dnnl_alg_kind_t alg, const laci_md_view md[4],
-                                               const laci_dnnl_window *w,
-                                               const_dnnl_primitive_attr_t attr) {
-  dnnl_convolution_desc_t op;
-  dnnl_status_t st = dnnl_dilated_convolution_forward_desc_init(
-      &op, dnnl_forward_training, alg, md[0], md[1], md[2], md[3], w->strides, w->dilates,
-      w->pads_begin, w->pads_end);
-  return laci_pd_of(pd, engine, st, &op, attr);
 }
 static inline dnnl_status_t laci_pd_conv_input_gradient(dnnl_primitive_desc_t *pd,
                                                         dnnl_engine_t engine, laci_dnnl_triple md,

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/memory.h"
 
@@ -22,9 +23,29 @@ typedef struct laci_dnnl_window {
   dnnl_dims_t kernel, strides, dilates, pads_begin, pads_end; /* dilates: 0 is dense */
 } laci_dnnl_window;
 
+/** How a convolution is computed, and for what: while training, weights stay as all primitives of
+ * training know them; for inference, Winograd's have a layout of their own, which is slow to make.
+ */
+typedef struct laci_dnnl_conv {
+  dnnl_prop_kind_t kind;
+  dnnl_alg_kind_t alg;
+} laci_dnnl_conv;
+
 /* oneDNN's declarations promise DNNL_MAX_NDIMS numbers; shapes of ours have fewer. */
 static inline void laci_dims_copy(dnnl_dims_t to, int n, const int64_t *from) {
   for (int at = 0; at < n; at++) to[at] = from[at];
+}
+
+/* Is it an implementation that computes such a window wrongly? Version 2.6's brgconv for AVX-512
+ * does where a row has one result less than twice as many as there are pads behind it, and 4 pads
+ * or more. */
+static inline bool laci_pd_misreads(const_dnnl_primitive_desc_t pd, const laci_dnnl_window *w) {
+  enum { WIDE = 4 };
+  static const char wrong[] = "brgconv:";
+  const char *name = NULL;
+  (void)dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, (void *)&name);
+  return w->pads_end[w->n_spatial - 1] >= WIDE && name &&
+         strncmp(name, wrong, sizeof wrong - 1) == 0;
 }
 
 #if DNNL_VERSION_MAJOR >= 3
@@ -92,13 +113,18 @@ static inline dnnl_status_t laci_post_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind
   return dnnl_post_ops_append_eltwise(ops, alg, alpha, beta);
 }
 
+/* Source, weights, bias (or NULL), destination. */
 static inline dnnl_status_t laci_pd_conv(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
-                                         dnnl_alg_kind_t alg, const laci_md_view md[4],
+                                         laci_dnnl_conv how, const laci_md_view md[4],
                                          const laci_dnnl_window *w,
                                          const_dnnl_primitive_attr_t attr) {
-  return dnnl_convolution_forward_primitive_desc_create(
-      pd, engine, dnnl_forward_inference, alg, md[0], md[1], md[2], md[3], w->strides, w->dilates,
+  dnnl_status_t st = dnnl_convolution_forward_primitive_desc_create(
+      pd, engine, how.kind, how.alg, md[0], md[1], md[2], md[3], w->strides, w->dilates,
       w->pads_begin, w->pads_end, attr);
+  if (st) return st;
+  while (!st && laci_pd_misreads(*pd, w)) st = dnnl_primitive_desc_next_impl(*pd);
+  if (st) (void)dnnl_primitive_desc_destroy(*pd);
+  return st ? dnnl_unimplemented : dnnl_success;
 }
 static inline dnnl_status_t laci_pd_pool(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
                                          dnnl_alg_kind_t alg, const laci_md_view md[2],
@@ -242,15 +268,31 @@ static inline dnnl_status_t laci_pd_of(dnnl_primitive_desc_t *pd, dnnl_engine_t 
   return made == dnnl_success ? dnnl_primitive_desc_create(pd, operation, attr, engine, NULL)
                               : made;
 }
+/* The first implementation of such a window that does not misread it. */
+static inline dnnl_status_t laci_pd_reads(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                          const void *operation, const laci_dnnl_window *w,
+                                          const_dnnl_primitive_attr_t attr) {
+  dnnl_primitive_desc_iterator_t all;
+  dnnl_status_t st = dnnl_primitive_desc_iterator_create(&all, operation, attr, engine, NULL);
+  if (st) return st;
+  *pd = dnnl_primitive_desc_iterator_fetch(all);
+  while (!st && *pd && laci_pd_misreads(*pd, w)) {
+    (void)dnnl_primitive_desc_destroy(*pd);
+    st = dnnl_primitive_desc_iterator_next(all);
+    *pd = st ? NULL : dnnl_primitive_desc_iterator_fetch(all);
+  }
+  (void)dnnl_primitive_desc_iterator_destroy(all);
+  return *pd ? dnnl_success : dnnl_unimplemented;
+}
 static inline dnnl_status_t laci_pd_conv(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
-                                         dnnl_alg_kind_t alg, const laci_md_view md[4],
+                                         laci_dnnl_conv how, const laci_md_view md[4],
                                          const laci_dnnl_window *w,
                                          const_dnnl_primitive_attr_t attr) {
   dnnl_convolution_desc_t op;
   dnnl_status_t st = dnnl_dilated_convolution_forward_desc_init(
-      &op, dnnl_forward_inference, alg, md[0], md[1], md[2], md[3], w->strides, w->dilates,
-      w->pads_begin, w->pads_end);
-  return laci_pd_of(pd, engine, st, &op, attr);
+      &op, how.kind, how.alg, md[0], md[1], md[2], md[3], w->strides, w->dilates, w->pads_begin,
+      w->pads_end);
+  return st ? st : laci_pd_reads(pd, engine, &op, w, attr);
 }
 static inline dnnl_status_t laci_pd_pool(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
                                          dnnl_alg_kind_t alg, const laci_md_view md[2],

@@ -141,7 +141,8 @@ lac_status laci_primitive_conv(laci_primitive **made, const laci_onednn *dnn, la
   laci_md_view v[MOST_LAYOUTS];
   views(md, 4, v);
   laci_dnnl_window window = window_of(w);
-  dnnl_status_t st = laci_pd_conv(&pd, dnn->engine, conv_alg(way), v, &window, attr_of(dnn, posts));
+  const laci_dnnl_conv how = {dnnl_forward_inference, conv_alg(way)};
+  dnnl_status_t st = laci_pd_conv(&pd, dnn->engine, how, v, &window, attr_of(dnn, posts));
   return give(st, pd, made);
 }
 
@@ -249,7 +250,8 @@ lac_status laci_primitive_conv_train(laci_primitive **made, const laci_onednn *d
   laci_md_view v[MOST_LAYOUTS];
   views(md, 4, v);
   laci_dnnl_window window = window_of(w);
-  dnnl_status_t st = laci_pd_conv_train(&pd, dnn->engine, conv_alg(way), v, &window, dnn->attr);
+  const laci_dnnl_conv how = {dnnl_forward_training, conv_alg(way)};
+  dnnl_status_t st = laci_pd_conv(&pd, dnn->engine, how, v, &window, dnn->attr);
   return give(st, pd, made);
 }
 

@@ -137,8 +137,10 @@ static int behind_integers(laci_cpu_plan *plan, const laci_node *pad) {
     return out;
   }
   const laci_node *again = only_reader(plan, to->outputs[0]);
-  if (!again || again->op != &laci_op_dequantize_linear || again->inputs[0] != to->outputs[0])
+  if (!again || again->op != &laci_op_dequantize_linear || again->inputs[0] != to->outputs[0] ||
+      again->outputs[0] < 0) {
     return out;
+  }
   const lac_dtype dtype = plan->values[from->inputs[0]].type.dtype;
   const bool same = plan->values[to->outputs[0]].type.dtype == dtype &&
                     laci_plan_quantise_alike(plan, from, to) &&
