@@ -62,7 +62,7 @@ int64_t laci_winograd4_taps(const laci_sparse_window *g) {
 }
 
 int64_t laci_winograd4_points(const laci_sparse_window *g) {
-  const int64_t read = SIDE - 1 + laci_winograd4_taps(g);
+  const int64_t read = laci_winograd4_read(laci_winograd4_taps(g));
   return read * read;
 }
 
@@ -169,7 +169,7 @@ static void points_of(const double g[TAPS], int64_t taps, double to[READ]) {
 
 /* G g G' of a source's taps, its points `apart`. */
 static void fill_taps(double g[TAPS][TAPS], int64_t taps, int64_t apart, float *to) {
-  const int64_t read = SIDE - 1 + taps;
+  const int64_t read = laci_winograd4_read(taps);
   double columns[READ][TAPS], of[READ]; /* the vertical transform */
   for (int64_t x = 0; x < taps; x++) {
     double column[TAPS];

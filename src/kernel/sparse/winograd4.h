@@ -89,6 +89,8 @@ typedef struct laci_winograd4 {
   int64_t rows;               /* channels out whose weights stand together */
 } laci_winograd4;
 
+/** Pixels of a side of a tile, and points, for so many taps. */
+static inline int64_t laci_winograd4_read(int64_t taps) { return LACI_WINOGRAD4_SIDE - 1 + taps; }
 /** Can a convolution be one of these? */
 bool laci_winograd4_fits(const laci_sparse_window *g);
 /** Fails LAC_NO_MEMORY, and LAC_UNSUPPORTED where rows are too wide; w is then empty. */

@@ -372,7 +372,7 @@ static tile tile_of(const laci_winograd4 *w, int64_t unit) {
 /* Of the sources of that part of channels. */
 static pixels pixels_of(const laci_winograd4 *w, const float *x, int64_t unit, int64_t part) {
   const laci_sparse_window *g = &w->window;
-  const int64_t stride = w->stride, read = SIDE - 1 + w->taps;
+  const int64_t stride = w->stride, read = laci_winograd4_read(w->taps);
   const tile t = tile_of(w, unit);
   const int64_t y = t.y * stride + part / stride - g->pad_top;
   const int64_t left = t.x * stride + part % stride - g->pad_left;

@@ -111,7 +111,7 @@ static float pixel(const laci_winograd4 *w, const float *x, const place *at, int
 void laci_winograd4_transform_scalar(const laci_winograd4 *w, const laci_winograd4_block *b,
                                      const float *x, const int64_t first_last[2], float *points) {
   const int64_t apart = laci_winograd4_apart(b, w->sources), parts = w->stride * w->stride;
-  const int read = (int)(SIDE - 1 + w->taps);
+  const int read = (int)laci_winograd4_read(w->taps);
   for (int64_t s = first_last[0]; s < first_last[1]; s++) {
     const int64_t part = s % parts;
     for (int64_t lane = 0; lane < b->n_lanes; lane++) {
@@ -166,7 +166,7 @@ void laci_winograd4_finish_scalar(const laci_winograd4 *w, const laci_winograd4_
                                   const float *sums, const int64_t first_last[2],
                                   const laci_sparse_operands *o) {
   const int64_t apart = laci_winograd4_apart(b, w->window.channels_out);
-  const int read = (int)(SIDE - 1 + w->taps);
+  const int read = (int)laci_winograd4_read(w->taps);
   for (int64_t row = first_last[0]; row < first_last[1]; row++) {
     for (int64_t lane = 0; lane < b->n_lanes; lane++) {
       const place at = place_of(w, b, lane);
