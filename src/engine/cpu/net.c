@@ -159,8 +159,9 @@ static lac_status check_code(lac_error *err) {
 }
 
 static lac_status plan(laci_net *net, const laci_engine_options *options, lac_error *err) {
-  lac_status st = laci_pool_create(options->threads, &net->pool, err);
+  lac_status st = net->pool ? LAC_OK : laci_pool_create(options->threads, &net->own_pool, err);
   if (st) return st;
+  if (!net->pool) net->pool = net->own_pool;
   net->n_threads = laci_pool_threads(net->pool);
   st = check_team(net, err);
   if (!st) st = check_code(err);
@@ -203,7 +204,8 @@ laci_sparse_use laci_net_sparse_use(const laci_engine_options *options) {
 }
 
 lac_status laci_net_create(const laci_graph *graph, const laci_engine_options *options,
-                           laci_sparse_use use, laci_net **net, lac_error *err) {
+                           laci_sparse_use use, const laci_net_place *place, laci_net **net,
+                           lac_error *err) {
   lac_error unseen;
   *net = NULL;
   (void)pthread_once(&started, laci_onednn_cap);
@@ -222,6 +224,11 @@ lac_status laci_net_create(const laci_graph *graph, const laci_engine_options *o
       .budget = options->budget ? *options->budget : laci_budget_of(UINT64_MAX),
       .err = err ? err : &unseen,
   };
+  if (place) {
+    made->pool = place->pool;
+    made->reads_blocks = place->reads_blocks;
+    made->writes_blocks = place->writes_blocks;
+  }
   made->early_outputs = options->early_outputs;
   made->sparse_use = use;
   made->timings = options->timings;
@@ -250,7 +257,7 @@ void laci_net_destroy(laci_net *net) {
   }
   laci_sparse_destroy(net);
   laci_onednn_destroy(net->onednn);
-  laci_pool_destroy(net->pool);
+  laci_pool_destroy(net->own_pool);
   laci_free(net->tensors);
   laci_free(net->buffers);
   laci_free(net->steps);

@@ -28,14 +28,25 @@ typedef enum laci_sparse_use {
   LACI_SPARSE_USE_LISTED,       /* none: layers are found, nothing is lowered or can be run */
 } laci_sparse_use;
 
+/** What a net is to others that run before and behind it (stages/stages.h). Zeroed: there are none.
+ */
+typedef struct laci_net_place {
+  laci_pool *pool;    /* borrowed; NULL: one of its own, of options->threads */
+  bool reads_blocks;  /* inputs lie in blocks of 16 channels (nChw16c), f32, where they have four
+                         axes  and 16 divides their channels; else row-major */
+  bool writes_blocks; /* so do outputs */
+} laci_net_place;
+
 /** What options and environment say. */
 laci_sparse_use laci_net_sparse_use(const laci_engine_options *options);
 
 /** As laci_engine_create. Stored bytes are read here and never again; above the budget, no
- * primitive was made. options->tuning is not looked at, and timings are only read (tune.h). */
+ * primitive was made. options->tuning is not looked at, and timings are only read (tune.h).
+ * place: NULL is fine. */
 LAC_MUST_CHECK lac_status laci_net_create(const laci_graph *graph,
                                           const laci_engine_options *options, laci_sparse_use use,
-                                          laci_net **net, lac_error *err);
+                                          const laci_net_place *place, laci_net **net,
+                                          lac_error *err);
 void laci_net_destroy(laci_net *net);
 
 int laci_net_inputs(const laci_net *net, const laci_engine_port **ports);

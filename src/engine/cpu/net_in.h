@@ -27,7 +27,9 @@ typedef struct laci_net_observed {
 
 struct laci_net {
   laci_cpu_plan plan; /* what is computed, and where it lies */
-  laci_pool *pool;    /* for plain operators */
+  laci_pool *pool;
+  laci_pool *own_pool;              /* NULL: another's is used */
+  bool reads_blocks, writes_blocks; /* laci_net_place */
   int n_threads;
   bool early_outputs;
   laci_sparse_use sparse_use;

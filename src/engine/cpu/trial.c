@@ -41,7 +41,7 @@ lac_status laci_trial_begin(const laci_graph *graph, const laci_engine_options *
   *t = (laci_trial){.net = NULL};
   own.budget = &budget;
   own.observer = NULL;
-  return laci_net_create(graph, &own, use, &t->net, err);
+  return laci_net_create(graph, &own, use, NULL, &t->net, err);
 }
 
 static lac_status take_memory(laci_trial *t, lac_error *err) {

@@ -204,11 +204,17 @@ static void lower_fused(laci_net *net, const laci_fused *fused) {
 
 /* ---- Inputs and outputs ---- */
 
+/** How floats of a port lie. NULL after a failure. */
+static laci_layout *port_layout(laci_net *net, const laci_shape *shape, bool in_blocks) {
+  laci_layout *md = in_blocks ? laci_net_blocks(net, shape, LACI_ELEMENT_F32) : NULL;
+  return md ? md : laci_net_dense(net, shape, LACI_ELEMENT_F32);
+}
+
 static void lower_input(laci_net *net, int port) {
   int value = net->plan.graph->inputs[port];
   const laci_engine_port *p = &net->inputs[port];
   bool is_float = p->type.dtype == LAC_DTYPE_F32;
-  laci_layout *md = is_float ? laci_net_dense(net, &p->type.shape, LACI_ELEMENT_F32) : NULL;
+  laci_layout *md = is_float ? port_layout(net, &p->type.shape, net->reads_blocks) : NULL;
   int buffer = laci_net_buffer_new(net, LACI_PLACE_INPUT, p->size_bytes);
   if (buffer >= 0) net->buffers[buffer].port = port;
   laci_net_bind(net, value,
@@ -228,7 +234,7 @@ static void lower_output(laci_net *net, int port) {
   const laci_engine_port *p = &net->outputs[port];
   bool is_float = p->type.dtype == LAC_DTYPE_F32;
   int from = laci_net_read(net, net->plan.graph->outputs[port]);
-  laci_layout *md = is_float ? laci_net_dense(net, &p->type.shape, LACI_ELEMENT_F32) : NULL;
+  laci_layout *md = is_float ? port_layout(net, &p->type.shape, net->writes_blocks) : NULL;
   int buffer = laci_net_buffer_new(net, LACI_PLACE_OUTPUT, p->size_bytes);
   if (buffer >= 0) net->buffers[buffer].port = port;
   int to = laci_net_tensor_new(net, &p->type.shape, is_float ? LACI_ELEMENT_F32 : LACI_ELEMENT_NONE,
