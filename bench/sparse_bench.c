@@ -113,8 +113,8 @@ static dense_layer dense_of(const layer *l, int64_t n, dnnl_alg_kind_t alg,
   (void)laci_post_eltwise(ops, dnnl_eltwise_relu, 0, 0);
   (void)dnnl_primitive_attr_set_post_ops(attr, ops);
   (void)dnnl_stream_create(&d.stream, engine, dnnl_stream_default_flags);
-  if (laci_pd_conv(&pd, engine, (laci_dnnl_conv){dnnl_forward_inference, alg}, views, &w, attr) ==
-      dnnl_success) {
+  if (laci_pd_conv(&pd, engine, (laci_dnnl_conv){dnnl_forward_inference, alg, NULL}, views, &w,
+                   attr) == dnnl_success) {
     for (int at = 0; at < 4; at++) {
       if (at != 2) d.memory[at] = memory_of(pd, what[at], (uint64_t)at, values);
     }

@@ -92,8 +92,8 @@ static dense_layer dense_of(const layer *l, int64_t n, dnnl_alg_kind_t alg, dnnl
   }
   const laci_md_view forward[4] = {md_x, md_w, NULL, md_y};
   const laci_dnnl_triple triple = {alg, md_x, md_w, md_y};
-  if (laci_pd_conv(&pd[FORWARD], engine, (laci_dnnl_conv){dnnl_forward_training, alg}, forward, &w,
-                   NULL) == dnnl_success) {
+  if (laci_pd_conv(&pd[FORWARD], engine, (laci_dnnl_conv){dnnl_forward_training, alg, NULL},
+                   forward, &w, NULL) == dnnl_success) {
     (void)laci_pd_conv_input_gradient(&pd[DATA], engine, triple, &w, pd[FORWARD], NULL);
     (void)laci_pd_conv_weight_gradient(&pd[WEIGHTS], engine, triple, &w, pd[FORWARD], NULL);
   }

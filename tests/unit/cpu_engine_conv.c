@@ -91,6 +91,28 @@ static void matches_with_wide_pads_on_short_rows(void **state) {
   }
 }
 
+/* oneDNN by itself takes another of Winograd's algorithms for more threads here. */
+static void gives_the_same_bits_for_any_number_of_threads(void **state) {
+  static const char *const nets[] = {
+      "input x 2x64x12x10\nstored w 64x64x3x3\ny = Conv(x, w) pads=1,1,1,1\noutput y\n",
+      "input x 3x64x22x25\nstored w 64x64x3x3\ny = Conv(x, w) pads=1,1,1,1\noutput y\n",
+  };
+  (void)state;
+  for (size_t at = 0; at < sizeof nets / sizeof *nets; at++) {
+    float *first = NULL;
+    size_t bytes;
+    for (int threads = 1; threads <= 4; threads++) {
+      planned p = plan_text(nets[at], (laci_engine_options){.threads = threads});
+      float *y = planned_result(p.engine, &bytes);
+      if (first) assert_memory_equal(y, first, bytes);
+      if (first) laci_free(y);
+      else first = y;
+      planned_clear(&p);
+    }
+    laci_free(first);
+  }
+}
+
 static void fuses_what_follows(void **state) {
   static const char *const tails[] = {
       "y = Relu(a)\n",
@@ -315,6 +337,7 @@ int main(void) {
       cmocka_unit_test(matches_on_planes_that_tiles_do_not_divide),
       cmocka_unit_test(matches_with_uneven_pads),
       cmocka_unit_test(matches_with_wide_pads_on_short_rows),
+      cmocka_unit_test(gives_the_same_bits_for_any_number_of_threads),
       cmocka_unit_test(fuses_what_follows),
       cmocka_unit_test(keeps_blocks_among_layers_of_every_kind),
       cmocka_unit_test(meets_channels_that_no_block_divides),

@@ -29,11 +29,24 @@ typedef struct laci_dnnl_window {
 typedef struct laci_dnnl_conv {
   dnnl_prop_kind_t kind;
   dnnl_alg_kind_t alg;
+  const char *name; /* of the implementation that is wanted; NULL: the first that the library has */
 } laci_dnnl_conv;
 
 /* oneDNN's declarations promise DNNL_MAX_NDIMS numbers; shapes of ours have fewer. */
 static inline void laci_dims_copy(dnnl_dims_t to, int n, const int64_t *from) {
   for (int at = 0; at < n; at++) to[at] = from[at];
+}
+
+/* The implementation's name; dies with the descriptor. */
+static inline const char *laci_pd_name(const_dnnl_primitive_desc_t pd) {
+  const char *name = NULL;
+  (void)dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, (void *)&name);
+  return name ? name : "";
+}
+
+/* Is it another implementation than the wanted one? NULL: any is. */
+static inline bool laci_pd_is_other(const_dnnl_primitive_desc_t pd, const char *wanted) {
+  return wanted && strcmp(laci_pd_name(pd), wanted) != 0;
 }
 
 /* Is it an implementation that computes such a window wrongly? Version 2.6's brgconv for AVX-512
@@ -42,10 +55,14 @@ static inline void laci_dims_copy(dnnl_dims_t to, int n, const int64_t *from) {
 static inline bool laci_pd_misreads(const_dnnl_primitive_desc_t pd, const laci_dnnl_window *w) {
   enum { WIDE = 4 };
   static const char wrong[] = "brgconv:";
-  const char *name = NULL;
-  (void)dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, (void *)&name);
-  return w->pads_end[w->n_spatial - 1] >= WIDE && name &&
-         strncmp(name, wrong, sizeof wrong - 1) == 0;
+  return w->pads_end[w->n_spatial - 1] >= WIDE &&
+         strncmp(laci_pd_name(pd), wrong, sizeof wrong - 1) == 0;
+}
+
+/* Shall the next implementation be asked for? */
+static inline bool laci_pd_is_refused(const_dnnl_primitive_desc_t pd, const laci_dnnl_window *w,
+                                      const char *wanted) {
+  return laci_pd_is_other(pd, wanted) || laci_pd_misreads(pd, w);
 }
 
 #if DNNL_VERSION_MAJOR >= 3
@@ -113,6 +130,15 @@ static inline dnnl_status_t laci_post_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind
   return dnnl_post_ops_append_eltwise(ops, alg, alpha, beta);
 }
 
+/* From the first implementation to the first that is not refused. */
+static inline dnnl_status_t laci_pd_go_on(dnnl_primitive_desc_t pd, const laci_dnnl_window *w,
+                                          const char *wanted) {
+  dnnl_status_t st = dnnl_success;
+  while (!st && laci_pd_is_refused(pd, w, wanted)) st = dnnl_primitive_desc_next_impl(pd);
+  if (st) (void)dnnl_primitive_desc_destroy(pd);
+  return st ? dnnl_unimplemented : dnnl_success;
+}
+
 /* Source, weights, bias (or NULL), destination. */
 static inline dnnl_status_t laci_pd_conv(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
                                          laci_dnnl_conv how, const laci_md_view md[4],
@@ -121,10 +147,7 @@ static inline dnnl_status_t laci_pd_conv(dnnl_primitive_desc_t *pd, dnnl_engine_
   dnnl_status_t st = dnnl_convolution_forward_primitive_desc_create(
       pd, engine, how.kind, how.alg, md[0], md[1], md[2], md[3], w->strides, w->dilates,
       w->pads_begin, w->pads_end, attr);
-  if (st) return st;
-  while (!st && laci_pd_misreads(*pd, w)) st = dnnl_primitive_desc_next_impl(*pd);
-  if (st) (void)dnnl_primitive_desc_destroy(*pd);
-  return st ? dnnl_unimplemented : dnnl_success;
+  return st ? st : laci_pd_go_on(*pd, w, how.name);
 }
 static inline dnnl_status_t laci_pd_pool(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
                                          dnnl_alg_kind_t alg, const laci_md_view md[2],
@@ -268,15 +291,15 @@ static inline dnnl_status_t laci_pd_of(dnnl_primitive_desc_t *pd, dnnl_engine_t 
   return made == dnnl_success ? dnnl_primitive_desc_create(pd, operation, attr, engine, NULL)
                               : made;
 }
-/* The first implementation of such a window that does not misread it. */
-static inline dnnl_status_t laci_pd_reads(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
-                                          const void *operation, const laci_dnnl_window *w,
-                                          const_dnnl_primitive_attr_t attr) {
+/* The first implementation that is not refused. */
+static inline dnnl_status_t laci_pd_find(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                         const void *operation, const laci_dnnl_window *w,
+                                         const char *wanted, const_dnnl_primitive_attr_t attr) {
   dnnl_primitive_desc_iterator_t all;
   dnnl_status_t st = dnnl_primitive_desc_iterator_create(&all, operation, attr, engine, NULL);
   if (st) return st;
   *pd = dnnl_primitive_desc_iterator_fetch(all);
-  while (!st && *pd && laci_pd_misreads(*pd, w)) {
+  while (!st && *pd && laci_pd_is_refused(*pd, w, wanted)) {
     (void)dnnl_primitive_desc_destroy(*pd);
     st = dnnl_primitive_desc_iterator_next(all);
     *pd = st ? NULL : dnnl_primitive_desc_iterator_fetch(all);
@@ -292,7 +315,7 @@ static inline dnnl_status_t laci_pd_conv(dnnl_primitive_desc_t *pd, dnnl_engine_
   dnnl_status_t st = dnnl_dilated_convolution_forward_desc_init(
       &op, how.kind, how.alg, md[0], md[1], md[2], md[3], w->strides, w->dilates, w->pads_begin,
       w->pads_end);
-  return st ? st : laci_pd_reads(pd, engine, &op, w, attr);
+  return st ? st : laci_pd_find(pd, engine, &op, w, how.name, attr);
 }
 static inline dnnl_status_t laci_pd_pool(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
                                          dnnl_alg_kind_t alg, const laci_md_view md[2],

@@ -3,6 +3,7 @@
 #include "engine/cpu/onednn/onednn_in.h"
 
 #include "base/memory.h"
+#include "cpu/openmp.h"
 
 /* ---- Names ---- */
 
@@ -100,6 +101,32 @@ static lac_status give(dnnl_status_t st, dnnl_primitive_desc_t pd, laci_primitiv
   return *made ? LAC_OK : LAC_NO_MEMORY;
 }
 
+/* ---- The same implementation for any number of threads ---- */
+
+/* The library takes another implementation where many threads would have little to do, and some
+ * differ in the last bits of their results: Winograd's F(2x2) and F(4x4). So it is asked which one
+ * it takes for one thread, and has to take that one for any number, wherever it can. */
+enum { ASKED_THREADS = 1 };
+
+static dnnl_status_t describe_conv(dnnl_primitive_desc_t *pd, const laci_onednn *dnn,
+                                   laci_dnnl_conv how, const laci_md_view md[4],
+                                   const laci_dnnl_window *w, const_dnnl_primitive_attr_t attr) {
+  dnnl_primitive_desc_t usual = NULL;
+  const int threads = laci_openmp_use(ASKED_THREADS);
+  dnnl_status_t st = laci_pd_conv(&usual, dnn->engine, how, md, w, attr);
+  (void)laci_openmp_use(threads);
+  if (st || threads == ASKED_THREADS) {
+    *pd = usual;
+    return st;
+  }
+  how.name = laci_pd_name(usual);
+  st = laci_pd_conv(pd, dnn->engine, how, md, w, attr);
+  how.name = NULL;
+  if (st) st = laci_pd_conv(pd, dnn->engine, how, md, w, attr);
+  (void)dnnl_primitive_desc_destroy(usual);
+  return st;
+}
+
 /* ---- Posts ---- */
 
 lac_status laci_posts_create(const laci_onednn *dnn, const laci_post *posts, int n,
@@ -141,8 +168,8 @@ lac_status laci_primitive_conv(laci_primitive **made, const laci_onednn *dnn, la
   laci_md_view v[MOST_LAYOUTS];
   views(md, 4, v);
   laci_dnnl_window window = window_of(w);
-  const laci_dnnl_conv how = {dnnl_forward_inference, conv_alg(way)};
-  dnnl_status_t st = laci_pd_conv(&pd, dnn->engine, how, v, &window, attr_of(dnn, posts));
+  const laci_dnnl_conv how = {.kind = dnnl_forward_inference, .alg = conv_alg(way)};
+  dnnl_status_t st = describe_conv(&pd, dnn, how, v, &window, attr_of(dnn, posts));
   return give(st, pd, made);
 }
 
@@ -250,7 +277,7 @@ lac_status laci_primitive_conv_train(laci_primitive **made, const laci_onednn *d
   laci_md_view v[MOST_LAYOUTS];
   views(md, 4, v);
   laci_dnnl_window window = window_of(w);
-  const laci_dnnl_conv how = {dnnl_forward_training, conv_alg(way)};
+  const laci_dnnl_conv how = {.kind = dnnl_forward_training, .alg = conv_alg(way)};
   dnnl_status_t st = laci_pd_conv(&pd, dnn->engine, how, v, &window, dnn->attr);
   return give(st, pd, made);
 }
