@@ -130,6 +130,14 @@ static const char *const cut_nets[] = {
     "h = Conv(g, q)\ny = Softmax(h) axis=1\noutput y\noutput h\n",
 };
 
+/* The batch is asked for, of the input and of a value in front of the cut. */
+static const char *const shaped =
+    "input x 6x8x18x18\nstored w 8x8x3x3\nstored v 8x8x1x1\nstored m 32x3\nstored i 1 i64 = 0\n"
+    "stored j 1 i64 = -1\ns = Shape(x)\nn = Gather(s, i)\na = Conv(x, w) pads=1,1,1,1\n"
+    "b = MaxPool(a) kernel_shape=2,2 strides=2,2\nc = Conv(b, v)\nd = AveragePool(c) "
+    "kernel_shape=4,4 strides=4,4\ne = Concat(n, j) axis=0\nf = Reshape(d, e)\ng = Gemm(f, m)\n"
+    "t = Shape(a)\nu = Gather(t, i)\nk = Concat(u, j) axis=0\ny = Reshape(g, k)\noutput y\n";
+
 static void results_are_the_plain_engines(void **state) {
   (void)state;
   for (size_t at = 0; at < sizeof cut_nets / sizeof *cut_nets; at++) {
@@ -138,6 +146,17 @@ static void results_are_the_plain_engines(void **state) {
     check_way(cut_nets[at], (way){.tolerance = 2e-5}, 2);
     assert_int_equal(unsetenv("LAC_SPARSE"), 0);
   }
+}
+
+static void shapes_of_what_is_in_front_are_those_of_the_batch(void **state) {
+  (void)state;
+  check_way(shaped, (way){.tolerance = 2e-5}, 2);
+  laci_budget budget = laci_budget_of(UINT64_MAX);
+  staged s = stage(shaped, (laci_engine_options){.threads = 1, .budget = &budget}, &eager);
+  const laci_engine_memory planned = laci_stages_planned(s.stages);
+  const uint64_t ports = 6 * (8 * 18 * 18 + 3) * 4;
+  assert_int_equal(budget.needed, planned.arena_bytes + planned.weight_bytes + ports);
+  staged_clear(&s);
 }
 
 static void and_in_bf16(void **state) {
@@ -282,14 +301,22 @@ static void what_mixes_images_is_not_cut_off(void **state) {
       "l, r = Split(x) axis=0 num_outputs=2\na = Concat(r, l) axis=-4",
       "stored p 8 i64 = 1 0 0 0 -1 0 0 0\na = Pad(x, p)",
       "stored s 4 i64 = 4 8 16 16\nh = Flatten(x)\na = Reshape(h, s)",
-      "a = Transpose(x) perm=0,1,3,2",
+      "h = Transpose(x) perm=1,0,2,3\na = Transpose(h) perm=1,0,2,3",
+      "h = Transpose(x)\na = Transpose(h)",
       "a = CumSum(x, k)\nstored k \"\" i64 = 0",
+      /* a number for each four images */
+      "stored i 1 i64 = 0\nstored f 1 i64 = 4\nstored r 3 i64 = 8 1 1\ns = Shape(x)\n"
+      "n = Gather(s, i)\nq = Div(n, f)\nt = Concat(q, r) axis=0\nk = ConstantOfShape(t)\n"
+      "a = Add(x, k)",
   };
+  static const char *const parts[] = {"a = Conv(x, w) pads=1,1,1,1",
+                                      "a = Transpose(x) perm=0,1,3,2"};
   char text[1024];
   (void)state;
-  assert_int_equal(count_stages(around("a = Conv(x, w) pads=1,1,1,1", text), &eager,
-                                (laci_engine_options){.threads = 1}),
-                   2);
+  for (size_t at = 0; at < sizeof parts / sizeof *parts; at++) {
+    (void)around(parts[at], text);
+    assert_int_equal(count_stages(text, &eager, (laci_engine_options){.threads = 1}), 2);
+  }
   for (size_t at = 0; at < sizeof whole / sizeof *whole; at++) {
     (void)around(whole[at], text);
     const int n = count_stages(text, &eager, (laci_engine_options){.threads = 1});
@@ -467,6 +494,7 @@ static void memory_is_counted_and_may_be_short(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(results_are_the_plain_engines),
+      cmocka_unit_test(shapes_of_what_is_in_front_are_those_of_the_batch),
       cmocka_unit_test(and_in_bf16),
       cmocka_unit_test(random_chains),
       cmocka_unit_test(what_mixes_images_is_not_cut_off),

@@ -86,7 +86,7 @@ static work work_of(const laci_cpu_plan *plan, const laci_node *node) {
     const laci_shape *y = laci_plan_shape(plan, node->outputs[0]);
     w.flops = (double)laci_engine_node_flops(node, laci_plan_shape(plan, node->inputs[0]),
                                              laci_plan_shape(plan, node->inputs[1]), y) /
-              (double)y->dims[0];
+              (double)y->dims[0] / (plan->bf16 ? 2 : 1); /* two in the time of one */
     w.pixels = (double)laci_shape_count(y) / (double)(y->dims[0] * y->dims[1]);
     w.wasted = kernel_of(plan, node) > 1 ? 320 : 40;
   }
@@ -119,6 +119,17 @@ static bool can_be_cut(const laci_cpu_plan *plan, int value, int64_t batch) {
   return true;
 }
 
+/** The last node that reads what the value holds, and not its shape alone; -1: none. */
+static int last_reader(const laci_cpu_plan *plan, int value) {
+  const laci_value *v = &plan->graph->values[value];
+  for (int at = v->n_readers - 1; at >= 0; at--) {
+    const laci_node *reader = &plan->graph->nodes[v->readers[at]];
+    const int out = reader->n_outputs > 0 ? reader->outputs[0] : -1;
+    if (out < 0 || !laci_plan_is_constant(plan, out)) return v->readers[at];
+  }
+  return -1;
+}
+
 /** live[n]: values that nodes up to n, or the caller, make and later nodes, or the caller, read. */
 static bool count_live(const laci_cpu_plan *plan, int *live) {
   const laci_graph *graph = plan->graph;
@@ -128,7 +139,7 @@ static bool count_live(const laci_cpu_plan *plan, int *live) {
     const laci_value *value = &graph->values[v];
     if (laci_plan_is_constant(plan, v) || (value->producer < 0 && !value->is_input)) continue;
     const int first = value->producer < 0 ? 0 : value->producer;
-    const int last = value->n_readers ? value->readers[value->n_readers - 1] : -1;
+    const int last = last_reader(plan, v);
     if (!value->is_output && last <= first && value->producer >= 0) continue;
     changes[first]++;
     if (!value->is_output && last >= 0) changes[last]--;

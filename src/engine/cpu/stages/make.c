@@ -51,12 +51,17 @@ typedef struct front {
 } front;
 
 static lac_status split(laci_stages *stages, const laci_graph *graph, front *f, lac_error *err) {
-  laci_stage_ends small = {
-      .input = graph->inputs[0], .type = f->input, .outputs = &f->cut.value, .n_outputs = 1};
+  laci_stage_ends small = {.input = graph->inputs[0],
+                           .type = f->input,
+                           .outputs = &f->cut.value,
+                           .n_outputs = 1,
+                           .shaped = -1};
   const laci_stage_ends others = {.input = f->cut.value,
                                   .type = f->output,
                                   .outputs = graph->outputs,
-                                  .n_outputs = graph->n_outputs};
+                                  .n_outputs = graph->n_outputs,
+                                  .shaped = graph->inputs[0],
+                                  .shaped_type = f->input};
   small.type.shape.dims[0] = f->cut.micro_batch;
   lac_status st = laci_stage_part(&stages->memory, graph, &small, &f->part, err);
   return !st && f->part ? laci_stage_part(&stages->memory, graph, &others, &f->rest, err) : st;
@@ -87,7 +92,8 @@ static lac_status find_front(laci_stages *stages, const making *m, front *f, lac
 }
 
 /** Memory for the value at the cut. What the budget has of the stage's ports is a micro-batch: the
- * input is counted here, and the value at the cut as the input of the next stage. */
+ * input is counted here, if it is not an input of the next stage, too, and the value at the cut
+ * there. */
 static lac_status take_written(laci_stage *s, const front *f, laci_budget *budget, lac_error *err) {
   const laci_engine_port *in, *out;
   (void)laci_net_inputs(s->net, &in);
@@ -98,7 +104,7 @@ static lac_status take_written(laci_stage *s, const front *f, laci_budget *budge
   const uint64_t read = (uint64_t)s->bytes_read * (uint64_t)s->turns;
   const uint64_t written = (uint64_t)s->bytes_written * (uint64_t)s->turns;
   laci_budget_give_back(budget, s->bytes_read + s->bytes_written);
-  laci_budget_add(budget, read, "%s", in->name);
+  if (f->rest->n_inputs == 1) laci_budget_add(budget, read, "%s", in->name);
   laci_budget with = *budget;
   laci_budget_add(&with, written, "%s", out->name);
   lac_status st = laci_budget_check(&with, "the run", err);
@@ -107,11 +113,21 @@ static lac_status take_written(laci_stage *s, const front *f, laci_budget *budge
   return s->written ? LAC_OK : laci_fail_memory(err, out->name);
 }
 
+/** Not so where the graph makes constants of the batch's size. */
+static bool makes_micro_batch(const laci_stage *s, const front *f) {
+  const laci_engine_port *out;
+  laci_shape wanted = f->output.shape;
+  wanted.dims[0] = f->cut.micro_batch;
+  (void)laci_net_outputs(s->net, &out);
+  return laci_shape_equal(&out->type.shape, &wanted);
+}
+
 /** What is in front becomes a stage, and m what is left. *cut is false, and nothing has changed,
- * where the whole is better off in one. */
+ * where the whole is better off in one, or a part by itself is no network. */
 static lac_status cut_off(laci_stages *stages, making *m, bool *cut, lac_error *err) {
   front f;
   making first = *m;
+  lac_error why = {0};
   laci_budget budget = m->options.budget ? *m->options.budget : laci_budget_of(UINT64_MAX);
   const int n = stages->n;
   *cut = false;
@@ -122,8 +138,14 @@ static lac_status cut_off(laci_stages *stages, making *m, bool *cut, lac_error *
   first.options.n_shapes = 0;
   first.options.budget = &budget;
   first.place.writes_blocks = true;
-  st = add_stage(stages, &first, err);
-  if (!st) st = take_written(&stages->stages[n], &f, &budget, err);
+  st = add_stage(stages, &first, &why);
+  if (st == LAC_BAD_SHAPE || st == LAC_UNSUPPORTED) return LAC_OK;
+  if (st) return laci_fail(err, st, "%s", why.text);
+  if (!makes_micro_batch(&stages->stages[n], &f)) {
+    drop_stage(stages);
+    return LAC_OK;
+  }
+  st = take_written(&stages->stages[n], &f, &budget, err);
   if (!st && n == 0) {
     st = laci_engine_port_init(m->graph, m->graph->inputs[0], &f.input, &stages->input, err);
   }

@@ -2,8 +2,6 @@
  * Parts of graphs: part.h. */
 #include "engine/cpu/stages/part.h"
 
-#include <string.h>
-
 #include "base/error.h"
 #include "base/memory.h"
 
@@ -39,9 +37,10 @@ static int mark(const laci_graph *graph, int input, const places *to) {
   return n_marked;
 }
 
-static bool needs_others(const laci_graph *graph, int input, const places *to) {
+static bool needs_others(const laci_graph *graph, const laci_stage_ends *ends, const places *to) {
   for (int at = 0; at < graph->n_inputs; at++) {
-    if (graph->inputs[at] != input && to->wanted[graph->inputs[at]]) return true;
+    const int value = graph->inputs[at];
+    if (value != ends->input && value != ends->shaped && to->wanted[value]) return true;
   }
   return false;
 }
@@ -77,11 +76,6 @@ static bool copy_values(laci_arena *arena, const laci_graph *graph, const places
   return part->values != NULL;
 }
 
-static int *copy_ints(laci_arena *arena, const int *ints, int n) {
-  int *copy = laci_arena_alloc(arena, (size_t)n, sizeof *copy);
-  return copy ? memcpy(copy, ints, (size_t)n * sizeof *copy) : NULL;
-}
-
 /** NULL: no memory. */
 static laci_graph *copy_part(laci_arena *arena, const laci_graph *graph, int n_nodes,
                              const places *to) {
@@ -92,18 +86,28 @@ static laci_graph *copy_part(laci_arena *arena, const laci_graph *graph, int n_n
   return copy_nodes(arena, graph, to, part) && copy_values(arena, graph, to, part) ? part : NULL;
 }
 
+static void set_input(laci_graph *part, int value, const laci_type *type) {
+  part->inputs[part->n_inputs++] = value;
+  part->values[value].is_input = true;
+  part->values[value].producer = -1;
+  part->values[value].type = *type;
+}
+
 /** False: no memory. */
-static bool set_ends(laci_arena *arena, laci_graph *part, const laci_stage_ends *ends) {
-  laci_value *first = &part->values[ends->input];
-  part->inputs = copy_ints(arena, &ends->input, 1);
-  part->outputs = copy_ints(arena, ends->outputs, ends->n_outputs);
-  part->n_inputs = 1;
+static bool set_ends(laci_arena *arena, laci_graph *part, const laci_stage_ends *ends,
+                     bool asks_shaped) {
+  part->inputs = laci_arena_alloc(arena, 2, sizeof *part->inputs);
+  part->outputs = laci_arena_alloc(arena, (size_t)ends->n_outputs, sizeof *part->outputs);
+  if (!part->inputs || !part->outputs) return false;
+  part->n_inputs = 0;
+  set_input(part, ends->input, &ends->type);
+  if (asks_shaped) set_input(part, ends->shaped, &ends->shaped_type);
   part->n_outputs = ends->n_outputs;
-  first->is_input = true;
-  first->producer = -1;
-  first->type = ends->type;
-  for (int at = 0; at < ends->n_outputs; at++) part->values[ends->outputs[at]].is_output = true;
-  return part->inputs && part->outputs;
+  for (int at = 0; at < ends->n_outputs; at++) {
+    part->outputs[at] = ends->outputs[at];
+    part->values[ends->outputs[at]].is_output = true;
+  }
+  return true;
 }
 
 lac_status laci_stage_part(laci_arena *arena, const laci_graph *graph, const laci_stage_ends *ends,
@@ -114,9 +118,10 @@ lac_status laci_stage_part(laci_arena *arena, const laci_graph *graph, const lac
   *part = NULL;
   for (int at = 0; at < ends->n_outputs && !failed; at++) to.wanted[ends->outputs[at]] = true;
   const int n_nodes = failed ? 0 : mark(graph, ends->input, &to);
-  if (!failed && !needs_others(graph, ends->input, &to)) {
+  if (!failed && !needs_others(graph, ends, &to)) {
+    const bool asks_shaped = ends->shaped >= 0 && to.wanted[ends->shaped];
     laci_graph *copy = copy_part(arena, graph, n_nodes, &to);
-    failed = !copy || !set_ends(arena, copy, ends);
+    failed = !copy || !set_ends(arena, copy, ends, asks_shaped);
     if (!failed) *part = copy;
   }
   laci_free(to.wanted);

@@ -7,7 +7,7 @@
 typedef enum kind {
   NO,          /* images are mixed, or nobody looked */
   BY_ELEMENT,  /* operands are spread over each other */
-  BY_WINDOW,   /* of operand 0; the others are constants */
+  BY_WINDOW,   /* pixels of operand 0; the others are constants */
   BY_LINE,     /* channels scaled or rounded, by constants */
   BY_CHANNELS, /* joined */
 } kind;
@@ -23,6 +23,7 @@ static const struct {
     {&laci_op_global_max_pool, BY_WINDOW},
     {&laci_op_pad, BY_WINDOW},
     {&laci_op_reduce_mean, BY_WINDOW},
+    {&laci_op_transpose, BY_WINDOW},
     {&laci_op_batch_normalization, BY_LINE},
     {&laci_op_quantize_linear, BY_LINE},
     {&laci_op_dequantize_linear, BY_LINE},
@@ -87,9 +88,14 @@ static bool others_are_constant(const laci_cpu_plan *plan, const laci_node *node
 static bool window_fits(laci_cpu_plan *plan, const laci_node *node) {
   laci_pads pads;
   bool axes[LACI_MAX_RANK];
+  size_t n = 0;
   const int rank = laci_plan_shape(plan, node->inputs[0])->rank;
   if (node->op == &laci_op_pad) {
     return laci_plan_zero_pads(plan, node, &pads) && pads.before[0] == 0 && pads.behind[0] == 0;
+  }
+  if (node->op == &laci_op_transpose) {
+    const int64_t *perm = laci_node_ints(node, "perm", &n);
+    return n > 0 && perm[0] == 0;
   }
   if (node->op != &laci_op_reduce_mean) return true;
   return laci_plan_reduced_axes(plan, node, rank, axes) && !axes[0] &&

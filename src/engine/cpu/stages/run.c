@@ -68,5 +68,6 @@ lac_status laci_stages_run(laci_stages *stages, const void *const *inputs, void 
     if (st) return st;
     from = s->written;
   }
-  return run_turn(stages, last, 0, (turn_ports){&from, outputs}, watch, err);
+  const void *const read[] = {from, inputs[0]}; /* the second one if it asks for its shape */
+  return run_turn(stages, last, 0, (turn_ports){read, outputs}, watch, err);
 }
