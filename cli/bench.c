@@ -179,6 +179,21 @@ static void print_plain(const lac_bench_result *r) {
                PERCENT * ratio(seconds, r->step_seconds));
 }
 
+/* Layers that run for a part of the batch at a time, lest its values leave the caches: steps of as
+ * many turns stand together. */
+static void print_turns(const lac_bench_result *r) {
+  for (int at = 0, end; at < r->n_layers; at = end) {
+    const int64_t turns = r->layers[at].turns, images = turns > 0 ? r->batch / turns : 0;
+    const char *last = "";
+    for (end = at; end < r->n_layers && r->layers[end].turns == turns; end++) {
+      if (strcmp(r->layers[end].op, "reorder") != 0) last = r->layers[end].name;
+    }
+    if (turns < 2) continue;
+    terminal_say(stdout, "turns: all up to %s run %" PRId64 " times, for %" PRId64 " image%s each",
+                 last, turns, images, laci_plural(images));
+  }
+}
+
 /* What planning took, beside that of the dense plan where there are two. */
 static void print_plan(const lac_bench_result *r) {
   char seconds[64] = "", memory[128] = "";
@@ -204,6 +219,7 @@ static void print_summary(const lac_bench_result *r) {
   print_time(r, "dense", &r->dense, "");
   print_sparse(r);
   print_plain(r);
+  print_turns(r);
   terminal_say(
       stdout, "peak: %.4g GFLOP/s by %d thread%s, %s multiply-adds in registers; memory: %.3g GB/s",
       1e-9 * r->peak_flops, r->threads, laci_plural(r->threads), r->peak_kernel,

@@ -66,6 +66,8 @@ typedef struct lac_bench_layer {
   int64_t bytes_read, bytes_written; /* operands and results, each once */
   bool sparse;                       /* the kernel skips zeros */
   const char *dense_kernel; /* which the dense plan has for the node; NULL: it has no such step */
+  int64_t turns; /* in which a run does it, each for as many images of the batch; seconds and all
+                    else are of all turns together */
 } lac_bench_layer;
 
 /** All steps of one operator together. */

@@ -137,6 +137,8 @@ typedef struct laci_engine_step {
   bool plain;         /* by the operator's own evaluation: there is no fast form */
   bool sparse;        /* by a kernel that skips zeros of the weight */
   bool recomputed;    /* for the second time: laci_engine_options.recompute */
+  int64_t turns;      /* in which a run does it, each for as many images of the batch; 0 is 1. Its
+                         time and what follows are of all of them */
   int64_t flops;      /* multiplications and additions of a product, those by zeros with them; 0
                          for all else */
   int64_t bytes_read, bytes_written; /* every operand and result once */

@@ -47,6 +47,7 @@ laci_engine_step laci_stages_step_look(const laci_stages *stages, size_t at) {
   const laci_stage *s = stages->stages;
   while (at >= s->first_step + s->n_steps) s++;
   laci_engine_step step = laci_net_step_look(s->net, at - s->first_step);
+  step.turns = s->turns;
   step.flops *= s->turns;
   step.bytes_read *= s->turns;
   step.bytes_written *= s->turns;
