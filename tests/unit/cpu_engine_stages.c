@@ -138,6 +138,21 @@ static const char *const shaped =
     "kernel_shape=4,4 strides=4,4\ne = Concat(n, j) axis=0\nf = Reshape(d, e)\ng = Gemm(f, m)\n"
     "t = Shape(a)\nu = Gather(t, i)\nk = Concat(u, j) axis=0\ny = Reshape(g, k)\noutput y\n";
 
+/* Rounded to steps of a 64th: the cut is in front of a QuantizeLinear. */
+static const char *const quantised =
+    "input x 6x8x18x18\nstored S \"\" = 0.015625\nstored Z \"\" u8 = 128\n"
+    "stored w 16x8x3x3 i8\nstored v 16x16x1x1 i8\nstored T \"\" = 0.0113\nstored i \"\" i8 = 0\n"
+    "q = QuantizeLinear(x, S, Z)\nd = DequantizeLinear(q, S, Z)\nW = DequantizeLinear(w, T, i)\n"
+    "a = Conv(d, W) pads=1,1,1,1\nb = Relu(a)\nq1 = QuantizeLinear(b, S, Z)\n"
+    "d1 = DequantizeLinear(q1, S, Z)\nm = MaxPool(d1) kernel_shape=2,2 strides=2,2\n"
+    "V = DequantizeLinear(v, T, i)\nc = Conv(m, V)\nq2 = QuantizeLinear(c, S, Z)\n"
+    "d2 = DequantizeLinear(q2, S, Z)\ny = Conv(d2, V)\noutput y\n";
+
+static void bytes_are_rounded_behind_the_cut(void **state) {
+  (void)state;
+  check_way(quantised, (way){.tolerance = 5e-3}, 2); /* a step of one summand */
+}
+
 static void results_are_the_plain_engines(void **state) {
   (void)state;
   for (size_t at = 0; at < sizeof cut_nets / sizeof *cut_nets; at++) {
@@ -495,6 +510,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(results_are_the_plain_engines),
       cmocka_unit_test(shapes_of_what_is_in_front_are_those_of_the_batch),
+      cmocka_unit_test(bytes_are_rounded_behind_the_cut),
       cmocka_unit_test(and_in_bf16),
       cmocka_unit_test(random_chains),
       cmocka_unit_test(what_mixes_images_is_not_cut_off),

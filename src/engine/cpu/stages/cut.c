@@ -102,8 +102,8 @@ static double seconds(const laci_stage_rule *rule, const work *w, int64_t images
 
 /* ---- Where a graph can be cut ---- */
 
-/** Is nothing lost where the value goes through memory? Not so where what reads it would have been
- * done together with what makes it. */
+/** Is little lost where the value goes through memory? Not so where what reads it would have been
+ * done together with what makes it, and of numbers that were rounded to bytes nobody would know. */
 static bool can_be_cut(const laci_cpu_plan *plan, int value, int64_t batch) {
   const laci_value *v = &plan->graph->values[value];
   const laci_shape *shape = laci_plan_shape(plan, value);
@@ -114,7 +114,8 @@ static bool can_be_cut(const laci_cpu_plan *plan, int value, int64_t batch) {
   for (int at = 0; at < v->n_readers; at++) {
     const laci_node *reader = &plan->graph->nodes[v->readers[at]];
     const bool sums = reader->op == &laci_op_add && v->n_readers > 1;
-    if (!sums && !moves(plan, reader)) return false;
+    const bool rounds = reader->op == &laci_op_quantize_linear;
+    if (!sums && !rounds && !moves(plan, reader)) return false;
   }
   return true;
 }
