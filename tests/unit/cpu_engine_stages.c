@@ -366,7 +366,7 @@ static lac_status see_nothing(void *context, int value, const laci_engine_port *
   return LAC_OK;
 }
 
-static void who_looks_inside_gets_one_stage(void **state) {
+static void who_looks_inside_or_has_many_threads_gets_one_stage(void **state) {
   const int value = 0;
   const laci_engine_observer observer = {.values = &value, .n_values = 1, .see = see_nothing};
   (void)state;
@@ -377,6 +377,8 @@ static void who_looks_inside_gets_one_stage(void **state) {
   assert_int_equal(
       count_stages(cut_nets[1], &eager, (laci_engine_options){.threads = 1, .early_outputs = true}),
       1);
+  assert_int_equal(count_stages(cut_nets[1], &eager, (laci_engine_options){.threads = 8}), 2);
+  assert_int_equal(count_stages(cut_nets[1], &eager, (laci_engine_options){.threads = 9}), 1);
 }
 
 /* The block of MobileNet-v2 at 112 px and what follows it; the same with all channels joined is
@@ -515,7 +517,7 @@ int main(void) {
       cmocka_unit_test(random_chains),
       cmocka_unit_test(what_mixes_images_is_not_cut_off),
       cmocka_unit_test(one_image_or_two_inputs_are_one_stage),
-      cmocka_unit_test(who_looks_inside_gets_one_stage),
+      cmocka_unit_test(who_looks_inside_or_has_many_threads_gets_one_stage),
       cmocka_unit_test(the_usual_rule_cuts_where_memory_is_waited_for),
       cmocka_unit_test(steps_count_all_turns),
       cmocka_unit_test(who_watches_sees_each_step_once),

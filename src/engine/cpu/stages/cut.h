@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where a network is cut into stages, by a rule: the same cut every time, on any processor, for any
- * number of threads. */
+ * Where a network is cut into stages, by a rule: the same cut every time, on any processor. */
 #ifndef LACI_ENGINE_CPU_STAGES_CUT_H
 #define LACI_ENGINE_CPU_STAGES_CUT_H
 

@@ -161,10 +161,14 @@ static lac_status cut_off(laci_stages *stages, making *m, bool *cut, lac_error *
 
 /* ---- All of them ---- */
 
+/* More threads have caches for a batch together, and would wait for each other in every turn. */
+enum { MOST_THREADS = 8 };
+
 /** A batch of images alone, none of whose values somebody looks at, or has computed twice. One
  * image is not looked at any further. */
-static bool may_cut(const making *m) {
+static bool may_cut(const laci_stages *stages, const making *m) {
   const laci_engine_options *o = &m->options;
+  if (laci_pool_threads(stages->pool) > MOST_THREADS) return false;
   if (o->observer || o->recompute > 0 || o->early_outputs || m->graph->n_inputs != 1) return false;
   const laci_value *input = &m->graph->values[m->graph->inputs[0]];
   const laci_shape *shape = &input->type.shape;
@@ -188,7 +192,7 @@ static lac_status make_all(laci_stages *stages, making *m, lac_error *err) {
   bool cut = true;
   lac_status st = laci_pool_create(m->options.threads, &stages->pool, err);
   m->place.pool = stages->pool;
-  while (!st && cut && stages->n < LACI_MOST_STAGES - 1 && may_cut(m)) {
+  while (!st && cut && stages->n < LACI_MOST_STAGES - 1 && may_cut(stages, m)) {
     st = cut_off(stages, m, &cut, err);
   }
   if (!st) st = add_stage(stages, m, err);
