@@ -128,6 +128,11 @@ static const char *const cut_nets[] = {
     "c = BatchNormalization(b, s, o, u, z)\nd = Relu(c)\ne = Pad(d, P)\nstored r 12x16x2x2\n"
     "f = Conv(e, r)\ng = AveragePool(f) kernel_shape=3,3 strides=2,2\nstored q 4x12x1x1\n"
     "h = Conv(g, q)\ny = Softmax(h) axis=1\noutput y\noutput h\n",
+    /* numbers of pixels, as integers, scaled by channel; a slope for each channel */
+    "input x 9x3x20x22 i64\nstored m 1x3x1x1\nstored s 3x1x1 positive\nstored w 8x3x3x3\n"
+    "stored l 8x1x1\nstored v 4x8x3x3\na = Cast(x) to=1\nb = Sub(a, m)\nc = Div(b, s)\n"
+    "d = Conv(c, w)\ne = PRelu(d, l)\nf = AveragePool(e) kernel_shape=2,2 strides=2,2\n"
+    "y = Conv(f, v)\noutput y\n",
 };
 
 /* The batch is asked for, of the input and of a value in front of the cut. */
