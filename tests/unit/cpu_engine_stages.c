@@ -276,28 +276,62 @@ static void add_branch(chain *c) {
   }
 }
 
+/** A network of some blocks. */
+static chain draw_chain(uint64_t seed) {
+  chain c = {.seed = seed};
+  c.channels = 1 + draw(&c, 16);
+  c.height = 6 + draw(&c, 20);
+  c.width = 6 + draw(&c, 20);
+  add(&c, "input v0 %dx%dx%dx%d\n", 2 + draw(&c, 8), c.channels, c.height, c.width);
+  const int blocks = 4 + draw(&c, 6);
+  for (int at = 0; at < blocks; at++) {
+    const int kind = draw(&c, 8);
+    if (kind < 3 && c.height > 1 && c.width > 1) add_window(&c);
+    else if (kind == 3) add_pool(&c);
+    else if (kind < 6 || c.channels > 64) add_element(&c);
+    else add_branch(&c);
+  }
+  add(&c, "stored last 5x%dx1x1\ny = Conv(v%d, last)\noutput y\n", c.channels, c.id);
+  return c;
+}
+
 static void random_chains(void **state) {
   (void)state;
   int n_cut = 0;
   for (uint64_t seed = 1; seed <= 60; seed++) {
-    chain c = {.seed = seed};
-    c.channels = 1 + draw(&c, 16);
-    c.height = 6 + draw(&c, 20);
-    c.width = 6 + draw(&c, 20);
-    add(&c, "input v0 %dx%dx%dx%d\n", 2 + draw(&c, 8), c.channels, c.height, c.width);
-    const int blocks = 4 + draw(&c, 6);
-    for (int at = 0; at < blocks; at++) {
-      const int kind = draw(&c, 8);
-      if (kind < 3 && c.height > 1 && c.width > 1) add_window(&c);
-      else if (kind == 3) add_pool(&c);
-      else if (kind < 6 || c.channels > 64) add_element(&c);
-      else add_branch(&c);
-    }
-    add(&c, "stored last 5x%dx1x1\ny = Conv(v%d, last)\noutput y\n", c.channels, c.id);
+    const chain c = draw_chain(seed);
     n_cut += count_stages(c.text, &eager, (laci_engine_options){.threads = 1}) > 1;
     check_way(c.text, (way){.tolerance = 1e-4}, 1);
   }
   if (n_cut < 20) fail_msg("%d networks were cut", n_cut);
+}
+
+static const laci_stage_rule never = {.flops = 1, .memory = 1, .cache = 1, .least_gain = 2};
+
+static uint64_t needed_by(const char *text, const laci_stage_rule *rule) {
+  laci_budget budget = laci_budget_of(UINT64_MAX);
+  staged s = stage(text, (laci_engine_options){.threads = 1, .budget = &budget}, rule);
+  staged_clear(&s);
+  return budget.needed;
+}
+
+/* Stages have arenas beside each other. */
+static void what_fits_in_one_piece_alone_is_one(void **state) {
+  (void)state;
+  int n = 0;
+  for (uint64_t seed = 1; seed <= 300 && n < 3; seed++) {
+    const chain c = draw_chain(seed);
+    const uint64_t cut = needed_by(c.text, &eager), whole = needed_by(c.text, &never);
+    if (cut <= whole) continue;
+    laci_budget budget = laci_budget_of(whole);
+    const laci_engine_options options = {.threads = 1, .budget = &budget};
+    assert_int_equal(count_stages(c.text, &eager, options), 1);
+    assert_int_equal(budget.needed, whole);
+    budget = laci_budget_of(cut);
+    assert_in_range(count_stages(c.text, &eager, options), 2, 4);
+    n++;
+  }
+  assert_int_equal(n, 3);
 }
 
 /* ---- Where cuts are ---- */
@@ -324,13 +358,26 @@ static void what_mixes_images_is_not_cut_off(void **state) {
       "h = Transpose(x) perm=1,0,2,3\na = Transpose(h) perm=1,0,2,3",
       "h = Transpose(x)\na = Transpose(h)",
       "a = CumSum(x, k)\nstored k \"\" i64 = 0",
+      /* numbers of the batch's size, spread over all pixels or channels, and bounds */
+      "stored i 1 i64 = 0\ns = Shape(x)\nn = Gather(s, i)\nf = Cast(n) to=1\na = Div(x, f)",
+      "s = Size(x)\nf = Cast(s) to=1\na = Div(x, f)",
+      "stored i \"\" i64 = 0\ns = Shape(x)\nn = Gather(s, i)\nf = Cast(n) to=1\n"
+      "stored e \"\" = 9\nt = Div(f, e)\na = Clip(x, _, t)",
+      "stored i 1 i64 = 0\ns = Shape(x)\nn = Gather(s, i)\nf = Cast(n) to=1\nW = Mul(w, f)\n"
+      "a = Conv(x, W) pads=1,1,1,1",
+      /* places that count through the whole batch */
+      "_, q = MaxPool(x) kernel_shape=1,1\na = Cast(q) to=1",
       /* a number for each four images */
       "stored i 1 i64 = 0\nstored f 1 i64 = 4\nstored r 3 i64 = 8 1 1\ns = Shape(x)\n"
       "n = Gather(s, i)\nq = Div(n, f)\nt = Concat(q, r) axis=0\nk = ConstantOfShape(t)\n"
       "a = Add(x, k)",
   };
-  static const char *const parts[] = {"a = Conv(x, w) pads=1,1,1,1",
-                                      "a = Transpose(x) perm=0,1,3,2"};
+  static const char *const parts[] = {
+      "a = Conv(x, w) pads=1,1,1,1", "a = Transpose(x) perm=0,1,3,2",
+      /* of the size of planes, and of the batch where nobody reads it */
+      "stored i 1 i64 = 2\ns = Shape(x)\nn = Gather(s, i)\nf = Cast(n) to=1\na = Div(x, f)",
+      "stored i 1 i64 = 0\ns = Shape(x)\nn = Gather(s, i)\nu = Relu(x)\na = Conv(x, w) "
+      "pads=1,1,1,1\nd = CumSum(u, z)\nstored z \"\" i64 = 0"};
   char text[1024];
   (void)state;
   for (size_t at = 0; at < sizeof parts / sizeof *parts; at++) {
@@ -415,7 +462,6 @@ static void steps_count_all_turns(void **state) {
   (void)state;
   const laci_engine_options options = {.threads = 1};
   staged several = stage(cut_nets[0], options, &eager);
-  const laci_stage_rule never = {.flops = 1, .memory = 1, .cache = 1, .least_gain = 2};
   staged whole = stage(cut_nets[0], options, &never);
   int64_t flops[2] = {0};
   const staged *both[] = {&several, &whole};
@@ -497,6 +543,7 @@ static void memory_is_counted_and_may_be_short(void **state) {
   assert_null(stages);
   budget = laci_budget_of(needed);
   assert_int_equal(laci_stages_create(graph, &options, &eager, &stages, &err), LAC_OK);
+  assert_int_equal(budget.needed, needed);
   laci_stages_destroy(stages);
   int n = 0;
   for (lac_status st = LAC_NO_MEMORY; st; n++) {
@@ -520,6 +567,7 @@ int main(void) {
       cmocka_unit_test(bytes_are_rounded_behind_the_cut),
       cmocka_unit_test(and_in_bf16),
       cmocka_unit_test(random_chains),
+      cmocka_unit_test(what_fits_in_one_piece_alone_is_one),
       cmocka_unit_test(what_mixes_images_is_not_cut_off),
       cmocka_unit_test(one_image_or_two_inputs_are_one_stage),
       cmocka_unit_test(who_looks_inside_or_has_many_threads_gets_one_stage),

@@ -102,45 +102,68 @@ static double seconds(const laci_stage_rule *rule, const work *w, int64_t images
 
 /* ---- Where a graph can be cut ---- */
 
+/** Marks the nodes that a run computes: what the outputs need, and what of that is not constant. */
+static bool find_needed(const laci_cpu_plan *plan, bool *needed) {
+  const laci_graph *graph = plan->graph;
+  bool *wanted = laci_alloc((size_t)graph->n_values, sizeof *wanted);
+  if (!wanted) return false;
+  for (int at = 0; at < graph->n_outputs; at++) wanted[graph->outputs[at]] = true;
+  for (int n = graph->n_nodes - 1; n >= 0; n--) {
+    const laci_node *node = &graph->nodes[n];
+    needed[n] = false;
+    for (int at = 0; at < node->n_outputs; at++) {
+      const int value = node->outputs[at];
+      if (value >= 0 && wanted[value] && !laci_plan_is_constant(plan, value)) needed[n] = true;
+    }
+    for (int at = 0; needed[n] && at < node->n_inputs; at++) {
+      if (node->inputs[at] >= 0) wanted[node->inputs[at]] = true;
+    }
+  }
+  laci_free(wanted);
+  return true;
+}
+
 /** Is little lost where the value goes through memory? Not so where what reads it would have been
  * done together with what makes it, and of numbers that were rounded to bytes nobody would know. */
-static bool can_be_cut(const laci_cpu_plan *plan, int value, int64_t batch) {
+static bool can_be_cut(const laci_cpu_plan *plan, const bool *needed, int value, int64_t batch) {
   const laci_value *v = &plan->graph->values[value];
   const laci_shape *shape = laci_plan_shape(plan, value);
   const int maker = v->producer;
   if (maker < 0 || plan->graph->nodes[maker].op == &laci_op_dequantize_linear) return false;
-  if (v->is_output || v->n_readers == 0 || laci_plan_is_constant(plan, value)) return false;
+  if (v->is_output || laci_plan_is_constant(plan, value)) return false;
   if (!laci_plan_is_float(plan, value) || shape->rank != 4 || shape->dims[0] != batch) return false;
+  int n_reads = 0;
   for (int at = 0; at < v->n_readers; at++) {
     const laci_node *reader = &plan->graph->nodes[v->readers[at]];
+    if (!needed[v->readers[at]]) continue;
+    n_reads++;
     const bool sums = reader->op == &laci_op_add && v->n_readers > 1;
     const bool rounds = reader->op == &laci_op_quantize_linear;
     if (!sums && !rounds && !moves(plan, reader)) return false;
   }
-  return true;
+  return n_reads > 0;
 }
 
-/** The last node that reads what the value holds, and not its shape alone; -1: none. */
-static int last_reader(const laci_cpu_plan *plan, int value) {
+/** The last node of a run that reads the value; -1: none. */
+static int last_reader(const laci_cpu_plan *plan, const bool *needed, int value) {
   const laci_value *v = &plan->graph->values[value];
   for (int at = v->n_readers - 1; at >= 0; at--) {
-    const laci_node *reader = &plan->graph->nodes[v->readers[at]];
-    const int out = reader->n_outputs > 0 ? reader->outputs[0] : -1;
-    if (out < 0 || !laci_plan_is_constant(plan, out)) return v->readers[at];
+    if (needed[v->readers[at]]) return v->readers[at];
   }
   return -1;
 }
 
 /** live[n]: values that nodes up to n, or the caller, make and later nodes, or the caller, read. */
-static bool count_live(const laci_cpu_plan *plan, int *live) {
+static bool count_live(const laci_cpu_plan *plan, const bool *needed, int *live) {
   const laci_graph *graph = plan->graph;
   int *changes = laci_alloc((size_t)graph->n_nodes + 1, sizeof *changes);
   if (!changes) return false;
   for (int v = 0; v < graph->n_values; v++) {
     const laci_value *value = &graph->values[v];
     if (laci_plan_is_constant(plan, v) || (value->producer < 0 && !value->is_input)) continue;
+    if (value->producer >= 0 && !needed[value->producer]) continue;
     const int first = value->producer < 0 ? 0 : value->producer;
-    const int last = last_reader(plan, v);
+    const int last = last_reader(plan, needed, v);
     if (!value->is_output && last <= first && value->producer >= 0) continue;
     changes[first]++;
     if (!value->is_output && last >= 0) changes[last]--;
@@ -167,6 +190,7 @@ typedef struct search {
 /** A node behind all stages, of any operator. */
 static void add_other(search *s, const laci_node *node) {
   if (node->n_inputs < 2 || node->inputs[0] < 0 || node->inputs[1] < 0) return;
+  if (node->n_outputs < 1 || node->outputs[0] < 0) return;
   const laci_shape *y = laci_plan_shape(s->plan, node->outputs[0]);
   s->whole += (double)laci_engine_node_flops(node, laci_plan_shape(s->plan, node->inputs[0]),
                                              laci_plan_shape(s->plan, node->inputs[1]), y) /
@@ -194,17 +218,16 @@ static void try_cut(search *s, int value) {
   }
 }
 
-static void walk(search *s, const int *live) {
+static void walk(search *s, const bool *needed, const int *live) {
   const laci_graph *graph = s->plan->graph;
   bool all = true; /* nodes so far are per image */
   for (int n = 0; n < graph->n_nodes; n++) {
     const laci_node *node = &graph->nodes[n];
-    if (node->n_outputs < 1 || node->outputs[0] < 0) continue;
-    if (laci_plan_is_constant(s->plan, node->outputs[0])) continue;
+    if (!needed[n]) continue;
     all = all && laci_node_is_per_image(s->plan, node, s->batch);
     if (all) add_node(s, node);
     else add_other(s, node);
-    if (all && live[n] == 1 && can_be_cut(s->plan, node->outputs[0], s->batch)) {
+    if (all && live[n] == 1 && can_be_cut(s->plan, needed, node->outputs[0], s->batch)) {
       try_cut(s, node->outputs[0]);
     }
   }
@@ -220,8 +243,12 @@ bool laci_stage_find_cut(laci_cpu_plan *plan, const laci_stage_rule *rule, laci_
     if (s.batch % n == 0) s.micro[s.n_micro++] = n;
   }
   int *live = laci_alloc((size_t)graph->n_nodes, sizeof *live);
-  if (live && count_live(plan, live)) walk(&s, live);
+  bool *needed = laci_alloc((size_t)graph->n_nodes, sizeof *needed);
+  if (live && needed && find_needed(plan, needed) && count_live(plan, needed, live)) {
+    walk(&s, needed, live);
+  }
   laci_free(live);
+  laci_free(needed);
   *cut = s.cut;
   return s.best > 0 && s.best >= rule->least_gain * s.whole;
 }

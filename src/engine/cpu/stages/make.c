@@ -19,6 +19,7 @@ typedef struct making {
   laci_sparse_use use;
   laci_net_place place;
   const laci_stage_rule *rule;
+  bool has_front; /* a part was found to be cut off */
 } making;
 
 /** The graph of m as the next stage. */
@@ -67,28 +68,69 @@ static lac_status split(laci_stages *stages, const laci_graph *graph, front *f, 
   return !st && f->part ? laci_stage_part(&stages->memory, graph, &others, &f->rest, err) : st;
 }
 
+static laci_cpu_plan plan_of(const making *m, lac_error *why) {
+  const laci_engine_options *o = &m->options;
+  return (laci_cpu_plan){.graph = m->graph,
+                         .fetch = o->fetch,
+                         .fetch_context = o->fetch_context,
+                         .bf16 = o->bf16,
+                         .budget = o->budget ? *o->budget : laci_budget_of(UINT64_MAX),
+                         .err = why};
+}
+
+static bool same_content(const laci_constant *a, const laci_constant *b) {
+  if (!a || !b || a->count != b->count) return !a && !b;
+  if (a->f && b->f) return memcmp(a->f, b->f, (size_t)a->count * sizeof *a->f) == 0;
+  return a->i && b->i && memcmp(a->i, b->i, (size_t)a->count * sizeof *a->i) == 0;
+}
+
+/** Do the part's nodes read the constants that they read in the whole network? What is made of the
+ * batch's size is another for a micro-batch. */
+static lac_status compare_constants(const laci_cpu_plan *whole, const making *m, bool *same,
+                                    lac_error *err) {
+  lac_error why = {0};
+  laci_cpu_plan part = plan_of(m, &why);
+  const laci_graph *graph = m->graph;
+  lac_status st = laci_plan_infer(&part, NULL, 0, &why);
+  *same = !st;
+  for (int n = 0; n < graph->n_nodes && *same; n++) {
+    const laci_node *node = &graph->nodes[n];
+    if (node->n_outputs > 0 && node->outputs[0] >= 0 &&
+        laci_plan_is_constant(&part, node->outputs[0])) {
+      continue;
+    }
+    for (int at = 0; at < node->n_inputs; at++) {
+      const int value = node->inputs[at];
+      if (value < 0 || graph->values[value].producer < 0) continue;
+      *same = *same && same_content(whole->values[value].constant, part.values[value].constant);
+    }
+  }
+  laci_plan_clear(&part);
+  return st == LAC_NO_MEMORY ? laci_fail_memory(err, "the plan") : LAC_OK;
+}
+
 /** Where the rule cuts the graph. One that cannot be planned has no front: its failure is the whole
  * network's. */
 static lac_status find_front(laci_stages *stages, const making *m, front *f, lac_error *err) {
   lac_error why = {0};
-  const laci_engine_options *o = &m->options;
-  laci_cpu_plan plan = {.graph = m->graph,
-                        .fetch = o->fetch,
-                        .fetch_context = o->fetch_context,
-                        .bf16 = o->bf16,
-                        .budget = o->budget ? *o->budget : laci_budget_of(UINT64_MAX),
-                        .err = &why};
+  laci_cpu_plan plan = plan_of(m, &why);
   *f = (front){0};
-  lac_status st = laci_plan_infer(&plan, o->shapes, o->n_shapes, &why);
+  lac_status st = laci_plan_infer(&plan, m->options.shapes, m->options.n_shapes, &why);
   const bool found = !st && laci_stage_find_cut(&plan, m->rule, &f->cut);
-  if (found) {
+  if (!st) st = plan.status;
+  st = st == LAC_NO_MEMORY ? laci_fail_memory(err, "the plan") : LAC_OK;
+  if (found && !st) {
+    making part = *m;
+    bool same = false;
     f->input = plan.values[m->graph->inputs[0]].type;
     f->output = plan.values[f->cut.value].type;
+    st = split(stages, m->graph, f, err);
+    part.graph = f->part;
+    if (!st && f->rest) st = compare_constants(&plan, &part, &same, err);
+    if (!same) f->rest = NULL;
   }
-  if (!st) st = plan.status;
   laci_plan_clear(&plan);
-  if (st == LAC_NO_MEMORY) return laci_fail_memory(err, "the plan");
-  return found ? split(stages, m->graph, f, err) : LAC_OK;
+  return st;
 }
 
 /** Memory for the value at the cut. What the budget has of the stage's ports is a micro-batch: the
@@ -133,6 +175,7 @@ static lac_status cut_off(laci_stages *stages, making *m, bool *cut, lac_error *
   *cut = false;
   lac_status st = find_front(stages, m, &f, err);
   if (st || !f.rest) return st;
+  m->has_front = true;
   first.graph = f.part;
   first.options.shapes = NULL;
   first.options.n_shapes = 0;
@@ -188,15 +231,26 @@ static lac_status finish(laci_stages *stages, lac_error *err) {
   return laci_stages_write_text(stages, err);
 }
 
-static lac_status make_all(laci_stages *stages, making *m, lac_error *err) {
-  bool cut = true;
-  lac_status st = laci_pool_create(m->options.threads, &stages->pool, err);
-  m->place.pool = stages->pool;
+/** cut: parts may be cut off. */
+static lac_status make_all(laci_stages *stages, making *m, bool cut, lac_error *err) {
+  lac_status st = LAC_OK;
   while (!st && cut && stages->n < LACI_MOST_STAGES - 1 && may_cut(stages, m)) {
     st = cut_off(stages, m, &cut, err);
   }
   if (!st) st = add_stage(stages, m, err);
   return !st && stages->n > 1 ? finish(stages, err) : st;
+}
+
+/** Where stages together need more memory than is allowed, the whole network by itself may not: the
+ * arenas of stages are beside each other. */
+static lac_status make_what_fits(laci_stages *stages, const making *m, lac_error *err) {
+  making cut = *m, whole = *m;
+  const laci_budget budget = m->options.budget ? *m->options.budget : (laci_budget){0};
+  lac_status st = make_all(stages, &cut, true, err);
+  if (st != LAC_MEMORY_LIMIT || !cut.has_front) return st;
+  while (stages->n > 0) drop_stage(stages);
+  if (m->options.budget) *m->options.budget = budget;
+  return make_all(stages, &whole, false, err);
 }
 
 lac_status laci_stages_create(const laci_graph *graph, const laci_engine_options *options,
@@ -214,7 +268,9 @@ lac_status laci_stages_create(const laci_graph *graph, const laci_engine_options
     st = laci_timings_open(NULL, "", &timings, err);
     m.options.timings = timings;
   }
-  if (!st) st = make_all(made, &m, err);
+  if (!st) st = laci_pool_create(options->threads, &made->pool, err);
+  m.place.pool = made->pool;
+  if (!st) st = make_what_fits(made, &m, err);
   laci_timings_close(timings);
   if (st) laci_stages_destroy(made);
   else *stages = made;

@@ -33,7 +33,8 @@ typedef struct job {
   const laci_pooling *pooling;
   const laci_node_window *window;
   const laci_buf *x;
-  laci_buf *y, *indices;
+  laci_buf *y, *indices; /* NULL: not wanted */
+  const laci_shape *out; /* of both */
   int64_t in_plane, out_plane;
 } job;
 
@@ -84,7 +85,7 @@ static void visit(const job *j, const reach *r, const double *plane, const int64
 static void find_reach(const job *j, int64_t rest, reach *r, laci_pool_state *state) {
   state->n_inside = state->n_padded = 1;
   for (int axis = j->window->n_spatial - 1; axis >= 0; axis--) {
-    int64_t size = j->y->shape.dims[axis + 2];
+    int64_t size = j->out->dims[axis + 2];
     r[axis] = reach_of(&j->window->axis[axis], j->x->shape.dims[axis + 2], rest % size);
     state->n_inside *= r[axis].last - r[axis].first;
     state->n_padded *= r[axis].n_padded;
@@ -102,8 +103,8 @@ static void pool_planes(int64_t begin, int64_t end, void *context) {
     visit(j, r, j->x->f ? j->x->f + plane * j->in_plane : NULL,
           j->x->i ? j->x->i + plane * j->in_plane : NULL, &state);
     double value = j->pooling->end ? j->pooling->end(&state) : state.value;
-    if (j->y->f) j->y->f[at] = value;
-    else j->y->i[at] = laci_int_from_f(value);
+    if (j->y && j->y->f) j->y->f[at] = value;
+    else if (j->y) j->y->i[at] = laci_int_from_f(value);
     if (j->indices) j->indices->i[at] = plane * j->in_plane + state.at;
   }
 }
@@ -115,7 +116,9 @@ lac_status laci_pooling_eval(const laci_eval *eval, const laci_pooling *pooling,
   laci_node_window window;
   lac_status st = laci_window_read(eval->node, x->shape.rank - 2, NULL, &window, eval->err);
   if (st) return st;
-  if (!x->f != !y->f || (indices && !indices->i)) {
+  const laci_shape *out = y ? &y->shape : indices ? &indices->shape : NULL;
+  if (!out) return LAC_OK; /* nobody wants anything */
+  if ((y && !x->f != !y->f) || (indices && !indices->i)) {
     return laci_node_fail(eval->node, eval->err, LAC_UNSUPPORTED, "mixed element types");
   }
   for (int at = 0; at < window.n_spatial; at++) {
@@ -126,9 +129,10 @@ lac_status laci_pooling_eval(const laci_eval *eval, const laci_pooling *pooling,
            .x = x,
            .y = y,
            .indices = indices,
+           .out = out,
            .in_plane = laci_shape_count_range(&x->shape, 2, x->shape.rank),
-           .out_plane = laci_shape_count_range(&y->shape, 2, y->shape.rank)};
-  laci_eval_parallel(eval, y->count, pool_planes, &j);
+           .out_plane = laci_shape_count_range(out, 2, out->rank)};
+  laci_eval_parallel(eval, laci_shape_count(out), pool_planes, &j);
   return LAC_OK;
 }
 
