@@ -51,6 +51,25 @@ static void adds_apart_what_has_padding_and_a_function_behind(void **state) {
       0);
 }
 
+/* oneDNN 2.6 writes wrong results, and behind the last one, where two values in blocks of four
+ * channels (those of small groups), or in blocks of eight with padding, have a function behind, and
+ * vectors are wider. */
+static void multiplies_narrow_blocks_with_a_function_behind(void **state) {
+  (void)state;
+  static const char *const nets[] = {
+      "input x 3x8x7x9\nstored w 8x4x1x1\nstored t \"\" = 3\nstored s \"\" = 0.6\n"
+      "stored z \"\" = 0\nstored m \"\" = 6\nc = Conv(x, w) group=2\na = Add(c, t)\n"
+      "l = Clip(a, z, m)\np = Mul(c, l)\ny = Div(p, s)\noutput y\n",
+      "input x 9x8x19x13\nstored w 8x4x3x3\nc = Conv(x, w) group=2 pads=1,1,1,1\nl = Tanh(c)\n"
+      "p = Sub(l, c)\ny = Elu(p)\noutput y\n",
+      "input x 5x32x14x17\nstored w 16x16x3x3\nstored v 4x16x1x1\nstored u 20x20x5x5\n"
+      "a = Conv(x, w) group=2 pads=1,1,1,1\nb = Conv(a, v)\nc = Concat(a, b) axis=1\n"
+      "d = AveragePool(c) kernel_shape=3,3 strides=2,2\ne = Conv(d, u) pads=2,2,2,2\n"
+      "g = Relu(e)\nf = Add(d, g)\ny = Elu(f)\noutput y\n",
+  };
+  for (size_t at = 0; at < sizeof nets / sizeof *nets; at++) check(nets[at], -1);
+}
+
 static void keeps_what_is_read_after_the_sum(void **state) {
   (void)state;
   check(
@@ -429,6 +448,7 @@ int main(void) {
       cmocka_unit_test(fuses_norm_activation_and_sum_into_the_convolution),
       cmocka_unit_test(adds_in_place_what_has_no_later_reader),
       cmocka_unit_test(adds_apart_what_has_padding_and_a_function_behind),
+      cmocka_unit_test(multiplies_narrow_blocks_with_a_function_behind),
       cmocka_unit_test(keeps_what_is_read_after_the_sum),
       cmocka_unit_test(keeps_a_copy_that_others_read),
       cmocka_unit_test(keeps_values_that_lie_in_a_copy_made_for_another),

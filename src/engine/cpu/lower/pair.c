@@ -6,6 +6,7 @@
  * kernel of ours (kernel/pointwise/gate.h), since oneDNN copies them to another layout for that. */
 #include "engine/cpu/lower/pair.h"
 
+#include "cpu/cpu.h"
 #include "graph/ops.h"
 #include "kernel/pointwise/gate.h"
 
@@ -74,12 +75,31 @@ static pair try_layout(laci_net *net, const named_binary *binary, pair from, int
   return p;
 }
 
+/** Is the tensor larger than its elements? */
+static bool has_padding(const laci_net *net, int tensor) {
+  if (net->plan.status || tensor < 0) return false;
+  const laci_net_tensor *t = &net->tensors[tensor];
+  size_t dense = (size_t)laci_shape_count(&t->shape) * laci_element_bytes(t->dt);
+  return laci_layout_bytes(t->md) != dense;
+}
+
+/** Does the tensor lie in blocks that oneDNN 2.6 computes wrongly where a function follows? They
+ * are narrower than a vector, and have four channels (as those of small groups do; results are
+ * written behind the last one, too) or padding. */
+static bool in_narrow_blocks(const laci_net *net, int tensor) {
+  enum { NARROWEST = 4, OF_AVX2 = 8, OF_AVX512 = 16 };
+  if (net->plan.status || tensor < 0) return false;
+  const int64_t block = laci_layout_block(net->tensors[tensor].md);
+  const int64_t vector = laci_cpu_has_avx512f() ? OF_AVX512 : OF_AVX2;
+  return block > 1 && block < vector && (block <= NARROWEST || has_padding(net, tensor));
+}
+
 /** As the operands lie; where oneDNN has no quick kernel for that (a broadcast along blocks with
- * padding), in a layout where it has one: two copies are cheaper. */
+ * padding), or a wrong one, in a layout where it has one: two copies are cheaper. */
 static pair choose_layout(laci_net *net, const named_binary *binary, pair from,
-                          const laci_posts *attr) {
+                          const laci_posts *attr, bool has_posts) {
   pair p = {-1, -1, NULL};
-  for (int layout = 0; layout < 3; layout++) {
+  for (int layout = has_posts && in_narrow_blocks(net, from.a); layout < 3; layout++) {
     laci_net_mark mark = laci_net_mark_now(net);
     p = try_layout(net, binary, from, layout, attr);
     bool quick = p.pd && !laci_primitive_is_reference(p.pd);
@@ -90,21 +110,13 @@ static pair choose_layout(laci_net *net, const named_binary *binary, pair from,
   return p;
 }
 
-/** Is the tensor larger than its elements? */
-static bool has_padding(const laci_net *net, int tensor) {
-  if (net->plan.status || tensor < 0) return false;
-  const laci_net_tensor *t = &net->tensors[tensor];
-  size_t dense = (size_t)laci_shape_count(&t->shape) * laci_element_bytes(t->dt);
-  return laci_layout_bytes(t->md) != dense;
-}
-
 /** In the bytes of a. Not where a block's channels are padded and a function follows: oneDNN 2.6
  * then leaves that block as it was. */
 static void binary_step(laci_net *net, const laci_fused *fused, const named_binary *binary, int a,
                         int b) {
   int sum;
   laci_posts *attr = laci_net_posts(net, fused, &sum);
-  pair p = choose_layout(net, binary, (pair){.a = a, .b = b}, attr);
+  pair p = choose_layout(net, binary, (pair){.a = a, .b = b}, attr, fused->n_posts > 0);
   bool apart = fused->n_posts > 0 && has_padding(net, p.a);
   int to = laci_net_result_like(net, p.a, a != b && p.a == a && !apart);
   laci_net_step_add(

@@ -122,6 +122,15 @@ static inline bool laci_md_layout(laci_md_view md, int n, int64_t *strides, int6
   return true;
 }
 
+/* Elements of the innermost block; 1: there is none. */
+static inline int64_t laci_md_block(laci_md_view md) {
+  int n = 0;
+  const dnnl_dims_t *blocks = NULL;
+  if (dnnl_memory_desc_query(md, dnnl_query_inner_nblks_s32, &n) || n < 1) return 1;
+  if (dnnl_memory_desc_query(md, dnnl_query_inner_blks, &blocks)) return 1;
+  return (*blocks)[n - 1];
+}
+
 static inline dnnl_status_t laci_post_sum(dnnl_post_ops_t ops) {
   return dnnl_post_ops_append_sum(ops, 1.0f, 0, dnnl_data_type_undef);
 }
@@ -274,6 +283,11 @@ static inline bool laci_md_layout(laci_md_view md, int n, int64_t *strides, int6
   for (int at = 0; at < n; at++) strides[at] = md->format_desc.blocking.strides[at];
   *offset = md->offset0;
   return true;
+}
+
+static inline int64_t laci_md_block(laci_md_view md) {
+  const int n = md->format_kind == dnnl_blocked ? md->format_desc.blocking.inner_nblks : 0;
+  return n > 0 ? md->format_desc.blocking.inner_blks[n - 1] : 1;
 }
 
 static inline dnnl_status_t laci_post_sum(dnnl_post_ops_t ops) {

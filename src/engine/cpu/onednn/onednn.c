@@ -125,6 +125,8 @@ bool laci_layout_strides(const laci_layout *of, int n, int64_t *strides, int64_t
   return laci_md_layout(laci_md_of(of), n, strides, offset);
 }
 
+int64_t laci_layout_block(const laci_layout *layout) { return laci_md_block(laci_md_of(layout)); }
+
 size_t laci_layout_bytes(const laci_layout *layout) {
   return dnnl_memory_desc_get_size(laci_md_of(layout));
 }

@@ -114,6 +114,8 @@ bool laci_layout_reshaped(laci_layout **made, const laci_layout *of, int n, cons
 /** Elements from one index of an axis to the next, and before the first; false: there are blocks.
  */
 bool laci_layout_strides(const laci_layout *of, int n, int64_t *strides, int64_t *offset);
+/** Elements that lie together as a block, of channels; 1: there are no blocks. */
+int64_t laci_layout_block(const laci_layout *layout);
 size_t laci_layout_bytes(const laci_layout *layout); /* with what pads its blocks */
 bool laci_layout_equal(const laci_layout *a, const laci_layout *b);
 void laci_layout_destroy(laci_layout *layout); /* NULL is fine */
