@@ -59,10 +59,21 @@ static inline bool laci_pd_misreads(const_dnnl_primitive_desc_t pd, const laci_d
          strncmp(laci_pd_name(pd), wrong, sizeof wrong - 1) == 0;
 }
 
+/* Is it described, and cannot be made? So are version 2.6's convolutions of bf16 with small groups
+ * and some functions behind (Mish, Swish, Gelu): their code grows too large. */
+static inline bool laci_pd_fails(const_dnnl_primitive_desc_t pd) {
+  static const char doubtful[] = "jit_bf16:";
+  dnnl_primitive_t made = NULL;
+  if (strncmp(laci_pd_name(pd), doubtful, sizeof doubtful - 1) != 0) return false;
+  dnnl_status_t st = dnnl_primitive_create(&made, pd);
+  if (!st) (void)dnnl_primitive_destroy(made);
+  return st != dnnl_success && st != dnnl_out_of_memory;
+}
+
 /* Shall the next implementation be asked for? */
 static inline bool laci_pd_is_refused(const_dnnl_primitive_desc_t pd, const laci_dnnl_window *w,
                                       const char *wanted) {
-  return laci_pd_is_other(pd, wanted) || laci_pd_misreads(pd, w);
+  return laci_pd_is_other(pd, wanted) || laci_pd_misreads(pd, w) || laci_pd_fails(pd);
 }
 
 #if DNNL_VERSION_MAJOR >= 3
