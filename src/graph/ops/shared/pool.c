@@ -34,7 +34,7 @@ typedef struct job {
   const laci_node_window *window;
   const laci_buf *x;
   laci_buf *y, *indices; /* NULL: not wanted */
-  const laci_shape *out; /* of both */
+  const laci_shape *out; /* of the windows */
   int64_t in_plane, out_plane;
 } job;
 
@@ -167,10 +167,9 @@ lac_status laci_pooling_spread(const laci_eval *eval, const laci_buf *y, laci_bu
   if (st) return st;
   for (int at = 0; at < window.n_spatial; at++)
     laci_window_out_size(&window, at, x->shape.dims[at + 2]);
-  laci_buf sizes = *y; /* of the windows; nothing is written there */
   spread_job s = {.shapes = {.window = &window,
                              .x = x,
-                             .y = &sizes,
+                             .out = &y->shape,
                              .in_plane = laci_shape_count_range(&x->shape, 2, x->shape.rank),
                              .out_plane = laci_shape_count_range(&y->shape, 2, y->shape.rank)},
                   .y = y->f,
