@@ -33,7 +33,7 @@ typedef enum laci_sparse_use {
 typedef struct laci_net_place {
   laci_pool *pool;    /* borrowed; NULL: one of its own, of options->threads */
   bool reads_blocks;  /* inputs lie in blocks of 16 channels (nChw16c), f32, where they have four
-                         axes  and 16 divides their channels; else row-major */
+                         axes and 16 divides their channels; else row-major */
   bool writes_blocks; /* so do outputs */
 } laci_net_place;
 

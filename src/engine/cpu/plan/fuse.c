@@ -37,8 +37,10 @@ static const chain_row chain[] = {
 
 /* ---- What is computed ---- */
 
-static void find_computed(laci_cpu_plan *plan) {
+void laci_plan_find_computed(laci_cpu_plan *plan) {
   const laci_graph *graph = plan->graph;
+  plan->computed = laci_plan_new(plan, (size_t)graph->n_nodes, sizeof *plan->computed);
+  if (plan->status) return;
   for (int at = 0; at < graph->n_outputs; at++) plan->values[graph->outputs[at]].n_uses++;
   for (int at = 0; at < plan->observer.n_values; at++)
     plan->values[plan->observer.values[at]].n_uses++;
@@ -116,11 +118,10 @@ static void start(laci_cpu_plan *plan) {
 
 lac_status laci_plan_fuse(laci_cpu_plan *plan, lac_error *err) {
   int n_nodes = plan->graph->n_nodes;
-  plan->computed = laci_plan_new(plan, (size_t)n_nodes, sizeof *plan->computed);
+  laci_plan_find_computed(plan);
   plan->fused = laci_plan_new(plan, (size_t)n_nodes, sizeof *plan->fused);
   plan->fused_at = laci_plan_new(plan, (size_t)n_nodes, sizeof *plan->fused_at);
   if (plan->status) return laci_fail_memory(err, "the plan's fused nodes");
-  find_computed(plan);
   start(plan);
   for (int n = 0; n < n_nodes; n++) {
     if (plan->fused_at[n] != n || !laci_plan_has_elements(plan, &plan->graph->nodes[n])) continue;

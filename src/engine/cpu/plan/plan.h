@@ -203,7 +203,9 @@ static inline bool laci_plan_has_input(const laci_node *node, int port) {
   return port < node->n_inputs && node->inputs[port] >= 0;
 }
 
-/** What is computed, and by which fused nodes. */
+/** Which nodes are computed, and how often values are used: once types and constants are known. */
+void laci_plan_find_computed(laci_cpu_plan *plan);
+/** The same, and by which fused nodes. */
 LAC_MUST_CHECK lac_status laci_plan_fuse(laci_cpu_plan *plan, lac_error *err);
 /** How often the value is used. */
 int laci_plan_uses(const laci_cpu_plan *plan, int value);

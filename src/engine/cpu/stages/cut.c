@@ -102,30 +102,9 @@ static double seconds(const laci_stage_rule *rule, const work *w, int64_t images
 
 /* ---- Where a graph can be cut ---- */
 
-/** Marks the nodes that a run computes: what the outputs need, and what of that is not constant. */
-static bool find_needed(const laci_cpu_plan *plan, bool *needed) {
-  const laci_graph *graph = plan->graph;
-  bool *wanted = laci_alloc((size_t)graph->n_values, sizeof *wanted);
-  if (!wanted) return false;
-  for (int at = 0; at < graph->n_outputs; at++) wanted[graph->outputs[at]] = true;
-  for (int n = graph->n_nodes - 1; n >= 0; n--) {
-    const laci_node *node = &graph->nodes[n];
-    needed[n] = false;
-    for (int at = 0; at < node->n_outputs; at++) {
-      const int value = node->outputs[at];
-      if (value >= 0 && wanted[value] && !laci_plan_is_constant(plan, value)) needed[n] = true;
-    }
-    for (int at = 0; needed[n] && at < node->n_inputs; at++) {
-      if (node->inputs[at] >= 0) wanted[node->inputs[at]] = true;
-    }
-  }
-  laci_free(wanted);
-  return true;
-}
-
 /** Is little lost where the value goes through memory? Not so where what reads it would have been
  * done together with what makes it, and of numbers that were rounded to bytes nobody would know. */
-static bool can_be_cut(const laci_cpu_plan *plan, const bool *needed, int value, int64_t batch) {
+static bool can_be_cut(const laci_cpu_plan *plan, int value, int64_t batch) {
   const laci_value *v = &plan->graph->values[value];
   const laci_shape *shape = laci_plan_shape(plan, value);
   const int maker = v->producer;
@@ -135,7 +114,7 @@ static bool can_be_cut(const laci_cpu_plan *plan, const bool *needed, int value,
   int n_reads = 0;
   for (int at = 0; at < v->n_readers; at++) {
     const laci_node *reader = &plan->graph->nodes[v->readers[at]];
-    if (!needed[v->readers[at]]) continue;
+    if (!plan->computed[v->readers[at]]) continue;
     n_reads++;
     const bool sums = reader->op == &laci_op_add && v->n_readers > 1;
     const bool rounds = reader->op == &laci_op_quantize_linear;
@@ -145,32 +124,32 @@ static bool can_be_cut(const laci_cpu_plan *plan, const bool *needed, int value,
 }
 
 /** The last node of a run that reads the value; -1: none. */
-static int last_reader(const laci_cpu_plan *plan, const bool *needed, int value) {
+static int last_reader(const laci_cpu_plan *plan, int value) {
   const laci_value *v = &plan->graph->values[value];
   for (int at = v->n_readers - 1; at >= 0; at--) {
-    if (needed[v->readers[at]]) return v->readers[at];
+    if (plan->computed[v->readers[at]]) return v->readers[at];
   }
   return -1;
 }
 
-/** live[n]: values that nodes up to n, or the caller, make and later nodes, or the caller, read. */
-static bool count_live(const laci_cpu_plan *plan, const bool *needed, int *live) {
+/** [n_nodes]: values that nodes up to that one, or the caller, make and later nodes, or the caller,
+ * read. NULL: no memory (noted). */
+static int *count_live(laci_cpu_plan *plan) {
   const laci_graph *graph = plan->graph;
-  int *changes = laci_alloc((size_t)graph->n_nodes + 1, sizeof *changes);
-  if (!changes) return false;
+  int *live = laci_plan_new(plan, (size_t)graph->n_nodes, sizeof *live);
+  if (!live) return NULL;
   for (int v = 0; v < graph->n_values; v++) {
     const laci_value *value = &graph->values[v];
     if (laci_plan_is_constant(plan, v) || (value->producer < 0 && !value->is_input)) continue;
-    if (value->producer >= 0 && !needed[value->producer]) continue;
+    if (value->producer >= 0 && !plan->computed[value->producer]) continue;
     const int first = value->producer < 0 ? 0 : value->producer;
-    const int last = last_reader(plan, needed, v);
+    const int last = last_reader(plan, v);
     if (!value->is_output && last <= first && value->producer >= 0) continue;
-    changes[first]++;
-    if (!value->is_output && last >= 0) changes[last]--;
+    live[first]++;
+    if (!value->is_output && last >= 0) live[last]--;
   }
-  for (int n = 0, sum = 0; n < graph->n_nodes; n++) live[n] = sum += changes[n];
-  laci_free(changes);
-  return true;
+  for (int n = 1; n < graph->n_nodes; n++) live[n] += live[n - 1];
+  return live;
 }
 
 /* ---- The best cut ---- */
@@ -218,16 +197,16 @@ static void try_cut(search *s, int value) {
   }
 }
 
-static void walk(search *s, const bool *needed, const int *live) {
+static void walk(search *s, const int *live) {
   const laci_graph *graph = s->plan->graph;
   bool all = true; /* nodes so far are per image */
   for (int n = 0; n < graph->n_nodes; n++) {
     const laci_node *node = &graph->nodes[n];
-    if (!needed[n]) continue;
+    if (!s->plan->computed[n]) continue;
     all = all && laci_node_is_per_image(s->plan, node, s->batch);
     if (all) add_node(s, node);
     else add_other(s, node);
-    if (all && live[n] == 1 && can_be_cut(s->plan, needed, node->outputs[0], s->batch)) {
+    if (all && live[n] == 1 && can_be_cut(s->plan, node->outputs[0], s->batch)) {
       try_cut(s, node->outputs[0]);
     }
   }
@@ -242,13 +221,9 @@ bool laci_stage_find_cut(laci_cpu_plan *plan, const laci_stage_rule *rule, laci_
   for (int64_t n = 1; n < s.batch && s.n_micro < MOST_MICRO_BATCHES; n *= 2) {
     if (s.batch % n == 0) s.micro[s.n_micro++] = n;
   }
-  int *live = laci_alloc((size_t)graph->n_nodes, sizeof *live);
-  bool *needed = laci_alloc((size_t)graph->n_nodes, sizeof *needed);
-  if (live && needed && find_needed(plan, needed) && count_live(plan, needed, live)) {
-    walk(&s, needed, live);
-  }
-  laci_free(live);
-  laci_free(needed);
+  laci_plan_find_computed(plan);
+  const int *live = count_live(plan);
+  if (live) walk(&s, live);
   *cut = s.cut;
   return s.best > 0 && s.best >= rule->least_gain * s.whole;
 }
