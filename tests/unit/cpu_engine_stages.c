@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/budget.h"
+#include "cpu/cpu.h"
 #include "engine/cpu/stages/stages.h"
 #include "support/engine_check.h"
 
@@ -81,6 +82,9 @@ typedef struct way {
   double tolerance;
 } way;
 
+/** oneDNN's products of processors without AVX2 cut sums by the number of threads. */
+static bool cuts_no_sums(void) { return laci_cpu() >= LACI_CPU_AVX2; }
+
 static void check_way(const char *text, way how, int least) {
   void **first = NULL;
   const laci_engine_port *out;
@@ -92,10 +96,11 @@ static void check_way(const char *text, way how, int least) {
     if (stages_of(&s) < least) fail_msg("%d stages:\n%s", stages_of(&s), text);
     for (int at = 0; at < n_in; at++) inputs[at] = run_source(s.graph, s.graph->inputs[at]);
     void **got = run_stages(&s, inputs, NULL, LAC_OK);
-    laci_stepper *run = first ? NULL : plain_run(s.graph, inputs);
+    const bool same_bits = first && cuts_no_sums();
+    laci_stepper *run = same_bits ? NULL : plain_run(s.graph, inputs);
     for (int at = 0; at < n_out; at++) {
-      if (first) assert_memory_equal(got[at], first[at], out[at].size_bytes);
-      else
+      if (same_bits) assert_memory_equal(got[at], first[at], out[at].size_bytes);
+      if (run)
         compare(text, &out[at], got[at], laci_stepper_value(run, s.graph->outputs[at]),
                 how.tolerance);
     }
@@ -376,8 +381,8 @@ static void what_mixes_images_is_not_cut_off(void **state) {
       "a = Conv(x, w) pads=1,1,1,1", "a = Transpose(x) perm=0,1,3,2",
       /* of the size of planes, and of the batch where nobody reads it */
       "stored i 1 i64 = 2\ns = Shape(x)\nn = Gather(s, i)\nf = Cast(n) to=1\na = Div(x, f)",
-      "stored i 1 i64 = 0\ns = Shape(x)\nn = Gather(s, i)\nu = Relu(x)\na = Conv(x, w) "
-      "pads=1,1,1,1\nd = CumSum(u, z)\nstored z \"\" i64 = 0"};
+      ("stored i 1 i64 = 0\ns = Shape(x)\nn = Gather(s, i)\nu = Relu(x)\na = Conv(x, w) "
+       "pads=1,1,1,1\nd = CumSum(u, z)\nstored z \"\" i64 = 0")};
   char text[1024];
   (void)state;
   for (size_t at = 0; at < sizeof parts / sizeof *parts; at++) {

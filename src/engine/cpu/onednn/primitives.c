@@ -106,7 +106,8 @@ static lac_status give(dnnl_status_t st, dnnl_primitive_desc_t pd, laci_primitiv
 /* The library takes another implementation where many threads would have little to do, and some
  * differ in the last bits of their results: Winograd's F(2x2) and F(4x4). So it is asked which one
  * it takes for one thread, and has to take that one for any number, wherever it can. (Its brgconv
- * cuts sums of a few windows with few results otherwise for some numbers of threads, by itself.) */
+ * cuts sums of a few windows with few results otherwise for some numbers of threads, by itself, and
+ * so do its products on processors without AVX2.) */
 enum { ASKED_THREADS = 1 };
 
 static dnnl_status_t describe_conv(dnnl_primitive_desc_t *pd, const laci_onednn *dnn,
