@@ -85,6 +85,36 @@ static void windows_that_stride(void **state) {
   }
 }
 
+/* Between Winograd's windows rows need no zeros: they are as far apart as they are wide, or as what
+ * strides has them, in front of windows that do need zeros, and beside them. */
+static void rows_lie_together_where_they_can(void **state) {
+  static const char *const nets[] = {
+      /* phases; all that is behind them has one pixel, or is Winograd's */
+      "a = Conv(x, p)\nb = Conv(a, v) strides=2,2 pads=1,1,1,1\nc = Conv(b, u)\nd = Relu(c)\n"
+      "e = Conv(d, q)\nf = Conv(e, v) pads=1,1,1,1\ng = Conv(f, u)\ny = Add(g, d)\noutput y\n",
+      /* two readers of one value, of which one needs zeros; one copies it */
+      "a = Conv(x, v) pads=1,1,1,1\nb = Conv(a, v) pads=1,1,1,1\nc = Conv(a, r) pads=2,2,2,2\n"
+      "d = Add(b, c)\ne = Conv(d, p) strides=2,2\nf = Conv(d, v) strides=2,2 pads=1,1,1,1\n"
+      "y = Add(e, f)\noutput y\n",
+      /* zeros on one side alone, and more than the row above has */
+      "a = Conv(x, v) pads=0,2,2,0\nb = Conv(a, v) pads=2,0,0,2\nc = Conv(b, v) pads=1,2,1,2\n"
+      "y = Conv(c, p)\noutput y\n",
+  };
+  static const int widths[] = {28, 27, 16, 14, 5};
+  char text[TEXT];
+  (void)state;
+  for (size_t at = 0; at < sizeof nets / sizeof *nets; at++) {
+    for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
+      (void)snprintf(text, sizeof text,
+                     "input x %dx16x%dx%d\nstored p 16x16x1x1 pruned\n"
+                     "stored u 64x16x1x1 pruned\nstored q 16x64x1x1 pruned\n"
+                     "stored v 16x16x3x3\nstored r 16x16x5x5 pruned\n%s",
+                     1 + (int)w % 3, widths[w] + 3, widths[w], nets[at]);
+      check_as(text, (expectation){.tolerance = 4e-5, .plain = -1});
+    }
+  }
+}
+
 /* oneDNN has no such algorithm for them: by all rules, and without a copy of the input. */
 static void the_rule_takes_it_for_first_layers(void **state) {
   static const char text[] =
@@ -182,6 +212,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(ways_of_all_neighbours),
       cmocka_unit_test(windows_that_stride),
+      cmocka_unit_test(rows_lie_together_where_they_can),
       cmocka_unit_test(the_rule_takes_it_for_first_layers),
       cmocka_unit_test(pools_need_no_reorder),
       cmocka_unit_test(threads_do_not_change_a_byte),

@@ -65,33 +65,46 @@ typedef struct made {
   float *weights, *memory;
 } made;
 
-static bool reads_rows(const sparse_case *c) {
-  return c->window.stride_w > 1 && c->lanes != LACI_SPARSE_IMAGES;
+/* Pixels without zeros between rows: where a window strides over them right to the end, without any
+ * border; else with one above and below. */
+static bool may_be_bare(const sparse_case *c, const laci_sparse_border *border) {
+  const laci_sparse_window *g = &c->window;
+  return c->lanes != LACI_SPARSE_IMAGES && (g->stride_w > 1 || border->top * g->w >= border->left);
 }
 
-/* What is read: where a window strides over pixels without any border, right to the end. */
-static laci_sparse_layout layout_of(const sparse_case *c, const sparse_operands *o) {
+/* What is read. */
+static laci_sparse_layout layout_of(const sparse_case *c, const sparse_operands *o, bool bare) {
   const laci_sparse_window *g = &c->window;
-  if (!reads_rows(c)) return o->form.in;
-  return laci_sparse_layout_contiguous(LACI_SPARSE_PLANES, g->channels_in, g->h, g->w);
+  laci_sparse_border border = laci_sparse_border_of(g);
+  if (!may_be_bare(c, &border) || (g->stride_w == 1 && !bare)) return o->form.in;
+  if (g->stride_w > 1) {
+    return laci_sparse_layout_contiguous(LACI_SPARSE_PLANES, g->channels_in, g->h, g->w);
+  }
+  border.left = border.right = 0;
+  return laci_sparse_layout_of(LACI_SPARSE_PLANES, g->channels_in, g->h, g->w, border);
 }
 
-/* The caller's to free; NULL: o->x. */
-static float *rows_of(const sparse_case *c, const sparse_operands *o) {
+/* o->x, so laid out: the caller's to free. */
+static float *pictures_of(const sparse_case *c, const sparse_operands *o,
+                          const laci_sparse_layout *l) {
   const laci_sparse_window *g = &c->window;
-  const int64_t pixels = g->h * g->w, each = g->channels_in * pixels;
-  if (!reads_rows(c)) return NULL;
-  float *x = malloc((size_t)(c->n_images * each) * sizeof *x);
+  const int64_t pixels = g->h * g->w, each = g->channels_in * pixels, n = c->n_images;
+  float *x = calloc((size_t)(n * l->n_floats), sizeof *x);
   assert_non_null(x);
-  for (int64_t at = 0; at < c->n_images * each; at++) {
-    x[at] = o->x[at / each * o->form.in.n_floats +
-                 laci_sparse_at(&o->form.in, at % each / pixels, at % pixels / g->w, at % g->w)];
+  if (laci_sparse_layout_equal(l, &o->form.in)) {
+    memcpy(x, o->x, (size_t)(n * l->n_floats) * sizeof *x);
+    return x;
+  }
+  for (int64_t at = 0; at < n * each; at++) {
+    const int64_t image = at / each, channel = at % each / pixels, y = at % pixels / g->w;
+    x[image * l->n_floats + laci_sparse_at(l, channel, y, at % g->w)] =
+        o->x[image * o->form.in.n_floats + laci_sparse_at(&o->form.in, channel, y, at % g->w)];
   }
   return x;
 }
 
-static made make(const sparse_case *c, const sparse_operands *o) {
-  const laci_sparse_pictures pictures = {layout_of(c, o), o->form.out, c->n_images};
+static made make(const sparse_case *c, const sparse_operands *o, const laci_sparse_layout *in) {
+  const laci_sparse_pictures pictures = {*in, o->form.out, c->n_images};
   made m;
   lac_error err = {0};
   assert_true(laci_winograd4_fits(&c->window));
@@ -156,7 +169,7 @@ static void forget(const laci_winograd4 *w, const sparse_operands *o) {
   }
 }
 
-static void every_level(const sparse_case *c, int follow) {
+static void every_level(const sparse_case *c, int follow, bool bare) {
   const laci_cpu_level start = laci_cpu();
   sparse_operands o;
   sparse_operands_init(c, follow, &o);
@@ -165,12 +178,13 @@ static void every_level(const sparse_case *c, int follow) {
   const size_t bytes = sparse_result_bytes(&o);
   const int64_t n_dense = c->window.channels_out * o.form.dense_length;
   for (int64_t at = 0; at < n_dense; at++) o.dense[at] *= o.kept[at];
-  float *want = malloc(bytes), *rows = rows_of(c, &o);
+  const laci_sparse_layout in = layout_of(c, &o, bare);
+  float *want = malloc(bytes), *x = pictures_of(c, &o, &in);
   assert_non_null(want);
-  if (rows) operands.x = rows;
+  operands.x = x;
   for (int level = 0; level < N_LEVELS; level++) {
     if (laci_cpu_cap(levels[level]) != levels[level]) continue;
-    made m = make(c, &o);
+    made m = make(c, &o, &in);
     const int64_t units[] = {m.w.n_units, laci_winograd4_cut(&m.w, false), 1};
     for (int at = 0; at < 3; at++) {
       forget(&m.w, &o);
@@ -183,14 +197,17 @@ static void every_level(const sparse_case *c, int follow) {
   }
   (void)laci_cpu_cap(start);
   free(want);
-  free(rows);
+  free(x);
   sparse_operands_clear(&o);
 }
 
 static void all_are_the_definition(void **state) {
   (void)state;
   for (int at = 0; at < N_CASES; at++) {
-    for (int follow = 0; follow < 4; follow++) every_level(&cases[at], follow);
+    for (int follow = 0; follow < 4; follow++) {
+      every_level(&cases[at], follow, false);
+      every_level(&cases[at], follow, true);
+    }
   }
 }
 
@@ -198,8 +215,8 @@ static void all_are_the_definition(void **state) {
  * terms, whose factors are at most a half. */
 static void definition_is_the_product(void **state) {
   (void)state;
-  for (int at = 0; at < N_CASES; at++) {
-    const sparse_case *c = &cases[at];
+  for (int at = 0; at < 2 * N_CASES; at++) {
+    const sparse_case *c = &cases[at / 2];
     const laci_sparse_window *g = &c->window;
     const int lanes = c->lanes == LACI_SPARSE_IMAGES ? LACI_SPARSE_LANES : 1;
     const laci_cpu_level start = laci_cpu();
@@ -208,15 +225,16 @@ static void definition_is_the_product(void **state) {
     for (int64_t n = 0; n < g->channels_out * o.form.dense_length; n++) o.dense[n] *= o.kept[n];
     laci_sparse_operands operands = sparse_run_of(&o, true, -INFINITY, INFINITY);
     const size_t bytes = sparse_result_bytes(&o);
-    float *want = malloc(bytes), *rows = rows_of(c, &o);
+    const laci_sparse_layout in = layout_of(c, &o, at % 2);
+    float *want = malloc(bytes), *x = pictures_of(c, &o, &in);
     assert_non_null(want);
     laci_sparse_multiply_scalar(
         &o.form.product, &operands,
         &(laci_sparse_part){o.form.tiles, 0, o.form.n_tiles, 0, g->channels_out});
     memcpy(want, o.memory_y, bytes);
     (void)laci_cpu_cap(LACI_CPU_ANY);
-    made m = make(c, &o);
-    if (rows) operands.x = rows;
+    made m = make(c, &o, &in);
+    operands.x = x;
     run(&m, &operands, m.w.n_units, INT16_MAX);
     const float of_one = m.w.points == LACI_WINOGRAD4_POINTS ? 1.25e-6F : 5e-7F;
     const float tolerance = of_one * sqrtf((float)laci_sparse_row_weights(g));
@@ -236,7 +254,7 @@ static void definition_is_the_product(void **state) {
     (void)laci_cpu_cap(start);
     clear(&m);
     free(want);
-    free(rows);
+    free(x);
     sparse_operands_clear(&o);
   }
 }

@@ -198,6 +198,7 @@ typedef struct filling {
   int64_t n_chunks;  /* that there are, vectors of tiles: the last one may have no tile, and only
                         pixels that the one before it reads */
   int64_t n_pixels;  /* of a row, from the border on; zeros behind */
+  int64_t n_missing; /* of the border before a row: what lies there is the row above it */
   vector same_row;   /* all bits of lanes that have a tile of their row behind them */
 } filling;
 
@@ -207,7 +208,11 @@ static filling filling_of(const laci_winograd4 *w, int64_t part) {
   const int64_t all = g->w + g->pad_left - part % w->stride;
   const int64_t n_pixels = (all + w->stride - 1) / w->stride;
   const int64_t behind = n_pixels > SIDE * w->tiles_w ? 1 : 0;
-  filling f = {1, SIDE, (w->tiles_w + behind + WIDTH - 1) / WIDTH, n_pixels, ALL(0)};
+  const int64_t missing = w->stride == 1 ? g->pad_left - w->in.left : 0;
+  filling f = {.n_rows = 1,
+               .n_chunks = (w->tiles_w + behind + WIDTH - 1) / WIDTH,
+               .n_pixels = n_pixels,
+               .n_missing = missing > 0 ? missing : 0};
   if (!behind && w->stride == 1) f.n_rows = rows_together(w);
   f.n_vectors = SIDE / f.n_rows;
   uint32_t bits[WIDTH];
@@ -270,24 +275,26 @@ INLINE void rows_of(const laci_winograd4 *w, const source *s, int64_t unit, cons
   }
 }
 
-/* All bits of n lanes. */
-INLINE vector first_lanes(int64_t n) {
+/* All bits of lanes [first, last). */
+INLINE vector some_lanes(int64_t first, int64_t last) {
   uint32_t bits[WIDTH];
-  for (int lane = 0; lane < WIDTH; lane++) bits[lane] = lane < n ? UINT32_MAX : 0;
+  for (int lane = 0; lane < WIDTH; lane++) {
+    bits[lane] = lane >= first && lane < last ? UINT32_MAX : 0;
+  }
   vector v;
   memcpy(&v, bits, sizeof v);
   return v;
 }
 
-/* The vertical transforms of vectors of pixels from x on; a row ends with zeros. */
+/* The vertical transforms of vectors of pixels from x on; a row has zeros around. */
 INLINE void transform_down(const filling *f, const float *const row[READ], int64_t x,
                            const int read, float to[READ * CHUNK]) {
   for (int64_t k = 0; k < f->n_vectors; k++, x += WIDTH, to += WIDTH) {
-    const int64_t left = f->n_pixels - x;
+    const int64_t left = f->n_pixels - x, missing = x == 0 ? f->n_missing : 0;
     vector d[READ];
     for (int i = 0; i < read; i++) d[i] = left > 0 ? LOAD(row[i] + x) : ALL(0);
-    if (left > 0 && left < WIDTH) {
-      const vector mask = first_lanes(left);
+    if ((left > 0 && left < WIDTH) || missing) {
+      const vector mask = some_lanes(missing, left);
       for (int i = 0; i < read; i++) d[i] = BOTH(d[i], mask);
     }
     points_of(d, read);

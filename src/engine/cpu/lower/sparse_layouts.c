@@ -22,6 +22,7 @@ static laci_sparse_place *place_of(const laci_net *net, int value) {
 /** How far apart the rows of all pictures of one height and width are. */
 typedef struct rows {
   int64_t h, w, stride;
+  int64_t of_phases; /* as windows that read phases have it; 0: there are none */
 } rows;
 
 typedef struct row_table {
@@ -29,11 +30,11 @@ typedef struct row_table {
   int n;
 } row_table;
 
-static int64_t *stride_of(row_table *table, int64_t h, int64_t w) {
+static rows *rows_of(row_table *table, int64_t h, int64_t w) {
   int at = 0;
   while (at < table->n && (table->list[at].h != h || table->list[at].w != w)) at++;
-  if (at == table->n) table->list[table->n++] = (rows){h, w, w};
-  return &table->list[at].stride;
+  if (at == table->n) table->list[table->n++] = (rows){h, w, w, 0};
+  return &table->list[at];
 }
 
 /** Of one phase, without what stands between rows. */
@@ -47,13 +48,54 @@ static bool reads_around(const laci_sparse_layer *layer) {
   return layer->reading == LACI_SPARSE_AS_IT_LIES && layer->kind != LACI_SPARSE_POOL;
 }
 
+/** What such a layer reads around. Winograd's algorithm needs no zeros between rows; it reads what
+ * lies before a row and has zeros in its place, so that something has to lie there. */
+static laci_sparse_border border_of(const laci_sparse_layer *layer) {
+  const laci_sparse_window *g = &layer->window;
+  laci_sparse_border b = laci_sparse_border_of(g);
+  const bool masks = layer->way == LACI_SPARSE_WAY_WINOGRAD && b.top * g->w >= b.left;
+  if (masks && !laci_pictures_by_images(layer->n_images)) b.left = b.right = 0;
+  return b;
+}
+
 static void want_rows(row_table *table, const laci_sparse_layer *layer) {
   const laci_sparse_window *g = &layer->window;
-  const laci_sparse_border b = laci_sparse_border_of(g);
-  int64_t *in = stride_of(table, g->h, g->w);
-  if (reads_around(layer)) *in = most(*in, g->w + most(b.left, b.right));
-  int64_t *out = stride_of(table, g->out_h, g->out_w);
-  if (layer->reading == LACI_SPARSE_PHASES) *out = most(*out, phase_stride(g));
+  rows *in = rows_of(table, g->h, g->w);
+  if (reads_around(layer)) {
+    const laci_sparse_border b = border_of(layer);
+    in->stride = most(in->stride, g->w + most(b.left, b.right));
+  }
+  rows *out = rows_of(table, g->out_h, g->out_w);
+  if (layer->reading == LACI_SPARSE_PHASES) out->of_phases = most(out->of_phases, phase_stride(g));
+}
+
+/** Tiles of a layer's results whose rows are so far apart. One that reads phases has tiles of its
+ * own for each row where its results are nearer to each other. */
+static int64_t tiles_at(const laci_sparse_layer *layer, int64_t stride) {
+  const laci_sparse_window *g = &layer->window;
+  const bool apart = layer->reading == LACI_SPARSE_PHASES && stride < phase_stride(g);
+  if (apart) return g->out_h * laci_ceil_div(g->out_w, LACI_SPARSE_LANES);
+  return laci_ceil_div((g->out_h - 1) * stride + g->out_w, LACI_SPARSE_LANES);
+}
+
+/** Multiply-adds of all layers with results of that size. */
+static double terms_at(const laci_sparse_net *sparse, const rows *r, int64_t stride) {
+  double n = 0;
+  for (int at = 0; at < sparse->n_layers; at++) {
+    const laci_sparse_layer *layer = &sparse->layers[at];
+    const laci_sparse_window *g = &layer->window;
+    if (!layer->chosen || layer->kind != LACI_SPARSE_PRODUCT) continue;
+    if (layer->way == LACI_SPARSE_WAY_WINOGRAD || g->out_h != r->h || g->out_w != r->w) continue;
+    const double kept = layer->kept * (double)(g->channels_out * laci_sparse_row_weights(g));
+    n += kept * (double)(layer->n_images * tiles_at(layer, stride));
+  }
+  return n;
+}
+
+/** As far apart as phases are, where that makes less to do. */
+static void settle_rows(const laci_sparse_net *sparse, rows *r) {
+  if (r->of_phases <= r->stride) return;
+  if (terms_at(sparse, r, r->of_phases) <= terms_at(sparse, r, r->stride)) r->stride = r->of_phases;
 }
 
 /* ---- Places ---- */
@@ -84,7 +126,7 @@ static void use(laci_net *net, const laci_sparse_layer *layer) {
   }
   in->planes = in->planes || layer->kind == LACI_SPARSE_POOL; /* walks along one channel's rows */
   if (!reads_around(layer)) return;
-  const laci_sparse_border b = laci_sparse_border_of(&layer->window);
+  const laci_sparse_border b = border_of(layer);
   in->planes = in->planes || !laci_sparse_is_pixel(&layer->window);
   widen(&in->border, &b);
 }
@@ -93,10 +135,12 @@ static void use(laci_net *net, const laci_sparse_layer *layer) {
  * results; else it is planes. */
 static void check_panels(laci_net *net, row_table *table, const laci_sparse_layer *layer) {
   const laci_sparse_window *g = &layer->window;
-  if (layer->reading != LACI_SPARSE_AS_IT_LIES || layer->kind != LACI_SPARSE_PRODUCT) return;
-  if (*stride_of(table, g->h, g->w) != *stride_of(table, g->out_h, g->out_w)) {
-    place_of(net, layer->output)->planes = true;
+  const int64_t out = rows_of(table, g->out_h, g->out_w)->stride;
+  bool differs = layer->reading == LACI_SPARSE_PHASES && out < phase_stride(g);
+  if (layer->reading == LACI_SPARSE_AS_IT_LIES && layer->kind == LACI_SPARSE_PRODUCT) {
+    differs = rows_of(table, g->h, g->w)->stride != out;
   }
+  if (differs) place_of(net, layer->output)->planes = true;
 }
 
 static void set_layout(laci_net *net, row_table *table, int value) {
@@ -108,7 +152,7 @@ static void set_layout(laci_net *net, row_table *table, int value) {
   laci_sparse_lanes lanes = LACI_SPARSE_IMAGES;
   if (!laci_pictures_by_images(size.n_images)) {
     lanes = place->planes ? LACI_SPARSE_PLANES : LACI_SPARSE_PANELS;
-    border.right = most(border.right, *stride_of(table, size.h, size.w) - size.w);
+    border.right = most(border.right, rows_of(table, size.h, size.w)->stride - size.w);
   }
   place->layout = laci_sparse_layout_of(lanes, size.channels, size.h, size.w, border);
   place->of_quads = laci_sparse_layout_of(
@@ -129,6 +173,7 @@ void laci_sparse_lay_out(laci_net *net) {
     if (layer->kind == LACI_SPARSE_SUM) join(net, layer->output, layer->input);
     want_rows(&table, layer);
   }
+  for (int at = 0; at < table.n; at++) settle_rows(sparse, &table.list[at]);
   for (int at = 0; at < sparse->n_layers; at++) {
     if (sparse->layers[at].chosen) use(net, &sparse->layers[at]);
   }
