@@ -5,7 +5,8 @@
  *     vfmadd231ps zmm3, zmm30, [weight + 4]{1to16}     row 3 keeps the column
  *     vfmadd231ps zmm7, zmm30, [weight + 8]{1to16}     row 7, too
  *
- * The pointer to weights stands in the middle of the 256 that one byte of displacement reaches. */
+ * Of a column of pixels beside the lanes', those are loaded that are there; others become zero. The
+ * pointer to weights stands in the middle of the 256 that one byte of displacement reaches. */
 #include <stddef.h>
 
 #include "jit/sparse_in.h"
@@ -15,6 +16,7 @@ enum {
   VECTOR = 64,    /* bytes */
   MOST_AHEAD = 4, /* columns that are loaded before they are used */
   MASK = 1,       /* k1: the tile's lanes */
+  BESIDE = 1,     /* k2, k3: its lanes with a pixel before, and behind */
   LOW = 31,       /* behind the last column */
   HIGH = 30,
 };
@@ -56,7 +58,10 @@ static void load_column(laci_code *code, const laci_sparse_frame *f, const laci_
   if (l->next == piece->n_columns) return;
   const int64_t at = (piece->column_at[l->next] - l->x_first) * (int64_t)sizeof(float);
   const int to = REGISTERS - 1 - l->n_loaded++ % l->n_registers;
-  laci_x86_vector_memory(code, ZMM, LACI_X86_LOAD, to, 0, laci_x86_at(LACI_SPARSE_AT, (int32_t)at));
+  const laci_x86_memory from = laci_x86_at(LACI_SPARSE_AT, (int32_t)at);
+  const int beside = piece->beside ? piece->beside[l->next] : LACI_SPARSE_ITSELF;
+  if (beside) laci_x86_load_masked(code, to, BESIDE + beside, from);
+  else laci_x86_vector_memory(code, ZMM, LACI_X86_LOAD, to, 0, from);
   if (f->x_ahead) {
     const int64_t ahead = f->x_ahead * (int64_t)sizeof(float);
     laci_x86_prefetch0(code, laci_x86_at(LACI_SPARSE_AT, (int32_t)(at + ahead)));
@@ -77,6 +82,14 @@ void laci_sparse_terms_zmm(laci_code *code, laci_x86_op op, uint32_t rows, int w
     laci_x86_add(code, LACI_SPARSE_WEIGHT, 2 * LACI_SPARSE_REACH);
     *at = -LACI_SPARSE_REACH;
   }
+}
+
+static void load_beside(laci_code *code, const laci_sparse_piece *piece) {
+  const laci_x86_memory before = laci_x86_at(LACI_SPARSE_TILE, offsetof(laci_sparse_tile, before));
+  const laci_x86_memory behind = laci_x86_at(LACI_SPARSE_TILE, offsetof(laci_sparse_tile, behind));
+  if (!piece->beside) return;
+  laci_x86_load_mask(code, BESIDE + LACI_SPARSE_BEFORE, before);
+  laci_x86_load_mask(code, BESIDE + LACI_SPARSE_BEHIND, behind);
 }
 
 static void write_terms(laci_code *code, const laci_sparse_frame *f, const laci_sparse_piece *piece,
@@ -144,6 +157,7 @@ void laci_sparse_write_avx512(laci_code *code, const laci_sparse_frame *f,
   const size_t loop = laci_sparse_begin_tile(code, (int32_t)(l.x_first * (int64_t)sizeof(float)),
                                              LACI_SPARSE_REACH);
   laci_sparse_begin_sums_zmm(code, piece);
+  load_beside(code, piece);
   laci_sparse_point_ahead(code, f, piece);
   write_terms(code, f, piece, l);
   if (piece->last) write_results(code, f, piece);

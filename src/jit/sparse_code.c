@@ -133,7 +133,11 @@ laci_sparse_cut laci_sparse_cut_rule(const laci_sparse_product *p, laci_jit_isa 
   return cut;
 }
 
-static lac_status check_distances(const laci_sparse_product *p, lac_error *err) {
+static lac_status check_product(const laci_sparse_product *p, laci_jit_isa isa, lac_error *err) {
+  if (p->beside && isa != LACI_JIT_AVX512) {
+    return laci_fail(err, LAC_UNSUPPORTED,
+                     "a sparse product's code: rows of pixels without zeros between them");
+  }
   bool near = p->row_stride <= MOST_DISTANCE / LACI_SPARSE_MOST_ROWS;
   for (int64_t at = 0; near && at < p->n_columns; at++) near = p->column_at[at] <= MOST_DISTANCE;
   if (near) return LAC_OK;
@@ -162,6 +166,7 @@ static void write_piece(const laci_sparse_product *p, const laci_sparse_options 
                                    options->after, &code->plan.octets};
   const laci_sparse_plan *plan = &code->plan;
   const laci_sparse_columns *columns = &plan->pieces[at];
+  const int64_t first = group->column_first + columns->column_first;
   static laci_sparse_write *const write[] = {[LACI_JIT_AVX2] = laci_sparse_write_avx2,
                                              [LACI_JIT_AVX512] = laci_sparse_write_avx512,
                                              [LACI_JIT_AVX512BF16] = laci_sparse_write_avx512bf16,
@@ -170,7 +175,8 @@ static void write_piece(const laci_sparse_product *p, const laci_sparse_options 
   write[options->isa](
       to, &frame,
       &(laci_sparse_piece){.rows = plan->rows + group->rows_at + columns->column_first,
-                           .column_at = p->column_at + group->column_first + columns->column_first,
+                           .column_at = p->column_at + first,
+                           .beside = p->beside ? p->beside + first : NULL,
                            .n_columns = columns->column_last - columns->column_first,
                            .n_rows = group->n_rows,
                            .first = at == group->piece_first,
@@ -186,7 +192,7 @@ static lac_status make(const laci_sparse_product *p, const laci_sparse_options *
   assert((p->values == LACI_SPARSE_S8) == (options->isa == LACI_JIT_AVX512VNNI));
   code->row_stride = p->row_stride;
   code->values = p->values;
-  lac_status st = check_distances(p, err);
+  lac_status st = check_product(p, options->isa, err);
   if (!st) st = laci_sparse_plan_init(p, code->cut, code->pool, &code->plan, err);
   const size_t n_terms = st ? 0 : (size_t)plan->n_terms;
   const size_t weight_bytes = (n_terms + READ_BEHIND) * sizeof *code->weight;

@@ -68,7 +68,8 @@ laci_sparse_cut laci_sparse_cut_rule(const laci_sparse_product *p, laci_jit_isa 
 
 /** Generates code into a cache that is not sealed; it can run once that is. The
  * product is read here only. Weights are zero until filled in. Fails LAC_UNSUPPORTED where a
- * distance needs more than 32 bits, LAC_NO_MEMORY; *code is then NULL. */
+ * distance needs more than 32 bits, or columns may be missing and it is not AVX-512, LAC_NO_MEMORY;
+ * *code is then NULL. */
 LAC_MUST_CHECK lac_status laci_sparse_code_create(const laci_sparse_product *p,
                                                   const laci_sparse_options *options,
                                                   laci_code_cache *cache, laci_sparse_code **code,

@@ -19,6 +19,7 @@ enum { LACI_SPARSE_MOST_ROWS = 30, LACI_SPARSE_LINE = 64 /* bytes of the cache's
 typedef struct laci_sparse_piece {
   const uint32_t *rows;     /* [n_columns]: bit r is set where the group's row r keeps the column */
   const int64_t *column_at; /* [n_columns]: of the product's */
+  const uint8_t *beside;    /* [n_columns]: of the product's; NULL: all are there (AVX-512 alone) */
   int64_t n_columns;
   int n_rows;
   bool first, last; /* begins at the bias; ends with results, not sums: never on ARM */

@@ -93,6 +93,32 @@ static const sparse_case sparse_cases[] = {
 };
 enum { N_SPARSE_CASES = sizeof sparse_cases / sizeof *sparse_cases };
 
+/** Of floats; rows of what is read have no zeros between them (laci_sparse_may_be_bare). */
+static const sparse_case sparse_bare_cases[] = {
+    {"3x3", SPARSE_WINDOW(20, 31, 1, 9, 11, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PIXELS, 1, 2},
+    {"3x3, two images", SPARSE_WINDOW(8, 40, 1, 7, 7, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PIXELS, 2, 2},
+    {"3x3 into panels", SPARSE_WINDOW(9, 35, 1, 6, 7, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1),
+     LACI_SPARSE_PLANES, LACI_SPARSE_PANELS, 2, 2},
+    {"3x3, one row above", SPARSE_WINDOW(8, 12, 1, 6, 20, 3, 3, 1, 1, 1, 1, 1, 1, 0, 1), PIXELS, 1,
+     2},
+    {"3x3, one side", SPARSE_WINDOW(8, 12, 1, 6, 20, 3, 3, 1, 1, 1, 1, 1, 0, 1, 1), PIXELS, 1, 2},
+    {"3x3, stride 2", SPARSE_WINDOW(8, 30, 1, 14, 14, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1), PIXELS, 1, 2},
+    {"3x3, stride 2, odd", SPARSE_WINDOW(8, 30, 1, 9, 11, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1), PIXELS, 2,
+     2},
+    {"3x3, stride 2, into panels", SPARSE_WINDOW(9, 35, 1, 6, 7, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1),
+     LACI_SPARSE_PLANES, LACI_SPARSE_PANELS, 2, 2},
+    {"3x3, stride 2, pads behind", SPARSE_WINDOW(8, 9, 1, 8, 12, 3, 3, 2, 2, 1, 1, 0, 0, 1, 1),
+     PIXELS, 1, 2},
+    {"dilated, stride 2", SPARSE_WINDOW(8, 9, 1, 12, 13, 3, 3, 2, 2, 2, 2, 2, 2, 2, 2), PIXELS, 1,
+     2},
+    {"2x2", SPARSE_WINDOW(8, 9, 1, 5, 40, 2, 2, 1, 1, 1, 1, 1, 1, 0, 0), PIXELS, 1, 2},
+    {"groups", SPARSE_WINDOW(24, 36, 3, 6, 6, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PIXELS, 1, 2},
+    {"one column", SPARSE_WINDOW(8, 9, 1, 20, 1, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PIXELS, 1, 2},
+    {"1-D", SPARSE_WINDOW(12, 17, 1, 1, 50, 1, 3, 1, 1, 1, 1, 0, 1, 0, 1), PIXELS, 1, 2},
+    {"all kept", SPARSE_WINDOW(9, 29, 1, 4, 6, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PIXELS, 1, 4},
+};
+enum { N_SPARSE_BARE_CASES = sizeof sparse_bare_cases / sizeof *sparse_bare_cases };
+
 /** The same convolution, of such values. */
 static inline sparse_case sparse_case_of(const sparse_case *c, laci_sparse_values values) {
   sparse_case made = *c;
@@ -201,16 +227,11 @@ static inline void sparse_quantise(int64_t n_rows, int64_t n_dense, sparse_opera
                                          .high = UINT8_MAX};
 }
 
-static inline void sparse_operands_init(const sparse_case *c, int shift, sparse_operands *o) {
+/** layouts: of what is read, and of results. */
+static inline void sparse_operands_at(const sparse_case *c, int shift,
+                                      const laci_sparse_pictures *layouts, sparse_operands *o) {
   const laci_sparse_window *g = &c->window;
-  const laci_sparse_border one = {1, 1, 1, 1, 1, 1};
-  /* Panels have the rows of the planes before or behind them. */
-  const laci_sparse_layout in =
-      c->lanes == LACI_SPARSE_PANELS
-          ? laci_sparse_layout_of(LACI_SPARSE_PANELS,
-                                  laci_sparse_channels(g->channels_in, g->values), g->h, g->w, one)
-          : laci_sparse_layout_in(c->lanes, g);
-  const laci_sparse_layout out = laci_sparse_layout_out(c->lanes_out, g, &in, one);
+  const laci_sparse_layout in = layouts->in, out = layouts->out;
   const int64_t n_dense =
       g->channels_out * (g->channels_in / g->groups) * g->kernel_h * g->kernel_w;
   lac_error err = {0};
@@ -237,6 +258,33 @@ static inline void sparse_operands_init(const sparse_case *c, int shift, sparse_
   o->residual = sparse_guarded(o->n_y, shift, &o->memory_residual);
   sparse_draw(c, &in, (const int64_t[]){g->channels_in, g->h, g->w}, 6, o->x);
   sparse_draw(c, &out, (const int64_t[]){g->channels_out, g->out_h, g->out_w}, 7, o->residual);
+}
+
+static inline void sparse_operands_init(const sparse_case *c, int shift, sparse_operands *o) {
+  const laci_sparse_window *g = &c->window;
+  const laci_sparse_border one = {1, 1, 1, 1, 1, 1};
+  const int64_t channels = laci_sparse_channels(g->channels_in, g->values);
+  /* Panels have the rows of the planes before or behind them. */
+  const laci_sparse_layout in =
+      c->lanes == LACI_SPARSE_PANELS
+          ? laci_sparse_layout_of(LACI_SPARSE_PANELS, channels, g->h, g->w, one)
+          : laci_sparse_layout_in(c->lanes, g);
+  const laci_sparse_layout out = laci_sparse_layout_out(c->lanes_out, g, &in, one);
+  sparse_operands_at(c, shift, &(laci_sparse_pictures){in, out, c->n_images}, o);
+}
+
+/** Of a case whose rows have no zeros between them. */
+static inline void sparse_bare_operands_init(const sparse_case *c, int shift, sparse_operands *o) {
+  const laci_sparse_window *g = &c->window;
+  laci_sparse_border border = laci_sparse_border_of(g);
+  border.left = border.right = 0;
+  const laci_sparse_layout in =
+      laci_sparse_layout_of(LACI_SPARSE_PLANES, g->channels_in, g->h, g->w, border);
+  const laci_sparse_layout out = laci_sparse_layout_out(
+      c->lanes_out, g, &in, (laci_sparse_border){.stride_h = 1, .stride_w = 1});
+  assert_true(laci_sparse_may_be_bare(g));
+  sparse_operands_at(c, shift, &(laci_sparse_pictures){in, out, c->n_images}, o);
+  assert_non_null(o->form.product.beside);
 }
 
 static inline void sparse_operands_clear(sparse_operands *o) {

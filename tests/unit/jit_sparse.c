@@ -100,10 +100,10 @@ static void for_each_isa(void (*run)(laci_jit_isa isa)) {
   assert_int_equal(laci_jit_isa_now(), most);
 }
 
-static void compare_case(const sparse_case *c, int shift, laci_jit_isa isa, laci_sparse_cut cut) {
-  const sparse_case made = case_of(c, isa);
-  sparse_operands o;
-  sparse_operands_init(&made, shift, &o);
+/* Clears the operands. */
+static void compare_operands(const sparse_case *c, sparse_operands *operands, int shift,
+                             laci_jit_isa isa, laci_sparse_cut cut) {
+  sparse_operands o = *operands;
   const bool low = shift != 1, high = shift != 2, residual = shift != 0;
   laci_sparse_operands run =
       sparse_run_of(&o, residual, low ? 0 : -INFINITY, high ? 0.5F : INFINITY);
@@ -118,6 +118,37 @@ static void compare_case(const sparse_case *c, int shift, laci_jit_isa isa, laci
     expect_run(&followed, &o, &run, NULL, c->what);
   }
   end(&followed);
+  sparse_operands_clear(operands);
+}
+
+static void compare_case(const sparse_case *c, int shift, laci_jit_isa isa, laci_sparse_cut cut) {
+  const sparse_case made = case_of(c, isa);
+  sparse_operands o;
+  sparse_operands_init(&made, shift, &o);
+  compare_operands(c, &o, shift, isa, cut);
+}
+
+static void rows_without_zeros_between_them(void **state) {
+  sparse_operands o;
+  lac_error err = {0};
+  (void)state;
+  if (laci_jit_isa_now() != LACI_JIT_AVX512) skip();
+  for (int at = 0; at < N_SPARSE_BARE_CASES; at++) {
+    for (int rows = 1; rows <= 30; rows += 6) {
+      const laci_sparse_cut cut = {rows, 40 * rows, 1 + rows % 4, 0, at % 2 == rows % 2};
+      sparse_bare_operands_init(&sparse_bare_cases[at], rows % 3, &o);
+      compare_operands(&sparse_bare_cases[at], &o, rows % 3, LACI_JIT_AVX512, cut);
+    }
+  }
+  laci_code_cache *cache;
+  laci_sparse_code *code;
+  sparse_bare_operands_init(&sparse_bare_cases[0], 0, &o);
+  assert_int_equal(laci_code_cache_create(CODE_LIMIT, &cache, &err), LAC_OK);
+  const laci_sparse_options options = {.isa = LACI_JIT_AVX2, .cut = {6, 600, 4, 0, false}};
+  assert_int_equal(laci_sparse_code_create(&o.form.product, &options, cache, &code, &err),
+                   LAC_UNSUPPORTED);
+  assert_null(code);
+  laci_code_cache_destroy(cache);
   sparse_operands_clear(&o);
 }
 
@@ -349,7 +380,7 @@ static void every_allocation_may_fail(void **state) {
 static void says_what_does_not_fit(void **state) {
   const int64_t near[] = {0, 16}, far[] = {0, (int64_t)1 << 30}, begin[] = {0, 1};
   const int32_t column[] = {1};
-  laci_sparse_product p = {1, 2, 1, begin, column, far, 16, false};
+  laci_sparse_product p = {1, 2, 1, begin, column, far, NULL, 16, LACI_SPARSE_F32};
   laci_code_cache *cache;
   laci_sparse_code *code;
   lac_error err = {0};
@@ -368,6 +399,7 @@ static void says_what_does_not_fit(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(windows_of_all_kinds),
+      cmocka_unit_test(rows_without_zeros_between_them),
       cmocka_unit_test(any_cut_has_the_same_bytes),
       cmocka_unit_test(every_pair_of_patterns),
       cmocka_unit_test(one_two_three_threads_make_the_same_bytes),

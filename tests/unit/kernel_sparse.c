@@ -93,48 +93,84 @@ static void expect_written(const sparse_case *c, const sparse_operands *o, int64
   assert_int_equal(n, c->n_images * lanes * channels * g->out_h * g->out_w);
 }
 
+/* The at-th case, which decides what follows sums. */
+static void expect_convolution(const sparse_case *c, sparse_operands *o, int at) {
+  laci_sparse_operands run = sparse_run_of(o, at % 5 != 4, -0.25F, 0.75F);
+  for (int n = 0; n <= 3; n++) {
+    sparse_follow(&run, n, (at / 2 + n) % 2 == 0);
+    sparse_forget_result(o);
+    const int64_t before = count_written(o);
+    multiply_all(laci_sparse_multiply_scalar, o, &run);
+    expect_values(c, o, &run);
+    expect_written(c, o, before);
+  }
+  sparse_operands_clear(o);
+}
+
 static void the_definition_is_a_convolution(void **state) {
+  sparse_operands o;
   (void)state;
   for (int at = 0; at < 2 * N_SPARSE_CASES; at++) {
     const sparse_case c = sparse_case_of(&sparse_cases[at / 2], (laci_sparse_values)(at % 2));
-    sparse_operands o;
     sparse_operands_init(&c, 0, &o);
-    laci_sparse_operands run = sparse_run_of(&o, at % 5 != 4, -0.25F, 0.75F);
-    for (int n = 0; n <= 3; n++) {
-      sparse_follow(&run, n, (at / 2 + n) % 2 == 0);
-      sparse_forget_result(&o);
-      const int64_t before = count_written(&o);
-      multiply_all(laci_sparse_multiply_scalar, &o, &run);
-      expect_values(&c, &o, &run);
-      expect_written(&c, &o, before);
-    }
-    sparse_operands_clear(&o);
+    expect_convolution(&c, &o, at);
+  }
+  for (int at = 0; at < N_SPARSE_BARE_CASES; at++) {
+    sparse_bare_operands_init(&sparse_bare_cases[at], 0, &o);
+    expect_convolution(&sparse_bare_cases[at], &o, at);
   }
 }
 
+static void expect_same_bits(sparse_operands *o, int at) {
+  const laci_cpu_level start = laci_cpu();
+  laci_sparse_operands run = sparse_run_of(o, at % 2 > 0, at % 4 ? 0 : -INFINITY, 1);
+  sparse_follow(&run, at % 4, at % 3 == 0);
+  void *want = sparse_wanted_result(o, &run);
+  for (int level = 0; level < N_LEVELS; level++) {
+    if (laci_cpu_cap(levels[level]) != levels[level]) continue;
+    multiply_all(laci_sparse_multiply_now(), o, &run);
+    assert_memory_equal(o->memory_y, want, sparse_result_bytes(o));
+  }
+  (void)laci_cpu_cap(start);
+  free(want);
+  sparse_operands_clear(o);
+}
+
 static void every_variant_has_the_same_bits(void **state) {
-  laci_cpu_level start = laci_cpu();
+  sparse_operands o;
   (void)state;
   for (int which = 0; which < 3 * N_SPARSE_CASES; which++) {
     const int at = which / 3;
     const sparse_case c = sparse_case_of(&sparse_cases[at], (laci_sparse_values)(which % 3));
-    sparse_operands o;
     sparse_operands_init(&c, at % 3, &o);
-    laci_sparse_operands run = sparse_run_of(&o, at % 2 > 0, at % 4 ? 0 : -INFINITY, 1);
-    sparse_follow(&run, at % 4, at % 3 == 0);
-    multiply_all(laci_sparse_multiply_scalar, &o, &run);
-    void *want = malloc(sparse_result_bytes(&o));
-    assert_non_null(want);
-    memcpy(want, o.memory_y, sparse_result_bytes(&o));
-    for (int level = 0; level < N_LEVELS; level++) {
-      if (laci_cpu_cap(levels[level]) != levels[level]) continue;
-      multiply_all(laci_sparse_multiply_now(), &o, &run);
-      assert_memory_equal(o.memory_y, want, sparse_result_bytes(&o));
-    }
-    (void)laci_cpu_cap(start);
-    free(want);
-    sparse_operands_clear(&o);
+    expect_same_bits(&o, at);
   }
+  for (int at = 0; at < N_SPARSE_BARE_CASES; at++) {
+    sparse_bare_operands_init(&sparse_bare_cases[at], at % 3, &o);
+    expect_same_bits(&o, at);
+  }
+}
+
+/* It may be no number. */
+static void what_stands_beside_rows_is_not_read(void **state) {
+  const sparse_case *c = &sparse_bare_cases[0];
+  sparse_operands o;
+  (void)state;
+  sparse_bare_operands_init(c, 0, &o);
+  const laci_sparse_operands run = sparse_run_of(&o, false, -INFINITY, INFINITY);
+  const laci_sparse_layout *in = &o.form.in;
+  for (int64_t channel = 0; channel < c->window.channels_in; channel++) { /* each row's last one */
+    for (int64_t y = 0; y < c->window.h; y++) {
+      o.x[laci_sparse_at(in, channel, y, c->window.w - 1)] = NAN;
+    }
+  }
+  multiply_all(laci_sparse_multiply_now(), &o, &run);
+  for (int64_t row = 0; row < c->window.channels_out; row++) {
+    for (int64_t y = 0; y < c->window.out_h; y++) {
+      assert_true(isfinite(o.y[laci_sparse_at(&o.form.out, row, y, 0)]));
+    }
+  }
+  sparse_operands_clear(&o);
 }
 
 static void parts_make_the_whole(void **state) {
@@ -189,6 +225,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_definition_is_a_convolution),
       cmocka_unit_test(every_variant_has_the_same_bits),
+      cmocka_unit_test(what_stands_beside_rows_is_not_read),
       cmocka_unit_test(parts_make_the_whole),
       cmocka_unit_test(panels_want_rows_as_far_apart),
       cmocka_unit_test(a_nan_stays),

@@ -6,24 +6,49 @@
 #include "kernel/sparse/floats_isa.h"
 #include "kernel/sparse/pairs.h"
 #include "kernel/sparse/quads.h"
+#include "kernel/sparse/tile_isa.h"
 
 enum { TILES = WIDTH == 16 ? 8 : 6 };
 enum { LANES = LACI_SPARSE_LANES, VECTORS = LANES / WIDTH };
 
+/* Some tiles of a part. */
+typedef struct strip {
+  const laci_sparse_tile *tiles;
+  const float *x[TILES];
+} strip;
+
+/* A column of n tiles, lanes of which may have no such pixel. */
+static void load_beside(const strip *s, int64_t from, uint8_t beside, int n, float *to) {
+  for (int t = 0; t < n; t++) {
+    laci_sparse_load_tile(s->x[t] + from, laci_sparse_lanes_of(&s->tiles[t], beside),
+                          to + (ptrdiff_t)(t * LANES));
+  }
+}
+
 /* The sums of a row for n tiles; inlined with n known, so that they stay in registers. */
 static inline __attribute__((always_inline)) void add_up(const laci_sparse_product *p,
                                                          const laci_sparse_operands *o,
-                                                         const float *const *x, int64_t row,
-                                                         const int n, float *to) {
+                                                         const strip *s, int64_t row, const int n,
+                                                         float *to) {
+  float loaded[TILES * LANES];
   vector sum[TILES * VECTORS];
 #pragma GCC unroll 32
   for (int at = 0; at < n * VECTORS; at++) sum[at] = ALL(o->bias[row]);
   for (int64_t k = p->row_begin[row]; k < p->row_begin[row + 1]; k++) {
     const vector weight = ALL(o->weight[k]);
-    const int64_t from = p->column_at[p->column[k]];
+    const int32_t column = p->column[k];
+    const int64_t from = p->column_at[column];
+    if (p->beside && p->beside[column]) {
+      load_beside(s, from, p->beside[column], n, loaded);
+#pragma GCC unroll 32
+      for (int at = 0; at < n * VECTORS; at++) {
+        sum[at] = FMA(weight, LOAD(loaded + (ptrdiff_t)(at * WIDTH)), sum[at]);
+      }
+      continue;
+    }
 #pragma GCC unroll 32
     for (int at = 0; at < n * VECTORS; at++) {
-      const float *in = x[at / VECTORS] + from + (int64_t)(at % VECTORS * WIDTH);
+      const float *in = s->x[at / VECTORS] + from + (int64_t)(at % VECTORS * WIDTH);
       sum[at] = FMA(weight, LOAD(in), sum[at]);
     }
   }
@@ -37,11 +62,11 @@ static inline __attribute__((always_inline)) void multiply_tiles(const laci_spar
                                                                  const laci_sparse_part *part,
                                                                  int64_t first, const int n) {
   const laci_sparse_tile *tiles = part->tiles + first;
-  const float *x[TILES];
+  strip s = {.tiles = tiles};
   float sums[TILES * LANES];
-  for (int t = 0; t < n; t++) x[t] = o->x + tiles[t].in;
+  for (int t = 0; t < n; t++) s.x[t] = o->x + tiles[t].in;
   for (int64_t row = part->row_first; row < part->row_last; row++) {
-    add_up(p, o, x, row, n, sums);
+    add_up(p, o, &s, row, n, sums);
     const laci_sparse_part done = {tiles, 0, n, row, row + 1};
     LACI_VARIANT(laci_sparse_finish)(o, p->row_stride, LACI_SPARSE_F32, &done, sums);
   }

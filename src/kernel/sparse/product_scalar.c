@@ -8,10 +8,14 @@
 #include "kernel/sparse/quads.h"
 
 static float result(const laci_sparse_product *p, const laci_sparse_operands *o, int64_t row,
-                    int64_t in) {
+                    const laci_sparse_tile *tile, int lane) {
+  const float *x = o->x + tile->in + lane;
   float sum = o->bias[row];
   for (int64_t k = p->row_begin[row]; k < p->row_begin[row + 1]; k++) {
-    sum = fmaf(o->weight[k], o->x[in + p->column_at[p->column[k]]], sum);
+    const int32_t column = p->column[k];
+    const uint8_t beside = p->beside ? p->beside[column] : LACI_SPARSE_ITSELF;
+    const bool there = laci_sparse_lanes_of(tile, beside) >> lane & 1;
+    sum = fmaf(o->weight[k], there ? x[p->column_at[column]] : 0, sum);
   }
   return sum;
 }
@@ -42,7 +46,7 @@ void laci_sparse_multiply_scalar(const laci_sparse_product *p, const laci_sparse
       for (int lane = 0; lane < LACI_SPARSE_LANES; lane++) {
         if (!(tile->lanes >> lane & 1)) continue;
         const int64_t out = tile->out + row * p->row_stride + lane;
-        o->y[out] = finished(o, result(p, o, row, tile->in + lane), out);
+        o->y[out] = finished(o, result(p, o, row, tile, lane), out);
       }
     }
   }

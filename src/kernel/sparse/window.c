@@ -54,7 +54,8 @@ static laci_sparse_layout of_panels(int64_t channels, int64_t h, int64_t row_str
                               .phases_w = 1};
 }
 
-/* Planes of whole vectors; a tile that begins in a plane does not reach beyond it. */
+/* Planes of whole vectors; a tile that begins in a plane does not reach beyond it. beyond: pixels
+ * that a window reads behind the last row. */
 static laci_sparse_layout of_planes(int64_t channels, laci_sparse_layout l, int64_t rows,
                                     int64_t beyond) {
   l.lanes = LACI_SPARSE_PLANES;
@@ -80,7 +81,8 @@ laci_sparse_layout laci_sparse_layout_of(laci_sparse_lanes lanes, int64_t channe
                           .left = border.left};
   l.row_stride =
       strides ? laci_ceil_div(border.left + w + border.right, border.stride_w) : w + between;
-  return of_planes(channels, l, laci_ceil_div(height, border.stride_h), strides ? 0 : between);
+  return of_planes(channels, l, laci_ceil_div(height, border.stride_h),
+                   strides ? 0 : most(between, 1));
 }
 
 laci_sparse_layout laci_sparse_layout_contiguous(laci_sparse_lanes lanes, int64_t channels,
@@ -130,7 +132,7 @@ laci_sparse_layout laci_sparse_layout_out(laci_sparse_lanes lanes, const laci_sp
   if (lanes == LACI_SPARSE_PANELS) return of_panels(channels, g->out_h, in->row_stride);
   l.row_stride = in->row_stride;
   return of_planes(channels, l, border.top + g->out_h + border.bottom,
-                   most(border.left, border.right));
+                   most(1, most(border.left, border.right)));
 }
 
 /* ---- tiles ---- */
@@ -148,6 +150,18 @@ static bool is_flat(const laci_sparse_form *form) {
   return form->in.row_stride == form->out.row_stride;
 }
 
+/* Lanes of a tile whose results begin in a row's column `at`. */
+static void set_lanes(const laci_sparse_window *g, int64_t length, int64_t at, int64_t row_stride,
+                      laci_sparse_tile *tile) {
+  for (int lane = 0; lane < LANES && at + lane < length; lane++) {
+    const int64_t column = (at + lane) % row_stride;
+    if (column >= g->out_w) continue;
+    tile->lanes |= (uint64_t)1 << lane;
+    if (column > 0) tile->before |= (uint16_t)(1 << lane);
+    if (column < g->out_w - 1) tile->behind |= (uint16_t)(1 << lane);
+  }
+}
+
 static int64_t pixel_tiles(const laci_sparse_window *g, const laci_sparse_form *form,
                            laci_sparse_tile *to) {
   const laci_sparse_layout *in = &form->in, *out = &form->out;
@@ -161,10 +175,9 @@ static int64_t pixel_tiles(const laci_sparse_window *g, const laci_sparse_form *
     for (int64_t at = 0; at < length; at += LANES, n++) {
       if (!to) continue;
       to[n] = (laci_sparse_tile){(row * in->row_stride + at) * in->pixel_stride,
-                                 begin + (row * out->row_stride + at) * out->pixel_stride, around};
-      for (int lane = 0; lane < LANES && at + lane < length; lane++) {
-        if ((at + lane) % in->row_stride < g->out_w) to[n].lanes |= (uint64_t)1 << lane;
-      }
+                                 begin + (row * out->row_stride + at) * out->pixel_stride, around,
+                                 0, 0};
+      set_lanes(g, length, at, in->row_stride, &to[n]);
     }
   }
   return n;
@@ -179,7 +192,8 @@ static int64_t image_tiles(const laci_sparse_window *g, const laci_sparse_form *
     for (int64_t column = 0; column < g->out_w; column++, n++) {
       if (!to) continue;
       to[n] = (laci_sparse_tile){row * step_row + column * step_pixel,
-                                 laci_sparse_at(&form->out, 0, row, column), LACI_SPARSE_ALL_LANES};
+                                 laci_sparse_at(&form->out, 0, row, column), LACI_SPARSE_ALL_LANES,
+                                 0, 0};
     }
   }
   return n;
@@ -253,6 +267,60 @@ void laci_sparse_order_columns(const laci_sparse_window *g, int32_t *dense_at) {
   }
 }
 
+/* Of results in a row: how many have no pixel there, before its first or behind its last. */
+static int64_t missing_before(const laci_sparse_window *g, int64_t x) {
+  return x < 0 ? laci_ceil_div(-x, g->stride_w) : 0;
+}
+
+static int64_t missing_behind(const laci_sparse_window *g, int64_t x) {
+  const int64_t further = (g->out_w - 1) * g->stride_w + x - (g->w - 1);
+  return further > 0 ? laci_ceil_div(further, g->stride_w) : 0;
+}
+
+/* Of the window's column of taps, from a result's first pixel on. */
+static int64_t tap_at(const laci_sparse_window *g, int64_t tap) {
+  return tap * g->dilation_w - g->pad_left;
+}
+
+bool laci_sparse_may_be_bare(const laci_sparse_window *g) {
+  bool may = g->values == LACI_SPARSE_F32;
+  for (int64_t tap = 0; tap < g->kernel_w; tap++) {
+    const int64_t x = tap_at(g, tap);
+    may = may && missing_before(g, x) + missing_behind(g, x) <= 1;
+  }
+  return may;
+}
+
+/* Are there fewer zeros around rows than the window reads? */
+static bool is_bare(const laci_sparse_window *g, const laci_sparse_layout *in) {
+  const laci_sparse_border b = laci_sparse_border_of(g);
+  return in->lanes == LACI_SPARSE_PLANES && laci_sparse_may_be_bare(g) &&
+         (in->left < b.left ||
+          in->row_stride * in->phases_w <
+              g->w + (in->phases_w > 1 ? in->left + b.right : most(b.left, b.right)));
+}
+
+static void find_beside(const laci_sparse_window *g, uint8_t *beside) {
+  const order o = order_of(g);
+  const int64_t length = laci_sparse_row_length(g);
+  for (int64_t at = 0; at < o.channels * o.taps; at++) {
+    const int64_t x = tap_at(g, at % o.taps % g->kernel_w);
+    const int64_t place = place_of(&o, at / o.taps, at % o.taps);
+    for (int64_t group = 0; group < g->groups; group++) {
+      beside[group * length + place] = missing_before(g, x)   ? LACI_SPARSE_BEFORE
+                                       : missing_behind(g, x) ? LACI_SPARSE_BEHIND
+                                                              : LACI_SPARSE_ITSELF;
+    }
+  }
+}
+
+/* Where the layout has no pixels before a row's first one, they are where the row above ends. */
+static int64_t place_at(const laci_sparse_layout *in, int64_t channel, int64_t y, int64_t x) {
+  if (in->lanes != LACI_SPARSE_PLANES || x + in->left >= 0)
+    return laci_sparse_at(in, channel, y, x);
+  return place_at(in, channel, y, x + in->phases_w) - in->pixel_stride;
+}
+
 static void place_columns(const laci_sparse_window *g, const laci_sparse_layout *in,
                           int64_t *column_at) {
   const order o = order_of(g);
@@ -262,8 +330,8 @@ static void place_columns(const laci_sparse_window *g, const laci_sparse_layout 
     int64_t *to = column_at + channel / o.channels * length;
     for (int64_t tap = 0; tap < o.taps; tap++) {
       const int64_t y = tap / g->kernel_w * g->dilation_h - g->pad_top;
-      const int64_t x = tap % g->kernel_w * g->dilation_w - g->pad_left;
-      to[place_of(&o, channel % o.channels, tap)] = laci_sparse_at(in, lies, y, x);
+      const int64_t x = tap_at(g, tap % g->kernel_w);
+      to[place_of(&o, channel % o.channels, tap)] = place_at(in, lies, y, x);
     }
   }
 }
@@ -314,7 +382,9 @@ static bool take_mask(const laci_sparse_window *g, const uint8_t *mask, laci_spa
 static bool make_product(const laci_sparse_window *g, const laci_sparse_kept *kept,
                          laci_sparse_form *form) {
   const int64_t length = laci_sparse_row_length(g), n_columns = length * g->groups;
-  int64_t *column_at = laci_alloc((size_t)(n_columns + length / 2 + 1), sizeof *column_at);
+  const size_t n_beside = is_bare(g, &form->in) ? (size_t)n_columns / sizeof(int64_t) + 1 : 0;
+  const size_t n_dense_at = (size_t)length / 2 + 1;
+  int64_t *column_at = laci_alloc((size_t)n_columns + n_dense_at + n_beside, sizeof *column_at);
   if (!column_at) return false;
   form->memory = column_at;
   form->row_length = length;
@@ -323,12 +393,15 @@ static bool make_product(const laci_sparse_window *g, const laci_sparse_kept *ke
   form->n_kept = kept->row_begin[g->channels_out];
   place_columns(g, &form->in, column_at);
   laci_sparse_order_columns(g, form->dense_at);
+  uint8_t *beside = n_beside ? (uint8_t *)(column_at + n_columns + n_dense_at) : NULL;
+  if (beside) find_beside(g, beside);
   form->product = (laci_sparse_product){.n_rows = g->channels_out,
                                         .n_columns = n_columns,
                                         .rows_together = g->channels_out / g->groups,
                                         .row_begin = kept->row_begin,
                                         .column = kept->column,
                                         .column_at = column_at,
+                                        .beside = beside,
                                         .row_stride = form->out.channel_stride,
                                         .values = g->values};
   return true;

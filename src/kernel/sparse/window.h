@@ -84,6 +84,10 @@ laci_sparse_layout laci_sparse_layout_contiguous(laci_sparse_lanes lanes, int64_
                                                  int64_t h, int64_t w);
 /** What a convolution reads around a picture, and how it strides. */
 laci_sparse_border laci_sparse_border_of(const laci_sparse_window *g);
+/** May planes that a convolution of floats reads have no zeros beside rows, so that these lie
+ * together? Where no tap misses more than the first or the last result's pixel of a row. It reads
+ * them with zeros above and below, and generated code of AVX-512 and compiled products alone do. */
+bool laci_sparse_may_be_bare(const laci_sparse_window *g);
 /** The layout that a convolution reads. */
 laci_sparse_layout laci_sparse_layout_in(laci_sparse_lanes lanes, const laci_sparse_window *g);
 /** A layout of its results that makes the fewest tiles: rows as far apart as those it reads, if
@@ -137,7 +141,8 @@ typedef struct laci_sparse_form {
 } laci_sparse_form;
 
 /** What is read and written, both of pixels or both of images. `in` is as laci_sparse_layout_in
- * makes it, or has more of a border; n_images: as many images, or groups of 16. */
+ * makes it, or has more of a border, or planes have none beside rows; n_images: as many images, or
+ * groups of 16. */
 typedef struct laci_sparse_pictures {
   laci_sparse_layout in, out;
   int64_t n_images;

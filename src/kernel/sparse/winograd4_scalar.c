@@ -156,7 +156,7 @@ static void store(const laci_winograd4 *w, const laci_sparse_operands *o, const 
   const int64_t y = row_y_x[1], x = row_y_x[2];
   if (y >= w->window.out_h || x >= w->window.out_w) return;
   const laci_sparse_tile tile = {
-      0, at->picture * w->out.n_floats + laci_sparse_at(&w->out, 0, y, x) + at->lane, 1};
+      0, at->picture * w->out.n_floats + laci_sparse_at(&w->out, 0, y, x) + at->lane, 1, 0, 0};
   const laci_sparse_part part = {&tile, 0, 1, row_y_x[0], row_y_x[0] + 1};
   float sums[LANES] = {value};
   laci_sparse_finish_scalar(o, w->out.channel_stride, LACI_SPARSE_F32, &part, sums);

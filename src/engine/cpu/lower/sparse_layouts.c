@@ -37,10 +37,28 @@ static rows *rows_of(row_table *table, int64_t h, int64_t w) {
   return &table->list[at];
 }
 
-/** Of one phase, without what stands between rows. */
-static int64_t phase_stride(const laci_sparse_window *g) {
+/** Does the layer have zeros by itself where its window reaches over the ends of a row of pixels?
+ * Winograd's algorithm reads what lies there, so that something has to. */
+static bool needs_no_sides(const laci_net *net, const laci_sparse_layer *layer) {
+  const laci_sparse_window *g = &layer->window;
   const laci_sparse_border b = laci_sparse_border_of(g);
-  return laci_ceil_div(b.left + g->w + b.right, g->stride_w);
+  if (laci_pictures_by_images(layer->n_images) || layer->kind != LACI_SPARSE_PRODUCT) return false;
+  if (layer->way == LACI_SPARSE_WAY_WINOGRAD) return b.top * g->w >= b.left;
+  return layer->way == LACI_SPARSE_WAY_SPARSE && laci_sparse_may_be_bare(g) &&
+         laci_sparse_isa_of(net, layer) == LACI_JIT_AVX512;
+}
+
+/** What a layer reads around its input. */
+static laci_sparse_border border_of(const laci_net *net, const laci_sparse_layer *layer) {
+  laci_sparse_border b = laci_sparse_border_of(&layer->window);
+  if (needs_no_sides(net, layer)) b.left = b.right = 0;
+  return b;
+}
+
+/** Of one phase, without what stands between rows. */
+static int64_t phase_stride(const laci_net *net, const laci_sparse_layer *layer) {
+  const laci_sparse_border b = border_of(net, layer);
+  return laci_ceil_div(b.left + layer->window.w + b.right, layer->window.stride_w);
 }
 
 /** Does it read what lies around its input as if that were pixels? */
@@ -48,38 +66,31 @@ static bool reads_around(const laci_sparse_layer *layer) {
   return layer->reading == LACI_SPARSE_AS_IT_LIES && layer->kind != LACI_SPARSE_POOL;
 }
 
-/** What such a layer reads around. Winograd's algorithm needs no zeros between rows; it reads what
- * lies before a row and has zeros in its place, so that something has to lie there. */
-static laci_sparse_border border_of(const laci_sparse_layer *layer) {
-  const laci_sparse_window *g = &layer->window;
-  laci_sparse_border b = laci_sparse_border_of(g);
-  const bool masks = layer->way == LACI_SPARSE_WAY_WINOGRAD && b.top * g->w >= b.left;
-  if (masks && !laci_pictures_by_images(layer->n_images)) b.left = b.right = 0;
-  return b;
-}
-
-static void want_rows(row_table *table, const laci_sparse_layer *layer) {
+static void want_rows(const laci_net *net, row_table *table, const laci_sparse_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   rows *in = rows_of(table, g->h, g->w);
   if (reads_around(layer)) {
-    const laci_sparse_border b = border_of(layer);
+    const laci_sparse_border b = border_of(net, layer);
     in->stride = most(in->stride, g->w + most(b.left, b.right));
   }
   rows *out = rows_of(table, g->out_h, g->out_w);
-  if (layer->reading == LACI_SPARSE_PHASES) out->of_phases = most(out->of_phases, phase_stride(g));
+  if (layer->reading == LACI_SPARSE_PHASES) {
+    out->of_phases = most(out->of_phases, phase_stride(net, layer));
+  }
 }
 
 /** Tiles of a layer's results whose rows are so far apart. One that reads phases has tiles of its
  * own for each row where its results are nearer to each other. */
-static int64_t tiles_at(const laci_sparse_layer *layer, int64_t stride) {
+static int64_t tiles_at(const laci_net *net, const laci_sparse_layer *layer, int64_t stride) {
   const laci_sparse_window *g = &layer->window;
-  const bool apart = layer->reading == LACI_SPARSE_PHASES && stride < phase_stride(g);
+  const bool apart = layer->reading == LACI_SPARSE_PHASES && stride < phase_stride(net, layer);
   if (apart) return g->out_h * laci_ceil_div(g->out_w, LACI_SPARSE_LANES);
   return laci_ceil_div((g->out_h - 1) * stride + g->out_w, LACI_SPARSE_LANES);
 }
 
 /** Multiply-adds of all layers with results of that size. */
-static double terms_at(const laci_sparse_net *sparse, const rows *r, int64_t stride) {
+static double terms_at(const laci_net *net, const rows *r, int64_t stride) {
+  const laci_sparse_net *sparse = net->sparse;
   double n = 0;
   for (int at = 0; at < sparse->n_layers; at++) {
     const laci_sparse_layer *layer = &sparse->layers[at];
@@ -87,15 +98,15 @@ static double terms_at(const laci_sparse_net *sparse, const rows *r, int64_t str
     if (!layer->chosen || layer->kind != LACI_SPARSE_PRODUCT) continue;
     if (layer->way == LACI_SPARSE_WAY_WINOGRAD || g->out_h != r->h || g->out_w != r->w) continue;
     const double kept = layer->kept * (double)(g->channels_out * laci_sparse_row_weights(g));
-    n += kept * (double)(layer->n_images * tiles_at(layer, stride));
+    n += kept * (double)(layer->n_images * tiles_at(net, layer, stride));
   }
   return n;
 }
 
 /** As far apart as phases are, where that makes less to do. */
-static void settle_rows(const laci_sparse_net *sparse, rows *r) {
+static void settle_rows(const laci_net *net, rows *r) {
   if (r->of_phases <= r->stride) return;
-  if (terms_at(sparse, r, r->of_phases) <= terms_at(sparse, r, r->stride)) r->stride = r->of_phases;
+  if (terms_at(net, r, r->of_phases) <= terms_at(net, r, r->stride)) r->stride = r->of_phases;
 }
 
 /* ---- Places ---- */
@@ -126,7 +137,7 @@ static void use(laci_net *net, const laci_sparse_layer *layer) {
   }
   in->planes = in->planes || layer->kind == LACI_SPARSE_POOL; /* walks along one channel's rows */
   if (!reads_around(layer)) return;
-  const laci_sparse_border b = border_of(layer);
+  const laci_sparse_border b = border_of(net, layer);
   in->planes = in->planes || !laci_sparse_is_pixel(&layer->window);
   widen(&in->border, &b);
 }
@@ -136,7 +147,7 @@ static void use(laci_net *net, const laci_sparse_layer *layer) {
 static void check_panels(laci_net *net, row_table *table, const laci_sparse_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   const int64_t out = rows_of(table, g->out_h, g->out_w)->stride;
-  bool differs = layer->reading == LACI_SPARSE_PHASES && out < phase_stride(g);
+  bool differs = layer->reading == LACI_SPARSE_PHASES && out < phase_stride(net, layer);
   if (layer->reading == LACI_SPARSE_AS_IT_LIES && layer->kind == LACI_SPARSE_PRODUCT) {
     differs = rows_of(table, g->h, g->w)->stride != out;
   }
@@ -171,9 +182,9 @@ void laci_sparse_lay_out(laci_net *net) {
     if (!layer->chosen) continue;
     if (layer->residual >= 0) join(net, layer->output, layer->residual);
     if (layer->kind == LACI_SPARSE_SUM) join(net, layer->output, layer->input);
-    want_rows(&table, layer);
+    want_rows(net, &table, layer);
   }
-  for (int at = 0; at < table.n; at++) settle_rows(sparse, &table.list[at]);
+  for (int at = 0; at < table.n; at++) settle_rows(net, &table.list[at]);
   for (int at = 0; at < sparse->n_layers; at++) {
     if (sparse->layers[at].chosen) use(net, &sparse->layers[at]);
   }
@@ -231,8 +242,8 @@ laci_sparse_layout laci_sparse_layer_in(const laci_net *net, const laci_sparse_l
   if (layer->reading == LACI_SPARSE_PLAINLY) {
     return laci_sparse_layout_contiguous(LACI_SPARSE_PLANES, channels, g->h, g->w);
   }
-  laci_sparse_border border = laci_sparse_border_of(g);
-  const int64_t less = rows_out - phase_stride(g);
+  laci_sparse_border border = border_of(net, layer);
+  const int64_t less = rows_out - phase_stride(net, layer);
   if (less > 0) border.right += less * g->stride_w;
   return laci_sparse_layout_of(LACI_SPARSE_PLANES, channels, g->h, g->w, border);
 }
