@@ -14,8 +14,9 @@
 
 enum {
   LANES = LACI_SPARSE_LANES,
-  READ_BEHIND = 3,         /* weights: where code reads four at once */
-  NEAR_TILES = 8,          /* of a group's rows: results that stay in the first cache */
+  READ_BEHIND = 3, /* weights: where code reads four at once */
+  NEAR_TILES = 8,  /* of a group's rows: results that stay in the first cache */
+  FLOATS_OF_LINE = LACI_SPARSE_LINE / sizeof(float),
   MOST_DISTANCE = 1 << 28, /* floats: a displacement of 32 bits reaches twice as far */
 };
 
@@ -29,6 +30,7 @@ struct laci_sparse_code {
   laci_sparse_values values;
   laci_sparse_ahead ahead;
   laci_sparse_cut cut;
+  laci_sparse_thin thin;
   bool functions; /* the last pieces, too, leave sums: there may be functions, or it is ARM */
 };
 
@@ -114,6 +116,14 @@ static int64_t x_ahead_of(const laci_sparse_extent *extent, double reuse) {
   return tiles[1].in - tiles[0].in;
 }
 
+/* One lane takes two thirds of the time that code takes for sixteen. */
+static bool gains_thin(const laci_sparse_extent *extent, laci_jit_isa isa,
+                       const laci_sparse_cut *cut) {
+  enum { LEAST_ROWS = 8 };
+  return isa == LACI_JIT_AVX512 && extent->n_tiles > 1 && cut->rows >= LEAST_ROWS &&
+         laci_sparse_is_thin(&extent->tiles[extent->n_tiles - 1]);
+}
+
 /* Of a chunk, what pieces read is to stay in a core's second cache. A window's taps read the same
  * lines again and again, so that more tiles of it fit, and its code is larger. */
 laci_sparse_cut laci_sparse_cut_rule(const laci_sparse_product *p, laci_jit_isa isa,
@@ -130,6 +140,7 @@ laci_sparse_cut laci_sparse_cut_rule(const laci_sparse_product *p, laci_jit_isa 
   cut.columns_first = each > (double)(p->n_rows * LANES);
   cut.x_ahead = x_ahead_of(extent, reuse);
   share_out(p, n_tiles, extent->n_threads, &cut);
+  cut.thin = gains_thin(extent, isa, &cut);
   return cut;
 }
 
@@ -190,16 +201,21 @@ static lac_status make(const laci_sparse_product *p, const laci_sparse_options *
   void *weight;
   assert((p->values == LACI_SPARSE_BF16) == (options->isa == LACI_JIT_AVX512BF16));
   assert((p->values == LACI_SPARSE_S8) == (options->isa == LACI_JIT_AVX512VNNI));
+  assert(!options->cut.thin || options->isa == LACI_JIT_AVX512);
   code->row_stride = p->row_stride;
   code->values = p->values;
   lac_status st = check_product(p, options->isa, err);
   if (!st) st = laci_sparse_plan_init(p, code->cut, code->pool, &code->plan, err);
   const size_t n_terms = st ? 0 : (size_t)plan->n_terms;
-  const size_t weight_bytes = (n_terms + READ_BEHIND) * sizeof *code->weight;
+  const size_t behind = code->cut.thin ? LACI_THIN_BEHIND : READ_BEHIND;
+  const size_t weight_bytes = (n_terms + behind) * sizeof *code->weight;
   if (!st) st = laci_code_cache_data(code->cache, weight_bytes, &weight, err);
   if (st) return st;
   code->weight = weight;
   code->ahead = ahead_of(code, options);
+  if (code->cut.thin && !laci_sparse_thin_init(p, &code->thin)) {
+    return laci_fail_memory(err, "a sparse product's code");
+  }
   code->entry = laci_alloc((size_t)plan->n_pieces + 1, sizeof *code->entry);
   if (!code->entry) return laci_fail_memory(err, "a sparse product's code");
   laci_code_prepare(to, n_terms * codes[options->isa].least_bytes, code->pool);
@@ -234,6 +250,7 @@ lac_status laci_sparse_code_create(const laci_sparse_product *p, const laci_spar
 void laci_sparse_code_destroy(laci_sparse_code *code) {
   if (!code) return;
   laci_sparse_plan_clear(&code->plan);
+  laci_sparse_thin_clear(&code->thin);
   laci_free(code->entry);
   laci_free(code);
 }
@@ -255,9 +272,14 @@ static size_t sums_each(const laci_sparse_code *code) {
 }
 
 /* With columns first, all groups' sums wait at once. */
+static size_t all_sums(const laci_sparse_code *code) {
+  return (code->cut.columns_first ? (size_t)code->plan.n_groups : 1) * sums_each(code);
+}
+
+/* All sums, and what a thin tile reads. */
 static size_t scratch_each(const laci_sparse_code *code) {
-  const size_t n = code->cut.columns_first ? (size_t)code->plan.n_groups : 1;
-  return n * sums_each(code) * sizeof(float);
+  const size_t columns = (size_t)laci_ceil_div(code->thin.n, LANES) * LANES;
+  return (all_sums(code) + columns) * sizeof(float);
 }
 
 size_t laci_sparse_code_scratch(const laci_sparse_code *code, int n_threads) {
@@ -285,16 +307,23 @@ static void run_and_finish(const job *j, laci_sparse_piece_run *run, laci_sparse
     run(&call);
     laci_sparse_finish_now()(j->o, j->code->row_stride, j->code->values, &part, call.sums);
     call.ahead_code += n * j->code->ahead.code * LACI_SPARSE_LINE;
-    call.ahead_weight += n * j->code->ahead.weight * (LACI_SPARSE_LINE / (int)sizeof(float));
+    call.ahead_weight += n * j->code->ahead.weight * FLOATS_OF_LINE;
     if (!only_piece) call.sums += n * n_rows * LANES;
   }
 }
+
+/* What the thin tile of a chunk reads; a thread's. */
+typedef struct thin_x {
+  float *x;      /* [columns] */
+  int64_t chunk; /* -1: of none yet */
+} thin_x;
 
 /* A piece over a chunk of tiles. */
 typedef struct turn {
   const laci_sparse_group *group; /* NULL: none */
   int64_t chunk, piece;
   float *sums;
+  thin_x *thin;
 } turn;
 
 static void take_quantised(const laci_sparse_quantised *q, int64_t row, laci_sparse_call *call) {
@@ -308,13 +337,12 @@ static void take_quantised(const laci_sparse_quantised *q, int64_t row, laci_spa
   call->residual_scale = q->residual_scale;
 }
 
-static void run_piece(const job *j, const turn *t, int64_t next) {
+/* Over n tiles of the chunk, the first ones. */
+static void run_code(const job *j, const turn *t, int64_t next, int64_t n) {
   const laci_sparse_code *code = j->code;
   const laci_sparse_operands *o = j->o;
   const int64_t row = t->group->row_first, first = t->chunk * code->cut.chunk_tiles;
   const int64_t row_at = row / laci_sparse_each(code->values) * code->row_stride;
-  const int64_t left = j->n_tiles - first;
-  const int64_t n = left < code->cut.chunk_tiles ? left : code->cut.chunk_tiles;
   void *at = laci_code_cache_at(code->cache, code->entry[t->piece]);
   laci_sparse_piece_run *run;
   laci_sparse_call call = {.x = o->x,
@@ -343,6 +371,55 @@ static void run_piece(const job *j, const turn *t, int64_t next) {
   }
 }
 
+/* Over the chunk's tile behind n others, which has one lane. It fetches as much as each of these.
+ */
+static void run_thin(const job *j, const turn *t, int64_t next, int64_t n) {
+  const laci_sparse_code *code = j->code;
+  const laci_sparse_group *group = t->group;
+  const laci_sparse_columns *piece = &code->plan.pieces[t->piece];
+  const int64_t tile = t->chunk * code->cut.chunk_tiles + n;
+  const char *code_behind = laci_code_cache_at(code->cache, code->entry[next]);
+  const float *weight_behind = code->weight + code->plan.pieces[next].weight_first;
+  const int64_t lines = code->ahead.code, weight_lines = code->ahead.weight;
+  if (t->thin->chunk != t->chunk) {
+    laci_sparse_take_thin(&code->thin, &j->tiles[tile], j->o->x, t->thin->x);
+    t->thin->chunk = t->chunk;
+  }
+  laci_sparse_run_thin(&(laci_sparse_thin_turn){
+      .o = j->o,
+      .columns = {.n = piece->column_last - piece->column_first,
+                  .rows = code->plan.rows + group->rows_at + piece->column_first,
+                  .weight = code->weight + piece->weight_first,
+                  .x = t->thin->x + group->column_first + piece->column_first,
+                  .next = {{code_behind + n * lines * LACI_SPARSE_LINE, lines},
+                           {weight_behind + n * weight_lines * FLOATS_OF_LINE, weight_lines}}},
+      .part = {j->tiles, tile, tile + 1, group->row_first, group->row_first + group->n_rows},
+      .row_stride = code->row_stride,
+      .sums = t->sums + n * group->n_rows * LANES,
+      .first = t->piece == group->piece_first,
+      .last = t->piece == group->piece_last - 1});
+}
+
+/* Tiles of a chunk. */
+static int64_t tiles_of(const job *j, int64_t chunk) {
+  const int64_t most = j->code->cut.chunk_tiles, left = j->n_tiles - chunk * most;
+  return left < most ? left : most;
+}
+
+/* Is the chunk's last tile done by itself? */
+static bool ends_thin(const job *j, const turn *t) {
+  enum { LEAST_ROWS = LACI_THIN_ROWS / LANES };
+  const int64_t last = t->chunk * j->code->cut.chunk_tiles + tiles_of(j, t->chunk) - 1;
+  return j->code->thin.n && t->group->n_rows >= LEAST_ROWS && laci_sparse_is_thin(&j->tiles[last]);
+}
+
+static void run_piece(const job *j, const turn *t, int64_t next) {
+  const bool thin = ends_thin(j, t);
+  const int64_t n = tiles_of(j, t->chunk) - (thin ? 1 : 0);
+  if (thin) run_thin(j, t, next, n);
+  if (n) run_code(j, t, next, n);
+}
+
 static void fetch(const void *from, size_t bytes) {
   for (size_t at = 0; at < bytes; at += LACI_SPARSE_LINE) {
     __builtin_prefetch((const char *)from + at, 0, 2); /* into the second cache */
@@ -365,30 +442,29 @@ static void run_then(const job *j, turn *waits, turn next) {
   *waits = next;
 }
 
-/* Groups [first, last) over a chunk, group by group. */
-static void run_groups(const job *j, turn *waits, int64_t chunk, int64_t first, int64_t last,
-                       float *sums) {
+/* Groups [first, last) over a chunk, group by group. of: the chunk, and its memory. */
+static void run_groups(const job *j, turn *waits, int64_t first, int64_t last, turn of) {
   for (int64_t at = first; at < last; at++) {
-    const laci_sparse_group *group = &j->code->plan.groups[at];
-    for (int64_t piece = group->piece_first; piece < group->piece_last; piece++) {
-      run_then(j, waits, (turn){group, chunk, piece, sums});
+    of.group = &j->code->plan.groups[at];
+    for (of.piece = of.group->piece_first; of.piece < of.group->piece_last; of.piece++) {
+      run_then(j, waits, of);
     }
   }
 }
 
 /* The same, columns by columns: what a piece reads of x is still near when the next group does. */
-static void run_columns(const job *j, turn *waits, int64_t chunk, int64_t first, int64_t last,
-                        float *sums) {
+static void run_columns(const job *j, turn *waits, int64_t first, int64_t last, turn of) {
+  float *sums = of.sums;
   bool more = true;
   for (int64_t step = 0; more; step++) {
     more = false;
     for (int64_t at = first; at < last; at++) {
-      const laci_sparse_group *group = &j->code->plan.groups[at];
-      const int64_t piece = group->piece_first + step;
-      if (piece >= group->piece_last) continue;
+      of.group = &j->code->plan.groups[at];
+      of.piece = of.group->piece_first + step;
+      if (of.piece >= of.group->piece_last) continue;
       more = true;
-      float *own = sums + (size_t)(at - first) * sums_each(j->code);
-      run_then(j, waits, (turn){group, chunk, piece, own});
+      of.sums = sums + (size_t)(at - first) * sums_each(j->code);
+      run_then(j, waits, of);
     }
   }
 }
@@ -400,14 +476,16 @@ static void run_parts(int64_t begin, int64_t end, void *context) {
   for (int64_t part = begin; part < end; part++) {
     const int64_t last = (part + 1) * j->n_items / j->n_parts;
     float *sums = (float *)(void *)(j->scratch + (size_t)part * scratch_each(j->code));
+    thin_x thin = {sums + all_sums(j->code), -1};
     turn waits = {.group = NULL};
     for (int64_t item = part * j->n_items / j->n_parts, next; item < last; item = next) {
       const int64_t chunk = item / n_groups, behind = (chunk + 1) * n_groups;
+      const turn of = {.chunk = chunk, .sums = sums, .thin = &thin};
       next = behind < last ? behind : last;
       if (j->code->cut.columns_first) {
-        run_columns(j, &waits, chunk, item % n_groups, next - chunk * n_groups, sums);
+        run_columns(j, &waits, item % n_groups, next - chunk * n_groups, of);
       } else {
-        run_groups(j, &waits, chunk, item % n_groups, next - chunk * n_groups, sums);
+        run_groups(j, &waits, item % n_groups, next - chunk * n_groups, of);
       }
     }
     run_then(j, &waits, (turn){.group = NULL});

@@ -10,8 +10,9 @@
  * Code is straight, cut into pieces: a piece is some columns of a group of rows, runs over the
  * tiles of a chunk, and hands its sums to the next piece through scratch memory. Functions behind
  * the clip are a compiled pass over sums that a group's last piece has left; on ARM so is the clip.
+ * A last tile of one lane is done by compiled code, which reads the same weights.
  * Results are the same bits as the compiled kernels'. Next: sparse_plan.c (groups and pieces),
- * sparse_avx512.c, sparse_avx512bf16.c, sparse_avx512vnni.c, sparse_neon.c. */
+ * sparse_avx512.c, sparse_avx512bf16.c, sparse_avx512vnni.c, sparse_neon.c, sparse_thin.c. */
 #ifndef LACI_JIT_SPARSE_CODE_H
 #define LACI_JIT_SPARSE_CODE_H
 
@@ -41,6 +42,8 @@ typedef struct laci_sparse_cut {
   int64_t x_ahead; /* floats from what a tile reads to what is fetched meanwhile; 0: nothing is */
   bool columns_first; /* of a chunk: all rows' first columns, then their next ones; else row by row
                        */
+  bool thin;          /* a chunk's last tile that has one lane is done by compiled code
+                         (kernel/sparse/thin.h); of AVX-512 alone */
 } laci_sparse_cut;
 
 typedef struct laci_sparse_options {

@@ -9,6 +9,7 @@
 #include "jit/sparse_code.h"
 #include "jit/sparse_octets.h"
 #include "jit/x86.h"
+#include "kernel/sparse/thin.h"
 
 enum { LACI_SPARSE_MOST_ROWS = 30, LACI_SPARSE_LINE = 64 /* bytes of the cache's lines */ };
 
@@ -155,5 +156,31 @@ void laci_sparse_plan_order(const laci_sparse_plan *plan, const float *weight, l
 LAC_MUST_CHECK lac_status laci_sparse_plan_places(const laci_sparse_plan *plan,
                                                   const laci_sparse_places *from, laci_pool *pool,
                                                   laci_sparse_places *to, lac_error *err);
+
+/** Where the columns of a product are, for tiles of one lane; owns its arrays. sparse_thin.c */
+typedef struct laci_sparse_thin {
+  int64_t n;       /* columns; 0: no tile is thin */
+  int64_t *at;     /* [n], the product's column_at */
+  uint8_t *beside; /* [n], the product's, or zeros */
+} laci_sparse_thin;
+
+/** A piece over such a tile. */
+typedef struct laci_sparse_thin_turn {
+  const laci_sparse_operands *o;
+  laci_thin_columns columns;
+  laci_sparse_part part; /* the tile, and the group's rows, two at least */
+  int64_t row_stride;
+  float *sums; /* [rows of the group][16]: what the piece before has left, or this one leaves */
+  bool first, last; /* of the group's pieces: from the bias on; up to results */
+} laci_sparse_thin_turn;
+
+bool laci_sparse_is_thin(const laci_sparse_tile *tile);
+/** False: no memory; clear it in any case. */
+LAC_MUST_CHECK bool laci_sparse_thin_init(const laci_sparse_product *p, laci_sparse_thin *thin);
+void laci_sparse_thin_clear(laci_sparse_thin *thin);
+/** What the tile reads of each column, [n]. */
+void laci_sparse_take_thin(const laci_sparse_thin *thin, const laci_sparse_tile *tile,
+                           const float *x, float *to);
+void laci_sparse_run_thin(const laci_sparse_thin_turn *turn);
 
 #endif

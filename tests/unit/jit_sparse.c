@@ -135,7 +135,10 @@ static void rows_without_zeros_between_them(void **state) {
   if (laci_jit_isa_now() != LACI_JIT_AVX512) skip();
   for (int at = 0; at < N_SPARSE_BARE_CASES; at++) {
     for (int rows = 1; rows <= 30; rows += 6) {
-      const laci_sparse_cut cut = {rows, 40 * rows, 1 + rows % 4, 0, at % 2 == rows % 2};
+      laci_sparse_cut cut = {rows, 40 * rows, 1 + rows % 4, 0, at % 2 == rows % 2, false};
+      sparse_bare_operands_init(&sparse_bare_cases[at], rows % 3, &o);
+      compare_operands(&sparse_bare_cases[at], &o, rows % 3, LACI_JIT_AVX512, cut);
+      cut.thin = true; /* where a chunk ends with one lane: of 7 x 7 pixels, and of one column */
       sparse_bare_operands_init(&sparse_bare_cases[at], rows % 3, &o);
       compare_operands(&sparse_bare_cases[at], &o, rows % 3, LACI_JIT_AVX512, cut);
     }
@@ -144,7 +147,7 @@ static void rows_without_zeros_between_them(void **state) {
   laci_sparse_code *code;
   sparse_bare_operands_init(&sparse_bare_cases[0], 0, &o);
   assert_int_equal(laci_code_cache_create(CODE_LIMIT, &cache, &err), LAC_OK);
-  const laci_sparse_options options = {.isa = LACI_JIT_AVX2, .cut = {6, 600, 4, 0, false}};
+  const laci_sparse_options options = {.isa = LACI_JIT_AVX2, .cut = {6, 600, 4, 0, false, false}};
   assert_int_equal(laci_sparse_code_create(&o.form.product, &options, cache, &code, &err),
                    LAC_UNSUPPORTED);
   assert_null(code);
@@ -185,7 +188,8 @@ static void all_cuts(laci_jit_isa isa) {
   for (int rows = least[isa]; rows <= most[isa]; rows++) {
     for (int terms = 1; terms < 10000; terms *= 7) {
       for (int chunk = 1; chunk <= 4; chunk += 2) {
-        const laci_sparse_cut cut = {rows, terms, chunk, rows % 3 * 16, terms % 2 == rows % 2};
+        const laci_sparse_cut cut = {rows, terms, chunk, rows % 3 * 16, terms % 2 == rows % 2,
+                                     false};
         compare_case(&sparse_cases[(rows + terms) % 2], rows % 3, isa, cut);
       }
     }
@@ -216,7 +220,8 @@ static void all_pairs(laci_jit_isa isa) {
     assert_int_equal(laci_sparse_form_init(&c.window, o.kept, &pictures, &o.form, &err), LAC_OK);
     laci_sparse_form_fill(&o.form, o.dense);
     const laci_sparse_operands run = sparse_run_of(&o, false, -INFINITY, INFINITY);
-    generated g = generate(&o, (laci_sparse_after){0}, isa, (laci_sparse_cut){6, 100, 8, 0, false});
+    generated g =
+        generate(&o, (laci_sparse_after){0}, isa, (laci_sparse_cut){6, 100, 8, 0, false, false});
     define(&o, &run, g.want);
     expect_run(&g, &o, &run, NULL, c.what);
     end(&g);
@@ -249,9 +254,9 @@ static void threads_of_cut(laci_jit_isa isa, laci_sparse_cut cut) {
 }
 
 static void threads_of(laci_jit_isa isa) {
-  threads_of_cut(isa, (laci_sparse_cut){5, 90, 2, 0, false});
-  threads_of_cut(isa, (laci_sparse_cut){6, 9000, 20, 0, false});
-  threads_of_cut(isa, (laci_sparse_cut){5, 90, 3, 0, true});
+  threads_of_cut(isa, (laci_sparse_cut){5, 90, 2, 0, false, false});
+  threads_of_cut(isa, (laci_sparse_cut){6, 9000, 20, 0, false, false});
+  threads_of_cut(isa, (laci_sparse_cut){5, 90, 3, 0, true, false});
 }
 
 static void one_two_three_threads_make_the_same_bytes(void **state) {
@@ -289,7 +294,8 @@ static void rewrites_of(laci_jit_isa isa) {
   sparse_operands o;
   sparse_operands_init(&c, 0, &o);
   const laci_sparse_operands run = sparse_run_of(&o, false, -INFINITY, INFINITY);
-  generated g = generate(&o, (laci_sparse_after){0}, isa, (laci_sparse_cut){6, 500, 3, 0, false});
+  generated g =
+      generate(&o, (laci_sparse_after){0}, isa, (laci_sparse_cut){6, 500, 3, 0, false, false});
   for (int step = 0; step < 3; step++) {
     for (int64_t k = 0; k < o.form.n_kept; k++) o.form.kept.weight[k] *= 0.75F - (float)(k % 5);
     laci_sparse_code_fill(g.code, o.form.kept.weight);
@@ -346,7 +352,7 @@ static void one_cache_holds_several_layers(void **state) {
 
 static lac_status make_all(const sparse_operands *o, const sparse_case *c, lac_error *err) {
   const laci_sparse_pictures pictures = {o->form.in, o->form.out, c->n_images};
-  const laci_sparse_options options = {.isa = LACI_JIT_AVX2, .cut = {6, 40, 4, 0, true}};
+  const laci_sparse_options options = {.isa = LACI_JIT_AVX2, .cut = {6, 40, 4, 0, true, false}};
   laci_sparse_form form;
   laci_code_cache *cache = NULL;
   laci_sparse_code *code = NULL;

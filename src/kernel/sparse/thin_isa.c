@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * thin.h for every instruction set. Spreading weights to rows is an instruction of AVX-512; others
+ * go from row to row, which is the definition. */
+#include "kernel/sparse/thin.h"
+
+#if defined(__AVX512F__)
+#include <immintrin.h>
+
+#define INLINE static inline __attribute__((always_inline))
+
+enum { HALF = LACI_THIN_ROWS / 2, LINE = 64, SECOND_CACHE = 2, FRACTION = 16 /* bits */ };
+
+/* Onto zeros that the compiler does not know to be zeros: some processors (Zen 4) wait for the
+ * register that this writes, even where it writes all of it. */
+INLINE __m512 spread(__mmask16 rows, const float *weight) {
+  __m512 zeros = _mm512_setzero_ps();
+  __asm__("" : "+v"(zeros));
+  return _mm512_mask_expand_ps(zeros, rows, _mm512_loadu_ps(weight));
+}
+
+/* Lines a column, in parts of 1 << FRACTION. */
+INLINE uint64_t step_of(const laci_thin_ahead *next, int64_t n_columns) {
+  return ((uint64_t)next->n_lines << FRACTION) / (uint64_t)(n_columns + 1);
+}
+
+INLINE void fetch(const laci_thin_ahead *next, uint64_t step, int64_t column) {
+  const uint64_t line = ((uint64_t)column * step) >> FRACTION;
+  __builtin_prefetch((const char *)next->at + line * LINE, 0, SECOND_CACHE);
+}
+
+void LACI_VARIANT(laci_thin_add)(const laci_thin_columns *c, float *sums) {
+  const uint64_t step = step_of(&c->next[0], c->n), step2 = step_of(&c->next[1], c->n);
+  const float *w = c->weight;
+  __m512 low = _mm512_loadu_ps(sums), high = _mm512_loadu_ps(sums + HALF);
+  for (int64_t column = 0; column < c->n; column++) {
+    const uint32_t rows = c->rows[column];
+    const __mmask16 first = (__mmask16)rows, second = (__mmask16)(rows >> HALF);
+    const __m512 x = _mm512_set1_ps(c->x[column]);
+    fetch(&c->next[0], step, column);
+    fetch(&c->next[1], step2, column);
+    low = _mm512_mask3_fmadd_ps(spread(first, w), x, low, first);
+    high = _mm512_mask3_fmadd_ps(spread(second, w + __builtin_popcount(first)), x, high, second);
+    w += __builtin_popcount(rows);
+  }
+  _mm512_storeu_ps(sums, low);
+  _mm512_storeu_ps(sums + HALF, high);
+}
+#else
+#include <math.h>
+
+void LACI_VARIANT(laci_thin_add)(const laci_thin_columns *c, float *sums) {
+  const float *w = c->weight;
+  for (int64_t column = 0; column < c->n; column++) {
+    for (uint32_t left = c->rows[column]; left; left &= left - 1, w++) {
+      float *sum = &sums[__builtin_ctz(left)];
+      *sum = fmaf(*w, c->x[column], *sum);
+    }
+  }
+}
+#endif
