@@ -423,7 +423,7 @@ static inline vector strip_value(const strip *s, int64_t channel, vector x) {
   return only(normalized(x, n->scale[channel], n->shift[channel], n->low), s->used);
 }
 
-enum { FEW = 4 };
+enum { FEW = 8 };
 
 /* n pieces, FEW at most: inlined with n known, so that what they are stays in registers. */
 static inline __attribute__((always_inline)) void copy_few(const strip *s, const piece *pieces,
@@ -438,7 +438,7 @@ static inline __attribute__((always_inline)) void copy_few(const strip *s, const
   }
   for (int64_t channel = 0; channel < s->n_channels; channel++) {
     vector v = NOTHING();
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int at = 0; at < n; at++) {
       v = add_piece(v, from[at] + channel * s->from_step, used[at], index[at]);
     }
@@ -467,6 +467,10 @@ static void copy_strip(const strip *s, const piece *pieces, int n) {
     case 1: copy_few(s, pieces, 1); break;
     case 2: copy_few(s, pieces, 2); break;
     case 3: copy_few(s, pieces, 3); break;
+    case 4: copy_few(s, pieces, 4); break;
+    case 5: copy_few(s, pieces, 5); break;
+    case 6: copy_few(s, pieces, 6); break;
+    case 7: copy_few(s, pieces, 7); break;
     case FEW: copy_few(s, pieces, FEW); break;
     default: copy_any(s, pieces, n);
   }
