@@ -173,6 +173,23 @@ static void what_stands_beside_rows_is_not_read(void **state) {
   sparse_operands_clear(&o);
 }
 
+static void some_windows_need_zeros_between_rows(void **state) {
+  static const laci_sparse_window windows[] = {
+      SPARSE_WINDOW(4, 8, 1, 9, 9, 5, 5, 1, 1, 1, 1, 2, 2, 2, 2), /* two pixels are missing */
+      SPARSE_WINDOW(4, 8, 1, 9, 9, 3, 3, 1, 1, 1, 2, 1, 2, 1, 2),
+      SPARSE_WINDOW(4, 8, 1, 9, 6, 1, 1, 1, 1, 1, 1, 0, 1, 0, 0), /* more results than pixels */
+      SPARSE_WINDOW(4, 8, 1, 9, 6, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1),
+      SPARSE_WINDOW(4, 8, 1, 9, 9, 3, 3, 2, 2, 1, 1, 2, 2, 2, 2),
+      SPARSE_WINDOW(4, 8, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 1, 0, 1)};
+  (void)state;
+  for (size_t at = 0; at < sizeof windows / sizeof *windows; at++) {
+    if (laci_sparse_may_be_bare(&windows[at])) fail_msg("window %zu", at);
+  }
+  assert_true(laci_sparse_may_be_bare(&sparse_bare_cases[0].window));
+  const sparse_case pairs = sparse_case_of(&sparse_bare_cases[0], LACI_SPARSE_BF16);
+  assert_false(laci_sparse_may_be_bare(&pairs.window));
+}
+
 static void parts_make_the_whole(void **state) {
   (void)state;
   sparse_operands o;
@@ -226,6 +243,7 @@ int main(void) {
       cmocka_unit_test(the_definition_is_a_convolution),
       cmocka_unit_test(every_variant_has_the_same_bits),
       cmocka_unit_test(what_stands_beside_rows_is_not_read),
+      cmocka_unit_test(some_windows_need_zeros_between_rows),
       cmocka_unit_test(parts_make_the_whole),
       cmocka_unit_test(panels_want_rows_as_far_apart),
       cmocka_unit_test(a_nan_stays),

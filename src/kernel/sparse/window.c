@@ -283,7 +283,7 @@ static int64_t tap_at(const laci_sparse_window *g, int64_t tap) {
 }
 
 bool laci_sparse_may_be_bare(const laci_sparse_window *g) {
-  bool may = g->values == LACI_SPARSE_F32;
+  bool may = g->values == LACI_SPARSE_F32 && g->out_w <= laci_ceil_div(g->w, g->stride_w);
   for (int64_t tap = 0; tap < g->kernel_w; tap++) {
     const int64_t x = tap_at(g, tap);
     may = may && missing_before(g, x) + missing_behind(g, x) <= 1;

@@ -85,8 +85,9 @@ laci_sparse_layout laci_sparse_layout_contiguous(laci_sparse_lanes lanes, int64_
 /** What a convolution reads around a picture, and how it strides. */
 laci_sparse_border laci_sparse_border_of(const laci_sparse_window *g);
 /** May planes that a convolution of floats reads have no zeros beside rows, so that these lie
- * together? Where no tap misses more than the first or the last result's pixel of a row. It reads
- * them with zeros above and below, and generated code of AVX-512 and compiled products alone do. */
+ * together? Where no tap misses more than the first or the last result's pixel of a row, and a row
+ * has no more results than pixels. It reads them with zeros above and below, and generated code of
+ * AVX-512 and compiled products alone do. */
 bool laci_sparse_may_be_bare(const laci_sparse_window *g);
 /** The layout that a convolution reads. */
 laci_sparse_layout laci_sparse_layout_in(laci_sparse_lanes lanes, const laci_sparse_window *g);

@@ -197,6 +197,8 @@ bool laci_sparse_find_pool_of_bytes(laci_net *net, const laci_fused *fused,
 
 /** What the layer's code is generated for; NONE: it is compiled. */
 laci_jit_isa laci_sparse_isa_of(const laci_net *net, const laci_sparse_layer *layer);
+/** Does its code need no zeros between rows of pixels? */
+bool laci_sparse_code_is_bare(const laci_net *net, const laci_sparse_layer *layer);
 /** Can the layer be done so? */
 bool laci_sparse_can(const laci_net *net, const laci_sparse_layer *layer, laci_sparse_way way);
 /** Is there no room for the weights of all layers that Winograd's algorithm can do? */

@@ -110,6 +110,7 @@ static const constants of_bf16 = {.least_gain = 2e6,
 /* Of direct's, where oneDNN has it: in f32. */
 static const double winograd_cost = 0.58;
 static const double winograd_small = 0.8;  /* of pictures of at most 8 x 8, which hold few tiles */
+static const double winograd_few = 0.65;   /* of one image of at most 16 x 16: smaller tiles */
 static const double winograd_large = 0.38; /* of larger ones than 16 x 16 with many channels, which
                                               pay transforms back; one image */
 
@@ -149,6 +150,7 @@ static double winograd_of(const laci_sparse_layer *layer) {
   const int64_t pixels = g->out_h * g->out_w;
   const bool many = g->channels_in / g->groups >= MANY && g->channels_out / g->groups >= MANY;
   if (pixels <= SMALL) return winograd_small;
+  if (pixels <= LARGE && layer->n_images == 1) return winograd_few;
   return many && pixels > LARGE && layer->n_images == 1 ? winograd_large : winograd_cost;
 }
 
@@ -177,14 +179,14 @@ static double dense_cost(const laci_net *net, const laci_sparse_layer *layer) {
   return products * winograd_of(layer);
 }
 
-/** Pixels walk along one long row, with one between two rows as most windows need. */
-static int64_t tiles_of(const laci_sparse_layer *layer) {
+/** Pixels walk along one long row; what is between two rows, most windows need one of. */
+static int64_t tiles_of(const laci_sparse_layer *layer, int64_t between) {
   const laci_sparse_window *g = &layer->window;
   if (laci_pictures_by_images(layer->n_images)) {
     return laci_ceil_div(layer->n_images, LACI_SPARSE_LANES) * g->out_h * g->out_w;
   }
   return layer->n_images *
-         laci_ceil_div((g->out_h - 1) * (g->out_w + 1) + g->out_w, LACI_SPARSE_LANES);
+         laci_ceil_div((g->out_h - 1) * (g->out_w + between) + g->out_w, LACI_SPARSE_LANES);
 }
 
 /** What is read of larger windows than one pixel is read again soon. */
@@ -206,7 +208,8 @@ static double sparse_cost(const laci_net *net, const laci_sparse_layer *layer) {
   const constants *c = constants_of(net, layer);
   const double share_kept = layer->bytes ? (layer->kept > half ? 1 : half) : layer->kept;
   const double kept = (double)g->channels_out * weights_each(g) * share_kept;
-  const int64_t tiles = tiles_of(layer);
+  const bool together = !laci_sparse_is_pixel(g) && laci_sparse_code_is_bare(net, layer);
+  const int64_t tiles = tiles_of(layer, together ? 0 : 1);
   if (layer->kind == LACI_SPARSE_DEPTHWISE) {
     const bool images = laci_pictures_by_images(layer->n_images);
     return results(layer) * weights_each(g) / (images ? c->depthwise_images : c->depthwise);
@@ -225,7 +228,7 @@ static int64_t units_of(const laci_sparse_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   const int64_t between = laci_sparse_is_pixel(g) ? 0 : 1; /* pixels, from row to row */
   const int64_t pixels = (g->out_h - 1) * (g->out_w + between) + g->out_w;
-  if (laci_pictures_by_images(layer->n_images)) return 2 * tiles_of(layer);
+  if (laci_pictures_by_images(layer->n_images)) return 2 * tiles_of(layer, 1);
   return layer->n_images * laci_ceil_div(pixels, UNIT);
 }
 
@@ -251,7 +254,7 @@ static double csr_cost(const laci_net *net, const laci_sparse_layer *layer) {
   const constants *c = constants_of(net, layer);
   const bool aligned = laci_sparse_is_pixel(g) || laci_pictures_by_images(layer->n_images);
   const double kept = weights_each(g) * layer->kept; /* of a row */
-  const double lanes = (double)(tiles_of(layer) * LACI_SPARSE_LANES * g->channels_out);
+  const double lanes = (double)(tiles_of(layer, 1) * LACI_SPARSE_LANES * g->channels_out);
   return lanes * (kept / (aligned ? c->csr : c->csr_window) + c->result);
 }
 

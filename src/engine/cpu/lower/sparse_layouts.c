@@ -44,8 +44,7 @@ static bool needs_no_sides(const laci_net *net, const laci_sparse_layer *layer) 
   const laci_sparse_border b = laci_sparse_border_of(g);
   if (laci_pictures_by_images(layer->n_images) || layer->kind != LACI_SPARSE_PRODUCT) return false;
   if (layer->way == LACI_SPARSE_WAY_WINOGRAD) return b.top * g->w >= b.left;
-  return layer->way == LACI_SPARSE_WAY_SPARSE && laci_sparse_may_be_bare(g) &&
-         laci_sparse_isa_of(net, layer) == LACI_JIT_AVX512;
+  return layer->way == LACI_SPARSE_WAY_SPARSE && laci_sparse_code_is_bare(net, layer);
 }
 
 /** What a layer reads around its input. */

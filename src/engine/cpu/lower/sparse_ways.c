@@ -11,6 +11,11 @@ static bool is_of_constant_floats(const laci_net *net, const laci_sparse_layer *
   return layer->kind == LACI_SPARSE_PRODUCT && !layer->mask && !layer->bytes && !net->plan.bf16;
 }
 
+bool laci_sparse_code_is_bare(const laci_net *net, const laci_sparse_layer *layer) {
+  return is_of_constant_floats(net, layer) && laci_sparse_isa_of(net, layer) == LACI_JIT_AVX512 &&
+         !laci_pictures_by_images(layer->n_images) && laci_sparse_may_be_bare(&layer->window);
+}
+
 bool laci_sparse_can(const laci_net *net, const laci_sparse_layer *layer, laci_sparse_way way) {
   switch (way) {
     case LACI_SPARSE_WAY_DENSE: return true;
