@@ -392,7 +392,7 @@ static void says_what_does_not_fit(void **state) {
   lac_error err = {0};
   (void)state;
   assert_int_equal(laci_code_cache_create(64, &cache, &err), LAC_OK);
-  const laci_sparse_options options = {.isa = LACI_JIT_AVX2, .cut = {6, 100, 4, 0, false}};
+  const laci_sparse_options options = {.isa = LACI_JIT_AVX2, .cut = {6, 100, 4, 0, false, false}};
   assert_int_equal(laci_sparse_code_create(&p, &options, cache, &code, &err), LAC_UNSUPPORTED);
   assert_string_equal(err.text, "a sparse product's code: operands of more than 268435456 floats");
   assert_null(code);
