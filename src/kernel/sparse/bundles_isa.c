@@ -66,8 +66,8 @@ static inline __attribute__((always_inline)) void add_bundle(const strip *s, str
     }
     UNROLL for (int v = 0; v < n_units * EACH; v++) STORE(sums + (int64_t)(v * WIDTH), sum[v]);
   }
-  __builtin_prefetch(from->weights + AWAY);
-  if (size * KEPT > LINE) __builtin_prefetch(from->weights + AWAY + LINE);
+  __builtin_prefetch(from->weights + AWAY, 0, 2);
+  if (size * KEPT > LINE) __builtin_prefetch(from->weights + AWAY + LINE, 0, 2);
   from->columns++;
   from->sums += size;
   from->weights += (ptrdiff_t)size * KEPT;
