@@ -116,7 +116,7 @@ static int64_t x_ahead_of(const laci_sparse_extent *extent, double reuse) {
   return tiles[1].in - tiles[0].in;
 }
 
-/* One lane takes two thirds of the time that code takes for sixteen. */
+/* One lane takes two thirds of the time that code takes for sixteen (Zen 4). */
 static bool gains_thin(const laci_sparse_extent *extent, laci_jit_isa isa,
                        const laci_sparse_cut *cut) {
   enum { LEAST_ROWS = 8 };

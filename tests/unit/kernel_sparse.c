@@ -4,6 +4,9 @@
 #include "support/sparse_case.h"
 
 #include "cpu/cpu.h"
+#include "kernel/sparse/bundles.h"
+#include "kernel/sparse/csr.h"
+#include "kernel/sparse/gradient.h"
 
 #define LEVEL(name, level) level,
 static const laci_cpu_level levels[] = {LACI_KERNEL_VARIANTS(LEVEL)};
@@ -190,6 +193,25 @@ static void some_windows_need_zeros_between_rows(void **state) {
   assert_false(laci_sparse_may_be_bare(&pairs.window));
 }
 
+static void others_do_not_read_such_rows(void **state) {
+  sparse_operands o;
+  laci_csr csr;
+  laci_bundles bundles;
+  laci_sparse_gradient gradient;
+  lac_error err = {0};
+  (void)state;
+  sparse_bare_operands_init(&sparse_bare_cases[0], 0, &o);
+  const laci_sparse_product *p = &o.form.product;
+  const laci_csr_cut cut = {o.form.tiles, o.form.n_tiles, 8};
+  assert_int_equal(laci_csr_init(p, o.form.kept.weight, &cut, &csr, &err), LAC_UNSUPPORTED);
+  assert_non_null(strstr(err.text, "without zeros between"));
+  assert_int_equal(laci_bundles_init(p, o.form.kept.weight, 8, &bundles, &err), LAC_UNSUPPORTED);
+  assert_int_equal(laci_sparse_gradient_init(p, o.form.tiles, o.form.n_tiles, &gradient, &err),
+                   LAC_UNSUPPORTED);
+  assert_non_null(strstr(err.text, "without zeros between"));
+  sparse_operands_clear(&o);
+}
+
 static void parts_make_the_whole(void **state) {
   (void)state;
   sparse_operands o;
@@ -244,6 +266,7 @@ int main(void) {
       cmocka_unit_test(every_variant_has_the_same_bits),
       cmocka_unit_test(what_stands_beside_rows_is_not_read),
       cmocka_unit_test(some_windows_need_zeros_between_rows),
+      cmocka_unit_test(others_do_not_read_such_rows),
       cmocka_unit_test(parts_make_the_whole),
       cmocka_unit_test(panels_want_rows_as_far_apart),
       cmocka_unit_test(a_nan_stays),

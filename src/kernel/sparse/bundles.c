@@ -212,7 +212,7 @@ lac_status laci_bundles_init(const laci_sparse_product *p, const float *weight, 
   const int64_t cuts = laci_ceil_div(p->rows_together, chunk_rows < most ? chunk_rows : most);
   making m = {
       .p = p, .weight = weight, .b = b, .chunk_rows = laci_ceil_div(p->rows_together, cuts)};
-  lac_status st = laci_sparse_check_distances(p, err);
+  lac_status st = laci_sparse_check_columns(p, err);
   if (st) return st;
   do_chunks(&m, count_window);
   if (!take_memory(&m)) {

@@ -75,8 +75,8 @@ bool laci_bundles_gain(const laci_sparse_product *p);
 bool laci_bundles_may_gain(int64_t rows_together, double kept);
 
 /** The bundles of a product with these weights, [n_kept], in chunks of so many rows at most, as
- * even as can be. Fails LAC_NO_MEMORY, LAC_UNSUPPORTED: a distance of more than 2^31 floats; b is
- * then empty. */
+ * even as can be. Fails LAC_NO_MEMORY, LAC_UNSUPPORTED: a distance of more than 2^31 floats,
+ * columns that may be missing; b is then empty. */
 LAC_MUST_CHECK lac_status laci_bundles_init(const laci_sparse_product *p, const float *weight,
                                             int64_t chunk_rows, laci_bundles *b, lac_error *err);
 void laci_bundles_clear(laci_bundles *b);

@@ -154,7 +154,7 @@ lac_status laci_csr_init(const laci_sparse_product *p, const float *weight, cons
   m.n_tiles = cut->n_tiles < strip ? cut->n_tiles : strip;
   m.chunk_rows = cut->chunk_rows < LACI_CSR_MOST_ROWS ? cut->chunk_rows : LACI_CSR_MOST_ROWS;
   *csr = (laci_csr){.row_stride = p->row_stride};
-  lac_status st = laci_sparse_check_distances(p, err);
+  lac_status st = laci_sparse_check_columns(p, err);
   if (st) return st;
   m.ends = laci_alloc((size_t)p->n_columns, sizeof *m.ends);
   m.first = laci_alloc((size_t)n_groups + 1, sizeof *m.first);

@@ -54,7 +54,7 @@ typedef struct laci_csr_cut {
 } laci_csr_cut;
 
 /** The lists of a product with these weights, [n_kept]. Fails LAC_NO_MEMORY, LAC_UNSUPPORTED: a
- * distance of more than 2^31 floats; csr is then empty. */
+ * distance of more than 2^31 floats, columns that may be missing; csr is then empty. */
 LAC_MUST_CHECK lac_status laci_csr_init(const laci_sparse_product *p, const float *weight,
                                         const laci_csr_cut *cut, laci_csr *csr, lac_error *err);
 void laci_csr_clear(laci_csr *csr);

@@ -66,7 +66,8 @@ typedef struct laci_sparse_gradient {
   laci_sparse_run_row *rows;
 } laci_sparse_gradient;
 
-/** Fails LAC_NO_MEMORY, LAC_UNSUPPORTED for 2^31 kept weights; g is then empty. */
+/** Fails LAC_NO_MEMORY, LAC_UNSUPPORTED for 2^31 kept weights, or where columns may be missing; g
+ * is then empty. */
 LAC_MUST_CHECK lac_status laci_sparse_gradient_init(const laci_sparse_product *p,
                                                     const laci_sparse_tile *tiles, int64_t n_tiles,
                                                     laci_sparse_gradient *g, lac_error *err);

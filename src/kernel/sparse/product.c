@@ -13,7 +13,11 @@ static laci_sparse_multiply *const of_level[] = {
 
 laci_sparse_multiply *laci_sparse_multiply_now(void) { return of_level[laci_cpu()]; }
 
-lac_status laci_sparse_check_distances(const laci_sparse_product *p, lac_error *err) {
+lac_status laci_sparse_check_columns(const laci_sparse_product *p, lac_error *err) {
+  if (p->beside) {
+    return laci_fail(err, LAC_UNSUPPORTED,
+                     "a sparse product: rows of pixels without zeros between them");
+  }
   for (int64_t at = 0; at < p->n_columns; at++) {
     if (p->column_at[at] > INT32_MAX || p->column_at[at] < INT32_MIN) {
       return laci_fail(err, LAC_UNSUPPORTED, "a sparse product: operands of more than 2^31 floats");

@@ -70,8 +70,9 @@ typedef struct laci_sparse_product {
 static inline int64_t laci_sparse_columns_together(const laci_sparse_product *p) {
   return p->n_columns / (p->n_rows / p->rows_together);
 }
-/** Do distances fit 32 bits? Fails LAC_UNSUPPORTED. */
-LAC_MUST_CHECK lac_status laci_sparse_check_distances(const laci_sparse_product *p, lac_error *err);
+/** For kernels that read all lanes of all columns at distances of 32 bits. Fails LAC_UNSUPPORTED.
+ */
+LAC_MUST_CHECK lac_status laci_sparse_check_columns(const laci_sparse_product *p, lac_error *err);
 /** Where a strip begins of n tiles, or others, cut as evenly as can be. */
 static inline int64_t laci_sparse_strip_begin(int64_t n, int64_t n_strips, int64_t strip) {
   return n * strip / n_strips;

@@ -77,7 +77,9 @@ enum {
 typedef struct laci_winograd4 {
   laci_sparse_window window;
   laci_sparse_layout in, out; /* planes that are not in phases, and planes or panels; or both
-                                 images. Where it strides, what it reads needs no border */
+                                 images. Where it strides, what it reads needs no border, and where
+                                 it does not, planes need none beside rows if what lies before a
+                                 row, as far as the window reaches, is memory */
   int64_t n_pictures;         /* images, or groups of 16 */
   int64_t stride;             /* of the window, both ways */
   int64_t sources;            /* stride^2 of each channel */
