@@ -290,10 +290,10 @@ INLINE vector some_lanes(int64_t first, int64_t last) {
 INLINE void transform_down(const filling *f, const float *const row[READ], int64_t x,
                            const int read, float to[READ * CHUNK]) {
   for (int64_t k = 0; k < f->n_vectors; k++, x += WIDTH, to += WIDTH) {
-    const int64_t left = f->n_pixels - x, missing = x == 0 ? f->n_missing : 0;
+    const int64_t left = f->n_pixels - x, missing = f->n_missing - x;
     vector d[READ];
     for (int i = 0; i < read; i++) d[i] = left > 0 ? LOAD(row[i] + x) : ALL(0);
-    if ((left > 0 && left < WIDTH) || missing) {
+    if ((left > 0 && left < WIDTH) || missing > 0) {
       const vector mask = some_lanes(missing, left);
       for (int i = 0; i < read; i++) d[i] = BOTH(d[i], mask);
     }
