@@ -151,7 +151,7 @@ static double winograd_of(const laci_sparse_layer *layer) {
   const bool many = g->channels_in / g->groups >= MANY && g->channels_out / g->groups >= MANY;
   if (pixels <= SMALL) return winograd_small;
   if (pixels <= LARGE && layer->n_images == 1) return winograd_few;
-  return many && pixels > LARGE && layer->n_images == 1 ? winograd_large : winograd_cost;
+  return many && layer->n_images == 1 ? winograd_large : winograd_cost;
 }
 
 /** How much longer groups of few channels take than their products. What oneDNN has no code for is

@@ -4,7 +4,8 @@
  * With many images lanes are images, and a value has the widest border that its readers want. With
  * few, lanes are pixels: planes with a border where a reader's window has more than one pixel,
  * panels where it does not. All values of the same height and width have their rows equally far
- * apart then, so that a layer's results make one long row as what it reads does. */
+ * apart then, so that a layer's results make one long row as what it reads does; not so where a
+ * window strides whose phases are wider, and all others would have more to do for it. */
 #include "engine/cpu/lower/pictures.h"
 #include "engine/cpu/lower/sparse.h"
 #include "base/divide.h"
