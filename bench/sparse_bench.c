@@ -2,9 +2,10 @@
  * Single convolutions of ResNet-50 with 2:4 weights against oneDNN's dense ones, on one core:
  * generated code (jit/sparse_code.h), the compiled kernel (kernel/sparse; of floats lists, csr.h,
  * and bundles) beside "direct" and, for 3x3, "winograd"; and, with all of their weights, ours
- * (kernel/sparse/winograd4.h). All of a layer are run in turns, and the least of all turns counts,
- * so that a machine that is busy with something else hurts everybody alike. --dtype bf16: both of
- * bf16, where the processor multiplies pairs.
+ * (kernel/sparse/winograd4.h). Rows of pixels lie together for what can read them so, as they do in
+ * a network; the others have zeros between them. All of a layer are run in turns, and the least of
+ * all turns counts, so that a machine that is busy with something else hurts everybody alike.
+ * --dtype bf16: both of bf16, where the processor multiplies pairs.
  *
  *     sparse_bench [--turns N] [--only TEXT] [--isa avx2] [--rows N] [--terms N] [--chunk N]
  *                  [--order columns|rows] [--dtype f32|bf16|int8] [--compiled yes|no]
@@ -231,7 +232,23 @@ static void draw_mask(const layer *l, const settings *set, uint8_t *kept) {
   }
 }
 
-static void sparse_init(sparse_layer *s, const layer *l, int64_t n, const settings *set) {
+/* Can code, and Winograd's algorithm, read rows without zeros between them? */
+static bool may_be_bare(const layer *l, int64_t n, const settings *set) {
+  laci_sparse_window g = layer_window(l);
+  g.values = set->values;
+  return l->window > 1 && n < LANES && set->isa == LACI_JIT_AVX512 && laci_sparse_may_be_bare(&g);
+}
+
+static laci_sparse_layout layout_read(const laci_sparse_window *g, laci_sparse_lanes lanes,
+                                      bool is_bare) {
+  laci_sparse_border border = laci_sparse_border_of(g);
+  if (is_bare) border.left = border.right = 0;
+  const int64_t channels = laci_sparse_channels(g->channels_in, g->values);
+  return laci_sparse_layout_of(lanes, channels, g->h, g->w, border);
+}
+
+static void sparse_init(sparse_layer *s, const layer *l, int64_t n, const settings *set,
+                        bool is_bare) {
   const int64_t taps = l->window * l->window;
   laci_sparse_window g = layer_window(l);
   g.values = set->values;
@@ -239,7 +256,7 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n, const settin
   const int64_t n_groups = few ? n : n / LANES;
   const laci_sparse_lanes ones = few ? LACI_SPARSE_PANELS : LACI_SPARSE_IMAGES;
   const laci_sparse_lanes threes = few ? LACI_SPARSE_PLANES : LACI_SPARSE_IMAGES;
-  const laci_sparse_layout in = laci_sparse_layout_in(l->window == 1 ? ones : threes, &g);
+  const laci_sparse_layout in = layout_read(&g, l->window == 1 ? ones : threes, is_bare);
   const laci_sparse_layout out = laci_sparse_layout_out(ones, &g, &in, (laci_sparse_border){0});
   const int64_t n_dense = l->out * l->in * taps;
   uint8_t *kept = large_pages((size_t)n_dense, 1);
@@ -259,12 +276,10 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n, const settin
   if (set->isa != LACI_JIT_NONE) make_code(s, set);
   s->made_seconds = laci_clock_seconds() - start;
   const laci_csr_cut cut = {s->form.tiles, s->form.n_tiles, LACI_CSR_MOST_ROWS};
-  if (set->values == LACI_SPARSE_F32 &&
-      laci_csr_init(&s->form.product, s->form.kept.weight, &cut, &s->csr, &err)) {
-    die(err.text);
-  }
-  if (set->values == LACI_SPARSE_F32 &&
-      laci_bundles_init(&s->form.product, s->form.kept.weight, l->out, &s->bundles, &err)) {
+  const bool has_lists = set->values == LACI_SPARSE_F32 && !is_bare;
+  if (has_lists &&
+      (laci_csr_init(&s->form.product, s->form.kept.weight, &cut, &s->csr, &err) ||
+       laci_bundles_init(&s->form.product, s->form.kept.weight, l->out, &s->bundles, &err))) {
     die(err.text);
   }
   make_tiles(s, &g, &pictures, dense);
@@ -330,21 +345,22 @@ static void sparse_run(sparse_layer *s, bool generated) {
 
 /* ---- the table ---- */
 
-static void measure(const dense_layer d[2], sparse_layer *s, const settings *set,
-                    double least[WAYS]) {
+/* Of code and Winograd's algorithm `s`, of lists and bundles `lists`. */
+static void measure(const dense_layer d[2], sparse_layer *s, sparse_layer *lists,
+                    const settings *set, double least[WAYS]) {
   for (int way = 0; way < WAYS; way++) least[way] = 0;
   for (int turn = 0; turn < set->turns; turn++) {
     for (int way = 0; way < WAYS; way++) {
       if (way < GENERATED && !d[way].primitive) continue;
       if (way == GENERATED && !s->code) continue;
       if (way == COMPILED && set->without_compiled) continue;
-      if (way == BUNDLES && s->bundles.n_chunks == 0) continue;
+      if (way == BUNDLES && lists->bundles.n_chunks == 0) continue;
       if (way == TILES && !s->weights) continue;
       const double start = laci_clock_seconds();
       if (way < GENERATED) dense_run(&d[way]);
       else if (way == TILES) tiles_run(s);
-      else if (way == BUNDLES) bundles_run(s);
-      else sparse_run(s, way == GENERATED);
+      else if (way == BUNDLES) bundles_run(lists);
+      else sparse_run(way == GENERATED ? s : lists, way == GENERATED);
       const double seconds = laci_clock_seconds() - start;
       if (least[way] == 0 || seconds < least[way]) least[way] = seconds;
     }
@@ -360,7 +376,7 @@ static void show_way(const double least[WAYS], int way) {
 static void show(const layer *l, int64_t n, const settings *set) {
   char name[64];
   double least[WAYS];
-  sparse_layer s;
+  sparse_layer s, with_zeros = {0};
   (void)snprintf(name, sizeof name, "%lldx%lld %4lld->%-4lld %2lld px b%lld", (long long)l->window,
                  (long long)l->window, (long long)l->in, (long long)l->out, (long long)l->size,
                  (long long)n);
@@ -369,8 +385,10 @@ static void show(const layer *l, int64_t n, const settings *set) {
   if (l->window == 3 && set->values == LACI_SPARSE_F32) {
     d[WINOGRAD] = dense_of(l, n, dnnl_convolution_winograd, set->values);
   }
-  sparse_init(&s, l, n, set);
-  measure(d, &s, set, least);
+  const bool is_bare = may_be_bare(l, n, set);
+  sparse_init(&s, l, n, set, is_bare);
+  if (is_bare) sparse_init(&with_zeros, l, n, set, false);
+  measure(d, &s, is_bare ? &with_zeros : &s, set, least);
   printf("%-26s %9.1f", name, 1e6 * least[DIRECT]);
   if (least[WINOGRAD] > 0) printf(" %9.1f", 1e6 * least[WINOGRAD]);
   else printf(" %9s", "-");
@@ -391,6 +409,7 @@ static void show(const layer *l, int64_t n, const settings *set) {
     if (d[at].stream) dense_clear(&d[at]);
   }
   sparse_clear(&s);
+  if (is_bare) sparse_clear(&with_zeros);
 }
 
 static void take_pattern(const char *text, settings *set) {
