@@ -18,6 +18,7 @@
 #include "engine/engine.h"
 #include "graph/graph.h"
 #include "graph/training_graph.h"
+#include "support/programs.h"
 
 enum { GARBAGE = 0xA5, CLASSES = 10 };
 
@@ -243,7 +244,8 @@ typedef struct way {
   bool bf16, masked, remat;
 } way;
 
-/** All ways, or those that compute no value again. */
+/** All ways, or of a large network those that compute no value again; under an emulator, which
+ * translates all code that is generated for masks before it runs once, those without masks. */
 static void check_network(network n, bool all) {
   static const way ways[] = {
       {false, false, false}, {false, true, false}, {true, false, false},
@@ -253,7 +255,7 @@ static void check_network(network n, bool all) {
   set_up(&f, &n);
   for (size_t at = 0; at < sizeof ways / sizeof *ways; at++) {
     const way *w = &ways[at];
-    if (w->remat && !all) continue;
+    if (!all && (w->remat || (w->masked && is_emulated()))) continue;
     if (w->masked) assert_int_equal(setenv("LAC_SPARSE", "all", 1), 0); /* wherever they can */
     check(&f,
           (laci_engine_options){.threads = 1 + (int)at % 2,
@@ -274,14 +276,16 @@ static void outputs_of_small_networks_are_final(void **state) {
   check_network((network){"cifar-resnet20", 16, 16}, true);
 }
 
+static int64_t batch_of_large(void) { return is_emulated() ? 2 : 16; }
+
 static void outputs_of_bottlenecks_are_final(void **state) {
   (void)state;
-  check_network((network){"resnet50", 32, 16}, false);
+  check_network((network){"resnet50", 32, batch_of_large()}, false);
 }
 
 static void outputs_of_grouped_convolutions_are_final(void **state) {
   (void)state;
-  check_network((network){"resnext50_32x4d", 32, 16}, false);
+  check_network((network){"resnext50_32x4d", 32, batch_of_large()}, false);
 }
 
 static void outputs_that_come_late_are_final_as_late(void **state) {
