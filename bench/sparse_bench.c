@@ -232,31 +232,34 @@ static void draw_mask(const layer *l, const settings *set, uint8_t *kept) {
   }
 }
 
-/* Can code, and Winograd's algorithm, read rows without zeros between them? */
-static bool may_be_bare(const layer *l, int64_t n, const settings *set) {
+static laci_sparse_window window_of(const layer *l, const settings *set) {
   laci_sparse_window g = layer_window(l);
   g.values = set->values;
+  return g;
+}
+
+/* Can code, and Winograd's algorithm, read rows without zeros between them? */
+static bool may_be_bare(const layer *l, int64_t n, const settings *set) {
+  const laci_sparse_window g = window_of(l, set);
   return l->window > 1 && n < LANES && set->isa == LACI_JIT_AVX512 && laci_sparse_may_be_bare(&g);
 }
 
-static laci_sparse_layout layout_read(const laci_sparse_window *g, laci_sparse_lanes lanes,
-                                      bool is_bare) {
+static laci_sparse_layout bare_planes(const laci_sparse_window *g) {
   laci_sparse_border border = laci_sparse_border_of(g);
-  if (is_bare) border.left = border.right = 0;
-  const int64_t channels = laci_sparse_channels(g->channels_in, g->values);
-  return laci_sparse_layout_of(lanes, channels, g->h, g->w, border);
+  border.left = border.right = 0;
+  return laci_sparse_layout_of(LACI_SPARSE_PLANES, g->channels_in, g->h, g->w, border);
 }
 
 static void sparse_init(sparse_layer *s, const layer *l, int64_t n, const settings *set,
                         bool is_bare) {
   const int64_t taps = l->window * l->window;
-  laci_sparse_window g = layer_window(l);
-  g.values = set->values;
+  const laci_sparse_window g = window_of(l, set);
   const bool few = n < LANES;
   const int64_t n_groups = few ? n : n / LANES;
   const laci_sparse_lanes ones = few ? LACI_SPARSE_PANELS : LACI_SPARSE_IMAGES;
   const laci_sparse_lanes threes = few ? LACI_SPARSE_PLANES : LACI_SPARSE_IMAGES;
-  const laci_sparse_layout in = layout_read(&g, l->window == 1 ? ones : threes, is_bare);
+  const laci_sparse_layout in =
+      is_bare ? bare_planes(&g) : laci_sparse_layout_in(l->window == 1 ? ones : threes, &g);
   const laci_sparse_layout out = laci_sparse_layout_out(ones, &g, &in, (laci_sparse_border){0});
   const int64_t n_dense = l->out * l->in * taps;
   uint8_t *kept = large_pages((size_t)n_dense, 1);

@@ -16,12 +16,13 @@
 #include "cpu/cpu.h"
 #include "support/engine_check.h"
 #include "support/engine_plan.h"
+#include "support/programs.h"
 
 enum { TEXT = 4096 };
 
 static const int batches[] = {1, 16, 35};
 enum { N_BATCHES = sizeof batches / sizeof *batches };
-static int n_batches(void) { return getenv("LAC_RUN") ? 2 : N_BATCHES; } /* under an emulator */
+static int n_batches(void) { return is_emulated() ? 2 : N_BATCHES; }
 
 static void ways_of_all_neighbours(void **state) {
   static const char *const nets[] = {

@@ -19,6 +19,7 @@
 #include "engine/engine.h"
 #include "support/engine_check.h"
 #include "support/engine_plan.h"
+#include "support/programs.h"
 
 enum { TEXT = 4096 };
 
@@ -26,7 +27,7 @@ static const int batches[] = {1, 16, 3, 19, 31};
 enum { N_BATCHES = sizeof batches / sizeof *batches };
 
 /* An emulator (tools/check_aarch64) translates all code that is generated before it runs once. */
-static int n_batches(void) { return getenv("LAC_RUN") ? 2 : N_BATCHES; }
+static int n_batches(void) { return is_emulated() ? 2 : N_BATCHES; }
 
 /* All of a network by sparse kernels that can be. */
 static void check_sparse(const char *text) {

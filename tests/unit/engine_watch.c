@@ -276,16 +276,14 @@ static void outputs_of_small_networks_are_final(void **state) {
   check_network((network){"cifar-resnet20", 16, 16}, true);
 }
 
-static int64_t batch_of_large(void) { return is_emulated() ? 2 : 16; }
-
 static void outputs_of_bottlenecks_are_final(void **state) {
   (void)state;
-  check_network((network){"resnet50", 32, batch_of_large()}, false);
+  check_network((network){"resnet50", 32, 16}, false);
 }
 
 static void outputs_of_grouped_convolutions_are_final(void **state) {
   (void)state;
-  check_network((network){"resnext50_32x4d", 32, batch_of_large()}, false);
+  check_network((network){"resnext50_32x4d", 32, 16}, false);
 }
 
 static void outputs_that_come_late_are_final_as_late(void **state) {
