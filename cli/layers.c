@@ -63,8 +63,20 @@ lac_status layers_print_free(const lac_report *report, FILE *out, lac_error *err
 
 /* Of one that is not pruned to the pattern. */
 static const char *structure_of(const lac_layer *layer) {
+  if (layer->computed) return "computed";
   if (layer->n_zeros == 0) return "dense";
   return layer->n_zeros == layer->n_elements ? "all zero" : "unstructured";
+}
+
+/* What is computed was not looked at. */
+static void figure_cells(text_table *table, const lac_layer *layer) {
+  if (layer->computed) {
+    table_cell(table, "%s", "");
+    table_cell(table, "%s", "");
+    return;
+  }
+  table_cell(table, "%.4f", layer->zero_ratio);
+  table_cell(table, "%" PRId64 "/%" PRId64, layer->n_elements - layer->n_zeros, layer->n_elements);
 }
 
 lac_status layers_print_sparsity(const lac_report *report, FILE *out, lac_error *err) {
@@ -78,9 +90,7 @@ lac_status layers_print_sparsity(const lac_report *report, FILE *out, lac_error 
     if (layer->pruned)
       table_cell(&table, "%s%s", report->pattern, layer->holds_pattern_both ? " both ways" : "");
     else table_cell(&table, "%s", structure_of(layer));
-    table_cell(&table, "%.4f", layer->zero_ratio);
-    table_cell(&table, "%" PRId64 "/%" PRId64, layer->n_elements - layer->n_zeros,
-               layer->n_elements);
+    figure_cells(&table, layer);
     table_cell(&table, "%s", text_or_empty(layer->reason));
   }
   lac_status st = table_print(&table, out, err);

@@ -20,8 +20,10 @@ extern "C" {
 typedef struct lac_calibration_result lac_calibration_result;   /* lacuna/calibration.h */
 typedef struct lac_quantisation_result lac_quantisation_result; /* lacuna/quantisation.h */
 
-/** A node with a stored weight that could be pruned by its kind (Conv, Gemm, MatMul,
- * ConvTranspose). */
+/** A node that could be pruned by its kind (Conv, Gemm, MatMul, ConvTranspose), whose weight is
+ * stored, or follows from stored tensors alone. Where it is computed, `weight` is the value that
+ * the node reads, `dtype` and `shape` are its own, and what is in it was not looked at: figures are
+ * 0. */
 typedef struct lac_layer {
   const char *name;   /* node */
   const char *op;     /* "Conv" */
@@ -34,6 +36,7 @@ typedef struct lac_layer {
   int64_t convolution_groups; /* 1 for everything but grouped convolutions */
   int k_axis,
       c_axis;    /* axes of shape: output channels, input channels (along which groups of m lie) */
+  bool computed; /* the weight is no stored tensor, but computed from such; never eligible */
   bool eligible; /* may be pruned under the options given */
   bool pruned;   /* prune: was pruned now, or keeps its mask (keep_pruned); check, inspect: it is a
                     pruned weight: at most N of every M are non-zero, and not all are zero */

@@ -27,9 +27,15 @@ typedef struct laci_rules {
   const laci_budget *budget; /* the limit, and what others hold; NULL: no limit */
 } laci_rules;
 
-/** A node with a stored weight. Axes are those of the stored tensor. */
+/** A node with a weight that is stored, or follows from stored tensors alone. Axes are those of the
+ * stored tensor. */
 typedef struct laci_layer {
-  int node, stored;
+  int node, stored; /* stored -1: the weight is computed, and there is no view */
+  int weight;       /* the value that the node reads */
+  int computed;  /* a value from which on the weight could be a stored tensor, were it stored; -1:
+                    it is one already */
+  bool storable; /* ... and it can be: it is the same in every run, and exact */
+  bool alone;    /* ... and nothing else reads what it is made of */
   int k_axis, c_axis;
   int64_t groups;                    /* convolution groups */
   int64_t channels_in, channels_out; /* per group */
@@ -77,8 +83,9 @@ typedef struct laci_analysis {
   laci_arena arena;
   struct laci_tracks *tracks;
   struct laci_classes *classes;
-  int n_layers, n_groups,
-      n_searchable; /* groups [0, n_searchable) are free and have an eligible consumer */
+  int n_layers; /* with a stored weight */
+  int n_rows;   /* layers [n_layers, n_rows) have a computed one; they are not eligible */
+  int n_groups, n_searchable; /* groups [0, n_searchable) are free and have an eligible consumer */
   laci_layer *layers;
   int *layer_of_node; /* [n_nodes] index into layers, -1: none */
   int *other_layer;   /* [n_layers] the first other layer of the same stored tensor, -1: none */

@@ -76,7 +76,7 @@ static const char *judge_targets(laci_analysis *analysis, const laci_layer *laye
 static bool matches(const regex_t *expression, const laci_analysis *analysis,
                     const laci_layer *layer) {
   return regexec(expression, analysis->graph->nodes[layer->node].name, 0, NULL, 0) == 0 ||
-         regexec(expression, analysis->graph->stored[layer->stored].name, 0, NULL, 0) == 0;
+         regexec(expression, laci_layer_weight_name(analysis, layer), 0, NULL, 0) == 0;
 }
 
 static lac_status compile(const char *text, const char *option, regex_t *out, lac_error *err) {
@@ -92,10 +92,10 @@ static lac_status compile(const char *text, const char *option, regex_t *out, la
  * pruned, what it was to keep would not. */
 static lac_status check_matches(laci_analysis *analysis, const regex_t *expression,
                                 const char *text, const char *option, lac_error *err) {
-  for (int l = 0; l < analysis->n_layers; l++) {
+  for (int l = 0; l < analysis->n_rows; l++) {
     if (matches(expression, analysis, &analysis->layers[l])) return LAC_OK;
   }
-  if (analysis->n_layers == 0) {
+  if (analysis->n_rows == 0) {
     return laci_fail(err, LAC_BAD_ARGUMENT,
                      "%s: \"%s\" matches no layer: the network has no layer with a stored weight",
                      option, text);

@@ -6,6 +6,8 @@
 #include "base/error.h"
 #include "base/held.h"
 #include "base/memory.h"
+#include "graph/constants.h"
+#include "graph/graph.h"
 #include "graph/op.h"
 #include "tensor/buf.h"
 
@@ -112,6 +114,15 @@ static const char *set_gain(laci_analysis *analysis, const laci_weight_source *s
   return NULL;
 }
 
+/* Channels of a weight of that shape, whose axes are `k` and `c`, in each group. */
+static void set_channels(const laci_weight_axes *axes, int64_t k, int64_t c, laci_layer *layer) {
+  bool groups_along_c =
+      axes->c_axis < axes->k_axis && axes->groups > 1; /* ConvTranspose: axis 0 holds all groups */
+  layer->groups = axes->groups;
+  layer->channels_in = groups_along_c ? c / axes->groups : c;
+  layer->channels_out = groups_along_c ? k : k / axes->groups;
+}
+
 /* False: this operand is not a stored weight of a shape that makes sense. */
 static bool describe(laci_analysis *analysis, int node_id, const laci_weight_axes *axes,
                      laci_layer *layer) {
@@ -128,17 +139,15 @@ static bool describe(laci_analysis *analysis, int node_id, const laci_weight_axe
   if (source.axis_of[axes->k_axis] < 0 || source.axis_of[axes->c_axis] < 0) return false;
   *layer = (laci_layer){.node = node_id,
                         .stored = source.stored,
+                        .weight = value,
+                        .computed = -1,
                         .k_axis = source.axis_of[axes->k_axis],
                         .c_axis = source.axis_of[axes->c_axis],
-                        .groups = axes->groups,
                         .gain = -1,
                         .group_c = -1,
                         .group_k = -1};
   int64_t c = shape->dims[layer->c_axis], k = shape->dims[layer->k_axis];
-  bool groups_along_c =
-      axes->c_axis < axes->k_axis && axes->groups > 1; /* ConvTranspose: axis 0 holds all groups */
-  layer->channels_in = groups_along_c ? c / axes->groups : c;
-  layer->channels_out = groups_along_c ? k : k / axes->groups;
+  set_channels(axes, k, c, layer);
   layer->view = (laci_weight_view){.name = stored->name,
                                    .dtype = stored->dtype,
                                    .bytes = stored->bytes,
@@ -158,7 +167,35 @@ static bool describe(laci_analysis *analysis, int node_id, const laci_weight_axe
   if (source.normalised && own) layer->reason = set_gain(analysis, &source, layer);
   if (axes->groups > 1 && (source.n_chain || source.normalised))
     layer->reason = "a grouped weight that is computed from a stored one";
+  if (layer->reason && (source.n_chain || source.normalised))
+    layer->computed = laci_computed_value(graph, value, axes->groups > 1);
   return true;
+}
+
+/* The same of one that is not stored, but constant. */
+static bool describe_computed(const laci_graph *graph, int node_id, const laci_weight_axes *axes,
+                              const uint8_t *constants, laci_layer *layer) {
+  int value = graph->nodes[node_id].inputs[axes->port];
+  if (value < 0 || !constants[value] || graph->values[value].stored >= 0) return false;
+  const laci_shape *shape = &graph->values[value].type.shape;
+  if (laci_shape_known(shape) && (shape->rank < 2 || laci_shape_count(shape) <= 0)) return false;
+  *layer = (laci_layer){.node = node_id,
+                        .stored = -1,
+                        .weight = value,
+                        .computed = laci_computed_value(graph, value, axes->groups > 1),
+                        .k_axis = axes->k_axis,
+                        .c_axis = axes->c_axis,
+                        .gain = -1,
+                        .group_c = -1,
+                        .group_k = -1};
+  if (laci_shape_known(shape))
+    set_channels(axes, shape->dims[axes->k_axis], shape->dims[axes->c_axis], layer);
+  return true;
+}
+
+const char *laci_layer_weight_name(const laci_analysis *analysis, const laci_layer *layer) {
+  return layer->stored < 0 ? analysis->graph->values[layer->weight].name
+                           : analysis->graph->stored[layer->stored].name;
 }
 
 /* Layers by node, and for each another one of the same stored tensor: the first, for the first the
@@ -182,23 +219,55 @@ static bool index_layers(laci_analysis *analysis) {
   return true;
 }
 
-lac_status laci_find_layers(laci_analysis *analysis, const laci_rules *rules, lac_error *err) {
+/* Is what the node makes the same in every run? Then it is a part of a weight, and no layer. */
+static bool makes_constant(const laci_node *node, const uint8_t *constants) {
+  return node->n_outputs > 0 && node->outputs[0] >= 0 && constants[node->outputs[0]];
+}
+
+/* Layers with a stored weight, then rows of those with a computed one. */
+static void list_layers(laci_analysis *analysis, const uint8_t *constants, bool computed) {
   const laci_graph *graph = analysis->graph;
-  size_t most = (size_t)graph->n_nodes * sizeof(laci_weight_axes[2]) / sizeof(laci_weight_axes);
-  analysis->layers = laci_alloc(most, sizeof *analysis->layers);
-  analysis->layer_of_node = laci_alloc((size_t)graph->n_nodes, sizeof *analysis->layer_of_node);
-  if (!analysis->layers || !analysis->layer_of_node) return laci_fail_memory(err, "the layers");
   for (int n = 0; n < graph->n_nodes; n++) {
     const laci_node *node = &graph->nodes[n];
-    analysis->layer_of_node[n] = -1;
     laci_weight_axes axes[2];
-    int candidates = node->op && node->op->weights ? node->op->weights(graph, node, axes) : 0;
+    int candidates = node->op && node->op->weights && !makes_constant(node, constants)
+                         ? node->op->weights(graph, node, axes)
+                         : 0;
+    if (!computed) analysis->layer_of_node[n] = -1;
+    else if (analysis->layer_of_node[n] >= 0 && !node->op->each_weight) candidates = 0;
     for (int i = 0; i < candidates; i++) {
-      if (!describe(analysis, n, &axes[i], &analysis->layers[analysis->n_layers])) continue;
-      analysis->layer_of_node[n] = analysis->n_layers++;
+      laci_layer *layer = &analysis->layers[analysis->n_rows];
+      laci_layer stored;
+      bool is_stored = describe(analysis, n, &axes[i], &stored);
+      if (computed ? is_stored || !describe_computed(graph, n, &axes[i], constants, layer)
+                   : !is_stored)
+        continue;
+      if (!computed) {
+        *layer = stored;
+        analysis->layer_of_node[n] = analysis->n_rows;
+      }
+      analysis->n_rows++;
       if (!node->op->each_weight) break;
     }
   }
-  if (!index_layers(analysis)) return laci_fail_memory(err, "the layers");
-  return laci_judge_layers(analysis, rules, err);
+}
+
+lac_status laci_find_layers(laci_analysis *analysis, const laci_rules *rules, lac_error *err) {
+  const laci_graph *graph = analysis->graph;
+  size_t most = (size_t)graph->n_nodes * sizeof(laci_weight_axes[2]) / sizeof(laci_weight_axes);
+  uint8_t *constants = laci_graph_constants(graph);
+  analysis->layers = laci_alloc(most + 1, sizeof *analysis->layers);
+  analysis->layer_of_node = laci_alloc((size_t)graph->n_nodes, sizeof *analysis->layer_of_node);
+  lac_status st = LAC_OK;
+  if (!constants || !analysis->layers || !analysis->layer_of_node)
+    st = laci_fail_memory(err, "the layers");
+  if (!st) {
+    list_layers(analysis, constants, false);
+    analysis->n_layers = analysis->n_rows;
+    list_layers(analysis, constants, true);
+    st = laci_judge_computed(analysis, constants, err);
+  }
+  laci_free(constants);
+  if (!st && !index_layers(analysis)) st = laci_fail_memory(err, "the layers");
+  return st ? st : laci_judge_layers(analysis, rules, err);
 }

@@ -7,6 +7,7 @@
 
 typedef struct laci_analysis laci_analysis;
 typedef struct laci_graph laci_graph;
+typedef struct laci_layer laci_layer;
 typedef struct laci_rules laci_rules;
 
 /** Fills analysis->layers with view, eligibility and reasons (layers.c). */
@@ -15,6 +16,13 @@ LAC_MUST_CHECK lac_status laci_find_layers(laci_analysis *analysis, const laci_r
 /** Decides which layers are eligible (eligible.c); the weights' other readers count too. */
 LAC_MUST_CHECK lac_status laci_judge_layers(laci_analysis *analysis, const laci_rules *rules,
                                             lac_error *err);
+/** Says of layers whose weight is computed why, and whether the product may be stored (computed.c).
+ * constants: laci_graph_constants. */
+LAC_MUST_CHECK lac_status laci_judge_computed(laci_analysis *analysis, const uint8_t *constants,
+                                              lac_error *err);
+/** The value to be stored for a weight that is computed: before what only casts and transposes it;
+ * whole: not before that. */
+int laci_computed_value(const laci_graph *graph, int value, bool whole);
 /** Fills analysis->groups, and the layers' group_c, group_k, searchable (groups.c). */
 LAC_MUST_CHECK lac_status laci_find_groups(laci_analysis *analysis, lac_error *err);
 
@@ -50,6 +58,9 @@ typedef struct laci_weight_source {
  * a Reshape that leaves axes alone, and a weight normalisation. axis_of is -1 for an axis that a
  * Reshape has made of others. False: it does not come from a stored tensor that way. */
 bool laci_trace_weight(const laci_graph *graph, int value, laci_weight_source *source);
+
+/** The stored tensor's name, or that of the value which is computed. */
+const char *laci_layer_weight_name(const laci_analysis *analysis, const laci_layer *layer);
 
 /** printf into the analysis' arena; NULL when there is no memory. */
 const char *laci_analysis_text(laci_analysis *analysis, const char *format, ...) LAC_PRINTF(2, 3);

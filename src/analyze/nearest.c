@@ -43,7 +43,7 @@ static const char *layer_name(const laci_analysis *analysis, int l) {
 }
 
 static int edits_to_layer(const laci_analysis *analysis, int l, const char *text, int n) {
-  const char *weight = analysis->graph->stored[analysis->layers[l].stored].name;
+  const char *weight = laci_layer_weight_name(analysis, &analysis->layers[l]);
   return least(edits_to_part(text, n, layer_name(analysis, l)), edits_to_part(text, n, weight));
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What calibration did, as plain data of a report. */
+#include "analyze/analyze.h"
 #include "api/calibration_in.h"
 #include "api/report_in.h"
 #include "base/error.h"
@@ -58,7 +59,7 @@ lac_status laci_report_add_calibration(laci_report *report, const laci_pruning *
     to->outputs_reason = laci_arena_text(&report->arena, from->outputs_reason);
     whole = whole && to->outputs_reason;
   }
-  for (int l = 0; l < report->pub.n_layers; l++) {
+  for (int l = 0; l < p->analysis->n_layers; l++) {
     const laci_pruned_layer *layer = &p->layers[l];
     report->layers[l].calibrated = layer->calibrated;
     report->layers[l].solved = layer->solved;

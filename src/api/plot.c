@@ -71,7 +71,7 @@ static const char *detail_of(laci_arena *arena, const lac_layer *layer) {
 }
 
 static const lac_layer *layer_of(const laci_analysis *a, const lac_report *report, int node) {
-  for (int l = 0; l < a->n_layers && l < report->n_layers; l++) {
+  for (int l = 0; l < a->n_rows && l < report->n_layers; l++) {
     if (a->layers[l].node == node) return &report->layers[l];
   }
   return NULL;

@@ -30,28 +30,31 @@ static const char *keep(laci_report *report, const char *text, bool *ok) {
 
 static bool fill_layer(laci_report *report, const laci_analysis *a, int l) {
   const laci_layer *from = &a->layers[l];
-  const laci_stored *stored = &a->graph->stored[from->stored];
+  const laci_stored *stored = from->stored < 0 ? NULL : &a->graph->stored[from->stored];
+  const laci_value *value = &a->graph->values[from->weight];
+  const laci_shape *shape = stored ? &stored->shape : &value->type.shape;
   lac_layer *to = &report->layers[l];
   bool ok = true;
   *to = (lac_layer){.name = keep(report, a->graph->nodes[from->node].name, &ok),
                     .op = keep(report, a->graph->nodes[from->node].type, &ok),
-                    .weight = keep(report, stored->name, &ok),
-                    .dtype = stored->dtype,
-                    .rank = stored->shape.rank,
+                    .weight = keep(report, stored ? stored->name : value->name, &ok),
+                    .dtype = stored ? stored->dtype : value->type.dtype,
+                    .rank = laci_shape_known(shape) ? shape->rank : 0,
                     .channels_in = from->channels_in,
                     .channels_out = from->channels_out,
                     .convolution_groups = from->groups,
                     .c_axis = from->c_axis,
                     .k_axis = from->k_axis,
+                    .computed = !stored,
                     .eligible = from->eligible,
                     .searchable = from->searchable,
                     .permutable_c = from->searchable,
                     .permutable_k = from->group_k >= 0 && !a->groups[from->group_k].frozen,
                     .group_c = from->group_c < 0 ? -1 : from->group_c + 1,
                     .group_k = from->group_k < 0 ? -1 : from->group_k + 1,
-                    .n_elements = laci_shape_count(&stored->shape),
+                    .n_elements = laci_shape_known(shape) ? laci_shape_count(shape) : 0,
                     .reason = keep(report, from->reason, &ok)};
-  for (int d = 0; d < stored->shape.rank; d++) to->shape[d] = stored->shape.dims[d];
+  for (int d = 0; d < to->rank; d++) to->shape[d] = shape->dims[d];
   return ok;
 }
 
@@ -94,7 +97,7 @@ lac_status laci_report_create(const lac_model *model, const char *verb, const la
   *out = NULL;
   laci_report *report = laci_alloc(1, sizeof *report);
   if (!report) return laci_fail_memory(err, "the report");
-  report->layers = laci_alloc((size_t)a->n_layers, sizeof *report->layers);
+  report->layers = laci_alloc((size_t)a->n_rows, sizeof *report->layers);
   report->groups = laci_alloc((size_t)a->n_groups, sizeof *report->groups);
   report->masks = laci_alloc((size_t)a->n_layers, sizeof *report->masks);
   report->orders = laci_alloc((size_t)a->graph->n_stored * LACI_MAX_RANK, sizeof *report->orders);
@@ -104,14 +107,14 @@ lac_status laci_report_create(const lac_model *model, const char *verb, const la
                              .pattern_m = options->m,
                              .pattern_v = options->v,
                              .seed = options->seed,
-                             .n_layers = a->n_layers,
+                             .n_layers = a->n_rows,
                              .n_groups = a->n_groups,
                              .layers = report->layers,
                              .groups = report->groups};
   report->pub.model = keep(report, model->path, &ok);
   ok = ok && name_rule(report, options, strcmp(verb, "prune") == 0);
   report->pub.summary.groups = a->n_searchable;
-  for (int l = 0; ok && l < a->n_layers; l++) ok = fill_layer(report, a, l);
+  for (int l = 0; ok && l < a->n_rows; l++) ok = fill_layer(report, a, l);
   for (int g = 0; ok && g < a->n_groups; g++) ok = fill_group(report, a, g);
   if (ok) {
     *out = report;
@@ -149,7 +152,7 @@ static bool add_layer(laci_report *report, const laci_pruning *p, int l) {
 
 lac_status laci_report_add_layers(laci_report *report, const laci_pruning *p, lac_error *err) {
   bool ok = true;
-  for (int l = 0; ok && l < report->pub.n_layers; l++) ok = add_layer(report, p, l);
+  for (int l = 0; ok && l < p->analysis->n_layers; l++) ok = add_layer(report, p, l);
   for (int g = 0; ok && g < report->pub.n_groups; g++) {
     if (!p->plan->held[g]) continue;
     report->groups[g].frozen = true;

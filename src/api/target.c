@@ -52,7 +52,7 @@ static lac_status add_layers(laci_report *report, const laci_job *job, const lac
                              lac_error *err) {
   const laci_analysis *a = job->analysis;
   bool ok = true;
-  lac_target_layer *layers = laci_arena_alloc(&report->arena, (size_t)a->n_layers, sizeof *layers);
+  lac_target_layer *layers = laci_arena_alloc(&report->arena, (size_t)a->n_rows, sizeof *layers);
   if (!layers) return laci_fail_memory(err, "the report");
   for (int l = 0; ok && l < a->n_layers; l++) {
     laci_target_layer seen;
@@ -69,6 +69,10 @@ static lac_status add_layers(laci_report *report, const laci_job *job, const lac
                                    .gain_of = gain_text(report, choice->target, found.gain, &ok),
                                    .reason = keep(report, found.reason, &ok)};
     count(to, found.answer);
+  }
+  for (int l = a->n_layers; l < a->n_rows; l++) { /* what is computed is dense for all of them */
+    layers[l].reason = report->layers[l].reason;
+    count(to, LAC_TARGET_DENSE);
   }
   to->layers = layers;
   return ok ? LAC_OK : laci_fail_memory(err, "the report");

@@ -225,7 +225,10 @@ static void warn_of_none(const laci_pruning *p) {
     if (share_reason(p, l) > share_reason(p, most)) most = l;
   }
   char why[512];
-  if (a->n_layers == 0) {
+  if (a->n_layers == 0 && a->n_rows > 0) {
+    (void)snprintf(why, sizeof why, "no weight is stored as one tensor: %s: %s",
+                   a->graph->nodes[a->layers[0].node].name, a->layers[0].reason);
+  } else if (a->n_layers == 0) {
     (void)snprintf(why, sizeof why,
                    "the network has no Conv, Gemm, MatMul or ConvTranspose with a stored weight");
   } else if (n_odd > 0) {

@@ -84,6 +84,7 @@ static json_t *layer_json(laci_json_writer *w, const lac_layer *layer, bool cali
   laci_json_add(w, object, "channels_in", json_integer(layer->channels_in));
   laci_json_add(w, object, "channels_out", json_integer(layer->channels_out));
   laci_json_add(w, object, "convolution_groups", json_integer(layer->convolution_groups));
+  laci_json_add(w, object, "computed", json_boolean(layer->computed));
   laci_json_add(w, object, "eligible", json_boolean(layer->eligible));
   laci_json_add(w, object, "pruned", json_boolean(layer->pruned));
   laci_json_add(w, object, "permuted", axes_json(w, layer->permuted_k, layer->permuted_c));

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Weights that are no stored tensor, but follow from stored tensors alone: masks, sums of branches,
+ * low-rank updates. Their layers are rows behind those with a stored weight, and each says why it
+ * is not pruned as it is.
+ *
+ * The product can be stored in the place of its parts. That costs nothing where nothing else reads
+ * them, which is decided for all such weights together: two may share a mask. */
+#include "analyze/analyze.h"
+#include "analyze/layers_in.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "graph/constants.h"
+#include "graph/graph.h"
+#include "graph/op.h"
+#include "tensor/buf.h"
+
+/* Nodes that trace.c follows, whatever the weight: the product may be stored before these. */
+static bool keeps_elements(const laci_graph *graph, const laci_node *node) {
+  if (node->n_inputs < 1 || node->inputs[0] < 0 || node->n_outputs != 1) return false;
+  if (laci_node_is(node, "Identity") || laci_node_is(node, "Transpose")) return true;
+  return laci_node_is(node, "Cast") &&
+         laci_dtype_is_float(graph->values[node->inputs[0]].type.dtype) &&
+         laci_dtype_is_float(graph->values[node->outputs[0]].type.dtype);
+}
+
+int laci_computed_value(const laci_graph *graph, int value, bool whole) {
+  int at = value;
+  while (!whole && graph->values[at].producer >= 0) {
+    const laci_node *node = &graph->nodes[graph->values[at].producer];
+    if (!keeps_elements(graph, node)) return at;
+    at = node->inputs[0];
+  }
+  return value; /* it is a stored tensor but for such nodes, and something else is in the way */
+}
+
+/* ---- What goes once products are stored ---- */
+
+typedef struct closure {
+  const laci_graph *graph;
+  const uint8_t *constants; /* [n_values] */
+  bool *stored;             /* [n_values] a product that is stored */
+  bool *goes;               /* [n_nodes] nothing reads what it makes then */
+  int *stack;               /* [n_values] */
+  int *seen, round;         /* [n_values] */
+} closure;
+
+static bool is_read(const closure *c, int value) {
+  const laci_value *v = &c->graph->values[value];
+  bool read = v->is_output;
+  for (int r = 0; r < v->n_readers && !read; r++) read = !c->goes[v->readers[r]];
+  return read;
+}
+
+static void find_what_goes(closure *c) {
+  for (int n = c->graph->n_nodes - 1; n >= 0; n--) {
+    const laci_node *node = &c->graph->nodes[n];
+    bool read = false, replaced = false, constant = node->n_outputs > 0;
+    for (int at = 0; at < node->n_outputs; at++) {
+      int value = node->outputs[at];
+      if (value < 0) continue;
+      constant = constant && c->constants[value];
+      replaced |= c->stored[value];
+      read |= is_read(c, value);
+    }
+    c->goes[n] = constant && (replaced || !read);
+  }
+}
+
+/* Who reads the stored tensor although the product is stored: a node; -1: nobody, or a shape. */
+static int other_reader(const closure *c, int value) {
+  const laci_value *v = &c->graph->values[value];
+  for (int r = 0; r < v->n_readers; r++) {
+    const laci_node *reader = &c->graph->nodes[v->readers[r]];
+    if (!c->goes[v->readers[r]] && !(reader->op && reader->op->shape_only)) return v->readers[r];
+  }
+  return -1;
+}
+
+/* One number for each channel, at most: such a part may stay for others. */
+static bool is_small(const laci_graph *graph, int part, int product) {
+  const laci_shape *shape = &graph->values[product].type.shape;
+  int64_t most = 1, n = laci_shape_count(&graph->values[part].type.shape);
+  for (int a = 0; a < shape->rank; a++) {
+    if (shape->dims[a] > most) most = shape->dims[a];
+  }
+  return n >= 0 && n <= most;
+}
+
+/* A part of the product that something else needs, -1: none; *reader: the node, -1 an output. */
+static int find_other_use(closure *c, int product, int *reader) {
+  int n = 0;
+  c->stack[n++] = product;
+  c->seen[product] = ++c->round;
+  while (n > 0) {
+    int value = c->stack[--n], producer = c->graph->values[value].producer;
+    if (c->graph->values[value].stored >= 0 && !is_small(c->graph, value, product)) {
+      *reader = other_reader(c, value);
+      if (*reader >= 0 || c->graph->values[value].is_output) return value;
+    }
+    for (int at = 0; producer >= 0 && at < c->graph->nodes[producer].n_inputs; at++) {
+      int part = c->graph->nodes[producer].inputs[at];
+      if (part < 0 || c->seen[part] == c->round) continue;
+      c->seen[part] = c->round;
+      c->stack[n++] = part;
+    }
+  }
+  return -1;
+}
+
+/* ---- Reasons ---- */
+
+static const char *producer_text(laci_analysis *a, int value) {
+  const laci_node *node = &a->graph->nodes[a->graph->values[value].producer];
+  return laci_analysis_text(a, "%s (%s)", node->name, node->type);
+}
+
+static const char *other_use_text(laci_analysis *a, int product, int part, int reader) {
+  const char *name = a->graph->values[product].name, *of = a->graph->values[part].name;
+  if (reader < 0)
+    return laci_analysis_text(a, "its weight %s is computed from %s, an output of the network",
+                              name, of);
+  return laci_analysis_text(a, "its weight %s is computed from %s, which %s (%s) reads, too", name,
+                            of, a->graph->nodes[reader].name, a->graph->nodes[reader].type);
+}
+
+static const char *computed_text(laci_analysis *a, int product, uint8_t bits) {
+  const char *name = a->graph->values[product].name, *by = producer_text(a, product);
+  if (!by) return NULL;
+  if (bits & LACI_REPLACEABLE)
+    return laci_analysis_text(
+        a, "its weight %s is computed by %s from tensors that may be replaced by the caller", name,
+        by);
+  if (bits & LACI_QUANTIZED)
+    return laci_analysis_text(a, "its weight %s is computed by %s from quantized tensors", name,
+                              by);
+  return laci_analysis_text(a, "its weight %s is computed by %s, and not stored", name, by);
+}
+
+/* ---- All of them ---- */
+
+static bool closure_init(closure *c, const laci_graph *graph, const uint8_t *constants) {
+  size_t n = (size_t)graph->n_values + 1;
+  *c = (closure){.graph = graph, .constants = constants};
+  c->stored = laci_alloc(n, sizeof *c->stored);
+  c->goes = laci_alloc((size_t)graph->n_nodes + 1, sizeof *c->goes);
+  c->stack = laci_alloc(n, sizeof *c->stack);
+  c->seen = laci_alloc(n, sizeof *c->seen);
+  return c->stored && c->goes && c->stack && c->seen;
+}
+
+static void closure_clear(closure *c) {
+  laci_free(c->stored);
+  laci_free(c->goes);
+  laci_free(c->stack);
+  laci_free(c->seen);
+}
+
+static bool may_be_stored(const laci_layer *layer, const uint8_t *constants) {
+  return layer->computed >= 0 && constants[layer->computed] == LACI_CONSTANT;
+}
+
+/* Those whose parts something else needs are taken out, until none is. */
+static bool keep_shared_parts(laci_analysis *a, closure *c) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    find_what_goes(c);
+    for (int l = 0; l < a->n_rows; l++) {
+      laci_layer *layer = &a->layers[l];
+      int reader = -1, part;
+      if (!may_be_stored(layer, c->constants) || !c->stored[layer->computed]) continue;
+      part = find_other_use(c, layer->computed, &reader);
+      if (part < 0) continue;
+      c->stored[layer->computed] = false;
+      changed = true;
+      if (layer->stored >= 0) continue;
+      layer->reason = other_use_text(a, layer->computed, part, reader);
+      if (!layer->reason) return false;
+    }
+  }
+  return true;
+}
+
+lac_status laci_judge_computed(laci_analysis *a, const uint8_t *constants, lac_error *err) {
+  closure c;
+  bool any = false, ok = true;
+  for (int l = 0; l < a->n_rows && ok; l++) {
+    laci_layer *layer = &a->layers[l];
+    any |= layer->computed >= 0;
+    if (layer->stored >= 0) continue;
+    layer->reason = computed_text(a, layer->computed, constants[layer->computed]);
+    ok = layer->reason != NULL;
+  }
+  if (!ok) return laci_fail_memory(err, "the layers");
+  if (!any) return LAC_OK;
+  ok = closure_init(&c, a->graph, constants);
+  for (int l = 0; l < a->n_rows && ok; l++) {
+    const laci_layer *layer = &a->layers[l];
+    bool stores = may_be_stored(layer, constants) && !a->graph->values[layer->computed].is_output;
+    if (stores) c.stored[layer->computed] = true;
+  }
+  ok = ok && keep_shared_parts(a, &c);
+  for (int l = 0; l < a->n_rows && ok; l++) {
+    laci_layer *layer = &a->layers[l];
+    layer->storable = may_be_stored(layer, constants);
+    layer->alone = layer->storable && c.stored[layer->computed];
+  }
+  closure_clear(&c);
+  return ok ? LAC_OK : laci_fail_memory(err, "the layers");
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Constant values: which they are, and their contents, by a walk over the nodes that one is made
+ * of. Stored tensors are read when the first node wants them, and all is freed behind its last
+ * reader. */
+#include "graph/constants.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/held.h"
+#include "base/memory.h"
+#include "graph/op.h"
+#include "tensor/buf.h"
+
+static uint8_t of_stored(const laci_stored *stored) {
+  return (uint8_t)(LACI_CONSTANT | (stored->overridable ? LACI_REPLACEABLE : 0));
+}
+
+static bool quantizes(const laci_node *node) {
+  return strstr(node->type, "QuantizeLinear") || strstr(node->type, "DequantizeLinear") ||
+         strstr(node->type, "NBits");
+}
+
+/* Of what the node makes; 0: it is not constant. */
+static uint8_t of_node(const laci_node *node, const uint8_t *found) {
+  uint8_t bits = LACI_CONSTANT;
+  bool reads = false;
+  if (!node->op || node->fault || node->body || node->frames || node->n_captures ||
+      laci_node_control(node))
+    return 0;
+  for (int at = 0; at < node->n_inputs; at++) {
+    int value = node->inputs[at];
+    if (value < 0) continue;
+    if (!found[value]) return 0;
+    bits |= found[value];
+    reads = true;
+  }
+  if (!reads) return 0;
+  return (uint8_t)(bits | (quantizes(node) ? LACI_QUANTIZED : 0));
+}
+
+uint8_t *laci_graph_constants(const laci_graph *graph) {
+  uint8_t *found = laci_alloc((size_t)graph->n_values + 1, sizeof *found);
+  if (!found) return NULL;
+  for (int s = 0; s < graph->n_stored; s++) {
+    if (graph->stored[s].value >= 0) found[graph->stored[s].value] = of_stored(&graph->stored[s]);
+  }
+  for (int n = 0; n < graph->n_nodes; n++) {
+    const laci_node *node = &graph->nodes[n];
+    uint8_t bits = of_node(node, found);
+    for (int at = 0; bits && at < node->n_outputs; at++) {
+      if (node->outputs[at] >= 0) found[node->outputs[at]] = bits;
+    }
+  }
+  return found;
+}
+
+/* ---- Contents ---- */
+
+typedef struct evaluation {
+  const laci_graph *graph;
+  laci_buf **bufs; /* [n_values] */
+  int *uses;       /* [n_values] reads that are still to come */
+  uint64_t held, most;
+} evaluation;
+
+static uint64_t bytes_of(const laci_buf *buf) {
+  return buf ? (uint64_t)buf->count * sizeof(double) : 0;
+}
+
+static void release(evaluation *e, int value) {
+  e->held -= bytes_of(e->bufs[value]);
+  laci_buf_destroy(e->bufs[value]);
+  e->bufs[value] = NULL;
+}
+
+/* Which nodes are needed, in `uses` how often each value is read by these. */
+static void count_uses(evaluation *e, int value, bool *needed) {
+  const laci_graph *graph = e->graph;
+  e->uses[value] = 1; /* the caller's */
+  for (int n = graph->values[value].producer; n >= 0; n--) {
+    const laci_node *node = &graph->nodes[n];
+    for (int at = 0; at < node->n_outputs; at++)
+      needed[n] |= node->outputs[at] >= 0 && e->uses[node->outputs[at]] > 0;
+    for (int at = 0; needed[n] && at < node->n_inputs; at++) {
+      if (node->inputs[at] >= 0) e->uses[node->inputs[at]]++;
+    }
+  }
+}
+
+static lac_status take(evaluation *e, int value, laci_buf *buf, lac_error *err) {
+  e->held += bytes_of(buf);
+  laci_buf_destroy(e->bufs[value]);
+  e->bufs[value] = buf;
+  if (e->held <= e->most) return LAC_OK;
+  return laci_fail(err, LAC_MEMORY_LIMIT,
+                   "%s: the constants that it is made of take %" PRIu64 " bytes, above the limit",
+                   e->graph->values[value].name, e->held);
+}
+
+static lac_status load(evaluation *e, int value, lac_error *err) {
+  const laci_value *v = &e->graph->values[value];
+  laci_held held;
+  laci_buf *buf = NULL;
+  if (e->bufs[value] || v->stored < 0) return LAC_OK;
+  const laci_stored *stored = &e->graph->stored[v->stored];
+  const laci_type type = {.dtype = stored->dtype, .shape = stored->shape};
+  lac_status st = laci_stored_hold(e->graph, stored, &held, err);
+  if (st) return st;
+  st = laci_buf_from_bytes(&type, held.bytes, stored->size_bytes, &buf, err);
+  laci_let_go(&held);
+  if (st) return laci_fail_in(err, st, "%s", stored->name);
+  return take(e, value, buf, err);
+}
+
+/** What one node is evaluated with. */
+typedef struct step {
+  const laci_node *node;
+  const laci_buf **in;
+  laci_type *in_types, *out_types;
+  const laci_type **in_type;
+  laci_buf **out;
+} step;
+
+static void step_clear(step *s) {
+  for (int at = 0; s->out && at < s->node->n_outputs; at++) laci_buf_destroy(s->out[at]);
+  laci_free(s->in);
+  laci_free(s->in_types);
+  laci_free(s->out_types);
+  laci_free(s->in_type);
+  laci_free(s->out);
+}
+
+static lac_status step_init(evaluation *e, step *s, lac_error *err) {
+  const laci_node *node = s->node;
+  size_t n_in = (size_t)node->n_inputs, n_out = (size_t)node->n_outputs;
+  s->in = laci_alloc(n_in, sizeof *s->in);
+  s->in_types = laci_alloc(n_in, sizeof *s->in_types);
+  s->out_types = laci_alloc(n_out, sizeof *s->out_types);
+  s->in_type = laci_alloc(n_in, sizeof *s->in_type);
+  s->out = laci_alloc(n_out, sizeof *s->out);
+  if (!s->in || !s->in_types || !s->out_types || !s->in_type || !s->out)
+    return laci_fail_memory(err, node->name);
+  for (int at = 0; at < node->n_inputs; at++) {
+    int value = node->inputs[at];
+    if (value < 0) continue;
+    lac_status st = load(e, value, err);
+    if (st) return st;
+    s->in[at] = e->bufs[value];
+    s->in_types[at] = (laci_type){.dtype = s->in[at]->dtype, .shape = s->in[at]->shape};
+    s->in_type[at] = &s->in_types[at];
+  }
+  for (int at = 0; at < node->n_outputs; at++) s->out_types[at].shape = laci_shape_unknown();
+  return LAC_OK;
+}
+
+static int64_t unknown_size(laci_infer *infer) {
+  (void)infer;
+  return -1;
+}
+
+static lac_status make_outputs(evaluation *e, step *s, lac_error *err) {
+  const laci_node *node = s->node;
+  laci_infer infer = {.node = node,
+                      .n_in = node->n_inputs,
+                      .n_out = node->n_outputs,
+                      .in = s->in_type,
+                      .known = s->in,
+                      .out = s->out_types,
+                      .new_symbol = unknown_size,
+                      .err = err};
+  lac_status st = node->op->infer(&infer);
+  for (int at = 0; at < node->n_outputs && !st; at++) {
+    laci_type *type = &s->out_types[at];
+    if (node->outputs[at] < 0 && at > 0) continue; /* every operator writes its first output */
+    int64_t count = laci_shape_known(&type->shape) ? laci_shape_count(&type->shape) : -1;
+    if (count < 0)
+      return laci_fail(err, LAC_UNSUPPORTED, "%s (%s): the shape of output %d is not known",
+                       node->name, node->type, at);
+    if (e->held + (uint64_t)count * sizeof(double) > e->most)
+      return laci_fail(err, LAC_MEMORY_LIMIT, "%s (%s): no memory for %" PRId64 " constants",
+                       node->name, node->type, count);
+    if (type->dtype == LAC_DTYPE_NONE && node->outputs[at] >= 0)
+      type->dtype = e->graph->values[node->outputs[at]].type.dtype;
+    st = laci_buf_create(type->dtype, &type->shape, &s->out[at], err);
+  }
+  return st;
+}
+
+static lac_status evaluate_node(evaluation *e, const laci_node *node, lac_error *err) {
+  step s = {.node = node};
+  if (!node->op->eval)
+    return laci_fail(err, LAC_UNSUPPORTED, "%s (%s): it has no evaluation", node->name, node->type);
+  lac_status st = step_init(e, &s, err);
+  if (!st) st = make_outputs(e, &s, err);
+  laci_eval eval = {.node = node,
+                    .n_in = node->n_inputs,
+                    .n_out = node->n_outputs,
+                    .in = s.in,
+                    .out = s.out,
+                    .err = err};
+  if (!st) st = node->op->eval(&eval);
+  for (int at = 0; at < node->n_outputs && !st; at++) {
+    int value = node->outputs[at];
+    if (value < 0 || !e->uses[value]) continue;
+    laci_buf *made = s.out[at];
+    s.out[at] = NULL;
+    st = take(e, value, made, err);
+  }
+  step_clear(&s);
+  for (int at = 0; at < node->n_inputs && !st; at++) {
+    int value = node->inputs[at];
+    if (value >= 0 && --e->uses[value] == 0) release(e, value);
+  }
+  return st;
+}
+
+lac_status laci_graph_evaluate(const laci_graph *graph, int value, uint64_t most, laci_buf **buf,
+                               lac_error *err) {
+  evaluation e = {.graph = graph, .most = most};
+  bool *needed = laci_alloc((size_t)graph->n_nodes + 1, sizeof *needed);
+  e.bufs = laci_alloc((size_t)graph->n_values, sizeof *e.bufs);
+  e.uses = laci_alloc((size_t)graph->n_values, sizeof *e.uses);
+  lac_status st = needed && e.bufs && e.uses ? LAC_OK : laci_fail_memory(err, "constants");
+  *buf = NULL;
+  if (!st) count_uses(&e, value, needed);
+  for (int n = 0; n <= graph->values[value].producer && !st; n++) {
+    if (needed[n]) st = evaluate_node(&e, &graph->nodes[n], err);
+  }
+  if (!st) st = load(&e, value, err);
+  if (!st) {
+    *buf = e.bufs[value];
+    e.bufs[value] = NULL;
+  }
+  for (int v = 0; e.bufs && v < graph->n_values; v++) laci_buf_destroy(e.bufs[v]);
+  laci_free(e.bufs);
+  laci_free(e.uses);
+  laci_free(needed);
+  return st;
+}

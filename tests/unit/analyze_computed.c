@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Weights that are computed from stored tensors: each of their layers is a row with its reason, and
+ * says from which value on the product may be stored. */
+#include "support/expect_classes.h"
+
+#include "base/held.h"
+#include "graph/constants.h"
+
+static const laci_layer *row_of(const analysed *n, const char *name) {
+  for (int l = 0; l < n->a->n_rows; l++) {
+    if (strcmp(n->graph->nodes[n->a->layers[l].node].name, name) == 0) return &n->a->layers[l];
+  }
+  return NULL;
+}
+
+static const char *value_name(const analysed *n, int value) {
+  return value < 0 ? "" : n->graph->values[value].name;
+}
+
+#define BEGIN "input x 1x16x4x4\nstored w 32x16x1x1\nstored m 32x16x1x1\n"
+#define END "y = Conv(x, k) name=\"c\"\noutput y\n"
+
+static void a_product_is_a_row_without_a_stored_tensor(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *computed; /* the value that could be stored */
+  } cases[] = {
+      {BEGIN "k = Mul(w, m)\n" END, "k"},
+      {BEGIN "k = Add(w, m)\n" END, "k"},
+      {BEGIN "b = Cast(m) to=9\nstored z \"\" f32 = 0\nk = Where(b, w, z)\n" END, "k"},
+      {BEGIN "p = Mul(w, m)\nk = Identity(p)\n" END, "p"},
+      {"input x 1x16x4x4\nstored w 16x32x1x1\nstored m 16x32x1x1\np = Mul(w, m)\n"
+       "k = Transpose(p) perm=1,0,2,3\n" END,
+       "p"},
+      {"input x 1x16x4x4\nstored a 32x8x1x1\nstored b 32x8x1x1\nk = Concat(a, b) axis=1\n" END,
+       "k"},
+  };
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    analysed n = analyse(cases[c].text);
+    const laci_layer *row = row_of(&n, "c");
+    if (n.a->n_layers != 0 || n.a->n_rows != 1 || !row) fail_msg("%s", cases[c].text);
+    assert_int_equal(row->stored, -1);
+    assert_false(row->eligible);
+    assert_non_null(strstr(row->reason, "is computed by"));
+    assert_true(row->storable && row->alone);
+    assert_string_equal(value_name(&n, row->computed), cases[c].computed);
+    assert_int_equal(row->channels_in, 16);
+    assert_int_equal(row->channels_out, 32);
+    analysed_clear(&n);
+  }
+}
+
+static void a_product_of_an_input_is_no_layer(void **state) {
+  (void)state;
+  static const char *const cases[] = {
+      "input x 1x16x4x4\ninput s 32x16x1x1\nstored w 32x16x1x1\nk = Mul(w, s)\n" END,
+      BEGIN "k = my.Unknown(w, m)\n" END,
+      BEGIN "r = my.Unknown(w)\nk = Mul(r, m)\n" END,
+  };
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    analysed n = analyse(cases[c]);
+    if (n.a->n_rows != 0) fail_msg("%s", cases[c]);
+    analysed_clear(&n);
+  }
+}
+
+static void a_node_that_makes_a_weight_is_no_layer(void **state) {
+  (void)state;
+  analysed n = analyse(
+      "input x 4x32\nstored w 32x16\nstored b 32x8\nstored a 8x16\n"
+      "u = MatMul(b, a) name=\"update\"\nk = Add(w, u)\ny = MatMul(x, k) name=\"c\"\noutput y\n");
+  assert_null(row_of(&n, "update"));
+  assert_int_equal(n.a->n_rows, 1);
+  assert_int_equal(row_of(&n, "c")->channels_in, 32);
+  analysed_clear(&n);
+}
+
+static void parts_that_others_read_are_named(void **state) {
+  (void)state;
+  analysed n = analyse(BEGIN "k = Mul(w, m)\nz = Conv(x, w) name=\"whole\"\noutput z\n" END);
+  const laci_layer *row = row_of(&n, "c");
+  assert_int_equal(n.a->n_rows, 2);
+  assert_true(row->storable);
+  assert_false(row->alone);
+  assert_non_null(strstr(row->reason, "which whole (Conv) reads, too"));
+  analysed_clear(&n);
+}
+
+static void weights_that_share_a_part_go_together(void **state) {
+  (void)state;
+  analysed n = analyse(
+      "input x 1x16x4x4\nstored w 16x16x1x1\nstored v 16x16x1x1\nstored m 16x16x1x1\n"
+      "k = Mul(w, m)\nl = Mul(v, m)\nz = Conv(x, l) name=\"d\"\noutput z\n" END);
+  assert_true(row_of(&n, "c")->alone);
+  assert_true(row_of(&n, "d")->alone);
+  analysed_clear(&n);
+  /* where one of them has to stay, both do: the mask does */
+  n = analyse(
+      "input x 1x16x4x4\nstored w 16x16x1x1\nstored v 16x16x1x1\nstored m 16x16x1x1\n"
+      "k = Mul(w, m)\nl = Mul(v, m)\nz = Conv(x, l) name=\"d\"\noutput z\noutput l\n" END);
+  assert_false(row_of(&n, "d")->alone);
+  assert_false(row_of(&n, "c")->alone);
+  analysed_clear(&n);
+}
+
+static void what_a_caller_may_replace_says_so(void **state) {
+  (void)state;
+  analysed n = analyse(
+      "input x 1x16x4x4\nstored w 32x16x1x1 listed\nstored m 32x16x1x1\n"
+      "k = Mul(w, m)\n" END);
+  const laci_layer *row = row_of(&n, "c");
+  assert_non_null(strstr(row->reason, "may be replaced by the caller"));
+  assert_false(row->storable || row->alone);
+  analysed_clear(&n);
+}
+
+static void a_number_for_each_channel_may_be_shared(void **state) {
+  (void)state;
+  analysed n = analyse(
+      "input x 1x16x4x4\nstored w 32x16x1x1\nstored v 32x16x1x1\nstored g 32x1x1x1\n"
+      "s = Add(w, v)\nk = Mul(s, g)\nh = Relu(g)\noutput h\n" END);
+  assert_true(row_of(&n, "c")->alone);
+  analysed_clear(&n);
+}
+
+/* ---- Contents ---- */
+
+static void contents_are_those_of_the_operators(void **state) {
+  (void)state;
+  lac_error err = {0};
+  laci_buf *buf = NULL;
+  analysed n = analyse(
+      "input x 1x2\nstored w 2x2 = 1 2 3 4\nstored b 2x1 = 10 20\nstored a 1x2 = 1 -1\n"
+      "u = MatMul(b, a)\nk = Add(w, u)\ny = MatMul(x, k) name=\"c\"\noutput y\n");
+  int k = laci_graph_find_value(n.graph, "k");
+  assert_int_equal(laci_graph_evaluate(n.graph, k, UINT64_MAX, &buf, &err), LAC_OK);
+  static const double want[] = {11, -8, 23, -16};
+  assert_int_equal(buf->count, 4);
+  for (int at = 0; at < 4; at++) assert_true(buf->f[at] == want[at]);
+  laci_buf_destroy(buf);
+  assert_int_equal(laci_graph_evaluate(n.graph, k, 64, &buf, &err), LAC_MEMORY_LIMIT);
+  assert_null(buf);
+  analysed_clear(&n);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_product_is_a_row_without_a_stored_tensor),
+      cmocka_unit_test(a_product_of_an_input_is_no_layer),
+      cmocka_unit_test(a_node_that_makes_a_weight_is_no_layer),
+      cmocka_unit_test(parts_that_others_read_are_named),
+      cmocka_unit_test(weights_that_share_a_part_go_together),
+      cmocka_unit_test(what_a_caller_may_replace_says_so),
+      cmocka_unit_test(a_number_for_each_channel_may_be_shared),
+      cmocka_unit_test(contents_are_those_of_the_operators),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
