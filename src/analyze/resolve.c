@@ -181,11 +181,9 @@ static lac_status resolve_node(laci_tracks *t, int node_id, lac_error *err) {
   laci_coupling coupling = {0};
   laci_resolve r = {
       .t = t, .c = &coupling, .node = node, .node_id = node_id, .cause = -1, .part_cause = -1};
-  lac_status st = laci_coupling_init(&coupling, t->graph, node);
+  lac_status st = laci_couple(&coupling, t->graph, node);
   if (st) goto out;
   if (node->op && node->op->couple) {
-    st = node->op->couple(t->graph, node, &coupling);
-    if (st) goto out;
     if (coupling.reshape) laci_resolve_reshape(&r);
     freeze_undescribed(&r);
     start_fresh(&r);

@@ -8,6 +8,7 @@
 #include "graph/coupling.h"
 #include "base/memory.h"
 #include "graph/graph.h"
+#include "graph/op.h"
 
 #include <string.h>
 
@@ -30,6 +31,62 @@ void laci_coupling_clear(laci_coupling *c) {
   if (c->arena) laci_arena_clear(c->arena);
   laci_free(c->arena);
   *c = (laci_coupling){0};
+}
+
+/** Of a value of more than one element, or of unknown sizes: its elements might follow channels. */
+static bool has_channels(const laci_coupling *c, int value) {
+  return laci_shape_count(&c->graph->values[value].type.shape) != 1;
+}
+
+/** Does the operator say that an input follows no channel of the node? */
+static bool is_aside(const laci_node *node, int port) {
+  return port < 32 && (node->op->aside >> port & 1);
+}
+
+/** Has every connected port a shape, as far as channels could lie there? */
+static bool shapes_known(const laci_coupling *c) {
+  const laci_node *node = c->node;
+  for (int port = 0; port < node->n_inputs; port++) {
+    int value = node->inputs[port];
+    if (value >= 0 && !is_aside(node, port) && c->graph->values[value].type.shape.rank < 0)
+      return false;
+  }
+  for (int out = 0; out < node->n_outputs; out++) {
+    int value = node->outputs[out];
+    if (value >= 0 && c->graph->values[value].type.shape.rank < 0) return false;
+  }
+  return true;
+}
+
+/** Was something said of every connected input that could follow channels? */
+static bool all_described(const laci_coupling *c) {
+  const laci_node *node = c->node;
+  bool any = false, missed = false;
+  for (int out = 0; out < node->n_outputs; out++) any |= c->out[out].described;
+  for (int port = 0; port < node->n_inputs; port++) {
+    int value = node->inputs[port];
+    any |= c->in[port].described;
+    missed |=
+        value >= 0 && !c->in[port].described && !is_aside(node, port) && has_channels(c, value);
+  }
+  return !(any && missed) || c->reshape;
+}
+
+lac_status laci_couple(laci_coupling *c, const laci_graph *graph, const laci_node *node) {
+  lac_status st = laci_coupling_init(c, graph, node);
+  if (st || !node->op || !node->op->couple) return st;
+  bool groups = laci_node_control(node) != LACI_CONTROL_NONE;
+  if (!groups && !shapes_known(c)) {
+    c->why = "the shape of what it reads or makes is not known";
+    return LAC_OK;
+  }
+  st = node->op->couple(graph, node, c);
+  if (st || groups || all_described(c)) return st;
+  const char *why = c->why;
+  laci_coupling_clear(c);
+  st = laci_coupling_init(c, graph, node);
+  c->why = why;
+  return st;
 }
 
 lac_status laci_coupling_ok(laci_coupling *c) { return c->no_memory ? LAC_NO_MEMORY : LAC_OK; }

@@ -137,6 +137,13 @@ bool laci_hold_axis(laci_coupling *c, laci_axis_hold hold);
 bool laci_grouped(laci_coupling *c, laci_grouped_axis grouped);
 lac_status laci_coupling_ok(laci_coupling *c);
 
+/** The coupling of a node, by its operator's couple; clear it. Nothing moves along any port where
+ * the shape of one is unknown, or where couple says nothing of an input that is not `aside` (op.h).
+ * So a connected operand never counts as absent, neither for want of a shape nor because couple
+ * forgot it. What begins and ends bodies has its ports in groups, each with that rule of its own.
+ */
+LAC_MUST_CHECK lac_status laci_couple(laci_coupling *c, const laci_graph *graph,
+                                      const laci_node *node);
 LAC_MUST_CHECK lac_status laci_coupling_init(laci_coupling *c, const laci_graph *graph,
                                              const laci_node *node);
 void laci_coupling_clear(laci_coupling *c);

@@ -113,6 +113,8 @@ typedef struct laci_op {
                        make every integer coming out a fresh one */
   bool jumps;       /* rounding of a float input may change an output by any amount: choices, ties,
                        comparisons, numbers that become integers */
+  uint32_t aside; /* bit k: input k follows no channel of the node: lists of axes and sizes, places,
+                     numbers. All others have to be described by couple (laci_couple) */
   bool shape_only; /* eval reads the shapes of its inputs, which may hold symbols; their f and i may
                       both be NULL */
   lac_status (*infer)(laci_infer *infer);

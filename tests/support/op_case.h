@@ -72,9 +72,8 @@ static inline void coupling_text(const laci_graph *graph, const laci_node *node,
   laci_coupling c;
   int letters[256], n_letters = 0;
   text[0] = 0;
-  assert_int_equal(laci_coupling_init(&c, graph, node), LAC_OK);
   assert_non_null(node->op);
-  assert_int_equal(node->op->couple(graph, node, &c), LAC_OK);
+  assert_int_equal(laci_couple(&c, graph, node), LAC_OK);
   if (c.reshape) say(text, size, "reshape ");
   for (int port = 0; port < node->n_inputs; port++) {
     say_port(&c, port, letters, &n_letters, text, size);

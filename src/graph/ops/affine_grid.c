@@ -62,7 +62,6 @@ static lac_status eval(laci_eval *eval) {
 static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph, (void)node;
   c->why = "AffineGrid counts places";
-  if (!laci_port_shape(c, 0) || !laci_port_shape(c, LACI_OUT(0))) return laci_coupling_ok(c);
   int batch = laci_coupling_label(c);
   laci_set_label(c, 0, 0, batch);
   laci_set_label(c, LACI_OUT(0), 0, batch);
@@ -73,6 +72,7 @@ const laci_op laci_op_affine_grid = {
     .name = "AffineGrid",
     .role = LACI_ROLE_CLEAR,
     .attributes = LACI_ATTRIBUTES({"align_corners", LACI_ATTR_INT}),
+    .aside = 1u << 1,
     .infer = infer,
     .eval = eval,
     .couple = couple};

@@ -315,6 +315,7 @@ const laci_op laci_op_attention = {
                         {"qk_matmul_output_mode", LACI_ATTR_INT},
                         {"right_window_size", LACI_ATTR_INT}, {"scale", LACI_ATTR_FLOAT},
                         {"softcap", LACI_ATTR_FLOAT}, {"softmax_precision", LACI_ATTR_INT}),
+    .aside = 1u << 3 | 1u << 4 | 1u << 5 | 1u << 6,
     .infer = infer,
     .eval = eval,
     .couple = couple};

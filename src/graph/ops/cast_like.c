@@ -30,6 +30,7 @@ const laci_op laci_op_cast_like = {
     .attributes = LACI_ATTRIBUTES({"round_mode", LACI_ATTR_TEXT}, {"saturate", LACI_ATTR_INT}),
     .symbol_safe = true,
     .is_fold = true,
+    .aside = 1u << 1,
     .infer = infer,
     .eval = eval,
     .couple = couple};

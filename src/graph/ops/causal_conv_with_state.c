@@ -68,10 +68,6 @@ static lac_status eval(laci_eval *eval) {
 static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
   c->why = "places along time matter to CausalConvWithState";
-  for (int port = 0; port < node->n_inputs; port++) {
-    if (laci_has_input(node, port) && !laci_port_shape(c, port)) return laci_coupling_ok(c);
-  }
-  if (!laci_port_shape(c, LACI_OUT(0))) return laci_coupling_ok(c);
   int batch = laci_coupling_label(c), channel = laci_coupling_label(c);
   const int threes[] = {X, STATE, LACI_OUT(0), LACI_OUT(1)};
   for (int at = 0; at < 4; at++) {
@@ -81,7 +77,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
     laci_set_label(c, threes[at], 1, channel);
   }
   laci_set_label(c, WEIGHT, 0, channel);
-  if (laci_port_shape(c, BIAS)) laci_set_label(c, BIAS, 0, channel);
+  laci_set_label(c, BIAS, 0, channel);
   return laci_coupling_ok(c);
 }
 

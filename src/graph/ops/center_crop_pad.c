@@ -97,6 +97,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
 const laci_op laci_op_center_crop_pad = {.name = "CenterCropPad",
                                          .role = LACI_ROLE_CLEAR,
                                          .attributes = LACI_ATTRIBUTES({"axes", LACI_ATTR_INTS}),
+                                         .aside = 1u << 1,
                                          .infer = infer,
                                          .eval = eval,
                                          .couple = couple};

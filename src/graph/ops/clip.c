@@ -64,6 +64,7 @@ const laci_op laci_op_clip = {
     .name = "Clip",
     .role = LACI_ROLE_CLEAR,
     .attributes = LACI_ATTRIBUTES({"max", LACI_ATTR_FLOAT}, {"min", LACI_ATTR_FLOAT}),
+    .aside = 1u << 1 | 1u << 2,
     .infer = laci_infer_same,
     .eval = eval,
     .couple = laci_couple_unary,

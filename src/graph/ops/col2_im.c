@@ -124,6 +124,7 @@ const laci_op laci_op_col2_im = {
     .role = LACI_ROLE_CLEAR,
     .attributes = LACI_ATTRIBUTES({"dilations", LACI_ATTR_INTS}, {"pads", LACI_ATTR_INTS},
                                   {"strides", LACI_ATTR_INTS}),
+    .aside = 1u << 1 | 1u << 2,
     .infer = infer,
     .eval = eval,
     .couple = couple};

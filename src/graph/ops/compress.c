@@ -66,6 +66,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
 const laci_op laci_op_compress = {.name = "Compress",
                                   .role = LACI_ROLE_CLEAR,
                                   .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}),
+                                  .aside = 1u << 1,
                                   .infer = infer,
                                   .eval = eval,
                                   .couple = couple};

@@ -55,6 +55,7 @@ const laci_op laci_op_constant_of_shape = {
     .attributes = LACI_ATTRIBUTES({"value", LACI_ATTR_TENSOR}),
     .moves_data = true,
     .is_fold = true,
+    .aside = 1u << 0,
     .infer = infer,
     .eval = eval,
     .couple = couple};

@@ -137,7 +137,7 @@ static void couple_copies(laci_coupling *c, const laci_shape *w, int64_t multipl
   laci_axis_map *map = laci_map(c, LACI_OUT(0), 1, 0, 1, w->dims[0]);
   for (int64_t at = 0; map && at < w->dims[0]; at++) map->from[at] = (int32_t)(at / multiplier);
   identity_map(c, 1, w->dims[0]);
-  if (laci_port_shape(c, 2)) identity_map(c, 2, w->dims[0]);
+  if (laci_has_input(c->node, 2)) identity_map(c, 2, w->dims[0]);
 }
 
 static void couple_channels(laci_coupling *c, const laci_shape *w, int64_t n_groups) {
@@ -150,7 +150,7 @@ static void couple_channels(laci_coupling *c, const laci_shape *w, int64_t n_gro
   laci_set_label(c, 0, 1, in);
   laci_set_label(c, 1, 0, out);
   laci_set_label(c, LACI_OUT(0), 1, out);
-  if (laci_port_shape(c, 2)) laci_set_label(c, 2, 0, out);
+  laci_set_label(c, 2, 0, out);
   if (depth) return;
   if (n_groups == 1) {
     laci_set_label(c, 1, 1, in);

@@ -154,7 +154,7 @@ static void couple_channels(laci_coupling *c, const laci_shape *w, int64_t n_gro
   laci_set_label(c, 0, 1, in);
   laci_set_label(c, 1, 0, in);
   laci_set_label(c, LACI_OUT(0), 1, out);
-  if (laci_port_shape(c, 2)) laci_set_label(c, 2, 0, out);
+  laci_set_label(c, 2, 0, out);
   if (depth) return;
   if (n_groups == 1) {
     laci_set_label(c, 1, 1, out);

@@ -8,6 +8,7 @@ const laci_op laci_op_cum_prod = {
     .name = "CumProd",
     .role = LACI_ROLE_CLEAR,
     .attributes = LACI_ATTRIBUTES({"exclusive", LACI_ATTR_INT}, {"reverse", LACI_ATTR_INT}),
+    .aside = 1u << 1,
     .infer = laci_cumulative_infer,
     .eval = eval,
     .couple = laci_cumulative_couple};

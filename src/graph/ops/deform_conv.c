@@ -172,12 +172,8 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   geometry g;
   const laci_shape *x = laci_port_shape(c, X), *w = laci_port_shape(c, W);
   c->why = "groups of channels and places matter to DeformConv";
-  if (!x || !w || !laci_port_shape(c, OFFSET) || !laci_port_shape(c, LACI_OUT(0)))
-    return laci_coupling_ok(c);
-  for (int port = BIAS; port < node->n_inputs; port++) {
-    if (laci_has_input(node, port) && !laci_port_shape(c, port)) return laci_coupling_ok(c);
-  }
-  if (read_geometry(node, w, &g, NULL)) return laci_coupling_ok(c);
+  if (!x || !w || read_geometry(node, w, &g, NULL)) return laci_coupling_ok(c);
+  for (int port = X; port < node->n_inputs; port++) laci_describe(c, port);
   int batch = laci_coupling_label(c);
   laci_set_label(c, X, 0, batch);
   laci_set_label(c, OFFSET, 0, batch);

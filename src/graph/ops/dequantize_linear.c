@@ -116,7 +116,6 @@ lac_status laci_quant_couple(const laci_graph *graph, const laci_node *node, lac
   if (!x || !scale) return laci_coupling_ok(c);
   if (block_of(node) != 0) return couple_blocks(node, c);
   if (scale->rank > 1) return laci_coupling_ok(c);
-  if (laci_has_input(node, 2) && !laci_port_shape(c, 2)) return laci_coupling_ok(c);
   laci_couple_elementwise(c, (const int[]){0}, 1);
   int axis = laci_axis_of(laci_node_int(node, "axis", 1), x->rank);
   couple_parameter(c, 2, axis);

@@ -130,6 +130,7 @@ const laci_op laci_op_dft = {
     .role = LACI_ROLE_CLEAR,
     .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}, {"inverse", LACI_ATTR_INT},
                                   {"onesided", LACI_ATTR_INT}),
+    .aside = 1u << 1 | 1u << 2,
     .infer = infer,
     .eval = eval,
     .couple = couple};

@@ -54,6 +54,7 @@ const laci_op laci_op_dropout = {
     .name = "Dropout",
     .role = LACI_ROLE_CLEAR,
     .attributes = LACI_ATTRIBUTES({"ratio", LACI_ATTR_FLOAT}, {"seed", LACI_ATTR_INT}),
+    .aside = 1u << 1 | 1u << 2,
     .infer = infer,
     .eval = eval,
     .couple = couple,

@@ -126,7 +126,7 @@ static void drop_label(laci_coupling *c, int label) {
 /** C is right-aligned against y; where it has size 1 against more it stands for itself. */
 static void couple_bias(laci_coupling *c) {
   const laci_shape *bias = laci_port_shape(c, 2), *y = laci_port_shape(c, LACI_OUT(0));
-  if (!bias || bias->rank > 2) return;
+  if (!bias || bias->rank > 2) return; /* absent, or not described: then all of it stays */
   laci_describe(c, 2);
   for (int back = 1; back <= bias->rank; back++) {
     int64_t have = bias->dims[bias->rank - back], full = y->dims[2 - back];

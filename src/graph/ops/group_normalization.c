@@ -68,6 +68,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   if (n_groups_of(node) < 1 || !laci_couple_channels(c, 1, per_channel ? 2 : 0)) {
     return laci_coupling_ok(c);
   }
+  for (int port = 1; port <= 2 && !per_channel; port++) laci_describe(c, port);
   laci_coupling_parts(c, 0, 1, n_groups_of(node));
   for (int axis = 1; axis < laci_port_shape(c, 0)->rank; axis++) {
     laci_normalise(c, laci_get_label(c, 0, axis));

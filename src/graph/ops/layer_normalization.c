@@ -116,7 +116,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   const laci_shape *x = laci_port_shape(c, 0);
   int axis = x ? laci_axis_of(laci_node_int(node, "axis", -1), x->rank) : -1;
   if (axis < 0) return laci_coupling_ok(c);
-  laci_couple_elementwise(c, (const int[]){0, 1, 2}, laci_port_shape(c, 2) ? 3 : 2);
+  laci_couple_elementwise(c, (const int[]){0, 1, 2}, laci_has_input(node, 2) ? 3 : 2);
   for (int at = axis; at < x->rank; at++) laci_normalise(c, laci_get_label(c, 0, at));
   for (int out = 1; out < node->n_outputs; out++) {
     for (int at = 0; at < x->rank; at++) {

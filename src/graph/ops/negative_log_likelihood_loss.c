@@ -78,6 +78,7 @@ const laci_op laci_op_negative_log_likelihood_loss = {
     .name = "NegativeLogLikelihoodLoss",
     .role = LACI_ROLE_CLEAR,
     .attributes = LACI_ATTRIBUTES({"ignore_index", LACI_ATTR_INT}, {"reduction", LACI_ATTR_TEXT}),
+    .aside = 1u << 2,
     .infer = laci_loss_infer,
     .eval = eval,
     .couple = laci_loss_couple};

@@ -233,6 +233,7 @@ const laci_op laci_op_pad = {
                                   {"value", LACI_ATTR_FLOAT}),
     .moves_data = true,
     .is_fold = true,
+    .aside = 1u << 1 | 1u << 2 | 1u << 3,
     .infer = infer,
     .eval = eval,
     .couple = couple,

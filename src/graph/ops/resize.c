@@ -261,6 +261,7 @@ const laci_op laci_op_resize = {
         {"exclude_outside", LACI_ATTR_INT}, {"extrapolation_value", LACI_ATTR_FLOAT},
         {"keep_aspect_ratio_policy", LACI_ATTR_TEXT}, {"mode", LACI_ATTR_TEXT},
         {"nearest_mode", LACI_ATTR_TEXT}),
+    .aside = 1u << 1 | 1u << 2 | 1u << 3,
     .infer = infer,
     .eval = eval,
     .couple = couple,

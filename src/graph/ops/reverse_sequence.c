@@ -62,6 +62,7 @@ const laci_op laci_op_reverse_sequence = {
     .name = "ReverseSequence",
     .role = LACI_ROLE_CLEAR,
     .attributes = LACI_ATTRIBUTES({"batch_axis", LACI_ATTR_INT}, {"time_axis", LACI_ATTR_INT}),
+    .aside = 1u << 1,
     .infer = infer,
     .eval = eval,
     .couple = couple};

@@ -143,9 +143,6 @@ static lac_status eval(laci_eval *eval) {
 static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph, (void)node;
   c->why = "RoiAlign reads places and images by their position";
-  if (!laci_port_shape(c, 0) || !laci_port_shape(c, 1) || !laci_port_shape(c, 2) ||
-      !laci_port_shape(c, LACI_OUT(0)))
-    return laci_coupling_ok(c);
   int channel = laci_coupling_label(c), region = laci_coupling_label(c);
   laci_set_label(c, 0, 1, channel);
   laci_set_label(c, 1, 0, region);

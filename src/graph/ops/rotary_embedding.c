@@ -93,9 +93,6 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   (void)graph;
   const laci_shape *x = laci_port_shape(c, X);
   c->why = "every pair of channels is turned by its own angle";
-  for (int port = 0; port < node->n_inputs; port++) {
-    if (laci_has_input(node, port) && !laci_port_shape(c, port)) return laci_coupling_ok(c);
-  }
   if (!x || x->rank < 3 || x->rank > 4 || !laci_port_shape(c, LACI_OUT(0)))
     return laci_coupling_ok(c);
   int batch = laci_coupling_label(c), tokens = laci_coupling_label(c);
@@ -103,6 +100,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   laci_couple_others(c, X, LACI_OUT(0), x->rank - 1);
   for (int port = X; port <= POSITIONS; port++) {
     bool picked = positions && (port == COS || port == SIN); /* rows are picked by number */
+    if (picked) laci_describe(c, port);
     if (!laci_has_input(node, port) || picked) continue;
     laci_set_label(c, port, 0, batch);
     laci_set_label(c, port, port == X ? x->rank - 2 : 1, tokens);

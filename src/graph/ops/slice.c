@@ -204,6 +204,7 @@ const laci_op laci_op_slice = {
                                   {"starts", LACI_ATTR_INTS}),
     .moves_data = true,
     .is_fold = true,
+    .aside = 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4,
     .infer = infer,
     .eval = eval,
     .couple = couple,

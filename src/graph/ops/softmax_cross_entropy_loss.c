@@ -51,6 +51,7 @@ const laci_op laci_op_softmax_cross_entropy_loss = {
     .name = "SoftmaxCrossEntropyLoss",
     .role = LACI_ROLE_CLEAR,
     .attributes = LACI_ATTRIBUTES({"ignore_index", LACI_ATTR_INT}, {"reduction", LACI_ATTR_TEXT}),
+    .aside = 1u << 2,
     .infer = infer,
     .eval = eval,
     .couple = couple};

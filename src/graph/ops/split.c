@@ -162,6 +162,7 @@ const laci_op laci_op_split = {
                                   {"split", LACI_ATTR_INTS}),
     .moves_data = true,
     .is_fold = true,
+    .aside = 1u << 1,
     .infer = infer,
     .eval = eval,
     .couple = couple,

@@ -91,7 +91,6 @@ static lac_status eval(laci_eval *eval) {
 static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph, (void)node;
   c->why = "order matters along a signal that is transformed";
-  if (!laci_port_shape(c, SIGNAL) || !laci_port_shape(c, LACI_OUT(0))) return laci_coupling_ok(c);
   int batch = laci_coupling_label(c);
   laci_set_label(c, SIGNAL, 0, batch);
   laci_set_label(c, LACI_OUT(0), 0, batch);
@@ -101,6 +100,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
 const laci_op laci_op_stft = {.name = "STFT",
                               .role = LACI_ROLE_CLEAR,
                               .attributes = LACI_ATTRIBUTES({"onesided", LACI_ATTR_INT}),
+                              .aside = 1u << 1 | 1u << 2 | 1u << 3,
                               .infer = infer,
                               .eval = eval,
                               .couple = couple};

@@ -46,14 +46,13 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   const laci_shape *x = laci_port_shape(c, 0), *update = laci_port_shape(c, 1);
   c->why = "TensorScatter writes places by their position";
   int axis = x ? laci_axis_of(laci_node_int(node, "axis", -2), x->rank) : -1;
-  bool known = !laci_has_input(node, 2) || laci_port_shape(c, 2);
-  if (axis < 1 || !update || update->rank != x->rank || !known) return laci_coupling_ok(c);
+  if (axis < 1 || !update || update->rank != x->rank) return laci_coupling_ok(c);
   laci_couple_others(c, 0, LACI_OUT(0), axis);
   laci_describe(c, 1);
   for (int at = 0; at < x->rank; at++) {
     if (at != axis) laci_set_label(c, 1, at, laci_get_label(c, 0, at));
   }
-  if (laci_port_shape(c, 2)) laci_set_label(c, 2, 0, laci_get_label(c, 0, 0));
+  laci_set_label(c, 2, 0, laci_get_label(c, 0, 0));
   return laci_coupling_ok(c);
 }
 

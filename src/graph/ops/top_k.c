@@ -108,6 +108,7 @@ const laci_op laci_op_top_k = {
     .jumps = true,
     .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}, {"k", LACI_ATTR_INT},
                                   {"largest", LACI_ATTR_INT}, {"sorted", LACI_ATTR_INT}),
+    .aside = 1u << 1,
     .infer = infer,
     .eval = eval,
     .couple = couple};

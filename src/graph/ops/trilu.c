@@ -57,6 +57,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
 const laci_op laci_op_trilu = {.name = "Trilu",
                                .role = LACI_ROLE_CLEAR,
                                .attributes = LACI_ATTRIBUTES({"upper", LACI_ATTR_INT}),
+                               .aside = 1u << 1,
                                .infer = infer,
                                .eval = eval,
                                .couple = couple,

@@ -117,6 +117,7 @@ const laci_op laci_op_upsample = {
     .name = "Upsample",
     .role = LACI_ROLE_CLEAR,
     .attributes = LACI_ATTRIBUTES({"mode", LACI_ATTR_TEXT}, {"scales", LACI_ATTR_FLOATS}),
+    .aside = 1u << 1,
     .infer = infer,
     .eval = eval,
     .couple = couple,

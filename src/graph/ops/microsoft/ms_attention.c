@@ -196,7 +196,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   widths w;
   c->why = "tokens and heads of Attention stand in an order";
   if (!x || !weight || !y || !laci_mappable(c, W, 1) || !read_widths(node, weight->dims[1], &w) ||
-      (laci_has_input(node, BIAS) && !laci_port_shape(c, BIAS)))
+      (laci_has_input(node, BIAS) && !laci_mappable(c, BIAS, 0)))
     return laci_coupling_ok(c);
   bool cached = laci_has_input(node, PAST) || laci_has_output(node, PRESENT);
   int in = laci_coupling_label(c), n_places = laci_has_input(node, BIAS) ? 4 : 2;
@@ -243,6 +243,7 @@ const laci_op laci_op_ms_attention = {
         {"qkv_hidden_sizes", LACI_ATTR_INTS}, {"rotary_embedding_dim", LACI_ATTR_INT},
         {"scale", LACI_ATTR_FLOAT}, {"unidirectional", LACI_ATTR_INT}),
     .weights = weights,
+    .aside = 1u << 3 | 1u << 4 | 1u << 5 | 1u << 6,
     .infer = infer,
     .eval = eval,
     .couple = couple};

@@ -102,12 +102,6 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   (void)graph, (void)node;
   static const int tables[] = {WORDS, PLACES, KIND_TABLE}, vectors[] = {GAMMA, BETA};
   c->why = "rows of an embedding are picked by number";
-  if (!laci_port_shape(c, LACI_OUT(Y))) return laci_coupling_ok(c);
-  for (int k = 0; k < 3; k++) {
-    if (tables[k] < node->n_inputs && node->inputs[tables[k]] >= 0 &&
-        !laci_port_shape(c, tables[k]))
-      return laci_coupling_ok(c);
-  }
   int label = laci_coupling_label(c);
   for (int k = 0; k < 3; k++) laci_set_label(c, tables[k], 1, label);
   for (int k = 0; k < 2; k++) laci_set_label(c, vectors[k], 0, label);
@@ -122,6 +116,7 @@ const laci_op laci_op_ms_embed_layer_normalization = {
     .domain = LACI_MICROSOFT,
     .role = LACI_ROLE_INFER,
     .attributes = LACI_ATTRIBUTES({"epsilon", LACI_ATTR_FLOAT}, {"mask_index_type", LACI_ATTR_INT}),
+    .aside = 1u << 0 | 1u << 1 | 1u << 7 | 1u << 8,
     .infer = infer,
     .eval = eval,
     .couple = couple};

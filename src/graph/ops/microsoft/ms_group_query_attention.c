@@ -334,6 +334,7 @@ const laci_op laci_op_ms_group_query_attention = {
                         {"scale", LACI_ATTR_FLOAT}, {"sliding_window_cache", LACI_ATTR_INT},
                         {"smooth_softmax", LACI_ATTR_INT}, {"softcap", LACI_ATTR_FLOAT},
                         {"v_quant_type", LACI_ATTR_TEXT}),
+    .aside = 1u << 5 | 1u << 6 | 1u << 7 | 1u << 8,
     .infer = infer,
     .eval = eval,
     .couple = couple};

@@ -231,7 +231,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
     couple_size(c, V, LACI_OUT(Y), o.heads);
     return laci_coupling_ok(c);
   }
-  bool mapped = laci_port_shape(c, BIAS) != NULL;
+  bool mapped = laci_mappable(c, BIAS, 0);
   for (int port = Q; port <= V; port++) mapped &= laci_mappable(c, port, 2);
   if (!mapped) return laci_coupling_ok(c);
   int64_t width = o.heads * o.size;
@@ -256,6 +256,7 @@ const laci_op laci_op_ms_multi_head_attention = {
     .attributes =
         LACI_ATTRIBUTES({"mask_filter_value", LACI_ATTR_FLOAT}, {"num_heads", LACI_ATTR_INT},
                         {"scale", LACI_ATTR_FLOAT}, {"unidirectional", LACI_ATTR_INT}),
+    .aside = 1u << 4 | 1u << 5 | 1u << 6 | 1u << 7 | 1u << 8 | 1u << 9,
     .infer = infer,
     .eval = eval,
     .couple = couple};

@@ -90,7 +90,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   laci_set_label(c, X, last, in);
   laci_set_label(c, W, 1, in);
   laci_set_label(c, W, 0, out);
-  if (laci_port_shape(c, BIAS)) laci_set_label(c, BIAS, 0, out);
+  laci_set_label(c, BIAS, 0, out);
   for (int port = 0; port < 2; port++) {
     laci_set_label(c, port ? SUM : LACI_OUT(0), 0, batch);
     laci_set_label(c, port ? SUM : LACI_OUT(0), last, out);

@@ -122,6 +122,7 @@ const laci_op laci_op_ms_rotary_embedding = {
         LACI_ATTRIBUTES({"interleaved", LACI_ATTR_INT}, {"is_packed_batching", LACI_ATTR_INT},
                         {"num_heads", LACI_ATTR_INT}, {"rotary_embedding_dim", LACI_ATTR_INT},
                         {"scale", LACI_ATTR_FLOAT}),
+    .aside = 1u << 1 | 1u << 2 | 1u << 3,
     .infer = infer,
     .eval = eval,
     .couple = couple};

@@ -355,9 +355,9 @@ lac_status laci_recurrent_couple(const laci_node *node, laci_coupling *c,
   laci_set_label(c, X, batch_first ? 0 : 1, batch);
   laci_set_label(c, X, 2, inputs);
   laci_set_label(c, W, 2, inputs);
-  if (laci_port_shape(c, LENGTHS)) laci_set_label(c, LENGTHS, 0, batch);
+  laci_set_label(c, LENGTHS, 0, batch);
   for (int port = INITIAL_H; port <= (op->has_cell ? INITIAL_C : INITIAL_H); port++) {
-    if (laci_port_shape(c, port)) laci_set_label(c, port, batch_first ? 0 : 1, batch);
+    laci_set_label(c, port, batch_first ? 0 : 1, batch);
   }
   int64_t hidden = laci_port_shape(c, R)->dims[2];
   for (int out = 0; out < node->n_outputs; out++) couple_output(node, c, op, out, batch, hidden);
