@@ -38,7 +38,7 @@ typedef struct lac_options {
   bool keep_pruned;    /* layers that are pruned already keep exactly their masks, and their input
                           channels their order; the others are permuted and pruned (false) */
   bool verify;         /* verify the reordering (true) */
-  const char *include; /* POSIX extended regular expression on node or weight names: only these are
+  const char *include; /* regular expression (PCRE2) on node or weight names: only these are
                           pruned (NULL) */
   const char *exclude; /* these are not (NULL) */
   const char *score;   /* how masks are chosen: "magnitude"; "random", uniform by seed; with

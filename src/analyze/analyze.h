@@ -23,7 +23,7 @@ typedef struct laci_rules {
   const laci_target_choice *targets; /* [n_targets]: only what all of these take, too */
   int n_targets;
   const char *include,
-      *exclude; /* POSIX extended regular expressions on node or weight names; NULL: none */
+      *exclude; /* regular expressions (base/expression.h) on node or weight names; NULL: none */
   const laci_budget *budget; /* the limit, and what others hold; NULL: no limit */
 } laci_rules;
 
@@ -42,6 +42,7 @@ typedef struct laci_layer {
   laci_weight_view view;             /* bytes as they were when the analysis was made */
   bool eligible;
   bool odd_size;   /* it would be eligible, were it not for a size that Tensor Cores do not take */
+  bool declined;   /* a target does not take it */
   int gain;        /* stored tensor g of a weight g * v / |v|, of which v is masked; -1: none */
   int gain_axis;   /* of v, along which g lies */
   int product;     /* the value that both make */
@@ -93,6 +94,11 @@ typedef struct laci_analysis {
   int *stored_first; /* [n_tracks + 1] where the axes of a track begin in stored_axes */
   laci_stored_axis *stored_axes;
 } laci_analysis;
+
+/** Fails LAC_BAD_ARGUMENT where targets of the rules take no layer at all: a file pruned for them
+ * would hold nothing that is pruned. */
+LAC_MUST_CHECK lac_status laci_analysis_check_targets(const laci_analysis *analysis,
+                                                      lac_error *err);
 
 /** The graph must be inferred already and must outlive the analysis. Fails LAC_BAD_ARGUMENT for a
  * bad regular expression, LAC_NO_MEMORY, LAC_MEMORY_LIMIT (axes of so many positions that what is

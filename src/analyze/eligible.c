@@ -3,10 +3,10 @@
  *
  * Sparse Tensor Cores want input channels in multiples of 16 and output channels in multiples of 8.
  * Targets that are named restrict that further, each by its own rules.
+ * Names that the caller includes or excludes come after that (names.c).
  * A tensor is masked only if every reader is a layer that may be pruned and sees the same
  * input axis. */
 #include <inttypes.h>
-#include <regex.h>
 #include <string.h>
 
 #include "analyze/analyze.h"
@@ -71,71 +71,6 @@ static const char *judge_targets(laci_analysis *analysis, const laci_layer *laye
     return laci_analysis_text(analysis, "%s: %s", rules->targets[t].name, answer.reason);
   }
   return NULL;
-}
-
-static bool matches(const regex_t *expression, const laci_analysis *analysis,
-                    const laci_layer *layer) {
-  return regexec(expression, analysis->graph->nodes[layer->node].name, 0, NULL, 0) == 0 ||
-         regexec(expression, laci_layer_weight_name(analysis, layer), 0, NULL, 0) == 0;
-}
-
-static lac_status compile(const char *text, const char *option, regex_t *out, lac_error *err) {
-  int code = regcomp(out, text, REG_EXTENDED | REG_NOSUB);
-  if (!code) return LAC_OK;
-  char why[256];
-  regerror(code, out, why, sizeof why);
-  return laci_fail(err, LAC_BAD_ARGUMENT, "%s: \"%s\" is not a regular expression: %s", option,
-                   text, why);
-}
-
-/* A pattern that says nothing about this network is a mistake: what it was to leave out would be
- * pruned, what it was to keep would not. */
-static lac_status check_matches(laci_analysis *analysis, const regex_t *expression,
-                                const char *text, const char *option, lac_error *err) {
-  for (int l = 0; l < analysis->n_rows; l++) {
-    if (matches(expression, analysis, &analysis->layers[l])) return LAC_OK;
-  }
-  if (analysis->n_rows == 0) {
-    return laci_fail(err, LAC_BAD_ARGUMENT,
-                     "%s: \"%s\" matches no layer: the network has no layer with a stored weight",
-                     option, text);
-  }
-  const char *nearest = laci_nearest_layers(analysis, text);
-  if (!nearest) return laci_fail_memory(err, "the layers");
-  return laci_fail(err, LAC_BAD_ARGUMENT, "%s: \"%s\" matches no layer; the nearest: %s", option,
-                   text, nearest);
-}
-
-static lac_status judge_names(laci_analysis *analysis, const laci_rules *rules, lac_error *err) {
-  regex_t include, exclude;
-  bool has_include = false, has_exclude = false;
-  lac_status st = LAC_OK;
-  if (rules->include) {
-    st = compile(rules->include, "include", &include, err);
-    if (st) goto out;
-    has_include = true;
-    st = check_matches(analysis, &include, rules->include, "include", err);
-    if (st) goto out;
-  }
-  if (rules->exclude) {
-    st = compile(rules->exclude, "exclude", &exclude, err);
-    if (st) goto out;
-    has_exclude = true;
-    st = check_matches(analysis, &exclude, rules->exclude, "exclude", err);
-    if (st) goto out;
-  }
-  for (int l = 0; l < analysis->n_layers; l++) {
-    laci_layer *layer = &analysis->layers[l];
-    const char *reason = NULL;
-    if (has_include && !matches(&include, analysis, layer)) reason = "left out by include";
-    else if (has_exclude && matches(&exclude, analysis, layer)) reason = "left out by exclude";
-    if (reason) layer->odd_size = false;
-    if (!layer->reason) layer->reason = reason;
-  }
-out:
-  if (has_include) regfree(&include);
-  if (has_exclude) regfree(&exclude);
-  return st;
 }
 
 /* The node's layer of that stored tensor; without one its last layer; -1: it has none. A node's
@@ -220,12 +155,29 @@ lac_status laci_judge_layers(laci_analysis *analysis, const laci_rules *rules, l
                                          lac_dtype_name(layer->view.dtype));
     }
     if (!layer->reason) layer->reason = judge_size(analysis, layer, rules);
-    if (!layer->reason) layer->reason = judge_targets(analysis, layer, rules);
+    if (layer->reason) continue;
+    layer->reason = judge_targets(analysis, layer, rules);
+    layer->declined = layer->reason != NULL;
   }
-  lac_status st = judge_names(analysis, rules, err);
+  lac_status st = laci_judge_names(analysis, rules, err);
   if (st) return st;
   judge_sharing(analysis);
   for (int l = 0; l < analysis->n_layers; l++)
     analysis->layers[l].eligible = !analysis->layers[l].reason;
   return LAC_OK;
+}
+
+lac_status laci_analysis_check_targets(const laci_analysis *analysis, lac_error *err) {
+  int n_declined = 0;
+  const char *refusal = NULL;
+  for (int l = 0; l < analysis->n_layers; l++) {
+    const laci_layer *layer = &analysis->layers[l];
+    if (layer->eligible) return LAC_OK;
+    n_declined += layer->declined;
+    if (!refusal && layer->declined) refusal = layer->reason;
+  }
+  if (!refusal) return LAC_OK;
+  return laci_fail(err, LAC_BAD_ARGUMENT,
+                   "the target takes none of %d layer%s; the first is left out by %s", n_declined,
+                   laci_plural(n_declined), refusal);
 }

@@ -23,6 +23,10 @@ LAC_MUST_CHECK lac_status laci_judge_computed(laci_analysis *analysis, const uin
 /** The value to be stored for a weight that is computed: before what only casts and transposes it;
  * whole: not before that. */
 int laci_computed_value(const laci_graph *graph, int value, bool whole);
+/** Gives layers that include and exclude leave out that reason (names.c). Fails LAC_BAD_ARGUMENT
+ * for an expression that is none or matches no layer, and where nothing is left. */
+LAC_MUST_CHECK lac_status laci_judge_names(laci_analysis *analysis, const laci_rules *rules,
+                                           lac_error *err);
 /** Fills analysis->groups, and the layers' group_c, group_k, searchable (groups.c). */
 LAC_MUST_CHECK lac_status laci_find_groups(laci_analysis *analysis, lac_error *err);
 
@@ -65,8 +69,9 @@ const char *laci_layer_weight_name(const laci_analysis *analysis, const laci_lay
 /** printf into the analysis' arena; NULL when there is no memory. */
 const char *laci_analysis_text(laci_analysis *analysis, const char *format, ...) LAC_PRINTF(2, 3);
 
-/** "conv1, conv2, conv3": names of the layers that come nearest to a pattern which matches none; in
- * the analysis' arena. NULL: no memory. */
+/** "; the nearest: conv1, conv2": names of layers that a pattern which matches none could have
+ * meant; where none is near, "; the layers are named conv1, conv2, ...". In the analysis' arena.
+ * NULL: no memory. */
 const char *laci_nearest_layers(laci_analysis *analysis, const char *pattern);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which layers a pattern that matches none could have meant: those whose name holds a part that
- * takes the fewest edits to become the pattern's plain characters. */
+ * takes the fewest edits to become the pattern's plain characters, at most a third of them. Where
+ * no layer is that near, a guess would mislead: some names show how layers are named. */
 #include <stdio.h>
 #include <string.h>
 
@@ -47,12 +48,13 @@ static int edits_to_layer(const laci_analysis *analysis, int l, const char *text
   return least(edits_to_part(text, n, layer_name(analysis, l)), edits_to_part(text, n, weight));
 }
 
-const char *laci_nearest_layers(laci_analysis *analysis, const char *pattern) {
-  char text[LONGEST], names[1024] = "";
-  int n = plain_characters(pattern, text), best[SHOWN], edits[SHOWN], n_best = 0;
-  for (int l = 0; l < analysis->n_layers; l++) {
+/** The layers with the fewest edits, of equals the first: best[<= SHOWN]. */
+static int find_best(const laci_analysis *analysis, const char *text, int n, int most, int *best) {
+  int edits[SHOWN], n_best = 0;
+  for (int l = 0; l < analysis->n_rows; l++) {
     int here = edits_to_layer(analysis, l, text, n), at = n_best;
-    while (at > 0 && edits[at - 1] > here) at--; /* of equals, the first comes first */
+    if (here > most) continue;
+    while (at > 0 && edits[at - 1] > here) at--;
     if (at == SHOWN) continue;
     if (n_best < SHOWN) n_best++;
     for (int k = n_best - 1; k > at; k--) {
@@ -62,10 +64,21 @@ const char *laci_nearest_layers(laci_analysis *analysis, const char *pattern) {
     best[at] = l;
     edits[at] = here;
   }
+  return n_best;
+}
+
+const char *laci_nearest_layers(laci_analysis *analysis, const char *pattern) {
+  char text[LONGEST], names[1024] = "";
+  int best[SHOWN], n = plain_characters(pattern, text);
+  int n_best = find_best(analysis, text, n, n / 3, best);
+  const bool near = n_best > 0;
+  for (; !near && n_best < SHOWN && n_best < analysis->n_rows; n_best++) best[n_best] = n_best;
   for (int k = 0; k < n_best; k++) {
     size_t used = strlen(names);
     (void)snprintf(names + used, sizeof names - used, "%s%.300s", k ? ", " : "",
                    layer_name(analysis, best[k]));
   }
-  return laci_analysis_text(analysis, "%s", names);
+  const bool more = !near && n_best < analysis->n_rows;
+  return laci_analysis_text(analysis, "; the %s%s%s", near ? "nearest: " : "layers are named ",
+                            names, more ? ", ..." : "");
 }

@@ -51,6 +51,7 @@ static lac_status run(lac_model *model, const lac_options *options, bool permute
   laci_report *report = NULL;
   laci_quantisation *quantised = NULL;
   lac_status st = laci_job_open(model, options, &job, err);
+  if (!st && mask) st = laci_analysis_check_targets(job.analysis, err);
   if (!st && mask) st = laci_check_quantisation(model, options, err);
   st = lac_process_group_agree(options->group, st, err);
   if (st) {

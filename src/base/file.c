@@ -7,10 +7,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-enum { READ_STEP_BYTES = 1 << 16 };
+enum { READ_STEP_BYTES = 1 << 16, WRITER_WAIT_MS = 1000 };
 
 size_t laci_path_folder(const char *path) {
   const char *slash = strrchr(path, '/');
@@ -18,11 +20,26 @@ size_t laci_path_folder(const char *path) {
   return slash == path ? 1 : (size_t)(slash - path);
 }
 
+/** One step of reading from a file that was opened without waiting. A pipe that has a writer is
+ * waited for; one without is, too, but only for a while: the other end may never come. */
+static ssize_t read_step(int fd, void *to, size_t size_bytes, bool at_begin) {
+  struct pollfd written = {.fd = fd, .events = POLLIN};
+  ssize_t got = read(fd, to, size_bytes);
+  if (got == 0 && at_begin && poll(&written, 1, WRITER_WAIT_MS) > 0) got = read(fd, to, size_bytes);
+  while (got < 0 && (errno == EINTR || errno == EAGAIN)) {
+    (void)poll(&written, 1, -1);
+    got = read(fd, to, size_bytes);
+  }
+  return got;
+}
+
 /** Reads up to max_bytes + 1 bytes, so that the caller sees when there are more than max_bytes. */
 static lac_status read_all(const char *path, int fd, size_t max_bytes, char **text, size_t *n,
                            lac_error *err) {
+  struct stat info;
   size_t capacity = 0;
   *n = 0;
+  const bool pipe = fstat(fd, &info) == 0 && S_ISFIFO(info.st_mode);
   for (;;) {
     if (capacity - *n < READ_STEP_BYTES) {
       size_t wanted = capacity * 2 + READ_STEP_BYTES;
@@ -31,10 +48,11 @@ static lac_status read_all(const char *path, int fd, size_t max_bytes, char **te
       *text = more;
       capacity = wanted;
     }
-    ssize_t got = read(fd, *text + *n, capacity - *n);
-    if (got < 0 && errno == EINTR) continue;
+    ssize_t got = read_step(fd, *text + *n, capacity - *n, pipe && *n == 0);
     if (got < 0) return laci_fail_errno(err, path, "cannot read");
     *n += (size_t)got;
+    if (got == 0 && *n == 0 && pipe)
+      return laci_fail(err, LAC_BAD_FILE, "%s: a pipe that nobody writes to", path);
     if (got == 0 || *n > max_bytes) return LAC_OK;
   }
 }
@@ -43,7 +61,7 @@ lac_status laci_file_read_text(const char *path, size_t max_bytes, char **text, 
   char *bytes = NULL;
   size_t n = 0;
   *text = NULL;
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return laci_fail_errno(err, path, "cannot open");
   lac_status st = read_all(path, fd, max_bytes, &bytes, &n, err);
   if (!st && n > max_bytes) {

@@ -15,8 +15,9 @@ typedef struct laci_file_id {
   uint64_t device, inode;
 } laci_file_id;
 
-/** The whole of a text file (or pipe) of at most max_bytes; *text is zero-terminated, the caller's
- * (laci_free). Fails LAC_BAD_FILE where it is longer or holds a zero byte. */
+/** The whole of a text file of at most max_bytes; *text is zero-terminated, the caller's
+ * (laci_free). Pipes are read, too, if a writer comes within a second. Fails LAC_BAD_FILE
+ * where it is longer, holds a zero byte or is a pipe without a writer. */
 LAC_MUST_CHECK lac_status laci_file_read_text(const char *path, size_t max_bytes, char **text,
                                               lac_error *err);
 

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -42,8 +43,7 @@ static json_t *seconds_of(const char *path, const char *machine) {
   char *text = NULL;
   json_t *root = NULL, *seconds = NULL;
   lac_error why = {0};
-  struct stat info;
-  if (stat(path, &info) != 0) return NULL;
+  if (access(path, F_OK) != 0) return NULL;
   lac_status st = laci_file_read_text(path, MOST_BYTES, &text, &why);
   if (!st) st = laci_json_read(path, "a file of timings", text, &root, &why);
   if (st) laci_log(LAC_LOG_WARNING, "timings are measured anew: %s", why.text);
@@ -53,8 +53,19 @@ static json_t *seconds_of(const char *path, const char *machine) {
   return seconds;
 }
 
+/** What could never be replaced is refused before hours of timing. */
+static lac_status check_kind(const char *path, lac_error *err) {
+  struct stat info;
+  if (!path || stat(path, &info) != 0 || S_ISREG(info.st_mode)) return LAC_OK;
+  return laci_fail(err, LAC_BAD_ARGUMENT, "%s: found no regular file, wanted a file of timings",
+                   path);
+}
+
 lac_status laci_timings_open(const char *path, const char *machine, laci_timings **timings,
                              lac_error *err) {
+  *timings = NULL;
+  lac_status st = check_kind(path, err);
+  if (st) return st;
   laci_timings *t = laci_alloc(1, sizeof *t);
   *timings = t;
   if (!t) return laci_fail_memory(err, "timings");

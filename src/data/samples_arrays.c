@@ -2,6 +2,7 @@
  * Samples that are rows of arrays, one array for each input of the network: in a .npz, in a folder
  * of .npy, or a single .npy. */
 #include <dirent.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -182,6 +183,33 @@ static lac_status check_labels(const laci_samples *s, lac_error *err) {
 
 /* ---- Batches ---- */
 
+/** x * 0 is NaN for NaN and for infinity, else 0. */
+static bool seems_finite(const float *row, int64_t width) {
+  float sum = 0;
+  for (int64_t e = 0; e < width; e++) sum += row[e] * 0.0f;
+  return sum == 0;
+}
+
+/** Such a sample would make sums of all samples useless. */
+static lac_status check_finite(const laci_rows *rows, int64_t at, const float *row,
+                               lac_error *err) {
+  const int64_t width = laci_rows_width(rows);
+  int64_t e = 0;
+  if (seems_finite(row, width)) return LAC_OK;
+  while (isfinite(row[e])) e++;
+  return laci_fail(
+      err, LAC_BAD_VALUE, "%s: element %lld of sample %lld is %s; wanted finite numbers",
+      laci_rows_name(rows), (long long)e, (long long)at, isnan(row[e]) ? "NaN" : "infinite");
+}
+
+/** One sample's row of an input. */
+static lac_status read_row(const laci_rows *rows, int64_t at, bool floats, void *to,
+                           lac_error *err) {
+  if (!floats) return laci_rows_read_i64(rows, at, to, err);
+  lac_status st = laci_rows_read_f32(rows, at, to, err);
+  return st ? st : check_finite(rows, at, to, err);
+}
+
 static lac_status read_batch(laci_samples *s, int64_t first, int64_t n, void *const *to,
                              lac_error *err) {
   const array_samples *own = s->own;
@@ -190,11 +218,11 @@ static lac_status read_batch(laci_samples *s, int64_t first, int64_t n, void *co
     const laci_rows *rows = own->inputs[input];
     int64_t width = laci_rows_width(rows);
     bool floats = s->types[input].dtype == LAC_DTYPE_F32;
+    const size_t element = floats ? sizeof(float) : sizeof(int64_t);
     for (int64_t k = 0; k < n && !st; k++) {
       int copy;
       int64_t at = laci_samples_place(s, first + k, &copy);
-      st = floats ? laci_rows_read_f32(rows, at, (float *)to[input] + k * width, err)
-                  : laci_rows_read_i64(rows, at, (int64_t *)to[input] + k * width, err);
+      st = read_row(rows, at, floats, (char *)to[input] + (size_t)(k * width) * element, err);
     }
   }
   if (!st && laci_interrupted()) st = laci_fail(err, LAC_INTERRUPTED, "interrupted");

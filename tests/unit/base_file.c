@@ -59,6 +59,31 @@ static void reads_texts_up_to_a_limit(void **state) {
   laci_free(long_text);
 }
 
+static void a_pipe_without_a_writer_is_refused(void **state) {
+  (void)state;
+  char *text = NULL;
+  lac_error err = {0};
+  const char *path = in_folder(&dir, "text-pipe");
+  assert_int_equal(mkfifo(path, 0600), 0);
+  assert_int_equal(laci_file_read_text(path, 4, &text, &err), LAC_BAD_FILE);
+  assert_non_null(strstr(err.text, "text-pipe: a pipe that nobody writes to"));
+  assert_int_equal(unlink(path), 0);
+}
+
+static void a_pipe_is_read_to_its_end(void **state) {
+  (void)state;
+  char *text = NULL, path[32];
+  int ends[2];
+  assert_int_equal(pipe(ends), 0);
+  assert_int_equal(write(ends[1], "pipe", 4), 4);
+  (void)close(ends[1]);
+  (void)snprintf(path, sizeof path, "/dev/fd/%d", ends[0]);
+  assert_int_equal(laci_file_read_text(path, 4, &text, NULL), LAC_OK);
+  assert_string_equal(text, "pipe");
+  laci_free(text);
+  (void)close(ends[0]);
+}
+
 static void a_file_appears_only_when_it_is_whole(void **state) {
   (void)state;
   laci_writer *writer = NULL;
@@ -244,6 +269,8 @@ static void hashes_depend_on_bytes_and_seed_only(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(reads_texts_up_to_a_limit),
+      cmocka_unit_test(a_pipe_without_a_writer_is_refused),
+      cmocka_unit_test(a_pipe_is_read_to_its_end),
       cmocka_unit_test(a_file_appears_only_when_it_is_whole),
       cmocka_unit_test(an_abandoned_file_leaves_nothing),
       cmocka_unit_test(the_end_of_the_process_leaves_nothing_half_written),

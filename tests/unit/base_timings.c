@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -91,11 +92,27 @@ static void writes_nothing_without_a_path_or_a_time(void **state) {
   assert_int_not_equal(access(path, F_OK), 0);
 }
 
+static void what_cannot_be_replaced_is_refused_at_once(void **state) {
+  lac_error err;
+  laci_timings *timings;
+  char pipe[160];
+  (void)state;
+  (void)snprintf(pipe, sizeof pipe, "%s/pipe", folder);
+  assert_int_equal(mkfifo(pipe, 0600), 0);
+  const char *const places[] = {pipe, folder, "/dev/null"};
+  for (int k = 0; k < 3; k++) {
+    assert_int_equal(laci_timings_open(places[k], "here", &timings, &err), LAC_BAD_ARGUMENT);
+    assert_non_null(strstr(err.text, "found no regular file, wanted a file of timings"));
+    assert_null(timings);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(keeps_times_for_the_next_process),
       cmocka_unit_test(takes_broken_files_as_empty_ones),
       cmocka_unit_test(writes_nothing_without_a_path_or_a_time),
+      cmocka_unit_test(what_cannot_be_replaced_is_refused_at_once),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

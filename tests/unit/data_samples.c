@@ -4,6 +4,7 @@
  * was found and what was wanted. */
 #include "data/samples.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -289,6 +290,31 @@ static void arrays_that_do_not_fit_are_refused(void **state) {
   remove_folder(&f);
 }
 
+static void a_sample_that_is_not_finite_is_named_with_its_file(void **state) {
+  (void)state;
+  static const struct {
+    float value;
+    const char *text;
+  } cases[] = {{NAN, "mask.npy: element 1 of sample 1 is NaN"},
+               {-INFINITY, "mask.npy: element 1 of sample 1 is infinite"}};
+  folder f = make_folder();
+  char path[FOLDER_PATH];
+  path_in(path, &f, "mask.npy");
+  for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+    uint8_t bytes[256];
+    lac_error err = {0};
+    float values[4] = {1, 2, 3, cases[k].value}, got[4];
+    static const char header[] = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2)}\n";
+    add_bytes(&f, "mask.npy", bytes, npy_bytes(bytes, header, values, sizeof values));
+    laci_samples_options o = {.n = 2, .inputs = &two_inputs[1], .n_inputs = 1};
+    laci_samples *samples = open_samples(path, &o);
+    assert_int_equal(laci_samples_batch(samples, 0, 2, (void *[]){got}, &err), LAC_BAD_VALUE);
+    assert_non_null(strstr(err.text, cases[k].text));
+    laci_samples_close(samples);
+  }
+  remove_folder(&f);
+}
+
 static void no_samples_are_refused(void **state) {
   (void)state;
   folder f = make_folder();
@@ -343,6 +369,7 @@ int main(void) {
       cmocka_unit_test(arrays_come_from_a_folder_or_an_npz),
       cmocka_unit_test(one_array_is_enough_for_one_input),
       cmocka_unit_test(arrays_that_do_not_fit_are_refused),
+      cmocka_unit_test(a_sample_that_is_not_finite_is_named_with_its_file),
       cmocka_unit_test(no_samples_are_refused),
       cmocka_unit_test(every_allocation_may_fail),
   };

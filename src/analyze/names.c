@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which layers the caller leaves out by name: those that `include` does not match and those that
+ * `exclude` does. An expression that changes nothing is a mistake, and so is one that leaves
+ * nothing: both end before any work is done. */
+#include "analyze/analyze.h"
+#include "analyze/layers_in.h"
+#include "base/error.h"
+#include "base/expression.h"
+#include "base/plural.h"
+#include "graph/graph.h"
+
+/** The node's name, or its weight's. */
+static lac_status find(const laci_expression *expression, const laci_analysis *analysis,
+                       const laci_layer *layer, bool *found, lac_error *err) {
+  const laci_graph *graph = analysis->graph;
+  lac_status st = laci_expression_find(expression, graph->nodes[layer->node].name, found, err);
+  if (st || *found) return st;
+  return laci_expression_find(expression, laci_layer_weight_name(analysis, layer), found, err);
+}
+
+static lac_status fail_unmatched(laci_analysis *analysis, const char *what, const char *text,
+                                 lac_error *err) {
+  if (analysis->n_rows == 0) {
+    return laci_fail(err, LAC_BAD_ARGUMENT,
+                     "%s: \"%s\" matches no layer: the network has no layer with a stored weight",
+                     what, text);
+  }
+  const char *nearest = laci_nearest_layers(analysis, text);
+  if (!nearest) return laci_fail_memory(err, "the layers");
+  return laci_fail(err, LAC_BAD_ARGUMENT, "%s: \"%s\" matches no layer%s", what, text, nearest);
+}
+
+/** Where `leaves_out` is what the expression says of a layer, the layer has `reason`. A pattern
+ * that matches no layer is a mistake: what it was to leave out would be pruned, what it was to keep
+ * would not. */
+static lac_status judge(laci_analysis *analysis, const char *what, const char *text,
+                        bool leaves_out, const char *reason, lac_error *err) {
+  laci_expression *expression;
+  bool any = false;
+  if (!text) return LAC_OK;
+  lac_status st = laci_expression_open(what, text, &expression, err);
+  for (int l = 0; !st && l < analysis->n_rows; l++) {
+    laci_layer *layer = &analysis->layers[l];
+    bool found;
+    st = find(expression, analysis, layer, &found, err);
+    if (st) break;
+    any |= found;
+    if (found != leaves_out || l >= analysis->n_layers) continue; /* others have their reason */
+    layer->odd_size = false;
+    if (!layer->reason) layer->reason = reason;
+  }
+  if (!st && !any) st = fail_unmatched(analysis, what, text, err);
+  laci_expression_close(expression);
+  return st;
+}
+
+static bool has_odd_size(const laci_analysis *analysis) {
+  for (int l = 0; l < analysis->n_layers; l++) {
+    if (analysis->layers[l].odd_size) return true;
+  }
+  return false;
+}
+
+static int count_open(const laci_analysis *analysis) {
+  int n = 0;
+  for (int l = 0; l < analysis->n_layers; l++) n += !analysis->layers[l].reason;
+  return n;
+}
+
+lac_status laci_judge_names(laci_analysis *analysis, const laci_rules *rules, lac_error *err) {
+  const int before = count_open(analysis);
+  lac_status st = judge(analysis, "include", rules->include, false, "left out by include", err);
+  if (!st) st = judge(analysis, "exclude", rules->exclude, true, "left out by exclude", err);
+  if (st || before == 0 || count_open(analysis) > 0) return st;
+  const char *who = !rules->exclude   ? "include leaves"
+                    : !rules->include ? "exclude leaves"
+                                      : "include and exclude leave";
+  return laci_fail(
+      err, LAC_BAD_ARGUMENT, "%s none of %d layer%s that could take %d:%d%s", who, before,
+      laci_plural(before), rules->pattern.n, rules->pattern.m,
+      has_odd_size(analysis) ? "; all_sizes prunes what Tensor Cores do not take, too" : "");
+}
