@@ -67,6 +67,7 @@ static lac_status eval(laci_eval *eval) {
 
 static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
+  (void)node;
   c->why = "places along time matter to CausalConvWithState";
   int batch = laci_coupling_label(c), channel = laci_coupling_label(c);
   const int threes[] = {X, STATE, LACI_OUT(0), LACI_OUT(1)};
