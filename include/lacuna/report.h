@@ -126,6 +126,16 @@ typedef struct lac_target_report {
   const lac_target_layer *layers; /* [n_layers] of the report */
 } lac_target_report;
 
+/** How much of the network was computed before and after the reordering, and found the same. The
+ * order itself is proven apart from that: it is checked channel by channel before anything moves.
+ */
+typedef enum lac_verification_state {
+  LAC_VERIFICATION_NONE = 0, /* nothing had moved, or the verb verifies nothing */
+  LAC_VERIFIED = 1,          /* all outputs, each by a finite element at least */
+  LAC_VERIFIED_IN_PART = 2,  /* outputs_compared of outputs, and values up to reached */
+  LAC_NOT_VERIFIED = 3       /* no value: options.verify was false */
+} lac_verification_state;
+
 typedef struct lac_summary {
   int layers, eligible, pruned;
   int permuted;       /* eligible layers whose input channels were free to be searched, whether or
@@ -134,15 +144,18 @@ typedef struct lac_summary {
   int groups;         /* with at least one prunable consumer, free to be searched */
   double kept_before; /* over the pruned (or, without pruning, eligible) layers */
   double kept_after;
-  bool verified;        /* verification ran and held, or nothing had moved (proof_engine: NULL) */
+  bool verified; /* all outputs were compared and held, or nothing had moved (proof_engine: NULL) */
   double max_abs_error; /* of the outputs, reordering alone */
   double max_abs_output;
   double worst_ratio; /* over all intermediate values, relative to each one's scale */
   int values_compared, values_skipped; /* in the verification; those that could not be computed */
-  int outputs, outputs_compared;       /* of the network, without those that nothing computes */
-  const char *skipped_reason; /* why the first of the skipped values could not be computed, one
-                                 sentence; NULL: none was skipped */
-  const char *proof_engine;   /* of the verification's products: "plain", "cpu"; NULL: none */
+  int outputs, outputs_compared;       /* of the network, without those that nothing computes; of
+                                          these by a finite element, from nothing made up */
+  const char *skipped_reason;          /* why not more was compared, one sentence; NULL: all was */
+  lac_verification_state verification;
+  const char *reached;      /* the node up to which values were compared: the first that could not
+                               be run, or gave nothing finite; NULL: there is none */
+  const char *proof_engine; /* of the verification's products: "plain", "cpu"; NULL: none */
   bool unmeasured;  /* lac_inspect of more than 512 MB, or a quarter of what may be taken: weights
                        were not read, and figures of layers (n_zeros, kept ...) are 0 */
   bool interrupted; /* the search was ended before its time: other runs find other orders */

@@ -20,7 +20,7 @@ static lac_status compare(const lac_model *original, const lac_model *model,
   const laci_prune_options how = laci_prune_options_of(options, &job);
   if (!st) st = laci_pruning_create(job.analysis, how.pattern, &found, err);
   if (!st) st = laci_pruning_explain(found, model->graph, err);
-  if (!st && options->verify) st = laci_pruning_verify(found, &how, job.pool, err);
+  if (!st) st = laci_pruning_verify(found, &how, job.pool, err);
   if (!st) st = laci_report_add_verification(report, found, err);
   if (!st) st = laci_report_add_orders(report, found, err);
   if (!st) laci_report_sum(report);

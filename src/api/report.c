@@ -224,6 +224,11 @@ lac_status laci_report_add_orders(laci_report *report, const laci_pruning *p, la
   return laci_permutation_text(p->plan, p->pattern, report->pub.seed, &report->permutation, err);
 }
 
+static const lac_verification_state states[] = {[LACI_VERIFY_NONE] = LAC_VERIFICATION_NONE,
+                                                [LACI_VERIFY_ALL] = LAC_VERIFIED,
+                                                [LACI_VERIFY_PART] = LAC_VERIFIED_IN_PART,
+                                                [LACI_VERIFY_NOTHING] = LAC_NOT_VERIFIED};
+
 lac_status laci_report_add_verification(laci_report *report, const laci_pruning *p,
                                         lac_error *err) {
   const laci_verification *found = &p->verification.found;
@@ -239,7 +244,9 @@ lac_status laci_report_add_verification(laci_report *report, const laci_pruning 
   summary->proof_engine = found->engine;
   summary->outputs = found->n_outputs;
   summary->outputs_compared = found->n_outputs_compared;
-  if (found->n_skipped) summary->skipped_reason = keep(report, found->reason, &ok);
+  summary->verification = states[found->state];
+  if (found->reason[0]) summary->skipped_reason = keep(report, found->reason, &ok);
+  if (found->first_skipped) summary->reached = keep(report, found->first_skipped, &ok);
   return ok ? LAC_OK : laci_fail_memory(err, "the report");
 }
 

@@ -260,7 +260,7 @@ static lac_status prepare(const laci_analysis *a, const laci_prune_options *opti
 static lac_status verify(laci_pruning *p, const laci_prune_options *options, laci_pool *pool,
                          lac_status st, lac_error *err) {
   bool first = laci_comm_rank(options->comm) == 0;
-  if (!st && first && options->verify) st = laci_pruning_verify(p, options, pool, err);
+  if (!st && first) st = laci_pruning_verify(p, options, pool, err);
   st = laci_comm_agree_late(options->comm, st, err);
   return st ? st : laci_pruning_share_verification(p, options->comm, err);
 }
@@ -298,7 +298,7 @@ lac_status laci_prune_replay(const laci_analysis *a, const laci_saved_orders *or
   if (!st) st = laci_permutation_read(p->plan, orders->name, orders->text, orders->invert, err);
   if (!st) st = laci_pruning_measure(p, pool, err);
   if (!st) st = laci_pruning_measure_kept(p, pool, err);
-  if (!st && options->verify) st = laci_pruning_verify(p, options, pool, err);
+  if (!st) st = laci_pruning_verify(p, options, pool, err);
   if (!st) st = laci_pruning_make_weights(p, options, pool, err);
   if (st) laci_pruning_destroy(p);
   else *out = p;

@@ -100,7 +100,7 @@ typedef struct laci_pruned_mask {
 } laci_pruned_mask;
 
 typedef struct laci_pruning_verification {
-  bool verified; /* it ran and held, or nothing moves */
+  bool verified; /* all outputs were compared and held, or nothing moves */
   double seconds;
   laci_verification found; /* engine NULL: there was nothing to compute */
 } laci_pruning_verification;
@@ -211,7 +211,8 @@ LAC_MUST_CHECK lac_status laci_pruning_explain(laci_pruning *pruning, const laci
                                                lac_error *err);
 
 /** Verifies the orders and logs what was found; those that move nothing hold by themselves. Of the
- * options, budget and the search's seed count. */
+ * options, verify, budget and the search's seed count. Fails LAC_PROOF_FAILED, and LAC_UNSUPPORTED
+ * where no value could be compared; a part only is a warning. */
 LAC_MUST_CHECK lac_status laci_pruning_verify(laci_pruning *pruning,
                                               const laci_prune_options *options, laci_pool *pool,
                                               lac_error *err);

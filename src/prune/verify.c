@@ -16,35 +16,49 @@ static bool moves(const laci_plan *plan) {
   return false;
 }
 
-static void log_verification(const laci_verification *found) {
-  char outputs[128] = "";
-  if (found->n_outputs_compared > 0) {
-    (void)snprintf(outputs, sizeof outputs, "outputs differ by %.3g at most (scale %.3g), ",
-                   found->max_abs_error, found->max_abs_output);
-  }
-  laci_log(LAC_LOG_INFO, "verification (%s engine): %sall %d values by %.3g of their scale",
-           found->engine, outputs, found->n_compared, found->worst_ratio);
+static void log_all(const laci_verification *found) {
+  laci_log(LAC_LOG_INFO,
+           "verified: all outputs (%d) differ by at most %.3g of %.3g, all %d values by %.3g of "
+           "their scale (%s engine)",
+           found->n_outputs, found->max_abs_error, found->max_abs_output, found->n_compared,
+           found->worst_ratio, found->engine);
 }
 
-/* What the verification says nothing about. */
-static void warn_of_skipped(const laci_verification *found) {
-  int n_missing = found->n_outputs - found->n_outputs_compared;
-  char outputs[64] = "";
-  if (n_missing == found->n_outputs)
-    (void)snprintf(outputs, sizeof outputs, "outputs not reached: ");
-  else if (n_missing > 0) {
-    (void)snprintf(outputs, sizeof outputs, "%d of %d outputs not reached: ", n_missing,
-                   found->n_outputs);
-  }
-  laci_log(LAC_LOG_WARNING, "verification: %s%s; %d of %d values compared", outputs, found->reason,
+static void warn_of_part(const laci_verification *found) {
+  laci_log(LAC_LOG_WARNING,
+           "verified in part: %d of %d outputs, up to %s: %s; %d of %d values compared; the order "
+           "itself was checked channel by channel",
+           found->n_outputs_compared, found->n_outputs,
+           found->first_skipped ? found->first_skipped : "the end", found->reason,
            found->n_compared, found->n_compared + found->n_skipped);
+}
+
+static lac_status fail_unverified(const laci_verification *found, lac_error *err) {
+  laci_log(LAC_LOG_ERROR, "not verified: %s", found->reason);
+  return laci_hint(err, LAC_HINT_UNVERIFIED,
+                   laci_fail(err, LAC_UNSUPPORTED,
+                             "not verified: no value of the network could be compared: %s; only "
+                             "the order was checked, channel by channel",
+                             found->reason));
+}
+
+/* Failures of the verification that say nothing of the reordering. */
+static lac_status explain_failure(lac_status st, laci_verification *found, lac_error *err) {
+  if (st == LAC_MEMORY_LIMIT) return laci_hint(err, LAC_HINT_VERIFY, st);
+  if (laci_ends_the_run(st) || st == LAC_PROOF_FAILED || st == LAC_INTERNAL) return st;
+  found->state = LACI_VERIFY_NOTHING;
+  return laci_hint(err, LAC_HINT_UNVERIFIED, laci_fail_in(err, st, "not verified"));
 }
 
 lac_status laci_pruning_verify(laci_pruning *p, const laci_prune_options *options, laci_pool *pool,
                                lac_error *err) {
   laci_pruning_verification *v = &p->verification;
-  if (!moves(p->plan)) {
-    v->verified = true;
+  v->verified = !moves(p->plan);
+  if (v->verified) return LAC_OK;
+  if (!options->verify) {
+    v->found.state = LACI_VERIFY_NOTHING;
+    (void)snprintf(v->found.reason, sizeof v->found.reason, "the verification was left out");
+    laci_log(LAC_LOG_INFO, "not verified: %s", v->found.reason);
     return LAC_OK;
   }
   double start = laci_clock_seconds();
@@ -52,9 +66,10 @@ lac_status laci_pruning_verify(laci_pruning *p, const laci_prune_options *option
       .seed = options->search.seed, .tolerance = 1e-9, .budget = options->budget};
   lac_status st = laci_verify(p->analysis->graph, &p->plan->orders, &how, pool, &v->found, err);
   v->seconds = laci_clock_seconds() - start;
-  v->verified = !st;
-  if (st) return st;
-  log_verification(&v->found);
-  if (v->found.n_skipped) warn_of_skipped(&v->found);
+  if (st) return explain_failure(st, &v->found, err);
+  v->verified = v->found.state == LACI_VERIFY_ALL;
+  if (v->verified) log_all(&v->found);
+  else if (v->found.state == LACI_VERIFY_PART) warn_of_part(&v->found);
+  else return fail_unverified(&v->found, err);
   return LAC_OK;
 }

@@ -17,7 +17,7 @@ static json_t *texts(laci_json_writer *w, const char *const *items, int n) {
 }
 
 /* null where nothing had to be verified: no verification was asked for, or nothing moved. */
-static json_t *verification_json(laci_json_writer *w, const lac_summary *summary) {
+static json_t *proof_json(laci_json_writer *w, const lac_summary *summary) {
   if (!summary->proof_engine) return json_null();
   json_t *object = json_object();
   laci_json_add(w, object, "engine", laci_json_text(w, summary->proof_engine));
@@ -26,6 +26,33 @@ static json_t *verification_json(laci_json_writer *w, const lac_summary *summary
   laci_json_add(w, object, "outputs", json_integer(summary->outputs));
   laci_json_add(w, object, "outputs_compared", json_integer(summary->outputs_compared));
   laci_json_add(w, object, "reason", laci_json_text(w, summary->skipped_reason));
+  return object;
+}
+
+static json_t *state_json(const lac_summary *summary) {
+  switch (summary->verification) {
+    case LAC_VERIFIED: return json_string("verified");
+    case LAC_VERIFIED_IN_PART: return json_string("partial");
+    case LAC_NOT_VERIFIED: return json_string("not verified");
+    default: return json_null(); /* nothing moved, or nothing was asked */
+  }
+}
+
+static json_t *verification_json(laci_json_writer *w, const lac_summary *summary) {
+  json_t *object = json_object();
+  bool some = summary->outputs_compared > 0;
+  laci_json_add(w, object, "state", state_json(summary));
+  laci_json_add(w, object, "outputs", json_integer(summary->outputs));
+  laci_json_add(w, object, "outputs_compared", json_integer(summary->outputs_compared));
+  laci_json_add(w, object, "reached", laci_json_text(w, summary->reached));
+  laci_json_add(w, object, "reason", laci_json_text(w, summary->skipped_reason));
+  laci_json_add(w, object, "max_abs_error",
+                some ? laci_json_number(summary->max_abs_error) : json_null());
+  laci_json_add(w, object, "max_abs_output",
+                some ? laci_json_number(summary->max_abs_output) : json_null());
+  laci_json_add(w, object, "values_compared", json_integer(summary->values_compared));
+  laci_json_add(w, object, "values_skipped", json_integer(summary->values_skipped));
+  laci_json_add(w, object, "engine", laci_json_text(w, summary->proof_engine));
   return object;
 }
 
@@ -46,7 +73,7 @@ static json_t *summary_json(laci_json_writer *w, const lac_summary *summary) {
   laci_json_add(w, object, "worst_ratio", laci_json_number(summary->worst_ratio));
   laci_json_add(w, object, "values_compared", json_integer(summary->values_compared));
   laci_json_add(w, object, "values_skipped", json_integer(summary->values_skipped));
-  laci_json_add(w, object, "proof", verification_json(w, summary));
+  laci_json_add(w, object, "proof", proof_json(w, summary));
   laci_json_add(w, object, "interrupted", json_boolean(summary->interrupted));
   laci_json_add(w, object, "search_seconds", laci_json_number(summary->search_seconds));
   laci_json_add(w, object, "proof_seconds", laci_json_number(summary->proof_seconds));
@@ -207,6 +234,7 @@ static json_t *report_json(laci_json_writer *w, const lac_report *report) {
   if (report->score) laci_json_add(w, object, "score", laci_json_text(w, report->score));
   laci_json_add(w, object, "seed", laci_json_uint64(report->seed));
   laci_json_add(w, object, "summary", summary_json(w, &report->summary));
+  laci_json_add(w, object, "verification", verification_json(w, &report->summary));
   if (report->calibration)
     laci_json_add(w, object, "calibration", laci_calibration_json(w, report->calibration));
   laci_json_add(w, object, "layers", layers);

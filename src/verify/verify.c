@@ -4,7 +4,7 @@
  * Run A is the network as it is, run B the reordered one; B's stored tensors are reordered as they
  * are loaded, so that no second set of weights exists. Whatever A computed must, read through the
  * value's order, be what B computed. A node that cannot be run gets the same made-up outputs in
- * both. Next: verify_inputs.c, verify_parameters.c, verify_compare.c. */
+ * both. Next: verify_tries.c, verify_inputs.c, verify_parameters.c, verify_compare.c. */
 #include "verify/verify.h"
 
 #include <math.h>
@@ -20,11 +20,9 @@
 #include "graph/op.h"
 #include "permute/orders.h"
 #include "tensor/buf.h"
-#include "verify/verify_in.h"
+#include "verify/round_in.h"
 
-enum { N_ROUNDS = 2, ROUND_STREAM = 40, INPUT_STREAM = 33, MOST_TURNS = 8 };
-static const uint64_t MOST_LATER = (uint64_t)1
-                                   << 30; /* bytes of values, of sizes tried behind others */
+enum { ROUND_STREAM = 40, INPUT_STREAM = 33, MOST_TURNS = 8 };
 static const double default_tolerance = 1e-9;
 /* What cancels out leaves rounding errors of the operands' size: differences below this share of it
  * mean nothing. */
@@ -32,36 +30,8 @@ static const double default_rounding = 1e-13;
 /* The same for a whole network in float32, whose errors add up. A small exchange may hide below
  * this: the exact round is there to find it. */
 static const double float_tolerance = 1e-3, float_rounding = 1e-5;
-/* Where the stored tensors of one run come from. */
-typedef struct source {
-  laci_parameters *parameters;
-  const laci_graph *graph;
-  const laci_orders *orders;     /* NULL: as they are */
-  const laci_products *products; /* NULL: none on the fast engine */
-  bool anew;
-} source;
 
-typedef struct verify_round {
-  const laci_graph *graph;
-  const laci_orders *orders;
-  laci_pool *pool;
-  laci_verification *found;
-  const int64_t *size_of_symbol;
-  uint64_t seed;
-  laci_verify_engine engine;
-  double wanted_tolerance;    /* in double */
-  double tolerance, rounding; /* of this round */
-  int number;                 /* 0: real parameters, 1: drawn anew */
-  bool fast;                  /* the fast engine computes products */
-  source from_a, from_b;
-  laci_stepper *a, *b;
-  laci_budget budget;         /* what others hold, and both runs */
-  double *scale;              /* [n_values] largest |element|, of what was compared */
-  bool *made_up;              /* [n_values] what no node computed, and all that comes of it */
-  int n_floats, n_not_finite; /* float values compared; those without any finite element */
-} verify_round;
-
-static const char *value_name(const verify_round *r, int value) {
+static const char *value_name(const laci_round *r, int value) {
   return r->graph->values[value].name;
 }
 
@@ -74,7 +44,7 @@ static lac_status placeholder(const laci_stored *stored, laci_buf **buf) {
 }
 
 static lac_status load_stored(void *context, int id, laci_buf **buf, lac_error *err) {
-  const source *from = context;
+  const laci_round_source *from = context;
   const laci_stored *stored = &from->graph->stored[id];
   if (from->products && laci_products_stream(from->products, id)) return placeholder(stored, buf);
   const laci_value_orders *orders = from->orders ? &from->orders->values[stored->value] : NULL;
@@ -96,7 +66,7 @@ static lac_status check_frozen(const laci_graph *graph, const laci_orders *order
 }
 
 /* What an undeclared operator does is not known: what it reads and gives must not move at all. */
-static lac_status check_unknown(const verify_round *r, const laci_node *node, lac_error *err) {
+static lac_status check_unknown(const laci_round *r, const laci_node *node, lac_error *err) {
   if (node->op || node->assume) return LAC_OK;
   const int *const lists[] = {node->inputs, node->captures, node->outputs};
   const int counts[] = {node->n_inputs, node->n_captures, node->n_outputs};
@@ -112,15 +82,19 @@ static lac_status check_unknown(const verify_round *r, const laci_node *node, la
   return LAC_OK;
 }
 
-static laci_draw draw_for(const verify_round *r, int value) {
+static laci_draw draw_for(const laci_round *r, int value) {
   uint64_t stream =
       ((uint64_t)(r->number + 1) << ROUND_STREAM) + ((uint64_t)1 << INPUT_STREAM) + (uint64_t)value;
-  return (laci_draw){.seed = r->seed, .stream = stream, .pool = r->pool};
+  return (laci_draw){.seed = r->seed,
+                     .stream = stream,
+                     .pool = r->pool,
+                     .kind = r->draw,
+                     .size_of_symbol = r->size_of_symbol};
 }
 
 /* The same random content for a value in both runs. *made: false where its shape or type allows
  * none. */
-static lac_status make_up(verify_round *r, int value, bool *made, lac_error *err) {
+static lac_status make_up(laci_round *r, int value, bool *made, lac_error *err) {
   laci_buf *a = NULL, *b = NULL;
   laci_shape shape;
   *made = laci_real_shape(r->graph, &r->graph->values[value].type.shape, r->size_of_symbol, &shape);
@@ -153,14 +127,20 @@ static void note_node(laci_verification *found, const laci_node *node, const cha
   note_skipped(found, node->name, node->fault ? node->fault : node->op ? why : unknown);
 }
 
+/* What such an operator gives is random anyway: numbers that we drew are as good as its own. */
+static bool is_random(const laci_node *node) {
+  return node->domain[0] == 0 &&
+         (strncmp(node->type, "Random", 6) == 0 || strcmp(node->type, "Bernoulli") == 0);
+}
+
 /* A node that cannot be run, or whose operands could not: made-up outputs let the rest of the
  * network be verified. */
-static lac_status skip(verify_round *r, const laci_node *node, const char *why, lac_error *err) {
+static lac_status skip(laci_round *r, const laci_node *node, const char *why, lac_error *err) {
   lac_status st = check_unknown(r, node, err);
   for (int i = 0; i < node->n_outputs && !st; i++) {
     bool made;
     if (node->outputs[i] < 0) continue;
-    r->made_up[node->outputs[i]] = true;
+    r->made_up[node->outputs[i]] = r->made_up[node->outputs[i]] || !is_random(node);
     st = make_up(r, node->outputs[i], &made, err);
     r->found->n_skipped++;
   }
@@ -170,7 +150,7 @@ static lac_status skip(verify_round *r, const laci_node *node, const char *why, 
 
 /* What a difference is measured against: the value's own size, and what rounding of its operands
  * may leave. */
-static double measure_for(const verify_round *r, const laci_node *node, double scale) {
+static double measure_for(const laci_round *r, const laci_node *node, double scale) {
   double operands = 0;
   for (int i = 0; i < node->n_inputs; i++) {
     if (node->inputs[i] >= 0) operands = fmax(operands, r->scale[node->inputs[i]]);
@@ -178,25 +158,26 @@ static double measure_for(const verify_round *r, const laci_node *node, double s
   return fmax(scale, operands * r->rounding / r->tolerance);
 }
 
-static void count_value(verify_round *r, int value, const laci_difference *d, double ratio,
-                        bool is_float) {
+static void count_value(laci_round *r, int value, const laci_difference *d, double ratio) {
   laci_verification *found = r->found;
   found->n_compared++;
   r->scale[value] = d->scale;
-  r->n_floats += is_float;
-  r->n_not_finite += is_float && !d->any_finite;
   bool reporting = !r->fast || r->number > 0; /* float32's own errors are no news */
   if (reporting && (!found->worst_value || ratio > found->worst_ratio)) {
     found->worst_ratio = ratio;
     found->worst_value = value_name(r, value);
   }
+  r->n_finite += d->any_finite;
+  if (!d->any_finite && r->first_blank < 0) r->first_blank = value;
   if (r->number > 0 || !r->graph->values[value].is_output) return;
   found->max_abs_error = fmax(found->max_abs_error, d->kind_differs ? INFINITY : d->largest);
   found->max_abs_output = fmax(found->max_abs_output, d->scale);
-  found->n_outputs_compared++;
+  if (r->made_up[value]) return; /* equal, but not what the network would give */
+  r->told[value] = d->any_finite;
+  r->blank[value] = !d->any_finite;
 }
 
-static lac_status fail_value(const verify_round *r, const laci_node *node, int value,
+static lac_status fail_value(const laci_round *r, const laci_node *node, int value,
                              const laci_buf *got, const laci_difference *d, lac_error *err) {
   char where[128];
   laci_shape place = got->shape;
@@ -222,7 +203,7 @@ static lac_status fail_value(const verify_round *r, const laci_node *node, int v
 }
 
 /* What is equal but for rounding becomes equal: the readers of both begin with the same. */
-static lac_status begin_anew(verify_round *r, int value, lac_error *err) {
+static lac_status begin_anew(laci_round *r, int value, lac_error *err) {
   laci_buf *b = NULL;
   lac_status st =
       laci_reordered(laci_stepper_value(r->a, value), &r->orders->values[value], &b, err);
@@ -232,7 +213,7 @@ static lac_status begin_anew(verify_round *r, int value, lac_error *err) {
 
 /* May a rounding of the value become a difference that is none of rounding? Scores that tie but for
  * their last bit, say, which TopK then puts in another order. */
-static bool is_jumped_on(const verify_round *r, int value) {
+static bool is_jumped_on(const laci_round *r, int value) {
   const laci_value *v = &r->graph->values[value];
   for (int i = 0; i < v->n_readers; i++) {
     const laci_node *reader = &r->graph->nodes[v->readers[i]];
@@ -241,7 +222,7 @@ static bool is_jumped_on(const verify_round *r, int value) {
   return false;
 }
 
-static lac_status compare_value(verify_round *r, const laci_node *node, int value, lac_error *err) {
+static lac_status compare_value(laci_round *r, const laci_node *node, int value, lac_error *err) {
   const laci_buf *a = laci_stepper_value(r->a, value), *b = laci_stepper_value(r->b, value);
   if (!a || !b || a->dtype != b->dtype || !laci_shape_equal(&a->shape, &b->shape)) {
     return laci_fail(err, LAC_PROOF_FAILED,
@@ -254,7 +235,7 @@ static lac_status compare_value(verify_round *r, const laci_node *node, int valu
   bool is_float = a->f != NULL;
   double measure = is_float ? measure_for(r, node, d.scale) : d.scale;
   double ratio = d.at < 0 ? 0 : d.kind_differs || !(measure > 0) ? INFINITY : d.largest / measure;
-  count_value(r, value, &d, ratio, is_float);
+  count_value(r, value, &d, ratio);
   bool same = is_float ? ratio <= r->tolerance : d.at < 0;
   if (!same) return fail_value(r, node, value, b, &d, err);
   bool anew = (r->fast && r->number > 0) || (is_float && is_jumped_on(r, value));
@@ -262,7 +243,7 @@ static lac_status compare_value(verify_round *r, const laci_node *node, int valu
 }
 
 /* Does anything that the node reads come from a value that was made up? Then its outputs do. */
-static bool comes_of_made_up(verify_round *r, const laci_node *node) {
+static bool comes_of_made_up(laci_round *r, const laci_node *node) {
   bool made_up = false;
   for (int i = 0; i < node->n_inputs; i++)
     made_up |= node->inputs[i] >= 0 && r->made_up[node->inputs[i]];
@@ -272,12 +253,13 @@ static bool comes_of_made_up(verify_round *r, const laci_node *node) {
   return made_up;
 }
 
-static lac_status step(verify_round *r, int id, lac_error *err) {
+static lac_status step(laci_round *r, int id, lac_error *err) {
   const laci_node *node = &r->graph->nodes[id];
   lac_error why = {0};
   lac_status st = laci_stepper_step(r->a, id, &why);
   /* Sizes that were made up need not fit to those of another branch. */
   bool unfit = comes_of_made_up(r, node) && st == LAC_BAD_SHAPE;
+  unfit = unfit || (r->tolerant && st && st != LAC_INTERNAL && !laci_ends_the_run(st));
   if (st == LAC_UNSUPPORTED || unfit) {
     lac_status first = st;
     st = laci_stepper_step(r->b, id, NULL); /* so that it frees what its last step left */
@@ -298,7 +280,7 @@ static lac_status step(verify_round *r, int id, lac_error *err) {
   return st;
 }
 
-static lac_status set_inputs(verify_round *r, lac_error *err) {
+static lac_status set_inputs(laci_round *r, lac_error *err) {
   for (int i = 0; i < r->graph->n_inputs; i++) {
     int value = r->graph->inputs[i];
     laci_shape shape;
@@ -322,25 +304,21 @@ static lac_status set_inputs(verify_round *r, lac_error *err) {
   return LAC_OK;
 }
 
-static lac_status run_nodes(verify_round *r, lac_error *err) {
+static lac_status run_nodes(laci_round *r, lac_error *err) {
   int64_t n_nodes = r->graph->n_nodes;
   for (int id = 0; id < n_nodes; id++) {
     if (laci_interrupted())
       return laci_fail(err, LAC_INTERRUPTED, "interrupted during the verification");
-    laci_progress("verification", r->number * n_nodes + id, N_ROUNDS * n_nodes);
+    r->at = (int)id;
+    laci_progress("verification", r->number * n_nodes + id, LACI_N_ROUNDS * n_nodes);
     lac_status st = step(r, id, err);
     if (st) return st;
-  }
-  if (r->n_floats > 0 && r->n_not_finite == r->n_floats) {
-    laci_log(LAC_LOG_WARNING,
-             "verification: all %d values are NaN or infinite%s, which says little", r->n_floats,
-             r->number ? " with parameters drawn anew" : "");
   }
   return LAC_OK;
 }
 
 /* One of the two runs: over the graph, or a copy of it that the fast engine helps with. */
-static lac_status open_run(verify_round *r, source *from, laci_products **products,
+static lac_status open_run(laci_round *r, laci_round_source *from, laci_products **products,
                            laci_stepper **run, lac_error *err) {
   lac_status st = LAC_OK;
   laci_products_options how = {.pool = r->pool,
@@ -367,25 +345,27 @@ static lac_status open_run(verify_round *r, source *from, laci_products **produc
 }
 
 /* By the sizes alone, so that the same network is always verified in the same way. */
-static void choose_engine(verify_round *r) {
+static void choose_engine(laci_round *r) {
   int64_t cost = laci_products_cost(r->graph, r->size_of_symbol);
   r->fast = laci_verify_is_fast(r->graph, r->engine, r->size_of_symbol);
   bool rough = r->fast && r->number == 0;
   r->tolerance = rough ? float_tolerance : r->wanted_tolerance;
   r->rounding = rough ? float_rounding : default_rounding;
   r->found->engine = r->fast ? "cpu" : "plain";
-  if (r->number > 0) return;
+  if (r->number > 0 || r->draw || r->tolerant) return;
   laci_log(LAC_LOG_DEBUG, "verification: %.3g multiplications a run: products on the %s engine",
            (double)cost, r->fast ? "fast" : "plain");
 }
 
-static lac_status run_round(verify_round *r, lac_error *err) {
+lac_status laci_round_run(laci_round *r, lac_error *err) {
   laci_products *products_a = NULL, *products_b = NULL;
   laci_budget before = r->budget;
   choose_engine(r);
-  r->n_floats = r->n_not_finite = 0;
+  r->n_finite = r->at = 0;
+  r->first_blank = -1;
   memset(r->scale, 0, (size_t)r->graph->n_values * sizeof *r->scale);
-  memset(r->made_up, 0, (size_t)r->graph->n_values * sizeof *r->made_up);
+  for (bool *flags = r->made_up; flags < r->made_up + 3 * (size_t)r->graph->n_values; flags++)
+    *flags = false;
   lac_status st = open_run(r, &r->from_a, &products_a, &r->a, err);
   if (!st) st = open_run(r, &r->from_b, &products_b, &r->b, err);
   if (!st) st = set_inputs(r, err);
@@ -399,94 +379,16 @@ static lac_status run_round(verify_round *r, lac_error *err) {
   return st;
 }
 
-/* Adds the sizes of an attempt, as the first input that has dynamic ones shows them: " [2, 3, 32,
- * 32]". */
-static void note_sizes(const verify_round *r, char *tried, size_t size) {
-  char text[128];
-  size_t used = strlen(tried);
-  for (int i = 0; i < r->graph->n_inputs; i++) {
-    const laci_shape *shape = &r->graph->values[r->graph->inputs[i]].type.shape;
-    laci_shape real;
-    if (laci_shape_known(shape) || !laci_real_shape(r->graph, shape, r->size_of_symbol, &real))
-      continue;
-    (void)snprintf(tried + used, size - used, " %s", laci_shape_text(&real, text, sizeof text));
-    return;
-  }
-}
-
-/* Sizes that come behind others were not planned for: those of the longest sounds would make maps
- * of attention of gigabytes. */
-static bool is_too_large(const verify_round *r, const int64_t *sizes) {
-  laci_type *types = NULL;
-  uint64_t bytes = 0;
-  if (laci_verify_types(r->graph, sizes, &types)) types = NULL;
-  for (int v = 0; v < r->graph->n_values && bytes <= MOST_LATER; v++) {
-    const laci_value *value = &r->graph->values[v];
-    laci_shape real;
-    int64_t count = types ? laci_shape_count(&types[v].shape) : -1;
-    if (value->stored >= 0) continue;
-    if (count < 0 && laci_real_shape(r->graph, &value->type.shape, sizes, &real))
-      count = laci_shape_count(&real);
-    bytes += laci_bytes_of(count, sizeof(double));
-  }
-  laci_free(types);
-  return bytes > MOST_LATER;
-}
-
-/* One round, with the next sizes whenever the network does not accept those tried; *attempt is the
- * first to try. */
-static lac_status find_sizes(verify_round *r, int64_t *sizes, int *attempt, lac_error *err) {
-  char tried[400] = "";
-  lac_error first = {0};
-  laci_verification before = *r->found;
-  for (; laci_choose_sizes(r->graph, *attempt, sizes); ++*attempt) {
-    lac_error why = {0};
-    if (first.status && is_too_large(r, sizes)) continue;
-    *r->found = before;
-    lac_status st = run_round(r, &why);
-    if (st != LAC_BAD_SHAPE) {
-      if (st && err) *err = why;
-      return st;
-    }
-    if (!first.status) first = why;
-    note_sizes(r, tried, sizeof tried);
-  }
-  if (err) *err = first;
-  if (!tried[0])
-    return laci_fail_in(err, LAC_BAD_SHAPE, "the verification cannot run this network");
-  return laci_hint(
-      err, LAC_HINT_INPUT_SHAPE,
-      laci_fail_in(err, LAC_BAD_SHAPE,
-                   "the verification found no sizes that the network accepts; tried%s; "
-                   "with the first",
-                   tried));
-}
-
-static int computed_outputs(const laci_graph *graph) {
-  int n = 0;
-  for (int i = 0; i < graph->n_outputs; i++) n += graph->values[graph->outputs[i]].producer >= 0;
-  return n;
-}
-
-static lac_status run_rounds(verify_round *r, int64_t *sizes, lac_error *err) {
-  int attempt = 0; /* sizes that one round could run are the first that the next one tries */
-  lac_status st = LAC_OK;
-  *r->found = (laci_verification){.engine = "plain", .n_outputs = computed_outputs(r->graph)};
-  for (r->number = 0; r->number < N_ROUNDS && !st; r->number++)
-    st = find_sizes(r, sizes, &attempt, err);
-  return st;
-}
-
 /* The plain engine has the last word: float32 may round more than we allowed for. */
-static lac_status run_and_doubt(verify_round *r, int64_t *sizes, lac_error *err) {
+static lac_status run_and_doubt(laci_round *r, int64_t *sizes, lac_error *err) {
   lac_error why = {0};
-  lac_status st = run_rounds(r, sizes, &why);
+  lac_status st = laci_rounds_run(r, sizes, &why);
   bool doubt = st == LAC_PROOF_FAILED && r->fast && r->engine == LACI_VERIFY_AUTO;
   if (doubt) {
     laci_log(LAC_LOG_INFO, "verification: the fast engine found: %s; the plain engine looks again",
              why.text);
     r->engine = LACI_VERIFY_PLAIN;
-    return run_rounds(r, sizes, err);
+    return laci_rounds_run(r, sizes, err);
   }
   if (st && err) *err = why;
   return st;
@@ -497,23 +399,25 @@ lac_status laci_verify(const laci_graph *graph, const laci_orders *orders,
                        laci_verification *found, lac_error *err) {
   *found = (laci_verification){.engine = "plain"};
   laci_parameters *parameters = NULL;
-  verify_round r = {.graph = graph, .orders = orders, .pool = pool, .found = found};
+  laci_round r = {.graph = graph, .orders = orders, .pool = pool, .found = found};
   r.seed = options ? options->seed : 0;
   r.engine = options ? options->engine : LACI_VERIFY_AUTO;
   r.budget = options && options->budget ? *options->budget : laci_budget_of(UINT64_MAX);
   r.wanted_tolerance = options && options->tolerance > 0 ? options->tolerance : default_tolerance;
   int64_t *sizes = laci_alloc((size_t)graph->n_symbols + 1, sizeof *sizes);
   r.scale = laci_alloc((size_t)graph->n_values, sizeof *r.scale);
-  r.made_up = laci_alloc((size_t)graph->n_values, sizeof *r.made_up);
+  r.made_up = laci_alloc(3 * (size_t)graph->n_values, sizeof *r.made_up); /* and told, blank */
   lac_status st = sizes && r.scale && r.made_up ? check_frozen(graph, orders, err)
                                                 : laci_fail_memory(err, "the verification");
+  r.told = r.made_up ? r.made_up + graph->n_values : NULL;
+  r.blank = r.told ? r.told + graph->n_values : NULL;
   laci_budget planned = r.budget;
   if (!st && options && options->budget) {
     st = laci_verify_plan_memory(graph, options, &planned, err);
   }
   if (!st) st = laci_parameters_create(graph, r.seed, pool, &parameters, err);
-  r.from_a = (source){.parameters = parameters, .graph = graph};
-  r.from_b = (source){.parameters = parameters, .graph = graph, .orders = orders};
+  r.from_a = (laci_round_source){.parameters = parameters, .graph = graph};
+  r.from_b = (laci_round_source){.parameters = parameters, .graph = graph, .orders = orders};
   r.size_of_symbol = sizes;
   if (!st) st = run_and_doubt(&r, sizes, err);
   if (!st) laci_progress("verification", 1, 1);

@@ -36,7 +36,17 @@ typedef struct laci_verify_options {
   const laci_budget *budget; /* the limit, and what others hold; NULL: no limit */
 } laci_verify_options;
 
+/** What came of it. The order itself is certain before: it was checked channel by channel
+ * (analyze/classes_in.h); this says how much of the network has been computed both ways. */
+typedef enum laci_verify_state {
+  LACI_VERIFY_NONE,    /* not run, or nothing moves */
+  LACI_VERIFY_ALL,     /* every output was compared, each by a finite element at least */
+  LACI_VERIFY_PART,    /* values were, and not every output */
+  LACI_VERIFY_NOTHING, /* no finite element was compared: reason says why */
+} laci_verify_state;
+
 typedef struct laci_verification {
+  laci_verify_state state;
   double max_abs_error;      /* largest |difference| of the network's outputs, real parameters */
   double max_abs_output;     /* largest |output| there */
   double worst_ratio;        /* largest |difference| / scale, all values and both rounds; only the
@@ -44,10 +54,12 @@ typedef struct laci_verification {
   const char *worst_value;   /* the graph's name of that value */
   int n_compared;            /* values compared, both rounds */
   int n_skipped;             /* values that could not be computed, both rounds */
-  const char *first_skipped; /* the graph's name of the first node that could not; NULL: none */
-  char reason[256];          /* why it could not, one sentence; empty: none was skipped */
+  const char *first_skipped; /* the graph's name of the first node that could not, or gave nothing
+                                finite; NULL: none. Up to it values were compared */
+  char reason[512];          /* why it could not, one sentence; empty: none was skipped */
   int n_outputs;             /* of the network, without those that nothing computes */
-  int n_outputs_compared;    /* of these, in the first round */
+  int n_outputs_compared;    /* of these, in the first round, by a finite element and computed from
+                                what the network was given, nothing made up */
   const char *engine;        /* "plain", or "cpu": the fast engine computed products */
 } laci_verification;
 
@@ -59,9 +71,11 @@ LAC_MUST_CHECK lac_status laci_verify_plan_memory(const laci_graph *graph,
                                                   laci_budget *budget, lac_error *err);
 
 /** Verifies orders over graph. Dynamic sizes get small sensible values (consistent per symbol),
- * integer inputs values below the size of what they index. Fails LAC_PROOF_FAILED naming the first
- * value that differs, by how much and its node; found is filled as far as it came. Peak memory: the
- * live values of two runs. */
+ * integer inputs values below the size of what they index. What does not run, or gives outputs that
+ * are empty or not finite, is tried with other sizes and numbers, a bounded number of times; a node
+ * that never runs is stepped over. found->state says how far that led. Fails LAC_PROOF_FAILED
+ * naming the first value that differs, by how much and its node; found is filled as far as it came.
+ * Peak memory: the live values of two runs. */
 LAC_MUST_CHECK lac_status laci_verify(const laci_graph *graph, const laci_orders *orders,
                                       const laci_verify_options *options, laci_pool *pool,
                                       laci_verification *found, lac_error *err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the verification is made of: sizes and inputs (verify_inputs.c), parameters
+ * What the verification is made of: sizes and inputs (verify_inputs.c), what inputs may be
+ * (verify_domain.c), which are tried (verify_tries.c), parameters
  * (verify_parameters.c), products on the fast engine (verify_product.c), the comparison of two
  * values (verify_compare.c). Private to verify. */
 #ifndef LACI_VERIFY_VERIFY_IN_H
@@ -13,6 +14,7 @@
 
 typedef struct laci_type laci_type;
 typedef struct laci_buf laci_buf;
+typedef struct laci_node laci_node;
 typedef struct laci_order_walk laci_order_walk;
 typedef struct laci_shape laci_shape;
 typedef struct laci_value_orders laci_value_orders;
@@ -40,21 +42,53 @@ LAC_MUST_CHECK lac_status laci_verify_types(const laci_graph *graph, const int64
 bool laci_real_shape(const laci_graph *graph, const laci_shape *shape,
                      const int64_t *size_of_symbol, laci_shape *real);
 
+/** What is tried, one after the other, until outputs come out that say something: a detector may
+ * find nothing in usual numbers, a logarithm has no value below 0. */
+typedef enum laci_draw_kind {
+  LACI_DRAW_USUAL,    /* around 0, deviation about 1; integers in the range of what they index */
+  LACI_DRAW_POSITIVE, /* up to 1.75 */
+  LACI_DRAW_LARGE,    /* 30 times the usual ones */
+  LACI_DRAW_IMAGE,    /* 0 to 255 */
+  LACI_DRAW_HUGE,     /* 1000 times the usual ones */
+  LACI_DRAW_ONES,
+  LACI_DRAW_ZEROS,
+  LACI_N_DRAWS
+} laci_draw_kind;
+
 /** Where the numbers of a draw come from: the same (seed, stream) gives the same tensor, whichever
  * thread asks. */
 typedef struct laci_draw {
   uint64_t seed, stream;
   laci_pool *pool;
+  laci_draw_kind kind;
+  const int64_t *size_of_symbol; /* NULL: no symbol has a size */
 } laci_draw;
+
+/** What a value may hold, by what reads it: verify_domain.c. */
+typedef struct laci_domain {
+  enum {
+    LACI_DOMAIN_FREE,
+    LACI_DOMAIN_WHOLE, /* low <= integer < high: positions in an axis, counts, class labels */
+    LACI_DOMAIN_AXES,  /* 0, 1, ..: numbers of axes */
+    LACI_DOMAIN_SHAPE  /* of the Reshape `reader` */
+  } kind;
+  double low, high;
+  const laci_node *reader;
+} laci_domain;
+
+laci_domain laci_domain_of(const laci_graph *graph, int value, const int64_t *size_of_symbol);
+/** A shape that the reader of the domain can take. */
+void laci_draw_shape(const laci_graph *graph, const laci_domain *domain, const laci_draw *draw,
+                     laci_buf *buf);
 
 /** Fills buf evenly from low to high; integers from low to high - 1, and at least low. walk, if
  * given, says which element of the tensor as drawn stands where: the tensor comes out reordered. */
 void laci_draw_evenly(laci_buf *buf, const laci_draw *draw, double low, double high,
                       const laci_order_walk *walk);
 
-/** Content for a value (a graph input, or what an operator that cannot run would have given):
- * floats around 0, integers below the size of what they index. Fails LAC_UNSUPPORTED for texts and
- * other types that no tensor of ours holds. */
+/** Content for a value (a graph input, or what an operator that cannot run would have given) of the
+ * draw's kind: integers below the size of what they index, shapes that fit. Fails LAC_UNSUPPORTED
+ * for texts and other types that no tensor of ours holds. */
 LAC_MUST_CHECK lac_status laci_random_value(const laci_graph *graph, int value,
                                             const laci_shape *shape, const laci_draw *draw,
                                             laci_buf **buf, lac_error *err);

@@ -6,6 +6,7 @@
  */
 #include "verify/verify_in.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/rng.h"
@@ -19,7 +20,6 @@
 
 enum {
   BATCH = 2,
-  MAX_WALK = 8,
   LARGE_NETWORK = 4 * 1000 * 1000 /* parameters */,
   AT_ONCE = 1 << 15,
   LONGEST = 1 << 14 /* samples of a window that are still tried */
@@ -221,51 +221,44 @@ void laci_draw_evenly(laci_buf *buf, const laci_draw *draw, double low, double h
   }
 }
 
-/* Operators that hand the elements of their first input on. */
-static bool passes_elements(const char *type) {
-  static const char *const types[] = {"Cast",     "Reshape", "Unsqueeze", "Squeeze",
-                                      "Identity", "Flatten", "Expand",    "Slice",
-                                      "Concat",   "Split",   "Transpose", "Tile"};
-  for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-    if (strcmp(type, types[i]) == 0) return true;
+/* Floats of each kind of draw, from .. to; integers that nothing bounds. */
+static const struct {
+  double low, high, whole_low, whole_high;
+} draws[] = {
+    [LACI_DRAW_USUAL] = {-1.75, 1.75, 0, 2}, /* deviation about 1 */
+    [LACI_DRAW_POSITIVE] = {0.05, 1.75, 1, 3}, [LACI_DRAW_LARGE] = {-52.5, 52.5, 0, 30},
+    [LACI_DRAW_IMAGE] = {0, 255, 0, 256},      [LACI_DRAW_HUGE] = {-1750, 1750, 0, 1000},
+    [LACI_DRAW_ONES] = {1, 1, 1, 2},           [LACI_DRAW_ZEROS] = {0, 0, 0, 1},
+};
+
+/* low, low + 1, ..: as many axes as there are elements. */
+static void count_up(laci_buf *buf) {
+  for (int64_t e = 0; e < buf->count; e++) {
+    if (buf->f) buf->f[e] = (double)e;
+    else buf->i[e] = e;
   }
-  return false;
 }
 
-/* Size of the axis that `reader` indexes with the value; 0: it does not. */
-static int64_t indexed_by(const laci_graph *graph, const laci_node *reader, int value) {
-  bool gathers = strncmp(reader->type, "Gather", 6) == 0 && reader->n_inputs > 1;
-  if (!gathers || reader->inputs[1] != value || reader->inputs[0] < 0) return 0;
-  const laci_shape *data = &graph->values[reader->inputs[0]].type.shape;
-  if (strcmp(reader->type, "GatherND") == 0) { /* indices into several axes: the shortest */
-    int64_t least = 0;
-    for (int axis = 0; axis < data->rank; axis++) {
-      if (least == 0 || data->dims[axis] < least) least = data->dims[axis];
-    }
-    return least > 0 ? least : 1;
-  }
-  int64_t axis = laci_node_int(reader, "axis", 0);
-  if (axis < 0) axis += data->rank;
-  bool known = axis >= 0 && axis < data->rank && data->dims[axis] > 0;
-  return known ? data->dims[axis] : 1;
+/* Integers, also where they are held as floats. */
+static void draw_whole(laci_buf *buf, const laci_draw *draw, const laci_domain *domain) {
+  double low = domain->low, high = domain->high;
+  if (draw->kind == LACI_DRAW_ZEROS && high > low) high = low + 1;
+  laci_draw_evenly(buf, draw, low, high, NULL);
+  for (int64_t e = 0; buf->f && e < buf->count; e++) buf->f[e] = floor(buf->f[e]);
 }
 
-/* The smallest size that anybody indexes with the value, directly or through what hands it on; 0:
- * no one does. */
-static int64_t index_range(const laci_graph *graph, int value, int depth) {
-  int64_t least = 0;
-  const laci_value *v = &graph->values[value];
-  for (int i = 0; i < v->n_readers; i++) {
-    const laci_node *reader = &graph->nodes[v->readers[i]];
-    int64_t range = indexed_by(graph, reader, value);
-    for (int o = 0;
-         range == 0 && depth < MAX_WALK && passes_elements(reader->type) && o < reader->n_outputs;
-         o++) {
-      if (reader->outputs[o] >= 0) range = index_range(graph, reader->outputs[o], depth + 1);
-    }
-    if (range > 0 && (least == 0 || range < least)) least = range;
+static void draw_free(laci_buf *buf, const laci_draw *draw) {
+  bool bytes = buf->dtype == LAC_DTYPE_U8 || buf->dtype == LAC_DTYPE_I8;
+  double low = buf->f ? draws[draw->kind].low : draws[draw->kind].whole_low;
+  double high = buf->f ? draws[draw->kind].high : draws[draw->kind].whole_high;
+  if (bytes && draw->kind < LACI_DRAW_ONES) { /* pictures, quantised values */
+    low = buf->dtype == LAC_DTYPE_U8 ? 0 : -128;
+    high = low + 256;
+  } else if (buf->dtype == LAC_DTYPE_BOOL && high > 2) {
+    low = 0;
+    high = 2;
   }
-  return least;
+  laci_draw_evenly(buf, draw, low, high, NULL);
 }
 
 lac_status laci_random_value(const laci_graph *graph, int value, const laci_shape *shape,
@@ -273,19 +266,13 @@ lac_status laci_random_value(const laci_graph *graph, int value, const laci_shap
   lac_dtype dtype = graph->values[value].type.dtype;
   lac_status st = laci_buf_create(dtype == LAC_DTYPE_NONE ? LAC_DTYPE_F32 : dtype, shape, buf, err);
   if (st) return st;
-  int64_t range = (*buf)->f ? 0 : index_range(graph, value, 0);
-  double low = 0, high = 2;
-  if ((*buf)->f) {
-    low = -1.75; /* deviation about 1 */
-    high = 1.75;
-  } else if (range > 0) {
-    high = (double)range;
-  } else if (dtype == LAC_DTYPE_U8) { /* pictures, quantised values */
-    high = 256;
-  } else if (dtype == LAC_DTYPE_I8) {
-    low = -128;
-    high = 128;
+  laci_domain domain = laci_domain_of(graph, value, draw->size_of_symbol);
+  if (dtype == LAC_DTYPE_BOOL) domain.kind = LACI_DOMAIN_FREE;
+  switch (domain.kind) {
+    case LACI_DOMAIN_WHOLE: draw_whole(*buf, draw, &domain); break;
+    case LACI_DOMAIN_AXES: count_up(*buf); break;
+    case LACI_DOMAIN_SHAPE: laci_draw_shape(graph, &domain, draw, *buf); break;
+    default: draw_free(*buf, draw); break;
   }
-  laci_draw_evenly(*buf, draw, low, high, NULL);
   return LAC_OK;
 }

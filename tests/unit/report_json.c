@@ -99,6 +99,8 @@ static const lac_report report = {.verb = "prune",
                                               .outputs = 2,
                                               .outputs_compared = 1,
                                               .proof_engine = "plain",
+                                              .verification = LAC_VERIFIED_IN_PART,
+                                              .reached = "lstm1",
                                               .skipped_reason = "LSTM is not known"},
                                   .n_layers = 2,
                                   .n_groups = 2,
@@ -189,7 +191,28 @@ static void says_what_was_verified_and_what_moved(void **state) {
   if (bad) fail_msg("%s", why.text);
   assert_string_equal(reason, "LSTM is not known");
   assert_true(reordered == 1 && values == 54 && skipped == 18 && outputs == 2 && compared == 1);
+  const char *said, *reached;
+  bad = json_unpack_ex(object, &why, 0, "{s:{s:s, s:i, s:i, s:s, s:s}}", "verification", "state",
+                       &said, "outputs", &outputs, "outputs_compared", &compared, "reached",
+                       &reached, "reason", &reason);
+  if (bad) fail_msg("%s", why.text);
+  assert_string_equal(said, "partial");
+  assert_string_equal(reached, "lstm1");
   json_decref(object);
+}
+
+static void each_state_of_a_verification_has_its_own_words(void **state) {
+  (void)state;
+  static const char *const words[] = {NULL, "verified", "partial", "not verified"};
+  lac_report changed = report;
+  for (int k = 0; k < 4; k++) {
+    changed.summary.verification = (lac_verification_state)k;
+    json_t *object = parsed(&changed);
+    json_t *said = json_object_get(json_object_get(object, "verification"), "state");
+    if (words[k]) assert_string_equal(json_string_value(said), words[k]);
+    else assert_true(json_is_null(said));
+    json_decref(object);
+  }
 }
 
 static void what_is_not_there_is_null(void **state) {
@@ -296,6 +319,7 @@ int main(void) {
       cmocka_unit_test(has_the_promised_fields),
       cmocka_unit_test(holds_the_values),
       cmocka_unit_test(says_what_was_verified_and_what_moved),
+      cmocka_unit_test(each_state_of_a_verification_has_its_own_words),
       cmocka_unit_test(what_is_not_there_is_null),
       cmocka_unit_test(names_may_hold_any_bytes),
       cmocka_unit_test(a_large_seed_keeps_its_digits),

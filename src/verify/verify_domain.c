@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a value may hold, told from what reads it: the range of the axis that it indexes, a shape, a
+ * number of elements.
+ *
+ * A domain is found at the operator that asks for it and carried back to the input, through what
+ * hands elements on and through arithmetic with constants: where Gather takes x - 3 of a table of
+ * 10 rows, x is 3 to 12. A draw outside would be refused, which says nothing of the reordering. */
+#include "verify/verify_in.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/held.h"
+#include "graph/graph.h"
+#include "graph/op.h"
+#include "tensor/buf.h"
+#include "tensor/shape.h"
+
+enum { MAX_WALK = 24, MAX_VISITS = 4096, SMALL = 64, ANY = -1 };
+
+typedef struct walk {
+  const laci_graph *graph;
+  const int64_t *sizes; /* of symbols; NULL: none has one */
+  int *visits;          /* left: branches that meet again would be walked many times over */
+} walk;
+
+static const laci_domain free_domain = {.kind = LACI_DOMAIN_FREE};
+
+static laci_domain whole(double low, double high) {
+  if (high <= low) high = low + 1;
+  return (laci_domain){.kind = LACI_DOMAIN_WHOLE, .low = low, .high = high};
+}
+
+static bool is_one_of(const laci_node *node, const char *const *types, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    if (strcmp(node->type, types[i]) == 0) return true;
+  }
+  return false;
+}
+
+static const laci_shape *shape_of(const walk *w, const laci_node *node, int port) {
+  bool there = port < node->n_inputs && node->inputs[port] >= 0;
+  return there ? &w->graph->values[node->inputs[port]].type.shape : NULL;
+}
+
+/* The size of an axis of an operand; at least 1, where it is not known. */
+static int64_t size_at(const walk *w, const laci_node *node, int port, int64_t axis) {
+  const laci_shape *shape = shape_of(w, node, port);
+  if (!shape || shape->rank < 0) return 1;
+  if (axis < 0) axis += shape->rank;
+  if (axis < 0 || axis >= shape->rank) return 1;
+  int64_t size = shape->dims[axis];
+  if (size < 0 && w->sizes && -size <= w->graph->n_symbols) size = w->sizes[-size];
+  return size > 0 ? size : 1;
+}
+
+static int64_t least_size(const walk *w, const laci_node *node, int port) {
+  const laci_shape *shape = shape_of(w, node, port);
+  int64_t least = 0;
+  for (int axis = 0; shape && axis < shape->rank; axis++) {
+    int64_t size = size_at(w, node, port, axis);
+    if (least == 0 || size < least) least = size;
+  }
+  return least > 0 ? least : 1;
+}
+
+/* ---- Constants ---- */
+
+static bool stored_span(const laci_graph *graph, const laci_stored *stored, double *low,
+                        double *high) {
+  laci_held held;
+  laci_buf *buf = NULL;
+  laci_type type = {.dtype = stored->dtype, .shape = stored->shape};
+  int64_t count = laci_shape_count(&stored->shape);
+  if (count < 1 || count > SMALL || laci_stored_hold(graph, stored, &held, NULL)) return false;
+  bool ok = laci_buf_from_bytes(&type, held.bytes, stored->size_bytes, &buf, NULL) == LAC_OK;
+  for (int64_t e = 0; ok && e < count; e++) {
+    double x = laci_buf_get_f(buf, e);
+    *low = e == 0 ? x : fmin(*low, x);
+    *high = e == 0 ? x : fmax(*high, x);
+    ok = isfinite(x);
+  }
+  laci_buf_destroy(buf);
+  laci_let_go(&held);
+  return ok;
+}
+
+/* The least and the largest element of a small constant, also behind a Cast or the like. */
+static bool constant_span(const laci_graph *graph, int value, double *low, double *high) {
+  static const char *const same[] = {"Cast",      "CastLike", "Identity", "Reshape",
+                                     "Unsqueeze", "Squeeze",  "Expand"};
+  for (int depth = 0; value >= 0 && depth < MAX_WALK; depth++) {
+    const laci_value *v = &graph->values[value];
+    if (v->stored >= 0) return stored_span(graph, &graph->stored[v->stored], low, high);
+    const laci_node *node = v->producer >= 0 ? &graph->nodes[v->producer] : NULL;
+    if (!node || node->n_inputs < 1 || !is_one_of(node, same, sizeof same / sizeof *same))
+      return false;
+    value = node->inputs[0];
+  }
+  return false;
+}
+
+/* ---- What asks for something ---- */
+
+/* Operators that look up an operand's elements along an axis of another operand: 0 <= x < size. */
+static const struct {
+  const char *type;
+  int port, data, axis;
+  const char *attribute; /* that names the axis; NULL: `axis` does */
+} lookups[] = {
+    {"Gather", 1, 0, 0, "axis"},
+    {"GatherElements", 1, 0, 0, "axis"},
+    {"Scatter", 1, 0, 0, "axis"},
+    {"ScatterElements", 1, 0, 0, "axis"},
+    {"RoiAlign", 2, 0, 0, NULL},
+    {"NegativeLogLikelihoodLoss", 1, 0, 1, NULL},
+    {"SoftmaxCrossEntropyLoss", 1, 0, 1, NULL},
+    {"EmbedLayerNormalization", 0, 2, 0, NULL},
+    {"EmbedLayerNormalization", 1, 4, 0, NULL},
+    {"EmbedLayerNormalization", 8, 3, 0, NULL},
+};
+
+/* How many elements there are, or how often: low <= x < high. */
+static const struct {
+  const char *type;
+  int port;
+  double low, high;
+} counts[] = {
+    {"Tile", 1, 1, 2},
+    {"Expand", 1, 1, 2},
+    {"ConstantOfShape", 0, 1, 3},
+    {"OneHot", 1, 2, 9},
+    {"NonMaxSuppression", 2, 4, 9},
+    {"Split", 1, 1, 2},
+    {"Slice", 1, 0, 1},
+    {"Slice", 2, 1 << 30, 1 << 30},
+    {"Slice", 4, 1, 2},
+    {"Pad", 1, 0, 2},
+    {"Range", 0, 0, 1},
+    {"Range", 1, 4, 9},
+    {"Range", 2, 1, 2},
+    {"Loop", 0, 1, 4},
+    {"LoopBegin", 0, 1, 4},
+    {"EyeLike", 0, 0, 2},
+    {"Resize", 2, 1, 2},
+    {"Upsample", 1, 1, 2},
+    {"HannWindow", 0, 4, 9},
+    {"HammingWindow", 0, 4, 9},
+    {"BlackmanWindow", 0, 4, 9},
+};
+
+static const char *const sequences[] = {"LSTM", "GRU", "RNN"};
+
+static bool asks_for_axes(const laci_node *node, int port) {
+  static const char *const of_second[] = {"Squeeze", "Unsqueeze"};
+  if (port == 3) return strcmp(node->type, "Slice") == 0 || strcmp(node->type, "Pad") == 0;
+  if (port != 1) return false;
+  return strncmp(node->type, "Reduce", 6) == 0 || strcmp(node->type, "CumSum") == 0 ||
+         is_one_of(node, of_second, sizeof of_second / sizeof *of_second);
+}
+
+static laci_domain looked_up(const walk *w, const laci_node *node, int port) {
+  for (size_t i = 0; i < sizeof lookups / sizeof *lookups; i++) {
+    if (lookups[i].port != port || strcmp(node->type, lookups[i].type) != 0) continue;
+    int64_t axis = lookups[i].axis;
+    if (lookups[i].attribute) axis = laci_node_int(node, lookups[i].attribute, axis);
+    return whole(0, (double)size_at(w, node, lookups[i].data, axis));
+  }
+  bool of_all = strcmp(node->type, "GatherND") == 0 || strcmp(node->type, "ScatterND") == 0;
+  if (of_all && port == 1) return whole(0, (double)least_size(w, node, 0));
+  return free_domain;
+}
+
+static laci_domain class_labels(const walk *w, const laci_node *node) {
+  double low, high;
+  bool known = node->n_inputs > 1 && constant_span(w->graph, node->inputs[1], &low, &high);
+  return whole(0, known ? high : 2);
+}
+
+/* What the node asks of its operand, by itself. */
+static laci_domain asked(const walk *w, const laci_node *node, int port) {
+  laci_domain found = looked_up(w, node, port);
+  if (found.kind) return found;
+  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+    if (counts[i].port == port && strcmp(node->type, counts[i].type) == 0)
+      return whole(counts[i].low, counts[i].high);
+  }
+  if (asks_for_axes(node, port)) return (laci_domain){.kind = LACI_DOMAIN_AXES};
+  if (strcmp(node->type, "Reshape") == 0 && port == 1)
+    return (laci_domain){.kind = LACI_DOMAIN_SHAPE, .reader = node};
+  if (strcmp(node->type, "OneHot") == 0 && port == 0) return class_labels(w, node);
+  if (strcmp(node->type, "TopK") == 0 && port == 1)
+    return whole(1, (double)size_at(w, node, 0, laci_node_int(node, "axis", -1)) + 1);
+  if (strcmp(node->type, "ReverseSequence") == 0 && port == 1)
+    return whole(1, (double)size_at(w, node, 0, laci_node_int(node, "time_axis", 0)) + 1);
+  if (is_one_of(node, sequences, sizeof sequences / sizeof *sequences) && port == 4)
+    return whole(1, (double)size_at(w, node, 0, laci_node_int(node, "layout", 0) ? 1 : 0) + 1);
+  if (strcmp(node->type, "RotaryEmbedding") == 0) {
+    bool ours = node->domain[0] != 0; /* com.microsoft has the positions second */
+    if (port == (ours ? 1 : 3)) return whole(0, (double)size_at(w, node, ours ? 2 : 1, 0));
+  }
+  return free_domain;
+}
+
+/* ---- The way back ---- */
+
+/* Operators whose outputs hold elements of that operand; ANY: of each. */
+static const struct {
+  const char *type;
+  int port;
+} passes[] = {
+    {"Cast", 0},         {"CastLike", 0},  {"Reshape", 0},        {"Unsqueeze", 0},
+    {"Squeeze", 0},      {"Identity", 0},  {"Flatten", 0},        {"Expand", 0},
+    {"Slice", 0},        {"Split", 0},     {"Transpose", 0},      {"Tile", 0},
+    {"Clip", 0},         {"Gather", 0},    {"GatherElements", 0}, {"GatherND", 0},
+    {"Pad", 0},          {"Floor", 0},     {"Ceil", 0},           {"Round", 0},
+    {"Abs", 0},          {"Concat", ANY},  {"Min", ANY},          {"Max", ANY},
+    {"Where", 1},        {"Where", 2},     {"Compress", 0},       {"ScatterElements", 0},
+    {"ScatterND", 0},    {"Dropout", 0},   {"Relu", 0},           {"DepthToSpace", 0},
+    {"SpaceToDepth", 0}, {"ReduceMax", 0}, {"ReduceMin", 0},      {"Mod", 0},
+};
+
+static bool is_passed(const laci_node *node, int port) {
+  for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
+    bool here = passes[i].port == port || passes[i].port == ANY;
+    if (here && strcmp(node->type, passes[i].type) == 0) return true;
+  }
+  return false;
+}
+
+/* x of x + [low, high], x - [..], [..] - x, x * [..] and x / [..], so that the result is in `out`.
+ */
+static laci_domain before_constant(const laci_node *node, int port, const laci_domain *out,
+                                   double low, double high) {
+  const char *type = node->type;
+  if (strcmp(type, "Add") == 0) return whole(ceil(out->low - low), ceil(out->high - high));
+  if (strcmp(type, "Sub") == 0 && port == 0)
+    return whole(ceil(out->low + high), ceil(out->high + low));
+  if (strcmp(type, "Sub") == 0)
+    return whole(floor(high - out->high) + 1, floor(low - out->low) + 1);
+  if (strcmp(type, "Mul") == 0 && low > 0)
+    return whole(ceil(out->low / low), floor((out->high - 1) / high) + 1);
+  if (strcmp(type, "Div") == 0 && port == 0 && low > 0)
+    return whole(ceil(out->low * high), floor(out->high * low));
+  return free_domain;
+}
+
+/* Two operands share what may come out. */
+static laci_domain of_two(const laci_node *node, const laci_domain *out) {
+  if (out->low > 0) return *out;
+  if (strcmp(node->type, "Add") == 0) return whole(0, floor((out->high + 1) / 2));
+  if (strcmp(node->type, "Mul") == 0) return whole(0, floor(sqrt(out->high - 1)) + 1);
+  return free_domain;
+}
+
+static laci_domain before_arithmetic(const walk *w, const laci_node *node, int port,
+                                     const laci_domain *out) {
+  double low = 0, high = 0;
+  if (out->kind != LACI_DOMAIN_WHOLE) return free_domain;
+  if (strcmp(node->type, "Neg") == 0) return whole(1 - out->high, 1 - out->low);
+  if (node->n_inputs != 2) return free_domain;
+  if (constant_span(w->graph, node->inputs[1 - port], &low, &high))
+    return before_constant(node, port, out, low, high);
+  return of_two(node, out);
+}
+
+/* Several shapes put together: each part is a size. */
+static laci_domain before_passing(const laci_node *node, const laci_domain *out) {
+  bool joins = strcmp(node->type, "Concat") == 0 && out->kind != LACI_DOMAIN_WHOLE;
+  return joins ? whole(1, 2) : *out;
+}
+
+/* What both ask for; of two that exclude each other the first. */
+static void narrow(laci_domain *to, const laci_domain *by) {
+  if (by->kind == LACI_DOMAIN_FREE) return;
+  if (to->kind != LACI_DOMAIN_WHOLE || by->kind != LACI_DOMAIN_WHOLE) {
+    if (to->kind == LACI_DOMAIN_FREE) *to = *by;
+    return;
+  }
+  double low = fmax(to->low, by->low), high = fmin(to->high, by->high);
+  if (low < high) *to = whole(low, high);
+}
+
+static laci_domain domain_of(const walk *w, int value, int depth);
+
+static laci_domain before(const walk *w, const laci_node *node, int port, int depth) {
+  laci_domain found = asked(w, node, port);
+  static const char *const arithmetic[] = {"Add", "Sub", "Mul", "Div", "Neg"};
+  bool passed = is_passed(node, port);
+  bool reckons = is_one_of(node, arithmetic, sizeof arithmetic / sizeof *arithmetic);
+  for (int o = 0; depth < MAX_WALK && (passed || reckons) && o < node->n_outputs; o++) {
+    if (node->outputs[o] < 0) continue;
+    laci_domain out = domain_of(w, node->outputs[o], depth + 1);
+    if (out.kind == LACI_DOMAIN_FREE) continue;
+    out = passed ? before_passing(node, &out) : before_arithmetic(w, node, port, &out);
+    narrow(&found, &out);
+  }
+  return found;
+}
+
+static laci_domain domain_of(const walk *w, int value, int depth) {
+  const laci_value *v = &w->graph->values[value];
+  laci_domain found = free_domain;
+  for (int i = 0; i<v->n_readers && * w->visits> 0; i++) {
+    const laci_node *reader = &w->graph->nodes[v->readers[i]];
+    --*w->visits;
+    for (int port = 0; port < reader->n_inputs; port++) {
+      if (reader->inputs[port] != value) continue;
+      laci_domain asks = before(w, reader, port, depth);
+      narrow(&found, &asks);
+    }
+  }
+  return found;
+}
+
+laci_domain laci_domain_of(const laci_graph *graph, int value, const int64_t *size_of_symbol) {
+  int visits = MAX_VISITS;
+  const walk w = {.graph = graph, .sizes = size_of_symbol, .visits = &visits};
+  return domain_of(&w, value, 0);
+}
+
+/* ---- Shapes ---- */
+
+/* The columns that a product with a stored weight wants of its first operand; 0: none does. */
+static int64_t columns_wanted(const walk *w, int value) {
+  const laci_value *v = &w->graph->values[value];
+  for (int i = 0; i < v->n_readers; i++) {
+    const laci_node *reader = &w->graph->nodes[v->readers[i]];
+    bool gemm = strcmp(reader->type, "Gemm") == 0;
+    if ((!gemm && strcmp(reader->type, "MatMul") != 0) || reader->inputs[0] != value) continue;
+    const laci_shape *weight = shape_of(w, reader, 1);
+    if (!weight || weight->rank < 2) continue;
+    bool turned = gemm && laci_node_int(reader, "transB", 0);
+    return size_at(w, reader, 1, turned ? -1 : -2);
+  }
+  return 0;
+}
+
+static int64_t declared(const walk *w, const laci_shape *shape, int64_t axis, int64_t n) {
+  if (shape->rank != n || axis >= n) return 0;
+  int64_t size = shape->dims[axis];
+  if (size < 0 && w->sizes && -size <= w->graph->n_symbols) size = w->sizes[-size];
+  return size > 0 ? size : 0;
+}
+
+/* Sizes that are known stay; of the others one is what is left, before it as in the operand (0),
+ * behind it 1. */
+void laci_draw_shape(const laci_graph *graph, const laci_domain *domain, const laci_draw *draw,
+                     laci_buf *buf) {
+  const walk w = {.graph = graph, .sizes = draw->size_of_symbol};
+  const laci_node *node = domain->reader;
+  const laci_shape *out = &graph->values[node->outputs[0]].type.shape;
+  const laci_shape *in = shape_of(&w, node, 0);
+  const int64_t rank = in && in->rank > 0 ? in->rank : 1, n = buf->count;
+  const bool first = draw->kind % 2 == 1; /* every other draw leaves the rest to the first axis */
+  int64_t columns = first ? 0 : columns_wanted(&w, node->outputs[0]);
+  int64_t rest = first || columns > 0 ? 0 : n <= rank ? n - 1 : rank - 1;
+  while (rest > 0 && declared(&w, out, rest, n)) rest--;
+  for (int64_t e = 0; e < n; e++) {
+    int64_t size = declared(&w, out, e, n);
+    if (!size && e == n - 1 && columns > 0 && n > 1) size = columns;
+    if (!size) size = e == rest ? -1 : e < rest && !laci_node_int(node, "allowzero", 0) ? 0 : 1;
+    if (buf->f) buf->f[e] = (double)size;
+    else buf->i[e] = size;
+  }
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What is tried until the verification's outputs say something: sizes until the network accepts
+ * them, then other numbers while an output is empty or has no finite element.
+ *
+ * A detector may find nothing in usual numbers, and then have no shape for what it found. Such a
+ * failure is one of the numbers, none of the reordering: where no try leads through, the one that
+ * came furthest is run again, and stepped over are the nodes that fail. What was compared stays
+ * compared; the state says how much that was. Which tries there are depends on the network alone,
+ * never on a clock. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "graph/graph.h"
+#include "tensor/shape.h"
+#include "verify/round_in.h"
+
+static const uint64_t MOST_LATER = (uint64_t)1
+                                   << 30; /* bytes of values, of sizes tried behind others */
+/* Multiplications of tries behind the first: so many, or so many times those of a whole run. */
+static const double least_spent = 4e9, times_spent = 4;
+
+/* What a try is made of. */
+typedef struct try {
+  int attempt; /* at sizes */
+  laci_draw_kind draw;
+  bool tolerant;
+}
+try;
+
+typedef struct tries {
+  laci_round *r;
+  int64_t *sizes;
+  laci_verification before, best; /* at the round's begin, and of the best run */
+  double max_abs_error, max_abs_output;
+  bool *told; /* [n_values] by any run */
+  bool any;   /* run was led to its end */
+  int n_runs, best_told, best_finite, best_blank;
+  try chosen;   /* of the best run */
+  int furthest; /* node; of the runs that failed */
+  try failed;
+  double spent;
+  lac_error why; /* of the first that failed */
+  char tried[256];
+} tries;
+
+/* Adds the sizes of an attempt, as the first input that has dynamic ones shows them: " [2, 3, 32,
+ * 32]". */
+static void note_sizes(tries *t) {
+  char text[128];
+  const laci_graph *graph = t->r->graph;
+  size_t used = strlen(t->tried);
+  for (int i = 0; i < graph->n_inputs; i++) {
+    const laci_shape *shape = &graph->values[graph->inputs[i]].type.shape;
+    laci_shape real;
+    if (laci_shape_known(shape) || !laci_real_shape(graph, shape, t->sizes, &real)) continue;
+    (void)snprintf(t->tried + used, sizeof t->tried - used, " %s",
+                   laci_shape_text(&real, text, sizeof text));
+    return;
+  }
+}
+
+/* Sizes that come behind others were not planned for: those of the longest sounds would make maps
+ * of attention of gigabytes. */
+static bool is_too_large(const tries *t) {
+  const laci_graph *graph = t->r->graph;
+  laci_type *types = NULL;
+  uint64_t bytes = 0;
+  if (laci_verify_types(graph, t->sizes, &types)) types = NULL;
+  for (int v = 0; v < graph->n_values && bytes <= MOST_LATER; v++) {
+    const laci_value *value = &graph->values[v];
+    laci_shape real;
+    int64_t count = types ? laci_shape_count(&types[v].shape) : -1;
+    if (value->stored >= 0) continue;
+    if (count < 0 && laci_real_shape(graph, &value->type.shape, t->sizes, &real))
+      count = laci_shape_count(&real);
+    bytes += laci_bytes_of(count, sizeof(double));
+  }
+  laci_free(types);
+  return bytes > MOST_LATER;
+}
+
+/* Does the failure say nothing of the numbers that were drawn? */
+static bool is_final(lac_status st) {
+  return laci_ends_the_run(st) || st == LAC_PROOF_FAILED || st == LAC_INTERNAL ||
+         st == LAC_UNSUPPORTED;
+}
+
+/* Outputs by a finite element, of this run. */
+static int count_told(const laci_round *r) {
+  int n = 0;
+  for (int i = 0; i < r->graph->n_outputs; i++) n += r->told[r->graph->outputs[i]];
+  return n;
+}
+
+/* Outputs that were empty or not finite, in every run up to now. */
+static int count_blank(const tries *t) {
+  const laci_graph *graph = t->r->graph;
+  int n = 0;
+  for (int i = 0; i < graph->n_outputs; i++)
+    n += t->r->blank[graph->outputs[i]] && !t->told[graph->outputs[i]];
+  return n;
+}
+
+static void keep_run(tries *t, try how) {
+  const laci_round *r = t->r;
+  const laci_verification *found = r->found;
+  int told = count_told(r);
+  for (int i = 0; i < r->graph->n_outputs; i++)
+    t->told[r->graph->outputs[i]] |= r->told[r->graph->outputs[i]];
+  t->max_abs_error = fmax(t->max_abs_error, found->max_abs_error);
+  t->max_abs_output = fmax(t->max_abs_output, found->max_abs_output);
+  bool better = told > t->best_told || (told == t->best_told && r->n_finite > t->best_finite);
+  if (t->any && !better) return;
+  t->any = true;
+  t->best = *found;
+  t->best_told = told;
+  t->best_finite = r->n_finite;
+  t->best_blank = r->first_blank;
+  t->chosen = how;
+}
+
+/* Runs the network so, and notes how far that led. */
+static lac_status run_once(tries *t, try how, lac_error *err) {
+  laci_round *r = t->r;
+  lac_error why = {0};
+  *r->found = t->before;
+  r->draw = how.draw;
+  r->tolerant = how.tolerant;
+  lac_status st = laci_round_run(r, &why);
+  double share = st ? (double)(r->at + 1) / (double)r->graph->n_nodes : 1;
+  t->spent += share * (double)laci_products_cost(r->graph, t->sizes);
+  t->n_runs++;
+  if (!st) {
+    keep_run(t, how);
+    return st;
+  }
+  if (err) *err = why;
+  if (is_final(st)) return st;
+  if (!t->why.status) t->why = why;
+  if (how.draw == LACI_DRAW_USUAL) note_sizes(t);
+  if (r->at > t->furthest) {
+    t->furthest = r->at;
+    t->failed = how;
+  }
+  return st;
+}
+
+/* With the next sizes whenever the network does not accept those tried. */
+static lac_status try_sizes(tries *t, try how, lac_error *err) {
+  lac_status st = LAC_BAD_SHAPE;
+  for (; laci_choose_sizes(t->r->graph, how.attempt, t->sizes); how.attempt++) {
+    if (t->n_runs > 0 && is_too_large(t)) continue;
+    st = run_once(t, how, err);
+    if (!st || is_final(st)) break;
+  }
+  return st && is_final(st) ? st : LAC_OK;
+}
+
+/* Is there nothing left that another draw could show? The second round only has to run. */
+static bool is_enough(const tries *t) {
+  return t->any && (t->r->number > 0 || count_blank(t) == 0);
+}
+
+/* Other numbers, with the sizes that led furthest. */
+static lac_status try_draws(tries *t, try how, lac_error *err) {
+  const laci_graph *graph = t->r->graph;
+  t->spent = 0;
+  for (int draw = 0; draw < LACI_N_DRAWS && !is_enough(t); draw++) {
+    if (draw == (int)how.draw) continue; /* with which sizes were tried */
+    try now = {.attempt = t->any ? t->chosen.attempt : t->failed.attempt,
+               .draw = (laci_draw_kind)draw};
+    if (!laci_choose_sizes(graph, now.attempt, t->sizes)) break;
+    double cost = (double)laci_products_cost(graph, t->sizes);
+    if (t->spent + cost > fmax(least_spent, times_spent * cost)) break;
+    lac_status st = run_once(t, now, err);
+    if (st == LAC_MEMORY_LIMIT && t->any) break; /* what was compared stays so */
+    if (st && is_final(st)) return st;
+  }
+  return LAC_OK;
+}
+
+/* The try that led furthest, over what failed. */
+static lac_status step_over(tries *t, lac_error *err) {
+  try how = t->failed;
+  how.tolerant = true;
+  if (!laci_choose_sizes(t->r->graph, how.attempt, t->sizes))
+    return laci_fail(err, LAC_INTERNAL, "the verification has no sizes");
+  return run_once(t, how, err);
+}
+
+static void say_tried(const tries *t, laci_verification *found) {
+  size_t used = strlen(found->reason);
+  if (t->any && t->chosen.tolerant && t->tried[0] && t->r->number == 0)
+    (void)snprintf(found->reason + used, sizeof found->reason - used, "; tried%.200s", t->tried);
+}
+
+/* Why outputs are missing although every node ran. */
+static void say_blank(const tries *t, laci_verification *found) {
+  const laci_value *value = t->best_blank >= 0 ? &t->r->graph->values[t->best_blank] : NULL;
+  if (found->first_skipped || !value) return;
+  found->first_skipped = t->r->graph->nodes[value->producer].name;
+  (void)snprintf(found->reason, sizeof found->reason,
+                 "%.200s has no finite element, with any of %d draws of the inputs", value->name,
+                 t->n_runs);
+}
+
+static void settle_round(tries *t) {
+  laci_round *r = t->r;
+  laci_verification *found = r->found;
+  *found = t->best;
+  if (r->number > 0) return;
+  found->max_abs_error = t->max_abs_error;
+  found->max_abs_output = t->max_abs_output;
+  found->n_outputs_compared = 0;
+  for (int i = 0; i < r->graph->n_outputs; i++)
+    found->n_outputs_compared += t->told[r->graph->outputs[i]];
+  bool all = found->n_outputs > 0 && found->n_outputs_compared == found->n_outputs;
+  found->state = all                  ? LACI_VERIFY_ALL
+                 : t->best_finite > 0 ? LACI_VERIFY_PART
+                                      : LACI_VERIFY_NOTHING;
+  say_tried(t, found);
+  if (!all) say_blank(t, found);
+}
+
+/* One round; *from: the try to begin with, and then the one that was best. */
+static lac_status run_tries(laci_round *r, int64_t *sizes, try *from, lac_error *err) {
+  tries t = {.r = r, .sizes = sizes, .before = *r->found, .furthest = -1, .best_blank = -1};
+  t.told = laci_alloc((size_t)r->graph->n_values, sizeof *t.told);
+  if (!t.told) return laci_fail_memory(err, "the verification");
+  lac_status st = LAC_OK;
+  if (from->tolerant) t.failed = *from;
+  else st = try_sizes(&t, *from, err);
+  if (!st && !from->tolerant && !is_enough(&t)) st = try_draws(&t, *from, err);
+  if (!st && !t.any) st = step_over(&t, err);
+  if (!st) settle_round(&t);
+  if (!st) *from = t.chosen;
+  laci_free(t.told);
+  return st;
+}
+
+static int computed_outputs(const laci_graph *graph) {
+  int n = 0;
+  for (int i = 0; i < graph->n_outputs; i++) n += graph->values[graph->outputs[i]].producer >= 0;
+  return n;
+}
+
+lac_status laci_rounds_run(laci_round *r, int64_t *sizes, lac_error *err) {
+  try from = {0}; /* what one round could run is the first that the next one tries */
+  lac_status st = LAC_OK;
+  *r->found = (laci_verification){.engine = "plain", .n_outputs = computed_outputs(r->graph)};
+  for (r->number = 0; r->number < LACI_N_ROUNDS && !st; r->number++)
+    st = run_tries(r, sizes, &from, err);
+  return st;
+}
