@@ -19,6 +19,15 @@ typedef struct sums {
   int64_t n_answers, n_agree, n_labelled, n_right[NETWORKS];
 } sums;
 
+/* What the samples have shown of the first network. Samples that are all the same, and outputs that
+ * are, agree whatever was done to the weights. */
+typedef struct variety {
+  void **first_in, **first_out; /* of the first sample */
+  bool inputs_vary;             /* from sample to sample */
+  bool inside_varies;           /* within a sample */
+  bool outputs_vary;
+} variety;
+
 typedef struct comparison {
   const laci_calibration_samples *samples;
   const laci_compare_options *how;
@@ -29,7 +38,8 @@ typedef struct comparison {
   void **in;     /* [n_lanes, n_inputs] of the first network */
   void **out;    /* [n_lanes, NETWORKS, n_outputs] */
   int64_t first; /* sample of lane 0 */
-  sums *sums;    /* [n_lanes] */
+  variety seen;
+  sums *sums; /* [n_lanes] */
   lac_status *status;
   lac_error *errors;
 } comparison;
@@ -101,7 +111,10 @@ static lac_status open_buffers(comparison *c, lac_error *err) {
   c->sums = laci_alloc(lanes, sizeof *c->sums);
   c->status = laci_alloc(lanes, sizeof *c->status);
   c->errors = laci_alloc(lanes, sizeof *c->errors);
-  bool ok = c->in && c->out && c->sums && c->status && c->errors;
+  c->seen.first_in = laci_alloc((size_t)c->n_inputs + 1, sizeof *c->seen.first_in);
+  c->seen.first_out = laci_alloc((size_t)c->n_outputs + 1, sizeof *c->seen.first_out);
+  bool ok =
+      c->seen.first_in && c->seen.first_out && c->in && c->out && c->sums && c->status && c->errors;
   for (size_t i = 0; ok && i < n_in; i++) {
     int value = a->graph.inputs[i % (size_t)c->n_inputs];
     ok = (c->in[i] = laci_alloc((size_t)laci_network_bytes(a, value), 1)) != NULL;
@@ -139,11 +152,95 @@ static void close_comparison(comparison *c) {
   for (size_t i = 0; c->in && i < lanes * (size_t)c->n_inputs; i++) laci_free(c->in[i]);
   for (size_t i = 0; c->out && i < lanes * (size_t)(NETWORKS * c->n_outputs); i++)
     laci_free(c->out[i]);
+  for (int i = 0; c->seen.first_in && i < c->n_inputs; i++) laci_free(c->seen.first_in[i]);
+  for (int i = 0; c->seen.first_out && i < c->n_outputs; i++) laci_free(c->seen.first_out[i]);
+  laci_free(c->seen.first_in);
+  laci_free(c->seen.first_out);
   laci_free(c->in);
   laci_free(c->out);
   laci_free(c->sums);
   laci_free(c->status);
   laci_free(c->errors);
+}
+
+/* ---- Do they say anything? ---- */
+
+/* Bytes of a sample in a port that holds a batch of them along axis 0. */
+static size_t sample_bytes(const comparison *c, int value) {
+  const laci_network *n = c->networks[0];
+  const laci_shape *shape = &n->graph.values[value].type.shape;
+  size_t bytes = (size_t)laci_network_bytes(n, value);
+  bool batch = shape->rank > 0 && shape->dims[0] == c->how->batch;
+  return batch ? bytes / (size_t)c->how->batch : bytes;
+}
+
+/* Do samples of a batch differ from the first of all, which is kept? */
+static bool differs(void **first, const uint8_t *batch, size_t bytes, size_t sample, bool *ok) {
+  if (!*first) {
+    *first = laci_alloc(sample + 1, 1);
+    if (!*first) {
+      *ok = false;
+      return false;
+    }
+    memcpy(*first, batch, sample);
+  }
+  for (size_t at = 0; at + sample <= bytes && sample > 0; at += sample) {
+    if (memcmp(*first, batch + at, sample) != 0) return true;
+  }
+  return false;
+}
+
+/* More than one number over and over. */
+static bool varies_inside(const uint8_t *sample, size_t bytes, size_t element) {
+  if (bytes <= element) return true;
+  return memcmp(sample, sample + element, bytes - element) != 0;
+}
+
+static bool note_inputs(comparison *c, int64_t lane) {
+  const laci_network *n = c->networks[0];
+  bool ok = true;
+  for (int i = 0; i < c->n_inputs && ok; i++) {
+    int value = n->graph.inputs[i];
+    const laci_type *type = &n->graph.values[value].type;
+    size_t bytes = (size_t)laci_network_bytes(n, value), sample = sample_bytes(c, value);
+    const uint8_t *batch = c->in[lane * c->n_inputs + i];
+    size_t element = laci_dtype_is_float(type->dtype) ? sizeof(float) : sizeof(int64_t);
+    c->seen.inputs_vary =
+        c->seen.inputs_vary || differs(&c->seen.first_in[i], batch, bytes, sample, &ok);
+    for (size_t at = 0; at + sample <= bytes && sample > 0 && !c->seen.inside_varies; at += sample)
+      c->seen.inside_varies = varies_inside(batch + at, sample, element);
+  }
+  return ok;
+}
+
+static bool note_outputs(comparison *c, int64_t lane) {
+  const laci_network *n = c->networks[0];
+  bool ok = true;
+  for (int i = 0; i < c->n_outputs && ok && !c->seen.outputs_vary; i++) {
+    int value = n->graph.outputs[i];
+    c->seen.outputs_vary =
+        differs(&c->seen.first_out[i], c->out[lane * NETWORKS * c->n_outputs + i],
+                (size_t)laci_network_bytes(n, value), sample_bytes(c, value), &ok);
+  }
+  return ok;
+}
+
+static lac_status note_variety(comparison *c, int64_t n_lanes, lac_error *err) {
+  bool ok = true;
+  for (int64_t lane = 0; lane < n_lanes && ok; lane++)
+    ok = note_inputs(c, lane) && note_outputs(c, lane);
+  return ok ? LAC_OK : laci_fail_memory(err, "outputs to be compared");
+}
+
+static const char *doubt_of(const comparison *c, const sums *all) {
+  const bool several = c->how->n > 1;
+  if (!isfinite(all->error) || !isfinite(all->energy)) return "outputs are not finite";
+  if (several && !c->seen.inputs_vary) return "the samples are all the same";
+  if (!c->seen.inside_varies && c->n_inputs > 0)
+    return "each sample holds one number over and over";
+  if (several && !c->seen.outputs_vary) return "the dense outputs are the same for all samples";
+  if (!(all->energy > 0) && all->error > 0) return "the dense outputs are all 0";
+  return NULL;
 }
 
 /* ---- A batch ---- */
@@ -244,6 +341,8 @@ static lac_status compare_all(comparison *c, sums *all, lac_error *err) {
       if (c->status[lane]) return c->status[lane];
       add_sums(all, &c->sums[lane]);
     }
+    st = note_variety(c, n, err);
+    if (st) return st;
   }
   return LAC_OK;
 }
@@ -258,14 +357,20 @@ lac_status laci_compare_outputs(const laci_weighted_graph *a, const laci_weighte
   *difference = (laci_output_difference){0};
   lac_status st = open_comparison(&c, from, err);
   if (!st) st = compare_all(&c, &all, err);
+  const char *doubt = st ? NULL : doubt_of(&c, &all);
   close_comparison(&c);
   if (st) return st;
+  if (!isfinite(all.error) || !isfinite(all.energy)) {
+    all.error = INFINITY; /* never better than another */
+    all.energy = 1;
+  }
   *difference = (laci_output_difference){.n_samples = options->n / options->batch * options->batch,
                                          .relative = all.energy > 0 ? all.error / all.energy : 0,
                                          .n_answers = all.n_answers,
                                          .n_agree = all.n_agree,
                                          .n_labelled = all.n_labelled,
                                          .n_right_a = all.n_right[0],
-                                         .n_right_b = all.n_right[1]};
+                                         .n_right_b = all.n_right[1],
+                                         .doubt = doubt};
   return LAC_OK;
 }

@@ -53,6 +53,8 @@ typedef struct laci_output_difference {
   int64_t n_answers, n_agree; /* places of the first output's last axis, and those where the largest
                                  element is the same one; 0: it has no axis of two or more */
   int64_t n_labelled, n_right_a, n_right_b; /* with labels, and one answer a sample */
+  const char *doubt; /* why this says nothing of other samples (they are all the same, outputs are
+                        not finite); static; NULL: it does */
 } laci_output_difference;
 
 typedef struct laci_compare_options {

@@ -196,6 +196,11 @@ static lac_status compare(laci_walk_state *w, lac_error *err) {
                                     .budget = w->options->budget};
   lac_error why = {0};
   lac_status st = laci_compare_outputs(&dense, &pruned, w->samples, &how, &w->out->outputs, &why);
+  if (!st && w->out->outputs.doubt) /* a clean bill that says nothing is none */
+    st = laci_fail(&why, LAC_UNSUPPORTED,
+                   "%s, which says nothing of how the network answers on others",
+                   w->out->outputs.doubt);
+  if (w->out->outputs.doubt) w->out->outputs = (laci_output_difference){0};
   if (st == LAC_UNSUPPORTED) {
     w->out->outputs_reason = laci_arena_text(&w->out->arena, why.text);
     return w->out->outputs_reason ? LAC_OK : laci_fail_memory(err, "the calibration");

@@ -181,6 +181,11 @@ static lac_status compare(laci_quantizing *q, const laci_weighted_graph *from,
   lac_error why = {0};
   lac_status st = laci_compare_outputs(from, &to, q->how->samples, &how, &q->out->outputs, &why);
   laci_free(weights);
+  if (!st && q->out->outputs.doubt)
+    st = laci_fail(&why, LAC_UNSUPPORTED,
+                   "%s, which says nothing of how the network answers on others",
+                   q->out->outputs.doubt);
+  if (q->out->outputs.doubt) q->out->outputs = (laci_output_difference){0};
   if (st == LAC_UNSUPPORTED || st == LAC_BAD_SHAPE || st == LAC_MEMORY_LIMIT) {
     q->out->outputs_reason = laci_arena_text(&q->out->arena, why.text);
     laci_log(LAC_LOG_WARNING, "the outputs of the quantised network were not compared: %s",
