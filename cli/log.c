@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/plural.h"
+#include "base/to_int.h"
 #include "group.h"
 #include "terminal.h"
 
@@ -53,13 +54,14 @@ static void write_line(lac_log_level level, const char *line, void *context) {
 static void draw_bar(double share) {
   char full[BAR_WIDTH + 1] = {0}, name[sizeof display.job + 4], percent[8];
   int available = terminal_real_columns(stderr) - 1, n_percent, n_bar;
-  n_percent = snprintf(percent, sizeof percent, " %3d%%", (int)(100 * share));
+  n_percent =
+      snprintf(percent, sizeof percent, " %3d%%", (int)laci_int_within(100 * share, 0, 100));
   text_shorten(display.job, NAME_WIDTH, name);
   available -= text_cells(name) + n_percent;
   bool with_note = available - text_cells(display.note) >= SHORTEST_BAR + BAR_FRAME;
   n_bar = available - (with_note ? text_cells(display.note) : 0) - BAR_FRAME;
   if (n_bar > BAR_WIDTH) n_bar = BAR_WIDTH;
-  for (int i = 0; i < n_bar; i++) full[i] = i < (int)(share * n_bar) ? '#' : '.';
+  for (int i = 0; i < n_bar; i++) full[i] = i < laci_int_from_f(share * n_bar) ? '#' : '.';
   wipe_bar();
   snprintf(display.bar, sizeof display.bar, "%s [%s]%s%s", name, full, percent,
            with_note ? display.note : "");
@@ -82,7 +84,9 @@ static void show_progress(const char *what, int64_t done, int64_t total, void *c
   } else if (now - display.shown_s >= (display.is_terminal ? BAR_EVERY_S : LINE_EVERY_S)) {
     display.shown_s = now;
     if (display.is_terminal) draw_bar(share);
-    else fprintf(stderr, "%s: %d%%%s\n", what, (int)(100 * share), display.note);
+    else
+      fprintf(stderr, "%s: %d%%%s\n", what, (int)laci_int_within(100 * share, 0, 100),
+              display.note);
   }
   fflush(stderr);
   pthread_mutex_unlock(&display.lock);

@@ -6,6 +6,7 @@
 #include "api/bench_in.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/to_int.h"
 #include "cpu/pool.h"
 
 enum { READ_PASSES = 4, PROBE_TURNS = 20000 };
@@ -39,7 +40,8 @@ double laci_bench_peak(laci_pool *pool, laci_peak_kernel kernel) {
   peak_job job = {.kernel = kernel, .turns = PROBE_TURNS};
   double warm = 0, one = 1;
   while (warm < warm_up_s) warm += one = walk_all(pool, &job);
-  if (one > 0 && one < sample_s) job.turns = (int64_t)(PROBE_TURNS * sample_s / one) + 1;
+  if (one > 0 && one < sample_s)
+    job.turns = laci_int_within(PROBE_TURNS * sample_s / one, 0, INT64_MAX - 1) + 1;
   double seconds = walk_all(pool, &job);
   double each = kernel.run(1, &value) * (double)job.turns;
   return seconds > 0 ? each * laci_pool_threads(pool) / seconds : 0;

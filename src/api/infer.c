@@ -123,9 +123,10 @@ static lac_status convert(const laci_value *value, const char *path, laci_buf **
       to->f[k] = laci_buf_get_f(from, k);
       continue;
     }
-    int64_t x = laci_buf_get_i(from, k);
-    to->i[k] = laci_int_wrap(dtype, x);
-    bool exact = to->i[k] == x && (from->i || from->f[k] == (double)x);
+    to->i[k] = from->f ? laci_int_nearest(dtype, from->f[k])
+                       : laci_int_narrow(dtype, laci_int_wide(from->dtype, from->i[k]));
+    bool exact = from->f ? laci_buf_get_f(to, k) == from->f[k]
+                         : laci_int_wide(dtype, to->i[k]) == laci_int_wide(from->dtype, from->i[k]);
     if (exact) continue;
     st = laci_fail(err, LAC_BAD_VALUE, "%s: element %lld is %g, but input '%s' is %s", path,
                    (long long)k, laci_buf_get_f(from, k), value->name, lac_dtype_name(dtype));

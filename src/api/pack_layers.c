@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/to_int.h"
 #include "graph/graph.h"
 #include "lacuna/pack.h"
 #include "pack/packfile.h"

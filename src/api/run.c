@@ -7,6 +7,7 @@
 #include "api/model_in.h"
 #include "base/budget.h"
 #include "base/memory.h"
+#include "base/to_int.h"
 #include "cpu/pool.h"
 #include "engine/engine.h"
 #include "base/error.h"
@@ -48,7 +49,7 @@ static lac_status convert_input(const laci_value *value, const lac_run_tensor *i
     if ((*buf)->f) {
       (*buf)->f[i] = (double)x;
     } else if (x > -9e18f && x < 9e18f) {
-      (*buf)->i[i] = (int64_t)x;
+      (*buf)->i[i] = laci_int_from_f((double)x);
     } else {
       return laci_fail(err, LAC_BAD_VALUE, "%s: element %lld is %g, and the network wants integers",
                        value->name, (long long)i, (double)x);

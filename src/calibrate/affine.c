@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "calibrate/ranges.h"
+#include "base/to_int.h"
 
 enum { CUTS = 128, SIGNED_MOST = 127, UNSIGNED_MOST = 255 };
 static const double left_out = 1e-4;
@@ -21,7 +22,7 @@ static laci_affine of_range(double low, double high, bool is_signed) {
   double reach = is_signed ? fmax(-low, high) : high - low;
   q.scale = (float)(reach / q.most);
   if (!(q.scale > 0) || is_signed) return q;
-  q.zero = (int)rint(-low / (double)q.scale);
+  q.zero = (int)laci_int_within(rint(-low / (double)q.scale), 0, UNSIGNED_MOST);
   return q;
 }
 
@@ -56,7 +57,7 @@ static laci_affine least_squares(const laci_range *r, double low, double high, b
 /* The ends move inwards, the one that leaves out fewer elements first, while no more than the few
  * lie outside. */
 static void cut_tails(const laci_range *r, double *low, double *high) {
-  int64_t may = (int64_t)(left_out * (double)(r->n_zeros + r->n_others));
+  int64_t may = laci_int_from_f(left_out * (double)(r->n_zeros + r->n_others));
   double width = (r->high - r->low) / LACI_RANGE_BINS;
   int first = 0, last = LACI_RANGE_BINS - 1;
   while (first < last) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Sums of products, batch by batch: which positions of a batch are summed, and memory for it. */
+#include "base/to_int.h"
 #include "calibrate/grams_in.h"
 
 #include <string.h>
@@ -94,7 +95,7 @@ void laci_grams_clear(laci_grams *g) {
 static void draw_positions(const laci_grams *g, int64_t taken, int64_t all) {
   for (int64_t i = 0; i < taken; i++) {
     const double at = (double)i + laci_rng_unit(POSITIONS_SEED, g->n_sums, (uint64_t)i);
-    g->positions[i] = laci_least((int64_t)(at * (double)all / (double)taken), all - 1);
+    g->positions[i] = laci_least(laci_int_from_f(at * (double)all / (double)taken), all - 1);
   }
 }
 

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/to_int.h"
 #include "calibrate/network_in.h"
 #include "cpu/pool.h"
 #include "engine/engine.h"
@@ -57,8 +58,7 @@ static void count(laci_range *r, const float *x, int64_t n) {
       r->n_zeros++;
       continue;
     }
-    int bin = (int)(((double)x[i] - r->low) * per);
-    r->bins[bin < LACI_RANGE_BINS ? bin : LACI_RANGE_BINS - 1]++;
+    r->bins[laci_int_within(((double)x[i] - r->low) * per, 0, LACI_RANGE_BINS - 1)]++;
     r->n_others++;
   }
 }

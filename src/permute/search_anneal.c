@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/rng.h"
+#include "base/to_int.h"
 #include "cpu/pool.h"
 #include "kernel/search/maxsum.h"
 #include "permute/search_noise.h"
@@ -78,7 +79,7 @@ static int32_t limited_price(int64_t price) {
 void laci_anneal_use(laci_anneal *a, const laci_matrix *x) {
   const double growth = a->values.x ? laci_matrix_growth(a->values.x, x) : 1;
   for (int c = 0; c < a->values.cuts->n_channels; c++) {
-    a->price[c] = limited_price((int64_t)(a->price[c] * growth));
+    a->price[c] = limited_price(laci_int_from_f(a->price[c] * growth));
   }
   laci_values_use(&a->values, x, a->order, a->pool);
   a->total = laci_values_total(&a->values, a->order);

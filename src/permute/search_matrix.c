@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/to_int.h"
 #include "cpu/pool.h"
 #include "kernel/search/maxsum.h"
 #include "kernel/search/quantise.h"
@@ -22,7 +23,7 @@ enum { STRETCH = 512, BLOCK = 64 * STRETCH, DOUBLES_AT_ONCE = 256, MOST_SPREAD =
 
 static int64_t row_step(const laci_cut *cut) {
   double elements = (double)cut->n_rows * cut->n_columns;
-  return 1 + (int64_t)(elements / (double)LACI_MOST_ELEMENTS);
+  return 1 + laci_int_from_f(elements / (double)LACI_MOST_ELEMENTS);
 }
 
 static int64_t sampled_rows(const laci_cut *cut) {
@@ -141,7 +142,7 @@ static void quantise_doubles(const job *j, const laci_weight_view *w, int64_t fi
     laci_scores_read(w, first + done, here, score);
     for (int64_t i = 0; i < here; i++) {
       double scaled = score[i] * j->matrix->scale;
-      int element = (int)((scaled < j->largest ? scaled : j->largest) + 0.5);
+      int element = (int)laci_int_from_f((scaled < j->largest ? scaled : j->largest) + 0.5);
       if (j->matrix->number == LACI_U8) ((uint8_t *)out)[done + i] = (uint8_t)element;
       else ((int16_t *)out)[done + i] = (int16_t)element;
     }

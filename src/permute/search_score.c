@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/held.h"
+#include "base/to_int.h"
 #include "cpu/pool.h"
 #include "permute/search_hold.h"
 #include "permute/search_rows.h"
@@ -230,7 +231,7 @@ static int64_t sample_step(const laci_cuts *cuts) {
   double elements = 0;
   for (int i = 0; i < cuts->n_cuts; i++)
     elements += (double)cuts->cuts[i].n_rows * cuts->cuts[i].n_columns;
-  return 1 + (int64_t)(elements / SAMPLE);
+  return 1 + laci_int_from_f(elements / SAMPLE);
 }
 
 lac_status laci_cuts_measure(const laci_cuts *cuts, laci_pool *pool, laci_measure *measure,

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/to_int.h"
 #include "permute/search_anneal.h"
 #include "permute/search_noise.h"
 #include "permute/strategy.h"
@@ -56,7 +57,7 @@ static void advance(pace *p, int64_t iterations) {
     const double now = laci_clock_seconds();
     share = now < p->end ? (now - p->begin) / (p->end - p->begin) : 1;
   }
-  p->now = share < 1 ? (int64_t)(share * (double)ONE) : ONE;
+  p->now = share < 1 ? laci_int_from_f(share * (double)ONE) : ONE;
   p->step = p->now - before;
 }
 
@@ -128,7 +129,7 @@ static bool caches(search *s) {
 /* Changes to fine integers: both the present order and the best so far are counted anew. */
 static void refine(search *s) {
   s->temperature =
-      limited((int64_t)((double)s->temperature * laci_matrix_growth(s->coarse, s->fine)));
+      limited(laci_int_from_f((double)s->temperature * laci_matrix_growth(s->coarse, s->fine)));
   laci_anneal_use(&s->anneal, s->fine);
   s->best_total = laci_values_total(&s->anneal.values, s->best_order);
   keep_best(s);

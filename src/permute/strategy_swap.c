@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/to_int.h"
 #include "kernel/search/topn.h"
 #include "permute/search_values.h"
 #include "permute/strategy.h"
@@ -84,7 +85,7 @@ static int64_t elements(const laci_cuts *cuts) {
   double all = 0;
   for (int i = 0; i < cuts->n_cuts; i++)
     all += (double)cuts->cuts[i].n_rows * cuts->cuts[i].n_columns;
-  return all < 1e18 ? (int64_t)all : INT64_MAX;
+  return laci_int_from_f(all);
 }
 
 static lac_status open_side(search *s, side *d, lac_error *err) {

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/to_int.h"
 #include "quantize/quantize_in.h"
 
 static const double most_weight = 127, most_bias = 1 << 30;
@@ -103,8 +104,8 @@ static double round_weights(const work *w, const float *scales, int8_t *to) {
   for (int64_t at = 0; at < w->n; at++) {
     double x = weight_at(w, at), scale = (double)scales[channel_of(w, at)];
     double q = rint(x / scale);
-    q = q > most_weight ? most_weight : q < -most_weight ? -most_weight : q;
-    to[at] = (int8_t)q;
+    to[at] = (int8_t)laci_int_within(q, -INT8_MAX, INT8_MAX);
+    q = to[at];
     wrong += (x - q * scale) * (x - q * scale);
     energy += x * x;
   }
@@ -115,7 +116,7 @@ static void round_bias(const work *w, float data_scale, laci_quantised_weight *o
   for (int64_t k = 0; k < w->n_bias; k++) {
     out->bias_scales[k] = data_scale * out->scales[k % w->n_channels];
     double q = rint(w->bias[k] / (double)out->bias_scales[k]);
-    out->bias[k] = (int32_t)q; /* at most about most_bias: choose_scales */
+    out->bias[k] = (int32_t)laci_int_within(q, INT32_MIN, INT32_MAX);
   }
 }
 

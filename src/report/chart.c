@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/to_int.h"
 #include "base/writer.h"
 #include "report/label.h"
 #include "report/render.h"
@@ -80,7 +81,8 @@ static void write_cell(laci_label *label, int width, const char *colour) {
 /* The cell of a bar. A cell as wide as what is missing goes behind it, or graphviz would centre it.
  * share < 0: no bar; else at least a line. A paler one goes on to `beside`. */
 static void write_bar(laci_label *label, double share, double beside, const char *colour) {
-  int width = share < 0 ? 0 : (int)(LONGEST_BAR * share), pale = (int)(LONGEST_BAR * beside);
+  int width = share < 0 ? 0 : (int)laci_int_within(LONGEST_BAR * share, 0, LONGEST_BAR),
+      pale = (int)laci_int_within(LONGEST_BAR * beside, INT32_MIN, INT32_MAX);
   if (share >= 0 && width < 1) width = 1;
   if (width > LONGEST_BAR) width = LONGEST_BAR;
   pale = pale > LONGEST_BAR ? LONGEST_BAR - width : pale - width;

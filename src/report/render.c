@@ -19,6 +19,7 @@
 #include "base/child.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/to_int.h"
 #include "report/label.h"
 
 #define PROGRAM "libexec/lacuna/lacuna-draw"
@@ -98,7 +99,9 @@ static lac_status draw(const laci_label *graph, laci_picture picture, double sec
     return laci_fail(err, LAC_UNSUPPORTED,
                      "the drawing: this Lacuna was built without graphviz; a .dot file needs none");
   }
-  (void)snprintf(limit, sizeof limit, "%d", (int)seconds + 2); /* should we be gone by then */
+  (void)snprintf(
+      limit, sizeof limit, "%d",
+      (int)laci_int_within(seconds, 0, INT32_MAX - 2) + 2); /* should we be gone by then */
   laci_child_job job = {.command = command,
                         .input = graph->text,
                         .input_bytes = graph->n,

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/to_int.h"
 #include "tensor/bf16.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
@@ -88,28 +89,8 @@ lac_status laci_buf_from_bytes(const laci_type *type, const void *bytes, size_t 
   return LAC_OK;
 }
 
-int64_t laci_int_from_f(double x) {
-  if (!(x == x)) return 0;
-  if (x >= 0x1p63) return INT64_MAX;
-  if (x < -0x1p63) return INT64_MIN;
-  return (int64_t)x;
-}
-
-int64_t laci_int_wrap(lac_dtype dtype, int64_t x) {
-  switch (dtype) {
-    case LAC_DTYPE_BOOL: return x != 0;
-    case LAC_DTYPE_U8: return (uint8_t)x;
-    case LAC_DTYPE_I8: return (int8_t)(uint8_t)x;
-    case LAC_DTYPE_U16: return (uint16_t)x;
-    case LAC_DTYPE_I16: return (int16_t)(uint16_t)x;
-    case LAC_DTYPE_U32: return (uint32_t)x;
-    case LAC_DTYPE_I32: return (int32_t)(uint32_t)x;
-    default: return x;
-  }
-}
-
 double laci_buf_get_f(const laci_buf *buf, int64_t at) {
-  return buf->f ? buf->f[at] : (double)buf->i[at];
+  return buf->f ? buf->f[at] : laci_int_value(buf->dtype, buf->i[at]);
 }
 
 int64_t laci_buf_get_i(const laci_buf *buf, int64_t at) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A dense tensor for exact work: all floats are held as double, all integers and booleans as int64.
+ * A dense tensor for exact work: all floats are held as double, all integers and booleans as int64
+ * (those of u64 as the same 64 bits, so that the upper half of them is negative).
  * It is what shape arithmetic and the plain engine compute with; never what a fast path uses. */
 #ifndef LACI_TENSOR_BUF_H
 #define LACI_TENSOR_BUF_H
@@ -28,13 +29,42 @@ void laci_buf_destroy(laci_buf *buf);
 LAC_MUST_CHECK lac_status laci_buf_from_bytes(const laci_type *type, const void *bytes,
                                               size_t size_bytes, laci_buf **buf, lac_error *err);
 
-/** Element as double or as int64, whichever class it has (floats are truncated towards zero). */
+/** Element as double or as int64, whichever class it has (floats as laci_int_from_f has it). */
 double laci_buf_get_f(const laci_buf *buf, int64_t at);
 int64_t laci_buf_get_i(const laci_buf *buf, int64_t at);
-/** Truncated towards zero and held inside int64; NaN is 0. */
-int64_t laci_int_from_f(double x);
+
+/* ---- Integers (integer.c) ---- */
+
+/** Any element of any integer type, and sums and products of these, as they are. */
+__extension__ typedef __int128 laci_wide;
+
+/** Smallest and largest element of an integer type as it is held (u64's largest is -1); bool: 0 and
+ * 1. */
+void laci_int_range(lac_dtype dtype, int64_t *low, int64_t *high);
+
 /** x as an element of an integer type holds it: wrapped around, bool: x != 0. */
 int64_t laci_int_wrap(lac_dtype dtype, int64_t x);
+
+/** An element as the integer that it is. */
+laci_wide laci_int_wide(lac_dtype dtype, int64_t element);
+
+/** The element nearest to an integer. */
+int64_t laci_int_narrow(lac_dtype dtype, laci_wide x);
+
+double laci_int_value(lac_dtype dtype, int64_t element);
+
+/** -1, 0 or 1: how a compares with b. */
+int laci_int_compare(lac_dtype dtype, int64_t a, int64_t b);
+
+/** The element that is nearest to the integer part of x; NaN is 0. */
+int64_t laci_int_nearest(lac_dtype dtype, double x);
+
+/** What a cast makes of x. Types of up to 32 bits without a sign, and those of 8 and 16 bits, wrap
+ * what an int32 holds, and u64 what an int64 holds, as runtimes do: 300 is 44 in i8. All that is
+ * farther away becomes the nearest element, where runtimes differ. */
+int64_t laci_int_cast(lac_dtype dtype, double x);
+
+/* ---- Stored bytes ---- */
 
 /** n elements of little-endian `bytes` (any alignment) of type dtype as double / int64. dtype must
  * be of that class. */

@@ -16,6 +16,7 @@
 #include "base/folder.h"
 #include "base/memory.h"
 #include "base/run_folder.h"
+#include "base/to_int.h"
 #include "events.pb-c.h"
 
 enum { MOST_TRIES = 1000, HEAD_BYTES = 12, TAIL_BYTES = 4 };
@@ -60,7 +61,7 @@ static lac_status write_event(laci_events *events, Tensorboard__Event *event, la
 
 /** Two runs may begin in the same second: the later one takes the next free name. */
 static lac_status create_file(laci_events *e, const char *folder, size_t capacity, lac_error *err) {
-  int64_t seconds = (int64_t)now();
+  int64_t seconds = laci_int_from_f(now());
   size_t n_folder = strlen(folder) + 1;
   int in;
   lac_status st = laci_folder_enter(folder, &in, err);

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/to_int.h"
 #include "cpu/pool.h"
 #include "graph/graph.h"
 #include "graph/view.h"
@@ -79,7 +80,7 @@ static double median(double *times, int n) {
 static int64_t steps_for(const job *j, int64_t done, double step_seconds) {
   double used = laci_clock_seconds() - j->start;
   double left = j->o->seconds - used - j->judge_seconds;
-  int64_t more = left > 0 ? (int64_t)(left / step_seconds) : 0;
+  int64_t more = left > 0 ? laci_int_from_f(left / step_seconds) : 0;
   return done + more;
 }
 

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/to_int.h"
 #include "engine/engine.h"
 
 enum { RECORDS = 3, COMPUTES = 1, SUMS = 2 }; /* the last steps; rows of the picture */
@@ -115,7 +116,7 @@ static void add_record(writing *w, const laci_trace *t, const double *record) {
   const double *begins = record + HEAD, *seconds = begins + t->n_steps;
   const double *sums = seconds + t->n_steps;
   char name[64];
-  (void)snprintf(name, sizeof name, "step %" PRId64, (int64_t)record[0]);
+  (void)snprintf(name, sizeof name, "step %" PRId64, laci_int_from_f(record[0]));
   (void)add_event(w, name, 0, record[1], record[2] - record[1]);
   for (size_t s = 0; s < t->n_steps; s++) {
     laci_engine_step look = laci_engine_step_look(t->engine, s);

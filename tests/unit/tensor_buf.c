@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/to_int.h"
 #include "tensor/buf.h"
 
 static void half_precision_is_read_exactly(void **state) {
@@ -120,6 +121,48 @@ static void what_cannot_be_computed_with_is_refused(void **state) {
   laci_buf_destroy(NULL);
 }
 
+static void a_number_that_does_not_fit_becomes_the_nearest_that_does(void **state) {
+  (void)state;
+  const struct {
+    lac_dtype dtype;
+    double x;
+    int64_t cast, nearest;
+  } cases[] = {
+      {LAC_DTYPE_I64, 0x1p63, INT64_MAX, INT64_MAX},
+      {LAC_DTYPE_I64, -0x1p63, INT64_MIN, INT64_MIN},
+      {LAC_DTYPE_I64, -INFINITY, INT64_MIN, INT64_MIN},
+      {LAC_DTYPE_I64, NAN, 0, 0},
+      {LAC_DTYPE_I32, 3e9, INT32_MAX, INT32_MAX},
+      {LAC_DTYPE_I32, -2147483648.9, INT32_MIN, INT32_MIN},
+      {LAC_DTYPE_U64, 0x1p63, INT64_MIN, INT64_MIN}, /* the same bits */
+      {LAC_DTYPE_U64, 1e30, -1, -1},
+      {LAC_DTYPE_U64, -1, -1, 0},
+      {LAC_DTYPE_U32, -1.5, UINT32_MAX, 0},
+      {LAC_DTYPE_U32, 4294967295.5, UINT32_MAX, UINT32_MAX},
+      {LAC_DTYPE_I8, 300, 44, 127},
+      {LAC_DTYPE_I8, 1e30, 127, 127},
+      {LAC_DTYPE_U8, -1, 255, 0},
+      {LAC_DTYPE_U8, NAN, 0, 0},
+      {LAC_DTYPE_U8, INFINITY, 255, 255},
+  };
+  for (size_t at = 0; at < sizeof cases / sizeof *cases; at++) {
+    assert_true(laci_int_cast(cases[at].dtype, cases[at].x) == cases[at].cast);
+    assert_true(laci_int_nearest(cases[at].dtype, cases[at].x) == cases[at].nearest);
+  }
+  assert_true(laci_int_cast(LAC_DTYPE_BOOL, NAN) == 1);
+  assert_true(laci_uint_from_f(0x1p64) == UINT64_MAX && laci_uint_from_f(NAN) == 0);
+  assert_true(laci_int_within(NAN, 3, 7) == 3 && laci_int_within(1e300, 3, 7) == 7);
+}
+
+static void the_upper_half_of_u64_is_large(void **state) {
+  (void)state;
+  assert_int_equal(laci_int_compare(LAC_DTYPE_U64, -1, 1), 1);
+  assert_int_equal(laci_int_compare(LAC_DTYPE_I64, -1, 1), -1);
+  assert_true(laci_int_value(LAC_DTYPE_U64, INT64_MIN) == 0x1p63);
+  assert_true(laci_int_narrow(LAC_DTYPE_U64, laci_int_wide(LAC_DTYPE_I64, -5)) == 0);
+  assert_true(laci_int_narrow(LAC_DTYPE_I64, laci_int_wide(LAC_DTYPE_U64, -5)) == INT64_MAX);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(half_precision_is_read_exactly),
@@ -128,6 +171,8 @@ int main(void) {
       cmocka_unit_test(floats_become_integers_without_overflow),
       cmocka_unit_test(a_tensor_is_made_from_bytes_that_hold_it),
       cmocka_unit_test(what_cannot_be_computed_with_is_refused),
+      cmocka_unit_test(a_number_that_does_not_fit_becomes_the_nearest_that_does),
+      cmocka_unit_test(the_upper_half_of_u64_is_large),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

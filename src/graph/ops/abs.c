@@ -14,8 +14,14 @@ static int64_t value_integer(int64_t x, const void *context) {
   return x < 0 ? (int64_t)(0 - (uint64_t)x) : x;
 }
 
+static uint64_t value_unsigned(uint64_t x, const void *context) {
+  (void)context;
+  return x;
+}
+
 static lac_status eval(laci_eval *eval) {
-  return laci_eval_unary(eval, &(laci_unary){.f = value, .i = value_integer}, NULL);
+  return laci_eval_unary(eval, &(laci_unary){.f = value, .i = value_integer, .u = value_unsigned},
+                         NULL);
 }
 
 static double slope(const laci_node *node, double x) {

@@ -30,7 +30,7 @@ lac_status laci_arg_infer(laci_infer *infer) {
 static bool beats(const laci_buf *x, int64_t at, int64_t best, bool largest, bool last) {
   int order; /* sign of x[at] - x[best] */
   if (x->f) order = (x->f[at] > x->f[best]) - (x->f[at] < x->f[best]);
-  else order = (x->i[at] > x->i[best]) - (x->i[at] < x->i[best]);
+  else order = laci_int_compare(x->dtype, x->i[at], x->i[best]);
   if (!largest) order = -order;
   return order > 0 || (order == 0 && last);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Cast: y = x in another element type. Integers wrap around, floats are truncated towards zero,
- * bool is x != 0. Every channel order passes through. See also cast_like.c. */
+ * Cast: y = x in another element type. Integers wrap around, floats are truncated towards zero
+ * (laci_int_cast says what becomes of those that do not fit), bool is x != 0. Every channel order
+ * passes through. See also cast_like.c. */
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
 
@@ -17,8 +18,7 @@ static void convert_range(int64_t begin, int64_t end, void *context) {
   bool to_bool = out->dtype == LAC_DTYPE_BOOL;
   for (int64_t at = begin; at < end; at++) {
     if (out->f) out->f[at] = laci_buf_get_f(in, at);
-    else if (in->f)
-      out->i[at] = to_bool ? in->f[at] != 0 : laci_int_wrap(out->dtype, laci_int_from_f(in->f[at]));
+    else if (in->f) out->i[at] = laci_int_cast(out->dtype, in->f[at]);
     else if (!laci_eval_is_symbol(job->eval, in->i[at]))
       out->i[at] = laci_int_wrap(out->dtype, in->i[at]);
     else out->i[at] = to_bool ? job->eval->new_symbol(job->eval) : in->i[at];

@@ -23,11 +23,16 @@ static int64_t value_integer(int64_t x, const void *context) {
   return y > b->high_integer ? b->high_integer : y;
 }
 
+static uint64_t value_unsigned(uint64_t x, const void *context) {
+  const bounds *b = context;
+  uint64_t low = (uint64_t)b->low_integer, high = (uint64_t)b->high_integer, y = x < low ? low : x;
+  return y > high ? high : y;
+}
+
 static lac_status eval(laci_eval *eval) {
   bounds b = {.low = laci_node_float(eval->node, "min", -INFINITY),
-              .high = laci_node_float(eval->node, "max", INFINITY),
-              .low_integer = INT64_MIN,
-              .high_integer = INT64_MAX};
+              .high = laci_node_float(eval->node, "max", INFINITY)};
+  laci_int_range(eval->in[0]->dtype, &b.low_integer, &b.high_integer);
   const laci_buf *low = laci_operand(eval, 1), *high = laci_operand(eval, 2);
   if ((low && low->count != 1) || (high && high->count != 1)) {
     return laci_node_fail(eval->node, eval->err, LAC_BAD_SHAPE, "the bounds must be scalars");
@@ -40,7 +45,8 @@ static lac_status eval(laci_eval *eval) {
     b.high = laci_buf_get_f(high, 0);
     b.high_integer = laci_buf_get_i(high, 0);
   }
-  return laci_eval_unary(eval, &(laci_unary){.f = value, .i = value_integer}, &b);
+  const laci_unary unary = {.f = value, .i = value_integer, .u = value_unsigned};
+  return laci_eval_unary(eval, &unary, &b);
 }
 
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {

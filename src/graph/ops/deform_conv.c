@@ -6,6 +6,7 @@
  * Channels go as through Conv where there is one group and one set of offsets; else they stay. */
 #include <math.h>
 
+#include "base/to_int.h"
 #include "graph/ops/shared/conv_in.h"
 #include "graph/ops/shared/op_in.h"
 
@@ -101,7 +102,7 @@ typedef struct job {
 /** One element of a plane, 0 outside. */
 static double element(const job *j, const double *plane, double h, double w) {
   bool inside = h >= 0 && h < (double)j->height && w >= 0 && w < (double)j->width;
-  return inside ? plane[(int64_t)h * j->width + (int64_t)w] : 0;
+  return inside ? plane[laci_int_from_f(h) * j->width + laci_int_from_f(w)] : 0;
 }
 
 static double between(const job *j, const double *plane, double h, double w) {

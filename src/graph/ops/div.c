@@ -11,9 +11,14 @@ static int64_t value_integer(int64_t a, int64_t b) {
   return b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;
 }
 
+static uint64_t value_unsigned(uint64_t a, uint64_t b) { return b == 0 ? 0 : a / b; }
+
 static lac_status eval(laci_eval *eval) {
-  static const laci_binary operation = {
-      .f = value, .i = value_integer, .neutral = LACI_NEUTRAL_ONE_RIGHT, .basic = LACI_BASIC_DIV};
+  static const laci_binary operation = {.f = value,
+                                        .i = value_integer,
+                                        .u = value_unsigned,
+                                        .neutral = LACI_NEUTRAL_ONE_RIGHT,
+                                        .basic = LACI_BASIC_DIV};
   return laci_eval_binary(eval, &operation);
 }
 

@@ -36,10 +36,11 @@ static lac_status eval(laci_eval *eval) {
   float scale = (high - low) / UINT8_MAX;
   float zero = scale > 0 ? rintf(held(-low / scale)) : 0;
   for (int64_t at = 0; y && at < x->count; at++) {
-    y->i[at] = scale > 0 ? (int64_t)held(rintf((float)x->f[at] / scale) + zero) : 0;
+    y->i[at] =
+        scale > 0 ? laci_int_nearest(LAC_DTYPE_U8, rintf((float)x->f[at] / scale) + zero) : 0;
   }
   if (scale_out) scale_out->f[0] = scale;
-  if (zero_out) zero_out->i[0] = (int64_t)zero;
+  if (zero_out) zero_out->i[0] = laci_int_nearest(LAC_DTYPE_U8, zero);
   return LAC_OK;
 }
 

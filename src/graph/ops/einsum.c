@@ -197,26 +197,45 @@ static void places_of(const job *j, int first, int n, int64_t at, int64_t *place
   }
 }
 
+static double product_of_floats(const job *j, const int64_t *places) {
+  double product = 1;
+  for (int k = 0; k < j->n_in; k++) product *= j->eval->in[k]->f[places[k]];
+  return product;
+}
+
+/** It wraps, as runtimes have it. */
+static uint64_t product_of_integers(const job *j, const int64_t *places) {
+  uint64_t product = 1;
+  for (int k = 0; k < j->n_in; k++) product *= (uint64_t)j->eval->in[k]->i[places[k]];
+  return product;
+}
+
 static void sum_range(int64_t begin, int64_t end, void *context) {
   const job *j = context;
+  laci_buf *y = j->eval->out[0];
   for (int64_t at = begin; at < end; at++) {
     int64_t base[MAX_OPERANDS] = {0};
     double sum = 0;
+    uint64_t sum_integer = 0;
     places_of(j, 0, j->n_out, at, base);
     for (int64_t term_at = 0; term_at < j->n_terms; term_at++) {
       int64_t places[MAX_OPERANDS];
       memcpy(places, base, sizeof places);
       places_of(j, j->n_out, j->n_sum, term_at, places);
-      double product = 1;
-      for (int k = 0; k < j->n_in; k++) product *= j->eval->in[k]->f[places[k]];
-      sum += product;
+      if (y->f) sum += product_of_floats(j, places);
+      else sum_integer += product_of_integers(j, places);
     }
-    j->eval->out[0]->f[at] = sum;
+    if (y->f) y->f[at] = sum;
+    else y->i[at] = laci_int_wrap(y->dtype, (int64_t)sum_integer);
   }
 }
 
 static lac_status eval(laci_eval *eval) {
-  lac_status st = laci_want_floats(eval);
+  bool integers = eval->out[0]->i != NULL;
+  for (int k = 0; k < eval->n_in; k++) {
+    integers = integers && eval->in[k]->dtype == eval->in[0]->dtype;
+  }
+  lac_status st = integers ? LAC_OK : laci_want_floats(eval);
   if (st) return st;
   const laci_shape *shapes[MAX_OPERANDS];
   for (int k = 0; k < eval->n_in; k++) shapes[k] = &eval->in[k]->shape;

@@ -4,10 +4,13 @@
 
 static int64_t value_integer(int64_t a, int64_t b) { return a >= b; }
 
+static uint64_t value_unsigned(uint64_t a, uint64_t b) { return a >= b; }
+
 static int64_t value_test(double a, double b) { return a >= b; }
 
 static lac_status eval(laci_eval *eval) {
-  static const laci_binary operation = {.i = value_integer, .test = value_test};
+  static const laci_binary operation = {
+      .i = value_integer, .u = value_unsigned, .test = value_test};
   return laci_eval_binary(eval, &operation);
 }
 

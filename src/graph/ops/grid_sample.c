@@ -6,6 +6,7 @@
  * Batch and channels pass; places stay. */
 #include <math.h>
 
+#include "base/to_int.h"
 #include "graph/ops/shared/op_in.h"
 
 typedef enum sampling { SAMPLE_NEAREST, SAMPLE_LINEAR, SAMPLE_CUBIC } sampling;
@@ -63,7 +64,7 @@ static int64_t resolve(const job *j, double at, int64_t size) {
   double low = j->corners ? 0 : -0.5, high = j->corners ? last : last + 0.5;
   if (j->beyond == OUTSIDE_ZEROS && !(at >= 0 && at <= last)) return -1;
   if (j->beyond == OUTSIDE_REFLECTION) at = trunc(reflected(at, low, high));
-  return (int64_t)fmin(fmax(at, 0), last);
+  return laci_int_within(at, 0, size - 1);
 }
 
 /** Keys, Cubic convolution interpolation, 1981; as the runtimes take it, with a = -0.75. */

@@ -103,8 +103,53 @@ static lac_status multiply(const laci_eval *eval, const matrices *m, const laci_
   return st;
 }
 
+/* ---- Of integers: sums that wrap, as runtimes have them ---- */
+
+typedef struct integer_job {
+  const laci_eval *eval;
+  const int64_t *a_offset, *b_offset; /* [batches] */
+  int64_t rows, k, cols;
+} integer_job;
+
+static void multiply_rows(int64_t begin, int64_t end, void *context) {
+  const integer_job *j = context;
+  laci_buf *y = j->eval->out[0];
+  for (int64_t row = begin; row < end; row++) {
+    const int64_t batch = row / j->rows;
+    const int64_t *a = j->eval->in[0]->i + j->a_offset[batch] + row % j->rows * j->k;
+    const int64_t *b = j->eval->in[1]->i + j->b_offset[batch];
+    for (int64_t col = 0; col < j->cols; col++) {
+      uint64_t sum = 0;
+      for (int64_t at = 0; at < j->k; at++) {
+        sum += (uint64_t)a[at] * (uint64_t)b[at * j->cols + col];
+      }
+      y->i[row * j->cols + col] = laci_int_wrap(y->dtype, (int64_t)sum);
+    }
+  }
+}
+
+static lac_status multiply_integers(const laci_eval *eval, const matrices *m,
+                                    const laci_shape *batches) {
+  const int64_t n_batch = laci_shape_count(batches);
+  integer_job job = {.eval = eval,
+                     .rows = m->a.dims[m->a.rank - 2],
+                     .k = m->a.dims[m->a.rank - 1],
+                     .cols = m->b.dims[m->b.rank - 1]};
+  int64_t *offsets = laci_alloc((size_t)n_batch * 2, sizeof *offsets);
+  if (!offsets) return laci_fail_memory(eval->err, eval->node->name);
+  batch_offsets(batches, &m->a, job.rows * job.k, offsets);
+  batch_offsets(batches, &m->b, job.k * job.cols, offsets + n_batch);
+  job.a_offset = offsets;
+  job.b_offset = offsets + n_batch;
+  laci_eval_parallel(eval, n_batch * job.rows, multiply_rows, &job);
+  laci_free(offsets);
+  return LAC_OK;
+}
+
 static lac_status eval(laci_eval *eval) {
-  lac_status st = laci_want_floats(eval);
+  const laci_buf *left = eval->in[0], *right = eval->in[1];
+  const bool integers = left->i && right->i && left->dtype == right->dtype && eval->out[0]->i;
+  lac_status st = integers ? LAC_OK : laci_want_floats(eval);
   if (st || eval->out[0]->count == 0) return st;
   matrices m = with_two_axes(&eval->in[0]->shape, &eval->in[1]->shape);
   laci_shape batches = eval->out[0]->shape;
@@ -117,7 +162,7 @@ static lac_status eval(laci_eval *eval) {
     m.a = laci_shape_of(2, (int64_t[]){rows, k});
     batches.rank = 0;
   }
-  return multiply(eval, &m, &batches);
+  return integers ? multiply_integers(eval, &m, &batches) : multiply(eval, &m, &batches);
 }
 
 /** Batch axes, right-aligned before the last two; `tail` is how many axes of y follow them. */

@@ -4,8 +4,8 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "base/to_int.h"
 #include "graph/ops/shared/integer_in.h"
-#include "tensor/int_range.h"
 
 enum { A, B, BIAS, N_OPERANDS };
 
@@ -88,8 +88,6 @@ static lac_status lift(const laci_eval *eval, int port, int zero_port, int axis,
 static lac_status quantise(const laci_eval *eval, const laci_integer_ports *ports,
                            const laci_buf *sums) {
   laci_buf *y = eval->out[0];
-  int64_t low, high;
-  laci_int_range(y->dtype, &low, &high);
   const laci_buf *a = eval->in[ports->a_scale], *b = eval->in[ports->b_scale];
   const laci_buf *scale = eval->in[ports->y_scale], *zero = eval->in[ports->y_zero];
   bool sure = (a->count == 1 || fits(a, &sums->shape, ports->a_axis)) && scale->count == 1 &&
@@ -101,7 +99,7 @@ static lac_status quantise(const laci_eval *eval, const laci_integer_ports *port
     double factor = along(a, &sums->shape, ports->a_axis, at) *
                     along(b, &sums->shape, ports->y_axis, at) / laci_buf_get_f(scale, 0);
     double value = rint(sums->f[at] * factor) + laci_buf_get_f(zero, 0);
-    y->i[at] = value < (double)low ? low : value > (double)high ? high : (int64_t)value;
+    y->i[at] = laci_int_nearest(y->dtype, value);
   }
   return LAC_OK;
 }

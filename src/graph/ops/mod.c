@@ -21,9 +21,13 @@ static int64_t remainder_floor_integer(int64_t a, int64_t b) {
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
+static uint64_t remainder_unsigned(uint64_t a, uint64_t b) { return b == 0 ? 0 : a % b; }
+
 static lac_status eval(laci_eval *eval) {
-  static const laci_binary like_c = {.f = remainder_c, .i = remainder_c_integer};
-  static const laci_binary like_floor = {.f = remainder_floor, .i = remainder_floor_integer};
+  static const laci_binary like_c = {
+      .f = remainder_c, .i = remainder_c_integer, .u = remainder_unsigned};
+  static const laci_binary like_floor = {
+      .f = remainder_floor, .i = remainder_floor_integer, .u = remainder_unsigned};
   return laci_eval_binary(eval, laci_node_int(eval->node, "fmod", 0) ? &like_c : &like_floor);
 }
 

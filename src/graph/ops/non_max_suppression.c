@@ -27,9 +27,10 @@ static double scalar_of(const laci_buf *buf, double otherwise) {
 static bool read_choice(const laci_node *node, const laci_buf *const *in, int n_in, choice *ch) {
   const laci_buf *boxes = in[BOXES], *scores = in[SCORES];
   const laci_buf *score = n_in > SCORE ? in[SCORE] : NULL;
+  const laci_buf *most = n_in > MAX_BOXES ? in[MAX_BOXES] : NULL;
   *ch = (choice){.boxes = boxes,
                  .scores = scores,
-                 .most = (int64_t)scalar_of(n_in > MAX_BOXES ? in[MAX_BOXES] : NULL, 0),
+                 .most = most && most->count > 0 ? laci_buf_get_i(most, 0) : 0,
                  .iou = scalar_of(n_in > IOU ? in[IOU] : NULL, 0),
                  .has_score = score && score->count > 0,
                  .score = scalar_of(score, 0),

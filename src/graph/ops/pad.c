@@ -112,7 +112,7 @@ typedef struct padding {
 static void put_fill(const padding *job, int64_t at) {
   if (job->fill) laci_move(job->out, at, job->fill, 0, 1);
   else if (job->out->f) job->out->f[at] = job->fill_value;
-  else job->out->i[at] = laci_int_from_f(job->fill_value);
+  else job->out->i[at] = laci_int_nearest(job->out->dtype, job->fill_value);
 }
 
 static void pad_rows(int64_t begin, int64_t end, void *context) {

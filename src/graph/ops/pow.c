@@ -19,6 +19,14 @@ static int64_t value_integer(int64_t a, int64_t b) {
   return (int64_t)result;
 }
 
+static uint64_t value_unsigned(uint64_t a, uint64_t b) {
+  uint64_t result = 1;
+  for (; b > 0; b /= 2, a *= a) {
+    if (b % 2) result *= a;
+  }
+  return result;
+}
+
 static lac_status to_class(const laci_buf *from, lac_dtype dtype, laci_buf **to, lac_error *err) {
   lac_status st = laci_buf_create(dtype, &from->shape, to, err);
   for (int64_t at = 0; !st && at < from->count; at++) {
@@ -37,7 +45,7 @@ static bool all_whole(const laci_buf *buf) {
 
 static lac_status eval(laci_eval *eval) {
   static const laci_binary operation = {
-      .f = value, .i = value_integer, .neutral = LACI_NEUTRAL_ONE_RIGHT};
+      .f = value, .i = value_integer, .u = value_unsigned, .neutral = LACI_NEUTRAL_ONE_RIGHT};
   const laci_buf *base = eval->in[0], *exponent = eval->in[1];
   if (!base->f == !exponent->f) return laci_eval_binary(eval, &operation);
   if (exponent->f && !all_whole(exponent)) {

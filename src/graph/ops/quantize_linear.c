@@ -5,6 +5,7 @@
  * dequantize_linear.c. */
 #include <math.h>
 
+#include "base/to_int.h"
 #include "graph/ops/shared/quant_in.h"
 
 static lac_status infer(laci_infer *infer) {

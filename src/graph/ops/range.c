@@ -3,21 +3,23 @@
  * it. */
 #include <math.h>
 
+#include "base/to_int.h"
 #include "graph/ops/shared/op_in.h"
 
 /** How many steps; -1: the three numbers make no sense. Integer steps are counted exactly. */
 static int64_t count_steps(const laci_buf *start, const laci_buf *limit, const laci_buf *delta) {
   if (start->count != 1 || limit->count != 1 || delta->count != 1) return -1;
   if (start->i && limit->i && delta->i) {
-    int64_t step = delta->i[0], span;
-    if (step == 0 || step == INT64_MIN || __builtin_sub_overflow(limit->i[0], start->i[0], &span))
-      return -1;
+    const lac_dtype dtype = start->dtype;
+    const laci_wide step = laci_int_wide(dtype, delta->i[0]);
+    const laci_wide span = laci_int_wide(dtype, limit->i[0]) - laci_int_wide(dtype, start->i[0]);
+    if (step == 0) return -1;
     if ((span > 0) != (step > 0) || span == 0) return 0;
-    return span / step + (span % step != 0);
+    const laci_wide n = span / step + (span % step != 0);
+    return n > INT64_MAX ? -1 : (int64_t)n;
   }
   double n = ceil((laci_buf_get_f(limit, 0) - laci_buf_get_f(start, 0)) / laci_buf_get_f(delta, 0));
-  if (!(n < 0x1p53)) return -1;
-  return n > 0 ? (int64_t)n : 0;
+  return n < 0x1p53 ? laci_int_within(n, 0, INT64_MAX) : -1;
 }
 
 static bool has_symbol(const laci_buf *buf) {
@@ -52,7 +54,9 @@ static lac_status eval(laci_eval *eval) {
   for (int64_t at = 0; at < out->count; at++) {
     if (out->f)
       out->f[at] = laci_buf_get_f(eval->in[0], 0) + (double)at * laci_buf_get_f(eval->in[2], 0);
-    else out->i[at] = laci_buf_get_i(eval->in[0], 0) + at * laci_buf_get_i(eval->in[2], 0);
+    else
+      out->i[at] = (int64_t)((uint64_t)laci_buf_get_i(eval->in[0], 0) +
+                             (uint64_t)at * (uint64_t)laci_buf_get_i(eval->in[2], 0));
   }
   return LAC_OK;
 }

@@ -7,8 +7,8 @@
 
 static void step(laci_reduce_state *state, double x) { state->a += fabs(x); }
 
-static int64_t step_integer(int64_t state, int64_t x) {
-  return (int64_t)((uint64_t)state + (x < 0 ? 0 - (uint64_t)x : (uint64_t)x));
+static laci_wide step_integer(laci_wide state, laci_wide x) {
+  return laci_reduce_add_integer(state, x < 0 ? -x : x);
 }
 
 static lac_status eval(laci_eval *eval) {

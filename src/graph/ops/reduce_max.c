@@ -4,19 +4,20 @@
 
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/reduce_in.h"
-#include "tensor/int_range.h"
 
 static void step(laci_reduce_state *state, double x) {
   if (x > state->a || isnan(x)) state->a = x;
 }
 
-static int64_t step_integer(int64_t state, int64_t x) { return x > state ? x : state; }
+static laci_wide step_integer(laci_wide state, laci_wide x) { return x > state ? x : state; }
 
 static lac_status eval(laci_eval *eval) {
   int64_t low, high;
   laci_int_range(eval->in[0]->dtype, &low, &high);
-  const laci_reducer reducer = {
-      .start = {.a = -INFINITY}, .step = step, .start_integer = low, .step_integer = step_integer};
+  const laci_reducer reducer = {.start = {.a = -INFINITY},
+                                .step = step,
+                                .start_integer = laci_int_wide(eval->in[0]->dtype, low),
+                                .step_integer = step_integer};
   return laci_reduce_eval(eval, &reducer);
 }
 

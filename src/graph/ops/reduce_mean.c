@@ -3,9 +3,15 @@
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/reduce_in.h"
 
+static laci_wide mean_integer(laci_wide sum, int64_t n) { return n > 0 ? sum / n : 0; }
+
 static lac_status eval(laci_eval *eval) {
-  static const laci_reducer reducer = {
-      .start = {.a = 0}, .step = laci_reduce_add, .end = laci_reduce_mean};
+  static const laci_reducer reducer = {.start = {.a = 0},
+                                       .step = laci_reduce_add,
+                                       .end = laci_reduce_mean,
+                                       .start_integer = 0,
+                                       .step_integer = laci_reduce_add_integer,
+                                       .end_integer = mean_integer};
   return laci_reduce_eval(eval, &reducer);
 }
 

@@ -4,13 +4,9 @@
 
 static void step(laci_reduce_state *state, double x) { state->a *= x; }
 
-static int64_t step_integer(int64_t state, int64_t x) {
-  return (int64_t)((uint64_t)state * (uint64_t)x);
-}
-
 static lac_status eval(laci_eval *eval) {
   static const laci_reducer reducer = {
-      .start = {.a = 1}, .step = step, .start_integer = 1, .step_integer = step_integer};
+      .start = {.a = 1}, .step = step, .start_integer = 1, .step_integer = laci_reduce_product};
   return laci_reduce_eval(eval, &reducer);
 }
 

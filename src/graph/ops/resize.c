@@ -6,6 +6,7 @@
  * keep their labels, others are FIXED. */
 #include <math.h>
 
+#include "base/to_int.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/resample_in.h"
@@ -57,7 +58,7 @@ static lac_status plan_from_scales(const laci_node *node, const laci_shape *x, c
       return laci_node_fail(node, err, LAC_BAD_VALUE, "scale %d is %g", at, scale);
     }
     p->axis[axes->axis[at]].scale = scale;
-    if (in >= 0) p->size[axes->axis[at]] = (int64_t)floor((double)in * scale);
+    if (in >= 0) p->size[axes->axis[at]] = laci_int_from_f(floor((double)in * scale));
     else if (scale != 1) p->size[axes->axis[at]] = -1;
   }
   return LAC_OK;
@@ -82,7 +83,7 @@ static void plan_from_sizes(const laci_node *node, const laci_shape *x, const li
     int64_t in = x->dims[axes->axis[at]];
     p->axis[axes->axis[at]].scale = scale;
     p->size[axes->axis[at]] =
-        isnan(scale) || in < 0 ? -1 : (int64_t)floor((double)in * scale + 0.5);
+        isnan(scale) || in < 0 ? -1 : laci_int_from_f(floor((double)in * scale + 0.5));
   }
 }
 

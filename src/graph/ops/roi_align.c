@@ -6,6 +6,7 @@
  * Channels pass, and regions may change places; images are numbered and stay. */
 #include <math.h>
 
+#include "base/to_int.h"
 #include "graph/ops/shared/op_in.h"
 
 static lac_status infer(laci_infer *infer) {
@@ -49,7 +50,7 @@ static side make_side(const job *j, double from, double to, int64_t bins) {
   return (side){.begin = begin,
                 .bin = size / (float)bins,
                 .n_places = j->ratio > 0 ? j->ratio
-                            : fits       ? (int64_t)places
+                            : fits       ? laci_int_from_f(places)
                                          : 0};
 }
 
@@ -57,7 +58,7 @@ static side make_side(const job *j, double from, double to, int64_t bins) {
 static bool find_neighbours(double at, int64_t size, int64_t *low, int64_t *high, double *weight) {
   if (!(at >= -1 && at <= (double)size)) return false;
   at = fmax(at, 0);
-  *low = (int64_t)at;
+  *low = laci_int_from_f(at);
   *high = *low + 1;
   if (*low >= size - 1) {
     *low = *high = size - 1;

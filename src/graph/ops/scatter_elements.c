@@ -26,12 +26,12 @@ static double combine_f(laci_scatter scatter, double old, double update) {
   return update;
 }
 
-static int64_t combine_i(laci_scatter scatter, int64_t old, int64_t update) {
+static int64_t combine_i(laci_scatter scatter, lac_dtype dtype, int64_t old, int64_t update) {
   switch (scatter) {
     case LACI_SCATTER_ADD: return (int64_t)((uint64_t)old + (uint64_t)update);
     case LACI_SCATTER_MUL: return (int64_t)((uint64_t)old * (uint64_t)update);
-    case LACI_SCATTER_MAX: return update > old ? update : old;
-    case LACI_SCATTER_MIN: return update < old ? update : old;
+    case LACI_SCATTER_MAX: return laci_int_compare(dtype, update, old) > 0 ? update : old;
+    case LACI_SCATTER_MIN: return laci_int_compare(dtype, update, old) < 0 ? update : old;
     case LACI_SCATTER_SET: break;
   }
   return update;
@@ -42,8 +42,8 @@ void laci_scatter_put(laci_scatter scatter, laci_buf *out, int64_t at, const lac
   for (int64_t i = 0; i < n; i++) {
     if (out->f) out->f[at + i] = combine_f(scatter, out->f[at + i], updates->f[from + i]);
     else
-      out->i[at + i] =
-          laci_int_wrap(out->dtype, combine_i(scatter, out->i[at + i], updates->i[from + i]));
+      out->i[at + i] = laci_int_wrap(
+          out->dtype, combine_i(scatter, out->dtype, out->i[at + i], updates->i[from + i]));
   }
 }
 

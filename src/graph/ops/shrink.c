@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Shrink: what is at most lambd away from 0 becomes 0, all else comes nearer by bias.
  *   y = x + bias where x < -lambd,  x - bias where x > lambd,  0 elsewhere */
+#include <math.h>
+
+#include "base/to_int.h"
 #include "graph/ops/shared/op_in.h"
 
 typedef struct limits {
   double lambd, bias;
+  lac_dtype dtype;
 } limits;
 
 static double shrink(double x, const void *context) {
@@ -12,14 +16,28 @@ static double shrink(double x, const void *context) {
   return x < -l->lambd ? x + l->bias : x > l->lambd ? x - l->bias : 0;
 }
 
+/** x + by, exactly where a double would round, and held inside the type. */
+static int64_t moved(lac_dtype dtype, int64_t x, double by) {
+  const laci_wide wide = laci_int_wide(dtype, x);
+  const bool exact =
+      fabs(by) < 0x1p62 && (by == rint(by) || wide > 1LL << 52 || wide < -(1LL << 52));
+  if (!exact) return laci_int_nearest(dtype, laci_int_value(dtype, x) + by);
+  return laci_int_narrow(dtype, wide + laci_int_from_f(wide > 0 ? floor(by) : ceil(by)));
+}
+
 static int64_t shrink_integer(int64_t x, const void *context) {
-  return laci_int_from_f(shrink((double)x, context));
+  const limits *l = context;
+  const double value = laci_int_value(l->dtype, x);
+  return value < -l->lambd  ? moved(l->dtype, x, l->bias)
+         : value > l->lambd ? moved(l->dtype, x, -l->bias)
+                            : 0;
 }
 
 static lac_status eval(laci_eval *eval) {
   static const laci_unary unary = {.f = shrink, .i = shrink_integer};
   limits l = {.lambd = laci_node_float(eval->node, "lambd", 0.5F),
-              .bias = laci_node_float(eval->node, "bias", 0)};
+              .bias = laci_node_float(eval->node, "bias", 0),
+              .dtype = eval->in[0]->dtype};
   return laci_eval_unary(eval, &unary, &l);
 }
 

@@ -15,8 +15,14 @@ static int64_t value_integer(int64_t x, const void *context) {
   return (x > 0) - (x < 0);
 }
 
+static uint64_t value_unsigned(uint64_t x, const void *context) {
+  (void)context;
+  return x > 0;
+}
+
 static lac_status eval(laci_eval *eval) {
-  return laci_eval_unary(eval, &(laci_unary){.f = value, .i = value_integer}, NULL);
+  return laci_eval_unary(eval, &(laci_unary){.f = value, .i = value_integer, .u = value_unsigned},
+                         NULL);
 }
 
 const laci_op laci_op_sign = {.name = "Sign",

@@ -40,7 +40,8 @@ static lac_status infer(laci_infer *infer) {
 
 typedef struct entry {
   double f;
-  int64_t i, at;
+  laci_wide i;
+  int64_t at;
 } entry;
 
 /** Values in ascending order, NaN last; 0 where equal. */
@@ -78,8 +79,9 @@ static lac_status eval(laci_eval *eval) {
   for (int64_t at = 0; at < n_lanes; at++) {
     int64_t from = at / inner * n * inner + at % inner, to = at / inner * k * inner + at % inner;
     for (int64_t i = 0; i < n; i++) {
-      lane[i] = (entry){
-          .f = x->f ? x->f[from + i * inner] : 0, .i = x->i ? x->i[from + i * inner] : 0, .at = i};
+      lane[i] = (entry){.f = x->f ? x->f[from + i * inner] : 0,
+                        .i = x->i ? laci_int_wide(x->dtype, x->i[from + i * inner]) : 0,
+                        .at = i};
     }
     qsort(lane, (size_t)n, sizeof *lane, largest ? largest_first : smallest_first);
     for (int64_t i = 0; i < k; i++) {

@@ -35,7 +35,8 @@ static int compare(const items *it, int64_t a, int64_t b) {
     for (int64_t i = 0; i < it->inner; i++) {
       int64_t at = (o * it->n + a) * it->inner + i, to = (o * it->n + b) * it->inner + i;
       if (it->x->f && it->x->f[at] != it->x->f[to]) return it->x->f[at] < it->x->f[to] ? -1 : 1;
-      if (it->x->i && it->x->i[at] != it->x->i[to]) return it->x->i[at] < it->x->i[to] ? -1 : 1;
+      if (it->x->i && it->x->i[at] != it->x->i[to])
+        return laci_int_compare(it->x->dtype, it->x->i[at], it->x->i[to]);
     }
   }
   return 0;

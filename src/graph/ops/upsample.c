@@ -3,6 +3,7 @@
  * rounded down. */
 #include <math.h>
 
+#include "base/to_int.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/resample_in.h"
@@ -43,7 +44,7 @@ static lac_status infer(laci_infer *infer) {
     int64_t in = x->dims[axis];
     if (known && scales[axis] == 1) y->dims[axis] = in;
     else if (known && in >= 0 && in < INT32_MAX)
-      y->dims[axis] = (int64_t)floor((double)in * scales[axis]);
+      y->dims[axis] = laci_int_from_f(floor((double)in * scales[axis]));
     else y->dims[axis] = infer->new_symbol(infer);
   }
   return LAC_OK;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/to_int.h"
 
 typedef struct gather {
   int64_t outer, n, tuple;             /* n tuples of indices, for each of `outer` tables */
@@ -74,7 +75,7 @@ static bool read_index(laci_net *net, const laci_node *node, int64_t *index) {
     return false;
   if (!laci_plan_scalar(&net->plan, node->inputs[1], &x)) return false;
   if (x < 0) x += (double)size;
-  *index = x >= 0 && x < (double)size ? (int64_t)x : -1;
+  *index = x >= 0 && x < (double)size ? laci_int_from_f(x) : -1;
   return *index >= 0;
 }
 

@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/to_int.h"
 #include "graph/ops.h"
 
 enum {
@@ -244,7 +245,7 @@ static lac_status try_limits(planner *p, trial *t, lac_error *err) {
   double limit = (double)p->inside[p->n_cuts - 1];
   int64_t before = -1;
   lac_status st = cuts ? LAC_OK : laci_fail_memory(err, "what is computed once more");
-  for (int k = 0; k < MOST_LIMITS && !st && choose(p, (int64_t)limit); k++) {
+  for (int k = 0; k < MOST_LIMITS && !st && choose(p, laci_int_from_f(limit)); k++) {
     int n = 0;
     limit -= limit / STEP;
     if (p->kept[p->n_cuts - 1] == before) continue; /* the same cuts */

@@ -67,6 +67,14 @@ static void float_parts(int64_t begin, int64_t end, void *context) {
   }
 }
 
+/** One integer result, as an element of a bool or of the operands' type. */
+static inline int64_t integer_result(const binary_job *job, int64_t a, int64_t b) {
+  if (job->op->u && job->a->dtype == LAC_DTYPE_U64) {
+    return (int64_t)job->op->u((uint64_t)a, (uint64_t)b);
+  }
+  return laci_int_wrap(job->out->dtype, job->op->i(a, b));
+}
+
 static void integer_runs(int64_t begin, int64_t end, void *context) {
   const binary_job *job = context;
   laci_walk walk = job->walk;
@@ -74,8 +82,8 @@ static void integer_runs(int64_t begin, int64_t end, void *context) {
   for (int64_t run = begin; run < end; run++, laci_walk_next(&walk)) {
     const int64_t *a = job->a->i + walk.at[0], *b = job->b->i + walk.at[1];
     for (int64_t i = 0; i < walk.run; i++) {
-      int64_t result = job->op->i(a[i * walk.inner[0]], b[i * walk.inner[1]]);
-      job->out->i[run * walk.run + i] = laci_int_wrap(job->out->dtype, result);
+      job->out->i[run * walk.run + i] =
+          integer_result(job, a[i * walk.inner[0]], b[i * walk.inner[1]]);
     }
   }
 }
@@ -101,7 +109,7 @@ static void fold_integers(const laci_eval *eval, binary_job *job) {
       int64_t b = job->b->i[walk->at[1] + i * walk->inner[1]];
       job->out->i[run * walk->run + i] = laci_is_symbol(a) || laci_is_symbol(b)
                                              ? symbol_result(eval, job->op->neutral, a, b)
-                                             : laci_int_wrap(job->out->dtype, job->op->i(a, b));
+                                             : integer_result(job, a, b);
     }
   }
 }
@@ -157,6 +165,13 @@ typedef struct unary_job {
   laci_buf *out;
 } unary_job;
 
+static inline int64_t unary_integer(const unary_job *job, int64_t x) {
+  if (job->op->u && job->in->dtype == LAC_DTYPE_U64) {
+    return (int64_t)job->op->u((uint64_t)x, job->context);
+  }
+  return laci_int_wrap(job->out->dtype, job->op->i(x, job->context));
+}
+
 static void unary_range(int64_t begin, int64_t end, void *context) {
   const unary_job *job = context;
   const laci_buf *in = job->in;
@@ -167,9 +182,8 @@ static void unary_range(int64_t begin, int64_t end, void *context) {
     for (int64_t at = begin; at < end; at++) out->i[at] = job->op->test(in->f[at], job->context);
   } else {
     for (int64_t at = begin; at < end; at++) {
-      out->i[at] = laci_eval_is_symbol(job->eval, in->i[at])
-                       ? job->eval->new_symbol(job->eval)
-                       : laci_int_wrap(out->dtype, job->op->i(in->i[at], job->context));
+      out->i[at] = laci_eval_is_symbol(job->eval, in->i[at]) ? job->eval->new_symbol(job->eval)
+                                                             : unary_integer(job, in->i[at]);
     }
   }
 }

@@ -184,9 +184,10 @@ typedef enum laci_basic {
 /** An operation of two operands; NULL where the class is not taken. Integer results are wrapped to
  * the output's type. */
 typedef struct laci_binary {
-  double (*f)(double a, double b);     /* float -> float */
-  int64_t (*i)(int64_t a, int64_t b);  /* integer -> integer or bool */
-  int64_t (*test)(double a, double b); /* float -> bool */
+  double (*f)(double a, double b);       /* float -> float */
+  int64_t (*i)(int64_t a, int64_t b);    /* integer -> integer or bool */
+  uint64_t (*u)(uint64_t a, uint64_t b); /* the same for u64; NULL: i has the same bits */
+  int64_t (*test)(double a, double b);   /* float -> bool */
   laci_neutral neutral;
   laci_basic basic; /* f is nothing but that */
 } laci_binary;
@@ -195,6 +196,7 @@ typedef struct laci_binary {
 typedef struct laci_unary {
   double (*f)(double x, const void *context);
   int64_t (*i)(int64_t x, const void *context);   /* integer -> integer or bool */
+  uint64_t (*u)(uint64_t x, const void *context); /* the same for u64; NULL: i has the same bits */
   int64_t (*test)(double x, const void *context); /* float -> bool */
 } laci_unary;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The frame of the pools. Along every axis the kernel positions that lie inside the input are a
  * range, found by division, so that a huge kernel costs no more than the input is large. */
+#include "base/to_int.h"
 #include "graph/ops/shared/pool_in.h"
 
 #include "graph/ops/shared/grad_in.h"

@@ -103,18 +103,21 @@ static double reduce_one(const job *j, int64_t base) {
   for (int64_t at = 0; at < m->count; at += run) {
     int64_t from = base + offset_of(m, at);
     for (int64_t i = 0; i < run; i++, from += step) {
-      j->reducer->step(&state, j->in->f ? j->in->f[from] : (double)j->in->i[from]);
+      j->reducer->step(&state, laci_buf_get_f(j->in, from));
     }
   }
   return j->reducer->end ? j->reducer->end(&state, m->count) : state.a;
 }
 
 static int64_t reduce_one_integer(const job *j, int64_t base) {
-  int64_t state = j->reducer->start_integer;
+  const laci_reducer *r = j->reducer;
+  laci_wide state = r->start_integer;
   for (int64_t at = 0; at < j->reduced.count; at++) {
-    state = j->reducer->step_integer(state, j->in->i[base + offset_of(&j->reduced, at)]);
+    const int64_t x = j->in->i[base + offset_of(&j->reduced, at)];
+    state = r->step_integer(state, laci_int_wide(j->in->dtype, x));
   }
-  return state;
+  if (r->end_integer) state = r->end_integer(state, j->reduced.count);
+  return laci_int_narrow(j->out->dtype, state);
 }
 
 static void reduce_range(int64_t begin, int64_t end, void *context) {
@@ -125,9 +128,8 @@ static void reduce_range(int64_t begin, int64_t end, void *context) {
       j->out->f[at] = reduce_one(j, base);
       continue;
     }
-    int64_t value = j->reducer->step_integer ? reduce_one_integer(j, base)
-                                             : laci_int_from_f(reduce_one(j, base));
-    j->out->i[at] = laci_int_wrap(j->out->dtype, value);
+    j->out->i[at] = j->reducer->step_integer ? reduce_one_integer(j, base)
+                                             : laci_int_nearest(j->out->dtype, reduce_one(j, base));
   }
 }
 
@@ -164,8 +166,18 @@ lac_status laci_global_eval(const laci_eval *eval, const laci_reducer *reducer) 
 
 void laci_reduce_add(laci_reduce_state *state, double x) { state->a += x; }
 double laci_reduce_mean(const laci_reduce_state *state, int64_t n) { return state->a / (double)n; }
-int64_t laci_reduce_add_integer(int64_t state, int64_t x) {
-  return (int64_t)((uint64_t)state + (uint64_t)x);
+
+laci_wide laci_reduce_add_integer(laci_wide state, laci_wide x) {
+  laci_wide sum;
+  if (!__builtin_add_overflow(state, x, &sum)) return sum;
+  return state; /* x cannot be that large unless the state is at its end */
+}
+
+laci_wide laci_reduce_product(laci_wide a, laci_wide b) {
+  static const laci_wide largest = ((laci_wide)INT64_MAX << 64) + UINT64_MAX;
+  laci_wide product;
+  if (!__builtin_mul_overflow(a, b, &product)) return product;
+  return (a < 0) == (b < 0) ? largest : -largest;
 }
 
 /* ---- Coupling

@@ -18,8 +18,11 @@ typedef struct laci_reducer {
   laci_reduce_state start;
   void (*step)(laci_reduce_state *state, double x);
   double (*end)(const laci_reduce_state *state, int64_t n); /* NULL: a */
-  int64_t start_integer;
-  int64_t (*step_integer)(int64_t state, int64_t x); /* NULL: integers go through double */
+  /* Of integers, without rounding, until the result is held inside the output's type, as ONNX
+     Runtime does. NULL: integers go through double. */
+  laci_wide start_integer;
+  laci_wide (*step_integer)(laci_wide state, laci_wide x);
+  laci_wide (*end_integer)(laci_wide state, int64_t n); /* NULL: the state */
 } laci_reducer;
 
 /* For operators with axes, keepdims and noop_with_empty_axes. */
@@ -35,6 +38,8 @@ lac_status laci_global_couple(const laci_graph *graph, const laci_node *node, la
 /* Steps that several operators use. */
 void laci_reduce_add(laci_reduce_state *state, double x);
 double laci_reduce_mean(const laci_reduce_state *state, int64_t n);
-int64_t laci_reduce_add_integer(int64_t state, int64_t x);
+laci_wide laci_reduce_add_integer(laci_wide state, laci_wide x);
+/** a * b, held inside laci_wide. */
+laci_wide laci_reduce_product(laci_wide a, laci_wide b);
 
 #endif

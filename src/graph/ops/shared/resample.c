@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/to_int.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/resample_in.h"
 
@@ -75,7 +76,7 @@ static double kernel(const laci_resampling *r, double distance) {
 static void fill_weights(const laci_resampling *r, double place, double shrink, int64_t in,
                          const taps *t, int64_t o) {
   double half = (r->mode == LACI_LINEAR ? 1 : 2) / shrink, sum = 0;
-  int64_t first = (int64_t)floor(place - half) + 1;
+  int64_t first = laci_int_from_f(floor(place - half)) + 1;
   t->first[o] = first;
   for (int64_t at = 0; at < t->width; at++) {
     int64_t from = first + at;
@@ -95,7 +96,7 @@ static lac_status make_taps(const laci_eval *eval, const laci_resampling *r,
     return laci_node_fail(eval->node, eval->err, LAC_BAD_VALUE, "a scale of %g is too small",
                           axis->scale);
   }
-  t->width = (int64_t)ceil(2 * half);
+  t->width = laci_int_from_f(ceil(2 * half));
   t->first = laci_alloc((size_t)t->n_out, sizeof *t->first);
   t->weight = laci_alloc((size_t)t->n_out * (size_t)t->width, sizeof *t->weight);
   if (!t->first || !t->weight) return laci_fail_memory(eval->err, eval->node->name);
@@ -110,7 +111,7 @@ static lac_status make_taps(const laci_eval *eval, const laci_resampling *r,
       return laci_node_fail(eval->node, eval->err, LAC_BAD_VALUE, "a scale of %g", axis->scale);
     }
     if (r->mode == LACI_NEAREST) {
-      t->first[o] = (int64_t)rounded(r->round, axis->scale < 1, place);
+      t->first[o] = laci_int_from_f(rounded(r->round, axis->scale < 1, place));
       t->weight[o] = 1;
     } else {
       fill_weights(r, place, shrink, in, t, o);
@@ -190,7 +191,7 @@ lac_status laci_resample(const laci_eval *eval, const laci_resampling *resize,
   }
   for (int64_t at = 0; !st && at < y->count; at++) {
     if (y->f) y->f[at] = now->f[at];
-    else y->i[at] = laci_int_wrap(y->dtype, laci_int_from_f(now->f[at]));
+    else y->i[at] = laci_int_cast(y->dtype, now->f[at]);
   }
 out:
   laci_buf_destroy(now);
