@@ -83,6 +83,27 @@ static int layer_of_node(const laci_analysis *analysis, int node, int stored) {
   return last;
 }
 
+static double zero_at(const laci_weight_view *view, int64_t k) {
+  return view->zero && view->n_scales ? view->zero[k] : 0;
+}
+
+static bool one_zero(const laci_weight_view *view) {
+  for (int64_t k = 1; view->zero && k < view->n_scales; k++) {
+    if (!(view->zero[k] == view->zero[0])) return false;
+  }
+  return true;
+}
+
+/* Does 0 stand in the same elements in both? A masked element can be one integer only. */
+static bool zeros_agree(const laci_weight_view *a, const laci_weight_view *b) {
+  if (one_zero(a) && one_zero(b)) return zero_at(a, 0) == zero_at(b, 0);
+  if (a->n_scales != b->n_scales || a->scale_stride != b->scale_stride) return false;
+  for (int64_t k = 0; k < a->n_scales; k++) {
+    if (!(zero_at(a, k) == zero_at(b, k))) return false;
+  }
+  return true;
+}
+
 static int count_reads(const laci_node *node, int value) {
   int n = 0;
   for (int i = 0; i < node->n_inputs; i++) n += node->inputs[i] == value;
@@ -106,6 +127,11 @@ static const char *judge_readers(laci_analysis *analysis, const laci_layer *laye
                      count_reads(reader, value) == 1;
     if (as_weight) {
       const laci_layer *o = &analysis->layers[other];
+      if (!zeros_agree(&o->view, &layer->view)) {
+        return laci_analysis_text(analysis,
+                                  "its weight %s is shared with %s, which has another zero point",
+                                  name, reader->name);
+      }
       if (o->reason && o != layer) {
         return laci_analysis_text(analysis,
                                   "its weight %s is shared with %s, which is not pruned: %s", name,

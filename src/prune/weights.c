@@ -132,19 +132,14 @@ typedef struct masked_weight {
   bool holds_rows;
 } masked_weight;
 
-/* Every layer that has this stored tensor has it pruned now. */
-static void note_masked(laci_pruning *p, int stored, const masked_weight *found) {
+static void note_layer(laci_pruned_layer *out, const masked_weight *found) {
   const laci_mask_stats *stats = &found->stats;
-  for (int l = 0; l < p->analysis->n_layers; l++) {
-    if (p->analysis->layers[l].stored != stored) continue;
-    laci_pruned_layer *out = &p->layers[l];
-    out->pruned = true;
-    out->n_zeros = stats->n_zeros;
-    out->n_elements = stats->n_elements;
-    out->holds_pattern = stats->holds_pattern;
-    out->holds_rows = found->holds_rows;
-    out->kept = stats->total;
-  }
+  out->pruned = true;
+  out->n_zeros = stats->n_zeros;
+  out->n_elements = stats->n_elements;
+  out->holds_pattern = stats->holds_pattern;
+  out->holds_rows = found->holds_rows;
+  out->kept = stats->total;
 }
 
 /* What a mask left: that it holds the rule is checked, not taken for granted. */
@@ -155,6 +150,31 @@ static lac_status measure_masked(const laci_pruning *p, const laci_weight_view *
   if (rule.form != LACI_MASK_SHARED) rule.form = LACI_MASK_1D;
   lac_status st = laci_mask_measure_by(view, &rule, pool, &found->stats, &scores, err);
   return st ? st : laci_mask_holds_rows(view, p->pattern, pool, &found->holds_rows, err);
+}
+
+/* Every layer that has layer l's stored tensor has it pruned now: each counts what it sees, with
+ * zero points, scales and rows of its own, as a look at the file will. `bytes` are the new weight.
+ */
+static lac_status note_masked(laci_pruning *p, int l, const masked_weight *found,
+                              const uint8_t *bytes, laci_pool *pool, lac_error *err) {
+  const int stored = p->analysis->layers[l].stored;
+  lac_status st = LAC_OK;
+  note_layer(&p->layers[l], found);
+  for (int other = 0; other < p->analysis->n_layers && !st; other++) {
+    const laci_layer *layer = &p->analysis->layers[other];
+    if (layer->stored != stored || other == l) continue;
+    masked_weight seen;
+    double *scales;
+    laci_weight_view view = layer->view;
+    if (!laci_reordered_scales(p->plan, layer, &view, &scales))
+      return laci_fail_memory(err, view.name);
+    view.bytes = bytes;
+    view.bytes_from = NULL;
+    st = measure_masked(p, &view, pool, &seen, err);
+    if (!st) note_layer(&p->layers[other], &seen);
+    laci_free(scales);
+  }
+  return st;
 }
 
 lac_status laci_follow_norm(const laci_stored *v, int axis, const uint8_t *before,
@@ -220,13 +240,13 @@ static lac_status mask_layer(laci_pruning *p, int l, bool keeps, laci_pool *pool
   if (!st) laci_mask_apply(&view, mask, bytes);
   view.score = NULL;
   if (!st) st = measure_masked(p, &view, pool, &found, err);
+  if (!st) st = note_masked(p, l, &found, bytes, pool, err);
   if (!st) {
     st = keep_weight(p, layer->stored, bytes, err);
     bytes = NULL;
   }
   if (!st) st = keep_mask(p, layer->stored, mask, n, err);
   if (!st) st = follow_norm(p, layer, err);
-  if (!st) note_masked(p, layer->stored, &found);
   laci_free(scores);
   laci_free(scales);
   laci_free(mask);
@@ -260,7 +280,8 @@ lac_status laci_pruning_set_weight(laci_pruning *p, int l, const uint8_t *mask, 
   laci_free(masked);
   if (st) return st;
   found.stats.total = kept.total;
-  note_masked(p, layer->stored, &found);
+  st = note_masked(p, l, &found, take, pool, err);
+  if (st) return st;
   laci_free(*bytes);
   *bytes = take;
   return LAC_OK;

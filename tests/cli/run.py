@@ -16,12 +16,16 @@ import difflib
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parent.parent
+COUNT = re.compile(r"^(\d+/\d+) layers? .*(?:is|are) pruned", re.M)
+SHARED = {"--pattern": 1, "--mask": 1, "--include": 1, "--exclude": 1, "--target": 1, "--input-shape": 1, "--assume": 1,
+          "--all-sizes": 0, "--padding": 0, "--lenient": 0}  # options of prune that check has, too, and their values
 VARIABLE = [(re.compile(r"\b\d+\.\d+ s\b"), "S s"), (re.compile(r'(_seconds": )[0-9.e+-]+'), r"\1S"),
             (re.compile(r"\bin \d+:\d\d:\d\d\b"), "in TIME"), (re.compile(r"(on average )[0-9.]+"), r"\1N"),
             (re.compile(r"\b[0-9.]+ images a second"), "N images a second"),
@@ -57,12 +61,37 @@ def run_test(lines, lacuna):
     with tempfile.TemporaryDirectory() as folder:
         for command in (line[2:] for line in lines if line.startswith("$ ")):
             done = subprocess.run(["bash", "-c", command], cwd=folder, env=env, capture_output=True, timeout=300)
+            difference = counts_differ(command, done.stdout.decode(errors="replace"), folder, env)
             result.append("$ " + command)
             result += tidy(done.stdout.decode(errors="replace"))
             result += [f"! {line}".rstrip() for line in tidy(done.stderr.decode(errors="replace"))]
             if done.returncode:
                 result.append(f"= {done.returncode}")
+            if difference:
+                result.append(difference)
     return result + [""]
+
+
+def counts_differ(command, stdout, folder, env):
+    """What prune said of the file that it wrote, check has to say: the difference, or None."""
+    calls = re.findall(r"lacuna prune ([^|;&>$`]*)", command)
+    said = COUNT.search(stdout)
+    if len(calls) != 1 or not said or "-o " not in calls[0]:
+        return None
+    words = shlex.split(calls[0])
+    output = words[words.index("-o") + 1]
+    if not output.endswith(".onnx") or not (pathlib.Path(folder) / output).exists():
+        return None
+    options = []
+    for at, word in enumerate(words):
+        name, equals, _ = word.partition("=")
+        if name in SHARED:
+            options += words[at:at + 1 + (0 if equals else SHARED[name])]
+    done = subprocess.run(["lacuna", "check", output, *options], cwd=folder, env=env, capture_output=True, timeout=300)
+    seen = COUNT.search(done.stdout.decode(errors="replace"))
+    if seen and seen[1] == said[1]:
+        return None
+    return f"prune says {said[1]} layers are pruned, check says {seen[1] if seen else done.stderr.decode()}"
 
 
 def main():

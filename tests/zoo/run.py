@@ -59,7 +59,18 @@ def look(model, options, pipeline, folder):
     if not summary["kept_after"] >= summary["kept_before"]:
         raise RuntimeError("the permutation keeps less than the order that was there")
     run(lacuna, "check", "-q", pruned, "--against", model, "--no-verify", *options)
+    compare_counts(report, json.loads(run(lacuna, "check", "-q", pruned, *options, "--json", "-")))
     return found_counts(report)
+
+
+def compare_counts(said, seen):
+    """What prune said of its result is what a look at the file says, layer by layer."""
+    fields = ("pruned", "holds_pattern", "zero_ratio")
+    for a, b in zip(said["layers"], seen["layers"], strict=True):
+        if any(a[field] != b[field] for field in fields):
+            raise RuntimeError(f"{a['name']}: prune says {[a[f] for f in fields]}, check {[b[f] for f in fields]}")
+    if said["summary"]["pruned"] != seen["summary"]["pruned"]:
+        raise RuntimeError(f"prune says {said['summary']['pruned']}, check {seen['summary']['pruned']} layers are pruned")
 
 
 def network(name, folder):
