@@ -62,6 +62,22 @@ const laci_op *laci_op_find(const char *name, const char *domain) {
   return NULL;
 }
 
+bool laci_op_differs(const char *type, int version, int other) {
+  static const struct {
+    const char *type;
+    int version;
+  } changes[] = {
+#define LAC_CHANGE(type, version) {#type, version},
+#include "graph/op_changes.def"
+#undef LAC_CHANGE
+  };
+  for (size_t at = 0; at < sizeof changes / sizeof *changes; at++) {
+    const int change = changes[at].version;
+    if ((version < change) != (other < change) && strcmp(changes[at].type, type) == 0) return true;
+  }
+  return false;
+}
+
 const laci_op *const *laci_op_all(int *n) {
   *n = N_OPS - N_INTERNAL;
   return all_ops;

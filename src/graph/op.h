@@ -138,6 +138,10 @@ const laci_op *laci_op_find(const char *name, const char *domain);
  * the internal ones of internal/ops.def. */
 const laci_op *const *laci_op_all(int *n);
 
+/** Does the same node of ai.onnx mean something else in one of two operator sets than in the other
+ * (op_changes.def)? */
+bool laci_op_differs(const char *type, int version, int other);
+
 laci_control laci_node_control(const laci_node *node);
 
 /** Is the node this operator of ONNX, this one of ONNX Runtime's own (com.microsoft), or this one

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "graph/graph.h"
+#include "graph/op.h"
 #include "tensor/buf.h"
 
 #include <string.h>
@@ -182,6 +183,23 @@ static lac_status add_constant_node(laci_importer *im, const laci_scope *scope,
   return laci_import_constant(im, resolved, &about, is_shared, &value, err);
 }
 
+/* A function's node is read by the set that the function imports. Runtimes that put the nodes in
+ * the place of the call read them by the model's: where that is another network, neither is chosen.
+ */
+static lac_status check_meaning(laci_importer *im, const laci_scope *scope, const laci_node *node,
+                                lac_error *err) {
+  const laci_scope model = {0};
+  const int other = laci_import_version(im, &model, node->domain);
+  if (node->domain[0] || !scope->function || !other || other == node->version) return LAC_OK;
+  if (!laci_op_differs(node->type, node->version, other)) return LAC_OK;
+  const Onnx__FunctionProto *f = scope->function->proto;
+  return laci_fail(
+      err, LAC_UNSUPPORTED,
+      "function '%s' of domain '%s' imports version %d of ai.onnx and the model version "
+      "%d, in which %s means something else; wanted one version",
+      laci_onnx_name(f->name), laci_onnx_name(f->domain), node->version, other, node->type);
+}
+
 lac_status laci_import_own_node(laci_importer *im, const laci_scope *scope,
                                 const Onnx__NodeProto *from, lac_error *err) {
   const char *type = laci_onnx_name(from->op_type);
@@ -198,7 +216,8 @@ lac_status laci_import_own_node(laci_importer *im, const laci_scope *scope,
     return laci_fail(err, LAC_BAD_FILE, "node '%s' (%s): the model imports no operators of ai.onnx",
                      own, type);
   }
-  if (scope->prefix[0]) st = laci_import_join(im, scope->prefix, own, &node.name, err);
+  st = check_meaning(im, scope, &node, err);
+  if (!st && scope->prefix[0]) st = laci_import_join(im, scope->prefix, own, &node.name, err);
   if (!st) st = add_opened(im, scope, from, &node, &is_done, err);
   if (st || is_done) return st;
   return add_plain_node(im, scope, from, &node, err);

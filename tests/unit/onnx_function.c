@@ -355,6 +355,44 @@ static void too_deep(build *b) {
   call(b, b->graph, "F119", "f", "x", "y");
 }
 
+/* The function's set, in the place of the one that add_function gives. */
+static Onnx__FunctionProto *softmax_of(build *b, int64_t version) {
+  Onnx__FunctionProto *f = add_function(b, "F", "v", "r");
+  f->opset_import[0]->version = version;
+  add_to(b, f, "Softmax", "v", "r");
+  return f;
+}
+
+static void another_softmax(build *b) {
+  softmax_of(b, 11);
+  call(b, b->graph, "F", "c", "x", "y");
+}
+
+static void another_softmax_deeper(build *b) {
+  softmax_of(b, 12);
+  Onnx__FunctionProto *outer = add_function(b, "G", "v", "r");
+  add_to(b, outer, "F", "v", "r")->domain = (char *)"local";
+  call(b, b->graph, "G", "c", "x", "y");
+}
+
+static void a_function_is_read_by_its_own_operator_set(void **state) {
+  (void)state;
+  build b;
+  start(&b);
+  Onnx__FunctionProto *f = add_function(&b, "F", "v", "r");
+  f->opset_import[0]->version = 11;
+  add_to(&b, f, "Relu", "v", "m")->name = (char *)"relu";
+  add_to(&b, f, "Abs", "m", "r");
+  call(&b, b.graph, "F", "c", "x", "t");
+  build_node(&b, b.graph, "Softmax", "t", "y")->name = (char *)"last";
+  loaded l = build_load(&b);
+  assert_loaded(l);
+  assert_int_equal(find_node(l.graph, "c/relu")->version, 11);
+  assert_int_equal(find_node(l.graph, "last")->version, 17);
+  loaded_clear(&l);
+  build_clear(&b);
+}
+
 static void refuses_functions_that_mean_nothing(void **state) {
   (void)state;
   static const struct {
@@ -370,6 +408,11 @@ static void refuses_functions_that_mean_nothing(void **state) {
       {too_many_inputs, LAC_BAD_FILE, "2 inputs and 1 output, it has 1 and 1"},
       {attribute_missing, LAC_BAD_FILE, "gives no attribute 'weight'"},
       {opset_inside, LAC_UNSUPPORTED, "opset 99"},
+      {another_softmax, LAC_UNSUPPORTED,
+       "function 'F' of domain 'local' imports version 11 of ai.onnx and the model version 17, in "
+       "which Softmax means something else"},
+      {another_softmax_deeper, LAC_UNSUPPORTED,
+       "function 'F' of domain 'local' imports version 12"},
       {explosion, LAC_UNSUPPORTED, "absurd size"},
       {too_deep, LAC_UNSUPPORTED, "nested more than 100 deep"},
   };
@@ -394,6 +437,7 @@ int main(void) {
       cmocka_unit_test(overload_and_domain_tell_functions_apart),
       cmocka_unit_test(captures_of_a_body_in_a_function_are_the_calls_values),
       cmocka_unit_test(a_changed_constant_goes_back_into_the_function),
+      cmocka_unit_test(a_function_is_read_by_its_own_operator_set),
       cmocka_unit_test(refuses_functions_that_mean_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
