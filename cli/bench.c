@@ -51,6 +51,7 @@ static lac_status read_options(const arguments *args, laci_arena *arena, lac_ben
   }
   options->shapes = made;
   options->n_shapes = shapes->n;
+  options->engine = args->engine;
   options->threads = args->threads;
   options->max_memory = args->max_memory;
   options->dtype = strcmp(args->dtype, "bf16") == 0 ? LAC_DTYPE_BF16 : LAC_DTYPE_F32;
@@ -179,6 +180,13 @@ static void print_plain(const lac_bench_result *r) {
                PERCENT * ratio(seconds, r->step_seconds));
 }
 
+static void print_exact(const lac_bench_result *r) {
+  if (r->n_exact == 0) return;
+  terminal_say(stdout, "exact: %d of %d node%s, %.1f%% of the time; %s", r->n_exact, r->n_nodes,
+               laci_plural(r->n_nodes), PERCENT * ratio(r->exact_seconds, r->step_seconds),
+               r->exact_reason);
+}
+
 /* Layers that run for a part of the batch at a time, lest its values leave the caches: steps of as
  * many turns stand together. */
 static void print_turns(const lac_bench_result *r) {
@@ -219,6 +227,7 @@ static void print_summary(const lac_bench_result *r) {
   print_time(r, "dense", &r->dense, "");
   print_sparse(r);
   print_plain(r);
+  print_exact(r);
   print_turns(r);
   terminal_say(
       stdout, "peak: %.4g GFLOP/s by %d thread%s, %s multiply-adds in registers; memory: %.3g GB/s",

@@ -26,6 +26,7 @@ static lac_status read_options(const arguments *args, lac_eval_options *options,
   if (!st) st = input_check_number("limit", args->limit, 0, INT64_MAX, err);
   if (!st && args->mean) st = input_colour("mean", args->mean, options->mean, err);
   if (!st && args->std) st = input_colour("std", args->std, options->std, err);
+  options->engine = args->engine;
   options->threads = args->threads;
   options->max_memory = args->max_memory;
   options->dtype = strcmp(args->dtype, "bf16") == 0 ? LAC_DTYPE_BF16 : LAC_DTYPE_F32;

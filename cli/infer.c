@@ -54,7 +54,7 @@ static lac_status parse_request(const arguments *args, request *r, lac_error *er
     st = input_shape(shapes->items[at], &r->arena, &r->shapes[at], err);
   }
   r->options = lac_infer_options_default();
-  r->options.plain = strcmp(args->engine, "plain") == 0;
+  r->options.engine = args->engine;
   r->options.threads = args->threads;
   r->options.max_memory = args->max_memory;
   r->options.dtype = strcmp(args->dtype, "bf16") == 0 ? LAC_DTYPE_BF16 : LAC_DTYPE_F32;

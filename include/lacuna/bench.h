@@ -40,7 +40,7 @@ typedef struct lac_bench_options {
   double load_seconds; /* what loading the model took, to be reported; default 0 */
   uint64_t max_memory; /* bytes that the work may take, as planned; 0 (default): 80 % of the
                           machine's, or of its control group's */
-  const char *engine;  /* see lac_engine_options; NULL (default): "cpu" */
+  const char *engine;  /* see lac_engine_options; NULL (default): "auto" */
   bool dense_only;     /* no sparse kernels, and no second plan; default false */
   lac_tuning tuning;   /* see lac_engine_options; default LAC_TUNING_OFF */
   const char *timings; /* the same; default NULL */
@@ -53,12 +53,13 @@ typedef struct lac_bench_time {
 
 /** A step of the plan. Several steps may belong to one node. */
 typedef struct lac_bench_layer {
-  const char *name;     /* of the node; "NODE (reorder)" for a change of layout on the way to it */
-  const char *op;       /* "Conv", "reorder" */
-  const char *what;     /* with all that is fused in: "Conv + scale + function" */
-  const char *kernel;   /* oneDNN's name of the implementation that won, "plain" or "own" */
-  bool plain;           /* done by the operator's slow definition: there is no fast form */
-  bool holds_pattern;   /* its weight is n:m */
+  const char *name;   /* of the node; "NODE (reorder)" for a change of layout on the way to it */
+  const char *op;     /* "Conv", "reorder" */
+  const char *what;   /* with all that is fused in: "Conv + scale + function" */
+  const char *kernel; /* oneDNN's name of the implementation that won, "plain", "own" or "exact" */
+  bool plain;         /* done by the operator's slow definition: there is no fast form */
+  bool exact;         /* so, and beside the fast engine's plan, which has no place for it */
+  bool holds_pattern; /* its weight is n:m */
   double dense_seconds; /* fastest of all runs, by dense kernels only: of all steps that the dense
                            plan has for the node; 0: it has none of that name */
   double seconds;       /* the same by the kernel that won */
@@ -83,7 +84,7 @@ typedef struct lac_bench_result {
   const char *model;   /* path, or "(memory)" */
   int64_t batch;       /* as it was run */
   int64_t fixed_batch; /* the file's own, where another was put in its place; else 0 */
-  lac_dtype dtype;
+  lac_dtype dtype;     /* that was computed in */
   int threads, runs;
   lac_bench_time dense; /* of the plan that keeps to dense kernels */
   bool has_sparse; /* else no layer ran by a sparse kernel: there is one plan, and sparse is zero */
@@ -102,6 +103,10 @@ typedef struct lac_bench_result {
   const lac_bench_layer *layers; /* in the order in which they run */
   const lac_bench_kind *kinds;   /* the longest first */
   int n_sparse;                  /* layers that ran by sparse kernels */
+  const char *engine;            /* that was timed, see lac_engine_options */
+  int n_nodes, n_exact;          /* see lac_engine_facts */
+  const char *exact_reason;      /* the same; NULL: there is none */
+  double exact_seconds;          /* of step_seconds, those of exact steps */
   /* Of the dense plan where there are two (else 0), as above of the one that won. */
   double dense_plan_seconds, dense_step_seconds;
   double dense_rest_seconds; /* of its steps whose node has no row among `layers` */

@@ -58,15 +58,19 @@ typedef enum lac_tuning {
 
 typedef struct lac_engine_options {
   int threads;     /* 0 (default): the cores this process may use */
-  lac_dtype dtype; /* LAC_DTYPE_F32 (default), or LAC_DTYPE_BF16: weights and values in bf16 inside,
-                      where the processor has instructions for it; inputs and outputs stay f32 */
+  lac_dtype dtype; /* LAC_DTYPE_F32 (default), or LAC_DTYPE_BF16: weights and values in bf16 inside;
+                      inputs and outputs stay f32. A processor without instructions for it computes
+                      in f32, which is a warning: lac_engine_about */
   const lac_engine_shape *shapes; /* of inputs whose sizes the file leaves open; a size that the
                                      file uses in several places needs to be given once */
   int n_shapes;                   /* default 0 */
   uint64_t max_memory; /* bytes that the work may take, as planned; 0 (default): 80 % of the
                           machine's, or of its control group's */
-  const char *engine;  /* "cpu" is fast; "plain" computes with the operators' slow definitions, in
-                          double; a plug-in may add others. NULL (default): "cpu" */
+  const char *engine;  /* "auto" (NULL, the default) is fast, and runs what only the slow
+                          definitions can (shapes that come from data, bodies of If, Loop and Scan)
+                          by these: lac_engine_about; "cpu" refuses such networks; "plain" computes
+                          all with the operators' slow definitions, in double; a plug-in may add
+                          others */
   bool dense_only;     /* no sparse kernels: zeros are multiplied, too; default false. The
                           environment variable LAC_SPARSE=0 says so for every engine */
   lac_tuning tuning;   /* default LAC_TUNING_OFF */
@@ -80,15 +84,26 @@ typedef struct lac_engine_options {
 typedef struct lac_engine_port {
   const char *name;
   lac_dtype dtype;
-  int rank;
-  int64_t shape[8];
-  size_t size_bytes;
+  int rank;          /* of an open output that nothing is known of: -1 */
+  int64_t shape[8];  /* a size that comes from data: -1 */
+  size_t size_bytes; /* of an open output 0 */
+  bool open; /* an output whose shape comes from data: lac_engine_result has it behind a run */
 } lac_engine_port;
 
 typedef struct lac_engine_memory {
   size_t arena_bytes;  /* one block for all values between steps */
   size_t weight_bytes; /* weights in the layouts that the kernels want */
 } lac_engine_memory;
+
+/** What an engine does with the network that it was made for. */
+typedef struct lac_engine_facts {
+  const char *name; /* of the engine */
+  lac_dtype dtype;  /* that it computes in */
+  int n_nodes;      /* of the network */
+  int n_exact;      /* of these, that "auto" runs by the operators' slow definitions, for want of
+                       anything faster; 0 of other engines */
+  const char *exact_reason; /* why the first of these cannot be run fast; NULL: there is none */
+} lac_engine_facts;
 
 LAC_API lac_engine_options lac_engine_options_default(void);
 
@@ -97,8 +112,8 @@ LAC_API lac_engine_options lac_engine_options_default(void);
  * weight_bytes and a few megabytes, and a run needs the file no more. *engine is NULL on failure.
  * Fails LAC_BAD_ARGUMENT (a dtype that is none of the two), LAC_NOT_FOUND (no engine of that name,
  * a shape for an unknown input), LAC_BAD_SHAPE (a size not given, operands that do not fit),
- * LAC_UNSUPPORTED (an operator that cannot be run, a shape that depends on data, bf16 on a
- * processor without, a system that forbids executable memory, which only "plain" does without),
+ * LAC_UNSUPPORTED (an operator that cannot be run, for "cpu" a shape that depends on data or a
+ * system that forbids executable memory, for "plain" bf16),
  * LAC_IO (the model's file was cut short), LAC_NO_MEMORY, LAC_MEMORY_LIMIT (weights, values and
  * ports together are more than max_memory: the text names the largest; no kernel was made). */
 LAC_API LAC_MUST_CHECK lac_status lac_engine_create(const lac_model *model,
@@ -111,12 +126,23 @@ LAC_API void lac_engine_destroy(lac_engine *engine);
 LAC_API int lac_engine_inputs(const lac_engine *engine, const lac_engine_port **ports);
 LAC_API int lac_engine_outputs(const lac_engine *engine, const lac_engine_port **ports);
 
-/** One run: reads inputs[i] and writes outputs[i], size_bytes of each port. Takes no memory, but
- * for what an operator without a fast form needs for itself (the plan's text says "plain") and
- * oneDNN's short list of arguments. Fails LAC_BAD_ARGUMENT (a NULL), LAC_BAD_VALUE (an index
- * outside), LAC_INTERRUPTED, LAC_NO_MEMORY; what the outputs hold then is not defined. */
+/** One run: reads inputs[i] and writes outputs[i], size_bytes of each port; that of an open output
+ * may be NULL. Takes no memory, but for what an operator without a fast form needs for itself (the
+ * plan's text says "plain" or "exact") and oneDNN's short list of arguments. Fails LAC_BAD_ARGUMENT
+ * (a NULL), LAC_BAD_VALUE (an index outside), LAC_INTERRUPTED, LAC_NO_MEMORY; what the outputs hold
+ * then is not defined. */
 LAC_API LAC_MUST_CHECK lac_status lac_engine_run(lac_engine *engine, const void *const *inputs,
                                                  void *const *outputs, lac_error *err);
+
+/** Output `output` as the last run made it: its port with the shape that it has now, and its
+ * elements, which are the engine's until the next run. For open outputs; of others *values is NULL,
+ * since the caller has them. Fails LAC_NOT_FOUND (no such output, or no run), LAC_NO_MEMORY. */
+LAC_API LAC_MUST_CHECK lac_status lac_engine_result(lac_engine *engine, int output,
+                                                    lac_engine_port *port, const void **values,
+                                                    lac_error *err);
+
+/** Views; they die with the engine. */
+LAC_API lac_engine_facts lac_engine_about(const lac_engine *engine);
 
 /** The plan, one line per step: what it does, the kernel that does it, its result's shape, the
  * node. Dies with the engine. */

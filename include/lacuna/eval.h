@@ -39,7 +39,7 @@ typedef struct lac_eval_options {
   bool force;              /* replace a file of that name */
   uint64_t max_memory;     /* bytes that the work may take, as planned; 0 (default): 80 % of the
                               machine's, or of its control group's */
-  const char *engine;      /* see lac_engine_options; NULL (default): "cpu" */
+  const char *engine;      /* see lac_engine_options; NULL (default): "auto" */
   bool dense_only;         /* see lac_engine_options; default false */
   lac_tuning tuning;       /* see lac_engine_options; default LAC_TUNING_OFF */
   const char *timings;     /* the same; default NULL */
@@ -51,6 +51,9 @@ typedef struct lac_eval_result {
   double loss;              /* mean softmax cross entropy */
   double images_per_second; /* from file to result, without planning */
   int n_sparse;             /* steps of the plan that ran by sparse kernels */
+  lac_dtype dtype;          /* that was computed in */
+  int n_nodes, n_exact;     /* see lac_engine_facts */
+  char exact_reason[256];   /* the same; "": there is none */
 } lac_eval_result;
 
 LAC_API lac_eval_options lac_eval_options_default(void);

@@ -30,7 +30,7 @@ typedef struct lac_infer_input {
 } lac_infer_input;
 
 typedef struct lac_infer_options {
-  bool plain;      /* the plain engine, slow and in double; default false: the fast one */
+  bool plain;      /* the plain engine, slow and in double; default false: "auto" */
   int threads;     /* 0 (default): the cores this process may use */
   lac_dtype dtype; /* of the fast engine, see lac_engine_options; default LAC_DTYPE_F32 */
   const lac_engine_shape *shapes; /* an array is taken in this shape in the place of its own, which
@@ -60,6 +60,10 @@ typedef struct lac_infer_output {
 typedef struct lac_infer_result {
   int n_outputs;
   const lac_infer_output *outputs; /* in the network's order */
+  lac_dtype dtype;                 /* that was computed in; of the plain engine f64 */
+  const char *engine;              /* that ran, see lac_engine_options */
+  int n_nodes, n_exact;            /* see lac_engine_facts */
+  const char *exact_reason;        /* the same; NULL: there is none */
   double seconds;                  /* of the run alone, without reading, planning and writing */
   int64_t batch;                   /* the leading size of the first input; 1 where it has none */
   int n_sparse;                    /* steps of the plan that ran by sparse kernels */

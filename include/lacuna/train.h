@@ -72,7 +72,9 @@ typedef void lac_train_listener(const lac_train_event *event, void *context);
 typedef struct lac_train_options {
   int threads;        /* 0 (default): the cores this process may use */
   lac_dtype dtype;    /* LAC_DTYPE_F32 (default), or LAC_DTYPE_BF16: images, activations and their
-                         gradients in bf16; weights, statistics and loss stay f32 */
+                         gradients in bf16; weights, statistics and loss stay f32. A processor
+                         without instructions for it trains in f32, which is a warning and the
+                         result's dtype */
   bool dense_only;    /* no sparse kernels under masks: zeros are multiplied, too; default false.
                          The environment variable LAC_SPARSE=0 says so for the process */
   bool remat;         /* less memory, more time, the same bits: most values that gradients need are
@@ -178,6 +180,7 @@ enum { LAC_TRAIN_CHANGED_BYTES = 512 };
 
 typedef struct lac_train_result {
   const char *recipe; /* a view that stays */
+  lac_dtype dtype;    /* that was computed in */
   int threads, batch, accumulate, processes;
   int64_t images;            /* for training */
   int64_t planned_steps;     /* in all, had it not ended before */
@@ -237,13 +240,13 @@ LAC_API LAC_MUST_CHECK lac_status lac_train_check(lac_model *model, const char *
  * process 0's, which alone writes into model_dir; all end with the same network and status. A
  * checkpoint is gone on from by as many processes. Fails LAC_PEER where one of them is gone.
  *
- * Fails LAC_BAD_ARGUMENT (options), LAC_UNSUPPORTED (an operator without a gradient, bf16 on a
- * processor without), LAC_BAD_SHAPE (network, masks and images do not fit, or the parts of the data
- * each other), LAC_BAD_VALUE (loss or weights no finite numbers any more: the text names the step,
- * checkpoints stay), LAC_INTERRUPTED (after a checkpoint), LAC_EXISTS (model_dir has checkpoints,
- * or another run writes there now), LAC_NOT_FOUND (data, a mask's weight), LAC_BAD_FILE (data, a
- * checkpoint of another run), LAC_IO, LAC_NO_MEMORY, LAC_MEMORY_LIMIT. What does not fit is found
- * before anything is written. */
+ * Fails LAC_BAD_ARGUMENT (options), LAC_UNSUPPORTED (an operator without a gradient), LAC_BAD_SHAPE
+ * (network, masks and images do not fit, or the parts of the data each other), LAC_BAD_VALUE (loss
+ * or weights no finite numbers any more: the text names the step, checkpoints stay),
+ * LAC_INTERRUPTED (after a checkpoint), LAC_EXISTS (model_dir has checkpoints, or another run
+ * writes there now), LAC_NOT_FOUND (data, a mask's weight), LAC_BAD_FILE (data, a checkpoint of
+ * another run), LAC_IO, LAC_NO_MEMORY, LAC_MEMORY_LIMIT. What does not fit is found before anything
+ * is written. */
 LAC_API LAC_MUST_CHECK lac_status lac_train(lac_model *model, const char *data,
                                             const lac_mask *mask, const lac_train_options *options,
                                             lac_train_result *result, lac_error *err);

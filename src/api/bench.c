@@ -34,6 +34,7 @@ static const double peak_every_s = 0.05, long_run_s = 0.02, most_seconds = 1e9;
 /* Everything that one bench holds; cleared by bench_clear. */
 typedef struct bench {
   const lac_bench_options *options;
+  lac_dtype dtype; /* that is computed in */
   laci_graph *graph;
   laci_rebatch batch;
   laci_bench_plan plans[2]; /* as it is made by itself; where that has sparse steps, a dense one */
@@ -122,9 +123,9 @@ static lac_status plan_engines(bench *b, const lac_model *model, lac_error *err)
   if (st) return st;
   laci_budget budget = laci_budget_of(b->options->max_memory);
   laci_budget_add(&budget, LACI_BENCH_READ, "what reading memory is measured with");
-  laci_engine_options o = {.engine = b->options->engine,
+  laci_engine_options o = {.engine = laci_bench_engine(b->options),
                            .threads = b->options->threads,
-                           .bf16 = b->options->dtype == LAC_DTYPE_BF16,
+                           .bf16 = b->dtype == LAC_DTYPE_BF16,
                            .dense_only = b->options->dense_only,
                            .shapes = b->batch.shapes,
                            .n_shapes = b->batch.n_shapes,
@@ -233,7 +234,7 @@ static lac_status run_all(bench *b, lac_error *err) {
 }
 
 static lac_status measure(bench *b, lac_error *err) {
-  bool bf16 = b->options->dtype == LAC_DTYPE_BF16;
+  bool bf16 = b->dtype == LAC_DTYPE_BF16;
   b->kernel = bf16 ? laci_peak_bf16() : laci_peak_f32();
   if (!b->kernel.run) b->kernel = laci_peak_f32();
   lac_status st = laci_pool_create(laci_engine_threads(b->plans[0].engine), &b->pool, err);
@@ -277,7 +278,7 @@ static void fill_times(bench *b) {
 static lac_status fill_result(bench *b, const lac_model *model, lac_error *err) {
   lac_bench_result *r = &b->result->pub;
   r->model = laci_arena_text(&b->result->arena, model->path);
-  r->dtype = b->options->dtype;
+  r->dtype = b->dtype;
   r->peak_kernel = b->kernel.name;
   r->peak_flops = b->peak;
   r->batch = 1;
@@ -296,6 +297,7 @@ static lac_status fill_result(bench *b, const lac_model *model, lac_error *err) 
   fill_times(b);
   lac_status st = r->model ? LAC_OK : laci_fail_memory(err, "the result");
   const laci_bench_plan *dense = b->n_plans > 1 ? &b->plans[1] : NULL;
+  if (!st) st = laci_bench_facts(b->result, &b->plans[0], b->graph, err);
   if (!st) st = laci_bench_describe(b->result, &b->plans[0], dense, b->check, err);
   return st ? st : laci_bench_sum(b->result, err);
 }
@@ -326,6 +328,7 @@ lac_status lac_bench(lac_model *model, const lac_bench_options *options, lac_ben
   b.result = laci_alloc(1, sizeof *b.result);
   if (!b.result) return laci_fail_memory(err, "the result");
   b.graph = model->graph;
+  b.dtype = laci_bench_dtype(b.options);
   /* Looking takes time, which is not part of the first answer's unless another batch needs it. */
   if (laci_rebatch_wanted(b.graph, b.options)) {
     st = laci_model_materialise(model, err);
@@ -333,6 +336,7 @@ lac_status lac_bench(lac_model *model, const lac_bench_options *options, lac_ben
   }
   if (!st) st = plan_engines(&b, model, err);
   for (int at = 0; at < b.n_plans && !st; at++) log_plan(b.plans[at].engine);
+  if (!st) laci_bench_log(&b.plans[0], b.graph);
   if (!st) st = take_memory(&b, err);
   if (!st) st = measure(&b, err);
   if (!st) st = look_for_pattern(&b, model, err);

@@ -86,6 +86,14 @@ LAC_MUST_CHECK lac_status laci_bench_plan_create(const laci_graph *graph,
                                                  const lac_bench_options *asked,
                                                  const laci_engine_options *options,
                                                  laci_bench_plan *plan, lac_error *err);
+/** The engine that is timed, and the type that it computes in here, with a warning where that is
+ * not the one asked for. */
+const char *laci_bench_engine(const lac_bench_options *asked);
+lac_dtype laci_bench_dtype(const lac_bench_options *asked);
+/** What runs exactly, to the log and to the result. Fails LAC_NO_MEMORY. */
+void laci_bench_log(const laci_bench_plan *plan, const laci_graph *graph);
+LAC_MUST_CHECK lac_status laci_bench_facts(laci_bench_result *result, const laci_bench_plan *plan,
+                                           const laci_graph *graph, lac_error *err);
 void laci_bench_plan_clear(laci_bench_plan *plan);
 /** The first run, and a few more that do not count. */
 LAC_MUST_CHECK lac_status laci_bench_plan_warm(laci_bench_plan *plan, const laci_bench_ports *ports,

@@ -4,10 +4,12 @@
 #include <string.h>
 
 #include "api/bench_in.h"
+#include "api/infer.h"
 #include "api/tuning.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "engine/engine.h"
+#include "graph/graph.h"
 
 enum { WARM_RUNS = 10 };
 static const double warm_s = 0.2;
@@ -71,6 +73,31 @@ void laci_bench_plan_clear(laci_bench_plan *plan) {
   laci_free(plan->steps.values);
   laci_engine_destroy(plan->engine);
   *plan = (laci_bench_plan){0};
+}
+
+const char *laci_bench_engine(const lac_bench_options *asked) {
+  return laci_engine_wanted(asked->engine);
+}
+
+lac_dtype laci_bench_dtype(const lac_bench_options *asked) {
+  return laci_dtype_that_runs(laci_bench_engine(asked), asked->dtype);
+}
+
+void laci_bench_log(const laci_bench_plan *plan, const laci_graph *graph) {
+  const laci_engine_exact exact = laci_engine_exactly(plan->engine);
+  laci_log_exact(&exact, graph->n_nodes);
+}
+
+lac_status laci_bench_facts(laci_bench_result *result, const laci_bench_plan *plan,
+                            const laci_graph *graph, lac_error *err) {
+  lac_bench_result *r = &result->pub;
+  const laci_engine_exact exact = laci_engine_exactly(plan->engine);
+  r->engine = laci_arena_text(&result->arena, laci_engine_name(plan->engine));
+  r->n_nodes = graph->n_nodes;
+  r->n_exact = exact.n_nodes;
+  if (exact.reason) r->exact_reason = laci_arena_text(&result->arena, exact.reason);
+  bool whole = r->engine && !exact.reason == !r->exact_reason;
+  return whole ? LAC_OK : laci_fail_memory(err, "the result");
 }
 
 /* ---- Running ---- */

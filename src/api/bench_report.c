@@ -38,6 +38,7 @@ lac_status laci_bench_sum(laci_bench_result *result, lac_error *err) {
     kind->flops += layer->flops;
     kind->bytes += layer->bytes_read + layer->bytes_written;
     r->step_seconds += layer->seconds;
+    if (layer->exact) r->exact_seconds += layer->seconds;
     if (!r->has_sparse) kind->dense_seconds += layer->seconds;
   }
   for (int at = 0; at < r->n_dense_layers; at++) {

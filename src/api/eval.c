@@ -45,6 +45,8 @@ typedef struct evaluation {
   int32_t *labels[DEPTH];
   void **outputs; /* a buffer for each output of the network; the first are the logits */
   int n_outputs;
+  bool is_open;    /* how many classes there are shows when the network is run */
+  lac_dtype dtype; /* that is computed in */
   laci_metrics metrics;
   bool quiet;     /* logs no plan, and nothing of the data */
   double seconds; /* of all batches */
@@ -96,11 +98,7 @@ static lac_status open_data(evaluation *e, const char *folder, const lac_eval_op
   return laci_preprocessing_check(&e->preprocessing, err);
 }
 
-static lac_status fit_output(evaluation *e, lac_error *err) {
-  const lac_engine_port *ports;
-  e->n_outputs = lac_engine_outputs(e->engine, &ports);
-  if (e->n_outputs < 1) return laci_fail(err, LAC_BAD_SHAPE, "the network has no output");
-  const lac_engine_port *logits = &ports[0];
+static lac_status check_logits(const evaluation *e, const lac_engine_port *logits, lac_error *err) {
   if (logits->dtype != LAC_DTYPE_F32 || logits->rank != RANK_LOGITS ||
       logits->shape[0] != e->batch) {
     char text[256];
@@ -109,8 +107,41 @@ static lac_status fit_output(evaluation *e, lac_error *err) {
                      logits->name, lac_dtype_name(logits->dtype),
                      laci_shape_text(&shape, text, sizeof text), e->batch);
   }
-  e->classes = logits->shape[1];
-  return laci_dataset_check_outputs(e->set, logits->name, e->classes, err);
+  return LAC_OK;
+}
+
+/* Logits whose shape comes from data, of a batch of zeros. */
+static lac_status try_output(evaluation *e, lac_engine_port *logits, lac_error *err) {
+  const lac_engine_port *in, *out;
+  const void *values;
+  (void)lac_engine_inputs(e->engine, &in);
+  (void)lac_engine_outputs(e->engine, &out);
+  void *pixels = laci_alloc(in[0].size_bytes, 1);
+  void **outputs = laci_alloc((size_t)e->n_outputs, sizeof *outputs);
+  bool whole = pixels && outputs;
+  for (int at = 0; at < e->n_outputs && whole; at++) {
+    whole = (outputs[at] = laci_alloc(out[at].size_bytes, 1)) != NULL;
+  }
+  lac_status st = whole ? LAC_OK : laci_fail_memory(err, "a batch of images");
+  if (!st) st = lac_engine_run(e->engine, (const void *[]){pixels}, outputs, err);
+  if (!st) st = lac_engine_result(e->engine, 0, logits, &values, err);
+  for (int at = 0; at < e->n_outputs && outputs; at++) laci_free(outputs[at]);
+  laci_free((void *)outputs);
+  laci_free(pixels);
+  return st;
+}
+
+static lac_status fit_output(evaluation *e, lac_error *err) {
+  const lac_engine_port *ports;
+  e->n_outputs = lac_engine_outputs(e->engine, &ports);
+  if (e->n_outputs < 1) return laci_fail(err, LAC_BAD_SHAPE, "the network has no output");
+  lac_engine_port logits = ports[0];
+  e->is_open = logits.open;
+  lac_status st = e->is_open ? try_output(e, &logits, err) : LAC_OK;
+  if (!st) st = check_logits(e, &logits, err);
+  if (st) return st;
+  e->classes = logits.shape[1];
+  return laci_dataset_check_outputs(e->set, logits.name, e->classes, err);
 }
 
 static lac_status plan_network(evaluation *e, const lac_model *model,
@@ -126,7 +157,7 @@ static lac_status plan_network(evaluation *e, const lac_model *model,
                                       e->preprocessing.height, e->preprocessing.width}};
   lac_engine_options o = lac_engine_options_default();
   o.threads = options->threads;
-  o.dtype = options->dtype;
+  o.dtype = e->dtype;
   o.engine = options->engine;
   o.dense_only = options->dense_only;
   o.tuning = options->tuning;
@@ -140,6 +171,7 @@ static lac_status plan_network(evaluation *e, const lac_model *model,
   st = laci_model_engine(model, &o, &budget, &e->engine, err);
   if (st) return st;
   if (!e->quiet) laci_log_plan(e->engine);
+  if (!e->quiet) laci_log_parts(e->engine);
   return fit_output(e, err);
 }
 
@@ -193,16 +225,25 @@ static lac_status open_predictions(evaluation *e, const lac_model *model,
 
 /* ---- The work ---- */
 
+/* Those of the last run, whose shape came from its data: no other than that of the first. */
+static lac_status read_logits(evaluation *e, const void **logits, lac_error *err) {
+  lac_engine_port port;
+  lac_status st = lac_engine_result(e->engine, 0, &port, logits, err);
+  if (!st) st = check_logits(e, &port, err);
+  if (st || port.shape[1] == e->classes) return st;
+  return laci_fail(err, LAC_BAD_SHAPE, "output '%s': %lld classes for some images, %lld for others",
+                   port.name, (long long)e->classes, (long long)port.shape[1]);
+}
+
 static lac_status run_batch(evaluation *e, const laci_batch *batch, lac_error *err) {
   size_t n = (size_t)batch->n, left = (size_t)e->batch - n;
   memset(batch->pixels + n * e->sample, 0, left * e->sample * sizeof *batch->pixels);
+  const void *logits = e->outputs[0];
   lac_status st = lac_engine_run(e->engine, (const void *[]){batch->pixels}, e->outputs, err);
-  if (!st) {
-    st = laci_metrics_add(&e->metrics, e->outputs[0], batch->n, e->classes, batch->labels, err);
-  }
+  if (!st && e->is_open) st = read_logits(e, &logits, err);
+  if (!st) st = laci_metrics_add(&e->metrics, logits, batch->n, e->classes, batch->labels, err);
   if (!st && e->predictions) {
-    st = laci_writer_append(e->predictions, e->outputs[0], n * (size_t)e->classes * sizeof(float),
-                            err);
+    st = laci_writer_append(e->predictions, logits, n * (size_t)e->classes * sizeof(float), err);
   }
   return st;
 }
@@ -260,6 +301,7 @@ lac_status lac_eval(const lac_model *model, const char *data, const lac_eval_opt
 static lac_status prepare(evaluation *e, const lac_model *model, const char *data,
                           const lac_eval_options *options, lac_error *err) {
   lac_status st = check_options(options, err);
+  if (!st) e->dtype = laci_dtype_that_runs(laci_engine_wanted(options->engine), options->dtype);
   if (!st) st = open_data(e, data, options, err);
   if (!st) st = plan_network(e, model, options, err);
   if (!st) e->metrics.of_probabilities = laci_ends_in_softmax(model->graph);
@@ -288,6 +330,16 @@ static void give_result(const laci_metrics *metrics, int n_sparse, double second
   if (seconds > 0) result->images_per_second = (double)result->images / seconds;
 }
 
+static void give_facts(const lac_engine *engine, lac_eval_result *result) {
+  const lac_engine_facts about = lac_engine_about(engine);
+  result->dtype = about.dtype;
+  result->n_nodes = about.n_nodes;
+  result->n_exact = about.n_exact;
+  if (about.exact_reason) {
+    (void)snprintf(result->exact_reason, sizeof result->exact_reason, "%s", about.exact_reason);
+  }
+}
+
 lac_status laci_model_evaluate(const lac_model *model, const char *data,
                                const lac_eval_options *options, bool quiet, lac_eval_result *result,
                                lac_error *err) {
@@ -303,6 +355,7 @@ lac_status laci_model_evaluate(const lac_model *model, const char *data,
     if (!st) st = laci_writer_commit(e.predictions, err);
   }
   if (!st) give_result(&e.metrics, laci_model_engine_sparse(e.engine), e.seconds, result);
+  if (!st) give_facts(e.engine, result);
   evaluation_clear(&e);
   return st;
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/infer.h"
 #include "api/mask_in.h"
 #include "api/process_group_in.h"
 #include "base/error.h"
@@ -245,6 +246,7 @@ lac_status lac_finetune(lac_model *model, const char *data, const lac_finetune_o
   if (st) return st;
   tuning t = {.model = model, .options = options, .result = result};
   lac_train_options training = options->training;
+  training.dtype = laci_dtype_that_runs(training.engine, training.dtype);
   st = lac_train_check(model, data, &training, err);
   if (!st) st = make_masks(&t, err);
   if (!result->pruning || lac_mask_count(result->mask) == 0) training.eval_first = false;

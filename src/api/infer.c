@@ -41,6 +41,7 @@ typedef struct infer_result {
 typedef struct inference {
   const laci_graph *graph;
   const lac_infer_options *options;
+  lac_dtype dtype;       /* that is computed in */
   laci_budget budget;    /* the limit, and the inputs as they are read */
   laci_buf **inputs;     /* [graph->n_inputs] */
   laci_buf **outputs;    /* [graph->n_outputs], of an engine that plans */
@@ -204,7 +205,7 @@ static bool is_walked(const lac_infer_options *options) {
   return engine && laci_stepper_offered(engine);
 }
 
-static lac_status check_options(const inference *run, lac_error *err) {
+static lac_status check_options(inference *run, lac_error *err) {
   const lac_infer_options *options = run->options;
   if (options->plain && strcmp(engine_of(options), "plain") != 0) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "the plain engine and the engine '%s' are both wanted",
@@ -214,6 +215,7 @@ static lac_status check_options(const inference *run, lac_error *err) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "the %s engine does not compute in %s",
                      engine_of(options), lac_dtype_name(options->dtype));
   }
+  run->dtype = laci_dtype_that_runs(laci_engine_wanted(engine_of(options)), options->dtype);
   for (int at = 0; at < options->n_shapes; at++) {
     const lac_engine_shape *shape = &options->shapes[at];
     if (!shape->name || shape->rank < 0 || shape->rank > LACI_MAX_RANK) {
@@ -267,6 +269,19 @@ static lac_status unpack_values(const lac_engine_port *port, const void *bytes, 
   return laci_buf_from_bytes(&type, bytes, port->size_bytes, buf, err);
 }
 
+static lac_status keep_facts(infer_result *result, const lac_engine *engine, lac_error *err) {
+  const lac_engine_facts about = lac_engine_about(engine);
+  lac_infer_result *r = &result->pub;
+  r->dtype = about.dtype;
+  r->n_nodes = about.n_nodes;
+  r->n_exact = about.n_exact;
+  r->engine = laci_arena_text(&result->arena, about.name);
+  if (about.exact_reason) r->exact_reason = laci_arena_text(&result->arena, about.exact_reason);
+  r->n_sparse = laci_model_engine_sparse(engine);
+  bool whole = r->engine && !about.exact_reason == !r->exact_reason;
+  return whole ? LAC_OK : laci_fail_memory(err, "the result");
+}
+
 static lac_status plan_engine(const inference *run, const lac_model *model, laci_budget *budget,
                               lac_engine **engine, lac_error *err) {
   int n = run->graph->n_inputs;
@@ -279,7 +294,7 @@ static lac_status plan_engine(const inference *run, const lac_model *model, laci
   }
   lac_engine_options options = lac_engine_options_default();
   options.threads = run->options->threads;
-  options.dtype = run->options->dtype;
+  options.dtype = run->dtype;
   options.engine = engine_of(run->options);
   options.dense_only = run->options->dense_only;
   options.tuning = run->options->tuning;
@@ -290,8 +305,8 @@ static lac_status plan_engine(const inference *run, const lac_model *model, laci
   laci_free(shapes);
   if (st) return st;
   laci_log_plan(*engine);
-  run->result->pub.n_sparse = laci_model_engine_sparse(*engine);
-  return LAC_OK;
+  laci_log_parts(*engine);
+  return keep_facts(run->result, *engine, err);
 }
 
 static size_t bytes_of(const lac_engine_port *ports, int n) {
@@ -310,7 +325,10 @@ static lac_status run_planned(inference *run, const lac_model *model, lac_error 
   const lac_engine_port *in = NULL, *out = NULL;
   laci_budget budget = run->budget;
   lac_status st = plan_engine(run, model, &budget, &engine, err);
-  if (st) return st;
+  if (st) {
+    lac_engine_destroy(engine);
+    return st;
+  }
   int n_in = lac_engine_inputs(engine, &in), n_out = lac_engine_outputs(engine, &out);
   for (int at = 0; at < n_out; at++) { /* as they are written: a double for a float */
     laci_budget_add(&budget, 2 * out[at].size_bytes, "output '%.200s'", out[at].name);
@@ -334,7 +352,9 @@ static lac_status run_planned(inference *run, const lac_model *model, lac_error 
   if (!st) st = lac_engine_run(engine, (const void *const *)read, written, err);
   run->result->pub.seconds = laci_clock_seconds() - begin;
   for (int at = 0; !st && at < n_out; at++) {
-    st = unpack_values(&out[at], written[at], &run->outputs[at], err);
+    const laci_buf *exact = laci_model_engine_result(engine, at);
+    if (exact) st = laci_buf_copy(exact, &run->outputs[at], err);
+    else st = unpack_values(&out[at], written[at], &run->outputs[at], err);
   }
   if (!st) laci_log_memory(engine, bytes_of(in, n_in) + bytes_of(out, n_out));
   free_all(read, n_in);
@@ -362,6 +382,10 @@ static lac_status plan_walk(const inference *run, laci_budget *budget, lac_error
 static lac_status run_walk(inference *run, const lac_model *model, lac_error *err) {
   const laci_graph *graph = run->graph;
   laci_pool *pool = NULL;
+  run->result->pub.engine = laci_arena_text(&run->result->arena, engine_of(run->options));
+  run->result->pub.dtype = LAC_DTYPE_F64;
+  run->result->pub.n_nodes = graph->n_nodes;
+  if (!run->result->pub.engine) return laci_fail_memory(err, "the result");
   laci_budget budget = laci_budget_of(run->budget.limit), planned;
   laci_model_add_to(model, &budget);
   planned = budget;

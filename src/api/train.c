@@ -3,6 +3,7 @@
  */
 #include "lacuna/train.h"
 
+#include "api/infer.h"
 #include "api/model_in.h"
 #include "api/train_in.h"
 #include "api/train_plan_in.h"
@@ -27,9 +28,11 @@ lac_status lac_train(lac_model *model, const char *data, const lac_mask *mask,
                                    {"result", result});
   if (st) return st;
   laci_train_plan plan = {0};
-  laci_training t = {.model = model, .options = options, .plan = &plan, .lock = -1};
+  lac_train_options own = *options;
+  own.dtype = laci_dtype_that_runs(options->engine, options->dtype);
+  laci_training t = {.model = model, .options = &own, .plan = &plan, .lock = -1};
   const double begin = laci_clock_seconds();
-  *result = (lac_train_result){.best_top1 = -1};
+  *result = (lac_train_result){.best_top1 = -1, .dtype = own.dtype};
   st = laci_training_agree_late(&t, laci_training_prepare(&t, data, err), err);
   if (!st) st = laci_training_share(&t, mask, err);
   if (!st) st = laci_training_agree_late(&t, laci_training_make_trainer(&t, mask, err), err);
@@ -49,7 +52,9 @@ lac_status lac_train_check(lac_model *model, const char *data, const lac_train_o
   lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"data", data}, {"options", options});
   if (st) return st;
   laci_train_plan plan = {.quiet = true};
-  laci_training t = {.model = model, .options = options, .plan = &plan, .lock = -1};
+  lac_train_options own = *options;
+  own.dtype = laci_dtype_here(options->engine, options->dtype);
+  laci_training t = {.model = model, .options = &own, .plan = &plan, .lock = -1};
   st = laci_training_prepare(&t, data, err);
   if (!st && !options->eval_only) st = laci_training_check_graph(&t, err);
   if (!st && laci_training_writes(&t)) {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/infer.h"
 #include "api/train_plan_in.h"
 #include "base/error.h"
 
@@ -125,7 +126,8 @@ lac_status laci_train_recipe(const lac_train_options *o, laci_training_recipe *r
 /** What is shown of an explicit rate: it is the same for every batch. */
 static void show_rate(const lac_train_options *o, laci_training_recipe *r) {
   if (o->batch) r->batch = o->batch;
-  else if (!r->batch && o->dtype == LAC_DTYPE_BF16) r->batch = LACI_BATCH_BF16;
+  else if (!r->batch && laci_dtype_here(o->engine, o->dtype) == LAC_DTYPE_BF16)
+    r->batch = LACI_BATCH_BF16;
   if (o->rate < 0) return;
   r->rate = o->rate;
   r->rate_many = 0;

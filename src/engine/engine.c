@@ -104,6 +104,28 @@ bool laci_engine_supports(const char *engine, const laci_graph *graph, const lac
   return !st && row->supports(graph, node, why);
 }
 
+bool laci_engine_offers_bf16(const char *engine) {
+  const laci_engine_row *row;
+  lac_status st = find_row(engine ? engine : LACI_ENGINE_DEFAULT, &row, NULL);
+  return !st && row->bf16 && row->bf16();
+}
+
+bool laci_engine_lacks_bf16(const char *engine) {
+  const laci_engine_row *row;
+  lac_status st = find_row(engine ? engine : LACI_ENGINE_DEFAULT, &row, NULL);
+  return !st && row->bf16 && !row->bf16();
+}
+
+lac_status laci_engine_reach_of(const char *engine, const laci_graph *graph,
+                                const laci_engine_options *options, laci_engine_reached *reached,
+                                lac_error *err) {
+  const laci_engine_row *row;
+  lac_status st = find_row(engine, &row, err);
+  if (st) return st;
+  if (row->reach) return row->reach(graph, options, reached, err);
+  return laci_fail(err, LAC_UNSUPPORTED, "the engine '%s' does not say how far it gets", engine);
+}
+
 /* ---- An engine ---- */
 
 /* Is what is known of a weight about one, and of its size? */
@@ -186,6 +208,14 @@ size_t laci_engine_step_count(const laci_engine *engine) {
 
 laci_engine_step laci_engine_step_look(const laci_engine *engine, size_t step) {
   return engine->row->step_look(engine->self, step);
+}
+
+laci_engine_exact laci_engine_exactly(const laci_engine *engine) {
+  return engine->row->exact ? engine->row->exact(engine->self) : (laci_engine_exact){0};
+}
+
+const laci_buf *laci_engine_result(const laci_engine *engine, int port) {
+  return engine->row->result ? engine->row->result(engine->self, port) : NULL;
 }
 
 int laci_engine_sparse_count(const laci_engine *engine) {

@@ -29,6 +29,8 @@ typedef struct laci_engine laci_engine;
 /** The engine that options without a name mean, and the one that steps. */
 #define LACI_ENGINE_DEFAULT "cpu"
 #define LACI_STEPPER_DEFAULT "plain"
+/** The engine of whoever has a network of any kind run: fast where it can, exactly elsewhere. */
+#define LACI_ENGINE_AUTO "auto"
 
 /** Copies n of a stored tensor's bytes, which need not be in memory. Any thread. */
 typedef lac_status laci_engine_fetch(void *context, const uint8_t *bytes, size_t n, void *to,
@@ -43,8 +45,10 @@ typedef lac_status laci_engine_fetch_rows(void *context, int64_t first, int64_t 
  * booleans, row-major. */
 typedef struct laci_engine_port {
   const char *name;
-  laci_type type; /* F32 or I64; the shape is known */
+  laci_type type; /* F32 or I64; the shape is known, but for an open output */
   size_t size_bytes;
+  bool open; /* an output whose shape comes from data: laci_engine_result has it behind a run, its
+                buffer may be NULL, and size_bytes is 0. Engines other than "auto" have none */
 } laci_engine_port;
 
 /** Gets a value in a run as soon as it is there, on the thread that runs: `content` is what `port`
@@ -135,6 +139,7 @@ typedef struct laci_engine_step {
   const char *what;   /* with all that was fused into it */
   const char *kernel; /* the library's name, "plain", or "own" for a copy of ours */
   bool plain;         /* by the operator's own evaluation: there is no fast form */
+  bool exact;         /* plain, by the exact engine beside a fast one */
   bool sparse;        /* by a kernel that skips zeros of the weight */
   bool recomputed;    /* for the second time: laci_engine_options.recompute */
   int64_t turns;      /* in which a run does it, each for as many images of the batch; 0 is 1. Its
@@ -143,6 +148,12 @@ typedef struct laci_engine_step {
                          for all else */
   int64_t bytes_read, bytes_written; /* every operand and result once */
 } laci_engine_step;
+
+/** What of a network runs exactly, because the fast engine cannot run it. */
+typedef struct laci_engine_exact {
+  int n_nodes;        /* of the network; 0: none */
+  const char *reason; /* why the first of them does; NULL: none does. Dies with the engine */
+} laci_engine_exact;
 
 /** The names of all engines in the list's order, at most `capacity` of them; returns how many there
  * are. */
@@ -153,6 +164,11 @@ int laci_engine_names(const char **names, int capacity);
  * by laci_engine_create. */
 bool laci_engine_supports(const char *engine, const laci_graph *graph, const laci_node *node,
                           lac_error *why);
+
+/** Can that engine (NULL: the default) compute in bf16 on this machine? */
+bool laci_engine_offers_bf16(const char *engine);
+/** Could it on another? */
+bool laci_engine_lacks_bf16(const char *engine);
 
 /** Plans `graph`, which is borrowed and must not change while the engine lives. Fails LAC_NOT_FOUND
  * (no engine of that name, a shape for an unknown input), LAC_BAD_SHAPE (a size not fixed,
@@ -176,6 +192,12 @@ const char *laci_engine_text(const laci_engine *engine);
 
 size_t laci_engine_step_count(const laci_engine *engine);
 laci_engine_step laci_engine_step_look(const laci_engine *engine, size_t step);
+/** Which nodes an engine that does both runs exactly. */
+laci_engine_exact laci_engine_exactly(const laci_engine *engine);
+/** The content of output `port` behind a run, in the type and with the digits that it was computed
+ * with; a view, until the next run. NULL: what the caller's buffer holds is all there is, which no
+ * open output has. */
+const laci_buf *laci_engine_result(const laci_engine *engine, int port);
 /** How many steps skip zeros. */
 int laci_engine_sparse_count(const laci_engine *engine);
 /** The step after which the content of output `port` is final: nothing of the run writes to its

@@ -104,12 +104,16 @@ static size_t rounded(size_t bytes) {
   return (bytes + LINE - 1) / LINE * LINE;
 }
 
+static bool is_wanted(const laci_graph *graph, int stored, const bool *skipped) {
+  return graph->stored[stored].value >= 0 && !(skipped && skipped[stored]);
+}
+
 /* Copies of all stored tensors that are values, one after the other. */
 static lac_status fetch_stored(laci_engine_graph *own, const laci_engine_options *options,
-                               laci_budget *budget, lac_error *err) {
+                               const bool *skipped, laci_budget *budget, lac_error *err) {
   laci_graph *graph = &own->graph;
   for (int s = 0; s < graph->n_stored; s++) {
-    if (graph->stored[s].value >= 0) own->size_bytes += rounded(graph->stored[s].size_bytes);
+    if (is_wanted(graph, s, skipped)) own->size_bytes += rounded(graph->stored[s].size_bytes);
   }
   laci_budget_add(budget, own->size_bytes, "weights");
   lac_status st = laci_budget_check(budget, "the run", err);
@@ -119,7 +123,7 @@ static lac_status fetch_stored(laci_engine_graph *own, const laci_engine_options
   uint8_t *to = own->bytes;
   for (int s = 0; s < graph->n_stored && !st; s++) {
     laci_stored *stored = &graph->stored[s];
-    if (stored->value < 0) continue;
+    if (!is_wanted(graph, s, skipped)) continue;
     st = options->fetch(options->fetch_context, stored->bytes, stored->size_bytes, to, err);
     stored->bytes = to;
     to += rounded(stored->size_bytes);
@@ -128,13 +132,13 @@ static lac_status fetch_stored(laci_engine_graph *own, const laci_engine_options
 }
 
 lac_status laci_engine_graph_init(laci_engine_graph *own, const laci_graph *graph,
-                                  const laci_engine_options *options, laci_budget *budget,
-                                  lac_error *err) {
+                                  const laci_engine_options *options, const bool *skipped,
+                                  laci_budget *budget, lac_error *err) {
   *own = (laci_engine_graph){.graph = *graph};
   own->graph.stored = laci_alloc((size_t)graph->n_stored, sizeof *own->graph.stored);
   if (!own->graph.stored) return laci_fail_memory(err, "the engine");
   for (int s = 0; s < graph->n_stored; s++) own->graph.stored[s] = graph->stored[s];
-  return options->fetch ? fetch_stored(own, options, budget, err) : LAC_OK;
+  return options->fetch ? fetch_stored(own, options, skipped, budget, err) : LAC_OK;
 }
 
 void laci_engine_graph_clear(laci_engine_graph *own) {

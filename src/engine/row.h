@@ -22,6 +22,22 @@ typedef struct laci_stepping {
                      laci_budget *budget, lac_error *err);
 } laci_stepping;
 
+/** What an engine can do with a node for given shapes of the inputs. */
+typedef enum laci_engine_reach {
+  LACI_REACH_NOT,      /* it does not run it, or the shapes of its results come from data */
+  LACI_REACH_RUNS,     /* it runs it in every run */
+  LACI_REACH_CONSTANT, /* its results are the same in every run */
+} laci_engine_reach;
+
+/** What an engine finds of a graph that it need not be able to run. */
+typedef struct laci_engine_reached {
+  laci_engine_reach *nodes; /* [n_nodes] */
+  laci_type *types; /* [n_values] in: what is known of results that the engine does not make,
+                       of unknown shape where nothing is; out: with those that it does */
+  int first;        /* the first node that it does not run; -1: it runs all */
+  lac_error *why;   /* what it lacks there */
+} laci_engine_reached;
+
 typedef struct laci_engine_row {
   const char *name; /* unique in the list */
   bool (*supports)(const laci_graph *graph, const laci_node *node, lac_error *why);
@@ -41,13 +57,25 @@ typedef struct laci_engine_row {
   size_t (*step_count)(const void *self);                       /* 0 */
   laci_engine_step (*step_look)(const void *self, size_t step); /* there with step_count */
   size_t (*output_step)(const void *self, int port);            /* when the run has ended */
-  const laci_stepping *stepping;                                /* it does not step */
+  bool (*bf16)(void);                                    /* can it compute in bf16 here? no */
+  laci_engine_exact (*exact)(const void *self);          /* nothing is */
+  const laci_buf *(*result)(const void *self, int port); /* NULL */
+  /** How far it gets. What it does not run is none of its failures: LAC_NO_MEMORY,
+   * LAC_MEMORY_LIMIT, and as create does for an input. NULL: not known. */
+  lac_status (*reach)(const laci_graph *graph, const laci_engine_options *options,
+                      laci_engine_reached *reached, lac_error *err);
+  const laci_stepping *stepping; /* it does not step */
 } laci_engine_row;
 
 /** Adds an engine to the list, for good: the row stays the caller's and lives as long as the
  * process. Fails LAC_EXISTS (there is one of that name, another row), LAC_BAD_ARGUMENT (a
  * function or the name is missing), LAC_UNSUPPORTED (the list is full). Any thread. */
 LAC_MUST_CHECK lac_status laci_engine_register(const laci_engine_row *row, lac_error *err);
+
+/** As row->reach of the engine of that name. Fails LAC_UNSUPPORTED where it has none. */
+LAC_MUST_CHECK lac_status laci_engine_reach_of(const char *engine, const laci_graph *graph,
+                                               const laci_engine_options *options,
+                                               laci_engine_reached *reached, lac_error *err);
 
 /* ---- What engines have in common ---- */
 
@@ -89,11 +117,13 @@ typedef struct laci_engine_graph {
   size_t size_bytes;
 } laci_engine_graph;
 
-/** What is fetched is added to the budget, and not fetched above it. Clear it in any case. Fails as
- * options->fetch, LAC_MEMORY_LIMIT, LAC_NO_MEMORY. */
+/** What is fetched is added to the budget, and not fetched above it. skipped: stored tensors that
+ * nobody reads, [n_stored]; NULL: none. Clear it in any case. Fails as options->fetch,
+ * LAC_MEMORY_LIMIT, LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_engine_graph_init(laci_engine_graph *own, const laci_graph *graph,
                                                  const laci_engine_options *options,
-                                                 laci_budget *budget, lac_error *err);
+                                                 const bool *skipped, laci_budget *budget,
+                                                 lac_error *err);
 void laci_engine_graph_clear(laci_engine_graph *own);
 
 /** LAC_UNSUPPORTED where the node's operator is not declared, or it has no evaluation. */

@@ -50,6 +50,7 @@ static json_t *layer_json(laci_json_writer *w, const lac_bench_result *r,
   laci_json_add(w, object, "what", laci_json_text(w, layer->what));
   laci_json_add(w, object, "kernel", laci_json_text(w, layer->kernel));
   laci_json_add(w, object, "plain", json_boolean(layer->plain));
+  laci_json_add(w, object, "exact", json_boolean(layer->exact));
   laci_json_add(w, object, "holds_pattern", json_boolean(layer->holds_pattern));
   laci_json_add(w, object, "sparse", json_boolean(layer->sparse));
   laci_json_add(w, object, "turns", json_integer((json_int_t)layer->turns));
@@ -93,6 +94,11 @@ static void add_summary(laci_json_writer *w, json_t *root, const lac_bench_resul
   laci_json_add(w, root, "fixed_batch",
                 r->fixed_batch ? json_integer((json_int_t)r->fixed_batch) : json_null());
   laci_json_add(w, root, "dtype", json_string(lac_dtype_name(r->dtype)));
+  laci_json_add(w, root, "engine", json_string(r->engine));
+  laci_json_add(w, root, "nodes", json_integer(r->n_nodes));
+  laci_json_add(w, root, "exact_nodes", json_integer(r->n_exact));
+  laci_json_add(w, root, "exact_reason", laci_json_text(w, r->exact_reason));
+  laci_json_add(w, root, "exact_ms", milliseconds(r->exact_seconds));
   laci_json_add(w, root, "threads", json_integer(r->threads));
   laci_json_add(w, root, "runs", json_integer(r->runs));
   laci_json_add(w, root, "dense_ms", time_json(w, &r->dense));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How good a network is, as JSON. */
 #include "base/json.h"
+#include "lacuna/dtype.h"
 #include "lacuna/eval.h"
 #include "lacuna/prune.h"
 #include "report/json.h"
@@ -18,6 +19,11 @@ lac_status laci_eval_json(const char *model, const lac_eval_result *result, char
   /* infinite where a network gives a true class no chance at all */
   laci_json_add(&w, root, "loss", laci_json_number(result->loss));
   laci_json_add(&w, root, "images_per_second", json_real(result->images_per_second));
+  laci_json_add(&w, root, "dtype", json_string(lac_dtype_name(result->dtype)));
+  laci_json_add(&w, root, "nodes", json_integer(result->n_nodes));
+  laci_json_add(&w, root, "exact_nodes", json_integer(result->n_exact));
+  laci_json_add(&w, root, "exact_reason",
+                laci_json_text(&w, result->exact_reason[0] ? result->exact_reason : NULL));
   /* 15 digits: what a percentage of whole images is to the reader, and more than its double is. */
   return laci_json_finish(&w, root, LACI_JSON_REPORT(15), "the JSON result", text, err);
 }

@@ -91,7 +91,7 @@ static void add_run(laci_json_writer *w, json_t *root, const lac_train_about *ab
   laci_json_add(w, root, "images", json_integer((json_int_t)r->images));
   laci_json_add(w, root, "recipe", laci_json_text(w, r->recipe));
   laci_json_add(w, root, "seed", laci_json_uint64(o->seed));
-  laci_json_add(w, root, "dtype", json_string(lac_dtype_name(o->dtype)));
+  laci_json_add(w, root, "dtype", json_string(lac_dtype_name(r->dtype)));
   laci_json_add(w, root, "threads", json_integer(r->threads));
   laci_json_add(w, root, "batch", json_integer(r->batch));
   laci_json_add(w, root, "accumulate", json_integer(r->accumulate));

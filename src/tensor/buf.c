@@ -72,6 +72,14 @@ void laci_buf_destroy(laci_buf *buf) {
   laci_free(buf);
 }
 
+lac_status laci_buf_copy(const laci_buf *from, laci_buf **copy, lac_error *err) {
+  lac_status st = laci_buf_create(from->dtype, &from->shape, copy, err);
+  size_t n = st || from->count < 0 ? 0 : (size_t)from->count;
+  if (n && from->f) memcpy((*copy)->f, from->f, n * sizeof *from->f);
+  if (n && from->i) memcpy((*copy)->i, from->i, n * sizeof *from->i);
+  return st;
+}
+
 lac_status laci_buf_from_bytes(const laci_type *type, const void *bytes, size_t size_bytes,
                                laci_buf **buf, lac_error *err) {
   *buf = NULL;

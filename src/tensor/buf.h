@@ -24,6 +24,8 @@ bool laci_dtype_is_integer(lac_dtype dtype); /* integers and bool */
 LAC_MUST_CHECK lac_status laci_buf_create(lac_dtype dtype, const laci_shape *shape, laci_buf **buf,
                                           lac_error *err);
 void laci_buf_destroy(laci_buf *buf);
+/** A copy with data of its own. Fails LAC_NO_MEMORY. */
+LAC_MUST_CHECK lac_status laci_buf_copy(const laci_buf *from, laci_buf **copy, lac_error *err);
 /** The tensor that little-endian packed `bytes` hold. Fails LAC_BAD_SHAPE where they are fewer than
  * the shape wants. */
 LAC_MUST_CHECK lac_status laci_buf_from_bytes(const laci_type *type, const void *bytes,

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs each line of ours in docs/from-*.md, in the document's order, on the digits: DATA is their folder, net.onnx the
 network trained on them. What would be long or need another network is changed first: the network is --arch digits, one
-epoch or two steps, f32, one thread. And the documents name what there is: all words of cli/like.def, functions of the
+epoch or two steps, one thread. And the documents name what there is: all words of cli/like.def, functions of the
 library's list.
 """
 import argparse
@@ -41,7 +41,7 @@ def on_digits(line):
     words = [word.replace("DATA", str(DIGITS)) for word in shlex.split(line)]
     verb = words[1]
     if verb in ("train", "finetune"):
-        words = [re.sub(r"^(--precision=)?(bf16|amp|fp16)$", r"\1fp32", word) for word in set_length(words)]
+        words = set_length(words)
         timed = any(word.partition("=")[0] in LENGTH for word in words)
         words += ["--threads", "1", "-q"] + ([] if timed else ["--epochs", "1"])
         words += ["--arch", "digits"] if verb == "train" else []

@@ -68,7 +68,7 @@ static lac_status counting_create(const laci_graph *graph, const laci_engine_opt
     counting.patterns += options->weights[at].packing != NULL;
     counting.masks += options->weights[at].mask != NULL;
   }
-  lac_status st = laci_engine_graph_init(&p->own, graph, options, &budget, err);
+  lac_status st = laci_engine_graph_init(&p->own, graph, options, NULL, &budget, err);
   for (int n = 0; n < graph->n_nodes && !st; n++) {
     st = laci_engine_node_check(&graph->nodes[n], err);
   }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Runs many models by lac_infer, so that a test of thousands starts one process.
+ * Runs many models by lac_infer on an engine (plain where none is named), so that a test of
+ * thousands starts one process.
  *
- *     infer_main [plain|cpu] < LIST      a line: MODEL.onnx OUT_DIR [INPUT=FILE.npy ...], separated
- *                                        by tabs; on the plain engine where none is named
+ *     infer_main [ENGINE] < LIST   a line: MODEL.onnx OUT_DIR [INPUT=FILE.npy ...], separated by
+ * tabs
  *
  * Prints a line for each: "ok", or the status and the error's text, a tab between. Always ends with
  * 0: what a failure means is the caller's business (tests/interop/test_node_cases.py). */
@@ -21,7 +22,7 @@ static char *next_field(char **rest) {
   return field;
 }
 
-static lac_status run(char *line, bool plain, lac_error *err) {
+static lac_status run(char *line, const char *engine, lac_error *err) {
   lac_infer_input inputs[MAX_INPUTS];
   int n_inputs = 0;
   char *rest = line;
@@ -34,7 +35,7 @@ static lac_status run(char *line, bool plain, lac_error *err) {
   }
   lac_model *model = NULL;
   lac_infer_options options = lac_infer_options_default();
-  options.plain = plain;
+  options.engine = engine;
   options.threads = 1;
   lac_status st = lac_model_load(path, &model, err);
   if (!st) st = lac_infer(model, inputs, n_inputs, folder, &options, NULL, err);
@@ -43,11 +44,10 @@ static lac_status run(char *line, bool plain, lac_error *err) {
 }
 
 int main(int argc, char **argv) {
-  const bool plain = argc < 2 || strcmp(argv[1], "cpu") != 0;
   static char line[LINE_BYTES];
   while (fgets(line, sizeof line, stdin)) {
     lac_error err = {0};
-    lac_status st = run(line, plain, &err);
+    lac_status st = run(line, argc > 1 ? argv[1] : "plain", &err);
     if (st) (void)printf("%s\t%s\n", lac_status_text(st), err.text);
     else (void)printf("ok\n");
   }

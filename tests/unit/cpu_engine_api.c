@@ -239,8 +239,8 @@ static void one_failed_allocation_changes_no_result(void **state) {
   lac_model_destroy(model);
 }
 
-/* oneDNN's kernels are generated code, too: the fast engine says what is forbidden, and the plain
- * one runs. */
+/* oneDNN's kernels are generated code, too: the fast engine says what is forbidden, the plain one
+ * runs, and so does the default, all of it exactly. */
 static int plan_where_forbidden(void) {
   lac_model *model = load();
   lac_engine *engine;
@@ -252,12 +252,18 @@ static int plan_where_forbidden(void) {
   options.threads = 1;
   options.shapes = &shape;
   options.n_shapes = 1;
+  options.engine = "cpu";
   const char *want = "generated code: memory cannot be made executable: ";
   bool good = lac_engine_create(model, &options, &engine, &err) == LAC_UNSUPPORTED &&
               strncmp(err.text, want, strlen(want)) == 0 && strstr(err.text, "'plain'");
   options.engine = "plain";
   good = good && lac_engine_create(model, &options, &engine, &err) == LAC_OK &&
          lac_engine_run(engine, (const void *[]){in}, (void *[]){out}, &err) == LAC_OK;
+  options.engine = NULL;
+  good = good && lac_engine_create(model, &options, &engine, &err) == LAC_OK &&
+         lac_engine_run(engine, (const void *[]){in}, (void *[]){out}, &err) == LAC_OK;
+  const lac_engine_facts about = lac_engine_about(engine);
+  good = good && about.n_exact == about.n_nodes && strstr(about.exact_reason, "executable");
   return good ? 0 : 1;
 }
 

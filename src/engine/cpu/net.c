@@ -203,13 +203,17 @@ laci_sparse_use laci_net_sparse_use(const laci_engine_options *options) {
   return word && strcmp(word, "all") == 0 ? LACI_SPARSE_USE_ALL : LACI_SPARSE_USE_FASTER;
 }
 
+bool laci_net_has_bf16(void) {
+  (void)pthread_once(&started, laci_onednn_cap);
+  return laci_onednn_has_bf16();
+}
+
 lac_status laci_net_create(const laci_graph *graph, const laci_engine_options *options,
                            laci_sparse_use use, const laci_net_place *place, laci_net **net,
                            lac_error *err) {
   lac_error unseen;
   *net = NULL;
-  (void)pthread_once(&started, laci_onednn_cap);
-  if (options->bf16 && !laci_onednn_has_bf16()) {
+  if (!laci_net_has_bf16() && options->bf16) {
     return laci_fail(err, LAC_UNSUPPORTED, "this processor has no bf16 instructions (AVX512-BF16)");
   }
   laci_net *made = laci_alloc(1, sizeof *made);

@@ -48,6 +48,8 @@ LAC_MUST_CHECK lac_status laci_net_create(const laci_graph *graph,
                                           const laci_net_place *place, laci_net **net,
                                           lac_error *err);
 void laci_net_destroy(laci_net *net);
+/** Can nets compute in bf16 here? */
+bool laci_net_has_bf16(void);
 
 int laci_net_inputs(const laci_net *net, const laci_engine_port **ports);
 int laci_net_outputs(const laci_net *net, const laci_engine_port **ports);

@@ -2,12 +2,27 @@
  * The fast engine as a row of the list of engines. */
 #include "engine/row.h"
 
+#include "engine/cpu/plan/plan.h"
 #include "engine/cpu/stages/stages.h"
 
 /* What has no fast form is run by the operator's own evaluation. */
 static bool supports(const laci_graph *graph, const laci_node *node, lac_error *why) {
   (void)graph;
   return !laci_engine_node_check(node, why);
+}
+
+static bool bf16(void) { return laci_net_has_bf16(); }
+
+static lac_status reach(const laci_graph *graph, const laci_engine_options *options,
+                        laci_engine_reached *reached, lac_error *err) {
+  laci_cpu_plan plan = {.graph = graph,
+                        .fetch = options->fetch,
+                        .fetch_context = options->fetch_context,
+                        .budget = options->budget ? *options->budget : laci_budget_of(UINT64_MAX),
+                        .err = err};
+  lac_status st = laci_plan_reach(&plan, options->shapes, options->n_shapes, reached, err);
+  laci_plan_clear(&plan);
+  return st;
 }
 
 static lac_status create(const laci_graph *graph, const laci_engine_options *options, void **self,
@@ -58,4 +73,6 @@ const laci_engine_row laci_engine_cpu = {.name = "cpu",
                                          .text = text,
                                          .step_count = step_count,
                                          .step_look = step_look,
-                                         .output_step = output_step};
+                                         .output_step = output_step,
+                                         .bf16 = bf16,
+                                         .reach = reach};

@@ -186,7 +186,7 @@ static void destroy(void *self) {
 
 static lac_status make(plan *p, const laci_graph *graph, const laci_engine_options *options,
                        laci_budget *budget, lac_error *err) {
-  lac_status st = laci_engine_graph_init(&p->own, graph, options, budget, err);
+  lac_status st = laci_engine_graph_init(&p->own, graph, options, NULL, budget, err);
   p->memory.weight_bytes = p->own.size_bytes;
   if (!st) st = check_nodes(graph, err);
   if (!st) st = laci_graph_sizes(&p->own.graph, options->shapes, options->n_shapes, &p->types, err);

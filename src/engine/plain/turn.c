@@ -23,14 +23,6 @@ enum {
 
 /* ---- Small values ---- */
 
-static lac_status copy_of(const laci_buf *from, laci_buf **copy, lac_error *err) {
-  lac_status st = laci_buf_create(from->dtype, &from->shape, copy, err);
-  size_t n = st || from->count < 0 ? 0 : (size_t)from->count;
-  if (n && from->f) memcpy((*copy)->f, from->f, n * sizeof *from->f);
-  if (n && from->i) memcpy((*copy)->i, from->i, n * sizeof *from->i);
-  return st;
-}
-
 /** Copies the content of an operand to another value. */
 static lac_status hand_on(laci_plain *run, const laci_node *node, int from, int to,
                           lac_error *err) {
@@ -40,7 +32,7 @@ static lac_status hand_on(laci_plain *run, const laci_node *node, int from, int 
   const laci_buf *buf = run->values[from];
   const laci_type type = {.dtype = buf->dtype, .shape = buf->shape};
   st = laci_plain_make_sure(run, to, &type, err);
-  if (!st) st = copy_of(buf, &copy, err);
+  if (!st) st = laci_buf_copy(buf, &copy, err);
   if (!st) laci_plain_put(run, to, copy);
   return st;
 }
@@ -302,7 +294,7 @@ static lac_status carry(loop *l) {
   lac_status st = copies ? LAC_OK : laci_fail_memory(l->err, l->end->name);
   for (int k = 0; k < n && !st; k++) {
     st = laci_plain_find(l->run, l->end, out[k], l->err);
-    if (!st) st = copy_of(l->run->values[out[k]], &copies[k], l->err);
+    if (!st) st = laci_buf_copy(l->run->values[out[k]], &copies[k], l->err);
   }
   for (int k = 0; k < n && copies; k++) {
     if (st) laci_buf_destroy(copies[k]);
@@ -359,7 +351,7 @@ static lac_status keep_slices(loop *l) {
     laci_type type = {.dtype = slice->dtype, .shape = slice->shape}, whole;
     st = whole_type(l, k, &type, l->done, &whole, &axis);
     if (!st) st = laci_plain_make_sure(l->run, value, &whole, l->err);
-    if (!st) st = copy_of(slice, &l->slices[used + (size_t)k], l->err);
+    if (!st) st = laci_buf_copy(slice, &l->slices[used + (size_t)k], l->err);
   }
   return st;
 }

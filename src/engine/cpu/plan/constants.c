@@ -436,3 +436,74 @@ lac_status laci_plan_infer(laci_cpu_plan *plan, const laci_input_shape *fixed, i
   for (int node = 0; node < plan->graph->n_nodes && !st; node++) st = infer_node(plan, node, err);
   return st;
 }
+
+/* ---- As far as it goes ---- */
+
+/** A value that a step could read or write: of numbers, and of known size. */
+static bool is_usable(const laci_type *type) {
+  const bool numbers = laci_dtype_is_float(type->dtype) || laci_dtype_is_integer(type->dtype);
+  if (!numbers || !laci_shape_known(&type->shape)) return false;
+  const int64_t count = laci_shape_count(&type->shape);
+  return count >= 0 && count <= most_elements;
+}
+
+static bool are_usable(const laci_cpu_plan *plan, const int *values, int n) {
+  for (int at = 0; at < n; at++) {
+    if (values[at] >= 0 && !is_usable(&plan->values[values[at]].type)) return false;
+  }
+  return true;
+}
+
+/** Fails as infer_node; LAC_UNSUPPORTED with no text: the node only reads what is not known. */
+static lac_status try_node(laci_cpu_plan *plan, int id, lac_error *why) {
+  const laci_node *node = &plan->graph->nodes[id];
+  lac_status st = laci_engine_node_check(node, why);
+  if (!st &&
+      (node->body || node->n_captures > 0 || !are_usable(plan, node->inputs, node->n_inputs))) {
+    return LAC_UNSUPPORTED;
+  }
+  if (!st) st = infer_node(plan, id, why);
+  if (!st && !are_usable(plan, node->outputs, node->n_outputs)) {
+    st = laci_fail(why, LAC_UNSUPPORTED, "%s (%s): its results are no numbers", node->name,
+                   node->type);
+  }
+  return st;
+}
+
+static void take_known(laci_cpu_plan *plan, const laci_node *node, const laci_type *types) {
+  for (int at = 0; at < node->n_outputs; at++) {
+    if (node->outputs[at] < 0) continue;
+    laci_plan_value *v = &plan->values[node->outputs[at]];
+    clear_constant(v->constant);
+    *v = (laci_plan_value){.type = types[node->outputs[at]], .tensor = -1};
+  }
+}
+
+static lac_status reach_node(laci_cpu_plan *plan, int id, laci_engine_reached *reached,
+                             lac_error *err) {
+  const laci_node *node = &plan->graph->nodes[id];
+  lac_error why = {0};
+  lac_status st = try_node(plan, id, &why);
+  if (st == LAC_NO_MEMORY || plan->status) {
+    return laci_fail(err, plan->status ? plan->status : st, "%s", why.text);
+  }
+  reached->nodes[id] = st                        ? LACI_REACH_NOT
+                       : is_constant(plan, node) ? LACI_REACH_CONSTANT
+                                                 : LACI_REACH_RUNS;
+  if (st) take_known(plan, node, reached->types);
+  if (st && reached->first < 0 && why.text[0]) {
+    reached->first = id;
+    *reached->why = why;
+  }
+  return LAC_OK;
+}
+
+lac_status laci_plan_reach(laci_cpu_plan *plan, const laci_input_shape *fixed, int n_fixed,
+                           laci_engine_reached *reached, lac_error *err) {
+  lac_status st = start_values(plan, err);
+  reached->first = -1;
+  if (!st) st = fix_inputs(plan, fixed, n_fixed, err);
+  for (int n = 0; n < plan->graph->n_nodes && !st; n++) st = reach_node(plan, n, reached, err);
+  for (int v = 0; v < plan->graph->n_values && !st; v++) reached->types[v] = plan->values[v].type;
+  return st;
+}

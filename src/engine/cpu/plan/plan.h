@@ -26,6 +26,7 @@ enum {
 };
 
 typedef struct laci_cpu_plan laci_cpu_plan;
+typedef struct laci_engine_reached laci_engine_reached;
 
 /* ---- Values ---- */
 
@@ -281,6 +282,11 @@ laci_chain_rule laci_chain_scale, laci_chain_gate, laci_chain_gelu, laci_chain_f
 
 LAC_MUST_CHECK lac_status laci_plan_infer(laci_cpu_plan *plan, const laci_input_shape *fixed,
                                           int n_fixed, lac_error *err);
+/** The same as far as it goes: what cannot be run, and what reads results of unknown shape, is left
+ * out, and results of known type are taken as inputs are. Fails as laci_engine_row.reach. */
+LAC_MUST_CHECK lac_status laci_plan_reach(laci_cpu_plan *plan, const laci_input_shape *fixed,
+                                          int n_fixed, laci_engine_reached *reached,
+                                          lac_error *err);
 /** A constant as f32, or NULL: integers, no constant, no memory. */
 const float *laci_plan_floats(laci_cpu_plan *plan, int value);
 /** Part of a constant of floats as f32: elements [first, first + n). */

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Cutting a network into phases: cut.h. */
+#include "engine/auto/cut.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "engine/row.h"
+#include "graph/graph.h"
+#include "graph/op.h"
+#include "graph/sizes.h"
+
+/* Multiplications, additions and results that are worth a plan and the way to it and back. */
+static const int64_t least_work = 10000;
+
+/* ---- What is reached ---- */
+
+/* Types by inference alone: what a file declares of a node's results need not be true, and a plan
+ * for it would not fit what comes. A network that contradicts itself fails where it runs. */
+static lac_status infer_types(const laci_graph *graph, const laci_engine_options *options,
+                              laci_type **types, lac_error *err) {
+  laci_graph copy = *graph;
+  size_t n = (size_t)graph->n_values;
+  lac_error why = {0};
+  copy.values = laci_alloc(n, sizeof *copy.values);
+  if (!copy.values) return laci_fail_memory(err, "the sizes of values");
+  for (size_t v = 0; v < n; v++) {
+    copy.values[v] = graph->values[v];
+    if (copy.values[v].producer >= 0) copy.values[v].type.shape = laci_shape_unknown();
+  }
+  lac_status st = laci_graph_sizes(&copy, options->shapes, options->n_shapes, types, &why);
+  if (st && !laci_ends_the_run(st)) {
+    *types = laci_alloc(n, sizeof **types);
+    st = *types ? LAC_OK : LAC_NO_MEMORY;
+    for (size_t v = 0; v < n && !st; v++) (*types)[v] = copy.values[v].type;
+  }
+  laci_free(copy.values);
+  return st ? laci_fail(err, st, "%s", why.text[0] ? why.text : "no memory for types") : LAC_OK;
+}
+
+lac_status laci_auto_cut_init(laci_auto_cut *cut, const laci_graph *graph,
+                              const laci_engine_options *options, lac_error *err) {
+  size_t n = (size_t)graph->n_nodes;
+  *cut = (laci_auto_cut){.graph = graph,
+                         .fast = laci_alloc(n, sizeof *cut->fast),
+                         .constant = laci_alloc(n, sizeof *cut->constant),
+                         .phase = laci_alloc(n, sizeof *cut->phase)};
+  laci_engine_reach *nodes = laci_alloc(n, sizeof *nodes);
+  bool whole = cut->fast && cut->constant && cut->phase && nodes;
+  lac_status st = whole ? LAC_OK : laci_fail_memory(err, "the phases of a run");
+  if (!st) st = infer_types(graph, options, &cut->types, err);
+  if (!st) {
+    laci_engine_reached reached = {.nodes = nodes, .types = cut->types, .why = &cut->reason};
+    st = laci_engine_reach_of("cpu", graph, options, &reached, err);
+  }
+  for (size_t at = 0; at < n && !st; at++) {
+    cut->fast[at] = nodes[at] != LACI_REACH_NOT;
+    cut->constant[at] = nodes[at] == LACI_REACH_CONSTANT;
+  }
+  laci_free(nodes);
+  return st;
+}
+
+void laci_auto_cut_clear(laci_auto_cut *cut) {
+  laci_free(cut->types);
+  laci_free(cut->fast);
+  laci_free(cut->constant);
+  laci_free(cut->phase);
+  *cut = (laci_auto_cut){0};
+}
+
+/* ---- Phases ---- */
+
+/* The node that ends the outermost body that this one belongs to; -1: it belongs to none. */
+static int outermost_end(const laci_graph *graph, const laci_node *node) {
+  int body = node->body ? node->body : node->frames;
+  if (!body) return -1;
+  while (graph->bodies[body - 1].outer) body = graph->bodies[body - 1].outer;
+  return graph->bodies[body - 1].end;
+}
+
+static int least_phase(const laci_auto_cut *cut, int node) {
+  const laci_node *n = &cut->graph->nodes[node];
+  int least = 0;
+  for (int at = 0; at < n->n_inputs + n->n_captures; at++) {
+    int value = at < n->n_inputs ? n->inputs[at] : n->captures[at - n->n_inputs];
+    int producer = value >= 0 ? cut->graph->values[value].producer : -1;
+    if (producer >= 0 && cut->phase[producer] > least) least = cut->phase[producer];
+  }
+  return least + (least % 2 == (cut->fast[node] ? 1 : 0));
+}
+
+/* A body is run in one phase, which is that of the node that ends it. */
+static bool raise_phase(laci_auto_cut *cut, int node) {
+  int end = outermost_end(cut->graph, &cut->graph->nodes[node]);
+  int phase = least_phase(cut, node);
+  bool raised = false;
+  if (end >= 0 && cut->phase[end] > phase) phase = cut->phase[end];
+  for (int turn = 0; turn < 2; turn++) {
+    int to = turn == 0 ? node : end;
+    if (to < 0 || phase <= cut->phase[to]) continue;
+    cut->phase[to] = phase;
+    raised = true;
+  }
+  return raised;
+}
+
+static void find_phases(laci_auto_cut *cut) {
+  bool raised = true;
+  for (int n = 0; n < cut->graph->n_nodes; n++) cut->phase[n] = cut->fast[n] ? 0 : 1;
+  while (raised) {
+    raised = false;
+    for (int n = 0; n < cut->graph->n_nodes; n++) raised = raise_phase(cut, n) || raised;
+  }
+  cut->n_phases = cut->n_exact = 0;
+  for (int n = 0; n < cut->graph->n_nodes; n++) {
+    if (cut->phase[n] >= cut->n_phases) cut->n_phases = cut->phase[n] + 1;
+    const bool begins = laci_node_control(&cut->graph->nodes[n]) == LACI_CONTROL_BEGIN;
+    cut->n_exact += !cut->fast[n] && !begins; /* which is no node of the file */
+  }
+}
+
+static const laci_shape *shape_of(const laci_auto_cut *cut, const int *values, int n, int at) {
+  static const laci_shape none = {.rank = 0};
+  return at < n && values[at] >= 0 ? &cut->types[values[at]].shape : &none;
+}
+
+static int64_t work_of(const laci_auto_cut *cut, int node) {
+  const laci_node *n = &cut->graph->nodes[node];
+  const laci_shape *y = shape_of(cut, n->outputs, n->n_outputs, 0);
+  int64_t results = laci_shape_count(y);
+  return (results > 0 ? results : 0) +
+         laci_engine_node_flops(n, shape_of(cut, n->inputs, n->n_inputs, 0),
+                                shape_of(cut, n->inputs, n->n_inputs, 1), y);
+}
+
+static int64_t work_of_phase(const laci_auto_cut *cut, int phase) {
+  int64_t work = 0;
+  for (int n = 0; n < cut->graph->n_nodes; n++) {
+    if (cut->phase[n] == phase && !cut->constant[n]) work += work_of(cut, n);
+  }
+  return work;
+}
+
+/* Its fast nodes become exact. Are there any? */
+static bool drop_phase(laci_auto_cut *cut, int phase) {
+  bool any = false;
+  for (int n = 0; n < cut->graph->n_nodes; n++) {
+    if (cut->phase[n] != phase || !cut->fast[n]) continue;
+    cut->fast[n] = false;
+    any = true;
+  }
+  return any;
+}
+
+void laci_auto_cut_order(laci_auto_cut *cut) {
+  bool dropped = true;
+  while (dropped) {
+    find_phases(cut);
+    dropped = false;
+    for (int phase = 0; phase < cut->n_phases; phase += 2) {
+      if (work_of_phase(cut, phase) < least_work) dropped = drop_phase(cut, phase) || dropped;
+    }
+  }
+}
+
+void laci_auto_cut_drop(laci_auto_cut *cut, int phase, const lac_error *why) {
+  (void)drop_phase(cut, phase);
+  if (!cut->reason.text[0]) cut->reason = *why;
+}

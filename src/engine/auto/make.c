@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Making the engine "auto": the fast engine for the whole network, where it can, else a part of
+ * the network for each phase (cut.h). */
+#include <string.h>
+
+#include "base/error.h"
+#include "cpu/pool.h"
+#include "engine/auto/auto_in.h"
+#include "graph/graph.h"
+#include "graph/op.h"
+#include "graph/part.h"
+#include "tensor/buf.h"
+
+/** What parts are made with. */
+typedef struct making {
+  laci_auto *a;
+  const laci_engine_options *options;
+  laci_budget budget;
+  bool *chosen; /* [n_nodes] nodes of the part that is being made */
+  bool *listed; /* [n_values] */
+  int refused;  /* the phase that the fast engine would not take after all; -1: none */
+  lac_error why;
+} making;
+
+static bool is_numbers(lac_dtype dtype) {
+  return laci_dtype_is_float(dtype) || laci_dtype_is_integer(dtype);
+}
+
+/* ---- Ports of the network ---- */
+
+/* An output whose shape or type comes from data has no bytes before a run. */
+static lac_status describe_open(const laci_auto *a, int value, laci_engine_port *port,
+                                lac_error *err) {
+  const laci_type *type = &a->cut.types[value];
+  const char *name = a->graph->values[value].name;
+  if (type->dtype != LAC_DTYPE_NONE && !is_numbers(type->dtype)) {
+    return laci_fail(err, LAC_UNSUPPORTED, "%s: elements of type %s", name,
+                     lac_dtype_name(type->dtype));
+  }
+  *port = (laci_engine_port){.name = name, .type = *type, .open = true};
+  port->type.dtype = laci_dtype_is_integer(type->dtype) ? LAC_DTYPE_I64 : LAC_DTYPE_F32;
+  return LAC_OK;
+}
+
+static lac_status describe_ports(making *m, const int *values, int n, laci_engine_port **ports,
+                                 lac_error *err) {
+  laci_auto *a = m->a;
+  lac_status st = LAC_OK;
+  *ports = laci_alloc((size_t)n, sizeof **ports);
+  if (!*ports) return laci_fail_memory(err, "the engine's ports");
+  for (int at = 0; at < n && !st; at++) {
+    const laci_type *type = &a->cut.types[values[at]];
+    bool closed = is_numbers(type->dtype) && laci_shape_known(&type->shape);
+    if (ports == &a->inputs || closed) {
+      st = laci_engine_port_init(a->graph, values[at], type, &(*ports)[at], err);
+      if (!st) laci_engine_port_count(a->graph, values[at], &(*ports)[at], &m->budget);
+    } else {
+      st = describe_open(a, values[at], &(*ports)[at], err);
+    }
+  }
+  return st;
+}
+
+/* ---- What a part reads and makes ---- */
+
+static bool belongs(const laci_auto *a, int node, int phase) {
+  return a->cut.phase[node] == phase && a->cut.fast[node];
+}
+
+/* With the constants that chosen nodes read: each part has them by itself, since plans look at what
+ * they are. Producers stand before their readers. */
+static void choose_constants(making *m) {
+  const laci_graph *graph = m->a->graph;
+  for (int n = graph->n_nodes - 1; n >= 0; n--) {
+    const laci_node *reader = &graph->nodes[n];
+    for (int at = 0; at < reader->n_inputs && m->chosen[n]; at++) {
+      int value = reader->inputs[at];
+      int producer = value >= 0 ? graph->values[value].producer : -1;
+      if (producer >= 0 && m->a->cut.constant[producer]) m->chosen[producer] = true;
+    }
+  }
+}
+
+/* Are there any? */
+static bool choose(making *m, int phase) {
+  bool any = false;
+  for (int n = 0; n < m->a->graph->n_nodes; n++) {
+    m->chosen[n] = belongs(m->a, n, phase);
+    any = any || m->chosen[n];
+  }
+  choose_constants(m);
+  return any;
+}
+
+static void list_input(making *m, laci_auto_part *part, int value) {
+  const laci_value *v = &m->a->graph->values[value];
+  bool inside = v->stored >= 0 || (v->producer >= 0 && m->chosen[v->producer]);
+  if (inside || m->listed[value]) return;
+  m->listed[value] = true;
+  part->inputs[part->n_inputs++] = value;
+}
+
+/* Does anybody read it who has no copy of his own? */
+static bool is_wanted(const laci_auto *a, int value, int phase) {
+  const laci_value *v = &a->graph->values[value];
+  bool copied = a->cut.constant[v->producer];
+  for (int at = 0; at < v->n_readers; at++) {
+    int reader = v->readers[at];
+    if (!a->cut.fast[reader] || (a->cut.phase[reader] != phase && !copied)) return true;
+  }
+  return v->is_output;
+}
+
+static void list_ends(making *m, laci_auto_part *part, int phase) {
+  const laci_graph *graph = m->a->graph;
+  memset(m->listed, 0, (size_t)graph->n_values * sizeof *m->listed);
+  for (int n = 0; n < graph->n_nodes; n++) {
+    const laci_node *node = &graph->nodes[n];
+    for (int at = 0; at < node->n_inputs && m->chosen[n]; at++) {
+      if (node->inputs[at] >= 0) list_input(m, part, node->inputs[at]);
+    }
+    for (int at = 0; at < node->n_outputs && belongs(m->a, n, phase); at++) {
+      int value = node->outputs[at];
+      if (value >= 0 && is_wanted(m->a, value, phase)) part->outputs[part->n_outputs++] = value;
+    }
+  }
+}
+
+/* ---- A fast part ---- */
+
+/* Memory for what goes from part to part; the network's own inputs and outputs are the caller's. */
+static lac_status take_memory(laci_auto *a, const int *values, const laci_engine_port *ports, int n,
+                              lac_error *err) {
+  for (int at = 0; at < n; at++) {
+    const laci_value *v = &a->graph->values[values[at]];
+    if (v->is_input || v->is_output || a->at[values[at]]) continue;
+    a->at[values[at]] = laci_alloc(ports[at].size_bytes, 1);
+    if (!a->at[values[at]]) return laci_fail_memory(err, v->name);
+    a->ours[values[at]] = true;
+  }
+  return LAC_OK;
+}
+
+static lac_status make_engine(making *m, laci_auto_part *part, lac_error *err) {
+  laci_auto *a = m->a;
+  laci_graph *graph;
+  laci_engine_options o = *m->options;
+  laci_type *types = laci_arena_alloc(&a->memory, (size_t)part->n_inputs, sizeof *types);
+  if (!types) return laci_fail_memory(err, "a part of the network");
+  for (int at = 0; at < part->n_inputs; at++) types[at] = a->cut.types[part->inputs[at]];
+  const laci_part_ends ends = {.inputs = part->inputs,
+                               .types = types,
+                               .n_inputs = part->n_inputs,
+                               .outputs = part->outputs,
+                               .n_outputs = part->n_outputs};
+  lac_status st = laci_graph_part(&a->memory, a->graph, m->chosen, &ends, &graph, err);
+  if (st) return st;
+  o.engine = "cpu";
+  o.shapes = NULL;
+  o.n_shapes = 0;
+  o.recompute = 0;
+  o.early_outputs = false;
+  o.budget = &m->budget;
+  st = laci_engine_create(graph, &o, &part->engine, err);
+  if (st) return st;
+  const laci_engine_memory planned = laci_engine_planned(part->engine);
+  a->planned.arena_bytes += planned.arena_bytes;
+  a->planned.weight_bytes += planned.weight_bytes;
+  part->n_steps = laci_engine_step_count(part->engine);
+  (void)laci_engine_inputs(part->engine, &part->input_ports);
+  (void)laci_engine_outputs(part->engine, &part->output_ports);
+  st = take_memory(a, part->inputs, part->input_ports, part->n_inputs, err);
+  return st ? st : take_memory(a, part->outputs, part->output_ports, part->n_outputs, err);
+}
+
+static lac_status make_fast(making *m, int phase, lac_error *err) {
+  laci_auto *a = m->a;
+  laci_auto_part *part = &a->parts[a->n_parts];
+  size_t n = (size_t)a->graph->n_values;
+  if (!choose(m, phase)) return LAC_OK;
+  part->inputs = laci_arena_alloc(&a->memory, n, sizeof *part->inputs);
+  part->outputs = laci_arena_alloc(&a->memory, n, sizeof *part->outputs);
+  if (!part->inputs || !part->outputs) return laci_fail_memory(err, "a part of the network");
+  list_ends(m, part, phase);
+  if (part->n_outputs == 0) { /* nobody wants anything of it */
+    part->n_inputs = 0;
+    return LAC_OK;
+  }
+  part->in = laci_arena_alloc(&a->memory, (size_t)part->n_inputs, sizeof *part->in);
+  part->out = laci_arena_alloc(&a->memory, (size_t)part->n_outputs, sizeof *part->out);
+  if (!part->in || !part->out) return laci_fail_memory(err, "a part of the network");
+  lac_error why = {0};
+  lac_status st = make_engine(m, part, &why);
+  if (st == LAC_UNSUPPORTED || st == LAC_BAD_SHAPE) {
+    m->refused = phase;
+    m->why = why;
+  }
+  if (st) return laci_fail(err, st, "%s", why.text);
+  a->n_parts++;
+  return LAC_OK;
+}
+
+/* ---- An exact part ---- */
+
+/* Nodes in bodies need not be run at all: what they lack is found where they are. */
+static lac_status check_node(const laci_node *node, lac_error *err) {
+  return node->body || laci_node_control(node) ? LAC_OK : laci_engine_node_check(node, err);
+}
+
+static lac_status make_exact(making *m, int phase, lac_error *err) {
+  laci_auto *a = m->a;
+  laci_auto_part *part = &a->parts[a->n_parts];
+  part->nodes = laci_arena_alloc(&a->memory, (size_t)a->graph->n_nodes, sizeof *part->nodes);
+  if (!part->nodes) return laci_fail_memory(err, "a part of the network");
+  for (int n = 0; n < a->graph->n_nodes; n++) {
+    if (a->cut.phase[n] != phase || a->cut.fast[n]) continue;
+    lac_status st = check_node(&a->graph->nodes[n], err);
+    if (st) return st;
+    part->nodes[part->n_steps++] = n;
+  }
+  a->n_parts += part->n_steps > 0;
+  return LAC_OK;
+}
+
+/* ---- The walk ---- */
+
+static void mark_walked(laci_auto *a) {
+  const laci_graph *graph = a->graph;
+  for (int n = 0; n < graph->n_nodes; n++) {
+    const laci_node *node = &graph->nodes[n];
+    for (int at = 0; at < node->n_inputs + node->n_captures && !a->cut.fast[n]; at++) {
+      int value = at < node->n_inputs ? node->inputs[at] : node->captures[at - node->n_inputs];
+      if (value >= 0) a->walked[value] = true;
+    }
+  }
+  for (int at = 0; at < graph->n_outputs; at++) {
+    int producer = graph->values[graph->outputs[at]].producer;
+    if (producer < 0) a->walked[graph->outputs[at]] = true;
+  }
+}
+
+/* What is held besides: values that exact nodes read and make, as far as their sizes are known. */
+static lac_status plan_walk(making *m, lac_error *err) {
+  laci_auto *a = m->a;
+  const laci_graph *graph = a->graph;
+  laci_type *types = laci_alloc((size_t)graph->n_values, sizeof *types);
+  bool *skipped = laci_alloc((size_t)graph->n_stored, sizeof *skipped);
+  lac_status st = types && skipped ? LAC_OK : laci_fail_memory(err, "the plan of a run");
+  for (int v = 0; v < graph->n_values && !st; v++) {
+    int producer = graph->values[v].producer;
+    bool made = producer >= 0 && !a->cut.fast[producer];
+    types[v] = a->cut.types[v];
+    if (!a->walked[v] && !made) types[v].shape = laci_shape_unknown();
+  }
+  for (int s = 0; s < graph->n_stored && !st; s++) {
+    skipped[s] = graph->stored[s].value < 0 || !a->walked[graph->stored[s].value];
+  }
+  if (!st) st = laci_engine_graph_init(&a->own, graph, m->options, skipped, &m->budget, err);
+  if (!st) {
+    laci_budget with = m->budget;
+    a->planned.weight_bytes += a->own.size_bytes;
+    a->budget = m->budget;
+    st = laci_stepper_plan("plain", &a->own.graph, types, skipped, &with, err);
+    a->planned.arena_bytes += (size_t)(with.needed - m->budget.needed);
+    m->budget = with;
+  }
+  if (!st) st = laci_budget_check(&m->budget, "the run", err);
+  laci_free(types);
+  laci_free(skipped);
+  return st;
+}
+
+/* ---- All of it ---- */
+
+static void drop_parts(laci_auto *a) {
+  for (int at = 0; at < a->n_parts; at++) laci_engine_destroy(a->parts[at].engine);
+  for (int v = 0; a->at && a->ours && v < a->graph->n_values; v++) {
+    if (a->ours[v]) laci_free(a->at[v]);
+    a->at[v] = NULL;
+    a->ours[v] = false;
+  }
+  a->n_parts = 0;
+  a->planned = (laci_engine_memory){0};
+  laci_arena_clear(&a->memory);
+}
+
+static lac_status make_parts(making *m, lac_error *err) {
+  laci_auto *a = m->a;
+  lac_status st = LAC_OK;
+  m->refused = -1;
+  a->parts = laci_arena_alloc(&a->memory, (size_t)a->cut.n_phases, sizeof *a->parts);
+  if (!a->parts) return laci_fail_memory(err, "the parts of the network");
+  for (int phase = 0; phase < a->cut.n_phases && !st; phase++) {
+    st = phase % 2 ? make_exact(m, phase, err) : make_fast(m, phase, err);
+  }
+  a->n_steps = 0;
+  for (int at = 0; at < a->n_parts; at++) {
+    a->parts[at].first_step = a->n_steps;
+    a->n_steps += a->parts[at].n_steps;
+  }
+  return st;
+}
+
+/* Phases that the fast engine refuses after all, for want of executable memory say, become exact.
+ */
+static lac_status make_what_is_taken(making *m, lac_error *err) {
+  laci_auto *a = m->a;
+  const laci_budget before = m->budget;
+  lac_error why = {0};
+  laci_auto_cut_order(&a->cut);
+  lac_status st = make_parts(m, &why);
+  while (st && m->refused >= 0) {
+    drop_parts(a);
+    m->budget = before;
+    laci_auto_cut_drop(&a->cut, m->refused, &m->why);
+    laci_auto_cut_order(&a->cut);
+    st = make_parts(m, &why);
+  }
+  return st ? laci_fail(err, st, "%s", why.text) : LAC_OK;
+}
+
+static lac_status make_cut(making *m, lac_error *err) {
+  laci_auto *a = m->a;
+  const laci_graph *graph = a->graph;
+  size_t n = (size_t)graph->n_values;
+  a->at = laci_alloc(n, sizeof *a->at);
+  a->ours = laci_alloc(n, sizeof *a->ours);
+  a->walked = laci_alloc(n, sizeof *a->walked);
+  m->chosen = laci_alloc((size_t)graph->n_nodes, sizeof *m->chosen);
+  m->listed = laci_alloc(n, sizeof *m->listed);
+  bool whole = a->at && a->ours && a->walked && m->chosen && m->listed;
+  lac_status st = whole ? LAC_OK : laci_fail_memory(err, "the engine");
+  if (!st) st = describe_ports(m, graph->inputs, graph->n_inputs, &a->inputs, err);
+  if (!st) st = describe_ports(m, graph->outputs, graph->n_outputs, &a->outputs, err);
+  if (!st) st = make_what_is_taken(m, err);
+  if (!st) mark_walked(a);
+  if (!st) st = plan_walk(m, err);
+  if (!st) st = laci_pool_create(m->options->threads, &a->pool, err);
+  return st ? st : laci_auto_write_text(a, err);
+}
+
+/* What the fast engine refuses as a whole, and not for what it cannot run in it, stays refused. */
+static lac_status divide(laci_auto *a, const laci_graph *graph, const laci_engine_options *options,
+                         const lac_error *refusal, lac_error *err) {
+  making m = {.a = a,
+              .options = options,
+              .budget = options->budget ? *options->budget : laci_budget_of(UINT64_MAX)};
+  a->graph = graph;
+  lac_status st = laci_auto_cut_init(&a->cut, graph, options, err);
+  bool all = !st && a->cut.reason.text[0] == '\0';
+  if (all && refusal->status == LAC_BAD_SHAPE)
+    st = laci_fail(err, LAC_BAD_SHAPE, "%s", refusal->text);
+  if (all) a->cut.reason = *refusal;
+  if (!st && options->observer) {
+    st = laci_fail(err, LAC_UNSUPPORTED, "values of a network that is run in parts are not shown");
+  }
+  if (!st) st = make_cut(&m, err);
+  laci_free(m.chosen);
+  laci_free(m.listed);
+  if (!st && options->budget) *options->budget = m.budget;
+  return st;
+}
+
+lac_status laci_auto_create(const laci_graph *graph, const laci_engine_options *options,
+                            void **self, lac_error *err) {
+  laci_engine_options fast = *options;
+  lac_error why = {0};
+  laci_auto *a = laci_alloc(1, sizeof *a);
+  if (!a) return laci_fail_memory(err, "the engine");
+  fast.engine = "cpu";
+  lac_status st = laci_engine_create(graph, &fast, &a->whole, &why);
+  bool divided = st == LAC_UNSUPPORTED || st == LAC_BAD_SHAPE;
+  if (divided && options->bf16) divided = laci_engine_offers_bf16("cpu");
+  why.status = st;
+  if (divided) st = divide(a, graph, options, &why, err);
+  else if (st) st = laci_hint(err, why.hint, laci_fail(err, st, "%s", why.text));
+  if (st) laci_auto_destroy(a);
+  else *self = a;
+  return st;
+}
+
+void laci_auto_destroy(void *self) {
+  laci_auto *a = self;
+  if (!a) return;
+  laci_engine_destroy(a->whole);
+  if (a->graph) drop_parts(a);
+  laci_stepper_destroy(a->walk);
+  laci_engine_graph_clear(&a->own);
+  laci_auto_cut_clear(&a->cut);
+  laci_pool_destroy(a->pool);
+  laci_free(a->inputs);
+  laci_free(a->outputs);
+  laci_free((void *)a->at);
+  laci_free(a->ours);
+  laci_free(a->walked);
+  laci_free(a->text);
+  laci_free(a);
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The engine "auto" as a row of the list of engines: the fast engine for all that it can run, the
+ * exact one for the rest of a network. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/plural.h"
+#include "cpu/pool.h"
+#include "engine/auto/auto_in.h"
+#include "graph/graph.h"
+#include "tensor/buf.h"
+
+static bool supports(const laci_graph *graph, const laci_node *node, lac_error *why) {
+  return laci_engine_supports("cpu", graph, node, NULL) ||
+         laci_engine_supports("plain", graph, node, why);
+}
+
+static int inputs(const void *self, const laci_engine_port **ports) {
+  const laci_auto *a = self;
+  if (a->whole) return laci_engine_inputs(a->whole, ports);
+  *ports = a->inputs;
+  return a->graph->n_inputs;
+}
+
+static int outputs(const void *self, const laci_engine_port **ports) {
+  const laci_auto *a = self;
+  if (a->whole) return laci_engine_outputs(a->whole, ports);
+  *ports = a->outputs;
+  return a->graph->n_outputs;
+}
+
+static int threads(const void *self) {
+  const laci_auto *a = self;
+  return a->whole ? laci_engine_threads(a->whole) : laci_pool_threads(a->pool);
+}
+
+static laci_engine_memory planned(const void *self) {
+  const laci_auto *a = self;
+  return a->whole ? laci_engine_planned(a->whole) : a->planned;
+}
+
+static bool bf16(void) { return laci_engine_offers_bf16("cpu"); }
+
+static laci_engine_exact exact(const void *self) {
+  const laci_auto *a = self;
+  if (a->whole || a->cut.n_exact == 0) return (laci_engine_exact){0};
+  return (laci_engine_exact){.n_nodes = a->cut.n_exact, .reason = a->cut.reason.text};
+}
+
+static const laci_buf *result(const void *self, int port) {
+  const laci_auto *a = self;
+  if (a->whole || !a->walk) return NULL;
+  return laci_stepper_value(a->walk, a->graph->outputs[port]);
+}
+
+/* ---- Steps ---- */
+
+static size_t step_count(const void *self) {
+  const laci_auto *a = self;
+  return a->whole ? laci_engine_step_count(a->whole) : a->n_steps;
+}
+
+static int64_t bytes_of(const laci_auto *a, const int *values, int n) {
+  int64_t sum = 0;
+  for (int at = 0; at < n; at++) {
+    int64_t count = values[at] >= 0 ? laci_shape_count(&a->cut.types[values[at]].shape) : 0;
+    if (count > 0) sum += count * (int64_t)sizeof(double);
+  }
+  return sum;
+}
+
+static laci_engine_step exact_step(const laci_auto *a, const laci_node *node) {
+  const laci_type *types = a->cut.types;
+  laci_engine_step step = {.name = node->name[0] ? node->name : NULL,
+                           .op = node->type,
+                           .what = node->type,
+                           .kernel = "exact",
+                           .plain = true,
+                           .exact = true,
+                           .bytes_read = bytes_of(a, node->inputs, node->n_inputs),
+                           .bytes_written = bytes_of(a, node->outputs, node->n_outputs)};
+  bool product = node->n_inputs > 1 && node->n_outputs > 0 && node->inputs[0] >= 0 &&
+                 node->inputs[1] >= 0 && node->outputs[0] >= 0;
+  int64_t flops = !product ? 0
+                           : laci_engine_node_flops(node, &types[node->inputs[0]].shape,
+                                                    &types[node->inputs[1]].shape,
+                                                    &types[node->outputs[0]].shape);
+  step.flops = flops > 0 ? flops : 0;
+  return step;
+}
+
+static laci_engine_step step_look(const void *self, size_t at) {
+  const laci_auto *a = self;
+  if (a->whole) return laci_engine_step_look(a->whole, at);
+  const laci_auto_part *part = a->parts;
+  while (at >= part->first_step + part->n_steps) part++;
+  if (part->engine) return laci_engine_step_look(part->engine, at - part->first_step);
+  return exact_step(a, &a->graph->nodes[part->nodes[at - part->first_step]]);
+}
+
+static size_t output_step(const void *self, int port) {
+  const laci_auto *a = self;
+  return a->whole ? laci_engine_output_step(a->whole, port) : a->n_steps;
+}
+
+/* ---- Text ---- */
+
+static size_t used_of(int n) { return n > 0 ? (size_t)n : 0; }
+
+/* A part's title and its lines; the length alone without `to`. */
+static size_t write_part(const laci_auto *a, int at, char *to, size_t size) {
+  const laci_auto_part *part = &a->parts[at];
+  const char *kind = part->engine ? "fast" : "exact";
+  size_t used = used_of(snprintf(to, size, "part %d of %d: %s, %zu step%s\n", at + 1, a->n_parts,
+                                 kind, part->n_steps, laci_plural((int64_t)part->n_steps)));
+  const char *text = part->engine ? laci_engine_text(part->engine) : "";
+  used += used_of(snprintf(to ? to + used : NULL, to ? size - used : 0, "%s", text));
+  for (size_t step = 0; !part->engine && step < part->n_steps; step++) {
+    const laci_node *node = &a->graph->nodes[part->nodes[step]];
+    used += used_of(snprintf(to ? to + used : NULL, to ? size - used : 0, "%4zu  %-28s %s\n", step,
+                             node->type, node->name));
+  }
+  return used;
+}
+
+lac_status laci_auto_write_text(laci_auto *a, lac_error *err) {
+  size_t size = 1;
+  for (int at = 0; at < a->n_parts; at++) size += write_part(a, at, NULL, 0);
+  char *to = a->text = laci_alloc(size, 1);
+  if (!to) return laci_fail_memory(err, "the plan's text");
+  for (int at = 0; at < a->n_parts; at++) {
+    to += write_part(a, at, to, size - (size_t)(to - a->text));
+  }
+  return LAC_OK;
+}
+
+static const char *text(const void *self) {
+  const laci_auto *a = self;
+  return a->whole ? laci_engine_text(a->whole) : a->text;
+}
+
+const laci_engine_row laci_engine_auto = {.name = LACI_ENGINE_AUTO,
+                                          .supports = supports,
+                                          .create = laci_auto_create,
+                                          .destroy = laci_auto_destroy,
+                                          .inputs = inputs,
+                                          .outputs = outputs,
+                                          .run = laci_auto_run,
+                                          .threads = threads,
+                                          .planned = planned,
+                                          .text = text,
+                                          .step_count = step_count,
+                                          .step_look = step_look,
+                                          .output_step = output_step,
+                                          .bf16 = bf16,
+                                          .exact = exact,
+                                          .result = result};

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A run of the engine "auto": its parts one after the other. Fast parts read and write floats and
+ * 64-bit integers in buffers, exact ones doubles and integers of the walk; what the other kind has
+ * made is converted before it is read. */
+#include <string.h>
+
+#include "base/error.h"
+#include "cpu/pool.h"
+#include "engine/auto/auto_in.h"
+#include "graph/graph.h"
+#include "tensor/buf.h"
+
+/** What a part's engine tells of its steps, by the numbers of all steps. */
+typedef struct shifted {
+  const laci_engine_watch *to;
+  size_t first;
+} shifted;
+
+static lac_status tell(void *context, size_t step, lac_error *err) {
+  const shifted *s = context;
+  return s->to->between(s->to->context, s->first + step, err);
+}
+
+/* ---- From one kind to the other ---- */
+
+/* A value of floats or integers that lies in a buffer, to exact nodes. */
+static lac_status to_walk(laci_auto *a, int value, const laci_engine_port *port, lac_error *err) {
+  laci_buf *buf = NULL;
+  lac_status st = laci_engine_port_load(port, a->cut.types[value].dtype, a->at[value], &buf, err);
+  if (!st) laci_stepper_set(a->walk, value, buf);
+  return st;
+}
+
+/* What exact nodes have made, to a fast part or the caller. */
+static lac_status from_walk(laci_auto *a, int value, const laci_engine_port *port, void *bytes,
+                            lac_error *err) {
+  const laci_buf *buf = laci_stepper_value(a->walk, value);
+  char want[128], found[128];
+  if (!buf) {
+    return laci_fail(err, LAC_UNSUPPORTED, "%s: this value could not be computed", port->name);
+  }
+  if (!laci_shape_equal(&buf->shape, &port->type.shape)) {
+    return laci_fail(err, LAC_BAD_SHAPE, "%s: its shape is %s, and the plan is for %s", port->name,
+                     laci_shape_text(&buf->shape, found, sizeof found),
+                     laci_shape_text(&port->type.shape, want, sizeof want));
+  }
+  return laci_engine_port_store(port, buf, bytes, err);
+}
+
+/* ---- Parts ---- */
+
+static lac_status run_fast(laci_auto *a, const laci_auto_part *part, const laci_engine_watch *watch,
+                           lac_error *err) {
+  shifted to = {.to = watch, .first = part->first_step};
+  laci_engine_watch own = watch ? *watch : (laci_engine_watch){0};
+  if (own.begins) own.begins += part->first_step;
+  if (own.seconds) own.seconds += part->first_step;
+  if (own.between) {
+    own.between = tell;
+    own.context = &to;
+  }
+  lac_status st = LAC_OK;
+  for (int at = 0; at < part->n_inputs && !st; at++) {
+    int value = part->inputs[at], producer = a->graph->values[value].producer;
+    bool exact = producer >= 0 && !a->cut.fast[producer];
+    if (exact) st = from_walk(a, value, &part->input_ports[at], a->at[value], err);
+    part->in[at] = a->at[value];
+  }
+  for (int at = 0; at < part->n_outputs; at++) part->out[at] = a->at[part->outputs[at]];
+  if (!st) {
+    st = laci_engine_run_watched(part->engine, part->in, part->out, watch ? &own : NULL, err);
+  }
+  for (int at = 0; at < part->n_outputs && !st; at++) {
+    int value = part->outputs[at];
+    if (a->walked[value]) st = to_walk(a, value, &part->output_ports[at], err);
+  }
+  return st;
+}
+
+static lac_status run_exact(laci_auto *a, const laci_auto_part *part,
+                            const laci_engine_watch *watch, lac_error *err) {
+  lac_status st = LAC_OK;
+  for (size_t at = 0; at < part->n_steps && !st; at++) {
+    size_t step = part->first_step + at;
+    if (laci_engine_interrupted(watch)) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
+    double begin = laci_engine_step_begins(watch, step);
+    st = laci_stepper_step(a->walk, part->nodes[at], err);
+    if (!st) st = laci_engine_step_ends(watch, step, begin, err);
+  }
+  return st;
+}
+
+/* ---- A run ---- */
+
+/* An output's buffer is where its value is made; one that is listed twice is copied in the end. */
+static lac_status begin(laci_auto *a, const void *const *inputs, void *const *outputs,
+                        lac_error *err) {
+  const laci_graph *graph = a->graph;
+  a->held = a->budget;
+  laci_stepper_destroy(a->walk);
+  a->walk = NULL;
+  const laci_stepper_options o = {.engine = "plain", .pool = a->pool, .budget = &a->held};
+  lac_status st = laci_stepper_create(&a->own.graph, &o, &a->walk, err);
+  for (int at = graph->n_outputs - 1; at >= 0 && !st; at--) {
+    int value = graph->outputs[at];
+    if (!a->outputs[at].open && !a->ours[value]) a->at[value] = outputs[at];
+  }
+  for (int at = 0; at < graph->n_inputs && !st; at++) {
+    int value = graph->inputs[at];
+    a->at[value] = (void *)(uintptr_t)inputs[at];
+    if (a->walked[value]) st = to_walk(a, value, &a->inputs[at], err);
+  }
+  return st;
+}
+
+static lac_status end(laci_auto *a, void *const *outputs, lac_error *err) {
+  const laci_graph *graph = a->graph;
+  lac_status st = LAC_OK;
+  for (int at = 0; at < graph->n_outputs && !st; at++) {
+    const laci_engine_port *port = &a->outputs[at];
+    int value = graph->outputs[at], producer = graph->values[value].producer;
+    bool fast = producer >= 0 && a->cut.fast[producer];
+    if (fast && outputs[at] != a->at[value]) memcpy(outputs[at], a->at[value], port->size_bytes);
+    if (!fast && port->open && !laci_stepper_value(a->walk, value)) {
+      st = laci_fail(err, LAC_UNSUPPORTED, "output '%s' could not be computed", port->name);
+    }
+    if (!fast && !port->open) st = from_walk(a, value, port, outputs[at], err);
+  }
+  return st;
+}
+
+lac_status laci_auto_run(void *self, const void *const *inputs, void *const *outputs,
+                         const laci_engine_watch *watch, lac_error *err) {
+  laci_auto *a = self;
+  if (a->whole) return laci_engine_run_watched(a->whole, inputs, outputs, watch, err);
+  lac_status st = begin(a, inputs, outputs, err);
+  for (int at = 0; at < a->n_parts && !st; at++) {
+    const laci_auto_part *part = &a->parts[at];
+    st = part->engine ? run_fast(a, part, watch, err) : run_exact(a, part, watch, err);
+  }
+  return st ? st : end(a, outputs, err);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Parts of graphs: part.h. */
+#include "graph/part.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "graph/graph.h"
+
+/** place[n_nodes]: the node's number in the part; -1: it is not there. How many are. */
+static int number_nodes(const laci_graph *graph, const bool *chosen, int *place) {
+  int n_chosen = 0;
+  for (int n = 0; n < graph->n_nodes; n++) place[n] = chosen[n] ? n_chosen++ : -1;
+  return n_chosen;
+}
+
+static bool copy_nodes(laci_arena *arena, const laci_graph *graph, const int *place,
+                       laci_graph *part) {
+  part->nodes = laci_arena_alloc(arena, (size_t)part->n_nodes, sizeof *part->nodes);
+  for (int n = 0; part->nodes && n < graph->n_nodes; n++) {
+    if (place[n] >= 0) part->nodes[place[n]] = graph->nodes[n];
+  }
+  return part->nodes != NULL;
+}
+
+/** With producers and readers by their new numbers. */
+static bool copy_values(laci_arena *arena, const laci_graph *graph, const int *place,
+                        laci_graph *part) {
+  part->values = laci_arena_alloc(arena, (size_t)graph->n_values, sizeof *part->values);
+  for (int v = 0; part->values && v < graph->n_values; v++) {
+    const laci_value *from = &graph->values[v];
+    laci_value *copy = &part->values[v];
+    int *readers = laci_arena_alloc(arena, (size_t)from->n_readers, sizeof *readers);
+    if (!readers) return false;
+    *copy = *from;
+    copy->is_input = copy->is_output = false;
+    copy->producer = from->producer >= 0 ? place[from->producer] : -1;
+    copy->readers = readers;
+    copy->n_readers = 0;
+    for (int at = 0; at < from->n_readers; at++) {
+      const int reader = place[from->readers[at]];
+      if (reader >= 0) readers[copy->n_readers++] = reader;
+    }
+  }
+  return part->values != NULL;
+}
+
+static void set_input(laci_graph *part, int value, const laci_type *type) {
+  part->inputs[part->n_inputs++] = value;
+  part->values[value].is_input = true;
+  part->values[value].producer = -1;
+  part->values[value].type = *type;
+}
+
+static bool set_ends(laci_arena *arena, laci_graph *part, const laci_part_ends *ends) {
+  part->inputs = laci_arena_alloc(arena, (size_t)ends->n_inputs, sizeof *part->inputs);
+  part->outputs = laci_arena_alloc(arena, (size_t)ends->n_outputs, sizeof *part->outputs);
+  if (!part->inputs || !part->outputs) return false;
+  part->n_inputs = 0;
+  for (int at = 0; at < ends->n_inputs; at++) set_input(part, ends->inputs[at], &ends->types[at]);
+  part->n_outputs = ends->n_outputs;
+  for (int at = 0; at < ends->n_outputs; at++) {
+    part->outputs[at] = ends->outputs[at];
+    part->values[ends->outputs[at]].is_output = true;
+  }
+  return true;
+}
+
+lac_status laci_graph_part(laci_arena *arena, const laci_graph *graph, const bool *chosen,
+                           const laci_part_ends *ends, laci_graph **part, lac_error *err) {
+  int *place = laci_alloc((size_t)graph->n_nodes, sizeof *place);
+  laci_graph *made = laci_arena_alloc(arena, 1, sizeof *made);
+  bool whole = place && made;
+  *part = NULL;
+  if (whole) {
+    *made = *graph;
+    made->bodies = NULL;
+    made->n_bodies = 0;
+    made->n_nodes = number_nodes(graph, chosen, place);
+    whole = copy_nodes(arena, graph, place, made) && copy_values(arena, graph, place, made) &&
+            set_ends(arena, made, ends);
+  }
+  laci_free(place);
+  if (!whole) return laci_fail_memory(err, "a part of the network");
+  *part = made;
+  return LAC_OK;
+}
