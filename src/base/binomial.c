@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The sum of the lower tail, term by term, and a bisection over the rate. */
+#include "base/binomial.h"
+
+#include <math.h>
+
+enum { HALVINGS = 52 };
+
+/* log of n choose k. */
+static double log_choose(int64_t n, int64_t k) {
+  double sum = 0;
+  for (int64_t i = 1; i <= k; i++) sum += log((double)(n - k + i) / (double)i);
+  return sum;
+}
+
+/* The probability of k or fewer. The terms are summed from that of k down, each by its ratio to
+ * the one before: of a tail that is small they fall from there on. */
+static double at_most(int64_t k, int64_t n, double p, double log_choose_k) {
+  if (p <= 0 || k >= n) return 1;
+  if (p >= 1) return 0;
+  double term = log_choose_k + (double)k * log(p) + (double)(n - k) * log1p(-p), ratio = 1, sum = 1;
+  for (int64_t i = k; i > 0 && ratio > 0; i--) {
+    ratio *= (double)i / (double)(n - i + 1) * (1 - p) / p;
+    sum += ratio;
+    if (sum > 1e250) return 1; /* far above the rate's mean: the tail is all of it */
+  }
+  return fmin(1, exp(term + log(sum)));
+}
+
+double laci_binomial_upper(int64_t k, int64_t n, double doubt) {
+  if (n <= 0 || k >= n) return 1;
+  const double choose = log_choose(n, k);
+  double low = (double)k / (double)n, high = 1;
+  for (int i = 0; i < HALVINGS; i++) {
+    double p = low + (high - low) / 2;
+    if (at_most(k, n, p, choose) > doubt) low = p;
+    else high = p;
+  }
+  return high;
+}
+
+/* k or more came out so: n - k or fewer did not. */
+double laci_binomial_lower(int64_t k, int64_t n, double doubt) {
+  if (n <= 0 || k <= 0) return 0;
+  const double choose = log_choose(n, k - 1);
+  double low = 0, high = (double)k / (double)n;
+  for (int i = 0; i < HALVINGS; i++) {
+    double p = low + (high - low) / 2;
+    if (1 - at_most(k - 1, n, p, choose) > doubt) high = p;
+    else low = p;
+  }
+  return low;
+}
+
+int64_t laci_binomial_least(double rate, double doubt) {
+  if (!(rate > 0)) return INT64_MAX;
+  if (rate >= 1) return 1;
+  double n = ceil(log(doubt) / log1p(-rate));
+  return n < 1 ? 1 : n > 9e18 ? INT64_MAX : (int64_t)n;
+}
