@@ -170,9 +170,24 @@ static void print_refinement(const lac_calibration_result *c, FILE *out) {
   if (c->refine_reason) terminal_say(out, "%s", c->refine_reason);
 }
 
+/* What a loss was limited to, and what it is. */
+static void print_drop(const lac_calibration_result *c, FILE *out) {
+  if (!c->drop_measure) return;
+  const bool is_top1 = strcmp(c->drop_measure, "top1") == 0;
+  const char *what = is_top1                                   ? "top-1 falls by"
+                     : strcmp(c->drop_measure, "answers") == 0 ? "answers that change:"
+                                                               : "outputs differ by";
+  terminal_say(out,
+               "%s %.3g%s on %" PRId64
+               " further sample%s: at most %.3g with %g %% confidence, of "
+               "%g allowed",
+               what, c->drop, is_top1 ? " points" : "%", c->drop_samples,
+               laci_plural(c->drop_samples), c->drop_most, 100 * c->drop_confidence, c->drop_limit);
+}
+
 void layers_print_calibration(const lac_report *report, FILE *out) {
   const lac_calibration_result *c = report->calibration;
-  char text[64], agreement[64] = "";
+  char text[64], agreement[128] = "";
   if (!c) return;
   if (c->kept_dense > 0)
     terminal_say(out, "%d layer%s left dense", c->kept_dense, c->kept_dense == 1 ? " is" : "s are");
@@ -181,8 +196,12 @@ void layers_print_calibration(const lac_report *report, FILE *out) {
                  c->outputs_reason);
     return;
   }
-  if (c->answers > 0)
-    (void)snprintf(agreement, sizeof agreement, ", %.2f%% of the answers agree", c->agreement);
+  if (c->answers > 0) {
+    int n = snprintf(agreement, sizeof agreement, ", %.2f%% of the answers agree", c->agreement);
+    if (c->agreement_least > 0)
+      (void)snprintf(agreement + n, sizeof agreement - (size_t)n, " (%.2f%% at least, 95 %% sure)",
+                     c->agreement_least);
+  }
   terminal_say(out, "calibrated (%s): outputs differ by %.3f%%%s, on %" PRId64 " sample%s %s",
                score_text(c, text), 100 * c->outputs_error, agreement,
                c->held_back > 0 ? c->held_back : c->samples,
@@ -191,6 +210,7 @@ void layers_print_calibration(const lac_report *report, FILE *out) {
   print_refinement(c, out);
   if (c->labelled > 0)
     terminal_say(out, "top-1 of these: %.2f%%, dense %.2f%%", c->top1_pruned, c->top1_dense);
+  print_drop(c, out);
 }
 
 void layers_print_quantised(const lac_report *report, FILE *out) {

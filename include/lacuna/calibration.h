@@ -32,20 +32,23 @@ typedef struct lac_calibration {
                  else they stay as the score leaves them (true) */
   int resize; /* images: shorter side after resizing, pixels; 0: as is usual with such data (0) */
   int crop;   /* images: side of the square cut out, pixels; 0: as is usual with such data (0) */
-  float mean[3];   /* images: of red, green, blue, in grey levels (ImageNet's) */
-  float std[3];    /* images: > 0 (ImageNet's) */
-  int keep_dense;  /* leave so many layers dense, those whose pruning alone changes the outputs
-                      most (0) */
-  double max_drop; /* leave as few layers dense as it takes to lose no more than this on the samples
-                      held back: points of top-1 where data has labels for the network's outputs,
-                      else the outputs' relative error in percent; < 0: whatever it is (-1) */
-  bool curve;      /* measure the loss over the number of layers pruned (false) */
-  bool recalibrate;     /* estimate the statistics of batch normalisation again, on images that are
-                           changed as training changes them; kept only where the outputs err less on
-                           the samples held back (false) */
-  double refine;        /* seconds of steps in which all parameters of the network are fitted to the
-                           dense network's outputs, masks fixed; kept only as above. The steps that fit
-                           depend on the machine: see refine_steps. 0: none (0) */
+  float mean[3];    /* images: of red, green, blue, in grey levels (ImageNet's) */
+  float std[3];     /* images: > 0 (ImageNet's) */
+  int keep_dense;   /* leave so many layers dense, those whose pruning alone changes the outputs
+                       most (0) */
+  double max_drop;  /* leave as few layers dense as it takes to lose no more than this, with 95 %
+                       confidence: points of top-1, where data has labels for the network's outputs;
+                       percent of the answers that change, where each sample has one; else percent
+                       of the outputs' relative error. Judged by further samples of the data that
+                       nothing else looks at, as many as so small a loss needs, for which `samples`
+                       may become fewer; < 0: whatever it is (-1) */
+  bool curve;       /* measure the loss over the number of layers pruned (false) */
+  bool recalibrate; /* estimate the statistics of batch normalisation again, on images that are
+                       changed as training changes them; kept only where the outputs err less on
+                       the samples held back (false) */
+  double refine;    /* seconds of steps in which all parameters of the network are fitted to the
+                       dense network's outputs, masks fixed; kept only as above. The steps that fit
+                       depend on the machine: see refine_steps. 0: none (0) */
   int64_t refine_steps; /* exactly so many steps, in the place of seconds: the same bytes for the
                            same number of threads. 0: as refine says (0) */
 } lac_calibration;
@@ -67,18 +70,25 @@ typedef struct lac_calibration_result {
   const char *data;  /* "512 of 50000 images of DIR, 64 held back" */
   const char *score; /* "alps" */
   bool solved;
-  int64_t samples;      /* that layers were fitted on, copies among them */
-  int64_t held_back;    /* that errors were measured on */
-  double outputs_error; /* of the network's outputs: sum |dense - pruned|^2 / sum |dense|^2 */
-  int64_t answers;      /* rows of the first output in which a largest element was looked for; 0:
-                           there are none */
-  double agreement;     /* percent of these with the same largest element */
-  int64_t labelled;     /* samples with a label for the outputs; 0: top-1 is not known */
-  double top1_dense;    /* percent of the samples held back */
+  int64_t samples;        /* that layers were fitted on, copies among them */
+  int64_t held_back;      /* that errors were measured on */
+  double outputs_error;   /* of the network's outputs: sum |dense - pruned|^2 / sum |dense|^2 */
+  int64_t answers;        /* rows of the first output in which a largest element was looked for; 0:
+                             there are none */
+  double agreement;       /* percent of these with the same largest element */
+  double agreement_least; /* what that is at least with 95 % confidence; 0: not known */
+  int64_t labelled;       /* samples with a label for the outputs; 0: top-1 is not known */
+  double top1_dense;      /* percent of the samples held back */
   double top1_pruned;
-  const char *outputs_reason;         /* why outputs were not compared; NULL: they were */
-  int kept_dense;                     /* layers that were left dense for the outputs' sake */
-  int n_curve;                        /* points; 0: not measured */
+  const char *outputs_reason; /* why outputs were not compared; NULL: they were */
+  const char *drop_measure;   /* max_drop's: "top1", "answers", "outputs"; NULL: none was wanted, or
+                                 nothing was to be pruned */
+  double drop_limit;          /* max_drop */
+  int64_t drop_samples;       /* that it was judged by; none was fitted or held back */
+  double drop, drop_most;     /* on these, and at most with so much confidence */
+  double drop_confidence;     /* 0.95 */
+  int kept_dense;             /* layers that were left dense for the outputs' sake */
+  int n_curve;                /* points; 0: not measured */
   const lac_calibration_point *curve; /* [n_curve], from no layer pruned on */
   uint64_t kept_bytes;                /* the most that was kept of values between layers, ... */
   uint64_t file_bytes;                /* ... and of that in temporary files */

@@ -3,12 +3,33 @@
 #include "analyze/analyze.h"
 #include "api/calibration_in.h"
 #include "api/report_in.h"
+#include "base/binomial.h"
 #include "base/error.h"
 #include "data/samples.h"
 #include "lacuna/calibration.h"
 
 static double percent(int64_t part, int64_t of) {
   return of > 0 ? 100 * (double)part / (double)of : 0;
+}
+
+/* In percent, what it is at least, as samples that are held back tell; of answers that are one
+ * sample's each, or 0. */
+static double least_agreement(const laci_output_difference *d) {
+  if (d->n_answers != d->n_samples) return 0;
+  return 100 * laci_binomial_lower(d->n_agree, d->n_answers, 1 - LACI_DROP_CONFIDENCE);
+}
+
+/* What a loss was limited in, and what it came to. */
+static void add_drop(const laci_judged_drop *from, double limit, lac_calibration_result *to) {
+  static const char *const measures[] = {
+      [LACI_DROP_TOP1] = "top1", [LACI_DROP_ANSWERS] = "answers", [LACI_DROP_OUTPUTS] = "outputs"};
+  if (from->n < 1) return;
+  to->drop_measure = measures[from->measure];
+  to->drop_limit = limit;
+  to->drop_samples = from->n;
+  to->drop = from->found;
+  to->drop_most = from->most;
+  to->drop_confidence = LACI_DROP_CONFIDENCE;
 }
 
 static bool add_curve(laci_report *report, const laci_pruning_calibration *from,
@@ -54,6 +75,8 @@ lac_status laci_report_add_calibration(laci_report *report, const laci_pruning *
       .file_bytes = from->file_bytes,
       .seconds = from->seconds,
       .fit_seconds = from->fit_seconds};
+  if (from->n_held_back > 0) to->agreement_least = least_agreement(outputs);
+  add_drop(&from->drop, source->calibration.max_drop, to);
   bool whole = to->data && add_curve(report, from, to);
   if (from->outputs_reason) {
     to->outputs_reason = laci_arena_text(&report->arena, from->outputs_reason);

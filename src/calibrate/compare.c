@@ -15,8 +15,8 @@ enum { NETWORKS = 2, MOST_LANES = 16 };
 
 /* Sums over a batch. */
 typedef struct sums {
-  double error, energy;
-  int64_t n_answers, n_agree, n_labelled, n_right[NETWORKS];
+  laci_error_sums errors;
+  int64_t n_answers, n_agree, n_labelled, n_right[NETWORKS], n_lost, n_won;
 } sums;
 
 /* What the samples have shown of the first network. Samples that are all the same, and outputs that
@@ -35,9 +35,10 @@ typedef struct comparison {
   laci_part parts[NETWORKS];
   laci_lanes lanes[NETWORKS];
   int n_lanes, n_inputs, n_outputs;
-  void **in;     /* [n_lanes, n_inputs] of the first network */
-  void **out;    /* [n_lanes, NETWORKS, n_outputs] */
-  int64_t first; /* sample of lane 0 */
+  int64_t n_units; /* of a batch: its samples where every output has an axis for them, else 1 */
+  void **in;       /* [n_lanes, n_inputs] of the first network */
+  void **out;      /* [n_lanes, NETWORKS, n_outputs] */
+  int64_t first;   /* sample of lane 0 */
   variety seen;
   sums *sums; /* [n_lanes] */
   lac_status *status;
@@ -90,6 +91,17 @@ static lac_status open_networks(comparison *c, const laci_weighted_graph *const 
   return st ? st : check_alike(c, err);
 }
 
+/* The samples of a batch, where all float outputs have them along their first axis. */
+static int64_t units_of(const comparison *c) {
+  const laci_graph *graph = &c->networks[0]->graph;
+  for (int i = 0; i < graph->n_outputs; i++) {
+    const laci_type *type = &graph->values[graph->outputs[i]].type;
+    if (!laci_dtype_is_float(type->dtype)) continue;
+    if (type->shape.rank < 1 || type->shape.dims[0] != c->how->batch) return 1;
+  }
+  return c->how->batch;
+}
+
 /* As many at a time as there are threads, and memory. */
 static int lanes_for(const comparison *c, laci_budget *budget) {
   uint64_t lane = 0;
@@ -133,6 +145,7 @@ static lac_status open_comparison(comparison *c, const laci_weighted_graph *cons
   laci_budget budget = c->how->budget ? *c->how->budget : laci_budget_of(UINT64_MAX);
   c->n_inputs = c->networks[0]->graph.n_inputs;
   c->n_outputs = c->networks[0]->graph.n_outputs;
+  c->n_units = units_of(c);
   c->n_lanes = lanes_for(c, &budget);
   st = open_buffers(c, err);
   for (int i = 0; i < NETWORKS && !st; i++) {
@@ -234,12 +247,12 @@ static lac_status note_variety(comparison *c, int64_t n_lanes, lac_error *err) {
 
 static const char *doubt_of(const comparison *c, const sums *all) {
   const bool several = c->how->n > 1;
-  if (!isfinite(all->error) || !isfinite(all->energy)) return "outputs are not finite";
+  if (!isfinite(all->errors.e) || !isfinite(all->errors.s)) return "outputs are not finite";
   if (several && !c->seen.inputs_vary) return "the samples are all the same";
   if (!c->seen.inside_varies && c->n_inputs > 0)
     return "each sample holds one number over and over";
   if (several && !c->seen.outputs_vary) return "the dense outputs are the same for all samples";
-  if (!(all->energy > 0) && all->error > 0) return "the dense outputs are all 0";
+  if (!(all->errors.s > 0) && all->errors.e > 0) return "the dense outputs are all 0";
   return NULL;
 }
 
@@ -281,26 +294,54 @@ static void compare_answers(const comparison *c, int lane, const float *const y[
     int64_t a = largest_at(y[0] + i * n, n), b = largest_at(y[1] + i * n, n);
     s->n_agree += a == b;
     if (!labels) continue;
-    s->n_right[0] += a == labels[first + i];
-    s->n_right[1] += b == labels[first + i];
+    bool right_a = a == labels[first + i], right_b = b == labels[first + i];
+    s->n_right[0] += right_a;
+    s->n_right[1] += right_b;
+    s->n_lost += right_a && !right_b;
+    s->n_won += right_b && !right_a;
   }
+}
+
+static void sum_errors(laci_error_sums *to, const laci_error_sums *from) {
+  to->n += from->n;
+  to->e += from->e;
+  to->s += from->s;
+  to->ee += from->ee;
+  to->es += from->es;
+  to->ss += from->ss;
+}
+
+/* A unit's part of an output. */
+static void add_errors(const float *a, const float *b, int64_t n, double *e, double *s) {
+  for (int64_t j = 0; j < n; j++) {
+    double of_a = (double)a[j], difference = of_a - (double)b[j];
+    *e += difference * difference;
+    *s += of_a * of_a;
+  }
+}
+
+static void compare_unit(const comparison *c, int lane, int64_t unit, laci_error_sums *to) {
+  const laci_network *n = c->networks[0];
+  double e = 0, s = 0;
+  for (int i = 0; i < c->n_outputs; i++) {
+    const laci_type *type = &n->graph.values[n->graph.outputs[i]].type;
+    if (!laci_dtype_is_float(type->dtype)) continue;
+    const int64_t count = laci_shape_count(&type->shape) / c->n_units;
+    const float *a = c->out[lane * NETWORKS * c->n_outputs + i];
+    const float *b = c->out[(lane * NETWORKS + 1) * c->n_outputs + i];
+    add_errors(a + unit * count, b + unit * count, count, &e, &s);
+  }
+  sum_errors(to, &(laci_error_sums){1, e, s, e * e, e * s, s * s});
 }
 
 static void compare_outputs(const comparison *c, int lane, sums *s) {
   const laci_network *n = c->networks[0];
-  for (int i = 0; i < c->n_outputs; i++) {
-    const laci_type *type = &n->graph.values[n->graph.outputs[i]].type;
-    if (!laci_dtype_is_float(type->dtype)) continue;
-    const float *y[NETWORKS] = {c->out[lane * NETWORKS * c->n_outputs + i],
-                                c->out[(lane * NETWORKS + 1) * c->n_outputs + i]};
-    int64_t count = laci_shape_count(&type->shape);
-    for (int64_t j = 0; j < count; j++) {
-      double a = (double)y[0][j], difference = a - (double)y[1][j];
-      s->error += difference * difference;
-      s->energy += a * a;
-    }
-    if (i == 0) compare_answers(c, lane, y, &type->shape, s);
-  }
+  for (int64_t unit = 0; unit < c->n_units; unit++) compare_unit(c, lane, unit, &s->errors);
+  if (c->n_outputs < 1) return;
+  const laci_type *type = &n->graph.values[n->graph.outputs[0]].type;
+  const float *y[NETWORKS] = {c->out[lane * NETWORKS * c->n_outputs],
+                              c->out[(lane * NETWORKS + 1) * c->n_outputs]};
+  if (laci_dtype_is_float(type->dtype)) compare_answers(c, lane, y, &type->shape, s);
 }
 
 static void compare_lanes(int64_t begin, int64_t end, void *context) {
@@ -315,12 +356,13 @@ static void compare_lanes(int64_t begin, int64_t end, void *context) {
 }
 
 static void add_sums(sums *to, const sums *from) {
-  to->error += from->error;
-  to->energy += from->energy;
+  sum_errors(&to->errors, &from->errors);
   to->n_answers += from->n_answers;
   to->n_agree += from->n_agree;
   to->n_labelled += from->n_labelled;
   for (int i = 0; i < NETWORKS; i++) to->n_right[i] += from->n_right[i];
+  to->n_lost += from->n_lost;
+  to->n_won += from->n_won;
 }
 
 static lac_status compare_all(comparison *c, sums *all, lac_error *err) {
@@ -360,17 +402,21 @@ lac_status laci_compare_outputs(const laci_weighted_graph *a, const laci_weighte
   const char *doubt = st ? NULL : doubt_of(&c, &all);
   close_comparison(&c);
   if (st) return st;
-  if (!isfinite(all.error) || !isfinite(all.energy)) {
-    all.error = INFINITY; /* never better than another */
-    all.energy = 1;
+  if (!isfinite(all.errors.e) || !isfinite(all.errors.s)) {
+    all.errors.e = INFINITY; /* never better than another */
+    all.errors.s = 1;
   }
-  *difference = (laci_output_difference){.n_samples = options->n / options->batch * options->batch,
-                                         .relative = all.energy > 0 ? all.error / all.energy : 0,
-                                         .n_answers = all.n_answers,
-                                         .n_agree = all.n_agree,
-                                         .n_labelled = all.n_labelled,
-                                         .n_right_a = all.n_right[0],
-                                         .n_right_b = all.n_right[1],
-                                         .doubt = doubt};
+  *difference =
+      (laci_output_difference){.n_samples = options->n / options->batch * options->batch,
+                               .relative = all.errors.s > 0 ? all.errors.e / all.errors.s : 0,
+                               .sums = all.errors,
+                               .n_lost = all.n_lost,
+                               .n_won = all.n_won,
+                               .n_answers = all.n_answers,
+                               .n_agree = all.n_agree,
+                               .n_labelled = all.n_labelled,
+                               .n_right_a = all.n_right[0],
+                               .n_right_b = all.n_right[1],
+                               .doubt = doubt};
   return LAC_OK;
 }

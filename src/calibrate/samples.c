@@ -25,6 +25,8 @@ lac_status laci_calibration_cut_of(int64_t count, int64_t most, int64_t fixed,
                      "%" PRId64 " calibration sample%s, the network wants at least %" PRId64, count,
                      laci_plural(count), fixed > 0 ? fixed : 1);
   }
+  cut->fixed = fixed > 0;
+  cut->judging_batch = fixed > 0 ? fixed : most > 1 ? most : 1;
   int64_t eighth = (count + HELD_BACK - 1) / HELD_BACK;
   if (most > eighth) most = eighth;
   if (most < 1) most = 1;

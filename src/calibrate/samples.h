@@ -19,9 +19,11 @@ typedef lac_status laci_calibration_fetch(void *context, int64_t first, int64_t 
 typedef struct laci_calibration_samples {
   int64_t count;
   int64_t held_back; /* the last so many judge, in whole batches, one at least; 0: an eighth */
+  int64_t judging;   /* so many more, [count, count + judging), are fetched by who judges a loss: no
+                        fit and no choice looks at them */
   const laci_shape *shapes; /* [graph->n_inputs] of every input; axis 0 stands for the samples, its
                                size is not read */
-  const int64_t *labels;    /* [count] classes; NULL: there are none */
+  const int64_t *labels;    /* [count + judging] classes; NULL: there are none */
   laci_calibration_fetch *fetch;
   void *context;
 } laci_calibration_samples;
@@ -32,6 +34,8 @@ typedef struct laci_calibration_samples {
 typedef struct laci_calibration_cut {
   int64_t batch; /* samples in each */
   int64_t n_batches, n_fitted;
+  bool fixed;            /* the network takes no other batches */
+  int64_t judging_batch; /* of samples that are only compared */
 } laci_calibration_cut;
 
 /** most: samples in a batch, at most; fixed: the network's own batch size, 0: open. Fails
@@ -46,6 +50,13 @@ typedef struct laci_weighted_graph {
                                     may be NULL: as they are */
 } laci_weighted_graph;
 
+/** Of units that are independent: samples, or batches where an output has no axis for them. With
+ * e = |a - b|^2 and s = |a|^2 of a unit; a spread of `relative` follows from these sums. */
+typedef struct laci_error_sums {
+  int64_t n;
+  double e, s, ee, es, ss;
+} laci_error_sums;
+
 /** Outputs of two networks on the same samples. */
 typedef struct laci_output_difference {
   int64_t n_samples;
@@ -53,6 +64,8 @@ typedef struct laci_output_difference {
   int64_t n_answers, n_agree; /* places of the first output's last axis, and those where the largest
                                  element is the same one; 0: it has no axis of two or more */
   int64_t n_labelled, n_right_a, n_right_b; /* with labels, and one answer a sample */
+  int64_t n_lost, n_won; /* of the labelled: right in a and wrong in b, and the other way round */
+  laci_error_sums sums;
   const char *doubt; /* why this says nothing of other samples (they are all the same, outputs are
                         not finite); static; NULL: it does */
 } laci_output_difference;

@@ -39,8 +39,10 @@ static lac_status open_network(laci_walk_state *w, lac_error *err) {
   int64_t most = w->options->batch;
   if (most <= 0) most = largest > 0 ? (int64_t)(batch_bytes / largest) : MOST_SAMPLES;
   if (most > MOST_SAMPLES && w->options->batch <= 0) most = MOST_SAMPLES;
+  if (most < 1) most = 1;
   const int64_t count = w->samples->count, held = w->samples->held_back;
   st = laci_calibration_cut_of(count, held > 0 && most > held ? held : most, fixed, &w->cut, err);
+  if (!st && fixed <= 0) w->cut.judging_batch = most;
   if (!st && held > 0 && w->cut.n_batches > 1) { /* what judges is no copy of what was fitted */
     int64_t n_fitted = (count - held + w->cut.batch - 1) / w->cut.batch;
     w->cut.n_fitted = n_fitted < w->cut.n_batches ? n_fitted : w->cut.n_batches - 1;

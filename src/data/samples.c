@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "base/least.h"
 #include "data/samples_in.h"
 
 enum { MOST_COPIES = 1000 };
@@ -12,7 +13,12 @@ enum { MOST_COPIES = 1000 };
 static lac_status count_samples(laci_samples *s, lac_error *err) {
   const laci_samples_options *o = &s->options;
   if (s->available < 1) return laci_fail(err, LAC_BAD_ARGUMENT, "%s: no samples in it", s->path);
-  s->taken = o->n < s->available ? o->n : s->available;
+  s->taken = laci_least(o->n, s->available);
+  if (o->judging_most > 0) {
+    int64_t spared = s->available - o->judging_least, half = s->available / 2;
+    s->taken = laci_least(s->taken, spared > half ? spared : half > 0 ? half : 1);
+    s->judging = laci_least(s->available - s->taken, o->judging_most);
+  }
   if (o->held_back_part > 0) {
     s->held_back = s->taken / o->held_back_part;
     if (s->held_back == 0 && s->taken >= 2) s->held_back = 1;
@@ -77,6 +83,8 @@ void laci_samples_close(laci_samples *s) {
 
 int64_t laci_samples_count(const laci_samples *s) { return s->count; }
 int64_t laci_samples_held_back(const laci_samples *s) { return s->held_back; }
+int64_t laci_samples_judging(const laci_samples *s) { return s->judging; }
+int64_t laci_samples_available(const laci_samples *s) { return s->available; }
 const laci_type *laci_samples_type(const laci_samples *s, int input) { return &s->types[input]; }
 const int64_t *laci_samples_labels(const laci_samples *s) { return s->labels; }
 const char *laci_samples_text(const laci_samples *s) { return s->text; }

@@ -24,13 +24,16 @@ typedef struct laci_sample_input {
 } laci_sample_input;
 
 typedef struct laci_samples_options {
-  int64_t n;               /* how many, before copies; fewer where the data have fewer */
-  uint64_t seed;           /* of which, and of the copies' changes */
-  int copies;              /* of each image that is not held back, changed at random; 0: none */
-  int held_back_part;      /* one of so many samples is held back, one at least where there are two;
-                              0: none */
-  int resize, crop;        /* pixels; 0: as is usual with such data */
-  const float *mean, *std; /* [3] grey levels; NULL: as is usual with such data */
+  int64_t n;             /* how many, before copies; fewer where the data have fewer */
+  uint64_t seed;         /* of which, and of the copies' changes */
+  int copies;            /* of each image that is not held back, changed at random; 0: none */
+  int held_back_part;    /* one of so many samples is held back, one at least where there are two;
+                            0: none */
+  int64_t judging_least; /* of further samples: where the data have fewer beside those n, n is less,
+                            down to half of the data */
+  int64_t judging_most;  /* so many further ones are taken, as they are, to judge by; 0: none */
+  int resize, crop;      /* pixels; 0: as is usual with such data */
+  const float *mean, *std;         /* [3] grey levels; NULL: as is usual with such data */
   const laci_sample_input *inputs; /* [n_inputs] of the network */
   int n_inputs;
   laci_pool *pool;     /* reads images at the same time; NULL: one after the other */
@@ -55,14 +58,19 @@ void laci_samples_close(laci_samples *samples); /* NULL is fine */
 /** All of them, copies counted, and how many of these, the last ones, are held back. */
 int64_t laci_samples_count(const laci_samples *samples);
 int64_t laci_samples_held_back(const laci_samples *samples);
+/** Further samples, at places [count, count + judging) of batches: none of them is among the
+ * others. */
+int64_t laci_samples_judging(const laci_samples *samples);
+/** How many the data have. */
+int64_t laci_samples_available(const laci_samples *samples);
 /** What batches of an input hold: F32 or I64; dims[0] is 1. */
 const laci_type *laci_samples_type(const laci_samples *samples, int input);
-/** [count] the class of each sample; NULL: the data do not say. */
+/** [count + judging] the class of each sample; NULL: the data do not say. */
 const int64_t *laci_samples_labels(const laci_samples *samples);
 /** Where the samples come from, NULL for arrays; and how its images are prepared. */
 const laci_dataset *laci_samples_dataset(const laci_samples *samples,
                                          laci_preprocessing *preprocessing);
-/** "2048 of 50000 images of DIR" */
+/** "2048 of 50000 images of DIR, 256 held back" */
 const char *laci_samples_text(const laci_samples *samples);
 
 /** Samples [first, first + n) of all: to[input] is [n, ...] of its type. One call at a time. Fails

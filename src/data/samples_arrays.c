@@ -277,9 +277,9 @@ lac_status laci_samples_open_arrays(laci_samples *s, lac_error *err) {
 lac_status laci_samples_label_arrays(laci_samples *s, lac_error *err) {
   const array_samples *own = s->own;
   if (!own->labels) return LAC_OK;
-  s->labels = laci_alloc((size_t)s->count, sizeof *s->labels);
+  s->labels = laci_alloc((size_t)(s->count + s->judging), sizeof *s->labels);
   if (!s->labels) return laci_fail_memory(err, s->path);
-  for (int64_t place = 0; place < s->count; place++) {
+  for (int64_t place = 0; place < s->count + s->judging; place++) {
     int copy;
     int64_t at = laci_samples_place(s, place, &copy);
     lac_status st = laci_rows_read_i64(own->labels, at, &s->labels[place], err);

@@ -155,9 +155,9 @@ lac_status laci_samples_open_images(laci_samples *s, lac_error *err) {
 
 lac_status laci_samples_label_images(laci_samples *s, lac_error *err) {
   const image_samples *own = s->own;
-  s->labels = laci_alloc((size_t)s->count, sizeof *s->labels);
+  s->labels = laci_alloc((size_t)(s->count + s->judging), sizeof *s->labels);
   if (!s->labels) return laci_fail_memory(err, s->path);
-  for (int64_t place = 0; place < s->count; place++) {
+  for (int64_t place = 0; place < s->count + s->judging; place++) {
     int copy;
     s->labels[place] = laci_dataset_label(own->set, laci_samples_place(s, place, &copy));
   }

@@ -22,13 +22,13 @@ struct laci_samples {
   laci_type *types;  /* [n_inputs] dims[0] is 1 */
   int64_t available; /* of the data */
   int64_t taken;     /* of those, by the permutation */
-  int64_t count, held_back;
-  int64_t *labels; /* [count], or NULL */
+  int64_t count, held_back, judging;
+  int64_t *labels; /* [count + judging], or NULL */
   void *own;
 };
 
-/** Which of the data's samples stands at a place, 0 <= place < count; *copy: 0 as it is, 1 and on:
- * changed at random. */
+/** Which of the data's samples stands at a place, 0 <= place < count + judging; *copy: 0 as it is,
+ * 1 and on: changed at random. */
 int64_t laci_samples_place(const laci_samples *samples, int64_t place, int *copy);
 
 /** The kinds' openings set kind, own, types and available. Labels come when all is counted. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which samples are taken, and in what order: place p of those to work with is sample
- * shuffle(p mod k), for k of them, in its copy p / k; behind these come the ones held back. */
+ * shuffle(p mod k), for k of them, in its copy p / k; after these come the ones held back, and at
+ * last those that judge. */
 #include "data/samples_in.h"
 #include "data/shuffle.h"
 

@@ -7,7 +7,8 @@
  * Layers are ranked by it, with the weights that a fit of all of them left. The loss over the
  * number of layers pruned is that of the first n of this ranking, with these same weights. Where a
  * loss is given, the number is looked for between what holds and what does not, and each try is
- * fitted anew: with fewer layers pruned the fits of the others have less to make good. */
+ * fitted anew: with fewer layers pruned the fits of the others have less to make good. What holds
+ * is said by samples of their own (drop.c), that neither fits nor the ranking have seen. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,7 @@ typedef struct chooser {
   int n;                 /* layers that have weights of their own to be pruned */
   ranked_layer *ranking; /* [n] the least effect first */
   const uint8_t **mixed; /* [n_stored] the dense network's weights, some of them pruned */
+  laci_judged_drop drop; /* of what was fitted last, or is kept */
 } chooser;
 
 static const char *layer_name(const laci_analysis *a, int l) {
@@ -63,8 +65,8 @@ static lac_status compare(const chooser *c, int64_t most, laci_output_difference
                               err);
 }
 
-/* In the unit of max_drop. */
-static double drop_of(const laci_output_difference *d) {
+/* Of a point of the curve, in the unit of max_drop: on few samples, a first guess. */
+static double guess_of(const laci_output_difference *d) {
   if (d->n_labelled > 0) return 100 * (double)(d->n_right_a - d->n_right_b) / (double)d->n_labelled;
   return 100 * d->relative;
 }
@@ -72,6 +74,24 @@ static double drop_of(const laci_output_difference *d) {
 static void mix(chooser *c, int layer, bool pruned) {
   int s = c->p->analysis->layers[layer].stored;
   c->mixed[s] = pruned ? c->all->weights[s] : c->p->weights[s];
+}
+
+/* Does the loss of what was fitted stay within the limit? It does where there is none. */
+static lac_status judge(chooser *c, const laci_calibrated *fitted, bool *holds, lac_error *err) {
+  const double most = c->options->calibration->max_drop;
+  const int n_stored = c->p->analysis->graph->n_stored;
+  *holds = true;
+  if (most < 0) return LAC_OK;
+  const uint8_t **weights = laci_alloc((size_t)n_stored + 1, sizeof *weights);
+  if (!weights) return laci_fail_memory(err, "a network to be judged");
+  for (int s = 0; s < n_stored; s++)
+    weights[s] = fitted->weights[s] ? fitted->weights[s] : c->p->weights[s];
+  const laci_weighted_graph pruned = {c->p->analysis->graph, weights};
+  const laci_drop_candidate candidate = {&fitted->cut, &pruned, c->pool};
+  lac_status st = laci_pruning_judge_drop(c->p, c->options, &candidate, &c->drop, err);
+  *holds = c->drop.most <= most;
+  laci_free(weights);
+  return st;
 }
 
 /* ---- The ranking ---- */
@@ -163,9 +183,20 @@ static int guess(const chooser *c, int n, double most) {
   const laci_pruning_calibration *curve = &c->p->calibration;
   int best = 0;
   for (int k = 0; k < n && k < curve->n_points; k++) {
-    if (drop_of(&curve->points[k].difference) <= most) best = k;
+    if (guess_of(&curve->points[k].difference) <= most) best = k;
   }
   return best;
+}
+
+static void log_try(const chooser *c, int n, bool holds) {
+  const laci_judged_drop *d = &c->drop;
+  char most[64] = "";
+  if (!d->hopeless) (void)snprintf(most, sizeof most, ", at most %.3g", d->most);
+  laci_log(LAC_LOG_INFO, "%d layer%s pruned: %.3g %s lost%s; %s", n, laci_plural(n), d->found,
+           d->measure == LACI_DROP_TOP1      ? "points of top-1"
+           : d->measure == LACI_DROP_ANSWERS ? "percent of the answers"
+                                             : "percent of the outputs",
+           most, holds ? "within the limit" : "too much");
 }
 
 /* Between none, which holds, and `bad`, which does not: *best is fitted with *n of them. */
@@ -173,19 +204,19 @@ static lac_status look_for(chooser *c, int bad, bool *wanted, int *n, laci_calib
                            lac_error *err) {
   const double most = c->options->calibration->max_drop;
   int good = 0, at = guess(c, bad, most);
+  laci_judged_drop held = {.n = 0};
   lac_status st = LAC_OK;
   for (int tries = 0; !st && bad - good > 1 && tries < MOST_TRIES; tries++) {
     laci_calibrated *tried = NULL;
     if (at <= good || at >= bad) at = good + (bad - good) / 2;
     st = fit_first(c, at, wanted, &tried, err);
-    bool holds = !st && drop_of(&tried->outputs) <= most;
-    if (!st)
-      laci_log(LAC_LOG_INFO, "%d layer%s pruned: %.3g %s lost", at, laci_plural(at),
-               drop_of(&tried->outputs),
-               tried->outputs.n_labelled ? "points of top-1" : "percent of the outputs");
+    bool holds = false;
+    if (!st) st = judge(c, tried, &holds, err);
+    if (!st) log_try(c, at, holds);
     if (holds) {
       laci_calibrated_destroy(*best);
       *best = tried;
+      held = c->drop;
       good = at;
     } else {
       laci_calibrated_destroy(tried);
@@ -193,6 +224,7 @@ static lac_status look_for(chooser *c, int bad, bool *wanted, int *n, laci_calib
     }
     at = -1;
   }
+  c->drop = held;
   *n = good;
   return st;
 }
@@ -220,14 +252,46 @@ static lac_status choose(chooser *c, bool *wanted, int *n, laci_calibrated **bes
   *n = how->keep_dense < c->n ? c->n - how->keep_dense : 0;
   lac_status st = *n < c->n ? fit_first(c, *n, wanted, best, err) : LAC_OK;
   if (st) return st;
-  const laci_calibrated *last = *best ? *best : c->all;
-  if (how->max_drop >= 0 && *n > 0 && drop_of(&last->outputs) > how->max_drop) {
+  bool holds = true;
+  if (*best) st = judge(c, *best, &holds, err);
+  else holds = how->max_drop < 0 || c->drop.most <= how->max_drop;
+  if (!st && !holds && *n > 0) {
     laci_calibrated_destroy(*best);
     *best = NULL;
     st = look_for(c, *n, wanted, n, best, err);
   }
-  if (!st && !*best && *n < c->n) st = fit_first(c, *n, wanted, best, err); /* of none */
+  if (!st && !*best && *n < c->n) { /* of none */
+    st = fit_first(c, *n, wanted, best, err);
+    if (!st) st = judge(c, *best, &holds, err);
+  }
   want_first(c, *n, wanted);
+  return st;
+}
+
+static lac_status open_chooser(chooser *c, lac_error *err) {
+  const int n_stored = c->p->analysis->graph->n_stored;
+  c->ranking = laci_alloc((size_t)c->p->analysis->n_layers, sizeof *c->ranking);
+  c->mixed = laci_alloc((size_t)n_stored, sizeof *c->mixed);
+  if (!c->ranking || !c->mixed) return laci_fail_memory(err, "the layers that stay dense");
+  for (int s = 0; s < n_stored; s++) c->mixed[s] = c->p->weights[s];
+  return LAC_OK;
+}
+
+/* Is there a limit that is not kept yet? With layers that stay dense anyway, that is not known. */
+static lac_status check_limit(chooser *c, bool *limited, lac_error *err) {
+  const laci_prune_calibration *how = c->options->calibration;
+  bool holds = true;
+  *limited = how->max_drop >= 0;
+  if (!*limited) return LAC_OK;
+  if (c->all->outputs_reason) {
+    return laci_fail(err, LAC_UNSUPPORTED,
+                     "a loss of at most %g is wanted, but the outputs cannot be compared: %s",
+                     how->max_drop, c->all->outputs_reason);
+  }
+  if (how->keep_dense > 0) return LAC_OK;
+  lac_status st = judge(c, c->all, &holds, err);
+  if (!st) log_try(c, c->n, holds);
+  *limited = !holds;
   return st;
 }
 
@@ -235,28 +299,20 @@ lac_status laci_pruning_keep_dense(laci_pruning *p, const laci_prune_options *op
                                    laci_pool *pool, bool *wanted, laci_calibrated **fitted,
                                    lac_error *err) {
   const laci_prune_calibration *how = options->calibration;
-  const int n_stored = p->analysis->graph->n_stored;
-  const bool limited = how->max_drop >= 0 &&
-                       (drop_of(&(*fitted)->outputs) > how->max_drop || (*fitted)->outputs_reason);
-  if (how->keep_dense <= 0 && !limited && !how->curve) return LAC_OK;
+  if (how->keep_dense <= 0 && how->max_drop < 0 && !how->curve) return LAC_OK;
   chooser c = {.p = p, .options = options, .pool = pool, .all = *fitted};
-  c.ranking = laci_alloc((size_t)p->analysis->n_layers, sizeof *c.ranking);
-  c.mixed = laci_alloc((size_t)n_stored, sizeof *c.mixed);
   laci_calibrated *best = NULL;
   int n = 0;
-  lac_status st =
-      c.ranking && c.mixed ? LAC_OK : laci_fail_memory(err, "the layers that stay dense");
-  if (!st && limited && (*fitted)->outputs_reason) {
-    st = laci_fail(err, LAC_UNSUPPORTED,
-                   "a loss of at most %g is wanted, but the outputs cannot be compared: %s",
-                   how->max_drop, (*fitted)->outputs_reason);
-  }
-  for (int s = 0; s < n_stored && !st; s++) c.mixed[s] = p->weights[s];
+  bool limited = false;
+  lac_status st = open_chooser(&c, err);
   if (!st) list_layers(&c, wanted);
-  if (!st) st = rank(&c, err);
+  if (!st) st = check_limit(&c, &limited, err);
+  const bool ranks = how->keep_dense > 0 || limited || how->curve;
+  if (!st && ranks) st = rank(&c, err);
   if (!st && (how->curve || limited)) st = measure_curve(&c, err);
-  if (!st) st = choose(&c, wanted, &n, &best, err);
-  if (!st) st = explain(&c, n, err);
+  if (!st && ranks) st = choose(&c, wanted, &n, &best, err);
+  if (!st && ranks) st = explain(&c, n, err);
+  p->calibration.drop = c.drop;
   if (!st && best) {
     laci_calibrated *worse = *fitted;
     *fitted = best;

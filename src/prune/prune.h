@@ -40,8 +40,8 @@ typedef struct laci_prune_calibration {
   const laci_calibration_samples *samples;
   const laci_score *score;
   bool solve;
-  int keep_dense;  /* layers; see budget.c */
-  double max_drop; /* points of top-1, or percent of the outputs' relative error; < 0: any */
+  int keep_dense;  /* layers; see dense.c */
+  double max_drop; /* of laci_judged_drop.most, by samples->judging; < 0: any */
   bool curve;
   const laci_prune_refinement *refinement; /* NULL: none */
 } laci_prune_calibration;
@@ -105,6 +105,32 @@ typedef struct laci_pruning_verification {
   laci_verification found; /* engine NULL: there was nothing to compute */
 } laci_pruning_verification;
 
+/** What a loss is counted in. */
+typedef enum laci_drop_measure {
+  LACI_DROP_TOP1,    /* points of top-1: the data have labels, and there is one answer a sample */
+  LACI_DROP_ANSWERS, /* percent of the answers that change: no loss of top-1 can be larger */
+  LACI_DROP_OUTPUTS, /* percent: the outputs' relative error */
+} laci_drop_measure;
+
+/** `most` holds with this confidence for the network that is kept, of so many that are tried. */
+#define LACI_DROP_CONFIDENCE 0.95
+enum { LACI_DROP_TRIES = 8 };
+
+typedef struct laci_judged_drop {
+  laci_drop_measure measure;
+  int64_t n;    /* samples that it was judged on; 0: it was not */
+  double found; /* on these */
+  double most;  /* what it is at most on all such data */
+  bool
+      hopeless; /* far above the limit on the first of the samples: the others were not looked at */
+} laci_judged_drop;
+
+/** The fewest samples by which so small a loss can be shown, if none of them shows any, and as many
+ * as it takes where half of it is found. INT64_MAX: none do. has_answers: the measure is one of the
+ * first two. */
+int64_t laci_drop_least(double max_drop, bool has_answers);
+int64_t laci_drop_enough(double max_drop, bool has_answers);
+
 /** The network with its layers of least effect pruned, the others dense. */
 typedef struct laci_pruning_point {
   int layer; /* that was the last to be pruned; -1: none is */
@@ -137,6 +163,7 @@ typedef struct laci_pruning_calibration {
   laci_output_difference outputs;
   const char *outputs_reason; /* why outputs were not compared; NULL: they were */
   int n_kept_dense;
+  laci_judged_drop drop; /* of what is kept; n is 0 where no loss was limited */
   int n_points;
   laci_pruning_point *points; /* [n_points], laci_alloc; NULL: not measured */
   uint64_t values_bytes, file_bytes;

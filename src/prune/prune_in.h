@@ -86,6 +86,24 @@ LAC_MUST_CHECK lac_status laci_pruning_keep_dense(laci_pruning *pruning,
                                                   laci_pool *pool, bool *wanted,
                                                   laci_calibrated **fitted, lac_error *err);
 
+/** drop.c: what a comparison says of the loss; `most` is wrong with a probability of at most
+ * (1 - LACI_DROP_CONFIDENCE) / LACI_DROP_TRIES. */
+void laci_drop_bound(const laci_output_difference *difference, laci_judged_drop *drop);
+
+/** A network that may be kept. */
+typedef struct laci_drop_candidate {
+  const laci_calibration_cut *cut;   /* of the fit */
+  const laci_weighted_graph *pruned; /* the graph with its weights */
+  laci_pool *pool;
+} laci_drop_candidate;
+
+/** drop.c: the loss of the graph with other weights, against that with pruning->weights. Fails
+ * LAC_BAD_ARGUMENT where there are too few samples to judge by, and as laci_compare_outputs. */
+LAC_MUST_CHECK lac_status laci_pruning_judge_drop(const laci_pruning *pruning,
+                                                  const laci_prune_options *options,
+                                                  const laci_drop_candidate *candidate,
+                                                  laci_judged_drop *drop, lac_error *err);
+
 /** refine.c: the network with the weights of `fitted` as a whole, as the options' refinement says;
  * weights of `fitted` and others of the pruning become those that are kept. Fails LAC_INTERRUPTED,
  * LAC_NO_MEMORY, as samples are fetched; what the network or memory does not allow is a reason in

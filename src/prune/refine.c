@@ -199,13 +199,37 @@ static lac_status refine(refiner *r, lac_error *err) {
   return st;
 }
 
+/* Outputs that err less may still lose more answers: where a loss is limited, what was made has to
+ * keep it, too, or goes. */
+static lac_status judge(refiner *r, const laci_output_difference *fitted, lac_error *err) {
+  const double limit = r->options->calibration->max_drop;
+  const laci_weighted_graph pruned = {graph_of(r), r->mixed};
+  laci_judged_drop drop;
+  if (limit < 0 || !(r->to->recalibrated || r->to->refined)) return LAC_OK;
+  const laci_drop_candidate candidate = {&r->fitted->cut, &pruned, r->pool};
+  lac_status st = laci_pruning_judge_drop(r->p, r->options, &candidate, &drop, err);
+  if (st) return st;
+  if (drop.most <= limit) {
+    r->p->calibration.drop = drop;
+    return LAC_OK;
+  }
+  for (int s = 0; s < graph_of(r)->n_stored; s++) make(r, s, NULL);
+  r->fitted->outputs = *fitted;
+  r->to->recalibrated = r->to->refined = false;
+  r->to->reason =
+      "the outputs err less for the network as a whole, but it loses more than is "
+      "allowed: left as its layers were fitted";
+  return LAC_OK;
+}
+
 static lac_status run(refiner *r, lac_error *err) {
   lac_status st = LAC_OK;
-  r->to->error_fitted = r->fitted->outputs.relative;
+  const laci_output_difference fitted = r->fitted->outputs;
+  r->to->error_fitted = fitted.relative;
   if (r->how->recalibrate) st = excuse(r, recalibrate(r, err), "statistics again", err);
   if (!st && (r->how->seconds > 0 || r->how->steps > 0))
     st = excuse(r, refine(r, err), "no refinement", err);
-  return st;
+  return st ? st : judge(r, &fitted, err);
 }
 
 lac_status laci_pruning_refine(laci_pruning *p, const laci_prune_options *options, laci_pool *pool,

@@ -23,6 +23,18 @@ static json_t *curve_json(laci_json_writer *w, const lac_calibration_result *c) 
   return array;
 }
 
+static json_t *drop_json(laci_json_writer *w, const lac_calibration_result *c) {
+  if (!c->drop_measure) return json_null();
+  json_t *object = json_object();
+  laci_json_add(w, object, "measure", laci_json_text(w, c->drop_measure));
+  laci_json_add(w, object, "limit", laci_json_number(c->drop_limit));
+  laci_json_add(w, object, "found", laci_json_number(c->drop));
+  laci_json_add(w, object, "most", laci_json_number(c->drop_most));
+  laci_json_add(w, object, "confidence", laci_json_number(c->drop_confidence));
+  laci_json_add(w, object, "samples", json_integer(c->drop_samples));
+  return object;
+}
+
 json_t *laci_calibration_json(laci_json_writer *w, const lac_calibration_result *c) {
   if (!c) return json_null();
   const bool compared = !c->outputs_reason, labelled = c->labelled > 0;
@@ -34,12 +46,15 @@ json_t *laci_calibration_json(laci_json_writer *w, const lac_calibration_result 
   laci_json_add(w, object, "held_back", json_integer(c->held_back));
   laci_json_add(w, object, "outputs_error", or_null(compared, c->outputs_error));
   laci_json_add(w, object, "agreement", or_null(compared && c->answers > 0, c->agreement));
+  laci_json_add(w, object, "agreement_least",
+                or_null(compared && c->agreement_least > 0, c->agreement_least));
   laci_json_add(w, object, "answers", json_integer(c->answers));
   laci_json_add(w, object, "top1_dense", or_null(labelled, c->top1_dense));
   laci_json_add(w, object, "top1_pruned", or_null(labelled, c->top1_pruned));
   laci_json_add(w, object, "labelled", json_integer(c->labelled));
   laci_json_add(w, object, "reason", laci_json_text(w, c->outputs_reason));
   laci_json_add(w, object, "kept_dense", json_integer(c->kept_dense));
+  laci_json_add(w, object, "drop", drop_json(w, c));
   laci_json_add(w, object, "curve", curve_json(w, c));
   laci_json_add(w, object, "kept_bytes", laci_json_uint64(c->kept_bytes));
   laci_json_add(w, object, "file_bytes", laci_json_uint64(c->file_bytes));

@@ -731,11 +731,20 @@ static void outputs_of_two_networks_are_compared(void **state) {
   assert_int_equal(d.n_agree, 32);
   assert_int_equal(d.n_labelled, 32);
   assert_int_equal(d.n_right_b, 32);
+  assert_int_equal(d.n_lost + d.n_won, 0);
   assert_int_equal(laci_compare_outputs(&dense, &other, &s.samples, &how, &d, NULL), LAC_OK);
   assert_true(fabs(d.relative - 4) < 1e-5); /* |y + y|^2 */
   assert_int_equal(d.n_agree, 0);
   assert_int_equal(d.n_right_a, 32);
   assert_int_equal(d.n_right_b, 0);
+  assert_int_equal(d.n_lost, 32);
+  assert_int_equal(d.sums.n, 32);
+  assert_true(fabs(d.sums.e - 4 * d.sums.s) < 1e-4 * d.sums.s);
+  assert_true(fabs(d.sums.es - 4 * d.sums.ss) < 1e-4 * d.sums.es);
+  assert_true(d.sums.ss > 0 && d.sums.ss < d.sums.s * d.sums.s);
+  assert_int_equal(laci_compare_outputs(&other, &dense, &s.samples, &how, &d, NULL), LAC_OK);
+  assert_int_equal(d.n_won, 32);
+  assert_int_equal(d.n_lost, 0);
   run_clear(graph, values);
   laci_free(turned);
   laci_graph_destroy(graph);

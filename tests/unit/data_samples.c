@@ -96,6 +96,44 @@ static void images_are_a_seeded_choice_of_the_training_part(void **state) {
   remove_folder(&f);
 }
 
+/** Samples to judge by are others than those taken, which become fewer where the data lack them. */
+static void those_that_judge_are_none_of_the_others(void **state) {
+  (void)state;
+  const struct {
+    int64_t n, least, most, taken, judging; /* of N */
+  } rows[] = {{9, 4, 8, 9, 8},
+              {9, 4, 1000, 9, N - 9},
+              {N, 4, 8, N - 4, 4},
+              {N, N - 1, N, N / 2, N - N / 2},
+              {N, INT64_MAX, INT64_MAX, N / 2, N - N / 2},
+              {1, 4, 8, 1, 8},
+              {9, 0, 0, 9, 0}};
+  folder f = cifar_folder();
+  for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+    laci_samples_options o = {.n = rows[k].n,
+                              .seed = 5,
+                              .held_back_part = 8,
+                              .copies = k % 2 ? 2 : 0,
+                              .judging_least = rows[k].least,
+                              .judging_most = rows[k].most,
+                              .inputs = &image_input,
+                              .n_inputs = 1};
+    laci_samples *samples = open_samples(f.path, &o);
+    const int64_t count = laci_samples_count(samples), held = laci_samples_held_back(samples);
+    assert_int_equal((count - held) / (1 + o.copies) + held, rows[k].taken);
+    assert_int_equal(laci_samples_judging(samples), rows[k].judging);
+    assert_int_equal(laci_samples_available(samples), N);
+    float one[SAMPLE];
+    for (int64_t j = 0; j < rows[k].judging; j++) {
+      assert_int_equal(laci_samples_batch(samples, count + j, 1, (void *[]){one}, NULL), LAC_OK);
+      expect_image(samples, laci_shuffle(5, 0, N, rows[k].taken + j), one,
+                   laci_samples_labels(samples)[count + j]);
+    }
+    laci_samples_close(samples);
+  }
+  remove_folder(&f);
+}
+
 static void copies_are_changed_and_what_is_held_back_is_not(void **state) {
   (void)state;
   enum { TAKEN = 16, HELD = 2, COUNT = (TAKEN - HELD) * 3 + HELD };
@@ -364,6 +402,7 @@ static void every_allocation_may_fail(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(images_are_a_seeded_choice_of_the_training_part),
+      cmocka_unit_test(those_that_judge_are_none_of_the_others),
       cmocka_unit_test(copies_are_changed_and_what_is_held_back_is_not),
       cmocka_unit_test(scales_of_images_can_be_given),
       cmocka_unit_test(arrays_come_from_a_folder_or_an_npz),

@@ -11,7 +11,7 @@
 #include "prune/prune_in.h"
 #include "sparse/mask.h"
 
-enum { COUNT = 96, INPUT = 8 * 6 * 6, CLASSES = 8 };
+enum { COUNT = 96, JUDGING = 700, INPUT = 8 * 6 * 6, CLASSES = 8 };
 
 /* Sizes that no Tensor Core takes are pruned, too: all of 4 channels and more. */
 static const char net[] =
@@ -48,7 +48,7 @@ typedef struct rig {
   analysed n;
   source from;
   laci_shape shape;
-  int64_t labels[COUNT];
+  int64_t labels[COUNT + JUDGING];
   laci_calibration_samples samples;
   laci_prune_calibration calibration;
   laci_budget budget;
@@ -58,7 +58,7 @@ typedef struct rig {
 static void rig_init(rig *r, const char *score) {
   *r = (rig){.n = analyse(net), .from = {-1}, .shape = {4, {1, 8, 6, 6}}};
   r->samples = (laci_calibration_samples){
-      .count = COUNT, .shapes = &r->shape, .fetch = fetch, .context = &r->from};
+      .count = COUNT, .judging = JUDGING, .shapes = &r->shape, .fetch = fetch, .context = &r->from};
   r->calibration = (laci_prune_calibration){
       .samples = &r->samples, .score = laci_score_find(score), .solve = true, .max_drop = -1};
   assert_non_null(r->calibration.score);
@@ -317,28 +317,140 @@ static void the_most_harmful_layers_stay_dense(void **state) {
   }
 }
 
+/** With so many layers left dense, and a limit. */
+static laci_pruning *prune_within(rig *r, int dense, double limit) {
+  rig_init(r, "wanda");
+  r->calibration.keep_dense = dense;
+  r->calibration.max_drop = limit;
+  return prune(r);
+}
+
 static void a_loss_is_kept_by_as_few_dense_layers_as_it_takes(void **state) {
   (void)state;
   rig r;
-  double errors[N_LAYERS + 1];
+  double most[N_LAYERS + 1];
   for (int dense = 0; dense <= N_LAYERS; dense++) {
-    rig_init(&r, "wanda");
-    r.calibration.keep_dense = dense;
-    laci_pruning *p = prune(&r);
-    errors[dense] = p->calibration.outputs.relative;
+    laci_pruning *p = prune_within(&r, dense, 100);
+    assert_int_equal(p->calibration.drop.measure, LACI_DROP_ANSWERS);
+    assert_int_equal(p->calibration.drop.n, JUDGING);
+    most[dense] = p->calibration.drop.most;
+    assert_true(most[dense] > p->calibration.drop.found);
     laci_pruning_destroy(p);
     rig_clear(&r);
   }
-  for (int want = 0; want <= N_LAYERS; want++) {
-    rig_init(&r, "wanda");
-    r.calibration.max_drop = 100 * errors[want] + 1e-6;
-    laci_pruning *p = prune(&r);
-    assert_int_equal(N_LAYERS - count_pruned(p), want);
-    assert_true(100 * p->calibration.outputs.relative <= r.calibration.max_drop);
-    assert_true(p->calibration.outputs.relative == errors[want]);
+  assert_true(most[N_LAYERS] < most[0]);
+  for (int want = 0; want < N_LAYERS; want++) {
+    laci_pruning *p = prune_within(&r, 0, most[want]);
+    int fewest = 0;
+    while (most[fewest] > most[want]) fewest++;
+    assert_int_equal(N_LAYERS - count_pruned(p), fewest);
+    assert_true(p->calibration.drop.most <= most[want]);
     laci_pruning_destroy(p);
     rig_clear(&r);
   }
+}
+
+/** What is fitted, ranked and held back is read from the first samples, the loss from the others.
+ */
+static void a_loss_is_judged_by_samples_that_nothing_else_reads(void **state) {
+  (void)state;
+  rig r;
+  laci_pruning *free = prune_within(&r, 0, -1);
+  const laci_output_difference outputs = free->calibration.outputs;
+  assert_int_equal(free->calibration.drop.n, 0);
+  laci_pruning_destroy(free);
+  rig_clear(&r);
+  laci_pruning *p = prune_within(&r, 0, 100);
+  assert_true(p->calibration.outputs.relative == outputs.relative);
+  assert_int_equal(p->calibration.outputs.n_samples, outputs.n_samples);
+  assert_true(outputs.n_samples < COUNT);
+  laci_pruning_destroy(p);
+  rig_clear(&r);
+}
+
+static void a_loss_that_the_samples_cannot_show_is_refused(void **state) {
+  (void)state;
+  rig r;
+  laci_pruning *p = NULL;
+  lac_error err = {0};
+  char least[32];
+  const double limits[] = {0.1, 1, 5};
+  const int64_t counts[] = {0, 8, 64};
+  for (int k = 0; k < 3; k++) {
+    rig_init(&r, "magnitude");
+    r.samples.judging = counts[k];
+    r.calibration.max_drop = limits[k];
+    assert_int_equal(laci_prune(r.n.a, &r.options, NULL, &p, &err), LAC_BAD_ARGUMENT);
+    assert_null(p);
+    (void)snprintf(least, sizeof least, "%d", (int)laci_drop_least(limits[k], true));
+    if (counts[k] > 0) assert_non_null(strstr(err.text, least));
+    rig_clear(&r);
+  }
+  assert_int_equal(laci_drop_least(1, true), 574);
+  assert_true(laci_drop_least(0, true) == INT64_MAX);
+}
+
+/* The probability that `lost` and `won` of n come out so. */
+static double chance(int n, int lost, int won, double of_lost, double of_won) {
+  double log_p =
+      lgamma(n + 1.0) - lgamma(lost + 1.0) - lgamma(won + 1.0) - lgamma(n - lost - won + 1.0);
+  return exp(log_p + lost * log(of_lost) + won * log(of_won) +
+             (n - lost - won) * log(1 - of_lost - of_won));
+}
+
+/** Over all that may come out: the bound is below the truth as rarely as it promises. */
+static void a_bound_is_wrong_as_rarely_as_it_promises(void **state) {
+  (void)state;
+  const double rates[][2] = {{0.02, 0.001}, {0.1, 0.02}, {0.1, 0.1}, {0.3, 0.05}, {0.4, 0.4}};
+  const double doubt = (1 - LACI_DROP_CONFIDENCE) / LACI_DROP_TRIES;
+  enum { N = 80 };
+  for (size_t k = 0; k < sizeof rates / sizeof *rates; k++) {
+    double wrong = 0, wrong_changed = 0;
+    for (int lost = 0; lost <= N; lost++) {
+      for (int won = 0; lost + won <= N; won++) {
+        double p = chance(N, lost, won, rates[k][0], rates[k][1]);
+        laci_output_difference d = {.n_samples = N,
+                                    .n_answers = N,
+                                    .n_agree = N - lost - won,
+                                    .n_lost = lost,
+                                    .n_won = won};
+        laci_judged_drop drop;
+        if (p < 1e-9) continue;
+        laci_drop_bound(&d, &drop);
+        assert_int_equal(drop.measure, LACI_DROP_ANSWERS);
+        wrong_changed += drop.most < 100 * (rates[k][0] + rates[k][1]) ? p : 0;
+        d.n_labelled = N;
+        laci_drop_bound(&d, &drop);
+        assert_int_equal(drop.measure, LACI_DROP_TOP1);
+        wrong += drop.most < 100 * (rates[k][0] - rates[k][1]) ? p : 0;
+      }
+    }
+    assert_true(wrong <= doubt);
+    assert_true(wrong_changed <= doubt + 1e-6);
+  }
+}
+
+/** Without answers: errors of samples that scatter, whose mean ratio is known. */
+static void a_bound_of_outputs_holds_for_errors_that_scatter(void **state) {
+  (void)state;
+  enum { N = 200, DRAWS = 2000 };
+  int wrong = 0;
+  for (uint64_t draw = 0; draw < DRAWS; draw++) {
+    laci_output_difference d = {.n_samples = N};
+    for (uint64_t k = 0; k < N; k++) {
+      double s = 0.5 + laci_rng_unit(3, draw, 2 * k);
+      double e = 0.04 * s * laci_rng_unit(3, draw, 2 * k + 1); /* 2 % on the average */
+      d.sums.n++;
+      d.sums.e += e, d.sums.s += s, d.sums.ee += e * e, d.sums.es += e * s, d.sums.ss += s * s;
+    }
+    d.relative = d.sums.e / d.sums.s;
+    laci_judged_drop drop;
+    laci_drop_bound(&d, &drop);
+    assert_int_equal(drop.measure, LACI_DROP_OUTPUTS);
+    assert_true(drop.most < 1.2 * drop.found);
+    wrong += drop.most < 2;
+  }
+  assert_true(wrong <= 2 * DRAWS * (1 - LACI_DROP_CONFIDENCE) / LACI_DROP_TRIES);
 }
 
 /** With labels the loss is one of answers: the dense network's own answers are all right. */
@@ -346,7 +458,7 @@ static void labels_turn_the_loss_into_points(void **state) {
   (void)state;
   rig r;
   rig_init(&r, "magnitude");
-  for (int k = 0; k < COUNT; k++) r.labels[k] = k % CLASSES;
+  for (int k = 0; k < COUNT + JUDGING; k++) r.labels[k] = k % CLASSES;
   r.samples.labels = r.labels;
   r.calibration.curve = true;
   r.calibration.max_drop = 100; /* no loss is so large */
@@ -355,6 +467,9 @@ static void labels_turn_the_loss_into_points(void **state) {
   assert_int_equal(c->n_points, N_LAYERS + 1);
   assert_int_equal(count_pruned(p), N_LAYERS);
   assert_int_equal(c->outputs.n_labelled, c->n_held_back);
+  assert_int_equal(c->drop.measure, LACI_DROP_TOP1);
+  assert_int_equal(c->drop.n, JUDGING);
+  assert_true(c->drop.most > 0 && c->drop.most > c->drop.found && c->drop.most < 100);
   assert_int_equal(c->points[0].layer, -1);
   assert_true(c->points[0].difference.relative == 0);
   for (int k = 1; k <= N_LAYERS; k++) {
@@ -436,6 +551,10 @@ int main(void) {
       cmocka_unit_test(what_is_pruned_already_keeps_its_mask),
       cmocka_unit_test(the_most_harmful_layers_stay_dense),
       cmocka_unit_test(a_loss_is_kept_by_as_few_dense_layers_as_it_takes),
+      cmocka_unit_test(a_loss_is_judged_by_samples_that_nothing_else_reads),
+      cmocka_unit_test(a_loss_that_the_samples_cannot_show_is_refused),
+      cmocka_unit_test(a_bound_is_wrong_as_rarely_as_it_promises),
+      cmocka_unit_test(a_bound_of_outputs_holds_for_errors_that_scatter),
       cmocka_unit_test(labels_turn_the_loss_into_points),
       cmocka_unit_test(a_failure_leaves_the_network_as_it_was),
       cmocka_unit_test(every_allocation_may_fail),

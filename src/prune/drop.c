@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How much the pruned network loses, judged on samples that no fit and no choice has seen: not only
+ * what it is on these, but the most that it may be on all such data.
+ *
+ *     labels, one answer a sample:  lost - won: right before and wrong now, and the other way round
+ *     one answer a sample:          those that change; no labels could make more of them a loss
+ *     else:                         sum |y - y_p|^2 / sum |y|^2
+ *
+ * The first two are exact, whatever the rates are (base/binomial.h): with d = lost + won of n, the
+ * loss is d/n (2 lost/d - 1), and each factor has an upper bound. The third is Student's, of a
+ * ratio over samples. Several networks are judged by the same samples, and the doubt is shared out
+ * among them, so that the one that is kept holds with the confidence that is promised. */
+#include <inttypes.h>
+#include <math.h>
+
+#include "analyze/analyze.h"
+#include "base/binomial.h"
+#include "base/error.h"
+#include "base/least.h"
+#include "base/log.h"
+#include "graph/graph.h"
+#include "prune/prune_in.h"
+
+enum { LEAST_UNITS = 100, MOST_UNITS = 4096, TIMES_LEAST = 6, LOOKS = 3 };
+static const double doubt = (1 - LACI_DROP_CONFIDENCE) / LACI_DROP_TRIES;
+/* Of the normal law at that doubt; and what ends a trial early, which can only refuse. */
+static const double deviations = 2.4977, hopeless = 1e-3, hopeless_deviations = 3.1;
+
+int64_t laci_drop_least(double max_drop, bool has_answers) {
+  return has_answers ? laci_binomial_least(max_drop / 100, doubt / 2) : LEAST_UNITS;
+}
+
+/* So many that half of the loss that is allowed, if that is what it is, is told from all of it. */
+int64_t laci_drop_enough(double max_drop, bool has_answers) {
+  int64_t least = laci_drop_least(max_drop, has_answers);
+  if (!has_answers) return MOST_UNITS;
+  return least > INT64_MAX / TIMES_LEAST ? INT64_MAX : least * TIMES_LEAST;
+}
+
+/* ---- Bounds ---- */
+
+static laci_drop_measure measure_of(const laci_output_difference *d) {
+  if (d->n_labelled > 0) return LACI_DROP_TOP1;
+  return d->n_answers > 0 && d->n_answers == d->n_samples ? LACI_DROP_ANSWERS : LACI_DROP_OUTPUTS;
+}
+
+/* Both ends of lost - won, each with doubt `of`, as a share. */
+static double most_lost(int64_t lost, int64_t won, int64_t n, double of) {
+  double share = laci_binomial_upper(lost, lost + won, of / 2);
+  return share <= 0.5 ? 0 : laci_binomial_upper(lost + won, n, of / 2) * (2 * share - 1);
+}
+
+static double least_lost(int64_t lost, int64_t won, int64_t n, double of) {
+  return laci_binomial_lower(lost, n, of / 2) - laci_binomial_upper(won, n, of / 2);
+}
+
+/* The standard error of sum e / sum s, to first order. */
+static double error_of_ratio(const laci_error_sums *s) {
+  if (s->n < 2 || s->s <= 0) return INFINITY;
+  double ratio = s->e / s->s, squares = s->ee - 2 * ratio * s->es + ratio * ratio * s->ss;
+  return sqrt(fmax(0, squares) * (double)s->n / (double)(s->n - 1)) / s->s;
+}
+
+/* Student's for n units, from the normal law's. */
+static double widened(double z, int64_t n) { return z + (z * z * z + z) / (4 * (double)(n - 1)); }
+
+static double least_of(const laci_output_difference *d, laci_drop_measure measure) {
+  if (measure == LACI_DROP_TOP1)
+    return 100 * least_lost(d->n_lost, d->n_won, d->n_labelled, hopeless);
+  if (measure == LACI_DROP_ANSWERS)
+    return 100 * laci_binomial_lower(d->n_answers - d->n_agree, d->n_answers, hopeless);
+  return 100 * (d->sums.e / d->sums.s - hopeless_deviations * error_of_ratio(&d->sums));
+}
+
+void laci_drop_bound(const laci_output_difference *d, laci_judged_drop *to) {
+  const int64_t n_changed = d->n_answers - d->n_agree;
+  to->measure = measure_of(d);
+  to->n = d->n_samples;
+  if (to->measure == LACI_DROP_TOP1) {
+    to->found = 100 * (double)(d->n_lost - d->n_won) / (double)d->n_labelled;
+    to->most = 100 * most_lost(d->n_lost, d->n_won, d->n_labelled, doubt);
+  } else if (to->measure == LACI_DROP_ANSWERS) {
+    to->found = 100 * (double)n_changed / (double)d->n_answers;
+    to->most = 100 * laci_binomial_upper(n_changed, d->n_answers, doubt);
+  } else {
+    double error = error_of_ratio(&d->sums);
+    to->found = 100 * d->relative;
+    to->most = to->found + 100 * widened(deviations, d->sums.n) * error;
+  }
+}
+
+/* ---- The samples ---- */
+
+static void add(laci_output_difference *to, const laci_output_difference *from) {
+  to->n_samples += from->n_samples;
+  to->n_answers += from->n_answers;
+  to->n_agree += from->n_agree;
+  to->n_labelled += from->n_labelled;
+  to->n_right_a += from->n_right_a;
+  to->n_right_b += from->n_right_b;
+  to->n_lost += from->n_lost;
+  to->n_won += from->n_won;
+  to->sums.n += from->sums.n;
+  to->sums.e += from->sums.e;
+  to->sums.s += from->sums.s;
+  to->sums.ee += from->sums.ee;
+  to->sums.es += from->sums.es;
+  to->sums.ss += from->sums.ss;
+  to->relative = to->sums.s > 0 ? to->sums.e / to->sums.s : 0;
+}
+
+typedef struct trial {
+  const laci_weighted_graph *dense, *pruned;
+  const laci_calibration_samples *samples;
+  const laci_calibration_cut *cut;
+  laci_pool *pool;
+  const laci_budget *budget;
+  laci_output_difference all;
+} trial;
+
+/* [first, end) of those that judge: whole batches, then what is left as a batch of its own. */
+static lac_status look(trial *t, int64_t first, int64_t end, lac_error *err) {
+  lac_status st = LAC_OK;
+  for (int64_t at = first; at < end && !st;) {
+    int64_t batch = laci_least(t->cut->judging_batch, end - at);
+    const laci_compare_options how = {.first = t->samples->count + at,
+                                      .n = (end - at) / batch * batch,
+                                      .batch = batch,
+                                      .pool = t->pool,
+                                      .budget = t->budget};
+    laci_output_difference part;
+    st = laci_compare_outputs(t->dense, t->pruned, t->samples, &how, &part, err);
+    if (!st && part.doubt && batch > 1)
+      st = laci_fail(err, LAC_BAD_VALUE, "a loss cannot be judged: %s", part.doubt);
+    if (!st) add(&t->all, &part);
+    at += how.n;
+  }
+  return st;
+}
+
+/* After a first look, which tells what there is to count. */
+static lac_status check_number(const trial *t, double max_drop, int64_t n, lac_error *err) {
+  const bool has_answers = measure_of(&t->all) != LACI_DROP_OUTPUTS;
+  const int64_t units = has_answers ? n : n / (t->all.n_samples / t->all.sums.n);
+  const int64_t least = laci_drop_least(max_drop, has_answers);
+  if (units >= least) return LAC_OK;
+  return laci_fail(err, LAC_BAD_ARGUMENT,
+                   "a loss of at most %g %s is to be judged by %" PRId64
+                   " %s that were not fitted: wanted %" PRId64 " or more",
+                   max_drop, has_answers ? "points" : "percent", units,
+                   units == n ? "samples" : "batches", least);
+}
+
+lac_status laci_pruning_judge_drop(const laci_pruning *p, const laci_prune_options *options,
+                                   const laci_drop_candidate *candidate, laci_judged_drop *drop,
+                                   lac_error *err) {
+  const laci_calibration_cut *cut = candidate->cut;
+  const laci_prune_calibration *how = options->calibration;
+  const laci_weighted_graph dense = {p->analysis->graph, (const uint8_t *const *)p->weights};
+  trial t = {&dense, candidate->pruned, how->samples, cut, candidate->pool, options->budget, {0}};
+  const int64_t batch = cut->judging_batch;
+  const int64_t n = cut->fixed ? how->samples->judging / batch * batch : how->samples->judging;
+  int64_t at = 0;
+  if (n < 1)
+    return laci_fail(err, LAC_BAD_ARGUMENT,
+                     "a loss of at most %g is wanted: no samples to judge it by", how->max_drop);
+  *drop = (laci_judged_drop){.most = INFINITY};
+  for (int k = LOOKS; k-- > 0 && !drop->hopeless;) {
+    int64_t end = k > 0 ? n / (batch << 2 * k) * batch : n; /* a sixteenth, a quarter, all */
+    if (end <= at) continue;
+    lac_status st = look(&t, at, end, err);
+    if (!st && at == 0) st = check_number(&t, how->max_drop, n, err);
+    if (st) return st;
+    at = end;
+    laci_drop_bound(&t.all, drop);
+    drop->hopeless = at < n && least_of(&t.all, drop->measure) > how->max_drop;
+  }
+  if (drop->hopeless) drop->most = INFINITY;
+  return LAC_OK;
+}
