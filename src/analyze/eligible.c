@@ -11,8 +11,10 @@
 
 #include "analyze/analyze.h"
 #include "analyze/layers_in.h"
+#include "analyze/tracks_in.h"
 #include "base/error.h"
 #include "base/plural.h"
+#include "graph/content.h"
 #include "graph/graph.h"
 #include "target/target.h"
 
@@ -122,6 +124,8 @@ static const char *judge_readers(laci_analysis *analysis, const laci_layer *laye
     return laci_analysis_text(analysis, "its weight %s is an output of the network", name);
   for (int i = 0; i < v->n_readers; i++) {
     const laci_node *reader = &analysis->graph->nodes[v->readers[i]];
+    if (!laci_node_reads_content(analysis->graph, analysis->tracks->matters, v->readers[i], value))
+      continue;
     int other = layer_of_node(analysis, v->readers[i], layer->stored);
     bool as_weight = other >= 0 && analysis->layers[other].stored == layer->stored &&
                      count_reads(reader, value) == 1;

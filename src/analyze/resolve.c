@@ -4,6 +4,7 @@
  * Safe by default: an input that no coupling describes is frozen, an output axis about which
  * nothing was said is fixed. See graph/coupling.h for the language, tracks_in.h for the result. */
 #include "analyze/resolve_in.h"
+#include "graph/content.h"
 #include "graph/op.h"
 
 #include <stdio.h>
@@ -36,7 +37,8 @@ static void resolve_grouped(laci_resolve *r, const laci_grouped_axis *g) {
     along->track = laci_track_union(t, along->track, data->track);
     return;
   }
-  if (value->stored >= 0 && value->n_readers == 1 && !value->is_output && along->n_groups == 0) {
+  if (value->stored >= 0 && !value->is_output && along->n_groups == 0 &&
+      laci_content_readers(t->graph, t->matters, weight) == 1) {
     along->track = data->track;
     along->n_groups = (int)g->n_groups;
     along->row_axis = g->row_axis;
@@ -122,6 +124,7 @@ static void freeze_undescribed(laci_resolve *r) {
     if (!layout) continue;
     const laci_port_labels *labels = laci_port_labels_of(r, port);
     if (r->c->reshape && port == 0) continue;
+    if (!laci_reads_content(r->node, port)) continue;
     if (!labels->described && blamed >= 0) r->cause = blamed;
     for (int a = 0; a < layout->rank; a++) {
       bool fixed = !labels->described || labels->label[a] == LACI_FIXED;
@@ -154,7 +157,7 @@ static void finish_outputs(laci_resolve *r) {
 
 static void freeze_inputs(laci_resolve *r) {
   for (int i = 0; i < r->node->n_inputs; i++) {
-    if (r->node->inputs[i] >= 0)
+    if (r->node->inputs[i] >= 0 && laci_reads_content(r->node, i))
       laci_layout_freeze(r->t, r->node->inputs[i], laci_resolve_cause(r));
   }
 }
@@ -176,28 +179,41 @@ static void start_fresh(laci_resolve *r) {
   }
 }
 
+/* What the node's operator says, of a node whose outputs matter. */
+static lac_status resolve_coupling(laci_resolve *r, laci_coupling *coupling) {
+  const laci_node *node = r->node;
+  lac_status st = laci_couple(coupling, r->t->graph, node);
+  if (st) return st;
+  if (node->op && node->op->couple) {
+    for (int i = 0; i < node->n_inputs; i++) { /* joins nothing */
+      if (!laci_reads_content(node, i)) coupling->in[i] = (laci_port_labels){0};
+    }
+    if (coupling->reshape) laci_resolve_reshape(r);
+    freeze_undescribed(r);
+    start_fresh(r);
+    laci_resolve_maps(r);
+    laci_resolve_labels(r);
+    laci_resolve_labelled_maps(r);
+    for (size_t i = 0; i < coupling->n_grouped; i++) resolve_grouped(r, &coupling->grouped[i]);
+    for (size_t i = 0; i < coupling->n_parts; i++) resolve_parts(r, &coupling->parts[i]);
+    for (size_t i = 0; i < coupling->n_holds; i++) resolve_hold(r, &coupling->holds[i]);
+  } else {
+    freeze_inputs(r);
+  }
+  for (int i = 0; i < node->n_captures; i++)
+    laci_layout_freeze(r->t, node->captures[i], laci_resolve_cause(r));
+  return LAC_OK;
+}
+
 static lac_status resolve_node(laci_tracks *t, int node_id, lac_error *err) {
   const laci_node *node = &t->graph->nodes[node_id];
   laci_coupling coupling = {0};
   laci_resolve r = {
       .t = t, .c = &coupling, .node = node, .node_id = node_id, .cause = -1, .part_cause = -1};
-  lac_status st = laci_couple(&coupling, t->graph, node);
+  lac_status st = LAC_OK;
+  if (laci_node_matters(t->graph, t->matters, node_id)) st = resolve_coupling(&r, &coupling);
+  else st = laci_coupling_init(&coupling, t->graph, node);
   if (st) goto out;
-  if (node->op && node->op->couple) {
-    if (coupling.reshape) laci_resolve_reshape(&r);
-    freeze_undescribed(&r);
-    start_fresh(&r);
-    laci_resolve_maps(&r);
-    laci_resolve_labels(&r);
-    laci_resolve_labelled_maps(&r);
-    for (size_t i = 0; i < coupling.n_grouped; i++) resolve_grouped(&r, &coupling.grouped[i]);
-    for (size_t i = 0; i < coupling.n_parts; i++) resolve_parts(&r, &coupling.parts[i]);
-    for (size_t i = 0; i < coupling.n_holds; i++) resolve_hold(&r, &coupling.holds[i]);
-  } else {
-    freeze_inputs(&r);
-  }
-  for (int i = 0; i < node->n_captures; i++)
-    laci_layout_freeze(t, node->captures[i], laci_resolve_cause(&r));
   finish_outputs(&r);
   if (t->no_memory) st = LAC_NO_MEMORY;
 out:
@@ -255,9 +271,9 @@ lac_status laci_tracks_build(const laci_graph *graph, const laci_budget *budget,
   t->layouts = laci_alloc((size_t)graph->n_values, sizeof *t->layouts);
   if (!t->layouts) return laci_fail_memory(err, "the analysis");
   (void)laci_cause_new(t, -1, -1, "nothing is known about this axis");
-  lac_status st = LAC_OK;
-  for (int v = 0; v < graph->n_values; v++) start_layout(t, v);
-  st = laci_budget_check(&t->budget, "the analysis of channels", err);
+  lac_status st = laci_content_find(graph, &t->matters, err);
+  for (int v = 0; v < graph->n_values && !st; v++) start_layout(t, v);
+  if (!st) st = laci_budget_check(&t->budget, "the analysis of channels", err);
   for (int n = 0; n < graph->n_nodes && !st; n++) st = resolve_node(t, n, err);
   for (int i = 0; i < graph->n_outputs && !st; i++) {
     char text[512];

@@ -231,13 +231,13 @@ typedef struct lift {
   int n_axes, which;           /* axes of the composite; which of them is mapped */
   int label[LACI_MAX_RANK];    /* of the others */
   int64_t size[LACI_MAX_RANK]; /* of the others */
-  int out_axis[LACI_MAX_RANK]; /* where they lie in the output */
+  int out_axis[LACI_MAX_RANK]; /* where they lie in the output; -1: a scalar index took it away */
 } lift;
 
 static bool describe_lift(const laci_resolve *r, const laci_axis_map *map,
                           const laci_bundle *bundle, lift *out) {
   const laci_layout *layout = laci_port_layout(r, map->out_port);
-  if (map->out_axis < 0 || !layout || bundle->n_groups) return false;
+  if (map->out_axis < -1 || !layout || bundle->n_groups) return false;
   const laci_shape *shape = laci_port_value_shape(r, map->in_port);
   *out = (lift){.n_axes = bundle->n_axes, .which = -1};
   for (int k = 0; k < bundle->n_axes; k++) {
@@ -338,7 +338,8 @@ static bool resolve_lifted(laci_resolve *r, const laci_axis_map *const *maps, in
   laci_bundle bundle = {0};
   for (int k = 0; k < first.n_axes; k++) { /* an axis of size 1 takes no part in an index */
     if (k != first.which || n > 1) bundle.axes[bundle.n_axes++] = (int8_t)first.out_axis[k];
-    else laci_port_layout(r, maps[0]->out_port)->bundle[first.out_axis[k]] = LACI_AXIS_UNIFORM;
+    else if (first.out_axis[k] >= 0)
+      laci_port_layout(r, maps[0]->out_port)->bundle[first.out_axis[k]] = LACI_AXIS_UNIFORM;
   }
   for (int k = 0; k < first.n_axes; k++) n *= k == first.which ? 1 : first.size[k];
   bundle.track = laci_track_new(r->t, n, false);

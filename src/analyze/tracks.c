@@ -220,6 +220,7 @@ void laci_tracks_clear(laci_tracks *t) {
   laci_free(t->causes);
   laci_free(t->count);
   laci_free(t->layouts);
+  laci_free(t->matters);
   laci_arena_clear(&t->arena);
   *t = (laci_tracks){0};
 }

@@ -7,6 +7,7 @@
  * reader is room analyze. */
 #include "graph/coupling.h"
 #include "base/memory.h"
+#include "graph/content.h"
 #include "graph/graph.h"
 #include "graph/op.h"
 
@@ -38,9 +39,9 @@ static bool has_channels(const laci_coupling *c, int value) {
   return laci_shape_count(&c->graph->values[value].type.shape) != 1;
 }
 
-/** Does the operator say that an input follows no channel of the node? */
+/** Does the operator say that an input follows no channel of the node, or is not read? */
 static bool is_aside(const laci_node *node, int port) {
-  return port < 32 && (node->op->aside >> port & 1);
+  return !laci_reads_content(node, port) || (port < 32 && (node->op->aside >> port & 1));
 }
 
 /** Has every connected port a shape, as far as channels could lie there? */

@@ -117,6 +117,9 @@ typedef struct laci_op {
                      numbers. All others have to be described by couple (laci_couple) */
   bool shape_only; /* eval reads the shapes of its inputs, which may hold symbols; their f and i may
                       both be NULL */
+  bool sizes_from_data;  /* a shape of its outputs may depend on what floats stand in its inputs */
+  uint32_t shape_inputs; /* a bit for each input of which type and shape alone are read, the content
+                            never; shape_only means all */
   lac_status (*infer)(laci_infer *infer);
   /* The shape that input 0 must have, as far as other inputs tell (a stored weight its channels and
      how many axes they lie on); sizes still open are 0 or symbols. Asked before infer, where input

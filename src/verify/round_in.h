@@ -39,6 +39,7 @@ typedef struct laci_round {
   laci_budget budget; /* what others hold, and both runs */
   double *scale;      /* [n_values] largest |element|, of what was compared */
   bool *made_up;      /* [n_values] what no node computed, and all that comes of it */
+  uint8_t *matters;   /* [n_values] graph/content.h: what does not is not compared */
   bool *told, *blank; /* [n_values] outputs that were compared: by a finite element, by
                          none; of this run */
   int n_finite;       /* values compared by a finite element */

@@ -16,6 +16,7 @@
 #include "engine/engine.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "graph/content.h"
 #include "graph/graph.h"
 #include "graph/op.h"
 #include "permute/orders.h"
@@ -67,13 +68,15 @@ static lac_status check_frozen(const laci_graph *graph, const laci_orders *order
 
 /* What an undeclared operator does is not known: what it reads and gives must not move at all. */
 static lac_status check_unknown(const laci_round *r, const laci_node *node, lac_error *err) {
-  if (node->op || node->assume) return LAC_OK;
+  const int id = (int)(node - r->graph->nodes);
+  if (node->op || node->assume || !laci_node_matters(r->graph, r->matters, id)) return LAC_OK;
   const int *const lists[] = {node->inputs, node->captures, node->outputs};
   const int counts[] = {node->n_inputs, node->n_captures, node->n_outputs};
   for (int list = 0; list < 3; list++) {
     for (int i = 0; i < counts[list]; i++) {
       int value = lists[list][i];
       if (value < 0 || laci_orders_are_identity(&r->orders->values[value])) continue;
+      if (list == 0 && !laci_reads_content(node, i)) continue;
       return laci_fail(err, LAC_PROOF_FAILED,
                        "%s: was reordered, but the unknown operator %s (node %s) %s it",
                        value_name(r, value), node->type, node->name, list < 2 ? "reads" : "gives");
@@ -271,10 +274,12 @@ static lac_status step(laci_round *r, int id, lac_error *err) {
     if (err) *err = why;
     return st;
   }
-  st = laci_stepper_step(r->b, id, err);
+  bool matters = laci_node_matters(r->graph, r->matters, id);
+  st = laci_stepper_step(r->b, id, matters ? err : &why);
+  if (st && !matters && !laci_ends_the_run(st)) return skip(r, node, why.text, err);
   if (st && !laci_ends_the_run(st))
     return laci_fail_in(err, LAC_PROOF_FAILED, "after the reordering");
-  for (int i = 0; i < node->n_outputs && !st; i++) {
+  for (int i = 0; i < node->n_outputs && !st && matters; i++) {
     if (node->outputs[i] >= 0) st = compare_value(r, node, node->outputs[i], err);
   }
   return st;
@@ -411,6 +416,7 @@ lac_status laci_verify(const laci_graph *graph, const laci_orders *orders,
                                                 : laci_fail_memory(err, "the verification");
   r.told = r.made_up ? r.made_up + graph->n_values : NULL;
   r.blank = r.told ? r.told + graph->n_values : NULL;
+  if (!st) st = laci_content_find(graph, &r.matters, err);
   laci_budget planned = r.budget;
   if (!st && options && options->budget) {
     st = laci_verify_plan_memory(graph, options, &planned, err);
@@ -424,6 +430,7 @@ lac_status laci_verify(const laci_graph *graph, const laci_orders *orders,
   laci_parameters_destroy(parameters);
   laci_free(r.scale);
   laci_free(r.made_up);
+  laci_free(r.matters);
   laci_free(sizes);
   return st;
 }

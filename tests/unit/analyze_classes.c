@@ -381,16 +381,18 @@ static void channels_never_cross_heads(void **state) {
   verify_and_clear(&n);
 }
 
-static void a_part_taken_from_a_composite_is_not_uniform(void **state) {
+static void a_scalar_index_takes_a_part_from_a_composite(void **state) {
   (void)state;
   /* One layer for queries, keys and values, taken apart by scalar indices: [3, N, heads, T,
-   * size][i]. */
+   * size][i]. The part that is read is ordered head by head, the others freely.
+   */
   analysed n = analyse(
       "input x 1x5x6\nstored w 6x24\nstored cut 5 i64 = 1 5 3 2 4\n"
       "a = MatMul(x, w) name=\"qkv\"\nb = Reshape(a, cut)\nc = Transpose(b) perm=2,0,3,1,4\n"
       "stored i \"\" i64 = 0\nq = Gather(c, i) axis=0\n"
       "stored wo 4x4\ny = MatMul(q, wo) name=\"o\"\noutput y\n");
-  expect_pattern(&n, "wo", 0, "....");
+  expect_pattern(&n, "wo", 0, "aaaa");
+  expect_pattern(&n, "w", 1, "aaaabbbbcccccccccccccccc");
   verify_and_clear(&n);
 }
 
@@ -582,7 +584,7 @@ int main(void) {
       cmocka_unit_test(squeeze_and_excitation_follows_the_scaled_channels),
       cmocka_unit_test(matmul_chains_work_through_transposes),
       cmocka_unit_test(channels_never_cross_heads),
-      cmocka_unit_test(a_part_taken_from_a_composite_is_not_uniform),
+      cmocka_unit_test(a_scalar_index_takes_a_part_from_a_composite),
       cmocka_unit_test(split_and_concat_map_position_by_position),
       cmocka_unit_test(concatenations_that_grow_keep_their_segments),
       cmocka_unit_test(layer_normalisation_takes_the_whole_axis),

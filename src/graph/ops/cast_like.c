@@ -28,6 +28,7 @@ const laci_op laci_op_cast_like = {
     .role = LACI_ROLE_CLEAR,
     .jumps = true,
     .attributes = LACI_ATTRIBUTES({"round_mode", LACI_ATTR_TEXT}, {"saturate", LACI_ATTR_INT}),
+    .shape_inputs = 1u << 1,
     .symbol_safe = true,
     .is_fold = true,
     .aside = 1u << 1,

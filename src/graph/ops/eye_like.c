@@ -39,6 +39,7 @@ const laci_op laci_op_eye_like = {
     .name = "EyeLike",
     .role = LACI_ROLE_SKIP,
     .attributes = LACI_ATTRIBUTES({"dtype", LACI_ATTR_INT}, {"k", LACI_ATTR_INT}),
+    .shape_inputs = 1u << 0,
     .infer = infer,
     .eval = eval,
     .couple = couple};

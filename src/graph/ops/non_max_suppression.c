@@ -160,6 +160,7 @@ const laci_op laci_op_non_max_suppression = {
     .role = LACI_ROLE_SKIP,
     .jumps = true,
     .attributes = LACI_ATTRIBUTES({"center_point_box", LACI_ATTR_INT}),
+    .sizes_from_data = true,
     .infer = infer,
     .eval = eval,
     .couple = couple};

@@ -54,6 +54,7 @@ const laci_op laci_op_non_zero = {.name = "NonZero",
                                   .role = LACI_ROLE_SKIP,
                                   .jumps = true,
                                   .is_fold = true,
+                                  .sizes_from_data = true,
                                   .infer = infer,
                                   .eval = eval,
                                   .couple = couple};

@@ -66,6 +66,7 @@ const laci_op laci_op_one_hot = {.name = "OneHot",
                                  .role = LACI_ROLE_SKIP,
                                  .jumps = true,
                                  .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}),
+                                 .sizes_from_data = true,
                                  .infer = infer,
                                  .eval = eval,
                                  .couple = couple};

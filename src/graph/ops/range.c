@@ -66,6 +66,7 @@ const laci_op laci_op_range = {.name = "Range",
                                .jumps = true,
                                .attributes = LACI_ATTRIBUTES({"stash_type", LACI_ATTR_INT}),
                                .is_fold = true,
+                               .sizes_from_data = true,
                                .infer = infer,
                                .eval = eval,
                                .couple = laci_couple_nothing};

@@ -263,6 +263,7 @@ const laci_op laci_op_resize = {
         {"keep_aspect_ratio_policy", LACI_ATTR_TEXT}, {"mode", LACI_ATTR_TEXT},
         {"nearest_mode", LACI_ATTR_TEXT}),
     .aside = 1u << 1 | 1u << 2 | 1u << 3,
+    .sizes_from_data = true,
     .infer = infer,
     .eval = eval,
     .couple = couple,

@@ -139,6 +139,7 @@ const laci_op laci_op_unique = {
     .role = LACI_ROLE_CLEAR,
     .jumps = true,
     .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}, {"sorted", LACI_ATTR_INT}),
+    .sizes_from_data = true,
     .infer = infer,
     .eval = eval,
     .couple = couple};

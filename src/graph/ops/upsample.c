@@ -119,6 +119,7 @@ const laci_op laci_op_upsample = {
     .role = LACI_ROLE_CLEAR,
     .attributes = LACI_ATTRIBUTES({"mode", LACI_ATTR_TEXT}, {"scales", LACI_ATTR_FLOATS}),
     .aside = 1u << 1,
+    .sizes_from_data = true,
     .infer = infer,
     .eval = eval,
     .couple = couple,

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which contents a network's answer depends on. Some inputs are looked at for their type and shape
+ * alone (Shape, Size, the second input of CastLike), and what is computed for those only is not
+ * looked at either. Neither is a reason to leave a weight as it is. */
+#ifndef LACI_GRAPH_CONTENT_H
+#define LACI_GRAPH_CONTENT_H
+
+#include "lacuna/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct laci_graph laci_graph;
+typedef struct laci_node laci_node;
+
+/** Does the node read what stands in that input? False: its type and shape alone, of operators that
+ * are not declared too. */
+bool laci_reads_content(const laci_node *node, int port);
+
+/** matters[v]: the content of value v may reach an output of the network or a value that nothing
+ * reads, or decide the shape of one; [n_values], to be freed with laci_free. The graph must be
+ * inferred. A node in the body of a loop or an If, and one that ends it, always matters. Fails
+ * LAC_NO_MEMORY. O(nodes). */
+LAC_MUST_CHECK lac_status laci_content_find(const laci_graph *graph, uint8_t **matters,
+                                            lac_error *err);
+
+/** Does any output of the node matter? */
+bool laci_node_matters(const laci_graph *graph, const uint8_t *matters, int node);
+
+/** Is it a node that matters, and reads the content of the value? */
+bool laci_node_reads_content(const laci_graph *graph, const uint8_t *matters, int node, int value);
+
+/** How many of them there are. */
+int laci_content_readers(const laci_graph *graph, const uint8_t *matters, int value);
+
+#endif
