@@ -8,15 +8,17 @@
  * it any more, so every worker that joined signs off (n_inside) under the lock. A worker that wakes
  * too late finds no loop and sleeps on. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* sched_getaffinity */
+#define _GNU_SOURCE /* sched_getaffinity, dladdr */
 #endif
 #include "cpu/pool.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <threads.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -106,8 +108,20 @@ static void start_workers(laci_pool *pool, int n) {
   if (masked) (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
+/* The OpenMP run time and oneDNN keep threads and the memory of threads until the process ends,
+ * and run code of their own then. A host that loads this library may unload it: the shared object
+ * that holds this code, and with it all that it needs, stays where it is from the first pool on.
+ * In a program that is linked to it there is nothing to hold. */
+static void stay_loaded(void) {
+  Dl_info here;
+  if (!dladdr((void *)(uintptr_t)&stay_loaded, &here) || !here.dli_fname) return;
+  (void)dlopen(here.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
 lac_status laci_pool_create(int n_threads, laci_pool **pool, lac_error *err) {
+  static once_flag once = ONCE_FLAG_INIT;
   *pool = NULL;
+  call_once(&once, stay_loaded);
   int n = n_threads > 0 ? n_threads : laci_context_threads();
   if (n == 0) n = cores_allowed();
   if (n > MAX_THREADS) n = MAX_THREADS;
