@@ -11,7 +11,7 @@
 #define WORDS_VERIFY " (--no-verify leaves the verification out, --max-memory SIZE allows more)"
 #define WORDS_INPUT_SHAPE " (--input-shape NAME=1x3x224x224 gives sizes)"
 #define WORDS_UNVERIFIED \
-  " (--no-verify goes on without it, --input-shape NAME=1x3x224x224 gives sizes)"
+  " (--no-verify goes on without it; --input-shape NAME=1x3x224x224 where sizes are wanted)"
 #define WORDS_INPUT_ARRAY " (--input NAME=FILE.npy)"
 #define WORDS_LENIENT " (--lenient freezes it)"
 #define WORDS_CROP " (--crop N)"

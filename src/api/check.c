@@ -7,6 +7,18 @@
 #include "base/error.h"
 #include "lacuna/prune.h"
 
+/* Which orders lead there; *known: false where only outputs could be compared. */
+static lac_status explain(laci_pruning *found, const lac_model *model,
+                          const laci_prune_options *how, laci_pool *pool, bool *known,
+                          lac_error *err) {
+  lac_error why = {0};
+  lac_status st = laci_pruning_explain(found, model->graph, &why);
+  *known = st == LAC_OK;
+  if (st == LAC_PROOF_FAILED) return laci_pruning_unlike(found, model->graph, how, pool, &why, err);
+  if (st && err) *err = why;
+  return st;
+}
+
 /* Which orders lead from the original to the model, and that they change nothing. */
 static lac_status compare(const lac_model *original, const lac_model *model,
                           const lac_options *options, laci_report *report, lac_error *err) {
@@ -19,10 +31,11 @@ static lac_status compare(const lac_model *original, const lac_model *model,
   if (!st) st = laci_model_materialise(model, err); /* every element is compared */
   const laci_prune_options how = laci_prune_options_of(options, &job);
   if (!st) st = laci_pruning_create(job.analysis, how.pattern, &found, err);
-  if (!st) st = laci_pruning_explain(found, model->graph, err);
-  if (!st) st = laci_pruning_verify(found, &how, job.pool, err);
+  bool known = false;
+  if (!st) st = explain(found, model, &how, job.pool, &known, err);
+  if (!st && known) st = laci_pruning_verify(found, &how, job.pool, err);
   if (!st) st = laci_report_add_verification(report, found, err);
-  if (!st) st = laci_report_add_orders(report, found, err);
+  if (!st && known) st = laci_report_add_orders(report, found, err);
   if (!st) laci_report_sum(report);
   laci_pruning_destroy(found);
   laci_job_close(&job);

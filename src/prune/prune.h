@@ -237,6 +237,14 @@ LAC_MUST_CHECK lac_status laci_pruning_measure(laci_pruning *pruning, laci_pool 
 LAC_MUST_CHECK lac_status laci_pruning_explain(laci_pruning *pruning, const laci_graph *changed,
                                                lac_error *err);
 
+/** Where laci_pruning_explain failed by `why`: compares the outputs of both networks in place of
+ * their weights and says how far they differ, on what, as the verification's reason. LAC_OK only
+ * where options->verify is false; fails LAC_PROOF_FAILED saying so, or as explain did where the
+ * networks do not have the same nodes. */
+LAC_MUST_CHECK lac_status laci_pruning_unlike(laci_pruning *pruning, const laci_graph *changed,
+                                              const laci_prune_options *options, laci_pool *pool,
+                                              const lac_error *why, lac_error *err);
+
 /** Verifies the orders and logs what was found; those that move nothing hold by themselves. Of the
  * options, verify, budget and the search's seed count. Fails LAC_PROOF_FAILED, and LAC_UNSUPPORTED
  * where no value could be compared; a part only is a warning. */

@@ -19,9 +19,11 @@
 #include "lacuna/status.h"
 
 typedef struct laci_budget laci_budget;
+typedef struct laci_buf laci_buf;
 typedef struct laci_graph laci_graph;
 typedef struct laci_orders laci_orders;
 typedef struct laci_pool laci_pool;
+typedef struct laci_shape laci_shape;
 
 typedef enum laci_verify_engine {
   LACI_VERIFY_AUTO,  /* plain where that is quick */
@@ -79,5 +81,14 @@ LAC_MUST_CHECK lac_status laci_verify_plan_memory(const laci_graph *graph,
 LAC_MUST_CHECK lac_status laci_verify(const laci_graph *graph, const laci_orders *orders,
                                       const laci_verify_options *options, laci_pool *pool,
                                       laci_verification *found, lac_error *err);
+
+/** What the verification shows the network first: a shape for each input, [n_inputs]. Fails
+ * LAC_UNSUPPORTED where the network accepts none that was tried. */
+LAC_MUST_CHECK lac_status laci_verify_shapes(const laci_graph *graph, laci_shape *shapes,
+                                             lac_error *err);
+/** ... and its content: usual numbers in the domain of what reads them. *buf: the caller's. */
+LAC_MUST_CHECK lac_status laci_verify_input(const laci_graph *graph, int value,
+                                            const laci_shape *shape, uint64_t seed, laci_buf **buf,
+                                            lac_error *err);
 
 #endif

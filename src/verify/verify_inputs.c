@@ -261,6 +261,12 @@ static void draw_free(laci_buf *buf, const laci_draw *draw) {
   laci_draw_evenly(buf, draw, low, high, NULL);
 }
 
+lac_status laci_verify_input(const laci_graph *graph, int value, const laci_shape *shape,
+                             uint64_t seed, laci_buf **buf, lac_error *err) {
+  const laci_draw draw = {.seed = seed, .stream = (uint64_t)value};
+  return laci_random_value(graph, value, shape, &draw, buf, err);
+}
+
 lac_status laci_random_value(const laci_graph *graph, int value, const laci_shape *shape,
                              const laci_draw *draw, laci_buf **buf, lac_error *err) {
   lac_dtype dtype = graph->values[value].type.dtype;

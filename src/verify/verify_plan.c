@@ -41,6 +41,18 @@ static lac_status find_types(const laci_graph *graph, int64_t *sizes, laci_type 
   return LAC_OK;
 }
 
+lac_status laci_verify_shapes(const laci_graph *graph, laci_shape *shapes, lac_error *err) {
+  laci_type *types = NULL;
+  int64_t *sizes = laci_alloc((size_t)graph->n_symbols + 1, sizeof *sizes);
+  lac_status st =
+      sizes ? find_types(graph, sizes, &types, err) : laci_fail_memory(err, "shapes of inputs");
+  if (!st && !types) st = laci_fail(err, LAC_UNSUPPORTED, "no sizes that the network accepts");
+  for (int i = 0; i < graph->n_inputs && !st; i++) shapes[i] = types[graph->inputs[i]].shape;
+  laci_free(types);
+  laci_free(sizes);
+  return st;
+}
+
 /* The largest product's operands as float32: in buffers of the verification, and once more in the
  * layouts of the little network that computes it. */
 static uint64_t product_bytes(const laci_graph *graph, const laci_type *types,

@@ -70,7 +70,9 @@ typedef struct source {
 } source;
 
 /* Neighbours are alike, as in images: inputs that say nothing of each other need no fit. */
+static bool all_alike;
 static float sample_number(int input, int64_t sample, int64_t at) {
+  if (all_alike) sample = 0;
   uint64_t stream = (uint64_t)(input * 100000 + sample);
   double slow = laci_rng_unit(5, stream, (uint64_t)(at / 8)) - 0.5;
   return (float)(slow * 2 + laci_rng_unit(6, stream, (uint64_t)at) - 0.5);
@@ -766,6 +768,45 @@ static lac_status try_calibration(const char *text, source *s, laci_calibrate_op
   return st;
 }
 
+/* Equal samples agree whatever was done to the weights. */
+static void samples_that_are_all_the_same_judge_nothing(void **state) {
+  (void)state;
+  laci_graph *graph = read_open(chain);
+  laci_analysis *analysis = analyze(graph);
+  source s;
+  source_init(&s, graph, SAMPLES);
+  laci_calibrate_options o = options_of("magnitude");
+  all_alike = true;
+  laci_calibrated *c = calibrate(analysis, &s, &o);
+  all_alike = false;
+  assert_non_null(strstr(c->outputs_reason, "the samples are all the same"));
+  assert_true(c->outputs.n_answers == 0 && c->outputs.n_agree == 0);
+  laci_calibrated_destroy(c);
+  c = calibrate(analysis, &s, &o);
+  assert_null(c->outputs_reason);
+  assert_true(c->outputs.n_answers > 0);
+  laci_calibrated_destroy(c);
+  laci_analysis_destroy(analysis);
+  laci_graph_destroy(graph);
+}
+
+/* A network whose answer is no number is not "0 % off". */
+static void outputs_that_are_not_finite_judge_nothing(void **state) {
+  (void)state;
+  laci_graph *graph = read_open(
+      "input x 1x8\nstored w 8x8\nstored k \"\" = inf\na = MatMul(x, w)\ny = Mul(a, k)\noutput "
+      "y\n");
+  laci_analysis *analysis = analyze(graph);
+  source s;
+  source_init(&s, graph, SAMPLES);
+  laci_calibrate_options o = options_of("magnitude");
+  laci_calibrated *c = calibrate(analysis, &s, &o);
+  assert_non_null(strstr(c->outputs_reason, "not finite"));
+  laci_calibrated_destroy(c);
+  laci_analysis_destroy(analysis);
+  laci_graph_destroy(graph);
+}
+
 static void a_budget_too_small_is_refused_before_a_sample_is_read(void **state) {
   (void)state;
   source s = {0};
@@ -874,6 +915,8 @@ int main(void) {
       cmocka_unit_test(other_weights_stand_in_for_those_of_the_graph),
       cmocka_unit_test(weights_of_other_float_types_are_rounded_to_them),
       cmocka_unit_test(outputs_of_two_networks_are_compared),
+      cmocka_unit_test(samples_that_are_all_the_same_judge_nothing),
+      cmocka_unit_test(outputs_that_are_not_finite_judge_nothing),
       cmocka_unit_test(a_budget_too_small_is_refused_before_a_sample_is_read),
       cmocka_unit_test(failures_of_samples_come_through),
       cmocka_unit_test(too_few_samples_for_a_fixed_batch_are_refused),

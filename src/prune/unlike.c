@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Two networks whose weights cannot be compared one by one: masks were applied and what was kept
+ * was solved for or trained, so that no slice of the one is found in the other. Their outputs can
+ * be compared, on inputs drawn as the verification draws them. Next: explain.c. */
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/analyze.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "calibrate/samples.h"
+#include "graph/graph.h"
+#include "prune/prune_in.h"
+#include "tensor/buf.h"
+
+enum { SAMPLES = 8 };
+
+typedef struct random_samples {
+  const laci_graph *graph;
+  const laci_shape *shapes;
+  uint64_t seed;
+} random_samples;
+
+static lac_status draw_sample(const random_samples *s, int input, int64_t sample, int64_t n,
+                              uint8_t *to, lac_error *err) {
+  laci_buf *buf = NULL;
+  laci_shape shape = s->shapes[input];
+  if (shape.rank > 0) shape.dims[0] = n;
+  lac_status st = laci_verify_input(s->graph, s->graph->inputs[input], &shape,
+                                    s->seed + (uint64_t)sample, &buf, err);
+  for (int64_t e = 0; !st && e < buf->count; e++) {
+    if (buf->f) ((float *)(void *)to)[e] = (float)buf->f[e];
+    else ((int64_t *)(void *)to)[e] = buf->i[e];
+  }
+  laci_buf_destroy(buf);
+  return st;
+}
+
+static lac_status fetch(void *context, int64_t first, int64_t n, void *const *to, lac_error *err) {
+  const random_samples *s = context;
+  lac_status st = LAC_OK;
+  for (int i = 0; i < s->graph->n_inputs && !st; i++) st = draw_sample(s, i, first, n, to[i], err);
+  return st;
+}
+
+/* The batch that the network fixes; 1: none. */
+static int64_t batch_of(const laci_graph *graph) {
+  const laci_shape *shape =
+      graph->n_inputs > 0 ? &graph->values[graph->inputs[0]].type.shape : NULL;
+  return shape && shape->rank > 0 && shape->dims[0] > 0 ? shape->dims[0] : 1;
+}
+
+static lac_status compare(const laci_graph *old, const laci_graph *fresh,
+                          const laci_prune_options *options, laci_pool *pool,
+                          laci_output_difference *found, lac_error *err) {
+  laci_shape *shapes = laci_alloc((size_t)old->n_inputs + 1, sizeof *shapes);
+  if (!shapes) return laci_fail_memory(err, "outputs to be compared");
+  random_samples drawn = {.graph = old, .shapes = shapes, .seed = options->search.seed};
+  const int64_t batch = batch_of(old);
+  const laci_calibration_samples samples = {
+      .count = SAMPLES * batch, .shapes = shapes, .fetch = fetch, .context = &drawn};
+  const laci_compare_options how = {
+      .n = SAMPLES * batch, .batch = batch, .pool = pool, .budget = options->budget};
+  const laci_weighted_graph a = {.graph = old}, b = {.graph = fresh};
+  lac_status st = laci_verify_shapes(old, shapes, err);
+  if (!st) st = laci_compare_outputs(&a, &b, &samples, &how, found, err);
+  laci_free(shapes);
+  return st;
+}
+
+static bool same_nodes(const laci_graph *a, const laci_graph *b) {
+  bool same = a->n_nodes == b->n_nodes && a->n_stored == b->n_stored;
+  for (int n = 0; same && n < a->n_nodes; n++)
+    same = strcmp(a->nodes[n].type, b->nodes[n].type) == 0;
+  return same;
+}
+
+lac_status laci_pruning_unlike(laci_pruning *p, const laci_graph *changed,
+                               const laci_prune_options *options, laci_pool *pool,
+                               const lac_error *why, lac_error *err) {
+  const laci_graph *graph = p->analysis->graph;
+  laci_verification *found = &p->verification.found;
+  laci_output_difference outputs = {0};
+  lac_error refused = {0};
+  char said[290];
+  if (!same_nodes(graph, changed)) {
+    if (err) *err = *why;
+    return why->status;
+  }
+  lac_status st = compare(graph, changed, options, pool, &outputs, &refused);
+  if (laci_ends_the_run(st)) {
+    if (err) *err = refused;
+    return st;
+  }
+  if (st || outputs.doubt)
+    (void)snprintf(said, sizeof said, "outputs could not be compared either: %.240s",
+                   st ? refused.text : outputs.doubt);
+  else
+    (void)snprintf(said, sizeof said, "outputs differ by %.3g%% on %lld random inputs",
+                   100 * outputs.relative, (long long)outputs.n_samples);
+  found->state = LACI_VERIFY_NOTHING;
+  (void)snprintf(found->reason, sizeof found->reason,
+                 "%.140s; weights that were solved or trained cannot be compared one by one; %s",
+                 why->text, said);
+  if (!options->verify) return LAC_OK;
+  return laci_hint(err, LAC_HINT_UNVERIFIED,
+                   laci_fail(err, LAC_PROOF_FAILED, "not verified: %s", found->reason));
+}
