@@ -18,6 +18,7 @@ static lac_status print_result(const arguments *args, const lac_model *model,
     st = mask_draw(model, report, &report->layers[i], args->show, stdout, err);
   }
   if (st) return st;
+  layers_print_folded(report, stdout);
   layers_print_pruned(report, stdout);
   if (args->against) layers_print_permuted(report, stdout);
   else layers_print_permutable(report, stdout);

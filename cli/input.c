@@ -47,7 +47,18 @@ static lac_status read_shared_stdin(const arguments *args, uint8_t **bytes, size
   return st ? st : lac_process_group_broadcast(args->group, *bytes, *size_bytes, err);
 }
 
-lac_status input_model(const arguments *args, const char *path, lac_model **model, lac_error *err) {
+/* Weights that constants make. A run loses nothing by all of them; a pack is to bring its file
+ * back.
+ */
+static lac_status fold(const arguments *args, lac_model *model, lac_error *err) {
+  const bool all = args->verb == VERB_bench || (args->given.fold && args->fold);
+  if (!args->fold || args->verb == VERB_pack || args->verb == VERB_infer || args->verb == VERB_eval)
+    return LAC_OK;
+  return lac_model_fold(model, all ? LAC_FOLD_ALL : LAC_FOLD_ALONE, args->max_memory, NULL, err);
+}
+
+static lac_status read_model(const arguments *args, const char *path, lac_model **model,
+                             lac_error *err) {
   const lac_load_options options = {.lenient = args->lenient};
   *model = NULL;
   if (strcmp(path, "-") != 0) return lac_model_load_with(path, &options, model, err);
@@ -59,6 +70,15 @@ lac_status input_model(const arguments *args, const char *path, lac_model **mode
     if (st) st = laci_fail_in(err, st, "standard input");
   }
   laci_free(bytes);
+  return st;
+}
+
+lac_status input_model(const arguments *args, const char *path, lac_model **model, lac_error *err) {
+  lac_status st = read_model(args, path, model, err);
+  if (!st) st = fold(args, *model, err);
+  if (!st) return LAC_OK;
+  lac_model_destroy(*model);
+  *model = NULL;
   return st;
 }
 

@@ -239,6 +239,20 @@ void layers_print_quantised(const lac_report *report, FILE *out) {
   }
 }
 
+void layers_print_folded(const lac_report *report, FILE *out) {
+  const int n = report->summary.folded;
+  int n_computed = 0;
+  for (int i = 0; i < report->n_layers; i++) n_computed += report->layers[i].computed;
+  if (n > 0)
+    terminal_say(out, "folded: %d weight%s computed from constants, %s (--no-fold leaves %s)", n,
+                 n == 1 ? " is" : "s are",
+                 n == 1 ? "and becomes one stored tensor" : "and each becomes one stored tensor",
+                 n == 1 ? "it" : "them");
+  if (n_computed > 0)
+    terminal_say(out, "%d layer%s a computed weight: --fold stores it where it can be", n_computed,
+                 n_computed == 1 ? " has" : "s have");
+}
+
 void layers_print_figures(const lac_report *report, FILE *out) {
   const lac_summary *summary = &report->summary;
   const bool is_2d = report->mask && strcmp(report->mask, "1d") != 0;

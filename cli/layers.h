@@ -29,6 +29,8 @@ void layers_print_calibration(const lac_report *report, FILE *out);
 void layers_print_quantised(const lac_report *report, FILE *out);
 
 /** Kept and verified, one line each. */
+/** A line where weights were folded, and one that says how more can be. */
+void layers_print_folded(const lac_report *report, FILE *out);
 void layers_print_figures(const lac_report *report, FILE *out);
 
 #endif

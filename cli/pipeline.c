@@ -13,6 +13,7 @@
 static lac_status print_result(const lac_report *report, verb_id verb, lac_error *err) {
   lac_status st = layers_print(report, stdout, err);
   if (st) return st;
+  layers_print_folded(report, stdout);
   layers_print_figures(report, stdout);
   layers_print_calibration(report, stdout);
   layers_print_quantised(report, stdout);

@@ -69,6 +69,26 @@ LAC_API LAC_MUST_CHECK lac_status lac_model_load_memory(const void *bytes, size_
                                                         const char *data_dir, lac_model **model,
                                                         lac_error *err);
 
+/** Which weights lac_model_fold stores. */
+typedef enum lac_fold {
+  LAC_FOLD_ALONE, /* those whose parts nothing else reads: the parts leave the file */
+  LAC_FOLD_ALL,   /* those whose parts stay for others, too */
+} lac_fold;
+
+/** Weights of layers (Conv, Gemm, MatMul, ConvTranspose ...) that are computed from stored tensors
+ * alone, such as a mask's product, a sum of branches or W + B A, become one stored tensor each,
+ * under the name of the value that was computed. It is evaluated in float64, without rounding but
+ * where the network casts, and rounded to its type once. Nodes and parts that nothing reads then
+ * leave the model; all else stays. To be called before the model is used: views of its tensors die.
+ * What is stored but for steps that pruning follows (a transpose, scales, a weight normalisation),
+ * is quantized, may be replaced by a caller or cannot be evaluated stays as it is; so does a model
+ * that comes from no ONNX file, or was folded before. *n_folded (may be NULL): how many tensors
+ * that made. max_memory: bytes of all that is held, 0: most of the machine's. Fails
+ * LAC_BAD_ARGUMENT, LAC_IO, LAC_INTERRUPTED, LAC_NO_MEMORY, with the model as it was. */
+LAC_API LAC_MUST_CHECK lac_status lac_model_fold(lac_model *model, lac_fold how,
+                                                 uint64_t max_memory, int *n_folded,
+                                                 lac_error *err);
+
 /** Writes the model with its stored tensors as they are now; all else as it was read. Atomic: a
  * temporary name, then renamed. Fails LAC_EXISTS unless force; never overwrites the model's own
  * input. */

@@ -37,6 +37,7 @@ typedef struct lac_layer {
   int k_axis,
       c_axis;    /* axes of shape: output channels, input channels (along which groups of m lie) */
   bool computed; /* the weight is no stored tensor, but computed from such; never eligible */
+  bool folded;   /* lac_model_fold stored what was computed */
   bool eligible; /* may be pruned under the options given */
   bool pruned;   /* prune: was pruned now, or keeps its mask (keep_pruned); check, inspect: it is a
                     pruned weight: at most N of every M are non-zero, and not all are zero */
@@ -156,6 +157,7 @@ typedef struct lac_summary {
   const char *reached;      /* the node up to which values were compared: the first that could not
                                be run, or gave nothing finite; NULL: there is none */
   const char *proof_engine; /* of the verification's products: "plain", "cpu"; NULL: none */
+  int folded;               /* stored tensors that lac_model_fold made, of layers and of others */
   bool unmeasured;  /* lac_inspect of more than 512 MB, or a quarter of what may be taken: weights
                        were not read, and figures of layers (n_zeros, kept ...) are 0 */
   bool interrupted; /* the search was ended before its time: other runs find other orders */

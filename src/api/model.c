@@ -68,6 +68,37 @@ const char *lac_model_data_file(const lac_model *model, int at) {
   return model && model->file ? laci_onnx_data_file(model->file, at) : NULL;
 }
 
+/* Changed bytes of stored tensors that are in both. */
+static void move_bytes(laci_graph *from, laci_graph *to) {
+  for (int s = 0; s < to->n_stored; s++) {
+    int value = laci_graph_find_value(from, to->stored[s].name);
+    int old = value < 0 ? -1 : from->values[value].stored;
+    if (old < 0 || !from->stored[old].owned) continue;
+    to->stored[s].owned = from->stored[old].owned;
+    to->stored[s].bytes = to->stored[s].owned;
+    to->stored[s].spilled = from->stored[old].spilled;
+    from->stored[old].owned = NULL;
+    from->stored[old].spilled = false;
+  }
+  to->spills = from->spills; /* a new graph has none */
+  from->spills = NULL;
+}
+
+void laci_model_take_graph(lac_model *model, laci_graph *take) {
+  move_bytes(model->graph, take);
+  laci_graph_destroy(model->graph);
+  model->graph = take;
+  laci_free(model->inferred->assumed); /* to be found anew */
+  model->inferred->assumed = NULL;
+}
+
+bool laci_model_has_folded(const lac_model *model, const char *name) {
+  for (int k = 0; k < model->n_folded; k++) {
+    if (strcmp(model->folded[k], name) == 0) return true;
+  }
+  return false;
+}
+
 void lac_model_destroy(lac_model *model) {
   if (!model) return;
   laci_graph_destroy(model->graph);
@@ -77,6 +108,8 @@ void lac_model_destroy(lac_model *model) {
   laci_free(model->weights);
   laci_free(model->packings);
   laci_free(model->rows);
+  for (int k = 0; k < model->n_folded; k++) laci_free(model->folded[k]);
+  laci_free(model->folded);
   laci_free(model);
 }
 

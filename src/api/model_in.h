@@ -35,10 +35,18 @@ struct lac_model {
   laci_packing *packings;      /* [n_weights] theirs */
   laci_pack_rows *rows;        /* [n_weights] where these are read */
   int n_weights;
+  char **folded; /* [n_folded] stored tensors that lac_model_fold made */
+  int n_folded;
 };
 
 /** Without a network yet. */
 LAC_MUST_CHECK lac_status laci_model_new(const char *path, lac_model **model, lac_error *err);
+
+/** Another graph of the model's file becomes the model's: bytes that were changed of stored tensors
+ * which it has, too, move there. What is inferred has to be found anew. */
+void laci_model_take_graph(lac_model *model, laci_graph *take);
+/** Did lac_model_fold make the stored tensor of that name? */
+bool laci_model_has_folded(const lac_model *model, const char *name);
 
 /** Stored tensors of more bytes are large: read when they are looked at (graph/graph.h,
  * laci_stored_hold). */

@@ -147,31 +147,11 @@ lac_status laci_quantise_model(const laci_quantise_source *source, laci_report *
   return st;
 }
 
-/* Changed bytes of stored tensors that are in both. */
-static void move_bytes(laci_graph *from, laci_graph *to) {
-  for (int s = 0; s < to->n_stored; s++) {
-    int value = laci_graph_find_value(from, to->stored[s].name);
-    int old = value < 0 ? -1 : from->values[value].stored;
-    if (old < 0 || !from->stored[old].owned) continue;
-    to->stored[s].owned = from->stored[old].owned;
-    to->stored[s].bytes = to->stored[s].owned;
-    to->stored[s].spilled = from->stored[old].spilled;
-    from->stored[old].owned = NULL;
-    from->stored[old].spilled = false;
-  }
-  to->spills = from->spills; /* a new graph has none */
-  from->spills = NULL;
-}
-
 void laci_quantised_commit(lac_model *model, laci_quantisation *made) {
   if (!made) return;
-  move_bytes(model->graph, made->graph);
-  laci_graph_destroy(model->graph);
-  model->graph = made->graph;
+  laci_model_take_graph(model, made->graph);
   laci_onnx_edit_keep(made->edit);
   made->graph = NULL;
   made->edit = NULL;
-  laci_free(model->inferred->assumed); /* to be found anew */
-  model->inferred->assumed = NULL;
   laci_quantisation_destroy(made);
 }

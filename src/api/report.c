@@ -28,7 +28,7 @@ static const char *keep(laci_report *report, const char *text, bool *ok) {
   return copy;
 }
 
-static bool fill_layer(laci_report *report, const laci_analysis *a, int l) {
+static bool fill_layer(laci_report *report, const lac_model *model, const laci_analysis *a, int l) {
   const laci_layer *from = &a->layers[l];
   const laci_stored *stored = from->stored < 0 ? NULL : &a->graph->stored[from->stored];
   const laci_value *value = &a->graph->values[from->weight];
@@ -46,6 +46,7 @@ static bool fill_layer(laci_report *report, const laci_analysis *a, int l) {
                     .c_axis = from->c_axis,
                     .k_axis = from->k_axis,
                     .computed = !stored,
+                    .folded = stored && laci_model_has_folded(model, stored->name),
                     .eligible = from->eligible,
                     .searchable = from->searchable,
                     .permutable_c = from->searchable,
@@ -114,7 +115,8 @@ lac_status laci_report_create(const lac_model *model, const char *verb, const la
   report->pub.model = keep(report, model->path, &ok);
   ok = ok && name_rule(report, options, strcmp(verb, "prune") == 0);
   report->pub.summary.groups = a->n_searchable;
-  for (int l = 0; ok && l < a->n_rows; l++) ok = fill_layer(report, a, l);
+  report->pub.summary.folded = model->n_folded;
+  for (int l = 0; ok && l < a->n_rows; l++) ok = fill_layer(report, model, a, l);
   for (int g = 0; ok && g < a->n_groups; g++) ok = fill_group(report, a, g);
   if (ok) {
     *out = report;

@@ -173,3 +173,18 @@ lac_status laci_edit_drop(laci_onnx_edit *edit, const char *output, const char *
   *to = (laci_edit_gone){output, instead};
   return LAC_OK;
 }
+
+lac_status laci_edit_replace(laci_onnx_edit *edit, const char *value, lac_error *err) {
+  void *array = edit->replaced;
+  const char **to = add(&array, &edit->n_replaced, &edit->replaced_capacity, sizeof *to);
+  edit->replaced = array;
+  if (!to) return laci_fail_memory(err, "a change of the file");
+  *to = value;
+  return LAC_OK;
+}
+
+const char *const *laci_edit_results(const laci_onnx_edit *edit, const char *value, size_t *n) {
+  int maker = laci_edit_maker(edit, value);
+  *n = maker < 0 ? 0 : edit->file->model->graph->node[maker]->n_output;
+  return maker < 0 ? NULL : (const char *const *)edit->file->model->graph->node[maker]->output;
+}

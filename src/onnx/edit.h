@@ -49,7 +49,8 @@ bool laci_edit_holds(const laci_onnx_edit *edit, const char *value);
  * NULL: no memory. */
 const char *laci_edit_name(laci_onnx_edit *edit, const char *base, const char *suffix);
 
-/** Adds an initializer; name is laci_edit_name's, bytes are copied. */
+/** Adds an initializer; name is laci_edit_name's, or that of laci_edit_replace; bytes are copied.
+ */
 LAC_MUST_CHECK lac_status laci_edit_add_tensor(laci_onnx_edit *edit, const char *name,
                                                lac_dtype dtype, const laci_shape *shape,
                                                const void *bytes, lac_error *err);
@@ -67,6 +68,15 @@ LAC_MUST_CHECK lac_status laci_edit_input(laci_onnx_edit *edit, const char *outp
  * reads, makes `output`. Other calls name the node that stays by `output`. */
 LAC_MUST_CHECK lac_status laci_edit_drop(laci_onnx_edit *edit, const char *output,
                                          const char *instead, lac_error *err);
+
+/** The value is a stored tensor from now on, which laci_edit_add_tensor adds under the value's
+ * name. The node that makes it goes, and so do nodes whose results nothing reads then. What else
+ * the node makes (laci_edit_results) must be replaced, too, where it is read. */
+LAC_MUST_CHECK lac_status laci_edit_replace(laci_onnx_edit *edit, const char *value,
+                                            lac_error *err);
+/** All values that the value's node makes, [*n]; some may be "". NULL: no node of the main graph
+ * makes it. */
+const char *const *laci_edit_results(const laci_onnx_edit *edit, const char *value, size_t *n);
 
 /** Changes the file, and makes the graph of what it says then. What fails leaves the file as it
  * was. Graphs of the file from before see bytes that may go with laci_onnx_edit_keep. */

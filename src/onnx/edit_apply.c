@@ -9,22 +9,11 @@
 #include "graph/graph.h"
 #include "onnx/import_in.h"
 
-/** The work of one apply. */
-typedef struct applier {
-  laci_onnx_edit *edit;
-  Onnx__GraphProto *graph;
-  laci_name_table redirects; /* from -> change */
-  laci_name_table let_go;    /* names that a node read, and reads no more */
-  laci_name_table read;      /* names that somebody reads afterwards */
-  bool *is_gone;             /* [n_node] */
-  size_t *order, next;       /* of new nodes by their places; the next one to stand somewhere */
-  Onnx__NodeProto **list;    /* of all nodes, so far n_list of them */
-  size_t n_list;
-} applier;
+typedef laci_edit_applier applier;
 
 /* ---- Memory that goes with one end or the other ---- */
 
-static bool own(laci_onnx_edit *edit, void *block, ProtobufCMessage *message, bool is_fresh) {
+bool laci_edit_own(laci_onnx_edit *edit, void *block, ProtobufCMessage *message, bool is_fresh) {
   void *array = edit->blocks;
   bool ok = laci_grow(&array, edit->n_blocks, &edit->block_capacity, sizeof *edit->blocks);
   edit->blocks = array;
@@ -34,7 +23,7 @@ static bool own(laci_onnx_edit *edit, void *block, ProtobufCMessage *message, bo
 
 static void *fresh_block(laci_onnx_edit *edit, size_t size_bytes) {
   void *block = laci_onnx_block(size_bytes);
-  if (block && own(edit, block, NULL, true)) return block;
+  if (block && laci_edit_own(edit, block, NULL, true)) return block;
   laci_onnx_block_free(block);
   return NULL;
 }
@@ -53,7 +42,7 @@ static lac_status swap(laci_onnx_edit *edit, void *place, size_t *count, void *f
   bool ok = laci_grow(&array, edit->n_swaps, &edit->swap_capacity, sizeof *edit->swaps);
   edit->swaps = array;
   memcpy(&old, place, sizeof old);
-  if (!ok || (old && !own(edit, old, NULL, false))) {
+  if (!ok || (old && !laci_edit_own(edit, old, NULL, false))) {
     return laci_fail_memory(err, "a change of the file");
   }
   edit->swaps[edit->n_swaps++] = (laci_edit_swap){place, old, fresh, count, *count};
@@ -103,7 +92,7 @@ static lac_status replace_inputs(applier *a, Onnx__NodeProto *node, size_t n, la
 
 /** An entry of a fresh list gets another text. */
 static lac_status replace_text(applier *a, char **entry, const char *text, lac_error *err) {
-  if (!note(&a->let_go, *entry, 0) || !own(a->edit, *entry, NULL, false))
+  if (!note(&a->let_go, *entry, 0) || !laci_edit_own(a->edit, *entry, NULL, false))
     return laci_fail_memory(err, "a node's inputs");
   *entry = fresh_text(a->edit, text);
   return *entry ? LAC_OK : laci_fail_memory(err, "a node's inputs");
@@ -144,13 +133,13 @@ static lac_status drop_nodes(applier *a, lac_error *err) {
     Onnx__NodeProto *goes = a->graph->node[laci_edit_maker(a->edit, gone->output)];
     Onnx__NodeProto *stays = a->graph->node[laci_edit_maker(a->edit, gone->instead)];
     char **fresh = fresh_block(a->edit, (stays->n_output + 1) * sizeof *fresh);
-    bool ok = fresh && own(a->edit, NULL, &goes->base, false);
+    bool ok = fresh && laci_edit_own(a->edit, NULL, &goes->base, false);
     for (size_t i = 0; i < goes->n_input && ok; i++) ok = note(&a->let_go, goes->input[i], 0);
     for (size_t i = 0; i < stays->n_output && ok; i++) {
       bool is_it = strcmp(stays->output[i], gone->instead) == 0;
       fresh[i] = is_it ? fresh_text(a->edit, gone->output) : stays->output[i];
       ok = fresh[i] && (!is_it || (note(&a->let_go, gone->instead, 0) &&
-                                   own(a->edit, stays->output[i], NULL, false)));
+                                   laci_edit_own(a->edit, stays->output[i], NULL, false)));
     }
     st = ok ? swap(a->edit, &stays->output, &stays->n_output, fresh, stays->n_output, err)
             : laci_fail_memory(err, "a node's outputs");
@@ -183,7 +172,7 @@ static Onnx__NodeProto *new_node(applier *a, const laci_edit_node *from) {
   Onnx__NodeProto *node = laci_onnx_block(sizeof *node);
   if (!node) return NULL;
   *node = (Onnx__NodeProto)ONNX__NODE_PROTO__INIT;
-  if (!own(a->edit, NULL, &node->base, true)) {
+  if (!laci_edit_own(a->edit, NULL, &node->base, true)) {
     laci_onnx_block_free(node);
     return NULL;
   }
@@ -286,7 +275,7 @@ static lac_status drop_constants(applier *a, lac_error *err) {
     Onnx__NodeProto *node = graph->node[at];
     bool goes = laci_import_constant_attr(node) && is_unread(a, node->output[0]);
     if (!goes) list[n++] = node;
-    else if (!own(a->edit, NULL, &node->base, false))
+    else if (!laci_edit_own(a->edit, NULL, &node->base, false))
       return laci_fail_memory(err, "the nodes of the file");
   }
   return swap(a->edit, &graph->node, &graph->n_node, list, n, err);
@@ -296,7 +285,7 @@ static Onnx__TensorProto *new_tensor(applier *a, const laci_edit_tensor *from) {
   Onnx__TensorProto *tensor = laci_onnx_block(sizeof *tensor);
   if (!tensor) return NULL;
   *tensor = (Onnx__TensorProto)ONNX__TENSOR_PROTO__INIT;
-  if (!own(a->edit, NULL, &tensor->base, true)) {
+  if (!laci_edit_own(a->edit, NULL, &tensor->base, true)) {
     laci_onnx_block_free(tensor);
     return NULL;
   }
@@ -321,7 +310,7 @@ static lac_status place_tensors(applier *a, lac_error *err) {
   for (size_t at = 0; at < graph->n_initializer && ok; at++) {
     Onnx__TensorProto *tensor = graph->initializer[at];
     if (!is_unread(a, tensor->name)) list[n++] = tensor;
-    else ok = own(a->edit, NULL, &tensor->base, false);
+    else ok = laci_edit_own(a->edit, NULL, &tensor->base, false);
   }
   for (size_t at = 0; at < a->edit->n_tensors && ok; at++) {
     list[n] = new_tensor(a, &a->edit->tensors[at]);
@@ -340,7 +329,7 @@ static lac_status drop_types(applier *a, Onnx__ValueInfoProto ***types, size_t *
   bool ok = list != NULL;
   for (size_t at = 0; at < *n_types && ok; at++) {
     if (!is_unread(a, (*types)[at]->name)) list[n++] = (*types)[at];
-    else ok = own(a->edit, NULL, &(*types)[at]->base, false);
+    else ok = laci_edit_own(a->edit, NULL, &(*types)[at]->base, false);
   }
   if (!ok) return laci_fail_memory(err, "the types of the file");
   return swap(a->edit, types, n_types, list, n, err);
@@ -415,6 +404,7 @@ lac_status laci_onnx_edit_apply(laci_onnx_edit *edit, laci_graph **graph, lac_er
   *graph = NULL;
   lac_status st = prepare(&a, err);
   if (!st) st = drop_nodes(&a, err);
+  if (!st && edit->n_replaced) st = laci_edit_drop_replaced(&a, err);
   if (!st) st = redirect(&a, err);
   if (!st) st = set_inputs(&a, err);
   if (!st) st = place_nodes(&a, err);

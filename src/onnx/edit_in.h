@@ -49,15 +49,34 @@ struct laci_onnx_edit {
   laci_edit_node *nodes;
   laci_edit_change *changes;
   laci_edit_gone *gone;
+  const char **replaced; /* values that are stored from now on */
   laci_edit_swap *swaps; /* undone from the last to the first */
   laci_edit_block *blocks;
-  size_t n_tensors, n_nodes, n_changes, n_gone, n_swaps, n_blocks;
-  size_t tensor_capacity, node_capacity, change_capacity, gone_capacity, swap_capacity,
-      block_capacity;
+  size_t n_tensors, n_nodes, n_changes, n_gone, n_replaced, n_swaps, n_blocks;
+  size_t tensor_capacity, node_capacity, change_capacity, gone_capacity, replaced_capacity,
+      swap_capacity, block_capacity;
   laci_external *externals; /* what file->externals was; NULL: the same */
   size_t n_externals;
   bool *was_compact; /* [n_data_files] */
 };
+
+/** The work of one apply: lists of the message are made anew beside the old ones. */
+typedef struct laci_edit_applier {
+  laci_onnx_edit *edit;
+  Onnx__GraphProto *graph;
+  laci_name_table redirects; /* from -> change */
+  laci_name_table let_go;    /* names that a node read, and reads no more */
+  laci_name_table read;      /* names that somebody reads afterwards */
+  bool *is_gone;             /* [n_node] */
+  size_t *order, next;       /* of new nodes by their places; the next one to stand somewhere */
+  Onnx__NodeProto **list;    /* of all nodes, so far n_list of them */
+  size_t n_list;
+} laci_edit_applier;
+
+/** The block goes with one end of the edit. False: no memory, and it is the caller's. */
+bool laci_edit_own(laci_onnx_edit *edit, void *block, ProtobufCMessage *message, bool is_fresh);
+/** Marks the nodes that go with what is replaced, which let their inputs go (edit_replace.c). */
+LAC_MUST_CHECK lac_status laci_edit_drop_replaced(laci_edit_applier *a, lac_error *err);
 
 /** Nodes of the main graph, by place, -1: none makes the value. */
 int laci_edit_maker(const laci_onnx_edit *edit, const char *value);

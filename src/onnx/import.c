@@ -233,3 +233,7 @@ void laci_onnx_destroy(laci_onnx *file) {
   laci_arena_clear(&file->arena);
   laci_free(file);
 }
+
+lac_status laci_onnx_graph(laci_onnx *file, laci_graph **graph, lac_error *err) {
+  return laci_onnx_import(file, graph, err);
+}

@@ -34,6 +34,9 @@ LAC_MUST_CHECK lac_status laci_onnx_load_memory(const void *bytes, size_t size_b
                                                 const char *data_dir, laci_onnx **file,
                                                 laci_graph **graph, lac_error *err);
 
+/** Another graph of the same file, as it says now; the file must outlive it. */
+LAC_MUST_CHECK lac_status laci_onnx_graph(laci_onnx *file, laci_graph **graph, lac_error *err);
+
 /** Opens a data file by what the model calls it. */
 typedef lac_status laci_onnx_open_data(void *context, const char *location, laci_reader **reader,
                                        lac_error *err);

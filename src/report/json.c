@@ -64,6 +64,7 @@ static json_t *summary_json(laci_json_writer *w, const lac_summary *summary) {
   laci_json_add(w, object, "reordered", json_integer(summary->reordered));
   laci_json_add(w, object, "pruned", json_integer(summary->pruned));
   laci_json_add(w, object, "groups", json_integer(summary->groups));
+  laci_json_add(w, object, "folded", json_integer(summary->folded));
   if (summary->unmeasured) laci_json_add(w, object, "measured", json_false());
   laci_json_add(w, object, "kept_before", laci_json_number(summary->kept_before));
   laci_json_add(w, object, "kept_after", laci_json_number(summary->kept_after));
@@ -112,6 +113,7 @@ static json_t *layer_json(laci_json_writer *w, const lac_layer *layer, bool cali
   laci_json_add(w, object, "channels_out", json_integer(layer->channels_out));
   laci_json_add(w, object, "convolution_groups", json_integer(layer->convolution_groups));
   laci_json_add(w, object, "computed", json_boolean(layer->computed));
+  laci_json_add(w, object, "folded", json_boolean(layer->folded));
   laci_json_add(w, object, "eligible", json_boolean(layer->eligible));
   laci_json_add(w, object, "pruned", json_boolean(layer->pruned));
   laci_json_add(w, object, "permuted", axes_json(w, layer->permuted_k, layer->permuted_c));

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which nodes go with a value that becomes a stored tensor: the one that makes it, and backwards
+ * those whose results nothing else reads. */
+#include "onnx/edit_in.h"
+
+#include <string.h>
+
+#include "base/error.h"
+
+/** How often each name is read, by nodes that are still there, by bodies and as an output. */
+typedef struct reads {
+  laci_name_table ids; /* name -> place in n */
+  int *n;
+  size_t n_names, capacity;
+} reads;
+
+static bool count(reads *r, const char *name) {
+  if (!name || !name[0]) return true;
+  int id = laci_name_find(&r->ids, name);
+  if (id < 0) {
+    void *array = r->n;
+    bool ok = laci_grow(&array, r->n_names, &r->capacity, sizeof *r->n);
+    r->n = array;
+    if (!ok || !laci_name_add(&r->ids, name, (int)r->n_names)) return false;
+    id = (int)r->n_names++;
+    r->n[id] = 0;
+  }
+  r->n[id]++;
+  return true;
+}
+
+static bool count_all(reads *r, const Onnx__GraphProto *graph) {
+  bool ok = true;
+  for (size_t at = 0; at < graph->n_output && ok; at++) ok = count(r, graph->output[at]->name);
+  for (size_t at = 0; at < graph->n_node && ok; at++) {
+    const Onnx__NodeProto *node = graph->node[at];
+    for (size_t i = 0; i < node->n_input && ok; i++) ok = count(r, node->input[i]);
+    for (size_t i = 0; i < node->n_attribute && ok; i++) {
+      const Onnx__AttributeProto *attr = node->attribute[i];
+      if (attr->g) ok = count_all(r, attr->g);
+      for (size_t k = 0; k < attr->n_graphs && ok; k++) ok = count_all(r, attr->graphs[k]);
+    }
+  }
+  return ok;
+}
+
+static bool is_read(const reads *r, const char *name) {
+  int id = laci_name_find(&r->ids, name);
+  return id >= 0 && r->n[id] > 0;
+}
+
+static bool is_unread_node(const reads *r, const Onnx__NodeProto *node) {
+  for (size_t i = 0; i < node->n_output; i++) {
+    if (node->output[i][0] && is_read(r, node->output[i])) return false;
+  }
+  return true;
+}
+
+/** The nodes that are to go, the last first; each stands there once. */
+typedef struct leaving {
+  laci_edit_applier *a;
+  reads r;
+  int *stack; /* [n_node] */
+  size_t n;
+} leaving;
+
+static void leave(leaving *l, int place) {
+  if (place < 0 || l->a->is_gone[place]) return;
+  l->a->is_gone[place] = true;
+  l->stack[l->n++] = place;
+}
+
+/** What it read is read once less; what made that may go, too. */
+static bool let_go(leaving *l, const Onnx__NodeProto *node) {
+  for (size_t i = 0; i < node->n_input; i++) {
+    const char *name = node->input[i];
+    int id = name[0] ? laci_name_find(&l->r.ids, name) : -1;
+    if (id < 0) continue;
+    bool known = laci_name_find(&l->a->let_go, name) >= 0;
+    if (!known && !laci_name_add(&l->a->let_go, name, 0)) return false;
+    int maker = laci_edit_maker(l->a->edit, name);
+    if (--l->r.n[id] == 0 && maker >= 0 && is_unread_node(&l->r, l->a->graph->node[maker]))
+      leave(l, maker);
+  }
+  return true;
+}
+
+lac_status laci_edit_drop_replaced(laci_edit_applier *a, lac_error *err) {
+  const laci_onnx_edit *edit = a->edit;
+  leaving l = {.a = a, .stack = laci_alloc(a->graph->n_node + 1, sizeof *l.stack)};
+  bool ok = l.stack && count_all(&l.r, a->graph);
+  for (size_t at = 0; at < edit->n_replaced && ok; at++)
+    leave(&l, laci_edit_maker(edit, edit->replaced[at]));
+  while (ok && l.n > 0) {
+    Onnx__NodeProto *node = a->graph->node[l.stack[--l.n]];
+    ok = laci_edit_own(a->edit, NULL, &node->base, false) && let_go(&l, node);
+  }
+  laci_name_table_clear(&l.r.ids);
+  laci_free(l.r.n);
+  laci_free(l.stack);
+  return ok ? LAC_OK : laci_fail_memory(err, "a change of the file");
+}

@@ -1,0 +1,408 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Weights that constants make: masks in the graph, sums of branches, low-rank updates. Each is stored as one tensor, which
+NumPy computes here by itself, pruned, and judged by ONNX Runtime; what the parts were has left the file."""
+import json
+import os
+import pathlib
+import subprocess
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import helper, numpy_helper
+
+TOP = pathlib.Path(os.environ.get("LAC_SOURCE_DIR", pathlib.Path(__file__).resolve().parents[2]))
+LACUNA = pathlib.Path(os.environ.get("LAC_BUILD_DIR", TOP / "build/release")) / "lacuna"
+K, C = 32, 16
+
+
+class Net:
+    """Nodes and stored tensors; each value is there as a float64 array, too."""
+
+    def __init__(self, seed=0, dtype=np.float32):
+        self.rng, self.dtype, self.nodes, self.stored, self.functions = np.random.default_rng(seed), dtype, [], {}, []
+
+    def op(self, kind, *inputs, **attrs):
+        name = f"v{len(self.nodes)}"
+        self.nodes.append(helper.make_node(kind, list(inputs), [name], name=f"{kind}_{len(self.nodes)}", **attrs))
+        return name
+
+    def put(self, values, name=None):
+        name = name or f"t{len(self.stored)}"
+        self.stored[name] = np.asarray(values)
+        return name
+
+    def floats(self, *shape, scale=0.2):
+        return (scale * self.rng.standard_normal(shape)).astype(self.dtype)
+
+
+def wide(*arrays):
+    return [a.astype(np.float64) for a in arrays]
+
+
+def mask_2of4(w, axis=1):
+    a = np.moveaxis(np.abs(w), axis, -1)
+    rank = np.argsort(np.argsort(-a.reshape(*a.shape[:-1], -1, 4), axis=-1, kind="stable"), axis=-1, kind="stable")
+    return np.moveaxis((rank < 2).reshape(a.shape), -1, axis)
+
+
+# Each kind: (value of the weight, its contents, does it hold 2:4 already).
+def masked(net):
+    w = net.floats(K, C, 3, 3)
+    m = mask_2of4(w).astype(w.dtype)
+    return net.op("Mul", net.put(w), net.put(m)), w * m, True
+
+
+def masked_by_bool(net):
+    w = net.floats(K, C, 3, 3)
+    m = mask_2of4(w)
+    to = helper.np_dtype_to_tensor_dtype(w.dtype)
+    return net.op("Mul", net.op("Cast", net.put(m), to=to), net.put(w)), w * m, True
+
+
+def masked_by_where(net):
+    w = net.floats(K, C, 3, 3)
+    m = mask_2of4(w)
+    return net.op("Where", net.put(m), net.put(w), net.put(np.zeros((), w.dtype))), w * m, True
+
+
+def masked_along_kernel_axes(net):
+    w = net.floats(K, C, 3, 3)
+    m = mask_2of4(np.abs(w).sum(axis=(2, 3), keepdims=True)).astype(w.dtype)
+    return net.op("Mul", net.put(w), net.put(m)), w * m, True
+
+
+def masked_by_constant_node(net):
+    w = net.floats(K, C, 3, 3)
+    m = mask_2of4(w).astype(w.dtype)
+    net.nodes.append(helper.make_node("Constant", [], ["mask"], value=numpy_helper.from_array(m, "mask")))
+    return net.op("Mul", net.put(w), "mask"), w * m, True
+
+
+def sum_of_branches(net):
+    w, one = net.floats(K, C, 3, 3), net.floats(K, C, 1, 1)
+    pads = net.put(np.array([0, 0, 1, 1, 0, 0, 1, 1]))
+    a, b = wide(w, np.pad(one, ((0, 0), (0, 0), (1, 1), (1, 1))))
+    return net.op("Add", net.put(w), net.op("Pad", net.put(one), pads)), a + b, False
+
+
+def standardized(net):
+    w, eps = net.floats(K, C, 3, 3), np.asarray(1e-5, net.dtype)
+    v = net.put(w)
+    centered = net.op("Sub", v, net.op("ReduceMean", v, axes=[1, 2, 3], keepdims=1))
+    two = net.put(np.asarray(2, net.dtype))
+    variance = net.op("ReduceMean", net.op("Pow", centered, two), axes=[1, 2, 3], keepdims=1)
+    a = w.astype(np.float64)
+    c = a - a.mean(axis=(1, 2, 3), keepdims=True)
+    root = np.sqrt((c ** 2).mean(axis=(1, 2, 3), keepdims=True) + float(eps))
+    return net.op("Div", centered, net.op("Sqrt", net.op("Add", variance, net.put(eps)))), c / root, False
+
+
+def spectral(net):
+    w, u, v = net.floats(K, C, 3, 3), net.floats(K), net.floats(C * 9)
+    rows = net.op("Reshape", net.put(w, "w"), net.put(np.array([K, C * 9])))
+    sigma = net.op("MatMul", net.put(u), net.op("MatMul", rows, net.put(v)))
+    a, b, c = wide(w, u, v)
+    return net.op("Div", "w", sigma), a / (b @ (a.reshape(K, -1) @ c)), False
+
+
+def joined(net):
+    a, b = net.floats(K, C // 2, 3, 3), net.floats(K, C // 2, 3, 3)
+    return net.op("Concat", net.put(a), net.put(b), axis=1), np.concatenate([a, b], axis=1), False
+
+
+def sliced(net):
+    w = net.floats(K + 8, C, 3, 3)
+    cut = net.op("Slice", net.put(w), net.put(np.array([8])), net.put(np.array([K + 8])), net.put(np.array([0])))
+    return cut, w[8:], False
+
+
+def transposed_sum(net):
+    a, b = net.floats(C, K, 3, 3), net.floats(C, K, 3, 3)
+    s, t = wide(a, b)
+    total = net.op("Add", net.put(a), net.put(b))
+    return net.op("Transpose", total, perm=[1, 0, 2, 3]), (s + t).transpose(1, 0, 2, 3), False
+
+
+def in_a_function(net):
+    w = net.floats(K, C, 3, 3)
+    m = mask_2of4(w).astype(w.dtype)
+    body = [helper.make_node("Mul", ["a", "b"], ["p"]), helper.make_node("Identity", ["p"], ["c"])]
+    net.functions.append(helper.make_function("local", "masked", ["a", "b"], ["c"], body, [helper.make_opsetid("", 17)]))
+    return net.op("masked", net.put(w), net.put(m), domain="local"), w * m, True
+
+
+CONVS = {f.__name__: f for f in (masked, masked_by_bool, masked_by_where, masked_along_kernel_axes, masked_by_constant_node,
+                                 sum_of_branches, standardized, spectral, joined, sliced, transposed_sum, in_a_function)}
+
+
+def low_rank(net, shape):
+    w, b, a = net.floats(*shape), net.floats(shape[0], 4), net.floats(4, shape[1])
+    s = np.asarray(0.5, net.dtype)
+    update = net.op("Mul", net.op("MatMul", net.put(b), net.put(a)), net.put(s))
+    x, y, z = wide(w, b, a)
+    return net.op("Add", net.put(w), update), x + float(s) * (y @ z), False
+
+
+def masked_dense(net, shape, axis):
+    w = net.floats(*shape)
+    m = mask_2of4(w, axis).astype(w.dtype)
+    return net.op("Mul", net.put(w), net.put(m)), w * m, True
+
+
+def save(net, y, path, shape, external=False):
+    t = helper.np_dtype_to_tensor_dtype(np.dtype(net.dtype))
+    graph = helper.make_graph(net.nodes, "g", [helper.make_tensor_value_info("x", t, shape)],
+                              [helper.make_tensor_value_info(y, t, [None] * len(shape))],
+                              [numpy_helper.from_array(v, n) for n, v in net.stored.items()])
+    opsets = [helper.make_opsetid("", 17)] + ([helper.make_opsetid("local", 1)] if net.functions else [])
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=8, functions=net.functions)
+    onnx.save(model, path, save_as_external_data=external, location="model.data", size_threshold=16)
+    return model
+
+
+def build(kind, path, dtype=np.float32, external=False):
+    """Conv, the layer, Conv; returns the weight's value, its contents as the file's type, whether it holds 2:4."""
+    net = Net(dtype=dtype)
+    x = net.op("Relu", net.op("Conv", "x", net.put(net.floats(C, C, 1, 1))))
+    value, weight, holds = CONVS[kind](net)
+    x = net.op("Relu", net.op("Conv", x, value))
+    y = net.op("Conv", x, net.put(net.floats(C, K, 1, 1)))
+    save(net, y, path, [1, C, 6, 6], external)
+    return value, weight.astype(dtype), holds
+
+
+def run(path, shape, dtype=np.float32):
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    return session.run(None, {"x": np.random.default_rng(1).standard_normal(shape).astype(dtype)})[0]
+
+
+def lacuna(*arguments, status=0):
+    done = subprocess.run([LACUNA, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stdout
+
+
+def report_of(*arguments, status=0):
+    return json.loads(lacuna(*arguments, "-q", "--json", "-", status=status))
+
+
+def stored_of(path):
+    return {t.name: numpy_helper.to_array(t, str(path.parent)) for t in onnx.load(path).graph.initializer}
+
+
+def weight_at(path, node):
+    """What the layer reads, whatever makes it: by the reference of onnx itself."""
+    model = onnx.load(path)
+    value = next(n for n in model.graph.node if n.name == node).input[1]
+    stored = stored_of(path)
+    if value in stored:
+        return stored[value]
+    made = {n.output[0]: n for n in model.graph.node}[value]
+    assert made.op_type == "Transpose", made.op_type
+    return stored[made.input[0]].transpose(made.attribute[0].ints)
+
+
+def layer_name(path, value):
+    return next(n.name for n in onnx.load(path).graph.node if value in n.input and n.op_type != "Identity")
+
+
+@pytest.mark.parametrize("kind", CONVS)
+def test_product_is_stored_and_pruned(kind, tmp_path):
+    path, pruned = tmp_path / "model.onnx", tmp_path / "pruned.onnx"
+    value, weight, holds = build(kind, path)
+    report = report_of("prune", "--no-permute", "-o", pruned, path)
+    summary = report["summary"]
+    assert (summary["layers"], summary["pruned"], summary["folded"]) == (3, 3, 1)
+    assert sum(layer["folded"] for layer in report["layers"]) == 1
+    found = weight_at(pruned, layer_name(path, value))
+    np.testing.assert_allclose(found, weight * (weight != 0 if holds else mask_2of4(weight)), rtol=1e-6, atol=1e-9)
+    before, after = onnx.load(path), onnx.load(pruned)
+    kept = [n.name for n in after.graph.node]
+    assert kept == [n.name for n in before.graph.node if n.name in kept] and len(after.graph.initializer) == 3
+    onnx.checker.check_model(after, full_check=True)
+    assert report_of("check", pruned)["summary"]["pruned"] == 3
+    lacuna("check", "-q", "--against", path, pruned)
+
+
+@pytest.mark.parametrize("kind", CONVS)
+def test_network_computes_the_same_in_another_order(kind, tmp_path):
+    path, permuted = tmp_path / "model.onnx", tmp_path / "permuted.onnx"
+    build(kind, path)
+    assert report_of("permute", "-o", permuted, path)["summary"]["permuted"] >= 2
+    before, after = run(path, (1, C, 6, 6)), run(permuted, (1, C, 6, 6))
+    assert np.abs(after - before).max() <= 1e-4 * np.abs(before).max()
+
+
+MASKED = [k for k in CONVS if k.startswith("masked") or k == "in_a_function"]
+
+
+@pytest.mark.parametrize("kind", MASKED)
+def test_masked_product_is_seen_by_check(kind, tmp_path):
+    path = tmp_path / "model.onnx"
+    _, weight, _ = build(kind, path)
+    layer = next(la for la in report_of("check", path, status=1)["layers"] if la["folded"])
+    assert layer["pruned"] and layer["holds_pattern"]
+    assert layer["zero_ratio"] == pytest.approx(np.mean(weight == 0))
+
+
+def kernels_of(path):
+    layers = json.loads(lacuna("bench", "-q", "--runs", "1", "--time", "0.01", "--json", "-", path))["layers"]
+    return [layer["kernel"] for layer in layers]
+
+
+def test_masks_of_all_layers_hold_and_are_run_by_sparse_kernels(tmp_path):
+    net, path, pruned = Net(), tmp_path / "model.onnx", tmp_path / "pruned.onnx"
+    x = "x"
+    for _ in range(2):
+        w = net.floats(128, 128, 3, 3)
+        m = mask_2of4(w).astype(np.float32)
+        x = net.op("Relu", net.op("Conv", x, net.op("Mul", net.put(w), net.put(m)), pads=[1] * 4))
+    save(net, x, path, [1, 128, 14, 14])
+    report = report_of("check", "--target", "tensorrt", path)
+    assert (report["summary"]["layers"], report["summary"]["pruned"]) == (2, 2)
+    assert report["targets"][0]["taken"] == 2
+    report_of("prune", "--no-permute", "-o", pruned, path)
+    kernels = kernels_of(path)
+    assert kernels == kernels_of(pruned) and sum("sparse" in k for k in kernels) == 2
+
+
+DENSE = {
+    "MatMul": (lambda net, x, w: net.op("MatMul", x, w), (C, K), 0),
+    "Gemm": (lambda net, x, w: net.op("Gemm", x, w), (C, K), 0),
+    "Gemm of the transpose": (lambda net, x, w: net.op("Gemm", x, w, transB=1), (K, C), 1),
+}
+PRODUCTS = {"mask": lambda net, shape, axis: masked_dense(net, shape, axis), "low rank": lambda net, shape, _: low_rank(net, shape)}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
+@pytest.mark.parametrize("product", PRODUCTS)
+@pytest.mark.parametrize("layer", DENSE)
+def test_dense_layers_and_their_types(layer, product, dtype, tmp_path):
+    path, pruned = tmp_path / "model.onnx", tmp_path / "pruned.onnx"
+    op, shape, axis = DENSE[layer]
+    net = Net(dtype=dtype)
+    value, weight, holds = PRODUCTS[product](net, shape, axis)
+    save(net, op(net, "x", value), path, [2, C])
+    summary = report_of("prune", "-o", pruned, path)["summary"]
+    assert (summary["layers"], summary["pruned"], summary["folded"]) == (1, 1, 1)
+    weight = weight.astype(dtype)
+    stored = stored_of(pruned)
+    assert list(stored) == [value] and stored[value].dtype == dtype
+    want = weight * (weight != 0 if holds else mask_2of4(weight, axis).astype(dtype))
+    close = {np.float32: 1e-6, np.float64: 1e-12, np.float16: 1e-3}[dtype]
+    np.testing.assert_allclose(stored[value], want, rtol=close, atol=close / 100)
+    if dtype != np.float16:
+        x = np.random.default_rng(1).standard_normal((2, C)).astype(dtype)
+        y = x @ (want.T if axis else want)
+        np.testing.assert_allclose(run(pruned, (2, C), dtype), y, rtol=1e-4, atol=1e-5)
+
+
+def test_external_data_of_parts_leaves_its_file(tmp_path):
+    path, pruned = tmp_path / "model.onnx", tmp_path / "out" / "pruned.onnx"
+    pruned.parent.mkdir()
+    _, weight, _ = build("masked", path, external=True)
+    report_of("prune", "-o", pruned, path)
+    assert (pruned.parent / "model.data").stat().st_size < (tmp_path / "model.data").stat().st_size - weight.nbytes
+    before = run(path, (1, C, 6, 6))
+    assert np.isfinite(run(pruned, (1, C, 6, 6))).all() and before.shape == (1, C, 4, 4)
+    assert report_of("check", pruned)["summary"]["pruned"] == 3
+
+
+def test_two_layers_that_read_one_product(tmp_path):
+    net, path, pruned = Net(), tmp_path / "model.onnx", tmp_path / "pruned.onnx"
+    w, m = net.floats(C, C, 1, 1), net.floats(C, C, 1, 1)
+    value = net.op("Add", net.put(w), net.put(m))
+    y = net.op("Conv", net.op("Relu", net.op("Conv", "x", value)), value)
+    save(net, y, path, [1, C, 6, 6])
+    summary = report_of("prune", "-o", pruned, path)["summary"]
+    assert (summary["layers"], summary["pruned"], summary["folded"]) == (2, 2, 1)
+    assert list(stored_of(pruned)) == [value]
+    assert report_of("check", pruned)["summary"]["pruned"] == 2
+
+
+def test_part_that_another_layer_reads_stays_unless_fold_is_asked_for(tmp_path):
+    net, path, pruned = Net(), tmp_path / "model.onnx", tmp_path / "pruned.onnx"
+    w, m = net.floats(K, C, 3, 3), net.floats(K, C, 3, 3)
+    net.put(w, "w")
+    value = net.op("Add", "w", net.put(m))
+    y = net.op("Add", net.op("Conv", "x", value), net.op("Conv", "x", "w"))
+    save(net, y, path, [1, C, 6, 6])
+    report = report_of("prune", "--no-verify", "-o", pruned, path)
+    rows = {la["weight"]: la for la in report["layers"]}
+    assert report["summary"]["layers"] == 2 and report["summary"]["folded"] == 0
+    assert rows[value]["computed"] and "reads, too" in rows[value]["reason"]
+    assert report_of("check", pruned)["summary"]["pruned"] == report["summary"]["pruned"]
+    report = report_of("prune", "--fold", "--force", "-o", pruned, path)
+    assert (report["summary"]["layers"], report["summary"]["pruned"], report["summary"]["folded"]) == (2, 2, 1)
+    assert set(stored_of(pruned)) == {"w", value}
+    assert report_of("check", pruned)["summary"]["pruned"] == 2
+
+
+def test_no_fold_leaves_the_file_and_says_why(tmp_path):
+    path, out = tmp_path / "model.onnx", tmp_path / "out.onnx"
+    value, _, _ = build("masked", path)
+    report = report_of("prune", "--no-fold", "--no-permute", "-o", out, path)
+    assert (report["summary"]["layers"], report["summary"]["pruned"], report["summary"]["folded"]) == (3, 2, 0)
+    row = next(la for la in report["layers"] if la["weight"] == value)
+    assert row["computed"] and not row["eligible"] and "is computed by Mul" in row["reason"]
+    assert [n.name for n in onnx.load(out).graph.node] == [n.name for n in onnx.load(path).graph.node]
+    assert report_of("check", "--no-fold", out)["summary"]["pruned"] == 2
+
+
+def test_weight_of_an_input_is_no_layer(tmp_path):
+    net, path = Net(), tmp_path / "model.onnx"
+    scale = net.op("Reshape", net.op("ReduceMean", "x", keepdims=0), net.put(np.array([1, 1, 1, 1])))
+    y = net.op("Conv", "x", net.op("Mul", net.put(net.floats(K, C, 3, 3)), scale))
+    save(net, y, path, [1, C, 6, 6])
+    assert report_of("check", path)["summary"]["layers"] == 0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_products(seed, tmp_path):
+    """Branches of products, sums, quotients by norms, slices: NumPy follows along in float64."""
+    net, path, pruned = Net(seed), tmp_path / "model.onnx", tmp_path / "pruned.onnx"
+
+    def part(depth):
+        if depth == 0 or net.rng.random() < 0.15:
+            w = net.floats(K, C, 3, 3) + np.float32(0.5)
+            return net.put(w), w.astype(np.float64)
+        kind = net.rng.integers(6)
+        name, w = part(depth - 1)
+        if kind == 0:
+            other, v = part(depth - 1)
+            return net.op("Add", name, other), w + v
+        if kind == 1:
+            other, v = part(depth - 1)
+            return net.op("Mul", name, other), w * v
+        if kind == 2:
+            return net.op("Div", name, net.op("ReduceL2", name, axes=[1, 2, 3], keepdims=1)), \
+                w / np.sqrt((w ** 2).sum(axis=(1, 2, 3), keepdims=True))
+        if kind == 3:
+            flat = net.op("Transpose", net.op("Transpose", name, perm=[1, 0, 2, 3]), perm=[1, 0, 2, 3])
+            return net.op("Neg", flat), -w
+        if kind == 4:
+            bound = net.put(np.float32(0.7))
+            return net.op("Clip", name, "", bound), np.minimum(w, float(np.float32(0.7)))
+        half = net.op("Slice", name, net.put(np.array([0])), net.put(np.array([C // 2])), net.put(np.array([1])))
+        rest = net.op("Slice", name, net.put(np.array([C // 2])), net.put(np.array([C])), net.put(np.array([1])))
+        return net.op("Concat", rest, half, axis=1), np.roll(w, C // 2, axis=1)
+
+    name, w = part(4)
+    value = net.op("Tanh", name)
+    w = np.tanh(w).astype(np.float32)
+    save(net, net.op("Relu", net.op("Conv", "x", value)), path, [1, C, 6, 6])
+    summary = report_of("prune", "--no-permute", "-o", pruned, path)["summary"]
+    assert (summary["layers"], summary["pruned"], summary["folded"]) == (1, 1, 1)
+    stored = stored_of(pruned)
+    kept = stored[value] != 0
+    assert list(stored) == [value] and (kept.reshape(K, C // 4, 4, 9).sum(axis=2) == 2).all()
+    np.testing.assert_allclose(stored[value][kept], w[kept], rtol=1e-6, atol=1e-7)
+    whole = tmp_path / "whole.onnx"
+    report_of("permute", "-o", whole, path)
+    before, after = run(path, (1, C, 6, 6)), run(whole, (1, C, 6, 6))
+    assert np.abs(after - before).max() <= 1e-4 * np.abs(before).max()
