@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What layers hold and what N:M would keep of them. How an element is scored is sparse/score.h's.
  */
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "analyze/analyze.h"
 #include "base/error.h"
 #include "base/held.h"
@@ -48,6 +51,21 @@ static lac_status measure_layer(laci_pruning *p, int l, const laci_weight_view *
   return laci_mask_holds_rows(&view, p->pattern, pool, &out->holds_rows, err);
 }
 
+lac_status laci_pruning_note_scarce(laci_pruning *p, int l, lac_error *err) {
+  enum { SHARE = 16 };
+  laci_pruned_layer *layer = &p->layers[l];
+  const int64_t left = layer->n_elements - layer->n_zeros;
+  const int64_t most = layer->n_elements / p->pattern.m * p->pattern.n;
+  char text[160];
+  if (!p->analysis->layers[l].eligible || left <= 0 || left * SHARE >= most) return LAC_OK;
+  (void)snprintf(text, sizeof text,
+                 "only %" PRId64 " of %" PRId64 " weights %s not zero: %d:%d would leave %" PRId64,
+                 left, layer->n_elements, left == 1 ? "is" : "are", p->pattern.n, p->pattern.m,
+                 most);
+  layer->reason = laci_arena_text(&p->arena, text);
+  return layer->reason ? LAC_OK : laci_fail_memory(err, "the pruning");
+}
+
 lac_status laci_pruning_measure(laci_pruning *p, laci_pool *pool, lac_error *err) {
   for (int l = 0; l < p->analysis->n_layers; l++) {
     const laci_layer *layer = &p->analysis->layers[l];
@@ -69,6 +87,8 @@ lac_status laci_pruning_measure(laci_pruning *p, laci_pool *pool, lac_error *err
     if (layer->eligible && laci_pruned_layer_is_zero(out)) {
       out->reason = "all zero: no magnitude tells which weights to keep";
     }
+    if (out->was_pruned) st = laci_pruning_note_scarce(p, l, err);
+    if (st) return st;
   }
   return LAC_OK;
 }

@@ -121,6 +121,10 @@ LAC_MUST_CHECK lac_status laci_pruning_compare(const laci_pruning *pruning,
 LAC_MUST_CHECK lac_status laci_pruning_share_verification(laci_pruning *pruning, laci_comm *comm,
                                                           lac_error *err);
 
+/** Says of a layer that holds the pattern, but of which hardly anything is left (less than one in
+ * 16 of the weights that the pattern leaves), how much that is. Fails LAC_NO_MEMORY. */
+LAC_MUST_CHECK lac_status laci_pruning_note_scarce(laci_pruning *p, int l, lac_error *err);
+
 /** Nothing but zeros, as heads begin: no magnitude tells which of them to keep. */
 static inline bool laci_pruned_layer_is_zero(const laci_pruned_layer *layer) {
   return layer->n_elements > 0 && layer->n_zeros == layer->n_elements;

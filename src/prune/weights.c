@@ -132,14 +132,16 @@ typedef struct masked_weight {
   bool holds_rows;
 } masked_weight;
 
-static void note_layer(laci_pruned_layer *out, const masked_weight *found) {
+static lac_status note_layer(laci_pruning *p, int l, const masked_weight *found, lac_error *err) {
   const laci_mask_stats *stats = &found->stats;
+  laci_pruned_layer *out = &p->layers[l];
   out->pruned = true;
   out->n_zeros = stats->n_zeros;
   out->n_elements = stats->n_elements;
   out->holds_pattern = stats->holds_pattern;
   out->holds_rows = found->holds_rows;
   out->kept = stats->total;
+  return laci_pruning_note_scarce(p, l, err);
 }
 
 /* What a mask left: that it holds the rule is checked, not taken for granted. */
@@ -158,8 +160,7 @@ static lac_status measure_masked(const laci_pruning *p, const laci_weight_view *
 static lac_status note_masked(laci_pruning *p, int l, const masked_weight *found,
                               const uint8_t *bytes, laci_pool *pool, lac_error *err) {
   const int stored = p->analysis->layers[l].stored;
-  lac_status st = LAC_OK;
-  note_layer(&p->layers[l], found);
+  lac_status st = note_layer(p, l, found, err);
   for (int other = 0; other < p->analysis->n_layers && !st; other++) {
     const laci_layer *layer = &p->analysis->layers[other];
     if (layer->stored != stored || other == l) continue;
@@ -171,7 +172,7 @@ static lac_status note_masked(laci_pruning *p, int l, const masked_weight *found
     view.bytes = bytes;
     view.bytes_from = NULL;
     st = measure_masked(p, &view, pool, &seen, err);
-    if (!st) note_layer(&p->layers[other], &seen);
+    if (!st) st = note_layer(p, other, &seen, err);
     laci_free(scales);
   }
   return st;
