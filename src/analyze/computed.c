@@ -133,6 +133,8 @@ static const char *computed_text(laci_analysis *a, int product, uint8_t bits) {
   if (bits & LACI_QUANTIZED)
     return laci_analysis_text(a, "its weight %s is computed by %s from quantized tensors", name,
                               by);
+  if (bits & LACI_IN_BODY)
+    return laci_analysis_text(a, "its weight %s is computed by %s in a body", name, by);
   return laci_analysis_text(a, "its weight %s is computed by %s, and not stored", name, by);
 }
 

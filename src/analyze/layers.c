@@ -114,6 +114,13 @@ static const char *set_gain(laci_analysis *analysis, const laci_weight_source *s
   return NULL;
 }
 
+/* A factor that leaves channels out is a mask: what is stored does not hold its zeros. */
+static bool has_zero(const laci_weight_view *view) {
+  bool found = false;
+  for (int64_t k = 0; view->scale && k < view->n_scales && !found; k++) found = view->scale[k] == 0;
+  return found;
+}
+
 /* Channels of a weight of that shape, whose axes are `k` and `c`, in each group. */
 static void set_channels(const laci_weight_axes *axes, int64_t k, int64_t c, laci_layer *layer) {
   bool groups_along_c =
@@ -167,7 +174,8 @@ static bool describe(laci_analysis *analysis, int node_id, const laci_weight_axe
   if (source.normalised && own) layer->reason = set_gain(analysis, &source, layer);
   if (axes->groups > 1 && (source.n_chain || source.normalised))
     layer->reason = "a grouped weight that is computed from a stored one";
-  if (layer->reason && (source.n_chain || source.normalised))
+  bool in_the_way = layer->reason || (source.factor_value >= 0 && has_zero(&layer->view));
+  if (in_the_way && (source.n_chain || source.normalised))
     layer->computed = laci_computed_value(graph, value, axes->groups > 1);
   return true;
 }

@@ -26,8 +26,7 @@ static bool quantizes(const laci_node *node) {
 static uint8_t of_node(const laci_node *node, const uint8_t *found) {
   uint8_t bits = LACI_CONSTANT;
   bool reads = false;
-  if (!node->op || node->fault || node->body || node->frames || node->n_captures ||
-      laci_node_control(node))
+  if (!node->op || node->fault || node->frames || node->n_captures || laci_node_control(node))
     return 0;
   for (int at = 0; at < node->n_inputs; at++) {
     int value = node->inputs[at];
@@ -37,6 +36,7 @@ static uint8_t of_node(const laci_node *node, const uint8_t *found) {
     reads = true;
   }
   if (!reads) return 0;
+  if (node->body) bits |= LACI_IN_BODY;
   return (uint8_t)(bits | (quantizes(node) ? LACI_QUANTIZED : 0));
 }
 

@@ -2,8 +2,8 @@
  * What follows from stored tensors alone, and is the same in every run: which values, and what is
  * in them.
  *
- * A value is constant where it is stored, or where a known operator makes it of constants. A body's
- * values and what If, Loop and Scan make are not: whether they are made is not known. */
+ * A value is constant where it is stored, or where a known operator makes it of constants. What If,
+ * Loop and Scan make or carry is not. */
 #ifndef LACI_GRAPH_CONSTANTS_H
 #define LACI_GRAPH_CONSTANTS_H
 
@@ -14,6 +14,7 @@ enum {
   LACI_CONSTANT = 1,    /* it follows from stored tensors alone */
   LACI_REPLACEABLE = 2, /* a caller may replace one of these (laci_stored.overridable) */
   LACI_QUANTIZED = 4,   /* one of its producers rounds, or takes what was rounded */
+  LACI_IN_BODY = 8,     /* it is made in the body of an If, a Loop or a Scan: never, or again */
 };
 
 /** Of each value, [n_values]; to be freed by laci_free. NULL: no memory. The graph is finished. */

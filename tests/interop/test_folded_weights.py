@@ -133,7 +133,13 @@ def in_a_function(net):
     return net.op("masked", net.put(w), net.put(m), domain="local"), w * m, True
 
 
-CONVS = {f.__name__: f for f in (masked, masked_by_bool, masked_by_where, masked_along_kernel_axes, masked_by_constant_node,
+def masked_along_inputs(net):
+    w = net.floats(K, C, 3, 3)
+    m = np.tile(np.array([1, 0, 0, 1], w.dtype), C // 4).reshape(1, C, 1, 1)
+    return net.op("Mul", net.put(w), net.put(m)), w * m, True
+
+
+CONVS = {f.__name__: f for f in (masked, masked_by_bool, masked_by_where, masked_along_kernel_axes, masked_by_constant_node, masked_along_inputs,
                                  sum_of_branches, standardized, spectral, joined, sliced, transposed_sum, in_a_function)}
 
 
@@ -311,6 +317,19 @@ def test_external_data_of_parts_leaves_its_file(tmp_path):
     before = run(path, (1, C, 6, 6))
     assert np.isfinite(run(pruned, (1, C, 6, 6))).all() and before.shape == (1, C, 4, 4)
     assert report_of("check", pruned)["summary"]["pruned"] == 3
+
+
+@pytest.mark.parametrize("kept", [0, 1, 40])
+def test_layer_that_is_nearly_empty_says_how_much_is_left(kept, tmp_path):
+    net, path, pruned = Net(), tmp_path / "model.onnx", tmp_path / "pruned.onnx"
+    w = np.zeros((K, C), np.float32)
+    w.reshape(-1)[:4 * kept:4] = 1
+    save(net, net.op("Gemm", "x", net.put(w), transB=1), path, [2, C])
+    said = "all zero" if kept == 0 else f"only {kept} of {K * C} weights" if kept == 1 else None
+    for report in (report_of("check", path), report_of("prune", "-o", pruned, path)):
+        layer = report["layers"][0]
+        assert report["summary"]["pruned"] == layer["pruned"] == (kept > 0)
+        assert said in layer["reason"] if said else "only" not in (layer["reason"] or "")
 
 
 def test_two_layers_that_read_one_product(tmp_path):

@@ -123,6 +123,32 @@ static void a_number_for_each_channel_may_be_shared(void **state) {
   analysed_clear(&n);
 }
 
+static void what_a_body_computes_is_a_row_and_stays(void **state) {
+  (void)state;
+  analysed n = analyse(
+      "input x 1x16x4x4\ninput c 1 bool\nstored w 16x16x1x1\nstored m 16x16x1x1\n"
+      "then\nk = Mul(w, m)\na = Conv(x, k) name=\"c\"\nelse\nb = Identity(x)\nend\n"
+      "y = If(c, a, b)\noutput y\n");
+  const laci_layer *row = row_of(&n, "c");
+  assert_non_null(row);
+  assert_non_null(strstr(row->reason, "in a body"));
+  assert_false(row->storable || row->alone);
+  analysed_clear(&n);
+}
+
+static void a_factor_that_leaves_channels_out_may_be_stored(void **state) {
+  (void)state;
+  analysed n =
+      analyse("input x 1x4x4x4\nstored w 8x4x1x1\nstored m 1x4x1x1 = 1 0 1 0\nk = Mul(w, m)\n" END);
+  assert_int_equal(n.a->n_layers, 1);
+  assert_true(n.a->layers[0].eligible && n.a->layers[0].alone);
+  assert_string_equal(value_name(&n, n.a->layers[0].computed), "k");
+  analysed_clear(&n);
+  n = analyse("input x 1x4x4x4\nstored w 8x4x1x1\nstored m 1x4x1x1 = 1 2 3 4\nk = Mul(w, m)\n" END);
+  assert_int_equal(n.a->layers[0].computed, -1); /* followed as it is */
+  analysed_clear(&n);
+}
+
 /* ---- Contents ---- */
 
 static void contents_are_those_of_the_operators(void **state) {
@@ -152,6 +178,8 @@ int main(void) {
       cmocka_unit_test(weights_that_share_a_part_go_together),
       cmocka_unit_test(what_a_caller_may_replace_says_so),
       cmocka_unit_test(a_number_for_each_channel_may_be_shared),
+      cmocka_unit_test(what_a_body_computes_is_a_row_and_stays),
+      cmocka_unit_test(a_factor_that_leaves_channels_out_may_be_stored),
       cmocka_unit_test(contents_are_those_of_the_operators),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
