@@ -24,6 +24,8 @@
 #include "onnx/onnx.h"
 #include "tensor/buf.h"
 
+enum { LACI_FOLD_CALLS = 64 }; /* of one local function */
+
 /** The work of one call. */
 typedef struct folding {
   lac_model *model;
@@ -32,6 +34,7 @@ typedef struct folding {
   laci_graph *graph;
   laci_analysis *analysis;
   laci_onnx_edit *edit;
+  bool *wanted;       /* [n_values] of `graph` that may be stored */
   bool *done;         /* [n_values] of `graph` that are stored from now on */
   const char **names; /* of these, views of `graph` */
   int n_names;
@@ -61,15 +64,14 @@ static void write_integers(lac_dtype dtype, const int64_t *from, int64_t n, uint
   }
 }
 
-static lac_status add_content(folding *f, int value, const laci_buf *buf, lac_error *err) {
-  const char *name = f->graph->values[value].name;
+static lac_status add_content(folding *f, const char *name, const laci_buf *buf, lac_error *err) {
   uint8_t *bytes = laci_alloc((size_t)buf->count * lac_dtype_size(buf->dtype) + 1, 1);
   if (!bytes) return laci_fail_memory(err, name);
   if (buf->f) laci_write_f(buf->dtype, buf->f, buf->count, bytes);
   else write_integers(buf->dtype, buf->i, buf->count, bytes);
   lac_status st = laci_edit_add_tensor(f->edit, name, buf->dtype, &buf->shape, bytes, err);
   laci_free(bytes);
-  return st ? st : laci_edit_replace(f->edit, name, err);
+  return st;
 }
 
 /* Contents of all that one node of the file makes. */
@@ -137,12 +139,104 @@ static lac_status fold_one(folding *f, int value, const uint8_t *constants, lac_
   if (st && err) *err = why;
   for (size_t k = 0; k < c.n && !st; k++) {
     if (f->done[c.values[k]]) continue;
-    st = add_content(f, c.values[k], c.bufs[k], err);
+    const char *name = f->graph->values[c.values[k]].name;
+    st = add_content(f, name, c.bufs[k], err);
+    if (!st) st = laci_edit_replace(f->edit, name, err);
     f->done[c.values[k]] = true;
-    if (!st) f->names[f->n_names++] = f->graph->values[c.values[k]].name;
+    f->names[f->n_names++] = name;
   }
   contents_clear(&c);
   return st;
+}
+
+/* ---- One weight in a local function ---- */
+
+/* The same value in all calls of the function. */
+typedef struct calls {
+  int n;
+  int values[LACI_FOLD_CALLS];
+  laci_edit_call_value at[LACI_FOLD_CALLS];
+  laci_buf *bufs[LACI_FOLD_CALLS];
+} calls;
+
+/* False: in some call it is no weight that may be stored. */
+static bool list_calls(const folding *f, int value, calls *c) {
+  laci_edit_call_value found;
+  const char *name;
+  if (!laci_edit_find_inner(f->edit, f->graph->values[value].name, &found)) return false;
+  for (int call = -1; (name = laci_edit_inner_name(f->edit, &found, c->n, &call)); c->n++) {
+    int made = laci_graph_find_value(f->graph, name);
+    if (c->n == LACI_FOLD_CALLS || made < 0 || !f->wanted[made]) return false;
+    c->values[c->n] = made;
+    c->at[c->n] = (laci_edit_call_value){found.function, call, found.value};
+  }
+  return c->n > 0;
+}
+
+static bool is_same(const laci_buf *a, const laci_buf *b) {
+  return a->dtype == b->dtype && laci_shape_equal(&a->shape, &b->shape) &&
+         memcmp(a->f ? (void *)a->f : a->i, b->f ? (void *)b->f : b->i,
+                (size_t)a->count * sizeof(double)) == 0;
+}
+
+/* Calls that get the same contents share a tensor, as they shared the weight. */
+static lac_status store_calls(folding *f, const calls *c, lac_error *err) {
+  const char *names[LACI_FOLD_CALLS];
+  lac_status st = LAC_OK;
+  for (int k = 0; k < c->n && !st; k++) {
+    const char *name = f->graph->values[c->values[k]].name;
+    int same = 0;
+    while (same < k && !is_same(c->bufs[same], c->bufs[k])) same++;
+    names[k] = same < k ? names[same] : laci_edit_name(f->edit, name, "");
+    if (!names[k]) return laci_fail_memory(err, name);
+    if (same == k) {
+      st = add_content(f, names[k], c->bufs[k], err);
+      f->names[f->n_names++] = names[k];
+    }
+    if (!st) st = laci_edit_replace_inner(f->edit, &c->at[k], names[k], err);
+    f->done[c->values[k]] = true;
+  }
+  return st;
+}
+
+static lac_status fold_calls(folding *f, const laci_layer *layer, lac_error *err) {
+  const int values[2] = {layer->computed, layer->weight};
+  calls *c = laci_alloc(1, sizeof *c);
+  lac_status st = c ? LAC_OK : laci_fail_memory(err, "a function's calls");
+  lac_error why = {0};
+  bool found = false;
+  for (int k = 0; k < 2 && !st && !found; k++) {
+    *c = (calls){0};
+    found = !f->done[values[k]] && list_calls(f, values[k], c);
+  }
+  for (int k = 0; found && k < c->n && !st; k++)
+    st = laci_graph_evaluate(f->graph, c->values[k], f->most, &c->bufs[k], &why);
+  if (st && found && !ends_all(st)) {
+    laci_log(LAC_LOG_INFO, "%s stays as it is computed: %s", f->graph->values[layer->weight].name,
+             why.text);
+    st = LAC_OK;
+  } else if (st && found) {
+    if (err) *err = why;
+  } else if (found) {
+    st = store_calls(f, c, err);
+  }
+  for (int k = 0; c && k < c->n; k++) laci_buf_destroy(c->bufs[k]);
+  laci_free(c);
+  return st;
+}
+
+/* ---- All weights ---- */
+
+/* Which values are to be stored. */
+static lac_status choose(folding *f, lac_error *err) {
+  f->wanted = laci_alloc((size_t)f->graph->n_values, sizeof *f->wanted);
+  if (!f->wanted) return laci_fail_memory(err, "the computed weights");
+  for (int l = 0; l < f->analysis->n_rows; l++) {
+    const laci_layer *layer = &f->analysis->layers[l];
+    bool wanted = f->how == LAC_FOLD_ALL ? layer->storable : layer->alone;
+    if (wanted) f->wanted[layer->computed] = f->wanted[layer->weight] = true;
+  }
+  return LAC_OK;
 }
 
 static lac_status fold_all(folding *f, lac_error *err) {
@@ -152,12 +246,13 @@ static lac_status fold_all(folding *f, lac_error *err) {
   f->names = laci_alloc((size_t)f->graph->n_values, sizeof *f->names);
   uint8_t *constants = laci_graph_constants(f->graph);
   if (!f->done || !f->names || !constants) st = laci_fail_memory(err, "the computed weights");
+  if (!st) st = choose(f, err);
   for (int l = 0; l < a->n_rows && !st; l++) {
     const laci_layer *layer = &a->layers[l];
-    bool wanted = f->how == LAC_FOLD_ALL ? layer->storable : layer->alone;
-    int value = wanted ? choose_value(f, layer) : -1;
-    if (value < 0 || f->done[value]) continue;
-    st = fold_one(f, value, constants, err);
+    if (layer->computed < 0 || !f->wanted[layer->computed]) continue;
+    int value = choose_value(f, layer);
+    if (value < 0) st = fold_calls(f, layer, err);
+    else if (!f->done[value]) st = fold_one(f, value, constants, err);
     if (!st && laci_interrupted()) st = laci_fail(err, LAC_INTERRUPTED, "interrupted");
   }
   laci_free(constants);
@@ -253,6 +348,7 @@ lac_status lac_model_fold(lac_model *model, lac_fold how, uint64_t max_memory, i
   laci_onnx_edit_undo(f.edit);
   laci_analysis_destroy(f.analysis);
   laci_graph_destroy(f.graph);
+  laci_free(f.wanted);
   laci_free(f.done);
   laci_free((void *)f.names);
   if (n_folded && !st) *n_folded = model->n_folded;

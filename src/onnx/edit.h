@@ -78,6 +78,27 @@ LAC_MUST_CHECK lac_status laci_edit_replace(laci_onnx_edit *edit, const char *va
  * makes it. */
 const char *const *laci_edit_results(const laci_onnx_edit *edit, const char *value, size_t *n);
 
+/** A value of the graph that the body of a local function makes, in one call of it. */
+typedef struct laci_edit_call_value {
+  int function;      /* of the file */
+  int call;          /* node of the main graph */
+  const char *value; /* its name in the function */
+} laci_edit_call_value;
+
+/** Finds it by the name that inlining gave it. False: it is none, or the function is called from
+ * elsewhere than the main graph, or its calls have no names of their own. */
+bool laci_edit_find_inner(const laci_onnx_edit *edit, const char *value,
+                          laci_edit_call_value *found);
+/** The name that inlining gives the same value in the main graph's call number `at`, 0, 1 ...; in
+ * the edit's arena. NULL: there is no such call, or no memory. */
+const char *laci_edit_inner_name(laci_onnx_edit *edit, const laci_edit_call_value *value, int at,
+                                 int *call);
+/** The function gets the value as an input from now on, and this call hands it `tensor`. To be said
+ * for all calls of the function. Nodes and inputs of the function that nothing reads then go. */
+LAC_MUST_CHECK lac_status laci_edit_replace_inner(laci_onnx_edit *edit,
+                                                  const laci_edit_call_value *value,
+                                                  const char *tensor, lac_error *err);
+
 /** Changes the file, and makes the graph of what it says then. What fails leaves the file as it
  * was. Graphs of the file from before see bytes that may go with laci_onnx_edit_keep. */
 LAC_MUST_CHECK lac_status laci_onnx_edit_apply(laci_onnx_edit *edit, laci_graph **graph,

@@ -21,23 +21,22 @@ bool laci_edit_own(laci_onnx_edit *edit, void *block, ProtobufCMessage *message,
   return ok;
 }
 
-static void *fresh_block(laci_onnx_edit *edit, size_t size_bytes) {
+void *laci_edit_fresh_block(laci_onnx_edit *edit, size_t size_bytes) {
   void *block = laci_onnx_block(size_bytes);
   if (block && laci_edit_own(edit, block, NULL, true)) return block;
   laci_onnx_block_free(block);
   return NULL;
 }
 
-static char *fresh_text(laci_onnx_edit *edit, const char *text) {
+char *laci_edit_fresh_text(laci_onnx_edit *edit, const char *text) {
   size_t n = strlen(text);
-  char *copy = fresh_block(edit, n + 1);
+  char *copy = laci_edit_fresh_block(edit, n + 1);
   if (copy) memcpy(copy, text, n + 1);
   return copy;
 }
 
-/** Exchanges a list of the message: *place of *count entries. */
-static lac_status swap(laci_onnx_edit *edit, void *place, size_t *count, void *fresh, size_t n,
-                       lac_error *err) {
+lac_status laci_edit_exchange(laci_onnx_edit *edit, void *place, size_t *count, void *fresh,
+                              size_t n, lac_error *err) {
   void *array = edit->swaps, *old;
   bool ok = laci_grow(&array, edit->n_swaps, &edit->swap_capacity, sizeof *edit->swaps);
   edit->swaps = array;
@@ -77,24 +76,24 @@ static bool is_redirected(const applier *a, const Onnx__NodeProto *node) {
 /** The node's inputs become a list of its own, one longer where `longer` says so. */
 static lac_status replace_inputs(applier *a, Onnx__NodeProto *node, size_t n, lac_error *err) {
   size_t old_n = node->n_input;
-  char **fresh = fresh_block(a->edit, (n + 1) * sizeof *fresh);
+  char **fresh = laci_edit_fresh_block(a->edit, (n + 1) * sizeof *fresh);
   if (!fresh) return laci_fail_memory(err, "a node's inputs");
   for (size_t i = 0; i < n; i++) {
     if (i < old_n) {
       fresh[i] = node->input[i];
       continue;
     }
-    fresh[i] = fresh_text(a->edit, "");
+    fresh[i] = laci_edit_fresh_text(a->edit, "");
     if (!fresh[i]) return laci_fail_memory(err, "a node's inputs");
   }
-  return swap(a->edit, &node->input, &node->n_input, fresh, n, err);
+  return laci_edit_exchange(a->edit, &node->input, &node->n_input, fresh, n, err);
 }
 
 /** An entry of a fresh list gets another text. */
 static lac_status replace_text(applier *a, char **entry, const char *text, lac_error *err) {
   if (!note(&a->let_go, *entry, 0) || !laci_edit_own(a->edit, *entry, NULL, false))
     return laci_fail_memory(err, "a node's inputs");
-  *entry = fresh_text(a->edit, text);
+  *entry = laci_edit_fresh_text(a->edit, text);
   return *entry ? LAC_OK : laci_fail_memory(err, "a node's inputs");
 }
 
@@ -132,16 +131,17 @@ static lac_status drop_nodes(applier *a, lac_error *err) {
     const laci_edit_gone *gone = &a->edit->gone[at];
     Onnx__NodeProto *goes = a->graph->node[laci_edit_maker(a->edit, gone->output)];
     Onnx__NodeProto *stays = a->graph->node[laci_edit_maker(a->edit, gone->instead)];
-    char **fresh = fresh_block(a->edit, (stays->n_output + 1) * sizeof *fresh);
+    char **fresh = laci_edit_fresh_block(a->edit, (stays->n_output + 1) * sizeof *fresh);
     bool ok = fresh && laci_edit_own(a->edit, NULL, &goes->base, false);
     for (size_t i = 0; i < goes->n_input && ok; i++) ok = note(&a->let_go, goes->input[i], 0);
     for (size_t i = 0; i < stays->n_output && ok; i++) {
       bool is_it = strcmp(stays->output[i], gone->instead) == 0;
-      fresh[i] = is_it ? fresh_text(a->edit, gone->output) : stays->output[i];
+      fresh[i] = is_it ? laci_edit_fresh_text(a->edit, gone->output) : stays->output[i];
       ok = fresh[i] && (!is_it || (note(&a->let_go, gone->instead, 0) &&
                                    laci_edit_own(a->edit, stays->output[i], NULL, false)));
     }
-    st = ok ? swap(a->edit, &stays->output, &stays->n_output, fresh, stays->n_output, err)
+    st = ok ? laci_edit_exchange(a->edit, &stays->output, &stays->n_output, fresh, stays->n_output,
+                                 err)
             : laci_fail_memory(err, "a node's outputs");
   }
   return st;
@@ -232,7 +232,8 @@ static size_t *sort_nodes(const applier *a) {
 static lac_status place_nodes(applier *a, lac_error *err) {
   Onnx__GraphProto *graph = a->graph;
   a->order = sort_nodes(a);
-  a->list = fresh_block(a->edit, (graph->n_node + a->edit->n_nodes + 1) * sizeof *a->list);
+  a->list =
+      laci_edit_fresh_block(a->edit, (graph->n_node + a->edit->n_nodes + 1) * sizeof *a->list);
   lac_status st = a->list && a->order ? LAC_OK : laci_fail_memory(err, "the nodes of the file");
   if (!st) st = emit(a, -1, err);
   for (size_t at = 0; at < graph->n_node && !st; at++) {
@@ -241,7 +242,8 @@ static lac_status place_nodes(applier *a, lac_error *err) {
     if (!st) st = emit(a, (int)(2 * at + 1), err);
   }
   laci_free(a->order);
-  return st ? st : swap(a->edit, &graph->node, &graph->n_node, a->list, a->n_list, err);
+  return st ? st
+            : laci_edit_exchange(a->edit, &graph->node, &graph->n_node, a->list, a->n_list, err);
 }
 
 /* ---- What nothing reads any more ---- */
@@ -269,7 +271,7 @@ static bool is_unread(const applier *a, const char *name) {
 static lac_status drop_constants(applier *a, lac_error *err) {
   Onnx__GraphProto *graph = a->graph;
   size_t n = 0;
-  Onnx__NodeProto **list = fresh_block(a->edit, (graph->n_node + 1) * sizeof *list);
+  Onnx__NodeProto **list = laci_edit_fresh_block(a->edit, (graph->n_node + 1) * sizeof *list);
   if (!list) return laci_fail_memory(err, "the nodes of the file");
   for (size_t at = 0; at < graph->n_node; at++) {
     Onnx__NodeProto *node = graph->node[at];
@@ -278,7 +280,7 @@ static lac_status drop_constants(applier *a, lac_error *err) {
     else if (!laci_edit_own(a->edit, NULL, &node->base, false))
       return laci_fail_memory(err, "the nodes of the file");
   }
-  return swap(a->edit, &graph->node, &graph->n_node, list, n, err);
+  return laci_edit_exchange(a->edit, &graph->node, &graph->n_node, list, n, err);
 }
 
 static Onnx__TensorProto *new_tensor(applier *a, const laci_edit_tensor *from) {
@@ -304,8 +306,8 @@ static Onnx__TensorProto *new_tensor(applier *a, const laci_edit_tensor *from) {
 static lac_status place_tensors(applier *a, lac_error *err) {
   Onnx__GraphProto *graph = a->graph;
   size_t n = 0;
-  Onnx__TensorProto **list =
-      fresh_block(a->edit, (graph->n_initializer + a->edit->n_tensors + 1) * sizeof *list);
+  Onnx__TensorProto **list = laci_edit_fresh_block(
+      a->edit, (graph->n_initializer + a->edit->n_tensors + 1) * sizeof *list);
   bool ok = list != NULL;
   for (size_t at = 0; at < graph->n_initializer && ok; at++) {
     Onnx__TensorProto *tensor = graph->initializer[at];
@@ -317,7 +319,7 @@ static lac_status place_tensors(applier *a, lac_error *err) {
     ok = list[n++] != NULL;
   }
   if (!ok) return laci_fail_memory(err, "the stored tensors of the file");
-  return swap(a->edit, &graph->initializer, &graph->n_initializer, list, n, err);
+  return laci_edit_exchange(a->edit, &graph->initializer, &graph->n_initializer, list, n, err);
 }
 
 /** Types that the file states of what is not there any more; files of old list stored tensors as
@@ -325,14 +327,14 @@ static lac_status place_tensors(applier *a, lac_error *err) {
 static lac_status drop_types(applier *a, Onnx__ValueInfoProto ***types, size_t *n_types,
                              lac_error *err) {
   size_t n = 0;
-  Onnx__ValueInfoProto **list = fresh_block(a->edit, (*n_types + 1) * sizeof *list);
+  Onnx__ValueInfoProto **list = laci_edit_fresh_block(a->edit, (*n_types + 1) * sizeof *list);
   bool ok = list != NULL;
   for (size_t at = 0; at < *n_types && ok; at++) {
     if (!is_unread(a, (*types)[at]->name)) list[n++] = (*types)[at];
     else ok = laci_edit_own(a->edit, NULL, &(*types)[at]->base, false);
   }
   if (!ok) return laci_fail_memory(err, "the types of the file");
-  return swap(a->edit, types, n_types, list, n, err);
+  return laci_edit_exchange(a->edit, types, n_types, list, n, err);
 }
 
 /* ---- Data files ---- */
@@ -405,6 +407,7 @@ lac_status laci_onnx_edit_apply(laci_onnx_edit *edit, laci_graph **graph, lac_er
   lac_status st = prepare(&a, err);
   if (!st) st = drop_nodes(&a, err);
   if (!st && edit->n_replaced) st = laci_edit_drop_replaced(&a, err);
+  if (!st && edit->n_inner) st = laci_edit_change_functions(&a, err);
   if (!st) st = redirect(&a, err);
   if (!st) st = set_inputs(&a, err);
   if (!st) st = place_nodes(&a, err);

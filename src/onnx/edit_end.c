@@ -37,6 +37,7 @@ static void end(laci_onnx_edit *edit, bool keeps) {
   laci_free(edit->changes);
   laci_free(edit->gone);
   laci_free(edit->replaced);
+  laci_free(edit->inner);
   laci_free(edit->swaps);
   laci_free(edit->blocks);
   laci_free(edit->externals);

@@ -39,6 +39,14 @@ typedef struct laci_edit_block {
   bool is_fresh;             /* goes with undo; else with keep */
 } laci_edit_block;
 
+/** What a call of a local function gets in the place of a value that the function's body makes. */
+typedef struct laci_edit_inner {
+  Onnx__FunctionProto *function;
+  const char *value; /* in the function */
+  int call;          /* node of the main graph */
+  const char *tensor;
+} laci_edit_inner;
+
 struct laci_onnx_edit {
   laci_onnx *file;
   laci_arena arena;
@@ -49,12 +57,13 @@ struct laci_onnx_edit {
   laci_edit_node *nodes;
   laci_edit_change *changes;
   laci_edit_gone *gone;
+  laci_edit_inner *inner;
   const char **replaced; /* values that are stored from now on */
   laci_edit_swap *swaps; /* undone from the last to the first */
   laci_edit_block *blocks;
-  size_t n_tensors, n_nodes, n_changes, n_gone, n_replaced, n_swaps, n_blocks;
+  size_t n_tensors, n_nodes, n_changes, n_gone, n_replaced, n_inner, n_swaps, n_blocks;
   size_t tensor_capacity, node_capacity, change_capacity, gone_capacity, replaced_capacity,
-      swap_capacity, block_capacity;
+      inner_capacity, swap_capacity, block_capacity;
   laci_external *externals; /* what file->externals was; NULL: the same */
   size_t n_externals;
   bool *was_compact; /* [n_data_files] */
@@ -75,6 +84,13 @@ typedef struct laci_edit_applier {
 
 /** The block goes with one end of the edit. False: no memory, and it is the caller's. */
 bool laci_edit_own(laci_onnx_edit *edit, void *block, ProtobufCMessage *message, bool is_fresh);
+void *laci_edit_fresh_block(laci_onnx_edit *edit, size_t size_bytes);
+char *laci_edit_fresh_text(laci_onnx_edit *edit, const char *text);
+/** Exchanges a list of the message: *place of *count entries. */
+LAC_MUST_CHECK lac_status laci_edit_exchange(laci_onnx_edit *edit, void *place, size_t *count,
+                                             void *fresh, size_t n, lac_error *err);
+/** Does all that laci_edit_replace_inner wants (edit_function.c). */
+LAC_MUST_CHECK lac_status laci_edit_change_functions(laci_edit_applier *a, lac_error *err);
 /** Marks the nodes that go with what is replaced, which let their inputs go (edit_replace.c). */
 LAC_MUST_CHECK lac_status laci_edit_drop_replaced(laci_edit_applier *a, lac_error *err);
 

@@ -373,6 +373,65 @@ def test_no_fold_leaves_the_file_and_says_why(tmp_path):
     assert report_of("check", "--no-fold", out)["summary"]["pruned"] == 2
 
 
+def function(net, name, inputs, *nodes):
+    net.functions.append(helper.make_function("local", name, inputs, ["c"], nodes, [helper.make_opsetid("", 17)]))
+
+
+def test_layers_of_a_function_get_their_products_as_an_input(tmp_path):
+    """Two calls, whose parts differ; a formal input that nothing reads then goes, one that is read elsewhere stays."""
+    net, path, pruned = Net(), tmp_path / "model.onnx", tmp_path / "pruned.onnx"
+    function(net, "block", ["x", "w", "m", "g"], helper.make_node("Mul", ["w", "m"], ["p"]),
+             helper.make_node("Conv", ["x", "p"], ["a"], name="conv"), helper.make_node("Mul", ["a", "g"], ["c"]))
+    x, products = "x", []
+    for _ in range(2):
+        w, g = net.floats(C, C, 1, 1), net.floats(C, 1, 1)
+        m = mask_2of4(w).astype(np.float32)
+        products.append(w * m)
+        x = net.op("block", x, net.put(w), net.put(m), net.put(g), domain="local")
+    save(net, x, path, [1, C, 6, 6])
+    report = report_of("prune", "-o", pruned, "--no-permute", path)
+    assert [report["summary"][k] for k in ("layers", "pruned", "folded")] == [2, 2, 2]
+    model, stored = onnx.load(pruned), stored_of(pruned)
+    assert [n.op_type for n in model.functions[0].node] == ["Conv", "Mul"]
+    assert list(model.functions[0].input) == ["x", "g", "p"] and len(stored) == 4
+    for node, product in zip(model.graph.node, products):
+        np.testing.assert_array_equal(stored[node.input[2]], product)
+    np.testing.assert_allclose(run(pruned, (1, C, 6, 6)), run(path, (1, C, 6, 6)), rtol=1e-5, atol=1e-6)
+    assert report_of("check", pruned)["summary"]["pruned"] == 2
+    lacuna("check", "-q", "--against", path, pruned)
+
+
+def test_constants_of_a_function_make_one_tensor_for_all_calls(tmp_path):
+    net, path, pruned = Net(), tmp_path / "model.onnx", tmp_path / "pruned.onnx"
+    w, v = net.floats(C, C, 1, 1), net.floats(C, C, 1, 1)
+    function(net, "block", ["x"], *(helper.make_node("Constant", [], [n], value=numpy_helper.from_array(a, n))
+                                    for n, a in (("w", w), ("v", v))),
+             helper.make_node("Add", ["w", "v"], ["p"]), helper.make_node("Conv", ["x", "p"], ["c"], name="conv"))
+    x = net.op("Relu", net.op("block", "x", domain="local"))
+    save(net, net.op("block", x, domain="local"), path, [1, C, 6, 6])
+    report = report_of("prune", "-o", pruned, path)
+    assert [report["summary"][k] for k in ("layers", "pruned", "folded")] == [2, 2, 1]
+    assert [n.op_type for n in onnx.load(pruned).functions[0].node] == ["Conv"] and len(stored_of(pruned)) == 1
+    assert report_of("check", pruned)["summary"]["pruned"] == 2
+    whole = tmp_path / "whole.onnx"
+    report_of("permute", "-o", whole, path)
+    before, after = run(path, (1, C, 6, 6)), run(whole, (1, C, 6, 6))
+    assert np.abs(after - before).max() <= 1e-4 * np.abs(before).max()
+
+
+def test_function_that_makes_a_weight_of_an_input_in_one_call_stays(tmp_path):
+    net, path, pruned = Net(), tmp_path / "model.onnx", tmp_path / "pruned.onnx"
+    function(net, "block", ["x", "w", "m"], helper.make_node("Mul", ["w", "m"], ["p"]),
+             helper.make_node("Conv", ["x", "p"], ["c"], name="conv"))
+    x = net.op("block", "x", net.put(net.floats(C, C, 1, 1)), net.put(net.floats(C, C, 1, 1)), domain="local")
+    x = net.op("block", x, net.put(net.floats(C, C, 1, 1)), net.op("ReduceMean", "x", keepdims=1), domain="local")
+    save(net, x, path, [1, C, 6, 6])
+    report = report_of("prune", "--no-verify", "-o", pruned, path)
+    assert [report["summary"][k] for k in ("layers", "pruned", "folded")] == [1, 0, 0]
+    assert "is computed by" in report["layers"][0]["reason"]
+    assert report_of("check", pruned)["summary"]["pruned"] == 0
+
+
 def test_weight_of_an_input_is_no_layer(tmp_path):
     net, path = Net(), tmp_path / "model.onnx"
     scale = net.op("Reshape", net.op("ReduceMean", "x", keepdims=0), net.put(np.array([1, 1, 1, 1])))

@@ -34,6 +34,43 @@ static void add_tensor(build *b, const char *name, int dtype, int seed) {
   tensor->n_dims = 2;
 }
 
+/* block(x, w, s) = x (w + s), called twice: y = block(block(x, w, s), v, s). */
+static lac_model *load_function(lac_error *err) {
+  build b;
+  lac_model *model = NULL;
+  size_t n;
+  build_init(&b);
+  build_opset(&b, "local", 1);
+  PUSH(&b, b.graph, input, build_info(&b, "x", LAC_DTYPE_F32, "2 16"));
+  for (int k = 0; k < 3; k++) add_tensor(&b, (const char *[]){"w", "s", "v"}[k], LAC_DTYPE_F32, k);
+  Onnx__FunctionProto *f = BUILD_NEW(&b, Onnx__FunctionProto, ONNX__FUNCTION_PROTO__INIT);
+  f->name = build_text(&b, "block");
+  f->domain = build_text(&b, "local");
+  build_names(&b, &f->input, &f->n_input, "x w s");
+  build_names(&b, &f->output, &f->n_output, "r");
+  Onnx__NodeProto *add = build_node_of(&b, "Add", "w s", "k");
+  Onnx__NodeProto *product = build_node_of(&b, "MatMul", "x k", "r");
+  PUSH(&b, f, node, add);
+  PUSH(&b, f, node, product);
+  Onnx__OperatorSetIdProto *set =
+      BUILD_NEW(&b, Onnx__OperatorSetIdProto, ONNX__OPERATOR_SET_ID_PROTO__INIT);
+  set->domain = build_text(&b, "");
+  set->has_version = 1;
+  set->version = 17;
+  PUSH(&b, f, opset_import, set);
+  PUSH(&b, b.model, functions, f);
+  for (int k = 0; k < 2; k++) {
+    Onnx__NodeProto *call = build_node(&b, b.graph, "block", k ? "a v s" : "x w s", k ? "y" : "a");
+    call->domain = build_text(&b, "local");
+    call->name = build_text(&b, k ? "second" : "first");
+  }
+  build_output(&b, "y");
+  uint8_t *bytes = build_bytes(&b, &n);
+  lac_status st = lac_model_load_memory(bytes, n, NULL, &model, err);
+  build_clear(&b);
+  return st ? NULL : model;
+}
+
 /* y = x (w + s) + (x v): the sum is a weight, v is one already, "used" reads it. */
 static lac_model *load(int dtype, lac_error *err) {
   build b;
@@ -147,6 +184,27 @@ static void every_allocation_fails_in_turn(void **state) {
   assert_true(n > 50);
 }
 
+static void a_function_is_changed_as_a_whole_or_not_at_all(void **state) {
+  (void)state;
+  bool done = false;
+  long n = 1;
+  for (; !done; n++) {
+    lac_error err = {0};
+    lac_model *model = load_function(&err);
+    if (!model) fail_msg("%s", err.text);
+    laci_memory_fail_at(n);
+    done = lac_model_fold(model, LAC_FOLD_ALONE, 0, NULL, &err) == LAC_OK;
+    laci_memory_fail_at(0);
+    if (!done && err.status != LAC_NO_MEMORY) fail_msg("allocation %ld: %s", n, err.text);
+    assert_int_equal(model->graph->n_nodes, done ? 2 : 4);
+    const char *const before[] = {"w", "s", "v"}, *const after[] = {"first/k", "second/k"};
+    for (int k = 0; k < 3; k++) assert_true(has(model, before[k]) == !done);
+    for (int k = 0; k < 2; k++) assert_true(has(model, after[k]) == done);
+    lac_model_destroy(model);
+  }
+  assert_true(n > 50);
+}
+
 static void a_folded_weight_is_pruned_and_the_report_says_so(void **state) {
   (void)state;
   lac_error err = {0};
@@ -177,6 +235,7 @@ int main(void) {
       cmocka_unit_test(a_budget_that_is_too_small_leaves_the_weight),
       cmocka_unit_test(choices_and_models_are_checked),
       cmocka_unit_test(every_allocation_fails_in_turn),
+      cmocka_unit_test(a_function_is_changed_as_a_whole_or_not_at_all),
       cmocka_unit_test(a_folded_weight_is_pruned_and_the_report_says_so),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

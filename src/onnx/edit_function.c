@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A value that a local function computes becomes an input of the function: each call hands over a
+ * stored tensor of its own.
+ *
+ * Values of calls are found by the names that inlining makes up, CALL/VALUE (function.c). What the
+ * function's body then makes for nobody leaves it, and so do inputs that nothing reads. */
+#include "onnx/edit_in.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+
+/* ---- Who calls, who reads ---- */
+
+static bool has_name_of(const char *name, const char *domain, const Onnx__FunctionProto *f) {
+  return strcmp(laci_onnx_name(name), laci_onnx_name(f->name)) == 0 &&
+         strcmp(laci_onnx_domain(domain), laci_onnx_domain(f->domain)) == 0;
+}
+
+static bool is_call(const Onnx__NodeProto *node, const Onnx__FunctionProto *f) {
+  return has_name_of(node->op_type, node->domain, f);
+}
+
+static bool body_calls(const Onnx__GraphProto *graph, const Onnx__FunctionProto *f);
+
+static bool has_call_inside(const Onnx__NodeProto *node, const Onnx__FunctionProto *f) {
+  bool found = false;
+  for (size_t i = 0; i < node->n_attribute && !found; i++) {
+    const Onnx__AttributeProto *attr = node->attribute[i];
+    if (attr->g) found = body_calls(attr->g, f);
+    for (size_t k = 0; k < attr->n_graphs && !found; k++) found = body_calls(attr->graphs[k], f);
+  }
+  return found;
+}
+
+static bool body_calls(const Onnx__GraphProto *graph, const Onnx__FunctionProto *f) {
+  bool found = false;
+  for (size_t at = 0; at < graph->n_node && !found; at++)
+    found = is_call(graph->node[at], f) || has_call_inside(graph->node[at], f);
+  return found;
+}
+
+/* Is it called by nodes of the main graph alone, each with a name, and the one function of that
+ * name? */
+static bool is_called_plainly(const laci_onnx_edit *edit, const Onnx__FunctionProto *f) {
+  const Onnx__ModelProto *model = edit->file->model;
+  bool plain = model->n_training_info == 0;
+  for (size_t k = 0; k < model->n_functions && plain; k++) {
+    const Onnx__FunctionProto *other = model->functions[k];
+    plain = other == f || !has_name_of(other->name, other->domain, f);
+    for (size_t at = 0; at < other->n_node && plain; at++)
+      plain = !is_call(other->node[at], f) && !has_call_inside(other->node[at], f);
+  }
+  for (size_t at = 0; at < model->graph->n_node && plain; at++) {
+    const Onnx__NodeProto *node = model->graph->node[at];
+    plain = !has_call_inside(node, f) && (!is_call(node, f) || laci_onnx_name(node->name)[0]);
+  }
+  return plain;
+}
+
+static bool graph_reads(const Onnx__GraphProto *graph, const char *name);
+
+static bool node_reads(const Onnx__NodeProto *node, const char *name) {
+  bool reads = false;
+  for (size_t i = 0; i < node->n_input && !reads; i++) reads = strcmp(node->input[i], name) == 0;
+  for (size_t i = 0; i < node->n_attribute && !reads; i++) {
+    const Onnx__AttributeProto *attr = node->attribute[i];
+    if (attr->g) reads = graph_reads(attr->g, name);
+    for (size_t k = 0; k < attr->n_graphs && !reads; k++)
+      reads = graph_reads(attr->graphs[k], name);
+  }
+  return reads;
+}
+
+static bool graph_reads(const Onnx__GraphProto *graph, const char *name) {
+  bool reads = false;
+  for (size_t at = 0; at < graph->n_output && !reads; at++)
+    reads = strcmp(laci_onnx_name(graph->output[at]->name), name) == 0;
+  for (size_t at = 0; at < graph->n_node && !reads; at++) reads = node_reads(graph->node[at], name);
+  return reads;
+}
+
+static int producer_in(const Onnx__FunctionProto *f, const char *name) {
+  for (size_t at = 0; at < f->n_node; at++) {
+    for (size_t i = 0; i < f->node[at]->n_output; i++) {
+      if (strcmp(f->node[at]->output[i], name) == 0) return (int)at;
+    }
+  }
+  return -1;
+}
+
+static bool is_output(const Onnx__FunctionProto *f, const char *name) {
+  bool found = false;
+  for (size_t at = 0; at < f->n_output && !found; at++) found = strcmp(f->output[at], name) == 0;
+  return found;
+}
+
+/* ---- Wishes ---- */
+
+bool laci_edit_find_inner(const laci_onnx_edit *edit, const char *value,
+                          laci_edit_call_value *found) {
+  const Onnx__ModelProto *model = edit->file->model;
+  for (size_t at = 0; at < model->graph->n_node; at++) {
+    const Onnx__NodeProto *node = model->graph->node[at];
+    const char *name = laci_onnx_name(node->name);
+    const size_t n = strlen(name);
+    if (!n || strncmp(value, name, n) != 0 || value[n] != '/') continue;
+    for (size_t k = 0; k < model->n_functions; k++) {
+      const Onnx__FunctionProto *f = model->functions[k];
+      const char *inner = value + n + 1;
+      int producer = is_call(node, f) ? producer_in(f, inner) : -1;
+      if (producer < 0 || is_output(f, inner) || f->node[producer]->n_output != 1) continue;
+      *found = (laci_edit_call_value){(int)k, (int)at, f->node[producer]->output[0]};
+      return is_called_plainly(edit, f);
+    }
+  }
+  return false;
+}
+
+const char *laci_edit_inner_name(laci_onnx_edit *edit, const laci_edit_call_value *value, int at,
+                                 int *call) {
+  const Onnx__ModelProto *model = edit->file->model;
+  for (size_t n = 0; n < model->graph->n_node; n++) {
+    const Onnx__NodeProto *node = model->graph->node[n];
+    if (!is_call(node, model->functions[value->function]) || at-- > 0) continue;
+    const size_t size = strlen(node->name) + strlen(value->value) + 2;
+    char *name = laci_arena_alloc(&edit->arena, size, 1);
+    if (name) (void)snprintf(name, size, "%s/%s", node->name, value->value);
+    *call = (int)n;
+    return name;
+  }
+  return NULL;
+}
+
+lac_status laci_edit_replace_inner(laci_onnx_edit *edit, const laci_edit_call_value *value,
+                                   const char *tensor, lac_error *err) {
+  void *array = edit->inner;
+  bool ok = tensor && laci_grow(&array, edit->n_inner, &edit->inner_capacity, sizeof *edit->inner);
+  edit->inner = array;
+  if (!ok) return laci_fail_memory(err, "a change of a function");
+  edit->inner[edit->n_inner++] = (laci_edit_inner){edit->file->model->functions[value->function],
+                                                   value->value, value->call, tensor};
+  return LAC_OK;
+}
+
+/* ---- One function ---- */
+
+/** A function and what becomes of it. */
+typedef struct change {
+  laci_edit_applier *a;
+  Onnx__FunctionProto *f;
+  bool *goes;         /* [n_node] */
+  bool *keeps;        /* [n_input] */
+  const char **fresh; /* [n_fresh] values that are inputs from now on */
+  size_t n_fresh, n_kept;
+} change;
+
+static bool is_fresh(const change *c, const char *name) {
+  bool found = false;
+  for (size_t k = 0; k < c->n_fresh && !found; k++) found = strcmp(c->fresh[k], name) == 0;
+  return found;
+}
+
+static bool is_read(const change *c, const char *name) {
+  bool reads = is_output(c->f, name);
+  for (size_t at = 0; at < c->f->n_node && !reads; at++)
+    reads = !c->goes[at] && node_reads(c->f->node[at], name);
+  return reads;
+}
+
+/* Nodes that make what is an input now, or what nothing reads once these are gone: from the last to
+ * the first, since readers stand behind. Others that nothing reads stay. */
+static void find_what_goes(change *c) {
+  for (size_t k = c->f->n_node; k-- > 0;) {
+    const Onnx__NodeProto *node = c->f->node[k];
+    bool replaced = false, needed = false, let_go = false;
+    for (size_t i = 0; i < node->n_output; i++) {
+      const char *name = node->output[i];
+      if (!name[0]) continue;
+      replaced |= is_fresh(c, name);
+      needed |= !is_fresh(c, name) && is_read(c, name);
+      for (size_t at = k + 1; at < c->f->n_node && !let_go; at++)
+        let_go = c->goes[at] && node_reads(c->f->node[at], name);
+    }
+    c->goes[k] = replaced || (let_go && !needed);
+  }
+}
+
+static void find_inputs(change *c) {
+  for (size_t i = 0; i < c->f->n_input; i++) {
+    bool let_go = false;
+    for (size_t at = 0; at < c->f->n_node && !let_go; at++)
+      let_go = c->goes[at] && node_reads(c->f->node[at], c->f->input[i]);
+    c->keeps[i] = !let_go || is_read(c, c->f->input[i]);
+    c->n_kept += c->keeps[i];
+  }
+}
+
+static lac_status change_nodes(change *c, lac_error *err) {
+  laci_onnx_edit *edit = c->a->edit;
+  size_t n = 0;
+  Onnx__NodeProto **list = laci_edit_fresh_block(edit, (c->f->n_node + 1) * sizeof *list);
+  bool ok = list != NULL;
+  for (size_t at = 0; at < c->f->n_node && ok; at++) {
+    if (!c->goes[at]) list[n++] = c->f->node[at];
+    else ok = laci_edit_own(edit, NULL, &c->f->node[at]->base, false);
+  }
+  if (!ok) return laci_fail_memory(err, "a function's nodes");
+  return laci_edit_exchange(edit, &c->f->node, &c->f->n_node, list, n, err);
+}
+
+/* Names of a list of inputs: those that stay, "" where there is none, then the fresh ones. */
+static lac_status change_names(const change *c, char ***names, size_t *count,
+                               const char *const *fresh, bool is_caller, lac_error *err) {
+  laci_onnx_edit *edit = c->a->edit;
+  size_t n = 0;
+  char **list = laci_edit_fresh_block(edit, (c->n_kept + c->n_fresh + 1) * sizeof *list);
+  bool ok = list != NULL;
+  for (size_t i = 0; i < c->f->n_input && ok; i++) {
+    char *old = i < *count ? (*names)[i] : NULL;
+    if (c->keeps[i]) {
+      list[n] = old ? old : laci_edit_fresh_text(edit, "");
+      ok = list[n++] != NULL;
+    } else if (old) {
+      bool noted = !is_caller || !old[0] || laci_name_find(&c->a->let_go, old) >= 0 ||
+                   laci_name_add(&c->a->let_go, old, 0);
+      ok = noted && laci_edit_own(edit, old, NULL, false);
+    }
+  }
+  for (size_t k = 0; k < c->n_fresh && ok; k++) {
+    list[n] = laci_edit_fresh_text(edit, fresh[k]);
+    ok = list[n++] != NULL;
+  }
+  if (!ok) return laci_fail_memory(err, "a function's inputs");
+  return laci_edit_exchange(edit, names, count, list, n, err);
+}
+
+/* What this call hands over for each fresh input; NULL: nothing was said. */
+static const char *tensor_of(const change *c, int call, const char *value) {
+  const laci_onnx_edit *edit = c->a->edit;
+  for (size_t k = 0; k < edit->n_inner; k++) {
+    const laci_edit_inner *inner = &edit->inner[k];
+    if (inner->function == c->f && inner->call == call && strcmp(inner->value, value) == 0)
+      return inner->tensor;
+  }
+  return "";
+}
+
+static lac_status change_calls(const change *c, lac_error *err) {
+  const Onnx__GraphProto *graph = c->a->graph;
+  const char **tensors = laci_alloc(c->n_fresh, sizeof *tensors);
+  lac_status st = tensors ? LAC_OK : laci_fail_memory(err, "a function's calls");
+  for (size_t at = 0; at < graph->n_node && !st; at++) {
+    Onnx__NodeProto *node = graph->node[at];
+    if (c->a->is_gone[at] || !is_call(node, c->f)) continue;
+    for (size_t k = 0; k < c->n_fresh; k++) tensors[k] = tensor_of(c, (int)at, c->fresh[k]);
+    st = change_names(c, &node->input, &node->n_input, tensors, true, err);
+  }
+  laci_free((void *)tensors);
+  return st;
+}
+
+static lac_status change_function(change *c, lac_error *err) {
+  const laci_onnx_edit *edit = c->a->edit;
+  c->goes = laci_alloc(c->f->n_node + 1, sizeof *c->goes);
+  c->keeps = laci_alloc(c->f->n_input + 1, sizeof *c->keeps);
+  c->fresh = laci_alloc(edit->n_inner, sizeof *c->fresh);
+  lac_status st = c->goes && c->keeps && c->fresh ? LAC_OK : laci_fail_memory(err, "a function");
+  for (size_t k = 0; k < edit->n_inner && !st; k++) {
+    const laci_edit_inner *inner = &edit->inner[k];
+    if (inner->function == c->f && !is_fresh(c, inner->value))
+      c->fresh[c->n_fresh++] = inner->value;
+  }
+  if (!st) {
+    find_what_goes(c);
+    find_inputs(c);
+    st = change_calls(c, err);
+  }
+  /* the calls' lists are laid out by the function's inputs, which change last */
+  if (!st) st = change_nodes(c, err);
+  if (!st) st = change_names(c, &c->f->input, &c->f->n_input, c->fresh, false, err);
+  laci_free(c->goes);
+  laci_free(c->keeps);
+  laci_free((void *)c->fresh);
+  return st;
+}
+
+lac_status laci_edit_change_functions(laci_edit_applier *a, lac_error *err) {
+  const laci_onnx_edit *edit = a->edit;
+  lac_status st = LAC_OK;
+  for (size_t k = 0; k < edit->n_inner && !st; k++) {
+    bool done = false;
+    for (size_t j = 0; j < k && !done; j++)
+      done = edit->inner[j].function == edit->inner[k].function;
+    change c = {.a = a, .f = edit->inner[k].function};
+    if (!done) st = change_function(&c, err);
+  }
+  return st;
+}
