@@ -61,6 +61,7 @@ static lac_status print_result(const lac_report *report, lac_error *err) {
   st = print_groups(report, err);
   const lac_summary *summary = &report->summary;
   fputc('\n', stdout);
+  layers_print_folded(report, stdout);
   terminal_say(stdout,
                "%d layer%s (Conv or Dense), %d eligible for %s, %d of these in %d group%s that "
                "can be searched",
