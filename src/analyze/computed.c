@@ -123,7 +123,8 @@ static const char *other_use_text(laci_analysis *a, int product, int part, int r
                             of, a->graph->nodes[reader].name, a->graph->nodes[reader].type);
 }
 
-static const char *computed_text(laci_analysis *a, int product, uint8_t bits) {
+static const char *computed_text(laci_analysis *a, const laci_layer *layer, uint8_t bits) {
+  const int product = layer->computed;
   const char *name = a->graph->values[product].name, *by = producer_text(a, product);
   if (!by) return NULL;
   if (bits & LACI_REPLACEABLE)
@@ -135,6 +136,9 @@ static const char *computed_text(laci_analysis *a, int product, uint8_t bits) {
                               by);
   if (bits & LACI_IN_BODY)
     return laci_analysis_text(a, "its weight %s is computed by %s in a body", name, by);
+  if (layer->channels_in == 1)
+    return laci_analysis_text(a, "its weight %s is computed by %s, and has 1 input channel", name,
+                              by);
   return laci_analysis_text(a, "its weight %s is computed by %s, and not stored", name, by);
 }
 
@@ -157,8 +161,10 @@ static void closure_clear(closure *c) {
   laci_free(c->seen);
 }
 
+/* No pattern has a say in one input channel: such a weight stays as it is. */
 static bool may_be_stored(const laci_layer *layer, const uint8_t *constants) {
-  return layer->computed >= 0 && constants[layer->computed] == LACI_CONSTANT;
+  return layer->computed >= 0 && layer->channels_in > 1 &&
+         constants[layer->computed] == LACI_CONSTANT;
 }
 
 /* Those whose parts something else needs are taken out, until none is. */
@@ -189,7 +195,7 @@ lac_status laci_judge_computed(laci_analysis *a, const uint8_t *constants, lac_e
     laci_layer *layer = &a->layers[l];
     any |= layer->computed >= 0;
     if (layer->stored >= 0) continue;
-    layer->reason = computed_text(a, layer->computed, constants[layer->computed]);
+    layer->reason = computed_text(a, layer, constants[layer->computed]);
     ok = layer->reason != NULL;
   }
   if (!ok) return laci_fail_memory(err, "the layers");

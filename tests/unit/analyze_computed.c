@@ -75,6 +75,17 @@ static void a_node_that_makes_a_weight_is_no_layer(void **state) {
   analysed_clear(&n);
 }
 
+static void a_weight_of_one_input_channel_stays(void **state) {
+  (void)state;
+  analysed n = analyse(
+      "input x 1x8x4x4\nstored w 8x1x3x3\nstored m 8x1x3x3\nk = Mul(w, m)\n"
+      "y = Conv(x, k) name=\"c\" group=8\noutput y\n");
+  const laci_layer *row = row_of(&n, "c");
+  assert_non_null(strstr(row->reason, "has 1 input channel"));
+  assert_false(row->storable || row->alone);
+  analysed_clear(&n);
+}
+
 static void parts_that_others_read_are_named(void **state) {
   (void)state;
   analysed n = analyse(BEGIN "k = Mul(w, m)\nz = Conv(x, w) name=\"whole\"\noutput z\n" END);
@@ -174,6 +185,7 @@ int main(void) {
       cmocka_unit_test(a_product_is_a_row_without_a_stored_tensor),
       cmocka_unit_test(a_product_of_an_input_is_no_layer),
       cmocka_unit_test(a_node_that_makes_a_weight_is_no_layer),
+      cmocka_unit_test(a_weight_of_one_input_channel_stays),
       cmocka_unit_test(parts_that_others_read_are_named),
       cmocka_unit_test(weights_that_share_a_part_go_together),
       cmocka_unit_test(what_a_caller_may_replace_says_so),
