@@ -31,7 +31,7 @@ enum {
   ORDER = 24,    /* behind the sums */
   ZERO = 25,
   LOW = 26,
-  HIGH = 27,
+  MOST = 27,
   RESIDUAL = 28,
   TAKEN = 29,
   BYTE = 30,
@@ -133,7 +133,7 @@ static void load_constants(laci_code *code, const laci_sparse_frame *f) {
   laci_x86_vector_memory(code, ZMM, LACI_X86_LOAD, ORDER, 0, CONSTANT(LACI_X86_RDX, together));
   spread(code, ZERO, LACI_SPARSE_FIELD(zero_words));
   if (f->after.low) spread(code, LOW, LACI_SPARSE_FIELD(low_bytes));
-  if (f->after.high) spread(code, HIGH, LACI_SPARSE_FIELD(high_bytes));
+  spread(code, MOST, LACI_SPARSE_FIELD(most));
   if (!f->after.residual) return;
   spread(code, BYTE, CONSTANT(LACI_X86_RDX, byte));
   spread(code, RESIDUAL_ZERO, LACI_SPARSE_FIELD(residual_zero));
@@ -160,7 +160,6 @@ static void pack_rows(laci_code *code, const laci_sparse_frame *f, int row) {
   laci_x86_vector(code, ZMM, LACI_X86_PADDSW, row + 2, row + 2, ZERO);
   laci_x86_vector(code, ZMM, LACI_X86_PACKUSWB, row, row, row + 2);
   if (f->after.low) laci_x86_vector(code, ZMM, LACI_X86_PMAXUB, row, row, LOW);
-  if (f->after.high) laci_x86_vector(code, ZMM, LACI_X86_PMINUB, row, row, HIGH);
   laci_x86_vector(code, ZMM, LACI_X86_PSHUFB, row, row, ORDER);
 }
 
@@ -183,6 +182,8 @@ static void write_results(laci_code *code, const laci_sparse_frame *f,
       laci_x86_broadcast(code, LACI_X86_MULPS, row, row,
                          laci_x86_at(LACI_X86_R8, row * (int32_t)sizeof(float)));
       if (f->after.residual) add_residual(code, row);
+      /* What 32 bits do not hold converts to the lowest number, and so does a NaN, which stays. */
+      laci_x86_vector(code, ZMM, LACI_X86_MINPS, row, MOST, row);
       laci_x86_vector(code, ZMM, LACI_X86_CVTPS2DQ, row, 0, row);
     }
     pack_rows(code, f, first);

@@ -332,7 +332,7 @@ static void take_quantised(const laci_sparse_quantised *q, int64_t row, laci_spa
   call->scale = q->scale + row;
   call->zero_words = (uint32_t)q->zero * 0x10001U;
   call->low_bytes = q->low * 0x1010101U;
-  call->high_bytes = q->high * 0x1010101U;
+  call->most = (float)(q->high - q->zero);
   call->residual_zero = q->residual_zero;
   call->residual_scale = q->residual_scale;
 }

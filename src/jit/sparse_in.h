@@ -65,7 +65,8 @@ typedef struct laci_sparse_call {
   /* Of int8, whose bias is of whole numbers: */
   const laci_sparse_quad_constants *quads;
   const float *scale;
-  uint32_t zero_words, low_bytes, high_bytes; /* the same in all words, or bytes */
+  uint32_t zero_words, low_bytes; /* the same in all words, or bytes */
+  float most; /* above which no v may be: the highest byte without the zero point */
   int32_t residual_zero;
   float residual_scale;
 } laci_sparse_call;

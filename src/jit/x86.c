@@ -184,7 +184,6 @@ static const encoding encodings[LACI_X86_N_OPS] = {
     [LACI_X86_PADDSW] = {PP_66, MAP_0F, 0xED, 64, 0},
     [LACI_X86_PSUBD] = {PP_66, MAP_0F, 0xFA, 64, 0},
     [LACI_X86_PMAXUB] = {PP_66, MAP_0F, 0xDE, 64, 0},
-    [LACI_X86_PMINUB] = {PP_66, MAP_0F, 0xDA, 64, 0},
     [LACI_X86_MULPS] = {PP_NONE, MAP_0F, 0x59, 64, 0},
     [LACI_X86_CVTDQ2PS] = {PP_NONE, MAP_0F, 0x5B, 64, 0},
     [LACI_X86_CVTPS2DQ] = {PP_66, MAP_0F, 0x5B, 64, 0},

@@ -76,7 +76,6 @@ typedef enum laci_x86_op {
   LACI_X86_PADDSW,        /* a + b, held in what s16 can be */
   LACI_X86_PSUBD,         /* a - b */
   LACI_X86_PMAXUB,
-  LACI_X86_PMINUB,
   LACI_X86_MULPS,
   LACI_X86_ADDPS,
   LACI_X86_MAXPS, /* a > b ? a : b, so that b's NaN stays */

@@ -414,6 +414,30 @@ def test_layers_of_int8(tmp_path, data, kind, n, monkeypatch):
     assert text.count("int8 sum") == 1
 
 
+@pytest.mark.parametrize("engine", ["cpu", "plain"])
+@pytest.mark.parametrize("kind,zero", [("uint8", 0), ("uint8", 100), ("int8", 0), ("int8", -7)])
+def test_numbers_beyond_all_integers_become_the_outermost(tmp_path, kind, zero, engine):
+    """Behind a convolution, where kernels convert them, and by QuantizeLinear itself; a NaN becomes the least."""
+    node, rng = helper.make_node, np.random.default_rng(0)
+    x = (rng.normal(size=(2, 16, 9, 9)) * 10.0 ** rng.integers(-2, 38, (2, 16, 9, 9))).astype(np.float32)
+    x[0, 3, 2, 2:6] = [np.inf, -np.inf, np.nan, 3e9]
+    stored = {"s": np.float32(0.5), "z": np.array(zero, kind), "ws": np.float32(1e30), "wz": np.int8(0), "ss": np.float32(1e-4),
+              "w": rng.integers(-127, 128, (8, 16, 3, 3)).astype(np.int8)}
+    nodes = [node("QuantizeLinear", ["x", "s", "z"], ["q"]), node("DequantizeLinear", ["q", "s", "z"], ["d"]),
+             node("DequantizeLinear", ["w", "ws", "wz"], ["wd"]), node("Conv", ["d", "wd"], ["c"]),
+             node("QuantizeLinear", ["c", "ss", "z"], ["cq"]), node("DequantizeLinear", ["cq", "ss", "z"], ["y"])]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
+                              [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("y", "d")],
+                              [numpy_helper.from_array(np.asarray(value), name) for name, value in stored.items()])
+    path = tmp_path / "n.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    np.save(tmp_path / "x.npy", x)
+    wanted = session(path).run(["y", "d"], {"x": x})
+    lacuna("infer", path, "--input", f"x={tmp_path / 'x.npy'}", "-o", tmp_path / "out", "--engine", engine, "-q")
+    for name, value in zip("yd", wanted):
+        np.testing.assert_array_equal(np.load(tmp_path / "out" / f"{name}.npy"), value)
+
+
 @pytest.mark.parametrize("what", ["blocks", "4 bits"])
 def test_blocks_and_half_bytes_are_left_alone(tmp_path, what):
     rng = np.random.default_rng(1)

@@ -209,15 +209,17 @@ static inline void sparse_draw(const sparse_case *c, const laci_sparse_layout *l
   }
 }
 
-/* Weights of -127 to 127; a bias that makes sums wrap, a scale that makes results larger than any
- * whole number. */
+/* Weights of -127 to 127; a bias that makes sums wrap, scales that make results larger than any
+ * whole number of 32 bits, infinite, and NaN. */
 static inline void sparse_quantise(int64_t n_rows, int64_t n_dense, sparse_operands *o) {
   for (int64_t at = 0; at < n_dense; at++) {
     o->dense[at] = (float)laci_rng_below(5, 1, (uint64_t)at, 255) - 127;
   }
   for (int64_t row = 0; row < n_rows; row++) {
     o->whole_bias[row] = row % 11 == 10 ? INT32_MAX - 1000 : (int32_t)(row % 5 * 1000 - 2000);
-    o->scale[row] = row % 13 == 12 ? 1e6F : (float)(1 + row % 7) / 1000;
+    o->scale[row] = (float)(1 + row % 7) / 1000;
+    if (row % 13 == 12) o->scale[row] = 1e6F;
+    if (row % 13 == 3) o->scale[row] = row % 2 ? 3e38F : NAN;
   }
   o->quantised = (laci_sparse_quantised){.bias = o->whole_bias,
                                          .scale = o->scale,

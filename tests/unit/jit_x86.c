@@ -140,7 +140,6 @@ static const form forms[] = {
     {LACI_X86_PADDSW, "vpaddsw", NULL, true, true, true, false},
     {LACI_X86_PSUBD, "vpsubd", NULL, true, true, true, false},
     {LACI_X86_PMAXUB, "vpmaxub", NULL, true, true, true, false},
-    {LACI_X86_PMINUB, "vpminub", NULL, true, true, true, false},
     {LACI_X86_MULPS, "vmulps", NULL, true, true, true, false},
     {LACI_X86_CVTDQ2PS, "vcvtdq2ps", NULL, false, true, true, false},
     {LACI_X86_CVTPS2DQ, "vcvtps2dq", NULL, false, true, true, false},

@@ -24,7 +24,10 @@ enum { N_LEVELS = sizeof levels / sizeof *levels, MOST = 1000 };
 static float through(float x, float scale, int zero, int least) {
   const float quotient = x / scale;
   const double y = (double)rintf(quotient) + zero;
-  const int integer = isnan(y) ? 0 : (int)(y < least ? least : y > least + 255 ? least + 255 : y);
+  const int integer = isnan(y) ? least
+                               : (int)(y < least         ? least
+                                       : y > least + 255 ? least + 255
+                                                         : y);
   return (float)(integer - zero) * scale;
 }
 
@@ -57,8 +60,7 @@ static void every_variant_goes_through_integers(void **state) {
   for (size_t at = 0; at < sizeof cases / sizeof *cases; at++) {
     const float scale = cases[at].scale;
     const int zero = cases[at].zero, least = cases[at].least;
-    const laci_fake_quantised q = {scale, (float)(least - zero), (float)(least + 255 - zero),
-                                   (float)-zero};
+    const laci_fake_quantised q = {scale, (float)(least - zero), (float)(least + 255 - zero)};
     for (int i = 0; i < MOST; i++) {
       const int n_edges = sizeof edges / sizeof *edges;
       const float unit = (float)laci_rng_unit(1, at, (uint64_t)i) - 0.5F;

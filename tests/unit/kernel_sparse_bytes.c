@@ -93,7 +93,7 @@ static int64_t at_of(const laci_sparse_layout *l, int64_t channel, int64_t place
 }
 
 static const laci_fake_quantised grids[] = {
-    {0.03F, -120, 135, -120}, {0.02F, -125, 130, 3}, {1, 0, 255, 0}, {0.1F, -255, 0, -255}};
+    {0.03F, -120, 135}, {0.02F, -125, 130}, {1, 0, 255}, {0.1F, -255, 0}};
 enum { N_GRIDS = sizeof grids / sizeof *grids };
 
 static float value_of(const laci_fake_quantised *q, int64_t at) {
@@ -105,7 +105,7 @@ static float value_of(const laci_fake_quantised *q, int64_t at) {
 
 static uint32_t byte_of(const laci_fake_quantised *q, float x) {
   const double whole = (double)rintf(x / q->scale), low = (double)q->low, high = (double)q->high;
-  if (isnan(x)) return (uint32_t)(q->of_nan - q->low);
+  if (isnan(x)) return 0;
   return (uint32_t)(fmin(fmax(whole, low), high) - low);
 }
 

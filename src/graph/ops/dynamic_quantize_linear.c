@@ -18,7 +18,8 @@ static lac_status infer(laci_infer *infer) {
   return LAC_OK;
 }
 
-static float held(float x) { return x < 0 ? 0 : x > UINT8_MAX ? UINT8_MAX : x; }
+/* A NaN becomes 0. */
+static float held(float x) { return !(x > 0) ? 0 : x < UINT8_MAX ? x : UINT8_MAX; }
 
 static lac_status eval(laci_eval *eval) {
   const laci_buf *x = eval->in[0];

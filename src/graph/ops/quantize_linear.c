@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * QuantizeLinear: y = x / scale, rounded half to even, + zero, held inside the range of y's type.
- * The quotient is a float's, as the standard has it: which numbers lie halfway depends on it.
- * Every channel order passes through; scales and zero points of an axis follow it. See
- * dequantize_linear.c. */
+ * QuantizeLinear: y = x / scale, rounded half to even, + zero, clipped to the range of y's type; a
+ * NaN becomes its least number, as in ONNX Runtime on x86. The quotient is a float's, as the
+ * standard has it: which numbers lie halfway depends on it. Every channel order passes through;
+ * scales and zero points of an axis follow it. See dequantize_linear.c. */
 #include <math.h>
 
 #include "base/to_int.h"
@@ -46,7 +46,7 @@ static lac_status eval(laci_eval *eval) {
     double zero = quant.zero ? laci_buf_get_f(quant.zero, k) : 0;
     float quotient = (float)laci_buf_get_f(eval->in[0], at) / (float)quant.scale->f[k];
     double y = rintf(quotient) + zero;
-    out->i[at] = laci_int_from_f(y < low ? low : y > high ? high : y);
+    out->i[at] = laci_int_from_f(!(y > low) ? low : y < high ? y : high);
   }
   return LAC_OK;
 }

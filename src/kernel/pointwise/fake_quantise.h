@@ -6,7 +6,8 @@
  *
  * where low and high are how far the integers reach below and above the zero point. Quotient and
  * product are rounded as IEEE 754 says, halves go to even, and a zero is +0: the bits that the two
- * operators give, from every variant. A NaN becomes the integer 0, as there. */
+ * operators give, from every variant. A number is clipped before it becomes an integer, however
+ * large it is. A NaN becomes the least integer, as in ONNX Runtime on x86. */
 #ifndef LACI_KERNEL_POINTWISE_FAKE_QUANTISE_H
 #define LACI_KERNEL_POINTWISE_FAKE_QUANTISE_H
 
@@ -14,10 +15,17 @@
 
 #include "kernel/variants.h"
 
-/** low <= 0 <= high, whole numbers below 2^24; of_nan: the zero point's negative. */
+/** low <= 0 <= high, whole numbers below 2^24. */
 typedef struct laci_fake_quantised {
-  float scale, low, high, of_nan;
+  float scale, low, high;
 } laci_fake_quantised;
+
+/** The one rule of all conversions to integers of 8 and 16 bits: from low to high, and of a NaN
+ * low. The comparisons are false for a NaN, which so goes where a number below all bounds goes. */
+static inline float laci_quantise_clip(float x, float low, float high) {
+  const float above = x > low ? x : low;
+  return above < high ? above : high;
+}
 
 /** [n], any alignment of floats; y may be x. Any thread. */
 typedef void laci_fake_quantise(const laci_fake_quantised *q, const float *x, int64_t n, float *y);

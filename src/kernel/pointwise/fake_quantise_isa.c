@@ -13,11 +13,9 @@
 
 void LACI_VARIANT(laci_fake_quantise)(const laci_fake_quantised *q, const float *x, int64_t n,
                                       float *y) {
-  const float scale = q->scale, low = q->low, high = q->high, of_nan = q->of_nan;
+  const float scale = q->scale, low = q->low, high = q->high;
   EACH_BY_ITSELF
   for (int64_t i = 0; i < n; i++) {
-    const float whole = rintf(x[i] / scale);
-    const float held = whole < low ? low : whole > high ? high : whole;
-    y[i] = (held == held ? held : of_nan) * scale + 0.0F; /* -0 becomes +0 */
+    y[i] = laci_quantise_clip(rintf(x[i] / scale), low, high) * scale + 0.0F; /* -0 becomes +0 */
   }
 }

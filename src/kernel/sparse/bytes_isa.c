@@ -24,11 +24,9 @@ static inline void put_word(float *at, uint32_t word) { memcpy(at, &word, sizeof
 /* A byte of sixteen places; x: [16]. */
 static void pack_lanes(const laci_fake_quantised *q, const float *x, int shift,
                        uint32_t *restrict quads) {
-  const float scale = q->scale, low = q->low, high = q->high, of_nan = q->of_nan;
+  const float scale = q->scale, low = q->low, high = q->high;
   for (int lane = 0; lane < LANES; lane++) {
-    const float whole = rintf(x[lane] / scale);
-    const float held = whole < low ? low : whole > high ? high : whole;
-    const float byte = (held == held ? held : of_nan) - low;
+    const float byte = laci_quantise_clip(rintf(x[lane] / scale), low, high) - low;
     quads[lane] |= (uint32_t)(int32_t)byte << shift;
   }
 }
@@ -141,8 +139,7 @@ static inline uint32_t sum_of(const laci_bytes_sum *s, uint32_t a, uint32_t b, i
   const float first = (float)(int32_t)(a >> shift & UINT8_MAX) - s->a_zero;
   const float second = (float)(int32_t)(b >> shift & UINT8_MAX) - s->b_zero;
   const float whole = rintf(fmaf(second, s->b_scale, first * s->a_scale)) + s->zero;
-  const float above = whole < s->low ? s->low : whole, byte = above > s->high ? s->high : above;
-  return (uint32_t)(int32_t)byte << shift;
+  return (uint32_t)(int32_t)laci_quantise_clip(whole, s->low, s->high) << shift;
 }
 
 static void add_sixteen(const laci_bytes_sum *s, const float *a, const float *b, float *y) {

@@ -2,6 +2,7 @@
  * What follows the whole sums of some rows and tiles (quads.h), for every instruction set. */
 #include <string.h>
 
+#include "kernel/pointwise/fake_quantise.h"
 #include "kernel/pointwise/function.h"
 #include "kernel/sparse/quads.h"
 
@@ -39,16 +40,10 @@ static void add_residual(const laci_sparse_operands *o, int64_t row_stride,
   }
 }
 
-static int32_t held(int32_t x, int32_t low, int32_t high) {
-  return x < low ? low : x > high ? high : x;
-}
-
-/* As the processor converts, packs and clips: see quads.h. */
+/* Bounds are whole numbers, so that clipping before rounding is as good as behind it. */
 static uint32_t byte_of(const laci_sparse_quantised *q, float v) {
-  const bool fits = v >= -2147483648.0F && v < 2147483648.0F;
-  const int32_t whole = fits ? (int32_t)rintf(v) : INT32_MIN;
-  const int32_t word = held(whole, INT16_MIN, INT16_MAX) + q->zero;
-  return (uint32_t)held(held(held(word, INT16_MIN, INT16_MAX), 0, UINT8_MAX), q->low, q->high);
+  const float low = (float)(q->low - q->zero), high = (float)(q->high - q->zero);
+  return (uint32_t)((int32_t)rintf(laci_quantise_clip(v, low, high)) + q->zero);
 }
 
 static void write_bytes(const laci_sparse_operands *o, int64_t row_stride,

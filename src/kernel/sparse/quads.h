@@ -14,11 +14,12 @@
  *
  *     v = (float)sum * scale[row]
  *     v = fma((float)(residual - residual_zero), residual_scale, v)     where there is a residual
- *     y = clip(low, high, u8(s16(s16(whole(v)) + zero)))
+ *     y = clip(low, high, whole(v) + zero)
  *
- * where u8 and s16 hold a number inside of what these types can be, and a v that 32 bits cannot
- * hold is the lowest number. Where rows are not a multiple of four, a place's last bytes are those
- * of v = 0. Results can be floats, too: v without a residual, and all that follows sums of floats.
+ * where a v above high - zero is that before it becomes a whole number, as no v that 32 bits cannot
+ * hold may come out at the other end; one that is too low, or a NaN, becomes low. Where rows are
+ * not a multiple of four, a place's last bytes are those of v = 0. Results can be floats, too: v
+ * without a residual, and all that follows sums of floats.
  */
 #ifndef LACI_KERNEL_SPARSE_QUADS_H
 #define LACI_KERNEL_SPARSE_QUADS_H

@@ -9,8 +9,7 @@
 
 /** The byte that a bound of results becomes. */
 static uint8_t byte_of(const laci_fake_quantised *q, float bound) {
-  const float whole = rintf(bound / q->scale);
-  return (uint8_t)((whole < q->low ? q->low : whole > q->high ? q->high : whole) - q->low);
+  return (uint8_t)(laci_quantise_clip(rintf(bound / q->scale), q->low, q->high) - q->low);
 }
 
 /** Functions are of numbers, so that what follows the sums is, too, until the last one makes units

@@ -86,8 +86,7 @@ bool laci_find_quantise(laci_cpu_plan *plan, int dequantise, laci_match *match) 
   laci_fake_quantised *q = laci_plan_new(plan, 1, sizeof *q);
   if (!q) return false;
   const double least = dtype == LAC_DTYPE_U8 ? 0 : INT8_MIN, most = least + UINT8_MAX;
-  *q = (laci_fake_quantised){(float)scale, (float)(least - zero), (float)(most - zero),
-                             (float)-zero};
+  *q = (laci_fake_quantised){(float)scale, (float)(least - zero), (float)(most - zero)};
   match->n_nodes = 1;
   match->nodes[0] = before;
   match->fused = (laci_fused){
