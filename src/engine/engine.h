@@ -100,12 +100,23 @@ typedef enum laci_engine_tuning {
   LACI_TUNING_FULL,  /* by the least time of many runs */
 } laci_engine_tuning;
 
+/** What a run does with numbers that are not finite. The fast engine's kernels may lose some: the
+ * larger of a NaN and 0 is 0 there, and none reads what a zero of a weight multiplies. */
+typedef enum laci_engine_finite {
+  LACI_FINITE_SURE,    /* a run that cannot be sure that all numbers are finite is done once more,
+                          carefully: what operators define to be NaN or infinite is so, or the run
+                          fails. An observer sees the first run alone, which then fails */
+  LACI_FINITE_ASSUMED, /* the caller looks at what it needs: training, timing */
+  LACI_FINITE_CAREFUL, /* each run is careful, and slow */
+} laci_engine_finite;
+
 typedef struct laci_engine_options {
   const char *engine; /* NULL: LACI_ENGINE_DEFAULT */
   int threads;        /* <= 0: the cores this process may use */
   bool bf16;          /* activations and weights in bf16 between steps */
   bool dense_only;    /* no sparse kernels: the same zeros, by dense ones. The environment variable
                          LAC_SPARSE=0 says so for all engines of the process */
+  laci_engine_finite finite;
   bool early_outputs; /* no output's buffer is an input's: each may be written as soon as it is
                          there, and takes no memory from then on */
   int recompute;      /* > 0: the graph's first so many nodes are a forward part, and those of its
@@ -118,7 +129,7 @@ typedef struct laci_engine_options {
   const laci_input_shape *shapes; /* of inputs; sizes that the file leaves open must be here */
   int n_shapes;
   laci_engine_fetch *fetch; /* NULL: stored bytes are read where they are */
-  void *fetch_context;      /* both for as long as the engine is being created */
+  void *fetch_context; /* both for as long as the engine lives: a careful run may be planned late */
   laci_budget *budget; /* what others hold and the limit; the engine's ports, weights and values are
                           added. NULL: no limit */
   const laci_engine_weight *weights;    /* [n_weights], of each value one at most */
@@ -206,8 +217,8 @@ int laci_engine_sparse_count(const laci_engine *engine);
 size_t laci_engine_output_step(const laci_engine *engine, int port);
 
 /** One run; buffers in the order of the ports. One run at a time per engine; different engines run
- * side by side, each on its own threads. Fails LAC_BAD_VALUE (an index outside), LAC_INTERRUPTED,
- * LAC_NO_MEMORY. */
+ * side by side, each on its own threads. Fails LAC_BAD_VALUE (an index outside; a value that is not
+ * finite, where laci_engine_finite says so), LAC_INTERRUPTED, LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_engine_run(laci_engine *engine, const void *const *inputs,
                                           void *const *outputs, lac_error *err);
 /** The same with somebody who watches; NULL: nobody, which costs nothing. Fails as between does,

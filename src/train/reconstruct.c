@@ -32,6 +32,7 @@ static lac_status plan_teacher(laci_reconstruct *r, const laci_graph *model,
   const laci_engine_options how = {.threads = o->threads,
                                    .bf16 = o->bf16,
                                    .dense_only = o->dense_only,
+                                   .finite = LACI_FINITE_ASSUMED,
                                    .early_outputs = true,
                                    .budget = budget};
   r->outputs = laci_alloc((size_t)r->teacher->graph->n_outputs, sizeof *r->outputs);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "engine/cpu/net_in.h"
+#include "engine/cpu/plan/finite.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "cpu/cpu.h"
@@ -176,6 +177,10 @@ static lac_status plan(laci_net *net, const laci_engine_options *options, lac_er
   if (!st) st = laci_plan_join_pads(&net->plan, err);
   if (!st) st = laci_plan_fuse(&net->plan, err);
   if (!st) st = laci_plan_turns(&net->plan, options->recompute, err);
+  if (!st && options->finite == LACI_FINITE_SURE && net->sparse_use != LACI_SPARSE_USE_LISTED) {
+    laci_plan_find_looked(&net->plan);
+    st = net->plan.status;
+  }
   if (!st && net->sparse_use == LACI_SPARSE_USE_LISTED) {
     laci_sparse_find_layers(net);
     st = net->plan.status;
@@ -225,6 +230,7 @@ lac_status laci_net_create(const laci_graph *graph, const laci_engine_options *o
       .ask = laci_lower_takes,
       .lowering = made,
       .bf16 = options->bf16,
+      .careful = options->finite == LACI_FINITE_CAREFUL,
       .budget = options->budget ? *options->budget : laci_budget_of(UINT64_MAX),
       .err = err ? err : &unseen,
   };
@@ -290,6 +296,12 @@ laci_engine_memory laci_net_planned(const laci_net *net) {
 
 const char *laci_net_text(const laci_net *net) { return net->text; }
 
+const char *laci_net_careless(const laci_net *net) { return net->plan.careless; }
+
+const char *laci_net_suspect(const laci_net *net) {
+  return net->suspect ? net->plan.graph->values[net->suspect->value].name : NULL;
+}
+
 /* ---- Running ---- */
 
 static void set_buffers(laci_net *net, const void *const *inputs, void *const *outputs) {
@@ -323,7 +335,7 @@ static lac_status run_step(laci_net *net, laci_net_step *step, lac_error *err) {
 
 static lac_status run_steps(laci_net *net, const laci_engine_watch *watch, lac_error *err) {
   lac_status st = LAC_OK;
-  for (size_t at = 0; at < net->n_steps && !st; at++) {
+  for (size_t at = 0; at < net->n_steps && !st && !net->suspect; at++) {
     if (laci_engine_interrupted(watch)) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
     double begin = laci_engine_step_begins(watch, at);
     st = run_step(net, &net->steps[at], err);
@@ -347,6 +359,7 @@ lac_status laci_net_run(laci_net *net, const void *const *inputs, void *const *o
   set_buffers(net, inputs, outputs);
   if (set_memory(net)) return laci_fail(err, LAC_INTERNAL, "oneDNN refuses the caller's buffers");
   int before = laci_openmp_use(net->n_threads);
+  laci_net_look_at_inputs(net, inputs);
   st = run_steps(net, watch, err);
   if (!laci_onednn_wait(net->onednn) && !st) {
     st = laci_fail(err, LAC_INTERNAL, "oneDNN did not finish");

@@ -63,6 +63,13 @@ LAC_MUST_CHECK lac_status laci_net_run(laci_net *net, const void *const *inputs,
                                        void *const *outputs, const laci_engine_watch *watch,
                                        lac_error *err);
 
+/** The node that this plan is not sure of, whatever the inputs are (plan/finite.h): a careful plan
+ * is wanted in its place. NULL: none. */
+const char *laci_net_careless(const laci_net *net);
+/** The value of the last run that may not be finite, where the run ended: its outputs hold
+ * anything. NULL: all are, and the run is whole. */
+const char *laci_net_suspect(const laci_net *net);
+
 size_t laci_net_step_count(const laci_net *net);
 laci_engine_step laci_net_step_look(const laci_net *net, size_t at);
 size_t laci_net_output_step(const laci_net *net, int port);

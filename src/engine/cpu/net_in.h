@@ -40,6 +40,7 @@ struct laci_net {
   bool declined;    /* the plan's status is laci_net_decline's: another implementation's turn */
   bool recomputing; /* a second turn is being lowered */
   bool has_run;
+  const laci_looked *suspect; /* a run has seen what may not be finite: it ended there */
   laci_onednn *onednn;
   laci_sparse_net *sparse; /* lower/sparse.h; NULL: nothing could be done by sparse kernels */
   int *workspaces; /* [n_nodes] tensor that a forward node leaves for its gradient; -1: none */
@@ -87,5 +88,14 @@ LAC_MUST_CHECK lac_status laci_net_observe(laci_net *net, const laci_engine_obse
 void laci_net_lower_observed(laci_net *net);
 /** Fails where one was never there. */
 void laci_net_check_observed(laci_net *net);
+
+/* ---- look.c ---- */
+
+/** Steps that look at those values of plan.looked that are there by now: plan/finite.h. */
+void laci_net_lower_looked(laci_net *net);
+/** Where one was never there, the plan is careless. */
+void laci_net_check_looked(laci_net *net);
+/** Inputs have no step: laci_net_run looks at them first. */
+void laci_net_look_at_inputs(laci_net *net, const void *const *inputs);
 
 #endif

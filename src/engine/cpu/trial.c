@@ -41,6 +41,7 @@ lac_status laci_trial_begin(const laci_graph *graph, const laci_engine_options *
   *t = (laci_trial){.net = NULL};
   own.budget = &budget;
   own.observer = NULL;
+  own.finite = LACI_FINITE_ASSUMED;
   return laci_net_create(graph, &own, use, NULL, &t->net, err);
 }
 

@@ -111,8 +111,21 @@ static const laci_implementation *const of_patterns[LACI_N_PATTERNS] = {
 
 /* ---- Choosing ---- */
 
+/** What a careful plan does as any other: moves show what is not finite. Products do not: a sum of
+ * floats may leave their range on the way, and be infinite with the other sign. */
+static bool is_shown(const laci_node *node) {
+  static const laci_op *const shown[] = {&laci_op_concat,  &laci_op_reshape,   &laci_op_flatten,
+                                         &laci_op_squeeze, &laci_op_unsqueeze, &laci_op_transpose,
+                                         &laci_op_identity};
+  for (size_t at = 0; at < sizeof shown / sizeof *shown; at++) {
+    if (node->op == shown[at]) return true;
+  }
+  return false;
+}
+
 static const laci_implementation *list_of(const laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
+  if (net->plan.careful && !is_shown(node)) return NULL;
   if (fused->pattern) return of_patterns[fused->pattern];
   if (!laci_plan_has_elements(&net->plan, node)) return NULL;
   for (size_t at = 0; at < sizeof of_operators / sizeof *of_operators; at++) {
@@ -271,13 +284,16 @@ void laci_net_lower(laci_net *net) {
   laci_conv_choose_blocks(net);
   for (int at = 0; at < net->n_inputs; at++) lower_input(net, at);
   laci_net_lower_observed(net);
+  laci_net_lower_looked(net);
   for (int t = 0; t < net->plan.n_turns && !net->plan.status; t++) {
     net->recomputing = net->plan.turns[t].recomputed;
     lower_fused(net, &net->plan.fused[net->plan.turns[t].fused]);
     net->recomputing = false;
     laci_net_lower_observed(net);
+    laci_net_lower_looked(net);
     if (net->early_outputs) lower_outputs(net, lowered, false);
   }
   lower_outputs(net, lowered, true);
   laci_net_check_observed(net);
+  laci_net_check_looked(net);
 }

@@ -8,7 +8,7 @@
  * where its last node stood, since a summand is there by then. What an implementation takes,
  * lowering says (laci_plan_ask): nothing is fused that could not be built. Next: fuse_chain.c. */
 #include "base/error.h"
-#include "engine/cpu/plan/plan.h"
+#include "engine/cpu/plan/finite.h"
 #include "graph/ops.h"
 
 typedef struct pattern_row {
@@ -90,8 +90,20 @@ static int64_t channels_of(const laci_cpu_plan *plan, const laci_node *node) {
   return y->rank < 1 ? 0 : y->dims[node->op == &laci_op_conv ? 1 : y->rank - 1];
 }
 
+/** Can the node's result be any number, infinite ones and NaN among them, whatever its operands
+ * are? Then nothing is fused behind it that could lose these. */
+static bool is_open(laci_cpu_plan *plan, const laci_node *node) {
+  laci_function f[2];
+  int input;
+  const int n = laci_functions_of(plan, node, &input, f);
+  if (n > 0) return laci_finite_is_open(&f[n - 1]);
+  return node->op == &laci_op_div && !laci_plan_is_constant(plan, node->inputs[1]);
+}
+
 /** One more of the chain; false: it ends here. */
 static bool extend(laci_cpu_plan *plan, laci_fused *fused, int takes) {
+  const laci_post *last = fused->n_posts > 0 ? &fused->posts[fused->n_posts - 1] : NULL;
+  if (last && last->value < 0 && laci_finite_is_open(&last->function)) return false;
   for (size_t at = 0; at < sizeof chain / sizeof *chain; at++) {
     if ((takes & (int)chain[at].needs) && chain[at].rule(plan, fused)) return true;
   }
@@ -101,9 +113,9 @@ static bool extend(laci_cpu_plan *plan, laci_fused *fused, int takes) {
 static void fuse_chain(laci_cpu_plan *plan, laci_fused *fused) {
   const laci_node *node = &plan->graph->nodes[fused->node];
   int takes = plan->ask(plan->lowering, fused);
-  if (takes <= 0) return;
+  if (takes <= 0 || is_open(plan, node)) return;
   if (takes & LACI_TAKES_SCALE) fused->channels = channels_of(plan, node);
-  while (extend(plan, fused, takes) && !(takes & LACI_TAKES_ONE)) {}
+  while (!plan->careful && extend(plan, fused, takes) && !(takes & LACI_TAKES_ONE)) {}
 }
 
 /* ---- All ---- */
@@ -123,7 +135,7 @@ lac_status laci_plan_fuse(laci_cpu_plan *plan, lac_error *err) {
   plan->fused_at = laci_plan_new(plan, (size_t)n_nodes, sizeof *plan->fused_at);
   if (plan->status) return laci_fail_memory(err, "the plan's fused nodes");
   start(plan);
-  for (int n = 0; n < n_nodes; n++) {
+  for (int n = 0; n < n_nodes && !plan->careful; n++) {
     if (plan->fused_at[n] != n || !laci_plan_has_elements(plan, &plan->graph->nodes[n])) continue;
     find_patterns(plan, n);
   }

@@ -155,6 +155,12 @@ typedef struct laci_turn {
   bool recomputed;
 } laci_turn;
 
+/** A value that a run looks at: finite.h. */
+typedef struct laci_looked {
+  int value;
+  bool lowered;
+} laci_looked;
+
 /** Planning is written without a check after each call: the first failure stays in status, what is
  * asked for becomes NULL or -1, and what follows does nothing. */
 struct laci_cpu_plan {
@@ -163,8 +169,13 @@ struct laci_cpu_plan {
   void *fetch_context;
   laci_engine_observer observer; /* none: no values */
   laci_plan_ask *ask;
-  void *lowering;            /* whom to ask */
-  bool bf16;                 /* floats are kept so between steps */
+  void *lowering;       /* whom to ask */
+  bool bf16;            /* floats are kept so between steps */
+  bool careful;         /* nothing is fused, and all but moves are the operators' own evaluations:
+                           what is not finite stays so */
+  const char *careless; /* the node that needs a careful plan; NULL: none does. finite.h */
+  laci_looked *looked;  /* [n_looked] */
+  int n_looked;
   laci_plan_value *values;   /* [n_values] */
   bool *computed;            /* [n_nodes] neither constant nor unused */
   laci_fused *fused;         /* [n_nodes]; output -1: part of another, or nothing to do */

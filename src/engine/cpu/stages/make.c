@@ -36,7 +36,7 @@ static lac_status add_stage(laci_stages *stages, const making *m, lac_error *err
   return LAC_OK;
 }
 
-static void drop_stage(laci_stages *stages) {
+void laci_stages_drop(laci_stages *stages) {
   laci_stage *last = &stages->stages[--stages->n];
   laci_net_destroy(last->net);
   laci_free(last->written);
@@ -185,7 +185,7 @@ static lac_status cut_off(laci_stages *stages, making *m, bool *cut, lac_error *
   if (st == LAC_BAD_SHAPE || st == LAC_UNSUPPORTED) return LAC_OK;
   if (st) return laci_fail(err, st, "%s", why.text);
   if (!makes_micro_batch(&stages->stages[n], &f)) {
-    drop_stage(stages);
+    laci_stages_drop(stages);
     return LAC_OK;
   }
   st = take_written(&stages->stages[n], &f, &budget, err);
@@ -248,7 +248,7 @@ static lac_status make_what_fits(laci_stages *stages, const making *m, lac_error
   const laci_budget budget = m->options.budget ? *m->options.budget : (laci_budget){0};
   lac_status st = make_all(stages, &cut, true, err);
   if (st != LAC_MEMORY_LIMIT || !cut.has_front) return st;
-  while (stages->n > 0) drop_stage(stages);
+  while (stages->n > 0) laci_stages_drop(stages);
   if (m->options.budget) *m->options.budget = budget;
   return make_all(stages, &whole, false, err);
 }
@@ -261,6 +261,7 @@ lac_status laci_stages_create(const laci_graph *graph, const laci_engine_options
   laci_stages *made = laci_alloc(1, sizeof *made);
   *stages = NULL;
   if (!made) return laci_fail_memory(err, "the engine");
+  made->graph = graph;
   lac_status st = LAC_OK;
   if (options->tuning == LACI_TUNING_OFF || m.use != LACI_SPARSE_USE_FASTER) {
     m.options.timings = NULL;
@@ -271,6 +272,7 @@ lac_status laci_stages_create(const laci_graph *graph, const laci_engine_options
   if (!st) st = laci_pool_create(options->threads, &made->pool, err);
   m.place.pool = made->pool;
   if (!st) st = make_what_fits(made, &m, err);
+  if (!st) st = laci_stages_make_careful(made, options, err);
   laci_timings_close(timings);
   if (st) laci_stages_destroy(made);
   else *stages = made;
@@ -279,8 +281,10 @@ lac_status laci_stages_create(const laci_graph *graph, const laci_engine_options
 
 void laci_stages_destroy(laci_stages *stages) {
   if (!stages) return;
-  while (stages->n > 0) drop_stage(stages);
+  while (stages->n > 0) laci_stages_drop(stages);
+  laci_net_destroy(stages->careful);
   laci_pool_destroy(stages->pool);
+  laci_free(stages->budget);
   laci_free(stages->seconds);
   laci_free(stages->text);
   laci_arena_clear(&stages->memory);

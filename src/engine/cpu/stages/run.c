@@ -46,11 +46,13 @@ static lac_status run_turn(laci_stages *stages, const laci_stage *s, int64_t tur
                : laci_net_run(s->net, ports.inputs, ports.outputs, NULL, err);
 }
 
+static bool is_sure(const laci_stage *s) { return !laci_net_suspect(s->net); }
+
 /** All turns of a stage that is not the last one; `from` is its input, of the whole batch. */
 static lac_status run_turns(laci_stages *stages, const laci_stage *s, const uint8_t *from,
                             const laci_engine_watch *watch, lac_error *err) {
   lac_status st = LAC_OK;
-  for (int64_t turn = 0; turn < s->turns && !st; turn++) {
+  for (int64_t turn = 0; turn < s->turns && !st && (turn == 0 || is_sure(s)); turn++) {
     const void *in = from + (size_t)turn * s->bytes_read;
     void *out = s->written + (size_t)turn * s->bytes_written;
     st = run_turn(stages, s, turn, (turn_ports){&in, &out}, watch, err);
@@ -61,13 +63,20 @@ static lac_status run_turns(laci_stages *stages, const laci_stage *s, const uint
 lac_status laci_stages_run(laci_stages *stages, const void *const *inputs, void *const *outputs,
                            const laci_engine_watch *watch, lac_error *err) {
   const laci_stage *last = laci_stages_last(stages);
-  if (stages->n == 1) return laci_net_run(last->net, inputs, outputs, watch, err);
+  if (stages->n == 1) {
+    lac_status st = laci_net_run(last->net, inputs, outputs, watch, err);
+    if (st || is_sure(last)) return st;
+    return laci_stages_run_careful(stages, last, inputs, outputs, err);
+  }
   const void *from = inputs[0];
   for (const laci_stage *s = stages->stages; s < last; s++) {
     lac_status st = run_turns(stages, s, from, watch, err);
-    if (st) return st;
+    if (!st && !is_sure(s)) st = laci_stages_run_careful(stages, s, inputs, outputs, err);
+    if (st || !is_sure(s)) return st;
     from = s->written;
   }
   const void *const read[] = {from, inputs[0]}; /* the second one if it asks for its shape */
-  return run_turn(stages, last, 0, (turn_ports){read, outputs}, watch, err);
+  lac_status st = run_turn(stages, last, 0, (turn_ports){read, outputs}, watch, err);
+  if (st || is_sure(last)) return st;
+  return laci_stages_run_careful(stages, last, inputs, outputs, err);
 }

@@ -28,11 +28,30 @@ struct laci_stages {
   laci_engine_port input; /* of the whole batch */
   double *seconds;        /* [n_steps] of the longest one */
   char *text;
+  /* Of runs that are not sure that all is finite; careful.c: */
+  const laci_graph *graph; /* the whole one */
+  laci_budget *budget;     /* what was left behind the stages; NULL: no limit */
+  laci_engine_fetch *fetch;
+  void *fetch_context;
+  bool observed;
+  laci_net *careful; /* NULL: not needed so far */
 };
 
 static inline const laci_stage *laci_stages_last(const laci_stages *stages) {
   return &stages->stages[stages->n - 1];
 }
+
+/** The last stage goes. */
+void laci_stages_drop(laci_stages *stages);
+/** Where a stage is careless, one careful stage in their place. Fails as laci_net_create. */
+LAC_MUST_CHECK lac_status laci_stages_make_careful(laci_stages *stages,
+                                                   const laci_engine_options *options,
+                                                   lac_error *err);
+/** The run once more, carefully: `stage` suspects a value. Fails LAC_BAD_VALUE where it cannot be,
+ * and as laci_net_create and laci_net_run. */
+LAC_MUST_CHECK lac_status laci_stages_run_careful(laci_stages *stages, const laci_stage *stage,
+                                                  const void *const *inputs, void *const *outputs,
+                                                  lac_error *err);
 
 /** What all of them are, one after the other. Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_stages_write_text(laci_stages *stages, lac_error *err);

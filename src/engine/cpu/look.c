@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Looks at values in a run: is every number finite, and no larger than plan/finite.h says?
+ *
+ * One look is a load, a mask, a subtraction and an or: what is too large, infinite or NaN has
+ * larger bits than the bound. Inputs are looked at before the first step, where they lie. */
+#include <stdatomic.h>
+#include <string.h>
+
+#include "engine/cpu/net_in.h"
+#include "engine/cpu/plan/finite.h"
+
+enum { GRAIN = 1 << 15 }; /* floats */
+
+typedef struct look {
+  const float *x;
+  atomic_bool beyond;
+} look;
+
+static void look_at_some(int64_t begin, int64_t end, void *context) {
+  look *l = context;
+  const float most = (float)LACI_FINITE_MOST;
+  int32_t limit, any = 0;
+  memcpy(&limit, &most, sizeof limit);
+  for (int64_t at = begin; at < end; at++) {
+    int32_t bits;
+    memcpy(&bits, l->x + at, sizeof bits);
+    any |= limit - (bits & INT32_MAX);
+  }
+  if (any < 0) atomic_store_explicit(&l->beyond, true, memory_order_relaxed);
+}
+
+static bool is_beyond(laci_net *net, const float *x, int64_t n) {
+  look l = {.x = x};
+  laci_pool_for(net->pool, n, GRAIN, look_at_some, &l);
+  return atomic_load_explicit(&l.beyond, memory_order_relaxed);
+}
+
+static lac_status run_look(laci_net *net, laci_net_step *step, lac_error *err) {
+  const laci_net_tensor *t = &net->tensors[step->tensors[0]];
+  (void)err;
+  if (is_beyond(net, laci_net_data(net, step->tensors[0]), laci_shape_count(&t->shape))) {
+    net->suspect = step->context;
+  }
+  return LAC_OK;
+}
+
+static void lower(laci_net *net, laci_looked *l) {
+  static const laci_node node = {.name = "", .type = "look"};
+  int tensor = laci_net_read(net, l->value);
+  l->lowered = true;
+  if (tensor < 0) return;
+  if (!net->plan.graph->values[l->value].is_input) {
+    tensor = laci_net_as_dense(net, tensor, LACI_ELEMENT_F32);
+    laci_net_step *step = laci_net_step_code(net, &node, run_look, 1, &tensor);
+    if (!step) return;
+    step->context = l;
+    step->shown = tensor;
+  }
+  laci_net_read_done(net, l->value);
+}
+
+void laci_net_lower_looked(laci_net *net) {
+  for (int at = 0; at < net->plan.n_looked && !net->plan.status; at++) {
+    laci_looked *l = &net->plan.looked[at];
+    if (!l->lowered && net->plan.values[l->value].tensor >= 0) lower(net, l);
+  }
+}
+
+void laci_net_check_looked(laci_net *net) {
+  for (int at = 0; at < net->plan.n_looked; at++) {
+    const laci_looked *l = &net->plan.looked[at];
+    if (!l->lowered) net->plan.careless = net->plan.graph->values[l->value].name;
+  }
+}
+
+void laci_net_look_at_inputs(laci_net *net, const void *const *inputs) {
+  net->suspect = NULL;
+  for (int at = 0; at < net->plan.n_looked; at++) {
+    const laci_looked *l = &net->plan.looked[at];
+    for (int port = 0; port < net->n_inputs && !net->suspect; port++) {
+      if (net->plan.graph->inputs[port] != l->value) continue;
+      const int64_t n = (int64_t)(net->inputs[port].size_bytes / sizeof(float));
+      if (is_beyond(net, inputs[port], n)) net->suspect = l;
+    }
+  }
+}

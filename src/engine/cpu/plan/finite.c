@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * finite.h: the walk over fused nodes. Next: finite_core.c. */
+#include "engine/cpu/plan/finite.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct walk {
+  laci_cpu_plan *plan;
+  double *bounds; /* [n_values] of floats that are computed; INFINITY: not known */
+} walk;
+
+static bool is_known(double bound) { return bound < LACI_FINITE_BOUND; }
+
+static void look_at(walk *w, int value, double most) {
+  laci_cpu_plan *plan = w->plan;
+  for (int at = 0; at < plan->n_looked; at++) {
+    if (plan->looked[at].value == value) return;
+  }
+  plan->looked[plan->n_looked++] = (laci_looked){.value = value};
+  plan->values[value].n_uses++;
+  w->bounds[value] = fmin(w->bounds[value], most);
+}
+
+/** Is every operand known that the node's kernel may not show? Those that can be are looked at. */
+static void know_operands(walk *w, const laci_fused *fused, bool all) {
+  const int n = laci_fused_n_reads(w->plan, fused, false);
+  for (int at = 0; at < n; at++) {
+    const int value = laci_fused_read(w->plan, fused, at);
+    if (value < 0 || laci_plan_is_constant(w->plan, value) || !laci_plan_is_float(w->plan, value))
+      continue;
+    const bool is_mask = fused->pattern == LACI_PATTERN_ATTENTION &&
+                         value == ((const laci_attention_pattern *)fused->details)->mask;
+    if (is_mask) continue; /* may hold -inf, which leaves a key out */
+    if (all ? w->bounds[value] > LACI_FINITE_MOST : !is_known(w->bounds[value])) {
+      look_at(w, value, LACI_FINITE_MOST);
+    }
+  }
+}
+
+/** With all that is fused to it; *most: of all numbers on the way. */
+static double with_posts(walk *w, const laci_fused *fused, double core, double *most) {
+  double y = core;
+  *most = core;
+  for (int at = 0; at < fused->n_posts; at++) {
+    const laci_post *post = &fused->posts[at];
+    y = post->value >= 0 ? y + laci_finite_operand(w->plan, w->bounds, post->value)
+                         : laci_finite_function(&post->function, y);
+    const bool open = post->value < 0 && laci_finite_is_open(&post->function);
+    if (!open || at + 1 < fused->n_posts) *most = !(y <= *most) ? y : *most;
+  }
+  return y;
+}
+
+static bool is_open(walk *w, const laci_fused *fused) {
+  laci_function f[2];
+  int input;
+  if (fused->pattern || fused->n_posts > 0) return false;
+  const laci_node *node = &w->plan->graph->nodes[fused->node];
+  const int n = laci_functions_of(w->plan, node, &input, f);
+  return n == 1 && laci_finite_is_open(&f[0]);
+}
+
+static void visit(walk *w, const laci_fused *fused) {
+  const laci_node *node = &w->plan->graph->nodes[fused->node];
+  laci_finite_core core = laci_finite_core_of(w->plan, w->bounds, fused);
+  double most, y;
+  bool loses = core.loses;
+  for (int at = 0; at < fused->n_posts; at++) loses = loses || fused->posts[at].value < 0;
+  if (loses) {
+    know_operands(w, fused, false);
+    core = laci_finite_core_of(w->plan, w->bounds, fused);
+  }
+  y = with_posts(w, fused, core.bound, &most);
+  if (loses && !is_known(most) && !is_open(w, fused)) {
+    know_operands(w, fused, true);
+    core = laci_finite_core_of(w->plan, w->bounds, fused);
+    y = with_posts(w, fused, core.bound, &most);
+    if (!is_known(most) && !w->plan->careless) w->plan->careless = node->name;
+  }
+  if (fused->output >= 0 && laci_plan_is_float(w->plan, fused->output)) {
+    w->bounds[fused->output] = is_known(y) ? y : INFINITY;
+    if (core.shows && !is_known(y)) look_at(w, fused->output, 1);
+  }
+  for (int at = 1; at < node->n_outputs && !fused->pattern; at++) {
+    if (node->outputs[at] >= 0) w->bounds[node->outputs[at]] = w->bounds[fused->output];
+  }
+}
+
+/** A training's network: whoever trains looks at the loss. */
+static bool has_gradients(const laci_cpu_plan *plan) {
+  for (int n = 0; n < plan->graph->n_nodes; n++) {
+    const laci_node *node = &plan->graph->nodes[n];
+    if (plan->computed[n] && strcmp(node->domain, "lacuna") == 0) return true;
+  }
+  return false;
+}
+
+void laci_plan_find_looked(laci_cpu_plan *plan) {
+  const size_t n = (size_t)plan->graph->n_values;
+  walk w = {.plan = plan, .bounds = laci_alloc(n + 1, sizeof *w.bounds)};
+  plan->looked = laci_plan_new(plan, n + 1, sizeof *plan->looked);
+  if (!w.bounds) laci_plan_no_memory(plan);
+  for (size_t at = 0; w.bounds && at < n; at++) w.bounds[at] = INFINITY;
+  const int n_turns = has_gradients(plan) ? 0 : plan->n_turns;
+  for (int t = 0; t < n_turns && !plan->status; t++) {
+    visit(&w, &plan->fused[plan->turns[t].fused]);
+  }
+  laci_free(w.bounds);
+}

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * finite.h: how far the results of operators reach, from how far their operands do. */
+#include <math.h>
+
+#include "engine/cpu/plan/finite.h"
+#include "graph/ops.h"
+#include "kernel/pointwise/fake_quantise.h"
+
+/** Integers, as floats. */
+static const double most_integer = 1e19;
+
+/* ---- Constants ---- */
+
+enum { RUN = 4096 };
+
+/** Sums of magnitudes of a block of rows. */
+typedef struct row_sums {
+  const laci_finite_rows *rows;
+  double *sums;     /* [inner] */
+  int64_t in, left; /* the next element's row, and how many of the block are to come */
+  int64_t first_row;
+  double largest;
+} row_sums;
+
+/** NaN where one is. */
+static double larger(double a, double b) { return a >= b || isnan(a) ? a : b; }
+
+static void end_rows(row_sums *s) {
+  const laci_finite_rows *rows = s->rows;
+  for (int64_t at = 0; at < rows->inner; at++) {
+    const double scale =
+        rows->scale ? fabs((double)rows->scale[(s->first_row + at) % rows->n_scale]) : 1;
+    s->largest = larger(s->largest, s->sums[at] * scale);
+    s->sums[at] = 0;
+  }
+  s->first_row += rows->inner;
+  s->left = rows->inner * rows->length;
+}
+
+static void add_row_elements(row_sums *s, const float *x, int64_t n) {
+  const int64_t inner = s->rows->inner;
+  for (int64_t at = 0; at < n;) {
+    const int64_t some = n - at < s->left ? n - at : s->left;
+    double sum = 0;
+    if (inner == 1) {
+      for (int64_t i = 0; i < some; i++) sum += fabs((double)x[at + i]);
+      s->sums[0] += sum;
+    }
+    for (int64_t i = 0; inner > 1 && i < some; i++) {
+      s->sums[s->in] += fabs((double)x[at + i]);
+      s->in = s->in + 1 < inner ? s->in + 1 : 0;
+    }
+    at += some;
+    s->left -= some;
+    if (s->left == 0) end_rows(s);
+  }
+}
+
+double laci_finite_largest_row(laci_cpu_plan *plan, int value, const laci_finite_rows *rows) {
+  const laci_constant *c = plan->values[value].constant;
+  row_sums s = {.rows = rows,
+                .sums = laci_alloc((size_t)rows->inner, sizeof *s.sums),
+                .left = rows->inner * rows->length};
+  float run[RUN];
+  lac_error why = {0};
+  lac_status st = LAC_OK;
+  if (!s.sums) laci_plan_no_memory(plan);
+  for (int64_t at = 0; at < c->count && !plan->status && !st; at += RUN) {
+    const int64_t n = c->count - at < RUN ? c->count - at : RUN;
+    st = laci_plan_read_floats(plan, value, at, n, run, &why);
+    if (!st) add_row_elements(&s, run, n);
+  }
+  if (st) laci_plan_fail(plan, st, "%s: %s", plan->graph->values[value].name, why.text);
+  laci_free(s.sums);
+  return s.largest;
+}
+
+static double largest_of(laci_cpu_plan *plan, int value) {
+  const laci_finite_rows each = {.inner = 1, .length = 1};
+  const laci_plan_value *v = &plan->values[value];
+  if (v->constant->i || !laci_dtype_is_float(v->type.dtype)) return most_integer;
+  return laci_finite_largest_row(plan, value, &each);
+}
+
+double laci_finite_operand(laci_cpu_plan *plan, const double *bounds, int value) {
+  if (value < 0) return 0;
+  if (laci_plan_is_constant(plan, value)) return largest_of(plan, value);
+  return laci_plan_is_float(plan, value) ? bounds[value] : most_integer;
+}
+
+/* ---- Functions ---- */
+
+bool laci_finite_is_open(const laci_function *f) {
+  return f->kind == LACI_FUNCTION_EXP || f->kind == LACI_FUNCTION_LOG ||
+         f->kind == LACI_FUNCTION_SQRT || f->kind == LACI_FUNCTION_POW;
+}
+
+static double power(const laci_function *f, double x) {
+  const double beta = (double)f->beta;
+  return beta == 2 || beta == 3 ? fabs((double)f->alpha) * pow(x, beta) : INFINITY;
+}
+
+/** A bound that 0 lies within is none of a smaller number. */
+static double clip(const laci_function *f, double x) {
+  const double alpha = fabs((double)f->alpha), beta = fabs((double)f->beta);
+  const double nearest = f->alpha <= 0 && f->beta >= 0 ? 0 : fmin(alpha, beta);
+  return fmin(fmax(x, nearest), fmax(alpha, beta));
+}
+
+double laci_finite_function(const laci_function *f, double x) {
+  const double alpha = fabs((double)f->alpha), beta = fabs((double)f->beta);
+  switch (f->kind) {
+    case LACI_FUNCTION_LOGISTIC:
+    case LACI_FUNCTION_TANH: return 1;
+    case LACI_FUNCTION_RELU:
+    case LACI_FUNCTION_RELU_BY_RESULT: return x * fmax(1, alpha);
+    case LACI_FUNCTION_ELU: return fmax(x, alpha);
+    case LACI_FUNCTION_LINEAR: return alpha * x + beta;
+    case LACI_FUNCTION_SOFTPLUS: return x + 1;
+    case LACI_FUNCTION_HARDSWISH: return x;
+    case LACI_FUNCTION_CLIP:
+    case LACI_FUNCTION_CLIP_OPEN: return clip(f, x);
+    case LACI_FUNCTION_POW: return power(f, x);
+    case LACI_FUNCTION_EXP:
+    case LACI_FUNCTION_LOG:
+    case LACI_FUNCTION_SQRT: return INFINITY;
+    default:
+      return x; /* ABS, MISH, SWISH and GELU, which are closer to 0 than x, or a little off */
+  }
+}
+
+/* ---- Products ---- */
+
+/** The larger of the sums of an operand's rows, or so many times its largest number. */
+static double product_of(laci_cpu_plan *plan, const double *bounds, const laci_fused *fused,
+                         const laci_finite_rows *rows) {
+  const laci_node *node = &plan->graph->nodes[fused->node];
+  const double x = laci_finite_operand(plan, bounds, node->inputs[0]);
+  if (laci_plan_is_constant(plan, node->inputs[1])) {
+    return laci_finite_largest_row(plan, node->inputs[1], rows) * x;
+  }
+  return (double)rows->length * x * laci_finite_operand(plan, bounds, node->inputs[1]);
+}
+
+static double with_scales(const laci_fused *fused, double sum, double bias) {
+  double scale = 0, shift = 0;
+  if (!fused->scale) return sum + bias;
+  for (int64_t at = 0; at < fused->channels; at++) {
+    scale = larger(scale, fabs((double)fused->scale[at]));
+    shift = larger(shift, fabs((double)fused->shift[at]));
+    if (isnan(fused->scale[at]) || isnan(fused->shift[at])) return INFINITY;
+  }
+  return sum + bias * scale + shift;
+}
+
+static double scaled(laci_cpu_plan *plan, const double *bounds, const laci_fused *fused,
+                     laci_finite_rows rows) {
+  const laci_node *node = &plan->graph->nodes[fused->node];
+  const double alpha = fabs((double)laci_node_float(node, "alpha", 1));
+  const double beta = fabs((double)laci_node_float(node, "beta", 1));
+  const double c =
+      laci_plan_has_input(node, 2) ? laci_finite_operand(plan, bounds, node->inputs[2]) : 0;
+  rows.scale = fused->scale;
+  rows.n_scale = fused->channels;
+  const bool gemm = node->op == &laci_op_gemm;
+  return with_scales(fused, (gemm ? alpha : 1) * product_of(plan, bounds, fused, &rows),
+                     (gemm ? beta : 1) * c);
+}
+
+static double conv(laci_cpu_plan *plan, const double *bounds, const laci_fused *fused) {
+  const laci_shape *w = laci_plan_shape(plan, plan->graph->nodes[fused->node].inputs[1]);
+  return scaled(plan, bounds, fused,
+                (laci_finite_rows){.inner = 1, .length = laci_shape_count_range(w, 1, w->rank)});
+}
+
+static double matrix(laci_cpu_plan *plan, const double *bounds, const laci_fused *fused) {
+  const laci_node *node = &plan->graph->nodes[fused->node];
+  const laci_shape *w = laci_plan_shape(plan, node->inputs[1]);
+  const int64_t last = w->dims[w->rank - 1], before = w->rank > 1 ? w->dims[w->rank - 2] : 1;
+  const bool by_rows =
+      w->rank == 1 || (node->op == &laci_op_gemm && laci_node_int(node, "transB", 0));
+  return scaled(plan, bounds, fused,
+                by_rows ? (laci_finite_rows){.inner = 1, .length = last}
+                        : (laci_finite_rows){.inner = last, .length = before});
+}
+
+/* ---- Others ---- */
+
+/** The larger of all operands, or their sum. */
+static double of_all(laci_cpu_plan *plan, const double *bounds, const laci_node *node, bool sum) {
+  double all = 0;
+  for (int at = 0; at < node->n_inputs; at++) {
+    if (node->inputs[at] < 0 || !laci_plan_is_float(plan, node->inputs[at])) continue;
+    const double one = laci_finite_operand(plan, bounds, node->inputs[at]);
+    all = sum ? all + one : larger(all, one);
+  }
+  return all;
+}
+
+static double elements_of(laci_cpu_plan *plan, int value) {
+  return (double)laci_shape_count(laci_plan_shape(plan, value));
+}
+
+static double layer_norm(laci_cpu_plan *plan, double x, int64_t n, const int scale_and_shift[2]) {
+  double y = sqrt((double)n);
+  if (!(x * x * (double)n < LACI_FINITE_BOUND)) return INFINITY;
+  if (scale_and_shift[0] >= 0) y *= laci_finite_operand(plan, NULL, scale_and_shift[0]);
+  return scale_and_shift[1] >= 0 ? y + laci_finite_operand(plan, NULL, scale_and_shift[1]) : y;
+}
+
+static double batch_norm(laci_cpu_plan *plan, const laci_node *node, double x) {
+  const laci_shape *s = laci_plan_shape(plan, node->inputs[1]);
+  if (!laci_plan_is_inference_norm(node) || s->rank != 1) return INFINITY;
+  laci_fused f = {.channels = s->dims[0]};
+  f.scale = laci_alloc((size_t)f.channels, sizeof *f.scale);
+  f.shift = laci_alloc((size_t)f.channels, sizeof *f.shift);
+  double y = INFINITY;
+  if (!f.scale || !f.shift) laci_plan_no_memory(plan);
+  else if (laci_plan_norm_scales(plan, node, f.channels, f.scale, f.shift)) {
+    y = with_scales(&f, 0, x);
+  }
+  laci_free(f.scale);
+  laci_free(f.shift);
+  return y;
+}
+
+static double number_functions(const laci_function *f, int n, double x) {
+  for (int at = 0; at < n; at++) x = laci_finite_function(&f[at], x);
+  return x;
+}
+
+/* ---- The table ---- */
+
+typedef enum reach {
+  REACH_NONE,
+  REACH_SAME,     /* of operand 0 */
+  REACH_LARGER,   /* of all operands */
+  REACH_CHOSEN,   /* the same, but for the first, which chooses */
+  REACH_SUM,      /* of all operands */
+  REACH_PRODUCT,  /* of all operands */
+  REACH_QUOTIENT, /* by a constant */
+  REACH_MANY,     /* of as many elements as become one */
+  REACH_TWICE,    /* of operand 0: cubic weights, a logarithm of a softmax */
+  REACH_ONE,
+  REACH_CONV,
+  REACH_MATRIX,
+  REACH_BATCH_NORM,
+  REACH_LAYER_NORM,
+} reach;
+
+typedef struct row {
+  const laci_op *op;
+  reach reach;
+  bool loses, shows;
+} row;
+
+static const row rows[] = {
+    {&laci_op_conv, REACH_CONV, true, false},
+    {&laci_op_gemm, REACH_MATRIX, true, false},
+    {&laci_op_mat_mul, REACH_MATRIX, true, false},
+    {&laci_op_max_pool, REACH_SAME, true, false},
+    {&laci_op_average_pool, REACH_SAME, true, false},
+    {&laci_op_global_average_pool, REACH_SAME, true, false},
+    {&laci_op_global_max_pool, REACH_SAME, true, false},
+    {&laci_op_batch_normalization, REACH_BATCH_NORM, false, false},
+    {&laci_op_layer_normalization, REACH_LAYER_NORM, false, false},
+    {&laci_op_softmax, REACH_ONE, false, true},
+    {&laci_op_log_softmax, REACH_TWICE, true, false},
+    {&laci_op_reduce_mean, REACH_SAME, true, false},
+    {&laci_op_reduce_sum, REACH_MANY, true, false},
+    {&laci_op_reduce_max, REACH_SAME, true, false},
+    {&laci_op_reduce_min, REACH_SAME, true, false},
+    {&laci_op_add, REACH_SUM, false, false},
+    {&laci_op_sub, REACH_SUM, false, false},
+    {&laci_op_mul, REACH_PRODUCT, false, false},
+    {&laci_op_div, REACH_QUOTIENT, false, false},
+    {&laci_op_max, REACH_LARGER, true, false},
+    {&laci_op_min, REACH_LARGER, true, false},
+    {&laci_op_sum, REACH_SUM, false, false},
+    {&laci_op_concat, REACH_LARGER, false, false},
+    {&laci_op_reshape, REACH_SAME, false, false},
+    {&laci_op_flatten, REACH_SAME, false, false},
+    {&laci_op_squeeze, REACH_SAME, false, false},
+    {&laci_op_unsqueeze, REACH_SAME, false, false},
+    {&laci_op_transpose, REACH_SAME, false, false},
+    {&laci_op_slice, REACH_SAME, false, false},
+    {&laci_op_split, REACH_SAME, false, false},
+    {&laci_op_gather, REACH_SAME, false, false},
+    {&laci_op_gather_nd, REACH_SAME, false, false},
+    {&laci_op_resize, REACH_TWICE, true, false},
+    {&laci_op_upsample, REACH_TWICE, true, false},
+    {&laci_op_identity, REACH_SAME, false, false},
+    {&laci_op_dropout, REACH_SAME, false, false},
+    {&laci_op_cast, REACH_SAME, false, false},
+    {&laci_op_expand, REACH_SAME, false, false},
+    {&laci_op_pad, REACH_LARGER, false, false},
+    {&laci_op_where, REACH_CHOSEN, false, false},
+};
+
+static double quotient(laci_cpu_plan *plan, const laci_node *node, double x) {
+  const int by = node->inputs[1];
+  const float *c = laci_plan_is_constant(plan, by) ? laci_plan_floats(plan, by) : NULL;
+  double least = INFINITY;
+  for (int64_t at = 0; c && at < plan->values[by].constant->count; at++) {
+    least = fmin(least, fabs((double)c[at]));
+  }
+  return c ? x / least : INFINITY;
+}
+
+static double product(laci_cpu_plan *plan, const double *bounds, const laci_node *node) {
+  double all = 1;
+  for (int at = 0; at < node->n_inputs; at++) {
+    all *= laci_finite_operand(plan, bounds, node->inputs[at]);
+  }
+  return isnan(all) ? INFINITY : all;
+}
+
+static double reach_of(laci_cpu_plan *plan, const double *bounds, const laci_fused *fused,
+                       reach how) {
+  const laci_node *node = &plan->graph->nodes[fused->node];
+  const double x = laci_finite_operand(plan, bounds, node->inputs[0]);
+  const laci_shape *s = laci_plan_shape(plan, node->inputs[0]);
+  switch (how) {
+    case REACH_NONE: return INFINITY;
+    case REACH_SAME: return x;
+    case REACH_LARGER: return of_all(plan, bounds, node, false);
+    case REACH_CHOSEN:
+      return larger(laci_finite_operand(plan, bounds, node->inputs[1]),
+                    laci_finite_operand(plan, bounds, node->inputs[2]));
+    case REACH_SUM: return of_all(plan, bounds, node, true);
+    case REACH_PRODUCT: return product(plan, bounds, node);
+    case REACH_QUOTIENT: return quotient(plan, node, x);
+    case REACH_MANY:
+      return x * elements_of(plan, node->inputs[0]) / elements_of(plan, node->outputs[0]);
+    case REACH_TWICE: return 2 * x + 64; /* ln of as many as there can be */
+    case REACH_ONE: return x < LACI_FINITE_BOUND ? 1 : INFINITY;
+    case REACH_CONV: return conv(plan, bounds, fused);
+    case REACH_MATRIX: return matrix(plan, bounds, fused);
+    case REACH_BATCH_NORM: return batch_norm(plan, node, x);
+    case REACH_LAYER_NORM: {
+      const int64_t axis = laci_node_int(node, "axis", -1);
+      const int64_t first = axis < 0 ? axis + s->rank : axis;
+      const int both[2] = {node->inputs[1], laci_plan_has_input(node, 2) ? node->inputs[2] : -1};
+      bool known = true;
+      for (int at = 0; at < 2; at++) {
+        known = known && (both[at] < 0 || laci_plan_is_constant(plan, both[at]));
+      }
+      return known ? layer_norm(plan, x, laci_shape_count_range(s, (int)first, s->rank), both)
+                   : INFINITY;
+    }
+  }
+  return INFINITY;
+}
+
+static laci_finite_core core_of_pattern(laci_cpu_plan *plan, const double *bounds,
+                                        const laci_fused *fused) {
+  laci_finite_core core = {.bound = INFINITY, .loses = true};
+  if (fused->pattern == LACI_PATTERN_ATTENTION) {
+    const laci_attention_pattern *a = fused->details;
+    const laci_shape *k = laci_plan_shape(plan, a->k);
+    const double depth = (double)k->dims[k->rank - 2], scale = fabs((double)a->scale);
+    const double score = depth * scale * laci_finite_operand(plan, bounds, a->q) *
+                         laci_finite_operand(plan, bounds, a->k);
+    core.bound = score < LACI_FINITE_BOUND ? laci_finite_operand(plan, bounds, a->v) : INFINITY;
+  } else if (fused->pattern == LACI_PATTERN_LAYER_NORM) {
+    const laci_layer_norm_pattern *l = fused->details;
+    const laci_shape *s = laci_plan_shape(plan, l->x);
+    core.bound = layer_norm(plan, laci_finite_operand(plan, bounds, l->x), s->dims[s->rank - 1],
+                            (const int[2]){l->scale, l->shift});
+  } else if (fused->pattern == LACI_PATTERN_QUANTISE) {
+    const laci_fake_quantised *q = fused->details;
+    core.bound = fabs((double)q->scale) * fmax(-(double)q->low, (double)q->high);
+  } else if (fused->pattern == LACI_PATTERN_SAME) {
+    core = (laci_finite_core){.bound = laci_finite_operand(plan, bounds, fused->reads[0])};
+  }
+  return core;
+}
+
+laci_finite_core laci_finite_core_of(laci_cpu_plan *plan, const double *bounds,
+                                     const laci_fused *fused) {
+  const laci_node *node = &plan->graph->nodes[fused->node];
+  laci_function f[2];
+  int input;
+  if (fused->pattern) return core_of_pattern(plan, bounds, fused);
+  if (!laci_plan_has_elements(plan, node)) return (laci_finite_core){.bound = INFINITY};
+  const int n = laci_functions_of(plan, node, &input, f);
+  if (n > 0) {
+    const double x = laci_finite_operand(plan, bounds, node->inputs[input]);
+    const bool linear = n == 1 && f[0].kind == LACI_FUNCTION_LINEAR;
+    return (laci_finite_core){.bound = number_functions(f, n, x), .loses = !linear};
+  }
+  for (size_t at = 0; at < sizeof rows / sizeof *rows; at++) {
+    if (node->op != rows[at].op) continue;
+    const double bound = reach_of(plan, bounds, fused, rows[at].reach);
+    return (laci_finite_core){bound, rows[at].loses, rows[at].shows};
+  }
+  return (laci_finite_core){.bound = INFINITY};
+}
