@@ -16,6 +16,7 @@
 #include "base/plural.h"
 #include "graph/content.h"
 #include "graph/graph.h"
+#include "graph/op.h"
 #include "target/target.h"
 
 enum { TENSOR_CORE_IN = 16, TENSOR_CORE_OUT = 8 };
@@ -149,9 +150,11 @@ static const char *judge_readers(laci_analysis *analysis, const laci_layer *laye
       continue;
     }
     laci_weight_source source;
+    bool quantizes = laci_node_is(reader, "QuantizeLinear") && reader->inputs[0] == value;
     bool step = other < 0 && depth < 16 && reader->n_outputs == 1 && reader->outputs[0] >= 0 &&
-                laci_trace_weight(analysis->graph, reader->outputs[0], &source) &&
-                source.stored == layer->stored && count_reads(reader, value) == 1;
+                count_reads(reader, value) == 1 &&
+                (quantizes || (laci_trace_weight(analysis->graph, reader->outputs[0], &source) &&
+                               source.stored == layer->stored));
     if (!step) {
       return laci_analysis_text(analysis,
                                 "its weight %s is also read by %s (%s), which needs it whole", name,

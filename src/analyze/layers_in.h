@@ -58,7 +58,8 @@ typedef struct laci_weight_source {
   int product;
 } laci_weight_source;
 
-/** Follows value backwards through Identity, Cast, Transpose, DequantizeLinear, Mul by a constant,
+/** Follows value backwards through Identity, Cast, Transpose, DequantizeLinear, QuantizeLinear
+ * before it, Mul by a constant,
  * a Reshape that leaves axes alone, and a weight normalisation. axis_of is -1 for an axis that a
  * Reshape has made of others. False: it does not come from a stored tensor that way. */
 bool laci_trace_weight(const laci_graph *graph, int value, laci_weight_source *source);

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Where a layer's weight comes from: the stored tensor behind casts, transposes and dequantisation.
  */
+#include <string.h>
+
 #include "analyze/layers_in.h"
+#include "base/held.h"
 #include "graph/graph.h"
 #include "graph/op.h"
+#include "tensor/buf.h"
 
 /* A stored operand that is one number, or runs along one axis of a value of that rank. *axis: -1
  * for one number. */
@@ -49,6 +53,50 @@ static bool step_dequantize(const laci_graph *graph, const laci_node *node, laci
   s->scale_axis = along < 0 ? -1 : (int)axis;
   s->zero_value = node->n_inputs > 2 ? node->inputs[2] : -1;
   return axis < rank && (s->zero_value < 0 || graph->values[s->zero_value].stored >= 0);
+}
+
+/* Are both absent, the same value, or stored tensors of equal content? */
+static bool same_content(const laci_graph *graph, int a, int b) {
+  if (a == b || a < 0 || b < 0) return a == b;
+  if (graph->values[a].stored < 0 || graph->values[b].stored < 0) return false;
+  const laci_stored *x = &graph->stored[graph->values[a].stored];
+  const laci_stored *y = &graph->stored[graph->values[b].stored];
+  laci_held held_x, held_y;
+  if (x->dtype != y->dtype || !laci_shape_equal(&x->shape, &y->shape) ||
+      x->size_bytes != y->size_bytes || laci_stored_hold(graph, x, &held_x, NULL))
+    return false;
+  bool same = laci_stored_hold(graph, y, &held_y, NULL) == LAC_OK;
+  if (same) {
+    same = memcmp(held_x.bytes, held_y.bytes, x->size_bytes) == 0;
+    laci_let_go(&held_y);
+  }
+  laci_let_go(&held_x);
+  return same;
+}
+
+static int operand(const laci_node *node, int port) {
+  return port < node->n_inputs ? node->inputs[port] : -1;
+}
+
+/* A float that is quantized and comes back: 0 becomes the zero point and 0 again, whatever the
+ * scales, where both nodes have one zero point. The float is what is masked, and its size decides:
+ * rounding to the steps of a row leaves larger numbers no smaller. */
+static bool step_quantized_pair(const laci_graph *graph, const laci_node *back, int *quantizer) {
+  int producer = graph->values[back->inputs[0]].producer;
+  if (producer < 0) return false;
+  const laci_node *there = &graph->nodes[producer];
+  bool same_axis = laci_node_int(there, "axis", 1) == laci_node_int(back, "axis", 1) &&
+                   laci_node_int(there, "block_size", 0) == laci_node_int(back, "block_size", 0);
+  if (!laci_node_is(there, "QuantizeLinear") || there->inputs[0] < 0 || !same_axis ||
+      !laci_dtype_is_float(graph->values[there->inputs[0]].type.dtype) ||
+      !same_content(graph, operand(there, 1), operand(back, 1)) ||
+      !same_content(graph, operand(there, 2), operand(back, 2)))
+    return false;
+  for (int port = 1; port < 3; port++) {
+    if (operand(there, port) >= 0 && graph->values[operand(there, port)].stored < 0) return false;
+  }
+  *quantizer = producer;
+  return true;
 }
 
 static bool step_mul(const laci_graph *graph, const laci_node *node, int *next,
@@ -100,7 +148,14 @@ bool laci_trace_weight(const laci_graph *graph, int value, laci_weight_source *s
     if (producer < 0 || s->n_chain == (int)(sizeof s->chain / sizeof *s->chain)) return false;
     const laci_node *node = &graph->nodes[producer];
     if (node->n_inputs < 1 || node->inputs[0] < 0) return false;
-    int next = node->inputs[0];
+    int next = node->inputs[0], quantizer;
+    if (laci_node_is(node, "DequantizeLinear") && step_quantized_pair(graph, node, &quantizer) &&
+        s->n_chain + 2 <= (int)(sizeof s->chain / sizeof *s->chain)) {
+      s->chain[s->n_chain++] = producer;
+      s->chain[s->n_chain++] = quantizer;
+      value = graph->nodes[quantizer].inputs[0];
+      continue;
+    }
     bool reshapes = laci_node_is(node, "Reshape") || laci_node_is(node, "Flatten") ||
                     laci_node_is(node, "Squeeze") || laci_node_is(node, "Unsqueeze");
     if (!s->reshaped && s->scale_value < 0 && s->factor_value < 0 &&

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Float weights that a file quantizes and brings back (quantization-aware training, ONNX Runtime's AddQDQPairToWeight): the
+float is pruned, its zeros come back as 0, and its channels move with their scales. ONNX Runtime is the judge."""
+import json
+import os
+import pathlib
+import subprocess
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+TOP = pathlib.Path(os.environ.get("LAC_SOURCE_DIR", pathlib.Path(__file__).resolve().parents[2]))
+LACUNA = pathlib.Path(os.environ.get("LAC_BUILD_DIR", TOP / "build/release")) / "lacuna"
+
+
+def make(path, zero, back=None, per_channel=False, clip=1.0, shared=True, block=0):
+    """Three layers; `back`: the zero point of DequantizeLinear, where it is another one."""
+    rng = np.random.default_rng(0)
+    stored, nodes, x = [], [], "x"
+    for layer in range(3):
+        w = rng.normal(size=(32, 32)).astype(np.float32)
+        n = (32, 32 // block) if block else 32 if per_channel else ()
+        size = np.abs(w.reshape(32, -1, block or 32)).max(2 if block else (1, 2)) if per_channel or block else np.abs(w).max()
+        scale = np.asarray(size * clip / 127, np.float32).reshape(n)
+        stored += [numpy_helper.from_array(w, f"w{layer}"), numpy_helper.from_array(scale, f"s{layer}"),
+                   numpy_helper.from_array(np.full(n, zero), f"z{layer}")]
+        if not shared:
+            stored += [numpy_helper.from_array(scale, f"t{layer}"),
+                       numpy_helper.from_array(np.full(n, zero if back is None else back), f"b{layer}")]
+        s, z = ("s", "z") if shared else ("t", "b")
+        attributes = {"axis": 1, "block_size": block} if block else {"axis": 0} if per_channel else {}
+        nodes += [helper.make_node("QuantizeLinear", [f"w{layer}", f"s{layer}", f"z{layer}"], [f"q{layer}"], **attributes),
+                  helper.make_node("DequantizeLinear", [f"q{layer}", f"{s}{layer}", f"{z}{layer}"], [f"d{layer}"], **attributes),
+                  helper.make_node("Gemm", [x, f"d{layer}"], [f"y{layer}"], transB=1, name=f"fc{layer}")]
+        x = f"y{layer}"
+        if layer < 2:
+            nodes.append(helper.make_node("Relu", [x], [f"r{layer}"]))
+            x = f"r{layer}"
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 32])],
+                              [helper.make_tensor_value_info(x, TensorProto.FLOAT, [4, 32])], stored)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), path)
+
+
+def run(path, also=()):
+    model = onnx.load(path)
+    model.graph.output.extend(helper.make_tensor_value_info(name, TensorProto.FLOAT, [32, 32]) for name in also)
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    x = np.random.default_rng(1).normal(size=(4, 32)).astype(np.float32)
+    return onnxruntime.InferenceSession(model.SerializeToString(), options).run(None, {"x": x})
+
+
+def pruned_summary(model, pruned):
+    done = subprocess.run([LACUNA, "prune", "-q", "-o", pruned, "--json", "-", model], check=True, stdout=subprocess.PIPE)
+    return json.loads(done.stdout)["summary"]
+
+
+CASES = {
+    "int8": {"zero": np.int8(0)},
+    "int8_by_channel": {"zero": np.int8(0), "per_channel": True},
+    "uint8_by_channel": {"zero": np.uint8(100), "per_channel": True},
+    "clipped": {"zero": np.uint8(30), "clip": 0.3},
+    "parameters_stored_twice": {"zero": np.int8(7), "shared": False},
+    "int16": {"zero": np.int16(-5)},
+    "blocks": {"zero": np.int8(3), "block": 16},
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_float_is_pruned_and_its_zeros_come_back(name, tmp_path):
+    model, permuted, pruned = (tmp_path / f"{x}.onnx" for x in ("model", "permuted", "pruned"))
+    make(model, **CASES[name])
+    subprocess.run([LACUNA, "permute", "-q", "-o", permuted, model], check=True, stdout=subprocess.DEVNULL)
+    wanted = run(model)[0]
+    assert np.abs(run(permuted)[0] - wanted).max() <= 1e-5 * np.abs(wanted).max()
+
+    summary = pruned_summary(model, pruned)
+    assert (summary["layers"], summary["pruned"]) == (3, 3)
+    if "block" not in CASES[name]:
+        assert summary["permuted"] == 2
+    types = [[node.op_type for node in onnx.load(path).graph.node] for path in (model, pruned)]
+    assert types[0] == types[1]
+    for weight in run(pruned, ["d0", "d1", "d2"])[1:]:
+        assert ((weight.reshape(32, 8, 4) != 0).sum(2) <= 2).all()
+        assert (weight != 0).mean() > 0.4
+    subprocess.run([LACUNA, "check", "-q", "--against", model, pruned], check=True, stdout=subprocess.DEVNULL)
+
+
+def test_another_zero_point_on_the_way_back_is_a_row_and_a_reason(tmp_path):
+    model, pruned = tmp_path / "model.onnx", tmp_path / "pruned.onnx"
+    make(model, zero=np.int8(0), back=np.int8(1), shared=False)
+    done = subprocess.run([LACUNA, "inspect", "--json", "-", model], check=True, stdout=subprocess.PIPE)
+    layers = json.loads(done.stdout)["layers"]
+    assert len(layers) == 3
+    assert all("DequantizeLinear" in layer["reason"] for layer in layers)
