@@ -275,6 +275,13 @@ lac_status laci_tracks_build(const laci_graph *graph, const laci_budget *budget,
   for (int v = 0; v < graph->n_values && !st; v++) start_layout(t, v);
   if (!st) st = laci_budget_check(&t->budget, "the analysis of channels", err);
   for (int n = 0; n < graph->n_nodes && !st; n++) st = resolve_node(t, n, err);
+  for (int v = 0; v < graph->n_values && !st; v++) {
+    char text[512];
+    if (!graph->values[v].tied_by) continue;
+    (void)snprintf(text, sizeof text, "%s is named by the file's %s, which no node follows",
+                   graph->values[v].name, graph->values[v].tied_by);
+    laci_layout_freeze(t, v, laci_cause_new(t, -1, v, text));
+  }
   for (int i = 0; i < graph->n_outputs && !st; i++) {
     char text[512];
     (void)snprintf(text, sizeof text, "%s is an output of the network",

@@ -41,6 +41,8 @@ typedef struct laci_value {
   int producer;     /* node, or -1: graph input or stored */
   int stored;       /* stored tensor, or -1 */
   bool is_input, is_output;
+  const char *tied_by; /* the part of the file, outside of all nodes, that names it, so that its
+                          channels stay in place; a literal, or NULL */
   int n_readers;
   const int *readers; /* nodes that read it (inputs or captures), ascending, each once */
   laci_buf *known;    /* contents as far as inference found them (symbols inside), or NULL; owned by

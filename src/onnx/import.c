@@ -128,6 +128,7 @@ lac_status laci_onnx_import(laci_onnx *file, laci_graph **graph, lac_error *err)
   }
   if (!st) st = laci_import_functions(&im, err);
   if (!st) st = import_graph(&im, file->model->graph, err);
+  if (!st) laci_import_ties(&im);
   for (size_t at = 0; at < im.n_functions; at++) laci_name_table_clear(&im.functions[at].constants);
   laci_free(im.functions);
   laci_name_table_clear(&im.function_ids);

@@ -147,6 +147,9 @@ LAC_MUST_CHECK lac_status laci_import_captures(laci_importer *im, const laci_sco
 
 /* import.c */
 
+/** Marks the values that the file names outside of its nodes (laci_value.tied_by). ties.c */
+void laci_import_ties(laci_importer *im);
+
 /** Fails for a version of the standard's operators outside 7 to 28. */
 LAC_MUST_CHECK lac_status laci_import_check_opsets(Onnx__OperatorSetIdProto *const *sets, size_t n,
                                                    lac_error *err);
