@@ -70,10 +70,7 @@ static lac_status check_options(const lac_bench_options *options, lac_error *err
   }
   lac_status st = laci_pattern_check((laci_pattern){options->n, options->m}, err);
   if (st) return st;
-  if (options->n_shapes < 0 || (options->n_shapes > 0 && !options->shapes)) {
-    return laci_fail(err, LAC_BAD_ARGUMENT, "%d input shapes, but no list", options->n_shapes);
-  }
-  return LAC_OK;
+  return laci_check_shapes(options->shapes, options->n_shapes, err);
 }
 
 /* ---- Planning ---- */

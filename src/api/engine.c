@@ -60,10 +60,6 @@ static lac_status convert_shapes(const lac_engine_options *options, laci_input_s
   if (!*shapes) return laci_fail_memory(err, "input shapes");
   for (int at = 0; at < options->n_shapes; at++) {
     const lac_engine_shape *from = &options->shapes[at];
-    if (!from->name || from->rank < 0 || from->rank > LACI_MAX_RANK) {
-      return laci_fail(err, LAC_BAD_ARGUMENT, "input shape %d: wanted a name and a rank of 0 to %d",
-                       at, LACI_MAX_RANK);
-    }
     (*shapes)[at] =
         (laci_input_shape){.name = from->name, .shape = laci_shape_of(from->rank, from->shape)};
   }
@@ -94,10 +90,7 @@ static lac_status check_options(const lac_engine_options *options, lac_error *er
     return laci_fail(err, LAC_BAD_ARGUMENT, "an engine of type %s, wanted f32 or bf16",
                      lac_dtype_name(options->dtype));
   }
-  if (options->n_shapes < 0 || (options->n_shapes > 0 && !options->shapes)) {
-    return laci_fail(err, LAC_BAD_ARGUMENT, "%d input shapes, but no list", options->n_shapes);
-  }
-  return LAC_OK;
+  return laci_check_shapes(options->shapes, options->n_shapes, err);
 }
 
 lac_status lac_engine_create(const lac_model *model, const lac_engine_options *options,

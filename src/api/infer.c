@@ -580,6 +580,7 @@ lac_status lac_infer(const lac_model *model, const lac_infer_input *inputs, int 
   if (result) *result = NULL;
   lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"folder", folder});
   if (!st) st = check_files(inputs, n_inputs, err);
+  if (!st && options) st = laci_check_shapes(options->shapes, options->n_shapes, err);
   if (st) return st;
   laci_file_set_begin(&set);
   st = inference_init(&run, model, options ? options : &defaults, n_inputs, err);

@@ -6,6 +6,7 @@
 
 #include "analyze/analyze.h"
 #include "api/calibration_in.h"
+#include "api/fields.h"
 #include "api/job_in.h"
 #include "api/model_in.h"
 #include "api/rule_in.h"
@@ -56,7 +57,8 @@ static lac_status check_options(const lac_options *options, lac_error *err) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "threads %d: wanted 0 (all cores) to 1024",
                      options->threads);
   }
-  lac_status st = laci_check_score(options, err);
+  lac_status st = laci_check_choice("effort", (int)options->effort, LAC_EFFORT_BEST + 1, err);
+  if (!st) st = laci_check_score(options, err);
   if (!st) st = laci_check_rule(options, err);
   if (!st) st = check_list("assume", options->assume, options->n_assume, err);
   if (!st) st = check_list("targets", options->targets, options->n_targets, err);

@@ -8,6 +8,7 @@
 
 #include "lacuna/status.h"
 
+typedef struct lac_engine_shape lac_engine_shape;
 typedef struct lac_model lac_model;
 typedef struct laci_budget laci_budget;
 typedef struct laci_engine_weight laci_engine_weight;
@@ -76,5 +77,9 @@ LAC_MUST_CHECK lac_status laci_model_materialise(const lac_model *model, lac_err
  * is to be freed. */
 LAC_MUST_CHECK lac_status laci_model_weights(const lac_model *model, laci_engine_weight **weights,
                                              int *n_weights, lac_error *err);
+
+/** Of the shapes that a caller gives: is every entry there, with a name and a rank that can be?
+ * Fails LAC_BAD_ARGUMENT. */
+LAC_MUST_CHECK lac_status laci_check_shapes(const lac_engine_shape *shapes, int n, lac_error *err);
 
 #endif

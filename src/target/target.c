@@ -22,7 +22,7 @@ static const char *const names[] = {
 enum { N_TARGETS = sizeof names / sizeof *names };
 
 const char *const *laci_target_names(int *n) {
-  *n = N_TARGETS;
+  if (n) *n = N_TARGETS;
   return names;
 }
 
