@@ -276,7 +276,33 @@ static void matches_for_norms_and_reductions(void **state) {
       "input x 2x6x4x5\nstored a 2 i64 = 2 3\nstored b 2 i64 = 0 -1\ny = ReduceMean(x, a)\n"
       "z = ReduceMean(x, a) keepdims=0\nu = ReduceSum(x, b)\nv = ReduceMax(x, b) keepdims=0\n"
       "w = ReduceMin(x)\noutput y\noutput z\noutput u\noutput v\noutput w\n",
-      0);
+      1); /* the largest along axes that are not side by side */
+}
+
+/* A row of nothing but infinity is what masked attention makes; and digits near 0 count, too. */
+static void extremes_of_infinities_and_small_results_have_all_digits(void **state) {
+  (void)state;
+  static const float x[6] = {-INFINITY, -INFINITY, 1, INFINITY, INFINITY, -10};
+  float u[3], w[3], log_one[6], soft[6];
+  laci_graph *graph;
+  laci_engine *engine;
+  lac_error err = {0};
+  const laci_engine_options options = {.engine = "cpu", .threads = 1};
+  if (net_read("input x 3x2\nstored a 1 i64 = 1\nu = ReduceMax(x, a)\nw = ReduceMin(x, a)\n"
+               "y = Log(x)\nz = Softplus(x)\n"
+               "output u\noutput w\noutput y\noutput z\n",
+               &graph, &err)) {
+    fail_msg("%s", err.text);
+  }
+  assert_int_equal(laci_engine_create(graph, &options, &engine, &err), LAC_OK);
+  assert_int_equal(
+      laci_engine_run(engine, (const void *[]){x}, (void *[]){u, w, log_one, soft}, &err), LAC_OK);
+  assert_true(u[0] == -INFINITY && u[1] == INFINITY && u[2] == INFINITY);
+  assert_true(w[0] == -INFINITY && w[1] == 1 && w[2] == -10);
+  assert_true(log_one[2] == 0);
+  assert_true(fabs((double)soft[5] / 4.539889921686465e-05 - 1) < 1e-6);
+  laci_engine_destroy(engine);
+  laci_graph_destroy(graph);
 }
 
 static void matches_for_moves(void **state) {
@@ -462,6 +488,7 @@ int main(void) {
       cmocka_unit_test(matches_element_by_element),
       cmocka_unit_test(adds_values_with_axes_of_size_one),
       cmocka_unit_test(matches_for_norms_and_reductions),
+      cmocka_unit_test(extremes_of_infinities_and_small_results_have_all_digits),
       cmocka_unit_test(matches_for_moves),
       cmocka_unit_test(takes_constants_outputs_and_scalars_as_they_come),
       cmocka_unit_test(matches_for_random_convolutions),

@@ -44,8 +44,8 @@ extern const laci_implementation laci_ways_conv[], laci_ways_conv_grad_input[],
 extern const laci_implementation laci_ways_gemm[], laci_ways_matmul[];
 extern const laci_implementation laci_ways_pool[], laci_ways_global_pool[],
     laci_ways_max_pool_grad[], laci_ways_average_pool_grad[];
-extern const laci_implementation laci_ways_function[], laci_ways_arithmetic[], laci_ways_pair[],
-    laci_ways_relu_grad[], laci_ways_unary_grad[], laci_ways_clip_grad[];
+extern const laci_implementation laci_ways_function[], laci_ways_careful[], laci_ways_arithmetic[],
+    laci_ways_pair[], laci_ways_relu_grad[], laci_ways_unary_grad[], laci_ways_clip_grad[];
 extern const laci_implementation laci_ways_batch_norm[], laci_ways_batch_norm_train[],
     laci_ways_batch_norm_train_grad[], laci_ways_layer_norm[], laci_ways_softmax[],
     laci_ways_reduce[];

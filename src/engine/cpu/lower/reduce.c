@@ -135,11 +135,85 @@ static void lower_sums(laci_net *net, const laci_fused *fused) {
   laci_net_bind_shaped(net, fused->output, to);
 }
 
+/* ---- Largest and smallest elements, of axes side by side ---- */
+
+/* oneDNN's begin with the largest finite number, so that rows of infinities would come out finite.
+ */
+typedef struct extremes {
+  int64_t outer, n, inner; /* n are reduced */
+  bool largest;
+} extremes;
+
+typedef struct extremes_work {
+  const extremes *e;
+  const float *x;
+  float *y;
+} extremes_work;
+
+/** A NaN stays. */
+static void extremes_of_some(int64_t begin, int64_t end, void *context) {
+  const extremes_work *w = context;
+  const extremes *e = w->e;
+  for (int64_t o = begin; o < end; o++) {
+    const float *x = w->x + o * e->n * e->inner;
+    float *y = w->y + o * e->inner;
+    for (int64_t k = 0; k < e->inner; k++) y[k] = x[k];
+    for (int64_t row = 1; row < e->n; row++) {
+      const float *next = x + row * e->inner;
+      for (int64_t k = 0; k < e->inner; k++) {
+        bool takes = e->largest ? next[k] > y[k] : next[k] < y[k];
+        y[k] = takes || next[k] != next[k] ? next[k] : y[k];
+      }
+    }
+  }
+}
+
+static lac_status run_extremes(laci_net *net, laci_net_step *step, lac_error *err) {
+  const extremes *e = step->context;
+  extremes_work w = {
+      .e = e, .x = laci_net_data(net, step->tensors[0]), .y = laci_net_data(net, step->tensors[1])};
+  (void)err;
+  laci_pool_for(net->pool, e->outer, 1, extremes_of_some, &w);
+  return LAC_OK;
+}
+
+static bool extremes_fit(laci_net *net, const laci_fused *fused, const char **why) {
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  reduction r;
+  int runs = 0;
+  *why = "no largest or smallest elements along axes side by side";
+  if (node->op != &laci_op_reduce_max && node->op != &laci_op_reduce_min) return false;
+  if (!read_reduction(net, node, &r) || laci_shape_count(&r.x) < 1) return false;
+  for (int axis = 0; axis < r.x.rank; axis++) runs += r.axes[axis] && !(axis && r.axes[axis - 1]);
+  return runs == 1;
+}
+
+static void lower_extremes(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  reduction r;
+  if (!read_reduction(net, node, &r)) return;
+  int from = laci_net_as_dense(net, laci_net_read(net, node->inputs[0]), LACI_ELEMENT_F32);
+  laci_layout *md = laci_net_dense(net, &r.y, LACI_ELEMENT_F32);
+  int to = md && from >= 0 ? laci_net_result(net, &r.y, LACI_ELEMENT_F32, md) : -1;
+  laci_layout_destroy(md);
+  extremes *e = laci_plan_new(&net->plan, 1, sizeof *e);
+  laci_net_step *step = laci_net_step_code(net, node, run_extremes, 2, (int[]){from, to});
+  if (!e || !step) return;
+  *e = (extremes){.outer = 1, .n = 1, .inner = 1, .largest = node->op == &laci_op_reduce_max};
+  bool behind = false;
+  for (int axis = 0; axis < r.x.rank; axis++) {
+    *(r.axes[axis] ? &e->n : behind ? &e->inner : &e->outer) *= r.x.dims[axis];
+    behind = behind || r.axes[axis];
+  }
+  step->context = e;
+  step->kernel = "own";
+  step->shown = to;
+  laci_net_bind_shaped(net, fused->output, to);
+}
+
 /* ---- Any axes ---- */
 
 static laci_reduction_kind alg_of(const laci_node *node) {
-  if (node->op == &laci_op_reduce_max) return LACI_REDUCTION_MAX;
-  if (node->op == &laci_op_reduce_min) return LACI_REDUCTION_MIN;
   return node->op == &laci_op_reduce_mean ? LACI_REDUCTION_MEAN : LACI_REDUCTION_SUM;
 }
 
@@ -147,6 +221,7 @@ static bool axes_fit(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   reduction r;
   *why = "axes or elements that oneDNN lacks, or nothing to reduce";
+  if (node->op == &laci_op_reduce_max || node->op == &laci_op_reduce_min) return false;
   return read_reduction(net, node, &r) && !laci_shape_equal(&r.x, &r.y);
 }
 
@@ -177,6 +252,7 @@ static void lower_axes(laci_net *net, const laci_fused *fused) {
 const laci_implementation laci_ways_reduce[] = {
     {"a pool", LACI_TAKES_NOTHING, planes_fit, laci_pool_planes},
     {"channel sums", LACI_TAKES_NOTHING, sums_fit, lower_sums},
+    {"largest", LACI_TAKES_NOTHING, extremes_fit, lower_extremes},
     {"oneDNN's", LACI_TAKES_NOTHING, axes_fit, lower_axes},
     {.name = NULL},
 };

@@ -67,8 +67,6 @@ typedef enum laci_pair_kind {
 typedef enum laci_reduction_kind {
   LACI_REDUCTION_MEAN,
   LACI_REDUCTION_SUM,
-  LACI_REDUCTION_MAX,
-  LACI_REDUCTION_MIN
 } laci_reduction_kind;
 typedef enum laci_norm_flags {
   LACI_NORM_GIVEN = 1, /* statistics come in */

@@ -30,8 +30,6 @@ static dnnl_alg_kind_t reduction_alg(laci_reduction_kind kind) {
   static const dnnl_alg_kind_t algs[] = {
       [LACI_REDUCTION_MEAN] = dnnl_reduction_mean,
       [LACI_REDUCTION_SUM] = dnnl_reduction_sum,
-      [LACI_REDUCTION_MAX] = dnnl_reduction_max,
-      [LACI_REDUCTION_MIN] = dnnl_reduction_min,
   };
   return algs[kind];
 }
