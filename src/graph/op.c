@@ -49,8 +49,16 @@ static void sort_ops(void) {
   qsort(by_name, N_OPS, sizeof by_name[0], compare_ops);
 }
 
+/* ONNX Runtime writes some of the standard's operators under its own domain, for types that the
+ * standard's version of that file does not take: the operator is the same. */
+static bool is_alias(const char *name, const char *domain) {
+  return domain && strcmp(domain, "com.microsoft") == 0 &&
+         (strcmp(name, "QuantizeLinear") == 0 || strcmp(name, "DequantizeLinear") == 0);
+}
+
 const laci_op *laci_op_find(const char *name, const char *domain) {
   call_once(&sort_once, sort_ops);
+  if (is_alias(name, domain)) domain = NULL;
   size_t low = 0, high = N_OPS;
   while (low < high) {
     size_t middle = low + (high - low) / 2;

@@ -578,6 +578,13 @@ case("com.microsoft.FastGelu", X, f32(4))
 case("com.microsoft.BiasGelu", X, f32(4))
 case("com.microsoft.BiasAdd", X, f32(4), f32(2, 3, 4), reference=lambda x, b, skip: x + b + skip)
 case("com.microsoft.BiasSplitGelu", f32(2, 3, 8), f32(8), reference=lambda x, b: (x + b)[..., :4] * gelu((x + b)[..., 4:]))
+for dtype, zero in ((np.uint8, 100), (np.int8, -7), (np.uint16, 30000), (np.int16, -300)):
+    case("com.microsoft.QuantizeLinear", f32(3, 4), np.float32(0.02), dtype(zero))
+    case("com.microsoft.QuantizeLinear", f32(3, 4), f32(3, low=0.001, high=0.1), np.full(3, zero, dtype), axis=0)
+    case("com.microsoft.DequantizeLinear", ints(3, 4, low=0, high=99, dtype=dtype), np.float32(0.02), dtype(zero))
+    case("com.microsoft.DequantizeLinear", ints(3, 4, low=0, high=99, dtype=dtype), f32(4, low=0.001, high=0.1),
+         np.full(4, zero, dtype), axis=1)
+case("com.microsoft.DequantizeLinear", ints(3, 4, low=-999, high=999, dtype=np.int32), np.float32(0.02))
 case("SimplifiedLayerNormalization", X, f32(4))
 case("SimplifiedLayerNormalization", X, f32(3, 4), axis=1, epsilon=0.1)
 for skip in ((2, 3, 4), (1, 3, 4), (3, 4)):

@@ -16,7 +16,7 @@ TOP = pathlib.Path(os.environ.get("LAC_SOURCE_DIR", pathlib.Path(__file__).resol
 LACUNA = pathlib.Path(os.environ.get("LAC_BUILD_DIR", TOP / "build/release")) / "lacuna"
 
 
-def make(path, zero, back=None, per_channel=False, clip=1.0, shared=True, block=0):
+def make(path, zero, back=None, per_channel=False, clip=1.0, shared=True, block=0, domain="", stored_q=False):
     """Three layers; `back`: the zero point of DequantizeLinear, where it is another one."""
     rng = np.random.default_rng(0)
     stored, nodes, x = [], [], "x"
@@ -31,17 +31,25 @@ def make(path, zero, back=None, per_channel=False, clip=1.0, shared=True, block=
             stored += [numpy_helper.from_array(scale, f"t{layer}"),
                        numpy_helper.from_array(np.full(n, zero if back is None else back), f"b{layer}")]
         s, z = ("s", "z") if shared else ("t", "b")
+        if stored_q:  # the integers themselves, and no QuantizeLinear
+            steps = w.T / scale if per_channel else w / scale
+            q = np.clip(np.rint(steps.T if per_channel else steps) + int(zero), *[getattr(np.iinfo(zero.dtype), e) for e in
+                                                                                 ("min", "max")]).astype(zero.dtype)
+            stored[-3 if shared else -5] = numpy_helper.from_array(q, f"q{layer}")
         attributes = {"axis": 1, "block_size": block} if block else {"axis": 0} if per_channel else {}
+        attributes["domain"] = domain
         nodes += [helper.make_node("QuantizeLinear", [f"w{layer}", f"s{layer}", f"z{layer}"], [f"q{layer}"], **attributes),
                   helper.make_node("DequantizeLinear", [f"q{layer}", f"{s}{layer}", f"{z}{layer}"], [f"d{layer}"], **attributes),
                   helper.make_node("Gemm", [x, f"d{layer}"], [f"y{layer}"], transB=1, name=f"fc{layer}")]
+        if stored_q:
+            del nodes[-3]
         x = f"y{layer}"
         if layer < 2:
             nodes.append(helper.make_node("Relu", [x], [f"r{layer}"]))
             x = f"r{layer}"
     graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 32])],
                               [helper.make_tensor_value_info(x, TensorProto.FLOAT, [4, 32])], stored)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), path)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)], ir_version=10), path)
 
 
 def run(path, also=()):
@@ -65,6 +73,10 @@ CASES = {
     "clipped": {"zero": np.uint8(30), "clip": 0.3},
     "parameters_stored_twice": {"zero": np.int8(7), "shared": False},
     "int16": {"zero": np.int16(-5)},
+    "microsoft": {"zero": np.uint8(90), "per_channel": True, "domain": "com.microsoft"},
+    "microsoft_16": {"zero": np.uint16(77), "domain": "com.microsoft"},
+    "microsoft_stored": {"zero": np.int8(5), "per_channel": True, "domain": "com.microsoft", "stored_q": True},
+    "stored": {"zero": np.uint8(120), "stored_q": True},
     "blocks": {"zero": np.int8(3), "block": 16},
 }
 
