@@ -245,13 +245,26 @@ static lac_status compare_value(laci_round *r, const laci_node *node, int value,
   return anew && d.at >= 0 ? begin_anew(r, value, err) : LAC_OK;
 }
 
+/* An If hands on what its condition takes: (condition, then's results.., else's results..). */
+static bool if_takes_made_up(const laci_round *r, const laci_node *node, int output) {
+  const laci_buf *condition =
+      node->inputs[0] >= 0 ? laci_stepper_value(r->a, node->inputs[0]) : NULL;
+  int taken = 1 + output;
+  if (!condition || condition->count != 1 || node->n_inputs != 1 + 2 * node->n_outputs) return true;
+  if (!laci_buf_get_i(condition, 0)) taken += node->n_outputs;
+  bool made_up = r->made_up[node->inputs[0]];
+  return made_up || (node->inputs[taken] >= 0 && r->made_up[node->inputs[taken]]);
+}
+
 /* Does anything that the node reads come from a value that was made up? Then its outputs do. */
 static bool comes_of_made_up(laci_round *r, const laci_node *node) {
   bool made_up = false;
   for (int i = 0; i < node->n_inputs; i++)
     made_up |= node->inputs[i] >= 0 && r->made_up[node->inputs[i]];
   for (int o = 0; o < node->n_outputs; o++) {
-    if (node->outputs[o] >= 0) r->made_up[node->outputs[o]] = made_up;
+    bool of_if = made_up && node->op && laci_node_is(node, "If");
+    if (node->outputs[o] >= 0)
+      r->made_up[node->outputs[o]] = of_if ? if_takes_made_up(r, node, o) : made_up;
   }
   return made_up;
 }

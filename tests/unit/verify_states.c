@@ -195,6 +195,20 @@ static void outputs_behind_an_unknown_operator_are_not_counted(void **state) {
       "y\n");
 }
 
+/* The branch that is not taken is run as far as it can be, and says nothing of the result. */
+static void an_unknown_operator_in_a_branch_not_taken_hides_nothing(void **state) {
+  (void)state;
+  static const char net[] =
+      "input x 2x8\nstored c \"\" bool = %d\nthen\na = Relu(x)\nelse\nb = Odd(x) "
+      "domain=\"my\"\nshape "
+      "b 2x8\nend\ny = If(c, a, b)\nz = Neg(x)\noutput y\noutput z\n";
+  char text[512];
+  (void)snprintf(text, sizeof text, net, 1);
+  expect_all(text);
+  (void)snprintf(text, sizeof text, net, 0);
+  expect_part(text, 1, "my.Odd is not known");
+}
+
 /* ---- Random networks with an unknown operator somewhere ---- */
 
 static void depend(const laci_graph *graph, int from, bool *depends) {
@@ -272,6 +286,7 @@ int main(void) {
       cmocka_unit_test(nothing_finite_is_never_verified),
       cmocka_unit_test(one_finite_element_is_enough),
       cmocka_unit_test(outputs_behind_an_unknown_operator_are_not_counted),
+      cmocka_unit_test(an_unknown_operator_in_a_branch_not_taken_hides_nothing),
       cmocka_unit_test(never_more_is_verified_than_was_compared),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -122,6 +122,7 @@ static void check_network(const char *name) {
   lac_error err = {0};
   must(verify(&n, LACI_VERIFY_CPU, &found, &err), &err);
   assert_string_equal(found.engine, "cpu");
+  assert_int_equal(found.state, LACI_VERIFY_ALL);
   assert_true(found.worst_ratio <= 1e-9);
   assert_true(found.max_abs_error <= 1e-3 * found.max_abs_output);
   int n_compared = found.n_compared;
