@@ -21,6 +21,7 @@
 #include "graph/loops_in.h"
 #include "graph/op.h"
 #include "tensor/buf.h"
+#include "tensor/elements.h"
 
 enum {
   KEPT_ELEMENTS = 4096, /* contents up to this many elements are kept */
@@ -351,6 +352,14 @@ static void look_back(inference *job, const laci_node *node, const node_view *vi
   }
 }
 
+/** No strides exist where the sizes beside an axis of 0 elements are too large to multiply. */
+static lac_status check_sizes(const inference *job, const laci_value *value) {
+  char text[128];
+  if (laci_shape_countable(&value->type.shape)) return LAC_OK;
+  return laci_fail(job->err, LAC_BAD_SHAPE, "%s: sizes %s are too large to be counted", value->name,
+                   laci_shape_text(&value->type.shape, text, sizeof text));
+}
+
 static lac_status infer_node(inference *job, const laci_node *node) {
   laci_graph *graph = job->graph;
   node_view view;
@@ -369,6 +378,7 @@ static lac_status infer_node(inference *job, const laci_node *node) {
     if (node->outputs[at] < 0) continue;
     laci_value *value = &graph->values[node->outputs[at]];
     merge_type(job, value, &view.out[at]);
+    st = check_sizes(job, value);
     if (job->loops) laci_loops_widen(job->loops, graph, node->outputs[at]);
   }
   if (st || !node->op || !node->op->is_fold || !node->op->eval) goto out;
@@ -395,6 +405,8 @@ static lac_status walk_nodes(inference *job) {
     st = keep_stored(graph, &graph->stored[at], job->err);
   }
   for (int at = 0; at < graph->n_inputs && !st; at++) {
+    st = check_sizes(job, &graph->values[graph->inputs[at]]);
+    if (st) return st;
     st = make_symbols(graph, &graph->values[graph->inputs[at]]);
   }
   laci_loops loops = {0};

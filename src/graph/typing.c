@@ -53,6 +53,18 @@ static bool find_attribute(const laci_node *node, char *text, size_t size) {
   return false;
 }
 
+/* An attribute of the table that is given twice: which of the two is meant? */
+static bool find_twice(const laci_node *node, char *text, size_t size) {
+  for (const laci_attr_type *type = node->op->attributes; type && type->name; type++) {
+    int n = 0;
+    for (int at = 0; at < node->n_attrs; at++) n += strcmp(node->attrs[at].name, type->name) == 0;
+    if (n < 2) continue;
+    (void)snprintf(text, size, "attribute '%s' is given %d times", type->name, n);
+    return true;
+  }
+  return false;
+}
+
 static bool takes(const laci_op *op, lac_dtype dtype) {
   if (op->byte_weights) return dtype == LAC_DTYPE_I8 || dtype == LAC_DTYPE_U8;
   switch (dtype) {
@@ -94,7 +106,8 @@ lac_status laci_graph_check_typing(laci_graph *graph, bool lenient, lac_error *e
     laci_node *node = &graph->nodes[id];
     char text[512];
     if (!node->op) continue;
-    if (!find_attribute(node, text, sizeof text) && !find_weight(graph, node, text, sizeof text))
+    if (!find_attribute(node, text, sizeof text) && !find_twice(node, text, sizeof text) &&
+        !find_weight(graph, node, text, sizeof text))
       continue;
     if (!lenient) {
       return laci_hint(err, LAC_HINT_LENIENT,

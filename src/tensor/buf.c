@@ -3,6 +3,7 @@
  * magnitudes. The readers go element by element through memcpy: stored bytes may lie at any
  * address. */
 #include "tensor/buf.h"
+#include "tensor/elements.h"
 
 #include <math.h>
 #include <string.h>
@@ -45,7 +46,7 @@ lac_status laci_buf_create(lac_dtype dtype, const laci_shape *shape, laci_buf **
                      lac_dtype_name(dtype));
   }
   int64_t count = laci_shape_count(shape);
-  if (count < 0) {
+  if (count < 0 || !laci_shape_countable(shape)) {
     return laci_fail(err, LAC_BAD_SHAPE, "a tensor needs a known size, found %s",
                      laci_shape_text(shape, text, sizeof text));
   }

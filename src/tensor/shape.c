@@ -2,6 +2,7 @@
  * Shapes: comparing, counting, printing, and the table of element types.
  * Next: buf.c, the tensors that have such a shape. */
 #include "tensor/shape.h"
+#include "tensor/elements.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -104,4 +105,13 @@ const char *laci_shape_text(const laci_shape *shape, char *text, size_t size_byt
     used += (size_t)(n > 0 ? n : 0);
   }
   return text;
+}
+
+bool laci_shape_countable(const laci_shape *shape) {
+  int64_t count = 64;
+  for (int axis = 0; axis < shape->rank; axis++) {
+    if (shape->dims[axis] > 0 && __builtin_mul_overflow(count, shape->dims[axis], &count))
+      return false;
+  }
+  return true;
 }

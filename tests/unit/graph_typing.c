@@ -44,6 +44,8 @@ static const breach breaches[] = {
      "m (MatMul): its weight 'w' is of type bool, wanted f16, bf16, f32, f64 or 32- and 64-bit "
      "integers"},
     {"input x 1x4x8x8\nstored w 8x2x3x3\ny = Conv(x, w) group=2 future=\"text\"\noutput y\n", NULL},
+    {"input x 2x3\ny = Softmax(x) axis=1 axis=0 name=\"s\"\noutput y\n",
+     "s (Softmax): attribute 'axis' is given 2 times"},
     {"input x 1x4\ny = Odd(x) group=\"2\" domain=\"my\"\noutput y\n", NULL},
     {"input x 1x4\ny = Relu(x) group=\"2\"\noutput y\n", NULL},
 };

@@ -131,6 +131,32 @@ static void elements_meet_after_broadcasting(void **state) {
 }
 
 static const bad_case refused[] = {
+    {"a scalar label",
+     "input x 2x3x4\nstored l \"\" i64 = 0\ny = NegativeLogLikelihoodLoss(x, l)\noutput y",
+     LAC_BAD_SHAPE, "labels"},
+    {"a scalar label of logits",
+     "input x 2x3\nstored l \"\" i64 = 0\ny = SoftmaxCrossEntropyLoss(x, l)\noutput y",
+     LAC_BAD_SHAPE, "labels"},
+    {"a bias of a scalar", "stored x \"\"\nstored b 16\ny = com.microsoft.FastGelu(x, b)\noutput y",
+     LAC_BAD_SHAPE, "scalar"},
+    {"scalar keys",
+     "input q 1x2x3x4\nstored k \"\"\nstored v \"\"\ny = Attention(q, k, v)\noutput y",
+     LAC_BAD_SHAPE, "do not fit"},
+    {"a slope larger than its input", "input x 2\nstored s 2x2\ny = PRelu(x, s)\noutput y",
+     LAC_BAD_SHAPE, "a slope [2, 2] for an input [2]"},
+    {"a mean of integers",
+     "input x 1x3x2\nstored s 3\nstored m 3 i64\ny = BatchNormalization(x, s, s, m, s)\noutput y",
+     LAC_BAD_FILE, "input 3 has elements of type i64"},
+    {"sizes beside no elements that cannot be counted",
+     "input x 0x4611686018427387904x8\ny = Relu(x)\noutput y", LAC_BAD_SHAPE, "too large"},
+    {"axes whose sum is too large",
+     "input x 2x3x4\nstored l 2 i64\ny = ReverseSequence(x, l) "
+     "batch_axis=9223372036854775807 time_axis=3\noutput y",
+     LAC_BAD_SHAPE, "batch_axis"},
+    {"blocks too large to multiply",
+     "input x 1x6x4\nstored k 2 i64 = 2 4611686018427387904\ny = Col2Im(x, k, k) "
+     "dilations=1,2\noutput y",
+     LAC_BAD_SHAPE, "do not fit"},
     {"an axis outside", "input x 2x3\ny = ReduceSum(x, a)\nstored a 1 i64 = 2\noutput y",
      LAC_BAD_SHAPE, "axis"},
     {"softmax past the end", "input x 2x3\ny = Softmax(x) axis=2\noutput y", LAC_BAD_SHAPE, "axis"},

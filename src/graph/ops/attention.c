@@ -29,12 +29,12 @@ typedef struct heads {
 
 /** -1 where a size is not known. False: it does not fit. */
 static bool read_heads(const laci_node *node, const laci_shape *x, const char *attr, heads *h) {
-  h->apart = x->rank == 4;
+  *h = (heads){.apart = x->rank == 4};
+  if (x->rank != 3 && x->rank != 4) return false;
   h->batch = x->dims[0];
   h->tokens = x->dims[h->apart ? 2 : 1];
   h->heads = h->apart ? x->dims[1] : laci_node_int(node, attr, 0);
   h->size = x->dims[x->rank - 1];
-  if (x->rank != 3 && x->rank != 4) return false;
   if (h->apart) return true;
   if (h->heads < 1 || (h->size >= 0 && h->size % h->heads != 0)) return false;
   if (h->size >= 0) h->size /= h->heads;

@@ -35,6 +35,13 @@ static lac_status infer(laci_infer *infer) {
   if (x && x->rank < 1) {
     return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE, "the input has no channel axis");
   }
+  for (int port = SCALE; port < N_INPUTS; port++) {
+    lac_dtype dtype = infer->in[port] ? infer->in[port]->dtype : LAC_DTYPE_NONE;
+    if (dtype == LAC_DTYPE_NONE || laci_dtype_is_float(dtype)) continue;
+    return laci_node_fail(infer->node, infer->err, LAC_BAD_FILE,
+                          "input %d has elements of type %s, a float type is wanted", port,
+                          lac_dtype_name(dtype));
+  }
   int64_t channels = !x ? -1 : x->rank == 1 ? 1 : x->dims[1];
   for (int port = SCALE; port < N_INPUTS && !per_element(infer->node); port++) {
     st = laci_want_vector(infer, port, channels);

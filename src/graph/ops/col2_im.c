@@ -4,7 +4,7 @@
  * as runs of `block` rows, places stay. */
 #include "graph/ops/shared/op_in.h"
 
-enum { MAX_AXES = LACI_MAX_RANK - 2 };
+enum { MAX_AXES = LACI_MAX_RANK - 2, MOST = 1 << 30 };
 
 /** Along each spatial axis. */
 typedef struct geometry {
@@ -32,13 +32,19 @@ static lac_status read_geometry(const laci_node *node, const laci_buf *image, co
     g->stride[axis] = strides.present ? strides.v[axis] : 1;
     g->dilation[axis] = dilations.present ? dilations.v[axis] : 1;
     g->pad[axis] = begin;
-    int64_t reach = g->dilation[axis] * (g->block[axis] - 1) + 1;
-    fits = g->block[axis] > 0 && g->stride[axis] > 0 && g->dilation[axis] > 0 && begin >= 0 &&
-           end >= 0 && g->image[axis] >= 0 && g->image[axis] + begin + end >= reach;
-    if (!fits) break;
+    const int64_t least_one[] = {g->block[axis], g->stride[axis], g->dilation[axis]},
+                  least_none[] = {g->image[axis], begin, end};
+    for (int k = 0; k < 3; k++)
+      fits &=
+          least_one[k] >= 1 && least_one[k] <= MOST && least_none[k] >= 0 && least_none[k] <= MOST;
+    int64_t reach = fits ? g->dilation[axis] * (g->block[axis] - 1) + 1 : 0;
+    if (!fits || g->image[axis] + begin + end < reach) {
+      fits = false;
+      break;
+    }
     g->out[axis] = (g->image[axis] + begin + end - reach) / g->stride[axis] + 1;
-    g->n_block *= g->block[axis];
-    g->n_out *= g->out[axis];
+    fits = !__builtin_mul_overflow(g->n_block, g->block[axis], &g->n_block) &&
+           !__builtin_mul_overflow(g->n_out, g->out[axis], &g->n_out);
   }
   return fits ? LAC_OK
               : laci_node_fail(node, err, LAC_BAD_SHAPE, "the blocks do not fit the image");

@@ -12,11 +12,11 @@ lac_status laci_loss_infer(laci_infer *infer) {
   if (st) return st;
   const laci_shape *x = laci_in_shape(infer, 0), *labels = laci_in_shape(infer, 1);
   infer->out[0].dtype = infer->in[0]->dtype;
-  bool fits = !x || x->rank >= 2;
+  bool fits = (!x || x->rank >= 2) && (!labels || labels->rank >= 1) &&
+              (!x || !labels || labels->rank == x->rank - 1);
   for (int axis = 0; fits && x && labels && axis < labels->rank; axis++) {
-    int64_t size = labels->rank == x->rank - 1 ? x->dims[axis ? axis + 1 : 0] : -1;
-    fits = labels->rank == x->rank - 1 &&
-           (size < 0 || labels->dims[axis] < 0 || size == labels->dims[axis]);
+    int64_t size = x->dims[axis ? axis + 1 : 0];
+    fits = size < 0 || labels->dims[axis] < 0 || size == labels->dims[axis];
   }
   if (!fits) {
     return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE,

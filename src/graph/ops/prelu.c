@@ -10,6 +10,27 @@ static int64_t value_integer(int64_t a, int64_t b) {
   return a < 0 ? (int64_t)((uint64_t)a * (uint64_t)b) : a;
 }
 
+/** The slope is broadcast to x, never x to the slope. */
+static lac_status infer(laci_infer *infer) {
+  lac_status st = laci_infer_broadcast(infer);
+  const laci_shape *x = st ? NULL : laci_in_shape(infer, 0),
+                   *slope = st ? NULL : laci_in_shape(infer, 1);
+  bool fits = !x || !slope || slope->rank <= x->rank;
+  for (int back = 1; x && slope && fits && back <= slope->rank; back++) {
+    int64_t size = x->dims[x->rank - back], own = slope->dims[slope->rank - back];
+    fits = own < 0 || own == 1 || size < 0 || own == size;
+  }
+  if (st) return st;
+  if (!fits) {
+    char text[2][128];
+    return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE, "a slope %s for an input %s",
+                          laci_shape_text(slope, text[0], sizeof text[0]),
+                          laci_shape_text(x, text[1], sizeof text[1]));
+  }
+  if (x) infer->out[0].shape = *x;
+  return LAC_OK;
+}
+
 static lac_status eval(laci_eval *eval) {
   static const laci_binary operation = {.f = value, .i = value_integer};
   return laci_eval_binary(eval, &operation);
@@ -32,7 +53,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
 
 const laci_op laci_op_prelu = {.name = "PRelu",
                                .role = LACI_ROLE_INFER,
-                               .infer = laci_infer_broadcast,
+                               .infer = infer,
                                .eval = eval,
                                .couple = laci_couple_nary,
                                .gradient = gradient};

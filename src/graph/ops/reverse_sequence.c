@@ -7,7 +7,8 @@ static lac_status read_axes(const laci_node *node, int rank, int64_t *batch, int
                             lac_error *err) {
   *batch = laci_node_int(node, "batch_axis", 1);
   *time = laci_node_int(node, "time_axis", 0);
-  if (rank >= 2 && *batch + *time == 1 && (*batch == 0 || *batch == 1)) return LAC_OK;
+  bool apart = (*batch == 0 && *time == 1) || (*batch == 1 && *time == 0);
+  if (rank >= 2 && apart) return LAC_OK;
   return laci_node_fail(node, err, LAC_BAD_SHAPE,
                         "batch_axis %lld and time_axis %lld of a tensor of %d axes",
                         (long long)*batch, (long long)*time, rank);

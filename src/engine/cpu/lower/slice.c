@@ -40,7 +40,8 @@ static void describe_part(const laci_shape *x, const laci_shape *y, const int64_
   for (int axis = whole.rank - 1; axis >= 0; axis--) {
     bool inner = blocks && axis == 4; /* whole blocks: channels have step 1 */
     int64_t start = inner ? 0 : blocks && axis == 1 ? starts[1] / LACI_NET_BLOCK : starts[axis];
-    p->strides[axis] = stride * (inner ? 1 : steps[axis]);
+    /* of one place or none no step is taken, and it may be any number */
+    p->strides[axis] = p->shape.dims[axis] > 1 ? stride * (inner ? 1 : steps[axis]) : 0;
     p->first += stride * start;
     stride *= whole.dims[axis];
   }

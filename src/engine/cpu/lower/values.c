@@ -8,14 +8,23 @@
 
 /* ---- Reading ---- */
 
+/** A stored tensor of elements that are no numbers here, or a mistake of ours. */
+static void fail_read(laci_net *net, int value) {
+  const laci_value *read = &net->plan.graph->values[value];
+  lac_dtype dtype = read->type.dtype;
+  if (read->stored >= 0 && !laci_dtype_is_float(dtype) && !laci_dtype_is_integer(dtype)) {
+    laci_plan_fail(&net->plan, LAC_UNSUPPORTED, "%s: cannot compute with elements of type %s",
+                   read->name, lac_dtype_name(dtype));
+  } else {
+    laci_plan_fail(&net->plan, LAC_INTERNAL, "%s: read before it is there", read->name);
+  }
+}
+
 int laci_net_tensor_of(laci_net *net, int value) {
   if (net->plan.status) return -1;
   laci_plan_value *v = &net->plan.values[value];
   if (v->tensor < 0 && v->constant) laci_net_bind(net, value, laci_net_constant_tensor(net, value));
-  if (v->tensor < 0) {
-    laci_plan_fail(&net->plan, LAC_INTERNAL, "%s: read before it is there",
-                   net->plan.graph->values[value].name);
-  }
+  if (v->tensor < 0) fail_read(net, value);
   return v->tensor;
 }
 

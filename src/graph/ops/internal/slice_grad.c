@@ -41,7 +41,7 @@ static lac_status eval(laci_eval *eval) {
   laci_strides(&dx->shape, strides);
   for (int axis = 0; axis < dx->shape.rank; axis++) {
     offset += starts[axis] * strides[axis];
-    strides[axis] *= steps[axis];
+    strides[axis] *= dy->shape.dims[axis] > 1 ? steps[axis] : 0; /* of one place none is taken */
   }
   laci_walk walk;
   laci_walk_start(&walk, &dy->shape);

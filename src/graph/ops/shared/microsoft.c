@@ -26,6 +26,11 @@ lac_status laci_bias_infer(laci_infer *infer, int least) {
   lac_status st = laci_want_inputs(infer, least, 2);
   int64_t size = laci_in_size(infer, 0, -1);
   if (!st) st = laci_want_sizes(infer, 1, 1, &size);
+  const laci_shape *x = st ? NULL : laci_in_shape(infer, 0);
+  if (x && x->rank < 1 && laci_has_input(infer->node, 1)) {
+    return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE,
+                          "input 0 is a scalar, and a bias wants an axis");
+  }
   if (!st) infer->out[0] = *infer->in[0];
   return st;
 }

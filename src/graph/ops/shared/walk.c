@@ -23,8 +23,9 @@ void laci_walk_broadcast(laci_walk *walk, const laci_shape *operand) {
   int64_t own[LACI_MAX_RANK], strides[LACI_MAX_RANK] = {0};
   laci_strides(operand, own);
   int skip = walk->rank - operand->rank;
-  for (int axis = 0; axis < operand->rank; axis++) {
-    strides[axis + skip] = operand->dims[axis] == 1 ? 0 : own[axis];
+  for (int axis = skip < 0 ? -skip : 0; axis < operand->rank; axis++) {
+    bool along = operand->dims[axis] == walk->size[axis + skip];
+    strides[axis + skip] = along && operand->dims[axis] != 1 ? own[axis] : 0;
   }
   laci_walk_strided(walk, strides, 0);
 }
