@@ -58,8 +58,8 @@ check-torch: build-release
 	@tools/setup interop
 	@tools/interop --torch build/release
 
-torture: build-release build-asan
-	@tests/torture/run.py --build build/release --asan build/asan $(if $(SCALE),--scale $(SCALE)) \
+torture: build-release build-asan build-clang-asan
+	@tests/torture/run.py --build build/release --asan build/asan --clang build/clang-asan $(if $(SCALE),--scale $(SCALE)) \
 	  $(if $(ONLY),--only $(ONLY)) $(if $(DOCS),--docs)
 
 update-golden: build-release

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""run.py --build BUILD [--asan BUILD] [--only PART] [--scale X] [--docs]: what a hostile world does to the command.
+"""run.py --build BUILD [--asan BUILD] [--clang BUILD] [--only PART] [--scale X] [--docs]: what a hostile world does to the command.
 
 Every try runs the command in a folder of its own and looks at four things afterwards: it ended by itself with status 0 or
 1 (a kill of ours aside); a failure is one line on standard error; each output is whole (the bytes of an undisturbed run)
 or, where the run failed, what was there before; nothing else is left in the folder, and no input has changed.
 
-Parts: mutants (damaged networks through every verb, under sanitizers), faults (calls to the system fail one by one),
+Parts: sweep (every operator at ranks, sizes and attributes that nobody would write, under clang's sanitizers), mutants
+(damaged networks through every verb, under sanitizers), faults (calls to the system fail one by one),
 kills (at each of these calls, and at random moments of a training), full (disks and pipes), limits (memory, processes,
 file sizes, descriptors), cuts (files that shrink while they are read). --scale 1 takes minutes. The last line counts.
 --docs writes the table into docs/robustness.md.
@@ -78,6 +79,26 @@ class Torture:
 
     def most(self, n):
         return max(1, int(n * self.args.scale))
+
+    # ---- Operators ----
+
+    def sweep(self):
+        build = self.args.clang or self.args.build
+        part = self.part("every operator, odd ports and attributes" + (", clang's sanitizers" if self.args.clang else ""))
+        n, jobs = self.most(50000), len(os.sched_getaffinity(0))
+        env = dict(os.environ, ASAN_OPTIONS="allocator_may_return_null=1:detect_leaks=0")
+        firsts = [k * n // jobs for k in range(jobs + 1)]
+        runs = [subprocess.Popen([build / "tests/torture/sweep_main", str(self.args.seed), str(first), str(end - first)],
+                                 env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                for first, end in zip(firsts, firsts[1:])]
+        for run in runs:
+            out, err = run.communicate()
+            *faults, counts = out.splitlines() or ["1 lost"]
+            for word in counts.split(", "):
+                part.ends[word.split()[1]] += int(word.split()[0])
+            part.wrong += [("sweep", [line]) for line in faults or (["it gave up"] if run.returncode else [])]
+            if run.returncode:
+                print("\n".join(faults), err[-6000:], flush=True)
 
     # ---- Damaged networks ----
 
@@ -188,7 +209,7 @@ class Torture:
                         part.add(tried.run().end, f"{scenario.name}: {cut} to {share} at read {at}", tried.problems)
 
     def run(self):
-        parts = {"mutants": self.mutants, "faults": self.faults_part, "kills": self.kills, "full": self.full,
+        parts = {"sweep": self.sweep, "mutants": self.mutants, "faults": self.faults_part, "kills": self.kills, "full": self.full,
                  "limits": self.limits, "cuts": self.cuts}
         for name, body in parts.items():
             if self.args.only in (None, name):
@@ -212,7 +233,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--asan", type=pathlib.Path)
-    parser.add_argument("--only", choices=["mutants", "faults", "kills", "full", "limits", "cuts"])
+    parser.add_argument("--clang", type=pathlib.Path, help="a build with clang's sanitizers, which see more")
+    parser.add_argument("--only", choices=["sweep", "mutants", "faults", "kills", "full", "limits", "cuts"])
     parser.add_argument("--scale", type=float, default=1)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", type=pathlib.Path, help="folder for mutants that were taken wrongly")
