@@ -95,7 +95,10 @@ typedef struct laci_net_tensor {
   laci_layout *md;               /* NULL: pictures, or int64 or double elements, row-major */
   const laci_pictures *pictures; /* pictures.h; NULL: as md says */
   int buffer;
-  int content;  /* equal numbers: the same content in another layout; -1: private */
+  int content;  /* equal numbers: the same content in another layout; -1: private. The number of
+                   the first tensor that holds it; the others stand behind it in its chain */
+  int next;     /* of the chain; -1: there is none */
+  int last;     /* where the chain ends that begins here */
   bool partial; /* shows a part of its buffer: not dense */
   bool shared;  /* a copy found again, which other values may lie in: not its reader's */
   laci_memory *memory;
@@ -147,6 +150,8 @@ int laci_net_view(laci_net *net, int tensor, const laci_shape *shape, laci_layou
                   bool partial);
 
 /** A tensor of that content in that layout, or -1. */
+/** The tensor holds that content, too, from now on. */
+void laci_net_same_content(laci_net *net, int tensor, int content);
 int laci_net_find(const laci_net *net, int content, const laci_layout *md);
 /** What was found instead of a copy of `like`, for one more reader. What is still to be read of its
  * buffer is other values, not the one that was copied. */

@@ -112,12 +112,12 @@ int laci_pictures_new(laci_net *net, const laci_shape *shape, const laci_picture
 }
 
 int laci_pictures_find(const laci_net *net, int content, const laci_pictures *pictures) {
-  for (size_t at = 0; at < net->n_tensors; at++) {
+  for (int at = content; at >= 0; at = net->tensors[at].next) {
     const laci_net_tensor *t = &net->tensors[at];
-    if (content < 0 || t->content != content || !t->pictures) continue;
+    if (t->content != content || !t->pictures) continue;
     if (t->pictures->rows == pictures->rows && !t->pictures->bytes == !pictures->bytes &&
         laci_sparse_layout_equal(&t->pictures->layout, &pictures->layout)) {
-      return (int)at;
+      return at;
     }
   }
   return -1;

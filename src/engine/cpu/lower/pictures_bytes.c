@@ -71,6 +71,6 @@ int laci_pictures_floats(laci_net *net, int tensor) {
   const int found = laci_pictures_find(net, content, &floats);
   if (found >= 0) return laci_net_found(net, found, tensor);
   const int to = convert(net, tensor, &floats, &quads);
-  if (to >= 0) net->tensors[to].content = content;
+  if (to >= 0) laci_net_same_content(net, to, content);
   return to;
 }

@@ -32,6 +32,6 @@ int laci_pictures_read(laci_net *net, int tensor) {
                                  .stride_h = 1,
                                  .stride_w = 1};
   (void)laci_pictures_reorder(net, tensor, to, &r);
-  net->tensors[to].content = content;
+  laci_net_same_content(net, to, content);
   return to;
 }

@@ -61,7 +61,7 @@ int laci_sparse_read(laci_net *net, int value, const laci_pictures *pictures) {
   if (found >= 0) return laci_net_found(net, found, tensor);
   const int from = source_of(net, value, pictures, &have);
   const int to = copy_of(net, from, &have, pictures, NULL);
-  if (to >= 0) net->tensors[to].content = content;
+  if (to >= 0) laci_net_same_content(net, to, content);
   return to;
 }
 
@@ -157,9 +157,9 @@ int laci_sparse_read_images(laci_net *net, int value) {
   const int tensor = laci_net_tensor_of(net, value);
   if (tensor < 0 || are_images(&net->tensors[tensor])) return tensor;
   const int content = net->tensors[tensor].content;
-  for (size_t at = 0; at < net->n_tensors && content >= 0; at++) {
+  for (int at = content; at >= 0; at = net->tensors[at].next) {
     const laci_net_tensor *t = &net->tensors[at];
-    if (t->content == content && are_images(t)) return laci_net_found(net, (int)at, tensor);
+    if (t->content == content && are_images(t)) return laci_net_found(net, at, tensor);
   }
   const laci_pictures images = laci_sparse_images(net, value);
   return laci_sparse_read(net, value, &images);

@@ -88,8 +88,13 @@ int laci_net_tensor_new(laci_net *net, const laci_shape *shape, laci_element dt,
     return -1;
   }
   int id = (int)net->n_tensors++;
-  net->tensors[id] = (laci_net_tensor){
-      .shape = laci_net_with_axis(shape), .dt = dt, .md = md, .buffer = buffer, .content = id};
+  net->tensors[id] = (laci_net_tensor){.shape = laci_net_with_axis(shape),
+                                       .dt = dt,
+                                       .md = md,
+                                       .buffer = buffer,
+                                       .content = id,
+                                       .next = -1,
+                                       .last = id};
   return id;
 }
 
@@ -180,11 +185,18 @@ bool laci_net_dies(const laci_net *net, int tensor) {
 
 /* ---- The same content again ---- */
 
+void laci_net_same_content(laci_net *net, int tensor, int content) {
+  bool alone = net->tensors[tensor].content == tensor && net->tensors[tensor].next < 0;
+  net->tensors[tensor].content = content;
+  if (!alone || content < 0 || content == tensor) return; /* it stands in no other chain */
+  net->tensors[net->tensors[content].last].next = tensor;
+  net->tensors[content].last = tensor;
+}
+
 int laci_net_find(const laci_net *net, int content, const laci_layout *md) {
-  for (size_t at = 0; at < net->n_tensors; at++) {
+  for (int at = content; at >= 0; at = net->tensors[at].next) {
     const laci_net_tensor *t = &net->tensors[at];
-    if (content >= 0 && t->content == content && t->md && laci_layout_equal(t->md, md))
-      return (int)at;
+    if (t->content == content && t->md && laci_layout_equal(t->md, md)) return at;
   }
   return -1;
 }
@@ -197,7 +209,7 @@ int laci_net_found(laci_net *net, int found, int like) {
   int view = laci_net_view(net, found, &copy.shape, md, false);
   if (view < 0) return -1;
   net->tensors[view].pictures = copy.pictures;
-  net->tensors[view].content = copy.content;
+  laci_net_same_content(net, view, copy.content);
   net->tensors[view].shared = true;
   return view;
 }

@@ -58,7 +58,7 @@ int laci_net_as(laci_net *net, int tensor, const laci_layout *md, laci_element d
     to = laci_net_tensor_new(net, &from.shape, dt, copy, buffer);
     if (to >= 0) reorder_step(net, tensor, to);
   }
-  if (to >= 0) net->tensors[to].content = from.content;
+  if (to >= 0) laci_net_same_content(net, to, from.content);
   return to;
 }
 

@@ -2,8 +2,8 @@
  * One arena for all that lives between steps, scratchpads included.
  *
  * A buffer occupies [offset, offset + bytes) from its first step to its last. The largest is placed
- * first; each goes to the lowest gap among those placed before that live at the same time. The
- * number of buffers is that of the nodes, so that looking at all of them is quick enough. */
+ * first; each goes to the lowest gap among those placed before that live at the same time. All
+ * of these are looked at, in one array of what counts: a Split may have ten thousand outputs. */
 #include <stdlib.h>
 
 #include "engine/cpu/plan/plan.h"
@@ -20,18 +20,20 @@ static int compare(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-static bool meet(const laci_buffer *a, const laci_buffer *b) {
-  return a->first <= b->last && b->first <= a->last;
-}
+/** Where a buffer lies that has its place: bytes [offset, end) from step `first` to `last`. */
+typedef struct span {
+  int first, last;
+  size_t offset, end;
+} span;
 
 /** The lowest offset where `buffer` fits among `placed`, which ascend by offset. */
-static size_t lowest_gap(const laci_buffer *buffer, laci_buffer *const *placed, size_t n) {
+static size_t lowest_gap(const laci_buffer *buffer, const span *placed, size_t n) {
+  const size_t bytes = rounded(buffer->bytes);
   size_t at = 0;
   for (size_t i = 0; i < n; i++) {
-    if (!meet(buffer, placed[i])) continue;
-    if (placed[i]->offset >= at + rounded(buffer->bytes)) break;
-    size_t end = placed[i]->offset + rounded(placed[i]->bytes);
-    if (end > at) at = end;
+    if (buffer->first > placed[i].last || placed[i].first > buffer->last) continue;
+    if (placed[i].offset >= at + bytes) break;
+    if (placed[i].end > at) at = placed[i].end;
   }
   return at;
 }
@@ -39,7 +41,7 @@ static size_t lowest_gap(const laci_buffer *buffer, laci_buffer *const *placed, 
 void laci_plan_place(laci_cpu_plan *plan, laci_buffer *buffers, size_t n_buffers) {
   if (plan->status) return;
   laci_buffer **order = laci_alloc(n_buffers, sizeof *order);
-  laci_buffer **placed = laci_alloc(n_buffers, sizeof *placed);
+  span *placed = laci_alloc(n_buffers, sizeof *placed);
   size_t n = 0, n_placed = 0;
   if (!order || !placed) {
     laci_plan_no_memory(plan);
@@ -54,8 +56,8 @@ void laci_plan_place(laci_cpu_plan *plan, laci_buffer *buffers, size_t n_buffers
     laci_buffer *buffer = order[at];
     buffer->offset = lowest_gap(buffer, placed, n_placed);
     size_t end = buffer->offset + rounded(buffer->bytes), to = n_placed++;
-    for (; to > 0 && placed[to - 1]->offset > buffer->offset; to--) placed[to] = placed[to - 1];
-    placed[to] = buffer;
+    for (; to > 0 && placed[to - 1].offset > buffer->offset; to--) placed[to] = placed[to - 1];
+    placed[to] = (span){buffer->first, buffer->last, buffer->offset, end};
     if (end > plan->arena_bytes) plan->arena_bytes = end;
   }
 out:
