@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Networks that the fast engine cannot run as a whole, by default, against ONNX Runtime.
+
+A detector's network is of known shape and its end is not; bodies stand in the middle; loops take no turn. Each runs, what is
+before that runs fast, and one line names the first node that does not.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+LACUNA = pathlib.Path(os.environ.get("LAC_BUILD_DIR", TOP / "build/release")) / "lacuna"
+FLOAT, INT, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
+
+
+def value(name, kind, shape=None):
+    return helper.make_tensor_value_info(name, kind, shape)
+
+
+def stored(**arrays):
+    return [numpy_helper.from_array(np.asarray(array), name) for name, array in arrays.items()]
+
+
+def front(rng):
+    """Two convolutions: x [1, 3, 32, 32] becomes f [1, 24, 16, 16]."""
+    weights = stored(
+        w0=(rng.standard_normal((16, 3, 3, 3)) / 5).astype(np.float32),
+        w1=(rng.standard_normal((24, 16, 3, 3)) / 12).astype(np.float32),
+    )
+    nodes = [
+        helper.make_node("Conv", ["x", "w0"], ["c0"], "conv0", pads=[1] * 4, strides=[2, 2]),
+        helper.make_node("Relu", ["c0"], ["r0"]),
+        helper.make_node("Conv", ["r0", "w1"], ["f"], "conv1", pads=[1] * 4),
+    ]
+    return nodes, weights
+
+
+def detector():
+    node = helper.make_node
+    more = [
+        node("Reshape", ["f", "six"], ["g"]),
+        node("Split", ["g", "parts"], ["b", "s"], axis=1),
+        node("Transpose", ["b"], ["boxes"], perm=[0, 2, 1]),
+        node("NonMaxSuppression", ["boxes", "s", "most", "iou"], ["chosen"], "nms"),
+        node("Gather", ["chosen", "two"], ["at"], axis=1),
+        node("Gather", ["boxes", "at"], ["picked"], axis=1),
+        node("Reshape", ["picked", "corners"], ["y"], "end"),
+    ]
+    return more, stored(
+        six=np.array([1, 6, -1]), parts=np.array([4, 2]), most=np.array(20), iou=np.float32(0.5), two=np.array(2),
+        corners=np.array([-1, 2, 2]),
+    ), ["y", "chosen"]
+
+
+def choice():
+    """An If whose branches have other shapes, in front of a product of known shape again."""
+    then = helper.make_graph([helper.make_node("Relu", ["f"], ["t"])], "then", [], [value("t", FLOAT)])
+    other = helper.make_graph([helper.make_node("Neg", ["f"], ["e"])], "else", [], [value("e", FLOAT)])
+    return [
+        helper.make_node("ReduceSum", ["f"], ["sum"], keepdims=0),
+        helper.make_node("Greater", ["sum", "zero"], ["is"]),
+        helper.make_node("If", ["is"], ["i"], "choice", then_branch=then, else_branch=other),
+        helper.make_node("Conv", ["i", "w2"], ["y"], "back"),
+    ], stored(zero=np.float32(0), w2=np.ones((8, 24, 3, 3), np.float32) / 50), ["y"]
+
+
+def loop(turns):
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["go"], ["on"]), helper.make_node("Mul", ["v", "half"], ["o"]),
+         helper.make_node("ReduceMean", ["o"], ["each"], keepdims=0)],
+        "body", [value("k", INT, []), value("go", BOOL, []), value("v", FLOAT, [1, 24, 16, 16])],
+        [value("on", BOOL, []), value("o", FLOAT, [1, 24, 16, 16]), value("each", FLOAT, [])],
+    )
+    return [helper.make_node("Loop", ["n", "", "f"], ["y", "means"], "loop", body=body)], stored(
+        n=np.array(turns), half=np.float32(0.5)), ["y", "means"]
+
+
+CASES = {
+    "a detector": (detector(), "nms", {"conv0", "conv1"}),
+    "an If": (choice(), "choice", {"conv0", "conv1", "back"}),
+    "a Loop of three turns": (loop(3), "loop", {"conv0", "conv1"}),
+    "a Loop of no turn": (loop(0), "loop", {"conv0", "conv1"}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_rest_of_a_network_runs_fast_and_the_runtime_agrees(tmp_path, name):
+    (more, constants, outputs), first, fast = CASES[name]
+    nodes, weights = front(np.random.default_rng(7))
+    kinds = {"chosen": INT}
+    graph = helper.make_graph(
+        nodes + more, "net", [value("x", FLOAT, [1, 3, 32, 32])],
+        [value(output, kinds.get(output, FLOAT)) for output in outputs], weights + constants,
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    path = tmp_path / "net.onnx"
+    onnx.save(model, path)
+    x = np.random.default_rng(8).standard_normal((1, 3, 32, 32)).astype(np.float32)
+    np.save(tmp_path / "x.npy", x)
+    run = [LACUNA, "infer", path, "--input", f"x={tmp_path / 'x.npy'}", "-o", tmp_path / "out", "--force"]
+    done = subprocess.run(run, capture_output=True, text=True, check=True)
+    assert done.stderr.count("run exactly") + done.stderr.count("runs exactly") == 1 and first in done.stderr
+    assert subprocess.run([*run, "--engine", "cpu"], capture_output=True, check=False).returncode == 1
+    want = onnxruntime.InferenceSession(path).run(None, {"x": x})
+    for output, array in zip(outputs, want, strict=True):
+        got = np.load(tmp_path / "out" / f"{output}.npy")
+        assert got.shape == array.shape
+        assert np.allclose(got, array, rtol=1e-3, atol=1e-5)
+    timed = [LACUNA, "bench", path, "--runs", "3", "--threads", "1", "-q", "--json", "-"]
+    report = json.loads(subprocess.run(timed, capture_output=True, text=True, check=True).stdout)
+    exact = {layer["name"] for layer in report["layers"] if layer["exact"]}
+    assert first in exact and not exact & fast
+    assert 0 < report["exact_nodes"] < report["nodes"] and first in report["exact_reason"]
