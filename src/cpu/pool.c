@@ -24,6 +24,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "cpu/denormals.h"
 #include "cpu/openmp.h"
 #include "lacuna/context.h"
 
@@ -34,6 +35,7 @@ typedef struct loop {
   laci_pool_body *body;
   void *context;
   lac_context *job; /* of the thread that posts it: its workers log and stop as it does */
+  bool flushes;     /* denormals are flushed there */
   _Atomic int64_t next;
 } loop;
 
@@ -64,6 +66,7 @@ static int cores_allowed(void) {
 static void take_parts(void *context) {
   loop *l = context;
   lac_context *before = lac_context_enter(l->job);
+  const bool flushed = laci_denormals_flush(l->flushes);
   inside_body = true;
   for (;;) {
     int64_t begin = atomic_fetch_add_explicit(&l->next, l->grain, memory_order_relaxed);
@@ -72,6 +75,7 @@ static void take_parts(void *context) {
     l->body(begin, end, l->context);
   }
   inside_body = false;
+  (void)laci_denormals_flush(flushed);
   (void)lac_context_enter(before);
 }
 
@@ -178,8 +182,12 @@ void laci_pool_for(laci_pool *pool, int64_t n, int64_t grain, laci_pool_body *bo
     run_serially(n, grain, body, context);
     return;
   }
-  loop l = {
-      .n = n, .grain = grain, .body = body, .context = context, .job = laci_context_current()};
+  loop l = {.n = n,
+            .grain = grain,
+            .body = body,
+            .context = context,
+            .job = laci_context_current(),
+            .flushes = laci_denormals_flushed()};
   pthread_mutex_lock(&pool->lock);
   bool busy = pool->current != NULL; /* another thread's loop: then we do ours alone */
   if (!busy) {

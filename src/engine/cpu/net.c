@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "cpu/cpu.h"
+#include "cpu/denormals.h"
 #include "cpu/openmp.h"
 #include "engine/row.h"
 #include "graph/sizes.h"
@@ -344,6 +345,24 @@ static lac_status run_steps(laci_net *net, const laci_engine_watch *watch, lac_e
   return st;
 }
 
+/** Denormals are flushed in all threads that a run works on, oneDNN's among them, which are the run
+ * time's; behind the run, each has what it had. A run may be inside of another's. */
+static void flush_one(void *context) {
+  static _Thread_local int n_inside;
+  static _Thread_local bool before;
+  const bool begins = *(const bool *)context;
+  if (begins && n_inside++ == 0) before = laci_denormals_flush(true);
+  if (!begins && --n_inside == 0) (void)laci_denormals_flush(before);
+}
+
+static void flush_all(const laci_net *net, bool begins) {
+  if (net->n_threads > 1 && laci_openmp_has_team()) {
+    laci_openmp_run(net->n_threads, flush_one, &begins);
+  } else {
+    flush_one(&begins);
+  }
+}
+
 lac_status laci_net_run(laci_net *net, const void *const *inputs, void *const *outputs,
                         const laci_engine_watch *watch, lac_error *err) {
   lac_status st = check_team(net, err);
@@ -360,10 +379,12 @@ lac_status laci_net_run(laci_net *net, const void *const *inputs, void *const *o
   if (set_memory(net)) return laci_fail(err, LAC_INTERNAL, "oneDNN refuses the caller's buffers");
   int before = laci_openmp_use(net->n_threads);
   laci_net_look_at_inputs(net, inputs);
+  flush_all(net, true);
   st = run_steps(net, watch, err);
   if (!laci_onednn_wait(net->onednn) && !st) {
     st = laci_fail(err, LAC_INTERNAL, "oneDNN did not finish");
   }
+  flush_all(net, false);
   (void)laci_openmp_use(before);
   return st;
 }
