@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/plural.h"
 #include "input.h"
 #include "lacuna/bench.h"
@@ -263,6 +264,17 @@ static lac_status report(outputs *plan, const lac_bench_result *result, lac_erro
   return st;
 }
 
+/* Where the rule that chose sparse kernels was wrong for this processor. */
+static void warn_of_slower(const arguments *args, const lac_bench_result *r) {
+  const double chance = 1.03;
+  if (!r->has_sparse || !(r->sparse.median > chance * r->dense.median)) return;
+  const bool timed = strcmp(args->tune, "off") != 0;
+  laci_log(
+      LAC_LOG_WARNING, "the plan with sparse kernels takes %.2f times as long as the dense one%s",
+      ratio(r->sparse.median, r->dense.median),
+      timed ? "" : "; --tune quick times both for each layer, and eval and infer take it, too");
+}
+
 exit_code verb_bench(const arguments *args, lac_error *err) {
   lac_bench_options options;
   lac_bench_result *result = NULL;
@@ -277,6 +289,7 @@ exit_code verb_bench(const arguments *args, lac_error *err) {
   if (!st) st = outputs_guard(&plan, model, args->operand, err);
   if (!st) st = lac_bench(model, &options, &result, err);
   if (!st) st = report(&plan, result, err);
+  if (!st) warn_of_slower(args, result);
   st = outputs_finish(&plan, st, err);
   if (!st) outputs_log(&plan);
   lac_bench_result_destroy(result);
