@@ -13,7 +13,7 @@
 #include "lacuna/process_group.h"
 #include "lacuna/prune.h"
 
-enum { MOST_SIDE = LACI_PREPROCESSING_MAX };
+enum { MOST_SIDE = LACI_PREPROCESSING_MAX, MOST_STEPS = 1000000000 };
 static const char magnitude[] = "magnitude", with_data[] = "alps";
 
 lac_calibration lac_calibration_default(void) {
@@ -91,8 +91,8 @@ lac_status laci_check_calibration(const lac_options *options, lac_error *err) {
   if (!(c->refine >= 0 && c->refine <= 1e9))
     return laci_fail(err, LAC_BAD_ARGUMENT, "refinement of %g seconds, wanted 0 (none) to 1e9",
                      c->refine);
-  if (c->refine_steps < 0)
-    return laci_fail(err, LAC_BAD_ARGUMENT, "%lld steps of refinement, wanted 0 or more",
-                     (long long)c->refine_steps);
+  if (c->refine_steps < 0 || c->refine_steps > MOST_STEPS)
+    return laci_fail(err, LAC_BAD_ARGUMENT, "%lld steps of refinement, wanted 0 to %d",
+                     (long long)c->refine_steps, MOST_STEPS);
   return check_scales(c, err);
 }

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "lacuna/bench.h"
+#include "lacuna/calibration.h"
 #include "lacuna/engine.h"
 #include "lacuna/eval.h"
 #include "lacuna/infer.h"
@@ -79,6 +80,20 @@ static void every_number_of_the_options_may_be_extreme(void **state) {
   }
 }
 
+static void steps_without_an_end_are_refused(void **state) {
+  (void)state;
+  static const int64_t wrong[] = {-1, INT64_MIN, INT64_MAX};
+  for (size_t at = 0; at < sizeof wrong / sizeof *wrong; at++) {
+    lac_calibration c = lac_calibration_default();
+    lac_options o = lac_options_default();
+    lac_report *report = NULL;
+    c.data = LAC_SOURCE_DIR "/examples/digits";
+    c.refine_steps = wrong[at];
+    o.calibration = &c;
+    assert_int_equal(lac_prune(model, &o, &report, NULL), LAC_BAD_ARGUMENT);
+  }
+}
+
 /* Engines' options: enums, and shapes of a rank or without a name. */
 static void shapes_and_enums_of_a_run_are_checked(void **state) {
   (void)state;
@@ -143,6 +158,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(an_effort_that_is_none_is_refused),
       cmocka_unit_test(every_number_of_the_options_may_be_extreme),
+      cmocka_unit_test(steps_without_an_end_are_refused),
       cmocka_unit_test(shapes_and_enums_of_a_run_are_checked),
       cmocka_unit_test(what_cannot_fail_takes_a_null),
   };
