@@ -119,3 +119,28 @@ def test_the_rest_of_a_network_runs_fast_and_the_runtime_agrees(tmp_path, name):
     exact = {layer["name"] for layer in report["layers"] if layer["exact"]}
     assert first in exact and not exact & fast
     assert 0 < report["exact_nodes"] < report["nodes"] and first in report["exact_reason"]
+
+
+def test_logits_whose_shape_comes_from_data_are_evaluated(tmp_path):
+    """Compress by what is always true leaves all rows, and nobody knows how many before a run."""
+    digits = TOP / "examples/digits"
+    model = onnx.load(digits / "digits.onnx")
+    logits = model.graph.output[0].name
+    model.graph.node.extend([
+        helper.make_node("Mul", [logits, "zero"], ["zeros"]),
+        helper.make_node("ReduceSum", ["zeros", "axis"], ["none"], keepdims=0),
+        helper.make_node("Equal", ["none", "zero"], ["kept"]),
+        helper.make_node("Compress", [logits, "kept"], ["open"], "compress", axis=0),
+    ])
+    model.graph.initializer.extend(stored(zero=np.float32(0), axis=np.array([1])))
+    del model.graph.output[:]
+    model.graph.output.append(value("open", FLOAT))
+    onnx.save(model, tmp_path / "open.onnx")
+    found = []
+    for path in (digits / "digits.onnx", tmp_path / "open.onnx"):
+        run = [LACUNA, "eval", path, "--data", digits, "-q", "--json", "-"]
+        found.append(json.loads(subprocess.run(run, capture_output=True, text=True, check=True).stdout))
+    assert [report["exact_nodes"] for report in found] == [0, 1]
+    assert found[0]["images"] == found[1]["images"] == 360
+    for key in ("top1", "top5", "loss"):
+        assert found[0][key] == pytest.approx(found[1][key], rel=1e-6)
