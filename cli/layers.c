@@ -152,8 +152,8 @@ static void print_verification(const lac_summary *summary, FILE *out) {
   }
 }
 
-static const char *score_text(const lac_calibration_result *c, char text[64]) {
-  (void)snprintf(text, 64, "%s%s", c->score, c->solved ? ", solved" : "");
+static const char *score_text(const lac_calibration_result *c, char text[40]) {
+  (void)snprintf(text, 40, "%s%s", c->score, c->solved ? ", solved" : "");
   return text;
 }
 
@@ -202,12 +202,19 @@ void layers_print_calibration(const lac_report *report, FILE *out) {
       (void)snprintf(agreement + n, sizeof agreement - (size_t)n, " (%.2f%% at least, 95 %% sure)",
                      c->agreement_least);
   }
-  terminal_say(out, "calibrated (%s): outputs differ by %.3f%%%s, on %" PRId64 " sample%s %s",
-               score_text(c, text), 100 * c->outputs_error, agreement,
-               c->held_back > 0 ? c->held_back : c->samples,
-               laci_plural(c->held_back > 0 ? c->held_back : c->samples),
+  if (c->error_fitted > 0) {
+    terminal_say(out, "calibrated (%s): outputs differ by %.3f%%", score_text(c, text),
+                 100 * c->error_fitted);
+    print_refinement(c, out);
+    (void)snprintf(text, sizeof text, "as written");
+  } else {
+    char score[40];
+    (void)snprintf(text, sizeof text, "calibrated (%s)", score_text(c, score));
+  }
+  const int64_t n = c->held_back > 0 ? c->held_back : c->samples;
+  terminal_say(out, "%s: outputs differ by %.3f%%%s, on %" PRId64 " sample%s %s", text,
+               100 * c->outputs_error, agreement, n, laci_plural(n),
                c->held_back > 0 ? "held back" : "(those of the fit)");
-  print_refinement(c, out);
   if (c->labelled > 0)
     terminal_say(out, "top-1 of these: %.2f%%, dense %.2f%%", c->top1_pruned, c->top1_dense);
   print_drop(c, out);
@@ -260,7 +267,14 @@ void layers_print_figures(const lac_report *report, FILE *out) {
   for (int i = 0; i < report->n_layers; i++) {
     if (report->layers[i].eligible) total += report->layers[i].total;
   }
-  if (total > 0) {
+  if (total > 0 && report->calibration) { /* what masks go by is another figure */
+    terminal_say(out,
+                 "%s%s%s keeps %.3f%% of the weight magnitude, which masks by %s do not go by; %d "
+                 "group%s searched",
+                 report->pattern, is_2d ? " " : "", is_2d ? report->mask : "",
+                 100 * summary->kept_after / total, report->calibration->score, summary->groups,
+                 laci_plural(summary->groups));
+  } else if (total > 0) {
     terminal_say(
         out,
         "%s%s%s keeps %.3f%% of the weight magnitude (%.3f%% in the order of the file), %d "

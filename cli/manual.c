@@ -72,15 +72,16 @@ static void print_program(FILE *out) {
   fprintf(out, ".TH LACUNA 1 \"\" \"lacuna %s\" \"Lacuna Manual\"\n", lac_version());
   print_section(out, "NAME", "lacuna - N:M structured sparsity for trained neural networks");
   fprintf(out, ".SH SYNOPSIS\n.B lacuna\n.I VERB\n[options]\n.I MODEL\n");
-  print_section(out, "DESCRIPTION",
-                "Lacuna reads a trained ONNX network, finds which of its channels may change "
-                "places, searches the "
-                "order in which N:M pruning keeps the most weight magnitude, prunes, verifies that "
-                "the reordered network "
-                "computes the same, and writes ONNX again.\n\n"
-                "A command that fails leaves no output behind. An output that exists is kept "
-                "unless --force is "
-                "given; an input is never replaced.");
+  print_section(
+      out, "DESCRIPTION",
+      "Lacuna reads a trained ONNX network, finds which of its channels may change "
+      "places, searches the "
+      "order in which N:M pruning keeps the most of the weights' squares, prunes, verifies that "
+      "the reordered network "
+      "computes the same, and writes ONNX again.\n\n"
+      "A command that fails leaves no output behind. An output that exists is kept "
+      "unless --force is "
+      "given; an input is never replaced.");
   fprintf(out, ".SH VERBS\n");
   for (int i = 0; i < VERB_COUNT; i++) {
     fprintf(out, ".TP\n\\fBlacuna\\-%s\\fR(1)\n", verb_table[i].name);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The permutation search: the order of one class' channels that keeps the most weight magnitude
- * under N:M.
+ * The permutation search: the order of one class' channels that keeps the most of the weights'
+ * scores under N:M: of their squares, or of their magnitudes.
  *
  * A problem is a class of n channels and its *slices*: a slice is one weight in whose C axis the
  * class lies (one convolution group of it, one copy label). Slices that cut the places into the
