@@ -26,6 +26,7 @@
 #include "data/metrics.h"
 #include "data/npy.h"
 #include "data/parts.h"
+#include "graph/graph.h"
 #include "lacuna/engine.h"
 
 enum { DEPTH = 2, RANK_IMAGES = 4, RANK_LOGITS = 2 };
@@ -48,8 +49,9 @@ typedef struct evaluation {
   bool is_open;    /* how many classes there are shows when the network is run */
   lac_dtype dtype; /* that is computed in */
   laci_metrics metrics;
-  bool quiet;     /* logs no plan, and nothing of the data */
-  double seconds; /* of all batches */
+  const char *trained_on; /* the part for training, beside that which is evaluated; NULL */
+  bool quiet;             /* logs no plan, and nothing of the data */
+  double seconds;         /* of all batches */
 } evaluation;
 
 lac_eval_options lac_eval_options_default(void) {
@@ -79,10 +81,13 @@ static lac_status check_options(const lac_eval_options *options, lac_error *err)
   return LAC_OK;
 }
 
-static lac_status open_data(evaluation *e, const char *folder, const lac_eval_options *options,
-                            lac_error *err) {
-  laci_dataset_options o = {
-      .part = LACI_PART_TEST, .classes_path = options->classes, .quiet = e->quiet};
+static lac_status open_data(evaluation *e, const lac_model *model, const char *folder,
+                            const lac_eval_options *options, lac_error *err) {
+  laci_dataset_options o = {.part = LACI_PART_TEST,
+                            .classes_path = options->classes,
+                            .known = model->graph->class_names,
+                            .trained_on = e->trained_on,
+                            .quiet = e->quiet};
   lac_status st = laci_dataset_open(folder, &o, &e->set, err);
   if (st) return st;
   e->images = laci_dataset_count(e->set);
@@ -284,25 +289,12 @@ static void evaluation_clear(evaluation *e) {
   laci_dataset_close(e->set);
 }
 
-lac_status lac_eval(const lac_model *model, const char *data, const lac_eval_options *options,
-                    lac_eval_result *result, lac_error *err) {
-  if (result) *result = (lac_eval_result){0};
-  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"data", data}, {"result", result});
-  if (st) return st;
-  laci_parts *parts = laci_alloc(1, sizeof *parts);
-  if (!parts) return laci_fail_memory(err, data);
-  st = laci_parts_find(data, LACI_PARTS_TEST, parts, err);
-  if (!st) st = laci_model_evaluate(model, parts->test, options, false, result, err);
-  laci_free(parts);
-  return st;
-}
-
 /* All but the images: data, plan, buffers. */
 static lac_status prepare(evaluation *e, const lac_model *model, const char *data,
                           const lac_eval_options *options, lac_error *err) {
   lac_status st = check_options(options, err);
   if (!st) e->dtype = laci_dtype_that_runs(laci_engine_wanted(options->engine), options->dtype);
-  if (!st) st = open_data(e, data, options, err);
+  if (!st) st = open_data(e, model, data, options, err);
   if (!st) st = plan_network(e, model, options, err);
   if (!st) e->metrics.of_probabilities = laci_ends_in_softmax(model->graph);
   if (!st) st = take_memory(e, err);
@@ -340,23 +332,45 @@ static void give_facts(const lac_engine *engine, lac_eval_result *result) {
   }
 }
 
+/* Takes e. */
+static lac_status evaluate(evaluation *e, const lac_model *model, const char *data,
+                           const lac_eval_options *options, lac_eval_result *result,
+                           lac_error *err) {
+  lac_eval_options defaults = lac_eval_options_default();
+  if (!options) options = &defaults;
+  *result = (lac_eval_result){0};
+  lac_status st = prepare(e, model, data, options, err);
+  e->end = e->images;
+  if (!st) st = run_images(e, options->threads, err);
+  if (!st && e->predictions) {
+    st = laci_writer_finish(e->predictions, err);
+    if (!st) st = laci_writer_commit(e->predictions, err);
+  }
+  if (!st) give_result(&e->metrics, laci_model_engine_sparse(e->engine), e->seconds, result);
+  if (!st) give_facts(e->engine, result);
+  evaluation_clear(e);
+  return st;
+}
+
 lac_status laci_model_evaluate(const lac_model *model, const char *data,
                                const lac_eval_options *options, bool quiet, lac_eval_result *result,
                                lac_error *err) {
-  lac_eval_options defaults = lac_eval_options_default();
   evaluation e = {.quiet = quiet};
-  if (!options) options = &defaults;
-  *result = (lac_eval_result){0};
-  lac_status st = prepare(&e, model, data, options, err);
-  e.end = e.images;
-  if (!st) st = run_images(&e, options->threads, err);
-  if (!st && e.predictions) {
-    st = laci_writer_finish(e.predictions, err);
-    if (!st) st = laci_writer_commit(e.predictions, err);
-  }
-  if (!st) give_result(&e.metrics, laci_model_engine_sparse(e.engine), e.seconds, result);
-  if (!st) give_facts(e.engine, result);
-  evaluation_clear(&e);
+  return evaluate(&e, model, data, options, result, err);
+}
+
+lac_status lac_eval(const lac_model *model, const char *data, const lac_eval_options *options,
+                    lac_eval_result *result, lac_error *err) {
+  if (result) *result = (lac_eval_result){0};
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"data", data}, {"result", result});
+  if (st) return st;
+  laci_parts *parts = laci_alloc(1, sizeof *parts);
+  if (!parts) return laci_fail_memory(err, data);
+  st = laci_parts_find(data, LACI_PARTS_TEST, parts, err);
+  const bool beside = !st && strcmp(parts->train, parts->test) != 0 && parts->train[0];
+  evaluation e = {.trained_on = beside ? parts->train : NULL};
+  if (!st) st = evaluate(&e, model, parts->test, options, result, err);
+  laci_free(parts);
   return st;
 }
 

@@ -152,13 +152,50 @@ static lac_status check_type(const weights_file *f, const laci_stored *s, const 
                    f->path, s->name, t->of ? t->of->type : lac_dtype_name(t->view.dtype));
 }
 
+/** Does the file have a tensor in whose name this stands? */
+static bool has_part(const weights_file *f, const char *part) {
+  for (int k = count_of(f) - 1; k >= 0; k--) {
+    if (strstr(name_of(f, k), part)) return true;
+  }
+  return false;
+}
+
+static lac_status fail_missing(const weights_file *f, const laci_stored *s, lac_error *err) {
+  if (!has_part(f, ".running_")) {
+    return laci_fail(
+        err, LAC_BAD_FILE,
+        "%s: it has no statistics of batch normalization, which the network needs (%s): "
+        "its exporter folded them into the convolutions; wanted an export that keeps "
+        "them (of PyTorch: do_constant_folding=False, training=PRESERVE), or its "
+        "state_dict as .safetensors",
+        f->path, s->name);
+  }
+  return laci_fail(err, LAC_BAD_FILE, "%s: it has no tensor %s, which the network needs", f->path,
+                   s->name);
+}
+
+/** A ResNet for small images may add its blocks by convolutions, or by padded channels. */
+static lac_status check_shortcuts(const weights_file *f, const laci_graph *graph, lac_error *err) {
+  static const char *const parts[] = {".downsample.", ".shortcut."};
+  for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {
+    bool is_ours = false;
+    for (int s = 0; s < graph->n_stored && !is_ours; s++)
+      is_ours = strstr(graph->stored[s].name, ".downsample.") != NULL;
+    if (is_ours || !has_part(f, parts[k])) continue;
+    return laci_hint(
+        err, LAC_HINT_SHORTCUT,
+        laci_fail(err, LAC_BAD_FILE,
+                  "%s: its shortcuts are convolutions (NAME%sNAME), those of the network "
+                  "pad channels",
+                  f->path, parts[k]));
+  }
+  return LAC_OK;
+}
+
 static lac_status take(const weights_file *f, laci_stored *s, lac_pretrained *found,
                        lac_error *err) {
   weights_tensor t;
-  if (!find_ours(f, s->name, &t)) {
-    return laci_fail(err, LAC_BAD_FILE, "%s: it has no tensor %s, which the network needs", f->path,
-                     s->name);
-  }
+  if (!find_ours(f, s->name, &t)) return fail_missing(f, s, err);
   int64_t classes = other_classes(s, &t);
   if (classes > 0) {
     found->fresh_classifier = true;
@@ -182,6 +219,7 @@ static lac_status take_all(weights_file *f, lac_model *model, lac_pretrained *fo
                            lac_error *err) {
   lac_status st = laci_model_materialise(model, err);
   find_prefix(f);
+  if (!st) st = check_shortcuts(f, model->graph, err);
   for (int s = 0; s < model->graph->n_stored && !st; s++) {
     const laci_stored *stored = &model->graph->stored[s];
     if (!laci_dtype_is_float(stored->dtype)) continue; /* shapes and the like are no weights */

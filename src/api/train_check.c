@@ -54,7 +54,11 @@ static lac_status check_test_part(const laci_training *t, lac_error *err) {
   const laci_dataset *train = t->plan->set;
   laci_dataset *test = NULL;
   if (!o->evaluate || o->eval_only) return LAC_OK; /* all that is open then is that part */
-  laci_dataset_options how = {.part = LACI_PART_TEST, .classes_path = o->classes, .quiet = true};
+  const bool by_network = laci_dataset_numbering(train) == LACI_NUMBERED_BY_NETWORK;
+  laci_dataset_options how = {.part = LACI_PART_TEST,
+                              .classes_path = o->classes,
+                              .known = by_network ? t->plan->known : NULL,
+                              .quiet = true};
   lac_status st = laci_dataset_open(t->plan->parts.test, &how, &test, err);
   if (st) return st;
   t->plan->test_images = laci_dataset_count(test);
@@ -74,12 +78,14 @@ static lac_status check_test_part(const laci_training *t, lac_error *err) {
 }
 
 lac_status laci_training_prepare(laci_training *t, const char *data, lac_error *err) {
+  t->plan->known = t->model->graph->class_names;
   lac_status st = laci_train_open(data, t->options, t->plan, err);
   if (!st) st = laci_train_resolve(t->options, t->plan, err);
   if (!st) st = check_test_part(t, err);
   if (!st) st = infer(t->model, t->options->max_memory, err);
   if (!st) st = laci_training_check_images(t, err);
-  return st ? st : laci_check_classes(t->model->graph, t->plan->set, err);
+  if (!st) st = laci_check_classes(t->model->graph, t->plan->set, err);
+  return st ? st : laci_training_name_classes(t, err);
 }
 
 /* ---- The graph of a step ---- */

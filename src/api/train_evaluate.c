@@ -35,6 +35,7 @@ lac_status laci_training_evaluate(void *context, laci_loop_score *score, lac_err
   how.threads = o->threads;
   how.dtype = o->dtype;
   how.engine = o->engine;
+  how.dense_only = o->dense_only;
   how.batch = t->plan->batch;
   how.max_memory = o->max_memory;
   how.resize = o->resize;

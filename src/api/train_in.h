@@ -113,4 +113,8 @@ LAC_MUST_CHECK lac_status laci_training_on_event(void *context, const laci_loop_
 LAC_MUST_CHECK lac_status laci_training_run(laci_training *t, lac_train_result *result,
                                             lac_error *err);
 
+/** train_classes.c: the network's outputs mean the folders that it is trained on. Fails
+ * LAC_NO_MEMORY. */
+LAC_MUST_CHECK lac_status laci_training_name_classes(const laci_training *training, lac_error *err);
+
 #endif

@@ -73,6 +73,8 @@ lac_status laci_train_open(const char *data, const lac_train_options *o, laci_tr
   const char *train = plan->parts.train, *test = plan->parts.test;
   laci_dataset_options how = {.part = o->eval_only ? LACI_PART_TEST : LACI_PART_TRAIN,
                               .classes_path = o->classes,
+                              .known = plan->known,
+                              .may_be_new = !o->eval_only,
                               .quiet = plan->quiet};
   st = laci_dataset_open(o->eval_only ? test : train, &how, &plan->set, err);
   if (st) return st;

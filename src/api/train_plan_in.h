@@ -19,6 +19,7 @@ typedef struct laci_train_plan {
   int64_t steps, steps_per_epoch, eval_every, checkpoint_every;
   laci_schedule schedule;
   int64_t test_images; /* of the part for evaluation, where it is looked at beside the other */
+  const char *known;   /* the network's classes, as laci_graph has them; NULL: not known */
   laci_dataset *set;   /* the training part; that for evaluation where nothing is trained */
   laci_preprocessing prepare;
   laci_parts parts;                      /* where the images lie */

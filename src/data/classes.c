@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which class number a folder's name means: by the user's list, by WordNet id, or by sorted order.
+ * Which class number a folder's name means: by the user's list, by what the network was trained on,
+ * by WordNet id, or by sorted order.
  * A wrong guess here makes every accuracy wrong without a word, so mixed cases are errors. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,8 +9,9 @@
 
 #include "base/error.h"
 #include "data/dataset_in.h"
+#include "data/listing_in.h"
 
-enum { WORDNET_ID_LENGTH = 9, IMAGENET_CLASSES = 1000 };
+enum { WORDNET_ID_LENGTH = 9, IMAGENET_CLASSES = 1000, MOST_NAMED = 5 };
 
 static const uint32_t imagenet_ids[] = {
 #include "data/wordnet_ids.def"
@@ -76,12 +78,15 @@ static lac_status read_list(laci_dataset *set, const char *path, listed **list, 
   if (n_lines == 0) return laci_fail(err, LAC_BAD_FILE, "%s: no line, wanted one a class", path);
   *list = laci_arena_alloc(&set->arena, (size_t)n_lines, sizeof **list);
   set->class_names = laci_alloc((size_t)n_lines, sizeof *set->class_names);
-  if (!*list || !set->class_names) return laci_fail_memory(err, path);
+  set->class_folders = laci_arena_alloc(&set->arena, (size_t)n_lines, sizeof *set->class_folders);
+  if (!*list || !set->class_names || !set->class_folders) return laci_fail_memory(err, path);
   set->n_classes = n_lines;
   set->numbering = LACI_NUMBERED_BY_LIST;
   st = sort_list(&set->arena, path, lines, n_lines, *list, err);
-  for (int at = 0; at < n_lines && !st; at++)
+  for (int at = 0; at < n_lines && !st; at++) {
     set->class_names[(*list)[at].number] = (*list)[at].text;
+    set->class_folders[(*list)[at].number] = (*list)[at].name;
+  }
   return st;
 }
 
@@ -138,11 +143,92 @@ static lac_status number_in_order(laci_dataset *set, const char *const *folders,
   return LAC_OK;
 }
 
-lac_status laci_number_classes(laci_dataset *set, const char *const *folders, int n,
-                               const char *classes_path, int32_t *numbers, lac_error *err) {
+/* ---- By what the network was trained on ---- */
+
+/* The lines of a text. */
+static lac_status split_known(laci_arena *arena, const char *text, laci_name_list *list,
+                              lac_error *err) {
+  while (*text) {
+    const size_t n = strcspn(text, "\n");
+    const char *name = laci_arena_text_n(arena, text, n);
+    if (!laci_name_list_add(list, name)) return laci_fail_memory(err, "names of classes");
+    text += n + (text[n] == '\n');
+  }
+  return LAC_OK;
+}
+
+static int place_in(const laci_name_list *known, const char *name) {
+  for (size_t k = 0; k < known->n; k++) {
+    if (strcmp(known->at[k], name) == 0) return (int)k;
+  }
+  return -1;
+}
+
+/* "'dog', 'emu' and 3 more". */
+static void write_some(const char *const *names, size_t n, char text[300]) {
+  size_t used = 0, k = 0;
+  text[0] = 0;
+  for (; k < n && k < MOST_NAMED && used < 200; k++)
+    used += (size_t)snprintf(text + used, 300 - used, "%s'%.60s'", k ? ", " : "", names[k]);
+  if (k < n) (void)snprintf(text + used, 300 - used, " and %zu more", n - k);
+}
+
+static lac_status fail_unknown(const laci_dataset *set, const char *const *folders, int n,
+                               const laci_name_list *known, lac_error *err) {
+  laci_name_list unknown = {0};
+  char names[300], wanted[300];
+  bool whole = true;
+  for (int at = 0; at < n && whole; at++)
+    if (place_in(known, folders[at]) < 0) whole = laci_name_list_add(&unknown, folders[at]);
+  write_some(unknown.at, unknown.n, names);
+  write_some(known->at, known->n, wanted);
+  const bool one = unknown.n == 1;
+  laci_free(unknown.at);
+  if (!whole) return laci_fail_memory(err, set->folder);
+  return laci_hint(err, LAC_HINT_CLASSES,
+                   laci_fail(err, LAC_BAD_SHAPE,
+                             "%s: %s %s of the classes that the network was trained on, which are "
+                             "%s; wanted folders of these names only",
+                             set->folder, names, one ? "is none" : "are none", wanted));
+}
+
+/* All that are known are the set's classes, whichever of them have folders. */
+static lac_status number_by_known(laci_dataset *set, const char *const *folders, int n,
+                                  const laci_name_list *known, int32_t *numbers, lac_error *err) {
+  for (int at = 0; at < n; at++) {
+    numbers[at] = place_in(known, folders[at]);
+    if (numbers[at] < 0) return fail_unknown(set, folders, n, known, err);
+  }
+  set->n_classes = (int)known->n;
+  set->numbering = LACI_NUMBERED_BY_NETWORK;
+  set->class_names = laci_alloc(known->n, sizeof *set->class_names);
+  if (!set->class_names) return laci_fail_memory(err, set->folder);
+  for (size_t k = 0; k < known->n; k++) set->class_names[k] = known->at[k];
+  return LAC_OK;
+}
+
+/* What is known of the network's classes; nothing where its folders were WordNet's. */
+static lac_status list_known(laci_dataset *set, const laci_dataset_options *options,
+                             laci_name_list *known, lac_error *err) {
+  if (options->known) return split_known(&set->arena, options->known, known, err);
+  if (!options->trained_on) return LAC_OK;
+  lac_status st = laci_list_folders(&set->arena, options->trained_on, known, err);
+  for (size_t k = 0; k < known->n && !st; k++)
+    if (laci_imagenet_class(known->at[k]) >= 0) known->n = 0;
+  return st;
+}
+
+static bool all_known(const laci_name_list *known, const char *const *folders, int n) {
+  for (int at = 0; at < n; at++)
+    if (place_in(known, folders[at]) < 0) return false;
+  return true;
+}
+
+/* By the names themselves. */
+static lac_status number_by_name(laci_dataset *set, const char *const *folders, int n,
+                                 int32_t *numbers, lac_error *err) {
   int n_known = 0;
   const char *other = NULL;
-  if (classes_path) return number_by_list(set, folders, n, classes_path, numbers, err);
   for (int at = 0; at < n; at++) {
     if (laci_imagenet_class(folders[at]) >= 0) n_known++;
     else other = folders[at];
@@ -153,6 +239,22 @@ lac_status laci_number_classes(laci_dataset *set, const char *const *folders, in
                    "%s: '%s' is none of ImageNet's 1000 classes as %d other folders are; a list of "
                    "classes must say which is which",
                    set->folder, other, n_known);
+}
+
+lac_status laci_number_classes(laci_dataset *set, const char *const *folders, int n,
+                               const laci_dataset_options *options, int32_t *numbers,
+                               lac_error *err) {
+  if (options->classes_path)
+    return number_by_list(set, folders, n, options->classes_path, numbers, err);
+  laci_name_list known = {0};
+  lac_status st = list_known(set, options, &known, err);
+  const bool by_known = known.n > 0 && !(options->may_be_new && !all_known(&known, folders, n));
+  if (!st) {
+    st = by_known ? number_by_known(set, folders, n, &known, numbers, err)
+                  : number_by_name(set, folders, n, numbers, err);
+  }
+  laci_free(known.at);
+  return st;
 }
 
 /* ---- Against a network ---- */
@@ -168,6 +270,7 @@ lac_status laci_dataset_check_outputs(const laci_dataset *set, const char *name,
       [LACI_NUMBERED_BY_LIST] = " in the list",
       [LACI_NUMBERED_BY_WORDNET] = ", ImageNet's, by the WordNet ids of its folders",
       [LACI_NUMBERED_IN_ORDER] = ", a folder each",
+      [LACI_NUMBERED_BY_NETWORK] = ", by what the network was trained on",
   };
   (void)snprintf(counts, sizeof counts, "%d class%s%s", n, n == 1 ? "" : "es",
                  found[set->numbering]);

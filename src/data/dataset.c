@@ -63,6 +63,11 @@ const char *laci_dataset_class_name(const laci_dataset *set, int class_number) {
   return known ? set->class_names[class_number] : NULL;
 }
 
+const char *laci_dataset_class_folder(const laci_dataset *set, int class_number) {
+  bool known = set->class_folders && class_number >= 0 && class_number < set->n_classes;
+  return known ? set->class_folders[class_number] : laci_dataset_class_name(set, class_number);
+}
+
 int laci_dataset_label(const laci_dataset *set, int64_t at) {
   assert(at >= 0 && at < set->count);
   return set->labels[at];

@@ -27,6 +27,7 @@ typedef enum laci_numbering {
   LACI_NUMBERED_BY_LIST,    /* classes_path */
   LACI_NUMBERED_BY_WORDNET, /* ids: ImageNet's 1000 classes */
   LACI_NUMBERED_IN_ORDER,   /* of the class folders' names */
+  LACI_NUMBERED_BY_NETWORK, /* known, or trained_on */
 } laci_numbering;
 
 typedef struct laci_dataset_options {
@@ -34,6 +35,12 @@ typedef struct laci_dataset_options {
       part; /* of CIFAR and TFRecords (default: test); a folder of images has one part only */
   const char *classes_path; /* numbers of the class folders: a line each, NAME or NAME<TAB>TEXT, in
                                the order of the network's outputs; NULL: see below */
+  const char *known;        /* names of the network's classes, one a line, in its order; NULL: not
+                               known. Folders get its numbers, unless classes_path says others */
+  const char *trained_on;   /* the same by the class folders of this folder, where `known` is NULL;
+                               NULL: not known */
+  bool may_be_new;          /* folders that `known` has not are no failure: all are then numbered as
+                               if nothing were known */
   bool quiet;               /* no word of files that are left out: it was said already */
 } laci_dataset_options;
 
@@ -46,7 +53,8 @@ typedef struct laci_dataset_options {
  *
  * Images: classes sorted by their folders' names (bytes), in them at any depth the files .jpg .jpeg
  * .png .webp ..., sorted; names that begin with a dot do not count. The class number is the line in
- * classes_path, every folder must be there; else ImageNet's (of 1000) where every folder's name is
+ * classes_path, or its place in `known`, or among the folders of trained_on; every folder must be
+ * there; else ImageNet's (of 1000) where every folder's name is
  * such a WordNet id (n01440764); else the place in sorted order. Folders of which only some are
  * such ids are refused, since either reading would be wrong. The class's name is TEXT, or the
  * folder's name.
@@ -73,6 +81,8 @@ int64_t laci_dataset_count(const laci_dataset *set);
 int laci_dataset_classes(const laci_dataset *set);
 /** NULL where the data do not say. Lives as long as the set. */
 const char *laci_dataset_class_name(const laci_dataset *set, int class_number);
+/** What the class's folder is called; NULL as above. */
+const char *laci_dataset_class_folder(const laci_dataset *set, int class_number);
 /** What kind of data it is: "cifar10", "cifar100", "digits", "folder", "tfrecords". */
 const char *laci_dataset_format(const laci_dataset *set);
 laci_numbering laci_dataset_numbering(const laci_dataset *set);

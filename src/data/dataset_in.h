@@ -33,7 +33,8 @@ struct laci_dataset {
   int32_t *labels; /* [count] */
   int n_classes;
   laci_numbering numbering;
-  const char **class_names; /* [n_classes], or NULL */
+  const char **class_names;   /* [n_classes], or NULL */
+  const char **class_folders; /* [n_classes] in the arena, where they are called otherwise; NULL */
   laci_preprocessing preprocessing;
   laci_augment augment;
   void *own; /* the kind's */
@@ -86,7 +87,7 @@ LAC_MUST_CHECK lac_status laci_imagenet_classes(laci_dataset *set, lac_error *er
 /** Gives the folders (sorted names) their class numbers and the set its classes, as dataset.h says.
  */
 LAC_MUST_CHECK lac_status laci_number_classes(laci_dataset *set, const char *const *folders, int n,
-                                              const char *classes_path, int32_t *numbers,
+                                              const laci_dataset_options *options, int32_t *numbers,
                                               lac_error *err);
 
 #endif

@@ -162,8 +162,8 @@ static int compare_labels(const void *a, const void *b) {
 }
 
 /** Names are numbered as those of class folders are. */
-static lac_status number_by_name(laci_dataset *set, const char **labels, const char *classes_path,
-                                 lac_error *err) {
+static lac_status number_by_name(laci_dataset *set, const char **labels,
+                                 const laci_dataset_options *options, lac_error *err) {
   const size_t n = (size_t)set->count;
   size_t n_names = 0;
   const char **names = laci_arena_alloc(&set->arena, n, sizeof *names);
@@ -175,7 +175,7 @@ static lac_status number_by_name(laci_dataset *set, const char **labels, const c
   for (size_t at = 0; at < n; at++) {
     if (!n_names || strcmp(names[n_names - 1], names[at]) != 0) names[n_names++] = names[at];
   }
-  st = laci_number_classes(set, names, (int)n_names, classes_path, numbers, err);
+  st = laci_number_classes(set, names, (int)n_names, options, numbers, err);
   for (size_t at = 0; at < n && !st; at++) {
     const char **found = bsearch(&labels[at], names, n_names, sizeof *names, compare_labels);
     set->labels[at] = numbers[found - names];
@@ -185,8 +185,8 @@ out:
   return st;
 }
 
-static lac_status label_images(laci_dataset *set, const char *path, const char *classes_path,
-                               lac_error *err) {
+static lac_status label_images(laci_dataset *set, const char *path,
+                               const laci_dataset_options *options, lac_error *err) {
   const laci_image_files *f = set->own;
   const char **lines, **labels = laci_alloc(f->images.n, sizeof *labels);
   labelled *rows = NULL;
@@ -201,9 +201,9 @@ static lac_status label_images(laci_dataset *set, const char *path, const char *
   if (!st && n > 0 && rows[0].name) st = match_names(&f->images, path, rows, n, labels, err);
   else if (!st) st = match_order(set, path, rows, n, labels, err);
   if (!st && number_of(labels[0]) >= 0) {
-    st = number_by_number(set, path, labels, classes_path, err);
+    st = number_by_number(set, path, labels, options->classes_path, err);
   } else if (!st) {
-    st = number_by_name(set, labels, classes_path, err);
+    st = number_by_name(set, labels, options, err);
   }
 out:
   laci_free(rows);
@@ -228,7 +228,7 @@ lac_status laci_flat_open(laci_dataset *set, const laci_dataset_options *options
     st = laci_fail(err, LAC_NOT_FOUND, "%s: the file of labels is gone", set->folder);
   }
   if (!st) set->count = (int64_t)f->images.n;
-  if (!st) st = label_images(set, path, options->classes_path, err);
+  if (!st) st = label_images(set, path, options, err);
   laci_free(folders.at);
   return st;
 }

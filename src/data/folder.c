@@ -20,13 +20,14 @@ static lac_status list_images(laci_dataset *set, const laci_name_list *classes, 
 
 /** A label for each image, by the class that it lies in. */
 static lac_status label_images(laci_dataset *set, const laci_name_list *classes,
-                               const int64_t *ends, const char *classes_path, lac_error *err) {
+                               const int64_t *ends, const laci_dataset_options *options,
+                               lac_error *err) {
   int n = (int)classes->n;
   int32_t *numbers = laci_alloc(classes->n, sizeof *numbers);
   set->labels = laci_alloc((size_t)set->count, sizeof *set->labels);
   lac_status st = LAC_OK;
   if (!numbers || !set->labels) st = laci_fail_memory(err, set->folder);
-  else st = laci_number_classes(set, classes->at, n, classes_path, numbers, err);
+  else st = laci_number_classes(set, classes->at, n, options, numbers, err);
   for (int64_t k = 0, at = 0; k < n && !st; k++) {
     for (; at < ends[k]; at++) set->labels[at] = numbers[k];
   }
@@ -60,7 +61,7 @@ lac_status laci_folder_open(laci_dataset *set, const laci_dataset_options *optio
                    set->folder);
     goto out;
   }
-  st = label_images(set, &classes, ends, options->classes_path, err);
+  st = label_images(set, &classes, ends, options, err);
 out:
   laci_free(ends);
   laci_free(classes.at);

@@ -121,6 +121,8 @@ typedef struct laci_body {
 typedef struct laci_graph {
   laci_arena *arena; /* of texts and arrays; inside `own` */
   int ir_version;
+  const char *class_names; /* what its outputs mean: folders of images, one a line; NULL: not known
+                            */
   int n_nodes, n_values, n_stored, n_inputs, n_outputs;
   laci_node *nodes; /* sorted: producers before readers */
   laci_value *values;

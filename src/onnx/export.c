@@ -11,6 +11,7 @@
 #include "base/reader.h"
 #include "base/writer.h"
 #include "graph/graph.h"
+#include "onnx/metadata_in.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -56,6 +57,17 @@ static lac_status patch_stored(laci_export *x, const laci_stored *stored, lac_er
   }
   return laci_fail(err, LAC_UNSUPPORTED, "tensor '%s': its place in the file cannot be changed",
                    stored->name);
+}
+
+/* Class names that a training gave the network. */
+static lac_status patch_metadata(laci_export *x, const laci_graph *graph, lac_error *err) {
+  Onnx__ModelProto *model = x->file->model;
+  Onnx__StringStringEntryProto **entries;
+  size_t n;
+  if (!laci_class_names_are_new(model, graph)) return LAC_OK;
+  lac_status st = laci_metadata_with_classes(&x->arena, model, graph, &entries, &n, err);
+  if (!st) st = laci_export_patch(x, &model->metadata_props, &entries, sizeof entries, err);
+  return st ? st : laci_export_patch(x, &model->n_metadata_props, &n, sizeof n, err);
 }
 
 /* ---- Writing ---- */
@@ -126,6 +138,7 @@ lac_status laci_onnx_save(laci_onnx *file, const laci_graph *graph, const char *
   for (int at = 0; at < graph->n_stored && !st; at++) {
     st = patch_stored(&x, &graph->stored[at], err);
   }
+  if (!st) st = patch_metadata(&x, graph, err);
   if (!st) st = laci_export_data(&x, err);
   if (!st) st = laci_export_message(&x, model, err);
   if (!st) st = commit(&x, model, err);

@@ -5,6 +5,7 @@
  * All names of the main graph get their values first, so that the names which inlining makes up
  * never meet them. Next: node.c, function.c, body.c. */
 #include "onnx/import_in.h"
+#include "onnx/metadata_in.h"
 
 #include "base/error.h"
 #include "base/file.h"
@@ -122,6 +123,7 @@ lac_status laci_onnx_import(laci_onnx *file, laci_graph **graph, lac_error *err)
   lac_status st = check_versions(file->model, err);
   if (!st) st = laci_graph_create(&im.graph, err);
   if (!st) im.graph->ir_version = (int)file->model->ir_version;
+  if (!st) st = laci_import_class_names(file->model, im.graph, err);
   if (!st) {
     file->bytes_from = laci_onnx_bytes(file);
     im.graph->bytes_from = &file->bytes_from;

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/writer.h"
 #include "graph/graph.h"
+#include "onnx/metadata_in.h"
 #include "onnx/onnx_in.h"
 
 /** A model in the making. */
@@ -249,6 +250,9 @@ static lac_status make_model(builder *m, Onnx__ModelProto *model, Onnx__GraphPro
   model->producer_name = text_of("lacuna");
   model->producer_version = text_of(LAC_VERSION);
   model->graph = body;
+  if (!st && m->graph->class_names)
+    st = laci_metadata_with_classes(&m->arena, model, m->graph, &model->metadata_props,
+                                    &model->n_metadata_props, m->err);
   return st;
 }
 

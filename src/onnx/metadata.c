@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The one entry of a model's metadata that is ours: what its classes are called. All others stay as
+ * they are in the file. */
+#include "onnx/metadata_in.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "graph/graph.h"
+
+static char key[] = "lacuna.class_names";
+
+static size_t place_of(const Onnx__ModelProto *model) {
+  size_t at = 0;
+  while (at < model->n_metadata_props &&
+         (!model->metadata_props[at]->key || strcmp(model->metadata_props[at]->key, key) != 0))
+    at++;
+  return at;
+}
+
+lac_status laci_import_class_names(const Onnx__ModelProto *model, laci_graph *graph,
+                                   lac_error *err) {
+  const size_t at = place_of(model);
+  if (at == model->n_metadata_props || !model->metadata_props[at]->value) return LAC_OK;
+  graph->class_names = laci_arena_text(graph->arena, model->metadata_props[at]->value);
+  return graph->class_names ? LAC_OK : laci_fail_memory(err, "metadata");
+}
+
+bool laci_class_names_are_new(const Onnx__ModelProto *model, const laci_graph *graph) {
+  const size_t at = place_of(model);
+  const bool there = at < model->n_metadata_props && model->metadata_props[at]->value;
+  if (!graph->class_names) return false;
+  return !there || strcmp(model->metadata_props[at]->value, graph->class_names) != 0;
+}
+
+lac_status laci_metadata_with_classes(laci_arena *arena, const Onnx__ModelProto *model,
+                                      const laci_graph *graph,
+                                      Onnx__StringStringEntryProto ***entries, size_t *n,
+                                      lac_error *err) {
+  const size_t at = place_of(model);
+  const size_t count = at < model->n_metadata_props ? model->n_metadata_props : at + 1;
+  Onnx__StringStringEntryProto **list = laci_arena_alloc(arena, count, sizeof *list);
+  Onnx__StringStringEntryProto *entry = laci_arena_alloc(arena, 1, sizeof *entry);
+  char *value = laci_arena_text(arena, graph->class_names);
+  if (!list || !entry || !value) return laci_fail_memory(err, "metadata");
+  for (size_t k = 0; k < model->n_metadata_props; k++) list[k] = model->metadata_props[k];
+  onnx__string_string_entry_proto__init(entry);
+  entry->key = key;
+  entry->value = value;
+  list[at] = entry;
+  *entries = list;
+  *n = count;
+  return LAC_OK;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Names of classes in a model's metadata, "lacuna.class_names": one a line, in the order of the
+ * network's outputs. */
+#ifndef LACI_ONNX_METADATA_IN_H
+#define LACI_ONNX_METADATA_IN_H
+
+#include "onnx/onnx_in.h"
+
+/** graph->class_names, where the model has them. Fails LAC_NO_MEMORY. */
+LAC_MUST_CHECK lac_status laci_import_class_names(const Onnx__ModelProto *model, laci_graph *graph,
+                                                  lac_error *err);
+
+/** Does the graph have names that the model has not? */
+bool laci_class_names_are_new(const Onnx__ModelProto *model, const laci_graph *graph);
+
+/** The model's metadata with the graph's names in it, in the arena. Fails LAC_NO_MEMORY. */
+LAC_MUST_CHECK lac_status laci_metadata_with_classes(laci_arena *arena,
+                                                     const Onnx__ModelProto *model,
+                                                     const laci_graph *graph,
+                                                     Onnx__StringStringEntryProto ***entries,
+                                                     size_t *n, lac_error *err);
+
+#endif
