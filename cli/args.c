@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The parser. It walks argv once; every word is an option of the table, its value, or the operand.
  * The rules are those of GNU's getopt_long (--name value, --name=value, -n value, -nvalue, --
- * ends), with _ for - in names and --no- before every switch. The tables are in args.h; nearest.c
- * says what an unknown word could have meant. */
+ * ends), and -n=value, with _ for - in names and --no- before every switch. The tables are in
+ * args.h; nearest.c says what an unknown word could have meant. */
 #include "args.h"
 
 #include <ctype.h>
@@ -377,7 +377,7 @@ static lac_status check_dashes(const char *word, const arguments *args, lac_erro
                    verb_table[args->verb].name, text_dashed(option->name));
 }
 
-/* -q, -vv, -qv, -o FILE, -oFILE */
+/* -q, -vv, -qv, -o FILE, -oFILE, -o=FILE */
 static lac_status parse_letters(cursor *at, const char *word, arguments *args, lac_error *err) {
   lac_status st = check_dashes(word, args, err);
   for (const char *letter = word + 1; !st && *letter; letter++) {
@@ -392,7 +392,9 @@ static lac_status parse_letters(cursor *at, const char *word, arguments *args, l
       continue;
     }
     const char *value = letter + 1;
-    if (!*value) st = take_value(at, option, args->verb, &value, err);
+    const bool is_set = *value == '='; /* -o=FILE, as --output=FILE */
+    if (is_set) value++;
+    if (!*value && !is_set) st = take_value(at, option, args->verb, &value, err);
     return st ? st : give(args, option, value, err);
   }
   return st;

@@ -238,6 +238,34 @@ void like_clear(like *l) {
 
 /* ---- What is said ---- */
 
+/* "-e, --epochs VALUE" */
+static void write_usage(const row *r, char text[128]) {
+  const bool wants = r->kind == VALUE || r->kind == IDLE_VALUE;
+  const bool may = r->kind == MAYBE || r->kind == IDLE_MAYBE;
+  size_t n = 0;
+  for (const char *at = r->words; *at && n < 100; at++)
+    n += (size_t)snprintf(text + n, 128 - n, *at == '|' ? ", " : "%c", *at);
+  (void)snprintf(text + n, 128 - n, "%s", wants ? " VALUE" : may ? " [VALUE]" : "");
+}
+
+void like_print_help(const like *l, FILE *out) {
+  fprintf(out, "Usage: lacuna %s --like %s [options]\n\n", verb_table[l->verb].name, l->script);
+  fprintf(out, "Options of %s:\n", l->script);
+  for (int k = 0; k < N_ROWS; k++) {
+    const row *r = &rows[k];
+    char usage[128];
+    if (strcmp(r->script, l->script) != 0) continue;
+    write_usage(r, usage);
+    fprintf(out, "  %-38s ", usage);
+    if (r->kind == NONE) fprintf(out, "refused: %s\n", r->text);
+    else if (r->text) fprintf(out, "no effect: %s\n", r->text);
+    else if (r->to && r->to[0] != '*') fprintf(out, "--%s\n", r->to);
+    else fprintf(out, "as in %s\n", l->script);
+  }
+  fprintf(out, "\nOptions of lacuna %s may stand beside them (lacuna help %s).\n",
+          verb_table[l->verb].name, verb_table[l->verb].name);
+}
+
 /* A word as a shell takes it. */
 static size_t write_quoted(const char *word, char *text, size_t capacity) {
   static const char plain[] =

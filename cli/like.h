@@ -6,6 +6,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "args.h"
 
@@ -41,6 +42,9 @@ typedef struct like {
  * one), a value that is missing, what the script's options cannot mean here. */
 LAC_MUST_CHECK lac_status like_translate(int argc, char **argv, like *l, lac_error *err);
 void like_clear(like *l);
+
+/** The script's own options, and what each becomes; words.script is there. */
+void like_print_help(const like *l, FILE *out);
 
 /** Logs the command in our words, and what was accepted without effect. */
 void like_log(const like *l);

@@ -11,7 +11,9 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/folder.h"
 #include "base/memory.h"
+#include "base/run_folder.h"
 
 /* ---- Items ---- */
 
@@ -280,6 +282,13 @@ static lac_status set_resumed(like *l, lac_error *err) {
   lac_status st = LAC_OK;
   if (resume) {
     const char *folder = resume->value, *typed = resume->typed;
+    if (!is_only_shown(l) && !laci_folder_has(folder, LACI_RUN_CHECKPOINTS)) {
+      return laci_fail(
+          err, LAC_NOT_FOUND,
+          "%s %s: no checkpoint to go on from; wanted the folder of an earlier run, its "
+          "--model-dir",
+          typed, folder);
+    }
     st = like_set(l, "model-dir", folder, typed, err);
     if (!st) st = like_set(l, "recover", NULL, typed, err);
   }

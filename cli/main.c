@@ -150,7 +150,8 @@ int main(int argc, char **argv) {
         args.verb == VERB_train || args.verb == VERB_finetune || args.verb == VERB_demo;
     log_begin(&args);
     like_log(&words);
-    code = run_verb(&args, &err);
+    if (args.help && words.script) like_print_help(&words, stdout);
+    else code = run_verb(&args, &err);
     log_end();
   }
   if (code == EXIT_DONE) code = exit_code_of(outputs_flush(&err));

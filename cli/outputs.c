@@ -367,6 +367,7 @@ lac_status outputs_write(outputs *plan, lac_model *model, const lac_report *repo
   const char *permutation = plan->files[OUTPUT_PERMUTATION].path;
   const char *trace = plan->files[OUTPUT_TRACE].path, *curve = plan->files[OUTPUT_CURVE].path;
   outputs_begin(plan);
+  plan->has_data = lac_model_data_file(model, 0) != NULL;
   lac_status st = LAC_OK;
   if (plot) st = lac_plot(model, report, plot, plan->force, err);
   if (!st && curve) st = lac_calibration_plot(report, curve, plan->force, err);
@@ -400,7 +401,10 @@ lac_status outputs_finish(outputs *plan, lac_status st, lac_error *err) {
 
 void outputs_log(const outputs *plan) {
   for (int role = 0; role < OUTPUT_COUNT; role++) {
-    if (plan->files[role].real[0]) log_line("saved %s", plan->files[role].path);
+    const bool is_model = (role == OUTPUT_MODEL && plan->writes_model) || role == OUTPUT_EXPORT;
+    if (plan->files[role].real[0])
+      log_line("saved %s%s", plan->files[role].path,
+               is_model && plan->has_data ? " and, beside it, the data file that it reads" : "");
   }
 }
 

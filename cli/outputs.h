@@ -36,6 +36,7 @@ typedef struct outputs {
   output_file files[OUTPUT_COUNT];
   bool force;
   bool writes_model; /* OUTPUT_MODEL is one: data files may go with it */
+  bool has_data;     /* of the model that was written: it reads files beside it */
   bool uses_stdout;  /* one of them goes to standard output: nothing else may */
   const char
       *json; /* what goes to --json in the place of the report; the caller's; NULL: nothing */

@@ -211,15 +211,17 @@ static lac_status fail_folder(const char *folder, const char *text, lac_error *e
   return laci_fail(err, LAC_IO, "--model-dir %s: %s", folder, text);
 }
 
-/* A folder that is not there is made, but only in one that is. */
+/* A folder that is not there is made, with those above it; the nearest that is there takes it. */
 static lac_status check_parent(const char *folder, lac_error *err) {
   char parent[PATH_MAX];
   struct stat link;
   if (strlen(folder) >= sizeof parent) return fail_folder(folder, "the name is too long", err);
   if (lstat(folder, &link) == 0) return fail_folder(folder, "a link that leads nowhere", err);
   strcpy(parent, folder);
-  return access(dirname(parent), W_OK | X_OK) == 0 ? LAC_OK
-                                                   : fail_folder(folder, strerror(errno), err);
+  const char *above = dirname(parent);
+  while (access(above, F_OK) != 0 && errno == ENOENT && strcmp(above, ".") && strcmp(above, "/"))
+    above = dirname(parent);
+  return access(above, W_OK | X_OK) == 0 ? LAC_OK : fail_folder(folder, strerror(errno), err);
 }
 
 static lac_status guard_input(const run *r, const char *path, lac_error *err) {
