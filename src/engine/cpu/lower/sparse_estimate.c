@@ -5,7 +5,6 @@
 #include <math.h>
 
 #include "base/divide.h"
-#include "cpu/cpu.h"
 #include "engine/cpu/lower/conv.h"
 #include "engine/cpu/lower/pictures.h"
 #include "engine/cpu/lower/sparse.h"
@@ -294,18 +293,7 @@ static double cost_by(const laci_net *net, const laci_sparse_layer *layer, laci_
   }
 }
 
-/* Where the constants were not measured, a sparse way must be clearly faster than the dense one: a
- * ResNet-20 that they expected to gain took 1.22 times as long on another maker's processor. */
-static const double margin = 1.2;
-
-/** What an estimate of a sparse way is multiplied by. NEON's constants have a margin of their own.
- */
-static double doubt(void) {
-  return laci_cpu_is_measured() || laci_cpu() == LACI_CPU_NEON ? 1 : margin;
-}
-
 void laci_sparse_estimate(const laci_net *net, laci_sparse_costs *costs) {
-  const double doubted = doubt();
   const laci_sparse_net *sparse = net->sparse;
   const constants *c = constants_of(net, NULL);
   costs->reorder = c->reorder;
@@ -314,8 +302,7 @@ void laci_sparse_estimate(const laci_net *net, laci_sparse_costs *costs) {
   costs->least_gain = c->least_gain;
   for (int at = 0; at < sparse->n_layers; at++) {
     for (int way = 0; way < LACI_SPARSE_WAY_REORDER; way++) {
-      const double cost = cost_by(net, &sparse->layers[at], way);
-      costs->of[way][at] = way == LACI_SPARSE_WAY_DENSE ? cost : cost * doubted;
+      costs->of[way][at] = cost_by(net, &sparse->layers[at], way);
     }
   }
 }
