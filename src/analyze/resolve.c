@@ -6,6 +6,7 @@
 #include "analyze/resolve_in.h"
 #include "graph/content.h"
 #include "graph/op.h"
+#include "tensor/buf.h"
 
 #include <stdio.h>
 
@@ -205,6 +206,18 @@ static lac_status resolve_coupling(laci_resolve *r, laci_coupling *coupling) {
   return LAC_OK;
 }
 
+/* Of a node that matters for its shape alone: integers may be sizes, which stay. */
+static lac_status resolve_shape_only(laci_resolve *r, laci_coupling *coupling) {
+  lac_status st = laci_coupling_init(coupling, r->t->graph, r->node);
+  for (int i = 0; i < r->node->n_inputs && !st; i++) {
+    int value = r->node->inputs[i];
+    if (value < 0 || !laci_reads_content(r->node, i)) continue;
+    if (!laci_dtype_is_float(r->t->graph->values[value].type.dtype))
+      laci_layout_freeze(r->t, value, laci_resolve_cause(r));
+  }
+  return st;
+}
+
 static lac_status resolve_node(laci_tracks *t, int node_id, lac_error *err) {
   const laci_node *node = &t->graph->nodes[node_id];
   laci_coupling coupling = {0};
@@ -212,7 +225,7 @@ static lac_status resolve_node(laci_tracks *t, int node_id, lac_error *err) {
       .t = t, .c = &coupling, .node = node, .node_id = node_id, .cause = -1, .part_cause = -1};
   lac_status st = LAC_OK;
   if (laci_node_matters(t->graph, t->matters, node_id)) st = resolve_coupling(&r, &coupling);
-  else st = laci_coupling_init(&coupling, t->graph, node);
+  else st = resolve_shape_only(&r, &coupling);
   if (st) goto out;
   finish_outputs(&r);
   if (t->no_memory) st = LAC_NO_MEMORY;
