@@ -180,6 +180,15 @@ static void start_fresh(laci_resolve *r) {
   }
 }
 
+/* Of a node of whose outputs only the shape is read: the integers that decide it. */
+static void freeze_sizes(laci_resolve *r) {
+  for (int i = 0; i < r->node->n_inputs; i++) {
+    int value = r->node->inputs[i];
+    if (value >= 0 && laci_node_reads_content(r->t->graph, r->t->matters, r->node_id, value))
+      laci_layout_freeze(r->t, value, laci_resolve_cause(r));
+  }
+}
+
 /* What the node's operator says, of a node whose outputs matter. */
 static lac_status resolve_coupling(laci_resolve *r, laci_coupling *coupling) {
   const laci_node *node = r->node;
@@ -227,6 +236,7 @@ static lac_status resolve_node(laci_tracks *t, int node_id, lac_error *err) {
   if (laci_node_matters(t->graph, t->matters, node_id)) st = resolve_coupling(&r, &coupling);
   else st = resolve_shape_only(&r, &coupling);
   if (st) goto out;
+  if (!laci_node_matters(t->graph, t->matters, node_id)) freeze_sizes(&r);
   finish_outputs(&r);
   if (t->no_memory) st = LAC_NO_MEMORY;
 out:

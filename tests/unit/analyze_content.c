@@ -86,6 +86,14 @@ static void readers_of_a_content_still_keep_a_weight_whole(void **state) {
   }
 }
 
+static void sizes_of_what_is_read_for_its_shape_stay_in_place(void **state) {
+  (void)state;
+  analysed n = analyse(
+      "input x 2x3x3x3\nstored k 5 i64 = 2 3 3 1 3\na = Reshape(x, k)\nv = Size(a)\noutput v\n");
+  expect_pattern(&n, "k", 0, ".....");
+  verify_and_clear(&n);
+}
+
 static void a_shape_that_is_read_leaves_groups_their_own_orders(void **state) {
   (void)state;
   /* With another reader, all groups of a grouped weight have one order. */
@@ -140,6 +148,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(readers_of_a_shape_freeze_nothing_and_keep_no_weight_whole),
       cmocka_unit_test(readers_of_a_content_still_keep_a_weight_whole),
+      cmocka_unit_test(sizes_of_what_is_read_for_its_shape_stay_in_place),
       cmocka_unit_test(a_shape_that_is_read_leaves_groups_their_own_orders),
       cmocka_unit_test(a_whole_vision_transformers_attention_may_be_permuted),
       cmocka_unit_test(what_matters_is_found_without_memory_too),
