@@ -201,11 +201,6 @@ static bool describe_computed(const laci_graph *graph, int node_id, const laci_w
   return true;
 }
 
-const char *laci_layer_weight_name(const laci_analysis *analysis, const laci_layer *layer) {
-  return layer->stored < 0 ? analysis->graph->values[layer->weight].name
-                           : analysis->graph->stored[layer->stored].name;
-}
-
 /* Layers by node, and for each another one of the same stored tensor: the first, for the first the
  * second. */
 static bool index_layers(laci_analysis *analysis) {

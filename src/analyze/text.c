@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Texts that live as long as an analysis. */
+ * Texts that live as long as an analysis, and names. */
 #include <stdarg.h>
 #include <stdio.h>
 
 #include "analyze/analyze.h"
 #include "analyze/layers_in.h"
 #include "base/memory.h"
+#include "graph/graph.h"
 
 const char *laci_analysis_text(laci_analysis *analysis, const char *format, ...) {
   char text[1024];
@@ -14,4 +15,9 @@ const char *laci_analysis_text(laci_analysis *analysis, const char *format, ...)
   (void)vsnprintf(text, sizeof text, format, args);
   va_end(args);
   return laci_arena_text(&analysis->arena, text);
+}
+
+const char *laci_layer_weight_name(const laci_analysis *analysis, const laci_layer *layer) {
+  return layer->stored < 0 ? analysis->graph->values[layer->weight].name
+                           : analysis->graph->stored[layer->stored].name;
 }
