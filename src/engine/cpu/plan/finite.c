@@ -12,8 +12,30 @@ typedef struct walk {
 
 static bool is_known(double bound) { return bound < LACI_FINITE_BOUND; }
 
-static void look_at(walk *w, int value, double most) {
+static bool is_move(const laci_node *node) {
+  static const char *const moves[] = {"Transpose", "Reshape",   "Flatten",
+                                      "Squeeze",   "Unsqueeze", "Identity"};
+  for (size_t at = 0; at < sizeof moves / sizeof *moves; at++) {
+    if (strcmp(node->type, moves[at]) == 0) return true;
+  }
+  return false;
+}
+
+/** The value whose elements these are, in another order or shape: nothing is copied to look at it.
+ */
+static int moved_from(const laci_cpu_plan *plan, int value) {
+  for (;;) {
+    const int producer = plan->graph->values[value].producer;
+    const laci_node *node = producer < 0 ? NULL : &plan->graph->nodes[producer];
+    if (!node || !is_move(node) || laci_plan_is_constant(plan, node->inputs[0])) return value;
+    value = node->inputs[0];
+  }
+}
+
+static void look_at(walk *w, int moved, double most) {
   laci_cpu_plan *plan = w->plan;
+  const int value = moved_from(plan, moved);
+  w->bounds[moved] = fmin(w->bounds[moved], most);
   for (int at = 0; at < plan->n_looked; at++) {
     if (plan->looked[at].value == value) return;
   }
