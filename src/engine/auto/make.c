@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "cpu/openmp.h"
 #include "cpu/pool.h"
 #include "engine/auto/auto_in.h"
 #include "graph/graph.h"
@@ -361,6 +362,15 @@ static lac_status divide(laci_auto *a, const laci_graph *graph, const laci_engin
   return st;
 }
 
+/* A forked process without its parent's threads is the caller's to mend: parts would fail alike. */
+static bool has_threads(int threads) {
+  laci_pool *pool = NULL;
+  if (laci_pool_create(threads, &pool, NULL)) return false;
+  const bool reached = laci_openmp_reaches(laci_pool_threads(pool));
+  laci_pool_destroy(pool);
+  return reached;
+}
+
 lac_status laci_auto_create(const laci_graph *graph, const laci_engine_options *options,
                             void **self, lac_error *err) {
   laci_engine_options fast = *options;
@@ -371,6 +381,7 @@ lac_status laci_auto_create(const laci_graph *graph, const laci_engine_options *
   lac_status st = laci_engine_create(graph, &fast, &a->whole, &why);
   bool divided = st == LAC_UNSUPPORTED || st == LAC_BAD_SHAPE;
   if (divided && options->bf16) divided = laci_engine_offers_bf16("cpu");
+  divided = divided && has_threads(options->threads);
   why.status = st;
   if (divided) st = divide(a, graph, options, &why, err);
   else if (st) st = laci_hint(err, why.hint, laci_fail(err, st, "%s", why.text));
