@@ -219,7 +219,8 @@ static lac_status check_parent(const char *folder, lac_error *err) {
   if (lstat(folder, &link) == 0) return fail_folder(folder, "a link that leads nowhere", err);
   strcpy(parent, folder);
   const char *above = dirname(parent);
-  while (access(above, F_OK) != 0 && errno == ENOENT && strcmp(above, ".") && strcmp(above, "/"))
+  while (access(above, F_OK) != 0 && errno == ENOENT && strcmp(above, ".") != 0 &&
+         strcmp(above, "/") != 0)
     above = dirname(parent);
   return access(above, W_OK | X_OK) == 0 ? LAC_OK : fail_folder(folder, strerror(errno), err);
 }

@@ -161,7 +161,7 @@ static bool has_part(const weights_file *f, const char *part) {
 }
 
 static lac_status fail_missing(const weights_file *f, const laci_stored *s, lac_error *err) {
-  if (!has_part(f, ".running_")) {
+  if (has_part(f, "weight") && !has_part(f, ".running_")) {
     return laci_fail(
         err, LAC_BAD_FILE,
         "%s: it has no statistics of batch normalization, which the network needs (%s): "

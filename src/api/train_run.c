@@ -81,6 +81,7 @@ lac_status laci_training_run(laci_training *t, lac_train_result *result, lac_err
                 a_step = (int64_t)p->batch * p->accumulate * p->processes;
   *result = (lac_train_result){
       .recipe = p->recipe.name,
+      .dtype = o->dtype,
       .threads = laci_trainer_threads(t->trainer),
       .batch = p->batch,
       .accumulate = p->accumulate,

@@ -88,7 +88,7 @@ LAC_MUST_CHECK lac_status laci_pruning_keep_dense(laci_pruning *pruning,
 
 /** drop.c: what a comparison says of the loss; `most` is wrong with a probability of at most
  * (1 - LACI_DROP_CONFIDENCE) / LACI_DROP_TRIES. */
-void laci_drop_bound(const laci_output_difference *difference, laci_judged_drop *drop);
+void laci_drop_bound(const laci_output_difference *d, laci_judged_drop *to);
 
 /** A network that may be kept. */
 typedef struct laci_drop_candidate {
