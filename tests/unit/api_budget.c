@@ -48,13 +48,8 @@ static const huge cases[] = {
     {"Expand", "b s", "s", {1, 16, 3000000, 32}, 4, "'p'): 1x16x3000000x32"},
     {"Tile", "b s", "s", {1, 1, 3000000, 32}, 4, "'p'): 1x16x3000000x32"},
     {"Tile", "b s", "s", {(int64_t)1 << 40, 1, 1, 1}, 4, "1099511627776"},
-    {"Expand",
-     "b s",
-     "s",
-     {(int64_t)1 << 31, 16, (int64_t)1 << 31, (int64_t)1 << 31},
-     4,
-     "2147483648"},
-    {"Pad", "b s", "s", {0, 0, 0, 0, 0, 0, INT64_MAX / 2, INT64_MAX / 2}, 8, "p"},
+    {"Expand", "b s", "s", {(int64_t)1 << 31, 16, 1 << 10, 1}, 4, "2147483648"},
+    {"Pad", "b s", "s", {0, 0, 0, 0, 0, 0, (int64_t)1 << 40, 1 << 8}, 8, "p"},
 };
 enum { N_CASES = sizeof cases / sizeof *cases, FIRST_BEYOND = 3 /* any machine */ };
 
@@ -129,6 +124,26 @@ static void is_refused_before_the_search(void **state) {
     options.verify = false; /* the cure */
     if (lac_prune(model, &options, &report, &err)) fail_msg("%s: %s", cases[at].type, err.text);
     lac_report_destroy(report);
+    lac_model_destroy(model);
+  }
+}
+
+/* No engine and no file holds as many elements as no number counts. */
+static void what_cannot_be_counted_is_refused(void **state) {
+  (void)state;
+  static const huge beyond[] = {
+      {"Expand", "b s", "s", {1 << 30, 16, 1 << 30, 1 << 30}, 4, NULL},
+      {"Pad", "b s", "s", {0, 0, 0, 0, 0, 0, INT64_MAX / 2, INT64_MAX / 2}, 8, NULL},
+  };
+  for (int at = 0; at < 2; at++) {
+    lac_options options = options_of(1000 * mib);
+    lac_report *report = NULL;
+    lac_error err = {0};
+    lac_model *model = make(&beyond[at]);
+    options.verify = false;
+    assert_int_equal(lac_prune(model, &options, &report, &err), LAC_BAD_SHAPE);
+    assert_non_null(strstr(err.text, "are too large to be counted"));
+    assert_null(report);
     lac_model_destroy(model);
   }
 }
@@ -239,6 +254,7 @@ static void a_run_takes_what_was_planned(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(is_refused_before_the_search),
+      cmocka_unit_test(what_cannot_be_counted_is_refused),
       cmocka_unit_test(is_refused_before_the_run),
       cmocka_unit_test(is_inspected_within_the_limit),
       cmocka_unit_test(a_run_takes_what_was_planned),

@@ -496,6 +496,8 @@ static void the_part_for_evaluation_is_found(void **state) {
   expect_refused(f.path, model, &options, LAC_NOT_FOUND, "none for evaluation: wanted val");
   path_in(path, &f, "val");
   assert_int_equal(mkdir(path, 0777), 0);
+  add_picture(&f, "train/b/1.jpg");
+  add_picture(&f, "train/c/1.jpg");
   static const char *const images[] = {"val/a/1.jpg", "val/b/1.jpg", "val/b/2.jpg", "val/c/1.jpg"};
   for (int k = 0; k < 4; k++) add_picture(&f, images[k]);
   if (lac_eval(model, f.path, &options, &result, &err)) fail_msg("%s", err.text);

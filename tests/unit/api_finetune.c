@@ -149,7 +149,12 @@ static void what_cannot_be_sparse_is_refused(void **state) {
   o = quick(NULL);
   o.must_mask = true;
   o.pruning.exclude = ".";
-  expect(&o, LAC_BAD_VALUE, "no layer takes 2:4, so nothing would be sparse");
+  expect(&o, LAC_BAD_ARGUMENT, "exclude leaves none of 8 layers that could take 2:4");
+  o = quick(NULL);
+  o.must_mask = true;
+  o.pruning.n = 1;
+  o.pruning.m = 48; /* divides no layer's input channels */
+  expect(&o, LAC_BAD_VALUE, "no layer takes 1:48, so nothing would be sparse");
   o = quick(NULL);
   o.training.recipe = "x";
   expect(&o, LAC_BAD_ARGUMENT, "recipe x: wanted");

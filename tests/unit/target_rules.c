@@ -248,13 +248,21 @@ static void pruning_leaves_what_a_target_does_not_take(void **state) {
   lac_model_destroy(model);
 }
 
-static void pruning_for_what_takes_nothing_prunes_nothing(void **state) {
+static void pruning_for_what_takes_nothing_is_refused(void **state) {
   (void)state;
   static const char *const target = "vitis";
   lac_model *model;
-  lac_report *report = prune(&target, 1, &model);
-  assert_int_equal(report->summary.pruned, 0);
-  lac_report_destroy(report);
+  lac_options o = lac_options_default();
+  lac_report *report = NULL;
+  lac_error err = {0};
+  o.targets = &target;
+  o.n_targets = 1;
+  assert_int_equal(lac_model_load(DIGITS, &model, NULL), LAC_OK);
+  assert_int_equal(lac_prune(model, &o, &report, &err), LAC_BAD_ARGUMENT);
+  assert_non_null(strstr(err.text,
+                         "the target takes none of 8 layers; the first is left out by "
+                         "vitis: no DPU of Vitis AI"));
+  assert_null(report);
   lac_model_destroy(model);
 }
 
@@ -289,7 +297,7 @@ int main(void) {
       cmocka_unit_test(gains_are_those_of_the_shape),
       cmocka_unit_test(size_decides_whether_it_pays),
       cmocka_unit_test(pruning_leaves_what_a_target_does_not_take),
-      cmocka_unit_test(pruning_for_what_takes_nothing_prunes_nothing),
+      cmocka_unit_test(pruning_for_what_takes_nothing_is_refused),
       cmocka_unit_test(reports_without_memory_fail_and_leave_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

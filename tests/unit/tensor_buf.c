@@ -115,7 +115,9 @@ static void what_cannot_be_computed_with_is_refused(void **state) {
   assert_string_equal(err.text, "cannot compute with elements of type text");
   shape.dims[0] = -1;
   assert_int_equal(laci_buf_create(LAC_DTYPE_F32, &shape, &buf, &err), LAC_BAD_SHAPE);
-  shape.dims[0] = INT64_MAX;
+  shape.dims[0] = INT64_MAX; /* too many to be counted in bytes */
+  assert_int_equal(laci_buf_create(LAC_DTYPE_F32, &shape, &buf, &err), LAC_BAD_SHAPE);
+  shape.dims[0] = (int64_t)1 << 56;
   assert_int_equal(laci_buf_create(LAC_DTYPE_F32, &shape, &buf, &err), LAC_NO_MEMORY);
   assert_null(buf);
   laci_buf_destroy(NULL);
