@@ -281,7 +281,32 @@ lac_status train_options_read(const arguments *args, train_options *options, lac
   return LAC_OK;
 }
 
-lac_status train_options_print(const train_options *options, FILE *out, lac_error *err) {
+/* What the recipe becomes with these data: how long it takes is known from the first steps on. */
+static lac_status print_size(const lac_train_options *o, const char *data, FILE *out,
+                             lac_error *err) {
+  lac_train_size size;
+  text_table table = {0};
+  lac_status st = lac_train_size_find(data, o, &size, err);
+  if (st) return st;
+  table_begin(&table, "this run|value");
+  table_cell(&table, "images");
+  table_cell(&table, "%" PRId64 " for training, %d classes", size.images, size.classes);
+  table_cell(&table, "a step");
+  table_cell(&table, "%" PRId64 " images", size.step_images);
+  table_cell(&table, "steps");
+  table_cell(&table, "%" PRId64 ", %" PRId64 " an epoch", size.steps, size.steps_per_epoch);
+  table_cell(&table, "warm-up");
+  table_cell(&table, "%" PRId64 " steps", size.warmup_steps);
+  table_cell(&table, "rate");
+  table_cell(&table, "%g after the warm-up", size.rate);
+  fprintf(out, "\n");
+  st = table_print(&table, out, err);
+  table_clear(&table);
+  return st;
+}
+
+lac_status train_options_print(const train_options *options, const char *data, FILE *out,
+                               lac_error *err) {
   const lac_train_options *o = &options->library.training;
   lac_train_setting rows[LAC_TRAIN_MOST_SETTINGS];
   int n;
@@ -297,5 +322,5 @@ lac_status train_options_print(const train_options *options, FILE *out, lac_erro
   fprintf(out, "recipe %s\n\n", o->recipe);
   st = table_print(&table, out, err);
   table_clear(&table);
-  return st;
+  return st || !data ? st : print_size(o, data, out, err);
 }

@@ -20,8 +20,9 @@ typedef struct train_options {
 LAC_MUST_CHECK lac_status train_options_read(const arguments *args, train_options *options,
                                              lac_error *err);
 
-/** Prints the settings of the recipe with what options change. */
-LAC_MUST_CHECK lac_status train_options_print(const train_options *options, FILE *out,
-                                              lac_error *err);
+/** Prints the settings of the recipe with what options change and, with a folder of data, what this
+ * run becomes of them: steps, warm-up, rate. data: NULL for none. */
+LAC_MUST_CHECK lac_status train_options_print(const train_options *options, const char *data,
+                                              FILE *out, lac_error *err);
 
 #endif

@@ -176,6 +176,20 @@ LAC_API LAC_MUST_CHECK lac_status lac_train_data_find(const char *data,
                                                       const lac_train_options *options,
                                                       lac_train_data *found, lac_error *err);
 
+/** What a training with these options would be, once its data are known. */
+typedef struct lac_train_size {
+  int64_t images; /* for training */
+  int classes;
+  int64_t step_images; /* of one step: batch, batches that are summed, processes */
+  int64_t steps_per_epoch, steps, warmup_steps;
+  double rate; /* after the warm-up, at this many images a step */
+} lac_train_size;
+
+/** Looks without training. Fails as lac_train of the same options and data. */
+LAC_API LAC_MUST_CHECK lac_status lac_train_size_find(const char *data,
+                                                      const lac_train_options *options,
+                                                      lac_train_size *found, lac_error *err);
+
 enum { LAC_TRAIN_CHANGED_BYTES = 512 };
 
 typedef struct lac_train_result {

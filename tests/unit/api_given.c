@@ -145,6 +145,11 @@ static void training_says_what_is_missing(void **state) {
                "lac_train_data_find: found is NULL");
   expect_named(lac_train_data_find(NULL, &options, &found, &err),
                "lac_train_data_find: data is NULL");
+  lac_train_size size;
+  expect_named(lac_train_size_find(NULL, &options, &size, &err),
+               "lac_train_size_find: data is NULL");
+  expect_named(lac_train_size_find(".", &options, NULL, &err),
+               "lac_train_size_find: found is NULL");
   expect_named(lac_train_json(&about, &result, &text, &err), "lac_train_json: options is NULL");
   lac_finetune_options tuning = lac_finetune_options_default();
   lac_finetune_result tuned;
