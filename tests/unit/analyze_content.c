@@ -76,8 +76,8 @@ static void readers_of_a_content_still_keep_a_weight_whole(void **state) {
       "t = NonZero(w2)\nv = Shape(t)\n",
       "t = NonZero(w2)\nu = Cast(t) to=1\nv = Size(u)\n",
       "t = Mystery(w2)\nv = Shape(t)\n",
-      "t = Cast(w2) to=7\nstored k 1 i64 = -1\nu = Reshape(t, k)\nc = ConstantOfShape(u)\n"
-      "v = Size(c)\n",
+      ("t = Cast(w2) to=7\nstored k 1 i64 = -1\nu = Reshape(t, k)\nc = ConstantOfShape(u)\n"
+       "v = Size(c)\n"),
   };
   for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) {
     analysed n = with_reader(readers[i]);

@@ -76,8 +76,8 @@ static void token_numbers_lie_in_the_table_that_they_index(void **state) {
       "stored k \"\" i64 = 64\nt = Div(ids, k)\n",
       "stored k \"\" i64 = 5\nstored o \"\" i64 = 100\nu = Mul(ids, k)\nt = Sub(u, o)\n",
       "stored k \"\" = 1000\nf = Cast(ids) to=1\nq = Sub(f, k)\nt = Cast(q) to=7\n",
-      "stored k 1 i64 = 1000\nc = Identity(k)\nu = Unsqueeze(ids, z)\nv = Sub(u, c)\nt = "
-      "Squeeze(v, z)\nstored z 1 i64 = 0\n",
+      ("stored k 1 i64 = 1000\nc = Identity(k)\nu = Unsqueeze(ids, z)\nv = Sub(u, c)\nt = "
+       "Squeeze(v, z)\nstored z 1 i64 = 0\n"),
   };
   char net[512];
   for (size_t i = 0; i < sizeof offsets / sizeof *offsets; i++) {
