@@ -46,6 +46,7 @@ typedef struct inference {
   laci_buf **inputs;     /* [graph->n_inputs] */
   laci_buf **outputs;    /* [graph->n_outputs], of an engine that plans */
   laci_stepper *walk;    /* NULL: an engine that plans; else it holds the outputs */
+  const char *walker;    /* the engine that goes node by node; NULL: one that plans */
   laci_writer **writers; /* [graph->n_outputs] */
   laci_file_id *keep;    /* [n_keep] the inputs' files */
   size_t n_keep;
@@ -373,16 +374,35 @@ static lac_status plan_walk(const inference *run, laci_budget *budget, lac_error
     shapes[at] = (laci_input_shape){input_value(run, at)->name, run->inputs[at]->shape};
   }
   lac_status st = laci_graph_sizes(run->graph, shapes, n, &types, err);
-  if (!st) st = laci_stepper_plan(engine_of(run->options), run->graph, types, NULL, budget, err);
+  if (!st) st = laci_stepper_plan(run->walker, run->graph, types, NULL, budget, err);
   laci_free(types);
   laci_free(shapes);
   return st ? st : laci_budget_check(budget, "the run", err);
 }
 
+static bool is_double(const inference *run, int value) {
+  const laci_value *v = &run->graph->values[value];
+  return v->stored < 0 && v->type.dtype == LAC_DTYPE_F64;
+}
+
+/* The engine that goes node by node; NULL: a plan. Plans hold floats, so that elements of type f64
+ * that come in or go out are computed exactly where no engine was asked for. */
+static const char *find_walker(const inference *run) {
+  const laci_graph *graph = run->graph;
+  bool doubles = false;
+  if (is_walked(run->options)) return engine_of(run->options);
+  if (strcmp(laci_engine_wanted(engine_of(run->options)), LACI_ENGINE_AUTO) != 0) return NULL;
+  for (int at = 0; at < graph->n_inputs; at++) doubles |= is_double(run, graph->inputs[at]);
+  for (int at = 0; at < graph->n_outputs; at++) doubles |= is_double(run, graph->outputs[at]);
+  if (!doubles) return NULL;
+  laci_log(LAC_LOG_INFO, "the network runs exactly, which is slow: elements of type f64");
+  return "plain";
+}
+
 static lac_status run_walk(inference *run, const lac_model *model, lac_error *err) {
   const laci_graph *graph = run->graph;
   laci_pool *pool = NULL;
-  run->result->pub.engine = laci_arena_text(&run->result->arena, engine_of(run->options));
+  run->result->pub.engine = laci_arena_text(&run->result->arena, run->walker);
   run->result->pub.dtype = LAC_DTYPE_F64;
   run->result->pub.n_nodes = graph->n_nodes;
   if (!run->result->pub.engine) return laci_fail_memory(err, "the result");
@@ -393,8 +413,7 @@ static lac_status run_walk(inference *run, const lac_model *model, lac_error *er
   if (!st) st = laci_model_materialise(model, err); /* small stored tensors decide over shapes */
   if (!st) st = plan_walk(run, &planned, err);
   if (!st) st = laci_pool_create(run->options->threads, &pool, err);
-  const laci_stepper_options options = {
-      .engine = engine_of(run->options), .pool = pool, .budget = &budget};
+  const laci_stepper_options options = {.engine = run->walker, .pool = pool, .budget = &budget};
   if (!st) st = laci_stepper_create(graph, &options, &run->walk, err);
   for (int at = 0; !st && at < graph->n_inputs; at++) {
     laci_stepper_set(run->walk, graph->inputs[at], run->inputs[at]);
@@ -590,7 +609,8 @@ lac_status lac_infer(const lac_model *model, const lac_infer_input *inputs, int 
   if (!st) st = name_outputs(&run, folder, err);
   if (!st) st = open_outputs(&run, model, folder, err);
   if (!st) {
-    st = is_walked(run.options) ? run_walk(&run, model, err) : run_planned(&run, model, err);
+    run.walker = find_walker(&run);
+    st = run.walker ? run_walk(&run, model, err) : run_planned(&run, model, err);
   }
   if (!st) st = write_outputs(&run, err);
   if (!st && result) {

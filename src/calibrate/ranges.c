@@ -86,8 +86,11 @@ static void *buffer(const laci_engine_port *port) { return laci_alloc(port->size
 static lac_status open_lane(looker *l, watcher *w, laci_budget *budget, lac_error *err) {
   const laci_engine_observer observer = {
       .values = l->how->values, .n_values = l->n_values, .see = see, .context = w};
-  laci_engine_options options = {
-      .threads = 1, .dense_only = true, .budget = budget, .observer = &observer};
+  laci_engine_options options = {.threads = 1,
+                                 .dense_only = true,
+                                 .finite = LACI_FINITE_ASSUMED, /* what is seen is looked at here */
+                                 .budget = budget,
+                                 .observer = &observer};
   const laci_engine_port *ports;
   w->network = l->network;
   w->place = l->place;

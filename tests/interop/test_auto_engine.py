@@ -144,3 +144,45 @@ def test_logits_whose_shape_comes_from_data_are_evaluated(tmp_path):
     assert found[0]["images"] == found[1]["images"] == 360
     for key in ("top1", "top5", "loss"):
         assert found[0][key] == pytest.approx(found[1][key], rel=1e-6)
+
+
+DOUBLE = TensorProto.DOUBLE
+node = helper.make_node
+# name -> nodes, what is stored, input, kind of the output
+DOUBLES = {
+    "through": ([node("Identity", ["x"], ["y"])], {}, np.array([1 / 3, 1e300, 1e-300]), DOUBLE),
+    "differences of large numbers": (
+        [node("Sub", ["x", "c"], ["y"])], dict(c=np.float64(1.7e9)), np.array([1.7e9 + 3.25, 1.7e9 + 100.5]), DOUBLE),
+    "integers through doubles": (
+        [node("Cast", ["x"], ["d"], to=DOUBLE), node("Mul", ["d", "c"], ["m"]), node("Cast", ["m"], ["y"], to=INT)],
+        dict(c=np.float64(1)), np.array([16777217, 123456789, 2**40 + 1]), INT),
+    "the larger of two": ([node("ArgMax", ["x"], ["y"], axis=0)], {}, np.array([1, 1 + 1e-9, 1 + 2e-9]), INT),
+}
+
+
+@pytest.mark.parametrize("name", DOUBLES)
+def test_doubles_are_computed_as_doubles(name, tmp_path):
+    nodes, constants, x, kind = DOUBLES[name]
+    graph = helper.make_graph(nodes, "g", [value("x", INT if x.dtype == np.int64 else DOUBLE, x.shape)],
+                              [value("y", kind)], stored(**constants))
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(model, tmp_path / "m.onnx")
+    np.save(tmp_path / "x.npy", x)
+    run = subprocess.run([LACUNA, "infer", "m.onnx", "--input", "x=x.npy", "-o", "o"], cwd=tmp_path, capture_output=True,
+                         text=True)
+    assert run.returncode == 0 and "f64" in run.stderr, run.stderr
+    session = onnxruntime.InferenceSession(str(tmp_path / "m.onnx"), providers=["CPUExecutionProvider"])
+    np.testing.assert_array_equal(np.load(tmp_path / "o/y.npy"), session.run(None, {"x": x})[0])
+
+
+@pytest.mark.parametrize("kind", ["INT4", "UINT4", "FLOAT8E4M3FN", "FLOAT8E5M2"])
+@pytest.mark.parametrize("engine", ["auto", "cpu", "plain"])
+def test_types_that_nobody_computes_are_refused(kind, engine, tmp_path):
+    nodes = [node("Cast", ["x"], ["c"], to=getattr(TensorProto, kind)), node("Cast", ["c"], ["y"], to=FLOAT)]
+    graph = helper.make_graph(nodes, "g", [value("x", FLOAT, [3])], [value("y", FLOAT, [3])])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    onnx.save(model, tmp_path / "m.onnx")
+    np.save(tmp_path / "x.npy", np.array([700, 1.6, -3], np.float32))
+    run = subprocess.run([LACUNA, "infer", "m.onnx", "--input", "x=x.npy", "-o", "o", "--engine", engine], cwd=tmp_path,
+                         capture_output=True, text=True)
+    assert run.returncode == 1 and "cannot compute with elements of type" in run.stderr, run.stderr

@@ -14,6 +14,31 @@ static const int64_t least_work = 10000;
 
 /* ---- What is reached ---- */
 
+static bool is_double(const laci_graph *graph, const laci_type *types, int value) {
+  return value >= 0 && graph->values[value].stored < 0 && types[value].dtype == LAC_DTYPE_F64;
+}
+
+static bool has_double(const laci_graph *graph, const laci_type *types, const int *values, int n) {
+  for (int at = 0; at < n; at++) {
+    if (is_double(graph, types, values[at])) return true;
+  }
+  return false;
+}
+
+/* The fast engine holds floats only: what the file computes in double is exact. */
+static void keep_doubles(laci_auto_cut *cut, int node) {
+  const laci_node *n = &cut->graph->nodes[node];
+  if (!cut->fast[node] || cut->constant[node]) return;
+  if (!has_double(cut->graph, cut->types, n->inputs, n->n_inputs) &&
+      !has_double(cut->graph, cut->types, n->outputs, n->n_outputs)) {
+    return;
+  }
+  cut->fast[node] = false;
+  if (!cut->reason.text[0])
+    (void)laci_fail(&cut->reason, LAC_UNSUPPORTED, "%s (%s): elements of type f64", n->name,
+                    n->type);
+}
+
 /* Types by inference alone: what a file declares of a node's results need not be true, and a plan
  * for it would not fit what comes. A network that contradicts itself fails where it runs. */
 static lac_status infer_types(const laci_graph *graph, const laci_engine_options *options,
@@ -37,6 +62,16 @@ static lac_status infer_types(const laci_graph *graph, const laci_engine_options
   return st ? laci_fail(err, st, "%s", why.text[0] ? why.text : "no memory for types") : LAC_OK;
 }
 
+lac_status laci_auto_find_doubles(const laci_graph *graph, const laci_engine_options *options,
+                                  bool *found, lac_error *err) {
+  laci_type *types = NULL;
+  lac_status st = infer_types(graph, options, &types, err);
+  *found = false;
+  for (int v = 0; v < graph->n_values && !st; v++) *found |= is_double(graph, types, v);
+  laci_free(types);
+  return st;
+}
+
 lac_status laci_auto_cut_init(laci_auto_cut *cut, const laci_graph *graph,
                               const laci_engine_options *options, lac_error *err) {
   size_t n = (size_t)graph->n_nodes;
@@ -55,6 +90,7 @@ lac_status laci_auto_cut_init(laci_auto_cut *cut, const laci_graph *graph,
   for (size_t at = 0; at < n && !st; at++) {
     cut->fast[at] = nodes[at] != LACI_REACH_NOT;
     cut->constant[at] = nodes[at] == LACI_REACH_CONSTANT;
+    keep_doubles(cut, (int)at);
   }
   laci_free(nodes);
   return st;

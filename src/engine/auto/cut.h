@@ -22,6 +22,11 @@ typedef struct laci_auto_cut {
   lac_error reason; /* why the first of these is not fast */
 } laci_auto_cut;
 
+/** *found: the network computes with elements of type f64, which the fast engine holds as f32. */
+LAC_MUST_CHECK lac_status laci_auto_find_doubles(const laci_graph *graph,
+                                                 const laci_engine_options *options, bool *found,
+                                                 lac_error *err);
+
 /** What the fast engine reaches. Clear it in any case. Fails as laci_engine_row.reach. */
 LAC_MUST_CHECK lac_status laci_auto_cut_init(laci_auto_cut *cut, const laci_graph *graph,
                                              const laci_engine_options *options, lac_error *err);

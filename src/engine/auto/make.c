@@ -196,7 +196,11 @@ static lac_status make_fast(making *m, int phase, lac_error *err) {
     m->refused = phase;
     m->why = why;
   }
-  if (st) return laci_fail(err, st, "%s", why.text);
+  if (st) {
+    laci_engine_destroy(part->engine);
+    part->engine = NULL;
+    return laci_fail(err, st, "%s", why.text);
+  }
   a->n_parts++;
   return LAC_OK;
 }
@@ -378,7 +382,10 @@ lac_status laci_auto_create(const laci_graph *graph, const laci_engine_options *
   laci_auto *a = laci_alloc(1, sizeof *a);
   if (!a) return laci_fail_memory(err, "the engine");
   fast.engine = "cpu";
-  lac_status st = laci_engine_create(graph, &fast, &a->whole, &why);
+  bool doubles = false;
+  lac_status st = laci_auto_find_doubles(graph, options, &doubles, &why);
+  if (!st && doubles) st = laci_fail(&why, LAC_UNSUPPORTED, "elements of type f64");
+  if (!st) st = laci_engine_create(graph, &fast, &a->whole, &why);
   bool divided = st == LAC_UNSUPPORTED || st == LAC_BAD_SHAPE;
   if (divided && options->bf16) divided = laci_engine_offers_bf16("cpu");
   divided = divided && has_threads(options->threads);

@@ -308,6 +308,10 @@ static bool is_constant(const laci_cpu_plan *plan, const laci_node *node) {
   return true;
 }
 
+static bool is_number(lac_dtype dtype) {
+  return laci_dtype_is_float(dtype) || laci_dtype_is_integer(dtype);
+}
+
 static lac_status take_types(laci_cpu_plan *plan, const laci_node *node, const look *l,
                              lac_error *err) {
   char text[128];
@@ -317,6 +321,10 @@ static lac_status take_types(laci_cpu_plan *plan, const laci_node *node, const l
     lac_dtype declared = type->dtype;
     *type = l->out[at];
     if (type->dtype == LAC_DTYPE_NONE) type->dtype = declared;
+    if (type->dtype != LAC_DTYPE_NONE && !is_number(type->dtype)) {
+      return laci_fail(err, LAC_UNSUPPORTED, "%s (%s): cannot compute with elements of type %s",
+                       node->name, node->type, lac_dtype_name(type->dtype));
+    }
     if (!laci_shape_known(&type->shape)) {
       return laci_fail(err, LAC_UNSUPPORTED,
                        "%s (%s): the shape of output %d is not known from the inputs' shapes",
@@ -441,8 +449,7 @@ lac_status laci_plan_infer(laci_cpu_plan *plan, const laci_input_shape *fixed, i
 
 /** A value that a step could read or write: of numbers, and of known size. */
 static bool is_usable(const laci_type *type) {
-  const bool numbers = laci_dtype_is_float(type->dtype) || laci_dtype_is_integer(type->dtype);
-  if (!numbers || !laci_shape_known(&type->shape)) return false;
+  if (!is_number(type->dtype) || !laci_shape_known(&type->shape)) return false;
   const int64_t count = laci_shape_count(&type->shape);
   return count >= 0 && count <= most_elements;
 }

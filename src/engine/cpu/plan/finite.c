@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "graph/ops.h"
+
 typedef struct walk {
   laci_cpu_plan *plan;
   double *bounds; /* [n_values] of floats that are computed; INFINITY: not known */
@@ -83,8 +85,19 @@ static bool is_open(walk *w, const laci_fused *fused) {
   return n == 1 && laci_finite_is_open(&f[0]);
 }
 
+/** Further outputs: parts of the first operand, or what nobody has a bound for. */
+static void bound_others(walk *w, const laci_fused *fused) {
+  const laci_node *node = &w->plan->graph->nodes[fused->node];
+  const bool parts = node->op == &laci_op_split && fused->output >= 0;
+  for (int at = 1; at < node->n_outputs && !fused->pattern; at++) {
+    if (node->outputs[at] < 0) continue;
+    w->bounds[node->outputs[at]] = parts ? w->bounds[fused->output] : INFINITY;
+  }
+}
+
 static void visit(walk *w, const laci_fused *fused) {
   const laci_node *node = &w->plan->graph->nodes[fused->node];
+  if (fused->output >= 0 && !laci_plan_is_float(w->plan, fused->output)) return; /* exact */
   laci_finite_core core = laci_finite_core_of(w->plan, w->bounds, fused);
   double most, y;
   bool loses = core.loses;
@@ -98,15 +111,15 @@ static void visit(walk *w, const laci_fused *fused) {
     know_operands(w, fused, true);
     core = laci_finite_core_of(w->plan, w->bounds, fused);
     y = with_posts(w, fused, core.bound, &most);
-    if (!is_known(most) && !w->plan->careless) w->plan->careless = node->name;
+    const bool shown = core.shows && fused->n_posts == 0;
+    if (!is_known(most) && !shown && !w->plan->careless) w->plan->careless = node->name;
   }
   if (fused->output >= 0 && laci_plan_is_float(w->plan, fused->output)) {
     w->bounds[fused->output] = is_known(y) ? y : INFINITY;
-    if (core.shows && !is_known(y)) look_at(w, fused->output, 1);
+    const double shown = fused->pattern ? LACI_FINITE_MOST : 1; /* attention, softmax */
+    if (core.shows && !is_known(y)) look_at(w, fused->output, shown);
   }
-  for (int at = 1; at < node->n_outputs && !fused->pattern; at++) {
-    if (node->outputs[at] >= 0) w->bounds[node->outputs[at]] = w->bounds[fused->output];
-  }
+  bound_others(w, fused);
 }
 
 /** A training's network: whoever trains looks at the loss. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * finite.h: how far the results of operators reach, from how far their operands do. */
+#include <float.h>
 #include <math.h>
 
 #include "engine/cpu/plan/finite.h"
@@ -58,6 +59,9 @@ static void add_row_elements(row_sums *s, const float *x, int64_t n) {
 
 double laci_finite_largest_row(laci_cpu_plan *plan, int value, const laci_finite_rows *rows) {
   const laci_constant *c = plan->values[value].constant;
+  if (c->i || !laci_dtype_is_float(plan->values[value].type.dtype)) {
+    return (double)rows->length * most_integer;
+  }
   row_sums s = {.rows = rows,
                 .sums = laci_alloc((size_t)rows->inner, sizeof *s.sums),
                 .left = rows->inner * rows->length};
@@ -139,7 +143,11 @@ static double product_of(laci_cpu_plan *plan, const double *bounds, const laci_f
   if (laci_plan_is_constant(plan, node->inputs[1])) {
     return laci_finite_largest_row(plan, node->inputs[1], rows) * x;
   }
-  return (double)rows->length * x * laci_finite_operand(plan, bounds, node->inputs[1]);
+  double scale = rows->scale ? 0 : 1;
+  for (int64_t at = 0; rows->scale && at < rows->n_scale; at++) {
+    scale = larger(scale, fabs((double)rows->scale[at]));
+  }
+  return scale * (double)rows->length * x * laci_finite_operand(plan, bounds, node->inputs[1]);
 }
 
 static double with_scales(const laci_fused *fused, double sum, double bias) {
@@ -197,12 +205,33 @@ static double of_all(laci_cpu_plan *plan, const double *bounds, const laci_node 
   return all;
 }
 
+/** Of Max (sign 1) or Min (-1): a constant counts by how far it reaches beyond 0 on its side, so
+ * that the largest negative float, as masks have it, does not. */
+static double of_extremes(laci_cpu_plan *plan, const double *bounds, const laci_node *node,
+                          double sign) {
+  double all = 0;
+  bool computed = false;
+  for (int at = 0; at < node->n_inputs; at++) {
+    const int value = node->inputs[at];
+    const float *c = laci_plan_is_constant(plan, value) ? laci_plan_floats(plan, value) : NULL;
+    computed = computed || !c;
+    if (!c) all = larger(all, laci_finite_operand(plan, bounds, value));
+    for (int64_t e = 0; c && e < plan->values[value].constant->count; e++) {
+      all = larger(all, isnan(c[e]) ? NAN : fmax(0, sign * (double)c[e]));
+    }
+  }
+  return computed ? all : INFINITY;
+}
+
 static double elements_of(laci_cpu_plan *plan, int value) {
   return (double)laci_shape_count(laci_plan_shape(plan, value));
 }
 
-static double layer_norm(laci_cpu_plan *plan, double x, int64_t n, const int scale_and_shift[2]) {
+/** Without an epsilon that a float can hold, rows of one number are divided by 0. */
+static double layer_norm(laci_cpu_plan *plan, double x, int64_t n, float epsilon,
+                         const int scale_and_shift[2]) {
   double y = sqrt((double)n);
+  if (!(epsilon >= FLT_MIN)) return INFINITY;
   if (!(x * x * (double)n < LACI_FINITE_BOUND)) return INFINITY;
   if (scale_and_shift[0] >= 0) y *= laci_finite_operand(plan, NULL, scale_and_shift[0]);
   return scale_and_shift[1] >= 0 ? y + laci_finite_operand(plan, NULL, scale_and_shift[1]) : y;
@@ -235,6 +264,9 @@ typedef enum reach {
   REACH_NONE,
   REACH_SAME,     /* of operand 0 */
   REACH_LARGER,   /* of all operands */
+  REACH_PADDED,   /* the same, and an attribute */
+  REACH_LARGEST,  /* of Max: constants below 0 never make it larger */
+  REACH_LEAST,    /* of Min, likewise above 0 */
   REACH_CHOSEN,   /* the same, but for the first, which chooses */
   REACH_SUM,      /* of all operands */
   REACH_PRODUCT,  /* of all operands */
@@ -274,8 +306,8 @@ static const row rows[] = {
     {&laci_op_sub, REACH_SUM, false, false},
     {&laci_op_mul, REACH_PRODUCT, false, false},
     {&laci_op_div, REACH_QUOTIENT, false, false},
-    {&laci_op_max, REACH_LARGER, true, false},
-    {&laci_op_min, REACH_LARGER, true, false},
+    {&laci_op_max, REACH_LARGEST, true, false},
+    {&laci_op_min, REACH_LEAST, true, false},
     {&laci_op_sum, REACH_SUM, false, false},
     {&laci_op_concat, REACH_LARGER, false, false},
     {&laci_op_reshape, REACH_SAME, false, false},
@@ -293,7 +325,7 @@ static const row rows[] = {
     {&laci_op_dropout, REACH_SAME, false, false},
     {&laci_op_cast, REACH_SAME, false, false},
     {&laci_op_expand, REACH_SAME, false, false},
-    {&laci_op_pad, REACH_LARGER, false, false},
+    {&laci_op_pad, REACH_PADDED, false, false},
     {&laci_op_where, REACH_CHOSEN, false, false},
 };
 
@@ -302,6 +334,7 @@ static double quotient(laci_cpu_plan *plan, const laci_node *node, double x) {
   const float *c = laci_plan_is_constant(plan, by) ? laci_plan_floats(plan, by) : NULL;
   double least = INFINITY;
   for (int64_t at = 0; c && at < plan->values[by].constant->count; at++) {
+    if (isnan(c[at])) return INFINITY;
     least = fmin(least, fabs((double)c[at]));
   }
   return c ? x / least : INFINITY;
@@ -332,7 +365,13 @@ static double reach_of(laci_cpu_plan *plan, const double *bounds, const laci_fus
     case REACH_QUOTIENT: return quotient(plan, node, x);
     case REACH_MANY:
       return x * elements_of(plan, node->inputs[0]) / elements_of(plan, node->outputs[0]);
-    case REACH_TWICE: return 2 * x + 64; /* ln of as many as there can be */
+    case REACH_TWICE: /* ln of as many as there can be; what lies outside of a resized picture */
+      return larger(2 * x + 64, fabs((double)laci_node_float(node, "extrapolation_value", 0)));
+    case REACH_PADDED:
+      return larger(of_all(plan, bounds, node, false),
+                    fabs((double)laci_node_float(node, "value", 0)));
+    case REACH_LARGEST: return of_extremes(plan, bounds, node, 1);
+    case REACH_LEAST: return of_extremes(plan, bounds, node, -1);
     case REACH_ONE: return x < LACI_FINITE_BOUND ? 1 : INFINITY;
     case REACH_CONV: return conv(plan, bounds, fused);
     case REACH_MATRIX: return matrix(plan, bounds, fused);
@@ -345,7 +384,8 @@ static double reach_of(laci_cpu_plan *plan, const double *bounds, const laci_fus
       for (int at = 0; at < 2; at++) {
         known = known && (both[at] < 0 || laci_plan_is_constant(plan, both[at]));
       }
-      return known ? layer_norm(plan, x, laci_shape_count_range(s, (int)first, s->rank), both)
+      return known ? layer_norm(plan, x, laci_shape_count_range(s, (int)first, s->rank),
+                                laci_node_float(node, "epsilon", 1e-5F), both)
                    : INFINITY;
     }
   }
@@ -361,12 +401,15 @@ static laci_finite_core core_of_pattern(laci_cpu_plan *plan, const double *bound
     const double depth = (double)k->dims[k->rank - 2], scale = fabs((double)a->scale);
     const double score = depth * scale * laci_finite_operand(plan, bounds, a->q) *
                          laci_finite_operand(plan, bounds, a->k);
-    core.bound = score < LACI_FINITE_BOUND ? laci_finite_operand(plan, bounds, a->v) : INFINITY;
+    const double mask = laci_finite_operand(plan, bounds, a->mask);
+    core.bound =
+        score + mask < LACI_FINITE_BOUND ? laci_finite_operand(plan, bounds, a->v) : INFINITY;
+    core.shows = a->mask >= 0; /* a NaN, or a row of -inf alone, is NaN in the result */
   } else if (fused->pattern == LACI_PATTERN_LAYER_NORM) {
     const laci_layer_norm_pattern *l = fused->details;
     const laci_shape *s = laci_plan_shape(plan, l->x);
     core.bound = layer_norm(plan, laci_finite_operand(plan, bounds, l->x), s->dims[s->rank - 1],
-                            (const int[2]){l->scale, l->shift});
+                            l->epsilon, (const int[2]){l->scale, l->shift});
   } else if (fused->pattern == LACI_PATTERN_QUANTISE) {
     const laci_fake_quantised *q = fused->details;
     core.bound = fabs((double)q->scale) * fmax(-(double)q->low, (double)q->high);

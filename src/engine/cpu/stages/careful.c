@@ -41,7 +41,7 @@ static lac_status keep_budget(laci_stages *stages, const laci_engine_options *op
 }
 
 lac_status laci_stages_make_careful(laci_stages *stages, const laci_engine_options *options,
-                                    lac_error *err) {
+                                    const laci_budget *before, lac_error *err) {
   const char *node = careless_node(stages);
   if (!node) return keep_budget(stages, options, err);
   laci_log(LAC_LOG_WARNING,
@@ -49,6 +49,7 @@ lac_status laci_stages_make_careful(laci_stages *stages, const laci_engine_optio
            "network runs carefully, which is slow",
            node);
   while (stages->n > 0) laci_stages_drop(stages);
+  if (options->budget) *options->budget = *before;
   laci_stage *only = &stages->stages[0];
   lac_status st = make(stages, options, &only->net, err);
   if (st) return st;

@@ -271,8 +271,9 @@ lac_status laci_stages_create(const laci_graph *graph, const laci_engine_options
   }
   if (!st) st = laci_pool_create(options->threads, &made->pool, err);
   m.place.pool = made->pool;
+  const laci_budget before = options->budget ? *options->budget : (laci_budget){0};
   if (!st) st = make_what_fits(made, &m, err);
-  if (!st) st = laci_stages_make_careful(made, options, err);
+  if (!st) st = laci_stages_make_careful(made, options, &before, err);
   laci_timings_close(timings);
   if (st) laci_stages_destroy(made);
   else *stages = made;

@@ -43,10 +43,11 @@ static inline const laci_stage *laci_stages_last(const laci_stages *stages) {
 
 /** The last stage goes. */
 void laci_stages_drop(laci_stages *stages);
-/** Where a stage is careless, one careful stage in their place. Fails as laci_net_create. */
+/** Where a stage is careless, one careful stage in their place. before: the options' budget before
+ * the stages were made. Fails as laci_net_create. */
 LAC_MUST_CHECK lac_status laci_stages_make_careful(laci_stages *stages,
                                                    const laci_engine_options *options,
-                                                   lac_error *err);
+                                                   const laci_budget *before, lac_error *err);
 /** The run once more, carefully: `stage` suspects a value. Fails LAC_BAD_VALUE where it cannot be,
  * and as laci_net_create and laci_net_run. */
 LAC_MUST_CHECK lac_status laci_stages_run_careful(laci_stages *stages, const laci_stage *stage,
