@@ -201,6 +201,7 @@ static lac_status store_calls(folding *f, const calls *c, lac_error *err) {
 
 static lac_status fold_calls(folding *f, const laci_layer *layer, lac_error *err) {
   const int values[2] = {layer->computed, layer->weight};
+  if (f->done[layer->computed]) return LAC_OK; /* another call's row stored it for all of them */
   calls *c = laci_alloc(1, sizeof *c);
   lac_status st = c ? LAC_OK : laci_fail_memory(err, "a function's calls");
   lac_error why = {0};

@@ -419,6 +419,25 @@ def test_constants_of_a_function_make_one_tensor_for_all_calls(tmp_path):
     assert np.abs(after - before).max() <= 1e-4 * np.abs(before).max()
 
 
+def test_product_behind_a_transpose_in_a_function_is_stored_once_for_each_call(tmp_path):
+    net, path, pruned = Net(), tmp_path / "model.onnx", tmp_path / "pruned.onnx"
+    function(net, "block", ["x", "w", "m"], helper.make_node("Mul", ["w", "m"], ["p"]),
+             helper.make_node("Transpose", ["p"], ["q"], perm=[1, 0]), helper.make_node("MatMul", ["x", "q"], ["c"], name="mm"))
+    x, calls, products = "x", 3, []
+    for _ in range(calls):
+        w = net.floats(C, C)
+        m = mask_2of4(w).astype(np.float32)
+        products.append(w * m)
+        x = net.op("block", x, net.put(w), net.put(m), domain="local")
+    save(net, x, path, [2, C])
+    report = report_of("prune", "-o", pruned, "--no-permute", path)
+    assert [report["summary"][k] for k in ("layers", "pruned", "folded")] == [calls, calls, calls]
+    model, stored = onnx.load(pruned), stored_of(pruned)
+    assert [n.op_type for n in model.functions[0].node] == ["Transpose", "MatMul"] and len(stored) == calls
+    for node, product in zip(model.graph.node, products):
+        np.testing.assert_array_equal(stored[node.input[1]], product)
+
+
 def test_function_that_makes_a_weight_of_an_input_in_one_call_stays(tmp_path):
     net, path, pruned = Net(), tmp_path / "model.onnx", tmp_path / "pruned.onnx"
     function(net, "block", ["x", "w", "m"], helper.make_node("Mul", ["w", "m"], ["p"]),
