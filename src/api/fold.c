@@ -159,7 +159,7 @@ typedef struct calls {
   laci_buf *bufs[LACI_FOLD_CALLS];
 } calls;
 
-/* False: in some call it is no weight that may be stored. */
+/* False: in some call it is no weight that may be stored, or its name does not say whose it is. */
 static bool list_calls(const folding *f, int value, calls *c) {
   laci_edit_call_value found;
   const char *name;
@@ -167,6 +167,7 @@ static bool list_calls(const folding *f, int value, calls *c) {
   for (int call = -1; (name = laci_edit_inner_name(f->edit, &found, c->n, &call)); c->n++) {
     int made = laci_graph_find_value(f->graph, name);
     if (c->n == LACI_FOLD_CALLS || made < 0 || !f->wanted[made]) return false;
+    if (f->graph->values[made].is_contested) return false;
     c->values[c->n] = made;
     c->at[c->n] = (laci_edit_call_value){found.function, call, found.value};
   }

@@ -43,6 +43,7 @@ typedef struct laci_value {
   bool is_input, is_output;
   const char *tied_by; /* the part of the file, outside of all nodes, that names it, so that its
                           channels stay in place; a literal, or NULL */
+  bool is_contested; /* a value of a function or body should have had this name, and got another */
   int n_readers;
   const int *readers; /* nodes that read it (inputs or captures), ascending, each once */
   laci_buf *known;    /* contents as far as inference found them (symbols inside), or NULL; owned by

@@ -89,8 +89,9 @@ typedef struct laci_edit_call_value {
  * elsewhere than the main graph, or its calls have no names of their own. */
 bool laci_edit_find_inner(const laci_onnx_edit *edit, const char *value,
                           laci_edit_call_value *found);
-/** The name that inlining gives the same value in the main graph's call number `at`, 0, 1 ...; in
- * the edit's arena. NULL: there is no such call, or no memory. */
+/** The name that inlining gives the same value in the main graph's call number `at`, 0, 1 ...,
+ * unless that was taken: whose it is then says laci_value.is_contested. In the edit's arena. NULL:
+ * there is no such call, or no memory. */
 const char *laci_edit_inner_name(laci_onnx_edit *edit, const laci_edit_call_value *value, int at,
                                  int *call);
 /** The function gets the value as an input from now on, and this call hands it `tensor`. To be said

@@ -54,6 +54,8 @@ lac_status laci_import_value_name(laci_importer *im, const char *first, const ch
   *name = text;
   if (st) return st;
   char *suffix = text + strlen(text);
+  const int holder = laci_graph_find_value(im->graph, text);
+  if (holder >= 0) im->graph->values[holder].is_contested = true;
   while (laci_graph_find_value(im->graph, text) >= 0) {
     (void)snprintf(suffix, SUFFIX_ROOM, "_%d", ++im->n_fresh);
   }

@@ -11,6 +11,7 @@ import onnx
 import onnxruntime
 import pytest
 from onnx import helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 
 TOP = pathlib.Path(os.environ.get("LAC_SOURCE_DIR", pathlib.Path(__file__).resolve().parents[2]))
 LACUNA = pathlib.Path(os.environ.get("LAC_BUILD_DIR", TOP / "build/release")) / "lacuna"
@@ -436,6 +437,40 @@ def test_product_behind_a_transpose_in_a_function_is_stored_once_for_each_call(t
     assert [n.op_type for n in model.functions[0].node] == ["Transpose", "MatMul"] and len(stored) == calls
     for node, product in zip(model.graph.node, products):
         np.testing.assert_array_equal(stored[node.input[1]], product)
+
+
+@pytest.mark.parametrize("kind", ["two calls of one name", "a value of the main graph", "a call of another function"])
+def test_product_whose_name_belongs_to_another_value_stays(kind, tmp_path):
+    """Inlining makes up CALL/VALUE, and another name where that is taken. ONNX Runtime refuses nodes of one name."""
+    net, path, out = Net(), tmp_path / "model.onnx", tmp_path / "out.onnx"
+
+    def parts():
+        return net.put(net.floats(C, C)), net.put(net.floats(C, C))
+
+    def call(x, function, name):
+        x = net.op(function, x, *parts(), domain="local")
+        net.nodes[-1].name = name
+        return x
+
+    product = helper.make_node("MatMul", ["x", "p"], ["c"], name="mm")
+    function(net, "block", ["x", "w", "m"], helper.make_node("Mul", ["w", "m"], ["p"]), product)
+    function(net, "other", ["x", "w", "m"], helper.make_node("Add", ["w", "m"], ["p"]), product)
+    x, folded = "x", 0
+    if kind == "a value of the main graph":
+        net.nodes.append(helper.make_node("Mul", list(parts()), ["one/p"], name="own"))
+        x, folded = net.op("MatMul", x, "one/p"), 1
+    elif kind == "a call of another function":
+        x = call(x, "other", "one")
+    x = call(x, "block", "one")
+    x = call(x, "block", "one" if kind == "two calls of one name" else "two")
+    save(net, x, path, [2, C])
+    report = report_of("permute", "-o", out, path)
+    assert report["summary"]["folded"] == folded
+    reasons = [la["reason"] for la in report["layers"] if la["computed"]]
+    assert len(reasons) == (3 if kind == "a call of another function" else 2) and all("is computed by" in r for r in reasons)
+    feed = {"x": np.random.default_rng(1).standard_normal((2, C)).astype(np.float32)}
+    before, after = (ReferenceEvaluator(onnx.load(p)).run(None, feed)[0] for p in (path, out))
+    np.testing.assert_allclose(after, before, rtol=1e-4, atol=1e-6)
 
 
 def test_function_that_makes_a_weight_of_an_input_in_one_call_stays(tmp_path):
