@@ -46,7 +46,7 @@ typedef struct closure {
 
 static bool is_read(const closure *c, int value) {
   const laci_value *v = &c->graph->values[value];
-  bool read = v->is_output;
+  bool read = v->is_output || v->tied_by;
   for (int r = 0; r < v->n_readers && !read; r++) read = !c->goes[v->readers[r]];
   return read;
 }
@@ -86,13 +86,15 @@ static bool is_small(const laci_graph *graph, int part, int product) {
   return n >= 0 && n <= most;
 }
 
-/* A part of the product that something else needs, -1: none; *reader: the node, -1 an output. */
+/* A part of the product that something else needs, -1: none; *reader: the node; -1: the file, which
+ * names it, or an output. */
 static int find_other_use(closure *c, int product, int *reader) {
   int n = 0;
   c->stack[n++] = product;
   c->seen[product] = ++c->round;
   while (n > 0) {
     int value = c->stack[--n], producer = c->graph->values[value].producer;
+    if (value != product && c->graph->values[value].tied_by) return value;
     if (c->graph->values[value].stored >= 0 && !is_small(c->graph, value, product)) {
       *reader = other_reader(c, value);
       if (*reader >= 0 || c->graph->values[value].is_output) return value;
@@ -116,6 +118,10 @@ static const char *producer_text(laci_analysis *a, int value) {
 
 static const char *other_use_text(laci_analysis *a, int product, int part, int reader) {
   const char *name = a->graph->values[product].name, *of = a->graph->values[part].name;
+  const char *by = a->graph->values[part].tied_by;
+  if (by)
+    return laci_analysis_text(a, "its weight %s is computed from %s, which the file's %s names",
+                              name, of, by);
   if (reader < 0)
     return laci_analysis_text(a, "its weight %s is computed from %s, an output of the network",
                               name, of);

@@ -264,6 +264,32 @@ static bool note_read(applier *a, const Onnx__GraphProto *graph) {
   return ok;
 }
 
+static bool note_bindings(applier *a, Onnx__StringStringEntryProto *const *bindings, size_t n) {
+  bool ok = true;
+  for (size_t at = 0; at < n && ok; at++)
+    ok = note(&a->read, bindings[at]->key, 0) && note(&a->read, bindings[at]->value, 0);
+  return ok;
+}
+
+/** What the file names outside of the network's nodes stays where it is (ties.c). */
+static bool note_named(applier *a, const Onnx__ModelProto *model) {
+  bool ok = true;
+  for (size_t at = 0; at < model->graph->n_quantization_annotation && ok; at++) {
+    const Onnx__TensorAnnotation *note_of = model->graph->quantization_annotation[at];
+    ok = note(&a->read, note_of->tensor_name, 0);
+    for (size_t k = 0; k < note_of->n_quant_parameter_tensor_names && ok; k++)
+      ok = note(&a->read, note_of->quant_parameter_tensor_names[k]->value, 0);
+  }
+  for (size_t at = 0; at < model->n_training_info && ok; at++) {
+    const Onnx__TrainingInfoProto *info = model->training_info[at];
+    ok = (!info->initialization || note_read(a, info->initialization)) &&
+         (!info->algorithm || note_read(a, info->algorithm)) &&
+         note_bindings(a, info->initialization_binding, info->n_initialization_binding) &&
+         note_bindings(a, info->update_binding, info->n_update_binding);
+  }
+  return ok;
+}
+
 static bool is_unread(const applier *a, const char *name) {
   return name && laci_name_find(&a->let_go, name) >= 0 && laci_name_find(&a->read, name) < 0;
 }
@@ -389,7 +415,7 @@ static lac_status leave_data_files(applier *a, lac_error *err) {
 
 static lac_status prepare(applier *a, lac_error *err) {
   const laci_onnx_edit *edit = a->edit;
-  bool ok = true;
+  bool ok = note_named(a, edit->file->model);
   a->is_gone = laci_alloc(a->graph->n_node + 1, sizeof *a->is_gone);
   if (!a->is_gone) return laci_fail_memory(err, "a change of the file");
   for (size_t at = 0; at < edit->n_changes && ok; at++) {

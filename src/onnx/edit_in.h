@@ -75,7 +75,7 @@ typedef struct laci_edit_applier {
   Onnx__GraphProto *graph;
   laci_name_table redirects; /* from -> change */
   laci_name_table let_go;    /* names that a node read, and reads no more */
-  laci_name_table read;      /* names that somebody reads afterwards */
+  laci_name_table read;      /* names that somebody reads afterwards, or that the file names */
   bool *is_gone;             /* [n_node] */
   size_t *order, next;       /* of new nodes by their places; the next one to stand somewhere */
   Onnx__NodeProto **list;    /* of all nodes, so far n_list of them */

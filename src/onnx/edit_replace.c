@@ -44,18 +44,6 @@ static bool count_all(reads *r, const Onnx__GraphProto *graph) {
   return ok;
 }
 
-static bool is_read(const reads *r, const char *name) {
-  int id = laci_name_find(&r->ids, name);
-  return id >= 0 && r->n[id] > 0;
-}
-
-static bool is_unread_node(const reads *r, const Onnx__NodeProto *node) {
-  for (size_t i = 0; i < node->n_output; i++) {
-    if (node->output[i][0] && is_read(r, node->output[i])) return false;
-  }
-  return true;
-}
-
 /** The nodes that are to go, the last first; each stands there once. */
 typedef struct leaving {
   laci_edit_applier *a;
@@ -63,6 +51,18 @@ typedef struct leaving {
   int *stack; /* [n_node] */
   size_t n;
 } leaving;
+
+static bool is_read(const leaving *l, const char *name) {
+  int id = laci_name_find(&l->r.ids, name);
+  return (id >= 0 && l->r.n[id] > 0) || laci_name_find(&l->a->read, name) >= 0;
+}
+
+static bool is_unread_node(const leaving *l, const Onnx__NodeProto *node) {
+  for (size_t i = 0; i < node->n_output; i++) {
+    if (node->output[i][0] && is_read(l, node->output[i])) return false;
+  }
+  return true;
+}
 
 static void leave(leaving *l, int place) {
   if (place < 0 || l->a->is_gone[place]) return;
@@ -79,7 +79,7 @@ static bool let_go(leaving *l, const Onnx__NodeProto *node) {
     bool known = laci_name_find(&l->a->let_go, name) >= 0;
     if (!known && !laci_name_add(&l->a->let_go, name, 0)) return false;
     int maker = laci_edit_maker(l->a->edit, name);
-    if (--l->r.n[id] == 0 && maker >= 0 && is_unread_node(&l->r, l->a->graph->node[maker]))
+    if (--l->r.n[id] == 0 && maker >= 0 && is_unread_node(l, l->a->graph->node[maker]))
       leave(l, maker);
   }
   return true;

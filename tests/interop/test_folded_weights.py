@@ -363,6 +363,32 @@ def test_part_that_another_layer_reads_stays_unless_fold_is_asked_for(tmp_path):
     assert report_of("check", pruned)["summary"]["pruned"] == 2
 
 
+@pytest.mark.parametrize("named", ["a part", "a small part", "a step in between"])
+@pytest.mark.parametrize("by", ["training_info", "quantization_annotation"])
+def test_part_that_the_file_names_elsewhere_stays(by, named, tmp_path):
+    net, path, pruned = Net(), tmp_path / "model.onnx", tmp_path / "pruned.onnx"
+    scaled = net.op("Mul", net.put(net.floats(C, C), "w"), net.put(net.floats(C, 1), "s"))
+    value = net.op("Tanh", scaled)
+    part = {"a part": "w", "a small part": "s", "a step in between": scaled}[named]
+    model = save(net, net.op("MatMul", "x", value), path, [2, C])
+    if by == "training_info":
+        info = model.training_info.add()
+        info.algorithm.CopyFrom(helper.make_graph([helper.make_node("Neg", [part], ["next"])], "step", [],
+                                                  [helper.make_tensor_value_info("next", onnx.TensorProto.FLOAT, None)]))
+    else:
+        scale = model.graph.quantization_annotation.add(tensor_name=part).quant_parameter_tensor_names
+        scale.add(key="SCALE_TENSOR", value="w")
+    onnx.save(model, path)
+    report = report_of("check", path, status=0)
+    assert report["summary"]["folded"] == 0
+    assert report["layers"][0]["reason"].endswith(f"which the file's {by} names")
+    report = report_of("prune", "--fold", "--force", "--no-verify", "-o", pruned, path)
+    assert [report["summary"][k] for k in ("layers", "pruned", "folded")] == [1, 1, 1]
+    after = onnx.load(pruned)
+    assert {part} <= set(stored_of(pruned)) | {n.output[0] for n in after.graph.node} and value in stored_of(pruned)
+    assert [n.op_type for n in after.graph.node] == (["Mul"] if named == "a step in between" else []) + ["MatMul"]
+
+
 def test_no_fold_leaves_the_file_and_says_why(tmp_path):
     path, out = tmp_path / "model.onnx", tmp_path / "out.onnx"
     value, _, _ = build("masked", path)
