@@ -348,6 +348,61 @@ static lac_status place_tensors(applier *a, lac_error *err) {
   return laci_edit_exchange(a->edit, &graph->initializer, &graph->n_initializer, list, n, err);
 }
 
+static bool set_type(Onnx__ValueInfoProto *info, const laci_edit_tensor *from) {
+  info->type = laci_onnx_block(sizeof *info->type);
+  if (!info->type) return false;
+  *info->type = (Onnx__TypeProto)ONNX__TYPE_PROTO__INIT;
+  Onnx__TypeProto__Tensor *tensor = laci_onnx_block(sizeof *tensor);
+  if (!tensor) return false;
+  *tensor = (Onnx__TypeProto__Tensor)ONNX__TYPE_PROTO__TENSOR__INIT;
+  info->type->tensor_type = tensor;
+  tensor->has_elem_type = true;
+  tensor->elem_type = (int32_t)from->dtype;
+  Onnx__TensorShapeProto *shape = laci_onnx_block(sizeof *shape);
+  if (!shape) return false;
+  *shape = (Onnx__TensorShapeProto)ONNX__TENSOR_SHAPE_PROTO__INIT;
+  tensor->shape = shape;
+  shape->dim = laci_onnx_block((size_t)from->shape.rank * sizeof *shape->dim);
+  for (int axis = 0; shape->dim && axis < from->shape.rank; axis++) {
+    Onnx__TensorShapeProto__Dimension *dim = laci_onnx_block(sizeof *dim);
+    if (!dim) return false;
+    *dim = (Onnx__TensorShapeProto__Dimension)ONNX__TENSOR_SHAPE_PROTO__DIMENSION__INIT;
+    dim->has_dim_value = true;
+    dim->dim_value = from->shape.dims[axis];
+    shape->dim[shape->n_dim++] = dim;
+  }
+  return shape->dim != NULL;
+}
+
+static Onnx__ValueInfoProto *new_type(applier *a, const laci_edit_tensor *from) {
+  Onnx__ValueInfoProto *info = laci_onnx_block(sizeof *info);
+  if (!info) return NULL;
+  *info = (Onnx__ValueInfoProto)ONNX__VALUE_INFO_PROTO__INIT;
+  if (!laci_edit_own(a->edit, NULL, &info->base, true)) {
+    laci_onnx_block_free(info);
+    return NULL;
+  }
+  return set_text(&info->name, from->name) && set_type(info, from) ? info : NULL;
+}
+
+/** Files of old must list each stored tensor as an input, too. */
+static lac_status list_tensors(applier *a, lac_error *err) {
+  Onnx__GraphProto *graph = a->graph;
+  if (a->edit->n_tensors == 0 || a->edit->file->model->ir_version >= LACI_FIRST_IR_WITH_DEFAULTS)
+    return LAC_OK;
+  size_t n = graph->n_input;
+  Onnx__ValueInfoProto **list =
+      laci_edit_fresh_block(a->edit, (n + a->edit->n_tensors) * sizeof *list);
+  bool ok = list != NULL;
+  if (ok && n) memcpy(list, graph->input, n * sizeof *list);
+  for (size_t at = 0; at < a->edit->n_tensors && ok; at++) {
+    list[n] = new_type(a, &a->edit->tensors[at]);
+    ok = list[n++] != NULL;
+  }
+  if (!ok) return laci_fail_memory(err, "the inputs of the file");
+  return laci_edit_exchange(a->edit, &graph->input, &graph->n_input, list, n, err);
+}
+
 /** Types that the file states of what is not there any more; files of old list stored tensors as
  * inputs, too. */
 static lac_status drop_types(applier *a, Onnx__ValueInfoProto ***types, size_t *n_types,
@@ -440,6 +495,7 @@ lac_status laci_onnx_edit_apply(laci_onnx_edit *edit, laci_graph **graph, lac_er
   if (!st && !note_read(&a, a.graph)) st = laci_fail_memory(err, "a change of the file");
   if (!st) st = drop_constants(&a, err);
   if (!st) st = place_tensors(&a, err);
+  if (!st) st = list_tensors(&a, err);
   if (!st) st = drop_types(&a, &a.graph->value_info, &a.graph->n_value_info, err);
   if (!st) st = drop_types(&a, &a.graph->input, &a.graph->n_input, err);
   if (!st) st = leave_data_files(&a, err);

@@ -18,7 +18,6 @@
 enum {
   MIN_IR = 3,
   MAX_IR = 14,
-  FIRST_IR_WITH_DEFAULTS = 4, /* where an initializer that is listed as input is a default value */
 };
 
 static const int64_t inlining_bytes = INT64_C(1) << 28;
@@ -79,7 +78,7 @@ static lac_status add_input(laci_importer *im, const Onnx__ValueInfoProto *info,
   int value = laci_graph_find_value(graph, name);
   if (value >= 0 && graph->values[value].stored >= 0) {
     laci_stored *stored = &graph->stored[graph->values[value].stored];
-    stored->overridable = graph->ir_version >= FIRST_IR_WITH_DEFAULTS;
+    stored->overridable = graph->ir_version >= LACI_FIRST_IR_WITH_DEFAULTS;
     return LAC_OK;
   }
   if (value >= 0 && graph->values[value].producer >= 0) return LAC_OK; /* a sparse initializer */

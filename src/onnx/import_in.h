@@ -21,6 +21,8 @@ typedef struct laci_onnx_function {
 } laci_onnx_function;
 
 enum { LACI_MAX_SCOPES = 100 /* calls and bodies in each other */ };
+/** Where an initializer that is listed as an input is a default value; before, each is listed. */
+enum { LACI_FIRST_IR_WITH_DEFAULTS = 4 };
 
 /** Where names of values mean something: the main graph, one call of a function, or a body of a
  * node in either, which sees what is around it. */

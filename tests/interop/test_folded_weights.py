@@ -389,6 +389,24 @@ def test_part_that_the_file_names_elsewhere_stays(by, named, tmp_path):
     assert [n.op_type for n in after.graph.node] == (["Mul"] if named == "a step in between" else []) + ["MatMul"]
 
 
+def test_file_of_old_lists_the_product_as_an_input(tmp_path):
+    net, path, pruned = Net(), tmp_path / "model.onnx", tmp_path / "pruned.onnx"
+    value = net.op("Mul", net.put(net.floats(C, C)), net.put(net.floats(C, C)))
+    model = save(net, net.op("MatMul", net.op("Relu", net.op("MatMul", "x", net.put(net.floats(C, C)))), value), path, [2, C])
+    model.ir_version, model.opset_import[0].version = 3, 9
+    known = [helper.make_tensor_value_info(t.name, t.data_type, t.dims) for t in model.graph.initializer]
+    model.graph.input.extend(known)
+    model.graph.value_info.append(helper.make_tensor_value_info(value, onnx.TensorProto.FLOAT, [C, C]))
+    onnx.checker.check_model(model)
+    onnx.save(model, path)
+    assert report_of("prune", "--no-permute", "-o", pruned, path)["summary"]["folded"] == 1
+    after = onnx.load(pruned)
+    onnx.checker.check_model(after, full_check=True)
+    listed = {i.name: [d.dim_value for d in i.type.tensor_type.shape.dim] for i in after.graph.input}
+    assert listed == {"x": [2, C], "t2": [C, C], value: [C, C]}
+    assert run(pruned, (2, C)).shape == (2, C)
+
+
 def test_no_fold_leaves_the_file_and_says_why(tmp_path):
     path, out = tmp_path / "model.onnx", tmp_path / "out.onnx"
     value, _, _ = build("masked", path)
