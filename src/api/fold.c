@@ -30,7 +30,7 @@ enum { LACI_FOLD_CALLS = 64 }; /* of one local function */
 typedef struct folding {
   lac_model *model;
   lac_fold how;
-  uint64_t most; /* bytes of contents */
+  uint64_t most; /* bytes of contents, those that are stored so far taken off */
   laci_graph *graph;
   laci_analysis *analysis;
   laci_onnx_edit *edit;
@@ -74,11 +74,36 @@ static lac_status add_content(folding *f, const char *name, const laci_buf *buf,
   return st;
 }
 
+/* What an evaluated content takes: as numbers, and twice as bytes, in the edit and in the file. */
+static uint64_t held_bytes(const laci_buf *buf) {
+  return laci_bytes_of(buf->count, sizeof(double));
+}
+
+static uint64_t kept_bytes(const laci_buf *buf) {
+  return laci_bytes_of(buf->count, 2 * lac_dtype_size(buf->dtype));
+}
+
+static uint64_t left_beside(const folding *f, uint64_t held) {
+  return f->most > held ? f->most - held : 0;
+}
+
+/* False: what is to be kept does not fit beside what is held, and the value stays. */
+static bool take_room(folding *f, int value, uint64_t kept, uint64_t held) {
+  if (kept <= left_beside(f, held)) {
+    f->most -= kept;
+    return true;
+  }
+  laci_log(LAC_LOG_INFO, "%s stays as it is computed: the memory that is allowed is used up",
+           f->graph->values[value].name);
+  return false;
+}
+
 /* Contents of all that one node of the file makes. */
 typedef struct contents {
   size_t n;
   int *values;     /* [n] */
   laci_buf **bufs; /* [n] */
+  uint64_t held, kept;
 } contents;
 
 static void contents_clear(contents *c) {
@@ -104,8 +129,11 @@ static lac_status evaluate(const folding *f, int value, const uint8_t *constants
     if (constants[made] != LACI_CONSTANT)
       return laci_fail(err, LAC_UNSUPPORTED, "%s: it is not constant", v->name);
     c->values[c->n] = made;
-    lac_status st = laci_graph_evaluate(f->graph, made, f->most, &c->bufs[c->n], err);
+    lac_status st =
+        laci_graph_evaluate(f->graph, made, left_beside(f, c->held), &c->bufs[c->n], err);
     if (st) return st;
+    c->held += held_bytes(c->bufs[c->n]);
+    if (!f->done[made]) c->kept += kept_bytes(c->bufs[c->n]);
     c->n++;
   }
   return LAC_OK;
@@ -137,7 +165,8 @@ static lac_status fold_one(folding *f, int value, const uint8_t *constants, lac_
     return LAC_OK;
   }
   if (st && err) *err = why;
-  for (size_t k = 0; k < c.n && !st; k++) {
+  const bool fits = !st && take_room(f, value, c.kept, c.held);
+  for (size_t k = 0; k < c.n && fits && !st; k++) {
     if (f->done[c.values[k]]) continue;
     const char *name = f->graph->values[c.values[k]].name;
     st = add_content(f, name, c.bufs[k], err);
@@ -157,6 +186,8 @@ typedef struct calls {
   int values[LACI_FOLD_CALLS];
   laci_edit_call_value at[LACI_FOLD_CALLS];
   laci_buf *bufs[LACI_FOLD_CALLS];
+  int same[LACI_FOLD_CALLS]; /* the first call with the same contents */
+  uint64_t held, kept;
 } calls;
 
 /* False: in some call it is no weight that may be stored, or its name does not say whose it is. */
@@ -181,13 +212,24 @@ static bool is_same(const laci_buf *a, const laci_buf *b) {
 }
 
 /* Calls that get the same contents share a tensor, as they shared the weight. */
+static lac_status evaluate_calls(const folding *f, calls *c, lac_error *err) {
+  for (int k = 0; k < c->n; k++) {
+    lac_status st =
+        laci_graph_evaluate(f->graph, c->values[k], left_beside(f, c->held), &c->bufs[k], err);
+    if (st) return st;
+    c->held += held_bytes(c->bufs[k]);
+    while (c->same[k] < k && !is_same(c->bufs[c->same[k]], c->bufs[k])) c->same[k]++;
+    if (c->same[k] == k) c->kept += kept_bytes(c->bufs[k]);
+  }
+  return LAC_OK;
+}
+
 static lac_status store_calls(folding *f, const calls *c, lac_error *err) {
   const char *names[LACI_FOLD_CALLS];
   lac_status st = LAC_OK;
   for (int k = 0; k < c->n && !st; k++) {
     const char *name = f->graph->values[c->values[k]].name;
-    int same = 0;
-    while (same < k && !is_same(c->bufs[same], c->bufs[k])) same++;
+    const int same = c->same[k];
     names[k] = same < k ? names[same] : laci_edit_name(f->edit, name, "");
     if (!names[k]) return laci_fail_memory(err, name);
     if (same == k) {
@@ -211,15 +253,14 @@ static lac_status fold_calls(folding *f, const laci_layer *layer, lac_error *err
     *c = (calls){0};
     found = !f->done[values[k]] && list_calls(f, values[k], c);
   }
-  for (int k = 0; found && k < c->n && !st; k++)
-    st = laci_graph_evaluate(f->graph, c->values[k], f->most, &c->bufs[k], &why);
+  if (found && !st) st = evaluate_calls(f, c, &why);
   if (st && found && !ends_all(st)) {
     laci_log(LAC_LOG_INFO, "%s stays as it is computed: %s", f->graph->values[layer->weight].name,
              why.text);
     st = LAC_OK;
   } else if (st && found) {
     if (err) *err = why;
-  } else if (found) {
+  } else if (found && take_room(f, layer->weight, c->kept, c->held)) {
     st = store_calls(f, c, err);
   }
   for (int k = 0; c && k < c->n; k++) laci_buf_destroy(c->bufs[k]);

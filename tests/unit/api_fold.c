@@ -96,6 +96,26 @@ static lac_model *load_ir(int ir_version, int dtype, lac_error *err) {
 
 static lac_model *load(int dtype, lac_error *err) { return load_ir(8, dtype, err); }
 
+/* y = x (w + s) (v + t). */
+static lac_model *load_two(lac_error *err) {
+  build b;
+  lac_model *model = NULL;
+  size_t n;
+  build_init(&b);
+  PUSH(&b, b.graph, input, build_info(&b, "x", LAC_DTYPE_F32, "2 16"));
+  for (int k = 0; k < 4; k++)
+    add_tensor(&b, (const char *[]){"w", "s", "v", "t"}[k], LAC_DTYPE_F32, k);
+  build_node(&b, b.graph, "Add", "w s", "k");
+  build_node(&b, b.graph, "MatMul", "x k", "a");
+  build_node(&b, b.graph, "Add", "v t", "l");
+  build_node(&b, b.graph, "MatMul", "a l", "y");
+  build_output(&b, "y");
+  uint8_t *bytes = build_bytes(&b, &n);
+  lac_status st = lac_model_load_memory(bytes, n, NULL, &model, err);
+  build_clear(&b);
+  return st ? NULL : model;
+}
+
 static bool has(const lac_model *model, const char *name) {
   lac_tensor tensor;
   return !lac_model_find_tensor(model, name, &tensor, NULL);
@@ -156,6 +176,32 @@ static void a_budget_that_is_too_small_leaves_the_weight(void **state) {
   assert_int_equal(folded, 0);
   assert_true(has(model, "w"));
   lac_model_destroy(model);
+}
+
+/* How often each number of weights is stored under budgets that grow. */
+static void sweep_budget(lac_model *(*make)(lac_error *), int found[3]) {
+  int before = 0;
+  for (uint64_t most = 1024; most <= 65536; most += 256) {
+    lac_error err = {0};
+    int folded = -1;
+    lac_model *model = make(&err);
+    assert_non_null(model);
+    assert_int_equal(lac_model_fold(model, LAC_FOLD_ALONE, most, &folded, &err), LAC_OK);
+    assert_in_range(folded, before, 2);
+    found[folded]++;
+    before = folded;
+    lac_model_destroy(model);
+  }
+}
+
+static void weights_stored_so_far_count_against_the_budget(void **state) {
+  (void)state;
+  int found[3] = {0}, in_calls[3] = {0};
+  sweep_budget(load_two, found);
+  assert_true(found[0] > 0 && found[2] > 0);
+  assert_true(found[1] * 256 >= 2 * N * 4); /* the first one is kept twice beside the second */
+  sweep_budget(load_function, in_calls);
+  assert_true(in_calls[0] > found[0] && in_calls[1] == 0 && in_calls[2] > 0);
 }
 
 static void choices_and_models_are_checked(void **state) {
@@ -239,6 +285,7 @@ int main(void) {
       cmocka_unit_test(a_sum_is_stored_under_its_name_and_rounded_once),
       cmocka_unit_test(only_the_node_that_made_it_goes),
       cmocka_unit_test(a_budget_that_is_too_small_leaves_the_weight),
+      cmocka_unit_test(weights_stored_so_far_count_against_the_budget),
       cmocka_unit_test(choices_and_models_are_checked),
       cmocka_unit_test(every_allocation_fails_in_turn),
       cmocka_unit_test(a_function_is_changed_as_a_whole_or_not_at_all),
