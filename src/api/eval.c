@@ -83,11 +83,13 @@ static lac_status check_options(const lac_eval_options *options, lac_error *err)
 
 static lac_status open_data(evaluation *e, const lac_model *model, const char *folder,
                             const lac_eval_options *options, lac_error *err) {
-  laci_dataset_options o = {.part = LACI_PART_TEST,
-                            .classes_path = options->classes,
-                            .known = model->graph->class_names,
-                            .trained_on = e->trained_on,
-                            .quiet = e->quiet};
+  laci_dataset_options o = {
+      .part = LACI_PART_TEST,
+      .classes_path = options->classes,
+      .known = model->graph->class_names,
+      .trained_on = e->trained_on,
+      .outputs = e->trained_on ? laci_classes_of(model, options->max_memory) : 0,
+      .quiet = e->quiet};
   lac_status st = laci_dataset_open(folder, &o, &e->set, err);
   if (st) return st;
   e->images = laci_dataset_count(e->set);

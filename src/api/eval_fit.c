@@ -4,9 +4,12 @@
 #include <string.h>
 
 #include "api/eval_in.h"
+#include "api/job_in.h"
+#include "api/model_in.h"
 #include "base/error.h"
 #include "data/dataset.h"
 #include "graph/graph.h"
+#include "lacuna/prune.h"
 #include "tensor/buf.h"
 
 enum { RANK_IMAGES = 4, RANK_LOGITS = 2 };
@@ -55,6 +58,24 @@ lac_status laci_fail_crop(const laci_value *input, const laci_dataset *set,
       laci_fail(err, LAC_BAD_SHAPE, "input '%s' is %s, but images are prepared to %d x %d: %s",
                 input->name, laci_shape_text(shape, text, sizeof text), preprocessing->height,
                 preprocessing->width, cure));
+}
+
+static int64_t classes_of(const laci_graph *network) {
+  if (network->n_outputs < 1) return 0;
+  const laci_shape *shape = &network->values[network->outputs[0]].type.shape;
+  return shape->rank == RANK_LOGITS && shape->dims[1] > 0 ? shape->dims[1] : 0;
+}
+
+/* A model whose shapes cannot be inferred is refused when its engine is made, which says more. */
+int64_t laci_classes_of(const lac_model *model, uint64_t max_memory) {
+  if (classes_of(model->graph) == 0 && !laci_model_is_inferred(model)) {
+    lac_options options = lac_options_default();
+    laci_job job;
+    options.max_memory = max_memory;
+    if (laci_job_open(model, &options, &job, NULL)) return 0;
+    laci_job_close(&job);
+  }
+  return classes_of(model->graph);
 }
 
 lac_status laci_check_classes(const laci_graph *network, const laci_dataset *set, lac_error *err) {

@@ -68,6 +68,10 @@ LAC_MUST_CHECK lac_status laci_fit_images(const laci_graph *network, const laci_
 /** Is the first output a softmax's, by way of nodes that only name or shape it? */
 bool laci_ends_in_softmax(const laci_graph *network);
 
+/** How many classes the model's first output has; shapes that its file leaves out are inferred.
+ * 0: that is not known. */
+int64_t laci_classes_of(const lac_model *model, uint64_t max_memory);
+
 /** Whether a network's first output has as many classes as the data, as far as its file says; the
  * rest shows when the network is planned. Fails as laci_dataset_check_outputs. */
 LAC_MUST_CHECK lac_status laci_check_classes(const laci_graph *network, const laci_dataset *set,

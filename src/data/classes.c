@@ -207,7 +207,8 @@ static lac_status number_by_known(laci_dataset *set, const char *const *folders,
   return LAC_OK;
 }
 
-/* What is known of the network's classes; nothing where its folders were WordNet's. */
+/* What is known of the network's classes; nothing where its folders were WordNet's. Folders that
+ * are not as many as the network's outputs cannot be what it was trained on. */
 static lac_status list_known(laci_dataset *set, const laci_dataset_options *options,
                              laci_name_list *known, lac_error *err) {
   if (options->known) return split_known(&set->arena, options->known, known, err);
@@ -215,6 +216,7 @@ static lac_status list_known(laci_dataset *set, const laci_dataset_options *opti
   lac_status st = laci_list_folders(&set->arena, options->trained_on, known, err);
   for (size_t k = 0; k < known->n && !st; k++)
     if (laci_imagenet_class(known->at[k]) >= 0) known->n = 0;
+  if (options->outputs > 0 && (uint64_t)options->outputs != known->n) known->n = 0;
   return st;
 }
 

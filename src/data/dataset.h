@@ -37,8 +37,9 @@ typedef struct laci_dataset_options {
                                the order of the network's outputs; NULL: see below */
   const char *known;        /* names of the network's classes, one a line, in its order; NULL: not
                                known. Folders get its numbers, unless classes_path says others */
-  const char *trained_on;   /* the same by the class folders of this folder, where `known` is NULL;
-                               NULL: not known */
+  const char *trained_on;   /* the same by the class folders of this folder, where `known` is NULL
+                               and they are as many as `outputs`; NULL: not known */
+  int64_t outputs;          /* of the network; 0: not known, and trained_on counts */
   bool may_be_new;          /* folders that `known` has not are no failure: all are then numbered as
                                if nothing were known */
   bool quiet;               /* no word of files that are left out: it was said already */

@@ -513,6 +513,43 @@ static void the_part_for_evaluation_is_found(void **state) {
   remove_folder(&f);
 }
 
+/* A folder train beside the images is what the network was trained on only where it can be. */
+static void a_folder_beside_counts_where_it_has_as_many_classes(void **state) {
+  (void)state;
+  static const struct {
+    const char *train[4], *words; /* words NULL: evaluated */
+  } cases[] = {
+      {{"a", "b", "c"}, "'d' is none of the classes that the network was trained on"},
+      {{"b", "c", "d"}, NULL},
+      {{"a", "b"}, NULL},
+      {{"cats"}, NULL},
+      {{"a", "b", "c", "e"}, NULL},
+  };
+  lac_model *model = load((design){"Flatten", 0, 3, 1, {"y", NULL}});
+  lac_eval_options options = quick();
+  options.resize = options.crop = 1;
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    folder f = make_folder();
+    char path[FOLDER_PATH], name[64];
+    lac_eval_result result;
+    lac_error err = {0};
+    path_in(path, &f, "train");
+    assert_int_equal(mkdir(path, 0777), 0);
+    path_in(path, &f, "val");
+    assert_int_equal(mkdir(path, 0777), 0);
+    for (int c = 0; c < 4 && cases[k].train[c]; c++) {
+      (void)snprintf(name, sizeof name, "train/%s/1.jpg", cases[k].train[c]);
+      add_picture(&f, name);
+    }
+    static const char *const images[] = {"val/b/1.jpg", "val/c/1.jpg", "val/d/1.jpg"};
+    for (int at = 0; at < 3; at++) add_picture(&f, images[at]);
+    if (cases[k].words) expect_refused(f.path, model, &options, LAC_BAD_SHAPE, cases[k].words);
+    else if (lac_eval(model, f.path, &options, &result, &err)) fail_msg("%zu: %s", k, err.text);
+    remove_folder(&f);
+  }
+  lac_model_destroy(model);
+}
+
 static void options_outside_their_limits_are_refused(void **state) {
   (void)state;
   folder f = make_cifar();
@@ -713,6 +750,7 @@ int main(void) {
       cmocka_unit_test(class_counts_that_differ_are_refused),
       cmocka_unit_test(folders_that_no_list_maps_are_refused),
       cmocka_unit_test(the_part_for_evaluation_is_found),
+      cmocka_unit_test(a_folder_beside_counts_where_it_has_as_many_classes),
       cmocka_unit_test(options_outside_their_limits_are_refused),
       cmocka_unit_test(a_failure_leaves_no_predictions),
       cmocka_unit_test(the_result_becomes_json),
