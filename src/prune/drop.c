@@ -118,7 +118,8 @@ typedef struct trial {
   laci_output_difference all;
 } trial;
 
-/* [first, end) of those that judge: whole batches, then what is left as a batch of its own. */
+/* [first, end) of those that judge: whole batches, then what is left as a batch of its own. A
+ * sample that is alone may look like no other; only outputs that are not finite condemn it. */
 static lac_status look(trial *t, int64_t first, int64_t end, lac_error *err) {
   lac_status st = LAC_OK;
   for (int64_t at = first; at < end && !st;) {
@@ -130,7 +131,7 @@ static lac_status look(trial *t, int64_t first, int64_t end, lac_error *err) {
                                       .budget = t->budget};
     laci_output_difference part;
     st = laci_compare_outputs(t->dense, t->pruned, t->samples, &how, &part, err);
-    if (!st && part.doubt && batch > 1)
+    if (!st && part.doubt && (how.n > 1 || !isfinite(part.sums.e)))
       st = laci_fail(err, LAC_BAD_VALUE, "a loss cannot be judged: %s", part.doubt);
     if (!st) add(&t->all, &part);
     at += how.n;

@@ -27,19 +27,24 @@ enum { N_LAYERS = 5 };
 /* ---- Samples ---- */
 
 typedef struct source {
-  int64_t fails_at; /* a sample that cannot be had; -1: none */
+  int64_t fails_at;    /* a sample that cannot be had; -1: none */
+  bool same;           /* those that judge are one sample over and over */
+  int64_t infinite_at; /* a sample that is not finite; 0: none */
 } source;
 
 static lac_status fetch(void *context, int64_t first, int64_t n, void *const *to, lac_error *err) {
   const source *from = context;
   for (int64_t k = 0; k < n; k++) {
     if (first + k == from->fails_at) return laci_fail(err, LAC_IO, "sample %d", (int)(first + k));
+    const uint64_t sample = (uint64_t)(from->same && first + k > COUNT ? COUNT : first + k);
     for (int64_t at = 0; at < INPUT; at++) {
       /* neighbouring pixels alike: inputs that depend on each other are what fits make use of */
-      double base = laci_rng_unit(7, (uint64_t)(first + k), (uint64_t)(at / 9));
-      double own = laci_rng_unit(8, (uint64_t)(first + k), (uint64_t)at);
+      double base = laci_rng_unit(7, sample, (uint64_t)(at / 9));
+      double own = laci_rng_unit(8, sample, (uint64_t)at);
       ((float *)to[0])[k * INPUT + at] = (float)(2 * base + own - 1.2);
     }
+    if (from->infinite_at > 0 && first + k == from->infinite_at)
+      ((float *)to[0])[k * INPUT] = INFINITY;
   }
   return LAC_OK;
 }
@@ -390,6 +395,37 @@ static void a_loss_that_the_samples_cannot_show_is_refused(void **state) {
   assert_true(laci_drop_least(0, true) == INT64_MAX);
 }
 
+/* Whatever batches they are run in: most exported networks take one sample at a time. */
+static void samples_that_say_nothing_judge_no_loss(void **state) {
+  (void)state;
+  static const struct {
+    source from;
+    const char *words;
+  } cases[] = {{{-1, true, 0}, "the samples are all the same"},
+               {{-1, false, COUNT + 1}, "outputs are not finite"},
+               {{-1, false, COUNT + JUDGING - 1}, "outputs are not finite"}};
+  char one[sizeof net];
+  memcpy(one, net, sizeof net);
+  *strchr(one, 'N') = '1';
+  for (int fixed = 0; fixed < 2; fixed++) {
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+      rig r;
+      laci_pruning *p = NULL;
+      lac_error err = {0};
+      rig_init(&r, "magnitude");
+      if (fixed) analysed_clear(&r.n);
+      if (fixed) r.n = analyse(one);
+      r.from = cases[k].from;
+      r.calibration.max_drop = 100;
+      lac_status st = laci_prune(r.n.a, &r.options, NULL, &p, &err);
+      if (st != LAC_BAD_VALUE || !strstr(err.text, cases[k].words))
+        fail_msg("%d %zu: %d '%s'", fixed, k, (int)st, err.text);
+      assert_null(p);
+      rig_clear(&r);
+    }
+  }
+}
+
 /* The probability that `lost` and `won` of n come out so. */
 static double chance(int n, int lost, int won, double of_lost, double of_won) {
   double log_p =
@@ -553,6 +589,7 @@ int main(void) {
       cmocka_unit_test(a_loss_is_kept_by_as_few_dense_layers_as_it_takes),
       cmocka_unit_test(a_loss_is_judged_by_samples_that_nothing_else_reads),
       cmocka_unit_test(a_loss_that_the_samples_cannot_show_is_refused),
+      cmocka_unit_test(samples_that_say_nothing_judge_no_loss),
       cmocka_unit_test(a_bound_is_wrong_as_rarely_as_it_promises),
       cmocka_unit_test(a_bound_of_outputs_holds_for_errors_that_scatter),
       cmocka_unit_test(labels_turn_the_loss_into_points),
