@@ -54,6 +54,7 @@ lac_status laci_calibration_samples_open(const laci_graph *graph, const lac_opti
       .judging_most = limited ? laci_drop_enough(c->max_drop, answers) : 0,
       .copies = copies,
       .held_back_part = HELD_BACK_PART,
+      .known = graph->class_names,
       .resize = c->resize,
       .crop = c->crop,
       .mean = scaled ? c->mean : NULL,

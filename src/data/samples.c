@@ -65,8 +65,9 @@ lac_status laci_samples_open(const char *path, const laci_samples_options *optio
   if (!st) st = count_samples(s, err);
   if (!st) st = arrays ? laci_samples_label_arrays(s, err) : laci_samples_label_images(s, err);
   if (!st) st = describe(s, err);
-  s->options.budget = NULL; /* both are for opening only */
+  s->options.budget = NULL; /* these are for opening only */
   s->options.inputs = NULL;
+  s->options.known = NULL;
   if (st) laci_samples_close(s);
   else *samples = s;
   return st;

@@ -32,6 +32,9 @@ typedef struct laci_samples_options {
   int64_t judging_least; /* of further samples: where the data have fewer beside those n, n is less,
                             down to half of the data */
   int64_t judging_most;  /* so many further ones are taken, as they are, to judge by; 0: none */
+  const char *known;     /* names of the network's classes, one a line: folders of images get their
+                            numbers, and where one is none of these there are no labels; NULL:
+                            not known */
   int resize, crop;      /* pixels; 0: as is usual with such data */
   const float *mean, *std;         /* [3] grey levels; NULL: as is usual with such data */
   const laci_sample_input *inputs; /* [n_inputs] of the network */

@@ -97,8 +97,10 @@ static const laci_samples_kind kind = {
 /* ---- Opening ---- */
 
 /* The part for training; where there is none, the other one. */
-static lac_status open_set(const char *path, laci_dataset **set, lac_error *err) {
-  laci_dataset_options options = {.part = LACI_PART_TRAIN};
+static lac_status open_set(const char *path, const char *known, laci_dataset **set,
+                           lac_error *err) {
+  const laci_dataset_options options = {
+      .part = LACI_PART_TRAIN, .known = known, .may_be_new = true};
   laci_parts *parts = laci_alloc(1, sizeof *parts);
   if (!parts) return laci_fail_memory(err, path);
   lac_status st = laci_parts_find(path, LACI_PARTS_TRAIN, parts, err);
@@ -135,7 +137,7 @@ lac_status laci_samples_open_images(laci_samples *s, lac_error *err) {
   if (!own) return laci_fail_memory(err, s->path);
   s->own = own;
   s->kind = &kind;
-  lac_status st = open_set(s->path, &own->set, err);
+  lac_status st = open_set(s->path, s->options.known, &own->set, err);
   if (!st) st = prepare(s, own, err);
   if (st) return st;
   s->available = laci_dataset_count(own->set);
@@ -153,8 +155,22 @@ lac_status laci_samples_open_images(laci_samples *s, lac_error *err) {
   return st;
 }
 
+/* Numbers of other folders than the network was trained on mean none of its outputs. */
+static bool labels_are_outputs(const laci_samples *s, const laci_dataset *set) {
+  const laci_numbering by = laci_dataset_numbering(set);
+  return !s->options.known || by == LACI_NUMBERED_BY_NETWORK || by == LACI_NUMBERED_BY_DATA;
+}
+
 lac_status laci_samples_label_images(laci_samples *s, lac_error *err) {
   const image_samples *own = s->own;
+  if (!labels_are_outputs(s, own->set)) {
+    if (s->options.copies == 0)
+      laci_log(LAC_LOG_INFO,
+               "%s: its folders are not all classes that the network was trained on: its images "
+               "have no labels, and the network's own answers count",
+               s->path);
+    return LAC_OK;
+  }
   s->labels = laci_alloc((size_t)(s->count + s->judging), sizeof *s->labels);
   if (!s->labels) return laci_fail_memory(err, s->path);
   for (int64_t place = 0; place < s->count + s->judging; place++) {

@@ -96,6 +96,31 @@ static void images_are_a_seeded_choice_of_the_training_part(void **state) {
   remove_folder(&f);
 }
 
+/** Folders get the network's numbers where it knows their names; where it does not, none. */
+static void labels_are_the_networks_or_none(void **state) {
+  (void)state;
+  static const struct {
+    const char *known;
+    int64_t labels[2]; /* of cat and dog; -1: none */
+  } cases[] = {{NULL, {0, 1}},       {"cat\ndog", {0, 1}},
+               {"dog\ncat", {1, 0}}, {"ant\ncat\ndog", {1, 2}},
+               {"cat\nfox", {-1}},   {"x\ny", {-1}}};
+  folder f = make_folder();
+  add_picture(&f, "cat/1.jpg");
+  add_picture(&f, "dog/1.jpg");
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    const laci_samples_options o = {
+        .n = 2, .known = cases[k].known, .inputs = &image_input, .n_inputs = 1};
+    laci_samples *samples = open_samples(f.path, &o);
+    const int64_t *labels = laci_samples_labels(samples);
+    assert_true((labels != NULL) == (cases[k].labels[0] >= 0));
+    for (int at = 0; at < 2 && labels; at++)
+      assert_int_equal(labels[at], cases[k].labels[laci_shuffle(0, 0, 2, at)]);
+    laci_samples_close(samples);
+  }
+  remove_folder(&f);
+}
+
 /** Samples to judge by are others than those taken, which become fewer where the data lack them. */
 static void those_that_judge_are_none_of_the_others(void **state) {
   (void)state;
@@ -402,6 +427,7 @@ static void every_allocation_may_fail(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(images_are_a_seeded_choice_of_the_training_part),
+      cmocka_unit_test(labels_are_the_networks_or_none),
       cmocka_unit_test(those_that_judge_are_none_of_the_others),
       cmocka_unit_test(copies_are_changed_and_what_is_held_back_is_not),
       cmocka_unit_test(scales_of_images_can_be_given),
