@@ -33,7 +33,9 @@ lac_status lac_train(lac_model *model, const char *data, const lac_mask *mask,
   laci_training t = {.model = model, .options = &own, .plan = &plan, .lock = -1};
   const double begin = laci_clock_seconds();
   *result = (lac_train_result){.best_top1 = -1, .dtype = own.dtype};
-  st = laci_training_agree_late(&t, laci_training_prepare(&t, data, err), err);
+  st = laci_training_prepare(&t, data, err);
+  if (!st) st = laci_training_name_classes(&t, err);
+  st = laci_training_agree_late(&t, st, err);
   if (!st) st = laci_training_share(&t, mask, err);
   if (!st) st = laci_training_agree_late(&t, laci_training_make_trainer(&t, mask, err), err);
   if (!st) st = laci_training_agree_late(&t, laci_training_open_folder(&t, err), err);

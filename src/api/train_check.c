@@ -84,8 +84,7 @@ lac_status laci_training_prepare(laci_training *t, const char *data, lac_error *
   if (!st) st = check_test_part(t, err);
   if (!st) st = infer(t->model, t->options->max_memory, err);
   if (!st) st = laci_training_check_images(t, err);
-  if (!st) st = laci_check_classes(t->model->graph, t->plan->set, err);
-  return st ? st : laci_training_name_classes(t, err);
+  return st ? st : laci_check_classes(t->model->graph, t->plan->set, err);
 }
 
 /* ---- The graph of a step ---- */

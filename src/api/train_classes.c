@@ -56,7 +56,7 @@ static void log_classes(const laci_training *t) {
 }
 
 /* From now on the network's outputs mean the folders that it is trained on. ImageNet's ids and
- * numbers of other data say that by themselves. */
+ * numbers of other data say that by themselves: names of former classes would be wrong then. */
 lac_status laci_training_name_classes(const laci_training *t, lac_error *err) {
   const laci_dataset *set = t->plan->set;
   laci_graph *graph = t->model->graph;
@@ -64,8 +64,9 @@ lac_status laci_training_name_classes(const laci_training *t, lac_error *err) {
   const int n = laci_dataset_classes(set);
   size_t size = 1;
   log_classes(t);
-  if (t->options->eval_only || by == LACI_NUMBERED_BY_DATA || by == LACI_NUMBERED_BY_WORDNET)
-    return LAC_OK;
+  if (t->options->eval_only) return LAC_OK;
+  graph->class_names = NULL;
+  if (by == LACI_NUMBERED_BY_DATA || by == LACI_NUMBERED_BY_WORDNET) return LAC_OK;
   for (int k = 0; k < n; k++) {
     const char *name = laci_dataset_class_folder(set, k);
     if (!is_line(name)) return LAC_OK;

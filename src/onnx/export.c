@@ -59,7 +59,7 @@ static lac_status patch_stored(laci_export *x, const laci_stored *stored, lac_er
                    stored->name);
 }
 
-/* Class names that a training gave the network. */
+/* Class names that a training gave the network, or took from it. */
 static lac_status patch_metadata(laci_export *x, const laci_graph *graph, lac_error *err) {
   Onnx__ModelProto *model = x->file->model;
   Onnx__StringStringEntryProto **entries;

@@ -10,10 +10,11 @@
 LAC_MUST_CHECK lac_status laci_import_class_names(const Onnx__ModelProto *model, laci_graph *graph,
                                                   lac_error *err);
 
-/** Does the graph have names that the model has not? */
+/** Are the graph's names others than the model's, or has it none where the model has some? */
 bool laci_class_names_are_new(const Onnx__ModelProto *model, const laci_graph *graph);
 
-/** The model's metadata with the graph's names in it, in the arena. Fails LAC_NO_MEMORY. */
+/** The model's metadata with the graph's names in it, or with none where the graph has none; in the
+ * arena. Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_metadata_with_classes(laci_arena *arena,
                                                      const Onnx__ModelProto *model,
                                                      const laci_graph *graph,

@@ -237,6 +237,110 @@ static void the_parts_of_a_folder_have_the_same_classes(void **state) {
   remove_folder(&f);
 }
 
+static bool file_says(const folder *f, const char *file, const char *words) {
+  char path[FOLDER_PATH];
+  laci_file_bytes x;
+  path_in(path, f, file);
+  assert_int_equal(laci_file_bytes_read(path, &x, NULL), LAC_OK);
+  bool found = false;
+  const size_t n = strlen(words);
+  for (size_t at = 0; at + n <= x.size_bytes && !found; at++)
+    found = memcmp((const char *)x.bytes + at, words, n) == 0;
+  laci_file_bytes_clear(&x);
+  return found;
+}
+
+static void expect_names(const folder *f, lac_model *model, const char *names) {
+  char path[FOLDER_PATH];
+  lac_error err = {0};
+  path_in(path, f, "looked.onnx");
+  if (lac_model_save(model, path, true, &err)) fail_msg("%s", err.text);
+  assert_int_equal(file_says(f, "looked.onnx", "lacuna.class_names"), names != NULL);
+  if (names) assert_true(file_says(f, "looked.onnx", names));
+}
+
+/* The model is saved, loaded from there, and evaluates its own training data. */
+static void expect_saved(const folder *f, lac_model **model, const char *data, const char *names) {
+  static int n_saved; /* an input is never replaced */
+  char name[32], path[FOLDER_PATH];
+  lac_eval_options o = lac_eval_options_default();
+  lac_eval_result result;
+  lac_error err = {0};
+  (void)snprintf(name, sizeof name, "saved%d.onnx", n_saved++);
+  path_in(path, f, name);
+  if (lac_model_save(*model, path, true, &err)) fail_msg("%s", err.text);
+  lac_model_destroy(*model);
+  if (lac_model_load(path, model, &err)) fail_msg("%s", err.text);
+  expect_names(f, *model, names);
+  o.threads = 1;
+  o.resize = o.crop = 32;
+  if (lac_eval(*model, data, &o, &result, &err)) fail_msg("%s", err.text);
+}
+
+/* Of each training: what its file says of classes is of the last data that it was trained on. */
+static void names_of_classes_are_those_of_the_last_training(void **state) {
+  (void)state;
+  static const struct {
+    const char *classes[2], *names; /* names NULL: the file has none */
+  } cases[] = {{{"a", "b"}, "a\nb"},
+               {{"c", "d\xff"}, NULL}, /* no UTF-8 */
+               {{"e", "f"}, "e\nf"},
+               {{"g\nh", "i"}, NULL}};
+  folder saved = make_folder();
+  lac_model *model = fresh("cifar-resnet20", 2);
+  lac_train_options o = quick(1);
+  o.batch = 2;
+  o.evaluate = false;
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    folder f = make_folder();
+    char name[64];
+    lac_train_result result;
+    lac_error err = {0};
+    for (int c = 0; c < 2; c++) {
+      (void)snprintf(name, sizeof name, "%s/1.jpg", cases[k].classes[c]);
+      add_picture(&f, name);
+    }
+    o.resize = o.crop = 32;
+    if (lac_train_check(model, f.path, &o, &err)) fail_msg("%s", err.text);
+    if (k > 0) /* which is a look only */
+      expect_names(&saved, model, cases[k - 1].names);
+    if (lac_train(model, f.path, NULL, &o, &result, &err)) fail_msg("%s", err.text);
+    expect_saved(&saved, &model, f.path, cases[k].names);
+    remove_folder(&f);
+  }
+  lac_model_destroy(model);
+  remove_folder(&saved);
+}
+
+/* Data that number classes by themselves leave no names of other ones behind. */
+static void numbers_of_data_replace_names_of_folders(void **state) {
+  (void)state;
+  folder f = make_folder(), cifar = make_folder(), saved = make_folder();
+  lac_model *model = fresh("cifar-resnet20", 10);
+  lac_train_options o = quick(1);
+  lac_train_result result;
+  lac_error err = {0};
+  for (int c = 0; c < 10; c++) {
+    char name[16];
+    (void)snprintf(name, sizeof name, "%c/1.jpg", 'a' + c);
+    add_picture(&f, name);
+  }
+  add_cifar(&cifar, "data_batch_1.bin", 1, 20, 0, 10);
+  add_cifar(&cifar, "test_batch.bin", 1, 10, 0, 10);
+  o.batch = 10;
+  o.resize = o.crop = 32;
+  o.evaluate = false;
+  if (lac_train(model, f.path, NULL, &o, &result, &err)) fail_msg("%s", err.text);
+  expect_saved(&saved, &model, f.path, "a\nb\nc");
+  o.resize = o.crop = 0;
+  if (lac_train(model, cifar.path, NULL, &o, &result, &err)) fail_msg("%s", err.text);
+  expect_saved(&saved, &model, cifar.path, NULL);
+  lac_model_destroy(model);
+  remove_folder(&f);
+  remove_folder(&cifar);
+  remove_folder(&saved);
+}
+
 static void count_warnings(lac_log_level level, const char *line, void *context) {
   int *n = context;
   *n += level == LAC_LOG_WARNING && (strstr(line, "left out") || strstr(line, "no folders train"));
@@ -720,6 +824,8 @@ int main(void) {
       cmocka_unit_test(data_that_do_not_fit_are_refused_before_anything_is_written),
       cmocka_unit_test(a_mask_of_no_weight_is_refused),
       cmocka_unit_test(what_lies_in_a_folder_is_told),
+      cmocka_unit_test(names_of_classes_are_those_of_the_last_training),
+      cmocka_unit_test(numbers_of_data_replace_names_of_folders),
       cmocka_unit_test(the_parts_of_a_folder_have_the_same_classes),
       cmocka_unit_test(one_part_of_a_folder_will_do_where_the_other_is_not_looked_at),
       cmocka_unit_test(colours_of_grey_images_are_refused),
