@@ -355,7 +355,8 @@ static exit_code train(const arguments *args, lac_error *err) {
   run r = {.args = args};
   outputs plan = {0};
   lac_status st = train_options_read(args, &r.options, err);
-  if (!st && args->print) return exit_code_of(train_options_print(&r.options, args->data, stdout, err));
+  if (!st && args->print)
+    return exit_code_of(train_options_print(&r.options, args->data, stdout, err));
   r.options.library.training.listener = on_event;
   r.options.library.training.context = &r;
   if (!st) st = find_source(&r, err);

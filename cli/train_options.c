@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/nearest.h"
@@ -322,5 +323,6 @@ lac_status train_options_print(const train_options *options, const char *data, F
   fprintf(out, "recipe %s\n\n", o->recipe);
   st = table_print(&table, out, err);
   table_clear(&table);
-  return st || !data ? st : print_size(o, data, out, err);
+  const bool there = data && access(data, F_OK) == 0; /* the recipe is shown without it, too */
+  return st || !there ? st : print_size(o, data, out, err);
 }
