@@ -30,19 +30,11 @@ def poisoned(array, place, what):
     return array
 
 
-HEADS = dict(q=numbers(1, 2, 8, 16), k=numbers(1, 2, 8, 16), v=numbers(1, 2, 8, 16))
-ATTENTION = [
-    node("Transpose", ["k"], ["kt"], perm=[0, 1, 3, 2]), node("MatMul", ["q", "kt"], ["s"]),
-    node("Add", ["s", "m"], ["a"]), node("Softmax", ["a"], ["p"], axis=-1), node("MatMul", ["p", "v"], ["y"]),
-]
-MASK = np.zeros((1, 1, 8, 8), np.float32)
 # name -> nodes up to y, what is stored, inputs, operator set
 CASES = {
     "a result beside an absent one": (
         [node("LSTM", ["x", "w", "r"], ["", "y"], hidden_size=4)], dict(w=numbers(1, 16, 3), r=numbers(1, 16, 4)),
         dict(x=poisoned(numbers(5, 1, 3), (2, 0, 1), NAN)), 17),
-    "a row of attention without a key": (ATTENTION, {}, dict(**HEADS, m=poisoned(MASK, (0, 0, 3), -INF)), 17),
-    "a mask of attention": (ATTENTION, {}, dict(**HEADS, m=poisoned(MASK, (0, 0, 3, 2), NAN)), 17),
     "a divisor": (
         [node("Sigmoid", ["x"], ["s"]), node("Div", ["s", "c"], ["y"])], dict(c=np.array([1, NAN, 2], np.float32)),
         dict(x=numbers(4, 3)), 17),

@@ -788,4 +788,6 @@ def test_every_declared_operator_has_a_case(tool):
     declared = set(done.stdout.split())
     tested = {c.op for c in CASES} | set(EXCEPTIONS)
     assert declared - tested == set()
-    assert tested - declared == set(), "cases for operators that are not declared"
+    # the standard's operators answer for these two
+    shared = {f"com.microsoft.{name}" for name in ("QuantizeLinear", "DequantizeLinear")}
+    assert tested - declared - shared == set(), "cases for operators that are not declared"

@@ -111,13 +111,11 @@ static void visit(walk *w, const laci_fused *fused) {
     know_operands(w, fused, true);
     core = laci_finite_core_of(w->plan, w->bounds, fused);
     y = with_posts(w, fused, core.bound, &most);
-    const bool shown = core.shows && fused->n_posts == 0;
-    if (!is_known(most) && !shown && !w->plan->careless) w->plan->careless = node->name;
+    if (!is_known(most) && !w->plan->careless) w->plan->careless = node->name;
   }
   if (fused->output >= 0 && laci_plan_is_float(w->plan, fused->output)) {
     w->bounds[fused->output] = is_known(y) ? y : INFINITY;
-    const double shown = fused->pattern ? LACI_FINITE_MOST : 1; /* attention, softmax */
-    if (core.shows && !is_known(y)) look_at(w, fused->output, shown);
+    if (core.shows && !is_known(y)) look_at(w, fused->output, 1);
   }
   bound_others(w, fused);
 }

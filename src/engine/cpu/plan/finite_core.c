@@ -401,10 +401,7 @@ static laci_finite_core core_of_pattern(laci_cpu_plan *plan, const double *bound
     const double depth = (double)k->dims[k->rank - 2], scale = fabs((double)a->scale);
     const double score = depth * scale * laci_finite_operand(plan, bounds, a->q) *
                          laci_finite_operand(plan, bounds, a->k);
-    const double mask = laci_finite_operand(plan, bounds, a->mask);
-    core.bound =
-        score + mask < LACI_FINITE_BOUND ? laci_finite_operand(plan, bounds, a->v) : INFINITY;
-    core.shows = a->mask >= 0; /* a NaN, or a row of -inf alone, is NaN in the result */
+    core.bound = score < LACI_FINITE_BOUND ? laci_finite_operand(plan, bounds, a->v) : INFINITY;
   } else if (fused->pattern == LACI_PATTERN_LAYER_NORM) {
     const laci_layer_norm_pattern *l = fused->details;
     const laci_shape *s = laci_plan_shape(plan, l->x);
