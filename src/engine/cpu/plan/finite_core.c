@@ -213,6 +213,7 @@ static double of_extremes(laci_cpu_plan *plan, const double *bounds, const laci_
   bool computed = false;
   for (int at = 0; at < node->n_inputs; at++) {
     const int value = node->inputs[at];
+    if (value < 0) continue;
     const float *c = laci_plan_is_constant(plan, value) ? laci_plan_floats(plan, value) : NULL;
     computed = computed || !c;
     if (!c) all = larger(all, laci_finite_operand(plan, bounds, value));
