@@ -251,7 +251,7 @@ static void draw_free(laci_buf *buf, const laci_draw *draw) {
   bool bytes = buf->dtype == LAC_DTYPE_U8 || buf->dtype == LAC_DTYPE_I8;
   double low = buf->f ? draws[draw->kind].low : draws[draw->kind].whole_low;
   double high = buf->f ? draws[draw->kind].high : draws[draw->kind].whole_high;
-  if (bytes && draw->kind < LACI_DRAW_ONES) { /* pictures, quantised values */
+  if (bytes && draw->kind < LACI_DRAW_ONES) { /* images, quantized values */
     low = buf->dtype == LAC_DTYPE_U8 ? 0 : -128;
     high = low + 256;
   } else if (buf->dtype == LAC_DTYPE_BOOL && high > 2) {

@@ -210,7 +210,7 @@ static inline void sparse_draw(const sparse_case *c, const laci_sparse_layout *l
 }
 
 /* Weights of -127 to 127; a bias that makes sums wrap, scales that make results larger than any
- * whole number of 32 bits, infinite, and NaN. */
+ * integer of 32 bits, infinite, and NaN. */
 static inline void sparse_quantise(int64_t n_rows, int64_t n_dense, sparse_operands *o) {
   for (int64_t at = 0; at < n_dense; at++) {
     o->dense[at] = (float)laci_rng_below(5, 1, (uint64_t)at, 255) - 127;

@@ -15,7 +15,7 @@
 
 #include "kernel/variants.h"
 
-/** low <= 0 <= high, whole numbers below 2^24. */
+/** low <= 0 <= high, integers below 2^24. */
 typedef struct laci_fake_quantised {
   float scale, low, high;
 } laci_fake_quantised;

@@ -40,7 +40,7 @@ static void add_residual(const laci_sparse_operands *o, int64_t row_stride,
   }
 }
 
-/* Bounds are whole numbers, so that clipping before rounding is as good as behind it. */
+/* Bounds are integers, so that clipping before rounding is as good as behind it. */
 static uint32_t byte_of(const laci_sparse_quantised *q, float v) {
   const float low = (float)(q->low - q->zero), high = (float)(q->high - q->zero);
   return (uint32_t)((int32_t)rintf(laci_quantise_clip(v, low, high)) + q->zero);

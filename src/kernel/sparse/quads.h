@@ -16,7 +16,7 @@
  *     v = fma((float)(residual - residual_zero), residual_scale, v)     where there is a residual
  *     y = clip(low, high, whole(v) + zero)
  *
- * where a v above high - zero is that before it becomes a whole number, as no v that 32 bits cannot
+ * where a v above high - zero is that before it becomes an integer, as no v that 32 bits cannot
  * hold may come out at the other end; one that is too low, or a NaN, becomes low. Where rows are
  * not a multiple of four, a place's last bytes are those of v = 0. Results can be floats, too: v
  * without a residual, and all that follows sums of floats.
