@@ -61,7 +61,7 @@ typedef struct rig {
 } rig;
 
 static void rig_init(rig *r, const char *score) {
-  *r = (rig){.n = analyse(net), .from = {-1}, .shape = {4, {1, 8, 6, 6}}};
+  *r = (rig){.n = analyse(net), .from = {.fails_at = -1}, .shape = {4, {1, 8, 6, 6}}};
   r->samples = (laci_calibration_samples){
       .count = COUNT, .judging = JUDGING, .shapes = &r->shape, .fetch = fetch, .context = &r->from};
   r->calibration = (laci_prune_calibration){
