@@ -72,6 +72,8 @@ format:
 lint: configure-release
 	@tools/setup lint
 	@tools/format --check
+	@tools/check_commits
+	@tools/check_root
 	@tools/check_rooms
 	@tools/check_size
 	@tools/check_includes
