@@ -22,8 +22,8 @@ typedef struct laci_plan laci_plan;
 typedef struct laci_score laci_score;
 typedef struct laci_spill laci_spill;
 
-/** What follows the fits of single layers, for the network as a whole (train/recalibrate.h,
- * train/refine.h); each step is kept only where the outputs err less on what is held back. */
+/** What follows the fits of single layers, for the network as a whole (distill/recalibrate.h,
+ * distill/refine.h); each step is kept only where the outputs err less on what is held back. */
 typedef struct laci_prune_refinement {
   const laci_calibration_samples *samples; /* held_back of them, the last ones, one at least */
   int64_t first_changed; /* samples from here to those held back are changed as training changes

@@ -9,11 +9,11 @@
 #include "base/plural.h"
 #include "calibrate/walk.h"
 #include "cpu/cpu.h"
+#include "distill/recalibrate.h"
+#include "distill/refine.h"
 #include "graph/graph.h"
 #include "graph/view.h"
 #include "prune/prune_in.h"
-#include "train/recalibrate.h"
-#include "train/refine.h"
 
 enum { AGAIN_BATCH = 128, AGAIN_MOST = 64 * AGAIN_BATCH, SMALL_BATCH = 16 };
 

@@ -8,8 +8,8 @@
  * statistics, so that later layers see what they will see. Sun et al., "Hybrid 8-bit Floating Point
  * Training and Inference" (2019), and others under the name of BatchNorm re-estimation. The samples
  * should be changed as those were that the network was trained on. Next: graph/training_graph.h. */
-#ifndef LACI_TRAIN_RECALIBRATE_H
-#define LACI_TRAIN_RECALIBRATE_H
+#ifndef LACI_DISTILL_RECALIBRATE_H
+#define LACI_DISTILL_RECALIBRATE_H
 
 #include "calibrate/samples.h"
 

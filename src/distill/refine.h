@@ -8,8 +8,8 @@
  * steps, asked for as such, gives the same bytes. Adam (Kingma and Ba, 2015) without decay. Batch
  * normalisation is as deployed in steps, too: statistics of a batch are noise that the dense
  * network's outputs do not have. Next: reconstruct.h (the loss). */
-#ifndef LACI_TRAIN_REFINE_H
-#define LACI_TRAIN_REFINE_H
+#ifndef LACI_DISTILL_REFINE_H
+#define LACI_DISTILL_REFINE_H
 
 #include "calibrate/samples.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Blocks from the shape of the graph alone: sums of two computed values, else layers counted. */
-#include "train/blocks.h"
+#include "distill/blocks.h"
 
 #include <string.h>
 

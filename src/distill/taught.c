@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Two ways: all samples are in memory, and a batch is any of them (their targets may be kept, too);
  * or batches are read again as they lie, in another order each epoch. */
-#include "train/taught.h"
+#include "distill/taught.h"
 
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "cpu/pool.h"
-#include "train/reconstruct.h"
+#include "distill/reconstruct.h"
 
 struct laci_taught {
   laci_reconstruct *reconstruct;

@@ -14,13 +14,13 @@
 #include "base/budget.h"
 #include "cpu/cpu.h"
 #include "cpu/pool.h"
+#include "distill/blocks.h"
+#include "distill/reconstruct.h"
+#include "distill/refine.h"
 #include "graph/training_graph.h"
 #include "graph/view.h"
 #include "lacuna/log.h"
 #include "support/graph_build.h"
-#include "train/blocks.h"
-#include "train/reconstruct.h"
-#include "train/refine.h"
 #include "train/trainer.h"
 
 /* ---- Networks ---- */

@@ -11,9 +11,9 @@
 
 #include "base/budget.h"
 #include "cpu/pool.h"
+#include "distill/recalibrate.h"
 #include "lacuna/log.h"
 #include "support/graph_build.h"
-#include "train/recalibrate.h"
 
 enum { SAMPLES = 11, BATCH = 4, USED = 8, CHANNELS = 3, PLANE = 4, SAMPLE = CHANNELS * PLANE };
 

@@ -8,8 +8,8 @@
  * Batch normalisation is as deployed, in both.
  * Hinton et al., "Distilling the Knowledge in a Neural Network" (2015), with squared errors;
  * blocks: Romero et al., "FitNets" (2015). Next: refine.h (how long, and whether it is kept). */
-#ifndef LACI_TRAIN_RECONSTRUCT_H
-#define LACI_TRAIN_RECONSTRUCT_H
+#ifndef LACI_DISTILL_RECONSTRUCT_H
+#define LACI_DISTILL_RECONSTRUCT_H
 
 #include "tensor/shape.h"
 

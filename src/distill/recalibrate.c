@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Forward plans of the training graph whose running statistics are each batch's own, several
  * batches at the same time; sums in double, in the order of the batches. */
-#include "train/recalibrate.h"
+#include "distill/recalibrate.h"
 
 #include <math.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which values of a network end a block: where two networks of one shape can be compared on the
  * way, and not only at their ends. */
-#ifndef LACI_TRAIN_BLOCKS_H
-#define LACI_TRAIN_BLOCKS_H
+#ifndef LACI_DISTILL_BLOCKS_H
+#define LACI_DISTILL_BLOCKS_H
 
 #include "lacuna/status.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Steps by the clock; what comes of them is kept if it is better than what was there. */
-#include "train/refine.h"
+#include "distill/refine.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,10 +12,10 @@
 #include "base/memory.h"
 #include "base/to_int.h"
 #include "cpu/pool.h"
+#include "distill/reconstruct.h"
+#include "distill/taught.h"
 #include "graph/graph.h"
 #include "graph/view.h"
-#include "train/reconstruct.h"
-#include "train/taught.h"
 #include "train/trainer.h"
 
 enum { BATCH = 128, WARM_UP = 20, TIMED = 5, JUDGED_AT_ONCE = 32, MOST_TIMES = 160 };

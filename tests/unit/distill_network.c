@@ -5,8 +5,8 @@
 #include "support/expect_classes.h"
 
 #include "calibrate/fit.h"
+#include "distill/recalibrate.h"
 #include "prune/prune.h"
-#include "train/recalibrate.h"
 
 enum { COUNT = 72, HELD = 8, INPUT = 8 * 6 * 6, LAYERS = 3 };
 

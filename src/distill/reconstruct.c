@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Two plans: the teacher's forward, which gives targets, and the student's step of training, which
  * reads them. */
-#include "train/reconstruct.h"
+#include "distill/reconstruct.h"
 
 #include <math.h>
 
 #include "base/budget.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "distill/blocks.h"
 #include "engine/engine.h"
 #include "graph/graph.h"
-#include "train/blocks.h"
 #include "train/trainer.h"
 
 struct laci_reconstruct {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Samples and what the teacher makes of them, batch after batch in an order that follows from a
  * seed: epochs, each another permutation. What fits into memory is read, and taught, once. */
-#ifndef LACI_TRAIN_TAUGHT_H
-#define LACI_TRAIN_TAUGHT_H
+#ifndef LACI_DISTILL_TAUGHT_H
+#define LACI_DISTILL_TAUGHT_H
 
 #include "calibrate/samples.h"
 
