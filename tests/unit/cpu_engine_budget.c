@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How much memory layers of Winograd's algorithm may take (lower/sparse_budget.c): of a network
+ * How much memory layers of Winograd's algorithm may take (native/choose/budget.c): of a network
  * that holds zeros, some are done by what takes less; of one that does not, all are as they were.
  */
 #include <setjmp.h>

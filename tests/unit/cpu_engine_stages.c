@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Networks in stages (engine/cpu/stages): where they may be cut and where not, that results are the
- * plain engine's and the same for any number of threads, and what reports and watchers are told. */
+ * Networks in stages (engine/cpu/microbatch): where they may be cut and where not, that results are
+ * the plain engine's and the same for any number of threads, and what reports and watchers are
+ * told. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +13,7 @@
 
 #include "base/budget.h"
 #include "cpu/cpu.h"
-#include "engine/cpu/stages/stages.h"
+#include "engine/cpu/microbatch/microbatch.h"
 #include "support/engine_check.h"
 
 /* All that counts is memory, and a micro-batch of one image is nothing to it. */

@@ -28,7 +28,8 @@ typedef enum laci_sparse_use {
   LACI_SPARSE_USE_LISTED,       /* none: layers are found, nothing is lowered or can be run */
 } laci_sparse_use;
 
-/** What a net is to others that run before and behind it (stages/stages.h). Zeroed: there are none.
+/** What a net is to others that run before and behind it (microbatch/microbatch.h). Zeroed: there
+ * are none.
  */
 typedef struct laci_net_place {
   laci_pool *pool;    /* borrowed; NULL: one of its own, of options->threads */

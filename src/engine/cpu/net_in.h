@@ -42,7 +42,7 @@ struct laci_net {
   bool has_run;
   const laci_looked *suspect; /* a run has seen what may not be finite: it ended there */
   laci_onednn *onednn;
-  laci_sparse_net *sparse; /* lower/sparse.h; NULL: nothing could be done by sparse kernels */
+  laci_sparse_net *sparse; /* native/native_in.h; NULL: nothing could be done by sparse kernels */
   int *workspaces; /* [n_nodes] tensor that a forward node leaves for its gradient; -1: none */
   size_t n_tensors, n_buffers, n_steps, tensor_capacity, buffer_capacity, step_capacity;
   laci_net_tensor *tensors;
@@ -65,7 +65,7 @@ static inline laci_element laci_net_dt(const laci_net *net) {
   return net->plan.bf16 ? LACI_ELEMENT_BF16 : LACI_ELEMENT_F32;
 }
 
-/* ---- lower/sparse_layers.c, sparse_kernel.c ---- */
+/* ---- native/choose/find.c, native/algorithms/kernel.c ---- */
 
 /** Finds the layers that sparse kernels can do: net->sparse has them, none of them chosen; it stays
  * NULL where there are none. */

@@ -3,7 +3,7 @@
 #include "engine/row.h"
 
 #include "engine/cpu/plan/plan.h"
-#include "engine/cpu/stages/stages.h"
+#include "engine/cpu/microbatch/microbatch.h"
 
 /* What has no fast form is run by the operator's own evaluation. */
 static bool supports(const laci_graph *graph, const laci_node *node, lac_error *why) {

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/timings.h"
-#include "engine/cpu/lower/pictures.h"
-#include "engine/cpu/lower/sparse.h"
+#include "engine/cpu/native/layout/tensors.h"
+#include "engine/cpu/native/native_in.h"
 #include "engine/cpu/trial.h"
 
 static double node_seconds(const laci_trial *t, const laci_node *node) {

@@ -14,7 +14,7 @@
  *     sums m              -> (m0 + (m1 + m2) / 2, (m1 - m2) / 2, (m1 + m2) / 2 + m3)
  *
  * Sums are float32 in an order that differs between variants; weight_gradient_scalar.c is the
- * definition of right. Next: engine/cpu/lower/conv_weight_gradient.c, the reader. */
+ * definition of right. Next: engine/cpu/native/train/blocked_weight_gradient.c, the reader. */
 #ifndef LACI_KERNEL_CONVOLUTION_WEIGHT_GRADIENT_H
 #define LACI_KERNEL_CONVOLUTION_WEIGHT_GRADIENT_H
 

@@ -10,7 +10,8 @@
  * Only one axis is transformed, since every transformed value is rounded to bf16 before it is
  * multiplied: along a row two values are added at most, and the error stays at what rounding the
  * result costs (a few 2^-9 of its size). Sums are float32. Images lie in blocks of 16 channels
- * (nChw16c). winograd_scalar.c is the definition of right. Next: engine/cpu/lower/conv_winograd.c.
+ * (nChw16c). winograd_scalar.c is the definition of right. Next:
+ * engine/cpu/native/train/blocked_winograd.c.
  */
 #ifndef LACI_KERNEL_CONVOLUTION_WINOGRAD_H
 #define LACI_KERNEL_CONVOLUTION_WINOGRAD_H

@@ -5,7 +5,8 @@
  *
  * Within (5e-7 + 1e-7 |x|) |y|; 0 below x = -87, where y vanishes, and for -inf; NaN stays NaN.
  * Variants differ in the last bits. One text of vectors (swish_isa.c) is compiled for every
- * instruction set; swish_scalar.c is the definition. Next: engine/cpu/lower/conv.c, the reader. */
+ * instruction set; swish_scalar.c is the definition. Next: engine/cpu/lower/convolution.c, the
+ * reader. */
 #ifndef LACI_KERNEL_POINTWISE_SWISH_H
 #define LACI_KERNEL_POINTWISE_SWISH_H
 

@@ -18,7 +18,7 @@
  * Sums of a channel go through the pixels in their order, a sum for each lane, then lanes together,
  * halves first. Multiplications are rounded before sums. So every variant gives the same bits.
  * image_norm_isa.c is the one text of all variants; the scalar one is the definition of right.
- * Next: engine/cpu/lower/image_norm.c, the reader. */
+ * Next: engine/cpu/native/train/norm.c, the reader. */
 #ifndef LACI_KERNEL_SPARSE_IMAGE_NORM_H
 #define LACI_KERNEL_SPARSE_IMAGE_NORM_H
 

@@ -24,7 +24,7 @@
  * Lanes are tiles along a row of tiles, or the same tile of 16 images. Some of them are done
  * together, a block: points of all sources, [points][sources][lanes], then products,
  * [points][channels_out][lanes], then results. A NaN or an infinity in a tile's pixels makes all of
- * its results so. Next: engine/cpu/lower/sparse_winograd.c. */
+ * its results so. Next: engine/cpu/native/algorithms/winograd.c. */
 #ifndef LACI_KERNEL_SPARSE_WINOGRAD4_H
 #define LACI_KERNEL_SPARSE_WINOGRAD4_H
 

@@ -11,8 +11,8 @@
  */
 #include <string.h>
 
-#include "engine/cpu/lower/pictures.h"
-#include "engine/cpu/lower/sparse.h"
+#include "engine/cpu/native/layout/tensors.h"
+#include "engine/cpu/native/native_in.h"
 #include "graph/ops.h"
 
 enum { CHUNKS = 8 }; /* of a run, for the threads */

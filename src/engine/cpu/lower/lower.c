@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "engine/cpu/lower/conv.h"
+#include "engine/cpu/onednn/convolution.h"
 #include "engine/cpu/net_in.h"
 #include "graph/ops.h"
 

@@ -70,7 +70,7 @@ laci_lower_function laci_lower_plain;
  * tried; all else `supports` says. */
 void laci_net_decline(laci_net *net, const char *why);
 
-/* ---- Zeros left out: sparse.h ---- */
+/* ---- Zeros left out: native/native_in.h ---- */
 
 /** Finds layers, chooses among them and lays them out: from shapes, zeros and instructions alone,
  * so that a plan is the same every time. Before anything is lowered. */
@@ -93,7 +93,7 @@ typedef struct laci_net_tensor {
   laci_shape shape; /* as oneDNN sees it: rank >= 1 */
   laci_element dt;
   laci_layout *md;               /* NULL: pictures, or int64 or double elements, row-major */
-  const laci_pictures *pictures; /* pictures.h; NULL: as md says */
+  const laci_pictures *pictures; /* native/layout/tensors.h; NULL: as md says */
   int buffer;
   int content;  /* equal numbers: the same content in another layout; -1: private. The number of
                    the first tensor that holds it; the others stand behind it in its chain */

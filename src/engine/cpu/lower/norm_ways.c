@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The implementations of batch normalisation, in their order. Next: batch_norm.c, image_norm.c. */
+ * The implementations of batch normalisation, in their order. Next: batch_norm.c,
+ * native/train/norm.c. */
 #include "engine/cpu/lower/batch_norm.h"
 
 const laci_implementation laci_ways_batch_norm[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The implementations of operations of two values, in their order. Next: function.c, pair.c,
- * image_sum.c, sparse_sum.c. */
+ * native/train/sum.c, native/int8/sum.c. */
 #include "engine/cpu/lower/pair.h"
 
 /** Those whose second operand may be a constant number. */

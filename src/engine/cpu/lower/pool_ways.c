@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The implementations of pools over windows, in their order. Next: pool.c, sparse_pool.c. */
-#include "engine/cpu/lower/pool.h"
+ * The implementations of pools over windows, in their order. Next: pool.c,
+ * native/algorithms/pool.c. */
+#include "engine/cpu/onednn/pool.h"
 
 const laci_implementation laci_ways_pool[] = {
     {"of bytes, between layers of int8", LACI_TAKES_NOTHING, laci_sparse_fits, laci_sparse_lower},

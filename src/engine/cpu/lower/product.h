@@ -27,7 +27,8 @@ int laci_right_bias(laci_net *net, const laci_fused *fused, const laci_right *r)
 /** A value's rows as one matrix. */
 int laci_product_rows(laci_net *net, int value, int64_t rows, int64_t columns, bool transposed);
 
-/** The same by kernel/sparse/vector, where few rows meet a matrix of many zeros. product_sparse.c
+/** The same by kernel/sparse/vector, where few rows meet a matrix of many zeros.
+ * native/algorithms/vector.c
  */
 bool laci_right_has_few_rows(const laci_right *r);
 laci_lower_supports laci_product_sparse_fits;
@@ -35,7 +36,7 @@ laci_lower_supports laci_product_sparse_fits;
 double laci_product_sparse_saves(laci_net *net);
 laci_lower_function laci_product_sparse;
 
-/* ---- product_values.c: Gemm of two values ---- */
+/* ---- onednn/product_train.c: Gemm of two values ---- */
 
 laci_lower_supports laci_gemm_values_fit;
 laci_lower_function laci_gemm_values;

@@ -3,7 +3,7 @@
  * bias gets back, are ours: oneDNN's reduction is its slow definition of right there. The channels
  * are shared out among the threads, so that their number changes no bit; sums are f32 lanes for an
  * image, double over them. */
-#include "engine/cpu/lower/pool.h"
+#include "engine/cpu/onednn/pool.h"
 #include "graph/ops.h"
 #include "tensor/bf16.h"
 

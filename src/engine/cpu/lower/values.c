@@ -4,7 +4,7 @@
  * The same content in another layout is another tensor, made by a reorder step the first time
  * somebody wants it and found again afterwards. What is constant is reordered at once and kept as a
  * weight (weights.c). */
-#include "engine/cpu/lower/pictures.h"
+#include "engine/cpu/native/layout/tensors.h"
 
 /* ---- Reading ---- */
 

@@ -3,7 +3,7 @@
  *
  * A weight can be most of the network, so that no second copy of it may be around. It is taken from
  * the file in slices along its slowest axis; each is read, scaled and reordered into its part of
- * the result. What no step reads in the end is dropped. Next: plan/constants.c, conv.c. */
+ * the result. What no step reads in the end is dropped. Next: plan/constants.c, convolution.c. */
 #include <string.h>
 
 #include "engine/cpu/net_in.h"

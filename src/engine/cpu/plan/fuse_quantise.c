@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * QuantizeLinear and the DequantizeLinear behind it, as one fused node: bytes that nobody else
- * reads never come to be. Next: lower/fake_quantise.c. */
+ * reads never come to be. Next: lower/fake_quantize.c. */
 #include "engine/cpu/plan/plan.h"
 #include "graph/ops.h"
 #include "kernel/pointwise/fake_quantise.h"

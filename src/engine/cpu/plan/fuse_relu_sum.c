@@ -6,7 +6,7 @@
 #include "engine/cpu/plan/plan.h"
 #include "graph/ops.h"
 
-/** Is y the Relu of a batch norm? Its gradient may undo the Relu itself (lower/batch_norm.c). */
+/** Is y the Relu of a batch norm? Its gradient may undo the Relu itself (onednn/batch_norm.c). */
 static bool behind_norm(const laci_cpu_plan *plan, int y) {
   const laci_graph *graph = plan->graph;
   int relu = graph->values[y].producer;

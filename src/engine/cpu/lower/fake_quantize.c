@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * QuantizeLinear and DequantizeLinear together, in one pass over memory, however the value lies: a
+ * zero stays one, so that what is between pixels may go through it, too. */
+#include "engine/cpu/native/layout/tensors.h"
+#include "engine/cpu/native/native_in.h"
+#include "kernel/pointwise/fake_quantise.h"
+
+typedef struct quantise_step {
+  const laci_fake_quantised *q;
+  int64_t n;
+} quantise_step;
+
+typedef struct quantise_work {
+  const quantise_step *s;
+  const float *x;
+  float *y;
+} quantise_work;
+
+enum { GRAIN = 1 << 14 }; /* floats */
+
+static void quantise_some(int64_t begin, int64_t end, void *context) {
+  const quantise_work *w = context;
+  laci_fake_quantise_now()(w->s->q, w->x + begin, end - begin, w->y + begin);
+}
+
+static lac_status run_quantise(laci_net *net, laci_net_step *step, lac_error *err) {
+  const quantise_step *s = step->context;
+  quantise_work w = {s, laci_net_data(net, step->tensors[0]), laci_net_data(net, step->tensors[1])};
+  (void)err;
+  laci_pool_for(net->pool, s->n, GRAIN, quantise_some, &w);
+  return LAC_OK;
+}
+
+static bool fits(laci_net *net, const laci_fused *fused, const char **why) {
+  (void)fused;
+  *why = "values are bf16";
+  return !net->plan.bf16;
+}
+
+/** Floats of a tensor, whatever lies between them. */
+static int64_t floats_of(const laci_net *net, int tensor) {
+  const laci_net_tensor *t = &net->tensors[tensor];
+  if (!t->pictures) return (int64_t)(laci_layout_bytes(t->md) / sizeof(float));
+  const laci_sparse_size size = laci_pictures_size(net, &t->shape, t->pictures->rows);
+  return laci_pictures_count(&t->pictures->layout, size.n_images) * t->pictures->layout.n_floats;
+}
+
+/** Bytes for the layers of int8 that read them. */
+static int packed(laci_net *net, const laci_fused *fused) {
+  const laci_pictures to = laci_sparse_pictures_at(net, fused->output, fused->details);
+  const laci_pictures floats = {.layout = to.as_floats, .rows = to.rows};
+  return laci_pictures_pack(net, laci_sparse_read(net, fused->reads[0], &floats), &to);
+}
+
+static void lower_quantise(laci_net *net, const laci_fused *fused) {
+  int x = laci_net_tensor_of(net, fused->reads[0]);
+  const laci_pictures *are = x < 0 ? NULL : net->tensors[x].pictures;
+  const bool are_there = are && are->bytes == fused->details; /* by the layer before */
+  if (are_there || laci_sparse_wants_bytes(net, fused->output)) {
+    laci_net_bind(net, fused->output, are_there ? x : packed(net, fused));
+    return;
+  }
+  x = laci_pictures_floats(net, x);
+  if (x >= 0 && !net->tensors[x].pictures) {
+    x = laci_net_whole(net, laci_net_as(net, x, net->tensors[x].md, LACI_ELEMENT_F32));
+  }
+  const int y = laci_net_result_like(net, x, true);
+  quantise_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
+  laci_net_step *step =
+      laci_net_step_code(net, &net->plan.graph->nodes[fused->node], run_quantise, 2, (int[]){x, y});
+  if (x < 0 || !s || !step) return;
+  *s = (quantise_step){fused->details, floats_of(net, x)};
+  step->what = "QuantizeLinear + DequantizeLinear";
+  step->kernel = "own";
+  step->context = s;
+  step->shown = y;
+  laci_net_bind(net, fused->output, y);
+}
+
+/** What a DequantizeLinear makes of bytes that another one has read. */
+static void lower_again(laci_net *net, const laci_fused *fused) {
+  laci_net_bind(net, fused->output, laci_net_tensor_of(net, fused->reads[0]));
+}
+
+const laci_implementation laci_ways_again[] = {
+    {"nothing", LACI_TAKES_NOTHING, NULL, lower_again},
+    {.name = NULL},
+};
+const laci_implementation laci_ways_quantise[] = {
+    {"our kernel", LACI_TAKES_NOTHING, fits, lower_quantise},
+    {.name = NULL},
+};

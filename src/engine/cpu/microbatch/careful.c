@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What is done where a plan is not sure that all numbers are finite (plan/finite.h): the whole
+ * network by one careful net, from the start where its weights say so, or from the first run on
+ * that suspects a value. */
+#include "base/budget.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "engine/cpu/microbatch/microbatch_in.h"
+#include "graph/infer.h"
+
+static lac_status make(laci_stages *stages, const laci_engine_options *options, laci_net **net,
+                       lac_error *err) {
+  const laci_net_place place = {.pool = stages->pool};
+  laci_engine_options careful = *options;
+  careful.finite = LACI_FINITE_CAREFUL;
+  careful.bf16 = false;
+  careful.timings = NULL;
+  careful.weights = NULL;
+  careful.n_weights = 0;
+  return laci_net_create(stages->graph, &careful, LACI_SPARSE_USE_NONE, &place, net, err);
+}
+
+static const char *careless_node(const laci_stages *stages) {
+  const char *node = NULL;
+  for (int at = 0; at < stages->n && !node; at++) {
+    node = laci_net_careless(stages->stages[at].net);
+  }
+  return node;
+}
+
+static lac_status keep_budget(laci_stages *stages, const laci_engine_options *options,
+                              lac_error *err) {
+  stages->fetch = options->fetch;
+  stages->fetch_context = options->fetch_context;
+  stages->observed = options->observer != NULL;
+  if (!options->budget) return LAC_OK;
+  stages->budget = laci_alloc(1, sizeof *stages->budget);
+  if (!stages->budget) return laci_fail_memory(err, "the engine");
+  *stages->budget = *options->budget;
+  return LAC_OK;
+}
+
+lac_status laci_stages_make_careful(laci_stages *stages, const laci_engine_options *options,
+                                    const laci_budget *before, lac_error *err) {
+  const char *node = careless_node(stages);
+  if (!node) return keep_budget(stages, options, err);
+  laci_log(LAC_LOG_WARNING,
+           "%s: its weights or constants are not finite, or so large that results may not be: the "
+           "network runs carefully, which is slow",
+           node);
+  while (stages->n > 0) laci_stages_drop(stages);
+  if (options->budget) *options->budget = *before;
+  laci_stage *only = &stages->stages[0];
+  lac_status st = make(stages, options, &only->net, err);
+  if (st) return st;
+  *only = (laci_stage){.net = only->net, .turns = 1, .n_steps = laci_net_step_count(only->net)};
+  stages->n = 1;
+  laci_free(stages->text);
+  stages->text = NULL;
+  return LAC_OK;
+}
+
+/** Shapes as the plan has them. */
+static lac_status make_now(laci_stages *stages, lac_error *err) {
+  const laci_engine_port *ports;
+  const int n = laci_stages_inputs(stages, &ports);
+  laci_input_shape *shapes = laci_alloc((size_t)n + 1, sizeof *shapes);
+  if (!shapes) return laci_fail_memory(err, "the engine");
+  for (int at = 0; at < n; at++)
+    shapes[at] = (laci_input_shape){ports[at].name, ports[at].type.shape};
+  const laci_engine_options options = {.shapes = shapes,
+                                       .n_shapes = n,
+                                       .fetch = stages->fetch,
+                                       .fetch_context = stages->fetch_context,
+                                       .budget = stages->budget};
+  lac_status st = make(stages, &options, &stages->careful, err);
+  laci_free(shapes);
+  return st;
+}
+
+lac_status laci_stages_run_careful(laci_stages *stages, const laci_stage *stage,
+                                   const void *const *inputs, void *const *outputs,
+                                   lac_error *err) {
+  const char *value = laci_net_suspect(stage->net);
+  if (stages->observed) {
+    return laci_fail(err, LAC_BAD_VALUE,
+                     "%s: found a number that is NaN, infinite or above 1e9, wanted smaller ones: "
+                     "this plan's kernels may lose what is not finite; the engine 'plain' does not",
+                     value);
+  }
+  if (!stages->careful) {
+    laci_log(LAC_LOG_WARNING,
+             "%s: a number is NaN, infinite or above 1e9: such runs are done once more, carefully, "
+             "which is slow",
+             value);
+    lac_status st = make_now(stages, err);
+    if (st) return st;
+  }
+  return laci_net_run(stages->careful, inputs, outputs, NULL, err);
+}

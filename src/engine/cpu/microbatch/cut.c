@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The rule of cut.h.
+ *
+ * A node takes as long as its products, or as its operands and results take to come and go, from
+ * memory where they are larger than the caches, whichever is longer. A stage gains the difference
+ * between the whole batch and a micro-batch, less what its steps take for being called more often,
+ * and less the way of the value at the cut into memory and back. */
+#include "engine/cpu/microbatch/cut.h"
+
+#include <math.h>
+
+#include "engine/cpu/microbatch/per_image.h"
+#include "engine/row.h"
+#include "graph/ops.h"
+
+/* Two threads of a Zen 4; what counts is how much of the one goes with how much of the other, and
+ * that is much the same elsewhere. */
+const laci_stage_rule laci_stage_usual = {.flops = 200e9,
+                                          .memory = 30e9,
+                                          .cache = 60e9,
+                                          .step_seconds = 4e-6,
+                                          .cache_bytes = 16e6,
+                                          .least_gain = 0.05};
+
+enum { MOST_MICRO_BATCHES = 16 };
+
+/** What one image is to a node. */
+typedef struct work {
+  double flops, bytes;
+  double pixels; /* of results of one channel */
+  double wasted; /* so many pixels more a call would take as long */
+  bool runs;     /* it is a step of its own */
+} work;
+
+/* ---- What a node has to do ---- */
+
+static double image_bytes(const laci_cpu_plan *plan, int value) {
+  const laci_shape *shape = laci_plan_shape(plan, value);
+  return (double)(laci_shape_count(shape) / shape->dims[0]) * (plan->bf16 ? 2 : 4);
+}
+
+static bool is_convolved(const laci_cpu_plan *plan, int value) {
+  const int maker = plan->graph->values[value].producer;
+  return maker >= 0 && plan->graph->nodes[maker].op == &laci_op_conv;
+}
+
+static bool moves(const laci_cpu_plan *plan, const laci_node *node) {
+  const laci_op *op = node->op;
+  if (op == &laci_op_batch_normalization) return !is_convolved(plan, node->inputs[0]);
+  return op == &laci_op_conv || op == &laci_op_max_pool || op == &laci_op_average_pool ||
+         op == &laci_op_global_average_pool || op == &laci_op_global_max_pool ||
+         op == &laci_op_reduce_mean || op == &laci_op_concat;
+}
+
+/** A sum of two values reads one beside what it is fused to. Channels that are scaled by values are
+ * read and written; what else works on single elements is part of what was before it. */
+static double element_bytes(const laci_cpu_plan *plan, const laci_node *node) {
+  double most = 0, least = INFINITY;
+  for (int at = 0; at < node->n_inputs; at++) {
+    if (node->inputs[at] < 0 || laci_plan_is_constant(plan, node->inputs[at])) continue;
+    const double bytes = image_bytes(plan, node->inputs[at]);
+    most = fmax(most, bytes);
+    least = fmin(least, bytes);
+  }
+  if (node->op == &laci_op_add && node->n_inputs == 2) return least == most ? most : 0;
+  return node->op == &laci_op_mul && least < most ? 2 * most : 0;
+}
+
+/** Pixels of a convolution's window. */
+static int64_t kernel_of(const laci_cpu_plan *plan, const laci_node *node) {
+  const laci_shape *w = laci_plan_shape(plan, node->inputs[1]);
+  int64_t n = 1;
+  for (int axis = 2; axis < w->rank; axis++) n *= w->dims[axis];
+  return n;
+}
+
+static work work_of(const laci_cpu_plan *plan, const laci_node *node) {
+  work w = {.runs = moves(plan, node)};
+  if (!w.runs) w.bytes = element_bytes(plan, node);
+  for (int at = 0; w.runs && at < node->n_inputs; at++) {
+    const int value = node->inputs[at];
+    if (value >= 0 && !laci_plan_is_constant(plan, value)) w.bytes += image_bytes(plan, value);
+  }
+  if (w.runs) w.bytes += image_bytes(plan, node->outputs[0]);
+  if (node->op == &laci_op_conv) {
+    const laci_shape *y = laci_plan_shape(plan, node->outputs[0]);
+    w.flops = (double)laci_engine_node_flops(node, laci_plan_shape(plan, node->inputs[0]),
+                                             laci_plan_shape(plan, node->inputs[1]), y) /
+              (double)y->dims[0] / (plan->bf16 ? 2 : 1); /* two in the time of one */
+    w.pixels = (double)laci_shape_count(y) / (double)(y->dims[0] * y->dims[1]);
+    w.wasted = kernel_of(plan, node) > 1 ? 320 : 40;
+  }
+  return w;
+}
+
+static double seconds(const laci_stage_rule *rule, const work *w, int64_t images) {
+  const double bytes = w->bytes * (double)images, pixels = w->pixels * (double)images;
+  const double pace = bytes > rule->cache_bytes ? rule->memory : rule->cache;
+  const double full = pixels > 0 ? 1 + w->wasted / pixels : 1;
+  return fmax(full * w->flops * (double)images / rule->flops, bytes / pace);
+}
+
+/* ---- Where a graph can be cut ---- */
+
+/** Is little lost where the value goes through memory? Not so where what reads it would have been
+ * done together with what makes it, and of numbers that were rounded to bytes nobody would know. */
+static bool can_be_cut(const laci_cpu_plan *plan, int value, int64_t batch) {
+  const laci_value *v = &plan->graph->values[value];
+  const laci_shape *shape = laci_plan_shape(plan, value);
+  const int maker = v->producer;
+  if (maker < 0 || plan->graph->nodes[maker].op == &laci_op_dequantize_linear) return false;
+  if (v->is_output || laci_plan_is_constant(plan, value)) return false;
+  if (!laci_plan_is_float(plan, value) || shape->rank != 4 || shape->dims[0] != batch) return false;
+  int n_reads = 0;
+  for (int at = 0; at < v->n_readers; at++) {
+    const laci_node *reader = &plan->graph->nodes[v->readers[at]];
+    if (!plan->computed[v->readers[at]]) continue;
+    n_reads++;
+    const bool sums = reader->op == &laci_op_add && v->n_readers > 1;
+    const bool rounds = reader->op == &laci_op_quantize_linear;
+    if (!sums && !rounds && !moves(plan, reader)) return false;
+  }
+  return n_reads > 0;
+}
+
+/** The last node of a run that reads the value; -1: none. */
+static int last_reader(const laci_cpu_plan *plan, int value) {
+  const laci_value *v = &plan->graph->values[value];
+  for (int at = v->n_readers - 1; at >= 0; at--) {
+    if (plan->computed[v->readers[at]]) return v->readers[at];
+  }
+  return -1;
+}
+
+/** [n_nodes]: values that nodes up to that one, or the caller, make and later nodes, or the caller,
+ * read. NULL: no memory (noted). */
+static int *count_live(laci_cpu_plan *plan) {
+  const laci_graph *graph = plan->graph;
+  int *live = laci_plan_new(plan, (size_t)graph->n_nodes, sizeof *live);
+  if (!live) return NULL;
+  for (int v = 0; v < graph->n_values; v++) {
+    const laci_value *value = &graph->values[v];
+    if (laci_plan_is_constant(plan, v) || (value->producer < 0 && !value->is_input)) continue;
+    if (value->producer >= 0 && !plan->computed[value->producer]) continue;
+    const int first = value->producer < 0 ? 0 : value->producer;
+    const int last = last_reader(plan, v);
+    if (!value->is_output && last <= first && value->producer >= 0) continue;
+    live[first]++;
+    if (!value->is_output && last >= 0) live[last]--;
+  }
+  for (int n = 1; n < graph->n_nodes; n++) live[n] += live[n - 1];
+  return live;
+}
+
+/* ---- The best cut ---- */
+
+typedef struct search {
+  laci_cpu_plan *plan;
+  const laci_stage_rule *rule;
+  int64_t batch;
+  int n_micro;
+  int64_t micro[MOST_MICRO_BATCHES];
+  double gain[MOST_MICRO_BATCHES]; /* of all nodes so far */
+  double whole;                    /* seconds of the whole network */
+  double best;
+  laci_stage_cut cut;
+} search;
+
+/** A node behind all stages, of any operator. */
+static void add_other(search *s, const laci_node *node) {
+  if (node->n_inputs < 2 || node->inputs[0] < 0 || node->inputs[1] < 0) return;
+  if (node->n_outputs < 1 || node->outputs[0] < 0) return;
+  const laci_shape *y = laci_plan_shape(s->plan, node->outputs[0]);
+  s->whole += (double)laci_engine_node_flops(node, laci_plan_shape(s->plan, node->inputs[0]),
+                                             laci_plan_shape(s->plan, node->inputs[1]), y) /
+              s->rule->flops;
+}
+
+static void add_node(search *s, const laci_node *node) {
+  const work w = work_of(s->plan, node);
+  const double before = seconds(s->rule, &w, s->batch);
+  s->whole += before;
+  for (int at = 0; at < s->n_micro; at++) {
+    const double turns = (double)(s->batch / s->micro[at]);
+    const double calls = w.runs ? (turns - 1) * s->rule->step_seconds : 0;
+    s->gain[at] += before - turns * seconds(s->rule, &w, s->micro[at]) - calls;
+  }
+}
+
+static void try_cut(search *s, int value) {
+  const double there_and_back = 2 * image_bytes(s->plan, value) * (double)s->batch;
+  for (int at = 0; at < s->n_micro; at++) {
+    const double gain = s->gain[at] - there_and_back / s->rule->memory;
+    if (gain <= s->best) continue;
+    s->best = gain;
+    s->cut = (laci_stage_cut){.value = value, .micro_batch = s->micro[at]};
+  }
+}
+
+static void walk(search *s, const int *live) {
+  const laci_graph *graph = s->plan->graph;
+  bool all = true; /* nodes so far are per image */
+  for (int n = 0; n < graph->n_nodes; n++) {
+    const laci_node *node = &graph->nodes[n];
+    if (!s->plan->computed[n]) continue;
+    all = all && laci_node_is_per_image(s->plan, node, s->batch);
+    if (all) add_node(s, node);
+    else add_other(s, node);
+    if (all && live[n] == 1 && can_be_cut(s->plan, node->outputs[0], s->batch)) {
+      try_cut(s, node->outputs[0]);
+    }
+  }
+}
+
+bool laci_stage_find_cut(laci_cpu_plan *plan, const laci_stage_rule *rule, laci_stage_cut *cut) {
+  const laci_graph *graph = plan->graph;
+  if (graph->n_inputs != 1 || graph->n_bodies > 0 || plan->status) return false;
+  const laci_shape *input = laci_plan_shape(plan, graph->inputs[0]);
+  if (input->rank != 4 || input->dims[0] < 2) return false;
+  search s = {.plan = plan, .rule = rule, .batch = input->dims[0]};
+  for (int64_t n = 1; n < s.batch && s.n_micro < MOST_MICRO_BATCHES; n *= 2) {
+    if (s.batch % n == 0) s.micro[s.n_micro++] = n;
+  }
+  laci_plan_find_computed(plan);
+  const int *live = count_live(plan);
+  if (live) walk(&s, live);
+  *cut = s.cut;
+  return s.best > 0 && s.best >= rule->least_gain * s.whole;
+}

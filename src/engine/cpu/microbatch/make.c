@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Making stages: parts are cut off the graph's front for as long as that gains something. */
+#include <string.h>
+
+#include "base/budget.h"
+#include "base/error.h"
+#include "base/timings.h"
+#include "cpu/pool.h"
+#include "engine/cpu/microbatch/part.h"
+#include "engine/cpu/microbatch/microbatch_in.h"
+#include "engine/cpu/tune.h"
+#include "engine/row.h"
+#include "graph/infer.h"
+
+/** What a stage is made from. */
+typedef struct making {
+  const laci_graph *graph;
+  laci_engine_options options;
+  laci_sparse_use use;
+  laci_net_place place;
+  const laci_stage_rule *rule;
+  bool has_front; /* a part was found to be cut off */
+} making;
+
+/** The graph of m as the next stage. */
+static lac_status add_stage(laci_stages *stages, const making *m, lac_error *err) {
+  laci_stage *to = &stages->stages[stages->n];
+  lac_status st = LAC_OK;
+  if (m->options.timings) st = laci_cpu_tune(m->graph, &m->options, err);
+  if (!st) st = laci_net_create(m->graph, &m->options, m->use, &m->place, &to->net, err);
+  if (st) return st;
+  to->turns = 1;
+  to->n_steps = laci_net_step_count(to->net);
+  if (stages->n > 0) to->first_step = to[-1].first_step + to[-1].n_steps;
+  stages->n++;
+  return LAC_OK;
+}
+
+void laci_stages_drop(laci_stages *stages) {
+  laci_stage *last = &stages->stages[--stages->n];
+  laci_net_destroy(last->net);
+  laci_free(last->written);
+  *last = (laci_stage){0};
+}
+
+/* ---- A part in front ---- */
+
+typedef struct front {
+  laci_type input, output; /* of the whole batch */
+  laci_stage_cut cut;
+  laci_graph *part, *rest; /* NULL: nothing is to be cut off */
+} front;
+
+static lac_status split(laci_stages *stages, const laci_graph *graph, front *f, lac_error *err) {
+  laci_stage_ends small = {.input = graph->inputs[0],
+                           .type = f->input,
+                           .outputs = &f->cut.value,
+                           .n_outputs = 1,
+                           .shaped = -1};
+  const laci_stage_ends others = {.input = f->cut.value,
+                                  .type = f->output,
+                                  .outputs = graph->outputs,
+                                  .n_outputs = graph->n_outputs,
+                                  .shaped = graph->inputs[0],
+                                  .shaped_type = f->input};
+  small.type.shape.dims[0] = f->cut.micro_batch;
+  lac_status st = laci_stage_part(&stages->memory, graph, &small, &f->part, err);
+  return !st && f->part ? laci_stage_part(&stages->memory, graph, &others, &f->rest, err) : st;
+}
+
+static laci_cpu_plan plan_of(const making *m, lac_error *why) {
+  const laci_engine_options *o = &m->options;
+  return (laci_cpu_plan){.graph = m->graph,
+                         .fetch = o->fetch,
+                         .fetch_context = o->fetch_context,
+                         .bf16 = o->bf16,
+                         .budget = o->budget ? *o->budget : laci_budget_of(UINT64_MAX),
+                         .err = why};
+}
+
+static bool same_content(const laci_constant *a, const laci_constant *b) {
+  if (!a || !b || a->count != b->count) return !a && !b;
+  if (a->f && b->f) return memcmp(a->f, b->f, (size_t)a->count * sizeof *a->f) == 0;
+  return a->i && b->i && memcmp(a->i, b->i, (size_t)a->count * sizeof *a->i) == 0;
+}
+
+/** Do the part's nodes read the constants that they read in the whole network? What is made of the
+ * batch's size is another for a micro-batch. */
+static lac_status compare_constants(const laci_cpu_plan *whole, const making *m, bool *same,
+                                    lac_error *err) {
+  lac_error why = {0};
+  laci_cpu_plan part = plan_of(m, &why);
+  const laci_graph *graph = m->graph;
+  lac_status st = laci_plan_infer(&part, NULL, 0, &why);
+  *same = !st;
+  for (int n = 0; n < graph->n_nodes && *same; n++) {
+    const laci_node *node = &graph->nodes[n];
+    if (node->n_outputs > 0 && node->outputs[0] >= 0 &&
+        laci_plan_is_constant(&part, node->outputs[0])) {
+      continue;
+    }
+    for (int at = 0; at < node->n_inputs; at++) {
+      const int value = node->inputs[at];
+      if (value < 0 || graph->values[value].producer < 0) continue;
+      *same = *same && same_content(whole->values[value].constant, part.values[value].constant);
+    }
+  }
+  laci_plan_clear(&part);
+  return st == LAC_NO_MEMORY ? laci_fail_memory(err, "the plan") : LAC_OK;
+}
+
+/** Where the rule cuts the graph. One that cannot be planned has no front: its failure is the whole
+ * network's. */
+static lac_status find_front(laci_stages *stages, const making *m, front *f, lac_error *err) {
+  lac_error why = {0};
+  laci_cpu_plan plan = plan_of(m, &why);
+  *f = (front){0};
+  lac_status st = laci_plan_infer(&plan, m->options.shapes, m->options.n_shapes, &why);
+  const bool found = !st && laci_stage_find_cut(&plan, m->rule, &f->cut);
+  if (!st) st = plan.status;
+  st = st == LAC_NO_MEMORY ? laci_fail_memory(err, "the plan") : LAC_OK;
+  if (found && !st) {
+    making part = *m;
+    bool same = false;
+    f->input = plan.values[m->graph->inputs[0]].type;
+    f->output = plan.values[f->cut.value].type;
+    st = split(stages, m->graph, f, err);
+    part.graph = f->part;
+    if (!st && f->rest) st = compare_constants(&plan, &part, &same, err);
+    if (!same) f->rest = NULL;
+  }
+  laci_plan_clear(&plan);
+  return st;
+}
+
+/** Memory for the value at the cut. What the budget has of the stage's ports is a micro-batch: the
+ * input is counted here, if it is not an input of the next stage, too, and the value at the cut
+ * there. */
+static lac_status take_written(laci_stage *s, const front *f, laci_budget *budget, lac_error *err) {
+  const laci_engine_port *in, *out;
+  (void)laci_net_inputs(s->net, &in);
+  (void)laci_net_outputs(s->net, &out);
+  s->turns = f->output.shape.dims[0] / f->cut.micro_batch;
+  s->bytes_read = in->size_bytes;
+  s->bytes_written = out->size_bytes;
+  const uint64_t read = (uint64_t)s->bytes_read * (uint64_t)s->turns;
+  const uint64_t written = (uint64_t)s->bytes_written * (uint64_t)s->turns;
+  laci_budget_give_back(budget, s->bytes_read + s->bytes_written);
+  if (f->rest->n_inputs == 1) laci_budget_add(budget, read, "%s", in->name);
+  laci_budget with = *budget;
+  laci_budget_add(&with, written, "%s", out->name);
+  lac_status st = laci_budget_check(&with, "the run", err);
+  if (st) return st;
+  s->written = laci_alloc((size_t)written, 1);
+  return s->written ? LAC_OK : laci_fail_memory(err, out->name);
+}
+
+/** Not so where the graph makes constants of the batch's size. */
+static bool makes_micro_batch(const laci_stage *s, const front *f) {
+  const laci_engine_port *out;
+  laci_shape wanted = f->output.shape;
+  wanted.dims[0] = f->cut.micro_batch;
+  (void)laci_net_outputs(s->net, &out);
+  return laci_shape_equal(&out->type.shape, &wanted);
+}
+
+/** What is in front becomes a stage, and m what is left. *cut is false, and nothing has changed,
+ * where the whole is better off in one, or a part by itself is no network. */
+static lac_status cut_off(laci_stages *stages, making *m, bool *cut, lac_error *err) {
+  front f;
+  making first = *m;
+  lac_error why = {0};
+  laci_budget budget = m->options.budget ? *m->options.budget : laci_budget_of(UINT64_MAX);
+  const int n = stages->n;
+  *cut = false;
+  lac_status st = find_front(stages, m, &f, err);
+  if (st || !f.rest) return st;
+  m->has_front = true;
+  first.graph = f.part;
+  first.options.shapes = NULL;
+  first.options.n_shapes = 0;
+  first.options.budget = &budget;
+  first.place.writes_blocks = true;
+  st = add_stage(stages, &first, &why);
+  if (st == LAC_BAD_SHAPE || st == LAC_UNSUPPORTED) return LAC_OK;
+  if (st) return laci_fail(err, st, "%s", why.text);
+  if (!makes_micro_batch(&stages->stages[n], &f)) {
+    laci_stages_drop(stages);
+    return LAC_OK;
+  }
+  st = take_written(&stages->stages[n], &f, &budget, err);
+  if (!st && n == 0) {
+    st = laci_engine_port_init(m->graph, m->graph->inputs[0], &f.input, &stages->input, err);
+  }
+  if (st) return st;
+  if (m->options.budget) *m->options.budget = budget;
+  m->graph = f.rest;
+  m->options.shapes = NULL;
+  m->options.n_shapes = 0;
+  m->place.reads_blocks = true;
+  *cut = true;
+  return LAC_OK;
+}
+
+/* ---- All of them ---- */
+
+/* More threads have caches for a batch together, and would wait for each other in every turn. */
+enum { MOST_THREADS = 8 };
+
+/** A batch of images alone, none of whose values somebody looks at, or has computed twice. One
+ * image is not looked at any further. */
+static bool may_cut(const laci_stages *stages, const making *m) {
+  const laci_engine_options *o = &m->options;
+  if (laci_pool_threads(stages->pool) > MOST_THREADS) return false;
+  if (o->observer || o->recompute > 0 || o->early_outputs || m->graph->n_inputs != 1) return false;
+  const laci_value *input = &m->graph->values[m->graph->inputs[0]];
+  const laci_shape *shape = &input->type.shape;
+  for (int at = 0; at < o->n_shapes; at++) {
+    if (strcmp(o->shapes[at].name, input->name) == 0) shape = &o->shapes[at].shape;
+  }
+  return shape->rank == 4 && shape->dims[0] > 1;
+}
+
+static lac_status finish(laci_stages *stages, lac_error *err) {
+  size_t most = 0;
+  for (int at = 0; at < stages->n; at++) {
+    if (stages->stages[at].n_steps > most) most = stages->stages[at].n_steps;
+  }
+  stages->seconds = laci_alloc(most, sizeof *stages->seconds);
+  if (!stages->seconds) return laci_fail_memory(err, "the times of a plan's steps");
+  return laci_stages_write_text(stages, err);
+}
+
+/** cut: parts may be cut off. */
+static lac_status make_all(laci_stages *stages, making *m, bool cut, lac_error *err) {
+  lac_status st = LAC_OK;
+  while (!st && cut && stages->n < LACI_MOST_STAGES - 1 && may_cut(stages, m)) {
+    st = cut_off(stages, m, &cut, err);
+  }
+  if (!st) st = add_stage(stages, m, err);
+  return !st && stages->n > 1 ? finish(stages, err) : st;
+}
+
+/** Where stages together need more memory than is allowed, the whole network by itself may not: the
+ * arenas of stages are beside each other. */
+static lac_status make_what_fits(laci_stages *stages, const making *m, lac_error *err) {
+  making cut = *m, whole = *m;
+  const laci_budget budget = m->options.budget ? *m->options.budget : (laci_budget){0};
+  lac_status st = make_all(stages, &cut, true, err);
+  if (st != LAC_MEMORY_LIMIT || !cut.has_front) return st;
+  while (stages->n > 0) laci_stages_drop(stages);
+  if (m->options.budget) *m->options.budget = budget;
+  return make_all(stages, &whole, false, err);
+}
+
+lac_status laci_stages_create(const laci_graph *graph, const laci_engine_options *options,
+                              const laci_stage_rule *rule, laci_stages **stages, lac_error *err) {
+  making m = {
+      .graph = graph, .options = *options, .use = laci_net_sparse_use(options), .rule = rule};
+  laci_timings *timings = NULL;
+  laci_stages *made = laci_alloc(1, sizeof *made);
+  *stages = NULL;
+  if (!made) return laci_fail_memory(err, "the engine");
+  made->graph = graph;
+  lac_status st = LAC_OK;
+  if (options->tuning == LACI_TUNING_OFF || m.use != LACI_SPARSE_USE_FASTER) {
+    m.options.timings = NULL;
+  } else if (!m.options.timings) {
+    st = laci_timings_open(NULL, "", &timings, err);
+    m.options.timings = timings;
+  }
+  if (!st) st = laci_pool_create(options->threads, &made->pool, err);
+  m.place.pool = made->pool;
+  const laci_budget before = options->budget ? *options->budget : (laci_budget){0};
+  if (!st) st = make_what_fits(made, &m, err);
+  if (!st) st = laci_stages_make_careful(made, options, &before, err);
+  laci_timings_close(timings);
+  if (st) laci_stages_destroy(made);
+  else *stages = made;
+  return st;
+}
+
+void laci_stages_destroy(laci_stages *stages) {
+  if (!stages) return;
+  while (stages->n > 0) laci_stages_drop(stages);
+  laci_net_destroy(stages->careful);
+  laci_pool_destroy(stages->pool);
+  laci_free(stages->budget);
+  laci_free(stages->seconds);
+  laci_free(stages->text);
+  laci_arena_clear(&stages->memory);
+  laci_free(stages);
+}

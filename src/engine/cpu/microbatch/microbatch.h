@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A network in stages: its first layers for a few images at a time, the others for the whole batch.
+ *
+ * At 112 x 112 pixels the values of a batch are larger than any cache, so that layers with little
+ * to compute (depthwise windows, joins, normalisations) wait for memory. Where a rule sees that
+ * (cut.h), the graph is cut at a value, and the part before it becomes a stage: a net for a
+ * micro-batch, run as often as it takes. The stages' values lie in the caches from layer to layer;
+ * the value at the cut, of the whole batch, lies in memory. A network without a cut is one stage.
+ * Next: cut.h (where), part.h (the parts of a graph), microbatch.c. */
+#ifndef LACI_ENGINE_CPU_MICROBATCH_MICROBATCH_H
+#define LACI_ENGINE_CPU_MICROBATCH_MICROBATCH_H
+
+#include "engine/cpu/net.h"
+#include "engine/cpu/microbatch/cut.h"
+
+typedef struct laci_stages laci_stages;
+
+/** As laci_engine_create; what options say of tuning is done for each stage. rule: what cuts are
+ * found by; laci_stage_usual. */
+LAC_MUST_CHECK lac_status laci_stages_create(const laci_graph *graph,
+                                             const laci_engine_options *options,
+                                             const laci_stage_rule *rule, laci_stages **stages,
+                                             lac_error *err);
+void laci_stages_destroy(laci_stages *stages);
+
+/** These as those of laci_net; steps are numbered through all stages. What a step has to do is that
+ * of all its turns. */
+int laci_stages_inputs(const laci_stages *stages, const laci_engine_port **ports);
+int laci_stages_outputs(const laci_stages *stages, const laci_engine_port **ports);
+laci_engine_memory laci_stages_planned(const laci_stages *stages);
+const char *laci_stages_text(const laci_stages *stages);
+LAC_MUST_CHECK lac_status laci_stages_run(laci_stages *stages, const void *const *inputs,
+                                          void *const *outputs, const laci_engine_watch *watch,
+                                          lac_error *err);
+size_t laci_stages_step_count(const laci_stages *stages);
+laci_engine_step laci_stages_step_look(const laci_stages *stages, size_t at);
+size_t laci_stages_output_step(const laci_stages *stages, int port);
+int laci_stages_threads(const laci_stages *stages);
+
+#endif

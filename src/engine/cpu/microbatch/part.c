@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Parts of graphs: part.h. */
+#include "engine/cpu/microbatch/part.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "graph/part.h"
+
+/** What a part needs of the graph. */
+typedef struct needs {
+  bool *values; /* [n_values] */
+  bool *nodes;  /* [n_nodes] */
+} needs;
+
+static bool makes_needed(const laci_node *node, int input, const bool *values) {
+  for (int at = 0; at < node->n_outputs; at++) {
+    const int value = node->outputs[at];
+    if (value >= 0 && value != input && values[value]) return true;
+  }
+  return false;
+}
+
+/** Marks what is needed, from the end on. */
+static void mark(const laci_graph *graph, int input, const needs *to) {
+  for (int n = graph->n_nodes - 1; n >= 0; n--) {
+    const laci_node *node = &graph->nodes[n];
+    to->nodes[n] = makes_needed(node, input, to->values);
+    for (int at = 0; at < node->n_inputs && to->nodes[n]; at++) {
+      if (node->inputs[at] >= 0) to->values[node->inputs[at]] = true;
+    }
+  }
+}
+
+static bool needs_others(const laci_graph *graph, const laci_stage_ends *ends, const needs *to) {
+  for (int at = 0; at < graph->n_inputs; at++) {
+    const int value = graph->inputs[at];
+    if (value != ends->input && value != ends->shaped && to->values[value]) return true;
+  }
+  return false;
+}
+
+lac_status laci_stage_part(laci_arena *arena, const laci_graph *graph, const laci_stage_ends *ends,
+                           laci_graph **part, lac_error *err) {
+  const needs to = {.values = laci_alloc((size_t)graph->n_values, sizeof *to.values),
+                    .nodes = laci_alloc((size_t)graph->n_nodes, sizeof *to.nodes)};
+  lac_status st = to.values && to.nodes ? LAC_OK : laci_fail_memory(err, "a part of the network");
+  *part = NULL;
+  for (int at = 0; at < ends->n_outputs && !st; at++) to.values[ends->outputs[at]] = true;
+  if (!st) mark(graph, ends->input, &to);
+  if (!st && !needs_others(graph, ends, &to)) {
+    const bool asks_shaped = ends->shaped >= 0 && to.values[ends->shaped];
+    const laci_part_ends both = {.inputs = (const int[]){ends->input, ends->shaped},
+                                 .types = (const laci_type[]){ends->type, ends->shaped_type},
+                                 .n_inputs = asks_shaped ? 2 : 1,
+                                 .outputs = ends->outputs,
+                                 .n_outputs = ends->n_outputs};
+    st = laci_graph_part(arena, graph, to.nodes, &both, part, err);
+  }
+  laci_free(to.values);
+  laci_free(to.nodes);
+  return st;
+}

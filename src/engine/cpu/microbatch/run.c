@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Running stages, one after the other, each in its turns. */
+#include "engine/cpu/microbatch/microbatch_in.h"
+
+/** Who watches all stages, to one of them. */
+typedef struct stage_watch {
+  const laci_engine_watch *all;
+  size_t first_step;
+} stage_watch;
+
+static lac_status between(void *context, size_t step, lac_error *err) {
+  const stage_watch *w = context;
+  return w->all->between(w->all->context, w->first_step + step, err);
+}
+
+/** What a turn reads and writes, as laci_net_run has it. */
+typedef struct turn_ports {
+  const void *const *inputs;
+  void *const *outputs;
+} turn_ports;
+
+/** A turn of a stage that is watched. Its steps' seconds are added to those of the turns before,
+ * and `between` follows when a step has had all its turns. */
+static lac_status run_watched(laci_stages *stages, const laci_stage *s, int64_t turn,
+                              turn_ports ports, const laci_engine_watch *watch, lac_error *err) {
+  stage_watch own = {.all = watch, .first_step = s->first_step};
+  double *sums = watch->seconds ? watch->seconds + s->first_step : NULL;
+  const bool first = turn == 0, last = turn == s->turns - 1;
+  const laci_engine_watch mine = {
+      .begins = watch->begins && first ? watch->begins + s->first_step : NULL,
+      .seconds = !sums || first ? sums : stages->seconds,
+      .between = watch->between && last ? between : NULL,
+      .context = &own,
+      .keeps_on = watch->keeps_on,
+  };
+  lac_status st = laci_net_run(s->net, ports.inputs, ports.outputs, &mine, err);
+  for (size_t at = 0; !st && sums && !first && at < s->n_steps; at++) {
+    sums[at] += stages->seconds[at];
+  }
+  return st;
+}
+
+static lac_status run_turn(laci_stages *stages, const laci_stage *s, int64_t turn, turn_ports ports,
+                           const laci_engine_watch *watch, lac_error *err) {
+  return watch ? run_watched(stages, s, turn, ports, watch, err)
+               : laci_net_run(s->net, ports.inputs, ports.outputs, NULL, err);
+}
+
+static bool is_sure(const laci_stage *s) { return !laci_net_suspect(s->net); }
+
+/** All turns of a stage that is not the last one; `from` is its input, of the whole batch. */
+static lac_status run_turns(laci_stages *stages, const laci_stage *s, const uint8_t *from,
+                            const laci_engine_watch *watch, lac_error *err) {
+  lac_status st = LAC_OK;
+  for (int64_t turn = 0; turn < s->turns && !st && (turn == 0 || is_sure(s)); turn++) {
+    const void *in = from + (size_t)turn * s->bytes_read;
+    void *out = s->written + (size_t)turn * s->bytes_written;
+    st = run_turn(stages, s, turn, (turn_ports){&in, &out}, watch, err);
+  }
+  return st;
+}
+
+lac_status laci_stages_run(laci_stages *stages, const void *const *inputs, void *const *outputs,
+                           const laci_engine_watch *watch, lac_error *err) {
+  const laci_stage *last = laci_stages_last(stages);
+  if (stages->n == 1) {
+    lac_status st = laci_net_run(last->net, inputs, outputs, watch, err);
+    if (st || is_sure(last)) return st;
+    return laci_stages_run_careful(stages, last, inputs, outputs, err);
+  }
+  const void *from = inputs[0];
+  for (const laci_stage *s = stages->stages; s < last; s++) {
+    lac_status st = run_turns(stages, s, from, watch, err);
+    if (!st && !is_sure(s)) st = laci_stages_run_careful(stages, s, inputs, outputs, err);
+    if (st || !is_sure(s)) return st;
+    from = s->written;
+  }
+  const void *const read[] = {from, inputs[0]}; /* the second one if it asks for its shape */
+  lac_status st = run_turn(stages, last, 0, (turn_ports){read, outputs}, watch, err);
+  if (st || is_sure(last)) return st;
+  return laci_stages_run_careful(stages, last, inputs, outputs, err);
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Layers without generated code: lists of what rows keep, or of rows that keep alike, where those
+ * gain (kernel/sparse/csr.h, bundles.h). */
+#include "base/divide.h"
+#include "engine/cpu/native/native_in.h"
+#include "kernel/sparse/bundles.h"
+#include "kernel/sparse/csr.h"
+
+typedef struct laci_sparse_lists {
+  bool bundled; /* one of these: */
+  laci_bundles bundles;
+  laci_csr csr;
+} laci_sparse_lists;
+
+int64_t laci_sparse_bundled_strips(const laci_sparse_layer *layer, int64_t n_units) {
+  const int64_t rows = layer->window.channels_out / layer->window.groups;
+  return laci_bundles_may_gain(rows, layer->kept) ? laci_bundles_strips(n_units) : 0;
+}
+
+/** Rows are cut so that all threads have lists, where a few tiles are all there is. */
+static int64_t chunk_rows(const laci_net *net, int64_t n_rows, int64_t strips) {
+  enum { LEAST = 16, EACH = 2 }; /* rows of a chunk, and items of a thread */
+  const int64_t cuts = laci_ceil_div((int64_t)net->n_threads * EACH, strips);
+  const int64_t rows = laci_ceil_div(n_rows, cuts);
+  return rows < LEAST ? LEAST : rows;
+}
+
+lac_status laci_sparse_make_lists(laci_net *net, laci_sparse_kernel *kernel, lac_error *err) {
+  laci_sparse_form *form = &kernel->form;
+  const laci_sparse_product *p = &form->product;
+  laci_sparse_lists *lists = laci_plan_new(&net->plan, 1, sizeof *lists);
+  lac_status st = LAC_OK;
+  if (!lists) return LAC_NO_MEMORY;
+  lists->bundled = laci_bundles_gain(p);
+  if (lists->bundled) {
+    const int64_t units = laci_bundles_units(form->tiles, form->n_tiles);
+    const int64_t rows = chunk_rows(net, p->n_rows, laci_bundles_strips(units));
+    st = laci_bundles_init(p, form->kept.weight, rows, &lists->bundles, err);
+  } else {
+    const int64_t rows = chunk_rows(net, p->n_rows, laci_csr_strips(form->n_tiles));
+    const laci_csr_cut cut = {form->tiles, form->n_tiles, rows};
+    st = laci_csr_init(p, form->kept.weight, &cut, &lists->csr, err);
+  }
+  if (st) return st;
+  kernel->lists = lists;
+  laci_sparse_form_keep_tiles(form);
+  net->plan.weight_bytes += lists->bundled ? lists->bundles.bytes : lists->csr.bytes;
+  return LAC_OK;
+}
+
+void laci_sparse_drop_lists(laci_sparse_kernel *kernel) {
+  if (!kernel->lists) return;
+  laci_bundles_clear(&kernel->lists->bundles);
+  laci_csr_clear(&kernel->lists->csr);
+}
+
+const char *laci_sparse_lists_name(const laci_sparse_kernel *kernel) {
+  return kernel->lists->bundled ? "bundles" : "csr";
+}
+
+/* ---- Running ---- */
+
+typedef struct work {
+  const laci_sparse_kernel *kernel;
+  const laci_sparse_operands *o;
+  int64_t n_units, n_strips; /* units or tiles, and strips of them */
+} work;
+
+/** Strips of a chunk of rows after each other. */
+static void run_strips(int64_t begin, int64_t end, void *context) {
+  const work *w = context;
+  const laci_sparse_lists *lists = w->kernel->lists;
+  const laci_sparse_tile *tiles = w->kernel->form.tiles;
+  for (int64_t at = begin; at < end; at++) {
+    const int64_t chunk = at / w->n_strips, strip = at % w->n_strips;
+    const int64_t first = laci_sparse_strip_begin(w->n_units, w->n_strips, strip);
+    const int64_t last = laci_sparse_strip_begin(w->n_units, w->n_strips, strip + 1);
+    if (lists->bundled) laci_bundles_now()(&lists->bundles, w->o, chunk, tiles, first, last);
+    else laci_csr_now()(&lists->csr, w->o, chunk, tiles + first, last - first);
+  }
+}
+
+void laci_sparse_run_lists(laci_net *net, const laci_sparse_kernel *kernel,
+                           const laci_sparse_operands *o) {
+  const laci_sparse_lists *lists = kernel->lists;
+  const laci_sparse_form *form = &kernel->form;
+  const bool bundled = lists->bundled;
+  work w = {.kernel = kernel, .o = o, .n_units = form->n_tiles};
+  if (bundled) w.n_units = laci_bundles_units(form->tiles, form->n_tiles);
+  w.n_strips = bundled ? laci_bundles_strips(w.n_units) : laci_csr_strips(w.n_units);
+  const int64_t n_chunks = bundled ? lists->bundles.n_chunks : lists->csr.n_chunks;
+  laci_pool_for(net->pool, n_chunks * w.n_strips, 1, run_strips, &w);
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A depthwise convolution between sparse layers, as a step: it reads and writes pictures as they
+ * want them (kernel/sparse/depthwise.h). */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/divide.h"
+#include "cpu/cpu.h"
+#include "engine/cpu/native/layout/tensors.h"
+#include "engine/cpu/native/native_in.h"
+#include "kernel/sparse/depthwise.h"
+
+typedef struct depthwise_step {
+  const laci_depthwise *kernel;
+  const laci_sparse_layer *layer;
+  laci_sparse_size size; /* of the result */
+  laci_sparse_tensors tensors;
+  int weight;
+} depthwise_step;
+
+/* What a thread does at a time: some tiles by some channels, of one picture. */
+typedef struct work {
+  const laci_depthwise *kernel;
+  laci_sparse_operands o;
+  int64_t tiles, channels;   /* so many at a time */
+  int64_t parts, over_parts; /* of a picture, of all channels */
+} work;
+
+static int64_t end_of(int64_t begin, int64_t n, int64_t most) {
+  return begin + n < most ? begin + n : most;
+}
+
+static void multiply_some(int64_t begin, int64_t end, void *context) {
+  const work *w = context;
+  const laci_depthwise *d = w->kernel;
+  for (int64_t at = begin; at < end; at++) {
+    const int64_t picture = at / w->over_parts / w->parts * d->n_each;
+    const int64_t tile = at / w->over_parts % w->parts * w->tiles;
+    const int64_t channel = at % w->over_parts * w->channels;
+    const laci_sparse_part part = {d->tiles, picture + tile,
+                                   picture + end_of(tile, w->tiles, d->n_each), channel,
+                                   end_of(channel, w->channels, d->window.channels_out)};
+    laci_depthwise_multiply_now()(d, &w->o, &part);
+  }
+}
+
+/* Tiles of panels are the panels, but for a last one that may be behind all pixels. */
+static void zero(const laci_net *net, const depthwise_step *s, float *y) {
+  const laci_depthwise *d = s->kernel;
+  if (d->out.lanes != LACI_SPARSE_PANELS) {
+    laci_pictures_fill_border(net, &d->out, &s->size, 0, y);
+    return;
+  }
+  const int64_t each = laci_sparse_border_items(&d->out, &s->size) / d->n_images;
+  for (int64_t at = 0; at < d->n_images; at++) {
+    laci_sparse_fill_border(&d->out, &s->size, 0, y, at * each + d->n_each, (at + 1) * each);
+  }
+}
+
+static lac_status run_depthwise(laci_net *net, laci_net_step *step, lac_error *err) {
+  enum { TILES = 256, ROWS = 16, CHANNELS = 16 };
+  const depthwise_step *s = step->context;
+  const laci_depthwise *d = s->kernel;
+  const bool images = d->out.lanes == LACI_SPARSE_IMAGES;
+  work w = {.kernel = d,
+            .o = laci_sparse_operands_of(net, s->layer, &s->tensors),
+            .tiles = images ? ROWS * d->window.out_w : TILES,
+            .channels = CHANNELS};
+  (void)err;
+  w.o.weight = laci_net_data(net, s->weight);
+  w.parts = laci_ceil_div(d->n_each, w.tiles);
+  w.over_parts = laci_ceil_div(d->window.channels_out, w.channels);
+  zero(net, s, w.o.y);
+  laci_pool_for(net->pool, d->n_images * w.parts * w.over_parts, 1, multiply_some, &w);
+  return LAC_OK;
+}
+
+/** In the plan's memory, tiles as well. NULL after a failure, and where the implementation
+ * declines.
+ */
+static laci_depthwise *make_kernel(laci_net *net, const laci_sparse_layer *layer) {
+  const laci_sparse_pictures pictures = {
+      .in = laci_sparse_layer_in(net, layer),
+      .out = laci_sparse_layer_out(net, layer),
+      .n_images = laci_pictures_count(laci_sparse_layout_at(net, layer->output), layer->n_images)};
+  laci_depthwise made, *kernel = laci_plan_new(&net->plan, 1, sizeof *kernel);
+  lac_error why = {0};
+  if (!kernel) return NULL;
+  const lac_status st = laci_depthwise_init(&layer->window, &pictures, &made, &why);
+  if (st == LAC_UNSUPPORTED) laci_net_decline(net, why.text);
+  else if (st) laci_plan_fail(&net->plan, st, "%s", why.text);
+  const size_t n = (size_t)(made.n_each * made.n_images);
+  *kernel = made;
+  kernel->tiles = st ? NULL : laci_plan_new(&net->plan, n, sizeof *kernel->tiles);
+  if (kernel->tiles) memcpy(kernel->tiles, made.tiles, n * sizeof *kernel->tiles);
+  laci_depthwise_clear(&made);
+  return kernel->tiles ? kernel : NULL;
+}
+
+static const char *kernel_name(laci_net *net, const laci_sparse_window *g) {
+  char text[64];
+  (void)snprintf(text, sizeof text, "depthwise-%lldx%lld %s", (long long)g->kernel_h,
+                 (long long)g->kernel_w, laci_cpu_name(laci_cpu()));
+  return laci_arena_text(&net->plan.memory, text);
+}
+
+void laci_sparse_lower_depthwise(laci_net *net, const laci_sparse_layer *layer) {
+  const laci_shape *y = laci_plan_shape(&net->plan, layer->output);
+  depthwise_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
+  const laci_depthwise *kernel = s ? make_kernel(net, layer) : NULL;
+  if (!kernel) return;
+  *s = (depthwise_step){.kernel = kernel,
+                        .layer = layer,
+                        .size = laci_pictures_size(net, y, false),
+                        .tensors = laci_sparse_take_tensors(net, layer),
+                        .weight = laci_sparse_dense(net, layer)};
+  const laci_sparse_tensors *t = &s->tensors;
+  laci_net_step *step =
+      laci_net_step_code(net, &net->plan.graph->nodes[layer->fused->node], run_depthwise, 5,
+                         (int[]){t->x, t->bias, t->residual, s->weight, t->y});
+  if (!step) return;
+  step->what = laci_net_describe(net, layer->fused);
+  step->kernel = kernel_name(net, &layer->window);
+  step->context = s;
+  step->shown = t->y;
+  step->flops = 2 * laci_shape_count(y) * layer->window.kernel_h * layer->window.kernel_w;
+  laci_net_bind(net, layer->fused->output, t->y);
+}

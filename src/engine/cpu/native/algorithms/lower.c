@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A layer by its kernel, as a step. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/divide.h"
+#include "engine/cpu/native/layout/tensors.h"
+#include "engine/cpu/native/native_in.h"
+#include "jit/sparse_code.h"
+
+typedef struct sparse_step {
+  const laci_sparse_kernel *kernel;
+  const laci_sparse_layer *layer;
+  laci_sparse_size size; /* of the result */
+  laci_sparse_tensors tensors;
+  int scratch;            /* a tensor; -1: none */
+  laci_sparse_layout out; /* of y */
+  uint32_t around;        /* its pixels */
+  int64_t n_floats;       /* that it has */
+} sparse_step;
+
+enum { ZERO_GRAIN = 1 << 16 };
+enum { TILES = 32, ROWS = 32 }; /* that a thread does at a time, by the compiled kernel */
+
+typedef struct work {
+  const sparse_step *s;
+  const laci_sparse_kernel *kernel;
+  laci_sparse_operands o;
+  int64_t row_parts;
+} work;
+
+static void multiply_some(int64_t begin, int64_t end, void *context) {
+  const work *w = context;
+  const laci_sparse_form *form = &w->kernel->form;
+  for (int64_t at = begin; at < end; at++) {
+    const int64_t tile = at / w->row_parts * TILES, row = at % w->row_parts * ROWS;
+    const laci_sparse_part part = {
+        .tiles = form->tiles,
+        .tile_first = tile,
+        .tile_last = tile + TILES < form->n_tiles ? tile + TILES : form->n_tiles,
+        .row_first = row,
+        .row_last = row + ROWS < form->product.n_rows ? row + ROWS : form->product.n_rows};
+    laci_sparse_multiply_now()(&form->product, &w->o, &part);
+  }
+}
+
+static void zero_all(int64_t begin, int64_t end, void *context) {
+  const work *w = context;
+  memset(w->o.y + begin, 0, (size_t)(end - begin) * sizeof *w->o.y);
+}
+
+/** All that no kernel writes. */
+static void zero(laci_net *net, work *w) {
+  const sparse_step *s = w->s;
+  if (s->layer->scatter > 1 && s->layer->n_phases == 1) {
+    laci_pool_for(net->pool, s->n_floats, ZERO_GRAIN, zero_all, w);
+  } else {
+    laci_pictures_fill_border(net, &s->out, &s->size, s->around, w->o.y);
+  }
+}
+
+static void run_kernel(laci_net *net, work *w) {
+  const laci_sparse_form *form = &w->kernel->form;
+  w->o.weight = form->kept.weight;
+  w->row_parts = laci_ceil_div(form->product.n_rows, ROWS);
+  if (w->kernel->code) {
+    laci_sparse_code_run(w->kernel->code, &w->o, form->tiles, form->n_tiles, net->pool,
+                         laci_net_data(net, w->s->scratch));
+  } else if (w->kernel->lists) {
+    laci_sparse_run_lists(net, w->kernel, &w->o);
+  } else {
+    laci_pool_for(net->pool, laci_ceil_div(form->n_tiles, TILES) * w->row_parts, 1, multiply_some,
+                  w);
+  }
+}
+
+static lac_status run_sparse(laci_net *net, laci_net_step *step, lac_error *err) {
+  const sparse_step *s = step->context;
+  work w = {.s = s, .o = laci_sparse_operands_of(net, s->layer, &s->tensors)};
+  (void)err;
+  zero(net, &w);
+  for (w.kernel = s->kernel; w.kernel; w.kernel = w.kernel->next) run_kernel(net, &w);
+  return LAC_OK;
+}
+
+static const char *kernel_name(laci_net *net, const laci_sparse_layer *layer,
+                               const laci_sparse_kernel *kernel) {
+  const laci_sparse_window *g = &layer->window;
+  char text[96];
+  const laci_jit_isa isa = laci_sparse_isa_of(net, layer);
+  const char *code = kernel->lists          ? laci_sparse_lists_name(kernel)
+                     : isa != LACI_JIT_NONE ? laci_jit_isa_name(isa)
+                     : layer->bytes         ? "compiled int8"
+                                            : "compiled";
+  const int64_t taps = layer->n_phases > 1 ? 2 : 1; /* a phase reads every second one */
+  (void)snprintf(text, sizeof text, "sparse-%lldx%lld %s",
+                 (long long)(g->kernel_h * taps - taps + 1),
+                 (long long)(g->kernel_w * taps - taps + 1), code);
+  return laci_arena_text(&net->plan.memory, text);
+}
+
+bool laci_sparse_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  *why = "dense weights, or dense kernels are faster";
+  return laci_sparse_chosen(net, fused) != NULL;
+}
+
+/* Of the dense product: what is left out counts as done. */
+static int64_t flops_of(const laci_net *net, const laci_sparse_layer *layer) {
+  const laci_sparse_window *g = &layer->window;
+  const int64_t results = laci_shape_count(laci_plan_shape(&net->plan, layer->output));
+  int64_t products = 0; /* of all results of a channel and an image */
+  for (int phase = 0; phase < layer->n_phases; phase++) {
+    const laci_sparse_window part = laci_sparse_phase(layer, phase);
+    products += part.out_h * part.out_w * part.kernel_h * part.kernel_w;
+  }
+  if (layer->mask) {
+    return 2 * layer->n_images * g->channels_out * (g->channels_in / g->groups) * products;
+  }
+  return 2 * results * (g->channels_in / g->groups) * g->kernel_h * g->kernel_w;
+}
+
+static size_t scratch_of(const laci_net *net, const laci_sparse_kernel *kernel) {
+  size_t most = 0;
+  for (; kernel; kernel = kernel->next) {
+    const size_t bytes = laci_sparse_code_scratch(kernel->code, net->n_threads);
+    if (bytes > most) most = bytes;
+  }
+  return most;
+}
+
+static void lower_product(laci_net *net, const laci_sparse_layer *layer) {
+  const laci_fused *fused = layer->fused;
+  const laci_pictures out =
+      laci_sparse_pictures_at(net, layer->output, layer->bytes ? layer->bytes->y : NULL);
+  const laci_shape *y = laci_plan_shape(&net->plan, layer->output);
+  sparse_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
+  const laci_sparse_kernel *kernel = s ? laci_sparse_make_kernel(net, layer) : NULL;
+  if (!kernel) return;
+  if (layer->mask) laci_sparse_fill(net, layer, kernel);
+  *s = (sparse_step){
+      .kernel = kernel,
+      .layer = layer,
+      .size = laci_pictures_size_of(net, y, &out),
+      .out = out.layout,
+      .around = laci_pictures_around(&out),
+      .n_floats = laci_pictures_count(&out.layout, layer->n_images) * out.layout.n_floats,
+      .tensors = laci_sparse_take_tensors(net, layer),
+      .scratch = kernel->code ? laci_net_scratch(net, scratch_of(net, kernel)) : -1};
+  const laci_sparse_tensors *t = &s->tensors;
+  laci_net_step *step = laci_net_step_code(net, &net->plan.graph->nodes[fused->node], run_sparse, 5,
+                                           (int[]){t->x, t->bias, t->residual, s->scratch, t->y});
+  if (!step) return;
+  step->codes[3] = LACI_ARG_SCRATCHPAD;
+  step->what = laci_net_describe(net, fused);
+  step->kernel = kernel_name(net, layer, kernel);
+  step->sparse = true;
+  step->context = s;
+  step->shown = t->y;
+  step->flops = flops_of(net, layer);
+  laci_net_bind(net, fused->output, t->y);
+}
+
+void laci_sparse_lower(laci_net *net, const laci_fused *fused) {
+  const laci_sparse_layer *layer = laci_sparse_chosen(net, fused);
+  if (layer->way == LACI_SPARSE_WAY_WINOGRAD) {
+    laci_sparse_lower_winograd(net, layer);
+    return;
+  }
+  switch (layer->kind) {
+    case LACI_SPARSE_PRODUCT: lower_product(net, layer); break;
+    case LACI_SPARSE_DEPTHWISE: laci_sparse_lower_depthwise(net, layer); break;
+    case LACI_SPARSE_SUM: laci_sparse_lower_sum(net, layer); break;
+    case LACI_SPARSE_POOL: laci_sparse_lower_pool(net, layer); break;
+  }
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Weights and bias of a layer, whether it is a convolution or a product.
+ *
+ * Of packed weights only rows are read (packed.c). All of others is read at once; then all
+ * threads look for what is kept, some rows of the product each: once to count, and once to write it
+ * down. */
+#include "engine/cpu/onednn/convolution.h"
+#include "engine/cpu/lower/product.h"
+#include "engine/cpu/native/native_in.h"
+
+enum {
+  GRAIN = 1 << 15,     /* weights that a thread looks at before it takes the next ones */
+  MOST_HELD = 4 << 20, /* floats of scratch that stay for the next layer */
+};
+
+/* ---- Scratch ---- */
+
+/** Room for n floats; NULL: no memory (noted). */
+static float *take_scratch(laci_net *net, laci_sparse_scratch *s, int64_t n) {
+  if (s->n >= n) return s->floats;
+  laci_free(s->floats);
+  s->floats = laci_alloc((size_t)n, sizeof *s->floats);
+  s->n = s->floats ? n : 0;
+  if (!s->floats) laci_plan_no_memory(&net->plan);
+  return s->floats;
+}
+
+void laci_sparse_clear_scratch(laci_sparse_net *sparse) {
+  laci_free(sparse->dense.floats);
+  laci_free(sparse->turned.floats);
+  sparse->dense = sparse->turned = (laci_sparse_scratch){.n = 0};
+}
+
+/* ---- A matrix that lies transposed ---- */
+
+typedef struct turning {
+  const float *from; /* [depth][columns] */
+  float *to;         /* [columns][depth] */
+  int64_t columns, depth;
+} turning;
+
+/** Some columns by some of the depth: lines that were read are still near for the next columns. */
+static void turn_some(int64_t begin, int64_t end, void *context) {
+  enum { WIDE = 8, DEEP = 256 };
+  const turning *t = context;
+  for (int64_t deep = 0; deep < t->depth; deep += DEEP) {
+    const int64_t bottom = deep + DEEP < t->depth ? deep + DEEP : t->depth;
+    for (int64_t wide = begin; wide < end; wide += WIDE) {
+      const int64_t right = wide + WIDE < end ? wide + WIDE : end;
+      for (int64_t d = deep; d < bottom; d++) {
+        for (int64_t c = wide; c < right; c++) {
+          t->to[c * t->depth + d] = t->from[d * t->columns + c];
+        }
+      }
+    }
+  }
+}
+
+static const float *turn(laci_net *net, const float *from, const laci_right *r) {
+  enum { COLUMNS = 64 };
+  float *to = take_scratch(net, &net->sparse->turned, r->columns * r->depth);
+  turning t = {from, to, r->columns, r->depth};
+  if (to) laci_pool_for(net->pool, r->columns, COLUMNS, turn_some, &t);
+  return to;
+}
+
+/* ---- What is kept ---- */
+
+static laci_net_weight weight_of(const laci_net *net, const laci_sparse_layer *layer) {
+  const laci_fused *fused = layer->fused;
+  const int value = net->plan.graph->nodes[fused->node].inputs[1];
+  if (!layer->rows) return laci_conv_weight(net, fused, laci_plan_shape(&net->plan, value));
+  const laci_right r = laci_right_of(net, fused);
+  return laci_right_weight(net, fused, &r);
+}
+
+/** The layer's weights as [channels_out][what a result reads], in scratch. NULL after a failure. */
+static const float *read_weight(laci_net *net, const laci_sparse_layer *layer,
+                                const laci_net_weight *weight) {
+  float *floats = take_scratch(net, &net->sparse->dense, laci_shape_count(&weight->shape));
+  if (!floats || !laci_net_weight_floats(net, weight, floats)) return NULL;
+  if (!layer->rows) return floats;
+  const laci_right r = laci_right_of(net, layer->fused);
+  return r.transposed ? floats : turn(net, floats, &r);
+}
+
+typedef struct looking {
+  const float *dense;
+  const int32_t *dense_at;
+  int64_t n_dense, length; /* weights and columns of a row */
+  int64_t rows_together;   /* rows of a group */
+  laci_sparse_kept *kept;
+} looking;
+
+static void count_some(int64_t begin, int64_t end, void *context) {
+  const looking *l = context;
+  for (int64_t row = begin; row < end; row++) {
+    const float *x = l->dense + row * l->n_dense;
+    int64_t n = 0;
+    for (int64_t at = 0; at < l->n_dense; at++) n += x[at] != 0;
+    l->kept->row_begin[row + 1] = n;
+  }
+}
+
+/** Every column is written down, over the one before it if that was not kept: nothing here can be
+ * foretold. */
+static void take_some(int64_t begin, int64_t end, void *context) {
+  const looking *l = context;
+  for (int64_t row = begin; row < end; row++) {
+    const float *x = l->dense + row * l->n_dense;
+    const int64_t first = row / l->rows_together * l->length;
+    int64_t k = l->kept->row_begin[row];
+    for (int64_t at = 0; k < l->kept->row_begin[row + 1]; at++) {
+      const int32_t from = l->dense_at[at];
+      const float weight = from < 0 ? 0 : x[from];
+      l->kept->column[k] = (int32_t)(first + at);
+      l->kept->weight[k] = weight;
+      k += weight != 0;
+    }
+  }
+}
+
+static bool find_kept(laci_net *net, const laci_sparse_layer *layer, const laci_net_weight *weight,
+                      laci_sparse_kept *kept) {
+  const laci_sparse_window *g = &layer->window;
+  const int64_t length = laci_sparse_row_length(g), rows = g->channels_out;
+  const int64_t grain = length < GRAIN ? GRAIN / length : 1;
+  const float *dense = read_weight(net, layer, weight);
+  int32_t *dense_at = laci_alloc((size_t)length, sizeof *dense_at);
+  looking l = {dense, dense_at, laci_sparse_dense_length(g), length, rows / g->groups, kept};
+  *kept = (laci_sparse_kept){.row_begin = laci_alloc((size_t)rows + 1, sizeof *kept->row_begin)};
+  if (dense && dense_at && kept->row_begin) {
+    laci_sparse_order_columns(g, dense_at);
+    laci_pool_for(net->pool, rows, grain, count_some, &l);
+    for (int64_t row = 0; row < rows; row++) kept->row_begin[row + 1] += kept->row_begin[row];
+    kept->column = laci_alloc((size_t)kept->row_begin[rows], sizeof *kept->column);
+    kept->weight = laci_alloc((size_t)kept->row_begin[rows], sizeof *kept->weight);
+  }
+  if (kept->column && kept->weight) laci_pool_for(net->pool, rows, grain, take_some, &l);
+  else laci_plan_no_memory(&net->plan);
+  if (net->sparse->dense.n > MOST_HELD) laci_sparse_clear_scratch(net->sparse);
+  laci_free(dense_at);
+  return net->plan.status == LAC_OK;
+}
+
+bool laci_sparse_read_kept(laci_net *net, const laci_sparse_layer *layer, laci_sparse_kept *kept) {
+  enum { EACH = 64 }; /* bytes that an element takes at most while code is generated for it */
+  const laci_net_weight weight = weight_of(net, layer);
+  const uint64_t bytes = laci_bytes_of(laci_shape_count(&weight.shape), EACH);
+  *kept = (laci_sparse_kept){.row_begin = NULL};
+  if (!laci_plan_may_take(&net->plan, bytes, weight.value)) return false;
+  if (laci_sparse_read_packed(net, layer, &weight, kept)) return true;
+  return !net->plan.status && find_kept(net, layer, &weight, kept);
+}
+
+const float *laci_sparse_read_dense(laci_net *net, const laci_sparse_layer *layer) {
+  const laci_net_weight weight = weight_of(net, layer);
+  return read_weight(net, layer, &weight);
+}
+
+int laci_sparse_dense(laci_net *net, const laci_sparse_layer *layer) {
+  const laci_net_weight weight = weight_of(net, layer);
+  const float *dense = read_weight(net, layer, &weight);
+  return dense ? laci_net_vector(net, dense, laci_shape_count(&weight.shape)) : -1;
+}
+
+/* ---- The bias ---- */
+
+int laci_sparse_bias(laci_net *net, const laci_sparse_layer *layer) {
+  const int64_t n = layer->window.channels_out;
+  int bias;
+  const laci_node *node = &net->plan.graph->nodes[layer->fused->node];
+  if (layer->mask) {
+    const bool has_bias = !layer->turned && laci_plan_has_input(node, 2);
+    bias = has_bias ? laci_net_as_dense(net, laci_net_read(net, node->inputs[2]), LACI_ELEMENT_F32)
+                    : -1;
+  } else if (layer->rows) {
+    const laci_right r = laci_right_of(net, layer->fused);
+    bias = laci_right_bias(net, layer->fused, &r);
+  } else {
+    bias = laci_conv_bias(net, layer->fused);
+  }
+  if (bias >= 0 || net->plan.status) return bias;
+  float *zeros = laci_alloc((size_t)n, sizeof *zeros);
+  if (!zeros) laci_plan_no_memory(&net->plan);
+  const int tensor = zeros ? laci_net_vector(net, zeros, n) : -1;
+  laci_free(zeros);
+  return tensor;
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A convolution between sparse layers, or of a network without zeros, by Winograd's algorithm
+ * (kernel/sparse/winograd4.h), as a step.
+ *
+ * Weights are transformed once, by all threads. Where there are blocks of tiles enough, each thread
+ * takes some, with scratch of its own; else, and where weights fill a cache that threads share, all
+ * of them share each block: channels of what it reads, its points, channels of its results. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/divide.h"
+#include "cpu/cpu.h"
+#include "engine/cpu/native/native_in.h"
+#include "kernel/sparse/winograd4.h"
+
+typedef struct winograd_step {
+  laci_winograd4 w;
+  const laci_sparse_layer *layer;
+  laci_sparse_size size; /* of the result */
+  laci_sparse_tensors tensors;
+  int weights, scratch;
+  int64_t n_blocks;
+  int64_t shares;           /* 1: all threads do each block together */
+  int64_t n_points, n_sums; /* floats of a share */
+} winograd_step;
+
+typedef struct work {
+  const winograd_step *s;
+  laci_winograd4_kernel kernel;
+  laci_sparse_operands o;
+  const float *weights;
+  laci_winograd4_block block; /* that all do together, and its scratch */
+  float *points, *sums;
+} work;
+
+static laci_winograd4_block block_of(const winograd_step *s, int64_t at) {
+  return laci_winograd4_block_of(&s->w, at * s->w.n_units / s->n_blocks,
+                                 (at + 1) * s->w.n_units / s->n_blocks);
+}
+
+/* ---- Blocks of one thread ---- */
+
+static void run_shares(int64_t begin, int64_t end, void *context) {
+  const work *w = context;
+  const winograd_step *s = w->s;
+  const laci_sparse_window *g = &s->w.window;
+  for (int64_t share = begin; share < end; share++) {
+    float *points = w->points + share * (s->n_points + s->n_sums), *sums = points + s->n_points;
+    const int64_t last = (share + 1) * s->n_blocks / s->shares;
+    for (int64_t at = share * s->n_blocks / s->shares; at < last; at++) {
+      const laci_winograd4_block b = block_of(s, at);
+      w->kernel.transform(&s->w, &b, w->o.x, (int64_t[]){0, s->w.sources}, points);
+      w->kernel.multiply(&s->w, &b, w->weights, points, (int64_t[]){0, s->w.points}, sums);
+      w->kernel.finish(&s->w, &b, sums, (int64_t[]){0, g->channels_out}, &w->o);
+    }
+  }
+}
+
+/* ---- A block of all threads ---- */
+
+static void transform_some(int64_t begin, int64_t end, void *context) {
+  const work *w = context;
+  w->kernel.transform(&w->s->w, &w->block, w->o.x, (int64_t[]){begin, end}, w->points);
+}
+
+static void multiply_some(int64_t begin, int64_t end, void *context) {
+  const work *w = context;
+  w->kernel.multiply(&w->s->w, &w->block, w->weights, w->points, (int64_t[]){begin, end}, w->sums);
+}
+
+static void finish_some(int64_t begin, int64_t end, void *context) {
+  const work *w = context;
+  w->kernel.finish(&w->s->w, &w->block, w->sums, (int64_t[]){begin, end}, &w->o);
+}
+
+static void run_together(laci_net *net, work *w) {
+  enum { CHANNELS = 8 };
+  const laci_sparse_window *g = &w->s->w.window;
+  w->sums = w->points + w->s->n_points;
+  for (int64_t at = 0; at < w->s->n_blocks; at++) {
+    w->block = block_of(w->s, at);
+    laci_pool_for(net->pool, w->s->w.sources, CHANNELS, transform_some, w);
+    laci_pool_for(net->pool, w->s->w.points, 1, multiply_some, w);
+    laci_pool_for(net->pool, g->channels_out, CHANNELS, finish_some, w);
+  }
+}
+
+static lac_status run_winograd(laci_net *net, laci_net_step *step, lac_error *err) {
+  const winograd_step *s = step->context;
+  work w = {.s = s,
+            .kernel = laci_winograd4_now(&s->w),
+            .o = laci_sparse_operands_of(net, s->layer, &s->tensors),
+            .weights = laci_net_data(net, s->weights),
+            .points = laci_net_data(net, s->scratch)};
+  (void)err;
+  laci_pictures_fill_border(net, &s->w.out, &s->size, 0, w.o.y);
+  if (s->shares > 1) laci_pool_for(net->pool, s->shares, 1, run_shares, &w);
+  else run_together(net, &w);
+  return LAC_OK;
+}
+
+/* ---- Planning ---- */
+
+typedef struct filling {
+  const laci_winograd4 *w;
+  const float *dense;
+  float *to;
+} filling;
+
+static void fill_some(int64_t begin, int64_t end, void *context) {
+  const filling *f = context;
+  laci_winograd4_fill(f->w, f->dense, (int64_t[]){begin, end}, f->to);
+}
+
+/** -1 after a failure (noted). */
+static int make_weights(laci_net *net, const laci_sparse_layer *layer, const laci_winograd4 *w) {
+  const int value = net->plan.graph->nodes[layer->fused->node].inputs[1];
+  const int tensor = laci_net_weight_new(net, laci_winograd4_bytes(&layer->window), value);
+  const float *dense = tensor >= 0 ? laci_sparse_read_dense(net, layer) : NULL;
+  if (!dense) return -1;
+  filling f = {w, dense, laci_net_data(net, tensor)};
+  laci_pool_for(net->pool, laci_winograd4_groups(w), 1, fill_some, &f);
+  return tensor;
+}
+
+/** Its tiles in the plan's memory. False after a failure, and where the implementation declines. */
+static bool make_tiles(laci_net *net, const laci_sparse_layer *layer, laci_winograd4 *w) {
+  const laci_sparse_layout *out = laci_sparse_layout_at(net, layer->output);
+  const laci_sparse_pictures pictures = {.in = laci_sparse_layer_in(net, layer),
+                                         .out = laci_sparse_layer_out(net, layer),
+                                         .n_images = laci_pictures_count(out, layer->n_images)};
+  lac_error why = {0};
+  laci_winograd4 made;
+  const lac_status st = laci_winograd4_init(&layer->window, &pictures, &made, &why);
+  if (st == LAC_UNSUPPORTED) laci_net_decline(net, why.text);
+  else if (st) laci_plan_fail(&net->plan, st, "%s", why.text);
+  const size_t n = (size_t)(made.n_each * made.n_pictures);
+  *w = made;
+  w->results = st ? NULL : laci_plan_new(&net->plan, n, sizeof *w->results);
+  if (w->results) memcpy(w->results, made.results, n * sizeof *w->results);
+  laci_winograd4_clear(&made);
+  return w->results != NULL;
+}
+
+/* Threads with blocks of their own do not wait for each other, nor for what another one wrote; each
+ * reads all weights, which a cache that they share should hold. */
+static void share_out(const laci_net *net, winograd_step *s) {
+  enum { LARGE = 16 << 20 }; /* bytes */
+  const laci_winograd4 *w = &s->w;
+  const int64_t n_threads = net->n_threads, apart = laci_winograd4_cut(w, false);
+  const bool small = laci_winograd4_bytes(&w->window) <= LARGE;
+  s->n_blocks = laci_ceil_div(w->n_units, apart);
+  s->shares = small && s->n_blocks >= n_threads ? n_threads : 1;
+  if (s->shares > 1) s->n_blocks = laci_ceil_div(s->n_blocks, n_threads) * n_threads;
+  else s->n_blocks = laci_ceil_div(w->n_units, laci_winograd4_cut(w, true));
+  const laci_winograd4_block b =
+      laci_winograd4_block_of(w, 0, laci_ceil_div(w->n_units, s->n_blocks));
+  s->n_points = laci_winograd4_floats(w, &b, w->sources);
+  s->n_sums = laci_winograd4_floats(w, &b, w->window.channels_out);
+}
+
+static const char *kernel_name(laci_net *net, const laci_sparse_window *g) {
+  char text[64];
+  (void)snprintf(text, sizeof text, "winograd-%lldx%lld %s", (long long)g->kernel_h,
+                 (long long)g->kernel_w, laci_cpu_name(laci_cpu()));
+  return laci_arena_text(&net->plan.memory, text);
+}
+
+void laci_sparse_lower_winograd(laci_net *net, const laci_sparse_layer *layer) {
+  const laci_shape *y = laci_plan_shape(&net->plan, layer->output);
+  winograd_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
+  if (!s || !make_tiles(net, layer, &s->w)) return;
+  share_out(net, s);
+  s->layer = layer;
+  s->size = laci_pictures_size(net, y, false);
+  s->tensors = laci_sparse_take_tensors(net, layer);
+  s->weights = make_weights(net, layer, &s->w);
+  s->scratch =
+      laci_net_scratch(net, (size_t)(s->shares * (s->n_points + s->n_sums)) * sizeof(float));
+  const laci_sparse_tensors *t = &s->tensors;
+  laci_net_step *step =
+      laci_net_step_code(net, &net->plan.graph->nodes[layer->fused->node], run_winograd, 6,
+                         (int[]){t->x, t->bias, t->residual, s->weights, s->scratch, t->y});
+  if (!step) return;
+  step->codes[4] = LACI_ARG_SCRATCHPAD;
+  step->what = laci_net_describe(net, layer->fused);
+  step->kernel = kernel_name(net, &layer->window);
+  step->context = s;
+  step->shown = t->y;
+  step->flops = 2 * laci_shape_count(y) * laci_sparse_row_weights(&layer->window);
+  laci_net_bind(net, layer->fused->output, t->y);
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which layers are done by sparse kernels: those that together cost the least, reorders included.
+ * Layers are turned one by one, and two neighbours at a time, as long as the sum becomes less. */
+#include <math.h>
+
+#include "cpu/cpu.h"
+#include "engine/cpu/onednn/convolution.h"
+#include "engine/cpu/native/native_in.h"
+
+enum { NEIGHBOURS = 3 }; /* layers behind one that are turned together with it */
+
+/* ---- The sum ---- */
+
+/** What is known of a value that layers read or write. */
+typedef struct node_value {
+  bool made; /* by a chosen layer */
+  bool lies; /* a chosen layer reads or adds it as it lies in pictures */
+  bool norm; /* a normalisation, which can write pictures */
+  bool images;
+  int n_read; /* reads by chosen layers */
+  double floats;
+} node_value;
+
+typedef struct choice {
+  laci_net *net;
+  node_value *values; /* [n_values] */
+  laci_sparse_costs costs;
+} choice;
+
+static void read_value(choice *c, int value, bool lies) {
+  c->values[value].n_read++;
+  c->values[value].lies = c->values[value].lies || lies;
+}
+
+/** A copy that only this layer reads. */
+static double private_copy(const choice *c, const laci_sparse_layer *layer) {
+  const laci_sparse_window *g = &layer->window;
+  const bool as_it_lies = layer->reading == LACI_SPARSE_AS_IT_LIES;
+  const bool input = c->net->plan.graph->values[layer->input].is_input;
+  if (as_it_lies || (layer->reading == LACI_SPARSE_PLAINLY && input)) return 0;
+  const double floats = c->values[layer->input].floats;
+  const double thin = floats / (double)(g->stride_h * g->stride_w);
+  return c->costs.step + c->costs.reorder * (layer->reading == LACI_SPARSE_THINNED ? thin : floats);
+}
+
+static double reorders(const choice *c, int value) {
+  const node_value *v = &c->values[value];
+  const bool read_by_others = laci_plan_uses(&c->net->plan, value) > v->n_read;
+  if (!v->made && v->lies && v->norm && !read_by_others) {
+    return v->images ? v->floats * c->costs.norm_of_images : 0;
+  }
+  const bool reordered = v->made ? read_by_others : v->lies;
+  return reordered ? c->costs.step + v->floats * c->costs.reorder : 0;
+}
+
+static double total(choice *c) {
+  const laci_sparse_net *sparse = c->net->sparse;
+  double sum = 0;
+  for (int v = 0; v < c->net->plan.graph->n_values; v++) {
+    c->values[v].made = c->values[v].lies = false;
+    c->values[v].n_read = 0;
+  }
+  for (int at = 0; at < sparse->n_layers; at++) {
+    const laci_sparse_layer *layer = &sparse->layers[at];
+    sum += layer->chosen ? c->costs.chosen[at] + private_copy(c, layer)
+                         : c->costs.of[LACI_SPARSE_WAY_DENSE][at];
+    if (!layer->chosen) continue;
+    c->values[layer->output].made = true;
+    read_value(c, layer->input, layer->reading == LACI_SPARSE_AS_IT_LIES);
+    if (layer->residual >= 0) read_value(c, layer->residual, true);
+  }
+  for (int v = 0; v < c->net->plan.graph->n_values; v++) sum += reorders(c, v);
+  return sum;
+}
+
+/* ---- Turning ---- */
+
+static void turn(laci_sparse_net *sparse, int layer) {
+  sparse->layers[layer].chosen = !sparse->layers[layer].chosen;
+}
+
+/** Turns two layers, or one where they are the same, if that is better than `best`. */
+static bool try_turn(choice *c, int first, int second, double *best) {
+  laci_sparse_net *sparse = c->net->sparse;
+  turn(sparse, first);
+  if (second != first) turn(sparse, second);
+  const double sum = total(c);
+  if (sum < *best) {
+    *best = sum;
+    return true;
+  }
+  turn(sparse, first);
+  if (second != first) turn(sparse, second);
+  return false;
+}
+
+/** From where it stands to where no turn makes it better. */
+static double improve(choice *c) {
+  const laci_sparse_net *sparse = c->net->sparse;
+  double best = total(c);
+  for (bool better = true; better;) {
+    better = false;
+    for (int at = 0; at < sparse->n_layers; at++) {
+      for (int to = at; to <= at + NEIGHBOURS && to < sparse->n_layers; to++) {
+        better = try_turn(c, at, to, &best) || better;
+      }
+    }
+  }
+  return best;
+}
+
+static void choose_all(laci_sparse_net *sparse, bool chosen) {
+  for (int at = 0; at < sparse->n_layers; at++) sparse->layers[at].chosen = chosen;
+}
+
+/** All that can be estimated. */
+static void choose_known(choice *c) {
+  laci_sparse_net *sparse = c->net->sparse;
+  for (int at = 0; at < sparse->n_layers; at++) {
+    sparse->layers[at].chosen = isfinite(c->costs.chosen[at]);
+  }
+}
+
+/** The better of what comes from all and from none. */
+static void choose(choice *c) {
+  laci_sparse_net *sparse = c->net->sparse;
+  choose_all(sparse, false);
+  const double without = total(c);
+  const double from_none = improve(c);
+  choose_known(c);
+  if (improve(c) > from_none) {
+    choose_all(sparse, false);
+    (void)improve(c);
+  }
+  if (total(c) > without - c->costs.least_gain) choose_all(sparse, false);
+}
+
+/* ---- All of it ---- */
+
+static bool may_be_sparse(const laci_net *net) {
+  if (net->plan.status) return false;
+  if (net->sparse_use == LACI_SPARSE_USE_FASTER) return laci_cpu() != LACI_CPU_ANY;
+  return net->sparse_use != LACI_SPARSE_USE_NONE || net->timings;
+}
+
+/** Sizes of values, and which are normalised. */
+static void measure_values(choice *c) {
+  const laci_cpu_plan *plan = &c->net->plan;
+  const laci_sparse_net *sparse = c->net->sparse;
+  for (int turn = 0; turn < plan->n_turns; turn++) {
+    const laci_fused *fused = &plan->fused[plan->turns[turn].fused];
+    if (laci_sparse_is_norm(c->net, fused)) c->values[fused->output].norm = true;
+  }
+  for (int at = 0; at < sparse->n_layers; at++) {
+    const laci_sparse_layer *layer = &sparse->layers[at];
+    const int values[] = {layer->input, layer->output, layer->residual};
+    if (layer->rows) c->values[layer->input].norm = false;
+    for (int v = 0; v < 3; v++) {
+      if (values[v] < 0) continue;
+      const laci_shape *shape = laci_plan_shape(plan, values[v]);
+      c->values[values[v]].floats = (double)laci_shape_count(shape);
+      c->values[values[v]].images = laci_pictures_by_images(layer->n_images);
+    }
+  }
+}
+
+/** Winograd's algorithm takes rows apart by itself. */
+static void read_as_ways_do(laci_sparse_net *sparse) {
+  for (int at = 0; at < sparse->n_layers; at++) {
+    laci_sparse_layer *layer = &sparse->layers[at];
+    const bool itself = layer->way == LACI_SPARSE_WAY_WINOGRAD;
+    if (itself && layer->reading == LACI_SPARSE_PHASES) layer->reading = LACI_SPARSE_PLAINLY;
+  }
+}
+
+static void choose_faster(laci_net *net) {
+  choice c = {.net = net};
+  c.values = laci_plan_new(&net->plan, (size_t)net->plan.graph->n_values, sizeof *c.values);
+  if (!c.values || !laci_sparse_find_costs(net, &c.costs)) return;
+  laci_sparse_save_memory(net, &c.costs);
+  read_as_ways_do(net->sparse);
+  measure_values(&c);
+  choose(&c);
+}
+
+static laci_sparse_way wanted_way(laci_sparse_use use) {
+  const bool lists = use == LACI_SPARSE_USE_LISTS || use == LACI_SPARSE_USE_ALL_LISTS;
+  const bool winograd = use == LACI_SPARSE_USE_WINOGRAD || use == LACI_SPARSE_USE_ALL_WINOGRAD;
+  if (lists) return LACI_SPARSE_WAY_LISTS;
+  return winograd ? LACI_SPARSE_WAY_WINOGRAD : LACI_SPARSE_WAY_SPARSE;
+}
+
+/** Whatever it costs. What cannot be generated is done by lists. */
+static void take_all(laci_net *net) {
+  laci_sparse_net *sparse = net->sparse;
+  const laci_sparse_way wanted = wanted_way(net->sparse_use);
+  for (int at = 0; at < sparse->n_layers; at++) {
+    laci_sparse_layer *layer = &sparse->layers[at];
+    layer->way = laci_sparse_way_or(net, layer, wanted);
+    layer->chosen = laci_sparse_can(net, layer, layer->way);
+    if (net->sparse_use == LACI_SPARSE_USE_WINOGRAD && layer->way != wanted) layer->chosen = false;
+  }
+  read_as_ways_do(sparse);
+}
+
+void laci_sparse_choose(laci_net *net) {
+  if (!may_be_sparse(net)) return;
+  laci_sparse_find_layers(net);
+  laci_sparse_net *sparse = net->sparse;
+  if (!sparse || net->sparse_use == LACI_SPARSE_USE_NONE) return;
+  sparse->places =
+      laci_plan_new(&net->plan, (size_t)net->plan.graph->n_values, sizeof *sparse->places);
+  if (!sparse->places) return;
+  if (sparse->trained) laci_sparse_choose_trained(net);
+  else if (net->sparse_use == LACI_SPARSE_USE_FASTER) choose_faster(net);
+  else take_all(net);
+  laci_sparse_lay_out(net);
+}

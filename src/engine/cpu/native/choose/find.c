@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Finds the convolutions and products that sparse kernels can do: constant weights, enough of them
+ * zeros, and nothing fused that these kernels lack. */
+#include "engine/cpu/onednn/convolution.h"
+#include "engine/cpu/native/layout/tensors.h"
+#include "engine/cpu/lower/product.h"
+#include "engine/cpu/native/native_in.h"
+#include "graph/ops.h"
+
+enum { MOST_KEPT = 70 }; /* percent: with more, dense kernels are faster whatever the shape */
+
+static bool window_of(const laci_net *net, const laci_fused *fused, laci_sparse_layer *layer) {
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
+  const laci_shape *y = laci_plan_shape(&net->plan, node->outputs[0]);
+  const laci_shape *weight = laci_plan_shape(&net->plan, node->inputs[1]);
+  laci_window w;
+  if (!laci_conv_window(node, x, y, weight->dims + 2, &w) || w.n_spatial > 2) return false;
+  layer->n_images = x->dims[0];
+  layer->window = laci_sparse_window_over(x, y, &w);
+  layer->window.groups = laci_node_int(node, "group", 1);
+  layer->window.values = laci_pictures_values(net);
+  return true;
+}
+
+static laci_sparse_reading reading_of(const laci_sparse_layer *layer) {
+  const laci_sparse_window *g = &layer->window;
+  const bool strides = g->stride_h > 1 || g->stride_w > 1;
+  if (!strides || layer->kind != LACI_SPARSE_PRODUCT || laci_pictures_by_images(layer->n_images))
+    return LACI_SPARSE_AS_IT_LIES;
+  return laci_sparse_is_pixel(g) ? LACI_SPARSE_THINNED : LACI_SPARSE_PHASES;
+}
+
+/** A product as a convolution of one pixel. */
+static bool rows_of(laci_net *net, const laci_fused *fused, laci_sparse_layer *layer) {
+  const char *why;
+  if (!laci_right_fits(net, fused, &why)) return false;
+  const laci_right r = laci_right_of(net, fused);
+  if (r.left_transposed || laci_right_has_few_rows(&r) || r.depth < 1 || r.columns < 1)
+    return false;
+  layer->rows = true;
+  layer->n_images = 1;
+  layer->window = laci_sparse_window_of_pixels(r.depth, r.columns, 1, r.rows);
+  layer->window.values = laci_pictures_values(net);
+  return true;
+}
+
+/** What comes out where a layer's result goes through integers alone: it lies as the result does.
+ */
+static int behind_integers(const laci_cpu_plan *plan, int value) {
+  const laci_fused *behind = laci_sparse_quantised_behind(plan, value);
+  for (; behind; behind = laci_sparse_quantised_behind(plan, value)) value = behind->output;
+  return value;
+}
+
+/** Layers are found that gain nothing, too. */
+static bool takes_all(const laci_net *net) {
+  return net->sparse_use == LACI_SPARSE_USE_ALL || net->sparse_use == LACI_SPARSE_USE_ALL_LISTS ||
+         net->sparse_use == LACI_SPARSE_USE_ALL_WINOGRAD;
+}
+
+/** Without zeros, windows may still be faster by an algorithm that oneDNN has with AVX-512 alone,
+ * and of windows of three alone. */
+static bool gains_when_full(const laci_net *net, const laci_sparse_layer *layer) {
+  enum { WINDOW = 3 };
+  const bool lacks = layer->window.kernel_h != WINDOW || layer->window.stride_h > 1;
+  const bool known = laci_jit_isa_allowed() == LACI_JIT_AVX2 || net->timings;
+  return (known || lacks) && laci_sparse_can(net, layer, LACI_SPARSE_WAY_WINOGRAD);
+}
+
+/** Of groups of few channels, dense kernels use a part of each vector alone, or a copy for matrix
+ * products, so that code gains whatever is kept. */
+static bool has_narrow_groups(const laci_net *net, const laci_sparse_window *g) {
+  enum { FEW = 8 };
+  const bool known = laci_jit_isa_allowed() == LACI_JIT_AVX2 || net->timings;
+  return known && !net->plan.bf16 && g->groups > 1 && g->channels_in / g->groups <= FEW;
+}
+
+static bool layer_of(laci_net *net, const laci_fused *fused, bool bytes, laci_sparse_layer *layer) {
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  const bool conv = node->op == &laci_op_conv;
+  const char *why;
+  if (fused->output < 0 || fused->pattern) return false;
+  if (laci_sparse_find_trained(net, fused, layer)) return true;
+  if (bytes && laci_sparse_find_sum(net, fused, layer)) return true;
+  if (bytes && laci_sparse_find_pool_of_bytes(net, fused, layer)) return true;
+  if (laci_sparse_find_pool(net, fused, layer)) {
+    layer->output = behind_integers(&net->plan, fused->output);
+    return true;
+  }
+  if (!conv && node->op != &laci_op_gemm && node->op != &laci_op_mat_mul) return false;
+  if (!laci_plan_has_elements(&net->plan, node)) return false;
+  if (conv && !laci_conv_constant_fits(net, fused, &why)) return false;
+  *layer = (laci_sparse_layer){.fused = fused,
+                               .input = laci_sparse_same_value(&net->plan, node->inputs[0]),
+                               .output = behind_integers(&net->plan, fused->output)};
+  if (!laci_sparse_take_posts(net, layer)) return false;
+  if (!(conv ? window_of(net, fused, layer) : rows_of(net, fused, layer))) return false;
+  if (net->plan.bf16 && !laci_sparse_can_pair(net, layer)) return false;
+  if (conv && laci_sparse_is_depthwise(&layer->window)) layer->kind = LACI_SPARSE_DEPTHWISE;
+  layer->reading = reading_of(layer);
+  if (!laci_sparse_is_modest(layer)) return false;
+  if (layer->kind == LACI_SPARSE_DEPTHWISE) {
+    layer->kept = 1;
+    return true;
+  }
+  layer->kept = laci_net_kept_share(net, node->inputs[1]);
+  if (bytes) laci_sparse_take_bytes(net, layer);
+  layer->full = layer->kept * 100 > MOST_KEPT && !layer->bytes && !takes_all(net) &&
+                !has_narrow_groups(net, &layer->window);
+  return !layer->full || gains_when_full(net, layer);
+}
+
+/** No value is rows to one layer and pictures of a convolution to another. */
+static bool agrees(uint8_t *kinds, const laci_sparse_layer *layer) {
+  const uint8_t kind = layer->rows ? 1 : 2;
+  const int values[] = {layer->input, layer->output, layer->residual};
+  for (int at = 0; at < 3; at++) {
+    if (values[at] >= 0 && kinds[values[at]] && kinds[values[at]] != kind) return false;
+  }
+  for (int at = 0; at < 3; at++) {
+    if (values[at] >= 0) kinds[values[at]] = kind;
+  }
+  return true;
+}
+
+/** Between layers whose weights change, all but these layers stays with oneDNN. */
+static int without_pools(laci_sparse_layer *layers, int n) {
+  int left = 0;
+  for (int at = 0; at < n; at++) {
+    if (layers[at].kind != LACI_SPARSE_POOL) layers[left++] = layers[at];
+  }
+  return left;
+}
+
+void laci_sparse_find_layers(laci_net *net) {
+  laci_cpu_plan *plan = &net->plan;
+  laci_sparse_layer *layers = laci_plan_new(plan, (size_t)plan->n_turns, sizeof *layers);
+  laci_sparse_net *sparse = laci_plan_new(plan, 1, sizeof *sparse);
+  uint8_t *kinds = laci_plan_new(plan, (size_t)plan->graph->n_values, sizeof *kinds);
+  const laci_jit_isa isa = laci_jit_isa_allowed(), isa_of_bytes = laci_jit_isa_of_quads(isa);
+  const bool bytes = isa_of_bytes != LACI_JIT_NONE || takes_all(net);
+  int n = 0, n_beside = 0;
+  bool trained = false;
+  if (!layers || !sparse || !kinds) return;
+  for (int t = 0; t < plan->n_turns; t++) {
+    const laci_turn *turn = &plan->turns[t];
+    if (turn->recomputed || !layer_of(net, &plan->fused[turn->fused], bytes, &layers[n])) continue;
+    if (!agrees(kinds, &layers[n])) continue;
+    layers[n].way = LACI_SPARSE_WAY_SPARSE;
+    trained = trained || layers[n].mask;
+    n_beside += layers[n].kind != LACI_SPARSE_PRODUCT;
+    n++;
+  }
+  if (n == 0 || (n == n_beside && !takes_all(net))) return;
+  if (trained) n = without_pools(layers, n);
+  *sparse = (laci_sparse_net){.isa = plan->bf16 ? laci_jit_isa_of_pairs(isa) : isa,
+                              .isa_of_bytes = isa_of_bytes,
+                              .layers = layers,
+                              .n_layers = n,
+                              .trained = trained};
+  net->sparse = sparse;
+  sparse->tight = laci_sparse_is_tight(net);
+}
+
+const laci_sparse_layer *laci_sparse_chosen(const laci_net *net, const laci_fused *fused) {
+  const laci_sparse_net *sparse = net->sparse;
+  for (int at = 0; sparse && at < sparse->n_layers; at++) {
+    const laci_sparse_layer *layer = &sparse->layers[at];
+    if (layer->chosen && layer->fused->node == fused->node) return layer;
+  }
+  return NULL;
+}

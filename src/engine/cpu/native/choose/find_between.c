@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Finds what may stand between sparse layers: pools, and of int8, from bytes to bytes, sums. */
+#include "engine/cpu/onednn/pool.h"
+#include "engine/cpu/native/native_in.h"
+#include "graph/ops.h"
+#include "kernel/sparse/max_pool.h"
+
+bool laci_sparse_find_sum(laci_net *net, const laci_fused *fused, laci_sparse_layer *layer) {
+  const laci_cpu_plan *plan = &net->plan;
+  const laci_node *node = &plan->graph->nodes[fused->node];
+  const laci_fused *behind = laci_sparse_quantised_behind(plan, fused->output);
+  if (node->op != &laci_op_add || !behind || fused->scale || fused->shift) return false;
+  const laci_shape *shape = laci_plan_shape(plan, fused->output);
+  const laci_fake_quantised *in[2];
+  if (shape->rank != 4) return false;
+  for (int at = 0; at < 2; at++) {
+    in[at] = laci_sparse_bytes_of(plan, node->inputs[at]);
+    if (!in[at] || !laci_shape_equal(laci_plan_shape(plan, node->inputs[at]), shape)) return false;
+  }
+  *layer = (laci_sparse_layer){.fused = fused,
+                               .kind = LACI_SPARSE_SUM,
+                               .n_images = shape->dims[0],
+                               .input = laci_sparse_same_value(plan, node->inputs[0]),
+                               .output = behind->output,
+                               .kept = 1};
+  if (!laci_sparse_take_posts(net, layer) || layer->residual >= 0 || layer->n_functions > 0)
+    return false;
+  layer->residual = laci_sparse_same_value(plan, node->inputs[1]);
+  layer->window =
+      laci_sparse_window_of_pixels(shape->dims[1], shape->dims[1], shape->dims[2], shape->dims[3]);
+  layer->window.values = LACI_SPARSE_S8;
+  layer->bytes = laci_plan_new(&net->plan, 1, sizeof *layer->bytes);
+  if (!layer->bytes) return false;
+  *layer->bytes =
+      (laci_sparse_bytes){.x = in[0], .residual = in[1], .y = behind->details, .n_scales = 0};
+  laci_sparse_bound_bytes(layer);
+  return true;
+}
+
+/** A MaxPool of floats, with nothing fused behind it. */
+static bool find_max_pool(const laci_net *net, const laci_fused *fused, laci_sparse_layer *layer) {
+  const laci_cpu_plan *plan = &net->plan;
+  const laci_node *node = &plan->graph->nodes[fused->node];
+  laci_window w;
+  if (node->op != &laci_op_max_pool || fused->n_posts > 0) return false;
+  if (!laci_plan_has_elements(plan, node)) return false;
+  const laci_shape *in = laci_plan_shape(plan, node->inputs[0]);
+  if (in->rank != 4 || !laci_pool_window(net, node, &w)) return false;
+  *layer = (laci_sparse_layer){.fused = fused,
+                               .kind = LACI_SPARSE_POOL,
+                               .n_images = in->dims[0],
+                               .input = laci_sparse_same_value(plan, node->inputs[0]),
+                               .output = fused->output,
+                               .residual = -1,
+                               .kept = 1};
+  layer->window = laci_sparse_window_over(in, laci_plan_shape(plan, fused->output), &w);
+  return laci_max_pool_fits(&layer->window);
+}
+
+bool laci_sparse_find_pool(laci_net *net, const laci_fused *fused, laci_sparse_layer *layer) {
+  return !net->plan.bf16 && find_max_pool(net, fused, layer);
+}
+
+bool laci_sparse_find_pool_of_bytes(laci_net *net, const laci_fused *fused,
+                                    laci_sparse_layer *layer) {
+  if (!find_max_pool(net, fused, layer)) return false;
+  const laci_fused *behind = laci_sparse_quantised_behind(&net->plan, fused->output);
+  const laci_fake_quantised *x =
+      laci_sparse_bytes_of(&net->plan, net->plan.graph->nodes[fused->node].inputs[0]);
+  if (!behind || !x || !laci_sparse_same_units(x, behind->details)) return false;
+  layer->output = behind->output;
+  layer->window.values = LACI_SPARSE_S8;
+  layer->bytes = laci_plan_new(&net->plan, 1, sizeof *layer->bytes);
+  if (!layer->bytes) return false;
+  *layer->bytes = (laci_sparse_bytes){.x = x, .y = behind->details};
+  return true;
+}

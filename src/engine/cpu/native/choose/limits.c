@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What all sparse layers ask of their windows, whether weights are constants or change. */
+#include <math.h>
+
+#include "engine/cpu/native/native_in.h"
+#include "kernel/sparse/depthwise.h"
+
+bool laci_sparse_is_pixel(const laci_sparse_window *g) {
+  return g->kernel_h == 1 && g->kernel_w == 1 && g->pad_top == 0 && g->pad_left == 0 &&
+         (g->out_h - 1) * g->stride_h < g->h && (g->out_w - 1) * g->stride_w < g->w;
+}
+
+bool laci_sparse_is_depthwise(const laci_sparse_window *g) { return laci_depthwise_fits(g); }
+
+/** Pads, dilations and strides are what a file says: none makes a layout much larger than the
+ * picture. */
+bool laci_sparse_is_modest(const laci_sparse_layer *layer) {
+  enum { MOST_TIMES = 4, FEW_PIXELS = 4096, MOST_PHASES = 16 };
+  const laci_sparse_window *g = &layer->window;
+  const double reach_h = (double)(g->out_h - 1) * (double)g->stride_h +
+                         (double)(g->kernel_h - 1) * (double)g->dilation_h + 1;
+  const double reach_w = (double)(g->out_w - 1) * (double)g->stride_w +
+                         (double)(g->kernel_w - 1) * (double)g->dilation_w + 1;
+  const double h = fmax((double)g->h + (double)g->pad_top, reach_h);
+  const double w = fmax((double)g->w + (double)g->pad_left, reach_w);
+  const double phases = (double)g->stride_h * (double)g->stride_w;
+  return h * w <= MOST_TIMES * (double)g->h * (double)g->w + FEW_PIXELS &&
+         (layer->reading != LACI_SPARSE_PHASES || phases <= MOST_PHASES);
+}
+
+bool laci_sparse_can_pair(const laci_net *net, const laci_sparse_layer *layer) {
+  const laci_sparse_window *g = &layer->window;
+  if (net->plan.graph->values[layer->output].is_output) return false;
+  return g->channels_in / g->groups % 2 == 0 && g->channels_out / g->groups % 2 == 0;
+}

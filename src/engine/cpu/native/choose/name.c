@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Names of layers, for their timings. */
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/cpu/native/native_in.h"
+#include "kernel/pointwise/function.h"
+
+static const char *const ways[] = {[LACI_SPARSE_WAY_DENSE] = "dense",
+                                   [LACI_SPARSE_WAY_SPARSE] = "sparse",
+                                   [LACI_SPARSE_WAY_LISTS] = "lists",
+                                   [LACI_SPARSE_WAY_WINOGRAD] = "winograd",
+                                   [LACI_SPARSE_WAY_REORDER] = "reorder"};
+
+static const char *const kinds[] = {[LACI_SPARSE_PRODUCT] = "conv",
+                                    [LACI_SPARSE_DEPTHWISE] = "conv",
+                                    [LACI_SPARSE_SUM] = "sum",
+                                    [LACI_SPARSE_POOL] = "pool"};
+
+void laci_sparse_name(const laci_net *net, const laci_sparse_layer *layer, laci_sparse_way way,
+                      char name[LACI_SPARSE_NAME]) {
+  char shape[LACI_SPARSE_NAME / 2] = "a float";
+  if (layer) {
+    const laci_sparse_window *g = &layer->window;
+    const long long n[] = {layer->n_images, g->channels_in, g->h,        g->w,
+                           g->channels_out, g->out_h,       g->out_w,    g->kernel_h,
+                           g->kernel_w,     g->stride_h,    g->stride_w, g->dilation_h,
+                           g->dilation_w,   g->pad_top,     g->pad_left, g->groups};
+    (void)snprintf(shape, sizeof shape,
+                   "%s %lldx%lldx%lldx%lld to %lldx%lldx%lld, window %lldx%lld by %lldx%lld "
+                   "dilated %lldx%lld padded %lldx%lld, groups %lld",
+                   layer->rows ? "product" : kinds[layer->kind], n[0], n[1], n[2], n[3], n[4], n[5],
+                   n[6], n[7], n[8], n[9], n[10], n[11], n[12], n[13], n[14], n[15]);
+  }
+  char functions[LACI_FUSED_MAX_POSTS * 4 + 16] = "";
+  for (int at = 0; layer && at < layer->n_functions; at++) {
+    const size_t used = strlen(functions);
+    (void)snprintf(functions + used, sizeof functions - used, "%s%d", at ? " " : ", functions ",
+                   (int)layer->functions[at].kind);
+  }
+  const char *values = net->plan.bf16 ? ", bf16" : layer && layer->bytes ? ", int8" : "";
+  const laci_jit_isa isa = layer ? laci_sparse_isa_of(net, layer) : net->sparse->isa;
+  (void)snprintf(name, LACI_SPARSE_NAME, "%s%s%s%s%s, %.0f %% kept, %d thread%s, %s, %s", shape,
+                 values, layer && layer->residual >= 0 ? ", sum" : "",
+                 layer && (layer->has_low || layer->has_high) ? ", clip" : "", functions,
+                 layer ? layer->kept * 100 : 0.0, net->n_threads, net->n_threads == 1 ? "" : "s",
+                 laci_jit_isa_name(isa), ways[way]);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What is fused behind a layer, in the order that sparse kernels have: a residual, a clip,
+ * functions (kernel/sparse/product.h); or functions and then a residual. */
+#include "engine/cpu/native/native_in.h"
+#include "kernel/pointwise/function.h"
+
+typedef struct mapped {
+  bool known;
+  laci_pointwise_kind kind;
+} mapped;
+
+static const mapped kinds[LACI_N_FUNCTIONS] = {
+    [LACI_FUNCTION_RELU] = {true, LACI_POINTWISE_RELU},
+    [LACI_FUNCTION_ELU] = {true, LACI_POINTWISE_ELU},
+    [LACI_FUNCTION_LOGISTIC] = {true, LACI_POINTWISE_LOGISTIC},
+    [LACI_FUNCTION_TANH] = {true, LACI_POINTWISE_TANH},
+    [LACI_FUNCTION_LINEAR] = {true, LACI_POINTWISE_LINEAR},
+    [LACI_FUNCTION_SWISH] = {true, LACI_POINTWISE_SWISH},
+    [LACI_FUNCTION_HARDSWISH] = {true, LACI_POINTWISE_HARDSWISH},
+    [LACI_FUNCTION_GELU_ERF] = {true, LACI_POINTWISE_GELU_ERF},
+    [LACI_FUNCTION_GELU_TANH] = {true, LACI_POINTWISE_GELU_TANH},
+    [LACI_FUNCTION_CLIP] = {true, LACI_POINTWISE_CLIP},
+    [LACI_FUNCTION_CLIP_OPEN] = {true, LACI_POINTWISE_CLIP},
+};
+
+static bool can_add(const laci_net *net, int value, int to) {
+  return !laci_plan_is_constant(&net->plan, value) && laci_plan_is_float(&net->plan, value) &&
+         laci_shape_equal(laci_plan_shape(&net->plan, value), laci_plan_shape(&net->plan, to));
+}
+
+/** Generated code clips before it stores: of what comes first, that is free. */
+static bool clip(laci_sparse_layer *layer, const laci_function *f) {
+  const bool relu = f->kind == LACI_FUNCTION_RELU && f->alpha == 0;
+  const bool clips = f->kind == LACI_FUNCTION_CLIP || f->kind == LACI_FUNCTION_CLIP_OPEN;
+  if (layer->has_low || layer->has_high || !(relu || clips)) return false;
+  layer->has_low = true;
+  layer->has_high = clips;
+  layer->low = clips ? f->alpha : 0;
+  layer->high = clips ? f->beta : 0;
+  return true;
+}
+
+bool laci_sparse_take_posts(laci_net *net, laci_sparse_layer *layer) {
+  const laci_fused *fused = layer->fused;
+  bool sum_follows = false;
+  layer->residual = -1;
+  layer->functions = laci_plan_new(&net->plan, (size_t)fused->n_posts, sizeof *layer->functions);
+  if (!layer->functions) return false;
+  for (int at = 1; at < fused->n_posts; at++) {
+    sum_follows = sum_follows || fused->posts[at].value >= 0;
+  }
+  for (int at = 0; at < fused->n_posts; at++) {
+    const laci_post *post = &fused->posts[at];
+    if (post->value >= 0) {
+      layer->residual = laci_sparse_same_value(&net->plan, post->value);
+      layer->residual_last = at > 0;
+      if (!can_add(net, post->value, fused->output)) return false;
+      if (at > 0 && at < fused->n_posts - 1) return false;
+      continue;
+    }
+    const laci_function f = post->function;
+    if (!kinds[f.kind].known) return false;
+    if (!sum_follows && layer->n_functions == 0 && clip(layer, &f)) continue;
+    layer->functions[layer->n_functions++] = (laci_pointwise){kinds[f.kind].kind, f.alpha, f.beta};
+  }
+  return true;
+}

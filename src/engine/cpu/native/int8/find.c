@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Layers of int8: convolutions and products of a quantised network (QDQ), whose input has come
+ * through bytes, and whose weight is one of whole numbers behind a DequantizeLinear.
+ *
+ * Sums are exact then, and what floats would round on the way is not rounded. Results become bytes
+ * where QuantizeLinear and DequantizeLinear alone read them, with Relu and Clip as bounds of bytes;
+ * else they are floats. */
+#include <float.h>
+#include <math.h>
+
+#include "engine/cpu/lower/product.h"
+#include "engine/cpu/native/native_in.h"
+#include "graph/ops.h"
+#include "kernel/pointwise/fake_quantise.h"
+
+/* ---- Values ---- */
+
+/** The one node that reads the value, once; -1: none, or several do. */
+static int reader_of(const laci_cpu_plan *plan, int value) {
+  int readers[2];
+  const bool one = value >= 0 && laci_plan_uses(plan, value) == 1 &&
+                   laci_plan_readers(plan, value, readers) == 1;
+  return one ? readers[0] : -1;
+}
+
+const laci_fused *laci_sparse_quantised_behind(const laci_cpu_plan *plan, int value) {
+  const int quantise = reader_of(plan, value);
+  const laci_node *node = quantise < 0 ? NULL : &plan->graph->nodes[quantise];
+  if (!node || node->n_outputs != 1) return NULL;
+  const laci_value *bytes = &plan->graph->values[node->outputs[0]];
+  for (int at = 0; at < bytes->n_readers; at++) {
+    const laci_fused *last = &plan->fused[bytes->readers[at]];
+    const bool is = plan->computed[bytes->readers[at]] && last->pattern == LACI_PATTERN_QUANTISE;
+    if (is && last->reads[0] == value) return last;
+  }
+  return NULL;
+}
+
+static const laci_fused *maker_of(const laci_cpu_plan *plan, int value) {
+  const int node = value < 0 ? -1 : plan->graph->values[value].producer;
+  const laci_fused *fused = node < 0 || !plan->computed[node] ? NULL : &plan->fused[node];
+  return fused && fused->output == value ? fused : NULL;
+}
+
+int laci_sparse_same_value(const laci_cpu_plan *plan, int value) {
+  const laci_fused *fused = maker_of(plan, value);
+  return fused && fused->pattern == LACI_PATTERN_SAME ? fused->reads[0] : value;
+}
+
+const laci_fake_quantised *laci_sparse_bytes_of(const laci_cpu_plan *plan, int value) {
+  const laci_fused *fused = maker_of(plan, laci_sparse_same_value(plan, value));
+  return fused && fused->pattern == LACI_PATTERN_QUANTISE ? fused->details : NULL;
+}
+
+bool laci_sparse_same_units(const laci_fake_quantised *a, const laci_fake_quantised *b) {
+  return a->scale == b->scale && a->low == b->low && a->high == b->high;
+}
+
+/* ---- Weights ---- */
+
+/** Are all of them so? A constant of whole numbers. */
+static bool all_are(laci_cpu_plan *plan, int value, int64_t wanted) {
+  laci_buf *zeros = laci_plan_constant_buf(plan, value);
+  bool all = zeros && zeros->i;
+  for (int64_t at = 0; all && at < zeros->count; at++) all = zeros->i[at] == wanted;
+  laci_buf_destroy(zeros);
+  return all;
+}
+
+/** Whole numbers from -128 to 127, with a scale for all or for each row. */
+static bool take_weight_scale(laci_cpu_plan *plan, const laci_sparse_layer *layer) {
+  enum { MIDDLE = 128 };
+  const int64_t n_rows = layer->window.channels_out;
+  laci_sparse_bytes *bytes = layer->bytes;
+  const laci_node *node = &plan->graph->nodes[layer->fused->node];
+  const int producer = plan->graph->values[node->inputs[1]].producer;
+  const laci_node *from = producer < 0 ? NULL : &plan->graph->nodes[producer];
+  if (!from || from->op != &laci_op_dequantize_linear) return false;
+  if (laci_node_int(from, "block_size", 0) != 0) return false;
+  const laci_plan_value *scale = &plan->values[from->inputs[1]];
+  const lac_dtype dtype = plan->values[from->inputs[0]].type.dtype;
+  const bool unsigned_bytes = dtype == LAC_DTYPE_U8;
+  if (!scale->constant || scale->type.dtype != LAC_DTYPE_F32) return false;
+  if (!unsigned_bytes && dtype != LAC_DTYPE_I8) return false;
+  const int rank = laci_plan_shape(plan, node->inputs[1])->rank;
+  int64_t axis = laci_node_int(from, "axis", 1);
+  if (axis < 0) axis += rank;
+  const bool turned = layer->rows && laci_node_int(node, "transB", 0) == 0;
+  bytes->n_scales = laci_shape_count(&scale->type.shape);
+  if (bytes->n_scales != 1 && (bytes->n_scales != n_rows || axis != turned)) return false;
+  const bool has_zeros = laci_plan_has_input(from, 2);
+  if (unsigned_bytes && !has_zeros) return false;
+  if (has_zeros && !all_are(plan, from->inputs[2], unsigned_bytes ? MIDDLE : 0)) return false;
+  bytes->weight_scale = laci_plan_floats(plan, from->inputs[1]);
+  return bytes->weight_scale != NULL;
+}
+
+double laci_sparse_bytes_scale(const laci_sparse_bytes *bytes, int64_t row) {
+  return (double)bytes->x->scale * (double)bytes->weight_scale[bytes->n_scales == 1 ? 0 : row];
+}
+
+/** No sum of a row leaves 32 bits, its bias included. */
+static bool sums_fit(laci_cpu_plan *plan, const laci_sparse_layer *layer) {
+  const double most = (double)(1 << 30);
+  const laci_node *node = &plan->graph->nodes[layer->fused->node];
+  const int64_t n_rows = layer->window.channels_out;
+  const float *bias = NULL;
+  int64_t n_biases = 0;
+  if (laci_plan_has_input(node, 2)) {
+    bias = laci_plan_floats(plan, node->inputs[2]);
+    if (!bias) return false;
+    n_biases = laci_shape_count(laci_plan_shape(plan, node->inputs[2]));
+  }
+  for (int64_t row = 0; row < n_rows; row++) {
+    const double scale = laci_sparse_bytes_scale(layer->bytes, row);
+    if (!(scale >= (double)FLT_MIN && scale <= (double)FLT_MAX)) return false;
+    if (bias && !(fabs((double)bias[n_biases == 1 ? 0 : row]) < most * scale)) return false;
+  }
+  return (double)laci_sparse_row_length(&layer->window) * UINT8_MAX * -INT8_MIN < most;
+}
+
+/* ---- The layer ---- */
+
+static bool is_plain_product(const laci_net *net, const laci_sparse_layer *layer) {
+  const laci_fused *fused = layer->fused;
+  if (fused->scale || fused->shift) return false;
+  if (!layer->rows) return true;
+  const laci_right r = laci_right_of(net, fused);
+  const bool biased = laci_plan_has_input(&net->plan.graph->nodes[fused->node], 2);
+  return r.alpha == 1 && (!biased || r.beta == 1);
+}
+
+static bool shares_places(const laci_sparse_window *g) {
+  enum { QUAD = 4 };
+  const int64_t in = g->channels_in / g->groups, out = g->channels_out / g->groups;
+  return g->groups == 1 || (in % QUAD == 0 && out % QUAD == 0);
+}
+
+void laci_sparse_take_bytes(laci_net *net, laci_sparse_layer *layer) {
+  laci_cpu_plan *plan = &net->plan;
+  const laci_fake_quantised *x = laci_sparse_bytes_of(plan, layer->input);
+  if (!x || plan->bf16 || layer->kind != LACI_SPARSE_PRODUCT || !is_plain_product(net, layer))
+    return;
+  if (!shares_places(&layer->window)) return;
+  laci_sparse_bytes *bytes = laci_plan_new(plan, 1, sizeof *bytes);
+  laci_sparse_layer made = *layer;
+  if (!bytes) return;
+  *bytes = (laci_sparse_bytes){.x = x, .quantised = {.floats = true}};
+  made.bytes = bytes;
+  made.window.values = LACI_SPARSE_S8;
+  if (!take_weight_scale(plan, &made) || !sums_fit(plan, &made)) return;
+  const laci_fused *behind = laci_sparse_quantised_behind(plan, layer->fused->output);
+  if (behind && layer->residual >= 0) {
+    bytes->residual = laci_sparse_bytes_of(plan, layer->residual);
+    if (!bytes->residual) behind = NULL;
+  }
+  if (behind) {
+    bytes->y = behind->details;
+    bytes->quantised.floats = false;
+    made.output = behind->output;
+    if (!laci_sparse_follow_bytes(net, &made)) return;
+  }
+  *layer = made;
+}

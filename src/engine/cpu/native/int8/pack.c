@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Pictures of floats as quads of bytes, and back, as steps. */
+#include "engine/cpu/native/layout/tensors.h"
+#include "kernel/sparse/bytes.h"
+
+typedef struct bytes_step {
+  laci_bytes_form form;
+  int from, to;
+  bool packs;
+} bytes_step;
+
+typedef struct bytes_work {
+  const bytes_step *s;
+  const float *from;
+  float *to;
+} bytes_work;
+
+static void do_some(int64_t begin, int64_t end, void *context) {
+  const bytes_work *w = context;
+  const laci_bytes_kernel *kernel = laci_bytes_now();
+  if (w->s->packs) kernel->pack(&w->s->form, w->from, w->to, begin, end);
+  else kernel->unpack(&w->s->form, w->from, w->to, begin, end);
+}
+
+static lac_status run_bytes(laci_net *net, laci_net_step *step, lac_error *err) {
+  const bytes_step *s = step->context;
+  bytes_work w = {s, laci_net_data(net, s->from), laci_net_data(net, s->to)};
+  (void)err;
+  laci_pool_for(net->pool, laci_bytes_items(&s->form), 1, do_some, &w);
+  return LAC_OK;
+}
+
+static const laci_node packing = {.name = "", .type = "QuantizeLinear"};
+static const laci_node unpacking = {.name = "", .type = "DequantizeLinear"};
+
+/** quads: the pictures that are, or are to be, quads. */
+static int convert(laci_net *net, int from, const laci_pictures *to, const laci_pictures *quads) {
+  const laci_shape shape = net->tensors[from].shape;
+  const int tensor = laci_pictures_new(net, &shape, to, -1);
+  const laci_sparse_size size = laci_pictures_size(net, &shape, quads->rows);
+  const bool packs = to->bytes != NULL;
+  bytes_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
+  laci_net_step *step =
+      laci_net_step_code(net, packs ? &packing : &unpacking, run_bytes, 2, (int[]){from, tensor});
+  if (!s || !step || tensor < 0) return -1;
+  *s = (bytes_step){{.floats = quads->as_floats,
+                     .quads = quads->layout,
+                     .channels = size.channels,
+                     .n_pictures = laci_pictures_count(&quads->layout, size.n_images),
+                     .q = quads->bytes},
+                    from,
+                    tensor,
+                    packs};
+  step->what = packs ? "floats to bytes" : "bytes to floats";
+  step->kernel = "pictures";
+  step->context = s;
+  step->shown = tensor;
+  return tensor;
+}
+
+int laci_pictures_pack(laci_net *net, int tensor, const laci_pictures *to) {
+  return tensor < 0 ? -1 : convert(net, tensor, to, to);
+}
+
+int laci_pictures_floats(laci_net *net, int tensor) {
+  if (tensor < 0 || !net->tensors[tensor].pictures) return tensor;
+  const laci_pictures quads = *net->tensors[tensor].pictures;
+  if (!quads.bytes) return tensor;
+  const laci_pictures floats = {.layout = quads.as_floats, .rows = quads.rows};
+  const int content = net->tensors[tensor].content;
+  const int found = laci_pictures_find(net, content, &floats);
+  if (found >= 0) return laci_net_found(net, found, tensor);
+  const int to = convert(net, tensor, &floats, &quads);
+  if (to >= 0) laci_net_same_content(net, to, content);
+  return to;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What follows the sums of a layer of int8 whose results are bytes: bounds, residual and functions
+ * as kernel/sparse/quads.h wants them, in units of the result. */
+#include <math.h>
+
+#include "engine/cpu/native/native_in.h"
+#include "kernel/pointwise/function.h"
+#include "kernel/sparse/bytes.h"
+
+/** The byte that a bound of results becomes. */
+static uint8_t byte_of(const laci_fake_quantised *q, float bound) {
+  return (uint8_t)(laci_quantise_clip(rintf(bound / q->scale), q->low, q->high) - q->low);
+}
+
+/** Functions are of numbers, so that what follows the sums is, too, until the last one makes units
+ * of the result of them. */
+static bool follow_numbers(laci_net *net, laci_sparse_layer *layer, const laci_fake_quantised *y) {
+  laci_pointwise *functions =
+      laci_plan_new(&net->plan, (size_t)layer->n_functions + 2, sizeof *functions);
+  int n = 0;
+  if (!functions) return false;
+  if (layer->has_high) {
+    functions[n++] = (laci_pointwise){LACI_POINTWISE_CLIP, layer->low, layer->high};
+  } else if (layer->has_low) {
+    functions[n++] = (laci_pointwise){LACI_POINTWISE_RELU, 0, 0};
+  }
+  for (int at = 0; at < layer->n_functions; at++) functions[n++] = layer->functions[at];
+  functions[n++] = (laci_pointwise){LACI_POINTWISE_LINEAR, 1 / y->scale, 0};
+  layer->functions = functions;
+  layer->n_functions = n;
+  layer->has_low = layer->has_high = false;
+  return true;
+}
+
+void laci_sparse_bound_bytes(laci_sparse_layer *layer) {
+  laci_sparse_quantised *q = &layer->bytes->quantised;
+  const laci_fake_quantised *y = layer->bytes->y;
+  q->zero = laci_bytes_zero(y);
+  q->low = layer->has_low ? byte_of(y, layer->low) : 0;
+  q->high = layer->has_high ? byte_of(y, layer->high) : UINT8_MAX;
+}
+
+bool laci_sparse_follow_bytes(laci_net *net, laci_sparse_layer *layer) {
+  laci_sparse_quantised *q = &layer->bytes->quantised;
+  const laci_fake_quantised *y = layer->bytes->y, *residual = layer->bytes->residual;
+  const bool numbers = layer->n_functions > 0 || layer->residual_last;
+  if (numbers && !follow_numbers(net, layer, y)) return false;
+  if (residual) {
+    const bool in_units = !numbers || layer->residual_last;
+    q->residual_zero = laci_bytes_zero(residual);
+    q->residual_scale = residual->scale / (in_units ? y->scale : 1);
+  }
+  laci_sparse_bound_bytes(layer);
+  return true;
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Where the values of sparse layers lie, so that one writes what the next one reads.
+ *
+ * With many images lanes are images, and a value has the widest border that its readers want. With
+ * few, lanes are pixels: planes with a border where a reader's window has more than one pixel,
+ * panels where it does not. All values of the same height and width have their rows equally far
+ * apart then, so that a layer's results make one long row as what it reads does; not so where a
+ * window strides whose phases are wider, and all others would have more to do for it. */
+#include "engine/cpu/native/layout/tensors.h"
+#include "engine/cpu/native/native_in.h"
+#include "base/divide.h"
+
+static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+
+static laci_sparse_place *place_of(const laci_net *net, int value) {
+  laci_sparse_place *places = net->sparse->places;
+  while (places[value].same_as != value) value = places[value].same_as;
+  return &places[value];
+}
+
+/* ---- Rows ---- */
+
+/** How far apart the rows of all pictures of one height and width are. */
+typedef struct rows {
+  int64_t h, w, stride;
+  int64_t of_phases; /* as windows that read phases have it; 0: there are none */
+} rows;
+
+typedef struct row_table {
+  rows *list; /* two a layer at most */
+  int n;
+} row_table;
+
+static rows *rows_of(row_table *table, int64_t h, int64_t w) {
+  int at = 0;
+  while (at < table->n && (table->list[at].h != h || table->list[at].w != w)) at++;
+  if (at == table->n) table->list[table->n++] = (rows){h, w, w, 0};
+  return &table->list[at];
+}
+
+/** Does the layer have zeros by itself where its window reaches over the ends of a row of pixels?
+ * Winograd's algorithm reads what lies there, so that something has to. */
+static bool needs_no_sides(const laci_net *net, const laci_sparse_layer *layer) {
+  const laci_sparse_window *g = &layer->window;
+  const laci_sparse_border b = laci_sparse_border_of(g);
+  if (laci_pictures_by_images(layer->n_images) || layer->kind != LACI_SPARSE_PRODUCT) return false;
+  if (layer->way == LACI_SPARSE_WAY_WINOGRAD) return b.top * g->w >= b.left;
+  return layer->way == LACI_SPARSE_WAY_SPARSE && laci_sparse_code_is_bare(net, layer);
+}
+
+/** What a layer reads around its input. */
+static laci_sparse_border border_of(const laci_net *net, const laci_sparse_layer *layer) {
+  laci_sparse_border b = laci_sparse_border_of(&layer->window);
+  if (needs_no_sides(net, layer)) b.left = b.right = 0;
+  return b;
+}
+
+/** Of one phase, without what stands between rows. */
+static int64_t phase_stride(const laci_net *net, const laci_sparse_layer *layer) {
+  const laci_sparse_border b = border_of(net, layer);
+  return laci_ceil_div(b.left + layer->window.w + b.right, layer->window.stride_w);
+}
+
+/** Does it read what lies around its input as if that were pixels? */
+static bool reads_around(const laci_sparse_layer *layer) {
+  return layer->reading == LACI_SPARSE_AS_IT_LIES && layer->kind != LACI_SPARSE_POOL;
+}
+
+static void want_rows(const laci_net *net, row_table *table, const laci_sparse_layer *layer) {
+  const laci_sparse_window *g = &layer->window;
+  rows *in = rows_of(table, g->h, g->w);
+  if (reads_around(layer)) {
+    const laci_sparse_border b = border_of(net, layer);
+    in->stride = most(in->stride, g->w + most(b.left, b.right));
+  }
+  rows *out = rows_of(table, g->out_h, g->out_w);
+  if (layer->reading == LACI_SPARSE_PHASES) {
+    out->of_phases = most(out->of_phases, phase_stride(net, layer));
+  }
+}
+
+/** Tiles of a layer's results whose rows are so far apart. One that reads phases has tiles of its
+ * own for each row where its results are nearer to each other. */
+static int64_t tiles_at(const laci_net *net, const laci_sparse_layer *layer, int64_t stride) {
+  const laci_sparse_window *g = &layer->window;
+  const bool apart = layer->reading == LACI_SPARSE_PHASES && stride < phase_stride(net, layer);
+  if (apart) return g->out_h * laci_ceil_div(g->out_w, LACI_SPARSE_LANES);
+  return laci_ceil_div((g->out_h - 1) * stride + g->out_w, LACI_SPARSE_LANES);
+}
+
+/** Multiply-adds of all layers with results of that size. */
+static double terms_at(const laci_net *net, const rows *r, int64_t stride) {
+  const laci_sparse_net *sparse = net->sparse;
+  double n = 0;
+  for (int at = 0; at < sparse->n_layers; at++) {
+    const laci_sparse_layer *layer = &sparse->layers[at];
+    const laci_sparse_window *g = &layer->window;
+    if (!layer->chosen || layer->kind != LACI_SPARSE_PRODUCT) continue;
+    if (layer->way == LACI_SPARSE_WAY_WINOGRAD || g->out_h != r->h || g->out_w != r->w) continue;
+    const double kept = layer->kept * (double)(g->channels_out * laci_sparse_row_weights(g));
+    n += kept * (double)(layer->n_images * tiles_at(net, layer, stride));
+  }
+  return n;
+}
+
+/** As far apart as phases are, where that makes less to do. */
+static void settle_rows(const laci_net *net, rows *r) {
+  if (r->of_phases <= r->stride) return;
+  if (terms_at(net, r, r->of_phases) <= terms_at(net, r, r->stride)) r->stride = r->of_phases;
+}
+
+/* ---- Places ---- */
+
+static void join(laci_net *net, int value, int with) {
+  laci_sparse_place *a = place_of(net, value), *b = place_of(net, with);
+  b->same_as = a->same_as;
+}
+
+static void widen(laci_sparse_border *border, const laci_sparse_border *b) {
+  border->top = most(border->top, b->top);
+  border->left = most(border->left, b->left);
+  border->bottom = most(border->bottom, b->bottom);
+  border->right = most(border->right, b->right);
+}
+
+/** Quads are made where floats are, and only then reordered for a window that strides. */
+static void use(laci_net *net, const laci_sparse_layer *layer) {
+  laci_sparse_place *out = place_of(net, layer->output);
+  laci_sparse_place *in = place_of(net, layer->input);
+  out->used = true;
+  out->rows = layer->rows;
+  if (layer->bytes) net->sparse->places[layer->input].bytes = true;
+  if (layer->bytes && layer->bytes->residual) net->sparse->places[layer->residual].bytes = true;
+  if (layer->bytes || layer->reading == LACI_SPARSE_AS_IT_LIES) {
+    in->used = true;
+    in->rows = layer->rows;
+  }
+  in->planes = in->planes || layer->kind == LACI_SPARSE_POOL; /* walks along one channel's rows */
+  if (!reads_around(layer)) return;
+  const laci_sparse_border b = border_of(net, layer);
+  in->planes = in->planes || !laci_sparse_is_pixel(&layer->window);
+  widen(&in->border, &b);
+}
+
+/** Panels are written where rows are as far apart as those that are read, or by who walks along
+ * results; else it is planes. */
+static void check_panels(laci_net *net, row_table *table, const laci_sparse_layer *layer) {
+  const laci_sparse_window *g = &layer->window;
+  const int64_t out = rows_of(table, g->out_h, g->out_w)->stride;
+  bool differs = layer->reading == LACI_SPARSE_PHASES && out < phase_stride(net, layer);
+  if (layer->reading == LACI_SPARSE_AS_IT_LIES && layer->kind == LACI_SPARSE_PRODUCT) {
+    differs = rows_of(table, g->h, g->w)->stride != out;
+  }
+  if (differs) place_of(net, layer->output)->planes = true;
+}
+
+static void set_layout(laci_net *net, row_table *table, int value) {
+  laci_sparse_place *place = place_of(net, value);
+  const laci_shape *shape = laci_plan_shape(&net->plan, value);
+  const laci_sparse_size size = laci_pictures_size(net, shape, place->rows);
+  laci_sparse_border border = place->border;
+  border.stride_h = border.stride_w = 1;
+  laci_sparse_lanes lanes = LACI_SPARSE_IMAGES;
+  if (!laci_pictures_by_images(size.n_images)) {
+    lanes = place->planes ? LACI_SPARSE_PLANES : LACI_SPARSE_PANELS;
+    border.right = most(border.right, rows_of(table, size.h, size.w)->stride - size.w);
+  }
+  place->layout = laci_sparse_layout_of(lanes, size.channels, size.h, size.w, border);
+  place->of_quads = laci_sparse_layout_of(
+      lanes, laci_sparse_channels(size.channels, LACI_SPARSE_S8), size.h, size.w, border);
+}
+
+void laci_sparse_lay_out(laci_net *net) {
+  laci_sparse_net *sparse = net->sparse;
+  laci_sparse_place *places = sparse->places;
+  row_table table = {
+      .list = laci_plan_new(&net->plan, (size_t)sparse->n_layers * 2, sizeof *table.list)};
+  if (!table.list) return;
+  for (int v = 0; v < net->plan.graph->n_values; v++) places[v] = (laci_sparse_place){.same_as = v};
+  for (int at = 0; at < sparse->n_layers; at++) {
+    const laci_sparse_layer *layer = &sparse->layers[at];
+    if (!layer->chosen) continue;
+    if (layer->residual >= 0) join(net, layer->output, layer->residual);
+    if (layer->kind == LACI_SPARSE_SUM) join(net, layer->output, layer->input);
+    want_rows(net, &table, layer);
+  }
+  for (int at = 0; at < table.n; at++) settle_rows(net, &table.list[at]);
+  for (int at = 0; at < sparse->n_layers; at++) {
+    if (sparse->layers[at].chosen) use(net, &sparse->layers[at]);
+  }
+  for (int at = 0; at < sparse->n_layers; at++) {
+    if (sparse->layers[at].chosen) check_panels(net, &table, &sparse->layers[at]);
+  }
+  for (int v = 0; v < net->plan.graph->n_values; v++) {
+    if (places[v].same_as == v && places[v].used) set_layout(net, &table, v);
+  }
+}
+
+const laci_sparse_layout *laci_sparse_layout_at(const laci_net *net, int value) {
+  return &place_of(net, value)->layout;
+}
+
+bool laci_sparse_has_place(const laci_net *net, int value) {
+  return net->sparse && net->sparse->places && place_of(net, value)->used;
+}
+
+bool laci_sparse_wants_bytes(const laci_net *net, int value) {
+  return net->sparse && net->sparse->places && net->sparse->places[value].bytes;
+}
+
+laci_pictures laci_sparse_pictures_at(const laci_net *net, int value,
+                                      const laci_fake_quantised *bytes) {
+  const laci_sparse_place *place = place_of(net, value);
+  return (laci_pictures){.layout = bytes ? place->of_quads : place->layout,
+                         .rows = place->rows,
+                         .bytes = bytes,
+                         .as_floats = place->layout};
+}
+
+laci_sparse_layout laci_sparse_layer_out(const laci_net *net, const laci_sparse_layer *layer) {
+  const laci_fake_quantised *bytes = layer->bytes ? layer->bytes->y : NULL;
+  laci_sparse_layout out = laci_sparse_pictures_at(net, layer->output, bytes).layout;
+  if (layer->scatter > 1) {
+    out.row_stride *= layer->scatter;
+    out.pixel_stride *= layer->scatter;
+    out.top = out.left = 0;
+  }
+  return out;
+}
+
+laci_sparse_layout laci_sparse_layer_in(const laci_net *net, const laci_sparse_layer *layer) {
+  const laci_sparse_window *g = &layer->window;
+  const int64_t channels = laci_sparse_channels(g->channels_in, g->values);
+  const int64_t rows_out = laci_sparse_layout_at(net, layer->output)->row_stride;
+  if (layer->reading == LACI_SPARSE_AS_IT_LIES) {
+    return laci_sparse_pictures_at(net, layer->input, layer->bytes ? layer->bytes->x : NULL).layout;
+  }
+  if (layer->reading == LACI_SPARSE_THINNED) {
+    const laci_sparse_border between = {.right = rows_out - g->out_w};
+    return laci_sparse_layout_of(LACI_SPARSE_PANELS, channels, g->out_h, g->out_w, between);
+  }
+  if (layer->reading == LACI_SPARSE_PLAINLY) {
+    return laci_sparse_layout_contiguous(LACI_SPARSE_PLANES, channels, g->h, g->w);
+  }
+  laci_sparse_border border = border_of(net, layer);
+  const int64_t less = rows_out - phase_stride(net, layer);
+  if (less > 0) border.right += less * g->stride_w;
+  return laci_sparse_layout_of(LACI_SPARSE_PLANES, channels, g->h, g->w, border);
+}

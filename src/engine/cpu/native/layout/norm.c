@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Batch normalisation by constants on the way into pictures: where chosen layers alone read it, the
+ * reorder that they need anyway scales and shifts channels (kernel/sparse/reorder.h), and takes the
+ * time that a dense normalisation does. */
+#include <math.h>
+
+#include "engine/cpu/lower/batch_norm.h"
+#include "engine/cpu/native/layout/tensors.h"
+#include "engine/cpu/native/native_in.h"
+#include "graph/ops.h"
+
+bool laci_sparse_is_norm(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  const char *why;
+  if (net->plan.bf16 || fused->pattern || node->op != &laci_op_batch_normalization ||
+      fused->n_posts > 1)
+    return false;
+  const laci_post *post = &fused->posts[0];
+  const bool relu = post->value < 0 && post->function.kind == LACI_FUNCTION_RELU;
+  if (fused->n_posts == 1 && !(relu && post->function.alpha == 0)) return false;
+  const int rank = laci_plan_shape(&net->plan, node->inputs[0])->rank;
+  return (rank == 3 || rank == 4) && laci_norm_constant_fits(net, fused, &why);
+}
+
+/** By chosen layers of convolutions, at least one of which reads it as it lies. */
+static bool is_read_by_layers_alone(const laci_net *net, int value) {
+  const laci_sparse_net *sparse = net->sparse;
+  int n_reads = 0;
+  bool lies = false;
+  for (int at = 0; sparse && at < sparse->n_layers; at++) {
+    const laci_sparse_layer *layer = &sparse->layers[at];
+    if (!layer->chosen || layer->rows) continue;
+    const bool reads = layer->input == value, adds = layer->residual == value;
+    n_reads += reads + adds;
+    lies = lies || adds || (reads && layer->reading == LACI_SPARSE_AS_IT_LIES);
+  }
+  return lies && n_reads == laci_plan_uses(&net->plan, value);
+}
+
+bool laci_sparse_norm_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  *why = "not read by sparse layers alone";
+  return is_read_by_layers_alone(net, fused->output) && laci_sparse_is_norm(net, fused);
+}
+
+void laci_sparse_norm_lower(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  const laci_shape *shape = laci_plan_shape(&net->plan, fused->output);
+  const laci_pictures pictures = {.layout = *laci_sparse_layout_at(net, fused->output)};
+  const int64_t channels = shape->dims[1];
+  float *scale = laci_plan_new(&net->plan, (size_t)channels, sizeof *scale);
+  float *shift = laci_plan_new(&net->plan, (size_t)channels, sizeof *shift);
+  if (!scale || !shift) return;
+  if (!laci_plan_norm_scales(&net->plan, node, channels, scale, shift)) {
+    laci_net_decline(net, "statistics that are no vectors");
+    return;
+  }
+  laci_sparse_reorder r = {.to = pictures.layout,
+                           .size = laci_pictures_size(net, shape, false),
+                           .stride_h = 1,
+                           .stride_w = 1,
+                           .norm = {scale, shift, fused->n_posts ? 0 : -INFINITY}};
+  const int from = laci_sparse_source(net, node->inputs[0], false, &r.from);
+  const int to = laci_pictures_new(net, shape, &pictures, -1);
+  laci_net_step *step = laci_pictures_reorder(net, from, to, &r);
+  if (!step) return;
+  step->node = node;
+  step->what = laci_net_describe(net, fused);
+  laci_net_bind(net, fused->output, to);
+}

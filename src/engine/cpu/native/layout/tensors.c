@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Reorders between pictures and what oneDNN has: row-major, in blocks of 16 channels, or with
+ * channels last. From these everything goes in one step, and to them. */
+#include "engine/cpu/native/layout/tensors.h"
+
+#include "base/divide.h"
+#include "kernel/sparse/bytes.h"
+
+laci_sparse_size laci_pictures_size(const laci_net *net, const laci_shape *shape, bool rows) {
+  const int64_t last = shape->dims[shape->rank - 1];
+  if (rows) {
+    return (laci_sparse_size){.n_images = 1,
+                              .channels = laci_sparse_channels(last, laci_pictures_values(net)),
+                              .h = 1,
+                              .w = laci_shape_count(shape) / last};
+  }
+  return (laci_sparse_size){
+      .n_images = shape->dims[0],
+      .channels = laci_sparse_channels(shape->dims[1], laci_pictures_values(net)),
+      .h = shape->rank == 4 ? shape->dims[2] : 1,
+      .w = last};
+}
+
+laci_sparse_size laci_pictures_size_of(const laci_net *net, const laci_shape *shape,
+                                       const laci_pictures *pictures) {
+  laci_sparse_size size = laci_pictures_size(net, shape, pictures->rows);
+  if (pictures->bytes) size.channels = laci_sparse_channels(size.channels, LACI_SPARSE_S8);
+  return size;
+}
+
+enum { LEAST_FULL = 85 }; /* percent of the lanes that hold an image */
+
+bool laci_pictures_by_images(int64_t n_images) {
+  const int64_t lanes = laci_ceil_div(n_images, LACI_SPARSE_LANES) * LACI_SPARSE_LANES;
+  return n_images * 100 >= lanes * LEAST_FULL;
+}
+
+int64_t laci_pictures_count(const laci_sparse_layout *layout, int64_t n_images) {
+  return layout->lanes == LACI_SPARSE_IMAGES ? laci_ceil_div(n_images, LACI_SPARSE_LANES)
+                                             : n_images;
+}
+
+/* ---- Steps ---- */
+
+typedef struct reorder_step {
+  laci_sparse_reorder r;
+  int from, to;
+  uint32_t around; /* the target's pixels, where that is not zero */
+} reorder_step;
+
+typedef struct reorder_work {
+  const laci_sparse_reorder *r;
+  const float *from;
+  float *to;
+} reorder_work;
+
+static void reorder_some(int64_t begin, int64_t end, void *context) {
+  const reorder_work *w = context;
+  laci_sparse_reorder_now()(w->r, w->from, w->to, begin, end);
+}
+
+static lac_status run_reorder(laci_net *net, laci_net_step *step, lac_error *err) {
+  const reorder_step *s = step->context;
+  reorder_work w = {&s->r, laci_net_data(net, s->from), laci_net_data(net, s->to)};
+  (void)err;
+  laci_pool_for(net->pool, laci_sparse_reorder_items(&s->r), 1, reorder_some, &w);
+  if (s->around) laci_pictures_fill_border(net, &s->r.to, &s->r.size, s->around, w.to);
+  return LAC_OK;
+}
+
+static const laci_node reorder_node = {.name = "", .type = "reorder"};
+
+laci_net_step *laci_pictures_reorder(laci_net *net, int from, int to,
+                                     const laci_sparse_reorder *r) {
+  reorder_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
+  if (!s || from < 0 || to < 0) return NULL;
+  const laci_pictures *pictures = net->tensors[to].pictures;
+  *s = (reorder_step){.r = *r, .from = from, .to = to};
+  if (pictures) s->around = laci_pictures_around(pictures);
+  laci_net_step *step = laci_net_step_code(net, &reorder_node, run_reorder, 2, (int[]){from, to});
+  if (!step) return NULL;
+  step->kernel = "pictures";
+  step->context = s;
+  step->shown = to;
+  return step;
+}
+
+bool laci_pictures_is_reorder(const laci_net_step *step) { return step->node == &reorder_node; }
+
+/* ---- Tensors ---- */
+
+static size_t bytes_of(const laci_sparse_layout *layout, int64_t n_images) {
+  return (size_t)(laci_pictures_count(layout, n_images) * layout->n_floats) * sizeof(float);
+}
+
+int laci_pictures_new(laci_net *net, const laci_shape *shape, const laci_pictures *pictures,
+                      int over) {
+  const laci_sparse_size size = laci_pictures_size_of(net, shape, pictures);
+  int tensor;
+  if (over >= 0 && laci_net_dies(net, over)) {
+    tensor = laci_net_result_like(net, over, true);
+  } else {
+    const int buffer =
+        laci_net_buffer_new(net, LACI_PLACE_ARENA, bytes_of(&pictures->layout, size.n_images));
+    tensor = laci_net_tensor_new(net, shape, laci_net_dt(net), NULL, buffer);
+  }
+  laci_pictures *copy = laci_plan_new(&net->plan, 1, sizeof *copy);
+  if (tensor < 0 || !copy) return -1;
+  *copy = *pictures;
+  net->tensors[tensor].pictures = copy;
+  return tensor;
+}
+
+int laci_pictures_find(const laci_net *net, int content, const laci_pictures *pictures) {
+  for (int at = content; at >= 0; at = net->tensors[at].next) {
+    const laci_net_tensor *t = &net->tensors[at];
+    if (t->content != content || !t->pictures) continue;
+    if (t->pictures->rows == pictures->rows && !t->pictures->bytes == !pictures->bytes &&
+        laci_sparse_layout_equal(&t->pictures->layout, &pictures->layout)) {
+      return at;
+    }
+  }
+  return -1;
+}
+
+/** Takes the layout. */
+static bool lies_as(laci_layout *layout, const laci_net_tensor *t) {
+  const bool same = layout && laci_layout_equal(layout, t->md);
+  laci_layout_destroy(layout);
+  return same;
+}
+
+bool laci_pictures_layout(laci_net *net, int tensor, bool rows, laci_sparse_layout *layout) {
+  const laci_net_tensor t = net->tensors[tensor];
+  const laci_sparse_size size = laci_pictures_size(net, &t.shape, rows);
+  if (t.pictures) {
+    *layout = t.pictures->layout;
+    return t.pictures->rows == rows;
+  }
+  if (t.dt != laci_net_dt(net)) return false;
+  const bool floats = !rows && !net->plan.bf16;
+  laci_sparse_lanes lanes = LACI_SPARSE_ROWS;
+  if (floats && laci_net_in_blocks(net, tensor)) {
+    lanes = LACI_SPARSE_BLOCKS;
+  } else if (floats && lies_as(laci_net_dense(net, &t.shape, t.dt), &t)) {
+    lanes = LACI_SPARSE_PLANES;
+  } else {
+    laci_layout *last =
+        rows ? laci_net_dense(net, &t.shape, t.dt) : laci_net_channels_last(net, &t.shape, t.dt);
+    if (!lies_as(last, &t)) return false;
+  }
+  *layout = laci_sparse_layout_contiguous(lanes, size.channels, size.h, size.w);
+  return true;
+}
+
+/* ---- What is no pixel ---- */
+
+typedef struct filling {
+  const laci_sparse_layout *layout;
+  const laci_sparse_size *size;
+  uint32_t with;
+  float *pictures;
+} filling;
+
+static void fill_some(int64_t begin, int64_t end, void *context) {
+  const filling *f = context;
+  laci_sparse_fill_border(f->layout, f->size, f->with, f->pictures, begin, end);
+}
+
+void laci_pictures_fill_border(const laci_net *net, const laci_sparse_layout *layout,
+                               const laci_sparse_size *size, uint32_t with, float *pictures) {
+  filling f = {layout, size, with, pictures};
+  laci_pool_for(net->pool, laci_sparse_border_items(layout, size), 1, fill_some, &f);
+}
+
+uint32_t laci_pictures_around(const laci_pictures *pictures) {
+  const uint32_t each = 0x01010101; /* a byte of each channel */
+  return pictures->bytes ? (uint32_t)laci_bytes_zero(pictures->bytes) * each : 0;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Tensors in layouts of kernel/sparse, which oneDNN does not know: pictures; in a plan of bf16, of
+ * pairs of channels (kernel/sparse/product.h). Below values.h's
+ * words, since whoever reads a value in a layout of oneDNN's may find pictures. */
+#ifndef LACI_ENGINE_CPU_NATIVE_LAYOUT_TENSORS_H
+#define LACI_ENGINE_CPU_NATIVE_LAYOUT_TENSORS_H
+
+#include "engine/cpu/net_in.h"
+#include "kernel/sparse/reorder.h"
+
+typedef struct laci_fake_quantised laci_fake_quantised;
+
+struct laci_pictures {
+  laci_sparse_layout layout;
+  bool rows; /* the value is rows of features, the last axis: a picture of one line */
+  const laci_fake_quantised *bytes; /* these are quads of channels (kernel/sparse/quads.h), and what
+                                       their bytes stand for; NULL: floats, or pairs */
+  laci_sparse_layout as_floats;     /* of quads: where floats of the same pixels lie */
+};
+
+/** What shares a place in a plan's pictures, where these are no quads. */
+static inline laci_sparse_values laci_pictures_values(const laci_net *net) {
+  return net->plan.bf16 ? LACI_SPARSE_BF16 : LACI_SPARSE_F32;
+}
+
+/** A value as pictures: rows, or three or four axes of a convolution. Pairs are channels. */
+laci_sparse_size laci_pictures_size(const laci_net *net, const laci_shape *shape, bool rows);
+/** The same; quads are channels where these pictures are of them. */
+laci_sparse_size laci_pictures_size_of(const laci_net *net, const laci_shape *shape,
+                                       const laci_pictures *pictures);
+/** Are so many images done sixteen at a time? Else lanes are pixels. */
+bool laci_pictures_by_images(int64_t n_images);
+/** Pictures of a layout that n images make: as many, or groups of sixteen. */
+int64_t laci_pictures_count(const laci_sparse_layout *layout, int64_t n_images);
+
+/** A tensor for pictures of that shape: in the arena, or over the bytes of `over` (-1: none), which
+ * lie alike, where it dies. */
+int laci_pictures_new(laci_net *net, const laci_shape *shape, const laci_pictures *pictures,
+                      int over);
+/** A tensor of that content as such pictures, or -1. */
+int laci_pictures_find(const laci_net *net, int content, const laci_pictures *pictures);
+/** The layout of a tensor as pictures of that kind, which it may be, or be row-major or in blocks,
+ * or, of bf16, with channels last, where pairs are together; false: it is none of these. */
+bool laci_pictures_layout(laci_net *net, int tensor, bool rows, laci_sparse_layout *layout);
+/** What such pictures become for oneDNN: in blocks where its kernels have vectors of 16 and
+ * channels allow it, channels last where it computes in bf16, else row-major. NULL after a failure.
+ */
+laci_layout *laci_pictures_wanted(laci_net *net, const laci_shape *shape, bool rows);
+/** A step that reorders all rows and pixels, or thins them, from floats to floats, or from quads to
+ * quads. It is of no node until the caller says otherwise; NULL after a failure. */
+laci_net_step *laci_pictures_reorder(laci_net *net, int from, int to, const laci_sparse_reorder *r);
+/** The step is one of those, and of no node. */
+bool laci_pictures_is_reorder(const laci_net_step *step);
+/** Pictures in a layout of oneDNN's: found again, or by a step now. */
+int laci_pictures_read(laci_net *net, int tensor);
+/** What lies where no pixel is: zero, or of bytes what stands for it, four times. */
+uint32_t laci_pictures_around(const laci_pictures *pictures);
+/** Puts that there, by all threads. */
+void laci_pictures_fill_border(const laci_net *net, const laci_sparse_layout *layout,
+                               const laci_sparse_size *size, uint32_t with, float *pictures);
+
+/* ---- native/int8/pack.c ---- */
+
+/** The tensor's content, pictures of floats, as quads by a step now, whose layout is `to`'s. */
+int laci_pictures_pack(laci_net *net, int tensor, const laci_pictures *to);
+/** A tensor of quads as floats: found again, or by a step now. Others as they are. */
+int laci_pictures_floats(laci_net *net, int tensor);
+
+#endif

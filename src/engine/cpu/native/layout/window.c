@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Windows of sparse layers: from nodes' windows, and those of one pixel. One group, of floats. */
+#include "engine/cpu/native/native_in.h"
+
+laci_sparse_window laci_sparse_window_over(const laci_shape *x, const laci_shape *y,
+                                           const laci_window *w) {
+  const bool plane = x->rank == 4;
+  const int last = x->rank - 3;
+  return (laci_sparse_window){.channels_in = x->dims[1],
+                              .channels_out = y->dims[1],
+                              .groups = 1,
+                              .h = plane ? x->dims[2] : 1,
+                              .w = x->dims[x->rank - 1],
+                              .out_h = plane ? y->dims[2] : 1,
+                              .out_w = y->dims[y->rank - 1],
+                              .kernel_h = plane ? w->kernel[0] : 1,
+                              .kernel_w = w->kernel[last],
+                              .stride_h = plane ? w->strides[0] : 1,
+                              .stride_w = w->strides[last],
+                              .dilation_h = plane ? w->dilates[0] + 1 : 1,
+                              .dilation_w = w->dilates[last] + 1,
+                              .pad_top = plane ? w->pads_begin[0] : 0,
+                              .pad_left = w->pads_begin[last]};
+}
+
+laci_sparse_window laci_sparse_window_of_pixels(int64_t channels_in, int64_t channels_out,
+                                                int64_t h, int64_t w) {
+  return (laci_sparse_window){.channels_in = channels_in,
+                              .channels_out = channels_out,
+                              .groups = 1,
+                              .h = h,
+                              .w = w,
+                              .out_h = h,
+                              .out_w = w,
+                              .kernel_h = 1,
+                              .kernel_w = 1,
+                              .stride_h = 1,
+                              .stride_w = 1,
+                              .dilation_h = 1,
+                              .dilation_w = 1};
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Weights that change, put in the places of generated code, or of the compiled kernel: a gather of
+ * what the mask keeps. For code of pairs all of a weight is rounded first, so that a pair is two
+ * halves that are there. */
+#include <string.h>
+
+#include "engine/cpu/native/layout/tensors.h"
+#include "engine/cpu/native/native_in.h"
+#include "jit/sparse_code.h"
+#include "kernel/sparse/pairs.h"
+
+typedef struct fill_step {
+  const laci_sparse_kernel *kernel;
+  int64_t n_weights;
+  int weight, scratch; /* tensors; -1: none */
+} fill_step;
+
+typedef struct filling {
+  const laci_sparse_places *places;
+  const float *weight;
+  uint16_t *halves; /* of the weight's elements; a zero stands before them */
+  float *to;
+} filling;
+
+enum { GRAIN = 1 << 14 };
+
+static void round_some(int64_t begin, int64_t end, void *context) {
+  const filling *f = context;
+  laci_sparse_round_now()(f->weight + begin, end - begin, f->halves + begin);
+}
+
+static void fill_some(int64_t begin, int64_t end, void *context) {
+  const filling *f = context;
+  for (int64_t k = begin; k < end; k++) f->to[k] = f->weight[f->places->at[k]];
+}
+
+/** What is nowhere is the zero. */
+static void fill_pairs(int64_t begin, int64_t end, void *context) {
+  const filling *f = context;
+  const int32_t *at = f->places->at + 2 * begin;
+  for (int64_t k = begin; k < end; k++, at += 2) {
+    const uint32_t pair = f->halves[at[0]] | (uint32_t)f->halves[at[1]] << 16;
+    memcpy(f->to + k, &pair, sizeof pair);
+  }
+}
+
+static lac_status run_fill(laci_net *net, laci_net_step *step, lac_error *err) {
+  const fill_step *s = step->context;
+  filling f = {.weight = laci_net_data(net, s->weight)};
+  (void)err;
+  if (s->scratch >= 0) {
+    f.halves = (uint16_t *)laci_net_data(net, s->scratch) + 1;
+    f.halves[LACI_SPARSE_NOWHERE] = 0;
+    laci_pool_for(net->pool, s->n_weights, GRAIN, round_some, &f);
+  }
+  for (const laci_sparse_kernel *kernel = s->kernel; kernel; kernel = kernel->next) {
+    f.places = &kernel->places;
+    f.to = kernel->code ? laci_sparse_code_weights(kernel->code) : kernel->form.kept.weight;
+    if (kernel->of_pairs) laci_pool_for(net->pool, f.places->n / 2, GRAIN, fill_pairs, &f);
+    else laci_pool_for(net->pool, f.places->n, GRAIN, fill_some, &f);
+  }
+  return LAC_OK;
+}
+
+/* In a second turn they are there. */
+void laci_sparse_fill(laci_net *net, const laci_sparse_layer *layer,
+                      const laci_sparse_kernel *kernel) {
+  const laci_node *node = &net->plan.graph->nodes[layer->fused->node];
+  const int weight = node->inputs[1];
+  fill_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
+  if (!s || net->recomputing) return;
+  *s = (fill_step){.kernel = kernel,
+                   .n_weights = laci_shape_count(laci_plan_shape(&net->plan, weight)),
+                   .weight = laci_net_as_dense(net, laci_net_read(net, weight), LACI_ELEMENT_F32),
+                   .scratch = -1};
+  if (kernel->of_pairs) {
+    s->scratch = laci_net_scratch(net, (size_t)(s->n_weights + 1) * sizeof(uint16_t));
+  }
+  laci_net_step *step = laci_net_step_code(net, node, run_fill, 2, (int[]){s->weight, s->scratch});
+  if (!step) return;
+  step->codes[1] = LACI_ARG_SCRATCHPAD;
+  step->what = "kept weights";
+  step->kernel = "own";
+  step->context = s;
+  step->shown = s->weight;
+}

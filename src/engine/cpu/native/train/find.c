@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Convolutions whose weights change while their zeros stay, as in fine-tuning under masks: forward,
+ * and the gradient of the input, which is a convolution from the other end. The mask is the
+ * pattern; code is generated once, and only values take their places in every run. Next:
+ * native/algorithms/kernel.c, and norm.c for what is between such layers. */
+#include "cpu/cpu.h"
+#include "engine/cpu/onednn/convolution.h"
+#include "engine/cpu/native/layout/tensors.h"
+#include "engine/cpu/native/native_in.h"
+#include "graph/ops.h"
+
+enum { MOST_KEPT = 70 /* percent */, FEW = 32 /* channels */ };
+
+/* ---- Finding ---- */
+
+static double kept_share(const uint8_t *mask, int64_t n) {
+  int64_t kept = 0;
+  for (int64_t at = 0; at < n; at++) kept += mask[at] != 0;
+  return n > 0 ? (double)kept / (double)n : 1;
+}
+
+enum { THREE = 3, PHASES = 4 }; /* of a window of 3x3 that strides by two */
+
+/** One pixel that strides: each second result is a product, and the others are zeros. */
+static bool scatter_window(const laci_sparse_window *f, laci_sparse_layer *layer) {
+  laci_sparse_window *g = &layer->window;
+  layer->scatter = f->stride_h;
+  g->out_h = g->h;
+  g->out_w = g->w;
+  g->pad_top = g->pad_left = 0;
+  return laci_sparse_is_pixel(f) && f->pad_top == 0 && f->pad_left == 0;
+}
+
+/** 3x3 around a pixel that strides by two: the results of even and of odd rows and columns have
+ * windows of their own, of the middle tap or of the two others. The layer's is the largest. */
+static bool phase_window(const laci_sparse_window *f, laci_sparse_layer *layer) {
+  if (f->kernel_h != THREE || f->kernel_w != THREE || f->stride_h != 2 || f->pad_top != 1 ||
+      f->pad_left != 1 || f->dilation_h != 1 || f->dilation_w != 1 || f->h < 2 || f->w < 2) {
+    return false;
+  }
+  layer->scatter = 2;
+  layer->n_phases = PHASES;
+  layer->window = laci_sparse_phase(layer, PHASES - 1);
+  return true;
+}
+
+laci_sparse_window laci_sparse_phase(const laci_sparse_layer *layer, int phase) {
+  laci_sparse_window g = layer->window;
+  if (layer->n_phases == 1) return g;
+  g.kernel_h = 1 + phase / 2;
+  g.kernel_w = 1 + phase % 2;
+  g.pad_top = g.pad_left = 0;
+  g.out_h = (layer->whole_h + 1 - phase / 2) / 2;
+  g.out_w = (layer->whole_w + 1 - phase % 2) / 2;
+  return g;
+}
+
+/** The gradient's window stands where the results' was, and walks over these. False: it strides in
+ * a way that there is nothing for. */
+static bool turn_window(laci_sparse_layer *layer) {
+  laci_sparse_window *g = &layer->window;
+  const laci_sparse_window f = *g;
+  g->channels_in = f.channels_out;
+  g->channels_out = f.channels_in;
+  g->h = f.out_h;
+  g->w = f.out_w;
+  g->out_h = layer->whole_h = f.h;
+  g->out_w = layer->whole_w = f.w;
+  g->stride_h = g->stride_w = 1;
+  g->pad_top = f.dilation_h * (f.kernel_h - 1) - f.pad_top;
+  g->pad_left = f.dilation_w * (f.kernel_w - 1) - f.pad_left;
+  if (f.stride_h == 1 && f.stride_w == 1) return g->pad_top >= 0 && g->pad_left >= 0;
+  return f.stride_h == f.stride_w && (scatter_window(&f, layer) || phase_window(&f, layer));
+}
+
+static bool window_of(const laci_net *net, const laci_node *node, const int values[3],
+                      laci_sparse_layer *layer) {
+  const laci_shape *x = laci_plan_shape(&net->plan, values[0]);
+  const laci_shape *weight = laci_plan_shape(&net->plan, values[1]);
+  const laci_shape *y = laci_plan_shape(&net->plan, values[2]);
+  laci_window w;
+  if (x->rank != 4 || weight->rank != 4) return false;
+  if (!laci_conv_window(node, x, y, weight->dims + 2, &w) || w.n_spatial != 2) return false;
+  layer->n_images = x->dims[0];
+  layer->window = laci_sparse_window_over(x, y, &w);
+  layer->window.groups = laci_node_int(node, "group", 1);
+  layer->window.values = laci_pictures_values(net);
+  return layer->turned ? turn_window(layer) : true;
+}
+
+bool laci_sparse_find_trained(laci_net *net, const laci_fused *fused, laci_sparse_layer *layer) {
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  const bool turned = node->op == &laci_op_conv_grad_input;
+  if (!turned && node->op != &laci_op_conv) return false;
+  if (fused->n_posts > 0 || fused->scale) return false;
+  if (!laci_plan_has_elements(&net->plan, node)) return false;
+  const int weight = node->inputs[1];
+  const laci_engine_weight *known = laci_net_known(net, weight);
+  if (!known || !known->mask || laci_plan_is_constant(&net->plan, weight)) return false;
+  *layer = (laci_sparse_layer){.fused = fused,
+                               .input = node->inputs[0],
+                               .output = fused->output,
+                               .residual = -1,
+                               .mask = known->mask,
+                               .turned = turned,
+                               .scatter = 1,
+                               .n_phases = 1,
+                               .reading = LACI_SPARSE_AS_IT_LIES};
+  const int values[] = {turned ? fused->output : node->inputs[0], weight,
+                        turned ? node->inputs[0] : fused->output};
+  if (!window_of(net, node, values, layer)) return false;
+  if (layer->n_images % LACI_SPARSE_LANES != 0 || !laci_sparse_is_modest(layer)) return false;
+  if (net->plan.bf16 && !laci_sparse_can_pair(net, layer)) return false;
+  layer->kept = kept_share(known->mask, laci_shape_count(laci_plan_shape(&net->plan, weight)));
+  return true;
+}
+
+/* ---- Choosing ---- */
+
+/** In f32, Winograd's algorithm is as fast on dense weights of 3x3 and needs no border; in bf16 it
+ * saves too little. There, layers of few channels take as long as dense ones, whose gradients of
+ * weights are faster; and matrix tiles are for dense kernels. */
+static bool is_worth(laci_net *net, const laci_sparse_layer *layer) {
+  const laci_sparse_window *g = &layer->window;
+  const bool few = g->groups == 1 && (g->channels_in < FEW || g->channels_out < FEW);
+  const bool three =
+      g->kernel_h == THREE && g->kernel_w == THREE && g->stride_h == 1 && g->stride_w == 1;
+  if (net->sparse->isa == LACI_JIT_NONE || layer->kept * 100 > MOST_KEPT) return false;
+  if (net->plan.bf16) return !few && !laci_cpu_has_bf16_tiles();
+  return !(three && g->groups == 1 && g->dilation_h == 1 && laci_cpu_has_avx512f());
+}
+
+/** Multiplications and additions of its dense product, of a picture. */
+static double products(const laci_sparse_layer *layer) {
+  const laci_sparse_window *g = &layer->window;
+  double sum = 0;
+  for (int phase = 0; phase < layer->n_phases; phase++) {
+    const laci_sparse_window part = laci_sparse_phase(layer, phase);
+    sum += (double)(part.out_h * part.out_w) * (double)(part.kernel_h * part.kernel_w);
+  }
+  return sum * (double)g->channels_out * (double)(g->channels_in / g->groups);
+}
+
+/** A few layers among many gain less than what lies between them loses. */
+void laci_sparse_choose_trained(laci_net *net) {
+  enum { LEAST_SHARE = 5 }; /* percent of all products */
+  laci_sparse_net *sparse = net->sparse;
+  const bool any = net->sparse_use != LACI_SPARSE_USE_FASTER;
+  double all = 0, chosen = 0;
+  for (int at = 0; at < sparse->n_layers; at++) {
+    laci_sparse_layer *layer = &sparse->layers[at];
+    if (!layer->mask) continue;
+    layer->chosen = any || is_worth(net, layer);
+    all += products(layer);
+    chosen += layer->chosen ? products(layer) : 0;
+  }
+  if (any || chosen * 100 >= all * LEAST_SHARE) return;
+  for (int at = 0; at < sparse->n_layers; at++) sparse->layers[at].chosen = false;
+}
+
+/* ---- The pattern ---- */
+
+/** The weight's tap that a tap of the window reads. */
+static int64_t tap_of(const laci_sparse_layer *layer, int phase, int64_t tap) {
+  const laci_sparse_window *g = &layer->window;
+  if (!layer->turned) return tap;
+  if (layer->n_phases == 1) return g->kernel_h * g->kernel_w - 1 - tap;
+  const int64_t wide = 1 + phase % 2, row = tap / wide, column = tap % wide;
+  return (phase / 2 ? 2 - 2 * row : 1) * THREE + (phase % 2 ? 2 - 2 * column : 1);
+}
+
+/** Where the weight of a row, an input of its group and a tap is. */
+static int64_t place_in_weight(const laci_sparse_layer *layer, int phase, int64_t row,
+                               int64_t channel, int64_t tap) {
+  const laci_sparse_window *g = &layer->window;
+  const int64_t taps = layer->n_phases > 1 ? THREE * THREE : g->kernel_h * g->kernel_w;
+  const int64_t in = g->channels_in / g->groups, out = g->channels_out / g->groups;
+  const int64_t at = tap_of(layer, phase, tap);
+  if (!layer->turned) return (row * in + channel) * taps + at;
+  return ((row / out * in + channel) * out + row % out) * taps + at;
+}
+
+uint8_t *laci_sparse_turned_mask(laci_net *net, const laci_sparse_layer *layer, int phase) {
+  const laci_sparse_window g = laci_sparse_phase(layer, phase);
+  const int64_t taps = g.kernel_h * g.kernel_w, in = g.channels_in / g.groups;
+  uint8_t *mask = laci_alloc((size_t)(g.channels_out * in * taps), 1), *to = mask;
+  if (!mask) {
+    laci_plan_no_memory(&net->plan);
+    return NULL;
+  }
+  for (int64_t row = 0; row < g.channels_out; row++) {
+    for (int64_t channel = 0; channel < in; channel++) {
+      for (int64_t tap = 0; tap < taps; tap++) {
+        *to++ = layer->mask[place_in_weight(layer, phase, row, channel, tap)];
+      }
+    }
+  }
+  return mask;
+}
+
+int32_t *laci_sparse_weight_places(laci_net *net, const laci_sparse_layer *layer, int phase,
+                                   const laci_sparse_form *form) {
+  const laci_sparse_product *p = &form->product;
+  const laci_sparse_window g = laci_sparse_phase(layer, phase);
+  const int64_t taps = g.kernel_h * g.kernel_w;
+  int32_t *places = laci_alloc((size_t)form->n_kept, sizeof *places);
+  if (!places) laci_plan_no_memory(&net->plan);
+  for (int64_t row = 0; places && row < p->n_rows; row++) {
+    const int64_t first = row / p->rows_together * form->row_length;
+    for (int64_t k = p->row_begin[row]; k < p->row_begin[row + 1]; k++) {
+      const int32_t at = form->dense_at[p->column[k] - first];
+      places[k] = (int32_t)place_in_weight(layer, phase, row, at / taps, at % taps);
+    }
+  }
+  return places;
+}

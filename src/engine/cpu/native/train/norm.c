@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Batch normalisation in training where values lie as images of sparse layers, and its gradient.
+ *
+ * A pass over x finds the statistics of tiles, which are put together in double, in their order,
+ * and a second one normalises; backward the same with the sums that come off the gradient. Tiles do
+ * not depend on the number of threads, and so no bit does. What is left for the gradient is x as
+ * images: what a Relu let through is found from it again. Next: kernel/sparse/image_norm.h. */
+#include "kernel/sparse/image_norm.h"
+
+#include <math.h>
+
+#include "base/divide.h"
+#include "engine/cpu/lower/batch_norm.h"
+#include "engine/cpu/native/layout/tensors.h"
+#include "engine/cpu/native/native_in.h"
+
+enum {
+  TILE_PIXELS = 64, /* about: of a tile of all its channels, what the second cache holds */
+  LANES = LACI_SPARSE_LANES,
+  TOTALS_GRAIN = 64, /* channels */
+};
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/** Forward and backward. */
+typedef struct norm_step {
+  const laci_image_norm *kernel;
+  laci_sparse_size size; /* channels: places of the layout, which `each` channels share */
+  int each;
+  laci_sparse_layout x, y, to; /* backward: y is dy's */
+  int64_t tile_rows, n_tiles;  /* of 16 images */
+  double epsilon;
+  bool relu, given; /* given: mean and var are there */
+  bool fixed;       /* backward: nothing comes off */
+  int tensors[10];  /* by what follows; -1: none */
+} norm_step;
+
+enum { X, SCALE, SHIFT, MEAN, VAR, TO, SCRATCH, DY, DSCALE, DSHIFT, N_TENSORS };
+
+/** SCRATCH: what tiles found, [2][tiles of all pictures][channels], and [3][channels] */
+typedef struct norm_work {
+  laci_net *net;
+  const norm_step *s;
+  float *tiles[2], *vectors[3];
+} norm_work;
+
+static int64_t all_tiles(const norm_step *s) { return s->size.n_images / LANES * s->n_tiles; }
+
+static int64_t channels_of(const norm_step *s) { return s->size.channels * s->each; }
+
+static size_t scratch_bytes(const norm_step *s) {
+  return (size_t)((2 * all_tiles(s) + 3) * channels_of(s)) * sizeof(float);
+}
+
+static norm_work work_of(laci_net *net, const norm_step *s) {
+  norm_work w = {.net = net, .s = s};
+  float *at = laci_net_data(net, s->tensors[SCRATCH]);
+  for (int k = 0; k < 2; k++) w.tiles[k] = at + k * all_tiles(s) * channels_of(s);
+  for (int k = 0; k < 3; k++) { w.vectors[k] = at + (2 * all_tiles(s) + k) * channels_of(s); }
+  return w;
+}
+
+static float *data(const norm_work *w, int which) {
+  return laci_net_data(w->net, w->s->tensors[which]);
+}
+
+/** Some channels of some rows of a picture of 16 images: of sums, which lie in the first cache, so
+ * many; of all else all channels, one after the other as they lie. */
+typedef struct norm_item {
+  laci_norm_tile tile;
+  int64_t tile_at, place, row, picture;
+  int64_t channel; /* the place's first */
+} norm_item;
+
+static int64_t most_places(const norm_step *s) { return LACI_IMAGE_NORM_CHANNELS / s->each; }
+
+static int64_t chunks(const norm_step *s) {
+  return laci_ceil_div(s->size.channels, most_places(s));
+}
+
+/** Item i of n_chunks for each tile. */
+static norm_item item_of(const norm_step *s, int64_t i, int64_t n_chunks) {
+  const int64_t places = s->size.channels, tile_at = i / n_chunks;
+  const int64_t most = n_chunks > 1 ? most_places(s) : places;
+  const int64_t place = i % n_chunks * most;
+  const int64_t row = tile_at % s->n_tiles * s->tile_rows;
+  return (norm_item){.tile = {.n_rows = least(s->tile_rows, s->size.h - row),
+                              .n_pixels = s->size.w,
+                              .n_places = least(most, places - place),
+                              .pixel_stride = s->x.pixel_stride},
+                     .tile_at = tile_at,
+                     .place = place,
+                     .channel = place * s->each,
+                     .row = row,
+                     .picture = tile_at / s->n_tiles};
+}
+
+static int64_t offset_of(const laci_sparse_layout *l, const norm_item *item) {
+  return item->picture * l->n_floats + laci_sparse_at(l, item->place, item->row, 0);
+}
+
+static laci_norm_from from_of(const norm_work *w, int which, const laci_sparse_layout *l,
+                              const norm_item *item) {
+  return (laci_norm_from){data(w, which) + offset_of(l, item), l->row_stride};
+}
+
+static laci_norm_to to_of(const norm_work *w, const norm_item *item) {
+  const laci_sparse_layout *l = &w->s->to;
+  return (laci_norm_to){data(w, TO) + offset_of(l, item), l->row_stride};
+}
+
+/* ---- Forward ---- */
+
+static void find_moments(int64_t begin, int64_t end, void *context) {
+  const norm_work *w = context;
+  for (int64_t i = begin; i < end; i++) {
+    const norm_item item = item_of(w->s, i, chunks(w->s));
+    const int64_t at = item.tile_at * channels_of(w->s) + item.channel;
+    w->s->kernel->moments(&item.tile, from_of(w, X, &w->s->x, &item), w->tiles[0] + at,
+                          w->tiles[1] + at);
+  }
+}
+
+static double tile_size(const norm_step *s, int64_t tile) {
+  const int64_t row = tile % s->n_tiles * s->tile_rows;
+  return (double)(least(s->tile_rows, s->size.h - row) * s->size.w * LANES);
+}
+
+static double all_values(const norm_step *s) {
+  return (double)(s->size.n_images * s->size.h * s->size.w);
+}
+
+/** Mean and variance of the channels out of those of the tiles. */
+static void join_moments(int64_t begin, int64_t end, void *context) {
+  const norm_work *w = context;
+  const norm_step *s = w->s;
+  const int64_t channels = channels_of(s);
+  const double n = all_values(s);
+  for (int64_t c = begin; c < end; c++) {
+    double sum = 0, squares = 0;
+    for (int64_t t = 0; t < all_tiles(s); t++) {
+      sum += tile_size(s, t) * (double)w->tiles[0][t * channels + c];
+    }
+    for (int64_t t = 0; t < all_tiles(s); t++) {
+      const double off = (double)w->tiles[0][t * channels + c] - sum / n;
+      squares += (double)w->tiles[1][t * channels + c] + tile_size(s, t) * off * off;
+    }
+    data(w, MEAN)[c] = (float)(sum / n);
+    data(w, VAR)[c] = (float)(squares / n);
+  }
+}
+
+/** vectors[0]: scale / sqrt(variance + epsilon) */
+static void find_scales(norm_work *w) {
+  for (int64_t c = 0; c < channels_of(w->s); c++) {
+    const double deviation = sqrt((double)data(w, VAR)[c] + w->s->epsilon);
+    w->vectors[0][c] = (float)((double)data(w, SCALE)[c] / deviation);
+  }
+}
+
+static laci_norm_scales scales_of(const norm_work *w, const norm_item *item) {
+  return (laci_norm_scales){.mean = data(w, MEAN) + item->channel,
+                            .scale = w->vectors[0] + item->channel,
+                            .shift = data(w, SHIFT) + item->channel,
+                            .relu = w->s->relu};
+}
+
+static void apply_some(int64_t begin, int64_t end, void *context) {
+  const norm_work *w = context;
+  for (int64_t i = begin; i < end; i++) {
+    const norm_item item = item_of(w->s, i, 1);
+    const laci_norm_scales scales = scales_of(w, &item);
+    w->s->kernel->apply(&item.tile, &scales, from_of(w, X, &w->s->x, &item), to_of(w, &item));
+  }
+}
+
+static lac_status run_norm(laci_net *net, laci_net_step *step, lac_error *err) {
+  const norm_step *s = step->context;
+  norm_work w = work_of(net, s);
+  (void)err;
+  if (!s->given) {
+    laci_pool_for(net->pool, all_tiles(s) * chunks(s), 1, find_moments, &w);
+    laci_pool_for(net->pool, channels_of(s), TOTALS_GRAIN, join_moments, &w);
+  }
+  find_scales(&w);
+  laci_pictures_fill_border(net, &s->to, &s->size, 0, data(&w, TO));
+  laci_pool_for(net->pool, all_tiles(s), 1, apply_some, &w);
+  return LAC_OK;
+}
+
+/* ---- Backward ---- */
+
+static void find_sums(int64_t begin, int64_t end, void *context) {
+  const norm_work *w = context;
+  for (int64_t i = begin; i < end; i++) {
+    const norm_item item = item_of(w->s, i, chunks(w->s));
+    const int64_t at = item.tile_at * channels_of(w->s) + item.channel;
+    const laci_norm_scales scales = scales_of(w, &item);
+    w->s->kernel->sums(&item.tile, &scales, from_of(w, X, &w->s->x, &item),
+                       from_of(w, DY, &w->s->y, &item),
+                       (float *const[]){w->tiles[0] + at, w->tiles[1] + at});
+  }
+}
+
+/** The gradients of scale and shift, and what comes off: vectors[1], [2]. */
+static void join_sums(int64_t begin, int64_t end, void *context) {
+  const norm_work *w = context;
+  const norm_step *s = w->s;
+  const double n = all_values(s);
+  for (int64_t c = begin; c < end; c++) {
+    double level = 0, slope = 0;
+    for (int64_t t = 0; t < all_tiles(s); t++) {
+      level += (double)w->tiles[0][t * channels_of(s) + c];
+      slope += (double)w->tiles[1][t * channels_of(s) + c];
+    }
+    const double variance = (double)data(w, VAR)[c] + s->epsilon;
+    data(w, DSCALE)[c] = (float)(slope / sqrt(variance));
+    data(w, DSHIFT)[c] = (float)level;
+    w->vectors[1][c] = s->fixed ? 0 : (float)(level / n);
+    w->vectors[2][c] = s->fixed ? 0 : (float)(slope / n / variance);
+  }
+}
+
+static void gradient_some(int64_t begin, int64_t end, void *context) {
+  const norm_work *w = context;
+  for (int64_t i = begin; i < end; i++) {
+    const norm_item item = item_of(w->s, i, 1);
+    const laci_norm_scales scales = scales_of(w, &item);
+    const laci_norm_slopes off = {w->vectors[1] + item.channel, w->vectors[2] + item.channel};
+    w->s->kernel->gradient(&item.tile, &scales, &off, from_of(w, X, &w->s->x, &item),
+                           from_of(w, DY, &w->s->y, &item), to_of(w, &item));
+  }
+}
+
+static lac_status run_gradient(laci_net *net, laci_net_step *step, lac_error *err) {
+  const norm_step *s = step->context;
+  norm_work w = work_of(net, s);
+  (void)err;
+  find_scales(&w);
+  laci_pool_for(net->pool, all_tiles(s) * chunks(s), 1, find_sums, &w);
+  laci_pool_for(net->pool, channels_of(s), TOTALS_GRAIN, join_sums, &w);
+  laci_pictures_fill_border(net, &s->to, &s->size, 0, data(&w, TO));
+  laci_pool_for(net->pool, all_tiles(s), 1, gradient_some, &w);
+  return LAC_OK;
+}
+
+/* ---- Lowering ---- */
+
+static int output_of(const laci_node *node, int port) {
+  return port < node->n_outputs ? node->outputs[port] : -1;
+}
+
+/** A step over x and `to`, whose other tensors are still to be named. */
+static norm_step *new_norm(laci_net *net, const laci_node *node, int x, int to) {
+  norm_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
+  if (!s || x < 0 || to < 0) return NULL;
+  const laci_shape shape = net->tensors[x].shape;
+  *s = (norm_step){.kernel = laci_sparse_images_kernel(net),
+                   .each = laci_sparse_each(laci_pictures_values(net)),
+                   .size = laci_pictures_size(net, &shape, false),
+                   .x = net->tensors[x].pictures->layout,
+                   .to = net->tensors[to].pictures->layout,
+                   .epsilon = (double)laci_node_float(node, "epsilon", 1e-5f)};
+  for (int at = 0; at < N_TENSORS; at++) s->tensors[at] = -1;
+  s->tensors[X] = x;
+  s->tensors[TO] = to;
+  s->tile_rows = least(s->size.h, laci_ceil_div(TILE_PIXELS, s->size.w));
+  s->n_tiles = laci_ceil_div(s->size.h, s->tile_rows);
+  s->tensors[SCRATCH] = laci_net_scratch(net, scratch_bytes(s));
+  return s;
+}
+
+static void add_step(laci_net *net, const laci_fused *fused, norm_step *s, laci_net_code *code) {
+  laci_net_step *step =
+      laci_net_step_code(net, &net->plan.graph->nodes[fused->node], code, N_TENSORS, s->tensors);
+  if (!step) return;
+  step->codes[SCRATCH] = LACI_ARG_SCRATCHPAD;
+  step->what = laci_net_describe(net, fused);
+  step->kernel = "over images";
+  step->context = s;
+  step->shown = s->tensors[TO];
+}
+
+bool laci_image_norm_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  *why = "no sparse layer beside it";
+  return laci_sparse_may_be_images(net, node->inputs[0]) &&
+         (laci_sparse_in_images(net, node->inputs[0]) || laci_sparse_has_place(net, fused->output));
+}
+
+void laci_image_norm_lower(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  const int known[] = {output_of(node, 1), output_of(node, 2)};
+  const int64_t channels = laci_plan_shape(&net->plan, node->inputs[0])->dims[1];
+  const laci_pictures out = laci_sparse_images(net, fused->output);
+  int from[2];
+  const bool given = laci_norm_given(net, node, from);
+  const int x = laci_sparse_read_images(net, node->inputs[0]);
+  const int y = laci_pictures_new(net, laci_plan_shape(&net->plan, fused->output), &out, -1);
+  norm_step *s = new_norm(net, node, x, y);
+  if (!s) return;
+  s->relu = fused->n_posts > 0;
+  s->given = given;
+  s->tensors[SCALE] = laci_norm_input(net, node->inputs[1]);
+  s->tensors[SHIFT] = laci_norm_input(net, node->inputs[2]);
+  s->tensors[MEAN] = given ? laci_norm_input(net, from[0]) : laci_norm_vector(net, channels);
+  s->tensors[VAR] = given ? laci_norm_input(net, from[1]) : laci_norm_vector(net, channels);
+  add_step(net, fused, s, run_norm);
+  if (net->plan.status) return;
+  net->workspaces[fused->node] = x;
+  laci_net_bind(net, fused->output, y);
+  if (net->recomputing) return;
+  for (int at = 0; at < 2; at++) {
+    if (known[at] >= 0) laci_net_bind(net, known[at], s->tensors[at ? VAR : MEAN]);
+  }
+  laci_norm_running(net, node, s->tensors[MEAN], s->tensors[VAR]);
+}
+
+/** The forward node's step left x as images. */
+bool laci_image_norm_gradient_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  const int forward = net->plan.graph->values[node->inputs[3]].producer;
+  *why = "no sparse layer beside it";
+  if (!net->workspaces || forward < 0 || net->workspaces[forward] < 0) return false;
+  return net->tensors[net->workspaces[forward]].pictures != NULL;
+}
+
+void laci_image_norm_lower_gradient(laci_net *net, const laci_fused *fused) {
+  const laci_graph *graph = net->plan.graph;
+  const laci_node *node = &graph->nodes[fused->node];
+  const int forward = graph->values[node->inputs[3]].producer;
+  const laci_shape *shape = laci_plan_shape(&net->plan, node->inputs[1]);
+  const int to = output_of(node, 0);
+  const laci_pictures out = laci_sparse_images(net, to >= 0 ? to : node->inputs[1]);
+  const int dy = laci_sparse_read_images(net, node->inputs[0]);
+  if (dy < 0) return;
+  const bool alike = laci_sparse_layout_equal(&net->tensors[dy].pictures->layout, &out.layout);
+  const int dx = laci_pictures_new(net, shape, &out, alike ? dy : -1);
+  norm_step *s = new_norm(net, node, net->workspaces[forward], dx);
+  if (!s) return;
+  s->y = net->tensors[dy].pictures->layout;
+  s->relu = net->plan.fused[forward].n_posts > 0;
+  s->fixed = laci_norm_is_fixed(node);
+  s->tensors[DY] = dy;
+  s->tensors[SCALE] = laci_norm_input(net, node->inputs[2]);
+  s->tensors[SHIFT] = laci_norm_input(net, graph->nodes[forward].inputs[2]);
+  s->tensors[MEAN] = laci_norm_input(net, node->inputs[3]);
+  s->tensors[VAR] = laci_norm_input(net, node->inputs[4]);
+  s->tensors[DSCALE] = laci_norm_vector(net, shape->dims[1]);
+  s->tensors[DSHIFT] = laci_norm_vector(net, shape->dims[1]);
+  add_step(net, fused, s, run_gradient);
+  if (to >= 0) laci_net_bind(net, to, dx);
+  if (output_of(node, 1) >= 0) laci_net_bind(net, node->outputs[1], s->tensors[DSCALE]);
+  if (output_of(node, 2) >= 0) laci_net_bind(net, node->outputs[2], s->tensors[DSHIFT]);
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The sum of two values that lie as images of sparse layers while training, and a Relu behind it:
+ * the end of a residual block. Borders are zeros on both sides, and stay so. */
+#include "engine/cpu/lower/pair.h"
+#include "engine/cpu/native/native_in.h"
+#include "graph/ops.h"
+#include "kernel/sparse/image_norm.h"
+
+typedef struct sum_step {
+  const laci_image_norm *kernel;
+  bool relu;
+  int64_t n;
+} sum_step;
+
+typedef struct sum_work {
+  const sum_step *s;
+  const float *a, *b;
+  float *to;
+} sum_work;
+
+enum { GRAIN = 1 << 14 }; /* floats, or pairs */
+
+static void add_some(int64_t begin, int64_t end, void *context) {
+  const sum_work *w = context;
+  w->s->kernel->add(w->a + begin, w->b + begin, w->s->relu, end - begin, w->to + begin);
+}
+
+static lac_status run_sum(laci_net *net, laci_net_step *step, lac_error *err) {
+  const sum_step *s = step->context;
+  sum_work w = {.s = s,
+                .a = laci_net_data(net, step->tensors[0]),
+                .b = laci_net_data(net, step->tensors[1]),
+                .to = laci_net_data(net, step->tensors[2])};
+  (void)err;
+  laci_pool_for(net->pool, s->n, GRAIN, add_some, &w);
+  return LAC_OK;
+}
+
+bool laci_image_sum_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  *why = "values do not lie as images";
+  if (node->op != &laci_op_add || !laci_sparse_may_be_images(net, fused->output)) return false;
+  for (int at = 0; at < 2; at++) {
+    if (laci_plan_is_constant(&net->plan, node->inputs[at]) ||
+        !laci_shape_equal(laci_plan_shape(&net->plan, node->inputs[at]),
+                          laci_plan_shape(&net->plan, fused->output))) {
+      return false;
+    }
+  }
+  const laci_function *f = fused->n_posts > 0 ? &fused->posts[0].function : NULL;
+  if (fused->n_posts > 1 || (f && (f->kind != LACI_FUNCTION_RELU || f->alpha != 0))) return false;
+  return laci_sparse_has_place(net, fused->output) ||
+         (laci_sparse_in_images(net, node->inputs[0]) &&
+          laci_sparse_in_images(net, node->inputs[1]));
+}
+
+void laci_image_sum_lower(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  const laci_pictures images = laci_sparse_images(net, fused->output);
+  const int a = laci_sparse_read(net, node->inputs[0], &images);
+  const int b = laci_sparse_read(net, node->inputs[1], &images);
+  sum_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
+  if (!s || a < 0 || b < 0) return;
+  const int to = laci_net_result_like(net, a, a != b);
+  laci_net_step *step = laci_net_step_code(net, node, run_sum, 3, (int[]){a, b, to});
+  if (!step) return;
+  *s = (sum_step){.kernel = laci_sparse_images_kernel(net),
+                  .relu = fused->n_posts > 0,
+                  .n = (int64_t)(net->buffers[net->tensors[a].buffer].bytes / sizeof(float))};
+  step->what = laci_net_describe(net, fused);
+  step->kernel = "over images";
+  step->context = s;
+  step->shown = to;
+  laci_net_bind(net, fused->output, to);
+}

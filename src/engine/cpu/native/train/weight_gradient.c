@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The gradient of a sparse layer's weight where its zeros stay: of what is kept alone, over the
+ * images that the layer read and the gradient of those that it wrote. What the mask leaves out is
+ * zero. Next: kernel/sparse/gradient.h. */
+#include "kernel/sparse/gradient.h"
+
+#include <string.h>
+
+#include "base/least.h"
+#include "engine/cpu/native/layout/tensors.h"
+#include "engine/cpu/native/native_in.h"
+
+typedef struct laci_sparse_weight_gradient {
+  laci_sparse_gradient g;
+  int32_t *places;         /* [g.n_kept]: where they are in the weight */
+  laci_sparse_layout dy;   /* how the gradient of the results lies */
+  laci_sparse_tile *tiles; /* NULL: those of the forward product */
+} laci_sparse_weight_gradient;
+
+/* ---- While the forward layer is lowered ---- */
+
+/** The layout of what flows back: other layers read that than read the results, with other borders.
+ */
+static laci_sparse_layout layout_of_dy(const laci_net *net, const laci_sparse_layer *layer,
+                                       const laci_sparse_form *form) {
+  const laci_graph *graph = net->plan.graph;
+  const int weight = graph->nodes[layer->fused->node].inputs[1];
+  const int producer = graph->values[*laci_net_known(net, weight)->gradient].producer;
+  const int dy = producer >= 0 ? graph->nodes[producer].inputs[1] : -1;
+  const bool placed = dy >= 0 && laci_sparse_has_place(net, dy);
+  return placed ? *laci_sparse_layout_at(net, dy) : form->out;
+}
+
+/** The product's tiles over images of another border. */
+static bool move_tiles(laci_net *net, const laci_sparse_form *form,
+                       laci_sparse_weight_gradient *made) {
+  const laci_sparse_layout *from = &form->out, *to = &made->dy;
+  if (laci_sparse_layout_equal(from, to)) return true;
+  made->tiles = laci_alloc((size_t)form->n_tiles, sizeof *made->tiles);
+  if (!made->tiles) laci_plan_no_memory(&net->plan);
+  for (int64_t at = 0; made->tiles && at < form->n_tiles; at++) {
+    laci_sparse_tile tile = form->tiles[at];
+    const int64_t picture = tile.out / from->n_floats, place = tile.out % from->n_floats;
+    const int64_t y = place / from->row_stride - from->top;
+    const int64_t x = place % from->row_stride / from->pixel_stride - from->left;
+    tile.out = picture * to->n_floats + laci_sparse_at(to, 0, y, x);
+    made->tiles[at] = tile;
+  }
+  return made->tiles;
+}
+
+void laci_sparse_drop_gradient(laci_sparse_kernel *kernel) {
+  if (!kernel->gradient) return;
+  laci_sparse_gradient_clear(&kernel->gradient->g);
+  laci_free(kernel->gradient->places);
+  laci_free(kernel->gradient->tiles);
+  kernel->gradient = NULL;
+}
+
+bool laci_sparse_keep_gradient(laci_net *net, const laci_sparse_layer *layer,
+                               laci_sparse_kernel *kernel) {
+  const laci_sparse_form *form = &kernel->form;
+  const int weight = net->plan.graph->nodes[layer->fused->node].inputs[1];
+  if (layer->turned || !laci_net_known(net, weight)->gradient) return false;
+  laci_sparse_weight_gradient *made = laci_plan_new(&net->plan, 1, sizeof *made);
+  lac_error why = {0};
+  if (!made) return false;
+  kernel->gradient = made;
+  made->dy = layout_of_dy(net, layer, form);
+  if (!move_tiles(net, form, made)) return false;
+  lac_status st = laci_sparse_gradient_init(&form->product, made->tiles ? made->tiles : form->tiles,
+                                            form->n_tiles, &made->g, &why);
+  if (st == LAC_UNSUPPORTED) laci_sparse_drop_gradient(kernel);
+  else if (st) laci_plan_fail(&net->plan, st, "%s", why.text);
+  if (st) return false;
+  made->places = laci_sparse_weight_places(net, layer, 0, form);
+  net->plan.weight_bytes += (size_t)made->g.n_kept * sizeof *made->places +
+                            (size_t)made->g.n_items * sizeof *made->g.items;
+  return made->places;
+}
+
+/* ---- A step ---- */
+
+typedef struct gradient_step {
+  const laci_sparse_weight_gradient *of;
+  laci_sparse_gradient_run *run;
+  int64_t n_weights;
+  int n_parts;                  /* a thread each */
+  int x, dy, dw, kept, scratch; /* tensors */
+} gradient_step;
+
+typedef struct gradient_work {
+  const gradient_step *s;
+  laci_sparse_slopes slopes; /* scratch: of the first part */
+  float *dw;
+} gradient_work;
+
+static void sum_parts(int64_t begin, int64_t end, void *context) {
+  const gradient_work *w = context;
+  const laci_sparse_gradient *g = &w->s->of->g;
+  for (int64_t part = begin; part < end; part++) {
+    laci_sparse_slopes slopes = w->slopes;
+    slopes.scratch += (size_t)part * laci_sparse_gradient_scratch(g);
+    w->s->run(g, &slopes, part * g->n_items / w->s->n_parts,
+              (part + 1) * g->n_items / w->s->n_parts);
+  }
+}
+
+static void zero_some(int64_t begin, int64_t end, void *context) {
+  const gradient_work *w = context;
+  memset(w->dw + begin, 0, (size_t)(end - begin) * sizeof *w->dw);
+}
+
+static void place_some(int64_t begin, int64_t end, void *context) {
+  const gradient_work *w = context;
+  for (int64_t k = begin; k < end; k++) w->dw[w->s->of->places[k]] = w->slopes.gradient[k];
+}
+
+static lac_status run_gradient(laci_net *net, laci_net_step *step, lac_error *err) {
+  enum { GRAIN = 1 << 16 };
+  const gradient_step *s = step->context;
+  gradient_work w = {.s = s,
+                     .slopes = {.x = laci_net_data(net, s->x),
+                                .dy = laci_net_data(net, s->dy),
+                                .gradient = laci_net_data(net, s->kept),
+                                .scratch = laci_net_data(net, s->scratch)},
+                     .dw = laci_net_data(net, s->dw)};
+  (void)err;
+  laci_pool_for(net->pool, s->n_parts, 1, sum_parts, &w);
+  laci_pool_for(net->pool, s->n_weights, GRAIN, zero_some, &w);
+  laci_pool_for(net->pool, s->of->g.n_kept, GRAIN, place_some, &w);
+  return LAC_OK;
+}
+
+/* ---- Lowering ---- */
+
+/** The forward layer whose weight's gradient the fused node makes; NULL: none is chosen. */
+static const laci_sparse_layer *layer_of(const laci_net *net, const laci_fused *fused) {
+  const laci_sparse_net *sparse = net->sparse;
+  for (int at = 0; sparse && at < sparse->n_layers; at++) {
+    const laci_sparse_layer *layer = &sparse->layers[at];
+    if (!layer->chosen || !layer->mask || layer->turned) continue;
+    const int weight = net->plan.graph->nodes[layer->fused->node].inputs[1];
+    const int *gradient = laci_net_known(net, weight)->gradient;
+    if (gradient && *gradient == fused->output) return layer;
+  }
+  return NULL;
+}
+
+bool laci_sparse_gradient_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  const laci_sparse_layer *layer = layer_of(net, fused);
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  *why = "no mask is known that stays, or dense kernels are faster";
+  return layer && layer->kernel && layer->kernel->gradient && layer->input == node->inputs[0];
+}
+
+void laci_sparse_gradient_lower(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  const laci_sparse_layer *layer = layer_of(net, fused);
+  const laci_sparse_weight_gradient *of = layer->kernel->gradient;
+  const laci_pictures in = {.layout = layer->kernel->form.in};
+  const laci_pictures out = {.layout = of->dy};
+  const laci_shape *shape = laci_plan_shape(&net->plan, fused->output);
+  gradient_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
+  laci_layout *md = laci_net_dense(net, shape, LACI_ELEMENT_F32);
+  if (!s || !md) return;
+  const size_t each = laci_sparse_gradient_scratch(&of->g);
+  *s = (gradient_step){
+      .of = of,
+      .run = of->g.pairs ? laci_sparse_gradient_pairs_now() : laci_sparse_gradient_now(),
+      .n_weights = laci_shape_count(shape)};
+  s->n_parts = (int)laci_least(net->n_threads, of->g.n_items);
+  s->x = laci_sparse_read(net, node->inputs[0], &in);
+  s->dy = laci_sparse_read(net, node->inputs[1], &out);
+  s->dw = laci_net_result(net, shape, LACI_ELEMENT_F32, md);
+  s->kept = laci_net_scratch(net, (size_t)of->g.n_kept * sizeof(float));
+  s->scratch = laci_net_scratch(net, each * (size_t)s->n_parts * sizeof(float));
+  laci_layout_destroy(md);
+  laci_net_step *step = laci_net_step_code(net, node, run_gradient, 5,
+                                           (int[]){s->x, s->dy, s->kept, s->scratch, s->dw});
+  if (!step) return;
+  step->codes[2] = step->codes[3] = LACI_ARG_SCRATCHPAD;
+  step->kernel = "kept weights alone";
+  step->sparse = true;
+  step->context = s;
+  step->shown = s->dw;
+  laci_net_bind(net, fused->output, s->dw);
+}

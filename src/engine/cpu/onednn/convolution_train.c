@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Convolutions while training: weights that change, and the gradients of input and weights.
+ *
+ * Weights come and gradients go row-major, as the optimiser keeps them. Images lie in blocks of 16
+ * channels on both ways wherever that fits, so that forward, backward and all between them agree
+ * and nothing but weights is reordered; Winograd's algorithm is at home there, too. Gradients of
+ * weights are f32 also where all else is bf16. */
+#include "engine/cpu/onednn/convolution.h"
+
+/* What the three primitives of one convolution have in common. */
+typedef struct conv {
+  laci_shape x, weight, y; /* weight: with an axis of groups where there are several */
+  laci_window window;
+  laci_layout *md_x, *md_weight, *md_y; /* in blocks or of any layout; the weight's is always any */
+  bool winograd;                        /* worth trying */
+} conv;
+
+static void conv_clear(conv *c) {
+  laci_layout_destroy(c->md_x);
+  laci_layout_destroy(c->md_weight);
+  laci_layout_destroy(c->md_y);
+}
+
+/** In blocks where those divide the channels. */
+static laci_layout *blocks_or_any(laci_net *net, const laci_shape *shape, bool blocks) {
+  laci_layout *md = blocks ? laci_net_blocks(net, shape, laci_net_dt(net)) : NULL;
+  return md ? md : laci_net_any(net, shape, laci_net_dt(net));
+}
+
+/** The forward primitive with Winograd's algorithm or without. */
+static lac_status try_forward(const laci_net *net, const conv *c, const laci_layout *bias,
+                              bool winograd, laci_primitive **pd) {
+  const laci_layout *const mds[] = {c->md_x, c->md_weight, bias, c->md_y};
+  laci_conv_way alg = winograd ? LACI_CONV_WINOGRAD : LACI_CONV_DIRECT;
+  return laci_primitive_conv_train(pd, net->onednn, alg, mds, &c->window);
+}
+
+/** Is it a window? values: those that stand for x, weight and y (or their gradients). */
+static bool values_fit(const laci_net *net, const laci_node *node, const int values[3],
+                       const char **why) {
+  const laci_shape *x = laci_plan_shape(&net->plan, values[0]),
+                   *y = laci_plan_shape(&net->plan, values[2]);
+  const laci_shape *weight = laci_plan_shape(&net->plan, values[1]);
+  laci_window window;
+  *why = "a window that oneDNN lacks";
+  return x->rank >= 3 && weight->rank == x->rank &&
+         laci_conv_window(node, x, y, weight->dims + 2, &window);
+}
+
+static void conv_describe(laci_net *net, const laci_node *node, const int values[3], conv *c) {
+  const laci_shape *weight = laci_plan_shape(&net->plan, values[1]);
+  int64_t groups = laci_node_int(node, "group", 1);
+  *c = (conv){.x = *laci_plan_shape(&net->plan, values[0]),
+              .y = *laci_plan_shape(&net->plan, values[2])};
+  (void)laci_conv_window(node, &c->x, &c->y, weight->dims + 2, &c->window);
+  bool blocks = net->blocks && laci_conv_allows_blocks(&c->x, &c->y, groups);
+  c->weight = laci_conv_grouped(weight, groups);
+  c->md_x = blocks_or_any(net, &c->x, blocks);
+  c->md_weight = laci_net_any(net, &c->weight, laci_net_dt(net));
+  c->md_y = blocks_or_any(net, &c->y, blocks);
+  c->winograd = blocks && laci_conv_allows_winograd(net, &c->x, &c->y, groups, &c->window);
+}
+
+/** A weight that changes, in the layout that is wanted. */
+static int conv_weight(laci_net *net, int value, const conv *c, const laci_layout *wanted) {
+  int tensor = laci_net_read(net, value);
+  if (c->weight.rank != c->x.rank) {
+    laci_element dt = LACI_ELEMENT_F32;
+    tensor = laci_net_as_dense(net, tensor, dt);
+    tensor = laci_net_view(net, tensor, &c->weight, laci_net_dense(net, &c->weight, dt), false);
+  }
+  return laci_net_as(net, tensor, wanted, laci_net_dt(net));
+}
+
+/** The primitive in the best form that there is. NULL after a failure. */
+static laci_primitive *choose_forward(laci_net *net, const conv *c, const laci_layout *bias) {
+  laci_primitive *pd = NULL;
+  if (net->plan.status) return NULL;
+  if (c->winograd && try_forward(net, c, bias, true, &pd) == LAC_OK) return pd;
+  return laci_net_did(net, try_forward(net, c, bias, false, &pd), "convolution") ? pd : NULL;
+}
+
+bool laci_conv_values_fit(laci_net *net, const laci_fused *fused, const char **why) {
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  return values_fit(net, node, (int[]){node->inputs[0], node->inputs[1], fused->output}, why);
+}
+
+void laci_conv_values(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  laci_element dt = laci_net_dt(net);
+  laci_layout *bias_md = NULL;
+  int bias = -1;
+  conv c = {0};
+  const int values[] = {node->inputs[0], node->inputs[1], fused->output};
+  conv_describe(net, node, values, &c);
+  if (laci_plan_has_input(node, 2)) {
+    bias_md = laci_net_dense(net, laci_plan_shape(&net->plan, node->inputs[2]), LACI_ELEMENT_F32);
+    bias = laci_net_as_dense(net, laci_net_read(net, node->inputs[2]), LACI_ELEMENT_F32);
+  }
+  laci_primitive *pd = choose_forward(net, &c, bias_md);
+  if (!pd) goto out;
+  const laci_layout *src = laci_primitive_layout(pd, LACI_ARG_SRC);
+  int x = laci_net_as(net, laci_net_read(net, node->inputs[0]), src, dt);
+  int w = conv_weight(net, node->inputs[1], &c, laci_primitive_layout(pd, LACI_ARG_WEIGHTS));
+  int y = laci_net_result(net, &c.y, dt, laci_primitive_layout(pd, LACI_ARG_DST));
+  laci_net_step_add(
+      net, fused, pd, bias >= 0 ? 4 : 3,
+      (const int[][2]){
+          {LACI_ARG_SRC, x}, {LACI_ARG_WEIGHTS, w}, {LACI_ARG_DST, y}, {LACI_ARG_BIAS, bias}});
+  laci_net_bind(net, fused->output, y);
+out:
+  laci_layout_destroy(bias_md);
+  conv_clear(&c);
+}
+
+typedef lac_status gradient_of(laci_primitive **made, const laci_onednn *dnn, laci_conv_way way,
+                               const laci_layout *const md[3], const laci_window *w,
+                               const laci_primitive *hint);
+
+/** The gradient's primitive with Winograd's algorithm or without; the forward one is its hint. */
+static lac_status try_gradient(const laci_net *net, const conv *c, laci_conv_way way,
+                               const laci_layout *const md[3], gradient_of *describe,
+                               laci_primitive **pd) {
+  laci_primitive *hint = NULL;
+  lac_status st = try_forward(net, c, NULL, way == LACI_CONV_WINOGRAD, &hint);
+  if (st) return st;
+  st = describe(pd, net->onednn, way, md, &c->window, hint);
+  laci_primitive_destroy(hint);
+  return st;
+}
+
+/** The same for a gradient; `what` it is called where there is none. */
+static laci_primitive *choose_gradient(laci_net *net, const conv *c, const laci_layout *const md[3],
+                                       gradient_of *describe, const char *what) {
+  laci_primitive *pd = NULL;
+  if (c->winograd && try_gradient(net, c, LACI_CONV_WINOGRAD, md, describe, &pd) == LAC_OK) {
+    return pd;
+  }
+  lac_status st = try_gradient(net, c, LACI_CONV_DIRECT, md, describe, &pd);
+  return laci_net_did(net, st, what) ? pd : NULL;
+}
+
+/* ---- Gradients ---- */
+
+static bool grad_input_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  return values_fit(net, node, (int[]){fused->output, node->inputs[1], node->inputs[0]}, why);
+}
+
+static void lower_grad_input(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  laci_element dt = laci_net_dt(net);
+  laci_primitive *pd = NULL;
+  conv c = {0};
+  conv_describe(net, node, (int[]){fused->output, node->inputs[1], node->inputs[0]}, &c);
+  if (!net->plan.status) {
+    const laci_layout *const md[] = {c.md_x, c.md_weight, c.md_y};
+    pd = choose_gradient(net, &c, md, laci_primitive_conv_input_gradient,
+                         "gradient of a convolution's input");
+  }
+  if (pd) {
+    const laci_layout *dy_md = laci_primitive_layout(pd, LACI_ARG_DIFF_DST);
+    int dy = laci_net_as(net, laci_net_read(net, node->inputs[0]), dy_md, dt);
+    int w = conv_weight(net, node->inputs[1], &c, laci_primitive_layout(pd, LACI_ARG_WEIGHTS));
+    int dx = laci_net_result(net, &c.x, dt, laci_primitive_layout(pd, LACI_ARG_DIFF_SRC));
+    laci_net_step_add(
+        net, fused, pd, 3,
+        (const int[][2]){{LACI_ARG_DIFF_DST, dy}, {LACI_ARG_WEIGHTS, w}, {LACI_ARG_DIFF_SRC, dx}});
+    laci_net_bind(net, fused->output, dx);
+  }
+  conv_clear(&c);
+}
+
+static bool grad_weight_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  return values_fit(net, node, (int[]){node->inputs[0], fused->output, node->inputs[1]}, why);
+}
+
+static void lower_grad_weight(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  laci_element dt = laci_net_dt(net);
+  laci_primitive *pd = NULL;
+  conv c = {0};
+  conv_describe(net, node, (int[]){node->inputs[0], fused->output, node->inputs[1]}, &c);
+  laci_layout *dw_md = laci_net_any(net, &c.weight, LACI_ELEMENT_F32);
+  if (dw_md && !net->plan.status) {
+    const laci_layout *const md[] = {c.md_x, dw_md, c.md_y};
+    pd = choose_gradient(net, &c, md, laci_primitive_conv_weight_gradient,
+                         "gradient of a convolution's weights");
+  }
+  if (pd) {
+    const laci_layout *x_md = laci_primitive_layout(pd, LACI_ARG_SRC);
+    const laci_layout *dy_md = laci_primitive_layout(pd, LACI_ARG_DIFF_DST);
+    int x = laci_net_as(net, laci_net_read(net, node->inputs[0]), x_md, dt);
+    int dy = laci_net_as(net, laci_net_read(net, node->inputs[1]), dy_md, dt);
+    int dw = laci_net_result(net, &c.weight, LACI_ELEMENT_F32,
+                             laci_primitive_layout(pd, LACI_ARG_DIFF_WEIGHTS));
+    laci_net_step_add(
+        net, fused, pd, 3,
+        (const int[][2]){{LACI_ARG_SRC, x}, {LACI_ARG_DIFF_DST, dy}, {LACI_ARG_DIFF_WEIGHTS, dw}});
+    laci_net_bind_shaped(net, fused->output, dw);
+  }
+  laci_layout_destroy(dw_md);
+  conv_clear(&c);
+}
+
+const laci_implementation laci_ways_conv_grad_input[] = {
+    {"zeros left out, by our kernels", LACI_TAKES_NOTHING, laci_sparse_fits, laci_sparse_lower},
+    {"winograd of bf16", LACI_TAKES_NOTHING, laci_conv_winograd_fits, laci_conv_winograd},
+    {"oneDNN's", LACI_TAKES_NOTHING, grad_input_fits, lower_grad_input},
+    {.name = NULL},
+};
+const laci_implementation laci_ways_conv_grad_weight[] = {
+    {"kept weights alone, by our kernels", LACI_TAKES_NOTHING, laci_sparse_gradient_fits,
+     laci_sparse_gradient_lower},
+    {"pairs of bf16", LACI_TAKES_NOTHING, laci_conv_pairs_fit, laci_conv_pairs},
+    {"oneDNN's", LACI_TAKES_NOTHING, grad_weight_fits, lower_grad_weight},
+    {.name = NULL},
+};

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Windows of convolutions and pools as oneDNN has them, and what fits which algorithm and layout.
+ */
+#include <string.h>
+
+#include "engine/cpu/onednn/convolution.h"
+
+enum { WINOGRAD_MIN_PLANE = 7 }; /* rows and columns of the output */
+
+bool laci_conv_window(const laci_node *node, const laci_shape *x, const laci_shape *y,
+                      const int64_t *kernel, laci_window *w) {
+  size_t n;
+  const char *automatic = laci_node_text(node, "auto_pad", "NOTSET");
+  const int64_t *strides = laci_node_ints(node, "strides", &n);
+  const int64_t *dilations = laci_node_ints(node, "dilations", &n);
+  const int64_t *pads = laci_node_ints(node, "pads", &n);
+  bool given = strcmp(automatic, "NOTSET") == 0, lower = strcmp(automatic, "SAME_LOWER") == 0;
+  bool same = lower || strcmp(automatic, "SAME_UPPER") == 0;
+  w->n_spatial = x->rank - 2;
+  if (w->n_spatial < 1 || w->n_spatial > 3) return false;
+  for (int at = 0; at < w->n_spatial; at++) {
+    int64_t in = x->dims[at + 2], out = y->dims[at + 2];
+    w->kernel[at] = kernel[at];
+    w->strides[at] = strides ? strides[at] : 1;
+    w->dilates[at] = dilations ? dilations[at] - 1 : 0;
+    int64_t reach = (kernel[at] - 1) * (w->dilates[at] + 1) + 1;
+    int64_t total = (out - 1) * w->strides[at] + reach - in;
+    w->pads_begin[at] = given && pads ? pads[at] : 0;
+    if (same && total > 0) w->pads_begin[at] = lower ? total - total / 2 : total / 2;
+    w->pads_end[at] = total - w->pads_begin[at];
+    if (w->pads_begin[at] < 0 || (given && pads && pads[w->n_spatial + at] < 0)) return false;
+  }
+  return true;
+}
+
+laci_shape laci_conv_grouped(const laci_shape *weight, int64_t groups) {
+  if (groups == 1) return *weight;
+  laci_shape s = {.rank = weight->rank + 1};
+  s.dims[0] = groups;
+  s.dims[1] = weight->dims[0] / groups;
+  for (int axis = 1; axis < weight->rank; axis++) s.dims[axis + 1] = weight->dims[axis];
+  return s;
+}
+
+bool laci_conv_allows_winograd(const laci_net *net, const laci_shape *x, const laci_shape *y,
+                               int64_t groups, const laci_window *w) {
+  if (net->plan.bf16 || groups != 1 || w->n_spatial != 2) return false;
+  for (int at = 0; at < 2; at++) {
+    if (w->kernel[at] != 3 || w->strides[at] != 1 || w->dilates[at] != 0) return false;
+    if (y->dims[2 + at] < WINOGRAD_MIN_PLANE) return false;
+  }
+  return x->dims[1] % LACI_NET_BLOCK == 0 && y->dims[1] % LACI_NET_BLOCK == 0;
+}
+
+bool laci_conv_allows_blocks(const laci_shape *x, const laci_shape *y, int64_t groups) {
+  int64_t in = x->dims[1] / groups, out = y->dims[1] / groups;
+  return groups == 1 || (in == 1 && out == 1) ||
+         (in % LACI_NET_BLOCK == 0 && out % LACI_NET_BLOCK == 0);
+}
+
+static bool is_constant_float(const laci_net *net, int value) {
+  return laci_plan_is_constant(&net->plan, value) && laci_plan_is_float(&net->plan, value);
+}
+
+bool laci_conv_constant_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  laci_window w;
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  bool constant = laci_plan_has_input(node, 0) && laci_plan_has_input(node, 1) &&
+                  node->outputs[0] >= 0 && laci_plan_is_float(&net->plan, node->inputs[0]);
+  for (int at = 1; at < node->n_inputs && constant; at++) {
+    constant = node->inputs[at] < 0 || is_constant_float(net, node->inputs[at]);
+  }
+  *why = "weights or a bias that change";
+  if (!constant) return false;
+  const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
+  const laci_shape *weight = laci_plan_shape(&net->plan, node->inputs[1]);
+  *why = "a window that oneDNN lacks";
+  return laci_conv_window(node, x, laci_plan_shape(&net->plan, node->outputs[0]), weight->dims + 2,
+                          &w);
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Pools and their gradients.
+ *
+ * A pool takes its input as it lies. A maximum's gradient goes where the forward pool found it:
+ * that pool leaves the places behind in its workspace. An average needs no memory. */
+#include "engine/cpu/onednn/pool.h"
+
+#include <string.h>
+
+#include "cpu/cpu.h"
+#include "engine/cpu/onednn/convolution.h"
+#include "graph/ops.h"
+
+static bool has_gradient(const laci_net *net, int pool) {
+  const laci_value *x = &net->plan.graph->values[net->plan.graph->nodes[pool].inputs[0]];
+  for (int at = 0; at < x->n_readers; at++) {
+    if (net->plan.computed[x->readers[at]] &&
+        laci_plan_workspace_from(&net->plan, x->readers[at]) == pool)
+      return true;
+  }
+  return false;
+}
+
+/* ---- Forward ---- */
+
+/** As it lies, but row-major, as pictures come for AVX2, in blocks of 8 channels: over other
+ * layouts oneDNN's pools take ten times as long there. */
+static int read_pooled(laci_net *net, int value, bool trains) {
+  enum { BLOCK = 8 };
+  const int from = laci_net_whole(net, laci_net_read(net, value));
+  const laci_shape *x = laci_plan_shape(&net->plan, value);
+  const bool avx2 = laci_cpu() == LACI_CPU_AVX2 && !laci_cpu_has_avx512f();
+  if (from < 0 || !avx2 || trains || x->rank != 4 || x->dims[1] % BLOCK) return from;
+  laci_layout *rows = laci_net_dense(net, x, laci_net_dt(net)), *blocks = NULL;
+  int to = from;
+  if (rows && laci_layout_equal(rows, net->tensors[from].md)) {
+    if (!laci_layout_blocks(&blocks, x->dims, BLOCK, laci_net_dt(net))) {
+      laci_plan_no_memory(&net->plan);
+    }
+    to = blocks ? laci_net_as(net, from, blocks, laci_net_dt(net)) : -1;
+  }
+  laci_layout_destroy(rows);
+  laci_layout_destroy(blocks);
+  return to;
+}
+
+/** A pool over any window, from tensor to tensor. A maximum whose gradient is wanted leaves behind
+ * where it found it. */
+static int pool_step(laci_net *net, const laci_fused *fused, laci_pool_kind alg,
+                     const laci_window *window, const laci_shape *y) {
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  laci_primitive *pd = NULL;
+  const bool trains = alg == LACI_POOL_MAX && has_gradient(net, fused->node);
+  int from = read_pooled(net, node->inputs[0], trains);
+  laci_layout *any = laci_net_any(net, y, laci_net_dt(net));
+  int to = -1;
+  if (net->plan.status) goto out;
+  const laci_layout *const mds[] = {net->tensors[from].md, any};
+  lac_status st = trains ? laci_primitive_pool_train(&pd, net->onednn, alg, mds, window)
+                         : laci_primitive_pool(&pd, net->onednn, alg, mds, window);
+  if (!laci_net_did(net, st, "pool")) goto out;
+  int workspace = trains ? laci_net_workspace(net, fused->node, pd) : -1;
+  to = laci_net_result(net, y, laci_net_dt(net), laci_primitive_layout(pd, LACI_ARG_DST));
+  laci_net_step_add(
+      net, fused, pd, workspace >= 0 ? 3 : 2,
+      (const int[][2]){{LACI_ARG_SRC, from}, {LACI_ARG_DST, to}, {LACI_ARG_WORKSPACE, workspace}});
+out:
+  laci_layout_destroy(any);
+  return to;
+}
+
+/** With padding counted, a last window of ceil_mode counts only what the pads reach: not what
+ * oneDNN divides by. */
+static bool counts_fit(const laci_node *node, const laci_window *w) {
+  size_t n;
+  const int64_t *pads = laci_node_ints(node, "pads", &n);
+  if (laci_node_int(node, "ceil_mode", 0) == 0) return true;
+  for (int at = 0; at < w->n_spatial; at++) {
+    if (w->pads_end[at] > (pads ? pads[w->n_spatial + at] : 0)) return false;
+  }
+  return true;
+}
+
+bool laci_pool_window(const laci_net *net, const laci_node *node, laci_window *w) {
+  size_t n;
+  const int64_t *kernel = laci_node_ints(node, "kernel_shape", &n);
+  const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
+  if (!kernel || (int)n != x->rank - 2 || !laci_plan_is_float(&net->plan, node->inputs[0]))
+    return false;
+  if (node->n_outputs > 1 && node->outputs[1] >= 0) return false;
+  return laci_conv_window(node, x, laci_plan_shape(&net->plan, node->outputs[0]), kernel, w);
+}
+
+static laci_pool_kind kind_of(const laci_node *node) {
+  if (node->op == &laci_op_max_pool) return LACI_POOL_MAX;
+  return laci_node_int(node, "count_include_pad", 0) != 0 ? LACI_POOL_MEAN_PADDED : LACI_POOL_MEAN;
+}
+
+bool laci_pool_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  laci_window window;
+  *why = "a window or an output that oneDNN lacks";
+  if (!laci_pool_window(net, node, &window)) return false;
+  return kind_of(node) != LACI_POOL_MEAN_PADDED || counts_fit(node, &window);
+}
+
+void laci_pool_lower(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  laci_window window;
+  (void)laci_pool_window(net, node, &window);
+  int to =
+      pool_step(net, fused, kind_of(node), &window, laci_plan_shape(&net->plan, fused->output));
+  laci_net_bind(net, fused->output, to);
+}
+
+bool laci_pool_planes_fit(laci_net *net, const laci_fused *fused, const char **why) {
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  int n_spatial = laci_plan_shape(&net->plan, node->inputs[0])->rank - 2;
+  *why = "an input that oneDNN lacks";
+  return n_spatial >= 1 && n_spatial <= 3 && laci_plan_is_float(&net->plan, node->inputs[0]);
+}
+
+void laci_pool_planes(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
+  laci_window w = {.n_spatial = x->rank - 2};
+  bool max = node->op == &laci_op_global_max_pool;
+  laci_shape y = *x;
+  for (int at = 0; at < w.n_spatial; at++) {
+    w.kernel[at] = w.strides[at] = x->dims[at + 2];
+    y.dims[at + 2] = 1;
+  }
+  int to = pool_step(net, fused, max ? LACI_POOL_MAX : LACI_POOL_MEAN, &w, &y);
+  laci_net_bind_shaped(net, fused->output, to);
+}
+
+/* ---- Backward ---- */
+
+/** The primitive's step: brings the gradient behind the pool into its layout. */
+static void gradient_step(laci_net *net, const laci_fused *fused, laci_primitive *pd,
+                          int workspace) {
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  laci_element dt = laci_net_dt(net);
+  int dy = laci_net_as(net, laci_net_read(net, node->inputs[0]),
+                       laci_primitive_layout(pd, LACI_ARG_DIFF_DST), dt);
+  int dx = laci_net_result(net, laci_plan_shape(&net->plan, fused->output), dt,
+                           laci_primitive_layout(pd, LACI_ARG_DIFF_SRC));
+  laci_net_step_add(
+      net, fused, pd, workspace >= 0 ? 3 : 2,
+      (const int[][2]){
+          {LACI_ARG_DIFF_DST, dy}, {LACI_ARG_DIFF_SRC, dx}, {LACI_ARG_WORKSPACE, workspace}});
+  laci_net_bind(net, fused->output, dx);
+}
+
+static bool max_grad_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  int pool = laci_plan_workspace_from(&net->plan, fused->node);
+  *why = "its pool is not computed by oneDNN";
+  return pool >= 0 && net->workspaces[pool] >= 0;
+}
+
+static void lower_max_grad(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  int pool = laci_plan_workspace_from(&net->plan, fused->node);
+  laci_primitive *hint = NULL, *pd = NULL;
+  const laci_node *forward = &net->plan.graph->nodes[pool];
+  size_t n;
+  laci_window window;
+  const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[1]);
+  (void)laci_conv_window(forward, x, laci_plan_shape(&net->plan, forward->outputs[0]),
+                         laci_node_ints(forward, "kernel_shape", &n), &window);
+  int from = laci_net_whole(net, laci_net_read(net, node->inputs[1]));
+  laci_layout *any =
+      laci_net_any(net, laci_plan_shape(&net->plan, forward->outputs[0]), laci_net_dt(net));
+  if (!net->plan.status) {
+    const laci_layout *src = net->tensors[from].md;
+    lac_status st = laci_primitive_pool_train(&hint, net->onednn, LACI_POOL_MAX,
+                                              (const laci_layout *const[]){src, any}, &window);
+    if (!st) {
+      const laci_layout *const mds[] = {src, laci_primitive_layout(hint, LACI_ARG_DST)};
+      st = laci_primitive_pool_gradient(&pd, net->onednn, LACI_POOL_MAX, mds, &window, hint);
+    }
+    if (laci_net_did(net, st, "gradient of this pool"))
+      gradient_step(net, fused, pd, net->workspaces[pool]);
+    laci_primitive_destroy(hint);
+  }
+  laci_layout_destroy(any);
+}
+
+/** Of an AveragePoolGrad. */
+static bool read_average(const laci_net *net, const laci_fused *fused, laci_window *window) {
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  const laci_shape *x = laci_plan_shape(&net->plan, fused->output);
+  size_t n;
+  const int64_t *kernel = laci_node_ints(node, "kernel_shape", &n);
+  return kernel && (int)n == x->rank - 2 &&
+         laci_conv_window(node, x, laci_plan_shape(&net->plan, node->inputs[0]), kernel, window);
+}
+
+static bool average_grad_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  laci_window window;
+  *why = "a window that oneDNN lacks";
+  bool padded = kind_of(node) == LACI_POOL_MEAN_PADDED;
+  return read_average(net, fused, &window) && !(padded && laci_node_int(node, "ceil_mode", 0) != 0);
+}
+
+static void lower_average_grad(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  const laci_shape *x = laci_plan_shape(&net->plan, fused->output);
+  const laci_shape *y = laci_plan_shape(&net->plan, node->inputs[0]);
+  laci_element dt = laci_net_dt(net);
+  laci_pool_kind alg = kind_of(node);
+  laci_primitive *hint = NULL, *pd = NULL;
+  laci_window window;
+  (void)read_average(net, fused, &window);
+  laci_layout *dx = laci_net_channels_last(net, x, dt), *dy = laci_net_channels_last(net, y, dt);
+  if (!net->plan.status) {
+    const laci_layout *const mds[] = {dx, dy};
+    lac_status st = laci_primitive_pool_train(&hint, net->onednn, alg, mds, &window);
+    if (!st) st = laci_primitive_pool_gradient(&pd, net->onednn, alg, mds, &window, hint);
+    if (laci_net_did(net, st, "gradient of this pool")) gradient_step(net, fused, pd, -1);
+    laci_primitive_destroy(hint);
+  }
+  laci_layout_destroy(dx);
+  laci_layout_destroy(dy);
+}
+
+/* ---- The lists ---- */
+
+const laci_implementation laci_ways_global_pool[] = {
+    {"oneDNN's", LACI_TAKES_NOTHING, laci_pool_planes_fit, laci_pool_planes},
+    {.name = NULL},
+};
+const laci_implementation laci_ways_max_pool_grad[] = {
+    {"oneDNN's", LACI_TAKES_NOTHING, max_grad_fits, lower_max_grad},
+    {.name = NULL},
+};
+const laci_implementation laci_ways_average_pool_grad[] = {
+    {"oneDNN's", LACI_TAKES_NOTHING, average_grad_fits, lower_average_grad},
+    {.name = NULL},
+};

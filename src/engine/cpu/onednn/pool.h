@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Pools for others: what a node's window is, and the mean of whole planes as a pool, which
+ * reductions use, too, since it takes any layout. */
+#ifndef LACI_ENGINE_CPU_ONEDNN_POOL_H
+#define LACI_ENGINE_CPU_ONEDNN_POOL_H
+
+#include "engine/cpu/net_in.h"
+
+/** The window of a MaxPool or an AveragePool of floats with one output; false: not one that oneDNN
+ * takes. */
+bool laci_pool_window(const laci_net *net, const laci_node *node, laci_window *w);
+
+laci_lower_supports laci_pool_fits;
+laci_lower_function laci_pool_lower;
+
+laci_lower_supports laci_pool_planes_fit;
+laci_lower_function laci_pool_planes;
+
+#endif
