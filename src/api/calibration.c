@@ -146,7 +146,7 @@ lac_status laci_calibration_open(const lac_model *model, const lac_options *opti
 }
 
 void laci_calibration_close(laci_calibration_source *source) {
-  laci_samples_close(source->changed);
+  laci_calibration_close_distill(source->distill);
   laci_samples_close(source->samples);
   laci_free(source->shapes);
   *source = (laci_calibration_source){.samples = NULL};

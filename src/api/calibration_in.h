@@ -8,6 +8,7 @@
 typedef struct lac_calibration_result lac_calibration_result;
 typedef struct lac_model lac_model;
 typedef struct lac_options lac_options;
+typedef struct laci_distill_source laci_distill_source;
 typedef struct laci_job laci_job;
 typedef struct laci_report laci_report;
 typedef struct laci_samples laci_samples;
@@ -28,10 +29,7 @@ typedef struct laci_calibration_source {
   laci_shape *shapes; /* [n inputs of the network] */
   laci_calibration_samples list;
   laci_prune_calibration calibration;
-  laci_samples *changed; /* the same samples with more copies, for the network as a whole; NULL:
-                            none are wanted */
-  laci_calibration_samples changed_list;
-  laci_prune_refinement refinement;
+  laci_distill_source *distill; /* NULL: nothing is wanted for the network as a whole */
 } laci_calibration_source;
 
 /** Opens options->calibration->data for the model's inputs, and logs what it is; of options without
@@ -48,18 +46,24 @@ LAC_MUST_CHECK lac_status laci_calibration_samples_open(const laci_graph *graph,
                                                         laci_samples **samples, lac_error *err);
 laci_calibration_fetch laci_calibration_fetch_samples;
 
-/** What options->calibration wants for the network as a whole, in a source that is open, which
- * stays where it is. */
-LAC_MUST_CHECK lac_status laci_calibration_open_refinement(const lac_model *model,
-                                                           const lac_options *options,
-                                                           const laci_job *job,
-                                                           laci_calibration_source *source,
-                                                           lac_error *err);
+/** What options->calibration wants for the network as a whole: source->distill. */
+LAC_MUST_CHECK lac_status laci_calibration_open_distill(const lac_model *model,
+                                                        const lac_options *options,
+                                                        const laci_job *job,
+                                                        laci_calibration_source *source,
+                                                        lac_error *err);
+void laci_calibration_close_distill(laci_distill_source *distill); /* NULL is fine */
+
+/** Does it, between laci_prune_begin and laci_prune_end; as laci_distill. */
+LAC_MUST_CHECK lac_status laci_calibration_distill(laci_calibration_source *source,
+                                                   laci_pruning *pruning,
+                                                   const laci_prune_options *options,
+                                                   laci_pool *pool, lac_error *err);
 
 /** What came of it, in the report's result. */
-LAC_MUST_CHECK lac_status laci_report_add_refinement(laci_report *report,
-                                                     const laci_pruning_calibration *from,
-                                                     lac_calibration_result *to, lac_error *err);
+LAC_MUST_CHECK lac_status laci_report_add_distilled(laci_report *report,
+                                                    const laci_distill_source *from,
+                                                    lac_calibration_result *to, lac_error *err);
 
 /** What the result says of calibration goes into the report. */
 LAC_MUST_CHECK lac_status laci_report_add_calibration(laci_report *report,

@@ -96,7 +96,7 @@ lac_status laci_report_add_calibration(laci_report *report, const laci_pruning *
     report->groups[g].error_after = p->orders[g].error_after;
   }
   report->pub.calibration = to;
-  lac_status st = laci_report_add_refinement(report, from, to, err);
+  lac_status st = laci_report_add_distilled(report, source->distill, to, err);
   if (st) return st;
   return whole ? LAC_OK : laci_fail_memory(err, "the report");
 }

@@ -65,10 +65,12 @@ static lac_status run(lac_model *model, const lac_options *options, bool permute
   if (!st) st = laci_score_arrays_open(options, &job, &scores, err);
   how.scores = (const float *const *)scores.arrays;
   if (mask && !st) st = laci_calibration_open(model, options, &job, &source, err);
-  if (mask && !st) st = laci_calibration_open_refinement(model, options, &job, &source, err);
+  if (mask && !st) st = laci_calibration_open_distill(model, options, &job, &source, err);
   st = lac_process_group_agree(options->group, st, err);
   how.calibration = source.samples ? &source.calibration : NULL;
-  if (!st) st = laci_prune(job.analysis, &how, job.pool, &pruning, err);
+  if (!st) st = laci_prune_begin(job.analysis, &how, job.pool, &pruning, err);
+  if (!st) st = laci_calibration_distill(&source, pruning, &how, job.pool, err);
+  if (!st) st = laci_prune_end(pruning, &how, job.pool, err);
   if (!st) {
     const char *verb = mask ? "prune" : "permute";
     st = laci_report_create(model, verb, options, job.analysis, &report, err);

@@ -104,25 +104,21 @@ static void log_result(const laci_pruning *p) {
 
 lac_status laci_pruning_calibrate(laci_pruning *p, const laci_prune_options *options,
                                   laci_pool *pool, lac_error *err) {
-  const laci_analysis *a = p->analysis;
-  laci_calibrated *fitted = NULL;
-  bool *wanted = laci_alloc((size_t)a->n_layers, sizeof *wanted);
-  if (!wanted) return laci_fail_memory(err, "the pruning");
   lac_status st = LAC_OK;
-  if (laci_pruning_want(p, options, wanted) == 0) goto out;
-  if (p->fitted) { /* when the orders were judged */
-    fitted = p->fitted;
-    p->fitted = NULL;
-  } else {
-    st = laci_pruning_fit(p, options, wanted, pool, &fitted, err);
-  }
-  if (!st) st = laci_pruning_keep_dense(p, options, pool, wanted, &fitted, err);
-  if (!st) st = laci_pruning_refine(p, options, pool, fitted, err);
-  if (!st) st = take(p, wanted, fitted, pool, err);
-  if (!st) st = note_result(p, options, fitted, err);
+  p->wanted = laci_alloc((size_t)p->analysis->n_layers, sizeof *p->wanted);
+  if (!p->wanted) return laci_fail_memory(err, "the pruning");
+  if (laci_pruning_want(p, options, p->wanted) == 0) return LAC_OK;
+  if (!p->fitted) /* else it is from when the orders were judged */
+    st = laci_pruning_fit(p, options, p->wanted, pool, &p->fitted, err);
+  return st ? st : laci_pruning_keep_dense(p, options, pool, p->wanted, &p->fitted, err);
+}
+
+lac_status laci_pruning_take_fitted(laci_pruning *p, const laci_prune_options *options,
+                                    laci_pool *pool, lac_error *err) {
+  lac_status st = take(p, p->wanted, p->fitted, pool, err);
+  if (!st) st = note_result(p, options, p->fitted, err);
   if (!st) log_result(p);
-out:
-  laci_calibrated_destroy(fitted);
-  laci_free(wanted);
+  laci_calibrated_destroy(p->fitted);
+  p->fitted = NULL;
   return st;
 }

@@ -61,6 +61,7 @@ void laci_pruning_destroy(laci_pruning *p) {
   laci_free(p->calibration.points);
   laci_free(p->orders);
   laci_calibrated_destroy(p->fitted);
+  laci_free(p->wanted);
   laci_plan_destroy(p->plan);
   laci_arena_clear(&p->arena);
   laci_free(p);
@@ -265,8 +266,8 @@ static lac_status verify(laci_pruning *p, const laci_prune_options *options, lac
   return st ? st : laci_pruning_share_verification(p, options->comm, err);
 }
 
-lac_status laci_prune(const laci_analysis *a, const laci_prune_options *options, laci_pool *pool,
-                      laci_pruning **out, lac_error *err) {
+lac_status laci_prune_begin(const laci_analysis *a, const laci_prune_options *options,
+                            laci_pool *pool, laci_pruning **out, lac_error *err) {
   laci_pruning *p = NULL;
   *out = NULL;
   lac_status st = prepare(a, options, pool, &p, err);
@@ -278,14 +279,29 @@ lac_status laci_prune(const laci_analysis *a, const laci_prune_options *options,
       st = laci_pruning_calibrate(p, options, pool, err);
     st = laci_comm_agree_late(options->comm, st, err);
   }
-  if (st) {
-    laci_pruning_destroy(p);
-    return st;
-  }
+  if (st) laci_pruning_destroy(p);
+  else *out = p;
+  return st;
+}
+
+lac_status laci_prune_end(laci_pruning *p, const laci_prune_options *options, laci_pool *pool,
+                          lac_error *err) {
+  lac_status st = p->fitted ? laci_pruning_take_fitted(p, options, pool, err) : LAC_OK;
+  if (st) return st;
   if (options->mask && !prunes_any(p)) warn_of_none(p);
   log_groups(p);
-  *out = p;
   return LAC_OK;
+}
+
+lac_status laci_prune(const laci_analysis *a, const laci_prune_options *options, laci_pool *pool,
+                      laci_pruning **out, lac_error *err) {
+  lac_status st = laci_prune_begin(a, options, pool, out, err);
+  if (!st) st = laci_prune_end(*out, options, pool, err);
+  if (st) {
+    laci_pruning_destroy(*out);
+    *out = NULL;
+  }
+  return st;
 }
 
 lac_status laci_prune_replay(const laci_analysis *a, const laci_saved_orders *orders,

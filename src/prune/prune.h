@@ -22,18 +22,6 @@ typedef struct laci_plan laci_plan;
 typedef struct laci_score laci_score;
 typedef struct laci_spill laci_spill;
 
-/** What follows the fits of single layers, for the network as a whole (distill/recalibrate.h,
- * distill/refine.h); each step is kept only where the outputs err less on what is held back. */
-typedef struct laci_prune_refinement {
-  const laci_calibration_samples *samples; /* held_back of them, the last ones, one at least */
-  int64_t first_changed; /* samples from here to those held back are changed as training changes
-                            images: what statistics are estimated on. None: all are */
-  bool recalibrate;      /* batch normalisation's statistics are estimated again */
-  double seconds;        /* of steps towards the dense network; 0: none */
-  int64_t steps;         /* in the place of seconds; 0: as many as fit */
-  uint64_t seed;
-} laci_prune_refinement;
-
 /** Masks and weights from samples of the network's inputs (calibrate/walk.h), in the place of
  * magnitude. */
 typedef struct laci_prune_calibration {
@@ -43,7 +31,6 @@ typedef struct laci_prune_calibration {
   int keep_dense;  /* layers; see dense.c */
   double max_drop; /* of laci_judged_drop.most, by samples->judging; < 0: any */
   bool curve;
-  const laci_prune_refinement *refinement; /* NULL: none */
 } laci_prune_calibration;
 
 /** What an order is to keep. */
@@ -144,18 +131,6 @@ typedef struct laci_pruned_order {
   double error_before, error_after; /* sums of their errors, in the file's order and in this one */
 } laci_pruned_order;
 
-/** What came of a refinement. Errors are those of the outputs on what is held back. */
-typedef struct laci_pruning_refinement {
-  double error_fitted;       /* as the fits of layers left them */
-  bool recalibrated;         /* statistics were estimated again before any step, and are kept */
-  double error_recalibrated; /* with these; 0: not tried */
-  bool refined;              /* steps were taken, and what they made is kept */
-  double error_refined;      /* with what they made, kept or not; 0: no step */
-  int64_t steps;
-  double seconds;
-  const char *reason; /* why something that was asked for could not be done; NULL: it could */
-} laci_pruning_refinement;
-
 typedef struct laci_pruning_calibration {
   bool done;
   const char *score;
@@ -168,7 +143,6 @@ typedef struct laci_pruning_calibration {
   laci_pruning_point *points; /* [n_points], laci_alloc; NULL: not measured */
   uint64_t values_bytes, file_bytes;
   double seconds, fit_seconds;
-  laci_pruning_refinement refinement;
 } laci_pruning_calibration;
 
 typedef struct laci_pruning {
@@ -187,7 +161,9 @@ typedef struct laci_pruning {
   laci_pruning_verification verification;
   laci_pruning_calibration calibration;
   laci_pruned_order *orders;      /* [analysis->n_groups] judged; NULL: none was */
-  struct laci_calibrated *fitted; /* while it works: of the orders that were chosen; else NULL */
+  struct laci_calibrated *fitted; /* until laci_prune_end: what calibration made of the layers; else
+                                     NULL */
+  bool *wanted;                   /* [analysis->n_layers] those that `fitted` has, as long */
   bool interrupted;               /* the search was ended before its time */
   double search_seconds;
   laci_arena arena; /* texts */
@@ -206,6 +182,29 @@ void laci_pruning_destroy(laci_pruning *pruning); /* NULL is fine */
 LAC_MUST_CHECK lac_status laci_prune(const laci_analysis *analysis,
                                      const laci_prune_options *options, laci_pool *pool,
                                      laci_pruning **out, lac_error *err);
+
+/** The same in two halves, for a caller that changes the whole network between them: after the
+ * first, the weights that samples gave are in `fitted`, the dense ones still in `weights`; the
+ * second puts the former in place of the latter and logs what was done. */
+LAC_MUST_CHECK lac_status laci_prune_begin(const laci_analysis *analysis,
+                                           const laci_prune_options *options, laci_pool *pool,
+                                           laci_pruning **out, lac_error *err);
+LAC_MUST_CHECK lac_status laci_prune_end(laci_pruning *pruning, const laci_prune_options *options,
+                                         laci_pool *pool, lac_error *err);
+
+/** A network that may be kept. */
+typedef struct laci_drop_candidate {
+  const laci_calibration_cut *cut;   /* of the fit */
+  const laci_weighted_graph *pruned; /* the graph with its weights */
+  laci_pool *pool;
+} laci_drop_candidate;
+
+/** The loss of the graph with other weights, against that with pruning->weights. Fails
+ * LAC_BAD_ARGUMENT where there are too few samples to judge by, and as laci_compare_outputs. */
+LAC_MUST_CHECK lac_status laci_pruning_judge_drop(const laci_pruning *pruning,
+                                                  const laci_prune_options *options,
+                                                  const laci_drop_candidate *candidate,
+                                                  laci_judged_drop *drop, lac_error *err);
 
 /** A permutation file: its name, for messages, and its text; inverted, it undoes the orders. */
 typedef struct laci_saved_orders {

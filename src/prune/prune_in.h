@@ -57,11 +57,16 @@ LAC_MUST_CHECK lac_status laci_pruning_set_weight(laci_pruning *pruning, int lay
                                                   const uint8_t *mask, uint8_t *take,
                                                   laci_pool *pool, lac_error *err);
 
-/** calibrated.c: masks and weights of the layers that are not pruned yet, from samples. Behind
- * laci_pruning_make_weights. Fails as laci_calibrate. */
+/** calibrated.c: masks and weights of the layers that are not pruned yet, from samples, to
+ * pruning->fitted. After laci_pruning_make_weights. Fails as laci_calibrate. */
 LAC_MUST_CHECK lac_status laci_pruning_calibrate(laci_pruning *pruning,
                                                  const laci_prune_options *options, laci_pool *pool,
                                                  lac_error *err);
+
+/** calibrated.c: pruning->fitted, which is there, becomes the network's masks and weights. */
+LAC_MUST_CHECK lac_status laci_pruning_take_fitted(laci_pruning *pruning,
+                                                   const laci_prune_options *options,
+                                                   laci_pool *pool, lac_error *err);
 
 /** Which layers are to be pruned by samples, [n_layers]; returns how many. */
 int laci_pruning_want(const laci_pruning *pruning, const laci_prune_options *options, bool *wanted);
@@ -89,28 +94,6 @@ LAC_MUST_CHECK lac_status laci_pruning_keep_dense(laci_pruning *pruning,
 /** drop.c: what a comparison says of the loss; `most` is wrong with a probability of at most
  * (1 - LACI_DROP_CONFIDENCE) / LACI_DROP_TRIES. */
 void laci_drop_bound(const laci_output_difference *d, laci_judged_drop *to);
-
-/** A network that may be kept. */
-typedef struct laci_drop_candidate {
-  const laci_calibration_cut *cut;   /* of the fit */
-  const laci_weighted_graph *pruned; /* the graph with its weights */
-  laci_pool *pool;
-} laci_drop_candidate;
-
-/** drop.c: the loss of the graph with other weights, against that with pruning->weights. Fails
- * LAC_BAD_ARGUMENT where there are too few samples to judge by, and as laci_compare_outputs. */
-LAC_MUST_CHECK lac_status laci_pruning_judge_drop(const laci_pruning *pruning,
-                                                  const laci_prune_options *options,
-                                                  const laci_drop_candidate *candidate,
-                                                  laci_judged_drop *drop, lac_error *err);
-
-/** refine.c: the network with the weights of `fitted` as a whole, as the options' refinement says;
- * weights of `fitted` and others of the pruning become those that are kept. Fails LAC_INTERRUPTED,
- * LAC_NO_MEMORY, as samples are fetched; what the network or memory does not allow is a reason in
- * the result. */
-LAC_MUST_CHECK lac_status laci_pruning_refine(laci_pruning *pruning,
-                                              const laci_prune_options *options, laci_pool *pool,
-                                              laci_calibrated *fitted, lac_error *err);
 
 /** share.c: do all processes work on the same network with the same options? After the layers are
  * measured. Fails LAC_BAD_ARGUMENT naming a process that does not, LAC_PEER. */

@@ -5,6 +5,7 @@
 #include "support/expect_classes.h"
 
 #include "calibrate/fit.h"
+#include "distill/distill.h"
 #include "distill/recalibrate.h"
 #include "prune/prune.h"
 
@@ -38,7 +39,8 @@ typedef struct rig {
   analysed n;
   laci_shape shape;
   laci_calibration_samples samples;
-  laci_prune_refinement refinement;
+  laci_distill_options refinement;
+  laci_distilled distilled;
   laci_prune_calibration calibration;
   laci_budget budget;
   laci_prune_options options;
@@ -48,11 +50,9 @@ static void rig_init(rig *r, const char *net) {
   *r = (rig){.n = analyse(net), .shape = {4, {1, 8, 6, 6}}};
   r->samples = (laci_calibration_samples){
       .count = COUNT, .held_back = HELD, .shapes = &r->shape, .fetch = fetch};
-  r->refinement = (laci_prune_refinement){.samples = &r->samples};
-  r->calibration = (laci_prune_calibration){.samples = &r->samples,
-                                            .score = laci_score_find("magnitude"),
-                                            .max_drop = -1,
-                                            .refinement = &r->refinement};
+  r->refinement = (laci_distill_options){.samples = &r->samples};
+  r->calibration = (laci_prune_calibration){
+      .samples = &r->samples, .score = laci_score_find("magnitude"), .max_drop = -1};
   r->budget = (laci_budget){.limit = UINT64_MAX};
   r->options = (laci_prune_options){
       .pattern = {2, 4}, .mask = true, .budget = &r->budget, .calibration = &r->calibration};
@@ -60,10 +60,14 @@ static void rig_init(rig *r, const char *net) {
 
 static void rig_clear(rig *r) { analysed_clear(&r->n); }
 
-static laci_pruning *prune(const rig *r) {
+static laci_pruning *prune(rig *r) {
   laci_pruning *made = NULL;
   lac_error err = {0};
-  if (laci_prune(r->n.a, &r->options, NULL, &made, &err)) fail_msg("%s", err.text);
+  lac_status st = laci_prune_begin(r->n.a, &r->options, NULL, &made, &err);
+  if (!st) st = laci_distill(made, &r->options, &r->refinement, NULL, &r->distilled, &err);
+  if (!st) st = laci_prune_end(made, &r->options, NULL, &err);
+  if (st) fail_msg("%s", err.text);
+  assert_null(made->fitted);
   return made;
 }
 
@@ -95,7 +99,7 @@ static void steps_make_outputs_err_less(void **state) {
   rig_init(&r, plain);
   r.refinement.steps = 60;
   laci_pruning *p = prune(&r), *again = prune(&r);
-  const laci_pruning_refinement *got = &p->calibration.refinement;
+  const laci_distilled *got = &r.distilled;
   assert_true(got->refined && !got->recalibrated);
   assert_int_equal(got->steps, 60);
   assert_true(got->error_refined < 0.9 * got->error_fitted);
@@ -120,7 +124,7 @@ static void statistics_that_err_more_are_not_kept(void **state) {
   rig_init(&r, normed);
   r.refinement.recalibrate = true;
   laci_pruning *p = prune(&r);
-  const laci_pruning_refinement *got = &p->calibration.refinement;
+  const laci_distilled *got = &r.distilled;
   assert_false(got->recalibrated);
   assert_true(got->error_recalibrated > got->error_fitted);
   assert_true(p->calibration.outputs.relative == got->error_fitted);
@@ -140,7 +144,7 @@ static void statistics_that_err_less_are_kept(void **state) {
   if (laci_recalibrate(r.n.graph, &r.samples, &how, &done, &err)) fail_msg("%s", err.text);
   r.refinement.recalibrate = true;
   laci_pruning *p = prune(&r);
-  const laci_pruning_refinement *got = &p->calibration.refinement;
+  const laci_distilled *got = &r.distilled;
   assert_true(got->recalibrated);
   assert_true(got->error_recalibrated < got->error_fitted);
   assert_true(p->calibration.outputs.relative == got->error_recalibrated);
@@ -156,7 +160,7 @@ static void what_cannot_be_done_is_said(void **state) {
   rig_init(&r, plain);
   r.refinement.recalibrate = true;
   laci_pruning *p = prune(&r);
-  const laci_pruning_refinement *got = &p->calibration.refinement;
+  const laci_distilled *got = &r.distilled;
   assert_non_null(got->reason);
   assert_non_null(strstr(got->reason, "has no BatchNormalization"));
   assert_true(p->calibration.outputs.relative == got->error_fitted);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The network as a whole, once its layers are fitted: statistics of batch normalisation again, then
  * steps towards the dense network. The dense one is that in the new order. */
+#include "distill/distill.h"
+
 #include <stdio.h>
 
 #include "analyze/analyze.h"
@@ -13,17 +15,17 @@
 #include "distill/refine.h"
 #include "graph/graph.h"
 #include "graph/view.h"
-#include "prune/prune_in.h"
+#include "prune/prune.h"
 
 enum { AGAIN_BATCH = 128, AGAIN_MOST = 64 * AGAIN_BATCH, SMALL_BATCH = 16 };
 
 typedef struct refiner {
   laci_pruning *p;
   const laci_prune_options *options;
-  const laci_prune_refinement *how;
+  const laci_distill_options *how;
   laci_pool *pool;
   laci_calibrated *fitted;
-  laci_pruning_refinement *to;
+  laci_distilled *to;
   uint8_t **made;        /* [n_stored] what takes the place of weights in the end; NULL: nothing */
   const uint8_t **mixed; /* [n_stored] the pruned network's weights; NULL entries: the graph's */
   const uint8_t **masks; /* [n_stored] one byte an element; NULL entries: dense */
@@ -232,18 +234,15 @@ static lac_status run(refiner *r, lac_error *err) {
   return st ? st : judge(r, &fitted, err);
 }
 
-lac_status laci_pruning_refine(laci_pruning *p, const laci_prune_options *options, laci_pool *pool,
-                               laci_calibrated *fitted, lac_error *err) {
+lac_status laci_distill(laci_pruning *p, const laci_prune_options *options,
+                        const laci_distill_options *how, laci_pool *pool, laci_distilled *to,
+                        lac_error *err) {
   const size_t n = (size_t)p->analysis->graph->n_stored;
   lac_error own = {0}; /* its text is needed */
-  refiner r = {.p = p,
-               .options = options,
-               .how = options->calibration->refinement,
-               .pool = pool,
-               .fitted = fitted,
-               .to = &p->calibration.refinement};
-  if (!r.how) return LAC_OK;
-  if (fitted->outputs_reason) {
+  *to = (laci_distilled){.reason = NULL};
+  refiner r = {.p = p, .options = options, .how = how, .pool = pool, .fitted = p->fitted, .to = to};
+  if (!p->fitted) return LAC_OK;
+  if (p->fitted->outputs_reason) {
     r.to->reason = laci_arena_text(&p->arena, "outputs could not be compared");
     return r.to->reason ? LAC_OK : laci_fail_memory(err, "the pruning");
   }
