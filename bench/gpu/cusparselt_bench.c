@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "analyze/analyze.h"
-#include "api/job_in.h"
-#include "api/model_in.h"
+#include "api/model/model_in.h"
+#include "api/prune/job_in.h"
 #include "gpu/device.h"
 #include "gpu/times.h"
 #include "graph/graph.h"

@@ -66,7 +66,7 @@ typedef struct laci_judgement {
   double errors[2]; /* sum |y_d - y|^2 for each of two weights */
 } laci_judgement;
 /** Layer's outputs, without bias: dense weight on the dense network's inputs against each of the
- * other weights (bytes of the stored tensor) on the pruned network's (judge.c). */
+ * other weights (bytes of the stored tensor) on the pruned network's (layer_error.c). */
 LAC_MUST_CHECK lac_status laci_walk_judge(laci_walk_state *w, const laci_matrix_layer *layer,
                                           const uint8_t *const others[2], laci_judgement *judged,
                                           lac_error *err);

@@ -71,8 +71,9 @@ LAC_MUST_CHECK lac_status laci_pruning_take_fitted(laci_pruning *pruning,
 /** Which layers are to be pruned by samples, [n_layers]; returns how many. */
 int laci_pruning_want(const laci_pruning *pruning, const laci_prune_options *options, bool *wanted);
 
-/** judge.c: the plan's orders against the file's, by the errors that fits of both leave; those that
- * do not help go back. Leaves the fit of what stays in pruning->fitted. Fails as laci_calibrate. */
+/** choose_orders.c: the plan's orders against the file's, by the errors that fits of both leave;
+ * those that do not help go back. Leaves the fit of what stays in pruning->fitted. Fails as
+ * laci_calibrate. */
 LAC_MUST_CHECK lac_status laci_pruning_judge(laci_pruning *pruning,
                                              const laci_prune_options *options, laci_pool *pool,
                                              lac_error *err);

@@ -20,7 +20,7 @@
 #include "base/run_folder.h"
 #include "graph/training_graph.h"
 #include "train/checkpoint.h"
-#include "train/compare.h"
+#include "train/same_state.h"
 #include "train/feed.h"
 #include "train/loop.h"
 #include "train/loop_in.h"

@@ -8,7 +8,7 @@
  * and A batches each is one of A * P batches of one process, with the same sums in the same order;
  * only running statistics are means where one process's follow each other.
  *
- * NULL is a process alone. Next: comm/comm.h, trainer.h (buckets), compare.h. */
+ * NULL is a process alone. Next: comm/comm.h, trainer.h (buckets), same_state.h. */
 #ifndef LACI_TRAIN_SHARE_H
 #define LACI_TRAIN_SHARE_H
 

@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "api/process_group_in.h"
+#include "api/run/process_group_in.h"
 #include "comm/comm.h"
 #include "lacuna/process_group.h"
 #include "support/transport.h"

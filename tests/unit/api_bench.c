@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "api/bench_in.h"
+#include "api/bench/bench_in.h"
 #include "base/memory.h"
 #include "engine/engine.h"
 #include "graph/infer.h"

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "api/eval_in.h"
+#include "api/run/eval_in.h"
 #include "base/memory.h"
 #include "data/metrics.h"
 #include "data/npy.h"

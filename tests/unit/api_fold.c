@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "api/model_in.h"
+#include "api/model/model_in.h"
 #include "base/memory.h"
 #include "lacuna/prune.h"
 #include "tensor/buf.h"

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "api/model_in.h"
+#include "api/model/model_in.h"
 #include "base/memory.h"
 #include "graph/graph.h"
 #include "lacuna/mask.h"

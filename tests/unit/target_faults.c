@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "api/model_in.h"
+#include "api/model/model_in.h"
 #include "lacuna/prune.h"
 #include "support/graph_build.h"
 

@@ -14,8 +14,8 @@
 #include <cmocka.h>
 
 #include "analyze/analyze.h"
-#include "api/job_in.h"
-#include "api/model_in.h"
+#include "api/model/model_in.h"
+#include "api/prune/job_in.h"
 #include "base/rng.h"
 #include "graph/graph.h"
 #include "lacuna/model.h"

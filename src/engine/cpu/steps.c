@@ -3,7 +3,7 @@
  *
  * Work is counted where it is done: of a primitive by its own operands, as oneDNN sees them, so
  * that a node that became several steps is counted once; of a plain operator by the node's values.
- * Next: api/bench.c, the reader. */
+ * Next: api/bench/bench.c, the reader. */
 #include <string.h>
 
 #include "engine/cpu/net_in.h"

@@ -4,7 +4,7 @@
  *
  * The multiply-adds are chains x = x / 2 + 1, as many side by side as hide their latency. The
  * halving is exact and the sum is rounded once, so that fused and separate instructions walk the
- * same numbers and every variant ends at the same value. Next: peak_isa.c, api/bench_peak.c. */
+ * same numbers and every variant ends at the same value. Next: peak_isa.c, api/bench/peak.c. */
 #ifndef LACI_KERNEL_PEAK_H
 #define LACI_KERNEL_PEAK_H
 

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * lac_bench: plans a network, runs it often, and keeps the time of every step of every run.
+ *
+ * Where sparse kernels have a part in the plan, one of dense kernels alone is run beside it, in
+ * turns of a few runs, so that a slow moment of the machine hits both. Reported are the fastest and
+ * the middle run, and for each step its fastest time over all runs: what else the machine does only
+ * ever adds to a time. The baseline (what the processor can do at best) is sampled between the runs
+ * and its best sample taken, for the same reason. Next: plan.c, layers.c, peak.c,
+ * batch.c, report.c. */
+#include "lacuna/bench.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "api/bench/bench_in.h"
+#include "api/model/model_in.h"
+#include "base/budget.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/rng.h"
+#include "cpu/pool.h"
+#include "engine/engine.h"
+#include "graph/infer.h"
+#include "lacuna/prune.h"
+#include "onnx/onnx.h"
+#include "sparse/score.h"
+#include "tensor/shape.h"
+
+enum { MOST_BATCH = 65536, MOST_RUNS = 10000, LEAST_RUNS = 3, PROGRESS = 1000 };
+/* A run as long as that needs no other before it that brings threads and caches back. */
+static const double peak_every_s = 0.05, long_run_s = 0.02, most_seconds = 1e9;
+
+/* Everything that one bench holds; cleared by bench_clear. */
+typedef struct bench {
+  const lac_bench_options *options;
+  lac_dtype dtype; /* that is computed in */
+  laci_graph *graph;
+  laci_rebatch batch;
+  laci_bench_plan plans[2]; /* as it is made by itself; where that has sparse steps, a dense one */
+  int n_plans;
+  laci_bench_ports ports;
+  laci_pool *pool; /* of the baselines */
+  laci_peak_kernel kernel;
+  double peak; /* operations a second, the best sample */
+  bool looked;
+  lac_report *check; /* which layers hold the pattern; NULL: it is not known */
+  laci_bench_result *result;
+} bench;
+
+lac_bench_options lac_bench_options_default(void) {
+  return (lac_bench_options){.dtype = LAC_DTYPE_F32, .runs = 1000, .seconds = 5, .n = 2, .m = 4};
+}
+
+static lac_status check_options(const lac_bench_options *options, lac_error *err) {
+  if (options->dtype != LAC_DTYPE_F32 && options->dtype != LAC_DTYPE_BF16) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "a bench in %s, wanted f32 or bf16",
+                     lac_dtype_name(options->dtype));
+  }
+  if (options->batch < 0 || options->batch > MOST_BATCH) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "a batch of %d, wanted 1 to %d", options->batch,
+                     MOST_BATCH);
+  }
+  if (options->runs < 1 || options->runs > MOST_RUNS) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "%d runs, wanted 1 to %d", options->runs, MOST_RUNS);
+  }
+  if (!(options->seconds >= 0 && options->seconds <= most_seconds)) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "a time of %g s, wanted 0 to %g", options->seconds,
+                     most_seconds);
+  }
+  lac_status st = laci_pattern_check((laci_pattern){options->n, options->m}, err);
+  if (st) return st;
+  return laci_check_shapes(options->shapes, options->n_shapes, err);
+}
+
+/* ---- Planning ---- */
+
+/* Which layers hold the pattern is said where it can be: a weight of NaNs is no reason not to run.
+ * Infers the graph's shapes on the way, and is done once. */
+static lac_status look_for_pattern(bench *b, const lac_model *model, lac_error *err) {
+  lac_error why = {0};
+  if (b->looked) return LAC_OK;
+  b->looked = true;
+  lac_options options = lac_options_default();
+  options.n = b->options->n;
+  options.m = b->options->m;
+  options.threads = b->options->threads;
+  options.max_memory = b->options->max_memory;
+  lac_status st = lac_check(model, NULL, &options, &b->check, &why);
+  if (st == LAC_NO_MEMORY || st == LAC_INTERRUPTED || st == LAC_BAD_ARGUMENT) {
+    return laci_fail(err, st, "%s", why.text);
+  }
+  if (st) laci_log(LAC_LOG_DEBUG, "layers that hold the pattern are not known: %s", why.text);
+  return LAC_OK;
+}
+
+static lac_status fail_batch(const bench *b, lac_status st, lac_error *err) {
+  if (!b->batch.from || (st != LAC_BAD_SHAPE && st != LAC_UNSUPPORTED)) return st;
+  return laci_fail_in(err, st,
+                      "the file fixes a batch of %lld, and %lld does not go through (keep that, or "
+                      "export with an open batch)",
+                      (long long)b->batch.from, (long long)b->batch.to);
+}
+
+static lac_status create_plans(bench *b, laci_engine_options *o, lac_error *err) {
+  lac_status st = laci_bench_plan_create(b->graph, b->options, o, &b->plans[b->n_plans++], err);
+  if (!st) st = laci_rebatch_check(&b->batch, b->plans[0].engine, err);
+  if (st) return fail_batch(b, st, err);
+  if (laci_engine_sparse_count(b->plans[0].engine) == 0) return LAC_OK;
+  o->dense_only = true;
+  st = laci_bench_plan_create(b->graph, b->options, o, &b->plans[b->n_plans++], err);
+  return st ? laci_fail_in(err, st, "the dense plan beside the sparse one") : LAC_OK;
+}
+
+static lac_status plan_engines(bench *b, const lac_model *model, lac_error *err) {
+  laci_engine_weight *weights = NULL;
+  int n_weights = 0;
+  lac_status st = laci_rebatch_begin(b->graph, b->options, &b->batch, err);
+  if (!st) st = laci_model_weights(model, &weights, &n_weights, err);
+  if (st) return st;
+  laci_budget budget = laci_budget_of(b->options->max_memory);
+  laci_budget_add(&budget, LACI_BENCH_READ, "what reading memory is measured with");
+  laci_engine_options o = {.engine = laci_bench_engine(b->options),
+                           .threads = b->options->threads,
+                           .bf16 = b->dtype == LAC_DTYPE_BF16,
+                           .dense_only = b->options->dense_only,
+                           .shapes = b->batch.shapes,
+                           .n_shapes = b->batch.n_shapes,
+                           .weights = weights,
+                           .n_weights = n_weights,
+                           .fetch = model->file ? laci_onnx_fetch : NULL,
+                           .fetch_context = model->file,
+                           .budget = &budget};
+  st = create_plans(b, &o, err);
+  b->result->pub.planned_bytes = budget.needed;
+  laci_free(weights);
+  return st;
+}
+
+static void log_plan(const laci_engine *engine) {
+  const char *at = laci_engine_text(engine);
+  while (at && *at && laci_log_wanted(LAC_LOG_DEBUG)) {
+    size_t n = strcspn(at, "\n");
+    laci_log(LAC_LOG_DEBUG, "%.*s", (int)n, at);
+    at += n + (at[n] == '\n');
+  }
+}
+
+/* Floats in [-1, 1), integers 0 and 1, which index whatever they index. */
+static void fill(const laci_engine_port *port, uint64_t seed, int stream, void *bytes) {
+  int64_t n = laci_shape_count(&port->type.shape);
+  for (int64_t at = 0; at < n; at++) {
+    double x = laci_rng_unit(seed, (uint64_t)stream, (uint64_t)at);
+    if (port->type.dtype == LAC_DTYPE_F32) ((float *)bytes)[at] = (float)(2 * x - 1);
+    else ((int64_t *)bytes)[at] = x < 0.5;
+  }
+}
+
+static lac_status take_memory(bench *b, lac_error *err) {
+  const laci_engine_port *in, *out;
+  laci_bench_ports *p = &b->ports;
+  p->n_inputs = laci_engine_inputs(b->plans[0].engine, &in);
+  p->n_outputs = laci_engine_outputs(b->plans[0].engine, &out);
+  p->inputs = laci_alloc((size_t)p->n_inputs, sizeof *p->inputs);
+  p->outputs = laci_alloc((size_t)p->n_outputs, sizeof *p->outputs);
+  bool whole = p->inputs && p->outputs;
+  for (int at = 0; whole && at < p->n_inputs; at++) {
+    p->inputs[at] = laci_alloc(in[at].size_bytes, 1);
+    whole = p->inputs[at] != NULL;
+    if (whole) fill(&in[at], b->options->seed, at, p->inputs[at]);
+  }
+  for (int at = 0; whole && at < p->n_outputs; at++) {
+    p->outputs[at] = laci_alloc(out[at].size_bytes, 1);
+    whole = p->outputs[at] != NULL;
+  }
+  return whole ? LAC_OK : laci_fail_memory(err, "inputs and outputs");
+}
+
+/* ---- Running ---- */
+
+static void report_progress(const bench *b, double spent) {
+  double by_runs = (double)b->plans[0].runs.n / b->options->runs;
+  double by_time = b->options->seconds > 0 ? spent / b->options->seconds : 0;
+  double share = by_runs > by_time ? by_runs : by_time;
+  laci_progress("bench", share < 1 ? (int64_t)(share * PROGRESS) : PROGRESS - 1, PROGRESS);
+}
+
+static bool is_enough(const bench *b, double spent) {
+  size_t n = b->plans[0].runs.n;
+  if (n >= (size_t)b->options->runs) return true;
+  return n >= LEAST_RUNS && b->options->seconds > 0 && spent >= b->options->seconds;
+}
+
+/* How many runs of each plan one turn has: of a plan alone, whose turn it is always, one. Of two,
+ * as many of the slower one as make a long run. */
+static int runs_a_turn(const bench *b) {
+  size_t left = (size_t)b->options->runs - b->plans[0].runs.n;
+  double slower = fmax(b->plans[0].last_seconds, b->plans[1].last_seconds);
+  if (b->n_plans == 1 || slower >= long_run_s) return 1;
+  double n = fmax(floor(long_run_s / slower), 1);
+  return n < (double)left ? (int)n : (int)left;
+}
+
+/* rested: threads slept meanwhile, and caches were another's. */
+static lac_status take_turn(bench *b, bool rested, lac_error *err) {
+  lac_status st = LAC_OK;
+  int n = runs_a_turn(b);
+  rested = rested || b->n_plans > 1;
+  for (int at = 0; at < b->n_plans && !st; at++) {
+    laci_bench_plan *plan = &b->plans[at];
+    st = laci_bench_plan_run(plan, &b->ports, n, rested && plan->last_seconds < long_run_s, err);
+  }
+  return st;
+}
+
+static lac_status run_all(bench *b, lac_error *err) {
+  double begin = laci_clock_seconds(), now = begin, peak_at = 0;
+  lac_status st = LAC_OK;
+  while (!st && !is_enough(b, now - begin)) {
+    bool is_due = b->peak <= 0 || now - peak_at >= peak_every_s;
+    if (is_due) {
+      b->peak = fmax(b->peak, laci_bench_peak(b->pool, b->kernel));
+      peak_at = laci_clock_seconds();
+    }
+    st = take_turn(b, is_due, err);
+    now = laci_clock_seconds();
+    report_progress(b, now - begin);
+  }
+  laci_progress("bench", PROGRESS, PROGRESS);
+  return st;
+}
+
+static lac_status measure(bench *b, lac_error *err) {
+  bool bf16 = b->dtype == LAC_DTYPE_BF16;
+  b->kernel = bf16 ? laci_peak_bf16() : laci_peak_f32();
+  if (!b->kernel.run) b->kernel = laci_peak_f32();
+  lac_status st = laci_pool_create(laci_engine_threads(b->plans[0].engine), &b->pool, err);
+  for (int at = 0; at < b->n_plans && !st; at++) {
+    st = laci_bench_plan_warm(&b->plans[at], &b->ports, err);
+  }
+  if (!st) st = laci_bench_read(b->pool, &b->result->pub.read_bytes, err);
+  return st ? st : run_all(b, err);
+}
+
+/* ---- The result ---- */
+
+/* Of the plan that the engine makes by itself. */
+static void fill_plan(bench *b) {
+  lac_bench_result *r = &b->result->pub;
+  const laci_bench_plan *plan = &b->plans[0];
+  const laci_engine_memory planned = laci_engine_planned(plan->engine);
+  r->threads = laci_engine_threads(plan->engine);
+  r->runs = (int)plan->runs.n;
+  r->plan_seconds = plan->plan_seconds;
+  r->first_seconds = plan->first_seconds;
+  r->weight_bytes = planned.weight_bytes;
+  r->arena_bytes = planned.arena_bytes;
+}
+
+static void fill_times(bench *b) {
+  lac_bench_result *r = &b->result->pub;
+  r->dense = laci_bench_plan_time(&b->plans[b->n_plans - 1]);
+  r->has_sparse = b->n_plans > 1;
+  if (r->has_sparse) {
+    const laci_engine_memory planned = laci_engine_planned(b->plans[1].engine);
+    r->sparse = laci_bench_plan_time(&b->plans[0]);
+    r->dense_plan_seconds = b->plans[1].plan_seconds;
+    r->dense_weight_bytes = planned.weight_bytes;
+    r->dense_arena_bytes = planned.arena_bytes;
+  }
+  double median = r->has_sparse ? r->sparse.median : r->dense.median;
+  if (median > 0) r->items_per_second = (double)r->batch / median;
+}
+
+static lac_status fill_result(bench *b, const lac_model *model, lac_error *err) {
+  lac_bench_result *r = &b->result->pub;
+  r->model = laci_arena_text(&b->result->arena, model->path);
+  r->dtype = b->dtype;
+  r->peak_kernel = b->kernel.name;
+  r->peak_flops = b->peak;
+  r->batch = 1;
+  if (b->batch.n_shapes > 0 && b->batch.shapes[0].shape.rank > 0) {
+    r->batch = b->batch.shapes[0].shape.dims[0];
+  }
+  r->fixed_batch = b->batch.from;
+  r->load_seconds = b->options->load_seconds;
+  r->pattern_n = b->options->n;
+  r->pattern_m = b->options->m;
+  for (int at = 0; b->check && at < b->check->n_layers; at++) {
+    const lac_layer *layer = &b->check->layers[at];
+    r->n_holding += layer->eligible && layer->pruned;
+  }
+  fill_plan(b);
+  fill_times(b);
+  lac_status st = r->model ? LAC_OK : laci_fail_memory(err, "the result");
+  const laci_bench_plan *dense = b->n_plans > 1 ? &b->plans[1] : NULL;
+  if (!st) st = laci_bench_facts(b->result, &b->plans[0], b->graph, err);
+  if (!st) st = laci_bench_describe(b->result, &b->plans[0], dense, b->check, err);
+  return st ? st : laci_bench_sum(b->result, err);
+}
+
+static void free_all(void **blocks, int n) {
+  for (int at = 0; blocks && at < n; at++) laci_free(blocks[at]);
+  laci_free(blocks);
+}
+
+static void bench_clear(bench *b) {
+  free_all(b->ports.inputs, b->ports.n_inputs);
+  free_all(b->ports.outputs, b->ports.n_outputs);
+  laci_pool_destroy(b->pool);
+  for (int at = 0; at < b->n_plans; at++) laci_bench_plan_clear(&b->plans[at]);
+  laci_rebatch_undo(&b->batch); /* the engines' bytes and names are the graph's */
+  if (b->check) lac_report_destroy(b->check);
+  lac_bench_result_destroy(b->result ? &b->result->pub : NULL);
+}
+
+lac_status lac_bench(lac_model *model, const lac_bench_options *options, lac_bench_result **result,
+                     lac_error *err) {
+  lac_bench_options defaults = lac_bench_options_default();
+  bench b = {.options = options ? options : &defaults};
+  if (result) *result = NULL;
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"result", result});
+  if (!st) st = check_options(b.options, err);
+  if (st) return st;
+  b.result = laci_alloc(1, sizeof *b.result);
+  if (!b.result) return laci_fail_memory(err, "the result");
+  b.graph = model->graph;
+  b.dtype = laci_bench_dtype(b.options);
+  /* Looking takes time, which is not part of the first answer's unless another batch needs it. */
+  if (laci_rebatch_wanted(b.graph, b.options)) {
+    st = laci_model_materialise(model, err);
+    if (!st) st = look_for_pattern(&b, model, err);
+  }
+  if (!st) st = plan_engines(&b, model, err);
+  for (int at = 0; at < b.n_plans && !st; at++) log_plan(b.plans[at].engine);
+  if (!st) laci_bench_log(&b.plans[0], b.graph);
+  if (!st) st = take_memory(&b, err);
+  if (!st) st = measure(&b, err);
+  if (!st) st = look_for_pattern(&b, model, err);
+  if (!st) st = fill_result(&b, model, err);
+  if (!st) {
+    *result = &b.result->pub;
+    b.result = NULL;
+  }
+  bench_clear(&b);
+  return st;
+}
+
+void lac_bench_result_destroy(lac_bench_result *result) {
+  if (!result) return;
+  laci_arena_clear(&((laci_bench_result *)result)->arena);
+  laci_free(result);
+}

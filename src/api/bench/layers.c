@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The rows of lac_bench's report: a step of the plan each, beside what the dense plan takes for the
+ * same node.
+ *
+ * The two plans may fuse differently and reorder elsewhere, so steps are matched by the name of
+ * their node, a reorder by the node that it is for: the first of a name with the first, and so on.
+ * What the dense plan has left of a name belongs to the last row of that name; of a name that has
+ * no row, to the rest. */
+#include <string.h>
+
+#include "api/bench/bench_in.h"
+#include "base/error.h"
+#include "engine/engine.h"
+#include "lacuna/prune.h"
+
+static bool holds_pattern(const lac_report *check, const char *node) {
+  for (int at = 0; check && node && at < check->n_layers; at++) {
+    const lac_layer *layer = &check->layers[at];
+    if (strcmp(layer->name, node) == 0) return layer->pruned;
+  }
+  return false;
+}
+
+/* ---- The steps of a plan ---- */
+
+/* The name of the step; of one that only changes a layout, that of the next one with "(reorder)".
+ */
+static char *name_step(laci_arena *arena, const char *name, const char *next) {
+  if (name) return laci_arena_text(arena, name);
+  if (!next) return laci_arena_text(arena, "(output)");
+  static const char mark[] = " (reorder)";
+  size_t n = strlen(next);
+  char *made = laci_arena_alloc(arena, n + sizeof mark, 1);
+  if (!made) return NULL;
+  memcpy(made, next, n);
+  memcpy(made + n, mark, sizeof mark);
+  return made;
+}
+
+/* *next: the name of the nearest step behind this one that has any; becomes this one's. */
+static lac_status describe_step(laci_arena *arena, const laci_bench_plan *plan, size_t at,
+                                const char **next, lac_bench_layer *layer, lac_error *err) {
+  laci_engine_step info = laci_engine_step_look(plan->engine, at);
+  double seconds = laci_bench_plan_step(plan, at);
+  const char *kernel = laci_arena_text(arena, info.kernel);
+  *layer = (lac_bench_layer){.name = name_step(arena, info.name, *next),
+                             .op = laci_arena_text(arena, info.op),
+                             .what = laci_arena_text(arena, info.what),
+                             .kernel = kernel,
+                             .plain = info.plain,
+                             .exact = info.exact,
+                             .dense_seconds = seconds,
+                             .seconds = seconds,
+                             .flops = info.flops,
+                             .bytes_read = info.bytes_read,
+                             .bytes_written = info.bytes_written,
+                             .sparse = info.sparse,
+                             .turns = info.turns > 1 ? info.turns : 1,
+                             .dense_kernel = kernel};
+  if (info.name) *next = info.name;
+  bool whole = layer->name && layer->op && layer->what && kernel;
+  return whole ? LAC_OK : laci_fail_memory(err, "the result");
+}
+
+static lac_status describe_plan(laci_arena *arena, const laci_bench_plan *plan,
+                                const lac_report *check, lac_bench_layer **layers, lac_error *err) {
+  const char *next = NULL;
+  *layers = laci_arena_alloc(arena, plan->n_steps, sizeof **layers);
+  lac_status st = *layers ? LAC_OK : laci_fail_memory(err, "the result");
+  for (size_t at = plan->n_steps; at > 0 && !st; at--) {
+    lac_bench_layer *layer = &(*layers)[at - 1];
+    st = describe_step(arena, plan, at - 1, &next, layer, err);
+    if (!st) layer->holds_pattern = layer->flops > 0 && holds_pattern(check, layer->name);
+  }
+  return st;
+}
+
+/* ---- One plan beside the other ---- */
+
+/* The first row of that name from `from` on; n: there is none. */
+static int find_row(const lac_bench_layer *rows, int n, int from, const char *name) {
+  int at = from;
+  while (at < n && strcmp(rows[at].name, name) != 0) at++;
+  return at;
+}
+
+void laci_bench_match(lac_bench_result *r, lac_bench_layer *rows) {
+  for (int at = 0; at < r->n_layers; at++) {
+    rows[at].dense_seconds = 0;
+    rows[at].dense_kernel = NULL;
+  }
+  for (int at = 0; at < r->n_dense_layers; at++) {
+    const lac_bench_layer *dense = &r->dense_layers[at];
+    int row = find_row(rows, r->n_layers, 0, dense->name), last = row;
+    while (row < r->n_layers && rows[row].dense_kernel) {
+      last = row;
+      row = find_row(rows, r->n_layers, row + 1, dense->name);
+    }
+    if (row == r->n_layers) row = last;
+    if (row == r->n_layers) {
+      r->dense_rest_seconds += dense->seconds;
+      continue;
+    }
+    rows[row].dense_seconds += dense->seconds;
+    if (!rows[row].dense_kernel) rows[row].dense_kernel = dense->kernel;
+  }
+}
+
+lac_status laci_bench_describe(laci_bench_result *result, const laci_bench_plan *own,
+                               const laci_bench_plan *dense, const lac_report *check,
+                               lac_error *err) {
+  lac_bench_result *r = &result->pub;
+  lac_bench_layer *beside = NULL;
+  lac_status st = describe_plan(&result->arena, own, check, &result->layers, err);
+  if (!st && dense) st = describe_plan(&result->arena, dense, check, &beside, err);
+  if (st) return st;
+  r->layers = result->layers;
+  r->n_layers = (int)own->n_steps;
+  for (int at = 0; at < r->n_layers; at++) r->n_sparse += r->layers[at].sparse;
+  if (!dense) return LAC_OK;
+  r->dense_layers = beside;
+  r->n_dense_layers = (int)dense->n_steps;
+  laci_bench_match(r, result->layers);
+  return LAC_OK;
+}

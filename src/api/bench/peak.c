@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The baselines of lac_bench on all its threads (kernel/peak/peak.h has them for one).
+ *
+ * The engine's own threads are another pool's, and spin for a while after their last work; so each
+ * sample begins with a part that is not counted, until they have gone to sleep. */
+#include "api/bench/bench_in.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/to_int.h"
+#include "cpu/pool.h"
+
+enum { READ_PASSES = 4, PROBE_TURNS = 20000 };
+static const size_t read_bytes = LACI_BENCH_READ;
+static const double warm_up_s = 2e-3, sample_s = 2e-3;
+
+/* ---- Multiply-adds ---- */
+
+typedef struct peak_job {
+  laci_peak_kernel kernel;
+  int64_t turns;
+} peak_job;
+
+static void walk(int64_t begin, int64_t end, void *context) {
+  const peak_job *job = context;
+  for (int64_t part = begin; part < end; part++) {
+    float value;
+    (void)job->kernel.run(job->turns, &value);
+  }
+}
+
+/* Seconds for one part a thread. */
+static double walk_all(laci_pool *pool, peak_job *job) {
+  double begin = laci_clock_seconds();
+  laci_pool_for(pool, laci_pool_threads(pool), 1, walk, job);
+  return laci_clock_seconds() - begin;
+}
+
+double laci_bench_peak(laci_pool *pool, laci_peak_kernel kernel) {
+  float value;
+  peak_job job = {.kernel = kernel, .turns = PROBE_TURNS};
+  double warm = 0, one = 1;
+  while (warm < warm_up_s) warm += one = walk_all(pool, &job);
+  if (one > 0 && one < sample_s)
+    job.turns = laci_int_within(PROBE_TURNS * sample_s / one, 0, INT64_MAX - 1) + 1;
+  double seconds = walk_all(pool, &job);
+  double each = kernel.run(1, &value) * (double)job.turns;
+  return seconds > 0 ? each * laci_pool_threads(pool) / seconds : 0;
+}
+
+/* ---- Memory ---- */
+
+typedef struct read_job {
+  const uint64_t *words;
+  size_t n_each;
+  uint64_t *seen; /* [parts] */
+} read_job;
+
+static void read_part(int64_t begin, int64_t end, void *context) {
+  const read_job *job = context;
+  for (int64_t part = begin; part < end; part++) {
+    job->seen[part] = laci_peak_read(job->words + (size_t)part * job->n_each, job->n_each);
+  }
+}
+
+lac_status laci_bench_read(laci_pool *pool, double *bytes_per_second, lac_error *err) {
+  size_t n_parts = (size_t)laci_pool_threads(pool);
+  size_t n_each = read_bytes / sizeof(uint64_t) / n_parts / 8 * 8; /* whole lines */
+  uint64_t *words = laci_alloc(n_each * n_parts, sizeof *words);
+  uint64_t *seen = laci_alloc(n_parts, sizeof *seen);
+  lac_status st = words && seen ? LAC_OK : laci_fail_memory(err, "measuring memory");
+  read_job job = {.words = words, .n_each = n_each, .seen = seen};
+  *bytes_per_second = 0;
+  /* Written once: pages never written to are all the same one. */
+  for (size_t at = 0; !st && at < n_each * n_parts; at += 512) words[at] = at;
+  for (int pass = 0; !st && pass < READ_PASSES; pass++) {
+    double begin = laci_clock_seconds();
+    laci_pool_for(pool, (int64_t)n_parts, 1, read_part, &job);
+    double seconds = laci_clock_seconds() - begin;
+    double rate = seconds > 0 ? (double)(n_each * n_parts * sizeof *words) / seconds : 0;
+    if (rate > *bytes_per_second) *bytes_per_second = rate;
+  }
+  laci_free(words);
+  laci_free(seen);
+  return st;
+}

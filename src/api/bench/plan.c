@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One plan of lac_bench: its engine, and what each run and each step of it took. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/bench/bench_in.h"
+#include "api/run/infer.h"
+#include "api/run/tuning.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "engine/engine.h"
+#include "graph/graph.h"
+
+enum { WARM_RUNS = 10 };
+static const double warm_s = 0.2;
+
+/* ---- Samples ---- */
+
+/* Room for one more row, which counts when n is raised. NULL: no memory. */
+static double *next_row(laci_bench_samples *s) {
+  if (s->n == s->capacity) {
+    size_t capacity = s->capacity ? 2 * s->capacity : 16;
+    size_t row = s->width * sizeof *s->values;
+    double *values = laci_resize(s->values, s->n, capacity, row ? row : 1);
+    if (!values) return NULL;
+    s->values = values;
+    s->capacity = capacity;
+  }
+  return s->values + s->n * s->width;
+}
+
+static int compare(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+double laci_bench_plan_step(const laci_bench_plan *plan, size_t step) {
+  const laci_bench_samples *s = &plan->steps;
+  double least = s->n > 0 ? s->values[step] : 0;
+  for (size_t row = 1; row < s->n; row++) {
+    double x = s->values[row * s->width + step];
+    if (x < least) least = x;
+  }
+  return least;
+}
+
+lac_bench_time laci_bench_plan_time(laci_bench_plan *plan) {
+  const laci_bench_samples *s = &plan->runs;
+  if (s->n == 0) return (lac_bench_time){0};
+  qsort(s->values, s->n, sizeof *s->values, compare);
+  return (lac_bench_time){.min = s->values[0],
+                          .median = 0.5 * (s->values[(s->n - 1) / 2] + s->values[s->n / 2])};
+}
+
+/* ---- Planning ---- */
+
+lac_status laci_bench_plan_create(const laci_graph *graph, const lac_bench_options *asked,
+                                  const laci_engine_options *options, laci_bench_plan *plan,
+                                  lac_error *err) {
+  double begin = laci_clock_seconds();
+  lac_status st =
+      laci_tuned_engine_create(graph, options, asked->tuning, asked->timings, &plan->engine, err);
+  plan->plan_seconds = laci_clock_seconds() - begin;
+  if (st) return st;
+  plan->n_steps = laci_engine_step_count(plan->engine);
+  plan->runs.width = 1;
+  plan->steps.width = plan->n_steps;
+  return LAC_OK;
+}
+
+void laci_bench_plan_clear(laci_bench_plan *plan) {
+  laci_free(plan->runs.values);
+  laci_free(plan->steps.values);
+  laci_engine_destroy(plan->engine);
+  *plan = (laci_bench_plan){0};
+}
+
+const char *laci_bench_engine(const lac_bench_options *asked) {
+  return laci_engine_wanted(asked->engine);
+}
+
+lac_dtype laci_bench_dtype(const lac_bench_options *asked) {
+  return laci_dtype_that_runs(laci_bench_engine(asked), asked->dtype);
+}
+
+void laci_bench_log(const laci_bench_plan *plan, const laci_graph *graph) {
+  const laci_engine_exact exact = laci_engine_exactly(plan->engine);
+  laci_log_exact(&exact, graph->n_nodes);
+}
+
+lac_status laci_bench_facts(laci_bench_result *result, const laci_bench_plan *plan,
+                            const laci_graph *graph, lac_error *err) {
+  lac_bench_result *r = &result->pub;
+  const laci_engine_exact exact = laci_engine_exactly(plan->engine);
+  r->engine = laci_arena_text(&result->arena, laci_engine_name(plan->engine));
+  r->n_nodes = graph->n_nodes;
+  r->n_exact = exact.n_nodes;
+  if (exact.reason) r->exact_reason = laci_arena_text(&result->arena, exact.reason);
+  bool whole = r->engine && !exact.reason == !r->exact_reason;
+  return whole ? LAC_OK : laci_fail_memory(err, "the result");
+}
+
+/* ---- Running ---- */
+
+/* seconds: NULL, or [n_steps]. */
+static lac_status run_once(laci_bench_plan *plan, const laci_bench_ports *ports, double *seconds,
+                           lac_error *err) {
+  const void *const *inputs = (const void *const *)ports->inputs;
+  const laci_engine_watch watch = {.seconds = seconds};
+  double begin = laci_clock_seconds();
+  lac_status st = laci_engine_run_watched(plan->engine, inputs, ports->outputs, &watch, err);
+  plan->last_seconds = laci_clock_seconds() - begin;
+  return st;
+}
+
+lac_status laci_bench_plan_warm(laci_bench_plan *plan, const laci_bench_ports *ports,
+                                lac_error *err) {
+  double spent = 0;
+  lac_status st = run_once(plan, ports, NULL, err);
+  plan->first_seconds = plan->last_seconds;
+  for (int at = 0; !st && at < WARM_RUNS && (at == 0 || spent < warm_s); at++) {
+    st = run_once(plan, ports, NULL, err);
+    spent += plan->last_seconds;
+  }
+  return st;
+}
+
+lac_status laci_bench_plan_run(laci_bench_plan *plan, const laci_bench_ports *ports, int n,
+                               bool wakes, lac_error *err) {
+  lac_status st = wakes ? run_once(plan, ports, NULL, err) : LAC_OK;
+  for (int at = 0; at < n && !st; at++) {
+    double *run = next_row(&plan->runs), *steps = next_row(&plan->steps);
+    if (!run || !steps) return laci_fail_memory(err, "times of runs");
+    st = run_once(plan, ports, steps, err);
+    if (st) return st;
+    *run = plan->last_seconds;
+    plan->runs.n++;
+    plan->steps.n++;
+  }
+  return st;
+}

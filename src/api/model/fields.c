@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/model/fields.h"
+
+#include "api/model/model_in.h"
+#include "base/error.h"
+#include "lacuna/engine.h"
+#include "tensor/shape.h"
+
+lac_status laci_check_choice(const char *field, long long value, int n, lac_error *err) {
+  if (value >= 0 && value < n) return LAC_OK;
+  return laci_fail(err, LAC_BAD_ARGUMENT, "%s %lld: wanted 0 to %d", field, value, n - 1);
+}
+
+lac_status laci_check_shapes(const lac_engine_shape *shapes, int n, lac_error *err) {
+  if (n < 0 || (n > 0 && !shapes)) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "%d input shapes, but no list", n);
+  }
+  for (int at = 0; at < n; at++) {
+    if (shapes[at].name && shapes[at].rank >= 0 && shapes[at].rank <= LACI_MAX_RANK) continue;
+    return laci_fail(err, LAC_BAD_ARGUMENT, "input shape %d: wanted a name and a rank of 0 to %d",
+                     at, LACI_MAX_RANK);
+  }
+  return LAC_OK;
+}

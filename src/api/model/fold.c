@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Weights that are computed from stored tensors become stored tensors: masks in the graph, sums of
+ * branches, low-rank updates.
+ *
+ * A second graph of the file is analysed, each product is evaluated in float64 and rounded to its
+ * type once, and an edit of the file puts it in the place of the node that made it. The model is
+ * changed in its last step, or not at all. */
+#include <string.h>
+
+#include "analyze/analyze.h"
+#include "api/model/model_in.h"
+#include "base/budget.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/plural.h"
+#include "graph/constants.h"
+#include "graph/graph.h"
+#include "graph/infer.h"
+#include "graph/op.h"
+#include "graph/typing.h"
+#include "lacuna/model.h"
+#include "onnx/edit.h"
+#include "onnx/onnx.h"
+#include "tensor/buf.h"
+
+enum { LACI_FOLD_CALLS = 64 }; /* of one local function */
+
+/** The work of one call. */
+typedef struct folding {
+  lac_model *model;
+  lac_fold how;
+  uint64_t most; /* bytes of contents, those that are stored so far taken off */
+  laci_graph *graph;
+  laci_analysis *analysis;
+  laci_onnx_edit *edit;
+  bool *wanted;       /* [n_values] of `graph` that may be stored */
+  bool *done;         /* [n_values] of `graph` that are stored from now on */
+  const char **names; /* of these, views of `graph` */
+  int n_names;
+} folding;
+
+/* ---- Is there anything to do? ---- */
+
+static bool has_computed_weight(const laci_graph *graph, const uint8_t *constants) {
+  for (int n = 0; n < graph->n_nodes; n++) {
+    const laci_node *node = &graph->nodes[n];
+    if (!node->op || !node->op->weights) continue;
+    for (int at = 0; at < node->n_inputs; at++) {
+      int value = node->inputs[at];
+      if (value >= 0 && constants[value] && graph->values[value].stored < 0) return true;
+    }
+  }
+  return false;
+}
+
+/* ---- Contents ---- */
+
+static void write_integers(lac_dtype dtype, const int64_t *from, int64_t n, uint8_t *to) {
+  const size_t size = lac_dtype_size(dtype);
+  for (int64_t k = 0; k < n; k++) {
+    const int64_t x = from[k];
+    for (size_t b = 0; b < size; b++) to[(size_t)k * size + b] = (uint8_t)((uint64_t)x >> 8 * b);
+  }
+}
+
+static lac_status add_content(folding *f, const char *name, const laci_buf *buf, lac_error *err) {
+  uint8_t *bytes = laci_alloc((size_t)buf->count * lac_dtype_size(buf->dtype) + 1, 1);
+  if (!bytes) return laci_fail_memory(err, name);
+  if (buf->f) laci_write_f(buf->dtype, buf->f, buf->count, bytes);
+  else write_integers(buf->dtype, buf->i, buf->count, bytes);
+  lac_status st = laci_edit_add_tensor(f->edit, name, buf->dtype, &buf->shape, bytes, err);
+  laci_free(bytes);
+  return st;
+}
+
+/* What an evaluated content takes: as numbers, and twice as bytes, in the edit and in the file. */
+static uint64_t held_bytes(const laci_buf *buf) {
+  return laci_bytes_of(buf->count, sizeof(double));
+}
+
+static uint64_t kept_bytes(const laci_buf *buf) {
+  return laci_bytes_of(buf->count, 2 * lac_dtype_size(buf->dtype));
+}
+
+static uint64_t left_beside(const folding *f, uint64_t held) {
+  return f->most > held ? f->most - held : 0;
+}
+
+/* False: what is to be kept does not fit beside what is held, and the value stays. */
+static bool take_room(folding *f, int value, uint64_t kept, uint64_t held) {
+  if (kept <= left_beside(f, held)) {
+    f->most -= kept;
+    return true;
+  }
+  laci_log(LAC_LOG_INFO, "%s stays as it is computed: the memory that is allowed is used up",
+           f->graph->values[value].name);
+  return false;
+}
+
+/* Contents of all that one node of the file makes. */
+typedef struct contents {
+  size_t n;
+  int *values;     /* [n] */
+  laci_buf **bufs; /* [n] */
+  uint64_t held, kept;
+} contents;
+
+static void contents_clear(contents *c) {
+  for (size_t k = 0; c->bufs && k < c->n; k++) laci_buf_destroy(c->bufs[k]);
+  laci_free(c->values);
+  laci_free(c->bufs);
+}
+
+/* Only its results that somebody reads have to be there; a constant that cannot be computed, or
+ * what is none, keeps the node where it is: LAC_UNSUPPORTED. */
+static lac_status evaluate(const folding *f, int value, const uint8_t *constants, contents *c,
+                           lac_error *err) {
+  size_t n = 0;
+  const char *const *results = laci_edit_results(f->edit, f->graph->values[value].name, &n);
+  c->values = laci_alloc(n, sizeof *c->values);
+  c->bufs = laci_alloc(n, sizeof *c->bufs);
+  if (!c->values || !c->bufs) return laci_fail_memory(err, "the weights that are computed");
+  for (size_t k = 0; k < n; k++) {
+    int made = results[k][0] ? laci_graph_find_value(f->graph, results[k]) : -1;
+    if (made < 0) continue;
+    const laci_value *v = &f->graph->values[made];
+    if (v->n_readers == 0 && !v->is_output) continue;
+    if (constants[made] != LACI_CONSTANT)
+      return laci_fail(err, LAC_UNSUPPORTED, "%s: it is not constant", v->name);
+    c->values[c->n] = made;
+    lac_status st =
+        laci_graph_evaluate(f->graph, made, left_beside(f, c->held), &c->bufs[c->n], err);
+    if (st) return st;
+    c->held += held_bytes(c->bufs[c->n]);
+    if (!f->done[made]) c->kept += kept_bytes(c->bufs[c->n]);
+    c->n++;
+  }
+  return LAC_OK;
+}
+
+static bool ends_all(lac_status st) {
+  return st == LAC_NO_MEMORY || st == LAC_IO || st == LAC_INTERRUPTED;
+}
+
+/* ---- One weight ---- */
+
+/* The value that becomes a stored tensor: of the main graph; -1: neither is. */
+static int choose_value(const folding *f, const laci_layer *layer) {
+  const int values[2] = {layer->computed, layer->weight};
+  for (int k = 0; k < 2; k++) {
+    if (laci_edit_makes(f->edit, f->graph->values[values[k]].name)) return values[k];
+  }
+  return -1;
+}
+
+static lac_status fold_one(folding *f, int value, const uint8_t *constants, lac_error *err) {
+  contents c = {0};
+  lac_error why = {0};
+  lac_status st = evaluate(f, value, constants, &c, &why);
+  if (st && !ends_all(st)) {
+    laci_log(LAC_LOG_INFO, "%s stays as it is computed: %s", f->graph->values[value].name,
+             why.text);
+    contents_clear(&c);
+    return LAC_OK;
+  }
+  if (st && err) *err = why;
+  const bool fits = !st && take_room(f, value, c.kept, c.held);
+  for (size_t k = 0; k < c.n && fits && !st; k++) {
+    if (f->done[c.values[k]]) continue;
+    const char *name = f->graph->values[c.values[k]].name;
+    st = add_content(f, name, c.bufs[k], err);
+    if (!st) st = laci_edit_replace(f->edit, name, err);
+    f->done[c.values[k]] = true;
+    f->names[f->n_names++] = name;
+  }
+  contents_clear(&c);
+  return st;
+}
+
+/* ---- One weight in a local function ---- */
+
+/* The same value in all calls of the function. */
+typedef struct calls {
+  int n;
+  int values[LACI_FOLD_CALLS];
+  laci_edit_call_value at[LACI_FOLD_CALLS];
+  laci_buf *bufs[LACI_FOLD_CALLS];
+  int same[LACI_FOLD_CALLS]; /* the first call with the same contents */
+  uint64_t held, kept;
+} calls;
+
+/* False: in some call it is no weight that may be stored, or its name does not say whose it is. */
+static bool list_calls(const folding *f, int value, calls *c) {
+  laci_edit_call_value found;
+  const char *name;
+  if (!laci_edit_find_inner(f->edit, f->graph->values[value].name, &found)) return false;
+  for (int call = -1; (name = laci_edit_inner_name(f->edit, &found, c->n, &call)); c->n++) {
+    int made = laci_graph_find_value(f->graph, name);
+    if (c->n == LACI_FOLD_CALLS || made < 0 || !f->wanted[made]) return false;
+    if (f->graph->values[made].is_contested) return false;
+    c->values[c->n] = made;
+    c->at[c->n] = (laci_edit_call_value){found.function, call, found.value};
+  }
+  return c->n > 0;
+}
+
+static bool is_same(const laci_buf *a, const laci_buf *b) {
+  return a->dtype == b->dtype && laci_shape_equal(&a->shape, &b->shape) &&
+         memcmp(a->f ? (void *)a->f : a->i, b->f ? (void *)b->f : b->i,
+                (size_t)a->count * sizeof(double)) == 0;
+}
+
+/* Calls that get the same contents share a tensor, as they shared the weight. */
+static lac_status evaluate_calls(const folding *f, calls *c, lac_error *err) {
+  for (int k = 0; k < c->n; k++) {
+    lac_status st =
+        laci_graph_evaluate(f->graph, c->values[k], left_beside(f, c->held), &c->bufs[k], err);
+    if (st) return st;
+    c->held += held_bytes(c->bufs[k]);
+    while (c->same[k] < k && !is_same(c->bufs[c->same[k]], c->bufs[k])) c->same[k]++;
+    if (c->same[k] == k) c->kept += kept_bytes(c->bufs[k]);
+  }
+  return LAC_OK;
+}
+
+static lac_status store_calls(folding *f, const calls *c, lac_error *err) {
+  const char *names[LACI_FOLD_CALLS];
+  lac_status st = LAC_OK;
+  for (int k = 0; k < c->n && !st; k++) {
+    const char *name = f->graph->values[c->values[k]].name;
+    const int same = c->same[k];
+    names[k] = same < k ? names[same] : laci_edit_name(f->edit, name, "");
+    if (!names[k]) return laci_fail_memory(err, name);
+    if (same == k) {
+      st = add_content(f, names[k], c->bufs[k], err);
+      f->names[f->n_names++] = names[k];
+    }
+    if (!st) st = laci_edit_replace_inner(f->edit, &c->at[k], names[k], err);
+    f->done[c->values[k]] = true;
+  }
+  return st;
+}
+
+static lac_status fold_calls(folding *f, const laci_layer *layer, lac_error *err) {
+  const int values[2] = {layer->computed, layer->weight};
+  if (f->done[layer->computed]) return LAC_OK; /* another call's row stored it for all of them */
+  calls *c = laci_alloc(1, sizeof *c);
+  lac_status st = c ? LAC_OK : laci_fail_memory(err, "a function's calls");
+  lac_error why = {0};
+  bool found = false;
+  for (int k = 0; k < 2 && !st && !found; k++) {
+    *c = (calls){0};
+    found = !f->done[values[k]] && list_calls(f, values[k], c);
+  }
+  if (found && !st) st = evaluate_calls(f, c, &why);
+  if (st && found && !ends_all(st)) {
+    laci_log(LAC_LOG_INFO, "%s stays as it is computed: %s", f->graph->values[layer->weight].name,
+             why.text);
+    st = LAC_OK;
+  } else if (st && found) {
+    if (err) *err = why;
+  } else if (found && take_room(f, layer->weight, c->kept, c->held)) {
+    st = store_calls(f, c, err);
+  }
+  for (int k = 0; c && k < c->n; k++) laci_buf_destroy(c->bufs[k]);
+  laci_free(c);
+  return st;
+}
+
+/* ---- All weights ---- */
+
+/* Which values are to be stored. */
+static lac_status choose(folding *f, lac_error *err) {
+  f->wanted = laci_alloc((size_t)f->graph->n_values, sizeof *f->wanted);
+  if (!f->wanted) return laci_fail_memory(err, "the computed weights");
+  for (int l = 0; l < f->analysis->n_rows; l++) {
+    const laci_layer *layer = &f->analysis->layers[l];
+    bool wanted = f->how == LAC_FOLD_ALL ? layer->storable : layer->alone;
+    if (wanted) f->wanted[layer->computed] = f->wanted[layer->weight] = true;
+  }
+  return LAC_OK;
+}
+
+static lac_status fold_all(folding *f, lac_error *err) {
+  const laci_analysis *a = f->analysis;
+  lac_status st = LAC_OK;
+  f->done = laci_alloc((size_t)f->graph->n_values, sizeof *f->done);
+  f->names = laci_alloc((size_t)f->graph->n_values, sizeof *f->names);
+  uint8_t *constants = laci_graph_constants(f->graph);
+  if (!f->done || !f->names || !constants) st = laci_fail_memory(err, "the computed weights");
+  if (!st) st = choose(f, err);
+  for (int l = 0; l < a->n_rows && !st; l++) {
+    const laci_layer *layer = &a->layers[l];
+    if (layer->computed < 0 || !f->wanted[layer->computed]) continue;
+    int value = choose_value(f, layer);
+    if (value < 0) st = fold_calls(f, layer, err);
+    else if (!f->done[value]) st = fold_one(f, value, constants, err);
+    if (!st && laci_interrupted()) st = laci_fail(err, LAC_INTERRUPTED, "interrupted");
+  }
+  laci_free(constants);
+  return st;
+}
+
+/* ---- All of it ---- */
+
+/* The graph of the file, analysed. What cannot be analysed is for whoever analyses the model. */
+static lac_status look(folding *f, lac_error *err) {
+  const laci_rules rules = {.pattern = {2, 4}, .all_sizes = true};
+  lac_status st = laci_onnx_graph(f->model->file, &f->graph, err);
+  if (!st) st = laci_graph_check_typing(f->graph, true, err);
+  if (!st) st = laci_graph_infer(f->graph, NULL, 0, err);
+  return st ? st : laci_analyze(f->graph, &rules, &f->analysis, err);
+}
+
+static char *copy_text(const char *text) {
+  size_t n = strlen(text) + 1;
+  char *copy = laci_alloc(n, 1);
+  if (copy) memcpy(copy, text, n);
+  return copy;
+}
+
+static lac_status copy_names(const folding *f, char ***names, lac_error *err) {
+  *names = laci_alloc((size_t)f->n_names, sizeof **names);
+  bool ok = *names != NULL;
+  for (int k = 0; k < f->n_names && ok; k++) {
+    (*names)[k] = copy_text(f->names[k]);
+    ok = (*names)[k] != NULL;
+  }
+  if (ok) return LAC_OK;
+  for (int k = 0; *names && k < f->n_names; k++) laci_free((*names)[k]);
+  laci_free(*names);
+  return laci_fail_memory(err, "the computed weights");
+}
+
+static lac_status commit(folding *f, lac_error *err) {
+  laci_graph *graph = NULL;
+  char **names = NULL;
+  lac_status st = copy_names(f, &names, err);
+  if (st) return st;
+  st = laci_onnx_edit_apply(f->edit, &graph, err);
+  if (!st) st = laci_graph_check_typing(graph, true, err);
+  if (st) {
+    for (int k = 0; k < f->n_names; k++) laci_free(names[k]);
+    laci_free(names);
+    laci_graph_destroy(graph);
+    return st;
+  }
+  laci_model_take_graph(f->model, graph);
+  laci_onnx_edit_keep(f->edit);
+  f->edit = NULL;
+  f->model->folded = names;
+  f->model->n_folded = f->n_names;
+  laci_log(LAC_LOG_DEBUG, "%d weight%s computed from constants %s stored as one tensor%s",
+           f->n_names, laci_plural(f->n_names), f->n_names == 1 ? "is" : "are",
+           f->n_names == 1 ? "" : " each");
+  return LAC_OK;
+}
+
+static lac_status fold(folding *f, lac_error *err) {
+  lac_error why = {0};
+  lac_status st = look(f, &why);
+  if (st && !ends_all(st)) return LAC_OK;
+  if (st && err) *err = why;
+  if (!st) st = laci_onnx_edit_begin(f->model->file, &f->edit, err);
+  if (!st) st = fold_all(f, err);
+  if (!st && f->n_names) st = commit(f, err);
+  return st;
+}
+
+lac_status lac_model_fold(lac_model *model, lac_fold how, uint64_t max_memory, int *n_folded,
+                          lac_error *err) {
+  if (n_folded) *n_folded = 0;
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model});
+  if (st) return st;
+  if (how != LAC_FOLD_ALONE && how != LAC_FOLD_ALL)
+    return laci_fail(err, LAC_BAD_ARGUMENT, "fold %d: there is no such choice", (int)how);
+  if (!model->file || model->packed || model->n_folded) return LAC_OK;
+  uint8_t *constants = laci_graph_constants(model->graph);
+  if (!constants) return laci_fail_memory(err, "the computed weights");
+  bool any = has_computed_weight(model->graph, constants);
+  laci_free(constants);
+  if (!any) return LAC_OK;
+  laci_budget budget = laci_budget_of(max_memory);
+  if (laci_model_is_large(model, &budget)) laci_model_add_held(model, &budget);
+  else laci_model_add_to(model, &budget);
+  folding f = {.model = model, .how = how};
+  f.most = budget.needed < budget.limit ? budget.limit - budget.needed : 0;
+  st = laci_model_materialise_small(model, err);
+  if (!st) st = fold(&f, err);
+  laci_onnx_edit_undo(f.edit);
+  laci_analysis_destroy(f.analysis);
+  laci_graph_destroy(f.graph);
+  laci_free(f.wanted);
+  laci_free(f.done);
+  laci_free((void *)f.names);
+  if (n_folded && !st) *n_folded = model->n_folded;
+  return st;
+}

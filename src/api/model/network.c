@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * lac_network_create: a network of src/arch as a model that came from no file. */
+#include "api/model/model_in.h"
+#include "arch/arch.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "lacuna/train.h"
+
+const char *const *lac_network_names(int *n) { return laci_arch_names(n); }
+
+lac_status lac_network_create(const lac_network_options *options, lac_model **model,
+                              lac_error *err) {
+  if (model) *model = NULL;
+  lac_status st = LACI_CHECK_GIVEN(err, {"options", options}, {"model", model},
+                                   {"name", options ? options->name : NULL});
+  if (st) return st;
+  laci_arch_options o = {.name = options->name,
+                         .n_classes = options->classes,
+                         .image_size = options->image_size,
+                         .conv_shortcut = options->conv_shortcut,
+                         .seed = options->seed};
+  lac_model *made = NULL;
+  st = laci_model_new(options->name, &made, err);
+  if (!st) st = laci_arch_build(&o, &made->graph, err);
+  if (!st) {
+    made->inferred->assumed = laci_alloc(1, 1); /* "": shapes were inferred while it was built */
+    if (!made->inferred->assumed) st = laci_fail_memory(err, "the model");
+  }
+  if (st) lac_model_destroy(made);
+  else *model = made;
+  return st;
+}

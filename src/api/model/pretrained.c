@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One tensor of the network after the other, from a file of either kind behind one small seam:
+ * find a name, copy its elements. */
+#include "lacuna/pretrained.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api/model/model_in.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/reader.h"
+#include "graph/graph.h"
+#include "safetensors/safetensors.h"
+#include "tensor/buf.h"
+
+/** The file: one of the two. */
+typedef struct weights_file {
+  const char *path;
+  laci_safetensors *tensors;
+  lac_model *model;
+  const char *prefix; /* in front of all names: "module.", or nothing */
+} weights_file;
+
+/** A tensor of it. */
+typedef struct weights_tensor {
+  const laci_safetensor *of; /* NULL: of the model */
+  lac_tensor view;
+  int rank;
+  int64_t shape[8];
+} weights_tensor;
+
+/* ---- The seam ---- */
+
+static int count_of(const weights_file *f) {
+  int n = 0;
+  if (f->tensors) (void)laci_safetensors_list(f->tensors, &n);
+  else n = lac_model_tensor_count(f->model);
+  return n;
+}
+
+static const char *name_of(const weights_file *f, int k) {
+  int n;
+  lac_tensor view;
+  if (f->tensors) return laci_safetensors_list(f->tensors, &n)[k].name;
+  lac_model_tensor(f->model, k, &view);
+  return view.name;
+}
+
+static bool find(const weights_file *f, const char *name, weights_tensor *t) {
+  *t = (weights_tensor){0};
+  if (f->tensors) {
+    t->of = laci_safetensors_find(f->tensors, name);
+    if (!t->of) return false;
+    t->rank = t->of->rank;
+    memcpy(t->shape, t->of->shape, sizeof t->shape);
+    return true;
+  }
+  if (lac_model_find_tensor(f->model, name, &t->view, NULL)) return false;
+  t->rank = t->view.rank;
+  memcpy(t->shape, t->view.shape, sizeof t->shape);
+  return true;
+}
+
+static lac_status copy(const weights_file *f, const weights_tensor *t, int64_t count, float *to,
+                       lac_error *err) {
+  if (t->of) return laci_safetensors_read(f->tensors, t->of, to, err);
+  laci_read_f32(t->view.dtype, t->view.bytes, 0, count, to);
+  return LAC_OK;
+}
+
+/* ---- Names ---- */
+
+static bool has_prefix(const char *text, const char *prefix) {
+  return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/** The network's own name for what the file calls so. */
+static void translate(const weights_file *f, const char *name, char ours[256]) {
+  const char *rest = name + strlen(f->prefix);
+  bool is_linear = has_prefix(rest, "linear.");
+  (void)snprintf(ours, 256, "%s%s", is_linear ? "fc." : "", is_linear ? rest + 7 : rest);
+}
+
+static bool find_ours(const weights_file *f, const char *name, weights_tensor *t) {
+  char theirs[256];
+  (void)snprintf(theirs, sizeof theirs, "%s%s", f->prefix, name);
+  if (find(f, theirs, t)) return true;
+  if (!has_prefix(name, "fc.")) return false;
+  (void)snprintf(theirs, sizeof theirs, "%slinear.%s", f->prefix, name + 3);
+  return find(f, theirs, t);
+}
+
+static void find_prefix(weights_file *f) {
+  static const char module[] = "module."; /* of PyTorch's DataParallel */
+  int n = count_of(f);
+  f->prefix = n > 0 ? module : "";
+  for (int k = 0; k < n; k++) {
+    if (!has_prefix(name_of(f, k), module)) f->prefix = "";
+  }
+}
+
+static bool ends_in(const char *text, const char *end) {
+  size_t n = strlen(text), n_end = strlen(end);
+  return n >= n_end && strcmp(text + n - n_end, end) == 0;
+}
+
+static void count_unknown(const weights_file *f, const laci_graph *graph, lac_pretrained *found) {
+  for (int k = count_of(f) - 1; k >= 0; k--) {
+    char ours[256];
+    const char *name = name_of(f, k);
+    bool is_known = ends_in(name, ".num_batches_tracked");
+    translate(f, name, ours);
+    for (int s = 0; s < graph->n_stored && !is_known; s++) {
+      is_known = strcmp(graph->stored[s].name, ours) == 0;
+    }
+    if (is_known) continue;
+    found->n_unknown++;
+    (void)snprintf(found->unknown, sizeof found->unknown, "%s", name);
+  }
+}
+
+/* ---- Taking ---- */
+
+/** The classes where only their number is another one; else 0. */
+static int64_t other_classes(const laci_stored *s, const weights_tensor *t) {
+  bool is_classifier = has_prefix(s->name, "fc.") && t->rank == s->shape.rank && t->rank > 0 &&
+                       t->shape[0] != s->shape.dims[0];
+  for (int axis = 1; axis < t->rank && is_classifier; axis++) {
+    is_classifier = t->shape[axis] == s->shape.dims[axis];
+  }
+  return is_classifier ? t->shape[0] : 0;
+}
+
+static lac_status check_shape(const weights_file *f, const laci_stored *s, const weights_tensor *t,
+                              lac_error *err) {
+  laci_shape shape = {.rank = t->rank};
+  char text[2][128];
+  memcpy(shape.dims, t->shape, sizeof t->shape);
+  if (laci_shape_equal(&shape, &s->shape)) return LAC_OK;
+  return laci_fail(err, LAC_BAD_SHAPE, "%s: %s is %s, wanted %s", f->path, s->name,
+                   laci_shape_text(&shape, text[0], sizeof text[0]),
+                   laci_shape_text(&s->shape, text[1], sizeof text[1]));
+}
+
+static lac_status check_type(const weights_file *f, const laci_stored *s, const weights_tensor *t,
+                             lac_error *err) {
+  bool is_float = t->of ? t->of->is_float : laci_dtype_is_float(t->view.dtype);
+  if (is_float) return LAC_OK;
+  return laci_fail(err, LAC_UNSUPPORTED, "%s: %s is of type %s, wanted F32, F16, BF16 or F64",
+                   f->path, s->name, t->of ? t->of->type : lac_dtype_name(t->view.dtype));
+}
+
+/** Does the file have a tensor in whose name this stands? */
+static bool has_part(const weights_file *f, const char *part) {
+  for (int k = count_of(f) - 1; k >= 0; k--) {
+    if (strstr(name_of(f, k), part)) return true;
+  }
+  return false;
+}
+
+static lac_status fail_missing(const weights_file *f, const laci_stored *s, lac_error *err) {
+  if (has_part(f, "weight") && !has_part(f, ".running_")) {
+    return laci_fail(
+        err, LAC_BAD_FILE,
+        "%s: it has no statistics of batch normalization, which the network needs (%s): "
+        "its exporter folded them into the convolutions; wanted an export that keeps "
+        "them (of PyTorch: do_constant_folding=False, training=PRESERVE), or its "
+        "state_dict as .safetensors",
+        f->path, s->name);
+  }
+  return laci_fail(err, LAC_BAD_FILE, "%s: it has no tensor %s, which the network needs", f->path,
+                   s->name);
+}
+
+/** A ResNet for small images may add its blocks by convolutions, or by padded channels. */
+static lac_status check_shortcuts(const weights_file *f, const laci_graph *graph, lac_error *err) {
+  static const char *const parts[] = {".downsample.", ".shortcut."};
+  for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {
+    bool is_ours = false;
+    for (int s = 0; s < graph->n_stored && !is_ours; s++)
+      is_ours = strstr(graph->stored[s].name, ".downsample.") != NULL;
+    if (is_ours || !has_part(f, parts[k])) continue;
+    return laci_hint(
+        err, LAC_HINT_SHORTCUT,
+        laci_fail(err, LAC_BAD_FILE,
+                  "%s: its shortcuts are convolutions (NAME%sNAME), those of the network "
+                  "pad channels",
+                  f->path, parts[k]));
+  }
+  return LAC_OK;
+}
+
+static lac_status take(const weights_file *f, laci_stored *s, lac_pretrained *found,
+                       lac_error *err) {
+  weights_tensor t;
+  if (!find_ours(f, s->name, &t)) return fail_missing(f, s, err);
+  int64_t classes = other_classes(s, &t);
+  if (classes > 0) {
+    found->fresh_classifier = true;
+    found->classes = classes;
+    return LAC_OK;
+  }
+  lac_status st = check_shape(f, s, &t, err);
+  if (!st) st = check_type(f, s, &t, err);
+  if (st) return st;
+  int64_t count = (int64_t)(s->size_bytes / lac_dtype_size(s->dtype));
+  float *numbers = laci_alloc((size_t)count, sizeof *numbers);
+  uint8_t *bytes = numbers ? laci_stored_mut(s) : NULL;
+  st = bytes ? copy(f, &t, count, numbers, err) : laci_fail_memory(err, s->name);
+  if (!st) laci_write_f32(s->dtype, numbers, count, bytes);
+  laci_free(numbers);
+  found->n_taken += st == LAC_OK;
+  return st;
+}
+
+static lac_status take_all(weights_file *f, lac_model *model, lac_pretrained *found,
+                           lac_error *err) {
+  lac_status st = laci_model_materialise(model, err);
+  find_prefix(f);
+  if (!st) st = check_shortcuts(f, model->graph, err);
+  for (int s = 0; s < model->graph->n_stored && !st; s++) {
+    const laci_stored *stored = &model->graph->stored[s];
+    if (!laci_dtype_is_float(stored->dtype)) continue; /* shapes and the like are no weights */
+    st = take(f, &model->graph->stored[s], found, err);
+  }
+  if (!st) count_unknown(f, model->graph, found);
+  return st;
+}
+
+/* ---- The file ---- */
+
+/** PyTorch's files are pickles, by themselves or in a zip archive: reading one runs it. */
+static bool is_pytorch(const char *path, const uint8_t *head, size_t n) {
+  bool zip = n >= 4 && memcmp(head, "PK\3\4", 4) == 0;
+  bool pickle = n >= 2 && head[0] == 0x80 && head[1] >= 2 && head[1] <= 5;
+  bool named = ends_in(path, ".pth") || ends_in(path, ".pt") || ends_in(path, ".bin") ||
+               ends_in(path, ".tar");
+  return zip || pickle || named;
+}
+
+static lac_status fail_pytorch(const char *path, lac_error *err) {
+  return laci_fail(
+      err, LAC_BAD_FILE,
+      "%s: PyTorch's own files can run code and are not read; python -c \"import torch, "
+      "safetensors.torch as s; d = torch.load('%s', weights_only=True); "
+      "s.save_file(d.get('state_dict', d), 'net.safetensors')\" makes one that is",
+      path, path);
+}
+
+static lac_status open_file(const char *path, weights_file *f, lac_error *err) {
+  uint8_t head[16] = {0};
+  laci_reader *reader;
+  lac_status st = laci_reader_open(path, &reader, err);
+  if (st) return st;
+  size_t n = laci_reader_size(reader) < sizeof head ? laci_reader_size(reader) : sizeof head;
+  st = n ? laci_reader_fetch(reader, 0, n, head, err) : LAC_OK;
+  laci_reader_close(reader);
+  if (st) return st;
+  f->path = path;
+  if (is_pytorch(path, head, n)) return fail_pytorch(path, err);
+  if (ends_in(path, ".safetensors") || laci_safetensors_begins(head, n)) {
+    return laci_safetensors_open(path, &f->tensors, err);
+  }
+  st = lac_model_load(path, &f->model, err);
+  return st ? st : laci_model_materialise(f->model, err);
+}
+
+lac_status lac_pretrained_read(lac_model *model, const char *path, lac_pretrained *found,
+                               lac_error *err) {
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"path", path}, {"found", found});
+  if (st) return st;
+  weights_file f = {0};
+  *found = (lac_pretrained){0};
+  st = open_file(path, &f, err);
+  if (!st) st = take_all(&f, model, found, err);
+  laci_safetensors_close(f.tensors);
+  lac_model_destroy(f.model);
+  return st;
+}

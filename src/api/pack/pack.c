@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * lac_pack_save. A model that is not in a file as it is in memory is saved to a temporary folder
+ * first and packed from there. Next: files.c, layers.c, pack/packfile.h; load.c is
+ * the way back. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/model/model_in.h"
+#include "api/pack/pack_in.h"
+#include "api/pack/save_in.h"
+#include "api/pack/scratch.h"
+#include "base/error.h"
+#include "base/file_set.h"
+#include "base/memory.h"
+#include "base/reader.h"
+#include "base/writer.h"
+#include "lacuna/model.h"
+#include "lacuna/pack.h"
+#include "onnx/spans.h"
+#include "pack/packfile.h"
+
+static int compare_spans(const void *a, const void *b) {
+  const laci_packfile_weight *left = a, *right = b;
+  if (left->file != right->file) return left->file < right->file ? -1 : 1;
+  return (left->offset > right->offset) - (left->offset < right->offset);
+}
+
+static lac_status pack_files(laci_packer *k, const lac_options *options, const char *path,
+                             bool force, lac_error *err) {
+  lac_pack_report *report = &k->report->pub;
+  lac_status st = laci_job_open(k->model, options, &k->job, err);
+  if (!st) st = laci_job_materialise(&k->job, k->model, err);
+  if (!st) st = laci_pack_list_files(k, err);
+  if (!st) st = laci_pack_choose_weights(k, err);
+  if (st) return st;
+  qsort(k->weights, k->n_weights, sizeof *k->weights, compare_spans);
+  const laci_packfile_input input = {k->files, k->n_files, k->weights, k->n_weights};
+  const laci_write_options how = {
+      .force = force, .keep = laci_reader_id(laci_onnx_reader(k->model->file)), .n_keep = 1};
+  st = laci_packfile_write(&input, path, &how, &report->packed_bytes, err);
+  report->n_packed = (int)k->n_weights;
+  for (size_t at = 0; at < k->n_files; at++) report->dense_bytes += k->files[at].size_bytes;
+  return st;
+}
+
+/** Packs a model that is in its files as it is. */
+static lac_status pack_model(const lac_model *model, const lac_options *options, const char *path,
+                             bool force, laci_pack_report *report, lac_error *err) {
+  laci_packer k = {.model = model, .pattern = {options->n, options->m}, .report = report};
+  lac_status st = pack_files(&k, options, path, force, err);
+  laci_job_close(&k.job);
+  laci_free(k.files);
+  laci_free(k.file_of_data);
+  laci_free(k.spans);
+  laci_free(k.claimed);
+  laci_free(k.layer_of);
+  laci_free(k.weights);
+  return st;
+}
+
+/** The same by way of a temporary folder. */
+static lac_status save_and_pack(lac_model *model, const lac_options *options, const char *path,
+                                bool force, laci_pack_report *report, lac_error *err) {
+  char saved_path[PATH_MAX];
+  laci_scratch scratch = {.folder = ""};
+  lac_model *saved = NULL;
+  laci_file_set set;
+  lac_status st = laci_scratch_create(&scratch, err);
+  if (!st) st = laci_scratch_path(&scratch, "model.onnx", saved_path, err);
+  laci_file_set_begin_apart(&set); /* it is read at once */
+  if (!st) st = lac_model_save(model, saved_path, false, err);
+  st = laci_file_set_end(&set, st, err);
+  const lac_load_options lenient = {.lenient = true}; /* it was read already */
+  if (!st) st = lac_model_load_with(saved_path, &lenient, &saved, err);
+  if (!st) st = pack_model(saved, options, path, force, report, err);
+  lac_model_destroy(saved);
+  if (st) laci_scratch_report(&scratch, err);
+  laci_scratch_remove(&scratch);
+  return st;
+}
+
+static lac_status new_report(const lac_model *model, const lac_options *options,
+                             laci_pack_report **report, lac_error *err) {
+  laci_pack_report *made = laci_alloc(1, sizeof *made);
+  if (!made) return laci_fail_memory(err, "the report");
+  made->pub.pattern_n = options->n;
+  made->pub.pattern_m = options->m;
+  made->pub.model = laci_arena_text(&made->arena, model->path);
+  if (made->pub.model) {
+    *report = made;
+    return LAC_OK;
+  }
+  lac_pack_report_destroy(&made->pub);
+  return laci_fail_memory(err, "the report");
+}
+
+lac_status lac_pack_save(lac_model *model, const char *path, const lac_options *options, bool force,
+                         lac_pack_report **out, lac_error *err) {
+  laci_pack_report *report = NULL;
+  if (out) *out = NULL;
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"path", path}, {"options", options});
+  if (st) return st;
+  if (lac_model_reads(model, path)) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "%s: is an input file, which is never overwritten",
+                     path);
+  }
+  st = new_report(model, options, &report, err);
+  if (st) return st;
+  if (laci_pack_is_as_in_files(model)) st = pack_model(model, options, path, force, report, err);
+  else st = save_and_pack(model, options, path, force, report, err);
+  if (!st && out) *out = &report->pub;
+  else lac_pack_report_destroy(&report->pub);
+  return st;
+}
+
+void lac_pack_report_destroy(lac_pack_report *report) {
+  if (!report) return;
+  laci_pack_report *made = (laci_pack_report *)report;
+  laci_arena_clear(&made->arena);
+  laci_free(made);
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Data that pruning looks at: opened for the network's inputs, checked against them, and handed to
+ * the room prune as samples. Next: prune/calibrated.c. */
+#include "lacuna/calibration.h"
+
+#include <string.h>
+
+#include "api/model/model_in.h"
+#include "api/prune/calibration_in.h"
+#include "api/prune/job_in.h"
+#include "api/run/eval_in.h"
+#include "base/budget.h"
+#include "base/error.h"
+#include "base/least.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "data/samples.h"
+#include "graph/graph.h"
+#include "lacuna/prune.h"
+
+enum { HELD_BACK_PART = 8 };
+
+lac_status laci_calibration_fetch_samples(void *context, int64_t first, int64_t n, void *const *to,
+                                          lac_error *err) {
+  return laci_samples_batch(context, first, n, to, err);
+}
+
+/* One answer a sample is the rule for [N, classes]; what is not known is taken for it. */
+static bool has_answers(const laci_graph *graph) {
+  if (graph->n_outputs < 1) return false;
+  const laci_shape *shape = &graph->values[graph->outputs[0]].type.shape;
+  return shape->rank < 0 || (shape->rank == 2 && shape->dims[1] != 1 && shape->dims[1] != 0);
+}
+
+/* Scales that are the usual ones are no wish: grey images have their own. */
+lac_status laci_calibration_samples_open(const laci_graph *graph, const lac_options *options,
+                                         const laci_job *job, int copies, laci_samples **samples,
+                                         lac_error *err) {
+  const lac_calibration *c = options->calibration, usual = lac_calibration_default();
+  bool scaled = memcmp(c->mean, usual.mean, sizeof c->mean) != 0 ||
+                memcmp(c->std, usual.std, sizeof c->std) != 0;
+  laci_budget budget = job->budget;
+  laci_sample_input *inputs = laci_alloc((size_t)graph->n_inputs, sizeof *inputs);
+  if (!inputs) return laci_fail_memory(err, c->data);
+  for (int k = 0; k < graph->n_inputs; k++) {
+    const laci_value *value = &graph->values[graph->inputs[k]];
+    inputs[k] = (laci_sample_input){value->name, value->type};
+  }
+  const bool limited = c->max_drop >= 0, answers = has_answers(graph);
+  const laci_samples_options how = {
+      .n = c->samples,
+      .seed = options->seed,
+      .judging_least = limited ? laci_drop_least(c->max_drop, answers) : 0,
+      .judging_most = limited ? laci_drop_enough(c->max_drop, answers) : 0,
+      .copies = copies,
+      .held_back_part = HELD_BACK_PART,
+      .known = graph->class_names,
+      .resize = c->resize,
+      .crop = c->crop,
+      .mean = scaled ? c->mean : NULL,
+      .std = scaled ? c->std : NULL,
+      .inputs = inputs,
+      .n_inputs = graph->n_inputs,
+      .pool = job->pool,
+      .budget = &budget};
+  lac_status st = laci_samples_open(c->data, &how, samples, err);
+  laci_free(inputs);
+  return st;
+}
+
+/* Images against the network's input; and whether their classes are its outputs. */
+static lac_status fit_images(const laci_graph *graph, const laci_samples *samples, bool *classes,
+                             lac_error *err) {
+  laci_preprocessing preprocessing;
+  laci_image_input input = {.batch = 1};
+  const laci_dataset *set = laci_samples_dataset(samples, &preprocessing);
+  *classes = true;
+  if (!set) return LAC_OK;
+  lac_status st = laci_fit_images(graph, set, &preprocessing, &input, err);
+  if (!st) *classes = laci_check_classes(graph, set, NULL) == LAC_OK;
+  return st;
+}
+
+/* Before any work: are there enough samples beside those that are fitted? */
+static lac_status check_judging(const laci_graph *graph, const lac_calibration *c,
+                                const laci_samples *samples, lac_error *err) {
+  if (c->max_drop < 0) return LAC_OK;
+  const char *unit = has_answers(graph) ? "points" : "percent";
+  const int64_t least = laci_drop_least(c->max_drop, has_answers(graph));
+  const int64_t judging = laci_samples_judging(samples);
+  if (judging >= least) return LAC_OK;
+  if (least == INT64_MAX) {
+    return laci_fail(err, LAC_BAD_ARGUMENT,
+                     "a loss of at most %g %s: no number of samples shows that nothing is lost; "
+                     "wanted more than 0",
+                     c->max_drop, unit);
+  }
+  return laci_fail(err, LAC_BAD_ARGUMENT,
+                   "%s: %lld samples, too few to say with %g %% confidence that at most %g %s are "
+                   "lost: wanted %lld or more, of which %lld judge",
+                   c->data, (long long)laci_samples_available(samples), 100 * LACI_DROP_CONFIDENCE,
+                   c->max_drop, unit, (long long)(least + laci_least(least, c->samples)),
+                   (long long)least);
+}
+
+lac_status laci_calibration_open(const lac_model *model, const lac_options *options,
+                                 const laci_job *job, laci_calibration_source *source,
+                                 lac_error *err) {
+  const laci_graph *graph = model->graph;
+  const lac_calibration *c = options->calibration;
+  bool classes = false;
+  *source = (laci_calibration_source){.samples = NULL};
+  if (!c) return LAC_OK;
+  lac_status st = laci_check_calibration(options, err);
+  if (!st)
+    st = laci_calibration_samples_open(graph, options, job, c->copies, &source->samples, err);
+  if (!st) st = fit_images(graph, source->samples, &classes, err);
+  if (!st) st = check_judging(graph, c, source->samples, err);
+  if (!st) {
+    source->shapes = laci_alloc((size_t)graph->n_inputs, sizeof *source->shapes);
+    if (!source->shapes) st = laci_fail_memory(err, c->data);
+  }
+  if (st) {
+    laci_calibration_close(source);
+    return st;
+  }
+  for (int k = 0; k < graph->n_inputs; k++)
+    source->shapes[k] = laci_samples_type(source->samples, k)->shape;
+  source->list =
+      (laci_calibration_samples){.count = laci_samples_count(source->samples),
+                                 .held_back = laci_samples_held_back(source->samples),
+                                 .judging = laci_samples_judging(source->samples),
+                                 .shapes = source->shapes,
+                                 .labels = classes ? laci_samples_labels(source->samples) : NULL,
+                                 .fetch = laci_calibration_fetch_samples,
+                                 .context = source->samples};
+  source->calibration = (laci_prune_calibration){.samples = &source->list,
+                                                 .score = laci_score_of(options),
+                                                 .solve = c->solve,
+                                                 .keep_dense = c->keep_dense,
+                                                 .max_drop = c->max_drop,
+                                                 .curve = c->curve};
+  laci_log(LAC_LOG_INFO, "calibration: %s; score %s%s", laci_samples_text(source->samples),
+           laci_score_name_of(options), c->solve ? ", kept weights solved" : "");
+  return LAC_OK;
+}
+
+void laci_calibration_close(laci_calibration_source *source) {
+  laci_calibration_close_distill(source->distill);
+  laci_samples_close(source->samples);
+  laci_free(source->shapes);
+  *source = (laci_calibration_source){.samples = NULL};
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What may be asked of calibration: options and their defaults. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api/prune/calibration_in.h"
+#include "api/prune/rule_in.h"
+#include "base/error.h"
+#include "calibrate/fit.h"
+#include "data/prepare.h"
+#include "lacuna/calibration.h"
+#include "lacuna/process_group.h"
+#include "lacuna/prune.h"
+
+enum { MOST_SIDE = LACI_PREPROCESSING_MAX, MOST_STEPS = 1000000000 };
+static const char magnitude[] = "magnitude", with_data[] = "alps";
+
+lac_calibration lac_calibration_default(void) {
+  laci_preprocessing usual = laci_preprocessing_default();
+  lac_calibration calibration = {.samples = 512, .solve = true, .max_drop = -1};
+  memcpy(calibration.mean, usual.mean, sizeof calibration.mean);
+  memcpy(calibration.std, usual.std, sizeof calibration.std);
+  return calibration;
+}
+
+const char *laci_score_name_of(const lac_options *options) {
+  if (options->score) return options->score;
+  return options->calibration ? with_data : magnitude;
+}
+
+const laci_score *laci_score_of(const lac_options *options) {
+  return laci_score_find(laci_score_name_of(options));
+}
+
+lac_status laci_check_score(const lac_options *options, lac_error *err) {
+  const char *name = laci_score_name_of(options);
+  const laci_score *score = laci_score_find(name);
+  char known[256] = "";
+  if (!score && laci_score_is_file(name)) {
+    if (!options->calibration) return LAC_OK;
+    return laci_fail(err, LAC_BAD_ARGUMENT,
+                     "score %s: a file's scores are for pruning without inputs of the network",
+                     name);
+  }
+  if (!score) {
+    for (int at = 0; laci_score_at(at); at++) {
+      size_t n = strlen(known);
+      (void)snprintf(known + n, sizeof known - n, "%s%s", at ? ", " : "",
+                     laci_score_name(laci_score_at(at)));
+    }
+    return laci_fail(err, LAC_BAD_ARGUMENT, "score %s: wanted one of %s, or a file, FILE.npz", name,
+                     known);
+  }
+  if (options->calibration || !laci_score_needs_gram(score)) return LAC_OK;
+  return laci_hint(
+      err, LAC_HINT_CALIBRATION,
+      laci_fail(err, LAC_BAD_ARGUMENT,
+                "score %s: it looks at inputs of the network, and there are none", name));
+}
+
+static lac_status check_scales(const lac_calibration *c, lac_error *err) {
+  for (int k = 0; k < 3; k++) {
+    if (isfinite(c->mean[k]) && isfinite(c->std[k]) && c->std[k] > 0) continue;
+    return laci_fail(err, LAC_BAD_ARGUMENT,
+                     "mean %g and std %g of channel %d: wanted finite numbers, std above 0",
+                     (double)c->mean[k], (double)c->std[k], k);
+  }
+  return LAC_OK;
+}
+
+lac_status laci_check_calibration(const lac_options *options, lac_error *err) {
+  const lac_calibration *c = options->calibration;
+  int n_processes = options->group ? lac_process_group_size(options->group) : 1;
+  if (!c->data) return laci_fail(err, LAC_BAD_ARGUMENT, "calibration without data");
+  if (n_processes > 1) {
+    return laci_fail(err, LAC_UNSUPPORTED,
+                     "%s: calibration is one process's work, and these are %d: wanted one, or "
+                     "pruning without data",
+                     c->data, n_processes);
+  }
+  if (c->resize < 0 || c->resize > MOST_SIDE || c->crop < 0 || c->crop > MOST_SIDE) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "resize %d and crop %d: wanted 0 to %d pixels",
+                     c->resize, c->crop, MOST_SIDE);
+  }
+  if (c->keep_dense < 0)
+    return laci_fail(err, LAC_BAD_ARGUMENT, "%d layers to stay dense, wanted 0 or more",
+                     c->keep_dense);
+  if (isnan(c->max_drop))
+    return laci_fail(err, LAC_BAD_ARGUMENT, "a loss that is no number, wanted 0 or more, or -1");
+  if (!(c->refine >= 0 && c->refine <= 1e9))
+    return laci_fail(err, LAC_BAD_ARGUMENT, "refinement of %g seconds, wanted 0 (none) to 1e9",
+                     c->refine);
+  if (c->refine_steps < 0 || c->refine_steps > MOST_STEPS)
+    return laci_fail(err, LAC_BAD_ARGUMENT, "%lld steps of refinement, wanted 0 to %d",
+                     (long long)c->refine_steps, MOST_STEPS);
+  return check_scales(c, err);
+}

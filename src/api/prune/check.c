@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What is sparse in a network, and whether it is another one reordered and masked. */
+#include "api/model/model_in.h"
+#include "api/prune/job_in.h"
+#include "api/prune/prune_in.h"
+#include "api/prune/report_in.h"
+#include "base/error.h"
+#include "lacuna/prune.h"
+
+/* Which orders lead there; *known: false where only outputs could be compared. */
+static lac_status explain(laci_pruning *found, const lac_model *model,
+                          const laci_prune_options *how, laci_pool *pool, bool *known,
+                          lac_error *err) {
+  lac_error why = {0};
+  lac_status st = laci_pruning_explain(found, model->graph, &why);
+  *known = st == LAC_OK;
+  if (st == LAC_PROOF_FAILED) return laci_pruning_unlike(found, model->graph, how, pool, &why, err);
+  if (st && err) *err = why;
+  return st;
+}
+
+/* Which orders lead from the original to the model, and that they change nothing. */
+static lac_status compare(const lac_model *original, const lac_model *model,
+                          const lac_options *options, laci_report *report, lac_error *err) {
+  laci_job job;
+  laci_pruning *found = NULL;
+  lac_status st = laci_job_open(original, options, &job, err);
+  if (st) return st;
+  laci_model_add_to(model, &job.budget);
+  st = laci_job_materialise(&job, original, err);
+  if (!st) st = laci_model_materialise(model, err); /* every element is compared */
+  const laci_prune_options how = laci_prune_options_of(options, &job);
+  if (!st) st = laci_pruning_create(job.analysis, how.pattern, &found, err);
+  bool known = false;
+  if (!st) st = explain(found, model, &how, job.pool, &known, err);
+  if (!st && known) st = laci_pruning_verify(found, &how, job.pool, err);
+  if (!st) st = laci_report_add_verification(report, found, err);
+  if (!st && known) st = laci_report_add_orders(report, found, err);
+  if (!st) laci_report_sum(report);
+  laci_pruning_destroy(found);
+  laci_job_close(&job);
+  return st;
+}
+
+lac_status lac_check(const lac_model *model, const lac_model *original, const lac_options *options,
+                     lac_report **out, lac_error *err) {
+  if (out) *out = NULL;
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"options", options}, {"report", out});
+  if (st) return st;
+  laci_job job;
+  laci_report *report = NULL;
+  st = laci_job_open(model, options, &job, err);
+  if (st) return st;
+  st = laci_report_create(model, "check", options, job.analysis, &report, err);
+  if (!st) st = laci_report_look(report, &job, options, err);
+  if (!st) st = laci_report_add_targets(report, &job, options, NULL, err);
+  if (!st && original) st = compare(original, model, options, report, err);
+  laci_job_close(&job);
+  if (!st) *out = &report->pub;
+  else if (report) lac_report_destroy(&report->pub);
+  return st;
+}

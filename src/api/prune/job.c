@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What every verb starts with: options checked, shapes inferred, the network analysed. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/analyze.h"
+#include "api/model/fields.h"
+#include "api/model/model_in.h"
+#include "api/prune/calibration_in.h"
+#include "api/prune/job_in.h"
+#include "api/prune/rule_in.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "cpu/pool.h"
+#include "graph/assume.h"
+#include "graph/infer.h"
+#include "lacuna/prune.h"
+#include "permute/search.h"
+#include "target/target.h"
+
+lac_options lac_options_default(void) {
+  return (lac_options){.n = 2,
+                       .m = 4,
+                       .permute = true,
+                       .verify = true,
+                       .permute_for = "score",
+                       .effort = LAC_EFFORT_NORMAL};
+}
+
+/* `n` texts that are there. */
+static lac_status check_list(const char *name, const char *const *list, int n, lac_error *err) {
+  if (n < 0) return laci_fail(err, LAC_BAD_ARGUMENT, "n_%s is %d, wanted 0 or more", name, n);
+  if (n > 0 && !list)
+    return laci_fail(err, LAC_BAD_ARGUMENT, "%s is NULL, but n_%s is %d", name, name, n);
+  for (int at = 0; at < n; at++) {
+    if (!list[at]) return laci_fail(err, LAC_BAD_ARGUMENT, "%s[%d] is NULL", name, at);
+  }
+  return LAC_OK;
+}
+
+static lac_status check_options(const lac_options *options, lac_error *err) {
+  if (options->permute_for && strcmp(options->permute_for, "magnitude") != 0 &&
+      strcmp(options->permute_for, "score") != 0) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "permute for %s: wanted magnitude or score",
+                     options->permute_for);
+  }
+  if (!(options->time_limit >= 0 && options->time_limit <= 1e9)) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "time limit %g: wanted 0 (none) to 1e9 seconds",
+                     options->time_limit);
+  }
+  if (options->strategy && !laci_search_knows(options->strategy)) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "strategy %s: wanted %s", options->strategy,
+                     laci_search_strategies());
+  }
+  if (options->threads < 0 || options->threads > 1024) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "threads %d: wanted 0 (all cores) to 1024",
+                     options->threads);
+  }
+  lac_status st = laci_check_choice("effort", (int)options->effort, LAC_EFFORT_BEST + 1, err);
+  if (!st) st = laci_check_score(options, err);
+  if (!st) st = laci_check_rule(options, err);
+  if (!st) st = check_list("assume", options->assume, options->n_assume, err);
+  if (!st) st = check_list("targets", options->targets, options->n_targets, err);
+  return st ? st : check_list("input_shapes", options->input_shapes, options->n_input_shapes, err);
+}
+
+/* "NAME=1x3x224x224"; ? or -1 leaves a size as it is. */
+static lac_status parse_input_shape(const char *text, laci_arena *arena, laci_input_shape *out,
+                                    lac_error *err) {
+  const char *equals = strrchr(text, '=');
+  if (!equals || equals == text) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "input shape \"%s\": wanted NAME=1x3x224x224", text);
+  }
+  char *name = laci_arena_text_n(arena, text, (size_t)(equals - text));
+  if (!name) return laci_fail_memory(err, "the input shapes");
+  *out = (laci_input_shape){.name = name};
+  for (const char *at = equals + 1; *at;) {
+    char *digits_end = NULL;
+    long long size = *at == '?' ? -1 : strtoll(at, &digits_end, 10);
+    const char *end = *at == '?' ? at + 1 : digits_end;
+    bool good = end != at && (*end == 'x' || *end == 0) && size >= -1 && size != 0 &&
+                size <= INT32_MAX && out->shape.rank < LACI_MAX_RANK &&
+                !(*end == 'x' && end[1] == 0);
+    if (!good) {
+      return laci_fail(err, LAC_BAD_ARGUMENT,
+                       "input shape \"%s\": wanted NAME=1x3x224x224 (sizes from 1, at most %d)",
+                       text, LACI_MAX_RANK);
+    }
+    out->shape.dims[out->shape.rank++] = size;
+    at = *end ? end + 1 : end;
+  }
+  return LAC_OK;
+}
+
+static char *join(const lac_options *options, lac_error *err) {
+  size_t n = 1;
+  for (int i = 0; i < options->n_input_shapes; i++) n += strlen(options->input_shapes[i]) + 1;
+  for (int i = 0; i < options->n_assume; i++) n += strlen(options->assume[i]) + 1;
+  char *text = laci_alloc(n, 1), *at = text;
+  if (!text) {
+    (void)laci_fail_memory(err, "the options");
+    return NULL;
+  }
+  for (int i = 0; i < options->n_input_shapes; i++)
+    at += sprintf(at, "%s\n", options->input_shapes[i]);
+  for (int i = 0; i < options->n_assume; i++) at += sprintf(at, "%s\n", options->assume[i]);
+  return text;
+}
+
+/* For the first time: writes what is inferred into the graph. */
+static lac_status infer_graph(laci_graph *graph, const lac_options *options, lac_error *err) {
+  laci_arena arena = {0};
+  laci_input_shape *fixed = laci_alloc((size_t)options->n_input_shapes, sizeof *fixed);
+  lac_status st = fixed ? LAC_OK : laci_fail_memory(err, "the input shapes");
+  for (int i = 0; i < options->n_input_shapes && !st; i++) {
+    st = parse_input_shape(options->input_shapes[i], &arena, &fixed[i], err);
+  }
+  for (int i = 0; i < options->n_assume && !st; i++)
+    st = laci_graph_assume(graph, options->assume[i], err);
+  if (!st) st = laci_graph_infer(graph, fixed, options->n_input_shapes, err);
+  laci_free(fixed);
+  laci_arena_clear(&arena);
+  return st;
+}
+
+static lac_status infer(const lac_model *model, const lac_options *options, lac_error *err) {
+  laci_inferred *inferred = model->inferred;
+  char *wanted = join(options, err);
+  if (!wanted) return LAC_NO_MEMORY;
+  lac_status st = LAC_OK;
+  pthread_mutex_lock(&inferred->lock);
+  if (!inferred->assumed) {
+    st = infer_graph(model->graph, options, err);
+    if (!st) {
+      inferred->assumed = wanted;
+      wanted = NULL;
+    }
+  } else if (strcmp(wanted, inferred->assumed) != 0) {
+    st = laci_fail(err, LAC_BAD_ARGUMENT,
+                   "%s: input shapes and assumptions stay for as long as a model is loaded",
+                   model->path);
+  }
+  pthread_mutex_unlock(&inferred->lock);
+  laci_free(wanted);
+  return st;
+}
+
+lac_status laci_job_open(const lac_model *model, const lac_options *options, laci_job *job,
+                         lac_error *err) {
+  *job = (laci_job){0};
+  lac_status st = check_options(options, err);
+  if (st) return st;
+  st = laci_targets_find(options, &job->targets, err);
+  if (st) {
+    laci_job_close(job);
+    return st;
+  }
+  job->budget = laci_budget_of(options->max_memory);
+  job->streamed = laci_model_is_large(model, &job->budget);
+  if (job->streamed) laci_model_add_held(model, &job->budget);
+  else laci_model_add_to(model, &job->budget);
+  st = laci_budget_check(&job->budget, "the model", err);
+  if (!st) {
+    st = job->streamed ? laci_model_materialise_small(model, err)
+                       : laci_model_materialise(model, err);
+  }
+  if (!st) st = infer(model, options, err);
+  if (!st) st = laci_pool_create(options->threads, &job->pool, err);
+  laci_rules rules = {.pattern = {options->n, options->m},
+                      .padding = options->padding,
+                      .all_sizes = options->all_sizes,
+                      .targets = job->targets,
+                      .n_targets = options->n_targets,
+                      .include = options->include,
+                      .exclude = options->exclude,
+                      .budget = &job->budget};
+  if (!st) st = laci_analyze(model->graph, &rules, &job->analysis, err);
+  if (st) laci_job_close(job);
+  return st;
+}
+
+lac_status laci_job_materialise(laci_job *job, const lac_model *model, lac_error *err) {
+  if (!job->streamed) return LAC_OK;
+  laci_model_add_to(model, &job->budget);
+  lac_status st = laci_budget_check(&job->budget, "the model", err);
+  if (!st) st = laci_model_materialise(model, err);
+  job->streamed = st != LAC_OK;
+  return st;
+}
+
+void laci_job_close(laci_job *job) {
+  laci_analysis_destroy(job->analysis);
+  laci_pool_destroy(job->pool);
+  laci_free(job->targets);
+  *job = (laci_job){0};
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Permutation files: saving a report's orders, replaying and undoing them. */
+#include <string.h>
+
+#include "api/model/model_in.h"
+#include "api/prune/job_in.h"
+#include "api/prune/prune_in.h"
+#include "api/prune/report_in.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/writer.h"
+#include "lacuna/prune.h"
+
+enum { MAX_FILE_BYTES = 1 << 30 };
+
+lac_status lac_permutation_save(const lac_report *pub, const char *path, bool force,
+                                lac_error *err) {
+  lac_status st = LACI_CHECK_GIVEN(err, {"report", pub}, {"path", path});
+  if (st) return st;
+  const laci_report *report = (const laci_report *)pub;
+  if (!report->permutation) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "%s: a report of %s holds no permutation", path,
+                     pub->verb);
+  }
+  return laci_file_write(path, report->permutation, strlen(report->permutation), force, err);
+}
+
+static lac_status replay(lac_model *model, const laci_job *job, const laci_saved_orders *orders,
+                         const lac_options *options, laci_report **out, lac_error *err) {
+  const laci_prune_options how = laci_prune_options_of(options, job);
+  laci_pruning *pruning = NULL;
+  laci_report *report = NULL;
+  lac_status st = laci_prune_replay(job->analysis, orders, &how, job->pool, &pruning, err);
+  if (!st) st = laci_report_create(model, "permute", options, job->analysis, &report, err);
+  if (!st) st = laci_report_fill(report, pruning, err);
+  if (!st) {
+    laci_pruning_commit(pruning, model->graph);
+    *out = report;
+  } else if (report) {
+    lac_report_destroy(&report->pub);
+  }
+  laci_pruning_destroy(pruning);
+  return st;
+}
+
+lac_status lac_permutation_apply(lac_model *model, const char *path, bool invert,
+                                 const lac_options *options, lac_report **report, lac_error *err) {
+  if (report) *report = NULL;
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"path", path}, {"options", options},
+                                   {"report", report});
+  if (st) return st;
+  double start = laci_clock_seconds();
+  laci_job job;
+  laci_report *made = NULL;
+  st = laci_job_open(model, options, &job, err);
+  if (st) return st;
+  char *text = NULL;
+  st = laci_file_read_text(path, MAX_FILE_BYTES, &text, err);
+  const laci_saved_orders orders = {.name = path, .text = text, .invert = invert};
+  if (!st) st = replay(model, &job, &orders, options, &made, err);
+  laci_free(text);
+  laci_job_close(&job);
+  if (st) return st;
+  made->pub.summary.total_seconds = laci_clock_seconds() - start;
+  *report = &made->pub;
+  return LAC_OK;
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the drawing says about each node, from the graph and a report. */
+#include "report/plot.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/analyze.h"
+#include "api/model/model_in.h"
+#include "api/prune/report_in.h"
+#include "base/error.h"
+#include "base/plural.h"
+#include "graph/op.h"
+#include "lacuna/prune.h"
+
+/* Does orange belong here: a node with stored parameters of its own that are reordered
+ * with the channels? */
+static bool has_parameters(const laci_graph *graph, const laci_node *node) {
+  for (int i = 0; i < node->n_inputs; i++) {
+    int value = node->inputs[i];
+    if (value >= 0 && graph->values[value].stored >= 0 &&
+        laci_shape_count(&graph->stored[graph->values[value].stored].shape) > 1) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* Shape arithmetic and what else does not depend on the input. */
+static bool is_constant(const laci_graph *graph, const laci_node *node) {
+  for (int i = 0; i < node->n_outputs; i++) {
+    if (node->outputs[i] >= 0 && !graph->values[node->outputs[i]].known) return false;
+  }
+  return true;
+}
+
+static laci_plot_colour colour_of(const laci_analysis *a, int node_id, const lac_layer *layer) {
+  const laci_node *node = &a->graph->nodes[node_id];
+  if (layer)
+    return layer->pruned || layer->permutable_c || layer->permutable_k ? LACI_PLOT_GREEN
+                                                                       : LACI_PLOT_RED;
+  if (!node->op && !node->assume) return LACI_PLOT_RED;
+  if (node->op->role == LACI_ROLE_SKIP || is_constant(a->graph, node)) return LACI_PLOT_GREY;
+  laci_node_channels channels;
+  laci_analysis_node(a, node_id, &channels);
+  if (channels.blocks) return LACI_PLOT_RED;
+  if (node->op->role == LACI_ROLE_INFER || (channels.free && has_parameters(a->graph, node)))
+    return LACI_PLOT_ORANGE;
+  return LACI_PLOT_YELLOW;
+}
+
+static const char *axes_text(bool k, bool c) {
+  if (k) return c ? "[K,C]" : "[K]";
+  return c ? "[C]" : "";
+}
+
+static const char *detail_of(laci_arena *arena, const lac_layer *layer) {
+  char text[256], group[64] = "";
+  if (layer->group_c > 0 || layer->group_k > 0) {
+    char c[16] = "-", k[16] = "-";
+    if (layer->group_c > 0) (void)snprintf(c, sizeof c, "%d", layer->group_c);
+    if (layer->group_k > 0) (void)snprintf(k, sizeof k, "%d", layer->group_k);
+    (void)snprintf(group, sizeof group, "group %s -> %s", c, k);
+  }
+  const char *moved = axes_text(layer->permuted_k, layer->permuted_c);
+  const char *axes = moved[0] ? moved : axes_text(layer->permutable_k, layer->permutable_c);
+  const char *word = moved[0] ? "reordered " : axes[0] ? "may be permuted " : "";
+  (void)snprintf(text, sizeof text, "%s%s%s%s%s%s", group, group[0] && axes[0] ? "  " : "", word,
+                 axes, layer->pruned ? "  " : "", layer->pruned ? "S" : "");
+  return laci_arena_text(arena, text);
+}
+
+static const lac_layer *layer_of(const laci_analysis *a, const lac_report *report, int node) {
+  for (int l = 0; l < a->n_rows && l < report->n_layers; l++) {
+    if (a->layers[l].node == node) return &report->layers[l];
+  }
+  return NULL;
+}
+
+static const char *first_cause(const laci_analysis *a, int node) {
+  const char *name = a->graph->nodes[node].name;
+  size_t n = strlen(name);
+  for (int g = 0; g < a->n_groups; g++) {
+    const char *cause = a->groups[g].cause;
+    if (cause && strncmp(cause, name, n) == 0 && cause[n] == ':') return cause + n + 2;
+  }
+  const laci_node *of = &a->graph->nodes[node];
+  return of->fault ? of->fault : of->op ? NULL : "operator is not known";
+}
+
+/* What was done, where the report is of something done; else what could be. */
+static void summary_text(const lac_report *report, char *text, size_t size) {
+  const lac_summary *sum = &report->summary;
+  bool done = strcmp(report->verb, "prune") == 0 || strcmp(report->verb, "permute") == 0;
+  done = done || sum->reordered > 0;
+  (void)snprintf(text, size, "%d/%d layer%s pruned, %d/%d %s, %d group%s", sum->pruned, sum->layers,
+                 laci_plural(sum->layers), done ? sum->reordered : sum->permuted, sum->eligible,
+                 done ? "reordered" : "may be permuted", sum->groups, laci_plural(sum->groups));
+}
+
+lac_status lac_plot(const lac_model *model, const lac_report *report, const char *path, bool force,
+                    lac_error *err) {
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"report", report}, {"path", path});
+  if (st) return st;
+  lac_options options = lac_options_default();
+  options.n = report->pattern_n;
+  options.m = report->pattern_m;
+  laci_analysis *a = NULL;
+  laci_arena arena = {0};
+  if (!laci_model_is_inferred(model))
+    return laci_fail(err, LAC_BAD_ARGUMENT, "%s: the report is not of this model", model->path);
+  laci_rules rules = {.pattern = {options.n, options.m}};
+  st = laci_analyze(model->graph, &rules, &a, err);
+  if (st) return st;
+  int n_nodes = model->graph->n_nodes;
+  laci_plot_node *nodes = laci_alloc((size_t)n_nodes, sizeof *nodes);
+  if (!nodes) st = laci_fail_memory(err, "the drawing");
+  for (int n = 0; n < n_nodes && !st; n++) {
+    const lac_layer *layer = layer_of(a, report, n);
+    nodes[n].colour = colour_of(a, n, layer);
+    if (layer) nodes[n].detail = detail_of(&arena, layer);
+    if (nodes[n].colour == LACI_PLOT_RED || (layer && !layer->pruned)) {
+      nodes[n].reason = layer ? layer->reason : first_cause(a, n);
+    }
+  }
+  char title[512], summary[256];
+  const char *base = strrchr(report->model, '/');
+  (void)snprintf(title, sizeof title, "%s, %s", base ? base + 1 : report->model, report->pattern);
+  summary_text(report, summary, sizeof summary);
+  laci_plot plot = {.title = title, .summary = summary, .nodes = nodes};
+  if (!st) st = laci_plot_write(model->graph, &plot, path, force, err);
+  laci_free(nodes);
+  laci_arena_clear(&arena);
+  laci_analysis_destroy(a);
+  return st;
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * lac_prune, lac_permute, lac_inspect: an analysis, what the room prune makes of it, a report. */
+#include "lacuna/prune.h"
+
+#include <string.h>
+
+#include "analyze/analyze.h"
+#include "api/model/model_in.h"
+#include "api/prune/calibration_in.h"
+#include "api/prune/job_in.h"
+#include "api/prune/prune_in.h"
+#include "api/prune/quantise_in.h"
+#include "api/prune/report_in.h"
+#include "api/prune/rule_in.h"
+#include "api/run/process_group_in.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "lacuna/process_group.h"
+
+static laci_permute_for permute_for_of(const lac_options *options) {
+  const bool magnitude = options->permute_for && strcmp(options->permute_for, "magnitude") == 0;
+  return magnitude ? LACI_FOR_MAGNITUDE : LACI_FOR_SCORE;
+}
+
+laci_prune_options laci_prune_options_of(const lac_options *options, const laci_job *job) {
+  const laci_mask_rule rule = laci_rule_of(options);
+  return (laci_prune_options){.pattern = rule.pattern,
+                              .form = rule.form,
+                              .v = rule.v,
+                              .permute = options->permute,
+                              .keep_pruned = options->keep_pruned,
+                              .permute_for = permute_for_of(options),
+                              .verify = options->verify,
+                              .search = {.effort = (laci_effort)options->effort,
+                                         .seed = options->seed,
+                                         .strategy = options->strategy,
+                                         .seconds = options->time_limit},
+                              .spill = job->streamed,
+                              .budget = &job->budget,
+                              .comm = laci_process_group_comm(options->group)};
+}
+
+/* All that can fail is done before the model changes. */
+static lac_status run(lac_model *model, const lac_options *options, bool permute, bool mask,
+                      lac_report **out, lac_error *err) {
+  double start = laci_clock_seconds();
+  laci_job job;
+  laci_calibration_source source = {.samples = NULL};
+  laci_score_arrays scores = {.n = 0};
+  laci_pruning *pruning = NULL;
+  laci_report *report = NULL;
+  laci_quantisation *quantised = NULL;
+  lac_status st = laci_job_open(model, options, &job, err);
+  if (!st && mask) st = laci_analysis_check_targets(job.analysis, err);
+  if (!st && mask) st = laci_check_quantisation(model, options, err);
+  st = lac_process_group_agree(options->group, st, err);
+  if (st) {
+    laci_job_close(&job);
+    return st;
+  }
+  if (mask && options->calibration) st = laci_job_materialise(&job, model, err);
+  laci_prune_options how = laci_prune_options_of(options, &job);
+  how.permute = permute;
+  how.mask = mask;
+  if (!st) st = laci_score_arrays_open(options, &job, &scores, err);
+  how.scores = (const float *const *)scores.arrays;
+  if (mask && !st) st = laci_calibration_open(model, options, &job, &source, err);
+  if (mask && !st) st = laci_calibration_open_distill(model, options, &job, &source, err);
+  st = lac_process_group_agree(options->group, st, err);
+  how.calibration = source.samples ? &source.calibration : NULL;
+  if (!st) st = laci_prune_begin(job.analysis, &how, job.pool, &pruning, err);
+  if (!st) st = laci_calibration_distill(&source, pruning, &how, job.pool, err);
+  if (!st) st = laci_prune_end(pruning, &how, job.pool, err);
+  if (!st) {
+    const char *verb = mask ? "prune" : "permute";
+    st = laci_report_create(model, verb, options, job.analysis, &report, err);
+    if (!st) st = laci_report_fill(report, pruning, err);
+    if (!st) st = laci_report_add_calibration(report, pruning, &source, err);
+    if (!st && mask) st = laci_report_add_targets(report, &job, options, pruning, err);
+    const laci_quantise_source from = {model, options, &job, pruning, &source};
+    if (!st && mask) st = laci_quantise_model(&from, report, &quantised, err);
+    st = lac_process_group_agree(options->group, st, err);
+  }
+  if (!st) {
+    laci_pruning_commit(pruning, model->graph);
+    if (!permute) report->pub.summary.permuted = report->pub.summary.groups = 0;
+    report->pub.summary.total_seconds = laci_clock_seconds() - start;
+    *out = &report->pub;
+  } else if (report) {
+    lac_report_destroy(&report->pub);
+  }
+  laci_pruning_destroy(pruning);
+  laci_calibration_close(&source);
+  laci_score_arrays_close(&scores);
+  laci_job_close(&job);
+  if (!st) laci_quantised_commit(model, quantised);
+  return st;
+}
+
+lac_status lac_prune(lac_model *model, const lac_options *options, lac_report **report,
+                     lac_error *err) {
+  if (report) *report = NULL;
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"options", options}, {"report", report});
+  return st ? st : run(model, options, options->permute, true, report, err);
+}
+
+lac_status lac_permute(lac_model *model, const lac_options *options, lac_report **report,
+                       lac_error *err) {
+  if (report) *report = NULL;
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"options", options}, {"report", report});
+  return st ? st : run(model, options, true, false, report, err);
+}
+
+lac_status lac_inspect(const lac_model *model, const lac_options *options, lac_report **out,
+                       lac_error *err) {
+  if (out) *out = NULL;
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"options", options}, {"report", out});
+  if (st) return st;
+  laci_job job;
+  laci_report *report = NULL;
+  st = laci_job_open(model, options, &job, err);
+  if (st) return st;
+  st = laci_report_create(model, "inspect", options, job.analysis, &report, err);
+  if (!st && job.streamed) laci_report_leave_unmeasured(report, model->path);
+  else if (!st) st = laci_report_look(report, &job, options, err);
+  if (!st) laci_report_sum(report);
+  if (!st) {
+    *out = &report->pub;
+  } else if (report) {
+    lac_report_destroy(&report->pub);
+  }
+  laci_job_close(&job);
+  return st;
+}
+
+lac_status lac_inspect_why(const lac_model *model, const lac_options *options, const char *node,
+                           char **text, lac_error *err) {
+  if (text) *text = NULL;
+  lac_status st =
+      LACI_CHECK_GIVEN(err, {"model", model}, {"options", options}, {"node", node}, {"text", text});
+  if (st) return st;
+  laci_job job;
+  st = laci_job_open(model, options, &job, err);
+  if (st) return st;
+  st = laci_analysis_why(job.analysis, node, text, err);
+  laci_job_close(&job);
+  return st;
+}

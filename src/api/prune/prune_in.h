@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What pruning, replaying a permutation and checking share. */
+#ifndef LACI_API_PRUNE_PRUNE_IN_H
+#define LACI_API_PRUNE_PRUNE_IN_H
+
+#include "prune/prune.h"
+
+typedef struct lac_options lac_options;
+typedef struct laci_job laci_job;
+
+/** Options as the room prune has them; views of `options` and `job`. */
+laci_prune_options laci_prune_options_of(const lac_options *options, const laci_job *job);
+
+#endif

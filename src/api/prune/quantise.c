@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * From lac_quantisation to the room quantize, and back into model and report. */
+#include "api/prune/quantise_in.h"
+
+#include <string.h>
+
+#include "api/model/model_in.h"
+#include "api/prune/calibration_in.h"
+#include "api/prune/job_in.h"
+#include "api/prune/report_in.h"
+#include "base/error.h"
+#include "graph/graph.h"
+#include "lacuna/calibration.h"
+#include "lacuna/prune.h"
+#include "lacuna/quantisation.h"
+#include "onnx/edit.h"
+#include "quantize/quantize.h"
+
+static const char *const rules[] = {[LACI_RANGE_PERCENTILE] = "percentile",
+                                    [LACI_RANGE_MSE] = "mse",
+                                    [LACI_RANGE_MINMAX] = "minmax"};
+enum { N_RULES = sizeof rules / sizeof *rules };
+
+lac_quantisation lac_quantisation_default(void) {
+  return (lac_quantisation){.range = rules[LACI_RANGE_MSE]};
+}
+
+static int rule_of(const lac_quantisation *q) {
+  const char *name = q->range ? q->range : rules[LACI_RANGE_MSE];
+  int rule = 0;
+  while (rule < N_RULES && strcmp(rules[rule], name) != 0) rule++;
+  return rule;
+}
+
+lac_status laci_check_quantisation(const lac_model *model, const lac_options *options,
+                                   lac_error *err) {
+  const lac_quantisation *q = options->quantisation;
+  if (!q) return LAC_OK;
+  if (rule_of(q) == N_RULES)
+    return laci_fail(err, LAC_BAD_ARGUMENT,
+                     "range of activations %s: wanted percentile, mse or minmax", q->range);
+  if (!options->calibration)
+    return laci_hint(err, LAC_HINT_CALIBRATION,
+                     laci_fail(err, LAC_BAD_ARGUMENT,
+                               "quantisation looks at inputs of the network, and there are none"));
+  if (!model->file || model->packed)
+    return laci_fail(err, LAC_UNSUPPORTED, "%s: what is quantised comes from an ONNX file",
+                     model->path);
+  return laci_quantize_check(model->graph, model->file, err);
+}
+
+static double percent(int64_t part, int64_t of) {
+  return of > 0 ? 100 * (double)part / (double)of : 0;
+}
+
+static bool add_layers(laci_report *report, const laci_quantisation *from,
+                       lac_quantisation_result *to) {
+  lac_quantised_layer *layers =
+      laci_arena_alloc(&report->arena, (size_t)from->n_layers + 1, sizeof *layers);
+  bool ok = layers != NULL;
+  for (int l = 0; l < from->n_layers && ok; l++) {
+    const laci_quantised_layer *layer = &from->layers[l];
+    layers[l] = (lac_quantised_layer){
+        .name = laci_arena_text(&report->arena, layer->name),
+        .op = laci_arena_text(&report->arena, layer->op),
+        .weight = layer->weight ? laci_arena_text(&report->arena, layer->weight) : NULL,
+        .input = layer->input ? laci_arena_text(&report->arena, layer->input) : NULL,
+        .reason = layer->reason,
+        .norm_folded = layer->norm_folded,
+        .bias = layer->bias,
+        .scale_low = layer->scale_low,
+        .scale_high = layer->scale_high,
+        .weight_error = layer->weight_error};
+    ok = layers[l].name && layers[l].op && (layers[l].weight || !layer->weight) &&
+         (layers[l].input || !layer->input);
+  }
+  to->layers = layers;
+  return ok;
+}
+
+static bool add_values(laci_report *report, const laci_quantisation *from,
+                       lac_quantisation_result *to) {
+  lac_quantised_value *values =
+      laci_arena_alloc(&report->arena, (size_t)from->n_values + 1, sizeof *values);
+  bool ok = values != NULL;
+  for (int v = 0; v < from->n_values && ok; v++) {
+    const laci_quantised_value *value = &from->values[v];
+    values[v] = (lac_quantised_value){.name = laci_arena_text(&report->arena, value->name),
+                                      .low = value->low,
+                                      .high = value->high,
+                                      .scale = (double)value->quantiser.scale,
+                                      .zero_point = value->quantiser.zero,
+                                      .error = value->quantiser.error};
+    ok = values[v].name != NULL;
+  }
+  to->values = values;
+  return ok;
+}
+
+static lac_status add_to_report(laci_report *report, const lac_quantisation *options,
+                                const laci_quantisation *from, lac_error *err) {
+  const laci_output_difference *outputs = &from->outputs;
+  lac_quantisation_result *to = laci_arena_alloc(&report->arena, 1, sizeof *to);
+  if (!to) return laci_fail_memory(err, "the report");
+  *to =
+      (lac_quantisation_result){.format = "qdq-int8",
+                                .range = rules[rule_of(options)],
+                                .activations = options->is_signed ? "int8" : "uint8",
+                                .samples = from->n_fitted,
+                                .held_back = from->n_held_back,
+                                .n_layers = from->n_layers,
+                                .n_quantised = from->n_quantised,
+                                .n_values = from->n_values,
+                                .outputs_error = outputs->relative,
+                                .answers = outputs->n_answers,
+                                .agreement = percent(outputs->n_agree, outputs->n_answers),
+                                .labelled = outputs->n_labelled,
+                                .top1_floats = percent(outputs->n_right_a, outputs->n_labelled),
+                                .top1_integers = percent(outputs->n_right_b, outputs->n_labelled)};
+  if (from->outputs_reason) {
+    to->outputs_reason = laci_arena_text(&report->arena, from->outputs_reason);
+    if (!to->outputs_reason) return laci_fail_memory(err, "the report");
+  }
+  if (!add_layers(report, from, to) || !add_values(report, from, to))
+    return laci_fail_memory(err, "the report");
+  report->pub.quantisation = to;
+  return LAC_OK;
+}
+
+lac_status laci_quantise_model(const laci_quantise_source *source, laci_report *report,
+                               laci_quantisation **made, lac_error *err) {
+  const lac_model *model = source->model;
+  const lac_quantisation *options = source->options->quantisation;
+  *made = NULL;
+  if (!options) return LAC_OK;
+  const laci_weighted_graph from = {model->graph, (const uint8_t *const *)source->pruning->weights};
+  const laci_quantize_options how = {.rule = (laci_range_rule)rule_of(options),
+                                     .is_signed = options->is_signed,
+                                     .samples = &source->samples->list,
+                                     .pool = source->job->pool,
+                                     .budget = &source->job->budget};
+  lac_status st = laci_quantize(&from, model->file, &how, made, err);
+  if (!st) st = add_to_report(report, options, *made, err);
+  if (!st) return LAC_OK;
+  laci_quantisation_destroy(*made);
+  *made = NULL;
+  return st;
+}
+
+void laci_quantised_commit(lac_model *model, laci_quantisation *made) {
+  if (!made) return;
+  laci_model_take_graph(model, made->graph);
+  laci_onnx_edit_keep(made->edit);
+  made->graph = NULL;
+  made->edit = NULL;
+  laci_quantisation_destroy(made);
+}

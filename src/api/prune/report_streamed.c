@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a report leaves out where a model is larger than memory. */
+#include "api/prune/report_in.h"
+#include "base/log.h"
+
+void laci_report_leave_unmeasured(laci_report *report, const char *path) {
+  report->pub.summary.unmeasured = true;
+  laci_log(LAC_LOG_INFO, "%s: large weights are not read: their zeros are not counted", path);
+}

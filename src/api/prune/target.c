@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What targets make of the layers of a report, in its words. */
+#include <stdio.h>
+
+#include "analyze/analyze.h"
+#include "api/prune/job_in.h"
+#include "api/prune/report_in.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "lacuna/prune.h"
+#include "prune/prune.h"
+#include "target/target.h"
+
+const char *const *lac_target_names(int *n) { return laci_target_names(n); }
+
+lac_status laci_targets_find(const lac_options *options, laci_target_choice **choices,
+                             lac_error *err) {
+  lac_status st = LAC_OK;
+  *choices = NULL;
+  if (!options->n_targets) return LAC_OK;
+  *choices = laci_alloc((size_t)options->n_targets, sizeof **choices);
+  if (!*choices) return laci_fail_memory(err, "the targets");
+  for (int t = 0; !st && t < options->n_targets; t++)
+    st = laci_target_find(options->targets[t], &(*choices)[t], err);
+  return st;
+}
+
+static const char *keep(laci_report *report, const char *text, bool *ok) {
+  const char *copy = text && text[0] ? laci_arena_text(&report->arena, text) : NULL;
+  *ok = *ok && (copy || !text || !text[0]);
+  return copy;
+}
+
+static const char *gain_text(laci_report *report, const laci_target *target,
+                             const laci_target_gain *gain, bool *ok) {
+  char text[2 * LACI_TARGET_TEXT], source[LACI_TARGET_TEXT];
+  if (!gain) return NULL;
+  (void)snprintf(text, sizeof text, "%s: %s", gain->of,
+                 laci_target_source_text(target, gain->source, source));
+  return keep(report, text, ok);
+}
+
+static void count(lac_target_report *to, lac_target_answer answer) {
+  to->n_dense += answer == LAC_TARGET_DENSE;
+  to->n_taken += answer == LAC_TARGET_TAKEN;
+  to->n_refused += answer == LAC_TARGET_REFUSED;
+  to->n_not_stated += answer == LAC_TARGET_NOT_STATED;
+}
+
+static lac_status add_layers(laci_report *report, const laci_job *job, const laci_pruning *pruning,
+                             const laci_target_choice *choice, lac_target_report *to,
+                             lac_error *err) {
+  const laci_analysis *a = job->analysis;
+  bool ok = true;
+  lac_target_layer *layers = laci_arena_alloc(&report->arena, (size_t)a->n_rows, sizeof *layers);
+  if (!layers) return laci_fail_memory(err, "the report");
+  for (int l = 0; ok && l < a->n_layers; l++) {
+    laci_target_layer seen;
+    laci_target_answer found;
+    laci_analysis_target_layer(a, l, &seen);
+    const uint8_t *fresh = pruning ? pruning->weights[a->layers[l].stored] : NULL;
+    if (fresh) seen.view.bytes = fresh;
+    lac_status st = laci_target_judge(choice, &seen, &found, err);
+    if (st) return st;
+    layers[l] = (lac_target_layer){.answer = found.answer,
+                                   .fault = laci_target_fault_name(found.fault),
+                                   .pays = found.pays,
+                                   .gain = found.gain ? found.gain->times : 0,
+                                   .gain_of = gain_text(report, choice->target, found.gain, &ok),
+                                   .reason = keep(report, found.reason, &ok)};
+    count(to, found.answer);
+  }
+  for (int l = a->n_layers; l < a->n_rows; l++) { /* what is computed is dense for all of them */
+    layers[l].reason = report->layers[l].reason;
+    count(to, LAC_TARGET_DENSE);
+  }
+  to->layers = layers;
+  return ok ? LAC_OK : laci_fail_memory(err, "the report");
+}
+
+lac_status laci_report_add_targets(laci_report *report, const laci_job *job,
+                                   const lac_options *options, const laci_pruning *pruning,
+                                   lac_error *err) {
+  bool ok = true;
+  if (!options->n_targets) return LAC_OK;
+  lac_target_report *targets =
+      laci_arena_alloc(&report->arena, (size_t)options->n_targets, sizeof *targets);
+  if (!targets) return laci_fail_memory(err, "the report");
+  for (int t = 0; t < options->n_targets; t++) {
+    const laci_target *target = job->targets[t].target;
+    targets[t] = (lac_target_report){.name = keep(report, options->targets[t], &ok),
+                                     .title = target->title,
+                                     .needs = target->needs};
+    lac_status st = add_layers(report, job, pruning, &job->targets[t], &targets[t], err);
+    if (st) return st;
+  }
+  report->pub.n_targets = options->n_targets;
+  report->pub.targets = targets;
+  return ok ? LAC_OK : laci_fail_memory(err, "the report");
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The functions of lacuna/engine.h, over the engines of engine/engine.h. */
+#include "lacuna/engine.h"
+
+#include <string.h>
+
+#include "api/model/model_in.h"
+#include "api/run/infer.h"
+#include "api/run/tuning.h"
+#include "base/budget.h"
+#include "base/memory.h"
+#include "engine/engine.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/plural.h"
+#include "graph/graph.h"
+#include "graph/infer.h"
+#include "onnx/onnx.h"
+#include "tensor/buf.h"
+
+struct lac_engine {
+  laci_engine *engine;
+  int n_inputs, n_outputs;
+  lac_engine_port *inputs, *outputs;
+  lac_dtype dtype; /* that it computes in */
+  int n_nodes;
+  bool has_run;
+  void **results; /* [n_outputs] of open outputs, as lac_engine_result gave them; NULL: not asked
+                     for since the last run */
+};
+
+const char *laci_engine_wanted(const char *name) { return name ? name : LACI_ENGINE_AUTO; }
+
+lac_dtype laci_dtype_here(const char *engine, lac_dtype wanted) {
+  return wanted == LAC_DTYPE_BF16 && laci_engine_lacks_bf16(engine) ? LAC_DTYPE_F32 : wanted;
+}
+
+lac_dtype laci_dtype_that_runs(const char *engine, lac_dtype wanted) {
+  const lac_dtype here = laci_dtype_here(engine, wanted);
+  if (here != wanted) {
+    laci_log(LAC_LOG_WARNING,
+             "this processor has no bf16 instructions (AVX512-BF16): it computes in f32");
+  }
+  return here;
+}
+
+void laci_log_exact(const laci_engine_exact *exact, int n_nodes) {
+  if (exact->n_nodes == 0) return;
+  laci_log(LAC_LOG_INFO, "%d of %d node%s run%s exactly, which is slow: %s", exact->n_nodes,
+           n_nodes, laci_plural(n_nodes), exact->n_nodes == 1 ? "s" : "", exact->reason);
+}
+
+lac_engine_options lac_engine_options_default(void) {
+  return (lac_engine_options){.dtype = LAC_DTYPE_F32};
+}
+
+static lac_status convert_shapes(const lac_engine_options *options, laci_input_shape **shapes,
+                                 lac_error *err) {
+  *shapes = laci_alloc((size_t)options->n_shapes, sizeof **shapes);
+  if (!*shapes) return laci_fail_memory(err, "input shapes");
+  for (int at = 0; at < options->n_shapes; at++) {
+    const lac_engine_shape *from = &options->shapes[at];
+    (*shapes)[at] =
+        (laci_input_shape){.name = from->name, .shape = laci_shape_of(from->rank, from->shape)};
+  }
+  return LAC_OK;
+}
+
+static lac_status copy_ports(int n, const laci_engine_port *from, lac_engine_port **ports,
+                             lac_error *err) {
+  *ports = laci_alloc((size_t)n, sizeof **ports);
+  if (!*ports) return laci_fail_memory(err, "the engine's ports");
+  for (int at = 0; at < n; at++) {
+    lac_engine_port *port = &(*ports)[at];
+    *port = (lac_engine_port){.name = from[at].name,
+                              .dtype = from[at].type.dtype,
+                              .rank = from[at].type.shape.rank,
+                              .size_bytes = from[at].size_bytes,
+                              .open = from[at].open};
+    for (int axis = 0; axis < port->rank; axis++) {
+      const int64_t size = from[at].type.shape.dims[axis];
+      port->shape[axis] = size < 0 ? -1 : size;
+    }
+  }
+  return LAC_OK;
+}
+
+static lac_status check_options(const lac_engine_options *options, lac_error *err) {
+  if (options->dtype != LAC_DTYPE_F32 && options->dtype != LAC_DTYPE_BF16) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "an engine of type %s, wanted f32 or bf16",
+                     lac_dtype_name(options->dtype));
+  }
+  return laci_check_shapes(options->shapes, options->n_shapes, err);
+}
+
+lac_status lac_engine_create(const lac_model *model, const lac_engine_options *options,
+                             lac_engine **engine, lac_error *err) {
+  laci_budget budget = laci_budget_of(options ? options->max_memory : 0);
+  lac_status st = laci_model_engine(model, options, &budget, engine, err);
+  if (!st) laci_log_parts(*engine);
+  return st;
+}
+
+lac_status laci_model_engine(const lac_model *model, const lac_engine_options *options,
+                             laci_budget *budget, lac_engine **engine, lac_error *err) {
+  laci_input_shape *shapes = NULL;
+  laci_engine_weight *weights = NULL;
+  int n_weights = 0;
+  const laci_engine_port *ports;
+  lac_engine_options defaults = lac_engine_options_default();
+  if (!options) options = &defaults;
+  if (engine) *engine = NULL;
+  const laci_given given[] = {{"model", model}, {"engine", engine}};
+  lac_status st = laci_check_given("lac_engine_create", given, 2, err);
+  if (!st) st = check_options(options, err);
+  if (st) return st;
+  lac_engine *made = laci_alloc(1, sizeof *made);
+  if (!made) return laci_fail_memory(err, "the engine");
+  st = convert_shapes(options, &shapes, err);
+  if (!st) st = laci_model_weights(model, &weights, &n_weights, err);
+  if (!st) {
+    const char *name = laci_engine_wanted(options->engine);
+    made->dtype = laci_dtype_that_runs(name, options->dtype);
+    made->n_nodes = model->graph->n_nodes;
+    laci_engine_options o = {.engine = name,
+                             .threads = options->threads,
+                             .bf16 = made->dtype == LAC_DTYPE_BF16,
+                             .dense_only = options->dense_only,
+                             .shapes = shapes,
+                             .n_shapes = options->n_shapes,
+                             .weights = weights,
+                             .n_weights = n_weights,
+                             .fetch = model->file ? laci_onnx_fetch : NULL,
+                             .fetch_context = model->file,
+                             .budget = budget};
+    st = laci_tuned_engine_create(model->graph, &o, options->tuning, options->timings,
+                                  &made->engine, err);
+  }
+  if (!st) {
+    made->n_inputs = laci_engine_inputs(made->engine, &ports);
+    st = copy_ports(made->n_inputs, ports, &made->inputs, err);
+  }
+  if (!st) {
+    made->n_outputs = laci_engine_outputs(made->engine, &ports);
+    st = copy_ports(made->n_outputs, ports, &made->outputs, err);
+  }
+  if (!st) {
+    made->results = laci_alloc((size_t)made->n_outputs, sizeof *made->results);
+    if (!made->results) st = laci_fail_memory(err, "the engine's outputs");
+  }
+  laci_free(shapes);
+  laci_free(weights);
+  if (st) lac_engine_destroy(made);
+  else *engine = made;
+  return st;
+}
+
+static void drop_results(lac_engine *engine) {
+  for (int at = 0; engine->results && at < engine->n_outputs; at++) {
+    laci_free(engine->results[at]);
+    engine->results[at] = NULL;
+  }
+}
+
+void lac_engine_destroy(lac_engine *engine) {
+  if (!engine) return;
+  drop_results(engine);
+  laci_free((void *)engine->results);
+  laci_engine_destroy(engine->engine);
+  laci_free(engine->inputs);
+  laci_free(engine->outputs);
+  laci_free(engine);
+}
+
+int lac_engine_inputs(const lac_engine *engine, const lac_engine_port **ports) {
+  if (ports) *ports = engine ? engine->inputs : NULL;
+  return engine ? engine->n_inputs : 0;
+}
+
+int lac_engine_outputs(const lac_engine *engine, const lac_engine_port **ports) {
+  if (ports) *ports = engine ? engine->outputs : NULL;
+  return engine ? engine->n_outputs : 0;
+}
+
+int laci_model_engine_sparse(const lac_engine *engine) {
+  return laci_engine_sparse_count(engine->engine);
+}
+
+lac_status lac_engine_run(lac_engine *engine, const void *const *inputs, void *const *outputs,
+                          lac_error *err) {
+  lac_status st = LACI_CHECK_GIVEN(err, {"engine", engine});
+  if (st) return st;
+  for (int at = 0; at < engine->n_inputs; at++) {
+    if (inputs && inputs[at]) continue;
+    return laci_fail(err, LAC_BAD_ARGUMENT, "input '%s' is NULL", engine->inputs[at].name);
+  }
+  for (int at = 0; at < engine->n_outputs; at++) {
+    if (outputs && (outputs[at] || engine->outputs[at].open)) continue;
+    return laci_fail(err, LAC_BAD_ARGUMENT, "output '%s' is NULL", engine->outputs[at].name);
+  }
+  drop_results(engine);
+  engine->has_run = false;
+  st = laci_engine_run(engine->engine, inputs, outputs, err);
+  engine->has_run = !st;
+  return st;
+}
+
+const laci_buf *laci_model_engine_result(const lac_engine *engine, int output) {
+  return laci_engine_result(engine->engine, output);
+}
+
+void laci_log_parts(const lac_engine *engine) {
+  const laci_engine_exact exact = laci_engine_exactly(engine->engine);
+  laci_log_exact(&exact, engine->n_nodes);
+}
+
+/* The port as it is now, and its elements in the port's type. */
+static lac_status take_result(lac_engine *engine, int output, lac_engine_port *port,
+                              lac_error *err) {
+  const laci_buf *buf = laci_engine_result(engine->engine, output);
+  if (!buf) return laci_fail(err, LAC_INTERNAL, "output '%s' was not kept", port->name);
+  port->dtype = buf->f ? LAC_DTYPE_F32 : LAC_DTYPE_I64;
+  port->rank = buf->shape.rank;
+  memcpy(port->shape, buf->shape.dims, sizeof port->shape);
+  port->size_bytes = (size_t)buf->count * lac_dtype_size(port->dtype);
+  void **to = &engine->results[output];
+  if (*to) return LAC_OK;
+  *to = laci_alloc(port->size_bytes, 1);
+  if (!*to) return laci_fail_memory(err, port->name);
+  for (int64_t at = 0; at < buf->count; at++) {
+    if (buf->f) ((float *)*to)[at] = (float)buf->f[at];
+    else ((int64_t *)*to)[at] = buf->i[at];
+  }
+  return LAC_OK;
+}
+
+lac_status lac_engine_result(lac_engine *engine, int output, lac_engine_port *port,
+                             const void **values, lac_error *err) {
+  lac_status st = LACI_CHECK_GIVEN(err, {"engine", engine}, {"port", port}, {"values", values});
+  if (st) return st;
+  *values = NULL;
+  *port = (lac_engine_port){0};
+  if (output < 0 || output >= engine->n_outputs) {
+    return laci_fail(err, LAC_NOT_FOUND, "output %d, and there are %d", output, engine->n_outputs);
+  }
+  if (!engine->has_run) return laci_fail(err, LAC_NOT_FOUND, "there was no run");
+  *port = engine->outputs[output];
+  if (!port->open) return LAC_OK;
+  st = take_result(engine, output, port, err);
+  if (!st) *values = engine->results[output];
+  return st;
+}
+
+lac_engine_facts lac_engine_about(const lac_engine *engine) {
+  if (!engine) return (lac_engine_facts){0};
+  const laci_engine_exact exact = laci_engine_exactly(engine->engine);
+  return (lac_engine_facts){.name = laci_engine_name(engine->engine),
+                            .dtype = engine->dtype,
+                            .n_nodes = engine->n_nodes,
+                            .n_exact = exact.n_nodes,
+                            .exact_reason = exact.reason};
+}
+
+const char *lac_engine_plan_text(const lac_engine *engine) {
+  return engine ? laci_engine_text(engine->engine) : NULL;
+}
+
+lac_engine_memory lac_engine_planned(const lac_engine *engine) {
+  if (!engine) return (lac_engine_memory){0};
+  const laci_engine_memory planned = laci_engine_planned(engine->engine);
+  return (lac_engine_memory){.arena_bytes = planned.arena_bytes,
+                             .weight_bytes = planned.weight_bytes};
+}

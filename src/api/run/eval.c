@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * lac_eval: the loader fills batches ahead of time, the engine runs them, the metrics add up.
+ *
+ * One plan serves all batches: the last one is filled up with zeros, since rows of a batch do not
+ * know of each other. Several processes take whole batches of it each, and exchange what every
+ * image scored: added up in the images' order that is what one process finds. Next: data/loader.h,
+ * data/metrics.h, lacuna/engine.h. */
+#include "lacuna/eval.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/model/model_in.h"
+#include "api/run/eval_in.h"
+#include "api/run/infer.h"
+#include "base/budget.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/writer.h"
+#include "data/dataset.h"
+#include "data/loader.h"
+#include "data/metrics.h"
+#include "data/npy.h"
+#include "data/parts.h"
+#include "graph/graph.h"
+#include "lacuna/engine.h"
+
+enum { DEPTH = 2, RANK_IMAGES = 4, RANK_LOGITS = 2 };
+
+/* Everything that one evaluation holds; cleared by evaluation_clear. */
+typedef struct evaluation {
+  laci_dataset *set;
+  laci_loader *loader;
+  lac_engine *engine;
+  laci_writer *predictions; /* NULL: not wanted */
+  laci_preprocessing preprocessing;
+  int batch;
+  int64_t images, classes;
+  int64_t begin, end; /* of the images: those that are evaluated here */
+  size_t sample;      /* floats of an image */
+  float *pixels[DEPTH];
+  int32_t *labels[DEPTH];
+  void **outputs; /* a buffer for each output of the network; the first are the logits */
+  int n_outputs;
+  bool is_open;    /* how many classes there are shows when the network is run */
+  lac_dtype dtype; /* that is computed in */
+  laci_metrics metrics;
+  const char *trained_on; /* the part for training, beside that which is evaluated; NULL */
+  bool quiet;             /* logs no plan, and nothing of the data */
+  double seconds;         /* of all batches */
+} evaluation;
+
+lac_eval_options lac_eval_options_default(void) {
+  laci_preprocessing preprocessing = laci_preprocessing_default();
+  lac_eval_options options = {.dtype = LAC_DTYPE_F32, .batch = 64};
+  memcpy(options.mean, preprocessing.mean, sizeof options.mean);
+  memcpy(options.std, preprocessing.std, sizeof options.std);
+  return options;
+}
+
+/* ---- What is run on what ---- */
+
+static lac_status check_options(const lac_eval_options *options, lac_error *err) {
+  if (options->batch < 1 || options->batch > LACI_EVAL_MOST_BATCH) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "batches of %d images: wanted 1 to %d", options->batch,
+                     LACI_EVAL_MOST_BATCH);
+  }
+  if (options->limit < 0) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "a limit of %lld images", (long long)options->limit);
+  }
+  for (int c = 0; c < 3; c++) {
+    if (isfinite(options->mean[c]) && isfinite(options->std[c]) && options->std[c] > 0) continue;
+    return laci_fail(err, LAC_BAD_ARGUMENT,
+                     "mean %g and std %g of channel %d: wanted finite numbers, std above 0",
+                     (double)options->mean[c], (double)options->std[c], c);
+  }
+  return LAC_OK;
+}
+
+static lac_status open_data(evaluation *e, const lac_model *model, const char *folder,
+                            const lac_eval_options *options, lac_error *err) {
+  laci_dataset_options o = {
+      .part = LACI_PART_TEST,
+      .classes_path = options->classes,
+      .known = model->graph->class_names,
+      .trained_on = e->trained_on,
+      .outputs = e->trained_on ? laci_classes_of(model, options->max_memory) : 0,
+      .quiet = e->quiet};
+  lac_status st = laci_dataset_open(folder, &o, &e->set, err);
+  if (st) return st;
+  e->images = laci_dataset_count(e->set);
+  if (options->limit > 0 && options->limit < e->images) e->images = options->limit;
+  e->preprocessing = laci_dataset_preprocessing(e->set);
+  if (options->resize) e->preprocessing.resize = options->resize;
+  if (options->crop) e->preprocessing.height = e->preprocessing.width = options->crop;
+  st = laci_check_colours(&e->preprocessing, folder, options->mean, options->std, err);
+  if (st) return st;
+  if (e->preprocessing.is_grey) return laci_preprocessing_check(&e->preprocessing, err);
+  memcpy(e->preprocessing.mean, options->mean, sizeof e->preprocessing.mean);
+  memcpy(e->preprocessing.std, options->std, sizeof e->preprocessing.std);
+  return laci_preprocessing_check(&e->preprocessing, err);
+}
+
+static lac_status check_logits(const evaluation *e, const lac_engine_port *logits, lac_error *err) {
+  if (logits->dtype != LAC_DTYPE_F32 || logits->rank != RANK_LOGITS ||
+      logits->shape[0] != e->batch) {
+    char text[256];
+    laci_shape shape = laci_shape_of(logits->rank, logits->shape);
+    return laci_fail(err, LAC_BAD_SHAPE, "output '%s' is %s %s, wanted floats [N, classes], N = %d",
+                     logits->name, lac_dtype_name(logits->dtype),
+                     laci_shape_text(&shape, text, sizeof text), e->batch);
+  }
+  return LAC_OK;
+}
+
+/* Logits whose shape comes from data, of a batch of zeros. */
+static lac_status try_output(evaluation *e, lac_engine_port *logits, lac_error *err) {
+  const lac_engine_port *in, *out;
+  const void *values;
+  (void)lac_engine_inputs(e->engine, &in);
+  (void)lac_engine_outputs(e->engine, &out);
+  void *pixels = laci_alloc(in[0].size_bytes, 1);
+  void **outputs = laci_alloc((size_t)e->n_outputs, sizeof *outputs);
+  bool whole = pixels && outputs;
+  for (int at = 0; at < e->n_outputs && whole; at++) {
+    whole = (outputs[at] = laci_alloc(out[at].size_bytes, 1)) != NULL;
+  }
+  lac_status st = whole ? LAC_OK : laci_fail_memory(err, "a batch of images");
+  if (!st) st = lac_engine_run(e->engine, (const void *[]){pixels}, outputs, err);
+  if (!st) st = lac_engine_result(e->engine, 0, logits, &values, err);
+  for (int at = 0; at < e->n_outputs && outputs; at++) laci_free(outputs[at]);
+  laci_free((void *)outputs);
+  laci_free(pixels);
+  return st;
+}
+
+static lac_status fit_output(evaluation *e, lac_error *err) {
+  const lac_engine_port *ports;
+  e->n_outputs = lac_engine_outputs(e->engine, &ports);
+  if (e->n_outputs < 1) return laci_fail(err, LAC_BAD_SHAPE, "the network has no output");
+  lac_engine_port logits = ports[0];
+  e->is_open = logits.open;
+  lac_status st = e->is_open ? try_output(e, &logits, err) : LAC_OK;
+  if (!st) st = check_logits(e, &logits, err);
+  if (st) return st;
+  e->classes = logits.shape[1];
+  return laci_dataset_check_outputs(e->set, logits.name, e->classes, err);
+}
+
+static lac_status plan_network(evaluation *e, const lac_model *model,
+                               const lac_eval_options *options, lac_error *err) {
+  laci_image_input input = {.batch = e->images < options->batch ? (int)e->images : options->batch};
+  lac_status st = laci_fit_images(model->graph, e->set, &e->preprocessing, &input, err);
+  if (!st) st = laci_check_classes(model->graph, e->set, err);
+  if (st) return st;
+  e->batch = input.batch;
+  lac_engine_shape shape = {.name = input.name,
+                            .rank = RANK_IMAGES,
+                            .shape = {e->batch, laci_preprocessing_channels(&e->preprocessing),
+                                      e->preprocessing.height, e->preprocessing.width}};
+  lac_engine_options o = lac_engine_options_default();
+  o.threads = options->threads;
+  o.dtype = e->dtype;
+  o.engine = options->engine;
+  o.dense_only = options->dense_only;
+  o.tuning = options->tuning;
+  o.timings = options->timings;
+  o.shapes = &shape;
+  o.n_shapes = 1;
+  size_t sample = laci_preprocessing_sample(&e->preprocessing) * sizeof(float);
+  laci_budget budget = laci_budget_of(options->max_memory);
+  laci_budget_add(&budget, laci_bytes_of(DEPTH * (int64_t)e->batch, sample + sizeof(int32_t)),
+                  "batches of %d images", e->batch);
+  st = laci_model_engine(model, &o, &budget, &e->engine, err);
+  if (st) return st;
+  if (!e->quiet) laci_log_plan(e->engine);
+  if (!e->quiet) laci_log_parts(e->engine);
+  return fit_output(e, err);
+}
+
+/* ---- Buffers, loader, predictions ---- */
+
+static lac_status take_memory(evaluation *e, lac_error *err) {
+  const lac_engine_port *ports;
+  bool whole = true;
+  e->sample = laci_preprocessing_sample(&e->preprocessing);
+  e->outputs = laci_alloc((size_t)e->n_outputs, sizeof *e->outputs);
+  (void)lac_engine_outputs(e->engine, &ports);
+  for (int at = 0; e->outputs && at < e->n_outputs; at++) {
+    e->outputs[at] = laci_alloc(ports[at].size_bytes, 1);
+    whole = whole && e->outputs[at];
+  }
+  for (int k = 0; k < DEPTH; k++) {
+    e->pixels[k] = laci_alloc((size_t)e->batch * e->sample, sizeof *e->pixels[k]);
+    e->labels[k] = laci_alloc((size_t)e->batch, sizeof *e->labels[k]);
+    whole = whole && e->pixels[k] && e->labels[k];
+  }
+  return whole && e->outputs ? LAC_OK : laci_fail_memory(err, "batches of images");
+}
+
+static lac_status start_loader(evaluation *e, int threads, lac_error *err) {
+  laci_loader_options o = laci_loader_options_default(e->set);
+  o.preprocessing = e->preprocessing;
+  o.batch = e->batch;
+  o.threads = threads;
+  o.depth = DEPTH;
+  o.first_batch = e->begin / e->batch;
+  o.limit = e->end;
+  lac_status st = laci_loader_create(e->set, &o, &e->loader, err);
+  for (int k = 0; k < DEPTH && !st; k++) {
+    st = laci_loader_put(e->loader, e->pixels[k], e->labels[k], err);
+  }
+  return st;
+}
+
+static lac_status open_predictions(evaluation *e, const lac_model *model,
+                                   const lac_eval_options *options, lac_error *err) {
+  const char *path = options->predictions;
+  if (!path) return LAC_OK;
+  if (lac_model_reads(model, path)) {
+    return laci_fail(err, LAC_EXISTS, "%s: it is an input, which is never replaced", path);
+  }
+  laci_write_options o = {.force = options->force};
+  laci_type type = {LAC_DTYPE_F32, {RANK_LOGITS, {e->images, e->classes}}};
+  lac_status st = laci_writer_open(path, &o, &e->predictions, err);
+  return st ? st : laci_npy_append_header(e->predictions, &type, err);
+}
+
+/* ---- The work ---- */
+
+/* Those of the last run, whose shape came from its data: no other than that of the first. */
+static lac_status read_logits(evaluation *e, const void **logits, lac_error *err) {
+  lac_engine_port port;
+  lac_status st = lac_engine_result(e->engine, 0, &port, logits, err);
+  if (!st) st = check_logits(e, &port, err);
+  if (st || port.shape[1] == e->classes) return st;
+  return laci_fail(err, LAC_BAD_SHAPE, "output '%s': %lld classes for some images, %lld for others",
+                   port.name, (long long)e->classes, (long long)port.shape[1]);
+}
+
+static lac_status run_batch(evaluation *e, const laci_batch *batch, lac_error *err) {
+  size_t n = (size_t)batch->n, left = (size_t)e->batch - n;
+  memset(batch->pixels + n * e->sample, 0, left * e->sample * sizeof *batch->pixels);
+  const void *logits = e->outputs[0];
+  lac_status st = lac_engine_run(e->engine, (const void *[]){batch->pixels}, e->outputs, err);
+  if (!st && e->is_open) st = read_logits(e, &logits, err);
+  if (!st) st = laci_metrics_add(&e->metrics, logits, batch->n, e->classes, batch->labels, err);
+  if (!st && e->predictions) {
+    st = laci_writer_append(e->predictions, logits, n * (size_t)e->classes * sizeof(float), err);
+  }
+  return st;
+}
+
+static lac_status run_all(evaluation *e, lac_error *err) {
+  for (int64_t done = 0, n = e->end - e->begin; done < n;) {
+    laci_batch batch;
+    if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
+    lac_status st = laci_loader_take(e->loader, &batch, err);
+    if (!st) st = run_batch(e, &batch, err);
+    if (!st) st = laci_loader_put(e->loader, batch.pixels, batch.labels, err);
+    if (st) return st;
+    done += batch.n;
+    laci_progress("evaluate", done, n);
+  }
+  return LAC_OK;
+}
+
+/* Batches that the loader fills, and the outputs. */
+static void log_memory(const evaluation *e) {
+  const lac_engine_port *ports;
+  size_t held = DEPTH * (size_t)e->batch * (e->sample * sizeof(float) + sizeof(int32_t));
+  (void)lac_engine_outputs(e->engine, &ports);
+  for (int at = 0; at < e->n_outputs; at++) held += ports[at].size_bytes;
+  laci_log_memory(e->engine, held);
+}
+
+static void evaluation_clear(evaluation *e) {
+  laci_loader_destroy(e->loader); /* first: its threads write to the buffers */
+  laci_writer_destroy(e->predictions);
+  for (int at = 0; e->outputs && at < e->n_outputs; at++) laci_free(e->outputs[at]);
+  laci_free(e->outputs);
+  for (int k = 0; k < DEPTH; k++) {
+    laci_free(e->pixels[k]);
+    laci_free(e->labels[k]);
+  }
+  lac_engine_destroy(e->engine);
+  laci_dataset_close(e->set);
+}
+
+/* All but the images: data, plan, buffers. */
+static lac_status prepare(evaluation *e, const lac_model *model, const char *data,
+                          const lac_eval_options *options, lac_error *err) {
+  lac_status st = check_options(options, err);
+  if (!st) e->dtype = laci_dtype_that_runs(laci_engine_wanted(options->engine), options->dtype);
+  if (!st) st = open_data(e, model, data, options, err);
+  if (!st) st = plan_network(e, model, options, err);
+  if (!st) e->metrics.of_probabilities = laci_ends_in_softmax(model->graph);
+  if (!st) st = take_memory(e, err);
+  return st ? st : open_predictions(e, model, options, err);
+}
+
+/* The images from `begin` to `end`. */
+static lac_status run_images(evaluation *e, int threads, lac_error *err) {
+  if (e->begin == e->end) return LAC_OK;
+  double begin = laci_clock_seconds();
+  lac_status st = start_loader(e, threads, err);
+  if (!st) st = run_all(e, err);
+  e->seconds = laci_clock_seconds() - begin;
+  if (!st && !e->quiet) log_memory(e);
+  return st;
+}
+
+static void give_result(const laci_metrics *metrics, int n_sparse, double seconds,
+                        lac_eval_result *result) {
+  *result = (lac_eval_result){.images = metrics->images,
+                              .top1 = laci_metrics_top1(metrics),
+                              .top5 = laci_metrics_top5(metrics),
+                              .loss = laci_metrics_loss(metrics),
+                              .n_sparse = n_sparse};
+  if (seconds > 0) result->images_per_second = (double)result->images / seconds;
+}
+
+static void give_facts(const lac_engine *engine, lac_eval_result *result) {
+  const lac_engine_facts about = lac_engine_about(engine);
+  result->dtype = about.dtype;
+  result->n_nodes = about.n_nodes;
+  result->n_exact = about.n_exact;
+  if (about.exact_reason) {
+    (void)snprintf(result->exact_reason, sizeof result->exact_reason, "%s", about.exact_reason);
+  }
+}
+
+/* Takes e. */
+static lac_status evaluate(evaluation *e, const lac_model *model, const char *data,
+                           const lac_eval_options *options, lac_eval_result *result,
+                           lac_error *err) {
+  lac_eval_options defaults = lac_eval_options_default();
+  if (!options) options = &defaults;
+  *result = (lac_eval_result){0};
+  lac_status st = prepare(e, model, data, options, err);
+  e->end = e->images;
+  if (!st) st = run_images(e, options->threads, err);
+  if (!st && e->predictions) {
+    st = laci_writer_finish(e->predictions, err);
+    if (!st) st = laci_writer_commit(e->predictions, err);
+  }
+  if (!st) give_result(&e->metrics, laci_model_engine_sparse(e->engine), e->seconds, result);
+  if (!st) give_facts(e->engine, result);
+  evaluation_clear(e);
+  return st;
+}
+
+lac_status laci_model_evaluate(const lac_model *model, const char *data,
+                               const lac_eval_options *options, bool quiet, lac_eval_result *result,
+                               lac_error *err) {
+  evaluation e = {.quiet = quiet};
+  return evaluate(&e, model, data, options, result, err);
+}
+
+lac_status lac_eval(const lac_model *model, const char *data, const lac_eval_options *options,
+                    lac_eval_result *result, lac_error *err) {
+  if (result) *result = (lac_eval_result){0};
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"data", data}, {"result", result});
+  if (st) return st;
+  laci_parts *parts = laci_alloc(1, sizeof *parts);
+  if (!parts) return laci_fail_memory(err, data);
+  st = laci_parts_find(data, LACI_PARTS_TEST, parts, err);
+  const bool beside = !st && strcmp(parts->train, parts->test) != 0 && parts->train[0];
+  evaluation e = {.trained_on = beside ? parts->train : NULL};
+  if (!st) st = evaluate(&e, model, parts->test, options, result, err);
+  laci_free(parts);
+  return st;
+}
+
+/* ---- In parts ---- */
+
+int64_t laci_eval_part_begin(const laci_eval_scores *scores, int part, int n_parts) {
+  const int64_t n_batches = scores->images / scores->batch + (scores->images % scores->batch != 0);
+  const int64_t begin = n_batches * part / n_parts * scores->batch;
+  return begin < scores->images ? begin : scores->images;
+}
+
+static lac_status check_part(const lac_eval_options *options, const laci_eval_part *part,
+                             lac_error *err) {
+  if (part->n_parts < 1 || part->part < 0 || part->part >= part->n_parts) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "part %d of %d of an evaluation", part->part,
+                     part->n_parts);
+  }
+  if (!options->predictions) return LAC_OK;
+  return laci_fail(err, LAC_BAD_ARGUMENT, "%s: predictions of a part of an evaluation",
+                   options->predictions);
+}
+
+lac_status laci_model_evaluate_part(const lac_model *model, const char *data,
+                                    const lac_eval_options *options, const laci_eval_part *part,
+                                    laci_eval_scores *scores, lac_error *err) {
+  evaluation e = {.quiet = part->quiet};
+  *scores = (laci_eval_scores){.images = 0};
+  lac_status st = check_part(options, part, err);
+  if (!st) st = prepare(&e, model, data, options, err);
+  if (st) goto out;
+  *scores = (laci_eval_scores){.images = e.images, .batch = e.batch};
+  e.metrics.scores = scores->scores = laci_alloc((size_t)e.images, sizeof *scores->scores);
+  if (!scores->scores) st = laci_fail_memory(err, "what the images score");
+  e.begin = laci_eval_part_begin(scores, part->part, part->n_parts);
+  e.end = laci_eval_part_begin(scores, part->part + 1, part->n_parts);
+  e.metrics.first = e.begin;
+  if (!st) st = run_images(&e, options->threads, err);
+  scores->n_sparse = laci_model_engine_sparse(e.engine);
+  scores->seconds = e.seconds;
+out:
+  evaluation_clear(&e);
+  if (!st) return LAC_OK;
+  laci_free(scores->scores);
+  *scores = (laci_eval_scores){.images = 0};
+  return st;
+}
+
+void laci_eval_scores_result(const laci_eval_scores *scores, lac_eval_result *result) {
+  laci_metrics metrics = {.first = 0};
+  for (int64_t at = 0; at < scores->images; at++) {
+    laci_metrics_add_score(&metrics, &scores->scores[at]);
+  }
+  give_result(&metrics, scores->n_sparse, scores->seconds, result);
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Whether a network and images fit: colours, sizes, classes, and the batch that is planned for. */
+#include <stdio.h>
+#include <string.h>
+
+#include "api/model/model_in.h"
+#include "api/prune/job_in.h"
+#include "api/run/eval_in.h"
+#include "base/error.h"
+#include "data/dataset.h"
+#include "graph/graph.h"
+#include "lacuna/prune.h"
+#include "tensor/buf.h"
+
+enum { RANK_IMAGES = 4, RANK_LOGITS = 2 };
+
+lac_status laci_check_colours(const laci_preprocessing *preprocessing, const char *data,
+                              const float mean[3], const float std[3], lac_error *err) {
+  const laci_preprocessing usual = laci_preprocessing_default();
+  bool given = memcmp(mean, usual.mean, sizeof usual.mean) != 0 ||
+               memcmp(std, usual.std, sizeof usual.std) != 0;
+  if (!given || !preprocessing->is_grey) return LAC_OK;
+  return laci_fail(err, LAC_BAD_ARGUMENT,
+                   "%s: mean and std are for images in colour, but these are grey, with a scale of "
+                   "their own",
+                   data);
+}
+
+/* What the resizing has to be for a crop of that side; 0: it may stay. Photographs are cut out of
+ * something larger, 224 of 256; small images are taken whole. */
+static int resize_for(const laci_dataset *set, const laci_preprocessing *preprocessing,
+                      int64_t side) {
+  const laci_preprocessing photograph = laci_preprocessing_default(),
+                           usual = laci_dataset_preprocessing(set);
+  if (side <= (preprocessing->resize ? preprocessing->resize : usual.height)) return 0;
+  if (usual.resize == 0) return (int)side;
+  return (int)((side * photograph.resize + photograph.height / 2) / photograph.height);
+}
+
+lac_status laci_fail_crop(const laci_value *input, const laci_dataset *set,
+                          const laci_preprocessing *preprocessing, lac_error *err) {
+  const laci_shape *shape = &input->type.shape;
+  const int64_t height = shape->dims[2], width = shape->dims[3];
+  const int64_t side = height > 0 ? height : width;
+  lac_hint hint = LAC_HINT_NONE;
+  char text[256], cure[96];
+  if ((height > 0 && width > 0 && height != width) || side > LACI_PREPROCESSING_MAX) {
+    (void)snprintf(cure, sizeof cure, "wanted a network of squares, of at most %d pixels",
+                   LACI_PREPROCESSING_MAX);
+  } else {
+    int resize = resize_for(set, preprocessing, side);
+    int n = resize ? snprintf(cure, sizeof cure, "resized to %d, ", resize) : 0;
+    (void)snprintf(cure + n, sizeof cure - (size_t)n, "a crop of %d would fit", (int)side);
+    hint = resize ? LAC_HINT_RESIZE : LAC_HINT_CROP;
+  }
+  return laci_hint(
+      err, hint,
+      laci_fail(err, LAC_BAD_SHAPE, "input '%s' is %s, but images are prepared to %d x %d: %s",
+                input->name, laci_shape_text(shape, text, sizeof text), preprocessing->height,
+                preprocessing->width, cure));
+}
+
+static int64_t classes_of(const laci_graph *network) {
+  if (network->n_outputs < 1) return 0;
+  const laci_shape *shape = &network->values[network->outputs[0]].type.shape;
+  return shape->rank == RANK_LOGITS && shape->dims[1] > 0 ? shape->dims[1] : 0;
+}
+
+/* A model whose shapes cannot be inferred is refused when its engine is made, which says more. */
+int64_t laci_classes_of(const lac_model *model, uint64_t max_memory) {
+  if (classes_of(model->graph) == 0 && !laci_model_is_inferred(model)) {
+    lac_options options = lac_options_default();
+    laci_job job;
+    options.max_memory = max_memory;
+    if (laci_job_open(model, &options, &job, NULL)) return 0;
+    laci_job_close(&job);
+  }
+  return classes_of(model->graph);
+}
+
+lac_status laci_check_classes(const laci_graph *network, const laci_dataset *set, lac_error *err) {
+  if (network->n_outputs < 1) return LAC_OK;
+  const laci_value *scores = &network->values[network->outputs[0]];
+  const laci_shape *shape = &scores->type.shape;
+  if (shape->rank != RANK_LOGITS || shape->dims[1] < 0) return LAC_OK;
+  return laci_dataset_check_outputs(set, scores->name, shape->dims[1], err);
+}
+
+lac_status laci_fit_images(const laci_graph *graph, const laci_dataset *set,
+                           const laci_preprocessing *preprocessing, laci_image_input *fit,
+                           lac_error *err) {
+  if (graph->n_inputs != 1) {
+    return laci_fail(err, LAC_BAD_SHAPE, "the network has %d inputs, wanted one of images",
+                     graph->n_inputs);
+  }
+  const laci_value *input = &graph->values[graph->inputs[0]];
+  const int64_t wanted[RANK_IMAGES] = {0, laci_preprocessing_channels(preprocessing),
+                                       preprocessing->height, preprocessing->width};
+  const laci_shape *shape = &input->type.shape;
+  char text[256];
+  bool known = shape->rank >= 0, images = !known || shape->rank == RANK_IMAGES;
+  images =
+      images && (input->type.dtype == LAC_DTYPE_NONE || laci_dtype_is_float(input->type.dtype));
+  images = images && !(known && shape->dims[1] >= 0 && shape->dims[1] != wanted[1]);
+  if (!images) {
+    return laci_fail(err, LAC_BAD_SHAPE, "input '%s' is %s %s, wanted images: floats [N, %d, H, W]",
+                     input->name, lac_dtype_name(input->type.dtype),
+                     laci_shape_text(shape, text, sizeof text), (int)wanted[1]);
+  }
+  for (int axis = 2; known && axis < RANK_IMAGES; axis++) {
+    if (shape->dims[axis] < 0 || shape->dims[axis] == wanted[axis]) continue;
+    return laci_fail_crop(input, set, preprocessing, err);
+  }
+  int64_t fixed = known && shape->dims[0] >= 0 ? shape->dims[0] : 0;
+  if (known && shape->dims[0] >= 0 && (fixed < 1 || fixed > LACI_EVAL_MOST_BATCH)) {
+    return laci_fail(err, LAC_BAD_SHAPE, "input '%s' is %s: wanted a batch of 1 to %d", input->name,
+                     laci_shape_text(shape, text, sizeof text), LACI_EVAL_MOST_BATCH);
+  }
+  fit->name = input->name;
+  if (fixed) fit->batch = (int)fixed;
+  return LAC_OK;
+}
+
+bool laci_ends_in_softmax(const laci_graph *graph) {
+  static const char *const shaping[] = {"Identity", "Reshape", "Flatten", "Squeeze"};
+  for (int value = graph->outputs[0]; value >= 0 && graph->values[value].producer >= 0;) {
+    const laci_node *node = &graph->nodes[graph->values[value].producer];
+    bool shapes = false;
+    if (node->domain[0]) return false;
+    if (strcmp(node->type, "Softmax") == 0) return true;
+    for (size_t k = 0; k < sizeof shaping / sizeof *shaping; k++) {
+      shapes = shapes || strcmp(node->type, shaping[k]) == 0;
+    }
+    if (!shapes || node->n_inputs < 1) return false;
+    value = node->inputs[0];
+  }
+  return false;
+}

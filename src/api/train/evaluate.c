@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * An evaluation on the way stores the weights in the model and lets lac_eval run it, as anybody
+ * would: the network that is measured is the one that is written. Several processes share the
+ * images; one alone has all of them. */
+#include <string.h>
+
+#include "api/model/model_in.h"
+#include "api/run/eval_in.h"
+#include "api/train/plan_in.h"
+#include "api/train/train_in.h"
+#include "base/memory.h"
+#include "lacuna/eval.h"
+#include "train/loop.h"
+#include "train/trainer.h"
+
+/** The images that are this process's, then everybody's scores. */
+static lac_status evaluate_shared(const laci_training *t, const lac_eval_options *how,
+                                  lac_eval_result *result, lac_error *err) {
+  const laci_eval_part part = {
+      .part = t->plan->process, .n_parts = t->plan->processes, .quiet = t->evaluated};
+  laci_eval_scores scores = {0};
+  lac_status st = laci_model_evaluate_part(t->model, t->plan->parts.test, how, &part, &scores, err);
+  st = laci_training_agree(t, st, err);
+  if (!st) st = laci_training_gather_scores(t, &scores, err);
+  if (!st) laci_eval_scores_result(&scores, result);
+  laci_free(scores.scores);
+  return st;
+}
+
+lac_status laci_training_evaluate(void *context, laci_loop_score *score, lac_error *err) {
+  laci_training *t = context;
+  const lac_train_options *o = t->options;
+  lac_eval_result result;
+  lac_eval_options how = lac_eval_options_default();
+  how.threads = o->threads;
+  how.dtype = o->dtype;
+  how.engine = o->engine;
+  how.dense_only = o->dense_only;
+  how.batch = t->plan->batch;
+  how.max_memory = o->max_memory;
+  how.resize = o->resize;
+  how.crop = o->crop;
+  how.limit = o->eval_limit;
+  how.classes = o->classes;
+  memcpy(how.mean, o->mean, sizeof how.mean);
+  memcpy(how.std, o->std, sizeof how.std);
+  lac_status st = laci_trainer_store(t->trainer, t->model->graph, err);
+  st = laci_training_agree(t, st, err);
+  if (!st) st = evaluate_shared(t, &how, &result, err);
+  t->evaluated = true;
+  if (st) return st;
+  *score = (laci_loop_score){.top1 = result.top1, .top5 = result.top5, .loss = result.loss};
+  return LAC_OK;
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * lac_finetune: lac_check, lac_prune or the replay of an earlier run's order, masks, lac_train.
+ *
+ * The order of channels that a run began with is in its folder, so that a run that goes on need not
+ * search and verify it again. It is a permutation file, as lac_permutation_apply reads it; what
+ * belongs to it, the masks, is in the checkpoints, and is compared there. */
+#include "lacuna/finetune.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/run/infer.h"
+#include "api/run/process_group_in.h"
+#include "api/train/mask_in.h"
+#include "base/error.h"
+#include "base/folder.h"
+#include "base/log.h"
+#include "base/run_folder.h"
+#include "comm/comm.h"
+#include "lacuna/process_group.h"
+
+enum { MOST_NAMES = 3, NAMES_BYTES = 512 };
+
+/* One call. */
+typedef struct tuning {
+  lac_model *model;
+  const lac_finetune_options *options;
+  lac_finetune_result *result;
+} tuning;
+
+lac_finetune_options lac_finetune_options_default(void) {
+  lac_finetune_options o = {.training = lac_train_options_default(),
+                            .pruning = lac_options_default(),
+                            .sparse = true,
+                            .prune_rest = true,
+                            .replay = true};
+  o.training.recipe = "cifar";
+  o.training.epochs = 3;
+  o.training.rate = 0.02;
+  o.training.eval_first = true;
+  return o;
+}
+
+void lac_finetune_result_clear(lac_finetune_result *result) {
+  if (!result) return;
+  lac_report_destroy(result->found);
+  lac_report_destroy(result->pruning);
+  lac_mask_destroy(result->mask);
+  lac_text_free(result->training.trace);
+  *result = (lac_finetune_result){.found = NULL};
+}
+
+/* ---- The order in the run's folder ---- */
+
+static bool order_path(const char *model_dir, char path[PATH_MAX]) {
+  int n = model_dir ? snprintf(path, PATH_MAX, "%s/" LACI_RUN_ORDER, model_dir) : -1;
+  return n > 0 && n < PATH_MAX;
+}
+
+/* Puts the model's channels into the order of the run, where that has a checkpoint: without one the
+ * run begins anew, perhaps from another network. False, and the model is as it was, where it is not
+ * known. */
+static bool replay_order(const tuning *t, const lac_options *pruning) {
+  const char *folder = t->options->training.model_dir;
+  char path[PATH_MAX];
+  lac_options how = *pruning;
+  lac_report *report = NULL;
+  lac_error err = {0};
+  if (!order_path(folder, path) || access(path, F_OK) != 0) return false;
+  if (!laci_folder_has(folder, LACI_RUN_CHECKPOINTS)) return false;
+  how.verify = false; /* it was verified before it was kept */
+  lac_status st = lac_permutation_apply(t->model, path, false, &how, &report, &err);
+  lac_report_destroy(report);
+  if (st) laci_log(LAC_LOG_WARNING, "%s; an order is searched again", err.text);
+  else laci_log(LAC_LOG_INFO, "the channels are put in the order of %s/" LACI_RUN_ORDER, folder);
+  return st == LAC_OK;
+}
+
+/* Whether the order of the run is known is process 0's to say; where it is, all have to find it. */
+static lac_status replay_together(const tuning *t, const lac_options *pruning, lac_error *err) {
+  lac_process_group *group = t->options->training.group;
+  lac_finetune_result *r = t->result;
+  r->replayed = replay_order(t, pruning);
+  bool first = r->replayed;
+  /* A folder may be read sooner by one than by another. */
+  lac_status st = laci_comm_agree_late(laci_process_group_comm(group), LAC_OK, err);
+  if (!st) st = lac_process_group_broadcast(group, &first, sizeof first, err);
+  if (!st && first != r->replayed) {
+    st = laci_fail(err, LAC_IO,
+                   "%s: its " LACI_RUN_ORDER
+                   " can%s be read here, but process 0 can%s: wanted a "
+                   "folder that all processes see",
+                   t->options->training.model_dir, first ? "not" : "", first ? "" : "not");
+  }
+  return lac_process_group_agree(group, st, err);
+}
+
+/* Keeps the order of the report; NULL: the run has none. That of an earlier run goes in any case.
+ * A failure is a warning. */
+static void keep_order(const char *folder, const lac_report *report) {
+  char path[PATH_MAX];
+  lac_error err = {0};
+  if (!order_path(folder, path)) return;
+  if (report && !lac_permutation_save(report, path, true, &err)) return;
+  (void)unlink(path); /* that of an earlier run would mislead this one */
+  if (report)
+    laci_log(LAC_LOG_WARNING, "%s; a run that goes on will search the order again", err.text);
+}
+
+/* The folder is the run's own from its first event on, and process 0's to write in. */
+static void listen(const lac_train_event *event, void *context) {
+  const tuning *t = context;
+  const lac_train_options *given = &t->options->training;
+  bool writes = !given->eval_only && lac_process_group_rank(given->group) == 0;
+  if (event->kind == LAC_TRAIN_BEGIN && writes) {
+    const lac_report *report = t->result->pruning;
+    bool searched = report && t->options->pruning.permute && !t->result->replayed;
+    if (searched || event->step == 0) keep_order(given->model_dir, searched ? report : NULL);
+  }
+  if (given->listener) given->listener(event, given->context);
+}
+
+/* ---- What is pruned already ---- */
+
+typedef enum kind { KIND_PRUNED, KIND_REST, KIND_ZERO, KIND_NONE } kind;
+
+static kind kind_of(const lac_layer *layer) {
+  if (!layer->eligible) return KIND_NONE;
+  if (layer->pruned) return KIND_PRUNED;
+  return layer->n_elements > 0 && layer->n_zeros == layer->n_elements ? KIND_ZERO : KIND_REST;
+}
+
+static void count_kinds(lac_finetune_result *r) {
+  int n[KIND_NONE + 1] = {0};
+  for (int l = 0; l < r->found->n_layers; l++) n[kind_of(&r->found->layers[l])]++;
+  r->n_pruned = n[KIND_PRUNED];
+  r->n_rest = n[KIND_REST];
+  r->n_zero = n[KIND_ZERO];
+}
+
+/* ": fc, head" where they are few; else nothing. */
+static const char *names_of(const lac_report *report, kind wanted, char text[NAMES_BYTES]) {
+  int n = 0;
+  size_t used = 0;
+  text[0] = 0;
+  for (int l = 0; l < report->n_layers; l++) {
+    if (kind_of(&report->layers[l]) != wanted) continue;
+    const char *name = report->layers[l].name;
+    if (++n > MOST_NAMES || used + strlen(name) + 3 > NAMES_BYTES) return "";
+    used += (size_t)sprintf(text + used, "%s%s", n == 1 ? ": " : ", ", name);
+  }
+  return text;
+}
+
+/* A line where a part is pruned already, and a line about what is all zero. */
+static void log_found(const lac_finetune_result *r, bool prunes_rest) {
+  char names[NAMES_BYTES];
+  if (r->n_pruned && r->n_rest) {
+    bool one = r->n_pruned == 1, other = r->n_rest == 1;
+    laci_log(
+        LAC_LOG_INFO, "%d layer%s hold%s %s and keep%s %s; %d %s%s", r->n_pruned, one ? "" : "s",
+        one ? "s" : "", r->found->pattern, one ? "s" : "", one ? "its mask" : "their masks",
+        r->n_rest,
+        prunes_rest ? (other ? "is pruned" : "are pruned") : (other ? "stays dense" : "stay dense"),
+        names_of(r->found, KIND_REST, names));
+  }
+  if (r->n_zero) {
+    laci_log(LAC_LOG_INFO,
+             "%d layer%s all zero, so that no magnitude tells what to keep, and stay%s dense%s",
+             r->n_zero, r->n_zero == 1 ? " is" : "s are", r->n_zero == 1 ? "s" : "",
+             names_of(r->found, KIND_ZERO, names));
+  }
+}
+
+/* ---- Pruning ---- */
+
+/* Permutes and prunes what is not pruned already; a run that goes on is in an order already. */
+static lac_status prune(const tuning *t, lac_error *err) {
+  lac_finetune_result *r = t->result;
+  lac_options how = t->options->pruning;
+  how.keep_pruned = true;
+  how.group = t->options->training.group;
+  if (t->options->training.recover && how.permute && t->options->replay) {
+    lac_status st = replay_together(t, &how, err);
+    if (st) return st;
+    how.permute = !r->replayed;
+  }
+  lac_status st = lac_prune(t->model, &how, &r->pruning, err);
+  if (!st && r->pruning->summary.interrupted) {
+    st = laci_fail(err, LAC_INTERRUPTED, "interrupted before the training");
+    st = lac_process_group_agree(how.group, st, err);
+  }
+  return st;
+}
+
+/* Prunes what is not pruned already, unless that is to stay as it is. */
+static lac_status prune_rest(const tuning *t, lac_error *err) {
+  const lac_options *pruning = &t->options->pruning;
+  lac_finetune_result *r = t->result;
+  lac_status st = lac_check(t->model, NULL, pruning, &r->found, err);
+  if (!st) count_kinds(r);
+  if (!st && !t->options->prune_rest && r->n_pruned == 0) {
+    st = laci_fail(err, LAC_BAD_VALUE, "%s: no layer holds %s, so there are no masks to keep",
+                   r->found->model, r->found->pattern);
+  }
+  st = lac_process_group_agree(t->options->training.group, st, err);
+  if (st) return st;
+  log_found(r, t->options->prune_rest);
+  bool prunes = t->options->prune_rest && (r->n_rest || r->n_pruned == 0);
+  return prunes ? prune(t, err) : LAC_OK;
+}
+
+/* Masks of what is pruned, before or now. An evaluation alone changes nothing, and of a checkpoint
+ * it needs the masks that the run had. */
+static lac_status make_masks(const tuning *t, lac_error *err) {
+  const lac_finetune_options *o = t->options;
+  lac_finetune_result *r = t->result;
+  if (!o->sparse || (o->training.eval_only && !o->training.recover)) return LAC_OK;
+  lac_status st = prune_rest(t, err);
+  if (!st) st = lac_mask_from_model(t->model, &o->pruning, &r->mask, err);
+  st = lac_process_group_agree(o->training.group, st, err);
+  if (!st) st = laci_mask_share(r->mask, laci_process_group_comm(o->training.group), err);
+  if (st) return st;
+  int n = lac_mask_count(r->mask);
+  if (n == 0 && o->must_mask) {
+    st = laci_fail(err, LAC_BAD_VALUE, "%s: no layer takes %s, so nothing would be sparse",
+                   r->found->model, r->found->pattern);
+    return lac_process_group_agree(o->training.group, st, err);
+  }
+  if (n) {
+    laci_log(LAC_LOG_INFO, "%d weight%s %s: zeros stay zero", n, n == 1 ? " holds" : "s hold",
+             r->found->pattern);
+  } else {
+    laci_log(LAC_LOG_INFO, "no weight holds %s: all are trained", r->found->pattern);
+  }
+  return LAC_OK;
+}
+
+lac_status lac_finetune(lac_model *model, const char *data, const lac_finetune_options *options,
+                        lac_finetune_result *result, lac_error *err) {
+  if (result) *result = (lac_finetune_result){.training = {.best_top1 = -1}};
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"data", data}, {"options", options},
+                                   {"result", result});
+  if (st) return st;
+  tuning t = {.model = model, .options = options, .result = result};
+  lac_train_options training = options->training;
+  training.dtype = laci_dtype_that_runs(training.engine, training.dtype);
+  st = lac_train_check(model, data, &training, err);
+  if (!st) st = make_masks(&t, err);
+  if (!result->pruning || lac_mask_count(result->mask) == 0) training.eval_first = false;
+  training.listener = listen;
+  training.context = &t;
+  return st ? st : lac_train(model, data, result->mask, &training, &result->training, err);
+}

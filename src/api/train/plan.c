@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * From options to a plan: a copy of the recipe, what the caller changed in it, and, once the number
+ * of images is known, all of it in steps. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api/run/eval_in.h"
+#include "api/train/plan_in.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "data/dataset.h"
+#include "data/loader.h"
+#include "lacuna/process_group.h"
+
+enum { MOST_BATCH = 65536, MOST_THREADS = 1024, MOST_BUCKET = 1 << 29 };
+
+lac_train_options lac_train_options_default(void) {
+  laci_preprocessing prepare = laci_preprocessing_default();
+  lac_train_options o = {.dtype = LAC_DTYPE_F32,
+                         .accumulate = 1,
+                         .epochs = -1,
+                         .decay = -1,
+                         .rate = -1,
+                         .momentum = -1,
+                         .weight_decay = -1,
+                         .nesterov = -1,
+                         .warmup_epochs = -1,
+                         .label_smoothing = -1,
+                         .mixup = -1,
+                         .augment = true,
+                         .shuffle = true,
+                         .evaluate = true,
+                         .epochs_between_evals = 1,
+                         .steps_per_loop = 1,
+                         .stop_threshold = -1,
+                         .keep_checkpoints = 3,
+                         .display_steps = 100,
+                         .wire = LAC_DTYPE_F32};
+  memcpy(o.mean, prepare.mean, sizeof o.mean);
+  memcpy(o.std, prepare.std, sizeof o.std);
+  return o;
+}
+
+/* ---- The data ---- */
+
+/** Which parts of the data this run is going to look at. */
+static laci_parts_use use_of(const lac_train_options *o) {
+  if (o->eval_only) return LACI_PARTS_TEST;
+  return o->evaluate ? LACI_PARTS_BOTH : LACI_PARTS_TRAIN;
+}
+
+static lac_status resolve_images(const char *data, const lac_train_options *o,
+                                 laci_train_plan *plan, lac_error *err) {
+  laci_preprocessing *p = &plan->prepare;
+  *p = laci_dataset_preprocessing(plan->set);
+  lac_status st = laci_check_colours(p, data, o->mean, o->std, err);
+  if (st) return st;
+  if (o->resize) p->resize = o->resize;
+  if (o->crop) p->height = p->width = o->crop;
+  if (!p->is_grey) {
+    memcpy(p->mean, o->mean, sizeof p->mean);
+    memcpy(p->std, o->std, sizeof p->std);
+  }
+  return laci_preprocessing_check(p, err);
+}
+
+lac_status laci_train_open(const char *data, const lac_train_options *o, laci_train_plan *plan,
+                           lac_error *err) {
+  lac_status st = laci_parts_find(data, use_of(o), &plan->parts, err);
+  if (st) return st;
+  const char *train = plan->parts.train, *test = plan->parts.test;
+  laci_dataset_options how = {.part = o->eval_only ? LACI_PART_TEST : LACI_PART_TRAIN,
+                              .classes_path = o->classes,
+                              .known = plan->known,
+                              .may_be_new = !o->eval_only,
+                              .quiet = plan->quiet};
+  st = laci_dataset_open(o->eval_only ? test : train, &how, &plan->set, err);
+  if (st) return st;
+  const char *format = laci_dataset_format(plan->set);
+  if (o->format && strcmp(o->format, format) != 0) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "%s: it holds %s, but the format wanted is %s", data,
+                     format, o->format);
+  }
+  if (strcmp(format, "folder") == 0 && strcmp(train, test) == 0 && o->evaluate && !o->eval_only &&
+      !plan->quiet) {
+    laci_log(LAC_LOG_WARNING,
+             "%s: no folders train and val in it: evaluated are the images that are trained on",
+             data);
+  }
+  return resolve_images(data, o, plan, err);
+}
+
+lac_status lac_train_data_find(const char *data, const lac_train_options *options,
+                               lac_train_data *found, lac_error *err) {
+  lac_status st = LACI_CHECK_GIVEN(err, {"data", data}, {"options", options}, {"found", found});
+  if (st) return st;
+  laci_train_plan plan = {.quiet = true};
+  st = laci_train_open(data, options, &plan, err);
+  if (!st) {
+    *found = (lac_train_data){.format = laci_dataset_format(plan.set),
+                              .images = laci_dataset_count(plan.set),
+                              .classes = laci_dataset_classes(plan.set),
+                              .channels = laci_preprocessing_channels(&plan.prepare),
+                              .height = plan.prepare.height,
+                              .width = plan.prepare.width};
+  }
+  laci_train_plan_clear(&plan);
+  return st;
+}
+
+void laci_train_plan_clear(laci_train_plan *plan) {
+  laci_dataset_close(plan->set);
+  plan->set = NULL;
+}
+
+/* ---- Options inside their limits ---- */
+
+static lac_status check_whole(const char *what, int64_t value, int64_t least, int64_t most,
+                              lac_error *err) {
+  if (value >= least && value <= most) return LAC_OK;
+  return laci_fail(err, LAC_BAD_ARGUMENT, "%s %" PRId64 ": wanted %" PRId64 " to %" PRId64, what,
+                   value, least, most);
+}
+
+/** -1 stands for the recipe's. */
+static lac_status check_real(const char *what, double value, double most, lac_error *err) {
+  if (value == -1 || (value >= 0 && value <= most)) return LAC_OK;
+  return laci_fail(err, LAC_BAD_ARGUMENT, "%s %g: wanted 0 to %g", what, value, most);
+}
+
+static lac_status check_options(const lac_train_options *o, lac_error *err) {
+  lac_status st = check_whole("threads", o->threads, 0, MOST_THREADS, err);
+  if (!st) st = check_whole("batch size", o->batch, 0, MOST_BATCH, err);
+  if (!st) st = check_whole("accumulated batches", o->accumulate, 1, MOST_BATCH, err);
+  if (!st) st = check_whole("steps", o->steps, 0, INT64_MAX / MOST_BATCH, err);
+  if (!st) st = check_whole("steps between evaluations", o->eval_steps, 0, INT64_MAX, err);
+  if (!st) st = check_whole("epochs between evaluations", o->epochs_between_evals, 1, 1000000, err);
+  if (!st) st = check_whole("steps a loop", o->steps_per_loop, 1, INT64_MAX, err);
+  if (!st) st = check_whole("steps between checkpoints", o->checkpoint_steps, 0, INT64_MAX, err);
+  if (!st) st = check_whole("checkpoints to keep", o->keep_checkpoints, 1, 1000000, err);
+  if (!st) st = check_whole("display steps", o->display_steps, 1, INT64_MAX, err);
+  if (!st) st = check_real("epochs", o->epochs, 1e6, err);
+  if (!st) st = check_real("rate", o->rate, 1e6, err);
+  if (!st) st = check_real("momentum", o->momentum, nextafter(1, 0), err);
+  if (!st) st = check_real("weight decay", o->weight_decay, 1e6, err);
+  if (!st) st = check_real("warm-up epochs", o->warmup_epochs, 1e6, err);
+  if (!st) st = check_real("label smoothing", o->label_smoothing, 1, err);
+  if (!st) st = check_real("mixup", o->mixup, 1e6, err);
+  if (!st && !(o->ema >= 0 && o->ema < 1)) {
+    st = laci_fail(err, LAC_BAD_ARGUMENT, "moving average %g: wanted 0 to less than 1", o->ema);
+  }
+  if (!st) st = check_real("decay", o->decay, 1e6, err);
+  if (!st) st = check_whole("images to evaluate on", o->eval_limit, 0, INT64_MAX, err);
+  if (!st) st = check_real("stop threshold", o->stop_threshold, 100, err);
+  if (!st && o->dtype != LAC_DTYPE_F32 && o->dtype != LAC_DTYPE_BF16) {
+    st = laci_fail(err, LAC_BAD_ARGUMENT, "training in %s: wanted f32 or bf16",
+                   lac_dtype_name(o->dtype));
+  }
+  if (!st && o->epochs == 0 && o->steps == 0 && !o->eval_only) {
+    st = laci_fail(err, LAC_BAD_ARGUMENT, "0 epochs: wanted more, or to evaluate only");
+  }
+  if (!st && o->stop_threshold >= 0 && !o->evaluate) {
+    st = laci_fail(err, LAC_BAD_ARGUMENT, "a stop threshold without evaluations");
+  }
+  if (!st && o->keep_best && !o->evaluate) {
+    st = laci_fail(err, LAC_BAD_ARGUMENT, "the best evaluated weights without evaluations");
+  }
+  if (!st && o->wire != LAC_DTYPE_F32 && o->wire != LAC_DTYPE_BF16) {
+    st = laci_fail(err, LAC_BAD_ARGUMENT, "gradients sent in %s: wanted f32 or bf16",
+                   lac_dtype_name(o->wire));
+  }
+  if (!st) st = check_whole("bytes of gradients at a time", o->bucket_bytes, 0, MOST_BUCKET, err);
+  if (!st) st = check_whole("steps between comparisons", o->paranoid_steps, 0, INT64_MAX, err);
+  if (!st && o->recover && !o->model_dir) {
+    st = laci_fail(err, LAC_BAD_ARGUMENT, "recovering: no model dir says where checkpoints lie");
+  }
+  return st;
+}
+
+/* ---- In steps ---- */
+
+static void write_about(const lac_train_options *o, laci_train_plan *plan) {
+  const laci_training_recipe *r = &plan->recipe;
+  (void)snprintf(
+      plan->about, sizeof plan->about,
+      "\"recipe\": \"%s\", \"optimizer\": \"%s\", \"momentum\": %.9g, \"nesterov\": %s, "
+      "\"weight_decay\": %.9g, \"decay_all\": %s, \"schedule\": \"%s\", \"rate\": %.17g, "
+      "\"warmup_steps\": %" PRId64 ", \"steps\": %" PRId64
+      ", \"batch\": %d, \"accumulate\": %d, \"processes\": %d, "
+      "\"label_smoothing\": %.17g, \"mixup\": %.17g, \"ema\": %.17g, \"augment\": %s, \"shuffle\": "
+      "%s, "
+      "\"dtype\": \"%s\", \"eval_limit\": %" PRId64 ", \"images\": %" PRId64 ", \"seed\": %" PRIu64,
+      r->name, laci_optimizer_name(r->optimizer.kind), (double)r->optimizer.momentum,
+      r->optimizer.nesterov ? "true" : "false", (double)r->optimizer.decay,
+      r->optimizer.decay_all ? "true" : "false", laci_schedule_name(plan->schedule.kind),
+      plan->schedule.rate, plan->schedule.warmup_steps, plan->steps, plan->batch, plan->accumulate,
+      plan->processes, r->smoothing, r->mixup, o->ema, r->augment ? "true" : "false",
+      o->shuffle ? "true" : "false", lac_dtype_name(o->dtype), o->eval_limit,
+      laci_dataset_count(plan->set), o->seed);
+}
+
+lac_status laci_train_resolve(const lac_train_options *o, laci_train_plan *plan, lac_error *err) {
+  lac_status st = check_options(o, err);
+  if (!st) st = laci_train_recipe(o, &plan->recipe, err);
+  if (st) return st;
+  int64_t images = laci_dataset_count(plan->set);
+  plan->batch = o->batch                     ? o->batch
+                : plan->recipe.batch         ? plan->recipe.batch
+                : o->dtype == LAC_DTYPE_BF16 ? LACI_BATCH_BF16
+                                             : LACI_BATCH_F32;
+  plan->accumulate = o->accumulate;
+  if (o->eval_only) { /* the part for evaluation, of which no step is made */
+    plan->accumulate = 1;
+    if (images < plan->batch) plan->batch = (int)images;
+  }
+  plan->processes = lac_process_group_size(o->group);
+  plan->process = lac_process_group_rank(o->group);
+  int64_t batches = laci_training_steps(plan->set, plan->batch);
+  if (batches < 1) {
+    return laci_hint(
+        err, LAC_HINT_BATCH,
+        laci_fail(err, LAC_BAD_ARGUMENT,
+                  "%" PRId64 " images for training are less than a batch of %d: wanted %" PRId64
+                  " or less",
+                  images, plan->batch, images));
+  }
+  const int64_t a_step = (int64_t)plan->accumulate * (o->eval_only ? 1 : plan->processes);
+  if (batches < a_step) {
+    return laci_hint(
+        err, LAC_HINT_ACCUMULATE,
+        laci_fail(err, LAC_BAD_ARGUMENT,
+                  "%" PRId64 " images for training are less than a step of %" PRId64
+                  " batches of %d: wanted %" PRId64 " batch%s or less, or smaller ones",
+                  images, a_step, plan->batch, batches, batches == 1 ? "" : "es"));
+  }
+  plan->steps_per_epoch = batches / a_step;
+  laci_run_size size = {.global_batch = a_step * plan->batch,
+                        .steps_per_epoch = plan->steps_per_epoch,
+                        .steps = o->steps,
+                        .n_processes = plan->processes,
+                        .rate = o->rate};
+  st = laci_training_recipe_schedule(&plan->recipe, &size, &plan->schedule, err);
+  if (st) return st;
+  plan->steps = plan->schedule.steps;
+  laci_training_recipe_changes(&plan->recipe, &size, &plan->schedule, plan->changed,
+                               sizeof plan->changed);
+  plan->eval_every =
+      o->eval_steps ? o->eval_steps : o->epochs_between_evals * plan->steps_per_epoch;
+  plan->checkpoint_every = o->checkpoint_steps ? o->checkpoint_steps : plan->steps_per_epoch;
+  write_about(o, plan);
+  return LAC_OK;
+}

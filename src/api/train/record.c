@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What remains of a training beside its weights: one line per step in log.jsonl, TensorBoard's
+ * events at every display step, and the curves, drawn again at every evaluation from all lines so
+ * far, those of earlier runs too. */
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "api/train/record_in.h"
+#include "base/error.h"
+#include "base/folder.h"
+#include "base/memory.h"
+#include "base/run_folder.h"
+#include "base/writer.h"
+#include "lacuna/train.h"
+#include "report/curve.h"
+#include "report/json.h"
+#include "train/events.h"
+#include "train/log.h"
+
+struct laci_train_record {
+  laci_train_log *log;
+  laci_events *events;
+  laci_train_about about;
+  int folder; /* where the run began, wherever its path leads now */
+  char curves[PATH_MAX];
+};
+
+lac_status laci_train_mark(const char *folder, const char *network, uint64_t seed, int64_t steps,
+                           lac_error *err) {
+  char path[PATH_MAX], started[32] = "";
+  time_t now = time(NULL);
+  struct tm parts;
+  int n = snprintf(path, sizeof path, "%s/" LACI_RUN_MARK, folder);
+  if (n < 0 || (size_t)n >= sizeof path) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "%s: the name is too long", folder);
+  }
+  (void)strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &parts));
+  const laci_run_mark mark = {.started = started, .network = network, .seed = seed, .steps = steps};
+  char *text;
+  int in;
+  lac_status st = laci_run_mark_json(&mark, &text, err);
+  if (st) return st;
+  st = laci_folder_enter(folder, &in, err);
+  if (!st) {
+    st = laci_file_write_at(in, LACI_RUN_MARK, path, text, strlen(text), err);
+    (void)close(in);
+  }
+  laci_free(text);
+  return st;
+}
+
+lac_status laci_train_record_open(const char *folder, int64_t step, const laci_train_about *about,
+                                  laci_train_record **record, lac_error *err) {
+  *record = NULL;
+  laci_train_record *r = laci_alloc(1, sizeof *r);
+  if (!r) return laci_fail_memory(err, "the log");
+  r->about = *about;
+  r->folder = -1;
+  int n = snprintf(r->curves, sizeof r->curves, "%s/" LACI_RUN_CURVES, folder);
+  lac_status st = LAC_OK;
+  if (n < 0 || (size_t)n >= sizeof r->curves) {
+    st = laci_fail(err, LAC_BAD_ARGUMENT, "%s: the name is too long", folder);
+  }
+  if (!st) st = laci_folder_enter(folder, &r->folder, err);
+  if (!st) st = laci_train_log_open(folder, step > 0 ? step : -1, &r->log, err);
+  if (!st) st = laci_events_create(folder, &r->events, err);
+  if (!st) {
+    *record = r;
+    return LAC_OK;
+  }
+  lac_status ignored = laci_train_record_close(r, NULL); /* the first cause counts */
+  (void)ignored;
+  return st;
+}
+
+/* ---- Curves ---- */
+
+/** The points of one series: those lines of the log, with that number of theirs. */
+typedef enum series { TRAIN_LOSS, EVAL_LOSS, TOP1, TOP5, N_SERIES } series;
+
+static double value_of(const laci_log_line *line, series which) {
+  if (which == TOP1) return line->top1;
+  return which == TOP5 ? line->top5 : line->loss;
+}
+
+static laci_curve_series gather(const laci_log_line *lines, int64_t n, series which,
+                                laci_curve_point *points) {
+  static const char *const labels[N_SERIES] = {"training", "test", "top-1", "top-5"};
+  laci_curve_series made = {
+      .label = labels[which], .points = points, .is_marked = which != TRAIN_LOSS};
+  for (int64_t at = 0; at < n; at++) {
+    if (lines[at].is_eval != (which != TRAIN_LOSS)) continue;
+    points[made.n++] = (laci_curve_point){lines[at].step, value_of(&lines[at], which)};
+  }
+  return made;
+}
+
+static lac_status draw(const laci_train_record *r, lac_error *err) {
+  int64_t n = 0;
+  const laci_log_line *lines = laci_train_log_lines(r->log, &n);
+  laci_curve_point *points = laci_alloc((size_t)n, N_SERIES * sizeof *points);
+  char *svg = NULL;
+  size_t size_bytes = 0;
+  if (!points) return laci_fail_memory(err, "the curves");
+  const char *slash = strrchr(r->about.network, '/');
+  char data[128];
+  (void)snprintf(data, sizeof data,
+                 "%s, %" PRId64 " images for training, %" PRId64 " step%s an epoch",
+                 r->about.format, r->about.images, r->about.steps_per_epoch,
+                 r->about.steps_per_epoch == 1 ? "" : "s");
+  laci_curve curve = {.title = slash ? slash + 1 : r->about.network,
+                      .data = data,
+                      .n_loss = 2,
+                      .n_accuracy = 2,
+                      .steps_per_epoch = (double)r->about.steps_per_epoch,
+                      .dense = r->about.dense_top1};
+  curve.loss[0] = gather(lines, n, TRAIN_LOSS, points);
+  curve.loss[1] = gather(lines, n, EVAL_LOSS, points + n);
+  curve.accuracy[0] = gather(lines, n, TOP1, points + 2 * n);
+  curve.accuracy[1] = gather(lines, n, TOP5, points + 3 * n);
+  lac_status st = laci_curve_svg(&curve, &svg, &size_bytes, err);
+  if (!st) st = laci_file_write_at(r->folder, LACI_RUN_CURVES, r->curves, svg, size_bytes, err);
+  laci_free(svg);
+  laci_free(points);
+  return st;
+}
+
+/* ---- Events ---- */
+
+static lac_status add_step(laci_train_record *r, const lac_train_event *e, lac_error *err) {
+  const laci_log_line line = {.step = e->step,
+                              .epoch = e->epoch,
+                              .loss = e->loss,
+                              .rate = e->rate,
+                              .images_per_second = e->images_per_second};
+  const laci_scalar scalars[] = {
+      {"loss/train", e->loss}, {"rate", e->rate}, {"images_per_second", e->images_per_second}};
+  lac_status st = laci_train_log_write(r->log, &line, err);
+  if (st || !e->is_display) return st;
+  return laci_events_write(r->events, e->step, scalars, 3, err);
+}
+
+/** Whether the log ends in the evaluation of this step: an earlier run was killed after it, before
+ * a checkpoint could say so, and it is made again. */
+static bool is_known(const laci_train_record *r, int64_t step) {
+  int64_t n = 0;
+  const laci_log_line *lines = laci_train_log_lines(r->log, &n);
+  return n > 0 && lines[n - 1].is_eval && lines[n - 1].step == step;
+}
+
+static lac_status add_score(laci_train_record *r, const lac_train_event *e, lac_error *err) {
+  const laci_log_line line = {
+      .is_eval = true, .step = e->step, .loss = e->loss, .top1 = e->top1, .top5 = e->top5};
+  const laci_scalar scalars[] = {
+      {"loss/test", e->loss}, {"accuracy/top1", e->top1}, {"accuracy/top5", e->top5}};
+  lac_status st = is_known(r, e->step) ? LAC_OK : laci_train_log_write(r->log, &line, err);
+  if (!st) st = laci_events_write(r->events, e->step, scalars, 3, err);
+  return st ? st : draw(r, err);
+}
+
+lac_status laci_train_record_add(laci_train_record *r, const lac_train_event *e, lac_error *err) {
+  if (e->kind == LAC_TRAIN_STEP) return add_step(r, e, err);
+  if (e->kind == LAC_TRAIN_EVALUATED) return add_score(r, e, err);
+  return LAC_OK;
+}
+
+lac_status laci_train_record_close(laci_train_record *r, lac_error *err) {
+  if (!r) return LAC_OK;
+  lac_status st = r->log && r->events ? draw(r, err) : LAC_OK;
+  lac_status closed = laci_train_log_close(r->log, st ? NULL : err);
+  if (!st) st = closed;
+  closed = laci_events_close(r->events, st ? NULL : err);
+  if (r->folder >= 0) (void)close(r->folder);
+  laci_free(r);
+  return st ? st : closed;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One network on all processes before a step is planned: weights and masks are process 0's.
+ *
+ * Every process has read or built the network by itself, which gives the same everywhere; what is
+ * trained is what process 0 has all the same. Next: agree.c. */
+#include "api/model/model_in.h"
+#include "api/run/eval_in.h"
+#include "api/run/process_group_in.h"
+#include "api/train/mask_in.h"
+#include "api/train/train_in.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "comm/comm.h"
+#include "data/metrics.h"
+#include "graph/graph.h"
+#include "lacuna/mask.h"
+#include "lacuna/train.h"
+#include "train/share.h"
+
+static lac_status send_stored(laci_comm *comm, laci_graph *graph, lac_error *err) {
+  lac_status st = LAC_OK;
+  for (int s = 0; s < graph->n_stored && !st; s++) {
+    laci_stored *stored = &graph->stored[s];
+    uint8_t *bytes = laci_stored_mut(stored);
+    if (!bytes) st = laci_fail_memory(err, stored->name);
+    st = laci_comm_agree(comm, st, err);
+    if (!st) st = laci_comm_broadcast(comm, bytes, stored->size_bytes, err);
+  }
+  return st;
+}
+
+/* The masks are the caller's and stay as they are: another one than process 0's is a failure. */
+static lac_status compare_masks(laci_comm *comm, const lac_mask *mask, lac_error *err) {
+  lac_status st = LAC_OK;
+  for (int k = 0; k < lac_mask_count(mask) && !st; k++) {
+    const char *name = lac_mask_name(mask, k);
+    const uint64_t ours = laci_mask_hash(mask, k);
+    uint64_t first = ours;
+    st = laci_comm_broadcast(comm, &first, sizeof first, err);
+    if (!st && first != ours) {
+      st = laci_fail(err, LAC_BAD_VALUE, "%s: its mask differs from process 0's", name);
+    }
+    st = laci_comm_agree(comm, st, err);
+  }
+  return st;
+}
+
+lac_status laci_training_share(laci_training *t, const lac_mask *mask, lac_error *err) {
+  laci_comm *comm = laci_process_group_comm(t->options->group);
+  if (!comm) return LAC_OK;
+  lac_status st = laci_training_compare(t, mask, err);
+  if (!st) st = send_stored(comm, t->model->graph, err);
+  return st ? st : compare_masks(comm, mask, err);
+}
+
+laci_share_options laci_training_share_options(const laci_training *t) {
+  const lac_train_options *o = t->options;
+  return (laci_share_options){.comm = laci_process_group_comm(o->group),
+                              .wire = o->wire == LAC_DTYPE_BF16 ? LACI_WIRE_BF16 : LACI_WIRE_F32,
+                              .bucket = (size_t)o->bucket_bytes};
+}
+
+lac_status laci_training_agree(const laci_training *t, lac_status mine, lac_error *err) {
+  return laci_comm_agree(laci_process_group_comm(t->options->group), mine, err);
+}
+
+lac_status laci_training_agree_late(const laci_training *t, lac_status mine, lac_error *err) {
+  return laci_comm_agree_late(laci_process_group_comm(t->options->group), mine, err);
+}
+
+lac_status laci_training_gather_scores(const laci_training *t, const laci_eval_scores *scores,
+                                       lac_error *err) {
+  laci_comm *comm = laci_process_group_comm(t->options->group);
+  const int size = laci_comm_size(comm);
+  size_t *begin = laci_alloc((size_t)size + 1, sizeof *begin);
+  lac_status st =
+      laci_comm_agree(comm, begin ? LAC_OK : laci_fail_memory(err, "scores of all processes"), err);
+  for (int k = 0; k <= size && begin; k++) {
+    begin[k] = (size_t)laci_eval_part_begin(scores, k, size) * sizeof *scores->scores;
+  }
+  if (!st) st = laci_comm_gather_parts(comm, scores->scores, begin, err);
+  laci_free(begin);
+  return st;
+}

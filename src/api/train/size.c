@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How large a training would be: steps, warm-up and rate follow from its options and the number of
+ * images alone (plan.c). */
+#include "api/run/infer.h"
+#include "api/train/plan_in.h"
+#include "base/error.h"
+#include "data/dataset.h"
+#include "lacuna/train.h"
+
+lac_status lac_train_size_find(const char *data, const lac_train_options *options,
+                               lac_train_size *found, lac_error *err) {
+  lac_status st = LACI_CHECK_GIVEN(err, {"data", data}, {"options", options}, {"found", found});
+  if (st) return st;
+  laci_train_plan plan = {.quiet = true};
+  lac_train_options own = *options;
+  own.dtype = laci_dtype_here(options->engine, options->dtype);
+  st = laci_train_open(data, &own, &plan, err);
+  if (!st) st = laci_train_resolve(&own, &plan, err);
+  if (!st) {
+    *found = (lac_train_size){
+        .images = laci_dataset_count(plan.set),
+        .classes = laci_dataset_classes(plan.set),
+        .step_images = (int64_t)plan.batch * plan.accumulate * plan.processes,
+        .steps_per_epoch = plan.steps_per_epoch,
+        .steps = plan.steps,
+        .warmup_steps = plan.schedule.warmup_steps,
+        .rate = plan.schedule.rate,
+    };
+  }
+  laci_train_plan_clear(&plan);
+  return st;
+}

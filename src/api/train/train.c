@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * lac_train and lac_train_check: the steps of a training, in order. Next: train_in.h, plan.c.
+ */
+#include "lacuna/train.h"
+
+#include "api/model/model_in.h"
+#include "api/run/infer.h"
+#include "api/train/plan_in.h"
+#include "api/train/record_in.h"
+#include "api/train/train_in.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/folder.h"
+#include "base/memory.h"
+#include "base/run_folder.h"
+#include "train/trainer.h"
+
+static void training_clear(laci_training *t) {
+  laci_trainer_destroy(t->trainer);
+  laci_train_plan_clear(t->plan);
+  laci_free(t->masks);
+  laci_folder_unlock(t->lock);
+}
+
+lac_status lac_train(lac_model *model, const char *data, const lac_mask *mask,
+                     const lac_train_options *options, lac_train_result *result, lac_error *err) {
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"data", data}, {"options", options},
+                                   {"result", result});
+  if (st) return st;
+  laci_train_plan plan = {0};
+  lac_train_options own = *options;
+  own.dtype = laci_dtype_that_runs(options->engine, options->dtype);
+  laci_training t = {.model = model, .options = &own, .plan = &plan, .lock = -1};
+  const double begin = laci_clock_seconds();
+  *result = (lac_train_result){.best_top1 = -1, .dtype = own.dtype};
+  st = laci_training_prepare(&t, data, err);
+  if (!st) st = laci_training_name_classes(&t, err);
+  st = laci_training_agree_late(&t, st, err);
+  if (!st) st = laci_training_share(&t, mask, err);
+  if (!st) st = laci_training_agree_late(&t, laci_training_make_trainer(&t, mask, err), err);
+  if (!st) st = laci_training_agree_late(&t, laci_training_open_folder(&t, err), err);
+  if (!st) st = laci_training_run(&t, result, err);
+  const bool ran = !st;
+  if (!st) st = laci_trainer_store(t.trainer, model->graph, err);
+  lac_status closed = laci_train_record_close(t.record, st ? NULL : err);
+  if (ran) st = laci_training_agree_late(&t, st ? st : closed, err);
+  result->seconds = laci_clock_seconds() - begin;
+  training_clear(&t);
+  return st;
+}
+
+lac_status lac_train_check(lac_model *model, const char *data, const lac_train_options *options,
+                           lac_error *err) {
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"data", data}, {"options", options});
+  if (st) return st;
+  laci_train_plan plan = {.quiet = true};
+  lac_train_options own = *options;
+  own.dtype = laci_dtype_here(options->engine, options->dtype);
+  laci_training t = {.model = model, .options = &own, .plan = &plan, .lock = -1};
+  st = laci_training_prepare(&t, data, err);
+  if (!st && !options->eval_only) st = laci_training_check_graph(&t, err);
+  if (!st && laci_training_writes(&t)) {
+    st = laci_folder_lock(options->model_dir, &t.lock, err); /* to know that it is free */
+    if (!st) st = laci_run_folder_check(options->model_dir, err);
+  }
+  st = laci_training_agree_late(&t, st, err);
+  training_clear(&t);
+  return st;
+}
