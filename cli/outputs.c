@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/run_folder.h"
+#include "runs/run_folder.h"
 #include "base/writer.h"
 #include "export.h"
 #include "group.h"

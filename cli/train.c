@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/folder.h"
 #include "base/plural.h"
-#include "base/run_folder.h"
+#include "runs/run_folder.h"
 #include "export.h"
 #include "group.h"
 #include "input.h"

@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/folder.h"
 #include "base/memory.h"
-#include "base/run_folder.h"
+#include "runs/run_folder.h"
 #include "base/to_int.h"
 #include "events.pb-c.h"
 

@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "base/folder.h"
 #include "base/memory.h"
-#include "base/run_folder.h"
+#include "runs/run_folder.h"
 
 static const int64_t max_bytes = (int64_t)1 << 30;
 

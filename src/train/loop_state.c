@@ -17,7 +17,7 @@
 #include "base/folder.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "base/run_folder.h"
+#include "runs/run_folder.h"
 #include "graph/training_graph.h"
 #include "train/checkpoint.h"
 #include "train/same_state.h"

@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "base/folder.h"
 #include "base/log.h"
-#include "base/run_folder.h"
+#include "runs/run_folder.h"
 #include "comm/comm.h"
 #include "lacuna/process_group.h"
 

@@ -12,7 +12,7 @@
 #include "api/train/train_in.h"
 #include "base/error.h"
 #include "base/folder.h"
-#include "base/run_folder.h"
+#include "runs/run_folder.h"
 #include "train/events.h"
 #include "train/loop.h"
 

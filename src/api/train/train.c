@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/folder.h"
 #include "base/memory.h"
-#include "base/run_folder.h"
+#include "runs/run_folder.h"
 #include "train/trainer.h"
 
 static void training_clear(laci_training *t) {

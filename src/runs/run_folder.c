@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The one list of what a training run calls its files. */
 #define _GNU_SOURCE /* realpath */
-#include "base/run_folder.h"
+#include "runs/run_folder.h"
 
 #include <dirent.h>
 #include <errno.h>

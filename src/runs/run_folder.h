@@ -4,8 +4,8 @@
  * A run writes run.json first, which says that the folder is its own. A folder with other files and
  * without it is not ours, and no run writes there: the names of a run's files are common
  * ones. Folders of before run.json are known by their checkpoints. */
-#ifndef LACI_BASE_RUN_FOLDER_H
-#define LACI_BASE_RUN_FOLDER_H
+#ifndef LACI_RUNS_RUN_FOLDER_H
+#define LACI_RUNS_RUN_FOLDER_H
 
 #include <stdbool.h>
 

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/folder.h"
-#include "base/run_folder.h"
+#include "runs/run_folder.h"
 #include "graph/graph.h"
 
 #include <fcntl.h>
