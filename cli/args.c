@@ -109,6 +109,11 @@ const char *text_dashed(const char *name) {
   return text;
 }
 
+size_t option_mark(const char *word) {
+  size_t n = strspn(word, "-");
+  return strncmp(word + n, "no-", 3) == 0 ? n + 3 : n;
+}
+
 static bool same_name(const char *name, const char *typed, size_t n_typed) {
   if (strlen(name) != n_typed) return false;
   for (size_t i = 0; i < n_typed; i++) {
@@ -297,7 +302,8 @@ static const char *nearest_option(verb_id verb, const char *name) {
       n++;
     }
   }
-  return laci_nearest_text(text_dashed(name), candidates, n);
+  const char *dashed = text_dashed(name);
+  return laci_nearest_text(dashed, option_mark(dashed), candidates, n);
 }
 
 static lac_status fail_unknown_option(verb_id verb, const char *word, lac_error *err) {
@@ -465,7 +471,7 @@ lac_status verb_find(const char *word, verb_id *verb, lac_error *err) {
   const char *names[VERB_COUNT];
   if (is_verb(word, verb)) return LAC_OK;
   for (int i = 0; i < VERB_COUNT; i++) names[i] = verb_table[i].name;
-  const char *nearest = laci_nearest_text(word, names, VERB_COUNT);
+  const char *nearest = laci_nearest_text(word, option_mark(word), names, VERB_COUNT);
   if (nearest) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: unknown verb, did you mean %s?", word, nearest);
   }
@@ -487,7 +493,7 @@ static lac_status parse_verb(int argc, char **argv, verb_id *verb, lac_error *er
                      verb_table[later].name, verb_table[later].operands);
   }
   static const char *const switches[] = {"--version", "--help"};
-  const char *nearest = laci_nearest_text(word, switches, 2);
+  const char *nearest = laci_nearest_text(word, option_mark(word), switches, 2);
   if (nearest) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: a verb is wanted, or did you mean %s?", word,
                      nearest);

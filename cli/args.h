@@ -124,5 +124,7 @@ const char *option_argument(const option_row *option, verb_id verb);
 
 /** The name as it is typed, with - for _; valid until the fourth next call of the same thread. */
 const char *text_dashed(const char *name);
+/** How many characters of a word as it was typed are no letters of its name: dashes, and "no-". */
+size_t option_mark(const char *word);
 
 #endif

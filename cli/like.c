@@ -67,7 +67,7 @@ static const char *nearest(const like *l, const char *word) {
     (void)snprintf(names[n++], LONGEST, "--%s", text_dashed(option_table[k].name));
   }
   for (int k = 0; k < n; k++) candidates[k] = names[k];
-  return laci_nearest_text(word, candidates, n);
+  return laci_nearest_text(word, option_mark(word), candidates, n);
 }
 
 /* ---- Walking ---- */

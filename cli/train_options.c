@@ -224,7 +224,7 @@ static lac_status find_arch(const arguments *args, char arch[TRAIN_ARCH_BYTES], 
   for (int k = 0; k < n; k++) {
     if (strcmp(names[k], arch) == 0) return LAC_OK;
   }
-  const char *nearest = laci_nearest_text(arch, names, n);
+  const char *nearest = laci_nearest_text(arch, 0, names, n);
   return laci_fail(err, LAC_BAD_ARGUMENT, "--arch %s: unknown network%s%s%s", arch,
                    nearest ? ", did you mean " : "", nearest ? nearest : "",
                    nearest ? "?" : " (see lacuna help train)");

@@ -185,7 +185,7 @@ static lac_status fail_unknown(const laci_analysis *a, const char *name, lac_err
     names[n++] = a->graph->nodes[a->layers[l].node].name;
     names[n++] = a->graph->stored[a->layers[l].stored].name;
   }
-  const char *nearest = held[0] ? held : laci_nearest_text(name, names, n);
+  const char *nearest = held[0] ? held : laci_nearest_text(name, 0, names, n);
   lac_status st = laci_fail(err, LAC_NOT_FOUND, "%s: no node or weight has this name%s%s%s", name,
                             nearest ? ", did you mean "
                             : n     ? " (lacuna inspect lists them; the first is "

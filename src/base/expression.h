@@ -10,7 +10,7 @@
 
 typedef struct laci_expression laci_expression;
 
-/** what: the option that it came by, for messages. text and what must outlive it. Fails
+/** what: what the expression is to its caller, for messages. text and what must outlive it. Fails
  * LAC_BAD_ARGUMENT for what is no expression or a too large one, LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_expression_open(const char *what, const char *text,
                                                laci_expression **expression, lac_error *err);

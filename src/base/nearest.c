@@ -31,31 +31,32 @@ static int edit_distance(const char *a, const char *b) {
 }
 
 /* How a candidate may hold the word, or the word the candidate. */
-typedef bool relation(const char *text, const char *candidate);
+typedef bool relation(const char *text, size_t mark, const char *candidate);
 
-static bool is_begin(const char *text, const char *candidate) {
+static bool is_begin(const char *text, size_t mark, const char *candidate) {
+  (void)mark;
   return strncmp(candidate, text, strlen(text)) == 0;
 }
 
 /* "resnet20" of "cifar-resnet20": behind a dash, so that no mere letters are found */
-static bool is_end(const char *text, const char *candidate) {
+static bool is_end(const char *text, size_t mark, const char *candidate) {
   size_t n = strlen(text), n_candidate = strlen(candidate);
-  return n > 2 && n_candidate > n && strcmp(candidate + n_candidate - n, text) == 0 &&
-         candidate[n_candidate - n - 1] == '-' && text[0] != '-';
+  return mark == 0 && n > 2 && n_candidate > n && strcmp(candidate + n_candidate - n, text) == 0 &&
+         candidate[n_candidate - n - 1] == '-';
 }
 
 /* "evaluate" of "eval" */
-static bool is_longer(const char *text, const char *candidate) {
+static bool is_longer(const char *text, size_t mark, const char *candidate) {
   size_t n = strlen(candidate);
-  return n - strspn(candidate, "-") >= SHORTEST_STEM && strncmp(text, candidate, n) == 0;
+  return n >= mark + SHORTEST_STEM && strncmp(text, candidate, n) == 0;
 }
 
 /* The only candidate that is so related; NULL: none, or several. */
-static const char *only_related(relation *holds, const char *text, const char *const *candidates,
-                                int n) {
+static const char *only_related(relation *holds, const char *text, size_t mark,
+                                const char *const *candidates, int n) {
   const char *found = NULL;
   for (int i = 0; i < n; i++) {
-    if (!holds(text, candidates[i])) continue;
+    if (!holds(text, mark, candidates[i])) continue;
     if (found) return NULL;
     found = candidates[i];
   }
@@ -63,23 +64,21 @@ static const char *only_related(relation *holds, const char *text, const char *c
 }
 
 /* A third of the letters may be wrong, rounded up, but never half of them. */
-static int most_edits(const char *text) {
-  text += strspn(text, "-");
-  if (strncmp(text, "no-", 3) == 0) text += 3;
-  int n = (int)strlen(text), edits = (n + 2) / 3;
+static int most_edits(const char *letters) {
+  int n = (int)strlen(letters), edits = (n + 2) / 3;
   edits = least(edits, MOST_EDITS);
   return least(edits, (n - 1) / 2);
 }
 
-const char *laci_nearest_text(const char *text, const char *const *candidates, int n) {
+const char *laci_nearest_text(const char *text, size_t mark, const char *const *candidates, int n) {
   static relation *const relations[] = {is_begin, is_end, is_longer};
   const char *nearest = NULL;
-  if (strspn(text, "-") == strlen(text)) return NULL;
+  if (strlen(text) <= mark) return NULL;
   for (size_t k = 0; k < sizeof relations / sizeof relations[0]; k++) {
-    nearest = only_related(relations[k], text, candidates, n);
+    nearest = only_related(relations[k], text, mark, candidates, n);
     if (nearest) return nearest;
   }
-  int fewest = most_edits(text);
+  int fewest = most_edits(text + mark);
   for (int i = 0; i < n; i++) {
     int edits = edit_distance(text, candidates[i]);
     if (edits > fewest || (nearest && edits == fewest)) continue;

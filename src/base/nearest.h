@@ -3,8 +3,11 @@
 #ifndef LACI_BASE_NEAREST_H
 #define LACI_BASE_NEAREST_H
 
+#include <stddef.h>
+
 /** The candidate nearest to text by edit distance, or NULL where none is near enough to be what was
- * meant. */
-const char *laci_nearest_text(const char *text, const char *const *candidates, int n);
+ * meant. The first `mark` characters of text, which many candidates share, are no letters of the
+ * word: they do not raise the number of those that may be wrong. */
+const char *laci_nearest_text(const char *text, size_t mark, const char *const *candidates, int n);
 
 #endif

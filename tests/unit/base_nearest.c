@@ -15,7 +15,8 @@ static const char *const networks[] = {"resnet18",       "resnet50",       "resn
 static const char *const options[] = {"--output",    "--no-permute", "--effort",
                                       "--no-verify", "--verify",     "--time"};
 
-#define NEAREST(text, of) laci_nearest_text(text, of, sizeof of / sizeof of[0])
+#define NEAREST(text, of) laci_nearest_text(text, 0, of, sizeof of / sizeof of[0])
+#define NEAREST_AFTER(mark, text, of) laci_nearest_text(text, mark, of, sizeof of / sizeof of[0])
 
 typedef struct guess {
   const char *typed, *meant; /* NULL: nothing is near enough */
@@ -48,15 +49,15 @@ static void the_end_of_a_name_counts_more_than_a_digit(void **state) {
   assert_null(NEAREST("vgg16", networks));
 }
 
-static void dashes_and_no_are_no_letters(void **state) {
+static void a_mark_has_no_letters_that_may_be_wrong(void **state) {
   (void)state;
-  assert_string_equal(NEAREST("--ouptut", options), "--output");
-  assert_string_equal(NEAREST("--no-permut", options), "--no-permute");
-  assert_string_equal(NEAREST("--noverify", options), "--no-verify");
-  assert_string_equal(NEAREST("--time-limit", options), "--time");
-  assert_null(NEAREST("--no-prune", options));
-  assert_null(NEAREST("--jobs", options));
-  assert_null(NEAREST("--", options));
+  assert_string_equal(NEAREST_AFTER(2, "--ouptut", options), "--output");
+  assert_string_equal(NEAREST_AFTER(5, "--no-permut", options), "--no-permute");
+  assert_string_equal(NEAREST_AFTER(2, "--noverify", options), "--no-verify");
+  assert_string_equal(NEAREST_AFTER(2, "--time-limit", options), "--time");
+  assert_null(NEAREST_AFTER(5, "--no-prune", options));
+  assert_null(NEAREST_AFTER(2, "--jobs", options));
+  assert_null(NEAREST_AFTER(2, "--", options));
 }
 
 int main(void) {
@@ -64,7 +65,7 @@ int main(void) {
       cmocka_unit_test(a_slip_is_understood),
       cmocka_unit_test(another_word_is_not_taken_for_a_slip),
       cmocka_unit_test(the_end_of_a_name_counts_more_than_a_digit),
-      cmocka_unit_test(dashes_and_no_are_no_letters),
+      cmocka_unit_test(a_mark_has_no_letters_that_may_be_wrong),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
