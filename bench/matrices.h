@@ -5,10 +5,11 @@
  * uniform        independent, in [0, 1)
  * gaussian       independent, mean 0, deviation 1
  * heterogeneous  like trained weights, where most of what a search can gain lies in how different
- *                rows and columns are:  w = row * column * t,  row = exp(0.5 g), column = exp(0.5
- * g) with gaussian g (a convolution has a row for each output channel and position, a column for
- * each input channel), and t from Student's distribution with 4 degrees of freedom. Every weight
- * that reads the class has rows and columns of its own.
+ *                rows and columns are:  w = row * column * t,  row = exp(0.5 g),
+ *                column = exp(0.5 g) with gaussian g (a convolution has a row for each output
+ *                channel and position, a column for each input channel), and t from Student's
+ *                distribution with 4 degrees of freedom. Every weight that reads the class has
+ *                rows and columns of its own.
  *
  * A weight is a function of (seed, consumer, row, column) only: any part of a matrix can be made
  * again, in any order. Next: network.h (the classes of ResNet-50), ways.h (what is measured). */

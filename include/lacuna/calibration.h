@@ -5,8 +5,7 @@
  *
  *   lac_calibration calibration = lac_calibration_default();
  *   calibration.data = "cifar-10-batches-bin";
- *   options.calibration = &calibration;         then lac_prune; report->calibration says what
- * became
+ *   options.calibration = &calibration;      // then lac_prune; see report->calibration
  *
  * An eighth of the samples is held back from the fits: errors in reports are measured on these. */
 #ifndef LACUNA_CALIBRATION_H

@@ -33,8 +33,8 @@ typedef struct lac_finetune_options {
   bool prune_rest; /* layers that are not pruned are pruned first; false: they stay dense, and only
                       the masks that are there are held (true) */
   bool replay;     /* a run that goes on (training.recover) takes the order of channels from
-                      training.model_dir; false: it is searched again, so that the report says what was
-                      found (true) */
+                      training.model_dir; false: it is searched again, so that the report says
+                      what was found (true) */
   bool must_mask;  /* a network of which no weight gets a mask is LAC_BAD_VALUE; else all of it is
                       trained (false) */
 } lac_finetune_options;

@@ -4,9 +4,10 @@
  * with laci_let_go. So large tensors take memory while they are looked at, and no longer.
  *
  *   laci_held held;
- *   st = laci_hold_bytes(graph->bytes_from, stored->bytes, stored->size_bytes, stored->name, &held,
- * err); if (!st) look(held.bytes); laci_let_go(&held);
- */
+ *   st = laci_hold_bytes(graph->bytes_from, stored->bytes, stored->size_bytes, stored->name,
+ *                        &held, err);
+ *   if (!st) look(held.bytes);
+ *   laci_let_go(&held); */
 #ifndef LACI_BASE_HELD_H
 #define LACI_BASE_HELD_H
 

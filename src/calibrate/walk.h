@@ -3,10 +3,11 @@
  * and the one that is pruned so far side by side.
  *
  *   for every value that layers read, in the order of the graph:
- *     compute it for all samples, in both networks          parts of the graph, each an engine
- *     H = sum x_p x_p',  K = sum x_d x_p'                   Gram matrices of the layers that read
- * it fit mask and weight of these layers                   calibrate/fit.h measure them on samples
- * held back from the sums put the new weights into the pruned network
+ *     compute it for all samples, in both networks     parts of the graph, each an engine
+ *     H = sum x_p x_p',  K = sum x_d x_p'              Gram matrices of the layers that read it
+ *     fit mask and weight of these layers              calibrate/fit.h
+ *     measure them on samples held back from the sums
+ *     put the new weights into the pruned network
  *
  * Only values that are still to be read are kept, in memory or in temporary files (front_in.h).
  * Asymmetric reconstruction (targets from the dense network, inputs from the pruned one): He et

@@ -7,7 +7,7 @@
  * x[n c h w] weight[k c . .] bias[k] -> y[n k . .]. The rules:
  *   - the same label at two places: the same index runs over both (sizes are equal);
  *   - label only in inputs: reduced over, in a way that does not care for the order (sum, max,
- * mean);
+ *     mean);
  *   - label only in an output: *uniform*, all indices along it hold the same content (Expand of a
  *     size-1 axis);
  *   - LACI_FIXED: the operator says nothing, or order matters there: nothing may move along it;

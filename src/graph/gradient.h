@@ -16,17 +16,17 @@
 
 /** Adds nodes to a finished and inferred graph so that grad_values[i] is d loss / d param i, a
  * value of the parameter's type; all zeros where the loss does not depend on it. Several parameters
- *  may have the same value as gradient, and it may be a stored tensor.
+ * may have the same value as gradient, and it may be a stored tensor.
  *
  *  loss     a float value of one element
  *  params   values: graph inputs or stored tensors, float; shapes of all values between them and
- * the loss must be known (fix the batch first)
+ *           the loss must be known (fix the batch first)
  *
- *  Only paths that lead from a parameter to the loss get nodes. New nodes stand behind the old
- * ones, last layer first; their order and names depend on nothing but the graph. The graph stays
- *  finished and inferred: nodes are sorted, ids of old values stay. Nothing becomes a graph output.
- *  Fails LAC_UNSUPPORTED naming node and operator where one on such a path has no gradient, or not
- *  in this form; the graph is then to be destroyed. */
+ * Only paths that lead from a parameter to the loss get nodes. New nodes come after the old ones,
+ * last layer first; their order and names depend on nothing but the graph. The graph stays finished
+ * and inferred: nodes are sorted, ids of old values stay. Nothing becomes a graph output.
+ * Fails LAC_UNSUPPORTED naming node and operator where one on such a path has no gradient, or not
+ * in this form; the graph is then to be destroyed. */
 LAC_MUST_CHECK lac_status laci_gradient_build(laci_graph *graph, int loss, int n_params,
                                               const int *params, int *grad_values, lac_error *err);
 

@@ -30,9 +30,7 @@ lac_dtype laci_gradient_dtype(const laci_gradient_builder *b, int value) {
   return value >= 0 ? b->graph->values[value].type.dtype : LAC_DTYPE_NONE;
 }
 
-/* ---- Nodes
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- Nodes ---- */
 
 /** A new value, named after the node and its place among what the rule made. */
 static int new_value(laci_gradient_builder *b, const char *type) {

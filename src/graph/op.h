@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What an operator is: one const laci_op in one file of graph/ops, and one line in ops.def.
  *
- *   infer   shapes and types of the outputs (used for analysis with symbols, and by the plain
- * engine with real sizes) eval    the slow definition of right, in double couple  how channels pass
- * through (coupling.h) weights which inputs could be prunable weights (the number of candidates
- * comes back; MatMul has up to two, of which one is a weight; LSTM, GRU and RNN have two)
+ *   infer     shapes and types of the outputs: analysis asks with symbols, the plain engine with
+ *             real sizes
+ *   eval      the value, slow and plain, in double: the definition of right
+ *   couple    how channels pass through (coupling.h)
+ *   weights   which inputs could be prunable weights; returns how many. MatMul has up to two, of
+ *             which one is a weight; LSTM, GRU and RNN have two
+ *   gradient  the chain rule as nodes (gradient.h); or `slope`, a derivative element by element
  *
- * An undeclared operator has op == NULL: it freezes every order that reaches it. */
+ * The other fields are facts that analysis and engines ask for; each stands below with what it
+ * means where it is left out. An undeclared operator has op == NULL: it freezes every order that
+ * reaches it. */
 #ifndef LACI_GRAPH_OP_H
 #define LACI_GRAPH_OP_H
 
@@ -51,8 +56,8 @@ typedef struct laci_eval {
   laci_buf *const *out;
   void (*parallel)(void *pool, int64_t n, laci_range_body *body, void *context);
   void *pool;
-  int64_t (*new_symbol)(
-      const struct laci_eval *eval); /* a fresh symbol *element*; NULL: contents hold no symbols */
+  /* A fresh symbol *element*; NULL: contents hold no symbols. */
+  int64_t (*new_symbol)(const struct laci_eval *eval);
   void *owner;
   lac_error *err;
 } laci_eval;
@@ -69,10 +74,9 @@ static inline void laci_eval_parallel(const laci_eval *eval, int64_t n, laci_ran
  * all others. */
 typedef struct laci_weight_axes {
   int port;
-  int k_axis, c_axis; /* output channels, input channels (the reduction axis) */
-  int64_t groups;     /* convolution groups; 1 elsewhere */
-  int scale_port,
-      zero_port; /* of integers: inputs that scale them, and that stand for 0; 0: none */
+  int k_axis, c_axis;        /* output channels, input channels (the reduction axis) */
+  int64_t groups;            /* convolution groups; 1 elsewhere */
+  int scale_port, zero_port; /* of integers: inputs that scale them, that stand for 0; 0: none */
 } laci_weight_axes;
 
 /** Nodes that steer a run (laci_body): what stands between them may run never or many times. An
@@ -95,41 +99,50 @@ typedef struct laci_attr_type {
 #define LACI_ATTRIBUTES(...) ((const laci_attr_type[]){__VA_ARGS__, {NULL, LACI_ATTR_OTHER}})
 
 typedef struct laci_op {
+  /* ---- What it is ---- */
   const char *name;
   const char *domain; /* NULL is ai.onnx */
   laci_role role;
   laci_control control;
-  const laci_attr_type *attributes; /* of every version from opset 7 on, ends with a NULL name;
-                                       NULL: it has none */
+  /* Of every version from opset 7 on; ends with a NULL name. NULL: it has none. */
+  const laci_attr_type *attributes;
+
+  /* ---- Its weights ---- */
   bool integer_weights; /* a weight may be of 32- or 64-bit integers, not only of floats */
   bool byte_weights;    /* a weight is of 8-bit integers */
-  int (*weights)(const laci_graph *graph, const laci_node *node,
-                 laci_weight_axes axes[2]); /* NULL: no layer */
-  bool each_weight; /* all candidates are weights at once; else the first that is stored is one */
-  bool moves_data;  /* output elements are copies of input elements: symbols survive eval */
-  bool is_fold; /* pure and cheap on small tensors: inference may eval it to know shape contents */
-  bool symbol_safe; /* eval looks for symbols itself where eval->new_symbol is set (op_in.h's
-                       elementwise helpers do); with neither this nor moves_data, symbols going in
-                       make every integer coming out a fresh one */
-  bool jumps;       /* rounding of a float input may change an output by any amount: choices, ties,
-                       comparisons, numbers that become integers */
+  bool each_weight;     /* all candidates are weights at once; else the first that is stored is */
+  /* Candidates, and their axes. NULL: it is no layer. */
+  int (*weights)(const laci_graph *graph, const laci_node *node, laci_weight_axes axes[2]);
+
+  /* ---- What inference may do with it ---- */
+  bool is_fold;         /* pure and cheap on small tensors: eval may tell contents of shapes */
+  bool moves_data;      /* output elements are copies of input elements: symbols survive eval */
+  bool symbol_safe;     /* eval looks for symbols itself where eval->new_symbol is set, as op_in.h's
+                           elementwise helpers do. With neither this nor moves_data, symbols going
+                           in make every integer coming out a fresh one */
+  bool shape_only;      /* eval reads the shapes of its inputs, which may hold symbols; their f and
+                           i may both be NULL */
+  bool sizes_from_data; /* a shape of its outputs may depend on the floats in its inputs */
+  uint32_t shape_inputs; /* bit k: of input k type and shape alone are read, the content never;
+                            shape_only means all */
+
+  /* ---- What analysis and verification may assume ---- */
   uint32_t aside; /* bit k: input k follows no channel of the node: lists of axes and sizes, places,
                      numbers. All others have to be described by couple (laci_couple) */
-  bool shape_only; /* eval reads the shapes of its inputs, which may hold symbols; their f and i may
-                      both be NULL */
-  bool sizes_from_data;  /* a shape of its outputs may depend on what floats stand in its inputs */
-  uint32_t shape_inputs; /* a bit for each input of which type and shape alone are read, the content
-                            never; shape_only means all */
+  bool jumps;     /* rounding of a float input may change an output by any amount: choices, ties,
+                     comparisons, numbers that become integers */
+
+  /* ---- What it does ---- */
   lac_status (*infer)(laci_infer *infer);
-  /* The shape that input 0 must have, as far as other inputs tell (a stored weight its channels and
-     how many axes they lie on); sizes still open are 0 or symbols. Asked before infer, where input
-     0 is open. False: nothing is known. NULL: never. */
+  /* The shape that input 0 must have, as far as other inputs tell: of a stored weight, its channels
+     and on how many axes they are. Sizes still open are 0 or symbols. Asked before infer, where
+     input 0 is open. False: nothing is known. NULL: never. */
   bool (*expect)(const laci_infer *infer, laci_shape *shape);
   lac_status (*eval)(laci_eval *eval); /* NULL: cannot be run by the plain engine */
   lac_status (*couple)(const laci_graph *graph, const laci_node *node,
                        struct laci_coupling *coupling);
-  /* The chain rule as nodes (gradient.h). NULL with a slope: dX = dY * slope(X), element by
-     element; NULL without: the operator has no gradient. */
+  /* NULL with a slope: dX = dY * slope(X), element by element; NULL without: the operator has no
+     gradient. */
   lac_status (*gradient)(struct laci_gradient_builder *builder, const laci_node *node);
   double (*slope)(const laci_node *node, double x); /* derivative of a function of input 0 */
 } laci_op;

@@ -119,9 +119,7 @@ static lac_status find_needed(job *j) {
   return st;
 }
 
-/* ---- Values
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- Values ---- */
 
 /** A name that no value of the new graph has, nor any of the model's, which may be copied later. */
 static const char *fresh_name(const job *j, const char *wanted, char *text, size_t size) {
@@ -218,9 +216,7 @@ static lac_status add_stored_tensors(job *j) {
   return st;
 }
 
-/* ---- Nodes
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- Nodes ---- */
 
 /** Values of a node in the new graph; outputs are made. */
 static bool map_values(job *j, const laci_node *node, int *inputs, int *outputs) {

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Pruning: scores -> orders -> verification -> masks -> new weights.
  *
+ *   scores         measure.c        what each layer is worth, before and after
+ *   orders         permute/plan.h   found, then those that lose taken back: prune.c
+ *                  choose_orders.c  ... by what calibration makes of them
+ *   verification   verify.c         the network before and after the reordering
+ *   masks          weights.c        stored tensors in the new order, masked by magnitude
+ *   new weights    calibrated.c     masks and weights from samples; dense.c: layers left dense
+ *
  * It works on an analysis and makes a result, laci_pruning, in which everything is there, the new
  * weights too; the network changes in one last step, which cannot fail. Reports are filled from the
  * result, and nothing here knows them. Read prune.c first: it calls the other files in this order.
@@ -108,8 +115,8 @@ typedef struct laci_judged_drop {
   int64_t n;    /* samples that it was judged on; 0: it was not */
   double found; /* on these */
   double most;  /* what it is at most on all such data */
-  bool
-      hopeless; /* far above the limit on the first of the samples: the others were not looked at */
+  /* Far above the limit on the first of the samples: the others were not looked at. */
+  bool hopeless;
 } laci_judged_drop;
 
 /** The fewest samples by which so small a loss can be shown, if none of them shows any, and as many

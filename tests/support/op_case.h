@@ -8,9 +8,9 @@
  *
  *   want      "y f32 2x3 = 1 2 3 4 5 6", a line for each output; "s" is a scalar's shape
  *   coupling  of the last node: "ab . -> ba" are labels, port by port: letters in order of
- * appearance, '.' fixed, 'M' mapped,
- *             '-' an absent port, 's' a scalar; "| 0.1<0.1 = 2 1 0" a map: out port.axis < in
- * port.axis, '*' virtual; "reshape" where that is set. NULL: not checked. */
+ *             appearance, '.' fixed, 'M' mapped, '-' an absent port, 's' a scalar;
+ *             "| 0.1<0.1 = 2 1 0" is a map: out port.axis < in port.axis, '*' virtual;
+ *             "reshape" where that is set. NULL: not checked. */
 #ifndef TESTS_SUPPORT_OP_CASE_H
 #define TESTS_SUPPORT_OP_CASE_H
 

@@ -5,12 +5,17 @@
  *     fill_model IN.onnx OUT.onnx SEED
  *
  * A tensor whose doc_string is a rule (written by tools/models/strip.py) is filled in its own type:
- *     fill:weight F   g * exp(0.7 * c) * sqrt(2 / F) / exp(0.49),  c one per column (axis 1): heavy
- * tails fill:positive   uniform 0.5 .. 1.5 fill:small      0.1 * g fill:int8       24 * g * exp(0.7
- * * c), rounded, -127 .. 127 (128 is added for uint8) g and c are near-gaussian. Everything else in
- * the file stays. Same input and seed: same bytes, on every machine, since only + * / sqrt are used
- * (build without contraction into fused multiply-add). Generator: splitmix64 of a counter under a
- * key made of the seed and the tensor's place in the file. */
+ *
+ *     fill:weight F   g * exp(0.7 * c) * sqrt(2 / F) / exp(0.49), c one per column (axis 1): heavy
+ *                     tails
+ *     fill:positive   uniform 0.5 .. 1.5
+ *     fill:small      0.1 * g
+ *     fill:int8       24 * g * exp(0.7 * c), rounded, -127 .. 127 (128 is added for uint8)
+ *
+ * g and c are near-gaussian. Everything else in the file stays. Same input and seed: same bytes, on
+ * every machine, since only + * / sqrt are used (build without contraction into fused
+ * multiply-add). Generator: splitmix64 of a counter under a key made of the seed and the tensor's
+ * place in the file. */
 #include "onnx.pb-c.h"
 
 #include <math.h>

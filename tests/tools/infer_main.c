@@ -2,8 +2,7 @@
  * Runs many models by lac_infer on an engine (plain where none is named), so that a test of
  * thousands starts one process.
  *
- *     infer_main [ENGINE] < LIST   a line: MODEL.onnx OUT_DIR [INPUT=FILE.npy ...], separated by
- * tabs
+ *     infer_main [ENGINE] < LIST   a line: MODEL.onnx OUT_DIR [INPUT=FILE.npy ...], tabs between
  *
  * Prints a line for each: "ok", or the status and the error's text, a tab between. Always ends with
  * 0: what a failure means is the caller's business (tests/interop/test_node_cases.py). */

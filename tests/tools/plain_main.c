@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Runs a model on the plain engine, so that other runtimes can be asked for their opinion.
  *
- *     plain_main MODEL.onnx IN_DIR OUT_DIR    reads IN_DIR/INPUT.npy for every input, writes
- * OUT_DIR/OUTPUT.npy plain_main --infer MODEL.onnx           prints a line for each value: name,
- * type, shape as inferred plain_main --ops                        prints the operators that are
- * declared, a line each
+ *     plain_main MODEL.onnx IN_DIR OUT_DIR   reads IN_DIR/INPUT.npy for every input, writes
+ *                                            OUT_DIR/OUTPUT.npy
+ *     plain_main --infer MODEL.onnx          prints a line for each value: name, type, shape as
+ *                                            inferred
+ *     plain_main --ops                       prints the operators that are declared, a line each
  *
  * A '/' in a name becomes '_' in a file name. See tests/interop. */
 #include <stdio.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * DynamicQuantizeLinear: u8 with a scale and a zero point that fit what is there; in float, as the
  * standard has it.
- *   scale = (max(x, 0) - min(x, 0)) / 255,  zero = round(-min / scale),  y = round(x / scale) +
- * zero */
+ *   scale = (max(x, 0) - min(x, 0)) / 255
+ *   zero  = round(-min / scale)
+ *   y     = round(x / scale) + zero */
 #include <math.h>
 
 #include "graph/ops/shared/op_in.h"

@@ -2,8 +2,10 @@
  * Batch normalisation in training over images (window.h: [row][pixel][channel][16 images]), forward
  * and backward, some pixels at a time.
  *
- *     v  = (x - mean) * scale + shift         scale = gamma / sqrt(variance + epsilon), shift =
- * beta y  = v, or max(v, 0) where a Relu follows m  = dy, or 0 where a Relu follows and not v > 0
+ *     v  = (x - mean) * scale + shift         scale = gamma / sqrt(variance + epsilon)
+ *                                             shift = beta
+ *     y  = v, or max(v, 0) where a Relu follows
+ *     m  = dy, or 0 where a Relu follows and not v > 0
  *     dx = scale * (m - mean(m) - (x - mean) * mean(m * (x - mean)) / (variance + epsilon))
  *
  * What the Relu let through is found again from x, by the same sum, so that nothing has to be kept

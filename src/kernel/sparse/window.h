@@ -8,9 +8,10 @@
  *
  *   planes  [channel][row of pixels, border included]: any window reads it. Rows share the zeros
  *           between them, or have none there (laci_sparse_may_be_bare). Where a window strides, the
- * picture is kept as one small picture for each remainder of the coordinates ("phases"), in which
- * the window does not stride panels  [16 pixels of the long row][channel][16]: windows of one pixel
- * read it, from end to end images  [row][pixel][channel][16 images]: a tile is a pixel
+ *           picture is kept as one small picture for each remainder of the coordinates ("phases"),
+ *           in which the window does not stride
+ *   panels  [16 pixels of the long row][channel][16]: windows of one pixel read it, from end to end
+ *   images  [row][pixel][channel][16 images]: a tile is a pixel
  *
  * and two that no window reads, so that all that comes and goes can be said in one type
  * (reorder.h):

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * lacuna.ConvGradInput: inputs dY, W of a Conv whose X had shape input_shape;
- *   dX[n c i] = sum over k, o, t with i = o*stride - pad + t*dilation of dY[n k o] * W[k c t],
+ *   dX[n c i] = sum over k, o, t of dY[n k o] * W[k c t], where i = o*stride - pad + t*dilation:
  * a transposed convolution whose output size is given. */
 #include "base/error.h"
 #include "base/memory.h"

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * lacuna.LayerNormalizationGrad: inputs dY, X, scale (broadcast to X); a row is all axes from
- * `axis` on, n elements, h = (X - mean) / sqrt(var + epsilon) and g = dY * scale: dX = (g - mean(g)
- * - h * mean(g * h)) / sqrt(var + epsilon) dscale = sum dY * h,  dbias = sum dY       over what
- * scale is broadcast along Instance and group normalisation use it too, under other axes. */
+ * lacuna.LayerNormalizationGrad: inputs dY, X, scale (broadcast to X). A row is all axes from
+ * `axis` on; with h = (X - mean) / sqrt(var + epsilon) and g = dY * scale
+ *
+ *     dX     = (g - mean(g) - h * mean(g * h)) / sqrt(var + epsilon)    means over a row
+ *     dscale = sum dY * h                                               over what scale is
+ *     dbias  = sum dY                                                   broadcast along
+ *
+ * Instance and group normalization use it too, under other axes. */
 #include <math.h>
 
 #include "base/error.h"

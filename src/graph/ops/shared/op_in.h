@@ -120,10 +120,10 @@ enum { LACI_WALK_OPERANDS = 4 };
  *    laci_walk_broadcast(&w, &b->shape);            operand 1
  *    laci_walk_ready(&w);
  *    for (laci_walk_seek(&w, begin); begin < end; begin++, laci_walk_next(&w))
- *      for (int64_t i = 0; i < w.run; i++) out[begin * w.run + i] = f(a[w.at[0] + i * w.inner[0]],
- * ...);
+ *      for (int64_t i = 0; i < w.run; i++)
+ *        out[begin * w.run + i] = f(a[w.at[0] + i * w.inner[0]], ...);
  *
- *  There are n_runs runs. */
+ * There are n_runs runs. */
 typedef struct laci_walk {
   int rank, n_operands;
   int64_t size[LACI_MAX_RANK], index[LACI_MAX_RANK];
