@@ -37,7 +37,7 @@ static lac_status print_layers(const lac_pack_report *report, lac_error *err) {
     table_shape_cell(&table, layer->rank, layer->shape);
     table_cell(&table, "%s", lac_dtype_name(layer->dtype));
     if (layer->packed) table_cell(&table, "%d:%d", report->pattern_n, report->pattern_m);
-    else table_cell(&table, "%s", "dense");
+    else table_cell(&table, "%s", layer->dense_bytes > 0 ? "dense" : "computed");
     table_cell(&table, "%" PRIu64, layer->dense_bytes);
     table_cell(&table, "%" PRIu64, layer->packed_bytes);
     table_cell(&table, "%s", layer->reason ? layer->reason : "");

@@ -22,12 +22,12 @@ extern "C" {
 typedef struct lac_pack_layer {
   const char *name;   /* node */
   const char *op;     /* "Conv" */
-  const char *weight; /* stored tensor */
+  const char *weight; /* stored tensor; of a weight that is computed from such, the value */
   lac_dtype dtype;
   int rank;
   int64_t shape[8];
   bool packed;
-  uint64_t dense_bytes;
+  uint64_t dense_bytes;  /* of the stored tensor; 0: it is computed, and its parts stay */
   uint64_t packed_bytes; /* values, places, signs of zeros; dense_bytes where it stays dense */
   const char *reason;    /* why it stays dense, or that another layer has the same weight; NULL:
                             nothing to say */

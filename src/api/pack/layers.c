@@ -76,23 +76,25 @@ static lac_status say(laci_packer *k, lac_pack_layer *row, const char *text, con
 static lac_status name_layer(laci_packer *k, const laci_layer *layer, lac_pack_layer *row,
                              lac_error *err) {
   const laci_graph *graph = k->job.analysis->graph;
-  const laci_stored *stored = &graph->stored[layer->stored];
+  const laci_stored *stored = layer->stored < 0 ? NULL : &graph->stored[layer->stored];
+  const laci_value *value = &graph->values[layer->weight];
+  const laci_shape *shape = stored ? &stored->shape : &value->type.shape;
   laci_arena *arena = &k->report->arena;
   *row = (lac_pack_layer){.name = laci_arena_text(arena, graph->nodes[layer->node].name),
                           .op = laci_arena_text(arena, graph->nodes[layer->node].type),
-                          .weight = laci_arena_text(arena, stored->name),
-                          .dtype = stored->dtype,
-                          .rank = stored->shape.rank,
-                          .dense_bytes = stored->size_bytes,
-                          .packed_bytes = stored->size_bytes};
-  for (int axis = 0; axis < stored->shape.rank; axis++) row->shape[axis] = stored->shape.dims[axis];
+                          .weight = laci_arena_text(arena, stored ? stored->name : value->name),
+                          .dtype = stored ? stored->dtype : value->type.dtype,
+                          .rank = laci_shape_known(shape) ? shape->rank : 0,
+                          .dense_bytes = stored ? stored->size_bytes : 0,
+                          .packed_bytes = stored ? stored->size_bytes : 0};
+  for (int axis = 0; axis < row->rank; axis++) row->shape[axis] = shape->dims[axis];
   return row->name && row->op && row->weight ? LAC_OK : laci_fail_memory(err, "the report");
 }
 
 lac_status laci_pack_choose_weights(laci_packer *k, lac_error *err) {
   const laci_analysis *a = k->job.analysis;
   laci_pack_report *report = k->report;
-  report->layers = laci_arena_alloc(&report->arena, (size_t)a->n_layers, sizeof *report->layers);
+  report->layers = laci_arena_alloc(&report->arena, (size_t)a->n_rows, sizeof *report->layers);
   k->weights = laci_alloc((size_t)a->n_layers, sizeof *k->weights);
   k->layer_of = laci_alloc((size_t)a->graph->n_stored, sizeof *k->layer_of);
   k->claimed = laci_alloc(k->n_spans, sizeof *k->claimed);
@@ -100,7 +102,7 @@ lac_status laci_pack_choose_weights(laci_packer *k, lac_error *err) {
     return laci_fail_memory(err, "the weights");
   }
   report->pub.layers = report->layers;
-  report->pub.n_layers = a->n_layers;
+  report->pub.n_layers = a->n_rows;
   lac_status st = LAC_OK;
   for (int l = 0; l < a->n_layers && !st; l++) {
     const laci_layer *layer = &a->layers[l];
@@ -117,6 +119,11 @@ lac_status laci_pack_choose_weights(laci_packer *k, lac_error *err) {
     if (!st && why && why[0]) st = say(k, row, why, "", err);
     if (row->packed) *first = l + 1;
     if (!st && laci_interrupted()) st = laci_fail(err, LAC_INTERRUPTED, "interrupted");
+  }
+  for (int l = a->n_layers; l < a->n_rows && !st;
+       l++) { /* the parts go into the pack as they are */
+    st = name_layer(k, &a->layers[l], &report->layers[l], err);
+    if (!st) st = say(k, &report->layers[l], a->layers[l].reason, "", err);
   }
   return st;
 }
