@@ -18,7 +18,7 @@ static lac_status print_result(const arguments *args, const lac_model *model,
     st = mask_draw(model, report, &report->layers[i], args->show, stdout, err);
   }
   if (st) return st;
-  layers_print_folded(report, stdout);
+  layers_print_folded(args, report, stdout);
   layers_print_pruned(report, stdout);
   if (args->against) layers_print_permuted(report, stdout);
   else layers_print_permutable(report, stdout);
@@ -62,6 +62,7 @@ exit_code verb_check(const arguments *args, lac_error *err) {
   if (!st && args->against) {
     st = input_model(args, args->against, &original, err);
     if (!st) st = outputs_guard(&plan, original, args->against, err);
+    if (!st && args->fold) st = lac_model_fold_like(original, model, args->max_memory, err);
   }
   if (!st) {
     st = lac_check(model, original, &options, &report, err);

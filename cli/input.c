@@ -48,12 +48,13 @@ static lac_status read_shared_stdin(const arguments *args, uint8_t **bytes, size
 }
 
 /* Weights that constants make. A run loses nothing by all of them; a pack is to bring its file
- * back.
- */
+ * back, and a check says what is in the file unless it is asked to look further. */
 static lac_status fold(const arguments *args, lac_model *model, lac_error *err) {
-  const bool all = args->verb == VERB_bench || (args->given.fold && args->fold);
+  const bool asked = args->given.fold && args->fold;
+  const bool all = args->verb == VERB_bench || asked;
   if (!args->fold || args->verb == VERB_pack || args->verb == VERB_infer || args->verb == VERB_eval)
     return LAC_OK;
+  if (args->verb == VERB_check && !asked) return LAC_OK;
   return lac_model_fold(model, all ? LAC_FOLD_ALL : LAC_FOLD_ALONE, args->max_memory, NULL, err);
 }
 

@@ -54,14 +54,14 @@ static lac_status print_groups(const lac_report *report, lac_error *err) {
   return st;
 }
 
-static lac_status print_result(const lac_report *report, lac_error *err) {
+static lac_status print_result(const arguments *args, const lac_report *report, lac_error *err) {
   lac_status st = layers_print_free(report, stdout, err);
   if (st) return st;
   fputc('\n', stdout);
   st = print_groups(report, err);
   const lac_summary *summary = &report->summary;
   fputc('\n', stdout);
-  layers_print_folded(report, stdout);
+  layers_print_folded(args, report, stdout);
   terminal_say(stdout,
                "%d layer%s (Conv or Dense), %d eligible for %s, %d of these in %d group%s that "
                "can be searched",
@@ -91,7 +91,7 @@ exit_code verb_inspect(const arguments *args, lac_error *err) {
     if (!st) st = outputs_write(&plan, model, report, err);
   }
   if (!st && !plan.uses_stdout) {
-    st = args->why ? print_why(args, &options, model, err) : print_result(report, err);
+    st = args->why ? print_why(args, &options, model, err) : print_result(args, report, err);
   }
   st = outputs_finish(&plan, st, err);
   if (!st) outputs_log(&plan);

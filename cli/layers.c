@@ -64,13 +64,13 @@ lac_status layers_print_free(const lac_report *report, FILE *out, lac_error *err
 /* Of one that is not pruned to the pattern. */
 static const char *structure_of(const lac_layer *layer) {
   if (layer->computed) return "computed";
+  if (!layer->measured) return "not known";
   if (layer->n_zeros == 0) return "dense";
   return layer->n_zeros == layer->n_elements ? "all zero" : "unstructured";
 }
 
-/* What is computed was not looked at. */
 static void figure_cells(text_table *table, const lac_layer *layer) {
-  if (layer->computed) {
+  if (!layer->measured) {
     table_cell(table, "%s", "");
     table_cell(table, "%s", "");
     return;
@@ -246,18 +246,28 @@ void layers_print_quantised(const lac_report *report, FILE *out) {
   }
 }
 
-void layers_print_folded(const lac_report *report, FILE *out) {
+/* Of those that stay computed: what would store them. Where nothing would, their reasons say why.
+ */
+static void print_storable(const arguments *args, const lac_report *report, FILE *out) {
+  const bool left = args->given.fold && !args->fold, checks = args->verb == VERB_check;
+  int n = 0;
+  for (int i = 0; i < report->n_layers; i++)
+    n += report->layers[i].storable && !(checks && report->layers[i].pruned);
+  if (n == 0 || (args->given.fold && args->fold)) return;
+  terminal_say(out, "%d layer%s a computed weight, which %s", n, n == 1 ? " has" : "s have",
+               checks ? "prune --fold stores as one tensor, and prunes"
+               : left ? "--no-fold leaves as it is"
+                      : "--fold stores as one tensor");
+}
+
+void layers_print_folded(const arguments *args, const lac_report *report, FILE *out) {
   const int n = report->summary.folded;
-  int n_computed = 0;
-  for (int i = 0; i < report->n_layers; i++) n_computed += report->layers[i].computed;
   if (n > 0)
     terminal_say(out, "folded: %d weight%s computed from constants, %s (--no-fold leaves %s)", n,
                  n == 1 ? " is" : "s are",
                  n == 1 ? "and becomes one stored tensor" : "and each becomes one stored tensor",
                  n == 1 ? "it" : "them");
-  if (n_computed > 0)
-    terminal_say(out, "%d layer%s a computed weight: --fold stores it where it can be", n_computed,
-                 n_computed == 1 ? " has" : "s have");
+  print_storable(args, report, out);
 }
 
 void layers_print_figures(const lac_report *report, FILE *out) {

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "args.h"
 #include "lacuna/report.h"
 
 /** prune, permute: layer, what was reordered, shape, share of kept magnitude, remark. */
@@ -30,7 +31,7 @@ void layers_print_quantised(const lac_report *report, FILE *out);
 
 /** Kept and verified, one line each. */
 /** A line where weights were folded, and one that says how more can be. */
-void layers_print_folded(const lac_report *report, FILE *out);
+void layers_print_folded(const arguments *args, const lac_report *report, FILE *out);
 void layers_print_figures(const lac_report *report, FILE *out);
 
 #endif

@@ -10,14 +10,14 @@
 #include "log.h"
 #include "targets.h"
 
-static lac_status print_result(const lac_report *report, verb_id verb, lac_error *err) {
+static lac_status print_result(const arguments *args, const lac_report *report, lac_error *err) {
   lac_status st = layers_print(report, stdout, err);
   if (st) return st;
-  layers_print_folded(report, stdout);
+  layers_print_folded(args, report, stdout);
   layers_print_figures(report, stdout);
   layers_print_calibration(report, stdout);
   layers_print_quantised(report, stdout);
-  if (verb == VERB_prune) layers_print_pruned(report, stdout);
+  if (args->verb == VERB_prune) layers_print_pruned(report, stdout);
   layers_print_permuted(report, stdout);
   targets_print_sums(report, stdout);
   return LAC_OK;
@@ -33,7 +33,7 @@ exit_code pipeline_run(const arguments *args, pipeline_step *step, lac_error *er
   if (!st) st = step(args, &options, model, &report, err);
   bool together = !st;
   if (!st) st = outputs_write(&plan, model, report, err);
-  if (!st && !plan.uses_stdout) st = print_result(report, args->verb, err);
+  if (!st && !plan.uses_stdout) st = print_result(args, report, err);
   st = outputs_finish(&plan, st, err);
   if (together) st = group_agree_late(args, st, err);
   if (!st) outputs_log(&plan);

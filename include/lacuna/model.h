@@ -89,6 +89,11 @@ LAC_API LAC_MUST_CHECK lac_status lac_model_fold(lac_model *model, lac_fold how,
                                                  uint64_t max_memory, int *n_folded,
                                                  lac_error *err);
 
+/** The same of those weights only that `like` does not compute: of an original, to be compared with
+ * what pruning made of it (lac_check). */
+LAC_API LAC_MUST_CHECK lac_status lac_model_fold_like(lac_model *model, const lac_model *like,
+                                                      uint64_t max_memory, lac_error *err);
+
 /** Writes the model with its stored tensors as they are now; all else as it was read. Atomic: a
  * temporary name, then renamed. Fails LAC_EXISTS unless force; never overwrites the model's own
  * input. */

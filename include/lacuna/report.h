@@ -22,8 +22,7 @@ typedef struct lac_quantisation_result lac_quantisation_result; /* lacuna/quanti
 
 /** A node that could be pruned by its kind (Conv, Gemm, MatMul, ConvTranspose), whose weight is
  * stored, or follows from stored tensors alone. Where it is computed, `weight` is the value that
- * the node reads, `dtype` and `shape` are its own, and what is in it was not looked at: figures are
- * 0. */
+ * the node reads, `dtype` and `shape` are its own, and its zeros are those of the product. */
 typedef struct lac_layer {
   const char *name;   /* node */
   const char *op;     /* "Conv" */
@@ -37,10 +36,12 @@ typedef struct lac_layer {
   int k_axis,
       c_axis;    /* axes of shape: output channels, input channels (along which groups of m lie) */
   bool computed; /* the weight is no stored tensor, but computed from such; never eligible */
+  bool storable; /* ... and lac_model_fold can store it */
   bool folded;   /* lac_model_fold stored what was computed */
+  bool measured; /* what is in it was looked at; else n_zeros and all figures below are 0 */
   bool eligible; /* may be pruned under the options given */
-  bool pruned;   /* prune: was pruned now, or keeps its mask (keep_pruned); check, inspect: it is a
-                    pruned weight: at most N of every M are non-zero, and not all are zero */
+  bool pruned; /* it is a pruned weight, as prune leaves it: at most N of every M are non-zero, and
+                  not all are zero */
   bool was_pruned;                 /* it was a pruned weight before the function began */
   bool permuted_c, permuted_k;     /* its input / output channels were reordered */
   bool permutable_c, permutable_k; /* they may be: nothing demands the order that they have */

@@ -36,6 +36,7 @@ typedef struct laci_layer {
                     it is one already */
   bool storable; /* ... and it can be: it is the same in every run, and exact */
   bool alone;    /* ... and nothing else reads what it is made of */
+  bool constant; /* stored -1: its content can be looked at, quantized or not */
   int k_axis, c_axis;
   int64_t groups;                    /* convolution groups */
   int64_t channels_in, channels_out; /* per group */
@@ -106,6 +107,11 @@ LAC_MUST_CHECK lac_status laci_analysis_check_targets(const laci_analysis *analy
 LAC_MUST_CHECK lac_status laci_analyze(const laci_graph *graph, const laci_rules *rules,
                                        laci_analysis **analysis, lac_error *err);
 void laci_analysis_destroy(laci_analysis *analysis);
+
+/** A computed weight of known shape, whose elements are `bytes` of that type, as stored ones are
+ * seen. False: its shape is not known. */
+bool laci_layer_view_computed(const laci_analysis *analysis, const laci_layer *layer,
+                              lac_dtype dtype, const uint8_t *bytes, laci_weight_view *view);
 
 /** A layer as targets see it: a view of the analysis and its graph. */
 void laci_analysis_target_layer(const laci_analysis *analysis, int layer, laci_target_layer *out);

@@ -23,12 +23,23 @@ static bool keeps_elements(const laci_graph *graph, const laci_node *node) {
          laci_dtype_is_float(graph->values[node->outputs[0]].type.dtype);
 }
 
+/* What a step in front of which the product may be stored reads; -1: it is no such step. A float
+ * that is quantized and comes back is pruned as a float (trace.c). */
+static int before_step(const laci_graph *graph, const laci_node *node) {
+  int quantizer;
+  if (keeps_elements(graph, node)) return node->inputs[0];
+  if (!laci_node_is(node, "DequantizeLinear") || node->n_inputs < 1 || node->inputs[0] < 0 ||
+      !laci_is_quantized_pair(graph, node, &quantizer))
+    return -1;
+  return graph->nodes[quantizer].inputs[0];
+}
+
 int laci_computed_value(const laci_graph *graph, int value, bool whole) {
   int at = value;
   while (!whole && graph->values[at].producer >= 0) {
-    const laci_node *node = &graph->nodes[graph->values[at].producer];
-    if (!keeps_elements(graph, node)) return at;
-    at = node->inputs[0];
+    const int before = before_step(graph, &graph->nodes[graph->values[at].producer]);
+    if (before < 0) return at;
+    at = before;
   }
   return value; /* it is a stored tensor but for such nodes, and something else is in the way */
 }

@@ -130,6 +130,28 @@ static void set_channels(const laci_weight_axes *axes, int64_t k, int64_t c, lac
   layer->channels_out = groups_along_c ? k : k / axes->groups;
 }
 
+/* How the axes of a weight of that shape lie; its name, type and bytes are not set. */
+static laci_weight_view view_of(const laci_layer *layer, const laci_shape *shape) {
+  return (laci_weight_view){.outer = laci_shape_count_range(shape, 0, layer->c_axis),
+                            .columns = shape->dims[layer->c_axis],
+                            .inner = stride_of(shape, layer->c_axis),
+                            .run = layer->channels_in,
+                            .rows = shape->dims[layer->k_axis],
+                            .row_step = stride_of(shape, layer->k_axis),
+                            .row_run = layer->channels_out};
+}
+
+bool laci_layer_view_computed(const laci_analysis *analysis, const laci_layer *layer,
+                              lac_dtype dtype, const uint8_t *bytes, laci_weight_view *view) {
+  const laci_value *value = &analysis->graph->values[layer->weight];
+  if (layer->stored >= 0 || !laci_shape_known(&value->type.shape)) return false;
+  *view = view_of(layer, &value->type.shape);
+  view->name = value->name;
+  view->dtype = dtype;
+  view->bytes = bytes;
+  return true;
+}
+
 /* False: this operand is not a stored weight of a shape that makes sense. */
 static bool describe(laci_analysis *analysis, int node_id, const laci_weight_axes *axes,
                      laci_layer *layer) {
@@ -155,17 +177,11 @@ static bool describe(laci_analysis *analysis, int node_id, const laci_weight_axe
                         .group_k = -1};
   int64_t c = shape->dims[layer->c_axis], k = shape->dims[layer->k_axis];
   set_channels(axes, k, c, layer);
-  layer->view = (laci_weight_view){.name = stored->name,
-                                   .dtype = stored->dtype,
-                                   .bytes = stored->bytes,
-                                   .bytes_from = graph->bytes_from,
-                                   .outer = laci_shape_count_range(shape, 0, layer->c_axis),
-                                   .columns = c,
-                                   .inner = stride_of(shape, layer->c_axis),
-                                   .run = layer->channels_in,
-                                   .rows = k,
-                                   .row_step = stride_of(shape, layer->k_axis),
-                                   .row_run = layer->channels_out};
+  layer->view = view_of(layer, shape);
+  layer->view.name = stored->name;
+  layer->view.dtype = stored->dtype;
+  layer->view.bytes = stored->bytes;
+  layer->view.bytes_from = graph->bytes_from;
   if (!set_scales(analysis, &source, layer)) layer->reason = "its scales run along two axes";
   if (!own)
     layer->reason =
@@ -193,6 +209,7 @@ static bool describe_computed(const laci_graph *graph, int node_id, const laci_w
                         .computed = laci_computed_value(graph, value, axes->groups > 1),
                         .k_axis = axes->k_axis,
                         .c_axis = axes->c_axis,
+                        .constant = !(constants[value] & LACI_IN_BODY),
                         .gain = -1,
                         .group_c = -1,
                         .group_k = -1};

@@ -8,6 +8,7 @@
 typedef struct laci_analysis laci_analysis;
 typedef struct laci_graph laci_graph;
 typedef struct laci_layer laci_layer;
+typedef struct laci_node laci_node;
 typedef struct laci_rules laci_rules;
 
 /** Fills analysis->layers with view, eligibility and reasons (layers.c). */
@@ -63,6 +64,10 @@ typedef struct laci_weight_source {
  * a Reshape that leaves axes alone, and a weight normalisation. axis_of is -1 for an axis that a
  * Reshape has made of others. False: it does not come from a stored tensor that way. */
 bool laci_trace_weight(const laci_graph *graph, int value, laci_weight_source *source);
+
+/** Is a DequantizeLinear node the second of a pair of which the first, *quantizer, takes floats and
+ * has the same stored scales and zero points? */
+bool laci_is_quantized_pair(const laci_graph *graph, const laci_node *back, int *quantizer);
 
 /** The stored tensor's name, or that of the value which is computed. */
 const char *laci_layer_weight_name(const laci_analysis *analysis, const laci_layer *layer);

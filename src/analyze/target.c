@@ -7,15 +7,17 @@
 
 void laci_analysis_target_layer(const laci_analysis *a, int l, laci_target_layer *out) {
   const laci_layer *layer = &a->layers[l];
-  const laci_stored *stored = &a->graph->stored[layer->stored];
-  int other = a->other_layer[l];
+  const bool computed = layer->stored < 0; /* the caller sets the view of the product */
+  const laci_stored *stored = computed ? NULL : &a->graph->stored[layer->stored];
+  const laci_type *type = &a->graph->values[layer->weight].type;
+  int other = computed ? -1 : a->other_layer[l];
   *out = (laci_target_layer){
       .op = a->graph->nodes[layer->node].type,
-      .dtype = stored->dtype,
-      .rank = stored->shape.rank,
+      .dtype = computed ? type->dtype : stored->dtype,
+      .rank = computed ? type->shape.rank : stored->shape.rank,
       .k_axis = layer->k_axis,
       .c_axis = layer->c_axis,
-      .dims = stored->shape.dims,
+      .dims = computed ? type->shape.dims : stored->shape.dims,
       .groups = layer->groups,
       .channels_in = layer->channels_in,
       .channels_out = layer->channels_out,

@@ -81,7 +81,7 @@ static int operand(const laci_node *node, int port) {
 /* A float that is quantized and comes back: 0 becomes the zero point and 0 again, whatever the
  * scales, where both nodes have one zero point. The float is what is masked, and its size decides:
  * rounding to the steps of a row leaves larger numbers no smaller. */
-static bool step_quantized_pair(const laci_graph *graph, const laci_node *back, int *quantizer) {
+bool laci_is_quantized_pair(const laci_graph *graph, const laci_node *back, int *quantizer) {
   int producer = graph->values[back->inputs[0]].producer;
   if (producer < 0) return false;
   const laci_node *there = &graph->nodes[producer];
@@ -149,7 +149,7 @@ bool laci_trace_weight(const laci_graph *graph, int value, laci_weight_source *s
     const laci_node *node = &graph->nodes[producer];
     if (node->n_inputs < 1 || node->inputs[0] < 0) return false;
     int next = node->inputs[0], quantizer;
-    if (laci_node_is(node, "DequantizeLinear") && step_quantized_pair(graph, node, &quantizer) &&
+    if (laci_node_is(node, "DequantizeLinear") && laci_is_quantized_pair(graph, node, &quantizer) &&
         s->n_chain + 2 <= (int)(sizeof s->chain / sizeof *s->chain)) {
       s->chain[s->n_chain++] = producer;
       s->chain[s->n_chain++] = quantizer;

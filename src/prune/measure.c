@@ -10,8 +10,10 @@
 #include "base/memory.h"
 #include "graph/graph.h"
 #include "prune/prune_in.h"
+#include "sparse/look.h"
 #include "sparse/mask.h"
 #include "sparse/score.h"
+#include "tensor/buf.h"
 
 lac_status laci_pruning_set_rule(laci_pruning *p, const laci_prune_options *options,
                                  lac_error *err) {
@@ -20,9 +22,9 @@ lac_status laci_pruning_set_rule(laci_pruning *p, const laci_prune_options *opti
   return laci_mask_rule_check(&p->rule, err);
 }
 
-/* The pattern says something about it and holds, and something is left of it. */
-static bool is_pruned(const laci_pruned_layer *layer, int64_t channels_in, int pattern_n) {
-  return layer->holds_pattern && channels_in > pattern_n && !laci_pruned_layer_is_zero(layer);
+/* Of these a magnitude is known; of others, such as four bits, nothing is said. */
+static bool is_measurable(lac_dtype dtype) {
+  return lac_dtype_size(dtype) > 0 && (laci_dtype_is_float(dtype) || laci_dtype_is_integer(dtype));
 }
 
 /* Of a weight in memory. What will not be pruned needs no mask by the rule; whether it holds the
@@ -46,7 +48,8 @@ static lac_status measure_layer(laci_pruning *p, int l, const laci_weight_view *
   out->n_zeros = stats.n_zeros;
   out->n_elements = stats.n_elements;
   out->holds_pattern = stats.holds_pattern;
-  out->was_pruned = is_pruned(out, layer->channels_in, p->pattern.n);
+  out->measured = true;
+  out->was_pruned = laci_look_is_pruned(&stats, layer->channels_in, p->pattern.n);
   if (!out->was_pruned) return LAC_OK;
   return laci_mask_holds_rows(&view, p->pattern, pool, &out->holds_rows, err);
 }
@@ -70,7 +73,7 @@ lac_status laci_pruning_measure(laci_pruning *p, laci_pool *pool, lac_error *err
   for (int l = 0; l < p->analysis->n_layers; l++) {
     const laci_layer *layer = &p->analysis->layers[l];
     laci_pruned_layer *out = &p->layers[l];
-    if (!layer->view.bytes || !(layer->eligible || layer->view.dtype == LAC_DTYPE_F32)) continue;
+    if (!layer->view.bytes || !is_measurable(layer->view.dtype)) continue;
     laci_weight_view view;
     laci_held held;
     lac_status st = laci_weight_hold(&layer->view, &view, &held, err);

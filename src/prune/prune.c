@@ -287,6 +287,7 @@ lac_status laci_prune_begin(const laci_analysis *a, const laci_prune_options *op
 lac_status laci_prune_end(laci_pruning *p, const laci_prune_options *options, laci_pool *pool,
                           lac_error *err) {
   lac_status st = p->fitted ? laci_pruning_take_fitted(p, options, pool, err) : LAC_OK;
+  if (!st) st = laci_pruning_note_others(p, pool, err);
   if (st) return st;
   if (options->mask && !prunes_any(p)) warn_of_none(p);
   log_groups(p);
@@ -316,6 +317,7 @@ lac_status laci_prune_replay(const laci_analysis *a, const laci_saved_orders *or
   if (!st) st = laci_pruning_measure_kept(p, pool, err);
   if (!st) st = laci_pruning_verify(p, options, pool, err);
   if (!st) st = laci_pruning_make_weights(p, options, pool, err);
+  if (!st) st = laci_pruning_note_others(p, pool, err);
   if (st) laci_pruning_destroy(p);
   else *out = p;
   return st;

@@ -72,12 +72,14 @@ typedef struct laci_pruned_layer {
   double total;         /* sum of all scores */
   double score_kept_identity, score_kept, score_total; /* the first three by options->scores: |w|
                                                          where there are none */
+  bool measured;               /* what is in it was looked at; else what follows is 0 */
   bool holds_rows;             /* the new weight: N:M along its output channels, too */
   int64_t n_zeros, n_elements; /* of the new weight */
   bool holds_pattern;          /* the new weight */
   bool was_pruned; /* before: it holds the pattern, which says something about it, and some of it is
                       left */
   bool pruned;     /* it has a mask in the result */
+  bool is_pruned;  /* ... or none, and the new weight is as was_pruned says */
   bool searchable; /* its input channels belong to a group that was free to be searched */
   const char *reason;      /* why it is not pruned or stays in its order; NULL: nothing to say */
   bool calibrated, solved; /* as laci_calibrated_layer says */

@@ -109,6 +109,12 @@ LAC_MUST_CHECK lac_status laci_pruning_share_verification(laci_pruning *pruning,
  * 16 of the weights that the pattern leaves), how much that is. Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_pruning_note_scarce(laci_pruning *p, int l, lac_error *err);
 
+/** Looks at the layers that got no mask as they are in the result: what they hold and whether they
+ * are pruned weights is then what a look at the file says. After all new weights are made. Fails
+ * LAC_NO_MEMORY. (weights.c) */
+LAC_MUST_CHECK lac_status laci_pruning_note_others(laci_pruning *p, laci_pool *pool,
+                                                   lac_error *err);
+
 /** Nothing but zeros, as heads begin: no magnitude tells which of them to keep. */
 static inline bool laci_pruned_layer_is_zero(const laci_pruned_layer *layer) {
   return layer->n_elements > 0 && layer->n_zeros == layer->n_elements;

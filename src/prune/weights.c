@@ -12,6 +12,7 @@
 #include "permute/orders.h"
 #include "permute/plan.h"
 #include "prune/prune_in.h"
+#include "sparse/look.h"
 #include "sparse/mask.h"
 #include "tensor/buf.h"
 #include "tensor/shape.h"
@@ -126,16 +127,11 @@ static lac_status keep_mask(laci_pruning *p, int stored, const uint8_t *mask, in
   return st;
 }
 
-/* A weight with its mask. */
-typedef struct masked_weight {
-  laci_mask_stats stats;
-  bool holds_rows;
-} masked_weight;
-
-static lac_status note_layer(laci_pruning *p, int l, const masked_weight *found, lac_error *err) {
+static lac_status note_layer(laci_pruning *p, int l, const laci_weight_look *found,
+                             lac_error *err) {
   const laci_mask_stats *stats = &found->stats;
   laci_pruned_layer *out = &p->layers[l];
-  out->pruned = true;
+  out->pruned = out->is_pruned = out->measured = true;
   out->n_zeros = stats->n_zeros;
   out->n_elements = stats->n_elements;
   out->holds_pattern = stats->holds_pattern;
@@ -145,33 +141,29 @@ static lac_status note_layer(laci_pruning *p, int l, const masked_weight *found,
 }
 
 /* What a mask left: that it holds the rule is checked, not taken for granted. */
-static lac_status measure_masked(const laci_pruning *p, const laci_weight_view *view,
-                                 laci_pool *pool, masked_weight *found, lac_error *err) {
-  laci_mask_rule rule = p->rule;
-  laci_mask_scores scores;
-  if (rule.form != LACI_MASK_SHARED) rule.form = LACI_MASK_1D;
-  lac_status st = laci_mask_measure_by(view, &rule, pool, &found->stats, &scores, err);
-  return st ? st : laci_mask_holds_rows(view, p->pattern, pool, &found->holds_rows, err);
+static lac_status look_at(const laci_pruning *p, const laci_weight_view *view, laci_pool *pool,
+                          laci_weight_look *found, lac_error *err) {
+  return laci_weight_look_at(view, &p->rule, pool, found, err);
 }
 
 /* Every layer that has layer l's stored tensor has it pruned now: each counts what it sees, with
  * zero points, scales and rows of its own, as a look at the file will. `bytes` are the new weight.
  */
-static lac_status note_masked(laci_pruning *p, int l, const masked_weight *found,
+static lac_status note_masked(laci_pruning *p, int l, const laci_weight_look *found,
                               const uint8_t *bytes, laci_pool *pool, lac_error *err) {
   const int stored = p->analysis->layers[l].stored;
   lac_status st = note_layer(p, l, found, err);
   for (int other = 0; other < p->analysis->n_layers && !st; other++) {
     const laci_layer *layer = &p->analysis->layers[other];
     if (layer->stored != stored || other == l) continue;
-    masked_weight seen;
+    laci_weight_look seen;
     double *scales;
     laci_weight_view view = layer->view;
     if (!laci_reordered_scales(p->plan, layer, &view, &scales))
       return laci_fail_memory(err, view.name);
     view.bytes = bytes;
     view.bytes_from = NULL;
-    st = measure_masked(p, &view, pool, &seen, err);
+    st = look_at(p, &view, pool, &seen, err);
     if (!st) st = note_layer(p, other, &seen, err);
     laci_free(scales);
   }
@@ -227,7 +219,7 @@ static lac_status mask_layer(laci_pruning *p, int l, bool keeps, laci_pool *pool
   laci_weight_view view = layer->view;
   double *scales = NULL;
   float *scores = NULL;
-  masked_weight found;
+  laci_weight_look found;
   lac_status st = copy_bytes(p->plan, layer->stored, &bytes, err);
   if (!st) mask = laci_alloc((size_t)n, 1);
   if (!st && (!mask || !laci_reordered_scales(p->plan, layer, &view, &scales))) {
@@ -240,7 +232,7 @@ static lac_status mask_layer(laci_pruning *p, int l, bool keeps, laci_pool *pool
   else if (!st) st = laci_mask_choose_by(&view, &p->rule, pool, mask, err);
   if (!st) laci_mask_apply(&view, mask, bytes);
   view.score = NULL;
-  if (!st) st = measure_masked(p, &view, pool, &found, err);
+  if (!st) st = look_at(p, &view, pool, &found, err);
   if (!st) st = note_masked(p, l, &found, bytes, pool, err);
   if (!st) {
     st = keep_weight(p, layer->stored, bytes, err);
@@ -262,7 +254,7 @@ lac_status laci_pruning_set_weight(laci_pruning *p, int l, const uint8_t *mask, 
   uint8_t **bytes = &p->weights[layer->stored];
   laci_weight_view view = layer->view;
   laci_mask_stats kept;
-  masked_weight found;
+  laci_weight_look found;
   double *scales = NULL;
   uint8_t *masked = laci_alloc(stored->size_bytes, 1);
   lac_status st = masked && laci_reordered_scales(p->plan, layer, &view, &scales)
@@ -275,7 +267,7 @@ lac_status laci_pruning_set_weight(laci_pruning *p, int l, const uint8_t *mask, 
     st = laci_mask_measure(&view, p->pattern, pool, &kept, err);
   }
   view.bytes = take;
-  if (!st) st = measure_masked(p, &view, pool, &found, err);
+  if (!st) st = look_at(p, &view, pool, &found, err);
   if (!st) st = keep_mask(p, layer->stored, mask, laci_shape_count(&stored->shape), err);
   laci_free(scales);
   laci_free(masked);
@@ -334,6 +326,31 @@ lac_status laci_pruning_make_weights(laci_pruning *p, const laci_prune_options *
     if (!st && laci_interrupted()) st = laci_fail(err, LAC_INTERRUPTED, "interrupted");
   }
   return st;
+}
+
+lac_status laci_pruning_note_others(laci_pruning *p, laci_pool *pool, lac_error *err) {
+  for (int l = 0; l < p->analysis->n_layers; l++) {
+    const laci_layer *layer = &p->analysis->layers[l];
+    laci_pruned_layer *out = &p->layers[l];
+    const uint8_t *fresh = p->weights[layer->stored];
+    laci_weight_view view = layer->view;
+    double *scales = NULL;
+    out->is_pruned |= out->was_pruned && !fresh;
+    if (out->pruned || !out->measured || !fresh) continue; /* nothing changed */
+    if (!laci_reordered_scales(p->plan, layer, &view, &scales))
+      return laci_fail_memory(err, view.name);
+    view.bytes = fresh;
+    view.bytes_from = NULL;
+    laci_weight_look found;
+    lac_status st = look_at(p, &view, pool, &found, err);
+    laci_free(scales);
+    if (st) return st;
+    out->n_zeros = found.stats.n_zeros;
+    out->holds_pattern = found.stats.holds_pattern;
+    out->is_pruned = found.is_pruned;
+    out->holds_rows = found.is_pruned && found.holds_rows;
+  }
+  return LAC_OK;
 }
 
 void laci_pruning_commit(laci_pruning *p, laci_graph *graph) {

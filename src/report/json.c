@@ -113,6 +113,7 @@ static json_t *layer_json(laci_json_writer *w, const lac_layer *layer, bool cali
   laci_json_add(w, object, "channels_out", json_integer(layer->channels_out));
   laci_json_add(w, object, "convolution_groups", json_integer(layer->convolution_groups));
   laci_json_add(w, object, "computed", json_boolean(layer->computed));
+  laci_json_add(w, object, "storable", json_boolean(layer->storable));
   laci_json_add(w, object, "folded", json_boolean(layer->folded));
   laci_json_add(w, object, "eligible", json_boolean(layer->eligible));
   laci_json_add(w, object, "pruned", json_boolean(layer->pruned));
@@ -121,9 +122,10 @@ static json_t *layer_json(laci_json_writer *w, const lac_layer *layer, bool cali
   laci_json_add(w, object, "searchable", json_boolean(layer->searchable));
   laci_json_add(w, object, "group_c", id_or_null(layer->group_c));
   laci_json_add(w, object, "group_k", id_or_null(layer->group_k));
-  laci_json_add(w, object, "zeros", json_integer(layer->n_zeros));
+  laci_json_add(w, object, "zeros", layer->measured ? json_integer(layer->n_zeros) : json_null());
   laci_json_add(w, object, "elements", json_integer(layer->n_elements));
-  laci_json_add(w, object, "zero_ratio", laci_json_number(layer->zero_ratio));
+  laci_json_add(w, object, "zero_ratio",
+                layer->measured ? laci_json_number(layer->zero_ratio) : json_null());
   laci_json_add(w, object, "holds_pattern", json_boolean(layer->holds_pattern));
   laci_json_add(w, object, "holds_pattern_both", json_boolean(layer->holds_pattern_both));
   laci_json_add(w, object, "kept_identity", laci_json_number(layer->kept_identity));

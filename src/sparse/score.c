@@ -104,10 +104,20 @@ static void read_integers(const laci_weight_view *w, int64_t first, int64_t n, d
   }
 }
 
+/* What is multiplied by 0 is 0, whatever is stored: a factor that leaves channels out is a mask. */
+static void clear_unscaled(const laci_weight_view *w, int64_t first, int64_t n, double *out) {
+  for (int64_t done = 0; done < n;) {
+    int64_t k, length = stretch(w, first + done, n - done, &k);
+    for (int64_t i = done; i < done + length && w->scale[k] == 0; i++) out[i] = 0;
+    done += length;
+  }
+}
+
 void laci_distances_read(const laci_weight_view *w, int64_t first, int64_t n, double *out) {
   if (laci_dtype_is_float(w->dtype)) laci_read_f(w->dtype, w->bytes, first, n, out);
   else read_integers(w, first, n, out);
   if (w->n_scales && w->zero) subtract_zeros(w, first, n, out);
+  if (w->n_scales && w->scale) clear_unscaled(w, first, n, out);
   for (int64_t i = 0; i < n; i++) out[i] = fabs(out[i]);
 }
 

@@ -29,6 +29,7 @@ static const lac_layer layers[] = {
      .channels_in = 4,
      .channels_out = 8,
      .convolution_groups = 1,
+     .measured = true,
      .eligible = true,
      .pruned = true,
      .permuted_c = true,
@@ -173,6 +174,9 @@ static void holds_the_values(void **state) {
   assert_string_equal(consumer, "layer1.0.conv2");
   assert_int_equal(place, 2);
   assert_true(frozen);
+  const json_t *unknown = json_array_get(json_object_get(object, "layers"), 1);
+  assert_true(json_is_null(json_object_get(unknown, "zeros")));
+  assert_true(json_is_null(json_object_get(unknown, "zero_ratio")));
   json_decref(object);
 }
 

@@ -30,7 +30,8 @@ enum { LACI_FOLD_CALLS = 64 }; /* of one local function */
 typedef struct folding {
   lac_model *model;
   lac_fold how;
-  uint64_t most; /* bytes of contents, those that are stored so far taken off */
+  const laci_graph *like; /* not NULL, in the place of `how`: what is not computed there */
+  uint64_t most;          /* bytes of contents, those that are stored so far taken off */
   laci_graph *graph;
   laci_analysis *analysis;
   laci_onnx_edit *edit;
@@ -270,14 +271,26 @@ static lac_status fold_calls(folding *f, const laci_layer *layer, lac_error *err
 
 /* ---- All weights ---- */
 
+/* Does the other network compute the value, too? Where it has none of the name, a call went. */
+static bool is_computed_in(const laci_graph *other, const char *name) {
+  const int value = laci_graph_find_value(other, name);
+  return value >= 0 && other->values[value].producer >= 0;
+}
+
+static bool is_wanted(const folding *f, const laci_layer *layer) {
+  if (f->how == LAC_FOLD_ALONE && !f->like) return layer->alone;
+  if (!layer->storable || !f->like) return layer->storable;
+  return !is_computed_in(f->like, f->graph->values[layer->computed].name) ||
+         !is_computed_in(f->like, f->graph->values[layer->weight].name);
+}
+
 /* Which values are to be stored. */
 static lac_status choose(folding *f, lac_error *err) {
   f->wanted = laci_alloc((size_t)f->graph->n_values, sizeof *f->wanted);
   if (!f->wanted) return laci_fail_memory(err, "the computed weights");
   for (int l = 0; l < f->analysis->n_rows; l++) {
     const laci_layer *layer = &f->analysis->layers[l];
-    bool wanted = f->how == LAC_FOLD_ALL ? layer->storable : layer->alone;
-    if (wanted) f->wanted[layer->computed] = f->wanted[layer->weight] = true;
+    if (is_wanted(f, layer)) f->wanted[layer->computed] = f->wanted[layer->weight] = true;
   }
   return LAC_OK;
 }
@@ -368,13 +381,8 @@ static lac_status fold(folding *f, lac_error *err) {
   return st;
 }
 
-lac_status lac_model_fold(lac_model *model, lac_fold how, uint64_t max_memory, int *n_folded,
-                          lac_error *err) {
-  if (n_folded) *n_folded = 0;
-  lac_status st = LACI_CHECK_GIVEN(err, {"model", model});
-  if (st) return st;
-  if (how != LAC_FOLD_ALONE && how != LAC_FOLD_ALL)
-    return laci_fail(err, LAC_BAD_ARGUMENT, "fold %d: there is no such choice", (int)how);
+static lac_status fold_model(folding *f, uint64_t max_memory, lac_error *err) {
+  lac_model *model = f->model;
   if (!model->file || model->packed || model->n_folded) return LAC_OK;
   uint8_t *constants = laci_graph_constants(model->graph);
   if (!constants) return laci_fail_memory(err, "the computed weights");
@@ -384,16 +392,34 @@ lac_status lac_model_fold(lac_model *model, lac_fold how, uint64_t max_memory, i
   laci_budget budget = laci_budget_of(max_memory);
   if (laci_model_is_large(model, &budget)) laci_model_add_held(model, &budget);
   else laci_model_add_to(model, &budget);
+  f->most = budget.needed < budget.limit ? budget.limit - budget.needed : 0;
+  lac_status st = laci_model_materialise_small(model, err);
+  if (!st) st = fold(f, err);
+  laci_onnx_edit_undo(f->edit);
+  laci_analysis_destroy(f->analysis);
+  laci_graph_destroy(f->graph);
+  laci_free(f->wanted);
+  laci_free(f->done);
+  laci_free((void *)f->names);
+  return st;
+}
+
+lac_status lac_model_fold(lac_model *model, lac_fold how, uint64_t max_memory, int *n_folded,
+                          lac_error *err) {
+  if (n_folded) *n_folded = 0;
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model});
+  if (st) return st;
+  if (how != LAC_FOLD_ALONE && how != LAC_FOLD_ALL)
+    return laci_fail(err, LAC_BAD_ARGUMENT, "fold %d: there is no such choice", (int)how);
   folding f = {.model = model, .how = how};
-  f.most = budget.needed < budget.limit ? budget.limit - budget.needed : 0;
-  st = laci_model_materialise_small(model, err);
-  if (!st) st = fold(&f, err);
-  laci_onnx_edit_undo(f.edit);
-  laci_analysis_destroy(f.analysis);
-  laci_graph_destroy(f.graph);
-  laci_free(f.wanted);
-  laci_free(f.done);
-  laci_free((void *)f.names);
+  st = fold_model(&f, max_memory, err);
   if (n_folded && !st) *n_folded = model->n_folded;
   return st;
+}
+
+lac_status lac_model_fold_like(lac_model *model, const lac_model *like, uint64_t max_memory,
+                               lac_error *err) {
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"like", like});
+  folding f = {.model = model, .like = st ? NULL : like->graph};
+  return st ? st : fold_model(&f, max_memory, err);
 }

@@ -54,6 +54,7 @@ lac_status lac_check(const lac_model *model, const lac_model *original, const la
   st = laci_report_create(model, "check", options, job.analysis, &report, err);
   if (!st) st = laci_report_look(report, &job, options, err);
   if (!st) st = laci_report_add_targets(report, &job, options, NULL, err);
+  if (!st) st = laci_report_look_at_computed(report, &job, options, err);
   if (!st && original) st = compare(original, model, options, report, err);
   laci_job_close(&job);
   if (!st) *out = &report->pub;

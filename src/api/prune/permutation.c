@@ -36,6 +36,7 @@ static lac_status replay(lac_model *model, const laci_job *job, const laci_saved
   if (!st) st = laci_report_fill(report, pruning, err);
   if (!st) {
     laci_pruning_commit(pruning, model->graph);
+    laci_report_look_again(report, job, options);
     *out = report;
   } else if (report) {
     lac_report_destroy(&report->pub);

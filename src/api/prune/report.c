@@ -46,6 +46,7 @@ static bool fill_layer(laci_report *report, const lac_model *model, const laci_a
                     .c_axis = from->c_axis,
                     .k_axis = from->k_axis,
                     .computed = !stored,
+                    .storable = !stored && from->storable,
                     .folded = stored && laci_model_has_folded(model, stored->name),
                     .eligible = from->eligible,
                     .searchable = from->searchable,
@@ -145,7 +146,8 @@ static bool add_layer(laci_report *report, const laci_pruning *p, int l) {
     to->score_total = from->score_total;
   }
   to->was_pruned = from->was_pruned;
-  to->pruned = from->pruned;
+  to->pruned = from->is_pruned;
+  to->measured = from->measured;
   to->searchable = to->permutable_c = from->searchable;
   to->permutable_k = to->permutable_k && !p->plan->held[to->group_k - 1];
   if (from->reason != p->analysis->layers[l].reason) to->reason = keep(report, from->reason, &ok);

@@ -35,10 +35,12 @@ typedef struct laci_report {
   lac_layer *layers;
   lac_group *groups;
   size_t n_masks, n_orders;
-  laci_report_mask *masks;   /* [n stored] */
-  laci_spill *masks_spill;   /* where their bits lie; NULL: in memory */
-  laci_report_order *orders; /* [n stored * LACI_MAX_RANK] */
-  char *permutation;         /* text of the permutation file; NULL: none */
+  laci_report_mask *masks;          /* [n stored] */
+  laci_spill *masks_spill;          /* where their bits lie; NULL: in memory */
+  laci_report_order *orders;        /* [n stored * LACI_MAX_RANK] */
+  lac_target_report *targets;       /* [n_targets] of the arena */
+  lac_target_layer **target_layers; /* [n_targets][n_layers], likewise */
+  char *permutation;                /* text of the permutation file; NULL: none */
 } laci_report;
 
 /** A report of the analysis: layers without figures, groups, names; nothing moved. */
@@ -69,6 +71,16 @@ LAC_MUST_CHECK lac_status laci_report_fill(laci_report *report, laci_pruning *pr
 LAC_MUST_CHECK lac_status laci_report_look(laci_report *report, const laci_job *job,
                                            const lac_options *options, lac_error *err);
 
+/** Measures the weights that are computed, as the job's network is now, without storing any, shows
+ * them to the targets, and sums up. Those that cannot be evaluated stay unmeasured, and the log
+ * says why. The last of all. Fails LAC_NO_MEMORY, LAC_IO. (report_computed.c) */
+LAC_MUST_CHECK lac_status laci_report_look_at_computed(laci_report *report, const laci_job *job,
+                                                       const lac_options *options, lac_error *err);
+
+/** The same once the network has changed: that they cannot be looked at is a warning,
+ * since nothing can be taken back. (report_computed.c) */
+void laci_report_look_again(laci_report *report, const laci_job *job, const lac_options *options);
+
 /** Sums over the layers: pruned, permuted, kept_before, kept_after. */
 void laci_report_sum(laci_report *report);
 /** Of a model whose large weights stay in their files: nothing is read of them, and the log says
@@ -80,5 +92,10 @@ void laci_report_leave_unmeasured(laci_report *report, const char *path);
 LAC_MUST_CHECK lac_status laci_report_add_targets(laci_report *report, const laci_job *job,
                                                   const lac_options *options,
                                                   const laci_pruning *pruning, lac_error *err);
+
+/** The same of a layer whose weight is computed, and of which `view` is the product. (target.c) */
+LAC_MUST_CHECK lac_status laci_report_add_computed_target(laci_report *report, const laci_job *job,
+                                                          int layer, const laci_weight_view *view,
+                                                          lac_error *err);
 
 #endif

@@ -40,42 +40,65 @@ static const char *gain_text(laci_report *report, const laci_target *target,
   return keep(report, text, ok);
 }
 
-static void count(lac_target_report *to, lac_target_answer answer) {
-  to->n_dense += answer == LAC_TARGET_DENSE;
-  to->n_taken += answer == LAC_TARGET_TAKEN;
-  to->n_refused += answer == LAC_TARGET_REFUSED;
-  to->n_not_stated += answer == LAC_TARGET_NOT_STATED;
+/* by: 1, or -1 to take it back. */
+static void count(lac_target_report *to, lac_target_answer answer, int by) {
+  to->n_dense += by * (answer == LAC_TARGET_DENSE);
+  to->n_taken += by * (answer == LAC_TARGET_TAKEN);
+  to->n_refused += by * (answer == LAC_TARGET_REFUSED);
+  to->n_not_stated += by * (answer == LAC_TARGET_NOT_STATED);
+}
+
+static lac_status judge(laci_report *report, const laci_target_choice *choice,
+                        const laci_target_layer *seen, lac_target_layer *to, lac_error *err) {
+  laci_target_answer found;
+  bool ok = true;
+  lac_status st = laci_target_judge(choice, seen, &found, err);
+  if (st) return st;
+  *to = (lac_target_layer){.answer = found.answer,
+                           .fault = laci_target_fault_name(found.fault),
+                           .pays = found.pays,
+                           .gain = found.gain ? found.gain->times : 0,
+                           .gain_of = gain_text(report, choice->target, found.gain, &ok),
+                           .reason = keep(report, found.reason, &ok)};
+  return ok ? LAC_OK : laci_fail_memory(err, "the report");
 }
 
 static lac_status add_layers(laci_report *report, const laci_job *job, const laci_pruning *pruning,
-                             const laci_target_choice *choice, lac_target_report *to,
-                             lac_error *err) {
+                             int target, lac_error *err) {
   const laci_analysis *a = job->analysis;
-  bool ok = true;
+  lac_target_report *to = &report->targets[target];
   lac_target_layer *layers = laci_arena_alloc(&report->arena, (size_t)a->n_rows, sizeof *layers);
   if (!layers) return laci_fail_memory(err, "the report");
-  for (int l = 0; ok && l < a->n_layers; l++) {
+  to->layers = report->target_layers[target] = layers;
+  for (int l = 0; l < a->n_layers; l++) {
     laci_target_layer seen;
-    laci_target_answer found;
     laci_analysis_target_layer(a, l, &seen);
     const uint8_t *fresh = pruning ? pruning->weights[a->layers[l].stored] : NULL;
     if (fresh) seen.view.bytes = fresh;
-    lac_status st = laci_target_judge(choice, &seen, &found, err);
+    lac_status st = judge(report, &job->targets[target], &seen, &layers[l], err);
     if (st) return st;
-    layers[l] = (lac_target_layer){.answer = found.answer,
-                                   .fault = laci_target_fault_name(found.fault),
-                                   .pays = found.pays,
-                                   .gain = found.gain ? found.gain->times : 0,
-                                   .gain_of = gain_text(report, choice->target, found.gain, &ok),
-                                   .reason = keep(report, found.reason, &ok)};
-    count(to, found.answer);
+    count(to, layers[l].answer, 1);
   }
-  for (int l = a->n_layers; l < a->n_rows; l++) { /* what is computed is dense for all of them */
+  for (int l = a->n_layers; l < a->n_rows; l++) { /* dense, until somebody has looked at it */
     layers[l].reason = report->layers[l].reason;
-    count(to, LAC_TARGET_DENSE);
+    count(to, LAC_TARGET_DENSE, 1);
   }
-  to->layers = layers;
-  return ok ? LAC_OK : laci_fail_memory(err, "the report");
+  return LAC_OK;
+}
+
+lac_status laci_report_add_computed_target(laci_report *report, const laci_job *job, int l,
+                                           const laci_weight_view *view, lac_error *err) {
+  lac_status st = LAC_OK;
+  for (int t = 0; t < report->pub.n_targets && !st; t++) {
+    laci_target_layer seen;
+    lac_target_layer *to = &report->target_layers[t][l];
+    laci_analysis_target_layer(job->analysis, l, &seen);
+    seen.view = *view;
+    count(&report->targets[t], to->answer, -1);
+    st = judge(report, &job->targets[t], &seen, to, err);
+    count(&report->targets[t], to->answer, 1);
+  }
+  return st;
 }
 
 lac_status laci_report_add_targets(laci_report *report, const laci_job *job,
@@ -83,15 +106,17 @@ lac_status laci_report_add_targets(laci_report *report, const laci_job *job,
                                    lac_error *err) {
   bool ok = true;
   if (!options->n_targets) return LAC_OK;
-  lac_target_report *targets =
-      laci_arena_alloc(&report->arena, (size_t)options->n_targets, sizeof *targets);
-  if (!targets) return laci_fail_memory(err, "the report");
+  const size_t n = (size_t)options->n_targets;
+  lac_target_report *targets = laci_arena_alloc(&report->arena, n, sizeof *targets);
+  report->targets = targets;
+  report->target_layers = laci_arena_alloc(&report->arena, n, sizeof *report->target_layers);
+  if (!targets || !report->target_layers) return laci_fail_memory(err, "the report");
   for (int t = 0; t < options->n_targets; t++) {
     const laci_target *target = job->targets[t].target;
     targets[t] = (lac_target_report){.name = keep(report, options->targets[t], &ok),
                                      .title = target->title,
                                      .needs = target->needs};
-    lac_status st = add_layers(report, job, pruning, &job->targets[t], &targets[t], err);
+    lac_status st = add_layers(report, job, pruning, t, err);
     if (st) return st;
   }
   report->pub.n_targets = options->n_targets;
