@@ -8,6 +8,7 @@
 
 #include "engine/cpu/net_in.h"
 #include "engine/cpu/plan/finite.h"
+#include "cpu/pool.h"
 
 enum { GRAIN = 1 << 15 }; /* floats */
 

@@ -20,6 +20,9 @@
 #include "engine/row.h"
 #include "graph/sizes.h"
 #include "jit/isa.h"
+#include "engine/cpu/native/native.h"
+#include "cpu/pool.h"
+#include "engine/cpu/onednn/onednn.h"
 
 static pthread_once_t started = PTHREAD_ONCE_INIT;
 
@@ -183,7 +186,7 @@ static lac_status plan(laci_net *net, const laci_engine_options *options, lac_er
     st = net->plan.status;
   }
   if (!st && net->sparse_use == LACI_SPARSE_USE_LISTED) {
-    laci_sparse_find_layers(net);
+    laci_sparse_choose(net);
     st = net->plan.status;
   } else if (!st) {
     laci_net_lower(net);

@@ -8,14 +8,12 @@
 #ifndef LACI_ENGINE_CPU_NET_IN_H
 #define LACI_ENGINE_CPU_NET_IN_H
 
-#include "base/budget.h"
-#include "base/memory.h"
-#include "cpu/pool.h"
 #include "engine/cpu/lower/lower.h"
 #include "engine/cpu/net.h"
 #include "engine/cpu/plan/plan.h"
-#include "tensor/buf.h"
 
+typedef struct laci_onednn laci_onednn;
+typedef struct laci_pool laci_pool;
 typedef struct laci_sparse_net laci_sparse_net;
 
 /** A value that the observer wants to see. */
@@ -64,16 +62,6 @@ bool laci_net_has_memory(laci_net *net);
 static inline laci_element laci_net_dt(const laci_net *net) {
   return net->plan.bf16 ? LACI_ELEMENT_BF16 : LACI_ELEMENT_F32;
 }
-
-/* ---- native/choose/find.c, native/algorithms/kernel.c ---- */
-
-/** Finds the layers that sparse kernels can do: net->sparse has them, none of them chosen; it stays
- * NULL where there are none. */
-void laci_sparse_find_layers(laci_net *net);
-
-/** Generated code becomes executable: once all is lowered. */
-void laci_sparse_seal(laci_net *net);
-void laci_sparse_destroy(laci_net *net);
 
 /* ---- text.c ---- */
 

@@ -9,6 +9,7 @@
 #include "engine/cpu/net_in.h"
 #include "graph/ops.h"
 #include "engine/row.h"
+#include "engine/cpu/onednn/onednn.h"
 
 /* ---- Products ---- */
 

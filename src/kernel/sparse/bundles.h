@@ -20,6 +20,7 @@
 
 #include "kernel/sparse/product.h"
 #include "lacuna/status.h"
+#include "kernel/variants.h"
 
 enum {
   LACI_BUNDLES_WINDOW = 8,    /* columns */

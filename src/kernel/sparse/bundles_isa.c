@@ -7,6 +7,7 @@
 
 #include "kernel/sparse/bundles.h"
 #include "kernel/sparse/floats_isa.h"
+#include "kernel/variants.h"
 
 enum {
   LANES = LACI_SPARSE_LANES,

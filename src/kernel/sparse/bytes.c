@@ -3,6 +3,7 @@
 #include "kernel/sparse/bytes.h"
 
 #include "cpu/cpu.h"
+#include "kernel/variants.h"
 
 static const laci_bytes_kernel *const of_level[] = {
 #define VARIANT(name, level) [level] = &laci_bytes_##name,

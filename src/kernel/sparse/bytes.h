@@ -16,6 +16,7 @@
 
 #include "kernel/pointwise/fake_quantise.h"
 #include "kernel/sparse/window.h"
+#include "kernel/variants.h"
 
 /** The byte of a zero; 0 to 255. */
 static inline int32_t laci_bytes_zero(const laci_fake_quantised *q) { return (int32_t)-q->low; }

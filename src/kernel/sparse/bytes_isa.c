@@ -2,6 +2,7 @@
  * bytes.h for every instruction set. Loops over sixteen lanes are plain, so that the compiler makes
  * vector code of them. */
 #include "kernel/sparse/bytes.h"
+#include "kernel/variants.h"
 
 #include <math.h>
 #include <stddef.h>

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "cpu/cpu.h"
+#include "kernel/variants.h"
 
 static laci_csr_run *const of_level[] = {
 #define VARIANT(name, level) [level] = laci_csr_##name,

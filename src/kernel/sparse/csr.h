@@ -16,6 +16,7 @@
 
 #include "kernel/sparse/product.h"
 #include "lacuna/status.h"
+#include "kernel/variants.h"
 
 enum {
   LACI_CSR_MOST_ROWS = 128, /* of a chunk */

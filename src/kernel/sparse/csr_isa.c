@@ -8,6 +8,7 @@
 
 #include "kernel/sparse/csr.h"
 #include "kernel/sparse/floats_isa.h"
+#include "kernel/variants.h"
 
 enum { LANES = LACI_SPARSE_LANES };
 

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "cpu/cpu.h"
+#include "kernel/variants.h"
 
 static laci_depthwise_multiply *const of_level[] = {
 #define VARIANT(name, level) [level] = laci_depthwise_multiply_##name,

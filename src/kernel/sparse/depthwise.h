@@ -10,6 +10,7 @@
 #define LACI_KERNEL_SPARSE_DEPTHWISE_H
 
 #include "kernel/sparse/window.h"
+#include "kernel/variants.h"
 
 enum {
   LACI_DEPTHWISE_MOST_TAPS = 121,

@@ -11,6 +11,7 @@
 #include "kernel/sparse/depthwise.h"
 #include "kernel/sparse/floats_isa.h"
 #include "kernel/sparse/tile_isa.h"
+#include "kernel/variants.h"
 
 #define INLINE static inline __attribute__((always_inline))
 

@@ -3,6 +3,7 @@
 #include "kernel/sparse/product.h"
 
 #include "cpu/cpu.h"
+#include "kernel/variants.h"
 
 static laci_sparse_finish *const of_level[] = {
 #define VARIANT(name, level) [level] = laci_sparse_finish_##name,

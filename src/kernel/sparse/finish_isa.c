@@ -9,6 +9,7 @@
 #include "kernel/sparse/pairs.h"
 #include "kernel/sparse/quads.h"
 #include "kernel/sparse/tile_isa.h"
+#include "kernel/variants.h"
 
 enum { LANES = LACI_SPARSE_LANES };
 

@@ -5,6 +5,7 @@
 #include "kernel/pointwise/fake_quantise.h"
 #include "kernel/pointwise/function.h"
 #include "kernel/sparse/quads.h"
+#include "kernel/variants.h"
 
 enum { LANES = LACI_SPARSE_LANES, QUAD = LACI_SPARSE_QUAD };
 

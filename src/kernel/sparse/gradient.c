@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "cpu/cpu.h"
+#include "kernel/variants.h"
 
 enum {
   LANES = LACI_SPARSE_LANES,

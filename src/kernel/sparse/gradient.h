@@ -30,6 +30,7 @@
 
 #include "kernel/sparse/product.h"
 #include "lacuna/status.h"
+#include "kernel/variants.h"
 
 enum {
   LACI_SPARSE_WINDOW = 8,  /* columns whose patterns are looked at together */

@@ -7,6 +7,7 @@
 
 #include "base/divide.h"
 #include "kernel/sparse/gradient.h"
+#include "kernel/variants.h"
 
 /* Compiled for AVX512-BF16, it is the text of pairs. */
 #if defined(__AVX512BF16__)

@@ -3,6 +3,7 @@
 #include "kernel/sparse/image_norm.h"
 
 #include "cpu/cpu.h"
+#include "kernel/variants.h"
 
 static const laci_image_norm *const of_level[] = {
 #define VARIANT(name, level) [level] = &laci_image_norm_##name,

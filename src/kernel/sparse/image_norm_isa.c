@@ -4,6 +4,7 @@
  * first cache. Floats and pairs have one text: `each` channels share a place, a constant wherever
  * code is inlined. */
 #include "kernel/sparse/image_norm.h"
+#include "kernel/variants.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -4,6 +4,7 @@
 
 #include "cpu/cpu.h"
 #include "kernel/sparse/max_pool_in.h"
+#include "kernel/variants.h"
 
 static laci_max_pool_run *const of_level[] = {
 #define VARIANT(name, level) [level] = laci_max_pool_##name,

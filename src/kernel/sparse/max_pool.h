@@ -6,6 +6,7 @@
 #define LACI_KERNEL_SPARSE_BYTES_POOL_H
 
 #include "kernel/sparse/window.h"
+#include "kernel/variants.h"
 
 /** From pictures to pictures of floats, or of quads, as the window's values are, both of pixels or
  * both of images. Of the window, groups and dilations are 1, channels any number; it fits

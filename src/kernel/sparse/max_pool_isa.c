@@ -9,6 +9,7 @@
 
 #include "kernel/sparse/floats_isa.h"
 #include "kernel/sparse/max_pool_in.h"
+#include "kernel/variants.h"
 
 enum {
   LANES = LACI_SPARSE_LANES,

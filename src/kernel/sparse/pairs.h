@@ -14,6 +14,7 @@
 
 #include "kernel/sparse/product.h"
 #include "tensor/bf16.h"
+#include "kernel/variants.h"
 
 enum { LACI_SPARSE_BLOCK = 4, LACI_SPARSE_N_TWOS = 6 };
 

@@ -2,6 +2,7 @@
  * The rounding of pairs.h for every instruction set (variants.h): a plain loop that the compiler
  * makes vector code of. */
 #include "kernel/sparse/pairs.h"
+#include "kernel/variants.h"
 
 void LACI_VARIANT(laci_sparse_round)(const float *from, int64_t n, uint16_t *to) {
   for (int64_t i = 0; i < n; i++) to[i] = laci_sparse_half(from[i]);

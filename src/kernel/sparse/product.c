@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "cpu/cpu.h"
+#include "kernel/variants.h"
 
 static laci_sparse_multiply *const of_level[] = {
 #define VARIANT(name, level) [level] = laci_sparse_multiply_##name,

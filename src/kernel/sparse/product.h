@@ -25,8 +25,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kernel/variants.h"
 #include "lacuna/status.h"
+#include "kernel/variants.h"
 
 typedef struct laci_pointwise laci_pointwise;
 typedef struct laci_sparse_quantised laci_sparse_quantised;

@@ -7,6 +7,7 @@
 #include "kernel/sparse/pairs.h"
 #include "kernel/sparse/quads.h"
 #include "kernel/sparse/tile_isa.h"
+#include "kernel/variants.h"
 
 enum { TILES = WIDTH == 16 ? 8 : 6 };
 enum { LANES = LACI_SPARSE_LANES, VECTORS = LANES / WIDTH };

@@ -5,6 +5,7 @@
 
 #include "kernel/sparse/pairs.h"
 #include "kernel/sparse/product_strips_in.h"
+#include "kernel/variants.h"
 
 enum { LANES = LACI_SPARSE_LANES, BLOCK = LACI_SPARSE_BLOCK, TILES = LACI_SPARSE_STRIP };
 

@@ -6,6 +6,7 @@
 
 #include "kernel/sparse/quads.h"
 #include "kernel/sparse/product_strips_in.h"
+#include "kernel/variants.h"
 
 enum { LANES = LACI_SPARSE_LANES, QUAD = LACI_SPARSE_QUAD, TILES = LACI_SPARSE_STRIP };
 

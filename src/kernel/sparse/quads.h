@@ -28,6 +28,7 @@
 #include <stdint.h>
 
 #include "kernel/sparse/product.h"
+#include "kernel/variants.h"
 
 enum { LACI_SPARSE_QUAD = 4 };
 

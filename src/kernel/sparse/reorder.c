@@ -3,6 +3,7 @@
 #include "kernel/sparse/reorder.h"
 
 #include "cpu/cpu.h"
+#include "kernel/variants.h"
 
 static laci_sparse_reorder_run *const of_level[] = {
 #define VARIANT(name, level) [level] = laci_sparse_reorder_##name,

@@ -17,6 +17,7 @@
 #define LACI_KERNEL_SPARSE_REORDER_H
 
 #include "kernel/sparse/window.h"
+#include "kernel/variants.h"
 
 /** n_images counts single ones in every layout; the last 16 lanes of images may be partly used. */
 typedef struct laci_sparse_size {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "kernel/sparse/reorder_in.h"
+#include "kernel/variants.h"
 
 enum { LANES = LACI_SPARSE_LANES };
 

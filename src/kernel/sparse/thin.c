@@ -3,6 +3,7 @@
 #include "kernel/sparse/thin.h"
 
 #include "cpu/cpu.h"
+#include "kernel/variants.h"
 
 static laci_thin_add *const of_level[] = {
 #define VARIANT(name, level) [level] = laci_thin_add_##name,

@@ -2,6 +2,7 @@
  * thin.h for every instruction set. Spreading weights to rows is an instruction of AVX-512; others
  * go from row to row, which is the definition. */
 #include "kernel/sparse/thin.h"
+#include "kernel/variants.h"
 
 #if defined(__AVX512F__)
 #include <immintrin.h>

@@ -6,6 +6,7 @@
 
 #include "cpu/cpu.h"
 #include "tensor/bf16.h"
+#include "kernel/variants.h"
 
 static laci_sparse_rows_multiply *const of_level[] = {
 #define VARIANT(name, level) [level] = laci_sparse_rows_multiply_##name,

@@ -32,6 +32,7 @@
 #include <stdint.h>
 
 #include "kernel/sparse/product.h"
+#include "kernel/variants.h"
 
 enum {
   LACI_SPARSE_ROWS_CHUNK = 512, /* columns */

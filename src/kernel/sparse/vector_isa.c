@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "kernel/sparse/vector.h"
+#include "kernel/variants.h"
 
 #define INLINE static inline __attribute__((always_inline))
 

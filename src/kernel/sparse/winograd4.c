@@ -7,6 +7,7 @@
 #include "base/least.h"
 #include "base/memory.h"
 #include "cpu/cpu.h"
+#include "kernel/variants.h"
 
 enum {
   LANES = LACI_SPARSE_LANES,

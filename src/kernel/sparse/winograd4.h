@@ -31,6 +31,7 @@
 #include <stddef.h>
 
 #include "kernel/sparse/window.h"
+#include "kernel/variants.h"
 
 enum {
   LACI_WINOGRAD4_SIDE = 4,    /* results */

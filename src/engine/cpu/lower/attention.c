@@ -7,6 +7,8 @@
 
 #include "engine/cpu/net_in.h"
 #include "kernel/attention/attention.h"
+#include "cpu/pool.h"
+#include "engine/cpu/onednn/onednn.h"
 
 /* ---- Running ---- */
 
@@ -185,7 +187,7 @@ static void lower_attention(laci_net *net, const laci_fused *fused) {
   step->kernel = "attention";
   step->context = s;
   step->shown = s->y.tensor;
-  step->codes[4] = LACI_ARG_SCRATCHPAD;
+  laci_net_step_scratch(step, 4);
   step->flops = 2 * s->n_heads * s->a.n_queries * s->a.n_keys * (s->a.depth + s->a.width);
   laci_net_bind(net, fused->output, s->y.tensor);
 }

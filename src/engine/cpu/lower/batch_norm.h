@@ -24,9 +24,4 @@ int laci_norm_input(laci_net *net, int value);
  * are wanted. */
 void laci_norm_running(laci_net *net, const laci_node *node, int mean, int var);
 
-/** Over images (kernel/sparse/image_norm.h): where a sparse layer makes what is normalised, or
- * reads the result; and the gradient of such a one. native/train/norm.c */
-laci_lower_supports laci_image_norm_fits, laci_image_norm_gradient_fits;
-laci_lower_function laci_image_norm_lower, laci_image_norm_lower_gradient;
-
 #endif

@@ -12,8 +12,10 @@
 #include <string.h>
 
 #include "engine/cpu/native/layout/tensors.h"
-#include "engine/cpu/native/native_in.h"
 #include "graph/ops.h"
+#include "engine/cpu/native/layout/layout.h"
+#include "cpu/pool.h"
+#include "engine/cpu/onednn/onednn.h"
 
 enum { CHUNKS = 8 }; /* of a run, for the threads */
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The implementations of a convolution, in their order. Next: onednn/convolution.c,
- * native/algorithms/lower.c, then onednn/convolution_train.c, for training. */
+ * native/algorithms/generated.c, then onednn/convolution_train.c, for training. */
 #include "engine/cpu/onednn/convolution.h"
+#include "engine/cpu/native/native.h"
 
 const laci_implementation laci_ways_conv[] = {
     {"zeros left out, by our kernels", LACI_TAKES_SCALE | LACI_TAKES_FUNCTIONS | LACI_TAKES_SUM,

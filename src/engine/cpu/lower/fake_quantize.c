@@ -2,8 +2,11 @@
  * QuantizeLinear and DequantizeLinear together, in one pass over memory, however the value lies: a
  * zero stays one, so that what is between pixels may go through it, too. */
 #include "engine/cpu/native/layout/tensors.h"
-#include "engine/cpu/native/native_in.h"
 #include "kernel/pointwise/fake_quantise.h"
+#include "engine/cpu/native/layout/layout.h"
+#include "cpu/pool.h"
+#include "engine/cpu/onednn/onednn.h"
+#include "kernel/sparse/reorder.h"
 
 typedef struct quantise_step {
   const laci_fake_quantised *q;

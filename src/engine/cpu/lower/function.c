@@ -8,6 +8,8 @@
 
 #include "engine/cpu/lower/pair.h"
 #include "graph/ops.h"
+#include "cpu/pool.h"
+#include "engine/cpu/onednn/onednn.h"
 
 int laci_net_apply(laci_net *net, const laci_fused *fused, int from, const laci_function *f) {
   laci_primitive *pd = NULL;

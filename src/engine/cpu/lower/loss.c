@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "engine/cpu/net_in.h"
+#include "engine/cpu/onednn/onednn.h"
 
 typedef struct rows {
   int64_t n, classes;

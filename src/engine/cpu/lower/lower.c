@@ -9,6 +9,9 @@
 #include "engine/cpu/onednn/convolution.h"
 #include "engine/cpu/net_in.h"
 #include "graph/ops.h"
+#include "engine/cpu/native/native.h"
+#include "graph/op.h"
+#include "engine/cpu/onednn/onednn.h"
 
 typedef struct ways {
   const laci_op *op;

@@ -13,11 +13,14 @@
 #ifndef LACI_ENGINE_CPU_LOWER_H
 #define LACI_ENGINE_CPU_LOWER_H
 
-#include "engine/cpu/onednn/onednn.h"
 #include "engine/cpu/plan/plan.h"
 
+typedef struct laci_layout laci_layout;
+typedef struct laci_memory laci_memory;
 typedef struct laci_net laci_net;
 typedef struct laci_pictures laci_pictures;
+typedef struct laci_posts laci_posts;
+typedef struct laci_primitive laci_primitive;
 
 enum {
   LACI_NET_BLOCK = 16,         /* channels of oneDNN's nChw16c */
@@ -69,23 +72,6 @@ laci_lower_function laci_lower_plain;
 /** The implementation that is lowering cannot: the next one's turn. For what only shows while it is
  * tried; all else `supports` says. */
 void laci_net_decline(laci_net *net, const char *why);
-
-/* ---- Zeros left out: native/native_in.h ---- */
-
-/** Finds layers, chooses among them and lays them out: from shapes, zeros and instructions alone,
- * so that a plan is the same every time. Before anything is lowered. */
-void laci_sparse_choose(laci_net *net);
-/** The layer of a fused node if it is chosen, or NULL. */
-const struct laci_sparse_layer *laci_sparse_chosen(const laci_net *net, const laci_fused *fused);
-/** The implementation, of convolutions and of products. */
-laci_lower_supports laci_sparse_fits;
-laci_lower_function laci_sparse_lower;
-/** Of gradients of chosen layers' weights. */
-laci_lower_supports laci_sparse_gradient_fits;
-laci_lower_function laci_sparse_gradient_lower;
-/** Of batch normalisations by constants that chosen layers alone read. */
-laci_lower_supports laci_sparse_norm_fits;
-laci_lower_function laci_sparse_norm_lower;
 
 /* ---- What tensors and steps are ---- */
 
@@ -250,6 +236,8 @@ const char *laci_net_describe(laci_net *net, const laci_fused *fused);
 /** A step that runs a function. */
 laci_net_step *laci_net_step_code(laci_net *net, const laci_node *node, laci_net_code *code,
                                   int n_tensors, const int *tensors);
+/** The operand `at` of such a step is scratch of its own. */
+void laci_net_step_scratch(laci_net_step *step, int at);
 /** Forgets the steps that were added since, and the contents that they would have made. */
 typedef struct laci_net_mark {
   size_t n_steps, n_tensors;

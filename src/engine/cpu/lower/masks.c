@@ -8,6 +8,7 @@
 
 #include "engine/cpu/net_in.h"
 #include "graph/ops.h"
+#include "graph/op.h"
 
 enum { MOST_OPERANDS = 3 };
 

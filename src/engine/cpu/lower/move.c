@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "graph/ops.h"
+#include "engine/cpu/onednn/onednn.h"
 
 static void lower_reshape(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];

@@ -2,6 +2,7 @@
  * The implementations of batch normalisation, in their order. Next: batch_norm.c,
  * native/train/norm.c. */
 #include "engine/cpu/lower/batch_norm.h"
+#include "engine/cpu/native/native.h"
 
 const laci_implementation laci_ways_batch_norm[] = {
     {"on the way into pictures", LACI_TAKES_FUNCTIONS | LACI_TAKES_ONE, laci_sparse_norm_fits,

@@ -9,6 +9,9 @@
 #include "cpu/cpu.h"
 #include "graph/ops.h"
 #include "kernel/pointwise/gate.h"
+#include "graph/op.h"
+#include "cpu/pool.h"
+#include "engine/cpu/onednn/onednn.h"
 
 typedef struct named_binary {
   const laci_op *op;

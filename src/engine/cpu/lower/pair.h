@@ -11,8 +11,5 @@ laci_lower_function laci_lower_gate, laci_lower_pair;
 /** A function of one value: one operand may be a constant number. function.c */
 laci_lower_supports laci_function_fits;
 laci_lower_function laci_lower_function_of_one;
-/** The sum of two values that lie as images of sparse layers, in training. native/train/sum.c */
-laci_lower_supports laci_image_sum_fits;
-laci_lower_function laci_image_sum_lower;
 
 #endif

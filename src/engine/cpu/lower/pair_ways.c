@@ -2,6 +2,7 @@
  * The implementations of operations of two values, in their order. Next: function.c, pair.c,
  * native/train/sum.c, native/int8/sum.c. */
 #include "engine/cpu/lower/pair.h"
+#include "engine/cpu/native/native.h"
 
 /** Those whose second operand may be a constant number. */
 const laci_implementation laci_ways_arithmetic[] = {

@@ -7,6 +7,8 @@
 
 #include "engine/cpu/net_in.h"
 #include "base/error.h"
+#include "graph/op.h"
+#include "cpu/pool.h"
 
 typedef struct operand {
   laci_buf buf;    /* its f or i is set by every run */

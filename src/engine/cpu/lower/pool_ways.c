@@ -2,6 +2,7 @@
  * The implementations of pools over windows, in their order. Next: pool.c,
  * native/algorithms/pool.c. */
 #include "engine/cpu/onednn/pool.h"
+#include "engine/cpu/native/native.h"
 
 const laci_implementation laci_ways_pool[] = {
     {"of bytes, between layers of int8", LACI_TAKES_NOTHING, laci_sparse_fits, laci_sparse_lower},

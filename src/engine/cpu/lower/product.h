@@ -24,17 +24,10 @@ laci_net_weight laci_right_weight(const laci_net *net, const laci_fused *fused,
                                   const laci_right *r);
 /** scale * beta * C + shift as [1, columns]; -1: none. */
 int laci_right_bias(laci_net *net, const laci_fused *fused, const laci_right *r);
+/** Few enough that reading the matrix is most of the work? */
+bool laci_right_has_few_rows(const laci_right *r);
 /** A value's rows as one matrix. */
 int laci_product_rows(laci_net *net, int value, int64_t rows, int64_t columns, bool transposed);
-
-/** The same by kernel/sparse/vector, where few rows meet a matrix of many zeros.
- * native/algorithms/vector.c
- */
-bool laci_right_has_few_rows(const laci_right *r);
-laci_lower_supports laci_product_sparse_fits;
-/** How many bytes fewer the matrices of all that are done so take than as they are. */
-double laci_product_sparse_saves(laci_net *net);
-laci_lower_function laci_product_sparse;
 
 /* ---- onednn/product_train.c: Gemm of two values ---- */
 

@@ -3,6 +3,7 @@
  * them (product.c, native/algorithms/vector.c) have in common. */
 #include "engine/cpu/lower/product.h"
 #include "graph/ops.h"
+#include "engine/cpu/onednn/onednn.h"
 
 /** Gemm's C as something that can be a bias: absent, one number, or one number a column. */
 static bool fits_bias(const laci_net *net, const laci_node *node, int64_t columns) {

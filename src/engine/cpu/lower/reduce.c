@@ -6,6 +6,8 @@
 #include "engine/cpu/onednn/pool.h"
 #include "graph/ops.h"
 #include "tensor/bf16.h"
+#include "cpu/pool.h"
+#include "engine/cpu/onednn/onednn.h"
 
 typedef struct reduction {
   laci_shape x, y; /* y: with the reduced axes, of size 1 */

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Relus whose result two nodes read, as at the end of a residual block: the sum of what both give
  * back and the Relu's own gradient in one pass over memory, which is all that such steps cost. */
-#include "engine/cpu/native/native_in.h"
 #include "kernel/pointwise/relu_sum.h"
+#include "engine/cpu/native/layout/layout.h"
+#include "engine/cpu/native/layout/tensors.h"
+#include "cpu/pool.h"
+#include "engine/cpu/onednn/onednn.h"
 
 typedef struct relu_step {
   const laci_relu_sum *kernel;

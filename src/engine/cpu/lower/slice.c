@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "graph/ops.h"
+#include "cpu/pool.h"
+#include "engine/cpu/onednn/onednn.h"
 
 typedef struct part {
   laci_shape shape;                      /* as it lies, last axis innermost */

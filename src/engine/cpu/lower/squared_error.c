@@ -5,6 +5,8 @@
 #include "engine/cpu/net_in.h"
 #include "graph/graph.h"
 #include "kernel/pointwise/squared_error.h"
+#include "cpu/pool.h"
+#include "engine/cpu/onednn/onednn.h"
 
 enum { GRAIN = 1 << 14 }; /* elements */
 

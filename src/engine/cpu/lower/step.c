@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "engine/cpu/net_in.h"
+#include "engine/cpu/onednn/onednn.h"
 
 static laci_net_step *new_step(laci_net *net, int n_args) {
   if (net->plan.status) return NULL;
@@ -97,6 +98,8 @@ laci_net_step *laci_net_step_code(laci_net *net, const laci_node *node, laci_net
   step->kernel = "";
   return step;
 }
+
+void laci_net_step_scratch(laci_net_step *step, int at) { step->codes[at] = LACI_ARG_SCRATCHPAD; }
 
 laci_net_mark laci_net_mark_now(const laci_net *net) {
   return (laci_net_mark){.n_steps = net->n_steps, .n_tensors = net->n_tensors};

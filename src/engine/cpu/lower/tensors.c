@@ -5,6 +5,7 @@
  * which is all that plan/memory.c needs, and how many reads are still to come, so that the last one
  * may write over them. Next: values.c. */
 #include "engine/cpu/net_in.h"
+#include "engine/cpu/onednn/onednn.h"
 
 /* ---- Descriptors ---- */
 

@@ -5,6 +5,7 @@
  * somebody wants it and found again afterwards. What is constant is reordered at once and kept as a
  * weight (weights.c). */
 #include "engine/cpu/native/layout/tensors.h"
+#include "engine/cpu/onednn/onednn.h"
 
 /* ---- Reading ---- */
 

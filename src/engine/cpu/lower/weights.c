@@ -9,6 +9,8 @@
 #include "engine/cpu/net_in.h"
 #include "base/error.h"
 #include "sparse/pack.h"
+#include "cpu/pool.h"
+#include "engine/cpu/onednn/onednn.h"
 
 enum {
   SLICE = 1 << 20,  /* elements */

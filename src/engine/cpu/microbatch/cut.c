@@ -12,6 +12,7 @@
 #include "engine/cpu/microbatch/per_image.h"
 #include "engine/row.h"
 #include "graph/ops.h"
+#include "graph/op.h"
 
 /* Two threads of a Zen 4; what counts is how much of the one goes with how much of the other, and
  * that is much the same elsewhere. */

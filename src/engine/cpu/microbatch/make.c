@@ -8,7 +8,7 @@
 #include "cpu/pool.h"
 #include "engine/cpu/microbatch/part.h"
 #include "engine/cpu/microbatch/microbatch_in.h"
-#include "engine/cpu/tune.h"
+#include "engine/cpu/native/tune.h"
 #include "engine/row.h"
 #include "graph/infer.h"
 

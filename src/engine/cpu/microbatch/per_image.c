@@ -3,6 +3,7 @@
 #include "engine/cpu/microbatch/per_image.h"
 
 #include "graph/ops.h"
+#include "graph/op.h"
 
 typedef enum kind {
   NO,          /* images are mixed, or nobody looked */

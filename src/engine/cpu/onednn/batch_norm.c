@@ -6,6 +6,7 @@
  * behind the Relu. A norm in its second turn (plan/remat.c) gets the statistics of the first one.
  * Statistics, scale and bias are f32 in every net. */
 #include "engine/cpu/lower/batch_norm.h"
+#include "engine/cpu/onednn/onednn.h"
 
 static int output_of(const laci_node *node, int port) {
   return port < node->n_outputs ? node->outputs[port] : -1;

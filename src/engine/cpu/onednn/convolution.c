@@ -8,6 +8,9 @@
 #include "cpu/cpu.h"
 #include "graph/ops.h"
 #include "kernel/pointwise/swish.h"
+#include "engine/cpu/native/native.h"
+#include "cpu/pool.h"
+#include "engine/cpu/onednn/onednn.h"
 
 enum {
   BLOCK = LACI_NET_BLOCK,
@@ -180,7 +183,7 @@ void laci_conv_choose_blocks(laci_net *net) {
     const char *why;
     if (!net->plan.computed[n] || node->op != &laci_op_conv) continue;
     if (!laci_plan_has_elements(&net->plan, node)) continue;
-    if (laci_sparse_chosen(net, &net->plan.fused[n])) continue;
+    if (laci_sparse_has(net, &net->plan.fused[n])) continue;
     if (laci_conv_constant_fits(net, &net->plan.fused[n], &why))
       count_products(net, &net->plan.fused[n], &p);
   }

@@ -6,6 +6,8 @@
 
 #include "engine/cpu/net_in.h"
 
+typedef struct laci_window laci_window;
+
 /* ---- convolution_window.c ---- */
 
 /** Kernel, strides, dilations and pads from the attributes; the end pads follow from the output's
@@ -45,12 +47,5 @@ void laci_conv_choose_blocks(laci_net *net);
 /** Convolutions while training, by oneDNN. convolution_train.c */
 laci_lower_supports laci_conv_values_fit;
 laci_lower_function laci_conv_values;
-/** By kernel/winograd: 3x3 windows of bf16 whose weights change, and their input's gradient.
- * native/train/blocked_winograd.c */
-laci_lower_supports laci_conv_winograd_fits;
-laci_lower_function laci_conv_winograd;
-/** A ConvGradWeight of bf16 by kernel/weight_gradient. native/train/blocked_weight_gradient.c */
-laci_lower_supports laci_conv_pairs_fit;
-laci_lower_function laci_conv_pairs;
 
 #endif

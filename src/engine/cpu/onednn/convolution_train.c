@@ -6,6 +6,8 @@
  * and nothing but weights is reordered; Winograd's algorithm is at home there, too. Gradients of
  * weights are f32 also where all else is bf16. */
 #include "engine/cpu/onednn/convolution.h"
+#include "engine/cpu/native/native.h"
+#include "engine/cpu/onednn/onednn.h"
 
 /* What the three primitives of one convolution have in common. */
 typedef struct conv {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/cpu/onednn/convolution.h"
+#include "engine/cpu/onednn/onednn.h"
 
 enum { WINOGRAD_MIN_PLANE = 7 }; /* rows and columns of the output */
 

@@ -3,6 +3,7 @@
  * rows. Next: batch_norm.c. */
 #include "engine/cpu/net_in.h"
 #include "graph/ops.h"
+#include "engine/cpu/onednn/onednn.h"
 
 /* ---- Layer norm ---- */
 

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "cpu/cpu.h"
+#include "engine/cpu/onednn/onednn.h"
 
 _Static_assert(LACI_MOST_SOURCES == DNNL_ARG_MULTIPLE_DST - DNNL_ARG_MULTIPLE_SRC,
                "oneDNN has numbers for so many sources");

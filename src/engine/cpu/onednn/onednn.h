@@ -15,13 +15,6 @@ typedef struct laci_primitive laci_primitive; /* a computation: described first,
 typedef struct laci_posts laci_posts;         /* what happens before a result is written */
 typedef struct laci_memory laci_memory;       /* bytes in a layout */
 
-typedef enum laci_element {
-  LACI_ELEMENT_NONE, /* no type of the library: int64, double */
-  LACI_ELEMENT_F32,
-  LACI_ELEMENT_BF16,
-  LACI_ELEMENT_BYTE,
-} laci_element;
-
 /** What a tensor is to a primitive. */
 typedef enum laci_arg {
   LACI_ARG_NONE,

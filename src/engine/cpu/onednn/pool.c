@@ -10,6 +10,7 @@
 #include "cpu/cpu.h"
 #include "engine/cpu/onednn/convolution.h"
 #include "graph/ops.h"
+#include "engine/cpu/onednn/onednn.h"
 
 static bool has_gradient(const laci_net *net, int pool) {
   const laci_value *x = &net->plan.graph->values[net->plan.graph->nodes[pool].inputs[0]];

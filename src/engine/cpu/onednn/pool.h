@@ -6,6 +6,8 @@
 
 #include "engine/cpu/net_in.h"
 
+typedef struct laci_window laci_window;
+
 /** The window of a MaxPool or an AveragePool of floats with one output; false: not one that oneDNN
  * takes. */
 bool laci_pool_window(const laci_net *net, const laci_node *node, laci_window *w);

@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "cpu/openmp.h"
+#include "engine/cpu/onednn/onednn.h"
 
 /* ---- Names ---- */
 

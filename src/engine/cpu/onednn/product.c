@@ -7,6 +7,8 @@
 #include "engine/cpu/lower/product.h"
 
 #include "graph/ops.h"
+#include "engine/cpu/native/native.h"
+#include "engine/cpu/onednn/onednn.h"
 
 /* ---- A constant matrix on the right ---- */
 

@@ -2,6 +2,7 @@
  * Gemm of two values, as training has it: the weights change with every step, and the gradients of
  * a Gemm are Gemms. Transposed operands are read as they lie, by their strides. */
 #include "engine/cpu/lower/product.h"
+#include "engine/cpu/onednn/onednn.h"
 
 /** The operand as [rows, columns]: transposed where `transposed` says that it lies as [columns,
  * rows]. */

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "engine/row.h"
 #include "graph/infer.h"
+#include "graph/op.h"
 
 static const int64_t most_elements = (int64_t)1 << 31, most_folded = (int64_t)1 << 28;
 enum { KNOWN_ELEMENTS = 4096 }; /* contents that shape rules may ask for */

@@ -6,6 +6,7 @@
 #include "engine/cpu/plan/finite.h"
 #include "graph/ops.h"
 #include "kernel/pointwise/fake_quantise.h"
+#include "graph/op.h"
 
 /** Integers, as floats. */
 static const double most_integer = 1e19;

@@ -6,6 +6,7 @@
 
 #include "engine/cpu/plan/plan.h"
 #include "graph/ops.h"
+#include "graph/op.h"
 
 typedef struct named_function {
   const laci_op *op;

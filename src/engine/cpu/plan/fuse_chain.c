@@ -10,6 +10,7 @@
 
 #include "engine/cpu/plan/plan.h"
 #include "graph/ops.h"
+#include "graph/op.h"
 
 /** The node that alone reads the result, once; -1: there is none to fuse. */
 static int next_node(const laci_cpu_plan *plan, const laci_fused *fused) {

@@ -16,7 +16,7 @@
 #include "base/budget.h"
 #include "base/memory.h"
 #include "engine/engine.h"
-#include "graph/op.h"
+#include "graph/graph.h"
 #include "tensor/buf.h"
 
 enum {
@@ -29,6 +29,14 @@ typedef struct laci_cpu_plan laci_cpu_plan;
 typedef struct laci_engine_reached laci_engine_reached;
 
 /* ---- Values ---- */
+
+/** How an element of a tensor is stored. */
+typedef enum laci_element {
+  LACI_ELEMENT_NONE, /* int64, double */
+  LACI_ELEMENT_F32,
+  LACI_ELEMENT_BF16,
+  LACI_ELEMENT_BYTE,
+} laci_element;
 
 /** Content that does not depend on the inputs: a stored tensor's or a folded one's. Floats are kept
  * as f32; `f` of a stored tensor is filled when somebody asks (laci_plan_floats). */

@@ -19,6 +19,7 @@
 #include "base/memory.h"
 #include "base/to_int.h"
 #include "graph/ops.h"
+#include "graph/op.h"
 
 enum {
   SMALL_SHARE = 256, /* a value of this part of the largest one is not worth a thought */

@@ -5,6 +5,7 @@
  * reads them. */
 #include "engine/cpu/plan/remat.h"
 #include "graph/ops.h"
+#include "graph/op.h"
 
 /* ---- The order ---- */
 

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * By which ways a layer can be done. */
-#include "engine/cpu/native/native_in.h"
 #include "kernel/sparse/winograd4.h"
+#include "engine/cpu/native/layer.h"
+#include "engine/cpu/native/algorithms/algorithms.h"
+#include "engine/cpu/native/native.h"
+#include "engine/cpu/native/layout/layout.h"
 
 laci_jit_isa laci_sparse_isa_of(const laci_net *net, const laci_sparse_layer *layer) {
   return layer->bytes ? net->sparse->isa_of_bytes : net->sparse->isa;
@@ -50,4 +53,27 @@ laci_sparse_way laci_sparse_way_or(const laci_net *net, const laci_sparse_layer 
     if (laci_sparse_can(net, layer, ways[at])) return ways[at];
   }
   return LACI_SPARSE_WAY_WINOGRAD;
+}
+
+bool laci_sparse_has(const laci_net *net, const laci_fused *fused) {
+  return laci_sparse_chosen(net, fused) != NULL;
+}
+
+bool laci_sparse_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  *why = "dense weights, or dense kernels are faster";
+  return laci_sparse_has(net, fused);
+}
+
+void laci_sparse_lower(laci_net *net, const laci_fused *fused) {
+  const laci_sparse_layer *layer = laci_sparse_chosen(net, fused);
+  if (layer->way == LACI_SPARSE_WAY_WINOGRAD) {
+    laci_sparse_lower_winograd(net, layer);
+    return;
+  }
+  switch (layer->kind) {
+    case LACI_SPARSE_PRODUCT: laci_sparse_lower_product(net, layer); break;
+    case LACI_SPARSE_DEPTHWISE: laci_sparse_lower_depthwise(net, layer); break;
+    case LACI_SPARSE_SUM: laci_sparse_lower_sum(net, layer); break;
+    case LACI_SPARSE_POOL: laci_sparse_lower_pool(net, layer); break;
+  }
 }

@@ -2,9 +2,11 @@
  * Layers without generated code: lists of what rows keep, or of rows that keep alike, where those
  * gain (kernel/sparse/csr.h, bundles.h). */
 #include "base/divide.h"
-#include "engine/cpu/native/native_in.h"
 #include "kernel/sparse/bundles.h"
 #include "kernel/sparse/csr.h"
+#include "engine/cpu/native/layer.h"
+#include "engine/cpu/native/algorithms/algorithms.h"
+#include "cpu/pool.h"
 
 typedef struct laci_sparse_lists {
   bool bundled; /* one of these: */

@@ -7,8 +7,12 @@
 #include "base/divide.h"
 #include "cpu/cpu.h"
 #include "engine/cpu/native/layout/tensors.h"
-#include "engine/cpu/native/native_in.h"
 #include "kernel/sparse/depthwise.h"
+#include "engine/cpu/native/layer.h"
+#include "engine/cpu/native/layout/layout.h"
+#include "engine/cpu/native/algorithms/algorithms.h"
+#include "cpu/pool.h"
+#include "kernel/sparse/reorder.h"
 
 typedef struct depthwise_step {
   const laci_depthwise *kernel;

@@ -4,10 +4,13 @@
  *
  * The zeros of the constant are the pattern: no mask has to come with it. Only what is kept is
  * packed; the dense weights are read, looked at and forgotten, by all threads. */
-#include "engine/cpu/native/layout/tensors.h"
-#include "engine/cpu/native/native_in.h"
 #include "jit/cache.h"
 #include "jit/sparse_code.h"
+#include "engine/cpu/native/layer.h"
+#include "engine/cpu/native/native.h"
+#include "engine/cpu/native/layout/layout.h"
+#include "engine/cpu/native/algorithms/algorithms.h"
+#include "engine/cpu/native/train/train.h"
 
 static laci_sparse_kernel *new_kernel(laci_net *net) {
   laci_sparse_net *sparse = net->sparse;

@@ -8,8 +8,10 @@
 #include <string.h>
 
 #include "engine/cpu/lower/product.h"
-#include "engine/cpu/native/native_in.h"
 #include "sparse/pack.h"
+#include "engine/cpu/native/layer.h"
+#include "engine/cpu/native/algorithms/algorithms.h"
+#include "cpu/pool.h"
 
 enum { BLOCK = 4 }; /* channels whose taps stand together: window.h, "Columns" */
 

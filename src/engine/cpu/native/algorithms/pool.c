@@ -2,8 +2,12 @@
  * A MaxPool between sparse layers, of floats, or of bytes: what comes out are bytes of the same
  * units. */
 #include "engine/cpu/native/layout/tensors.h"
-#include "engine/cpu/native/native_in.h"
 #include "kernel/sparse/max_pool.h"
+#include "engine/cpu/native/layer.h"
+#include "engine/cpu/native/layout/layout.h"
+#include "engine/cpu/native/algorithms/algorithms.h"
+#include "cpu/pool.h"
+#include "kernel/sparse/reorder.h"
 
 typedef struct pool_step {
   laci_max_pool pool;

@@ -11,6 +11,10 @@
 #include "engine/cpu/lower/product.h"
 #include "graph/ops.h"
 #include "kernel/sparse/vector.h"
+#include "engine/cpu/native/native.h"
+#include "graph/op.h"
+#include "cpu/pool.h"
+#include "engine/cpu/onednn/onednn.h"
 
 enum {
   MOST_KEPT = 60,          /* percent */

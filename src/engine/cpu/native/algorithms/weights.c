@@ -6,7 +6,9 @@
  * down. */
 #include "engine/cpu/onednn/convolution.h"
 #include "engine/cpu/lower/product.h"
-#include "engine/cpu/native/native_in.h"
+#include "engine/cpu/native/layer.h"
+#include "engine/cpu/native/algorithms/algorithms.h"
+#include "cpu/pool.h"
 
 enum {
   GRAIN = 1 << 15,     /* weights that a thread looks at before it takes the next ones */

@@ -10,8 +10,13 @@
 
 #include "base/divide.h"
 #include "cpu/cpu.h"
-#include "engine/cpu/native/native_in.h"
 #include "kernel/sparse/winograd4.h"
+#include "engine/cpu/native/layer.h"
+#include "engine/cpu/native/layout/layout.h"
+#include "engine/cpu/native/layout/tensors.h"
+#include "engine/cpu/native/algorithms/algorithms.h"
+#include "cpu/pool.h"
+#include "kernel/sparse/reorder.h"
 
 typedef struct winograd_step {
   laci_winograd4 w;
@@ -182,7 +187,7 @@ void laci_sparse_lower_winograd(laci_net *net, const laci_sparse_layer *layer) {
       laci_net_step_code(net, &net->plan.graph->nodes[layer->fused->node], run_winograd, 6,
                          (int[]){t->x, t->bias, t->residual, s->weights, s->scratch, t->y});
   if (!step) return;
-  step->codes[4] = LACI_ARG_SCRATCHPAD;
+  laci_net_step_scratch(step, 4);
   step->what = laci_net_describe(net, layer->fused);
   step->kernel = kernel_name(net, &layer->window);
   step->context = s;

@@ -7,8 +7,11 @@
 
 #include "engine/cpu/onednn/convolution.h"
 #include "engine/cpu/lower/product.h"
-#include "engine/cpu/native/native_in.h"
 #include "kernel/sparse/winograd4.h"
+#include "engine/cpu/native/layer.h"
+#include "engine/cpu/native/native.h"
+#include "engine/cpu/native/choose/choose.h"
+#include "engine/cpu/native/algorithms/algorithms.h"
 
 /* Of a kept weight. docs/sparse-kernels.md */
 static double code_bytes(const laci_net *net, const laci_sparse_layer *layer) {

@@ -5,7 +5,11 @@
 
 #include "cpu/cpu.h"
 #include "engine/cpu/onednn/convolution.h"
-#include "engine/cpu/native/native_in.h"
+#include "engine/cpu/native/layer.h"
+#include "engine/cpu/native/native.h"
+#include "engine/cpu/native/layout/layout.h"
+#include "engine/cpu/native/choose/choose.h"
+#include "engine/cpu/native/algorithms/algorithms.h"
 
 enum { NEIGHBOURS = 3 }; /* layers behind one that are turned together with it */
 
@@ -208,6 +212,7 @@ void laci_sparse_choose(laci_net *net) {
   laci_sparse_find_layers(net);
   laci_sparse_net *sparse = net->sparse;
   if (!sparse || net->sparse_use == LACI_SPARSE_USE_NONE) return;
+  if (net->sparse_use == LACI_SPARSE_USE_LISTED) return;
   sparse->places =
       laci_plan_new(&net->plan, (size_t)net->plan.graph->n_values, sizeof *sparse->places);
   if (!sparse->places) return;

@@ -5,7 +5,9 @@
 
 #include "base/timings.h"
 #include "cpu/cpu.h"
-#include "engine/cpu/native/native_in.h"
+#include "engine/cpu/native/layer.h"
+#include "engine/cpu/native/choose/choose.h"
+#include "engine/cpu/native/algorithms/algorithms.h"
 
 enum { N_WAYS = LACI_SPARSE_WAY_REORDER };
 

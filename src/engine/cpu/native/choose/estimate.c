@@ -6,9 +6,11 @@
 
 #include "base/divide.h"
 #include "engine/cpu/onednn/convolution.h"
-#include "engine/cpu/native/layout/tensors.h"
-#include "engine/cpu/native/native_in.h"
 #include "kernel/sparse/winograd4.h"
+#include "engine/cpu/native/layer.h"
+#include "engine/cpu/native/layout/layout.h"
+#include "engine/cpu/native/choose/choose.h"
+#include "engine/cpu/native/algorithms/algorithms.h"
 
 typedef struct constants {
   double least_gain;      /* with less to be gained, no layer is sparse */

@@ -2,10 +2,13 @@
  * Finds the convolutions and products that sparse kernels can do: constant weights, enough of them
  * zeros, and nothing fused that these kernels lack. */
 #include "engine/cpu/onednn/convolution.h"
-#include "engine/cpu/native/layout/tensors.h"
 #include "engine/cpu/lower/product.h"
-#include "engine/cpu/native/native_in.h"
 #include "graph/ops.h"
+#include "engine/cpu/native/layer.h"
+#include "engine/cpu/native/layout/layout.h"
+#include "engine/cpu/native/choose/choose.h"
+#include "engine/cpu/native/algorithms/algorithms.h"
+#include "engine/cpu/onednn/onednn.h"
 
 enum { MOST_KEPT = 70 }; /* percent: with more, dense kernels are faster whatever the shape */
 

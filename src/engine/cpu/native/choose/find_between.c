@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Finds what may stand between sparse layers: pools, and of int8, from bytes to bytes, sums. */
 #include "engine/cpu/onednn/pool.h"
-#include "engine/cpu/native/native_in.h"
 #include "graph/ops.h"
 #include "kernel/sparse/max_pool.h"
+#include "engine/cpu/native/layer.h"
+#include "engine/cpu/native/layout/layout.h"
+#include "engine/cpu/native/choose/choose.h"
+#include "engine/cpu/native/int8/int8.h"
+#include "engine/cpu/onednn/onednn.h"
 
 bool laci_sparse_find_sum(laci_net *net, const laci_fused *fused, laci_sparse_layer *layer) {
   const laci_cpu_plan *plan = &net->plan;

@@ -2,15 +2,8 @@
  * What all sparse layers ask of their windows, whether weights are constants or change. */
 #include <math.h>
 
-#include "engine/cpu/native/native_in.h"
-#include "kernel/sparse/depthwise.h"
-
-bool laci_sparse_is_pixel(const laci_sparse_window *g) {
-  return g->kernel_h == 1 && g->kernel_w == 1 && g->pad_top == 0 && g->pad_left == 0 &&
-         (g->out_h - 1) * g->stride_h < g->h && (g->out_w - 1) * g->stride_w < g->w;
-}
-
-bool laci_sparse_is_depthwise(const laci_sparse_window *g) { return laci_depthwise_fits(g); }
+#include "engine/cpu/native/layer.h"
+#include "engine/cpu/native/choose/choose.h"
 
 /** Pads, dilations and strides are what a file says: none makes a layout much larger than the
  * picture. */

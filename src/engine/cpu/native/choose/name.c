@@ -3,8 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/cpu/native/native_in.h"
 #include "kernel/pointwise/function.h"
+#include "engine/cpu/native/layer.h"
+#include "engine/cpu/native/choose/choose.h"
+#include "engine/cpu/native/algorithms/algorithms.h"
 
 static const char *const ways[] = {[LACI_SPARSE_WAY_DENSE] = "dense",
                                    [LACI_SPARSE_WAY_SPARSE] = "sparse",

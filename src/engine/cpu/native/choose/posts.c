@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What is fused behind a layer, in the order that sparse kernels have: a residual, a clip,
  * functions (kernel/sparse/product.h); or functions and then a residual. */
-#include "engine/cpu/native/native_in.h"
 #include "kernel/pointwise/function.h"
+#include "engine/cpu/native/layer.h"
+#include "engine/cpu/native/choose/choose.h"
 
 typedef struct mapped {
   bool known;

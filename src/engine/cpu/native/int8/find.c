@@ -9,9 +9,11 @@
 #include <math.h>
 
 #include "engine/cpu/lower/product.h"
-#include "engine/cpu/native/native_in.h"
 #include "graph/ops.h"
 #include "kernel/pointwise/fake_quantise.h"
+#include "engine/cpu/native/layer.h"
+#include "engine/cpu/native/int8/int8.h"
+#include "engine/cpu/native/choose/choose.h"
 
 /* ---- Values ---- */
 

@@ -3,9 +3,10 @@
  * as kernel/sparse/quads.h wants them, in units of the result. */
 #include <math.h>
 
-#include "engine/cpu/native/native_in.h"
 #include "kernel/pointwise/function.h"
 #include "kernel/sparse/bytes.h"
+#include "engine/cpu/native/layer.h"
+#include "engine/cpu/native/int8/int8.h"
 
 /** The byte that a bound of results becomes. */
 static uint8_t byte_of(const laci_fake_quantised *q, float bound) {

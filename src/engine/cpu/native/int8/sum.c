@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The sum of two values of bytes between layers of int8, and a Relu or Clip behind it: the end of a
  * residual block of a quantised network. All three lie alike. */
-#include "engine/cpu/native/layout/tensors.h"
-#include "engine/cpu/native/native_in.h"
 #include "kernel/sparse/bytes.h"
+#include "engine/cpu/native/layer.h"
+#include "engine/cpu/native/layout/layout.h"
+#include "cpu/pool.h"
+#include "engine/cpu/native/algorithms/algorithms.h"
 
 typedef struct sum_step {
   laci_bytes_sum sum;

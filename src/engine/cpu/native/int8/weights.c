@@ -3,8 +3,10 @@
  * row. */
 #include <math.h>
 
-#include "engine/cpu/native/native_in.h"
 #include "kernel/sparse/bytes.h"
+#include "engine/cpu/native/layer.h"
+#include "engine/cpu/native/algorithms/algorithms.h"
+#include "engine/cpu/native/int8/int8.h"
 
 bool laci_sparse_quantise_kept(laci_net *net, const laci_sparse_layer *layer,
                                laci_sparse_kept *kept) {

@@ -7,8 +7,11 @@
  * apart then, so that a layer's results make one long row as what it reads does; not so where a
  * window strides whose phases are wider, and all others would have more to do for it. */
 #include "engine/cpu/native/layout/tensors.h"
-#include "engine/cpu/native/native_in.h"
 #include "base/divide.h"
+#include "engine/cpu/native/layer.h"
+#include "engine/cpu/native/layout/layout.h"
+#include "engine/cpu/native/algorithms/algorithms.h"
+#include "kernel/sparse/reorder.h"
 
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 

@@ -6,8 +6,11 @@
 
 #include "engine/cpu/lower/batch_norm.h"
 #include "engine/cpu/native/layout/tensors.h"
-#include "engine/cpu/native/native_in.h"
 #include "graph/ops.h"
+#include "engine/cpu/native/layer.h"
+#include "engine/cpu/native/native.h"
+#include "engine/cpu/native/layout/layout.h"
+#include "kernel/sparse/reorder.h"
 
 bool laci_sparse_is_norm(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];

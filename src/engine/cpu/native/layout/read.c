@@ -7,8 +7,12 @@
 #include <math.h>
 
 #include "engine/cpu/native/layout/tensors.h"
-#include "engine/cpu/native/native_in.h"
 #include "kernel/sparse/image_norm.h"
+#include "engine/cpu/native/layer.h"
+#include "engine/cpu/native/layout/layout.h"
+#include "engine/cpu/native/algorithms/algorithms.h"
+#include "engine/cpu/onednn/onednn.h"
+#include "kernel/sparse/reorder.h"
 
 int laci_sparse_source(laci_net *net, int value, bool rows, laci_sparse_layout *layout) {
   int tensor = laci_pictures_floats(net, laci_net_tensor_of(net, value));

@@ -5,6 +5,10 @@
 
 #include "base/divide.h"
 #include "kernel/sparse/bytes.h"
+#include "cpu/pool.h"
+#include "engine/cpu/native/layout/layout.h"
+#include "engine/cpu/onednn/onednn.h"
+#include "kernel/sparse/reorder.h"
 
 laci_sparse_size laci_pictures_size(const laci_net *net, const laci_shape *shape, bool rows) {
   const int64_t last = shape->dims[shape->rank - 1];

@@ -6,9 +6,11 @@
 #define LACI_ENGINE_CPU_NATIVE_LAYOUT_TENSORS_H
 
 #include "engine/cpu/net_in.h"
-#include "kernel/sparse/reorder.h"
+#include "kernel/sparse/window.h"
 
 typedef struct laci_fake_quantised laci_fake_quantised;
+typedef struct laci_sparse_reorder laci_sparse_reorder;
+typedef struct laci_sparse_size laci_sparse_size;
 
 struct laci_pictures {
   laci_sparse_layout layout;
@@ -18,20 +20,11 @@ struct laci_pictures {
   laci_sparse_layout as_floats;     /* of quads: where floats of the same pixels lie */
 };
 
-/** What shares a place in a plan's pictures, where these are no quads. */
-static inline laci_sparse_values laci_pictures_values(const laci_net *net) {
-  return net->plan.bf16 ? LACI_SPARSE_BF16 : LACI_SPARSE_F32;
-}
-
 /** A value as pictures: rows, or three or four axes of a convolution. Pairs are channels. */
 laci_sparse_size laci_pictures_size(const laci_net *net, const laci_shape *shape, bool rows);
 /** The same; quads are channels where these pictures are of them. */
 laci_sparse_size laci_pictures_size_of(const laci_net *net, const laci_shape *shape,
                                        const laci_pictures *pictures);
-/** Are so many images done sixteen at a time? Else lanes are pixels. */
-bool laci_pictures_by_images(int64_t n_images);
-/** Pictures of a layout that n images make: as many, or groups of sixteen. */
-int64_t laci_pictures_count(const laci_sparse_layout *layout, int64_t n_images);
 
 /** A tensor for pictures of that shape: in the arena, or over the bytes of `over` (-1: none), which
  * lie alike, where it dies. */
@@ -59,7 +52,7 @@ uint32_t laci_pictures_around(const laci_pictures *pictures);
 void laci_pictures_fill_border(const laci_net *net, const laci_sparse_layout *layout,
                                const laci_sparse_size *size, uint32_t with, float *pictures);
 
-/* ---- native/int8/pack.c ---- */
+/* ---- int8x4.c ---- */
 
 /** The tensor's content, pictures of floats, as quads by a step now, whose layout is `to`'s. */
 int laci_pictures_pack(laci_net *net, int tensor, const laci_pictures *to);

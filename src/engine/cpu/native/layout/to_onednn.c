@@ -2,6 +2,8 @@
  * What oneDNN's kernels read of pictures: a reordered copy. */
 #include "cpu/cpu.h"
 #include "engine/cpu/native/layout/tensors.h"
+#include "engine/cpu/onednn/onednn.h"
+#include "kernel/sparse/reorder.h"
 
 laci_layout *laci_pictures_wanted(laci_net *net, const laci_shape *shape, bool rows) {
   const bool try_blocks = !rows && laci_cpu_has_avx512f();

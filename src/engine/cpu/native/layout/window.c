@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Windows of sparse layers: from nodes' windows, and those of one pixel. One group, of floats. */
-#include "engine/cpu/native/native_in.h"
+#include "kernel/sparse/depthwise.h"
+#include "engine/cpu/native/layout/layout.h"
+#include "engine/cpu/onednn/onednn.h"
 
 laci_sparse_window laci_sparse_window_over(const laci_shape *x, const laci_shape *y,
                                            const laci_window *w) {
@@ -39,3 +41,10 @@ laci_sparse_window laci_sparse_window_of_pixels(int64_t channels_in, int64_t cha
                               .dilation_h = 1,
                               .dilation_w = 1};
 }
+
+bool laci_sparse_is_pixel(const laci_sparse_window *g) {
+  return g->kernel_h == 1 && g->kernel_w == 1 && g->pad_top == 0 && g->pad_left == 0 &&
+         (g->out_h - 1) * g->stride_h < g->h && (g->out_w - 1) * g->stride_w < g->w;
+}
+
+bool laci_sparse_is_depthwise(const laci_sparse_window *g) { return laci_depthwise_fits(g); }

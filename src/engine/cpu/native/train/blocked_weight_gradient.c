@@ -10,6 +10,9 @@
 #include "engine/cpu/onednn/convolution.h"
 #include "base/least.h"
 #include "kernel/convolution/weight_gradient.h"
+#include "engine/cpu/native/native.h"
+#include "cpu/pool.h"
+#include "engine/cpu/onednn/onednn.h"
 
 enum {
   BLOCK = LACI_GRADIENT_BLOCK,
@@ -194,7 +197,8 @@ void laci_conv_pairs(laci_net *net, const laci_fused *fused) {
   step->kernel = s->g.winograd ? "winograd along rows, bf16" : "pairs of bf16";
   step->context = s;
   step->shown = s->dw;
-  step->codes[3] = step->codes[4] = LACI_ARG_SCRATCHPAD;
+  laci_net_step_scratch(step, 3);
+  laci_net_step_scratch(step, 4);
   step->flops = 2 * s->n * laci_shape_count(weight) * s->g.out_h * s->g.out_w;
   laci_net_bind(net, fused->output, s->dw);
 }

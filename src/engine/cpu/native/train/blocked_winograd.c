@@ -9,6 +9,9 @@
 #include "base/least.h"
 #include "graph/ops.h"
 #include "kernel/convolution/winograd.h"
+#include "engine/cpu/native/native.h"
+#include "cpu/pool.h"
+#include "engine/cpu/onednn/onednn.h"
 
 enum {
   BLOCK = LACI_WINOGRAD_BLOCK,
@@ -160,7 +163,8 @@ void laci_conv_winograd(laci_net *net, const laci_fused *fused) {
   step->kernel = "winograd along rows, bf16";
   step->context = s;
   step->shown = s->y;
-  step->codes[3] = step->codes[4] = LACI_ARG_SCRATCHPAD;
+  laci_net_step_scratch(step, 3);
+  laci_net_step_scratch(step, 4);
   step->flops = 2 * laci_shape_count(y) * x->dims[1] * WINDOW * WINDOW;
   laci_net_bind(net, fused->output, s->y);
 }

@@ -4,10 +4,11 @@
  * halves that are there. */
 #include <string.h>
 
-#include "engine/cpu/native/layout/tensors.h"
-#include "engine/cpu/native/native_in.h"
 #include "jit/sparse_code.h"
 #include "kernel/sparse/pairs.h"
+#include "engine/cpu/native/layer.h"
+#include "engine/cpu/native/algorithms/algorithms.h"
+#include "cpu/pool.h"
 
 typedef struct fill_step {
   const laci_sparse_kernel *kernel;
@@ -78,7 +79,7 @@ void laci_sparse_fill(laci_net *net, const laci_sparse_layer *layer,
   }
   laci_net_step *step = laci_net_step_code(net, node, run_fill, 2, (int[]){s->weight, s->scratch});
   if (!step) return;
-  step->codes[1] = LACI_ARG_SCRATCHPAD;
+  laci_net_step_scratch(step, 1);
   step->what = "kept weights";
   step->kernel = "own";
   step->context = s;

@@ -5,9 +5,12 @@
  * native/algorithms/kernel.c, and norm.c for what is between such layers. */
 #include "cpu/cpu.h"
 #include "engine/cpu/onednn/convolution.h"
-#include "engine/cpu/native/layout/tensors.h"
-#include "engine/cpu/native/native_in.h"
 #include "graph/ops.h"
+#include "engine/cpu/native/layer.h"
+#include "engine/cpu/native/layout/layout.h"
+#include "engine/cpu/native/choose/choose.h"
+#include "engine/cpu/native/train/train.h"
+#include "engine/cpu/onednn/onednn.h"
 
 enum { MOST_KEPT = 70 /* percent */, FEW = 32 /* channels */ };
 

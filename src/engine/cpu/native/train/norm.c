@@ -12,7 +12,10 @@
 #include "base/divide.h"
 #include "engine/cpu/lower/batch_norm.h"
 #include "engine/cpu/native/layout/tensors.h"
-#include "engine/cpu/native/native_in.h"
+#include "engine/cpu/native/native.h"
+#include "engine/cpu/native/layout/layout.h"
+#include "cpu/pool.h"
+#include "kernel/sparse/reorder.h"
 
 enum {
   TILE_PIXELS = 64, /* about: of a tile of all its channels, what the second cache holds */
@@ -274,7 +277,7 @@ static void add_step(laci_net *net, const laci_fused *fused, norm_step *s, laci_
   laci_net_step *step =
       laci_net_step_code(net, &net->plan.graph->nodes[fused->node], code, N_TENSORS, s->tensors);
   if (!step) return;
-  step->codes[SCRATCH] = LACI_ARG_SCRATCHPAD;
+  laci_net_step_scratch(step, SCRATCH);
   step->what = laci_net_describe(net, fused);
   step->kernel = "over images";
   step->context = s;

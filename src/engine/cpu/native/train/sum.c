@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The sum of two values that lie as images of sparse layers while training, and a Relu behind it:
  * the end of a residual block. Borders are zeros on both sides, and stay so. */
-#include "engine/cpu/lower/pair.h"
-#include "engine/cpu/native/native_in.h"
 #include "graph/ops.h"
 #include "kernel/sparse/image_norm.h"
+#include "engine/cpu/native/native.h"
+#include "engine/cpu/native/layout/layout.h"
+#include "engine/cpu/native/layout/tensors.h"
+#include "cpu/pool.h"
 
 typedef struct sum_step {
   const laci_image_norm *kernel;

@@ -6,9 +6,14 @@
 
 #include <string.h>
 
-#include "base/least.h"
 #include "engine/cpu/native/layout/tensors.h"
-#include "engine/cpu/native/native_in.h"
+#include "engine/cpu/native/layer.h"
+#include "engine/cpu/native/native.h"
+#include "engine/cpu/native/layout/layout.h"
+#include "engine/cpu/native/algorithms/algorithms.h"
+#include "engine/cpu/native/train/train.h"
+#include "cpu/pool.h"
+#include "engine/cpu/onednn/onednn.h"
 
 typedef struct laci_sparse_weight_gradient {
   laci_sparse_gradient g;
@@ -169,7 +174,7 @@ void laci_sparse_gradient_lower(laci_net *net, const laci_fused *fused) {
       .of = of,
       .run = of->g.pairs ? laci_sparse_gradient_pairs_now() : laci_sparse_gradient_now(),
       .n_weights = laci_shape_count(shape)};
-  s->n_parts = (int)laci_least(net->n_threads, of->g.n_items);
+  s->n_parts = (int)(net->n_threads < of->g.n_items ? net->n_threads : of->g.n_items);
   s->x = laci_sparse_read(net, node->inputs[0], &in);
   s->dy = laci_sparse_read(net, node->inputs[1], &out);
   s->dw = laci_net_result(net, shape, LACI_ELEMENT_F32, md);
@@ -179,7 +184,8 @@ void laci_sparse_gradient_lower(laci_net *net, const laci_fused *fused) {
   laci_net_step *step = laci_net_step_code(net, node, run_gradient, 5,
                                            (int[]){s->x, s->dy, s->kept, s->scratch, s->dw});
   if (!step) return;
-  step->codes[2] = step->codes[3] = LACI_ARG_SCRATCHPAD;
+  laci_net_step_scratch(step, 2);
+  laci_net_step_scratch(step, 3);
   step->kernel = "kept weights alone";
   step->sparse = true;
   step->context = s;

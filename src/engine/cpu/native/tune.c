@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Plans in which all layers are done the same way, timed layer by layer. */
-#include "engine/cpu/tune.h"
+#include "engine/cpu/native/tune.h"
 
 #include <string.h>
 
 #include "base/timings.h"
 #include "engine/cpu/native/layout/tensors.h"
-#include "engine/cpu/native/native_in.h"
 #include "engine/cpu/trial.h"
+#include "engine/cpu/native/layer.h"
+#include "engine/cpu/native/choose/choose.h"
+#include "engine/cpu/native/algorithms/algorithms.h"
 
 static double node_seconds(const laci_trial *t, const laci_node *node) {
   double sum = 0;

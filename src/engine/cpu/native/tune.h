@@ -5,8 +5,8 @@
  * generated code and by lists, and all plans are run: layers are timed where they stand, with the
  * caches as their neighbours leave them. Times are kept by what a layer is, not by where it stands,
  * so that another network, or this one again, need not be measured. */
-#ifndef LACI_ENGINE_CPU_TUNE_H
-#define LACI_ENGINE_CPU_TUNE_H
+#ifndef LACI_ENGINE_CPU_NATIVE_TUNE_H
+#define LACI_ENGINE_CPU_NATIVE_TUNE_H
 
 #include "engine/engine.h"
 

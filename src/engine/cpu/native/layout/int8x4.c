@@ -2,6 +2,9 @@
  * Pictures of floats as quads of bytes, and back, as steps. */
 #include "engine/cpu/native/layout/tensors.h"
 #include "kernel/sparse/bytes.h"
+#include "cpu/pool.h"
+#include "engine/cpu/native/layout/layout.h"
+#include "kernel/sparse/reorder.h"
 
 typedef struct bytes_step {
   laci_bytes_form form;

@@ -6,8 +6,13 @@
 
 #include "base/divide.h"
 #include "engine/cpu/native/layout/tensors.h"
-#include "engine/cpu/native/native_in.h"
 #include "jit/sparse_code.h"
+#include "engine/cpu/native/layer.h"
+#include "engine/cpu/native/layout/layout.h"
+#include "engine/cpu/native/algorithms/algorithms.h"
+#include "engine/cpu/native/train/train.h"
+#include "cpu/pool.h"
+#include "kernel/sparse/reorder.h"
 
 typedef struct sparse_step {
   const laci_sparse_kernel *kernel;
@@ -100,11 +105,6 @@ static const char *kernel_name(laci_net *net, const laci_sparse_layer *layer,
   return laci_arena_text(&net->plan.memory, text);
 }
 
-bool laci_sparse_fits(laci_net *net, const laci_fused *fused, const char **why) {
-  *why = "dense weights, or dense kernels are faster";
-  return laci_sparse_chosen(net, fused) != NULL;
-}
-
 /* Of the dense product: what is left out counts as done. */
 static int64_t flops_of(const laci_net *net, const laci_sparse_layer *layer) {
   const laci_sparse_window *g = &layer->window;
@@ -129,7 +129,7 @@ static size_t scratch_of(const laci_net *net, const laci_sparse_kernel *kernel) 
   return most;
 }
 
-static void lower_product(laci_net *net, const laci_sparse_layer *layer) {
+void laci_sparse_lower_product(laci_net *net, const laci_sparse_layer *layer) {
   const laci_fused *fused = layer->fused;
   const laci_pictures out =
       laci_sparse_pictures_at(net, layer->output, layer->bytes ? layer->bytes->y : NULL);
@@ -151,7 +151,7 @@ static void lower_product(laci_net *net, const laci_sparse_layer *layer) {
   laci_net_step *step = laci_net_step_code(net, &net->plan.graph->nodes[fused->node], run_sparse, 5,
                                            (int[]){t->x, t->bias, t->residual, s->scratch, t->y});
   if (!step) return;
-  step->codes[3] = LACI_ARG_SCRATCHPAD;
+  laci_net_step_scratch(step, 3);
   step->what = laci_net_describe(net, fused);
   step->kernel = kernel_name(net, layer, kernel);
   step->sparse = true;
@@ -159,18 +159,4 @@ static void lower_product(laci_net *net, const laci_sparse_layer *layer) {
   step->shown = t->y;
   step->flops = flops_of(net, layer);
   laci_net_bind(net, fused->output, t->y);
-}
-
-void laci_sparse_lower(laci_net *net, const laci_fused *fused) {
-  const laci_sparse_layer *layer = laci_sparse_chosen(net, fused);
-  if (layer->way == LACI_SPARSE_WAY_WINOGRAD) {
-    laci_sparse_lower_winograd(net, layer);
-    return;
-  }
-  switch (layer->kind) {
-    case LACI_SPARSE_PRODUCT: lower_product(net, layer); break;
-    case LACI_SPARSE_DEPTHWISE: laci_sparse_lower_depthwise(net, layer); break;
-    case LACI_SPARSE_SUM: laci_sparse_lower_sum(net, layer); break;
-    case LACI_SPARSE_POOL: laci_sparse_lower_pool(net, layer); break;
-  }
 }

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which fused nodes native kernels can do, what each algorithm takes for them, and the choice. */
+#ifndef LACI_ENGINE_CPU_NATIVE_CHOOSE_CHOOSE_H
+#define LACI_ENGINE_CPU_NATIVE_CHOOSE_CHOOSE_H
+
+#include "engine/cpu/native/layer.h"
+
+/* ---- limits.c ---- */
+
+/** Pads, dilations and strides make no layout much larger than the picture. */
+bool laci_sparse_is_modest(const laci_sparse_layer *layer);
+/** Of bf16: values come and go with channels last, in pairs, and what the network returns is not
+ * rounded to bf16 first. */
+bool laci_sparse_can_pair(const laci_net *net, const laci_sparse_layer *layer);
+
+/* ---- posts.c ---- */
+
+/** Sets what follows the layer's sums; false where sparse kernels lack it. */
+bool laci_sparse_take_posts(laci_net *net, laci_sparse_layer *layer);
+
+/* ---- find.c ---- */
+
+/** Finds the layers that native kernels can do: net->sparse has them, none of them chosen; it stays
+ * NULL where there are none. */
+void laci_sparse_find_layers(laci_net *net);
+
+/* ---- find_between.c ---- */
+
+/** Is it a sum of two values of bytes, which becomes bytes itself? */
+bool laci_sparse_find_sum(laci_net *net, const laci_fused *fused, laci_sparse_layer *layer);
+/** Is it a MaxPool of floats, with nothing fused behind it? */
+bool laci_sparse_find_pool(laci_net *net, const laci_fused *fused, laci_sparse_layer *layer);
+/** Is it one of a value of bytes, which stays bytes of the same units? */
+bool laci_sparse_find_pool_of_bytes(laci_net *net, const laci_fused *fused,
+                                    laci_sparse_layer *layer);
+
+/* ---- Finders of other folders ---- */
+
+/** The value, or the one that it is, too: of bytes that several DequantizeLinear read. */
+int laci_sparse_same_value(const laci_cpu_plan *plan, int value);
+/** The QuantizeLinear and DequantizeLinear that alone read the value; NULL: others do. */
+const laci_fused *laci_sparse_quantised_behind(const laci_cpu_plan *plan, int value);
+/** A convolution, or the gradient of its input, whose weights change and keep their zeros? */
+bool laci_sparse_find_trained(laci_net *net, const laci_fused *fused, laci_sparse_layer *layer);
+/** Chooses among such layers. */
+void laci_sparse_choose_trained(laci_net *net);
+/** Makes the layer, which was found as one of floats, one of int8 where its input, its weight and
+ * what follows allow it; else it stays. */
+void laci_sparse_take_bytes(laci_net *net, laci_sparse_layer *layer);
+
+/* ---- name.c ---- */
+
+enum { LACI_SPARSE_NAME = 256 };
+/** What the time depends on, beside the machine: the name that it is kept by. layer NULL: reorders.
+ */
+void laci_sparse_name(const laci_net *net, const laci_sparse_layer *layer, laci_sparse_way way,
+                      char name[LACI_SPARSE_NAME]);
+
+/* ---- cost.c, estimate.c ---- */
+
+typedef struct laci_sparse_costs {
+  double *of[LACI_SPARSE_WAY_REORDER]; /* by each way, [n_layers], of the plan's memory; infinite
+                                          where a layer cannot be done so */
+  double *chosen;                      /* by the layer's way, if it is chosen */
+  double reorder;                      /* of a float */
+  double norm_of_images;               /* of a float that a normalisation writes as images, beside
+                                          what it takes anyway */
+  double step;                         /* of a reorder, beside its floats */
+  double least_gain; /* of the whole network, for which it is worth to leave dense kernels */
+} laci_sparse_costs;
+
+/** Room for all layers; false: no memory (noted). */
+bool laci_sparse_new_costs(laci_net *net, laci_sparse_costs *costs);
+/** The times of all layers; false where one was not timed. */
+bool laci_sparse_find_timings(const laci_net *net, const laci_timings *timings,
+                              laci_sparse_costs *costs);
+/** Estimates of all of it. estimate.c */
+void laci_sparse_estimate(const laci_net *net, laci_sparse_costs *costs);
+/** These times, or estimates; layers have the way that costs the least. False: no memory (noted).
+ */
+bool laci_sparse_find_costs(laci_net *net, laci_sparse_costs *costs);
+
+/* ---- budget.c ---- */
+
+/** Takes another way than Winograd's algorithm for layers that hold zeros, until weights are no
+ * more than 1.7 times the bytes that they have, or than those of a dense plan, or no such layer is
+ * left.
+ */
+void laci_sparse_save_memory(laci_net *net, laci_sparse_costs *costs);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Layers whose weights change while their zeros stay: found and chosen, their kernels filled in
+ * every run, and the gradients of their weights. */
+#ifndef LACI_ENGINE_CPU_NATIVE_TRAIN_TRAIN_H
+#define LACI_ENGINE_CPU_NATIVE_TRAIN_TRAIN_H
+
+#include "engine/cpu/native/layer.h"
+
+typedef struct laci_sparse_kernel laci_sparse_kernel;
+
+/* ---- find.c ---- */
+
+/** The window of one of the layer's kernels: results of (even, odd) rows and columns. */
+laci_sparse_window laci_sparse_phase(const laci_sparse_layer *layer, int phase);
+/** The mask as rows of the layer's product: the caller's to free. NULL: no memory (noted). */
+uint8_t *laci_sparse_turned_mask(laci_net *net, const laci_sparse_layer *layer, int phase);
+/** What is kept of the form, as places in the weight: [n_kept], the caller's to free. NULL: no
+ * memory (noted). */
+int32_t *laci_sparse_weight_places(laci_net *net, const laci_sparse_layer *layer, int phase,
+                                   const laci_sparse_form *form);
+
+#endif
