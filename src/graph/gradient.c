@@ -13,9 +13,7 @@
 #include "graph/op.h"
 #include "graph/ops/shared/op_in.h"
 
-/* ---- The walk
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- The walk ---- */
 
 static lac_status check_inferred(const laci_gradient_builder *b, const char *name, int value) {
   if (laci_shape_known(&b->graph->values[value].type.shape)) return LAC_OK;

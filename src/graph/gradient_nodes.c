@@ -163,8 +163,7 @@ int laci_gradient_unbroadcast(laci_gradient_builder *b, int x, const laci_shape 
   return laci_gradient_reshape(b, laci_gradient_sum(b, x, flags, keep), shape);
 }
 
-/* ---- Constants
- * ---------------------------------------------------------------------------------------------- */
+/* ---- Constants ---- */
 
 /** The stored tensor of that content, which is there already or made; `name` says what it holds. */
 static int constant(laci_gradient_builder *b, const char *name, const laci_type *type,

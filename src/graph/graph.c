@@ -50,9 +50,7 @@ void laci_graph_destroy(laci_graph *graph) {
   laci_free(graph);
 }
 
-/* ---- Values
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- Values ---- */
 
 int laci_graph_find_value(const laci_graph *graph, const char *name) {
   return laci_name_find(&graph->own->values, name);

@@ -37,8 +37,7 @@ typedef struct inference {
   lac_error *err;
 } inference;
 
-/* ---- Sizes that the caller fixes
- * --------------------------------------------------------------------------- */
+/* ---- Sizes that the caller fixes ---- */
 
 static lac_status bind_symbol(int64_t *bound, const char *input, int64_t symbol, int64_t size,
                               lac_error *err) {
@@ -105,8 +104,7 @@ static lac_status fix_inputs(laci_graph *graph, const laci_input_shape *fixed, i
   return st;
 }
 
-/* ---- Contents
- * ---------------------------------------------------------------------------------------------- */
+/* ---- Contents ---- */
 
 static bool has_symbols(const laci_buf *buf) {
   for (int64_t at = 0; buf && buf->i && at < buf->count; at++) {
@@ -258,9 +256,7 @@ static lac_status fold(laci_graph *graph, const laci_node *node, node_view *view
   return st == LAC_NO_MEMORY ? st : LAC_OK;
 }
 
-/* ---- Nodes
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- Nodes ---- */
 
 static int64_t new_size(laci_infer *infer) {
   inference *job = infer->owner;

@@ -30,8 +30,7 @@ typedef struct job {
   lac_error *err;
 } job;
 
-/* ---- What is needed
- * ----------------------------------------------------------------------------------------- */
+/* ---- What is needed ---- */
 
 static int through(const laci_graph *model, int value, const char *type) {
   int producer = model->values[value].producer;
@@ -347,8 +346,7 @@ static lac_status add_node(job *j, const laci_node *node) {
   return st;
 }
 
-/* ---- The end: loss, gradients, outputs
- * ------------------------------------------------------------------------- */
+/* ---- The end: loss, gradients, outputs ---- */
 
 /** One node more, behind all; its output, or -1. */
 static int append(job *j, const laci_node *like, const char *name, lac_status *st) {

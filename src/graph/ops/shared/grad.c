@@ -49,8 +49,7 @@ int laci_gradient_internal(laci_gradient_builder *b, const char *type, int n_inp
                            NULL);
 }
 
-/* ---- Pieces of rules
- * ---------------------------------------------------------------------------------------- */
+/* ---- Pieces of rules ---- */
 
 void laci_gradient_give_channels(laci_gradient_builder *b, const laci_node *node, int port, int x) {
   bool flags[LACI_MAX_RANK];
@@ -132,8 +131,7 @@ void laci_gradient_normalised(laci_gradient_builder *b, const laci_gradient_norm
                           out);
 }
 
-/* ---- Ready-made rules
- * --------------------------------------------------------------------------------------- */
+/* ---- Ready-made rules ---- */
 
 lac_status laci_gradient_of_reshape(laci_gradient_builder *b, const laci_node *node) {
   laci_shape x = laci_gradient_in_shape(b, node, 0);

@@ -15,8 +15,7 @@
 #include "graph/op.h"
 #include "tensor/buf.h"
 
-/* ---- Failing and checking
- * ---------------------------------------------------------------------------------- */
+/* ---- Failing and checking ---- */
 
 /** Fails with "NODE (Operator): text". */
 lac_status laci_node_fail(const laci_node *node, lac_error *err, lac_status status,
@@ -37,8 +36,7 @@ LAC_MUST_CHECK lac_status laci_index_check(const laci_eval *eval, int64_t size, 
 /** The same for an axis without a message: the axis inside [0, rank), or -1. */
 int laci_axis_of(int64_t axis, int rank);
 
-/* ---- Operands
- * ---------------------------------------------------------------------------------------------- */
+/* ---- Operands ---- */
 
 static inline bool laci_has_input(const laci_node *node, int port) {
   return port < node->n_inputs && node->inputs[port] >= 0;
@@ -85,9 +83,7 @@ laci_ints laci_ints_of(const laci_node *node, const char *attr, int port, const 
 LAC_MUST_CHECK lac_status laci_axes_flags(const laci_node *node, const laci_ints *axes, int rank,
                                           bool all, bool flags[LACI_MAX_RANK], lac_error *err);
 
-/* ---- Shapes
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- Shapes ---- */
 
 /** NumPy broadcasting of two shapes, with symbols. Unknown rank gives unknown rank. Fails
  * LAC_BAD_SHAPE. */
@@ -104,8 +100,7 @@ lac_status laci_infer_broadcast(laci_infer *infer); /* two inputs, broadcast; ty
 lac_status laci_infer_compare(laci_infer *infer);   /* two inputs, broadcast; bool */
 lac_status laci_infer_variadic(laci_infer *infer);  /* any number of inputs, broadcast */
 
-/* ---- Walking over operands
- * --------------------------------------------------------------------------------- */
+/* ---- Walking over operands ---- */
 
 enum { LACI_WALK_OPERANDS = 4 };
 
@@ -160,8 +155,7 @@ static inline void laci_move(laci_buf *out, int64_t out_at, const laci_buf *in, 
 void laci_move_strided(const laci_eval *eval, const laci_buf *in, const laci_shape *space,
                        const int64_t *strides, int64_t offset, laci_buf *out);
 
-/* ---- Element by element
- * ------------------------------------------------------------------------------------ */
+/* ---- Element by element ---- */
 
 /** Where a symbol passes an integer operation unchanged: x + 0, 0 + x; x - 0; x * 1, 1 * x; x / 1.
  * Any other use of a symbol gives a fresh one. */
@@ -220,8 +214,7 @@ static inline bool laci_eval_is_symbol(const laci_eval *eval, int64_t element) {
   return eval->new_symbol && laci_is_symbol(element);
 }
 
-/* ---- Coupling
- * ---------------------------------------------------------------------------------------------- */
+/* ---- Coupling ---- */
 
 enum { LACI_MAP_LIMIT = 1 << 26 };
 

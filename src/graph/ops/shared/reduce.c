@@ -8,8 +8,7 @@
 
 #include "graph/ops/shared/grad_in.h"
 
-/* ---- Which axes
- * ---------------------------------------------------------------------------------- */
+/* ---- Which axes ---- */
 
 /** *known: flags are right. */
 static lac_status reduced_axes(const laci_node *node, const laci_buf *content, int rank,
@@ -51,8 +50,7 @@ lac_status laci_global_infer(laci_infer *infer) {
   return LAC_OK;
 }
 
-/* ---- Values
- * -------------------------------------------------------------------------------------- */
+/* ---- Values ---- */
 
 typedef struct merged_axes {
   int n;
@@ -180,8 +178,7 @@ laci_wide laci_reduce_product(laci_wide a, laci_wide b) {
   return (a < 0) == (b < 0) ? largest : -largest;
 }
 
-/* ---- Coupling
- * ------------------------------------------------------------------------------------ */
+/* ---- Coupling ---- */
 
 static void couple_flags(laci_coupling *c, const bool *flags, bool keep) {
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
@@ -217,8 +214,7 @@ lac_status laci_global_couple(const laci_graph *graph, const laci_node *node, la
   return laci_coupling_ok(c);
 }
 
-/* ---- Gradients
- * ----------------------------------------------------------------------------------- */
+/* ---- Gradients ---- */
 
 int laci_gradient_kept(laci_gradient_builder *b, const laci_node *node, int y) {
   bool flags[LACI_MAX_RANK], known;
