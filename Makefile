@@ -83,9 +83,7 @@ lint: configure-release
 
 docs:
 	@tools/setup docs
-	@mkdir -p build
-	@doxygen docs/Doxyfile
-	@echo build/docs/html/index.html
+	@tools/docs
 
 # Texts that are compiled once for each instruction set are left out: gcovr cannot merge their static functions.
 coverage: build-coverage

@@ -25,6 +25,7 @@
 extern "C" {
 #endif
 
+/** How a network is run, and what is measured of it. */
 typedef struct lac_bench_options {
   int threads;     /* 0 (default): the cores this process may use */
   lac_dtype dtype; /* LAC_DTYPE_F32 (default) or LAC_DTYPE_BF16, see lac_engine_options */
@@ -80,6 +81,7 @@ typedef struct lac_bench_kind {
   double dense_seconds; /* over those of the dense plan */
 } lac_bench_kind;
 
+/** What lac_bench measured; lac_bench_result_destroy frees it. */
 typedef struct lac_bench_result {
   const char *model;   /* path, or "(memory)" */
   int64_t batch;       /* as it was run */
@@ -115,6 +117,7 @@ typedef struct lac_bench_result {
   const lac_bench_layer *dense_layers; /* in the order in which they run */
 } lac_bench_result;
 
+/** Every field's default, which its line names. */
 LAC_API lac_bench_options lac_bench_options_default(void);
 
 /** Plans the model, twice where sparse kernels have a part in it, and times it. It is the same
@@ -127,6 +130,7 @@ LAC_API lac_bench_options lac_bench_options_default(void);
 LAC_API LAC_MUST_CHECK lac_status lac_bench(lac_model *model, const lac_bench_options *options,
                                             lac_bench_result **result, lac_error *err);
 
+/** Frees the result and all that it points to. NULL is fine. */
 LAC_API void lac_bench_result_destroy(lac_bench_result *result);
 
 /** The result as JSON text (UTF-8, two-space indent, final newline), see docs/json.md; free with

@@ -52,6 +52,7 @@ typedef struct lac_calibration {
                            same number of threads. 0: as refine says (0) */
 } lac_calibration;
 
+/** Every field's default, which its line names; `data` is NULL. */
 LAC_API lac_calibration lac_calibration_default(void);
 
 /** How the network fares with its n layers of least effect pruned, the others dense: those of

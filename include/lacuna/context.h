@@ -26,6 +26,7 @@
 extern "C" {
 #endif
 
+/** A log and progress of their own; opaque. */
 typedef struct lac_context lac_context;
 
 /** Without sinks, not interrupted, all cores. *context is NULL on failure. Fails LAC_NO_MEMORY. */
@@ -42,6 +43,7 @@ LAC_API lac_context *lac_context_enter(lac_context *context);
 /** As lac_log_set and lac_progress_set. */
 LAC_API void lac_context_set_log(lac_context *context, lac_log_level level, lac_log_sink *sink,
                                  void *user);
+/** The same for progress: where it goes, and what is handed to it. */
 LAC_API void lac_context_set_progress(lac_context *context, lac_progress_sink *sink, void *user);
 
 /** What `threads` 0 of options means: so many, 1..1024; 0: the cores this process may use. */

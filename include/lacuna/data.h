@@ -15,6 +15,7 @@
 extern "C" {
 #endif
 
+/** Where ImageNet is, and where its records go. */
 typedef struct lac_imagenet_options {
   int threads;    /* 0 (default): the cores this process may use */
   int shards;     /* of the training images, 1 .. 99999, default 1024 */
@@ -23,6 +24,7 @@ typedef struct lac_imagenet_options {
   bool force;     /* replace shards of another conversion; default false */
 } lac_imagenet_options;
 
+/** What came of one part of the data, training or validation. */
 typedef struct lac_imagenet_part {
   int64_t images; /* in the shards */
   int64_t broken; /* left out: they cannot be decoded */
@@ -30,10 +32,12 @@ typedef struct lac_imagenet_part {
   int kept; /* of these, made by an earlier run */
 } lac_imagenet_part;
 
+/** What came of both parts. */
 typedef struct lac_imagenet_result {
   lac_imagenet_part train, validation;
 } lac_imagenet_result;
 
+/** Every field's default, which its line names. */
 LAC_API lac_imagenet_options lac_imagenet_options_default(void);
 
 /** Writes the images of RAW (ILSVRC2012_img_train.tar or img_train/SYNSET/NAME,

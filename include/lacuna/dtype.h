@@ -11,6 +11,7 @@
 extern "C" {
 #endif
 
+/** Element types. The values are those of ONNX's TensorProto.DataType. */
 typedef enum lac_dtype {
 #define LAC_DTYPE(name, code, bytes, kind) LAC_DTYPE_##name = code,
 #include "lacuna/dtype.def"

@@ -40,6 +40,7 @@
 extern "C" {
 #endif
 
+/** A network that is planned on an engine and can be run; opaque. */
 typedef struct lac_engine lac_engine;
 
 /** The shape of an input. A size of -1 stays what the file says. */
@@ -56,6 +57,7 @@ typedef enum lac_tuning {
   LAC_TUNING_FULL,  /* by the least time of many runs */
 } lac_tuning;
 
+/** How a network is planned. */
 typedef struct lac_engine_options {
   int threads;     /* 0 (default): the cores this process may use */
   lac_dtype dtype; /* LAC_DTYPE_F32 (default), or LAC_DTYPE_BF16: weights and values in bf16 inside;
@@ -90,6 +92,7 @@ typedef struct lac_engine_port {
   bool open; /* an output whose shape comes from data: lac_engine_result has it behind a run */
 } lac_engine_port;
 
+/** What a plan holds. */
 typedef struct lac_engine_memory {
   size_t arena_bytes;  /* one block for all values between steps */
   size_t weight_bytes; /* weights in the layouts that the kernels want */
@@ -105,6 +108,7 @@ typedef struct lac_engine_facts {
   const char *exact_reason; /* why the first of these cannot be run fast; NULL: there is none */
 } lac_engine_facts;
 
+/** Every field's default, which its line names. */
 LAC_API lac_engine_options lac_engine_options_default(void);
 
 /** Plans the model. It is borrowed: it must not be changed or destroyed before the engine. Its
@@ -119,11 +123,13 @@ LAC_API lac_engine_options lac_engine_options_default(void);
 LAC_API LAC_MUST_CHECK lac_status lac_engine_create(const lac_model *model,
                                                     const lac_engine_options *options,
                                                     lac_engine **engine, lac_error *err);
+/** Frees the engine. NULL is fine. */
 LAC_API void lac_engine_destroy(lac_engine *engine);
 
 /** The ports in the network's order; returns how many. Initializers that are listed as inputs are
  * not among them. */
 LAC_API int lac_engine_inputs(const lac_engine *engine, const lac_engine_port **ports);
+/** The same of its outputs. */
 LAC_API int lac_engine_outputs(const lac_engine *engine, const lac_engine_port **ports);
 
 /** One run: reads inputs[i] and writes outputs[i], size_bytes of each port; that of an open output
@@ -147,6 +153,7 @@ LAC_API lac_engine_facts lac_engine_about(const lac_engine *engine);
 /** The plan, one line per step: what it does, the kernel that does it, its result's shape, the
  * node. Dies with the engine. */
 LAC_API const char *lac_engine_plan_text(const lac_engine *engine);
+/** What the plan holds, in bytes. */
 LAC_API lac_engine_memory lac_engine_planned(const lac_engine *engine);
 
 #ifdef __cplusplus

@@ -21,6 +21,7 @@
 extern "C" {
 #endif
 
+/** How a network is evaluated, and on what. */
 typedef struct lac_eval_options {
   int threads;     /* 0 (default): the cores this process may use */
   lac_dtype dtype; /* LAC_DTYPE_F32 (default) or LAC_DTYPE_BF16, see lac_engine_options */
@@ -45,6 +46,7 @@ typedef struct lac_eval_options {
   const char *timings;     /* the same; default NULL */
 } lac_eval_options;
 
+/** What lac_eval counted. */
 typedef struct lac_eval_result {
   int64_t images;
   double top1, top5;        /* percent; of equal logits the lower class comes first */
@@ -56,6 +58,7 @@ typedef struct lac_eval_result {
   char exact_reason[256];   /* the same; "": there is none */
 } lac_eval_result;
 
+/** Every field's default, which its line names. */
 LAC_API lac_eval_options lac_eval_options_default(void);
 
 /** Evaluates the model, whose only input must be [N, 3, H, W] and whose first output [N, classes],

@@ -39,6 +39,7 @@ typedef struct lac_finetune_options {
                       trained (false) */
 } lac_finetune_options;
 
+/** Every field's default, which its line names. */
 LAC_API lac_finetune_options lac_finetune_options_default(void);
 
 /** What was found and done, as far as it came: also where lac_finetune fails. Zero-initialised is

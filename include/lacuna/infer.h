@@ -29,6 +29,7 @@ typedef struct lac_infer_input {
   const char *path;
 } lac_infer_input;
 
+/** How a network is run on arrays from files. */
 typedef struct lac_infer_options {
   bool plain;      /* the plain engine, slow and in double; default false: "auto" */
   int threads;     /* 0 (default): the cores this process may use */
@@ -57,6 +58,7 @@ typedef struct lac_infer_output {
   int64_t shape[8];
 } lac_infer_output;
 
+/** What lac_infer made; lac_infer_result_destroy frees it. */
 typedef struct lac_infer_result {
   int n_outputs;
   const lac_infer_output *outputs; /* in the network's order */
@@ -69,6 +71,7 @@ typedef struct lac_infer_result {
   int n_sparse;                    /* steps of the plan that ran by sparse kernels */
 } lac_infer_result;
 
+/** Every field's default, which its line names. */
 LAC_API lac_infer_options lac_infer_options_default(void);
 
 /** Runs the model once and writes each output to folder, which is made if need be. A file has the
@@ -83,6 +86,7 @@ LAC_API LAC_MUST_CHECK lac_status lac_infer(const lac_model *model, const lac_in
                                             const lac_infer_options *options,
                                             lac_infer_result **result, lac_error *err);
 
+/** Frees the result and all that it points to. NULL is fine. */
 LAC_API void lac_infer_result_destroy(lac_infer_result *result);
 
 #ifdef __cplusplus

@@ -16,6 +16,7 @@
 extern "C" {
 #endif
 
+/** How much a message matters; a sink gets those up to its level. */
 typedef enum lac_log_level {
   LAC_LOG_ERROR,
   LAC_LOG_WARNING,
@@ -32,6 +33,7 @@ typedef void lac_progress_sink(const char *what, int64_t done, int64_t total, vo
 /** For all threads that are in no context of their own; NULL switches off. Set before work starts.
  * Lines above `level` are not made at all. */
 LAC_API void lac_log_set(lac_log_level level, lac_log_sink *sink, void *context);
+/** The same for progress: where it goes, and what is handed to it. */
 LAC_API void lac_progress_set(lac_progress_sink *sink, void *context);
 
 /** Asks running work to end: a search ends with the best it found so far, which meets the request

@@ -23,6 +23,7 @@
 extern "C" {
 #endif
 
+/** A loaded network; opaque. */
 typedef struct lac_model lac_model;
 
 /** A stored tensor: view, dies with the model or with its next change. rank is -1 above 8
@@ -53,12 +54,14 @@ typedef struct lac_load_options {
   const char *data_dir; /* from memory: where external data lies; NULL: there must be none (NULL) */
 } lac_load_options;
 
+/** Every field's default, which its line names. */
 LAC_API lac_load_options lac_load_options_default(void);
 
 /** lac_model_load and lac_model_load_memory with options; NULL: the default ones. */
 LAC_API LAC_MUST_CHECK lac_status lac_model_load_with(const char *path,
                                                       const lac_load_options *options,
                                                       lac_model **model, lac_error *err);
+/** lac_model_load_memory with options. */
 LAC_API LAC_MUST_CHECK lac_status lac_model_load_memory_with(const void *bytes, size_t size_bytes,
                                                              const lac_load_options *options,
                                                              lac_model **model, lac_error *err);
@@ -117,8 +120,10 @@ LAC_API bool lac_model_reads(const lac_model *model, const char *path);
  * folder; a view. NULL: it was read from fewer. */
 LAC_API const char *lac_model_data_file(const lac_model *model, int at);
 
+/** Frees the model. NULL is fine. */
 LAC_API void lac_model_destroy(lac_model *model);
 
+/** How many stored tensors the network has. */
 LAC_API int lac_model_tensor_count(const lac_model *model);
 /** rank -1 and no bytes where index is outside, model is NULL, or the file cannot be read any
  * more. */

@@ -33,6 +33,7 @@ typedef struct lac_pack_layer {
                             nothing to say */
 } lac_pack_layer;
 
+/** What lac_pack_save packed; lac_pack_report_destroy frees it. */
 typedef struct lac_pack_report {
   const char *model; /* path, or "(memory)" */
   int pattern_n, pattern_m;
@@ -53,6 +54,7 @@ LAC_API LAC_MUST_CHECK lac_status lac_pack_save(lac_model *model, const char *pa
                                                 const lac_options *options, bool force,
                                                 lac_pack_report **report, lac_error *err);
 
+/** Frees the report and all that it points to. NULL is fine. */
 LAC_API void lac_pack_report_destroy(lac_pack_report *report);
 
 /** The report as JSON text (UTF-8, two-space indent, final newline); free with lac_text_free. */
@@ -77,11 +79,14 @@ LAC_API LAC_MUST_CHECK lac_status lac_pack_restore(const char *path, const char 
 /** An open pack: all of it in memory, and checked. */
 typedef struct lac_pack lac_pack;
 
+/** Reads a pack into memory and checks all of it. Fails LAC_BAD_FILE, LAC_IO, LAC_NO_MEMORY. */
 LAC_API LAC_MUST_CHECK lac_status lac_pack_open(const char *path, lac_pack **pack, lac_error *err);
+/** Frees the pack; views of it die. NULL is fine. */
 LAC_API void lac_pack_close(lac_pack *pack);
 
-/** Sizes in bytes: of the files that were packed, of the pack. */
+/** Size in bytes of the files that were packed. */
 LAC_API uint64_t lac_pack_dense_bytes(const lac_pack *pack);
+/** Size in bytes of the pack. */
 LAC_API uint64_t lac_pack_packed_bytes(const lac_pack *pack);
 
 /** A packed weight, seen as [outer, columns, inner], columns being its input channels, cut into
@@ -103,6 +108,7 @@ typedef struct lac_packed_tensor {
   const uint32_t *signs; /* [n_rows, sign_words], one bit an element left out: -0.0; or NULL */
 } lac_packed_tensor;
 
+/** How many tensors are packed. */
 LAC_API int lac_pack_tensor_count(const lac_pack *pack);
 /** index outside [0, count): an empty record. */
 LAC_API void lac_pack_tensor(const lac_pack *pack, int index, lac_packed_tensor *tensor);

@@ -68,6 +68,7 @@ typedef struct lac_plugin {
 
 /** The one symbol that is looked up. */
 #define LAC_PLUGIN_SYMBOL "lac_plugin_open"
+/** The one function that a plug-in exports, under the name LAC_PLUGIN_SYMBOL. */
 typedef const lac_plugin *lac_plugin_open_function(void);
 
 #ifdef __cplusplus

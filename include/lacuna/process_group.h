@@ -29,6 +29,7 @@
 extern "C" {
 #endif
 
+/** Processes that work together; opaque. */
 typedef struct lac_process_group lac_process_group;
 
 /** Start from lac_process_group_options_default() and set fields. */
@@ -36,6 +37,7 @@ typedef struct lac_process_group_options {
   double timeout_seconds; /* without an answer of another process; > 0, at most 1e9 (300) */
 } lac_process_group_options;
 
+/** Every field's default, which its line names. */
 LAC_API lac_process_group_options lac_process_group_options_default(void);
 
 /** The group that this process was started in, as the environment says; *group is NULL where it is

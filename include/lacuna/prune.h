@@ -17,6 +17,7 @@ typedef struct lac_calibration lac_calibration;     /* lacuna/calibration.h */
 typedef struct lac_process_group lac_process_group; /* lacuna/process_group.h */
 typedef struct lac_quantisation lac_quantisation;   /* lacuna/quantisation.h */
 
+/** How long orders are searched for. */
 typedef enum lac_effort { LAC_EFFORT_FAST, LAC_EFFORT_NORMAL, LAC_EFFORT_BEST } lac_effort;
 
 /** Start from lac_options_default() and set fields. */
@@ -75,6 +76,7 @@ typedef struct lac_options {
                                            ranges from calibration's data; NULL: they stay (NULL) */
 } lac_options;
 
+/** Every field's default, which its line names. */
 LAC_API lac_options lac_options_default(void);
 
 /** Permutes (options->permute), prunes and verifies; the model's stored tensors change. On failure

@@ -28,6 +28,7 @@ typedef struct lac_quantisation {
                         zero point (false) */
 } lac_quantisation;
 
+/** Every field's default, which its line names. */
 LAC_API lac_quantisation lac_quantisation_default(void);
 
 /** A layer with a product, quantised or not. Errors are sums of squares, relative to those of the

@@ -108,6 +108,7 @@ typedef enum lac_target_pays {
   LAC_TARGET_PAYS_NOT, /* it may be run as dense */
 } lac_target_pays;
 
+/** What one target makes of one layer. */
 typedef struct lac_target_layer {
   lac_target_answer answer;
   const char *fault; /* of one that is refused or not stated: "target", "operator", "type", "rank",
@@ -138,6 +139,7 @@ typedef enum lac_verification_state {
   LAC_NOT_VERIFIED = 3       /* no value: options.verify was false */
 } lac_verification_state;
 
+/** Sums over all layers, and times. */
 typedef struct lac_summary {
   int layers, eligible, pruned;
   int permuted;       /* eligible layers whose input channels were free to be searched, whether or
@@ -165,6 +167,7 @@ typedef struct lac_summary {
   double search_seconds, proof_seconds, total_seconds;
 } lac_summary;
 
+/** What was found and done; lac_report_destroy frees it. */
 typedef struct lac_report {
   const char *verb;  /* "prune", "permute", "check", "inspect" */
   const char *model; /* path, or "(memory)" */
@@ -185,11 +188,13 @@ typedef struct lac_report {
   const lac_quantisation_result *quantisation; /* NULL: nothing was quantised */
 } lac_report;
 
+/** Frees the report and all that it points to. NULL is fine. */
 LAC_API void lac_report_destroy(lac_report *report);
 
 /** The report as JSON text (UTF-8, two-space indent, final newline); free with lac_text_free. */
 LAC_API LAC_MUST_CHECK lac_status lac_report_json(const lac_report *report, char **text,
                                                   lac_error *err);
+/** Frees a text that a function of the library returned. NULL is fine. */
 LAC_API void lac_text_free(char *text);
 
 /** Order of `axis` of the stored tensor: order[j] = old index now at place j; room for `count` ==

@@ -24,6 +24,7 @@ typedef struct lac_run_tensor {
   const float *values; /* row-major, product of shape elements */
 } lac_run_tensor;
 
+/** What lac_run computed; lac_run_result_destroy frees it. */
 typedef struct lac_run_result {
   int n_outputs;
   const lac_run_tensor *outputs; /* in the network's order; integers and f64 are converted to f32 */
@@ -39,6 +40,7 @@ LAC_API LAC_MUST_CHECK lac_status lac_run(const lac_model *model, const lac_run_
                                           int n_inputs, int threads, lac_run_result **result,
                                           lac_error *err);
 
+/** Frees the result and all that it points to. NULL is fine. */
 LAC_API void lac_run_result_destroy(lac_run_result *result);
 
 #ifdef __cplusplus

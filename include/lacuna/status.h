@@ -22,6 +22,7 @@ extern "C" {
 #define LAC_PRINTF(format_at, args_at)
 #endif
 
+/** What a call came to; LAC_OK is 0. */
 typedef enum lac_status {
 #define LAC_STATUS(name, text) LAC_##name,
 #include "lacuna/status.def"

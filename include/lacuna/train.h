@@ -30,6 +30,7 @@ typedef struct lac_process_group lac_process_group; /* lacuna/process_group.h */
 
 /* ---- Fresh networks ---- */
 
+/** Which network is built. */
 typedef struct lac_network_options {
   const char *name;   /* "resnet50", "cifar-resnet20", "digits" ...: lac_network_names */
   int classes;        /* 0: 1000, or 10 for CIFAR's and digits */
@@ -66,6 +67,7 @@ typedef struct lac_train_event {
   size_t memory_bytes;        /* BEGIN: as planned: values, weights, gradients, optimiser */
 } lac_train_event;
 
+/** What a training calls for each event, in the thread that trains. */
 typedef void lac_train_listener(const lac_train_event *event, void *context);
 
 /** Start from lac_train_options_default(). A number below 0, or a NULL, is "as the recipe says". */
@@ -145,6 +147,7 @@ typedef struct lac_train_options {
                                and at checkpoints, as always (0) */
 } lac_train_options;
 
+/** Every field's default, which its line names. */
 LAC_API lac_train_options lac_train_options_default(void);
 
 /** One of the settings that a recipe is made of. */
@@ -192,6 +195,7 @@ LAC_API LAC_MUST_CHECK lac_status lac_train_size_find(const char *data,
 
 enum { LAC_TRAIN_CHANGED_BYTES = 512 };
 
+/** What a training came to. */
 typedef struct lac_train_result {
   const char *recipe; /* a view that stays */
   lac_dtype dtype;    /* that was computed in */
@@ -267,17 +271,20 @@ LAC_API LAC_MUST_CHECK lac_status lac_train(lac_model *model, const char *data,
 
 /* ---- The picture ---- */
 
+/** One evaluation of a run. */
 typedef struct lac_recovery_score {
   int64_t step; /* 0: pruned, before the first step */
   double top1;  /* percent */
 } lac_recovery_score;
 
+/** One run: a way of pruning, trained on. */
 typedef struct lac_recovery_run {
   const char *label;                /* "permuted first" */
   const lac_recovery_score *scores; /* [n_scores], steps ascending: as a listener gets them */
   int n_scores;
 } lac_recovery_run;
 
+/** Several runs of one network, for one picture. */
 typedef struct lac_recovery {
   const char *title, *data; /* the network; what it learned, or NULL */
   double dense_top1;        /* percent, a dashed line; 0: not known */
