@@ -68,7 +68,9 @@ static void expect(laci_attend *attend, const laci_attention *a, const float *m)
                                     .mask = m,
                                     .y = out,
                                     .scratch = scratch};
-  attend(a, &head);
+  bool any_nan = false;
+  for (int64_t at = 0; at < a->n_queries * a->width; at++) any_nan = any_nan || isnan(want[at]);
+  assert_int_equal(attend(a, &head), !any_nan);
   double tolerance = a->bf16 ? 0.03 : 2e-5;
   for (int64_t i = 0; i < a->n_queries; i++) {
     for (int64_t c = 0; c < a->y_row; c++) {
@@ -152,6 +154,22 @@ static void gives_rows_without_keys_nan_or_zeros(void **state) {
   }
 }
 
+static void says_that_a_mask_makes_nan_of_a_row(void **state) {
+  (void)state;
+  static const float odd[] = {NAN, INFINITY};
+  for (int64_t at = 0; at < 8 * 21; at++) mask[at] = 0;
+  for (int which = 0; which < 2; which++) {
+    for (int64_t at = 0; at < 21; at += 10) {
+      laci_attention a = sized(8, 21, 4, 3);
+      a.mask_row = 21;
+      a.mask_column = 1;
+      mask[7 * 21 + at] = odd[which];
+      every_variant(a, mask);
+      mask[7 * 21 + at] = 0;
+    }
+  }
+}
+
 static void keeps_scores_far_apart(void **state) {
   (void)state; /* the smaller exponentials are nothing, and none overflows */
   laci_attention a = sized(7, 33, 16, 8);
@@ -170,6 +188,7 @@ int main(void) {
       cmocka_unit_test(agrees_for_sizes_of_every_kind),
       cmocka_unit_test(adds_masks_along_either_axis),
       cmocka_unit_test(gives_rows_without_keys_nan_or_zeros),
+      cmocka_unit_test(says_that_a_mask_makes_nan_of_a_row),
       cmocka_unit_test(keeps_scores_far_apart),
       cmocka_unit_test(refuses_sizes_that_cannot_be_counted),
   };

@@ -35,7 +35,8 @@ typedef struct laci_attention_head {
   void *y, *scratch;
 } laci_attention_head;
 
-typedef void laci_attend(const laci_attention *a, const laci_attention_head *head);
+/** False: a row of y is NaN, as its mask holds a NaN or leaves no key. Products show in y alone. */
+typedef bool laci_attend(const laci_attention *a, const laci_attention_head *head);
 
 #define LACI_ATTENTION_DECLARE(name, level) laci_attend laci_attend_##name;
 LACI_KERNEL_VARIANTS(LACI_ATTENTION_DECLARE)

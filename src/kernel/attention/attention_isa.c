@@ -268,10 +268,11 @@ static int64_t make_weights(const laci_attention *a, capacity *m) {
 #endif
 }
 
-/* n <= ROWS queries from `row` on. */
-static void attend_rows(const laci_attention *a, const laci_attention_head *head, capacity *m,
+/* n <= ROWS queries from `row` on; false: a row has become NaN. */
+static bool attend_rows(const laci_attention *a, const laci_attention_head *head, capacity *m,
                         int64_t row, int64_t n) {
   float block[ROWS * COLUMNS], sums[ROWS];
+  bool numbers = true;
   int64_t depth_units = units_of(a->depth), key_units = units_of(a->n_keys);
   pack_queries(a, advance(a, head->q, row * a->q_row), n, m->queries);
   for (int64_t panel = 0; panel < panels_of(a->n_keys); panel++) {
@@ -285,6 +286,7 @@ static void attend_rows(const laci_attention *a, const laci_attention_head *head
     const float *mask = head->mask ? head->mask + (row + r) * a->mask_row : NULL;
     finish_scores(a, mask, m->scores + r * m->n_scores, m->n_scores);
     sums[r] = exponentials(m->scores + r * m->n_scores, m->n_scores);
+    numbers = numbers && (sums[r] == sums[r] || a->zero_nan);
   }
   int64_t stride = make_weights(a, m);
   for (int64_t first = 0; first < a->width; first += COLUMNS) {
@@ -297,15 +299,18 @@ static void attend_rows(const laci_attention *a, const laci_attention_head *head
       write_row(a, block + r * COLUMNS, masked ? 0 : 1 / sums[r], columns, to);
     }
   }
+  return numbers;
 }
 
-void LACI_VARIANT(laci_attend)(const laci_attention *a, const laci_attention_head *head) {
+bool LACI_VARIANT(laci_attend)(const laci_attention *a, const laci_attention_head *head) {
   capacity m = divide(a, head->scratch);
   pack_keys(a, head->k, m.keys);
   pack_values(a, head->v, m.values);
+  bool numbers = true;
   for (int64_t row = 0; row < a->n_queries; row += ROWS) {
     capacity now = m; /* make_weights may move a pointer */
     int64_t left = a->n_queries - row;
-    attend_rows(a, head, &now, row, left < ROWS ? left : ROWS);
+    numbers = attend_rows(a, head, &now, row, left < ROWS ? left : ROWS) && numbers;
   }
+  return numbers;
 }

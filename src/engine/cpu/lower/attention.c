@@ -3,6 +3,7 @@
  *
  * Operands are read as they lie: heads cut out of one product by Reshape, Transpose and Slice cost
  * nothing. A Transpose behind is a matter of where rows are written. */
+#include <stdatomic.h>
 #include <string.h>
 
 #include "engine/cpu/net_in.h"
@@ -26,11 +27,13 @@ typedef struct attend_step {
   operand q, k, v, mask, y; /* mask.tensor -1: none */
   int scratch;
   size_t scratch_bytes; /* of one part */
+  laci_looked result;   /* what is suspect where a mask makes NaN of a row */
 } attend_step;
 
 typedef struct work {
   const laci_net *net;
   const attend_step *s;
+  atomic_bool is_nan;
 } work;
 
 static char *at_head(const work *w, const operand *o, int64_t head, size_t element) {
@@ -44,7 +47,7 @@ static char *at_head(const work *w, const operand *o, int64_t head, size_t eleme
 }
 
 static void attend_parts(int64_t begin, int64_t end, void *context) {
-  const work *w = context;
+  work *w = context;
   const attend_step *s = w->s;
   size_t element = s->a.bf16 ? sizeof(uint16_t) : sizeof(float);
   for (int64_t part = begin; part < end; part++) {
@@ -58,7 +61,7 @@ static void attend_parts(int64_t begin, int64_t end, void *context) {
           .mask = (const float *)(const void *)at_head(w, &s->mask, h, sizeof(float)),
           .y = at_head(w, &s->y, h, element),
           .scratch = scratch};
-      s->attend(&s->a, &head);
+      if (!s->attend(&s->a, &head)) atomic_store_explicit(&w->is_nan, true, memory_order_relaxed);
     }
   }
 }
@@ -68,6 +71,9 @@ static lac_status run_attention(laci_net *net, laci_net_step *step, lac_error *e
   work w = {.net = net, .s = s};
   (void)err;
   laci_pool_for(net->pool, s->n_parts, 1, attend_parts, &w);
+  if (net->plan.looks && atomic_load_explicit(&w.is_nan, memory_order_relaxed)) {
+    net->suspect = &s->result;
+  }
   return LAC_OK;
 }
 
@@ -178,6 +184,7 @@ static void lower_attention(laci_net *net, const laci_fused *fused) {
   s->y = output_of(net, fused, a->places);
   if (net->plan.status) return;
   describe(net, s, a);
+  s->result = (laci_looked){.value = fused->output};
   s->scratch = laci_net_scratch(net, s->scratch_bytes * (size_t)s->n_parts);
   laci_net_step *step = laci_net_step_code(
       net, &net->plan.graph->nodes[fused->node], run_attention, 6,

@@ -135,7 +135,8 @@ void laci_plan_find_looked(laci_cpu_plan *plan) {
   plan->looked = laci_plan_new(plan, n + 1, sizeof *plan->looked);
   if (!w.bounds) laci_plan_no_memory(plan);
   for (size_t at = 0; w.bounds && at < n; at++) w.bounds[at] = INFINITY;
-  const int n_turns = has_gradients(plan) ? 0 : plan->n_turns;
+  plan->looks = !has_gradients(plan);
+  const int n_turns = plan->looks ? plan->n_turns : 0;
   for (int t = 0; t < n_turns && !plan->status; t++) {
     visit(&w, &plan->fused[plan->turns[t].fused]);
   }

@@ -184,6 +184,7 @@ struct laci_cpu_plan {
   const char *careless; /* the node that needs a careful plan; NULL: none does. finite.h */
   laci_looked *looked;  /* [n_looked] */
   int n_looked;
+  bool looks; /* a step that meets a NaN says so */
   laci_plan_value *values;   /* [n_values] */
   bool *computed;            /* [n_nodes] neither constant nor unused */
   laci_fused *fused;         /* [n_nodes]; output -1: part of another, or nothing to do */
