@@ -178,6 +178,10 @@ static void matches_for_windows_of_every_kind(void **state) {
   check("input x 2x5x7x8\ny = MaxPool(x) kernel_shape=3,2 strides=2,2 pads=1,0,1,1\noutput y\n", 0);
   check("input x 2x5x8x8\ny = MaxPool(x) kernel_shape=3,3 strides=2,2 ceil_mode=1\noutput y\n", 0);
   check("input x 2x5x8x8\ny = MaxPool(x) kernel_shape=2,2 dilations=2,2\noutput y\n", 0);
+  /* a window that stands on pads alone is -inf */
+  check("input x 2x5x7x8\ny = MaxPool(x) kernel_shape=1,3 pads=1,0,0,0\noutput y\n", 1);
+  check("input x 2x5x2x8\ny = MaxPool(x) kernel_shape=2,2 dilations=4,1 pads=2,0,2,0\noutput y\n",
+        1);
   check("input x 2x5x8x8\ny = AveragePool(x) kernel_shape=3,3 pads=1,1,1,1\noutput y\n", 0);
   check(
       "input x 2x5x8x8\ny = AveragePool(x) kernel_shape=3,3 pads=1,1,1,1 count_include_pad=1\n"

@@ -89,6 +89,7 @@ bool laci_pool_window(const laci_net *net, const laci_node *node, laci_window *w
   if (!kernel || (int)n != x->rank - 2 || !laci_plan_is_float(&net->plan, node->inputs[0]))
     return false;
   if (node->n_outputs > 1 && node->outputs[1] >= 0) return false;
+  if (laci_plan_window_misses(&net->plan, node)) return false;
   return laci_conv_window(node, x, laci_plan_shape(&net->plan, node->outputs[0]), kernel, w);
 }
 

@@ -10,9 +10,13 @@
 typedef struct walk {
   laci_cpu_plan *plan;
   double *bounds; /* [n_values] of floats that are computed; INFINITY: not known */
+  bool *numbers;  /* [n_values] which of these hold no NaN, however large they are */
 } walk;
 
 static bool is_known(double bound) { return bound < LACI_FINITE_BOUND; }
+
+/** fmin and fmax step over a NaN: what comes of one has no bound. */
+static double bound_of(double x) { return isnan(x) ? INFINITY : x; }
 
 static bool is_move(const laci_node *node) {
   static const char *const moves[] = {"Transpose", "Reshape",   "Flatten",
@@ -62,16 +66,69 @@ static void know_operands(walk *w, const laci_fused *fused, bool all) {
   }
 }
 
+/* ---- Values that hold no NaN ---- */
+
+enum { DEEPEST = 64 };
+
+static bool holds_numbers(walk *w, int value) {
+  if (value < 0 || !laci_plan_is_float(w->plan, value)) return true;
+  if (laci_plan_is_constant(w->plan, value))
+    return !isnan(laci_finite_operand(w->plan, w->bounds, value));
+  return w->numbers[value] || is_known(w->bounds[value]);
+}
+
+/** The node that the value comes from, if it only picks from its operands; NULL: it is another. */
+static const laci_fused *picked_by(walk *w, int value) {
+  const int producer = w->plan->graph->values[value].producer;
+  const laci_fused *fused = producer < 0 ? NULL : &w->plan->fused[producer];
+  const bool whole = fused && w->plan->computed[producer] && fused->output == value &&
+                     !fused->pattern && fused->n_posts == 0;
+  return whole && laci_finite_core_of(w->plan, w->bounds, fused).picks ? fused : NULL;
+}
+
+/** Looks at what the value is made of until it is sure that it holds no NaN. */
+static void know_numbers(walk *w, int value, int depth) {
+  if (holds_numbers(w, value)) return;
+  const laci_fused *fused = depth < DEEPEST ? picked_by(w, value) : NULL;
+  const int n = fused ? laci_fused_n_reads(w->plan, fused, false) : 0;
+  bool sure = fused != NULL;
+  for (int at = 0; at < n; at++) {
+    const int operand = laci_fused_read(w->plan, fused, at);
+    know_numbers(w, operand, depth + 1);
+    sure = sure && holds_numbers(w, operand); /* a constant may be NaN */
+  }
+  if (sure) {
+    const double reach = laci_finite_core_of(w->plan, w->bounds, fused).bound;
+    w->numbers[value] = true;
+    w->bounds[value] = is_known(reach) ? reach : INFINITY;
+  } else {
+    look_at(w, value, LACI_FINITE_MOST);
+  }
+}
+
+/** Of a node that picks from operands without bounds: may they be as large as they are? */
+static bool picks_numbers(walk *w, const laci_fused *fused) {
+  bool all = true;
+  const int n = laci_fused_n_reads(w->plan, fused, false);
+  for (int at = 0; at < n; at++) {
+    know_numbers(w, laci_fused_read(w->plan, fused, at), 0);
+    all = all && holds_numbers(w, laci_fused_read(w->plan, fused, at));
+  }
+  return all;
+}
+
+/* ---- The walk ---- */
+
 /** With all that is fused to it; *most: of all numbers on the way. */
 static double with_posts(walk *w, const laci_fused *fused, double core, double *most) {
-  double y = core;
-  *most = core;
+  double y = bound_of(core);
+  *most = y;
   for (int at = 0; at < fused->n_posts; at++) {
     const laci_post *post = &fused->posts[at];
-    y = post->value >= 0 ? y + laci_finite_operand(w->plan, w->bounds, post->value)
-                         : laci_finite_function(&post->function, y);
+    y = bound_of(post->value >= 0 ? y + laci_finite_operand(w->plan, w->bounds, post->value)
+                                  : laci_finite_function(&post->function, y));
     const bool open = post->value < 0 && laci_finite_is_open(&post->function);
-    if (!open || at + 1 < fused->n_posts) *most = !(y <= *most) ? y : *most;
+    if (!open || at + 1 < fused->n_posts) *most = fmax(y, *most);
   }
   return y;
 }
@@ -103,7 +160,12 @@ static void visit(walk *w, const laci_fused *fused) {
   bool loses = core.loses;
   for (int at = 0; at < fused->n_posts; at++) loses = loses || fused->posts[at].value < 0;
   if (loses) {
-    know_operands(w, fused, false);
+    if (core.picks && fused->output >= 0 && fused->n_posts == 0 && picks_numbers(w, fused)) {
+      w->numbers[fused->output] = true;
+      loses = false;
+    } else {
+      know_operands(w, fused, false);
+    }
     core = laci_finite_core_of(w->plan, w->bounds, fused);
   }
   y = with_posts(w, fused, core.bound, &most);
@@ -115,7 +177,7 @@ static void visit(walk *w, const laci_fused *fused) {
   }
   if (fused->output >= 0 && laci_plan_is_float(w->plan, fused->output)) {
     w->bounds[fused->output] = is_known(y) ? y : INFINITY;
-    if (core.shows && !is_known(y)) look_at(w, fused->output, 1);
+    if (core.shows && !is_known(y)) look_at(w, fused->output, core.picks ? LACI_FINITE_MOST : 1);
   }
   bound_others(w, fused);
 }
@@ -131,9 +193,11 @@ static bool has_gradients(const laci_cpu_plan *plan) {
 
 void laci_plan_find_looked(laci_cpu_plan *plan) {
   const size_t n = (size_t)plan->graph->n_values;
-  walk w = {.plan = plan, .bounds = laci_alloc(n + 1, sizeof *w.bounds)};
+  walk w = {.plan = plan,
+            .bounds = laci_alloc(n + 1, sizeof *w.bounds),
+            .numbers = laci_alloc(n + 1, sizeof *w.numbers)};
   plan->looked = laci_plan_new(plan, n + 1, sizeof *plan->looked);
-  if (!w.bounds) laci_plan_no_memory(plan);
+  if (!w.bounds || !w.numbers) laci_plan_no_memory(plan);
   for (size_t at = 0; w.bounds && at < n; at++) w.bounds[at] = INFINITY;
   plan->looks = !has_gradients(plan);
   const int n_turns = plan->looks ? plan->n_turns : 0;
@@ -141,4 +205,5 @@ void laci_plan_find_looked(laci_cpu_plan *plan) {
     visit(&w, &plan->fused[plan->turns[t].fused]);
   }
   laci_free(w.bounds);
+  laci_free(w.numbers);
 }

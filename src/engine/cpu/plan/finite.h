@@ -8,6 +8,10 @@
  * LACI_FINITE_MOST, every number in between is finite. Else the caller runs a careful plan, in
  * which nothing is fused, and all but moves are the operators' own evaluations, in double.
  *
+ * Infinities that belong there, as around what a MaxPool reads or in what a mask leaves out, make
+ * no run careful as long as only such nodes read them as pick one of several numbers: these lose
+ * nothing but NaN, so that what was padded or masked is looked at, before it was.
+ *
  *     |y| <= max over rows of sum |w| * max |x| + max |bias|              of a product
  *
  * docs/robustness.md says what that means for users. */
@@ -31,6 +35,8 @@ typedef struct laci_finite_core {
   double bound; /* INFINITY: not known */
   bool loses;   /* its kernels may lose what is not finite: operands must be within bounds */
   bool shows;   /* softmax: an operand that is not finite shows in the result, which is looked at */
+  bool picks;   /* each result is one of the operands' numbers, or the one that stands in the
+                   window: infinities come out as they went in, as long as no operand is NaN */
 } laci_finite_core;
 
 /* ---- finite_core.c ---- */

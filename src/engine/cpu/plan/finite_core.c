@@ -256,7 +256,10 @@ static double batch_norm(laci_cpu_plan *plan, const laci_node *node, double x) {
 }
 
 static double number_functions(const laci_function *f, int n, double x) {
-  for (int at = 0; at < n; at++) x = laci_finite_function(&f[at], x);
+  for (int at = 0; at < n; at++) {
+    if (isnan(x)) return INFINITY; /* a later one may step over it */
+    x = laci_finite_function(&f[at], x);
+  }
   return x;
 }
 
@@ -265,6 +268,7 @@ static double number_functions(const laci_function *f, int n, double x) {
 typedef enum reach {
   REACH_NONE,
   REACH_SAME,     /* of operand 0 */
+  REACH_POOLED,   /* the same, where each window of a MaxPool meets a number */
   REACH_LARGER,   /* of all operands */
   REACH_PADDED,   /* the same, and an attribute */
   REACH_LARGEST,  /* of Max: constants below 0 never make it larger */
@@ -285,50 +289,50 @@ typedef enum reach {
 typedef struct row {
   const laci_op *op;
   reach reach;
-  bool loses, shows;
+  bool loses, shows, picks;
 } row;
 
 static const row rows[] = {
-    {&laci_op_conv, REACH_CONV, true, false},
-    {&laci_op_gemm, REACH_MATRIX, true, false},
-    {&laci_op_mat_mul, REACH_MATRIX, true, false},
-    {&laci_op_max_pool, REACH_SAME, true, false},
-    {&laci_op_average_pool, REACH_SAME, true, false},
-    {&laci_op_global_average_pool, REACH_SAME, true, false},
-    {&laci_op_global_max_pool, REACH_SAME, true, false},
-    {&laci_op_batch_normalization, REACH_BATCH_NORM, false, false},
-    {&laci_op_layer_normalization, REACH_LAYER_NORM, false, false},
-    {&laci_op_softmax, REACH_ONE, false, true},
-    {&laci_op_log_softmax, REACH_TWICE, true, false},
-    {&laci_op_reduce_mean, REACH_SAME, true, false},
-    {&laci_op_reduce_sum, REACH_MANY, true, false},
-    {&laci_op_reduce_max, REACH_SAME, true, false},
-    {&laci_op_reduce_min, REACH_SAME, true, false},
-    {&laci_op_add, REACH_SUM, false, false},
-    {&laci_op_sub, REACH_SUM, false, false},
-    {&laci_op_mul, REACH_PRODUCT, false, false},
-    {&laci_op_div, REACH_QUOTIENT, false, false},
-    {&laci_op_max, REACH_LARGEST, true, false},
-    {&laci_op_min, REACH_LEAST, true, false},
-    {&laci_op_sum, REACH_SUM, false, false},
-    {&laci_op_concat, REACH_LARGER, false, false},
-    {&laci_op_reshape, REACH_SAME, false, false},
-    {&laci_op_flatten, REACH_SAME, false, false},
-    {&laci_op_squeeze, REACH_SAME, false, false},
-    {&laci_op_unsqueeze, REACH_SAME, false, false},
-    {&laci_op_transpose, REACH_SAME, false, false},
-    {&laci_op_slice, REACH_SAME, false, false},
-    {&laci_op_split, REACH_SAME, false, false},
-    {&laci_op_gather, REACH_SAME, false, false},
-    {&laci_op_gather_nd, REACH_SAME, false, false},
-    {&laci_op_resize, REACH_TWICE, true, false},
-    {&laci_op_upsample, REACH_TWICE, true, false},
-    {&laci_op_identity, REACH_SAME, false, false},
-    {&laci_op_dropout, REACH_SAME, false, false},
-    {&laci_op_cast, REACH_SAME, false, false},
-    {&laci_op_expand, REACH_SAME, false, false},
-    {&laci_op_pad, REACH_PADDED, false, false},
-    {&laci_op_where, REACH_CHOSEN, false, false},
+    {&laci_op_conv, REACH_CONV, true, false, false},
+    {&laci_op_gemm, REACH_MATRIX, true, false, false},
+    {&laci_op_mat_mul, REACH_MATRIX, true, false, false},
+    {&laci_op_max_pool, REACH_POOLED, true, true, true},
+    {&laci_op_average_pool, REACH_SAME, true, false, false},
+    {&laci_op_global_average_pool, REACH_SAME, true, false, false},
+    {&laci_op_global_max_pool, REACH_SAME, true, true, true},
+    {&laci_op_batch_normalization, REACH_BATCH_NORM, false, false, false},
+    {&laci_op_layer_normalization, REACH_LAYER_NORM, false, false, false},
+    {&laci_op_softmax, REACH_ONE, false, true, false},
+    {&laci_op_log_softmax, REACH_TWICE, true, false, false},
+    {&laci_op_reduce_mean, REACH_SAME, true, false, false},
+    {&laci_op_reduce_sum, REACH_MANY, true, false, false},
+    {&laci_op_reduce_max, REACH_SAME, true, false, true},
+    {&laci_op_reduce_min, REACH_SAME, true, false, true},
+    {&laci_op_add, REACH_SUM, false, false, false},
+    {&laci_op_sub, REACH_SUM, false, false, false},
+    {&laci_op_mul, REACH_PRODUCT, false, false, false},
+    {&laci_op_div, REACH_QUOTIENT, false, false, false},
+    {&laci_op_max, REACH_LARGEST, true, false, true},
+    {&laci_op_min, REACH_LEAST, true, false, true},
+    {&laci_op_sum, REACH_SUM, false, false, false},
+    {&laci_op_concat, REACH_LARGER, false, false, true},
+    {&laci_op_reshape, REACH_SAME, false, false, true},
+    {&laci_op_flatten, REACH_SAME, false, false, true},
+    {&laci_op_squeeze, REACH_SAME, false, false, true},
+    {&laci_op_unsqueeze, REACH_SAME, false, false, true},
+    {&laci_op_transpose, REACH_SAME, false, false, true},
+    {&laci_op_slice, REACH_SAME, false, false, true},
+    {&laci_op_split, REACH_SAME, false, false, true},
+    {&laci_op_gather, REACH_SAME, false, false, true},
+    {&laci_op_gather_nd, REACH_SAME, false, false, true},
+    {&laci_op_resize, REACH_TWICE, true, false, false},
+    {&laci_op_upsample, REACH_TWICE, true, false, false},
+    {&laci_op_identity, REACH_SAME, false, false, true},
+    {&laci_op_dropout, REACH_SAME, false, false, true},
+    {&laci_op_cast, REACH_SAME, false, false, false},
+    {&laci_op_expand, REACH_SAME, false, false, true},
+    {&laci_op_pad, REACH_PADDED, false, false, true},
+    {&laci_op_where, REACH_CHOSEN, false, false, true},
 };
 
 static double quotient(laci_cpu_plan *plan, const laci_node *node, double x) {
@@ -358,6 +362,7 @@ static double reach_of(laci_cpu_plan *plan, const double *bounds, const laci_fus
   switch (how) {
     case REACH_NONE: return INFINITY;
     case REACH_SAME: return x;
+    case REACH_POOLED: return laci_plan_window_misses(plan, node) ? INFINITY : x;
     case REACH_LARGER: return of_all(plan, bounds, node, false);
     case REACH_CHOSEN:
       return larger(laci_finite_operand(plan, bounds, node->inputs[1]),
@@ -429,12 +434,14 @@ laci_finite_core laci_finite_core_of(laci_cpu_plan *plan, const double *bounds,
   if (n > 0) {
     const double x = laci_finite_operand(plan, bounds, node->inputs[input]);
     const bool linear = n == 1 && f[0].kind == LACI_FUNCTION_LINEAR;
-    return (laci_finite_core){.bound = number_functions(f, n, x), .loses = !linear};
+    return (laci_finite_core){.bound = number_functions(f, n, x),
+                              .loses = !linear,
+                              .picks = node->op == &laci_op_relu || node->op == &laci_op_clip};
   }
   for (size_t at = 0; at < sizeof rows / sizeof *rows; at++) {
     if (node->op != rows[at].op) continue;
     const double bound = reach_of(plan, bounds, fused, rows[at].reach);
-    return (laci_finite_core){bound, rows[at].loses, rows[at].shows};
+    return (laci_finite_core){bound, rows[at].loses, rows[at].shows, rows[at].picks};
   }
   return (laci_finite_core){.bound = INFINITY};
 }

@@ -45,6 +45,28 @@ bool laci_plan_zero_pads(laci_cpu_plan *plan, const laci_node *node, laci_pads *
   return fill == 0 && read_list(plan, node, inputs, rank, pads);
 }
 
+/* ---- Windows on pads alone ---- */
+
+bool laci_plan_window_misses(const laci_cpu_plan *plan, const laci_node *node) {
+  if (node->outputs[0] < 0) return false;
+  const laci_shape *x = laci_plan_shape(plan, node->inputs[0]);
+  const laci_shape *y = laci_plan_shape(plan, node->outputs[0]);
+  size_t n_pads, n_kernel, n;
+  const int64_t *pads = laci_node_ints(node, "pads", &n_pads);
+  const int64_t *kernel = laci_node_ints(node, "kernel_shape", &n_kernel);
+  const int64_t *dilations = laci_node_ints(node, "dilations", &n);
+  const int64_t *strides = laci_node_ints(node, "strides", &n);
+  const bool given = strcmp(laci_node_text(node, "auto_pad", "NOTSET"), "NOTSET") == 0;
+  for (int at = 0; kernel && at < (int)n_kernel && at + 2 < x->rank; at++) {
+    const int64_t in = x->dims[at + 2], step = dilations ? dilations[at] : 1;
+    const int64_t before = given && pads ? pads[at] : 0, stride = strides ? strides[at] : 1;
+    const int64_t reach = (kernel[at] - 1) * step + 1;
+    if (before >= reach || (y->dims[at + 2] - 1) * stride - before >= in) return true;
+    if (step > in && kernel[at] > 1) return true; /* steps over the image */
+  }
+  return false;
+}
+
 /* ---- What a window takes in ---- */
 
 static bool is_observed(const laci_cpu_plan *plan, int value) {

@@ -184,7 +184,7 @@ struct laci_cpu_plan {
   const char *careless; /* the node that needs a careful plan; NULL: none does. finite.h */
   laci_looked *looked;  /* [n_looked] */
   int n_looked;
-  bool looks; /* a step that meets a NaN says so */
+  bool looks;                /* a step that meets a NaN says so */
   laci_plan_value *values;   /* [n_values] */
   bool *computed;            /* [n_nodes] neither constant nor unused */
   laci_fused *fused;         /* [n_nodes]; output -1: part of another, or nothing to do */
@@ -334,6 +334,8 @@ typedef struct laci_pads {
 
 /** What a Pad puts around floats. False: not constant zeros, or along axes of its own. */
 bool laci_plan_zero_pads(laci_cpu_plan *plan, const laci_node *node, laci_pads *pads);
+/** May a window of the pool stand on pads alone? Its result is no number of the input. */
+bool laci_plan_window_misses(const laci_cpu_plan *plan, const laci_node *node);
 /** Convolutions and pools take in the zeros that a Pad puts around their input. plan->graph may
  * become a copy that lives as long as the plan. */
 LAC_MUST_CHECK lac_status laci_plan_join_pads(laci_cpu_plan *plan, lac_error *err);
