@@ -55,9 +55,11 @@ build() {
   cmake --preset "$preset" > /dev/null && cmake --build "build/$preset" "$@"
 }
 
-# read_by PRESET: its compiler has no warning of any file; nothing is compiled.
+# read_by PRESET FOLDER...: its compiler has no warning of any file in there; nothing is compiled.
 read_by() {
-  cmake --preset "$1" > /dev/null && tools/check_warnings "build/$1"
+  local preset=$1
+  shift
+  cmake --preset "$preset" > /dev/null && tools/check_warnings "build/$preset" "$@"
 }
 
 stages_end() {

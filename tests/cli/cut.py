@@ -115,13 +115,18 @@ class Cutter:
         changed = [file for file in given if file != name and left.get(file) != given[file]]
         return f"{new} left" if new else f"{changed} changed" if changed else None
 
+    @staticmethod
+    def is_tried(at):
+        """Where tests are light: the first three reads, then one of five (each share in its turn)."""
+        return os.environ.get("LAC_TESTS") != "light" or at <= 3 or at % 5 == 0
+
     def case(self, command, names, outputs):
         status, stderr, left, _ = self.run(command)
         if status:
             raise SystemExit(f"{command}: {stderr}")
         wanted, given = {file: left[file] for file in outputs}, contents(self.inputs)
         for name in names:
-            for at in range(1, MOST):
+            for at in filter(self.is_tried, range(1, MOST)):
                 shares = self.args.shares if self.args.each else [self.args.shares[at % len(self.args.shares)]]
                 results = [(share, self.run(command, f"@{at}:{share}:{name}")) for share in shares]
                 for share, result in results:
@@ -133,7 +138,7 @@ class Cutter:
                     break
             else:
                 raise SystemExit(f"{command}: {name} is read without end")
-            print(f"{command}: {name}: {at - 1} reads", flush=True)
+            print(f"{command}: {name}: tried to read {at}", flush=True)
 
 
 def main():

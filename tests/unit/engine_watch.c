@@ -18,6 +18,7 @@
 #include "engine/engine.h"
 #include "graph/graph.h"
 #include "graph/training_graph.h"
+#include "support/light.h"
 #include "support/programs.h"
 
 enum { GARBAGE = 0xA5, CLASSES = 10 };
@@ -278,6 +279,7 @@ static void outputs_of_small_networks_are_final(void **state) {
 
 static void outputs_of_bottlenecks_are_final(void **state) {
   (void)state;
+  if (tests_are_light()) skip(); /* the next one has bottlenecks, too */
   check_network((network){"resnet50", 32, 16}, false);
 }
 

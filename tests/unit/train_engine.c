@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "engine/engine.h"
 #include "graph/graph.h"
+#include "support/light.h"
 #include "support/walk.h"
 #include "base/rng.h"
 #include "tensor/buf.h"
@@ -243,6 +244,7 @@ static void digits_has_the_plain_engines_gradients(void **state) {
 static void open_blocks_go_the_plain_engines_way(void **state) {
   (void)state;
   check_direction("resnet18", 48, 4, false, 0.9999);
+  if (tests_are_light()) return;
   check_direction("resnet50", 40, 4, false, 0.9999);
   check_direction("resnext50_32x4d", 40, 4, false, 0.9999);
 }
@@ -252,6 +254,7 @@ static void bf16_goes_the_plain_engines_way(void **state) {
   check_direction("digits", 8, 16, true, 0.98);
   check_direction("cifar-resnet20", 16, 6, true, 0.95);
   check_direction("resnet18", 48, 4, true, 0.95);
+  if (tests_are_light()) return;
   check_direction("resnet50", 40, 4, true, 0.9);
   check_direction("resnext50_32x4d", 40, 4, true, 0.9);
 }
@@ -260,6 +263,7 @@ static void statistics_that_stay_have_the_plain_engines_gradients(void **state) 
   (void)state;
   const laci_training_options graph = {.batch = 6, .keep_statistics = true};
   check_graph("cifar-resnet20", 16, graph, 2e-3);
+  if (tests_are_light()) return;
   check_graph("resnet18", 48, graph, 2e-3);
   check_graph_direction("resnet50", 40, graph, false, 0.9999);
   check_graph_direction("cifar-resnet20", 16, graph, true, 0.95);

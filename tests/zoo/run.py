@@ -20,7 +20,7 @@ import tempfile
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(os.environ.get("LAC_BUILD_DIR", TOP / "build/release"))
 MODELS = pathlib.Path(os.environ.get("LAC_MODELS", TOP.parent / "shared/models"))
-LIGHT = os.environ.get("LAC_ZOO", "all") == "light"  # no pipelines over large networks
+LIGHT = os.environ.get("LAC_TESTS") == "light"  # no pipelines over large networks
 FIELDS = ("layers", "eligible", "permuted", "groups", "pruned")
 
 
