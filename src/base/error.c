@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lacuna/prune.h"
+
 const char *lac_status_text(lac_status status) {
   static const char *const texts[] = {
 #define LAC_STATUS(name, text) text,
@@ -95,3 +97,6 @@ lac_status laci_fail_errno(lac_error *err, const char *path, const char *doing) 
   lac_status st = cause == ENOENT || cause == ENOTDIR ? LAC_NOT_FOUND : LAC_IO;
   return laci_fail(err, st, "%s: %s: %s", path, doing, strerror(cause));
 }
+
+/* Every file that the program writes says which version wrote it. */
+const char *lac_version(void) { return LAC_VERSION; }

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/least.h"
 #include "data/samples_in.h"
+#include "data/shuffle.h"
 
 enum { MOST_COPIES = 1000 };
 
@@ -97,4 +98,14 @@ const laci_dataset *laci_samples_dataset(const laci_samples *s, laci_preprocessi
 lac_status laci_samples_batch(laci_samples *s, int64_t first, int64_t n, void *const *to,
                               lac_error *err) {
   return s->kind->read(s, first, n, to, err);
+}
+
+/* Place p of those to work with is sample shuffle(p mod k), for k of them, in its copy p / k; after
+ * these come the ones held back, and at last those that judge. */
+int64_t laci_samples_place(const laci_samples *s, int64_t place, int *copy) {
+  int64_t worked_on = s->count - s->held_back, distinct = s->taken - s->held_back;
+  bool held = place >= worked_on;
+  *copy = held ? 0 : (int)(place / distinct);
+  int64_t at = held ? distinct + (place - worked_on) : place % distinct;
+  return laci_shuffle(s->options.seed, 0, s->available, at);
 }

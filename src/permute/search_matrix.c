@@ -15,6 +15,7 @@
 #include "kernel/search/quantise.h"
 #include "kernel/search/transpose.h"
 #include "permute/search_hold.h"
+#include "permute/strategy.h"
 #include "sparse/score.h"
 
 /* A block is read in stretches of up to STRETCH elements: long enough for the memory, short enough
@@ -290,4 +291,13 @@ lac_status laci_matrix_init(laci_matrix *matrix, laci_number number, const laci_
 void laci_matrix_clear(laci_matrix *matrix) {
   laci_free(matrix->bytes);
   matrix->bytes = NULL;
+}
+
+lac_status laci_task_matrix(const laci_task *task, const laci_cut *cut, laci_number number,
+                            const laci_matrix **matrix, lac_error *err) {
+  laci_matrix *kept = &task->matrices[cut - task->cuts->cuts][number];
+  *matrix = kept;
+  if (kept->bytes) return LAC_OK;
+  const laci_matrix_source from = {task->cuts, cut, task->measure};
+  return laci_matrix_init(kept, number, &from, task->pool, err);
 }

@@ -29,12 +29,41 @@ def a_subject_names_its_room_and_says_what_to_do():
     assert list(complaints("graph: add an operator", "\n"))
 
 
+def a_header_counts_what_it_declares():
+    count = tool("check_size").n_declared
+    text = """#define F(x) g(x);
+typedef int callback(int n); /* not_this(one); */
+typedef struct s { int (*also)(int n); } s;
+_Static_assert(sizeof(s) > 0, "so");
+enum { N = 1 };
+int one(int a,
+        int b);
+static inline int two(int n) {
+  return one(n, n);
+}
+const s *three(void);
+"""
+    assert count(text) == 3, count(text)
+
+
+def a_short_file_is_a_splinter_but_for_tables():
+    is_splinter, here = tool("check_size").is_splinter, pathlib.Path("/nowhere")
+    function = ["void f(void) {", "  g();", "}"]
+    assert is_splinter(here / "f.c", function)
+    assert not is_splinter(here / "f.c", function * 5)
+    assert not is_splinter(here / "f_none.c", function) and not is_splinter(here / "f_isa.c", function)
+    assert not is_splinter(here / "f.c", ["static const row rows[] = {", "    {1},", "};"] + function)
+    assert not is_splinter(here / "relu.c", ["const laci_op laci_op_relu = {.name = 0};"])
+
+
 def main():
     tests = [test for name, test in globals().items() if callable(test) and name.startswith(("a_", "no_", "what_"))]
     for test in tests:
         test()
+    assert tests
     print(f"{len(tests)} rules hold")
     return 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

@@ -4,6 +4,7 @@
  * Out position o of an axis reads o + (in - out) / 2 where it is cut, o - (out - in) / 2 where it
  * is filled, both rounded down. Axes that keep their size keep their labels; others are maps. */
 #include "graph/ops/shared/op_in.h"
+#include "graph/ops/shared/walk_in.h"
 
 typedef struct sizes {
   bool known;

@@ -2,6 +2,7 @@
  * Compress: the places of an axis (without one: of all elements in a row) where the condition
  * holds. How many there are is known only where the condition is. The other axes pass through. */
 #include "graph/ops/shared/op_in.h"
+#include "graph/ops/shared/walk_in.h"
 
 static bool holds(const laci_buf *condition, int64_t at) {
   return at < condition->count && condition->i && condition->i[at];

@@ -6,6 +6,7 @@
  */
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/op_in.h"
+#include "graph/ops/shared/walk_in.h"
 
 /** Size of the output along `axis`, -1 unknown; checks that the other sizes agree and takes the
  * best known ones. */

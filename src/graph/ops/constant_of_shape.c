@@ -2,6 +2,7 @@
  * ConstantOfShape: a tensor of the given shape, filled with the attribute `value` (0.0f without).
  * The result is uniform along every axis: it takes any channel order. */
 #include "graph/ops/shared/op_in.h"
+#include "graph/ops/shared/walk_in.h"
 
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_want_inputs(infer, 1, 1);

@@ -5,6 +5,7 @@
  * fixed. */
 #include "graph/gradient.h"
 #include "graph/ops/shared/block_in.h"
+#include "graph/ops/shared/walk_in.h"
 
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_block_check_mode(infer->node, infer->err);

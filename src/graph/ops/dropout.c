@@ -3,6 +3,7 @@
  * for. Every channel order passes through; the mask holds the same everywhere. */
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
+#include "graph/ops/shared/walk_in.h"
 
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_want_inputs(infer, 1, 3);

@@ -3,6 +3,7 @@
  * Channels are reshaped: channel c of [N, C, H, W] becomes H * W neighbouring places. */
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/op_in.h"
+#include "graph/ops/shared/walk_in.h"
 
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_want_inputs(infer, 1, 1);

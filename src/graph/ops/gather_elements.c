@@ -3,6 +3,7 @@
  * the indices. Which place is read depends on all of them, so nothing is said about channel orders.
  */
 #include "graph/ops/shared/op_in.h"
+#include "graph/ops/shared/walk_in.h"
 
 static lac_status infer(laci_infer *infer) {
   char data[128], index[128];

@@ -3,6 +3,7 @@
  * axes are walked together. Which place is read depends on the indices, so nothing is said about
  * channel orders. */
 #include "graph/ops/shared/scatter_in.h"
+#include "graph/ops/shared/walk_in.h"
 
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_want_inputs(infer, 2, 2);

@@ -7,6 +7,7 @@
 #include "graph/ops/shared/expect_in.h"
 #include "graph/ops/shared/gemm_f64.h"
 #include "graph/ops/shared/op_in.h"
+#include "graph/ops/shared/walk_in.h"
 
 /** Which axes are what; port 0 is A, port 1 B. */
 typedef struct roles {

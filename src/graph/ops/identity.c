@@ -3,6 +3,7 @@
  * Every channel order passes through. */
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/op_in.h"
+#include "graph/ops/shared/walk_in.h"
 
 static lac_status eval(laci_eval *eval) {
   laci_move(eval->out[0], 0, eval->in[0], 0, eval->in[0]->count);

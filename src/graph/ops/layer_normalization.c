@@ -7,6 +7,7 @@
 #include "graph/ops/shared/expect_in.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/norm_in.h"
+#include "graph/ops/shared/walk_in.h"
 
 /** Is x, broadcast with a parameter, still as large as it was? */
 static bool keeps_shape(const laci_shape *x, const laci_shape *both) {

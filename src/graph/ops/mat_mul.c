@@ -9,6 +9,7 @@
 #include "graph/ops/shared/expect_in.h"
 #include "graph/ops/shared/gemm_f64.h"
 #include "graph/ops/shared/op_in.h"
+#include "graph/ops/shared/walk_in.h"
 
 /** Both operands with at least two axes. */
 typedef struct matrices {

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/to_int.h"
 #include "graph/ops/shared/integer_in.h"
+#include "graph/ops/shared/walk_in.h"
 
 enum { A, B, BIAS, N_OPERANDS };
 

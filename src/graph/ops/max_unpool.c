@@ -3,6 +3,7 @@
  * the whole tensor that was pooled; all else is 0. Where a larger output is asked for, that tensor
  * is its first corner. The indices count channels and images, so nothing may move. */
 #include "graph/ops/shared/op_in.h"
+#include "graph/ops/shared/walk_in.h"
 
 /** The tensor that was pooled. */
 static lac_status find_pooled(const laci_node *node, const laci_shape *x, laci_shape *pooled,

@@ -3,6 +3,7 @@
  * values[0] elsewhere. Indices name places, so nothing may move along the new axis nor among the
  * indices. */
 #include "graph/ops/shared/op_in.h"
+#include "graph/ops/shared/walk_in.h"
 
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_want_inputs(infer, 3, 3);

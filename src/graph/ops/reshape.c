@@ -6,6 +6,7 @@
  * wanted shape, so that [N, 512, 1, 1] under [N, -1] is [N, 512]. */
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/op_in.h"
+#include "graph/ops/shared/walk_in.h"
 
 /** Takes one occurrence of `symbol` out of the list. */
 static bool cancel(int64_t *symbols, int *n, int64_t symbol) {

@@ -2,6 +2,7 @@
  * ReverseSequence: along the time axis the first lengths[b] places of batch entry b are reversed
  * round. Order matters along both of those axes; the others pass through. */
 #include "graph/ops/shared/op_in.h"
+#include "graph/ops/shared/walk_in.h"
 
 static lac_status read_axes(const laci_node *node, int rank, int64_t *batch, int64_t *time,
                             lac_error *err) {

@@ -4,6 +4,7 @@
  */
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/norm_in.h"
+#include "graph/ops/shared/walk_in.h"
 
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_want_inputs(infer, 2, 2);

@@ -3,6 +3,7 @@
  * j, ..], ..]. Which place is written depends on all of them, so nothing is said about channel
  * orders. Helpers of scatter_nd.c and gather_nd.c are here too. */
 #include "graph/ops/shared/scatter_in.h"
+#include "graph/ops/shared/walk_in.h"
 
 lac_status laci_scatter_read(const laci_node *node, laci_scatter *scatter, lac_error *err) {
   static const char *const names[] = {"none", "add", "mul", "max", "min"};

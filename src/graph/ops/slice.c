@@ -6,6 +6,7 @@
  * keep their orders. */
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
+#include "graph/ops/shared/walk_in.h"
 
 /** One axis' share of the slice. whole: the axis is taken as it is; unsure: not known where it
  * starts. */

@@ -5,6 +5,7 @@
  * too. */
 #include "graph/gradient.h"
 #include "graph/ops/shared/block_in.h"
+#include "graph/ops/shared/walk_in.h"
 
 lac_status laci_block_size(const laci_node *node, int64_t *block, lac_error *err) {
   *block = laci_node_int(node, "blocksize", 0);

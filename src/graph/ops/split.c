@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
+#include "graph/ops/shared/walk_in.h"
 #include "base/plural.h"
 
 /** The sizes that are given, of any number; NULL where they are not, or (with *present) not known.

@@ -2,6 +2,7 @@
  * TensorScatter (opset 24): a cache with an update written along `axis`, from write_indices[batch]
  * on (0 where they are absent), round and round in mode "circular". All axes but that one pass. */
 #include "graph/ops/shared/op_in.h"
+#include "graph/ops/shared/walk_in.h"
 
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_want_inputs(infer, 2, 3);

@@ -3,6 +3,7 @@
  * axis that is repeated once passes through. Repeats that are not constant freeze their axes. */
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
+#include "graph/ops/shared/walk_in.h"
 
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_want_inputs(infer, 2, 2);

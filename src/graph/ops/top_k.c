@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "graph/ops/shared/op_in.h"
+#include "graph/ops/shared/walk_in.h"
 
 static laci_ints read_k(const laci_node *node, const laci_buf *content) {
   return laci_ints_of(node, NULL, 1, content);

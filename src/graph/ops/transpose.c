@@ -3,6 +3,7 @@
  * Channel orders move with their axes. */
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
+#include "graph/ops/shared/walk_in.h"
 
 /** perm of a tensor of that rank, checked to be a permutation. */
 static lac_status read_perm(const laci_node *node, int rank, int perm[LACI_MAX_RANK],

@@ -2,6 +2,7 @@
  * Trilu: the upper (or lower) triangle of the last two axes, from the k-th diagonal on; zeros
  * elsewhere. Places of those two axes have a meaning; the batch axes pass through. */
 #include "graph/ops/shared/grad_in.h"
+#include "graph/ops/shared/walk_in.h"
 
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_want_inputs(infer, 1, 2);

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "graph/ops/shared/op_in.h"
+#include "graph/ops/shared/walk_in.h"
 
 /** An item is an element, or all elements of one place of the axis. */
 typedef struct items {

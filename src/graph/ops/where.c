@@ -4,6 +4,7 @@
  * sides agree. */
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
+#include "graph/ops/shared/walk_in.h"
 
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_want_inputs(infer, 3, 3);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Chooses the variant of bytes.h. */
+ * Chooses the variant of bytes.h; into how many items its work falls. */
 #include "kernel/sparse/bytes.h"
 
 #include "cpu/cpu.h"
@@ -12,3 +12,13 @@ static const laci_bytes_kernel *const of_level[] = {
 };
 
 const laci_bytes_kernel *laci_bytes_now(void) { return of_level[laci_cpu()]; }
+
+int64_t laci_bytes_items(const laci_bytes_form *f) {
+  const laci_sparse_layout *l = &f->quads;
+  const int64_t channels = laci_sparse_channels(f->channels, LACI_SPARSE_S8);
+  switch (l->lanes) {
+    case LACI_SPARSE_PLANES: return f->n_pictures * channels;
+    case LACI_SPARSE_PANELS: return f->n_pictures * (l->n_floats / (channels * LACI_SPARSE_LANES));
+    default: return f->n_pictures * (l->n_floats / l->pixel_stride);
+  }
+}

@@ -2,6 +2,7 @@
  * lacuna.SliceGrad: zeros of shape input_shape, with dY written in from place start on in steps,
  * one start and one step for each axis: dX[start + i * step] = dY[i]. Steps may be negative. */
 #include "graph/ops/shared/grad_in.h"
+#include "graph/ops/shared/walk_in.h"
 
 static lac_status read_cuts(const laci_node *node, const laci_shape *dx, const laci_shape *dy,
                             const int64_t **starts, const int64_t **steps, lac_error *err) {

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "graph/ops.h"
 #include "graph/ops/shared/microsoft_in.h"
+#include "graph/ops/shared/walk_in.h"
 
 /** An operand as MatMul would see it. */
 typedef struct operand {

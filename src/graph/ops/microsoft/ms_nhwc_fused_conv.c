@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "graph/ops.h"
 #include "graph/ops/shared/microsoft_in.h"
+#include "graph/ops/shared/walk_in.h"
 
 enum { X, W, BIAS, SUM };
 

@@ -5,6 +5,7 @@
  * is neutral (x * 1); everywhere else the result is a fresh symbol, which claims nothing. See
  * laci_neutral in op_in.h. */
 #include "graph/ops/shared/op_in.h"
+#include "graph/ops/shared/walk_in.h"
 
 static lac_status refuse(const laci_eval *eval, const laci_buf *operand) {
   return laci_node_fail(eval->node, eval->err, LAC_UNSUPPORTED, "does not take elements of type %s",

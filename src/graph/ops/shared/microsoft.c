@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "graph/ops/shared/norm_in.h"
+#include "graph/ops/shared/walk_in.h"
 
 lac_status laci_want_sizes(laci_infer *infer, int port, int rank, const int64_t *dims) {
   const laci_shape *shape = laci_in_shape(infer, port);

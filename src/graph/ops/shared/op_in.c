@@ -2,6 +2,7 @@
  * Checks and questions that operators share: inputs, axes, short integer lists, broadcast shapes
  * with symbols. Next: walk.c (strided operands), elementwise.c (evaluation). */
 #include "graph/ops/shared/op_in.h"
+#include "graph/ops/shared/walk_in.h"
 #include "base/error.h"
 #include "base/held.h"
 #include "base/plural.h"

@@ -7,6 +7,7 @@
 #include "graph/ops/shared/reduce_in.h"
 
 #include "graph/ops/shared/grad_in.h"
+#include "graph/ops/shared/walk_in.h"
 
 /* ---- Which axes ---- */
 

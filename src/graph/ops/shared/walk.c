@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Walking over strided and broadcast operands, run by run (op_in.h draws the loop).
+ * Walking over strided and broadcast operands, run by run (walk_in.h draws the loop).
  *
  * Axes are merged where the outer stride of every operand is the inner stride times the inner size:
  * then the pair is one longer axis for all of them, and the caller's inner loop gets long. Users:
  * elementwise.c and the data movers. */
-#include "graph/ops/shared/op_in.h"
+#include "graph/ops/shared/walk_in.h"
 
 void laci_strides(const laci_shape *shape, int64_t strides[LACI_MAX_RANK]) {
   int64_t stride = 1;

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Walking over strided and broadcast operands, and copying elements. */
+#ifndef LACI_GRAPH_OPS_SHARED_WALK_IN_H
+#define LACI_GRAPH_OPS_SHARED_WALK_IN_H
+
+#include <string.h>
+
+#include "graph/op.h"
+#include "tensor/buf.h"
+
+enum { LACI_WALK_OPERANDS = 4 };
+
+/** An odometer over a space (usually the output's shape) that keeps the flat index of up to four
+ * operands. The last axis is the caller's inner loop: one step of the walk is a run of `run`
+ * elements, operand k from at[k] on with stride inner[k]. Neighbouring axes that all operands walk
+ * through evenly are merged, so that runs are long.
+ *
+ *    laci_walk w;
+ *    laci_walk_start(&w, &out->shape);
+ *    laci_walk_broadcast(&w, &a->shape);            operand 0
+ *    laci_walk_broadcast(&w, &b->shape);            operand 1
+ *    laci_walk_ready(&w);
+ *    for (laci_walk_seek(&w, begin); begin < end; begin++, laci_walk_next(&w))
+ *      for (int64_t i = 0; i < w.run; i++)
+ *        out[begin * w.run + i] = f(a[w.at[0] + i * w.inner[0]], ...);
+ *
+ * There are n_runs runs. */
+typedef struct laci_walk {
+  int rank, n_operands;
+  int64_t size[LACI_MAX_RANK], index[LACI_MAX_RANK];
+  int64_t stride[LACI_WALK_OPERANDS][LACI_MAX_RANK];
+  int64_t offset[LACI_WALK_OPERANDS];
+  int64_t n_runs, run;
+  int64_t at[LACI_WALK_OPERANDS], inner[LACI_WALK_OPERANDS];
+} laci_walk;
+
+void laci_walk_start(laci_walk *walk, const laci_shape *space);
+/** An operand that is broadcast into the space (right-aligned, size-1 axes stand still). One that
+ * does not fit is read inside of its bounds all the same: shape rules are to refuse it. */
+void laci_walk_broadcast(laci_walk *walk, const laci_shape *operand);
+/** An operand with strides of its own, one for each axis of the space. */
+void laci_walk_strided(laci_walk *walk, const int64_t *strides, int64_t offset);
+void laci_walk_ready(laci_walk *walk);
+void laci_walk_seek(laci_walk *walk, int64_t run);
+void laci_walk_next(laci_walk *walk);
+
+/** Row-major strides of a shape. */
+void laci_strides(const laci_shape *shape, int64_t strides[LACI_MAX_RANK]);
+
+/** Copies n elements; both of one class. */
+static inline void laci_move(laci_buf *out, int64_t out_at, const laci_buf *in, int64_t in_at,
+                             int64_t n) {
+  if (n <= 0) return;
+  if (out->f) memcpy(out->f + out_at, in->f + in_at, (size_t)n * sizeof *out->f);
+  else memcpy(out->i + out_at, in->i + in_at, (size_t)n * sizeof *out->i);
+}
+
+/** out[row-major over space] = in[offset + sum index * strides]: Transpose, Slice, Expand,
+ * DepthToSpace and their like. space has as many elements as out, but may be cut into other axes.
+ */
+void laci_move_strided(const laci_eval *eval, const laci_buf *in, const laci_shape *space,
+                       const int64_t *strides, int64_t offset, laci_buf *out);
+
+#endif
