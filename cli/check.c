@@ -19,6 +19,7 @@ static lac_status print_result(const arguments *args, const lac_model *model,
   }
   if (st) return st;
   layers_print_folded(args, report, stdout);
+  if (args->against) layers_print_verification(&report->summary, stdout);
   layers_print_pruned(report, stdout);
   if (args->against) layers_print_permuted(report, stdout);
   else layers_print_permutable(report, stdout);

@@ -31,6 +31,8 @@
 #define WORDS_A_CHECKPOINT \
   "; lacuna train and finetune go on from it with --model-dir and --recover"
 #define WORDS_CALIBRATION " (--calibration DATA)"
+#define WORDS_FORCE " (--force replaces it)"
+#define WORDS_ALL_SIZES " (--all-sizes prunes what Tensor Cores do not take, too)"
 #define WORDS_SHORTCUT " (--shortcut conv)"
 #define WORDS_AN_IMAGE "; lacuna eval --data DIR reads images"
 

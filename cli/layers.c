@@ -133,12 +133,18 @@ static void compared_text(const lac_summary *summary, char *text, size_t size) {
 
 static const char order_checked[] = "the order itself was checked channel by channel";
 
-static void print_verification(const lac_summary *summary, FILE *out) {
+void layers_print_verification(const lac_summary *summary, FILE *out) {
   char compared[192];
   compared_text(summary, compared, sizeof compared);
   switch (summary->verification) {
     case LAC_VERIFIED: terminal_say(out, "verified: all outputs, %s", compared); break;
     case LAC_VERIFIED_IN_PART:
+      if (summary->outputs_compared == 0) {
+        terminal_say(out, "not verified: no output could be compared: %s; %s, up to %s; %s",
+                     text_or_empty(summary->skipped_reason), compared,
+                     text_or_empty(summary->reached), order_checked);
+        break;
+      }
       terminal_say(out, "verified in part: %d of %d outputs, up to %s: %s; %s; %s",
                    summary->outputs_compared, summary->outputs, text_or_empty(summary->reached),
                    text_or_empty(summary->skipped_reason), compared, order_checked);
@@ -293,5 +299,5 @@ void layers_print_figures(const lac_report *report, FILE *out) {
         100 * summary->kept_after / total, 100 * summary->kept_before / total, summary->groups,
         laci_plural(summary->groups));
   }
-  print_verification(summary, out);
+  layers_print_verification(summary, out);
 }

@@ -29,9 +29,12 @@ void layers_print_calibration(const lac_report *report, FILE *out);
 /** The same of quantisation, and why a layer was not. */
 void layers_print_quantised(const lac_report *report, FILE *out);
 
-/** Kept and verified, one line each. */
+/** What was compared, and what could not be; in every case a line says which. */
+void layers_print_verification(const lac_summary *summary, FILE *out);
+
 /** A line where weights were folded, and one that says how more can be. */
 void layers_print_folded(const arguments *args, const lac_report *report, FILE *out);
+/** Kept and verified, one line each. */
 void layers_print_figures(const lac_report *report, FILE *out);
 
 #endif

@@ -121,8 +121,11 @@ static const char *judge_readers(laci_analysis *analysis, const laci_layer *laye
                                  int depth) {
   const laci_value *v = &analysis->graph->values[value];
   const char *name = analysis->graph->stored[layer->stored].name;
-  if (v->is_output)
+  if (v->is_output && strcmp(v->name, name) == 0)
     return laci_analysis_text(analysis, "its weight %s is an output of the network", name);
+  if (v->is_output)
+    return laci_analysis_text(analysis, "its weight %s makes %s, which is an output of the network",
+                              name, v->name);
   for (int i = 0; i < v->n_readers; i++) {
     const laci_node *reader = &analysis->graph->nodes[v->readers[i]];
     if (!laci_node_reads_content(analysis->graph, analysis->tracks->matters, v->readers[i], value))

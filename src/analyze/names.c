@@ -75,8 +75,7 @@ lac_status laci_judge_names(laci_analysis *analysis, const laci_rules *rules, la
   const char *who = !rules->exclude   ? "include leaves"
                     : !rules->include ? "exclude leaves"
                                       : "include and exclude leave";
-  return laci_fail(
-      err, LAC_BAD_ARGUMENT, "%s none of %d layer%s that could take %d:%d%s", who, before,
-      laci_plural(before), rules->pattern.n, rules->pattern.m,
-      has_odd_size(analysis) ? "; all_sizes prunes what Tensor Cores do not take, too" : "");
+  st = laci_fail(err, LAC_BAD_ARGUMENT, "%s none of %d layer%s that could take %d:%d", who, before,
+                 laci_plural(before), rules->pattern.n, rules->pattern.m);
+  return has_odd_size(analysis) ? laci_hint(err, LAC_HINT_ALL_SIZES, st) : st;
 }

@@ -33,7 +33,8 @@ bool laci_file_sets_are_placed(void) { return atomic_load(&n_placing) > 0; }
 static lac_status fail_errno(lac_error *err, const laci_placement *file, const char *doing) {
   int cause = errno;
   if (cause == EEXIST) {
-    return laci_fail(err, LAC_EXISTS, "%s: exists already (force replaces it)", file->shown);
+    return laci_hint(err, LAC_HINT_FORCE,
+                     laci_fail(err, LAC_EXISTS, "%s: exists already", file->shown));
   }
   return laci_fail(err, cause == ENOENT ? LAC_NOT_FOUND : LAC_IO, "%s: %s: %s", file->shown, doing,
                    strerror(cause));

@@ -40,7 +40,7 @@ static lac_status check_target(int folder, const char *path, const char *shown,
   if (fstatat(folder, path, &info, 0)) {
     /* A dangling link is a taken name, too; a missing folder shows later. */
     if (fstatat(folder, path, &info, AT_SYMLINK_NOFOLLOW) || options->force) return LAC_OK;
-    return laci_fail(err, LAC_EXISTS, "%s: exists already (force replaces it)", shown);
+    return laci_hint(err, LAC_HINT_FORCE, laci_fail(err, LAC_EXISTS, "%s: exists already", shown));
   }
   for (size_t at = 0; at < options->n_keep; at++) {
     const laci_file_id *kept = &options->keep[at];
@@ -53,7 +53,7 @@ static lac_status check_target(int folder, const char *path, const char *shown,
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: exists and is no regular file", shown);
   }
   if (options->force) return LAC_OK;
-  return laci_fail(err, LAC_EXISTS, "%s: exists already (force replaces it)", shown);
+  return laci_hint(err, LAC_HINT_FORCE, laci_fail(err, LAC_EXISTS, "%s: exists already", shown));
 }
 
 static char *copy_text(const char *text, size_t n) {

@@ -265,7 +265,7 @@ lac_status laci_dataset_check_outputs(const laci_dataset *set, const char *name,
                                       lac_error *err) {
   const int n = set->n_classes;
   const bool lists = set->numbering == LACI_NUMBERED_BY_LIST;
-  if (n == outputs || (lists && n < outputs)) return LAC_OK;
+  if (n == outputs) return LAC_OK;
   char counts[128], network[256];
   static const char *const found[] = {
       [LACI_NUMBERED_BY_DATA] = "",
@@ -278,8 +278,8 @@ lac_status laci_dataset_check_outputs(const laci_dataset *set, const char *name,
                  found[set->numbering]);
   (void)snprintf(network, sizeof network, "output '%s' has %" PRId64, name, outputs);
   if (lists) {
-    return laci_fail(err, LAC_BAD_SHAPE, "%s: %s, but %s: wanted one line per output at most",
-                     set->folder, counts, network);
+    return laci_fail(err, LAC_BAD_SHAPE, "%s: %s, but %s: wanted one line per output", set->folder,
+                     counts, network);
   }
   if (set->numbering == LACI_NUMBERED_BY_DATA) {
     return laci_fail(err, LAC_BAD_SHAPE,

@@ -88,7 +88,7 @@ const char *laci_dataset_class_folder(const laci_dataset *set, int class_number)
 const char *laci_dataset_format(const laci_dataset *set);
 laci_numbering laci_dataset_numbering(const laci_dataset *set);
 /** Do labels mean outputs of a network that has `outputs` of them, the output called `name`?
- * Classes and outputs have to be as many; a list may name the first of them only. Fails
+ * Classes and outputs have to be as many, also where a list names the classes. Fails
  * LAC_BAD_SHAPE, saying both numbers and what helps. */
 LAC_MUST_CHECK lac_status laci_dataset_check_outputs(const laci_dataset *set, const char *name,
                                                      int64_t outputs, lac_error *err);

@@ -220,9 +220,9 @@ static bool prunes_any(const laci_pruning *p) {
 /* Why no layer at all was pruned: what most of them say. */
 static void warn_of_none(const laci_pruning *p) {
   const laci_analysis *a = p->analysis;
-  int n_odd = 0, most = 0;
+  int n_odd = 0, odd = 0, most = 0;
   for (int l = 0; l < a->n_layers; l++) {
-    n_odd += a->layers[l].odd_size;
+    if (a->layers[l].odd_size && n_odd++ == 0) odd = l;
     if (share_reason(p, l) > share_reason(p, most)) most = l;
   }
   char why[512];
@@ -233,7 +233,8 @@ static void warn_of_none(const laci_pruning *p) {
     (void)snprintf(why, sizeof why,
                    "the network has no Conv, Gemm, MatMul or ConvTranspose with a stored weight");
   } else if (n_odd > 0) {
-    (void)snprintf(why, sizeof why, "all_sizes prunes what Tensor Cores do not take, too");
+    (void)snprintf(why, sizeof why, "%d %s a size that Tensor Cores do not take: %s", n_odd,
+                   n_odd == 1 ? "has" : "have", p->layers[odd].reason);
   } else {
     (void)snprintf(why, sizeof why, "%d of %d: %s", share_reason(p, most), a->n_layers,
                    p->layers[most].reason);

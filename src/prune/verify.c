@@ -25,6 +25,14 @@ static void log_all(const laci_verification *found) {
 }
 
 static void warn_of_part(const laci_verification *found) {
+  if (found->n_outputs_compared == 0) {
+    laci_log(LAC_LOG_WARNING,
+             "not verified: no output could be compared: %s; %d of %d values were, up to %s; the "
+             "order itself was checked channel by channel",
+             found->reason, found->n_compared, found->n_compared + found->n_skipped,
+             found->first_skipped ? found->first_skipped : "the end");
+    return;
+  }
   laci_log(LAC_LOG_WARNING,
            "verified in part: %d of %d outputs, up to %s: %s; %d of %d values compared; the order "
            "itself was checked channel by channel",

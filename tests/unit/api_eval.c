@@ -374,7 +374,11 @@ static void a_list_of_classes_numbers_the_folders_of_images(void **state) {
     lac_eval_options options = quick();
     lac_eval_result result;
     laci_npy array;
-    add_text(&f, "list.txt", reversed ? "b\na\n" : "a\nb\n");
+    char lines[2048];
+    size_t used = (size_t)snprintf(lines, sizeof lines, "%s", reversed ? "b\na\n" : "a\nb\n");
+    for (int k = 2; k < 3 * 8 * 8; k++) /* a line for each output */
+      used += (size_t)snprintf(lines + used, sizeof lines - used, "n%d\n", k);
+    add_text(&f, "list.txt", lines);
     options.classes = list;
     options.resize = 16;
     options.crop = 8;
@@ -452,7 +456,8 @@ static void folders_that_no_list_maps_are_refused(void **state) {
       {{"a", "b"}, NULL, "2 classes, a folder each, but output 'y' has 3: wanted a list"},
       {{"n01440764", "n01443537"}, NULL, "1000 classes, ImageNet's, by the WordNet ids"},
       {{"a", "b"}, "a\nb\nc\nd\n", "4 classes in the list, but output 'y' has 3"},
-      {{"a", "b"}, "b\na\n", NULL},
+      {{"a", "b"}, "b\na\n", "2 classes in the list, but output 'y' has 3"},
+      {{"a", "b"}, "b\na\nc\n", NULL},
       {{"n01440764", "n01443537"}, "x\nn01440764\nn01443537\n", NULL},
   };
   lac_model *model = load((design){"Flatten", 0, 3, 1, {"y", NULL}});
