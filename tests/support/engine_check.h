@@ -116,12 +116,13 @@ static inline void check_as(const char *text, expectation e) {
   e.steps = 0; /* reorders are others */
   assert_int_equal(setenv("LAC_SPARSE", "all", 1), 0);
   check_plan(text, e);
-  assert_int_equal(setenv("LAC_SPARSE", "lists", 1), 0);
+  assert_int_equal(setenv("LAC_ALGORITHM", "rows", 1), 0);
   check_plan(text, e);
   e.tolerance *= 4; /* transforms cost some bits */
-  assert_int_equal(setenv("LAC_SPARSE", "winograd", 1), 0);
+  assert_int_equal(setenv("LAC_ALGORITHM", "winograd", 1), 0);
   check_plan(text, e);
   assert_int_equal(unsetenv("LAC_SPARSE"), 0);
+  assert_int_equal(unsetenv("LAC_ALGORITHM"), 0);
 }
 
 #endif

@@ -66,7 +66,7 @@ static const char chain[] =
     "e = Conv(d, p)\nf = Sigmoid(e)\noutput f\n";
 
 static void bytes_are_those_of_code(void **state) {
-  static const char *const ways[] = {"lists", "all"};
+  static const char *const algorithms[] = {"rows", "generated"};
   char text[TEXT];
   (void)state;
   for (int batch = 2; batch <= 16; batch += 14) {
@@ -74,7 +74,7 @@ static void bytes_are_those_of_code(void **state) {
     float *first = NULL;
     (void)snprintf(text, sizeof text, chain, batch);
     for (int at = 0; at < 6; at++) {
-      assert_int_equal(setenv("LAC_SPARSE", ways[at / 3], 1), 0);
+      assert_int_equal(setenv("LAC_ALGORITHM", algorithms[at / 3], 1), 0);
       planned p = plan_text(text, (laci_engine_options){.threads = at % 3 + 1});
       float *y = planned_result(p.engine, &bytes);
       if (first) assert_memory_equal(first, y, bytes);
@@ -84,7 +84,7 @@ static void bytes_are_those_of_code(void **state) {
     }
     laci_free(first);
   }
-  assert_int_equal(unsetenv("LAC_SPARSE"), 0);
+  assert_int_equal(unsetenv("LAC_ALGORITHM"), 0);
 }
 
 /* Bundles want many rows that keep two of four, and AVX2, where they were measured. */
@@ -92,7 +92,7 @@ static void a_layer_has_its_lists(void **state) {
   const int bundles = laci_cpu() == LACI_CPU_AVX2 ? 2 : 0;
   planned p;
   (void)state;
-  assert_int_equal(setenv("LAC_SPARSE", "lists", 1), 0);
+  assert_int_equal(setenv("LAC_ALGORITHM", "rows", 1), 0);
   p = plan_text(
       "input x 1x64x7x7\nstored w 64x64x1x1 pruned\nstored v 32x64x1x1 pruned\n"
       "stored u 64x32x1x1\nstored t 64x64x3x3 pruned\na = Conv(x, w)\nb = Conv(a, v)\n"
@@ -103,7 +103,47 @@ static void a_layer_has_its_lists(void **state) {
   assert_int_equal(count_of(p.engine, "sparse-1x1 csr") + count_of(p.engine, "sparse-3x3 csr"),
                    4 - bundles);
   planned_clear(&p);
-  assert_int_equal(unsetenv("LAC_SPARSE"), 0);
+  assert_int_equal(unsetenv("LAC_ALGORITHM"), 0);
+}
+
+/* Whoever asks for one is told which there are. */
+static void a_name_of_no_algorithm_is_refused(void **state) {
+  const laci_engine_options options = {.threads = 1};
+  laci_graph *graph;
+  laci_engine *engine = NULL;
+  lac_error err = {0};
+  (void)state;
+  if (net_read("input x 1x8\ny = Relu(x)\noutput y\n", &graph, &err)) fail_msg("%s", err.text);
+  assert_int_equal(setenv("LAC_ALGORITHM", "winograt", 1), 0);
+  assert_int_equal(laci_engine_create(graph, &options, &engine, &err), LAC_BAD_ARGUMENT);
+  assert_null(engine);
+  assert_non_null(strstr(err.text, "winograt"));
+  assert_non_null(strstr(err.text, "generated, depthwise, sum, pool, rows and winograd"));
+  assert_int_equal(setenv("LAC_ALGORITHM", "", 1), 0); /* says nothing */
+  assert_int_equal(laci_engine_create(graph, &options, &engine, &err), LAC_OK);
+  laci_engine_destroy(engine);
+  assert_int_equal(unsetenv("LAC_ALGORITHM"), 0);
+  laci_graph_destroy(graph);
+}
+
+/* Layers that it can do are done by it, whatever the weights are; others by what they have. */
+static void a_named_algorithm_does_the_layers_that_it_can(void **state) {
+  static const char net[] =
+      "input x 1x16x12x12\nstored w 16x16x3x3\nstored v 16x16x1x1\n"
+      "a = Conv(x, w) pads=1,1,1,1\nb = Conv(a, v)\noutput b\n";
+  static const struct {
+    const char *name;
+    int n_winograd, n_csr;
+  } cases[] = {{"winograd", 1, 1}, {"rows", 0, 2}, {"dense", 0, 0}};
+  (void)state;
+  for (size_t at = 0; at < sizeof cases / sizeof *cases; at++) {
+    assert_int_equal(setenv("LAC_ALGORITHM", cases[at].name, 1), 0);
+    planned p = plan_text(net, (laci_engine_options){.threads = 1});
+    assert_int_equal(count_text(laci_engine_text(p.engine), "winograd-3x3"), cases[at].n_winograd);
+    assert_int_equal(count_text(laci_engine_text(p.engine), " csr"), cases[at].n_csr);
+    planned_clear(&p);
+  }
+  assert_int_equal(unsetenv("LAC_ALGORITHM"), 0);
 }
 
 int main(void) {
@@ -111,6 +151,8 @@ int main(void) {
       cmocka_unit_test(ways_of_all_neighbours),
       cmocka_unit_test(bytes_are_those_of_code),
       cmocka_unit_test(a_layer_has_its_lists),
+      cmocka_unit_test(a_name_of_no_algorithm_is_refused),
+      cmocka_unit_test(a_named_algorithm_does_the_layers_that_it_can),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

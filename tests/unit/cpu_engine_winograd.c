@@ -144,7 +144,7 @@ static const char chain[] =
 static void pools_need_no_reorder(void **state) {
   char text[TEXT];
   (void)state;
-  assert_int_equal(setenv("LAC_SPARSE", "winograd", 1), 0);
+  assert_int_equal(setenv("LAC_ALGORITHM", "winograd", 1), 0);
   for (int batch = 1; batch <= 16; batch += 15) {
     (void)snprintf(text, sizeof text, chain, batch, 20, 28);
     planned p = plan_text(text, (laci_engine_options){.threads = 2});
@@ -154,13 +154,13 @@ static void pools_need_no_reorder(void **state) {
                     4 + 2 + 3); /* and what is outside */
     planned_clear(&p);
   }
-  assert_int_equal(unsetenv("LAC_SPARSE"), 0);
+  assert_int_equal(unsetenv("LAC_ALGORITHM"), 0);
 }
 
 static void threads_do_not_change_a_byte(void **state) {
   char text[TEXT];
   (void)state;
-  assert_int_equal(setenv("LAC_SPARSE", "winograd", 1), 0);
+  assert_int_equal(setenv("LAC_ALGORITHM", "winograd", 1), 0);
   for (int batch = 2; batch <= 16; batch += 14) {
     size_t bytes = 0;
     float *first = NULL;
@@ -175,7 +175,7 @@ static void threads_do_not_change_a_byte(void **state) {
     }
     laci_free(first);
   }
-  assert_int_equal(unsetenv("LAC_SPARSE"), 0);
+  assert_int_equal(unsetenv("LAC_ALGORITHM"), 0);
 }
 
 /* Without zeros, by the rule: with AVX2, where it was measured, and nowhere if dense kernels are

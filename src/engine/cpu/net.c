@@ -23,6 +23,7 @@
 #include "engine/cpu/native/native.h"
 #include "cpu/pool.h"
 #include "engine/cpu/onednn/onednn.h"
+#include "tensor/buf.h"
 
 static pthread_once_t started = PTHREAD_ONCE_INIT;
 
@@ -203,22 +204,13 @@ static lac_status plan(laci_net *net, const laci_engine_options *options, lac_er
   return st;
 }
 
-/* LAC_SPARSE is the user's word for the whole process, beside the caller's for one engine. */
-laci_sparse_use laci_net_sparse_use(const laci_engine_options *options) {
-  const char *word = getenv("LAC_SPARSE");
-  if (options->dense_only || (word && strcmp(word, "0") == 0)) return LACI_SPARSE_USE_NONE;
-  if (word && strcmp(word, "lists") == 0) return LACI_SPARSE_USE_ALL_LISTS;
-  if (word && strcmp(word, "winograd") == 0) return LACI_SPARSE_USE_ALL_WINOGRAD;
-  return word && strcmp(word, "all") == 0 ? LACI_SPARSE_USE_ALL : LACI_SPARSE_USE_FASTER;
-}
-
 bool laci_net_has_bf16(void) {
   (void)pthread_once(&started, laci_onednn_cap);
   return laci_onednn_has_bf16();
 }
 
 lac_status laci_net_create(const laci_graph *graph, const laci_engine_options *options,
-                           laci_sparse_use use, const laci_net_place *place, laci_net **net,
+                           laci_native_use use, const laci_net_place *place, laci_net **net,
                            lac_error *err) {
   lac_error unseen;
   *net = NULL;
@@ -244,7 +236,8 @@ lac_status laci_net_create(const laci_graph *graph, const laci_engine_options *o
     made->writes_blocks = place->writes_blocks;
   }
   made->early_outputs = options->early_outputs;
-  made->sparse_use = use;
+  made->sparse_use = use.which;
+  made->algorithm = use.algorithm;
   made->timings = options->timings;
   made->weights = options->weights;
   made->n_weights = options->n_weights;

@@ -15,18 +15,21 @@
 
 typedef struct laci_net laci_net;
 
-/** Which layers sparse kernels do, of those that they can. */
+/** Which layers native kernels do, of those that they can. */
 typedef enum laci_sparse_use {
-  LACI_SPARSE_USE_FASTER,       /* where that is faster, by timings or by a rule */
-  LACI_SPARSE_USE_NONE,         /* laci_engine_options.dense_only, LAC_SPARSE=0 */
-  LACI_SPARSE_USE_ZEROS,        /* where weights are zeros, whatever it costs */
-  LACI_SPARSE_USE_ALL,          /* dense weights, too; LAC_SPARSE=all, for tests */
-  LACI_SPARSE_USE_LISTS,        /* as ZEROS, and none by generated code that needs none */
-  LACI_SPARSE_USE_ALL_LISTS,    /* as ALL; LAC_SPARSE=lists, for tests */
-  LACI_SPARSE_USE_WINOGRAD,     /* those that Winograd's algorithm can do; no others */
-  LACI_SPARSE_USE_ALL_WINOGRAD, /* as ALL; LAC_SPARSE=winograd, for tests */
-  LACI_SPARSE_USE_LISTED,       /* none: layers are found, nothing is lowered or can be run */
+  LACI_SPARSE_USE_FASTER, /* where that is faster, by timings or by a rule */
+  LACI_SPARSE_USE_NONE,   /* laci_engine_options.dense_only, LAC_SPARSE=0, LAC_ALGORITHM=dense */
+  LACI_SPARSE_USE_ZEROS,  /* where weights are zeros, whatever it costs */
+  LACI_SPARSE_USE_ALL,    /* dense weights, too; LAC_SPARSE=all and LAC_ALGORITHM, for tests */
+  LACI_SPARSE_USE_LISTED, /* none: layers are found, nothing is lowered or can be run */
 } laci_sparse_use;
+
+/** The same, and by which algorithm where all are done that can be. */
+typedef struct laci_native_use {
+  laci_sparse_use which;
+  int algorithm; /* laci_algorithm_id (native/layer.h), where it can do a layer; 0, which is dense:
+                    what the layer's kind has */
+} laci_native_use;
 
 /** What a net is to others that run before and behind it (microbatch/microbatch.h). Zeroed: there
  * are none.
@@ -38,14 +41,11 @@ typedef struct laci_net_place {
   bool writes_blocks; /* so do outputs */
 } laci_net_place;
 
-/** What options and environment say. */
-laci_sparse_use laci_net_sparse_use(const laci_engine_options *options);
-
 /** As laci_engine_create. Stored bytes are read here and never again; above the budget, no
  * primitive was made. options->tuning is not looked at, and timings are only read (tune.h).
  * place: NULL is fine. */
 LAC_MUST_CHECK lac_status laci_net_create(const laci_graph *graph,
-                                          const laci_engine_options *options, laci_sparse_use use,
+                                          const laci_engine_options *options, laci_native_use use,
                                           const laci_net_place *place, laci_net **net,
                                           lac_error *err);
 void laci_net_destroy(laci_net *net);

@@ -31,6 +31,7 @@ struct laci_net {
   int n_threads;
   bool early_outputs;
   laci_sparse_use sparse_use;
+  int algorithm;                     /* laci_native_use */
   const laci_timings *timings;       /* while planning; NULL: none */
   const laci_engine_weight *weights; /* [n_weights], while planning: what is known of them */
   int n_weights;

@@ -15,7 +15,7 @@ typedef struct laci_trial {
  * own: it is held against options->budget, and not added. Nobody observes it. Fails as
  * laci_net_create; end it in any case. */
 LAC_MUST_CHECK lac_status laci_trial_begin(const laci_graph *graph,
-                                           const laci_engine_options *options, laci_sparse_use use,
+                                           const laci_engine_options *options, laci_native_use use,
                                            laci_trial *trial, lac_error *err);
 /** Runs it, once in its life, as often as the tuning wants. Fails as laci_net_run. */
 LAC_MUST_CHECK lac_status laci_trial_run(laci_trial *trial, laci_engine_tuning tuning,

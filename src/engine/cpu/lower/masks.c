@@ -9,6 +9,7 @@
 #include "engine/cpu/net_in.h"
 #include "graph/ops.h"
 #include "graph/op.h"
+#include "tensor/buf.h"
 
 enum { MOST_OPERANDS = 3 };
 

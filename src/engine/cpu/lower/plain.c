@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "graph/op.h"
 #include "cpu/pool.h"
+#include "tensor/buf.h"
 
 typedef struct operand {
   laci_buf buf;    /* its f or i is set by every run */

@@ -11,6 +11,7 @@
 #include "graph/ops.h"
 #include "cpu/pool.h"
 #include "engine/cpu/onednn/onednn.h"
+#include "tensor/buf.h"
 
 typedef struct part {
   laci_shape shape;                      /* as it lies, last axis innermost */

@@ -6,6 +6,7 @@
  * weight (weights.c). */
 #include "engine/cpu/native/layout/tensors.h"
 #include "engine/cpu/onednn/onednn.h"
+#include "tensor/buf.h"
 
 /* ---- Reading ---- */
 

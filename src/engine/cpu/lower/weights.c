@@ -11,6 +11,7 @@
 #include "sparse/pack.h"
 #include "cpu/pool.h"
 #include "engine/cpu/onednn/onednn.h"
+#include "tensor/buf.h"
 
 enum {
   SLICE = 1 << 20,  /* elements */

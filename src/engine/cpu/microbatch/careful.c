@@ -17,7 +17,8 @@ static lac_status make(laci_stages *stages, const laci_engine_options *options, 
   careful.timings = NULL;
   careful.weights = NULL;
   careful.n_weights = 0;
-  return laci_net_create(stages->graph, &careful, LACI_SPARSE_USE_NONE, &place, net, err);
+  return laci_net_create(stages->graph, &careful, (laci_native_use){LACI_SPARSE_USE_NONE, 0},
+                         &place, net, err);
 }
 
 static const char *careless_node(const laci_stages *stages) {

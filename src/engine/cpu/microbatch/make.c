@@ -8,6 +8,7 @@
 #include "cpu/pool.h"
 #include "engine/cpu/microbatch/part.h"
 #include "engine/cpu/microbatch/microbatch_in.h"
+#include "engine/cpu/native/native.h"
 #include "engine/cpu/native/tune.h"
 #include "engine/row.h"
 #include "graph/infer.h"
@@ -16,7 +17,7 @@
 typedef struct making {
   const laci_graph *graph;
   laci_engine_options options;
-  laci_sparse_use use;
+  laci_native_use use;
   laci_net_place place;
   const laci_stage_rule *rule;
   bool has_front; /* a part was found to be cut off */
@@ -255,17 +256,16 @@ static lac_status make_what_fits(laci_stages *stages, const making *m, lac_error
 
 lac_status laci_stages_create(const laci_graph *graph, const laci_engine_options *options,
                               const laci_stage_rule *rule, laci_stages **stages, lac_error *err) {
-  making m = {
-      .graph = graph, .options = *options, .use = laci_net_sparse_use(options), .rule = rule};
+  making m = {.graph = graph, .options = *options, .rule = rule};
   laci_timings *timings = NULL;
   laci_stages *made = laci_alloc(1, sizeof *made);
   *stages = NULL;
   if (!made) return laci_fail_memory(err, "the engine");
   made->graph = graph;
-  lac_status st = LAC_OK;
-  if (options->tuning == LACI_TUNING_OFF || m.use != LACI_SPARSE_USE_FASTER) {
+  lac_status st = laci_native_use_of(options, &m.use, err);
+  if (options->tuning == LACI_TUNING_OFF || m.use.which != LACI_SPARSE_USE_FASTER) {
     m.options.timings = NULL;
-  } else if (!m.options.timings) {
+  } else if (!st && !m.options.timings) {
     st = laci_timings_open(NULL, "", &timings, err);
     m.options.timings = timings;
   }

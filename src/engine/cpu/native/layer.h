@@ -37,14 +37,13 @@ typedef struct laci_sparse_bytes {
   laci_sparse_quantised quantised; /* once it is lowered */
 } laci_sparse_bytes;
 
-/** How a layer is done, and what is timed. */
-typedef enum laci_sparse_way {
-  LACI_SPARSE_WAY_DENSE,  /* by dense kernels: it is not chosen */
-  LACI_SPARSE_WAY_SPARSE, /* by generated code where there is any */
-  LACI_SPARSE_WAY_LISTS,  /* by lists of rows, or of rows alike (kernel/sparse/csr.h, bundles.h) */
-  LACI_SPARSE_WAY_WINOGRAD, /* with all weights, zeros or not (kernel/sparse/winograd4.h) */
-  LACI_SPARSE_WAY_REORDER,  /* a float's share of reorders; of no layer */
-} laci_sparse_way;
+/** The algorithms that a layer can be computed by: a record each (algorithms/algorithms.h). */
+typedef enum laci_algorithm_id {
+#define LAC_ALGORITHM(name) LACI_ALGORITHM_##name,
+#include "engine/cpu/native/algorithms/algorithm.def"
+#undef LAC_ALGORITHM
+  LACI_N_ALGORITHMS,
+} laci_algorithm_id;
 
 /** What a layer does. Others than products gain nothing by themselves, and stand between these. */
 typedef enum laci_sparse_kind {
@@ -52,6 +51,7 @@ typedef enum laci_sparse_kind {
   LACI_SPARSE_DEPTHWISE, /* channel by channel, with all weights (native/algorithms/depthwise.c) */
   LACI_SPARSE_SUM,       /* of `input` and `residual`, of bytes (native/int8/sum.c) */
   LACI_SPARSE_POOL,      /* the most of a window (native/algorithms/pool.c) */
+  LACI_SPARSE_N_KINDS,
 } laci_sparse_kind;
 
 typedef struct laci_sparse_layer {
@@ -79,7 +79,7 @@ typedef struct laci_sparse_layer {
   int64_t whole_h, whole_w;          /* of one that is turned: the result */
   struct laci_sparse_kernel *kernel; /* of one with a mask, once it is lowered */
   bool chosen;
-  laci_sparse_way way; /* of one that is chosen */
+  laci_algorithm_id algorithm; /* of one that is chosen; before, of its kind */
 } laci_sparse_layer;
 
 /** Values that have one layout: a layer's result lies as what is added to it. */

@@ -6,8 +6,14 @@
 #define LACI_ENGINE_CPU_NATIVE_NATIVE_H
 
 #include "engine/cpu/lower/lower.h"
+#include "engine/cpu/net.h"
 
 /* ---- Choice and life ---- */
+
+/** What options and environment say: LAC_SPARSE (0, all) and LAC_ALGORITHM (a name of
+ * algorithms/algorithm.def). Fails LAC_BAD_ARGUMENT: no algorithm has that name. choose/use.c */
+LAC_MUST_CHECK lac_status laci_native_use_of(const laci_engine_options *options,
+                                             laci_native_use *use, lac_error *err);
 
 /** Finds layers, chooses among them and lays them out: from shapes, zeros and instructions alone,
  * so that a plan is the same every time. Before anything is lowered. */

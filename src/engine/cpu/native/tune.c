@@ -9,7 +9,7 @@
 #include "engine/cpu/trial.h"
 #include "engine/cpu/native/layer.h"
 #include "engine/cpu/native/choose/choose.h"
-#include "engine/cpu/native/algorithms/algorithms.h"
+#include "engine/cpu/native/algorithms/algorithm.h"
 
 static double node_seconds(const laci_trial *t, const laci_node *node) {
   double sum = 0;
@@ -20,14 +20,14 @@ static double node_seconds(const laci_trial *t, const laci_node *node) {
 }
 
 /** The mean of all layers of that name. */
-static lac_status note_layer(const laci_trial *t, const char *name, laci_sparse_way way,
+static lac_status note_layer(const laci_trial *t, const char *name, laci_algorithm_id id,
                              laci_timings *timings, lac_error *err) {
   const laci_sparse_net *sparse = t->net->sparse;
   double seconds = 0;
   int n = 0;
   for (int at = 0; at < sparse->n_layers; at++) {
     char other[LACI_SPARSE_NAME];
-    laci_sparse_name(t->net, &sparse->layers[at], way, other);
+    laci_sparse_name(t->net, &sparse->layers[at], id, other);
     if (strcmp(name, other) != 0) continue;
     seconds += node_seconds(t, &t->net->plan.graph->nodes[sparse->layers[at].fused->node]);
     n++;
@@ -35,15 +35,15 @@ static lac_status note_layer(const laci_trial *t, const char *name, laci_sparse_
   return seconds > 0 ? laci_timings_set(timings, name, seconds / n, err) : LAC_OK;
 }
 
-static lac_status note_layers(const laci_trial *t, laci_sparse_way way, laci_timings *timings,
+static lac_status note_layers(const laci_trial *t, laci_algorithm_id id, laci_timings *timings,
                               lac_error *err) {
   const laci_sparse_net *sparse = t->net->sparse;
   lac_status st = LAC_OK;
   for (int at = 0; at < sparse->n_layers && !st; at++) {
     char name[LACI_SPARSE_NAME];
-    if (!laci_sparse_can(t->net, &sparse->layers[at], way)) continue;
-    laci_sparse_name(t->net, &sparse->layers[at], way, name);
-    st = note_layer(t, name, way, timings, err);
+    if (!laci_sparse_can(t->net, &sparse->layers[at], id)) continue;
+    laci_sparse_name(t->net, &sparse->layers[at], id, name);
+    st = note_layer(t, name, id, timings, err);
   }
   return st;
 }
@@ -59,41 +59,52 @@ static lac_status note_reorders(const laci_trial *t, laci_timings *timings, lac_
     floats += (double)laci_shape_count(&t->net->tensors[step->shown].shape);
   }
   if (floats == 0) return LAC_OK;
-  laci_sparse_name(t->net, NULL, LACI_SPARSE_WAY_REORDER, name);
+  laci_sparse_name(t->net, NULL, LACI_ALGORITHM_dense, name);
   return laci_timings_set(timings, name, seconds / floats, err);
 }
 
-enum { N_WAYS = LACI_SPARSE_WAY_REORDER };
-static const laci_sparse_use uses[N_WAYS] = {[LACI_SPARSE_WAY_DENSE] = LACI_SPARSE_USE_NONE,
-                                             [LACI_SPARSE_WAY_SPARSE] = LACI_SPARSE_USE_ZEROS,
-                                             [LACI_SPARSE_WAY_LISTS] = LACI_SPARSE_USE_LISTS,
-                                             [LACI_SPARSE_WAY_WINOGRAD] = LACI_SPARSE_USE_WINOGRAD};
+/** Is it what layers of a kind have, which one plan times for all kinds? */
+static bool is_of_kind(laci_algorithm_id id) {
+  for (int kind = 0; kind < LACI_SPARSE_N_KINDS; kind++) {
+    if (laci_algorithm_of_kind(kind) == id) return true;
+  }
+  return false;
+}
 
-static lac_status try_way(const laci_graph *graph, const laci_engine_options *options,
-                          laci_sparse_way way, lac_error *err) {
+/** Times one, or those of all kinds (LACI_N_ALGORITHMS). */
+static lac_status try_algorithm(const laci_graph *graph, const laci_engine_options *options,
+                                int wanted, lac_error *err) {
+  const bool dense = wanted == LACI_ALGORITHM_dense, of_kinds = wanted == LACI_N_ALGORITHMS;
+  const laci_native_use use = {dense ? LACI_SPARSE_USE_NONE : LACI_SPARSE_USE_ZEROS,
+                               of_kinds ? LACI_ALGORITHM_dense : wanted};
   laci_trial t;
-  lac_status st = laci_trial_begin(graph, options, uses[way], &t, err);
+  lac_status st = laci_trial_begin(graph, options, use, &t, err);
   if (!st) st = laci_trial_run(&t, options->tuning, err);
-  if (!st) st = note_layers(&t, way, options->timings, err);
-  if (!st && way != LACI_SPARSE_WAY_DENSE) st = note_reorders(&t, options->timings, err);
+  for (int id = 0; id < LACI_N_ALGORITHMS && !st; id++) {
+    if (of_kinds ? is_of_kind(id) : id == wanted) st = note_layers(&t, id, options->timings, err);
+  }
+  if (!st && !dense) st = note_reorders(&t, options->timings, err);
   laci_trial_end(&t);
   return st;
 }
 
-/** Which ways are to be timed: none where there is nothing to be chosen, or all of it known. */
-static lac_status find_ways(const laci_graph *graph, const laci_engine_options *options,
-                            bool wanted[N_WAYS], lac_error *err) {
+/** Which are to be timed: none where there is nothing to be chosen, or all of it known. The last
+ * one is for those of all kinds. */
+static lac_status find_wanted(const laci_graph *graph, const laci_engine_options *options,
+                              bool wanted[LACI_N_ALGORITHMS + 1], lac_error *err) {
   laci_trial t;
   laci_sparse_costs costs;
-  lac_status st = laci_trial_begin(graph, options, LACI_SPARSE_USE_LISTED, &t, err);
+  const laci_native_use listed = {LACI_SPARSE_USE_LISTED, 0};
+  lac_status st = laci_trial_begin(graph, options, listed, &t, err);
+  memset(wanted, 0, (LACI_N_ALGORITHMS + 1) * sizeof *wanted);
   if (st) return st;
   const laci_sparse_net *sparse = t.net->sparse;
   const bool known = !sparse || (laci_sparse_new_costs(t.net, &costs) &&
                                  laci_sparse_find_timings(t.net, options->timings, &costs));
-  for (int way = 0; way < N_WAYS; way++) {
-    wanted[way] = false;
+  for (int id = 0; id < LACI_N_ALGORITHMS; id++) {
+    bool *of = &wanted[is_of_kind(id) ? LACI_N_ALGORITHMS : id];
     for (int at = 0; !known && at < sparse->n_layers; at++) {
-      wanted[way] = wanted[way] || laci_sparse_can(t.net, &sparse->layers[at], way);
+      *of = *of || laci_sparse_can(t.net, &sparse->layers[at], id);
     }
   }
   laci_trial_end(&t);
@@ -102,10 +113,16 @@ static lac_status find_ways(const laci_graph *graph, const laci_engine_options *
 
 lac_status laci_cpu_tune(const laci_graph *graph, const laci_engine_options *options,
                          lac_error *err) {
-  bool wanted[N_WAYS];
-  lac_status st = find_ways(graph, options, wanted, err);
-  for (int way = 0; way < N_WAYS && !st; way++) {
-    if (wanted[way]) st = try_way(graph, options, way, err);
+  bool wanted[LACI_N_ALGORITHMS + 1];
+  lac_status st = find_wanted(graph, options, wanted, err);
+  if (!st && wanted[LACI_ALGORITHM_dense]) {
+    st = try_algorithm(graph, options, LACI_ALGORITHM_dense, err);
+  }
+  if (!st && wanted[LACI_N_ALGORITHMS]) {
+    st = try_algorithm(graph, options, LACI_N_ALGORITHMS, err);
+  }
+  for (int id = LACI_ALGORITHM_dense + 1; id < LACI_N_ALGORITHMS && !st; id++) {
+    if (wanted[id]) st = try_algorithm(graph, options, id, err);
   }
   return st;
 }

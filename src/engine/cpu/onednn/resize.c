@@ -5,6 +5,7 @@
 #include "engine/cpu/net_in.h"
 #include "graph/ops.h"
 #include "engine/cpu/onednn/onednn.h"
+#include "tensor/buf.h"
 
 /** Planes only, by whole factors (nearest) or by half-pixel centres (linear); anything else is the
  * plain operator's. */

@@ -12,6 +12,7 @@
 #include "engine/row.h"
 #include "graph/infer.h"
 #include "graph/op.h"
+#include "tensor/buf.h"
 
 static const int64_t most_elements = (int64_t)1 << 31, most_folded = (int64_t)1 << 28;
 enum { KNOWN_ELEMENTS = 4096 }; /* contents that shape rules may ask for */
@@ -514,4 +515,8 @@ lac_status laci_plan_reach(laci_cpu_plan *plan, const laci_input_shape *fixed, i
   for (int n = 0; n < plan->graph->n_nodes && !st; n++) st = reach_node(plan, n, reached, err);
   for (int v = 0; v < plan->graph->n_values && !st; v++) reached->types[v] = plan->values[v].type;
   return st;
+}
+
+bool laci_plan_is_float(const laci_cpu_plan *plan, int value) {
+  return laci_dtype_is_float(plan->values[value].type.dtype);
 }

@@ -7,6 +7,7 @@
 #include "graph/ops.h"
 #include "kernel/pointwise/fake_quantise.h"
 #include "graph/op.h"
+#include "tensor/buf.h"
 
 /** Integers, as floats. */
 static const double most_integer = 1e19;

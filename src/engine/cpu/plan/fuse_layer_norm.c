@@ -9,6 +9,7 @@
 #include "engine/cpu/plan/plan.h"
 #include "graph/ops.h"
 #include "graph/op.h"
+#include "tensor/buf.h"
 
 bool laci_plan_reduced_axes(laci_cpu_plan *plan, const laci_node *node, int rank,
                             bool axes[LACI_MAX_RANK]) {

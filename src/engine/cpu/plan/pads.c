@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "engine/cpu/plan/plan.h"
 #include "graph/ops.h"
+#include "tensor/buf.h"
 
 /* ---- What a Pad puts around ---- */
 

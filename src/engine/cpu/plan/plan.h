@@ -17,7 +17,6 @@
 #include "base/memory.h"
 #include "engine/engine.h"
 #include "graph/graph.h"
-#include "tensor/buf.h"
 
 enum {
   LACI_FUSED_MAX_POSTS = 6,
@@ -25,6 +24,7 @@ enum {
   LACI_FUSED_MAX_NODES = 8, /* of a pattern, without its last one */
 };
 
+typedef struct laci_buf laci_buf;
 typedef struct laci_cpu_plan laci_cpu_plan;
 typedef struct laci_engine_reached laci_engine_reached;
 
@@ -214,9 +214,7 @@ void *laci_plan_new(laci_cpu_plan *plan, size_t n, size_t size);
 static inline const laci_shape *laci_plan_shape(const laci_cpu_plan *plan, int value) {
   return &plan->values[value].type.shape;
 }
-static inline bool laci_plan_is_float(const laci_cpu_plan *plan, int value) {
-  return laci_dtype_is_float(plan->values[value].type.dtype);
-}
+bool laci_plan_is_float(const laci_cpu_plan *plan, int value);
 static inline bool laci_plan_is_constant(const laci_cpu_plan *plan, int value) {
   return plan->values[value].constant != NULL;
 }

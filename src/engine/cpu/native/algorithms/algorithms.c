@@ -1,59 +1,74 @@
 /* SPDX-License-Identifier: Apache-2.0
- * By which ways a layer can be done. */
+ * The list of algorithms (algorithm.def), and which of them a layer can be computed by. */
+#include <string.h>
+
 #include "kernel/sparse/winograd4.h"
 #include "engine/cpu/native/layer.h"
-#include "engine/cpu/native/algorithms/algorithms.h"
 #include "engine/cpu/native/native.h"
 #include "engine/cpu/native/layout/layout.h"
+#include "engine/cpu/native/algorithms/algorithm.h"
 
-laci_jit_isa laci_sparse_isa_of(const laci_net *net, const laci_sparse_layer *layer) {
-  return layer->bytes ? net->sparse->isa_of_bytes : net->sparse->isa;
-}
+/* ---- The list ---- */
 
-static bool is_of_constant_floats(const laci_net *net, const laci_sparse_layer *layer) {
-  return layer->kind == LACI_SPARSE_PRODUCT && !layer->mask && !layer->bytes && !net->plan.bf16;
-}
+#define LAC_ALGORITHM(name) extern const laci_algorithm laci_algorithm_##name;
+#include "engine/cpu/native/algorithms/algorithm.def"
+#undef LAC_ALGORITHM
 
-bool laci_sparse_code_is_bare(const laci_net *net, const laci_sparse_layer *layer) {
-  return is_of_constant_floats(net, layer) && laci_sparse_isa_of(net, layer) == LACI_JIT_AVX512 &&
-         !laci_pictures_by_images(layer->n_images) && laci_sparse_may_be_bare(&layer->window);
-}
+static const laci_algorithm *const algorithms[LACI_N_ALGORITHMS] = {
+#define LAC_ALGORITHM(name) [LACI_ALGORITHM_##name] = &laci_algorithm_##name,
+#include "engine/cpu/native/algorithms/algorithm.def"
+#undef LAC_ALGORITHM
+};
 
-bool laci_sparse_can(const laci_net *net, const laci_sparse_layer *layer, laci_sparse_way way) {
-  switch (way) {
-    case LACI_SPARSE_WAY_DENSE: return true;
-    case LACI_SPARSE_WAY_SPARSE: return !layer->full;
-    case LACI_SPARSE_WAY_LISTS: return !layer->full && is_of_constant_floats(net, layer);
-    case LACI_SPARSE_WAY_WINOGRAD:
-      return is_of_constant_floats(net, layer) && !layer->rows &&
-             !(net->sparse && net->sparse->tight) && laci_winograd4_fits(&layer->window);
-    case LACI_SPARSE_WAY_REORDER: break;
+const laci_algorithm *laci_algorithm_of(laci_algorithm_id id) { return algorithms[id]; }
+
+bool laci_algorithm_find(const char *name, laci_algorithm_id *id) {
+  for (int at = 0; at < LACI_N_ALGORITHMS; at++) {
+    *id = (laci_algorithm_id)at;
+    if (strcmp(algorithms[at]->name, name) == 0) return true;
   }
   return false;
 }
+
+bool laci_sparse_can(const laci_net *net, const laci_sparse_layer *layer, laci_algorithm_id id) {
+  const char *why;
+  return algorithms[id]->can(net, layer, &why);
+}
+
+laci_algorithm_id laci_algorithm_of_kind(laci_sparse_kind kind) {
+  static const laci_algorithm_id of[] = {[LACI_SPARSE_PRODUCT] = LACI_ALGORITHM_generated,
+                                         [LACI_SPARSE_DEPTHWISE] = LACI_ALGORITHM_depthwise,
+                                         [LACI_SPARSE_SUM] = LACI_ALGORITHM_sum,
+                                         [LACI_SPARSE_POOL] = LACI_ALGORITHM_pool};
+  return of[kind];
+}
+
+/* ---- Which one ---- */
 
 bool laci_sparse_is_tight(const laci_net *net) {
   enum { MARGIN = 2 }; /* for all else */
   uint64_t bytes = 0;
   for (int at = 0; at < net->sparse->n_layers; at++) {
     const laci_sparse_layer *layer = &net->sparse->layers[at];
-    if (!laci_sparse_can(net, layer, LACI_SPARSE_WAY_WINOGRAD)) continue;
+    if (!laci_sparse_can(net, layer, LACI_ALGORITHM_winograd)) continue;
     bytes += laci_winograd4_bytes(&layer->window);
   }
   return !laci_plan_has_room(&net->plan, MARGIN * bytes);
 }
 
-laci_sparse_way laci_sparse_way_or(const laci_net *net, const laci_sparse_layer *layer,
-                                   laci_sparse_way wanted) {
-  const bool lists =
-      wanted == LACI_SPARSE_WAY_WINOGRAD || laci_sparse_isa_of(net, layer) == LACI_JIT_NONE;
-  const laci_sparse_way ways[] = {wanted, lists ? LACI_SPARSE_WAY_LISTS : LACI_SPARSE_WAY_SPARSE,
-                                  LACI_SPARSE_WAY_SPARSE};
-  for (size_t at = wanted == LACI_SPARSE_WAY_SPARSE; at < sizeof ways / sizeof *ways; at++) {
-    if (laci_sparse_can(net, layer, ways[at])) return ways[at];
+laci_algorithm_id laci_algorithm_or(const laci_net *net, const laci_sparse_layer *layer,
+                                    laci_algorithm_id wanted) {
+  const bool rows =
+      algorithms[wanted]->transforms || laci_sparse_isa_of(net, layer) == LACI_JIT_NONE;
+  const laci_algorithm_id own = laci_algorithm_of_kind(layer->kind);
+  const laci_algorithm_id ids[] = {wanted, rows ? LACI_ALGORITHM_rows : own, own};
+  for (size_t at = wanted == LACI_ALGORITHM_dense; at < sizeof ids / sizeof *ids; at++) {
+    if (laci_sparse_can(net, layer, ids[at])) return ids[at];
   }
-  return LACI_SPARSE_WAY_WINOGRAD;
+  return LACI_ALGORITHM_winograd;
 }
+
+/* ---- Lowering ---- */
 
 bool laci_sparse_has(const laci_net *net, const laci_fused *fused) {
   return laci_sparse_chosen(net, fused) != NULL;
@@ -66,14 +81,5 @@ bool laci_sparse_fits(laci_net *net, const laci_fused *fused, const char **why) 
 
 void laci_sparse_lower(laci_net *net, const laci_fused *fused) {
   const laci_sparse_layer *layer = laci_sparse_chosen(net, fused);
-  if (layer->way == LACI_SPARSE_WAY_WINOGRAD) {
-    laci_sparse_lower_winograd(net, layer);
-    return;
-  }
-  switch (layer->kind) {
-    case LACI_SPARSE_PRODUCT: laci_sparse_lower_product(net, layer); break;
-    case LACI_SPARSE_DEPTHWISE: laci_sparse_lower_depthwise(net, layer); break;
-    case LACI_SPARSE_SUM: laci_sparse_lower_sum(net, layer); break;
-    case LACI_SPARSE_POOL: laci_sparse_lower_pool(net, layer); break;
-  }
+  algorithms[layer->algorithm]->make(net, layer);
 }

@@ -1,27 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How a chosen layer is computed: what each algorithm can do, weights as kernels read them,
- * kernels, and the steps that run these. */
+ * How a chosen layer is computed: weights as kernels read them, kernels, and the steps that run
+ * these. */
 #ifndef LACI_ENGINE_CPU_NATIVE_ALGORITHMS_ALGORITHMS_H
 #define LACI_ENGINE_CPU_NATIVE_ALGORITHMS_ALGORITHMS_H
 
 #include "engine/cpu/native/layer.h"
 
 typedef struct laci_sparse_code laci_sparse_code;
-
-/* ---- algorithms.c ---- */
-
-/** What the layer's code is generated for; NONE: it is compiled. */
-laci_jit_isa laci_sparse_isa_of(const laci_net *net, const laci_sparse_layer *layer);
-/** Does its code need no zeros between rows of pixels? */
-bool laci_sparse_code_is_bare(const laci_net *net, const laci_sparse_layer *layer);
-/** Can the layer be done so? */
-bool laci_sparse_can(const laci_net *net, const laci_sparse_layer *layer, laci_sparse_way way);
-/** Is there no room for the weights of all layers that Winograd's algorithm can do? */
-bool laci_sparse_is_tight(const laci_net *net);
-/** The wanted way, or else what it can be done by: beside Winograd's algorithm that is lists, which
- * are made at once. */
-laci_sparse_way laci_sparse_way_or(const laci_net *net, const laci_sparse_layer *layer,
-                                   laci_sparse_way wanted);
 
 /* ---- weights.c ---- */
 
@@ -68,7 +53,7 @@ const laci_sparse_kernel *laci_sparse_make_kernel(laci_net *net, const laci_spar
 /** The layout in which the kernel's results lie: the layer's output's, or some pixels of it. */
 laci_sparse_layout laci_sparse_layer_out(const laci_net *net, const laci_sparse_layer *layer);
 
-/* ---- csr.c ---- */
+/* ---- rows.c ---- */
 
 /** Into how many strips so many halves of tiles fall where a layer's rows are bundled; 0: they are
  * not. */
@@ -83,15 +68,10 @@ void laci_sparse_run_lists(laci_net *net, const laci_sparse_kernel *kernel,
 /** Which ones these are, in a word. */
 const char *laci_sparse_lists_name(const laci_sparse_kernel *kernel);
 
-/* ---- generated.c, depthwise.c, pool.c, winograd.c, int8/sum.c ---- */
+/* ---- generated.c ---- */
 
-/** Lower a chosen layer of that kind. */
-void laci_sparse_lower_depthwise(laci_net *net, const laci_sparse_layer *layer);
-void laci_sparse_lower_product(laci_net *net, const laci_sparse_layer *layer);
-void laci_sparse_lower_sum(laci_net *net, const laci_sparse_layer *layer);
-void laci_sparse_lower_pool(laci_net *net, const laci_sparse_layer *layer);
-/** Lowers one that is done that way. */
-void laci_sparse_lower_winograd(laci_net *net, const laci_sparse_layer *layer);
+/** A product by its kernel: generated or compiled code, or rows. */
+void laci_sparse_make_product(laci_net *net, const laci_sparse_layer *layer);
 
 /* ---- Of training: weight_gradient.c, fill.c ---- */
 

@@ -13,6 +13,7 @@
 #include "engine/cpu/native/algorithms/algorithms.h"
 #include "cpu/pool.h"
 #include "kernel/sparse/reorder.h"
+#include "engine/cpu/native/algorithms/algorithm.h"
 
 typedef struct depthwise_step {
   const laci_depthwise *kernel;
@@ -108,7 +109,7 @@ static const char *kernel_name(laci_net *net, const laci_sparse_window *g) {
   return laci_arena_text(&net->plan.memory, text);
 }
 
-void laci_sparse_lower_depthwise(laci_net *net, const laci_sparse_layer *layer) {
+static void make(laci_net *net, const laci_sparse_layer *layer) {
   const laci_shape *y = laci_plan_shape(&net->plan, layer->output);
   depthwise_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
   const laci_depthwise *kernel = s ? make_kernel(net, layer) : NULL;
@@ -130,3 +131,19 @@ void laci_sparse_lower_depthwise(laci_net *net, const laci_sparse_layer *layer) 
   step->flops = 2 * laci_shape_count(y) * layer->window.kernel_h * layer->window.kernel_w;
   laci_net_bind(net, layer->fused->output, t->y);
 }
+
+static bool can(const laci_net *net, const laci_sparse_layer *layer, const char **why) {
+  (void)net;
+  *why = "several channels make a result";
+  return layer->kind == LACI_SPARSE_DEPTHWISE && !layer->full;
+}
+
+static double cost(const laci_net *net, const laci_sparse_layer *layer) {
+  const laci_cost_table *c = laci_cost_table_of(net, layer);
+  const bool images = laci_pictures_by_images(layer->n_images);
+  return laci_cost_results(layer) * laci_cost_terms(&layer->window) /
+         (images ? c->depthwise_images : c->depthwise);
+}
+
+const laci_algorithm laci_algorithm_depthwise = {
+    .name = "depthwise", .timed_as = "sparse", .can = can, .cost = cost, .make = make};

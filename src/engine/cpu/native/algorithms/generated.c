@@ -13,6 +13,7 @@
 #include "engine/cpu/native/train/train.h"
 #include "cpu/pool.h"
 #include "kernel/sparse/reorder.h"
+#include "engine/cpu/native/algorithms/algorithm.h"
 
 typedef struct sparse_step {
   const laci_sparse_kernel *kernel;
@@ -129,7 +130,7 @@ static size_t scratch_of(const laci_net *net, const laci_sparse_kernel *kernel) 
   return most;
 }
 
-void laci_sparse_lower_product(laci_net *net, const laci_sparse_layer *layer) {
+void laci_sparse_make_product(laci_net *net, const laci_sparse_layer *layer) {
   const laci_fused *fused = layer->fused;
   const laci_pictures out =
       laci_sparse_pictures_at(net, layer->output, layer->bytes ? layer->bytes->y : NULL);
@@ -160,3 +161,60 @@ void laci_sparse_lower_product(laci_net *net, const laci_sparse_layer *layer) {
   step->flops = flops_of(net, layer);
   laci_net_bind(net, fused->output, t->y);
 }
+
+/* ---- The record ---- */
+
+/** What is read of larger windows than one pixel is read again soon. */
+static double generated_share(const laci_net *net, const laci_sparse_layer *layer) {
+  enum { MANY = 128 };
+  const laci_cost_table *c = laci_cost_table_of(net, layer);
+  const bool far = laci_pictures_by_images(layer->n_images) &&
+                   laci_sparse_is_pixel(&layer->window) && laci_cost_terms(&layer->window) > MANY;
+  if (laci_sparse_isa_of(net, layer) == LACI_JIT_NONE) return c->compiled_share;
+  return far && c->generated_far > 0 ? c->generated_far : c->generated_share;
+}
+
+/** A chunk of tiles goes through all code before the next one; code that comes from memory does so
+ * while the piece before it is at work. */
+static double sparse_cost(const laci_net *net, const laci_sparse_layer *layer) {
+  enum { CHUNK = 64 };
+  const double half = 0.5;
+  const laci_sparse_window *g = &layer->window;
+  const laci_cost_table *c = laci_cost_table_of(net, layer);
+  const double share_kept = layer->bytes ? (layer->kept > half ? 1 : half) : layer->kept;
+  const double kept = (double)g->channels_out * laci_cost_terms(g) * share_kept;
+  const bool together = !laci_sparse_is_pixel(g) && laci_sparse_code_is_bare(net, layer);
+  const int64_t tiles = laci_cost_tiles(layer, together ? 0 : 1);
+  const double worked = (double)(tiles * LACI_SPARSE_LANES) / generated_share(net, layer);
+  const double chunks = (double)laci_ceil_div(tiles, CHUNK);
+  const double waited = chunks * c->first, streamed = chunks * c->stream;
+  const double around = (double)(tiles * LACI_SPARSE_LANES * g->channels_out) * c->result;
+  return kept * (worked + waited > streamed ? worked + waited : streamed) + around;
+}
+
+/* Of a kept weight. docs/sparse-kernels.md */
+static double code_bytes(const laci_net *net, const laci_sparse_layer *layer) {
+  const laci_jit_isa isa = laci_sparse_isa_of(net, layer);
+  const double avx2 = 27, others = 12.3;
+  return isa == LACI_JIT_AVX2 ? avx2 : others;
+}
+
+static double bytes(const laci_net *net, const laci_sparse_layer *layer) {
+  const laci_sparse_window *g = &layer->window;
+  const double n = (double)(g->channels_out * laci_sparse_row_weights(g));
+  return n * layer->kept * code_bytes(net, layer);
+}
+
+static bool can(const laci_net *net, const laci_sparse_layer *layer, const char **why) {
+  (void)net;
+  *why = "it is no product, or has few zeros";
+  return layer->kind == LACI_SPARSE_PRODUCT && !layer->full;
+}
+
+const laci_algorithm laci_algorithm_generated = {.name = "generated",
+                                                 .timed_as = "sparse",
+                                                 .can = can,
+                                                 .is_bare = laci_sparse_code_is_bare,
+                                                 .cost = sparse_cost,
+                                                 .bytes = bytes,
+                                                 .make = laci_sparse_make_product};

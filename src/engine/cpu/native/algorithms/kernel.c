@@ -11,6 +11,7 @@
 #include "engine/cpu/native/layout/layout.h"
 #include "engine/cpu/native/algorithms/algorithms.h"
 #include "engine/cpu/native/train/train.h"
+#include "engine/cpu/native/algorithms/algorithm.h"
 
 static laci_sparse_kernel *new_kernel(laci_net *net) {
   laci_sparse_net *sparse = net->sparse;
@@ -33,7 +34,8 @@ static size_t most_code(const laci_net *net) {
     const laci_sparse_layer *layer = &net->sparse->layers[at];
     const int value = net->plan.graph->nodes[layer->fused->node].inputs[1];
     if (!layer->chosen || layer->kind != LACI_SPARSE_PRODUCT) continue;
-    if (layer->way != LACI_SPARSE_WAY_SPARSE) continue;
+    if (layer->algorithm == LACI_ALGORITHM_rows) continue;
+    if (laci_algorithm_of(layer->algorithm)->make != laci_sparse_make_product) continue;
     bytes += (size_t)laci_shape_count(laci_plan_shape(&net->plan, value)) * EACH + LAYER;
   }
   return bytes;
@@ -141,7 +143,8 @@ static laci_sparse_kernel *make_kernel(laci_net *net, const laci_sparse_layer *l
   }
   if (!st) move_tiles(net, layer, phase, &kernel->form);
   if (!st && layer->mask && !laci_sparse_keep_gradient(net, layer, kernel)) st = net->plan.status;
-  if (!st && layer->way == LACI_SPARSE_WAY_LISTS) st = laci_sparse_make_lists(net, kernel, &why);
+  if (!st && layer->algorithm == LACI_ALGORITHM_rows)
+    st = laci_sparse_make_lists(net, kernel, &why);
   else if (!st && generated) st = generate(net, layer, kernel, &why);
   else if (!st && layer->mask) st = order_places(net, layer, kernel, &why);
   else if (!st) net->plan.weight_bytes += (size_t)kernel->form.n_kept * sizeof(float);

@@ -5,9 +5,9 @@
 #include "kernel/sparse/max_pool.h"
 #include "engine/cpu/native/layer.h"
 #include "engine/cpu/native/layout/layout.h"
-#include "engine/cpu/native/algorithms/algorithms.h"
 #include "cpu/pool.h"
 #include "kernel/sparse/reorder.h"
+#include "engine/cpu/native/algorithms/algorithm.h"
 
 typedef struct pool_step {
   laci_max_pool pool;
@@ -35,7 +35,7 @@ static lac_status run_pool(laci_net *net, laci_net_step *step, lac_error *err) {
   return LAC_OK;
 }
 
-void laci_sparse_lower_pool(laci_net *net, const laci_sparse_layer *layer) {
+static void make(laci_net *net, const laci_sparse_layer *layer) {
   const laci_sparse_bytes *bytes = layer->bytes;
   const laci_pictures in = laci_sparse_pictures_at(net, layer->input, bytes ? bytes->x : NULL);
   const laci_pictures out = laci_sparse_pictures_at(net, layer->output, bytes ? bytes->y : NULL);
@@ -55,3 +55,12 @@ void laci_sparse_lower_pool(laci_net *net, const laci_sparse_layer *layer) {
   step->shown = y;
   laci_net_bind(net, layer->fused->output, y);
 }
+
+static bool can(const laci_net *net, const laci_sparse_layer *layer, const char **why) {
+  (void)net;
+  *why = "it is no MaxPool";
+  return layer->kind == LACI_SPARSE_POOL && !layer->full;
+}
+
+const laci_algorithm laci_algorithm_pool = {
+    .name = "pool", .timed_as = "sparse", .can = can, .cost = laci_cost_light, .make = make};

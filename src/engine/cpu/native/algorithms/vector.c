@@ -24,15 +24,11 @@ enum {
 /** Is it to be done so, as far as the weights go? */
 static bool is_wanted(const laci_net *net, const laci_right *r, int matrix) {
   switch (net->sparse_use) {
-    case LACI_SPARSE_USE_ALL:
-    case LACI_SPARSE_USE_ALL_LISTS:
-    case LACI_SPARSE_USE_ALL_WINOGRAD: return true;
+    case LACI_SPARSE_USE_ALL: return true;
     case LACI_SPARSE_USE_FASTER:
       if (laci_cpu() == LACI_CPU_ANY || r->depth * r->columns < LEAST_WEIGHTS) return false;
       break;
-    case LACI_SPARSE_USE_ZEROS:
-    case LACI_SPARSE_USE_LISTS:
-    case LACI_SPARSE_USE_WINOGRAD: break;
+    case LACI_SPARSE_USE_ZEROS: break;
     case LACI_SPARSE_USE_NONE:
     case LACI_SPARSE_USE_LISTED: return false;
   }

@@ -5,6 +5,7 @@
  * Weights are transformed once, by all threads. Where there are blocks of tiles enough, each thread
  * takes some, with scratch of its own; else, and where weights fill a cache that threads share, all
  * of them share each block: channels of what it reads, its points, channels of its results. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@
 #include "engine/cpu/native/algorithms/algorithms.h"
 #include "cpu/pool.h"
 #include "kernel/sparse/reorder.h"
+#include "engine/cpu/native/algorithms/algorithm.h"
 
 typedef struct winograd_step {
   laci_winograd4 w;
@@ -171,7 +173,7 @@ static const char *kernel_name(laci_net *net, const laci_sparse_window *g) {
   return laci_arena_text(&net->plan.memory, text);
 }
 
-void laci_sparse_lower_winograd(laci_net *net, const laci_sparse_layer *layer) {
+static void make(laci_net *net, const laci_sparse_layer *layer) {
   const laci_shape *y = laci_plan_shape(&net->plan, layer->output);
   winograd_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
   if (!s || !make_tiles(net, layer, &s->w)) return;
@@ -195,3 +197,53 @@ void laci_sparse_lower_winograd(laci_net *net, const laci_sparse_layer *layer) {
   step->flops = 2 * laci_shape_count(y) * laci_sparse_row_weights(&layer->window);
   laci_net_bind(net, layer->fused->output, t->y);
 }
+
+/* ---- The record ---- */
+
+/** Tiles are padded to whole vectors; images come by sixteen. */
+static double winograd4_cost(const laci_net *net, const laci_sparse_layer *layer) {
+  enum { SIDE = LACI_WINOGRAD4_SIDE, VECTOR = 8, HELD = 1 << 21 /* points and sums */ };
+  const laci_sparse_window *g = &layer->window;
+  const laci_cost_table *c = laci_cost_table_of(net, layer);
+  if (c->winograd == 0) return INFINITY;
+  const int64_t tiles = laci_ceil_div(g->out_h, SIDE) * laci_ceil_div(g->out_w, SIDE);
+  const int64_t each = laci_pictures_by_images(layer->n_images) ? LACI_SPARSE_LANES : VECTOR;
+  const int64_t n = each == VECTOR ? tiles * layer->n_images : layer->n_images;
+  const double lanes = (double)(laci_ceil_div(n, each) * each * (each == VECTOR ? 1 : tiles));
+  const double sources = (double)laci_winograd4_sources(g),
+               points = (double)laci_winograd4_points(g);
+  const double weights = points * sources * (double)g->channels_out;
+  const double channels = sources + (double)g->channels_out;
+  const bool own = g->stride_w > 1; /* threads do these by themselves */
+  const bool far = each == VECTOR && !own && points * lanes * channels > HELD;
+  return weights * (lanes / c->winograd + c->transformed) +
+         lanes * channels * (far ? c->tile_far : c->tile) + c->parts;
+}
+
+static double bytes(const laci_net *net, const laci_sparse_layer *layer) {
+  (void)net;
+  return (double)laci_winograd4_bytes(&layer->window);
+}
+
+static bool can(const laci_net *net, const laci_sparse_layer *layer, const char **why) {
+  *why = "its window, its type, or the memory that there is";
+  return laci_sparse_is_of_constant_floats(net, layer) && !layer->rows &&
+         !(net->sparse && net->sparse->tight) && laci_winograd4_fits(&layer->window);
+}
+
+/** It reads what lies where its window reaches over the ends of a row, so that something has to. */
+static bool is_bare(const laci_net *net, const laci_sparse_layer *layer) {
+  const laci_sparse_window *g = &layer->window;
+  const laci_sparse_border b = laci_sparse_border_of(g);
+  (void)net;
+  return b.top * g->w >= b.left;
+}
+
+const laci_algorithm laci_algorithm_winograd = {.name = "winograd",
+                                                .timed_as = "winograd",
+                                                .transforms = true,
+                                                .can = can,
+                                                .is_bare = is_bare,
+                                                .cost = winograd4_cost,
+                                                .bytes = bytes,
+                                                .make = make};

@@ -9,7 +9,7 @@
 #include "engine/cpu/native/native.h"
 #include "engine/cpu/native/layout/layout.h"
 #include "engine/cpu/native/choose/choose.h"
-#include "engine/cpu/native/algorithms/algorithms.h"
+#include "engine/cpu/native/algorithms/algorithm.h"
 
 enum { NEIGHBOURS = 3 }; /* layers behind one that are turned together with it */
 
@@ -67,7 +67,7 @@ static double total(choice *c) {
   for (int at = 0; at < sparse->n_layers; at++) {
     const laci_sparse_layer *layer = &sparse->layers[at];
     sum += layer->chosen ? c->costs.chosen[at] + private_copy(c, layer)
-                         : c->costs.of[LACI_SPARSE_WAY_DENSE][at];
+                         : c->costs.of[LACI_ALGORITHM_dense][at];
     if (!layer->chosen) continue;
     c->values[layer->output].made = true;
     read_value(c, layer->input, layer->reading == LACI_SPARSE_AS_IT_LIES);
@@ -168,11 +168,11 @@ static void measure_values(choice *c) {
   }
 }
 
-/** Winograd's algorithm takes rows apart by itself. */
-static void read_as_ways_do(laci_sparse_net *sparse) {
+/** What transforms values takes rows apart by itself. */
+static void read_as_algorithms_do(laci_sparse_net *sparse) {
   for (int at = 0; at < sparse->n_layers; at++) {
     laci_sparse_layer *layer = &sparse->layers[at];
-    const bool itself = layer->way == LACI_SPARSE_WAY_WINOGRAD;
+    const bool itself = laci_algorithm_of(layer->algorithm)->transforms;
     if (itself && layer->reading == LACI_SPARSE_PHASES) layer->reading = LACI_SPARSE_PLAINLY;
   }
 }
@@ -182,29 +182,25 @@ static void choose_faster(laci_net *net) {
   c.values = laci_plan_new(&net->plan, (size_t)net->plan.graph->n_values, sizeof *c.values);
   if (!c.values || !laci_sparse_find_costs(net, &c.costs)) return;
   laci_sparse_save_memory(net, &c.costs);
-  read_as_ways_do(net->sparse);
+  read_as_algorithms_do(net->sparse);
   measure_values(&c);
   choose(&c);
 }
 
-static laci_sparse_way wanted_way(laci_sparse_use use) {
-  const bool lists = use == LACI_SPARSE_USE_LISTS || use == LACI_SPARSE_USE_ALL_LISTS;
-  const bool winograd = use == LACI_SPARSE_USE_WINOGRAD || use == LACI_SPARSE_USE_ALL_WINOGRAD;
-  if (lists) return LACI_SPARSE_WAY_LISTS;
-  return winograd ? LACI_SPARSE_WAY_WINOGRAD : LACI_SPARSE_WAY_SPARSE;
-}
-
-/** Whatever it costs. What cannot be generated is done by lists. */
+/** Whatever it costs. What cannot be generated is done by rows. Where weights are zeros alone are
+ * taken, an algorithm that needs none leaves all others to dense kernels. */
 static void take_all(laci_net *net) {
   laci_sparse_net *sparse = net->sparse;
-  const laci_sparse_way wanted = wanted_way(net->sparse_use);
+  const laci_algorithm_id wanted = net->algorithm;
+  const bool alone =
+      net->sparse_use == LACI_SPARSE_USE_ZEROS && laci_algorithm_of(wanted)->transforms;
   for (int at = 0; at < sparse->n_layers; at++) {
     laci_sparse_layer *layer = &sparse->layers[at];
-    layer->way = laci_sparse_way_or(net, layer, wanted);
-    layer->chosen = laci_sparse_can(net, layer, layer->way);
-    if (net->sparse_use == LACI_SPARSE_USE_WINOGRAD && layer->way != wanted) layer->chosen = false;
+    layer->algorithm = laci_algorithm_or(net, layer, wanted);
+    layer->chosen = laci_sparse_can(net, layer, layer->algorithm);
+    if (alone && layer->algorithm != wanted) layer->chosen = false;
   }
-  read_as_ways_do(sparse);
+  read_as_algorithms_do(sparse);
 }
 
 void laci_sparse_choose(laci_net *net) {

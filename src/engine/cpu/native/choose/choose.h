@@ -53,19 +53,19 @@ void laci_sparse_take_bytes(laci_net *net, laci_sparse_layer *layer);
 enum { LACI_SPARSE_NAME = 256 };
 /** What the time depends on, beside the machine: the name that it is kept by. layer NULL: reorders.
  */
-void laci_sparse_name(const laci_net *net, const laci_sparse_layer *layer, laci_sparse_way way,
+void laci_sparse_name(const laci_net *net, const laci_sparse_layer *layer, laci_algorithm_id id,
                       char name[LACI_SPARSE_NAME]);
 
 /* ---- cost.c, estimate.c ---- */
 
 typedef struct laci_sparse_costs {
-  double *of[LACI_SPARSE_WAY_REORDER]; /* by each way, [n_layers], of the plan's memory; infinite
+  double *of[LACI_N_ALGORITHMS]; /* by each way, [n_layers], of the plan's memory; infinite
                                           where a layer cannot be done so */
-  double *chosen;                      /* by the layer's way, if it is chosen */
-  double reorder;                      /* of a float */
-  double norm_of_images;               /* of a float that a normalisation writes as images, beside
+  double *chosen;                /* by the layer's way, if it is chosen */
+  double reorder;                /* of a float */
+  double norm_of_images;         /* of a float that a normalisation writes as images, beside
                                           what it takes anyway */
-  double step;                         /* of a reorder, beside its floats */
+  double step;                   /* of a reorder, beside its floats */
   double least_gain; /* of the whole network, for which it is worth to leave dense kernels */
 } laci_sparse_costs;
 

@@ -7,8 +7,8 @@
 #include "engine/cpu/native/layer.h"
 #include "engine/cpu/native/layout/layout.h"
 #include "engine/cpu/native/choose/choose.h"
-#include "engine/cpu/native/algorithms/algorithms.h"
 #include "engine/cpu/onednn/onednn.h"
+#include "engine/cpu/native/algorithms/algorithm.h"
 
 enum { MOST_KEPT = 70 }; /* percent: with more, dense kernels are faster whatever the shape */
 
@@ -57,10 +57,7 @@ static int behind_integers(const laci_cpu_plan *plan, int value) {
 }
 
 /** Layers are found that gain nothing, too. */
-static bool takes_all(const laci_net *net) {
-  return net->sparse_use == LACI_SPARSE_USE_ALL || net->sparse_use == LACI_SPARSE_USE_ALL_LISTS ||
-         net->sparse_use == LACI_SPARSE_USE_ALL_WINOGRAD;
-}
+static bool takes_all(const laci_net *net) { return net->sparse_use == LACI_SPARSE_USE_ALL; }
 
 /** Without zeros, windows may still be faster by an algorithm that oneDNN has with AVX-512 alone,
  * and of windows of three alone. */
@@ -68,7 +65,7 @@ static bool gains_when_full(const laci_net *net, const laci_sparse_layer *layer)
   enum { WINDOW = 3 };
   const bool lacks = layer->window.kernel_h != WINDOW || layer->window.stride_h > 1;
   const bool known = laci_jit_isa_allowed() == LACI_JIT_AVX2 || net->timings;
-  return (known || lacks) && laci_sparse_can(net, layer, LACI_SPARSE_WAY_WINOGRAD);
+  return (known || lacks) && laci_sparse_can(net, layer, LACI_ALGORITHM_winograd);
 }
 
 /** Of groups of few channels, dense kernels use a part of each vector alone, or a copy for matrix
@@ -150,7 +147,7 @@ void laci_sparse_find_layers(laci_net *net) {
     const laci_turn *turn = &plan->turns[t];
     if (turn->recomputed || !layer_of(net, &plan->fused[turn->fused], bytes, &layers[n])) continue;
     if (!agrees(kinds, &layers[n])) continue;
-    layers[n].way = LACI_SPARSE_WAY_SPARSE;
+    layers[n].algorithm = laci_algorithm_of_kind(layers[n].kind);
     trained = trained || layers[n].mask;
     n_beside += layers[n].kind != LACI_SPARSE_PRODUCT;
     n++;

@@ -6,20 +6,14 @@
 #include "kernel/pointwise/function.h"
 #include "engine/cpu/native/layer.h"
 #include "engine/cpu/native/choose/choose.h"
-#include "engine/cpu/native/algorithms/algorithms.h"
-
-static const char *const ways[] = {[LACI_SPARSE_WAY_DENSE] = "dense",
-                                   [LACI_SPARSE_WAY_SPARSE] = "sparse",
-                                   [LACI_SPARSE_WAY_LISTS] = "lists",
-                                   [LACI_SPARSE_WAY_WINOGRAD] = "winograd",
-                                   [LACI_SPARSE_WAY_REORDER] = "reorder"};
+#include "engine/cpu/native/algorithms/algorithm.h"
 
 static const char *const kinds[] = {[LACI_SPARSE_PRODUCT] = "conv",
                                     [LACI_SPARSE_DEPTHWISE] = "conv",
                                     [LACI_SPARSE_SUM] = "sum",
                                     [LACI_SPARSE_POOL] = "pool"};
 
-void laci_sparse_name(const laci_net *net, const laci_sparse_layer *layer, laci_sparse_way way,
+void laci_sparse_name(const laci_net *net, const laci_sparse_layer *layer, laci_algorithm_id id,
                       char name[LACI_SPARSE_NAME]) {
   char shape[LACI_SPARSE_NAME / 2] = "a float";
   if (layer) {
@@ -46,5 +40,5 @@ void laci_sparse_name(const laci_net *net, const laci_sparse_layer *layer, laci_
                  values, layer && layer->residual >= 0 ? ", sum" : "",
                  layer && (layer->has_low || layer->has_high) ? ", clip" : "", functions,
                  layer ? layer->kept * 100 : 0.0, net->n_threads, net->n_threads == 1 ? "" : "s",
-                 laci_jit_isa_name(isa), ways[way]);
+                 laci_jit_isa_name(isa), layer ? laci_algorithm_of(id)->timed_as : "reorder");
 }

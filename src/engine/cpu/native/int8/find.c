@@ -14,6 +14,7 @@
 #include "engine/cpu/native/layer.h"
 #include "engine/cpu/native/int8/int8.h"
 #include "engine/cpu/native/choose/choose.h"
+#include "tensor/buf.h"
 
 /* ---- Values ---- */
 

@@ -5,7 +5,7 @@
 #include "engine/cpu/native/layer.h"
 #include "engine/cpu/native/layout/layout.h"
 #include "cpu/pool.h"
-#include "engine/cpu/native/algorithms/algorithms.h"
+#include "engine/cpu/native/algorithms/algorithm.h"
 
 typedef struct sum_step {
   laci_bytes_sum sum;
@@ -36,7 +36,7 @@ static lac_status run_sum(laci_net *net, laci_net_step *step, lac_error *err) {
   return LAC_OK;
 }
 
-void laci_sparse_lower_sum(laci_net *net, const laci_sparse_layer *layer) {
+static void make(laci_net *net, const laci_sparse_layer *layer) {
   const laci_sparse_bytes *bytes = layer->bytes;
   const laci_sparse_tensors t = laci_sparse_take_tensors(net, layer);
   sum_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
@@ -57,3 +57,12 @@ void laci_sparse_lower_sum(laci_net *net, const laci_sparse_layer *layer) {
   step->shown = t.y;
   laci_net_bind(net, layer->fused->output, t.y);
 }
+
+static bool can(const laci_net *net, const laci_sparse_layer *layer, const char **why) {
+  (void)net;
+  *why = "it is no sum of int8";
+  return layer->kind == LACI_SPARSE_SUM && !layer->full;
+}
+
+const laci_algorithm laci_algorithm_sum = {
+    .name = "sum", .timed_as = "sparse", .can = can, .cost = laci_cost_light, .make = make};

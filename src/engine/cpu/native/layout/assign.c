@@ -12,6 +12,7 @@
 #include "engine/cpu/native/layout/layout.h"
 #include "engine/cpu/native/algorithms/algorithms.h"
 #include "kernel/sparse/reorder.h"
+#include "engine/cpu/native/algorithms/algorithm.h"
 
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
@@ -41,14 +42,11 @@ static rows *rows_of(row_table *table, int64_t h, int64_t w) {
   return &table->list[at];
 }
 
-/** Does the layer have zeros by itself where its window reaches over the ends of a row of pixels?
- * Winograd's algorithm reads what lies there, so that something has to. */
+/** Does the layer have zeros by itself where its window reaches over the ends of a row? */
 static bool needs_no_sides(const laci_net *net, const laci_sparse_layer *layer) {
-  const laci_sparse_window *g = &layer->window;
-  const laci_sparse_border b = laci_sparse_border_of(g);
   if (laci_pictures_by_images(layer->n_images) || layer->kind != LACI_SPARSE_PRODUCT) return false;
-  if (layer->way == LACI_SPARSE_WAY_WINOGRAD) return b.top * g->w >= b.left;
-  return layer->way == LACI_SPARSE_WAY_SPARSE && laci_sparse_code_is_bare(net, layer);
+  const laci_algorithm *algorithm = laci_algorithm_of(layer->algorithm);
+  return algorithm->is_bare && algorithm->is_bare(net, layer);
 }
 
 /** What a layer reads around its input. */
@@ -99,7 +97,8 @@ static double terms_at(const laci_net *net, const rows *r, int64_t stride) {
     const laci_sparse_layer *layer = &sparse->layers[at];
     const laci_sparse_window *g = &layer->window;
     if (!layer->chosen || layer->kind != LACI_SPARSE_PRODUCT) continue;
-    if (layer->way == LACI_SPARSE_WAY_WINOGRAD || g->out_h != r->h || g->out_w != r->w) continue;
+    if (laci_algorithm_of(layer->algorithm)->transforms || g->out_h != r->h || g->out_w != r->w)
+      continue;
     const double kept = layer->kept * (double)(g->channels_out * laci_sparse_row_weights(g));
     n += kept * (double)(layer->n_images * tiles_at(net, layer, stride));
   }

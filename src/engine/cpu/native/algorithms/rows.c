@@ -6,7 +6,9 @@
 #include "kernel/sparse/csr.h"
 #include "engine/cpu/native/layer.h"
 #include "engine/cpu/native/algorithms/algorithms.h"
+#include "engine/cpu/native/layout/layout.h"
 #include "cpu/pool.h"
+#include "engine/cpu/native/algorithms/algorithm.h"
 
 typedef struct laci_sparse_lists {
   bool bundled; /* one of these: */
@@ -93,3 +95,66 @@ void laci_sparse_run_lists(laci_net *net, const laci_sparse_kernel *kernel,
   const int64_t n_chunks = bundled ? lists->bundles.n_chunks : lists->csr.n_chunks;
   laci_pool_for(net->pool, n_chunks * w.n_strips, 1, run_strips, &w);
 }
+
+/* ---- The record ---- */
+
+/* Halves of tiles that have results. */
+static int64_t units_of(const laci_sparse_layer *layer) {
+  enum { UNIT = LACI_SPARSE_LANES / 2 };
+  const laci_sparse_window *g = &layer->window;
+  const int64_t between = laci_sparse_is_pixel(g) ? 0 : 1; /* pixels, from row to row */
+  const int64_t pixels = (g->out_h - 1) * (g->out_w + between) + g->out_w;
+  if (laci_pictures_by_images(layer->n_images)) return 2 * laci_cost_tiles(layer, 1);
+  return layer->n_images * laci_ceil_div(pixels, UNIT);
+}
+
+/** What is lost with each strip is the same for fewer units. */
+static double bundles_cost(const laci_net *net, const laci_sparse_layer *layer) {
+  enum { UNIT = LACI_SPARSE_LANES / 2, FEW = 128 };
+  const laci_sparse_window *g = &layer->window;
+  const laci_cost_table *c = laci_cost_table_of(net, layer);
+  const bool images = laci_pictures_by_images(layer->n_images);
+  const double units = (double)units_of(layer);
+  const double lost = (double)laci_sparse_bundled_strips(layer, units_of(layer)) * c->strip;
+  const double share = (laci_sparse_is_pixel(g) || images ? c->bundles : c->bundles_window) *
+                       (g->channels_out / g->groups < FEW ? c->bundles_few : 1);
+  const double kept = laci_cost_terms(g) * layer->kept; /* of a row */
+  const double result = images ? c->bundles_of_images : c->bundles_result;
+  const double each = kept * (units + lost) / share + units * result;
+  return (double)g->channels_out * (UNIT * each + kept * c->bundles_weight);
+}
+
+/** Lists are read for each strip of tiles, so that none waits for what it runs. */
+static double csr_cost(const laci_net *net, const laci_sparse_layer *layer) {
+  const laci_sparse_window *g = &layer->window;
+  const laci_cost_table *c = laci_cost_table_of(net, layer);
+  const bool aligned = laci_sparse_is_pixel(g) || laci_pictures_by_images(layer->n_images);
+  const double kept = laci_cost_terms(g) * layer->kept; /* of a row */
+  const double lanes = (double)(laci_cost_tiles(layer, 1) * LACI_SPARSE_LANES * g->channels_out);
+  return lanes * (kept / (aligned ? c->csr : c->csr_window) + c->result);
+}
+
+static double lists_cost(const laci_net *net, const laci_sparse_layer *layer) {
+  const bool bundled = laci_sparse_bundled_strips(layer, 1) > 0;
+  return bundled ? bundles_cost(net, layer) : csr_cost(net, layer);
+}
+
+static double bytes(const laci_net *net, const laci_sparse_layer *layer) {
+  const double of_bundles = 5.4, of_lists = 8;
+  const laci_sparse_window *g = &layer->window;
+  const double n = (double)(g->channels_out * laci_sparse_row_weights(g));
+  (void)net;
+  return n * layer->kept * (laci_sparse_bundled_strips(layer, 1) > 0 ? of_bundles : of_lists);
+}
+
+static bool can(const laci_net *net, const laci_sparse_layer *layer, const char **why) {
+  *why = "its weights change, are no floats, or have few zeros";
+  return !layer->full && laci_sparse_is_of_constant_floats(net, layer);
+}
+
+const laci_algorithm laci_algorithm_rows = {.name = "rows",
+                                            .timed_as = "lists",
+                                            .can = can,
+                                            .cost = lists_cost,
+                                            .bytes = bytes,
+                                            .make = laci_sparse_make_product};
