@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/budget.h"
+#include "base/log.h"
 #include "cpu/cpu.h"
 #include "engine/cpu/microbatch/microbatch.h"
 #include "support/engine_check.h"
@@ -506,6 +507,31 @@ static lac_status note(void *context, size_t step, lac_error *err) {
   return s->n == s->stop ? laci_fail(err, LAC_BAD_VALUE, "enough") : LAC_OK;
 }
 
+/** Steps that a careful run does otherwise have their times all the same, one stage or several. */
+static void careful_runs_have_times_too(void **state) {
+  (void)state;
+  lac_log_set(LAC_LOG_ERROR, NULL, NULL);
+  for (int several = 0; several < 2; several++) {
+    staged s = stage(cut_nets[0], (laci_engine_options){.threads = 2}, several ? &eager : &never);
+    laci_buf *input = run_source(s.graph, s.graph->inputs[0]);
+    const size_t n = laci_stages_step_count(s.stages);
+    double *seconds = laci_alloc(n, sizeof *seconds);
+    const laci_engine_watch watch = {.seconds = seconds};
+    assert_int_equal(stages_of(&s) > 1, several);
+    for (int64_t at = 0; at < input->count; at++) input->f[at] = at == 7 ? NAN : 1;
+    for (size_t at = 0; at < n; at++) seconds[at] = -1;
+    free_results(&s, run_stages(&s, &input, &watch, LAC_OK));
+    for (size_t at = 0; at < n; at++) {
+      const laci_engine_step step = laci_stages_step_look(s.stages, at);
+      assert_true(seconds[at] >= 0);
+      if (strcmp(step.op, "Conv") == 0) assert_true(seconds[at] > 0);
+    }
+    laci_free(seconds);
+    laci_buf_destroy(input);
+    staged_clear(&s);
+  }
+}
+
 static void who_watches_sees_each_step_once(void **state) {
   (void)state;
   staged s = stage(cut_nets[0], (laci_engine_options){.threads = 1}, &eager);
@@ -580,6 +606,7 @@ int main(void) {
       cmocka_unit_test(the_usual_rule_cuts_where_memory_is_waited_for),
       cmocka_unit_test(steps_count_all_turns),
       cmocka_unit_test(who_watches_sees_each_step_once),
+      cmocka_unit_test(careful_runs_have_times_too),
       cmocka_unit_test(memory_is_counted_and_may_be_short),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,8 @@
  * What is done where a plan is not sure that all numbers are finite (plan/finite.h): the whole
  * network by one careful net, from the start where its weights say so, or from the first run on
  * that suspects a value. */
+#include <string.h>
+
 #include "base/budget.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -76,12 +78,37 @@ static lac_status make_now(laci_stages *stages, lac_error *err) {
                                        .budget = stages->budget};
   lac_status st = make(stages, &options, &stages->careful, err);
   laci_free(shapes);
-  return st;
+  if (st) return st;
+  const size_t n_steps = laci_net_step_count(stages->careful);
+  stages->careful_seconds = laci_alloc(n_steps + 1, sizeof *stages->careful_seconds);
+  return stages->careful_seconds ? LAC_OK : laci_fail_memory(err, "the engine");
+}
+
+/** The step of the stages with that name, the next one behind `from` if there are several; `from`:
+ * there is none, as of a node that is fused to another. */
+static size_t step_named(const laci_stages *stages, const char *name, size_t from) {
+  const size_t n = laci_stages_step_count(stages);
+  for (size_t more = 0; name && more < n; more++) {
+    const size_t at = (from + more) % n;
+    const char *other = laci_stages_step_look(stages, at).name;
+    if (other && strcmp(other, name) == 0) return at;
+  }
+  return from;
+}
+
+static void spread_seconds(const laci_stages *stages, double *seconds) {
+  const size_t n = laci_stages_step_count(stages), n_own = laci_net_step_count(stages->careful);
+  size_t to = 0;
+  for (size_t at = 0; at < n; at++) seconds[at] = 0;
+  for (size_t at = 0; at < n_own && n > 0; at++) {
+    to = step_named(stages, laci_net_step_look(stages->careful, at).name, to);
+    seconds[to] += stages->careful_seconds[at];
+  }
 }
 
 lac_status laci_stages_run_careful(laci_stages *stages, const laci_stage *stage,
                                    const void *const *inputs, void *const *outputs,
-                                   lac_error *err) {
+                                   const laci_engine_watch *watch, lac_error *err) {
   const char *value = laci_net_suspect(stage->net);
   if (stages->observed) {
     return laci_fail(err, LAC_BAD_VALUE,
@@ -97,5 +124,10 @@ lac_status laci_stages_run_careful(laci_stages *stages, const laci_stage *stage,
     lac_status st = make_now(stages, err);
     if (st) return st;
   }
-  return laci_net_run(stages->careful, inputs, outputs, NULL, err);
+  const bool timed = watch && watch->seconds;
+  const laci_engine_watch own = {.seconds = timed ? stages->careful_seconds : NULL,
+                                 .keeps_on = watch && watch->keeps_on};
+  lac_status st = laci_net_run(stages->careful, inputs, outputs, &own, err);
+  if (!st && timed) spread_seconds(stages, watch->seconds);
+  return st;
 }

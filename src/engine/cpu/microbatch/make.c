@@ -287,6 +287,7 @@ void laci_stages_destroy(laci_stages *stages) {
   laci_pool_destroy(stages->pool);
   laci_free(stages->budget);
   laci_free(stages->seconds);
+  laci_free(stages->careful_seconds);
   laci_free(stages->text);
   laci_arena_clear(&stages->memory);
   laci_free(stages);

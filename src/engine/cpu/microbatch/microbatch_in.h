@@ -34,7 +34,8 @@ struct laci_stages {
   laci_engine_fetch *fetch;
   void *fetch_context;
   bool observed;
-  laci_net *careful; /* NULL: not needed so far */
+  laci_net *careful;       /* NULL: not needed so far */
+  double *careful_seconds; /* of its steps, in a run that is watched */
 };
 
 static inline const laci_stage *laci_stages_last(const laci_stages *stages) {
@@ -48,11 +49,12 @@ void laci_stages_drop(laci_stages *stages);
 LAC_MUST_CHECK lac_status laci_stages_make_careful(laci_stages *stages,
                                                    const laci_engine_options *options,
                                                    const laci_budget *before, lac_error *err);
-/** The run once more, carefully: `stage` suspects a value. Fails LAC_BAD_VALUE where it cannot be,
+/** The run once more, carefully: `stage` suspects a value. Its time goes to the stages' steps, as
+ * watch->seconds has them, each node's to the step of that name. Fails LAC_BAD_VALUE where it cannot be,
  * and as laci_net_create and laci_net_run. */
 LAC_MUST_CHECK lac_status laci_stages_run_careful(laci_stages *stages, const laci_stage *stage,
                                                   const void *const *inputs, void *const *outputs,
-                                                  lac_error *err);
+                                                  const laci_engine_watch *watch, lac_error *err);
 
 /** What all of them are, one after the other. Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_stages_write_text(laci_stages *stages, lac_error *err);

@@ -66,17 +66,17 @@ lac_status laci_stages_run(laci_stages *stages, const void *const *inputs, void 
   if (stages->n == 1) {
     lac_status st = laci_net_run(last->net, inputs, outputs, watch, err);
     if (st || is_sure(last)) return st;
-    return laci_stages_run_careful(stages, last, inputs, outputs, err);
+    return laci_stages_run_careful(stages, last, inputs, outputs, watch, err);
   }
   const void *from = inputs[0];
   for (const laci_stage *s = stages->stages; s < last; s++) {
     lac_status st = run_turns(stages, s, from, watch, err);
-    if (!st && !is_sure(s)) st = laci_stages_run_careful(stages, s, inputs, outputs, err);
+    if (!st && !is_sure(s)) st = laci_stages_run_careful(stages, s, inputs, outputs, watch, err);
     if (st || !is_sure(s)) return st;
     from = s->written;
   }
   const void *const read[] = {from, inputs[0]}; /* the second one if it asks for its shape */
   lac_status st = run_turn(stages, last, 0, (turn_ports){read, outputs}, watch, err);
   if (st || is_sure(last)) return st;
-  return laci_stages_run_careful(stages, last, inputs, outputs, err);
+  return laci_stages_run_careful(stages, last, inputs, outputs, watch, err);
 }
