@@ -62,30 +62,27 @@ static lac_status infer_types(const laci_graph *graph, const laci_engine_options
   return st ? laci_fail(err, st, "%s", why.text[0] ? why.text : "no memory for types") : LAC_OK;
 }
 
-lac_status laci_auto_find_doubles(const laci_graph *graph, const laci_engine_options *options,
-                                  bool *found, lac_error *err) {
-  laci_type *types = NULL;
-  lac_status st = infer_types(graph, options, &types, err);
-  *found = false;
-  for (int v = 0; v < graph->n_values && !st; v++) *found |= is_double(graph, types, v);
-  laci_free(types);
+lac_status laci_auto_cut_init(laci_auto_cut *cut, const laci_graph *graph,
+                              const laci_engine_options *options, bool *doubles, lac_error *err) {
+  *cut = (laci_auto_cut){.graph = graph};
+  lac_status st = infer_types(graph, options, &cut->types, err);
+  *doubles = false;
+  for (int v = 0; v < graph->n_values && !st; v++) *doubles |= is_double(graph, cut->types, v);
   return st;
 }
 
-lac_status laci_auto_cut_init(laci_auto_cut *cut, const laci_graph *graph,
-                              const laci_engine_options *options, lac_error *err) {
-  size_t n = (size_t)graph->n_nodes;
-  *cut = (laci_auto_cut){.graph = graph,
-                         .fast = laci_alloc(n, sizeof *cut->fast),
-                         .constant = laci_alloc(n, sizeof *cut->constant),
-                         .phase = laci_alloc(n, sizeof *cut->phase)};
+lac_status laci_auto_cut_reach(laci_auto_cut *cut, const laci_engine_options *options,
+                               lac_error *err) {
+  size_t n = (size_t)cut->graph->n_nodes;
+  cut->fast = laci_alloc(n, sizeof *cut->fast);
+  cut->constant = laci_alloc(n, sizeof *cut->constant);
+  cut->phase = laci_alloc(n, sizeof *cut->phase);
   laci_engine_reach *nodes = laci_alloc(n, sizeof *nodes);
   bool whole = cut->fast && cut->constant && cut->phase && nodes;
   lac_status st = whole ? LAC_OK : laci_fail_memory(err, "the phases of a run");
-  if (!st) st = infer_types(graph, options, &cut->types, err);
   if (!st) {
     laci_engine_reached reached = {.nodes = nodes, .types = cut->types, .why = &cut->reason};
-    st = laci_engine_reach_of("cpu", graph, options, &reached, err);
+    st = laci_engine_reach_of("cpu", cut->graph, options, &reached, err);
   }
   for (size_t at = 0; at < n && !st; at++) {
     cut->fast[at] = nodes[at] != LACI_REACH_NOT;

@@ -22,14 +22,14 @@ typedef struct laci_auto_cut {
   lac_error reason; /* why the first of these is not fast */
 } laci_auto_cut;
 
-/** *found: the network computes with elements of type f64, which the fast engine holds as f32. */
-LAC_MUST_CHECK lac_status laci_auto_find_doubles(const laci_graph *graph,
-                                                 const laci_engine_options *options, bool *found,
-                                                 lac_error *err);
-
-/** What the fast engine reaches. Clear it in any case. Fails as laci_engine_row.reach. */
+/** A cut that knows the types alone. *doubles: the network computes with elements of type f64, which
+ * the fast engine holds as f32. Clear it in any case. */
 LAC_MUST_CHECK lac_status laci_auto_cut_init(laci_auto_cut *cut, const laci_graph *graph,
-                                             const laci_engine_options *options, lac_error *err);
+                                             const laci_engine_options *options, bool *doubles,
+                                             lac_error *err);
+/** What the fast engine reaches. Fails as laci_engine_row.reach. */
+LAC_MUST_CHECK lac_status laci_auto_cut_reach(laci_auto_cut *cut,
+                                              const laci_engine_options *options, lac_error *err);
 void laci_auto_cut_clear(laci_auto_cut *cut);
 
 /** Phases of the nodes; fast ones with less work than a phase costs become exact. */

@@ -351,7 +351,7 @@ static lac_status divide(laci_auto *a, const laci_graph *graph, const laci_engin
               .options = options,
               .budget = options->budget ? *options->budget : laci_budget_of(UINT64_MAX)};
   a->graph = graph;
-  lac_status st = laci_auto_cut_init(&a->cut, graph, options, err);
+  lac_status st = laci_auto_cut_reach(&a->cut, options, err);
   bool all = !st && a->cut.reason.text[0] == '\0';
   if (all && refusal->status == LAC_BAD_SHAPE)
     st = laci_fail(err, LAC_BAD_SHAPE, "%s", refusal->text);
@@ -383,13 +383,14 @@ lac_status laci_auto_create(const laci_graph *graph, const laci_engine_options *
   if (!a) return laci_fail_memory(err, "the engine");
   fast.engine = "cpu";
   bool doubles = false;
-  lac_status st = laci_auto_find_doubles(graph, options, &doubles, &why);
+  lac_status st = laci_auto_cut_init(&a->cut, graph, options, &doubles, &why);
   if (!st && doubles) st = laci_fail(&why, LAC_UNSUPPORTED, "elements of type f64");
   if (!st) st = laci_engine_create(graph, &fast, &a->whole, &why);
   bool divided = st == LAC_UNSUPPORTED || st == LAC_BAD_SHAPE;
   if (divided && options->bf16) divided = laci_engine_offers_bf16("cpu");
   divided = divided && has_threads(options->threads);
   why.status = st;
+  if (!divided) laci_auto_cut_clear(&a->cut);
   if (divided) st = divide(a, graph, options, &why, err);
   else if (st) st = laci_hint(err, why.hint, laci_fail(err, st, "%s", why.text));
   if (st) laci_auto_destroy(a);
