@@ -283,6 +283,43 @@ static void matches_for_norms_and_reductions(void **state) {
       1); /* the largest along axes that are not side by side */
 }
 
+/** Rows that are shared out among threads: the same bytes for any number of them, of signed zeros and
+ * of NaN, too. */
+static void extremes_are_the_same_for_any_number_of_threads(void **state) {
+  (void)state;
+  enum { N = 3 * 20000 * 2, OUT = 1 + 6 + 6 };
+  float *x = laci_alloc(N, sizeof *x), first[OUT], y[OUT];
+  laci_graph *graph;
+  lac_error err = {0};
+  if (net_read("input x 3x20000x2\nstored a 1 i64 = 1\nu = ReduceMax(x) keepdims=0\n"
+               "v = ReduceMin(x, a)\nw = ReduceMax(x, a)\noutput u\noutput v\noutput w\n",
+               &graph, &err)) {
+    fail_msg("%s", err.text);
+  }
+  for (int odd = 0; odd < 3; odd++) {
+    double most = -INFINITY;
+    for (int at = 0; at < N; at++) {
+      x[at] = odd == 0 ? (float)net_number("x", at) : at % 3 ? -0.0F : 0.0F;
+      if (odd == 2 && at % 9001 == 0) x[at] = NAN;
+      most = fmax(most, (double)x[at]);
+    }
+    for (int threads = 1; threads <= 5; threads += 2) {
+      laci_engine *engine;
+      const laci_engine_options options = {
+          .engine = "cpu", .threads = threads, .finite = LACI_FINITE_ASSUMED};
+      assert_int_equal(laci_engine_create(graph, &options, &engine, &err), LAC_OK);
+      assert_int_equal(
+          laci_engine_run(engine, (const void *[]){x}, (void *[]){y, y + 1, y + 7}, &err), LAC_OK);
+      if (threads == 1) memcpy(first, y, sizeof y);
+      assert_memory_equal(first, y, sizeof y);
+      laci_engine_destroy(engine);
+    }
+    assert_true(odd == 2 ? isnan(y[0]) : (double)y[0] == most);
+  }
+  laci_graph_destroy(graph);
+  laci_free(x);
+}
+
 /* A row of nothing but infinity is what masked attention makes; and digits near 0 count, too. */
 static void extremes_of_infinities_and_small_results_have_all_digits(void **state) {
   (void)state;
@@ -492,6 +529,7 @@ int main(void) {
       cmocka_unit_test(matches_element_by_element),
       cmocka_unit_test(adds_values_with_axes_of_size_one),
       cmocka_unit_test(matches_for_norms_and_reductions),
+      cmocka_unit_test(extremes_are_the_same_for_any_number_of_threads),
       cmocka_unit_test(extremes_of_infinities_and_small_results_have_all_digits),
       cmocka_unit_test(matches_for_moves),
       cmocka_unit_test(takes_constants_outputs_and_scalars_as_they_come),

@@ -143,30 +143,38 @@ static void lower_sums(laci_net *net, const laci_fused *fused) {
  */
 typedef struct extremes {
   int64_t outer, n, inner; /* n are reduced */
+  int64_t n_parts;         /* of these n, each by itself first; 1: all at once */
   bool largest;
 } extremes;
 
 typedef struct extremes_work {
   const extremes *e;
   const float *x;
+  float *parts; /* [outer, n_parts, inner] */
   float *y;
 } extremes_work;
 
-/** A NaN stays. */
-static void extremes_of_some(int64_t begin, int64_t end, void *context) {
+/** Of n rows: the first of equal ones, and a NaN stays. So whether there are parts changes no bit.
+ */
+static void extremes_of(const extremes *e, const float *x, int64_t n, float *y) {
+  for (int64_t k = 0; k < e->inner; k++) y[k] = x[k];
+  for (int64_t row = 1; row < n; row++) {
+    const float *next = x + row * e->inner;
+    for (int64_t k = 0; k < e->inner; k++) {
+      bool takes = e->largest ? next[k] > y[k] : next[k] < y[k];
+      y[k] = takes || next[k] != next[k] ? next[k] : y[k];
+    }
+  }
+}
+
+static void extremes_of_parts(int64_t begin, int64_t end, void *context) {
   const extremes_work *w = context;
   const extremes *e = w->e;
-  for (int64_t o = begin; o < end; o++) {
-    const float *x = w->x + o * e->n * e->inner;
-    float *y = w->y + o * e->inner;
-    for (int64_t k = 0; k < e->inner; k++) y[k] = x[k];
-    for (int64_t row = 1; row < e->n; row++) {
-      const float *next = x + row * e->inner;
-      for (int64_t k = 0; k < e->inner; k++) {
-        bool takes = e->largest ? next[k] > y[k] : next[k] < y[k];
-        y[k] = takes || next[k] != next[k] ? next[k] : y[k];
-      }
-    }
+  for (int64_t at = begin; at < end; at++) {
+    const int64_t o = at / e->n_parts, part = at % e->n_parts;
+    const int64_t first = part * e->n / e->n_parts, last = (part + 1) * e->n / e->n_parts;
+    float *to = e->n_parts > 1 ? w->parts : w->y;
+    extremes_of(e, w->x + (o * e->n + first) * e->inner, last - first, to + at * e->inner);
   }
 }
 
@@ -174,8 +182,12 @@ static lac_status run_extremes(laci_net *net, laci_net_step *step, lac_error *er
   const extremes *e = step->context;
   extremes_work w = {
       .e = e, .x = laci_net_data(net, step->tensors[0]), .y = laci_net_data(net, step->tensors[1])};
+  if (e->n_parts > 1) w.parts = laci_net_data(net, step->tensors[2]);
   (void)err;
-  laci_pool_for(net->pool, e->outer, 1, extremes_of_some, &w);
+  laci_pool_for(net->pool, e->outer * e->n_parts, 1, extremes_of_parts, &w);
+  for (int64_t o = 0; o < e->outer && e->n_parts > 1; o++) {
+    extremes_of(e, w.parts + o * e->n_parts * e->inner, e->n_parts, w.y + o * e->inner);
+  }
   return LAC_OK;
 }
 
@@ -190,6 +202,22 @@ static bool extremes_fit(laci_net *net, const laci_fused *fused, const char **wh
   return runs == 1;
 }
 
+/** Where few rows are left for the threads, each row's elements are shared out among them. */
+static void describe_extremes(const laci_net *net, const reduction *r, extremes *e) {
+  enum { GRAIN = 1 << 13, EACH = 2 };
+  bool behind = false;
+  *e = (extremes){.outer = 1, .n = 1, .inner = 1, .n_parts = 1};
+  for (int axis = 0; axis < r->x.rank; axis++) {
+    *(r->axes[axis] ? &e->n : behind ? &e->inner : &e->outer) *= r->x.dims[axis];
+    behind = behind || r->axes[axis];
+  }
+  const int64_t wanted = (EACH * net->n_threads + e->outer - 1) / e->outer;
+  const int64_t rows = (GRAIN + e->inner - 1) / e->inner; /* of a part at least */
+  const int64_t most = e->n / rows;
+  if (net->n_threads > 1 && e->outer < net->n_threads) e->n_parts = wanted < most ? wanted : most;
+  if (e->n_parts < 1) e->n_parts = 1;
+}
+
 static void lower_extremes(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   reduction r;
@@ -199,14 +227,16 @@ static void lower_extremes(laci_net *net, const laci_fused *fused) {
   int to = md && from >= 0 ? laci_net_result(net, &r.y, LACI_ELEMENT_F32, md) : -1;
   laci_layout_destroy(md);
   extremes *e = laci_plan_new(&net->plan, 1, sizeof *e);
-  laci_net_step *step = laci_net_step_code(net, node, run_extremes, 2, (int[]){from, to});
-  if (!e || !step) return;
-  *e = (extremes){.outer = 1, .n = 1, .inner = 1, .largest = node->op == &laci_op_reduce_max};
-  bool behind = false;
-  for (int axis = 0; axis < r.x.rank; axis++) {
-    *(r.axes[axis] ? &e->n : behind ? &e->inner : &e->outer) *= r.x.dims[axis];
-    behind = behind || r.axes[axis];
-  }
+  if (!e) return;
+  describe_extremes(net, &r, e);
+  e->largest = node->op == &laci_op_reduce_max;
+  const bool parts = e->n_parts > 1;
+  const int64_t bytes = e->outer * e->n_parts * e->inner * (int64_t)sizeof(float);
+  const int scratch = parts ? laci_net_scratch(net, (size_t)bytes) : -1;
+  laci_net_step *step =
+      laci_net_step_code(net, node, run_extremes, parts ? 3 : 2, (int[]){from, to, scratch});
+  if (!step) return;
+  if (parts) step->codes[2] = LACI_ARG_SCRATCHPAD;
   step->context = e;
   step->kernel = "own";
   step->shown = to;
