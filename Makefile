@@ -78,6 +78,7 @@ lint: configure-release
 	@tools/check_size
 	@tools/check_includes
 	@tools/check_options
+	@tools/check_words
 	@tools/check_ops
 	@tools/tidy build/release
 

@@ -19,7 +19,7 @@ laci_pattern matrix_pattern(lac_dtype type);
 /** The mask of a layer whose kernel has one position, in one group: 1 where its weight is not 0. */
 matrix matrix_of_layer(const laci_target_layer *layer, lac_dtype type);
 
-/** Small whole numbers, -2 to 2, under a random mask of the type's pattern. */
+/** Small integers, -2 to 2, under a random mask of the type's pattern. */
 matrix matrix_random(lac_dtype type, int64_t out, int64_t in, bool by_input, uint64_t stream);
 void matrix_clear(matrix *m);
 

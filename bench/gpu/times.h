@@ -29,7 +29,7 @@ typedef struct gpu_times {
   double gain, least_gain, most_gain; /* of the rounds: median, worst, best */
 } gpu_times;
 
-/** Weights and activations are small whole numbers, so that both ways give the same bits. Dense is
+/** Weights and activations are small integers, so that both ways give the same bits. Dense is
  * the fastest of cuBLASLt's proposals, sparse what cuSPARSELt's own search finds. */
 gpu_times gpu_measure(cublasLtHandle_t dense, const cusparseLtHandle_t *sparse, lac_dtype type,
                       const gpu_layer *layer, int64_t inputs);

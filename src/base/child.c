@@ -198,7 +198,7 @@ static lac_status talk(child *c, bool *is_ended, lac_error *err) {
 
 /* ---- Ending ---- */
 
-/* Whether it has ended; its status where that is still to be had. */
+/* Whether it has ended; its status where that is still available. */
 static bool reap(child *c, int flags) {
   int status = 0;
   pid_t ended;

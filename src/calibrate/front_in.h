@@ -42,7 +42,7 @@ typedef struct laci_kept {
   laci_kept_room place;
 } laci_kept;
 
-/** Fails LAC_IO where there is no file to be had. */
+/** Fails LAC_IO where there is no file. */
 LAC_MUST_CHECK lac_status laci_kept_create(laci_front *front, size_t batch_bytes, int64_t first,
                                            int64_t n, laci_kept **kept, lac_error *err);
 void laci_kept_destroy(laci_kept *kept); /* NULL is fine */

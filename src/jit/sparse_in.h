@@ -62,7 +62,7 @@ typedef struct laci_sparse_call {
   uint64_t all_lanes;      /* of a tile that can be stored whole, or more (AVX2) */
   const uint16_t *pairing; /* [32]: of pairs, which of a row's words, then of the next row's */
   uint64_t odd_words;      /* a bit for each word: of pairs, the upper halves */
-  /* Of int8, whose bias is of whole numbers: */
+  /* Of int8, whose bias is of integers: */
   const laci_sparse_quad_constants *quads;
   const float *scale;
   uint32_t zero_words, low_bytes; /* the same in all words, or bytes */

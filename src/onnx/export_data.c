@@ -298,7 +298,7 @@ static bool exists(const char *path) {
   return path && lstat(path, &found) == 0;
 }
 
-/** Makes the model refer to second names. *wanted: false where there are none to be had, or none is
+/** Makes the model refer to second names. *wanted: false where there are none, or none is
  * needed. */
 static lac_status refer_to_second_names(laci_export *x, char **seconds, bool *wanted,
                                         lac_error *err) {

@@ -4,7 +4,7 @@
  *     rows outside:  ((a * rows + row) * between + b) * columns * inner + column * inner + p
  *     rows inside:   (o * columns + column) * inner + (a * rows + row) * between + p
  *
- * and (a, b) or (o, a) number the sheets. */
+ * and (a, b) or (o, a) number the slices. */
 #include "sparse/blocks.h"
 
 #include "base/divide.h"
@@ -37,7 +37,7 @@ lac_status laci_blocks_init(laci_blocks *b, const laci_weight_view *w, laci_bloc
   lac_status st = check_rows(w, b->rows_outside, err);
   if (st) return st;
   b->between = b->rows_outside ? w->row_step / line : w->row_step;
-  b->n_sheets = b->rows_outside ? w->outer / w->rows : w->outer * (w->inner / w->rows / b->between);
+  b->n_slices = b->rows_outside ? w->outer / w->rows : w->outer * (w->inner / w->rows / b->between);
   b->row_blocks = laci_ceil_div(w->row_run, size.rows);
   b->n_row_blocks = b->row_blocks * (w->rows / w->row_run);
   b->column_blocks = laci_ceil_div(w->run, size.columns);
@@ -47,7 +47,7 @@ lac_status laci_blocks_init(laci_blocks *b, const laci_weight_view *w, laci_bloc
   if (b->chunk < 1) b->chunk = 1;
   if (b->chunk > b->positions) b->chunk = b->positions;
   b->n_chunks = laci_ceil_div(b->positions, b->chunk);
-  b->n = b->n_sheets * b->n_row_blocks * b->n_column_blocks * b->n_chunks;
+  b->n = b->n_slices * b->n_row_blocks * b->n_column_blocks * b->n_chunks;
   return LAC_OK;
 }
 
@@ -62,14 +62,14 @@ static int64_t cut_run(int64_t number, int64_t blocks, int64_t run, int size, in
   return number / blocks * run + in_run;
 }
 
-static int64_t sheet_first(const laci_blocks *b, int64_t sheet) {
+static int64_t slice_first(const laci_blocks *b, int64_t slice) {
   const laci_weight_view *w = b->weight;
   if (b->rows_outside) {
-    const int64_t a = sheet / b->between, at = sheet % b->between;
+    const int64_t a = slice / b->between, at = slice % b->between;
     return (a * w->rows * b->between + at) * w->columns * w->inner;
   }
   const int64_t block = w->rows * b->between, a_line = w->inner / block;
-  return sheet / a_line * w->columns * w->inner + sheet % a_line * block;
+  return slice / a_line * w->columns * w->inner + slice % a_line * block;
 }
 
 laci_block laci_block_at(const laci_blocks *b, int64_t index) {
@@ -84,7 +84,7 @@ laci_block laci_block_at(const laci_blocks *b, int64_t index) {
       cut_run(index % b->n_row_blocks, b->row_blocks, w->row_run, b->size.rows, &k.n_rows);
   const int64_t p = chunk * b->chunk, left = b->positions - p;
   k.n_positions = left < b->chunk ? left : b->chunk;
-  k.first = sheet_first(b, index / b->n_row_blocks) + row * w->row_step + column * w->inner + p;
+  k.first = slice_first(b, index / b->n_row_blocks) + row * w->row_step + column * w->inner + p;
   return k;
 }
 

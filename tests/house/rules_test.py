@@ -56,6 +56,16 @@ def a_short_file_is_a_splinter_but_for_tables():
     assert not is_splinter(here / "relu.c", ["const laci_op laci_op_relu = {.name = 0};"])
 
 
+def a_word_that_is_gone_is_found_whole():
+    rows = list(tool("check_words").read_list("# a head\nsheet / sheets | slice | gone\nway | algorithm | going\n"))
+    assert [row[3] for row in rows] == [True, False]
+    pattern = rows[0][1]
+    for text in ("a sheet", "n_sheets", "Sheets of it", "sheet."):
+        assert pattern.search(text), text
+    for text in ("worksheet", "sheeted"):
+        assert not pattern.search(text), text
+
+
 def main():
     tests = [test for name, test in globals().items() if callable(test) and name.startswith(("a_", "no_", "what_"))]
     for test in tests:

@@ -18,7 +18,7 @@
 
 enum { TEXT = 4096 };
 
-/* Weights of whole numbers, of 16 channels: v and u for 16, u of u8, whose zero point is 128; w for
+/* Weights of integers, of 16 channels: v and u for 16, u of u8, whose zero point is 128; w for
  * 10 and r for 7 more, with a scale for each row; g in groups of four. d is x through bytes. */
 #define SCALES                                                                                     \
   "stored sx \"\" = 0.0103\nstored zx \"\" u8 = 110\nstored sy \"\" = 0.0537\nstored zy \"\" u8 "  \
@@ -168,7 +168,7 @@ static const int8_net gemms[] = {
      "stored m 24x20 i8\nw = DequantizeLinear(m, sw)\ny = Gemm(d, w) alpha=0.5\n", 0, 0},
 };
 
-/* A bias that is no whole number of the units of a sum becomes one. */
+/* A bias that is no integer in the units of a sum becomes one. */
 static const int8_net rounded[] = {
     {"a bias of floats", "stored b 16\ny = Conv(d, v, b)\n", 1, 0},
     {"a bias of floats, then bytes",

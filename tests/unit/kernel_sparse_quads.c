@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * kernel/sparse/quads.h: the definition against a convolution in whole numbers of 64 bits and, bit
+ * kernel/sparse/quads.h: the definition against a convolution in integers of 64 bits and, bit
  * by bit, what follows it: scales, a residual, a zero point, a clip; sums that wrap and results
- * that no whole number holds among them; results that are floats, with functions behind. */
+ * that no integer holds among them; results that are floats, with functions behind. */
 #include "support/sparse_case.h"
 
 /* One result. */

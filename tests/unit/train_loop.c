@@ -702,7 +702,7 @@ static void what_a_hook_fails_with_ends_the_run(void **state) {
   }
 }
 
-/* Score to be had later: it fails as a damaged image would. */
+/* Score that comes later: it fails as a damaged image would. */
 static lac_status fail_later(void *context, laci_loop_score *score, lac_error *err) {
   rig *r = context;
   if (r->n_evaluated++ == 0) {

@@ -2,7 +2,7 @@
  * Inner products of rows with rows, of which Gram matrices are made.
  *
  * Rows lie along the positions that are summed, in runs: for images that have a border, a run is an
- * image. Runs are read in vectors, and so are as long as a whole number of them; who calls sees to
+ * image. Runs are read in vectors, and so are as long as a multiple of them; who calls sees to
  * it that what is read behind their end is a product with zero. Neither rows have to be aligned, so
  * that a displaced image is the same memory elsewhere.
  *

@@ -120,7 +120,7 @@ static const char *load(void) {
   if (!library) return dlerror();
   if (!find_all(library)) return "a function is missing";
   if (strstr(blas.openblas_get_config(), "USE64BITINT"))
-    return "its whole numbers have 64 bits, wanted 32";
+    return "its integers have 64 bits, wanted 32";
   tell_version();
   parallel = blas.openblas_get_parallel();
   if (parallel == OWN_THREADS) blas.openblas_set_num_threads(1);

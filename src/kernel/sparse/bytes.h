@@ -46,7 +46,7 @@ typedef void laci_bytes_unpack(const laci_bytes_form *f, const float *quads, flo
  * rounded to the nearest, to even. The scales are those of the values over the result's. */
 typedef struct laci_bytes_sum {
   float a_scale, b_scale;
-  float a_zero, b_zero, zero, low, high; /* whole numbers, 0 to 255 */
+  float a_zero, b_zero, zero, low, high; /* integers, 0 to 255 */
 } laci_bytes_sum;
 
 /** n places of four bytes, of any alignment of floats; y may be a or b. */

@@ -2,8 +2,8 @@
  * Products of int8 (product.h): four bytes hold those of four neighbouring channels, so that every
  * layout, tile and reorder of floats serves with a quarter of the channels.
  *
- * x and results are u8, weights whole numbers from -128 to 127. An s8 value is a u8 one that is 128
- * higher, and so is its zero point: nothing here knows of it. Sums are whole numbers of 32 bits
+ * x and results are u8, weights integers from -128 to 127. An s8 value is a u8 one that is 128
+ * higher, and so is its zero point: nothing here knows of it. Sums are integers of 32 bits
  *
  *     sum[row] = bias[row] + sum over kept k of weight[k] * x[column[k]]
  *
@@ -35,7 +35,7 @@ enum { LACI_SPARSE_QUAD = 4 };
 /** A kept weight. */
 static inline int8_t laci_sparse_s8(float weight) { return (int8_t)lrintf(weight); }
 
-/** finish_quads_isa.c: sums, whole numbers of 32 bits, become floats where they stand. */
+/** finish_quads_isa.c: sums, integers of 32 bits, become floats where they stand. */
 typedef void laci_sparse_scale_sums(const laci_sparse_quantised *q, const laci_sparse_part *part,
                                     float *sums);
 /** And these become bytes in y. */

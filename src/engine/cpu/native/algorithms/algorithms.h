@@ -28,7 +28,7 @@ int laci_sparse_dense(laci_net *net, const laci_sparse_layer *layer);
 /** The bias as a weight; zeros where there is none. */
 int laci_sparse_bias(laci_net *net, const laci_sparse_layer *layer);
 
-/** What is kept, floats, as whole numbers, and bias and scales of the layer's rows. False: a
+/** What is kept, floats, as integers, and bias and scales of the layer's rows. False: a
  * failure (noted). */
 bool laci_sparse_quantise_kept(laci_net *net, const laci_sparse_layer *layer,
                                laci_sparse_kept *kept);

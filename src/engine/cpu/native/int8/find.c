@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Layers of int8: convolutions and products of a quantised network (QDQ), whose input has come
- * through bytes, and whose weight is one of whole numbers behind a DequantizeLinear.
+ * through bytes, and whose weight is one of integers behind a DequantizeLinear.
  *
  * Sums are exact then, and what floats would round on the way is not rounded. Results become bytes
  * where QuantizeLinear and DequantizeLinear alone read them, with Relu and Clip as bounds of bytes;
@@ -61,7 +61,7 @@ bool laci_sparse_same_units(const laci_fake_quantised *a, const laci_fake_quanti
 
 /* ---- Weights ---- */
 
-/** Are all of them so? A constant of whole numbers. */
+/** Are all of them so? A constant of integers. */
 static bool all_are(laci_cpu_plan *plan, int value, int64_t wanted) {
   laci_buf *zeros = laci_plan_constant_buf(plan, value);
   bool all = zeros && zeros->i;
@@ -70,7 +70,7 @@ static bool all_are(laci_cpu_plan *plan, int value, int64_t wanted) {
   return all;
 }
 
-/** Whole numbers from -128 to 127, with a scale for all or for each row. */
+/** Integers from -128 to 127, with a scale for all or for each row. */
 static bool take_weight_scale(laci_cpu_plan *plan, const laci_sparse_layer *layer) {
   enum { MIDDLE = 128 };
   const int64_t n_rows = layer->window.channels_out;

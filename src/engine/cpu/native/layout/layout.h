@@ -62,7 +62,7 @@ int laci_sparse_read_thinned(laci_net *net, const laci_sparse_layer *layer,
 typedef struct laci_sparse_tensors {
   int x, bias, residual, y;
 } laci_sparse_tensors;
-/** Those of a chosen layer, laid out as it wants them, and a new one for its result. */
+/** Those of a chosen layer, in the layout that it reads, and a new one for its result. */
 laci_sparse_tensors laci_sparse_take_tensors(laci_net *net, const laci_sparse_layer *layer);
 /** Where they are, after placing, and what follows the layer's sums; no weight. */
 laci_sparse_operands laci_sparse_operands_of(const laci_net *net, const laci_sparse_layer *layer,
