@@ -125,7 +125,7 @@ static lac_status rank(chooser *c, lac_error *err) {
     mix(c, l, true);
     st = compare(c, MOST_ALONE, &alone, err);
     mix(c, l, false);
-    c->ranking[k].effect = alone.relative;
+    if (!st) c->ranking[k].effect = alone.relative;
   }
   if (st) return st;
   laci_progress("layers alone", c->n, c->n);
