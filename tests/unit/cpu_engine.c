@@ -283,8 +283,8 @@ static void matches_for_norms_and_reductions(void **state) {
       1); /* the largest along axes that are not side by side */
 }
 
-/** Rows that are shared out among threads: the same bytes for any number of them, of signed zeros and
- * of NaN, too. */
+/** Rows that are shared out among threads: the same bytes for any number of them, of signed zeros
+ * and of NaN, too. */
 static void extremes_are_the_same_for_any_number_of_threads(void **state) {
   (void)state;
   enum { N = 3 * 20000 * 2, OUT = 1 + 6 + 6 };

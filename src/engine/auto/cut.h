@@ -22,8 +22,8 @@ typedef struct laci_auto_cut {
   lac_error reason; /* why the first of these is not fast */
 } laci_auto_cut;
 
-/** A cut that knows the types alone. *doubles: the network computes with elements of type f64, which
- * the fast engine holds as f32. Clear it in any case. */
+/** A cut that knows the types alone. *doubles: the network computes with elements of type f64,
+ * which the fast engine holds as f32. Clear it in any case. */
 LAC_MUST_CHECK lac_status laci_auto_cut_init(laci_auto_cut *cut, const laci_graph *graph,
                                              const laci_engine_options *options, bool *doubles,
                                              lac_error *err);

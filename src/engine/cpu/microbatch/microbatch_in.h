@@ -50,8 +50,8 @@ LAC_MUST_CHECK lac_status laci_stages_make_careful(laci_stages *stages,
                                                    const laci_engine_options *options,
                                                    const laci_budget *before, lac_error *err);
 /** The run once more, carefully: `stage` suspects a value. Its time goes to the stages' steps, as
- * watch->seconds has them, each node's to the step of that name. Fails LAC_BAD_VALUE where it cannot be,
- * and as laci_net_create and laci_net_run. */
+ * watch->seconds has them, each node's to the step of that name. Fails LAC_BAD_VALUE where it
+ * cannot be, and as laci_net_create and laci_net_run. */
 LAC_MUST_CHECK lac_status laci_stages_run_careful(laci_stages *stages, const laci_stage *stage,
                                                   const void *const *inputs, void *const *outputs,
                                                   const laci_engine_watch *watch, lac_error *err);
