@@ -11,9 +11,8 @@
  */
 #include <string.h>
 
-#include "engine/cpu/native/layout/tensors.h"
+#include "engine/cpu/native/values.h"
 #include "graph/ops.h"
-#include "engine/cpu/native/layout/layout.h"
 #include "cpu/pool.h"
 #include "engine/cpu/onednn/onednn.h"
 
@@ -140,9 +139,8 @@ static int together_of(laci_net *net, const laci_layout *md, const laci_shape *s
   return together;
 }
 
-/** What comes from pictures, or goes to some. */
-static int pictures_together(laci_net *net, const laci_shape *shape, bool rows) {
-  laci_layout *md = laci_pictures_wanted(net, shape, rows);
+/** Of the layout (taken) in which native values are read. */
+static int native_together(laci_net *net, laci_layout *md, const laci_shape *shape) {
   const int together = together_of(net, md, shape);
   laci_layout_destroy(md);
   return together;
@@ -151,16 +149,16 @@ static int pictures_together(laci_net *net, const laci_shape *shape, bool rows) 
 static int part_together(laci_net *net, int tensor) {
   if (net->plan.status || tensor < 0) return 0;
   const laci_net_tensor t = net->tensors[tensor];
-  if (t.pictures) return pictures_together(net, &t.shape, t.pictures->rows);
+  if (t.pictures) return native_together(net, laci_native_read_layout(net, tensor), &t.shape);
   return t.partial ? 0 : together_of(net, t.md, &t.shape);
 }
 
-/** Does a reader make pictures of the value? */
-static bool becomes_pictures(const laci_net *net, int value) {
+/** Does a reader want the value in a native layout? */
+static bool becomes_native(const laci_net *net, int value) {
   const laci_value *v = &net->plan.graph->values[value];
   for (int at = 0; at < v->n_readers; at++) {
     const int written = net->plan.fused[v->readers[at]].output;
-    if (written >= 0 && laci_sparse_has_place(net, written)) return true;
+    if (written >= 0 && laci_native_has(net, written)) return true;
   }
   return false;
 }
@@ -176,30 +174,30 @@ static int part_of(const laci_net *net, const laci_node *node, int at) {
   return net->plan.values[node->inputs[at]].tensor;
 }
 
-/** As what goes to pictures, or as the first part that does not come from some, or as pictures
+/** As what goes to native layouts, or as the first part that does not come from one, or as those
  * become. */
-static int new_together(laci_net *net, const laci_node *node, bool to_pictures) {
-  int from_pictures = 0;
-  if (to_pictures) {
-    return pictures_together(net, laci_plan_shape(&net->plan, node->outputs[0]), false);
+static int new_together(laci_net *net, const laci_node *node, bool to_native) {
+  int from_native = 0;
+  if (to_native) {
+    const laci_shape *shape = laci_plan_shape(&net->plan, node->outputs[0]);
+    return native_together(net, laci_native_images_layout(net, shape), shape);
   }
   for (int at = 0; at < node->n_inputs; at++) {
     const int part = part_of(net, node, at), together = part_together(net, part);
     if (part < 0 || !net->tensors[part].pictures) return together;
-    if (at == 0) from_pictures = together;
+    if (at == 0) from_native = together;
   }
-  return from_pictures;
+  return from_native;
 }
 
-/** What comes from pictures or goes to some, and what joins others, is reordered. */
+/** What comes from native layouts or goes to some, and what joins others, is reordered. */
 static join find_join(laci_net *net, int n) {
   const laci_node *node = &net->plan.graph->nodes[n];
   join j = {.there = 0};
   j.waiting = waiting_for(net, n, &j.there);
-  const bool to_pictures = becomes_pictures(net, node->outputs[0]);
-  const bool reorders = j.waiting >= 0 || to_pictures;
-  j.together =
-      j.waiting >= 0 ? part_together(net, j.waiting) : new_together(net, node, to_pictures);
+  const bool to_native = becomes_native(net, node->outputs[0]);
+  const bool reorders = j.waiting >= 0 || to_native;
+  j.together = j.waiting >= 0 ? part_together(net, j.waiting) : new_together(net, node, to_native);
   for (int at = j.there; at < node->n_inputs && j.together > 0; at++) {
     const int part = part_of(net, node, at);
     const laci_shape *shape = laci_plan_shape(&net->plan, node->inputs[at]);

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * QuantizeLinear and DequantizeLinear together, in one pass over memory, however the value lies: a
  * zero stays one, so that what is between pixels may go through it, too. */
-#include "engine/cpu/native/layout/tensors.h"
+#include "engine/cpu/native/values.h"
 #include "kernel/pointwise/fake_quantise.h"
-#include "engine/cpu/native/layout/layout.h"
 #include "cpu/pool.h"
 #include "engine/cpu/onednn/onednn.h"
-#include "kernel/sparse/reorder.h"
 
 typedef struct quantise_step {
   const laci_fake_quantised *q;
@@ -44,26 +42,22 @@ static bool fits(laci_net *net, const laci_fused *fused, const char **why) {
 static int64_t floats_of(const laci_net *net, int tensor) {
   const laci_net_tensor *t = &net->tensors[tensor];
   if (!t->pictures) return (int64_t)(laci_layout_bytes(t->md) / sizeof(float));
-  const laci_sparse_size size = laci_pictures_size(net, &t->shape, t->pictures->rows);
-  return laci_pictures_count(&t->pictures->layout, size.n_images) * t->pictures->layout.n_floats;
+  return laci_native_floats(net, tensor);
 }
 
 /** Bytes for the layers of int8 that read them. */
 static int packed(laci_net *net, const laci_fused *fused) {
-  const laci_pictures to = laci_sparse_pictures_at(net, fused->output, fused->details);
-  const laci_pictures floats = {.layout = to.as_floats, .rows = to.rows};
-  return laci_pictures_pack(net, laci_sparse_read(net, fused->reads[0], &floats), &to);
+  return laci_native_read_bytes(net, fused->reads[0], fused->output, fused->details);
 }
 
 static void lower_quantise(laci_net *net, const laci_fused *fused) {
   int x = laci_net_tensor_of(net, fused->reads[0]);
-  const laci_pictures *are = x < 0 ? NULL : net->tensors[x].pictures;
-  const bool are_there = are && are->bytes == fused->details; /* by the layer before */
-  if (are_there || laci_sparse_wants_bytes(net, fused->output)) {
+  const bool are_there = laci_native_is_bytes(net, x, fused->details); /* by the layer before */
+  if (are_there || laci_native_wants_bytes(net, fused->output)) {
     laci_net_bind(net, fused->output, are_there ? x : packed(net, fused));
     return;
   }
-  x = laci_pictures_floats(net, x);
+  x = laci_native_read_floats(net, x);
   if (x >= 0 && !net->tensors[x].pictures) {
     x = laci_net_whole(net, laci_net_as(net, x, net->tensors[x].md, LACI_ELEMENT_F32));
   }

@@ -79,7 +79,7 @@ typedef struct laci_net_tensor {
   laci_shape shape; /* as oneDNN sees it: rank >= 1 */
   laci_element dt;
   laci_layout *md;               /* NULL: pictures, or int64 or double elements, row-major */
-  const laci_pictures *pictures; /* native/layout/tensors.h; NULL: as md says */
+  const laci_pictures *pictures; /* native/values.h; NULL: as md says */
   int buffer;
   int content;  /* equal numbers: the same content in another layout; -1: private. The number of
                    the first tensor that holds it; the others stand behind it in its chain */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Relus whose result two nodes read, as at the end of a residual block: the sum of what both give
  * back and the Relu's own gradient in one pass over memory, which is all that such steps cost. */
+#include "engine/cpu/native/values.h"
 #include "kernel/pointwise/relu_sum.h"
-#include "engine/cpu/native/layout/layout.h"
-#include "engine/cpu/native/layout/tensors.h"
 #include "cpu/pool.h"
 #include "engine/cpu/onednn/onednn.h"
 
@@ -61,17 +60,15 @@ static void add_relu_sum(laci_net *net, const laci_fused *fused, const int tenso
 
 static bool images_fit(laci_net *net, const laci_fused *fused, const char **why) {
   *why = "values do not lie as images";
-  return laci_sparse_may_be_images(net, fused->reads[2]) &&
-         laci_sparse_in_images(net, fused->reads[2]);
+  return laci_native_is_trained(net, fused->reads[2]);
 }
 
 /** Zeros of y's border make the others'. */
 static void lower_over_images(laci_net *net, const laci_fused *fused) {
   const int y = laci_net_tensor_of(net, fused->reads[2]);
   if (y < 0) return;
-  const laci_pictures *images = net->tensors[y].pictures;
-  const int a = laci_sparse_read(net, fused->reads[0], images);
-  const int b = laci_sparse_read(net, fused->reads[1], images);
+  const int a = laci_native_read_like(net, fused->reads[0], y);
+  const int b = laci_native_read_like(net, fused->reads[1], y);
   if (a < 0 || b < 0) return;
   const size_t bytes = net->buffers[net->tensors[y].buffer].bytes;
   const int to = laci_net_result_like(net, a, a != b);

@@ -4,7 +4,7 @@
  * The same content in another layout is another tensor, made by a reorder step the first time
  * somebody wants it and found again afterwards. What is constant is reordered at once and kept as a
  * weight (weights.c). */
-#include "engine/cpu/native/layout/tensors.h"
+#include "engine/cpu/native/values.h"
 #include "engine/cpu/onednn/onednn.h"
 #include "tensor/buf.h"
 
@@ -32,8 +32,8 @@ int laci_net_tensor_of(laci_net *net, int value) {
 
 int laci_net_read(laci_net *net, int value) {
   const int tensor = laci_net_tensor_of(net, value);
-  const bool pictures = tensor >= 0 && net->tensors[tensor].pictures;
-  return pictures ? laci_pictures_read(net, tensor) : tensor;
+  const bool native = tensor >= 0 && net->tensors[tensor].pictures;
+  return native ? laci_native_read(net, tensor) : tensor;
 }
 
 static void reorder_step(laci_net *net, int from, int to) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The native back end as others see it: layers are chosen before anything is lowered, and its
  * implementations stand in the lists of operators (lower/lower.h). What others may know of how a
- * value of its layers is stored is in layout/tensors.h. Next: layer.h. */
+ * value of its layers is stored is in values.h. Next: layer.h. */
 #ifndef LACI_ENGINE_CPU_NATIVE_NATIVE_H
 #define LACI_ENGINE_CPU_NATIVE_NATIVE_H
 

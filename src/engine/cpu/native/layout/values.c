@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Native values for those who know nothing of their layouts. */
+#include "engine/cpu/native/values.h"
+
+#include "engine/cpu/native/layout/layout.h"
+#include "engine/cpu/native/layout/tensors.h"
+#include "kernel/sparse/reorder.h"
+
+int laci_native_read(laci_net *net, int tensor) { return laci_pictures_read(net, tensor); }
+
+laci_layout *laci_native_read_layout(laci_net *net, int tensor) {
+  const laci_net_tensor t = net->tensors[tensor];
+  return laci_pictures_wanted(net, &t.shape, t.pictures->rows);
+}
+
+laci_layout *laci_native_images_layout(laci_net *net, const laci_shape *shape) {
+  return laci_pictures_wanted(net, shape, false);
+}
+
+int laci_native_read_floats(laci_net *net, int tensor) { return laci_pictures_floats(net, tensor); }
+
+int laci_native_read_like(laci_net *net, int value, int like) {
+  return laci_sparse_read(net, value, net->tensors[like].pictures);
+}
+
+int laci_native_read_bytes(laci_net *net, int value, int output, const laci_fake_quantised *bytes) {
+  const laci_pictures to = laci_sparse_pictures_at(net, output, bytes);
+  const laci_pictures floats = {.layout = to.as_floats, .rows = to.rows};
+  return laci_pictures_pack(net, laci_sparse_read(net, value, &floats), &to);
+}
+
+bool laci_native_has(const laci_net *net, int value) { return laci_sparse_has_place(net, value); }
+
+bool laci_native_wants_bytes(const laci_net *net, int value) {
+  return laci_sparse_wants_bytes(net, value);
+}
+
+bool laci_native_is_bytes(const laci_net *net, int tensor, const laci_fake_quantised *bytes) {
+  const laci_pictures *are = tensor < 0 ? NULL : net->tensors[tensor].pictures;
+  return are && are->bytes == bytes;
+}
+
+bool laci_native_is_trained(const laci_net *net, int value) {
+  return laci_sparse_may_be_images(net, value) && laci_sparse_in_images(net, value);
+}
+
+int64_t laci_native_floats(const laci_net *net, int tensor) {
+  const laci_net_tensor *t = &net->tensors[tensor];
+  const laci_sparse_size size = laci_pictures_size(net, &t->shape, t->pictures->rows);
+  return laci_pictures_count(&t->pictures->layout, size.n_images) * t->pictures->layout.n_floats;
+}
