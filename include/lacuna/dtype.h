@@ -22,7 +22,8 @@ typedef enum lac_dtype {
 /** "f32", "bf16", ...; "unknown" for a number outside the list. */
 LAC_API const char *lac_dtype_name(lac_dtype dtype);
 
-/** Bytes an element takes; 0 where elements have no fixed integer number of bytes. */
+/** Bytes an element takes in memory, 0 where its size is not fixed (text). Types of 4 and 2 bits
+ * take a byte each in the lowest bits, those with a sign extended; only files pack them. */
 LAC_API size_t lac_dtype_size(lac_dtype dtype);
 
 #ifdef __cplusplus

@@ -31,6 +31,15 @@ static bool dtype_can_hold_zeros(lac_dtype dtype) {
     case LAC_DTYPE_BF16:
     case LAC_DTYPE_F32:
     case LAC_DTYPE_F64:
+    case LAC_DTYPE_F8E4M3FN:
+    case LAC_DTYPE_F8E4M3FNUZ:
+    case LAC_DTYPE_F8E5M2:
+    case LAC_DTYPE_F8E5M2FNUZ:
+    case LAC_DTYPE_F4E2M1:
+    case LAC_DTYPE_I2:
+    case LAC_DTYPE_U2:
+    case LAC_DTYPE_I4:
+    case LAC_DTYPE_U4:
     case LAC_DTYPE_I8:
     case LAC_DTYPE_U8: return true;
     default: return false;
@@ -100,7 +109,9 @@ static bool one_zero(const laci_weight_view *view) {
 /* Does 0 stand in the same elements in both? A masked element can be one integer only. */
 static bool zeros_agree(const laci_weight_view *a, const laci_weight_view *b) {
   if (one_zero(a) && one_zero(b)) return zero_at(a, 0) == zero_at(b, 0);
-  if (a->n_scales != b->n_scales || a->scale_stride != b->scale_stride) return false;
+  if (a->n_scales != b->n_scales || a->scale_stride != b->scale_stride ||
+      a->scale_block != b->scale_block || a->scale_size != b->scale_size)
+    return false;
   for (int64_t k = 0; k < a->n_scales; k++) {
     if (!(zero_at(a, k) == zero_at(b, k))) return false;
   }

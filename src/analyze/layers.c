@@ -4,6 +4,7 @@
 #include "analyze/analyze.h"
 #include "analyze/layers_in.h"
 #include "base/error.h"
+#include "base/divide.h"
 #include "base/held.h"
 #include "base/memory.h"
 #include "graph/constants.h"
@@ -35,7 +36,15 @@ static int64_t stride_of(const laci_shape *shape, int axis) {
   return laci_shape_count_range(shape, axis + 1, shape->rank);
 }
 
-/* Scales of a dequantised or multiplied weight, along at most one axis. */
+/* How many scales the source has: one, one for each place along the axis, or one for each block. */
+static int64_t scale_count(const laci_weight_source *source, const laci_shape *shape, int axis) {
+  if (axis < 0) return 1;
+  if (source->scale_block == 0) return shape->dims[axis];
+  return laci_shape_count(shape) / shape->dims[axis] *
+         laci_ceil_div(shape->dims[axis], source->scale_block);
+}
+
+/* Scales of a dequantised or multiplied weight, along at most one axis or in blocks along one. */
 static bool set_scales(laci_analysis *analysis, const laci_weight_source *source,
                        laci_layer *layer) {
   const laci_shape *shape = &analysis->graph->stored[source->stored].shape;
@@ -44,8 +53,9 @@ static bool set_scales(laci_analysis *analysis, const laci_weight_source *source
   if (source->scale_axis >= 0 && source->factor_axis >= 0 &&
       source->scale_axis != source->factor_axis)
     return false;
+  if (source->scale_block && source->factor_value >= 0) return false;
   if (source->scale_value < 0 && source->factor_value < 0 && source->zero_value < 0) return true;
-  int64_t n = axis >= 0 ? shape->dims[axis] : 1;
+  int64_t n = scale_count(source, shape, axis);
   double *scale = laci_arena_alloc(&analysis->arena, (size_t)n, sizeof *scale);
   double *zero =
       source->zero_value >= 0 ? laci_arena_alloc(&analysis->arena, (size_t)n, sizeof *zero) : NULL;
@@ -56,7 +66,7 @@ static bool set_scales(laci_analysis *analysis, const laci_weight_source *source
     if (values[i] < 0) continue;
     int64_t count;
     const double *read = read_doubles(analysis, values[i], &count);
-    if (!read || (count != 1 && count != n)) return false;
+    if (!read || (count != n && (count != 1 || source->scale_block))) return false;
     for (int64_t k = 0; k < n; k++) {
       if (i < 2) scale[k] *= read[count == 1 ? 0 : k];
       else zero[k] = read[count == 1 ? 0 : k];
@@ -64,6 +74,8 @@ static bool set_scales(laci_analysis *analysis, const laci_weight_source *source
   }
   view->n_scales = n;
   view->scale_stride = axis >= 0 ? stride_of(shape, axis) : 1;
+  view->scale_block = source->scale_block;
+  view->scale_size = axis >= 0 ? shape->dims[axis] : 1;
   view->scale = scale;
   view->zero = zero;
   return true;
@@ -112,6 +124,13 @@ static const char *set_gain(laci_analysis *analysis, const laci_weight_source *s
   layer->view.scale_stride = stride_of(&v->shape, layer->gain_axis);
   layer->view.scale = scale;
   return NULL;
+}
+
+/* A mask writes 0 into floats; a zero point would be another number. */
+static bool has_float_zero_point(const laci_weight_view *view) {
+  bool found = false;
+  for (int64_t k = 0; view->zero && k < view->n_scales; k++) found |= view->zero[k] != 0;
+  return found && laci_dtype_is_float(view->dtype);
 }
 
 /* A factor that leaves channels out is a mask: what is stored does not hold its zeros. */
@@ -183,6 +202,8 @@ static bool describe(laci_analysis *analysis, int node_id, const laci_weight_axe
   layer->view.bytes = stored->bytes;
   layer->view.bytes_from = graph->bytes_from;
   if (!set_scales(analysis, &source, layer)) layer->reason = "its scales run along two axes";
+  else if (has_float_zero_point(&layer->view))
+    layer->reason = "its floats have a zero point that is not 0";
   if (!own)
     layer->reason =
         "its scales or zero points are computed, of another type, or more than one a "

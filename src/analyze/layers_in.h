@@ -50,11 +50,12 @@ typedef struct laci_weight_source {
   int chain[16]; /* nodes between the stored tensor and the layer, from the layer backwards */
   int axis_of[LACI_MAX_RANK]; /* axis of the weight at the layer -> axis of the stored tensor */
   int scale_value, zero_value,
-      factor_value; /* DequantizeLinear's operands, Mul's constant; -1: none */
-  int scale_axis;   /* axis of the stored tensor; -1: one scale for all */
-  int factor_axis;  /* likewise */
-  bool reshaped;    /* on its way */
-  bool normalised;  /* the stored tensor is norm.v, `product` is made of it */
+      factor_value;    /* DequantizeLinear's operands, Mul's constant; -1: none */
+  int scale_axis;      /* axis of the stored tensor; -1: one scale for all */
+  int64_t scale_block; /* places along it that share a scale; 0: one place, and all other axes */
+  int factor_axis;     /* likewise */
+  bool reshaped;       /* on its way */
+  bool normalised;     /* the stored tensor is norm.v, `product` is made of it */
   laci_weight_norm norm;
   int product;
 } laci_weight_source;

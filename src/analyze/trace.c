@@ -27,7 +27,7 @@ static bool step_transpose(const laci_graph *graph, const laci_node *node, laci_
   size_t n;
   const int64_t *perm = laci_node_ints(node, "perm", &n);
   int rank = graph->values[node->inputs[0]].type.shape.rank;
-  if (rank < 0 || (perm && n != (size_t)rank)) return false;
+  if (rank < 0 || (perm && n != (size_t)rank) || s->scale_block) return false;
   int through[LACI_MAX_RANK];
   for (int a = 0; a < rank; a++) {
     int64_t to = perm ? perm[a] : rank - 1 - a;
@@ -43,12 +43,15 @@ static bool step_transpose(const laci_graph *graph, const laci_node *node, laci_
 }
 
 static bool step_dequantize(const laci_graph *graph, const laci_node *node, laci_weight_source *s) {
-  if (s->scale_value >= 0 || node->n_inputs < 2 || laci_node_int(node, "block_size", 0) != 0)
-    return false;
-  int rank = graph->values[node->inputs[0]].type.shape.rank, along;
-  if (rank < 0 || !stored_along_one_axis(graph, node->inputs[1], rank, &along)) return false;
-  int64_t axis = laci_node_int(node, "axis", 1);
+  if (s->scale_value >= 0 || node->n_inputs < 2 || node->inputs[1] < 0) return false;
+  const laci_value *scale = &graph->values[node->inputs[1]];
+  int rank = graph->values[node->inputs[0]].type.shape.rank, along = 0;
+  int64_t axis = laci_node_int(node, "axis", 1), block = laci_node_int(node, "block_size", 0);
   if (axis < 0) axis += rank;
+  if (rank < 0 || axis < 0 || block < 0) return false;
+  if (block > 0 && (scale->stored < 0 || scale->type.shape.rank != rank)) return false;
+  if (block == 0 && !stored_along_one_axis(graph, node->inputs[1], rank, &along)) return false;
+  s->scale_block = block;
   s->scale_value = node->inputs[1];
   s->scale_axis = along < 0 ? -1 : (int)axis;
   s->zero_value = node->n_inputs > 2 ? node->inputs[2] : -1;

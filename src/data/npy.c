@@ -63,13 +63,18 @@ static void read_elements(const laci_npy_header *header, const uint8_t *from, la
   for (size_t at = 0; at < array->size_bytes; at++) array->bytes[at] = array->bytes[at] != 0;
 }
 
-lac_status laci_npy_parse(const char *name, const uint8_t *bytes, size_t size_bytes,
-                          laci_npy *array, lac_error *err) {
+/** Bytes of anything are elements of type opaque; NONE: nobody knows. */
+static lac_status parse(const char *name, const laci_file_bytes *file, lac_dtype opaque,
+                        laci_npy *array, lac_error *err) {
+  const uint8_t *bytes = file->bytes;
+  const size_t size_bytes = file->size_bytes;
   laci_npy_header header;
   char text[256];
   *array = (laci_npy){0};
   lac_status st = laci_npy_header_parse(name, bytes, size_bytes, &header, err);
   if (st) return st;
+  if (header.opaque && !laci_npy_is_opaque(opaque)) return laci_npy_fail_opaque(name, err);
+  if (header.opaque) header.type.dtype = opaque;
   int64_t count = laci_shape_count(&header.type.shape);
   size_t found = size_bytes - header.offset_bytes, wanted = 0;
   if (count < 0 ||
@@ -86,13 +91,23 @@ lac_status laci_npy_parse(const char *name, const uint8_t *bytes, size_t size_by
   return LAC_OK;
 }
 
-lac_status laci_npy_read(const char *path, laci_npy *array, lac_error *err) {
+lac_status laci_npy_parse(const char *name, const uint8_t *bytes, size_t size_bytes,
+                          laci_npy *array, lac_error *err) {
+  const laci_file_bytes file = {.bytes = (uint8_t *)(uintptr_t)bytes, .size_bytes = size_bytes};
+  return parse(name, &file, LAC_DTYPE_NONE, array, err);
+}
+
+lac_status laci_npy_read_as(const char *path, lac_dtype dtype, laci_npy *array, lac_error *err) {
   laci_file_bytes file;
   *array = (laci_npy){0};
   lac_status st = laci_file_bytes_read(path, &file, err);
-  if (!st) st = laci_npy_parse(path, file.bytes, file.size_bytes, array, err);
+  if (!st) st = parse(path, &file, dtype, array, err);
   laci_file_bytes_clear(&file);
   return st;
+}
+
+lac_status laci_npy_read(const char *path, laci_npy *array, lac_error *err) {
+  return laci_npy_read_as(path, LAC_DTYPE_NONE, array, err);
 }
 
 void laci_npy_clear(laci_npy *array) {

@@ -18,12 +18,19 @@ typedef struct laci_npy {
   uint8_t *bytes; /* little-endian, C order; a bool is 0 or 1 */
 } laci_npy;
 
-/** Reads versions 1 to 3, either byte order, C or Fortran order; f16 bf16 f32 f64, integers and
- * bool of any size, rank 0 to 8. Fails LAC_BAD_FILE for a header that NumPy would not have written
- * and for data that are fewer or more than the shape wants (one array a file), LAC_UNSUPPORTED for
- * other element types (text, records, objects, complex) and higher ranks, LAC_NOT_FOUND, LAC_IO,
- * LAC_NO_MEMORY; *array is then empty. Allocates no more than the file holds. */
+/** Reads versions 1 to 3, either byte order, C or Fortran order; f8e5m2 f16 bf16 f32 f64, integers
+ * of 8 bits and more, bool, rank 0 to 8. Fails LAC_BAD_FILE for a header that NumPy would not have
+ * written and for data that are fewer or more than the shape wants (one array a file),
+ * LAC_UNSUPPORTED for other element types (text, records, objects, complex) and higher ranks,
+ * LAC_NOT_FOUND, LAC_IO, LAC_NO_MEMORY; *array is then empty. Allocates no more than the file
+ * holds. */
 LAC_MUST_CHECK lac_status laci_npy_read(const char *path, laci_npy *array, lac_error *err);
+
+/** The same for a network's input of type dtype, which NumPy may not know: it stores ml_dtypes'
+ * int4 and float8_e4m3fn as a byte of anything ('V1'), and these are then of that type. The other
+ * two fail LAC_UNSUPPORTED for such a file. */
+LAC_MUST_CHECK lac_status laci_npy_read_as(const char *path, lac_dtype dtype, laci_npy *array,
+                                           lac_error *err);
 
 /** The same from bytes at hand; `name` stands in the error texts. */
 LAC_MUST_CHECK lac_status laci_npy_parse(const char *name, const uint8_t *bytes, size_t size_bytes,
@@ -34,8 +41,9 @@ void laci_npy_clear(laci_npy *array);
 
 /** Writes elements that lie in C order, in one step (base/file.h); the bytes are those that
  * numpy.save writes. All types that the reader knows; NumPy has no bf16 of its own, and stores that
- * of the package ml_dtypes as two bytes of anything, '<V2'. Fails LAC_UNSUPPORTED for other types,
- * LAC_BAD_SHAPE for a shape that is not wholly known, and as a writer does. */
+ * of the package ml_dtypes as two bytes of anything, '<V2', and types of 8 bits and fewer as one,
+ * '<V1' (also f8e5m2: what numpy.save calls it, numpy.load does not read). Fails LAC_UNSUPPORTED
+ * for other types, LAC_BAD_SHAPE for a shape that is not wholly known, and as a writer does. */
 LAC_MUST_CHECK lac_status laci_npy_write(const char *path, const laci_type *type, const void *bytes,
                                          bool force, lac_error *err);
 

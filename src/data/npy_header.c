@@ -27,12 +27,26 @@ static const struct {
   const char *name;
   lac_dtype dtype;
 } kinds[] = {
-    {"f4", LAC_DTYPE_F32},  {"f2", LAC_DTYPE_F16}, {"f8", LAC_DTYPE_F64}, {"b1", LAC_DTYPE_BOOL},
-    {"u1", LAC_DTYPE_U8},   {"i1", LAC_DTYPE_I8},  {"u2", LAC_DTYPE_U16}, {"i2", LAC_DTYPE_I16},
-    {"u4", LAC_DTYPE_U32},  {"i4", LAC_DTYPE_I32}, {"u8", LAC_DTYPE_U64}, {"i8", LAC_DTYPE_I64},
+    {"f4", LAC_DTYPE_F32},    {"f2", LAC_DTYPE_F16}, {"f8", LAC_DTYPE_F64}, {"b1", LAC_DTYPE_BOOL},
+    {"u1", LAC_DTYPE_U8},     {"i1", LAC_DTYPE_I8},  {"u2", LAC_DTYPE_U16}, {"i2", LAC_DTYPE_I16},
+    {"u4", LAC_DTYPE_U32},    {"i4", LAC_DTYPE_I32}, {"u8", LAC_DTYPE_U64}, {"i8", LAC_DTYPE_I64},
     {"V2", LAC_DTYPE_BF16}, /* two bytes of anything: so NumPy calls ml_dtypes' bfloat16 */
+    {"V1", LAC_DTYPE_NONE}, /* one byte: its other types of 8 bits and fewer, but that: */
+    {"f1", LAC_DTYPE_F8E5M2},
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
+
+bool laci_npy_is_opaque(lac_dtype dtype) {
+  int bits = laci_dtype_bits(dtype);
+  bool has_name = dtype == LAC_DTYPE_BOOL || dtype == LAC_DTYPE_U8 || dtype == LAC_DTYPE_I8;
+  return bits > 0 && bits <= 8 && !has_name;
+}
+
+lac_status laci_npy_fail_opaque(const char *name, lac_error *err) {
+  return laci_fail(err, LAC_UNSUPPORTED,
+                   "%s: bytes of any type (V1), and no input of 8 bits or fewer to give them one",
+                   name);
+}
 
 /* ---- Reading ---- */
 
@@ -92,12 +106,13 @@ static lac_status read_descr(cursor *c, laci_npy_header *header) {
   if (st) return st;
   for (int at = 0; at < N_KINDS && text[0]; at++) {
     if (strcmp(text + 1, kinds[at].name) != 0) continue;
-    header->type.dtype = kinds[at].dtype;
+    header->opaque = kinds[at].dtype == LAC_DTYPE_NONE;
+    header->type.dtype = header->opaque ? LAC_DTYPE_U8 : kinds[at].dtype;
     header->big_endian = text[0] == '>';
     /* '|' says that a single byte has no order. */
-    bool opaque = kinds[at].dtype == LAC_DTYPE_BF16;
-    bool ordered = text[0] == '<' || (text[0] == '>' && !opaque);
-    bool orderless = lac_dtype_size(kinds[at].dtype) == 1 || opaque;
+    bool any = kinds[at].name[0] == 'V';
+    bool ordered = text[0] == '<' || (text[0] == '>' && !any);
+    bool orderless = lac_dtype_size(header->type.dtype) == 1 || any;
     if (ordered || (text[0] == '|' && orderless)) return LAC_OK;
   }
   return laci_fail(
@@ -228,9 +243,9 @@ static int print_shape(const laci_shape *shape, char *text, size_t capacity) {
 lac_status laci_npy_header_print(const laci_type *type, char text[LACI_NPY_HEADER_BYTES],
                                  size_t *size_bytes, lac_error *err) {
   char shape[256];
-  const char *kind = NULL;
+  const char *kind = laci_npy_is_opaque(type->dtype) ? "V1" : NULL;
   for (int at = 0; at < N_KINDS; at++) {
-    if (kinds[at].dtype == type->dtype) kind = kinds[at].name;
+    if (kinds[at].dtype == type->dtype && !kind) kind = kinds[at].name;
   }
   if (!kind) {
     return laci_fail(err, LAC_UNSUPPORTED, "a .npy file has no elements of type %s",
@@ -242,7 +257,7 @@ lac_status laci_npy_header_print(const laci_type *type, char text[LACI_NPY_HEADE
   }
   const size_t start = MAGIC_BYTES + VERSION_BYTES + 2;
   (void)print_shape(&type->shape, shape, sizeof shape);
-  char order = lac_dtype_size(type->dtype) == 1 ? '|' : '<';
+  char order = lac_dtype_size(type->dtype) == 1 && kind[0] != 'V' ? '|' : '<';
   size_t n = start + (size_t)snprintf(text + start, LACI_NPY_HEADER_BYTES - start,
                                       "{'descr': '%c%s', 'fortran_order': False, 'shape': %s, }",
                                       order, kind, shape);

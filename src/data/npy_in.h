@@ -10,6 +10,7 @@ typedef struct laci_npy_header {
   laci_type type;
   bool big_endian;
   bool fortran_order;  /* the first axis runs fastest */
+  bool opaque;         /* a byte of anything ('V1'): type is u8, until somebody knows */
   size_t offset_bytes; /* of the first element */
 } laci_npy_header;
 
@@ -17,6 +18,11 @@ typedef struct laci_npy_header {
 LAC_MUST_CHECK lac_status laci_npy_header_parse(const char *name, const uint8_t *bytes,
                                                 size_t size_bytes, laci_npy_header *header,
                                                 lac_error *err);
+
+/** Is that a type that NumPy stores as a byte of anything? */
+bool laci_npy_is_opaque(lac_dtype dtype);
+/** The error where nobody knows what a byte of anything is. */
+LAC_MUST_CHECK lac_status laci_npy_fail_opaque(const char *name, lac_error *err);
 
 enum { LACI_NPY_HEADER_BYTES = 512 }; /* more than any header of rank 8 takes */
 

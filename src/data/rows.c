@@ -61,6 +61,7 @@ lac_status laci_rows_in_place(const laci_rows_source *source, laci_rows **rows, 
   laci_npy_header header;
   *rows = NULL;
   lac_status st = laci_npy_header_parse(source->name, source->first, source->n_first, &header, err);
+  if (!st && header.opaque) st = laci_npy_fail_opaque(source->name, err);
   if (!st) st = check_size(source, &header, err);
   if (st || header.big_endian || (header.fortran_order && header.type.shape.rank > 1)) return st;
   st = rows_create(source->name, &header.type, rows, err);

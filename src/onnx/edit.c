@@ -127,10 +127,16 @@ lac_status laci_edit_add_tensor(laci_onnx_edit *edit, const char *name, lac_dtyp
       name ? add(&array, &edit->n_tensors, &edit->tensor_capacity, sizeof *tensor) : NULL;
   edit->tensors = array;
   size_t size_bytes = (size_t)laci_shape_count(shape) * lac_dtype_size(dtype);
-  void *copy = tensor ? laci_arena_alloc(&edit->arena, size_bytes + 1, 1) : NULL;
+  uint64_t in_file = size_bytes;
+  void *copy = NULL;
+  if (tensor && laci_onnx_per_byte(dtype) > 1) {
+    copy = laci_onnx_pack_elements(&edit->arena, dtype, bytes, size_bytes);
+    (void)laci_onnx_file_bytes(dtype, (int64_t)size_bytes, &in_file);
+  } else if (tensor && (copy = laci_arena_alloc(&edit->arena, size_bytes + 1, 1))) {
+    memcpy(copy, bytes, size_bytes);
+  }
   if (!copy) return laci_fail_memory(err, name ? name : "a new stored tensor");
-  memcpy(copy, bytes, size_bytes);
-  *tensor = (laci_edit_tensor){name, dtype, *shape, copy, size_bytes};
+  *tensor = (laci_edit_tensor){name, dtype, *shape, copy, (size_t)in_file};
   return LAC_OK;
 }
 

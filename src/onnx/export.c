@@ -18,16 +18,17 @@
 
 /** The wide array with changed elements. What did not change keeps its bits: writers differ in what
  * they leave above a narrow element. A signed element is extended as its readers expect. */
-static lac_status widen(laci_export *x, const laci_source *source, const laci_stored *stored,
-                        void **widened, lac_error *err) {
+static lac_status widen(laci_export *x, const laci_stored *stored, const uint8_t *bytes,
+                        size_t size_bytes, void **widened, lac_error *err) {
+  const laci_source *source = stored->source;
   size_t narrow = source->narrow_bytes, wide = source->wide_bytes;
-  size_t n = stored->size_bytes / narrow;
+  size_t n = size_bytes / narrow;
   bool is_signed = stored->dtype == LAC_DTYPE_I8 || stored->dtype == LAC_DTYPE_I16;
   uint8_t *to = laci_arena_alloc(&x->arena, n, wide);
   if (!to) return laci_fail_memory(err, stored->name);
   memcpy(to, *source->array, n * wide);
   for (size_t at = 0; at < n; at++) {
-    const uint8_t *element = stored->owned + at * narrow;
+    const uint8_t *element = bytes + at * narrow;
     if (memcmp(to + at * wide, element, narrow) == 0) continue;
     memcpy(to + at * wide, element, narrow);
     memset(to + at * wide + narrow, is_signed && element[narrow - 1] >> 7 ? 0xff : 0,
@@ -40,18 +41,23 @@ static lac_status widen(laci_export *x, const laci_source *source, const laci_st
 static lac_status patch_stored(laci_export *x, const laci_stored *stored, lac_error *err) {
   const laci_source *source = stored->source;
   void *bytes = stored->owned;
-  if (!bytes || stored->size_bytes == 0) return LAC_OK;
+  uint64_t n = stored->size_bytes;
+  if (!bytes || n == 0) return LAC_OK;
+  if (source->per_byte) {
+    bytes = laci_onnx_pack_elements(&x->arena, stored->dtype, bytes, n);
+    if (!bytes) return laci_fail_memory(err, stored->name);
+    (void)laci_onnx_file_bytes(stored->dtype, (int64_t)n, &n);
+  }
   switch (source->kind) {
     case LACI_SOURCE_ARRAY: return laci_export_patch(x, source->array, &bytes, sizeof bytes, err);
-    case LACI_SOURCE_SCALAR:
-      return laci_export_patch(x, source->scalar, bytes, stored->size_bytes, err);
+    case LACI_SOURCE_SCALAR: return laci_export_patch(x, source->scalar, bytes, n, err);
     case LACI_SOURCE_WIDENED: {
-      lac_status st = widen(x, source, stored, &bytes, err);
+      lac_status st = widen(x, stored, bytes, n, &bytes, err);
       return st ? st : laci_export_patch(x, source->array, &bytes, sizeof bytes, err);
     }
     case LACI_SOURCE_EXTERNAL:
       source->external->fresh = bytes;
-      source->external->spilled = stored->spilled;
+      source->external->spilled = stored->spilled && !source->per_byte;
       return LAC_OK;
     case LACI_SOURCE_NONE: break;
   }

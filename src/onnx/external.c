@@ -128,14 +128,13 @@ static lac_status open_data_file(laci_onnx *file, const char *name, const char *
 static lac_status wanted_bytes(const Onnx__TensorProto *tensor, const char *name, uint64_t *wanted,
                                bool *is_known, lac_error *err) {
   int64_t count;
-  size_t element = tensor->data_type > 0 && tensor->data_type < LAC_DTYPE_COUNT
-                       ? lac_dtype_size((lac_dtype)tensor->data_type)
-                       : 0;
-  *is_known = element != 0;
+  bool in_list = tensor->data_type > 0 && tensor->data_type < LAC_DTYPE_COUNT;
+  lac_dtype dtype = in_list ? (lac_dtype)tensor->data_type : LAC_DTYPE_NONE;
+  *is_known = lac_dtype_size(dtype) != 0;
   *wanted = 0;
   lac_status st = laci_onnx_count(tensor, name, &count, err);
   if (st) return st;
-  if (__builtin_mul_overflow((uint64_t)count, element, wanted)) {
+  if (!laci_onnx_file_bytes(dtype, count, wanted)) {
     return laci_fail(err, LAC_BAD_FILE, "tensor '%s': its dims overflow 64 bits", name);
   }
   return LAC_OK;

@@ -23,9 +23,9 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 
 /** How a tensor's bytes are kept. */
 typedef enum laci_source_kind {
-  LACI_SOURCE_NONE,   /* nothing to change: text, sub-byte elements, what a function's caller set */
-  LACI_SOURCE_ARRAY,  /* an array of the message, in the layout that the graph sees: `*array` */
-  LACI_SOURCE_SCALAR, /* a number of the message: `scalar` */
+  LACI_SOURCE_NONE,     /* nothing to change: text, what a function's caller set */
+  LACI_SOURCE_ARRAY,    /* an array of the message, in the layout that the graph sees: `*array` */
+  LACI_SOURCE_SCALAR,   /* a number of the message: `scalar` */
   LACI_SOURCE_WIDENED,  /* an array with a wider element (float16 in int32_data): `*array` */
   LACI_SOURCE_EXTERNAL, /* in a data file: `external` */
 } laci_source_kind;
@@ -37,6 +37,8 @@ typedef struct laci_source {
   void *scalar;
   size_t wide_bytes; /* WIDENED: size of the array's element, 4 or 8 */
   size_t narrow_bytes;
+  int per_byte; /* elements of 4 or 2 bits in a byte of the file, which the graph sees as a byte
+                   each; 0: the bytes are the graph's */
   struct laci_external *external;
 } laci_source;
 
@@ -172,6 +174,18 @@ LAC_MUST_CHECK lac_status laci_onnx_view(laci_onnx *file, Onnx__TensorProto *ten
 /** The product of dims times bytes an element. Fails on negative and absurd dims. */
 LAC_MUST_CHECK lac_status laci_onnx_count(const Onnx__TensorProto *tensor, const char *name,
                                           int64_t *count, lac_error *err);
+
+/* packed.c */
+
+/** How many elements of a type share a byte of a file: 1, or 2 or 4 where they have 4 or 2 bits. */
+int laci_onnx_per_byte(lac_dtype dtype);
+/** Bytes that count elements take in a file. False: more than 64 bits count. */
+bool laci_onnx_file_bytes(lac_dtype dtype, int64_t count, uint64_t *size_bytes);
+/** to [count]: packed elements, a byte each, signs extended. */
+void laci_onnx_unpack_elements(lac_dtype dtype, const uint8_t *packed, uint64_t count, uint8_t *to);
+/** The way back, in memory of the arena; NULL: there is none. */
+uint8_t *laci_onnx_pack_elements(laci_arena *arena, lac_dtype dtype, const uint8_t *bytes,
+                                 uint64_t count);
 
 /* text helpers: absent texts are empty */
 static inline const char *laci_onnx_name(const char *text) { return text ? text : ""; }

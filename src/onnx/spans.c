@@ -114,7 +114,7 @@ laci_onnx_data laci_onnx_data_at(const laci_onnx *file, size_t at) {
 
 bool laci_onnx_data_span(const laci_stored *stored, size_t *data, size_t *offset) {
   const laci_source *source = stored->source;
-  if (!source || source->kind != LACI_SOURCE_EXTERNAL) return false;
+  if (!source || source->kind != LACI_SOURCE_EXTERNAL || source->per_byte) return false;
   *data = (size_t)source->external->file;
   *offset = (size_t)source->external->offset;
   return true;

@@ -51,7 +51,7 @@ static lac_status fail_size(lac_error *err, const char *name, const laci_tensor_
 }
 
 /** Elements as wide as the array's, or two of them (complex numbers): the array as it is. Else a
- * narrow copy. */
+ * narrow copy. Packed elements come a byte of them in each of the array's. */
 static lac_status view_typed(laci_onnx *file, const char *name, typed_field field,
                              laci_tensor_view *view, lac_error *err) {
   size_t element = lac_dtype_size(view->dtype);
@@ -109,6 +109,24 @@ static lac_status view_bytes(laci_onnx *file, Onnx__TensorProto *tensor, const c
   return LAC_OK;
 }
 
+/** The bytes of the file, which view has, become a byte an element. */
+static lac_status unpack(laci_onnx *file, const char *name, int64_t count, laci_tensor_view *view,
+                         lac_error *err) {
+  const laci_byte_source from = laci_onnx_bytes(file);
+  laci_held packed = {0};
+  lac_status st = laci_hold_bytes(&from, view->bytes, view->size_bytes, name, &packed, err);
+  uint8_t *elements = st ? NULL : laci_arena_alloc(&file->arena, (size_t)count, 1);
+  if (!st && !elements) st = laci_fail_memory(err, name);
+  if (!st) {
+    laci_onnx_unpack_elements(view->dtype, packed.bytes, (uint64_t)count, elements);
+    view->bytes = elements;
+    view->size_bytes = (uint64_t)count;
+    view->source.per_byte = laci_onnx_per_byte(view->dtype);
+  }
+  laci_let_go(&packed);
+  return st;
+}
+
 lac_status laci_onnx_view(laci_onnx *file, Onnx__TensorProto *tensor, const char *name,
                           laci_tensor_view *view, lac_error *err) {
   int64_t count;
@@ -132,10 +150,12 @@ lac_status laci_onnx_view(laci_onnx *file, Onnx__TensorProto *tensor, const char
   }
   size_t element = lac_dtype_size(view->dtype);
   if (element == 0) return LAC_OK;
-  if (__builtin_mul_overflow((uint64_t)count, element, &view->size_bytes)) {
+  if (!laci_onnx_file_bytes(view->dtype, count, &view->size_bytes)) {
     return laci_fail(err, LAC_BAD_FILE, "tensor '%s': its dims overflow 64 bits", name);
   }
   st = view_bytes(file, tensor, name, view, err);
+  if (!st && count > 0 && laci_onnx_per_byte(view->dtype) > 1)
+    st = unpack(file, name, count, view, err);
   if (!view->bytes) view->bytes = no_bytes;
   return st;
 }

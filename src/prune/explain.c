@@ -17,6 +17,7 @@
 #include "permute/plan.h"
 #include "prune/prune_in.h"
 #include "tensor/buf.h"
+#include "tensor/narrow.h"
 #include "tensor/shape.h"
 
 typedef struct pair {
@@ -56,17 +57,9 @@ static uint64_t multiset(const laci_stored *stored) {
   return sum;
 }
 
-static bool is_float_zero(lac_dtype dtype, uint64_t bits) { /* -0 is zero too */
-  switch (dtype) {
-    case LAC_DTYPE_F32: return (bits & 0x7FFFFFFFu) == 0;
-    case LAC_DTYPE_F64: return (bits & INT64_MAX) == 0;
-    default: return (bits & 0x7FFFu) == 0; /* f16, bf16 */
-  }
-}
-
 static bool is_value(lac_dtype dtype, uint64_t bits, double value) {
-  if (laci_dtype_is_float(dtype)) return is_float_zero(dtype, bits);
-  return (dtype == LAC_DTYPE_I8 ? (double)(int8_t)bits : (double)bits) == value;
+  if (laci_dtype_is_float(dtype)) return bits == 0 || bits == laci_negative_zero(dtype);
+  return laci_int_value(dtype, laci_int_wrap(dtype, (int64_t)bits)) == value;
 }
 
 /* May a masked element hold this? Which channel's zero point it has to be is known only with the
@@ -271,8 +264,7 @@ static lac_status place_zeros(const laci_plan *plan, const pair *p, double **zer
   size_t n = (size_t)laci_shape_count(&p->old->shape);
   double *old = laci_alloc(n, sizeof *old);
   *zeros = laci_alloc(n, sizeof **zeros);
-  for (size_t e = 0; old && e < n; e++)
-    old[e] = view->zero[(int64_t)e / view->scale_stride % view->n_scales];
+  for (size_t e = 0; old && e < n; e++) old[e] = view->zero[laci_scale_of(view, (int64_t)e)];
   lac_status st = old && *zeros
                       ? laci_reorder(&p->old->shape, sizeof *old,
                                      &plan->orders.values[p->old->value], old, *zeros, err)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyze/analyze.h"
+#include "base/divide.h"
 #include "base/error.h"
 #include "base/held.h"
 #include "base/log.h"
@@ -88,12 +89,39 @@ lac_status laci_reordered_scores(const laci_pruning *p, int stored, laci_weight_
   return st;
 }
 
+/* Scales of blocks have all of the weight's axes, shorter along the one of the blocks, which no
+ * order moves. */
+static bool reorder_blocks(const laci_shape *weight, const laci_value_orders *orders,
+                           laci_weight_view *view, double **memory) {
+  laci_shape shape = *weight;
+  for (int axis = 0; axis < shape.rank; axis++) {
+    if (shape.dims[axis] == view->scale_size &&
+        laci_shape_count_range(weight, axis + 1, shape.rank) == view->scale_stride)
+      shape.dims[axis] = laci_ceil_div(view->scale_size, view->scale_block);
+  }
+  if (laci_orders_are_identity(orders)) return true;
+  double *moved = *memory = laci_alloc(2 * (size_t)view->n_scales, sizeof *moved);
+  if (!moved) return false;
+  const double *const from[2] = {view->scale, view->zero};
+  const double *to[2] = {NULL, NULL};
+  for (int i = 0; i < 2; i++) {
+    if (!from[i]) continue;
+    double *here = moved + i * view->n_scales;
+    if (laci_reorder(&shape, sizeof *moved, orders, from[i], here, NULL)) return false;
+    to[i] = here;
+  }
+  view->scale = to[0];
+  view->zero = to[1];
+  return true;
+}
+
 bool laci_reordered_scales(const laci_plan *plan, const laci_layer *layer, laci_weight_view *view,
                            double **memory) {
   *memory = NULL;
   if (view->n_scales < 2) return true;
   const laci_stored *stored = &plan->analysis->graph->stored[layer->stored];
   const laci_value_orders *orders = &plan->orders.values[stored->value];
+  if (view->scale_block) return reorder_blocks(&stored->shape, orders, view, memory);
   for (int i = 0; i < orders->n; i++) {
     const laci_axis_order *order = &orders->items[i];
     int axis = order->axes[0];

@@ -327,7 +327,7 @@ void laci_mask_apply(const laci_weight_view *w, const uint8_t *mask, uint8_t *by
   }
   for (int64_t e = 0; e < count; e++) {
     if (mask[e]) continue;
-    int64_t value = laci_int_from_f(w->zero[e / w->scale_stride % w->n_scales]);
+    int64_t value = laci_int_from_f(w->zero[laci_scale_of(w, e)]);
     for (size_t byte = 0; byte < size; byte++) {
       bytes[(size_t)e * size + byte] = (uint8_t)((uint64_t)value >> (8 * byte));
     }

@@ -13,6 +13,7 @@
 #include "base/divide.h"
 #include "sparse/score.h"
 #include "tensor/buf.h"
+#include "tensor/narrow.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "words of the index are little-endian");
 
@@ -69,7 +70,7 @@ lac_status laci_packing_init(laci_packing *packing, const laci_weight_view *shap
                     .index_bits = bits};
   p.fill = fill & (UINT64_MAX >> (64 - 8 * size));
   p.negative = p.fill;
-  if (laci_dtype_is_float(p.dtype) && p.fill == 0) p.negative = UINT64_C(1) << (8 * size - 1);
+  if (laci_dtype_is_float(p.dtype) && p.fill == 0) p.negative = laci_negative_zero(p.dtype);
   p.n_rows = p.outer * p.inner;
   p.row_values =
       p.columns / p.run * (p.run / pattern.m * pattern.n + (last < pattern.n ? last : pattern.n));

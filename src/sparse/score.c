@@ -10,6 +10,7 @@
 #include "base/held.h"
 #include "sparse/mask.h"
 #include "tensor/buf.h"
+#include "tensor/narrow.h"
 
 enum { INTEGERS_AT_ONCE = 512 };
 
@@ -37,6 +38,10 @@ static lac_status check_scales(const laci_weight_view *w, lac_error *err) {
   if (w->n_scales < 0 || (w->n_scales > 0 && w->scale_stride < 1)) {
     return laci_fail(err, LAC_BAD_SHAPE, "%s: %lld scales with stride %lld", w->name,
                      (long long)w->n_scales, (long long)w->scale_stride);
+  }
+  if (w->n_scales > 0 && (w->scale_block < 0 || (w->scale_block > 0 && w->scale_size < 1))) {
+    return laci_fail(err, LAC_BAD_SHAPE, "%s: scales of blocks of %lld along an axis of %lld",
+                     w->name, (long long)w->scale_block, (long long)w->scale_size);
   }
   for (int64_t k = 0; k < w->n_scales; k++) {
     double scale = w->scale ? w->scale[k] : 1, zero = w->zero ? w->zero[k] : 0;
@@ -81,8 +86,12 @@ lac_status laci_weight_check(const laci_weight_view *w, laci_pattern pattern, la
 
 /* Calls for every stretch of [first, first + n) that shares one scale: at most n of them. */
 static int64_t stretch(const laci_weight_view *w, int64_t first, int64_t n, int64_t *k) {
-  *k = first / w->scale_stride % w->n_scales;
   int64_t left = w->n_scales == 1 ? n : w->scale_stride - first % w->scale_stride;
+  *k = laci_scale_of(w, first);
+  if (w->scale_block) { /* in a row its neighbors have other scales, or all of the block this one */
+    int64_t place = first % w->scale_size, end = (place / w->scale_block + 1) * w->scale_block;
+    left = w->scale_stride > 1 ? 1 : (end < w->scale_size ? end : w->scale_size) - place;
+  }
   return left < n ? left : n;
 }
 
@@ -159,7 +168,10 @@ int64_t laci_find_not_finite(lac_dtype dtype, const uint8_t *bytes, int64_t n) {
     case LAC_DTYPE_BF16: FIND_LOOP(uint16_t, 0x7F80u) break;
     case LAC_DTYPE_F32: FIND_LOOP(uint32_t, 0x7F800000u) break;
     case LAC_DTYPE_F64: FIND_LOOP(uint64_t, 0x7FF0000000000000u) break;
-    default: break;
+    default:
+      for (int64_t at = 0; laci_dtype_is_narrow(dtype) && at < n; at++) {
+        if (!isfinite(laci_narrow_value(dtype, bytes[at]))) return at;
+      }
   }
   return -1;
 }

@@ -36,23 +36,34 @@ typedef struct laci_mask_rule {
  * ("column"), and every (o, i) is a row. Columns are cut into runs of `run` (one a convolution
  * group where the C axis holds them all; else run == columns); blocks of m are aligned inside a
  * run, the last one of a run may be partial. Score of element e: |w[e] - zero[k]| * |scale[k]|, k =
- * (e / scale_stride) % n_scales; without scales: |w[e]|; or its square. A pruned element gets the
- * value zero[k] (0 without zeros). */
+ * (e / scale_stride) % n_scales, or that of its block (laci_scale_of); without scales: |w[e]|; or
+ * its square. A pruned element gets the value zero[k] (0 without zeros). */
 typedef struct laci_weight_view {
   const char *name;                   /* stored tensor, for messages */
-  lac_dtype dtype;                    /* f16 bf16 f32 f64 i8 u8 (other integer types too) */
+  lac_dtype dtype;                    /* any of floats or integers */
   const uint8_t *bytes;               /* in memory; else: */
   const laci_byte_source *bytes_from; /* not NULL: where they are (laci_weight_hold) */
   int64_t outer, columns, inner, run;
-  int64_t n_scales, scale_stride; /* n_scales 0: none */
-  const double *scale;            /* [n_scales] or NULL (1) */
-  const double *zero;             /* [n_scales] or NULL (0) */
-  bool squared;                   /* scores are squares */
+  int64_t n_scales, scale_stride;  /* n_scales 0: none */
+  int64_t scale_block, scale_size; /* blocks along an axis of that size, whose scales differ in all
+                                      other axes, too; 0: none */
+  const double *scale;             /* [n_scales] or NULL (1) */
+  const double *zero;              /* [n_scales] or NULL (0) */
+  bool squared;                    /* scores are squares */
   /* Output channels, for masks whose blocks hold several rows (mask.h): `rows` of them, row_step
    * elements apart, blocks aligned inside row_run (one convolution group's). rows 0: unknown. */
   int64_t rows, row_step, row_run;
   const float *score; /* scores of somebody else, >= 0, of the weight's layout, in the place of the
                          above; NULL: none */
 } laci_weight_view;
+
+/** k of element e, with scales. */
+static inline int64_t laci_scale_of(const laci_weight_view *w, int64_t e) {
+  int64_t place = e / w->scale_stride;
+  if (w->scale_block == 0) return place % w->n_scales;
+  int64_t n_blocks = (w->scale_size - 1) / w->scale_block + 1;
+  int64_t block = place / w->scale_size * n_blocks + place % w->scale_size / w->scale_block;
+  return block * w->scale_stride + e % w->scale_stride;
+}
 
 #endif

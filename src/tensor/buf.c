@@ -12,18 +12,22 @@
 #include "base/memory.h"
 #include "base/to_int.h"
 #include "tensor/bf16.h"
+#include "tensor/narrow.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "stored tensors are read as little-endian");
 
 bool laci_dtype_is_float(lac_dtype dtype) {
-  return dtype == LAC_DTYPE_F16 || dtype == LAC_DTYPE_BF16 || dtype == LAC_DTYPE_F32 ||
-         dtype == LAC_DTYPE_F64;
+  return dtype == LAC_DTYPE_F32 || dtype == LAC_DTYPE_F64 || laci_dtype_is_narrow(dtype);
 }
 
 bool laci_dtype_is_integer(lac_dtype dtype) {
   switch (dtype) {
     case LAC_DTYPE_BOOL:
+    case LAC_DTYPE_U2:
+    case LAC_DTYPE_I2:
+    case LAC_DTYPE_U4:
+    case LAC_DTYPE_I4:
     case LAC_DTYPE_U8:
     case LAC_DTYPE_I8:
     case LAC_DTYPE_U16:
@@ -106,15 +110,19 @@ int64_t laci_buf_get_i(const laci_buf *buf, int64_t at) {
   return buf->i ? buf->i[at] : laci_int_from_f(buf->f[at]);
 }
 
-static double f16_value(uint16_t bits) {
-  const unsigned exponent = bits >> 10 & 31, fraction = bits & 1023;
-  double magnitude = exponent == 0 ? (double)fraction * 0x1p-24 : fraction ? NAN : INFINITY;
-  if (exponent != 0 && exponent != 31) { /* the same fields, wider */
-    const uint64_t wide = (uint64_t)(exponent - 15 + 1023) << 52 | (uint64_t)fraction << 42;
-    memcpy(&magnitude, &wide, sizeof magnitude);
-  }
-  return bits & 0x8000 ? -magnitude : magnitude;
-}
+/* Floats and integers of 8 bits and fewer, a byte each. */
+#define NARROW_BYTES         \
+  case LAC_DTYPE_F8E4M3FN:   \
+  case LAC_DTYPE_F8E4M3FNUZ: \
+  case LAC_DTYPE_F8E5M2:     \
+  case LAC_DTYPE_F8E5M2FNUZ: \
+  case LAC_DTYPE_F8E8M0:     \
+  case LAC_DTYPE_F4E2M1
+#define SHORT_BYTES  \
+  case LAC_DTYPE_U2: \
+  case LAC_DTYPE_I2: \
+  case LAC_DTYPE_U4: \
+  case LAC_DTYPE_I4
 
 /* One loop a type: `type` is what memcpy reads, `x` the element in the expression that is stored.
  */
@@ -131,27 +139,42 @@ static double f16_value(uint16_t bits) {
 
 void laci_read_f(lac_dtype dtype, const void *bytes, int64_t first, int64_t n, double *out) {
   switch (dtype) {
-    case LAC_DTYPE_F16: READ_LOOP(uint16_t, f16_value(x)); break;
+    case LAC_DTYPE_F16: READ_LOOP(uint16_t, laci_f16_value(x)); break;
     case LAC_DTYPE_BF16: READ_LOOP(uint16_t, (double)laci_bf16_value(x)); break;
     case LAC_DTYPE_F32: READ_LOOP(float, (double)x); break;
-    case LAC_DTYPE_F64: READ_LOOP(double, x); break;
+    case LAC_DTYPE_F64:
+      READ_LOOP(double, x);
+      break;
+    NARROW_BYTES:
+      READ_LOOP(uint8_t, laci_narrow_value(dtype, x));
+      break;
     default: memset(out, 0, (size_t)n * sizeof *out); break;
   }
 }
 
 void laci_read_f32(lac_dtype dtype, const void *bytes, int64_t first, int64_t n, float *out) {
   switch (dtype) {
-    case LAC_DTYPE_F16: READ_LOOP(uint16_t, (float)f16_value(x)); break;
+    case LAC_DTYPE_F16: READ_LOOP(uint16_t, (float)laci_f16_value(x)); break;
     case LAC_DTYPE_BF16: READ_LOOP(uint16_t, laci_bf16_value(x)); break;
     case LAC_DTYPE_F32: READ_LOOP(float, x); break;
-    case LAC_DTYPE_F64: READ_LOOP(double, (float)x); break;
+    case LAC_DTYPE_F64:
+      READ_LOOP(double, (float)x);
+      break;
+    NARROW_BYTES:
+      READ_LOOP(uint8_t, (float)laci_narrow_value(dtype, x));
+      break;
     default: memset(out, 0, (size_t)n * sizeof *out); break;
   }
 }
 
 void laci_read_i(lac_dtype dtype, const void *bytes, int64_t first, int64_t n, int64_t *out) {
   switch (dtype) {
-    case LAC_DTYPE_BOOL: READ_LOOP(uint8_t, x != 0); break;
+    case LAC_DTYPE_BOOL:
+      READ_LOOP(uint8_t, x != 0);
+      break;
+    SHORT_BYTES:
+      READ_LOOP(uint8_t, laci_int_wrap(dtype, x));
+      break;
     case LAC_DTYPE_U8: READ_LOOP(uint8_t, x); break;
     case LAC_DTYPE_I8: READ_LOOP(int8_t, x); break;
     case LAC_DTYPE_U16: READ_LOOP(uint16_t, x); break;
@@ -166,10 +189,18 @@ void laci_read_i(lac_dtype dtype, const void *bytes, int64_t first, int64_t n, i
 
 void laci_read_abs_f32(lac_dtype dtype, const void *bytes, int64_t first, int64_t n, float *out) {
   switch (dtype) {
-    case LAC_DTYPE_F16: READ_LOOP(uint16_t, fabsf((float)f16_value(x))); break;
+    case LAC_DTYPE_F16: READ_LOOP(uint16_t, fabsf((float)laci_f16_value(x))); break;
     case LAC_DTYPE_BF16: READ_LOOP(uint16_t, fabsf(laci_bf16_value(x))); break;
     case LAC_DTYPE_F32: READ_LOOP(float, fabsf(x)); break;
-    case LAC_DTYPE_F64: READ_LOOP(double, fabsf((float)x)); break;
+    case LAC_DTYPE_F64:
+      READ_LOOP(double, fabsf((float)x));
+      break;
+    NARROW_BYTES:
+      READ_LOOP(uint8_t, fabsf((float)laci_narrow_value(dtype, x)));
+      break;
+    SHORT_BYTES:
+      READ_LOOP(uint8_t, fabsf((float)laci_int_wrap(dtype, x)));
+      break;
     case LAC_DTYPE_BOOL: READ_LOOP(uint8_t, x ? 1.0F : 0.0F); break;
     case LAC_DTYPE_U8: READ_LOOP(uint8_t, (float)x); break;
     case LAC_DTYPE_I8: READ_LOOP(int8_t, fabsf((float)x)); break;
@@ -183,31 +214,14 @@ void laci_read_abs_f32(lac_dtype dtype, const void *bytes, int64_t first, int64_
   }
 }
 
-/** The bits of x in a 16-bit format with `bits` bits of mantissa and that smallest exponent. A
- * mantissa that rounds up to 2 carries into the exponent by itself. */
-static uint16_t narrow(double x, int bits, int smallest) {
-  unsigned infinite = (0x7fffu >> bits) << bits, sign = signbit(x) ? 0x8000u : 0;
-  double size = fabs(x);
-  if (isnan(x)) return (uint16_t)(infinite | 1u << (bits - 1));
-  if (size == 0) return (uint16_t)sign;
-  if (isinf(x)) return (uint16_t)(sign | infinite);
-  int exponent = ilogb(size) > smallest ? ilogb(size) : smallest;
-  double all = nearbyint(ldexp(size, bits - exponent)) + ldexp(exponent - smallest, bits);
-  unsigned whole = all < (double)infinite ? (unsigned)all : infinite;
-  return (uint16_t)(sign | whole);
-}
-
 static void write_element(lac_dtype dtype, double x, uint8_t *to) {
   float single = (float)x;
-  uint16_t half = 0;
-  switch (dtype) {
-    case LAC_DTYPE_F64: memcpy(to, &x, sizeof x); return;
-    case LAC_DTYPE_F32: memcpy(to, &single, sizeof single); return;
-    case LAC_DTYPE_BF16: half = narrow(x, 7, -126); break;
-    case LAC_DTYPE_F16: half = narrow(x, 10, -14); break;
-    default: return;
+  if (dtype == LAC_DTYPE_F64) memcpy(to, &x, sizeof x);
+  else if (dtype == LAC_DTYPE_F32) memcpy(to, &single, sizeof single);
+  else if (laci_dtype_is_narrow(dtype)) {
+    uint16_t bits = laci_narrow_bits(dtype, x, isinf(x) ? LACI_ROUND_OVERFLOW : 0);
+    memcpy(to, &bits, lac_dtype_size(dtype));
   }
-  memcpy(to, &half, sizeof half);
 }
 
 void laci_write_f32(lac_dtype dtype, const float *from, int64_t n, void *bytes) {

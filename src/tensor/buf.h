@@ -16,11 +16,11 @@ typedef struct laci_buf {
   int64_t *i;
 } laci_buf;
 
-bool laci_dtype_is_float(lac_dtype dtype);   /* f16 bf16 f32 f64 */
+bool laci_dtype_is_float(lac_dtype dtype);   /* f64 f32 and those of narrow.h */
 bool laci_dtype_is_integer(lac_dtype dtype); /* integers and bool */
 
-/** A zeroed tensor; data comes with laci_alloc. Fails LAC_UNSUPPORTED for text, complex and
- * sub-byte types. */
+/** A zeroed tensor; data comes with laci_alloc. Fails LAC_UNSUPPORTED for text and complex
+ * types. */
 LAC_MUST_CHECK lac_status laci_buf_create(lac_dtype dtype, const laci_shape *shape, laci_buf **buf,
                                           lac_error *err);
 void laci_buf_destroy(laci_buf *buf);
@@ -76,8 +76,8 @@ void laci_read_i(lac_dtype dtype, const void *bytes, int64_t first, int64_t n, i
 void laci_read_f32(lac_dtype dtype, const void *bytes, int64_t first, int64_t n, float *out);
 /** The same as float32 magnitudes |w|, for float and integer types alike. */
 void laci_read_abs_f32(lac_dtype dtype, const void *bytes, int64_t first, int64_t n, float *out);
-/** n floats as elements of a float type, rounded to nearest even; f16 too large becomes infinite.
- */
+/** n floats as elements of a float type, rounded to nearest even; f16 too large becomes infinite,
+ * and of the types of 8 bits and fewer the largest, but infinities stay where a type has them. */
 void laci_write_f32(lac_dtype dtype, const float *from, int64_t n, void *bytes);
 void laci_write_f(lac_dtype dtype, const double *from, int64_t n, void *bytes);
 

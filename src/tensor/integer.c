@@ -8,6 +8,10 @@ void laci_int_range(lac_dtype dtype, int64_t *low, int64_t *high) {
   *low = 0;
   switch (dtype) {
     case LAC_DTYPE_BOOL: *high = 1; break;
+    case LAC_DTYPE_U2: *high = 3; break;
+    case LAC_DTYPE_I2: *low = -2, *high = 1; break;
+    case LAC_DTYPE_U4: *high = 15; break;
+    case LAC_DTYPE_I4: *low = -8, *high = 7; break;
     case LAC_DTYPE_U8: *high = UINT8_MAX; break;
     case LAC_DTYPE_I8: *low = INT8_MIN, *high = INT8_MAX; break;
     case LAC_DTYPE_U16: *high = UINT16_MAX; break;
@@ -22,6 +26,10 @@ void laci_int_range(lac_dtype dtype, int64_t *low, int64_t *high) {
 int64_t laci_int_wrap(lac_dtype dtype, int64_t x) {
   switch (dtype) {
     case LAC_DTYPE_BOOL: return x != 0;
+    case LAC_DTYPE_U2: return x & 3;
+    case LAC_DTYPE_I2: return ((x & 3) ^ 2) - 2;
+    case LAC_DTYPE_U4: return x & 15;
+    case LAC_DTYPE_I4: return ((x & 15) ^ 8) - 8;
     case LAC_DTYPE_U8: return (uint8_t)x;
     case LAC_DTYPE_I8: return (int8_t)(uint8_t)x;
     case LAC_DTYPE_U16: return (uint16_t)x;

@@ -33,6 +33,9 @@ const char *lac_dtype_name(lac_dtype dtype) {
     case LAC_DTYPE_U4: return "u4";
     case LAC_DTYPE_I4: return "i4";
     case LAC_DTYPE_F4E2M1: return "f4e2m1";
+    case LAC_DTYPE_F8E8M0: return "f8e8m0";
+    case LAC_DTYPE_U2: return "u2";
+    case LAC_DTYPE_I2: return "i2";
     case LAC_DTYPE_COUNT: break;
   }
   return "unknown";
@@ -45,6 +48,17 @@ size_t lac_dtype_size(lac_dtype dtype) {
 #undef LAC_DTYPE
   };
   return (unsigned)dtype < LAC_DTYPE_COUNT ? sizes[dtype] : 0;
+}
+
+int laci_dtype_bits(lac_dtype dtype) {
+  switch (dtype) {
+    case LAC_DTYPE_U4:
+    case LAC_DTYPE_I4:
+    case LAC_DTYPE_F4E2M1: return 4;
+    case LAC_DTYPE_U2:
+    case LAC_DTYPE_I2: return 2;
+    default: return 8 * (int)lac_dtype_size(dtype);
+  }
 }
 
 laci_shape laci_shape_unknown(void) { return (laci_shape){.rank = -1}; }

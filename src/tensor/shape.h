@@ -23,6 +23,9 @@ typedef struct laci_type {
   laci_shape shape;
 } laci_type;
 
+/** Bits of an element: 4 and 2 where files pack several into a byte; 0: of no fixed size. */
+int laci_dtype_bits(lac_dtype dtype);
+
 /** Inside integer tensors whose contents are partly known (shape arithmetic), symbol k is the
  * element LACI_SYMBOL_BASE + k: moving data moves symbols along, arithmetic asks laci_is_symbol
  * first. */

@@ -248,12 +248,14 @@ static void draw_whole(laci_buf *buf, const laci_draw *draw, const laci_domain *
 }
 
 static void draw_free(laci_buf *buf, const laci_draw *draw) {
-  bool bytes = buf->dtype == LAC_DTYPE_U8 || buf->dtype == LAC_DTYPE_I8;
+  bool bytes = buf->i && buf->dtype != LAC_DTYPE_BOOL && laci_dtype_bits(buf->dtype) <= 8;
   double low = buf->f ? draws[draw->kind].low : draws[draw->kind].whole_low;
   double high = buf->f ? draws[draw->kind].high : draws[draw->kind].whole_high;
   if (bytes && draw->kind < LACI_DRAW_ONES) { /* images, quantized values */
-    low = buf->dtype == LAC_DTYPE_U8 ? 0 : -128;
-    high = low + 256;
+    int64_t least, most;
+    laci_int_range(buf->dtype, &least, &most);
+    low = (double)least;
+    high = (double)most + 1;
   } else if (buf->dtype == LAC_DTYPE_BOOL && high > 2) {
     low = 0;
     high = 2;

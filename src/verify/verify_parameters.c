@@ -120,7 +120,7 @@ static rule decide(const laci_graph *graph, int stored, const laci_buf *buf) {
   if (buf->count < 2 || (buf->count <= SMALL && decides_shapes(graph, value, 0)))
     return (rule){.kind = KEEP};
   if (buf->f) return rule_of_floats(buf);
-  bool bytes = buf->dtype == LAC_DTYPE_I8 || buf->dtype == LAC_DTYPE_U8;
+  bool bytes = buf->dtype != LAC_DTYPE_BOOL && laci_dtype_bits(buf->dtype) <= 8;
   return bytes && is_quantised(graph, value) ? rule_of_integers(buf) : (rule){.kind = KEEP};
 }
 

@@ -328,13 +328,37 @@ static void bf16_is_two_bytes_of_anything(void **state) {
   (void)unlink("data_npy.tmp.npy");
 }
 
+static void types_of_8_bits_and_fewer_are_one_byte_of_anything(void **state) {
+  (void)state;
+  static const lac_dtype types[] = {LAC_DTYPE_F8E4M3FN, LAC_DTYPE_F8E5M2, LAC_DTYPE_I4,
+                                    LAC_DTYPE_U2};
+  static const uint8_t payload[3] = {1, 0, 3};
+  lac_error err = {0};
+  for (size_t at = 0; at < sizeof types / sizeof *types; at++) {
+    laci_type type = {types[at], {1, {3}}};
+    laci_npy array;
+    assert_int_equal(laci_npy_write("data_npy.tmp.npy", &type, payload, true, NULL), LAC_OK);
+    assert_int_equal(laci_npy_read_as("data_npy.tmp.npy", types[at], &array, NULL), LAC_OK);
+    assert_int_equal(array.type.dtype, types[at]);
+    assert_memory_equal(array.bytes, payload, 3);
+    laci_npy_clear(&array);
+    assert_int_equal(laci_npy_read("data_npy.tmp.npy", &array, &err), LAC_UNSUPPORTED);
+    assert_string_equal(err.text,
+                        "data_npy.tmp.npy: bytes of any type (V1), and no input of 8 bits "
+                        "or fewer to give them one");
+    assert_int_equal(laci_npy_read_as("data_npy.tmp.npy", LAC_DTYPE_F32, &array, NULL),
+                     LAC_UNSUPPORTED);
+  }
+  (void)unlink("data_npy.tmp.npy");
+}
+
 static void types_that_numpy_lacks_are_refused(void **state) {
   (void)state;
-  laci_type type = {LAC_DTYPE_F8E5M2, {1, {1}}};
+  laci_type type = {LAC_DTYPE_TEXT, {1, {1}}};
   lac_error err = {0};
   uint8_t byte = 0;
   assert_int_equal(laci_npy_write("data_npy.tmp.npy", &type, &byte, true, &err), LAC_UNSUPPORTED);
-  assert_string_equal(err.text, "data_npy.tmp.npy: a .npy file has no elements of type f8e5m2");
+  assert_string_equal(err.text, "data_npy.tmp.npy: a .npy file has no elements of type text");
   type = (laci_type){LAC_DTYPE_F32, {1, {-1}}};
   assert_int_equal(laci_npy_write("data_npy.tmp.npy", &type, &byte, true, &err), LAC_BAD_SHAPE);
   assert_int_not_equal(access("data_npy.tmp.npy", F_OK), 0);
@@ -365,6 +389,7 @@ int main(void) {
       cmocka_unit_test(what_is_written_is_read_back),
       cmocka_unit_test(the_header_is_numpys),
       cmocka_unit_test(bf16_is_two_bytes_of_anything),
+      cmocka_unit_test(types_of_8_bits_and_fewer_are_one_byte_of_anything),
       cmocka_unit_test(types_that_numpy_lacks_are_refused),
       cmocka_unit_test(no_memory_is_an_error),
   };

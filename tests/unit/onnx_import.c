@@ -151,7 +151,8 @@ static void reads_raw_empty_text_and_unknown_tensors(void **state) {
   assert_memory_equal(find_stored(l.graph, "half")->bytes, raw, 8);
   assert_int_equal(find_stored(l.graph, "none")->size_bytes, 0);
   assert_non_null(find_stored(l.graph, "none")->bytes);
-  assert_int_equal(find_stored(l.graph, "nibbles")->size_bytes, 0);
+  assert_int_equal(find_stored(l.graph, "nibbles")->size_bytes, 4);
+  assert_memory_equal(find_stored(l.graph, "nibbles")->bytes, "\1\0\2\0", 4);
   assert_int_equal(find_stored(l.graph, "future")->dtype, LAC_DTYPE_NONE);
   assert_int_equal(find_stored(l.graph, "text")->dtype, LAC_DTYPE_TEXT);
   assert_int_equal(find_stored(l.graph, "deep")->shape.rank, -1);

@@ -69,7 +69,12 @@ static void element_types_have_names_and_sizes(void **state) {
   assert_string_equal(lac_dtype_name((lac_dtype)99), "unknown");
   assert_int_equal(lac_dtype_size(LAC_DTYPE_F16), 2);
   assert_int_equal(lac_dtype_size(LAC_DTYPE_I64), 8);
-  assert_int_equal(lac_dtype_size(LAC_DTYPE_U4), 0);
+  assert_int_equal(lac_dtype_size(LAC_DTYPE_U4), 1);
+  assert_int_equal(lac_dtype_size(LAC_DTYPE_TEXT), 0);
+  assert_int_equal(laci_dtype_bits(LAC_DTYPE_U4), 4);
+  assert_int_equal(laci_dtype_bits(LAC_DTYPE_I2), 2);
+  assert_int_equal(laci_dtype_bits(LAC_DTYPE_F64), 64);
+  assert_int_equal(laci_dtype_bits(LAC_DTYPE_TEXT), 0);
   assert_int_equal(lac_dtype_size((lac_dtype)99), 0);
 }
 

@@ -13,7 +13,7 @@ static lac_status infer(laci_infer *infer) {
                           "to = %lld is no element type we know", (long long)to);
   }
   infer->out[0] = (laci_type){.dtype = (lac_dtype)to, .shape = infer->in[0]->shape};
-  if (from == LAC_DTYPE_NONE || lac_dtype_size(from) == lac_dtype_size((lac_dtype)to))
+  if (from == LAC_DTYPE_NONE || laci_dtype_bits(from) == laci_dtype_bits((lac_dtype)to))
     return LAC_OK;
   return laci_node_fail(infer->node, infer->err, LAC_BAD_FILE, "%s and %s differ in size",
                         lac_dtype_name(from), lac_dtype_name((lac_dtype)to));
