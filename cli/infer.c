@@ -84,13 +84,32 @@ static lac_status print_outputs(const lac_infer_result *result, lac_error *err) 
   return st;
 }
 
-/* NumPy has no such type: a reader of the file has to say what the bytes are. */
-static void log_bf16(const lac_infer_result *result) {
+/* ml_dtypes' name of a type that NumPy does not have; NULL: it has it. */
+static const char *ml_dtype(lac_dtype dtype) {
+  switch (dtype) {
+    case LAC_DTYPE_BF16: return "bfloat16";
+    case LAC_DTYPE_F8E4M3FN: return "float8_e4m3fn";
+    case LAC_DTYPE_F8E4M3FNUZ: return "float8_e4m3fnuz";
+    case LAC_DTYPE_F8E5M2: return "float8_e5m2";
+    case LAC_DTYPE_F8E5M2FNUZ: return "float8_e5m2fnuz";
+    case LAC_DTYPE_F8E8M0: return "float8_e8m0fnu";
+    case LAC_DTYPE_F4E2M1: return "float4_e2m1fn";
+    case LAC_DTYPE_I4: return "int4";
+    case LAC_DTYPE_U4: return "uint4";
+    case LAC_DTYPE_I2: return "int2";
+    case LAC_DTYPE_U2: return "uint2";
+    default: return NULL;
+  }
+}
+
+/* A reader of the file has to say what the bytes are. */
+static void log_types(const lac_infer_result *result) {
   for (int at = 0; at < result->n_outputs; at++) {
     const lac_infer_output *output = &result->outputs[at];
-    if (output->dtype != LAC_DTYPE_BF16) continue;
-    log_line("%s holds bf16: numpy.load(...).view(ml_dtypes.bfloat16) reads it, --f32 writes f32",
-             output->path);
+    const char *type = ml_dtype(output->dtype);
+    if (!type) continue;
+    log_line("%s holds %s: numpy.load(...).view(ml_dtypes.%s) reads it, --f32 writes f32",
+             output->path, lac_dtype_name(output->dtype), type);
   }
 }
 
@@ -110,7 +129,7 @@ exit_code verb_infer(const arguments *args, lac_error *err) {
     outputs_begin(&plan);
     st = lac_infer(model, r.inputs, args->input.n, args->output, &r.options, &result, err);
   }
-  if (!st) log_bf16(result);
+  if (!st) log_types(result);
   if (!st) st = print_outputs(result, err);
   st = outputs_finish(&plan, st, err);
   if (!st) log_speed(result);

@@ -242,9 +242,11 @@ typedef struct laci_stepper_options {
   laci_stepper_load *load; /* NULL: stored bytes as they are */
   void *load_context;
   laci_pool *pool; /* borrowed; NULL: one thread */
-  int turns; /* 0: bodies of If, Loop and Scan are run as they say. Else all bodies are run as far
-                as they can be, and a loop takes at most so many turns: of what it gives for each
-                turn, the others repeat the last */
+  int turns;   /* 0: bodies of If, Loop and Scan are run as they say. Else all bodies are run as far
+                  as they can be, and a loop takes at most so many turns: of what it gives for each
+                  turn, the others repeat the last */
+  bool single; /* results are rounded to f32, but those of type f64: as engines that
+                  compute in f32 have them */
   laci_budget *budget; /* what is held is added to it, which may be that of several walks, and
                           given back; what is above it is not allocated: LAC_MEMORY_LIMIT. NULL: no
                           limit. Must live as long as the stepper steps or is given values */

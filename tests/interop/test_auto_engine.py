@@ -175,7 +175,7 @@ def test_doubles_are_computed_as_doubles(name, tmp_path):
     np.testing.assert_array_equal(np.load(tmp_path / "o/y.npy"), session.run(None, {"x": x})[0])
 
 
-@pytest.mark.parametrize("kind", ["INT4", "UINT4", "FLOAT8E4M3FN", "FLOAT8E5M2"])
+@pytest.mark.parametrize("kind", ["STRING", "COMPLEX64"])
 @pytest.mark.parametrize("engine", ["auto", "cpu", "plain"])
 def test_types_that_nobody_computes_are_refused(kind, engine, tmp_path):
     nodes = [node("Cast", ["x"], ["c"], to=getattr(TensorProto, kind)), node("Cast", ["c"], ["y"], to=FLOAT)]

@@ -30,9 +30,14 @@ from onnx import TensorProto
 from onnx.backend.test.case import node as standard
 from onnx.backend.test.runner import Runner
 
-MOST_REFUSED = {"plain": 214, "auto": 214}  # cases that may be refused by an engine
+MOST_REFUSED = {"plain": 50, "auto": 50}  # cases that may be refused by an engine
 # NumPy transforms float32 in float32: what is 0 comes out as 2e-7, and the standard's test holds us to that.
-NOISE = {"test_dft_inverse": 1e-6, "test_dft_inverse_opset19": 1e-6}
+# NumPy rounds every step of float16, and we what is cast: the last bit differs, as that of ONNX Runtime does.
+NOISE = {
+    "test_dft_inverse": 1e-6,
+    "test_dft_inverse_opset19": 1e-6,
+    "test_attention_4d_causal_fp16_expanded": 5e-4,
+}
 
 TYPE = TensorProto.DataType
 NO_ARRAY = {TYPE.STRING, TYPE.COMPLEX64, TYPE.COMPLEX128, TYPE.UNDEFINED}
@@ -87,11 +92,6 @@ def make_cases():
 # ---- Running -----------------------------------------------------------------------------------------------------
 
 
-def save(path, value):
-    """What numpy.save writes, except that ml_dtypes' small types are refused by those who read them, by name."""
-    np.save(path, value)
-
-
 def as_array(value):
     return onnx.numpy_helper.to_array(value) if isinstance(value, TensorProto) else np.asarray(value)
 
@@ -102,15 +102,15 @@ def line_of(case, folder):
     fields = [str(folder / "model.onnx"), str(folder / "out")]
     (folder / "model.onnx").write_bytes(case.model.SerializeToString())
     for at, (value, info) in enumerate(zip(case.inputs, case.model.graph.input, strict=True)):
-        save(folder / f"{at}.npy", as_array(value))
+        np.save(folder / f"{at}.npy", as_array(value))
         fields.append(f"{info.name}={folder / f'{at}.npy'}")
     return "\t".join(fields)
 
 
 def load(path, want):
     got = np.load(path)
-    if want.dtype == ml_dtypes.bfloat16 and got.dtype == np.dtype("V2"):
-        return got.view(ml_dtypes.bfloat16)
+    if got.dtype.kind == "V" and got.dtype.itemsize == want.dtype.itemsize:  # NumPy knows no such type by name
+        return got.view(want.dtype)
     return got
 
 

@@ -436,24 +436,3 @@ def test_numbers_beyond_all_integers_become_the_outermost(tmp_path, kind, zero, 
     lacuna("infer", path, "--input", f"x={tmp_path / 'x.npy'}", "-o", tmp_path / "out", "--engine", engine, "-q")
     for name, value in zip("yd", wanted):
         np.testing.assert_array_equal(np.load(tmp_path / "out" / f"{name}.npy"), value)
-
-
-@pytest.mark.parametrize("what", ["blocks", "4 bits"])
-def test_blocks_and_half_bytes_are_left_alone(tmp_path, what):
-    rng = np.random.default_rng(1)
-    if what == "blocks":
-        weight = numpy_helper.from_array(rng.integers(-100, 100, (64, 32)).astype(np.int8), "w")
-        scale, more = rng.uniform(0.01, 0.1, (4, 32)).astype(np.float32), {"axis": 0, "block_size": 16}
-    else:
-        weight = helper.make_tensor("w", TensorProto.INT4, (64, 32), rng.integers(0, 255, 1024).astype(np.uint8).tobytes(), raw=True)
-        scale, more = rng.uniform(0.01, 0.1, 32).astype(np.float32), {"axis": 1}
-    nodes = [helper.make_node("DequantizeLinear", ["w", "s"], ["d"], name="up", **more),
-             helper.make_node("MatMul", ["x", "d"], ["y"], name="matmul")]
-    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 64])],
-                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 32])],
-                              [weight, numpy_helper.from_array(scale, "s")])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), str(tmp_path / "q.onnx"))
-    text = lacuna("prune", tmp_path / "q.onnx", "-o", tmp_path / "p.onnx", "--no-verify")
-    assert "0/" in text and ("blocks" in text or "i4" in text or "4" in text)
-    before, after = (onnx.load(str(tmp_path / name)).graph.initializer[0] for name in ("q.onnx", "p.onnx"))
-    assert before.raw_data == after.raw_data

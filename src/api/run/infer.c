@@ -30,6 +30,7 @@
 #include "graph/infer.h"
 #include "graph/sizes.h"
 #include "tensor/buf.h"
+#include "tensor/narrow.h"
 
 typedef struct infer_result {
   lac_infer_result pub; /* first: a lac_infer_result * is an infer_result * */
@@ -122,7 +123,7 @@ static lac_status convert(const laci_value *value, const char *path, laci_buf **
   if (st) return laci_fail_in(err, st, "input '%s'", value->name);
   for (int64_t k = 0; k < from->count; k++) {
     if (to->f) {
-      to->f[k] = laci_buf_get_f(from, k);
+      to->f[k] = laci_float_held(dtype, laci_buf_get_f(from, k));
       continue;
     }
     to->i[k] = from->f ? laci_int_nearest(dtype, from->f[k])
@@ -143,7 +144,7 @@ static lac_status convert(const laci_value *value, const char *path, laci_buf **
 static lac_status read_input(inference *run, int place, const char *path, lac_error *err) {
   const laci_value *value = input_value(run, place);
   laci_npy array;
-  lac_status st = laci_npy_read(path, &array, err);
+  lac_status st = laci_npy_read_as(path, value->type.dtype, &array, err);
   if (!st) st = reshape(run, value->name, path, &array.type.shape, err);
   if (!st) st = check_shape(value, path, &array.type.shape, err);
   if (!st) {

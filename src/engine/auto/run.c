@@ -99,7 +99,8 @@ static lac_status begin(laci_auto *a, const void *const *inputs, void *const *ou
   a->held = a->budget;
   laci_stepper_destroy(a->walk);
   a->walk = NULL;
-  const laci_stepper_options o = {.engine = "plain", .pool = a->pool, .budget = &a->held};
+  const laci_stepper_options o = {
+      .engine = "plain", .pool = a->pool, .single = true, .budget = &a->held};
   lac_status st = laci_stepper_create(&a->own.graph, &o, &a->walk, err);
   for (int at = graph->n_outputs - 1; at >= 0 && !st; at--) {
     int value = graph->outputs[at];

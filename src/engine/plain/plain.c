@@ -69,6 +69,8 @@ void laci_plain_budget(laci_plain *run, laci_budget *budget) { run->budget = bud
 
 void laci_plain_turns(laci_plain *run, int max_turns) { run->max_turns = max_turns; }
 
+void laci_plain_single(laci_plain *run, bool single) { run->single = single; }
+
 void laci_plain_keep(laci_plain *run, int64_t max_elements) { run->keep_elements = max_elements; }
 
 void laci_plain_set(laci_plain *run, int value, laci_buf *take) {
@@ -180,6 +182,14 @@ static lac_status evaluate(laci_plain *run, const step *s, lac_error *err) {
   return s->node->op->eval(&eval);
 }
 
+static void round_results(const step *s) {
+  for (int at = 0; at < s->node->n_outputs; at++) {
+    laci_buf *out = s->out[at];
+    if (!out || !out->f || out->dtype == LAC_DTYPE_F64) continue;
+    for (int64_t k = 0; k < out->count; k++) out->f[k] = (double)(float)out->f[k];
+  }
+}
+
 static lac_status step_plain(laci_plain *run, const laci_node *node, lac_error *err) {
   step s = {.node = node};
   lac_status st = laci_engine_node_check(node, err);
@@ -187,6 +197,7 @@ static lac_status step_plain(laci_plain *run, const laci_node *node, lac_error *
   if (!st) st = find_shapes(&s, err);
   if (!st) st = make_outputs(run, &s, err);
   if (!st) st = evaluate(run, &s, err);
+  if (!st && run->single) round_results(&s);
   for (int at = 0; at < node->n_outputs && !st; at++) {
     if (node->outputs[at] < 0) continue;
     laci_plain_put(run, node->outputs[at], s.out[at]);

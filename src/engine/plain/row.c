@@ -342,6 +342,7 @@ static lac_status walk_create(const laci_graph *graph, const laci_stepper_option
       laci_plain_create(graph, options->load, options->load_context, options->pool, &walk, err);
   if (!st) laci_plain_budget(walk, options->budget);
   if (!st) laci_plain_turns(walk, options->turns);
+  if (!st) laci_plain_single(walk, options->single);
   *self = walk;
   return st;
 }

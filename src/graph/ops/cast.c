@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Cast: y = x in another element type. Integers wrap around, floats are truncated towards zero
- * (laci_int_cast says what becomes of those that do not fit), bool is x != 0. Every channel order
- * passes through. See also cast_like.c. */
+ * Cast: y = x in another element type. Integers wrap around, floats are rounded to narrower floats
+ * (tensor/narrow.h) and truncated towards zero to integers (laci_int_cast says what becomes of
+ * those that do not fit), bool is x != 0. Every channel order passes through. See also cast_like.c.
+ *
+ * An engine may hold x more exactly than its type does. The cast sees what the type holds: a float
+ * product that is 29 is not 28 as an integer. */
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
+#include "tensor/narrow.h"
 
 typedef struct conversion {
   const laci_eval *eval;
+  unsigned rounding;
   const laci_buf *in;
   laci_buf *out;
 } conversion;
@@ -17,16 +22,27 @@ static void convert_range(int64_t begin, int64_t end, void *context) {
   laci_buf *out = job->out;
   bool to_bool = out->dtype == LAC_DTYPE_BOOL;
   for (int64_t at = begin; at < end; at++) {
-    if (out->f) out->f[at] = laci_buf_get_f(in, at);
-    else if (in->f) out->i[at] = laci_int_cast(out->dtype, in->f[at]);
+    double x = out->f || in->f ? laci_buf_get_f(in, at) : 0;
+    if (in->f && !(job->rounding & LACI_ROUND_NONE)) x = laci_float_held(in->dtype, x);
+    if (out->f) out->f[at] = laci_float_round(out->dtype, x, job->rounding);
+    else if (in->f) out->i[at] = laci_int_cast(out->dtype, x);
     else if (!laci_eval_is_symbol(job->eval, in->i[at]))
       out->i[at] = laci_int_wrap(out->dtype, in->i[at]);
     else out->i[at] = to_bool ? job->eval->new_symbol(job->eval) : in->i[at];
   }
 }
 
+unsigned laci_node_rounding(const laci_node *node) {
+  const char *mode = laci_node_text(node, "round_mode", "up");
+  unsigned rounding = laci_node_int(node, "saturate", 1) ? 0 : LACI_ROUND_OVERFLOW;
+  if (strcmp(mode, "down") == 0) rounding |= LACI_ROUND_DOWN;
+  if (strcmp(mode, "nearest") == 0) rounding |= LACI_ROUND_NEAREST;
+  if (strcmp(mode, LACI_ROUND_MODE_NONE) == 0) rounding |= LACI_ROUND_NONE;
+  return rounding;
+}
+
 void laci_eval_convert(const laci_eval *eval, const laci_buf *in, laci_buf *out) {
-  conversion job = {.eval = eval, .in = in, .out = out};
+  conversion job = {.eval = eval, .rounding = laci_node_rounding(eval->node), .in = in, .out = out};
   laci_eval_parallel(eval, in->count, convert_range, &job);
 }
 
@@ -47,11 +63,13 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
+/* A gradient keeps its small numbers, which half precision does not have. */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
-  laci_attr to = laci_attr_int("to", laci_gradient_dtype(b, node->inputs[0]));
+  laci_attr attrs[2] = {laci_attr_int("to", laci_gradient_dtype(b, node->inputs[0])),
+                        laci_attr_text("round_mode", LACI_ROUND_MODE_NONE)};
   int dy = laci_gradient_of(b, node, 0);
   laci_gradient_node made = {
-      .type = "Cast", .n_inputs = 1, .inputs = &dy, .n_attrs = 1, .attrs = &to};
+      .type = "Cast", .n_inputs = 1, .inputs = &dy, .n_attrs = 2, .attrs = attrs};
   laci_gradient_give(b, node, 0, laci_gradient_add(b, &made, NULL));
   return laci_gradient_ok(b);
 }

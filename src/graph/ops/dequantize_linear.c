@@ -144,8 +144,8 @@ static lac_status infer(laci_infer *infer) {
   infer->out[0].shape = infer->in[0]->shape;
   infer->out[0].dtype = (lac_dtype)laci_node_int(infer->node, "output_dtype", 0);
   if (infer->out[0].dtype == LAC_DTYPE_NONE) infer->out[0].dtype = infer->in[1]->dtype;
-  if (infer->out[0].dtype == LAC_DTYPE_NONE || laci_dtype_is_float(infer->out[0].dtype))
-    return LAC_OK;
+  lac_dtype to = infer->out[0].dtype;
+  if (to == LAC_DTYPE_NONE || (laci_dtype_is_float(to) && laci_dtype_bits(to) > 8)) return LAC_OK;
   return laci_node_fail(infer->node, infer->err, LAC_UNSUPPORTED, "dequantising to %s",
                         lac_dtype_name(infer->out[0].dtype));
 }

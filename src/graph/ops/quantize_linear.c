@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * QuantizeLinear: y = x / scale, rounded half to even, + zero, clipped to the range of y's type; a
- * NaN becomes its least number, as in ONNX Runtime on x86. The quotient is a float's, as the
+ * QuantizeLinear: y = x / scale, rounded half to even, + zero, clipped to the range of y's type, or
+ * rounded to a float of 8 or 4 bits as Cast does. The quotient is a float's, as the
  * standard has it: which numbers lie halfway depends on it. Every channel order passes through;
  * scales and zero points of an axis follow it. See dequantize_linear.c. */
 #include <math.h>
 
 #include "base/to_int.h"
 #include "graph/ops/shared/quant_in.h"
+#include "tensor/narrow.h"
 
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_quant_check(infer);
@@ -18,35 +19,36 @@ static lac_status infer(laci_infer *infer) {
   return LAC_OK;
 }
 
-/** Smallest and largest number of a type; false: nothing is quantised to it. */
-static bool find_range(lac_dtype dtype, double *low, double *high) {
-  switch (dtype) {
-    case LAC_DTYPE_U8: *low = 0, *high = UINT8_MAX; break;
-    case LAC_DTYPE_I8: *low = INT8_MIN, *high = INT8_MAX; break;
-    case LAC_DTYPE_U16: *low = 0, *high = UINT16_MAX; break;
-    case LAC_DTYPE_I16: *low = INT16_MIN, *high = INT16_MAX; break;
-    case LAC_DTYPE_I32: *low = INT32_MIN, *high = INT32_MAX; break;
-    default: return false;
-  }
-  return true;
+/** Is this an integer type that may be quantized to? */
+static bool is_level(lac_dtype dtype) {
+  return laci_dtype_is_integer(dtype) && dtype != LAC_DTYPE_BOOL && dtype != LAC_DTYPE_I64 &&
+         dtype != LAC_DTYPE_U64 && dtype != LAC_DTYPE_U32;
+}
+
+/* NaN is the least number, as in ONNX Runtime on x86. */
+static int64_t level_of(lac_dtype dtype, float quotient, double zero) {
+  int64_t low, high;
+  laci_int_range(dtype, &low, &high);
+  double y = rintf(quotient) + zero;
+  return laci_int_from_f(!(y > (double)low) ? (double)low : y < (double)high ? y : (double)high);
 }
 
 static lac_status eval(laci_eval *eval) {
   laci_quant quant;
-  double low, high;
   laci_buf *out = eval->out[0];
+  const unsigned rounding = laci_node_rounding(eval->node);
   lac_status st = laci_quant_read(eval, &quant);
   if (st) return st;
-  if (!find_range(out->dtype, &low, &high)) {
-    return laci_node_fail(eval->node, eval->err, LAC_UNSUPPORTED, "quantising to %s",
+  if (!out->f && !is_level(out->dtype)) {
+    return laci_node_fail(eval->node, eval->err, LAC_UNSUPPORTED, "quantizing to %s",
                           lac_dtype_name(out->dtype));
   }
   for (int64_t at = 0; at < out->count; at++) {
     int64_t k = laci_quant_at(&quant, at);
     double zero = quant.zero ? laci_buf_get_f(quant.zero, k) : 0;
     float quotient = (float)laci_buf_get_f(eval->in[0], at) / (float)quant.scale->f[k];
-    double y = rintf(quotient) + zero;
-    out->i[at] = laci_int_from_f(!(y > low) ? low : y < high ? y : high);
+    if (out->f) out->f[at] = laci_float_round(out->dtype, (double)quotient + zero, rounding);
+    else out->i[at] = level_of(out->dtype, quotient, zero);
   }
   return LAC_OK;
 }

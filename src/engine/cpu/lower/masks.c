@@ -10,6 +10,8 @@
 #include "graph/ops.h"
 #include "graph/op.h"
 #include "tensor/buf.h"
+#include "tensor/bf16.h"
+#include "tensor/narrow.h"
 
 enum { MOST_OPERANDS = 3 };
 
@@ -44,6 +46,9 @@ DEFINE_ROW(row_greater, int64_t, INTEGER(0) > INTEGER(1))
 DEFINE_ROW(row_greater_equal, int64_t, INTEGER(0) >= INTEGER(1))
 DEFINE_ROW(row_truth, int64_t, INTEGER(0) != 0)
 DEFINE_ROW(row_number, float, (float)INTEGER(0))
+DEFINE_ROW(row_f16, float, laci_f16_nearest(((const float *)from[0])[i * steps[0]]))
+DEFINE_ROW(row_bf16, float,
+           laci_bf16_value(laci_bf16_round(((const float *)from[0])[i * steps[0]])))
 DEFINE_ROW(row_copy_integers, int64_t, INTEGER(0))
 DEFINE_ROW(row_copy_floats, float, ((const float *)from[0])[i * steps[0]])
 DEFINE_ROW(row_choose_integers, int64_t, INTEGER(0) ? INTEGER(1) : INTEGER(2))
@@ -191,13 +196,22 @@ static bool is_small_integer(lac_dtype dtype) {
   return laci_dtype_is_integer(dtype) && dtype != LAC_DTYPE_U64;
 }
 
-/** The same bytes in a net. */
+static lac_dtype type_before(const laci_net *net, const laci_fused *fused) {
+  return net->plan.values[net->plan.graph->nodes[fused->node].inputs[0]].type.dtype;
+}
+
+static bool is_wide(lac_dtype dtype) { return dtype == LAC_DTYPE_F32 || dtype == LAC_DTYPE_F64; }
+
+/** The same bytes in a net: a net's floats are f32, so only narrow types round. */
 static bool same_fits(laci_net *net, const laci_fused *fused, const char **why) {
-  lac_dtype from = net->plan.values[net->plan.graph->nodes[fused->node].inputs[0]].type.dtype;
-  lac_dtype to = net->plan.values[fused->output].type.dtype;
+  lac_dtype from = type_before(net, fused), to = net->plan.values[fused->output].type.dtype;
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  const char *mode = laci_node_text(node, "round_mode", "up");
+  bool rounds = strcmp(mode, LACI_ROUND_MODE_NONE) != 0;
   *why = "a conversion";
-  return (laci_dtype_is_float(from) && laci_dtype_is_float(to)) ||
-         (is_small_integer(from) && to == LAC_DTYPE_I64) || from == to;
+  if (!rounds && laci_dtype_is_float(from) && laci_dtype_is_float(to)) return true;
+  return (is_wide(from) && is_wide(to)) || (is_small_integer(from) && to == LAC_DTYPE_I64) ||
+         (from == to && !laci_dtype_is_narrow(from));
 }
 
 static void lower_same(laci_net *net, const laci_fused *fused) {
@@ -205,12 +219,28 @@ static void lower_same(laci_net *net, const laci_fused *fused) {
   laci_net_bind(net, fused->output, laci_net_read(net, node->inputs[0]));
 }
 
+/** The narrow type that a cast between floats rounds to, where it is one; NONE: not one alone. */
+static lac_dtype rounds_to(lac_dtype from, lac_dtype to) {
+  if (!laci_dtype_is_float(from) || !laci_dtype_is_float(to)) return LAC_DTYPE_NONE;
+  if (is_wide(from) || from == to) return to;
+  return is_wide(to) ? from : LAC_DTYPE_NONE;
+}
+
+static bool round_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  lac_dtype to = rounds_to(type_before(net, fused), net->plan.values[fused->output].type.dtype);
+  *why = "a conversion by way of doubles";
+  return to == LAC_DTYPE_F16 || to == LAC_DTYPE_BF16;
+}
+
+static void lower_round(laci_net *net, const laci_fused *fused) {
+  lac_dtype to = rounds_to(type_before(net, fused), net->plan.values[fused->output].type.dtype);
+  rows_step(net, fused, to == LAC_DTYPE_F16 ? row_f16 : row_bf16, 1);
+}
+
 static bool cast_fits(laci_net *net, const laci_fused *fused, const char **why) {
   lac_dtype to = net->plan.values[fused->output].type.dtype;
   *why = "a conversion that rounds";
-  return is_small_integer(
-             net->plan.values[net->plan.graph->nodes[fused->node].inputs[0]].type.dtype) &&
-         (to == LAC_DTYPE_BOOL || to == LAC_DTYPE_F32);
+  return is_small_integer(type_before(net, fused)) && (to == LAC_DTYPE_BOOL || to == LAC_DTYPE_F32);
 }
 
 static void lower_cast(laci_net *net, const laci_fused *fused) {
@@ -234,6 +264,7 @@ const laci_implementation laci_ways_expand[] = {
 };
 const laci_implementation laci_ways_cast[] = {
     {"the same bytes", LACI_TAKES_NOTHING, same_fits, lower_same},
+    {"rounded", LACI_TAKES_NOTHING, round_fits, lower_round},
     {"rows", LACI_TAKES_NOTHING, cast_fits, lower_cast},
     {.name = NULL},
 };

@@ -6,6 +6,7 @@
 #include "engine/cpu/plan/finite.h"
 #include "graph/ops.h"
 #include "kernel/pointwise/fake_quantise.h"
+#include "tensor/narrow.h"
 #include "graph/op.h"
 #include "tensor/buf.h"
 
@@ -270,6 +271,7 @@ typedef enum reach {
   REACH_NONE,
   REACH_SAME,     /* of operand 0 */
   REACH_POOLED,   /* the same, where each window of a MaxPool meets a number */
+  REACH_CAST,     /* the same, unless it is beyond a narrow type's largest */
   REACH_LARGER,   /* of all operands */
   REACH_PADDED,   /* the same, and an attribute */
   REACH_LARGEST,  /* of Max: constants below 0 never make it larger */
@@ -330,7 +332,7 @@ static const row rows[] = {
     {&laci_op_upsample, REACH_TWICE, true, false, false},
     {&laci_op_identity, REACH_SAME, false, false, true},
     {&laci_op_dropout, REACH_SAME, false, false, true},
-    {&laci_op_cast, REACH_SAME, false, false, false},
+    {&laci_op_cast, REACH_CAST, false, false, false},
     {&laci_op_expand, REACH_SAME, false, false, true},
     {&laci_op_pad, REACH_PADDED, false, false, true},
     {&laci_op_where, REACH_CHOSEN, false, false, true},
@@ -355,6 +357,18 @@ static double product(laci_cpu_plan *plan, const double *bounds, const laci_node
   return isnan(all) ? INFINITY : all;
 }
 
+/** Rounding adds 2^-8 at most in 16 bits; in fewer, the largest is small, and may be infinite. */
+static double cast(const laci_cpu_plan *plan, const laci_node *node, double x) {
+  const int ends[2] = {node->inputs[0], node->outputs[0]};
+  for (int at = 0; at < 2; at++) {
+    const lac_dtype dtype = plan->values[ends[at]].type.dtype;
+    if (!laci_dtype_is_narrow(dtype)) continue;
+    if (laci_dtype_bits(dtype) < 16 || (dtype == LAC_DTYPE_F16 && !(x < 65504))) return INFINITY;
+    x *= 1 + 0x1p-8;
+  }
+  return x;
+}
+
 static double reach_of(laci_cpu_plan *plan, const double *bounds, const laci_fused *fused,
                        reach how) {
   const laci_node *node = &plan->graph->nodes[fused->node];
@@ -363,6 +377,7 @@ static double reach_of(laci_cpu_plan *plan, const double *bounds, const laci_fus
   switch (how) {
     case REACH_NONE: return INFINITY;
     case REACH_SAME: return x;
+    case REACH_CAST: return cast(plan, node, x);
     case REACH_POOLED: return laci_plan_window_misses(plan, node) ? INFINITY : x;
     case REACH_LARGER: return of_all(plan, bounds, node, false);
     case REACH_CHOSEN:

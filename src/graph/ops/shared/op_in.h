@@ -149,10 +149,13 @@ LAC_MUST_CHECK lac_status laci_eval_nary(laci_eval *eval, const laci_binary *bin
 LAC_MUST_CHECK lac_status laci_eval_unary(laci_eval *eval, const laci_unary *unary,
                                           const void *context);
 
-/** out = in, element by element, in out's type (cast.c). Floats are not rounded to narrower float
- * types: what a network computes should not depend on where a rounding step falls. Symbols survive
- * among integers, not in bool. */
+/** out = in, element by element, in out's type (cast.c), by the node's attributes `saturate` and
+ * `round_mode`. A float is read as an element of in's type and rounded to one of out's, once each.
+ * Symbols survive among integers, not in bool. */
 void laci_eval_convert(const laci_eval *eval, const laci_buf *in, laci_buf *out);
+
+/** Those attributes, as laci_float_round takes them. */
+unsigned laci_node_rounding(const laci_node *node);
 
 /** Is this integer element a symbol? Never outside of folding. */
 static inline bool laci_eval_is_symbol(const laci_eval *eval, int64_t element) {

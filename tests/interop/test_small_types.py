@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Types of 16 bits and fewer: casts round in every engine as they do in ONNX Runtime, and weights of 8, 4 and 2 bits
+behind DequantizeLinear are pruned, where their zero is 0. ONNX Runtime judges, or onnx's reference where it has no kernel."""
+import json
+import os
+import pathlib
+import subprocess
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+TOP = pathlib.Path(os.environ.get("LAC_SOURCE_DIR", pathlib.Path(__file__).resolve().parents[2]))
+LACUNA = pathlib.Path(os.environ.get("LAC_BUILD_DIR", TOP / "build/release")) / "lacuna"
+ENGINES = ["plain", "cpu", "auto"]
+OPSET = 25
+
+
+def save(path, nodes, inputs, outputs, stored=()):
+    graph = helper.make_graph(nodes, "small", [helper.make_tensor_value_info(n, t, s) for n, t, s in inputs],
+                              [helper.make_tensor_value_info(n, t, s) for n, t, s in outputs], list(stored))
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=13)
+    onnx.checker.check_model(model, full_check=True)
+    onnx.save(model, path)
+
+
+def infer(model, engine, **arrays):
+    folder = model.parent / f"out_{engine}"
+    command = [LACUNA, "infer", model, "-o", folder, "--force", "-q", "--engine", engine]
+    for name, array in arrays.items():
+        np.save(model.parent / f"{name}.npy", array)
+        command += ["--input", f"{name}={model.parent / name}.npy"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return {path.stem: np.load(path) for path in folder.glob("*.npy")}
+
+
+def judge(model, names, **arrays):
+    """ONNX Runtime's answers, step by step; the reference's where it lacks a kernel."""
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 4
+    try:
+        answers = onnxruntime.InferenceSession(str(model), options).run(names, arrays)
+    except Exception:  # noqa: BLE001, of several kinds
+        answers = ReferenceEvaluator(onnx.load(model)).run(names, arrays)
+    return dict(zip(names, answers, strict=True))
+
+
+def same(got, want):
+    return ((got == want) | (np.isnan(got) & np.isnan(want))).all()
+
+
+THERE_AND_BACK = ["FLOAT16", "BFLOAT16", "FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ"]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_cast_there_and_back_shows_the_rounding(engine, tmp_path):
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.standard_normal(400) * 10.0 ** rng.integers(-9, 6, 400),
+                        [0, -0.0, np.inf, -np.inf, np.nan, 65519, 65520, 464, 465, 248, 61440, 2**-25, 2**-24 * 1.5]])
+    x = x.astype(np.float32).reshape(-1)
+    nodes, outputs = [], []
+    for name in THERE_AND_BACK:
+        for saturate in [1, 0] if name.startswith("FLOAT8") else [1]:
+            here = f"{name}_{saturate}"
+            nodes += [helper.make_node("Cast", ["x"], [f"{here}_small"], to=getattr(TensorProto, name), saturate=saturate),
+                      helper.make_node("Cast", [f"{here}_small"], [here], to=TensorProto.FLOAT)]
+            outputs.append((here, TensorProto.FLOAT, [len(x)]))
+    save(tmp_path / "casts.onnx", nodes, [("x", TensorProto.FLOAT, [len(x)])], outputs)
+    want = judge(tmp_path / "casts.onnx", [name for name, _, _ in outputs], x=x)
+    for name in THERE_AND_BACK[2:]:  # without saturation ONNX Runtime makes NaN of what E5M2 has an infinity for
+        kind = helper.tensor_dtype_to_np_dtype(getattr(TensorProto, name))
+        want[f"{name}_0"] = x.astype(kind).astype(np.float32)
+    got = infer(tmp_path / "casts.onnx", engine, x=x)
+    for name in want:
+        assert same(got[name], want[name]), name
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_integers_come_from_the_rounded_number(engine, tmp_path):
+    """2.9999 is 3 in half precision, and 100 * 0.29 is 29 in single: as an integer, too."""
+    x = np.array([2.9999, -1.9999, 1023.9, 0.29, 7.0], np.float32)
+    nodes = [helper.make_node("Cast", ["x"], ["h"], to=TensorProto.FLOAT16),
+             helper.make_node("Cast", ["h"], ["from_half"], to=TensorProto.INT32),
+             helper.make_node("CastLike", ["x", "like"], ["b"]),
+             helper.make_node("Cast", ["b"], ["from_bf16"], to=TensorProto.INT32),
+             helper.make_node("Mul", ["x", "hundred"], ["m"]),
+             helper.make_node("Cast", ["m"], ["from_single"], to=TensorProto.INT64)]
+    stored = [helper.make_tensor("like", TensorProto.BFLOAT16, [1], [1.0]),
+              numpy_helper.from_array(np.float32(100), "hundred")]
+    outputs = [("from_half", TensorProto.INT32, [5]), ("from_bf16", TensorProto.INT32, [5]), ("from_single", TensorProto.INT64, [5])]
+    save(tmp_path / "whole.onnx", nodes, [("x", TensorProto.FLOAT, [5])], outputs, stored)
+    want = judge(tmp_path / "whole.onnx", [name for name, _, _ in outputs], x=x)
+    got = infer(tmp_path / "whole.onnx", engine, x=x)
+    for name in want:
+        assert (got[name] == want[name]).all(), (name, got[name], want[name])
+
+
+@pytest.mark.parametrize("engine", ["cpu", "auto"])
+def test_fast_and_exact_parts_compute_in_single_precision(engine, tmp_path):
+    """floor(100 * 0.29f) is 29 for floats and 28 for doubles; NonZero makes the default engine go node by node."""
+    nodes = [helper.make_node("Mul", ["x", "hundred"], ["m"]), helper.make_node("Floor", ["m"], ["f"])]
+    outputs = [("f", TensorProto.FLOAT, [3])]
+    if engine == "auto":
+        nodes = [helper.make_node("NonZero", ["x"], ["at"]), helper.make_node("Squeeze", ["at", "first"], ["places"]),
+                 helper.make_node("Gather", ["x", "places"], ["some"]),
+                 helper.make_node("Mul", ["some", "hundred"], ["m"]), helper.make_node("Floor", ["m"], ["f"])]
+        outputs = [("f", TensorProto.FLOAT, ["n"])]
+    stored = [numpy_helper.from_array(np.float32(100), "hundred"), numpy_helper.from_array(np.array([0]), "first")]
+    save(tmp_path / "floor.onnx", nodes, [("x", TensorProto.FLOAT, [3])], outputs, stored)
+    x = np.array([0.29, 0.57, 1.15], np.float32)
+    assert (infer(tmp_path / "floor.onnx", engine, x=x)["f"] == judge(tmp_path / "floor.onnx", ["f"], x=x)["f"]).all()
+
+
+# ---- Weights -----------------------------------------------------------------------------------------------------
+
+KINDS = {
+    "int4": dict(kind="INT4"),
+    "int4_by_channel": dict(kind="INT4", axis=1),
+    "int4_blocks": dict(kind="INT4", block=16),
+    "uint4_zeros": dict(kind="UINT4", axis=1, zero="mixed"),
+    "uint4_blocks_of_zeros": dict(kind="UINT4", block=16, zero="mixed"),
+    "int8_blocks": dict(kind="INT8", block=8),
+    "int2": dict(kind="INT2", axis=1),
+    "uint2": dict(kind="UINT2", axis=1, zero=1),
+    "f8e4m3fn": dict(kind="FLOAT8E4M3FN", axis=1),
+    "f8e4m3fnuz": dict(kind="FLOAT8E4M3FNUZ", zero=0),
+    "f8e5m2_blocks": dict(kind="FLOAT8E5M2", block=16),
+    "f8e5m2fnuz": dict(kind="FLOAT8E5M2FNUZ", axis=1),
+    "f4e2m1_blocks": dict(kind="FLOAT4E2M1", block=16),
+}
+RANGES = {"INT8": (-128, 128), "INT4": (-8, 8), "UINT4": (0, 16), "INT2": (-2, 2), "UINT2": (0, 4)}
+K, N = 32, 16
+
+
+def weight_model(path, kind, axis=None, block=0, zero=None):
+    """x W0, relu, x W (small), relu, x W2: so that both axes of W are free to move."""
+    rng = np.random.default_rng(1)
+    code = getattr(TensorProto, kind)
+    dtype = helper.tensor_dtype_to_np_dtype(code)
+    w = (rng.integers(*RANGES[kind], (K, N)) if kind in RANGES else rng.standard_normal((K, N)).clip(-5, 5)).astype(dtype)
+    shape = (K // block, N) if block else (w.shape[axis],) if axis is not None else ()
+    stored = [numpy_helper.from_array(rng.standard_normal((K, K)).astype(np.float32), "w0"),
+              numpy_helper.from_array(rng.standard_normal((N, N)).astype(np.float32), "w2"),
+              numpy_helper.from_array(w, "w"),
+              numpy_helper.from_array((rng.random(shape) + 0.5).astype(np.float32), "s")]
+    inputs = ["w", "s"]
+    if zero is not None:
+        z = rng.integers(0, 15, shape) if zero == "mixed" else np.full(shape, zero)
+        stored.append(numpy_helper.from_array(z.astype(dtype), "z"))
+        inputs.append("z")
+    attributes = dict(axis=0, block_size=block) if block else {} if axis is None else dict(axis=axis)
+    nodes = [helper.make_node("MatMul", ["x", "w0"], ["a"]), helper.make_node("Relu", ["a"], ["b"]),
+             helper.make_node("DequantizeLinear", inputs, ["d"], **attributes),
+             helper.make_node("MatMul", ["b", "d"], ["c"], name="small"), helper.make_node("Relu", ["c"], ["e"]),
+             helper.make_node("MatMul", ["e", "w2"], ["y"])]
+    save(path, nodes, [("x", TensorProto.FLOAT, [4, K])], [("y", TensorProto.FLOAT, [4, N])], stored)
+
+
+def prune(model, out):
+    done = subprocess.run([LACUNA, "prune", "-q", "--json", "-", "-o", out, model], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return next(row for row in json.loads(done.stdout)["layers"] if row["name"] == "small")
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_small_weights_are_pruned_and_proved(name, tmp_path):
+    weight_model(tmp_path / "m.onnx", **KINDS[name])
+    row = prune(tmp_path / "m.onnx", tmp_path / "o.onnx")
+    assert row["pruned"] and row["holds_pattern"] and "K" in row["permuted"]
+    assert ("C" in row["permuted"]) == ("block" not in KINDS[name])
+    for more in ([], ["--against", tmp_path / "m.onnx"]):
+        assert subprocess.run([LACUNA, "check", "-q", tmp_path / "o.onnx", *more], capture_output=True).returncode == 0
+    pruned = onnx.load(tmp_path / "o.onnx")
+    onnx.checker.check_model(pruned, full_check=True)
+    tensors = {t.name: t for t in pruned.graph.initializer}
+    assert tensors["w"].data_type == getattr(TensorProto, KINDS[name]["kind"])
+    w, z = (numpy_helper.to_array(tensors[n]).astype(np.float32) if n in tensors else np.float32(0) for n in "wz")
+    zeros = w == (np.repeat(z, KINDS[name]["block"], 0) if z.ndim == 2 else z)
+    assert (zeros.reshape(K // 4, 4, N).sum(1) >= 2).all()
+    x = np.random.default_rng(2).standard_normal((4, K)).astype(np.float32)
+    for model in ("m.onnx", "o.onnx"):
+        want = judge(tmp_path / model, ["y"], x=x)["y"]
+        for engine in ENGINES:
+            assert np.abs(infer(tmp_path / model, engine, x=x)["y"] - want).max() <= 1e-5 * np.abs(want).max()
+
+
+def test_a_float_that_has_a_zero_point_is_left_with_a_reason(tmp_path):
+    weight_model(tmp_path / "m.onnx", "FLOAT8E4M3FN", zero=1)
+    row = prune(tmp_path / "m.onnx", tmp_path / "o.onnx")
+    assert not row["pruned"] and row["reason"] == "its floats have a zero point that is not 0"
+
+
+@pytest.mark.parametrize("external", [False, True], ids=["inside", "beside"])
+def test_tensors_that_nobody_touched_keep_their_bytes(external, tmp_path):
+    weight_model(tmp_path / "m.onnx", "UINT4", axis=1, zero="mixed")
+    model = onnx.load(tmp_path / "m.onnx")
+    odd = numpy_helper.from_array(np.arange(7).astype(helper.tensor_dtype_to_np_dtype(TensorProto.INT4)), "odd")
+    odd.raw_data = odd.raw_data[:-1] + bytes([odd.raw_data[-1] | 0xF0])  # a nibble that belongs to no element
+    model.graph.initializer.append(odd)
+    onnx.save(model, tmp_path / "m.onnx", save_as_external_data=external, location="m.data", size_threshold=0)
+    prune(tmp_path / "m.onnx", tmp_path / "o.onnx")
+    before, after = ({t.name: t.raw_data for t in onnx.load(tmp_path / f"{n}.onnx").graph.initializer} for n in "mo")
+    assert before["odd"] == after["odd"] and len(before["w"]) == len(after["w"]) == K * N // 2
+    assert before["w"] != after["w"]
