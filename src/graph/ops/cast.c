@@ -7,6 +7,7 @@
  * product that is 29 is not 28 as an integer. */
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
+#include "graph/ops/shared/quant_in.h"
 #include "tensor/narrow.h"
 
 typedef struct conversion {

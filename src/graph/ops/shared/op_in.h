@@ -154,9 +154,6 @@ LAC_MUST_CHECK lac_status laci_eval_unary(laci_eval *eval, const laci_unary *una
  * Symbols survive among integers, not in bool. */
 void laci_eval_convert(const laci_eval *eval, const laci_buf *in, laci_buf *out);
 
-/** Those attributes, as laci_float_round takes them. */
-unsigned laci_node_rounding(const laci_node *node);
-
 /** Is this integer element a symbol? Never outside of folding. */
 static inline bool laci_eval_is_symbol(const laci_eval *eval, int64_t element) {
   return eval->new_symbol && laci_is_symbol(element);
