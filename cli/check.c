@@ -44,9 +44,30 @@ static exit_code judge_pattern(const arguments *args, const lac_report *report, 
   return EXIT_FAILED;
 }
 
-/* The verdict: that, and every target takes every layer that is pruned. */
-static exit_code judge(const arguments *args, const lac_report *report, lac_error *err) {
+static bool any_dense_is_storable(const lac_report *report) {
+  for (int i = 0; i < report->n_layers; i++)
+    if (report->layers[i].storable && !report->layers[i].holds_pattern) return true;
+  return false;
+}
+
+/* The same of the network as prune would prune it: a weight that is computed and dense is a layer
+ * that should hold the pattern where prune stores it as one tensor. */
+static exit_code judge_folded(const arguments *args, lac_model *model, const lac_options *options,
+                              lac_error *err) {
+  lac_report *report = NULL;
+  exit_code code = EXIT_DONE;
+  lac_status st = lac_model_fold(model, LAC_FOLD_ALONE, args->max_memory, NULL, err);
+  if (!st) st = lac_check(model, NULL, options, &report, err);
+  if (!st) code = judge_pattern(args, report, err);
+  lac_report_destroy(report);
+  return st ? exit_code_of(st) : code;
+}
+
+/* The verdict: that, and every target takes every layer that is pruned. Changes the model. */
+static exit_code judge(const arguments *args, lac_model *model, const lac_options *options,
+                       const lac_report *report, lac_error *err) {
   if (!targets_take_all(args->operand, report, err)) return EXIT_FAILED;
+  if (args->fold && any_dense_is_storable(report)) return judge_folded(args, model, options, err);
   return judge_pattern(args, report, err);
 }
 
@@ -74,7 +95,7 @@ exit_code verb_check(const arguments *args, lac_error *err) {
   if (!st && !plan.uses_stdout) st = print_result(args, model, report, err);
   st = outputs_finish(&plan, st, err);
   if (!st) outputs_log(&plan);
-  if (!st) code = judge(args, report, err);
+  if (!st) code = judge(args, model, &options, report, err);
   lac_report_destroy(report);
   lac_model_destroy(original);
   lac_model_destroy(model);
