@@ -439,6 +439,13 @@ static laci_finite_core core_of_pattern(laci_cpu_plan *plan, const double *bound
   return core;
 }
 
+/** A number of the node itself, as what a Pad fills with, may be a NaN, which nobody looks at. */
+static bool has_own_nan(const laci_node *node) {
+  for (int at = 0; at < node->n_attrs; at++)
+    if (node->attrs[at].kind == LACI_ATTR_FLOAT && isnan(node->attrs[at].f)) return true;
+  return false;
+}
+
 laci_finite_core laci_finite_core_of(laci_cpu_plan *plan, const double *bounds,
                                      const laci_fused *fused) {
   const laci_node *node = &plan->graph->nodes[fused->node];
@@ -446,18 +453,20 @@ laci_finite_core laci_finite_core_of(laci_cpu_plan *plan, const double *bounds,
   int input;
   if (fused->pattern) return core_of_pattern(plan, bounds, fused);
   if (!laci_plan_has_elements(plan, node)) return (laci_finite_core){.bound = INFINITY};
+  const bool numbers = !has_own_nan(node);
   const int n = laci_functions_of(plan, node, &input, f);
   if (n > 0) {
     const double x = laci_finite_operand(plan, bounds, node->inputs[input]);
     const bool linear = n == 1 && f[0].kind == LACI_FUNCTION_LINEAR;
-    return (laci_finite_core){.bound = number_functions(f, n, x),
-                              .loses = !linear,
-                              .picks = node->op == &laci_op_relu || node->op == &laci_op_clip};
+    return (laci_finite_core){
+        .bound = number_functions(f, n, x),
+        .loses = !linear,
+        .picks = numbers && (node->op == &laci_op_relu || node->op == &laci_op_clip)};
   }
   for (size_t at = 0; at < sizeof rows / sizeof *rows; at++) {
     if (node->op != rows[at].op) continue;
     const double bound = reach_of(plan, bounds, fused, rows[at].reach);
-    return (laci_finite_core){bound, rows[at].loses, rows[at].shows, rows[at].picks};
+    return (laci_finite_core){bound, rows[at].loses, rows[at].shows, rows[at].picks && numbers};
   }
   return (laci_finite_core){.bound = INFINITY};
 }
