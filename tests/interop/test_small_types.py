@@ -100,6 +100,32 @@ def test_integers_come_from_the_rounded_number(engine, tmp_path):
         assert (got[name] == want[name]).all(), (name, got[name], want[name])
 
 
+HALVES = {"x_and_scale": (np.float16, np.float16, {}), "scale_alone": (np.float32, np.float16, {}),
+          "by_attribute": (np.float32, np.float32, {"precision": TensorProto.FLOAT16}),
+          "single_by_attribute": (np.float16, np.float16, {"precision": TensorProto.FLOAT})}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("back", [False, True], ids=["integers", "floats_again"])
+@pytest.mark.parametrize("case", HALVES)
+def test_a_quotient_in_half_precision_gives_the_integers_of_that(case, back, engine, tmp_path):
+    """What is divided is an element of its type, too: a product of halves comes before."""
+    x_type, scale_type, attributes = HALVES[case]
+    n = 4000
+    x = (np.random.default_rng(0).standard_normal(n) * 5).astype(x_type)
+    code = helper.np_dtype_to_tensor_dtype
+    nodes = [helper.make_node("Mul", ["x", "k"], ["m"]), helper.make_node("QuantizeLinear", ["m", "s", "z"], ["q"], **attributes)]
+    if back:
+        nodes += [helper.make_node("DequantizeLinear", ["q", "s", "z"], ["d"]), helper.make_node("Cast", ["d"], ["y"], to=TensorProto.FLOAT)]
+    else:
+        nodes += [helper.make_node("Cast", ["q"], ["y"], to=TensorProto.FLOAT)]
+    stored = [numpy_helper.from_array(a, name) for a, name in [(x_type(1.37), "k"), (scale_type(0.1), "s"), (np.int8(3), "z")]]
+    save(tmp_path / "half.onnx", nodes, [("x", code(np.dtype(x_type)), [n])], [("y", TensorProto.FLOAT, [n])], stored)
+    want = judge(tmp_path / "half.onnx", ["y"], x=x)["y"]
+    got = infer(tmp_path / "half.onnx", engine, x=x)["y"]
+    assert same(got, want), np.flatnonzero(got != want)
+
+
 @pytest.mark.parametrize("engine", ["cpu", "auto"])
 def test_fast_and_exact_parts_compute_in_single_precision(engine, tmp_path):
     """floor(100 * 0.29f) is 29 for floats and 28 for doubles; NonZero makes the default engine go node by node."""

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * QuantizeLinear: y = x / scale, rounded half to even, + zero, clipped to the range of y's type, or
- * rounded to a float of 8 or 4 bits as Cast does. The quotient is a float's, as the
- * standard has it: which numbers lie halfway depends on it. Every channel order passes through;
- * scales and zero points of an axis follow it. See dequantize_linear.c. */
+ * rounded to a float of 8 or 4 bits as Cast does. The quotient is of the scale's type or of
+ * `precision`, as the standard has it: which numbers lie halfway depends on it. An engine may hold
+ * x and scale more exactly than their types do; the quotient is of what these hold. Every channel
+ * order passes through; scales and zero points of an axis follow it. See dequantize_linear.c. */
 #include <math.h>
 
 #include "base/to_int.h"
@@ -33,10 +34,23 @@ static int64_t level_of(lac_dtype dtype, float quotient, double zero) {
   return laci_int_from_f(!(y > (double)low) ? (double)low : y < (double)high ? y : (double)high);
 }
 
+/** The type that is divided in: f32, or one of 16 bits. */
+static lac_dtype precision_of(const laci_eval *eval) {
+  lac_dtype wanted = (lac_dtype)laci_node_int(eval->node, "precision", LAC_DTYPE_NONE);
+  if (wanted == LAC_DTYPE_NONE) wanted = eval->in[1]->dtype;
+  return wanted == LAC_DTYPE_F16 || wanted == LAC_DTYPE_BF16 ? wanted : LAC_DTYPE_F32;
+}
+
+static double held_of(const laci_buf *buf, int64_t at, lac_dtype precision) {
+  double x = laci_buf_get_f(buf, at);
+  return laci_float_round(precision, buf->f ? laci_float_held(buf->dtype, x) : x, 0);
+}
+
 static lac_status eval(laci_eval *eval) {
   laci_quant quant;
   laci_buf *out = eval->out[0];
   const unsigned rounding = laci_node_rounding(eval->node);
+  const lac_dtype precision = precision_of(eval);
   lac_status st = laci_quant_read(eval, &quant);
   if (st) return st;
   if (!out->f && !is_level(out->dtype)) {
@@ -46,9 +60,10 @@ static lac_status eval(laci_eval *eval) {
   for (int64_t at = 0; at < out->count; at++) {
     int64_t k = laci_quant_at(&quant, at);
     double zero = quant.zero ? laci_buf_get_f(quant.zero, k) : 0;
-    float quotient = (float)laci_buf_get_f(eval->in[0], at) / (float)quant.scale->f[k];
-    if (out->f) out->f[at] = laci_float_round(out->dtype, (double)quotient + zero, rounding);
-    else out->i[at] = level_of(out->dtype, quotient, zero);
+    double x = held_of(eval->in[0], at, precision), scale = held_of(quant.scale, k, precision);
+    double quotient = laci_float_round(precision, (double)((float)x / (float)scale), 0);
+    if (out->f) out->f[at] = laci_float_round(out->dtype, quotient + zero, rounding);
+    else out->i[at] = level_of(out->dtype, (float)quotient, zero);
   }
   return LAC_OK;
 }

@@ -5,11 +5,12 @@
 #include "graph/ops.h"
 #include "kernel/pointwise/fake_quantise.h"
 
-/* One scale and one zero point of f32 for all. */
+/* One scale and one zero point of f32 for all, and a quotient of f32. */
 static bool read_parameters(laci_cpu_plan *plan, const laci_node *node, double *scale,
                             double *zero) {
   *zero = 0;
   if (laci_node_int(node, "block_size", 0) != 0) return false;
+  if (laci_node_int(node, "precision", LAC_DTYPE_F32) != LAC_DTYPE_F32) return false;
   if (plan->values[node->inputs[1]].type.dtype != LAC_DTYPE_F32) return false;
   if (!laci_plan_scalar(plan, node->inputs[1], scale)) return false;
   return !laci_plan_has_input(node, 2) || laci_plan_scalar(plan, node->inputs[2], zero);
