@@ -34,7 +34,11 @@ LAC_MUST_CHECK lac_status laci_train_open(const char *data, const lac_train_opti
 /** All the rest; after laci_train_open. */
 LAC_MUST_CHECK lac_status laci_train_resolve(const lac_train_options *options,
                                              laci_train_plan *plan, lac_error *err);
-/** The recipe with what the caller changed in it. Fails LAC_BAD_ARGUMENT. */
+/** Every option by itself, and those that rule each other out. Fails LAC_BAD_ARGUMENT. */
+LAC_MUST_CHECK lac_status laci_train_check_options(const lac_train_options *options,
+                                                   lac_error *err);
+/** The recipe with what the caller changed in it, of options that were checked. Fails
+ * LAC_BAD_ARGUMENT. */
 LAC_MUST_CHECK lac_status laci_train_recipe(const lac_train_options *options,
                                             laci_training_recipe *recipe, lac_error *err);
 void laci_train_plan_clear(laci_train_plan *plan);

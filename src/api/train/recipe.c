@@ -138,6 +138,7 @@ lac_status lac_train_settings(const lac_train_options *options, lac_train_settin
                               lac_error *err) {
   lac_status st = LACI_CHECK_GIVEN(err, {"options", options}, {"settings", settings}, {"n", n});
   laci_training_recipe r;
+  if (!st) st = laci_train_check_options(options, err);
   if (!st) st = laci_train_recipe(options, &r, err);
   if (st) return st;
   const laci_training_recipe *named = laci_training_recipe_find(r.name);
