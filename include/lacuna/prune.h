@@ -37,7 +37,8 @@ typedef struct lac_options {
   bool all_sizes;      /* prune every layer whose input channels reach m, not only Tensor Core sizes
                           (false) */
   bool keep_pruned;    /* layers that are pruned already keep exactly their masks, and their input
-                          channels their order; the others are permuted and pruned (false) */
+                          channels their order; the others are permuted and pruned (false). A layer
+                          that holds the pattern and is not pruned here keeps them in any case */
   bool verify;         /* verify the reordering (true) */
   const char *include; /* regular expression (PCRE2) on node or weight names: only these are
                           pruned (NULL) */

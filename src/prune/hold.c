@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Pruning what is left of a network of which a part is pruned already. A mask lies along the input
- * channels: in another order its weight would not hold the pattern any more, so the groups of these
- * channels stay as they are. Output channels may move: the mask moves with the rows. */
+ * What holds the pattern already and gets no new mask. A mask lies along the input channels: in
+ * another order its weight would not hold the pattern any more, so the groups of these channels
+ * stay as they are. Output channels may move: the mask moves with the rows.
+ *
+ * That goes for what is pruned already where its masks are to stay, and always for layers that are
+ * not pruned here: nothing would give a weight that is left out, or computed, its pattern back. */
 #include <stdio.h>
 
 #include "analyze/analyze.h"
+#include "base/budget.h"
 #include "base/error.h"
+#include "base/log.h"
+#include "graph/constants.h"
 #include "graph/graph.h"
 #include "permute/plan.h"
 #include "prune/prune_in.h"
+#include "sparse/look.h"
+#include "tensor/buf.h"
 
 static const char *layer_name(const laci_analysis *a, int l) {
   return a->graph->nodes[a->layers[l].node].name;
@@ -22,16 +30,121 @@ static int find_keeper(const laci_pruning *p, const laci_group *group) {
   return -1;
 }
 
-static bool hold_group(laci_pruning *p, int g) {
+static bool hold_for(laci_pruning *p, int g, int keeper) {
   char text[512];
-  int keeper = find_keeper(p, &p->analysis->groups[g]);
-  if (keeper < 0) return true;
   (void)snprintf(text, sizeof text, "%s holds %d:%d already and keeps its mask",
                  layer_name(p->analysis, keeper), p->pattern.n, p->pattern.m);
   p->plan->held[g] = true;
   p->held_cause[g] = laci_arena_text(&p->arena, text);
   return p->held_cause[g] != NULL;
 }
+
+static bool hold_group(laci_pruning *p, int g) {
+  int keeper = find_keeper(p, &p->analysis->groups[g]);
+  return keeper < 0 || hold_for(p, g, keeper);
+}
+
+/* ---- Layers that get no mask here ---- */
+
+/* The track along which a weight's axis lies; -1: nothing moves along it. */
+static int track_of(const laci_analysis *a, int value, int axis) {
+  laci_value_axes axes[LACI_MAX_RANK];
+  int n = laci_value_on_tracks(a, value, axes);
+  for (int i = 0; i < n; i++) {
+    for (int k = 0; k < axes[i].n_axes; k++) {
+      if (axes[i].axes[k] == axis) return axes[i].track;
+    }
+  }
+  return -1;
+}
+
+static bool lies_on(const laci_analysis *a, int g, int track) {
+  for (int s = 0; s < laci_group_slots(a, g); s++) {
+    if (laci_group_slot(a, g, s).track == track) return true;
+  }
+  return false;
+}
+
+/* Holds the groups that would move channels along the track for the keeper; with keeper -1 only
+ * says whether there are any. */
+static bool hold_track(laci_pruning *p, int track, int keeper, bool *whole) {
+  bool any = false;
+  for (int g = 0; g < p->analysis->n_searchable && track >= 0; g++) {
+    if (p->plan->held[g] || !lies_on(p->analysis, g, track)) continue;
+    any = true;
+    if (keeper >= 0) *whole = hold_for(p, g, keeper) && *whole;
+  }
+  return any;
+}
+
+lac_status laci_computed_content(const laci_analysis *a, int l, const laci_budget *budget,
+                                 laci_weight_view *view, uint8_t **bytes, lac_error *err) {
+  const uint64_t most = !budget                          ? UINT64_MAX
+                        : budget->needed < budget->limit ? budget->limit - budget->needed
+                                                         : 0;
+  const laci_layer *layer = &a->layers[l];
+  lac_error why = {0};
+  laci_buf *buf = NULL;
+  *bytes = NULL;
+  if (!layer->constant || laci_shape_count(&a->graph->values[layer->weight].type.shape) <= 0)
+    return LAC_OK;
+  lac_status st = laci_graph_evaluate(a->graph, layer->weight, most, &buf, &why);
+  if (!st && buf->f) {
+    *bytes = laci_alloc((size_t)buf->count * lac_dtype_size(buf->dtype), 1);
+    if (!*bytes) st = laci_fail_memory(&why, a->graph->values[layer->weight].name);
+    else laci_write_f(buf->dtype, buf->f, buf->count, *bytes);
+  }
+  if (*bytes && !laci_layer_view_computed(a, layer, buf->dtype, *bytes, view)) {
+    laci_free(*bytes);
+    *bytes = NULL;
+  }
+  laci_buf_destroy(buf);
+  if (!st) return LAC_OK;
+  if (st == LAC_NO_MEMORY || st == LAC_IO || st == LAC_INTERRUPTED) {
+    if (err) *err = why;
+    return st;
+  }
+  laci_log(LAC_LOG_INFO, "%s: its content is not known: %s", a->graph->values[layer->weight].name,
+           why.text);
+  return LAC_OK;
+}
+
+lac_status laci_computed_is_pruned(const laci_analysis *a, int l, const laci_look_how *how,
+                                   bool *pruned, lac_error *err) {
+  laci_weight_view view;
+  laci_weight_look look;
+  uint8_t *bytes;
+  *pruned = false;
+  lac_status st = laci_computed_content(a, l, how->budget, &view, &bytes, err);
+  if (!st && bytes) {
+    lac_error why = {0};
+    st = laci_weight_look_at(&view, how->rule, how->pool, &look, &why);
+    *pruned = !st && look.is_pruned;
+    if (st && !laci_ends_the_run(st)) st = LAC_OK; /* as measuring: it may hold what it likes */
+    if (st && err) *err = why;
+  }
+  laci_free(bytes);
+  return st;
+}
+
+/* Rows held together by one mask lie along the output channels, too. */
+static lac_status hold_left_out(laci_pruning *p, int l, const laci_prune_options *options,
+                                laci_pool *pool, lac_error *err) {
+  const laci_analysis *a = p->analysis;
+  const laci_layer *layer = &a->layers[l];
+  const int value = layer->stored < 0 ? layer->weight : a->graph->stored[layer->stored].value;
+  const int tracks[2] = {track_of(a, value, layer->c_axis),
+                         p->rule.form == LACI_MASK_1D ? -1 : track_of(a, value, layer->k_axis)};
+  bool whole = true, pruned = l < a->n_layers && p->layers[l].was_pruned;
+  if (!hold_track(p, tracks[0], -1, &whole) && !hold_track(p, tracks[1], -1, &whole)) return LAC_OK;
+  lac_status st = LAC_OK;
+  const laci_look_how how = {&p->rule, options->budget, pool};
+  if (layer->stored < 0) st = laci_computed_is_pruned(a, l, &how, &pruned, err);
+  for (int i = 0; i < 2 && !st && pruned; i++) (void)hold_track(p, tracks[i], l, &whole);
+  return st || whole ? st : laci_fail_memory(err, "the layers that keep their masks");
+}
+
+/* ---- The whole ---- */
 
 /** Why the group does not move; NULL: it may. */
 static const char *cause_of(const laci_pruning *p, int g) {
@@ -55,24 +168,32 @@ static bool is_searchable(const laci_pruning *p, int l) {
   return false;
 }
 
-static bool explain(laci_pruning *p, int l) {
+static bool explain(laci_pruning *p, int l, bool keep_pruned) {
   char text[600];
   laci_pruned_layer *layer = &p->layers[l];
   const char *cause = cause_of(p, p->analysis->layers[l].group_c);
   if (!p->analysis->layers[l].eligible || laci_pruned_layer_is_zero(layer)) return true;
-  if (layer->was_pruned || !cause) cause = "it is pruned already and keeps its mask";
+  if (keep_pruned && layer->was_pruned) cause = "it is pruned already and keeps its mask";
+  if (!cause) cause = "another layer is pruned already and keeps its mask";
   (void)snprintf(text, sizeof text, "its input channels stay in place: %s", cause);
   layer->reason = laci_arena_text(&p->arena, text);
   return layer->reason != NULL;
 }
 
-lac_status laci_pruning_hold(laci_pruning *p, lac_error *err) {
+lac_status laci_pruning_hold(laci_pruning *p, const laci_prune_options *options, laci_pool *pool,
+                             lac_error *err) {
+  const laci_analysis *a = p->analysis;
   bool whole = true;
-  for (int g = 0; g < p->analysis->n_searchable; g++) whole = hold_group(p, g) && whole;
-  for (int l = 0; whole && l < p->analysis->n_layers; l++) {
+  lac_status st = LAC_OK;
+  for (int g = 0; g < a->n_searchable && options->keep_pruned; g++)
+    whole = hold_group(p, g) && whole;
+  for (int l = 0; l < a->n_rows && options->permute && !st; l++) {
+    if (!a->layers[l].eligible) st = hold_left_out(p, l, options, pool, err);
+  }
+  for (int l = 0; whole && l < a->n_layers && !st; l++) {
     bool was_searchable = p->layers[l].searchable;
     p->layers[l].searchable = is_searchable(p, l);
-    if (was_searchable && !p->layers[l].searchable) whole = explain(p, l);
+    if (was_searchable && !p->layers[l].searchable) whole = explain(p, l, options->keep_pruned);
   }
-  return whole ? LAC_OK : laci_fail_memory(err, "the layers that keep their masks");
+  return st || whole ? st : laci_fail_memory(err, "the layers that keep their masks");
 }

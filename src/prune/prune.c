@@ -251,7 +251,7 @@ static lac_status prepare(const laci_analysis *a, const laci_prune_options *opti
   if (!st) st = laci_pruning_create(a, options->pattern, out, err);
   if (!st) st = laci_pruning_set_rule(*out, options, err);
   if (!st) st = laci_pruning_measure(*out, pool, err); /* a NaN shows here */
-  if (!st && options->keep_pruned) st = laci_pruning_hold(*out, err);
+  if (!st) st = laci_pruning_hold(*out, options, pool, err);
   if (!st && options->permute && laci_interrupted())
     st = laci_fail(err, LAC_INTERRUPTED, "interrupted before the search");
   st = laci_comm_agree(options->comm, st, err);

@@ -264,4 +264,22 @@ LAC_MUST_CHECK lac_status laci_pruning_verify(laci_pruning *pruning,
  * could. */
 double laci_found_efficacy(const laci_found *found);
 
+/** hold.c: what is in a computed weight (a row of the analysis behind n_layers), as it would be
+ * stored; *bytes is the caller's, NULL where it is not known, which the log says. Fails where a run
+ * ends: LAC_NO_MEMORY, LAC_IO, LAC_INTERRUPTED. */
+LAC_MUST_CHECK lac_status laci_computed_content(const laci_analysis *analysis, int layer,
+                                                const laci_budget *budget, laci_weight_view *view,
+                                                uint8_t **bytes, lac_error *err);
+
+typedef struct laci_look_how {
+  const laci_mask_rule *rule;
+  const laci_budget *budget; /* NULL: no limit */
+  laci_pool *pool;
+} laci_look_how;
+
+/** hold.c: does such a weight hold the pattern? False where its content is not known. */
+LAC_MUST_CHECK lac_status laci_computed_is_pruned(const laci_analysis *analysis, int layer,
+                                                  const laci_look_how *how, bool *pruned,
+                                                  lac_error *err);
+
 #endif

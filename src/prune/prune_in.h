@@ -24,8 +24,10 @@ LAC_MUST_CHECK lac_status laci_pruning_measure_kept(laci_pruning *pruning, laci_
                                                     lac_error *err);
 
 /** hold.c: after the layers are measured, holds the groups of the input channels of what is pruned
- * already. */
-LAC_MUST_CHECK lac_status laci_pruning_hold(laci_pruning *pruning, lac_error *err);
+ * already: with options->keep_pruned of every layer, else of those that get no mask here. */
+LAC_MUST_CHECK lac_status laci_pruning_hold(laci_pruning *pruning,
+                                            const laci_prune_options *options, laci_pool *pool,
+                                            lac_error *err);
 
 /** weights.c: the bytes of a stored tensor in the plan's order; *bytes is the caller's, NULL where
  * they stay as they are. */

@@ -190,7 +190,7 @@ def run(path, shape, dtype=np.float32):
 
 def lacuna(*arguments, status=0):
     done = subprocess.run([LACUNA, *arguments], capture_output=True, text=True, check=False)
-    assert done.returncode == status, done.stdout + done.stderr
+    assert status is None or done.returncode == status, done.stdout + done.stderr
     return done.stdout
 
 
@@ -256,6 +256,87 @@ def test_masked_product_is_seen_by_check(kind, tmp_path):
     layer = next(la for la in layers if la["pruned"])
     assert layer["holds_pattern"] and [la["pruned"] for la in layers].count(True) == 1
     assert layer["zero_ratio"] == pytest.approx(np.mean(weight == 0))
+
+
+# ---- Masks that stay in the graph ----
+
+def read_by_a_norm(net):
+    w = net.floats(K, C, 3, 3)
+    v = net.put(w)
+    net.op("ReduceL2", v, keepdims=0)
+    return net.op("Mul", v, net.put(mask_2of4(w).astype(w.dtype)))
+
+
+def of_integers(net):
+    w = net.rng.integers(-127, 128, (K, C, 3, 3)).astype(np.int8)
+    v = net.op("DequantizeLinear", net.put(w), net.put(np.float32(0.01)))
+    return net.op("Mul", v, net.put(mask_2of4(w.astype(np.float32)).astype(np.float32)))
+
+
+def left_out(net):
+    w = net.floats(K, C, 3, 3)
+    return net.put(w * mask_2of4(w), "left_out")
+
+
+STAYING = {f.__name__: f for f in (masked, read_by_a_norm, of_integers, left_out)}
+
+
+def build_branches(kind, path):
+    """The weight beside a dense one that reads the same channels: an order for that would break it."""
+    net = Net()
+    x = net.op("Relu", net.op("Conv", "x", net.put(net.floats(C, C, 1, 1))))
+    value = STAYING[kind](net)
+    value = value[0] if isinstance(value, tuple) else value
+    sides = [net.op("Conv", x, w) for w in (value, net.put(net.floats(K, C, 3, 3)))]
+    y = net.op("Conv", net.op("Relu", net.op("Add", *sides)), net.put(net.floats(C, K, 1, 1)))
+    save(net, y, path, [1, C, 6, 6])
+    return value
+
+
+def holds_2of4(path, value):
+    """By ONNX Runtime, which computes the weight."""
+    model = onnx.load(path)
+    stored = stored_of(path)
+    if value not in stored:
+        model.graph.output.append(helper.make_tensor_value_info(value, onnx.TensorProto.FLOAT, [K, C, 3, 3]))
+        session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+        w = session.run([value], {"x": np.zeros((1, C, 6, 6), np.float32)})[0]
+    else:
+        w = stored[value]
+    return bool((np.count_nonzero(w.reshape(K, C // 4, 4, 9), axis=2) <= 2).all())
+
+
+@pytest.mark.parametrize("verb", ["prune", "permute"])
+@pytest.mark.parametrize("kind", STAYING)
+def test_order_for_others_breaks_no_mask_that_stays(kind, verb, tmp_path):
+    path, out = tmp_path / "model.onnx", tmp_path / "out.onnx"
+    value = build_branches(kind, path)
+    assert holds_2of4(path, value)
+    name = layer_name(path, value)
+    exclude = ("--exclude", "^left_out$") if kind == "left_out" else ()
+    report = report_of(verb, "--no-fold", *exclude, "-o", out, path)
+    assert holds_2of4(out, value)
+    assert any(f"{name} holds 2:4 already and keeps its mask" in (la["reason"] or "") for la in report["layers"])
+    after = next(la for la in report_of("check", out, status=None)["layers"] if la["name"] == name)
+    assert after["holds_pattern"] and after["pruned"]
+    before = run(path, (1, C, 6, 6))
+    if verb == "permute":
+        assert np.abs(run(out, (1, C, 6, 6)) - before).max() <= 1e-4 * np.abs(before).max()
+
+
+def test_stored_order_that_breaks_a_mask_is_said(tmp_path):
+    path, dense, out, order = (tmp_path / n for n in ("model.onnx", "dense.onnx", "out.onnx", "order.json"))
+    value = build_branches("masked", path)
+    model = onnx.load(path)
+    mask = next(n for n in model.graph.node if value in n.output).input[1]
+    at = next(t for t in model.graph.initializer if t.name == mask)
+    at.CopyFrom(numpy_helper.from_array(np.ones((K, C, 3, 3), np.float32), mask))
+    onnx.save(model, dense)
+    lacuna("permute", "-q", "--no-fold", "-o", out, "--save-permutation", order, dense)
+    done = subprocess.run([LACUNA, "permute", "--no-fold", "--force", "--apply", order, "-o", out, path],
+                          capture_output=True, text=True, check=True)
+    assert not holds_2of4(out, value)
+    assert f"{layer_name(path, value)} held 2:4, and does not in this order" in done.stderr
 
 
 def kernels_of(path):

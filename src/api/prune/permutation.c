@@ -5,10 +5,14 @@
 #include "api/model/model_in.h"
 #include "api/prune/job_in.h"
 #include "api/prune/prune_in.h"
+#include "analyze/analyze.h"
 #include "api/prune/report_in.h"
+#include "api/prune/rule_in.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/log.h"
+#include "base/memory.h"
 #include "base/writer.h"
 #include "lacuna/prune.h"
 
@@ -26,21 +30,53 @@ lac_status lac_permutation_save(const lac_report *pub, const char *path, bool fo
   return laci_file_write(path, report->permutation, strlen(report->permutation), force, err);
 }
 
+/* Which computed weights hold the pattern, [n_rows]; *held from laci_alloc. */
+static lac_status look_before(const laci_job *job, const lac_options *options, bool **held,
+                              lac_error *err) {
+  const laci_analysis *a = job->analysis;
+  const laci_mask_rule rule = laci_rule_of(options);
+  const laci_look_how how = {&rule, &job->budget, job->pool};
+  lac_status st = LAC_OK;
+  *held = laci_alloc((size_t)a->n_rows + 1, sizeof **held);
+  if (!*held) return laci_fail_memory(err, "the layers");
+  for (int l = a->n_layers; l < a->n_rows && !st; l++)
+    st = laci_computed_is_pruned(a, l, &how, &(*held)[l], err);
+  return st;
+}
+
+/* A stored order is taken as it is, and nothing gives a weight that is not pruned here its pattern
+ * back. */
+static void warn_of_broken(const laci_report *report, const laci_job *job, const bool *held) {
+  for (int l = 0; l < job->analysis->n_rows; l++) {
+    const lac_layer *layer = &report->layers[l];
+    const bool was = l < job->analysis->n_layers ? layer->was_pruned : held[l];
+    if (layer->eligible || !was || layer->pruned) continue;
+    laci_log(LAC_LOG_WARNING,
+             "%s held %s, and does not in this order: its mask lies along the "
+             "channels that it moves",
+             layer->name, report->pub.pattern);
+  }
+}
+
 static lac_status replay(lac_model *model, const laci_job *job, const laci_saved_orders *orders,
                          const lac_options *options, laci_report **out, lac_error *err) {
   const laci_prune_options how = laci_prune_options_of(options, job);
   laci_pruning *pruning = NULL;
   laci_report *report = NULL;
-  lac_status st = laci_prune_replay(job->analysis, orders, &how, job->pool, &pruning, err);
+  bool *held = NULL;
+  lac_status st = look_before(job, options, &held, err);
+  if (!st) st = laci_prune_replay(job->analysis, orders, &how, job->pool, &pruning, err);
   if (!st) st = laci_report_create(model, "permute", options, job->analysis, &report, err);
   if (!st) st = laci_report_fill(report, pruning, err);
   if (!st) {
     laci_pruning_commit(pruning, model->graph);
     laci_report_look_again(report, job, options);
+    warn_of_broken(report, job, held);
     *out = report;
   } else if (report) {
     lac_report_destroy(&report->pub);
   }
+  laci_free(held);
   laci_pruning_destroy(pruning);
   return st;
 }

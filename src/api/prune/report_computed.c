@@ -9,14 +9,8 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "graph/constants.h"
-#include "graph/graph.h"
+#include "prune/prune.h"
 #include "sparse/look.h"
-#include "tensor/buf.h"
-
-static uint64_t memory_left(const laci_job *job) {
-  return job->budget.needed < job->budget.limit ? job->budget.limit - job->budget.needed : 0;
-}
 
 static void fill(lac_layer *to, const laci_weight_look *look) {
   to->measured = true;
@@ -27,22 +21,13 @@ static void fill(lac_layer *to, const laci_weight_look *look) {
   to->holds_pattern_both = look->is_pruned && look->holds_rows;
 }
 
-static lac_status measure(laci_report *report, const laci_job *job, int l, const laci_buf *buf,
-                          const laci_mask_rule *rule, lac_error *err) {
-  const laci_analysis *a = job->analysis;
-  laci_weight_view view;
+static lac_status measure(laci_report *report, const laci_job *job, int l,
+                          const laci_weight_view *view, const laci_mask_rule *rule,
+                          lac_error *err) {
   laci_weight_look look;
-  if (!buf->f) return LAC_OK;
-  uint8_t *bytes = laci_alloc((size_t)buf->count * lac_dtype_size(buf->dtype), 1);
-  if (!bytes) return laci_fail_memory(err, report->layers[l].weight);
-  laci_write_f(buf->dtype, buf->f, buf->count, bytes);
-  lac_status st = LAC_OK;
-  if (laci_layer_view_computed(a, &a->layers[l], buf->dtype, bytes, &view)) {
-    st = laci_weight_look_at(&view, rule, job->pool, &look, err);
-    if (!st) fill(&report->layers[l], &look);
-    if (!st && look.is_pruned) st = laci_report_add_computed_target(report, job, l, &view, err);
-  }
-  laci_free(bytes);
+  lac_status st = laci_weight_look_at(view, rule, job->pool, &look, err);
+  if (!st) fill(&report->layers[l], &look);
+  if (!st && look.is_pruned) st = laci_report_add_computed_target(report, job, l, view, err);
   return st;
 }
 
@@ -52,13 +37,15 @@ lac_status laci_report_look_at_computed(laci_report *report, const laci_job *job
   const laci_mask_rule rule = laci_rule_of(options);
   lac_status st = LAC_OK;
   for (int l = a->n_layers; l < a->n_rows && !st; l++) {
+    laci_weight_view view;
     lac_error why = {0};
-    laci_buf *buf = NULL;
-    if (!a->layers[l].constant || report->layers[l].n_elements <= 0) continue;
-    st = laci_graph_evaluate(a->graph, a->layers[l].weight, memory_left(job), &buf, &why);
-    if (!st) st = measure(report, job, l, buf, &rule, &why);
-    laci_buf_destroy(buf);
-    if (st == LAC_NO_MEMORY || st == LAC_IO || st == LAC_INTERRUPTED) {
+    uint8_t *bytes;
+    if (report->layers[l].n_elements <= 0) continue;
+    st = laci_computed_content(a, l, &job->budget, &view, &bytes, err);
+    if (st || !bytes) continue;
+    st = measure(report, job, l, &view, &rule, &why);
+    laci_free(bytes);
+    if (laci_ends_the_run(st)) {
       if (err) *err = why;
     } else if (st) {
       laci_log(LAC_LOG_INFO, "%s: its content is not known: %s", report->layers[l].weight,
