@@ -140,9 +140,9 @@ void layers_print_verification(const lac_summary *summary, FILE *out) {
     case LAC_VERIFIED: terminal_say(out, "verified: all outputs, %s", compared); break;
     case LAC_VERIFIED_IN_PART:
       if (summary->outputs_compared == 0) {
-        terminal_say(out, "not verified: no output could be compared: %s; %s, up to %s; %s",
+        terminal_say(out, "verified in part: no output could be compared (%s), %s up to %s; %s",
                      text_or_empty(summary->skipped_reason), compared,
-                     text_or_empty(summary->reached), order_checked);
+                     summary->reached ? summary->reached : "the end", order_checked);
         break;
       }
       terminal_say(out, "verified in part: %d of %d outputs, up to %s: %s; %s; %s",

@@ -134,7 +134,7 @@ typedef struct lac_target_report {
  */
 typedef enum lac_verification_state {
   LAC_VERIFICATION_NONE = 0, /* nothing had moved, or the verb verifies nothing */
-  LAC_VERIFIED = 1,          /* all outputs, each by a finite element at least */
+  LAC_VERIFIED = 1,          /* all outputs, each by a finite element other than 0 */
   LAC_VERIFIED_IN_PART = 2,  /* outputs_compared of outputs, and values up to reached */
   LAC_NOT_VERIFIED = 3       /* no value: options.verify was false */
 } lac_verification_state;
@@ -152,7 +152,7 @@ typedef struct lac_summary {
   double max_abs_error; /* of the outputs, reordering alone */
   double max_abs_output;
   double worst_ratio; /* over all intermediate values, relative to each one's scale */
-  int values_compared, values_skipped; /* in the verification; those that could not be computed */
+  int values_compared, values_skipped; /* in the verification; not computed, or nothing finite */
   int outputs, outputs_compared;       /* of the network, without those that nothing computes; of
                                           these by a finite element, from nothing made up */
   const char *skipped_reason;          /* why not more was compared, one sentence; NULL: all was */

@@ -27,8 +27,8 @@ static void log_all(const laci_verification *found) {
 static void warn_of_part(const laci_verification *found) {
   if (found->n_outputs_compared == 0) {
     laci_log(LAC_LOG_WARNING,
-             "not verified: no output could be compared: %s; %d of %d values were, up to %s; the "
-             "order itself was checked channel by channel",
+             "verified in part: no output could be compared (%s), %d of %d values up to %s were; "
+             "the order itself was checked channel by channel",
              found->reason, found->n_compared, found->n_compared + found->n_skipped,
              found->first_skipped ? found->first_skipped : "the end");
     return;

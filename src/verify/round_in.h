@@ -20,6 +20,15 @@ typedef struct laci_round_source {
   bool anew;
 } laci_round_source;
 
+/* What a comparison of an output says, from little to much. */
+typedef enum laci_seen {
+  LACI_SEEN_NOTHING,    /* not compared, or made up */
+  LACI_SEEN_BLANK,      /* empty, or without a finite element */
+  LACI_SEEN_ZERO,       /* 0 throughout: so is much that is wrong */
+  LACI_SEEN_WHOLE_ZERO, /* integers or booleans that are 0, as many are by their nature */
+  LACI_SEEN_NUMBERS
+} laci_seen;
+
 typedef struct laci_round {
   const laci_graph *graph;
   const laci_orders *orders;
@@ -40,8 +49,7 @@ typedef struct laci_round {
   double *scale;      /* [n_values] largest |element|, of what was compared */
   bool *made_up;      /* [n_values] what no node computed, and all that comes of it */
   uint8_t *matters;   /* [n_values] graph/content.h: what does not is not compared */
-  bool *told, *blank; /* [n_values] outputs that were compared: by a finite element, by
-                         none; of this run */
+  uint8_t *seen;      /* [n_values] laci_seen of outputs, of this run */
   int n_finite;       /* values compared by a finite element */
   int at;             /* node that runs, or failed */
   int first_blank;    /* value that was compared by no finite element; -1: none */

@@ -163,7 +163,8 @@ static double measure_for(const laci_round *r, const laci_node *node, double sca
 
 static void count_value(laci_round *r, int value, const laci_difference *d, double ratio) {
   laci_verification *found = r->found;
-  found->n_compared++;
+  if (d->any_finite) found->n_compared++;
+  else found->n_skipped++;
   r->scale[value] = d->scale;
   bool reporting = !r->fast || r->number > 0; /* float32's own errors are no news */
   if (reporting && (!found->worst_value || ratio > found->worst_ratio)) {
@@ -176,8 +177,10 @@ static void count_value(laci_round *r, int value, const laci_difference *d, doub
   found->max_abs_error = fmax(found->max_abs_error, d->kind_differs ? INFINITY : d->largest);
   found->max_abs_output = fmax(found->max_abs_output, d->scale);
   if (r->made_up[value]) return; /* equal, but not what the network would give */
-  r->told[value] = d->any_finite;
-  r->blank[value] = !d->any_finite;
+  r->seen[value] = !d->any_finite                       ? LACI_SEEN_BLANK
+                   : d->scale > 0                       ? LACI_SEEN_NUMBERS
+                   : laci_stepper_value(r->a, value)->f ? LACI_SEEN_ZERO
+                                                        : LACI_SEEN_WHOLE_ZERO;
 }
 
 static lac_status fail_value(const laci_round *r, const laci_node *node, int value,
@@ -382,8 +385,8 @@ lac_status laci_round_run(laci_round *r, lac_error *err) {
   r->n_finite = r->at = 0;
   r->first_blank = -1;
   memset(r->scale, 0, (size_t)r->graph->n_values * sizeof *r->scale);
-  for (bool *flags = r->made_up; flags < r->made_up + 3 * (size_t)r->graph->n_values; flags++)
-    *flags = false;
+  memset(r->made_up, 0, (size_t)r->graph->n_values * sizeof *r->made_up);
+  memset(r->seen, LACI_SEEN_NOTHING, (size_t)r->graph->n_values * sizeof *r->seen);
   lac_status st = open_run(r, &r->from_a, &products_a, &r->a, err);
   if (!st) st = open_run(r, &r->from_b, &products_b, &r->b, err);
   if (!st) st = set_inputs(r, err);
@@ -424,11 +427,11 @@ lac_status laci_verify(const laci_graph *graph, const laci_orders *orders,
   r.wanted_tolerance = options && options->tolerance > 0 ? options->tolerance : default_tolerance;
   int64_t *sizes = laci_alloc((size_t)graph->n_symbols + 1, sizeof *sizes);
   r.scale = laci_alloc((size_t)graph->n_values, sizeof *r.scale);
-  r.made_up = laci_alloc(3 * (size_t)graph->n_values, sizeof *r.made_up); /* and told, blank */
-  lac_status st = sizes && r.scale && r.made_up ? check_frozen(graph, orders, err)
-                                                : laci_fail_memory(err, "the verification");
-  r.told = r.made_up ? r.made_up + graph->n_values : NULL;
-  r.blank = r.told ? r.told + graph->n_values : NULL;
+  r.made_up = laci_alloc((size_t)graph->n_values, sizeof *r.made_up);
+  r.seen = laci_alloc((size_t)graph->n_values, sizeof *r.seen);
+  lac_status st = sizes && r.scale && r.made_up && r.seen
+                      ? check_frozen(graph, orders, err)
+                      : laci_fail_memory(err, "the verification");
   if (!st) st = laci_content_find(graph, &r.matters, err);
   laci_budget planned = r.budget;
   if (!st && options && options->budget) {
@@ -443,6 +446,7 @@ lac_status laci_verify(const laci_graph *graph, const laci_orders *orders,
   laci_parameters_destroy(parameters);
   laci_free(r.scale);
   laci_free(r.made_up);
+  laci_free(r.seen);
   laci_free(r.matters);
   laci_free(sizes);
   return st;

@@ -42,8 +42,8 @@ typedef struct laci_verify_options {
  * (analyze/classes_in.h); this says how much of the network has been computed both ways. */
 typedef enum laci_verify_state {
   LACI_VERIFY_NONE,    /* not run, or nothing moves */
-  LACI_VERIFY_ALL,     /* every output was compared, each by a finite element at least */
-  LACI_VERIFY_PART,    /* values were, and not every output */
+  LACI_VERIFY_ALL,     /* every output was compared, each by a finite element that is not 0 */
+  LACI_VERIFY_PART,    /* values were, and not every output, maybe none */
   LACI_VERIFY_NOTHING, /* no finite element was compared: reason says why */
 } laci_verify_state;
 
@@ -55,7 +55,7 @@ typedef struct laci_verification {
                                 exact one with the fast engine */
   const char *worst_value;   /* the graph's name of that value */
   int n_compared;            /* values compared, both rounds */
-  int n_skipped;             /* values that could not be computed, both rounds */
+  int n_skipped;             /* values that could not be computed, or have no finite element */
   const char *first_skipped; /* the graph's name of the first node that could not, or gave nothing
                                 finite; NULL: none. Up to it values were compared */
   char reason[512];          /* why it could not, one sentence; empty: none was skipped */
@@ -74,8 +74,8 @@ LAC_MUST_CHECK lac_status laci_verify_plan_memory(const laci_graph *graph,
 
 /** Verifies orders over graph. Dynamic sizes get small sensible values (consistent per symbol),
  * integer inputs values below the size of what they index. What does not run, or gives outputs that
- * are empty or not finite, is tried with other sizes and numbers, a bounded number of times; a node
- * that never runs is stepped over. found->state says how far that led. Fails LAC_PROOF_FAILED
+ * are empty, not finite or 0, is tried with other sizes and numbers, a bounded number of times; a
+ * node that never runs is stepped over. found->state says how far that led. Fails LAC_PROOF_FAILED
  * naming the first value that differs, by how much and its node; found is filled as far as it came.
  * Peak memory: the live values of two runs. */
 LAC_MUST_CHECK lac_status laci_verify(const laci_graph *graph, const laci_orders *orders,

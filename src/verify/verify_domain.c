@@ -177,6 +177,13 @@ static laci_domain class_labels(const walk *w, const laci_node *node) {
   return whole(0, known ? high : 2);
 }
 
+/* Boxes in an image: what ends before it begins, or lies outside, gives 0. */
+static laci_domain boxes(const walk *w, const laci_node *node) {
+  double scale = laci_node_float(node, "spatial_scale", 1), by = scale > 0 ? scale : 1;
+  double size = fmin((double)size_at(w, node, 0, -1), (double)size_at(w, node, 0, -2));
+  return (laci_domain){.kind = LACI_DOMAIN_BOXES, .high = size / by};
+}
+
 /* What the node asks of its operand, by itself. */
 static laci_domain asked(const walk *w, const laci_node *node, int port) {
   laci_domain found = looked_up(w, node, port);
@@ -188,6 +195,8 @@ static laci_domain asked(const walk *w, const laci_node *node, int port) {
   if (asks_for_axes(node, port)) return (laci_domain){.kind = LACI_DOMAIN_AXES};
   if (strcmp(node->type, "Reshape") == 0 && port == 1)
     return (laci_domain){.kind = LACI_DOMAIN_SHAPE, .reader = node};
+  if (port == 1 && is_one_of(node, (const char *const[]){"RoiAlign", "MaxRoiPool"}, 2))
+    return boxes(w, node);
   if (strcmp(node->type, "OneHot") == 0 && port == 0) return class_labels(w, node);
   if (strcmp(node->type, "TopK") == 0 && port == 1)
     return whole(1, (double)size_at(w, node, 0, laci_node_int(node, "axis", -1)) + 1);

@@ -47,6 +47,7 @@ bool laci_real_shape(const laci_graph *graph, const laci_shape *shape,
 typedef enum laci_draw_kind {
   LACI_DRAW_USUAL,    /* around 0, deviation about 1; integers in the range of what they index */
   LACI_DRAW_POSITIVE, /* up to 1.75 */
+  LACI_DRAW_UNIT,     /* above 0 and below 1: an arc cosine, say, or a relative place */
   LACI_DRAW_LARGE,    /* 30 times the usual ones */
   LACI_DRAW_IMAGE,    /* 0 to 255 */
   LACI_DRAW_HUGE,     /* 1000 times the usual ones */
@@ -69,6 +70,7 @@ typedef struct laci_domain {
   enum {
     LACI_DOMAIN_FREE,
     LACI_DOMAIN_WHOLE, /* low <= integer < high: positions in an axis, counts, class labels */
+    LACI_DOMAIN_BOXES, /* rows of corners x, y, x, y, the second behind the first, below high */
     LACI_DOMAIN_AXES,  /* 0, 1, ..: numbers of axes */
     LACI_DOMAIN_SHAPE  /* of the Reshape `reader` */
   } kind;

@@ -226,9 +226,10 @@ static const struct {
   double low, high, whole_low, whole_high;
 } draws[] = {
     [LACI_DRAW_USUAL] = {-1.75, 1.75, 0, 2}, /* deviation about 1 */
-    [LACI_DRAW_POSITIVE] = {0.05, 1.75, 1, 3}, [LACI_DRAW_LARGE] = {-52.5, 52.5, 0, 30},
-    [LACI_DRAW_IMAGE] = {0, 255, 0, 256},      [LACI_DRAW_HUGE] = {-1750, 1750, 0, 1000},
-    [LACI_DRAW_ONES] = {1, 1, 1, 2},           [LACI_DRAW_ZEROS] = {0, 0, 0, 1},
+    [LACI_DRAW_POSITIVE] = {0.05, 1.75, 1, 3}, [LACI_DRAW_UNIT] = {0.01, 0.99, 0, 2},
+    [LACI_DRAW_LARGE] = {-52.5, 52.5, 0, 30},  [LACI_DRAW_IMAGE] = {0, 255, 0, 256},
+    [LACI_DRAW_HUGE] = {-1750, 1750, 0, 1000}, [LACI_DRAW_ONES] = {1, 1, 1, 2},
+    [LACI_DRAW_ZEROS] = {0, 0, 0, 1},
 };
 
 /* low, low + 1, ..: as many axes as there are elements. */
@@ -245,6 +246,18 @@ static void draw_whole(laci_buf *buf, const laci_draw *draw, const laci_domain *
   if (draw->kind == LACI_DRAW_ZEROS && high > low) high = low + 1;
   laci_draw_evenly(buf, draw, low, high, NULL);
   for (int64_t e = 0; buf->f && e < buf->count; e++) buf->f[e] = floor(buf->f[e]);
+}
+
+/* Each row ends in two corners, the one in the first part of the image, the other in the last; in
+ * front of them may be the number of an image. */
+static void draw_boxes(laci_buf *buf, const laci_draw *draw, const laci_domain *domain) {
+  const laci_shape *shape = &buf->shape;
+  const int64_t columns = shape->rank > 0 ? shape->dims[shape->rank - 1] : 1;
+  laci_draw_evenly(buf, draw, 0, 0.25, NULL);
+  for (int64_t e = 0; e < buf->count; e++) {
+    int64_t left = columns - e % columns; /* 4, 3: the first corner; 2, 1: the second */
+    buf->f[e] = left > 4 ? 0 : (buf->f[e] + (left <= 2 ? 0.7 : 0)) * domain->high;
+  }
 }
 
 static void draw_free(laci_buf *buf, const laci_draw *draw) {
@@ -275,10 +288,12 @@ lac_status laci_random_value(const laci_graph *graph, int value, const laci_shap
   lac_status st = laci_buf_create(dtype == LAC_DTYPE_NONE ? LAC_DTYPE_F32 : dtype, shape, buf, err);
   if (st) return st;
   laci_domain domain = laci_domain_of(graph, value, draw->size_of_symbol);
-  if (dtype == LAC_DTYPE_BOOL) domain.kind = LACI_DOMAIN_FREE;
+  bool no_boxes = domain.kind == LACI_DOMAIN_BOXES && !(*buf)->f;
+  if (dtype == LAC_DTYPE_BOOL || no_boxes) domain.kind = LACI_DOMAIN_FREE;
   switch (domain.kind) {
     case LACI_DOMAIN_WHOLE: draw_whole(*buf, draw, &domain); break;
     case LACI_DOMAIN_AXES: count_up(*buf); break;
+    case LACI_DOMAIN_BOXES: draw_boxes(*buf, draw, &domain); break;
     case LACI_DOMAIN_SHAPE: laci_draw_shape(graph, &domain, draw, *buf); break;
     default: draw_free(*buf, draw); break;
   }

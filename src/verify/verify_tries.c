@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What is tried until the verification's outputs say something: sizes until the network accepts
- * them, then other numbers while an output is empty or has no finite element.
+ * them, then other numbers while an output is empty, has no finite element or is 0.
  *
  * A detector may find nothing in usual numbers, and then have no shape for what it found. Such a
  * failure is one of the numbers, none of the reordering: where no try leads through, the one that
@@ -21,7 +21,7 @@
 static const uint64_t MOST_LATER = (uint64_t)1
                                    << 30; /* bytes of values, of sizes tried behind others */
 /* Multiplications of tries behind the first: so many, or so many times those of a whole run. */
-static const double least_spent = 4e9, times_spent = 4;
+static const double least_spent = 4e9, times_spent = 5;
 
 /* What a try is made of. */
 typedef struct try {
@@ -36,8 +36,8 @@ typedef struct tries {
   int64_t *sizes;
   laci_verification before, best; /* at the round's begin, and of the best run */
   double max_abs_error, max_abs_output;
-  bool *told; /* [n_values] by any run */
-  bool any;   /* run was led to its end */
+  uint8_t *seen; /* [n_values] laci_seen: the most of all runs */
+  bool any;      /* run was led to its end */
   int n_runs, best_told, best_finite, best_blank;
   try chosen;   /* of the best run */
   int furthest; /* node; of the runs that failed */
@@ -89,19 +89,31 @@ static bool is_final(lac_status st) {
          st == LAC_UNSUPPORTED;
 }
 
-/* Outputs by a finite element, of this run. */
+/* How much the outputs of this run say: by a finite element, and by one that is not 0. */
 static int count_told(const laci_round *r) {
   int n = 0;
-  for (int i = 0; i < r->graph->n_outputs; i++) n += r->told[r->graph->outputs[i]];
+  for (int i = 0; i < r->graph->n_outputs; i++) {
+    uint8_t seen = r->seen[r->graph->outputs[i]];
+    n += (seen >= LACI_SEEN_ZERO) + (seen == LACI_SEEN_NUMBERS);
+  }
   return n;
 }
 
-/* Outputs that were empty or not finite, in every run up to now. */
+/* Was the output compared, in any run? Integers may be 0 beside others that are not. */
+static bool is_told(const tries *t, int output) {
+  const laci_graph *graph = t->r->graph;
+  uint8_t most = LACI_SEEN_NOTHING, seen = t->seen[output];
+  for (int i = 0; i < graph->n_outputs; i++)
+    most = t->seen[graph->outputs[i]] > most ? t->seen[graph->outputs[i]] : most;
+  return seen >= LACI_SEEN_WHOLE_ZERO && most == LACI_SEEN_NUMBERS;
+}
+
+/* Outputs that were empty, not finite or 0, in every run up to now. */
 static int count_blank(const tries *t) {
   const laci_graph *graph = t->r->graph;
   int n = 0;
   for (int i = 0; i < graph->n_outputs; i++)
-    n += t->r->blank[graph->outputs[i]] && !t->told[graph->outputs[i]];
+    n += t->r->seen[graph->outputs[i]] > LACI_SEEN_NOTHING && !is_told(t, graph->outputs[i]);
   return n;
 }
 
@@ -109,8 +121,10 @@ static void keep_run(tries *t, try how) {
   const laci_round *r = t->r;
   const laci_verification *found = r->found;
   int told = count_told(r);
-  for (int i = 0; i < r->graph->n_outputs; i++)
-    t->told[r->graph->outputs[i]] |= r->told[r->graph->outputs[i]];
+  for (int i = 0; i < r->graph->n_outputs; i++) {
+    int output = r->graph->outputs[i];
+    if (r->seen[output] > t->seen[output]) t->seen[output] = r->seen[output];
+  }
   t->max_abs_error = fmax(t->max_abs_error, found->max_abs_error);
   t->max_abs_output = fmax(t->max_abs_output, found->max_abs_output);
   bool better = told > t->best_told || (told == t->best_told && r->n_finite > t->best_finite);
@@ -198,14 +212,50 @@ static void say_tried(const tries *t, laci_verification *found) {
     (void)snprintf(found->reason + used, sizeof found->reason - used, "; tried%.200s", t->tried);
 }
 
+/* The first output that is 0, where no other is empty or not finite; NULL: none. */
+static const laci_value *zero_output(const tries *t) {
+  const laci_graph *graph = t->r->graph;
+  const laci_value *zero = NULL;
+  for (int i = 0; i < graph->n_outputs; i++) {
+    int output = graph->outputs[i];
+    if (t->seen[output] == LACI_SEEN_BLANK) return NULL;
+    bool is_zero = t->seen[output] >= LACI_SEEN_ZERO && !is_told(t, output);
+    if (is_zero && !zero) zero = &graph->values[output];
+  }
+  return zero;
+}
+
+/* Why no output is there that a node computes. */
+static void say_uncomputed(const laci_graph *graph, laci_verification *found) {
+  bool all_stored = true;
+  for (int i = 0; i < graph->n_outputs; i++)
+    all_stored &= graph->values[graph->outputs[i]].stored >= 0;
+  (void)snprintf(found->reason, sizeof found->reason, "%s",
+                 all_stored ? "no output depends on an input"
+                            : "no node computes an output: each is an input or a constant");
+}
+
 /* Why outputs are missing although every node ran. */
 static void say_blank(const tries *t, laci_verification *found) {
-  const laci_value *value = t->best_blank >= 0 ? &t->r->graph->values[t->best_blank] : NULL;
-  if (found->first_skipped || !value) return;
-  found->first_skipped = t->r->graph->nodes[value->producer].name;
-  (void)snprintf(found->reason, sizeof found->reason,
-                 "%.200s has no finite element, with any of %d draws of the inputs", value->name,
-                 t->n_runs);
+  const laci_graph *graph = t->r->graph;
+  const laci_value *zero = zero_output(t);
+  const laci_value *value = zero || t->best_blank < 0 ? zero : &graph->values[t->best_blank];
+  if (found->first_skipped) return;
+  if (found->n_outputs == 0) {
+    say_uncomputed(graph, found);
+    return;
+  }
+  if (!value) return;
+  found->first_skipped = graph->nodes[value->producer].name;
+  if (value != zero)
+    (void)snprintf(found->reason, sizeof found->reason,
+                   "%.200s has no finite element, with any of %d draws of the inputs", value->name,
+                   t->n_runs);
+  else if (found->n_outputs_compared == 0)
+    (void)snprintf(found->reason, sizeof found->reason, "outputs are 0 for every input tried");
+  else
+    (void)snprintf(found->reason, sizeof found->reason,
+                   "the output %.200s is 0 for every input tried", value->name);
 }
 
 static void settle_round(tries *t) {
@@ -217,7 +267,7 @@ static void settle_round(tries *t) {
   found->max_abs_output = t->max_abs_output;
   found->n_outputs_compared = 0;
   for (int i = 0; i < r->graph->n_outputs; i++)
-    found->n_outputs_compared += t->told[r->graph->outputs[i]];
+    found->n_outputs_compared += is_told(t, r->graph->outputs[i]);
   bool all = found->n_outputs > 0 && found->n_outputs_compared == found->n_outputs;
   found->state = all                  ? LACI_VERIFY_ALL
                  : t->best_finite > 0 ? LACI_VERIFY_PART
@@ -229,8 +279,8 @@ static void settle_round(tries *t) {
 /* One round; *from: the try to begin with, and then the one that was best. */
 static lac_status run_tries(laci_round *r, int64_t *sizes, try *from, lac_error *err) {
   tries t = {.r = r, .sizes = sizes, .before = *r->found, .furthest = -1, .best_blank = -1};
-  t.told = laci_alloc((size_t)r->graph->n_values, sizeof *t.told);
-  if (!t.told) return laci_fail_memory(err, "the verification");
+  t.seen = laci_alloc((size_t)r->graph->n_values, sizeof *t.seen);
+  if (!t.seen) return laci_fail_memory(err, "the verification");
   lac_status st = LAC_OK;
   if (from->tolerant) t.failed = *from;
   else st = try_sizes(&t, *from, err);
@@ -238,7 +288,7 @@ static lac_status run_tries(laci_round *r, int64_t *sizes, try *from, lac_error 
   if (!st && !t.any) st = step_over(&t, err);
   if (!st) settle_round(&t);
   if (!st) *from = t.chosen;
-  laci_free(t.told);
+  laci_free(t.seen);
   return st;
 }
 

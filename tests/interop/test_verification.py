@@ -71,14 +71,15 @@ def test_a_part_is_a_warning(tmp_path):
     assert said["state"] == "partial" and said["outputs_compared"] == 1 and said["reached"] == "odd"
 
 
-def test_nothing_of_the_network_is_verified_behind_an_unknown_first_node(tmp_path):
+def test_no_output_is_verified_behind_an_unknown_first_node(tmp_path):
     """What it gives is made up, so that the order of what follows is checked, and no output is."""
     nodes, stored = mlp(first="u")
     nodes[:0] = [helper.make_node("Odd", ["x"], ["u"], name="odd", domain="my")]
     save(tmp_path / "m.onnx", nodes, [real("x", 4, 16)], [real("y", 4, 16)], stored, [real("u", 4, 16)])
     done, said, _ = prune(tmp_path)
-    assert done.returncode == 0 and "verified: all" not in done.stdout and "verified in part" not in done.stdout + done.stderr
-    assert "not verified: no output could be compared: my.Odd is not known" in done.stdout
+    assert done.returncode == 0 and "verified: all" not in done.stdout and "not verified" not in done.stdout + done.stderr
+    wanted = "verified in part: no output could be compared (my.Odd is not known), "
+    assert wanted in done.stdout and wanted in done.stderr
     assert said["state"] == "partial" and said["outputs_compared"] == 0 and said["reached"] == "odd"
 
 

@@ -177,6 +177,51 @@ static void nothing_finite_is_never_verified(void **state) {
               "y has no finite element");
 }
 
+/* Up to 0 is what a wrong network gives, too. */
+static void outputs_that_are_always_zero_are_not_compared(void **state) {
+  (void)state;
+  static const char dead[] = "input x 2x8\nstored k \"\" = -1000000\nh = Add(x, k)\n";
+  static const char *const zeros[] = {"y = Relu(h)\noutput y\n", "y = Greater(h, x)\noutput y\n",
+                                      "y = IsNaN(h)\noutput y\n"};
+  char net[256];
+  for (size_t i = 0; i < sizeof zeros / sizeof *zeros; i++) {
+    (void)snprintf(net, sizeof net, "%s%s", dead, zeros[i]);
+    expect_part(net, 0, "outputs are 0 for every input tried");
+  }
+  (void)snprintf(net, sizeof net, "%sy = Relu(h)\noutput h\noutput y\n", dead);
+  expect_part(net, 1, "the output y is 0 for every input tried");
+  (void)snprintf(net, sizeof net, "%sy = IsNaN(h)\noutput h\noutput y\n", dead);
+  expect_all(net); /* 0 by its nature, beside an output that is not */
+}
+
+/* What is NaN for all but small numbers is 0 for ones. */
+static void other_numbers_are_drawn_while_outputs_are_zero(void **state) {
+  (void)state;
+  expect_all("input x 2x8\nh = Acos(x)\nk = ReduceSum(h)\noutput k\n");
+  expect_all("input x 2x8\nh = Atanh(x)\nk = ReduceSum(h)\noutput k\n");
+  expect_all(
+      "input x 2x8\nstored one \"\" = 1\ns = Mul(x, x)\nd = Sub(one, s)\nr = Sqrt(d)\nk = "
+      "ReduceSum(r)\noutput k\n");
+  expect_all("input x 2x8\nstored t \"\" = 1000\nd = Sub(x, t)\ny = Relu(d)\noutput y\n");
+  expect_all(
+      "input x 1x4x8x8\ninput r 3x4\ninput b 3 i64\ny = RoiAlign(x, r, b) output_height=2 "
+      "output_width=2 spatial_scale=0.25\noutput y\n");
+}
+
+static void no_value_without_a_finite_element_counts(void **state) {
+  (void)state;
+  laci_verification found =
+      verified_text("input x 2x8\nstored k \"\" = nan\nh = Relu(x)\ny = Mul(h, k)\noutput y\n");
+  assert_int_equal(found.n_compared, 2); /* h, in both rounds */
+  assert_int_equal(found.n_skipped, 2);
+}
+
+static void outputs_that_depend_on_no_input_are_said(void **state) {
+  (void)state;
+  expect_part("input x 2x8\nstored w 8x8\nh = MatMul(x, w)\noutput w\n", 0,
+              "no output depends on an input");
+}
+
 static void one_finite_element_is_enough(void **state) {
   (void)state;
   expect_all("input x 2x4\nstored k 4 = nan inf nan 1\ny = Mul(x, k)\noutput y\n");
@@ -284,6 +329,10 @@ int main(void) {
       cmocka_unit_test(outputs_that_are_always_empty_are_a_part),
       cmocka_unit_test(a_logarithm_is_shown_positive_numbers),
       cmocka_unit_test(nothing_finite_is_never_verified),
+      cmocka_unit_test(outputs_that_are_always_zero_are_not_compared),
+      cmocka_unit_test(other_numbers_are_drawn_while_outputs_are_zero),
+      cmocka_unit_test(no_value_without_a_finite_element_counts),
+      cmocka_unit_test(outputs_that_depend_on_no_input_are_said),
       cmocka_unit_test(one_finite_element_is_enough),
       cmocka_unit_test(outputs_behind_an_unknown_operator_are_not_counted),
       cmocka_unit_test(an_unknown_operator_in_a_branch_not_taken_hides_nothing),
