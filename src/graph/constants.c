@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Constant values: which they are, and their contents, by a walk over the nodes that one is made
- * of. Stored tensors are read when the first node wants them, and all is freed behind its last
- * reader. */
+ * of, in f32 as runtimes compute them. Stored tensors are read when the first node wants them, and
+ * all is freed behind its last reader. */
 #include "graph/constants.h"
 
 #include <inttypes.h>
@@ -201,6 +201,7 @@ static lac_status evaluate_node(evaluation *e, const laci_node *node, lac_error 
                     .out = s.out,
                     .err = err};
   if (!st) st = node->op->eval(&eval);
+  if (!st) laci_eval_round(&eval);
   for (int at = 0; at < node->n_outputs && !st; at++) {
     int value = node->outputs[at];
     if (value < 0 || !e->uses[value]) continue;

@@ -10,6 +10,7 @@
 #include <threads.h>
 
 #include "graph/ops.h"
+#include "tensor/buf.h"
 
 static const laci_op *const all_ops[] = {
 #define LAC_OP(name) &laci_op_##name,
@@ -89,4 +90,12 @@ bool laci_op_differs(const char *type, int version, int other) {
 const laci_op *const *laci_op_all(int *n) {
   *n = N_OPS - N_INTERNAL;
   return all_ops;
+}
+
+void laci_eval_round(const laci_eval *eval) {
+  for (int at = 0; at < eval->n_out; at++) {
+    laci_buf *out = eval->out[at];
+    if (!out || !out->f || out->dtype == LAC_DTYPE_F64) continue;
+    for (int64_t k = 0; k < out->count; k++) out->f[k] = (double)(float)out->f[k];
+  }
 }

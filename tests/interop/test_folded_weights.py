@@ -391,6 +391,27 @@ def test_dense_layers_and_their_types(layer, product, dtype, tmp_path):
         np.testing.assert_allclose(run(pruned, (2, C), dtype), y, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("engine", ["plain", "cpu", "auto"])
+def test_a_weight_rounded_to_levels_is_folded_to_the_levels_of_runtimes(engine, tmp_path):
+    """Halfway between two levels the quotient's own rounding decides: in float32, and before and after folding alike."""
+    path, folded = tmp_path / "model.onnx", tmp_path / "folded.onnx"
+    net, step = Net(), np.float32(0.013)
+    w = (net.rng.integers(-255, 256, (C, K)) / 2 * step).astype(np.float32)
+    level = net.op("Round", net.op("Div", net.put(w), net.put(step)))
+    value = net.op("Mul", net.op("Clip", level, net.put(np.float32(-128)), net.put(np.float32(127))), net.put(step))
+    save(net, net.op("MatMul", "x", value), path, [C, C])
+    report_of("permute", "-o", folded, path)
+    assert list(stored_of(folded)) == [value]
+    np.save(tmp_path / "x.npy", np.eye(C, dtype=np.float32))
+    want = onnxruntime.InferenceSession(str(path)).run(None, {"x": np.eye(C, dtype=np.float32)})[0]
+    assert (stored_of(folded)[value] == want).all()
+    for model in [path, folded]:
+        subprocess.run([LACUNA, "infer", model, "-o", tmp_path / "out", "--force", "-q", "--engine", engine,
+                        "--input", f"x={tmp_path / 'x.npy'}"], check=True)
+        (found,) = (tmp_path / "out").glob("*.npy")
+        np.testing.assert_allclose(np.load(found), want, rtol=0, atol=1e-7)
+
+
 def test_external_data_of_parts_leaves_its_file(tmp_path):
     path, pruned = tmp_path / "model.onnx", tmp_path / "out" / "pruned.onnx"
     pruned.parent.mkdir()

@@ -142,6 +142,23 @@ def test_fast_and_exact_parts_compute_in_single_precision(engine, tmp_path):
     assert (infer(tmp_path / "floor.onnx", engine, x=x)["f"] == judge(tmp_path / "floor.onnx", ["f"], x=x)["f"]).all()
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_sizes_are_computed_in_single_precision(engine, tmp_path):
+    """29 rows are 0.29f of 100 for floats, 28 for doubles: in a declared shape, and in one that a Reshape asks for."""
+    nodes = [helper.make_node("Shape", ["x"], ["s"]), helper.make_node("Cast", ["s"], ["sf"], to=TensorProto.FLOAT),
+             helper.make_node("Mul", ["sf", "part"], ["m"]), helper.make_node("Floor", ["m"], ["f"]),
+             helper.make_node("Cast", ["f"], ["i"], to=TensorProto.INT64), helper.make_node("Slice", ["x", "none", "i"], ["e"]),
+             helper.make_node("Reshape", ["e", "wanted"], ["r"]), helper.make_node("MatMul", ["r", "w"], ["y"])]
+    rng = np.random.default_rng(0)
+    stored = [numpy_helper.from_array(a, name) for a, name in [
+        (np.array([0.29], np.float32), "part"), (np.array([0]), "none"), (np.array([1, 29]), "wanted"),
+        (rng.standard_normal((29, 8)).astype(np.float32), "w")]]
+    save(tmp_path / "sizes.onnx", nodes, [("x", TensorProto.FLOAT, [100])], [("y", TensorProto.FLOAT, [1, 8])], stored)
+    x = rng.standard_normal(100).astype(np.float32)
+    np.testing.assert_allclose(infer(tmp_path / "sizes.onnx", engine, x=x)["y"], judge(tmp_path / "sizes.onnx", ["y"], x=x)["y"],
+                               rtol=1e-4, atol=1e-5)
+
+
 # ---- Weights -----------------------------------------------------------------------------------------------------
 
 KINDS = {

@@ -22,6 +22,25 @@ static lac_status load_output(laci_plain *run, int value, lac_error *err) {
   return run->graph->values[value].stored >= 0 ? laci_plain_load(run, value, err) : LAC_OK;
 }
 
+/** Which values depend on the content of an input; in bodies all do. The others are what shapes and
+ * weights are computed from, and they are what they are to engines that compute in f32. */
+static void find_data(laci_plain *run) {
+  const laci_graph *graph = run->graph;
+  bool *found = run->from_data;
+  for (int v = 0; v < graph->n_values; v++) found[v] = graph->values[v].is_input;
+  for (int n = 0; n < graph->n_nodes; n++) {
+    const laci_node *node = &graph->nodes[n];
+    bool data = node->body || node->n_captures || laci_node_control(node);
+    for (int at = 0; node->op && !node->op->shape_only && at < node->n_inputs; at++) {
+      const bool shape_alone = at < 32 && (node->op->shape_inputs >> at & 1);
+      data |= node->inputs[at] >= 0 && found[node->inputs[at]] && !shape_alone;
+    }
+    for (int at = 0; at < node->n_outputs; at++) {
+      if (node->outputs[at] >= 0) found[node->outputs[at]] = data;
+    }
+  }
+}
+
 lac_status laci_plain_create(const laci_graph *graph, laci_stepper_load *load, void *context,
                              laci_pool *pool, laci_plain **run, lac_error *err) {
   *run = NULL;
@@ -37,12 +56,15 @@ lac_status laci_plain_create(const laci_graph *graph, laci_stepper_load *load, v
                        .last = -1};
   made->values = laci_alloc((size_t)graph->n_values, sizeof *made->values);
   made->readers_left = laci_alloc((size_t)graph->n_values, sizeof *made->readers_left);
+  made->from_data = laci_alloc((size_t)graph->n_values, sizeof *made->from_data);
   made->replaced = laci_alloc((size_t)graph->n_values, sizeof *made->replaced);
   made->held = laci_alloc((size_t)graph->n_bodies, sizeof *made->held);
   made->turning = laci_alloc((size_t)graph->n_bodies, sizeof *made->turning);
   lac_status st = LAC_OK;
-  if (!made->values || !made->readers_left || !made->replaced || !made->held || !made->turning)
+  if (!made->values || !made->readers_left || !made->from_data || !made->replaced || !made->held ||
+      !made->turning)
     st = laci_fail_memory(err, "the plain engine");
+  if (!st) find_data(made);
   for (int v = 0; v < graph->n_values && !st; v++)
     made->readers_left[v] = graph->values[v].n_readers;
   for (int at = 0; at < graph->n_outputs && !st; at++)
@@ -57,6 +79,7 @@ void laci_plain_destroy(laci_plain *run) {
   for (int v = 0; run->values && v < run->graph->n_values; v++) laci_buf_destroy(run->values[v]);
   laci_free(run->values);
   laci_free(run->readers_left);
+  laci_free(run->from_data);
   laci_free(run->replaced);
   laci_free(run->held);
   laci_free(run->turning);
@@ -170,6 +193,11 @@ static void run_parallel(void *pool, int64_t n, laci_range_body *body, void *con
   laci_pool_for(pool, n, grain > 1 ? grain : 1, body, context);
 }
 
+static bool is_single(const laci_plain *run, const laci_node *node) {
+  const int first = node->n_outputs ? node->outputs[0] : -1;
+  return run->single || (first >= 0 && !run->from_data[first]);
+}
+
 static lac_status evaluate(laci_plain *run, const step *s, lac_error *err) {
   laci_eval eval = {.node = s->node,
                     .n_in = s->node->n_inputs,
@@ -179,15 +207,9 @@ static lac_status evaluate(laci_plain *run, const step *s, lac_error *err) {
                     .parallel = run->pool ? run_parallel : NULL,
                     .pool = run->pool,
                     .err = err};
-  return s->node->op->eval(&eval);
-}
-
-static void round_results(const step *s) {
-  for (int at = 0; at < s->node->n_outputs; at++) {
-    laci_buf *out = s->out[at];
-    if (!out || !out->f || out->dtype == LAC_DTYPE_F64) continue;
-    for (int64_t k = 0; k < out->count; k++) out->f[k] = (double)(float)out->f[k];
-  }
+  lac_status st = s->node->op->eval(&eval);
+  if (!st && is_single(run, s->node)) laci_eval_round(&eval);
+  return st;
 }
 
 static lac_status step_plain(laci_plain *run, const laci_node *node, lac_error *err) {
@@ -197,7 +219,6 @@ static lac_status step_plain(laci_plain *run, const laci_node *node, lac_error *
   if (!st) st = find_shapes(&s, err);
   if (!st) st = make_outputs(run, &s, err);
   if (!st) st = evaluate(run, &s, err);
-  if (!st && run->single) round_results(&s);
   for (int at = 0; at < node->n_outputs && !st; at++) {
     if (node->outputs[at] < 0) continue;
     laci_plain_put(run, node->outputs[at], s.out[at]);

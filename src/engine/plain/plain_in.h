@@ -16,6 +16,7 @@ struct laci_plain {
   int64_t max_elements, keep_elements;
   laci_buf **values; /* [n_values] */
   int *readers_left; /* [n_values] */
+  bool *from_data;   /* [n_values] it depends on the content of an input */
   bool *replaced;    /* [n_values] set by the caller: never loaded from the file again */
   bool *turning;     /* [n_bodies] of a loop: it takes a turn at all */
   bool *held;        /* [n_bodies] of a loop: what it reads from outside counts more readers */
