@@ -86,7 +86,8 @@ static void on_event(const lac_train_event *event, void *context) {
   } else if (event->kind == LAC_TRAIN_EVALUATED && !r->options.library.training.eval_only) {
     log_line("step %" PRId64 ": top-1 %.2f%%, top-5 %.2f%%, loss %.4f%s", event->step, event->top1,
              event->top5, event->loss,
-             event->step == 0 ? ", after pruning, before training"
+             event->step == 0
+                 ? (r->result.pruning ? ", after pruning, before training" : ", before training")
              : event->is_best ? ", the best so far"
                               : "");
   }

@@ -25,9 +25,10 @@ extern "C" {
 
 /** Start from lac_finetune_options_default() and set fields. */
 typedef struct lac_finetune_options {
-  lac_train_options training; /* recipe cifar, 3 epochs, rate 0.02. eval_first (true): where a layer
-                                 was pruned now, and only there. Its group counts for all */
-  lac_options pruning;        /* as lac_prune takes them; keep_pruned is always on */
+  lac_train_options
+      training;        /* recipe cifar, 3 epochs, rate 0.02. eval_first (true): where a weight
+                                 gets a mask, and only there. Its group counts for all */
+  lac_options pruning; /* as lac_prune takes them; keep_pruned is always on */
   bool sparse;     /* zeros are held; false: lac_train without masks, and all below does not count
                       (true) */
   bool prune_rest; /* layers that are not pruned are pruned first; false: they stay dense, and only

@@ -17,7 +17,7 @@ static lac_status check_row(const float *row, int64_t classes, int64_t image, fl
       return laci_fail(err, LAC_BAD_VALUE,
                        "image %" PRId64 ", class %" PRId64
                        ": a logit of %g, wanted a finite number",
-                       image, j, (double)row[j]);
+                       image, j, isnan(row[j]) ? (double)NAN : (double)row[j]);
     }
     if (row[j] > *most) *most = row[j];
   }

@@ -57,6 +57,14 @@ static lac_status report_step(laci_loop *l, laci_loop_event *event, lac_error *e
 static lac_status score_now(laci_loop *l, laci_loop_score *score, lac_error *err) {
   lac_status st = l->hooks->evaluate(l->hooks->context, score, err);
   l->stopped = st && st != LAC_BAD_VALUE;
+  if (st == LAC_BAD_VALUE && l->step > l->result->first_step) {
+    char what[sizeof err->text];
+    (void)snprintf(what, sizeof what, "%s", err ? err->text : "");
+    st = laci_hint(
+        err, LAC_HINT_RATE,
+        laci_fail(err, st, "step %" PRId64 ": %.200s; a lower rate or a warm-up may help%s",
+                  l->step, what, laci_loop_saved_text(l)));
+  }
   return st;
 }
 
@@ -73,6 +81,7 @@ static lac_status evaluate_held(laci_loop *l, lac_error *err) {
     l->best_top1 = score.top1;
     l->best_top5 = score.top5;
     l->best_step = l->step;
+    l->best_score = score.loss;
     st = laci_comm_agree_late(l->comm, laci_loop_keep_best(l, err), err);
   }
   laci_loop_event event = {.kind = LACI_LOOP_SCORE, .score = score, .is_best = is_best};
@@ -93,6 +102,7 @@ static lac_status evaluate(laci_loop *l, lac_error *err) {
 static lac_status evaluate_first(laci_loop *l, lac_error *err) {
   laci_loop_event event = {.kind = LACI_LOOP_SCORE};
   lac_status st = score_now(l, &event.score, err);
+  if (!st) l->first_score = event.score.loss;
   return st ? st : report(l, &event, err);
 }
 
@@ -126,9 +136,12 @@ static lac_status do_what_is_due(laci_loop *l, lac_error *err) {
 /* ---- A step ---- */
 
 static lac_status fail_loss(const laci_loop *l, double loss, lac_error *err) {
-  return laci_fail(err, LAC_BAD_VALUE,
-                   "step %" PRId64 ": the loss is %g; a lower rate or a warm-up may help%s",
-                   l->step + 1, loss, laci_loop_saved_text(l));
+  const double plain = isnan(loss) ? (double)NAN : loss; /* the sign of NaN says nothing */
+  return laci_hint(
+      err, LAC_HINT_RATE,
+      laci_fail(err, LAC_BAD_VALUE,
+                "step %" PRId64 ": the loss is %g; a lower rate or a warm-up may help%s",
+                l->step + 1, plain, laci_loop_saved_text(l)));
 }
 
 /** The next batch of this process, unless it is to end. */
@@ -205,6 +218,8 @@ static lac_status take_step(laci_loop *l, lac_error *err) {
   laci_trainer_update(l->trainer, rate);
   l->step++;
   l->result->loss = loss;
+  if (isnan(l->first_loss)) l->first_loss = loss;
+  l->most_rate = fmax(l->most_rate, rate);
   const double end = laci_clock_seconds();
   if (l->trace) laci_trace_step(l->trace, l->step, begin, end);
   measure(l, end - begin);
@@ -280,6 +295,33 @@ static lac_status end_stopped(laci_loop *l, lac_status cause, lac_error *err) {
   return laci_comm_agree(l->comm, cause, err); /* once more: there were meetings since */
 }
 
+/** Is what the run ends with worse than what it began with, and than a guess? Steps are judged by
+ * far more than evaluations: after few of them running statistics lag behind. */
+static bool has_diverged(const laci_loop *l, double *end) {
+  static const double far = 10, worse = 2;
+  const laci_loop_result *r = l->result;
+  const bool takes_best = l->options->keep_best && l->best_step != l->step;
+  const bool scored = r->evaluated && r->evaluated_step == l->step;
+  const double guess = log(fmax(2, (double)l->options->feed.n_classes));
+  double score = takes_best ? l->best_score : scored ? r->score.loss : (double)NAN;
+  *end = takes_best ? score : fmax(r->loss, score);
+  if (*end > far * guess) return true;
+  if (!(*end > guess)) return false;
+  return *end > far * l->first_loss || score > worse * l->first_score;
+}
+
+static void note_divergence(const laci_loop *l) {
+  double end = NAN;
+  if (l->options->eval_only || isnan(l->first_loss)) return;
+  if (!has_diverged(l, &end) || !laci_loop_is_first(l)) return;
+  const bool scored = !isnan(l->first_score);
+  laci_log(LAC_LOG_WARNING,
+           "the training has diverged: the loss is %.4g at the end and was %.4g %s; a lower rate "
+           "than %g may help, %g say",
+           end, scored ? l->first_score : l->first_loss,
+           scored ? "before the first step" : "at the first step", l->most_rate, l->most_rate / 10);
+}
+
 lac_status laci_loop_run(laci_trainer *trainer, const laci_dataset *set,
                          const laci_loop_options *options, const laci_loop_hooks *hooks,
                          laci_loop_result *result, lac_error *err) {
@@ -290,6 +332,9 @@ lac_status laci_loop_run(laci_trainer *trainer, const laci_dataset *set,
                  .result = result,
                  .comm = options->share ? options->share->comm : NULL,
                  .compared = -1,
+                 .first_loss = NAN,
+                 .first_score = NAN,
+                 .best_score = NAN,
                  .best_top1 = -1,
                  .best_top5 = NAN};
   *result = (laci_loop_result){.loss = NAN, .best_top1 = -1, .best_top5 = NAN};
@@ -303,6 +348,7 @@ lac_status laci_loop_run(laci_trainer *trainer, const laci_dataset *set,
   else if (st && (l.stopped || st == LAC_PEER)) st = end_stopped(&l, st, err);
   if (!st && !options->eval_only)
     st = laci_comm_agree(l.comm, laci_loop_check_finite(&l, err), err);
+  if (!st) note_divergence(&l);
   if (!st) laci_trainer_exchange_average(trainer); /* it is what the training was for */
   if (!st) laci_loop_use_best(&l);
   if (!st && l.trace) st = laci_trace_text(l.trace, l.comm, &result->trace, err);

@@ -28,12 +28,15 @@ typedef struct laci_loop {
   laci_feed *feed;
   laci_comm *comm; /* NULL: alone, and the next, too */
   laci_share *share;
-  laci_trace *trace;        /* NULL: none is wanted */
-  int64_t compared;         /* the step when processes did so last; -1: never */
-  int64_t step;             /* taken */
-  int64_t evaluated, saved; /* the step when that was done last; 0: never */
-  double best_top1;         /* < 0: none */
-  double best_top5;         /* NaN: not known */
+  laci_trace *trace;              /* NULL: none is wanted */
+  int64_t compared;               /* the step when processes did so last; -1: never */
+  int64_t step;                   /* taken */
+  int64_t evaluated, saved;       /* the step when that was done last; 0: never */
+  double first_loss, most_rate;   /* of this run's first step (NaN: none was taken), and of all */
+  double first_score, best_score; /* losses: before the first step, and of the best evaluation of
+                                     this run; NaN: there was none */
+  double best_top1;               /* < 0: none */
+  double best_top5;               /* NaN: not known */
   int64_t best_step;
   double seconds_a_step; /* running mean */
   bool stopped; /* between two steps, by images that cannot be had: all is as it should be */

@@ -96,10 +96,12 @@ lac_status laci_loop_check_finite(const laci_loop *l, lac_error *err) {
   }
   if (!what && !all_finite(l->statistics, l->n_statistics)) what = "a running statistic";
   if (!what) return LAC_OK;
-  return laci_fail(err, LAC_BAD_VALUE,
-                   "step %" PRId64
-                   ": %s is no finite number any more; a lower rate or a warm-up may help%s",
-                   l->step, what, l->saved_text);
+  return laci_hint(
+      err, LAC_HINT_RATE,
+      laci_fail(err, LAC_BAD_VALUE,
+                "step %" PRId64
+                ": %s is no finite number any more; a lower rate or a warm-up may help%s",
+                l->step, what, l->saved_text));
 }
 
 /* ---- Snapshots ---- */

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
+#include "lacuna/log.h"
 #include "support/programs.h"
 #include "unit/data_folder.h"
 
@@ -164,6 +165,58 @@ static void what_cannot_be_sparse_is_refused(void **state) {
   assert_string_equal(err.text, "lac_finetune: model is NULL");
 }
 
+static int n_warned, n_first;
+
+static void count_warnings(lac_log_level level, const char *text, void *context) {
+  (void)context;
+  if (level == LAC_LOG_WARNING) n_warned += strstr(text, "a lower rate than ") != NULL;
+}
+
+static void count_first(const lac_train_event *event, void *context) {
+  (void)context;
+  n_first += event->kind == LAC_TRAIN_EVALUATED && event->step == 0;
+}
+
+/* A rate of 10 leaves a network that is worse than a guess; the usual one says nothing. */
+static void a_wrecked_network_is_a_warning(void **state) {
+  (void)state;
+  const double rates[] = {0.02, 10};
+  lac_finetune_result result;
+  for (int i = 0; i < 2; i++) {
+    lac_finetune_options o = quick(NULL);
+    lac_model *model = load(DIGITS "/digits.onnx");
+    o.training.rate = rates[i];
+    o.training.steps = 8;
+    o.training.evaluate = true;
+    n_warned = 0;
+    lac_log_set(LAC_LOG_WARNING, count_warnings, NULL);
+    assert_int_equal(lac_finetune(model, DIGITS, &o, &result, NULL), LAC_OK);
+    lac_log_set(LAC_LOG_WARNING, NULL, NULL);
+    assert_int_equal(n_warned, i);
+    lac_finetune_result_clear(&result);
+    lac_model_destroy(model);
+  }
+}
+
+/* What holds the pattern already is evaluated before the first step as what is pruned now. */
+static void masks_that_are_there_are_evaluated_first(void **state) {
+  (void)state;
+  lac_model *model = load(DIGITS "/digits.onnx");
+  lac_finetune_result result;
+  n_first = 0;
+  for (int run = 0; run < 2; run++) {
+    lac_finetune_options o = quick(NULL);
+    o.training.steps = 1;
+    o.training.evaluate = o.training.eval_first = true;
+    o.training.listener = count_first;
+    assert_int_equal(lac_finetune(model, DIGITS, &o, &result, NULL), LAC_OK);
+    assert_true((result.pruning == NULL) == (run == 1));
+    assert_int_equal(n_first, run + 1);
+    lac_finetune_result_clear(&result);
+  }
+  lac_model_destroy(model);
+}
+
 static void nothing_sparse_is_a_training(void **state) {
   (void)state;
   lac_finetune_options o = quick(NULL);
@@ -212,6 +265,8 @@ int main(void) {
       cmocka_unit_test(it_writes_what_the_command_writes),
       cmocka_unit_test(masks_that_are_there_are_held),
       cmocka_unit_test(what_cannot_be_sparse_is_refused),
+      cmocka_unit_test(a_wrecked_network_is_a_warning),
+      cmocka_unit_test(masks_that_are_there_are_evaluated_first),
       cmocka_unit_test(nothing_sparse_is_a_training),
       cmocka_unit_test(every_failed_allocation_is_told),
   };

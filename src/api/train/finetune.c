@@ -249,7 +249,7 @@ lac_status lac_finetune(lac_model *model, const char *data, const lac_finetune_o
   training.dtype = laci_dtype_that_runs(training.engine, training.dtype);
   st = lac_train_check(model, data, &training, err);
   if (!st) st = make_masks(&t, err);
-  if (!result->pruning || lac_mask_count(result->mask) == 0) training.eval_first = false;
+  if (lac_mask_count(result->mask) == 0) training.eval_first = false;
   training.listener = listen;
   training.context = &t;
   return st ? st : lac_train(model, data, result->mask, &training, &result->training, err);
