@@ -22,7 +22,9 @@ typedef struct lac_quantisation_result lac_quantisation_result; /* lacuna/quanti
 
 /** A node that could be pruned by its kind (Conv, Gemm, MatMul, ConvTranspose), whose weight is
  * stored, or follows from stored tensors alone. Where it is computed, `weight` is the value that
- * the node reads, `dtype` and `shape` are its own, and its zeros are those of the product. */
+ * the node reads, `dtype` and `shape` are its own, and its zeros are those of the product; `rank`,
+ * `n_elements` and channels are 0 where they are not known, because an unknown operator makes it or
+ * it lies in packed blocks. */
 typedef struct lac_layer {
   const char *name;   /* node */
   const char *op;     /* "Conv" */

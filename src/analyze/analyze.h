@@ -33,9 +33,10 @@ typedef struct laci_layer {
   int node, stored; /* stored -1: the weight is computed, and there is no view */
   int weight;       /* the value that the node reads */
   int computed;  /* a value from which on the weight could be a stored tensor, were it stored; -1:
-                    it is one already */
+                    it is one already, or what it is made of is not known */
   bool storable; /* ... and it can be: it is the same in every run, and exact */
   bool alone;    /* ... and nothing else reads what it is made of */
+  bool packed;   /* stored -1: it lies in blocks, and its shape is not that of the value */
   bool constant; /* stored -1: its content can be looked at, quantized or not */
   int k_axis, c_axis;
   int64_t groups;                    /* convolution groups */

@@ -140,6 +140,18 @@ static const char *other_use_text(laci_analysis *a, int product, int part, int r
                             of, a->graph->nodes[reader].name, a->graph->nodes[reader].type);
 }
 
+/* Of one whose content nobody can know. */
+static const char *unknown_text(laci_analysis *a, const laci_layer *layer, int unknown) {
+  const char *name = a->graph->values[layer->weight].name;
+  if (layer->packed)
+    return laci_analysis_text(a, "its weight %s lies in packed blocks of integers", name);
+  const laci_node *node = &a->graph->nodes[unknown - 1];
+  const bool foreign = node->domain && node->domain[0];
+  return laci_analysis_text(
+      a, "its weight %s is computed, and what %s (%s%s%s) makes of it is not known", name,
+      node->name, foreign ? node->domain : "", foreign ? "." : "", node->type);
+}
+
 static const char *computed_text(laci_analysis *a, const laci_layer *layer, uint8_t bits) {
   const int product = layer->computed;
   const char *name = a->graph->values[product].name, *by = producer_text(a, product);
@@ -205,14 +217,16 @@ static bool keep_shared_parts(laci_analysis *a, closure *c) {
   return true;
 }
 
-lac_status laci_judge_computed(laci_analysis *a, const uint8_t *constants, lac_error *err) {
+lac_status laci_judge_computed(laci_analysis *a, const uint8_t *constants, const int *unknown,
+                               lac_error *err) {
   closure c;
   bool any = false, ok = true;
   for (int l = 0; l < a->n_rows && ok; l++) {
     laci_layer *layer = &a->layers[l];
     any |= layer->computed >= 0;
     if (layer->stored >= 0) continue;
-    layer->reason = computed_text(a, layer, constants[layer->computed]);
+    layer->reason = layer->computed < 0 ? unknown_text(a, layer, unknown[layer->weight])
+                                        : computed_text(a, layer, constants[layer->computed]);
     ok = layer->reason != NULL;
   }
   if (!ok) return laci_fail_memory(err, "the layers");

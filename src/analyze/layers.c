@@ -217,25 +217,57 @@ static bool describe(laci_analysis *analysis, int node_id, const laci_weight_axe
   return true;
 }
 
-/* The same of one that is not stored, but constant. */
+/** What is known of values. */
+typedef struct value_facts {
+  uint8_t *constants; /* laci_graph_constants */
+  int *unknown;       /* laci_graph_unknown */
+} value_facts;
+
+/* The same of one that is not stored, but constant, or would be were all operators known. */
 static bool describe_computed(const laci_graph *graph, int node_id, const laci_weight_axes *axes,
-                              const uint8_t *constants, laci_layer *layer) {
+                              const value_facts *facts, laci_layer *layer) {
+  const uint8_t *constants = facts->constants;
   int value = graph->nodes[node_id].inputs[axes->port];
-  if (value < 0 || !constants[value] || graph->values[value].stored >= 0) return false;
+  if (value < 0 || graph->values[value].stored >= 0) return false;
+  if (!constants[value] && !facts->unknown[value]) return false;
   const laci_shape *shape = &graph->values[value].type.shape;
   if (laci_shape_known(shape) && (shape->rank < 2 || laci_shape_count(shape) <= 0)) return false;
+  *layer = (laci_layer){
+      .node = node_id,
+      .stored = -1,
+      .weight = value,
+      .computed = facts->unknown[value] ? -1 : laci_computed_value(graph, value, axes->groups > 1),
+      .k_axis = axes->k_axis,
+      .c_axis = axes->c_axis,
+      .constant = constants[value] && !(constants[value] & LACI_IN_BODY),
+      .gain = -1,
+      .group_c = -1,
+      .group_k = -1};
+  if (laci_shape_known(shape))
+    set_channels(axes, shape->dims[axes->k_axis], shape->dims[axes->c_axis], layer);
+  return true;
+}
+
+/* And of one in packed blocks. */
+static bool describe_packed(const laci_graph *graph, int node_id, const value_facts *facts,
+                            laci_layer *layer) {
+  const laci_node *node = &graph->nodes[node_id];
+  const int port = node->op ? node->op->packed_weight : 0;
+  if (port == 0 || port >= node->n_inputs || node->inputs[port] < 0) return false;
+  const int value = node->inputs[port];
+  if (!facts->constants[value] && !facts->unknown[value]) return false;
   *layer = (laci_layer){.node = node_id,
                         .stored = -1,
                         .weight = value,
-                        .computed = laci_computed_value(graph, value, axes->groups > 1),
-                        .k_axis = axes->k_axis,
-                        .c_axis = axes->c_axis,
-                        .constant = !(constants[value] & LACI_IN_BODY),
+                        .computed = -1,
+                        .packed = true,
+                        .c_axis = 1,
+                        .groups = 1,
+                        .channels_in = laci_node_int(node, "K", 0),
+                        .channels_out = laci_node_int(node, "N", 0),
                         .gain = -1,
                         .group_c = -1,
                         .group_k = -1};
-  if (laci_shape_known(shape))
-    set_channels(axes, shape->dims[axes->k_axis], shape->dims[axes->c_axis], layer);
   return true;
 }
 
@@ -266,12 +298,12 @@ static bool makes_constant(const laci_node *node, const uint8_t *constants) {
 }
 
 /* Layers with a stored weight, then rows of those with a computed one. */
-static void list_layers(laci_analysis *analysis, const uint8_t *constants, bool computed) {
+static void list_layers(laci_analysis *analysis, const value_facts *facts, bool computed) {
   const laci_graph *graph = analysis->graph;
   for (int n = 0; n < graph->n_nodes; n++) {
     const laci_node *node = &graph->nodes[n];
     laci_weight_axes axes[2];
-    int candidates = node->op && node->op->weights && !makes_constant(node, constants)
+    int candidates = node->op && node->op->weights && !makes_constant(node, facts->constants)
                          ? node->op->weights(graph, node, axes)
                          : 0;
     if (!computed) analysis->layer_of_node[n] = -1;
@@ -280,8 +312,7 @@ static void list_layers(laci_analysis *analysis, const uint8_t *constants, bool 
       laci_layer *layer = &analysis->layers[analysis->n_rows];
       laci_layer stored;
       bool is_stored = describe(analysis, n, &axes[i], &stored);
-      if (computed ? is_stored || !describe_computed(graph, n, &axes[i], constants, layer)
-                   : !is_stored)
+      if (computed ? is_stored || !describe_computed(graph, n, &axes[i], facts, layer) : !is_stored)
         continue;
       if (!computed) {
         *layer = stored;
@@ -290,25 +321,29 @@ static void list_layers(laci_analysis *analysis, const uint8_t *constants, bool 
       analysis->n_rows++;
       if (!node->op->each_weight) break;
     }
+    if (computed && describe_packed(graph, n, facts, &analysis->layers[analysis->n_rows]))
+      analysis->n_rows++;
   }
 }
 
 lac_status laci_find_layers(laci_analysis *analysis, const laci_rules *rules, lac_error *err) {
   const laci_graph *graph = analysis->graph;
   size_t most = (size_t)graph->n_nodes * sizeof(laci_weight_axes[2]) / sizeof(laci_weight_axes);
-  uint8_t *constants = laci_graph_constants(graph);
+  value_facts facts = {.constants = laci_graph_constants(graph)};
+  if (facts.constants) facts.unknown = laci_graph_unknown(graph, facts.constants);
   analysis->layers = laci_alloc(most + 1, sizeof *analysis->layers);
   analysis->layer_of_node = laci_alloc((size_t)graph->n_nodes, sizeof *analysis->layer_of_node);
   lac_status st = LAC_OK;
-  if (!constants || !analysis->layers || !analysis->layer_of_node)
+  if (!facts.unknown || !analysis->layers || !analysis->layer_of_node)
     st = laci_fail_memory(err, "the layers");
   if (!st) {
-    list_layers(analysis, constants, false);
+    list_layers(analysis, &facts, false);
     analysis->n_layers = analysis->n_rows;
-    list_layers(analysis, constants, true);
-    st = laci_judge_computed(analysis, constants, err);
+    list_layers(analysis, &facts, true);
+    st = laci_judge_computed(analysis, facts.constants, facts.unknown, err);
   }
-  laci_free(constants);
+  laci_free(facts.constants);
+  laci_free(facts.unknown);
   if (!st && !index_layers(analysis)) st = laci_fail_memory(err, "the layers");
   return st ? st : laci_judge_layers(analysis, rules, err);
 }

@@ -18,9 +18,9 @@ LAC_MUST_CHECK lac_status laci_find_layers(laci_analysis *analysis, const laci_r
 LAC_MUST_CHECK lac_status laci_judge_layers(laci_analysis *analysis, const laci_rules *rules,
                                             lac_error *err);
 /** Says of layers whose weight is computed why, and whether the product may be stored (computed.c).
- * constants: laci_graph_constants. */
+ * constants: laci_graph_constants; unknown: laci_graph_unknown. */
 LAC_MUST_CHECK lac_status laci_judge_computed(laci_analysis *analysis, const uint8_t *constants,
-                                              lac_error *err);
+                                              const int *unknown, lac_error *err);
 /** The value to be stored for a weight that is computed: before what only casts and transposes it;
  * whole: not before that. */
 int laci_computed_value(const laci_graph *graph, int value, bool whole);

@@ -56,6 +56,38 @@ uint8_t *laci_graph_constants(const laci_graph *graph) {
   return found;
 }
 
+/* The node that the node's results are unknown for, + 1; 0: they are constant, or follow from an
+ * input. */
+static int unknown_of(const laci_graph *graph, int n, const uint8_t *constants,
+                      const int *unknown) {
+  const laci_node *node = &graph->nodes[n];
+  const laci_control control = node->op ? laci_node_control(node) : LACI_CONTROL_NONE;
+  int first = 0;
+  if (control == LACI_CONTROL_BEGIN || control == LACI_CONTROL_END) return 0; /* may be carried */
+  for (int at = 0; at < node->n_inputs + node->n_captures; at++) {
+    int value = at < node->n_inputs ? node->inputs[at] : node->captures[at - node->n_inputs];
+    if (value < 0 || constants[value]) continue;
+    if (!unknown[value]) return 0;
+    if (!first) first = unknown[value];
+  }
+  if (!first) return n + 1;
+  const bool layer = node->op && node->op->weights;
+  return layer && graph->nodes[first - 1].n_inputs == 0 ? 0 : first;
+}
+
+int *laci_graph_unknown(const laci_graph *graph, const uint8_t *constants) {
+  int *unknown = laci_alloc((size_t)graph->n_values + 1, sizeof *unknown);
+  for (int n = 0; unknown && n < graph->n_nodes; n++) {
+    const laci_node *node = &graph->nodes[n];
+    const int found = unknown_of(graph, n, constants, unknown);
+    for (int at = 0; found && at < node->n_outputs; at++) {
+      if (node->outputs[at] >= 0 && !constants[node->outputs[at]])
+        unknown[node->outputs[at]] = found;
+    }
+  }
+  return unknown;
+}
+
 /* ---- Contents ---- */
 
 typedef struct evaluation {

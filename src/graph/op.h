@@ -114,7 +114,9 @@ typedef struct laci_op {
   /* ---- Its weights ---- */
   bool integer_weights; /* a weight may be of 32- or 64-bit integers, not only of floats */
   bool byte_weights;    /* a weight is of 8-bit integers */
-  bool each_weight;     /* all candidates are weights at once; else the first that is stored is */
+  int packed_weight; /* an input that is a weight in packed blocks, of K input and N output channels
+                        by its attributes; 0: none */
+  bool each_weight;  /* all candidates are weights at once; else the first that is stored is */
   /* Candidates, and their axes. NULL: it is no layer. */
   int (*weights)(const laci_graph *graph, const laci_node *node, laci_weight_axes axes[2]);
 

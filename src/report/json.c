@@ -8,6 +8,11 @@
 #include "lacuna/prune.h"
 #include "report/json_in.h"
 
+/* 0: it is not known. */
+static json_t *count_or_null(int64_t count) {
+  return count > 0 ? json_integer(count) : json_null();
+}
+
 static json_t *id_or_null(int id) { return id < 0 ? json_null() : json_integer(id); }
 
 static json_t *texts(laci_json_writer *w, const char *const *items, int n) {
@@ -109,9 +114,9 @@ static json_t *layer_json(laci_json_writer *w, const lac_layer *layer, bool cali
                                 .rank = layer->rank,
                                 .shape = layer->shape};
   json_t *object = laci_layer_json(w, &name);
-  laci_json_add(w, object, "channels_in", json_integer(layer->channels_in));
-  laci_json_add(w, object, "channels_out", json_integer(layer->channels_out));
-  laci_json_add(w, object, "convolution_groups", json_integer(layer->convolution_groups));
+  laci_json_add(w, object, "channels_in", count_or_null(layer->channels_in));
+  laci_json_add(w, object, "channels_out", count_or_null(layer->channels_out));
+  laci_json_add(w, object, "convolution_groups", count_or_null(layer->convolution_groups));
   laci_json_add(w, object, "computed", json_boolean(layer->computed));
   laci_json_add(w, object, "storable", json_boolean(layer->storable));
   laci_json_add(w, object, "folded", json_boolean(layer->folded));
@@ -123,7 +128,7 @@ static json_t *layer_json(laci_json_writer *w, const lac_layer *layer, bool cali
   laci_json_add(w, object, "group_c", id_or_null(layer->group_c));
   laci_json_add(w, object, "group_k", id_or_null(layer->group_k));
   laci_json_add(w, object, "zeros", layer->measured ? json_integer(layer->n_zeros) : json_null());
-  laci_json_add(w, object, "elements", json_integer(layer->n_elements));
+  laci_json_add(w, object, "elements", count_or_null(layer->n_elements));
   laci_json_add(w, object, "zero_ratio",
                 layer->measured ? laci_json_number(layer->zero_ratio) : json_null());
   laci_json_add(w, object, "holds_pattern", json_boolean(layer->holds_pattern));

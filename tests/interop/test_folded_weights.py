@@ -686,3 +686,21 @@ def test_random_products(seed, tmp_path):
     report_of("permute", "-o", whole, path)
     before, after = run(path, (1, C, 6, 6)), run(whole, (1, C, 6, 6))
     assert np.abs(after - before).max() <= 1e-4 * np.abs(before).max()
+
+
+def test_weights_that_nobody_can_know_have_a_row_without_counts(tmp_path):
+    net, path = Net(), tmp_path / "model.onnx"
+    net.nodes.append(helper.make_node("Foo", [net.put(net.floats(K, C))], ["foo"], domain="foreign"))
+    h = net.op("Gemm", "x", "foo", transB=1)
+    blocks = net.put(net.rng.integers(0, 256, (C, 1, 16)).astype(np.uint8))
+    y = net.op("MatMulNBits", h, blocks, net.put(net.floats(C)), K=K, N=C, bits=4, block_size=32, domain="com.microsoft")
+    save(net, y, path, [2, C])
+    model = onnx.load(path)
+    model.opset_import.extend([helper.make_opsetid("com.microsoft", 1), helper.make_opsetid("foreign", 1)])
+    onnx.save(model, path)
+    report = report_of("check", path, status=None)
+    assert report["summary"]["layers"] == 2 and report["summary"]["eligible"] == 0
+    assert [(la["op"], la["zeros"], la["elements"], la["shape"]) for la in report["layers"]] == [
+        ("Gemm", None, None, []), ("MatMulNBits", None, None, [])]
+    assert "foreign.Foo) makes of it is not known" in report["layers"][0]["reason"]
+    assert (report["layers"][1]["channels_in"], report["layers"][1]["channels_out"]) == (K, C)

@@ -54,14 +54,48 @@ static void a_product_of_an_input_is_no_layer(void **state) {
   (void)state;
   static const char *const cases[] = {
       "input x 1x16x4x4\ninput s 32x16x1x1\nstored w 32x16x1x1\nk = Mul(w, s)\n" END,
-      BEGIN "k = my.Unknown(w, m)\n" END,
-      BEGIN "r = my.Unknown(w)\nk = Mul(r, m)\n" END,
+      "input x 1x16x4x4\ninput s 32x16x1x1\nstored w 32x16x1x1\nr = my.Unknown(w)\nk = Mul(r, "
+      "s)\n" END,
   };
   for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
     analysed n = analyse(cases[c]);
     if (n.a->n_rows != 0) fail_msg("%s", cases[c]);
     analysed_clear(&n);
   }
+}
+
+static void a_weight_that_an_unknown_operator_makes_of_constants_is_a_row(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *reason;
+  } cases[] = {
+      {BEGIN "k = my.Unknown(w, m) name=\"u\"\n" END,
+       "what u (my.Unknown) makes of it is not known"},
+      {BEGIN "r = my.Unknown(w) name=\"u\"\nk = Mul(r, m)\n" END, "what u (my.Unknown)"},
+      {"input x 1x16x4x4\nk = RandomNormal() name=\"r\" shape=32,16,1,1\n" END,
+       "what r (RandomNormal)"},
+      {"input x 4x32\nstored w 32x16\nk = my.Unknown(w) name=\"u\"\n"
+       "y = MatMul(x, k) name=\"c\"\noutput y\n",
+       "what u (my.Unknown)"},
+  };
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    analysed n = analyse(cases[c].text);
+    const laci_layer *row = row_of(&n, "c");
+    if (n.a->n_layers != 0 || n.a->n_rows != 1 || !row) fail_msg("%s", cases[c].text);
+    assert_false(row->eligible || row->storable || row->constant);
+    assert_non_null(strstr(row->reason, cases[c].reason));
+    analysed_clear(&n);
+  }
+}
+
+static void what_a_random_operator_makes_ends_at_a_layer(void **state) {
+  (void)state;
+  analysed n = analyse(
+      "stored w 32x16\nr = RandomNormal() shape=4,32\nh = MatMul(r, w) name=\"c\"\n"
+      "t = Transpose(h) perm=1,0\ny = MatMul(h, t)\noutput y\n");
+  assert_int_equal(n.a->n_layers, 1);
+  assert_int_equal(n.a->n_rows, 1);
+  analysed_clear(&n);
 }
 
 static void a_node_that_makes_a_weight_is_no_layer(void **state) {
@@ -184,6 +218,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_product_is_a_row_without_a_stored_tensor),
       cmocka_unit_test(a_product_of_an_input_is_no_layer),
+      cmocka_unit_test(a_weight_that_an_unknown_operator_makes_of_constants_is_a_row),
+      cmocka_unit_test(what_a_random_operator_makes_ends_at_a_layer),
       cmocka_unit_test(a_node_that_makes_a_weight_is_no_layer),
       cmocka_unit_test(a_weight_of_one_input_channel_stays),
       cmocka_unit_test(parts_that_others_read_are_named),

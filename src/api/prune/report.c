@@ -33,13 +33,14 @@ static bool fill_layer(laci_report *report, const lac_model *model, const laci_a
   const laci_stored *stored = from->stored < 0 ? NULL : &a->graph->stored[from->stored];
   const laci_value *value = &a->graph->values[from->weight];
   const laci_shape *shape = stored ? &stored->shape : &value->type.shape;
+  const bool known = laci_shape_known(shape) && !from->packed;
   lac_layer *to = &report->layers[l];
   bool ok = true;
   *to = (lac_layer){.name = keep(report, a->graph->nodes[from->node].name, &ok),
                     .op = keep(report, a->graph->nodes[from->node].type, &ok),
                     .weight = keep(report, stored ? stored->name : value->name, &ok),
                     .dtype = stored ? stored->dtype : value->type.dtype,
-                    .rank = laci_shape_known(shape) ? shape->rank : 0,
+                    .rank = known ? shape->rank : 0,
                     .channels_in = from->channels_in,
                     .channels_out = from->channels_out,
                     .convolution_groups = from->groups,
@@ -54,7 +55,7 @@ static bool fill_layer(laci_report *report, const lac_model *model, const laci_a
                     .permutable_k = from->group_k >= 0 && !a->groups[from->group_k].frozen,
                     .group_c = from->group_c < 0 ? -1 : from->group_c + 1,
                     .group_k = from->group_k < 0 ? -1 : from->group_k + 1,
-                    .n_elements = laci_shape_known(shape) ? laci_shape_count(shape) : 0,
+                    .n_elements = known ? laci_shape_count(shape) : 0,
                     .reason = keep(report, from->reason, &ok)};
   for (int d = 0; d < to->rank; d++) to->shape[d] = shape->dims[d];
   return ok;

@@ -225,7 +225,8 @@ static int weights(const laci_graph *graph, const laci_node *node, laci_weight_a
   int n = 0;
   for (int port = 1; port >= 0; port--) {
     if (!laci_has_input(node, port)) continue;
-    if (graph->values[node->inputs[port]].type.shape.rank != 2) continue;
+    const int rank = graph->values[node->inputs[port]].type.shape.rank;
+    if (rank >= 0 && rank != 2) continue; /* of unknown rank it may be one */
     axes[n++] = (laci_weight_axes){.port = port, .k_axis = port, .c_axis = !port, .groups = 1};
   }
   return n;

@@ -126,6 +126,7 @@ const laci_op laci_op_ms_mat_mul_n_bits = {
         LACI_ATTRIBUTES({"K", LACI_ATTR_INT}, {"N", LACI_ATTR_INT},
                         {"accuracy_level", LACI_ATTR_INT}, {"bits", LACI_ATTR_INT},
                         {"block_size", LACI_ATTR_INT}, {"weight_prepacked", LACI_ATTR_INT}),
+    .packed_weight = B,
     .aside = 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4 | 1u << 5,
     .infer = infer,
     .eval = eval,
