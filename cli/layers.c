@@ -252,13 +252,16 @@ void layers_print_quantised(const lac_report *report, FILE *out) {
   }
 }
 
+/* Would prune store the weight, and prune it? Not one that is pruned, or holds what it refuses. */
+static bool is_promised(const lac_layer *layer) { return layer->measured && !layer->pruned; }
+
 /* Of those that stay computed: what would store them. Where nothing would, their reasons say why.
  */
 static void print_storable(const arguments *args, const lac_report *report, FILE *out) {
   const bool left = args->given.fold && !args->fold, checks = args->verb == VERB_check;
   int n = 0;
   for (int i = 0; i < report->n_layers; i++)
-    n += report->layers[i].storable && !(checks && report->layers[i].pruned);
+    n += report->layers[i].storable && (!checks || is_promised(&report->layers[i]));
   if (n == 0 || (args->given.fold && args->fold)) return;
   terminal_say(out, "%d layer%s a computed weight, which %s", n, n == 1 ? " has" : "s have",
                checks ? "prune --fold stores as one tensor, and prunes"

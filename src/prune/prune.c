@@ -217,6 +217,18 @@ static bool prunes_any(const laci_pruning *p) {
   return false;
 }
 
+/* Does a weight hold the pattern that is computed, and stays so? */
+static lac_status any_computed_is_pruned(const laci_pruning *p, const laci_prune_options *options,
+                                         laci_pool *pool, bool *any, lac_error *err) {
+  const laci_analysis *a = p->analysis;
+  const laci_look_how how = {&p->rule, options->budget, pool};
+  lac_status st = LAC_OK;
+  *any = false;
+  for (int l = a->n_layers; l < a->n_rows && !st && !*any; l++)
+    st = laci_computed_is_pruned(a, l, &how, any, err);
+  return st;
+}
+
 /* Why no layer at all was pruned: what most of them say. */
 static void warn_of_none(const laci_pruning *p) {
   const laci_analysis *a = p->analysis;
@@ -290,7 +302,10 @@ lac_status laci_prune_end(laci_pruning *p, const laci_prune_options *options, la
   lac_status st = p->fitted ? laci_pruning_take_fitted(p, options, pool, err) : LAC_OK;
   if (!st) st = laci_pruning_note_others(p, pool, err);
   if (st) return st;
-  if (options->mask && !prunes_any(p)) warn_of_none(p);
+  bool any = !options->mask || prunes_any(p);
+  if (!any) st = any_computed_is_pruned(p, options, pool, &any, err);
+  if (st) return st;
+  if (!any) warn_of_none(p);
   log_groups(p);
   return LAC_OK;
 }

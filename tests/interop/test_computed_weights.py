@@ -195,3 +195,50 @@ def test_norm_that_others_read_is_left_alone(tmp_path):
     fed = {"x": np.zeros((1, 16, 6, 6), np.float32)}
     assert (run(pruned, fed, weight) != 0).all()
     np.testing.assert_allclose(run(pruned, fed), run(path, fed), rtol=1e-6)
+
+
+def two_products(path, make):
+    """Two dense layers in a row, whose weights are what make(net, name, shape) computes."""
+    net = Net()
+    first = net.op("MatMul", "x", make(net, "a", (32, 64)))
+    net.op("MatMul", net.op("Relu", first), make(net, "b", (64, 16)))
+    net.nodes[-1].output[0] = "y"
+    value = helper.make_tensor_value_info
+    graph = helper.make_graph(net.nodes, "g", [value("x", 1, [4, 32])], [value("y", 1, [4, 16])],
+                              [numpy_helper.from_array(v, k) for k, v in net.stored.items()])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    model.ir_version = 8
+    onnx.save(model, path)
+
+
+def masked(net, name, shape):
+    mask = np.zeros(shape, np.float32)
+    mask[0::4] = mask[1::4] = 1
+    return net.op("Mul", net.put(name, net.floats(*shape)), net.put(name + "_mask", mask))
+
+
+def test_computed_layers_that_hold_the_pattern_are_no_warning(tmp_path):
+    path, out = tmp_path / "model.onnx", tmp_path / "out.onnx"
+    two_products(path, masked)
+    done = subprocess.run([LACUNA, "prune", "--no-fold", "-o", out, path], capture_output=True, text=True)
+    assert done.returncode == 0 and "2/2 layers (Conv or Dense) are pruned" in done.stdout
+    assert "no layer takes" not in done.stderr
+    two_products(path, lambda net, name, shape: net.op("Neg", net.put(name, net.floats(*shape))))
+    done = subprocess.run([LACUNA, "prune", "--no-fold", "--force", "-o", out, path], capture_output=True, text=True)
+    assert done.returncode == 0 and "no layer takes 2:4" in done.stderr
+
+
+@pytest.mark.parametrize("op, found", [("Log", "NaN"), ("Reciprocal", "inf")])
+def test_a_computed_weight_that_is_not_finite_is_promised_to_nobody(op, found, tmp_path):
+    path = tmp_path / "model.onnx"
+
+    def broken(net, name, shape):
+        values = np.abs(net.floats(*shape))
+        return net.op(op, net.put(name, -values if op == "Log" else np.zeros_like(values)))
+
+    two_products(path, broken)
+    check = subprocess.run([LACUNA, "check", path], capture_output=True, text=True)
+    assert check.returncode == 1 and "stores as one tensor" not in check.stdout
+    assert f"found {found}, wanted a finite number" in check.stdout
+    prune = subprocess.run([LACUNA, "prune", "-o", tmp_path / "out.onnx", path], capture_output=True, text=True)
+    assert prune.returncode == 1 and f"found {found}" in prune.stderr

@@ -2,6 +2,8 @@
  * What is in weights that are computed from stored tensors: a mask's product holds N:M although no
  * tensor of the file does. Each product is evaluated as lac_model_fold would store it, and measured
  * as a stored weight is; nothing is changed. */
+#include <stdio.h>
+
 #include "analyze/analyze.h"
 #include "api/prune/job_in.h"
 #include "api/prune/report_in.h"
@@ -31,6 +33,17 @@ static lac_status measure(laci_report *report, const laci_job *job, int l,
   return st;
 }
 
+/* A weight that holds NaN or infinities, say: no tool stores it or prunes it. */
+static lac_status note_unknown(laci_report *report, int l, const char *why, lac_error *err) {
+  lac_layer *layer = &report->layers[l];
+  char text[700];
+  laci_log(LAC_LOG_INFO, "%s: its content is not known: %s", layer->weight, why);
+  (void)snprintf(text, sizeof text, "%.400s%s%.290s", layer->reason ? layer->reason : "",
+                 layer->reason ? "; " : "", why);
+  layer->reason = laci_arena_text(&report->arena, text);
+  return layer->reason ? LAC_OK : laci_fail_memory(err, "the report");
+}
+
 lac_status laci_report_look_at_computed(laci_report *report, const laci_job *job,
                                         const lac_options *options, lac_error *err) {
   const laci_analysis *a = job->analysis;
@@ -48,9 +61,7 @@ lac_status laci_report_look_at_computed(laci_report *report, const laci_job *job
     if (laci_ends_the_run(st)) {
       if (err) *err = why;
     } else if (st) {
-      laci_log(LAC_LOG_INFO, "%s: its content is not known: %s", report->layers[l].weight,
-               why.text);
-      st = LAC_OK;
+      st = note_unknown(report, l, why.text, err);
     }
   }
   laci_report_sum(report);
