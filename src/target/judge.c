@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/plural.h"
 #include "target/target_in.h"
+#include "tensor/buf.h"
 
 enum { LOOKS_SPARSE = 25 }; /* percent of zeros: training alone leaves fewer */
 
@@ -234,8 +235,7 @@ void laci_target_foresee(const laci_target_choice *choice, const laci_target_lay
 /* ---- As it is ---- */
 
 static bool can_be_read(lac_dtype dtype) {
-  return dtype == LAC_DTYPE_F16 || dtype == LAC_DTYPE_BF16 || dtype == LAC_DTYPE_F32 ||
-         dtype == LAC_DTYPE_F64 || dtype == LAC_DTYPE_I8 || dtype == LAC_DTYPE_U8;
+  return laci_dtype_is_float(dtype) || laci_dtype_is_integer(dtype);
 }
 
 /* Nothing of it is to be sparse: what the target would say of a mask is a remark. */

@@ -232,6 +232,16 @@ def test_small_weights_are_pruned_and_proved(name, tmp_path):
             assert np.abs(infer(tmp_path / model, engine, x=x)["y"] - want).max() <= 1e-5 * np.abs(want).max()
 
 
+@pytest.mark.parametrize("name", ["int4", "uint4_zeros", "int2", "f8e4m3fn", "f8e5m2fnuz", "f4e2m1_blocks"])
+def test_a_target_that_does_not_take_a_small_type_refuses_it(name, tmp_path):
+    weight_model(tmp_path / "m.onnx", **KINDS[name])
+    prune(tmp_path / "m.onnx", tmp_path / "o.onnx")
+    done = subprocess.run([LACUNA, "check", "-q", "--target", "tensorrt", "--json", tmp_path / "check.json", tmp_path / "o.onnx"])
+    report = json.loads((tmp_path / "check.json").read_text())
+    small = next(row for row in report["targets"][0]["layers"] if row["name"] == "small")
+    assert done.returncode == 1 and small["answer"] == "refused" and "weights of" in small["reason"], small
+
+
 def test_a_float_that_has_a_zero_point_is_left_with_a_reason(tmp_path):
     weight_model(tmp_path / "m.onnx", "FLOAT8E4M3FN", zero=1)
     row = prune(tmp_path / "m.onnx", tmp_path / "o.onnx")
