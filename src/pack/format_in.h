@@ -11,6 +11,8 @@
 
 #include <stdint.h>
 
+#include "lacuna/dtype.h"
+
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "records are little-endian, as in memory");
 
@@ -25,6 +27,13 @@ enum { PACK_VERSION = 1, PACK_ALIGNMENT = 64 };
 typedef struct pack_word {
   char text[8];
 } pack_word;
+
+/** What a record calls an element type: the first 8 letters of its name, where no other type has
+ * the same. */
+static inline const char *pack_dtype_word(lac_dtype dtype) {
+  if (dtype == LAC_DTYPE_F8E4M3FNUZ) return "f8e4m3uz";
+  return dtype == LAC_DTYPE_F8E5M2FNUZ ? "f8e5m2fn" : lac_dtype_name(dtype);
+}
 
 typedef struct pack_head {
   pack_word magic;

@@ -250,7 +250,7 @@ static lac_status name_at(const tables *t, uint64_t at, const char **name, lac_e
 static lac_status find_dtype(const pack_tensor *record, const char *name, lac_dtype *dtype,
                              lac_error *err) {
   for (int code = 1; code < LAC_DTYPE_COUNT; code++) {
-    if (!is_word(&record->dtype, lac_dtype_name((lac_dtype)code))) continue;
+    if (!is_word(&record->dtype, pack_dtype_word((lac_dtype)code))) continue;
     *dtype = (lac_dtype)code;
     return LAC_OK;
   }

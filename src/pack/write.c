@@ -100,16 +100,17 @@ static lac_status add_weight(packer *k, const laci_packfile_weight *weight, lac_
   if (!st) st = add_section(k, "index", packed.index, p->index_bytes, err);
   if (!st && packed.signs) st = add_section(k, "signs", packed.signs, p->signs_bytes, err);
   if (st) goto out;
-  k->tensors[weight - k->input->weights] = (pack_tensor){.name = add_name(k, p->name),
-                                                         .dtype = word_of(lac_dtype_name(p->dtype)),
-                                                         .layout = word_of(PACK_LAYOUT),
-                                                         .n = (uint32_t)p->pattern.n,
-                                                         .m = (uint32_t)p->pattern.m,
-                                                         .outer = p->outer,
-                                                         .columns = p->columns,
-                                                         .inner = p->inner,
-                                                         .run = p->run,
-                                                         .fill = p->fill};
+  k->tensors[weight - k->input->weights] =
+      (pack_tensor){.name = add_name(k, p->name),
+                    .dtype = word_of(pack_dtype_word(p->dtype)),
+                    .layout = word_of(PACK_LAYOUT),
+                    .n = (uint32_t)p->pattern.n,
+                    .m = (uint32_t)p->pattern.m,
+                    .outer = p->outer,
+                    .columns = p->columns,
+                    .inner = p->inner,
+                    .run = p->run,
+                    .fill = p->fill};
 out:
   laci_free(packed.values);
   laci_free(packed.index);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * pack/packfile: files come back byte for byte; a pack that was cut, changed or made up is refused,
  * or at least does no harm. */
+#include "pack/format_in.h"
 #include "pack/packfile.h"
 
 #include <fcntl.h>
@@ -223,6 +224,18 @@ static void packed_weights_are_used_where_they_lie(void **state) {
   laci_packfile_close(pack);
 }
 
+static void every_element_type_has_a_word_of_its_own(void **state) {
+  (void)state;
+  pack_word words[LAC_DTYPE_COUNT];
+  for (int a = 1; a < LAC_DTYPE_COUNT; a++) {
+    const char *text = pack_dtype_word((lac_dtype)a);
+    assert_true(strlen(text) <= sizeof words[a].text);
+    memset(&words[a], 0, sizeof words[a]);
+    memcpy(words[a].text, text, strlen(text));
+    for (int b = 1; b < a; b++) assert_memory_not_equal(&words[a], &words[b], sizeof words[a]);
+  }
+}
+
 static void the_same_input_gives_the_same_bytes(void **state) {
   (void)state;
   size_t n, n_again;
@@ -392,6 +405,7 @@ int main(void) {
       cmocka_unit_test(a_pack_changed_while_it_is_open_is_an_error),
       cmocka_unit_test(a_pack_cut_while_it_is_open_is_an_error),
       cmocka_unit_test(packed_weights_are_used_where_they_lie),
+      cmocka_unit_test(every_element_type_has_a_word_of_its_own),
       cmocka_unit_test(the_same_input_gives_the_same_bytes),
       cmocka_unit_test(a_pack_that_was_cut_is_refused),
       cmocka_unit_test(a_pack_with_any_other_bit_is_refused),
