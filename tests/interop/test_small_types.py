@@ -242,6 +242,15 @@ def test_a_target_that_does_not_take_a_small_type_refuses_it(name, tmp_path):
     assert done.returncode == 1 and small["answer"] == "refused" and "weights of" in small["reason"], small
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("kind", ["int64", "uint64"])
+def test_large_integers_are_rounded_to_single_precision_once(kind, engine, tmp_path):
+    x = np.array([2**60 + 2**36 + 1, 2**60 + 2**36, 2**54 + 2**30 + 1, 2**62 + 3 * 2**38 - 1, 7], kind)
+    nodes = [helper.make_node("Cast", ["x"], ["y"], to=TensorProto.FLOAT)]
+    save(tmp_path / "large.onnx", nodes, [("x", getattr(TensorProto, kind.upper()), [5])], [("y", TensorProto.FLOAT, [5])])
+    assert (infer(tmp_path / "large.onnx", engine, x=x)["y"] == judge(tmp_path / "large.onnx", ["y"], x=x)["y"]).all()
+
+
 def test_a_float_that_has_a_zero_point_is_left_with_a_reason(tmp_path):
     weight_model(tmp_path / "m.onnx", "FLOAT8E4M3FN", zero=1)
     row = prune(tmp_path / "m.onnx", tmp_path / "o.onnx")

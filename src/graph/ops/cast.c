@@ -17,13 +17,19 @@ typedef struct conversion {
   laci_buf *out;
 } conversion;
 
+/* A double of an integer of 64 bits is rounded; of that, f32 would be rounded twice. */
+static double number_of(const laci_buf *in, int64_t at, lac_dtype to) {
+  if (in->f || to != LAC_DTYPE_F32) return laci_buf_get_f(in, at);
+  return in->dtype == LAC_DTYPE_U64 ? (double)(float)(uint64_t)in->i[at] : (double)(float)in->i[at];
+}
+
 static void convert_range(int64_t begin, int64_t end, void *context) {
   const conversion *job = context;
   const laci_buf *in = job->in;
   laci_buf *out = job->out;
   bool to_bool = out->dtype == LAC_DTYPE_BOOL;
   for (int64_t at = begin; at < end; at++) {
-    double x = out->f || in->f ? laci_buf_get_f(in, at) : 0;
+    double x = out->f || in->f ? number_of(in, at, out->dtype) : 0;
     if (in->f && !(job->rounding & LACI_ROUND_NONE)) x = laci_float_held(in->dtype, x);
     if (out->f) out->f[at] = laci_float_round(out->dtype, x, job->rounding);
     else if (in->f) out->i[at] = laci_int_cast(out->dtype, x);
