@@ -38,7 +38,8 @@ bool laci_dtype_is_narrow(lac_dtype dtype) {
 static uint16_t power_bits(double x, unsigned rounding) {
   double size = fabs(x);
   int exponent = -E8M0_BIAS;
-  if (isnan(x) || isinf(x)) return E8M0_NAN;
+  if (isnan(x)) return E8M0_NAN;
+  if (isinf(x)) return rounding & LACI_ROUND_OVERFLOW ? E8M0_NAN : E8M0_LARGEST;
   if (size > 0) {
     exponent = ilogb(size);
     double part = ldexp(size, -exponent); /* 1 <= part < 2 */

@@ -88,6 +88,11 @@ static void powers_of_two_have_a_direction(void **state) {
   assert_int_equal(laci_narrow_bits(power, 0, LACI_ROUND_OVERFLOW), 255);
   assert_int_equal(laci_narrow_bits(power, 1e300, 0), 254);
   assert_int_equal(laci_narrow_bits(power, NAN, 0), 255);
+  for (double x = -INFINITY; x != 0; x = x < 0 ? INFINITY : 0) {
+    assert_int_equal(laci_narrow_bits(power, x, 0), 254);
+    assert_int_equal(laci_narrow_bits(power, x, LACI_ROUND_NEAREST), 254);
+    assert_int_equal(laci_narrow_bits(power, x, LACI_ROUND_OVERFLOW), 255);
+  }
   assert_true(laci_narrow_value(power, 0) == 0x1p-127 && isnan(laci_narrow_value(power, 255)));
 }
 
