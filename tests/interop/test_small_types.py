@@ -243,6 +243,16 @@ def test_a_target_that_does_not_take_a_small_type_refuses_it(name, tmp_path):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("shape", [(0, 8), (4, 0)])
+def test_blocks_of_an_empty_axis_are_none(shape, engine, tmp_path):
+    w = np.zeros(shape, np.int8)
+    nodes = [helper.make_node("DequantizeLinear", ["x", "s"], ["y"], axis=1, block_size=4)]
+    stored = [numpy_helper.from_array(np.ones((shape[0], shape[1] // 4), np.float32), "s")]
+    save(tmp_path / "none.onnx", nodes, [("x", TensorProto.INT8, shape)], [("y", TensorProto.FLOAT, shape)], stored)
+    assert infer(tmp_path / "none.onnx", engine, x=w)["y"].shape == shape
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("kind", ["int64", "uint64"])
 def test_large_integers_are_rounded_to_single_precision_once(kind, engine, tmp_path):
     x = np.array([2**60 + 2**36 + 1, 2**60 + 2**36, 2**54 + 2**30 + 1, 2**62 + 3 * 2**38 - 1, 7], kind)

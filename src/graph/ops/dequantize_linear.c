@@ -61,7 +61,7 @@ lac_status laci_quant_check(laci_infer *infer) {
 lac_status laci_quant_read(const laci_eval *eval, laci_quant *quant) {
   const laci_shape *x = &eval->in[0]->shape;
   *quant = (laci_quant){.inner = 1, .n = 1, .scale = eval->in[1], .zero = laci_operand(eval, 2)};
-  bool fits = quant->scale->f && quant->scale->count > 0 &&
+  bool fits = quant->scale->f && (quant->scale->count > 0 || eval->in[0]->count == 0) &&
               (!quant->zero || quant->zero->count == quant->scale->count);
   if (!fits)
     return laci_node_fail(eval->node, eval->err, LAC_BAD_SHAPE, "scale and zero point do not fit");
