@@ -242,6 +242,16 @@ def test_a_target_that_does_not_take_a_small_type_refuses_it(name, tmp_path):
     assert done.returncode == 1 and small["answer"] == "refused" and "weights of" in small["reason"], small
 
 
+@pytest.mark.parametrize("name", ["int4", "int2", "f4e2m1_blocks", "f8e4m3fn"])
+def test_a_pack_report_counts_the_bytes_of_the_file(name, tmp_path):
+    weight_model(tmp_path / "m.onnx", **KINDS[name])
+    done = subprocess.run([LACUNA, "pack", "-q", "--json", "-", tmp_path / "m.onnx", "-o", tmp_path / "m.pack"],
+                          capture_output=True, text=True, check=True)
+    row = next(row for row in json.loads(done.stdout)["layers"] if row["name"] == "small")
+    raw = next(len(t.raw_data) for t in onnx.load(tmp_path / "m.onnx").graph.initializer if t.name == "w")
+    assert row["dense_bytes"] == row["packed_bytes"] == raw
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("shape", [(0, 8), (4, 0)])
 def test_blocks_of_an_empty_axis_are_none(shape, engine, tmp_path):

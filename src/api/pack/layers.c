@@ -73,6 +73,13 @@ static lac_status say(laci_packer *k, lac_pack_layer *row, const char *text, con
   return LAC_OK;
 }
 
+/* Elements of 4 and 2 bits share bytes of a file and have one each in memory. */
+static uint64_t bytes_in_file(const laci_stored *stored) {
+  const int bits = laci_dtype_bits(stored->dtype);
+  if (bits <= 0 || bits >= 8) return stored->size_bytes;
+  return (stored->size_bytes * (uint64_t)bits + 7) / 8;
+}
+
 static lac_status name_layer(laci_packer *k, const laci_layer *layer, lac_pack_layer *row,
                              lac_error *err) {
   const laci_graph *graph = k->job.analysis->graph;
@@ -85,8 +92,8 @@ static lac_status name_layer(laci_packer *k, const laci_layer *layer, lac_pack_l
                           .weight = laci_arena_text(arena, stored ? stored->name : value->name),
                           .dtype = stored ? stored->dtype : value->type.dtype,
                           .rank = laci_shape_known(shape) ? shape->rank : 0,
-                          .dense_bytes = stored ? stored->size_bytes : 0,
-                          .packed_bytes = stored ? stored->size_bytes : 0};
+                          .dense_bytes = stored ? bytes_in_file(stored) : 0,
+                          .packed_bytes = stored ? bytes_in_file(stored) : 0};
   for (int axis = 0; axis < row->rank; axis++) row->shape[axis] = shape->dims[axis];
   return row->name && row->op && row->weight ? LAC_OK : laci_fail_memory(err, "the report");
 }
