@@ -137,7 +137,7 @@ static int weights(const laci_graph *graph, const laci_node *node, laci_weight_a
   for (int port = 1; port >= 0; port--) {
     if (!laci_has_input(node, port)) continue;
     const laci_shape *shape = &graph->values[node->inputs[port]].type.shape;
-    if (shape->rank >= 0 && shape->rank != 2) continue; /* of unknown rank it may be one */
+    if (shape->rank != 2) continue;
     operand o = operand_of(node, port, shape);
     axes[n++] = (laci_weight_axes){
         .port = port, .k_axis = o.axis[port], .c_axis = o.axis[!port], .groups = 1};
