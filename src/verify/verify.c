@@ -123,17 +123,18 @@ static void note_skipped(laci_verification *found, const char *name, const char 
   (void)snprintf(found->reason, sizeof found->reason, "%.*s", (int)sizeof found->reason - 1, why);
 }
 
-static void note_node(laci_verification *found, const laci_node *node, const char *why) {
-  char unknown[192];
-  (void)snprintf(unknown, sizeof unknown, "%.64s%s%.100s is not known", node->domain,
-                 node->domain[0] ? "." : "", node->type);
-  note_skipped(found, node->name, node->fault ? node->fault : node->op ? why : unknown);
-}
-
 /* What such an operator gives is random anyway: numbers that we drew are as good as its own. */
 static bool is_random(const laci_node *node) {
   return node->domain[0] == 0 &&
          (strncmp(node->type, "Random", 6) == 0 || strcmp(node->type, "Bernoulli") == 0);
+}
+
+static void note_node(laci_verification *found, const laci_node *node, const char *why) {
+  char unknown[224];
+  (void)snprintf(unknown, sizeof unknown, "%.64s%s%.100s %s", node->domain,
+                 node->domain[0] ? "." : "", node->type,
+                 is_random(node) ? "gives other numbers in every run" : "is not known");
+  note_skipped(found, node->name, node->fault ? node->fault : node->op ? why : unknown);
 }
 
 /* A node that cannot be run, or whose operands could not: made-up outputs let the rest of the

@@ -222,6 +222,12 @@ static void outputs_that_depend_on_no_input_are_said(void **state) {
               "no output depends on an input");
 }
 
+static void random_numbers_are_called_so(void **state) {
+  (void)state;
+  expect_nothing("input x 2x8\nh = Neg(x)\ny = RandomNormalLike(h)\noutput y\n",
+                 "RandomNormalLike gives other numbers in every run");
+}
+
 static void one_finite_element_is_enough(void **state) {
   (void)state;
   expect_all("input x 2x4\nstored k 4 = nan inf nan 1\ny = Mul(x, k)\noutput y\n");
@@ -333,6 +339,7 @@ int main(void) {
       cmocka_unit_test(other_numbers_are_drawn_while_outputs_are_zero),
       cmocka_unit_test(no_value_without_a_finite_element_counts),
       cmocka_unit_test(outputs_that_depend_on_no_input_are_said),
+      cmocka_unit_test(random_numbers_are_called_so),
       cmocka_unit_test(one_finite_element_is_enough),
       cmocka_unit_test(outputs_behind_an_unknown_operator_are_not_counted),
       cmocka_unit_test(an_unknown_operator_in_a_branch_not_taken_hides_nothing),
