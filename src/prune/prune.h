@@ -264,7 +264,7 @@ LAC_MUST_CHECK lac_status laci_pruning_verify(laci_pruning *pruning,
  * could. */
 double laci_found_efficacy(const laci_found *found);
 
-/** hold.c: what is in a computed weight (a row of the analysis behind n_layers), as it would be
+/** computed.c: what is in a computed weight (a row of the analysis behind n_layers), as it would be
  * stored; *bytes is the caller's, NULL where it is not known, which the log says. Fails where a run
  * ends: LAC_NO_MEMORY, LAC_IO, LAC_INTERRUPTED. */
 LAC_MUST_CHECK lac_status laci_computed_content(const laci_analysis *analysis, int layer,
@@ -277,7 +277,7 @@ typedef struct laci_look_how {
   laci_pool *pool;
 } laci_look_how;
 
-/** hold.c: does such a weight hold the pattern? False where its content is not known. */
+/** computed.c: does such a weight hold the pattern? False where its content is not known. */
 LAC_MUST_CHECK lac_status laci_computed_is_pruned(const laci_analysis *analysis, int layer,
                                                   const laci_look_how *how, bool *pruned,
                                                   lac_error *err);
