@@ -15,7 +15,7 @@ typedef enum gpu_answer {
 
 extern const char *const gpu_answer_names[];
 
-/** Asks about the mask of a matrix as it lies. */
+/** Asks about the mask of a matrix as it is stored. */
 gpu_answer ask_mask(const cusparseLtHandle_t *handle, const matrix *m);
 
 /** Asks for a plan of [out, in] times [in, columns]; elements are not looked at. */

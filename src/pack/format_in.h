@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The pack format, version 1, as it lies in the file. docs/pack.md says the same in words.
+ * The pack format, version 1, as the file has it. docs/pack.md says the same in words.
  *
  *     head | section, zeros to a multiple of 64 | section, zeros ... | directory, zeros | tail
  *

@@ -26,7 +26,7 @@ typedef struct numbers {
   char optimizer[32];
 } numbers;
 
-_Static_assert(sizeof(numbers) == 88, "as it lies in the file");
+_Static_assert(sizeof(numbers) == 88, "as the file has it");
 
 uint64_t laci_parameters_hash(const laci_parameter *parameters, int n) {
   uint64_t hash = 0;

@@ -128,10 +128,10 @@ static bool is_streamed(const laci_products *p, int stored) {
 typedef struct operands {
   const laci_eval *eval;
   const product *product;
-  const float *a, *b; /* b NULL: streamed */
-  laci_held held;     /* its bytes, where they are read */
-  laci_shape a_shape; /* as the little network sees it */
-  bool is_matrix;     /* b is one: all rows of a are one matrix, too, and b is read as it lies */
+  const float *a, *b;         /* b NULL: streamed */
+  laci_held held;             /* its bytes, where they are read */
+  laci_shape a_shape;         /* as the little network sees it */
+  bool is_matrix;             /* b is one: all rows of a are one matrix, too; b is read as stored */
   bool b_transposed, b_stays; /* b is transposed; is a weight of the little network, not an input */
 } operands;
 
@@ -186,8 +186,8 @@ static lac_status read_operand(const product *p, int port, const laci_buf *buf, 
   return LAC_OK;
 }
 
-/* A weight matrix is used once, so that a kernel reads it as it lies: transposed by a node before
- * it, which costs nothing. */
+/* A weight matrix is used once, so that a kernel reads it as it is stored: transposed by a
+ * node before it, which costs nothing. */
 static lac_status add_matrix_product(const operands *o, laci_graph *graph, lac_error *err) {
   const laci_node *from = o->eval->node;
   int b = laci_graph_value(graph, "b"), id;

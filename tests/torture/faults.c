@@ -56,7 +56,7 @@ static const char *const kind_names[KIND_COUNT] = {"malloc",   "mmap",   "open",
                                                    "truncate", "thread", "fork"};
 
 /* The memory of the program and of these libraries ends. */
-static const char *const taught[] = {"libjansson", "libprotobuf-c", "liblacuna"};
+static const char *const callers[] = {"libjansson", "libprotobuf-c", "liblacuna"};
 
 enum { MOST_RANGES = 32 };
 
@@ -76,8 +76,8 @@ static int add_object(struct dl_phdr_info *info, size_t size, void *context) {
   bool *first = context, counts = *first;
   (void)size;
   *first = false;
-  for (size_t k = 0; k < sizeof taught / sizeof taught[0]; k++)
-    counts = counts || strstr(info->dlpi_name, taught[k]);
+  for (size_t k = 0; k < sizeof callers / sizeof callers[0]; k++)
+    counts = counts || strstr(info->dlpi_name, callers[k]);
   for (int k = 0; counts && k < info->dlpi_phnum; k++) {
     const ElfW(Phdr) *part = &info->dlpi_phdr[k];
     if (part->p_type != PT_LOAD || !(part->p_flags & PF_X) || fault.n_ranges == MOST_RANGES)

@@ -2,7 +2,7 @@
  * vector.h for every instruction set but plain C.
  *
  * 64 columns at a time: a word of bits for each stream, and kept weights that are spread to their
- * columns, zeros between them, and multiplied with x as it lies. Spreading is an instruction of
+ * columns, zeros between them, and multiplied with x as stored. Spreading is an instruction of
  * AVX-512; others look up where each lane's weight is, by the bits of four or eight columns. */
 #include <stdbool.h>
 #include <string.h>

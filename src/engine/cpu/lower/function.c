@@ -96,7 +96,7 @@ static void lower_careful(laci_net *net, const laci_fused *fused) {
 
 /* ---- Gradients ---- */
 
-/** dY times the slope at `data`, which lies as it lies. */
+/** dY times the slope at `data`, in its own layout. */
 static int slope_step(laci_net *net, const laci_fused *fused, const laci_function *f, int dy,
                       int data) {
   bool by_result = f->kind == LACI_FUNCTION_RELU_BY_RESULT;

@@ -8,7 +8,7 @@
 /** The node's "axis" (0 where it has none) of `value`, counted from the front. */
 int64_t laci_move_axis(const laci_net *net, const laci_node *node, int value);
 
-/** The part of a tensor that starts at `offsets`, as it lies if blocks allow that. */
+/** The part of a tensor that starts at `offsets`, as it is stored if blocks allow that. */
 int laci_move_part(laci_net *net, int tensor, const laci_shape *shape, const int64_t *offsets);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Element by element, two values with broadcasting.
  *
- * The first operand lies as it lies, and the result lies like it; oneDNN broadcasts the second one
+ * The first operand is read as it is stored, and the result like it; oneDNN broadcasts the second
  * only. A value without a later reader is overwritten. Channels in blocks are multiplied by a
  * kernel of ours (kernel/pointwise/gate.h), since oneDNN copies them to another layout for that. */
 #include "engine/cpu/lower/pair.h"
@@ -53,7 +53,7 @@ typedef struct pair {
   laci_primitive *pd;
 } pair;
 
-/** The operation with its first operand in a layout: 0 as it lies, 1 channels last, 2 row-major. */
+/** The operation with its first operand in a layout: 0 as stored, 1 channels last, 2 row-major. */
 static pair try_layout(laci_net *net, const named_binary *binary, pair from, int layout,
                        const laci_posts *attr) {
   laci_element dt = laci_net_dt(net);

@@ -14,7 +14,7 @@
 #include "tensor/buf.h"
 
 typedef struct part {
-  laci_shape shape;                      /* as it lies, last axis innermost */
+  laci_shape shape;                      /* as it is stored, last axis innermost */
   int64_t first, strides[LACI_MAX_RANK]; /* in elements of the whole */
   size_t element, whole;                 /* bytes */
 } part;

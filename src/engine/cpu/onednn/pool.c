@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Pools and their gradients.
  *
- * A pool takes its input as it lies. A maximum's gradient goes where the forward pool found it:
+ * A pool takes its input as stored. A maximum's gradient goes where the forward pool found it:
  * that pool leaves the places behind in its workspace. An average needs no memory. */
 #include "engine/cpu/onednn/pool.h"
 
@@ -24,7 +24,7 @@ static bool has_gradient(const laci_net *net, int pool) {
 
 /* ---- Forward ---- */
 
-/** As it lies, but row-major, as pictures come for AVX2, in blocks of 8 channels: over other
+/** As stored, but row-major, as pictures come for AVX2, in blocks of 8 channels: over other
  * layouts oneDNN's pools take ten times as long there. */
 static int read_pooled(laci_net *net, int value, bool trains) {
   enum { BLOCK = 8 };

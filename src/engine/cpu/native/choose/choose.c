@@ -18,7 +18,7 @@ enum { NEIGHBOURS = 3 }; /* layers behind one that are turned together with it *
 /** What is known of a value that layers read or write. */
 typedef struct node_value {
   bool made; /* by a chosen layer */
-  bool lies; /* a chosen layer reads or adds it as it lies in pictures */
+  bool lies; /* a chosen layer reads or adds it in its native layout */
   bool norm; /* a normalisation, which can write pictures */
   bool images;
   int n_read; /* reads by chosen layers */

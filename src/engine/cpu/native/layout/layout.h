@@ -33,13 +33,13 @@ int64_t laci_pictures_count(const laci_sparse_layout *layout, int64_t n_images);
 
 /* ---- assign.c ---- */
 
-/** Gives every value that chosen layers write, add, or read as it lies its layout. */
+/** Gives every value that chosen layers write, add, or read without a reorder its layout. */
 void laci_sparse_lay_out(laci_net *net);
 const laci_sparse_layout *laci_sparse_layout_at(const laci_net *net, int value);
 /** The layout that a chosen layer reads. */
 laci_sparse_layout laci_sparse_layer_in(const laci_net *net, const laci_sparse_layer *layer);
 
-/** Is the value one that a chosen layer writes, adds, or reads as it lies? */
+/** Is the value one that a chosen layer writes, adds, or reads without a reorder? */
 bool laci_sparse_has_place(const laci_net *net, int value);
 /** Does a chosen layer of int8 read it? */
 bool laci_sparse_wants_bytes(const laci_net *net, int value);
@@ -52,7 +52,7 @@ laci_pictures laci_sparse_pictures_at(const laci_net *net, int value,
 /** The value as a tensor that reorders of ours read, and its layout. Declines where there is none.
  */
 int laci_sparse_source(laci_net *net, int value, bool rows, laci_sparse_layout *layout);
-/** The value as such pictures: as it lies, found again, or by a reorder now. */
+/** The value in that layout: as it is stored, found again, or by a reorder now. */
 int laci_sparse_read(laci_net *net, int value, const laci_pictures *pictures);
 /** Of the layer's input those rows and pixels that its window stops at. */
 int laci_sparse_read_thinned(laci_net *net, const laci_sparse_layer *layer,
@@ -77,7 +77,7 @@ const struct laci_image_norm *laci_sparse_images_kernel(const laci_net *net);
 bool laci_sparse_in_images(const laci_net *net, int value);
 /** The images that it is to become: as its place says, or without a border. */
 laci_pictures laci_sparse_images(const laci_net *net, int value);
-/** The value as images, with any border: as it lies, found again, or by a reorder now. */
+/** The value as images, with any border: as it is stored, found again, or by a reorder now. */
 int laci_sparse_read_images(laci_net *net, int value);
 
 /* ---- norm.c ---- */

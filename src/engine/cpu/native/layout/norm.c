@@ -25,7 +25,7 @@ bool laci_sparse_is_norm(laci_net *net, const laci_fused *fused) {
   return (rank == 3 || rank == 4) && laci_norm_constant_fits(net, fused, &why);
 }
 
-/** By chosen layers of convolutions, at least one of which reads it as it lies. */
+/** By chosen layers of convolutions, at least one of which reads it as it is stored. */
 static bool is_read_by_layers_alone(const laci_net *net, int value) {
   const laci_sparse_net *sparse = net->sparse;
   int n_reads = 0;
