@@ -33,7 +33,7 @@ typedef struct job {
   laci_graph *views[2]; /* of the student, the teacher */
   laci_graph *result;   /* the student behind the steps */
   laci_reconstruct *reconstruct;
-  laci_targets *batches;
+  laci_distill_targets *batches;
 } job;
 
 /* ---- Judging ---- */
@@ -88,7 +88,7 @@ static lac_status step_once(job *j, int64_t step, int64_t steps, lac_error *err)
   const float *images, *const *targets;
   float loss = 0;
   if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
-  lac_status st = laci_targets_next(j->batches, &images, &targets, err);
+  lac_status st = laci_distill_targets_next(j->batches, &images, &targets, err);
   if (!st) {
     st =
         laci_reconstruct_step(j->reconstruct, images, targets, rate_of(j, step, steps), &loss, err);
@@ -153,16 +153,16 @@ static lac_status open_job(job *j, lac_error *err) {
                                   .bf16 = o->bf16,
                                   .dense_only = o->dense_only,
                                   .budget = o->budget};
-  const laci_targets_options batches = {.n = o->n_fitted,
-                                        .batch = j->batch,
-                                        .seed = o->seed,
-                                        .most_bytes = MOST_KEPT,
-                                        .pool = o->pool,
-                                        .budget = o->budget};
+  const laci_distill_targets_options batches = {.n = o->n_fitted,
+                                                .batch = j->batch,
+                                                .seed = o->seed,
+                                                .most_bytes = MOST_KEPT,
+                                                .pool = o->pool,
+                                                .budget = o->budget};
   how.image.rank = shape->rank > 0 ? shape->rank - 1 : 0;
   for (int axis = 0; axis < how.image.rank; axis++) how.image.dims[axis] = shape->dims[axis + 1];
   lac_status st = laci_reconstruct_create(j->views[0], j->views[1], &how, &j->reconstruct, err);
-  if (!st) st = laci_targets_create(j->reconstruct, j->samples, &batches, &j->batches, err);
+  if (!st) st = laci_distill_targets_create(j->reconstruct, j->samples, &batches, &j->batches, err);
   return st;
 }
 
@@ -206,7 +206,7 @@ lac_status laci_refine(const laci_weighted_graph *student, const laci_weighted_g
   if (!st) st = open_job(&j, err);
   if (!st) st = take_steps(&j, err);
   if (!st) st = choose(&j, err);
-  laci_targets_destroy(j.batches);
+  laci_distill_targets_destroy(j.batches);
   laci_reconstruct_destroy(j.reconstruct);
   for (int k = 0; k < 2; k++) laci_graph_view_destroy(j.views[k]);
   laci_graph_view_destroy(j.result);

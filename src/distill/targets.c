@@ -12,10 +12,10 @@
 #include "cpu/pool.h"
 #include "distill/reconstruct.h"
 
-struct laci_targets {
+struct laci_distill_targets {
   laci_reconstruct *reconstruct;
   const laci_calibration_samples *samples;
-  laci_targets_options how;
+  laci_distill_targets_options how;
   int n_targets;
   int64_t image_size, target_sizes; /* floats of a sample; of all its targets */
   float *images;                    /* [n, image_size]; NULL: not kept */
@@ -28,15 +28,15 @@ struct laci_targets {
 };
 
 /** Does so much more fit? */
-static bool fits(const laci_targets *t, uint64_t bytes, uint64_t *held) {
+static bool fits(const laci_distill_targets *t, uint64_t bytes, uint64_t *held) {
   if (bytes > t->how.most_bytes || *held > t->how.most_bytes - bytes) return false;
   if (!laci_budget_has(t->how.budget, *held + bytes)) return false;
   *held += bytes;
   return true;
 }
 
-static lac_status read_all(laci_targets *t, lac_error *err) {
-  const laci_targets_options *o = &t->how;
+static lac_status read_all(laci_distill_targets *t, lac_error *err) {
+  const laci_distill_targets_options *o = &t->how;
   lac_status st = LAC_OK;
   for (int64_t at = 0; at < o->n && !st; at += o->batch) {
     int64_t n = o->n - at < o->batch ? o->n - at : o->batch;
@@ -46,8 +46,8 @@ static lac_status read_all(laci_targets *t, lac_error *err) {
   return st;
 }
 
-static lac_status make_buffers(laci_targets *t, lac_error *err) {
-  const laci_targets_options *o = &t->how;
+static lac_status make_buffers(laci_distill_targets *t, lac_error *err) {
+  const laci_distill_targets_options *o = &t->how;
   size_t n = (size_t)o->n, image = (size_t)t->image_size, all = (size_t)t->target_sizes;
   uint64_t held = (uint64_t)o->batch * (image + all) * sizeof(float);
   if (fits(t, n * image * sizeof(float), &held)) {
@@ -71,28 +71,28 @@ static lac_status make_buffers(laci_targets *t, lac_error *err) {
   return made ? LAC_OK : laci_fail_memory(err, "what the dense network gives");
 }
 
-lac_status laci_targets_create(laci_reconstruct *reconstruct,
-                               const laci_calibration_samples *samples,
-                               const laci_targets_options *options, laci_targets **made,
-                               lac_error *err) {
-  laci_targets *t = laci_alloc(1, sizeof *t);
+lac_status laci_distill_targets_create(laci_reconstruct *reconstruct,
+                                       const laci_calibration_samples *samples,
+                                       const laci_distill_targets_options *options,
+                                       laci_distill_targets **made, lac_error *err) {
+  laci_distill_targets *t = laci_alloc(1, sizeof *t);
   *made = NULL;
   if (!t) return laci_fail_memory(err, "what the dense network gives");
-  *t = (laci_targets){.reconstruct = reconstruct,
-                      .samples = samples,
-                      .how = *options,
-                      .n_targets = laci_reconstruct_targets(reconstruct),
-                      .image_size = laci_reconstruct_image_size(reconstruct)};
+  *t = (laci_distill_targets){.reconstruct = reconstruct,
+                              .samples = samples,
+                              .how = *options,
+                              .n_targets = laci_reconstruct_targets(reconstruct),
+                              .image_size = laci_reconstruct_image_size(reconstruct)};
   for (int k = 0; k < t->n_targets; k++)
     t->target_sizes += laci_reconstruct_target_size(reconstruct, k);
   lac_status st = make_buffers(t, err);
   if (!st && t->images) st = read_all(t, err);
-  if (st) laci_targets_destroy(t);
+  if (st) laci_distill_targets_destroy(t);
   else *made = t;
   return st;
 }
 
-void laci_targets_destroy(laci_targets *t) {
+void laci_distill_targets_destroy(laci_distill_targets *t) {
   if (!t) return;
   for (int k = 0; k < t->n_targets && t->targets; k++) laci_free(t->targets[k]);
   laci_free(t->targets);
@@ -106,7 +106,7 @@ void laci_targets_destroy(laci_targets *t) {
 
 /* ---- Batches ---- */
 
-static void shuffle(laci_targets *t) {
+static void shuffle(laci_distill_targets *t) {
   for (int64_t i = 0; i < t->n_order; i++) t->order[i] = i;
   for (int64_t i = t->n_order - 1; i > 0; i--) {
     int64_t other =
@@ -120,7 +120,7 @@ static void shuffle(laci_targets *t) {
 }
 
 /** Copies between the batch's targets and those that are kept. */
-static void copy_targets(laci_targets *t, int64_t row, int64_t sample, bool keep) {
+static void copy_targets(laci_distill_targets *t, int64_t row, int64_t sample, bool keep) {
   float *kept = t->kept + sample * t->target_sizes;
   for (int k = 0; k < t->n_targets; k++) {
     int64_t size = laci_reconstruct_target_size(t->reconstruct, k);
@@ -131,14 +131,14 @@ static void copy_targets(laci_targets *t, int64_t row, int64_t sample, bool keep
 }
 
 typedef struct gathering {
-  laci_targets *t;
+  laci_distill_targets *t;
   const int64_t *order;
   bool targets, keep;
 } gathering;
 
 static void gather(int64_t begin, int64_t end, void *context) {
   const gathering *g = context;
-  laci_targets *t = g->t;
+  laci_distill_targets *t = g->t;
   for (int64_t row = begin; row < end; row++) {
     if (g->targets) copy_targets(t, row, g->order[row], g->keep);
     else
@@ -148,7 +148,7 @@ static void gather(int64_t begin, int64_t end, void *context) {
 }
 
 /** Any samples of those in memory. */
-static lac_status take_kept(laci_targets *t, lac_error *err) {
+static lac_status take_kept(laci_distill_targets *t, lac_error *err) {
   const int64_t batch = t->how.batch;
   gathering g = {.t = t, .order = t->order + t->at};
   bool known = t->kept != NULL;
@@ -165,15 +165,15 @@ static lac_status take_kept(laci_targets *t, lac_error *err) {
 }
 
 /** The samples of one batch as they lie. */
-static lac_status take_read(laci_targets *t, lac_error *err) {
+static lac_status take_read(laci_distill_targets *t, lac_error *err) {
   void *to = t->batch_images;
   int64_t first = t->how.first + t->order[t->at++] * t->how.batch;
   lac_status st = t->samples->fetch(t->samples->context, first, t->how.batch, &to, err);
   return st ? st : laci_reconstruct_teach(t->reconstruct, t->batch_images, t->targets, err);
 }
 
-lac_status laci_targets_next(laci_targets *t, const float **images, const float *const **targets,
-                             lac_error *err) {
+lac_status laci_distill_targets_next(laci_distill_targets *t, const float **images,
+                                     const float *const **targets, lac_error *err) {
   if (t->at + (t->images ? t->how.batch : 1) > t->n_order) shuffle(t);
   *images = t->batch_images;
   *targets = (const float *const *)t->targets;

@@ -51,7 +51,7 @@ const laci_target laci_target_cusparselt = {
     .remarks =
         "Half of the elements are kept, no other share is known to it (240). Convolutions count "
         "where their kernel has one position and they have one group: their weight is a matrix as "
-        "it lies.",
+        "it is stored.",
     LACI_TARGET_LIST(sources),
     LACI_TARGET_LIST(rules),
     LACI_TARGET_LIST(gains),
