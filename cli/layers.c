@@ -119,43 +119,8 @@ void layers_print_permutable(const lac_report *report, FILE *out) {
                report->summary.eligible == 1 ? "" : "s");
 }
 
-/* "; 30 of 34 values compared, outputs differ by at most 1e-12 of 4.4" */
-static void compared_text(const lac_summary *summary, char *text, size_t size) {
-  char of[32] = "", differ[96] = "";
-  int n_all = summary->values_compared + summary->values_skipped;
-  if (summary->values_skipped) (void)snprintf(of, sizeof of, " of %d", n_all);
-  if (summary->outputs_compared > 0)
-    (void)snprintf(differ, sizeof differ, ", outputs differ by at most %.3g of %.3g",
-                   summary->max_abs_error, summary->max_abs_output);
-  (void)snprintf(text, size, "%d%s value%s compared%s", summary->values_compared, of,
-                 laci_plural(n_all), differ);
-}
-
-static const char order_checked[] = "the order itself was checked channel by channel";
-
 void layers_print_verification(const lac_summary *summary, FILE *out) {
-  char compared[192];
-  compared_text(summary, compared, sizeof compared);
-  switch (summary->verification) {
-    case LAC_VERIFIED: terminal_say(out, "verified: all outputs, %s", compared); break;
-    case LAC_VERIFIED_IN_PART:
-      if (summary->outputs_compared == 0) {
-        terminal_say(out, "verified in part: no output could be compared (%s), %s up to %s; %s",
-                     text_or_empty(summary->skipped_reason), compared,
-                     summary->reached ? summary->reached : "the end", order_checked);
-        break;
-      }
-      terminal_say(out, "verified in part: %d of %d outputs, up to %s: %s; %s; %s",
-                   summary->outputs_compared, summary->outputs, text_or_empty(summary->reached),
-                   text_or_empty(summary->skipped_reason), compared, order_checked);
-      break;
-    case LAC_NOT_VERIFIED:
-      terminal_say(out, "not verified: %s; %s", text_or_empty(summary->skipped_reason),
-                   order_checked);
-      break;
-    default:
-      if (summary->verified) terminal_say(out, "nothing moved, so nothing had to be verified");
-  }
+  if (summary->verification_text) terminal_say(out, "%s", summary->verification_text);
 }
 
 static const char *score_text(const lac_calibration_result *c, char text[40]) {
@@ -191,9 +156,32 @@ static void print_drop(const lac_calibration_result *c, FILE *out) {
                laci_plural(c->drop_samples), c->drop_most, 100 * c->drop_confidence, c->drop_limit);
 }
 
+typedef struct agreement {
+  int64_t answers, held_back;
+  double percent, least; /* 0: no bound is known */
+} agreement;
+
+/* What a share of answers says of other samples is part of it: few say little, those of the fit
+ * nothing. */
+static void agreement_text(const agreement *a, char text[128]) {
+  const int64_t n = (int64_t)(a->percent / 100 * (double)a->answers + 0.5);
+  text[0] = 0;
+  if (a->answers < 1) return;
+  if (a->held_back < 1)
+    (void)snprintf(text, 128,
+                   ", %" PRId64 " of %" PRId64 " answer%s agree%s, which tells nothing of others",
+                   n, a->answers, laci_plural(a->answers), a->answers == 1 ? "s" : "");
+  else if (a->least > 0)
+    (void)snprintf(text, 128, ", %.2f%% of the answers agree (%.2f%% at least, 95 %% sure)",
+                   a->percent, a->least);
+  else
+    (void)snprintf(text, 128, ", %.2f%% of the answers agree%s", a->percent,
+                   a->percent > 0 ? " (no bound: not one a sample)" : "");
+}
+
 void layers_print_calibration(const lac_report *report, FILE *out) {
   const lac_calibration_result *c = report->calibration;
-  char text[64], agreement[128] = "";
+  char text[64], agree[128];
   if (!c) return;
   if (c->kept_dense > 0)
     terminal_say(out, "%d layer%s left dense", c->kept_dense, c->kept_dense == 1 ? " is" : "s are");
@@ -202,12 +190,7 @@ void layers_print_calibration(const lac_report *report, FILE *out) {
                  c->outputs_reason);
     return;
   }
-  if (c->answers > 0) {
-    int n = snprintf(agreement, sizeof agreement, ", %.2f%% of the answers agree", c->agreement);
-    if (c->agreement_least > 0)
-      (void)snprintf(agreement + n, sizeof agreement - (size_t)n, " (%.2f%% at least, 95 %% sure)",
-                     c->agreement_least);
-  }
+  agreement_text(&(agreement){c->answers, c->held_back, c->agreement, c->agreement_least}, agree);
   if (c->error_fitted > 0) {
     terminal_say(out, "calibrated (%s): outputs differ by %.3f%%", score_text(c, text),
                  100 * c->error_fitted);
@@ -219,7 +202,7 @@ void layers_print_calibration(const lac_report *report, FILE *out) {
   }
   const int64_t n = c->held_back > 0 ? c->held_back : c->samples;
   terminal_say(out, "%s: outputs differ by %.3f%%%s, on %" PRId64 " sample%s %s", text,
-               100 * c->outputs_error, agreement, n, laci_plural(n),
+               100 * c->outputs_error, agree, n, laci_plural(n),
                c->held_back > 0 ? "held back" : "(those of the fit)");
   if (c->labelled > 0)
     terminal_say(out, "top-1 of these: %.2f%%, dense %.2f%%", c->top1_pruned, c->top1_dense);
@@ -228,11 +211,10 @@ void layers_print_calibration(const lac_report *report, FILE *out) {
 
 void layers_print_quantised(const lac_report *report, FILE *out) {
   const lac_quantisation_result *q = report->quantisation;
-  char agreement[64] = "";
+  char agree[128];
   if (!q) return;
   int64_t n = q->held_back > 0 ? q->held_back : q->samples;
-  if (q->answers > 0)
-    (void)snprintf(agreement, sizeof agreement, ", %.2f%% of the answers agree", q->agreement);
+  agreement_text(&(agreement){q->answers, q->held_back, q->agreement, q->agreement_least}, agree);
   terminal_say(out, "quantised (%s, %s, %s): %d of %d layer%s, %d activation%s", q->format,
                q->activations, q->range, q->n_quantised, q->n_layers, laci_plural(q->n_layers),
                q->n_values, laci_plural(q->n_values));
@@ -242,7 +224,7 @@ void layers_print_quantised(const lac_report *report, FILE *out) {
     terminal_say(out,
                  "outputs in integers differ from those in floats by %.3f%%%s, on %" PRId64
                  " sample%s %s",
-                 100 * q->outputs_error, agreement, n, laci_plural(n),
+                 100 * q->outputs_error, agree, n, laci_plural(n),
                  q->held_back > 0 ? "held back" : "(those of the ranges)");
   if (q->labelled > 0)
     terminal_say(out, "top-1 of these: %.2f%%, in floats %.2f%%", q->top1_integers, q->top1_floats);
@@ -279,28 +261,35 @@ void layers_print_folded(const arguments *args, const lac_report *report, FILE *
   print_storable(args, report, out);
 }
 
+/* "5 groups searched"; of an order that is read from a file "an order applied to 5 groups". */
+static void groups_text(const lac_report *report, char text[64]) {
+  const int n = report->summary.groups;
+  bool searched = n == 0;
+  for (int g = 0; g < report->n_groups && !searched; g++)
+    searched = report->groups[g].strategy != NULL;
+  if (searched) (void)snprintf(text, 64, "%d group%s searched", n, laci_plural(n));
+  else (void)snprintf(text, 64, "an order applied to %d group%s", n, laci_plural(n));
+}
+
 void layers_print_figures(const lac_report *report, FILE *out) {
   const lac_summary *summary = &report->summary;
   const bool is_2d = report->mask && strcmp(report->mask, "1d") != 0;
   double total = 0;
+  char groups[64];
+  groups_text(report, groups);
   for (int i = 0; i < report->n_layers; i++) {
     if (report->layers[i].eligible) total += report->layers[i].total;
   }
   if (total > 0 && report->calibration) { /* what masks go by is another figure */
     terminal_say(out,
-                 "%s%s%s keeps %.3f%% of the weight magnitude, which masks by %s do not go by; %d "
-                 "group%s searched",
+                 "%s%s%s keeps %.3f%% of the weight magnitude, which masks by %s do not go by; %s",
                  report->pattern, is_2d ? " " : "", is_2d ? report->mask : "",
-                 100 * summary->kept_after / total, report->calibration->score, summary->groups,
-                 laci_plural(summary->groups));
+                 100 * summary->kept_after / total, report->calibration->score, groups);
   } else if (total > 0) {
     terminal_say(
-        out,
-        "%s%s%s keeps %.3f%% of the weight magnitude (%.3f%% in the order of the file), %d "
-        "group%s searched",
+        out, "%s%s%s keeps %.3f%% of the weight magnitude (%.3f%% in the order of the file), %s",
         report->pattern, is_2d ? " " : "", is_2d ? report->mask : "",
-        100 * summary->kept_after / total, 100 * summary->kept_before / total, summary->groups,
-        laci_plural(summary->groups));
+        100 * summary->kept_after / total, 100 * summary->kept_before / total, groups);
   }
   layers_print_verification(summary, out);
 }

@@ -76,7 +76,8 @@ typedef struct lac_calibration_result {
   int64_t answers;        /* rows of the first output in which a largest element was looked for; 0:
                              there are none */
   double agreement;       /* percent of these with the same largest element */
-  double agreement_least; /* what that is at least with 95 % confidence; 0: not known */
+  double agreement_least; /* what that is at least on such data, with 95 % confidence; 0: not known,
+                             for no sample was held back, or one has several answers */
   int64_t labelled;       /* samples with a label for the outputs; 0: top-1 is not known */
   double top1_dense;      /* percent of the samples held back */
   double top1_pruned;

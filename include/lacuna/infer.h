@@ -22,8 +22,8 @@ extern "C" {
 #endif
 
 /** An input of the network and the file that holds its array. The array's shape gives the sizes
- * that the network leaves open; its element type may be any number, but no fractions where the
- * network wants integers. */
+ * that the network leaves open; its element type may be any whose elements the network's own type
+ * holds, every one. */
 typedef struct lac_infer_input {
   const char *name;
   const char *path;
@@ -79,8 +79,8 @@ LAC_API lac_infer_options lac_infer_options_default(void);
  * "." too); two outputs that would get the same name are refused, LAC_EXISTS, before the run. All
  * files are written or none. *result (it may be NULL: not wanted) is the caller's. Logs the plan
  * at LAC_LOG_DEBUG. Fails LAC_NOT_FOUND (an input that is unknown or missing), LAC_BAD_SHAPE,
- * LAC_BAD_VALUE (a fraction where integers are wanted), LAC_BAD_FILE, LAC_EXISTS, LAC_IO, and as
- * lac_engine_create and lac_engine_run do. */
+ * LAC_BAD_VALUE (an element that the input's type does not hold), LAC_BAD_FILE, LAC_EXISTS,
+ * LAC_IO, and as lac_engine_create and lac_engine_run do. */
 LAC_API LAC_MUST_CHECK lac_status lac_infer(const lac_model *model, const lac_infer_input *inputs,
                                             int n_inputs, const char *folder,
                                             const lac_infer_options *options,

@@ -70,6 +70,7 @@ typedef struct lac_quantisation_result {
   int64_t labelled;  /* samples with a label for the outputs; 0: top-1 is not known */
   double top1_floats, top1_integers; /* percent of these */
   const char *outputs_reason;        /* why outputs were not compared; NULL: they were */
+  double agreement_least; /* percent, with 95 % confidence; 0: not known, as in a calibration */
 } lac_quantisation_result;
 
 #ifdef __cplusplus

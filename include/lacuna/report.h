@@ -167,6 +167,8 @@ typedef struct lac_summary {
                        were not read, and figures of layers (n_zeros, kept ...) are 0 */
   bool interrupted; /* the search was ended before its time: other runs find other orders */
   double search_seconds, proof_seconds, total_seconds;
+  const char *verification_text; /* all of it in one sentence, as it was logged; NULL: nothing was
+                                    to be verified */
 } lac_summary;
 
 /** What was found and done; lac_report_destroy frees it. */

@@ -145,7 +145,7 @@ static lac_status check_number(const trial *t, double max_drop, int64_t n, lac_e
   const int64_t units = has_answers ? n : n / (t->all.n_samples / t->all.sums.n);
   const int64_t least = laci_drop_least(max_drop, has_answers);
   if (units >= least) return LAC_OK;
-  return laci_fail(err, LAC_BAD_ARGUMENT,
+  return laci_fail(err, LAC_BAD_VALUE,
                    "a loss of at most %g %s is to be judged by %" PRId64
                    " %s that were not fitted: wanted %" PRId64 " or more",
                    max_drop, has_answers ? "points" : "percent", units,
@@ -163,7 +163,7 @@ lac_status laci_pruning_judge_drop(const laci_pruning *p, const laci_prune_optio
   const int64_t n = cut->fixed ? how->samples->judging / batch * batch : how->samples->judging;
   int64_t at = 0;
   if (n < 1)
-    return laci_fail(err, LAC_BAD_ARGUMENT,
+    return laci_fail(err, LAC_BAD_VALUE,
                      "a loss of at most %g is wanted: no samples to judge it by", how->max_drop);
   *drop = (laci_judged_drop){.most = INFINITY};
   for (int k = LOOKS; k-- > 0 && !drop->hopeless;) {

@@ -96,10 +96,17 @@ typedef struct laci_pruned_mask {
 } laci_pruned_mask;
 
 typedef struct laci_pruning_verification {
-  bool verified; /* all outputs were compared and held, or nothing moves */
+  bool verified;      /* all outputs were compared and held, or nothing moves */
+  bool order_unknown; /* outputs alone were compared: no order leads from the one to the other */
   double seconds;
   laci_verification found; /* engine NULL: there was nothing to compute */
 } laci_pruning_verification;
+
+enum { LACI_SAID = 1280 };
+
+/** What was found in one sentence, for people: log and report both have it from here. Empty:
+ * nothing was to be verified. */
+void laci_verification_say(const laci_pruning_verification *v, char text[LACI_SAID]);
 
 /** What a loss is counted in. */
 typedef enum laci_drop_measure {
@@ -209,7 +216,7 @@ typedef struct laci_drop_candidate {
 } laci_drop_candidate;
 
 /** The loss of the graph with other weights, against that with pruning->weights. Fails
- * LAC_BAD_ARGUMENT where there are too few samples to judge by, and as laci_compare_outputs. */
+ * LAC_BAD_VALUE where there are too few samples to judge by, and as laci_compare_outputs. */
 LAC_MUST_CHECK lac_status laci_pruning_judge_drop(const laci_pruning *pruning,
                                                   const laci_prune_options *options,
                                                   const laci_drop_candidate *candidate,
@@ -247,8 +254,7 @@ LAC_MUST_CHECK lac_status laci_pruning_explain(laci_pruning *pruning, const laci
 
 /** Where laci_pruning_explain failed by `why`: compares the outputs of both networks in place of
  * their weights and says how far they differ, on what, as the verification's reason. LAC_OK only
- * where options->verify is false; fails LAC_PROOF_FAILED saying so, or as explain did where the
- * networks do not have the same nodes. */
+ * where options->verify is false; fails LAC_PROOF_FAILED saying so. */
 LAC_MUST_CHECK lac_status laci_pruning_unlike(laci_pruning *pruning, const laci_graph *changed,
                                               const laci_prune_options *options, laci_pool *pool,
                                               const lac_error *why, lac_error *err);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Two networks whose weights cannot be compared one by one: masks were applied and what was kept
- * was solved for or trained, so that no slice of the one is found in the other. Their outputs can
- * be compared, on inputs drawn as the verification draws them. Next: explain.c. */
+ * Two networks whose weights cannot be compared one by one: what the masks kept was solved for or
+ * trained, so that no slice of the one is found in the other, or the one was quantized or has other
+ * nodes. Their outputs can be compared, on inputs drawn as the verification draws them.
+ * Next: explain.c. */
 #include <stdio.h>
 #include <string.h>
 
@@ -75,6 +76,34 @@ static bool same_nodes(const laci_graph *a, const laci_graph *b) {
   return same;
 }
 
+static bool same_types(const laci_graph *a, const laci_graph *b) {
+  bool same = true;
+  for (int s = 0; same && s < a->n_stored; s++) {
+    int value = laci_graph_find_value(b, a->stored[s].name);
+    int other = value < 0 ? -1 : b->values[value].stored;
+    same = other < 0 || b->stored[other].dtype == a->stored[s].dtype;
+  }
+  return same;
+}
+
+/* Nodes of integers in the place of floats: QLinearConv, MatMulInteger, MatMulNBits. */
+static int n_of_integers(const laci_graph *graph) {
+  int n = 0;
+  for (int k = 0; k < graph->n_nodes; k++) {
+    const char *type = graph->nodes[k].type;
+    n += strstr(type, "uantizeLinear") || strncmp(type, "QLinear", 7) == 0 ||
+         strstr(type, "Integer") || strstr(type, "NBits");
+  }
+  return n;
+}
+
+/* Which weights these are. */
+static const char *kind_of(const laci_graph *old, const laci_graph *fresh) {
+  if (same_nodes(old, fresh))
+    return same_types(old, fresh) ? "that were solved or trained" : "of another type";
+  return n_of_integers(fresh) > n_of_integers(old) ? "that were quantized" : "of other nodes";
+}
+
 lac_status laci_pruning_unlike(laci_pruning *p, const laci_graph *changed,
                                const laci_prune_options *options, laci_pool *pool,
                                const lac_error *why, lac_error *err) {
@@ -83,10 +112,6 @@ lac_status laci_pruning_unlike(laci_pruning *p, const laci_graph *changed,
   laci_output_difference outputs = {0};
   lac_error refused = {0};
   char said[290];
-  if (!same_nodes(graph, changed)) {
-    if (err) *err = *why;
-    return why->status;
-  }
   lac_status st = compare(graph, changed, options, pool, &outputs, &refused);
   if (laci_ends_the_run(st)) {
     if (err) *err = refused;
@@ -99,9 +124,10 @@ lac_status laci_pruning_unlike(laci_pruning *p, const laci_graph *changed,
     (void)snprintf(said, sizeof said, "outputs differ by %.3g%% on %lld random inputs",
                    100 * outputs.relative, (long long)outputs.n_samples);
   found->state = LACI_VERIFY_NOTHING;
+  p->verification.order_unknown = true;
   (void)snprintf(found->reason, sizeof found->reason,
-                 "%.140s; weights that were solved or trained cannot be compared one by one; %s",
-                 why->text, said);
+                 "%.140s; weights %s cannot be compared one by one; %s", why->text,
+                 kind_of(graph, changed), said);
   if (!options->verify) return LAC_OK;
   return laci_hint(err, LAC_HINT_UNVERIFIED,
                    laci_fail(err, LAC_PROOF_FAILED, "not verified: %s", found->reason));

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/plural.h"
 #include "permute/plan.h"
 #include "prune/prune_in.h"
 
@@ -16,33 +17,59 @@ static bool moves(const laci_plan *plan) {
   return false;
 }
 
-static void log_all(const laci_verification *found) {
-  laci_log(LAC_LOG_INFO,
-           "verified: all outputs (%d) differ by at most %.3g of %.3g, all %d values by %.3g of "
-           "their scale (%s engine)",
-           found->n_outputs, found->max_abs_error, found->max_abs_output, found->n_compared,
-           found->worst_ratio, found->engine);
+static const char order_checked[] = "the order itself was checked channel by channel";
+
+/* "12 of 47 values compared, outputs differ by at most 1e-12 of 4.4" */
+static void say_compared(const laci_verification *found, char *text, size_t size) {
+  char of[32] = "", differ[96] = "";
+  const int n_all = found->n_compared + found->n_skipped;
+  if (found->n_skipped) (void)snprintf(of, sizeof of, " of %d", n_all);
+  if (found->n_outputs_compared > 0)
+    (void)snprintf(differ, sizeof differ, ", outputs differ by at most %.3g of %.3g",
+                   found->max_abs_error, found->max_abs_output);
+  (void)snprintf(text, size, "%d%s value%s compared%s", found->n_compared, of, laci_plural(n_all),
+                 differ);
 }
 
-static void warn_of_part(const laci_verification *found) {
-  if (found->n_outputs_compared == 0) {
-    laci_log(LAC_LOG_WARNING,
-             "verified in part: no output could be compared (%s), %d of %d values up to %s were; "
-             "the order itself was checked channel by channel",
-             found->reason, found->n_compared, found->n_compared + found->n_skipped,
-             found->first_skipped ? found->first_skipped : "the end");
-    return;
+static void say_part(const laci_verification *found, const char *compared, char *text) {
+  const char *end = found->first_skipped ? found->first_skipped : "the end";
+  if (found->n_outputs_compared == 0)
+    (void)snprintf(text, LACI_SAID,
+                   "verified in part: no output could be compared (%s), %s up to %.300s; %s",
+                   found->reason, compared, end, order_checked);
+  else
+    (void)snprintf(text, LACI_SAID, "verified in part: %d of %d outputs, up to %.300s: %s; %s; %s",
+                   found->n_outputs_compared, found->n_outputs, end, found->reason, compared,
+                   order_checked);
+}
+
+void laci_verification_say(const laci_pruning_verification *v, char text[LACI_SAID]) {
+  const laci_verification *found = &v->found;
+  char compared[192];
+  text[0] = 0;
+  say_compared(found, compared, sizeof compared);
+  switch (found->state) {
+    case LACI_VERIFY_ALL:
+      (void)snprintf(text, LACI_SAID, "verified: all outputs, %s", compared);
+      break;
+    case LACI_VERIFY_PART: say_part(found, compared, text); break;
+    case LACI_VERIFY_NOTHING:
+      (void)snprintf(text, LACI_SAID, "not verified: %s%s%s", found->reason,
+                     v->order_unknown ? "" : "; ", v->order_unknown ? "" : order_checked);
+      break;
+    default:
+      if (v->verified)
+        (void)snprintf(text, LACI_SAID, "nothing moved, so nothing had to be verified");
   }
-  laci_log(LAC_LOG_WARNING,
-           "verified in part: %d of %d outputs, up to %s: %s; %d of %d values compared; the order "
-           "itself was checked channel by channel",
-           found->n_outputs_compared, found->n_outputs,
-           found->first_skipped ? found->first_skipped : "the end", found->reason,
-           found->n_compared, found->n_compared + found->n_skipped);
+}
+
+static void log_found(const laci_pruning_verification *v) {
+  char text[LACI_SAID];
+  laci_verification_say(v, text);
+  laci_log(v->found.state == LACI_VERIFY_PART ? LAC_LOG_WARNING : LAC_LOG_INFO, "%s", text);
 }
 
 static lac_status fail_unverified(const laci_verification *found, lac_error *err) {
-  laci_log(LAC_LOG_ERROR, "not verified: %s", found->reason);
   return laci_hint(err, LAC_HINT_UNVERIFIED,
                    laci_fail(err, LAC_UNSUPPORTED,
                              "not verified: no value of the network could be compared: %s; only "
@@ -66,7 +93,7 @@ lac_status laci_pruning_verify(laci_pruning *p, const laci_prune_options *option
   if (!options->verify) {
     v->found.state = LACI_VERIFY_NOTHING;
     (void)snprintf(v->found.reason, sizeof v->found.reason, "the verification was left out");
-    laci_log(LAC_LOG_INFO, "not verified: %s", v->found.reason);
+    log_found(v);
     return LAC_OK;
   }
   double start = laci_clock_seconds();
@@ -76,8 +103,7 @@ lac_status laci_pruning_verify(laci_pruning *p, const laci_prune_options *option
   v->seconds = laci_clock_seconds() - start;
   if (st) return explain_failure(st, &v->found, err);
   v->verified = v->found.state == LACI_VERIFY_ALL;
-  if (v->verified) log_all(&v->found);
-  else if (v->found.state == LACI_VERIFY_PART) warn_of_part(&v->found);
-  else return fail_unverified(&v->found, err);
+  if (v->found.state == LACI_VERIFY_NOTHING) return fail_unverified(&v->found, err);
+  log_found(v);
   return LAC_OK;
 }

@@ -49,6 +49,8 @@ json_t *laci_quantisation_json(laci_json_writer *w, const lac_quantisation_resul
   laci_json_add(w, object, "answers", json_integer(q->answers));
   laci_json_add(w, object, "agreement",
                 q->answers > 0 ? laci_json_number(q->agreement) : json_null());
+  laci_json_add(w, object, "agreement_least",
+                q->agreement_least > 0 ? laci_json_number(q->agreement_least) : json_null());
   laci_json_add(w, object, "labelled", json_integer(q->labelled));
   laci_json_add(w, object, "top1_floats",
                 labelled ? laci_json_number(q->top1_floats) : json_null());

@@ -91,3 +91,30 @@ def test_bf16_arrays_are_inputs(engine, tmp_path):
          [("x", TensorProto.BFLOAT16, [2, 9])], [("y", TensorProto.BFLOAT16, [2, 9])])
     got = infer(tmp_path / "net.onnx", tmp_path / "out", "--engine", engine, x=x)[0]["y"]
     assert (got.view(ml_dtypes.bfloat16) == x).all()
+
+
+CONVERSIONS = [  # found, wanted, elements, does the wanted type hold them all?
+    ("u8", "f32", [0, 7, 255], True), ("i64", "f32", [1, 2**24, -5], True), ("i64", "f32", [1, 2**24 + 1], False),
+    ("i64", "f32", [2**63 - 1], False), ("u64", "f64", [2**64 - 1], False), ("u64", "f64", [2**63], True),
+    ("f64", "f32", [0.5, np.nan, np.inf, -3], True), ("f64", "f32", [0.1], False), ("f64", "f32", [1e300], False),
+    ("f16", "f32", [0.1, 6e-8], True), ("f32", "f16", [0.1], False), ("f32", "f16", [0.5, 2048], True),
+    ("f32", "f16", [1e5], False), ("f32", "i64", [3, -4], True), ("f32", "i64", [0.5], False), ("f32", "i64", [np.nan], False),
+    ("i64", "i32", [2**31 - 1], True), ("i64", "i32", [2**31], False), ("bool", "f32", [0, 1], True), ("i32", "u8", [-1], False)]
+NUMPY = dict(u8=np.uint8, i32=np.int32, i64=np.int64, u64=np.uint64, f16=np.float16, f32=np.float32, f64=np.float64, bool=np.bool_)
+
+
+@pytest.mark.parametrize("found, wanted, elements, holds", CONVERSIONS)
+def test_an_array_of_another_type_is_taken_where_nothing_is_lost(tmp_path, found, wanted, elements, holds):
+    code = helper.np_dtype_to_tensor_dtype(np.dtype(NUMPY[wanted]))
+    save(tmp_path / "m.onnx", [helper.make_node("Identity", ["x"], ["y"])], [("x", code, ["n"])], [("y", code, ["n"])])
+    x = np.array(elements, NUMPY[found])
+    np.save(tmp_path / "x.npy", x)
+    command = [LACUNA, "infer", tmp_path / "m.onnx", "-o", tmp_path / "out", "--input", f"x={tmp_path}/x.npy"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if not holds:
+        assert done.returncode == 1 and not (tmp_path / "out" / "y.npy").exists()
+        assert f"x.npy: found {found}, and element" in done.stderr and f"wanted an array of {wanted}" in done.stderr
+        return
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_array_equal(np.load(tmp_path / "out" / "y.npy"), x.astype(NUMPY[wanted]))
+    assert done.stderr.count(f"{found} as {wanted} for input 'x'") == 1

@@ -165,3 +165,82 @@ def test_solved_weights_are_compared_by_their_outputs(tmp_path):
     assert lacuna(*against, "--no-verify").returncode == 0
     said = json.loads((tmp_path / "c.json").read_text())["verification"]
     assert said["state"] == "not verified" and "outputs differ by" in said["reason"]
+
+
+@pytest.mark.parametrize("how", ["quantized", "of another type", "of other nodes"])
+def test_networks_with_other_weights_are_compared_by_their_outputs(tmp_path, how):
+    nodes, stored = mlp()
+    save(tmp_path / "m.onnx", nodes, [real("x", "n", 16)], [real("y", "n", 16)], stored)
+    np.save(tmp_path / "x.npy", RNG.standard_normal((64, 16)).astype(np.float32))
+    more = ("--calibration", tmp_path / "x.npy", "--no-verify") + (("--quantize", "qdq-int8") if how == "quantized" else ())
+    done, _, out = prune(tmp_path, *more)
+    assert done.returncode == 0, done.stderr
+    if how == "of other nodes":
+        model = onnx.load(out)
+        model.graph.node.insert(0, helper.make_node("Identity", ["x"], ["x1"]))
+        model.graph.node[1].input[0] = "x1"
+        onnx.save(model, out)
+    if how == "of another type":
+        model = onnx.load(out)
+        halves = {t.name: numpy_helper.from_array(numpy_helper.to_array(t).astype(np.float16), t.name) for t in model.graph.initializer}
+        model.graph.ClearField("initializer")
+        model.graph.initializer.extend(halves.values())
+        for value in (*model.graph.input, *model.graph.output):
+            value.type.tensor_type.elem_type = TensorProto.FLOAT16
+        model.graph.ClearField("value_info")
+        onnx.save(model, out)
+    against = ("check", out, "--against", tmp_path / "m.onnx", "--json", tmp_path / "c.json")
+    done = lacuna(*against)
+    assert done.returncode == 1 and "not verified: " in done.stderr and "--no-verify" in done.stderr
+    assert f"{how} cannot be compared one by one" in done.stderr and "outputs differ by" in done.stderr
+    done = lacuna(*against, "--no-verify")
+    assert done.returncode == 0 and "outputs differ by" in done.stdout and "channel by channel" not in done.stdout
+    said = json.loads((tmp_path / "c.json").read_text())["verification"]
+    assert said["state"] == "not verified" and "outputs differ by" in said["reason"]
+
+
+def test_a_network_of_other_inputs_is_not_compared(tmp_path):
+    nodes, stored = mlp()
+    save(tmp_path / "m.onnx", nodes, [real("x", "n", 16)], [real("y", "n", 16)], stored)
+    nodes[0].input[0] = "sum"
+    nodes.insert(0, helper.make_node("Add", ["x", "z"], ["sum"]))
+    save(tmp_path / "other.onnx", nodes, [real("x", "n", 16), real("z", "n", 16)], [real("y", "n", 16)], stored)
+    done = lacuna("check", tmp_path / "other.onnx", "--against", tmp_path / "m.onnx")
+    assert done.returncode == 1 and "outputs could not be compared either" in done.stderr
+
+
+def test_text_and_log_have_the_same_words(tmp_path):
+    nodes, stored = mlp()
+    save(tmp_path / "m.onnx", nodes, [real("x", 4, 16)], [real("y", 4, 16)], stored)
+    for more in ((), ("--no-verify",)):
+        done, _, _ = prune(tmp_path, *more)
+        said = [line for line in done.stdout.splitlines() if "verified: " in line]
+        assert len(said) == 1 and said[0] in done.stderr.splitlines(), (done.stdout, done.stderr)
+
+
+@pytest.mark.parametrize("n", [1, 7, 8])
+def test_few_samples_say_how_little_they_show(tmp_path, n):
+    nodes, stored = mlp()
+    save(tmp_path / "m.onnx", nodes, [real("x", "n", 16)], [real("y", "n", 16)], stored)
+    np.save(tmp_path / "x.npy", RNG.standard_normal((n, 16)).astype(np.float32))
+    done, _, _ = prune(tmp_path, "--calibration", tmp_path / "x.npy", "--quantize", "qdq-int8")
+    assert done.returncode == 0, done.stderr
+    report = json.loads((tmp_path / "report.json").read_text())
+    for kind, first in (("calibration", "calibrated ("), ("quantisation", "outputs in integers")):
+        line, = [line for line in done.stdout.splitlines() if line.startswith(first)]
+        held = report[kind]["held_back"]
+        if held and report[kind]["agreement"] == 0:
+            assert ", 0.00% of the answers agree, on" in line
+        elif held:
+            assert "% at least, 95 % sure)" in line and 0 < report[kind]["agreement_least"] < 51
+        else:
+            assert "tells nothing of others" in line and report[kind]["agreement_least"] is None
+
+
+def test_an_order_from_a_file_is_applied_and_not_searched(tmp_path):
+    nodes, stored = mlp()
+    save(tmp_path / "m.onnx", nodes, [real("x", 4, 16)], [real("y", 4, 16)], stored)
+    done = lacuna("permute", tmp_path / "m.onnx", "-o", tmp_path / "p.onnx", "--save-permutation", tmp_path / "p.json")
+    assert "1 group searched" in done.stdout, done.stderr
+    done = lacuna("permute", tmp_path / "m.onnx", "-o", tmp_path / "again.onnx", "--apply", tmp_path / "p.json")
+    assert "an order applied to 1 group" in done.stdout and "searched" not in done.stdout

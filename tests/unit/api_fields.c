@@ -13,6 +13,7 @@
 
 #include "lacuna/bench.h"
 #include "lacuna/calibration.h"
+#include "lacuna/data.h"
 #include "lacuna/engine.h"
 #include "lacuna/eval.h"
 #include "lacuna/infer.h"
@@ -21,6 +22,7 @@
 #include "lacuna/prune.h"
 #include "lacuna/train.h"
 
+#define DATA LAC_SOURCE_DIR "/examples/digits"
 #define DIGITS LAC_SOURCE_DIR "/examples/digits/digits.onnx"
 
 static lac_model *model;
@@ -129,6 +131,41 @@ static void shapes_and_enums_of_a_run_are_checked(void **state) {
   }
 }
 
+/* One bound and one message, whoever is called. */
+static void more_threads_than_are_taken_are_refused_by_all(void **state) {
+  (void)state;
+  static const int wrong[] = {-1, 1025, 65537, INT_MIN, INT_MAX};
+  for (size_t at = 0; at < sizeof wrong / sizeof *wrong; at++) {
+    lac_error err[7] = {{0}};
+    lac_report *report = NULL;
+    lac_engine *engine = NULL;
+    lac_bench_result *bench = NULL;
+    lac_eval_result eval;
+    lac_imagenet_result converted;
+    lac_train_result trained;
+    lac_options o = lac_options_default();
+    lac_engine_options e = lac_engine_options_default();
+    lac_infer_options i = lac_infer_options_default();
+    lac_bench_options b = lac_bench_options_default();
+    lac_eval_options v = lac_eval_options_default();
+    lac_train_options t = lac_train_options_default();
+    lac_imagenet_options d = lac_imagenet_options_default();
+    o.threads = e.threads = i.threads = b.threads = v.threads = t.threads = d.threads = wrong[at];
+    const lac_status st[7] = {lac_inspect(model, &o, &report, &err[0]),
+                              lac_engine_create(model, &e, &engine, &err[1]),
+                              lac_infer(model, NULL, 0, "never", &i, NULL, &err[2]),
+                              lac_bench(model, &b, &bench, &err[3]),
+                              lac_eval(model, DATA, &v, &eval, &err[4]),
+                              lac_train(model, DATA, NULL, &t, &trained, &err[5]),
+                              lac_imagenet_convert("no", "never", &d, &converted, &err[6])};
+    for (int k = 0; k < 7; k++) {
+      assert_int_equal(st[k], LAC_BAD_ARGUMENT);
+      assert_string_equal(err[k].text, err[0].text);
+      assert_non_null(strstr(err[k].text, "wanted 0 (all cores) to 1024"));
+    }
+  }
+}
+
 static void what_cannot_fail_takes_a_null(void **state) {
   (void)state;
   lac_packed_tensor tensor;
@@ -160,6 +197,7 @@ int main(void) {
       cmocka_unit_test(every_number_of_the_options_may_be_extreme),
       cmocka_unit_test(steps_without_an_end_are_refused),
       cmocka_unit_test(shapes_and_enums_of_a_run_are_checked),
+      cmocka_unit_test(more_threads_than_are_taken_are_refused_by_all),
       cmocka_unit_test(what_cannot_fail_takes_a_null),
   };
   return cmocka_run_group_tests(tests, open_all, close_all);

@@ -75,8 +75,10 @@ static void options_beyond_their_limits_are_refused(void **state) {
       "it holds digits, but the format wanted is cifar10",
       "training in f16: wanted f32 or bf16",
       "0 epochs: wanted more, or to evaluate only",
-      "1437 images for training are less than a batch of 1439: wanted 1437 or less",
-      ("1437 images for training are less than a step of 60 batches of 24: wanted 59 batches or "
+      "1437 images for training are less than a batch of 1439, and a step takes whole batches: "
+      "wanted a batch of 1437 or less",
+      ("1437 images for training are less than a step of 60 batches of 24: wanted a step of 59 "
+       "batches or "
        "less"),
       "moving average 1: wanted 0 to less than 1",
       "moving average nan: wanted 0 to less than 1",

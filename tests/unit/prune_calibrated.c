@@ -385,7 +385,7 @@ static void a_loss_that_the_samples_cannot_show_is_refused(void **state) {
     rig_init(&r, "magnitude");
     r.samples.judging = counts[k];
     r.calibration.max_drop = limits[k];
-    assert_int_equal(laci_prune(r.n.a, &r.options, NULL, &p, &err), LAC_BAD_ARGUMENT);
+    assert_int_equal(laci_prune(r.n.a, &r.options, NULL, &p, &err), LAC_BAD_VALUE);
     assert_null(p);
     (void)snprintf(least, sizeof least, "%d", (int)laci_drop_least(limits[k], true));
     if (counts[k] > 0) assert_non_null(strstr(err.text, least));

@@ -53,6 +53,8 @@ lac_bench_options lac_bench_options_default(void) {
 }
 
 static lac_status check_options(const lac_bench_options *options, lac_error *err) {
+  lac_status st = laci_check_threads(options->threads, err);
+  if (st) return st;
   if (options->dtype != LAC_DTYPE_F32 && options->dtype != LAC_DTYPE_BF16) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "a bench in %s, wanted f32 or bf16",
                      lac_dtype_name(options->dtype));
@@ -68,7 +70,7 @@ static lac_status check_options(const lac_bench_options *options, lac_error *err
     return laci_fail(err, LAC_BAD_ARGUMENT, "a time of %g s, wanted 0 to %g", options->seconds,
                      most_seconds);
   }
-  lac_status st = laci_pattern_check((laci_pattern){options->n, options->m}, err);
+  st = laci_pattern_check((laci_pattern){options->n, options->m}, err);
   if (st) return st;
   return laci_check_shapes(options->shapes, options->n_shapes, err);
 }

@@ -6,9 +6,17 @@
 #include "lacuna/engine.h"
 #include "tensor/shape.h"
 
+enum { MOST_THREADS = 1024 };
+
 lac_status laci_check_choice(const char *field, long long value, int n, lac_error *err) {
   if (value >= 0 && value < n) return LAC_OK;
   return laci_fail(err, LAC_BAD_ARGUMENT, "%s %lld: wanted 0 to %d", field, value, n - 1);
+}
+
+lac_status laci_check_threads(int threads, lac_error *err) {
+  if (threads >= 0 && threads <= MOST_THREADS) return LAC_OK;
+  return laci_fail(err, LAC_BAD_ARGUMENT, "threads %d: wanted 0 (all cores) to %d", threads,
+                   MOST_THREADS);
 }
 
 lac_status laci_check_shapes(const lac_engine_shape *shapes, int n, lac_error *err) {

@@ -82,4 +82,7 @@ LAC_MUST_CHECK lac_status laci_model_weights(const lac_model *model, laci_engine
  * Fails LAC_BAD_ARGUMENT. */
 LAC_MUST_CHECK lac_status laci_check_shapes(const lac_engine_shape *shapes, int n, lac_error *err);
 
+/** How many threads work. Fails LAC_BAD_ARGUMENT: "threads 65537: wanted 0 (all cores) to 1024". */
+LAC_MUST_CHECK lac_status laci_check_threads(int threads, lac_error *err);
+
 #endif

@@ -95,7 +95,7 @@ static lac_status check_judging(const laci_graph *graph, const lac_calibration *
                      "wanted more than 0",
                      c->max_drop, unit);
   }
-  return laci_fail(err, LAC_BAD_ARGUMENT,
+  return laci_fail(err, LAC_BAD_VALUE,
                    "%s: %lld samples, too few to say with %g %% confidence that at most %g %s are "
                    "lost: wanted %lld or more, of which %lld judge",
                    c->data, (long long)laci_samples_available(samples), 100 * LACI_DROP_CONFIDENCE,

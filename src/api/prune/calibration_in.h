@@ -23,6 +23,11 @@ const char *laci_score_name_of(const lac_options *options);
 /** options->calibration, which is there. Fails LAC_BAD_ARGUMENT, LAC_UNSUPPORTED. */
 LAC_MUST_CHECK lac_status laci_check_calibration(const lac_options *options, lac_error *err);
 
+/** Of a report: part of `of`, and what the agreement of answers is at least on such data, by
+ * samples that are held back and have one answer each; else 0. In percent. */
+double laci_percent(int64_t part, int64_t of);
+double laci_least_agreement(const laci_output_difference *d, int64_t n_held_back);
+
 /** Samples that are open, and what is to be done with them. */
 typedef struct laci_calibration_source {
   laci_samples *samples;

@@ -8,14 +8,12 @@
 #include "data/samples.h"
 #include "lacuna/calibration.h"
 
-static double percent(int64_t part, int64_t of) {
+double laci_percent(int64_t part, int64_t of) {
   return of > 0 ? 100 * (double)part / (double)of : 0;
 }
 
-/* In percent, what it is at least, as samples that are held back tell; of answers that are one
- * sample's each, or 0. */
-static double least_agreement(const laci_output_difference *d) {
-  if (d->n_answers != d->n_samples) return 0;
+double laci_least_agreement(const laci_output_difference *d, int64_t n_held_back) {
+  if (n_held_back < 1 || d->n_answers != d->n_samples) return 0;
   return 100 * laci_binomial_lower(d->n_agree, d->n_answers, 1 - LACI_DROP_CONFIDENCE);
 }
 
@@ -44,7 +42,7 @@ static bool add_curve(laci_report *report, const laci_pruning_calibration *from,
         .layer = point->layer < 0 ? NULL : report->layers[point->layer].name,
         .effect = point->effect,
         .outputs_error = point->difference.relative,
-        .top1 = percent(point->difference.n_right_b, point->difference.n_labelled)};
+        .top1 = laci_percent(point->difference.n_right_b, point->difference.n_labelled)};
   }
   to->curve = points;
   to->n_curve = from->n_points;
@@ -66,16 +64,16 @@ lac_status laci_report_add_calibration(laci_report *report, const laci_pruning *
       .held_back = from->n_held_back,
       .outputs_error = outputs->relative,
       .answers = outputs->n_answers,
-      .agreement = percent(outputs->n_agree, outputs->n_answers),
+      .agreement = laci_percent(outputs->n_agree, outputs->n_answers),
       .labelled = outputs->n_labelled,
-      .top1_dense = percent(outputs->n_right_a, outputs->n_labelled),
-      .top1_pruned = percent(outputs->n_right_b, outputs->n_labelled),
+      .top1_dense = laci_percent(outputs->n_right_a, outputs->n_labelled),
+      .top1_pruned = laci_percent(outputs->n_right_b, outputs->n_labelled),
       .kept_dense = from->n_kept_dense,
       .kept_bytes = from->values_bytes,
       .file_bytes = from->file_bytes,
       .seconds = from->seconds,
       .fit_seconds = from->fit_seconds};
-  if (from->n_held_back > 0) to->agreement_least = least_agreement(outputs);
+  to->agreement_least = laci_least_agreement(outputs, from->n_held_back);
   add_drop(&from->drop, source->calibration.max_drop, to);
   bool whole = to->data && add_curve(report, from, to);
   if (from->outputs_reason) {

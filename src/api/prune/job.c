@@ -53,11 +53,8 @@ static lac_status check_options(const lac_options *options, lac_error *err) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "strategy %s: wanted %s", options->strategy,
                      laci_search_strategies());
   }
-  if (options->threads < 0 || options->threads > 1024) {
-    return laci_fail(err, LAC_BAD_ARGUMENT, "threads %d: wanted 0 (all cores) to 1024",
-                     options->threads);
-  }
-  lac_status st = laci_check_choice("effort", (int)options->effort, LAC_EFFORT_BEST + 1, err);
+  lac_status st = laci_check_threads(options->threads, err);
+  if (!st) st = laci_check_choice("effort", (int)options->effort, LAC_EFFORT_BEST + 1, err);
   if (!st) st = laci_check_score(options, err);
   if (!st) st = laci_check_rule(options, err);
   if (!st) st = check_list("assume", options->assume, options->n_assume, err);

@@ -49,10 +49,6 @@ lac_status laci_check_quantisation(const lac_model *model, const lac_options *op
   return laci_quantize_check(model->graph, model->file, err);
 }
 
-static double percent(int64_t part, int64_t of) {
-  return of > 0 ? 100 * (double)part / (double)of : 0;
-}
-
 static bool add_layers(laci_report *report, const laci_quantisation *from,
                        lac_quantisation_result *to) {
   lac_quantised_layer *layers =
@@ -102,21 +98,22 @@ static lac_status add_to_report(laci_report *report, const lac_quantisation *opt
   const laci_output_difference *outputs = &from->outputs;
   lac_quantisation_result *to = laci_arena_alloc(&report->arena, 1, sizeof *to);
   if (!to) return laci_fail_memory(err, "the report");
-  *to =
-      (lac_quantisation_result){.format = "qdq-int8",
-                                .range = rules[rule_of(options)],
-                                .activations = options->is_signed ? "int8" : "uint8",
-                                .samples = from->n_fitted,
-                                .held_back = from->n_held_back,
-                                .n_layers = from->n_layers,
-                                .n_quantised = from->n_quantised,
-                                .n_values = from->n_values,
-                                .outputs_error = outputs->relative,
-                                .answers = outputs->n_answers,
-                                .agreement = percent(outputs->n_agree, outputs->n_answers),
-                                .labelled = outputs->n_labelled,
-                                .top1_floats = percent(outputs->n_right_a, outputs->n_labelled),
-                                .top1_integers = percent(outputs->n_right_b, outputs->n_labelled)};
+  *to = (lac_quantisation_result){
+      .format = "qdq-int8",
+      .range = rules[rule_of(options)],
+      .activations = options->is_signed ? "int8" : "uint8",
+      .samples = from->n_fitted,
+      .held_back = from->n_held_back,
+      .n_layers = from->n_layers,
+      .n_quantised = from->n_quantised,
+      .n_values = from->n_values,
+      .outputs_error = outputs->relative,
+      .answers = outputs->n_answers,
+      .agreement = laci_percent(outputs->n_agree, outputs->n_answers),
+      .agreement_least = laci_least_agreement(outputs, from->n_held_back),
+      .labelled = outputs->n_labelled,
+      .top1_floats = laci_percent(outputs->n_right_a, outputs->n_labelled),
+      .top1_integers = laci_percent(outputs->n_right_b, outputs->n_labelled)};
   if (from->outputs_reason) {
     to->outputs_reason = laci_arena_text(&report->arena, from->outputs_reason);
     if (!to->outputs_reason) return laci_fail_memory(err, "the report");

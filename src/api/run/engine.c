@@ -90,7 +90,8 @@ static lac_status check_options(const lac_engine_options *options, lac_error *er
     return laci_fail(err, LAC_BAD_ARGUMENT, "an engine of type %s, wanted f32 or bf16",
                      lac_dtype_name(options->dtype));
   }
-  return laci_check_shapes(options->shapes, options->n_shapes, err);
+  lac_status st = laci_check_threads(options->threads, err);
+  return st ? st : laci_check_shapes(options->shapes, options->n_shapes, err);
 }
 
 lac_status lac_engine_create(const lac_model *model, const lac_engine_options *options,

@@ -65,6 +65,8 @@ lac_eval_options lac_eval_options_default(void) {
 /* ---- What is run on what ---- */
 
 static lac_status check_options(const lac_eval_options *options, lac_error *err) {
+  lac_status st = laci_check_threads(options->threads, err);
+  if (st) return st;
   if (options->batch < 1 || options->batch > LACI_EVAL_MOST_BATCH) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "batches of %d images: wanted 1 to %d", options->batch,
                      LACI_EVAL_MOST_BATCH);

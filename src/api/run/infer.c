@@ -114,28 +114,40 @@ static lac_status check_shape(const laci_value *value, const char *path, const l
                    laci_shape_text(wanted, want, sizeof want));
 }
 
-/* *buf becomes one of the type that the network declares. */
+/* Element k of one buffer in the type of the other; false: that does not hold it. */
+static bool convert_element(const laci_buf *from, laci_buf *to, int64_t k) {
+  if (to->f) to->f[k] = laci_float_held(to->dtype, laci_buf_get_f(from, k));
+  else
+    to->i[k] = from->f ? laci_int_nearest(to->dtype, from->f[k])
+                       : laci_int_narrow(to->dtype, laci_int_wide(from->dtype, from->i[k]));
+  const double held = laci_buf_get_f(to, k);
+  if (from->f) return held == from->f[k] || (isnan(from->f[k]) && isnan(held));
+  const laci_wide whole = laci_int_wide(from->dtype, from->i[k]);
+  if (to->i) return laci_int_wide(to->dtype, to->i[k]) == whole;
+  const lac_dtype widest = held < 0 ? LAC_DTYPE_I64 : LAC_DTYPE_U64;
+  return held < 0x1p64 && laci_int_wide(widest, laci_int_nearest(widest, held)) == whole;
+}
+
+/* *buf becomes one of the type that the network declares, where that holds every element. */
 static lac_status convert(const laci_value *value, const char *path, laci_buf **buf,
                           lac_error *err) {
   lac_dtype dtype = value->type.dtype == LAC_DTYPE_NONE ? LAC_DTYPE_F32 : value->type.dtype;
   laci_buf *from = *buf, *to = NULL;
+  if (from->dtype == dtype) return LAC_OK;
   lac_status st = laci_buf_create(dtype, &from->shape, &to, err);
   if (st) return laci_fail_in(err, st, "input '%s'", value->name);
   for (int64_t k = 0; k < from->count; k++) {
-    if (to->f) {
-      to->f[k] = laci_float_held(dtype, laci_buf_get_f(from, k));
-      continue;
-    }
-    to->i[k] = from->f ? laci_int_nearest(dtype, from->f[k])
-                       : laci_int_narrow(dtype, laci_int_wide(from->dtype, from->i[k]));
-    bool exact = from->f ? laci_buf_get_f(to, k) == from->f[k]
-                         : laci_int_wide(dtype, to->i[k]) == laci_int_wide(from->dtype, from->i[k]);
-    if (exact) continue;
-    st = laci_fail(err, LAC_BAD_VALUE, "%s: element %lld is %g, but input '%s' is %s", path,
-                   (long long)k, laci_buf_get_f(from, k), value->name, lac_dtype_name(dtype));
+    if (convert_element(from, to, k)) continue;
+    st = laci_fail(err, LAC_BAD_VALUE,
+                   "%s: found %s, and element %lld is %.17g, but input '%s' is %s, which does not "
+                   "hold that: wanted an array of %s",
+                   path, lac_dtype_name(from->dtype), (long long)k, laci_buf_get_f(from, k),
+                   value->name, lac_dtype_name(dtype), lac_dtype_name(dtype));
     laci_buf_destroy(to);
     return st;
   }
+  laci_log(LAC_LOG_INFO, "%s: %s as %s for input '%s', which holds all its elements exactly", path,
+           lac_dtype_name(from->dtype), lac_dtype_name(dtype), value->name);
   laci_buf_destroy(from);
   *buf = to;
   return LAC_OK;
@@ -209,6 +221,8 @@ static bool is_walked(const lac_infer_options *options) {
 
 static lac_status check_options(inference *run, lac_error *err) {
   const lac_infer_options *options = run->options;
+  lac_status st = laci_check_threads(options->threads, err);
+  if (st) return st;
   if (options->plain && strcmp(engine_of(options), "plain") != 0) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "the plain engine and the engine '%s' are both wanted",
                      options->engine);

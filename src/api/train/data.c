@@ -2,6 +2,7 @@
  * lacuna/data.h on the room data. */
 #include "lacuna/data.h"
 
+#include "api/model/model_in.h"
 #include "base/error.h"
 #include "data/imagenet.h"
 
@@ -22,6 +23,8 @@ lac_status lac_imagenet_convert(const char *raw, const char *folder,
   lac_status st = LACI_CHECK_GIVEN(err, {"raw", raw}, {"folder", folder}, {"result", result});
   if (st) return st;
   if (!options) options = &usual;
+  st = laci_check_threads(options->threads, err);
+  if (st) return st;
   laci_imagenet_options o = {.threads = options->threads,
                              .shards = options->shards,
                              .val_shards = options->val_shards,

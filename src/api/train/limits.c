@@ -3,10 +3,11 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "api/model/model_in.h"
 #include "api/train/plan_in.h"
 #include "base/error.h"
 
-enum { MOST_BATCH = 65536, MOST_THREADS = 1024, MOST_BUCKET = 1 << 29 };
+enum { MOST_BATCH = 65536, MOST_BUCKET = 1 << 29 };
 
 static lac_status check_whole(const char *what, int64_t value, int64_t least, int64_t most,
                               lac_error *err) {
@@ -22,7 +23,7 @@ static lac_status check_real(const char *what, double value, double most, lac_er
 }
 
 lac_status laci_train_check_options(const lac_train_options *o, lac_error *err) {
-  lac_status st = check_whole("threads", o->threads, 0, MOST_THREADS, err);
+  lac_status st = laci_check_threads(o->threads, err);
   if (!st) st = check_whole("batch size", o->batch, 0, MOST_BATCH, err);
   if (!st) st = check_whole("accumulated batches", o->accumulate, 1, MOST_BATCH, err);
   if (!st) st = check_whole("steps", o->steps, 0, INT64_MAX / MOST_BATCH, err);

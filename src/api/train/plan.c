@@ -155,8 +155,8 @@ lac_status laci_train_resolve(const lac_train_options *o, laci_train_plan *plan,
     return laci_hint(
         err, LAC_HINT_BATCH,
         laci_fail(err, LAC_BAD_ARGUMENT,
-                  "%" PRId64 " images for training are less than a batch of %d: wanted %" PRId64
-                  " or less",
+                  "%" PRId64 " images for training are less than a batch of %d, and a step takes "
+                  "whole batches: wanted a batch of %" PRId64 " or less",
                   images, plan->batch, images));
   }
   const int64_t a_step = (int64_t)plan->accumulate * (o->eval_only ? 1 : plan->processes);
@@ -165,7 +165,7 @@ lac_status laci_train_resolve(const lac_train_options *o, laci_train_plan *plan,
         err, LAC_HINT_ACCUMULATE,
         laci_fail(err, LAC_BAD_ARGUMENT,
                   "%" PRId64 " images for training are less than a step of %" PRId64
-                  " batches of %d: wanted %" PRId64 " batch%s or less, or smaller ones",
+                  " batches of %d: wanted a step of %" PRId64 " batch%s or less, or smaller ones",
                   images, a_step, plan->batch, batches, batches == 1 ? "" : "es"));
   }
   plan->steps_per_epoch = batches / a_step;
