@@ -109,11 +109,3 @@ const char *laci_cpu_name(laci_cpu_level level) {
 }
 
 laci_cpu_level laci_cpu_cap(laci_cpu_level level) { return put_in_force(level); }
-
-bool laci_cpu_is_measured(void) {
-#if defined(__x86_64__)
-  return __builtin_cpu_is("amdfam19h") != 0;
-#else
-  return false;
-#endif
-}

@@ -35,10 +35,6 @@ bool laci_cpu_has_avx512bf16(void);
  * several times as fast as by vectors. Any thread. */
 bool laci_cpu_has_bf16_tiles(void);
 
-/** Is it of the kinds whose times the rules for sparse kernels come from (AMD's Zen 3 and Zen 4)?
- * On others an estimate may be off by more. Any thread. */
-bool laci_cpu_is_measured(void);
-
 /** Caps the level below what the processor has (never above it); returns the level now in force. A
  * level of another kind of processor caps nothing. For tests and benches, while no other thread
  * works. */

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reads /proc/cpuinfo. */
+ * Reads /proc/cpuinfo, and asks CPUID. */
 #include "cpu/model.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 void laci_cpu_model(char name[LACI_CPU_MODEL]) {
   char line[2 * LACI_CPU_MODEL];
@@ -18,4 +22,19 @@ void laci_cpu_model(char name[LACI_CPU_MODEL]) {
     break;
   }
   if (file) (void)fclose(file);
+}
+
+void laci_cpu_maker(char *vendor, size_t size, int *family) {
+  (void)snprintf(vendor, size, "%s", "");
+  *family = 0;
+#if defined(__x86_64__)
+  enum { SHIFT = 8, MORE_SHIFT = 20, MASK = 0xf, MORE_MASK = 0xff };
+  unsigned eax, ebx, ecx, edx;
+  unsigned letters[4] = {0};
+  if (!__get_cpuid(0, &eax, &letters[0], &letters[2], &letters[1])) return;
+  (void)snprintf(vendor, size, "%s", (const char *)letters);
+  if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx)) return;
+  const unsigned of = eax >> SHIFT & MASK, more = eax >> MORE_SHIFT & MORE_MASK;
+  *family = (int)(of == MASK ? of + more : of);
+#endif
 }

@@ -168,6 +168,8 @@ static lac_status plan(laci_net *net, const laci_engine_options *options, lac_er
   lac_status st = net->pool ? LAC_OK : laci_pool_create(options->threads, &net->own_pool, err);
   if (st) return st;
   if (!net->pool) net->pool = net->own_pool;
+  st = laci_native_begin(net, err);
+  if (st) return st;
   net->n_threads = laci_pool_threads(net->pool);
   st = check_team(net, err);
   if (!st) st = check_code(err);

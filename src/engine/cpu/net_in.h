@@ -12,6 +12,7 @@
 #include "engine/cpu/net.h"
 #include "engine/cpu/plan/plan.h"
 
+typedef struct laci_costs laci_costs;
 typedef struct laci_onednn laci_onednn;
 typedef struct laci_pool laci_pool;
 typedef struct laci_sparse_net laci_sparse_net;
@@ -32,6 +33,7 @@ struct laci_net {
   bool early_outputs;
   laci_sparse_use sparse_use;
   int algorithm;                     /* laci_native_use */
+  const laci_costs *costs;           /* of layers that were not timed: native/costs/costs.h */
   const laci_timings *timings;       /* while planning; NULL: none */
   const laci_engine_weight *weights; /* [n_weights], while planning: what is known of them */
   int n_weights;

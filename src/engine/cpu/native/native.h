@@ -15,6 +15,9 @@
 LAC_MUST_CHECK lac_status laci_native_use_of(const laci_engine_options *options,
                                              laci_native_use *use, lac_error *err);
 
+/** Gives the net what layers cost here (costs/costs.h), before anything is asked. Fails as
+ * laci_costs_now. choose/use.c */
+LAC_MUST_CHECK lac_status laci_native_begin(laci_net *net, lac_error *err);
 /** Finds layers, chooses among them and lays them out: from shapes, zeros and instructions alone,
  * so that a plan is the same every time. Before anything is lowered. */
 void laci_sparse_choose(laci_net *net);
@@ -39,6 +42,10 @@ laci_lower_function laci_sparse_norm_lower;
  * native/algorithms/vector.c
  */
 laci_lower_supports laci_product_sparse_fits;
+/** May it be faster with a matrix of so many weights, and is it where such a share is kept?
+ * native/algorithms/costs.c */
+bool laci_vector_may_gain(const laci_net *net, int64_t n_weights);
+bool laci_vector_gains(const laci_net *net, double kept);
 /** How many bytes fewer the matrices of all that are done so take than as they are. */
 double laci_product_sparse_saves(laci_net *net);
 laci_lower_function laci_product_sparse;

@@ -5,6 +5,8 @@
 
 #include "engine/cpu/native/layer.h"
 
+typedef struct laci_cost_figures laci_cost_figures;
+
 /* ---- An algorithm ---- */
 
 /** An algorithm is a file with a record, and a line of algorithm.def. Whoever chooses, or measures,
@@ -50,43 +52,17 @@ bool laci_sparse_code_is_bare(const laci_net *net, const laci_sparse_layer *laye
 /** Is it a product of floats whose weights are constants? */
 bool laci_sparse_is_of_constant_floats(const laci_net *net, const laci_sparse_layer *layer);
 
+/** Of the dense product: what is left out counts as done. */
+int64_t laci_sparse_flops(const laci_net *net, const laci_sparse_layer *layer);
+/** "depthwise-3x3 avx2": of a kernel that is compiled for the level in force, in the plan's memory.
+ */
+const char *laci_sparse_compiled_name(laci_net *net, const char *what, const laci_sparse_window *g);
+
 /* ---- costs.c ---- */
 
-/** What a kind of processor takes, in multiply-adds of the peak of one of its cores. */
-typedef struct laci_cost_table {
-  double least_gain;      /* with less to be gained, no layer is sparse */
-  double step;            /* of a step, whatever it does */
-  double generated_share; /* of the peak that generated code reaches; 0 below: as this one */
-  double generated_far;   /* the same of many columns of images, which stay in no first cache */
-  double compiled_share;  /* where there is none */
-  double reorder;         /* of an element */
-  double norm_of_images;  /* of one that is normalised into images; into others it is as fast as
-                             not */
-  double stream; /* of a weight and its code, 12 bytes, of bf16 7, while others are at work */
-  double first;  /* of these, while nobody else is: the first tile of a chunk waits for its code */
-  double result; /* of a result, beside its terms */
-  double csr, csr_window; /* shares of the peak that lists reach: windows of one pixel, or of
-                             images, and others, whose vectors lie anywhere */
-  double bundles, bundles_window; /* the same of bundles, where these gain */
-  double bundles_few;             /* how much of it few rows have */
-  double strip;                   /* units of a strip of bundles that are lost */
-  double bundles_weight;          /* of a kept weight, which comes from memory */
-  double bundles_result;          /* of a result, of images more */
-  double bundles_of_images;
-  double winograd;    /* share of the peak that sums of transformed tiles reach; 0: unknown */
-  double parts;       /* of its three parts, between which threads wait for each other */
-  double tile;        /* of a transform of a tile of a channel, in or out */
-  double tile_far;    /* the same of pixels that do not stay in caches */
-  double transformed; /* of a transformed weight, which comes from memory */
-  double small;       /* how much longer dense kernels take for few pixels than for many */
-  double depthwise_dense, depthwise; /* shares of the peak that windows of one channel reach: by
-                                        oneDNN, and by ours with what writing planes costs */
-  double depthwise_images;
-  double by_gemm, in_blocks, in_groups; /* dense.c; 0: they take as long as one group */
-} laci_cost_table;
-
-/** The table of this processor for the layer's values; layer NULL: for reorders. */
-const laci_cost_table *laci_cost_table_of(const laci_net *net, const laci_sparse_layer *layer);
+/** The figures of this processor for the layer's values (costs/costs.h); layer NULL: for reorders.
+ */
+const laci_cost_figures *laci_costs_of(const laci_net *net, const laci_sparse_layer *layer);
 /** Results of a layer, the products of one, and the tiles that hold all of them. */
 double laci_cost_results(const laci_sparse_layer *layer);
 double laci_cost_terms(const laci_sparse_window *g);

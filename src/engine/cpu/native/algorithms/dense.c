@@ -1,33 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Dense kernels: what a layer costs that is not chosen. */
 #include "engine/cpu/onednn/convolution.h"
+#include "engine/cpu/native/costs/costs.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
-
-/* Of direct's, where oneDNN has it: in f32. */
-static const double winograd_cost = 0.58;
-static const double winograd_small = 0.8;  /* of pictures of at most 8 x 8, which hold few tiles */
-static const double winograd_few = 0.65;   /* of one image of at most 16 x 16: smaller tiles */
-static const double winograd_large = 0.38; /* of larger ones than 16 x 16 with many channels, which
-                                              pay transforms back; one image */
 
 static bool has_few_pixels(const laci_sparse_layer *layer) {
   enum { FEW = 8 * 8 };
   return layer->n_images * layer->window.out_h * layer->window.out_w <= FEW;
 }
 
-static double winograd_of(const laci_sparse_layer *layer) {
+/** Of what direct kernels take. */
+static double winograd_of(const laci_cost_figures *c, const laci_sparse_layer *layer) {
   enum { SMALL = 8 * 8, LARGE = 16 * 16, MANY = 128 };
   const laci_sparse_window *g = &layer->window;
   const int64_t pixels = g->out_h * g->out_w;
   const bool many = g->channels_in / g->groups >= MANY && g->channels_out / g->groups >= MANY;
-  if (pixels <= SMALL) return winograd_small;
-  if (pixels <= LARGE && layer->n_images == 1) return winograd_few;
-  return many && layer->n_images == 1 ? winograd_large : winograd_cost;
+  if (pixels <= SMALL) return c->onednn_small;
+  if (pixels <= LARGE && layer->n_images == 1) return c->onednn_few;
+  return many && layer->n_images == 1 ? c->onednn_large : c->onednn_winograd;
 }
 
 /** How much longer groups of few channels take than their products. What oneDNN has no code for is
  * copied, pixels of a window together, and goes through small matrix products. */
-static double groups_cost(const laci_cost_table *c, const laci_sparse_window *g) {
+static double groups_cost(const laci_cost_figures *c, const laci_sparse_window *g) {
   enum { BLOCK = 8, WHOLE = 64 };
   const int64_t in = g->channels_in / g->groups, out = g->channels_out / g->groups;
   if (g->groups == 1 || c->by_gemm == 0 || in >= WHOLE) return 1;
@@ -39,14 +34,14 @@ static double dense_cost(const laci_net *net, const laci_sparse_layer *layer) {
   const double products = laci_cost_results(layer) * laci_cost_terms(&layer->window);
   if (laci_cost_is_light(layer)) return laci_cost_light_dense(net, layer);
   if (layer->kind == LACI_SPARSE_DEPTHWISE)
-    return products / laci_cost_table_of(net, layer)->depthwise_dense;
-  const double groups = groups_cost(laci_cost_table_of(net, layer), &layer->window);
+    return products / laci_costs_of(net, layer)->depthwise_dense;
+  const double groups = groups_cost(laci_costs_of(net, layer), &layer->window);
   if (groups > 1) return products * groups;
   const bool direct = layer->rows || net->plan.bf16;
   if (direct || !laci_conv_gains_by_winograd(net, layer->fused)) {
-    return products * (has_few_pixels(layer) ? laci_cost_table_of(net, layer)->small : 1);
+    return products * (has_few_pixels(layer) ? laci_costs_of(net, layer)->small : 1);
   }
-  return products * winograd_of(layer);
+  return products * winograd_of(laci_costs_of(net, layer), layer);
 }
 
 static bool can(const laci_net *net, const laci_sparse_layer *layer, const char **why) {

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A depthwise convolution between sparse layers, as a step: it reads and writes pictures as they
  * want them (kernel/sparse/depthwise.h). */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/divide.h"
-#include "cpu/cpu.h"
 #include "engine/cpu/native/layout/tensors.h"
 #include "kernel/sparse/depthwise.h"
 #include "engine/cpu/native/layer.h"
 #include "engine/cpu/native/layout/layout.h"
+#include "engine/cpu/native/costs/costs.h"
 #include "engine/cpu/native/algorithms/algorithms.h"
 #include "cpu/pool.h"
 #include "kernel/sparse/reorder.h"
@@ -102,13 +101,6 @@ static laci_depthwise *make_kernel(laci_net *net, const laci_sparse_layer *layer
   return kernel->tiles ? kernel : NULL;
 }
 
-static const char *kernel_name(laci_net *net, const laci_sparse_window *g) {
-  char text[64];
-  (void)snprintf(text, sizeof text, "depthwise-%lldx%lld %s", (long long)g->kernel_h,
-                 (long long)g->kernel_w, laci_cpu_name(laci_cpu()));
-  return laci_arena_text(&net->plan.memory, text);
-}
-
 static void make(laci_net *net, const laci_sparse_layer *layer) {
   const laci_shape *y = laci_plan_shape(&net->plan, layer->output);
   depthwise_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
@@ -125,7 +117,7 @@ static void make(laci_net *net, const laci_sparse_layer *layer) {
                          (int[]){t->x, t->bias, t->residual, s->weight, t->y});
   if (!step) return;
   step->what = laci_net_describe(net, layer->fused);
-  step->kernel = kernel_name(net, &layer->window);
+  step->kernel = laci_sparse_compiled_name(net, "depthwise", &layer->window);
   step->context = s;
   step->shown = t->y;
   step->flops = 2 * laci_shape_count(y) * layer->window.kernel_h * layer->window.kernel_w;
@@ -139,7 +131,7 @@ static bool can(const laci_net *net, const laci_sparse_layer *layer, const char 
 }
 
 static double cost(const laci_net *net, const laci_sparse_layer *layer) {
-  const laci_cost_table *c = laci_cost_table_of(net, layer);
+  const laci_cost_figures *c = laci_costs_of(net, layer);
   const bool images = laci_pictures_by_images(layer->n_images);
   return laci_cost_results(layer) * laci_cost_terms(&layer->window) /
          (images ? c->depthwise_images : c->depthwise);

@@ -9,8 +9,8 @@
 #include "jit/sparse_code.h"
 #include "engine/cpu/native/layer.h"
 #include "engine/cpu/native/layout/layout.h"
+#include "engine/cpu/native/costs/costs.h"
 #include "engine/cpu/native/algorithms/algorithms.h"
-#include "engine/cpu/native/train/train.h"
 #include "cpu/pool.h"
 #include "kernel/sparse/reorder.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
@@ -106,21 +106,6 @@ static const char *kernel_name(laci_net *net, const laci_sparse_layer *layer,
   return laci_arena_text(&net->plan.memory, text);
 }
 
-/* Of the dense product: what is left out counts as done. */
-static int64_t flops_of(const laci_net *net, const laci_sparse_layer *layer) {
-  const laci_sparse_window *g = &layer->window;
-  const int64_t results = laci_shape_count(laci_plan_shape(&net->plan, layer->output));
-  int64_t products = 0; /* of all results of a channel and an image */
-  for (int phase = 0; phase < layer->n_phases; phase++) {
-    const laci_sparse_window part = laci_sparse_phase(layer, phase);
-    products += part.out_h * part.out_w * part.kernel_h * part.kernel_w;
-  }
-  if (layer->mask) {
-    return 2 * layer->n_images * g->channels_out * (g->channels_in / g->groups) * products;
-  }
-  return 2 * results * (g->channels_in / g->groups) * g->kernel_h * g->kernel_w;
-}
-
 static size_t scratch_of(const laci_net *net, const laci_sparse_kernel *kernel) {
   size_t most = 0;
   for (; kernel; kernel = kernel->next) {
@@ -158,7 +143,7 @@ void laci_sparse_make_product(laci_net *net, const laci_sparse_layer *layer) {
   step->sparse = true;
   step->context = s;
   step->shown = t->y;
-  step->flops = flops_of(net, layer);
+  step->flops = laci_sparse_flops(net, layer);
   laci_net_bind(net, fused->output, t->y);
 }
 
@@ -167,7 +152,7 @@ void laci_sparse_make_product(laci_net *net, const laci_sparse_layer *layer) {
 /** What is read of larger windows than one pixel is read again soon. */
 static double generated_share(const laci_net *net, const laci_sparse_layer *layer) {
   enum { MANY = 128 };
-  const laci_cost_table *c = laci_cost_table_of(net, layer);
+  const laci_cost_figures *c = laci_costs_of(net, layer);
   const bool far = laci_pictures_by_images(layer->n_images) &&
                    laci_sparse_is_pixel(&layer->window) && laci_cost_terms(&layer->window) > MANY;
   if (laci_sparse_isa_of(net, layer) == LACI_JIT_NONE) return c->compiled_share;
@@ -180,7 +165,7 @@ static double sparse_cost(const laci_net *net, const laci_sparse_layer *layer) {
   enum { CHUNK = 64 };
   const double half = 0.5;
   const laci_sparse_window *g = &layer->window;
-  const laci_cost_table *c = laci_cost_table_of(net, layer);
+  const laci_cost_figures *c = laci_costs_of(net, layer);
   const double share_kept = layer->bytes ? (layer->kept > half ? 1 : half) : layer->kept;
   const double kept = (double)g->channels_out * laci_cost_terms(g) * share_kept;
   const bool together = !laci_sparse_is_pixel(g) && laci_sparse_code_is_bare(net, layer);

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What several algorithms ask of a layer. */
+#include <stdio.h>
+
+#include "cpu/cpu.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
 #include "engine/cpu/native/layout/layout.h"
+#include "engine/cpu/native/train/train.h"
 
 laci_jit_isa laci_sparse_isa_of(const laci_net *net, const laci_sparse_layer *layer) {
   return layer->bytes ? net->sparse->isa_of_bytes : net->sparse->isa;
@@ -15,4 +19,26 @@ bool laci_sparse_code_is_bare(const laci_net *net, const laci_sparse_layer *laye
   return laci_sparse_is_of_constant_floats(net, layer) &&
          laci_sparse_isa_of(net, layer) == LACI_JIT_AVX512 &&
          !laci_pictures_by_images(layer->n_images) && laci_sparse_may_be_bare(&layer->window);
+}
+
+int64_t laci_sparse_flops(const laci_net *net, const laci_sparse_layer *layer) {
+  const laci_sparse_window *g = &layer->window;
+  const int64_t results = laci_shape_count(laci_plan_shape(&net->plan, layer->output));
+  int64_t products = 0; /* of all results of a channel and an image */
+  for (int phase = 0; phase < layer->n_phases; phase++) {
+    const laci_sparse_window part = laci_sparse_phase(layer, phase);
+    products += part.out_h * part.out_w * part.kernel_h * part.kernel_w;
+  }
+  if (layer->mask) {
+    return 2 * layer->n_images * g->channels_out * (g->channels_in / g->groups) * products;
+  }
+  return 2 * results * (g->channels_in / g->groups) * g->kernel_h * g->kernel_w;
+}
+
+const char *laci_sparse_compiled_name(laci_net *net, const char *what,
+                                      const laci_sparse_window *g) {
+  char text[64];
+  (void)snprintf(text, sizeof text, "%s-%lldx%lld %s", what, (long long)g->kernel_h,
+                 (long long)g->kernel_w, laci_cpu_name(laci_cpu()));
+  return laci_arena_text(&net->plan.memory, text);
 }

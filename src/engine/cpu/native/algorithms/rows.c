@@ -8,6 +8,7 @@
 #include "engine/cpu/native/algorithms/algorithms.h"
 #include "engine/cpu/native/layout/layout.h"
 #include "cpu/pool.h"
+#include "engine/cpu/native/costs/costs.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
 
 typedef struct laci_sparse_lists {
@@ -112,7 +113,7 @@ static int64_t units_of(const laci_sparse_layer *layer) {
 static double bundles_cost(const laci_net *net, const laci_sparse_layer *layer) {
   enum { UNIT = LACI_SPARSE_LANES / 2, FEW = 128 };
   const laci_sparse_window *g = &layer->window;
-  const laci_cost_table *c = laci_cost_table_of(net, layer);
+  const laci_cost_figures *c = laci_costs_of(net, layer);
   const bool images = laci_pictures_by_images(layer->n_images);
   const double units = (double)units_of(layer);
   const double lost = (double)laci_sparse_bundled_strips(layer, units_of(layer)) * c->strip;
@@ -127,7 +128,7 @@ static double bundles_cost(const laci_net *net, const laci_sparse_layer *layer) 
 /** Lists are read for each strip of tiles, so that none waits for what it runs. */
 static double csr_cost(const laci_net *net, const laci_sparse_layer *layer) {
   const laci_sparse_window *g = &layer->window;
-  const laci_cost_table *c = laci_cost_table_of(net, layer);
+  const laci_cost_figures *c = laci_costs_of(net, layer);
   const bool aligned = laci_sparse_is_pixel(g) || laci_pictures_by_images(layer->n_images);
   const double kept = laci_cost_terms(g) * layer->kept; /* of a row */
   const double lanes = (double)(laci_cost_tiles(layer, 1) * LACI_SPARSE_LANES * g->channels_out);

@@ -16,23 +16,19 @@
 #include "cpu/pool.h"
 #include "engine/cpu/onednn/onednn.h"
 
-enum {
-  MOST_KEPT = 60,          /* percent */
-  LEAST_WEIGHTS = 1 << 17, /* fewer lie in a cache that is fast enough for all of them */
-};
-
 /** Is it to be done so, as far as the weights go? */
 static bool is_wanted(const laci_net *net, const laci_right *r, int matrix) {
+  const int64_t n = r->depth * r->columns;
   switch (net->sparse_use) {
     case LACI_SPARSE_USE_ALL: return true;
     case LACI_SPARSE_USE_FASTER:
-      if (laci_cpu() == LACI_CPU_ANY || r->depth * r->columns < LEAST_WEIGHTS) return false;
+      if (laci_cpu() == LACI_CPU_ANY || !laci_vector_may_gain(net, n)) return false;
       break;
     case LACI_SPARSE_USE_ZEROS: break;
     case LACI_SPARSE_USE_NONE:
     case LACI_SPARSE_USE_LISTED: return false;
   }
-  return laci_net_kept_share(net, matrix) * 100 <= MOST_KEPT;
+  return laci_vector_gains(net, laci_net_kept_share(net, matrix));
 }
 
 bool laci_right_has_few_rows(const laci_right *r) { return r->rows <= LACI_SPARSE_VECTORS; }

@@ -6,15 +6,14 @@
  * takes some, with scratch of its own; else, and where weights fill a cache that threads share, all
  * of them share each block: channels of what it reads, its points, channels of its results. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/divide.h"
-#include "cpu/cpu.h"
 #include "kernel/sparse/winograd4.h"
 #include "engine/cpu/native/layer.h"
 #include "engine/cpu/native/layout/layout.h"
 #include "engine/cpu/native/layout/tensors.h"
+#include "engine/cpu/native/costs/costs.h"
 #include "engine/cpu/native/algorithms/algorithms.h"
 #include "cpu/pool.h"
 #include "kernel/sparse/reorder.h"
@@ -152,10 +151,10 @@ static bool make_tiles(laci_net *net, const laci_sparse_layer *layer, laci_winog
 /* Threads with blocks of their own do not wait for each other, nor for what another one wrote; each
  * reads all weights, which a cache that they share should hold. */
 static void share_out(const laci_net *net, winograd_step *s) {
-  enum { LARGE = 16 << 20 }; /* bytes */
   const laci_winograd4 *w = &s->w;
   const int64_t n_threads = net->n_threads, apart = laci_winograd4_cut(w, false);
-  const bool small = laci_winograd4_bytes(&w->window) <= LARGE;
+  const double shared = laci_costs_of(net, s->layer)->weights_shared;
+  const bool small = (double)laci_winograd4_bytes(&w->window) <= shared;
   s->n_blocks = laci_ceil_div(w->n_units, apart);
   s->shares = small && s->n_blocks >= n_threads ? n_threads : 1;
   if (s->shares > 1) s->n_blocks = laci_ceil_div(s->n_blocks, n_threads) * n_threads;
@@ -166,19 +165,12 @@ static void share_out(const laci_net *net, winograd_step *s) {
   s->n_sums = laci_winograd4_floats(w, &b, w->window.channels_out);
 }
 
-static const char *kernel_name(laci_net *net, const laci_sparse_window *g) {
-  char text[64];
-  (void)snprintf(text, sizeof text, "winograd-%lldx%lld %s", (long long)g->kernel_h,
-                 (long long)g->kernel_w, laci_cpu_name(laci_cpu()));
-  return laci_arena_text(&net->plan.memory, text);
-}
-
 static void make(laci_net *net, const laci_sparse_layer *layer) {
   const laci_shape *y = laci_plan_shape(&net->plan, layer->output);
   winograd_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
   if (!s || !make_tiles(net, layer, &s->w)) return;
-  share_out(net, s);
   s->layer = layer;
+  share_out(net, s);
   s->size = laci_pictures_size(net, y, false);
   s->tensors = laci_sparse_take_tensors(net, layer);
   s->weights = make_weights(net, layer, &s->w);
@@ -191,7 +183,7 @@ static void make(laci_net *net, const laci_sparse_layer *layer) {
   if (!step) return;
   laci_net_step_scratch(step, 4);
   step->what = laci_net_describe(net, layer->fused);
-  step->kernel = kernel_name(net, &layer->window);
+  step->kernel = laci_sparse_compiled_name(net, "winograd", &layer->window);
   step->context = s;
   step->shown = t->y;
   step->flops = 2 * laci_shape_count(y) * laci_sparse_row_weights(&layer->window);
@@ -202,9 +194,9 @@ static void make(laci_net *net, const laci_sparse_layer *layer) {
 
 /** Tiles are padded to whole vectors; images come by sixteen. */
 static double winograd4_cost(const laci_net *net, const laci_sparse_layer *layer) {
-  enum { SIDE = LACI_WINOGRAD4_SIDE, VECTOR = 8, HELD = 1 << 21 /* points and sums */ };
+  enum { SIDE = LACI_WINOGRAD4_SIDE, VECTOR = 8 };
   const laci_sparse_window *g = &layer->window;
-  const laci_cost_table *c = laci_cost_table_of(net, layer);
+  const laci_cost_figures *c = laci_costs_of(net, layer);
   if (c->winograd == 0) return INFINITY;
   const int64_t tiles = laci_ceil_div(g->out_h, SIDE) * laci_ceil_div(g->out_w, SIDE);
   const int64_t each = laci_pictures_by_images(layer->n_images) ? LACI_SPARSE_LANES : VECTOR;
@@ -215,7 +207,7 @@ static double winograd4_cost(const laci_net *net, const laci_sparse_layer *layer
   const double weights = points * sources * (double)g->channels_out;
   const double channels = sources + (double)g->channels_out;
   const bool own = g->stride_w > 1; /* threads do these by themselves */
-  const bool far = each == VECTOR && !own && points * lanes * channels > HELD;
+  const bool far = each == VECTOR && !own && points * lanes * channels > c->tiles_held;
   return weights * (lanes / c->winograd + c->transformed) +
          lanes * channels * (far ? c->tile_far : c->tile) + c->parts;
 }

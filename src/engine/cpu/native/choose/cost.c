@@ -4,8 +4,8 @@
 #include <math.h>
 
 #include "base/timings.h"
-#include "cpu/cpu.h"
 #include "engine/cpu/native/layer.h"
+#include "engine/cpu/native/costs/costs.h"
 #include "engine/cpu/native/choose/choose.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
 
@@ -56,18 +56,11 @@ static void choose_algorithm(const laci_net *net, laci_sparse_layer *layer, int 
   costs->chosen[at] = costs->of[layer->algorithm][at];
 }
 
-/* Where the constants were not measured, a sparse way must be clearly faster than the dense one: a
- * ResNet-20 that they expected to gain took 1.22 times as long on another maker's processor. */
-static const double margin = 1.2;
-
-/** Estimates but for those of dense ways, times that margin. NEON's constants have one of their
- * own.
- */
+/** Estimates but for those of dense kernels, times the margin of another processor's figures. */
 static void doubt_estimates(const laci_net *net, laci_sparse_costs *costs) {
-  if (laci_cpu_is_measured() || laci_cpu() == LACI_CPU_NEON) return;
   for (int at = 0; at < net->sparse->n_layers; at++) {
     for (int id = 0; id < LACI_N_ALGORITHMS; id++) {
-      if (id != LACI_ALGORITHM_dense) costs->of[id][at] *= margin;
+      if (id != LACI_ALGORITHM_dense) costs->of[id][at] *= net->costs->margin;
     }
   }
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What layers cost by each algorithm, where they were not timed: as the records say, from shape,
- * the share of weights that are kept, and the processor's table (algorithms/costs.c).
+ * the share of weights that are kept, and the processor's figures (costs/costs.h).
  */
 #include <math.h>
 
+#include "engine/cpu/native/costs/costs.h"
 #include "engine/cpu/native/choose/choose.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
 
@@ -13,7 +14,7 @@ static double cost_by(const laci_net *net, const laci_sparse_layer *layer, laci_
 
 void laci_sparse_estimate(const laci_net *net, laci_sparse_costs *costs) {
   const laci_sparse_net *sparse = net->sparse;
-  const laci_cost_table *c = laci_cost_table_of(net, NULL);
+  const laci_cost_figures *c = laci_costs_of(net, NULL);
   costs->reorder = c->reorder;
   costs->norm_of_images = c->norm_of_images;
   costs->step = c->step;

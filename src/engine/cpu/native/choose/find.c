@@ -6,11 +6,10 @@
 #include "graph/ops.h"
 #include "engine/cpu/native/layer.h"
 #include "engine/cpu/native/layout/layout.h"
+#include "engine/cpu/native/costs/costs.h"
 #include "engine/cpu/native/choose/choose.h"
 #include "engine/cpu/onednn/onednn.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
-
-enum { MOST_KEPT = 70 }; /* percent: with more, dense kernels are faster whatever the shape */
 
 static bool window_of(const laci_net *net, const laci_fused *fused, laci_sparse_layer *layer) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
@@ -56,6 +55,10 @@ static int behind_integers(const laci_cpu_plan *plan, int value) {
   return value;
 }
 
+static const laci_cost_figures *of_floats(const laci_net *net) {
+  return &net->costs->tables[LACI_COSTS_f32]->figures[LACI_COSTS_f32];
+}
+
 /** Layers are found that gain nothing, too. */
 static bool takes_all(const laci_net *net) { return net->sparse_use == LACI_SPARSE_USE_ALL; }
 
@@ -72,7 +75,7 @@ static bool gains_when_full(const laci_net *net, const laci_sparse_layer *layer)
  * products, so that code gains whatever is kept. */
 static bool has_narrow_groups(const laci_net *net, const laci_sparse_window *g) {
   enum { FEW = 8 };
-  const bool known = laci_jit_isa_allowed() == LACI_JIT_AVX2 || net->timings;
+  const bool known = of_floats(net)->by_gemm > 0 || net->timings;
   return known && !net->plan.bf16 && g->groups > 1 && g->channels_in / g->groups <= FEW;
 }
 
@@ -106,7 +109,7 @@ static bool layer_of(laci_net *net, const laci_fused *fused, bool bytes, laci_sp
   }
   layer->kept = laci_net_kept_share(net, node->inputs[1]);
   if (bytes) laci_sparse_take_bytes(net, layer);
-  layer->full = layer->kept * 100 > MOST_KEPT && !layer->bytes && !takes_all(net) &&
+  layer->full = layer->kept * 100 > of_floats(net)->most_kept && !layer->bytes && !takes_all(net) &&
                 !has_narrow_groups(net, &layer->window);
   return !layer->full || gains_when_full(net, layer);
 }

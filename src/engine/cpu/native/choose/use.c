@@ -7,6 +7,8 @@
 
 #include "base/error.h"
 #include "engine/cpu/native/native.h"
+#include "engine/cpu/native/costs/costs.h"
+#include "engine/cpu/native/layer.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
 
 /** "dense, generated, ..." */
@@ -36,4 +38,10 @@ lac_status laci_native_use_of(const laci_engine_options *options, laci_native_us
   use->which = id != LACI_ALGORITHM_dense || all ? LACI_SPARSE_USE_ALL : LACI_SPARSE_USE_FASTER;
   use->algorithm = id;
   return LAC_OK;
+}
+
+lac_status laci_native_begin(laci_net *net, lac_error *err) {
+  laci_costs *costs = laci_plan_new(&net->plan, 1, sizeof *costs);
+  net->costs = costs;
+  return costs ? laci_costs_now(costs, err) : net->plan.status;
 }

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which table of costs serves a processor. */
+#include "engine/cpu/native/costs/costs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cpu/cpu.h"
+#include "cpu/model.h"
+#include "jit/isa.h"
+
+/* ---- This processor ---- */
+
+static void add_word(char *text, size_t size, const char *word) {
+  const size_t used = strlen(text);
+  (void)snprintf(text + used, size - used, "%s%s", used ? " " : "", word);
+}
+
+laci_cost_processor laci_costs_processor(void) {
+  laci_cost_processor p = {.date = ""};
+  const laci_jit_isa isa = laci_jit_isa_now();
+  laci_cpu_maker(p.vendor, sizeof p.vendor, &p.family);
+  add_word(p.instructions, sizeof p.instructions, laci_jit_isa_name(isa));
+  if (laci_jit_isa_of_quads(isa) != LACI_JIT_NONE)
+    add_word(p.instructions, sizeof p.instructions, "vnni");
+  if (laci_cpu_has_avx512bf16()) add_word(p.instructions, sizeof p.instructions, "bf16");
+  if (laci_cpu_has_bf16_tiles()) add_word(p.instructions, sizeof p.instructions, "tiles");
+  return p;
+}
+
+/* ---- Nearness ---- */
+
+/** The next word of a text of words; 0: there is none. */
+static size_t next_word(const char **at) {
+  *at += strspn(*at, " ");
+  return strcspn(*at, " ");
+}
+
+static bool has_word(const char *words, const char *word, size_t n) {
+  for (size_t m; (m = next_word(&words)) > 0; words += m) {
+    if (m == n && strncmp(words, word, n) == 0) return true;
+  }
+  return false;
+}
+
+/** Is code for both generated for the same instructions? */
+static bool same_code(const laci_cost_processor *a, const laci_cost_processor *b) {
+  const char *x = a->instructions, *y = b->instructions;
+  const size_t n = next_word(&x);
+  return n > 0 && next_word(&y) == n && strncmp(x, y, n) == 0;
+}
+
+static bool is_own(const laci_cost_processor *a, const laci_cost_processor *b) {
+  return strcmp(a->vendor, b->vendor) == 0 && a->family == b->family && same_code(a, b);
+}
+
+/** Words of one that the other lacks. */
+static int missing(const char *of, const char *in) {
+  int n_missing = 0;
+  for (size_t n; (n = next_word(&of)) > 0; of += n) n_missing += !has_word(in, of, n);
+  return n_missing;
+}
+
+static int nearness(const laci_cost_processor *a, const laci_cost_processor *b) {
+  enum { CODE = 1000, VENDOR = 100, FAMILY = 10 };
+  const bool vendor = strcmp(a->vendor, b->vendor) == 0;
+  const int differ =
+      missing(a->instructions, b->instructions) + missing(b->instructions, a->instructions);
+  return same_code(a, b) * CODE + vendor * VENDOR + (vendor && a->family == b->family) * FAMILY -
+         differ;
+}
+
+/** Of those that have the section; the first of equally near ones. */
+static const laci_cost_table *nearest(const laci_cost_processor *of, laci_cost_section section) {
+  const laci_cost_table *best = NULL;
+  for (int at = 0; laci_cost_table_at(at); at++) {
+    const laci_cost_table *table = laci_cost_table_at(at);
+    if (!laci_cost_table_has(table, section)) continue;
+    if (!best || nearness(of, &table->of) > nearness(of, &best->of)) best = table;
+  }
+  return best;
+}
+
+/* ---- The choice ---- */
+
+void laci_costs_take(const laci_cost_table *table, const laci_cost_processor *of,
+                     laci_costs *costs) {
+  for (int section = 0; section < LACI_N_COST_SECTIONS; section++) {
+    const bool has = laci_cost_table_has(table, section);
+    costs->tables[section] = has ? table : nearest(of, section);
+  }
+  costs->own = is_own(of, &table->of);
+  costs->margin = costs->own ? 1 : table->margin;
+}
+
+void laci_costs_choose(const laci_cost_processor *of, laci_costs *costs) {
+  laci_costs_take(nearest(of, LACI_COSTS_f32), of, costs);
+}
+
+static const laci_cost_table *table_of_name(const char *name) {
+  for (int at = 0; laci_cost_table_at(at); at++) {
+    if (strcmp(laci_cost_table_at(at)->name, name) == 0) return laci_cost_table_at(at);
+  }
+  return NULL;
+}
+
+lac_status laci_costs_now(laci_costs *costs, lac_error *err) {
+  const laci_cost_processor processor = laci_costs_processor();
+  const char *wanted = getenv("LAC_COSTS");
+  if (!wanted || !*wanted) {
+    laci_costs_choose(&processor, costs);
+    return LAC_OK;
+  }
+  const laci_cost_table *table = table_of_name(wanted);
+  if (!table) {
+    lac_status st = laci_cost_table_read(wanted, &costs->read, err);
+    if (st) return st;
+    table = &costs->read;
+  }
+  laci_costs_take(table, &processor, costs);
+  return LAC_OK;
+}
