@@ -6,6 +6,7 @@ import os
 import pathlib
 import subprocess
 
+import ml_dtypes
 import numpy as np
 import onnx
 import onnxruntime
@@ -289,3 +290,42 @@ def test_tensors_that_nobody_touched_keep_their_bytes(external, tmp_path):
     before, after = ({t.name: t.raw_data for t in onnx.load(tmp_path / f"{n}.onnx").graph.initializer} for n in "mo")
     assert before["odd"] == after["odd"] and len(before["w"]) == len(after["w"]) == K * N // 2
     assert before["w"] != after["w"]
+
+
+FEW = [(np.float32, 2, 64), (np.float32, 7, 256), (np.int8, 4, 64), (np.int8, 7, 256), (ml_dtypes.int4, 7, 256),
+       (ml_dtypes.int4, 16, 512), (ml_dtypes.int2, 4, 64), (ml_dtypes.float4_e2m1fn, 7, 256)]
+
+
+def few_values(path, dtype, n_values, width):
+    """Three products of weights that have few values, one scale and no bias: channels are alike as sets of values."""
+    rng = np.random.default_rng(7)
+    low = 0 if n_values == 2 else -(n_values // 2)
+    nodes, stored, value = [], [], "x"
+    for k, shape in enumerate([(32, width), (width, 64), (64, 32)]):
+        stored.append(numpy_helper.from_array(rng.integers(low, low + n_values, shape).astype(np.float32).astype(dtype), f"w{k}"))
+        weight = f"w{k}"
+        if dtype is not np.float32:
+            stored.append(numpy_helper.from_array(np.float32(0.125), f"s{k}"))
+            nodes.append(helper.make_node("DequantizeLinear", [weight, f"s{k}"], [f"d{k}"]))
+            weight = f"d{k}"
+        nodes += [helper.make_node("MatMul", [value, weight], [f"m{k}"]), helper.make_node("Relu", [f"m{k}"], [f"r{k}"])]
+        value = f"r{k}"
+    save(path, nodes, [("x", TensorProto.FLOAT, [4, 32])], [(value, TensorProto.FLOAT, [4, 32])], stored)
+
+
+@pytest.mark.parametrize(("dtype", "n_values", "width"), FEW, ids=lambda v: getattr(v, "__name__", v))
+def test_check_finds_the_order_of_weights_that_have_few_values(dtype, n_values, width, tmp_path):
+    path, pruned = tmp_path / "few.onnx", tmp_path / "pruned.onnx"
+    few_values(path, dtype, n_values, width)
+    subprocess.run([LACUNA, "prune", "-q", path, "-o", pruned], check=True, stdout=subprocess.DEVNULL)
+    done = subprocess.run([LACUNA, "check", pruned, "--against", path], capture_output=True, text=True)
+    assert done.returncode == 0 and "verified: all outputs" in done.stderr, done.stderr
+    changed = onnx.load(pruned)
+    at = next(i for i, t in enumerate(changed.graph.initializer) if t.name == "w1")
+    weight = numpy_helper.to_array(changed.graph.initializer[at]).copy()
+    row, column = np.argwhere(weight.astype(np.float32) == weight.astype(np.float32).max())[0]
+    weight[row, column] = np.float32(-1).astype(dtype)
+    changed.graph.initializer[at].CopyFrom(numpy_helper.from_array(weight, "w1"))
+    onnx.save(changed, pruned)
+    done = subprocess.run([LACUNA, "check", pruned, "--against", path], capture_output=True, text=True)
+    assert done.returncode == 1 and "not verified" in done.stderr, done.stderr
