@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Networks that people have: what may be permuted and pruned in each, whether the result is the same, and what it takes.
+"""Networks in use: what may be permuted and pruned in each, whether the result is the same, and what it takes.
 
     bench/networks.py [--python PYTHON] [--build build/release] [--only TEXT] [--effort fast] [--keep DIR] [--again]
                       [--json FILE] [--from FILE] [--no-run] [--causes] [--docs]

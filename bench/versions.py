@@ -29,7 +29,7 @@ ENOUGH = 0.98     # what the new build has to reach
 TRAININGS = (("cifar-resnet56", 128, ""), ("cifar-resnet56", 128, "remat"), ("resnet50", 16, ""), ("resnet50", 16, "remat"))
 PRUNED = (("resnet50_ts", "normal"), ("resnet50_ts", "fast"), ("mobilenet_v2_ts", "normal"), ("vit_b_16_dynamo", "fast"))
 SEARCHES = ("512x1024", "2304x256")
-PATIENCE = 600.0
+TIMEOUT_S = 600.0
 
 
 def in_rounds(workers, seconds, rng, take):
@@ -58,7 +58,7 @@ def with_processes(builds, start, seconds, rng, name):
     try:
         for which, build in builds.items():
             workers[which] = start(build)
-        found = in_rounds(workers, seconds, rng, lambda worker, part: worker.ask(f"run {part:.4f}", PATIENCE)["ms"])
+        found = in_rounds(workers, seconds, rng, lambda worker, part: worker.ask(f"run {part:.4f}", TIMEOUT_S)["ms"])
         peaks = {f"{which}_mb": worker.ask("memory")["peak_mb"] for which, worker in workers.items()}
         starts = {f"{which}_{part}": worker.start[part] for which, worker in workers.items()
                   for part in ("plan_s", "planned_mb") if part in worker.start}
@@ -87,7 +87,7 @@ def train_rows(builds, arguments, rng):
         if arguments.rows not in name:
             continue
         options = [arch, str(batch), "f32", str(arguments.threads), *([remat] if remat else [])]
-        yield with_processes(builds, lambda build: Process([build / "bench/train_worker", *options], PATIENCE, **HABITS["lacuna"]),
+        yield with_processes(builds, lambda build: Process([build / "bench/train_worker", *options], TIMEOUT_S, **HABITS["lacuna"]),
                              2 * arguments.time, rng, name)
 
 

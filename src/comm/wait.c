@@ -69,12 +69,12 @@ lac_status laci_comm_fail(const laci_comm *comm, lac_error *err) {
 
 /* ---- Waiting ---- */
 
-typedef struct patience {
+typedef struct wait_state {
   double begun, looked;
   int n_turns;
-} patience;
+} wait_state;
 
-static void rest(patience *p) {
+static void rest(wait_state *p) {
   if (++p->n_turns <= YIELDS) {
     (void)sched_yield();
     return;
@@ -85,7 +85,7 @@ static void rest(patience *p) {
 }
 
 /* After a turn in which nothing came. */
-static lac_status be_patient(laci_comm *comm, patience *p, lac_error *err) {
+static lac_status wait_a_little(laci_comm *comm, wait_state *p, lac_error *err) {
   double now = laci_clock_seconds();
   rest(p);
   if (now - p->looked < LOOK_EVERY_S) return LAC_OK;
@@ -101,7 +101,7 @@ static lac_status be_patient(laci_comm *comm, patience *p, lac_error *err) {
 static lac_status wait_for(laci_comm *comm, void **request, const laci_comm_sum *sum,
                            lac_error *err) {
   const lac_transport *t = comm->transport;
-  patience p = {.begun = laci_clock_seconds()};
+  wait_state p = {.begun = laci_clock_seconds()};
   p.looked = p.begun;
   for (;;) {
     bool moved = laci_comm_advance(comm);
@@ -114,7 +114,7 @@ static lac_status wait_for(laci_comm *comm, void **request, const laci_comm_sum 
       p.n_turns = 0;
       continue;
     }
-    lac_status st = be_patient(comm, &p, err);
+    lac_status st = wait_a_little(comm, &p, err);
     if (st) return st;
   }
   /* What the transport says of a peer that is gone is less than what the machine knows. */

@@ -168,7 +168,7 @@ static lac_status write_data(laci_external **spans, size_t n, laci_writer *write
   for (size_t at = 0; at < n && !st; at++) {
     const laci_external *e = spans[at];
     if (!e->fresh || e->moved || e->offset < done)
-      continue; /* < done: a twin of the same content */
+      continue; /* < done: another span of the same content */
     st = append_old(writer, old, done, e->offset, err);
     if (!st) st = append_fresh(writer, e, err);
     done = e->offset + e->length;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Comparing a value with its reordered twin, in place.
+ * Comparing a value with its reordered counterpart, in place.
  *
  * The walk of orders.h says which run of the one stands where in the other; the work is cut into
  * parts of equal size, each part finds its own largest difference, and parts are put together in

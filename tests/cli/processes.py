@@ -50,8 +50,8 @@ class Checks:
     def check_process_0_saves_before_all_are_ended(self):
         """Process 2 dies, or hangs; process 0 then saves for 3 s, in which process 1 must not end it. mpirun, which kills
         all a second after a death, is told to wait there."""
-        for seconds, text, patience in ((0, "has died", 4), (60, "process 2 has not answered for 12 s", 1)):
-            run = mpirun(3, self.comm_main, seconds, 2, 3, OMPI_MCA_odls_base_sigkill_timeout=str(patience))
+        for seconds, text, timeout_s in ((0, "has died", 4), (60, "process 2 has not answered for 12 s", 1)):
+            run = mpirun(3, self.comm_main, seconds, 2, 3, OMPI_MCA_odls_base_sigkill_timeout=str(timeout_s))
             assert run.returncode != 0 and text in run.stderr, run.stderr
             assert "saved" in run.stdout, f"after {text}: {run.stdout} {run.stderr}"
             assert run.stderr.count("comm_main: ") == 1, f"told by several: {run.stderr}"

@@ -88,7 +88,7 @@ static int count_pictures(const laci_engine *engine) {
   return n;
 }
 
-/* In between, values lie as both layers want them. */
+/* In between, values have a layout that both layers take. */
 static void integers_between_sparse_layers_are_no_reorder(void **state) {
   static const char text[] =
       "input x 1x16x9x10\n" PARAMETERS

@@ -265,7 +265,7 @@ static lac_model *build(const plan *p) {
   for (int l = 0; l < LAYERS; l++) n += say_layer(text + n, sizeof text - n, l, &p->specs[l]);
   if (p->shared) {
     const bool conv = p->specs[0].kind == CONV, gemm = p->specs[0].kind == GEMM;
-    (void)snprintf(text + n, sizeof text - n, "z = %s(x0, r0)%s name=\"twin\"\noutput z\n",
+    (void)snprintf(text + n, sizeof text - n, "z = %s(x0, r0)%s name=\"again\"\noutput z\n",
                    conv   ? "Conv"
                    : gemm ? "Gemm"
                           : "MatMul",

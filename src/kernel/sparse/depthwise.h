@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A depthwise convolution, channel by channel, over pictures (window.h): what stands between two
  * sparse convolutions of one pixel in networks for small machines. Its weights are all kept; what
- * is gained is that values lie as their neighbours want them.
+ * is gained is that values need no reorder before and after it.
  *
  * Every sum begins at the bias and goes through the taps in ascending order, one fused multiply-add
  * each, as that of a product (product.h) whose weights are all kept: that is the definition.

@@ -59,7 +59,7 @@ static void add_relu_sum(laci_net *net, const laci_fused *fused, const int tenso
 }
 
 static bool images_fit(laci_net *net, const laci_fused *fused, const char **why) {
-  *why = "values do not lie as images";
+  *why = "values are not in the layout of images";
   return laci_native_is_trained(net, fused->reads[2]);
 }
 

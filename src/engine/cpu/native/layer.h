@@ -82,7 +82,7 @@ typedef struct laci_sparse_layer {
   laci_algorithm_id algorithm; /* of one that is chosen; before, of its kind */
 } laci_sparse_layer;
 
-/** Values that have one layout: a layer's result lies as what is added to it. */
+/** Values that have one layout: a layer's result has that of what is added to it. */
 typedef struct laci_sparse_place {
   int same_as; /* another value, towards the one that speaks for all; itself */
   bool used, planes, rows;

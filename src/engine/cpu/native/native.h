@@ -53,7 +53,7 @@ laci_lower_function laci_product_sparse;
  * reads the result; and the gradient of such a one. native/train/norm.c */
 laci_lower_supports laci_image_norm_fits, laci_image_norm_gradient_fits;
 laci_lower_function laci_image_norm_lower, laci_image_norm_lower_gradient;
-/** The sum of two values that lie as images of sparse layers, in training. native/train/sum.c */
+/** The sum of two values in sparse layers' layout of images, in training. native/train/sum.c */
 laci_lower_supports laci_image_sum_fits;
 laci_lower_function laci_image_sum_lower;
 /** By kernel/winograd: 3x3 windows of bf16 whose weights change, and their input's gradient.

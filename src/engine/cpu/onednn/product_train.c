@@ -4,8 +4,8 @@
 #include "engine/cpu/lower/product.h"
 #include "engine/cpu/onednn/onednn.h"
 
-/** The operand as [rows, columns]: transposed where `transposed` says that it lies as [columns,
- * rows]. */
+/** The operand as [rows, columns]: transposed where `transposed` says that it is stored as
+ * [columns, rows]. */
 static int operand(laci_net *net, int value, bool transposed) {
   laci_element dt = laci_net_dt(net);
   int dense = laci_net_as_dense(net, laci_net_read(net, value), dt);

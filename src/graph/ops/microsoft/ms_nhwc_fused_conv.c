@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * com.microsoft.NhwcFusedConv: FusedConv on images whose channels come last, y = f(conv(x, w) +
- * bias
- * + z); the weight lies as Conv's does.
+ * com.microsoft.NhwcFusedConv: FusedConv on images whose channels come last, y = f(conv(x, w)
+ * + bias + z); the weight has the layout of Conv's.
  *
  * Channels: x's last axis is reduced over against the weight's axis 1, whose axis 0 makes y's last
  * one. Of grouped ones nothing moves. */

@@ -28,7 +28,7 @@ int laci_sparse_source(laci_net *net, int value, bool rows, laci_sparse_layout *
   return -1;
 }
 
-/** A reordered copy of `from`, which lies as `have` says. */
+/** A reordered copy of `from`, whose layout is `have`. */
 static int copy_of(laci_net *net, int from, const laci_sparse_layout *have,
                    const laci_pictures *pictures, const laci_sparse_window *thinned) {
   if (from < 0) return -1;

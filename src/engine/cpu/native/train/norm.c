@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Batch normalisation in training where values lie as images of sparse layers, and its gradient.
+ * Batch normalisation in training of values in sparse layers' layout of images, and its gradient.
  *
  * A pass over x finds the statistics of tiles, which are put together in double, in their order,
  * and a second one normalises; backward the same with the sums that come off the gradient. Tiles do

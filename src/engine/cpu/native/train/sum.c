@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The sum of two values that lie as images of sparse layers while training, and a Relu behind it:
+ * The sum of two values in sparse layers' layout of images, in training, and a Relu behind it:
  * the end of a residual block. Borders are zeros on both sides, and stay so. */
 #include "graph/ops.h"
 #include "kernel/sparse/image_norm.h"
@@ -40,7 +40,7 @@ static lac_status run_sum(laci_net *net, laci_net_step *step, lac_error *err) {
 
 bool laci_image_sum_fits(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  *why = "values do not lie as images";
+  *why = "values are not in the layout of images";
   if (node->op != &laci_op_add || !laci_sparse_may_be_images(net, fused->output)) return false;
   for (int at = 0; at < 2; at++) {
     if (laci_plan_is_constant(&net->plan, node->inputs[at]) ||
