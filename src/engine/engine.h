@@ -247,6 +247,8 @@ typedef struct laci_stepper_options {
                   turn, the others repeat the last */
   bool single; /* results are rounded to f32, but those of type f64: as engines that
                   compute in f32 have them. So are always those that no input's content reaches */
+  bool unrounded; /* nor are results of f16, bf16 and fewer bits rounded to their type, as they are
+                     else: for proofs, which compare sums in another order */
   laci_budget *budget; /* what is held is added to it, which may be that of several walks, and
                           given back; what is above it is not allocated: LAC_MEMORY_LIMIT. NULL: no
                           limit. Must live as long as the stepper steps or is given values */

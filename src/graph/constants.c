@@ -233,7 +233,7 @@ static lac_status evaluate_node(evaluation *e, const laci_node *node, lac_error 
                     .out = s.out,
                     .err = err};
   if (!st) st = node->op->eval(&eval);
-  if (!st) laci_eval_round(&eval);
+  if (!st) laci_eval_round(&eval, false);
   for (int at = 0; at < node->n_outputs && !st; at++) {
     int value = node->outputs[at];
     if (value < 0 || !e->uses[value]) continue;

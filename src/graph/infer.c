@@ -252,7 +252,7 @@ static lac_status fold(laci_graph *graph, const laci_node *node, node_view *view
                     .new_symbol = new_element,
                     .owner = graph};
   st = node->op->eval(&eval);
-  if (!st) laci_eval_round(&eval);
+  if (!st) laci_eval_round(&eval, false);
   if (!st) keep_results(graph, node, view, symbols_in);
   return st == LAC_NO_MEMORY ? st : LAC_OK;
 }

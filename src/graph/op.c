@@ -11,6 +11,7 @@
 
 #include "graph/ops.h"
 #include "tensor/buf.h"
+#include "tensor/narrow.h"
 
 static const laci_op *const all_ops[] = {
 #define LAC_OP(name) &laci_op_##name,
@@ -92,10 +93,22 @@ const laci_op *const *laci_op_all(int *n) {
   return all_ops;
 }
 
-void laci_eval_round(const laci_eval *eval) {
+static void round_range(int64_t begin, int64_t end, void *context) {
+  const laci_buf *out = context;
+  for (int64_t k = begin; k < end; k++) out->f[k] = laci_float_held(out->dtype, out->f[k]);
+}
+
+/* Where a graph that is made here says that nothing is rounded, nothing is. */
+static bool keeps_all(const laci_node *node) {
+  return strcmp(laci_node_text(node, "round_mode", ""), LACI_ROUND_MODE_NONE) == 0;
+}
+
+void laci_eval_round(const laci_eval *eval, bool narrow_alone) {
+  if (keeps_all(eval->node)) return;
   for (int at = 0; at < eval->n_out; at++) {
     laci_buf *out = eval->out[at];
     if (!out || !out->f || out->dtype == LAC_DTYPE_F64) continue;
-    for (int64_t k = 0; k < out->count; k++) out->f[k] = (double)(float)out->f[k];
+    if (!narrow_alone || laci_dtype_is_narrow(out->dtype))
+      laci_eval_parallel(eval, out->count, round_range, out);
   }
 }

@@ -70,9 +70,10 @@ static inline void laci_eval_parallel(const laci_eval *eval, int64_t n, laci_ran
   else body(0, n, context);
 }
 
-/** Rounds what an evaluation gave to f32, but results of type f64: that is what runtimes hold.
- * Where an operator jumps (Floor, Cast to an integer), another number comes of it. */
-void laci_eval_round(const laci_eval *eval);
+/** Rounds what an evaluation gave to the types of the results: that is what runtimes hold. Where an
+ * operator jumps (Floor, Cast to an integer), another number comes of it. narrow_alone: results of
+ * 16 bits and fewer, and f32 stays as it was computed. */
+void laci_eval_round(const laci_eval *eval, bool narrow_alone);
 
 /** An input that could be a prunable weight: its axes, in the weight's own order. Kernel axes are
  * all others. */

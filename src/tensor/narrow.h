@@ -2,8 +2,8 @@
  * Floats of 16 bits and fewer: f16, bf16, those of 8 bits (f8e4m3fn ...), f4e2m1 and the powers of
  * two of f8e8m0. Each is a row of a table in narrow.c; this is the one place that rounds to them.
  *
- * Sums of products are not rounded to them on the way: a value of such a type is held as a float or
- * double between nodes, and Cast, CastLike and QuantizeLinear round. See docs/robustness.md. */
+ * Engines that plan hold a value of such a type as a float between nodes, and Cast, CastLike and
+ * QuantizeLinear alone round; the plain engine rounds every result. See docs/robustness.md. */
 #ifndef LACI_TENSOR_NARROW_H
 #define LACI_TENSOR_NARROW_H
 

@@ -362,6 +362,7 @@ static lac_status open_run(laci_round *r, laci_round_source *from, laci_products
                                         .load_context = from,
                                         .pool = r->pool,
                                         .turns = r->fast ? 1 : MOST_TURNS,
+                                        .unrounded = true,
                                         .budget = &r->budget};
   return laci_stepper_create(graph, &options, run, err);
 }

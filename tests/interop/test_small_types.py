@@ -329,3 +329,47 @@ def test_check_finds_the_order_of_weights_that_have_few_values(dtype, n_values, 
     onnx.save(changed, pruned)
     done = subprocess.run([LACUNA, "check", pruned, "--against", path], capture_output=True, text=True)
     assert done.returncode == 1 and "not verified" in done.stderr, done.stderr
+
+
+CHAINS = {"Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Div": np.divide}
+
+
+@pytest.mark.parametrize("kind, code", [(np.float16, TensorProto.FLOAT16), (ml_dtypes.bfloat16, TensorProto.BFLOAT16)])
+@pytest.mark.parametrize("op", CHAINS)
+def test_the_plain_engine_rounds_every_result_to_its_type(tmp_path, op, kind, code):
+    """y = (a op b) - r, where r is what NumPy's rounded operator gives: all 0, unless a op b is held more exactly."""
+    rng = np.random.default_rng(8)
+    a, b = (rng.uniform(1, 100, 64).astype(kind) for _ in range(2))
+    nodes = [helper.make_node(op, ["a", "b"], ["t"]), helper.make_node("Sub", ["t", "r"], ["d"]),
+             helper.make_node("Cast", ["d"], ["y"], to=TensorProto.FLOAT)]
+    inputs = [helper.make_tensor_value_info(name, code, ["n"]) for name in "abr"]
+    graph = helper.make_graph(nodes, "g", inputs, [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n"])])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp_path / "m.onnx")
+    words = []
+    for name, array in dict(a=a, b=b, r=CHAINS[op](a, b)).items():
+        np.save(tmp_path / f"{name}.npy", array)
+        words += ["--input", f"{name}={tmp_path}/{name}.npy"]
+    done = subprocess.run([LACUNA, "infer", tmp_path / "m.onnx", "-o", tmp_path / "out", "--engine", "plain", *words],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert not np.load(tmp_path / "out" / "y.npy").any()
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.uint64])
+@pytest.mark.parametrize("engine", ["plain", "cpu"])
+def test_integers_of_64_bits_are_rounded_once(tmp_path, kind, engine):
+    """2^62 + 2^54 lies in the middle of two numbers of bf16; one more or less, which no double holds, decides."""
+    middle = 2**62 + 2**54
+    x = np.array([middle - 1, middle, middle + 1, middle + 2**55 - 1, middle + 2**55, middle + 2**55 + 1], kind)
+    nodes = [helper.make_node("Cast", ["x"], ["b"], to=TensorProto.BFLOAT16),
+             helper.make_node("Cast", ["b"], ["y"], to=TensorProto.FLOAT)]
+    code = helper.np_dtype_to_tensor_dtype(np.dtype(kind))
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", code, ["n"])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n"])])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp_path / "m.onnx")
+    np.save(tmp_path / "x.npy", x)
+    done = subprocess.run([LACUNA, "infer", tmp_path / "m.onnx", "-o", tmp_path / "out", "--engine", engine, "--input",
+                           f"x={tmp_path}/x.npy"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    low = 2**62
+    assert [int(v) - low for v in np.load(tmp_path / "out" / "y.npy")] == [0, 0, 2**55, 2**55, 2**56, 2**56]

@@ -94,6 +94,8 @@ void laci_plain_turns(laci_plain *run, int max_turns) { run->max_turns = max_tur
 
 void laci_plain_single(laci_plain *run, bool single) { run->single = single; }
 
+void laci_plain_unrounded(laci_plain *run, bool unrounded) { run->unrounded = unrounded; }
+
 void laci_plain_keep(laci_plain *run, int64_t max_elements) { run->keep_elements = max_elements; }
 
 void laci_plain_set(laci_plain *run, int value, laci_buf *take) {
@@ -208,7 +210,8 @@ static lac_status evaluate(laci_plain *run, const step *s, lac_error *err) {
                     .pool = run->pool,
                     .err = err};
   lac_status st = s->node->op->eval(&eval);
-  if (!st && is_single(run, s->node)) laci_eval_round(&eval);
+  const bool single = is_single(run, s->node);
+  if (!st && (single || !run->unrounded)) laci_eval_round(&eval, !single);
   return st;
 }
 

@@ -31,6 +31,9 @@ void laci_plain_turns(laci_plain *run, int max_turns);
 /** As that of laci_stepper_options. */
 void laci_plain_single(laci_plain *run, bool single);
 
+/** As that of laci_stepper_options. */
+void laci_plain_unrounded(laci_plain *run, bool unrounded);
+
 /** As that of laci_stepper_options; NULL (default): no limit. */
 void laci_plain_budget(laci_plain *run, laci_budget *budget);
 

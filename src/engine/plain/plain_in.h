@@ -23,6 +23,7 @@ struct laci_plain {
   lac_status (*step)(laci_plain *run, int node, lac_error *err); /* laci_plain_step, for turn.c */
   int max_turns;                                                 /* laci_stepper_options.turns */
   bool single;                                                   /* laci_stepper_options.single */
+  bool unrounded;                                                /* the same */
   int64_t n_turns;     /* taken by all loops beyond their first ones */
   laci_budget *budget; /* NULL: no limit */
   int last;            /* node stepped last, whose inputs and outputs are still there; -1: none */

@@ -17,10 +17,18 @@ typedef struct conversion {
   laci_buf *out;
 } conversion;
 
-/* A double of an integer of 64 bits is rounded; of that, f32 would be rounded twice. */
+/* A double of an integer of 64 bits is rounded; of that, a smaller type would be rounded twice. So
+ * what a double does not hold is cut off, and the last bit is set in its place: a number that no
+ * smaller type rounds otherwise than the integer. */
 static double number_of(const laci_buf *in, int64_t at, lac_dtype to) {
-  if (in->f || to != LAC_DTYPE_F32) return laci_buf_get_f(in, at);
-  return in->dtype == LAC_DTYPE_U64 ? (double)(float)(uint64_t)in->i[at] : (double)(float)in->i[at];
+  if (in->f || to == LAC_DTYPE_F64) return laci_buf_get_f(in, at);
+  const bool negative = in->dtype != LAC_DTYPE_U64 && in->i[at] < 0;
+  uint64_t size = negative ? 0 - (uint64_t)in->i[at] : (uint64_t)in->i[at], lost = 0;
+  if (size >> 53) {
+    lost = size & 0x7FF;
+    size = (size ^ lost) | (lost ? 0x800 : 0);
+  }
+  return negative ? -(double)size : (double)size;
 }
 
 static void convert_range(int64_t begin, int64_t end, void *context) {
