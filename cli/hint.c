@@ -33,6 +33,7 @@
 #define WORDS_CALIBRATION " (--calibration DATA)"
 #define WORDS_FORCE " (--force replaces it)"
 #define WORDS_ALL_SIZES " (--all-sizes prunes what Tensor Cores do not take, too)"
+#define WORDS_ENGINE " (--engine auto runs it, node by node where it has to)"
 #define WORDS_SHORTCUT " (--shortcut conv)"
 #define WORDS_AN_IMAGE "; lacuna eval --data DIR reads images"
 

@@ -186,3 +186,26 @@ def test_types_that_nobody_computes_are_refused(kind, engine, tmp_path):
     run = subprocess.run([LACUNA, "infer", "m.onnx", "--input", "x=x.npy", "-o", "o", "--engine", engine], cwd=tmp_path,
                          capture_output=True, text=True)
     assert run.returncode == 1 and "cannot compute with elements of type" in run.stderr, run.stderr
+
+
+@pytest.mark.parametrize("verb", ["infer", "bench"])
+@pytest.mark.parametrize("op", ["Unique", "NonZero", "loop"])
+def test_what_the_fast_engine_refuses_names_the_engine_that_runs_it(tmp_path, op, verb):
+    if op == "loop":
+        nodes, more, _ = loop(2)
+        graph_inputs = [value("x", FLOAT, [1, 3, 32, 32])]
+        head, weights = front(np.random.default_rng(0))
+        graph = helper.make_graph(head + nodes, "g", graph_inputs, [value("y", FLOAT)], weights + more)
+        shape = (1, 3, 32, 32)
+    else:
+        graph = helper.make_graph([helper.make_node(op, ["x"], ["y"])], "g", [value("x", FLOAT, ["n"])],
+                                  [value("y", FLOAT if op == "Unique" else INT)])
+        shape = (4,)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp_path / "m.onnx")
+    np.save(tmp_path / "x.npy", np.ones(shape, np.float32))
+    words = {"infer": ["--input", f"x={tmp_path}/x.npy", "-o", tmp_path / "out"],
+             "bench": ["--input-shape", "x=" + "x".join(map(str, shape)), "--runs", "1"]}[verb]
+    done = subprocess.run([LACUNA, verb, tmp_path / "m.onnx", "--engine", "cpu", *words], capture_output=True, text=True)
+    assert done.returncode == 1 and "(--engine auto runs it" in done.stderr
+    done = subprocess.run([LACUNA, verb, tmp_path / "m.onnx", "--engine", "auto", *words], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

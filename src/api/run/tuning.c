@@ -2,11 +2,14 @@
  * tuning.h: timings are a cache, so that what cannot be kept is a warning. */
 #include "api/run/tuning.h"
 
+#include <string.h>
+
 #include "base/error.h"
 #include "base/log.h"
 #include "base/timings.h"
 #include "cpu/model.h"
 #include "engine/engine.h"
+#include "graph/graph.h"
 
 static const laci_engine_tuning tunings[] = {[LAC_TUNING_OFF] = LACI_TUNING_OFF,
                                              [LAC_TUNING_QUICK] = LACI_TUNING_QUICK,
@@ -21,6 +24,16 @@ static void keep(laci_timings *timings) {
   laci_timings_close(timings);
 }
 
+/* What this engine cannot run, "auto" runs where every operator is known: that helps. */
+static lac_status name_cure(const laci_graph *graph, const laci_engine_options *options,
+                            lac_status st, lac_error *err) {
+  const char *name = options->engine ? options->engine : LACI_ENGINE_DEFAULT;
+  bool all = st == LAC_UNSUPPORTED && strcmp(name, LACI_ENGINE_AUTO) != 0;
+  for (int n = 0; all && n < graph->n_nodes; n++)
+    all = laci_engine_supports(LACI_ENGINE_AUTO, graph, &graph->nodes[n], NULL);
+  return all && err && err->hint == LAC_HINT_NONE ? laci_hint(err, LAC_HINT_ENGINE, st) : st;
+}
+
 lac_status laci_tuned_engine_create(const laci_graph *graph, const laci_engine_options *options,
                                     lac_tuning tuning, const char *path, laci_engine **engine,
                                     lac_error *err) {
@@ -30,11 +43,12 @@ lac_status laci_tuned_engine_create(const laci_graph *graph, const laci_engine_o
     return laci_fail(err, LAC_BAD_ARGUMENT, "tuning %d, wanted off, quick or full", (int)tuning);
   }
   own.tuning = tunings[tuning];
-  if (own.tuning == LACI_TUNING_OFF) return laci_engine_create(graph, &own, engine, err);
+  if (own.tuning == LACI_TUNING_OFF)
+    return name_cure(graph, &own, laci_engine_create(graph, &own, engine, err), err);
   laci_cpu_model(machine);
   lac_status st = laci_timings_open(path, machine, &own.timings, err);
   if (st) return st;
   st = laci_engine_create(graph, &own, engine, err);
   keep(own.timings);
-  return st;
+  return name_cure(graph, &own, st, err);
 }
