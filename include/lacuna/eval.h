@@ -66,9 +66,9 @@ LAC_API lac_eval_options lac_eval_options_default(void);
  * parts. The last batch is filled up with zeros. Reports its progress as "evaluate". Fails
  * LAC_BAD_SHAPE for another network, and for data with more or fewer classes than it has outputs,
  * unless `classes` names the first of these, LAC_BAD_ARGUMENT for options outside their limits,
- * LAC_BAD_VALUE for a NaN among the logits, LAC_EXISTS, LAC_INTERRUPTED, as lac_engine_create does,
- * and for what is wrong with the data (LAC_NOT_FOUND, LAC_BAD_FILE, LAC_IO). Then *result is zero
- * and no file of predictions is there. */
+ * LAC_BAD_VALUE where images have a NaN among their logits, saying how many, LAC_EXISTS,
+ * LAC_INTERRUPTED, as lac_engine_create does, and for what is wrong with the data (LAC_NOT_FOUND,
+ * LAC_BAD_FILE, LAC_IO). Then *result is zero and no file of predictions is there. */
 LAC_API LAC_MUST_CHECK lac_status lac_eval(const lac_model *model, const char *data,
                                            const lac_eval_options *options, lac_eval_result *result,
                                            lac_error *err);

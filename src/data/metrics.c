@@ -66,7 +66,14 @@ lac_status laci_metrics_add(laci_metrics *metrics, const float *logits, int64_t 
                        " classes",
                        image, labels[i], classes);
     }
-    lac_status st = check_row(row, classes, image, &most, err);
+    lac_error bad = {0};
+    lac_status st = check_row(row, classes, image, &most, &bad);
+    if (st && sum.counts_bad) {
+      if (sum.n_bad++ == 0) sum.bad = bad;
+      sum.images++;
+      continue;
+    }
+    if (st && err) *err = bad;
     if (st) return st;
     const laci_image_score score = {.loss = loss_of(metrics, row, classes, most, labels[i]),
                                     .before = count_before(row, classes, labels[i])};
@@ -75,6 +82,15 @@ lac_status laci_metrics_add(laci_metrics *metrics, const float *logits, int64_t 
   }
   *metrics = sum;
   return LAC_OK;
+}
+
+lac_status laci_metrics_check(const laci_metrics *metrics, lac_error *err) {
+  if (metrics->n_bad == 0) return LAC_OK;
+  return laci_fail(err, LAC_BAD_VALUE,
+                   "%" PRId64 " of %" PRId64
+                   " images have an answer that is not finite, so that no rate can be given; the "
+                   "first is %s",
+                   metrics->n_bad, metrics->images, metrics->bad.text);
 }
 
 static double per_image(double sum, int64_t images) {

@@ -9,7 +9,7 @@ import subprocess
 import numpy as np
 import onnxruntime
 import pytest
-from onnx import TensorProto, helper, save
+from onnx import TensorProto, helper, load, numpy_helper, save
 
 TOP = pathlib.Path(os.environ.get("LAC_SOURCE_DIR", pathlib.Path(__file__).resolve().parents[2]))
 LACUNA = pathlib.Path(os.environ.get("LAC_BUILD_DIR", TOP / "build/release")) / "lacuna"
@@ -126,3 +126,23 @@ def test_several_inputs_and_outputs_keep_their_types(engine, tmp_path):
     done = subprocess.run([LACUNA, "infer", tmp_path / "m.onnx", "-o", tmp_path / "no", "--input",
                            f"table={tmp_path}/table.in.npy", "--input", f"at={tmp_path}/at.npy"], capture_output=True, text=True)
     assert done.returncode == 1 and "element 0 is 0.5" in done.stderr and not (tmp_path / "no").exists()
+
+
+def test_images_whose_answer_is_not_finite_are_counted(tmp_path):
+    """The root of each score and a number: NaN for the half of the images whose least score is below its negative."""
+    lacuna("eval", "-q", DIGITS / "digits.onnx", "--data", DIGITS, "--predictions", tmp_path / "scores.npy")
+    scores = np.load(tmp_path / "scores.npy")
+    least = np.sort(scores.min(1))
+    at = len(least) // 2 + int(np.argmax(np.diff(least[len(least) // 2:])[:20]))  # a wide gap
+    shift = np.float32(-(least[at] + least[at + 1]) / 2)
+    bad = at + 1
+    model = load(str(DIGITS / "digits.onnx"))
+    name = model.graph.output[0].name
+    model.graph.initializer.append(numpy_helper.from_array(shift, "shift"))
+    model.graph.node.extend([helper.make_node("Add", [name, "shift"], ["more"]), helper.make_node("Sqrt", ["more"], ["root"])])
+    model.graph.output[0].name = "root"
+    save(model, str(tmp_path / "root.onnx"))
+    command = [LACUNA, "eval", tmp_path / "root.onnx", "--data", DIGITS, "--predictions", tmp_path / "none.npy"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1 and "top-1" not in done.stdout and not (tmp_path / "none.npy").exists()
+    assert f"{bad} of {len(scores)} images have an answer that is not finite" in done.stderr

@@ -90,6 +90,22 @@ static void none_is_no_division_by_zero(void **state) {
               laci_metrics_loss(&m) == 0);
 }
 
+static void images_without_an_answer_are_counted_where_that_is_wanted(void **state) {
+  (void)state;
+  const float rows[4][2] = {{1, 0}, {0, NAN}, {0, 1}, {INFINITY, 0}};
+  static const int32_t labels[4] = {0};
+  laci_metrics m = {.counts_bad = true};
+  lac_error err = {0};
+  assert_int_equal(laci_metrics_add(&m, rows[0], 1, 2, labels, &err), LAC_OK);
+  assert_int_equal(laci_metrics_check(&m, &err), LAC_OK);
+  assert_int_equal(laci_metrics_add(&m, rows[1], 3, 2, labels, &err), LAC_OK);
+  assert_int_equal(laci_metrics_check(&m, &err), LAC_BAD_VALUE);
+  assert_string_equal(err.text,
+                      "2 of 4 images have an answer that is not finite, so that no rate can be "
+                      "given; the first is image 1, class 1: a logit of nan, wanted a finite "
+                      "number");
+}
+
 static void what_is_no_answer_is_refused_and_not_counted(void **state) {
   (void)state;
   static const float bad[3][2] = {{0, NAN}, {INFINITY, 0}, {-INFINITY, -INFINITY}};
@@ -142,6 +158,7 @@ int main(void) {
       cmocka_unit_test(scores_of_parts_are_the_whole_to_the_bit),
       cmocka_unit_test(none_is_no_division_by_zero),
       cmocka_unit_test(probabilities_are_not_put_through_a_softmax_again),
+      cmocka_unit_test(images_without_an_answer_are_counted_where_that_is_wanted),
       cmocka_unit_test(what_is_no_answer_is_refused_and_not_counted),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -268,7 +268,7 @@ static lac_status run_all(evaluation *e, lac_error *err) {
     done += batch.n;
     laci_progress("evaluate", done, n);
   }
-  return LAC_OK;
+  return laci_metrics_check(&e->metrics, err);
 }
 
 /* Batches that the loader fills, and the outputs. */
@@ -301,6 +301,7 @@ static lac_status prepare(evaluation *e, const lac_model *model, const char *dat
   if (!st) st = open_data(e, model, data, options, err);
   if (!st) st = plan_network(e, model, options, err);
   if (!st) e->metrics.of_probabilities = laci_ends_in_softmax(model->graph);
+  e->metrics.counts_bad = true;
   if (!st) st = take_memory(e, err);
   return st ? st : open_predictions(e, model, options, err);
 }
