@@ -37,11 +37,17 @@ static int64_t stride_of(const laci_shape *shape, int axis) {
 }
 
 /* How many scales the source has: one, one for each place along the axis, or one for each block. */
-static int64_t scale_count(const laci_weight_source *source, const laci_shape *shape, int axis) {
+static int64_t scale_count(int64_t block, const laci_shape *shape, int axis) {
   if (axis < 0) return 1;
-  if (source->scale_block == 0) return shape->dims[axis];
-  return laci_shape_count(shape) / shape->dims[axis] *
-         laci_ceil_div(shape->dims[axis], source->scale_block);
+  if (block == 0) return shape->dims[axis];
+  return laci_shape_count(shape) / shape->dims[axis] * laci_ceil_div(shape->dims[axis], block);
+}
+
+static void place_scales(laci_weight_view *view, const laci_shape *shape, int axis, int64_t block) {
+  view->n_scales = scale_count(block, shape, axis);
+  view->scale_stride = axis >= 0 ? stride_of(shape, axis) : 1;
+  view->scale_block = block;
+  view->scale_size = axis >= 0 ? shape->dims[axis] : 1;
 }
 
 /* Scales of a dequantised or multiplied weight, along at most one axis or in blocks along one. */
@@ -55,7 +61,7 @@ static bool set_scales(laci_analysis *analysis, const laci_weight_source *source
     return false;
   if (source->scale_block && source->factor_value >= 0) return false;
   if (source->scale_value < 0 && source->factor_value < 0 && source->zero_value < 0) return true;
-  int64_t n = scale_count(source, shape, axis);
+  int64_t n = scale_count(source->scale_block, shape, axis);
   double *scale = laci_arena_alloc(&analysis->arena, (size_t)n, sizeof *scale);
   double *zero =
       source->zero_value >= 0 ? laci_arena_alloc(&analysis->arena, (size_t)n, sizeof *zero) : NULL;
@@ -72,12 +78,32 @@ static bool set_scales(laci_analysis *analysis, const laci_weight_source *source
       else zero[k] = read[count == 1 ? 0 : k];
     }
   }
-  view->n_scales = n;
-  view->scale_stride = axis >= 0 ? stride_of(shape, axis) : 1;
-  view->scale_block = source->scale_block;
-  view->scale_size = axis >= 0 ? shape->dims[axis] : 1;
+  place_scales(view, shape, axis, source->scale_block);
   view->scale = scale;
   view->zero = zero;
+  return true;
+}
+
+/* What a float is rounded to between the stored tensor and the layer. False: its scales cannot be
+ * read. */
+static bool set_grid(laci_analysis *analysis, const laci_weight_source *source, laci_layer *layer) {
+  const laci_graph *graph = analysis->graph;
+  if (source->grid < 0 || (!source->grid_after_scales && source->scale_value >= 0)) return true;
+  const laci_node *node = &graph->nodes[source->grid];
+  laci_weight_grid *grid = laci_arena_alloc(&analysis->arena, 1, sizeof *grid);
+  if (!grid) return false;
+  laci_weight_view *to = &grid->to;
+  const int zero = node->n_inputs > 2 ? node->inputs[2] : -1;
+  place_scales(to, &graph->stored[source->stored].shape, source->grid_axis, source->grid_block);
+  int64_t n_scales, n_zeros = to->n_scales;
+  to->dtype = graph->values[node->outputs[0]].type.dtype;
+  to->scale = read_doubles(analysis, node->inputs[1], &n_scales);
+  if (zero >= 0) to->zero = read_doubles(analysis, zero, &n_zeros);
+  if (!to->scale || (zero >= 0 && !to->zero)) return false;
+  grid->precision = laci_node_precision(node, graph->values[node->inputs[1]].type.dtype);
+  grid->rounding = laci_node_rounding(node);
+  grid->after_scales = source->grid_after_scales;
+  if (n_scales == to->n_scales && n_zeros == to->n_scales) layer->view.grid = grid;
   return true;
 }
 
@@ -204,6 +230,8 @@ static bool describe(laci_analysis *analysis, int node_id, const laci_weight_axe
   if (!set_scales(analysis, &source, layer)) layer->reason = "its scales run along two axes";
   else if (has_float_zero_point(&layer->view))
     layer->reason = "its floats have a zero point that is not 0";
+  if (!set_grid(analysis, &source, layer))
+    layer->reason = "the scales it is rounded by cannot be read";
   if (!own)
     layer->reason =
         "its scales or zero points are computed, of another type, or more than one a "

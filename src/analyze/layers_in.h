@@ -54,8 +54,12 @@ typedef struct laci_weight_source {
   int scale_axis;      /* axis of the stored tensor; -1: one scale for all */
   int64_t scale_block; /* places along it that share a scale; 0: one place, and all other axes */
   int factor_axis;     /* likewise */
-  bool reshaped;       /* on its way */
-  bool normalised;     /* the stored tensor is norm.v, `product` is made of it */
+  int grid;            /* QuantizeLinear of a pair that the float passes; -1: none */
+  int grid_axis;       /* likewise, of its scales */
+  int64_t grid_block;
+  bool grid_after_scales; /* what is multiplied is so before */
+  bool reshaped;          /* on its way */
+  bool normalised;        /* the stored tensor is norm.v, `product` is made of it */
   laci_weight_norm norm;
   int product;
 } laci_weight_source;

@@ -23,6 +23,11 @@ static bool stored_along_one_axis(const laci_graph *graph, int value, int rank, 
   return shape->rank >= 0 && shape->rank <= rank;
 }
 
+static void forget_grid(laci_weight_source *s) {
+  s->grid = s->grid_axis = -1;
+  s->grid_block = 0;
+}
+
 static bool step_transpose(const laci_graph *graph, const laci_node *node, laci_weight_source *s) {
   size_t n;
   const int64_t *perm = laci_node_ints(node, "perm", &n);
@@ -39,6 +44,8 @@ static bool step_transpose(const laci_graph *graph, const laci_node *node, laci_
   }
   if (s->scale_axis >= 0) s->scale_axis = through[s->scale_axis];
   if (s->factor_axis >= 0) s->factor_axis = through[s->factor_axis];
+  if (s->grid_block) forget_grid(s); /* its blocks have an order of axes, too */
+  if (s->grid_axis >= 0) s->grid_axis = through[s->grid_axis];
   return true;
 }
 
@@ -102,6 +109,20 @@ bool laci_is_quantized_pair(const laci_graph *graph, const laci_node *back, int 
   return true;
 }
 
+static void note_grid(const laci_graph *graph, int quantizer, laci_weight_source *s) {
+  const laci_node *node = &graph->nodes[quantizer];
+  if (node->n_inputs < 2 || node->inputs[1] < 0) return;
+  const laci_shape *scale = &graph->values[node->inputs[1]].type.shape;
+  const int rank = graph->values[node->inputs[0]].type.shape.rank;
+  int64_t axis = laci_node_int(node, "axis", 1);
+  if (axis < 0) axis += rank;
+  if (s->grid >= 0 || (laci_shape_count(scale) != 1 && (axis < 0 || axis >= rank))) return;
+  s->grid = quantizer;
+  s->grid_axis = laci_shape_count(scale) == 1 ? -1 : (int)axis;
+  s->grid_block = s->grid_axis < 0 ? 0 : laci_node_int(node, "block_size", 0);
+  s->grid_after_scales = s->factor_value < 0;
+}
+
 static bool step_mul(const laci_graph *graph, const laci_node *node, int *next,
                      laci_weight_source *s) {
   if (s->factor_value >= 0 || node->n_inputs != 2) return false;
@@ -134,6 +155,7 @@ static bool step_reshape(const laci_graph *graph, const laci_node *node, laci_we
     }
     s->axis_of[a] = found;
   }
+  if (s->grid_axis >= 0) forget_grid(s); /* its axis may be another's part */
   s->reshaped = true;
   return true;
 }
@@ -144,7 +166,9 @@ bool laci_trace_weight(const laci_graph *graph, int value, laci_weight_source *s
                             .zero_value = -1,
                             .factor_value = -1,
                             .scale_axis = -1,
-                            .factor_axis = -1};
+                            .factor_axis = -1,
+                            .grid = -1,
+                            .grid_axis = -1};
   for (int a = 0; a < LACI_MAX_RANK; a++) s->axis_of[a] = a;
   while (value >= 0 && graph->values[value].stored < 0) {
     int producer = graph->values[value].producer;
@@ -156,6 +180,7 @@ bool laci_trace_weight(const laci_graph *graph, int value, laci_weight_source *s
         s->n_chain + 2 <= (int)(sizeof s->chain / sizeof *s->chain)) {
       s->chain[s->n_chain++] = producer;
       s->chain[s->n_chain++] = quantizer;
+      note_grid(graph, quantizer, s);
       value = graph->nodes[quantizer].inputs[0];
       continue;
     }

@@ -173,4 +173,10 @@ bool laci_node_is(const laci_node *node, const char *type);
 bool laci_node_is_microsoft(const laci_node *node, const char *type);
 bool laci_node_is_ours(const laci_node *node, const char *type);
 
+/** A node's attributes `saturate` and `round_mode`, as laci_float_round takes them (ops/cast.c). */
+unsigned laci_node_rounding(const laci_node *node);
+
+/** The type that QuantizeLinear divides in, of scales of that type: f32, or one of 16 bits. */
+lac_dtype laci_node_precision(const laci_node *node, lac_dtype scales);
+
 #endif

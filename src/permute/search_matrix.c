@@ -153,7 +153,7 @@ static void quantise_doubles(const job *j, const laci_weight_view *w, int64_t fi
 /* Elements [first, first + n) of a weight. */
 static void quantise(const job *j, const laci_weight_view *w, int64_t first, int64_t n, void *out) {
   const laci_matrix *m = j->matrix;
-  if (w->n_scales || w->squared || !laci_quantise_fits(w->dtype, m->scale)) {
+  if (w->n_scales || w->squared || w->grid || !laci_quantise_fits(w->dtype, m->scale)) {
     quantise_doubles(j, w, first, n, out);
     return;
   }

@@ -88,6 +88,7 @@ static laci_weight_view view_for(const laci_pruning *p, int l) {
   view.bytes_from = NULL;
   view.n_scales = 0;
   view.scale = view.zero = NULL;
+  view.grid = NULL;
   return view;
 }
 

@@ -92,16 +92,13 @@ lac_status laci_reordered_scores(const laci_pruning *p, int stored, laci_weight_
 /* Scales of blocks have all of the weight's axes, shorter along the one of the blocks, which no
  * order moves. */
 static bool reorder_blocks(const laci_shape *weight, const laci_value_orders *orders,
-                           laci_weight_view *view, double **memory) {
+                           laci_weight_view *view, double *moved) {
   laci_shape shape = *weight;
   for (int axis = 0; axis < shape.rank; axis++) {
     if (shape.dims[axis] == view->scale_size &&
         laci_shape_count_range(weight, axis + 1, shape.rank) == view->scale_stride)
       shape.dims[axis] = laci_ceil_div(view->scale_size, view->scale_block);
   }
-  if (laci_orders_are_identity(orders)) return true;
-  double *moved = *memory = laci_alloc(2 * (size_t)view->n_scales, sizeof *moved);
-  if (!moved) return false;
   const double *const from[2] = {view->scale, view->zero};
   const double *to[2] = {NULL, NULL};
   for (int i = 0; i < 2; i++) {
@@ -115,13 +112,11 @@ static bool reorder_blocks(const laci_shape *weight, const laci_value_orders *or
   return true;
 }
 
-bool laci_reordered_scales(const laci_plan *plan, const laci_layer *layer, laci_weight_view *view,
-                           double **memory) {
-  *memory = NULL;
+/* moved: room for scales and zero points. */
+static bool reorder_scales(const laci_stored *stored, const laci_value_orders *orders,
+                           laci_weight_view *view, double *moved) {
   if (view->n_scales < 2) return true;
-  const laci_stored *stored = &plan->analysis->graph->stored[layer->stored];
-  const laci_value_orders *orders = &plan->orders.values[stored->value];
-  if (view->scale_block) return reorder_blocks(&stored->shape, orders, view, memory);
+  if (view->scale_block) return reorder_blocks(&stored->shape, orders, view, moved);
   for (int i = 0; i < orders->n; i++) {
     const laci_axis_order *order = &orders->items[i];
     int axis = order->axes[0];
@@ -130,8 +125,6 @@ bool laci_reordered_scales(const laci_plan *plan, const laci_layer *layer, laci_
         stored->shape.dims[axis] != view->n_scales || order->n_groups > 0) {
       continue;
     }
-    double *moved = *memory = laci_alloc(2 * (size_t)view->n_scales, sizeof *moved);
-    if (!moved) return false;
     for (int64_t k = 0; k < view->n_scales; k++) {
       moved[k] = view->scale ? view->scale[order->order[k]] : 1;
       moved[view->n_scales + k] = view->zero ? view->zero[order->order[k]] : 0;
@@ -141,6 +134,25 @@ bool laci_reordered_scales(const laci_plan *plan, const laci_layer *layer, laci_
     return true;
   }
   return true;
+}
+
+bool laci_reordered_scales(const laci_plan *plan, const laci_layer *layer, laci_weight_view *view,
+                           double **memory) {
+  const laci_stored *stored = &plan->analysis->graph->stored[layer->stored];
+  const laci_value_orders *orders = &plan->orders.values[stored->value];
+  const size_t own = 2 * (size_t)view->n_scales;
+  const size_t grids = view->grid ? 2 * (size_t)view->grid->to.n_scales : 0;
+  *memory = NULL;
+  if (own + grids == 0 || laci_orders_are_identity(orders)) return true;
+  /* Both sets of scales, then the grid that has the latter. */
+  *memory =
+      laci_alloc(own + grids + sizeof(laci_weight_grid) / sizeof **memory + 1, sizeof **memory);
+  if (!*memory || !reorder_scales(stored, orders, view, *memory)) return false;
+  if (!view->grid) return true;
+  laci_weight_grid *grid = (laci_weight_grid *)(void *)(*memory + own + grids);
+  *grid = *view->grid;
+  view->grid = grid;
+  return reorder_scales(stored, orders, &grid->to, *memory + own);
 }
 
 static lac_status keep_mask(laci_pruning *p, int stored, const uint8_t *mask, int64_t count,

@@ -140,7 +140,7 @@ static void load(const cut *c, const tile *t, bool count, bench *b) {
   for_stretches(c, t, laci_distances_read, b->raw);
   transpose(t, b);
   if (count) count_filled(t, b);
-  if (!c->weight->n_scales && !c->weight->squared) return;
+  if (!c->weight->n_scales && !c->weight->squared && !c->weight->grid) return;
   for_stretches(c, t, laci_distances_scale, b->raw);
   transpose(t, b);
 }

@@ -122,10 +122,14 @@ static void clear_unscaled(const laci_weight_view *w, int64_t first, int64_t n, 
   }
 }
 
-void laci_distances_read(const laci_weight_view *w, int64_t first, int64_t n, double *out) {
+static void read_differences(const laci_weight_view *w, int64_t first, int64_t n, double *out) {
   if (laci_dtype_is_float(w->dtype)) laci_read_f(w->dtype, w->bytes, first, n, out);
   else read_integers(w, first, n, out);
   if (w->n_scales && w->zero) subtract_zeros(w, first, n, out);
+}
+
+void laci_distances_read(const laci_weight_view *w, int64_t first, int64_t n, double *out) {
+  read_differences(w, first, n, out);
   if (w->n_scales && w->scale) clear_unscaled(w, first, n, out);
   for (int64_t i = 0; i < n; i++) out[i] = fabs(out[i]);
 }
@@ -139,8 +143,35 @@ static void multiply_by_scales(const laci_weight_view *w, int64_t first, int64_t
   }
 }
 
+/* What element e with the value x becomes on the grid; 0 where that is no number. */
+static double on_grid(const laci_weight_grid *grid, int64_t e, double x) {
+  const laci_weight_view *to = &grid->to;
+  const int64_t k = laci_scale_of(to, e);
+  const double zero = to->zero ? to->zero[k] : 0;
+  const float quotient =
+      (float)laci_float_round(grid->precision, (double)((float)x / (float)to->scale[k]), 0);
+  const double level = laci_dtype_is_float(to->dtype)
+                           ? laci_float_round(to->dtype, (double)quotient + zero, grid->rounding)
+                           : (double)laci_int_level(to->dtype, quotient, zero);
+  const double y = (level - zero) * to->scale[k];
+  return isfinite(y) ? y : 0;
+}
+
+/* |w| as the grid has it, and the scales. */
+static void read_on_grid(const laci_weight_view *w, int64_t first, int64_t n, double *out) {
+  const bool scaled = w->n_scales && w->scale;
+  read_differences(w, first, n, out);
+  for (int64_t i = 0; i < n; i++) {
+    const double scale = scaled ? w->scale[laci_scale_of(w, first + i)] : 1;
+    const double x = w->grid->after_scales ? out[i] * scale : out[i];
+    const double y = on_grid(w->grid, first + i, x);
+    out[i] = fabs(w->grid->after_scales ? y : y * scale);
+  }
+}
+
 void laci_distances_scale(const laci_weight_view *w, int64_t first, int64_t n, double *out) {
-  if (w->n_scales && w->scale) multiply_by_scales(w, first, n, out);
+  if (w->grid) read_on_grid(w, first, n, out);
+  else if (w->n_scales && w->scale) multiply_by_scales(w, first, n, out);
   for (int64_t i = 0; i < n && w->squared; i++) out[i] *= out[i];
 }
 

@@ -55,7 +55,18 @@ typedef struct laci_weight_view {
   int64_t rows, row_step, row_run;
   const float *score; /* scores of somebody else, >= 0, of the weight's layout, in the place of the
                          above; NULL: none */
+  const struct laci_weight_grid *grid; /* NULL: elements are used as they are stored */
 } laci_weight_view;
+
+/** A float that is quantized and comes back on its way to the layer: x becomes
+ * (q(x / scale + zero) - zero) * scale, q the nearest element of `to.dtype`; that is what is
+ * scored. What is stored decides whether an element is zero. */
+typedef struct laci_weight_grid {
+  laci_weight_view to; /* dtype, scales and zero points */
+  lac_dtype precision; /* of the quotient */
+  unsigned rounding;   /* of floats (tensor/narrow.h) */
+  bool after_scales;   /* the view's own scales come before it; else after it */
+} laci_weight_grid;
 
 /** k of element e, with scales. */
 static inline int64_t laci_scale_of(const laci_weight_view *w, int64_t e) {

@@ -58,6 +58,10 @@ double laci_int_value(lac_dtype dtype, int64_t element);
 /** -1, 0 or 1: how a compares with b. */
 int laci_int_compare(lac_dtype dtype, int64_t a, int64_t b);
 
+/** What QuantizeLinear makes of a quotient: rounded half to even, + zero, clipped to the type's
+ * range. NaN is the least number, as in ONNX Runtime on x86. */
+int64_t laci_int_level(lac_dtype dtype, float quotient, double zero);
+
 /** The element that is nearest to the integer part of x; NaN is 0. */
 int64_t laci_int_nearest(lac_dtype dtype, double x);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Integers as elements of a tensor: what each type holds, how elements compare, and what a number
  * becomes in a type that does not hold it. */
+#include <math.h>
+
 #include "base/to_int.h"
 #include "tensor/buf.h"
 
@@ -58,6 +60,13 @@ double laci_int_value(lac_dtype dtype, int64_t element) {
 int laci_int_compare(lac_dtype dtype, int64_t a, int64_t b) {
   if (dtype == LAC_DTYPE_U64) return ((uint64_t)a > (uint64_t)b) - ((uint64_t)a < (uint64_t)b);
   return (a > b) - (a < b);
+}
+
+int64_t laci_int_level(lac_dtype dtype, float quotient, double zero) {
+  int64_t low, high;
+  laci_int_range(dtype, &low, &high);
+  const double y = rintf(quotient) + zero;
+  return laci_int_from_f(!(y > (double)low) ? (double)low : y < (double)high ? y : (double)high);
 }
 
 int64_t laci_int_nearest(lac_dtype dtype, double x) {

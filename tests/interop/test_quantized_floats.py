@@ -108,3 +108,55 @@ def test_another_zero_point_on_the_way_back_is_a_row_and_a_reason(tmp_path):
     layers = json.loads(done.stdout)["layers"]
     assert len(layers) == 3
     assert all("DequantizeLinear" in layer["reason"] for layer in layers)
+
+
+SCORED = CASES | {"most_are_clipped": {"zero": np.uint8(10), "clip": 0.1},
+                  "blocks_along_inputs": {"zero": np.int8(0), "block": 8, "clip": 0.5}}
+
+
+@pytest.mark.parametrize("order", ["--no-permute", "--permute"])
+@pytest.mark.parametrize("name", SCORED)
+def test_what_is_kept_is_counted_in_the_numbers_that_the_network_computes(name, order, tmp_path):
+    model, pruned = tmp_path / "model.onnx", tmp_path / "pruned.onnx"
+    make(model, **SCORED[name])
+    weights = ["d0", "d1", "d2"]
+    said = json.loads(subprocess.run([LACUNA, "prune", "-q", order, "-o", pruned, "--json", "-", model], check=True,
+                                     stdout=subprocess.PIPE).stdout)
+    seen = json.loads(subprocess.run([LACUNA, "check", "-q", "--json", "-", pruned], check=True, stdout=subprocess.PIPE).stdout)
+    before, after = (np.abs(np.asarray(run(path, weights)[1:], np.float64)) for path in (model, pruned))
+    best = np.sort(before.reshape(3, -1, 4), axis=2)[:, :, 2:]
+    for layer, was, by_best, left, found in zip(said["layers"], before, best, after, seen["layers"], strict=True):
+        assert layer["total"] == pytest.approx(was.sum(), rel=1e-6), name
+        assert layer["kept_identity"] == pytest.approx(by_best.sum(), rel=1e-6), name
+        assert layer["kept"] == pytest.approx(left.sum(), rel=1e-6), name
+        assert found["total"] == pytest.approx(left.sum(), rel=1e-6), name
+
+
+def on_the_way(path, way):
+    """One layer whose float is transposed or multiplied before it is quantized, or multiplied after."""
+    rng = np.random.default_rng(3)
+    w, factor = rng.normal(size=(32, 32)).astype(np.float32), rng.uniform(0.2, 2, (32, 1)).astype(np.float32)
+    stored = [numpy_helper.from_array(a, n) for a, n in [(w, "w"), (factor, "f"), (np.full(32, 0.01, np.float32) * factor[:, 0], "s"),
+                                                         (np.full(32, 20, np.uint8), "z")]]
+    before = {"transposed": [helper.make_node("Transpose", ["w"], ["a"])], "multiplied before": [helper.make_node("Mul", ["w", "f"], ["a"])]}
+    nodes = before.get(way, [])
+    nodes += [helper.make_node("QuantizeLinear", ["a" if nodes else "w", "s", "z"], ["q"], axis=0),
+              helper.make_node("DequantizeLinear", ["q", "s", "z"], ["b"], axis=0)]
+    nodes += [helper.make_node("Mul" if way == "multiplied after" else "Identity", ["b", "f"] if way == "multiplied after" else ["b"], ["d"]),
+              helper.make_node("Gemm", ["x", "d"], ["y"], transB=1)]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 32])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, [4, 32])], stored)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), path)
+
+
+@pytest.mark.parametrize("way", ["transposed", "multiplied before", "multiplied after"])
+def test_what_is_kept_follows_what_stands_beside_the_quantization(way, tmp_path):
+    model, pruned = tmp_path / "model.onnx", tmp_path / "pruned.onnx"
+    on_the_way(model, way)
+    said = json.loads(subprocess.run([LACUNA, "prune", "-q", "-o", pruned, "--json", "-", model], check=True,
+                                     stdout=subprocess.PIPE).stdout)
+    before, after = (np.abs(run(path, ["d"])[1].astype(np.float64)) for path in (model, pruned))
+    best = np.sort(before.reshape(-1, 4), axis=1)[:, 2:]
+    layer = said["layers"][0]
+    assert layer["pruned"] and layer["total"] == pytest.approx(before.sum(), rel=1e-6)
+    assert layer["kept"] == pytest.approx(best.sum(), rel=1e-6) == pytest.approx(after.sum(), rel=1e-6)

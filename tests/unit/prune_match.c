@@ -8,7 +8,7 @@
 #include "permute/search.h"
 #include "prune/prune.h"
 
-enum { TEXT_BYTES = 1 << 14, NETS = 160, SMALL_NETS = 300, MOST_CHANNELS = 4 };
+enum { TEXT_BYTES = 1 << 14, NETS = 80, SMALL_NETS = 200, MOST_CHANNELS = 4 };
 
 typedef struct source {
   uint64_t seed, drawn;

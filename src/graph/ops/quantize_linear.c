@@ -6,7 +6,6 @@
  * order passes through; scales and zero points of an axis follow it. See dequantize_linear.c. */
 #include <math.h>
 
-#include "base/to_int.h"
 #include "graph/ops/shared/quant_in.h"
 #include "tensor/narrow.h"
 
@@ -26,18 +25,9 @@ static bool is_level(lac_dtype dtype) {
          dtype != LAC_DTYPE_U64 && dtype != LAC_DTYPE_U32;
 }
 
-/* NaN is the least number, as in ONNX Runtime on x86. */
-static int64_t level_of(lac_dtype dtype, float quotient, double zero) {
-  int64_t low, high;
-  laci_int_range(dtype, &low, &high);
-  double y = rintf(quotient) + zero;
-  return laci_int_from_f(!(y > (double)low) ? (double)low : y < (double)high ? y : (double)high);
-}
-
-/** The type that is divided in: f32, or one of 16 bits. */
-static lac_dtype precision_of(const laci_eval *eval) {
-  lac_dtype wanted = (lac_dtype)laci_node_int(eval->node, "precision", LAC_DTYPE_NONE);
-  if (wanted == LAC_DTYPE_NONE) wanted = eval->in[1]->dtype;
+lac_dtype laci_node_precision(const laci_node *node, lac_dtype scales) {
+  lac_dtype wanted = (lac_dtype)laci_node_int(node, "precision", LAC_DTYPE_NONE);
+  if (wanted == LAC_DTYPE_NONE) wanted = scales;
   return wanted == LAC_DTYPE_F16 || wanted == LAC_DTYPE_BF16 ? wanted : LAC_DTYPE_F32;
 }
 
@@ -50,7 +40,7 @@ static lac_status eval(laci_eval *eval) {
   laci_quant quant;
   laci_buf *out = eval->out[0];
   const unsigned rounding = laci_node_rounding(eval->node);
-  const lac_dtype precision = precision_of(eval);
+  const lac_dtype precision = laci_node_precision(eval->node, eval->in[1]->dtype);
   lac_status st = laci_quant_read(eval, &quant);
   if (st) return st;
   if (!out->f && !is_level(out->dtype)) {
@@ -63,7 +53,7 @@ static lac_status eval(laci_eval *eval) {
     double x = held_of(eval->in[0], at, precision), scale = held_of(quant.scale, k, precision);
     double quotient = laci_float_round(precision, (double)((float)x / (float)scale), 0);
     if (out->f) out->f[at] = laci_float_round(out->dtype, quotient + zero, rounding);
-    else out->i[at] = level_of(out->dtype, (float)quotient, zero);
+    else out->i[at] = laci_int_level(out->dtype, (float)quotient, zero);
   }
   return LAC_OK;
 }

@@ -28,7 +28,4 @@ static inline int64_t laci_quant_at(const laci_quant *quant, int64_t at) {
 
 lac_status laci_quant_couple(const laci_graph *graph, const laci_node *node, laci_coupling *c);
 
-/** A node's attributes `saturate` and `round_mode`, as laci_float_round takes them (cast.c). */
-unsigned laci_node_rounding(const laci_node *node);
-
 #endif
