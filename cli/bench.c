@@ -275,7 +275,62 @@ static void warn_of_slower(const arguments *args, const lac_bench_result *r) {
       timed ? "" : "; --tune quick times both for each layer, and eval and infer take it, too");
 }
 
+/* Where the nearest processor's figures chose, and it was not timed. */
+static void warn_of_unknown(const arguments *args, const lac_bench_result *r) {
+  if (r->costs_known || strcmp(args->tune, "off") != 0 || !args->sparse_kernels) return;
+  if (!r->has_sparse && r->n_holding == 0) return;
+  laci_log(LAC_LOG_WARNING,
+           "there is no table of what layers cost on this processor, and the nearest one chose "
+           "kernels; --tune quick times this network, --measure-costs FILE measures a table");
+}
+
+/* ---- A table of costs, in the place of a network ---- */
+
+static lac_status check_alone(const arguments *args, lac_error *err) {
+  const char *path = args->measure_costs;
+  if (args->operand) {
+    return laci_fail(err, LAC_BAD_ARGUMENT,
+                     "%s: --measure-costs %s runs networks of its own; wanted no MODEL",
+                     args->operand, path);
+  }
+  if (!args->json && !args->plot && !args->roofline) return LAC_OK;
+  return laci_fail(err, LAC_BAD_ARGUMENT,
+                   "--%s: --measure-costs %s reports no run; wanted that alone",
+                   args->json   ? "json"
+                   : args->plot ? "plot"
+                                : "roofline",
+                   path);
+}
+
+static exit_code measure_costs(const arguments *args, lac_error *err) {
+  outputs plan = {0};
+  char *text = NULL;
+  lac_status st = check_alone(args, err);
+  if (!st) st = outputs_plan(args, &plan, err);
+  if (!st) {
+    log_line(
+        "measuring what layers cost on one thread; it takes some minutes in which nothing else "
+        "should run");
+    st = lac_bench_measure_costs(&text, err);
+  }
+  if (!st) {
+    outputs_begin(&plan);
+    st = outputs_write_costs(&plan, text, err);
+  }
+  lac_text_free(text);
+  st = outputs_finish(&plan, st, err);
+  if (!st) outputs_log(&plan);
+  return exit_code_of(st);
+}
+
 exit_code verb_bench(const arguments *args, lac_error *err) {
+  if (args->measure_costs) return measure_costs(args, err);
+  if (!args->operand) {
+    (void)laci_fail(
+        err, LAC_BAD_ARGUMENT,
+        "MODEL is missing; wanted lacuna bench [options] MODEL, or --measure-costs FILE");
+    return exit_code_of(LAC_BAD_ARGUMENT);
+  }
   lac_bench_options options;
   lac_bench_result *result = NULL;
   lac_model *model = NULL;
@@ -290,6 +345,7 @@ exit_code verb_bench(const arguments *args, lac_error *err) {
   if (!st) st = lac_bench(model, &options, &result, err);
   if (!st) st = report(&plan, result, err);
   if (!st) warn_of_slower(args, result);
+  if (!st) warn_of_unknown(args, result);
   st = outputs_finish(&plan, st, err);
   if (!st) outputs_log(&plan);
   lac_bench_result_destroy(result);

@@ -65,7 +65,9 @@ static void print_endings(FILE *out) {
   print_section(out, "EXIT STATUS", "0 done; 1 failed, or a check did not hold; 2 misuse.");
   print_section(out, "ENVIRONMENT",
                 "LAC_CPU=scalar|avx2|avx512 caps the instruction sets that are used; LAC_SPARSE=0 "
-                "keeps to dense kernels.");
+                "keeps to dense kernels; LAC_COSTS=FILE chooses kernels by a table that bench "
+                "--measure-costs "
+                "wrote.");
 }
 
 static void print_program(FILE *out) {

@@ -23,7 +23,8 @@
 #include "log.h"
 
 static const char *const option_names[OUTPUT_COUNT] = {
-    "output", "export-dir", "plot", "roofline", "curve", "save-permutation", "trace", "json"};
+    "output",           "export-dir", "plot",          "roofline", "curve",
+    "save-permutation", "trace",      "measure-costs", "json"};
 
 static const char *option_name(const arguments *args, output_role role) {
   return args->verb == VERB_plot && role == OUTPUT_PLOT ? "output" : option_names[role];
@@ -177,6 +178,7 @@ lac_status outputs_plan(const arguments *args, outputs *plan, lac_error *err) {
   plan->files[OUTPUT_CURVE].path = args->curve;
   plan->files[OUTPUT_PERMUTATION].path = args->save_permutation;
   plan->files[OUTPUT_TRACE].path = args->trace;
+  plan->files[OUTPUT_COSTS].path = args->measure_costs;
   plan->files[OUTPUT_JSON].path = args->json;
   bool writes_one =
       args->verb == VERB_prune || args->verb == VERB_permute || args->verb == VERB_plot;
@@ -335,6 +337,12 @@ void outputs_begin(outputs *plan) {
 lac_status outputs_write_json(outputs *plan, const char *text, lac_error *err) {
   const char *path = plan->files[OUTPUT_JSON].path;
   if (!path) return LAC_OK;
+  if (!is_stdout(path)) return laci_file_write(path, text, strlen(text), plan->force, err);
+  return fputs(text, stdout) == EOF ? fail_errno(err, "standard output") : LAC_OK;
+}
+
+lac_status outputs_write_costs(outputs *plan, const char *text, lac_error *err) {
+  const char *path = plan->files[OUTPUT_COSTS].path;
   if (!is_stdout(path)) return laci_file_write(path, text, strlen(text), plan->force, err);
   return fputs(text, stdout) == EOF ? fail_errno(err, "standard output") : LAC_OK;
 }

@@ -23,6 +23,7 @@ typedef enum output_role {
   OUTPUT_CURVE,
   OUTPUT_PERMUTATION,
   OUTPUT_TRACE,
+  OUTPUT_COSTS,
   OUTPUT_JSON,
   OUTPUT_COUNT
 } output_role;
@@ -82,6 +83,9 @@ LAC_MUST_CHECK lac_status outputs_write(outputs *plan, lac_model *model, const l
 
 /** Writes --json, where it is wanted: a file, or standard output. */
 LAC_MUST_CHECK lac_status outputs_write_json(outputs *plan, const char *text, lac_error *err);
+
+/** The same of --measure-costs. */
+LAC_MUST_CHECK lac_status outputs_write_costs(outputs *plan, const char *text, lac_error *err);
 
 /** Empties the buffer of standard output. Fails LAC_IO if anything could not be written. */
 LAC_MUST_CHECK lac_status outputs_flush(lac_error *err);

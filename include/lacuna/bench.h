@@ -108,7 +108,9 @@ typedef struct lac_bench_result {
   const char *engine;            /* that was timed, see lac_engine_options */
   int n_nodes, n_exact;          /* see lac_engine_facts */
   const char *exact_reason;      /* the same; NULL: there is none */
-  double exact_seconds;          /* of step_seconds, those of exact steps */
+  bool costs_known; /* the rule that chose kernels has figures of this kind of processor, and not
+                       the nearest one's alone */
+  double exact_seconds; /* of step_seconds, those of exact steps */
   /* Of the dense plan where there are two (else 0), as above of the one that won. */
   double dense_plan_seconds, dense_step_seconds;
   double dense_rest_seconds; /* of its steps whose node has no row among `layers` */
@@ -129,6 +131,13 @@ LAC_API lac_bench_options lac_bench_options_default(void);
  * lac_engine_create and lac_engine_run do. */
 LAC_API LAC_MUST_CHECK lac_status lac_bench(lac_model *model, const lac_bench_options *options,
                                             lac_bench_result **result, lac_error *err);
+
+/** Measures what layers cost on this processor by each algorithm, in some minutes on one thread, as
+ * the text of a file by which plans are made where the environment says LAC_COSTS=FILE; free with
+ * lac_text_free. A processor whose kind the library does not know (costs_known) gains by it. Logs
+ * what it does at LAC_LOG_INFO, and its progress as "costs". Fails LAC_UNSUPPORTED (a processor that
+ * no code is generated for), LAC_INTERRUPTED, LAC_NO_MEMORY. */
+LAC_API LAC_MUST_CHECK lac_status lac_bench_measure_costs(char **text, lac_error *err);
 
 /** Frees the result and all that it points to. NULL is fine. */
 LAC_API void lac_bench_result_destroy(lac_bench_result *result);

@@ -116,6 +116,21 @@ bool laci_engine_lacks_bf16(const char *engine) {
   return !st && row->bf16 && !row->bf16();
 }
 
+lac_status laci_engine_measure_costs(const char *engine, char **text, lac_error *err) {
+  const laci_engine_row *row;
+  *text = NULL;
+  lac_status st = find_row(engine ? engine : LACI_ENGINE_DEFAULT, &row, err);
+  if (st) return st;
+  if (row->measure_costs) return row->measure_costs(text, err);
+  return laci_fail(err, LAC_UNSUPPORTED, "the engine '%s' chooses nothing by costs", row->name);
+}
+
+bool laci_engine_knows_costs(const char *engine) {
+  const laci_engine_row *row;
+  if (find_row(engine ? engine : LACI_ENGINE_DEFAULT, &row, NULL)) return true;
+  return !row->knows_costs || row->knows_costs();
+}
+
 lac_status laci_engine_reach_of(const char *engine, const laci_graph *graph,
                                 const laci_engine_options *options, laci_engine_reached *reached,
                                 lac_error *err) {

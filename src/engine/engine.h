@@ -181,6 +181,15 @@ bool laci_engine_offers_bf16(const char *engine);
 /** Could it on another? */
 bool laci_engine_lacks_bf16(const char *engine);
 
+/** A table of what layers cost on this machine, measured by that engine (NULL: the default) in some
+ * minutes, as the text of a file that LAC_COSTS=FILE reads; the caller's (laci_free). Fails
+ * LAC_NOT_FOUND (no such engine), LAC_UNSUPPORTED (it has nothing to choose from by costs),
+ * LAC_INTERRUPTED, LAC_NO_MEMORY. */
+LAC_MUST_CHECK lac_status laci_engine_measure_costs(const char *engine, char **text,
+                                                    lac_error *err);
+/** Does it know what layers cost on this kind of processor, as far as it asks? */
+bool laci_engine_knows_costs(const char *engine);
+
 /** Plans `graph`, which is borrowed and must not change while the engine lives. Fails LAC_NOT_FOUND
  * (no engine of that name, a shape for an unknown input), LAC_BAD_SHAPE (a size not fixed,
  * operands that do not fit), LAC_UNSUPPORTED (an operator that cannot be run, a shape that depends

@@ -57,6 +57,8 @@ typedef struct laci_engine_row {
   size_t (*step_count)(const void *self);                       /* 0 */
   laci_engine_step (*step_look)(const void *self, size_t step); /* there with step_count */
   size_t (*output_step)(const void *self, int port);            /* when the run has ended */
+  lac_status (*measure_costs)(char **text, lac_error *err);     /* it has none to measure */
+  bool (*knows_costs)(void);                                    /* yes: it asks for none */
   bool (*bf16)(void);                                    /* can it compute in bf16 here? no */
   laci_engine_exact (*exact)(const void *self);          /* nothing is */
   const laci_buf *(*result)(const void *self, int port); /* NULL */

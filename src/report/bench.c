@@ -96,6 +96,7 @@ static void add_summary(laci_json_writer *w, json_t *root, const lac_bench_resul
   laci_json_add(w, root, "dtype", json_string(lac_dtype_name(r->dtype)));
   laci_json_add(w, root, "engine", json_string(r->engine));
   laci_json_add(w, root, "nodes", json_integer(r->n_nodes));
+  laci_json_add(w, root, "costs_known", json_boolean(r->costs_known));
   laci_json_add(w, root, "exact_nodes", json_integer(r->n_exact));
   laci_json_add(w, root, "exact_reason", laci_json_text(w, r->exact_reason));
   laci_json_add(w, root, "exact_ms", milliseconds(r->exact_seconds));

@@ -95,6 +95,7 @@ static void infer_and_bench_say_what_is_missing(void **state) {
   expect_named(lac_bench(NULL, NULL, &result, &err), "lac_bench: model is NULL");
   assert_null(result);
   expect_named(lac_bench(model, NULL, NULL, &err), "lac_bench: result is NULL");
+  expect_named(lac_bench_measure_costs(NULL, &err), "lac_bench_measure_costs: text is NULL");
   expect_named(lac_bench_json(NULL, &text, &err), "lac_bench_json: result is NULL");
   expect_named(lac_bench_plot(NULL, "o", false, &err), "lac_bench_plot: result is NULL");
   expect_named(lac_bench_roofline(NULL, "o", false, &err), "lac_bench_roofline: result is NULL");

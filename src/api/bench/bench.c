@@ -348,6 +348,12 @@ lac_status lac_bench(lac_model *model, const lac_bench_options *options, lac_ben
   return st;
 }
 
+lac_status lac_bench_measure_costs(char **text, lac_error *err) {
+  if (text) *text = NULL;
+  lac_status st = LACI_CHECK_GIVEN(err, {"text", text});
+  return st ? st : laci_engine_measure_costs(NULL, text, err);
+}
+
 void lac_bench_result_destroy(lac_bench_result *result) {
   if (!result) return;
   laci_arena_clear(&((laci_bench_result *)result)->arena);

@@ -94,6 +94,7 @@ lac_status laci_bench_facts(laci_bench_result *result, const laci_bench_plan *pl
   const laci_engine_exact exact = laci_engine_exactly(plan->engine);
   r->engine = laci_arena_text(&result->arena, laci_engine_name(plan->engine));
   r->n_nodes = graph->n_nodes;
+  r->costs_known = laci_engine_knows_costs(laci_engine_name(plan->engine));
   r->n_exact = exact.n_nodes;
   if (exact.reason) r->exact_reason = laci_arena_text(&result->arena, exact.reason);
   bool whole = r->engine && !exact.reason == !r->exact_reason;

@@ -40,6 +40,12 @@ static laci_engine_memory planned(const void *self) {
   return a->whole ? laci_engine_planned(a->whole) : a->planned;
 }
 
+static lac_status measure_costs(char **text, lac_error *err) {
+  return laci_engine_measure_costs("cpu", text, err);
+}
+
+static bool knows_costs(void) { return laci_engine_knows_costs("cpu"); }
+
 static bool bf16(void) { return laci_engine_offers_bf16("cpu"); }
 
 static laci_engine_exact exact(const void *self) {
@@ -153,6 +159,8 @@ const laci_engine_row laci_engine_auto = {.name = LACI_ENGINE_AUTO,
                                           .step_count = step_count,
                                           .step_look = step_look,
                                           .output_step = output_step,
+                                          .measure_costs = measure_costs,
+                                          .knows_costs = knows_costs,
                                           .bf16 = bf16,
                                           .exact = exact,
                                           .result = result};

@@ -4,6 +4,7 @@
 
 #include "engine/cpu/plan/plan.h"
 #include "engine/cpu/microbatch/microbatch.h"
+#include "engine/cpu/native/tune.h"
 
 /* What has no fast form is run by the operator's own evaluation. */
 static bool supports(const laci_graph *graph, const laci_node *node, lac_error *why) {
@@ -74,5 +75,7 @@ const laci_engine_row laci_engine_cpu = {.name = "cpu",
                                          .step_count = step_count,
                                          .step_look = step_look,
                                          .output_step = output_step,
+                                         .measure_costs = laci_cpu_measure_costs,
+                                         .knows_costs = laci_cpu_has_costs,
                                          .bf16 = bf16,
                                          .reach = reach};

@@ -15,4 +15,12 @@
 LAC_MUST_CHECK lac_status laci_cpu_tune(const laci_graph *graph, const laci_engine_options *options,
                                         lac_error *err);
 
+/** A table of costs of this processor (costs/costs.h), measured in some minutes on one thread, as
+ * the text of a file, the caller's (laci_free). Logs what it does, its progress as "costs". Fails
+ * LAC_UNSUPPORTED where no code is generated, LAC_INTERRUPTED, and as laci_cpu_tune.
+ * measure/measure.c */
+LAC_MUST_CHECK lac_status laci_cpu_measure_costs(char **text, lac_error *err);
+/** Has this processor a table of its own, in the list or by LAC_COSTS? */
+bool laci_cpu_has_costs(void);
+
 #endif

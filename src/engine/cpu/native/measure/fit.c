@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Figures from times: those with which the formulas of all algorithms come nearest to what layers
+ * took, on a scale of factors. A second is as many units of cost as dense kernels do in it where
+ * they are at their best.
+ *
+ * One figure after the other is tried a step up and a step down, and what brings the sum of squares
+ * down stays, in ever smaller steps: formulas have a maximum, limits and cases in them, so that
+ * there is no slope to go down. The distance from the first figures counts a little, so that what
+ * times say nothing of stays. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/cpu/native/algorithms/algorithm.h"
+#include "engine/cpu/native/measure/measure.h"
+
+enum { MOST_FIGURES = 128 };
+
+typedef struct fit {
+  const laci_observation *observations;
+  size_t n;
+  double unit; /* seconds of a multiply-add */
+} fit;
+
+/** Weight of a figure's distance from its first value, besides one observation's of its error. */
+static const double prior = 0.1;
+/** What a figure costs that was 0 and is not any more. */
+static const double of_new = 0.5;
+
+/* ---- How well it fits ---- */
+
+static double estimate(const laci_observation *o) {
+  if (!o->layer) return laci_costs_of(o->net, NULL)->reorder;
+  return laci_algorithm_of(o->algorithm)->cost(o->net, o->layer);
+}
+
+/** ln(estimate / time); 0 where there is no estimate. */
+static double off_by(const fit *f, const laci_observation *o) {
+  const double cost = estimate(o);
+  return isfinite(cost) && cost > 0 ? log(cost * f->unit / o->seconds) : 0;
+}
+
+static double sum_of_squares(const fit *f) {
+  double sum = 0;
+  for (size_t at = 0; at < f->n; at++) {
+    const double off = off_by(f, &f->observations[at]);
+    sum += off * off;
+  }
+  return sum;
+}
+
+/** Of layers that dense kernels are at their best with: a product of many pixels, no groups. */
+static bool is_plain(const laci_observation *o) {
+  enum { MANY = 1 << 24 };
+  const laci_sparse_layer *l = o->layer;
+  if (!l || o->algorithm != LACI_ALGORITHM_dense || l->kind != LACI_SPARSE_PRODUCT) return false;
+  return l->window.groups == 1 && laci_cost_results(l) * laci_cost_terms(&l->window) >= MANY;
+}
+
+static int compare(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+/** The middle of n numbers, whose order is lost; 0: there are none. */
+static double middle(double *x, size_t n) {
+  if (n == 0) return 0;
+  qsort(x, n, sizeof *x, compare);
+  return x[n / 2];
+}
+
+static double unit_of(const laci_observation *observations, size_t n) {
+  double *x = laci_alloc(n, sizeof *x), unit;
+  size_t n_plain = 0;
+  for (size_t at = 0; x && at < n; at++) {
+    const laci_observation *o = &observations[at];
+    if (!is_plain(o)) continue;
+    x[n_plain++] = o->seconds / (laci_cost_results(o->layer) * laci_cost_terms(&o->layer->window));
+  }
+  unit = x ? middle(x, n_plain) : 0;
+  laci_free(x);
+  return unit;
+}
+
+/** From now on nets read the table. */
+static fit begin(const laci_measured *m, const laci_cost_table *table) {
+  m->costs->tables[LACI_COSTS_f32] = table;
+  return (fit){m->observations, m->n, unit_of(m->observations, m->n)};
+}
+
+/* ---- The search ---- */
+
+/** Times are of costs, and not of limits, which have other units. */
+static bool is_of_time(const laci_figure *figure) {
+  static const char *const units[] = {"share:", "cost:", "factor:", "units:"};
+  if (figure->section != LACI_COSTS_f32) return false;
+  for (size_t at = 0; at < sizeof units / sizeof *units; at++) {
+    if (strncmp(figure->text, units[at], strlen(units[at])) == 0) return true;
+  }
+  return false;
+}
+
+static double distance(const laci_cost_table *first, const laci_cost_table *table) {
+  const laci_figure *figure;
+  double sum = 0;
+  for (int at = 0; (figure = laci_figure_at(at)); at++) {
+    const double from = laci_figure_of(first, figure), to = laci_figure_of(table, figure);
+    if (from == to) continue;
+    sum += from > 0 && to > 0 ? prior * log(to / from) * log(to / from) : of_new;
+  }
+  return sum;
+}
+
+/** The largest that any table has: where a figure that was 0 begins. */
+static double usual(const laci_figure *figure) {
+  double most = 0;
+  for (int at = 0; laci_cost_table_at(at); at++) {
+    most = fmax(most, laci_figure_of(laci_cost_table_at(at), figure));
+  }
+  return most;
+}
+
+/** Keeps the value if it is better. */
+static bool try_value(const fit *f, const laci_cost_table *first, laci_cost_table *table,
+                      const laci_figure *figure, double value, double *best) {
+  const double before = laci_figure_of(table, figure);
+  laci_figure_set(table, figure, value);
+  const double now = sum_of_squares(f) + distance(first, table);
+  if (now < *best) {
+    *best = now;
+    return true;
+  }
+  laci_figure_set(table, figure, before);
+  return false;
+}
+
+static bool improve(const fit *f, const laci_cost_table *first, laci_cost_table *table, double step,
+                    double *best) {
+  const laci_figure *figure;
+  bool better = false;
+  for (int at = 0; (figure = laci_figure_at(at)); at++) {
+    const double value = laci_figure_of(table, figure);
+    if (!is_of_time(figure)) continue;
+    if (value == 0) better |= try_value(f, first, table, figure, usual(figure), best);
+    else if (try_value(f, first, table, figure, value * step, best)) better = true;
+    else better |= try_value(f, first, table, figure, value / step, best);
+  }
+  return better;
+}
+
+static double rounded(double value) {
+  char text[32];
+  (void)snprintf(text, sizeof text, "%.3g", value);
+  return strtod(text, NULL);
+}
+
+void laci_costs_fit(const laci_measured *m, laci_cost_table *table) {
+  enum { MOST_SWEEPS = 40 };
+  static const double steps[] = {1.5, 1.2, 1.08, 1.03, 1.01};
+  const laci_cost_table first = *table;
+  const laci_figure *figure;
+  const fit f = begin(m, table);
+  double best = sum_of_squares(&f);
+  if (!(f.unit > 0)) return;
+  for (size_t at = 0; at < sizeof steps / sizeof *steps; at++) {
+    for (int sweep = 0; sweep < MOST_SWEEPS; sweep++) {
+      if (!improve(&f, &first, table, steps[at], &best)) break;
+    }
+  }
+  for (int at = 0; (figure = laci_figure_at(at)); at++) {
+    if (is_of_time(figure)) {
+      laci_figure_set(table, figure, rounded(laci_figure_of(table, figure)));
+    }
+  }
+}
+
+double laci_costs_error(const laci_measured *m, const laci_cost_table *table,
+                        laci_algorithm_id algorithm, int *n_times) {
+  double *x = laci_alloc(m->n, sizeof *x), error;
+  const fit f = begin(m, table);
+  size_t n_of = 0;
+  for (size_t at = 0; x && f.unit > 0 && at < m->n; at++) {
+    const laci_observation *o = &m->observations[at];
+    if (!o->layer || o->algorithm != algorithm) continue;
+    x[n_of++] = exp(fabs(off_by(&f, o))) - 1;
+  }
+  *n_times = (int)n_of;
+  error = x ? middle(x, n_of) : 0;
+  laci_free(x);
+  return error;
+}

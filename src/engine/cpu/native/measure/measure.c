@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A table of costs of this processor, measured on one thread: rounds over all networks, in each of
+ * which each algorithm is timed as tuning does (tune.c), so that a slow moment of the machine hits
+ * all alike; the least time of all rounds counts. */
+#include "base/error.h"
+#include "base/log.h"
+#include "base/timings.h"
+#include "engine/cpu/native/algorithms/algorithm.h"
+#include "engine/cpu/native/measure/measure.h"
+#include "engine/cpu/native/tune.h"
+#include "engine/cpu/trial.h"
+#include "graph/graph.h"
+
+enum { ROUNDS = 5, N_BATCHES = 2, MOST_NETWORKS = 32, IMAGES = LACI_SPARSE_LANES };
+
+typedef struct timed {
+  laci_graph *graph;
+  laci_trial listed; /* its layers */
+  size_t first;      /* observation */
+} timed;
+
+typedef struct measuring {
+  timed networks[MOST_NETWORKS];
+  int n_networks;
+  laci_costs costs;
+  laci_measured all;
+} measuring;
+
+static const laci_native_use listed = {LACI_SPARSE_USE_LISTED, 0};
+
+/* ---- What is timed ---- */
+
+/** Each layer by each algorithm that can, and an element of a reorder. */
+static lac_status add_layers(measuring *m, laci_net *net, lac_error *err) {
+  const laci_sparse_net *sparse = net->sparse;
+  net->costs = &m->costs;
+  if (!sparse) return LAC_OK;
+  lac_status st = laci_measured_add(&m->all, net, NULL, LACI_ALGORITHM_dense, err);
+  for (int at = 0; !st && at < sparse->n_layers; at++) {
+    for (int id = 0; !st && id < LACI_N_ALGORITHMS; id++) {
+      if (!laci_sparse_can(net, &sparse->layers[at], id)) continue;
+      st = laci_measured_add(&m->all, net, &sparse->layers[at], id, err);
+    }
+  }
+  return st;
+}
+
+static lac_status add_network(measuring *m, int at, int64_t batch, lac_error *err) {
+  timed *t = &m->networks[m->n_networks++];
+  const laci_engine_options options = {.threads = 1};
+  t->first = m->all.n;
+  lac_status st = laci_measured_network(at, batch, &t->graph, err);
+  if (!st) st = laci_trial_begin(t->graph, &options, listed, &t->listed, err);
+  return st ? st : add_layers(m, t->listed.net, err);
+}
+
+static void end(measuring *m) {
+  for (int at = 0; at < m->n_networks; at++) {
+    laci_trial_end(&m->networks[at].listed);
+    laci_graph_destroy(m->networks[at].graph);
+  }
+  laci_free(m->all.observations);
+}
+
+/* ---- Timing ---- */
+
+static lac_status time_network(measuring *m, int at, lac_error *err) {
+  const timed *t = &m->networks[at];
+  const size_t last = at + 1 < m->n_networks ? t[1].first : m->all.n;
+  laci_timings *timings = NULL;
+  laci_engine_options options = {.threads = 1, .tuning = LACI_TUNING_QUICK};
+  lac_status st = laci_timings_open(NULL, "", &timings, err);
+  options.timings = timings;
+  if (!st) st = laci_cpu_tune(t->graph, &options, err);
+  if (!st) laci_measured_note(&m->all, t->first, last, timings);
+  laci_timings_close(timings);
+  return st;
+}
+
+static lac_status time_all(measuring *m, lac_error *err) {
+  lac_status st = LAC_OK;
+  for (int at = 0; !st && at < ROUNDS * m->n_networks; at++) {
+    laci_progress("costs", at, (int64_t)ROUNDS * m->n_networks);
+    st = time_network(m, at % m->n_networks, err);
+  }
+  laci_progress("costs", 1, 1);
+  laci_measured_drop_unknown(&m->all);
+  return st;
+}
+
+/* ---- All of it ---- */
+
+lac_status laci_cpu_measure_costs(char **text, lac_error *err) {
+  static const int64_t batches[N_BATCHES] = {1, IMAGES};
+  measuring m = {.n_networks = 0};
+  m.all.costs = &m.costs;
+  lac_status st = laci_costs_now(&m.costs, err);
+  *text = NULL;
+  if (!st && laci_jit_isa_allowed() == LACI_JIT_NONE) {
+    st = laci_fail(err, LAC_UNSUPPORTED,
+                   "costs: no code is generated here, so that there is nothing to choose from");
+  }
+  for (int at = 0; at < laci_measured_networks() * N_BATCHES && !st; at++) {
+    st = add_network(&m, at / N_BATCHES, batches[at % N_BATCHES], err);
+  }
+  if (!st) st = time_all(&m, err);
+  if (!st) st = laci_measured_text(&m.all, m.n_networks * ROUNDS, text, err);
+  end(&m);
+  return st;
+}
+
+bool laci_cpu_has_costs(void) {
+  laci_costs costs;
+  lac_error ignored;
+  if (laci_jit_isa_now() == LACI_JIT_NONE) return true; /* there is nothing to choose */
+  return !laci_costs_now(&costs, &ignored) && costs.own;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What layers took, by the names that tuning keeps times by. */
+#include <math.h>
+
+#include "base/error.h"
+#include "base/timings.h"
+#include "engine/cpu/native/choose/choose.h"
+#include "engine/cpu/native/measure/measure.h"
+
+lac_status laci_measured_add(laci_measured *m, const laci_net *net, const laci_sparse_layer *layer,
+                             laci_algorithm_id id, lac_error *err) {
+  if (!laci_grow((void **)&m->observations, m->n, &m->capacity, sizeof *m->observations)) {
+    return laci_fail_memory(err, "times of layers");
+  }
+  m->observations[m->n++] = (laci_observation){net, layer, id, INFINITY};
+  return LAC_OK;
+}
+
+void laci_measured_note(laci_measured *m, size_t first, size_t last, const laci_timings *timings) {
+  for (size_t at = first; at < last; at++) {
+    laci_observation *o = &m->observations[at];
+    char name[LACI_SPARSE_NAME];
+    double seconds;
+    laci_sparse_name(o->net, o->layer, o->algorithm, name);
+    if (laci_timings_find(timings, name, &seconds)) o->seconds = fmin(o->seconds, seconds);
+  }
+}
+
+void laci_measured_drop_unknown(laci_measured *m) {
+  size_t n = 0;
+  for (size_t at = 0; at < m->n; at++) {
+    const double seconds = m->observations[at].seconds;
+    if (isfinite(seconds) && seconds > 0) m->observations[n++] = m->observations[at];
+  }
+  m->n = n;
+}
