@@ -114,8 +114,9 @@ static bool count_candidates(laci_match *m, int group, int *n_of, int *n_only) {
  */
 static bool take_each_once(laci_match *m, int group) {
   laci_match_group *g = &m->groups[group];
-  int *n_of = laci_alloc(2 * (size_t)g->n, sizeof *n_of), *n_only = n_of + g->n;
-  bool ok = n_of != NULL;
+  int *n_of = laci_alloc((size_t)g->n, sizeof *n_of);
+  int *n_only = laci_alloc((size_t)g->n, sizeof *n_only);
+  bool ok = n_of && n_only;
   m->no_memory |= !ok;
   for (bool again = true; ok && again;) {
     again = false;
@@ -138,6 +139,7 @@ static bool take_each_once(laci_match *m, int group) {
     m->steps += (uint64_t)g->n * (uint64_t)g->n_words;
   }
   laci_free(n_of);
+  laci_free(n_only);
   return ok;
 }
 
@@ -151,9 +153,10 @@ static int root_of(int32_t *parent, int i) {
 static bool find_components(laci_match *m, int group, bool *changed) {
   laci_match_group *g = &m->groups[group];
   const size_t n = (size_t)g->n;
-  int32_t *parent = laci_alloc(3 * n, sizeof *parent), *balance = parent + 2 * n;
+  int32_t *parent = laci_alloc(3 * n, sizeof *parent);
   m->no_memory |= !parent;
   if (!parent) return false;
+  int32_t *balance = parent + 2 * n;
   for (int i = 0; i < 2 * g->n; i++) parent[i] = i;
   for (int c = 0; c < g->n; c++) {
     for (int o = next_old(g, c, 0); o < g->n; o = next_old(g, c, o + 1)) {

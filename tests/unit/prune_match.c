@@ -188,6 +188,31 @@ static void refuses_a_kept_weight_that_is_none_of_the_originals(void **state) {
   }
 }
 
+static void ends_with_no_memory_or_as_without_failures(void **state) {
+  (void)state;
+  char text[TEXT_BYTES];
+  for (int n = 0; n < 6; n++) {
+    source from = {.seed = (uint64_t)n};
+    both b;
+    write_net(&from, 3, 8, 8, text);
+    both_init(&b, &from, text, 2, true);
+    lac_status st = LAC_NO_MEMORY;
+    for (long at = 1; st; at += 1 + at / 8) {
+      laci_pruning *pruning;
+      lac_error err = {0};
+      assert_int_equal(laci_pruning_create(b.original.a, (laci_pattern){2, 4}, &pruning, &err),
+                       LAC_OK);
+      laci_memory_fail_at(at);
+      st = laci_pruning_explain(pruning, b.changed.graph, &err);
+      if (laci_memory_fail_pending()) assert_int_equal(st, LAC_OK);
+      else assert_int_equal(st, LAC_NO_MEMORY);
+      laci_memory_fail_at(0);
+      laci_pruning_destroy(pruning);
+    }
+    both_clear(&b);
+  }
+}
+
 /* ---- Against all orders ---- */
 
 static bool next_order(int32_t *order, int n) {
@@ -314,6 +339,7 @@ int main(void) {
       cmocka_unit_test(finds_the_order_of_what_was_pruned_from_weights_of_few_values),
       cmocka_unit_test(refuses_a_kept_weight_that_is_none_of_the_originals),
       cmocka_unit_test(says_what_trying_all_orders_says),
+      cmocka_unit_test(ends_with_no_memory_or_as_without_failures),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
