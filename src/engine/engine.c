@@ -100,26 +100,26 @@ static lac_status find_row(const char *name, const laci_engine_row **row, lac_er
 bool laci_engine_supports(const char *engine, const laci_graph *graph, const laci_node *node,
                           lac_error *why) {
   const laci_engine_row *row;
-  lac_status st = find_row(engine ? engine : LACI_ENGINE_DEFAULT, &row, why);
+  lac_status st = find_row(engine ? engine : LACI_ENGINE_FAST, &row, why);
   return !st && row->supports(graph, node, why);
 }
 
 bool laci_engine_offers_bf16(const char *engine) {
   const laci_engine_row *row;
-  lac_status st = find_row(engine ? engine : LACI_ENGINE_DEFAULT, &row, NULL);
+  lac_status st = find_row(engine ? engine : LACI_ENGINE_FAST, &row, NULL);
   return !st && row->bf16 && row->bf16();
 }
 
 bool laci_engine_lacks_bf16(const char *engine) {
   const laci_engine_row *row;
-  lac_status st = find_row(engine ? engine : LACI_ENGINE_DEFAULT, &row, NULL);
+  lac_status st = find_row(engine ? engine : LACI_ENGINE_FAST, &row, NULL);
   return !st && row->bf16 && !row->bf16();
 }
 
 lac_status laci_engine_measure_costs(const char *engine, char **text, lac_error *err) {
   const laci_engine_row *row;
   *text = NULL;
-  lac_status st = find_row(engine ? engine : LACI_ENGINE_DEFAULT, &row, err);
+  lac_status st = find_row(engine ? engine : LACI_ENGINE_FAST, &row, err);
   if (st) return st;
   if (row->measure_costs) return row->measure_costs(text, err);
   return laci_fail(err, LAC_UNSUPPORTED, "the engine '%s' chooses nothing by costs", row->name);
@@ -127,7 +127,7 @@ lac_status laci_engine_measure_costs(const char *engine, char **text, lac_error 
 
 bool laci_engine_knows_costs(const char *engine) {
   const laci_engine_row *row;
-  if (find_row(engine ? engine : LACI_ENGINE_DEFAULT, &row, NULL)) return true;
+  if (find_row(engine ? engine : LACI_ENGINE_FAST, &row, NULL)) return true;
   return !row->knows_costs || row->knows_costs();
 }
 
@@ -177,7 +177,7 @@ lac_status laci_engine_create(const laci_graph *graph, const laci_engine_options
                               laci_engine **engine, lac_error *err) {
   const laci_engine_row *row;
   *engine = NULL;
-  lac_status st = find_row(options->engine ? options->engine : LACI_ENGINE_DEFAULT, &row, err);
+  lac_status st = find_row(options->engine ? options->engine : LACI_ENGINE_FAST, &row, err);
   if (!st) st = check_weights(graph, options, err);
   if (st) return st;
   laci_engine *made = laci_alloc(1, sizeof *made);
@@ -262,7 +262,7 @@ lac_status laci_engine_run_watched(laci_engine *engine, const void *const *input
 static lac_status find_stepping(const char *engine, const laci_stepping **stepping,
                                 lac_error *err) {
   const laci_engine_row *row;
-  lac_status st = find_row(engine ? engine : LACI_STEPPER_DEFAULT, &row, err);
+  lac_status st = find_row(engine ? engine : LACI_ENGINE_EXACT, &row, err);
   if (st) return st;
   *stepping = row->stepping;
   if (*stepping) return LAC_OK;

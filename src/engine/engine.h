@@ -26,10 +26,11 @@ typedef struct laci_timings laci_timings;
 
 typedef struct laci_engine laci_engine;
 
-/** The engine that options without a name mean, and the one that steps. */
-#define LACI_ENGINE_DEFAULT "cpu"
-#define LACI_STEPPER_DEFAULT "plain"
-/** The engine of whoever has a network of any kind run: fast where it can, exactly elsewhere. */
+/** The engines of this house by what they are for: no other place spells their names. FAST is the
+ * one that options without a name mean, EXACT the one that steps. AUTO runs a network of any kind:
+ * by FAST what that can, by EXACT the rest. */
+#define LACI_ENGINE_FAST "cpu"
+#define LACI_ENGINE_EXACT "plain"
 #define LACI_ENGINE_AUTO "auto"
 
 /** Copies n of a stored tensor's bytes, which need not be in memory. Any thread. */
@@ -48,7 +49,7 @@ typedef struct laci_engine_port {
   laci_type type; /* F32 or I64; the shape is known, but for an open output */
   size_t size_bytes;
   bool open; /* an output whose shape comes from data: laci_engine_result has it behind a run, its
-                buffer may be NULL, and size_bytes is 0. Engines other than "auto" have none */
+                buffer may be NULL, and size_bytes is 0. Engines other than AUTO have none */
 } laci_engine_port;
 
 /** Gets a value in a run as soon as it is there, on the thread that runs: `content` is what `port`
@@ -111,7 +112,7 @@ typedef enum laci_engine_finite {
 } laci_engine_finite;
 
 typedef struct laci_engine_options {
-  const char *engine; /* NULL: LACI_ENGINE_DEFAULT */
+  const char *engine; /* NULL: LACI_ENGINE_FAST */
   int threads;        /* <= 0: the cores this process may use */
   bool bf16;          /* activations and weights in bf16 between steps */
   bool dense_only;    /* no sparse kernels: the same zeros, by dense ones. The environment variable
@@ -148,7 +149,7 @@ typedef struct laci_engine_step {
   const char *name;   /* of its node; NULL: it only changes a layout for what comes next */
   const char *op;     /* the node's operator, "reorder" or "output" */
   const char *what;   /* with all that was fused into it */
-  const char *kernel; /* the library's name, "plain", or "own" for a copy of ours */
+  const char *kernel; /* the library's name, LACI_ENGINE_EXACT, or "own" for a copy of ours */
   bool plain;         /* by the operator's own evaluation: there is no fast form */
   bool exact;         /* plain, by the exact engine beside a fast one */
   bool sparse;        /* by a kernel that skips zeros of the weight */
@@ -247,7 +248,7 @@ typedef struct laci_stepper laci_stepper;
 typedef lac_status laci_stepper_load(void *context, int stored, laci_buf **buf, lac_error *err);
 
 typedef struct laci_stepper_options {
-  const char *engine;      /* one that steps; NULL: LACI_STEPPER_DEFAULT */
+  const char *engine;      /* one that steps; NULL: LACI_ENGINE_EXACT */
   laci_stepper_load *load; /* NULL: stored bytes as they are */
   void *load_context;
   laci_pool *pool; /* borrowed; NULL: one thread */

@@ -51,20 +51,17 @@ lac_status laci_pruning_compare(const laci_pruning *p, const laci_prune_options 
   return laci_comm_agree(comm, st, err);
 }
 
-static const char *const engines[] = {"plain", "cpu"};
-enum { N_ENGINES = sizeof engines / sizeof *engines };
-
 lac_status laci_pruning_share_verification(laci_pruning *p, laci_comm *comm, lac_error *err) {
   laci_pruning_verification *v = &p->verification, sent = *v;
   int engine = -1;
   if (!comm) return LAC_OK;
-  for (int k = 0; k < N_ENGINES && v->found.engine; k++) {
-    if (strcmp(v->found.engine, engines[k]) == 0) engine = k;
+  for (int fast = 0; fast <= 1 && v->found.engine; fast++) {
+    if (strcmp(v->found.engine, laci_verify_engine_name(fast)) == 0) engine = fast;
   }
   lac_status st = laci_comm_broadcast(comm, &engine, sizeof engine, err);
   if (!st) st = laci_comm_broadcast(comm, &sent, sizeof sent, err);
   if (st || laci_comm_rank(comm) == 0) return st;
-  sent.found.engine = engine >= 0 ? engines[engine] : NULL;
+  sent.found.engine = engine >= 0 ? laci_verify_engine_name(engine) : NULL;
   sent.found.worst_value = sent.found.first_skipped = NULL;
   *v = sent;
   return LAC_OK;

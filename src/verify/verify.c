@@ -367,6 +367,10 @@ static lac_status open_run(laci_round *r, laci_round_source *from, laci_products
   return laci_stepper_create(graph, &options, run, err);
 }
 
+const char *laci_verify_engine_name(bool fast) {
+  return fast ? LACI_ENGINE_FAST : LACI_ENGINE_EXACT;
+}
+
 /* By the sizes alone, so that the same network is always verified in the same way. */
 static void choose_engine(laci_round *r) {
   int64_t cost = laci_products_cost(r->graph, r->size_of_symbol);
@@ -374,10 +378,10 @@ static void choose_engine(laci_round *r) {
   bool rough = r->fast && r->number == 0;
   r->tolerance = rough ? float_tolerance : r->wanted_tolerance;
   r->rounding = rough ? float_rounding : default_rounding;
-  r->found->engine = r->fast ? "cpu" : "plain";
+  r->found->engine = laci_verify_engine_name(r->fast);
   if (r->number > 0 || r->draw || r->tolerant) return;
-  laci_log(LAC_LOG_DEBUG, "verification: %.3g multiplications a run: products on the %s engine",
-           (double)cost, r->fast ? "fast" : "plain");
+  laci_log(LAC_LOG_DEBUG, "verification: %.3g multiplications a run: products by the engine %s",
+           (double)cost, laci_verify_engine_name(r->fast));
 }
 
 lac_status laci_round_run(laci_round *r, lac_error *err) {
@@ -420,7 +424,7 @@ static lac_status run_and_doubt(laci_round *r, int64_t *sizes, lac_error *err) {
 lac_status laci_verify(const laci_graph *graph, const laci_orders *orders,
                        const laci_verify_options *options, laci_pool *pool,
                        laci_verification *found, lac_error *err) {
-  *found = (laci_verification){.engine = "plain"};
+  *found = (laci_verification){.engine = laci_verify_engine_name(false)};
   laci_parameters *parameters = NULL;
   laci_round r = {.graph = graph, .orders = orders, .pool = pool, .found = found};
   r.seed = options ? options->seed : 0;

@@ -14,6 +14,7 @@
 #ifndef LACI_VERIFY_VERIFY_H
 #define LACI_VERIFY_VERIFY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lacuna/status.h"
@@ -62,8 +63,11 @@ typedef struct laci_verification {
   int n_outputs;             /* of the network, without those that nothing computes */
   int n_outputs_compared;    /* of these, in the first round, by a finite element and computed from
                                 what the network was given, nothing made up */
-  const char *engine;        /* "plain", or "cpu": the fast engine computed products */
+  const char *engine;        /* laci_verify_engine_name: that which computed products */
 } laci_verification;
+
+/** The name of the engine that computes products, in f32 where `fast`, else in f64. */
+const char *laci_verify_engine_name(bool fast);
 
 /** Adds to the budget what the verification will hold at most, whatever the orders. Fails
  * LAC_MEMORY_LIMIT where that is above it. What is not known beforehand is held to the budget by

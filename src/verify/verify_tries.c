@@ -301,7 +301,8 @@ static int computed_outputs(const laci_graph *graph) {
 lac_status laci_rounds_run(laci_round *r, int64_t *sizes, lac_error *err) {
   try from = {0}; /* what one round could run is the first that the next one tries */
   lac_status st = LAC_OK;
-  *r->found = (laci_verification){.engine = "plain", .n_outputs = computed_outputs(r->graph)};
+  *r->found = (laci_verification){.engine = laci_verify_engine_name(false),
+                                  .n_outputs = computed_outputs(r->graph)};
   for (r->number = 0; r->number < LACI_N_ROUNDS && !st; r->number++)
     st = run_tries(r, sizes, &from, err);
   return st;

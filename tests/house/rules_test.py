@@ -66,8 +66,17 @@ def a_word_that_is_gone_is_found_whole():
         assert not pattern.search(text), text
 
 
+def an_engine_is_named_in_one_place():
+    rooms = tool("check_rooms")
+    complaints = lambda where, text: list(rooms.name_complaints(rooms.TOP / where, text))
+    assert complaints("src/api/run/infer.c", 'return strcmp(name, "plain") == 0;')
+    assert not complaints("src/engine/engine.h", '#define LACI_ENGINE_FAST "cpu"')
+    assert not complaints("src/report/bench.c", 'add(w, object, "plain", json_boolean(true));')
+    assert not complaints("src/api/run/infer.c", 'say("plain text");')
+
+
 def main():
-    tests = [test for name, test in globals().items() if callable(test) and name.startswith(("a_", "no_", "what_"))]
+    tests = [test for name, test in globals().items() if callable(test) and name.startswith(("a_", "an_", "no_", "what_"))]
     for test in tests:
         test()
     assert tests

@@ -57,7 +57,7 @@ static void without_a_name_the_default_runs(void **state) {
   (void)state;
   laci_graph *graph = read(network);
   laci_engine *engine = plan(graph, NULL);
-  assert_string_equal(laci_engine_name(engine), LACI_ENGINE_DEFAULT);
+  assert_string_equal(laci_engine_name(engine), LACI_ENGINE_FAST);
   laci_engine_destroy(engine);
   laci_graph_destroy(graph);
 }

@@ -210,7 +210,7 @@ static int64_t batch_of(const inference *run) {
 
 /* NULL: the default. */
 static const char *engine_of(const lac_infer_options *options) {
-  return options->engine ? options->engine : options->plain ? "plain" : NULL;
+  return options->engine ? options->engine : options->plain ? LACI_ENGINE_EXACT : NULL;
 }
 
 /* An engine that goes node by node takes networks whose sizes depend on data, and gives doubles. */
@@ -223,7 +223,7 @@ static lac_status check_options(inference *run, lac_error *err) {
   const lac_infer_options *options = run->options;
   lac_status st = laci_check_threads(options->threads, err);
   if (st) return st;
-  if (options->plain && strcmp(engine_of(options), "plain") != 0) {
+  if (options->plain && strcmp(engine_of(options), LACI_ENGINE_EXACT) != 0) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "the plain engine and the engine '%s' are both wanted",
                      options->engine);
   }
@@ -411,7 +411,7 @@ static const char *find_walker(const inference *run) {
   for (int at = 0; at < graph->n_outputs; at++) doubles |= is_double(run, graph->outputs[at]);
   if (!doubles) return NULL;
   laci_log(LAC_LOG_INFO, "the network runs exactly, which is slow: elements of type f64");
-  return "plain";
+  return LACI_ENGINE_EXACT;
 }
 
 static lac_status run_walk(inference *run, const lac_model *model, lac_error *err) {

@@ -21,10 +21,10 @@ LAC_MUST_CHECK lac_status laci_model_engine(const lac_model *model,
                                             const lac_engine_options *options, laci_budget *budget,
                                             lac_engine **engine, lac_error *err);
 
-/** The engine of that name; NULL: "auto". */
+/** The engine of that name; NULL: the automatic one. */
 const char *laci_engine_wanted(const char *name);
-/** The type that the engine (NULL: "cpu") computes in where `wanted` is asked for: f32 in place of
- * bf16 where this processor has no instructions for that. */
+/** The type that the engine (NULL: the fast one) computes in where `wanted` is asked for: f32 in
+ * place of bf16 where this processor has no instructions for that. */
 lac_dtype laci_dtype_here(const char *engine, lac_dtype wanted);
 /** The same with a warning, once before the work begins. */
 lac_dtype laci_dtype_that_runs(const char *engine, lac_dtype wanted);

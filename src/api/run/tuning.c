@@ -24,10 +24,10 @@ static void keep(laci_timings *timings) {
   laci_timings_close(timings);
 }
 
-/* What this engine cannot run, "auto" runs where every operator is known: that helps. */
+/* What this engine cannot run, the automatic one runs where every operator is known: that helps. */
 static lac_status name_cure(const laci_graph *graph, const laci_engine_options *options,
                             lac_status st, lac_error *err) {
-  const char *name = options->engine ? options->engine : LACI_ENGINE_DEFAULT;
+  const char *name = options->engine ? options->engine : LACI_ENGINE_FAST;
   bool all = st == LAC_UNSUPPORTED && strcmp(name, LACI_ENGINE_AUTO) != 0;
   for (int n = 0; all && n < graph->n_nodes; n++)
     all = laci_engine_supports(LACI_ENGINE_AUTO, graph, &graph->nodes[n], NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the engine "auto" is made of: make.c makes it, run.c runs it, row.c tells of it. */
+ * What the automatic engine is made of: make.c makes it, run.c runs it, row.c tells of it. */
 #ifndef LACI_ENGINE_AUTO_AUTO_IN_H
 #define LACI_ENGINE_AUTO_AUTO_IN_H
 

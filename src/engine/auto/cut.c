@@ -82,7 +82,7 @@ lac_status laci_auto_cut_reach(laci_auto_cut *cut, const laci_engine_options *op
   lac_status st = whole ? LAC_OK : laci_fail_memory(err, "the phases of a run");
   if (!st) {
     laci_engine_reached reached = {.nodes = nodes, .types = cut->types, .why = &cut->reason};
-    st = laci_engine_reach_of("cpu", cut->graph, options, &reached, err);
+    st = laci_engine_reach_of(LACI_ENGINE_FAST, cut->graph, options, &reached, err);
   }
   for (size_t at = 0; at < n && !st; at++) {
     cut->fast[at] = nodes[at] != LACI_REACH_NOT;

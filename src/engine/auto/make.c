@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Making the engine "auto": the fast engine for the whole network, where it can, else a part of
+ * Making the automatic engine: the fast engine for the whole network, where it can, else a part of
  * the network for each phase (cut.h). */
 #include <string.h>
 
@@ -156,7 +156,7 @@ static lac_status make_engine(making *m, laci_auto_part *part, lac_error *err) {
                                .n_outputs = part->n_outputs};
   lac_status st = laci_graph_part(&a->memory, a->graph, m->chosen, &ends, &graph, err);
   if (st) return st;
-  o.engine = "cpu";
+  o.engine = LACI_ENGINE_FAST;
   o.shapes = NULL;
   o.n_shapes = 0;
   o.recompute = 0;
@@ -265,7 +265,7 @@ static lac_status plan_walk(making *m, lac_error *err) {
     laci_budget with = m->budget;
     a->planned.weight_bytes += a->own.size_bytes;
     a->budget = m->budget;
-    st = laci_stepper_plan("plain", &a->own.graph, types, skipped, &with, err);
+    st = laci_stepper_plan(LACI_ENGINE_EXACT, &a->own.graph, types, skipped, &with, err);
     a->planned.arena_bytes += (size_t)(with.needed - m->budget.needed);
     m->budget = with;
   }
@@ -381,13 +381,13 @@ lac_status laci_auto_create(const laci_graph *graph, const laci_engine_options *
   lac_error why = {0};
   laci_auto *a = laci_alloc(1, sizeof *a);
   if (!a) return laci_fail_memory(err, "the engine");
-  fast.engine = "cpu";
+  fast.engine = LACI_ENGINE_FAST;
   bool doubles = false;
   lac_status st = laci_auto_cut_init(&a->cut, graph, options, &doubles, &why);
   if (!st && doubles) st = laci_fail(&why, LAC_UNSUPPORTED, "elements of type f64");
   if (!st) st = laci_engine_create(graph, &fast, &a->whole, &why);
   bool divided = st == LAC_UNSUPPORTED || st == LAC_BAD_SHAPE;
-  if (divided && options->bf16) divided = laci_engine_offers_bf16("cpu");
+  if (divided && options->bf16) divided = laci_engine_offers_bf16(LACI_ENGINE_FAST);
   divided = divided && has_threads(options->threads);
   why.status = st;
   if (!divided) laci_auto_cut_clear(&a->cut);

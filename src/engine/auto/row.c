@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The engine "auto" as a row of the list of engines: the fast engine for all that it can run, the
- * exact one for the rest of a network. */
+ * The automatic engine as a row of the list of engines: the fast engine for all that it can run,
+ * the exact one for the rest of a network. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,8 +12,8 @@
 #include "tensor/buf.h"
 
 static bool supports(const laci_graph *graph, const laci_node *node, lac_error *why) {
-  return laci_engine_supports("cpu", graph, node, NULL) ||
-         laci_engine_supports("plain", graph, node, why);
+  return laci_engine_supports(LACI_ENGINE_FAST, graph, node, NULL) ||
+         laci_engine_supports(LACI_ENGINE_EXACT, graph, node, why);
 }
 
 static int inputs(const void *self, const laci_engine_port **ports) {
@@ -41,12 +41,12 @@ static laci_engine_memory planned(const void *self) {
 }
 
 static lac_status measure_costs(char **text, lac_error *err) {
-  return laci_engine_measure_costs("cpu", text, err);
+  return laci_engine_measure_costs(LACI_ENGINE_FAST, text, err);
 }
 
-static bool knows_costs(void) { return laci_engine_knows_costs("cpu"); }
+static bool knows_costs(void) { return laci_engine_knows_costs(LACI_ENGINE_FAST); }
 
-static bool bf16(void) { return laci_engine_offers_bf16("cpu"); }
+static bool bf16(void) { return laci_engine_offers_bf16(LACI_ENGINE_FAST); }
 
 static laci_engine_exact exact(const void *self) {
   const laci_auto *a = self;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A run of the engine "auto": its parts one after the other. Fast parts read and write floats and
- * 64-bit integers in buffers, exact ones doubles and integers of the walk; what the other kind has
- * made is converted before it is read. */
+ * A run of the automatic engine: its parts one after the other. Fast parts read and write floats
+ * and 64-bit integers in buffers, exact ones doubles and integers of the walk; what the other kind
+ * has made is converted before it is read. */
 #include <string.h>
 
 #include "base/error.h"
@@ -100,7 +100,7 @@ static lac_status begin(laci_auto *a, const void *const *inputs, void *const *ou
   laci_stepper_destroy(a->walk);
   a->walk = NULL;
   const laci_stepper_options o = {
-      .engine = "plain", .pool = a->pool, .single = true, .budget = &a->held};
+      .engine = LACI_ENGINE_EXACT, .pool = a->pool, .single = true, .budget = &a->held};
   lac_status st = laci_stepper_create(&a->own.graph, &o, &a->walk, err);
   for (int at = graph->n_outputs - 1; at >= 0 && !st; at--) {
     int value = graph->outputs[at];

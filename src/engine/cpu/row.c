@@ -62,7 +62,7 @@ static size_t output_step(const void *self, int port) {
   return laci_stages_output_step(self, port);
 }
 
-const laci_engine_row laci_engine_cpu = {.name = "cpu",
+const laci_engine_row laci_engine_cpu = {.name = LACI_ENGINE_FAST,
                                          .supports = supports,
                                          .create = create,
                                          .destroy = destroy,

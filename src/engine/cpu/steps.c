@@ -123,7 +123,7 @@ laci_engine_step laci_net_step_look(const laci_net *net, size_t at) {
   bool has_kernel = step->kernel && step->kernel[0];
   laci_engine_step info = {.what = step->what,
                            .kernel = has_kernel ? step->kernel : "own",
-                           .plain = has_kernel && strncmp(step->kernel, "plain", 5) == 0,
+                           .plain = step->plain,
                            .sparse = step->sparse,
                            .recomputed = step->recomputed,
                            .op = step->node ? step->node->type : "reorder"};

@@ -56,7 +56,7 @@ static void write_all(writer *w, const laci_net *net) {
   put(w, "step  %-*s %-*s %-26s node\n", wide.what, "what", wide.kernel, "kernel", "result");
   for (size_t at = 0; at < net->n_steps; at++) {
     write_step(w, net, at, &wide);
-    n_plain += strncmp(kernel_of(&net->steps[at]), "plain", 5) == 0;
+    n_plain += net->steps[at].plain;
     n_sparse += net->steps[at].sparse;
   }
   put(w, "%zu step%s, %zu of them by the plain operator", net->n_steps,

@@ -119,7 +119,7 @@ static laci_engine_step step_look(const void *self, size_t at) {
   laci_engine_step step = {.name = node->name[0] ? node->name : NULL,
                            .op = node->type,
                            .what = node->type,
-                           .kernel = "plain",
+                           .kernel = LACI_ENGINE_EXACT,
                            .plain = true};
   int x = value_of(node->inputs, node->n_inputs, 0), w = value_of(node->inputs, node->n_inputs, 1);
   int y = value_of(node->outputs, node->n_outputs, 0);
@@ -366,7 +366,7 @@ static const laci_stepping stepping = {.create = walk_create,
                                        .value = walk_value,
                                        .plan = laci_plain_plan};
 
-const laci_engine_row laci_engine_plain = {.name = "plain",
+const laci_engine_row laci_engine_plain = {.name = LACI_ENGINE_EXACT,
                                            .supports = supports,
                                            .create = create,
                                            .destroy = destroy,

@@ -96,8 +96,9 @@ typedef lac_status laci_net_code(laci_net *net, struct laci_net_step *step, lac_
 typedef struct laci_net_step {
   const laci_node *node;     /* NULL: not of the graph */
   const char *what;          /* for people: "Conv + relu", "reorder" */
-  const char *kernel;        /* oneDNN's name of the implementation, or "plain: why" */
+  const char *kernel;        /* oneDNN's name of the implementation, or that of the exact engine */
   bool sparse;               /* code that skips zeros of the weight */
+  bool plain;                /* by the exact engine's operator */
   bool recomputed;           /* of a second turn */
   int shown;                 /* tensor whose shape the text shows: the result; -1: none */
   int64_t flops;             /* of code; primitives report theirs */

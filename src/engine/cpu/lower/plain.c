@@ -148,7 +148,8 @@ static void add_step(laci_net *net, plain *p) {
   }
   laci_net_step *step = laci_net_step_code(net, node, run_plain, n, tensors);
   if (!step) return;
-  step->kernel = "plain";
+  step->kernel = LACI_ENGINE_EXACT;
+  step->plain = true;
   step->context = p;
   step->shown = node->n_outputs > 0 && p->out_bufs[0] ? p->out[0].tensor : -1;
 }
