@@ -6,6 +6,7 @@
 #include "base/budget.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "calibrate/kept_in.h"
 #include "calibrate/lanes_in.h"
 #include "calibrate/samples.h"
 #include "cpu/pool.h"
@@ -39,6 +40,8 @@ typedef struct comparison {
   void **in;       /* [n_lanes, n_inputs] of the first network */
   void **out;      /* [n_lanes, NETWORKS, n_outputs] */
   int64_t first;   /* sample of lane 0 */
+  const uint8_t **known; /* [n_lanes] outputs of the first network that were kept; NULL: they are to
+                            be computed */
   variety seen;
   sums *sums; /* [n_lanes] */
   lac_status *status;
@@ -123,10 +126,11 @@ static lac_status open_buffers(comparison *c, lac_error *err) {
   c->sums = laci_alloc(lanes, sizeof *c->sums);
   c->status = laci_alloc(lanes, sizeof *c->status);
   c->errors = laci_alloc(lanes, sizeof *c->errors);
+  c->known = laci_alloc(lanes, sizeof *c->known);
   c->seen.first_in = laci_alloc((size_t)c->n_inputs + 1, sizeof *c->seen.first_in);
   c->seen.first_out = laci_alloc((size_t)c->n_outputs + 1, sizeof *c->seen.first_out);
-  bool ok =
-      c->seen.first_in && c->seen.first_out && c->in && c->out && c->sums && c->status && c->errors;
+  bool ok = c->seen.first_in && c->seen.first_out && c->in && c->out && c->sums && c->status &&
+            c->errors && c->known;
   for (size_t i = 0; ok && i < n_in; i++) {
     int value = a->graph.inputs[i % (size_t)c->n_inputs];
     ok = (c->in[i] = laci_alloc((size_t)laci_network_bytes(a, value), 1)) != NULL;
@@ -136,6 +140,15 @@ static lac_status open_buffers(comparison *c, lac_error *err) {
     ok = (c->out[i] = laci_alloc((size_t)laci_network_bytes(a, value), 1)) != NULL;
   }
   return ok ? LAC_OK : laci_fail_memory(err, "outputs to be compared");
+}
+
+/* Is the first network not to be run at all? */
+static bool knows_all(const comparison *c) {
+  const int64_t batch = c->how->batch, end = c->how->first + c->how->n;
+  bool all = c->how->kept != NULL;
+  for (int64_t at = c->how->first; all && at + batch <= end; at += batch)
+    all = laci_kept_outputs_find(c->how->kept, at, batch) != NULL;
+  return all;
 }
 
 static lac_status open_comparison(comparison *c, const laci_weighted_graph *const from[NETWORKS],
@@ -149,6 +162,7 @@ static lac_status open_comparison(comparison *c, const laci_weighted_graph *cons
   c->n_lanes = lanes_for(c, &budget);
   st = open_buffers(c, err);
   for (int i = 0; i < NETWORKS && !st; i++) {
+    if (i == 0 && knows_all(c)) continue;
     c->lanes[i] = (laci_lanes){.n = c->n_lanes, .budget = &budget};
     st =
         laci_lanes_create(c->networks[i], &c->parts[i], c->networks[i]->weights, &c->lanes[i], err);
@@ -174,6 +188,7 @@ static void close_comparison(comparison *c) {
   laci_free(c->sums);
   laci_free(c->status);
   laci_free(c->errors);
+  laci_free((void *)c->known);
 }
 
 /* ---- Do they say anything? ---- */
@@ -274,6 +289,32 @@ static lac_status run_network(const comparison *c, int which, int lane, lac_erro
   return st;
 }
 
+static size_t output_bytes(const comparison *c, int output) {
+  const laci_network *n = c->networks[0];
+  return (size_t)laci_network_bytes(n, n->graph.outputs[output]);
+}
+
+/* The first network's outputs as they were kept. */
+static void take_known(const comparison *c, int lane) {
+  const uint8_t *from = c->known[lane];
+  for (int i = 0; i < c->n_outputs; i++) {
+    memcpy(c->out[lane * NETWORKS * c->n_outputs + i], from, output_bytes(c, i));
+    from += output_bytes(c, i);
+  }
+}
+
+static void keep_outputs(const comparison *c, int lane) {
+  const int64_t batch = c->how->batch;
+  uint64_t bytes = 0;
+  if (c->known[lane]) return;
+  for (int i = 0; i < c->n_outputs; i++) bytes += output_bytes(c, i);
+  uint8_t *to = laci_kept_outputs_add(c->how->kept, c->first + lane * batch, batch, bytes);
+  for (int i = 0; to && i < c->n_outputs; i++) {
+    memcpy(to, c->out[lane * NETWORKS * c->n_outputs + i], output_bytes(c, i));
+    to += output_bytes(c, i);
+  }
+}
+
 static int64_t largest_at(const float *x, int64_t n) {
   int64_t at = 0;
   for (int64_t i = 1; i < n; i++)
@@ -348,7 +389,9 @@ static void compare_lanes(int64_t begin, int64_t end, void *context) {
   const comparison *c = context;
   for (int64_t lane = begin; lane < end; lane++) {
     lac_status st = LAC_OK;
-    for (int i = 0; i < NETWORKS && !st; i++) st = run_network(c, i, (int)lane, &c->errors[lane]);
+    if (c->known[lane]) take_known(c, (int)lane);
+    for (int i = c->known[lane] ? 1 : 0; i < NETWORKS && !st; i++)
+      st = run_network(c, i, (int)lane, &c->errors[lane]);
     c->sums[lane] = (sums){0};
     if (!st) compare_outputs(c, (int)lane, &c->sums[lane]);
     c->status[lane] = st;
@@ -376,12 +419,15 @@ static lac_status compare_all(comparison *c, sums *all, lac_error *err) {
       st = c->samples->fetch(c->samples->context, c->first + lane * batch, batch,
                              c->in + lane * c->n_inputs, err);
     if (st) return st;
+    for (int64_t lane = 0; lane < n; lane++)
+      c->known[lane] = laci_kept_outputs_find(c->how->kept, c->first + lane * batch, batch);
     memset(c->errors, 0, (size_t)n * sizeof *c->errors);
     laci_pool_for(c->how->pool, n, 1, compare_lanes, c);
     for (int64_t lane = 0; lane < n; lane++) {
       if (c->status[lane] && err) *err = c->errors[lane];
       if (c->status[lane]) return c->status[lane];
       add_sums(all, &c->sums[lane]);
+      keep_outputs(c, (int)lane);
     }
     st = note_variety(c, n, err);
     if (st) return st;

@@ -70,11 +70,19 @@ typedef struct laci_output_difference {
                         not finite); static; NULL: it does */
 } laci_output_difference;
 
+/** Outputs of a network on batches of samples, for further comparisons of it on the same samples.
+ * For one thread at a time. create gives NULL without memory. */
+typedef struct laci_kept_outputs laci_kept_outputs;
+laci_kept_outputs *laci_kept_outputs_create(uint64_t most_bytes);
+void laci_kept_outputs_destroy(laci_kept_outputs *kept); /* NULL is fine */
+
 typedef struct laci_compare_options {
   int64_t first, n; /* samples; n is a multiple of batch */
   int64_t batch;
   laci_pool *pool;
   const laci_budget *budget;
+  laci_kept_outputs *kept; /* of the first network: what is there is not computed again, and what is
+                              not is added where there is room. NULL: nothing is kept */
 } laci_compare_options;
 
 /** Runs both on the same samples; inputs and outputs of both are alike in order and shape. Fails as

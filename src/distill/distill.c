@@ -208,7 +208,7 @@ static lac_status judge(refiner *r, const laci_output_difference *fitted, lac_er
   const laci_weighted_graph pruned = {graph_of(r), r->mixed};
   laci_judged_drop drop;
   if (limit < 0 || !(r->to->recalibrated || r->to->refined)) return LAC_OK;
-  const laci_drop_candidate candidate = {&r->fitted->cut, &pruned, r->pool};
+  const laci_drop_candidate candidate = {&r->fitted->cut, &pruned, r->pool, NULL};
   lac_status st = laci_pruning_judge_drop(r->p, r->options, &candidate, &drop, err);
   if (st) return st;
   if (drop.most <= limit) {

@@ -14,12 +14,14 @@
 #include <string.h>
 
 #include "analyze/analyze.h"
+#include "base/budget.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/plural.h"
 #include "calibrate/walk.h"
 #include "graph/graph.h"
 #include "prune/prune_in.h"
+#include "tensor/shape.h"
 
 enum { MOST_SAMPLES = 256, MOST_ALONE = 64, MOST_TRIES = 6 };
 
@@ -37,6 +39,8 @@ typedef struct chooser {
   ranked_layer *ranking; /* [n] the least effect first */
   const uint8_t **mixed; /* [n_stored] the dense network's weights, some of them pruned */
   laci_judged_drop drop; /* of what was fitted last, or is kept */
+  laci_kept_outputs
+      *kept; /* of the dense network, with which everything is compared; NULL: no room */
 } chooser;
 
 static const char *layer_name(const laci_analysis *a, int l) {
@@ -56,7 +60,8 @@ static lac_status compare(const chooser *c, int64_t most, laci_output_difference
                                     .n = (n < most_batches ? n : most_batches) * cut->batch,
                                     .batch = cut->batch,
                                     .pool = c->pool,
-                                    .budget = c->options->budget};
+                                    .budget = c->options->budget,
+                                    .kept = c->kept};
   const laci_graph *graph = c->p->analysis->graph;
   const laci_weighted_graph dense = {graph, (const uint8_t *const *)c->p->weights};
   const laci_weighted_graph mixed = {graph, c->mixed};
@@ -87,7 +92,7 @@ static lac_status judge(chooser *c, const laci_calibrated *fitted, bool *holds, 
   for (int s = 0; s < n_stored; s++)
     weights[s] = fitted->weights[s] ? fitted->weights[s] : c->p->weights[s];
   const laci_weighted_graph pruned = {c->p->analysis->graph, weights};
-  const laci_drop_candidate candidate = {&fitted->cut, &pruned, c->pool};
+  const laci_drop_candidate candidate = {&fitted->cut, &pruned, c->pool, c->kept};
   lac_status st = laci_pruning_judge_drop(c->p, c->options, &candidate, &c->drop, err);
   *holds = c->drop.most <= most;
   laci_free(weights);
@@ -268,6 +273,33 @@ static lac_status choose(chooser *c, bool *wanted, int *n, laci_calibrated **bes
   return st;
 }
 
+/* Bytes of all outputs for a sample; of sizes that are not known, a guess. */
+static uint64_t sample_bytes(const laci_graph *graph) {
+  enum { GUESS = 4096 };
+  uint64_t sum = 0;
+  for (int i = 0; i < graph->n_outputs; i++) {
+    const laci_shape *shape = &graph->values[graph->outputs[i]].type.shape;
+    const int64_t n = shape->rank > 1 ? laci_shape_count_range(shape, 1, shape->rank) : GUESS;
+    sum += (n > 0 ? (uint64_t)n : GUESS) * sizeof(double);
+  }
+  return sum;
+}
+
+/* Their share of the memory is small, and set aside before what else is done. */
+static void keep_outputs(chooser *c, laci_budget *budget, laci_prune_options *options) {
+  enum { SHARE = 32 };
+  const laci_calibration_samples *samples = options->calibration->samples;
+  if (!options->budget) return;
+  *budget = *options->budget;
+  uint64_t bytes =
+      sample_bytes(c->p->analysis->graph) * (uint64_t)(samples->count + samples->judging);
+  if (bytes > budget->limit / SHARE) bytes = budget->limit / SHARE;
+  if (!laci_budget_has(budget, bytes)) return;
+  laci_budget_add(budget, bytes, "outputs of the dense network");
+  c->kept = laci_kept_outputs_create(bytes);
+  options->budget = budget;
+}
+
 static lac_status open_chooser(chooser *c, lac_error *err) {
   const int n_stored = c->p->analysis->graph->n_stored;
   c->ranking = laci_alloc((size_t)c->p->analysis->n_layers, sizeof *c->ranking);
@@ -300,10 +332,13 @@ lac_status laci_pruning_keep_dense(laci_pruning *p, const laci_prune_options *op
                                    lac_error *err) {
   const laci_prune_calibration *how = options->calibration;
   if (how->keep_dense <= 0 && how->max_drop < 0 && !how->curve) return LAC_OK;
-  chooser c = {.p = p, .options = options, .pool = pool, .all = *fitted};
+  laci_prune_options own = *options;
+  laci_budget budget;
+  chooser c = {.p = p, .options = &own, .pool = pool, .all = *fitted};
   laci_calibrated *best = NULL;
   int n = 0;
   bool limited = false;
+  keep_outputs(&c, &budget, &own);
   lac_status st = open_chooser(&c, err);
   if (!st) list_layers(&c, wanted);
   if (!st) st = check_limit(&c, &limited, err);
@@ -321,5 +356,6 @@ lac_status laci_pruning_keep_dense(laci_pruning *p, const laci_prune_options *op
   laci_calibrated_destroy(best);
   laci_free(c.ranking);
   laci_free(c.mixed);
+  laci_kept_outputs_destroy(c.kept);
   return st;
 }

@@ -213,6 +213,7 @@ typedef struct laci_drop_candidate {
   const laci_calibration_cut *cut;   /* of the fit */
   const laci_weighted_graph *pruned; /* the graph with its weights */
   laci_pool *pool;
+  laci_kept_outputs *kept; /* of the dense network; NULL: they are computed anew */
 } laci_drop_candidate;
 
 /** The loss of the graph with other weights, against that with pruning->weights. Fails

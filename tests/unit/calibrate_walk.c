@@ -698,6 +698,28 @@ static void weights_of_other_float_types_are_rounded_to_them(void **state) {
   }
 }
 
+/* Room for no batch, for one of four, for all: the same bits; and what is kept is not computed
+ * again, so that another network in its place makes no difference. */
+static void check_kept(const laci_weighted_graph *dense, const laci_weighted_graph *other,
+                       const laci_calibration_samples *samples) {
+  const uint64_t batch = 8 * 10 * sizeof(float), rooms[] = {0, batch, 4 * batch};
+  laci_compare_options how = {.first = 8, .n = 32, .batch = 8};
+  laci_output_difference want, got;
+  assert_int_equal(laci_compare_outputs(dense, other, samples, &how, &want, NULL), LAC_OK);
+  for (int k = 0; k < 3; k++) {
+    how.kept = laci_kept_outputs_create(rooms[k]);
+    assert_non_null(how.kept);
+    for (int again = 0; again < 3; again++) {
+      how.n = again == 1 ? 16 : 32;
+      assert_int_equal(laci_compare_outputs(dense, other, samples, &how, &got, NULL), LAC_OK);
+      if (again != 1) assert_memory_equal(&got, &want, sizeof want);
+    }
+    assert_int_equal(laci_compare_outputs(other, dense, samples, &how, &got, NULL), LAC_OK);
+    assert_int_equal(got.n_agree, 8 * k * k); /* 0, one batch, all four */
+    laci_kept_outputs_destroy(how.kept);
+  }
+}
+
 /* Dense against itself, and against other weights, with labels that one of them gets right. */
 static void outputs_of_two_networks_are_compared(void **state) {
   (void)state;
@@ -747,6 +769,7 @@ static void outputs_of_two_networks_are_compared(void **state) {
   assert_int_equal(laci_compare_outputs(&other, &dense, &s.samples, &how, &d, NULL), LAC_OK);
   assert_int_equal(d.n_won, 32);
   assert_int_equal(d.n_lost, 0);
+  check_kept(&dense, &other, &s.samples);
   run_clear(graph, values);
   laci_free(turned);
   laci_graph_destroy(graph);

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Outputs of a network on batches of samples, kept for the next comparison with it. A batch is
+ * known by its first sample and its size; what is kept has the bits that a run would give again.
+ * Next: outputs.c. */
+#include "calibrate/kept_in.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+typedef struct batch {
+  int64_t first, n;
+  uint8_t *outputs; /* one after the other */
+} batch;
+
+struct laci_kept_outputs {
+  uint64_t most_bytes, bytes;
+  int64_t n, capacity, next; /* next: what is asked for after what was found last */
+  batch *batches;
+};
+
+laci_kept_outputs *laci_kept_outputs_create(uint64_t most_bytes) {
+  laci_kept_outputs *kept = laci_alloc(1, sizeof *kept);
+  if (kept) *kept = (laci_kept_outputs){.most_bytes = most_bytes};
+  return kept;
+}
+
+void laci_kept_outputs_destroy(laci_kept_outputs *kept) {
+  if (!kept) return;
+  for (int64_t k = 0; k < kept->n; k++) laci_free(kept->batches[k].outputs);
+  laci_free(kept->batches);
+  laci_free(kept);
+}
+
+const uint8_t *laci_kept_outputs_find(laci_kept_outputs *kept, int64_t first, int64_t n) {
+  if (!kept) return NULL;
+  for (int64_t k = 0; k < kept->n; k++) {
+    const int64_t at = (kept->next + k) % kept->n;
+    const batch *b = &kept->batches[at];
+    if (b->first != first || b->n != n) continue;
+    kept->next = at + 1;
+    return b->outputs;
+  }
+  return NULL;
+}
+
+static bool has_place(laci_kept_outputs *kept) {
+  if (kept->n < kept->capacity) return true;
+  const int64_t capacity = kept->capacity ? 2 * kept->capacity : 64;
+  batch *more = laci_alloc((size_t)capacity, sizeof *more);
+  if (!more) return false;
+  if (kept->n) memcpy(more, kept->batches, (size_t)kept->n * sizeof *more);
+  laci_free(kept->batches);
+  kept->batches = more;
+  kept->capacity = capacity;
+  return true;
+}
+
+uint8_t *laci_kept_outputs_add(laci_kept_outputs *kept, int64_t first, int64_t n, uint64_t bytes) {
+  if (!kept || bytes > kept->most_bytes - kept->bytes || !has_place(kept)) return NULL;
+  uint8_t *outputs = laci_alloc((size_t)bytes + 1, 1);
+  if (!outputs) return NULL;
+  kept->batches[kept->n++] = (batch){first, n, outputs};
+  kept->bytes += bytes;
+  return outputs;
+}
