@@ -282,7 +282,8 @@ lac_status train_options_read(const arguments *args, train_options *options, lac
   return LAC_OK;
 }
 
-/* What the recipe becomes with these data: how long it takes is known from the first steps on. */
+/* What the recipe becomes with these data. How long it takes depends on the machine, the network's
+ * plan and the data's format: no figure is honest before a step was taken, but a few tell it. */
 static lac_status print_size(const lac_train_options *o, const char *data, FILE *out,
                              lac_error *err) {
   lac_train_size size;
@@ -300,6 +301,12 @@ static lac_status print_size(const lac_train_options *o, const char *data, FILE 
   table_cell(&table, "%" PRId64 " steps", size.warmup_steps);
   table_cell(&table, "rate");
   table_cell(&table, "%g after the warm-up", size.rate);
+  table_cell(&table, "seconds");
+  table_cell(
+      &table,
+      "%" PRId64
+      " images, divided by the images/s that the same command with --steps 20 --no-eval prints",
+      size.steps * size.step_images);
   fprintf(out, "\n");
   st = table_print(&table, out, err);
   table_clear(&table);
