@@ -23,7 +23,7 @@ extern "C" {
 
 /** An input of the network and the file that holds its array. The array's shape gives the sizes
  * that the network leaves open; its element type may be any whose elements the network's own type
- * holds, every one. */
+ * holds, every one. Floats are rounded to a narrower type. */
 typedef struct lac_infer_input {
   const char *name;
   const char *path;

@@ -96,8 +96,8 @@ def test_bf16_arrays_are_inputs(engine, tmp_path):
 CONVERSIONS = [  # found, wanted, elements, does the wanted type hold them all?
     ("u8", "f32", [0, 7, 255], True), ("i64", "f32", [1, 2**24, -5], True), ("i64", "f32", [1, 2**24 + 1], False),
     ("i64", "f32", [2**63 - 1], False), ("u64", "f64", [2**64 - 1], False), ("u64", "f64", [2**63], True),
-    ("f64", "f32", [0.5, np.nan, np.inf, -3], True), ("f64", "f32", [0.1], False), ("f64", "f32", [1e300], False),
-    ("f16", "f32", [0.1, 6e-8], True), ("f32", "f16", [0.1], False), ("f32", "f16", [0.5, 2048], True),
+    ("f64", "f32", [0.5, np.nan, np.inf, -3], True), ("f64", "f32", [0.1], True), ("f64", "f32", [1e300], False),
+    ("f16", "f32", [0.1, 6e-8], True), ("f32", "f16", [0.1], True), ("f32", "f16", [0.5, 2048], True),
     ("f32", "f16", [1e5], False), ("f32", "i64", [3, -4], True), ("f32", "i64", [0.5], False), ("f32", "i64", [np.nan], False),
     ("i64", "i32", [2**31 - 1], True), ("i64", "i32", [2**31], False), ("bool", "f32", [0, 1], True), ("i32", "u8", [-1], False)]
 NUMPY = dict(u8=np.uint8, i32=np.int32, i64=np.int64, u64=np.uint64, f16=np.float16, f32=np.float32, f64=np.float64, bool=np.bool_)

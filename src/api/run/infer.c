@@ -114,13 +114,15 @@ static lac_status check_shape(const laci_value *value, const char *path, const l
                    laci_shape_text(wanted, want, sizeof want));
 }
 
-/* Element k of one buffer in the type of the other; false: that does not hold it. */
+/* Element k of one buffer in the type of the other; false: that does not hold it. A float becomes
+ * the nearest one, as every cast of arrays has it, unless it would become infinite. */
 static bool convert_element(const laci_buf *from, laci_buf *to, int64_t k) {
   if (to->f) to->f[k] = laci_float_held(to->dtype, laci_buf_get_f(from, k));
   else
     to->i[k] = from->f ? laci_int_nearest(to->dtype, from->f[k])
                        : laci_int_narrow(to->dtype, laci_int_wide(from->dtype, from->i[k]));
   const double held = laci_buf_get_f(to, k);
+  if (from->f && to->f && isfinite(from->f[k])) return isfinite(held);
   if (from->f) return held == from->f[k] || (isnan(from->f[k]) && isnan(held));
   const laci_wide whole = laci_int_wide(from->dtype, from->i[k]);
   if (to->i) return laci_int_wide(to->dtype, to->i[k]) == whole;
@@ -136,8 +138,12 @@ static lac_status convert(const laci_value *value, const char *path, laci_buf **
   if (from->dtype == dtype) return LAC_OK;
   lac_status st = laci_buf_create(dtype, &from->shape, &to, err);
   if (st) return laci_fail_in(err, st, "input '%s'", value->name);
+  bool rounded = false;
   for (int64_t k = 0; k < from->count; k++) {
-    if (convert_element(from, to, k)) continue;
+    if (convert_element(from, to, k)) {
+      rounded |= from->f && to->f && isfinite(from->f[k]) && to->f[k] != from->f[k];
+      continue;
+    }
     st = laci_fail(err, LAC_BAD_VALUE,
                    "%s: found %s, and element %lld is %.17g, but input '%s' is %s, which does not "
                    "hold that: wanted an array of %s",
@@ -146,8 +152,9 @@ static lac_status convert(const laci_value *value, const char *path, laci_buf **
     laci_buf_destroy(to);
     return st;
   }
-  laci_log(LAC_LOG_INFO, "%s: %s as %s for input '%s', which holds all its elements exactly", path,
-           lac_dtype_name(from->dtype), lac_dtype_name(dtype), value->name);
+  laci_log(LAC_LOG_INFO, "%s: %s as %s for input '%s', %s", path, lac_dtype_name(from->dtype),
+           lac_dtype_name(dtype), value->name,
+           rounded ? "rounded" : "which holds all its elements exactly");
   laci_buf_destroy(from);
   *buf = to;
   return LAC_OK;
