@@ -48,15 +48,24 @@ static lac_status note_layers(const laci_trial *t, laci_algorithm_id id, laci_ti
   return st;
 }
 
+/** Is it a reorder of dense kernels that a native layer's needs, from or to their layout? Values go
+ * through row-major ones there. */
+static bool goes_with_reorder(const laci_trial *t, size_t at) {
+  const laci_net_step *steps = t->net->steps;
+  if (steps[at].node) return false;
+  if (at > 0 && laci_pictures_is_reorder(&steps[at - 1])) return true;
+  return at + 1 < t->net->n_steps && laci_pictures_is_reorder(&steps[at + 1]);
+}
+
 /** A float's share of all reorders between dense and sparse layers. */
 static lac_status note_reorders(const laci_trial *t, laci_timings *timings, lac_error *err) {
   char name[LACI_SPARSE_NAME];
   double seconds = 0, floats = 0;
   for (size_t at = 0; at < t->net->n_steps; at++) {
     const laci_net_step *step = &t->net->steps[at];
-    if (!laci_pictures_is_reorder(step)) continue;
-    seconds += t->least[at];
-    floats += (double)laci_shape_count(&t->net->tensors[step->shown].shape);
+    const bool is_one = laci_pictures_is_reorder(step);
+    if (is_one || goes_with_reorder(t, at)) seconds += t->least[at];
+    if (is_one) floats += (double)laci_shape_count(&t->net->tensors[step->shown].shape);
   }
   if (floats == 0) return LAC_OK;
   laci_sparse_name(t->net, NULL, LACI_ALGORITHM_dense, name);

@@ -40,5 +40,5 @@ void laci_sparse_name(const laci_net *net, const laci_sparse_layer *layer, laci_
                  values, layer && layer->residual >= 0 ? ", sum" : "",
                  layer && (layer->has_low || layer->has_high) ? ", clip" : "", functions,
                  layer ? layer->kept * 100 : 0.0, net->n_threads, net->n_threads == 1 ? "" : "s",
-                 laci_jit_isa_name(isa), layer ? laci_algorithm_of(id)->timed_as : "reorder");
+                 laci_jit_isa_name(isa), layer ? laci_algorithm_of(id)->timed_as : "reorders");
 }

@@ -91,7 +91,8 @@ static fit begin(const laci_measured *m, const laci_cost_table *table) {
 
 /* ---- The search ---- */
 
-/** Times are of costs, and not of limits, which have other units. */
+/** Times of parts of networks on one thread are evidence of these; limits, what comes from memory
+ * and what waits for threads have other units (figures.def). */
 static bool is_of_time(const laci_figure *figure) {
   static const char *const units[] = {"share:", "cost:", "factor:", "units:"};
   if (figure->section != LACI_COSTS_f32) return false;

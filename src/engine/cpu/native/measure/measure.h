@@ -16,6 +16,9 @@ int laci_measured_networks(void);
 LAC_MUST_CHECK lac_status laci_measured_network(int at, int64_t batch, laci_graph **graph,
                                                 lac_error *err);
 
+/** Are its reorders between dense and native layers? */
+bool laci_measured_reorders(int at);
+
 /* ---- observations.c ---- */
 
 /** What a layer took by an algorithm. */
