@@ -10,7 +10,7 @@ import re
 from compare_worker import Failed
 
 MATRIX, MOVE, NORM, EACH, POOL, OWN = (
-    "matrix product", "moving", "softmax and normalisation", "element by element", "pooling", "everything else")
+    "matrix product", "moving", "softmax and normalization", "element by element", "pooling", "everything else")
 OF_ONEDNN = {"inner_product": MATRIX, "matmul": MATRIX, "reorder": MOVE, "concat": MOVE, "shuffle": MOVE,
              "softmax": NORM, "softmax_v2": NORM, "logsoftmax": NORM, "layer_normalization": NORM,
              "batch_normalization": NORM, "eltwise": EACH, "binary": EACH, "sum": EACH, "prelu": EACH,

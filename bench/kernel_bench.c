@@ -12,7 +12,7 @@
 #include "base/rng.h"
 #include "cpu/cpu.h"
 #include "kernel/search/maxsum.h"
-#include "kernel/search/quantise.h"
+#include "kernel/search/quantize.h"
 #include "kernel/search/topn.h"
 #include "kernel/search/transpose.h"
 
@@ -58,10 +58,10 @@ static void run_sum(bench *b, const shape *s) {
   b->sum += laci_top_sum(s->number, b->x, s->nx, s->nt, (size_t)s->rows);
 }
 
-static void run_quantise(bench *b, const shape *s) {
-  laci_quantiser q = {s->dtype, s->number, s->number == LACI_U8 ? 255 : 32767, 0};
+static void run_quantize(bench *b, const shape *s) {
+  laci_search_quantizer q = {s->dtype, s->number, s->number == LACI_U8 ? 255 : 32767, 0};
   q.largest = q.scale;
-  laci_quantise(&q, b->bytes, (size_t)s->rows, b->out);
+  laci_search_quantize(&q, b->bytes, (size_t)s->rows, b->out);
 }
 
 static void run_transpose(bench *b, const shape *s) {
@@ -120,10 +120,10 @@ static const struct {
     {run_sum, {"sum", "i16   2 of   4  of  128 rows", LACI_I16, 2, 4, 128, 0}},
     {run_sum, {"sum", "u8    2 of   4  of 2304 rows", LACI_U8, 2, 4, 2304, 0}},
     {run_sum, {"sum", "u8    8 of  16  of 2304 rows", LACI_U8, 8, 16, 2304, 0}},
-    {run_quantise, {"quantise", "f32 to u8,  4608 elements", LACI_U8, 1, 1, 4608, LAC_DTYPE_F32}},
-    {run_quantise, {"quantise", "f32 to i16, 4608 elements", LACI_I16, 1, 1, 4608, LAC_DTYPE_F32}},
-    {run_quantise, {"quantise", "bf16 to u8, 4608 elements", LACI_U8, 1, 1, 4608, LAC_DTYPE_BF16}},
-    {run_quantise, {"quantise", "f16 to i16, 4608 elements", LACI_I16, 1, 1, 4608, LAC_DTYPE_F16}},
+    {run_quantize, {"quantize", "f32 to u8,  4608 elements", LACI_U8, 1, 1, 4608, LAC_DTYPE_F32}},
+    {run_quantize, {"quantize", "f32 to i16, 4608 elements", LACI_I16, 1, 1, 4608, LAC_DTYPE_F32}},
+    {run_quantize, {"quantize", "bf16 to u8, 4608 elements", LACI_U8, 1, 1, 4608, LAC_DTYPE_BF16}},
+    {run_quantize, {"quantize", "f16 to i16, 4608 elements", LACI_I16, 1, 1, 4608, LAC_DTYPE_F16}},
     {run_transpose, {"transpose", "u8,  64 rows of 512", LACI_U8, 1, 512, 64, 0}},
     {run_transpose, {"transpose", "i16, 64 rows of 512", LACI_I16, 1, 512, 64, 0}},
 };

@@ -3,7 +3,7 @@
 """loader.py FOLDER: training images a processor second on one core, ours and torchvision's, in turns.
 
 Both make 3 x 224 x 224 floats of a random part of every photograph in CLASS/NAME (8 to 100 % of the area, aspect 3/4 to 4/3,
-flipped half of the time, normalised). torchvision's paths are Pillow's decoder (which may decode at a smaller scale, as
+flipped half of the time, normalized). torchvision's paths are Pillow's decoder (which may decode at a smaller scale, as
 `draft` does) and torchvision.io's, each followed by the transforms of v2 on bytes. Needs torch, torchvision and Pillow
 (`make check-torch` makes build/venv-torch); the best of all turns counts.
 """
@@ -23,7 +23,7 @@ def paths(files):
     from torchvision import io
     from torchvision.transforms import v2
     torch.set_num_threads(1)
-    normalise = v2.Normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
+    normalize = v2.Normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
     crop = v2.RandomResizedCrop(224, antialias=True)
     flip = v2.RandomHorizontalFlip()
     to_float = v2.ToDtype(torch.float32, scale=True)
@@ -31,11 +31,11 @@ def paths(files):
     def by_pillow(file):
         with Image.open(file) as image:
             image = flip(crop(image.convert("RGB")))
-        return normalise(to_float(v2.functional.pil_to_tensor(image)))
+        return normalize(to_float(v2.functional.pil_to_tensor(image)))
 
     def by_io(file):
         image = io.decode_jpeg(io.read_file(str(file)), mode=io.ImageReadMode.RGB)
-        return normalise(to_float(flip(crop(image))))
+        return normalize(to_float(flip(crop(image))))
 
     return {"torchvision, Pillow": by_pillow, "torchvision.io": by_io}
 

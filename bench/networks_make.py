@@ -7,7 +7,7 @@
     networks_make.py OUT_DIR NAME ...     OUT_DIR/LIBRARY--NETWORK--EXPORTER/model.onnx and inputs.npz for each, or failed.txt
 
 A NAME is LIBRARY/NETWORK/EXPORTER; each is made by a process of its own, which has the libraries loaded already. Networks of torchvision and transformers have random weights: those of layers get input
-channels of different size, as trained ones have, and scales and statistics of normalisations differ from channel to
+channels of different size, as trained ones have, and scales and statistics of normalizations differ from channel to
 channel, so that no two tensors are equal. Trained files come from packages of PyPI that hold some.
 """
 import importlib.metadata
@@ -169,8 +169,8 @@ def randomise(network, torch):
                     torch.nn.init.uniform_(tensor, 0.5, 1.5) if positive else torch.nn.init.normal_(tensor, 0, 0.1)
 
 
-def normalise(network, torch):
-    """Statistics of batch normalisation become those of the network: random ones let the picture fade until all scores of a
+def normalize(network, torch):
+    """Statistics of batch normalization become those of the network: random ones let the picture fade until all scores of a
     detector are alike."""
     norms = [module for module in network.modules() if isinstance(module, torch.nn.BatchNorm2d)]
     for norm in norms:
@@ -252,7 +252,7 @@ def make_torch(library, name, exporter, folder):
     network.eval()
     randomise(network, torch)
     if name.startswith("ssdlite"):
-        normalise(network, torch)
+        normalize(network, torch)
     with torch.no_grad():
         export(network, inputs, exporter, folder / "model.onnx", torch)
     return {key: value.numpy() for key, value in inputs.items()}

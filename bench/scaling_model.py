@@ -209,7 +209,7 @@ def simulate(work, cluster, algorithm="direct", bucket=4 * MIB, element=4, overl
 # ---- ResNet-50 ----
 
 def resnet50_layers():
-    """(parameters, multiplications an image, channels that are normalised), in the order of the network; version 1.5."""
+    """(parameters, multiplications an image, channels that are normalized), in the order of the network; version 1.5."""
     layers = [(64 * 3 * 49 + 2 * 64, 64 * 3 * 49 * 112**2, 64)]
     before, side = 64, 56
     for stage, blocks in enumerate((3, 4, 6, 3)):

@@ -161,7 +161,7 @@ typedef struct sparse_layer {
   float *points, *sums, *weights; /* of a block; NULL: not here */
   void *scratch, *x, *y, *bias;
   float *scale; /* of int8, and the rest: */
-  laci_sparse_quantised quantised;
+  laci_sparse_quantized quantized;
   int64_t n_x;
   double made_seconds;
 } sparse_layer;
@@ -298,8 +298,8 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n, const settin
   if (set->values != LACI_SPARSE_S8) return;
   s->scale = large_pages((size_t)l->out, sizeof *s->scale);
   for (int64_t row = 0; row < l->out; row++) s->scale[row] = 1e-4F;
-  s->quantised = (laci_sparse_quantised){.bias = s->bias, .scale = s->scale, .high = UINT8_MAX};
-  s->o.quantised = &s->quantised; /* u8 is a Relu by itself */
+  s->quantized = (laci_sparse_quantized){.bias = s->bias, .scale = s->scale, .high = UINT8_MAX};
+  s->o.quantized = &s->quantized; /* u8 is a Relu by itself */
 }
 
 static void sparse_clear(sparse_layer *s) {

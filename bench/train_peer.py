@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's side of bench/train.py: the same network, batch, optimiser and update, and the orders of train_worker.c.
+"""PyTorch's side of bench/train.py: the same network, batch, optimizer and update, and the orders of train_worker.c.
 
     train_peer.py ARCH BATCH f32|bf16 THREADS channels_last|contiguous
 

@@ -7,7 +7,7 @@
 
 #include "base/plural.h"
 #include "lacuna/calibration.h"
-#include "lacuna/quantisation.h"
+#include "lacuna/quantization.h"
 
 #include "table.h"
 #include "terminal.h"
@@ -131,7 +131,7 @@ static const char *score_text(const lac_calibration_result *c, char text[40]) {
 /* What followed the fits of layers. */
 static void print_refinement(const lac_calibration_result *c, FILE *out) {
   if (c->error_recalibrated > 0)
-    terminal_say(out, "statistics of batch normalisation again: outputs differ by %.3f%%, %s",
+    terminal_say(out, "statistics of batch normalization again: outputs differ by %.3f%%, %s",
                  100 * c->error_recalibrated,
                  c->recalibrated ? "kept" : "more than before: left as they were");
   if (c->refine_steps > 0)
@@ -209,14 +209,14 @@ void layers_print_calibration(const lac_report *report, FILE *out) {
   print_drop(c, out);
 }
 
-void layers_print_quantised(const lac_report *report, FILE *out) {
-  const lac_quantisation_result *q = report->quantisation;
+void layers_print_quantized(const lac_report *report, FILE *out) {
+  const lac_quantization_result *q = report->quantization;
   char agree[128];
   if (!q) return;
   int64_t n = q->held_back > 0 ? q->held_back : q->samples;
   agreement_text(&(agreement){q->answers, q->held_back, q->agreement, q->agreement_least}, agree);
-  terminal_say(out, "quantised (%s, %s, %s): %d of %d layer%s, %d activation%s", q->format,
-               q->activations, q->range, q->n_quantised, q->n_layers, laci_plural(q->n_layers),
+  terminal_say(out, "quantized (%s, %s, %s): %d of %d layer%s, %d activation%s", q->format,
+               q->activations, q->range, q->n_quantized, q->n_layers, laci_plural(q->n_layers),
                q->n_values, laci_plural(q->n_values));
   if (q->outputs_reason)
     terminal_say(out, "outputs in integers were not compared: %s", q->outputs_reason);

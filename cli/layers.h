@@ -26,8 +26,8 @@ void layers_print_permutable(const lac_report *report, FILE *out);
 
 /** What calibration found of the network as a whole; nothing where there was none. */
 void layers_print_calibration(const lac_report *report, FILE *out);
-/** The same of quantisation, and why a layer was not. */
-void layers_print_quantised(const lac_report *report, FILE *out);
+/** The same of quantization, and why a layer was not. */
+void layers_print_quantized(const lac_report *report, FILE *out);
 
 /** What was compared, and what could not be; in every case a line says which. */
 void layers_print_verification(const lac_summary *summary, FILE *out);

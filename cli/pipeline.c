@@ -16,7 +16,7 @@ static lac_status print_result(const arguments *args, const lac_report *report, 
   layers_print_folded(args, report, stdout);
   layers_print_figures(report, stdout);
   layers_print_calibration(report, stdout);
-  layers_print_quantised(report, stdout);
+  layers_print_quantized(report, stdout);
   if (args->verb == VERB_prune) layers_print_pruned(report, stdout);
   layers_print_permuted(report, stdout);
   targets_print_sums(report, stdout);

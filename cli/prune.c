@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "input.h"
 #include "lacuna/calibration.h"
-#include "lacuna/quantisation.h"
+#include "lacuna/quantization.h"
 #include "pipeline.h"
 
 enum { MOST_PIXELS = 16384, MOST_COPIES = 1000 };
@@ -65,11 +65,11 @@ static lac_status read_calibration(const arguments *args, lac_calibration *c, la
   return st;
 }
 
-static lac_status read_quantisation(const arguments *args, lac_quantisation *q, lac_error *err) {
+static lac_status read_quantization(const arguments *args, lac_quantization *q, lac_error *err) {
   const char *lone = args->given.quantize_range         ? "quantize-range"
                      : args->given.quantize_activations ? "quantize-activations"
                                                         : NULL;
-  *q = lac_quantisation_default();
+  *q = lac_quantization_default();
   q->range = args->quantize_range;
   q->is_signed = strcmp(args->quantize_activations, "int8") == 0;
   if (args->quantize || !lone) return LAC_OK;
@@ -79,19 +79,19 @@ static lac_status read_quantisation(const arguments *args, lac_quantisation *q, 
 static lac_status prune(const arguments *args, const lac_options *options, lac_model *model,
                         lac_report **report, lac_error *err) {
   lac_calibration calibration;
-  lac_quantisation quantisation;
+  lac_quantization quantization;
   lac_options how = *options;
   lac_status st = read_calibration(args, &calibration, err);
-  if (!st) st = read_quantisation(args, &quantisation, err);
+  if (!st) st = read_quantization(args, &quantization, err);
   if (args->calibration) how.calibration = &calibration;
-  if (args->quantize) how.quantisation = &quantisation;
+  if (args->quantize) how.quantization = &quantization;
   return st ? st : lac_prune(model, &how, report, err);
 }
 
 exit_code verb_prune(const arguments *args, lac_error *err) {
   lac_calibration checked;
-  lac_quantisation ignored;
+  lac_quantization ignored;
   lac_status st = read_calibration(args, &checked, err); /* before the model is read */
-  if (!st) st = read_quantisation(args, &ignored, err);
+  if (!st) st = read_quantization(args, &ignored, err);
   return st ? exit_code_of(st) : pipeline_run(args, prune, err);
 }

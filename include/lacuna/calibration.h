@@ -42,7 +42,7 @@ typedef struct lac_calibration {
                        nothing else looks at, as many as so small a loss needs, for which `samples`
                        may become fewer; < 0: whatever it is (-1) */
   bool curve;       /* measure the loss over the number of layers pruned (false) */
-  bool recalibrate; /* estimate the statistics of batch normalisation again, on images that are
+  bool recalibrate; /* estimate the statistics of batch normalization again, on images that are
                        changed as training changes them; kept only where the outputs err less on
                        the samples held back (false) */
   double refine;    /* seconds of steps in which all parameters of the network are fitted to the

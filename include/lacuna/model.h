@@ -83,7 +83,7 @@ typedef enum lac_fold {
  * under the name of the value that was computed. It is evaluated in float64, without rounding but
  * where the network casts, and rounded to its type once. Nodes and parts that nothing reads then
  * leave the model; all else stays. To be called before the model is used: views of its tensors die.
- * What is stored but for steps that pruning follows (a transpose, scales, a weight normalisation),
+ * What is stored but for steps that pruning follows (a transpose, scales, a weight normalization),
  * is quantized, may be replaced by a caller or cannot be evaluated stays as it is; so does a model
  * that comes from no ONNX file, or was folded before. *n_folded (may be NULL): how many tensors
  * that made. max_memory: bytes of all that is held, 0: most of the machine's. Fails

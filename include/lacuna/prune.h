@@ -15,7 +15,7 @@ extern "C" {
 
 typedef struct lac_calibration lac_calibration;     /* lacuna/calibration.h */
 typedef struct lac_process_group lac_process_group; /* lacuna/process_group.h */
-typedef struct lac_quantisation lac_quantisation;   /* lacuna/quantisation.h */
+typedef struct lac_quantization lac_quantization;   /* lacuna/quantization.h */
 
 /** How long orders are searched for. */
 typedef enum lac_effort { LAC_EFFORT_FAST, LAC_EFFORT_NORMAL, LAC_EFFORT_BEST } lac_effort;
@@ -73,7 +73,7 @@ typedef struct lac_options {
                                NULL: alone (NULL) */
   const lac_calibration *calibration; /* lac_prune: inputs of the network that masks and weights are
                                          fitted on, in one process; NULL: none (NULL) */
-  const lac_quantisation *quantisation; /* lac_prune: weights and activations become int8, with
+  const lac_quantization *quantization; /* lac_prune: weights and activations become int8, with
                                            ranges from calibration's data; NULL: they stay (NULL) */
 } lac_options;
 

@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 typedef struct lac_calibration_result lac_calibration_result;   /* lacuna/calibration.h */
-typedef struct lac_quantisation_result lac_quantisation_result; /* lacuna/quantisation.h */
+typedef struct lac_quantization_result lac_quantization_result; /* lacuna/quantization.h */
 
 /** A node that could be pruned by its kind (Conv, Gemm, MatMul, ConvTranspose), whose weight is
  * stored, or follows from stored tensors alone. Where it is computed, `weight` is the value that
@@ -189,7 +189,7 @@ typedef struct lac_report {
   const lac_calibration_result *calibration; /* NULL: pruned without data */
   int n_targets;
   const lac_target_report *targets; /* in the order of lac_options.targets; prune and check */
-  const lac_quantisation_result *quantisation; /* NULL: nothing was quantised */
+  const lac_quantization_result *quantization; /* NULL: nothing was quantized */
 } lac_report;
 
 /** Frees the report and all that it points to. NULL is fine. */

@@ -64,7 +64,7 @@ typedef struct lac_train_event {
   double seconds_left;        /* STEP: without evaluations */
   double top1, top5;          /* EVALUATED: percent */
   bool is_best;               /* EVALUATED */
-  size_t memory_bytes;        /* BEGIN: as planned: values, weights, gradients, optimiser */
+  size_t memory_bytes;        /* BEGIN: as planned: values, weights, gradients, optimizer */
 } lac_train_event;
 
 /** What a training calls for each event, in the thread that trains. */
@@ -92,7 +92,7 @@ typedef struct lac_train_options {
   double momentum;          /* 0 <= m < 1 (-1) */
   double weight_decay;      /* (-1) */
   int nesterov;             /* 0, 1 (-1) */
-  bool decay_all;           /* normalisations and biases decay, too (false) */
+  bool decay_all;           /* normalizations and biases decay, too (false) */
   const char *schedule;     /* constant, piecewise, cosine, polynomial (NULL) */
   const double *boundaries; /* epochs at which the rate falls, ascending: the schedule is piecewise
                                (NULL) */

@@ -50,7 +50,7 @@ static void place_scales(laci_weight_view *view, const laci_shape *shape, int ax
   view->scale_size = axis >= 0 ? shape->dims[axis] : 1;
 }
 
-/* Scales of a dequantised or multiplied weight, along at most one axis or in blocks along one. */
+/* Scales of a dequantized or multiplied weight, along at most one axis or in blocks along one. */
 static bool set_scales(laci_analysis *analysis, const laci_weight_source *source,
                        laci_layer *layer) {
   const laci_shape *shape = &analysis->graph->stored[source->stored].shape;
@@ -126,7 +126,7 @@ static bool take_own_scales(const laci_graph *graph, const laci_node *node,
   return true;
 }
 
-/* The scales of a weight that is normalised: g / |v| along its axis. */
+/* The scales of a weight that is normalized: g / |v| along its axis. */
 static const char *set_gain(laci_analysis *analysis, const laci_weight_source *source,
                             laci_layer *layer) {
   const laci_graph *graph = analysis->graph;
@@ -236,11 +236,11 @@ static bool describe(laci_analysis *analysis, int node_id, const laci_weight_axe
     layer->reason =
         "its scales or zero points are computed, of another type, or more than one a "
         "channel";
-  if (source.normalised && own) layer->reason = set_gain(analysis, &source, layer);
-  if (axes->groups > 1 && (source.n_chain || source.normalised))
+  if (source.normalized && own) layer->reason = set_gain(analysis, &source, layer);
+  if (axes->groups > 1 && (source.n_chain || source.normalized))
     layer->reason = "a grouped weight that is computed from a stored one";
   bool in_the_way = layer->reason || (source.factor_value >= 0 && has_zero(&layer->view));
-  if (in_the_way && (source.n_chain || source.normalised))
+  if (in_the_way && (source.n_chain || source.normalized))
     layer->computed = laci_computed_value(graph, value, axes->groups > 1);
   return true;
 }

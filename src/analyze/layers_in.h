@@ -59,14 +59,14 @@ typedef struct laci_weight_source {
   int64_t grid_block;
   bool grid_after_scales; /* what is multiplied is so before */
   bool reshaped;          /* on its way */
-  bool normalised;        /* the stored tensor is norm.v, `product` is made of it */
+  bool normalized;        /* the stored tensor is norm.v, `product` is made of it */
   laci_weight_norm norm;
   int product;
 } laci_weight_source;
 
 /** Follows value backwards through Identity, Cast, Transpose, DequantizeLinear, QuantizeLinear
  * before it, Mul by a constant,
- * a Reshape that leaves axes alone, and a weight normalisation. axis_of is -1 for an axis that a
+ * a Reshape that leaves axes alone, and a weight normalization. axis_of is -1 for an axis that a
  * Reshape has made of others. False: it does not come from a stored tensor that way. */
 bool laci_trace_weight(const laci_graph *graph, int value, laci_weight_source *source);
 

@@ -396,16 +396,16 @@ static void tag_by_fixed_axes(laci_resolve *r, const label_set *set, int port) {
   else tag_by(r, set, fixed.label, fixed.n, 0x77u + (uint64_t)cause);
 }
 
-/* A softmax or a normalisation over a part of the track must keep the rest in place. */
-static void tag_by_normalised(laci_resolve *r, const label_set *set) {
-  int rest[MAX_SET], n_rest = 0, n_normalised = 0;
+/* A softmax or a normalization over a part of the track must keep the rest in place. */
+static void tag_by_normalized(laci_resolve *r, const label_set *set) {
+  int rest[MAX_SET], n_rest = 0, n_normalized = 0;
   for (int k = 0; k < set->n; k++) {
     int label = set->label[k];
-    bool normalised = label > 0 && r->c->normalised && r->c->normalised[label];
-    n_normalised += normalised;
-    if (!normalised && label > 0) rest[n_rest++] = label;
+    bool normalized = label > 0 && r->c->normalized && r->c->normalized[label];
+    n_normalized += normalized;
+    if (!normalized && label > 0) rest[n_rest++] = label;
   }
-  if (n_normalised && n_rest) tag_by(r, set, rest, n_rest, 0x99u + (uint64_t)r->node_id);
+  if (n_normalized && n_rest) tag_by(r, set, rest, n_rest, 0x99u + (uint64_t)r->node_id);
 }
 
 static void resolve_set(laci_resolve *r, const label_sets *sets, int root) {
@@ -430,7 +430,7 @@ static void resolve_set(laci_resolve *r, const label_sets *sets, int root) {
     }
     tag_by_fixed_axes(r, &set, port);
   }
-  tag_by_normalised(r, &set);
+  tag_by_normalized(r, &set);
   for (int at = sets->first[root], out; (out = next_port(sets, root, false, &at)) >= 0;) {
     tag_by_fixed_axes(r, &set, LACI_OUT(out)); /* those that a lifted map could not carry */
     place_output(r, &set, LACI_OUT(out));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where a layer's weight comes from: the stored tensor behind casts, transposes and dequantisation.
+ * Where a layer's weight comes from: the stored tensor behind casts, transposes and dequantization.
  */
 #include <string.h>
 
@@ -188,7 +188,7 @@ bool laci_trace_weight(const laci_graph *graph, int value, laci_weight_source *s
                     laci_node_is(node, "Squeeze") || laci_node_is(node, "Unsqueeze");
     if (!s->reshaped && s->scale_value < 0 && s->factor_value < 0 &&
         laci_trace_weight_norm(graph, value, &s->norm)) {
-      s->normalised = true;
+      s->normalized = true;
       s->product = value;
       value = s->norm.v;
       break;

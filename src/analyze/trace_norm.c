@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Weight normalisation that was left in the graph: w = g * v / |v|, the norm along all axes of v
+ * Weight normalization that was left in the graph: w = g * v / |v|, the norm along all axes of v
  * but one (Salimans and Kingma, arXiv:1602.07868, 2016).
  *
  * Exporters write g * (v / |v|), v * (g / |v|) or (g * v) / |v|, and |v| as ReduceL2 or as the root

@@ -68,7 +68,7 @@ const char *const *laci_arch_names(int *n) {
 typedef struct facts {
   int channels, size, classes; /* of the image, its usual side, usual classes */
   int width;                   /* of the first stage */
-  float last_gamma;            /* of the last normalisation of a block */
+  float last_gamma;            /* of the last normalization of a block */
   bool fan_in;
 } facts;
 
@@ -99,7 +99,7 @@ static const char *part(char text[LACI_ARCH_NAME], const char *name, const char 
   return text;
 }
 
-/** Convolution and normalisation: NAME.convK, NAME.bnK. */
+/** Convolution and normalization: NAME.convK, NAME.bnK. */
 static int conv_norm(plan *p, const block *k, int number, int value, laci_arch_conv_spec spec,
                      float gamma) {
   char name[LACI_ARCH_NAME], of[16];

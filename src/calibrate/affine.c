@@ -26,7 +26,7 @@ static laci_affine of_range(double low, double high, bool is_signed) {
   return q;
 }
 
-/* Sum of squares of what the quantiser does wrong, relative to that of the values. */
+/* Sum of squares of what the quantizer does wrong, relative to that of the values. */
 static double error_of(const laci_range *r, const laci_affine *q) {
   double low = (q->least - q->zero) * (double)q->scale,
          high = (q->most - q->zero) * (double)q->scale;

@@ -109,7 +109,7 @@ static const char *judge_weight(const laci_analysis *analysis, const laci_layer 
   const laci_stored *stored = &analysis->graph->stored[from->stored];
   int n_same = 0;
   for (int l = 0; l < analysis->n_layers; l++) n_same += analysis->layers[l].stored == from->stored;
-  if (!laci_dtype_is_float(stored->dtype)) return "quantised weights are not calibrated";
+  if (!laci_dtype_is_float(stored->dtype)) return "quantized weights are not calibrated";
   if (from->view.n_scales > 0) return "its weight is multiplied before it is read";
   if (n_same > 1) return "several layers read its weight";
   return NULL;

@@ -7,7 +7,7 @@
  *
  * 1. resize: the shorter side becomes `resize` pixels, the longer floor(resize * long / short).
  *    Bilinear with antialiasing: out pixel k takes in pixels around c = (k + 1/2) s, s = in / out,
- *    with weights 1 - |x + 1/2 - c| / max(s, 1) where that is positive, normalised to sum 1, held
+ *    with weights 1 - |x + 1/2 - c| / max(s, 1) where that is positive, normalized to sum 1, held
  *    in 22 bits of fraction. Across first, then down; both times rounded to whole grey levels.
  * 2. crop: `height` x `width` from the middle; an odd margin m leaves m / 2 rounded to even, above
  *    and on the left.

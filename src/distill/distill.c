@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The network as a whole, once its layers are fitted: statistics of batch normalisation again, then
+ * The network as a whole, once its layers are fitted: statistics of batch normalization again, then
  * steps towards the dense network. The dense one is that in the new order. */
 #include "distill/distill.h"
 

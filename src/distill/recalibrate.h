@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Batch normalisation's running statistics estimated again from samples without labels: after
+ * Batch normalization's running statistics estimated again from samples without labels: after
  * pruning, what layers give has other means and variances than those that are stored.
  *
  *   mean = 1/K sum over batches k of mean_k,    var = 1/K sum over k of var_k (unbiased)
  *
- * Every batch goes forward once as in training: each layer normalises by the batch's own
+ * Every batch goes forward once as in training: each layer normalizes by the batch's own
  * statistics, so that later layers see what they will see. Sun et al., "Hybrid 8-bit Floating Point
  * Training and Inference" (2019), and others under the name of BatchNorm re-estimation. The samples
  * should be changed as those were that the network was trained on. Next: graph/training_graph.h. */

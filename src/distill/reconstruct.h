@@ -5,7 +5,7 @@
  *   loss = 1/B sum over the batch |z - z'|^2 + mean over blocks of sum |x - x'|^2 / sum |x'|^2
  *
  * z are the logits, x what a block gives (blocks.h), both of the student; z' and x' the teacher's.
- * Batch normalisation is as deployed, in both.
+ * Batch normalization is as deployed, in both.
  * Hinton et al., "Distilling the Knowledge in a Neural Network" (2015), with squared errors;
  * blocks: Romero et al., "FitNets" (2015). Next: refine.h (how long, and whether it is kept). */
 #ifndef LACI_DISTILL_RECONSTRUCT_H

@@ -6,7 +6,7 @@
  *
  * Of seconds, T follows from the first steps, whose rates do not depend on it: the same number of
  * steps, asked for as such, gives the same bytes. Adam (Kingma and Ba, 2015) without decay. Batch
- * normalisation is as deployed in steps, too: statistics of a batch are noise that the dense
+ * normalization is as deployed in steps, too: statistics of a batch are noise that the dense
  * network's outputs do not have. Next: reconstruct.h (the loss). */
 #ifndef LACI_DISTILL_REFINE_H
 #define LACI_DISTILL_REFINE_H

@@ -24,7 +24,7 @@ lac_status laci_coupling_init(laci_coupling *c, const laci_graph *graph, const l
 }
 
 void laci_coupling_clear(laci_coupling *c) {
-  laci_free(c->normalised);
+  laci_free(c->normalized);
   laci_free(c->maps);
   laci_free(c->parts);
   laci_free(c->grouped);
@@ -109,14 +109,14 @@ const laci_shape *laci_port_shape(const laci_coupling *c, int port) {
 
 int laci_coupling_label(laci_coupling *c) {
   size_t wanted = (size_t)c->n_labels + 2; /* labels count from 1 */
-  while (c->normalised_capacity < wanted) {
-    void *array = c->normalised;
-    if (!laci_grow(&array, c->normalised_capacity, &c->normalised_capacity,
-                   sizeof *c->normalised)) {
+  while (c->normalized_capacity < wanted) {
+    void *array = c->normalized;
+    if (!laci_grow(&array, c->normalized_capacity, &c->normalized_capacity,
+                   sizeof *c->normalized)) {
       c->no_memory = true;
       return 0;
     }
-    c->normalised = array;
+    c->normalized = array;
   }
   return ++c->n_labels;
 }
@@ -176,8 +176,8 @@ void laci_coupling_fresh(laci_coupling *c, int port) {
   if (labels) labels->fresh = true;
 }
 
-void laci_normalise(laci_coupling *c, int label) {
-  if (label > 0 && label <= c->n_labels) c->normalised[label] = 1;
+void laci_normalize(laci_coupling *c, int label) {
+  if (label > 0 && label <= c->n_labels) c->normalized[label] = 1;
 }
 
 /** Label of out axis `axis` after the port's axis of that size met it: 0 where the two may or may

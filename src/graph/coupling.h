@@ -87,8 +87,8 @@ typedef struct laci_coupling {
   laci_port_labels *in, *out; /* n_inputs, n_outputs of the node */
   int n_labels;               /* labels 1 .. n_labels are in use */
   uint8_t
-      *normalised; /* [label]: order along it does not matter only if the whole track is taken */
-  size_t normalised_capacity;
+      *normalized; /* [label]: order along it does not matter only if the whole track is taken */
+  size_t normalized_capacity;
   laci_axis_map *maps;
   size_t n_maps, map_capacity;
   laci_axis_parts *parts;
@@ -123,7 +123,7 @@ void laci_couple_same(laci_coupling *c, int in_port, int out_port);
 void laci_couple_joined(laci_coupling *c, const int *ports, int n);
 /** Marks an output as fresh. */
 void laci_coupling_fresh(laci_coupling *c, int port);
-void laci_normalise(laci_coupling *c, int label);
+void laci_normalize(laci_coupling *c, int label);
 /** A map record of the whole out axis with from[] to be filled by the caller (all -1). NULL: no
  * memory. Sets both axes MAPPED. */
 laci_axis_map *laci_map(laci_coupling *c, int out_port, int out_axis, int in_port, int in_axis,

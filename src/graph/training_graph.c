@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A classifier's graph copied into a graph that trains: what its logits need, with trained tensors
- * as inputs and batch normalisation by the batch, then a loss, gradients, outputs.
+ * as inputs and batch normalization by the batch, then a loss, gradients, outputs.
  *
  * Which tensors are trained is training_params.c's to say. Next: gradient.c. */
 #include "graph/training_graph.h"
@@ -78,7 +78,7 @@ static bool has_loss(const job *j) { return j->options->loss <= LACI_LOSS_MATCH;
 static lac_status need_node(const job *j, const laci_node *node) {
   const char *why = !node->op || laci_node_control(node) ? "cannot be trained"
                     : has_loss(j) && strcmp(node->type, "QuantizeLinear") == 0
-                        ? "lets no gradient through: quantised networks cannot be trained"
+                        ? "lets no gradient through: quantized networks cannot be trained"
                         : NULL;
   if (!why) return LAC_OK;
   return laci_fail(j->err, LAC_UNSUPPORTED, "%s: operator %s%s%s %s", node->name, node->domain,

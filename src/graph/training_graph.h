@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A model's graph made trainable: parameters become inputs, batch normalisation takes its
+ * A model's graph made trainable: parameters become inputs, batch normalization takes its
  * statistics from the batch, a loss stands at the end, and gradients come out. The loss is that of
  * classes, or how far values are from those of another network; or there is none, and only
  * statistics come out.
  *
  * The result is an ordinary graph that any engine can run: it reads images, labels, parameters and
- * running statistics and writes loss, logits, gradients and new running statistics. The optimiser
+ * running statistics and writes loss, logits, gradients and new running statistics. The optimizer
  * works on its own flat buffers between two runs. Next: gradient.h. */
 #ifndef LACI_GRAPH_TRAINING_GRAPH_H
 #define LACI_GRAPH_TRAINING_GRAPH_H
@@ -19,7 +19,7 @@ typedef enum laci_param_kind {
   LACI_PARAM_WEIGHT, /* of Conv, ConvTranspose, Gemm, MatMul, Gather (an embedding) */
   LACI_PARAM_BIAS,   /* of one of those, as an operand or added behind it; any other tensor that is
                       * broadcast into the data: position embeddings, scales of a layer */
-  LACI_PARAM_NORM,   /* scale or bias of a normalisation */
+  LACI_PARAM_NORM,   /* scale or bias of a normalization */
 } laci_param_kind;
 
 typedef struct laci_training_param {

@@ -21,7 +21,7 @@ typedef enum laci_training_sort {
  *  tensors like that); -1: none. */
 int laci_training_stored(const laci_graph *model, int value);
 
-/** Is it a batch normalisation that is to use the batch's own statistics? */
+/** Is it a batch normalization that is to use the batch's own statistics? */
 bool laci_training_is_batch_norm(const laci_graph *model, const laci_node *node,
                                  const laci_training_options *options);
 /** Or one under a gradient whose stored statistics stay? */

@@ -3,7 +3,7 @@
  *
  * Files do not say. An operator that names a port as its parameter (weight, bias, scale) decides
  * it; any other float tensor is trained too (position embeddings, class tokens, scales of a
- * decomposed normalisation), unless it has one element, comes from a Constant node, or meets the
+ * decomposed normalization), unless it has one element, comes from a Constant node, or meets the
  * image before any weight does: then it prepares the image (mean, deviation) or is just a number.
  */
 #include <string.h>

@@ -326,7 +326,7 @@ typedef struct turn {
   thin_x *thin;
 } turn;
 
-static void take_quantised(const laci_sparse_quantised *q, int64_t row, laci_sparse_call *call) {
+static void take_quantized(const laci_sparse_quantized *q, int64_t row, laci_sparse_call *call) {
   call->quads = &quad_constants;
   call->bias = (const float *)(const void *)(q->bias + row); /* bits that code spreads */
   call->scale = q->scale + row;
@@ -361,7 +361,7 @@ static void run_code(const job *j, const turn *t, int64_t next, int64_t n) {
                            .pairing = pairing,
                            .odd_words = 0xAAAAAAAA};
   if (o->residual) call.residual = o->residual + row_at;
-  if (o->quantised) take_quantised(o->quantised, row, &call);
+  if (o->quantized) take_quantized(o->quantized, row, &call);
   memcpy(&run, &at, sizeof run);
   if (code->functions && t->piece == t->group->piece_last - 1) {
     const laci_sparse_part part = {j->tiles, first, first + n, row, row + t->group->n_rows};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Quantising a cut straight from its stored weights, block by block: elements that neighbour in the
+ * Quantizing a cut straight from its stored weights, block by block: elements that neighbour in the
  * file become integers in one go, in the file's order, and are then dealt out to their columns.
  * Only multiplications, additions and truncation touch a score, each rounded once: every machine
- * gets the same integers. Next: kernel/search/quantise.h, kernel/search/transpose.h. */
+ * gets the same integers. Next: kernel/search/quantize.h, kernel/search/transpose.h. */
 #include "permute/search_matrix.h"
 
 #include <stdatomic.h>
@@ -12,7 +12,7 @@
 #include "base/to_int.h"
 #include "cpu/pool.h"
 #include "kernel/search/maxsum.h"
-#include "kernel/search/quantise.h"
+#include "kernel/search/quantize.h"
 #include "kernel/search/transpose.h"
 #include "permute/search_hold.h"
 #include "permute/strategy.h"
@@ -135,7 +135,7 @@ static void count_blocks(const job *j) {
 }
 
 /* By the long way, which every element type and scale can go. */
-static void quantise_doubles(const job *j, const laci_weight_view *w, int64_t first, int64_t n,
+static void quantize_doubles(const job *j, const laci_weight_view *w, int64_t first, int64_t n,
                              void *out) {
   double score[DOUBLES_AT_ONCE];
   for (int64_t done = 0; done < n; done += DOUBLES_AT_ONCE) {
@@ -151,14 +151,14 @@ static void quantise_doubles(const job *j, const laci_weight_view *w, int64_t fi
 }
 
 /* Elements [first, first + n) of a weight. */
-static void quantise(const job *j, const laci_weight_view *w, int64_t first, int64_t n, void *out) {
+static void quantize(const job *j, const laci_weight_view *w, int64_t first, int64_t n, void *out) {
   const laci_matrix *m = j->matrix;
-  if (w->n_scales || w->squared || w->grid || !laci_quantise_fits(w->dtype, m->scale)) {
-    quantise_doubles(j, w, first, n, out);
+  if (w->n_scales || w->squared || w->grid || !laci_search_quantize_fits(w->dtype, m->scale)) {
+    quantize_doubles(j, w, first, n, out);
     return;
   }
-  laci_quantiser q = {w->dtype, m->number, (float)m->scale, (float)j->largest};
-  laci_quantise(&q, w->bytes + (size_t)first * lac_dtype_size(w->dtype), (size_t)n, out);
+  laci_search_quantizer q = {w->dtype, m->number, (float)m->scale, (float)j->largest};
+  laci_search_quantize(&q, w->bytes + (size_t)first * lac_dtype_size(w->dtype), (size_t)n, out);
 }
 
 /* integers [n_outers][n_columns][n_inners] */
@@ -171,7 +171,7 @@ static void read_block(const job *j, const block *b, uint8_t *integers) {
       const int64_t *source = b->part->source + b->column + at;
       n = b->n_inners == w->inner ? laci_neighbours(source, b->n_columns - at) : 1;
       int64_t first = (outer * w->columns + source[0]) * w->inner + b->inner;
-      quantise(j, w, first, (int64_t)n * b->n_inners, integers);
+      quantize(j, w, first, (int64_t)n * b->n_inners, integers);
       integers += (size_t)n * (size_t)b->n_inners * size;
     }
   }

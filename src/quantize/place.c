@@ -9,7 +9,7 @@
 #include "tensor/shape.h"
 
 static const char *const products[] = {"Conv", "ConvTranspose", "Gemm", "MatMul", NULL};
-static const char *const ends[] = {"Relu", "Clip", NULL}; /* cut what a quantiser cuts, too */
+static const char *const ends[] = {"Relu", "Clip", NULL}; /* cut what a quantizer cuts, too */
 static const char *const moves[] = {"MaxPool", "Reshape",   "Flatten", "Transpose",
                                     "Squeeze", "Unsqueeze", "Slice",   NULL};
 static const char *const sums[] = {"Add",    "Mul", "AveragePool", "GlobalAveragePool",
@@ -113,7 +113,7 @@ static const char *set_bias(const laci_quantizing *q, laci_quantize_layer *layer
   return NULL;
 }
 
-/* Why the weight at a port is none to be quantised; NULL: it is one. */
+/* Why the weight at a port is none to be quantized; NULL: it is one. */
 static const char *judge_weight(const laci_quantizing *q, const laci_node *node,
                                 const laci_weight_axes *axes) {
   int value = node->inputs[axes->port];
@@ -259,7 +259,7 @@ const char *laci_quantize_nothing(const laci_quantizing *q) {
 
 void laci_quantize_settle(laci_quantizing *q) {
   for (int v = 0; v < q->graph->n_values; v++) {
-    if (q->wanted[v] && !(q->quantisers[laci_quantize_scale_of(q, v)].scale > 0))
+    if (q->wanted[v] && !(q->quantizers[laci_quantize_scale_of(q, v)].scale > 0))
       q->wanted[v] = false;
   }
   for (int l = 0; l < q->n_layers; l++) {

@@ -19,12 +19,12 @@ enum { BATCH = 32 };
 static lac_status check_graph(const laci_graph *graph, lac_error *err) {
   for (int n = 0; n < graph->n_nodes; n++) {
     const laci_node *node = &graph->nodes[n];
-    bool is_quantised = laci_node_is(node, "QuantizeLinear") ||
+    bool is_quantized = laci_node_is(node, "QuantizeLinear") ||
                         laci_node_is(node, "DequantizeLinear") ||
                         laci_node_is(node, "DynamicQuantizeLinear");
-    if (is_quantised)
+    if (is_quantized)
       return laci_fail(err, LAC_UNSUPPORTED,
-                       "the network is quantised already (%s '%s'); wanted one of floats",
+                       "the network is quantized already (%s '%s'); wanted one of floats",
                        node->type, node->name);
     if (node->version > 0 && node->version < LACI_QUANTIZE_OPSET && !node->domain[0])
       return laci_fail(err, LAC_UNSUPPORTED,
@@ -41,7 +41,7 @@ static void close_work(laci_quantizing *q) {
   laci_free(q->for_all);
   laci_free(q->like);
   laci_free(q->reads);
-  laci_free(q->quantisers);
+  laci_free(q->quantizers);
 }
 
 static lac_status open_work(laci_quantizing *q, lac_error *err) {
@@ -51,13 +51,13 @@ static lac_status open_work(laci_quantizing *q, lac_error *err) {
   q->for_all = laci_alloc(n_values, sizeof *q->for_all);
   q->like = laci_alloc(n_values, sizeof *q->like);
   q->reads = laci_alloc(n_nodes, sizeof *q->reads);
-  q->quantisers = laci_alloc(n_values, sizeof *q->quantisers);
-  bool ok = q->layers && q->wanted && q->for_all && q->like && q->reads && q->quantisers;
-  if (!ok) return laci_fail_memory(err, "the quantised network");
+  q->quantizers = laci_alloc(n_values, sizeof *q->quantizers);
+  bool ok = q->layers && q->wanted && q->for_all && q->like && q->reads && q->quantizers;
+  if (!ok) return laci_fail_memory(err, "the quantized network");
   laci_quantize_find_layers(q);
   const char *why = laci_quantize_nothing(q);
   if (!why) return LAC_OK;
-  return laci_fail(err, LAC_UNSUPPORTED, "no layer can be quantised: %s%s",
+  return laci_fail(err, LAC_UNSUPPORTED, "no layer can be quantized: %s%s",
                    q->n_layers > 0 ? "of the first, " : "", why);
 }
 
@@ -110,7 +110,7 @@ static lac_status measure(laci_quantizing *q, const laci_weighted_graph *from,
   if (!st) st = laci_ranges_measure(from, &how, ranges, err);
   for (int k = 0; k < n && !st; k++) {
     const char *name = laci_arena_text(&q->out->arena, q->graph->values[values[k]].name);
-    laci_affine *to = &q->quantisers[values[k]];
+    laci_affine *to = &q->quantizers[values[k]];
     *to = laci_range_affine(&ranges[k], q->how->rule, q->how->is_signed);
     if (!(to->scale >= FLT_MIN)) to->scale = 0;
     if (!name) st = laci_fail_memory(err, "ranges of values");
@@ -121,7 +121,7 @@ static lac_status measure(laci_quantizing *q, const laci_weighted_graph *from,
       continue;
     }
     q->out->values[q->out->n_values++] =
-        (laci_quantised_value){name, ranges[k].low, ranges[k].high, *to};
+        (laci_quantized_value){name, ranges[k].low, ranges[k].high, *to};
   }
   laci_free(values);
   laci_free(ranges);
@@ -131,14 +131,14 @@ static lac_status measure(laci_quantizing *q, const laci_weighted_graph *from,
 /* ---- The result ---- */
 
 static lac_status report_layers(laci_quantizing *q, lac_error *err) {
-  laci_quantisation *out = q->out;
+  laci_quantization *out = q->out;
   out->layers = laci_arena_alloc(&out->arena, (size_t)q->n_layers + 1, sizeof *out->layers);
   bool ok = out->layers != NULL;
   for (int l = 0; l < q->n_layers && ok; l++) {
     const laci_quantize_layer *from = &q->layers[l];
     const laci_node *node = &q->graph->nodes[from->node];
-    laci_quantised_layer *to = &out->layers[out->n_layers++];
-    *to = (laci_quantised_layer){.name = laci_arena_text(&out->arena, node->name),
+    laci_quantized_layer *to = &out->layers[out->n_layers++];
+    *to = (laci_quantized_layer){.name = laci_arena_text(&out->arena, node->name),
                                  .op = laci_arena_text(&out->arena, node->type),
                                  .reason = from->reason};
     ok = to->name && to->op;
@@ -147,9 +147,9 @@ static lac_status report_layers(laci_quantizing *q, lac_error *err) {
     int data = laci_quantize_scale_of(q, node->inputs[from->other]);
     to->input = laci_arena_text(&out->arena, q->graph->values[data].name);
     ok = to->weight && to->input;
-    out->n_quantised++;
+    out->n_quantized++;
   }
-  return ok ? LAC_OK : laci_fail_memory(err, "the quantised network");
+  return ok ? LAC_OK : laci_fail_memory(err, "the quantized network");
 }
 
 /* Bytes of the old graph's stored tensors that were changed, for the new graph's of the same name.
@@ -176,7 +176,7 @@ static lac_status compare(laci_quantizing *q, const laci_weighted_graph *from,
       .pool = q->how->pool,
       .budget = q->how->budget};
   const uint8_t **weights = match_weights(from, q->out->graph);
-  if (!weights) return laci_fail_memory(err, "the quantised network");
+  if (!weights) return laci_fail_memory(err, "the quantized network");
   const laci_weighted_graph to = {q->out->graph, weights};
   lac_error why = {0};
   lac_status st = laci_compare_outputs(from, &to, q->how->samples, &how, &q->out->outputs, &why);
@@ -188,9 +188,9 @@ static lac_status compare(laci_quantizing *q, const laci_weighted_graph *from,
   if (q->out->outputs.doubt) q->out->outputs = (laci_output_difference){0};
   if (st == LAC_UNSUPPORTED || st == LAC_BAD_SHAPE || st == LAC_MEMORY_LIMIT) {
     q->out->outputs_reason = laci_arena_text(&q->out->arena, why.text);
-    laci_log(LAC_LOG_WARNING, "the outputs of the quantised network were not compared: %s",
+    laci_log(LAC_LOG_WARNING, "the outputs of the quantized network were not compared: %s",
              why.text);
-    return q->out->outputs_reason ? LAC_OK : laci_fail_memory(err, "the quantised network");
+    return q->out->outputs_reason ? LAC_OK : laci_fail_memory(err, "the quantized network");
   }
   if (st && err) *err = why;
   return st;
@@ -205,7 +205,7 @@ static lac_status quantize(laci_quantizing *q, const laci_weighted_graph *from, 
   if (!st) st = open_work(q, err);
   if (!st) {
     bool *scratch = laci_alloc((size_t)q->graph->n_values + 1, sizeof *scratch);
-    if (!scratch) st = laci_fail_memory(err, "the quantised network");
+    if (!scratch) st = laci_fail_memory(err, "the quantized network");
     else laci_quantize_want(q, scratch);
     laci_free(scratch);
   }
@@ -222,28 +222,28 @@ static lac_status quantize(laci_quantizing *q, const laci_weighted_graph *from, 
 }
 
 lac_status laci_quantize(const laci_weighted_graph *from, laci_onnx *file,
-                         const laci_quantize_options *options, laci_quantisation **quantisation,
+                         const laci_quantize_options *options, laci_quantization **quantization,
                          lac_error *err) {
-  *quantisation = NULL;
-  laci_quantisation *out = laci_alloc(1, sizeof *out);
-  if (!out) return laci_fail_memory(err, "the quantised network");
+  *quantization = NULL;
+  laci_quantization *out = laci_alloc(1, sizeof *out);
+  if (!out) return laci_fail_memory(err, "the quantized network");
   laci_quantizing q = {.graph = from->graph, .weights = from->weights, .how = options, .out = out};
   lac_status st = quantize(&q, from, file, err);
   close_work(&q);
   if (st) {
-    laci_quantisation_destroy(out);
+    laci_quantization_destroy(out);
     return st;
   }
-  laci_log(LAC_LOG_DEBUG, "quantised: %d of %d layer%s, %d value%s", out->n_quantised,
+  laci_log(LAC_LOG_DEBUG, "quantized: %d of %d layer%s, %d value%s", out->n_quantized,
            out->n_layers, laci_plural(out->n_layers), out->n_values, laci_plural(out->n_values));
-  *quantisation = out;
+  *quantization = out;
   return LAC_OK;
 }
 
-void laci_quantisation_destroy(laci_quantisation *quantisation) {
-  if (!quantisation) return;
-  laci_graph_destroy(quantisation->graph);
-  laci_onnx_edit_undo(quantisation->edit);
-  laci_arena_clear(&quantisation->arena);
-  laci_free(quantisation);
+void laci_quantization_destroy(laci_quantization *quantization) {
+  if (!quantization) return;
+  laci_graph_destroy(quantization->graph);
+  laci_onnx_edit_undo(quantization->edit);
+  laci_arena_clear(&quantization->arena);
+  laci_free(quantization);
 }

@@ -2,7 +2,7 @@
  * A layer's weight in int8 and its bias in int32.
  *
  * A channel's scale is its largest magnitude over 127, so that 0 is the integer 0. Batch
- * normalisation multiplies a channel and moves it: w' = w * f, b' = (b - mean) * f + shift with f =
+ * normalization multiplies a channel and moves it: w' = w * f, b' = (b - mean) * f + shift with f =
  * gain / sqrt(variance + epsilon). Where a bias would not fit beside the sums of products, the
  * channel's scale is made larger. */
 #include <float.h>
@@ -112,7 +112,7 @@ static double round_weights(const work *w, const float *scales, int8_t *to) {
   return energy > 0 ? wrong / energy : 0;
 }
 
-static void round_bias(const work *w, float data_scale, laci_quantised_weight *out) {
+static void round_bias(const work *w, float data_scale, laci_quantized_weight *out) {
   for (int64_t k = 0; k < w->n_bias; k++) {
     out->bias_scales[k] = data_scale * out->scales[k % w->n_channels];
     double q = rint(w->bias[k] / (double)out->bias_scales[k]);
@@ -133,15 +133,15 @@ static void open_work(const laci_quantizing *q, const laci_quantize_layer *layer
 }
 
 lac_status laci_quantize_weight(const laci_quantizing *q, const laci_quantize_layer *layer,
-                                laci_quantised_layer *report, laci_quantised_weight *out,
+                                laci_quantized_layer *report, laci_quantized_weight *out,
                                 lac_error *err) {
   work w;
   const laci_node *node = &q->graph->nodes[layer->node];
   int data = laci_quantize_scale_of(q, node->inputs[layer->other]);
-  float data_scale = q->quantisers[data].scale;
+  float data_scale = q->quantizers[data].scale;
   open_work(q, layer, &w);
   bool has_bias = layer->bias >= 0 || layer->norm >= 0;
-  *out = (laci_quantised_weight){.n_channels = w.n_channels, .n_bias = has_bias ? w.n_bias : 0};
+  *out = (laci_quantized_weight){.n_channels = w.n_channels, .n_bias = has_bias ? w.n_bias : 0};
   w.factor = laci_alloc((size_t)w.n_bias, sizeof *w.factor);
   w.bias = laci_alloc((size_t)w.n_bias, sizeof *w.bias);
   w.largest = laci_alloc((size_t)w.n_channels, sizeof *w.largest);
@@ -170,10 +170,10 @@ lac_status laci_quantize_weight(const laci_quantizing *q, const laci_quantize_la
   return st;
 }
 
-void laci_quantised_weight_clear(laci_quantised_weight *weight) {
+void laci_quantized_weight_clear(laci_quantized_weight *weight) {
   laci_free(weight->weight);
   laci_free(weight->scales);
   laci_free(weight->bias);
   laci_free(weight->bias_scales);
-  *weight = (laci_quantised_weight){0};
+  *weight = (laci_quantized_weight){0};
 }

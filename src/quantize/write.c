@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A quantisation as a change of the file: QuantizeLinear and DequantizeLinear behind values, in
+ * A quantization as a change of the file: QuantizeLinear and DequantizeLinear behind values, in
  * front of weights DequantizeLinear of integers. */
 #include "base/error.h"
 #include "quantize/quantize_in.h"
@@ -10,22 +10,22 @@ typedef struct names {
 } names;
 
 static lac_status no_memory(lac_error *err) {
-  return laci_fail_memory(err, "the quantised network");
+  return laci_fail_memory(err, "the quantized network");
 }
 
 /* ---- Values ---- */
 
 static lac_status add_parameters(laci_quantizing *q, int value, names *n, lac_error *err) {
-  const laci_affine *quantiser = &q->quantisers[value];
+  const laci_affine *quantizer = &q->quantizers[value];
   const char *name = q->graph->values[value].name;
   const laci_shape one = {.rank = 0};
   lac_dtype dtype = q->how->is_signed ? LAC_DTYPE_I8 : LAC_DTYPE_U8;
-  uint8_t zero = (uint8_t)quantiser->zero;
+  uint8_t zero = (uint8_t)quantizer->zero;
   n->scale = laci_edit_name(q->edit, name, "_scale");
   n->zero = laci_edit_name(q->edit, name, "_zero_point");
   if (!n->scale || !n->zero) return no_memory(err);
   lac_status st =
-      laci_edit_add_tensor(q->edit, n->scale, LAC_DTYPE_F32, &one, &quantiser->scale, err);
+      laci_edit_add_tensor(q->edit, n->scale, LAC_DTYPE_F32, &one, &quantizer->scale, err);
   return st ? st : laci_edit_add_tensor(q->edit, n->zero, dtype, &one, &zero, err);
 }
 
@@ -124,7 +124,7 @@ static lac_status write_integers(laci_quantizing *q, int node, int port, const i
 }
 
 static lac_status write_bias(laci_quantizing *q, const laci_quantize_layer *layer,
-                             const laci_quantised_weight *w, lac_error *err) {
+                             const laci_quantized_weight *w, lac_error *err) {
   const laci_node *node = &q->graph->nodes[layer->node];
   int value = node->inputs[layer->port];
   const char *base = layer->bias >= 0 ? q->graph->values[layer->bias].name : NULL;
@@ -143,7 +143,7 @@ static lac_status write_layer(laci_quantizing *q, int l, lac_error *err) {
   const laci_quantize_layer *layer = &q->layers[l];
   const laci_node *node = &q->graph->nodes[layer->node];
   const laci_value *value = &q->graph->values[node->inputs[layer->port]];
-  laci_quantised_weight w = {0};
+  laci_quantized_weight w = {0};
   lac_status st = laci_quantize_weight(q, layer, &q->out->layers[l], &w, err);
   const integers weight = {.base = value->name,
                            .dtype = LAC_DTYPE_I8,
@@ -154,7 +154,7 @@ static lac_status write_layer(laci_quantizing *q, int l, lac_error *err) {
                            .axis = layer->k_axis};
   if (!st) st = write_integers(q, layer->node, layer->port, &weight, err);
   if (!st && w.bias) st = write_bias(q, layer, &w, err);
-  laci_quantised_weight_clear(&w);
+  laci_quantized_weight_clear(&w);
   if (!st && layer->norm >= 0) {
     const laci_node *norm = &q->graph->nodes[layer->norm];
     st = laci_edit_drop(q->edit, q->graph->values[norm->outputs[0]].name,

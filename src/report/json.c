@@ -248,8 +248,8 @@ static json_t *report_json(laci_json_writer *w, const lac_report *report) {
     laci_json_add(w, object, "calibration", laci_calibration_json(w, report->calibration));
   laci_json_add(w, object, "layers", layers);
   laci_json_add(w, object, "groups", groups);
-  if (report->quantisation)
-    laci_json_add(w, object, "quantisation", laci_quantisation_json(w, report->quantisation));
+  if (report->quantization)
+    laci_json_add(w, object, "quantisation", laci_quantization_json(w, report->quantization));
   add_targets(w, object, report);
   return object;
 }

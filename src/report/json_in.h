@@ -8,7 +8,7 @@
 
 typedef struct lac_calibration_result lac_calibration_result;
 typedef struct lac_layer lac_layer;
-typedef struct lac_quantisation_result lac_quantisation_result;
+typedef struct lac_quantization_result lac_quantization_result;
 
 /** What names a layer in any report. */
 typedef struct laci_layer_name {
@@ -26,8 +26,8 @@ json_t *laci_calibration_json(laci_json_writer *w, const lac_calibration_result 
 /** ... and of a layer. */
 void laci_layer_add_calibration(laci_json_writer *w, json_t *object, const lac_layer *layer);
 
-/** What was quantised, and how. */
-json_t *laci_quantisation_json(laci_json_writer *w, const lac_quantisation_result *quantisation);
+/** What was quantized, and how. */
+json_t *laci_quantization_json(laci_json_writer *w, const lac_quantization_result *quantization);
 
 /** "N:M"; null where m is 0. */
 json_t *laci_pattern_json(int n, int m);

@@ -67,7 +67,7 @@ typedef struct laci_loop_options {
   int keep;                       /* checkpoints, >= 1 */
   bool recover;                   /* go on from the newest one, where there is one */
   const char *about;              /* the run's options as the inside of a JSON object, for people */
-  uint8_t *masks;                 /* [size of the optimiser's buffers] 0 or 1, as the optimiser
+  uint8_t *masks;                 /* [size of the optimizer's buffers] 0 or 1, as the optimizer
                                      has them; NULL: dense */
   const laci_share_options *share; /* the processes, where there are several; NULL: alone */
   bool trace;                      /* the last steps are recorded: the result has the text */

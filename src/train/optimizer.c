@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The optimiser: parameters are cut into parts of a fixed size, and a step is a few loops over the
+ * The optimizer: parameters are cut into parts of a fixed size, and a step is a few loops over the
  * parts. Norms are summed part by part in order, so that threads change nothing. The arithmetic
  * stands in kernel/optimizer/update.h. */
 #include "train/optimizer.h"
@@ -121,7 +121,7 @@ static lac_status check_parameters(const laci_parameter *parameters, int n, lac_
 static lac_status copy_parameters(laci_optimizer *o, const laci_parameter *parameters, int n,
                                   lac_error *err) {
   o->tensors = laci_arena_alloc(&o->arena, (size_t)n, sizeof *o->tensors);
-  if (!o->tensors) return laci_fail_memory(err, "the optimiser");
+  if (!o->tensors) return laci_fail_memory(err, "the optimizer");
   o->n_tensors = n;
   for (int k = 0; k < n; k++) {
     const laci_parameter *p = &parameters[k];
@@ -129,7 +129,7 @@ static lac_status copy_parameters(laci_optimizer *o, const laci_parameter *param
     o->tensors[k].decay = p->is_vector && !o->options.decay_all ? 0 : o->options.decay;
     o->tensors[k].ratio = 1;
     o->tensors[k].about.name = laci_arena_text(&o->arena, p->name);
-    if (!o->tensors[k].about.name) return laci_fail_memory(err, "the optimiser");
+    if (!o->tensors[k].about.name) return laci_fail_memory(err, "the optimizer");
     o->n_parts += (p->count + PART - 1) / PART;
     o->size = p->offset + p->count;
   }
@@ -159,7 +159,7 @@ lac_status laci_optimizer_create(const laci_optimizer_options *options,
   if (!st) st = check_parameters(parameters, n, err);
   if (st) return st;
   laci_optimizer *o = laci_alloc(1, sizeof *o);
-  if (!o) return laci_fail_memory(err, "the optimiser");
+  if (!o) return laci_fail_memory(err, "the optimizer");
   o->options = *options;
   o->pool = pool;
   o->n_slots = laci_optimizer_slots_of(options);
@@ -172,7 +172,7 @@ lac_status laci_optimizer_create(const laci_optimizer_options *options,
     whole &= o->slots[k] != NULL;
   }
   if (!whole) {
-    st = laci_fail_memory(err, "the optimiser's state");
+    st = laci_fail_memory(err, "the optimizer's state");
     goto out;
   }
   cut(o);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An optimiser over flat buffers: all parameters of a network lie one after the other in one
+ * An optimizer over flat buffers: all parameters of a network lie one after the other in one
  * float32 buffer, their gradients in another of the same places, and so does every slot of its
  * state.
  *
@@ -25,14 +25,14 @@ typedef enum laci_optimizer_kind {
 } laci_optimizer_kind;
 
 const char *laci_optimizer_name(laci_optimizer_kind kind);
-/** False where no optimiser is called so. */
+/** False where no optimizer is called so. */
 bool laci_optimizer_find(const char *name, laci_optimizer_kind *kind);
 
 typedef struct laci_optimizer_options {
   laci_optimizer_kind kind;
   float momentum;   /* AdamW: beta 1 */
   float decay;      /* of weights, >= 0 */
-  bool decay_all;   /* vectors (normalisation, biases) too */
+  bool decay_all;   /* vectors (normalization, biases) too */
   bool nesterov;    /* SGD and LARS */
   bool rate_inside; /* SGD: the rate is part of the momentum, as in Keras; LARS: always */
   float trust;      /* LARS, > 0 */
@@ -43,7 +43,7 @@ typedef struct laci_optimizer_options {
 /** SGD, momentum 0.9, no decay; trust 0.001; beta2 0.999; epsilon 1e-8 (LARS: 0). */
 laci_optimizer_options laci_optimizer_options_default(laci_optimizer_kind kind);
 
-/** Another optimiser for the same options: what only some of them have becomes the default,
+/** Another optimizer for the same options: what only some of them have becomes the default,
  * momentum and decay stay. */
 void laci_optimizer_options_set_kind(laci_optimizer_options *options, laci_optimizer_kind kind);
 
@@ -51,7 +51,7 @@ void laci_optimizer_options_set_kind(laci_optimizer_options *options, laci_optim
 typedef struct laci_parameter {
   const char *name;
   int64_t offset, count; /* floats; tensors may not overlap, gaps are left alone */
-  bool is_vector;        /* scale or shift of a normalisation, bias: no decay, no trust ratio */
+  bool is_vector;        /* scale or shift of a normalization, bias: no decay, no trust ratio */
 } laci_parameter;
 
 typedef struct laci_optimizer laci_optimizer;
@@ -59,7 +59,7 @@ typedef struct laci_optimizer laci_optimizer;
 enum { LACI_OPTIMIZER_MAX_SLOTS = 2 };
 
 /** State of zeros for n parameters; names are copied. The pool (NULL: one thread) must outlive the
- * optimiser. Fails LAC_BAD_ARGUMENT for an option out of its limits and for tensors that overlap,
+ * optimizer. Fails LAC_BAD_ARGUMENT for an option out of its limits and for tensors that overlap,
  * LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_optimizer_create(const laci_optimizer_options *options,
                                                 const laci_parameter *parameters, int n,
@@ -80,7 +80,7 @@ int64_t laci_optimizer_steps(const laci_optimizer *optimizer);
 void laci_optimizer_set_steps(laci_optimizer *optimizer, int64_t steps);
 
 /** From now on the parameter's elements with mask 0 are held at zero: those of `weights` and of the
- * state become zero here. mask: [count] bytes, the caller's, for as long as the optimiser lives;
+ * state become zero here. mask: [count] bytes, the caller's, for as long as the optimizer lives;
  * NULL: none. weights may be NULL where they are masked already. */
 void laci_optimizer_set_mask(laci_optimizer *optimizer, int parameter, const uint8_t *mask,
                              float *weights);

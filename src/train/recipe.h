@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Recipes: whole sets of training options, as the references used them, and how they turn into an
- * optimiser and a schedule once the batch and the length of an epoch are known.
+ * optimizer and a schedule once the batch and the length of an epoch are known.
  *
  * The table stands in recipes.c. A caller copies a row, changes what its user changed, and resolves
  * it. */

@@ -77,7 +77,7 @@ static void write_decay(const laci_optimizer_options *o, char *text, size_t capa
     if (strtof(number, NULL) == o->decay) break;
   }
   (void)snprintf(text, capacity, "%s, %s", number,
-                 o->decay_all ? "of all" : "not of normalisations and biases");
+                 o->decay_all ? "of all" : "not of normalizations and biases");
 }
 
 static void write_optimizer(const laci_optimizer_options *o, char *text, size_t capacity) {

@@ -13,8 +13,8 @@
 /** What is hashed of a parameter, in this order. */
 enum { WEIGHTS, MASK, SLOT, KINDS = SLOT + LACI_OPTIMIZER_MAX_SLOTS };
 static const char *const KIND_TEXT[KINDS] = {"its weights differ", "its mask differs",
-                                             "the optimiser's momentum differs",
-                                             "the optimiser's mean of squares differs"};
+                                             "the optimizer's momentum differs",
+                                             "the optimizer's mean of squares differs"};
 
 typedef struct hashes {
   int n; /* KINDS a parameter, then one of the statistics and one of the steps */
@@ -47,7 +47,7 @@ static void hash_all(laci_trainer *t, const uint8_t *masks, hashes *h) {
 /* What the first difference is. */
 static lac_status fail_at(const laci_trainer *t, const hashes *h, int at, int64_t step,
                           lac_error *err) {
-  const char *name = "the run", *what = "the optimiser's steps differ";
+  const char *name = "the run", *what = "the optimizer's steps differ";
   if (at == h->n - 2) what = "the running statistics differ";
   if (at < h->n - 2) {
     name = laci_trainer_parameters(t)[at / KINDS].name;

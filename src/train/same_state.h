@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Do all processes hold the same training? Hashes of every parameter's weights, mask and state of
- * the optimiser, and of the running statistics, against those of process 0. */
+ * the optimizer, and of the running statistics, against those of process 0. */
 #ifndef LACI_TRAIN_SAME_STATE_H
 #define LACI_TRAIN_SAME_STATE_H
 

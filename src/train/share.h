@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A training shared by several processes: all hold the same weights, masks, statistics and state of
- * the optimiser between two steps, and each computes gradients of batches of its own.
+ * the optimizer between two steps, and each computes gradients of batches of its own.
  *
  * In a step every process takes its batches, votes whether it could, and computes. As soon as a
  * bucket of gradients is final, its sum over all processes begins, while backward goes on. Last
@@ -30,7 +30,7 @@ LAC_MUST_CHECK lac_status laci_share_create(laci_trainer *trainer,
                                             const laci_share_options *options, laci_share **share,
                                             lac_error *err);
 void laci_share_destroy(laci_share *share); /* NULL is fine */
-/** All that a training holds becomes process 0's: weights, state of the optimiser, statistics,
+/** All that a training holds becomes process 0's: weights, state of the optimizer, statistics,
  * averages, masks [laci_optimizer_size] (or NULL), and a note of the caller's. Fails LAC_PEER. */
 LAC_MUST_CHECK lac_status laci_share_state(laci_share *share, uint8_t *masks, void *note,
                                            size_t note_bytes, lac_error *err);

@@ -131,7 +131,7 @@ static lac_status check_run(const laci_checkpoint *c, const laci_snapshot *s, nu
     return laci_fail(err, LAC_BAD_FILE, "%s: the checkpoint of another network", path);
   }
   if (strcmp(run->optimizer, optimizer) != 0) {
-    return laci_fail(err, LAC_BAD_FILE, "%s: made by the optimiser %s, wanted %s", path,
+    return laci_fail(err, LAC_BAD_FILE, "%s: made by the optimizer %s, wanted %s", path,
                      run->optimizer, optimizer);
   }
   return LAC_OK;

@@ -24,7 +24,7 @@ typedef struct laci_snapshot {
   uint64_t structure;  /* hash of what the buffers mean: laci_parameters_hash */
   const char *options; /* JSON: recipe and options of the run, for people and for going on */
   float *weights;      /* [n_weights] */
-  int64_t n_weights;   /* as the optimiser's buffers */
+  int64_t n_weights;   /* as the optimizer's buffers */
   float *statistics;   /* [n_statistics]: running means and variances */
   int64_t n_statistics;
   float *average;            /* [n_weights]: of the weights over the steps; NULL: none is kept */
@@ -40,8 +40,8 @@ uint64_t laci_parameters_hash(const laci_parameter *parameters, int n);
 LAC_MUST_CHECK lac_status laci_snapshot_write(const char *folder, const laci_snapshot *snapshot,
                                               int keep, lac_error *err);
 
-/** Fills the snapshot's buffers, optimiser and numbers. `structure`, both counts, and the kind and
- * slots of the optimiser are the caller's and must be those that were written, and so must be
+/** Fills the snapshot's buffers, optimizer and numbers. `structure`, both counts, and the kind and
+ * slots of the optimizer are the caller's and must be those that were written, and so must be
  * whether averages are kept, else LAC_BAD_FILE saying what differs. `masks` must be given where the
  * checkpoint has some (they become 0 and 1), and are all 1 where it has none. `options` is a view
  * into the checkpoint. On failure the buffers are as they were. */

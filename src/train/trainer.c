@@ -162,7 +162,7 @@ static lac_status plan(laci_trainer *t, const laci_graph *model,
   if (options->budget) {
     int n_slots = laci_optimizer_slots_of(&options->optimizer);
     laci_budget_add(options->budget, laci_bytes_of(t->size, (size_t)n_slots * sizeof(float)),
-                    "the optimiser's state");
+                    "the optimizer's state");
     int64_t n_averaged = t->ema > 0 ? t->size + t->n_statistics : 0;
     laci_budget_add(options->budget, laci_bytes_of(n_averaged, sizeof(float)),
                     "averages of weights");

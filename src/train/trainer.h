@@ -2,7 +2,7 @@
  * A network in training: one plan that goes forward and backward, and flat buffers for all that
  * changes.
  *
- * A step is: gradients of one or more batches (added up), then an update by the optimiser. Weights
+ * A step is: gradients of one or more batches (added up), then an update by the optimizer. Weights
  * stay float32 whatever the plan computes in. Images and labels are the caller's; so are rates,
  * epochs, files. Next: graph/training_graph.h (what the plan computes), optimizer.h. */
 #ifndef LACI_TRAIN_TRAINER_H
@@ -31,7 +31,7 @@ typedef struct laci_trainer_options {
   int n_weights;
   double ema;          /* decay of averages of weights and statistics, 0 <= d < 1; 0: none */
   bool shared;         /* several processes: room for their gradients counts, too */
-  laci_budget *budget; /* as that of laci_engine_options; with the optimiser's state */
+  laci_budget *budget; /* as that of laci_engine_options; with the optimizer's state */
 } laci_trainer_options;
 
 /** Plans the training of `model`, a finished classifier, which must outlive the trainer. Weights
@@ -105,7 +105,7 @@ typedef struct laci_batch_watch {
 LAC_MUST_CHECK lac_status laci_trainer_batch_watched(laci_trainer *trainer, const float *images,
                                                      const float *labels, float *loss,
                                                      const laci_batch_watch *watch, lac_error *err);
-/** The optimiser's step with the mean of the gradients since the last one. */
+/** The optimizer's step with the mean of the gradients since the last one. */
 void laci_trainer_update(laci_trainer *trainer, double rate);
 
 /** Averages over the updates (train/average.h) of the weights, [laci_optimizer_size], and of the

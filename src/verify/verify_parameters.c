@@ -74,7 +74,7 @@ static bool decides_shapes(const laci_graph *graph, int value, int depth) {
   return false;
 }
 
-static bool is_quantised(const laci_graph *graph, int value) {
+static bool is_quantized(const laci_graph *graph, int value) {
   const laci_value *v = &graph->values[value];
   for (int i = 0; i < v->n_readers; i++) {
     const laci_node *reader = &graph->nodes[v->readers[i]];
@@ -121,7 +121,7 @@ static rule decide(const laci_graph *graph, int stored, const laci_buf *buf) {
     return (rule){.kind = KEEP};
   if (buf->f) return rule_of_floats(buf);
   bool bytes = buf->dtype != LAC_DTYPE_BOOL && laci_dtype_bits(buf->dtype) <= 8;
-  return bytes && is_quantised(graph, value) ? rule_of_integers(buf) : (rule){.kind = KEEP};
+  return bytes && is_quantized(graph, value) ? rule_of_integers(buf) : (rule){.kind = KEEP};
 }
 
 static lac_status read_reordered(const laci_stored *from, const uint8_t *bytes,

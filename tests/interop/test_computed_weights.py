@@ -69,7 +69,7 @@ def root_of_squares(net, v):
     return net.op("Sqrt", net.op("ReduceSum", squares, net.put("axes", np.array([1, 2, 3])), keepdims=1))
 
 
-def normalised(norm_of):
+def normalized(norm_of):
     def make(net):
         v, g = parts(net)
         return net.op("Mul", net.op("Div", v, norm_of(net, v)), g)
@@ -103,9 +103,9 @@ WAYS = {
     "constant": constant,
     "dequantize": dequantized,
     "factor": lambda net: net.op("Mul", net.put("w", conv_weight(net)), net.put("g", net.floats(CHANNELS, 1, 1, 1))),
-    "norm": normalised(norm),
-    "norm of rows": normalised(norm_of_rows),
-    "root of squares": normalised(root_of_squares),
+    "norm": normalized(norm),
+    "norm of rows": normalized(norm_of_rows),
+    "root of squares": normalized(root_of_squares),
     "norm below the gain": gain_first,
     "norm below the product": product_first,
     "norm along inputs": along_inputs,

@@ -77,7 +77,7 @@ def filled(tool, tmp_path):
 @pytest.mark.parametrize("name", AGAINST_RUNTIME)
 def test_the_engine_agrees_with_the_runtime(name, tool, filled, tmp_path):
     plan = against_runtime(tool, filled(name), tmp_path)
-    if name != "resnet20_qdq":  # no quantised kernels yet
+    if name != "resnet20_qdq":  # no quantized kernels yet
         assert " 0 of them by the plain operator" in plan
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks as ONNX Runtime's optimisers leave them: small transformers and convolutions are built here, fused by
-onnxruntime.transformers and by the runtime's own graph optimisation, and go through the whole pipeline. What the runtime
+"""Networks as ONNX Runtime's optimizers leave them: small transformers and convolutions are built here, fused by
+onnxruntime.transformers and by the runtime's own graph optimization, and go through the whole pipeline. What the runtime
 computes stays the same when channels change places, and each layer that should be planned is."""
 import collections
 import json
@@ -73,7 +73,7 @@ class Net:
         return self.linear(self.op("Reshape", y, self.const([0, 0, HIDDEN])), HIDDEN, HIDDEN)
 
     def sum_and_norm(self, x, y):
-        """The normalised sum of both, and the sum."""
+        """The normalized sum of both, and the sum."""
         made = [self.name(), self.name()]
         self.nodes.append(helper.make_node("SkipSimplifiedLayerNormalization", [x, y, self.weight(HIDDEN, around=1, scale=0.2)],
                                            [made[0], "", "", made[1]], name=f"norm_{self.count}", domain="com.microsoft",
@@ -136,7 +136,7 @@ def rms(net, x):
 
 
 def gated():
-    """The blocks of Llama, without rotation: normalised by the root mean square, inner layers gated."""
+    """The blocks of Llama, without rotation: normalized by the root mean square, inner layers gated."""
     net = Net(5)
     x = net.op("Gather", net.weight(WORDS, HIDDEN, scale=1), "input_ids")
     for _ in range(BLOCKS):
@@ -254,7 +254,7 @@ CASES = [
 
 @pytest.mark.parametrize("build, family, wanted, n_pruned, n_permuted, n_groups", CASES,
                          ids=[f"{c[0].__name__}-{c[1] or 'runtime'}" for c in CASES])
-def test_what_optimisers_write_is_planned(build, family, wanted, n_pruned, n_permuted, n_groups, tmp_path):
+def test_what_optimizers_write_is_planned(build, family, wanted, n_pruned, n_permuted, n_groups, tmp_path):
     model, fed = build()
     fused, permuted, pruned = (tmp_path / f"{x}.onnx" for x in ("fused", "permuted", "pruned"))
     fuse(model, fused, family)

@@ -111,7 +111,7 @@ def test_external_data_in_a_folder_of_its_own(tmp_path):
     assert np.array_equal(run(source / "m.onnx")[0], run(tmp_path / "m.onnx")[0])
 
 
-def quantised(zero_points):
+def quantized(zero_points):
     """x -> Conv(DequantizeLinear(u8 weight)); a zero point a channel, or one."""
     rng = np.random.default_rng(2)
     zero = np.asarray(zero_points, dtype=np.uint8)
@@ -130,8 +130,8 @@ def quantised(zero_points):
 
 def test_a_zero_point_takes_the_place_of_zero(tmp_path):
     path = tmp_path / "m.onnx"
-    onnx.save(quantised(np.uint8(7)), str(path))
+    onnx.save(quantized(np.uint8(7)), str(path))
     there_and_back(path, tmp_path)
     assert "1 weight packed" in lacuna("pack", "-q", "--force", path, "-o", tmp_path / "p.pack")
-    onnx.save(quantised(np.arange(16)), str(path))
+    onnx.save(quantized(np.arange(16)), str(path))
     assert "zero points differ" in lacuna("pack", "-q", "--force", path, "-o", tmp_path / "p.pack")

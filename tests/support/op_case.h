@@ -62,7 +62,7 @@ static inline void say_port(const laci_coupling *c, int port, int *letters, int 
   for (int axis = 0; axis < shape->rank; axis++) {
     int label = laci_get_label(c, port, axis);
     say(text, size, "%c", label_letter(letters, n_letters, label));
-    if (label > 0 && c->normalised[label]) say(text, size, "~");
+    if (label > 0 && c->normalized[label]) say(text, size, "~");
   }
 }
 

@@ -155,7 +155,7 @@ static inline bool of_quantize(builder *m, const char *op) {
   return true;
 }
 
-/* ---- reductions and normalisations ---- */
+/* ---- reductions and normalizations ---- */
 
 static inline bool of_reduce(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 1, 5);

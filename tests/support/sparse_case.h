@@ -37,7 +37,7 @@ typedef struct sparse_operands {
   float *dense, *bias;
   int32_t *whole_bias; /* of int8, and the rest of what that has, which runs point to: */
   float *scale;
-  laci_sparse_quantised quantised;
+  laci_sparse_quantized quantized;
   float *x, *residual, *y; /* into these, by `shift` floats: */
   float *memory_x, *memory_residual, *memory_y;
   int64_t n_x, n_y;
@@ -211,7 +211,7 @@ static inline void sparse_draw(const sparse_case *c, const laci_sparse_layout *l
 
 /* Weights of -127 to 127; a bias that makes sums wrap, scales that make results larger than any
  * integer of 32 bits, infinite, and NaN. */
-static inline void sparse_quantise(int64_t n_rows, int64_t n_dense, sparse_operands *o) {
+static inline void sparse_quantize(int64_t n_rows, int64_t n_dense, sparse_operands *o) {
   for (int64_t at = 0; at < n_dense; at++) {
     o->dense[at] = (float)laci_rng_below(5, 1, (uint64_t)at, 255) - 127;
   }
@@ -221,7 +221,7 @@ static inline void sparse_quantise(int64_t n_rows, int64_t n_dense, sparse_opera
     if (row % 13 == 12) o->scale[row] = 1e6F;
     if (row % 13 == 3) o->scale[row] = row % 2 ? 3e38F : NAN;
   }
-  o->quantised = (laci_sparse_quantised){.bias = o->whole_bias,
+  o->quantized = (laci_sparse_quantized){.bias = o->whole_bias,
                                          .scale = o->scale,
                                          .residual_scale = 0.37F,
                                          .residual_zero = 113,
@@ -249,7 +249,7 @@ static inline void sparse_operands_at(const sparse_case *c, int shift,
     o->dense[at] = (float)laci_rng_unit(5, 0, (uint64_t)at) - 0.5F;
   }
   for (int64_t row = 0; row < g->channels_out; row++) o->bias[row] = (float)(row % 5) / 4 - 0.5F;
-  if (g->values == LACI_SPARSE_S8) sparse_quantise(g->channels_out, n_dense, o);
+  if (g->values == LACI_SPARSE_S8) sparse_quantize(g->channels_out, n_dense, o);
   if (laci_sparse_form_init(g, o->kept, &(laci_sparse_pictures){in, out, c->n_images}, &o->form,
                             &err)) {
     fail_msg("%s: %s", c->what, err.text);
@@ -305,8 +305,8 @@ static inline void sparse_operands_clear(sparse_operands *o) {
  * run of these operands alone, clipped somewhere else. */
 static inline laci_sparse_operands sparse_run_of(sparse_operands *o, bool residual, float low,
                                                  float high) {
-  o->quantised.low = isfinite(low) ? 30 : 0;
-  o->quantised.high = isfinite(high) ? 190 : UINT8_MAX;
+  o->quantized.low = isfinite(low) ? 30 : 0;
+  o->quantized.high = isfinite(high) ? 190 : UINT8_MAX;
   return (laci_sparse_operands){
       .weight = o->form.kept.weight,
       .bias = o->bias,
@@ -315,7 +315,7 @@ static inline laci_sparse_operands sparse_run_of(sparse_operands *o, bool residu
       .y = o->y,
       .low = low,
       .high = high,
-      .quantised = o->form.product.values == LACI_SPARSE_S8 ? &o->quantised : NULL};
+      .quantized = o->form.product.values == LACI_SPARSE_S8 ? &o->quantized : NULL};
 }
 
 /** n functions behind the clip, 3 at most, and the residual behind these. */

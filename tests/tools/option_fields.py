@@ -6,7 +6,7 @@ import argparse
 import pathlib
 import re
 
-STRUCT = re.compile(r"^typedef struct (lac_\w*options|lac_calibration|lac_quantisation) \{\n(.*?)^\} \1;", re.M | re.S)
+STRUCT = re.compile(r"^typedef struct (lac_\w*options|lac_calibration|lac_quantization) \{\n(.*?)^\} \1;", re.M | re.S)
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 NESTED = re.compile(r"^lac_(train_)?options\s")
 

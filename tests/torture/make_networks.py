@@ -3,7 +3,7 @@
 """make_networks FOLDER: the small networks that `make torture` damages, a few kilobytes each; needs onnx and numpy.
 
 Together they hold what graphs are made of: convolutions of all kinds, products, attention, joins and cuts, shape
-arithmetic, bodies, functions, quantised and half-precision weights, an unknown operator.
+arithmetic, bodies, functions, quantized and half-precision weights, an unknown operator.
 """
 import pathlib
 import sys

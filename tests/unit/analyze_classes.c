@@ -423,7 +423,7 @@ static void concatenations_that_grow_keep_their_segments(void **state) {
   verify_and_clear(&n);
 }
 
-static void layer_normalisation_takes_the_whole_axis(void **state) {
+static void layer_normalization_takes_the_whole_axis(void **state) {
   (void)state;
   analysed n = analyse(
       "input x 2x3x4\nstored w1 4x8\na = MatMul(x, w1) name=\"m1\"\nstored s 8\nstored b 8\n"
@@ -434,7 +434,7 @@ static void layer_normalisation_takes_the_whole_axis(void **state) {
   verify_and_clear(&n);
 }
 
-static void group_normalisation_keeps_channels_in_their_groups(void **state) {
+static void group_normalization_keeps_channels_in_their_groups(void **state) {
   (void)state;
   analysed n = analyse(FIRST_CONV
                        "stored s 8\nstored b 8\nc = GroupNormalization(a, s, b) num_groups=2\n"
@@ -587,8 +587,8 @@ int main(void) {
       cmocka_unit_test(a_scalar_index_takes_a_part_from_a_composite),
       cmocka_unit_test(split_and_concat_map_position_by_position),
       cmocka_unit_test(concatenations_that_grow_keep_their_segments),
-      cmocka_unit_test(layer_normalisation_takes_the_whole_axis),
-      cmocka_unit_test(group_normalisation_keeps_channels_in_their_groups),
+      cmocka_unit_test(layer_normalization_takes_the_whole_axis),
+      cmocka_unit_test(group_normalization_keeps_channels_in_their_groups),
       cmocka_unit_test(channels_last_networks_work_through_transposes),
       cmocka_unit_test(a_listed_initializer_is_free_before_ir_4),
       cmocka_unit_test(an_intermediate_that_is_an_output_stays),

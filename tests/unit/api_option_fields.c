@@ -23,7 +23,7 @@
 #include "lacuna/log.h"
 #include "lacuna/process_group.h"
 #include "lacuna/prune.h"
-#include "lacuna/quantisation.h"
+#include "lacuna/quantization.h"
 #include "lacuna/train.h"
 #include "unit/data_folder.h"
 
@@ -69,13 +69,13 @@ static lac_status try_lac_calibration(const lac_calibration *c, lac_error *err) 
   return pruned_copy(&o, err);
 }
 
-static lac_status try_lac_quantisation(const lac_quantisation *q, lac_error *err) {
+static lac_status try_lac_quantization(const lac_quantization *q, lac_error *err) {
   const lac_calibration c = few_samples();
   lac_options o = lac_options_default();
   o.permute = o.verify = false;
   o.score = "magnitude";
   o.calibration = &c;
-  o.quantisation = q;
+  o.quantization = q;
   return pruned_copy(&o, err);
 }
 

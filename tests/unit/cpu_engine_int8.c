@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Quantised networks on the fast engine, by layers of int8: what stands before, behind and between
+ * Quantized networks on the fast engine, by layers of int8: what stands before, behind and between
  * them, in which of them results are bytes, against the plain engine, and the same bytes for any
  * threads. */
 #include <setjmp.h>

@@ -153,7 +153,7 @@ static void all_else_is_padded(void **state) {
   }
 }
 
-/* As a quantised network has it: bytes of the same scale before and behind the Pad. */
+/* As a quantized network has it: bytes of the same scale before and behind the Pad. */
 static void through_bytes_of_the_same_scale(void **state) {
   static const char net[] =
       "input x 2x8x13x14\nstored p 8 i64 = 0 0 1 1 0 0 1 1\nstored w 16x8x3x3\n"

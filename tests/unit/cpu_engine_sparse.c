@@ -121,7 +121,7 @@ static void neighbours_of_all_kinds(void **state) {
   }
 }
 
-/* Normalised on the way into pictures or not: windows of all kinds, sums, other readers, over
+/* Normalized on the way into pictures or not: windows of all kinds, sums, other readers, over
  * values of dense operators and of layers, in blocks and row-major. */
 static void batch_norms_before_layers(void **state) {
   static const char *const nets[] = {
@@ -282,7 +282,7 @@ static laci_graph *pruned_graph(void) {
 
 enum { N_JOINED = 3, N_JOINED_LAYERS = 2 * N_JOINED };
 
-/* DenseNet's: what all layers before gave, joined and normalised. */
+/* DenseNet's: what all layers before gave, joined and normalized. */
 static laci_graph *joining_graph(void) {
   char text[TEXT];
   laci_graph *graph;

@@ -151,7 +151,7 @@ static const char *const shaped =
     "t = Shape(a)\nu = Gather(t, i)\nk = Concat(u, j) axis=0\ny = Reshape(g, k)\noutput y\n";
 
 /* Rounded to steps of a 64th: the cut is in front of a QuantizeLinear. */
-static const char *const quantised =
+static const char *const quantized =
     "input x 6x8x18x18\nstored S \"\" = 0.015625\nstored Z \"\" u8 = 128\n"
     "stored w 16x8x3x3 i8\nstored v 16x16x1x1 i8\nstored T \"\" = 0.0113\nstored i \"\" i8 = 0\n"
     "q = QuantizeLinear(x, S, Z)\nd = DequantizeLinear(q, S, Z)\nW = DequantizeLinear(w, T, i)\n"
@@ -162,7 +162,7 @@ static const char *const quantised =
 
 static void bytes_are_rounded_behind_the_cut(void **state) {
   (void)state;
-  check_way(quantised, (way){.tolerance = 5e-3}, 2); /* a step of one summand */
+  check_way(quantized, (way){.tolerance = 5e-3}, 2); /* a step of one summand */
 }
 
 static void results_are_the_plain_engines(void **state) {

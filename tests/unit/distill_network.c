@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Behind the fits of layers: steps for the network as a whole, and statistics of batch
- * normalisation again. What is kept errs less against the dense network, masks stay, and what
+ * normalization again. What is kept errs less against the dense network, masks stay, and what
  * cannot be done is said. */
 #include "support/expect_classes.h"
 

@@ -76,11 +76,11 @@ static void labels_at_the_edges(void **state) {
   assert_int_equal(laci_get_label(&c, 0, 0), LACI_FIXED);
   assert_int_equal(laci_get_label(&c, 0, 5), LACI_FIXED);
   assert_true(c.in[0].described && !c.out[0].described);
-  laci_normalise(&c, label);
-  laci_normalise(&c, 99);
-  assert_int_equal(c.normalised[label], 1);
+  laci_normalize(&c, label);
+  laci_normalize(&c, 99);
+  assert_int_equal(c.normalized[label], 1);
   for (int n = 0; n < 100; n++) assert_int_equal(laci_coupling_label(&c), label + 1 + n);
-  assert_int_equal(c.normalised[label], 1);
+  assert_int_equal(c.normalized[label], 1);
   assert_int_equal(laci_coupling_ok(&c), LAC_OK);
   laci_coupling_clear(&c);
   laci_graph_destroy(graph);

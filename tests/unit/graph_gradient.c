@@ -368,7 +368,7 @@ static void convolutions_and_pools_agree_with_differences(void **state) {
   CHECK_ALL(window_cases);
 }
 
-static void normalisations_and_losses_agree_with_differences(void **state) {
+static void normalizations_and_losses_agree_with_differences(void **state) {
   (void)state;
   CHECK_ALL(norm_cases);
 }
@@ -590,7 +590,7 @@ int main(void) {
       cmocka_unit_test(activations_agree_with_differences),
       cmocka_unit_test(operations_of_two_agree_with_differences),
       cmocka_unit_test(convolutions_and_pools_agree_with_differences),
-      cmocka_unit_test(normalisations_and_losses_agree_with_differences),
+      cmocka_unit_test(normalizations_and_losses_agree_with_differences),
       cmocka_unit_test(movements_and_reductions_agree_with_differences),
       cmocka_unit_test(every_rule_has_a_case),
       cmocka_unit_test(what_has_no_gradient_is_refused_by_name),

@@ -392,7 +392,7 @@ static void weights_that_are_left_as_they_are_are_known(void **state) {
   laci_graph_destroy(model);
 }
 
-/* The values of a batch normalisation by the batch and of a changed Reshape are new ones: the
+/* The values of a batch normalization by the batch and of a changed Reshape are new ones: the
  * model's own may have just those names. */
 static void names_of_the_models_own_values_stay_theirs(void **state) {
   (void)state;
@@ -548,7 +548,7 @@ static void what_cannot_be_trained_is_refused(void **state) {
        LAC_UNSUPPORTED},
       {"input x 1x4\nstored w 4x3\nstored s \"\" = 0.1\nstored z \"\" i8 = 0\na = MatMul(x, w)\n"
        "q = QuantizeLinear(a, s, z)\ny = DequantizeLinear(q, s, z)\noutput y\n",
-       "quantised networks", LAC_UNSUPPORTED},
+       "quantized networks", LAC_UNSUPPORTED},
       {"input x 1x4\ninput z 1x4\ny = Add(x, z)\noutput y\n", "2 inputs", LAC_UNSUPPORTED},
       {"input x -1x-2\nstored w 1\ny = Mul(x, w)\noutput y\n", "images of a known size",
        LAC_BAD_SHAPE},

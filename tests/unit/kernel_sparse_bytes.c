@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * kernel/sparse/bytes: every variant, at any alignment and however the work is cut: quads against
- * the bytes that QuantizeLinear gives, floats from them against kernel/pointwise/fake_quantise bit
+ * the bytes that QuantizeLinear gives, floats from them against kernel/pointwise/fake_quantize bit
  * by bit, sums against the rounding of an exact sum. */
 #include "kernel/sparse/bytes.h"
 
@@ -71,7 +71,7 @@ static const shape shapes[] = {
 };
 enum { N_SHAPES = sizeof shapes / sizeof *shapes };
 
-static laci_bytes_form form_of(const shape *s, const laci_fake_quantised *q) {
+static laci_bytes_form form_of(const shape *s, const laci_fake_quantized *q) {
   const int64_t quads = laci_sparse_channels(s->channels, LACI_SPARSE_S8);
   return (laci_bytes_form){laci_sparse_layout_of(s->lanes, s->channels, s->h, s->w, s->border),
                            laci_sparse_layout_of(s->lanes, quads, s->h, s->w, s->border),
@@ -92,18 +92,18 @@ static int64_t at_of(const laci_sparse_layout *l, int64_t channel, int64_t place
   return place / LANES * sixteen * l->pixel_stride + channel * l->channel_stride + place % LANES;
 }
 
-static const laci_fake_quantised grids[] = {
+static const laci_fake_quantized grids[] = {
     {0.03F, -120, 135}, {0.02F, -125, 130}, {1, 0, 255}, {0.1F, -255, 0}};
 enum { N_GRIDS = sizeof grids / sizeof *grids };
 
-static float value_of(const laci_fake_quantised *q, int64_t at) {
+static float value_of(const laci_fake_quantized *q, int64_t at) {
   static const float edges[] = {0, -0.0F, 0.5F, -1.5F, 2.5F, 1e30F, -1e30F, INFINITY, NAN};
   const int64_t n_edges = sizeof edges / sizeof *edges;
   if (at % 5 == 0) return edges[at / 5 % n_edges] * q->scale;
   return ((float)laci_rng_unit(3, 1, (uint64_t)at) - 0.5F) * 700 * q->scale;
 }
 
-static uint32_t byte_of(const laci_fake_quantised *q, float x) {
+static uint32_t byte_of(const laci_fake_quantized *q, float x) {
   const double whole = (double)rintf(x / q->scale), low = (double)q->low, high = (double)q->high;
   if (isnan(x)) return 0;
   return (uint32_t)(fmin(fmax(whole, low), high) - low);
@@ -127,7 +127,7 @@ static void expect_floats(const laci_bytes_form *f, const float *before, const f
     for (int64_t channel = 0; channel < f->channels; channel++) {
       const int64_t at = at_of(&f->floats, channel, place);
       float want;
-      laci_fake_quantise_scalar(f->q, before + at, 1, &want);
+      laci_fake_quantize_scalar(f->q, before + at, 1, &want);
       assert_int_equal(word_at(after + at), word_at(&want));
     }
   }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * kernel/sparse/image_norm.h, of floats and of pairs: the definition against batch normalisation in
+ * kernel/sparse/image_norm.h, of floats and of pairs: the definition against batch normalization in
  * double, forward and backward, also where the mean is much larger than what is around it; every
  * variant against the definition, bit by bit, and nothing beside the results. */
 #include "kernel/sparse/image_norm.h"
@@ -188,7 +188,7 @@ static void expect_backward(fixture *f) {
   }
 }
 
-static void the_definition_is_a_batch_normalisation(void **state) {
+static void the_definition_is_a_batch_normalization(void **state) {
   (void)state;
   for (int at = 0; at < 2 * N_CASES; at++) {
     fixture f;
@@ -311,7 +311,7 @@ static void variants_have_the_same_bits(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_definition_is_a_batch_normalisation),
+      cmocka_unit_test(the_definition_is_a_batch_normalization),
       cmocka_unit_test(a_relu_lets_no_number_through_as_one),
       cmocka_unit_test(sums_of_pairs_are_rounded),
       cmocka_unit_test(variants_have_the_same_bits),

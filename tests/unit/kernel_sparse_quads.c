@@ -33,7 +33,7 @@ static float scaled(const sparse_operands *o, int64_t row, int64_t sum) {
 }
 
 /* The byte that v becomes, as QuantizeLinear has it. */
-static double byte_of(const laci_sparse_quantised *q, double v) {
+static double byte_of(const laci_sparse_quantized *q, double v) {
   if (isnan(v)) return q->low;
   return fmax(q->low, fmin(q->high, nearbyint(v) + q->zero));
 }
@@ -59,7 +59,7 @@ static int n_beyond, n_below, n_nan; /* results that 32 bits do not hold */
 
 static void expect_byte(const sparse_case *c, const sparse_operands *o,
                         const laci_sparse_operands *run, place p) {
-  const laci_sparse_quantised *q = run->quantised;
+  const laci_sparse_quantized *q = run->quantized;
   const int64_t at = p.image * o->form.out.n_floats + p.lane;
   const sparse_place out =
       sparse_place_of(&o->form.out, LACI_SPARSE_S8, p.row, (const int64_t[]){p.y, p.x});
@@ -111,7 +111,7 @@ static void bytes_of_no_row_are_zero_points(void **state) {
   for (int64_t row = 5; row < 8; row++) {
     const sparse_place none =
         sparse_place_of(&o.form.out, LACI_SPARSE_S8, row, (const int64_t[]){1, 2});
-    assert_int_equal((int)sparse_get(o.y, none), o.quantised.zero);
+    assert_int_equal((int)sparse_get(o.y, none), o.quantized.zero);
   }
   sparse_operands_clear(&o);
 }
@@ -154,7 +154,7 @@ static void results_can_be_floats(void **state) {
     o.n_y = out.n_floats * c.n_images;
     o.y = sparse_guarded(o.n_y, 1, &o.memory_y);
     laci_sparse_operands run = sparse_run_of(&o, false, -3, 5);
-    o.quantised.floats = true;
+    o.quantized.floats = true;
     sparse_follow(&run, 2, false);
     for_each_result(&c, &o, &run, expect_float);
     sparse_operands_clear(&o);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * kernel/sparse/reorder: between all layouts, the definition against where laci_sparse_at says that
  * values lie, and every variant against the definition: bit by bit, all of the target written and
- * nothing beside it, in one piece or shared, normalised or not; borders on their own. */
+ * nothing beside it, in one piece or shared, normalized or not; borders on their own. */
 #include "kernel/sparse/reorder.h"
 
 #include <math.h>

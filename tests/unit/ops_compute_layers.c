@@ -158,7 +158,7 @@ static const op_case integers[] = {
      "stored a 1x2 u8 = 3 4\nstored b 2x1 u8 = 5 6\nstored z \"\" u8 = 2\n"
      "y = MatMulInteger(a, b, z)\noutput y",
      "y i32 1x1 = 17", "ab bc s -> ac"},
-    {"quantised again",
+    {"quantized again",
      "stored a 1x1 u8 = 30\nstored s \"\" = 0.5\nstored z \"\" u8 = 10\nstored t \"\" = 2.0\n"
      "y = QLinearMatMul(a, s, z, a, s, z, t, z)\noutput y",
      "y u8 1x1 = 60", NULL},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Operators over axes, lines and single elements: reductions, softmaxes, normalisations,
+ * Operators over axes, lines and single elements: reductions, softmaxes, normalizations,
  * arithmetic. Values by hand, couplings as they should read ("~": order does not matter only if the
  * whole axis is taken). */
 #include "base/memory.h"
@@ -48,7 +48,7 @@ static const op_case lines[] = {
      "y f32 1x3x1 = 0.166667 0.133333 0.214286", "a.b -> a.b"},
 };
 
-static const op_case normalisations[] = {
+static const op_case normalizations[] = {
     {"running statistics",
      "stored x 1x2x1 = 3 5\nstored s 2 = 1 10\nstored b 2 = 0 1\nstored m 2 = 1 1\nstored v 2 = 4 "
      "16\n"
@@ -115,14 +115,14 @@ static void reductions_drop_their_axes(void **state) {
   check_cases(reductions, sizeof reductions / sizeof *reductions);
 }
 
-static void lines_are_normalised_as_a_whole(void **state) {
+static void lines_are_normalized_as_a_whole(void **state) {
   (void)state;
   check_cases(lines, sizeof lines / sizeof *lines);
 }
 
 static void parameters_follow_the_channels(void **state) {
   (void)state;
-  check_cases(normalisations, sizeof normalisations / sizeof *normalisations);
+  check_cases(normalizations, sizeof normalizations / sizeof *normalizations);
 }
 
 static void elements_meet_after_broadcasting(void **state) {
@@ -179,7 +179,7 @@ static void what_does_not_fit_is_refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(reductions_drop_their_axes),
-      cmocka_unit_test(lines_are_normalised_as_a_whole),
+      cmocka_unit_test(lines_are_normalized_as_a_whole),
       cmocka_unit_test(parameters_follow_the_channels),
       cmocka_unit_test(elements_meet_after_broadcasting),
       cmocka_unit_test(what_does_not_fit_is_refused),

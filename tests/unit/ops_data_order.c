@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Operators that convert (Cast, quantisation, Dropout), and those to which the order along an axis
+ * Operators that convert (Cast, quantization, Dropout), and those to which the order along an axis
  * matters: TopK, ArgMax, CumSum, Trilu, NonZero ... */
 #include "base/memory.h"
 #include "cpu/pool.h"
@@ -84,7 +84,7 @@ static const op_case quants[] = {
      "y i8 3x1 = 2 4 -4", ".a .a -> .a"},
 };
 
-static void quantisation_follows_its_axis(void **state) {
+static void quantization_follows_its_axis(void **state) {
   (void)state;
   check_cases(quants, sizeof quants / sizeof *quants);
 }
@@ -159,7 +159,7 @@ static void what_makes_no_sense_is_refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(casts_convert_every_element),
-      cmocka_unit_test(quantisation_follows_its_axis),
+      cmocka_unit_test(quantization_follows_its_axis),
       cmocka_unit_test(order_matters_along_one_axis_only),
       cmocka_unit_test(what_makes_no_sense_is_refused),
   };

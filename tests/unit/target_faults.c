@@ -212,7 +212,7 @@ typedef struct plan {
 static const char *type_name(lac_dtype type) { return lac_dtype_name(type); }
 
 static size_t say_layer(char *text, size_t size, int l, const spec *s) {
-  const bool quantised = s->type == LAC_DTYPE_I8 || s->type == LAC_DTYPE_U8;
+  const bool quantized = s->type == LAC_DTYPE_I8 || s->type == LAC_DTYPE_U8;
   char shape[64], input[64];
   size_t n = 0;
   if (s->kind == CONV) {
@@ -226,7 +226,7 @@ static size_t say_layer(char *text, size_t size, int l, const spec *s) {
   }
   n += (size_t)snprintf(text + n, size - n, "input x%d %s\nstored w%d %s %s\n", l, input, l, shape,
                         type_name(s->type));
-  if (quantised)
+  if (quantized)
     n += (size_t)snprintf(text + n, size - n,
                           "stored s%d \"\" = 0.5\nstored z%d \"\" %s = %d\n"
                           "r%d = DequantizeLinear(w%d, s%d, z%d)\n",

@@ -255,7 +255,7 @@ static void foreign_checkpoints_leave_the_run_as_it_was(void **state) {
   assert_int_equal(laci_snapshot_write(f.path, &written.snapshot, 1, NULL), LAC_OK);
   assert_int_equal(laci_checkpoint_newest(f.path, &c, NULL), LAC_OK);
   for (int k = 0; k < 5; k++) {
-    static const char *const why[] = {"another network", "optimiser", "weights", "statistics",
+    static const char *const why[] = {"another network", "optimizer", "weights", "statistics",
                                       "dense"};
     start(&other, k == 1 ? LACI_OPTIMIZER_ADAMW : LACI_OPTIMIZER_SGD);
     float kept[N];

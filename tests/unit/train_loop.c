@@ -640,7 +640,7 @@ static void what_does_not_belong_to_the_run_is_refused(void **state) {
   r.options.folder = f.path;
   r.options.recover = true;
   assert_int_equal(run(&r, &result, &err), LAC_BAD_FILE);
-  assert_non_null(strstr(err.text, "made by the optimiser sgd, wanted adamw"));
+  assert_non_null(strstr(err.text, "made by the optimizer sgd, wanted adamw"));
   close_rig(&r);
   remove_folder(&f);
 }

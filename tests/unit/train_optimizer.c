@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * train: optimisers against what PyTorch computed (tests/fixtures/train), LARS against its formula,
+ * train: optimizers against what PyTorch computed (tests/fixtures/train), LARS against its formula,
  * masks, decay, accumulation; the same bits from every variant and any number of threads. */
 #include "train/optimizer.h"
 
@@ -217,7 +217,7 @@ static void the_mean_over_batches_is_a_scale(void **state) {
 static const laci_cpu_level levels[] = {LACI_KERNEL_VARIANTS(LEVEL)};
 #undef LEVEL
 
-/* Two steps of every optimiser over a large buffer with a mask and a gap: a hash would do, but the
+/* Two steps of every optimizer over a large buffer with a mask and a gap: a hash would do, but the
  * buffer tells where. */
 static void run_large(laci_optimizer_kind kind, int threads, float *w) {
   static const laci_parameter parts[3] = {

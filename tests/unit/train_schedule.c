@@ -233,7 +233,7 @@ static void what_a_short_run_changes_is_said(void **state) {
   }
 }
 
-static void every_recipe_has_a_valid_optimiser(void **state) {
+static void every_recipe_has_a_valid_optimizer(void **state) {
   (void)state;
   int n;
   const laci_training_recipe *all = laci_training_recipes(&n);
@@ -243,7 +243,7 @@ static void every_recipe_has_a_valid_optimiser(void **state) {
     laci_parameter p = {.name = "w", .count = 4};
     assert_int_equal(laci_optimizer_create(&all[k].optimizer, &p, 1, NULL, &o, NULL), LAC_OK);
     laci_optimizer_destroy(o);
-    for (int kind = 0; kind < LACI_OPTIMIZER_COUNT; kind++) { /* any recipe, any optimiser */
+    for (int kind = 0; kind < LACI_OPTIMIZER_COUNT; kind++) { /* any recipe, any optimizer */
       laci_optimizer_options options = all[k].optimizer;
       laci_optimizer_options_set_kind(&options, (laci_optimizer_kind)kind);
       assert_int_equal(laci_optimizer_create(&options, &p, 1, NULL, &o, NULL), LAC_OK);
@@ -288,7 +288,7 @@ int main(void) {
       cmocka_unit_test(a_short_run_has_its_share_of_the_warm_up),
       cmocka_unit_test(recipes_are_cut_into_steps),
       cmocka_unit_test(what_a_short_run_changes_is_said),
-      cmocka_unit_test(every_recipe_has_a_valid_optimiser),
+      cmocka_unit_test(every_recipe_has_a_valid_optimizer),
       cmocka_unit_test(every_setting_says_where_it_comes_from),
       cmocka_unit_test(names_lead_to_schedules),
   };

@@ -406,7 +406,7 @@ static void integers_must_be_equal_exactly(void **state) {
   tear_down(&s);
 }
 
-static void quantised_weights_are_followed(void **state) {
+static void quantized_weights_are_followed(void **state) {
   (void)state;
   const char *net =
       "input x 2x4\nstored q 8x4 i8\nstored s 8 positive\nstored z 8 i8 = 0 0 0 0 0 0 0 0\nstored "
@@ -515,7 +515,7 @@ int main(void) {
       cmocka_unit_test(an_input_without_a_shape_is_refused),
       cmocka_unit_test(indices_stay_inside_what_they_index),
       cmocka_unit_test(integers_must_be_equal_exactly),
-      cmocka_unit_test(quantised_weights_are_followed),
+      cmocka_unit_test(quantized_weights_are_followed),
       cmocka_unit_test(a_network_of_nothing_but_nan_is_told),
       cmocka_unit_test(nan_must_stand_where_it_stood),
       cmocka_unit_test(any_number_of_threads_gives_the_same_verification),

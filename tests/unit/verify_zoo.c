@@ -155,7 +155,7 @@ static void depthwise_layers_are_verified_and_broken(void **state) {
   check_network("mobilenet_v2_keras");
 }
 
-static void quantised_networks_are_verified_and_broken(void **state) {
+static void quantized_networks_are_verified_and_broken(void **state) {
   (void)state;
   check_network("resnet20_qdq");
 }
@@ -170,7 +170,7 @@ int main(void) {
       cmocka_unit_test(residual_networks_are_verified_and_broken),
       cmocka_unit_test(shuffled_channels_are_verified_and_broken),
       cmocka_unit_test(depthwise_layers_are_verified_and_broken),
-      cmocka_unit_test(quantised_networks_are_verified_and_broken),
+      cmocka_unit_test(quantized_networks_are_verified_and_broken),
       cmocka_unit_test(half_precision_is_verified_and_broken),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # requirements: onnx onnxruntime numpy
 """Fills every fixture of the zoo, checks it with onnx.checker and runs it in ONNX Runtime (no graph
-optimisation): outputs must be finite and not constant. Exit 1 if one fails.
+optimization): outputs must be finite and not constant. Exit 1 if one fails.
 
     check_zoo.py ZOO_DIR [NAME_REGEX] [--fill COMMAND]     COMMAND IN OUT SEED instead of fill.py
 """

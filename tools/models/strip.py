@@ -104,7 +104,7 @@ def strip_graph(graph, shapes):
             continue
         if t.data_type in FLOATS:
             used = [n.op_type for n, s in readers.get(name, []) if "Quantize" in n.op_type and s == 1]
-            if used:  # a quantisation scale stays: made-up steps would saturate everything
+            if used:  # a quantization scale stays: made-up steps would saturate everything
                 continue
             rule = find_rule(name, dims, readers, shapes)
             if not rule:

@@ -15,7 +15,7 @@
 #include "pack/packfile.h"
 #include "tensor/buf.h"
 
-/* What a quantised weight has in the place of 0. False: that differs from channel to channel. */
+/* What a quantized weight has in the place of 0. False: that differs from channel to channel. */
 static bool find_fill(const laci_weight_view *view, uint64_t *fill) {
   *fill = 0;
   if (!view->n_scales || !view->zero) return true;

@@ -9,7 +9,7 @@
 #include "api/prune/calibration_in.h"
 #include "api/prune/job_in.h"
 #include "api/prune/prune_in.h"
-#include "api/prune/quantise_in.h"
+#include "api/prune/quantize_in.h"
 #include "api/prune/report_in.h"
 #include "api/prune/rule_in.h"
 #include "api/run/process_group_in.h"
@@ -49,10 +49,10 @@ static lac_status run(lac_model *model, const lac_options *options, bool permute
   laci_score_arrays scores = {.n = 0};
   laci_pruning *pruning = NULL;
   laci_report *report = NULL;
-  laci_quantisation *quantised = NULL;
+  laci_quantization *quantized = NULL;
   lac_status st = laci_job_open(model, options, &job, err);
   if (!st && mask) st = laci_analysis_check_targets(job.analysis, err);
-  if (!st && mask) st = laci_check_quantisation(model, options, err);
+  if (!st && mask) st = laci_check_quantization(model, options, err);
   st = lac_process_group_agree(options->group, st, err);
   if (st) {
     laci_job_close(&job);
@@ -77,8 +77,8 @@ static lac_status run(lac_model *model, const lac_options *options, bool permute
     if (!st) st = laci_report_fill(report, pruning, err);
     if (!st) st = laci_report_add_calibration(report, pruning, &source, err);
     if (!st && mask) st = laci_report_add_targets(report, &job, options, pruning, err);
-    const laci_quantise_source from = {model, options, &job, pruning, &source};
-    if (!st && mask) st = laci_quantise_model(&from, report, &quantised, err);
+    const laci_quantize_source from = {model, options, &job, pruning, &source};
+    if (!st && mask) st = laci_quantize_model(&from, report, &quantized, err);
     st = lac_process_group_agree(options->group, st, err);
   }
   if (!st) {
@@ -94,7 +94,7 @@ static lac_status run(lac_model *model, const lac_options *options, bool permute
   laci_calibration_close(&source);
   laci_score_arrays_close(&scores);
   laci_job_close(&job);
-  if (!st) laci_quantised_commit(model, quantised);
+  if (!st) laci_quantized_commit(model, quantized);
   return st;
 }
 

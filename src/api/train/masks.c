@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Masks in a training: by name from the caller, by place for the optimiser, by value for the
+ * Masks in a training: by name from the caller, by place for the optimizer, by value for the
  * engine.
  */
 #include <string.h>

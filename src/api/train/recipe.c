@@ -13,7 +13,7 @@ static lac_status fail_name(const char *what, const char *name, const char *name
   return laci_fail(err, LAC_BAD_ARGUMENT, "%s %s: wanted %s", what, name, names);
 }
 
-/** One to begin with, where the recipe has none for such an optimiser. */
+/** One to begin with, where the recipe has none for such an optimizer. */
 static double usual_rate(laci_optimizer_kind kind) {
   if (kind == LACI_OPTIMIZER_ADAMW) return 0.001;
   return kind == LACI_OPTIMIZER_LARS ? 2.5 : 0.1;

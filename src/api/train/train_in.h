@@ -33,7 +33,7 @@ typedef struct laci_training {
   laci_train_plan *plan; /* plan_in.h */
   laci_trainer *trainer;
   laci_train_record *record; /* NULL: not wanted */
-  uint8_t *masks;            /* [size of the optimiser's buffers], or NULL */
+  uint8_t *masks;            /* [size of the optimizer's buffers], or NULL */
   int lock;                  /* of the folder; -1: none */
   bool evaluated;            /* once: the plan has been logged */
 } laci_training;

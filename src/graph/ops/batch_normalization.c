@@ -18,7 +18,7 @@ static bool trains(const laci_node *node) {
 }
 
 static bool per_element(
-    const laci_node *node) { /* opset 7 could normalise every place of its own */
+    const laci_node *node) { /* opset 7 could normalize every place of its own */
   return node->version < 9 && laci_node_int(node, "spatial", 1) == 0;
 }
 
@@ -58,7 +58,7 @@ typedef struct job {
   int64_t channels, plane, n_images;
 } job;
 
-static void normalise_planes(int64_t begin, int64_t end, void *context) {
+static void normalize_planes(int64_t begin, int64_t end, void *context) {
   const job *j = context;
   const laci_eval *eval = j->eval;
   for (int64_t at = begin; at < end; at++) {
@@ -106,7 +106,7 @@ static lac_status eval_training(laci_eval *eval, job *j) {
   }
   j->mean = mean->f;
   j->variance = variance->f;
-  laci_eval_parallel(eval, j->n_images * j->channels, normalise_planes, j);
+  laci_eval_parallel(eval, j->n_images * j->channels, normalize_planes, j);
 out:
   laci_buf_destroy(mean);
   laci_buf_destroy(variance);
@@ -128,7 +128,7 @@ static lac_status eval(laci_eval *eval) {
            .plane = laci_shape_count_range(x, x->rank > 1 ? 2 : 1, x->rank),
            .n_images = x->dims[0]};
   if (trains(eval->node)) return eval_training(eval, &j);
-  laci_eval_parallel(eval, j.n_images * j.channels, normalise_planes, &j);
+  laci_eval_parallel(eval, j.n_images * j.channels, normalize_planes, &j);
   return LAC_OK;
 }
 
@@ -140,12 +140,12 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
     laci_set_label(c, LACI_OUT(out), 0, laci_get_label(c, 0, 1));
   }
   for (int axis = 0; axis < x->rank && trains(node); axis++) {
-    if (axis != 1) laci_normalise(c, laci_get_label(c, 0, axis));
+    if (axis != 1) laci_normalize(c, laci_get_label(c, 0, axis));
   }
   return laci_coupling_ok(c);
 }
 
-/** The normalisation with other parameters (-1: a vector of that number), the same statistics. */
+/** The normalization with other parameters (-1: a vector of that number), the same statistics. */
 static int again(laci_gradient_builder *b, const laci_node *node, int x, int scale, int mean) {
   laci_shape side = laci_gradient_in_shape(b, node, SCALE);
   int one = laci_gradient_full(b, x, &side, 1), zero = laci_gradient_full(b, x, &side, 0);

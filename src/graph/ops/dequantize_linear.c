@@ -146,7 +146,7 @@ static lac_status infer(laci_infer *infer) {
   if (infer->out[0].dtype == LAC_DTYPE_NONE) infer->out[0].dtype = infer->in[1]->dtype;
   lac_dtype to = infer->out[0].dtype;
   if (to == LAC_DTYPE_NONE || (laci_dtype_is_float(to) && laci_dtype_bits(to) > 8)) return LAC_OK;
-  return laci_node_fail(infer->node, infer->err, LAC_UNSUPPORTED, "dequantising to %s",
+  return laci_node_fail(infer->node, infer->err, LAC_UNSUPPORTED, "dequantizing to %s",
                         lac_dtype_name(infer->out[0].dtype));
 }
 

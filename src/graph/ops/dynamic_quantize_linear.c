@@ -28,7 +28,7 @@ static lac_status eval(laci_eval *eval) {
   laci_buf *zero_out = laci_result(eval, 2);
   float low = 0, high = 0;
   if (!x->f) {
-    return laci_node_fail(eval->node, eval->err, LAC_UNSUPPORTED, "quantising %s",
+    return laci_node_fail(eval->node, eval->err, LAC_UNSUPPORTED, "quantizing %s",
                           lac_dtype_name(x->dtype));
   }
   for (int64_t at = 0; at < x->count; at++) {
@@ -50,7 +50,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   (void)graph, (void)node;
   const laci_shape *x = laci_port_shape(c, 0);
   laci_couple_elementwise(c, (const int[]){0}, 1);
-  for (int axis = 0; x && axis < x->rank; axis++) laci_normalise(c, laci_get_label(c, 0, axis));
+  for (int axis = 0; x && axis < x->rank; axis++) laci_normalize(c, laci_get_label(c, 0, axis));
   return laci_coupling_ok(c);
 }
 

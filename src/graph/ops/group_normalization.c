@@ -31,7 +31,7 @@ typedef struct job {
   int64_t n_groups, group_channels, plane;
 } job;
 
-static void normalise_groups(int64_t begin, int64_t end, void *context) {
+static void normalize_groups(int64_t begin, int64_t end, void *context) {
   const job *j = context;
   const laci_eval *eval = j->eval;
   int64_t run = j->group_channels * j->plane;
@@ -41,7 +41,7 @@ static void normalise_groups(int64_t begin, int64_t end, void *context) {
     int64_t group = at % j->n_groups;
     const double *x = eval->in[0]->f + at * run;
     double *y = eval->out[0]->f + at * run;
-    laci_normalise_run(x, run, laci_moments_of(x, run), epsilon, y);
+    laci_normalize_run(x, run, laci_moments_of(x, run), epsilon, y);
     for (int64_t i = 0; i < run; i++) {
       int64_t parameter = per_channel ? group * j->group_channels + i / j->plane : group;
       y[i] = y[i] * eval->in[1]->f[parameter] + eval->in[2]->f[parameter];
@@ -57,7 +57,7 @@ static lac_status eval(laci_eval *eval) {
            .n_groups = n_groups_of(eval->node),
            .plane = laci_shape_count_range(x, 2, x->rank)};
   j.group_channels = x->dims[1] / j.n_groups;
-  laci_eval_parallel(eval, x->dims[0] * j.n_groups, normalise_groups, &j);
+  laci_eval_parallel(eval, x->dims[0] * j.n_groups, normalize_groups, &j);
   return LAC_OK;
 }
 
@@ -71,7 +71,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   for (int port = 1; port <= 2 && !per_channel; port++) laci_describe(c, port);
   laci_coupling_parts(c, 0, 1, n_groups_of(node));
   for (int axis = 1; axis < laci_port_shape(c, 0)->rank; axis++) {
-    laci_normalise(c, laci_get_label(c, 0, axis));
+    laci_normalize(c, laci_get_label(c, 0, axis));
   }
   return laci_coupling_ok(c);
 }
@@ -89,7 +89,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
                              .scale = laci_gradient_reshape(b, node->inputs[1], &side),
                              .axis = 2,
                              .epsilon = laci_node_float(node, "epsilon", 1e-5f)};
-  laci_gradient_normalised(b, &norm, out);
+  laci_gradient_normalized(b, &norm, out);
   laci_gradient_give(b, node, 0, laci_gradient_reshape(b, out[0], &x));
   for (int port = 1; port <= 2; port++)
     laci_gradient_give(b, node, port, laci_gradient_reshape(b, out[port], &vector));

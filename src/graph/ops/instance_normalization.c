@@ -22,7 +22,7 @@ static lac_status infer(laci_infer *infer) {
   return st ? st : laci_want_vector(infer, 2, x ? x->dims[1] : -1);
 }
 
-static void normalise_planes(int64_t begin, int64_t end, void *context) {
+static void normalize_planes(int64_t begin, int64_t end, void *context) {
   const laci_eval *eval = context;
   const laci_shape *shape = &eval->in[0]->shape;
   int64_t plane = laci_shape_count_range(shape, 2, shape->rank);
@@ -31,7 +31,7 @@ static void normalise_planes(int64_t begin, int64_t end, void *context) {
     const double *x = eval->in[0]->f + at * plane;
     double *y = eval->out[0]->f + at * plane;
     double scale = eval->in[1]->f[at % shape->dims[1]], bias = eval->in[2]->f[at % shape->dims[1]];
-    laci_normalise_run(x, plane, laci_moments_of(x, plane), epsilon, y);
+    laci_normalize_run(x, plane, laci_moments_of(x, plane), epsilon, y);
     for (int64_t i = 0; i < plane; i++) y[i] = y[i] * scale + bias;
   }
 }
@@ -40,7 +40,7 @@ static lac_status eval(laci_eval *eval) {
   lac_status st = laci_want_floats(eval);
   if (st) return st;
   const laci_shape *x = &eval->in[0]->shape;
-  laci_eval_parallel(eval, x->dims[0] * x->dims[1], normalise_planes, eval);
+  laci_eval_parallel(eval, x->dims[0] * x->dims[1], normalize_planes, eval);
   return LAC_OK;
 }
 
@@ -48,7 +48,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   (void)graph, (void)node;
   if (!laci_couple_channels(c, 1, 2)) return laci_coupling_ok(c);
   for (int axis = 2; axis < laci_port_shape(c, 0)->rank; axis++) {
-    laci_normalise(c, laci_get_label(c, 0, axis));
+    laci_normalize(c, laci_get_label(c, 0, axis));
   }
   return laci_coupling_ok(c);
 }
@@ -64,7 +64,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
                              .axis = 2,
                              .epsilon = laci_node_float(node, "epsilon", 1e-5f)};
   if (x.rank < 3) return laci_gradient_refuse(b, node, "planes of one element have no gradient");
-  laci_gradient_normalised(b, &norm, out);
+  laci_gradient_normalized(b, &norm, out);
   laci_gradient_give(b, node, 0, out[0]);
   for (int port = 1; port <= 2; port++)
     laci_gradient_give(

@@ -56,14 +56,14 @@ typedef struct job {
   int64_t n;
 } job;
 
-static void normalise_rows(int64_t begin, int64_t end, void *context) {
+static void normalize_rows(int64_t begin, int64_t end, void *context) {
   const job *j = context;
   const laci_eval *eval = j->eval;
   laci_buf *mean = laci_result(eval, 1), *inverse = laci_result(eval, 2);
   double epsilon = laci_epsilon(eval->node);
   for (int64_t row = begin; row < end; row++) {
     laci_moments m = laci_moments_of(eval->in[0]->f + row * j->n, j->n);
-    laci_normalise_run(eval->in[0]->f + row * j->n, j->n, m, epsilon, eval->out[0]->f + row * j->n);
+    laci_normalize_run(eval->in[0]->f + row * j->n, j->n, m, epsilon, eval->out[0]->f + row * j->n);
     if (mean) mean->f[row] = m.mean;
     if (inverse) inverse->f[row] = 1 / sqrt(m.variance + epsilon);
   }
@@ -106,7 +106,7 @@ static lac_status eval(laci_eval *eval) {
   if (!st) st = laci_axis_check(eval->node, x->rank, &axis, eval->err);
   if (st || eval->in[0]->count == 0) return st;
   job j = {.eval = eval, .n = laci_shape_count_range(x, (int)axis, x->rank)};
-  laci_eval_parallel(eval, eval->in[0]->count / j.n, normalise_rows, &j);
+  laci_eval_parallel(eval, eval->in[0]->count / j.n, normalize_rows, &j);
   apply_parameter(eval, eval->in[1], true);
   if (laci_operand(eval, 2)) apply_parameter(eval, eval->in[2], false);
   return LAC_OK;
@@ -118,7 +118,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   int axis = x ? laci_axis_of(laci_node_int(node, "axis", -1), x->rank) : -1;
   if (axis < 0) return laci_coupling_ok(c);
   laci_couple_elementwise(c, (const int[]){0, 1, 2}, laci_has_input(node, 2) ? 3 : 2);
-  for (int at = axis; at < x->rank; at++) laci_normalise(c, laci_get_label(c, 0, at));
+  for (int at = axis; at < x->rank; at++) laci_normalize(c, laci_get_label(c, 0, at));
   for (int out = 1; out < node->n_outputs; out++) {
     for (int at = 0; at < x->rank; at++) {
       laci_set_label(c, LACI_OUT(out), at,
@@ -138,7 +138,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
                              .scale = node->inputs[1],
                              .axis = laci_node_int(node, "axis", -1),
                              .epsilon = laci_node_float(node, "epsilon", 1e-5f)};
-  laci_gradient_normalised(b, &norm, out);
+  laci_gradient_normalized(b, &norm, out);
   laci_gradient_give(b, node, 0, out[0]);
   laci_gradient_give(b, node, 1, out[1]);
   if (laci_gradient_wanted(b, node, 2)) {

@@ -9,7 +9,7 @@ static laci_line_axis axis_of(const laci_node *node) {
   return (laci_line_axis){.axis = laci_node_int(node, "axis", -1)};
 }
 
-static void normalise_line(const double *x, double *y, int64_t n, int64_t stride,
+static void normalize_line(const double *x, double *y, int64_t n, int64_t stride,
                            const void *context) {
   bool absolute = *(const bool *)context;
   double norm = 0;
@@ -30,7 +30,7 @@ static lac_status eval(laci_eval *eval) {
                           (long long)p);
   }
   bool absolute = p == 1;
-  return laci_line_eval(eval, axis_of(eval->node), normalise_line, &absolute);
+  return laci_line_eval(eval, axis_of(eval->node), normalize_line, &absolute);
 }
 
 static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {

@@ -22,7 +22,7 @@ static lac_status infer(laci_infer *infer) {
                         (long long)laci_node_int(infer->node, "size", 0));
 }
 
-static void normalise_planes(int64_t begin, int64_t end, void *context) {
+static void normalize_planes(int64_t begin, int64_t end, void *context) {
   const job *j = context;
   for (int64_t at = begin; at < end; at++) {
     int64_t channel = at % j->channels;
@@ -56,7 +56,7 @@ static lac_status eval(laci_eval *eval) {
                     (double)laci_node_int(eval->node, "size", 1),
            .beta = laci_node_float(eval->node, "beta", 0.75f),
            .bias = laci_node_float(eval->node, "bias", 1)};
-  laci_eval_parallel(eval, x->dims[0] * x->dims[1], normalise_planes, &j);
+  laci_eval_parallel(eval, x->dims[0] * x->dims[1], normalize_planes, &j);
   return LAC_OK;
 }
 

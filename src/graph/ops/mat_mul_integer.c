@@ -85,8 +85,8 @@ static lac_status lift(const laci_eval *eval, int port, int zero_port, int axis,
   return st;
 }
 
-/** The sums, quantised again with the scales of both operands and of the output. */
-static lac_status quantise(const laci_eval *eval, const laci_integer_ports *ports,
+/** The sums, quantized again with the scales of both operands and of the output. */
+static lac_status quantize(const laci_eval *eval, const laci_integer_ports *ports,
                            const laci_buf *sums) {
   laci_buf *y = eval->out[0];
   const laci_buf *a = eval->in[ports->a_scale], *b = eval->in[ports->b_scale];
@@ -127,7 +127,7 @@ lac_status laci_integer_eval(const laci_eval *eval, const laci_op *like,
     inner.out = out;
     st = like->eval(&inner);
   }
-  if (!st && ports->y_scale >= 0) st = quantise(eval, ports, sums);
+  if (!st && ports->y_scale >= 0) st = quantize(eval, ports, sums);
   for (int64_t at = 0; !st && ports->y_scale < 0 && at < sums->count; at++) {
     eval->out[0]->i[at] = laci_int_wrap(eval->out[0]->dtype, laci_int_from_f(sums->f[at]));
   }

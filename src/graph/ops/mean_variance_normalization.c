@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * MeanVarianceNormalization: over `axes` (all but the channels where none are given) brought to
  * mean 0 and variance 1.  y = (x - mean) / (sqrt(variance) + 1e-9), as the standard writes it out.
- * Labels pass; the axes' are normalised. */
+ * Labels pass; the axes' are normalized. */
 #include <math.h>
 
 #include "base/error.h"
@@ -76,7 +76,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
     return laci_coupling_ok(c);
   laci_couple_same(c, 0, LACI_OUT(0));
   for (int axis = 0; axis < x->rank; axis++) {
-    if (flags[axis]) laci_normalise(c, laci_get_label(c, 0, axis));
+    if (flags[axis]) laci_normalize(c, laci_get_label(c, 0, axis));
   }
   return laci_coupling_ok(c);
 }

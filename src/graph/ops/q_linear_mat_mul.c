@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * QLinearMatMul: the product of two quantised operands, quantised again (shared/integer_in.h). */
+ * QLinearMatMul: the product of two quantized operands, quantized again (shared/integer_in.h). */
 #include "graph/ops/shared/integer_in.h"
 
 static const laci_integer_ports ports = {.a = 0,

@@ -33,7 +33,7 @@ typedef struct job {
   double epsilon;
 } job;
 
-static void normalise_rows(int64_t begin, int64_t end, void *context) {
+static void normalize_rows(int64_t begin, int64_t end, void *context) {
   const job *j = context;
   for (int64_t row = begin; row < end; row++) {
     const double *x = j->x + row * j->n;
@@ -63,7 +63,7 @@ static lac_status eval(laci_eval *eval) {
            .y = eval->out[0]->f,
            .n = laci_shape_count_range(x, (int)axis, x->rank),
            .epsilon = laci_epsilon(eval->node)};
-  laci_eval_parallel(eval, eval->in[0]->count / j.n, normalise_rows, &j);
+  laci_eval_parallel(eval, eval->in[0]->count / j.n, normalize_rows, &j);
   apply_scale(eval->in[1], eval->out[0]);
   return LAC_OK;
 }
@@ -74,7 +74,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   int axis = x ? laci_axis_of(laci_node_int(node, "axis", -1), x->rank) : -1;
   if (axis < 0) return laci_coupling_ok(c);
   laci_couple_elementwise(c, (const int[]){0, 1}, 2);
-  for (int at = axis; at < x->rank; at++) laci_normalise(c, laci_get_label(c, 0, at));
+  for (int at = axis; at < x->rank; at++) laci_normalize(c, laci_get_label(c, 0, at));
   return laci_coupling_ok(c);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What an optimiser does to flat float32 buffers, element by element.
+ * What an optimizer does to flat float32 buffers, element by element.
  *
  * Every operation rounds once and nothing is fused, and sums are taken in a fixed order of lanes,
  * so that every variant gives the same bits. update_isa.c is the one text of all variants;

@@ -2,7 +2,7 @@
  * Pictures of int8 (quads.h) from floats and back, and sums of two of them.
  *
  * What a byte stands for is said by the same scale and bounds that floats go through
- * (kernel/pointwise/fake_quantise.h): (byte + low) * scale, and a float becomes the byte of
+ * (kernel/pointwise/fake_quantize.h): (byte + low) * scale, and a float becomes the byte of
  *
  *     clip(round(x / scale), low, high) - low
  *
@@ -14,18 +14,18 @@
 #ifndef LACI_KERNEL_SPARSE_BYTES_H
 #define LACI_KERNEL_SPARSE_BYTES_H
 
-#include "kernel/pointwise/fake_quantise.h"
+#include "kernel/pointwise/fake_quantize.h"
 #include "kernel/sparse/window.h"
 #include "kernel/variants.h"
 
 /** The byte of a zero; 0 to 255. */
-static inline int32_t laci_bytes_zero(const laci_fake_quantised *q) { return (int32_t)-q->low; }
+static inline int32_t laci_bytes_zero(const laci_fake_quantized *q) { return (int32_t)-q->low; }
 
 /** n_pictures: images, or groups of 16. */
 typedef struct laci_bytes_form {
   laci_sparse_layout floats, quads;
   int64_t channels, n_pictures;
-  const laci_fake_quantised *q;
+  const laci_fake_quantized *q;
 } laci_bytes_form;
 
 /** Into how many items the work falls, which are independent of each other: planes of a place,

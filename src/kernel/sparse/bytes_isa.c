@@ -23,16 +23,16 @@ static inline void put_word(float *at, uint32_t word) { memcpy(at, &word, sizeof
 /* ---- Sixteen places ---- */
 
 /* A byte of sixteen places; x: [16]. */
-static void pack_lanes(const laci_fake_quantised *q, const float *x, int shift,
+static void pack_lanes(const laci_fake_quantized *q, const float *x, int shift,
                        uint32_t *restrict quads) {
   const float scale = q->scale, low = q->low, high = q->high;
   for (int lane = 0; lane < LANES; lane++) {
-    const float byte = laci_quantise_clip(rintf(x[lane] / scale), low, high) - low;
+    const float byte = laci_quantize_clip(rintf(x[lane] / scale), low, high) - low;
     quads[lane] |= (uint32_t)(int32_t)byte << shift;
   }
 }
 
-static void unpack_lanes(const laci_fake_quantised *q, const float *quads, int shift,
+static void unpack_lanes(const laci_fake_quantized *q, const float *quads, int shift,
                          float *restrict x) {
   const float scale = q->scale, low = q->low;
   for (int lane = 0; lane < LANES; lane++) {
@@ -44,7 +44,7 @@ static void unpack_lanes(const laci_fake_quantised *q, const float *quads, int s
 /* ---- Runs of places of up to four channels ---- */
 
 typedef struct run {
-  const laci_fake_quantised *q;
+  const laci_fake_quantized *q;
   int n_channels;
   int64_t stride; /* floats from a channel to the next */
   int64_t n;      /* places, a multiple of sixteen */
@@ -140,7 +140,7 @@ static inline uint32_t sum_of(const laci_bytes_sum *s, uint32_t a, uint32_t b, i
   const float first = (float)(int32_t)(a >> shift & UINT8_MAX) - s->a_zero;
   const float second = (float)(int32_t)(b >> shift & UINT8_MAX) - s->b_zero;
   const float whole = rintf(fmaf(second, s->b_scale, first * s->a_scale)) + s->zero;
-  return (uint32_t)(int32_t)laci_quantise_clip(whole, s->low, s->high) << shift;
+  return (uint32_t)(int32_t)laci_quantize_clip(whole, s->low, s->high) << shift;
 }
 
 static void add_sixteen(const laci_bytes_sum *s, const float *a, const float *b, float *y) {

@@ -83,8 +83,8 @@ void LACI_VARIANT(laci_sparse_finish)(const laci_sparse_operands *o, int64_t row
   const int64_t n = n_tiles * (part->row_last - part->row_first) * LANES;
   const laci_pointwise clip = {LACI_POINTWISE_CLIP, o->low, o->high};
   if (values == LACI_SPARSE_S8) {
-    LACI_VARIANT(laci_sparse_scale_sums)(o->quantised, part, sums);
-    if (!o->quantised->floats) {
+    LACI_VARIANT(laci_sparse_scale_sums)(o->quantized, part, sums);
+    if (!o->quantized->floats) {
       LACI_VARIANT(laci_sparse_finish_bytes)(o, row_stride, part, sums);
       return;
     }

@@ -2,7 +2,7 @@
  * What follows the whole sums of some rows and tiles (quads.h), for every instruction set. */
 #include <string.h>
 
-#include "kernel/pointwise/fake_quantise.h"
+#include "kernel/pointwise/fake_quantize.h"
 #include "kernel/pointwise/function.h"
 #include "kernel/sparse/quads.h"
 #include "kernel/variants.h"
@@ -13,7 +13,7 @@ static int64_t place_of(const laci_sparse_tile *tile, int64_t row_stride, int64_
   return tile->out + row / QUAD * row_stride;
 }
 
-void LACI_VARIANT(laci_sparse_scale_sums)(const laci_sparse_quantised *q,
+void LACI_VARIANT(laci_sparse_scale_sums)(const laci_sparse_quantized *q,
                                           const laci_sparse_part *part, float *v) {
   for (int64_t t = part->tile_first; t < part->tile_last; t++) {
     for (int64_t row = part->row_first; row < part->row_last; row++, v += LANES) {
@@ -26,7 +26,7 @@ void LACI_VARIANT(laci_sparse_scale_sums)(const laci_sparse_quantised *q,
 
 static void add_residual(const laci_sparse_operands *o, int64_t row_stride,
                          const laci_sparse_part *part, float *v) {
-  const laci_sparse_quantised *q = o->quantised;
+  const laci_sparse_quantized *q = o->quantized;
   for (int64_t t = part->tile_first; t < part->tile_last; t++) {
     const laci_sparse_tile *tile = &part->tiles[t];
     for (int64_t row = part->row_first; row < part->row_last; row++, v += LANES) {
@@ -42,9 +42,9 @@ static void add_residual(const laci_sparse_operands *o, int64_t row_stride,
 }
 
 /* Bounds are integers, so that clipping before rounding is as good as behind it. */
-static uint32_t byte_of(const laci_sparse_quantised *q, float v) {
+static uint32_t byte_of(const laci_sparse_quantized *q, float v) {
   const float low = (float)(q->low - q->zero), high = (float)(q->high - q->zero);
-  return (uint32_t)((int32_t)rintf(laci_quantise_clip(v, low, high)) + q->zero);
+  return (uint32_t)((int32_t)rintf(laci_quantize_clip(v, low, high)) + q->zero);
 }
 
 static void write_bytes(const laci_sparse_operands *o, int64_t row_stride,
@@ -59,7 +59,7 @@ static void write_bytes(const laci_sparse_operands *o, int64_t row_stride,
         if (!(tile->lanes >> lane & 1)) continue;
         for (int64_t at = 0; at < QUAD; at++) {
           const float value = row + at < n ? v[(row + at) * LANES + lane] : 0;
-          quad |= byte_of(o->quantised, value) << 8 * at;
+          quad |= byte_of(o->quantized, value) << 8 * at;
         }
         memcpy(y + lane, &quad, sizeof quad);
       }

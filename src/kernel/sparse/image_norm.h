@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Batch normalisation in training over images (window.h: [row][pixel][channel][16 images]), forward
+ * Batch normalization in training over images (window.h: [row][pixel][channel][16 images]), forward
  * and backward, some pixels at a time.
  *
  *     v  = (x - mean) * scale + shift         scale = gamma / sqrt(variance + epsilon)

@@ -29,7 +29,7 @@
 #include "kernel/variants.h"
 
 typedef struct laci_pointwise laci_pointwise;
-typedef struct laci_sparse_quantised laci_sparse_quantised;
+typedef struct laci_sparse_quantized laci_sparse_quantized;
 
 enum { LACI_SPARSE_LANES = 16 };
 
@@ -106,7 +106,7 @@ enum {
 };
 
 /** What products of int8 have in place of a bias and of `low` and `high` (quads.h). */
-struct laci_sparse_quantised {
+struct laci_sparse_quantized {
   const int32_t *bias; /* [n_rows] */
   const float *scale;  /* [n_rows] */
   float residual_scale;
@@ -126,7 +126,7 @@ typedef struct laci_sparse_operands {
   const laci_pointwise *functions; /* [n_functions]: what follows, one after the other */
   int n_functions;
   bool residual_last; /* it is added behind the functions, not before the clip */
-  const laci_sparse_quantised *quantised; /* of int8; NULL: of others */
+  const laci_sparse_quantized *quantized; /* of int8; NULL: of others */
 } laci_sparse_operands;
 
 /** Are sums results but for the clip, and a residual before it? */

@@ -24,7 +24,7 @@ static void add_lanes(const float *x, int shift, uint32_t weight, uint32_t *sums
 /* sums: [tile][16]; they wrap, and so they are unsigned. */
 static void add_row(const laci_sparse_product *p, const laci_sparse_operands *o,
                     const laci_sparse_strip *s, int64_t row, uint32_t *sums) {
-  for (int at = 0; at < s->n_tiles * LANES; at++) sums[at] = (uint32_t)o->quantised->bias[row];
+  for (int at = 0; at < s->n_tiles * LANES; at++) sums[at] = (uint32_t)o->quantized->bias[row];
   for (int64_t k = p->row_begin[row]; k < p->row_begin[row + 1]; k++) {
     const uint32_t weight = (uint32_t)laci_sparse_s8(o->weight[k]);
     const int shift = p->column[k] % QUAD * 8;

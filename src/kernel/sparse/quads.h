@@ -36,7 +36,7 @@ enum { LACI_SPARSE_QUAD = 4 };
 static inline int8_t laci_sparse_s8(float weight) { return (int8_t)lrintf(weight); }
 
 /** finish_quads_isa.c: sums, integers of 32 bits, become floats where they stand. */
-typedef void laci_sparse_scale_sums(const laci_sparse_quantised *q, const laci_sparse_part *part,
+typedef void laci_sparse_scale_sums(const laci_sparse_quantized *q, const laci_sparse_part *part,
                                     float *sums);
 /** And these become bytes in y. */
 typedef void laci_sparse_finish_bytes(const laci_sparse_operands *o, int64_t row_stride,

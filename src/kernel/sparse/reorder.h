@@ -3,7 +3,7 @@
  *
  *     to[image][channel][y][x] = from[image][channel][y * stride_h][x * stride_w]
  *
- * or, where the reorder normalises, of that value v
+ * or, where the reorder normalizes, of that value v
  *
  *     max(scale[channel] * v + shift[channel], low)
  *
@@ -31,7 +31,7 @@ typedef struct laci_sparse_norm {
 } laci_sparse_norm;
 
 /** Blocks take channels by 16s only. stride_h, stride_w: every so many rows and pixels are taken, 1
- * for all, as a window of one pixel does; `size` is the target's. Normalised are targets that
+ * for all, as a window of one pixel does; `size` is the target's. Normalized are targets that
  * windows read: planes, panels, images. */
 typedef struct laci_sparse_reorder {
   laci_sparse_layout from, to;

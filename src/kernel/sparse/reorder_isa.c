@@ -147,7 +147,7 @@ static int64_t vector_at(const laci_sparse_layout *l, int64_t place) {
 
 /* ---- transposed ---- */
 
-/* How a tile is normalised: each target is a channel's, and its lanes are pixels or images. */
+/* How a tile is normalized: each target is a channel's, and its lanes are pixels or images. */
 typedef struct tile_norm {
   float scale[LANES], shift[LANES], low; /* of targets */
   int32_t used[LANES];                   /* -1: the lane is a value; 0: it is none */
@@ -175,7 +175,7 @@ static inline __attribute__((always_inline)) void transpose_fours(const float *c
   put(n, column + 3, row, HALVES_HIGH(ab2, cd2), to[column + 3]);
 }
 
-/* n: NULL where nothing is normalised, known where this is inlined. */
+/* n: NULL where nothing is normalized, known where this is inlined. */
 static inline __attribute__((always_inline)) void transpose_full(const float *const *from,
                                                                  float *const *to,
                                                                  const tile_norm *n) {

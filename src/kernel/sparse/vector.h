@@ -14,7 +14,7 @@
  *   BF16    bf16                            f32  f32 (a bf16 x is widened before: it is short)
  *   S8      int8, a scale for each row      u8   int32, exact; then f32
  *
- * S8 is what ONNX quantises to: weights symmetric by channel (QuantizeLinear), x with one scale and
+ * S8 is what ONNX quantizes to: weights symmetric by channel (QuantizeLinear), x with one scale and
  * one zero point (DynamicQuantizeLinear's u8; an s8 x is a u8 one whose zero point is 128 higher).
  * Its rows have at most 65536 columns.
  *

@@ -2,7 +2,7 @@
  * Huawei Ascend: 2:4 (there "4 choose 2") along Cin of int8 layers, switched on when a model is
  * converted (ATC, sparsity=1).
  *
- * AMCT trains such models in f32 or f64 and quantises them; the converter's pass wants int8 inputs
+ * AMCT trains such models in f32 or f64 and quantizes them; the converter's pass wants int8 inputs
  * and one group. Atlas A2 and A3 products and the 200I/500 A2 have it; Atlas inference and training
  * products (the older ones) and the 350 do not. */
 #include "target/target_in.h"
@@ -38,7 +38,7 @@ static const laci_target_rule rules[] = {
 
 const laci_target laci_target_ascend = {
     .title = "Huawei Ascend (Atlas A2, A3, 200I/500 A2)",
-    .needs = "int8 inputs and weights (AMCT quantises f32 ones), and ATC with sparsity=1",
+    .needs = "int8 inputs and weights (AMCT quantizes f32 ones), and ATC with sparsity=1",
     .unstated = "ConvTranspose",
     .remarks =
         "AMCT prunes deconvolutions, too, and the converter's pass does not name them. Larger "

@@ -54,7 +54,7 @@ const laci_target laci_target_lacuna_cpu = {
     .needs = "nothing: constant weights are looked at when a plan is made",
     .zero_points = true,
     .remarks =
-        "Weights of quantised graphs run as floats. In bf16 a layer needs an even number of "
+        "Weights of quantized graphs run as floats. In bf16 a layer needs an even number of "
         "channels in "
         "each group. Layers are chosen together, with the reorders between them; whole networks "
         "gain "

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the files of batch normalisation share. */
+ * What the files of batch normalization share. */
 #ifndef LACI_ENGINE_CPU_LOWER_BATCH_NORM_H
 #define LACI_ENGINE_CPU_LOWER_BATCH_NORM_H
 

@@ -2,33 +2,33 @@
  * QuantizeLinear and DequantizeLinear together, in one pass over memory, however the value lies: a
  * zero stays one, so that what is between pixels may go through it, too. */
 #include "engine/cpu/native/values.h"
-#include "kernel/pointwise/fake_quantise.h"
+#include "kernel/pointwise/fake_quantize.h"
 #include "cpu/pool.h"
 #include "engine/cpu/onednn/onednn.h"
 
-typedef struct quantise_step {
-  const laci_fake_quantised *q;
+typedef struct quantize_step {
+  const laci_fake_quantized *q;
   int64_t n;
-} quantise_step;
+} quantize_step;
 
-typedef struct quantise_work {
-  const quantise_step *s;
+typedef struct quantize_work {
+  const quantize_step *s;
   const float *x;
   float *y;
-} quantise_work;
+} quantize_work;
 
 enum { GRAIN = 1 << 14 }; /* floats */
 
-static void quantise_some(int64_t begin, int64_t end, void *context) {
-  const quantise_work *w = context;
-  laci_fake_quantise_now()(w->s->q, w->x + begin, end - begin, w->y + begin);
+static void quantize_some(int64_t begin, int64_t end, void *context) {
+  const quantize_work *w = context;
+  laci_fake_quantize_now()(w->s->q, w->x + begin, end - begin, w->y + begin);
 }
 
-static lac_status run_quantise(laci_net *net, laci_net_step *step, lac_error *err) {
-  const quantise_step *s = step->context;
-  quantise_work w = {s, laci_net_data(net, step->tensors[0]), laci_net_data(net, step->tensors[1])};
+static lac_status run_quantize(laci_net *net, laci_net_step *step, lac_error *err) {
+  const quantize_step *s = step->context;
+  quantize_work w = {s, laci_net_data(net, step->tensors[0]), laci_net_data(net, step->tensors[1])};
   (void)err;
-  laci_pool_for(net->pool, s->n, GRAIN, quantise_some, &w);
+  laci_pool_for(net->pool, s->n, GRAIN, quantize_some, &w);
   return LAC_OK;
 }
 
@@ -50,7 +50,7 @@ static int packed(laci_net *net, const laci_fused *fused) {
   return laci_native_read_bytes(net, fused->reads[0], fused->output, fused->details);
 }
 
-static void lower_quantise(laci_net *net, const laci_fused *fused) {
+static void lower_quantize(laci_net *net, const laci_fused *fused) {
   int x = laci_net_tensor_of(net, fused->reads[0]);
   const bool are_there = laci_native_is_bytes(net, x, fused->details); /* by the layer before */
   if (are_there || laci_native_wants_bytes(net, fused->output)) {
@@ -62,11 +62,11 @@ static void lower_quantise(laci_net *net, const laci_fused *fused) {
     x = laci_net_whole(net, laci_net_as(net, x, net->tensors[x].md, LACI_ELEMENT_F32));
   }
   const int y = laci_net_result_like(net, x, true);
-  quantise_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
+  quantize_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
   laci_net_step *step =
-      laci_net_step_code(net, &net->plan.graph->nodes[fused->node], run_quantise, 2, (int[]){x, y});
+      laci_net_step_code(net, &net->plan.graph->nodes[fused->node], run_quantize, 2, (int[]){x, y});
   if (x < 0 || !s || !step) return;
-  *s = (quantise_step){fused->details, floats_of(net, x)};
+  *s = (quantize_step){fused->details, floats_of(net, x)};
   step->what = "QuantizeLinear + DequantizeLinear";
   step->kernel = "own";
   step->context = s;
@@ -83,7 +83,7 @@ const laci_implementation laci_ways_again[] = {
     {"nothing", LACI_TAKES_NOTHING, NULL, lower_again},
     {.name = NULL},
 };
-const laci_implementation laci_ways_quantise[] = {
-    {"our kernel", LACI_TAKES_NOTHING, fits, lower_quantise},
+const laci_implementation laci_ways_quantize[] = {
+    {"our kernel", LACI_TAKES_NOTHING, fits, lower_quantize},
     {.name = NULL},
 };

@@ -108,7 +108,7 @@ static const laci_implementation *const of_patterns[LACI_N_PATTERNS] = {
     [LACI_PATTERN_ATTENTION] = laci_ways_attention,
     [LACI_PATTERN_LAYER_NORM] = laci_ways_layer_norm_in_pieces,
     [LACI_PATTERN_RELU_SUM] = laci_ways_relu_sum,
-    [LACI_PATTERN_QUANTISE] = laci_ways_quantise,
+    [LACI_PATTERN_QUANTIZE] = laci_ways_quantize,
     [LACI_PATTERN_SAME] = laci_ways_again,
 };
 

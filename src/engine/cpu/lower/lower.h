@@ -61,7 +61,7 @@ extern const laci_implementation laci_ways_cross_entropy[], laci_ways_cross_entr
     laci_ways_squared_error[], laci_ways_squared_error_grad[];
 /** Of patterns. */
 extern const laci_implementation laci_ways_attention[], laci_ways_layer_norm_in_pieces[],
-    laci_ways_relu_sum[], laci_ways_quantise[], laci_ways_again[];
+    laci_ways_relu_sum[], laci_ways_quantize[], laci_ways_again[];
 
 /** Fusion's question (laci_plan_ask). */
 laci_plan_ask laci_lower_takes;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The implementations of batch normalisation, in their order. Next: batch_norm.c,
+ * The implementations of batch normalization, in their order. Next: batch_norm.c,
  * native/train/norm.c. */
 #include "engine/cpu/lower/batch_norm.h"
 #include "engine/cpu/native/native.h"

@@ -2,7 +2,7 @@
  * A network in stages: its first layers for a few images at a time, the others for the whole batch.
  *
  * At 112 x 112 pixels the values of a batch are larger than any cache, so that layers with little
- * to compute (depthwise windows, joins, normalisations) wait for memory. Where a rule sees that
+ * to compute (depthwise windows, joins, normalizations) wait for memory. Where a rule sees that
  * (cut.h), the graph is cut at a value, and the part before it becomes a stage: a net for a
  * micro-batch, run as often as it takes. The stages' values lie in the caches from layer to layer;
  * the value at the cut, of the whole batch, lies in memory. A network without a cut is one stage.

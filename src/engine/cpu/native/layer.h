@@ -18,7 +18,7 @@
 #include "kernel/sparse/window.h"
 
 typedef struct laci_code_cache laci_code_cache;
-typedef struct laci_fake_quantised laci_fake_quantised;
+typedef struct laci_fake_quantized laci_fake_quantized;
 
 /** How a layer reads its input. */
 typedef enum laci_sparse_reading {
@@ -30,11 +30,11 @@ typedef enum laci_sparse_reading {
 
 /** What a layer of int8 has: its values are quads of bytes (kernel/sparse/quads.h). */
 typedef struct laci_sparse_bytes {
-  const laci_fake_quantised *x, *residual, *y; /* what bytes stand for; y NULL: results are floats,
+  const laci_fake_quantized *x, *residual, *y; /* what bytes stand for; y NULL: results are floats,
                                                   and so is what is added */
   const float *weight_scale;                   /* [n_scales]: of each row, or of all */
   int64_t n_scales;
-  laci_sparse_quantised quantised; /* once it is lowered */
+  laci_sparse_quantized quantized; /* once it is lowered */
 } laci_sparse_bytes;
 
 /** The algorithms that a layer can be computed by: a record each (algorithms/algorithms.h). */

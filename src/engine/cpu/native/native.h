@@ -35,7 +35,7 @@ laci_lower_function laci_sparse_lower;
 /** Of gradients of chosen layers' weights. */
 laci_lower_supports laci_sparse_gradient_fits;
 laci_lower_function laci_sparse_gradient_lower;
-/** Of batch normalisations by constants that chosen layers alone read. */
+/** Of batch normalizations by constants that chosen layers alone read. */
 laci_lower_supports laci_sparse_norm_fits;
 laci_lower_function laci_sparse_norm_lower;
 /** The same by kernel/sparse/vector, where few rows meet a matrix of many zeros.
@@ -49,7 +49,7 @@ bool laci_vector_gains(const laci_net *net, double kept);
 /** How many bytes fewer the matrices of all that are done so take than as they are. */
 double laci_product_sparse_saves(laci_net *net);
 laci_lower_function laci_product_sparse;
-/** Over images (kernel/sparse/image_norm.h): where a sparse layer makes what is normalised, or
+/** Over images (kernel/sparse/image_norm.h): where a sparse layer makes what is normalized, or
  * reads the result; and the gradient of such a one. native/train/norm.c */
 laci_lower_supports laci_image_norm_fits, laci_image_norm_gradient_fits;
 laci_lower_function laci_image_norm_lower, laci_image_norm_lower_gradient;

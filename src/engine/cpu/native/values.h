@@ -6,7 +6,7 @@
 
 #include "engine/cpu/net_in.h"
 
-typedef struct laci_fake_quantised laci_fake_quantised;
+typedef struct laci_fake_quantized laci_fake_quantized;
 
 /** Such a tensor in a layout of oneDNN's: found again, or by a step now. */
 int laci_native_read(laci_net *net, int tensor);
@@ -18,14 +18,14 @@ int laci_native_read_floats(laci_net *net, int tensor);
 /** The value in the native layout of `like`: as it is, found again, or by a step now. */
 int laci_native_read_like(laci_net *net, int value, int like);
 /** The value as int8 for the layers that read `output`, which it becomes. */
-int laci_native_read_bytes(laci_net *net, int value, int output, const laci_fake_quantised *bytes);
+int laci_native_read_bytes(laci_net *net, int value, int output, const laci_fake_quantized *bytes);
 
 /** Does a native layer write, add or read the value as it is stored? */
 bool laci_native_has(const laci_net *net, int value);
 /** Does a native layer of int8 read it? */
 bool laci_native_wants_bytes(const laci_net *net, int value);
 /** Is the tensor, which may be -1, of int8 that stands for this? */
-bool laci_native_is_bytes(const laci_net *net, int tensor, const laci_fake_quantised *bytes);
+bool laci_native_is_bytes(const laci_net *net, int tensor, const laci_fake_quantized *bytes);
 /** Is the value there in the layout of layers whose weights change? */
 bool laci_native_is_trained(const laci_net *net, int value);
 /** Floats of such a tensor, with all that is stored between them. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Batch normalisation: by constants, by the batch's own statistics, and the gradient of these.
+ * Batch normalization: by constants, by the batch's own statistics, and the gradient of these.
  *
  * A Relu behind it is fused where the two gradients follow each other, too: then the forward
  * primitive keeps a bit an element (its workspace), and the backward one starts from the gradient

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Convolutions while training: weights that change, and the gradients of input and weights.
  *
- * Weights come and gradients go row-major, as the optimiser keeps them. Images lie in blocks of 16
+ * Weights come and gradients go row-major, as the optimizer keeps them. Images lie in blocks of 16
  * channels on both ways wherever that fits, so that forward, backward and all between them agree
  * and nothing but weights is reordered; Winograd's algorithm is at home there, too. Gradients of
  * weights are f32 also where all else is bf16. */

@@ -5,7 +5,7 @@
 
 #include "engine/cpu/plan/finite.h"
 #include "graph/ops.h"
-#include "kernel/pointwise/fake_quantise.h"
+#include "kernel/pointwise/fake_quantize.h"
 #include "tensor/narrow.h"
 #include "graph/op.h"
 #include "tensor/buf.h"
@@ -430,8 +430,8 @@ static laci_finite_core core_of_pattern(laci_cpu_plan *plan, const double *bound
     const laci_shape *s = laci_plan_shape(plan, l->x);
     core.bound = layer_norm(plan, laci_finite_operand(plan, bounds, l->x), s->dims[s->rank - 1],
                             l->epsilon, (const int[2]){l->scale, l->shift});
-  } else if (fused->pattern == LACI_PATTERN_QUANTISE) {
-    const laci_fake_quantised *q = fused->details;
+  } else if (fused->pattern == LACI_PATTERN_QUANTIZE) {
+    const laci_fake_quantized *q = fused->details;
     core.bound = fabs((double)q->scale) * fmax(-(double)q->low, (double)q->high);
   } else if (fused->pattern == LACI_PATTERN_SAME) {
     core = (laci_finite_core){.bound = laci_finite_operand(plan, bounds, fused->reads[0])};

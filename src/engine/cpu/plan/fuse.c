@@ -20,8 +20,8 @@ static const pattern_row patterns[] = {
     {laci_find_attention, laci_finish_attention},
     {laci_find_layer_norm, laci_finish_layer_norm},
     {laci_find_relu_sum, NULL},
-    {laci_find_quantise_again, laci_finish_quantise_again},
-    {laci_find_quantise, NULL},
+    {laci_find_quantize_again, laci_finish_quantize_again},
+    {laci_find_quantize, NULL},
 };
 
 typedef struct chain_row {

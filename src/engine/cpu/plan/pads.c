@@ -4,7 +4,7 @@
  * Some exporters write the pads of a convolution as a node before it. The convolution can have them
  * in its own window, where they cost nothing: the plan then reads a copy of the graph, in which
  * the convolution reads what the Pad reads. The Pad stays, and nobody computes it. The same where a
- * quantised network rounds what comes out of the Pad to the numbers that go in, and of a MaxPool
+ * quantized network rounds what comes out of the Pad to the numbers that go in, and of a MaxPool
  * of what is never less than zero. */
 #include <string.h>
 
@@ -166,8 +166,8 @@ static int behind_integers(laci_cpu_plan *plan, const laci_node *pad) {
   }
   const lac_dtype dtype = plan->values[from->inputs[0]].type.dtype;
   const bool same = plan->values[to->outputs[0]].type.dtype == dtype &&
-                    laci_plan_quantise_alike(plan, from, to) &&
-                    laci_plan_quantise_alike(plan, to, again);
+                    laci_plan_quantize_alike(plan, from, to) &&
+                    laci_plan_quantize_alike(plan, to, again);
   return same ? again->outputs[0] : out;
 }
 

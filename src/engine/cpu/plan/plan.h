@@ -110,7 +110,7 @@ typedef enum laci_fused_pattern {
   LACI_PATTERN_ATTENTION,  /* details: laci_attention_pattern */
   LACI_PATTERN_LAYER_NORM, /* details: laci_layer_norm_pattern */
   LACI_PATTERN_RELU_SUM,   /* reads: two summands, and the Relu's result */
-  LACI_PATTERN_QUANTISE,   /* details: laci_fake_quantised */
+  LACI_PATTERN_QUANTIZE,   /* details: laci_fake_quantized */
   LACI_PATTERN_SAME,       /* reads: the value that it is, too */
   LACI_N_PATTERNS
 } laci_fused_pattern;
@@ -286,9 +286,9 @@ typedef struct laci_match {
 typedef bool laci_pattern_find(laci_cpu_plan *plan, int node, laci_match *match);
 /** What the pattern takes behind it, once it is a fused node. */
 typedef void laci_pattern_finish(laci_cpu_plan *plan, laci_fused *fused);
-laci_pattern_find laci_find_attention, laci_find_layer_norm, laci_find_relu_sum, laci_find_quantise,
-    laci_find_quantise_again;
-laci_pattern_finish laci_finish_attention, laci_finish_layer_norm, laci_finish_quantise_again;
+laci_pattern_find laci_find_attention, laci_find_layer_norm, laci_find_relu_sum, laci_find_quantize,
+    laci_find_quantize_again;
+laci_pattern_finish laci_finish_attention, laci_finish_layer_norm, laci_finish_quantize_again;
 
 /** One more node behind a fused node, or several that are one function; false, and nothing done,
  * where this rule does not apply. fuse_chain.c */
@@ -320,8 +320,8 @@ void laci_plan_drop_constants(laci_cpu_plan *plan);
 void laci_plan_clear(laci_cpu_plan *plan);
 
 /** Do both nodes, QuantizeLinear or DequantizeLinear, have the same constant scale and zero point,
- * one for all? fuse_quantise.c */
-bool laci_plan_quantise_alike(laci_cpu_plan *plan, const laci_node *a, const laci_node *b);
+ * one for all? fuse_quantize.c */
+bool laci_plan_quantize_alike(laci_cpu_plan *plan, const laci_node *a, const laci_node *b);
 
 /* ---- pads.c ---- */
 

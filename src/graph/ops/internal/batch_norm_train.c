@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * lacuna.BatchNormTrain: batch normalisation by the batch's own statistics, or by those that come
- * in (gradient.h has its ports). What is normalised by is the biased variance; what runs on is the
+ * lacuna.BatchNormTrain: batch normalization by the batch's own statistics, or by those that come
+ * in (gradient.h has its ports). What is normalized by is the biased variance; what runs on is the
  * unbiased one, as in the frameworks that networks come from. Its gradient is
  * batch_norm_train_grad.c. */
 #include <math.h>

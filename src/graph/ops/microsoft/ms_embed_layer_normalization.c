@@ -91,7 +91,7 @@ static lac_status eval(laci_eval *eval) {
     if (!there)
       st = laci_node_fail(eval->node, eval->err, LAC_BAD_SHAPE, "a number is beyond its table");
     if (sum) memcpy(sum->f + token * n, row, (size_t)n * sizeof *row);
-    laci_normalise_run(row, n, laci_moments_of(row, n), epsilon, row);
+    laci_normalize_run(row, n, laci_moments_of(row, n), epsilon, row);
     for (int64_t i = 0; i < n; i++) row[i] = row[i] * gamma[i] + beta[i];
   }
   if (kept && !st) count_kept(eval, kept);
@@ -107,7 +107,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   for (int k = 0; k < 2; k++) laci_set_label(c, vectors[k], 0, label);
   laci_set_label(c, LACI_OUT(Y), 2, label);
   laci_set_label(c, LACI_OUT(SUM), 2, label);
-  laci_normalise(c, label);
+  laci_normalize(c, label);
   return laci_coupling_ok(c);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SimplifiedLayerNormalization, which ONNX Runtime writes into ai.onnx though ONNX does not have
  * it: y = x / sqrt(mean x^2 + epsilon) * scale over all axes from `axis` on; a second output has 1
- * / sqrt(mean x^2 + epsilon). The scale has the normalised axes. */
+ * / sqrt(mean x^2 + epsilon). The scale has the normalized axes. */
 #include "graph/ops/shared/microsoft_in.h"
 #include "graph/ops/shared/norm_in.h"
 
@@ -25,7 +25,7 @@ typedef struct job {
   int64_t n; /* of a row */
 } job;
 
-static void normalise_rows(int64_t begin, int64_t end, void *context) {
+static void normalize_rows(int64_t begin, int64_t end, void *context) {
   const job *j = context;
   laci_buf *inverse = laci_result(j->eval, 1);
   const double *scale = j->eval->in[1]->f;
@@ -46,7 +46,7 @@ static lac_status eval(laci_eval *eval) {
   if (!st) st = laci_axis_check(eval->node, x->rank, &axis, eval->err);
   if (st || eval->in[0]->count == 0) return st;
   job j = {.eval = eval, .n = laci_shape_count_range(x, (int)axis, x->rank)};
-  laci_eval_parallel(eval, eval->in[0]->count / j.n, normalise_rows, &j);
+  laci_eval_parallel(eval, eval->in[0]->count / j.n, normalize_rows, &j);
   return LAC_OK;
 }
 
@@ -57,7 +57,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   if (axis < 0) return laci_coupling_ok(c);
   laci_couple_elementwise(c, (const int[]){0, 1}, 2);
   for (int at = 0; at < x->rank; at++) {
-    if (at >= axis) laci_normalise(c, laci_get_label(c, 0, at));
+    if (at >= axis) laci_normalize(c, laci_get_label(c, 0, at));
     laci_set_label(c, LACI_OUT(1), at,
                    at < axis ? laci_get_label(c, 0, at) : laci_coupling_label(c));
   }

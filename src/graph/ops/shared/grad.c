@@ -115,7 +115,7 @@ int laci_gradient_resampled(laci_gradient_builder *b, int dy, int axis, int64_t 
   return laci_gradient_transpose(b, laci_gradient_binary(b, "MatMul", rows, turned), y.rank, back);
 }
 
-void laci_gradient_normalised(laci_gradient_builder *b, const laci_gradient_norm *norm,
+void laci_gradient_normalized(laci_gradient_builder *b, const laci_gradient_norm *norm,
                               int out[3]) {
   const laci_attr attrs[] = {laci_attr_int("axis", norm->axis),
                              laci_attr_float("epsilon", norm->epsilon)};

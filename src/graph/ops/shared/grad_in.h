@@ -46,7 +46,7 @@ typedef struct laci_gradient_norm {
   int64_t axis;
   float epsilon;
 } laci_gradient_norm;
-void laci_gradient_normalised(laci_gradient_builder *b, const laci_gradient_norm *norm, int out[3]);
+void laci_gradient_normalized(laci_gradient_builder *b, const laci_gradient_norm *norm, int out[3]);
 
 /* Ready-made rules. */
 lac_status laci_gradient_of_reshape(laci_gradient_builder *b,

@@ -3,7 +3,7 @@
  *
  * What is multiplied is the operand less its zero point; the sums are those of MatMul and Conv over
  * doubles, which hold them exactly (a sum of 2^20 products of bytes has 36 bits). QLinear operators
- * quantise the sum again. Channels go the way that they go in Conv and MatMul, and scales and zero
+ * quantize the sum again. Channels go the way that they go in Conv and MatMul, and scales and zero
  * points of the weight follow its output channels; the code is in mat_mul_integer.c. */
 #ifndef LACI_GRAPH_OPS_SHARED_INTEGER_IN_H
 #define LACI_GRAPH_OPS_SHARED_INTEGER_IN_H
@@ -21,7 +21,7 @@ typedef struct laci_integer_ports {
  */
 LAC_MUST_CHECK lac_status laci_integer_infer(laci_infer *infer, const laci_op *like,
                                              const laci_integer_ports *ports);
-/** Output 0: the sum, or the sum quantised again where there is a y_scale. */
+/** Output 0: the sum, or the sum quantized again where there is a y_scale. */
 LAC_MUST_CHECK lac_status laci_integer_eval(const laci_eval *eval, const laci_op *like,
                                             const laci_integer_ports *ports);
 lac_status laci_integer_couple(const laci_graph *graph, const laci_node *node, laci_coupling *c,

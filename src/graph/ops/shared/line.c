@@ -78,7 +78,7 @@ lac_status laci_line_couple(laci_coupling *c, laci_line_axis line) {
   if (!x || check_axis(c->node, x->rank, &line, NULL)) return laci_coupling_ok(c);
   laci_couple_same(c, 0, LACI_OUT(0));
   for (int axis = (int)line.axis; axis < x->rank; axis++) {
-    laci_normalise(c, laci_get_label(c, 0, axis));
+    laci_normalize(c, laci_get_label(c, 0, axis));
     if (!line.flattened) break;
   }
   return laci_coupling_ok(c);

@@ -27,7 +27,7 @@ lac_status laci_softmax_couple(const laci_graph *graph, const laci_node *node, l
 LAC_MUST_CHECK lac_status laci_line_infer(laci_infer *infer, laci_line_axis line);
 LAC_MUST_CHECK lac_status laci_line_eval(const laci_eval *eval, laci_line_axis line,
                                          laci_line_body *body, const void *context);
-/** All labels through; along a line they are normalised together. */
+/** All labels through; along a line they are normalized together. */
 LAC_MUST_CHECK lac_status laci_line_couple(laci_coupling *c, laci_line_axis line);
 
 #endif

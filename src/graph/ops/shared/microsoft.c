@@ -112,7 +112,7 @@ lac_status laci_activation_apply(const laci_eval *eval) {
   return LAC_OK;
 }
 
-/* ---- Normalised sums ---- */
+/* ---- Normalized sums ---- */
 
 lac_status laci_skip_norm_infer(laci_infer *infer, const laci_skip_norm *norm) {
   const laci_shape *x = laci_in_shape(infer, 0), *skip = laci_in_shape(infer, 1);
@@ -152,7 +152,7 @@ typedef struct skip_job {
 } skip_job;
 
 /* y holds the sum. */
-static void normalise_rows(int64_t begin, int64_t end, void *context) {
+static void normalize_rows(int64_t begin, int64_t end, void *context) {
   const skip_job *j = context;
   for (int64_t row = begin; row < end; row++) {
     double *y = j->y + row * j->n, mean = 0, inverse;
@@ -205,7 +205,7 @@ lac_status laci_skip_norm_eval(laci_eval *eval, const laci_skip_norm *norm) {
                 .n = x->shape.dims[x->shape.rank - 1],
                 .epsilon = laci_node_float(eval->node, "epsilon", 1e-5f)};
   if (!laci_node_attr(eval->node, "epsilon")) j.epsilon = 1e-12f;
-  laci_eval_parallel(eval, x->count / j.n, normalise_rows, &j);
+  laci_eval_parallel(eval, x->count / j.n, normalize_rows, &j);
   return LAC_OK;
 }
 
@@ -213,7 +213,7 @@ lac_status laci_skip_norm_couple(laci_coupling *c, const laci_skip_norm *norm) {
   const laci_shape *x = laci_port_shape(c, 0);
   if (!x || x->rank < 1 || !laci_port_shape(c, 1)) return laci_coupling_ok(c);
   laci_couple_elementwise(c, (const int[]){0, 1, norm->scale, norm->shift, norm->bias}, 5);
-  laci_normalise(c, laci_get_label(c, 0, -1));
+  laci_normalize(c, laci_get_label(c, 0, -1));
   for (int axis = 0; axis < x->rank; axis++) {
     int label = laci_get_label(c, 0, axis);
     laci_set_label(c, LACI_OUT(norm->sum), axis, label);

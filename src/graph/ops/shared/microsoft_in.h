@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What operators of ONNX Runtime share: sizes that operands must have, functions that a layer has
- * taken in, sums that are normalised, and the coupling of packed projections. */
+ * taken in, sums that are normalized, and the coupling of packed projections. */
 #ifndef LACI_GRAPH_OPS_SHARED_MICROSOFT_IN_H
 #define LACI_GRAPH_OPS_SHARED_MICROSOFT_IN_H
 
@@ -31,12 +31,12 @@ bool laci_activation_read(const laci_node *node, laci_fused_function *activation
 /** y = f(y), where the name is known; fails LAC_UNSUPPORTED. */
 LAC_MUST_CHECK lac_status laci_activation_apply(const laci_eval *eval);
 
-/* ---- x + skip + bias, normalised ---- */
+/* ---- x + skip + bias, normalized ---- */
 
 /** An input that the node says nothing about where it is absent. */
 enum { LACI_NO_PORT = 99 };
 
-/** Ports and formula of a normalisation over the last axis. */
+/** Ports and formula of a normalization over the last axis. */
 typedef struct laci_skip_norm {
   bool centred;           /* the mean is taken off */
   int scale, shift, bias; /* inputs; LACI_NO_PORT: there is none */

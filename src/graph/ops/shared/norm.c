@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Moments and parameters of the normalisations; see batch_normalization.c for the simplest user. */
+ * Moments and parameters of the normalizations; see batch_normalization.c for the simplest user. */
 #include "graph/ops/shared/norm_in.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@ laci_moments laci_moments_of(const double *x, int64_t n) {
   return (laci_moments){.mean = mean, .variance = squares / (double)n};
 }
 
-void laci_normalise_run(const double *x, int64_t n, laci_moments moments, double epsilon,
+void laci_normalize_run(const double *x, int64_t n, laci_moments moments, double epsilon,
                         double *y) {
   double factor = 1 / sqrt(moments.variance + epsilon);
   for (int64_t i = 0; i < n; i++) y[i] = (x[i] - moments.mean) * factor;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the normalisations share: moments of a run of numbers, and checks of per-channel parameters.
+ * What the normalizations share: moments of a run of numbers, and checks of per-channel parameters.
  * */
 #ifndef LACI_GRAPH_OPS_SHARED_NORM_IN_H
 #define LACI_GRAPH_OPS_SHARED_NORM_IN_H
@@ -14,7 +14,7 @@ typedef struct laci_moments {
 laci_moments laci_moments_of(const double *x, int64_t n);
 
 /** y = (x - mean) / sqrt(variance + epsilon), n elements. */
-void laci_normalise_run(const double *x, int64_t n, laci_moments moments, double epsilon,
+void laci_normalize_run(const double *x, int64_t n, laci_moments moments, double epsilon,
                         double *y);
 
 /** 1 / sqrt(mean x^2 + epsilon) of n elements. */

@@ -30,7 +30,7 @@ int laci_sparse_bias(laci_net *net, const laci_sparse_layer *layer);
 
 /** What is kept, floats, as integers, and bias and scales of the layer's rows. False: a
  * failure (noted). */
-bool laci_sparse_quantise_kept(laci_net *net, const laci_sparse_layer *layer,
+bool laci_sparse_quantize_kept(laci_net *net, const laci_sparse_layer *layer,
                                laci_sparse_kept *kept);
 
 /* ---- kernel.c ---- */

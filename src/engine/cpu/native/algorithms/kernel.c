@@ -105,7 +105,7 @@ static lac_status make_form(laci_net *net, const laci_sparse_layer *layer,
     return st;
   }
   const bool read = laci_sparse_read_kept(net, layer, &kept);
-  if (read && (!layer->bytes || laci_sparse_quantise_kept(net, layer, &kept))) {
+  if (read && (!layer->bytes || laci_sparse_quantize_kept(net, layer, &kept))) {
     st = laci_sparse_form_take(g, &kept, pictures, &kernel->form, err);
   }
   laci_sparse_kept_clear(&kept);

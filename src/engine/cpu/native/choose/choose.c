@@ -19,7 +19,7 @@ enum { NEIGHBOURS = 3 }; /* layers behind one that are turned together with it *
 typedef struct node_value {
   bool made; /* by a chosen layer */
   bool lies; /* a chosen layer reads or adds it in its native layout */
-  bool norm; /* a normalisation, which can write pictures */
+  bool norm; /* a normalization, which can write pictures */
   bool images;
   int n_read; /* reads by chosen layers */
   double floats;
@@ -147,7 +147,7 @@ static bool may_be_sparse(const laci_net *net) {
   return net->sparse_use != LACI_SPARSE_USE_NONE || net->timings;
 }
 
-/** Sizes of values, and which are normalised. */
+/** Sizes of values, and which are normalized. */
 static void measure_values(choice *c) {
   const laci_cpu_plan *plan = &c->net->plan;
   const laci_sparse_net *sparse = c->net->sparse;

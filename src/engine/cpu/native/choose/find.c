@@ -49,8 +49,8 @@ static bool rows_of(laci_net *net, const laci_fused *fused, laci_sparse_layer *l
 
 /** What comes out where a layer's result goes through integers alone, in the result's layout. */
 static int behind_integers(const laci_cpu_plan *plan, int value) {
-  const laci_fused *behind = laci_sparse_quantised_behind(plan, value);
-  for (; behind; behind = laci_sparse_quantised_behind(plan, value)) value = behind->output;
+  const laci_fused *behind = laci_sparse_quantized_behind(plan, value);
+  for (; behind; behind = laci_sparse_quantized_behind(plan, value)) value = behind->output;
   return value;
 }
 

@@ -12,10 +12,10 @@
 bool laci_sparse_find_sum(laci_net *net, const laci_fused *fused, laci_sparse_layer *layer) {
   const laci_cpu_plan *plan = &net->plan;
   const laci_node *node = &plan->graph->nodes[fused->node];
-  const laci_fused *behind = laci_sparse_quantised_behind(plan, fused->output);
+  const laci_fused *behind = laci_sparse_quantized_behind(plan, fused->output);
   if (node->op != &laci_op_add || !behind || fused->scale || fused->shift) return false;
   const laci_shape *shape = laci_plan_shape(plan, fused->output);
-  const laci_fake_quantised *in[2];
+  const laci_fake_quantized *in[2];
   if (shape->rank != 4) return false;
   for (int at = 0; at < 2; at++) {
     in[at] = laci_sparse_bytes_of(plan, node->inputs[at]);
@@ -68,8 +68,8 @@ bool laci_sparse_find_pool(laci_net *net, const laci_fused *fused, laci_sparse_l
 bool laci_sparse_find_pool_of_bytes(laci_net *net, const laci_fused *fused,
                                     laci_sparse_layer *layer) {
   if (!find_max_pool(net, fused, layer)) return false;
-  const laci_fused *behind = laci_sparse_quantised_behind(&net->plan, fused->output);
-  const laci_fake_quantised *x =
+  const laci_fused *behind = laci_sparse_quantized_behind(&net->plan, fused->output);
+  const laci_fake_quantized *x =
       laci_sparse_bytes_of(&net->plan, net->plan.graph->nodes[fused->node].inputs[0]);
   if (!behind || !x || !laci_sparse_same_units(x, behind->details)) return false;
   layer->output = behind->output;

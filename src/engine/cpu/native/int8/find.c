@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Layers of int8: convolutions and products of a quantised network (QDQ), whose input has come
+ * Layers of int8: convolutions and products of a quantized network (QDQ), whose input has come
  * through bytes, and whose weight is one of integers behind a DequantizeLinear.
  *
  * Sums are exact then, and what floats would round on the way is not rounded. Results become bytes
@@ -10,7 +10,7 @@
 
 #include "engine/cpu/lower/product.h"
 #include "graph/ops.h"
-#include "kernel/pointwise/fake_quantise.h"
+#include "kernel/pointwise/fake_quantize.h"
 #include "engine/cpu/native/layer.h"
 #include "engine/cpu/native/int8/int8.h"
 #include "engine/cpu/native/choose/choose.h"
@@ -26,14 +26,14 @@ static int reader_of(const laci_cpu_plan *plan, int value) {
   return one ? readers[0] : -1;
 }
 
-const laci_fused *laci_sparse_quantised_behind(const laci_cpu_plan *plan, int value) {
-  const int quantise = reader_of(plan, value);
-  const laci_node *node = quantise < 0 ? NULL : &plan->graph->nodes[quantise];
+const laci_fused *laci_sparse_quantized_behind(const laci_cpu_plan *plan, int value) {
+  const int quantize = reader_of(plan, value);
+  const laci_node *node = quantize < 0 ? NULL : &plan->graph->nodes[quantize];
   if (!node || node->n_outputs != 1) return NULL;
   const laci_value *bytes = &plan->graph->values[node->outputs[0]];
   for (int at = 0; at < bytes->n_readers; at++) {
     const laci_fused *last = &plan->fused[bytes->readers[at]];
-    const bool is = plan->computed[bytes->readers[at]] && last->pattern == LACI_PATTERN_QUANTISE;
+    const bool is = plan->computed[bytes->readers[at]] && last->pattern == LACI_PATTERN_QUANTIZE;
     if (is && last->reads[0] == value) return last;
   }
   return NULL;
@@ -50,12 +50,12 @@ int laci_sparse_same_value(const laci_cpu_plan *plan, int value) {
   return fused && fused->pattern == LACI_PATTERN_SAME ? fused->reads[0] : value;
 }
 
-const laci_fake_quantised *laci_sparse_bytes_of(const laci_cpu_plan *plan, int value) {
+const laci_fake_quantized *laci_sparse_bytes_of(const laci_cpu_plan *plan, int value) {
   const laci_fused *fused = maker_of(plan, laci_sparse_same_value(plan, value));
-  return fused && fused->pattern == LACI_PATTERN_QUANTISE ? fused->details : NULL;
+  return fused && fused->pattern == LACI_PATTERN_QUANTIZE ? fused->details : NULL;
 }
 
-bool laci_sparse_same_units(const laci_fake_quantised *a, const laci_fake_quantised *b) {
+bool laci_sparse_same_units(const laci_fake_quantized *a, const laci_fake_quantized *b) {
   return a->scale == b->scale && a->low == b->low && a->high == b->high;
 }
 
@@ -141,25 +141,25 @@ static bool shares_places(const laci_sparse_window *g) {
 
 void laci_sparse_take_bytes(laci_net *net, laci_sparse_layer *layer) {
   laci_cpu_plan *plan = &net->plan;
-  const laci_fake_quantised *x = laci_sparse_bytes_of(plan, layer->input);
+  const laci_fake_quantized *x = laci_sparse_bytes_of(plan, layer->input);
   if (!x || plan->bf16 || layer->kind != LACI_SPARSE_PRODUCT || !is_plain_product(net, layer))
     return;
   if (!shares_places(&layer->window)) return;
   laci_sparse_bytes *bytes = laci_plan_new(plan, 1, sizeof *bytes);
   laci_sparse_layer made = *layer;
   if (!bytes) return;
-  *bytes = (laci_sparse_bytes){.x = x, .quantised = {.floats = true}};
+  *bytes = (laci_sparse_bytes){.x = x, .quantized = {.floats = true}};
   made.bytes = bytes;
   made.window.values = LACI_SPARSE_S8;
   if (!take_weight_scale(plan, &made) || !sums_fit(plan, &made)) return;
-  const laci_fused *behind = laci_sparse_quantised_behind(plan, layer->fused->output);
+  const laci_fused *behind = laci_sparse_quantized_behind(plan, layer->fused->output);
   if (behind && layer->residual >= 0) {
     bytes->residual = laci_sparse_bytes_of(plan, layer->residual);
     if (!bytes->residual) behind = NULL;
   }
   if (behind) {
     bytes->y = behind->details;
-    bytes->quantised.floats = false;
+    bytes->quantized.floats = false;
     made.output = behind->output;
     if (!laci_sparse_follow_bytes(net, &made)) return;
   }

@@ -8,9 +8,9 @@
 /* ---- find.c ---- */
 
 /** What the bytes stand for that the value came through; NULL: it did not. */
-const laci_fake_quantised *laci_sparse_bytes_of(const laci_cpu_plan *plan, int value);
+const laci_fake_quantized *laci_sparse_bytes_of(const laci_cpu_plan *plan, int value);
 /** Do bytes stand for the same numbers there? */
-bool laci_sparse_same_units(const laci_fake_quantised *a, const laci_fake_quantised *b);
+bool laci_sparse_same_units(const laci_fake_quantized *a, const laci_fake_quantized *b);
 /** What a sum of a row counts in: the input's scale times the row's. */
 double laci_sparse_bytes_scale(const laci_sparse_bytes *bytes, int64_t row);
 

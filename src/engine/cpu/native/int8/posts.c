@@ -9,13 +9,13 @@
 #include "engine/cpu/native/int8/int8.h"
 
 /** The byte that a bound of results becomes. */
-static uint8_t byte_of(const laci_fake_quantised *q, float bound) {
-  return (uint8_t)(laci_quantise_clip(rintf(bound / q->scale), q->low, q->high) - q->low);
+static uint8_t byte_of(const laci_fake_quantized *q, float bound) {
+  return (uint8_t)(laci_quantize_clip(rintf(bound / q->scale), q->low, q->high) - q->low);
 }
 
 /** Functions are of numbers, so that what follows the sums is, too, until the last one makes units
  * of the result of them. */
-static bool follow_numbers(laci_net *net, laci_sparse_layer *layer, const laci_fake_quantised *y) {
+static bool follow_numbers(laci_net *net, laci_sparse_layer *layer, const laci_fake_quantized *y) {
   laci_pointwise *functions =
       laci_plan_new(&net->plan, (size_t)layer->n_functions + 2, sizeof *functions);
   int n = 0;
@@ -34,16 +34,16 @@ static bool follow_numbers(laci_net *net, laci_sparse_layer *layer, const laci_f
 }
 
 void laci_sparse_bound_bytes(laci_sparse_layer *layer) {
-  laci_sparse_quantised *q = &layer->bytes->quantised;
-  const laci_fake_quantised *y = layer->bytes->y;
+  laci_sparse_quantized *q = &layer->bytes->quantized;
+  const laci_fake_quantized *y = layer->bytes->y;
   q->zero = laci_bytes_zero(y);
   q->low = layer->has_low ? byte_of(y, layer->low) : 0;
   q->high = layer->has_high ? byte_of(y, layer->high) : UINT8_MAX;
 }
 
 bool laci_sparse_follow_bytes(laci_net *net, laci_sparse_layer *layer) {
-  laci_sparse_quantised *q = &layer->bytes->quantised;
-  const laci_fake_quantised *y = layer->bytes->y, *residual = layer->bytes->residual;
+  laci_sparse_quantized *q = &layer->bytes->quantized;
+  const laci_fake_quantized *y = layer->bytes->y, *residual = layer->bytes->residual;
   const bool numbers = layer->n_functions > 0 || layer->residual_last;
   if (numbers && !follow_numbers(net, layer, y)) return false;
   if (residual) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The sum of two values of bytes between layers of int8, and a Relu or Clip behind it: the end of a
- * residual block of a quantised network. All three lie alike. */
+ * residual block of a quantized network. All three lie alike. */
 #include "kernel/sparse/bytes.h"
 #include "engine/cpu/native/layer.h"
 #include "engine/cpu/native/layout/layout.h"
@@ -48,8 +48,8 @@ static void make(laci_net *net, const laci_sparse_layer *layer) {
                    .a_zero = -bytes->x->low,
                    .b_zero = -bytes->residual->low,
                    .zero = -bytes->y->low,
-                   .low = bytes->quantised.low,
-                   .high = bytes->quantised.high},
+                   .low = bytes->quantized.low,
+                   .high = bytes->quantized.high},
                   (int64_t)(net->buffers[net->tensors[t.y].buffer].bytes / sizeof(float))};
   step->what = laci_net_describe(net, layer->fused);
   step->kernel = "int8 sum";

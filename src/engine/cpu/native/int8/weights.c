@@ -8,7 +8,7 @@
 #include "engine/cpu/native/algorithms/algorithms.h"
 #include "engine/cpu/native/int8/int8.h"
 
-bool laci_sparse_quantise_kept(laci_net *net, const laci_sparse_layer *layer,
+bool laci_sparse_quantize_kept(laci_net *net, const laci_sparse_layer *layer,
                                laci_sparse_kept *kept) {
   laci_sparse_bytes *bytes = layer->bytes;
   const int64_t n_rows = layer->window.channels_out;
@@ -31,8 +31,8 @@ bool laci_sparse_quantise_kept(laci_net *net, const laci_sparse_layer *layer,
     whole[row] = (int32_t)lrint((double)bias[row] / scale) - zero * sum;
     scales[row] = (float)(scale / unit);
   }
-  bytes->quantised.bias = whole;
-  bytes->quantised.scale = scales;
+  bytes->quantized.bias = whole;
+  bytes->quantized.scale = scales;
   net->plan.weight_bytes += (size_t)n_rows * (sizeof *whole + sizeof *scales);
   return true;
 }

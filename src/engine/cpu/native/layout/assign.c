@@ -211,7 +211,7 @@ bool laci_sparse_wants_bytes(const laci_net *net, int value) {
 }
 
 laci_pictures laci_sparse_pictures_at(const laci_net *net, int value,
-                                      const laci_fake_quantised *bytes) {
+                                      const laci_fake_quantized *bytes) {
   const laci_sparse_place *place = place_of(net, value);
   return (laci_pictures){.layout = bytes ? place->of_quads : place->layout,
                          .rows = place->rows,
@@ -220,7 +220,7 @@ laci_pictures laci_sparse_pictures_at(const laci_net *net, int value,
 }
 
 laci_sparse_layout laci_sparse_layer_out(const laci_net *net, const laci_sparse_layer *layer) {
-  const laci_fake_quantised *bytes = layer->bytes ? layer->bytes->y : NULL;
+  const laci_fake_quantized *bytes = layer->bytes ? layer->bytes->y : NULL;
   laci_sparse_layout out = laci_sparse_pictures_at(net, layer->output, bytes).layout;
   if (layer->scatter > 1) {
     out.row_stride *= layer->scatter;

@@ -45,7 +45,7 @@ bool laci_sparse_has_place(const laci_net *net, int value);
 bool laci_sparse_wants_bytes(const laci_net *net, int value);
 /** The pictures that such a value has: of floats, or of bytes that stand for this. */
 laci_pictures laci_sparse_pictures_at(const laci_net *net, int value,
-                                      const laci_fake_quantised *bytes);
+                                      const laci_fake_quantized *bytes);
 
 /* ---- read.c ---- */
 
@@ -82,7 +82,7 @@ int laci_sparse_read_images(laci_net *net, int value);
 
 /* ---- norm.c ---- */
 
-/** A batch normalisation by constants that can be written as pictures: of f32, of a convolution's
+/** A batch normalization by constants that can be written as pictures: of f32, of a convolution's
  * axes, and nothing but a Relu behind it? */
 bool laci_sparse_is_norm(laci_net *net, const laci_fused *fused);
 

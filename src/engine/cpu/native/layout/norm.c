@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Batch normalisation by constants on the way into pictures: where chosen layers alone read it, the
+ * Batch normalization by constants on the way into pictures: where chosen layers alone read it, the
  * reorder that they need anyway scales and shifts channels (kernel/sparse/reorder.h), and takes the
- * time that a dense normalisation does. */
+ * time that a dense normalization does. */
 #include <math.h>
 
 #include "engine/cpu/lower/batch_norm.h"

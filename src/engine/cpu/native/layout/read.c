@@ -121,7 +121,7 @@ laci_sparse_operands laci_sparse_operands_of(const laci_net *net, const laci_spa
       .functions = layer->functions,
       .n_functions = layer->n_functions,
       .residual_last = layer->residual_last,
-      .quantised = layer->bytes ? &layer->bytes->quantised : NULL};
+      .quantized = layer->bytes ? &layer->bytes->quantized : NULL};
 }
 
 /* ---- Images between layers whose weights change ---- */

@@ -8,14 +8,14 @@
 #include "engine/cpu/net_in.h"
 #include "kernel/sparse/window.h"
 
-typedef struct laci_fake_quantised laci_fake_quantised;
+typedef struct laci_fake_quantized laci_fake_quantized;
 typedef struct laci_sparse_reorder laci_sparse_reorder;
 typedef struct laci_sparse_size laci_sparse_size;
 
 struct laci_pictures {
   laci_sparse_layout layout;
   bool rows; /* the value is rows of features, the last axis: a picture of one line */
-  const laci_fake_quantised *bytes; /* these are quads of channels (kernel/sparse/quads.h), and what
+  const laci_fake_quantized *bytes; /* these are quads of channels (kernel/sparse/quads.h), and what
                                        their bytes stand for; NULL: floats, or pairs */
   laci_sparse_layout as_floats;     /* of quads: where floats of the same pixels lie */
 };

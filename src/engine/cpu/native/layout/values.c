@@ -23,7 +23,7 @@ int laci_native_read_like(laci_net *net, int value, int like) {
   return laci_sparse_read(net, value, net->tensors[like].pictures);
 }
 
-int laci_native_read_bytes(laci_net *net, int value, int output, const laci_fake_quantised *bytes) {
+int laci_native_read_bytes(laci_net *net, int value, int output, const laci_fake_quantized *bytes) {
   const laci_pictures to = laci_sparse_pictures_at(net, output, bytes);
   const laci_pictures floats = {.layout = to.as_floats, .rows = to.rows};
   return laci_pictures_pack(net, laci_sparse_read(net, value, &floats), &to);
@@ -35,7 +35,7 @@ bool laci_native_wants_bytes(const laci_net *net, int value) {
   return laci_sparse_wants_bytes(net, value);
 }
 
-bool laci_native_is_bytes(const laci_net *net, int tensor, const laci_fake_quantised *bytes) {
+bool laci_native_is_bytes(const laci_net *net, int tensor, const laci_fake_quantized *bytes) {
   const laci_pictures *are = tensor < 0 ? NULL : net->tensors[tensor].pictures;
   return are && are->bytes == bytes;
 }

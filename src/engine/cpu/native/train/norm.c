@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Batch normalisation in training of values in sparse layers' layout of images, and its gradient.
+ * Batch normalization in training of values in sparse layers' layout of images, and its gradient.
  *
  * A pass over x finds the statistics of tiles, which are put together in double, in their order,
- * and a second one normalises; backward the same with the sums that come off the gradient. Tiles do
+ * and a second one normalizes; backward the same with the sums that come off the gradient. Tiles do
  * not depend on the number of threads, and so no bit does. What is left for the gradient is x as
  * images: what a Relu let through is found from it again. Next: kernel/sparse/image_norm.h. */
 #include "kernel/sparse/image_norm.h"

@@ -3,7 +3,7 @@
  * reads never come to be. Next: lower/fake_quantize.c. */
 #include "engine/cpu/plan/plan.h"
 #include "graph/ops.h"
-#include "kernel/pointwise/fake_quantise.h"
+#include "kernel/pointwise/fake_quantize.h"
 
 /* One scale and one zero point of f32 for all, and a quotient of f32. */
 static bool read_parameters(laci_cpu_plan *plan, const laci_node *node, double *scale,
@@ -16,7 +16,7 @@ static bool read_parameters(laci_cpu_plan *plan, const laci_node *node, double *
   return !laci_plan_has_input(node, 2) || laci_plan_scalar(plan, node->inputs[2], zero);
 }
 
-bool laci_plan_quantise_alike(laci_cpu_plan *plan, const laci_node *a, const laci_node *b) {
+bool laci_plan_quantize_alike(laci_cpu_plan *plan, const laci_node *a, const laci_node *b) {
   double scale, zero, other_scale, other_zero;
   return read_parameters(plan, a, &scale, &zero) &&
          read_parameters(plan, b, &other_scale, &other_zero) && scale == other_scale &&
@@ -33,31 +33,31 @@ static bool is_f32(const laci_cpu_plan *plan, int value) {
 static bool are_same(laci_cpu_plan *plan, int first, int other) {
   const laci_node *a = &plan->graph->nodes[first], *b = &plan->graph->nodes[other];
   return a->op == b->op && a->inputs[0] == b->inputs[0] && is_f32(plan, b->outputs[0]) &&
-         laci_plan_quantise_alike(plan, a, b);
+         laci_plan_quantize_alike(plan, a, b);
 }
 
 /** Do all who read the node's bytes make the same of them, and is none of them another's part? */
-static bool readers_are_same(laci_cpu_plan *plan, int dequantise) {
-  const int bytes = plan->graph->nodes[dequantise].inputs[0];
+static bool readers_are_same(laci_cpu_plan *plan, int dequantize) {
+  const int bytes = plan->graph->nodes[dequantize].inputs[0];
   const laci_value *v = &plan->graph->values[bytes];
   int n = 0;
   for (int at = 0; at < v->n_readers; at++) {
     const int reader = v->readers[at];
     if (!plan->computed[reader]) continue;
-    if (laci_plan_is_fused(plan, reader) || !are_same(plan, dequantise, reader)) return false;
+    if (laci_plan_is_fused(plan, reader) || !are_same(plan, dequantize, reader)) return false;
     n++;
   }
   return n == laci_plan_uses(plan, bytes);
 }
 
-bool laci_find_quantise_again(laci_cpu_plan *plan, int dequantise, laci_match *match) {
-  const laci_node *node = &plan->graph->nodes[dequantise];
+bool laci_find_quantize_again(laci_cpu_plan *plan, int dequantize, laci_match *match) {
+  const laci_node *node = &plan->graph->nodes[dequantize];
   if (node->op != &laci_op_dequantize_linear) return false;
   const laci_value *v = &plan->graph->values[node->inputs[0]];
   for (int at = 0; at < v->n_readers; at++) {
     const int first = v->readers[at];
-    if (!plan->computed[first] || plan->fused[first].pattern != LACI_PATTERN_QUANTISE) continue;
-    if (!are_same(plan, first, dequantise)) continue;
+    if (!plan->computed[first] || plan->fused[first].pattern != LACI_PATTERN_QUANTIZE) continue;
+    if (!are_same(plan, first, dequantize)) continue;
     match->fused = (laci_fused){
         .pattern = LACI_PATTERN_SAME, .n_reads = 1, .reads = {plan->fused[first].output}};
     return true;
@@ -65,32 +65,32 @@ bool laci_find_quantise_again(laci_cpu_plan *plan, int dequantise, laci_match *m
   return false;
 }
 
-void laci_finish_quantise_again(laci_cpu_plan *plan, laci_fused *fused) {
+void laci_finish_quantize_again(laci_cpu_plan *plan, laci_fused *fused) {
   plan->values[fused->reads[0]].n_uses++;
 }
 
 /* ---- The pair ---- */
 
-bool laci_find_quantise(laci_cpu_plan *plan, int dequantise, laci_match *match) {
-  const laci_node *node = &plan->graph->nodes[dequantise];
+bool laci_find_quantize(laci_cpu_plan *plan, int dequantize, laci_match *match) {
+  const laci_node *node = &plan->graph->nodes[dequantize];
   double scale, zero;
   if (node->op != &laci_op_dequantize_linear) return false;
   const int before = laci_plan_producer(plan, node->inputs[0]);
   if (before < 0 || plan->graph->nodes[before].op != &laci_op_quantize_linear) return false;
-  if (!readers_are_same(plan, dequantise)) return false;
-  const laci_node *quantise = &plan->graph->nodes[before];
-  const lac_dtype dtype = plan->values[quantise->outputs[0]].type.dtype;
+  if (!readers_are_same(plan, dequantize)) return false;
+  const laci_node *quantize = &plan->graph->nodes[before];
+  const lac_dtype dtype = plan->values[quantize->outputs[0]].type.dtype;
   if (dtype != LAC_DTYPE_U8 && dtype != LAC_DTYPE_I8) return false;
-  if (!is_f32(plan, quantise->inputs[0]) || !laci_plan_quantise_alike(plan, quantise, node))
+  if (!is_f32(plan, quantize->inputs[0]) || !laci_plan_quantize_alike(plan, quantize, node))
     return false;
-  if (!read_parameters(plan, quantise, &scale, &zero)) return false;
-  laci_fake_quantised *q = laci_plan_new(plan, 1, sizeof *q);
+  if (!read_parameters(plan, quantize, &scale, &zero)) return false;
+  laci_fake_quantized *q = laci_plan_new(plan, 1, sizeof *q);
   if (!q) return false;
   const double least = dtype == LAC_DTYPE_U8 ? 0 : INT8_MIN, most = least + UINT8_MAX;
-  *q = (laci_fake_quantised){(float)scale, (float)(least - zero), (float)(most - zero)};
+  *q = (laci_fake_quantized){(float)scale, (float)(least - zero), (float)(most - zero)};
   match->n_nodes = 1;
   match->nodes[0] = before;
   match->fused = (laci_fused){
-      .pattern = LACI_PATTERN_QUANTISE, .details = q, .n_reads = 1, .reads = {quantise->inputs[0]}};
+      .pattern = LACI_PATTERN_QUANTIZE, .details = q, .n_reads = 1, .reads = {quantize->inputs[0]}};
   return true;
 }

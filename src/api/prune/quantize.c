@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From lac_quantisation to the room quantize, and back into model and report. */
-#include "api/prune/quantise_in.h"
+ * From lac_quantization to the room quantize, and back into model and report. */
+#include "api/prune/quantize_in.h"
 
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "graph/graph.h"
 #include "lacuna/calibration.h"
 #include "lacuna/prune.h"
-#include "lacuna/quantisation.h"
+#include "lacuna/quantization.h"
 #include "onnx/edit.h"
 #include "quantize/quantize.h"
 
@@ -21,20 +21,20 @@ static const char *const rules[] = {[LACI_RANGE_PERCENTILE] = "percentile",
                                     [LACI_RANGE_MINMAX] = "minmax"};
 enum { N_RULES = sizeof rules / sizeof *rules };
 
-lac_quantisation lac_quantisation_default(void) {
-  return (lac_quantisation){.range = rules[LACI_RANGE_MSE]};
+lac_quantization lac_quantization_default(void) {
+  return (lac_quantization){.range = rules[LACI_RANGE_MSE]};
 }
 
-static int rule_of(const lac_quantisation *q) {
+static int rule_of(const lac_quantization *q) {
   const char *name = q->range ? q->range : rules[LACI_RANGE_MSE];
   int rule = 0;
   while (rule < N_RULES && strcmp(rules[rule], name) != 0) rule++;
   return rule;
 }
 
-lac_status laci_check_quantisation(const lac_model *model, const lac_options *options,
+lac_status laci_check_quantization(const lac_model *model, const lac_options *options,
                                    lac_error *err) {
-  const lac_quantisation *q = options->quantisation;
+  const lac_quantization *q = options->quantization;
   if (!q) return LAC_OK;
   if (rule_of(q) == N_RULES)
     return laci_fail(err, LAC_BAD_ARGUMENT,
@@ -42,21 +42,21 @@ lac_status laci_check_quantisation(const lac_model *model, const lac_options *op
   if (!options->calibration)
     return laci_hint(err, LAC_HINT_CALIBRATION,
                      laci_fail(err, LAC_BAD_ARGUMENT,
-                               "quantisation looks at inputs of the network, and there are none"));
+                               "quantization looks at inputs of the network, and there are none"));
   if (!model->file || model->packed)
-    return laci_fail(err, LAC_UNSUPPORTED, "%s: what is quantised comes from an ONNX file",
+    return laci_fail(err, LAC_UNSUPPORTED, "%s: what is quantized comes from an ONNX file",
                      model->path);
   return laci_quantize_check(model->graph, model->file, err);
 }
 
-static bool add_layers(laci_report *report, const laci_quantisation *from,
-                       lac_quantisation_result *to) {
-  lac_quantised_layer *layers =
+static bool add_layers(laci_report *report, const laci_quantization *from,
+                       lac_quantization_result *to) {
+  lac_quantized_layer *layers =
       laci_arena_alloc(&report->arena, (size_t)from->n_layers + 1, sizeof *layers);
   bool ok = layers != NULL;
   for (int l = 0; l < from->n_layers && ok; l++) {
-    const laci_quantised_layer *layer = &from->layers[l];
-    layers[l] = (lac_quantised_layer){
+    const laci_quantized_layer *layer = &from->layers[l];
+    layers[l] = (lac_quantized_layer){
         .name = laci_arena_text(&report->arena, layer->name),
         .op = laci_arena_text(&report->arena, layer->op),
         .weight = layer->weight ? laci_arena_text(&report->arena, layer->weight) : NULL,
@@ -74,38 +74,38 @@ static bool add_layers(laci_report *report, const laci_quantisation *from,
   return ok;
 }
 
-static bool add_values(laci_report *report, const laci_quantisation *from,
-                       lac_quantisation_result *to) {
-  lac_quantised_value *values =
+static bool add_values(laci_report *report, const laci_quantization *from,
+                       lac_quantization_result *to) {
+  lac_quantized_value *values =
       laci_arena_alloc(&report->arena, (size_t)from->n_values + 1, sizeof *values);
   bool ok = values != NULL;
   for (int v = 0; v < from->n_values && ok; v++) {
-    const laci_quantised_value *value = &from->values[v];
-    values[v] = (lac_quantised_value){.name = laci_arena_text(&report->arena, value->name),
+    const laci_quantized_value *value = &from->values[v];
+    values[v] = (lac_quantized_value){.name = laci_arena_text(&report->arena, value->name),
                                       .low = value->low,
                                       .high = value->high,
-                                      .scale = (double)value->quantiser.scale,
-                                      .zero_point = value->quantiser.zero,
-                                      .error = value->quantiser.error};
+                                      .scale = (double)value->quantizer.scale,
+                                      .zero_point = value->quantizer.zero,
+                                      .error = value->quantizer.error};
     ok = values[v].name != NULL;
   }
   to->values = values;
   return ok;
 }
 
-static lac_status add_to_report(laci_report *report, const lac_quantisation *options,
-                                const laci_quantisation *from, lac_error *err) {
+static lac_status add_to_report(laci_report *report, const lac_quantization *options,
+                                const laci_quantization *from, lac_error *err) {
   const laci_output_difference *outputs = &from->outputs;
-  lac_quantisation_result *to = laci_arena_alloc(&report->arena, 1, sizeof *to);
+  lac_quantization_result *to = laci_arena_alloc(&report->arena, 1, sizeof *to);
   if (!to) return laci_fail_memory(err, "the report");
-  *to = (lac_quantisation_result){
+  *to = (lac_quantization_result){
       .format = "qdq-int8",
       .range = rules[rule_of(options)],
       .activations = options->is_signed ? "int8" : "uint8",
       .samples = from->n_fitted,
       .held_back = from->n_held_back,
       .n_layers = from->n_layers,
-      .n_quantised = from->n_quantised,
+      .n_quantized = from->n_quantized,
       .n_values = from->n_values,
       .outputs_error = outputs->relative,
       .answers = outputs->n_answers,
@@ -120,14 +120,14 @@ static lac_status add_to_report(laci_report *report, const lac_quantisation *opt
   }
   if (!add_layers(report, from, to) || !add_values(report, from, to))
     return laci_fail_memory(err, "the report");
-  report->pub.quantisation = to;
+  report->pub.quantization = to;
   return LAC_OK;
 }
 
-lac_status laci_quantise_model(const laci_quantise_source *source, laci_report *report,
-                               laci_quantisation **made, lac_error *err) {
+lac_status laci_quantize_model(const laci_quantize_source *source, laci_report *report,
+                               laci_quantization **made, lac_error *err) {
   const lac_model *model = source->model;
-  const lac_quantisation *options = source->options->quantisation;
+  const lac_quantization *options = source->options->quantization;
   *made = NULL;
   if (!options) return LAC_OK;
   const laci_weighted_graph from = {model->graph, (const uint8_t *const *)source->pruning->weights};
@@ -139,16 +139,16 @@ lac_status laci_quantise_model(const laci_quantise_source *source, laci_report *
   lac_status st = laci_quantize(&from, model->file, &how, made, err);
   if (!st) st = add_to_report(report, options, *made, err);
   if (!st) return LAC_OK;
-  laci_quantisation_destroy(*made);
+  laci_quantization_destroy(*made);
   *made = NULL;
   return st;
 }
 
-void laci_quantised_commit(lac_model *model, laci_quantisation *made) {
+void laci_quantized_commit(lac_model *model, laci_quantization *made) {
   if (!made) return;
   laci_model_take_graph(model, made->graph);
   laci_onnx_edit_keep(made->edit);
   made->graph = NULL;
   made->edit = NULL;
-  laci_quantisation_destroy(made);
+  laci_quantization_destroy(made);
 }

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantised networks: what `prune --quantize` writes, and what others quantised, held to ONNX Runtime and NumPy.
+"""Quantized networks: what `prune --quantize` writes, and what others quantized, held to ONNX Runtime and NumPy.
 
 A written file is cut at every QuantizeLinear: each piece gets the integers that ONNX Runtime found, without graph
-optimisations, and both of our engines must give its next integers to one unit. Whole runs would not do: where a sum lies
+optimizations, and both of our engines must give its next integers to one unit. Whole runs would not do: where a sum lies
 halfway, one unit's difference grows from layer to layer.
 """
 import json
@@ -31,7 +31,7 @@ def lacuna(*words, code=0):
 
 
 def network(norm=True, opset=17, constants=False):
-    """Convolutions with and without batch normalisation, a sum, a pad, a grouped one, Gemm, MatMul."""
+    """Convolutions with and without batch normalization, a sum, a pad, a grouped one, Gemm, MatMul."""
     rng = np.random.default_rng(3)
 
     def w(*shape, mean=0.0):
@@ -255,7 +255,7 @@ def change(model, what):
     return model
 
 
-@pytest.mark.parametrize("what, text", [("opset", "opset 12"), ("f16", "its weight is not f32"), ("twice", "quantised already")])
+@pytest.mark.parametrize("what, text", [("opset", "opset 12"), ("f16", "its weight is not f32"), ("twice", "quantized already")])
 def test_network_that_cannot_be(tmp_path, data, what, text):
     onnx.save(change(network(norm=False), what), str(tmp_path / "f.onnx"))
     words = [*FLOATS, "--calibration", data, "--quantize", "qdq-int8"]
@@ -298,10 +298,10 @@ def test_values_that_are_not_finite(tmp_path, data):
     assert not (tmp_path / "q.onnx").exists()
 
 
-# ---- What others quantised ----
+# ---- What others quantized ----
 
 class Reader(quantization.CalibrationDataReader):
-    """Images for ONNX Runtime's quantiser."""
+    """Images for ONNX Runtime's quantizer."""
 
     def __init__(self):
         self.batches = iter([{"x": images(8, seed)} for seed in range(4)])
@@ -324,7 +324,7 @@ KINDS = {
 }
 
 
-def quantised_by_runtime(kind, path):
+def quantized_by_runtime(kind, path):
     logging.disable(logging.CRITICAL)
     form, activations, weights, per_channel, more = KINDS[kind]
     onnx.save(network(norm=False), str(path.with_suffix(".f.onnx")))
@@ -365,8 +365,8 @@ def zeros_of(model):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_networks_that_the_runtime_quantised(tmp_path, kind):
-    quantised_by_runtime(kind, tmp_path / "q.onnx")
+def test_networks_that_the_runtime_quantized(tmp_path, kind):
+    quantized_by_runtime(kind, tmp_path / "q.onnx")
     lacuna("permute", tmp_path / "q.onnx", "-o", tmp_path / "moved.onnx", "-q")
     x = images(4, seed=8)
     want, got = (session(tmp_path / name).run(None, {"x": x})[0] for name in ("q.onnx", "moved.onnx"))
@@ -402,7 +402,7 @@ def test_layers_of_int8(tmp_path, data, kind, n, monkeypatch):
         onnx.save(network(), str(tmp_path / "f.onnx"))
         lacuna("prune", tmp_path / "f.onnx", "-o", path, *FLOATS, "--calibration", data, "--quantize", "qdq-int8")
     else:
-        quantised_by_runtime(kind, path)
+        quantized_by_runtime(kind, path)
     x = images(n, seed=12)
     np.save(tmp_path / "x.npy", x)
     monkeypatch.setenv("LAC_SPARSE", "all")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fake_quantise.h for every instruction set. The loop is plain, so that the compiler makes vector
+ * fake_quantize.h for every instruction set. The loop is plain, so that the compiler makes vector
  * code of it. */
-#include "kernel/pointwise/fake_quantise.h"
+#include "kernel/pointwise/fake_quantize.h"
 
 #include <math.h>
 
@@ -11,11 +11,11 @@
 #define EACH_BY_ITSELF _Pragma("GCC ivdep")
 #endif
 
-void LACI_VARIANT(laci_fake_quantise)(const laci_fake_quantised *q, const float *x, int64_t n,
+void LACI_VARIANT(laci_fake_quantize)(const laci_fake_quantized *q, const float *x, int64_t n,
                                       float *y) {
   const float scale = q->scale, low = q->low, high = q->high;
   EACH_BY_ITSELF
   for (int64_t i = 0; i < n; i++) {
-    y[i] = laci_quantise_clip(rintf(x[i] / scale), low, high) * scale + 0.0F; /* -0 becomes +0 */
+    y[i] = laci_quantize_clip(rintf(x[i] / scale), low, high) * scale + 0.0F; /* -0 becomes +0 */
   }
 }

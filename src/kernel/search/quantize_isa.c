@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * quantise.h for every instruction set: the build compiles this once for each (variants.h). Loops
+ * quantize.h for every instruction set: the build compiles this once for each (variants.h). Loops
  * are plain, so that the compiler can make vector code of them; without fused multiply-adds
  * (-ffp-contract=off) no such code changes a result. */
 #include <string.h>
 
-#include "kernel/search/quantise.h"
+#include "kernel/search/quantize.h"
 
 /* Elements of mapped files stand at any address. */
 typedef uint16_t __attribute__((aligned(1), may_alias)) stored_16;
@@ -33,7 +33,7 @@ INLINE float size_f16(uint16_t bits) {
   return float_of((tiny_bits & is_tiny) | (normal_bits & ~is_tiny));
 }
 
-INLINE int32_t quantised(float size, float scale, float largest) {
+INLINE int32_t quantized(float size, float scale, float largest) {
   float scaled = size * scale;
   return (int32_t)((scaled < largest ? scaled : largest) + 0.5F);
 }
@@ -41,7 +41,7 @@ INLINE int32_t quantised(float size, float scale, float largest) {
 #define DEFINE_LOOP(NAME, STORED, SIZE, TYPE)                                            \
   static void NAME(const STORED *restrict w, size_t n, float scale, float largest,       \
                    TYPE *restrict out) {                                                 \
-    for (size_t i = 0; i < n; i++) out[i] = (TYPE)quantised(SIZE(w[i]), scale, largest); \
+    for (size_t i = 0; i < n; i++) out[i] = (TYPE)quantized(SIZE(w[i]), scale, largest); \
   }
 
 DEFINE_LOOP(f32_to_u8, stored_32, size_f32, uint8_t)
@@ -51,8 +51,8 @@ DEFINE_LOOP(f32_to_i16, stored_32, size_f32, int16_t)
 DEFINE_LOOP(f16_to_i16, stored_16, size_f16, int16_t)
 DEFINE_LOOP(bf16_to_i16, stored_16, size_bf16, int16_t)
 
-void LACI_VARIANT(laci_quantise)(const laci_quantiser *q, const void *elements, size_t n,
-                                 void *out) {
+void LACI_VARIANT(laci_search_quantize)(const laci_search_quantizer *q, const void *elements,
+                                        size_t n, void *out) {
   const float scale = q->scale, largest = q->largest;
   const bool to_u8 = q->number == LACI_U8;
   switch (q->dtype) {

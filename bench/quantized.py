@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What int8 costs a pruned network: top-1 on CIFAR-10's whole test set of 2:4 networks in floats and quantised, the same masks.
+"""What int8 costs a pruned network: top-1 on CIFAR-10's whole test set of 2:4 networks in floats and quantized, the same masks.
 
-    bench/quantised.py [--build build/release] [--networks resnet20,resnet56] [--kinds uint8-mse,int8-mse] [--json FILE]
+    bench/quantized.py [--build build/release] [--networks resnet20,resnet56] [--kinds uint8-mse,int8-mse] [--json FILE]
                        [--no-own] [--from FILE] [--docs]
 
-Every network is pruned once, `prune --calibration` with 512 images, and then quantised for each kind, ACTIVATIONS-RANGE: pruned
+Every network is pruned once, `prune --calibration` with 512 images, and then quantized for each kind, ACTIVATIONS-RANGE: pruned
 again by magnitude, which leaves its weights as they are. `eval` counts (not with --no-own), and, where this Python has onnxruntime,
-ONNX Runtime on the same file: without graph optimisations, which is what the file
-says, and with its integer kernels. `check` has to find every pattern. --docs writes the table of docs/quantised.md; --from takes what an earlier run kept
+ONNX Runtime on the same file: without graph optimizations, which is what the file
+says, and with its integer kernels. `check` has to find every pattern. --docs writes the table of docs/quantized.md; --from takes what an earlier run kept
 with --json, and measures only what is missing there.
 """
 import argparse
@@ -22,7 +22,7 @@ from page import fill
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 SHARED = TOP.parent / "shared"
-PAGE = TOP / "docs/quantised.md"
+PAGE = TOP / "docs/quantized.md"
 NAMES = {"resnet20": "ResNet-20", "resnet32": "ResNet-32", "resnet44": "ResNet-44", "resnet56": "ResNet-56"}
 KINDS = [f"{activations}-{rule}" for activations in ("uint8", "int8") for rule in ("mse", "percentile", "minmax")]
 AGAIN = ["--score", "magnitude", "--no-solve", "--no-permute"]  # what is 2:4 stays as it is
@@ -71,7 +71,7 @@ def prune(args, folder, network):
     return pruned
 
 
-def quantise(args, folder, network, kind):
+def quantize(args, folder, network, kind):
     activations, rule = kind.split("-")
     made, report = folder / f"{network}-{kind}.onnx", folder / "q.json"
     lacuna(args, "prune", prune(args, folder, network), *AGAIN, "--calibration", args.data, "--quantize", "qdq-int8",
@@ -96,7 +96,7 @@ def measure(args, results, folder):
                 results[key] = {"top1": top1(args, folder, made), "runtime": runtime_top1(args, made, True),
                                 "as_written": runtime_top1(args, made, False), "bytes": made.stat().st_size}
             else:
-                results[key] = quantise(args, folder, network, kind)
+                results[key] = quantize(args, folder, network, kind)
             print(f"{key}: {number(results[key]['top1'])} {number(results[key]['as_written'])}", flush=True)
             if args.json:
                 args.json.write_text(json.dumps(results, indent=1) + "\n")
@@ -123,7 +123,7 @@ def lines(results):
             best = "top1" if found["as_written"] is None else "as_written"
             table.append(f"| | {activations} | {rule} | {number(found['top1'])} | {number(found['as_written'])} | "
                          f"{floats[best] - found[best]:.2f} | {number(found['runtime'])} | {100 * found['error']:.3f} % | "
-                         f"{found['quantised']} of {found['layers']} | {found['bytes'] / 1e3:.0f} |")
+                         f"{found['quantized']} of {found['layers']} | {found['bytes'] / 1e3:.0f} |")
     return table
 
 
@@ -136,7 +136,7 @@ def main():
     parser.add_argument("--kinds", type=lambda text: text.split(","), default=KINDS)
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--from", dest="earlier", type=pathlib.Path)
-    parser.add_argument("--no-own", action="store_true", help="quantised networks by ONNX Runtime alone")
+    parser.add_argument("--no-own", action="store_true", help="quantized networks by ONNX Runtime alone")
     parser.add_argument("--docs", action="store_true")
     args = parser.parse_args()
     args.build = args.build.resolve()
@@ -149,9 +149,9 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             measure(args, results, pathlib.Path(folder))
     except Failed as failed:
-        sys.exit(f"quantised.py: {failed}")
+        sys.exit(f"quantized.py: {failed}")
     if args.docs:
-        PAGE.write_text(fill(PAGE.read_text(), "quantised", "quantised.py", lines(results)))
+        PAGE.write_text(fill(PAGE.read_text(), "quantized", "quantized.py", lines(results)))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * kernel/pointwise/fake_quantise: every variant against what the standard says of the two
+ * kernel/pointwise/fake_quantize: every variant against what the standard says of the two
  * operators, bit by bit, at any alignment and in place. */
 #include <float.h>
 #include <math.h>
@@ -13,7 +13,7 @@
 
 #include "base/rng.h"
 #include "cpu/cpu.h"
-#include "kernel/pointwise/fake_quantise.h"
+#include "kernel/pointwise/fake_quantize.h"
 
 #define LEVEL(name, level) level,
 static const laci_cpu_level levels[] = {LACI_KERNEL_VARIANTS(LEVEL)};
@@ -31,15 +31,15 @@ static float through(float x, float scale, int zero, int least) {
   return (float)(integer - zero) * scale;
 }
 
-static void compare(const laci_fake_quantised *q, const float *x, const float *want, int64_t n) {
+static void compare(const laci_fake_quantized *q, const float *x, const float *want, int64_t n) {
   float room[MOST + 4];
   for (int shift = 0; shift < 3; shift++) {
     memset(room, 0x5A, sizeof room);
-    laci_fake_quantise_now()(q, x, n, room + shift);
+    laci_fake_quantize_now()(q, x, n, room + shift);
     assert_memory_equal(room + shift, want, (size_t)n * sizeof *want);
     memcpy(room + shift, x, (size_t)n * sizeof *x);
     const float behind = room[shift + n];
-    laci_fake_quantise_now()(q, room + shift, n, room + shift);
+    laci_fake_quantize_now()(q, room + shift, n, room + shift);
     assert_memory_equal(room + shift, want, (size_t)n * sizeof *want);
     assert_memory_equal(&room[shift + n], &behind, sizeof behind);
   }
@@ -60,7 +60,7 @@ static void every_variant_goes_through_integers(void **state) {
   for (size_t at = 0; at < sizeof cases / sizeof *cases; at++) {
     const float scale = cases[at].scale;
     const int zero = cases[at].zero, least = cases[at].least;
-    const laci_fake_quantised q = {scale, (float)(least - zero), (float)(least + 255 - zero)};
+    const laci_fake_quantized q = {scale, (float)(least - zero), (float)(least + 255 - zero)};
     for (int i = 0; i < MOST; i++) {
       const int n_edges = sizeof edges / sizeof *edges;
       const float unit = (float)laci_rng_unit(1, at, (uint64_t)i) - 0.5F;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Quantising the digits network through the public functions: what the report says, that pruned
+ * Quantizing the digits network through the public functions: what the report says, that pruned
  * weights are 0, and that what fails leaves the model as it was, byte by byte. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,13 +15,13 @@
 #include "base/memory.h"
 #include "lacuna/calibration.h"
 #include "lacuna/prune.h"
-#include "lacuna/quantisation.h"
+#include "lacuna/quantization.h"
 
 #define DIGITS LAC_SOURCE_DIR "/examples/digits/digits.onnx"
 
 enum { COUNT = 16, PIXELS = 64 };
 
-static char data[] = "/tmp/lacuna-quantise-XXXXXX.npy";
+static char data[] = "/tmp/lacuna-quantize-XXXXXX.npy";
 
 /* Images as an array of NumPy. */
 static int write_data(void **state) {
@@ -81,13 +81,13 @@ static bytes bytes_of(lac_model *model) {
 typedef struct wishes {
   lac_options options;
   lac_calibration calibration;
-  lac_quantisation quantisation;
+  lac_quantization quantization;
 } wishes;
 
 static void wish(wishes *w) {
   w->options = lac_options_default();
   w->calibration = lac_calibration_default();
-  w->quantisation = lac_quantisation_default();
+  w->quantization = lac_quantization_default();
   w->calibration.data = data;
   w->calibration.solve = false;
   w->options.score = "magnitude";
@@ -95,7 +95,7 @@ static void wish(wishes *w) {
   w->options.all_sizes = true;
   w->options.threads = 1;
   w->options.calibration = &w->calibration;
-  w->options.quantisation = &w->quantisation;
+  w->options.quantization = &w->quantization;
 }
 
 /* At most 2 of every 4 along axis 1 of [k, c, inner]. */
@@ -122,15 +122,15 @@ static void pruned_weights_are_zero(void **state) {
   lac_model *model = load();
   wish(&w);
   if (lac_prune(model, &w.options, &report, &err)) fail_msg("%s", err.text);
-  const lac_quantisation_result *q = report->quantisation;
+  const lac_quantization_result *q = report->quantization;
   assert_non_null(q);
   assert_string_equal(q->format, "qdq-int8");
   assert_string_equal(q->activations, "uint8");
   assert_int_equal(q->n_layers, 10);
-  assert_int_equal(q->n_quantised, q->n_layers);
+  assert_int_equal(q->n_quantized, q->n_layers);
   int n_pruned = 0;
   for (int l = 0; l < q->n_layers; l++) {
-    const lac_quantised_layer *layer = &q->layers[l];
+    const lac_quantized_layer *layer = &q->layers[l];
     char name[256];
     lac_tensor tensor;
     assert_null(layer->reason);
@@ -154,7 +154,7 @@ static void pruned_weights_are_zero(void **state) {
   lac_report_destroy(found);
   lac_report_destroy(report);
   assert_int_equal(lac_prune(model, &w.options, &report, &err), LAC_UNSUPPORTED);
-  assert_non_null(strstr(err.text, "quantised already"));
+  assert_non_null(strstr(err.text, "quantized already"));
   lac_model_destroy(model);
 }
 
@@ -170,7 +170,7 @@ static void asks_for_what_it_needs(void **state) {
   assert_int_equal(lac_prune(model, &w.options, &report, &err), LAC_BAD_ARGUMENT);
   assert_int_equal(err.hint, LAC_HINT_CALIBRATION);
   wish(&w);
-  w.quantisation.range = "wide";
+  w.quantization.range = "wide";
   assert_int_equal(lac_prune(model, &w.options, &report, &err), LAC_BAD_ARGUMENT);
   bytes after = bytes_of(model);
   assert_memory_equal(&before, &after, sizeof before);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * kernel/quantise and kernel/transpose: every variant that this processor has against the
+ * kernel/quantize and kernel/transpose: every variant that this processor has against the
  * definition, for every stored type, from any address; ties, zeros, denormal and largest elements.
  */
-#include "kernel/search/quantise.h"
+#include "kernel/search/quantize.h"
 #include "kernel/search/transpose.h"
 
 #include <math.h>
@@ -23,7 +23,7 @@ static const laci_cpu_level levels[] = {LACI_KERNEL_VARIANTS(LEVEL)};
 enum { N_LEVELS = sizeof levels / sizeof *levels, GUARD = 0x5A };
 
 /* The definition, of an element that float32 holds exactly. */
-static int quantised(float size, float scale, float largest) {
+static int quantized(float size, float scale, float largest) {
   float scaled = size * scale;
   if (!(scaled < largest)) return (int)largest;
   float rounded = scaled + 0.5F;
@@ -38,7 +38,7 @@ static int element(laci_number number, const void *elements, size_t at) {
 }
 
 /* n stored elements, which stand one byte off alignment, by every variant. */
-static void expect_quantised(const laci_quantiser *q, const uint8_t *stored, size_t n) {
+static void expect_quantized(const laci_search_quantizer *q, const uint8_t *stored, size_t n) {
   const size_t size = laci_number_size(q->number);
   uint8_t *out = malloc((n + 2) * size);
   double *value = malloc((n + 1) * sizeof *value);
@@ -49,10 +49,10 @@ static void expect_quantised(const laci_quantiser *q, const uint8_t *stored, siz
   for (int level = 0; level < N_LEVELS; level++) {
     if (laci_cpu_cap(levels[level]) != levels[level]) continue;
     memset(out, GUARD, (n + 2) * size);
-    laci_quantise(q, stored, n, out + size);
+    laci_search_quantize(q, stored, n, out + size);
     for (size_t i = 0; i < n; i++) {
       assert_int_equal(element(q->number, out, i + 1),
-                       quantised((float)fabs(value[i]), q->scale, q->largest));
+                       quantized((float)fabs(value[i]), q->scale, q->largest));
     }
     assert_int_equal(out[size - 1], GUARD);
     assert_int_equal(out[(n + 1) * size], GUARD);
@@ -62,7 +62,7 @@ static void expect_quantised(const laci_quantiser *q, const uint8_t *stored, siz
   free(out);
 }
 
-static void all_sixteen_bit_patterns_are_quantised(void **state) {
+static void all_sixteen_bit_patterns_are_quantized(void **state) {
   (void)state;
   static const lac_dtype dtypes[] = {LAC_DTYPE_F16, LAC_DTYPE_BF16};
   static const float scales[] = {0, 1, 1000.3F, 3.5e-3F, 0x1p24F, 1e30F};
@@ -76,16 +76,16 @@ static void all_sixteen_bit_patterns_are_quantised(void **state) {
       memcpy(stored + 1 + 2 * n++, &word, sizeof word);
     }
     for (size_t k = 0; k < sizeof scales / sizeof *scales; k++) {
-      laci_quantiser fine = {dtypes[d], LACI_I16, scales[k], 32767};
-      laci_quantiser coarse = {dtypes[d], LACI_U8, scales[k], 255};
-      expect_quantised(&fine, stored + 1, n);
-      expect_quantised(&coarse, stored + 1, n);
+      laci_search_quantizer fine = {dtypes[d], LACI_I16, scales[k], 32767};
+      laci_search_quantizer coarse = {dtypes[d], LACI_U8, scales[k], 255};
+      expect_quantized(&fine, stored + 1, n);
+      expect_quantized(&coarse, stored + 1, n);
     }
   }
   free(stored);
 }
 
-static void floats_of_any_number_are_quantised(void **state) {
+static void floats_of_any_number_are_quantized(void **state) {
   (void)state;
   enum { MOST = 300 };
   static const float special[] = {0,      -0.0F,  0.5F,   -0.5F,      0.49999997F, 1.5F,
@@ -98,23 +98,25 @@ static void floats_of_any_number_are_quantised(void **state) {
                          : special[bits / 4 % (sizeof special / sizeof *special)];
       memcpy(stored + 1 + 4 * i, &x, sizeof x);
     }
-    laci_quantiser coarse = {LAC_DTYPE_F32, LACI_U8, n % 2 ? 1 : 1.2749999F, n % 3 ? 255 : 100};
-    laci_quantiser fine = {LAC_DTYPE_F32, LACI_I16, n % 2 ? 1 : 163.83501F, n % 3 ? 32767 : 1000};
-    expect_quantised(&coarse, stored + 1, n);
-    expect_quantised(&fine, stored + 1, n);
+    laci_search_quantizer coarse = {LAC_DTYPE_F32, LACI_U8, n % 2 ? 1 : 1.2749999F,
+                                    n % 3 ? 255 : 100};
+    laci_search_quantizer fine = {LAC_DTYPE_F32, LACI_I16, n % 2 ? 1 : 163.83501F,
+                                  n % 3 ? 32767 : 1000};
+    expect_quantized(&coarse, stored + 1, n);
+    expect_quantized(&fine, stored + 1, n);
   }
 }
 
 static void says_what_float32_can_hold(void **state) {
   (void)state;
-  assert_true(laci_quantise_fits(LAC_DTYPE_F32, 1));
-  assert_true(laci_quantise_fits(LAC_DTYPE_F16, 1e38));
-  assert_true(laci_quantise_fits(LAC_DTYPE_BF16, 0));
-  assert_false(laci_quantise_fits(LAC_DTYPE_F32, 1e39));
-  assert_false(laci_quantise_fits(LAC_DTYPE_F32, 1e-39));
-  assert_false(laci_quantise_fits(LAC_DTYPE_F32, (double)NAN));
-  assert_false(laci_quantise_fits(LAC_DTYPE_F64, 1));
-  assert_false(laci_quantise_fits(LAC_DTYPE_I8, 1));
+  assert_true(laci_search_quantize_fits(LAC_DTYPE_F32, 1));
+  assert_true(laci_search_quantize_fits(LAC_DTYPE_F16, 1e38));
+  assert_true(laci_search_quantize_fits(LAC_DTYPE_BF16, 0));
+  assert_false(laci_search_quantize_fits(LAC_DTYPE_F32, 1e39));
+  assert_false(laci_search_quantize_fits(LAC_DTYPE_F32, 1e-39));
+  assert_false(laci_search_quantize_fits(LAC_DTYPE_F32, (double)NAN));
+  assert_false(laci_search_quantize_fits(LAC_DTYPE_F64, 1));
+  assert_false(laci_search_quantize_fits(LAC_DTYPE_I8, 1));
 }
 
 static void expect_transposed(laci_number number, int n_rows, int n_columns, size_t row) {
@@ -155,8 +157,8 @@ static void blocks_are_transposed_and_nothing_else_is_written(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(all_sixteen_bit_patterns_are_quantised),
-      cmocka_unit_test(floats_of_any_number_are_quantised),
+      cmocka_unit_test(all_sixteen_bit_patterns_are_quantized),
+      cmocka_unit_test(floats_of_any_number_are_quantized),
       cmocka_unit_test(says_what_float32_can_hold),
       cmocka_unit_test(blocks_are_transposed_and_nothing_else_is_written),
   };

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random quantised networks (QDQ): the fast engine, as it is and by sparse kernels alone, against the plain one.
+"""Random quantized networks (QDQ): the fast engine, as it is and by sparse kernels alone, against the plain one.
 
 Convolutions of all kinds, sums and pools, whose values go through bytes or do not, are read again by later layers, and are
-dequantised once or by each reader for itself. All is chosen by the seed.
+dequantized once or by each reader for itself. All is chosen by the seed.
 """
 import os
 import pathlib
@@ -25,7 +25,7 @@ class Network:
         self.rng, self.nodes, self.stored = rng, [], {}
         self.channels = int(rng.choice([3, 4, 7, 8, 12, 16, 20]))
         self.shape = (int(rng.choice([1, 2, 16, 17])), self.channels, int(rng.integers(3, 14)), int(rng.integers(3, 20)))
-        self.values = [self.quantised("x", *self.shape[1:])]
+        self.values = [self.quantized("x", *self.shape[1:])]
 
     def node(self, kind, inputs, **attributes):
         name = f"{kind.lower()}{len(self.nodes)}"
@@ -37,7 +37,7 @@ class Network:
         self.stored[name] = np.asarray(array)
         return name
 
-    def quantised(self, value, channels, height, width, parameters=None):
+    def quantized(self, value, channels, height, width, parameters=None):
         rng = self.rng
         if not parameters:
             zero = np.array(rng.integers(0, 256), np.uint8) if rng.random() < .6 else np.array(rng.integers(-128, 128), np.int8)
@@ -57,9 +57,9 @@ class Network:
         alike = [v for v in self.values if v[1:4] == like]
         if alike and rng.random() < .25:
             value = self.node("Add", [value, alike[-1][0]])
-        self.values.append(self.quantised(value, *like) if rng.random() < .85 else (value, *like, None))
+        self.values.append(self.quantized(value, *like) if rng.random() < .85 else (value, *like, None))
         if rng.random() < .2:
-            self.values.append(self.quantised(self.values[-1][0], *like))  # the units of bytes change
+            self.values.append(self.quantized(self.values[-1][0], *like))  # the units of bytes change
 
     def convolution(self, value, channels, height, width, read):
         rng, groups, out = self.rng, 1, int(self.rng.choice([4, 5, 8, 12, 16, 24]))
@@ -88,14 +88,14 @@ class Network:
         y = self.node("Add", [value, alike[int(self.rng.integers(0, len(alike)))][0]])
         if self.rng.random() < .5:
             y = self.node("Relu", [y])
-        self.values.append(self.quantised(y, channels, height, width))
+        self.values.append(self.quantized(y, channels, height, width))
 
     def pool(self, value, channels, height, width, read):
         rng, kernel, stride = self.rng, int(self.rng.choice([2, 3])), int(self.rng.choice([1, 2]))
         pad = int(rng.integers(0, 2)) if kernel == 3 else 0
         y = self.node("MaxPool", [value], kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=[pad] * 4)
         size = [(n + 2 * pad - kernel) // stride + 1 for n in (height, width)]
-        self.values.append(self.quantised(y, channels, *size, read[1:] if read and rng.random() < .8 else None))
+        self.values.append(self.quantized(y, channels, *size, read[1:] if read and rng.random() < .8 else None))
 
     def grow(self):
         rng = self.rng

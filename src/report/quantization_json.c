@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The part of a report that speaks of quantisation. */
-#include "lacuna/quantisation.h"
+ * The part of a report that speaks of quantization. */
+#include "lacuna/quantization.h"
 #include "report/json_in.h"
 
-static json_t *layer_json(laci_json_writer *w, const lac_quantised_layer *layer) {
+static json_t *layer_json(laci_json_writer *w, const lac_quantized_layer *layer) {
   json_t *object = json_object();
-  const bool is_quantised = !layer->reason;
+  const bool is_quantized = !layer->reason;
   laci_json_add(w, object, "name", laci_json_text(w, layer->name));
   laci_json_add(w, object, "op", laci_json_text(w, layer->op));
   laci_json_add(w, object, "weight", laci_json_text(w, layer->weight));
   laci_json_add(w, object, "input", laci_json_text(w, layer->input));
-  laci_json_add(w, object, "quantised", json_boolean(is_quantised));
+  laci_json_add(w, object, "quantised", json_boolean(is_quantized));
   laci_json_add(w, object, "norm_folded", json_boolean(layer->norm_folded));
   laci_json_add(w, object, "bias", json_boolean(layer->bias));
   laci_json_add(w, object, "scale_low",
-                is_quantised ? laci_json_number(layer->scale_low) : json_null());
+                is_quantized ? laci_json_number(layer->scale_low) : json_null());
   laci_json_add(w, object, "scale_high",
-                is_quantised ? laci_json_number(layer->scale_high) : json_null());
+                is_quantized ? laci_json_number(layer->scale_high) : json_null());
   laci_json_add(w, object, "weight_error",
-                is_quantised ? laci_json_number(layer->weight_error) : json_null());
+                is_quantized ? laci_json_number(layer->weight_error) : json_null());
   laci_json_add(w, object, "reason", laci_json_text(w, layer->reason));
   return object;
 }
 
-static json_t *value_json(laci_json_writer *w, const lac_quantised_value *value) {
+static json_t *value_json(laci_json_writer *w, const lac_quantized_value *value) {
   json_t *object = json_object();
   laci_json_add(w, object, "name", laci_json_text(w, value->name));
   laci_json_add(w, object, "low", laci_json_number(value->low));
@@ -34,7 +34,7 @@ static json_t *value_json(laci_json_writer *w, const lac_quantised_value *value)
   return object;
 }
 
-json_t *laci_quantisation_json(laci_json_writer *w, const lac_quantisation_result *q) {
+json_t *laci_quantization_json(laci_json_writer *w, const lac_quantization_result *q) {
   json_t *object = json_object(), *layers = json_array(), *values = json_array();
   for (int l = 0; l < q->n_layers; l++) laci_json_append(w, layers, layer_json(w, &q->layers[l]));
   for (int v = 0; v < q->n_values; v++) laci_json_append(w, values, value_json(w, &q->values[v]));
