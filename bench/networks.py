@@ -7,10 +7,10 @@
 
 PYTHON has what bench/requirements-networks.txt names. bench/networks_make.py says which networks there are; to these come
 the skeletons of tests/fixtures/zoo that Keras, tf2onnx and Paddle wrote. For each: `inspect`; `prune`, with verification;
-`check` of the result, against the original; `permute`, and the outputs of ONNX Runtime before and after it
-(bench/networks_agree.py). --json keeps what was found after every network, --from takes what an earlier run kept and
-measures what is missing there (--again: all that --only names). --causes prints what stays in place, by cause; --docs writes
-the tables of docs/networks.md.
+`check` of the result, against the original, which must count what prune counted; `permute`, and the outputs of ONNX Runtime
+before and after it (bench/networks_agree.py). --json keeps what was found after every network, --from takes what an earlier
+run kept and measures what is missing there (--again: all that --only names). --causes prints what stays in place, by cause;
+--docs writes the tables of docs/networks.md.
 """
 import argparse
 import json
@@ -116,8 +116,8 @@ class Bench:
                   "kept_identity": sum(layer["kept_identity"] for layer in layers) / total,
                   "kept": sum(layer["kept"] for layer in layers) / total, "planning_seconds": planning,
                   "seconds": prune["seconds"], "processor_seconds": prune["processor_seconds"], "peak_mb": prune["peak_mb"]}
-        check = self.lacuna("check", pruned, "--against", model, "--no-verify", "-q", wanted=(0, 1))
-        found["check"] = check["status"]
+        check = self.lacuna("check", pruned, "--against", model, "--no-verify", "-q", "--json", "-", wanted=(0, 1))
+        found |= {"check": check["status"], "counted_otherwise": counted_otherwise(report, json.loads(check["out"]))}
         self.lacuna("permute", model, "-o", permuted, "--force", "--effort", self.args.effort, "--no-verify", "-q")
         found["runtime"] = self.agree(model, permuted)
         return found
@@ -129,6 +129,14 @@ class Bench:
         if not (place / "model.onnx").exists():
             raise Failed("not made")
         return self.look(place / "model.onnx")
+
+
+def counted_otherwise(said, seen):
+    """Layers of which check does not say what prune said."""
+    fields = ("name", "eligible", "pruned", "zeros", "elements", "holds_pattern")
+    pairs = list(zip(said["layers"], seen["layers"]))
+    missing = [] if len(said["layers"]) == len(seen["layers"]) else ["number of layers"]
+    return missing + [a["name"] for a, b in pairs if [a[field] for field in fields] != [b[field] for field in fields]]
 
 
 def folder_of(name):
@@ -175,7 +183,8 @@ def line_of(found):
     cells = [found[field] for field in ("layers", "eligible", "permuted", "pruned")]
     return (f"{cells}, kept {100 * found['kept_identity']:.1f} -> {100 * found['kept']:.1f} %, "
             f"planning {found['planning_seconds']:.2f} s, {found['seconds']:.1f} s, {found['peak_mb']:.0f} MB, "
-            f"verified {found['verified']} ({found['skipped']} skipped), check {found['check']}, "
+            f"verified {found['verified']} ({found['skipped']} skipped), check {found['check']}"
+            f"{' COUNTS OTHERWISE ' + ' '.join(found['counted_otherwise'][:3]) if found.get('counted_otherwise') else ''}, "
             f"{'agrees' if agrees(found) else 'DIFFERS'} {found['runtime']}")
 
 

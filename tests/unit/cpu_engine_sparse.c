@@ -19,6 +19,7 @@
 #include "engine/engine.h"
 #include "support/engine_check.h"
 #include "support/engine_plan.h"
+#include "support/own_costs.h"
 #include "support/programs.h"
 
 enum { TEXT = 4096 };
@@ -736,5 +737,5 @@ int main(void) {
       cmocka_unit_test(times_choose_where_they_are_known),
       cmocka_unit_test(nothing_may_be_kept),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return cmocka_run_group_tests(tests, own_costs_begin, own_costs_end);
 }
