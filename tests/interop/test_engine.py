@@ -81,6 +81,10 @@ def test_the_engine_agrees_with_the_runtime(name, tool, filled, tmp_path):
         assert " 0 of them by the plain operator" in plan
 
 
+# Results of 16 bits are rounded to them by the plain engine, after every node; the fast one keeps f32.
+ROUNDED = {"resnet18_f16": 2**-9, "resnet18_bf16": 2**-6}
+
+
 @pytest.mark.parametrize("name", AGAINST_PLAIN)
 def test_the_engine_agrees_with_the_plain_one(name, tool, filled, tmp_path):
     model = filled(name)
@@ -90,7 +94,7 @@ def test_the_engine_agrees_with_the_plain_one(name, tool, filled, tmp_path):
     (tmp_path / "plain").mkdir()
     subprocess.run([tool("plain_main"), model, tmp_path / "in", tmp_path / "plain"], check=True)
     for want in (tmp_path / "plain").iterdir():
-        close(np.load(want), np.load(tmp_path / "out" / want.name), 1e-4)
+        close(np.load(want), np.load(tmp_path / "out" / want.name), ROUNDED.get(name, 1e-4))
 
 
 @pytest.mark.parametrize("name", TRAINED)
