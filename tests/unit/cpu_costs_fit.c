@@ -51,9 +51,11 @@ static void add_network(int network, int64_t batch) {
   }
 }
 
+/* By AVX2 at most, so that every x86 processor has the same layers. */
 static int begin(void **state) {
-  const laci_cost_processor here = laci_costs_processor();
   (void)state;
+  (void)laci_cpu_cap(LACI_CPU_AVX2);
+  const laci_cost_processor here = laci_costs_processor();
   laci_costs_choose(&here, &all.costs);
   all.first = all.costs.tables[LACI_COSTS_f32];
   if (laci_jit_isa_allowed() == LACI_JIT_NONE) return 0;
