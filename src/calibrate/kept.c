@@ -4,8 +4,6 @@
  * Next: outputs.c. */
 #include "calibrate/kept_in.h"
 
-#include <string.h>
-
 #include "base/memory.h"
 
 typedef struct batch {
@@ -15,7 +13,7 @@ typedef struct batch {
 
 struct laci_kept_outputs {
   uint64_t most_bytes, bytes;
-  int64_t n, capacity, next; /* next: what is asked for after what was found last */
+  size_t n, capacity, next; /* next: what is asked for after what was found last */
   batch *batches;
 };
 
@@ -27,15 +25,15 @@ laci_kept_outputs *laci_kept_outputs_create(uint64_t most_bytes) {
 
 void laci_kept_outputs_destroy(laci_kept_outputs *kept) {
   if (!kept) return;
-  for (int64_t k = 0; k < kept->n; k++) laci_free(kept->batches[k].outputs);
+  for (size_t k = 0; k < kept->n; k++) laci_free(kept->batches[k].outputs);
   laci_free(kept->batches);
   laci_free(kept);
 }
 
 const uint8_t *laci_kept_outputs_find(laci_kept_outputs *kept, int64_t first, int64_t n) {
   if (!kept) return NULL;
-  for (int64_t k = 0; k < kept->n; k++) {
-    const int64_t at = (kept->next + k) % kept->n;
+  for (size_t k = 0; k < kept->n; k++) {
+    const size_t at = (kept->next + k) % kept->n;
     const batch *b = &kept->batches[at];
     if (b->first != first || b->n != n) continue;
     kept->next = at + 1;
@@ -44,20 +42,10 @@ const uint8_t *laci_kept_outputs_find(laci_kept_outputs *kept, int64_t first, in
   return NULL;
 }
 
-static bool has_place(laci_kept_outputs *kept) {
-  if (kept->n < kept->capacity) return true;
-  const int64_t capacity = kept->capacity ? 2 * kept->capacity : 64;
-  batch *more = laci_alloc((size_t)capacity, sizeof *more);
-  if (!more) return false;
-  if (kept->n) memcpy(more, kept->batches, (size_t)kept->n * sizeof *more);
-  laci_free(kept->batches);
-  kept->batches = more;
-  kept->capacity = capacity;
-  return true;
-}
-
 uint8_t *laci_kept_outputs_add(laci_kept_outputs *kept, int64_t first, int64_t n, uint64_t bytes) {
-  if (!kept || bytes > kept->most_bytes - kept->bytes || !has_place(kept)) return NULL;
+  if (!kept || bytes > kept->most_bytes - kept->bytes) return NULL;
+  if (!laci_grow((void **)&kept->batches, kept->n, &kept->capacity, sizeof *kept->batches))
+    return NULL;
   uint8_t *outputs = laci_alloc((size_t)bytes + 1, 1);
   if (!outputs) return NULL;
   kept->batches[kept->n++] = (batch){first, n, outputs};
