@@ -247,7 +247,7 @@ static laci_cost_table made_up(double share_of_dense) {
     double value;
   } figures[] = {{"least_gain", 0},    {"step", 0},   {"reorder", 0},    {"stream", 0},
                  {"first", 0},         {"result", 0}, {"csr", 0.01},     {"winograd", 0},
-                 {"csr_window", 0.01}, {"small", 1},  {"bundles", 0.01}, {"bundles_window", 0.01}};
+                 {"csr_window", 0.01}, {"small", 1},  {"grouped", 0.01}, {"grouped_window", 0.01}};
   const laci_figure *figure;
   laci_cost_table table = *laci_cost_table_at(0);
   table.of = laci_costs_processor();

@@ -117,12 +117,12 @@ static double bundles_cost(const laci_net *net, const laci_sparse_layer *layer) 
   const bool images = laci_pictures_by_images(layer->n_images);
   const double units = (double)units_of(layer);
   const double lost = (double)laci_sparse_bundled_strips(layer, units_of(layer)) * c->strip;
-  const double share = (laci_sparse_is_pixel(g) || images ? c->bundles : c->bundles_window) *
-                       (g->channels_out / g->groups < FEW ? c->bundles_few : 1);
+  const double share = (laci_sparse_is_pixel(g) || images ? c->grouped : c->grouped_window) *
+                       (g->channels_out / g->groups < FEW ? c->grouped_few : 1);
   const double kept = laci_cost_terms(g) * layer->kept; /* of a row */
-  const double result = images ? c->bundles_of_images : c->bundles_result;
+  const double result = images ? c->grouped_of_images : c->grouped_result;
   const double each = kept * (units + lost) / share + units * result;
-  return (double)g->channels_out * (UNIT * each + kept * c->bundles_weight);
+  return (double)g->channels_out * (UNIT * each + kept * c->grouped_weight);
 }
 
 /** Lists are read for each strip of tiles, so that none waits for what it runs. */

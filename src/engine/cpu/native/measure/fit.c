@@ -15,8 +15,6 @@
 #include "engine/cpu/native/algorithms/algorithm.h"
 #include "engine/cpu/native/measure/measure.h"
 
-enum { MOST_FIGURES = 128 };
-
 typedef struct fit {
   const laci_observation *observations;
   size_t n;
