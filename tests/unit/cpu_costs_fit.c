@@ -41,14 +41,7 @@ static void add_network(int network, int64_t batch) {
   lac_error err = {0};
   if (laci_measured_network(network, batch, &all.graphs[all.n], &err)) fail_msg("%s", err.text);
   if (laci_trial_begin(all.graphs[all.n++], &options, listed, t, &err)) fail_msg("%s", err.text);
-  t->net->costs = &all.costs;
-  for (int at = 0; at < t->net->sparse->n_layers; at++) {
-    const laci_sparse_layer *layer = &t->net->sparse->layers[at];
-    for (int id = 0; id < LACI_N_ALGORITHMS; id++) {
-      if (!laci_sparse_can(t->net, layer, id)) continue;
-      assert_int_equal(laci_measured_add(&all.measured, t->net, layer, id, &err), LAC_OK);
-    }
-  }
+  assert_int_equal(laci_measured_add(&all.measured, t->net, false, &err), LAC_OK);
 }
 
 /* By AVX2 at most, so that every x86 processor has the same layers. */

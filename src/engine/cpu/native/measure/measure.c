@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/timings.h"
-#include "engine/cpu/native/algorithms/algorithm.h"
 #include "engine/cpu/native/measure/measure.h"
 #include "engine/cpu/native/tune.h"
 #include "engine/cpu/trial.h"
@@ -30,29 +29,13 @@ static const laci_native_use listed = {LACI_SPARSE_USE_LISTED, 0};
 
 /* ---- What is timed ---- */
 
-/** Each layer by each algorithm that can, and an element of a reorder where that is typical. */
-static lac_status add_layers(measuring *m, laci_net *net, bool reorders, lac_error *err) {
-  const laci_sparse_net *sparse = net->sparse;
-  net->costs = &m->costs;
-  if (!sparse) return LAC_OK;
-  lac_status st = LAC_OK;
-  if (reorders) st = laci_measured_add(&m->all, net, NULL, LACI_ALGORITHM_dense, err);
-  for (int at = 0; !st && at < sparse->n_layers; at++) {
-    for (int id = 0; !st && id < LACI_N_ALGORITHMS; id++) {
-      if (!laci_sparse_can(net, &sparse->layers[at], id)) continue;
-      st = laci_measured_add(&m->all, net, &sparse->layers[at], id, err);
-    }
-  }
-  return st;
-}
-
 static lac_status add_network(measuring *m, int at, int64_t batch, lac_error *err) {
   timed *t = &m->networks[m->n_networks++];
   const laci_engine_options options = {.threads = 1};
   t->first = m->all.n;
   lac_status st = laci_measured_network(at, batch, &t->graph, err);
   if (!st) st = laci_trial_begin(t->graph, &options, listed, &t->listed, err);
-  return st ? st : add_layers(m, t->listed.net, laci_measured_reorders(at), err);
+  return st ? st : laci_measured_add(&m->all, t->listed.net, laci_measured_reorders(at), err);
 }
 
 static void end(measuring *m) {

@@ -36,9 +36,9 @@ typedef struct laci_measured {
   laci_costs *costs;
 } laci_measured;
 
-/** Adds one that was not timed yet. */
-LAC_MUST_CHECK lac_status laci_measured_add(laci_measured *measured, const laci_net *net,
-                                            const laci_sparse_layer *layer, laci_algorithm_id id,
+/** Each layer of the net by each algorithm that can compute it, and an element of its reorders
+ * where `reorders`; the net reads measured->costs from now on. Fails LAC_NO_MEMORY. */
+LAC_MUST_CHECK lac_status laci_measured_add(laci_measured *measured, laci_net *net, bool reorders,
                                             lac_error *err);
 /** Takes those of [first, last) that timings have, where they are less. */
 void laci_measured_note(laci_measured *measured, size_t first, size_t last,

@@ -4,16 +4,32 @@
 
 #include "base/error.h"
 #include "base/timings.h"
+#include "engine/cpu/native/algorithms/algorithm.h"
 #include "engine/cpu/native/choose/choose.h"
 #include "engine/cpu/native/measure/measure.h"
 
-lac_status laci_measured_add(laci_measured *m, const laci_net *net, const laci_sparse_layer *layer,
-                             laci_algorithm_id id, lac_error *err) {
+static lac_status add(laci_measured *m, const laci_net *net, const laci_sparse_layer *layer,
+                      laci_algorithm_id id, lac_error *err) {
   if (!laci_grow((void **)&m->observations, m->n, &m->capacity, sizeof *m->observations)) {
     return laci_fail_memory(err, "times of layers");
   }
   m->observations[m->n++] = (laci_observation){net, layer, id, INFINITY};
   return LAC_OK;
+}
+
+lac_status laci_measured_add(laci_measured *m, laci_net *net, bool reorders, lac_error *err) {
+  const laci_sparse_net *sparse = net->sparse;
+  net->costs = m->costs;
+  if (!sparse) return LAC_OK;
+  lac_status st = LAC_OK;
+  if (reorders) st = add(m, net, NULL, LACI_ALGORITHM_dense, err);
+  for (int at = 0; !st && at < sparse->n_layers; at++) {
+    for (int id = 0; !st && id < LACI_N_ALGORITHMS; id++) {
+      if (!laci_sparse_can(net, &sparse->layers[at], id)) continue;
+      st = add(m, net, &sparse->layers[at], id, err);
+    }
+  }
+  return st;
 }
 
 void laci_measured_note(laci_measured *m, size_t first, size_t last, const laci_timings *timings) {
