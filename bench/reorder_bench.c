@@ -51,14 +51,14 @@ static const row rows[] = {
 };
 
 static laci_sparse_layout layout_of(kind k, const laci_sparse_size *s) {
-  static const laci_sparse_lanes lanes[] = {
-      LACI_SPARSE_PLANES, LACI_SPARSE_BLOCKS, LACI_SPARSE_ROWS,  LACI_SPARSE_PLANES,
-      LACI_SPARSE_PLANES, LACI_SPARSE_PANELS, LACI_SPARSE_IMAGES};
+  static const laci_memory_format format[] = {
+      LACI_FORMAT_CHW, LACI_FORMAT_CHW16C, LACI_FORMAT_HWC,   LACI_FORMAT_CHW,
+      LACI_FORMAT_CHW, LACI_FORMAT_PC16P,  LACI_FORMAT_HWC16N};
   laci_sparse_border border = {.stride_h = 1, .stride_w = 1};
-  if (k <= ROWS) return laci_sparse_layout_contiguous(lanes[k], s->channels, s->h, s->w);
+  if (k <= ROWS) return laci_sparse_layout_contiguous(format[k], s->channels, s->h, s->w);
   if (k != PANELS && s->h > 1) border = (laci_sparse_border){1, 1, 1, 1, 1, 1};
   if (k == PHASES) border.stride_h = border.stride_w = 2;
-  return laci_sparse_layout_of(lanes[k], s->channels, s->h, s->w, border);
+  return laci_sparse_layout_of(format[k], s->channels, s->h, s->w, border);
 }
 
 /* ---- oneDNN ---- */
@@ -123,7 +123,7 @@ typedef struct operands {
 } operands;
 
 static int64_t floats_of(const laci_sparse_layout *l, int64_t n_images) {
-  const int64_t lanes = l->lanes == LACI_SPARSE_IMAGES ? LACI_SPARSE_LANES : 1;
+  const int64_t lanes = l->format == LACI_FORMAT_HWC16N ? LACI_SPARSE_LANES : 1;
   return (n_images + lanes - 1) / lanes * l->n_floats;
 }
 
@@ -145,7 +145,7 @@ static void operands_init(operands *o, dnnl_engine_t engine, const row *r) {
 }
 
 static bool has_way(const operands *o, int way) {
-  if (way == NORM) return o->r.to.lanes != LACI_SPARSE_BLOCKS && o->r.to.lanes != LACI_SPARSE_ROWS;
+  if (way == NORM) return o->r.to.format != LACI_FORMAT_CHW16C && o->r.to.format != LACI_FORMAT_HWC;
   return way != ONEDNN || o->peer.primitive;
 }
 

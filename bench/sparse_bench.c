@@ -187,10 +187,10 @@ static void make_code(sparse_layer *s, const settings *set) {
 }
 
 static void make_tiles(sparse_layer *s, const laci_sparse_window *g,
-                       const laci_sparse_pictures *pictures, const float *dense) {
+                       const laci_sparse_layouts *layouts, const float *dense) {
   lac_error err = {0};
   if (!laci_winograd4_fits(g)) return;
-  if (laci_winograd4_init(g, pictures, &s->tiles, &err)) die(err.text);
+  if (laci_winograd4_init(g, layouts, &s->tiles, &err)) die(err.text);
   s->weights = large_pages(laci_winograd4_bytes(g), 1);
   laci_winograd4_fill(&s->tiles, dense, (int64_t[]){0, laci_winograd4_groups(&s->tiles)},
                       s->weights);
@@ -247,7 +247,7 @@ static bool may_be_bare(const layer *l, int64_t n, const settings *set) {
 static laci_sparse_layout bare_planes(const laci_sparse_window *g) {
   laci_sparse_border border = laci_sparse_border_of(g);
   border.left = border.right = 0;
-  return laci_sparse_layout_of(LACI_SPARSE_PLANES, g->channels_in, g->h, g->w, border);
+  return laci_sparse_layout_of(LACI_FORMAT_CHW, g->channels_in, g->h, g->w, border);
 }
 
 static void sparse_init(sparse_layer *s, const layer *l, int64_t n, const settings *set,
@@ -256,8 +256,8 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n, const settin
   const laci_sparse_window g = window_of(l, set);
   const bool few = n < LANES;
   const int64_t n_groups = few ? n : n / LANES;
-  const laci_sparse_lanes ones = few ? LACI_SPARSE_PANELS : LACI_SPARSE_IMAGES;
-  const laci_sparse_lanes threes = few ? LACI_SPARSE_PLANES : LACI_SPARSE_IMAGES;
+  const laci_memory_format ones = few ? LACI_FORMAT_PC16P : LACI_FORMAT_HWC16N;
+  const laci_memory_format threes = few ? LACI_FORMAT_CHW : LACI_FORMAT_HWC16N;
   const laci_sparse_layout in =
       is_bare ? bare_planes(&g) : laci_sparse_layout_in(l->window == 1 ? ones : threes, &g);
   const laci_sparse_layout out = laci_sparse_layout_out(ones, &g, &in, (laci_sparse_border){0});
@@ -270,11 +270,11 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n, const settin
     const float unit = (float)laci_rng_unit(2, 0, (uint64_t)at) - 0.5F;
     dense[at] = set->values == LACI_SPARSE_S8 ? rintf(254 * unit) : unit;
   }
-  const laci_sparse_pictures pictures = {in, out, n_groups};
+  const laci_sparse_layouts layouts = {in, out, n_groups};
   *s = (sparse_layer){.bias = large_pages((size_t)l->out, sizeof(float)),
                       .n_x = in.n_floats * n_groups};
   const double start = laci_clock_seconds();
-  if (laci_sparse_form_init(&g, kept, &pictures, &s->form, &err)) die(err.text);
+  if (laci_sparse_form_init(&g, kept, &layouts, &s->form, &err)) die(err.text);
   laci_sparse_form_fill(&s->form, dense);
   if (set->isa != LACI_JIT_NONE) make_code(s, set);
   s->made_seconds = laci_clock_seconds() - start;
@@ -285,7 +285,7 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n, const settin
        laci_bundles_init(&s->form.product, s->form.kept.weight, l->out, &s->bundles, &err))) {
     die(err.text);
   }
-  make_tiles(s, &g, &pictures, dense);
+  make_tiles(s, &g, &layouts, dense);
   s->x = large_pages((size_t)s->n_x, sizeof(float));
   s->y = large_pages((size_t)(out.n_floats * n_groups), sizeof(float));
   draw(3, (size_t)s->n_x, set->values, s->x);

@@ -131,7 +131,7 @@ typedef struct sparse_layer {
   laci_code_cache *cache;
   laci_sparse_code *code[2];
   laci_sparse_reorder reorder[N_ENDS]; /* of oneDNN's */
-  float *pictures[N_ENDS], *dense[N_ENDS], *bias;
+  float *values[N_ENDS], *dense[N_ENDS], *bias;
   void *scratch;
   laci_sparse_gradient gradient;
   float *gradients, *gradient_scratch;
@@ -176,12 +176,12 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n) {
   for (int end = 0; end < N_ENDS; end++) {
     const int64_t places = laci_sparse_channels(channels[end], values);
     const laci_sparse_size size = {places, l->size, l->size, n};
-    const laci_sparse_lanes lanes = bf16 ? LACI_SPARSE_ROWS : LACI_SPARSE_BLOCKS;
-    ends[end] = laci_sparse_layout_of(LACI_SPARSE_IMAGES, places, l->size, l->size, border);
-    s->pictures[end] = draw((size_t)(ends[end].n_floats * n / LANES), 5, bf16);
+    const laci_memory_format format = bf16 ? LACI_FORMAT_HWC : LACI_FORMAT_CHW16C;
+    ends[end] = laci_sparse_layout_of(LACI_FORMAT_HWC16N, places, l->size, l->size, border);
+    s->values[end] = draw((size_t)(ends[end].n_floats * n / LANES), 5, bf16);
     s->dense[end] = draw((size_t)(places * l->size * l->size * n), 5, bf16);
     s->reorder[end] = (laci_sparse_reorder){
-        .from = laci_sparse_layout_contiguous(lanes, places, l->size, l->size),
+        .from = laci_sparse_layout_contiguous(format, places, l->size, l->size),
         .to = ends[end],
         .size = size,
         .stride_h = 1,
@@ -191,8 +191,8 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n) {
     const layer turned = {channels[way], channels[1 - way], l->size, l->window};
     laci_sparse_window g = layer_window(&turned);
     g.values = values;
-    const laci_sparse_pictures pictures = {ends[way], ends[1 - way], n / LANES};
-    if (laci_sparse_form_init(&g, mask_of(l, way == DATA), &pictures, &s->form[way], &err)) {
+    const laci_sparse_layouts layouts = {ends[way], ends[1 - way], n / LANES};
+    if (laci_sparse_form_init(&g, mask_of(l, way == DATA), &layouts, &s->form[way], &err)) {
       die(err.text);
     }
     make_code(s, way, ends[way].n_floats * n / LANES);
@@ -212,7 +212,7 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n) {
 
 static void sparse_run(sparse_layer *s, int product) {
   if (product == WEIGHTS) {
-    const laci_sparse_slopes slopes = {s->pictures[X], s->pictures[Y], s->gradients,
+    const laci_sparse_slopes slopes = {s->values[X], s->values[Y], s->gradients,
                                        s->gradient_scratch};
     (bf16 ? laci_sparse_gradient_pairs_now() : laci_sparse_gradient_now())(&s->gradient, &slopes, 0,
                                                                            s->gradient.n_items);
@@ -220,14 +220,14 @@ static void sparse_run(sparse_layer *s, int product) {
   }
   const laci_sparse_form *f = &s->form[product == DATA];
   const laci_sparse_operands o = {.bias = s->bias,
-                                  .x = s->pictures[product == DATA ? Y : X],
-                                  .y = s->pictures[product == DATA ? X : Y]};
+                                  .x = s->values[product == DATA ? Y : X],
+                                  .y = s->values[product == DATA ? X : Y]};
   laci_sparse_code_run(s->code[product], &o, f->tiles, f->n_tiles, NULL, s->scratch);
 }
 
 static void reorder_run(sparse_layer *s, int end) {
   const laci_sparse_reorder *r = &s->reorder[end];
-  laci_sparse_reorder_now()(r, s->dense[end], s->pictures[end], 0, laci_sparse_reorder_items(r));
+  laci_sparse_reorder_now()(r, s->dense[end], s->values[end], 0, laci_sparse_reorder_items(r));
 }
 
 static void sparse_clear(sparse_layer *s) {

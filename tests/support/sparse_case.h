@@ -25,7 +25,7 @@ enum { SPARSE_GUARD_FLOATS = 64 };
 typedef struct sparse_case {
   const char *what;
   laci_sparse_window window;
-  laci_sparse_lanes lanes, lanes_out;
+  laci_memory_format format, format_out;
   int64_t n_images; /* or groups of 16 */
   int keep;         /* of every 4 channels: 0 to 4; 5: any number */
 } sparse_case;
@@ -51,9 +51,9 @@ typedef struct sparse_operands {
     .kernel_w = (kw), .stride_h = (sh), .stride_w = (sw), .dilation_h = (dh), .dilation_w = (dw), \
     .pad_top = (top), .pad_left = (left)                                                          \
   }
-#define PIXELS LACI_SPARSE_PLANES, LACI_SPARSE_PLANES
-#define PANELS LACI_SPARSE_PANELS, LACI_SPARSE_PANELS
-#define IMAGES LACI_SPARSE_IMAGES, LACI_SPARSE_IMAGES
+#define PIXELS LACI_FORMAT_CHW, LACI_FORMAT_CHW
+#define PANELS LACI_FORMAT_PC16P, LACI_FORMAT_PC16P
+#define IMAGES LACI_FORMAT_HWC16N, LACI_FORMAT_HWC16N
 
 static const sparse_case sparse_cases[] = {
     {"1x1", SPARSE_WINDOW(64, 70, 1, 7, 7, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), PIXELS, 1, 2},
@@ -67,11 +67,11 @@ static const sparse_case sparse_cases[] = {
      2},
     {"panels", SPARSE_WINDOW(64, 70, 1, 7, 7, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), PANELS, 2, 2},
     {"panels into planes", SPARSE_WINDOW(9, 35, 1, 6, 7, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0),
-     LACI_SPARSE_PANELS, LACI_SPARSE_PLANES, 2, 2},
+     LACI_FORMAT_PC16P, LACI_FORMAT_CHW, 2, 2},
     {"3x3 into panels", SPARSE_WINDOW(9, 35, 1, 6, 7, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1),
-     LACI_SPARSE_PLANES, LACI_SPARSE_PANELS, 2, 2},
+     LACI_FORMAT_CHW, LACI_FORMAT_PC16P, 2, 2},
     {"3x3, stride 2, into panels", SPARSE_WINDOW(9, 35, 1, 6, 7, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1),
-     LACI_SPARSE_PLANES, LACI_SPARSE_PANELS, 2, 2},
+     LACI_FORMAT_CHW, LACI_FORMAT_PC16P, 2, 2},
     {"3x3, stride 2", SPARSE_WINDOW(8, 30, 1, 9, 11, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1), PIXELS, 1, 2},
     {"3x3, stride 2 of images", SPARSE_WINDOW(8, 30, 1, 9, 8, 3, 3, 2, 2, 1, 1, 1, 1, 0, 1), IMAGES,
      1, 2},
@@ -98,7 +98,7 @@ static const sparse_case sparse_bare_cases[] = {
     {"3x3", SPARSE_WINDOW(20, 31, 1, 9, 11, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PIXELS, 1, 2},
     {"3x3, two images", SPARSE_WINDOW(8, 40, 1, 7, 7, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PIXELS, 2, 2},
     {"3x3 into panels", SPARSE_WINDOW(9, 35, 1, 6, 7, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1),
-     LACI_SPARSE_PLANES, LACI_SPARSE_PANELS, 2, 2},
+     LACI_FORMAT_CHW, LACI_FORMAT_PC16P, 2, 2},
     {"3x3, one row above", SPARSE_WINDOW(8, 12, 1, 6, 20, 3, 3, 1, 1, 1, 1, 1, 1, 0, 1), PIXELS, 1,
      2},
     {"3x3, one side", SPARSE_WINDOW(8, 12, 1, 6, 20, 3, 3, 1, 1, 1, 1, 1, 0, 1, 1), PIXELS, 1, 2},
@@ -106,7 +106,7 @@ static const sparse_case sparse_bare_cases[] = {
     {"3x3, stride 2, odd", SPARSE_WINDOW(8, 30, 1, 9, 11, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1), PIXELS, 2,
      2},
     {"3x3, stride 2, into panels", SPARSE_WINDOW(9, 35, 1, 6, 7, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1),
-     LACI_SPARSE_PLANES, LACI_SPARSE_PANELS, 2, 2},
+     LACI_FORMAT_CHW, LACI_FORMAT_PC16P, 2, 2},
     {"3x3, stride 2, pads behind", SPARSE_WINDOW(8, 9, 1, 8, 12, 3, 3, 2, 2, 1, 1, 0, 0, 1, 1),
      PIXELS, 1, 2},
     {"dilated, stride 2", SPARSE_WINDOW(8, 9, 1, 12, 13, 3, 3, 2, 2, 2, 2, 2, 2, 2, 2), PIXELS, 1,
@@ -193,7 +193,7 @@ static inline float *sparse_guarded(int64_t n, int shift, float **memory) {
 /* Random pixels, zeros between them. */
 static inline void sparse_draw(const sparse_case *c, const laci_sparse_layout *l,
                                const int64_t sizes[3], uint64_t stream, float *to) {
-  const int lanes = c->lanes == LACI_SPARSE_IMAGES ? LACI_SPARSE_LANES : 1;
+  const int lanes = c->format == LACI_FORMAT_HWC16N ? LACI_SPARSE_LANES : 1;
   memset(to, 0, (size_t)(l->n_floats * c->n_images) * sizeof *to);
   for (int64_t image = 0; image < c->n_images; image++) {
     for (int64_t pixel = 0; pixel < sizes[0] * sizes[1] * sizes[2]; pixel++) {
@@ -231,7 +231,7 @@ static inline void sparse_quantize(int64_t n_rows, int64_t n_dense, sparse_opera
 
 /** layouts: of what is read, and of results. */
 static inline void sparse_operands_at(const sparse_case *c, int shift,
-                                      const laci_sparse_pictures *layouts, sparse_operands *o) {
+                                      const laci_sparse_layouts *layouts, sparse_operands *o) {
   const laci_sparse_window *g = &c->window;
   const laci_sparse_layout in = layouts->in, out = layouts->out;
   const int64_t n_dense =
@@ -250,7 +250,7 @@ static inline void sparse_operands_at(const sparse_case *c, int shift,
   }
   for (int64_t row = 0; row < g->channels_out; row++) o->bias[row] = (float)(row % 5) / 4 - 0.5F;
   if (g->values == LACI_SPARSE_S8) sparse_quantize(g->channels_out, n_dense, o);
-  if (laci_sparse_form_init(g, o->kept, &(laci_sparse_pictures){in, out, c->n_images}, &o->form,
+  if (laci_sparse_form_init(g, o->kept, &(laci_sparse_layouts){in, out, c->n_images}, &o->form,
                             &err)) {
     fail_msg("%s: %s", c->what, err.text);
   }
@@ -268,11 +268,11 @@ static inline void sparse_operands_init(const sparse_case *c, int shift, sparse_
   const int64_t channels = laci_sparse_channels(g->channels_in, g->values);
   /* Panels have the rows of the planes before or behind them. */
   const laci_sparse_layout in =
-      c->lanes == LACI_SPARSE_PANELS
-          ? laci_sparse_layout_of(LACI_SPARSE_PANELS, channels, g->h, g->w, one)
-          : laci_sparse_layout_in(c->lanes, g);
-  const laci_sparse_layout out = laci_sparse_layout_out(c->lanes_out, g, &in, one);
-  sparse_operands_at(c, shift, &(laci_sparse_pictures){in, out, c->n_images}, o);
+      c->format == LACI_FORMAT_PC16P
+          ? laci_sparse_layout_of(LACI_FORMAT_PC16P, channels, g->h, g->w, one)
+          : laci_sparse_layout_in(c->format, g);
+  const laci_sparse_layout out = laci_sparse_layout_out(c->format_out, g, &in, one);
+  sparse_operands_at(c, shift, &(laci_sparse_layouts){in, out, c->n_images}, o);
 }
 
 /** Of a case whose rows have no zeros between them. */
@@ -281,11 +281,11 @@ static inline void sparse_bare_operands_init(const sparse_case *c, int shift, sp
   laci_sparse_border border = laci_sparse_border_of(g);
   border.left = border.right = 0;
   const laci_sparse_layout in =
-      laci_sparse_layout_of(LACI_SPARSE_PLANES, g->channels_in, g->h, g->w, border);
+      laci_sparse_layout_of(LACI_FORMAT_CHW, g->channels_in, g->h, g->w, border);
   const laci_sparse_layout out = laci_sparse_layout_out(
-      c->lanes_out, g, &in, (laci_sparse_border){.stride_h = 1, .stride_w = 1});
+      c->format_out, g, &in, (laci_sparse_border){.stride_h = 1, .stride_w = 1});
   assert_true(laci_sparse_may_be_bare(g));
-  sparse_operands_at(c, shift, &(laci_sparse_pictures){in, out, c->n_images}, o);
+  sparse_operands_at(c, shift, &(laci_sparse_layouts){in, out, c->n_images}, o);
   assert_non_null(o->form.product.beside);
 }
 

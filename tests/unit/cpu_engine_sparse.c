@@ -415,7 +415,7 @@ static void norms_are_the_reorders_of_layers(void **state) {
   laci_engine *engine = plan_of(graph, 1, false);
   assert_int_equal(unsetenv("LAC_SPARSE"), 0);
   if (rule) assert_int_equal(our_steps(engine), N_JOINED_LAYERS);
-  assert_int_equal(count_steps(engine, "BatchNormalization", "pictures"), N_JOINED);
+  assert_int_equal(count_steps(engine, "BatchNormalization", "native reorder"), N_JOINED);
   /* What is new comes as pictures, and the first one's input is reordered. */
   assert_int_equal(count_steps(engine, "Concat", "own"), N_JOINED);
   laci_engine_destroy(engine);

@@ -153,7 +153,7 @@ static void pools_need_no_reorder(void **state) {
     (void)snprintf(text, sizeof text, chain, batch, 20, 28);
     planned p = plan_text(text, (laci_engine_options){.threads = 2});
     assert_int_equal(planned_steps(p.engine, "winograd-3x3"), 4);
-    assert_int_equal(planned_steps(p.engine, "pool of pictures"), 2);
+    assert_int_equal(planned_steps(p.engine, "native pool"), 2);
     assert_in_range(laci_engine_step_count(p.engine), 4 + 2 + 2,
                     4 + 2 + 3); /* and what is outside */
     planned_clear(&p);
@@ -190,12 +190,12 @@ static void the_rule_takes_it_with_avx2(void **state) {
   (void)snprintf(text, sizeof text, chain, 16, 56, 56);
   planned p = plan_text(text, (laci_engine_options){.threads = 1});
   const int n = planned_steps(p.engine, "winograd-3x3"),
-            pools = planned_steps(p.engine, "pool of pictures");
+            pools = planned_steps(p.engine, "native pool");
   assert_true(laci_cpu() == LACI_CPU_AVX2 ? n >= 3 && pools == 2 : n == 0 && pools == 0);
   planned_clear(&p);
   p = plan_text(text, (laci_engine_options){.threads = 1, .dense_only = true});
-  assert_int_equal(
-      planned_steps(p.engine, "winograd-3x3") + planned_steps(p.engine, "pool of pictures"), 0);
+  assert_int_equal(planned_steps(p.engine, "winograd-3x3") + planned_steps(p.engine, "native pool"),
+                   0);
   planned_clear(&p);
 }
 

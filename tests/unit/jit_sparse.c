@@ -213,11 +213,11 @@ static void all_pairs(laci_jit_isa isa) {
   for (int pair = 0; pair < 256; pair++) {
     sparse_operands o;
     sparse_operands_init(&c, 0, &o);
-    const laci_sparse_pictures pictures = {o.form.in, o.form.out, 1};
+    const laci_sparse_layouts layouts = {o.form.in, o.form.out, 1};
     lac_error err = {0};
     for (int at = 0; at < 8; at++) o.kept[at] = pair >> at & 1;
     laci_sparse_form_clear(&o.form);
-    assert_int_equal(laci_sparse_form_init(&c.window, o.kept, &pictures, &o.form, &err), LAC_OK);
+    assert_int_equal(laci_sparse_form_init(&c.window, o.kept, &layouts, &o.form, &err), LAC_OK);
     laci_sparse_form_fill(&o.form, o.dense);
     const laci_sparse_operands run = sparse_run_of(&o, false, -INFINITY, INFINITY);
     generated g =
@@ -351,12 +351,12 @@ static void one_cache_holds_several_layers(void **state) {
 }
 
 static lac_status make_all(const sparse_operands *o, const sparse_case *c, lac_error *err) {
-  const laci_sparse_pictures pictures = {o->form.in, o->form.out, c->n_images};
+  const laci_sparse_layouts layouts = {o->form.in, o->form.out, c->n_images};
   const laci_sparse_options options = {.isa = LACI_JIT_AVX2, .cut = {6, 40, 4, 0, true, false}};
   laci_sparse_form form;
   laci_code_cache *cache = NULL;
   laci_sparse_code *code = NULL;
-  lac_status st = laci_sparse_form_init(&c->window, o->kept, &pictures, &form, err);
+  lac_status st = laci_sparse_form_init(&c->window, o->kept, &layouts, &form, err);
   if (!st) st = laci_code_cache_create(CODE_LIMIT, &cache, err);
   if (!st) st = laci_sparse_code_create(&form.product, &options, cache, &code, err);
   if (!st) st = laci_code_cache_seal(cache, err);

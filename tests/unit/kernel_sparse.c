@@ -58,7 +58,7 @@ static double finished(const laci_sparse_operands *run, double v, double residua
 static void expect_values(const sparse_case *c, const sparse_operands *o,
                           const laci_sparse_operands *run) {
   const laci_sparse_window *g = &c->window;
-  const int lanes = c->lanes == LACI_SPARSE_IMAGES ? LACI_SPARSE_LANES : 1;
+  const int lanes = c->format == LACI_FORMAT_HWC16N ? LACI_SPARSE_LANES : 1;
   for (int64_t at = 0; at < c->n_images * g->channels_out * g->out_h * g->out_w * lanes; at++) {
     const int64_t pixel = at / lanes, plane = pixel / g->out_w / g->out_h;
     const place p = {plane / g->channels_out, plane % g->channels_out, pixel / g->out_w % g->out_h,
@@ -90,7 +90,7 @@ static int64_t count_written(const sparse_operands *o) {
 /* How many floats of the result are written: those that are results, and no others. */
 static void expect_written(const sparse_case *c, const sparse_operands *o, int64_t before) {
   const laci_sparse_window *g = &c->window;
-  const int lanes = c->lanes == LACI_SPARSE_IMAGES ? LACI_SPARSE_LANES : 1;
+  const int lanes = c->format == LACI_FORMAT_HWC16N ? LACI_SPARSE_LANES : 1;
   const int64_t n = count_written(o) - before;
   const int64_t channels = laci_sparse_channels(g->channels_out, g->values);
   assert_int_equal(n, c->n_images * lanes * channels * g->out_h * g->out_w);
@@ -237,14 +237,13 @@ static void parts_make_the_whole(void **state) {
 static void panels_want_rows_as_far_apart(void **state) {
   const laci_sparse_window g = SPARSE_WINDOW(4, 4, 1, 3, 5, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0);
   const laci_sparse_border none = {.stride_h = 1, .stride_w = 1}, one = {1, 1, 1, 1, 1, 1};
-  const laci_sparse_pictures pictures = {laci_sparse_layout_of(LACI_SPARSE_PANELS, 4, 3, 5, none),
-                                         laci_sparse_layout_of(LACI_SPARSE_PLANES, 4, 3, 5, one),
-                                         1};
+  const laci_sparse_layouts layouts = {laci_sparse_layout_of(LACI_FORMAT_PC16P, 4, 3, 5, none),
+                                       laci_sparse_layout_of(LACI_FORMAT_CHW, 4, 3, 5, one), 1};
   const uint8_t kept[16] = {0};
   laci_sparse_form form;
   lac_error err = {0};
   (void)state;
-  assert_int_equal(laci_sparse_form_init(&g, kept, &pictures, &form, &err), LAC_UNSUPPORTED);
+  assert_int_equal(laci_sparse_form_init(&g, kept, &layouts, &form, &err), LAC_UNSUPPORTED);
   assert_string_equal(err.text, "panels of a sparse convolution: rows 5 and 6 apart");
   assert_null(form.tiles);
 }

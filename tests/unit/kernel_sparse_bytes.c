@@ -25,13 +25,13 @@ static const uint32_t guard = 0x5A5A5A5A;
 
 /* ---- Pictures ---- */
 
-typedef struct pictures {
+typedef struct guarded {
   float *memory, *at; /* of guards, and behind them */
   int64_t n;
-} pictures;
+} guarded;
 
-static pictures pictures_of(int64_t n, int shift) {
-  pictures p = {malloc((size_t)(n + 2 * GUARD) * sizeof(float)), NULL, n};
+static guarded guarded_of(int64_t n, int shift) {
+  guarded p = {malloc((size_t)(n + 2 * GUARD) * sizeof(float)), NULL, n};
   assert_non_null(p.memory);
   for (int64_t at = 0; at < n + 2 * GUARD; at++) memcpy(p.memory + at, &guard, sizeof guard);
   p.at = p.memory + GUARD / 2 + shift;
@@ -44,7 +44,7 @@ static uint32_t word_at(const float *at) {
   return word;
 }
 
-static void expect_guards(const pictures *p) {
+static void expect_guards(const guarded *p) {
   for (const float *at = p->memory; at < p->at; at++) assert_int_equal(word_at(at), guard);
   for (const float *at = p->at + p->n; at < p->memory + p->n + 2 * GUARD; at++) {
     assert_int_equal(word_at(at), guard);
@@ -54,41 +54,41 @@ static void expect_guards(const pictures *p) {
 /* ---- Forms ---- */
 
 typedef struct shape {
-  laci_sparse_lanes lanes;
-  int64_t channels, h, w, n_pictures;
+  laci_memory_format format;
+  int64_t channels, h, w, n_image_blocks;
   laci_sparse_border border;
 } shape;
 
 /* The last one's pixels are apart, since they would fall into one set of a cache. */
 static const shape shapes[] = {
-    {LACI_SPARSE_PLANES, 1, 1, 1, 1, {0, 0, 0, 0, 1, 1}},
-    {LACI_SPARSE_PLANES, 8, 5, 7, 2, {1, 1, 1, 1, 1, 1}},
-    {LACI_SPARSE_PLANES, 7, 6, 5, 3, {1, 1, 1, 1, 2, 2}},
-    {LACI_SPARSE_PANELS, 4, 3, 5, 1, {0, 0, 0, 0, 1, 1}},
-    {LACI_SPARSE_PANELS, 18, 7, 9, 2, {0, 0, 0, 1, 1, 1}},
-    {LACI_SPARSE_IMAGES, 5, 2, 3, 2, {1, 0, 2, 1, 1, 1}},
-    {LACI_SPARSE_IMAGES, 256, 2, 2, 1, {0, 0, 0, 0, 1, 1}},
+    {LACI_FORMAT_CHW, 1, 1, 1, 1, {0, 0, 0, 0, 1, 1}},
+    {LACI_FORMAT_CHW, 8, 5, 7, 2, {1, 1, 1, 1, 1, 1}},
+    {LACI_FORMAT_CHW, 7, 6, 5, 3, {1, 1, 1, 1, 2, 2}},
+    {LACI_FORMAT_PC16P, 4, 3, 5, 1, {0, 0, 0, 0, 1, 1}},
+    {LACI_FORMAT_PC16P, 18, 7, 9, 2, {0, 0, 0, 1, 1, 1}},
+    {LACI_FORMAT_HWC16N, 5, 2, 3, 2, {1, 0, 2, 1, 1, 1}},
+    {LACI_FORMAT_HWC16N, 256, 2, 2, 1, {0, 0, 0, 0, 1, 1}},
 };
 enum { N_SHAPES = sizeof shapes / sizeof *shapes };
 
 static laci_bytes_form form_of(const shape *s, const laci_fake_quantized *q) {
   const int64_t quads = laci_sparse_channels(s->channels, LACI_SPARSE_S8);
-  return (laci_bytes_form){laci_sparse_layout_of(s->lanes, s->channels, s->h, s->w, s->border),
-                           laci_sparse_layout_of(s->lanes, quads, s->h, s->w, s->border),
-                           s->channels, s->n_pictures, q};
+  return (laci_bytes_form){laci_sparse_layout_of(s->format, s->channels, s->h, s->w, s->border),
+                           laci_sparse_layout_of(s->format, quads, s->h, s->w, s->border),
+                           s->channels, s->n_image_blocks, q};
 }
 
 /* The places of a picture, borders among them, and where one of a channel lies. */
 static int64_t places_of(const laci_bytes_form *f) {
   const laci_sparse_layout *l = &f->quads;
-  if (l->lanes == LACI_SPARSE_PLANES) return l->channel_stride;
-  if (l->lanes == LACI_SPARSE_IMAGES) return l->n_floats / l->pixel_stride * LANES;
+  if (l->format == LACI_FORMAT_CHW) return l->channel_stride;
+  if (l->format == LACI_FORMAT_HWC16N) return l->n_floats / l->pixel_stride * LANES;
   return l->n_floats / laci_sparse_channels(f->channels, LACI_SPARSE_S8);
 }
 
 static int64_t at_of(const laci_sparse_layout *l, int64_t channel, int64_t place) {
-  if (l->lanes == LACI_SPARSE_PLANES) return channel * l->channel_stride + place;
-  const int64_t sixteen = l->lanes == LACI_SPARSE_PANELS ? LANES : 1;
+  if (l->format == LACI_FORMAT_CHW) return channel * l->channel_stride + place;
+  const int64_t sixteen = l->format == LACI_FORMAT_PC16P ? LANES : 1;
   return place / LANES * sixteen * l->pixel_stride + channel * l->channel_stride + place % LANES;
 }
 
@@ -137,15 +137,15 @@ static void expect_floats(const laci_bytes_form *f, const float *before, const f
 static void pack_and_unpack(const laci_bytes_form *f, int shift) {
   const laci_bytes_kernel *kernel = laci_bytes_now();
   const int64_t items = laci_bytes_items(f), half = items / 2;
-  pictures floats = pictures_of(f->floats.n_floats * f->n_pictures, shift);
-  pictures quads = pictures_of(f->quads.n_floats * f->n_pictures, 2 * shift);
-  pictures back = pictures_of(floats.n, shift);
+  guarded floats = guarded_of(f->floats.n_floats * f->n_image_blocks, shift);
+  guarded quads = guarded_of(f->quads.n_floats * f->n_image_blocks, 2 * shift);
+  guarded back = guarded_of(floats.n, shift);
   for (int64_t at = 0; at < floats.n; at++) floats.at[at] = value_of(f->q, at);
   kernel->pack(f, floats.at, quads.at, half, items);
   kernel->pack(f, floats.at, quads.at, 0, half);
   kernel->unpack(f, quads.at, back.at, half, items);
   kernel->unpack(f, quads.at, back.at, 0, half);
-  for (int64_t at = 0; at < f->n_pictures; at++) {
+  for (int64_t at = 0; at < f->n_image_blocks; at++) {
     const int64_t skip = at * f->floats.n_floats;
     expect_quads(f, floats.at + skip, quads.at + at * f->quads.n_floats);
     expect_floats(f, floats.at + skip, back.at + skip);

@@ -39,7 +39,7 @@ typedef struct depthwise_case {
   int64_t n_y;
 } depthwise_case;
 
-static void make(const sparse_case *c, laci_sparse_lanes lanes_out, int shift,
+static void make(const sparse_case *c, laci_memory_format format_out, int shift,
                  depthwise_case *made) {
   const laci_sparse_window *g = &c->window;
   const laci_sparse_border one = {1, 1, 1, 1, 1, 1};
@@ -49,11 +49,11 @@ static void make(const sparse_case *c, laci_sparse_lanes lanes_out, int shift,
   around.right += shift; /* rows may be further apart than this window wants */
   *made = (depthwise_case){
       .c = c,
-      .in = laci_sparse_layout_of(c->lanes, g->channels_in, g->h, g->w, around),
-      .out = laci_sparse_layout_of(lanes_out, g->channels_out, g->out_h, g->out_w, one)};
-  const laci_sparse_pictures pictures = {made->in, made->out, c->n_images};
+      .in = laci_sparse_layout_of(c->format, g->channels_in, g->h, g->w, around),
+      .out = laci_sparse_layout_of(format_out, g->channels_out, g->out_h, g->out_w, one)};
+  const laci_sparse_layouts layouts = {made->in, made->out, c->n_images};
   assert_true(laci_depthwise_fits(g));
-  assert_int_equal(laci_depthwise_init(g, &pictures, &made->d, &err), LAC_OK);
+  assert_int_equal(laci_depthwise_init(g, &layouts, &made->d, &err), LAC_OK);
   made->n_y = made->out.n_floats * c->n_images;
   made->x = sparse_guarded(made->in.n_floats * c->n_images, shift, &made->memory[0]);
   made->residual = sparse_guarded(made->n_y, shift, &made->memory[1]);
@@ -85,7 +85,7 @@ static int64_t forget(const depthwise_case *made) {
 /* Results are those of the product, and all else is as it was. */
 static void compare(const depthwise_case *made, const sparse_operands *o, int64_t zeros) {
   const laci_sparse_window *g = &made->c->window;
-  const int lanes = made->c->lanes == LACI_SPARSE_IMAGES ? LACI_SPARSE_LANES : 1;
+  const int lanes = made->c->format == LACI_FORMAT_HWC16N ? LACI_SPARSE_LANES : 1;
   const int64_t pixels = g->out_h * g->out_w, each = g->channels_out * pixels;
   const laci_depthwise *d = &made->d;
   int64_t written = 0;
@@ -131,12 +131,12 @@ static void run_parts(const depthwise_case *made, const laci_sparse_operands *o,
   }
 }
 
-static void every_level(const sparse_case *c, laci_sparse_lanes lanes_out, int follow) {
+static void every_level(const sparse_case *c, laci_memory_format format_out, int follow) {
   const laci_cpu_level start = laci_cpu();
   sparse_operands o;
   depthwise_case made;
   sparse_operands_init(c, 0, &o);
-  make(c, lanes_out, follow, &made);
+  make(c, format_out, follow, &made);
   laci_sparse_operands run = sparse_run_of(&o, follow % 2 == 1, -0.25F, 0.5F);
   sparse_follow(&run, follow, follow == 3);
   sparse_forget_result(&o);
@@ -165,9 +165,8 @@ static void all_are_the_product(void **state) {
   (void)state;
   for (int at = 0; at < N_CASES; at++) {
     for (int follow = 0; follow < 4; follow++) {
-      every_level(&cases[at], cases[at].lanes_out, follow);
-      if (cases[at].lanes == LACI_SPARSE_PLANES)
-        every_level(&cases[at], LACI_SPARSE_PANELS, follow);
+      every_level(&cases[at], cases[at].format_out, follow);
+      if (cases[at].format == LACI_FORMAT_CHW) every_level(&cases[at], LACI_FORMAT_PC16P, follow);
     }
   }
 }
@@ -186,13 +185,13 @@ static void others_do_not_fit(void **state) {
   }
   const laci_sparse_window wide = SPARSE_WINDOW(1, 1, 1, 9, 3000, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1);
   const laci_sparse_border none = {.stride_h = 1, .stride_w = 1};
-  const laci_sparse_pictures pictures = {
-      laci_sparse_layout_of(LACI_SPARSE_PLANES, 1, 9, 3000, laci_sparse_border_of(&wide)),
-      laci_sparse_layout_of(LACI_SPARSE_PLANES, 1, wide.out_h, wide.out_w, none), 1};
+  const laci_sparse_layouts layouts = {
+      laci_sparse_layout_of(LACI_FORMAT_CHW, 1, 9, 3000, laci_sparse_border_of(&wide)),
+      laci_sparse_layout_of(LACI_FORMAT_CHW, 1, wide.out_h, wide.out_w, none), 1};
   laci_depthwise d;
   lac_error err = {0};
   assert_true(laci_depthwise_fits(&wide));
-  assert_int_equal(laci_depthwise_init(&wide, &pictures, &d, &err), LAC_UNSUPPORTED);
+  assert_int_equal(laci_depthwise_init(&wide, &layouts, &d, &err), LAC_UNSUPPORTED);
   assert_non_null(strstr(err.text, "3000"));
   const sparse_case pairs = sparse_case_of(&cases[0], LACI_SPARSE_BF16);
   assert_false(laci_depthwise_fits(&pairs.window));

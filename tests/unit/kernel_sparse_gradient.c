@@ -36,8 +36,8 @@ enum { N_MORE = sizeof more_cases / sizeof *more_cases, N_CASES = N_SPARSE_CASES
 
 static sparse_case case_of(int at) {
   sparse_case c = at < N_SPARSE_CASES ? sparse_cases[at] : more_cases[at - N_SPARSE_CASES];
-  if (c.lanes != LACI_SPARSE_PANELS || c.window.kernel_h == 1) return c;
-  c.lanes = c.lanes_out = LACI_SPARSE_PLANES; /* panels are for windows of one pixel */
+  if (c.format != LACI_FORMAT_PC16P || c.window.kernel_h == 1) return c;
+  c.format = c.format_out = LACI_FORMAT_CHW; /* panels are for windows of one pixel */
   return c;
 }
 
@@ -98,7 +98,7 @@ static double want_of(const fixture *f, int64_t row, int64_t dense) {
   const int64_t taps = g->kernel_h * g->kernel_w, tap = dense % taps;
   const int64_t channels = g->channels_in / g->groups;
   const int64_t channel = row / (g->channels_out / g->groups) * channels + dense / taps;
-  const int lanes = f->c.lanes == LACI_SPARSE_IMAGES ? LACI_SPARSE_LANES : 1;
+  const int lanes = f->c.format == LACI_FORMAT_HWC16N ? LACI_SPARSE_LANES : 1;
   double sum = 0;
   for (int64_t at = 0; at < f->c.n_images * g->out_h * g->out_w; at++) {
     const int64_t image = at / (g->out_h * g->out_w);

@@ -38,15 +38,14 @@ static const laci_sparse_window windows[] = {
 };
 enum { N_WINDOWS = sizeof windows / sizeof *windows };
 
-static const laci_sparse_lanes kinds[] = {LACI_SPARSE_PLANES, LACI_SPARSE_PANELS,
-                                          LACI_SPARSE_IMAGES};
+static const laci_memory_format kinds[] = {LACI_FORMAT_CHW, LACI_FORMAT_PC16P, LACI_FORMAT_HWC16N};
 
 /* A byte, or the first of a float's. */
-static uint8_t *place_at(const laci_max_pool *p, const laci_sparse_layout *l, const float *pictures,
+static uint8_t *place_at(const laci_max_pool *p, const laci_sparse_layout *l, const float *values,
                          int64_t channel, const int64_t pixel[2], int lane) {
   const int64_t each = laci_sparse_each(p->window.values);
   const int64_t at = laci_sparse_at(l, channel / each, pixel[0], pixel[1]) + lane;
-  return (uint8_t *)(uintptr_t)(pictures + at) + channel % each;
+  return (uint8_t *)(uintptr_t)(values + at) + channel % each;
 }
 
 static float value_of(const laci_max_pool *p, const uint8_t *place) {
@@ -73,22 +72,24 @@ static float most_of(const laci_max_pool *p, const float *x, int64_t channel,
 /* Results are compared and forgotten: what is left is what was there before. */
 static void expect_most(const laci_max_pool *p, const float *x, float *y, int64_t n_y) {
   const laci_sparse_window *g = &p->window;
-  const int lanes = p->in.lanes == LACI_SPARSE_IMAGES ? LANES : 1;
+  const int lanes = p->in.format == LACI_FORMAT_HWC16N ? LANES : 1;
   const int64_t each = laci_sparse_each(g->values);
   const int64_t channels = laci_sparse_channels(g->channels_in, g->values) * each;
-  for (int64_t at = 0; at < p->n_pictures * channels * g->out_h * g->out_w * lanes; at++) {
-    const int64_t row = at / lanes / g->out_w, plane = row / g->out_h, picture = plane / channels;
+  for (int64_t at = 0; at < p->n_image_blocks * channels * g->out_h * g->out_w * lanes; at++) {
+    const int64_t row = at / lanes / g->out_w, plane = row / g->out_h,
+                  image_block = plane / channels;
     const int64_t pixel[2] = {row % g->out_h, at / lanes % g->out_w};
     const int lane = (int)(at % lanes);
-    const float *from = x + picture * p->in.n_floats, *to = y + picture * p->out.n_floats;
+    const float *from = x + image_block * p->in.n_floats, *to = y + image_block * p->out.n_floats;
     const float got = value_of(p, place_at(p, &p->out, to, plane % channels, pixel, lane));
     const float want = most_of(p, from, plane % channels, pixel, lane);
     assert_memory_equal(&got, &want, sizeof want);
   }
-  for (int64_t at = 0; at < p->n_pictures * channels * g->out_h * g->out_w * lanes; at++) {
-    const int64_t row = at / lanes / g->out_w, plane = row / g->out_h, picture = plane / channels;
+  for (int64_t at = 0; at < p->n_image_blocks * channels * g->out_h * g->out_w * lanes; at++) {
+    const int64_t row = at / lanes / g->out_w, plane = row / g->out_h,
+                  image_block = plane / channels;
     const int64_t pixel[2] = {row % g->out_h, at / lanes % g->out_w};
-    const float *to = y + picture * p->out.n_floats;
+    const float *to = y + image_block * p->out.n_floats;
     memset(place_at(p, &p->out, to, plane % channels, pixel, (int)(at % lanes)), UNTOUCHED,
            (size_t)(PLACE / each));
   }
@@ -98,7 +99,7 @@ static void expect_most(const laci_max_pool *p, const float *x, float *y, int64_
 }
 
 static void check(const laci_max_pool *p, int shift) {
-  const int64_t n_x = p->in.n_floats * p->n_pictures, n_y = p->out.n_floats * p->n_pictures;
+  const int64_t n_x = p->in.n_floats * p->n_image_blocks, n_y = p->out.n_floats * p->n_image_blocks;
   const int64_t items = laci_max_pool_items(p), half = items / 2;
   float *x = malloc((size_t)(n_x + shift) * sizeof *x);
   float *memory = malloc((size_t)(n_y + 2 * GUARD + shift) * sizeof *memory);
@@ -128,9 +129,9 @@ static void windows_give_their_most(void **state) {
       laci_sparse_window g = windows[at / 6];
       g.values = at / 3 % 2 ? LACI_SPARSE_F32 : LACI_SPARSE_S8;
       const int64_t n = laci_sparse_channels(g.channels_in, g.values);
-      const laci_sparse_lanes lanes = kinds[at % 3];
-      const laci_max_pool p = {g, laci_sparse_layout_of(lanes, n, g.h, g.w, in),
-                               laci_sparse_layout_of(lanes, n, g.out_h, g.out_w, out), 2};
+      const laci_memory_format format = kinds[at % 3];
+      const laci_max_pool p = {g, laci_sparse_layout_of(format, n, g.h, g.w, in),
+                               laci_sparse_layout_of(format, n, g.out_h, g.out_w, out), 2};
       assert_true(laci_max_pool_fits(&g));
       check(&p, 0);
       check(&p, 1);

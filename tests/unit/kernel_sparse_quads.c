@@ -43,7 +43,7 @@ static void for_each_result(const sparse_case *c, sparse_operands *o,
                             void (*expect)(const sparse_case *c, const sparse_operands *o,
                                            const laci_sparse_operands *run, place p)) {
   const laci_sparse_window *g = &c->window;
-  const int lanes = c->lanes == LACI_SPARSE_IMAGES ? LACI_SPARSE_LANES : 1;
+  const int lanes = c->format == LACI_FORMAT_HWC16N ? LACI_SPARSE_LANES : 1;
   const laci_sparse_part all = {o->form.tiles, 0, o->form.n_tiles, 0, o->form.product.n_rows};
   sparse_forget_result(o);
   laci_sparse_multiply_scalar(&o->form.product, run, &all);
@@ -142,11 +142,11 @@ static void results_can_be_floats(void **state) {
     laci_sparse_window floats = c.window;
     floats.values = LACI_SPARSE_F32;
     const laci_sparse_layout in = o.form.in,
-                             out = laci_sparse_layout_out(c.lanes_out, &floats, &in,
+                             out = laci_sparse_layout_out(c.format_out, &floats, &in,
                                                           (laci_sparse_border){1, 1, 1, 1, 1, 1});
     laci_sparse_form_clear(&o.form);
     assert_int_equal(
-        laci_sparse_form_init(&c.window, o.kept, &(laci_sparse_pictures){in, out, c.n_images},
+        laci_sparse_form_init(&c.window, o.kept, &(laci_sparse_layouts){in, out, c.n_images},
                               &o.form, &err),
         LAC_OK);
     laci_sparse_form_fill(&o.form, o.dense);
@@ -169,9 +169,9 @@ static void groups_share_no_place(void **state) {
   lac_error err = {0};
   (void)state;
   c.window.values = LACI_SPARSE_S8;
-  const laci_sparse_layout in = laci_sparse_layout_in(c.lanes, &c.window);
-  const laci_sparse_pictures pictures = {in, in, 1};
-  assert_int_equal(laci_sparse_form_init(&c.window, kept, &pictures, &form, &err), LAC_UNSUPPORTED);
+  const laci_sparse_layout in = laci_sparse_layout_in(c.format, &c.window);
+  const laci_sparse_layouts layouts = {in, in, 1};
+  assert_int_equal(laci_sparse_form_init(&c.window, kept, &layouts, &form, &err), LAC_UNSUPPORTED);
   assert_string_equal(err.text, "channels by 4 in groups of 2 to 4");
 }
 

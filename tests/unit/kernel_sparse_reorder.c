@@ -53,46 +53,47 @@ enum { N_CASES = sizeof cases / sizeof *cases };
 /* Every kind of layout with borders, gaps and phases; false: there is none of so many channels. */
 static bool layout_of(int kind, const laci_sparse_size *s, laci_sparse_layout *l) {
   static const struct {
-    laci_sparse_lanes lanes;
+    laci_memory_format format;
     laci_sparse_border border;
   } kinds[N_LAYOUTS - 3] = {
-      {LACI_SPARSE_PLANES, {0, 0, 0, 0, 1, 1}}, {LACI_SPARSE_PLANES, {1, 1, 1, 1, 1, 1}},
-      {LACI_SPARSE_PLANES, {1, 1, 1, 1, 2, 2}}, {LACI_SPARSE_PLANES, {3, 0, 1, 5, 3, 2}},
-      {LACI_SPARSE_PANELS, {0, 0, 0, 0, 1, 1}}, {LACI_SPARSE_PANELS, {0, 2, 0, 1, 1, 1}},
-      {LACI_SPARSE_IMAGES, {0, 0, 0, 0, 1, 1}}, {LACI_SPARSE_IMAGES, {1, 2, 3, 1, 1, 1}},
+      {LACI_FORMAT_CHW, {0, 0, 0, 0, 1, 1}},    {LACI_FORMAT_CHW, {1, 1, 1, 1, 1, 1}},
+      {LACI_FORMAT_CHW, {1, 1, 1, 1, 2, 2}},    {LACI_FORMAT_CHW, {3, 0, 1, 5, 3, 2}},
+      {LACI_FORMAT_PC16P, {0, 0, 0, 0, 1, 1}},  {LACI_FORMAT_PC16P, {0, 2, 0, 1, 1, 1}},
+      {LACI_FORMAT_HWC16N, {0, 0, 0, 0, 1, 1}}, {LACI_FORMAT_HWC16N, {1, 2, 3, 1, 1, 1}},
   };
-  static const laci_sparse_lanes contiguous[3] = {LACI_SPARSE_PLANES, LACI_SPARSE_ROWS,
-                                                  LACI_SPARSE_BLOCKS};
+  static const laci_memory_format contiguous[3] = {LACI_FORMAT_CHW, LACI_FORMAT_HWC,
+                                                   LACI_FORMAT_CHW16C};
   if (kind < N_LAYOUTS - 3) {
-    *l = laci_sparse_layout_of(kinds[kind].lanes, s->channels, s->h, s->w, kinds[kind].border);
+    *l = laci_sparse_layout_of(kinds[kind].format, s->channels, s->h, s->w, kinds[kind].border);
     return true;
   }
-  const laci_sparse_lanes lanes = contiguous[kind - N_LAYOUTS + 3];
-  if (lanes == LACI_SPARSE_BLOCKS && s->channels % LANES) return false;
-  *l = laci_sparse_layout_contiguous(lanes, s->channels, s->h, s->w);
+  const laci_memory_format format = contiguous[kind - N_LAYOUTS + 3];
+  if (format == LACI_FORMAT_CHW16C && s->channels % LANES) return false;
+  *l = laci_sparse_layout_contiguous(format, s->channels, s->h, s->w);
   return true;
 }
 
 static int64_t floats_of(const laci_sparse_layout *l, int64_t n_images) {
-  return (l->lanes == LACI_SPARSE_IMAGES ? (n_images + LANES - 1) / LANES : n_images) * l->n_floats;
+  return (l->format == LACI_FORMAT_HWC16N ? (n_images + LANES - 1) / LANES : n_images) *
+         l->n_floats;
 }
 
 static int64_t place_of(const laci_sparse_layout *l, int64_t image, int64_t channel, int64_t y,
                         int64_t x) {
   const int64_t at = laci_sparse_at(l, channel, y, x);
-  if (l->lanes == LACI_SPARSE_IMAGES) return image / LANES * l->n_floats + at + image % LANES;
+  if (l->format == LACI_FORMAT_HWC16N) return image / LANES * l->n_floats + at + image % LANES;
   return image * l->n_floats + at;
 }
 
 /* Pictures in memory that ends with them, so that the sanitizers see what is read beyond; they
  * begin at an odd float. */
-typedef struct pictures {
+typedef struct guarded {
   float *memory, *at;
   int64_t n;
-} pictures;
+} guarded;
 
-static pictures pictures_of(int64_t n) {
-  pictures p = {malloc((size_t)(n + GUARD + 1) * sizeof(float)), NULL, n};
+static guarded guarded_of(int64_t n) {
+  guarded p = {malloc((size_t)(n + GUARD + 1) * sizeof(float)), NULL, n};
   assert_non_null(p.memory);
   memset(p.memory, 0x5A, (size_t)(n + GUARD + 1) * sizeof(float));
   p.at = p.memory + GUARD + 1;
@@ -106,7 +107,7 @@ static uint32_t bits_of(float value) {
 }
 
 /* What has a guard behind it, too. */
-static void expect_guards(const pictures *p) {
+static void expect_guards(const guarded *p) {
   for (int64_t at = 0; at <= GUARD; at++) assert_int_equal(bits_of(p->memory[at]), 0x5A5A5A5AU);
   for (int64_t at = 0; at < GUARD; at++) {
     assert_int_equal(bits_of(p->at[p->n + at]), 0x5A5A5A5AU);
@@ -123,7 +124,7 @@ typedef struct trial {
   const reorder_case *c;
   int from_kind, to_kind;
   laci_sparse_reorder r;
-  pictures from, want, got; /* the last two with a guard behind them */
+  guarded from, want, got; /* the last two with a guard behind them */
 } trial;
 
 enum { MOST_CHANNELS = 144 };
@@ -152,9 +153,9 @@ static bool trial_init(trial *t, const reorder_case *c, int from_kind, int to_ki
   t->r = (laci_sparse_reorder){.size = c->size, .stride_h = c->stride_h, .stride_w = c->stride_w};
   if (!layout_of(from_kind, &source, &t->r.from)) return false;
   if (!layout_of(to_kind, &c->size, &t->r.to)) return false;
-  t->from = pictures_of(floats_of(&t->r.from, source.n_images));
-  t->want = pictures_of(floats_of(&t->r.to, source.n_images) + GUARD);
-  t->got = pictures_of(floats_of(&t->r.to, source.n_images) + GUARD);
+  t->from = guarded_of(floats_of(&t->r.from, source.n_images));
+  t->want = guarded_of(floats_of(&t->r.to, source.n_images) + GUARD);
+  t->got = guarded_of(floats_of(&t->r.to, source.n_images) + GUARD);
   t->want.n -= GUARD;
   t->got.n -= GUARD;
   for (int64_t row = 0; row < source.n_images * source.channels * source.h; row++) {
@@ -174,7 +175,7 @@ static void trial_clear(trial *t) {
   free(t->got.memory);
 }
 
-static void forget(const pictures *p) { memset(p->at, 0x5A, (size_t)p->n * sizeof *p->at); }
+static void forget(const guarded *p) { memset(p->at, 0x5A, (size_t)p->n * sizeof *p->at); }
 
 static void each_trial(void (*body)(trial *t)) {
   for (int at = 0; at < N_CASES * N_LAYOUTS * N_LAYOUTS; at++) {
@@ -252,7 +253,7 @@ static void every_variant_moves_every_value(void **state) {
 
 /* Into what windows read. */
 static void expect_norm(trial *t) {
-  if (t->r.to.lanes == LACI_SPARSE_BLOCKS || t->r.to.lanes == LACI_SPARSE_ROWS) return;
+  if (t->r.to.format == LACI_FORMAT_CHW16C || t->r.to.format == LACI_FORMAT_HWC) return;
   t->r.norm = make_norm();
   expect_definition(t);
   expect_same(t);
@@ -289,7 +290,7 @@ static void expect_border_of(trial *t, uint32_t word) {
   const laci_sparse_layout *l = &t->r.to;
   const laci_sparse_size *s = &t->c->size;
   const int64_t n = laci_sparse_border_items(l, s);
-  const int64_t lanes = l->lanes == LACI_SPARSE_IMAGES ? LANES : 1;
+  const int64_t lanes = l->format == LACI_FORMAT_HWC16N ? LANES : 1;
   const int64_t n_images = (s->n_images + lanes - 1) / lanes * lanes;
   if (t->from_kind) return; /* the target's kind is all that counts */
   forget(&t->got);

@@ -11,7 +11,7 @@ static const laci_cpu_level levels[] = {LACI_KERNEL_VARIANTS(LEVEL)};
 #undef LEVEL
 enum { N_LEVELS = sizeof levels / sizeof *levels };
 
-#define INTO_PANELS LACI_SPARSE_PLANES, LACI_SPARSE_PANELS
+#define INTO_PANELS LACI_FORMAT_CHW, LACI_FORMAT_PC16P
 static const sparse_case cases[] = {
     {"7x7", SPARSE_WINDOW(20, 31, 1, 7, 7, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PIXELS, 1, 4},
     {"9x11 into panels", SPARSE_WINDOW(7, 13, 1, 9, 11, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), INTO_PANELS,
@@ -75,7 +75,7 @@ typedef struct made {
  * border; else with one above and below. */
 static bool may_be_bare(const sparse_case *c, const laci_sparse_border *border) {
   const laci_sparse_window *g = &c->window;
-  return c->lanes != LACI_SPARSE_IMAGES && (g->stride_w > 1 || border->top * g->w >= border->left);
+  return c->format != LACI_FORMAT_HWC16N && (g->stride_w > 1 || border->top * g->w >= border->left);
 }
 
 /* What is read. */
@@ -84,15 +84,15 @@ static laci_sparse_layout layout_of(const sparse_case *c, const sparse_operands 
   laci_sparse_border border = laci_sparse_border_of(g);
   if (!may_be_bare(c, &border) || (g->stride_w == 1 && !bare)) return o->form.in;
   if (g->stride_w > 1) {
-    return laci_sparse_layout_contiguous(LACI_SPARSE_PLANES, g->channels_in, g->h, g->w);
+    return laci_sparse_layout_contiguous(LACI_FORMAT_CHW, g->channels_in, g->h, g->w);
   }
   border.left = border.right = 0;
-  return laci_sparse_layout_of(LACI_SPARSE_PLANES, g->channels_in, g->h, g->w, border);
+  return laci_sparse_layout_of(LACI_FORMAT_CHW, g->channels_in, g->h, g->w, border);
 }
 
 /* o->x, so laid out: the caller's to free. */
-static float *pictures_of(const sparse_case *c, const sparse_operands *o,
-                          const laci_sparse_layout *l) {
+static float *values_of(const sparse_case *c, const sparse_operands *o,
+                        const laci_sparse_layout *l) {
   const laci_sparse_window *g = &c->window;
   const int64_t pixels = g->h * g->w, each = g->channels_in * pixels, n = c->n_images;
   float *x = calloc((size_t)(n * l->n_floats), sizeof *x);
@@ -110,11 +110,11 @@ static float *pictures_of(const sparse_case *c, const sparse_operands *o,
 }
 
 static made make(const sparse_case *c, const sparse_operands *o, const laci_sparse_layout *in) {
-  const laci_sparse_pictures pictures = {*in, o->form.out, c->n_images};
+  const laci_sparse_layouts layouts = {*in, o->form.out, c->n_images};
   made m;
   lac_error err = {0};
   assert_true(laci_winograd4_fits(&c->window));
-  if (laci_winograd4_init(&c->window, &pictures, &m.w, &err)) fail_msg("%s: %s", c->what, err.text);
+  if (laci_winograd4_init(&c->window, &layouts, &m.w, &err)) fail_msg("%s: %s", c->what, err.text);
   const int64_t n = laci_winograd4_groups(&m.w);
   const int64_t n_weights = (int64_t)(laci_winograd4_bytes(&c->window) / sizeof(float));
   m.weights = sparse_guarded(n_weights, 0, &m.memory);
@@ -165,7 +165,7 @@ static void run(const made *m, const laci_sparse_operands *o, int64_t units, int
 /* Every byte is a guard, but for zeros around results, which may be written or not. */
 static void forget(const laci_winograd4 *w, const sparse_operands *o) {
   memset(o->memory_y, 0x5A, sparse_result_bytes(o));
-  for (int64_t at = 0; at < w->n_each * w->n_pictures; at++) {
+  for (int64_t at = 0; at < w->n_each * w->n_image_blocks; at++) {
     const laci_sparse_tile *t = &w->results[at];
     for (int64_t c = 0; c < w->window.channels_out && t->lanes & LACI_SPARSE_ZEROS_AROUND; c++) {
       for (int lane = 0; lane < LACI_SPARSE_LANES; lane++) {
@@ -185,7 +185,7 @@ static void every_level(const sparse_case *c, int follow, bool bare) {
   const int64_t n_dense = c->window.channels_out * o.form.dense_length;
   for (int64_t at = 0; at < n_dense; at++) o.dense[at] *= o.kept[at];
   const laci_sparse_layout in = layout_of(c, &o, bare);
-  float *want = malloc(bytes), *x = pictures_of(c, &o, &in);
+  float *want = malloc(bytes), *x = values_of(c, &o, &in);
   assert_non_null(want);
   operands.x = x;
   for (int level = 0; level < N_LEVELS; level++) {
@@ -224,7 +224,7 @@ static void definition_is_the_product(void **state) {
   for (int at = 0; at < 2 * N_CASES; at++) {
     const sparse_case *c = &cases[at / 2];
     const laci_sparse_window *g = &c->window;
-    const int lanes = c->lanes == LACI_SPARSE_IMAGES ? LACI_SPARSE_LANES : 1;
+    const int lanes = c->format == LACI_FORMAT_HWC16N ? LACI_SPARSE_LANES : 1;
     const laci_cpu_level start = laci_cpu();
     sparse_operands o;
     sparse_operands_init(c, 0, &o);
@@ -232,7 +232,7 @@ static void definition_is_the_product(void **state) {
     laci_sparse_operands operands = sparse_run_of(&o, true, -INFINITY, INFINITY);
     const size_t bytes = sparse_result_bytes(&o);
     const laci_sparse_layout in = layout_of(c, &o, at % 2);
-    float *want = malloc(bytes), *x = pictures_of(c, &o, &in);
+    float *want = malloc(bytes), *x = values_of(c, &o, &in);
     assert_non_null(want);
     laci_sparse_multiply_scalar(
         &o.form.product, &operands,
@@ -282,10 +282,10 @@ static void others_do_not_fit(void **state) {
     assert_false(laci_winograd4_fits(&windows[at]));
   }
   const laci_sparse_window wide = SPARSE_WINDOW(1, 1, 1, 9, 3000, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1);
-  const laci_sparse_layout rows = laci_sparse_layout_in(LACI_SPARSE_PLANES, &wide);
+  const laci_sparse_layout rows = laci_sparse_layout_in(LACI_FORMAT_CHW, &wide);
   laci_winograd4 w;
   lac_error err = {0};
-  assert_int_equal(laci_winograd4_init(&wide, &(laci_sparse_pictures){rows, rows, 1}, &w, &err),
+  assert_int_equal(laci_winograd4_init(&wide, &(laci_sparse_layouts){rows, rows, 1}, &w, &err),
                    LAC_UNSUPPORTED);
   assert_non_null(strstr(err.text, "3000"));
   assert_null(w.results);

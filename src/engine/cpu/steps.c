@@ -55,7 +55,7 @@ static int64_t plain_flops(const laci_net *net, const laci_node *node) {
 
 static int64_t tensor_bytes(const laci_net *net, int tensor) {
   const laci_net_tensor *t = &net->tensors[tensor];
-  if (t->pictures) return (int64_t)net->buffers[t->buffer].bytes;
+  if (t->native) return (int64_t)net->buffers[t->buffer].bytes;
   if (!t->md) return laci_shape_count(&t->shape) * (int64_t)sizeof(int64_t);
   if (!t->partial) return (int64_t)laci_layout_bytes(t->md);
   return laci_shape_count(&t->shape) * (t->dt == LACI_ELEMENT_BF16 ? 2 : 4);

@@ -21,10 +21,10 @@
 /** The byte of a zero; 0 to 255. */
 static inline int32_t laci_bytes_zero(const laci_fake_quantized *q) { return (int32_t)-q->low; }
 
-/** n_pictures: images, or groups of 16. */
+/** n_image_blocks: images, or groups of 16. */
 typedef struct laci_bytes_form {
   laci_sparse_layout floats, quads;
-  int64_t channels, n_pictures;
+  int64_t channels, n_image_blocks;
   const laci_fake_quantized *q;
 } laci_bytes_form;
 

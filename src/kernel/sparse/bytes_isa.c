@@ -84,19 +84,20 @@ typedef struct item {
 
 static item item_of(const laci_bytes_form *f, int64_t at) {
   const laci_sparse_layout *from = &f->floats, *to = &f->quads;
-  const int64_t each = laci_bytes_items(f) / f->n_pictures, picture = at / each, in = at % each;
+  const int64_t each = laci_bytes_items(f) / f->n_image_blocks, image_block = at / each,
+                in = at % each;
   item i = {.run = {f->q, 0, from->channel_stride, LANES}, .apart = LANES};
-  i.floats = picture * from->n_floats;
-  i.quads = picture * to->n_floats;
+  i.floats = image_block * from->n_floats;
+  i.quads = image_block * to->n_floats;
   i.channel_last = f->channels;
-  if (to->lanes == LACI_SPARSE_PLANES) {
+  if (to->format == LACI_FORMAT_CHW) {
     i.run.n = to->channel_stride;
     i.channel_first = in * QUAD;
     if (i.channel_last > i.channel_first + QUAD) i.channel_last = i.channel_first + QUAD;
     i.floats += i.channel_first * from->channel_stride;
     i.quads += in * to->channel_stride;
   } else {
-    const int64_t places = to->lanes == LACI_SPARSE_PANELS ? LANES : 1;
+    const int64_t places = to->format == LACI_FORMAT_PC16P ? LANES : 1;
     i.floats += in * places * from->pixel_stride;
     i.quads += in * places * to->pixel_stride;
   }

@@ -29,13 +29,13 @@ static int64_t phases_of(const laci_depthwise *d, int64_t n_tiles) {
   return 2 * d->window.stride_h * laci_depthwise_phase(d, rows);
 }
 
-lac_status laci_depthwise_init(const laci_sparse_window *g, const laci_sparse_pictures *pictures,
+lac_status laci_depthwise_init(const laci_sparse_window *g, const laci_sparse_layouts *layouts,
                                laci_depthwise *d, lac_error *err) {
   *d = (laci_depthwise){
-      .window = *g, .in = pictures->in, .out = pictures->out, .n_images = pictures->n_images};
+      .window = *g, .in = layouts->in, .out = layouts->out, .n_images = layouts->n_images};
   d->n_together =
-      d->out.lanes == LACI_SPARSE_IMAGES ? LACI_DEPTHWISE_TILES / 2 : LACI_DEPTHWISE_TILES;
-  if (g->stride_w > 1 && d->out.lanes != LACI_SPARSE_IMAGES) {
+      d->out.format == LACI_FORMAT_HWC16N ? LACI_DEPTHWISE_TILES / 2 : LACI_DEPTHWISE_TILES;
+  if (g->stride_w > 1 && d->out.format != LACI_FORMAT_HWC16N) {
     while (d->n_together > 0 && phases_of(d, d->n_together) > LACI_DEPTHWISE_PHASES)
       d->n_together--;
   }
@@ -44,7 +44,7 @@ lac_status laci_depthwise_init(const laci_sparse_window *g, const laci_sparse_pi
     return laci_fail(err, LAC_UNSUPPORTED,
                      "a depthwise window that strides over rows of %lld pixels", (long long)g->w);
   }
-  d->tiles = laci_sparse_result_tiles(g, pictures, &d->n_each);
+  d->tiles = laci_sparse_result_tiles(g, layouts, &d->n_each);
   return d->tiles ? LAC_OK : laci_fail_memory(err, "a depthwise convolution");
 }
 

@@ -45,8 +45,8 @@ static inline int64_t laci_depthwise_phase(const laci_depthwise *d, int64_t n_ro
 /** Fails LAC_NO_MEMORY, and LAC_UNSUPPORTED where a window strides over rows that are too wide; d
  * is then empty. */
 LAC_MUST_CHECK lac_status laci_depthwise_init(const laci_sparse_window *g,
-                                              const laci_sparse_pictures *pictures,
-                                              laci_depthwise *d, lac_error *err);
+                                              const laci_sparse_layouts *layouts, laci_depthwise *d,
+                                              lac_error *err);
 void laci_depthwise_clear(laci_depthwise *d);
 
 /** Rows of the part are channels, its tiles d->tiles; o->weight is [channels][kernel_h][kernel_w].

@@ -324,7 +324,7 @@ static bool only_clips(const laci_sparse_operands *o, const laci_sparse_part *pa
 /* Some channels at a time, whose rows are still near when the next row of results reads them. */
 void LACI_VARIANT(laci_depthwise_multiply)(const laci_depthwise *d, const laci_sparse_operands *o,
                                            const laci_sparse_part *part) {
-  const bool images = d->out.lanes == LACI_SPARSE_IMAGES;
+  const bool images = d->out.format == LACI_FORMAT_HWC16N;
   float phases[LACI_DEPTHWISE_PHASES], sums[LACI_DEPTHWISE_TILES * CHANNELS * LANES];
   laci_sparse_part some = {.tiles = part->tiles};
   for (int64_t c = part->row_first; c < part->row_last; c = some.row_last) {

@@ -8,7 +8,7 @@
 static float sum_at(const laci_depthwise *d, const float *x, const float *weight, float bias,
                     int64_t channel, int64_t place) {
   const laci_sparse_window *g = &d->window;
-  const bool images = d->out.lanes == LACI_SPARSE_IMAGES;
+  const bool images = d->out.format == LACI_FORMAT_HWC16N;
   const int64_t width = images ? g->out_w : d->out.row_stride;
   const int64_t y = place / width * g->stride_h - g->pad_top;
   const int64_t first = place % width * g->stride_w - g->pad_left;
@@ -24,7 +24,7 @@ static float sum_at(const laci_depthwise *d, const float *x, const float *weight
 void laci_depthwise_multiply_scalar(const laci_depthwise *d, const laci_sparse_operands *o,
                                     const laci_sparse_part *part) {
   const int64_t taps = d->window.kernel_h * d->window.kernel_w;
-  const bool images = d->out.lanes == LACI_SPARSE_IMAGES;
+  const bool images = d->out.format == LACI_FORMAT_HWC16N;
   for (int64_t t = part->tile_first; t < part->tile_last; t++) {
     const laci_sparse_tile *tile = &part->tiles[t];
     const int64_t at = t % d->n_each;

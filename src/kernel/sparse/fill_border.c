@@ -89,30 +89,30 @@ static void fill_row_of_images(const laci_sparse_layout *l, const laci_sparse_si
 
 /* How many items a picture, or a group of 16, has. */
 static int64_t items_each(const laci_sparse_layout *l, const laci_sparse_size *size) {
-  switch (l->lanes) {
-    case LACI_SPARSE_PLANES: return l->channel_stride > size->h * size->w ? size->channels : 0;
-    case LACI_SPARSE_PANELS: return l->n_floats / (size->channels * LANES);
-    case LACI_SPARSE_IMAGES: return l->n_floats / l->row_stride;
+  switch (l->format) {
+    case LACI_FORMAT_CHW: return l->channel_stride > size->h * size->w ? size->channels : 0;
+    case LACI_FORMAT_PC16P: return l->n_floats / (size->channels * LANES);
+    case LACI_FORMAT_HWC16N: return l->n_floats / l->row_stride;
     default: return 0;
   }
 }
 
 int64_t laci_sparse_border_items(const laci_sparse_layout *l, const laci_sparse_size *size) {
-  const int64_t images = l->lanes == LACI_SPARSE_IMAGES ? LANES : 1;
+  const int64_t images = l->format == LACI_FORMAT_HWC16N ? LANES : 1;
   return laci_ceil_div(size->n_images, images) * items_each(l, size);
 }
 
 void laci_sparse_fill_border(const laci_sparse_layout *l, const laci_sparse_size *size,
-                             uint32_t with, float *pictures, int64_t first, int64_t last) {
-  if (l->lanes == LACI_SPARSE_PLANES) {
-    fill_planes(l, size, with, pictures + first * l->channel_stride, last - first);
+                             uint32_t with, float *values, int64_t first, int64_t last) {
+  if (l->format == LACI_FORMAT_CHW) {
+    fill_planes(l, size, with, values + first * l->channel_stride, last - first);
     return;
   }
   const int64_t each = items_each(l, size);
   for (int64_t item = first; item < last; item++) {
-    float *to = pictures + item / each * l->n_floats;
+    float *to = values + item / each * l->n_floats;
     const int64_t at = item % each;
-    if (l->lanes == LACI_SPARSE_PANELS) {
+    if (l->format == LACI_FORMAT_PC16P) {
       fill_panel(l, size, with, at * LANES, to + at * LANES * l->pixel_stride);
     } else {
       fill_row_of_images(l, size, with, at, to + at * l->row_stride);

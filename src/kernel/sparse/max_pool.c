@@ -20,7 +20,7 @@ static bool meets(int64_t size, int64_t out, int64_t kernel, int64_t stride, int
 }
 
 int64_t laci_max_pool_items(const laci_max_pool *p) {
-  return p->n_pictures * laci_max_pool_each(p);
+  return p->n_image_blocks * laci_max_pool_each(p);
 }
 
 bool laci_max_pool_fits(const laci_sparse_window *g) {

@@ -14,7 +14,7 @@
 typedef struct laci_max_pool {
   laci_sparse_window window;
   laci_sparse_layout in, out;
-  int64_t n_pictures; /* images, or groups of 16 */
+  int64_t n_image_blocks; /* images, or groups of 16 */
 } laci_max_pool;
 
 /** Is there a kernel for windows of that size and stride? */

@@ -22,7 +22,7 @@ static inline int64_t laci_max_pool_bands(const laci_max_pool *p) {
 }
 /** Items of a picture: [band][channel], or rows of images. */
 static inline int64_t laci_max_pool_each(const laci_max_pool *p) {
-  if (p->in.lanes == LACI_SPARSE_IMAGES) return p->window.out_h;
+  if (p->in.format == LACI_FORMAT_HWC16N) return p->window.out_h;
   return laci_max_pool_bands(p) * laci_max_pool_channels(p);
 }
 

@@ -44,7 +44,7 @@ static void clear(const laci_max_pool *p, float *to, int64_t n) {
 /* So many places from this pixel of a row lie behind each other. */
 static int64_t together(const laci_sparse_layout *l, int64_t y, int64_t x) {
   const int64_t place = (y + l->top) * l->row_stride + l->left + x;
-  return l->lanes == LACI_SPARSE_PANELS ? LANES - place % LANES : INT64_MAX;
+  return l->format == LACI_FORMAT_PC16P ? LANES - place % LANES : INT64_MAX;
 }
 
 /* A part of a row of results, and of what it reads. */
@@ -94,7 +94,7 @@ static void copy_few(float *to, const float *from, int64_t n) {
 static void put(const part *r, const float *results, float *y) {
   const laci_sparse_layout *out = &r->p->out;
   const int64_t n = r->last - r->first;
-  if (out->lanes != LACI_SPARSE_PANELS) {
+  if (out->format != LACI_FORMAT_PC16P) {
     memcpy(y + laci_sparse_at(out, r->channel, r->y, r->first), results, (size_t)n * sizeof *y);
     return;
   }
@@ -148,7 +148,7 @@ static inline __attribute__((always_inline)) void take_columns(const float *from
 
 static bool takes_vectors(const part *r) {
   const laci_sparse_window *g = &r->p->window;
-  return g->values == LACI_SPARSE_F32 && r->p->in.lanes == LACI_SPARSE_PLANES && g->stride_w <= 2 &&
+  return g->values == LACI_SPARSE_F32 && r->p->in.format == LACI_FORMAT_CHW && g->stride_w <= 2 &&
          least(r->from + r->n, g->w) - most(r->from, 0) >= WIDTH;
 }
 
@@ -225,7 +225,7 @@ void LACI_VARIANT(laci_max_pool)(const laci_max_pool *p, const float *x, float *
   for (int64_t item = first; item < last; item++) {
     const float *from = x + item / each * p->in.n_floats;
     float *to = y + item / each * p->out.n_floats;
-    if (p->in.lanes != LACI_SPARSE_IMAGES) {
+    if (p->in.format != LACI_FORMAT_HWC16N) {
       pool_band(p, item % each, from, to);
       continue;
     }

@@ -61,6 +61,6 @@ laci_sparse_reorder_run *laci_sparse_reorder_now(void);
  * float is a pixel's. */
 int64_t laci_sparse_border_items(const laci_sparse_layout *l, const laci_sparse_size *size);
 void laci_sparse_fill_border(const laci_sparse_layout *l, const laci_sparse_size *size,
-                             uint32_t with, float *pictures, int64_t first, int64_t last);
+                             uint32_t with, float *values, int64_t first, int64_t last);
 
 #endif

@@ -22,7 +22,7 @@ typedef struct laci_sparse_item {
 } laci_sparse_item;
 
 static inline bool laci_sparse_has_pixels(const laci_sparse_layout *l) {
-  return l->lanes == LACI_SPARSE_PLANES || l->lanes == LACI_SPARSE_PANELS;
+  return l->format == LACI_FORMAT_CHW || l->format == LACI_FORMAT_PC16P;
 }
 
 void laci_sparse_item_of(const laci_sparse_reorder *r, int64_t index, laci_sparse_item *item);

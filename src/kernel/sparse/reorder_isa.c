@@ -129,20 +129,20 @@ typedef enum axis { PIXELS, CHANNELS, IMAGES } axis;
 
 static axis axis_of(const laci_sparse_layout *l) {
   if (laci_sparse_has_pixels(l)) return PIXELS;
-  return l->lanes == LACI_SPARSE_IMAGES ? IMAGES : CHANNELS;
+  return l->format == LACI_FORMAT_HWC16N ? IMAGES : CHANNELS;
 }
 
 static int64_t image_at(const laci_sparse_layout *l, int64_t image) {
-  return (l->lanes == LACI_SPARSE_IMAGES ? image / LANES : image) * l->n_floats;
+  return (l->format == LACI_FORMAT_HWC16N ? image / LANES : image) * l->n_floats;
 }
 
 static int64_t channel_at(const laci_sparse_layout *l, int64_t channel) {
-  return (l->lanes == LACI_SPARSE_BLOCKS ? channel / LANES : channel) * l->channel_stride;
+  return (l->format == LACI_FORMAT_CHW16C ? channel / LANES : channel) * l->channel_stride;
 }
 
 /* Of the vector that begins at a place: planes and panels. */
 static int64_t vector_at(const laci_sparse_layout *l, int64_t place) {
-  return l->lanes == LACI_SPARSE_PANELS ? place * l->pixel_stride : place;
+  return l->format == LACI_FORMAT_PC16P ? place * l->pixel_stride : place;
 }
 
 /* ---- transposed ---- */
@@ -317,7 +317,7 @@ static void transpose_item(const work *w) {
   const int64_t n_channels = (item->n_channels + channel_step - 1) / channel_step;
   const int64_t n_places = (item->n_places + place_step - 1) / place_step;
   const bool places_last =
-      w->r->from.lanes != LACI_SPARSE_ROWS && w->r->to.lanes != LACI_SPARSE_ROWS;
+      w->r->from.format != LACI_FORMAT_HWC && w->r->to.format != LACI_FORMAT_HWC;
   const int64_t n_inner = places_last ? n_places : n_channels;
   const int64_t n_outer = places_last ? n_channels : n_places;
   for (int64_t outer = 0; outer < n_outer; outer++) {
@@ -336,7 +336,7 @@ static void transpose_item(const work *w) {
 static void copy_channels(const work *w) {
   const laci_sparse_item *item = w->item;
   const laci_sparse_layout *in = &w->r->from, *out = &w->r->to;
-  const bool whole = in->lanes == LACI_SPARSE_ROWS && out->lanes == LACI_SPARSE_ROWS;
+  const bool whole = in->format == LACI_FORMAT_HWC && out->format == LACI_FORMAT_HWC;
   const int64_t most = whole ? LACI_SPARSE_CHUNK : LANES, end = item->channel + item->n_channels;
   for (int64_t channel = item->channel; channel < end; channel += most) {
     const float *from = w->from + channel_at(in, channel);

@@ -18,11 +18,11 @@ static grid grid_of(const laci_sparse_reorder *r) {
   const bool is_target = laci_sparse_has_pixels(&r->to) || !laci_sparse_has_pixels(&r->from);
   const laci_sparse_layout *l = is_target ? &r->to : &r->from;
   grid g = {is_target, 0, 0, l->row_stride, 1, 1, 1, 0, 0};
-  if (l->lanes == LACI_SPARSE_PLANES) {
+  if (l->format == LACI_FORMAT_CHW) {
     g = (grid){
         is_target,   l->channel_stride, l->phase_stride, l->row_stride, l->phases_h * l->phases_w,
         l->phases_h, l->phases_w,       l->top,          l->left};
-  } else if (l->lanes == LACI_SPARSE_PANELS) {
+  } else if (l->format == LACI_FORMAT_PC16P) {
     g.n_places = g.phase_stride = l->n_floats / r->size.channels;
   } else {
     g.row_stride = r->size.w;
@@ -39,7 +39,7 @@ typedef struct run {
 static void list_pixels(const laci_sparse_layout *l, const run *r, int64_t *to) {
   if (!l) {
     for (int64_t at = 0; at < r->n; at++) to[at * r->hop] = 0;
-  } else if (l->lanes == LACI_SPARSE_PANELS) {
+  } else if (l->format == LACI_FORMAT_PC16P) {
     uint64_t place = (uint64_t)((r->y + l->top) * l->row_stride + r->x + l->left);
     for (int64_t at = 0; at < r->n; at++, place += (uint64_t)r->step) {
       const uint64_t lane = place % LANES;
@@ -98,7 +98,7 @@ static void look_up_all(const laci_sparse_reorder *r, const grid *g, laci_sparse
 }
 
 static int64_t images_each(const laci_sparse_reorder *r) {
-  return r->from.lanes == LACI_SPARSE_IMAGES || r->to.lanes == LACI_SPARSE_IMAGES ? LANES : 1;
+  return r->from.format == LACI_FORMAT_HWC16N || r->to.format == LACI_FORMAT_HWC16N ? LANES : 1;
 }
 
 int64_t laci_sparse_reorder_items(const laci_sparse_reorder *r) {

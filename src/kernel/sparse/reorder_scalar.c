@@ -11,7 +11,7 @@ typedef struct place {
 
 static int64_t place_at(const laci_sparse_layout *l, place p) {
   const int64_t at = laci_sparse_at(l, p.channel, p.y, p.x);
-  if (l->lanes != LACI_SPARSE_IMAGES) return p.image * l->n_floats + at;
+  if (l->format != LACI_FORMAT_HWC16N) return p.image * l->n_floats + at;
   return p.image / LANES * l->n_floats + at + p.image % LANES;
 }
 
@@ -26,7 +26,7 @@ void laci_sparse_reorder_scalar(const laci_sparse_reorder *r, const float *from,
   const laci_sparse_size *s = &r->size;
   const int64_t n_items = laci_sparse_reorder_items(r);
   const int64_t n_border = laci_sparse_border_items(&r->to, s);
-  const int64_t n_lanes = r->to.lanes == LACI_SPARSE_IMAGES ? LANES : 1;
+  const int64_t n_lanes = r->to.format == LACI_FORMAT_HWC16N ? LANES : 1;
   const int64_t n_images = (s->n_images + n_lanes - 1) / n_lanes * n_lanes;
   const int64_t n_rows = n_images * s->channels * s->h;
   for (int64_t at = n_rows * first / n_items; at < n_rows * last / n_items; at++) {

@@ -32,7 +32,7 @@ static laci_sparse_layout of_images(int64_t channels, int64_t h, int64_t w,
   const int64_t width = border.left + w + border.right;
   int64_t pixel = channels * LANES;
   if (near_alias(pixel)) pixel += BETWEEN;
-  return (laci_sparse_layout){.lanes = LACI_SPARSE_IMAGES,
+  return (laci_sparse_layout){.format = LACI_FORMAT_HWC16N,
                               .channel_stride = LANES,
                               .row_stride = width * pixel,
                               .pixel_stride = pixel,
@@ -45,7 +45,7 @@ static laci_sparse_layout of_images(int64_t channels, int64_t h, int64_t w,
 
 /* One long row. */
 static laci_sparse_layout of_panels(int64_t channels, int64_t h, int64_t row_stride) {
-  return (laci_sparse_layout){.lanes = LACI_SPARSE_PANELS,
+  return (laci_sparse_layout){.format = LACI_FORMAT_PC16P,
                               .channel_stride = LANES,
                               .row_stride = row_stride,
                               .pixel_stride = channels,
@@ -58,7 +58,7 @@ static laci_sparse_layout of_panels(int64_t channels, int64_t h, int64_t row_str
  * that a window reads behind the last row. */
 static laci_sparse_layout of_planes(int64_t channels, laci_sparse_layout l, int64_t rows,
                                     int64_t beyond) {
-  l.lanes = LACI_SPARSE_PLANES;
+  l.format = LACI_FORMAT_CHW;
   l.pixel_stride = 1;
   l.phase_stride = laci_ceil_div(rows * l.row_stride + beyond + LANES - 1, LANES) * LANES;
   l.channel_stride = l.phase_stride * l.phases_h * l.phases_w;
@@ -67,13 +67,13 @@ static laci_sparse_layout of_planes(int64_t channels, laci_sparse_layout l, int6
   return l;
 }
 
-laci_sparse_layout laci_sparse_layout_of(laci_sparse_lanes lanes, int64_t channels, int64_t h,
+laci_sparse_layout laci_sparse_layout_of(laci_memory_format format, int64_t channels, int64_t h,
                                          int64_t w, laci_sparse_border border) {
-  assert(lanes != LACI_SPARSE_BLOCKS && lanes != LACI_SPARSE_ROWS);
-  if (lanes == LACI_SPARSE_IMAGES) return of_images(channels, h, w, border);
+  assert(format != LACI_FORMAT_CHW16C && format != LACI_FORMAT_HWC);
+  if (format == LACI_FORMAT_HWC16N) return of_images(channels, h, w, border);
   const int64_t height = border.top + h + border.bottom;
   const int64_t between = most(border.left, border.right);
-  if (lanes == LACI_SPARSE_PANELS) return of_panels(channels, h, w + between);
+  if (format == LACI_FORMAT_PC16P) return of_panels(channels, h, w + between);
   const bool strides = border.stride_h > 1 || border.stride_w > 1;
   laci_sparse_layout l = {.phases_h = border.stride_h,
                           .phases_w = border.stride_w,
@@ -85,21 +85,21 @@ laci_sparse_layout laci_sparse_layout_of(laci_sparse_lanes lanes, int64_t channe
                    strides ? 0 : most(between, 1));
 }
 
-laci_sparse_layout laci_sparse_layout_contiguous(laci_sparse_lanes lanes, int64_t channels,
+laci_sparse_layout laci_sparse_layout_contiguous(laci_memory_format format, int64_t channels,
                                                  int64_t h, int64_t w) {
-  assert(lanes != LACI_SPARSE_PANELS && lanes != LACI_SPARSE_IMAGES);
-  assert(lanes != LACI_SPARSE_BLOCKS || channels % LANES == 0);
-  laci_sparse_layout l = {.lanes = lanes,
+  assert(format != LACI_FORMAT_PC16P && format != LACI_FORMAT_HWC16N);
+  assert(format != LACI_FORMAT_CHW16C || channels % LANES == 0);
+  laci_sparse_layout l = {.format = format,
                           .channel_stride = h * w,
                           .phase_stride = h * w,
                           .pixel_stride = 1,
                           .n_floats = channels * h * w,
                           .phases_h = 1,
                           .phases_w = 1};
-  if (lanes == LACI_SPARSE_BLOCKS) {
+  if (format == LACI_FORMAT_CHW16C) {
     l.channel_stride *= LANES;
     l.pixel_stride = LANES;
-  } else if (lanes == LACI_SPARSE_ROWS) {
+  } else if (format == LACI_FORMAT_HWC) {
     l.channel_stride = 1;
     l.pixel_stride = channels;
   }
@@ -118,18 +118,18 @@ laci_sparse_border laci_sparse_border_of(const laci_sparse_window *g) {
                               .stride_w = g->stride_w};
 }
 
-laci_sparse_layout laci_sparse_layout_in(laci_sparse_lanes lanes, const laci_sparse_window *g) {
+laci_sparse_layout laci_sparse_layout_in(laci_memory_format format, const laci_sparse_window *g) {
   const int64_t channels = laci_sparse_channels(g->channels_in, g->values);
-  return laci_sparse_layout_of(lanes, channels, g->h, g->w, laci_sparse_border_of(g));
+  return laci_sparse_layout_of(format, channels, g->h, g->w, laci_sparse_border_of(g));
 }
 
-laci_sparse_layout laci_sparse_layout_out(laci_sparse_lanes lanes, const laci_sparse_window *g,
+laci_sparse_layout laci_sparse_layout_out(laci_memory_format format, const laci_sparse_window *g,
                                           const laci_sparse_layout *in, laci_sparse_border border) {
   border.stride_h = border.stride_w = 1;
   const int64_t channels = laci_sparse_channels(g->channels_out, g->values);
-  laci_sparse_layout l = laci_sparse_layout_of(lanes, channels, g->out_h, g->out_w, border);
-  if (lanes == LACI_SPARSE_IMAGES || in->row_stride <= l.row_stride) return l;
-  if (lanes == LACI_SPARSE_PANELS) return of_panels(channels, g->out_h, in->row_stride);
+  laci_sparse_layout l = laci_sparse_layout_of(format, channels, g->out_h, g->out_w, border);
+  if (format == LACI_FORMAT_HWC16N || in->row_stride <= l.row_stride) return l;
+  if (format == LACI_FORMAT_PC16P) return of_panels(channels, g->out_h, in->row_stride);
   l.row_stride = in->row_stride;
   return of_planes(channels, l, border.top + g->out_h + border.bottom,
                    most(1, most(border.left, border.right)));
@@ -141,7 +141,7 @@ laci_sparse_layout laci_sparse_layout_out(laci_sparse_lanes lanes, const laci_sp
  * where no pixel is. */
 static bool keeps_within(const laci_sparse_layout *out, int64_t length) {
   const int64_t begin = laci_sparse_at(out, 0, 0, 0);
-  if (out->lanes == LACI_SPARSE_PANELS) return begin % LANES == 0;
+  if (out->format == LACI_FORMAT_PC16P) return begin % LANES == 0;
   return begin + laci_ceil_div(length, LANES) * LANES <= out->phase_stride;
 }
 
@@ -201,7 +201,8 @@ static int64_t image_tiles(const laci_sparse_window *g, const laci_sparse_form *
 
 static int64_t tiles_of(const laci_sparse_window *g, const laci_sparse_form *form,
                         laci_sparse_tile *to) {
-  return form->in.lanes == LACI_SPARSE_IMAGES ? image_tiles(g, form, to) : pixel_tiles(g, form, to);
+  return form->in.format == LACI_FORMAT_HWC16N ? image_tiles(g, form, to)
+                                               : pixel_tiles(g, form, to);
 }
 
 static bool make_tiles(const laci_sparse_window *g, int64_t n_images, laci_sparse_form *form) {
@@ -219,12 +220,12 @@ static bool make_tiles(const laci_sparse_window *g, int64_t n_images, laci_spars
 }
 
 laci_sparse_tile *laci_sparse_result_tiles(const laci_sparse_window *g,
-                                           const laci_sparse_pictures *pictures, int64_t *n_each) {
-  laci_sparse_form form = {.in = pictures->out, .out = pictures->out};
-  if (!make_tiles(g, pictures->n_images, &form)) return NULL;
-  *n_each = form.n_tiles / pictures->n_images;
+                                           const laci_sparse_layouts *layouts, int64_t *n_each) {
+  laci_sparse_form form = {.in = layouts->out, .out = layouts->out};
+  if (!make_tiles(g, layouts->n_images, &form)) return NULL;
+  *n_each = form.n_tiles / layouts->n_images;
   for (int64_t at = 0; at < form.n_tiles; at++) {
-    form.tiles[at].in = at / *n_each * pictures->in.n_floats;
+    form.tiles[at].in = at / *n_each * layouts->in.n_floats;
   }
   return form.tiles;
 }
@@ -294,7 +295,7 @@ bool laci_sparse_may_be_bare(const laci_sparse_window *g) {
 /* Are there fewer zeros around rows than the window reads? */
 static bool is_bare(const laci_sparse_window *g, const laci_sparse_layout *in) {
   const laci_sparse_border b = laci_sparse_border_of(g);
-  return in->lanes == LACI_SPARSE_PLANES && laci_sparse_may_be_bare(g) &&
+  return in->format == LACI_FORMAT_CHW && laci_sparse_may_be_bare(g) &&
          (in->left < b.left ||
           in->row_stride * in->phases_w <
               g->w + (in->phases_w > 1 ? in->left + b.right : most(b.left, b.right)));
@@ -316,8 +317,7 @@ static void find_beside(const laci_sparse_window *g, uint8_t *beside) {
 
 /* Where the layout has no pixels before a row's first one, they are where the row above ends. */
 static int64_t place_at(const laci_sparse_layout *in, int64_t channel, int64_t y, int64_t x) {
-  if (in->lanes != LACI_SPARSE_PLANES || x + in->left >= 0)
-    return laci_sparse_at(in, channel, y, x);
+  if (in->format != LACI_FORMAT_CHW || x + in->left >= 0) return laci_sparse_at(in, channel, y, x);
   return place_at(in, channel, y, x + in->phases_w) - in->pixel_stride;
 }
 
@@ -420,19 +420,19 @@ static lac_status check_window(const laci_sparse_window *g, const laci_sparse_fo
     return laci_fail(err, LAC_UNSUPPORTED, "channels by %lld in groups of %lld to %lld",
                      (long long)each, (long long)in, (long long)out);
   }
-  const bool panels = form->in.lanes == LACI_SPARSE_PANELS || form->out.lanes == LACI_SPARSE_PANELS;
+  const bool panels = form->in.format == LACI_FORMAT_PC16P || form->out.format == LACI_FORMAT_PC16P;
   if (!panels || is_flat(form)) return LAC_OK;
   return laci_fail(err, LAC_UNSUPPORTED, "panels of a sparse convolution: rows %lld and %lld apart",
                    (long long)form->in.row_stride, (long long)form->out.row_stride);
 }
 
 lac_status laci_sparse_form_take(const laci_sparse_window *g, laci_sparse_kept *take,
-                                 const laci_sparse_pictures *pictures, laci_sparse_form *form,
+                                 const laci_sparse_layouts *layouts, laci_sparse_form *form,
                                  lac_error *err) {
-  assert((pictures->in.lanes == LACI_SPARSE_IMAGES) == (pictures->out.lanes == LACI_SPARSE_IMAGES));
-  *form = (laci_sparse_form){.in = pictures->in, .out = pictures->out};
+  assert((layouts->in.format == LACI_FORMAT_HWC16N) == (layouts->out.format == LACI_FORMAT_HWC16N));
+  *form = (laci_sparse_form){.in = layouts->in, .out = layouts->out};
   lac_status st = check_window(g, form, err);
-  if (!st && (!make_product(g, take, form) || !make_tiles(g, pictures->n_images, form))) {
+  if (!st && (!make_product(g, take, form) || !make_tiles(g, layouts->n_images, form))) {
     st = laci_fail_memory(err, "a sparse convolution");
   }
   if (st) {
@@ -445,13 +445,13 @@ lac_status laci_sparse_form_take(const laci_sparse_window *g, laci_sparse_kept *
 }
 
 lac_status laci_sparse_form_init(const laci_sparse_window *g, const uint8_t *mask,
-                                 const laci_sparse_pictures *pictures, laci_sparse_form *form,
+                                 const laci_sparse_layouts *layouts, laci_sparse_form *form,
                                  lac_error *err) {
   laci_sparse_kept kept;
   *form = (laci_sparse_form){.n_tiles = 0};
   lac_status st =
       take_mask(g, mask, &kept) ? LAC_OK : laci_fail_memory(err, "a sparse convolution");
-  if (!st) st = laci_sparse_form_take(g, &kept, pictures, form, err);
+  if (!st) st = laci_sparse_form_take(g, &kept, layouts, form, err);
   laci_sparse_kept_clear(&kept);
   return st;
 }
@@ -481,7 +481,7 @@ void laci_sparse_form_fill(laci_sparse_form *form, const float *dense) {
 }
 
 bool laci_sparse_layout_equal(const laci_sparse_layout *a, const laci_sparse_layout *b) {
-  return a->lanes == b->lanes && a->channel_stride == b->channel_stride &&
+  return a->format == b->format && a->channel_stride == b->channel_stride &&
          a->phase_stride == b->phase_stride && a->row_stride == b->row_stride &&
          a->pixel_stride == b->pixel_stride && a->n_floats == b->n_floats &&
          a->phases_h == b->phases_h && a->phases_w == b->phases_w && a->top == b->top &&

@@ -29,13 +29,13 @@
 #include "kernel/sparse/product.h"
 #include "lacuna/status.h"
 
-typedef enum laci_sparse_lanes {
-  LACI_SPARSE_PLANES, /* for few images */
-  LACI_SPARSE_PANELS,
-  LACI_SPARSE_IMAGES, /* for 16 images or more, in groups of 16 */
-  LACI_SPARSE_BLOCKS,
-  LACI_SPARSE_ROWS,
-} laci_sparse_lanes;
+typedef enum laci_memory_format {
+  LACI_FORMAT_CHW, /* for few images */
+  LACI_FORMAT_PC16P,
+  LACI_FORMAT_HWC16N, /* for 16 images or more, in groups of 16 */
+  LACI_FORMAT_CHW16C,
+  LACI_FORMAT_HWC,
+} laci_memory_format;
 
 /** A convolution: [n, channels_in, h, w] -> [n, channels_out, out_h, out_w]. 1-D: h is 1. Gemm: a
  * window of 1 x 1 on pictures of 1 x 1. Of pairs (product.h): bf16, where channels 2 i and 2 i + 1
@@ -62,7 +62,7 @@ static inline int64_t laci_sparse_channels(int64_t channels, laci_sparse_values 
  * take `n_floats`; those of the next begin right behind. What is no pixel must be zero in planes
  * and images. */
 typedef struct laci_sparse_layout {
-  laci_sparse_lanes lanes;
+  laci_memory_format format;
   int64_t channel_stride; /* of blocks: from 16 channels to the next */
   int64_t phase_stride, row_stride, pixel_stride, n_floats;
   int64_t phases_h, phases_w, top, left;
@@ -77,11 +77,11 @@ typedef struct laci_sparse_border {
 } laci_sparse_border;
 
 /** Planes, panels or images. */
-laci_sparse_layout laci_sparse_layout_of(laci_sparse_lanes lanes, int64_t channels, int64_t h,
+laci_sparse_layout laci_sparse_layout_of(laci_memory_format format, int64_t channels, int64_t h,
                                          int64_t w, laci_sparse_border border);
 /** The layout without a border or a gap: planes (row-major [channel][h][w]), blocks or rows.
  * Windows may not read such planes: they read whole vectors, beyond the end. */
-laci_sparse_layout laci_sparse_layout_contiguous(laci_sparse_lanes lanes, int64_t channels,
+laci_sparse_layout laci_sparse_layout_contiguous(laci_memory_format format, int64_t channels,
                                                  int64_t h, int64_t w);
 /** What a convolution reads around a picture, and how it strides. */
 laci_sparse_border laci_sparse_border_of(const laci_sparse_window *g);
@@ -91,21 +91,21 @@ laci_sparse_border laci_sparse_border_of(const laci_sparse_window *g);
  * AVX-512 and compiled products alone do. */
 bool laci_sparse_may_be_bare(const laci_sparse_window *g);
 /** The layout that a convolution reads. */
-laci_sparse_layout laci_sparse_layout_in(laci_sparse_lanes lanes, const laci_sparse_window *g);
+laci_sparse_layout laci_sparse_layout_in(laci_memory_format format, const laci_sparse_window *g);
 /** A layout of its results that makes the fewest tiles: rows as far apart as those it reads, if
  * `border` fits in between. Panels are that or nothing: a border may be too wide for them. */
-laci_sparse_layout laci_sparse_layout_out(laci_sparse_lanes lanes, const laci_sparse_window *g,
+laci_sparse_layout laci_sparse_layout_out(laci_memory_format format, const laci_sparse_window *g,
                                           const laci_sparse_layout *in, laci_sparse_border border);
 
 /** Floats from the beginning of an image, or of 16, to a pixel of a channel (lane 0). */
 static inline int64_t laci_sparse_at(const laci_sparse_layout *l, int64_t channel, int64_t y,
                                      int64_t x) {
   const int64_t row = y + l->top, column = x + l->left;
-  if (l->lanes == LACI_SPARSE_PANELS) {
+  if (l->format == LACI_FORMAT_PC16P) {
     const int64_t place = row * l->row_stride + column, lane = place % LACI_SPARSE_LANES;
     return (place - lane) * l->pixel_stride + channel * l->channel_stride + lane;
   }
-  if (l->lanes == LACI_SPARSE_BLOCKS) {
+  if (l->format == LACI_FORMAT_CHW16C) {
     const int64_t lane = channel % LACI_SPARSE_LANES;
     return (channel - lane) / LACI_SPARSE_LANES * l->channel_stride + row * l->row_stride +
            column * l->pixel_stride + lane;
@@ -145,28 +145,28 @@ typedef struct laci_sparse_form {
 /** What is read and written, both of pixels or both of images. `in` is as laci_sparse_layout_in
  * makes it, or has more of a border, or planes have none beside rows; n_images: as many images, or
  * groups of 16. */
-typedef struct laci_sparse_pictures {
+typedef struct laci_sparse_layouts {
   laci_sparse_layout in, out;
   int64_t n_images;
-} laci_sparse_pictures;
+} laci_sparse_layouts;
 
 /** Takes what is kept of [channels_out] rows, its columns being numbers of all groups' columns in
  * their order. Fails LAC_NO_MEMORY, LAC_UNSUPPORTED beyond 2^31 columns; form is then empty, and
  * `take` the caller's. LAC_UNSUPPORTED, too: panels whose rows are not as far apart as those of the
  * other, and groups of an odd number of channels, of pairs. */
 LAC_MUST_CHECK lac_status laci_sparse_form_take(const laci_sparse_window *g, laci_sparse_kept *take,
-                                                const laci_sparse_pictures *pictures,
+                                                const laci_sparse_layouts *layouts,
                                                 laci_sparse_form *form, lac_error *err);
 /** The same from a mask: [channels_out][channels_in / groups][kernel_h][kernel_w] bytes, not 0
  * where a weight is kept. Weights are zero. */
 LAC_MUST_CHECK lac_status laci_sparse_form_init(const laci_sparse_window *g, const uint8_t *mask,
-                                                const laci_sparse_pictures *pictures,
+                                                const laci_sparse_layouts *layouts,
                                                 laci_sparse_form *form, lac_error *err);
 void laci_sparse_form_clear(laci_sparse_form *form);
 /** Tiles of the results alone, whatever a kernel reads for them: rows make one long row; `in` is
  * where a tile's picture begins. The caller's to free; NULL: no memory. */
 laci_sparse_tile *laci_sparse_result_tiles(const laci_sparse_window *g,
-                                           const laci_sparse_pictures *pictures, int64_t *n_each);
+                                           const laci_sparse_layouts *layouts, int64_t *n_each);
 /** Frees the product and its weights; layouts and tiles stay. For who has generated code of it and
  * has filled in its weights: 8 bytes for each of them less. */
 void laci_sparse_form_keep_tiles(laci_sparse_form *form);

@@ -28,7 +28,7 @@ static const laci_winograd4_kernel of_level[] = {
 laci_winograd4_kernel laci_winograd4_now(const laci_winograd4 *w) {
   enum { HALF = 8 };
   laci_winograd4_kernel k = of_level[laci_cpu()];
-  if (laci_cpu() == LACI_CPU_AVX512 && w->in.lanes != LACI_SPARSE_IMAGES && w->tiles_w <= HALF) {
+  if (laci_cpu() == LACI_CPU_AVX512 && w->in.format != LACI_FORMAT_HWC16N && w->tiles_w <= HALF) {
     k.transform = of_level[LACI_CPU_AVX2].transform;
     k.finish = of_level[LACI_CPU_AVX2].finish;
   }
@@ -79,12 +79,12 @@ static bool is_too_wide(const laci_winograd4 *w) {
   return SIDE * (w->out.row_stride + 2 * SIDE * LANES) > LACI_WINOGRAD4_LINE;
 }
 
-lac_status laci_winograd4_init(const laci_sparse_window *g, const laci_sparse_pictures *pictures,
+lac_status laci_winograd4_init(const laci_sparse_window *g, const laci_sparse_layouts *layouts,
                                laci_winograd4 *w, lac_error *err) {
   *w = (laci_winograd4){.window = *g,
-                        .in = pictures->in,
-                        .out = pictures->out,
-                        .n_pictures = pictures->n_images,
+                        .in = layouts->in,
+                        .out = layouts->out,
+                        .n_image_blocks = layouts->n_images,
                         .stride = g->stride_h,
                         .sources = laci_winograd4_sources(g),
                         .taps = laci_winograd4_taps(g),
@@ -92,15 +92,15 @@ lac_status laci_winograd4_init(const laci_sparse_window *g, const laci_sparse_pi
                         .tiles_h = laci_ceil_div(g->out_h, SIDE),
                         .tiles_w = laci_ceil_div(g->out_w, SIDE),
                         .rows = group_rows()};
-  const bool images = w->out.lanes == LACI_SPARSE_IMAGES;
+  const bool images = w->out.format == LACI_FORMAT_HWC16N;
   if (!images && is_too_wide(w)) {
     const long long width = g->out_w;
     *w = (laci_winograd4){.n_each = 0};
     return laci_fail(err, LAC_UNSUPPORTED, "a window in tiles, over rows of %lld pixels", width);
   }
-  w->n_units = w->n_pictures * w->tiles_h * (images ? w->tiles_w : 1);
+  w->n_units = w->n_image_blocks * w->tiles_h * (images ? w->tiles_w : 1);
   w->unit = images ? LANES : w->tiles_w;
-  w->results = laci_sparse_result_tiles(g, pictures, &w->n_each);
+  w->results = laci_sparse_result_tiles(g, layouts, &w->n_each);
   return w->results ? LAC_OK : laci_fail_memory(err, "a window in tiles");
 }
 
@@ -113,7 +113,7 @@ void laci_winograd4_clear(laci_winograd4 *w) {
  * the next one, so that channels of a lane fall into all sets of a cache. */
 laci_winograd4_block laci_winograd4_block_of(const laci_winograd4 *w, int64_t first, int64_t last) {
   laci_winograd4_block b = {first, last, (last - first) * w->unit, 0};
-  const bool images = w->out.lanes == LACI_SPARSE_IMAGES;
+  const bool images = w->out.format == LACI_FORMAT_HWC16N;
   b.stride = laci_ceil_div(b.n_lanes + (images ? 0 : LANES), LANES) * LANES;
   if (b.stride / LANES % 2 == 0) b.stride += LANES;
   return b;

@@ -81,7 +81,7 @@ typedef struct laci_winograd4 {
                                  images. Where it strides, what it reads needs no border, and where
                                  it does not, planes need none beside rows if what lies before a
                                  row, as far as the window reaches, is memory */
-  int64_t n_pictures;         /* images, or groups of 16 */
+  int64_t n_image_blocks;     /* images, or groups of 16 */
   int64_t stride;             /* of the window, both ways */
   int64_t sources;            /* stride^2 of each channel */
   int64_t taps, points;       /* of a side of a source's; of a tile */
@@ -98,8 +98,8 @@ static inline int64_t laci_winograd4_read(int64_t taps) { return LACI_WINOGRAD4_
 bool laci_winograd4_fits(const laci_sparse_window *g);
 /** Fails LAC_NO_MEMORY, and LAC_UNSUPPORTED where rows are too wide; w is then empty. */
 LAC_MUST_CHECK lac_status laci_winograd4_init(const laci_sparse_window *g,
-                                              const laci_sparse_pictures *pictures,
-                                              laci_winograd4 *w, lac_error *err);
+                                              const laci_sparse_layouts *layouts, laci_winograd4 *w,
+                                              lac_error *err);
 void laci_winograd4_clear(laci_winograd4 *w);
 /** Sources of such a convolution, taps of a side, and points of a tile. */
 int64_t laci_winograd4_sources(const laci_sparse_window *g);

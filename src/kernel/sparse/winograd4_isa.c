@@ -369,7 +369,7 @@ typedef struct pixels {
 
 /* A tile among those of all pictures. */
 typedef struct tile {
-  int64_t picture, y, x; /* its first result */
+  int64_t image_block, y, x; /* its first result */
 } tile;
 
 static tile tile_of(const laci_winograd4 *w, int64_t unit) {
@@ -384,13 +384,14 @@ static pixels pixels_of(const laci_winograd4 *w, const float *x, int64_t unit, i
   const tile t = tile_of(w, unit);
   const int64_t y = t.y * stride + part / stride - g->pad_top;
   const int64_t left = t.x * stride + part % stride - g->pad_left;
-  const float *picture = x + t.picture * w->in.n_floats + laci_sparse_at(&w->in, 0, 0, 0);
+  const float *image_block = x + t.image_block * w->in.n_floats + laci_sparse_at(&w->in, 0, 0, 0);
   pixels p;
   for (int64_t i = 0; i < read; i++) {
     for (int64_t j = 0; j < read; j++) {
       const int64_t row = y + i * stride, column = left + j * stride, at = i * read + j;
       const bool inside = row >= 0 && row < g->h && column >= 0 && column < g->w;
-      p.at[at] = inside ? picture + row * w->in.row_stride + column * w->in.pixel_stride : zeros;
+      p.at[at] =
+          inside ? image_block + row * w->in.row_stride + column * w->in.pixel_stride : zeros;
       p.next[at] = inside ? w->in.channel_stride : 0;
     }
   }
@@ -457,7 +458,7 @@ INLINE void transform_images(const laci_winograd4 *w, const laci_winograd4_block
 
 INLINE void transform(const laci_winograd4 *w, const laci_winograd4_block *b, const float *x,
                       const int64_t first_last[2], const int read, float *points) {
-  if (w->in.lanes == LACI_SPARSE_IMAGES) transform_images(w, b, x, first_last, read, points);
+  if (w->in.format == LACI_FORMAT_HWC16N) transform_images(w, b, x, first_last, read, points);
   else transform_pixels(w, b, x, first_last, read, points);
 }
 
@@ -812,7 +813,7 @@ INLINE void finish_images(const laci_winograd4 *w, const laci_winograd4_block *b
   for (int64_t unit = b->first; unit < b->last; unit++) {
     const tile t = tile_of(w, unit);
     const float *from = sums + (unit - b->first) * LANES;
-    tile_part part = {.result = t.picture * w->n_each + t.y * g->out_w + t.x,
+    tile_part part = {.result = t.image_block * w->n_each + t.y * g->out_w + t.x,
                       .n_rows = laci_least(SIDE, g->out_h - t.y),
                       .n_columns = laci_least(SIDE, g->out_w - t.x)};
     for (int64_t c = first_last[0]; c < first_last[1]; c = part.channel_last) {
@@ -826,7 +827,7 @@ INLINE void finish_images(const laci_winograd4 *w, const laci_winograd4_block *b
 
 INLINE void finish(const laci_winograd4 *w, const laci_winograd4_block *b, const float *sums,
                    const int64_t first_last[2], const laci_sparse_operands *o, const int read) {
-  if (w->out.lanes == LACI_SPARSE_IMAGES) finish_images(w, b, sums, first_last, o, read);
+  if (w->out.format == LACI_FORMAT_HWC16N) finish_images(w, b, sums, first_last, o, read);
   else finish_pixels(w, b, sums, first_last, o, read);
 }
 

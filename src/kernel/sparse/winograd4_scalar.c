@@ -87,15 +87,15 @@ static void four_results(const laci_winograd4 *w, float *m, int apart) {
 
 /* Where a lane's tile is: its picture, first result, and which image of a group. */
 typedef struct place {
-  int64_t picture, y, x;
+  int64_t image_block, y, x;
   int lane;
 } place;
 
 static place place_of(const laci_winograd4 *w, const laci_winograd4_block *b, int64_t lane) {
-  const bool images = w->out.lanes == LACI_SPARSE_IMAGES;
+  const bool images = w->out.format == LACI_FORMAT_HWC16N;
   const int64_t tile = images ? b->first + lane / LANES : b->first * w->unit + lane;
   const int64_t each = w->tiles_h * w->tiles_w;
-  return (place){.picture = tile / each,
+  return (place){.image_block = tile / each,
                  .y = tile % each / w->tiles_w * SIDE,
                  .x = tile % w->tiles_w * SIDE,
                  .lane = images ? (int)(lane % LANES) : 0};
@@ -105,7 +105,8 @@ static float pixel(const laci_winograd4 *w, const float *x, const place *at, int
                    int64_t row, int64_t column) {
   const laci_sparse_window *g = &w->window;
   if (row < 0 || row >= g->h || column < 0 || column >= g->w) return 0;
-  return x[at->picture * w->in.n_floats + laci_sparse_at(&w->in, channel, row, column) + at->lane];
+  return x[at->image_block * w->in.n_floats + laci_sparse_at(&w->in, channel, row, column) +
+           at->lane];
 }
 
 void laci_winograd4_transform_scalar(const laci_winograd4 *w, const laci_winograd4_block *b,
@@ -156,7 +157,7 @@ static void store(const laci_winograd4 *w, const laci_sparse_operands *o, const 
   const int64_t y = row_y_x[1], x = row_y_x[2];
   if (y >= w->window.out_h || x >= w->window.out_w) return;
   const laci_sparse_tile tile = {
-      0, at->picture * w->out.n_floats + laci_sparse_at(&w->out, 0, y, x) + at->lane, 1, 0, 0};
+      0, at->image_block * w->out.n_floats + laci_sparse_at(&w->out, 0, y, x) + at->lane, 1, 0, 0};
   const laci_sparse_part part = {&tile, 0, 1, row_y_x[0], row_y_x[0] + 1};
   float sums[LANES] = {value};
   laci_sparse_finish_scalar(o, w->out.channel_stride, LACI_SPARSE_F32, &part, sums);

@@ -149,7 +149,7 @@ static int native_together(laci_net *net, laci_layout *md, const laci_shape *sha
 static int part_together(laci_net *net, int tensor) {
   if (net->plan.status || tensor < 0) return 0;
   const laci_net_tensor t = net->tensors[tensor];
-  if (t.pictures) return native_together(net, laci_native_read_layout(net, tensor), &t.shape);
+  if (t.native) return native_together(net, laci_native_read_layout(net, tensor), &t.shape);
   return t.partial ? 0 : together_of(net, t.md, &t.shape);
 }
 
@@ -184,7 +184,7 @@ static int new_together(laci_net *net, const laci_node *node, bool to_native) {
   }
   for (int at = 0; at < node->n_inputs; at++) {
     const int part = part_of(net, node, at), together = part_together(net, part);
-    if (part < 0 || !net->tensors[part].pictures) return together;
+    if (part < 0 || !net->tensors[part].native) return together;
     if (at == 0) from_native = together;
   }
   return from_native;
@@ -203,7 +203,7 @@ static join find_join(laci_net *net, int n) {
     const laci_shape *shape = laci_plan_shape(&net->plan, node->inputs[at]);
     const bool fits = part >= 0 && shape->rank == 4 && shape->dims[1] % j.together == 0;
     const bool lies =
-        fits && (reorders || net->tensors[part].pictures || part_together(net, part) == j.together);
+        fits && (reorders || net->tensors[part].native || part_together(net, part) == j.together);
     if (!lies) j.together = 0;
   }
   return j;

@@ -41,7 +41,7 @@ static bool fits(laci_net *net, const laci_fused *fused, const char **why) {
 /** Floats of a tensor, whatever lies between them. */
 static int64_t floats_of(const laci_net *net, int tensor) {
   const laci_net_tensor *t = &net->tensors[tensor];
-  if (!t->pictures) return (int64_t)(laci_layout_bytes(t->md) / sizeof(float));
+  if (!t->native) return (int64_t)(laci_layout_bytes(t->md) / sizeof(float));
   return laci_native_floats(net, tensor);
 }
 
@@ -58,7 +58,7 @@ static void lower_quantize(laci_net *net, const laci_fused *fused) {
     return;
   }
   x = laci_native_read_floats(net, x);
-  if (x >= 0 && !net->tensors[x].pictures) {
+  if (x >= 0 && !net->tensors[x].native) {
     x = laci_net_whole(net, laci_net_as(net, x, net->tensors[x].md, LACI_ELEMENT_F32));
   }
   const int y = laci_net_result_like(net, x, true);

@@ -18,7 +18,7 @@
 typedef struct laci_layout laci_layout;
 typedef struct laci_memory laci_memory;
 typedef struct laci_net laci_net;
-typedef struct laci_pictures laci_pictures;
+typedef struct laci_native_layout laci_native_layout;
 typedef struct laci_posts laci_posts;
 typedef struct laci_primitive laci_primitive;
 
@@ -78,8 +78,8 @@ void laci_net_decline(laci_net *net, const char *why);
 typedef struct laci_net_tensor {
   laci_shape shape; /* as oneDNN sees it: rank >= 1 */
   laci_element dt;
-  laci_layout *md;               /* NULL: pictures, or int64 or double elements, row-major */
-  const laci_pictures *pictures; /* native/values.h; NULL: as md says */
+  laci_layout *md;                  /* NULL: pictures, or int64 or double elements, row-major */
+  const laci_native_layout *native; /* native/values.h; NULL: as md says */
   int buffer;
   int content;  /* equal numbers: the same content in another layout; -1: private. The number of
                    the first tensor that holds it; the others stand behind it in its chain */

@@ -5,7 +5,7 @@
 #include "engine/cpu/native/native.h"
 
 const laci_implementation laci_ways_batch_norm[] = {
-    {"on the way into pictures", LACI_TAKES_FUNCTIONS | LACI_TAKES_ONE, laci_sparse_norm_fits,
+    {"into a native layout", LACI_TAKES_FUNCTIONS | LACI_TAKES_ONE, laci_sparse_norm_fits,
      laci_sparse_norm_lower},
     {"oneDNN's", LACI_TAKES_FUNCTIONS | LACI_TAKES_ONE, laci_norm_constant_fits,
      laci_norm_constant},

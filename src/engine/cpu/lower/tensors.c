@@ -145,7 +145,7 @@ int laci_net_result_like(laci_net *net, int like, bool in_place) {
                    ? overwrite(net, like)
                    : laci_net_buffer_new(net, LACI_PLACE_ARENA, net->buffers[from.buffer].bytes);
   int tensor = laci_net_tensor_new(net, &from.shape, from.dt, md, buffer);
-  if (tensor >= 0) net->tensors[tensor].pictures = from.pictures;
+  if (tensor >= 0) net->tensors[tensor].native = from.native;
   return tensor;
 }
 
@@ -209,7 +209,7 @@ int laci_net_found(laci_net *net, int found, int like) {
   if (copy.md && !laci_layout_copy(&md, copy.md)) laci_plan_no_memory(&net->plan);
   int view = laci_net_view(net, found, &copy.shape, md, false);
   if (view < 0) return -1;
-  net->tensors[view].pictures = copy.pictures;
+  net->tensors[view].native = copy.native;
   laci_net_same_content(net, view, copy.content);
   net->tensors[view].shared = true;
   return view;

@@ -53,8 +53,8 @@ static lac_status note_layers(const laci_trial *t, laci_algorithm_id id, laci_ti
 static bool goes_with_reorder(const laci_trial *t, size_t at) {
   const laci_net_step *steps = t->net->steps;
   if (steps[at].node) return false;
-  if (at > 0 && laci_pictures_is_reorder(&steps[at - 1])) return true;
-  return at + 1 < t->net->n_steps && laci_pictures_is_reorder(&steps[at + 1]);
+  if (at > 0 && laci_native_is_reorder(&steps[at - 1])) return true;
+  return at + 1 < t->net->n_steps && laci_native_is_reorder(&steps[at + 1]);
 }
 
 /** A float's share of all reorders between dense and sparse layers. */
@@ -63,7 +63,7 @@ static lac_status note_reorders(const laci_trial *t, laci_timings *timings, lac_
   double seconds = 0, floats = 0;
   for (size_t at = 0; at < t->net->n_steps; at++) {
     const laci_net_step *step = &t->net->steps[at];
-    const bool is_one = laci_pictures_is_reorder(step);
+    const bool is_one = laci_native_is_reorder(step);
     if (is_one || goes_with_reorder(t, at)) seconds += t->least[at];
     if (is_one) floats += (double)laci_shape_count(&t->net->tensors[step->shown].shape);
   }

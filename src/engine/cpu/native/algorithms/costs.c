@@ -49,7 +49,7 @@ double laci_cost_terms(const laci_sparse_window *g) { return (double)laci_sparse
 /** Pixels walk along one long row; what is between two rows, most windows need one of. */
 int64_t laci_cost_tiles(const laci_sparse_layer *layer, int64_t between) {
   const laci_sparse_window *g = &layer->window;
-  if (laci_pictures_by_images(layer->n_images)) {
+  if (laci_native_by_images(layer->n_images)) {
     return laci_ceil_div(layer->n_images, LACI_SPARSE_LANES) * g->out_h * g->out_w;
   }
   return layer->n_images *

@@ -38,11 +38,11 @@ static void multiply_some(int64_t begin, int64_t end, void *context) {
   const work *w = context;
   const laci_depthwise *d = w->kernel;
   for (int64_t at = begin; at < end; at++) {
-    const int64_t picture = at / w->over_parts / w->parts * d->n_each;
+    const int64_t image_block = at / w->over_parts / w->parts * d->n_each;
     const int64_t tile = at / w->over_parts % w->parts * w->tiles;
     const int64_t channel = at % w->over_parts * w->channels;
-    const laci_sparse_part part = {d->tiles, picture + tile,
-                                   picture + end_of(tile, w->tiles, d->n_each), channel,
+    const laci_sparse_part part = {d->tiles, image_block + tile,
+                                   image_block + end_of(tile, w->tiles, d->n_each), channel,
                                    end_of(channel, w->channels, d->window.channels_out)};
     laci_depthwise_multiply_now()(d, &w->o, &part);
   }
@@ -51,8 +51,8 @@ static void multiply_some(int64_t begin, int64_t end, void *context) {
 /* Tiles of panels are the panels, but for a last one that may be behind all pixels. */
 static void zero(const laci_net *net, const depthwise_step *s, float *y) {
   const laci_depthwise *d = s->kernel;
-  if (d->out.lanes != LACI_SPARSE_PANELS) {
-    laci_pictures_fill_border(net, &d->out, &s->size, 0, y);
+  if (d->out.format != LACI_FORMAT_PC16P) {
+    laci_native_fill_border(net, &d->out, &s->size, 0, y);
     return;
   }
   const int64_t each = laci_sparse_border_items(&d->out, &s->size) / d->n_images;
@@ -65,7 +65,7 @@ static lac_status run_depthwise(laci_net *net, laci_net_step *step, lac_error *e
   enum { TILES = 256, ROWS = 16, CHANNELS = 16 };
   const depthwise_step *s = step->context;
   const laci_depthwise *d = s->kernel;
-  const bool images = d->out.lanes == LACI_SPARSE_IMAGES;
+  const bool images = d->out.format == LACI_FORMAT_HWC16N;
   work w = {.kernel = d,
             .o = laci_sparse_operands_of(net, s->layer, &s->tensors),
             .tiles = images ? ROWS * d->window.out_w : TILES,
@@ -83,14 +83,15 @@ static lac_status run_depthwise(laci_net *net, laci_net_step *step, lac_error *e
  * declines.
  */
 static laci_depthwise *make_kernel(laci_net *net, const laci_sparse_layer *layer) {
-  const laci_sparse_pictures pictures = {
+  const laci_sparse_layouts layouts = {
       .in = laci_sparse_layer_in(net, layer),
       .out = laci_sparse_layer_out(net, layer),
-      .n_images = laci_pictures_count(laci_sparse_layout_at(net, layer->output), layer->n_images)};
+      .n_images =
+          laci_native_image_blocks(laci_sparse_layout_at(net, layer->output), layer->n_images)};
   laci_depthwise made, *kernel = laci_plan_new(&net->plan, 1, sizeof *kernel);
   lac_error why = {0};
   if (!kernel) return NULL;
-  const lac_status st = laci_depthwise_init(&layer->window, &pictures, &made, &why);
+  const lac_status st = laci_depthwise_init(&layer->window, &layouts, &made, &why);
   if (st == LAC_UNSUPPORTED) laci_net_decline(net, why.text);
   else if (st) laci_plan_fail(&net->plan, st, "%s", why.text);
   const size_t n = (size_t)(made.n_each * made.n_images);
@@ -108,7 +109,7 @@ static void make(laci_net *net, const laci_sparse_layer *layer) {
   if (!kernel) return;
   *s = (depthwise_step){.kernel = kernel,
                         .layer = layer,
-                        .size = laci_pictures_size(net, y, false),
+                        .size = laci_native_size(net, y, false),
                         .tensors = laci_sparse_take_tensors(net, layer),
                         .weight = laci_sparse_dense(net, layer)};
   const laci_sparse_tensors *t = &s->tensors;
@@ -132,7 +133,7 @@ static bool can(const laci_net *net, const laci_sparse_layer *layer, const char 
 
 static double cost(const laci_net *net, const laci_sparse_layer *layer) {
   const laci_cost_figures *c = laci_costs_of(net, layer);
-  const bool images = laci_pictures_by_images(layer->n_images);
+  const bool images = laci_native_by_images(layer->n_images);
   return laci_cost_results(layer) * laci_cost_terms(&layer->window) /
          (images ? c->depthwise_images : c->depthwise);
 }

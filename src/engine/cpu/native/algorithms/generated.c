@@ -62,7 +62,7 @@ static void zero(laci_net *net, work *w) {
   if (s->layer->scatter > 1 && s->layer->n_phases == 1) {
     laci_pool_for(net->pool, s->n_floats, ZERO_GRAIN, zero_all, w);
   } else {
-    laci_pictures_fill_border(net, &s->out, &s->size, s->around, w->o.y);
+    laci_native_fill_border(net, &s->out, &s->size, s->around, w->o.y);
   }
 }
 
@@ -117,8 +117,8 @@ static size_t scratch_of(const laci_net *net, const laci_sparse_kernel *kernel) 
 
 void laci_sparse_make_product(laci_net *net, const laci_sparse_layer *layer) {
   const laci_fused *fused = layer->fused;
-  const laci_pictures out =
-      laci_sparse_pictures_at(net, layer->output, layer->bytes ? layer->bytes->y : NULL);
+  const laci_native_layout out =
+      laci_native_layout_at(net, layer->output, layer->bytes ? layer->bytes->y : NULL);
   const laci_shape *y = laci_plan_shape(&net->plan, layer->output);
   sparse_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
   const laci_sparse_kernel *kernel = s ? laci_sparse_make_kernel(net, layer) : NULL;
@@ -127,10 +127,10 @@ void laci_sparse_make_product(laci_net *net, const laci_sparse_layer *layer) {
   *s = (sparse_step){
       .kernel = kernel,
       .layer = layer,
-      .size = laci_pictures_size_of(net, y, &out),
+      .size = laci_native_size_of(net, y, &out),
       .out = out.layout,
-      .around = laci_pictures_around(&out),
-      .n_floats = laci_pictures_count(&out.layout, layer->n_images) * out.layout.n_floats,
+      .around = laci_native_around(&out),
+      .n_floats = laci_native_image_blocks(&out.layout, layer->n_images) * out.layout.n_floats,
       .tensors = laci_sparse_take_tensors(net, layer),
       .scratch = kernel->code ? laci_net_scratch(net, scratch_of(net, kernel)) : -1};
   const laci_sparse_tensors *t = &s->tensors;
@@ -153,8 +153,8 @@ void laci_sparse_make_product(laci_net *net, const laci_sparse_layer *layer) {
 static double generated_share(const laci_net *net, const laci_sparse_layer *layer) {
   enum { MANY = 128 };
   const laci_cost_figures *c = laci_costs_of(net, layer);
-  const bool far = laci_pictures_by_images(layer->n_images) &&
-                   laci_sparse_is_pixel(&layer->window) && laci_cost_terms(&layer->window) > MANY;
+  const bool far = laci_native_by_images(layer->n_images) && laci_sparse_is_pixel(&layer->window) &&
+                   laci_cost_terms(&layer->window) > MANY;
   if (laci_sparse_isa_of(net, layer) == LACI_JIT_NONE) return c->compiled_share;
   return far && c->generated_far > 0 ? c->generated_far : c->generated_share;
 }

@@ -66,8 +66,8 @@ static lac_status generate(laci_net *net, const laci_sparse_layer *layer,
   laci_sparse_net *sparse = net->sparse;
   const laci_sparse_form *form = &kernel->form;
   const laci_sparse_product *p = &form->product;
-  const int64_t n_pictures = laci_pictures_count(&form->in, layer->n_images);
-  const laci_sparse_extent extent = {form->tiles, form->n_tiles, form->in.n_floats * n_pictures,
+  const int64_t n_image_blocks = laci_native_image_blocks(&form->in, layer->n_images);
+  const laci_sparse_extent extent = {form->tiles, form->n_tiles, form->in.n_floats * n_image_blocks,
                                      net->n_threads};
   const bool floats_of_bytes = layer->bytes && !layer->bytes->y;
   const laci_sparse_options options = {
@@ -94,19 +94,19 @@ static lac_status generate(laci_net *net, const laci_sparse_layer *layer,
 
 /** The layer as a product, with the weights that are kept, or with a mask's zeros. */
 static lac_status make_form(laci_net *net, const laci_sparse_layer *layer,
-                            const laci_sparse_window *g, const laci_sparse_pictures *pictures,
+                            const laci_sparse_window *g, const laci_sparse_layouts *layouts,
                             laci_sparse_kernel *kernel, lac_error *err) {
   laci_sparse_kept kept = {.row_begin = NULL};
   lac_status st = LAC_NO_MEMORY;
   if (layer->mask) {
     uint8_t *mask = laci_sparse_turned_mask(net, layer, kernel->phase);
-    if (mask) st = laci_sparse_form_init(g, mask, pictures, &kernel->form, err);
+    if (mask) st = laci_sparse_form_init(g, mask, layouts, &kernel->form, err);
     laci_free(mask);
     return st;
   }
   const bool read = laci_sparse_read_kept(net, layer, &kept);
   if (read && (!layer->bytes || laci_sparse_quantize_kept(net, layer, &kept))) {
-    st = laci_sparse_form_take(g, &kept, pictures, &kernel->form, err);
+    st = laci_sparse_form_take(g, &kept, layouts, &kernel->form, err);
   }
   laci_sparse_kept_clear(&kept);
   return st;
@@ -125,9 +125,9 @@ static void move_tiles(const laci_net *net, const laci_sparse_layer *layer, int 
 static laci_sparse_kernel *make_kernel(laci_net *net, const laci_sparse_layer *layer, int phase) {
   const bool generated = laci_sparse_isa_of(net, layer) != LACI_JIT_NONE;
   const laci_sparse_layout in = laci_sparse_layer_in(net, layer);
-  const laci_sparse_pictures pictures = {.in = in,
-                                         .out = laci_sparse_layer_out(net, layer),
-                                         .n_images = laci_pictures_count(&in, layer->n_images)};
+  const laci_sparse_layouts layouts = {.in = in,
+                                       .out = laci_sparse_layer_out(net, layer),
+                                       .n_images = laci_native_image_blocks(&in, layer->n_images)};
   laci_sparse_kernel *kernel = new_kernel(net);
   laci_sparse_window g = layer->mask ? laci_sparse_phase(layer, phase) : layer->window;
   lac_error why = {0};
@@ -139,7 +139,7 @@ static laci_sparse_kernel *make_kernel(laci_net *net, const laci_sparse_layer *l
   }
   if (kernel) {
     kernel->phase = phase;
-    st = make_form(net, layer, &g, &pictures, kernel, &why);
+    st = make_form(net, layer, &g, &layouts, kernel, &why);
   }
   if (!st) move_tiles(net, layer, phase, &kernel->form);
   if (!st && layer->mask && !laci_sparse_keep_gradient(net, layer, kernel)) st = net->plan.status;

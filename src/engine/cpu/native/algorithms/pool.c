@@ -30,27 +30,27 @@ static lac_status run_pool(laci_net *net, laci_net_step *step, lac_error *err) {
   const pool_step *s = step->context;
   pool_work w = {s, laci_net_data(net, step->tensors[0]), laci_net_data(net, step->tensors[1])};
   (void)err;
-  laci_pictures_fill_border(net, &s->pool.out, &s->size, s->around, w.y);
+  laci_native_fill_border(net, &s->pool.out, &s->size, s->around, w.y);
   laci_pool_for(net->pool, laci_max_pool_items(&s->pool), 1, pool_some, &w);
   return LAC_OK;
 }
 
 static void make(laci_net *net, const laci_sparse_layer *layer) {
   const laci_sparse_bytes *bytes = layer->bytes;
-  const laci_pictures in = laci_sparse_pictures_at(net, layer->input, bytes ? bytes->x : NULL);
-  const laci_pictures out = laci_sparse_pictures_at(net, layer->output, bytes ? bytes->y : NULL);
+  const laci_native_layout in = laci_native_layout_at(net, layer->input, bytes ? bytes->x : NULL);
+  const laci_native_layout out = laci_native_layout_at(net, layer->output, bytes ? bytes->y : NULL);
   const laci_shape *shape = laci_plan_shape(&net->plan, layer->output);
   const int x = laci_sparse_read(net, layer->input, &in);
-  const int y = laci_pictures_new(net, shape, &out, -1);
+  const int y = laci_native_tensor(net, shape, &out, -1);
   pool_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
   laci_net_step *step = laci_net_step_code(net, &net->plan.graph->nodes[layer->fused->node],
                                            run_pool, 2, (int[]){x, y});
   if (!s || !step || x < 0 || y < 0) return;
   *s = (pool_step){
-      {layer->window, in.layout, out.layout, laci_pictures_count(&in.layout, layer->n_images)},
-      laci_pictures_size_of(net, shape, &out),
-      laci_pictures_around(&out)};
-  step->kernel = bytes ? "int8 pool" : "pool of pictures";
+      {layer->window, in.layout, out.layout, laci_native_image_blocks(&in.layout, layer->n_images)},
+      laci_native_size_of(net, shape, &out),
+      laci_native_around(&out)};
+  step->kernel = bytes ? "int8 pool" : "native pool";
   step->context = s;
   step->shown = y;
   laci_net_bind(net, layer->fused->output, y);

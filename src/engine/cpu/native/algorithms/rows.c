@@ -105,7 +105,7 @@ static int64_t units_of(const laci_sparse_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   const int64_t between = laci_sparse_is_pixel(g) ? 0 : 1; /* pixels, from row to row */
   const int64_t pixels = (g->out_h - 1) * (g->out_w + between) + g->out_w;
-  if (laci_pictures_by_images(layer->n_images)) return 2 * laci_cost_tiles(layer, 1);
+  if (laci_native_by_images(layer->n_images)) return 2 * laci_cost_tiles(layer, 1);
   return layer->n_images * laci_ceil_div(pixels, UNIT);
 }
 
@@ -114,7 +114,7 @@ static double bundles_cost(const laci_net *net, const laci_sparse_layer *layer) 
   enum { UNIT = LACI_SPARSE_LANES / 2, FEW = 128 };
   const laci_sparse_window *g = &layer->window;
   const laci_cost_figures *c = laci_costs_of(net, layer);
-  const bool images = laci_pictures_by_images(layer->n_images);
+  const bool images = laci_native_by_images(layer->n_images);
   const double units = (double)units_of(layer);
   const double lost = (double)laci_sparse_bundled_strips(layer, units_of(layer)) * c->strip;
   const double share = (laci_sparse_is_pixel(g) || images ? c->grouped : c->grouped_window) *
@@ -129,7 +129,7 @@ static double bundles_cost(const laci_net *net, const laci_sparse_layer *layer) 
 static double csr_cost(const laci_net *net, const laci_sparse_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   const laci_cost_figures *c = laci_costs_of(net, layer);
-  const bool aligned = laci_sparse_is_pixel(g) || laci_pictures_by_images(layer->n_images);
+  const bool aligned = laci_sparse_is_pixel(g) || laci_native_by_images(layer->n_images);
   const double kept = laci_cost_terms(g) * layer->kept; /* of a row */
   const double lanes = (double)(laci_cost_tiles(layer, 1) * LACI_SPARSE_LANES * g->channels_out);
   return lanes * (kept / (aligned ? c->csr : c->csr_window) + c->result);

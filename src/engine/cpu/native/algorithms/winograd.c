@@ -99,7 +99,7 @@ static lac_status run_winograd(laci_net *net, laci_net_step *step, lac_error *er
             .weights = laci_net_data(net, s->weights),
             .points = laci_net_data(net, s->scratch)};
   (void)err;
-  laci_pictures_fill_border(net, &s->w.out, &s->size, 0, w.o.y);
+  laci_native_fill_border(net, &s->w.out, &s->size, 0, w.o.y);
   if (s->shares > 1) laci_pool_for(net->pool, s->shares, 1, run_shares, &w);
   else run_together(net, &w);
   return LAC_OK;
@@ -132,15 +132,15 @@ static int make_weights(laci_net *net, const laci_sparse_layer *layer, const lac
 /** Its tiles in the plan's memory. False after a failure, and where the implementation declines. */
 static bool make_tiles(laci_net *net, const laci_sparse_layer *layer, laci_winograd4 *w) {
   const laci_sparse_layout *out = laci_sparse_layout_at(net, layer->output);
-  const laci_sparse_pictures pictures = {.in = laci_sparse_layer_in(net, layer),
-                                         .out = laci_sparse_layer_out(net, layer),
-                                         .n_images = laci_pictures_count(out, layer->n_images)};
+  const laci_sparse_layouts layouts = {.in = laci_sparse_layer_in(net, layer),
+                                       .out = laci_sparse_layer_out(net, layer),
+                                       .n_images = laci_native_image_blocks(out, layer->n_images)};
   lac_error why = {0};
   laci_winograd4 made;
-  const lac_status st = laci_winograd4_init(&layer->window, &pictures, &made, &why);
+  const lac_status st = laci_winograd4_init(&layer->window, &layouts, &made, &why);
   if (st == LAC_UNSUPPORTED) laci_net_decline(net, why.text);
   else if (st) laci_plan_fail(&net->plan, st, "%s", why.text);
-  const size_t n = (size_t)(made.n_each * made.n_pictures);
+  const size_t n = (size_t)(made.n_each * made.n_image_blocks);
   *w = made;
   w->results = st ? NULL : laci_plan_new(&net->plan, n, sizeof *w->results);
   if (w->results) memcpy(w->results, made.results, n * sizeof *w->results);
@@ -171,7 +171,7 @@ static void make(laci_net *net, const laci_sparse_layer *layer) {
   if (!s || !make_tiles(net, layer, &s->w)) return;
   s->layer = layer;
   share_out(net, s);
-  s->size = laci_pictures_size(net, y, false);
+  s->size = laci_native_size(net, y, false);
   s->tensors = laci_sparse_take_tensors(net, layer);
   s->weights = make_weights(net, layer, &s->w);
   s->scratch =
@@ -199,7 +199,7 @@ static double winograd4_cost(const laci_net *net, const laci_sparse_layer *layer
   const laci_cost_figures *c = laci_costs_of(net, layer);
   if (c->winograd == 0) return INFINITY;
   const int64_t tiles = laci_ceil_div(g->out_h, SIDE) * laci_ceil_div(g->out_w, SIDE);
-  const int64_t each = laci_pictures_by_images(layer->n_images) ? LACI_SPARSE_LANES : VECTOR;
+  const int64_t each = laci_native_by_images(layer->n_images) ? LACI_SPARSE_LANES : VECTOR;
   const int64_t n = each == VECTOR ? tiles * layer->n_images : layer->n_images;
   const double lanes = (double)(laci_ceil_div(n, each) * each * (each == VECTOR ? 1 : tiles));
   const double sources = (double)laci_winograd4_sources(g),

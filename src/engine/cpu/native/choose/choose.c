@@ -163,7 +163,7 @@ static void measure_values(choice *c) {
       if (values[v] < 0) continue;
       const laci_shape *shape = laci_plan_shape(plan, values[v]);
       c->values[values[v]].floats = (double)laci_shape_count(shape);
-      c->values[values[v]].images = laci_pictures_by_images(layer->n_images);
+      c->values[values[v]].images = laci_native_by_images(layer->n_images);
     }
   }
 }

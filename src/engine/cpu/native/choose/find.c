@@ -21,14 +21,14 @@ static bool window_of(const laci_net *net, const laci_fused *fused, laci_sparse_
   layer->n_images = x->dims[0];
   layer->window = laci_sparse_window_over(x, y, &w);
   layer->window.groups = laci_node_int(node, "group", 1);
-  layer->window.values = laci_pictures_values(net);
+  layer->window.values = laci_native_values(net);
   return true;
 }
 
 static laci_sparse_reading reading_of(const laci_sparse_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   const bool strides = g->stride_h > 1 || g->stride_w > 1;
-  if (!strides || layer->kind != LACI_SPARSE_PRODUCT || laci_pictures_by_images(layer->n_images))
+  if (!strides || layer->kind != LACI_SPARSE_PRODUCT || laci_native_by_images(layer->n_images))
     return LACI_SPARSE_AS_IT_LIES;
   return laci_sparse_is_pixel(g) ? LACI_SPARSE_THINNED : LACI_SPARSE_PHASES;
 }
@@ -43,7 +43,7 @@ static bool rows_of(laci_net *net, const laci_fused *fused, laci_sparse_layer *l
   layer->rows = true;
   layer->n_images = 1;
   layer->window = laci_sparse_window_of_pixels(r.depth, r.columns, 1, r.rows);
-  layer->window.values = laci_pictures_values(net);
+  layer->window.values = laci_native_values(net);
   return true;
 }
 

@@ -44,7 +44,7 @@ static rows *rows_of(row_table *table, int64_t h, int64_t w) {
 
 /** Does the layer have zeros by itself where its window reaches over the ends of a row? */
 static bool needs_no_sides(const laci_net *net, const laci_sparse_layer *layer) {
-  if (laci_pictures_by_images(layer->n_images) || layer->kind != LACI_SPARSE_PRODUCT) return false;
+  if (laci_native_by_images(layer->n_images) || layer->kind != LACI_SPARSE_PRODUCT) return false;
   const laci_algorithm *algorithm = laci_algorithm_of(layer->algorithm);
   return algorithm->is_bare && algorithm->is_bare(net, layer);
 }
@@ -159,17 +159,17 @@ static void check_panels(laci_net *net, row_table *table, const laci_sparse_laye
 static void set_layout(laci_net *net, row_table *table, int value) {
   laci_sparse_place *place = place_of(net, value);
   const laci_shape *shape = laci_plan_shape(&net->plan, value);
-  const laci_sparse_size size = laci_pictures_size(net, shape, place->rows);
+  const laci_sparse_size size = laci_native_size(net, shape, place->rows);
   laci_sparse_border border = place->border;
   border.stride_h = border.stride_w = 1;
-  laci_sparse_lanes lanes = LACI_SPARSE_IMAGES;
-  if (!laci_pictures_by_images(size.n_images)) {
-    lanes = place->planes ? LACI_SPARSE_PLANES : LACI_SPARSE_PANELS;
+  laci_memory_format format = LACI_FORMAT_HWC16N;
+  if (!laci_native_by_images(size.n_images)) {
+    format = place->planes ? LACI_FORMAT_CHW : LACI_FORMAT_PC16P;
     border.right = most(border.right, rows_of(table, size.h, size.w)->stride - size.w);
   }
-  place->layout = laci_sparse_layout_of(lanes, size.channels, size.h, size.w, border);
+  place->layout = laci_sparse_layout_of(format, size.channels, size.h, size.w, border);
   place->of_quads = laci_sparse_layout_of(
-      lanes, laci_sparse_channels(size.channels, LACI_SPARSE_S8), size.h, size.w, border);
+      format, laci_sparse_channels(size.channels, LACI_SPARSE_S8), size.h, size.w, border);
 }
 
 void laci_sparse_lay_out(laci_net *net) {
@@ -210,18 +210,18 @@ bool laci_sparse_wants_bytes(const laci_net *net, int value) {
   return net->sparse && net->sparse->places && net->sparse->places[value].bytes;
 }
 
-laci_pictures laci_sparse_pictures_at(const laci_net *net, int value,
-                                      const laci_fake_quantized *bytes) {
+laci_native_layout laci_native_layout_at(const laci_net *net, int value,
+                                         const laci_fake_quantized *bytes) {
   const laci_sparse_place *place = place_of(net, value);
-  return (laci_pictures){.layout = bytes ? place->of_quads : place->layout,
-                         .rows = place->rows,
-                         .bytes = bytes,
-                         .as_floats = place->layout};
+  return (laci_native_layout){.layout = bytes ? place->of_quads : place->layout,
+                              .rows = place->rows,
+                              .bytes = bytes,
+                              .as_floats = place->layout};
 }
 
 laci_sparse_layout laci_sparse_layer_out(const laci_net *net, const laci_sparse_layer *layer) {
   const laci_fake_quantized *bytes = layer->bytes ? layer->bytes->y : NULL;
-  laci_sparse_layout out = laci_sparse_pictures_at(net, layer->output, bytes).layout;
+  laci_sparse_layout out = laci_native_layout_at(net, layer->output, bytes).layout;
   if (layer->scatter > 1) {
     out.row_stride *= layer->scatter;
     out.pixel_stride *= layer->scatter;
@@ -235,17 +235,17 @@ laci_sparse_layout laci_sparse_layer_in(const laci_net *net, const laci_sparse_l
   const int64_t channels = laci_sparse_channels(g->channels_in, g->values);
   const int64_t rows_out = laci_sparse_layout_at(net, layer->output)->row_stride;
   if (layer->reading == LACI_SPARSE_AS_IT_LIES) {
-    return laci_sparse_pictures_at(net, layer->input, layer->bytes ? layer->bytes->x : NULL).layout;
+    return laci_native_layout_at(net, layer->input, layer->bytes ? layer->bytes->x : NULL).layout;
   }
   if (layer->reading == LACI_SPARSE_THINNED) {
     const laci_sparse_border between = {.right = rows_out - g->out_w};
-    return laci_sparse_layout_of(LACI_SPARSE_PANELS, channels, g->out_h, g->out_w, between);
+    return laci_sparse_layout_of(LACI_FORMAT_PC16P, channels, g->out_h, g->out_w, between);
   }
   if (layer->reading == LACI_SPARSE_PLAINLY) {
-    return laci_sparse_layout_contiguous(LACI_SPARSE_PLANES, channels, g->h, g->w);
+    return laci_sparse_layout_contiguous(LACI_FORMAT_CHW, channels, g->h, g->w);
   }
   laci_sparse_border border = border_of(net, layer);
   const int64_t less = rows_out - phase_stride(net, layer);
   if (less > 0) border.right += less * g->stride_w;
-  return laci_sparse_layout_of(LACI_SPARSE_PLANES, channels, g->h, g->w, border);
+  return laci_sparse_layout_of(LACI_FORMAT_CHW, channels, g->h, g->w, border);
 }

@@ -37,10 +37,11 @@ static const laci_node packing = {.name = "", .type = "QuantizeLinear"};
 static const laci_node unpacking = {.name = "", .type = "DequantizeLinear"};
 
 /** quads: the pictures that are, or are to be, quads. */
-static int convert(laci_net *net, int from, const laci_pictures *to, const laci_pictures *quads) {
+static int convert(laci_net *net, int from, const laci_native_layout *to,
+                   const laci_native_layout *quads) {
   const laci_shape shape = net->tensors[from].shape;
-  const int tensor = laci_pictures_new(net, &shape, to, -1);
-  const laci_sparse_size size = laci_pictures_size(net, &shape, quads->rows);
+  const int tensor = laci_native_tensor(net, &shape, to, -1);
+  const laci_sparse_size size = laci_native_size(net, &shape, quads->rows);
   const bool packs = to->bytes != NULL;
   bytes_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
   laci_net_step *step =
@@ -49,29 +50,29 @@ static int convert(laci_net *net, int from, const laci_pictures *to, const laci_
   *s = (bytes_step){{.floats = quads->as_floats,
                      .quads = quads->layout,
                      .channels = size.channels,
-                     .n_pictures = laci_pictures_count(&quads->layout, size.n_images),
+                     .n_image_blocks = laci_native_image_blocks(&quads->layout, size.n_images),
                      .q = quads->bytes},
                     from,
                     tensor,
                     packs};
   step->what = packs ? "floats to bytes" : "bytes to floats";
-  step->kernel = "pictures";
+  step->kernel = "native reorder";
   step->context = s;
   step->shown = tensor;
   return tensor;
 }
 
-int laci_pictures_pack(laci_net *net, int tensor, const laci_pictures *to) {
+int laci_native_pack(laci_net *net, int tensor, const laci_native_layout *to) {
   return tensor < 0 ? -1 : convert(net, tensor, to, to);
 }
 
-int laci_pictures_floats(laci_net *net, int tensor) {
-  if (tensor < 0 || !net->tensors[tensor].pictures) return tensor;
-  const laci_pictures quads = *net->tensors[tensor].pictures;
+int laci_native_to_floats(laci_net *net, int tensor) {
+  if (tensor < 0 || !net->tensors[tensor].native) return tensor;
+  const laci_native_layout quads = *net->tensors[tensor].native;
   if (!quads.bytes) return tensor;
-  const laci_pictures floats = {.layout = quads.as_floats, .rows = quads.rows};
+  const laci_native_layout floats = {.layout = quads.as_floats, .rows = quads.rows};
   const int content = net->tensors[tensor].content;
-  const int found = laci_pictures_find(net, content, &floats);
+  const int found = laci_native_find(net, content, &floats);
   if (found >= 0) return laci_net_found(net, found, tensor);
   const int to = convert(net, tensor, &floats, &quads);
   if (to >= 0) laci_net_same_content(net, to, content);

@@ -23,13 +23,13 @@ bool laci_sparse_is_depthwise(const laci_sparse_window *g);
 /* ---- tensors.c ---- */
 
 /** What shares a place in a plan's pictures, where these are no quads. */
-static inline laci_sparse_values laci_pictures_values(const laci_net *net) {
+static inline laci_sparse_values laci_native_values(const laci_net *net) {
   return net->plan.bf16 ? LACI_SPARSE_BF16 : LACI_SPARSE_F32;
 }
 /** Are so many images done sixteen at a time? Else lanes are pixels. */
-bool laci_pictures_by_images(int64_t n_images);
+bool laci_native_by_images(int64_t n_images);
 /** Pictures of a layout that n images make: as many, or groups of sixteen. */
-int64_t laci_pictures_count(const laci_sparse_layout *layout, int64_t n_images);
+int64_t laci_native_image_blocks(const laci_sparse_layout *layout, int64_t n_images);
 
 /* ---- assign.c ---- */
 
@@ -44,8 +44,8 @@ bool laci_sparse_has_place(const laci_net *net, int value);
 /** Does a chosen layer of int8 read it? */
 bool laci_sparse_wants_bytes(const laci_net *net, int value);
 /** The pictures that such a value has: of floats, or of bytes that stand for this. */
-laci_pictures laci_sparse_pictures_at(const laci_net *net, int value,
-                                      const laci_fake_quantized *bytes);
+laci_native_layout laci_native_layout_at(const laci_net *net, int value,
+                                         const laci_fake_quantized *bytes);
 
 /* ---- read.c ---- */
 
@@ -53,10 +53,10 @@ laci_pictures laci_sparse_pictures_at(const laci_net *net, int value,
  */
 int laci_sparse_source(laci_net *net, int value, bool rows, laci_sparse_layout *layout);
 /** The value in that layout: as it is stored, found again, or by a reorder now. */
-int laci_sparse_read(laci_net *net, int value, const laci_pictures *pictures);
+int laci_sparse_read(laci_net *net, int value, const laci_native_layout *native);
 /** Of the layer's input those rows and pixels that its window stops at. */
 int laci_sparse_read_thinned(laci_net *net, const laci_sparse_layer *layer,
-                             const laci_pictures *pictures);
+                             const laci_native_layout *native);
 
 /** What a layer's step reads and writes; residual -1: none. */
 typedef struct laci_sparse_tensors {
@@ -76,7 +76,7 @@ const struct laci_image_norm *laci_sparse_images_kernel(const laci_net *net);
 /** Is it there as images? */
 bool laci_sparse_in_images(const laci_net *net, int value);
 /** The images that it is to become: as its place says, or without a border. */
-laci_pictures laci_sparse_images(const laci_net *net, int value);
+laci_native_layout laci_sparse_images(const laci_net *net, int value);
 /** The value as images, with any border: as it is stored, found again, or by a reorder now. */
 int laci_sparse_read_images(laci_net *net, int value);
 

@@ -48,7 +48,7 @@ bool laci_sparse_norm_fits(laci_net *net, const laci_fused *fused, const char **
 void laci_sparse_norm_lower(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *shape = laci_plan_shape(&net->plan, fused->output);
-  const laci_pictures pictures = {.layout = *laci_sparse_layout_at(net, fused->output)};
+  const laci_native_layout native = {.layout = *laci_sparse_layout_at(net, fused->output)};
   const int64_t channels = shape->dims[1];
   float *scale = laci_plan_new(&net->plan, (size_t)channels, sizeof *scale);
   float *shift = laci_plan_new(&net->plan, (size_t)channels, sizeof *shift);
@@ -57,14 +57,14 @@ void laci_sparse_norm_lower(laci_net *net, const laci_fused *fused) {
     laci_net_decline(net, "statistics that are no vectors");
     return;
   }
-  laci_sparse_reorder r = {.to = pictures.layout,
-                           .size = laci_pictures_size(net, shape, false),
+  laci_sparse_reorder r = {.to = native.layout,
+                           .size = laci_native_size(net, shape, false),
                            .stride_h = 1,
                            .stride_w = 1,
                            .norm = {scale, shift, fused->n_posts ? 0 : -INFINITY}};
   const int from = laci_sparse_source(net, node->inputs[0], false, &r.from);
-  const int to = laci_pictures_new(net, shape, &pictures, -1);
-  laci_net_step *step = laci_pictures_reorder(net, from, to, &r);
+  const int to = laci_native_tensor(net, shape, &native, -1);
+  laci_net_step *step = laci_native_reorder(net, from, to, &r);
   if (!step) return;
   step->node = node;
   step->what = laci_net_describe(net, fused);

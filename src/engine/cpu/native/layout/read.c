@@ -15,65 +15,65 @@
 #include "kernel/sparse/reorder.h"
 
 int laci_sparse_source(laci_net *net, int value, bool rows, laci_sparse_layout *layout) {
-  int tensor = laci_pictures_floats(net, laci_net_tensor_of(net, value));
+  int tensor = laci_native_to_floats(net, laci_net_tensor_of(net, value));
   if (tensor < 0) return -1;
-  if (laci_pictures_layout(net, tensor, rows, layout)) return tensor;
+  if (laci_native_layout_of(net, tensor, rows, layout)) return tensor;
   const laci_shape shape = net->tensors[tensor].shape;
-  laci_layout *md = net->plan.bf16 ? laci_pictures_wanted(net, &shape, rows)
+  laci_layout *md = net->plan.bf16 ? laci_native_dense_layout(net, &shape, rows)
                                    : laci_net_dense(net, &shape, LACI_ELEMENT_F32);
   tensor = laci_net_as(net, laci_net_read(net, value), md, laci_net_dt(net));
   laci_layout_destroy(md);
-  if (tensor >= 0 && laci_pictures_layout(net, tensor, rows, layout)) return tensor;
+  if (tensor >= 0 && laci_native_layout_of(net, tensor, rows, layout)) return tensor;
   laci_net_decline(net, "a value that no reorder of ours reads");
   return -1;
 }
 
 /** A reordered copy of `from`, whose layout is `have`. */
 static int copy_of(laci_net *net, int from, const laci_sparse_layout *have,
-                   const laci_pictures *pictures, const laci_sparse_window *thinned) {
+                   const laci_native_layout *native, const laci_sparse_window *thinned) {
   if (from < 0) return -1;
   laci_shape shape = net->tensors[from].shape;
   if (thinned && shape.rank == 4) shape.dims[2] = thinned->out_h;
   if (thinned) shape.dims[shape.rank - 1] = thinned->out_w;
-  const int to = laci_pictures_new(net, &shape, pictures, -1);
+  const int to = laci_native_tensor(net, &shape, native, -1);
   const laci_sparse_reorder r = {.from = *have,
-                                 .to = pictures->layout,
-                                 .size = laci_pictures_size_of(net, &shape, pictures),
+                                 .to = native->layout,
+                                 .size = laci_native_size_of(net, &shape, native),
                                  .stride_h = thinned ? thinned->stride_h : 1,
                                  .stride_w = thinned ? thinned->stride_w : 1};
-  (void)laci_pictures_reorder(net, from, to, &r);
+  (void)laci_native_reorder(net, from, to, &r);
   return to;
 }
 
 /** The value as floats, or pairs; or as quads, which are there where quads are wanted. */
-static int source_of(laci_net *net, int value, const laci_pictures *pictures,
+static int source_of(laci_net *net, int value, const laci_native_layout *native,
                      laci_sparse_layout *layout) {
-  if (!pictures->bytes) return laci_sparse_source(net, value, pictures->rows, layout);
+  if (!native->bytes) return laci_sparse_source(net, value, native->rows, layout);
   const int tensor = laci_net_tensor_of(net, value);
   if (tensor < 0) return -1;
-  assert(net->tensors[tensor].pictures && net->tensors[tensor].pictures->bytes);
-  *layout = net->tensors[tensor].pictures->layout;
+  assert(net->tensors[tensor].native && net->tensors[tensor].native->bytes);
+  *layout = net->tensors[tensor].native->layout;
   return tensor;
 }
 
-int laci_sparse_read(laci_net *net, int value, const laci_pictures *pictures) {
+int laci_sparse_read(laci_net *net, int value, const laci_native_layout *native) {
   laci_sparse_layout have;
   const int tensor = laci_net_tensor_of(net, value);
   if (tensor < 0) return -1;
   const int content = net->tensors[tensor].content;
-  const int found = laci_pictures_find(net, content, pictures);
+  const int found = laci_native_find(net, content, native);
   if (found >= 0) return laci_net_found(net, found, tensor);
-  const int from = source_of(net, value, pictures, &have);
-  const int to = copy_of(net, from, &have, pictures, NULL);
+  const int from = source_of(net, value, native, &have);
+  const int to = copy_of(net, from, &have, native, NULL);
   if (to >= 0) laci_net_same_content(net, to, content);
   return to;
 }
 
 int laci_sparse_read_thinned(laci_net *net, const laci_sparse_layer *layer,
-                             const laci_pictures *pictures) {
+                             const laci_native_layout *native) {
   laci_sparse_layout have;
-  const int from = source_of(net, layer->input, pictures, &have);
-  return copy_of(net, from, &have, pictures, &layer->window);
+  const int from = source_of(net, layer->input, native, &have);
+  return copy_of(net, from, &have, native, &layer->window);
 }
 
 /** The layer's input as it is, if it is row-major; else so. */
@@ -87,25 +87,25 @@ static int read_plainly(laci_net *net, const laci_sparse_layer *layer) {
 
 static int read_input(laci_net *net, const laci_sparse_layer *layer) {
   if (layer->reading == LACI_SPARSE_PLAINLY) return read_plainly(net, layer);
-  const laci_pictures in = {.layout = laci_sparse_layer_in(net, layer),
-                            .rows = layer->rows,
-                            .bytes = layer->bytes ? layer->bytes->x : NULL};
+  const laci_native_layout in = {.layout = laci_sparse_layer_in(net, layer),
+                                 .rows = layer->rows,
+                                 .bytes = layer->bytes ? layer->bytes->x : NULL};
   if (layer->reading == LACI_SPARSE_THINNED) return laci_sparse_read_thinned(net, layer, &in);
   return laci_sparse_read(net, layer->input, &in);
 }
 
 laci_sparse_tensors laci_sparse_take_tensors(laci_net *net, const laci_sparse_layer *layer) {
   const laci_sparse_bytes *bytes = layer->bytes;
-  laci_pictures out = laci_sparse_pictures_at(net, layer->output, bytes ? bytes->y : NULL);
+  laci_native_layout out = laci_native_layout_at(net, layer->output, bytes ? bytes->y : NULL);
   laci_sparse_tensors t = {.x = read_input(net, layer), .bias = -1, .residual = -1};
   if (!bytes) t.bias = laci_sparse_bias(net, layer);
   if (layer->residual >= 0) {
-    const laci_pictures added =
-        laci_sparse_pictures_at(net, layer->output, bytes ? bytes->residual : NULL);
+    const laci_native_layout added =
+        laci_native_layout_at(net, layer->output, bytes ? bytes->residual : NULL);
     t.residual = laci_sparse_read(net, layer->residual, &added);
   }
-  t.y = laci_pictures_new(net, laci_plan_shape(&net->plan, layer->output), &out,
-                          layer->residual_last ? -1 : t.residual);
+  t.y = laci_native_tensor(net, laci_plan_shape(&net->plan, layer->output), &out,
+                           layer->residual_last ? -1 : t.residual);
   return t;
 }
 
@@ -128,7 +128,7 @@ laci_sparse_operands laci_sparse_operands_of(const laci_net *net, const laci_spa
 
 bool laci_sparse_may_be_images(const laci_net *net, int value) {
   const laci_shape *shape = laci_plan_shape(&net->plan, value);
-  const int each = laci_sparse_each(laci_pictures_values(net));
+  const int each = laci_sparse_each(laci_native_values(net));
   return net->sparse && net->sparse->trained && net->sparse->places && shape->rank == 4 &&
          shape->dims[0] % LACI_SPARSE_LANES == 0 && shape->dims[1] % each == 0;
 }
@@ -138,7 +138,7 @@ const laci_image_norm *laci_sparse_images_kernel(const laci_net *net) {
 }
 
 static bool are_images(const laci_net_tensor *t) {
-  return t->pictures && t->pictures->layout.lanes == LACI_SPARSE_IMAGES && !t->pictures->rows;
+  return t->native && t->native->layout.format == LACI_FORMAT_HWC16N && !t->native->rows;
 }
 
 bool laci_sparse_in_images(const laci_net *net, int value) {
@@ -146,15 +146,15 @@ bool laci_sparse_in_images(const laci_net *net, int value) {
   return tensor >= 0 && are_images(&net->tensors[tensor]);
 }
 
-laci_pictures laci_sparse_images(const laci_net *net, int value) {
+laci_native_layout laci_sparse_images(const laci_net *net, int value) {
   static const laci_sparse_border none = {.stride_h = 1, .stride_w = 1};
   const laci_shape *shape = laci_plan_shape(&net->plan, value);
-  const laci_sparse_size size = laci_pictures_size(net, shape, false);
+  const laci_sparse_size size = laci_native_size(net, shape, false);
   if (laci_sparse_has_place(net, value)) {
-    return (laci_pictures){.layout = *laci_sparse_layout_at(net, value)};
+    return (laci_native_layout){.layout = *laci_sparse_layout_at(net, value)};
   }
-  return (laci_pictures){
-      .layout = laci_sparse_layout_of(LACI_SPARSE_IMAGES, size.channels, size.h, size.w, none)};
+  return (laci_native_layout){
+      .layout = laci_sparse_layout_of(LACI_FORMAT_HWC16N, size.channels, size.h, size.w, none)};
 }
 
 int laci_sparse_read_images(laci_net *net, int value) {
@@ -165,6 +165,6 @@ int laci_sparse_read_images(laci_net *net, int value) {
     const laci_net_tensor *t = &net->tensors[at];
     if (t->content == content && are_images(t)) return laci_net_found(net, at, tensor);
   }
-  const laci_pictures images = laci_sparse_images(net, value);
+  const laci_native_layout images = laci_sparse_images(net, value);
   return laci_sparse_read(net, value, &images);
 }

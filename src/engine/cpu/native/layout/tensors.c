@@ -10,38 +10,38 @@
 #include "engine/cpu/onednn/onednn.h"
 #include "kernel/sparse/reorder.h"
 
-laci_sparse_size laci_pictures_size(const laci_net *net, const laci_shape *shape, bool rows) {
+laci_sparse_size laci_native_size(const laci_net *net, const laci_shape *shape, bool rows) {
   const int64_t last = shape->dims[shape->rank - 1];
   if (rows) {
     return (laci_sparse_size){.n_images = 1,
-                              .channels = laci_sparse_channels(last, laci_pictures_values(net)),
+                              .channels = laci_sparse_channels(last, laci_native_values(net)),
                               .h = 1,
                               .w = laci_shape_count(shape) / last};
   }
   return (laci_sparse_size){
       .n_images = shape->dims[0],
-      .channels = laci_sparse_channels(shape->dims[1], laci_pictures_values(net)),
+      .channels = laci_sparse_channels(shape->dims[1], laci_native_values(net)),
       .h = shape->rank == 4 ? shape->dims[2] : 1,
       .w = last};
 }
 
-laci_sparse_size laci_pictures_size_of(const laci_net *net, const laci_shape *shape,
-                                       const laci_pictures *pictures) {
-  laci_sparse_size size = laci_pictures_size(net, shape, pictures->rows);
-  if (pictures->bytes) size.channels = laci_sparse_channels(size.channels, LACI_SPARSE_S8);
+laci_sparse_size laci_native_size_of(const laci_net *net, const laci_shape *shape,
+                                     const laci_native_layout *native) {
+  laci_sparse_size size = laci_native_size(net, shape, native->rows);
+  if (native->bytes) size.channels = laci_sparse_channels(size.channels, LACI_SPARSE_S8);
   return size;
 }
 
 enum { LEAST_FULL = 85 }; /* percent of the lanes that hold an image */
 
-bool laci_pictures_by_images(int64_t n_images) {
+bool laci_native_by_images(int64_t n_images) {
   const int64_t lanes = laci_ceil_div(n_images, LACI_SPARSE_LANES) * LACI_SPARSE_LANES;
   return n_images * 100 >= lanes * LEAST_FULL;
 }
 
-int64_t laci_pictures_count(const laci_sparse_layout *layout, int64_t n_images) {
-  return layout->lanes == LACI_SPARSE_IMAGES ? laci_ceil_div(n_images, LACI_SPARSE_LANES)
-                                             : n_images;
+int64_t laci_native_image_blocks(const laci_sparse_layout *layout, int64_t n_images) {
+  return layout->format == LACI_FORMAT_HWC16N ? laci_ceil_div(n_images, LACI_SPARSE_LANES)
+                                              : n_images;
 }
 
 /* ---- Steps ---- */
@@ -68,59 +68,58 @@ static lac_status run_reorder(laci_net *net, laci_net_step *step, lac_error *err
   reorder_work w = {&s->r, laci_net_data(net, s->from), laci_net_data(net, s->to)};
   (void)err;
   laci_pool_for(net->pool, laci_sparse_reorder_items(&s->r), 1, reorder_some, &w);
-  if (s->around) laci_pictures_fill_border(net, &s->r.to, &s->r.size, s->around, w.to);
+  if (s->around) laci_native_fill_border(net, &s->r.to, &s->r.size, s->around, w.to);
   return LAC_OK;
 }
 
 static const laci_node reorder_node = {.name = "", .type = "reorder"};
 
-laci_net_step *laci_pictures_reorder(laci_net *net, int from, int to,
-                                     const laci_sparse_reorder *r) {
+laci_net_step *laci_native_reorder(laci_net *net, int from, int to, const laci_sparse_reorder *r) {
   reorder_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
   if (!s || from < 0 || to < 0) return NULL;
-  const laci_pictures *pictures = net->tensors[to].pictures;
+  const laci_native_layout *native = net->tensors[to].native;
   *s = (reorder_step){.r = *r, .from = from, .to = to};
-  if (pictures) s->around = laci_pictures_around(pictures);
+  if (native) s->around = laci_native_around(native);
   laci_net_step *step = laci_net_step_code(net, &reorder_node, run_reorder, 2, (int[]){from, to});
   if (!step) return NULL;
-  step->kernel = "pictures";
+  step->kernel = "native reorder";
   step->context = s;
   step->shown = to;
   return step;
 }
 
-bool laci_pictures_is_reorder(const laci_net_step *step) { return step->node == &reorder_node; }
+bool laci_native_is_reorder(const laci_net_step *step) { return step->node == &reorder_node; }
 
 /* ---- Tensors ---- */
 
 static size_t bytes_of(const laci_sparse_layout *layout, int64_t n_images) {
-  return (size_t)(laci_pictures_count(layout, n_images) * layout->n_floats) * sizeof(float);
+  return (size_t)(laci_native_image_blocks(layout, n_images) * layout->n_floats) * sizeof(float);
 }
 
-int laci_pictures_new(laci_net *net, const laci_shape *shape, const laci_pictures *pictures,
-                      int over) {
-  const laci_sparse_size size = laci_pictures_size_of(net, shape, pictures);
+int laci_native_tensor(laci_net *net, const laci_shape *shape, const laci_native_layout *native,
+                       int over) {
+  const laci_sparse_size size = laci_native_size_of(net, shape, native);
   int tensor;
   if (over >= 0 && laci_net_dies(net, over)) {
     tensor = laci_net_result_like(net, over, true);
   } else {
     const int buffer =
-        laci_net_buffer_new(net, LACI_PLACE_ARENA, bytes_of(&pictures->layout, size.n_images));
+        laci_net_buffer_new(net, LACI_PLACE_ARENA, bytes_of(&native->layout, size.n_images));
     tensor = laci_net_tensor_new(net, shape, laci_net_dt(net), NULL, buffer);
   }
-  laci_pictures *copy = laci_plan_new(&net->plan, 1, sizeof *copy);
+  laci_native_layout *copy = laci_plan_new(&net->plan, 1, sizeof *copy);
   if (tensor < 0 || !copy) return -1;
-  *copy = *pictures;
-  net->tensors[tensor].pictures = copy;
+  *copy = *native;
+  net->tensors[tensor].native = copy;
   return tensor;
 }
 
-int laci_pictures_find(const laci_net *net, int content, const laci_pictures *pictures) {
+int laci_native_find(const laci_net *net, int content, const laci_native_layout *native) {
   for (int at = content; at >= 0; at = net->tensors[at].next) {
     const laci_net_tensor *t = &net->tensors[at];
-    if (t->content != content || !t->pictures) continue;
-    if (t->pictures->rows == pictures->rows && !t->pictures->bytes == !pictures->bytes &&
-        laci_sparse_layout_equal(&t->pictures->layout, &pictures->layout)) {
+    if (t->content != content || !t->native) continue;
+    if (t->native->rows == native->rows && !t->native->bytes == !native->bytes &&
+        laci_sparse_layout_equal(&t->native->layout, &native->layout)) {
       return at;
     }
   }
@@ -134,26 +133,26 @@ static bool lies_as(laci_layout *layout, const laci_net_tensor *t) {
   return same;
 }
 
-bool laci_pictures_layout(laci_net *net, int tensor, bool rows, laci_sparse_layout *layout) {
+bool laci_native_layout_of(laci_net *net, int tensor, bool rows, laci_sparse_layout *layout) {
   const laci_net_tensor t = net->tensors[tensor];
-  const laci_sparse_size size = laci_pictures_size(net, &t.shape, rows);
-  if (t.pictures) {
-    *layout = t.pictures->layout;
-    return t.pictures->rows == rows;
+  const laci_sparse_size size = laci_native_size(net, &t.shape, rows);
+  if (t.native) {
+    *layout = t.native->layout;
+    return t.native->rows == rows;
   }
   if (t.dt != laci_net_dt(net)) return false;
   const bool floats = !rows && !net->plan.bf16;
-  laci_sparse_lanes lanes = LACI_SPARSE_ROWS;
+  laci_memory_format format = LACI_FORMAT_HWC;
   if (floats && laci_net_in_blocks(net, tensor)) {
-    lanes = LACI_SPARSE_BLOCKS;
+    format = LACI_FORMAT_CHW16C;
   } else if (floats && lies_as(laci_net_dense(net, &t.shape, t.dt), &t)) {
-    lanes = LACI_SPARSE_PLANES;
+    format = LACI_FORMAT_CHW;
   } else {
     laci_layout *last =
         rows ? laci_net_dense(net, &t.shape, t.dt) : laci_net_channels_last(net, &t.shape, t.dt);
     if (!lies_as(last, &t)) return false;
   }
-  *layout = laci_sparse_layout_contiguous(lanes, size.channels, size.h, size.w);
+  *layout = laci_sparse_layout_contiguous(format, size.channels, size.h, size.w);
   return true;
 }
 
@@ -163,21 +162,21 @@ typedef struct filling {
   const laci_sparse_layout *layout;
   const laci_sparse_size *size;
   uint32_t with;
-  float *pictures;
+  float *values;
 } filling;
 
 static void fill_some(int64_t begin, int64_t end, void *context) {
   const filling *f = context;
-  laci_sparse_fill_border(f->layout, f->size, f->with, f->pictures, begin, end);
+  laci_sparse_fill_border(f->layout, f->size, f->with, f->values, begin, end);
 }
 
-void laci_pictures_fill_border(const laci_net *net, const laci_sparse_layout *layout,
-                               const laci_sparse_size *size, uint32_t with, float *pictures) {
-  filling f = {layout, size, with, pictures};
+void laci_native_fill_border(const laci_net *net, const laci_sparse_layout *layout,
+                             const laci_sparse_size *size, uint32_t with, float *values) {
+  filling f = {layout, size, with, values};
   laci_pool_for(net->pool, laci_sparse_border_items(layout, size), 1, fill_some, &f);
 }
 
-uint32_t laci_pictures_around(const laci_pictures *pictures) {
+uint32_t laci_native_around(const laci_native_layout *native) {
   const uint32_t each = 0x01010101; /* a byte of each channel */
-  return pictures->bytes ? (uint32_t)laci_bytes_zero(pictures->bytes) * each : 0;
+  return native->bytes ? (uint32_t)laci_bytes_zero(native->bytes) * each : 0;
 }

@@ -12,7 +12,7 @@ typedef struct laci_fake_quantized laci_fake_quantized;
 typedef struct laci_sparse_reorder laci_sparse_reorder;
 typedef struct laci_sparse_size laci_sparse_size;
 
-struct laci_pictures {
+struct laci_native_layout {
   laci_sparse_layout layout;
   bool rows; /* the value is rows of features, the last axis: a picture of one line */
   const laci_fake_quantized *bytes; /* these are quads of channels (kernel/sparse/quads.h), and what
@@ -21,42 +21,42 @@ struct laci_pictures {
 };
 
 /** A value as pictures: rows, or three or four axes of a convolution. Pairs are channels. */
-laci_sparse_size laci_pictures_size(const laci_net *net, const laci_shape *shape, bool rows);
+laci_sparse_size laci_native_size(const laci_net *net, const laci_shape *shape, bool rows);
 /** The same; quads are channels where these pictures are of them. */
-laci_sparse_size laci_pictures_size_of(const laci_net *net, const laci_shape *shape,
-                                       const laci_pictures *pictures);
+laci_sparse_size laci_native_size_of(const laci_net *net, const laci_shape *shape,
+                                     const laci_native_layout *native);
 
 /** A tensor for pictures of that shape: in the arena, or over the bytes of `over` (-1: none), which
  * lie alike, where it dies. */
-int laci_pictures_new(laci_net *net, const laci_shape *shape, const laci_pictures *pictures,
-                      int over);
+int laci_native_tensor(laci_net *net, const laci_shape *shape, const laci_native_layout *native,
+                       int over);
 /** A tensor of that content as such pictures, or -1. */
-int laci_pictures_find(const laci_net *net, int content, const laci_pictures *pictures);
+int laci_native_find(const laci_net *net, int content, const laci_native_layout *native);
 /** The layout of a tensor as pictures of that kind, which it may be, or be row-major or in blocks,
  * or, of bf16, with channels last, where pairs are together; false: it is none of these. */
-bool laci_pictures_layout(laci_net *net, int tensor, bool rows, laci_sparse_layout *layout);
+bool laci_native_layout_of(laci_net *net, int tensor, bool rows, laci_sparse_layout *layout);
 /** What such pictures become for oneDNN: in blocks where its kernels have vectors of 16 and
  * channels allow it, channels last where it computes in bf16, else row-major. NULL after a failure.
  */
-laci_layout *laci_pictures_wanted(laci_net *net, const laci_shape *shape, bool rows);
+laci_layout *laci_native_dense_layout(laci_net *net, const laci_shape *shape, bool rows);
 /** A step that reorders all rows and pixels, or thins them, from floats to floats, or from quads to
  * quads. It is of no node until the caller says otherwise; NULL after a failure. */
-laci_net_step *laci_pictures_reorder(laci_net *net, int from, int to, const laci_sparse_reorder *r);
+laci_net_step *laci_native_reorder(laci_net *net, int from, int to, const laci_sparse_reorder *r);
 /** The step is one of those, and of no node. */
-bool laci_pictures_is_reorder(const laci_net_step *step);
+bool laci_native_is_reorder(const laci_net_step *step);
 /** Pictures in a layout of oneDNN's: found again, or by a step now. */
-int laci_pictures_read(laci_net *net, int tensor);
+int laci_native_to_onednn(laci_net *net, int tensor);
 /** What lies where no pixel is: zero, or of bytes what stands for it, four times. */
-uint32_t laci_pictures_around(const laci_pictures *pictures);
+uint32_t laci_native_around(const laci_native_layout *native);
 /** Puts that there, by all threads. */
-void laci_pictures_fill_border(const laci_net *net, const laci_sparse_layout *layout,
-                               const laci_sparse_size *size, uint32_t with, float *pictures);
+void laci_native_fill_border(const laci_net *net, const laci_sparse_layout *layout,
+                             const laci_sparse_size *size, uint32_t with, float *values);
 
 /* ---- int8x4.c ---- */
 
 /** The tensor's content, pictures of floats, as quads by a step now, whose layout is `to`'s. */
-int laci_pictures_pack(laci_net *net, int tensor, const laci_pictures *to);
+int laci_native_pack(laci_net *net, int tensor, const laci_native_layout *to);
 /** A tensor of quads as floats: found again, or by a step now. Others as they are. */
-int laci_pictures_floats(laci_net *net, int tensor);
+int laci_native_to_floats(laci_net *net, int tensor);
 
 #endif

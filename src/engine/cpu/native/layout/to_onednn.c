@@ -5,21 +5,21 @@
 #include "engine/cpu/onednn/onednn.h"
 #include "kernel/sparse/reorder.h"
 
-laci_layout *laci_pictures_wanted(laci_net *net, const laci_shape *shape, bool rows) {
+laci_layout *laci_native_dense_layout(laci_net *net, const laci_shape *shape, bool rows) {
   const bool try_blocks = !rows && laci_cpu_has_avx512f();
   if (net->plan.bf16 && !rows) return laci_net_channels_last(net, shape, laci_net_dt(net));
   laci_layout *blocks = try_blocks ? laci_net_blocks(net, shape, laci_net_dt(net)) : NULL;
   return blocks ? blocks : laci_net_dense(net, shape, laci_net_dt(net));
 }
 
-int laci_pictures_read(laci_net *net, int tensor) {
+int laci_native_to_onednn(laci_net *net, int tensor) {
   laci_sparse_layout layout;
-  tensor = laci_pictures_floats(net, tensor);
+  tensor = laci_native_to_floats(net, tensor);
   if (tensor < 0) return -1;
   const laci_shape shape = net->tensors[tensor].shape;
-  const laci_pictures have = *net->tensors[tensor].pictures;
+  const laci_native_layout have = *net->tensors[tensor].native;
   const int content = net->tensors[tensor].content;
-  laci_layout *md = laci_pictures_wanted(net, &shape, have.rows);
+  laci_layout *md = laci_native_dense_layout(net, &shape, have.rows);
   int to = md ? laci_net_find(net, content, md) : -1;
   if (to >= 0) {
     laci_layout_destroy(md);
@@ -27,13 +27,13 @@ int laci_pictures_read(laci_net *net, int tensor) {
   }
   to = md ? laci_net_result(net, &shape, laci_net_dt(net), md) : -1;
   laci_layout_destroy(md);
-  if (to < 0 || !laci_pictures_layout(net, to, have.rows, &layout)) return -1;
+  if (to < 0 || !laci_native_layout_of(net, to, have.rows, &layout)) return -1;
   const laci_sparse_reorder r = {.from = have.layout,
                                  .to = layout,
-                                 .size = laci_pictures_size(net, &shape, have.rows),
+                                 .size = laci_native_size(net, &shape, have.rows),
                                  .stride_h = 1,
                                  .stride_w = 1};
-  (void)laci_pictures_reorder(net, tensor, to, &r);
+  (void)laci_native_reorder(net, tensor, to, &r);
   laci_net_same_content(net, to, content);
   return to;
 }

@@ -6,27 +6,29 @@
 #include "engine/cpu/native/layout/tensors.h"
 #include "kernel/sparse/reorder.h"
 
-int laci_native_read(laci_net *net, int tensor) { return laci_pictures_read(net, tensor); }
+int laci_native_read(laci_net *net, int tensor) { return laci_native_to_onednn(net, tensor); }
 
 laci_layout *laci_native_read_layout(laci_net *net, int tensor) {
   const laci_net_tensor t = net->tensors[tensor];
-  return laci_pictures_wanted(net, &t.shape, t.pictures->rows);
+  return laci_native_dense_layout(net, &t.shape, t.native->rows);
 }
 
 laci_layout *laci_native_images_layout(laci_net *net, const laci_shape *shape) {
-  return laci_pictures_wanted(net, shape, false);
+  return laci_native_dense_layout(net, shape, false);
 }
 
-int laci_native_read_floats(laci_net *net, int tensor) { return laci_pictures_floats(net, tensor); }
+int laci_native_read_floats(laci_net *net, int tensor) {
+  return laci_native_to_floats(net, tensor);
+}
 
 int laci_native_read_like(laci_net *net, int value, int like) {
-  return laci_sparse_read(net, value, net->tensors[like].pictures);
+  return laci_sparse_read(net, value, net->tensors[like].native);
 }
 
 int laci_native_read_bytes(laci_net *net, int value, int output, const laci_fake_quantized *bytes) {
-  const laci_pictures to = laci_sparse_pictures_at(net, output, bytes);
-  const laci_pictures floats = {.layout = to.as_floats, .rows = to.rows};
-  return laci_pictures_pack(net, laci_sparse_read(net, value, &floats), &to);
+  const laci_native_layout to = laci_native_layout_at(net, output, bytes);
+  const laci_native_layout floats = {.layout = to.as_floats, .rows = to.rows};
+  return laci_native_pack(net, laci_sparse_read(net, value, &floats), &to);
 }
 
 bool laci_native_has(const laci_net *net, int value) { return laci_sparse_has_place(net, value); }
@@ -36,7 +38,7 @@ bool laci_native_wants_bytes(const laci_net *net, int value) {
 }
 
 bool laci_native_is_bytes(const laci_net *net, int tensor, const laci_fake_quantized *bytes) {
-  const laci_pictures *are = tensor < 0 ? NULL : net->tensors[tensor].pictures;
+  const laci_native_layout *are = tensor < 0 ? NULL : net->tensors[tensor].native;
   return are && are->bytes == bytes;
 }
 
@@ -46,6 +48,6 @@ bool laci_native_is_trained(const laci_net *net, int value) {
 
 int64_t laci_native_floats(const laci_net *net, int tensor) {
   const laci_net_tensor *t = &net->tensors[tensor];
-  const laci_sparse_size size = laci_pictures_size(net, &t->shape, t->pictures->rows);
-  return laci_pictures_count(&t->pictures->layout, size.n_images) * t->pictures->layout.n_floats;
+  const laci_sparse_size size = laci_native_size(net, &t->shape, t->native->rows);
+  return laci_native_image_blocks(&t->native->layout, size.n_images) * t->native->layout.n_floats;
 }

@@ -87,7 +87,7 @@ static bool window_of(const laci_net *net, const laci_node *node, const int valu
   layer->n_images = x->dims[0];
   layer->window = laci_sparse_window_over(x, y, &w);
   layer->window.groups = laci_node_int(node, "group", 1);
-  layer->window.values = laci_pictures_values(net);
+  layer->window.values = laci_native_values(net);
   return layer->turned ? turn_window(layer) : true;
 }
 

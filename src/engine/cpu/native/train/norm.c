@@ -71,7 +71,7 @@ static float *data(const norm_work *w, int which) {
  * many; of all else all channels, one after the other as they lie. */
 typedef struct norm_item {
   laci_norm_tile tile;
-  int64_t tile_at, place, row, picture;
+  int64_t tile_at, place, row, image_block;
   int64_t channel; /* the place's first */
 } norm_item;
 
@@ -95,11 +95,11 @@ static norm_item item_of(const norm_step *s, int64_t i, int64_t n_chunks) {
                      .place = place,
                      .channel = place * s->each,
                      .row = row,
-                     .picture = tile_at / s->n_tiles};
+                     .image_block = tile_at / s->n_tiles};
 }
 
 static int64_t offset_of(const laci_sparse_layout *l, const norm_item *item) {
-  return item->picture * l->n_floats + laci_sparse_at(l, item->place, item->row, 0);
+  return item->image_block * l->n_floats + laci_sparse_at(l, item->place, item->row, 0);
 }
 
 static laci_norm_from from_of(const norm_work *w, int which, const laci_sparse_layout *l,
@@ -186,7 +186,7 @@ static lac_status run_norm(laci_net *net, laci_net_step *step, lac_error *err) {
     laci_pool_for(net->pool, channels_of(s), TOTALS_GRAIN, join_moments, &w);
   }
   find_scales(&w);
-  laci_pictures_fill_border(net, &s->to, &s->size, 0, data(&w, TO));
+  laci_native_fill_border(net, &s->to, &s->size, 0, data(&w, TO));
   laci_pool_for(net->pool, all_tiles(s), 1, apply_some, &w);
   return LAC_OK;
 }
@@ -242,7 +242,7 @@ static lac_status run_gradient(laci_net *net, laci_net_step *step, lac_error *er
   find_scales(&w);
   laci_pool_for(net->pool, all_tiles(s) * chunks(s), 1, find_sums, &w);
   laci_pool_for(net->pool, channels_of(s), TOTALS_GRAIN, join_sums, &w);
-  laci_pictures_fill_border(net, &s->to, &s->size, 0, data(&w, TO));
+  laci_native_fill_border(net, &s->to, &s->size, 0, data(&w, TO));
   laci_pool_for(net->pool, all_tiles(s), 1, gradient_some, &w);
   return LAC_OK;
 }
@@ -259,10 +259,10 @@ static norm_step *new_norm(laci_net *net, const laci_node *node, int x, int to) 
   if (!s || x < 0 || to < 0) return NULL;
   const laci_shape shape = net->tensors[x].shape;
   *s = (norm_step){.kernel = laci_sparse_images_kernel(net),
-                   .each = laci_sparse_each(laci_pictures_values(net)),
-                   .size = laci_pictures_size(net, &shape, false),
-                   .x = net->tensors[x].pictures->layout,
-                   .to = net->tensors[to].pictures->layout,
+                   .each = laci_sparse_each(laci_native_values(net)),
+                   .size = laci_native_size(net, &shape, false),
+                   .x = net->tensors[x].native->layout,
+                   .to = net->tensors[to].native->layout,
                    .epsilon = (double)laci_node_float(node, "epsilon", 1e-5f)};
   for (int at = 0; at < N_TENSORS; at++) s->tensors[at] = -1;
   s->tensors[X] = x;
@@ -295,11 +295,11 @@ void laci_image_norm_lower(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const int known[] = {output_of(node, 1), output_of(node, 2)};
   const int64_t channels = laci_plan_shape(&net->plan, node->inputs[0])->dims[1];
-  const laci_pictures out = laci_sparse_images(net, fused->output);
+  const laci_native_layout out = laci_sparse_images(net, fused->output);
   int from[2];
   const bool given = laci_norm_given(net, node, from);
   const int x = laci_sparse_read_images(net, node->inputs[0]);
-  const int y = laci_pictures_new(net, laci_plan_shape(&net->plan, fused->output), &out, -1);
+  const int y = laci_native_tensor(net, laci_plan_shape(&net->plan, fused->output), &out, -1);
   norm_step *s = new_norm(net, node, x, y);
   if (!s) return;
   s->relu = fused->n_posts > 0;
@@ -325,7 +325,7 @@ bool laci_image_norm_gradient_fits(laci_net *net, const laci_fused *fused, const
   const int forward = net->plan.graph->values[node->inputs[3]].producer;
   *why = "no sparse layer beside it";
   if (!net->workspaces || forward < 0 || net->workspaces[forward] < 0) return false;
-  return net->tensors[net->workspaces[forward]].pictures != NULL;
+  return net->tensors[net->workspaces[forward]].native != NULL;
 }
 
 void laci_image_norm_lower_gradient(laci_net *net, const laci_fused *fused) {
@@ -334,14 +334,14 @@ void laci_image_norm_lower_gradient(laci_net *net, const laci_fused *fused) {
   const int forward = graph->values[node->inputs[3]].producer;
   const laci_shape *shape = laci_plan_shape(&net->plan, node->inputs[1]);
   const int to = output_of(node, 0);
-  const laci_pictures out = laci_sparse_images(net, to >= 0 ? to : node->inputs[1]);
+  const laci_native_layout out = laci_sparse_images(net, to >= 0 ? to : node->inputs[1]);
   const int dy = laci_sparse_read_images(net, node->inputs[0]);
   if (dy < 0) return;
-  const bool alike = laci_sparse_layout_equal(&net->tensors[dy].pictures->layout, &out.layout);
-  const int dx = laci_pictures_new(net, shape, &out, alike ? dy : -1);
+  const bool alike = laci_sparse_layout_equal(&net->tensors[dy].native->layout, &out.layout);
+  const int dx = laci_native_tensor(net, shape, &out, alike ? dy : -1);
   norm_step *s = new_norm(net, node, net->workspaces[forward], dx);
   if (!s) return;
-  s->y = net->tensors[dy].pictures->layout;
+  s->y = net->tensors[dy].native->layout;
   s->relu = net->plan.fused[forward].n_posts > 0;
   s->fixed = laci_norm_is_fixed(node);
   s->tensors[DY] = dy;

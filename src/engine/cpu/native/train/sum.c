@@ -58,7 +58,7 @@ bool laci_image_sum_fits(laci_net *net, const laci_fused *fused, const char **wh
 
 void laci_image_sum_lower(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  const laci_pictures images = laci_sparse_images(net, fused->output);
+  const laci_native_layout images = laci_sparse_images(net, fused->output);
   const int a = laci_sparse_read(net, node->inputs[0], &images);
   const int b = laci_sparse_read(net, node->inputs[1], &images);
   sum_step *s = laci_plan_new(&net->plan, 1, sizeof *s);

@@ -45,10 +45,10 @@ static bool move_tiles(laci_net *net, const laci_sparse_form *form,
   if (!made->tiles) laci_plan_no_memory(&net->plan);
   for (int64_t at = 0; made->tiles && at < form->n_tiles; at++) {
     laci_sparse_tile tile = form->tiles[at];
-    const int64_t picture = tile.out / from->n_floats, place = tile.out % from->n_floats;
+    const int64_t image_block = tile.out / from->n_floats, place = tile.out % from->n_floats;
     const int64_t y = place / from->row_stride - from->top;
     const int64_t x = place % from->row_stride / from->pixel_stride - from->left;
-    tile.out = picture * to->n_floats + laci_sparse_at(to, 0, y, x);
+    tile.out = image_block * to->n_floats + laci_sparse_at(to, 0, y, x);
     made->tiles[at] = tile;
   }
   return made->tiles;
@@ -163,8 +163,8 @@ void laci_sparse_gradient_lower(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_sparse_layer *layer = layer_of(net, fused);
   const laci_sparse_weight_gradient *of = layer->kernel->gradient;
-  const laci_pictures in = {.layout = layer->kernel->form.in};
-  const laci_pictures out = {.layout = of->dy};
+  const laci_native_layout in = {.layout = layer->kernel->form.in};
+  const laci_native_layout out = {.layout = of->dy};
   const laci_shape *shape = laci_plan_shape(&net->plan, fused->output);
   gradient_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
   laci_layout *md = laci_net_dense(net, shape, LACI_ELEMENT_F32);
