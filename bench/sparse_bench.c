@@ -23,15 +23,15 @@
 #include "engine/cpu/onednn/compat.h"
 #include "jit/cache.h"
 #include "jit/sparse_code.h"
-#include "kernel/sparse/bundles.h"
+#include "kernel/sparse/grouped_rows.h"
 #include "kernel/sparse/csr.h"
-#include "kernel/sparse/pairs.h"
+#include "kernel/sparse/bf16_pairs.h"
 #include "kernel/sparse/winograd4.h"
 #include "large_pages.h"
 #include "layers.h"
 
 enum { CODE_LIMIT = 64 << 20, LANES = LACI_SPARSE_LANES, WAYS = 6 };
-enum { DIRECT, WINOGRAD, GENERATED, COMPILED, BUNDLES, TILES };
+enum { DIRECT, WINOGRAD, GENERATED, COMPILED, GROUPED_ROWS, TILES };
 
 typedef struct settings {
   int turns, x_ahead;
@@ -62,10 +62,10 @@ static dnnl_engine_t engine;
 static void draw(uint64_t seed, size_t n, laci_sparse_values values, float *to) {
   for (size_t at = 0; at < n; at++) {
     const float x = (float)laci_rng_unit(seed, 0, at) - 0.5F;
-    const uint32_t pair = laci_sparse_pair(x, 0.25F - x);
-    const uint32_t quad = (uint32_t)laci_rng_below(seed, 0, at, UINT32_MAX);
+    const uint32_t pair = laci_bf16_pair(x, 0.25F - x);
+    const uint32_t int8x4 = (uint32_t)laci_rng_below(seed, 0, at, UINT32_MAX);
     if (values == LACI_SPARSE_F32) to[at] = x;
-    else memcpy(to + at, values == LACI_SPARSE_BF16 ? &pair : &quad, sizeof pair);
+    else memcpy(to + at, values == LACI_SPARSE_BF16 ? &pair : &int8x4, sizeof pair);
   }
 }
 
@@ -153,10 +153,10 @@ typedef struct sparse_layer {
   laci_sparse_form form;
   laci_sparse_operands o;
   laci_code_cache *cache;
-  laci_sparse_code *code; /* NULL: not here */
-  laci_csr csr;           /* of floats */
-  laci_bundles bundles;   /* of floats */
-  laci_winograd4 tiles;   /* of 3x3, of floats */
+  laci_sparse_code *code;    /* NULL: not here */
+  laci_csr csr;              /* of floats */
+  laci_grouped_rows grouped; /* of floats */
+  laci_winograd4 tiles;      /* of 3x3, of floats */
   laci_winograd4_block block;
   float *points, *sums, *weights; /* of a block; NULL: not here */
   void *scratch, *x, *y, *bias;
@@ -239,19 +239,20 @@ static laci_sparse_window window_of(const layer *l, const settings *set) {
 }
 
 /* Can code, and Winograd's algorithm, read rows without zeros between them? */
-static bool may_be_bare(const layer *l, int64_t n, const settings *set) {
+static bool may_be_unpadded(const layer *l, int64_t n, const settings *set) {
   const laci_sparse_window g = window_of(l, set);
-  return l->window > 1 && n < LANES && set->isa == LACI_JIT_AVX512 && laci_sparse_may_be_bare(&g);
+  return l->window > 1 && n < LANES && set->isa == LACI_JIT_AVX512 &&
+         laci_sparse_may_be_unpadded(&g);
 }
 
-static laci_sparse_layout bare_planes(const laci_sparse_window *g) {
+static laci_sparse_layout unpadded_chw(const laci_sparse_window *g) {
   laci_sparse_border border = laci_sparse_border_of(g);
   border.left = border.right = 0;
   return laci_sparse_layout_of(LACI_FORMAT_CHW, g->channels_in, g->h, g->w, border);
 }
 
 static void sparse_init(sparse_layer *s, const layer *l, int64_t n, const settings *set,
-                        bool is_bare) {
+                        bool is_unpadded) {
   const int64_t taps = l->window * l->window;
   const laci_sparse_window g = window_of(l, set);
   const bool few = n < LANES;
@@ -259,7 +260,7 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n, const settin
   const laci_memory_format ones = few ? LACI_FORMAT_PC16P : LACI_FORMAT_HWC16N;
   const laci_memory_format threes = few ? LACI_FORMAT_CHW : LACI_FORMAT_HWC16N;
   const laci_sparse_layout in =
-      is_bare ? bare_planes(&g) : laci_sparse_layout_in(l->window == 1 ? ones : threes, &g);
+      is_unpadded ? unpadded_chw(&g) : laci_sparse_layout_in(l->window == 1 ? ones : threes, &g);
   const laci_sparse_layout out = laci_sparse_layout_out(ones, &g, &in, (laci_sparse_border){0});
   const int64_t n_dense = l->out * l->in * taps;
   uint8_t *kept = large_pages((size_t)n_dense, 1);
@@ -279,10 +280,10 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n, const settin
   if (set->isa != LACI_JIT_NONE) make_code(s, set);
   s->made_seconds = laci_clock_seconds() - start;
   const laci_csr_cut cut = {s->form.tiles, s->form.n_tiles, LACI_CSR_MOST_ROWS};
-  const bool has_lists = set->values == LACI_SPARSE_F32 && !is_bare;
+  const bool has_lists = set->values == LACI_SPARSE_F32 && !is_unpadded;
   if (has_lists &&
       (laci_csr_init(&s->form.product, s->form.kept.weight, &cut, &s->csr, &err) ||
-       laci_bundles_init(&s->form.product, s->form.kept.weight, l->out, &s->bundles, &err))) {
+       laci_grouped_rows_init(&s->form.product, s->form.kept.weight, l->out, &s->grouped, &err))) {
     die(err.text);
   }
   make_tiles(s, &g, &layouts, dense);
@@ -307,7 +308,7 @@ static void sparse_clear(sparse_layer *s) {
   laci_code_cache_destroy(s->cache);
   laci_sparse_form_clear(&s->form);
   laci_csr_clear(&s->csr);
-  laci_bundles_clear(&s->bundles);
+  laci_grouped_rows_clear(&s->grouped);
   laci_winograd4_clear(&s->tiles);
 }
 
@@ -322,14 +323,14 @@ static void csr_run(const sparse_layer *s) {
   }
 }
 
-static void bundles_run(const sparse_layer *s) {
-  const int64_t n_units = laci_bundles_units(s->form.tiles, s->form.n_tiles);
-  const int64_t n_strips = laci_bundles_strips(n_units);
-  for (int64_t chunk = 0; chunk < s->bundles.n_chunks; chunk++) {
+static void grouped_rows_run(const sparse_layer *s) {
+  const int64_t n_units = laci_grouped_rows_units(s->form.tiles, s->form.n_tiles);
+  const int64_t n_strips = laci_grouped_rows_strips(n_units);
+  for (int64_t chunk = 0; chunk < s->grouped.n_chunks; chunk++) {
     for (int64_t strip = 0; strip < n_strips; strip++) {
       const int64_t first = laci_sparse_strip_begin(n_units, n_strips, strip);
       const int64_t last = laci_sparse_strip_begin(n_units, n_strips, strip + 1);
-      laci_bundles_now()(&s->bundles, &s->o, chunk, s->form.tiles, first, last);
+      laci_grouped_rows_now()(&s->grouped, &s->o, chunk, s->form.tiles, first, last);
     }
   }
 }
@@ -357,12 +358,12 @@ static void measure(const dense_layer d[2], sparse_layer *s, sparse_layer *lists
       if (way < GENERATED && !d[way].primitive) continue;
       if (way == GENERATED && !s->code) continue;
       if (way == COMPILED && set->without_compiled) continue;
-      if (way == BUNDLES && lists->bundles.n_chunks == 0) continue;
+      if (way == GROUPED_ROWS && lists->grouped.n_chunks == 0) continue;
       if (way == TILES && !s->weights) continue;
       const double start = laci_clock_seconds();
       if (way < GENERATED) dense_run(&d[way]);
       else if (way == TILES) tiles_run(s);
-      else if (way == BUNDLES) bundles_run(lists);
+      else if (way == GROUPED_ROWS) grouped_rows_run(lists);
       else sparse_run(way == GENERATED ? s : lists, way == GENERATED);
       const double seconds = laci_clock_seconds() - start;
       if (least[way] == 0 || seconds < least[way]) least[way] = seconds;
@@ -388,14 +389,14 @@ static void show(const layer *l, int64_t n, const settings *set) {
   if (l->window == 3 && set->values == LACI_SPARSE_F32) {
     d[WINOGRAD] = dense_of(l, n, dnnl_convolution_winograd, set->values);
   }
-  const bool is_bare = may_be_bare(l, n, set);
-  sparse_init(&s, l, n, set, is_bare);
-  if (is_bare) sparse_init(&with_zeros, l, n, set, false);
-  measure(d, &s, is_bare ? &with_zeros : &s, set, least);
+  const bool is_unpadded = may_be_unpadded(l, n, set);
+  sparse_init(&s, l, n, set, is_unpadded);
+  if (is_unpadded) sparse_init(&with_zeros, l, n, set, false);
+  measure(d, &s, is_unpadded ? &with_zeros : &s, set, least);
   printf("%-26s %9.1f", name, 1e6 * least[DIRECT]);
   if (least[WINOGRAD] > 0) printf(" %9.1f", 1e6 * least[WINOGRAD]);
   else printf(" %9s", "-");
-  static const int ways[] = {TILES, GENERATED, COMPILED, BUNDLES};
+  static const int ways[] = {TILES, GENERATED, COMPILED, GROUPED_ROWS};
   for (size_t at = 0; at < sizeof ways / sizeof *ways; at++) show_way(least, ways[at]);
   if (s.code) {
     const double operations =
@@ -412,7 +413,7 @@ static void show(const layer *l, int64_t n, const settings *set) {
     if (d[at].stream) dense_clear(&d[at]);
   }
   sparse_clear(&s);
-  if (is_bare) sparse_clear(&with_zeros);
+  if (is_unpadded) sparse_clear(&with_zeros);
 }
 
 static void take_pattern(const char *text, settings *set) {
@@ -453,8 +454,8 @@ static settings settings_of(int argc, char **argv) {
       die("usage: see the head of bench/sparse_bench.c");
     }
   }
-  if (set.values == LACI_SPARSE_BF16) set.isa = laci_jit_isa_of_pairs(set.isa);
-  if (set.values == LACI_SPARSE_S8) set.isa = laci_jit_isa_of_quads(set.isa);
+  if (set.values == LACI_SPARSE_BF16) set.isa = laci_jit_isa_of_bf16(set.isa);
+  if (set.values == LACI_SPARSE_S8) set.isa = laci_jit_isa_of_int8(set.isa);
   return set;
 }
 
@@ -465,7 +466,7 @@ int main(int argc, char **argv) {
   printf("generated code: %s; one core; microseconds; GF/s count dense operations\n",
          laci_jit_isa_name(set.isa));
   printf("%-26s %9s %9s %9s %6s %9s %6s %9s %6s %9s %6s %6s %6s %6s %7s %7s\n", "layer", "direct",
-         "winograd", "tiles", "ratio", "generated", "ratio", "compiled", "ratio", "bundles",
+         "winograd", "tiles", "ratio", "generated", "ratio", "compiled", "ratio", "grouped",
          "ratio", "GF/s d", "GF/s g", "B/kept", "made ms", "ns/kept");
   for (int64_t n = 1; n <= LANES; n += LANES - 1) {
     for (size_t at = 0; at < sizeof layers / sizeof *layers; at++) show(&layers[at], n, &set);

@@ -20,7 +20,7 @@
 #include "jit/cache.h"
 #include "jit/sparse_code.h"
 #include "kernel/sparse/gradient.h"
-#include "kernel/sparse/pairs.h"
+#include "kernel/sparse/bf16_pairs.h"
 #include "kernel/sparse/reorder.h"
 #include "large_pages.h"
 #include "layers.h"
@@ -49,7 +49,7 @@ static float *draw(size_t n, uint64_t seed, bool pairs) {
   float *to = large_pages(n, sizeof *to);
   for (size_t at = 0; at < n; at++) {
     const float x = (float)laci_rng_unit(seed, 0, at) - 0.5F;
-    const uint32_t pair = laci_sparse_pair(x, 0.25F - x);
+    const uint32_t pair = laci_bf16_pair(x, 0.25F - x);
     if (pairs) memcpy(to + at, &pair, sizeof pair);
     else to[at] = x;
   }
@@ -159,7 +159,7 @@ static uint8_t *mask_of(const layer *l, bool turned) {
 static void make_code(sparse_layer *s, int way, int64_t n_x) {
   const laci_sparse_form *f = &s->form[way];
   const laci_sparse_extent extent = {f->tiles, f->n_tiles, n_x, 1};
-  const laci_jit_isa isa = bf16 ? laci_jit_isa_of_pairs(LACI_JIT_AVX512) : LACI_JIT_AVX512;
+  const laci_jit_isa isa = bf16 ? laci_jit_isa_of_bf16(LACI_JIT_AVX512) : LACI_JIT_AVX512;
   const laci_sparse_options options = {.isa = isa,
                                        .cut = laci_sparse_cut_rule(&f->product, isa, &extent)};
   lac_error err = {0};
@@ -214,8 +214,8 @@ static void sparse_run(sparse_layer *s, int product) {
   if (product == WEIGHTS) {
     const laci_sparse_slopes slopes = {s->values[X], s->values[Y], s->gradients,
                                        s->gradient_scratch};
-    (bf16 ? laci_sparse_gradient_pairs_now() : laci_sparse_gradient_now())(&s->gradient, &slopes, 0,
-                                                                           s->gradient.n_items);
+    (bf16 ? laci_sparse_gradient_bf16_now() : laci_sparse_gradient_now())(&s->gradient, &slopes, 0,
+                                                                          s->gradient.n_items);
     return;
   }
   const laci_sparse_form *f = &s->form[product == DATA];
@@ -313,7 +313,7 @@ int main(int argc, char **argv) {
   }
   if (laci_jit_isa_now() != LACI_JIT_AVX512) die("no AVX-512");
   values = bf16 ? LACI_SPARSE_BF16 : LACI_SPARSE_F32;
-  if (bf16 && laci_jit_isa_of_pairs(LACI_JIT_AVX512) == LACI_JIT_NONE) die("no AVX512-BF16");
+  if (bf16 && laci_jit_isa_of_bf16(LACI_JIT_AVX512) == LACI_JIT_NONE) die("no AVX512-BF16");
   if (batch < LANES || batch % LANES) die("images come by sixteens");
   (void)laci_openmp_use(1);
   if (dnnl_engine_create(&engine, dnnl_cpu, 0) ||

@@ -12,11 +12,11 @@ laci_jit_isa laci_jit_isa_now(void) {
                                                                       : LACI_JIT_NONE;
 }
 
-laci_jit_isa laci_jit_isa_of_pairs(laci_jit_isa isa) {
+laci_jit_isa laci_jit_isa_of_bf16(laci_jit_isa isa) {
   return isa == LACI_JIT_AVX512 && laci_cpu_has_avx512bf16() ? LACI_JIT_AVX512BF16 : LACI_JIT_NONE;
 }
 
-laci_jit_isa laci_jit_isa_of_quads(laci_jit_isa isa) {
+laci_jit_isa laci_jit_isa_of_int8(laci_jit_isa isa) {
   const bool vnni = laci_cpu() == LACI_CPU_AVX512;
   return isa == LACI_JIT_AVX512 && vnni ? LACI_JIT_AVX512VNNI : LACI_JIT_NONE;
 }

@@ -24,8 +24,8 @@ laci_jit_isa laci_jit_isa_allowed(void);
 LAC_MUST_CHECK lac_status laci_jit_check(lac_error *err);
 /** What products of pairs are generated for where others are for `isa`: AVX512BF16 or NONE; those
  * of int8: AVX512VNNI or NONE. */
-laci_jit_isa laci_jit_isa_of_pairs(laci_jit_isa isa);
-laci_jit_isa laci_jit_isa_of_quads(laci_jit_isa isa);
+laci_jit_isa laci_jit_isa_of_bf16(laci_jit_isa isa);
+laci_jit_isa laci_jit_isa_of_int8(laci_jit_isa isa);
 /** "none", "avx2", "avx512", "avx512bf16", "avx512vnni", "neon" */
 const char *laci_jit_isa_name(laci_jit_isa isa);
 

@@ -89,7 +89,7 @@ static void load_beside(laci_code *code, const laci_sparse_piece *piece) {
   const laci_x86_memory behind = laci_x86_at(LACI_SPARSE_TILE, offsetof(laci_sparse_tile, behind));
   if (!piece->beside) return;
   laci_x86_load_mask(code, BESIDE + LACI_SPARSE_BEFORE, before);
-  laci_x86_load_mask(code, BESIDE + LACI_SPARSE_BEHIND, behind);
+  laci_x86_load_mask(code, BESIDE + LACI_SPARSE_AFTER, behind);
 }
 
 static void write_terms(laci_code *code, const laci_sparse_frame *f, const laci_sparse_piece *piece,

@@ -14,7 +14,7 @@
 #include <stddef.h>
 
 #include "jit/sparse_in.h"
-#include "kernel/sparse/pairs.h"
+#include "kernel/sparse/bf16_pairs.h"
 
 enum {
   BLOCK = LACI_SPARSE_BLOCK,

@@ -2,7 +2,7 @@
  * A piece of int8 in AVX512-VNNI: zmm0 to 23 are the sums of a group's rows. Of each eight columns,
  * two quads are loaded, A and B; a register that holds two bytes of both, at the places that a
  * pair of 2:4 patterns wants, is one blend, and a row has one dot for all it keeps of the eight
- * (sparse_octets.h):
+ * (int8x8.h):
  *
  *     vmovups    zmm24, [x + A]
  *     vmovups    zmm25, [x + B]
@@ -12,13 +12,13 @@
 #include <stddef.h>
 
 #include "jit/sparse_in.h"
-#include "jit/sparse_octets.h"
-#include "kernel/sparse/quads.h"
+#include "jit/int8x8.h"
+#include "kernel/sparse/int8x4.h"
 
 enum {
-  OCTET = LACI_SPARSE_OCTET,
-  QUAD = LACI_SPARSE_QUAD,
-  N_NUMBERS = LACI_SPARSE_OCTET_REGISTERS,
+  INT8X8 = LACI_INT8X8_COLUMNS,
+  INT8X4 = LACI_INT8X4_CHANNELS,
+  N_NUMBERS = LACI_INT8X8_REGISTERS,
   BYTE_BITS = 8,
   VECTOR = 64,    /* bytes */
   LANES_MASK = 1, /* k1 */
@@ -39,9 +39,9 @@ enum {
 };
 
 #define ZMM LACI_X86_ZMM
-#define CONSTANT(base, name) laci_x86_at(base, (int32_t)offsetof(laci_sparse_quad_constants, name))
+#define CONSTANT(base, name) laci_x86_at(base, (int32_t)offsetof(laci_int8x4_constants, name))
 
-static int64_t n_octets(const laci_sparse_piece *piece) { return piece->n_columns / OCTET; }
+static int64_t n_int8x8(const laci_sparse_piece *piece) { return piece->n_columns / INT8X8; }
 
 static uint32_t any_of(const uint32_t *rows, int n) {
   uint32_t any = 0;
@@ -49,20 +49,20 @@ static uint32_t any_of(const uint32_t *rows, int n) {
   return any;
 }
 
-/* The first octet from `at` on of which anything is kept, or n_octets. */
+/* The first octet from `at` on of which anything is kept, or n_int8x8. */
 static int64_t next_kept(const laci_sparse_piece *piece, int64_t at) {
-  while (at < n_octets(piece) && !any_of(piece->rows + at * OCTET, OCTET)) at++;
+  while (at < n_int8x8(piece) && !any_of(piece->rows + at * INT8X8, INT8X8)) at++;
   return at;
 }
 
 /* Those quads of an octet that are kept. x_first: floats that the pointer to x is ahead. */
-static void load_octet(laci_code *code, const laci_sparse_frame *f, const laci_sparse_piece *piece,
-                       int64_t octet, int64_t x_first) {
-  for (int quad = 0; quad < OCTET / QUAD; quad++) {
-    const int64_t column = octet * OCTET + (int64_t)quad * QUAD;
-    if (!any_of(piece->rows + column, QUAD)) continue;
+static void load_int8x8(laci_code *code, const laci_sparse_frame *f, const laci_sparse_piece *piece,
+                        int64_t int8x8, int64_t x_first) {
+  for (int int8x4 = 0; int8x4 < INT8X8 / INT8X4; int8x4++) {
+    const int64_t column = int8x8 * INT8X8 + (int64_t)int8x4 * INT8X4;
+    if (!any_of(piece->rows + column, INT8X4)) continue;
     const int64_t at = (piece->column_at[column] - x_first) * (int64_t)sizeof(float);
-    laci_x86_vector_memory(code, ZMM, LACI_X86_LOAD, A + quad, 0,
+    laci_x86_vector_memory(code, ZMM, LACI_X86_LOAD, A + int8x4, 0,
                            laci_x86_at(LACI_SPARSE_AT, (int32_t)at));
     if (f->x_ahead) {
       const int64_t ahead = f->x_ahead * (int64_t)sizeof(float);
@@ -74,21 +74,20 @@ static void load_octet(laci_code *code, const laci_sparse_frame *f, const laci_s
 /* A in an order: two of these are rotations. */
 static int turn_a(laci_code *code, int order) {
   const int to = TURNED_A + order % 2;
-  const laci_x86_memory by =
-      laci_x86_at(LACI_X86_R8,
-                  (int32_t)(offsetof(laci_sparse_quad_constants, orders) + (size_t)order * VECTOR));
+  const laci_x86_memory by = laci_x86_at(
+      LACI_X86_R8, (int32_t)(offsetof(laci_int8x4_constants, orders) + (size_t)order * VECTOR));
   if (order == 0) return A;
   if (order == LACI_SPARSE_ORDERS_A - 1) laci_x86_rotate_left(code, to, A, 2 * BYTE_BITS);
   else laci_x86_vector_memory(code, ZMM, LACI_X86_PSHUFB, to, A, by);
   return to;
 }
 
-static void write_octet(laci_code *code, const laci_sparse_frame *f, const uint32_t *kept,
-                        int32_t *at) {
+static void write_int8x8(laci_code *code, const laci_sparse_frame *f, const uint32_t *kept,
+                         int32_t *at) {
   uint32_t rows[N_NUMBERS];
   int a = A, turn = 0, order = 0;
   bool turned = false;
-  laci_sparse_find_octets(f->octets, kept, rows);
+  laci_int8x8_find(f->int8x8, kept, rows);
   laci_sparse_terms_zmm(code, LACI_X86_DPBUSD, rows[LACI_SPARSE_ALL_A], A, at);
   laci_sparse_terms_zmm(code, LACI_X86_DPBUSD, rows[LACI_SPARSE_ALL_B], B, at);
   for (int number = LACI_SPARSE_BLENDS; number < N_NUMBERS; number++) {
@@ -107,20 +106,20 @@ static void write_octet(laci_code *code, const laci_sparse_frame *f, const uint3
 static void write_terms(laci_code *code, const laci_sparse_frame *f, const laci_sparse_piece *piece,
                         int64_t x_first) {
   int32_t at = -LACI_SPARSE_REACH;
-  int64_t octet = next_kept(piece, 0);
-  while (octet < n_octets(piece)) {
-    const int64_t next = next_kept(piece, octet + 1);
-    load_octet(code, f, piece, octet, x_first);
-    write_octet(code, f, piece->rows + octet * OCTET, &at);
-    for (int64_t done = octet * OCTET; done < next * OCTET; done++) {
+  int64_t int8x8 = next_kept(piece, 0);
+  while (int8x8 < n_int8x8(piece)) {
+    const int64_t next = next_kept(piece, int8x8 + 1);
+    load_int8x8(code, f, piece, int8x8, x_first);
+    write_int8x8(code, f, piece->rows + int8x8 * INT8X8, &at);
+    for (int64_t done = int8x8 * INT8X8; done < next * INT8X8; done++) {
       laci_sparse_fetch_ahead(code, f, piece, done + 1);
     }
-    octet = next;
+    int8x8 = next;
   }
 }
 
 static laci_x86_memory rows_at(laci_x86_reg base, const laci_sparse_frame *f, int row) {
-  return laci_x86_at(base, (int32_t)(row / QUAD * f->row_stride * (int64_t)sizeof(float)));
+  return laci_x86_at(base, (int32_t)(row / INT8X4 * f->row_stride * (int64_t)sizeof(float)));
 }
 
 static void spread(laci_code *code, int to, laci_x86_memory from) {
@@ -129,7 +128,7 @@ static void spread(laci_code *code, int to, laci_x86_memory from) {
 
 /* What rows of a place have in common; RDX is free until the tile's end. */
 static void load_constants(laci_code *code, const laci_sparse_frame *f) {
-  laci_x86_load(code, LACI_X86_RDX, LACI_SPARSE_FIELD(quads));
+  laci_x86_load(code, LACI_X86_RDX, LACI_SPARSE_FIELD(int8x4));
   laci_x86_vector_memory(code, ZMM, LACI_X86_LOAD, ORDER, 0, CONSTANT(LACI_X86_RDX, together));
   spread(code, ZERO, LACI_SPARSE_FIELD(zero_words));
   if (f->after.low) spread(code, LOW, LACI_SPARSE_FIELD(low_bytes));
@@ -140,7 +139,7 @@ static void load_constants(laci_code *code, const laci_sparse_frame *f) {
 }
 
 static void add_residual(laci_code *code, int row) {
-  const int at = row % QUAD * BYTE_BITS;
+  const int at = row % INT8X4 * BYTE_BITS;
   int from = RESIDUAL;
   if (at > 0) {
     laci_x86_shift_right(code, TAKEN, RESIDUAL, at);
@@ -169,11 +168,11 @@ static void write_results(laci_code *code, const laci_sparse_frame *f,
   laci_sparse_load_lanes(code);
   load_constants(code, f);
   laci_x86_load(code, LACI_X86_R8, LACI_SPARSE_FIELD(scale));
-  for (int first = 0; first < piece->n_rows; first += QUAD) {
+  for (int first = 0; first < piece->n_rows; first += INT8X4) {
     if (f->after.residual) {
       laci_x86_load_masked(code, RESIDUAL, LANES_MASK, rows_at(LACI_SPARSE_WEIGHT, f, first));
     }
-    for (int row = first; row < first + QUAD; row++) {
+    for (int row = first; row < first + INT8X4; row++) {
       if (row >= piece->n_rows) {
         laci_x86_vector(code, ZMM, LACI_X86_PXOR, row, row, row);
         continue;
@@ -195,21 +194,21 @@ void laci_sparse_write_avx512vnni(laci_code *code, const laci_sparse_frame *f,
                                   const laci_sparse_piece *piece) {
   int64_t x_first = 0;
   /* As in sparse_avx512.c: a byte of displacement reaches both ways. */
-  for (int64_t column = 0; column < piece->n_columns; column += QUAD) {
-    if (!any_of(piece->rows + column, QUAD)) continue;
+  for (int64_t column = 0; column < piece->n_columns; column += INT8X4) {
+    if (!any_of(piece->rows + column, INT8X4)) continue;
     x_first = piece->column_at[column] + 128 * (VECTOR / 4);
     break;
   }
-  laci_x86_load(code, LACI_X86_R8, LACI_SPARSE_FIELD(quads));
-  for (int at = 0; at < LACI_SPARSE_OCTET_MASKS; at++) {
-    const size_t mask = offsetof(laci_sparse_quad_constants, masks) + (size_t)at * sizeof(uint64_t);
+  laci_x86_load(code, LACI_X86_R8, LACI_SPARSE_FIELD(int8x4));
+  for (int at = 0; at < LACI_INT8X8_MASKS; at++) {
+    const size_t mask = offsetof(laci_int8x4_constants, masks) + (size_t)at * sizeof(uint64_t);
     laci_x86_load_byte_mask(code, MASKS + at, laci_x86_at(LACI_X86_R8, (int32_t)mask));
   }
   const size_t loop =
       laci_sparse_begin_tile(code, (int32_t)(x_first * (int64_t)sizeof(float)), LACI_SPARSE_REACH);
   laci_sparse_begin_sums_zmm(code, piece);
   laci_sparse_point_ahead(code, f, piece);
-  laci_x86_load(code, LACI_X86_R8, LACI_SPARSE_FIELD(quads));
+  laci_x86_load(code, LACI_X86_R8, LACI_SPARSE_FIELD(int8x4));
   write_terms(code, f, piece, x_first);
   if (piece->last) write_results(code, f, piece);
   laci_sparse_end_zmm(code, f, piece, loop);

@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "jit/cache.h"
 #include "jit/sparse_in.h"
-#include "kernel/sparse/quads.h"
+#include "kernel/sparse/int8x4.h"
 
 enum {
   LANES = LACI_SPARSE_LANES,
@@ -30,7 +30,7 @@ struct laci_sparse_code {
   laci_sparse_values values;
   laci_sparse_ahead ahead;
   laci_sparse_cut cut;
-  laci_sparse_thin thin;
+  laci_sparse_one_lane one_lane;
   bool functions; /* the last pieces, too, leave sums: there may be functions, or it is ARM */
 };
 
@@ -49,7 +49,7 @@ static const uint16_t pairing[2 * LANES] = {0,  16, 1,  17, 2,  18, 3,  19, 4,  
 #define VECTOR(...) \
   { __VA_ARGS__, __VA_ARGS__, __VA_ARGS__, __VA_ARGS__ }
 
-static const laci_sparse_quad_constants quad_constants = {
+static const laci_int8x4_constants int8x4_constants = {
     .orders = {VECTOR(SIXTEEN(0, 1, 2, 3)), VECTOR(SIXTEEN(0, 1, 3, 2)),
                VECTOR(SIXTEEN(3, 0, 2, 1)), VECTOR(SIXTEEN(2, 3, 0, 1))},
     .together = VECTOR(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15),
@@ -117,11 +117,11 @@ static int64_t x_ahead_of(const laci_sparse_extent *extent, double reuse) {
 }
 
 /* One lane takes two thirds of the time that code takes for sixteen (Zen 4). */
-static bool gains_thin(const laci_sparse_extent *extent, laci_jit_isa isa,
-                       const laci_sparse_cut *cut) {
+static bool gains_one_lane(const laci_sparse_extent *extent, laci_jit_isa isa,
+                           const laci_sparse_cut *cut) {
   enum { LEAST_ROWS = 8 };
   return isa == LACI_JIT_AVX512 && extent->n_tiles > 1 && cut->rows >= LEAST_ROWS &&
-         laci_sparse_is_thin(&extent->tiles[extent->n_tiles - 1]);
+         laci_sparse_is_one_lane(&extent->tiles[extent->n_tiles - 1]);
 }
 
 /* Of a chunk, what pieces read is to stay in a core's second cache. A window's taps read the same
@@ -140,7 +140,7 @@ laci_sparse_cut laci_sparse_cut_rule(const laci_sparse_product *p, laci_jit_isa 
   cut.columns_first = each > (double)(p->n_rows * LANES);
   cut.x_ahead = x_ahead_of(extent, reuse);
   share_out(p, n_tiles, extent->n_threads, &cut);
-  cut.thin = gains_thin(extent, isa, &cut);
+  cut.one_lane = gains_one_lane(extent, isa, &cut);
   return cut;
 }
 
@@ -174,7 +174,7 @@ static void write_piece(const laci_sparse_product *p, const laci_sparse_options 
   const bool reads_first = group->row_first % p->rows_together == 0;
   const laci_sparse_frame frame = {p->row_stride,  laci_sparse_each(p->values),
                                    code->ahead,    reads_first ? code->cut.x_ahead : 0,
-                                   options->after, &code->plan.octets};
+                                   options->after, &code->plan.int8x8};
   const laci_sparse_plan *plan = &code->plan;
   const laci_sparse_columns *columns = &plan->pieces[at];
   const int64_t first = group->column_first + columns->column_first;
@@ -201,19 +201,19 @@ static lac_status make(const laci_sparse_product *p, const laci_sparse_options *
   void *weight;
   assert((p->values == LACI_SPARSE_BF16) == (options->isa == LACI_JIT_AVX512BF16));
   assert((p->values == LACI_SPARSE_S8) == (options->isa == LACI_JIT_AVX512VNNI));
-  assert(!options->cut.thin || options->isa == LACI_JIT_AVX512);
+  assert(!options->cut.one_lane || options->isa == LACI_JIT_AVX512);
   code->row_stride = p->row_stride;
   code->values = p->values;
   lac_status st = check_product(p, options->isa, err);
   if (!st) st = laci_sparse_plan_init(p, code->cut, code->pool, &code->plan, err);
   const size_t n_terms = st ? 0 : (size_t)plan->n_terms;
-  const size_t behind = code->cut.thin ? LACI_THIN_BEHIND : READ_BEHIND;
+  const size_t behind = code->cut.one_lane ? LACI_ONE_LANE_AFTER : READ_BEHIND;
   const size_t weight_bytes = (n_terms + behind) * sizeof *code->weight;
   if (!st) st = laci_code_cache_data(code->cache, weight_bytes, &weight, err);
   if (st) return st;
   code->weight = weight;
   code->ahead = ahead_of(code, options);
-  if (code->cut.thin && !laci_sparse_thin_init(p, &code->thin)) {
+  if (code->cut.one_lane && !laci_sparse_one_lane_init(p, &code->one_lane)) {
     return laci_fail_memory(err, "a sparse product's code");
   }
   code->entry = laci_alloc((size_t)plan->n_pieces + 1, sizeof *code->entry);
@@ -250,7 +250,7 @@ lac_status laci_sparse_code_create(const laci_sparse_product *p, const laci_spar
 void laci_sparse_code_destroy(laci_sparse_code *code) {
   if (!code) return;
   laci_sparse_plan_clear(&code->plan);
-  laci_sparse_thin_clear(&code->thin);
+  laci_sparse_one_lane_clear(&code->one_lane);
   laci_free(code->entry);
   laci_free(code);
 }
@@ -278,7 +278,7 @@ static size_t all_sums(const laci_sparse_code *code) {
 
 /* All sums, and what a thin tile reads. */
 static size_t scratch_each(const laci_sparse_code *code) {
-  const size_t columns = (size_t)laci_ceil_div(code->thin.n, LANES) * LANES;
+  const size_t columns = (size_t)laci_ceil_div(code->one_lane.n, LANES) * LANES;
   return (all_sums(code) + columns) * sizeof(float);
 }
 
@@ -313,21 +313,21 @@ static void run_and_finish(const job *j, laci_sparse_piece_run *run, laci_sparse
 }
 
 /* What the thin tile of a chunk reads; a thread's. */
-typedef struct thin_x {
+typedef struct one_lane_x {
   float *x;      /* [columns] */
   int64_t chunk; /* -1: of none yet */
-} thin_x;
+} one_lane_x;
 
 /* A piece over a chunk of tiles. */
 typedef struct turn {
   const laci_sparse_group *group; /* NULL: none */
   int64_t chunk, piece;
   float *sums;
-  thin_x *thin;
+  one_lane_x *one_lane;
 } turn;
 
 static void take_quantized(const laci_sparse_quantized *q, int64_t row, laci_sparse_call *call) {
-  call->quads = &quad_constants;
+  call->int8x4 = &int8x4_constants;
   call->bias = (const float *)(const void *)(q->bias + row); /* bits that code spreads */
   call->scale = q->scale + row;
   call->zero_words = (uint32_t)q->zero * 0x10001U;
@@ -373,7 +373,7 @@ static void run_code(const job *j, const turn *t, int64_t next, int64_t n) {
 
 /* Over the chunk's tile behind n others, which has one lane. It fetches as much as each of these.
  */
-static void run_thin(const job *j, const turn *t, int64_t next, int64_t n) {
+static void run_one_lane(const job *j, const turn *t, int64_t next, int64_t n) {
   const laci_sparse_code *code = j->code;
   const laci_sparse_group *group = t->group;
   const laci_sparse_columns *piece = &code->plan.pieces[t->piece];
@@ -381,16 +381,16 @@ static void run_thin(const job *j, const turn *t, int64_t next, int64_t n) {
   const char *code_behind = laci_code_cache_at(code->cache, code->entry[next]);
   const float *weight_behind = code->weight + code->plan.pieces[next].weight_first;
   const int64_t lines = code->ahead.code, weight_lines = code->ahead.weight;
-  if (t->thin->chunk != t->chunk) {
-    laci_sparse_take_thin(&code->thin, &j->tiles[tile], j->o->x, t->thin->x);
-    t->thin->chunk = t->chunk;
+  if (t->one_lane->chunk != t->chunk) {
+    laci_sparse_take_one_lane(&code->one_lane, &j->tiles[tile], j->o->x, t->one_lane->x);
+    t->one_lane->chunk = t->chunk;
   }
-  laci_sparse_run_thin(&(laci_sparse_thin_turn){
+  laci_sparse_run_one_lane(&(laci_sparse_one_lane_turn){
       .o = j->o,
       .columns = {.n = piece->column_last - piece->column_first,
                   .rows = code->plan.rows + group->rows_at + piece->column_first,
                   .weight = code->weight + piece->weight_first,
-                  .x = t->thin->x + group->column_first + piece->column_first,
+                  .x = t->one_lane->x + group->column_first + piece->column_first,
                   .next = {{code_behind + n * lines * LACI_SPARSE_LINE, lines},
                            {weight_behind + n * weight_lines * FLOATS_OF_LINE, weight_lines}}},
       .part = {j->tiles, tile, tile + 1, group->row_first, group->row_first + group->n_rows},
@@ -407,16 +407,17 @@ static int64_t tiles_of(const job *j, int64_t chunk) {
 }
 
 /* Is the chunk's last tile done by itself? */
-static bool ends_thin(const job *j, const turn *t) {
-  enum { LEAST_ROWS = LACI_THIN_ROWS / LANES };
+static bool ends_one_lane(const job *j, const turn *t) {
+  enum { LEAST_ROWS = LACI_ONE_LANE_ROWS / LANES };
   const int64_t last = t->chunk * j->code->cut.chunk_tiles + tiles_of(j, t->chunk) - 1;
-  return j->code->thin.n && t->group->n_rows >= LEAST_ROWS && laci_sparse_is_thin(&j->tiles[last]);
+  return j->code->one_lane.n && t->group->n_rows >= LEAST_ROWS &&
+         laci_sparse_is_one_lane(&j->tiles[last]);
 }
 
 static void run_piece(const job *j, const turn *t, int64_t next) {
-  const bool thin = ends_thin(j, t);
-  const int64_t n = tiles_of(j, t->chunk) - (thin ? 1 : 0);
-  if (thin) run_thin(j, t, next, n);
+  const bool one_lane = ends_one_lane(j, t);
+  const int64_t n = tiles_of(j, t->chunk) - (one_lane ? 1 : 0);
+  if (one_lane) run_one_lane(j, t, next, n);
   if (n) run_code(j, t, next, n);
 }
 
@@ -476,11 +477,11 @@ static void run_parts(int64_t begin, int64_t end, void *context) {
   for (int64_t part = begin; part < end; part++) {
     const int64_t last = (part + 1) * j->n_items / j->n_parts;
     float *sums = (float *)(void *)(j->scratch + (size_t)part * scratch_each(j->code));
-    thin_x thin = {sums + all_sums(j->code), -1};
+    one_lane_x one_lane = {sums + all_sums(j->code), -1};
     turn waits = {.group = NULL};
     for (int64_t item = part * j->n_items / j->n_parts, next; item < last; item = next) {
       const int64_t chunk = item / n_groups, behind = (chunk + 1) * n_groups;
-      const turn of = {.chunk = chunk, .sums = sums, .thin = &thin};
+      const turn of = {.chunk = chunk, .sums = sums, .one_lane = &one_lane};
       next = behind < last ? behind : last;
       if (j->code->cut.columns_first) {
         run_columns(j, &waits, item % n_groups, next - chunk * n_groups, of);

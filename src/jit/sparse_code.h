@@ -12,7 +12,7 @@
  * the clip are a compiled pass over sums that a group's last piece has left; on ARM so is the clip.
  * A last tile of one lane is done by compiled code, which reads the same weights.
  * Results are the same bits as the compiled kernels'. Next: sparse_plan.c (groups and pieces),
- * sparse_avx512.c, sparse_avx512bf16.c, sparse_avx512vnni.c, sparse_neon.c, sparse_thin.c. */
+ * sparse_avx512.c, sparse_avx512bf16.c, sparse_avx512vnni.c, sparse_neon.c, sparse_one_lane.c. */
 #ifndef LACI_JIT_SPARSE_CODE_H
 #define LACI_JIT_SPARSE_CODE_H
 
@@ -42,8 +42,8 @@ typedef struct laci_sparse_cut {
   int64_t x_ahead; /* floats from what a tile reads to what is fetched meanwhile; 0: nothing is */
   bool columns_first; /* of a chunk: all rows' first columns, then their next ones; else row by row
                        */
-  bool thin;          /* a chunk's last tile that has one lane is done by compiled code
-                         (kernel/sparse/thin.h); of AVX-512 alone */
+  bool one_lane;      /* a chunk's last tile that has one lane is done by compiled code
+                         (kernel/sparse/one_lane.h); of AVX-512 alone */
 } laci_sparse_cut;
 
 typedef struct laci_sparse_options {
@@ -85,8 +85,8 @@ void laci_sparse_code_fill(laci_sparse_code *code, const float *weight);
 /** For who fills in often, of floats or pairs: places of the product's order, one for each kept
  * weight, in the code's; to->at is the caller's to free. What to->at[i] says has its place at
  * weights[i], and may be written there while nobody runs the code; of pairs, to->at[2 i] and
- * to->at[2 i + 1], as the two halves of it (kernel/sparse/pairs.h). Fails LAC_NO_MEMORY; *to is
- * then empty. */
+ * to->at[2 i + 1], as the two halves of it (kernel/sparse/bf16_pairs.h). Fails LAC_NO_MEMORY; *to
+ * is then empty. */
 LAC_MUST_CHECK lac_status laci_sparse_code_order(const laci_sparse_code *code,
                                                  const laci_sparse_places *from,
                                                  laci_sparse_places *to, lac_error *err);

@@ -7,16 +7,16 @@
 #include <stddef.h>
 
 #include "jit/sparse_code.h"
-#include "jit/sparse_octets.h"
+#include "jit/int8x8.h"
 #include "jit/x86.h"
-#include "kernel/sparse/thin.h"
+#include "kernel/sparse/one_lane.h"
 
 enum { LACI_SPARSE_MOST_ROWS = 30, LACI_SPARSE_LINE = 64 /* bytes of the cache's lines */ };
 
 /** Straight code for some columns of a group of rows: one multiply-add, called a term, for each row
  * that keeps a column, ascending in (column, row). Of pairs a term is a dot
- * (kernel/sparse/pairs.h), ascending in (block, two, row), and all blocks are whole; of int8, in
- * (octet, register, row) (sparse_octets.h), and all octets are. */
+ * (kernel/sparse/bf16_pairs.h), ascending in (block, two, row), and all blocks are whole; of int8,
+ * in (octet, register, row) (int8x8.h), and all octets are. */
 typedef struct laci_sparse_piece {
   const uint32_t *rows;     /* [n_columns]: bit r is set where the group's row r keeps the column */
   const int64_t *column_at; /* [n_columns]: of the product's */
@@ -38,16 +38,16 @@ typedef struct laci_sparse_frame {
   laci_sparse_ahead ahead;
   int64_t x_ahead; /* floats from a column to what is fetched with it; 0: nothing is */
   laci_sparse_after after;
-  const laci_sparse_octets *octets; /* of int8 */
+  const laci_int8x8 *int8x8; /* of int8 */
 } laci_sparse_frame;
 
 /** What code of int8 reads, whatever the layer. */
-typedef struct laci_sparse_quad_constants {
+typedef struct laci_int8x4_constants {
   uint8_t orders[LACI_SPARSE_ORDERS_A][64]; /* for vpshufb: A in another order */
   uint8_t together[64];                     /* four rows' bytes behind each other, lane by lane */
-  uint64_t masks[LACI_SPARSE_OCTET_MASKS];  /* a bit for each byte that is of B */
+  uint64_t masks[LACI_INT8X8_MASKS];        /* a bit for each byte that is of B */
   uint32_t byte;                            /* the lowest of a lane */
-} laci_sparse_quad_constants;
+} laci_int8x4_constants;
 
 /** The one argument of a piece; pointers are those of the group's first row. */
 typedef struct laci_sparse_call {
@@ -63,7 +63,7 @@ typedef struct laci_sparse_call {
   const uint16_t *pairing; /* [32]: of pairs, which of a row's words, then of the next row's */
   uint64_t odd_words;      /* a bit for each word: of pairs, the upper halves */
   /* Of int8, whose bias is of integers: */
-  const laci_sparse_quad_constants *quads;
+  const laci_int8x4_constants *int8x4;
   const float *scale;
   uint32_t zero_words, low_bytes; /* the same in all words, or bytes */
   float most; /* above which no v may be: the highest byte without the zero point */
@@ -142,7 +142,7 @@ typedef struct laci_sparse_plan {
   uint32_t *rows;     /* of all groups: as a piece's */
   int64_t *row_begin; /* [rows of the product + 1], the product's */
   laci_sparse_values values;
-  laci_sparse_octets octets; /* of int8 */
+  laci_int8x8 int8x8; /* of int8 */
 } laci_sparse_plan;
 
 LAC_MUST_CHECK lac_status laci_sparse_plan_init(const laci_sparse_product *p, laci_sparse_cut cut,
@@ -158,30 +158,31 @@ LAC_MUST_CHECK lac_status laci_sparse_plan_places(const laci_sparse_plan *plan,
                                                   const laci_sparse_places *from, laci_pool *pool,
                                                   laci_sparse_places *to, lac_error *err);
 
-/** Where the columns of a product are, for tiles of one lane; owns its arrays. sparse_thin.c */
-typedef struct laci_sparse_thin {
+/** Where the columns of a product are, for tiles of one lane; owns its arrays. sparse_one_lane.c */
+typedef struct laci_sparse_one_lane {
   int64_t n;       /* columns; 0: no tile is thin */
   int64_t *at;     /* [n], the product's column_at */
   uint8_t *beside; /* [n], the product's, or zeros */
-} laci_sparse_thin;
+} laci_sparse_one_lane;
 
 /** A piece over such a tile. */
-typedef struct laci_sparse_thin_turn {
+typedef struct laci_sparse_one_lane_turn {
   const laci_sparse_operands *o;
-  laci_thin_columns columns;
+  laci_one_lane_columns columns;
   laci_sparse_part part; /* the tile, and the group's rows, two at least */
   int64_t row_stride;
   float *sums; /* [rows of the group][16]: what the piece before has left, or this one leaves */
   bool first, last; /* of the group's pieces: from the bias on; up to results */
-} laci_sparse_thin_turn;
+} laci_sparse_one_lane_turn;
 
-bool laci_sparse_is_thin(const laci_sparse_tile *tile);
+bool laci_sparse_is_one_lane(const laci_sparse_tile *tile);
 /** False: no memory; clear it in any case. */
-LAC_MUST_CHECK bool laci_sparse_thin_init(const laci_sparse_product *p, laci_sparse_thin *thin);
-void laci_sparse_thin_clear(laci_sparse_thin *thin);
+LAC_MUST_CHECK bool laci_sparse_one_lane_init(const laci_sparse_product *p,
+                                              laci_sparse_one_lane *one_lane);
+void laci_sparse_one_lane_clear(laci_sparse_one_lane *one_lane);
 /** What the tile reads of each column, [n]. */
-void laci_sparse_take_thin(const laci_sparse_thin *thin, const laci_sparse_tile *tile,
-                           const float *x, float *to);
-void laci_sparse_run_thin(const laci_sparse_thin_turn *turn);
+void laci_sparse_take_one_lane(const laci_sparse_one_lane *one_lane, const laci_sparse_tile *tile,
+                               const float *x, float *to);
+void laci_sparse_run_one_lane(const laci_sparse_one_lane_turn *turn);
 
 #endif

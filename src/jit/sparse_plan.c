@@ -8,8 +8,8 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "jit/sparse_in.h"
-#include "kernel/sparse/pairs.h"
-#include "kernel/sparse/quads.h"
+#include "kernel/sparse/bf16_pairs.h"
+#include "kernel/sparse/int8x4.h"
 
 /* Groups of about the same size; none has rows of two of a convolution's groups. Where rows
  * share their places, all begin with the first of these. */
@@ -31,7 +31,7 @@ static bool plan_groups(const laci_sparse_product *p, int most_rows, laci_sparse
 
 /* Columns that stay together in a piece. */
 static int64_t block_of(laci_sparse_values values) {
-  if (values == LACI_SPARSE_S8) return LACI_SPARSE_OCTET;
+  if (values == LACI_SPARSE_S8) return LACI_INT8X8_COLUMNS;
   return values == LACI_SPARSE_F32 ? 1 : LACI_SPARSE_BLOCK;
 }
 
@@ -103,9 +103,9 @@ static int64_t terms_of(const laci_sparse_plan *plan, const uint32_t *rows) {
   int64_t n = 0;
   if (plan->values == LACI_SPARSE_F32) return __builtin_popcount(rows[0]);
   if (plan->values == LACI_SPARSE_S8) {
-    uint32_t of[LACI_SPARSE_OCTET_REGISTERS];
-    laci_sparse_find_octets(&plan->octets, rows, of);
-    for (int at = 0; at < LACI_SPARSE_OCTET_REGISTERS; at++) n += __builtin_popcount(of[at]);
+    uint32_t of[LACI_INT8X8_REGISTERS];
+    laci_int8x8_find(&plan->int8x8, rows, of);
+    for (int at = 0; at < LACI_INT8X8_REGISTERS; at++) n += __builtin_popcount(of[at]);
     return n;
   }
   laci_sparse_find_twos(rows, twos);
@@ -149,7 +149,7 @@ lac_status laci_sparse_plan_init(const laci_sparse_product *p, laci_sparse_cut c
   *plan = (laci_sparse_plan){.row_begin = laci_alloc(n_begins, sizeof *plan->row_begin),
                              .values = p->values};
   if (!plan->row_begin) return laci_fail_memory(err, "the plan of a sparse product's code");
-  if (p->values == LACI_SPARSE_S8) laci_sparse_octets_init(&plan->octets);
+  if (p->values == LACI_SPARSE_S8) laci_int8x8_init(&plan->int8x8);
   memcpy(plan->row_begin, p->row_begin, n_begins * sizeof *plan->row_begin);
   if (!plan_groups(p, cut.rows, plan) || !plan_columns(p, cut.terms, plan)) {
     laci_sparse_plan_clear(plan);
@@ -203,33 +203,32 @@ static float *order_block(const uint32_t *kept, weights *w, float *to) {
   float halves[2 * LACI_SPARSE_BLOCK * LACI_SPARSE_MOST_ROWS];
   const float *end = order_halves(kept, 0, w, halves);
   for (const float *at = halves; at < end; at += 2) {
-    const uint32_t pair = laci_sparse_pair(at[0], at[1]);
+    const uint32_t pair = laci_bf16_pair(at[0], at[1]);
     memcpy(to++, &pair, sizeof pair);
   }
   return to;
 }
 
 /* Kept weights of each row are taken out of its own first: a row can have two terms. */
-static float *order_octet(const laci_sparse_octets *octets, const uint32_t *kept, weights *w,
-                          float *to) {
-  int8_t taken[LACI_SPARSE_MOST_ROWS][LACI_SPARSE_OCTET] = {{0}};
-  uint32_t rows[LACI_SPARSE_OCTET_REGISTERS];
-  laci_sparse_find_octets(octets, kept, rows);
-  for (int column = 0; column < LACI_SPARSE_OCTET; column++) {
+static float *order_int8x8(const laci_int8x8 *int8x8, const uint32_t *kept, weights *w, float *to) {
+  int8_t taken[LACI_SPARSE_MOST_ROWS][LACI_INT8X8_COLUMNS] = {{0}};
+  uint32_t rows[LACI_INT8X8_REGISTERS];
+  laci_int8x8_find(int8x8, kept, rows);
+  for (int column = 0; column < LACI_INT8X8_COLUMNS; column++) {
     for (uint32_t left = kept[column]; left; left &= left - 1) {
       const int row = __builtin_ctz(left);
       taken[row][column] = laci_sparse_s8(*w->next[row]++);
     }
   }
-  for (int number = 0; number < LACI_SPARSE_OCTET_REGISTERS; number++) {
-    uint8_t columns[LACI_SPARSE_QUAD];
-    if (rows[number]) laci_sparse_octet_columns(number, columns);
+  for (int number = 0; number < LACI_INT8X8_REGISTERS; number++) {
+    uint8_t columns[LACI_INT8X4_CHANNELS];
+    if (rows[number]) laci_int8x8_columns(number, columns);
     for (uint32_t left = rows[number]; left; left &= left - 1) {
-      int8_t quad[LACI_SPARSE_QUAD];
-      for (int at = 0; at < LACI_SPARSE_QUAD; at++) {
-        quad[at] = taken[__builtin_ctz(left)][columns[at]];
+      int8_t int8x4[LACI_INT8X4_CHANNELS];
+      for (int at = 0; at < LACI_INT8X4_CHANNELS; at++) {
+        int8x4[at] = taken[__builtin_ctz(left)][columns[at]];
       }
-      memcpy(to++, quad, sizeof quad);
+      memcpy(to++, int8x4, sizeof int8x4);
     }
   }
   return to;
@@ -248,7 +247,7 @@ static float *order_columns(const ordering *o, const uint32_t *rows, weights *w,
   float nothing;
   switch (o->plan->values) {
     case LACI_SPARSE_F32: return order_column(rows[0], w, to);
-    case LACI_SPARSE_S8: return order_octet(&o->plan->octets, rows, w, to);
+    case LACI_SPARSE_S8: return order_int8x8(&o->plan->int8x8, rows, w, to);
     default: break;
   }
   memcpy(&nothing, &nowhere, sizeof nothing);

@@ -16,8 +16,8 @@
 
 #include "base/rng.h"
 #include "kernel/pointwise/function.h"
-#include "kernel/sparse/pairs.h"
-#include "kernel/sparse/quads.h"
+#include "kernel/sparse/bf16_pairs.h"
+#include "kernel/sparse/int8x4.h"
 #include "kernel/sparse/window.h"
 
 enum { SPARSE_GUARD_FLOATS = 64 };
@@ -93,8 +93,8 @@ static const sparse_case sparse_cases[] = {
 };
 enum { N_SPARSE_CASES = sizeof sparse_cases / sizeof *sparse_cases };
 
-/** Of floats; rows of what is read have no zeros between them (laci_sparse_may_be_bare). */
-static const sparse_case sparse_bare_cases[] = {
+/** Of floats; rows of what is read have no zeros between them (laci_sparse_may_be_unpadded). */
+static const sparse_case sparse_unpadded_cases[] = {
     {"3x3", SPARSE_WINDOW(20, 31, 1, 9, 11, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PIXELS, 1, 2},
     {"3x3, two images", SPARSE_WINDOW(8, 40, 1, 7, 7, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PIXELS, 2, 2},
     {"3x3 into panels", SPARSE_WINDOW(9, 35, 1, 6, 7, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1),
@@ -117,7 +117,7 @@ static const sparse_case sparse_bare_cases[] = {
     {"1-D", SPARSE_WINDOW(12, 17, 1, 1, 50, 1, 3, 1, 1, 1, 1, 0, 1, 0, 1), PIXELS, 1, 2},
     {"all kept", SPARSE_WINDOW(9, 29, 1, 4, 6, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PIXELS, 1, 4},
 };
-enum { N_SPARSE_BARE_CASES = sizeof sparse_bare_cases / sizeof *sparse_bare_cases };
+enum { N_SPARSE_BARE_CASES = sizeof sparse_unpadded_cases / sizeof *sparse_unpadded_cases };
 
 /** The same convolution, of such values. */
 static inline sparse_case sparse_case_of(const sparse_case *c, laci_sparse_values values) {
@@ -276,7 +276,8 @@ static inline void sparse_operands_init(const sparse_case *c, int shift, sparse_
 }
 
 /** Of a case whose rows have no zeros between them. */
-static inline void sparse_bare_operands_init(const sparse_case *c, int shift, sparse_operands *o) {
+static inline void sparse_unpadded_operands_init(const sparse_case *c, int shift,
+                                                 sparse_operands *o) {
   const laci_sparse_window *g = &c->window;
   laci_sparse_border border = laci_sparse_border_of(g);
   border.left = border.right = 0;
@@ -284,7 +285,7 @@ static inline void sparse_bare_operands_init(const sparse_case *c, int shift, sp
       laci_sparse_layout_of(LACI_FORMAT_CHW, g->channels_in, g->h, g->w, border);
   const laci_sparse_layout out = laci_sparse_layout_out(
       c->format_out, g, &in, (laci_sparse_border){.stride_h = 1, .stride_w = 1});
-  assert_true(laci_sparse_may_be_bare(g));
+  assert_true(laci_sparse_may_be_unpadded(g));
   sparse_operands_at(c, shift, &(laci_sparse_layouts){in, out, c->n_images}, o);
   assert_non_null(o->form.product.beside);
 }

@@ -99,7 +99,8 @@ static void a_layer_has_its_lists(void **state) {
       "c = Conv(b, u)\nd = Conv(c, t)\noutput d\n",
       (laci_engine_options){.threads = 1});
   assert_int_equal(
-      count_of(p.engine, "sparse-1x1 bundles") + count_of(p.engine, "sparse-3x3 bundles"), bundles);
+      count_of(p.engine, "sparse-1x1 grouped rows") + count_of(p.engine, "sparse-3x3 grouped rows"),
+      bundles);
   assert_int_equal(count_of(p.engine, "sparse-1x1 csr") + count_of(p.engine, "sparse-3x3 csr"),
                    4 - bundles);
   planned_clear(&p);

@@ -87,12 +87,12 @@ static void for_each_isa(void (*run)(laci_jit_isa isa)) {
     return;
   }
   for (int isa = LACI_JIT_AVX2; isa <= (int)most; isa++) run((laci_jit_isa)isa);
-  if (laci_jit_isa_of_pairs(most) != LACI_JIT_NONE) run(laci_jit_isa_of_pairs(most));
-  if (laci_jit_isa_of_quads(most) != LACI_JIT_NONE) run(laci_jit_isa_of_quads(most));
+  if (laci_jit_isa_of_bf16(most) != LACI_JIT_NONE) run(laci_jit_isa_of_bf16(most));
+  if (laci_jit_isa_of_int8(most) != LACI_JIT_NONE) run(laci_jit_isa_of_int8(most));
   (void)laci_cpu_cap(LACI_CPU_AVX2);
   assert_int_equal(laci_jit_isa_now(), LACI_JIT_AVX2);
-  assert_int_equal(laci_jit_isa_of_pairs(LACI_JIT_AVX2), LACI_JIT_NONE);
-  assert_int_equal(laci_jit_isa_of_quads(LACI_JIT_AVX2), LACI_JIT_NONE);
+  assert_int_equal(laci_jit_isa_of_bf16(LACI_JIT_AVX2), LACI_JIT_NONE);
+  assert_int_equal(laci_jit_isa_of_int8(LACI_JIT_AVX2), LACI_JIT_NONE);
   (void)laci_cpu_cap(LACI_CPU_ANY);
   assert_int_equal(laci_jit_isa_now(), LACI_JIT_NONE);
   /* A processor with the first AVX-512 is at the level of AVX2, which is no cap of its own. */
@@ -136,16 +136,17 @@ static void rows_without_zeros_between_them(void **state) {
   for (int at = 0; at < N_SPARSE_BARE_CASES; at++) {
     for (int rows = 1; rows <= 30; rows += 6) {
       laci_sparse_cut cut = {rows, 40 * rows, 1 + rows % 4, 0, at % 2 == rows % 2, false};
-      sparse_bare_operands_init(&sparse_bare_cases[at], rows % 3, &o);
-      compare_operands(&sparse_bare_cases[at], &o, rows % 3, LACI_JIT_AVX512, cut);
-      cut.thin = true; /* where a chunk ends with one lane: of 7 x 7 pixels, and of one column */
-      sparse_bare_operands_init(&sparse_bare_cases[at], rows % 3, &o);
-      compare_operands(&sparse_bare_cases[at], &o, rows % 3, LACI_JIT_AVX512, cut);
+      sparse_unpadded_operands_init(&sparse_unpadded_cases[at], rows % 3, &o);
+      compare_operands(&sparse_unpadded_cases[at], &o, rows % 3, LACI_JIT_AVX512, cut);
+      cut.one_lane =
+          true; /* where a chunk ends with one lane: of 7 x 7 pixels, and of one column */
+      sparse_unpadded_operands_init(&sparse_unpadded_cases[at], rows % 3, &o);
+      compare_operands(&sparse_unpadded_cases[at], &o, rows % 3, LACI_JIT_AVX512, cut);
     }
   }
   laci_code_cache *cache;
   laci_sparse_code *code;
-  sparse_bare_operands_init(&sparse_bare_cases[0], 0, &o);
+  sparse_unpadded_operands_init(&sparse_unpadded_cases[0], 0, &o);
   assert_int_equal(laci_code_cache_create(CODE_LIMIT, &cache, &err), LAC_OK);
   const laci_sparse_options options = {.isa = LACI_JIT_AVX2, .cut = {6, 600, 4, 0, false, false}};
   assert_int_equal(laci_sparse_code_create(&o.form.product, &options, cache, &code, &err),
@@ -280,8 +281,8 @@ static void put_in_place(generated *g, const sparse_operands *o) {
   } else {
     for (int64_t k = 0; k < to.n; k += 2) {
       const int32_t low = to.at[k], high = to.at[k + 1];
-      const uint32_t pair = laci_sparse_pair(low == LACI_SPARSE_NOWHERE ? 0 : weight[low],
-                                             high == LACI_SPARSE_NOWHERE ? 0 : weight[high]);
+      const uint32_t pair = laci_bf16_pair(low == LACI_SPARSE_NOWHERE ? 0 : weight[low],
+                                           high == LACI_SPARSE_NOWHERE ? 0 : weight[high]);
       memcpy(into + k / 2, &pair, sizeof pair);
     }
   }

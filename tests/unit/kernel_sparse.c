@@ -4,7 +4,7 @@
 #include "support/sparse_case.h"
 
 #include "cpu/cpu.h"
-#include "kernel/sparse/bundles.h"
+#include "kernel/sparse/grouped_rows.h"
 #include "kernel/sparse/csr.h"
 #include "kernel/sparse/gradient.h"
 
@@ -119,8 +119,8 @@ static void the_definition_is_a_convolution(void **state) {
     expect_convolution(&c, &o, at);
   }
   for (int at = 0; at < N_SPARSE_BARE_CASES; at++) {
-    sparse_bare_operands_init(&sparse_bare_cases[at], 0, &o);
-    expect_convolution(&sparse_bare_cases[at], &o, at);
+    sparse_unpadded_operands_init(&sparse_unpadded_cases[at], 0, &o);
+    expect_convolution(&sparse_unpadded_cases[at], &o, at);
   }
 }
 
@@ -149,17 +149,17 @@ static void every_variant_has_the_same_bits(void **state) {
     expect_same_bits(&o, at);
   }
   for (int at = 0; at < N_SPARSE_BARE_CASES; at++) {
-    sparse_bare_operands_init(&sparse_bare_cases[at], at % 3, &o);
+    sparse_unpadded_operands_init(&sparse_unpadded_cases[at], at % 3, &o);
     expect_same_bits(&o, at);
   }
 }
 
 /* It may be no number. */
 static void what_stands_beside_rows_is_not_read(void **state) {
-  const sparse_case *c = &sparse_bare_cases[0];
+  const sparse_case *c = &sparse_unpadded_cases[0];
   sparse_operands o;
   (void)state;
-  sparse_bare_operands_init(c, 0, &o);
+  sparse_unpadded_operands_init(c, 0, &o);
   const laci_sparse_operands run = sparse_run_of(&o, false, -INFINITY, INFINITY);
   const laci_sparse_layout *in = &o.form.in;
   for (int64_t channel = 0; channel < c->window.channels_in; channel++) { /* each row's last one */
@@ -186,26 +186,27 @@ static void some_windows_need_zeros_between_rows(void **state) {
       SPARSE_WINDOW(4, 8, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 1, 0, 1)};
   (void)state;
   for (size_t at = 0; at < sizeof windows / sizeof *windows; at++) {
-    if (laci_sparse_may_be_bare(&windows[at])) fail_msg("window %zu", at);
+    if (laci_sparse_may_be_unpadded(&windows[at])) fail_msg("window %zu", at);
   }
-  assert_true(laci_sparse_may_be_bare(&sparse_bare_cases[0].window));
-  const sparse_case pairs = sparse_case_of(&sparse_bare_cases[0], LACI_SPARSE_BF16);
-  assert_false(laci_sparse_may_be_bare(&pairs.window));
+  assert_true(laci_sparse_may_be_unpadded(&sparse_unpadded_cases[0].window));
+  const sparse_case pairs = sparse_case_of(&sparse_unpadded_cases[0], LACI_SPARSE_BF16);
+  assert_false(laci_sparse_may_be_unpadded(&pairs.window));
 }
 
 static void others_do_not_read_such_rows(void **state) {
   sparse_operands o;
   laci_csr csr;
-  laci_bundles bundles;
+  laci_grouped_rows grouped;
   laci_sparse_gradient gradient;
   lac_error err = {0};
   (void)state;
-  sparse_bare_operands_init(&sparse_bare_cases[0], 0, &o);
+  sparse_unpadded_operands_init(&sparse_unpadded_cases[0], 0, &o);
   const laci_sparse_product *p = &o.form.product;
   const laci_csr_cut cut = {o.form.tiles, o.form.n_tiles, 8};
   assert_int_equal(laci_csr_init(p, o.form.kept.weight, &cut, &csr, &err), LAC_UNSUPPORTED);
   assert_non_null(strstr(err.text, "without zeros between"));
-  assert_int_equal(laci_bundles_init(p, o.form.kept.weight, 8, &bundles, &err), LAC_UNSUPPORTED);
+  assert_int_equal(laci_grouped_rows_init(p, o.form.kept.weight, 8, &grouped, &err),
+                   LAC_UNSUPPORTED);
   assert_int_equal(laci_sparse_gradient_init(p, o.form.tiles, o.form.n_tiles, &gradient, &err),
                    LAC_UNSUPPORTED);
   assert_non_null(strstr(err.text, "without zeros between"));

@@ -20,7 +20,12 @@
 #define LEVEL(name, level) level,
 static const laci_cpu_level levels[] = {LACI_KERNEL_VARIANTS(LEVEL)};
 #undef LEVEL
-enum { N_LEVELS = sizeof levels / sizeof *levels, GUARD = 16, LANES = LACI_SPARSE_LANES, QUAD = 4 };
+enum {
+  N_LEVELS = sizeof levels / sizeof *levels,
+  GUARD = 16,
+  LANES = LACI_SPARSE_LANES,
+  INT8X4 = 4
+};
 static const uint32_t guard = 0x5A5A5A5A;
 
 /* ---- Pictures ---- */
@@ -72,15 +77,15 @@ static const shape shapes[] = {
 enum { N_SHAPES = sizeof shapes / sizeof *shapes };
 
 static laci_bytes_form form_of(const shape *s, const laci_fake_quantized *q) {
-  const int64_t quads = laci_sparse_channels(s->channels, LACI_SPARSE_S8);
+  const int64_t int8x4 = laci_sparse_channels(s->channels, LACI_SPARSE_S8);
   return (laci_bytes_form){laci_sparse_layout_of(s->format, s->channels, s->h, s->w, s->border),
-                           laci_sparse_layout_of(s->format, quads, s->h, s->w, s->border),
+                           laci_sparse_layout_of(s->format, int8x4, s->h, s->w, s->border),
                            s->channels, s->n_image_blocks, q};
 }
 
 /* The places of a picture, borders among them, and where one of a channel lies. */
 static int64_t places_of(const laci_bytes_form *f) {
-  const laci_sparse_layout *l = &f->quads;
+  const laci_sparse_layout *l = &f->int8x4;
   if (l->format == LACI_FORMAT_CHW) return l->channel_stride;
   if (l->format == LACI_FORMAT_HWC16N) return l->n_floats / l->pixel_stride * LANES;
   return l->n_floats / laci_sparse_channels(f->channels, LACI_SPARSE_S8);
@@ -109,15 +114,15 @@ static uint32_t byte_of(const laci_fake_quantized *q, float x) {
   return (uint32_t)(fmin(fmax(whole, low), high) - low);
 }
 
-static void expect_quads(const laci_bytes_form *f, const float *floats, const float *quads) {
-  const int64_t n_quads = laci_sparse_channels(f->channels, LACI_SPARSE_S8);
+static void expect_int8x4(const laci_bytes_form *f, const float *floats, const float *int8x4) {
+  const int64_t n_int8x4 = laci_sparse_channels(f->channels, LACI_SPARSE_S8);
   for (int64_t place = 0; place < places_of(f); place++) {
-    for (int64_t channel = 0; channel < n_quads * QUAD; channel++) {
-      const uint32_t got = word_at(quads + at_of(&f->quads, channel / QUAD, place));
+    for (int64_t channel = 0; channel < n_int8x4 * INT8X4; channel++) {
+      const uint32_t got = word_at(int8x4 + at_of(&f->int8x4, channel / INT8X4, place));
       const uint32_t want = channel < f->channels
                                 ? byte_of(f->q, floats[at_of(&f->floats, channel, place)])
                                 : (uint32_t)laci_bytes_zero(f->q);
-      assert_int_equal(got >> channel % QUAD * 8 & 0xFF, want);
+      assert_int_equal(got >> channel % INT8X4 * 8 & 0xFF, want);
     }
   }
 }
@@ -138,22 +143,22 @@ static void pack_and_unpack(const laci_bytes_form *f, int shift) {
   const laci_bytes_kernel *kernel = laci_bytes_now();
   const int64_t items = laci_bytes_items(f), half = items / 2;
   guarded floats = guarded_of(f->floats.n_floats * f->n_image_blocks, shift);
-  guarded quads = guarded_of(f->quads.n_floats * f->n_image_blocks, 2 * shift);
+  guarded int8x4 = guarded_of(f->int8x4.n_floats * f->n_image_blocks, 2 * shift);
   guarded back = guarded_of(floats.n, shift);
   for (int64_t at = 0; at < floats.n; at++) floats.at[at] = value_of(f->q, at);
-  kernel->pack(f, floats.at, quads.at, half, items);
-  kernel->pack(f, floats.at, quads.at, 0, half);
-  kernel->unpack(f, quads.at, back.at, half, items);
-  kernel->unpack(f, quads.at, back.at, 0, half);
+  kernel->pack(f, floats.at, int8x4.at, half, items);
+  kernel->pack(f, floats.at, int8x4.at, 0, half);
+  kernel->unpack(f, int8x4.at, back.at, half, items);
+  kernel->unpack(f, int8x4.at, back.at, 0, half);
   for (int64_t at = 0; at < f->n_image_blocks; at++) {
     const int64_t skip = at * f->floats.n_floats;
-    expect_quads(f, floats.at + skip, quads.at + at * f->quads.n_floats);
+    expect_int8x4(f, floats.at + skip, int8x4.at + at * f->int8x4.n_floats);
     expect_floats(f, floats.at + skip, back.at + skip);
   }
-  expect_guards(&quads);
+  expect_guards(&int8x4);
   expect_guards(&back);
   free(floats.memory);
-  free(quads.memory);
+  free(int8x4.memory);
   free(back.memory);
 }
 
@@ -173,7 +178,7 @@ static void pictures_go_through_bytes(void **state) {
 
 /* ---- Sums ---- */
 
-enum { N_PLACES = 256 * 256 / QUAD + 11 };
+enum { N_PLACES = 256 * 256 / INT8X4 + 11 };
 
 static const laci_bytes_sum sums[] = {
     {.a_scale = 0.5F, .b_scale = 0.25F, .a_zero = 3, .b_zero = 128, .zero = 40, .high = 255},
@@ -198,11 +203,11 @@ static int sum_of(const laci_bytes_sum *s, int a, int b) {
 
 static void expect_sums(const laci_bytes_sum *s, const float *a, const float *b, const float *y,
                         int64_t n) {
-  for (int64_t at = 0; at < QUAD * n; at++) {
-    const int shift = (int)(at % QUAD * 8);
-    const int first = (int)(word_at(a + at / QUAD) >> shift & 0xFF);
-    const int second = (int)(word_at(b + at / QUAD) >> shift & 0xFF);
-    assert_int_equal(word_at(y + at / QUAD) >> shift & 0xFF, sum_of(s, first, second));
+  for (int64_t at = 0; at < INT8X4 * n; at++) {
+    const int shift = (int)(at % INT8X4 * 8);
+    const int first = (int)(word_at(a + at / INT8X4) >> shift & 0xFF);
+    const int second = (int)(word_at(b + at / INT8X4) >> shift & 0xFF);
+    assert_int_equal(word_at(y + at / INT8X4) >> shift & 0xFF, sum_of(s, first, second));
   }
 }
 
@@ -230,9 +235,9 @@ static void sums_are_rounded_once(void **state) {
   const laci_cpu_level start = laci_cpu();
   (void)state;
   for (int at = 0; at < N_PLACES; at++) {
-    for (int byte = 0; byte < QUAD; byte++) {
-      ((uint8_t *)(a + at))[byte] = (uint8_t)(QUAD * at + byte);
-      ((uint8_t *)(b + at))[byte] = (uint8_t)(QUAD * at / 256);
+    for (int byte = 0; byte < INT8X4; byte++) {
+      ((uint8_t *)(a + at))[byte] = (uint8_t)(INT8X4 * at + byte);
+      ((uint8_t *)(b + at))[byte] = (uint8_t)(INT8X4 * at / 256);
     }
   }
   for (int level = 0; level < N_LEVELS; level++) {

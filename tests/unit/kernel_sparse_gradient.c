@@ -50,11 +50,11 @@ typedef struct fixture {
   size_t bytes;
 } fixture;
 
-static void set_up(fixture *f, int which, bool pairs, int shift) {
+static void set_up(fixture *f, int which, bool bf16, int shift) {
   lac_error err = {0};
   float *dy;
   f->c = case_of(which);
-  if (pairs && f->c.window.groups < 6)
+  if (bf16 && f->c.window.groups < 6)
     f->c.window.values = LACI_SPARSE_BF16; /* not of single channels */
   sparse_operands_init(&f->c, shift, &f->o);
   dy = f->o.residual;
@@ -79,7 +79,7 @@ static void clear(fixture *f) {
 }
 
 static laci_sparse_gradient_run *now_of(const fixture *f) {
-  return f->g.pairs ? laci_sparse_gradient_pairs_now() : laci_sparse_gradient_now();
+  return f->g.bf16 ? laci_sparse_gradient_bf16_now() : laci_sparse_gradient_now();
 }
 
 /* In `parts` cuts, the last one first. */

@@ -16,7 +16,7 @@
 
 #include "base/rng.h"
 #include "cpu/cpu.h"
-#include "kernel/sparse/pairs.h"
+#include "kernel/sparse/bf16_pairs.h"
 
 enum { GUARD = 32, LANES = 16 };
 
@@ -70,7 +70,7 @@ static void set_up(fixture *f, const norm_case *c, int each, int shift) {
     for (int64_t i = 0; i < f->n + 2 * GUARD; i++) {
       const float mean = k == 0 ? c->mean : 0;
       const float one = draw((uint64_t)k, (uint64_t)i, mean);
-      const uint32_t pair = laci_sparse_pair(one, draw((uint64_t)k + 3, (uint64_t)i, mean));
+      const uint32_t pair = laci_bf16_pair(one, draw((uint64_t)k + 3, (uint64_t)i, mean));
       if (each == 1) f->memory[k][i] = one;
       else memcpy(f->memory[k] + i, &pair, sizeof pair);
     }
@@ -134,7 +134,7 @@ static void expect_result(const fixture *f, int64_t channel, int64_t i, double w
 /* ---- The definition ---- */
 
 static const laci_image_norm *definition(const fixture *f) {
-  return f->each == 1 ? &laci_image_norm_scalar : &laci_image_norm_pairs_scalar;
+  return f->each == 1 ? &laci_image_norm_scalar : &laci_image_norm_bf16_scalar;
 }
 
 static void expect_moments(fixture *f) {
@@ -212,20 +212,20 @@ static void a_relu_lets_no_number_through_as_one(void **state) {
 
 /* A tie to the even one, one above it, a zero, and no number. */
 static void sums_of_pairs_are_rounded(void **state) {
-  const uint32_t a[2] = {laci_sparse_pair(1, -1), laci_sparse_pair(NAN, -2)};
-  const uint32_t b[2] = {laci_sparse_pair(0x1p-8F, 0x1.02p-8F), laci_sparse_pair(1, 2)};
+  const uint32_t a[2] = {laci_bf16_pair(1, -1), laci_bf16_pair(NAN, -2)};
+  const uint32_t b[2] = {laci_bf16_pair(0x1p-8F, 0x1.02p-8F), laci_bf16_pair(1, 2)};
   float in[2][2], to[2];
   uint32_t got[2];
   (void)state;
   memcpy(in[0], a, sizeof a);
   memcpy(in[1], b, sizeof b);
-  laci_image_norm_pairs_scalar.add(in[0], in[1], false, 2, to);
+  laci_image_norm_bf16_scalar.add(in[0], in[1], false, 2, to);
   memcpy(got, to, sizeof got);
-  assert_int_equal(got[0], laci_sparse_pair(1, -1 + 0x1.02p-8F));
+  assert_int_equal(got[0], laci_bf16_pair(1, -1 + 0x1.02p-8F));
   assert_true(isnan(laci_sparse_low(got[1])) && laci_sparse_high(got[1]) == 0);
-  laci_image_norm_pairs_scalar.add(in[0], in[1], true, 2, to);
+  laci_image_norm_bf16_scalar.add(in[0], in[1], true, 2, to);
   memcpy(got, to, sizeof got);
-  assert_int_equal(got[0], laci_sparse_pair(1, 0));
+  assert_int_equal(got[0], laci_bf16_pair(1, 0));
   assert_true(isnan(laci_sparse_low(got[1])));
 }
 
@@ -261,7 +261,7 @@ static const struct {
   laci_cpu_level level;
   const laci_image_norm *kernels[2];
 } variants[] = {
-#define VARIANT(name, level) {level, {&laci_image_norm_##name, &laci_image_norm_pairs_##name}},
+#define VARIANT(name, level) {level, {&laci_image_norm_##name, &laci_image_norm_bf16_##name}},
     LACI_KERNEL_VARIANTS(VARIANT)
 #undef VARIANT
 };

@@ -73,16 +73,16 @@ typedef struct made {
 
 /* Pixels without zeros between rows: where a window strides over them right to the end, without any
  * border; else with one above and below. */
-static bool may_be_bare(const sparse_case *c, const laci_sparse_border *border) {
+static bool may_be_unpadded(const sparse_case *c, const laci_sparse_border *border) {
   const laci_sparse_window *g = &c->window;
   return c->format != LACI_FORMAT_HWC16N && (g->stride_w > 1 || border->top * g->w >= border->left);
 }
 
 /* What is read. */
-static laci_sparse_layout layout_of(const sparse_case *c, const sparse_operands *o, bool bare) {
+static laci_sparse_layout layout_of(const sparse_case *c, const sparse_operands *o, bool unpadded) {
   const laci_sparse_window *g = &c->window;
   laci_sparse_border border = laci_sparse_border_of(g);
-  if (!may_be_bare(c, &border) || (g->stride_w == 1 && !bare)) return o->form.in;
+  if (!may_be_unpadded(c, &border) || (g->stride_w == 1 && !unpadded)) return o->form.in;
   if (g->stride_w > 1) {
     return laci_sparse_layout_contiguous(LACI_FORMAT_CHW, g->channels_in, g->h, g->w);
   }
@@ -175,7 +175,7 @@ static void forget(const laci_winograd4 *w, const sparse_operands *o) {
   }
 }
 
-static void every_level(const sparse_case *c, int follow, bool bare) {
+static void every_level(const sparse_case *c, int follow, bool unpadded) {
   const laci_cpu_level start = laci_cpu();
   sparse_operands o;
   sparse_operands_init(c, follow, &o);
@@ -184,7 +184,7 @@ static void every_level(const sparse_case *c, int follow, bool bare) {
   const size_t bytes = sparse_result_bytes(&o);
   const int64_t n_dense = c->window.channels_out * o.form.dense_length;
   for (int64_t at = 0; at < n_dense; at++) o.dense[at] *= o.kept[at];
-  const laci_sparse_layout in = layout_of(c, &o, bare);
+  const laci_sparse_layout in = layout_of(c, &o, unpadded);
   float *want = malloc(bytes), *x = values_of(c, &o, &in);
   assert_non_null(want);
   operands.x = x;

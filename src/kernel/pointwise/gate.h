@@ -4,7 +4,7 @@
  *     y[pixel][c] = x[pixel][c] * factor[c],  c < 16
  *
  * One product an element: the same bits from every variant. gate_isa.c is the one text of all
- * variants; the scalar one is the definition of right. Next: engine/cpu/lower/pair.c, the reader.
+ * variants; the scalar one is the definition of right. Next: engine/cpu/lower/binary.c, the reader.
  */
 #ifndef LACI_KERNEL_POINTWISE_GATE_H
 #define LACI_KERNEL_POINTWISE_GATE_H

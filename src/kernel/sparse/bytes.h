@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Pictures of int8 (quads.h) from floats and back, and sums of two of them.
+ * Pictures of int8 (int8x4.h) from floats and back, and sums of two of them.
  *
  * What a byte stands for is said by the same scale and bounds that floats go through
  * (kernel/pointwise/fake_quantize.h): (byte + low) * scale, and a float becomes the byte of
@@ -23,7 +23,7 @@ static inline int32_t laci_bytes_zero(const laci_fake_quantized *q) { return (in
 
 /** n_image_blocks: images, or groups of 16. */
 typedef struct laci_bytes_form {
-  laci_sparse_layout floats, quads;
+  laci_sparse_layout floats, int8x4;
   int64_t channels, n_image_blocks;
   const laci_fake_quantized *q;
 } laci_bytes_form;
@@ -33,9 +33,9 @@ typedef struct laci_bytes_form {
 int64_t laci_bytes_items(const laci_bytes_form *f);
 
 /** Items [first, last), of whole pictures behind each other; any alignment of floats. */
-typedef void laci_bytes_pack(const laci_bytes_form *f, const float *floats, float *quads,
+typedef void laci_bytes_pack(const laci_bytes_form *f, const float *floats, float *int8x4,
                              int64_t first, int64_t last);
-typedef void laci_bytes_unpack(const laci_bytes_form *f, const float *quads, float *floats,
+typedef void laci_bytes_unpack(const laci_bytes_form *f, const float *int8x4, float *floats,
                                int64_t first, int64_t last);
 
 /** The sum of two values, in units of the result:

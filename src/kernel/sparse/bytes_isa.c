@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { LANES = LACI_SPARSE_LANES, QUAD = 4, BYTE = 8 };
+enum { LANES = LACI_SPARSE_LANES, INT8X4 = 4, BYTE = 8 };
 
 /* Four bytes at a time, as a loop over lanes reads and writes whole vectors of them; arrays that
  * are copied first would be by half vectors, and waited for. */
@@ -24,19 +24,19 @@ static inline void put_word(float *at, uint32_t word) { memcpy(at, &word, sizeof
 
 /* A byte of sixteen places; x: [16]. */
 static void pack_lanes(const laci_fake_quantized *q, const float *x, int shift,
-                       uint32_t *restrict quads) {
+                       uint32_t *restrict int8x4) {
   const float scale = q->scale, low = q->low, high = q->high;
   for (int lane = 0; lane < LANES; lane++) {
     const float byte = laci_quantize_clip(rintf(x[lane] / scale), low, high) - low;
-    quads[lane] |= (uint32_t)(int32_t)byte << shift;
+    int8x4[lane] |= (uint32_t)(int32_t)byte << shift;
   }
 }
 
-static void unpack_lanes(const laci_fake_quantized *q, const float *quads, int shift,
+static void unpack_lanes(const laci_fake_quantized *q, const float *int8x4, int shift,
                          float *restrict x) {
   const float scale = q->scale, low = q->low;
   for (int lane = 0; lane < LANES; lane++) {
-    const int32_t byte = (int32_t)(word_at(quads + lane) >> shift & UINT8_MAX);
+    const int32_t byte = (int32_t)(word_at(int8x4 + lane) >> shift & UINT8_MAX);
     x[lane] = ((float)byte + low) * scale + 0.0F; /* -0 becomes +0 */
   }
 }
@@ -53,14 +53,14 @@ typedef struct run {
 static void pack_run(const run *r, const float *floats, float *to) {
   const uint32_t zero = (uint32_t)laci_bytes_zero(r->q);
   for (int64_t at = 0; at < r->n; at += LANES) {
-    uint32_t quads[LANES] = {0};
+    uint32_t int8x4[LANES] = {0};
     for (int c = 0; c < r->n_channels; c++) {
-      pack_lanes(r->q, floats + c * r->stride + at, BYTE * c, quads);
+      pack_lanes(r->q, floats + c * r->stride + at, BYTE * c, int8x4);
     }
-    for (int c = r->n_channels; c < QUAD; c++) {
-      for (int lane = 0; lane < LANES; lane++) quads[lane] |= zero << BYTE * c;
+    for (int c = r->n_channels; c < INT8X4; c++) {
+      for (int lane = 0; lane < LANES; lane++) int8x4[lane] |= zero << BYTE * c;
     }
-    memcpy(to + at, quads, sizeof quads);
+    memcpy(to + at, int8x4, sizeof int8x4);
   }
 }
 
@@ -78,28 +78,28 @@ static void unpack_run(const run *r, const float *from, float *floats) {
 typedef struct item {
   run run;
   int64_t channel_first, channel_last;
-  int64_t floats, quads; /* of channel_first */
-  int64_t apart;         /* quads from a place to the next */
+  int64_t floats, int8x4; /* of channel_first */
+  int64_t apart;          /* quads from a place to the next */
 } item;
 
 static item item_of(const laci_bytes_form *f, int64_t at) {
-  const laci_sparse_layout *from = &f->floats, *to = &f->quads;
+  const laci_sparse_layout *from = &f->floats, *to = &f->int8x4;
   const int64_t each = laci_bytes_items(f) / f->n_image_blocks, image_block = at / each,
                 in = at % each;
   item i = {.run = {f->q, 0, from->channel_stride, LANES}, .apart = LANES};
   i.floats = image_block * from->n_floats;
-  i.quads = image_block * to->n_floats;
+  i.int8x4 = image_block * to->n_floats;
   i.channel_last = f->channels;
   if (to->format == LACI_FORMAT_CHW) {
     i.run.n = to->channel_stride;
-    i.channel_first = in * QUAD;
-    if (i.channel_last > i.channel_first + QUAD) i.channel_last = i.channel_first + QUAD;
+    i.channel_first = in * INT8X4;
+    if (i.channel_last > i.channel_first + INT8X4) i.channel_last = i.channel_first + INT8X4;
     i.floats += i.channel_first * from->channel_stride;
-    i.quads += in * to->channel_stride;
+    i.int8x4 += in * to->channel_stride;
   } else {
     const int64_t places = to->format == LACI_FORMAT_PC16P ? LANES : 1;
     i.floats += in * places * from->pixel_stride;
-    i.quads += in * places * to->pixel_stride;
+    i.int8x4 += in * places * to->pixel_stride;
   }
   return i;
 }
@@ -107,29 +107,29 @@ static item item_of(const laci_bytes_form *f, int64_t at) {
 /* The channels that are there of the place that begins with this one. */
 static int channels_of(const item *i, int64_t channel) {
   const int64_t left = i->channel_last - channel;
-  return left < QUAD ? (int)left : QUAD;
+  return left < INT8X4 ? (int)left : INT8X4;
 }
 
-static void pack(const laci_bytes_form *f, const float *floats, float *quads, int64_t first,
+static void pack(const laci_bytes_form *f, const float *floats, float *int8x4, int64_t first,
                  int64_t last) {
   for (int64_t at = first; at < last; at++) {
     item i = item_of(f, at);
-    for (int64_t c = i.channel_first; c < i.channel_last; c += QUAD, i.quads += i.apart) {
+    for (int64_t c = i.channel_first; c < i.channel_last; c += INT8X4, i.int8x4 += i.apart) {
       i.run.n_channels = channels_of(&i, c);
-      pack_run(&i.run, floats + i.floats, quads + i.quads);
-      i.floats += QUAD * i.run.stride;
+      pack_run(&i.run, floats + i.floats, int8x4 + i.int8x4);
+      i.floats += INT8X4 * i.run.stride;
     }
   }
 }
 
-static void unpack(const laci_bytes_form *f, const float *quads, float *floats, int64_t first,
+static void unpack(const laci_bytes_form *f, const float *int8x4, float *floats, int64_t first,
                    int64_t last) {
   for (int64_t at = first; at < last; at++) {
     item i = item_of(f, at);
-    for (int64_t c = i.channel_first; c < i.channel_last; c += QUAD, i.quads += i.apart) {
+    for (int64_t c = i.channel_first; c < i.channel_last; c += INT8X4, i.int8x4 += i.apart) {
       i.run.n_channels = channels_of(&i, c);
-      unpack_run(&i.run, quads + i.quads, floats + i.floats);
-      i.floats += QUAD * i.run.stride;
+      unpack_run(&i.run, int8x4 + i.int8x4, floats + i.floats);
+      i.floats += INT8X4 * i.run.stride;
     }
   }
 }
@@ -145,14 +145,14 @@ static inline uint32_t sum_of(const laci_bytes_sum *s, uint32_t a, uint32_t b, i
 }
 
 static void add_sixteen(const laci_bytes_sum *s, const float *a, const float *b, float *y) {
-  float quads[LANES];
+  float int8x4[LANES];
   for (int lane = 0; lane < LANES; lane++) {
     const uint32_t first = word_at(a + lane), second = word_at(b + lane);
-    put_word(quads + lane, sum_of(s, first, second, 0) | sum_of(s, first, second, BYTE) |
-                               sum_of(s, first, second, 2 * BYTE) |
-                               sum_of(s, first, second, 3 * BYTE));
+    put_word(int8x4 + lane, sum_of(s, first, second, 0) | sum_of(s, first, second, BYTE) |
+                                sum_of(s, first, second, 2 * BYTE) |
+                                sum_of(s, first, second, 3 * BYTE));
   }
-  memcpy(y, quads, sizeof quads);
+  memcpy(y, int8x4, sizeof int8x4);
 }
 
 static void add(const laci_bytes_sum *s, const float *a, const float *b, int64_t n, float *y) {

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "kernel/pointwise/function.h"
-#include "kernel/sparse/pairs.h"
-#include "kernel/sparse/quads.h"
+#include "kernel/sparse/bf16_pairs.h"
+#include "kernel/sparse/int8x4.h"
 #include "kernel/sparse/tile_isa.h"
 #include "kernel/variants.h"
 
@@ -53,7 +53,7 @@ static void pair_rows(const float *v, bool both, float *pairs) {
   static const float zeros[LANES];
   const float *second = both ? v + LANES : zeros;
   uint32_t bits[LANES];
-  for (int lane = 0; lane < LANES; lane++) bits[lane] = laci_sparse_pair(v[lane], second[lane]);
+  for (int lane = 0; lane < LANES; lane++) bits[lane] = laci_bf16_pair(v[lane], second[lane]);
   memcpy(pairs, bits, sizeof bits);
 }
 

@@ -19,7 +19,8 @@
  * to it one after the other. So every variant, and every cut of the items, gives the same bits.
  *
  * Of pairs (product.h), x and dy are bf16, gradients f32, and a block's tiles are taken by twos, of
- * which the later one is multiplied first, as pairs.h says; behind an odd number of them are zeros.
+ * which the later one is multiplied first, as bf16_pairs.h says; behind an odd number of them are
+ * zeros.
  *
  * gradient_scalar.c is the definition; gradient_isa.c the one text of other variants. */
 #ifndef LACI_KERNEL_SPARSE_GRADIENT_H
@@ -59,7 +60,7 @@ typedef struct laci_sparse_gradient {
   const laci_sparse_tile *tiles; /* [n_tiles], borrowed */
   int64_t n_tiles, block;        /* tiles that are summed in one go */
   int64_t row_stride, n_kept;
-  bool pairs;
+  bool bf16;
   int64_t *column_at;
   laci_sparse_gradient_item *items; /* [n_items + 1] */
   int64_t n_items, most_rows;       /* of an item */
@@ -100,6 +101,6 @@ laci_sparse_gradient_run laci_sparse_gradient_avx512bf16;
 /** The variant by the level in force (cpu/cpu.h). Of pairs there is the definition where the
  * processor does not multiply them: dense gradients are the better choice there. */
 laci_sparse_gradient_run *laci_sparse_gradient_now(void);
-laci_sparse_gradient_run *laci_sparse_gradient_pairs_now(void);
+laci_sparse_gradient_run *laci_sparse_gradient_bf16_now(void);
 
 #endif

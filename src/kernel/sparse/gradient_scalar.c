@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "kernel/sparse/gradient.h"
-#include "kernel/sparse/pairs.h"
+#include "kernel/sparse/bf16_pairs.h"
 
 enum { LANES = LACI_SPARSE_LANES };
 
@@ -68,7 +68,7 @@ static float gradient_of(const laci_sparse_gradient *g, const operands *o) {
   float sum = 0;
   for (int64_t first = 0; first < g->n_tiles; first += g->block) {
     const int64_t last = first + g->block < g->n_tiles ? first + g->block : g->n_tiles;
-    const float more = g->pairs ? block_sum_of_pairs(o, first, last) : block_sum(o, first, last);
+    const float more = g->bf16 ? block_sum_of_pairs(o, first, last) : block_sum(o, first, last);
     sum = first ? sum + more : more;
   }
   return sum;
@@ -79,7 +79,7 @@ static operands operands_of(const laci_sparse_gradient *g, const laci_sparse_slo
                             int64_t column) {
   return (operands){.tiles = g->tiles,
                     .x = s->x + g->column_at[column],
-                    .dy = s->dy + (g->pairs ? row / 2 : row) * g->row_stride,
+                    .dy = s->dy + (g->bf16 ? row / 2 : row) * g->row_stride,
                     .upper_x = column % 2 > 0,
                     .upper_dy = row % 2 > 0};
 }

@@ -12,10 +12,10 @@ static const laci_image_norm *const of_level[] = {
 };
 
 static const laci_image_norm *const pairs_of_level[] = {
-#define VARIANT(name, level) [level] = &laci_image_norm_pairs_##name,
+#define VARIANT(name, level) [level] = &laci_image_norm_bf16_##name,
     LACI_KERNEL_VARIANTS(VARIANT)
 #undef VARIANT
 };
 
 const laci_image_norm *laci_image_norm_now(void) { return of_level[laci_cpu()]; }
-const laci_image_norm *laci_image_norm_pairs_now(void) { return pairs_of_level[laci_cpu()]; }
+const laci_image_norm *laci_image_norm_bf16_now(void) { return pairs_of_level[laci_cpu()]; }

@@ -79,12 +79,12 @@ typedef struct laci_image_norm {
 } laci_image_norm;
 
 #define LACI_IMAGE_NORM_DECLARE(name, level) \
-  extern const laci_image_norm laci_image_norm_##name, laci_image_norm_pairs_##name;
+  extern const laci_image_norm laci_image_norm_##name, laci_image_norm_bf16_##name;
 LACI_KERNEL_VARIANTS(LACI_IMAGE_NORM_DECLARE)
 #undef LACI_IMAGE_NORM_DECLARE
 
 /** The variants in force (cpu/cpu.h). */
 const laci_image_norm *laci_image_norm_now(void);
-const laci_image_norm *laci_image_norm_pairs_now(void);
+const laci_image_norm *laci_image_norm_bf16_now(void);
 
 #endif

@@ -380,5 +380,5 @@ FUNCTIONS(pairs, 2)
 
 const laci_image_norm LACI_VARIANT(laci_image_norm) = {moments_of_floats, apply_floats,
                                                        sums_of_floats, gradient_floats, add_floats};
-const laci_image_norm LACI_VARIANT(laci_image_norm_pairs) = {
+const laci_image_norm LACI_VARIANT(laci_image_norm_bf16) = {
     moments_of_pairs, apply_pairs, sums_of_pairs, gradient_pairs, add_pairs};

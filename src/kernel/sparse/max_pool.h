@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The most of each window of pictures of floats, or of bytes (quads.h): what is around a picture
+ * The most of each window of pictures of floats, or of bytes (int8x4.h): what is around a picture
  * counts for nothing, and every window has a pixel in it. Bytes stand for the same numbers before
  * and behind, so that nothing is rounded. A NaN is less than anything. */
 #ifndef LACI_KERNEL_SPARSE_BYTES_POOL_H

@@ -16,9 +16,9 @@
  * elsewhere, and two rows share those of a result, the even one the lower half. Everything that
  * counts floats counts pairs then. Columns stand in blocks of four, which are two pairs each; a
  * column that is not there is not kept. Weights are rounded to bf16, sums are f32 and add up two
- * columns at a time, as pairs.h says; results are rounded at the end, to the nearest.
+ * columns at a time, as bf16_pairs.h says; results are rounded at the end, to the nearest.
  *
- * Of int8, four channels and four rows share four bytes; quads.h says all about these. */
+ * Of int8, four channels and four rows share four bytes; int8x4.h says all about these. */
 #ifndef LACI_KERNEL_SPARSE_PRODUCT_H
 #define LACI_KERNEL_SPARSE_PRODUCT_H
 
@@ -48,7 +48,7 @@ static inline int laci_sparse_each(laci_sparse_values values) { return 1 << (int
 typedef enum laci_sparse_beside {
   LACI_SPARSE_ITSELF,
   LACI_SPARSE_BEFORE,
-  LACI_SPARSE_BEHIND,
+  LACI_SPARSE_AFTER,
 } laci_sparse_beside;
 
 /** Borrowed arrays. What is kept of row r are k of [row_begin[r], row_begin[r + 1]). */
@@ -94,9 +94,9 @@ typedef struct laci_sparse_tile {
 } laci_sparse_tile;
 /** Lanes of which a column's values are read, the others being zero. */
 static inline uint64_t laci_sparse_lanes_of(const laci_sparse_tile *tile, uint8_t beside) {
-  return beside == LACI_SPARSE_BEFORE   ? tile->before
-         : beside == LACI_SPARSE_BEHIND ? tile->behind
-                                        : UINT64_MAX;
+  return beside == LACI_SPARSE_BEFORE  ? tile->before
+         : beside == LACI_SPARSE_AFTER ? tile->behind
+                                       : UINT64_MAX;
 }
 enum {
   LACI_SPARSE_ALL_LANES = (1 << LACI_SPARSE_LANES) - 1,
@@ -105,7 +105,7 @@ enum {
   LACI_SPARSE_ZEROS_AROUND = 1 << LACI_SPARSE_LANES,
 };
 
-/** What products of int8 have in place of a bias and of `low` and `high` (quads.h). */
+/** What products of int8 have in place of a bias and of `low` and `high` (int8x4.h). */
 struct laci_sparse_quantized {
   const int32_t *bias; /* [n_rows] */
   const float *scale;  /* [n_rows] */

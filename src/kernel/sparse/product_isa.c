@@ -4,8 +4,8 @@
 #include <stddef.h>
 
 #include "kernel/sparse/floats_isa.h"
-#include "kernel/sparse/pairs.h"
-#include "kernel/sparse/quads.h"
+#include "kernel/sparse/bf16_pairs.h"
+#include "kernel/sparse/int8x4.h"
 #include "kernel/sparse/tile_isa.h"
 #include "kernel/variants.h"
 
@@ -77,11 +77,11 @@ void LACI_VARIANT(laci_sparse_multiply)(const laci_sparse_product *p, const laci
                                         const laci_sparse_part *part) {
   int64_t tile = part->tile_first;
   if (p->values == LACI_SPARSE_S8) {
-    LACI_VARIANT(laci_sparse_multiply_quads)(p, o, part);
+    LACI_VARIANT(laci_sparse_multiply_int8x4)(p, o, part);
     return;
   }
   if (p->values == LACI_SPARSE_BF16) {
-    LACI_VARIANT(laci_sparse_multiply_pairs)(p, o, part);
+    LACI_VARIANT(laci_sparse_multiply_bf16)(p, o, part);
     return;
   }
   for (; tile + TILES <= part->tile_last; tile += TILES) multiply_tiles(p, o, part, tile, TILES);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The definition of product.h: result by result; that of pairs is in product_pairs_isa.c. */
+ * The definition of product.h: result by result; that of pairs is in product_bf16_isa.c. */
 #include <math.h>
 #include <stddef.h>
 
 #include "kernel/pointwise/function.h"
-#include "kernel/sparse/pairs.h"
-#include "kernel/sparse/quads.h"
+#include "kernel/sparse/bf16_pairs.h"
+#include "kernel/sparse/int8x4.h"
 
 static float result(const laci_sparse_product *p, const laci_sparse_operands *o, int64_t row,
                     const laci_sparse_tile *tile, int lane) {
@@ -33,11 +33,11 @@ static float finished(const laci_sparse_operands *o, float v, int64_t out) {
 void laci_sparse_multiply_scalar(const laci_sparse_product *p, const laci_sparse_operands *o,
                                  const laci_sparse_part *part) {
   if (p->values == LACI_SPARSE_S8) {
-    laci_sparse_multiply_quads_scalar(p, o, part);
+    laci_sparse_multiply_int8x4_scalar(p, o, part);
     return;
   }
   if (p->values == LACI_SPARSE_BF16) {
-    laci_sparse_multiply_pairs_scalar(p, o, part);
+    laci_sparse_multiply_bf16_scalar(p, o, part);
     return;
   }
   for (int64_t t = part->tile_first; t < part->tile_last; t++) {

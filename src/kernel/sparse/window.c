@@ -283,7 +283,7 @@ static int64_t tap_at(const laci_sparse_window *g, int64_t tap) {
   return tap * g->dilation_w - g->pad_left;
 }
 
-bool laci_sparse_may_be_bare(const laci_sparse_window *g) {
+bool laci_sparse_may_be_unpadded(const laci_sparse_window *g) {
   bool may = g->values == LACI_SPARSE_F32 && g->out_w <= laci_ceil_div(g->w, g->stride_w);
   for (int64_t tap = 0; tap < g->kernel_w; tap++) {
     const int64_t x = tap_at(g, tap);
@@ -293,9 +293,9 @@ bool laci_sparse_may_be_bare(const laci_sparse_window *g) {
 }
 
 /* Are there fewer zeros around rows than the window reads? */
-static bool is_bare(const laci_sparse_window *g, const laci_sparse_layout *in) {
+static bool is_unpadded(const laci_sparse_window *g, const laci_sparse_layout *in) {
   const laci_sparse_border b = laci_sparse_border_of(g);
-  return in->format == LACI_FORMAT_CHW && laci_sparse_may_be_bare(g) &&
+  return in->format == LACI_FORMAT_CHW && laci_sparse_may_be_unpadded(g) &&
          (in->left < b.left ||
           in->row_stride * in->phases_w <
               g->w + (in->phases_w > 1 ? in->left + b.right : most(b.left, b.right)));
@@ -309,7 +309,7 @@ static void find_beside(const laci_sparse_window *g, uint8_t *beside) {
     const int64_t place = place_of(&o, at / o.taps, at % o.taps);
     for (int64_t group = 0; group < g->groups; group++) {
       beside[group * length + place] = missing_before(g, x)   ? LACI_SPARSE_BEFORE
-                                       : missing_behind(g, x) ? LACI_SPARSE_BEHIND
+                                       : missing_behind(g, x) ? LACI_SPARSE_AFTER
                                                               : LACI_SPARSE_ITSELF;
     }
   }
@@ -382,7 +382,7 @@ static bool take_mask(const laci_sparse_window *g, const uint8_t *mask, laci_spa
 static bool make_product(const laci_sparse_window *g, const laci_sparse_kept *kept,
                          laci_sparse_form *form) {
   const int64_t length = laci_sparse_row_length(g), n_columns = length * g->groups;
-  const size_t n_beside = is_bare(g, &form->in) ? (size_t)n_columns / sizeof(int64_t) + 1 : 0;
+  const size_t n_beside = is_unpadded(g, &form->in) ? (size_t)n_columns / sizeof(int64_t) + 1 : 0;
   const size_t n_dense_at = (size_t)length / 2 + 1;
   int64_t *column_at = laci_alloc((size_t)n_columns + n_dense_at + n_beside, sizeof *column_at);
   if (!column_at) return false;

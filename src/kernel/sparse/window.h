@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A convolution as a sparse product (product.h): which layouts pictures have, the columns and tiles
- * that follow, and the packed weights.
+ * A convolution as a sparse product (product.h): the memory formats of its input and result, the
+ * columns and tiles that follow from these, and the packed weights.
  *
- * Lanes are 16 neighbouring pixels, or the same pixel of 16 images. With pixels, tiles walk a
- * picture row after row, its border included, as if it were one long row: a tap of the window is
- * then a fixed distance, and what falls on the border is not stored. Three layouts:
+ * SIMD lanes are 16 neighbouring pixels of one image, or one pixel of 16 images. With pixels, tiles
+ * walk an image row after row, its border included, as if it were one long row. A tap of the window
+ * is then a fixed distance, and results on the border are not stored. Three formats:
  *
- *   planes  [channel][row of pixels, border included]: any window reads it. Rows share the zeros
- *           between them, or have none there (laci_sparse_may_be_bare). Where a window strides, the
- *           picture is kept as one small picture for each remainder of the coordinates ("phases"),
- *           in which the window does not stride
- *   panels  [16 pixels of the long row][channel][16]: windows of one pixel read it, from end to end
- *   images  [row][pixel][channel][16 images]: a tile is a pixel
+ *   CHW     [channel][row of pixels, border included]: any window reads it. Rows share the zeros
+ *           between them, or are unpadded (laci_sparse_may_be_unpadded). Where a window strides,
+ *           the image is split by stride: one small image for each remainder of the coordinates
+ *           (a phase), over which the window does not stride
+ *   PC16P   [16 pixels of the long row][channel][16]: windows of one pixel read it, from end to end
+ *   HWC16N  [row][pixel][channel][16 images]: a tile is one pixel of 16 images
  *
- * and two that no window reads, so that all that comes and goes can be said in one type
- * (reorder.h):
+ * and two that no window reads, so that one type describes all that is reordered (reorder.h):
  *
- *   blocks  [16 channels][row][pixel][16]: oneDNN's nChw16c; channels are a multiple of 16
- *   rows    [row][pixel][channel]: channels last, or tokens times features
+ *   CHW16C  [16 channels][row][pixel][16]: oneDNN's nChw16c; channels are a multiple of 16
+ *   HWC     [row][pixel][channel]: channels last, or tokens times features
  *
- * Columns are in the order (block of 4 channels, tap, channel): product.h sums in it, and a piece
- * of it reads few lines of the picture. */
+ * An image block is what is stored together: one image, or 16 of them in HWC16N.
+ *
+ * Columns are in the order (block of 4 channels, tap, channel): product.h sums in it, and a code
+ * block of a few columns reads few cache lines of the image. */
 #ifndef LACI_KERNEL_SPARSE_WINDOW_H
 #define LACI_KERNEL_SPARSE_WINDOW_H
 
@@ -89,7 +90,7 @@ laci_sparse_border laci_sparse_border_of(const laci_sparse_window *g);
  * together? Where no tap misses more than the first or the last result's pixel of a row, and a row
  * has no more results than pixels. It reads them with zeros above and below, and generated code of
  * AVX-512 and compiled products alone do. */
-bool laci_sparse_may_be_bare(const laci_sparse_window *g);
+bool laci_sparse_may_be_unpadded(const laci_sparse_window *g);
 /** The layout that a convolution reads. */
 laci_sparse_layout laci_sparse_layout_in(laci_memory_format format, const laci_sparse_window *g);
 /** A layout of its results that makes the fewest tiles: rows as far apart as those it reads, if

@@ -70,7 +70,7 @@ enum {
 #define LACI_WINOGRAD4_P2_AND_R2 3.125F
 #define LACI_WINOGRAD4_Q2_AND_R2 3.828125F
 #define LACI_WINOGRAD4_SQUARES 3.890625F         /* p^2 + q^2 + r^2 */
-#define LACI_WINOGRAD4_PAIRS 2.583984375F        /* p^2 q^2 + p^2 r^2 + q^2 r^2 */
+#define LACI_WINOGRAD4_BF16 2.583984375F         /* p^2 q^2 + p^2 r^2 + q^2 r^2 */
 #define LACI_WINOGRAD4_PRODUCT 0.14654541015625F /* p^2 q^2 r^2 */
 
 /** Owns its tiles. Weights are made for it, floats [points][groups of `rows`][sources][rows], where

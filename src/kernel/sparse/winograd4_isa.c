@@ -61,7 +61,7 @@ INLINE void seven_points(vector d[READ]) {
   pair_of_points(d, LACI_WINOGRAD4_Q, LACI_WINOGRAD4_P2R2, LACI_WINOGRAD4_P2_AND_R2, to + 2);
   pair_of_points(d, LACI_WINOGRAD4_R, LACI_WINOGRAD4_P2Q2, LACI_WINOGRAD4_P2_AND_Q2, to + 4);
   to[6] = FMA(ALL(-LACI_WINOGRAD4_PRODUCT), d[0],
-              FMA(ALL(LACI_WINOGRAD4_PAIRS), d[2], FMA(ALL(-LACI_WINOGRAD4_SQUARES), d[4], d[6])));
+              FMA(ALL(LACI_WINOGRAD4_BF16), d[2], FMA(ALL(-LACI_WINOGRAD4_SQUARES), d[4], d[6])));
   for (int i = 0; i < READ; i++) d[i] = to[i];
 }
 
@@ -248,7 +248,7 @@ static void take_second(const float *from, int64_t n, float *to) {
 }
 
 /* The pixels of a source in one of its channel's rows, with those on the border. */
-static void thin_row(const laci_winograd4 *w, const source *s, const float *from, float *to) {
+static void one_lane_row(const laci_winograd4 *w, const source *s, const float *from, float *to) {
   const int64_t stride = w->stride, first = s->part % stride - w->window.pad_left;
   const int64_t left = first < 0 ? (-first + stride - 1) / stride : 0;
   const int64_t n = laci_least(left, s->filling->n_pixels);
@@ -259,7 +259,7 @@ static void thin_row(const laci_winograd4 *w, const source *s, const float *from
 /* Where a row of tiles finds the rows of a source's pixels that it reads: in the picture, behind
  * its border, or where a window strides in `thin`. */
 INLINE void rows_of(const laci_winograd4 *w, const source *s, int64_t unit, const int read,
-                    float (*thin)[MOST], const float *row[READ]) {
+                    float (*one_lane)[MOST], const float *row[READ]) {
   const laci_sparse_window *g = &w->window;
   const float *plane = s->plane + unit / w->tiles_h * w->in.n_floats;
   const int64_t first = unit % w->tiles_h * SIDE * w->stride + s->part / w->stride - g->pad_top;
@@ -270,8 +270,8 @@ INLINE void rows_of(const laci_winograd4 *w, const source *s, int64_t unit, cons
     if (inside && w->stride == 1) {
       row[i] = plane + laci_sparse_at(&w->in, 0, y, -g->pad_left);
     } else if (inside) {
-      thin_row(w, s, plane + laci_sparse_at(&w->in, 0, y, 0), thin[i]);
-      row[i] = thin[i];
+      one_lane_row(w, s, plane + laci_sparse_at(&w->in, 0, y, 0), one_lane[i]);
+      row[i] = one_lane[i];
     }
   }
 }
@@ -320,16 +320,16 @@ INLINE void transform_rows(const laci_winograd4 *w, const source *s, int64_t uni
                            float *to) {
   const filling *f = s->filling;
   const float *row[READ];
-  float thin[READ][MOST];
+  float one_lane[READ][MOST];
   _Alignas(64) float pixels[READ * CHUNK];
   vector behind[READ][READ - SIDE];
   for (int i = 0; i < read; i++) {
     for (int k = 0; k < read - SIDE; k++) behind[i][k] = ALL(0);
   }
-  if (f->n_rows == 1) rows_of(w, s, unit, read, thin, row);
+  if (f->n_rows == 1) rows_of(w, s, unit, read, one_lane, row);
   for (int64_t chunk = f->n_chunks - 1; chunk >= 0; chunk--) {
     for (int64_t r = 0; r < f->n_rows; r++) {
-      if (f->n_rows > 1) rows_of(w, s, unit + r, read, thin, row);
+      if (f->n_rows > 1) rows_of(w, s, unit + r, read, one_lane, row);
       transform_down(f, row, chunk * CHUNK, read, pixels + r * f->n_vectors * WIDTH);
     }
     for (int i = 0; i < read; i++) {

@@ -43,9 +43,8 @@ static void seven_points(float *d, int apart) {
   pair_of_points(from, LACI_WINOGRAD4_P, LACI_WINOGRAD4_Q2R2, LACI_WINOGRAD4_Q2_AND_R2, to);
   pair_of_points(from, LACI_WINOGRAD4_Q, LACI_WINOGRAD4_P2R2, LACI_WINOGRAD4_P2_AND_R2, to + 2);
   pair_of_points(from, LACI_WINOGRAD4_R, LACI_WINOGRAD4_P2Q2, LACI_WINOGRAD4_P2_AND_Q2, to + 4);
-  to[6] =
-      fmaf(-LACI_WINOGRAD4_PRODUCT, from[0],
-           fmaf(LACI_WINOGRAD4_PAIRS, from[2], fmaf(-LACI_WINOGRAD4_SQUARES, from[4], from[6])));
+  to[6] = fmaf(-LACI_WINOGRAD4_PRODUCT, from[0],
+               fmaf(LACI_WINOGRAD4_BF16, from[2], fmaf(-LACI_WINOGRAD4_SQUARES, from[4], from[6])));
   for (int i = 0; i < READ; i++) d[i * apart] = to[i];
 }
 

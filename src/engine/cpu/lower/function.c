@@ -3,10 +3,10 @@
  *
  * The result lies like the operand, whose bytes it takes where no reader follows. A Relu's
  * gradient needs its result only. Where the Relu was fused to the batch norm before it, so is its
- * gradient: the value is the one behind it, under another name. Next: pair.c. */
+ * gradient: the value is the one behind it, under another name. Next: binary.c. */
 #include <math.h>
 
-#include "engine/cpu/lower/pair.h"
+#include "engine/cpu/lower/binary.h"
 #include "graph/ops.h"
 #include "cpu/pool.h"
 #include "engine/cpu/onednn/onednn.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The implementations of operations of two values, in their order. Next: function.c, pair.c,
+ * The implementations of operations of two values, in their order. Next: function.c, binary.c,
  * native/train/sum.c, native/int8/sum.c. */
-#include "engine/cpu/lower/pair.h"
+#include "engine/cpu/lower/binary.h"
 #include "engine/cpu/native/native.h"
 
 /** Those whose second operand may be a constant number. */
@@ -10,10 +10,10 @@ const laci_implementation laci_ways_arithmetic[] = {
     {"oneDNN's function", LACI_TAKES_NOTHING, laci_function_fits, laci_lower_function_of_one},
     {"by channel", LACI_TAKES_NOTHING, laci_gate_fits, laci_lower_gate},
     {"over images", LACI_TAKES_FUNCTIONS, laci_image_sum_fits, laci_image_sum_lower},
-    {"oneDNN's pair", LACI_TAKES_FUNCTIONS, laci_pair_fits, laci_lower_pair},
+    {"oneDNN's binary", LACI_TAKES_FUNCTIONS, laci_binary_fits, laci_lower_binary},
     {.name = NULL},
 };
 const laci_implementation laci_ways_pair[] = {
-    {"oneDNN's pair", LACI_TAKES_NOTHING, laci_pair_fits, laci_lower_pair},
+    {"oneDNN's binary", LACI_TAKES_NOTHING, laci_binary_fits, laci_lower_binary},
     {.name = NULL},
 };

@@ -23,12 +23,12 @@ typedef struct laci_fake_quantized laci_fake_quantized;
 /** How a layer reads its input. */
 typedef enum laci_sparse_reading {
   LACI_SPARSE_AS_IT_LIES,
-  LACI_SPARSE_THINNED, /* a copy of the pixels that a window of one pixel stops at */
-  LACI_SPARSE_PHASES,  /* a copy in phases, for larger windows that stride */
+  LACI_SPARSE_SUBSAMPLED, /* a copy of the pixels that a window of one pixel stops at */
+  LACI_SPARSE_PHASES,     /* a copy in phases, for larger windows that stride */
   LACI_SPARSE_PLAINLY, /* row-major, for these by Winograd's algorithm: as the network's input is */
 } laci_sparse_reading;
 
-/** What a layer of int8 has: its values are quads of bytes (kernel/sparse/quads.h). */
+/** What a layer of int8 has: its values are quads of bytes (kernel/sparse/int8x4.h). */
 typedef struct laci_sparse_bytes {
   const laci_fake_quantized *x, *residual, *y; /* what bytes stand for; y NULL: results are floats,
                                                   and so is what is added */
@@ -88,7 +88,7 @@ typedef struct laci_sparse_place {
   bool used, planes, rows;
   bool bytes; /* a layer of int8 reads this value, whatever others do */
   laci_sparse_border border;
-  laci_sparse_layout layout, of_quads;
+  laci_sparse_layout layout, of_int8x4;
 } laci_sparse_place;
 
 /** Floats of a layer's weights while its kernel is made: one layer's after the other, since the

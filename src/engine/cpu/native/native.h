@@ -61,7 +61,7 @@ laci_lower_function laci_image_sum_lower;
 laci_lower_supports laci_conv_winograd_fits;
 laci_lower_function laci_conv_winograd;
 /** A ConvGradWeight of bf16 by kernel/weight_gradient. native/train/blocked_weight_gradient.c */
-laci_lower_supports laci_conv_pairs_fit;
-laci_lower_function laci_conv_pairs;
+laci_lower_supports laci_conv_bf16_gradient_fits;
+laci_lower_function laci_conv_bf16_gradient;
 
 #endif

@@ -215,7 +215,7 @@ const laci_implementation laci_ways_conv_grad_input[] = {
 const laci_implementation laci_ways_conv_grad_weight[] = {
     {"kept weights alone, by our kernels", LACI_TAKES_NOTHING, laci_sparse_gradient_fits,
      laci_sparse_gradient_lower},
-    {"pairs of bf16", LACI_TAKES_NOTHING, laci_conv_pairs_fit, laci_conv_pairs},
+    {"pairs of bf16", LACI_TAKES_NOTHING, laci_conv_bf16_gradient_fits, laci_conv_bf16_gradient},
     {"oneDNN's", LACI_TAKES_NOTHING, grad_weight_fits, lower_grad_weight},
     {.name = NULL},
 };

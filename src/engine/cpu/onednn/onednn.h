@@ -49,14 +49,14 @@ typedef enum laci_pool_kind {
   LACI_POOL_MEAN,
   LACI_POOL_MEAN_PADDED /* padding counts */
 } laci_pool_kind;
-typedef enum laci_pair_kind {
-  LACI_PAIR_ADD,
-  LACI_PAIR_SUB,
-  LACI_PAIR_MUL,
-  LACI_PAIR_DIV,
-  LACI_PAIR_MAX,
-  LACI_PAIR_MIN
-} laci_pair_kind;
+typedef enum laci_binary_kind {
+  LACI_BINARY_ADD,
+  LACI_BINARY_SUB,
+  LACI_BINARY_MUL,
+  LACI_BINARY_DIV,
+  LACI_BINARY_MAX,
+  LACI_BINARY_MIN
+} laci_binary_kind;
 typedef enum laci_reduction_kind {
   LACI_REDUCTION_MEAN,
   LACI_REDUCTION_SUM,
@@ -144,8 +144,9 @@ lac_status laci_primitive_matmul(laci_primitive **made, const laci_onednn *dnn,
                                  const laci_layout *const md[4], const laci_posts *posts);
 lac_status laci_primitive_function(laci_primitive **made, const laci_onednn *dnn,
                                    const laci_function *f, const laci_layout *md);
-lac_status laci_primitive_pair(laci_primitive **made, const laci_onednn *dnn, laci_pair_kind kind,
-                               const laci_layout *const md[3], const laci_posts *posts);
+lac_status laci_primitive_binary(laci_primitive **made, const laci_onednn *dnn,
+                                 laci_binary_kind kind, const laci_layout *const md[3],
+                                 const laci_posts *posts);
 lac_status laci_primitive_batch_norm(laci_primitive **made, const laci_onednn *dnn,
                                      const laci_layout *md, float epsilon, int flags);
 lac_status laci_primitive_layer_norm(laci_primitive **made, const laci_onednn *dnn,

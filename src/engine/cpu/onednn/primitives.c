@@ -18,11 +18,11 @@ static dnnl_alg_kind_t pool_alg(laci_pool_kind kind) {
                                 : dnnl_pooling_avg_include_padding;
 }
 
-static dnnl_alg_kind_t pair_alg(laci_pair_kind kind) {
+static dnnl_alg_kind_t binary_alg(laci_binary_kind kind) {
   static const dnnl_alg_kind_t algs[] = {
-      [LACI_PAIR_ADD] = dnnl_binary_add, [LACI_PAIR_SUB] = dnnl_binary_sub,
-      [LACI_PAIR_MUL] = dnnl_binary_mul, [LACI_PAIR_DIV] = dnnl_binary_div,
-      [LACI_PAIR_MAX] = dnnl_binary_max, [LACI_PAIR_MIN] = dnnl_binary_min,
+      [LACI_BINARY_ADD] = dnnl_binary_add, [LACI_BINARY_SUB] = dnnl_binary_sub,
+      [LACI_BINARY_MUL] = dnnl_binary_mul, [LACI_BINARY_DIV] = dnnl_binary_div,
+      [LACI_BINARY_MAX] = dnnl_binary_max, [LACI_BINARY_MIN] = dnnl_binary_min,
   };
   return algs[kind];
 }
@@ -202,12 +202,13 @@ lac_status laci_primitive_function(laci_primitive **made, const laci_onednn *dnn
   return give(st, pd, made);
 }
 
-lac_status laci_primitive_pair(laci_primitive **made, const laci_onednn *dnn, laci_pair_kind kind,
-                               const laci_layout *const md[3], const laci_posts *posts) {
+lac_status laci_primitive_binary(laci_primitive **made, const laci_onednn *dnn,
+                                 laci_binary_kind kind, const laci_layout *const md[3],
+                                 const laci_posts *posts) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
   views(md, 3, v);
-  dnnl_status_t st = laci_pd_binary(&pd, dnn->engine, pair_alg(kind), v, attr_of(dnn, posts));
+  dnnl_status_t st = laci_pd_binary(&pd, dnn->engine, binary_alg(kind), v, attr_of(dnn, posts));
   return give(st, pd, made);
 }
 

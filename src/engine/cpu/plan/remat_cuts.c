@@ -103,7 +103,7 @@ static lac_status find_cuts(planner *p, int *alive, bool fill, lac_error *err) {
 }
 
 /** Of each run of neighbours the narrowest stays, and the first cut in any case. */
-static void thin_cuts(planner *p) {
+static void one_lane_cuts(planner *p) {
   int run = (p->n_cuts - 1 + MOST_CUTS - 1) / MOST_CUTS, n = 1;
   for (int first = 1; run > 1 && first < p->n_cuts; first += run) {
     int narrowest = first;
@@ -120,7 +120,7 @@ static lac_status place_cuts(planner *p, lac_error *err) {
   if (!alive) return laci_fail_memory(err, "what is computed once more");
   p->cuts[p->n_cuts++] = (cut){.after = -1};
   lac_status st = find_cuts(p, alive, false, err);
-  thin_cuts(p);
+  one_lane_cuts(p);
   p->cuts[p->n_cuts++] = (cut){.after = p->r->n_forward - 1};
   if (!st) st = find_cuts(p, alive, true, err);
   laci_free(alive);

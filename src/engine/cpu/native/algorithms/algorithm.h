@@ -18,7 +18,7 @@ typedef struct laci_algorithm {
   /** If not, `why` says what is in the way. */
   bool (*can)(const laci_net *net, const laci_sparse_layer *layer, const char **why);
   /** Needs it no zeros between rows of pixels? NULL: it needs them. */
-  bool (*is_bare)(const laci_net *net, const laci_sparse_layer *layer);
+  bool (*is_unpadded)(const laci_net *net, const laci_sparse_layer *layer);
   /** In multiply-adds of the peak of a core, of a layer that it can do. Infinite: unknown. */
   double (*cost)(const laci_net *net, const laci_sparse_layer *layer);
   /** That weights take. NULL: the kind has none to speak of. */
@@ -48,7 +48,7 @@ laci_algorithm_id laci_algorithm_or(const laci_net *net, const laci_sparse_layer
 /** What the layer's code is generated for; NONE: it is compiled. */
 laci_jit_isa laci_sparse_isa_of(const laci_net *net, const laci_sparse_layer *layer);
 /** Does its code need no zeros between rows of pixels? */
-bool laci_sparse_code_is_bare(const laci_net *net, const laci_sparse_layer *layer);
+bool laci_sparse_code_is_unpadded(const laci_net *net, const laci_sparse_layer *layer);
 /** Is it a product of floats whose weights are constants? */
 bool laci_sparse_is_of_constant_floats(const laci_net *net, const laci_sparse_layer *layer);
 

@@ -41,7 +41,7 @@ typedef struct laci_sparse_kernel {
   struct laci_sparse_lists *lists; /* NULL: none */
   laci_sparse_places places;       /* of a weight that changes: where its kept elements are, in the
                                       kernel's order; a constant has none */
-  bool of_pairs;                   /* code takes two places for each of its weights */
+  bool of_bf16_pairs;              /* code takes two places for each of its weights */
   int phase;
   struct laci_sparse_kernel *next;              /* of the same layer: its next phase; NULL: none */
   struct laci_sparse_weight_gradient *gradient; /* of a forward kernel whose weight's is wanted */
@@ -57,7 +57,7 @@ laci_sparse_layout laci_sparse_layer_out(const laci_net *net, const laci_sparse_
 
 /** Into how many strips so many halves of tiles fall where a layer's rows are bundled; 0: they are
  * not. */
-int64_t laci_sparse_bundled_strips(const laci_sparse_layer *layer, int64_t n_units);
+int64_t laci_sparse_grouped_strips(const laci_sparse_layer *layer, int64_t n_units);
 /** Makes them of the kernel's product, of which tiles stay. */
 LAC_MUST_CHECK lac_status laci_sparse_make_lists(laci_net *net, laci_sparse_kernel *kernel,
                                                  lac_error *err);

@@ -168,7 +168,7 @@ static double sparse_cost(const laci_net *net, const laci_sparse_layer *layer) {
   const laci_cost_figures *c = laci_costs_of(net, layer);
   const double share_kept = layer->bytes ? (layer->kept > half ? 1 : half) : layer->kept;
   const double kept = (double)g->channels_out * laci_cost_terms(g) * share_kept;
-  const bool together = !laci_sparse_is_pixel(g) && laci_sparse_code_is_bare(net, layer);
+  const bool together = !laci_sparse_is_pixel(g) && laci_sparse_code_is_unpadded(net, layer);
   const int64_t tiles = laci_cost_tiles(layer, together ? 0 : 1);
   const double worked = (double)(tiles * LACI_SPARSE_LANES) / generated_share(net, layer);
   const double chunks = (double)laci_ceil_div(tiles, CHUNK);
@@ -199,7 +199,7 @@ static bool can(const laci_net *net, const laci_sparse_layer *layer, const char 
 const laci_algorithm laci_algorithm_generated = {.name = "generated",
                                                  .timed_as = "sparse",
                                                  .can = can,
-                                                 .is_bare = laci_sparse_code_is_bare,
+                                                 .is_unpadded = laci_sparse_code_is_unpadded,
                                                  .cost = sparse_cost,
                                                  .bytes = bytes,
                                                  .make = laci_sparse_make_product};

@@ -52,7 +52,7 @@ static lac_status order_places(laci_net *net, const laci_sparse_layer *layer,
                                kernel->form.n_kept};
   lac_status st = places.at ? LAC_OK : net->plan.status;
   kernel->places = places;
-  kernel->of_pairs = kernel->code && kernel->form.product.values == LACI_SPARSE_BF16;
+  kernel->of_bf16_pairs = kernel->code && kernel->form.product.values == LACI_SPARSE_BF16;
   if (!st && kernel->code) {
     st = laci_sparse_code_order(kernel->code, &places, &kernel->places, err);
     laci_free(places.at);
@@ -132,7 +132,7 @@ static laci_sparse_kernel *make_kernel(laci_net *net, const laci_sparse_layer *l
   laci_sparse_window g = layer->mask ? laci_sparse_phase(layer, phase) : layer->window;
   lac_error why = {0};
   lac_status st = LAC_NO_MEMORY;
-  if (layer->reading == LACI_SPARSE_THINNED) {
+  if (layer->reading == LACI_SPARSE_SUBSAMPLED) {
     g.h = g.out_h;
     g.w = g.out_w;
     g.stride_h = g.stride_w = 1;

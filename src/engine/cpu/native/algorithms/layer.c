@@ -15,10 +15,10 @@ bool laci_sparse_is_of_constant_floats(const laci_net *net, const laci_sparse_la
   return layer->kind == LACI_SPARSE_PRODUCT && !layer->mask && !layer->bytes && !net->plan.bf16;
 }
 
-bool laci_sparse_code_is_bare(const laci_net *net, const laci_sparse_layer *layer) {
+bool laci_sparse_code_is_unpadded(const laci_net *net, const laci_sparse_layer *layer) {
   return laci_sparse_is_of_constant_floats(net, layer) &&
          laci_sparse_isa_of(net, layer) == LACI_JIT_AVX512 &&
-         !laci_native_by_images(layer->n_images) && laci_sparse_may_be_bare(&layer->window);
+         !laci_native_by_images(layer->n_images) && laci_sparse_may_be_unpadded(&layer->window);
 }
 
 int64_t laci_sparse_flops(const laci_net *net, const laci_sparse_layer *layer) {

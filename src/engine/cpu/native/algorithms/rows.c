@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Layers without generated code: lists of what rows keep, or of rows that keep alike, where those
- * gain (kernel/sparse/csr.h, bundles.h). */
+ * gain (kernel/sparse/csr.h, grouped_rows.h). */
 #include "base/divide.h"
-#include "kernel/sparse/bundles.h"
+#include "kernel/sparse/grouped_rows.h"
 #include "kernel/sparse/csr.h"
 #include "engine/cpu/native/layer.h"
 #include "engine/cpu/native/algorithms/algorithms.h"
@@ -12,14 +12,14 @@
 #include "engine/cpu/native/algorithms/algorithm.h"
 
 typedef struct laci_sparse_lists {
-  bool bundled; /* one of these: */
-  laci_bundles bundles;
+  bool is_grouped; /* one of these: */
+  laci_grouped_rows grouped;
   laci_csr csr;
 } laci_sparse_lists;
 
-int64_t laci_sparse_bundled_strips(const laci_sparse_layer *layer, int64_t n_units) {
+int64_t laci_sparse_grouped_strips(const laci_sparse_layer *layer, int64_t n_units) {
   const int64_t rows = layer->window.channels_out / layer->window.groups;
-  return laci_bundles_may_gain(rows, layer->kept) ? laci_bundles_strips(n_units) : 0;
+  return laci_grouped_rows_may_gain(rows, layer->kept) ? laci_grouped_rows_strips(n_units) : 0;
 }
 
 /** Rows are cut so that all threads have lists, where a few tiles are all there is. */
@@ -36,11 +36,11 @@ lac_status laci_sparse_make_lists(laci_net *net, laci_sparse_kernel *kernel, lac
   laci_sparse_lists *lists = laci_plan_new(&net->plan, 1, sizeof *lists);
   lac_status st = LAC_OK;
   if (!lists) return LAC_NO_MEMORY;
-  lists->bundled = laci_bundles_gain(p);
-  if (lists->bundled) {
-    const int64_t units = laci_bundles_units(form->tiles, form->n_tiles);
-    const int64_t rows = chunk_rows(net, p->n_rows, laci_bundles_strips(units));
-    st = laci_bundles_init(p, form->kept.weight, rows, &lists->bundles, err);
+  lists->is_grouped = laci_grouped_rows_gain(p);
+  if (lists->is_grouped) {
+    const int64_t units = laci_grouped_rows_units(form->tiles, form->n_tiles);
+    const int64_t rows = chunk_rows(net, p->n_rows, laci_grouped_rows_strips(units));
+    st = laci_grouped_rows_init(p, form->kept.weight, rows, &lists->grouped, err);
   } else {
     const int64_t rows = chunk_rows(net, p->n_rows, laci_csr_strips(form->n_tiles));
     const laci_csr_cut cut = {form->tiles, form->n_tiles, rows};
@@ -49,18 +49,18 @@ lac_status laci_sparse_make_lists(laci_net *net, laci_sparse_kernel *kernel, lac
   if (st) return st;
   kernel->lists = lists;
   laci_sparse_form_keep_tiles(form);
-  net->plan.weight_bytes += lists->bundled ? lists->bundles.bytes : lists->csr.bytes;
+  net->plan.weight_bytes += lists->is_grouped ? lists->grouped.bytes : lists->csr.bytes;
   return LAC_OK;
 }
 
 void laci_sparse_drop_lists(laci_sparse_kernel *kernel) {
   if (!kernel->lists) return;
-  laci_bundles_clear(&kernel->lists->bundles);
+  laci_grouped_rows_clear(&kernel->lists->grouped);
   laci_csr_clear(&kernel->lists->csr);
 }
 
 const char *laci_sparse_lists_name(const laci_sparse_kernel *kernel) {
-  return kernel->lists->bundled ? "bundles" : "csr";
+  return kernel->lists->is_grouped ? "grouped rows" : "csr";
 }
 
 /* ---- Running ---- */
@@ -80,7 +80,8 @@ static void run_strips(int64_t begin, int64_t end, void *context) {
     const int64_t chunk = at / w->n_strips, strip = at % w->n_strips;
     const int64_t first = laci_sparse_strip_begin(w->n_units, w->n_strips, strip);
     const int64_t last = laci_sparse_strip_begin(w->n_units, w->n_strips, strip + 1);
-    if (lists->bundled) laci_bundles_now()(&lists->bundles, w->o, chunk, tiles, first, last);
+    if (lists->is_grouped)
+      laci_grouped_rows_now()(&lists->grouped, w->o, chunk, tiles, first, last);
     else laci_csr_now()(&lists->csr, w->o, chunk, tiles + first, last - first);
   }
 }
@@ -89,11 +90,11 @@ void laci_sparse_run_lists(laci_net *net, const laci_sparse_kernel *kernel,
                            const laci_sparse_operands *o) {
   const laci_sparse_lists *lists = kernel->lists;
   const laci_sparse_form *form = &kernel->form;
-  const bool bundled = lists->bundled;
+  const bool grouped = lists->is_grouped;
   work w = {.kernel = kernel, .o = o, .n_units = form->n_tiles};
-  if (bundled) w.n_units = laci_bundles_units(form->tiles, form->n_tiles);
-  w.n_strips = bundled ? laci_bundles_strips(w.n_units) : laci_csr_strips(w.n_units);
-  const int64_t n_chunks = bundled ? lists->bundles.n_chunks : lists->csr.n_chunks;
+  if (grouped) w.n_units = laci_grouped_rows_units(form->tiles, form->n_tiles);
+  w.n_strips = grouped ? laci_grouped_rows_strips(w.n_units) : laci_csr_strips(w.n_units);
+  const int64_t n_chunks = grouped ? lists->grouped.n_chunks : lists->csr.n_chunks;
   laci_pool_for(net->pool, n_chunks * w.n_strips, 1, run_strips, &w);
 }
 
@@ -110,13 +111,13 @@ static int64_t units_of(const laci_sparse_layer *layer) {
 }
 
 /** What is lost with each strip is the same for fewer units. */
-static double bundles_cost(const laci_net *net, const laci_sparse_layer *layer) {
+static double grouped_rows_cost(const laci_net *net, const laci_sparse_layer *layer) {
   enum { UNIT = LACI_SPARSE_LANES / 2, FEW = 128 };
   const laci_sparse_window *g = &layer->window;
   const laci_cost_figures *c = laci_costs_of(net, layer);
   const bool images = laci_native_by_images(layer->n_images);
   const double units = (double)units_of(layer);
-  const double lost = (double)laci_sparse_bundled_strips(layer, units_of(layer)) * c->strip;
+  const double lost = (double)laci_sparse_grouped_strips(layer, units_of(layer)) * c->strip;
   const double share = (laci_sparse_is_pixel(g) || images ? c->grouped : c->grouped_window) *
                        (g->channels_out / g->groups < FEW ? c->grouped_few : 1);
   const double kept = laci_cost_terms(g) * layer->kept; /* of a row */
@@ -136,16 +137,16 @@ static double csr_cost(const laci_net *net, const laci_sparse_layer *layer) {
 }
 
 static double lists_cost(const laci_net *net, const laci_sparse_layer *layer) {
-  const bool bundled = laci_sparse_bundled_strips(layer, 1) > 0;
-  return bundled ? bundles_cost(net, layer) : csr_cost(net, layer);
+  const bool grouped = laci_sparse_grouped_strips(layer, 1) > 0;
+  return grouped ? grouped_rows_cost(net, layer) : csr_cost(net, layer);
 }
 
 static double bytes(const laci_net *net, const laci_sparse_layer *layer) {
-  const double of_bundles = 5.4, of_lists = 8;
+  const double of_groups = 5.4, of_lists = 8;
   const laci_sparse_window *g = &layer->window;
   const double n = (double)(g->channels_out * laci_sparse_row_weights(g));
   (void)net;
-  return n * layer->kept * (laci_sparse_bundled_strips(layer, 1) > 0 ? of_bundles : of_lists);
+  return n * layer->kept * (laci_sparse_grouped_strips(layer, 1) > 0 ? of_groups : of_lists);
 }
 
 static bool can(const laci_net *net, const laci_sparse_layer *layer, const char **why) {

@@ -184,7 +184,7 @@ static int sum_step(laci_net *net, const laci_fused *fused, const laci_right *r,
   if (to < 0 || other < 0) return -1;
   const laci_layout *md = net->tensors[from].md;
   const laci_layout *const mds[] = {md, net->tensors[other].md, md};
-  lac_status st = laci_primitive_pair(&pd, net->onednn, LACI_PAIR_ADD, mds, NULL);
+  lac_status st = laci_primitive_binary(&pd, net->onednn, LACI_BINARY_ADD, mds, NULL);
   if (!laci_net_did(net, st, "sum")) return -1;
   laci_net_step_add(
       net, fused, pd, 3,

@@ -224,7 +224,7 @@ static bool can(const laci_net *net, const laci_sparse_layer *layer, const char 
 }
 
 /** It reads what lies where its window reaches over the ends of a row, so that something has to. */
-static bool is_bare(const laci_net *net, const laci_sparse_layer *layer) {
+static bool is_unpadded(const laci_net *net, const laci_sparse_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   const laci_sparse_border b = laci_sparse_border_of(g);
   (void)net;
@@ -235,7 +235,7 @@ const laci_algorithm laci_algorithm_winograd = {.name = "winograd",
                                                 .timed_as = "winograd",
                                                 .transforms = true,
                                                 .can = can,
-                                                .is_bare = is_bare,
+                                                .is_unpadded = is_unpadded,
                                                 .cost = winograd4_cost,
                                                 .bytes = bytes,
                                                 .make = make};

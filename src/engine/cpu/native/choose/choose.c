@@ -43,8 +43,9 @@ static double private_copy(const choice *c, const laci_sparse_layer *layer) {
   const bool input = c->net->plan.graph->values[layer->input].is_input;
   if (as_it_lies || (layer->reading == LACI_SPARSE_PLAINLY && input)) return 0;
   const double floats = c->values[layer->input].floats;
-  const double thin = floats / (double)(g->stride_h * g->stride_w);
-  return c->costs.step + c->costs.reorder * (layer->reading == LACI_SPARSE_THINNED ? thin : floats);
+  const double one_lane = floats / (double)(g->stride_h * g->stride_w);
+  return c->costs.step +
+         c->costs.reorder * (layer->reading == LACI_SPARSE_SUBSAMPLED ? one_lane : floats);
 }
 
 static double reorders(const choice *c, int value) {

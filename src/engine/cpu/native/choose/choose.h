@@ -8,10 +8,10 @@
 /* ---- limits.c ---- */
 
 /** Pads, dilations and strides make no layout much larger than the picture. */
-bool laci_sparse_is_modest(const laci_sparse_layer *layer);
+bool laci_sparse_padding_is_small(const laci_sparse_layer *layer);
 /** Of bf16: values come and go with channels last, in pairs, and what the network returns is not
  * rounded to bf16 first. */
-bool laci_sparse_can_pair(const laci_net *net, const laci_sparse_layer *layer);
+bool laci_sparse_can_bf16(const laci_net *net, const laci_sparse_layer *layer);
 
 /* ---- posts.c ---- */
 

@@ -30,7 +30,7 @@ static laci_sparse_reading reading_of(const laci_sparse_layer *layer) {
   const bool strides = g->stride_h > 1 || g->stride_w > 1;
   if (!strides || layer->kind != LACI_SPARSE_PRODUCT || laci_native_by_images(layer->n_images))
     return LACI_SPARSE_AS_IT_LIES;
-  return laci_sparse_is_pixel(g) ? LACI_SPARSE_THINNED : LACI_SPARSE_PHASES;
+  return laci_sparse_is_pixel(g) ? LACI_SPARSE_SUBSAMPLED : LACI_SPARSE_PHASES;
 }
 
 /** A product as a convolution of one pixel. */
@@ -98,10 +98,10 @@ static bool layer_of(laci_net *net, const laci_fused *fused, bool bytes, laci_sp
                                .output = behind_integers(&net->plan, fused->output)};
   if (!laci_sparse_take_posts(net, layer)) return false;
   if (!(conv ? window_of(net, fused, layer) : rows_of(net, fused, layer))) return false;
-  if (net->plan.bf16 && !laci_sparse_can_pair(net, layer)) return false;
+  if (net->plan.bf16 && !laci_sparse_can_bf16(net, layer)) return false;
   if (conv && laci_sparse_is_depthwise(&layer->window)) layer->kind = LACI_SPARSE_DEPTHWISE;
   layer->reading = reading_of(layer);
-  if (!laci_sparse_is_modest(layer)) return false;
+  if (!laci_sparse_padding_is_small(layer)) return false;
   if (layer->kind == LACI_SPARSE_DEPTHWISE) {
     layer->kept = 1;
     return true;
@@ -140,7 +140,7 @@ void laci_sparse_find_layers(laci_net *net) {
   laci_sparse_layer *layers = laci_plan_new(plan, (size_t)plan->n_turns, sizeof *layers);
   laci_sparse_net *sparse = laci_plan_new(plan, 1, sizeof *sparse);
   uint8_t *kinds = laci_plan_new(plan, (size_t)plan->graph->n_values, sizeof *kinds);
-  const laci_jit_isa isa = laci_jit_isa_allowed(), isa_of_bytes = laci_jit_isa_of_quads(isa);
+  const laci_jit_isa isa = laci_jit_isa_allowed(), isa_of_bytes = laci_jit_isa_of_int8(isa);
   const bool bytes = isa_of_bytes != LACI_JIT_NONE || takes_all(net);
   int n = 0, n_beside = 0;
   bool trained = false;
@@ -156,7 +156,7 @@ void laci_sparse_find_layers(laci_net *net) {
   }
   if (n == 0 || (n == n_beside && !takes_all(net))) return;
   if (trained) n = without_pools(layers, n);
-  *sparse = (laci_sparse_net){.isa = plan->bf16 ? laci_jit_isa_of_pairs(isa) : isa,
+  *sparse = (laci_sparse_net){.isa = plan->bf16 ? laci_jit_isa_of_bf16(isa) : isa,
                               .isa_of_bytes = isa_of_bytes,
                               .layers = layers,
                               .n_layers = n,

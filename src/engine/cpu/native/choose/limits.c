@@ -7,7 +7,7 @@
 
 /** Pads, dilations and strides are what a file says: none makes a layout much larger than the
  * picture. */
-bool laci_sparse_is_modest(const laci_sparse_layer *layer) {
+bool laci_sparse_padding_is_small(const laci_sparse_layer *layer) {
   enum { MOST_TIMES = 4, FEW_PIXELS = 4096, MOST_PHASES = 16 };
   const laci_sparse_window *g = &layer->window;
   const double reach_h = (double)(g->out_h - 1) * (double)g->stride_h +
@@ -21,7 +21,7 @@ bool laci_sparse_is_modest(const laci_sparse_layer *layer) {
          (layer->reading != LACI_SPARSE_PHASES || phases <= MOST_PHASES);
 }
 
-bool laci_sparse_can_pair(const laci_net *net, const laci_sparse_layer *layer) {
+bool laci_sparse_can_bf16(const laci_net *net, const laci_sparse_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   if (net->plan.graph->values[layer->output].is_output) return false;
   return g->channels_in / g->groups % 2 == 0 && g->channels_out / g->groups % 2 == 0;

@@ -134,9 +134,9 @@ static bool is_plain_product(const laci_net *net, const laci_sparse_layer *layer
 }
 
 static bool shares_places(const laci_sparse_window *g) {
-  enum { QUAD = 4 };
+  enum { INT8X4 = 4 };
   const int64_t in = g->channels_in / g->groups, out = g->channels_out / g->groups;
-  return g->groups == 1 || (in % QUAD == 0 && out % QUAD == 0);
+  return g->groups == 1 || (in % INT8X4 == 0 && out % INT8X4 == 0);
 }
 
 void laci_sparse_take_bytes(laci_net *net, laci_sparse_layer *layer) {

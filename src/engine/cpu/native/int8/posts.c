@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What follows the sums of a layer of int8 whose results are bytes: bounds, residual and functions
- * as kernel/sparse/quads.h wants them, in units of the result. */
+ * as kernel/sparse/int8x4.h wants them, in units of the result. */
 #include <math.h>
 
 #include "kernel/pointwise/function.h"

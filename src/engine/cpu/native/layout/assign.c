@@ -46,7 +46,7 @@ static rows *rows_of(row_table *table, int64_t h, int64_t w) {
 static bool needs_no_sides(const laci_net *net, const laci_sparse_layer *layer) {
   if (laci_native_by_images(layer->n_images) || layer->kind != LACI_SPARSE_PRODUCT) return false;
   const laci_algorithm *algorithm = laci_algorithm_of(layer->algorithm);
-  return algorithm->is_bare && algorithm->is_bare(net, layer);
+  return algorithm->is_unpadded && algorithm->is_unpadded(net, layer);
 }
 
 /** What a layer reads around its input. */
@@ -168,7 +168,7 @@ static void set_layout(laci_net *net, row_table *table, int value) {
     border.right = most(border.right, rows_of(table, size.h, size.w)->stride - size.w);
   }
   place->layout = laci_sparse_layout_of(format, size.channels, size.h, size.w, border);
-  place->of_quads = laci_sparse_layout_of(
+  place->of_int8x4 = laci_sparse_layout_of(
       format, laci_sparse_channels(size.channels, LACI_SPARSE_S8), size.h, size.w, border);
 }
 
@@ -213,7 +213,7 @@ bool laci_sparse_wants_bytes(const laci_net *net, int value) {
 laci_native_layout laci_native_layout_at(const laci_net *net, int value,
                                          const laci_fake_quantized *bytes) {
   const laci_sparse_place *place = place_of(net, value);
-  return (laci_native_layout){.layout = bytes ? place->of_quads : place->layout,
+  return (laci_native_layout){.layout = bytes ? place->of_int8x4 : place->layout,
                               .rows = place->rows,
                               .bytes = bytes,
                               .as_floats = place->layout};
@@ -237,7 +237,7 @@ laci_sparse_layout laci_sparse_layer_in(const laci_net *net, const laci_sparse_l
   if (layer->reading == LACI_SPARSE_AS_IT_LIES) {
     return laci_native_layout_at(net, layer->input, layer->bytes ? layer->bytes->x : NULL).layout;
   }
-  if (layer->reading == LACI_SPARSE_THINNED) {
+  if (layer->reading == LACI_SPARSE_SUBSAMPLED) {
     const laci_sparse_border between = {.right = rows_out - g->out_w};
     return laci_sparse_layout_of(LACI_FORMAT_PC16P, channels, g->out_h, g->out_w, between);
   }

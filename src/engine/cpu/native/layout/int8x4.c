@@ -38,20 +38,20 @@ static const laci_node unpacking = {.name = "", .type = "DequantizeLinear"};
 
 /** quads: the pictures that are, or are to be, quads. */
 static int convert(laci_net *net, int from, const laci_native_layout *to,
-                   const laci_native_layout *quads) {
+                   const laci_native_layout *int8x4) {
   const laci_shape shape = net->tensors[from].shape;
   const int tensor = laci_native_tensor(net, &shape, to, -1);
-  const laci_sparse_size size = laci_native_size(net, &shape, quads->rows);
+  const laci_sparse_size size = laci_native_size(net, &shape, int8x4->rows);
   const bool packs = to->bytes != NULL;
   bytes_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
   laci_net_step *step =
       laci_net_step_code(net, packs ? &packing : &unpacking, run_bytes, 2, (int[]){from, tensor});
   if (!s || !step || tensor < 0) return -1;
-  *s = (bytes_step){{.floats = quads->as_floats,
-                     .quads = quads->layout,
+  *s = (bytes_step){{.floats = int8x4->as_floats,
+                     .int8x4 = int8x4->layout,
                      .channels = size.channels,
-                     .n_image_blocks = laci_native_image_blocks(&quads->layout, size.n_images),
-                     .q = quads->bytes},
+                     .n_image_blocks = laci_native_image_blocks(&int8x4->layout, size.n_images),
+                     .q = int8x4->bytes},
                     from,
                     tensor,
                     packs};
@@ -68,13 +68,13 @@ int laci_native_pack(laci_net *net, int tensor, const laci_native_layout *to) {
 
 int laci_native_to_floats(laci_net *net, int tensor) {
   if (tensor < 0 || !net->tensors[tensor].native) return tensor;
-  const laci_native_layout quads = *net->tensors[tensor].native;
-  if (!quads.bytes) return tensor;
-  const laci_native_layout floats = {.layout = quads.as_floats, .rows = quads.rows};
+  const laci_native_layout int8x4 = *net->tensors[tensor].native;
+  if (!int8x4.bytes) return tensor;
+  const laci_native_layout floats = {.layout = int8x4.as_floats, .rows = int8x4.rows};
   const int content = net->tensors[tensor].content;
   const int found = laci_native_find(net, content, &floats);
   if (found >= 0) return laci_net_found(net, found, tensor);
-  const int to = convert(net, tensor, &floats, &quads);
+  const int to = convert(net, tensor, &floats, &int8x4);
   if (to >= 0) laci_net_same_content(net, to, content);
   return to;
 }

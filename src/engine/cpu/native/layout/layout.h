@@ -55,8 +55,8 @@ int laci_sparse_source(laci_net *net, int value, bool rows, laci_sparse_layout *
 /** The value in that layout: as it is stored, found again, or by a reorder now. */
 int laci_sparse_read(laci_net *net, int value, const laci_native_layout *native);
 /** Of the layer's input those rows and pixels that its window stops at. */
-int laci_sparse_read_thinned(laci_net *net, const laci_sparse_layer *layer,
-                             const laci_native_layout *native);
+int laci_sparse_read_subsampled(laci_net *net, const laci_sparse_layer *layer,
+                                const laci_native_layout *native);
 
 /** What a layer's step reads and writes; residual -1: none. */
 typedef struct laci_sparse_tensors {

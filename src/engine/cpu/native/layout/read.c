@@ -30,17 +30,17 @@ int laci_sparse_source(laci_net *net, int value, bool rows, laci_sparse_layout *
 
 /** A reordered copy of `from`, whose layout is `have`. */
 static int copy_of(laci_net *net, int from, const laci_sparse_layout *have,
-                   const laci_native_layout *native, const laci_sparse_window *thinned) {
+                   const laci_native_layout *native, const laci_sparse_window *subsampled) {
   if (from < 0) return -1;
   laci_shape shape = net->tensors[from].shape;
-  if (thinned && shape.rank == 4) shape.dims[2] = thinned->out_h;
-  if (thinned) shape.dims[shape.rank - 1] = thinned->out_w;
+  if (subsampled && shape.rank == 4) shape.dims[2] = subsampled->out_h;
+  if (subsampled) shape.dims[shape.rank - 1] = subsampled->out_w;
   const int to = laci_native_tensor(net, &shape, native, -1);
   const laci_sparse_reorder r = {.from = *have,
                                  .to = native->layout,
                                  .size = laci_native_size_of(net, &shape, native),
-                                 .stride_h = thinned ? thinned->stride_h : 1,
-                                 .stride_w = thinned ? thinned->stride_w : 1};
+                                 .stride_h = subsampled ? subsampled->stride_h : 1,
+                                 .stride_w = subsampled ? subsampled->stride_w : 1};
   (void)laci_native_reorder(net, from, to, &r);
   return to;
 }
@@ -69,8 +69,8 @@ int laci_sparse_read(laci_net *net, int value, const laci_native_layout *native)
   return to;
 }
 
-int laci_sparse_read_thinned(laci_net *net, const laci_sparse_layer *layer,
-                             const laci_native_layout *native) {
+int laci_sparse_read_subsampled(laci_net *net, const laci_sparse_layer *layer,
+                                const laci_native_layout *native) {
   laci_sparse_layout have;
   const int from = source_of(net, layer->input, native, &have);
   return copy_of(net, from, &have, native, &layer->window);
@@ -90,7 +90,7 @@ static int read_input(laci_net *net, const laci_sparse_layer *layer) {
   const laci_native_layout in = {.layout = laci_sparse_layer_in(net, layer),
                                  .rows = layer->rows,
                                  .bytes = layer->bytes ? layer->bytes->x : NULL};
-  if (layer->reading == LACI_SPARSE_THINNED) return laci_sparse_read_thinned(net, layer, &in);
+  if (layer->reading == LACI_SPARSE_SUBSAMPLED) return laci_sparse_read_subsampled(net, layer, &in);
   return laci_sparse_read(net, layer->input, &in);
 }
 
@@ -134,7 +134,7 @@ bool laci_sparse_may_be_images(const laci_net *net, int value) {
 }
 
 const laci_image_norm *laci_sparse_images_kernel(const laci_net *net) {
-  return net->plan.bf16 ? laci_image_norm_pairs_now() : laci_image_norm_now();
+  return net->plan.bf16 ? laci_image_norm_bf16_now() : laci_image_norm_now();
 }
 
 static bool are_images(const laci_net_tensor *t) {

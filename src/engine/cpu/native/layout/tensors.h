@@ -15,9 +15,10 @@ typedef struct laci_sparse_size laci_sparse_size;
 struct laci_native_layout {
   laci_sparse_layout layout;
   bool rows; /* the value is rows of features, the last axis: a picture of one line */
-  const laci_fake_quantized *bytes; /* these are quads of channels (kernel/sparse/quads.h), and what
+  const laci_fake_quantized
+      *bytes;                   /* these are quads of channels (kernel/sparse/int8x4.h), and what
                                        their bytes stand for; NULL: floats, or pairs */
-  laci_sparse_layout as_floats;     /* of quads: where floats of the same pixels lie */
+  laci_sparse_layout as_floats; /* of quads: where floats of the same pixels lie */
 };
 
 /** A value as pictures: rows, or three or four axes of a convolution. Pairs are channels. */

@@ -173,13 +173,13 @@ static bool plan_step(const laci_net *net, const laci_fused *fused, weight_step 
   return fits;
 }
 
-bool laci_conv_pairs_fit(laci_net *net, const laci_fused *fused, const char **why) {
+bool laci_conv_bf16_gradient_fits(laci_net *net, const laci_fused *fused, const char **why) {
   weight_step s;
   *why = "no window of bf16 in blocks";
   return plan_step(net, fused, &s);
 }
 
-void laci_conv_pairs(laci_net *net, const laci_fused *fused) {
+void laci_conv_bf16_gradient(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *weight = laci_plan_shape(&net->plan, fused->output);
   weight_step *s = laci_plan_new(&net->plan, 1, sizeof *s);

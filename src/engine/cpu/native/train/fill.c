@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "jit/sparse_code.h"
-#include "kernel/sparse/pairs.h"
+#include "kernel/sparse/bf16_pairs.h"
 #include "engine/cpu/native/layer.h"
 #include "engine/cpu/native/algorithms/algorithms.h"
 #include "cpu/pool.h"
@@ -57,7 +57,7 @@ static lac_status run_fill(laci_net *net, laci_net_step *step, lac_error *err) {
   for (const laci_sparse_kernel *kernel = s->kernel; kernel; kernel = kernel->next) {
     f.places = &kernel->places;
     f.to = kernel->code ? laci_sparse_code_weights(kernel->code) : kernel->form.kept.weight;
-    if (kernel->of_pairs) laci_pool_for(net->pool, f.places->n / 2, GRAIN, fill_pairs, &f);
+    if (kernel->of_bf16_pairs) laci_pool_for(net->pool, f.places->n / 2, GRAIN, fill_pairs, &f);
     else laci_pool_for(net->pool, f.places->n, GRAIN, fill_some, &f);
   }
   return LAC_OK;
@@ -74,7 +74,7 @@ void laci_sparse_fill(laci_net *net, const laci_sparse_layer *layer,
                    .n_weights = laci_shape_count(laci_plan_shape(&net->plan, weight)),
                    .weight = laci_net_as_dense(net, laci_net_read(net, weight), LACI_ELEMENT_F32),
                    .scratch = -1};
-  if (kernel->of_pairs) {
+  if (kernel->of_bf16_pairs) {
     s->scratch = laci_net_scratch(net, (size_t)(s->n_weights + 1) * sizeof(uint16_t));
   }
   laci_net_step *step = laci_net_step_code(net, node, run_fill, 2, (int[]){s->weight, s->scratch});

@@ -112,8 +112,9 @@ bool laci_sparse_find_trained(laci_net *net, const laci_fused *fused, laci_spars
   const int values[] = {turned ? fused->output : node->inputs[0], weight,
                         turned ? node->inputs[0] : fused->output};
   if (!window_of(net, node, values, layer)) return false;
-  if (layer->n_images % LACI_SPARSE_LANES != 0 || !laci_sparse_is_modest(layer)) return false;
-  if (net->plan.bf16 && !laci_sparse_can_pair(net, layer)) return false;
+  if (layer->n_images % LACI_SPARSE_LANES != 0 || !laci_sparse_padding_is_small(layer))
+    return false;
+  if (net->plan.bf16 && !laci_sparse_can_bf16(net, layer)) return false;
   layer->kept = kept_share(known->mask, laci_shape_count(laci_plan_shape(&net->plan, weight)));
   return true;
 }

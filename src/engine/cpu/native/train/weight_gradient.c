@@ -172,7 +172,7 @@ void laci_sparse_gradient_lower(laci_net *net, const laci_fused *fused) {
   const size_t each = laci_sparse_gradient_scratch(&of->g);
   *s = (gradient_step){
       .of = of,
-      .run = of->g.pairs ? laci_sparse_gradient_pairs_now() : laci_sparse_gradient_now(),
+      .run = of->g.bf16 ? laci_sparse_gradient_bf16_now() : laci_sparse_gradient_now(),
       .n_weights = laci_shape_count(shape)};
   s->n_parts = (int)(net->n_threads < of->g.n_items ? net->n_threads : of->g.n_items);
   s->x = laci_sparse_read(net, node->inputs[0], &in);

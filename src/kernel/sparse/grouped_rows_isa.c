@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * bundles.h for every instruction set, the definition included. */
+ * grouped_rows.h for every instruction set, the definition included. */
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
-#include "kernel/sparse/bundles.h"
+#include "kernel/sparse/grouped_rows.h"
 #include "kernel/sparse/floats_isa.h"
 #include "kernel/variants.h"
 
 enum {
   LANES = LACI_SPARSE_LANES,
-  KEPT = LACI_BUNDLES_KEPT,
-  UNITS = LACI_BUNDLES_UNITS,
+  KEPT = LACI_GROUPED_ROWS_KEPT,
+  UNITS = LACI_GROUPED_ROWS_UNITS,
 #if defined(__AVX512F__)
   UNIT = LANES,
 #else
@@ -36,10 +36,10 @@ typedef struct strip {
 
 /* What of a chunk comes next. */
 typedef struct stream {
-  const laci_bundles_columns *columns;
+  const laci_grouped_rows_columns *columns;
   const uint16_t *sums;
   const float *weights;
-  const laci_bundles_single *singles;
+  const laci_grouped_rows_single *singles;
 } stream;
 
 #define UNROLL _Pragma("GCC unroll 32")
@@ -48,8 +48,8 @@ typedef struct stream {
 enum { EACH = UNIT / WIDTH, LINE = 64 / (int)sizeof(float), AWAY = 1024 /* weights */ };
 
 /* Inlined with both numbers known, so that x and sums are in registers. */
-static inline __attribute__((always_inline)) void add_bundle(const strip *s, stream *from,
-                                                             const int n_units, const int size) {
+static inline __attribute__((always_inline)) void add_row_group(const strip *s, stream *from,
+                                                                const int n_units, const int size) {
   vector x[KEPT][UNITS * EACH];
   UNROLL for (int k = 0; k < KEPT; k++) {
     const int64_t at = from->columns->at[k];
@@ -75,7 +75,7 @@ static inline __attribute__((always_inline)) void add_bundle(const strip *s, str
 }
 
 #else
-static void add_bundle(const strip *s, stream *from, int n_units, int size) {
+static void add_row_group(const strip *s, stream *from, int n_units, int size) {
   for (int row = 0; row < size; row++, from->sums++, from->weights += KEPT) {
     for (int at = 0; at < n_units * UNIT; at++) {
       float *sum = s->sums + *from->sums + at;
@@ -89,8 +89,8 @@ static void add_bundle(const strip *s, stream *from, int n_units, int size) {
 }
 #endif
 
-static void add_singles(const strip *s, const laci_bundles_single *single, int64_t n) {
-  for (const laci_bundles_single *end = single + n; single < end; single++) {
+static void add_singles(const strip *s, const laci_grouped_rows_single *single, int64_t n) {
+  for (const laci_grouped_rows_single *end = single + n; single < end; single++) {
     for (int unit = 0; unit < s->n; unit++) {
       float *sums = s->sums + single->sums + (ptrdiff_t)(unit * UNIT);
       const float *x = s->x[unit] + single->at;
@@ -102,8 +102,8 @@ static void add_singles(const strip *s, const laci_bundles_single *single, int64
 }
 
 /* All bundles of a size. */
-#define BUNDLES(n_units, size) \
-  for (int32_t at = w->n[(size)-1]; at > 0; at--) add_bundle(s, &from, n_units, size);
+#define GROUPED_ROWS(n_units, size) \
+  for (int32_t at = w->n[(size)-1]; at > 0; at--) add_row_group(s, &from, n_units, size);
 
 /* Results and what is added to them come into the second cache meanwhile, some rows with each
  * window: at the end they would be waited for. */
@@ -116,23 +116,23 @@ static void fetch_results(const strip *s, int64_t first, int64_t last) {
   }
 }
 
-#define WINDOWS(n_units)                                                                      \
-  static void add_windows_##n_units(const strip *s, const laci_bundles_chunk *c, int64_t n) { \
-    stream from = {c->columns, c->sums, c->weights, c->singles};                              \
-    for (int64_t window = 0; window < n; window++) {                                          \
-      const laci_bundles_window *w = c->windows + window;                                     \
-      BUNDLES(n_units, 8)                                                                     \
-      BUNDLES(n_units, 7)                                                                     \
-      BUNDLES(n_units, 6)                                                                     \
-      BUNDLES(n_units, 5)                                                                     \
-      BUNDLES(n_units, 4)                                                                     \
-      BUNDLES(n_units, 3)                                                                     \
-      BUNDLES(n_units, 2)                                                                     \
-      BUNDLES(n_units, 1)                                                                     \
-      if (w->n_singles > 0) add_singles(s, from.singles, w->n_singles);                       \
-      from.singles += w->n_singles;                                                           \
-      fetch_results(s, window * s->n_rows / n, (window + 1) * s->n_rows / n);                 \
-    }                                                                                         \
+#define WINDOWS(n_units)                                                                           \
+  static void add_windows_##n_units(const strip *s, const laci_grouped_rows_chunk *c, int64_t n) { \
+    stream from = {c->columns, c->sums, c->weights, c->singles};                                   \
+    for (int64_t window = 0; window < n; window++) {                                               \
+      const laci_grouped_rows_window *w = c->windows + window;                                     \
+      GROUPED_ROWS(n_units, 8)                                                                     \
+      GROUPED_ROWS(n_units, 7)                                                                     \
+      GROUPED_ROWS(n_units, 6)                                                                     \
+      GROUPED_ROWS(n_units, 5)                                                                     \
+      GROUPED_ROWS(n_units, 4)                                                                     \
+      GROUPED_ROWS(n_units, 3)                                                                     \
+      GROUPED_ROWS(n_units, 2)                                                                     \
+      GROUPED_ROWS(n_units, 1)                                                                     \
+      if (w->n_singles > 0) add_singles(s, from.singles, w->n_singles);                            \
+      from.singles += w->n_singles;                                                                \
+      fetch_results(s, window * s->n_rows / n, (window + 1) * s->n_rows / n);                      \
+    }                                                                                              \
   }
 WINDOWS(1)
 WINDOWS(2)
@@ -170,7 +170,7 @@ static void take_residual(const strip *s, int unit, float *to) {
 /* Sums become results where they stand. To what follows them they are tiles, one behind the other;
  * it does not matter which lane is whose. */
 static void finish(const strip *s, const laci_sparse_operands *o) {
-  float residual[LACI_BUNDLES_FLOATS + ROUNDED], results[LACI_BUNDLES_FLOATS + ROUNDED];
+  float residual[LACI_GROUPED_ROWS_FLOATS + ROUNDED], results[LACI_GROUPED_ROWS_FLOATS + ROUNDED];
   const int64_t n = (s->n_rows * APART + LANES - 1) / LANES;
   const laci_sparse_tile tile = {.lanes = LACI_SPARSE_ALL_LANES};
   const laci_sparse_part part = {&tile, 0, 1, 0, n};
@@ -223,7 +223,7 @@ static bool is_whole(const strip *s) {
 
 /* ---- A strip ---- */
 
-static void place_units(const laci_bundles *b, const laci_sparse_operands *o, int64_t row,
+static void place_units(const laci_grouped_rows *b, const laci_sparse_operands *o, int64_t row,
                         const laci_sparse_tile *tiles, int64_t first, strip *s) {
   enum { OF_TILE = LANES / UNIT };
   for (int at = 0; at < s->n; at++) {
@@ -255,10 +255,11 @@ static void end_sums(const strip *s, const laci_sparse_operands *o) {
   finish(s, o);
 }
 
-void LACI_VARIANT(laci_bundles)(const laci_bundles *b, const laci_sparse_operands *o, int64_t chunk,
-                                const laci_sparse_tile *tiles, int64_t first, int64_t last) {
-  const laci_bundles_chunk *c = &b->chunks[chunk];
-  _Alignas(64) float sums[LACI_BUNDLES_FLOATS + ROUNDED];
+void LACI_VARIANT(laci_grouped_rows)(const laci_grouped_rows *b, const laci_sparse_operands *o,
+                                     int64_t chunk, const laci_sparse_tile *tiles, int64_t first,
+                                     int64_t last) {
+  const laci_grouped_rows_chunk *c = &b->chunks[chunk];
+  _Alignas(64) float sums[LACI_GROUPED_ROWS_FLOATS + ROUNDED];
   strip s = {.n = (int)(last - first),
              .row_stride = b->row_stride,
              .n_rows = c->row_last - c->row_first,

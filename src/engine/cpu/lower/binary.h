@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Operations of two values, for the lists in pair_ways.c. */
-#ifndef LACI_ENGINE_CPU_LOWER_PAIR_H
-#define LACI_ENGINE_CPU_LOWER_PAIR_H
+#ifndef LACI_ENGINE_CPU_LOWER_BINARY_H
+#define LACI_ENGINE_CPU_LOWER_BINARY_H
 
 #include "engine/cpu/net_in.h"
 
-laci_lower_supports laci_gate_fits, laci_pair_fits;
-laci_lower_function laci_lower_gate, laci_lower_pair;
+laci_lower_supports laci_gate_fits, laci_binary_fits;
+laci_lower_function laci_lower_gate, laci_lower_binary;
 
 /** A function of one value: one operand may be a constant number. function.c */
 laci_lower_supports laci_function_fits;

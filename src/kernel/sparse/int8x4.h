@@ -21,8 +21,8 @@
  * not a multiple of four, a place's last bytes are those of v = 0. Results can be floats, too: v
  * without a residual, and all that follows sums of floats.
  */
-#ifndef LACI_KERNEL_SPARSE_QUADS_H
-#define LACI_KERNEL_SPARSE_QUADS_H
+#ifndef LACI_KERNEL_SPARSE_INT8X4_H
+#define LACI_KERNEL_SPARSE_INT8X4_H
 
 #include <math.h>
 #include <stdint.h>
@@ -30,24 +30,24 @@
 #include "kernel/sparse/product.h"
 #include "kernel/variants.h"
 
-enum { LACI_SPARSE_QUAD = 4 };
+enum { LACI_INT8X4_CHANNELS = 4 };
 
 /** A kept weight. */
 static inline int8_t laci_sparse_s8(float weight) { return (int8_t)lrintf(weight); }
 
-/** finish_quads_isa.c: sums, integers of 32 bits, become floats where they stand. */
+/** finish_int8x4_isa.c: sums, integers of 32 bits, become floats where they stand. */
 typedef void laci_sparse_scale_sums(const laci_sparse_quantized *q, const laci_sparse_part *part,
                                     float *sums);
 /** And these become bytes in y. */
 typedef void laci_sparse_finish_bytes(const laci_sparse_operands *o, int64_t row_stride,
                                       const laci_sparse_part *part, float *v);
 /** product.h's multiply for products of int8; parts begin at a multiple of four rows.
- * product_quads_isa.c */
-#define LACI_SPARSE_QUADS_DECLARE(name, level)            \
-  laci_sparse_multiply laci_sparse_multiply_quads_##name; \
-  laci_sparse_scale_sums laci_sparse_scale_sums_##name;   \
+ * product_int8x4_isa.c */
+#define LACI_INT8X4_DECLARE(name, level)                   \
+  laci_sparse_multiply laci_sparse_multiply_int8x4_##name; \
+  laci_sparse_scale_sums laci_sparse_scale_sums_##name;    \
   laci_sparse_finish_bytes laci_sparse_finish_bytes_##name;
-LACI_KERNEL_VARIANTS(LACI_SPARSE_QUADS_DECLARE)
-#undef LACI_SPARSE_QUADS_DECLARE
+LACI_KERNEL_VARIANTS(LACI_INT8X4_DECLARE)
+#undef LACI_INT8X4_DECLARE
 
 #endif

@@ -3,7 +3,7 @@
  * however rows are cut into chunks and units into strips, in any order; every size of a bundle and
  * every pattern; windows that do not keep four; every kept weight is there once; where they gain.
  */
-#include "kernel/sparse/bundles.h"
+#include "kernel/sparse/grouped_rows.h"
 
 #include "support/sparse_case.h"
 
@@ -27,23 +27,23 @@ static const sparse_case many[] = {
 };
 enum { N_MANY = sizeof many / sizeof *many };
 
-static laci_bundles bundles_of(const sparse_operands *o, int64_t chunk_rows) {
-  laci_bundles b;
+static laci_grouped_rows groups_of(const sparse_operands *o, int64_t chunk_rows) {
+  laci_grouped_rows b;
   lac_error err = {0};
-  if (laci_bundles_init(&o->form.product, o->form.kept.weight, chunk_rows, &b, &err)) {
+  if (laci_grouped_rows_init(&o->form.product, o->form.kept.weight, chunk_rows, &b, &err)) {
     fail_msg("%s", err.text);
   }
   return b;
 }
 
 /* So many units at once, the last ones first. */
-static void run_bundles(const sparse_operands *o, const laci_sparse_operands *run,
-                        const laci_bundles *b, int64_t units) {
-  const int64_t n = laci_bundles_units(o->form.tiles, o->form.n_tiles);
+static void run_grouped_rows(const sparse_operands *o, const laci_sparse_operands *run,
+                             const laci_grouped_rows *b, int64_t units) {
+  const int64_t n = laci_grouped_rows_units(o->form.tiles, o->form.n_tiles);
   for (int64_t last = n; last > 0; last -= units) {
     const int64_t first = last > units ? last - units : 0;
     for (int64_t chunk = b->n_chunks; chunk-- > 0;) {
-      laci_bundles_now()(b, run, chunk, o->form.tiles, first, last);
+      laci_grouped_rows_now()(b, run, chunk, o->form.tiles, first, last);
     }
   }
 }
@@ -53,16 +53,16 @@ static void expect_same(const sparse_case *c, const sparse_operands *o,
   void *want = sparse_wanted_result(o, run);
   for (int level = 0; level < N_LEVELS; level++) {
     if (laci_cpu_cap(levels[level]) != levels[level]) continue;
-    laci_bundles b = bundles_of(o, chunk_rows);
-    for (int64_t units = 1; units <= LACI_BUNDLES_UNITS; units++) {
+    laci_grouped_rows b = groups_of(o, chunk_rows);
+    for (int64_t units = 1; units <= LACI_GROUPED_ROWS_UNITS; units++) {
       sparse_forget_result(o);
-      run_bundles(o, run, &b, units);
+      run_grouped_rows(o, run, &b, units);
       if (memcmp(o->memory_y, want, sparse_result_bytes(o)) != 0) {
         fail_msg("%s: level %d, %lld rows, %lld units", c->what, level, (long long)chunk_rows,
                  (long long)units);
       }
     }
-    laci_bundles_clear(&b);
+    laci_grouped_rows_clear(&b);
   }
   free(want);
 }
@@ -92,22 +92,22 @@ static void every_variant_has_the_same_bits(void **state) {
 /* All bundles and singles, counted by what windows say; adds to the sizes that there are, a bit
  * each. */
 static void expect_all_weights(const sparse_operands *o, int64_t chunk_rows, unsigned *sizes) {
-  laci_bundles b = bundles_of(o, chunk_rows);
+  laci_grouped_rows b = groups_of(o, chunk_rows);
   int64_t n_rows = 0, n_singles = 0;
   double sum = 0, want = 0;
   for (int64_t w = 0; w < b.n_chunks * b.n_windows; w++) {
     n_singles += b.windows[w].n_singles;
-    for (int size = 1; size <= LACI_BUNDLES_MOST; size++) {
+    for (int size = 1; size <= LACI_GROUPED_ROWS_MOST; size++) {
       n_rows += (int64_t)size * b.windows[w].n[size - 1];
       if (b.windows[w].n[size - 1] > 0) *sizes |= 1U << size;
     }
   }
-  assert_int_equal(n_rows * LACI_BUNDLES_KEPT + n_singles, o->form.n_kept);
-  for (int64_t k = 0; k < n_rows * LACI_BUNDLES_KEPT; k++) sum += (double)b.weights[k];
+  assert_int_equal(n_rows * LACI_GROUPED_ROWS_KEPT + n_singles, o->form.n_kept);
+  for (int64_t k = 0; k < n_rows * LACI_GROUPED_ROWS_KEPT; k++) sum += (double)b.weights[k];
   for (int64_t k = 0; k < n_singles; k++) sum += (double)b.singles[k].weight;
   for (int64_t k = 0; k < o->form.n_kept; k++) want += (double)o->form.kept.weight[k];
   assert_true(fabs(sum - want) <= 1e-9 * (double)o->form.n_kept);
-  laci_bundles_clear(&b);
+  laci_grouped_rows_clear(&b);
 }
 
 static void every_weight_is_there_once(void **state) {
@@ -120,7 +120,7 @@ static void every_weight_is_there_once(void **state) {
     for (int c = 0; c < 4; c++) expect_all_weights(&o, chunks[c], &sizes);
     sparse_operands_clear(&o);
   }
-  assert_int_equal(sizes, (1U << (LACI_BUNDLES_MOST + 1)) - 2);
+  assert_int_equal(sizes, (1U << (LACI_GROUPED_ROWS_MOST + 1)) - 2);
 }
 
 /* Of 2:4 with enough rows; few columns may be left over by windows of eight. */
@@ -132,14 +132,14 @@ static void gain_follows_from_what_is_kept(void **state) {
     sparse_operands o;
     sparse_operands_init(&many[at], 0, &o);
     const bool measured = laci_cpu_cap(LACI_CPU_AVX2) == LACI_CPU_AVX2;
-    if (laci_bundles_gain(&o.form.product) != (gains[at] && measured))
+    if (laci_grouped_rows_gain(&o.form.product) != (gains[at] && measured))
       fail_msg("%s", many[at].what);
     (void)laci_cpu_cap(start);
     sparse_operands_clear(&o);
   }
-  assert_false(laci_bundles_may_gain(32, 0.5));
-  assert_false(laci_bundles_may_gain(256, 0.25));
-  assert_false(laci_bundles_may_gain(256, 1));
+  assert_false(laci_grouped_rows_may_gain(32, 0.5));
+  assert_false(laci_grouped_rows_may_gain(256, 0.25));
+  assert_false(laci_grouped_rows_may_gain(256, 1));
 }
 
 static void distances_have_a_limit(void **state) {
@@ -152,10 +152,10 @@ static void distances_have_a_limit(void **state) {
                                  .row_begin = begin,
                                  .column = column,
                                  .column_at = far};
-  laci_bundles b;
+  laci_grouped_rows b;
   lac_error err = {0};
   (void)state;
-  assert_int_equal(laci_bundles_init(&p, weight, 1, &b, &err), LAC_UNSUPPORTED);
+  assert_int_equal(laci_grouped_rows_init(&p, weight, 1, &b, &err), LAC_UNSUPPORTED);
   assert_string_equal(err.text, "a sparse product: operands of more than 2^31 floats");
   assert_null(b.weights);
 }

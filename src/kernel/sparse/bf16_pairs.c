@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Chooses the variant of the rounding of pairs.h. */
-#include "kernel/sparse/pairs.h"
+ * Chooses the variant of the rounding of bf16_pairs.h. */
+#include "kernel/sparse/bf16_pairs.h"
 
 #include "cpu/cpu.h"
 #include "kernel/variants.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * pairs.h for every instruction set, the definition included: one text in plain C, which follows
- * step by step what AVX512-BF16 does at once. */
+ * bf16_pairs.h for every instruction set, the definition included: one text in plain C, which
+ * follows step by step what AVX512-BF16 does at once. */
 #include <stddef.h>
 
-#include "kernel/sparse/pairs.h"
+#include "kernel/sparse/bf16_pairs.h"
 #include "kernel/sparse/product_strips_in.h"
 #include "kernel/variants.h"
 
@@ -49,7 +49,7 @@ static void add_block(const laci_sparse_product *p, const laci_sparse_strip *s, 
     const int64_t low_at = p->column_at[b->first + low / 2 * 2];
     const int64_t high_at = p->column_at[b->first + high / 2 * 2];
     const int shift[2] = {low % 2 * 16, high % 2 * 16};
-    const uint32_t weight = laci_sparse_pair(b->weight[low], b->weight[high]);
+    const uint32_t weight = laci_bf16_pair(b->weight[low], b->weight[high]);
     for (int t = 0; t < s->n_tiles; t++) {
       add_lanes(s->x[t] + low_at, s->x[t] + high_at, shift, weight, sums + (ptrdiff_t)(t * LANES));
     }
@@ -80,8 +80,8 @@ static void multiply_rows(const laci_sparse_product *p, const laci_sparse_operan
   LACI_VARIANT(laci_sparse_finish)(o, p->row_stride, LACI_SPARSE_BF16, part, done);
 }
 
-void LACI_VARIANT(laci_sparse_multiply_pairs)(const laci_sparse_product *p,
-                                              const laci_sparse_operands *o,
-                                              const laci_sparse_part *part) {
+void LACI_VARIANT(laci_sparse_multiply_bf16)(const laci_sparse_product *p,
+                                             const laci_sparse_operands *o,
+                                             const laci_sparse_part *part) {
   laci_sparse_walk_strips(p, o, part, 2, multiply_rows);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * kernel/sparse/thin: every variant against one term after the other, bit by bit; rows that keep
  * nothing stay, whatever x is; nothing is written beside sums. */
-#include "kernel/sparse/thin.h"
+#include "kernel/sparse/one_lane.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -25,7 +25,7 @@ static float drawn(uint64_t stream, uint64_t at) {
 }
 
 /* Of each column any number of rows; the last ones keep all, and none. */
-static void draw(laci_thin_columns *c, uint32_t *rows, float *weight, float *x, int n_rows) {
+static void draw(laci_one_lane_columns *c, uint32_t *rows, float *weight, float *x, int n_rows) {
   const uint64_t all = ((uint64_t)1 << n_rows) - 1;
   uint64_t n_kept = 0;
   for (int64_t at = 0; at < c->n; at++) {
@@ -36,7 +36,7 @@ static void draw(laci_thin_columns *c, uint32_t *rows, float *weight, float *x, 
     n_kept += (uint64_t)__builtin_popcount(rows[at]);
   }
   for (uint64_t at = 0; at < n_kept; at++) weight[at] = drawn(7, at);
-  for (uint64_t at = n_kept; at < n_kept + LACI_THIN_BEHIND; at++) weight[at] = NAN;
+  for (uint64_t at = n_kept; at < n_kept + LACI_ONE_LANE_AFTER; at++) weight[at] = NAN;
   c->rows = rows;
   c->weight = weight;
   c->x = x;
@@ -44,15 +44,15 @@ static void draw(laci_thin_columns *c, uint32_t *rows, float *weight, float *x, 
 
 static void expect_terms(int64_t n, int n_rows) {
   uint32_t rows[MOST];
-  float x[MOST], want[LACI_THIN_ROWS], got[LACI_THIN_ROWS + GUARDS];
-  float *weight = malloc((MOST * LACI_THIN_ROWS + LACI_THIN_BEHIND) * sizeof *weight);
+  float x[MOST], want[LACI_ONE_LANE_ROWS], got[LACI_ONE_LANE_ROWS + GUARDS];
+  float *weight = malloc((MOST * LACI_ONE_LANE_ROWS + LACI_ONE_LANE_AFTER) * sizeof *weight);
   const laci_cpu_level start = laci_cpu();
   assert_non_null(weight);
-  laci_thin_columns c = {.n = n, .next = {{rows, n / 3}, {weight, 2 * n}}};
+  laci_one_lane_columns c = {.n = n, .next = {{rows, n / 3}, {weight, 2 * n}}};
   draw(&c, rows, weight, x, n_rows);
-  for (int row = 0; row < LACI_THIN_ROWS; row++)
+  for (int row = 0; row < LACI_ONE_LANE_ROWS; row++)
     want[row] = row % 3 ? -0.0F : drawn(9, (uint64_t)row);
-  float begin[LACI_THIN_ROWS];
+  float begin[LACI_ONE_LANE_ROWS];
   memcpy(begin, want, sizeof begin);
   const float *w = weight;
   for (int64_t at = 0; at < n; at++) {
@@ -64,10 +64,10 @@ static void expect_terms(int64_t n, int n_rows) {
     if (laci_cpu_cap(levels[level]) != levels[level]) continue;
     memset(got, 0x5A, sizeof got);
     memcpy(got, begin, sizeof begin);
-    laci_thin_add_now()(&c, got);
+    laci_one_lane_add_now()(&c, got);
     assert_memory_equal(got, want, sizeof want);
     for (size_t at = 0; at < GUARDS * sizeof *got; at++) {
-      assert_int_equal(((unsigned char *)(got + LACI_THIN_ROWS))[at], 0x5A);
+      assert_int_equal(((unsigned char *)(got + LACI_ONE_LANE_ROWS))[at], 0x5A);
     }
   }
   (void)laci_cpu_cap(start);
@@ -76,7 +76,7 @@ static void expect_terms(int64_t n, int n_rows) {
 
 static void sums_are_one_term_after_the_other(void **state) {
   (void)state;
-  for (int n_rows = 1; n_rows <= LACI_THIN_ROWS; n_rows++) {
+  for (int n_rows = 1; n_rows <= LACI_ONE_LANE_ROWS; n_rows++) {
     expect_terms(0, n_rows);
     expect_terms(2, n_rows);
     expect_terms(3 + n_rows % 5, n_rows);

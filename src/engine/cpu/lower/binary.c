@@ -4,7 +4,7 @@
  * The first operand is read as it is stored, and the result like it; oneDNN broadcasts the second
  * only. A value without a later reader is overwritten. Channels in blocks are multiplied by a
  * kernel of ours (kernel/pointwise/gate.h), since oneDNN copies them to another layout for that. */
-#include "engine/cpu/lower/pair.h"
+#include "engine/cpu/lower/binary.h"
 
 #include "cpu/cpu.h"
 #include "graph/ops.h"
@@ -15,15 +15,15 @@
 
 typedef struct named_binary {
   const laci_op *op;
-  laci_pair_kind alg;
+  laci_binary_kind alg;
   bool commutes;
 } named_binary;
 
 static const named_binary binaries[] = {
-    {&laci_op_add, LACI_PAIR_ADD, true},  {&laci_op_sum, LACI_PAIR_ADD, true},
-    {&laci_op_sub, LACI_PAIR_SUB, false}, {&laci_op_mul, LACI_PAIR_MUL, true},
-    {&laci_op_div, LACI_PAIR_DIV, false}, {&laci_op_max, LACI_PAIR_MAX, true},
-    {&laci_op_min, LACI_PAIR_MIN, true},
+    {&laci_op_add, LACI_BINARY_ADD, true},  {&laci_op_sum, LACI_BINARY_ADD, true},
+    {&laci_op_sub, LACI_BINARY_SUB, false}, {&laci_op_mul, LACI_BINARY_MUL, true},
+    {&laci_op_div, LACI_BINARY_DIV, false}, {&laci_op_max, LACI_BINARY_MAX, true},
+    {&laci_op_min, LACI_BINARY_MIN, true},
 };
 
 /** The second operand as oneDNN wants it: as many axes as the first, and lying alike where it is
@@ -71,8 +71,8 @@ static pair try_layout(laci_net *net, const named_binary *binary, pair from, int
   if (net->plan.status) return p;
   const laci_layout *md = net->tensors[p.a].md;
   lac_status st =
-      laci_primitive_pair(&p.pd, net->onednn, binary->alg,
-                          (const laci_layout *const[]){md, net->tensors[p.b].md, md}, attr);
+      laci_primitive_binary(&p.pd, net->onednn, binary->alg,
+                            (const laci_layout *const[]){md, net->tensors[p.b].md, md}, attr);
   if (st && layout == 2) (void)laci_net_did(net, st, "operation of these operands");
   if (st) p.pd = NULL;
   return p;
@@ -158,7 +158,7 @@ static operands operands_of(const laci_net *net, const laci_node *node) {
   return (operands){node->inputs[swap], node->inputs[!swap]};
 }
 
-bool laci_pair_fits(laci_net *net, const laci_fused *fused, const char **why) {
+bool laci_binary_fits(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   *why = "operands of this kind";
   if (node->n_inputs != 2 || !laci_plan_has_input(node, 0) || !laci_plan_has_input(node, 1))
@@ -171,7 +171,7 @@ bool laci_pair_fits(laci_net *net, const laci_fused *fused, const char **why) {
   return left || swaps(net, node, left, right);
 }
 
-void laci_lower_pair(laci_net *net, const laci_fused *fused) {
+void laci_lower_binary(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   operands o = operands_of(net, node);
   int a = laci_net_whole(net, laci_net_read(net, o.a)), b = laci_net_read(net, o.b);
@@ -214,7 +214,7 @@ static lac_status run_gate(laci_net *net, laci_net_step *step, lac_error *err) {
 /** a [n, c, h, w] in blocks times b [n or 1, c, 1, 1]. */
 bool laci_gate_fits(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  if (node->op != &laci_op_mul || !laci_pair_fits(net, fused, why)) return false;
+  if (node->op != &laci_op_mul || !laci_binary_fits(net, fused, why)) return false;
   operands o = operands_of(net, node);
   const laci_shape *x = laci_plan_shape(&net->plan, o.a), *g = laci_plan_shape(&net->plan, o.b);
   int a = net->plan.values[o.a].tensor, b = net->plan.values[o.b].tensor;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The rounding of pairs.h for every instruction set (variants.h): a plain loop that the compiler
- * makes vector code of. */
-#include "kernel/sparse/pairs.h"
+ * The rounding of bf16_pairs.h for every instruction set (variants.h): a plain loop that the
+ * compiler makes vector code of. */
+#include "kernel/sparse/bf16_pairs.h"
 #include "kernel/variants.h"
 
 void LACI_VARIANT(laci_sparse_round)(const float *from, int64_t n, uint16_t *to) {

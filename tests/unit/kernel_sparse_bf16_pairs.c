@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * kernel/sparse/pairs.h: a dot and a rounding in plain C against the processor's own, bit by bit,
- * for numbers of all sizes; roundings of all lengths; and which columns a row's dots take. */
+ * kernel/sparse/bf16_pairs.h: a dot and a rounding in plain C against the processor's own, bit by
+ * bit, for numbers of all sizes; roundings of all lengths; and which columns a row's dots take. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -11,7 +11,7 @@
 
 #include "base/rng.h"
 #include "cpu/cpu.h"
-#include "kernel/sparse/pairs.h"
+#include "kernel/sparse/bf16_pairs.h"
 
 enum { LANES = 16 };
 
@@ -95,7 +95,7 @@ static void roundings_are_the_processors(void **state) {
     rounded(x, words);
     for (int lane = 0; lane < LANES; lane++) {
       const uint32_t want = words[lane] | (uint32_t)words[LANES + lane] << 16;
-      assert_int_equal(laci_sparse_pair(x[lane], x[LANES + lane]), want);
+      assert_int_equal(laci_bf16_pair(x[lane], x[LANES + lane]), want);
     }
   }
 }

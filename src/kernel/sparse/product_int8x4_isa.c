@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
- * quads.h for every instruction set, the definition included: one text in plain C. Sums of whole
+ * int8x4.h for every instruction set, the definition included: one text in plain C. Sums of whole
  * numbers are the same in any order. */
 #include <stddef.h>
 #include <string.h>
 
-#include "kernel/sparse/quads.h"
+#include "kernel/sparse/int8x4.h"
 #include "kernel/sparse/product_strips_in.h"
 #include "kernel/variants.h"
 
-enum { LANES = LACI_SPARSE_LANES, QUAD = LACI_SPARSE_QUAD, TILES = LACI_SPARSE_STRIP };
+enum { LANES = LACI_SPARSE_LANES, INT8X4 = LACI_INT8X4_CHANNELS, TILES = LACI_SPARSE_STRIP };
 
 /* A loop that is not unrolled and touches nothing but its own becomes vectors. */
 static void add_lanes(const float *x, int shift, uint32_t weight, uint32_t *sums) {
-  uint32_t quads[LANES];
-  memcpy(quads, x, sizeof quads);
+  uint32_t int8x4[LANES];
+  memcpy(int8x4, x, sizeof int8x4);
   uint32_t sum[LANES];
   memcpy(sum, sums, sizeof sum);
 #pragma GCC unroll 1
-  for (int lane = 0; lane < LANES; lane++) sum[lane] += weight * (quads[lane] >> shift & 0xFFU);
+  for (int lane = 0; lane < LANES; lane++) sum[lane] += weight * (int8x4[lane] >> shift & 0xFFU);
   memcpy(sums, sum, sizeof sum);
 }
 
@@ -27,7 +27,7 @@ static void add_row(const laci_sparse_product *p, const laci_sparse_operands *o,
   for (int at = 0; at < s->n_tiles * LANES; at++) sums[at] = (uint32_t)o->quantized->bias[row];
   for (int64_t k = p->row_begin[row]; k < p->row_begin[row + 1]; k++) {
     const uint32_t weight = (uint32_t)laci_sparse_s8(o->weight[k]);
-    const int shift = p->column[k] % QUAD * 8;
+    const int shift = p->column[k] % INT8X4 * 8;
     for (int t = 0; t < s->n_tiles; t++) {
       add_lanes(s->x[t] + p->column_at[p->column[k]], shift, weight, sums + (ptrdiff_t)(t * LANES));
     }
@@ -38,8 +38,8 @@ static void add_row(const laci_sparse_product *p, const laci_sparse_operands *o,
 static void multiply_rows(const laci_sparse_product *p, const laci_sparse_operands *o,
                           const laci_sparse_part *part, const laci_sparse_strip *s) {
   const int64_t n = part->row_last - part->row_first;
-  uint32_t sums[QUAD][TILES * LANES];
-  float done[QUAD * TILES * LANES];
+  uint32_t sums[INT8X4][TILES * LANES];
+  float done[INT8X4 * TILES * LANES];
   for (int64_t at = 0; at < n; at++) add_row(p, o, s, part->row_first + at, sums[at]);
   for (int64_t at = 0; at < n * s->n_tiles; at++) {
     memcpy(done + at * LANES, sums[at % n] + at / n * LANES, LANES * sizeof *done);
@@ -47,8 +47,8 @@ static void multiply_rows(const laci_sparse_product *p, const laci_sparse_operan
   LACI_VARIANT(laci_sparse_finish)(o, p->row_stride, LACI_SPARSE_S8, part, done);
 }
 
-void LACI_VARIANT(laci_sparse_multiply_quads)(const laci_sparse_product *p,
-                                              const laci_sparse_operands *o,
-                                              const laci_sparse_part *part) {
-  laci_sparse_walk_strips(p, o, part, QUAD, multiply_rows);
+void LACI_VARIANT(laci_sparse_multiply_int8x4)(const laci_sparse_product *p,
+                                               const laci_sparse_operands *o,
+                                               const laci_sparse_part *part) {
+  laci_sparse_walk_strips(p, o, part, INT8X4, multiply_rows);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Makes the bundles of bundles.h. */
-#include "kernel/sparse/bundles.h"
+ * Makes the bundles of grouped_rows.h. */
+#include "kernel/sparse/grouped_rows.h"
 
 #include <string.h>
 
@@ -10,34 +10,34 @@
 #include "cpu/cpu.h"
 #include "kernel/variants.h"
 
-static laci_bundles_run *const of_level[] = {
-#define VARIANT(name, level) [level] = laci_bundles_##name,
+static laci_grouped_rows_run *const of_level[] = {
+#define VARIANT(name, level) [level] = laci_grouped_rows_##name,
     LACI_KERNEL_VARIANTS(VARIANT)
 #undef VARIANT
 };
 
-laci_bundles_run *laci_bundles_now(void) { return of_level[laci_cpu()]; }
+laci_grouped_rows_run *laci_grouped_rows_now(void) { return of_level[laci_cpu()]; }
 
 enum {
-  WINDOW = LACI_BUNDLES_WINDOW,
-  KEPT = LACI_BUNDLES_KEPT,
-  MOST = LACI_BUNDLES_MOST,
-  UNITS = LACI_BUNDLES_UNITS,
+  WINDOW = LACI_GROUPED_ROWS_WINDOW,
+  KEPT = LACI_GROUPED_ROWS_KEPT,
+  MOST = LACI_GROUPED_ROWS_MOST,
+  UNITS = LACI_GROUPED_ROWS_UNITS,
   PATTERNS = 1 << WINDOW,
   HALF = LACI_SPARSE_LANES / 2,
-  MOST_ROWS = LACI_BUNDLES_FLOATS / (UNITS * HALF),
+  MOST_ROWS = LACI_GROUPED_ROWS_FLOATS / (UNITS * HALF),
 };
 
 /* A whole vector, or half a tile. */
 static int unit_lanes(void) { return laci_cpu() == LACI_CPU_AVX512 ? LACI_SPARSE_LANES : HALF; }
 
-int64_t laci_bundles_units(const laci_sparse_tile *tiles, int64_t n_tiles) {
+int64_t laci_grouped_rows_units(const laci_sparse_tile *tiles, int64_t n_tiles) {
   if (unit_lanes() == LACI_SPARSE_LANES || n_tiles == 0) return n_tiles;
   const uint64_t upper = tiles[n_tiles - 1].lanes & LACI_SPARSE_ALL_LANES;
   return 2 * n_tiles - (upper >> HALF == 0);
 }
 
-int64_t laci_bundles_strips(int64_t n_units) { return laci_ceil_div(n_units, UNITS); }
+int64_t laci_grouped_rows_strips(int64_t n_units) { return laci_ceil_div(n_units, UNITS); }
 
 /* ---- What rows keep of a window ---- */
 
@@ -83,12 +83,12 @@ static void next_window(rows *r) {
 }
 
 /* So many bundles have `size` of the n rows of a pattern, which are cut as evenly as can be. */
-static int bundles_of(int n, int size) {
-  const int bundles = (n + MOST - 1) / MOST;
-  if (bundles == 0) return 0;
-  const int larger = n % bundles;
-  if (size == n / bundles) return bundles - larger;
-  return size == n / bundles + 1 ? larger : 0;
+static int groups_of(int n, int size) {
+  const int grouped = (n + MOST - 1) / MOST;
+  if (grouped == 0) return 0;
+  const int larger = n % grouped;
+  if (size == n / grouped) return grouped - larger;
+  return size == n / grouped + 1 ? larger : 0;
 }
 
 /* ---- Chunks ---- */
@@ -96,24 +96,25 @@ static int bundles_of(int n, int size) {
 typedef struct making {
   const laci_sparse_product *p;
   const float *weight;
-  laci_bundles *b;
+  laci_grouped_rows *b;
   int64_t chunk_rows;
   /* Of all chunks, or of those that are done. */
-  int64_t n_bundles, n_rows, n_singles, n_windows;
+  int64_t n_row_groups, n_rows, n_singles, n_windows;
 } making;
 
 static void count_window(making *m, const rows *r) {
   for (int pattern = 1; pattern < PATTERNS; pattern++) {
-    m->n_bundles += (r->n_rows[pattern] + MOST - 1) / MOST;
+    m->n_row_groups += (r->n_rows[pattern] + MOST - 1) / MOST;
     m->n_rows += r->n_rows[pattern];
   }
   m->n_singles += r->n_singles;
   m->n_windows++;
 }
 
-static void add_bundle(making *m, const rows *r, unsigned pattern, const uint8_t *row, int size) {
-  laci_bundles *b = m->b;
-  int32_t *at = b->columns[m->n_bundles++].at;
+static void add_row_group(making *m, const rows *r, unsigned pattern, const uint8_t *row,
+                          int size) {
+  laci_grouped_rows *b = m->b;
+  int32_t *at = b->columns[m->n_row_groups++].at;
   for (int column = 0; column < WINDOW; column++) {
     if (pattern >> column & 1) *at++ = (int32_t)m->p->column_at[r->column + column];
   }
@@ -127,8 +128,8 @@ static void add_singles(making *m, const rows *r) {
   for (int64_t row = 0; row < r->n; row++) {
     for (int64_t k = r->from[row]; !r->pattern[row] && k < r->next[row]; k++) {
       m->b->singles[m->n_singles++] =
-          (laci_bundles_single){(int32_t)m->p->column_at[m->p->column[k]],
-                                (int32_t)row * UNITS * m->b->lanes, m->weight[k]};
+          (laci_grouped_rows_single){(int32_t)m->p->column_at[m->p->column[k]],
+                                     (int32_t)row * UNITS * m->b->lanes, m->weight[k]};
     }
   }
 }
@@ -136,7 +137,7 @@ static void add_singles(making *m, const rows *r) {
 static void fill_window(making *m, const rows *r) {
   uint8_t order[MOST_ROWS]; /* rows by their patterns */
   int next[PATTERNS], begin = 0, taken[PATTERNS];
-  laci_bundles_window *w = &m->b->windows[m->n_windows++];
+  laci_grouped_rows_window *w = &m->b->windows[m->n_windows++];
   for (int pattern = 0; pattern < PATTERNS; pattern++) {
     next[pattern] = taken[pattern] = begin;
     begin += r->n_rows[pattern];
@@ -146,10 +147,10 @@ static void fill_window(making *m, const rows *r) {
   }
   for (int size = MOST; size > 0; size--) {
     for (int pattern = 1; pattern < PATTERNS; pattern++) {
-      const int n = bundles_of(r->n_rows[pattern], size);
+      const int n = groups_of(r->n_rows[pattern], size);
       w->n[size - 1] += n;
       for (int at = 0; at < n; at++, taken[pattern] += size) {
-        add_bundle(m, r, (unsigned)pattern, order + taken[pattern], size);
+        add_row_group(m, r, (unsigned)pattern, order + taken[pattern], size);
       }
     }
   }
@@ -171,18 +172,18 @@ static void do_chunk(making *m, int64_t first, int64_t n, do_window *what) {
 /* All chunks; those of a group end with it. */
 static void do_chunks(making *m, do_window *what) {
   const int64_t together = m->p->rows_together;
-  laci_bundles *b = m->b;
-  m->n_bundles = m->n_rows = m->n_singles = m->n_windows = b->n_chunks = 0;
+  laci_grouped_rows *b = m->b;
+  m->n_row_groups = m->n_rows = m->n_singles = m->n_windows = b->n_chunks = 0;
   for (int64_t row = 0; row < m->p->n_rows; b->n_chunks++) {
     const int64_t left = together - row % together, n = left < m->chunk_rows ? left : m->chunk_rows;
     if (b->chunks) {
-      b->chunks[b->n_chunks] = (laci_bundles_chunk){.row_first = row,
-                                                    .row_last = row + n,
-                                                    .columns = b->columns + m->n_bundles,
-                                                    .sums = b->sums + m->n_rows,
-                                                    .weights = b->weights + m->n_rows * KEPT,
-                                                    .singles = b->singles + m->n_singles,
-                                                    .windows = b->windows + m->n_windows};
+      b->chunks[b->n_chunks] = (laci_grouped_rows_chunk){.row_first = row,
+                                                         .row_last = row + n,
+                                                         .columns = b->columns + m->n_row_groups,
+                                                         .sums = b->sums + m->n_rows,
+                                                         .weights = b->weights + m->n_rows * KEPT,
+                                                         .singles = b->singles + m->n_singles,
+                                                         .windows = b->windows + m->n_windows};
     }
     do_chunk(m, row, n, what);
     row += n;
@@ -190,26 +191,26 @@ static void do_chunks(making *m, do_window *what) {
 }
 
 static bool take_memory(const making *m) {
-  laci_bundles *b = m->b;
+  laci_grouped_rows *b = m->b;
   b->chunks = laci_alloc((size_t)b->n_chunks, sizeof *b->chunks);
   b->windows = laci_alloc((size_t)m->n_windows, sizeof *b->windows);
-  b->columns = laci_alloc((size_t)m->n_bundles, sizeof *b->columns);
+  b->columns = laci_alloc((size_t)m->n_row_groups, sizeof *b->columns);
   b->sums = laci_alloc((size_t)m->n_rows, sizeof *b->sums);
   b->weights = laci_alloc((size_t)m->n_rows * KEPT, sizeof *b->weights);
   b->singles = laci_alloc((size_t)m->n_singles, sizeof *b->singles);
   b->bytes = (size_t)b->n_chunks * sizeof *b->chunks + (size_t)m->n_windows * sizeof *b->windows +
-             (size_t)m->n_bundles * sizeof *b->columns +
+             (size_t)m->n_row_groups * sizeof *b->columns +
              (size_t)m->n_rows * (sizeof *b->sums + KEPT * sizeof *b->weights) +
              (size_t)m->n_singles * sizeof *b->singles;
   return b->chunks && b->windows && b->columns && b->sums && b->weights && b->singles;
 }
 
-lac_status laci_bundles_init(const laci_sparse_product *p, const float *weight, int64_t chunk_rows,
-                             laci_bundles *b, lac_error *err) {
-  *b = (laci_bundles){.n_windows = laci_ceil_div(laci_sparse_columns_together(p), WINDOW),
-                      .row_stride = p->row_stride,
-                      .lanes = unit_lanes()};
-  const int64_t most = LACI_BUNDLES_FLOATS / (UNITS * b->lanes);
+lac_status laci_grouped_rows_init(const laci_sparse_product *p, const float *weight,
+                                  int64_t chunk_rows, laci_grouped_rows *b, lac_error *err) {
+  *b = (laci_grouped_rows){.n_windows = laci_ceil_div(laci_sparse_columns_together(p), WINDOW),
+                           .row_stride = p->row_stride,
+                           .lanes = unit_lanes()};
+  const int64_t most = LACI_GROUPED_ROWS_FLOATS / (UNITS * b->lanes);
   const int64_t cuts = laci_ceil_div(p->rows_together, chunk_rows < most ? chunk_rows : most);
   making m = {
       .p = p, .weight = weight, .b = b, .chunk_rows = laci_ceil_div(p->rows_together, cuts)};
@@ -217,37 +218,37 @@ lac_status laci_bundles_init(const laci_sparse_product *p, const float *weight, 
   if (st) return st;
   do_chunks(&m, count_window);
   if (!take_memory(&m)) {
-    laci_bundles_clear(b);
-    return laci_fail_memory(err, "a sparse product's bundles");
+    laci_grouped_rows_clear(b);
+    return laci_fail_memory(err, "a sparse product's grouped rows");
   }
   do_chunks(&m, fill_window);
   return LAC_OK;
 }
 
-void laci_bundles_clear(laci_bundles *b) {
+void laci_grouped_rows_clear(laci_grouped_rows *b) {
   laci_free(b->chunks);
   laci_free(b->windows);
   laci_free(b->columns);
   laci_free(b->sums);
   laci_free(b->weights);
   laci_free(b->singles);
-  *b = (laci_bundles){.n_chunks = 0};
+  *b = (laci_grouped_rows){.n_chunks = 0};
 }
 
 /* ---- Where they gain ---- */
 
-bool laci_bundles_may_gain(int64_t rows_together, double kept) {
+bool laci_grouped_rows_may_gain(int64_t rows_together, double kept) {
   enum { LEAST_ROWS = 64 }; /* fewer share too little */
   const double half = (double)KEPT / WINDOW, nearly = 0.9;
   return laci_cpu() == LACI_CPU_AVX2 && rows_together >= LEAST_ROWS && kept >= nearly * half &&
          kept <= half / nearly;
 }
 
-bool laci_bundles_gain(const laci_sparse_product *p) {
+bool laci_grouped_rows_gain(const laci_sparse_product *p) {
   enum { SAMPLE = 64, MOST_SINGLES = 20 }; /* one in 20 */
   const double columns = (double)p->n_columns * (double)p->rows_together;
   rows r;
-  if (!laci_bundles_may_gain(p->rows_together, (double)p->row_begin[p->n_rows] / columns)) {
+  if (!laci_grouped_rows_may_gain(p->rows_together, (double)p->row_begin[p->n_rows] / columns)) {
     return false;
   }
   making m = {.p = p};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * kernel/sparse/quads.h: the definition against a convolution in integers of 64 bits and, bit
+ * kernel/sparse/int8x4.h: the definition against a convolution in integers of 64 bits and, bit
  * by bit, what follows it: scales, a residual, a zero point, a clip; sums that wrap and results
  * that no integer holds among them; results that are floats, with functions behind. */
 #include "support/sparse_case.h"

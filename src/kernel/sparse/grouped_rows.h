@@ -12,8 +12,8 @@
  * Weights of a chunk are read once for each strip, in their order, about 5.4 bytes each. What a row
  * keeps of a window where it does not keep four, are singles. Columns ascend in a row and so do
  * windows: results are the bits of product.h's definition. */
-#ifndef LACI_KERNEL_SPARSE_BUNDLES_H
-#define LACI_KERNEL_SPARSE_BUNDLES_H
+#ifndef LACI_KERNEL_SPARSE_GROUPED_ROWS_H
+#define LACI_KERNEL_SPARSE_GROUPED_ROWS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,80 +23,82 @@
 #include "kernel/variants.h"
 
 enum {
-  LACI_BUNDLES_WINDOW = 8,    /* columns */
-  LACI_BUNDLES_KEPT = 4,      /* of them */
-  LACI_BUNDLES_MOST = 8,      /* rows of a bundle */
-  LACI_BUNDLES_UNITS = 3,     /* of a strip */
-  LACI_BUNDLES_FLOATS = 6144, /* of a chunk's sums */
+  LACI_GROUPED_ROWS_WINDOW = 8,    /* columns */
+  LACI_GROUPED_ROWS_KEPT = 4,      /* of them */
+  LACI_GROUPED_ROWS_MOST = 8,      /* rows of a bundle */
+  LACI_GROUPED_ROWS_UNITS = 3,     /* of a strip */
+  LACI_GROUPED_ROWS_FLOATS = 6144, /* of a chunk's sums */
 };
 
 /** How many bundles there are of each size, less one, and singles behind them. */
-typedef struct laci_bundles_window {
-  int32_t n[LACI_BUNDLES_MOST], n_singles;
-} laci_bundles_window;
+typedef struct laci_grouped_rows_window {
+  int32_t n[LACI_GROUPED_ROWS_MOST], n_singles;
+} laci_grouped_rows_window;
 
 /** Where a bundle's columns lie: floats from where a tile begins. */
-typedef struct laci_bundles_columns {
-  int32_t at[LACI_BUNDLES_KEPT];
-} laci_bundles_columns;
+typedef struct laci_grouped_rows_columns {
+  int32_t at[LACI_GROUPED_ROWS_KEPT];
+} laci_grouped_rows_columns;
 
 /** One kept weight; `sums`: as rows of bundles. */
-typedef struct laci_bundles_single {
+typedef struct laci_grouped_rows_single {
   int32_t at, sums;
   float weight;
-} laci_bundles_single;
+} laci_grouped_rows_single;
 
 /** Rows with the same columns. Of window after window: bundles, the largest first, with their rows,
  * a number of floats of all sums before them, and four weights of each. */
-typedef struct laci_bundles_chunk {
+typedef struct laci_grouped_rows_chunk {
   int64_t row_first, row_last;
-  const laci_bundles_columns *columns;
+  const laci_grouped_rows_columns *columns;
   const uint16_t *sums;
   const float *weights;
-  const laci_bundles_single *singles;
-  const laci_bundles_window *windows; /* [n_windows] */
-} laci_bundles_chunk;
+  const laci_grouped_rows_single *singles;
+  const laci_grouped_rows_window *windows; /* [n_windows] */
+} laci_grouped_rows_chunk;
 
-typedef struct laci_bundles {
-  laci_bundles_chunk *chunks; /* [n_chunks] */
+typedef struct laci_grouped_rows {
+  laci_grouped_rows_chunk *chunks; /* [n_chunks] */
   int64_t n_chunks, n_windows, row_stride;
   int lanes; /* of a unit, as the level in force had it */
-  laci_bundles_window *windows;
-  laci_bundles_columns *columns;
+  laci_grouped_rows_window *windows;
+  laci_grouped_rows_columns *columns;
   uint16_t *sums;
   float *weights;
-  laci_bundles_single *singles;
+  laci_grouped_rows_single *singles;
   size_t bytes; /* that all of it takes */
-} laci_bundles;
+} laci_grouped_rows;
 
 /** Are bundles faster than lists (csr.h) by the level in force? Where rows are many, and most keep
  * four of a window. */
-bool laci_bundles_gain(const laci_sparse_product *p);
+bool laci_grouped_rows_gain(const laci_sparse_product *p);
 /** The same before it is known what is kept, from the share of weights that are. */
-bool laci_bundles_may_gain(int64_t rows_together, double kept);
+bool laci_grouped_rows_may_gain(int64_t rows_together, double kept);
 
 /** The bundles of a product with these weights, [n_kept], in chunks of so many rows at most, as
  * even as can be. Fails LAC_NO_MEMORY, LAC_UNSUPPORTED: a distance of more than 2^31 floats,
  * columns that may be missing; b is then empty. */
-LAC_MUST_CHECK lac_status laci_bundles_init(const laci_sparse_product *p, const float *weight,
-                                            int64_t chunk_rows, laci_bundles *b, lac_error *err);
-void laci_bundles_clear(laci_bundles *b);
+LAC_MUST_CHECK lac_status laci_grouped_rows_init(const laci_sparse_product *p, const float *weight,
+                                                 int64_t chunk_rows, laci_grouped_rows *b,
+                                                 lac_error *err);
+void laci_grouped_rows_clear(laci_grouped_rows *b);
 
 /** How many units of lanes have results, of all tiles, by the level in force, and into how many
  * strips they fall (laci_sparse_strip_begin). */
-int64_t laci_bundles_units(const laci_sparse_tile *tiles, int64_t n_tiles);
-int64_t laci_bundles_strips(int64_t n_units);
+int64_t laci_grouped_rows_units(const laci_sparse_tile *tiles, int64_t n_tiles);
+int64_t laci_grouped_rows_strips(int64_t n_units);
 
 /** All rows of a chunk for units [first, last), a strip at most. o->weight is not read. Strips and
- * chunks are independent of each other. The level is that of laci_bundles_init. */
-typedef void laci_bundles_run(const laci_bundles *b, const laci_sparse_operands *o, int64_t chunk,
-                              const laci_sparse_tile *tiles, int64_t first, int64_t last);
+ * chunks are independent of each other. The level is that of laci_grouped_rows_init. */
+typedef void laci_grouped_rows_run(const laci_grouped_rows *b, const laci_sparse_operands *o,
+                                   int64_t chunk, const laci_sparse_tile *tiles, int64_t first,
+                                   int64_t last);
 
-#define LACI_BUNDLES_DECLARE(name, level) laci_bundles_run laci_bundles_##name;
-LACI_KERNEL_VARIANTS(LACI_BUNDLES_DECLARE)
-#undef LACI_BUNDLES_DECLARE
+#define LACI_GROUPED_ROWS_DECLARE(name, level) laci_grouped_rows_run laci_grouped_rows_##name;
+LACI_KERNEL_VARIANTS(LACI_GROUPED_ROWS_DECLARE)
+#undef LACI_GROUPED_ROWS_DECLARE
 
 /** The variant by the level in force (cpu/cpu.h). */
-laci_bundles_run *laci_bundles_now(void);
+laci_grouped_rows_run *laci_grouped_rows_now(void);
 
 #endif

@@ -5,8 +5,8 @@
  * pair by instructions that move no word across lanes; which of the two is the lower half follows
  * from these. A row that keeps one or two columns of a block has one dot, of the two that hold
  * them; one that keeps more has two, 0 1 and 2 3, with zeros where nothing is kept. */
-#ifndef LACI_KERNEL_SPARSE_PAIRS_H
-#define LACI_KERNEL_SPARSE_PAIRS_H
+#ifndef LACI_KERNEL_SPARSE_BF16_PAIRS_H
+#define LACI_KERNEL_SPARSE_BF16_PAIRS_H
 
 #include <math.h>
 #include <stdint.h>
@@ -58,7 +58,7 @@ static inline float laci_sparse_high(uint32_t pair) {
 /** A float, rounded to the nearest bf16, as vcvtne2ps2bf16 does. */
 static inline uint16_t laci_sparse_half(float x) { return laci_bf16_round(laci_sparse_flush(x)); }
 
-static inline uint32_t laci_sparse_pair(float low, float high) {
+static inline uint32_t laci_bf16_pair(float low, float high) {
   return laci_sparse_half(low) | (uint32_t)laci_sparse_half(high) << 16;
 }
 
@@ -72,18 +72,17 @@ static inline float laci_sparse_dot(float sum, uint32_t x, uint32_t weight) {
   return laci_sparse_flush(sum);
 }
 
-/** Floats [n] rounded by laci_sparse_half. pairs_round_isa.c */
+/** Floats [n] rounded by laci_sparse_half. bf16_round_isa.c */
 typedef void laci_sparse_round(const float *from, int64_t n, uint16_t *to);
 #define LACI_SPARSE_ROUND_DECLARE(name, level) laci_sparse_round laci_sparse_round_##name;
 LACI_KERNEL_VARIANTS(LACI_SPARSE_ROUND_DECLARE)
 #undef LACI_SPARSE_ROUND_DECLARE
-/** The variant by the level in force (cpu/cpu.h). pairs.c */
+/** The variant by the level in force (cpu/cpu.h). bf16_pairs.c */
 laci_sparse_round *laci_sparse_round_now(void);
 
-/** product.h's multiply for products of pairs; parts begin at an even row. product_pairs_isa.c */
-#define LACI_SPARSE_PAIRS_DECLARE(name, level) \
-  laci_sparse_multiply laci_sparse_multiply_pairs_##name;
-LACI_KERNEL_VARIANTS(LACI_SPARSE_PAIRS_DECLARE)
-#undef LACI_SPARSE_PAIRS_DECLARE
+/** product.h's multiply for products of pairs; parts begin at an even row. product_bf16_isa.c */
+#define LACI_BF16_PAIRS_DECLARE(name, level) laci_sparse_multiply laci_sparse_multiply_bf16_##name;
+LACI_KERNEL_VARIANTS(LACI_BF16_PAIRS_DECLARE)
+#undef LACI_BF16_PAIRS_DECLARE
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * thin.h for every instruction set. Spreading weights to rows is an instruction of AVX-512; others
- * go from row to row, which is the definition. */
-#include "kernel/sparse/thin.h"
+ * one_lane.h for every instruction set. Spreading weights to rows is an instruction of AVX-512;
+ * others go from row to row, which is the definition. */
+#include "kernel/sparse/one_lane.h"
 #include "kernel/variants.h"
 
 #if defined(__AVX512F__)
@@ -9,7 +9,7 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-enum { HALF = LACI_THIN_ROWS / 2, LINE = 64, SECOND_CACHE = 2, FRACTION = 16 /* bits */ };
+enum { HALF = LACI_ONE_LANE_ROWS / 2, LINE = 64, SECOND_CACHE = 2, FRACTION = 16 /* bits */ };
 
 /* Onto zeros that the compiler does not know to be zeros: some processors (Zen 4) wait for the
  * register that this writes, even where it writes all of it. */
@@ -20,16 +20,16 @@ INLINE __m512 spread(__mmask16 rows, const float *weight) {
 }
 
 /* Lines a column, in parts of 1 << FRACTION. */
-INLINE uint64_t step_of(const laci_thin_ahead *next, int64_t n_columns) {
+INLINE uint64_t step_of(const laci_one_lane_ahead *next, int64_t n_columns) {
   return ((uint64_t)next->n_lines << FRACTION) / (uint64_t)(n_columns + 1);
 }
 
-INLINE void fetch(const laci_thin_ahead *next, uint64_t step, int64_t column) {
+INLINE void fetch(const laci_one_lane_ahead *next, uint64_t step, int64_t column) {
   const uint64_t line = ((uint64_t)column * step) >> FRACTION;
   __builtin_prefetch((const char *)next->at + line * LINE, 0, SECOND_CACHE);
 }
 
-void LACI_VARIANT(laci_thin_add)(const laci_thin_columns *c, float *sums) {
+void LACI_VARIANT(laci_one_lane_add)(const laci_one_lane_columns *c, float *sums) {
   const uint64_t step = step_of(&c->next[0], c->n), step2 = step_of(&c->next[1], c->n);
   const float *w = c->weight;
   __m512 low = _mm512_loadu_ps(sums), high = _mm512_loadu_ps(sums + HALF);
@@ -49,7 +49,7 @@ void LACI_VARIANT(laci_thin_add)(const laci_thin_columns *c, float *sums) {
 #else
 #include <math.h>
 
-void LACI_VARIANT(laci_thin_add)(const laci_thin_columns *c, float *sums) {
+void LACI_VARIANT(laci_one_lane_add)(const laci_one_lane_columns *c, float *sums) {
   const float *w = c->weight;
   for (int64_t column = 0; column < c->n; column++) {
     for (uint32_t left = c->rows[column]; left; left &= left - 1, w++) {

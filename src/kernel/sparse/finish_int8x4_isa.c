@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What follows the whole sums of some rows and tiles (quads.h), for every instruction set. */
+ * What follows the whole sums of some rows and tiles (int8x4.h), for every instruction set. */
 #include <string.h>
 
 #include "kernel/pointwise/fake_quantize.h"
 #include "kernel/pointwise/function.h"
-#include "kernel/sparse/quads.h"
+#include "kernel/sparse/int8x4.h"
 #include "kernel/variants.h"
 
-enum { LANES = LACI_SPARSE_LANES, QUAD = LACI_SPARSE_QUAD };
+enum { LANES = LACI_SPARSE_LANES, INT8X4 = LACI_INT8X4_CHANNELS };
 
 static int64_t place_of(const laci_sparse_tile *tile, int64_t row_stride, int64_t row) {
-  return tile->out + row / QUAD * row_stride;
+  return tile->out + row / INT8X4 * row_stride;
 }
 
 void LACI_VARIANT(laci_sparse_scale_sums)(const laci_sparse_quantized *q,
@@ -32,9 +32,9 @@ static void add_residual(const laci_sparse_operands *o, int64_t row_stride,
     for (int64_t row = part->row_first; row < part->row_last; row++, v += LANES) {
       const float *from = o->residual + place_of(tile, row_stride, row);
       for (int lane = 0; lane < LANES; lane++) {
-        uint32_t quad = 0;
-        if (tile->lanes >> lane & 1) memcpy(&quad, from + lane, sizeof quad);
-        const int32_t value = (int32_t)(quad >> row % QUAD * 8 & 0xFFU) - q->residual_zero;
+        uint32_t int8x4 = 0;
+        if (tile->lanes >> lane & 1) memcpy(&int8x4, from + lane, sizeof int8x4);
+        const int32_t value = (int32_t)(int8x4 >> row % INT8X4 * 8 & 0xFFU) - q->residual_zero;
         v[lane] = fmaf((float)value, q->residual_scale, v[lane]);
       }
     }
@@ -52,16 +52,16 @@ static void write_bytes(const laci_sparse_operands *o, int64_t row_stride,
   const int64_t n = part->row_last - part->row_first;
   for (int64_t t = part->tile_first; t < part->tile_last; t++, v += n * LANES) {
     const laci_sparse_tile *tile = &part->tiles[t];
-    for (int64_t row = 0; row < n; row += QUAD) {
+    for (int64_t row = 0; row < n; row += INT8X4) {
       float *y = o->y + place_of(tile, row_stride, part->row_first + row);
       for (int lane = 0; lane < LANES; lane++) {
-        uint32_t quad = 0;
+        uint32_t int8x4 = 0;
         if (!(tile->lanes >> lane & 1)) continue;
-        for (int64_t at = 0; at < QUAD; at++) {
+        for (int64_t at = 0; at < INT8X4; at++) {
           const float value = row + at < n ? v[(row + at) * LANES + lane] : 0;
-          quad |= byte_of(o->quantized, value) << 8 * at;
+          int8x4 |= byte_of(o->quantized, value) << 8 * at;
         }
-        memcpy(y + lane, &quad, sizeof quad);
+        memcpy(y + lane, &int8x4, sizeof int8x4);
       }
     }
   }

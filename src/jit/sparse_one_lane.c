@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A chunk's last tile, where it has one lane. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "jit/sparse_in.h"
+
+enum { LANES = LACI_SPARSE_LANES, ROWS = LACI_ONE_LANE_ROWS };
+
+bool laci_sparse_is_one_lane(const laci_sparse_tile *tile) {
+  return (tile->lanes & LACI_SPARSE_ALL_LANES) == 1;
+}
+
+bool laci_sparse_one_lane_init(const laci_sparse_product *p, laci_sparse_one_lane *one_lane) {
+  const size_t n = (size_t)p->n_columns;
+  *one_lane = (laci_sparse_one_lane){.n = p->n_columns,
+                                     .at = laci_alloc(n, sizeof *one_lane->at),
+                                     .beside = laci_alloc(n, sizeof *one_lane->beside)};
+  if (!one_lane->at || !one_lane->beside) return false;
+  memcpy(one_lane->at, p->column_at, n * sizeof *one_lane->at);
+  if (p->beside) memcpy(one_lane->beside, p->beside, n * sizeof *one_lane->beside);
+  return true;
+}
+
+void laci_sparse_one_lane_clear(laci_sparse_one_lane *one_lane) {
+  laci_free(one_lane->at);
+  laci_free(one_lane->beside);
+}
+
+void laci_sparse_take_one_lane(const laci_sparse_one_lane *one_lane, const laci_sparse_tile *tile,
+                               const float *x, float *to) {
+  for (int64_t at = 0; at < one_lane->n; at++) {
+    const bool there = laci_sparse_lanes_of(tile, one_lane->beside[at]) & 1;
+    to[at] = there ? x[tile->in + one_lane->at[at]] : 0;
+  }
+}
+
+/* Sums of rows become tiles of one lane, with zeros in the others. */
+static void make_tile(float *sums, int64_t n_rows) {
+  float rows[ROWS];
+  memcpy(rows, sums, sizeof rows);
+  memset(sums, 0, (size_t)n_rows * LANES * sizeof *sums);
+  for (int64_t row = 0; row < n_rows; row++) sums[row * LANES] = rows[row];
+}
+
+void laci_sparse_run_one_lane(const laci_sparse_one_lane_turn *t) {
+  const laci_sparse_part *part = &t->part;
+  const int64_t n_rows = part->row_last - part->row_first;
+  if (t->first) {
+    memset(t->sums, 0, ROWS * sizeof *t->sums);
+    memcpy(t->sums, t->o->bias + part->row_first, (size_t)n_rows * sizeof *t->sums);
+  }
+  laci_one_lane_add_now()(&t->columns, t->sums);
+  if (!t->last) return;
+  make_tile(t->sums, n_rows);
+  laci_sparse_finish_now()(t->o, t->row_stride, LACI_SPARSE_F32, part, t->sums);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Chooses the variant of one_lane.h. */
+#include "kernel/sparse/one_lane.h"
+
+#include "cpu/cpu.h"
+#include "kernel/variants.h"
+
+static laci_one_lane_add *const of_level[] = {
+#define VARIANT(name, level) [level] = laci_one_lane_add_##name,
+    LACI_KERNEL_VARIANTS(VARIANT)
+#undef VARIANT
+};
+
+laci_one_lane_add *laci_one_lane_add_now(void) { return of_level[laci_cpu()]; }
