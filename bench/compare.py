@@ -209,7 +209,7 @@ def measure_files(arguments, network, batch, kinds, keep):
                 seed = f"{arguments.seed} {network} {batch} {dtype}"
                 results = measure(cell, engines, random.Random(seed))
             one = {"network": network, "batch": batch, "dtype": dtype, "weights": weights, "engines": results}
-            if is_dense and compare_page.is_behind(one):
+            if is_dense and compare_page.is_after(one):
                 losses = compare_profile.losses(cell, results)
             keep({**one, "losses": losses, "seconds": round(time.monotonic() - begin_s, 1)})
 

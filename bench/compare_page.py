@@ -41,7 +41,7 @@ def ratio(cell):
     return min(peers) / found["lacuna"][field_of(cell)] if peers and "lacuna" in found else None
 
 
-def is_behind(cell):
+def is_after(cell):
     found = ratio(cell)
     return found is not None and found < BEHIND
 
@@ -116,7 +116,7 @@ def loss_text(row):
 
 
 def table_of_losses(cells):
-    behind = [cell for cell in cells if is_behind(cell)]
+    behind = [cell for cell in cells if is_after(cell)]
     if not behind:
         return [f"No cell is below {BEHIND} × the fastest peer."]
     lines = ["| network | batch | type | | what costs: Lacuna's loss (its time, OpenVINO's) |", "|---" * 5 + "|"]

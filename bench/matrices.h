@@ -12,7 +12,8 @@
  *                rows and columns of its own.
  *
  * A weight is a function of (seed, consumer, row, column) only: any part of a matrix can be made
- * again, in any order. Next: network.h (the classes of ResNet-50), ways.h (what is measured). */
+ * again, in any order. Next: network.h (the classes of ResNet-50), contenders.h (what is measured).
+ * */
 #ifndef BENCH_MATRICES_H
 #define BENCH_MATRICES_H
 

@@ -10,7 +10,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 
-#include "ways.h"
+#include "contenders.h"
 
 enum { SAMPLES_MOST = 40 };
 

@@ -4,7 +4,7 @@
  *     search_bench [--threads N] [--only ROW]... [--quick] [--json FILE] [--list]
  *
  * All ways of a row take turns, so that a slow moment of the machine hits all of them alike. Read
- * search_cases.h (the rows), network.h (the classes of ResNet-50), ways.h (the ways) first;
+ * search_cases.h (the rows), network.h (the classes of ResNet-50), contenders.h (the ways) first;
  * search.py draws, compares and keeps what comes out. */
 #include <getopt.h>
 

@@ -135,7 +135,7 @@ static double seconds_now(const options *o) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static void run_turns(bench *b, const options *o) {
+static void run_micro_batches(bench *b, const options *o) {
   static double seconds[N_SIDES][MOST_TURNS];
   for (int turn = -1; turn < o->turns; turn++) { /* one to warm up */
     for (int side = 0; side < N_SIDES; side++) {
@@ -306,7 +306,7 @@ int main(int argc, char **argv) {
   if (o.bf16 && o.n_check > 0) make_trainer(&b, &o, EXACT);
   make_batch(&b);
   if (o.n_check > 0) check(&b, &o);
-  else run_turns(&b, &o);
+  else run_micro_batches(&b, &o);
   for (int side = 0; side < N_SIDES && o.profile; side++) profile(&b, &o, side);
   for (int side = 0; side < N_TRAINERS; side++) laci_trainer_destroy(b.sides[side]);
   for (int s = 0; s < b.model->n_stored; s++) laci_free(b.masks[s]);

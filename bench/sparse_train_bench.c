@@ -138,7 +138,7 @@ typedef struct sparse_layer {
 } sparse_layer;
 
 /* Two of four inputs kept by chance; seen from the other end, too. */
-static uint8_t *mask_of(const layer *l, bool turned) {
+static uint8_t *mask_of(const layer *l, bool transposed) {
   static const uint8_t patterns[6][2] = {{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}};
   const int64_t taps = l->window * l->window;
   uint8_t *kept = large_pages((size_t)(l->out * l->in * taps), 1);
@@ -148,7 +148,7 @@ static uint8_t *mask_of(const layer *l, bool turned) {
       const uint8_t *two = patterns[laci_rng_below(1, (uint64_t)row, (uint64_t)block, 6)];
       for (int at = 0; at < 2; at++) {
         const int64_t channel = block / taps * 4 + two[at];
-        if (turned) kept[(channel * l->out + row) * taps + taps - 1 - tap] = 1;
+        if (transposed) kept[(channel * l->out + row) * taps + taps - 1 - tap] = 1;
         else kept[(row * l->in + channel) * taps + tap] = 1;
       }
     }
@@ -188,8 +188,8 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n) {
         .stride_w = 1};
   }
   for (int way = 0; way < 2; way++) {
-    const layer turned = {channels[way], channels[1 - way], l->size, l->window};
-    laci_sparse_window g = layer_window(&turned);
+    const layer transposed = {channels[way], channels[1 - way], l->size, l->window};
+    laci_sparse_window g = layer_window(&transposed);
     g.values = values;
     const laci_sparse_layouts layouts = {ends[way], ends[1 - way], n / LANES};
     if (laci_sparse_form_init(&g, mask_of(l, way == DATA), &layouts, &s->form[way], &err)) {

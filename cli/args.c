@@ -101,8 +101,8 @@ const char *option_argument(const option_row *option, verb_id verb) {
 
 const char *text_dashed(const char *name) {
   static _Thread_local char texts[4][LONGEST_NAME];
-  static _Thread_local unsigned turn;
-  char *text = texts[turn++ % 4];
+  static _Thread_local unsigned round;
+  char *text = texts[round++ % 4];
   size_t i = 0;
   for (; name[i] && i < LONGEST_NAME - 1; i++) text[i] = name[i] == '_' ? '-' : name[i];
   text[i] = 0;

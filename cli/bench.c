@@ -192,14 +192,16 @@ static void print_exact(const lac_bench_result *r) {
  * many turns stand together. */
 static void print_turns(const lac_bench_result *r) {
   for (int at = 0, end; at < r->n_layers; at = end) {
-    const int64_t turns = r->layers[at].turns, images = turns > 0 ? r->batch / turns : 0;
+    const int64_t micro_batches = r->layers[at].micro_batches,
+                  images = micro_batches > 0 ? r->batch / micro_batches : 0;
     const char *last = "";
-    for (end = at; end < r->n_layers && r->layers[end].turns == turns; end++) {
+    for (end = at; end < r->n_layers && r->layers[end].micro_batches == micro_batches; end++) {
       if (strcmp(r->layers[end].op, "reorder") != 0) last = r->layers[end].name;
     }
-    if (turns < 2) continue;
-    terminal_say(stdout, "turns: all up to %s run %" PRId64 " times, for %" PRId64 " image%s each",
-                 last, turns, images, laci_plural(images));
+    if (micro_batches < 2) continue;
+    terminal_say(stdout,
+                 "micro-batches: all up to %s run %" PRId64 " times, for %" PRId64 " image%s each",
+                 last, micro_batches, images, laci_plural(images));
   }
 }
 

@@ -189,10 +189,10 @@ static lac_status write_words(like *l, char **argv, lac_error *err) {
   add(l, argv[0]);
   add(l, argv[1]);
   for (int k = 0; k < l->n_operands; k++) add(l, l->operands[k]);
-  for (int turn = 0; turn <= N_FIRST; turn++) {
+  for (int pass = 0; pass <= N_FIRST; pass++) {
     for (int k = 0; k < l->n_items && !st; k++) {
       if (written[k] || l->items[k].name[0] == '*') continue;
-      if (turn < N_FIRST && strcmp(l->items[k].name, order[turn]) != 0) continue;
+      if (pass < N_FIRST && strcmp(l->items[k].name, order[pass]) != 0) continue;
       written[k] = true;
       st = add_item(l, &l->items[k], err);
     }

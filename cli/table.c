@@ -20,8 +20,8 @@ enum {
 
 /* Where the columns stand. */
 typedef struct layout {
-  int columns;  /* of the terminal, or TERMINAL_NO_LIMIT */
-  int n_beside; /* columns that stand side by side: all, or all but the remark */
+  int columns;      /* of the terminal, or TERMINAL_NO_LIMIT */
+  int n_neighbours; /* columns that stand side by side: all, or all but the remark */
   int width[TABLE_COLUMNS];
   int line[TABLE_COLUMNS]; /* of the row, from 0 on */
 } layout;
@@ -115,9 +115,9 @@ static bool shrink(const text_table *table, layout *l, int begin, int end, int a
 /* Columns go to the next line where they do not fit into this one with their names at the
  * shortest. */
 static void fold(const text_table *table, layout *l) {
-  for (int begin = 0, line = 0; begin < l->n_beside; line++) {
+  for (int begin = 0, line = 0; begin < l->n_neighbours; line++) {
     int available = l->columns - (line ? INDENT : 0), end = begin + 1;
-    while (end < l->n_beside) {
+    while (end < l->n_neighbours) {
       layout tried = *l;
       if (!shrink(table, &tried, begin, end + 1, available, SHORTEST_NAME)) break;
       end++;
@@ -129,12 +129,12 @@ static void fold(const text_table *table, layout *l) {
 }
 
 static layout lay_out(const text_table *table, int columns) {
-  layout l = {.columns = columns, .n_beside = table->n_columns};
+  layout l = {.columns = columns, .n_neighbours = table->n_columns};
   measure(table, &l);
   if (columns == TERMINAL_NO_LIMIT) return l;
-  if (shrink(table, &l, 0, l.n_beside, columns, SHORT_NAME)) return l;
-  if (table->kinds[l.n_beside - 1] == COLUMN_REMARK) l.n_beside--;
-  if (!shrink(table, &l, 0, l.n_beside, columns, SHORTEST_NAME)) fold(table, &l);
+  if (shrink(table, &l, 0, l.n_neighbours, columns, SHORT_NAME)) return l;
+  if (table->kinds[l.n_neighbours - 1] == COLUMN_REMARK) l.n_neighbours--;
+  if (!shrink(table, &l, 0, l.n_neighbours, columns, SHORTEST_NAME)) fold(table, &l);
   return l;
 }
 
@@ -172,13 +172,13 @@ static lac_status print_line(const text_table *table, const layout *l, const cha
 static lac_status print_row(const text_table *table, const layout *l, const char *const *cells,
                             FILE *out) {
   lac_status st = LAC_OK;
-  for (int begin = 0, end; !st && begin < l->n_beside; begin = end) {
-    for (end = begin + 1; end < l->n_beside && l->line[end] == l->line[begin];) end++;
+  for (int begin = 0, end; !st && begin < l->n_neighbours; begin = end) {
+    for (end = begin + 1; end < l->n_neighbours && l->line[end] == l->line[begin];) end++;
     if (!is_empty(cells, l, begin, end)) st = print_line(table, l, cells, begin, end, out);
   }
-  if (!st && l->n_beside < table->n_columns && cells[l->n_beside][0]) {
+  if (!st && l->n_neighbours < table->n_columns && cells[l->n_neighbours][0]) {
     fprintf(out, "%*s", INDENT, "");
-    text_wrap(out, cells[l->n_beside], l->columns, INDENT, INDENT);
+    text_wrap(out, cells[l->n_neighbours], l->columns, INDENT, INDENT);
   }
   return st;
 }

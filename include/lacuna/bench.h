@@ -68,8 +68,8 @@ typedef struct lac_bench_layer {
   int64_t bytes_read, bytes_written; /* operands and results, each once */
   bool sparse;                       /* the kernel skips zeros */
   const char *dense_kernel; /* which the dense plan has for the node; NULL: it has no such step */
-  int64_t turns; /* in which a run does it, each for as many images of the batch; seconds and all
-                    else are of all turns together */
+  int64_t micro_batches; /* in which one run does it, each of as many images of the batch; seconds,
+                            flops and bytes are of all of them */
 } lac_bench_layer;
 
 /** All steps of one operator together. */
@@ -135,8 +135,8 @@ LAC_API LAC_MUST_CHECK lac_status lac_bench(lac_model *model, const lac_bench_op
 /** Measures what layers cost on this processor by each algorithm, in some minutes on one thread, as
  * the text of a file by which plans are made where the environment says LAC_COSTS=FILE; free with
  * lac_text_free. A processor whose kind the library does not know (costs_known) gains by it. Logs
- * what it does at LAC_LOG_INFO, and its progress as "costs". Fails LAC_UNSUPPORTED (a processor that
- * no code is generated for), LAC_INTERRUPTED, LAC_NO_MEMORY. */
+ * what it does at LAC_LOG_INFO, and its progress as "costs". Fails LAC_UNSUPPORTED (a processor
+ * that no code is generated for), LAC_INTERRUPTED, LAC_NO_MEMORY. */
 LAC_API LAC_MUST_CHECK lac_status lac_bench_measure_costs(char **text, lac_error *err);
 
 /** Frees the result and all that it points to. NULL is fine. */

@@ -19,8 +19,8 @@
 #include "base/temporary.h"
 
 enum {
-  PIECE_ALIGNMENT = 64 << 10, /* of any page size */
-  HOLE = 4096,                /* zeros that are left out come in blocks of this size */
+  PART_ALIGNMENT = 64 << 10, /* of any page size */
+  HOLE = 4096,               /* zeros that are left out come in blocks of this size */
   WRITE_BYTES = 1 << 20,
 };
 
@@ -125,7 +125,7 @@ lac_status laci_spill_put(laci_spill *spill, const char *name, const void *bytes
     return laci_fail_memory(err, name);
   }
   spill->mappings = array;
-  uint64_t end = spill->size_bytes + (n + PIECE_ALIGNMENT - 1) / PIECE_ALIGNMENT * PIECE_ALIGNMENT;
+  uint64_t end = spill->size_bytes + (n + PART_ALIGNMENT - 1) / PART_ALIGNMENT * PART_ALIGNMENT;
   lac_status st = write_piece(spill, name, bytes, n, err);
   if (!st && ftruncate(spill->fd, (off_t)end)) { /* zeros at the end */
     st = laci_fail_errno(err, spill->folder, "cannot write to a temporary file");

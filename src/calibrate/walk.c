@@ -130,7 +130,7 @@ static void close_walk(laci_walk_state *w) {
       laci_kept_destroy(w->kept[i][v]);
     laci_free(w->kept[i]);
   }
-  laci_front_clear(&w->front);
+  laci_frontier_clear(&w->frontier);
   laci_free(w->plan.layers);
   laci_free(w->pruned);
   laci_network_destroy(w->network);
@@ -257,8 +257,8 @@ lac_status laci_calibrate(const laci_analysis *analysis, const laci_calibration_
   if (!st) st = walk(&w, err);
   if (w.out) {
     w.out->cut = w.cut;
-    w.out->values_bytes = w.front.most_bytes;
-    w.out->file_bytes = w.front.most_file_bytes;
+    w.out->values_bytes = w.frontier.most_bytes;
+    w.out->file_bytes = w.frontier.most_file_bytes;
     w.out->seconds = laci_clock_seconds() - began;
   }
   close_walk(&w);

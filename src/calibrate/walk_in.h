@@ -3,7 +3,7 @@
 #ifndef LACI_CALIBRATE_WALK_IN_H
 #define LACI_CALIBRATE_WALK_IN_H
 
-#include "calibrate/front_in.h"
+#include "calibrate/frontier_in.h"
 #include "calibrate/grams_in.h"
 #include "calibrate/plan_in.h"
 #include "calibrate/walk.h"
@@ -18,7 +18,7 @@ typedef struct laci_walk_state {
   laci_walk_plan plan;
   laci_calibration_cut cut;
   int n_lanes;
-  laci_front front;
+  laci_frontier frontier;
   laci_kept **kept[LACI_STREAMS]; /* [n_values]; NULL: not there, or as in the dense network */
   const uint8_t *const *weights[LACI_STREAMS]; /* of the two networks */
   int64_t done, total;                         /* of progress: batches */

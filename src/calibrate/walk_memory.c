@@ -118,14 +118,14 @@ lac_status laci_walk_plan_memory(laci_walk_state *w, lac_error *err) {
   uint64_t quarter = (most.limit == UINT64_MAX ? laci_memory_allowed("") : most.limit) / 4;
   if (quarter > MOST_VALUES) quarter = MOST_VALUES;
   if (w->options->memory_for_values > 0) quarter = w->options->memory_for_values;
-  w->front.folder = w->options->folder;
-  w->front.memory_limit = left < quarter ? left : quarter;
-  char needed[32], front[32];
+  w->frontier.folder = w->options->folder;
+  w->frontier.memory_limit = left < quarter ? left : quarter;
+  char needed[32], frontier[32];
   laci_log(
       LAC_LOG_DEBUG,
       "calibration: %d batch%s at a time, %s beside the values between layers, of which %s lie "
       "in memory at most",
       w->n_lanes, w->n_lanes == 1 ? "" : "es", laci_size_text(most.needed, needed, sizeof needed),
-      laci_size_text(w->front.memory_limit, front, sizeof front));
+      laci_size_text(w->frontier.memory_limit, frontier, sizeof frontier));
   return LAC_OK;
 }

@@ -53,7 +53,7 @@ static lac_status keep_output(laci_walk_state *w, int s, int which, int value, l
   bool later = w->plan.last_stop[value] > s;
   int64_t first = later ? 0 : laci_walk_judge_first(w);
   int64_t n = later ? w->cut.n_batches : laci_walk_judge_count(w);
-  return laci_kept_create(&w->front, bytes, first, n, &w->kept[which][value], err);
+  return laci_kept_create(&w->frontier, bytes, first, n, &w->kept[which][value], err);
 }
 
 static lac_status open_stream(passage *p, int s, int which, lac_error *err) {
@@ -209,7 +209,7 @@ static lac_status open_inputs(laci_walk_state *w, inputs *in, lac_error *err) {
                        graph->values[value].name);
     if (w->plan.last_stop[value] >= 0) {
       laci_kept **kept = &w->kept[LACI_STREAM_DENSE][value];
-      lac_status st = laci_kept_create(&w->front, bytes, 0, w->cut.n_batches, kept, err);
+      lac_status st = laci_kept_create(&w->frontier, bytes, 0, w->cut.n_batches, kept, err);
       if (st) return st;
       in->kept[i] = *kept;
     }

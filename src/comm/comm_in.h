@@ -57,7 +57,7 @@ struct laci_comm_sum {
   int64_t n, most;
   int64_t first, count; /* our piece */
   uint16_t *packed;     /* [most], bf16 only */
-  void *pieces;         /* [size of the group, our piece] */
+  void *chunks;         /* [size of the group, our piece] */
   size_t *begin;        /* [size + 1]: everybody's pieces in bytes */
   void *request;
   laci_comm_times times;
@@ -93,7 +93,7 @@ void laci_comm_add_sum(laci_comm *comm, laci_comm_sum *sum);
 /** Bytes of a float on its way. */
 size_t laci_wire_element(laci_wire wire);
 /** Floats of the largest piece, where a range of n is cut into one for each process. */
-int64_t laci_comm_piece(int64_t n, int size);
+int64_t laci_comm_chunk(int64_t n, int size);
 
 /* ---- launch.c ---- */
 

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/beside.h"
+#include "base/installed.h"
 #include "base/error.h"
 #include "comm/comm_in.h"
 #include "lacuna/plugin.h"
@@ -58,7 +58,8 @@ static lac_status load(const launcher *by, int n, const lac_plugin **plugin, lac
   char path[PATH_MAX];
   const char *named = secure_getenv("LACUNA_MPI");
   if (named && *named) (void)snprintf(path, sizeof path, "%s", named);
-  else if (!laci_file_beside(PLUGIN, path)) (void)snprintf(path, sizeof path, "%s", LAC_MPI_PLUGIN);
+  else if (!laci_file_installed(PLUGIN, path))
+    (void)snprintf(path, sizeof path, "%s", LAC_MPI_PLUGIN);
   /* Global: Open MPI loads parts of itself, which look for its symbols. */
   void *file = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
   if (!file) return fail_load(by, n, "the MPI plug-in", dlerror(), err);

@@ -11,7 +11,7 @@
 
 enum { PIECE = 16 }; /* floats: pieces begin at cache lines */
 
-int64_t laci_comm_piece(int64_t n, int size) {
+int64_t laci_comm_chunk(int64_t n, int size) {
   int64_t each = (n + size - 1) / size;
   return (each + PIECE - 1) / PIECE * PIECE;
 }
@@ -24,10 +24,10 @@ size_t laci_wire_element(laci_wire wire) {
 
 static void lay_out(laci_comm_sum *s) {
   const int size = s->comm->size, rank = s->comm->rank;
-  const int64_t piece = laci_comm_piece(s->n, size);
+  const int64_t chunk = laci_comm_chunk(s->n, size);
   const size_t each = laci_wire_element(s->wire);
   for (int k = 0; k <= size; k++) {
-    s->begin[k] = (size_t)(k * piece < s->n ? k * piece : s->n) * each;
+    s->begin[k] = (size_t)(k * chunk < s->n ? k * chunk : s->n) * each;
   }
   s->first = (int64_t)(s->begin[rank] / each);
   s->count = (int64_t)(s->begin[rank + 1] / each) - s->first;
@@ -42,16 +42,16 @@ static void begin_exchange(laci_comm_sum *s) {
   lay_out(s);
   if (s->wire == LACI_WIRE_BF16) laci_comm_to_bf16(s->x, s->n, s->packed);
   s->phase = LACI_PHASE_EXCHANGING;
-  if (t->exchange(t->self, CHANNEL_EXCHANGE, wire_of(s), s->begin, s->pieces, &s->request))
+  if (t->exchange(t->self, CHANNEL_EXCHANGE, wire_of(s), s->begin, s->chunks, &s->request))
     s->comm->broken = true;
 }
 
 static void add_pieces(laci_comm_sum *s) {
   const int size = s->comm->size;
   if (s->wire == LACI_WIRE_BF16) {
-    laci_comm_add_bf16(s->pieces, size, s->count, s->packed + s->first);
+    laci_comm_add_bf16(s->chunks, size, s->count, s->packed + s->first);
   } else {
-    laci_comm_add(s->pieces, size, s->count, s->x + s->first);
+    laci_comm_add(s->chunks, size, s->count, s->x + s->first);
   }
 }
 

@@ -11,9 +11,9 @@
 static lac_status take_room(laci_comm_sum *s, lac_error *err) {
   const size_t size = (size_t)s->comm->size;
   s->begin = laci_alloc(size + 1, sizeof *s->begin);
-  s->pieces = laci_alloc((size_t)laci_comm_piece(s->most, s->comm->size) * size,
+  s->chunks = laci_alloc((size_t)laci_comm_chunk(s->most, s->comm->size) * size,
                          laci_wire_element(s->wire));
-  bool made = s->begin && s->pieces;
+  bool made = s->begin && s->chunks;
   if (s->wire == LACI_WIRE_BF16) {
     s->packed = laci_alloc((size_t)s->most, sizeof *s->packed);
     made = made && s->packed;
@@ -53,7 +53,7 @@ void laci_comm_sum_destroy(laci_comm_sum *s) {
     return;
   }
   laci_free(s->packed);
-  laci_free(s->pieces);
+  laci_free(s->chunks);
   laci_free(s->begin);
   laci_free(s);
 }

@@ -19,7 +19,7 @@ enum {
   LONGEST_NAP_NS = 1000 * 1000,
   LEAVING_NAP_NS = 20 * 1000 * 1000,
   ENDING_NAPS = 250, /* in which an end of all processes reaches all */
-  TURN_NAPS = 10     /* between one that tells and the next */
+  RANK_NAPS = 10     /* between one that tells and the next */
 };
 static const double LOOK_EVERY_S = 0.25,
                     HEAD_START_S = 2; /* of process 0, whose word counts most */
@@ -137,8 +137,8 @@ void laci_comm_leave_to_first(laci_comm *comm) {
   /* Where it has gone meanwhile, it has ended all, this one in a moment, too. Of those that are
    * left otherwise one comes first, and ends the rest. */
   if (was_there && laci_comm_has_died(comm, 0)) nap(ENDING_NAPS);
-  const int turn = (comm->rank - 1) * TURN_NAPS;
-  nap(turn < ENDING_NAPS ? turn : ENDING_NAPS);
+  const int late = (comm->rank - 1) * RANK_NAPS;
+  nap(late < ENDING_NAPS ? late : ENDING_NAPS);
 }
 
 lac_status laci_comm_wait(laci_comm *comm, void **request, lac_error *err) {

@@ -24,7 +24,7 @@ void laci_cpu_model(char name[LACI_CPU_MODEL]) {
   if (file) (void)fclose(file);
 }
 
-void laci_cpu_maker(char *vendor, size_t size, int *family) {
+void laci_cpu_vendor(char *vendor, size_t size, int *family) {
   (void)snprintf(vendor, size, "%s", "");
   *family = 0;
 #if defined(__x86_64__)

@@ -12,6 +12,6 @@ void laci_cpu_model(char name[LACI_CPU_MODEL]);
 
 /** Its maker as CPUID has it ("AuthenticAMD") and the family that this counts it to; elsewhere "" and
  * 0. */
-void laci_cpu_maker(char *vendor, size_t size, int *family);
+void laci_cpu_vendor(char *vendor, size_t size, int *family);
 
 #endif

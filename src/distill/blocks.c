@@ -73,7 +73,7 @@ static bool is_activation(const laci_node *node) {
 static bool is_norm(const laci_node *node) { return strcmp(node->type, "BatchNormalization") == 0; }
 
 /** Behind norms (where they are wanted) and one activation that alone read it. */
-static int behind(const finder *f, int value, bool norms) {
+static int after(const finder *f, int value, bool norms) {
   const laci_graph *g = f->graph;
   for (bool active = false; !active;) {
     const laci_value *v = &g->values[value];
@@ -109,7 +109,7 @@ static void find_layers(const finder *f, int *blocks, int *n) {
   for (int k = 0; k < g->n_nodes; k++) {
     if (!is_layer(f, &g->nodes[k])) continue;
     if (++at % apart == 0 && at < n_layers)
-      add(f, behind(f, g->nodes[k].outputs[0], true), blocks, n);
+      add(f, after(f, g->nodes[k].outputs[0], true), blocks, n);
   }
 }
 
@@ -124,7 +124,7 @@ lac_status laci_blocks_find(const laci_graph *graph, int **blocks, int *n, lac_e
   if (!st) st = unmark_others(&f, err);
   for (int k = 0; k < graph->n_nodes && !st; k++) {
     const laci_node *node = &graph->nodes[k];
-    if (is_residual(&f, node)) add(&f, behind(&f, node->outputs[0], false), found, n);
+    if (is_residual(&f, node)) add(&f, after(&f, node->outputs[0], false), found, n);
   }
   if (!st && *n == 0) find_layers(&f, found, n);
   laci_free(f.computed);

@@ -154,9 +154,10 @@ typedef struct laci_engine_step {
   bool exact;         /* plain, by the exact engine beside a fast one */
   bool sparse;        /* by a kernel that skips zeros of the weight */
   bool recomputed;    /* for the second time: laci_engine_options.recompute */
-  int64_t turns;      /* in which a run does it, each for as many images of the batch; 0 is 1. Its
+  int64_t
+      micro_batches; /* in which a run does it, each for as many images of the batch; 0 is 1. Its
                          time and what follows are of all of them */
-  int64_t flops;      /* multiplications and additions of a product, those by zeros with them; 0
+  int64_t flops;     /* multiplications and additions of a product, those by zeros with them; 0
                          for all else */
   int64_t bytes_read, bytes_written; /* every operand and result once */
 } laci_engine_step;
@@ -252,12 +253,12 @@ typedef struct laci_stepper_options {
   laci_stepper_load *load; /* NULL: stored bytes as they are */
   void *load_context;
   laci_pool *pool; /* borrowed; NULL: one thread */
-  int turns;   /* 0: bodies of If, Loop and Scan are run as they say. Else all bodies are run as far
-                  as they can be, and a loop takes at most so many turns: of what it gives for each
-                  turn, the others repeat the last */
-  bool single; /* results are rounded to f32, but those of type f64: as engines that
+  int iterations;  /* 0: bodies of If, Loop and Scan are run as they say. Else all bodies are run as
+                      far as they can be, and a loop takes at most so many iterations: of what it
+                      gives for each iteration, the others repeat the last */
+  bool single;     /* results are rounded to f32, but those of type f64: as engines that
                   compute in f32 have them. So are always those that no input's content reaches */
-  bool unrounded; /* nor are results of f16, bf16 and fewer bits rounded to their type, as they are
+  bool unrounded;  /* nor are results of f16, bf16 and fewer bits rounded to their type, as they are
                      else: for proofs, which compare sums in another order */
   laci_budget *budget; /* what is held is added to it, which may be that of several walks, and
                           given back; what is above it is not allocated: LAC_MEMORY_LIMIT. NULL: no

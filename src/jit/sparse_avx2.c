@@ -32,10 +32,10 @@ static laci_x86_memory result_at(laci_x86_reg base, const laci_sparse_frame *f, 
       base, (int32_t)(row * f->row_stride * (int64_t)sizeof(float) + (int64_t)half * VECTOR));
 }
 
-static void begin_sums(laci_code *code, const laci_sparse_piece *piece) {
-  if (piece->first) laci_x86_load(code, LACI_X86_R8, LACI_SPARSE_FIELD(bias));
-  for (int at = 0; at < HALVES * piece->n_rows; at++) {
-    if (piece->first) {
+static void begin_sums(laci_code *code, const laci_code_block *code_block) {
+  if (code_block->first) laci_x86_load(code, LACI_X86_R8, LACI_SPARSE_FIELD(bias));
+  for (int at = 0; at < HALVES * code_block->n_rows; at++) {
+    if (code_block->first) {
       laci_x86_vector_memory(code, YMM, LACI_X86_BROADCASTSS, at, 0,
                              laci_x86_at(LACI_X86_R8, at / HALVES * (int32_t)sizeof(float)));
     } else {
@@ -71,13 +71,13 @@ static void write_term(laci_code *code, int row, int64_t n, int32_t *at) {
 }
 
 static void write_terms(laci_code *code, const laci_sparse_frame *f,
-                        const laci_sparse_piece *piece) {
+                        const laci_code_block *code_block) {
   int32_t at = -REACH;
   int64_t n = 0;
-  for (int64_t column = 0; column < piece->n_columns; column++) {
-    const uint32_t rows = piece->rows[column];
-    laci_sparse_fetch_ahead(code, f, piece, column + 1);
-    if (rows) load_column(code, f, piece->column_at[column]);
+  for (int64_t column = 0; column < code_block->n_columns; column++) {
+    const uint32_t rows = code_block->rows[column];
+    laci_sparse_fetch_ahead(code, f, code_block, column + 1);
+    if (rows) load_column(code, f, code_block->column_at[column]);
     for (uint32_t left = rows; left; left &= left - 1) {
       write_term(code, __builtin_ctz(left), n++, &at);
     }
@@ -100,9 +100,9 @@ static void make_masks(laci_code *code) {
 
 /* Of a tile that is stored whole, with zeros for lanes that are no results, or of another. */
 static void write_results(laci_code *code, const laci_sparse_frame *f,
-                          const laci_sparse_piece *piece, bool whole) {
+                          const laci_code_block *code_block, bool whole) {
   const laci_sparse_after after = f->after;
-  const int n = HALVES * piece->n_rows;
+  const int n = HALVES * code_block->n_rows;
   laci_sparse_begin_results(code, after.residual);
   make_masks(code);
   for (int at = 0; after.residual && at < n; at++) {
@@ -125,39 +125,39 @@ static void write_results(laci_code *code, const laci_sparse_frame *f,
   }
 }
 
-static void end_tile(laci_code *code, const laci_sparse_frame *f, const laci_sparse_piece *piece,
+static void end_tile(laci_code *code, const laci_sparse_frame *f, const laci_code_block *code_block,
                      size_t loop) {
-  laci_sparse_end_tile(code, f, loop, HALVES * piece->n_rows * VECTOR);
+  laci_sparse_end_tile(code, f, loop, HALVES * code_block->n_rows * VECTOR);
 }
 
 /* Some processors (Zen 3) take twelve cycles and more for a masked store, all lanes or none. */
-static void write_last(laci_code *code, const laci_sparse_frame *f, const laci_sparse_piece *piece,
-                       size_t loop) {
+static void write_last(laci_code *code, const laci_sparse_frame *f,
+                       const laci_code_block *code_block, size_t loop) {
   laci_x86_load(code, LACI_X86_R8,
                 laci_x86_at(LACI_SPARSE_TILE, (int32_t)offsetof(laci_sparse_tile, lanes)));
   laci_x86_load(code, LACI_X86_RDX, LACI_SPARSE_FIELD(all_lanes));
   laci_x86_compare(code, LACI_X86_R8, LACI_X86_RDX);
   const size_t some = laci_x86_jump_below_ahead(code);
-  write_results(code, f, piece, true);
-  end_tile(code, f, piece, loop);
+  write_results(code, f, code_block, true);
+  end_tile(code, f, code_block, loop);
   laci_x86_jump_lands(code, some);
-  write_results(code, f, piece, false);
-  end_tile(code, f, piece, loop);
+  write_results(code, f, code_block, false);
+  end_tile(code, f, code_block, loop);
 }
 
 void laci_sparse_write_avx2(laci_code *code, const laci_sparse_frame *f,
-                            const laci_sparse_piece *piece) {
+                            const laci_code_block *code_block) {
   const size_t loop = laci_sparse_begin_tile(code, 0, REACH);
-  begin_sums(code, piece);
-  laci_sparse_point_ahead(code, f, piece);
-  write_terms(code, f, piece);
-  if (piece->last) {
-    write_last(code, f, piece, loop);
+  begin_sums(code, code_block);
+  laci_sparse_point_ahead(code, f, code_block);
+  write_terms(code, f, code_block);
+  if (code_block->last) {
+    write_last(code, f, code_block, loop);
     return;
   }
-  for (int at = 0; at < HALVES * piece->n_rows; at++) {
+  for (int at = 0; at < HALVES * code_block->n_rows; at++) {
     laci_x86_vector_memory(code, YMM, LACI_X86_STORE, at, 0,
                            laci_x86_at(LACI_SPARSE_SUMS, at * VECTOR));
   }
-  end_tile(code, f, piece, loop);
+  end_tile(code, f, code_block, loop);
 }

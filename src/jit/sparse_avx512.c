@@ -27,10 +27,10 @@ static laci_x86_memory row_at(laci_x86_reg base, const laci_sparse_frame *f, int
   return laci_x86_at(base, (int32_t)(row * f->row_stride * (int64_t)sizeof(float)));
 }
 
-void laci_sparse_begin_sums_zmm(laci_code *code, const laci_sparse_piece *piece) {
-  if (piece->first) laci_x86_load(code, LACI_X86_R8, LACI_SPARSE_FIELD(bias));
-  for (int row = 0; row < piece->n_rows; row++) {
-    if (piece->first) {
+void laci_sparse_begin_sums_zmm(laci_code *code, const laci_code_block *code_block) {
+  if (code_block->first) laci_x86_load(code, LACI_X86_R8, LACI_SPARSE_FIELD(bias));
+  for (int row = 0; row < code_block->n_rows; row++) {
+    if (code_block->first) {
       laci_x86_vector_memory(code, ZMM, LACI_X86_BROADCASTSS, row, 0,
                              laci_x86_at(LACI_X86_R8, row * (int32_t)sizeof(float)));
     } else {
@@ -41,8 +41,8 @@ void laci_sparse_begin_sums_zmm(laci_code *code, const laci_sparse_piece *piece)
 }
 
 /* The first column from `at` on that is kept, or n_columns. */
-static int64_t next_kept(const laci_sparse_piece *piece, int64_t at) {
-  while (at < piece->n_columns && !piece->rows[at]) at++;
+static int64_t next_kept(const laci_code_block *code_block, int64_t at) {
+  while (at < code_block->n_columns && !code_block->rows[at]) at++;
   return at;
 }
 
@@ -53,20 +53,20 @@ typedef struct loader {
   int64_t x_first; /* floats that the pointer to x is ahead */
 } loader;
 
-static void load_column(laci_code *code, const laci_sparse_frame *f, const laci_sparse_piece *piece,
-                        loader *l) {
-  if (l->next == piece->n_columns) return;
-  const int64_t at = (piece->column_at[l->next] - l->x_first) * (int64_t)sizeof(float);
+static void load_column(laci_code *code, const laci_sparse_frame *f,
+                        const laci_code_block *code_block, loader *l) {
+  if (l->next == code_block->n_columns) return;
+  const int64_t at = (code_block->column_at[l->next] - l->x_first) * (int64_t)sizeof(float);
   const int to = REGISTERS - 1 - l->n_loaded++ % l->n_registers;
   const laci_x86_memory from = laci_x86_at(LACI_SPARSE_AT, (int32_t)at);
-  const int beside = piece->beside ? piece->beside[l->next] : LACI_SPARSE_ITSELF;
-  if (beside) laci_x86_load_masked(code, to, BESIDE + beside, from);
+  const int neighbour = code_block->neighbour ? code_block->neighbour[l->next] : LACI_SPARSE_ITSELF;
+  if (neighbour) laci_x86_load_masked(code, to, BESIDE + neighbour, from);
   else laci_x86_vector_memory(code, ZMM, LACI_X86_LOAD, to, 0, from);
   if (f->x_ahead) {
     const int64_t ahead = f->x_ahead * (int64_t)sizeof(float);
     laci_x86_prefetch0(code, laci_x86_at(LACI_SPARSE_AT, (int32_t)(at + ahead)));
   }
-  l->next = next_kept(piece, l->next + 1);
+  l->next = next_kept(code_block, l->next + 1);
 }
 
 void laci_sparse_terms_zmm(laci_code *code, laci_x86_op op, uint32_t rows, int with, int32_t *at) {
@@ -84,25 +84,25 @@ void laci_sparse_terms_zmm(laci_code *code, laci_x86_op op, uint32_t rows, int w
   }
 }
 
-static void load_beside(laci_code *code, const laci_sparse_piece *piece) {
+static void load_next_to(laci_code *code, const laci_code_block *code_block) {
   const laci_x86_memory before = laci_x86_at(LACI_SPARSE_TILE, offsetof(laci_sparse_tile, before));
-  const laci_x86_memory behind = laci_x86_at(LACI_SPARSE_TILE, offsetof(laci_sparse_tile, behind));
-  if (!piece->beside) return;
+  const laci_x86_memory after = laci_x86_at(LACI_SPARSE_TILE, offsetof(laci_sparse_tile, after));
+  if (!code_block->neighbour) return;
   laci_x86_load_mask(code, BESIDE + LACI_SPARSE_BEFORE, before);
-  laci_x86_load_mask(code, BESIDE + LACI_SPARSE_AFTER, behind);
+  laci_x86_load_mask(code, BESIDE + LACI_SPARSE_AFTER, after);
 }
 
-static void write_terms(laci_code *code, const laci_sparse_frame *f, const laci_sparse_piece *piece,
-                        loader l) {
+static void write_terms(laci_code *code, const laci_sparse_frame *f,
+                        const laci_code_block *code_block, loader l) {
   int32_t at = -LACI_SPARSE_REACH;
   int used = 0;
-  for (int ahead = 1; ahead < l.n_registers; ahead++) load_column(code, f, piece, &l);
-  for (int64_t column = 0; column < piece->n_columns; column++) {
-    laci_sparse_fetch_ahead(code, f, piece, column + 1);
-    if (!piece->rows[column]) continue;
-    load_column(code, f, piece, &l);
+  for (int ahead = 1; ahead < l.n_registers; ahead++) load_column(code, f, code_block, &l);
+  for (int64_t column = 0; column < code_block->n_columns; column++) {
+    laci_sparse_fetch_ahead(code, f, code_block, column + 1);
+    if (!code_block->rows[column]) continue;
+    load_column(code, f, code_block, &l);
     const int with = REGISTERS - 1 - used++ % l.n_registers;
-    laci_sparse_terms_zmm(code, LACI_X86_FMADD231PS, piece->rows[column], with, &at);
+    laci_sparse_terms_zmm(code, LACI_X86_FMADD231PS, code_block->rows[column], with, &at);
   }
 }
 
@@ -111,55 +111,57 @@ void laci_sparse_load_lanes(laci_code *code) {
 }
 
 void laci_sparse_clip_zmm(laci_code *code, const laci_sparse_frame *f,
-                          const laci_sparse_piece *piece) {
+                          const laci_code_block *code_block) {
   const laci_sparse_after after = f->after;
   if (after.low)
     laci_x86_vector_memory(code, ZMM, LACI_X86_BROADCASTSS, LOW, 0, LACI_SPARSE_FIELD(low));
   if (after.high)
     laci_x86_vector_memory(code, ZMM, LACI_X86_BROADCASTSS, HIGH, 0, LACI_SPARSE_FIELD(high));
-  for (int row = 0; row < piece->n_rows; row++) {
+  for (int row = 0; row < code_block->n_rows; row++) {
     if (after.low) laci_x86_vector(code, ZMM, LACI_X86_MAXPS, row, LOW, row);
     if (after.high) laci_x86_vector(code, ZMM, LACI_X86_MINPS, row, HIGH, row);
   }
 }
 
 static void write_results(laci_code *code, const laci_sparse_frame *f,
-                          const laci_sparse_piece *piece) {
+                          const laci_code_block *code_block) {
   const bool residual = f->after.residual;
   laci_sparse_begin_results(code, residual);
   laci_sparse_load_lanes(code);
-  for (int row = 0; residual && row < piece->n_rows; row++) {
-    const int to = REGISTERS - 1 - row % (REGISTERS - piece->n_rows);
+  for (int row = 0; residual && row < code_block->n_rows; row++) {
+    const int to = REGISTERS - 1 - row % (REGISTERS - code_block->n_rows);
     laci_x86_load_masked(code, to, MASK, row_at(LACI_SPARSE_WEIGHT, f, row));
     laci_x86_vector(code, ZMM, LACI_X86_ADDPS, row, row, to);
   }
-  laci_sparse_clip_zmm(code, f, piece);
-  for (int row = 0; row < piece->n_rows; row++) {
+  laci_sparse_clip_zmm(code, f, code_block);
+  for (int row = 0; row < code_block->n_rows; row++) {
     laci_x86_store_masked(code, row, MASK, row_at(LACI_SPARSE_AT, f, row));
   }
 }
 
 void laci_sparse_end_zmm(laci_code *code, const laci_sparse_frame *f,
-                         const laci_sparse_piece *piece, size_t loop) {
-  for (int row = 0; !piece->last && row < piece->n_rows; row++) {
+                         const laci_code_block *code_block, size_t loop) {
+  for (int row = 0; !code_block->last && row < code_block->n_rows; row++) {
     laci_x86_vector_memory(code, ZMM, LACI_X86_STORE, row, 0,
                            laci_x86_at(LACI_SPARSE_SUMS, row * VECTOR));
   }
-  laci_sparse_end_tile(code, f, loop, piece->n_rows * VECTOR);
+  laci_sparse_end_tile(code, f, loop, code_block->n_rows * VECTOR);
 }
 
 void laci_sparse_write_avx512(laci_code *code, const laci_sparse_frame *f,
-                              const laci_sparse_piece *piece) {
-  const int spare = REGISTERS - piece->n_rows;
-  loader l = {.next = next_kept(piece, 0), .n_registers = spare < MOST_AHEAD ? spare : MOST_AHEAD};
+                              const laci_code_block *code_block) {
+  const int spare = REGISTERS - code_block->n_rows;
+  loader l = {.next = next_kept(code_block, 0),
+              .n_registers = spare < MOST_AHEAD ? spare : MOST_AHEAD};
   /* Vectors in order reach further with one byte of displacement on both sides of the middle. */
-  if (l.next < piece->n_columns) l.x_first = piece->column_at[l.next] + 128 * (VECTOR / 4);
+  if (l.next < code_block->n_columns)
+    l.x_first = code_block->column_at[l.next] + 128 * (VECTOR / 4);
   const size_t loop = laci_sparse_begin_tile(code, (int32_t)(l.x_first * (int64_t)sizeof(float)),
                                              LACI_SPARSE_REACH);
-  laci_sparse_begin_sums_zmm(code, piece);
-  load_beside(code, piece);
-  laci_sparse_point_ahead(code, f, piece);
-  write_terms(code, f, piece, l);
-  if (piece->last) write_results(code, f, piece);
-  laci_sparse_end_zmm(code, f, piece, loop);
+  laci_sparse_begin_sums_zmm(code, code_block);
+  load_next_to(code, code_block);
+  laci_sparse_point_ahead(code, f, code_block);
+  write_terms(code, f, code_block, l);
+  if (code_block->last) write_results(code, f, code_block);
+  laci_sparse_end_zmm(code, f, code_block, loop);
 }

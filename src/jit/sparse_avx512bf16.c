@@ -32,25 +32,25 @@ enum {
 
 #define ZMM LACI_X86_ZMM
 
-static int64_t n_blocks(const laci_sparse_piece *piece) { return piece->n_columns / BLOCK; }
+static int64_t n_blocks(const laci_code_block *code_block) { return code_block->n_columns / BLOCK; }
 
 /* The first block from `at` on of which anything is kept, or n_blocks. */
-static int64_t next_kept(const laci_sparse_piece *piece, int64_t at) {
-  for (; at < n_blocks(piece); at++) {
-    const uint32_t *rows = piece->rows + at * BLOCK;
+static int64_t next_kept(const laci_code_block *code_block, int64_t at) {
+  for (; at < n_blocks(code_block); at++) {
+    const uint32_t *rows = code_block->rows + at * BLOCK;
     if (rows[0] | rows[1] | rows[2] | rows[3]) break;
   }
   return at;
 }
 
 /* Loads those pairs of a block that are kept. x_first: floats that the pointer to x is ahead. */
-static void load_block(laci_code *code, const laci_sparse_frame *f, const laci_sparse_piece *piece,
-                       int64_t block, int to, int64_t x_first) {
-  if (block == n_blocks(piece)) return;
+static void load_block(laci_code *code, const laci_sparse_frame *f,
+                       const laci_code_block *code_block, int64_t block, int to, int64_t x_first) {
+  if (block == n_blocks(code_block)) return;
   for (int pair = 0; pair < 2; pair++) {
     const int64_t column = block * BLOCK + (int64_t)pair * 2;
-    const int64_t at = (piece->column_at[column] - x_first) * (int64_t)sizeof(float);
-    if (!(piece->rows[column] | piece->rows[column + 1])) continue;
+    const int64_t at = (code_block->column_at[column] - x_first) * (int64_t)sizeof(float);
+    if (!(code_block->rows[column] | code_block->rows[column + 1])) continue;
     laci_x86_vector_memory(code, ZMM, LACI_X86_LOAD, to + pair, 0,
                            laci_x86_at(LACI_SPARSE_AT, (int32_t)at));
     if (f->x_ahead) {
@@ -62,13 +62,13 @@ static void load_block(laci_code *code, const laci_sparse_frame *f, const laci_s
 
 static void write_block(laci_code *code, const uint32_t *rows, int from, int32_t *at) {
   uint32_t twos[N_TWOS];
-  const int second = from + 1, turned = ACROSS + 5;
+  const int second = from + 1, rotated = ACROSS + 5;
   laci_sparse_find_twos(rows, twos);
   if (twos[2]) laci_x86_blend_words(code, ACROSS + 2, ODD, from, second);
   if (twos[3]) laci_x86_blend_words(code, ACROSS + 3, ODD, second, from);
-  if (twos[4] | twos[5]) laci_x86_rotate_left(code, turned, second, HALF_BITS);
-  if (twos[4]) laci_x86_blend_words(code, ACROSS + 4, ODD, from, turned);
-  if (twos[5]) laci_x86_blend_words(code, turned, ODD, turned, from);
+  if (twos[4] | twos[5]) laci_x86_rotate_left(code, rotated, second, HALF_BITS);
+  if (twos[4]) laci_x86_blend_words(code, ACROSS + 4, ODD, from, rotated);
+  if (twos[5]) laci_x86_blend_words(code, rotated, ODD, rotated, from);
   for (int two = 0; two < N_TWOS; two++) {
     const int with = two < 2 ? from + two : ACROSS + two;
     laci_sparse_terms_zmm(code, LACI_X86_DPBF16PS, twos[two], with, at);
@@ -76,17 +76,17 @@ static void write_block(laci_code *code, const uint32_t *rows, int from, int32_t
 }
 
 /* A block is loaded before the dots of the one before it. */
-static void write_terms(laci_code *code, const laci_sparse_frame *f, const laci_sparse_piece *piece,
-                        int64_t x_first) {
+static void write_terms(laci_code *code, const laci_sparse_frame *f,
+                        const laci_code_block *code_block, int64_t x_first) {
   int32_t at = -LACI_SPARSE_REACH;
-  int64_t block = next_kept(piece, 0);
-  load_block(code, f, piece, block, FIRST, x_first);
-  for (int turn = 0; block < n_blocks(piece); turn++) {
-    const int64_t next = next_kept(piece, block + 1);
-    load_block(code, f, piece, next, FIRST + (turn + 1) % 2 * 2, x_first);
-    write_block(code, piece->rows + block * BLOCK, FIRST + turn % 2 * 2, &at);
+  int64_t block = next_kept(code_block, 0);
+  load_block(code, f, code_block, block, FIRST, x_first);
+  for (int step = 0; block < n_blocks(code_block); step++) {
+    const int64_t next = next_kept(code_block, block + 1);
+    load_block(code, f, code_block, next, FIRST + (step + 1) % 2 * 2, x_first);
+    write_block(code, code_block->rows + block * BLOCK, FIRST + step % 2 * 2, &at);
     for (int64_t done = block * BLOCK; done < next * BLOCK; done++) {
-      laci_sparse_fetch_ahead(code, f, piece, done + 1);
+      laci_sparse_fetch_ahead(code, f, code_block, done + 1);
     }
     block = next;
   }
@@ -97,13 +97,13 @@ static laci_x86_memory rows_at(laci_x86_reg base, const laci_sparse_frame *f, in
 }
 
 static void add_residual(laci_code *code, const laci_sparse_frame *f,
-                         const laci_sparse_piece *piece) {
-  for (int row = 0; row < piece->n_rows; row += 2) {
+                         const laci_code_block *code_block) {
+  for (int row = 0; row < code_block->n_rows; row += 2) {
     const int pairs = TAKEN + row % 4, halves = pairs + 1;
     laci_x86_load_masked(code, pairs, LANES_MASK, rows_at(LACI_SPARSE_WEIGHT, f, row));
     laci_x86_shift_left(code, halves, pairs, HALF_BITS);
     laci_x86_vector(code, ZMM, LACI_X86_ADDPS, row, row, halves);
-    if (row + 1 == piece->n_rows) continue;
+    if (row + 1 == code_block->n_rows) continue;
     laci_x86_keep_words(code, pairs, ODD, pairs);
     laci_x86_vector(code, ZMM, LACI_X86_ADDPS, row + 1, row + 1, pairs);
   }
@@ -111,12 +111,12 @@ static void add_residual(laci_code *code, const laci_sparse_frame *f,
 
 /* Both rows' words behind each other, then in turns. */
 static void store_rows(laci_code *code, const laci_sparse_frame *f,
-                       const laci_sparse_piece *piece) {
+                       const laci_code_block *code_block) {
   laci_x86_load(code, LACI_X86_R8, LACI_SPARSE_FIELD(pairing));
   laci_x86_vector_memory(code, ZMM, LACI_X86_LOAD, ORDER, 0, laci_x86_at(LACI_X86_R8, 0));
-  if (piece->n_rows % 2) laci_x86_vector(code, ZMM, LACI_X86_PXOR, ZEROS, ZEROS, ZEROS);
-  for (int row = 0; row < piece->n_rows; row += 2) {
-    const int second = row + 1 < piece->n_rows ? row + 1 : ZEROS;
+  if (code_block->n_rows % 2) laci_x86_vector(code, ZMM, LACI_X86_PXOR, ZEROS, ZEROS, ZEROS);
+  for (int row = 0; row < code_block->n_rows; row += 2) {
+    const int second = row + 1 < code_block->n_rows ? row + 1 : ZEROS;
     laci_x86_vector(code, ZMM, LACI_X86_CVTNE2PS2BF16, row, second, row);
     laci_x86_vector(code, ZMM, LACI_X86_PERMW, row, ORDER, row);
     laci_x86_store_masked(code, row, LANES_MASK, rows_at(LACI_SPARSE_AT, f, row));
@@ -124,23 +124,24 @@ static void store_rows(laci_code *code, const laci_sparse_frame *f,
 }
 
 void laci_sparse_write_avx512bf16(laci_code *code, const laci_sparse_frame *f,
-                                  const laci_sparse_piece *piece) {
-  const int64_t first = next_kept(piece, 0);
+                                  const laci_code_block *code_block) {
+  const int64_t first = next_kept(code_block, 0);
   int64_t x_first = 0;
   /* As in sparse_avx512.c: a byte of displacement reaches both ways. */
-  if (first < n_blocks(piece)) x_first = piece->column_at[first * BLOCK] + 128 * (VECTOR / 4);
+  if (first < n_blocks(code_block))
+    x_first = code_block->column_at[first * BLOCK] + 128 * (VECTOR / 4);
   laci_x86_load_word_mask(code, ODD, LACI_SPARSE_FIELD(odd_words));
   const size_t loop =
       laci_sparse_begin_tile(code, (int32_t)(x_first * (int64_t)sizeof(float)), LACI_SPARSE_REACH);
-  laci_sparse_begin_sums_zmm(code, piece);
-  laci_sparse_point_ahead(code, f, piece);
-  write_terms(code, f, piece, x_first);
-  if (piece->last) {
+  laci_sparse_begin_sums_zmm(code, code_block);
+  laci_sparse_point_ahead(code, f, code_block);
+  write_terms(code, f, code_block, x_first);
+  if (code_block->last) {
     laci_sparse_begin_results(code, f->after.residual);
     laci_sparse_load_lanes(code);
-    if (f->after.residual) add_residual(code, f, piece);
-    laci_sparse_clip_zmm(code, f, piece);
-    store_rows(code, f, piece);
+    if (f->after.residual) add_residual(code, f, code_block);
+    laci_sparse_clip_zmm(code, f, code_block);
+    store_rows(code, f, code_block);
   }
-  laci_sparse_end_zmm(code, f, piece, loop);
+  laci_sparse_end_zmm(code, f, code_block, loop);
 }

@@ -25,10 +25,10 @@ enum {
   MASKS = 2,      /* k2 and on: bytes that are of B */
   A = 24,         /* the quads, then others' orders */
   B = 25,
-  TURNED_B = 26,
-  TURNED_A = 27, /* and 28, in turns */
-  BLENDED = 29,  /* to 31, in turns */
-  ORDER = 24,    /* behind the sums */
+  ROTATED_B = 26,
+  ROTATED_A = 27, /* and 28, in turns */
+  BLENDED = 29,   /* to 31, in turns */
+  ORDER = 24,     /* behind the sums */
   ZERO = 25,
   LOW = 26,
   MOST = 27,
@@ -41,7 +41,9 @@ enum {
 #define ZMM LACI_X86_ZMM
 #define CONSTANT(base, name) laci_x86_at(base, (int32_t)offsetof(laci_int8x4_constants, name))
 
-static int64_t n_int8x8(const laci_sparse_piece *piece) { return piece->n_columns / INT8X8; }
+static int64_t n_int8x8(const laci_code_block *code_block) {
+  return code_block->n_columns / INT8X8;
+}
 
 static uint32_t any_of(const uint32_t *rows, int n) {
   uint32_t any = 0;
@@ -50,18 +52,18 @@ static uint32_t any_of(const uint32_t *rows, int n) {
 }
 
 /* The first octet from `at` on of which anything is kept, or n_int8x8. */
-static int64_t next_kept(const laci_sparse_piece *piece, int64_t at) {
-  while (at < n_int8x8(piece) && !any_of(piece->rows + at * INT8X8, INT8X8)) at++;
+static int64_t next_kept(const laci_code_block *code_block, int64_t at) {
+  while (at < n_int8x8(code_block) && !any_of(code_block->rows + at * INT8X8, INT8X8)) at++;
   return at;
 }
 
 /* Those quads of an octet that are kept. x_first: floats that the pointer to x is ahead. */
-static void load_int8x8(laci_code *code, const laci_sparse_frame *f, const laci_sparse_piece *piece,
-                        int64_t int8x8, int64_t x_first) {
+static void load_int8x8(laci_code *code, const laci_sparse_frame *f,
+                        const laci_code_block *code_block, int64_t int8x8, int64_t x_first) {
   for (int int8x4 = 0; int8x4 < INT8X8 / INT8X4; int8x4++) {
     const int64_t column = int8x8 * INT8X8 + (int64_t)int8x4 * INT8X4;
-    if (!any_of(piece->rows + column, INT8X4)) continue;
-    const int64_t at = (piece->column_at[column] - x_first) * (int64_t)sizeof(float);
+    if (!any_of(code_block->rows + column, INT8X4)) continue;
+    const int64_t at = (code_block->column_at[column] - x_first) * (int64_t)sizeof(float);
     laci_x86_vector_memory(code, ZMM, LACI_X86_LOAD, A + int8x4, 0,
                            laci_x86_at(LACI_SPARSE_AT, (int32_t)at));
     if (f->x_ahead) {
@@ -72,8 +74,8 @@ static void load_int8x8(laci_code *code, const laci_sparse_frame *f, const laci_
 }
 
 /* A in an order: two of these are rotations. */
-static int turn_a(laci_code *code, int order) {
-  const int to = TURNED_A + order % 2;
+static int rotate_a(laci_code *code, int order) {
+  const int to = ROTATED_A + order % 2;
   const laci_x86_memory by = laci_x86_at(
       LACI_X86_R8, (int32_t)(offsetof(laci_int8x4_constants, orders) + (size_t)order * VECTOR));
   if (order == 0) return A;
@@ -85,34 +87,34 @@ static int turn_a(laci_code *code, int order) {
 static void write_int8x8(laci_code *code, const laci_sparse_frame *f, const uint32_t *kept,
                          int32_t *at) {
   uint32_t rows[N_NUMBERS];
-  int a = A, turn = 0, order = 0;
-  bool turned = false;
+  int a = A, next = 0, order = 0;
+  bool rotated = false;
   laci_int8x8_find(f->int8x8, kept, rows);
   laci_sparse_terms_zmm(code, LACI_X86_DPBUSD, rows[LACI_SPARSE_ALL_A], A, at);
   laci_sparse_terms_zmm(code, LACI_X86_DPBUSD, rows[LACI_SPARSE_ALL_B], B, at);
   for (int number = LACI_SPARSE_BLENDS; number < N_NUMBERS; number++) {
     const laci_sparse_blend blend = laci_sparse_blend_of(number);
     if (!rows[number]) continue;
-    if (blend.a != order) a = turn_a(code, blend.a);
+    if (blend.a != order) a = rotate_a(code, blend.a);
     order = blend.a;
-    if (blend.b && !turned) laci_x86_rotate_left(code, TURNED_B, B, 3 * BYTE_BITS);
-    turned = turned || blend.b;
-    const int to = BLENDED + turn++ % 3;
-    laci_x86_blend_bytes(code, to, MASKS + blend.mask, a, blend.b ? TURNED_B : B);
+    if (blend.b && !rotated) laci_x86_rotate_left(code, ROTATED_B, B, 3 * BYTE_BITS);
+    rotated = rotated || blend.b;
+    const int to = BLENDED + next++ % 3;
+    laci_x86_blend_bytes(code, to, MASKS + blend.mask, a, blend.b ? ROTATED_B : B);
     laci_sparse_terms_zmm(code, LACI_X86_DPBUSD, rows[number], to, at);
   }
 }
 
-static void write_terms(laci_code *code, const laci_sparse_frame *f, const laci_sparse_piece *piece,
-                        int64_t x_first) {
+static void write_terms(laci_code *code, const laci_sparse_frame *f,
+                        const laci_code_block *code_block, int64_t x_first) {
   int32_t at = -LACI_SPARSE_REACH;
-  int64_t int8x8 = next_kept(piece, 0);
-  while (int8x8 < n_int8x8(piece)) {
-    const int64_t next = next_kept(piece, int8x8 + 1);
-    load_int8x8(code, f, piece, int8x8, x_first);
-    write_int8x8(code, f, piece->rows + int8x8 * INT8X8, &at);
+  int64_t int8x8 = next_kept(code_block, 0);
+  while (int8x8 < n_int8x8(code_block)) {
+    const int64_t next = next_kept(code_block, int8x8 + 1);
+    load_int8x8(code, f, code_block, int8x8, x_first);
+    write_int8x8(code, f, code_block->rows + int8x8 * INT8X8, &at);
     for (int64_t done = int8x8 * INT8X8; done < next * INT8X8; done++) {
-      laci_sparse_fetch_ahead(code, f, piece, done + 1);
+      laci_sparse_fetch_ahead(code, f, code_block, done + 1);
     }
     int8x8 = next;
   }
@@ -163,17 +165,17 @@ static void pack_rows(laci_code *code, const laci_sparse_frame *f, int row) {
 }
 
 static void write_results(laci_code *code, const laci_sparse_frame *f,
-                          const laci_sparse_piece *piece) {
+                          const laci_code_block *code_block) {
   laci_sparse_begin_results(code, f->after.residual);
   laci_sparse_load_lanes(code);
   load_constants(code, f);
   laci_x86_load(code, LACI_X86_R8, LACI_SPARSE_FIELD(scale));
-  for (int first = 0; first < piece->n_rows; first += INT8X4) {
+  for (int first = 0; first < code_block->n_rows; first += INT8X4) {
     if (f->after.residual) {
       laci_x86_load_masked(code, RESIDUAL, LANES_MASK, rows_at(LACI_SPARSE_WEIGHT, f, first));
     }
     for (int row = first; row < first + INT8X4; row++) {
-      if (row >= piece->n_rows) {
+      if (row >= code_block->n_rows) {
         laci_x86_vector(code, ZMM, LACI_X86_PXOR, row, row, row);
         continue;
       }
@@ -191,12 +193,12 @@ static void write_results(laci_code *code, const laci_sparse_frame *f,
 }
 
 void laci_sparse_write_avx512vnni(laci_code *code, const laci_sparse_frame *f,
-                                  const laci_sparse_piece *piece) {
+                                  const laci_code_block *code_block) {
   int64_t x_first = 0;
   /* As in sparse_avx512.c: a byte of displacement reaches both ways. */
-  for (int64_t column = 0; column < piece->n_columns; column += INT8X4) {
-    if (!any_of(piece->rows + column, INT8X4)) continue;
-    x_first = piece->column_at[column] + 128 * (VECTOR / 4);
+  for (int64_t column = 0; column < code_block->n_columns; column += INT8X4) {
+    if (!any_of(code_block->rows + column, INT8X4)) continue;
+    x_first = code_block->column_at[column] + 128 * (VECTOR / 4);
     break;
   }
   laci_x86_load(code, LACI_X86_R8, LACI_SPARSE_FIELD(int8x4));
@@ -206,10 +208,10 @@ void laci_sparse_write_avx512vnni(laci_code *code, const laci_sparse_frame *f,
   }
   const size_t loop =
       laci_sparse_begin_tile(code, (int32_t)(x_first * (int64_t)sizeof(float)), LACI_SPARSE_REACH);
-  laci_sparse_begin_sums_zmm(code, piece);
-  laci_sparse_point_ahead(code, f, piece);
+  laci_sparse_begin_sums_zmm(code, code_block);
+  laci_sparse_point_ahead(code, f, code_block);
   laci_x86_load(code, LACI_X86_R8, LACI_SPARSE_FIELD(int8x4));
-  write_terms(code, f, piece, x_first);
-  if (piece->last) write_results(code, f, piece);
-  laci_sparse_end_zmm(code, f, piece, loop);
+  write_terms(code, f, code_block, x_first);
+  if (code_block->last) write_results(code, f, code_block);
+  laci_sparse_end_zmm(code, f, code_block, loop);
 }

@@ -14,8 +14,8 @@
 
 enum {
   LANES = LACI_SPARSE_LANES,
-  READ_BEHIND = 3, /* weights: where code reads four at once */
-  NEAR_TILES = 8,  /* of a group's rows: results that stay in the first cache */
+  READ_AFTER = 3, /* weights: where code reads four at once */
+  NEAR_TILES = 8, /* of a group's rows: results that stay in the first cache */
   FLOATS_OF_LINE = LACI_SPARSE_LINE / sizeof(float),
   MOST_DISTANCE = 1 << 28, /* floats: a displacement of 32 bits reaches twice as far */
 };
@@ -145,7 +145,7 @@ laci_sparse_cut laci_sparse_cut_rule(const laci_sparse_product *p, laci_jit_isa 
 }
 
 static lac_status check_product(const laci_sparse_product *p, laci_jit_isa isa, lac_error *err) {
-  if (p->beside && isa != LACI_JIT_AVX512) {
+  if (p->neighbour && isa != LACI_JIT_AVX512) {
     return laci_fail(err, LAC_UNSUPPORTED,
                      "a sparse product's code: rows of pixels without zeros between them");
   }
@@ -160,7 +160,7 @@ static lac_status check_product(const laci_sparse_product *p, laci_jit_isa isa, 
  */
 static laci_sparse_ahead ahead_of(const laci_sparse_code *code, const laci_sparse_options *o) {
   const laci_sparse_plan *plan = &code->plan;
-  const int64_t terms = plan->n_terms / plan->n_pieces;
+  const int64_t terms = plan->n_terms / plan->n_code_blocks;
   const int64_t term_bytes = (int64_t)codes[o->isa].term_bytes, around_bytes = 512;
   const int64_t tile_bytes = (int64_t)LACI_SPARSE_LINE * o->cut.chunk_tiles;
   return (laci_sparse_ahead){
@@ -176,7 +176,7 @@ static void write_piece(const laci_sparse_product *p, const laci_sparse_options 
                                    code->ahead,    reads_first ? code->cut.x_ahead : 0,
                                    options->after, &code->plan.int8x8};
   const laci_sparse_plan *plan = &code->plan;
-  const laci_sparse_columns *columns = &plan->pieces[at];
+  const laci_sparse_columns *columns = &plan->code_blocks[at];
   const int64_t first = group->column_first + columns->column_first;
   static laci_sparse_write *const write[] = {[LACI_JIT_AVX2] = laci_sparse_write_avx2,
                                              [LACI_JIT_AVX512] = laci_sparse_write_avx512,
@@ -185,13 +185,13 @@ static void write_piece(const laci_sparse_product *p, const laci_sparse_options 
                                              [LACI_JIT_NEON] = laci_sparse_write_neon};
   write[options->isa](
       to, &frame,
-      &(laci_sparse_piece){.rows = plan->rows + group->rows_at + columns->column_first,
-                           .column_at = p->column_at + first,
-                           .beside = p->beside ? p->beside + first : NULL,
-                           .n_columns = columns->column_last - columns->column_first,
-                           .n_rows = group->n_rows,
-                           .first = at == group->piece_first,
-                           .last = at == group->piece_last - 1 && !code->functions});
+      &(laci_code_block){.rows = plan->rows + group->rows_at + columns->column_first,
+                         .column_at = p->column_at + first,
+                         .neighbour = p->neighbour ? p->neighbour + first : NULL,
+                         .n_columns = columns->column_last - columns->column_first,
+                         .n_rows = group->n_rows,
+                         .first = at == group->block_first,
+                         .last = at == group->block_last - 1 && !code->functions});
 }
 
 static lac_status make(const laci_sparse_product *p, const laci_sparse_options *options,
@@ -207,8 +207,8 @@ static lac_status make(const laci_sparse_product *p, const laci_sparse_options *
   lac_status st = check_product(p, options->isa, err);
   if (!st) st = laci_sparse_plan_init(p, code->cut, code->pool, &code->plan, err);
   const size_t n_terms = st ? 0 : (size_t)plan->n_terms;
-  const size_t behind = code->cut.one_lane ? LACI_ONE_LANE_AFTER : READ_BEHIND;
-  const size_t weight_bytes = (n_terms + behind) * sizeof *code->weight;
+  const size_t after = code->cut.one_lane ? LACI_ONE_LANE_AFTER : READ_AFTER;
+  const size_t weight_bytes = (n_terms + after) * sizeof *code->weight;
   if (!st) st = laci_code_cache_data(code->cache, weight_bytes, &weight, err);
   if (st) return st;
   code->weight = weight;
@@ -216,18 +216,18 @@ static lac_status make(const laci_sparse_product *p, const laci_sparse_options *
   if (code->cut.one_lane && !laci_sparse_one_lane_init(p, &code->one_lane)) {
     return laci_fail_memory(err, "a sparse product's code");
   }
-  code->entry = laci_alloc((size_t)plan->n_pieces + 1, sizeof *code->entry);
+  code->entry = laci_alloc((size_t)plan->n_code_blocks + 1, sizeof *code->entry);
   if (!code->entry) return laci_fail_memory(err, "a sparse product's code");
   laci_code_prepare(to, n_terms * codes[options->isa].least_bytes, code->pool);
   for (int64_t at = 0; at < plan->n_groups; at++) {
     const laci_sparse_group *group = &plan->groups[at];
-    for (int64_t piece = group->piece_first; piece < group->piece_last; piece++) {
+    for (int64_t code_block = group->block_first; code_block < group->block_last; code_block++) {
       laci_code_align(to, LACI_SPARSE_LINE);
-      code->entry[piece] = to->n;
-      write_piece(p, options, code, group, piece);
+      code->entry[code_block] = to->n;
+      write_piece(p, options, code, group, code_block);
     }
   }
-  code->entry[plan->n_pieces] = to->n;
+  code->entry[plan->n_code_blocks] = to->n;
   return laci_code_status(to, "a sparse product's code", err);
 }
 
@@ -296,7 +296,7 @@ typedef struct job {
 
 /* The part's tiles, some at a time: the last sums, and what follows them while they are near. Of
  * one piece nothing was there before, and all tiles can have the same place. */
-static void run_and_finish(const job *j, laci_sparse_piece_run *run, laci_sparse_call call,
+static void run_and_finish(const job *j, laci_code_block_run *run, laci_sparse_call call,
                            laci_sparse_part part, bool only_piece) {
   const int64_t last = part.tile_last, n_rows = part.row_last - part.row_first;
   for (; part.tile_first < last; part.tile_first += NEAR_TILES) {
@@ -319,12 +319,12 @@ typedef struct one_lane_x {
 } one_lane_x;
 
 /* A piece over a chunk of tiles. */
-typedef struct turn {
+typedef struct position {
   const laci_sparse_group *group; /* NULL: none */
-  int64_t chunk, piece;
+  int64_t chunk, code_block;
   float *sums;
   one_lane_x *one_lane;
-} turn;
+} position;
 
 static void take_quantized(const laci_sparse_quantized *q, int64_t row, laci_sparse_call *call) {
   call->int8x4 = &int8x4_constants;
@@ -338,34 +338,35 @@ static void take_quantized(const laci_sparse_quantized *q, int64_t row, laci_spa
 }
 
 /* Over n tiles of the chunk, the first ones. */
-static void run_code(const job *j, const turn *t, int64_t next, int64_t n) {
+static void run_code(const job *j, const position *t, int64_t next, int64_t n) {
   const laci_sparse_code *code = j->code;
   const laci_sparse_operands *o = j->o;
   const int64_t row = t->group->row_first, first = t->chunk * code->cut.chunk_tiles;
   const int64_t row_at = row / laci_sparse_each(code->values) * code->row_stride;
-  void *at = laci_code_cache_at(code->cache, code->entry[t->piece]);
-  laci_sparse_piece_run *run;
-  laci_sparse_call call = {.x = o->x,
-                           .weight = code->weight + code->plan.pieces[t->piece].weight_first,
-                           .bias = o->bias ? o->bias + row : NULL,
-                           .y = o->y + row_at,
-                           .sums = t->sums,
-                           .tiles = j->tiles + first,
-                           .tiles_end = j->tiles + first + n,
-                           .ahead_code = laci_code_cache_at(code->cache, code->entry[next]),
-                           .ahead_weight = code->weight + code->plan.pieces[next].weight_first,
-                           .low = o->low,
-                           .high = o->high,
-                           .bits = bits,
-                           .all_lanes = LACI_SPARSE_ALL_LANES,
-                           .pairing = pairing,
-                           .odd_words = 0xAAAAAAAA};
+  void *at = laci_code_cache_at(code->cache, code->entry[t->code_block]);
+  laci_code_block_run *run;
+  laci_sparse_call call = {
+      .x = o->x,
+      .weight = code->weight + code->plan.code_blocks[t->code_block].weight_first,
+      .bias = o->bias ? o->bias + row : NULL,
+      .y = o->y + row_at,
+      .sums = t->sums,
+      .tiles = j->tiles + first,
+      .tiles_end = j->tiles + first + n,
+      .ahead_code = laci_code_cache_at(code->cache, code->entry[next]),
+      .ahead_weight = code->weight + code->plan.code_blocks[next].weight_first,
+      .low = o->low,
+      .high = o->high,
+      .bits = bits,
+      .all_lanes = LACI_SPARSE_ALL_LANES,
+      .pairing = pairing,
+      .odd_words = 0xAAAAAAAA};
   if (o->residual) call.residual = o->residual + row_at;
   if (o->quantized) take_quantized(o->quantized, row, &call);
   memcpy(&run, &at, sizeof run);
-  if (code->functions && t->piece == t->group->piece_last - 1) {
+  if (code->functions && t->code_block == t->group->block_last - 1) {
     const laci_sparse_part part = {j->tiles, first, first + n, row, row + t->group->n_rows};
-    run_and_finish(j, run, call, part, t->piece == t->group->piece_first);
+    run_and_finish(j, run, call, part, t->code_block == t->group->block_first);
   } else {
     run(&call);
   }
@@ -373,31 +374,31 @@ static void run_code(const job *j, const turn *t, int64_t next, int64_t n) {
 
 /* Over the chunk's tile behind n others, which has one lane. It fetches as much as each of these.
  */
-static void run_one_lane(const job *j, const turn *t, int64_t next, int64_t n) {
+static void run_one_lane(const job *j, const position *t, int64_t next, int64_t n) {
   const laci_sparse_code *code = j->code;
   const laci_sparse_group *group = t->group;
-  const laci_sparse_columns *piece = &code->plan.pieces[t->piece];
+  const laci_sparse_columns *code_block = &code->plan.code_blocks[t->code_block];
   const int64_t tile = t->chunk * code->cut.chunk_tiles + n;
-  const char *code_behind = laci_code_cache_at(code->cache, code->entry[next]);
-  const float *weight_behind = code->weight + code->plan.pieces[next].weight_first;
+  const char *code_after = laci_code_cache_at(code->cache, code->entry[next]);
+  const float *weight_after = code->weight + code->plan.code_blocks[next].weight_first;
   const int64_t lines = code->ahead.code, weight_lines = code->ahead.weight;
   if (t->one_lane->chunk != t->chunk) {
     laci_sparse_take_one_lane(&code->one_lane, &j->tiles[tile], j->o->x, t->one_lane->x);
     t->one_lane->chunk = t->chunk;
   }
-  laci_sparse_run_one_lane(&(laci_sparse_one_lane_turn){
+  laci_sparse_run_one_lane(&(laci_sparse_one_lane_run){
       .o = j->o,
-      .columns = {.n = piece->column_last - piece->column_first,
-                  .rows = code->plan.rows + group->rows_at + piece->column_first,
-                  .weight = code->weight + piece->weight_first,
-                  .x = t->one_lane->x + group->column_first + piece->column_first,
-                  .next = {{code_behind + n * lines * LACI_SPARSE_LINE, lines},
-                           {weight_behind + n * weight_lines * FLOATS_OF_LINE, weight_lines}}},
+      .columns = {.n = code_block->column_last - code_block->column_first,
+                  .rows = code->plan.rows + group->rows_at + code_block->column_first,
+                  .weight = code->weight + code_block->weight_first,
+                  .x = t->one_lane->x + group->column_first + code_block->column_first,
+                  .next = {{code_after + n * lines * LACI_SPARSE_LINE, lines},
+                           {weight_after + n * weight_lines * FLOATS_OF_LINE, weight_lines}}},
       .part = {j->tiles, tile, tile + 1, group->row_first, group->row_first + group->n_rows},
       .row_stride = code->row_stride,
       .sums = t->sums + n * group->n_rows * LANES,
-      .first = t->piece == group->piece_first,
-      .last = t->piece == group->piece_last - 1});
+      .first = t->code_block == group->block_first,
+      .last = t->code_block == group->block_last - 1});
 }
 
 /* Tiles of a chunk. */
@@ -407,14 +408,14 @@ static int64_t tiles_of(const job *j, int64_t chunk) {
 }
 
 /* Is the chunk's last tile done by itself? */
-static bool ends_one_lane(const job *j, const turn *t) {
+static bool ends_one_lane(const job *j, const position *t) {
   enum { LEAST_ROWS = LACI_ONE_LANE_ROWS / LANES };
   const int64_t last = t->chunk * j->code->cut.chunk_tiles + tiles_of(j, t->chunk) - 1;
   return j->code->one_lane.n && t->group->n_rows >= LEAST_ROWS &&
          laci_sparse_is_one_lane(&j->tiles[last]);
 }
 
-static void run_piece(const job *j, const turn *t, int64_t next) {
+static void run_block(const job *j, const position *t, int64_t next) {
   const bool one_lane = ends_one_lane(j, t);
   const int64_t n = tiles_of(j, t->chunk) - (one_lane ? 1 : 0);
   if (one_lane) run_one_lane(j, t, next, n);
@@ -429,40 +430,41 @@ static void fetch(const void *from, size_t bytes) {
 
 /* A thread's first piece, which none before it has fetched. Weights are half of the code at most.
  */
-static void fetch_piece(const laci_sparse_code *code, int64_t piece) {
-  const size_t bytes = code->entry[piece + 1] - code->entry[piece];
-  fetch(laci_code_cache_at(code->cache, code->entry[piece]), bytes);
-  fetch(code->weight + code->plan.pieces[piece].weight_first, bytes / 2);
+static void fetch_piece(const laci_sparse_code *code, int64_t code_block) {
+  const size_t bytes = code->entry[code_block + 1] - code->entry[code_block];
+  fetch(laci_code_cache_at(code->cache, code->entry[code_block]), bytes);
+  fetch(code->weight + code->plan.code_blocks[code_block].weight_first, bytes / 2);
 }
 
 /* Runs the turn that waits, now that the one behind it is known, whose code it fetches; that one
  * waits then. */
-static void run_then(const job *j, turn *waits, turn next) {
-  if (waits->group) run_piece(j, waits, next.group ? next.piece : waits->piece);
-  else fetch_piece(j->code, next.piece);
+static void run_then(const job *j, position *waits, position next) {
+  if (waits->group) run_block(j, waits, next.group ? next.code_block : waits->code_block);
+  else fetch_piece(j->code, next.code_block);
   *waits = next;
 }
 
 /* Groups [first, last) over a chunk, group by group. of: the chunk, and its memory. */
-static void run_groups(const job *j, turn *waits, int64_t first, int64_t last, turn of) {
+static void run_groups(const job *j, position *waits, int64_t first, int64_t last, position of) {
   for (int64_t at = first; at < last; at++) {
     of.group = &j->code->plan.groups[at];
-    for (of.piece = of.group->piece_first; of.piece < of.group->piece_last; of.piece++) {
+    for (of.code_block = of.group->block_first; of.code_block < of.group->block_last;
+         of.code_block++) {
       run_then(j, waits, of);
     }
   }
 }
 
 /* The same, columns by columns: what a piece reads of x is still near when the next group does. */
-static void run_columns(const job *j, turn *waits, int64_t first, int64_t last, turn of) {
+static void run_columns(const job *j, position *waits, int64_t first, int64_t last, position of) {
   float *sums = of.sums;
   bool more = true;
   for (int64_t step = 0; more; step++) {
     more = false;
     for (int64_t at = first; at < last; at++) {
       of.group = &j->code->plan.groups[at];
-      of.piece = of.group->piece_first + step;
-      if (of.piece >= of.group->piece_last) continue;
+      of.code_block = of.group->block_first + step;
+      if (of.code_block >= of.group->block_last) continue;
       more = true;
       of.sums = sums + (size_t)(at - first) * sums_each(j->code);
       run_then(j, waits, of);
@@ -478,18 +480,18 @@ static void run_parts(int64_t begin, int64_t end, void *context) {
     const int64_t last = (part + 1) * j->n_items / j->n_parts;
     float *sums = (float *)(void *)(j->scratch + (size_t)part * scratch_each(j->code));
     one_lane_x one_lane = {sums + all_sums(j->code), -1};
-    turn waits = {.group = NULL};
+    position waits = {.group = NULL};
     for (int64_t item = part * j->n_items / j->n_parts, next; item < last; item = next) {
-      const int64_t chunk = item / n_groups, behind = (chunk + 1) * n_groups;
-      const turn of = {.chunk = chunk, .sums = sums, .one_lane = &one_lane};
-      next = behind < last ? behind : last;
+      const int64_t chunk = item / n_groups, after = (chunk + 1) * n_groups;
+      const position of = {.chunk = chunk, .sums = sums, .one_lane = &one_lane};
+      next = after < last ? after : last;
       if (j->code->cut.columns_first) {
         run_columns(j, &waits, item % n_groups, next - chunk * n_groups, of);
       } else {
         run_groups(j, &waits, item % n_groups, next - chunk * n_groups, of);
       }
     }
-    run_then(j, &waits, (turn){.group = NULL});
+    run_then(j, &waits, (position){.group = NULL});
   }
 }
 

@@ -34,13 +34,13 @@ void laci_sparse_begin_results(laci_code *code, bool residual) {
                (laci_x86_memory){LACI_X86_R8, LACI_SPARSE_AT, sizeof(float), 0});
 }
 
-static bool takes_residual(const laci_sparse_frame *f, const laci_sparse_piece *piece) {
-  return f->after.residual && piece->last;
+static bool takes_residual(const laci_sparse_frame *f, const laci_code_block *code_block) {
+  return f->after.residual && code_block->last;
 }
 
 void laci_sparse_point_ahead(laci_code *code, const laci_sparse_frame *f,
-                             const laci_sparse_piece *piece) {
-  if (!takes_residual(f, piece)) return;
+                             const laci_code_block *code_block) {
+  if (!takes_residual(f, code_block)) return;
   laci_x86_load(code, LACI_X86_R8, LACI_SPARSE_FIELD(residual));
   laci_x86_load(code, LACI_SPARSE_AHEAD_RESIDUAL, TILE_FIELD(out));
   laci_x86_lea(code, LACI_SPARSE_AHEAD_RESIDUAL,
@@ -63,12 +63,12 @@ static void fetch_lines(laci_code *code, laci_x86_reg from, due lines) {
 }
 
 void laci_sparse_fetch_ahead(laci_code *code, const laci_sparse_frame *f,
-                             const laci_sparse_piece *piece, int64_t done) {
-  const int64_t n = piece->n_columns;
+                             const laci_code_block *code_block, int64_t done) {
+  const int64_t n = code_block->n_columns;
   fetch_lines(code, LACI_SPARSE_AHEAD_CODE, due_of(f->ahead.code, done, n));
   fetch_lines(code, LACI_SPARSE_AHEAD_WEIGHT, due_of(f->ahead.weight, done, n));
-  if (!takes_residual(f, piece)) return;
-  const due vectors = due_of(laci_ceil_div(piece->n_rows, f->rows_each), done, n);
+  if (!takes_residual(f, code_block)) return;
+  const due vectors = due_of(laci_ceil_div(code_block->n_rows, f->rows_each), done, n);
   for (int64_t vector = vectors.first; vector < vectors.last; vector++) {
     const int64_t at = vector * f->row_stride * (int64_t)sizeof(float);
     laci_x86_prefetch0(code, laci_x86_at(LACI_SPARSE_AHEAD_RESIDUAL, (int32_t)at));

@@ -17,14 +17,14 @@ enum { LACI_SPARSE_MOST_ROWS = 30, LACI_SPARSE_LINE = 64 /* bytes of the cache's
  * that keeps a column, ascending in (column, row). Of pairs a term is a dot
  * (kernel/sparse/bf16_pairs.h), ascending in (block, two, row), and all blocks are whole; of int8,
  * in (octet, register, row) (int8x8.h), and all octets are. */
-typedef struct laci_sparse_piece {
+typedef struct laci_code_block {
   const uint32_t *rows;     /* [n_columns]: bit r is set where the group's row r keeps the column */
   const int64_t *column_at; /* [n_columns]: of the product's */
-  const uint8_t *beside;    /* [n_columns]: of the product's; NULL: all are there (AVX-512 alone) */
+  const uint8_t *neighbour; /* [n_columns]: of the product's; NULL: all are there (AVX-512 alone) */
   int64_t n_columns;
   int n_rows;
   bool first, last; /* begins at the bias; ends with results, not sums: never on ARM */
-} laci_sparse_piece;
+} laci_code_block;
 
 /** Lines of the cache that each tile fetches of the piece that runs next. Processors fetch what
  * code reads, but not code, or one line of it at a time. */
@@ -70,27 +70,27 @@ typedef struct laci_sparse_call {
   int32_t residual_zero;
   float residual_scale;
 } laci_sparse_call;
-typedef void laci_sparse_piece_run(const laci_sparse_call *call);
+typedef void laci_code_block_run(const laci_sparse_call *call);
 
 /** Write a piece. */
 typedef void laci_sparse_write(laci_code *code, const laci_sparse_frame *frame,
-                               const laci_sparse_piece *piece);
+                               const laci_code_block *code_block);
 laci_sparse_write laci_sparse_write_avx512, laci_sparse_write_avx2, laci_sparse_write_avx512bf16,
     laci_sparse_write_avx512vnni, laci_sparse_write_neon;
 
 /** A row's sum for the 16 lanes is in the zmm register of its number: what pieces of AVX-512 do
  * alike. sparse_avx512.c */
 enum { LACI_SPARSE_REACH = 128 * 4 }; /* bytes on both sides of the pointer to weights */
-void laci_sparse_begin_sums_zmm(laci_code *code, const laci_sparse_piece *piece);
+void laci_sparse_begin_sums_zmm(laci_code *code, const laci_code_block *code_block);
 /** Terms of all `rows` with a register; `at` is where the pointer to weights has come to. */
 void laci_sparse_terms_zmm(laci_code *code, laci_x86_op op, uint32_t rows, int with, int32_t *at);
 /** The tile's lanes into mask register 1. */
 void laci_sparse_load_lanes(laci_code *code);
 void laci_sparse_clip_zmm(laci_code *code, const laci_sparse_frame *frame,
-                          const laci_sparse_piece *piece);
+                          const laci_code_block *code_block);
 /** Leaves sums where results are not due; the next tile, or the end. */
 void laci_sparse_end_zmm(laci_code *code, const laci_sparse_frame *frame,
-                         const laci_sparse_piece *piece, size_t loop);
+                         const laci_code_block *code_block, size_t loop);
 
 /** Registers of a piece's code, and what both instruction sets do alike around its terms. */
 #define LACI_SPARSE_CALL LACI_X86_RDI
@@ -113,11 +113,11 @@ void laci_sparse_end_tile(laci_code *code, const laci_sparse_frame *f, size_t lo
                           int32_t sums_bytes);
 /** Behind the beginning of sums, where results will take in a residual. */
 void laci_sparse_point_ahead(laci_code *code, const laci_sparse_frame *f,
-                             const laci_sparse_piece *piece);
+                             const laci_code_block *code_block);
 /** Behind `done` of a piece's columns: fetches what is due of the next piece and of the residual.
  */
 void laci_sparse_fetch_ahead(laci_code *code, const laci_sparse_frame *f,
-                             const laci_sparse_piece *piece, int64_t done);
+                             const laci_code_block *code_block, int64_t done);
 
 /** Groups and pieces of a product; owns its arrays. */
 typedef struct laci_sparse_group {
@@ -125,7 +125,7 @@ typedef struct laci_sparse_group {
   int n_rows;
   int64_t column_first, n_columns; /* all that its rows keep is there */
   int64_t rows_at;                 /* of plan->rows: its first column's */
-  int64_t piece_first, piece_last;
+  int64_t block_first, block_last;
 } laci_sparse_group;
 
 /** Columns [column_first, column_last), from the group's first. */
@@ -136,8 +136,8 @@ typedef struct laci_sparse_columns {
 
 typedef struct laci_sparse_plan {
   laci_sparse_group *groups;
-  laci_sparse_columns *pieces;
-  int64_t n_groups, n_pieces;
+  laci_sparse_columns *code_blocks;
+  int64_t n_groups, n_code_blocks;
   int64_t n_terms;
   uint32_t *rows;     /* of all groups: as a piece's */
   int64_t *row_begin; /* [rows of the product + 1], the product's */
@@ -160,20 +160,20 @@ LAC_MUST_CHECK lac_status laci_sparse_plan_places(const laci_sparse_plan *plan,
 
 /** Where the columns of a product are, for tiles of one lane; owns its arrays. sparse_one_lane.c */
 typedef struct laci_sparse_one_lane {
-  int64_t n;       /* columns; 0: no tile is thin */
-  int64_t *at;     /* [n], the product's column_at */
-  uint8_t *beside; /* [n], the product's, or zeros */
+  int64_t n;          /* columns; 0: no tile is thin */
+  int64_t *at;        /* [n], the product's column_at */
+  uint8_t *neighbour; /* [n], the product's, or zeros */
 } laci_sparse_one_lane;
 
 /** A piece over such a tile. */
-typedef struct laci_sparse_one_lane_turn {
+typedef struct laci_sparse_one_lane_run {
   const laci_sparse_operands *o;
   laci_one_lane_columns columns;
   laci_sparse_part part; /* the tile, and the group's rows, two at least */
   int64_t row_stride;
   float *sums; /* [rows of the group][16]: what the piece before has left, or this one leaves */
   bool first, last; /* of the group's pieces: from the bias on; up to results */
-} laci_sparse_one_lane_turn;
+} laci_sparse_one_lane_run;
 
 bool laci_sparse_is_one_lane(const laci_sparse_tile *tile);
 /** False: no memory; clear it in any case. */
@@ -183,6 +183,6 @@ void laci_sparse_one_lane_clear(laci_sparse_one_lane *one_lane);
 /** What the tile reads of each column, [n]. */
 void laci_sparse_take_one_lane(const laci_sparse_one_lane *one_lane, const laci_sparse_tile *tile,
                                const float *x, float *to);
-void laci_sparse_run_one_lane(const laci_sparse_one_lane_turn *turn);
+void laci_sparse_run_one_lane(const laci_sparse_one_lane_run *run);
 
 #endif

@@ -40,14 +40,14 @@ static size_t begin_tile(laci_code *code) {
   return loop;
 }
 
-static void begin_sums(laci_code *code, const laci_sparse_piece *piece) {
-  const int n = QUARTERS * piece->n_rows;
-  if (piece->first) laci_arm64_load(code, PLACE, CALL, FIELD(bias));
-  for (int at = 0; piece->first && at < n; at += QUARTERS) {
+static void begin_sums(laci_code *code, const laci_code_block *code_block) {
+  const int n = QUARTERS * code_block->n_rows;
+  if (code_block->first) laci_arm64_load(code, PLACE, CALL, FIELD(bias));
+  for (int at = 0; code_block->first && at < n; at += QUARTERS) {
     laci_arm64_spread_next(code, at, PLACE);
     for (int quarter = 1; quarter < QUARTERS; quarter++) laci_arm64_move(code, at + quarter, at);
   }
-  for (int at = 0; !piece->first && at < n; at += 2) {
+  for (int at = 0; !code_block->first && at < n; at += 2) {
     laci_arm64_load_pair(code, at, SUMS, at * VECTOR);
   }
 }
@@ -87,19 +87,19 @@ static void write_term(laci_code *code, int row, int64_t n) {
 }
 
 static void write_terms(laci_code *code, const laci_sparse_frame *f,
-                        const laci_sparse_piece *piece) {
+                        const laci_code_block *code_block) {
   int64_t n = 0;
-  for (int64_t column = 0; column < piece->n_columns; column++) {
-    const uint32_t rows = piece->rows[column];
-    fetch_ahead(code, f, piece->n_columns, column + 1);
-    if (rows) load_column(code, piece->column_at[column]);
+  for (int64_t column = 0; column < code_block->n_columns; column++) {
+    const uint32_t rows = code_block->rows[column];
+    fetch_ahead(code, f, code_block->n_columns, column + 1);
+    if (rows) load_column(code, code_block->column_at[column]);
     for (uint32_t left = rows; left; left &= left - 1) write_term(code, __builtin_ctz(left), n++);
   }
 }
 
-static void end_tile(laci_code *code, const laci_sparse_frame *f, const laci_sparse_piece *piece,
+static void end_tile(laci_code *code, const laci_sparse_frame *f, const laci_code_block *code_block,
                      size_t loop) {
-  const int n = QUARTERS * piece->n_rows;
+  const int n = QUARTERS * code_block->n_rows;
   for (int at = 0; at < n; at += 2) laci_arm64_store_pair(code, at, SUMS, at * VECTOR);
   laci_arm64_add_number(code, SUMS, SUMS, (uint32_t)(n * VECTOR));
   laci_arm64_add_number(code, AHEAD_CODE, AHEAD_CODE, (uint32_t)(f->ahead.code * LACI_SPARSE_LINE));
@@ -113,9 +113,9 @@ static void end_tile(laci_code *code, const laci_sparse_frame *f, const laci_spa
 }
 
 void laci_sparse_write_neon(laci_code *code, const laci_sparse_frame *f,
-                            const laci_sparse_piece *piece) {
+                            const laci_code_block *code_block) {
   const size_t loop = begin_tile(code);
-  begin_sums(code, piece);
-  write_terms(code, f, piece);
-  end_tile(code, f, piece, loop);
+  begin_sums(code, code_block);
+  write_terms(code, f, code_block);
+  end_tile(code, f, code_block, loop);
 }

@@ -15,22 +15,22 @@ bool laci_sparse_one_lane_init(const laci_sparse_product *p, laci_sparse_one_lan
   const size_t n = (size_t)p->n_columns;
   *one_lane = (laci_sparse_one_lane){.n = p->n_columns,
                                      .at = laci_alloc(n, sizeof *one_lane->at),
-                                     .beside = laci_alloc(n, sizeof *one_lane->beside)};
-  if (!one_lane->at || !one_lane->beside) return false;
+                                     .neighbour = laci_alloc(n, sizeof *one_lane->neighbour)};
+  if (!one_lane->at || !one_lane->neighbour) return false;
   memcpy(one_lane->at, p->column_at, n * sizeof *one_lane->at);
-  if (p->beside) memcpy(one_lane->beside, p->beside, n * sizeof *one_lane->beside);
+  if (p->neighbour) memcpy(one_lane->neighbour, p->neighbour, n * sizeof *one_lane->neighbour);
   return true;
 }
 
 void laci_sparse_one_lane_clear(laci_sparse_one_lane *one_lane) {
   laci_free(one_lane->at);
-  laci_free(one_lane->beside);
+  laci_free(one_lane->neighbour);
 }
 
 void laci_sparse_take_one_lane(const laci_sparse_one_lane *one_lane, const laci_sparse_tile *tile,
                                const float *x, float *to) {
   for (int64_t at = 0; at < one_lane->n; at++) {
-    const bool there = laci_sparse_lanes_of(tile, one_lane->beside[at]) & 1;
+    const bool there = laci_sparse_lanes_of(tile, one_lane->neighbour[at]) & 1;
     to[at] = there ? x[tile->in + one_lane->at[at]] : 0;
   }
 }
@@ -43,7 +43,7 @@ static void make_tile(float *sums, int64_t n_rows) {
   for (int64_t row = 0; row < n_rows; row++) sums[row * LANES] = rows[row];
 }
 
-void laci_sparse_run_one_lane(const laci_sparse_one_lane_turn *t) {
+void laci_sparse_run_one_lane(const laci_sparse_one_lane_run *t) {
   const laci_sparse_part *part = &t->part;
   const int64_t n_rows = part->row_last - part->row_first;
   if (t->first) {

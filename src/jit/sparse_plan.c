@@ -65,17 +65,17 @@ static int64_t most_pieces(const laci_sparse_plan *plan, const laci_sparse_group
 
 /* Columns of all groups, and memory for these and for pieces. */
 static bool plan_columns(const laci_sparse_product *p, int terms, laci_sparse_plan *plan) {
-  int64_t n_columns = 0, n_pieces = 0;
+  int64_t n_columns = 0, n_code_blocks = 0;
   for (int64_t at = 0; at < plan->n_groups; at++) {
     laci_sparse_group *group = &plan->groups[at];
     find_columns(p, group);
     group->rows_at = n_columns;
     n_columns += group->n_columns;
-    n_pieces += most_pieces(plan, group, terms);
+    n_code_blocks += most_pieces(plan, group, terms);
   }
   plan->rows = laci_alloc((size_t)n_columns, sizeof *plan->rows);
-  plan->pieces = laci_alloc((size_t)n_pieces, sizeof *plan->pieces);
-  return plan->rows && plan->pieces;
+  plan->code_blocks = laci_alloc((size_t)n_code_blocks, sizeof *plan->code_blocks);
+  return plan->rows && plan->code_blocks;
 }
 
 typedef struct marking {
@@ -124,23 +124,23 @@ static int64_t terms_of_group(const laci_sparse_plan *plan, const laci_sparse_gr
 /* Pieces of the same length: the last one would else be short. */
 static void cut_group(laci_sparse_plan *plan, laci_sparse_group *group, int64_t most_terms) {
   const int64_t terms = terms_of_group(plan, group), block = block_of(plan->values);
-  const int64_t n_pieces = terms > most_terms ? laci_ceil_div(terms, most_terms) : 1;
-  const int64_t each = laci_ceil_div(terms, n_pieces);
+  const int64_t n_code_blocks = terms > most_terms ? laci_ceil_div(terms, most_terms) : 1;
+  const int64_t each = laci_ceil_div(terms, n_code_blocks);
   int64_t begin = 0, taken = 0, left = terms;
-  group->piece_first = plan->n_pieces;
+  group->block_first = plan->n_code_blocks;
   for (int64_t column = 0; column < group->n_columns; column += block) {
     taken += terms_of(plan, plan->rows + group->rows_at + column);
     if (taken < each && taken < left) continue;
-    plan->pieces[plan->n_pieces++] =
+    plan->code_blocks[plan->n_code_blocks++] =
         (laci_sparse_columns){begin, column + block, plan->n_terms + terms - left};
     begin = column + block;
     left -= taken;
     taken = 0;
     if (left == 0) break;
   }
-  if (terms == 0) plan->pieces[plan->n_pieces++] = (laci_sparse_columns){0};
+  if (terms == 0) plan->code_blocks[plan->n_code_blocks++] = (laci_sparse_columns){0};
   plan->n_terms += terms;
-  group->piece_last = plan->n_pieces;
+  group->block_last = plan->n_code_blocks;
 }
 
 lac_status laci_sparse_plan_init(const laci_sparse_product *p, laci_sparse_cut cut, laci_pool *pool,
@@ -163,7 +163,7 @@ lac_status laci_sparse_plan_init(const laci_sparse_product *p, laci_sparse_cut c
 
 void laci_sparse_plan_clear(laci_sparse_plan *plan) {
   laci_free(plan->groups);
-  laci_free(plan->pieces);
+  laci_free(plan->code_blocks);
   laci_free(plan->rows);
   laci_free(plan->row_begin);
   *plan = (laci_sparse_plan){.n_groups = 0};
@@ -261,7 +261,7 @@ static void order_some(int64_t begin, int64_t end, void *context) {
     const laci_sparse_group *group = &plan->groups[at];
     const uint32_t *rows = plan->rows + group->rows_at;
     const int64_t *row_begin = plan->row_begin + group->row_first;
-    const int64_t first = plan->pieces[group->piece_first].weight_first;
+    const int64_t first = plan->code_blocks[group->block_first].weight_first;
     float *to = o->to + (o->halves ? 2 * first : first);
     weights w;
     for (int row = 0; row < group->n_rows; row++) w.next[row] = o->weight + row_begin[row];

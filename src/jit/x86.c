@@ -145,10 +145,10 @@ size_t laci_x86_jump_below_ahead(laci_code *code) {
 }
 
 void laci_x86_jump_lands(laci_code *code, size_t jump) {
-  const size_t behind = jump + JUMP_BYTES;
+  const size_t after = jump + JUMP_BYTES;
   if (code->failed) return;
-  const uint32_t distance = (uint32_t)(code->n - behind);
-  memcpy(code->bytes + behind - JUMP_DISTANCE, &distance, sizeof distance);
+  const uint32_t distance = (uint32_t)(code->n - after);
+  memcpy(code->bytes + after - JUMP_DISTANCE, &distance, sizeof distance);
 }
 
 void laci_x86_return(laci_code *code) { laci_code_append(code, "\xC3", 1); }

@@ -55,7 +55,7 @@ static bool note(laci_name_table *table, const char *name, size_t at) {
   return laci_name_add(table, name, (int)at);
 }
 
-static lac_status find_makers(laci_onnx_edit *edit, lac_error *err) {
+static lac_status find_producers(laci_onnx_edit *edit, lac_error *err) {
   const Onnx__GraphProto *graph = edit->file->model->graph;
   bool ok = true;
   for (size_t at = 0; at < graph->n_node && ok; at++) {
@@ -76,25 +76,25 @@ lac_status laci_onnx_edit_begin(laci_onnx *file, laci_onnx_edit **out, lac_error
   if (!edit) return laci_fail_memory(err, "a change of the file");
   edit->file = file;
   lac_status st = take_names(edit, file->model->graph, err);
-  if (!st) st = find_makers(edit, err);
+  if (!st) st = find_producers(edit, err);
   if (st) laci_onnx_edit_undo(edit);
   else *out = edit;
   return st;
 }
 
-int laci_edit_maker(const laci_onnx_edit *edit, const char *value) {
+int laci_edit_producer(const laci_onnx_edit *edit, const char *value) {
   return laci_name_find(&edit->made, value);
 }
 
 bool laci_edit_makes(const laci_onnx_edit *edit, const char *value) {
-  return laci_edit_maker(edit, value) >= 0;
+  return laci_edit_producer(edit, value) >= 0;
 }
 
 bool laci_edit_is_node(const laci_onnx_edit *edit, const char *value, const char *type,
                        int n_inputs) {
-  int maker = laci_edit_maker(edit, value);
-  if (maker < 0) return false;
-  const Onnx__NodeProto *node = edit->file->model->graph->node[maker];
+  int producer = laci_edit_producer(edit, value);
+  if (producer < 0) return false;
+  const Onnx__NodeProto *node = edit->file->model->graph->node[producer];
   return !laci_onnx_domain(node->domain)[0] && strcmp(laci_onnx_name(node->op_type), type) == 0 &&
          node->n_input == (size_t)n_inputs;
 }
@@ -190,7 +190,8 @@ lac_status laci_edit_replace(laci_onnx_edit *edit, const char *value, lac_error 
 }
 
 const char *const *laci_edit_results(const laci_onnx_edit *edit, const char *value, size_t *n) {
-  int maker = laci_edit_maker(edit, value);
-  *n = maker < 0 ? 0 : edit->file->model->graph->node[maker]->n_output;
-  return maker < 0 ? NULL : (const char *const *)edit->file->model->graph->node[maker]->output;
+  int producer = laci_edit_producer(edit, value);
+  *n = producer < 0 ? 0 : edit->file->model->graph->node[producer]->n_output;
+  return producer < 0 ? NULL
+                      : (const char *const *)edit->file->model->graph->node[producer]->output;
 }

@@ -27,7 +27,7 @@ typedef struct laci_edit_node {
   const char *inputs[LACI_EDIT_INPUTS];
   int n_inputs;
   const char *output; /* and the node's name begins with it */
-  const char *behind; /* it stands behind what makes this value; NULL: ... */
+  const char *after;  /* it stands behind what makes this value; NULL: ... */
   const char *before; /* ... in front of the node that makes this one */
   bool has_axis;
   int64_t axis;

@@ -61,9 +61,9 @@ static bool note(laci_name_table *table, const char *name, int id) {
 static int place_of(const applier *a, const char *value) {
   for (size_t at = 0; at < a->edit->n_gone; at++) {
     if (strcmp(a->edit->gone[at].output, value) == 0)
-      return laci_edit_maker(a->edit, a->edit->gone[at].instead);
+      return laci_edit_producer(a->edit, a->edit->gone[at].instead);
   }
-  return laci_edit_maker(a->edit, value);
+  return laci_edit_producer(a->edit, value);
 }
 
 static bool is_redirected(const applier *a, const Onnx__NodeProto *node) {
@@ -129,8 +129,8 @@ static lac_status drop_nodes(applier *a, lac_error *err) {
   lac_status st = LAC_OK;
   for (size_t at = 0; at < a->edit->n_gone && !st; at++) {
     const laci_edit_gone *gone = &a->edit->gone[at];
-    Onnx__NodeProto *goes = a->graph->node[laci_edit_maker(a->edit, gone->output)];
-    Onnx__NodeProto *stays = a->graph->node[laci_edit_maker(a->edit, gone->instead)];
+    Onnx__NodeProto *goes = a->graph->node[laci_edit_producer(a->edit, gone->output)];
+    Onnx__NodeProto *stays = a->graph->node[laci_edit_producer(a->edit, gone->instead)];
     char **fresh = laci_edit_fresh_block(a->edit, (stays->n_output + 1) * sizeof *fresh);
     bool ok = fresh && laci_edit_own(a->edit, NULL, &goes->base, false);
     for (size_t i = 0; i < goes->n_input && ok; i++) ok = note(&a->let_go, goes->input[i], 0);
@@ -194,9 +194,9 @@ static Onnx__NodeProto *new_node(applier *a, const laci_edit_node *from) {
 /** Where a new node stands: twice the place of a node, and one more to stand behind it; -1: in
  * front of all. */
 static int slot_of(const applier *a, const laci_edit_node *node) {
-  int place = place_of(a, node->behind ? node->behind : node->before);
+  int place = place_of(a, node->after ? node->after : node->before);
   if (place < 0) return -1;
-  return node->behind ? 2 * place + 1 : 2 * place;
+  return node->after ? 2 * place + 1 : 2 * place;
 }
 
 static lac_status emit(applier *a, int slot, lac_error *err) {
@@ -478,7 +478,7 @@ static lac_status prepare(applier *a, lac_error *err) {
     if (change->from) ok = note(&a->redirects, change->from, (int)at);
   }
   for (size_t at = 0; at < edit->n_gone; at++)
-    a->is_gone[laci_edit_maker(edit, edit->gone[at].output)] = true;
+    a->is_gone[laci_edit_producer(edit, edit->gone[at].output)] = true;
   return ok ? LAC_OK : laci_fail_memory(err, "a change of the file");
 }
 

@@ -95,7 +95,7 @@ LAC_MUST_CHECK lac_status laci_edit_change_functions(laci_edit_applier *a, lac_e
 LAC_MUST_CHECK lac_status laci_edit_drop_replaced(laci_edit_applier *a, lac_error *err);
 
 /** Nodes of the main graph, by place, -1: none makes the value. */
-int laci_edit_maker(const laci_onnx_edit *edit, const char *value);
+int laci_edit_producer(const laci_onnx_edit *edit, const char *value);
 /** Lists of the message are what they were before the edit was applied. */
 void laci_edit_restore(laci_onnx_edit *edit);
 

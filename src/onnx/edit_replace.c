@@ -78,9 +78,9 @@ static bool let_go(leaving *l, const Onnx__NodeProto *node) {
     if (id < 0) continue;
     bool known = laci_name_find(&l->a->let_go, name) >= 0;
     if (!known && !laci_name_add(&l->a->let_go, name, 0)) return false;
-    int maker = laci_edit_maker(l->a->edit, name);
-    if (--l->r.n[id] == 0 && maker >= 0 && is_unread_node(l, l->a->graph->node[maker]))
-      leave(l, maker);
+    int producer = laci_edit_producer(l->a->edit, name);
+    if (--l->r.n[id] == 0 && producer >= 0 && is_unread_node(l, l->a->graph->node[producer]))
+      leave(l, producer);
   }
   return true;
 }
@@ -90,7 +90,7 @@ lac_status laci_edit_drop_replaced(laci_edit_applier *a, lac_error *err) {
   leaving l = {.a = a, .stack = laci_alloc(a->graph->n_node + 1, sizeof *l.stack)};
   bool ok = l.stack && count_all(&l.r, a->graph);
   for (size_t at = 0; at < edit->n_replaced && ok; at++)
-    leave(&l, laci_edit_maker(edit, edit->replaced[at]));
+    leave(&l, laci_edit_producer(edit, edit->replaced[at]));
   while (ok && l.n > 0) {
     Onnx__NodeProto *node = a->graph->node[l.stack[--l.n]];
     ok = laci_edit_own(a->edit, NULL, &node->base, false) && let_go(&l, node);

@@ -368,8 +368,8 @@ static lac_status add_begin(opening *o, const char *type, const laci_scope *inne
 
 /** Loop and Scan. Of the body's inputs, `carried` from `from` on are carried, and as many of its
  * results, behind the condition of a Loop; what follows are slices. */
-static lac_status open_turns(opening *o, const char *type, size_t from, size_t carried,
-                             lac_error *err) {
+static lac_status open_iterations(opening *o, const char *type, size_t from, size_t carried,
+                                  lac_error *err) {
   laci_importer *im = o->im;
   const Onnx__GraphProto *proto = body_of(o->from, "body");
   size_t before = from ? 1 : 0, n_slices = proto->n_output - before - carried;
@@ -416,8 +416,9 @@ lac_status laci_import_open(laci_importer *im, const laci_scope *scope, const On
   if (st) return st;
   switch (kind) {
     case KIND_IF: return open_if(&o, err);
-    case KIND_LOOP: return open_turns(&o, "LoopBegin", 2, from->n_input - 2, err);
-    case KIND_SCAN: return open_turns(&o, "ScanBegin", 0, from->n_input - n_scanned(from), err);
+    case KIND_LOOP: return open_iterations(&o, "LoopBegin", 2, from->n_input - 2, err);
+    case KIND_SCAN:
+      return open_iterations(&o, "ScanBegin", 0, from->n_input - n_scanned(from), err);
     case KIND_NONE: break;
   }
   return LAC_OK;

@@ -97,8 +97,8 @@ lac_status laci_packfile_fetch(const laci_packfile *pack, size_t file, size_t of
   size_t rest = entry->first_rest, tensor = entry->first_tensor;
   uint64_t begin = 0;
   lac_status st = LAC_OK;
-  for (size_t at = 0; at < entry->n_pieces && begin < p.end && !st; at++) {
-    bool plain = pack->pieces[entry->first_piece + at] == PACK_PIECE_REST;
+  for (size_t at = 0; at < entry->n_parts && begin < p.end && !st; at++) {
+    bool plain = pack->parts[entry->first_part + at] == PACK_PART_REST;
     const laci_packfile_rest *r = plain ? &pack->rests[rest++] : NULL;
     const laci_packfile_tensor *t = plain ? NULL : &pack->tensors[tensor++];
     uint64_t end = begin + (plain ? r->size_bytes : t->packing.dense_bytes);
@@ -118,8 +118,8 @@ lac_status laci_packfile_fill(const laci_packfile *pack, size_t file, uint8_t *t
   const laci_packfile_entry *entry = &pack->files[file];
   size_t rest = entry->first_rest, tensor = entry->first_tensor;
   lac_status st = LAC_OK;
-  for (size_t at = 0; at < entry->n_pieces && !st; at++) {
-    if (pack->pieces[entry->first_piece + at] == PACK_PIECE_REST) {
+  for (size_t at = 0; at < entry->n_parts && !st; at++) {
+    if (pack->parts[entry->first_part + at] == PACK_PART_REST) {
       const laci_packfile_rest *r = &pack->rests[rest++];
       st = laci_packfile_read(pack, r->bytes, r->size_bytes, to, err);
       to += r->size_bytes;

@@ -61,11 +61,11 @@ typedef struct pack_file {
   uint64_t name; /* place in "names", where it ends with a zero */
   uint64_t size_bytes;
   uint64_t hash; /* of its pieces: each one's, with that of the pieces before it as the seed */
-  uint64_t n_pieces;
+  uint64_t n_parts;
 } pack_file;
 
 /** "pieces": one byte a piece, of all files in order. */
-enum { PACK_PIECE_REST = 'r', PACK_PIECE_TENSOR = 't' };
+enum { PACK_PART_REST = 'r', PACK_PART_TENSOR = 't' };
 
 /** Of "tensors", in the order of the pieces. */
 typedef struct pack_tensor {

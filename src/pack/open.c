@@ -196,7 +196,7 @@ typedef struct arrays {
 
 typedef struct tables {
   arrays *weights; /* [n_tensors], as many as sections say */
-  const uint8_t *names, *files, *pieces, *tensors;
+  const uint8_t *names, *files, *parts, *tensors;
   uint64_t names_bytes, files_bytes, pieces_bytes, tensors_bytes;
 } tables;
 
@@ -227,7 +227,7 @@ static lac_status take_all(walk *r, tables *t, lac_error *err) {
   lac_status st = take_pieces(r, t, err);
   if (!st) st = take_table(r, "names", &t->names, &t->names_bytes, err);
   if (!st) st = take_table(r, "files", &t->files, &t->files_bytes, err);
-  if (!st) st = take_table(r, "pieces", &t->pieces, &t->pieces_bytes, err);
+  if (!st) st = take_table(r, "pieces", &t->parts, &t->pieces_bytes, err);
   if (!st) st = take_table(r, "tensors", &t->tensors, &t->tensors_bytes, err);
   if (st) return st;
   if (r->n_left || r->at != r->end || t->files_bytes % sizeof(pack_file) || t->files_bytes == 0 ||
@@ -305,24 +305,24 @@ static lac_status check_file_name(const laci_packfile *pack, size_t at, lac_erro
 
 /** How far the files' pieces have been followed. */
 typedef struct progress {
-  size_t piece, rest, tensor;
+  size_t part, rest, tensor;
 } progress;
 
 /* The file's pieces have to be there and to give its size together. */
-static lac_status follow_pieces(laci_packfile *pack, laci_packfile_entry *file, uint64_t n_pieces,
+static lac_status follow_pieces(laci_packfile *pack, laci_packfile_entry *file, uint64_t n_parts,
                                 progress *done, lac_error *err) {
   uint64_t size = 0;
-  bool good = n_pieces <= pack->n_pieces - done->piece;
-  file->first_piece = done->piece;
+  bool good = n_parts <= pack->n_parts - done->part;
+  file->first_part = done->part;
   file->first_rest = done->rest;
   file->first_tensor = done->tensor;
-  file->n_pieces = good ? (size_t)n_pieces : 0;
-  for (size_t at = 0; at < file->n_pieces && good; at++) {
-    uint8_t kind = pack->pieces[done->piece++];
+  file->n_parts = good ? (size_t)n_parts : 0;
+  for (size_t at = 0; at < file->n_parts && good; at++) {
+    uint8_t kind = pack->parts[done->part++];
     uint64_t more = 0;
-    if (kind == PACK_PIECE_REST && done->rest < pack->n_rests) {
+    if (kind == PACK_PART_REST && done->rest < pack->n_rests) {
       more = pack->rests[done->rest++].size_bytes;
-    } else if (kind == PACK_PIECE_TENSOR && done->tensor < pack->n_tensors) {
+    } else if (kind == PACK_PART_TENSOR && done->tensor < pack->n_tensors) {
       more = pack->tensors[done->tensor++].packing.dense_bytes;
     } else {
       good = false;
@@ -336,8 +336,8 @@ static lac_status follow_pieces(laci_packfile *pack, laci_packfile_entry *file, 
 static lac_status read_records(laci_packfile *pack, const tables *t, lac_error *err) {
   progress done = {0};
   pack->n_files = (size_t)t->files_bytes / sizeof(pack_file);
-  pack->pieces = t->pieces;
-  pack->n_pieces = (size_t)t->pieces_bytes;
+  pack->parts = t->parts;
+  pack->n_parts = (size_t)t->pieces_bytes;
   pack->files = laci_alloc(pack->n_files, sizeof *pack->files);
   pack->tensors = laci_alloc(pack->n_tensors, sizeof *pack->tensors);
   if (!pack->files || !pack->tensors) return laci_fail_memory(err, "the pack's tables");
@@ -351,9 +351,9 @@ static lac_status read_records(laci_packfile *pack, const tables *t, lac_error *
     file->hash = record.hash;
     st = name_at(t, record.name, &file->name, err);
     if (!st) st = check_file_name(pack, at, err);
-    if (!st) st = follow_pieces(pack, file, record.n_pieces, &done, err);
+    if (!st) st = follow_pieces(pack, file, record.n_parts, &done, err);
   }
-  if (st || (done.piece == pack->n_pieces && done.rest == pack->n_rests &&
+  if (st || (done.part == pack->n_parts && done.rest == pack->n_rests &&
              done.tensor == pack->n_tensors)) {
     return st;
   }

@@ -13,9 +13,9 @@
 typedef struct laci_packfile_entry {
   const char *name;
   uint64_t size_bytes, hash;
-  size_t first_piece, n_pieces; /* of pieces */
-  size_t first_rest;            /* of rests */
-  size_t first_tensor;          /* of tensors */
+  size_t first_part, n_parts; /* of pieces */
+  size_t first_rest;          /* of rests */
+  size_t first_tensor;        /* of tensors */
 } laci_packfile_entry;
 
 typedef struct laci_packfile_rest {
@@ -26,9 +26,9 @@ typedef struct laci_packfile_rest {
 struct laci_packfile {
   laci_reader *reader;
   laci_arena tables; /* names and records, read once */
-  size_t n_files, n_pieces, n_rests, n_tensors;
+  size_t n_files, n_parts, n_rests, n_tensors;
   laci_packfile_entry *files;
-  const uint8_t *pieces; /* [n_pieces] PACK_PIECE_... */
+  const uint8_t *parts; /* [n_pieces] PACK_PART_... */
   laci_packfile_rest *rests;
   laci_packfile_tensor *tensors;
 };

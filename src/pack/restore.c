@@ -12,8 +12,8 @@ enum { STEP_BYTES = 1 << 20 }; /* of what is not packed */
  * that a small pack cannot ask for much. */
 static size_t scratch_bytes(const laci_packfile *pack, const laci_packfile_entry *entry) {
   size_t most = STEP_BYTES, tensor = entry->first_tensor;
-  for (size_t at = 0; at < entry->n_pieces; at++) {
-    if (pack->pieces[entry->first_piece + at] != PACK_PIECE_TENSOR) continue;
+  for (size_t at = 0; at < entry->n_parts; at++) {
+    if (pack->parts[entry->first_part + at] != PACK_PART_TENSOR) continue;
     size_t n = pack->tensors[tensor++].packing.dense_bytes;
     if (n > most) most = n;
   }
@@ -50,9 +50,9 @@ static lac_status restore_pieces(const restoring *r, const laci_packfile_entry *
   size_t rest = entry->first_rest, tensor = entry->first_tensor;
   uint64_t hash = 0;
   lac_status st = LAC_OK;
-  for (size_t at = 0; at < entry->n_pieces && !st; at++) {
+  for (size_t at = 0; at < entry->n_parts && !st; at++) {
     laci_hash_stream_begin(r->hash, hash);
-    if (r->pack->pieces[entry->first_piece + at] == PACK_PIECE_REST) {
+    if (r->pack->parts[entry->first_part + at] == PACK_PART_REST) {
       st = restore_rest(r, &r->pack->rests[rest++], err);
     } else {
       const laci_packfile_tensor *t = &r->pack->tensors[tensor++];

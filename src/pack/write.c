@@ -20,8 +20,8 @@ typedef struct packer {
   uint64_t at; /* bytes written */
   pack_section *sections;
   size_t n_sections, section_capacity;
-  uint8_t *names, *pieces;
-  size_t n_names, n_pieces;
+  uint8_t *names, *parts;
+  size_t n_names, n_parts;
   pack_file *files;
   pack_tensor *tensors;
 } packer;
@@ -119,8 +119,8 @@ out:
 }
 
 static void count_piece(packer *k, pack_file *file, char kind, const uint8_t *bytes, size_t n) {
-  k->pieces[k->n_pieces++] = (uint8_t)kind;
-  file->n_pieces++;
+  k->parts[k->n_parts++] = (uint8_t)kind;
+  file->n_parts++;
   file->hash = laci_hash64(bytes, n, file->hash);
 }
 
@@ -136,13 +136,13 @@ static lac_status add_file(packer *k, size_t id, size_t *next, lac_error *err) {
     const laci_packfile_weight *weight = is_last ? NULL : &k->input->weights[*next];
     size_t n = (weight ? weight->offset : part->size_bytes) - done;
     if (n) {
-      count_piece(k, file, PACK_PIECE_REST, part->bytes + done, n);
+      count_piece(k, file, PACK_PART_REST, part->bytes + done, n);
       st = add_section(k, "rest", part->bytes + done, n, err);
       done += n;
     }
     if (st || !weight) continue;
     if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
-    count_piece(k, file, PACK_PIECE_TENSOR, part->bytes + done, weight->packing.dense_bytes);
+    count_piece(k, file, PACK_PART_TENSOR, part->bytes + done, weight->packing.dense_bytes);
     st = add_weight(k, weight, err);
     done += weight->packing.dense_bytes;
     ++*next;
@@ -160,10 +160,10 @@ static lac_status begin(packer *k, lac_error *err) {
     n_names += strlen(input->weights[at].packing.name) + 1;
   }
   k->names = laci_alloc(n_names, 1);
-  k->pieces = laci_alloc(input->n_files + 2 * input->n_weights, 1);
+  k->parts = laci_alloc(input->n_files + 2 * input->n_weights, 1);
   k->files = laci_alloc(input->n_files, sizeof *k->files);
   k->tensors = laci_alloc(input->n_weights, sizeof *k->tensors);
-  if (!k->names || !k->pieces || !k->files || !k->tensors) return laci_fail_memory(err, k->path);
+  if (!k->names || !k->parts || !k->files || !k->tensors) return laci_fail_memory(err, k->path);
   pack_head head = {.version = PACK_VERSION, .alignment = PACK_ALIGNMENT};
   memcpy(head.magic.text, PACK_HEAD_MAGIC, sizeof head.magic);
   head.hash = laci_hash64(&head, offsetof(pack_head, hash), 0);
@@ -174,7 +174,7 @@ static lac_status end(packer *k, lac_error *err) {
   const laci_packfile_input *input = k->input;
   lac_status st = add_section(k, "names", k->names, k->n_names, err);
   if (!st) st = add_section(k, "files", k->files, input->n_files * sizeof *k->files, err);
-  if (!st) st = add_section(k, "pieces", k->pieces, k->n_pieces, err);
+  if (!st) st = add_section(k, "pieces", k->parts, k->n_parts, err);
   if (!st) st = add_section(k, "tensors", k->tensors, input->n_weights * sizeof *k->tensors, err);
   if (st) return st;
   size_t directory_bytes = k->n_sections * sizeof *k->sections;
@@ -204,7 +204,7 @@ lac_status laci_packfile_write(const laci_packfile_input *input, const char *pat
   laci_writer_destroy(k.writer);
   laci_free(k.sections);
   laci_free(k.names);
-  laci_free(k.pieces);
+  laci_free(k.parts);
   laci_free(k.files);
   laci_free(k.tensors);
   return st;

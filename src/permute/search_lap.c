@@ -118,12 +118,13 @@ static void augment(laci_lap *lap, int free_row) {
   const int n = lap->n;
   for (int j = 0; j < n; j++) lap->mark[j] = INT32_MIN;
   for (int j = 0; j < lap->stride; j++) lap->distance[j] = INT32_MAX;
-  const laci_lap_front front = {lap->price, lap->mark, lap->distance, lap->parent, lap->stride};
+  const laci_lap_frontier frontier = {lap->price, lap->mark, lap->distance, lap->parent,
+                                      lap->stride};
   int i = free_row;
   int32_t base = 0;
   int end;
   for (;;) {
-    end = lap->rows->relax(&front, laci_lap_row(lap, i), i, base);
+    end = lap->rows->relax(&frontier, laci_lap_row(lap, i), i, base);
     if (lap->row_of[end] < 0) break;
     lap->mark[end] = INT32_MAX;
     i = lap->row_of[end];

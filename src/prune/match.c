@@ -39,7 +39,7 @@ struct laci_match {
   laci_match_unit *units;
   size_t n_units, unit_capacity;
   uint64_t **fresh_colour, **old_colour; /* [n_tracks]; NULL: no unit needs it */
-  uint64_t *track_turn;                  /* [n_tracks] when its colours changed */
+  uint64_t *track_round;                 /* [n_tracks] when its colours changed */
   int64_t *track_open;                   /* [n_tracks] positions of several candidates */
   uint64_t turn, steps, limit;
   undo *undone;
@@ -186,7 +186,7 @@ static void colour_slots(laci_match *m, int group) {
   m->turn++;
   for (int s = 0; s < laci_group_slots(m->a, group); s++) {
     const laci_slot slot = laci_group_slot(m->a, group, s);
-    m->track_turn[slot.track] = m->turn;
+    m->track_round[slot.track] = m->turn;
     if (!m->fresh_colour[slot.track]) continue;
     const uint64_t salt = ((uint64_t)group << 48) + ((uint64_t)s << 40) + ((uint64_t)1 << 39);
     for (int c = 0; c < g->n; c++) {
@@ -216,7 +216,7 @@ static bool settle(laci_match *m, int group) {
 static bool is_due(const laci_match *m, const laci_match_unit *unit) {
   if (!m->n_trials && m->groups[unit->group].n_open == 0) return false;
   bool due = unit->done == 0;
-  for (int i = 0; i < unit->n_others; i++) due |= m->track_turn[unit->others[i]] > unit->done;
+  for (int i = 0; i < unit->n_others; i++) due |= m->track_round[unit->others[i]] > unit->done;
   return due;
 }
 
@@ -519,9 +519,9 @@ static bool match_init(laci_match *m) {
   m->groups = laci_arena_alloc(&m->arena, n_groups, sizeof *m->groups);
   m->fresh_colour = laci_arena_alloc(&m->arena, n_tracks, sizeof *m->fresh_colour);
   m->old_colour = laci_arena_alloc(&m->arena, n_tracks, sizeof *m->old_colour);
-  m->track_turn = laci_arena_alloc(&m->arena, n_tracks, sizeof *m->track_turn);
+  m->track_round = laci_arena_alloc(&m->arena, n_tracks, sizeof *m->track_round);
   m->track_open = laci_arena_alloc(&m->arena, n_tracks, sizeof *m->track_open);
-  bool ok = m->groups && m->fresh_colour && m->old_colour && m->track_turn && m->track_open;
+  bool ok = m->groups && m->fresh_colour && m->old_colour && m->track_round && m->track_open;
   m->limit = TRIAL_STEPS;
   for (int g = 0; ok && g < m->a->n_groups; g++) ok = m->a->groups[g].frozen || init_group(m, g);
   ok = ok && add_units(m) && init_colours(m);

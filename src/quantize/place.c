@@ -79,7 +79,7 @@ static int only_reader(const laci_quantizing *q, int value) {
 
 /* ---- Layers ---- */
 
-static int norm_behind(const laci_quantizing *q, const laci_node *node) {
+static int norm_after(const laci_quantizing *q, const laci_node *node) {
   int reader = only_reader(q, node->outputs[0]);
   if (reader < 0 || !laci_node_is(node, "Conv")) return -1;
   const laci_node *norm = &q->graph->nodes[reader];
@@ -159,7 +159,7 @@ void laci_quantize_find_layers(laci_quantizing *q) {
     laci_quantize_layer layer = {.node = n, .norm = -1, .bias = -1};
     if (!has_stored) continue; /* a product of two values: no weight */
     layer.reason = judge(q, &layer);
-    if (!layer.reason) layer.norm = norm_behind(q, node);
+    if (!layer.reason) layer.norm = norm_after(q, node);
     q->layers[q->n_layers++] = layer;
   }
 }
@@ -257,7 +257,7 @@ const char *laci_quantize_nothing(const laci_quantizing *q) {
   return first;
 }
 
-void laci_quantize_settle(laci_quantizing *q) {
+void laci_quantize_resolve(laci_quantizing *q) {
   for (int v = 0; v < q->graph->n_values; v++) {
     if (q->wanted[v] && !(q->quantizers[laci_quantize_scale_of(q, v)].scale > 0))
       q->wanted[v] = false;

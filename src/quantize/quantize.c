@@ -214,7 +214,7 @@ static lac_status quantize(laci_quantizing *q, const laci_weighted_graph *from, 
   if (st) return st;
   q->out->n_fitted = cut.n_fitted * cut.batch;
   q->out->n_held_back = (cut.n_batches - cut.n_fitted) * cut.batch;
-  laci_quantize_settle(q);
+  laci_quantize_resolve(q);
   st = report_layers(q, err);
   if (!st) st = laci_quantize_write(q, err);
   if (!st) st = laci_onnx_edit_apply(q->edit, &q->out->graph, err);

@@ -44,7 +44,7 @@ void laci_quantize_want(laci_quantizing *q, bool *scratch);
 /** Can none of the layers be quantized? Their first reason, else NULL. */
 const char *laci_quantize_nothing(const laci_quantizing *q);
 /** Layers whose data has no scale stay in floats, after the ranges were measured. */
-void laci_quantize_settle(laci_quantizing *q);
+void laci_quantize_resolve(laci_quantizing *q);
 /** The value that names a node in the file: its first output, or that of the norm in it. */
 const char *laci_quantize_node_name(const laci_quantizing *q, int node);
 /** The value whose scale a value has. */

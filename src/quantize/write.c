@@ -39,12 +39,12 @@ static lac_status add_pair(laci_quantizing *q, int value, const names *scale, na
                                .inputs = {name, scale->scale, scale->zero},
                                .n_inputs = 3,
                                .output = n->integers,
-                               .behind = name},
+                               .after = name},
                        up = {.type = "DequantizeLinear",
                              .inputs = {n->integers, scale->scale, scale->zero},
                              .n_inputs = 3,
                              .output = n->floats,
-                             .behind = name};
+                             .after = name};
   lac_status st = laci_edit_add_node(q->edit, &down, err);
   return st ? st : laci_edit_add_node(q->edit, &up, err);
 }

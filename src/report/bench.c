@@ -53,7 +53,7 @@ static json_t *layer_json(laci_json_writer *w, const lac_bench_result *r,
   laci_json_add(w, object, "exact", json_boolean(layer->exact));
   laci_json_add(w, object, "holds_pattern", json_boolean(layer->holds_pattern));
   laci_json_add(w, object, "sparse", json_boolean(layer->sparse));
-  laci_json_add(w, object, "turns", json_integer((json_int_t)layer->turns));
+  laci_json_add(w, object, "turns", json_integer((json_int_t)layer->micro_batches));
   laci_json_add(w, object, "dense_ms", milliseconds(layer->dense_seconds));
   laci_json_add(w, object, "dense_kernel", laci_json_text(w, layer->dense_kernel));
   add_rates(w, object, r, layer->seconds, layer->flops);

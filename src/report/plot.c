@@ -275,7 +275,7 @@ static void choose_span(canvas *c) {
 
 /* The longest way through the network is drawn as one straight line: that keeps the drawing a
  * single column. */
-static void find_longest_way(canvas *c) {
+static void find_longest_path(canvas *c) {
   int at = -1;
   for (int id = 0; id < c->graph->n_nodes; id++) {
     c->before[id] = OFF_WAY;
@@ -602,7 +602,7 @@ static lac_status plot_bytes(const laci_graph *graph, const laci_plot *plot, lac
   if (st) goto out;
   measure_depth(&c);
   choose_span(&c);
-  find_longest_way(&c);
+  find_longest_path(&c);
   begin(&c);
   draw_boxes(&c);
   draw_head(&c);

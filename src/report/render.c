@@ -3,7 +3,7 @@
  *
  * The library may be part of any program, so the program that draws is a file of the installation
  * and not the caller started once more. It is looked for beside the code that runs now
- * (base/beside.h), then where it was installed. */
+ * (base/installed.h), then where it was installed. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* secure_getenv */
 #endif
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/beside.h"
+#include "base/installed.h"
 #include "base/child.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -45,10 +45,10 @@ static bool find_program(char path[PATH_MAX]) {
   const char *named = secure_getenv("LACUNA_DRAW");
   if (named && *named) return snprintf(path, PATH_MAX, "%s", named) > 0;
 #ifdef LAC_DRAW
-  if (!laci_file_beside(PROGRAM, path)) (void)snprintf(path, PATH_MAX, "%s", LAC_DRAW);
+  if (!laci_file_installed(PROGRAM, path)) (void)snprintf(path, PATH_MAX, "%s", LAC_DRAW);
   return true;
 #else
-  return laci_file_beside(PROGRAM, path);
+  return laci_file_installed(PROGRAM, path);
 #endif
 }
 

@@ -23,7 +23,7 @@
 #include "tensor/buf.h"
 #include "verify/round_in.h"
 
-enum { ROUND_STREAM = 40, INPUT_STREAM = 33, MOST_TURNS = 8 };
+enum { ROUND_STREAM = 40, INPUT_STREAM = 33, MOST_ITERATIONS = 8 };
 static const double default_tolerance = 1e-9;
 /* What cancels out leaves rounding errors of the operands' size: differences below this share of it
  * mean nothing. */
@@ -361,7 +361,7 @@ static lac_status open_run(laci_round *r, laci_round_source *from, laci_products
   const laci_stepper_options options = {.load = load_stored,
                                         .load_context = from,
                                         .pool = r->pool,
-                                        .turns = r->fast ? 1 : MOST_TURNS,
+                                        .iterations = r->fast ? 1 : MOST_ITERATIONS,
                                         .unrounded = true,
                                         .budget = &r->budget};
   return laci_stepper_create(graph, &options, run, err);

@@ -339,8 +339,8 @@ static int64_t columns_wanted(const walk *w, int value) {
     if ((!gemm && strcmp(reader->type, "MatMul") != 0) || reader->inputs[0] != value) continue;
     const laci_shape *weight = shape_of(w, reader, 1);
     if (!weight || weight->rank < 2) continue;
-    bool turned = gemm && laci_node_int(reader, "transB", 0);
-    return size_at(w, reader, 1, turned ? -1 : -2);
+    bool transposed = gemm && laci_node_int(reader, "transB", 0);
+    return size_at(w, reader, 1, transposed ? -1 : -2);
   }
   return 0;
 }

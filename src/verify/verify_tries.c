@@ -258,7 +258,7 @@ static void say_blank(const tries *t, laci_verification *found) {
                    "the output %.200s is 0 for every input tried", value->name);
 }
 
-static void settle_round(tries *t) {
+static void resolve_round(tries *t) {
   laci_round *r = t->r;
   laci_verification *found = r->found;
   *found = t->best;
@@ -286,7 +286,7 @@ static lac_status run_tries(laci_round *r, int64_t *sizes, try *from, lac_error 
   else st = try_sizes(&t, *from, err);
   if (!st && !from->tolerant && !is_enough(&t)) st = try_draws(&t, *from, err);
   if (!st && !t.any) st = step_over(&t, err);
-  if (!st) settle_round(&t);
+  if (!st) resolve_round(&t);
   if (!st) *from = t.chosen;
   laci_free(t.seen);
   return st;

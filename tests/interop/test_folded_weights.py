@@ -568,7 +568,7 @@ def test_constants_of_a_function_make_one_tensor_for_all_calls(tmp_path):
     assert np.abs(after - before).max() <= 1e-4 * np.abs(before).max()
 
 
-def test_product_behind_a_transpose_in_a_function_is_stored_once_for_each_call(tmp_path):
+def test_product_after_a_transpose_in_a_function_is_stored_once_for_each_call(tmp_path):
     net, path, pruned = Net(), tmp_path / "model.onnx", tmp_path / "pruned.onnx"
     function(net, "block", ["x", "w", "m"], helper.make_node("Mul", ["w", "m"], ["p"]),
              helper.make_node("Transpose", ["p"], ["q"], perm=[1, 0]), helper.make_node("MatMul", ["x", "q"], ["c"], name="mm"))

@@ -122,7 +122,7 @@ def test_external_data_keeps_names_in_another_folder(tool, tmp_path):
     assert (tmp_path / "other/weights.bin").read_bytes() == (tmp_path / "weights.bin").read_bytes()
 
 
-def test_external_data_beside_its_model_gets_a_new_name(tool, tmp_path):
+def test_external_data_next_to_its_model_gets_a_new_name(tool, tmp_path):
     path = external_model(tmp_path)
     save_again(tool, path, tmp_path / "out.onnx")
     assert onnx.load(path) == onnx.load(tmp_path / "out.onnx")

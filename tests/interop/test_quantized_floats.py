@@ -150,7 +150,7 @@ def on_the_way(path, way):
 
 
 @pytest.mark.parametrize("way", ["transposed", "multiplied before", "multiplied after"])
-def test_what_is_kept_follows_what_stands_beside_the_quantization(way, tmp_path):
+def test_what_is_kept_follows_what_stands_next_to_the_quantization(way, tmp_path):
     model, pruned = tmp_path / "model.onnx", tmp_path / "pruned.onnx"
     on_the_way(model, way)
     said = json.loads(subprocess.run([LACUNA, "prune", "-q", "-o", pruned, "--json", "-", model], check=True,

@@ -71,7 +71,7 @@ def test_a_part_is_a_warning(tmp_path):
     assert said["state"] == "partial" and said["outputs_compared"] == 1 and said["reached"] == "odd"
 
 
-def test_no_output_is_verified_behind_an_unknown_first_node(tmp_path):
+def test_no_output_is_verified_after_an_unknown_first_node(tmp_path):
     """What it gives is made up, so that the order of what follows is checked, and no output is."""
     nodes, stored = mlp(first="u")
     nodes[:0] = [helper.make_node("Odd", ["x"], ["u"], name="odd", domain="my")]
@@ -125,7 +125,7 @@ def test_a_detector_without_detections_is_no_failure(tmp_path, threshold, state)
     assert json.loads((tmp_path / "c.json").read_text())["verification"]["state"] == state
 
 
-def test_token_numbers_behind_an_offset_and_a_shape_as_an_input(tmp_path):
+def test_token_numbers_after_an_offset_and_a_shape_as_an_input(tmp_path):
     nodes, stored = mlp(first="e")
     nodes[:0] = [helper.make_node("Sub", ["ids", "o"], ["t"]), helper.make_node("Gather", ["table", "t"], ["e"])]
     nodes[-1].output[0] = "r"

@@ -9,10 +9,10 @@
 
 #include "support/graph_run.h"
 
-enum { MAKER_TEXT = 1 << 14, MAKER_MAX_ELEMENTS = 1024, MAKER_MAX_SIZE = 64 };
+enum { RANDOM_TEXT = 1 << 14, RANDOM_MAX_ELEMENTS = 1024, RANDOM_MAX_SIZE = 64 };
 
 typedef struct builder {
-  char text[MAKER_TEXT];
+  char text[RANDOM_TEXT];
   size_t n; /* of text */
   uint64_t seed, drawn;
   int n_names;
@@ -163,14 +163,15 @@ static inline bool keep(builder *m, size_t mark) {
   laci_graph *graph = NULL;
   bool ok = m->n + 512 < sizeof m->text && net_read(m->text, &graph, NULL) == LAC_OK;
   for (int v = 0; ok && v < graph->n_values; v++)
-    ok = laci_shape_count(&graph->values[v].type.shape) <= MAKER_MAX_ELEMENTS;
+    ok = laci_shape_count(&graph->values[v].type.shape) <= RANDOM_MAX_ELEMENTS;
   laci_buf **values = ok ? run_graph(graph) : NULL;
   ok &= values != NULL;
   for (int v = 0; values && ok && v < graph->n_values; v++) {
     const laci_shape *shape = &values[v]->shape;
-    ok = values[v]->count <= MAKER_MAX_ELEMENTS;
+    ok = values[v]->count <= RANDOM_MAX_ELEMENTS;
     for (int a = 0; ok && a < shape->rank; a++)
-      ok = shape->dims[a] <= MAKER_MAX_SIZE && (shape->dims[a] > 0 || graph->values[v].stored >= 0);
+      ok =
+          shape->dims[a] <= RANDOM_MAX_SIZE && (shape->dims[a] > 0 || graph->values[v].stored >= 0);
   }
   if (values) run_clear(graph, values);
   if (!ok) {

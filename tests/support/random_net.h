@@ -22,7 +22,7 @@ static inline const laci_op *const *drawn_ops(int *n) {
 /** Appends a node of the operator: mostly with other attributes than its template gives it, where
  * these can be run. */
 static inline bool try_op(builder *m, const char *op) {
-  static char plain[MAKER_TEXT];
+  static char plain[RANDOM_TEXT];
   size_t mark = m->n;
   for (int attempt = 0; attempt < 4; attempt++) {
     template_fn *make = draw_template(m, op);
@@ -232,7 +232,7 @@ static inline bool make_net(builder *m, uint64_t seed, const char *op) {
 static inline bool forget_sizes(builder *m) {
   laci_shape shape = m->graph->values[m->graph->inputs[0]].type.shape;
   size_t n = strcspn(m->text, "\n");
-  static char rest[MAKER_TEXT];
+  static char rest[RANDOM_TEXT];
   for (int a = 0; a < shape.rank; a++) {
     if (chance(m, 40)) shape.dims[a] = -(10 * (a + 1) + shape.dims[a]);
   }
@@ -249,10 +249,10 @@ static inline bool forget_sizes(builder *m) {
 typedef bool fails_fn(const char *text, void *context);
 
 static inline void replace_word(char *text, const char *from, const char *to) {
-  char *copy = malloc(MAKER_TEXT), *out = text;
+  char *copy = malloc(RANDOM_TEXT), *out = text;
   size_t n = strlen(from);
   if (!copy) abort();
-  (void)snprintf(copy, MAKER_TEXT, "%s", text);
+  (void)snprintf(copy, RANDOM_TEXT, "%s", text);
   for (const char *at = copy; *at;) {
     bool starts = at == copy || !(isalnum((unsigned char)at[-1]));
     if (starts && strncmp(at, from, n) == 0 && !isalnum((unsigned char)at[n])) {
@@ -270,7 +270,7 @@ static inline void without_line(const char *text, size_t begin, bool bypass, cha
   const char *end = strchr(text + begin, '\n');
   char line[NET_LINE], defined[64], read[64];
   (void)snprintf(line, sizeof line, "%.*s", (int)(end - text - (long)begin), text + begin);
-  (void)snprintf(out, MAKER_TEXT, "%.*s%s", (int)begin, text, end + 1);
+  (void)snprintf(out, RANDOM_TEXT, "%.*s%s", (int)begin, text, end + 1);
   const char *open = strchr(line, '(');
   if (!bypass || !open) return;
   (void)net_word(line, defined);
@@ -278,9 +278,9 @@ static inline void without_line(const char *text, size_t begin, bool bypass, cha
   replace_word(out, defined, read);
 }
 
-/** Removes lines as long as `fails` still holds. text: MAKER_TEXT bytes. */
+/** Removes lines as long as `fails` still holds. text: RANDOM_TEXT bytes. */
 static inline void make_small(char *text, fails_fn *fails, void *context) {
-  char *tried = malloc(MAKER_TEXT);
+  char *tried = malloc(RANDOM_TEXT);
   if (!tried) abort();
   for (bool changed = true; changed;) {
     changed = false;
@@ -288,7 +288,7 @@ static inline void make_small(char *text, fails_fn *fails, void *context) {
       for (int bypass = 0; bypass < 2 && !changed; bypass++) {
         without_line(text, begin, bypass, tried);
         if (strcmp(tried, text) == 0 || !fails(tried, context)) continue;
-        (void)snprintf(text, MAKER_TEXT, "%s", tried);
+        (void)snprintf(text, RANDOM_TEXT, "%s", tried);
         changed = true;
       }
     }

@@ -510,7 +510,7 @@ static inline bool of_gather(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 1, 5);
   if (v < 0) return false;
   int axis = (int)draw(m, rank_of(m, v));
-  int64_t size = shape_of(m, v)->dims[axis], list[MAKER_MAX_SIZE];
+  int64_t size = shape_of(m, v)->dims[axis], list[RANDOM_MAX_SIZE];
   char text[24];
   (void)snprintf(text, sizeof text, "%lld", (long long)draw(m, size));
   if (chance(m, 30)) {

@@ -287,7 +287,7 @@ static inline void sparse_unpadded_operands_init(const sparse_case *c, int shift
       c->format_out, g, &in, (laci_sparse_border){.stride_h = 1, .stride_w = 1});
   assert_true(laci_sparse_may_be_unpadded(g));
   sparse_operands_at(c, shift, &(laci_sparse_layouts){in, out, c->n_images}, o);
-  assert_non_null(o->form.product.beside);
+  assert_non_null(o->form.product.neighbour);
 }
 
 static inline void sparse_operands_clear(sparse_operands *o) {

@@ -519,7 +519,7 @@ static void the_part_for_evaluation_is_found(void **state) {
 }
 
 /* A folder train beside the images is what the network was trained on only where it can be. */
-static void a_folder_beside_counts_where_it_has_as_many_classes(void **state) {
+static void a_folder_next_to_counts_where_it_has_as_many_classes(void **state) {
   (void)state;
   static const struct {
     const char *train[4], *words; /* words NULL: evaluated */
@@ -755,7 +755,7 @@ int main(void) {
       cmocka_unit_test(class_counts_that_differ_are_refused),
       cmocka_unit_test(folders_that_no_list_maps_are_refused),
       cmocka_unit_test(the_part_for_evaluation_is_found),
-      cmocka_unit_test(a_folder_beside_counts_where_it_has_as_many_classes),
+      cmocka_unit_test(a_folder_next_to_counts_where_it_has_as_many_classes),
       cmocka_unit_test(options_outside_their_limits_are_refused),
       cmocka_unit_test(a_failure_leaves_no_predictions),
       cmocka_unit_test(the_result_becomes_json),

@@ -736,15 +736,15 @@ static void outputs_of_two_networks_are_compared(void **state) {
   }
   s.samples.labels = labels;
   laci_stored *last = &graph->stored[graph->values[laci_graph_find_value(graph, "c")].stored];
-  uint8_t *turned = laci_alloc(last->size_bytes, 1);
+  uint8_t *transposed = laci_alloc(last->size_bytes, 1);
   for (size_t i = 0; i < last->size_bytes; i += 4) {
     float w;
     memcpy(&w, last->bytes + i, 4);
     w = -w;
-    memcpy(turned + i, &w, 4);
+    memcpy(transposed + i, &w, 4);
   }
   const uint8_t *weights[8] = {NULL};
-  weights[last - graph->stored] = turned;
+  weights[last - graph->stored] = transposed;
   const laci_weighted_graph dense = {.graph = graph}, other = {.graph = graph, .weights = weights};
   const laci_compare_options how = {.first = 8, .n = 32, .batch = 8};
   laci_output_difference d;
@@ -771,7 +771,7 @@ static void outputs_of_two_networks_are_compared(void **state) {
   assert_int_equal(d.n_lost, 0);
   check_kept(&dense, &other, &s.samples);
   run_clear(graph, values);
-  laci_free(turned);
+  laci_free(transposed);
   laci_graph_destroy(graph);
 }
 

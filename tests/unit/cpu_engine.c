@@ -41,7 +41,7 @@ static void adds_in_place_what_has_no_later_reader(void **state) {
 }
 
 /** 40 channels in blocks of 16, which the convolutions of training like: eight are padding. */
-static void adds_apart_what_has_padding_and_a_function_behind(void **state) {
+static void adds_apart_what_has_padding_and_a_function_after(void **state) {
   (void)state;
   check(
       "input x 2x48x14x14\ninput w 40x48x1x1\ninput u 40x48x1x1\nstored v 8x40x1x1\n"
@@ -54,7 +54,7 @@ static void adds_apart_what_has_padding_and_a_function_behind(void **state) {
 /* oneDNN 2.6 writes wrong results, and behind the last one, where two values in blocks of four
  * channels (those of small groups), or in blocks of eight with padding, have a function behind, and
  * vectors are wider. */
-static void multiplies_narrow_blocks_with_a_function_behind(void **state) {
+static void multiplies_narrow_blocks_with_a_function_after(void **state) {
   (void)state;
   static const char *const nets[] = {
       "input x 3x8x7x9\nstored w 8x4x1x1\nstored t \"\" = 3\nstored s \"\" = 0.6\n"
@@ -514,8 +514,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(fuses_norm_activation_and_sum_into_the_convolution),
       cmocka_unit_test(adds_in_place_what_has_no_later_reader),
-      cmocka_unit_test(adds_apart_what_has_padding_and_a_function_behind),
-      cmocka_unit_test(multiplies_narrow_blocks_with_a_function_behind),
+      cmocka_unit_test(adds_apart_what_has_padding_and_a_function_after),
+      cmocka_unit_test(multiplies_narrow_blocks_with_a_function_after),
       cmocka_unit_test(keeps_what_is_read_after_the_sum),
       cmocka_unit_test(keeps_a_copy_that_others_read),
       cmocka_unit_test(keeps_values_that_lie_in_a_copy_made_for_another),

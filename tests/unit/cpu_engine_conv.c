@@ -316,7 +316,7 @@ static void leaves_it_where_it_does_not_pay(void **state) {
 }
 
 /* oneDNN 2.6 describes code for these that it cannot make. */
-static void small_groups_have_functions_behind_in_bf16(void **state) {
+static void small_groups_have_functions_after_in_bf16(void **state) {
   static const char *const functions[] = {"Mish(c)", "Gelu(c)", "Elu(c)", "Sigmoid(c)", "Tanh(c)"};
   char text[TEXT];
   (void)state;
@@ -364,7 +364,7 @@ int main(void) {
       cmocka_unit_test(uses_winograd_for_few_channels_of_large_planes),
       cmocka_unit_test(lays_depthwise_networks_in_blocks),
       cmocka_unit_test(leaves_it_where_it_does_not_pay),
-      cmocka_unit_test(small_groups_have_functions_behind_in_bf16),
+      cmocka_unit_test(small_groups_have_functions_after_in_bf16),
       cmocka_unit_test(computes_in_bf16_directly),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

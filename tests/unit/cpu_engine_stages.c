@@ -23,26 +23,26 @@ static const laci_stage_rule eager = {
 
 typedef struct staged {
   laci_graph *graph;
-  laci_stages *stages;
+  laci_microbatches *stages;
 } staged;
 
 static staged stage(const char *text, laci_engine_options options, const laci_stage_rule *rule) {
   staged s;
   lac_error err = {0};
   if (net_read(text, &s.graph, &err)) fail_msg("%s\n%s", err.text, text);
-  if (laci_stages_create(s.graph, &options, rule, &s.stages, &err))
+  if (laci_microbatches_create(s.graph, &options, rule, &s.stages, &err))
     fail_msg("%s\n%s", err.text, text);
   return s;
 }
 
 static void staged_clear(staged *s) {
-  laci_stages_destroy(s->stages);
+  laci_microbatches_destroy(s->stages);
   laci_graph_destroy(s->graph);
 }
 
 /** "stage 1 of 3": 3; a network that is not cut has no such line. */
 static int stages_of(const staged *s) {
-  const char *text = laci_stages_text(s->stages);
+  const char *text = laci_microbatches_text(s->stages);
   return strncmp(text, "stage 1 of ", 11) == 0 ? atoi(text + 11) : 1;
 }
 
@@ -60,11 +60,12 @@ static void **run_stages(const staged *s, laci_buf **inputs, const laci_engine_w
   const laci_engine_port *in, *out;
   const void *read[MAX_PORTS];
   lac_error err = {0};
-  const int n_in = laci_stages_inputs(s->stages, &in), n_out = laci_stages_outputs(s->stages, &out);
+  const int n_in = laci_microbatches_inputs(s->stages, &in),
+            n_out = laci_microbatches_outputs(s->stages, &out);
   void **written = laci_alloc((size_t)n_out, sizeof *written);
   for (int at = 0; at < n_in; at++) read[at] = pack(&in[at], inputs[at]);
   for (int at = 0; at < n_out; at++) written[at] = laci_alloc(out[at].size_bytes, 1);
-  lac_status st = laci_stages_run(s->stages, read, written, watch, &err);
+  lac_status st = laci_microbatches_run(s->stages, read, written, watch, &err);
   if (st != want) fail_msg("%d: %s", (int)st, err.text);
   for (int at = 0; at < n_in; at++) laci_free((void *)(uintptr_t)read[at]);
   return written;
@@ -72,7 +73,7 @@ static void **run_stages(const staged *s, laci_buf **inputs, const laci_engine_w
 
 static void free_results(const staged *s, void **results) {
   const laci_engine_port *out;
-  const int n = laci_stages_outputs(s->stages, &out);
+  const int n = laci_microbatches_outputs(s->stages, &out);
   for (int at = 0; at < n; at++) laci_free(results[at]);
   laci_free((void *)results);
 }
@@ -94,7 +95,7 @@ static void check_way(const char *text, way how, int least) {
   for (int threads = 1; threads <= 3; threads++) {
     const laci_engine_options options = {.threads = threads, .bf16 = how.bf16};
     staged s = stage(text, options, &eager);
-    const int n_out = laci_stages_outputs(s.stages, &out), n_in = s.graph->n_inputs;
+    const int n_out = laci_microbatches_outputs(s.stages, &out), n_in = s.graph->n_inputs;
     if (stages_of(&s) < least) fail_msg("%d stages:\n%s", stages_of(&s), text);
     for (int at = 0; at < n_in; at++) inputs[at] = run_source(s.graph, s.graph->inputs[at]);
     void **got = run_stages(&s, inputs, NULL, LAC_OK);
@@ -160,7 +161,7 @@ static const char *const quantized =
     "V = DequantizeLinear(v, T, i)\nc = Conv(m, V)\nq2 = QuantizeLinear(c, S, Z)\n"
     "d2 = DequantizeLinear(q2, S, Z)\ny = Conv(d2, V)\noutput y\n";
 
-static void bytes_are_rounded_behind_the_cut(void **state) {
+static void bytes_are_rounded_after_the_cut(void **state) {
   (void)state;
   check_way(quantized, (way){.tolerance = 5e-3}, 2); /* a step of one summand */
 }
@@ -180,7 +181,7 @@ static void shapes_of_what_is_in_front_are_those_of_the_batch(void **state) {
   check_way(shaped, (way){.tolerance = 2e-5}, 2);
   laci_budget budget = laci_budget_of(UINT64_MAX);
   staged s = stage(shaped, (laci_engine_options){.threads = 1, .budget = &budget}, &eager);
-  const laci_engine_memory planned = laci_stages_planned(s.stages);
+  const laci_engine_memory planned = laci_microbatches_planned(s.stages);
   const uint64_t ports = 6 * (8 * 18 * 18 + 3) * 4;
   assert_int_equal(budget.needed, planned.arena_bytes + planned.weight_bytes + ports);
   staged_clear(&s);
@@ -189,12 +190,12 @@ static void shapes_of_what_is_in_front_are_those_of_the_batch(void **state) {
 static void and_in_bf16(void **state) {
   (void)state;
   laci_graph *graph;
-  laci_stages *stages;
+  laci_microbatches *stages;
   lac_error err = {0};
   if (net_read(cut_nets[0], &graph, &err)) fail_msg("%s", err.text);
   const laci_engine_options options = {.threads = 1, .bf16 = true};
-  lac_status st = laci_stages_create(graph, &options, &eager, &stages, &err);
-  laci_stages_destroy(stages);
+  lac_status st = laci_microbatches_create(graph, &options, &eager, &stages, &err);
+  laci_microbatches_destroy(stages);
   laci_graph_destroy(graph);
   if (st == LAC_UNSUPPORTED) skip();
   for (size_t at = 0; at < sizeof cut_nets / sizeof *cut_nets; at++) {
@@ -473,24 +474,25 @@ static void steps_count_all_turns(void **state) {
   int64_t flops[2] = {0};
   const staged *both[] = {&several, &whole};
   for (int which = 0; which < 2; which++) {
-    for (size_t at = 0; at < laci_stages_step_count(both[which]->stages); at++) {
-      flops[which] += laci_stages_step_look(both[which]->stages, at).flops;
+    for (size_t at = 0; at < laci_microbatches_step_count(both[which]->stages); at++) {
+      flops[which] += laci_microbatches_step_look(both[which]->stages, at).flops;
     }
   }
   assert_int_equal(stages_of(&whole), 1);
   assert_int_equal(flops[0], flops[1]);
-  const laci_engine_memory a = laci_stages_planned(several.stages);
-  const laci_engine_memory b = laci_stages_planned(whole.stages);
+  const laci_engine_memory a = laci_microbatches_planned(several.stages);
+  const laci_engine_memory b = laci_microbatches_planned(whole.stages);
   assert_true(a.arena_bytes < b.arena_bytes);
   const laci_engine_port *in, *out;
-  assert_int_equal(laci_stages_inputs(several.stages, &in), 1);
+  assert_int_equal(laci_microbatches_inputs(several.stages, &in), 1);
   assert_int_equal(in->type.shape.dims[0], 6);
   assert_int_equal(in->size_bytes, 6 * 3 * 24 * 20 * 4);
-  assert_int_equal(laci_stages_outputs(several.stages, &out), 1);
-  assert_true(laci_stages_output_step(several.stages, 0) <=
-              laci_stages_step_count(several.stages) - 1);
-  assert_true(strstr(laci_stages_text(several.stages), " turns of 1 image, up to ") != NULL);
-  assert_int_equal(laci_stages_threads(several.stages), 1);
+  assert_int_equal(laci_microbatches_outputs(several.stages, &out), 1);
+  assert_true(laci_microbatches_output_step(several.stages, 0) <=
+              laci_microbatches_step_count(several.stages) - 1);
+  assert_true(strstr(laci_microbatches_text(several.stages), " micro-batches of 1 image, up to ") !=
+              NULL);
+  assert_int_equal(laci_microbatches_threads(several.stages), 1);
   staged_clear(&several);
   staged_clear(&whole);
 }
@@ -514,7 +516,7 @@ static void careful_runs_have_times_too(void **state) {
   for (int several = 0; several < 2; several++) {
     staged s = stage(cut_nets[0], (laci_engine_options){.threads = 2}, several ? &eager : &never);
     laci_buf *input = run_source(s.graph, s.graph->inputs[0]);
-    const size_t n = laci_stages_step_count(s.stages);
+    const size_t n = laci_microbatches_step_count(s.stages);
     double *seconds = laci_alloc(n, sizeof *seconds);
     const laci_engine_watch watch = {.seconds = seconds};
     assert_int_equal(stages_of(&s) > 1, several);
@@ -522,7 +524,7 @@ static void careful_runs_have_times_too(void **state) {
     for (size_t at = 0; at < n; at++) seconds[at] = -1;
     free_results(&s, run_stages(&s, &input, &watch, LAC_OK));
     for (size_t at = 0; at < n; at++) {
-      const laci_engine_step step = laci_stages_step_look(s.stages, at);
+      const laci_engine_step step = laci_microbatches_step_look(s.stages, at);
       assert_true(seconds[at] >= 0);
       if (strcmp(step.op, "Conv") == 0) assert_true(seconds[at] > 0);
     }
@@ -536,7 +538,7 @@ static void who_watches_sees_each_step_once(void **state) {
   (void)state;
   staged s = stage(cut_nets[0], (laci_engine_options){.threads = 1}, &eager);
   laci_buf *input = run_source(s.graph, s.graph->inputs[0]);
-  const size_t n = laci_stages_step_count(s.stages);
+  const size_t n = laci_microbatches_step_count(s.stages);
   double begins[64] = {0}, seconds[64] = {0};
   seen all = {0}, some = {.stop = 2};
   assert_in_range(n, 4, 64);
@@ -559,34 +561,35 @@ static void who_watches_sees_each_step_once(void **state) {
 static void memory_is_counted_and_may_be_short(void **state) {
   (void)state;
   laci_graph *graph;
-  laci_stages *stages;
+  laci_microbatches *stages;
   lac_error err = {0};
   laci_budget budget = laci_budget_of(UINT64_MAX);
   if (net_read(cut_nets[0], &graph, &err)) fail_msg("%s", err.text);
   laci_engine_options options = {.threads = 1, .budget = &budget};
-  assert_int_equal(laci_stages_create(graph, &options, &eager, &stages, &err), LAC_OK);
-  const laci_engine_memory planned = laci_stages_planned(stages);
+  assert_int_equal(laci_microbatches_create(graph, &options, &eager, &stages, &err), LAC_OK);
+  const laci_engine_memory planned = laci_microbatches_planned(stages);
   const uint64_t ports = 6 * (3 * 24 * 20 + 5) * 4;
   assert_int_equal(budget.needed, planned.arena_bytes + planned.weight_bytes + ports);
-  laci_stages_destroy(stages);
+  laci_microbatches_destroy(stages);
   const uint64_t needed = budget.needed;
   budget = laci_budget_of(needed - 1);
-  assert_int_equal(laci_stages_create(graph, &options, &eager, &stages, &err), LAC_MEMORY_LIMIT);
+  assert_int_equal(laci_microbatches_create(graph, &options, &eager, &stages, &err),
+                   LAC_MEMORY_LIMIT);
   assert_null(stages);
   budget = laci_budget_of(needed);
-  assert_int_equal(laci_stages_create(graph, &options, &eager, &stages, &err), LAC_OK);
+  assert_int_equal(laci_microbatches_create(graph, &options, &eager, &stages, &err), LAC_OK);
   assert_int_equal(budget.needed, needed);
-  laci_stages_destroy(stages);
+  laci_microbatches_destroy(stages);
   int n = 0;
   for (lac_status st = LAC_NO_MEMORY; st; n++) {
     budget = laci_budget_of(UINT64_MAX);
     laci_memory_fail_once(n + 1);
-    st = laci_stages_create(graph, &options, &eager, &stages, &err);
+    st = laci_microbatches_create(graph, &options, &eager, &stages, &err);
     const bool pending = laci_memory_fail_pending();
     laci_memory_fail_once(0);
     if (st && st != LAC_NO_MEMORY) fail_msg("allocation %d: %d, %s", n + 1, (int)st, err.text);
     if (!st && !pending) st = LAC_NO_MEMORY; /* what could be done without it */
-    laci_stages_destroy(stages);
+    laci_microbatches_destroy(stages);
   }
   assert_true(n > 50);
   laci_graph_destroy(graph);
@@ -596,7 +599,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(results_are_the_plain_engines),
       cmocka_unit_test(shapes_of_what_is_in_front_are_those_of_the_batch),
-      cmocka_unit_test(bytes_are_rounded_behind_the_cut),
+      cmocka_unit_test(bytes_are_rounded_after_the_cut),
       cmocka_unit_test(and_in_bf16),
       cmocka_unit_test(random_chains),
       cmocka_unit_test(what_fits_in_one_piece_alone_is_one),

@@ -74,7 +74,7 @@ static int takes_one(void *context) {
   return memcmp(out, context, sizeof out) == 0 ? 0 : 2;
 }
 
-static void engines_of_several_threads_say_that_they_stayed_behind(void **state) {
+static void engines_of_several_threads_say_that_they_stayed_after(void **state) {
   (void)state;
   lac_engine *engine, *single;
   lac_error err = {0};
@@ -155,7 +155,7 @@ static int unload(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(engines_of_several_threads_say_that_they_stayed_behind),
+      cmocka_unit_test(engines_of_several_threads_say_that_they_stayed_after),
       cmocka_unit_test(pools_work_without_their_threads),
       cmocka_unit_test(a_network_can_be_pruned_there),
   };

@@ -184,7 +184,7 @@ static void images_without_labels_are_refused(void **state) {
   remove_folder(&f);
 }
 
-static void a_flat_val_is_a_part_beside_train(void **state) {
+static void a_flat_val_is_a_part_next_to_train(void **state) {
   (void)state;
   folder f = make_folder();
   laci_parts *parts = malloc(sizeof *parts);
@@ -213,7 +213,7 @@ int main(void) {
       cmocka_unit_test(a_list_of_classes_says_what_labels_mean),
       cmocka_unit_test(what_could_be_a_wrong_label_is_refused),
       cmocka_unit_test(images_without_labels_are_refused),
-      cmocka_unit_test(a_flat_val_is_a_part_beside_train),
+      cmocka_unit_test(a_flat_val_is_a_part_next_to_train),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

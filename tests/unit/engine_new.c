@@ -209,7 +209,7 @@ static void bench_has_a_row_a_step(void **state) {
 
 /* Its convolutions are sparse: a plan without them runs beside, as often, unless that is all that
  * is wanted. */
-static void bench_runs_a_dense_plan_beside_a_sparse_one(void **state) {
+static void bench_runs_a_dense_plan_next_to_a_sparse_one(void **state) {
   (void)state;
   lac_model *model = digits();
   lac_bench_result *r;
@@ -428,7 +428,7 @@ int main(void) {
       cmocka_unit_test_setup(infer_writes_its_outputs, begin),
       cmocka_unit_test_setup(eval_counts_as_the_default_does, begin),
       cmocka_unit_test_setup(bench_has_a_row_a_step, begin),
-      cmocka_unit_test_setup(bench_runs_a_dense_plan_beside_a_sparse_one, begin),
+      cmocka_unit_test_setup(bench_runs_a_dense_plan_next_to_a_sparse_one, begin),
       cmocka_unit_test_setup(a_training_step_has_the_plain_engines_bits, begin),
       cmocka_unit_test_setup(training_trains_and_evaluates_with_it, begin),
       cmocka_unit_test_setup(a_pack_gives_the_pattern_of_weights_until_they_change, begin),

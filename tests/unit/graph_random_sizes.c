@@ -20,7 +20,7 @@ static long number_from(const char *variable, long otherwise) {
 
 /** Replaces one of the numbers of a line, from `at` on. */
 static bool change_number(builder *m, char *text, char *at) {
-  static char rest[MAKER_TEXT];
+  static char rest[RANDOM_TEXT];
   char *end = at + strcspn(at, "\n"), *found = NULL;
   int n = 0;
   for (char *c = at; c < end; c++) {
@@ -32,7 +32,7 @@ static bool change_number(builder *m, char *text, char *at) {
   long old = strtol(found, &end, 10), to = chance(m, 50) ? old + 1 : draw(m, 4);
   if (to == old) to = old + 2;
   (void)snprintf(rest, sizeof rest, "%s", end);
-  (void)snprintf(found, MAKER_TEXT - (size_t)(found - text), "%ld%s", to, rest);
+  (void)snprintf(found, RANDOM_TEXT - (size_t)(found - text), "%ld%s", to, rest);
   return true;
 }
 
@@ -87,12 +87,12 @@ static void what_does_not_fit_is_refused(void **state) {
   int n_ops;
   const laci_op *const *ops = drawn_ops(&n_ops);
   builder *m = malloc(sizeof *m);
-  char *text = malloc(MAKER_TEXT);
+  char *text = malloc(RANDOM_TEXT);
   assert_true(m && text);
   for (long g = first; g < first + n; g++) {
     if (make_net(m, (uint64_t)g, key_of(ops[g % n_ops]).text)) {
       for (int k = 0; k < CHANGES; k++) {
-        (void)snprintf(text, MAKER_TEXT, "%s", m->text);
+        (void)snprintf(text, RANDOM_TEXT, "%s", m->text);
         if (!change_line(m, text)) continue;
         n_changed++;
         if (getenv("LAC_RANDOM_SHOW")) print_message("%s\n", text);

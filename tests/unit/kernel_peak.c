@@ -22,7 +22,7 @@ static void every_variant_walks_the_same_numbers(void **state) {
   (void)state;
   static const struct {
     laci_cpu_level level;
-    laci_peak_turns *run;
+    laci_peak_loop *run;
   } variants[] = {
 #define VARIANT(name, level) {level, laci_peak_f32_##name},
       LACI_KERNEL_VARIANTS(VARIANT)

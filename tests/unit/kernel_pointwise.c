@@ -151,7 +151,7 @@ static void expect_relu_sums(int64_t n, bool in_place) {
   assert_true(to[n] == guard && hto[n] == 0x1234);
 }
 
-static void sums_behind_a_relu_have_the_same_bits_everywhere(void **state) {
+static void sums_after_a_relu_have_the_same_bits_everywhere(void **state) {
   laci_cpu_level start = laci_cpu();
   (void)state;
   for (int level = 0; level < N_LEVELS; level++) {
@@ -240,7 +240,7 @@ static void squared_errors_have_the_same_bits_everywhere(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(squared_errors_have_the_same_bits_everywhere),
-      cmocka_unit_test(sums_behind_a_relu_have_the_same_bits_everywhere),
+      cmocka_unit_test(sums_after_a_relu_have_the_same_bits_everywhere),
       cmocka_unit_test(swishes_every_length_and_address),
       cmocka_unit_test(swishes_the_whole_range),
       cmocka_unit_test(gates_planes_in_place_and_apart),

@@ -155,7 +155,7 @@ static void every_variant_has_the_same_bits(void **state) {
 }
 
 /* It may be no number. */
-static void what_stands_beside_rows_is_not_read(void **state) {
+static void what_stands_next_to_rows_is_not_read(void **state) {
   const sparse_case *c = &sparse_unpadded_cases[0];
   sparse_operands o;
   (void)state;
@@ -264,7 +264,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_definition_is_a_convolution),
       cmocka_unit_test(every_variant_has_the_same_bits),
-      cmocka_unit_test(what_stands_beside_rows_is_not_read),
+      cmocka_unit_test(what_stands_next_to_rows_is_not_read),
       cmocka_unit_test(some_windows_need_zeros_between_rows),
       cmocka_unit_test(others_do_not_read_such_rows),
       cmocka_unit_test(parts_make_the_whole),

@@ -176,7 +176,7 @@ static void finds_what_trying_all_orders_finds(void **state) {
 }
 
 /* Scores that integers of 16 bits cannot tell apart decide here. */
-static void small_differences_beside_large_weights_count(void **state) {
+static void small_differences_next_to_large_weights_count(void **state) {
   (void)state;
   for (uint64_t seed = 0; seed < 20; seed++) {
     fixture *f = make(8, (laci_pattern){2, 4}, 3, 1, SPREAD, seed);
@@ -293,7 +293,7 @@ static void failed_allocations_are_errors(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(finds_what_trying_all_orders_finds),
-      cmocka_unit_test(small_differences_beside_large_weights_count),
+      cmocka_unit_test(small_differences_next_to_large_weights_count),
       cmocka_unit_test(the_optimum_does_not_depend_on_where_channels_begin),
       cmocka_unit_test(any_number_of_threads_finds_the_same_order),
       cmocka_unit_test(twenty_four_channels_beat_every_other_search),

@@ -270,7 +270,7 @@ static void orders_are_the_same_on_any_threads_and_processor(void **state) {
 
 /* A limit that is over at once, one that is over in the middle, and one that is not needed: the
  * clock may choose the order, but never a bad one. */
-static void time_limits_leave_an_order_behind(void **state) {
+static void time_limits_leave_an_order_after(void **state) {
   (void)state;
   int32_t order[MOST_CHANNELS];
   for (int kind = 0;; kind++) {
@@ -696,7 +696,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_strategy_reports_the_truth_and_never_harms),
       cmocka_unit_test(orders_are_the_same_on_any_threads_and_processor),
-      cmocka_unit_test(time_limits_leave_an_order_behind),
+      cmocka_unit_test(time_limits_leave_an_order_after),
       cmocka_unit_test(time_limits_are_shared_by_all_problems),
       cmocka_unit_test(extreme_weights_do_no_harm),
       cmocka_unit_test(iterations_are_what_is_asked_for),

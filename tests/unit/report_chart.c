@@ -76,7 +76,7 @@ static void the_longest_bar_is_a_kinds_own(void **state) {
 }
 
 /* 320 for the longer one, of which half is the bar's own; the shorter one is hidden by its bar. */
-static void a_paler_bar_goes_on_behind(void **state) {
+static void a_paler_bar_goes_on_after(void **state) {
   (void)state;
   static const laci_chart_bar two[] = {
       {.label = "a", .value = 1, .beside = 2, .kind = 0, .text = ""},
@@ -121,7 +121,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(says_what_each_bar_is),
       cmocka_unit_test(the_longest_bar_is_a_kinds_own),
-      cmocka_unit_test(a_paler_bar_goes_on_behind),
+      cmocka_unit_test(a_paler_bar_goes_on_after),
       cmocka_unit_test(every_format_is_drawn),
       cmocka_unit_test(hundreds_of_bars_and_none_at_all),
   };

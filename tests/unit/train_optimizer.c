@@ -267,7 +267,7 @@ static void every_variant_and_any_threads_give_the_same_bits(void **state) {
   free(found);
 }
 
-static void kernels_touch_nothing_beside_their_range(void **state) {
+static void kernels_touch_nothing_next_to_their_range(void **state) {
   (void)state;
   enum { STACK_RESERVE = 80 };
   laci_cpu_level start = laci_cpu();
@@ -352,7 +352,7 @@ int main(void) {
       cmocka_unit_test(masked_weights_stay_zero_and_the_others_do_not_notice),
       cmocka_unit_test(the_mean_over_batches_is_a_scale),
       cmocka_unit_test(every_variant_and_any_threads_give_the_same_bits),
-      cmocka_unit_test(kernels_touch_nothing_beside_their_range),
+      cmocka_unit_test(kernels_touch_nothing_next_to_their_range),
       cmocka_unit_test(bad_options_are_refused),
       cmocka_unit_test(without_memory_it_fails_cleanly),
   };

@@ -286,7 +286,7 @@ static void an_unknown_operator_is_stepped_over(void **state) {
 
 /* What it gives has the shape that the reader's weight tells; beside another branch that shape may
  * not fit. */
-static void what_lies_behind_an_unknown_shape_is_verified(void **state) {
+static void what_lies_after_an_unknown_shape_is_verified(void **state) {
   (void)state;
   setting s = set_up(
       "input x 1x4x6x6\nstored a 8x4x1x1\nstored b 3x8x1x1\nstored k 3x4x1x1\n"
@@ -506,7 +506,7 @@ int main(void) {
       cmocka_unit_test(ties_but_for_rounding_are_no_difference),
       cmocka_unit_test(the_outside_of_a_network_must_not_move),
       cmocka_unit_test(an_unknown_operator_is_stepped_over),
-      cmocka_unit_test(what_lies_behind_an_unknown_shape_is_verified),
+      cmocka_unit_test(what_lies_after_an_unknown_shape_is_verified),
       cmocka_unit_test(an_unknown_operator_freezes_what_it_touches),
       cmocka_unit_test(a_declared_operator_may_be_moved_through),
       cmocka_unit_test(what_has_no_known_shape_is_skipped_and_counted),

@@ -234,7 +234,7 @@ static void one_finite_element_is_enough(void **state) {
 }
 
 /* What lies behind is compared all the same, and is no output of the network. */
-static void outputs_behind_an_unknown_operator_are_not_counted(void **state) {
+static void outputs_after_an_unknown_operator_are_not_counted(void **state) {
   (void)state;
   expect_part(
       "input x 2x4\nstored a 4x8\nstored b 8x8\nh = MatMul(x, a)\nu = Odd(h) domain=\"my\"\nshape "
@@ -341,7 +341,7 @@ int main(void) {
       cmocka_unit_test(outputs_that_depend_on_no_input_are_said),
       cmocka_unit_test(random_numbers_are_called_so),
       cmocka_unit_test(one_finite_element_is_enough),
-      cmocka_unit_test(outputs_behind_an_unknown_operator_are_not_counted),
+      cmocka_unit_test(outputs_after_an_unknown_operator_are_not_counted),
       cmocka_unit_test(an_unknown_operator_in_a_branch_not_taken_hides_nothing),
       cmocka_unit_test(never_more_is_verified_than_was_compared),
   };

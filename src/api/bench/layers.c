@@ -55,7 +55,7 @@ static lac_status describe_step(laci_arena *arena, const laci_bench_plan *plan, 
                              .bytes_read = info.bytes_read,
                              .bytes_written = info.bytes_written,
                              .sparse = info.sparse,
-                             .turns = info.turns > 1 ? info.turns : 1,
+                             .micro_batches = info.micro_batches > 1 ? info.micro_batches : 1,
                              .dense_kernel = kernel};
   if (info.name) *next = info.name;
   bool whole = layer->name && layer->op && layer->what && kernel;

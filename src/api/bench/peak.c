@@ -9,7 +9,7 @@
 #include "base/to_int.h"
 #include "cpu/pool.h"
 
-enum { READ_PASSES = 4, PROBE_TURNS = 20000 };
+enum { READ_PASSES = 4, PROBE_ITERATIONS = 20000 };
 static const size_t read_bytes = LACI_BENCH_READ;
 static const double warm_up_s = 2e-3, sample_s = 2e-3;
 
@@ -17,14 +17,14 @@ static const double warm_up_s = 2e-3, sample_s = 2e-3;
 
 typedef struct peak_job {
   laci_peak_kernel kernel;
-  int64_t turns;
+  int64_t iterations;
 } peak_job;
 
 static void walk(int64_t begin, int64_t end, void *context) {
   const peak_job *job = context;
   for (int64_t part = begin; part < end; part++) {
     float value;
-    (void)job->kernel.run(job->turns, &value);
+    (void)job->kernel.run(job->iterations, &value);
   }
 }
 
@@ -37,13 +37,13 @@ static double walk_all(laci_pool *pool, peak_job *job) {
 
 double laci_bench_peak(laci_pool *pool, laci_peak_kernel kernel) {
   float value;
-  peak_job job = {.kernel = kernel, .turns = PROBE_TURNS};
+  peak_job job = {.kernel = kernel, .iterations = PROBE_ITERATIONS};
   double warm = 0, one = 1;
   while (warm < warm_up_s) warm += one = walk_all(pool, &job);
   if (one > 0 && one < sample_s)
-    job.turns = laci_int_within(PROBE_TURNS * sample_s / one, 0, INT64_MAX - 1) + 1;
+    job.iterations = laci_int_within(PROBE_ITERATIONS * sample_s / one, 0, INT64_MAX - 1) + 1;
   double seconds = walk_all(pool, &job);
-  double each = kernel.run(1, &value) * (double)job.turns;
+  double each = kernel.run(1, &value) * (double)job.iterations;
   return seconds > 0 ? each * laci_pool_threads(pool) / seconds : 0;
 }
 

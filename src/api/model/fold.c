@@ -84,13 +84,13 @@ static uint64_t kept_bytes(const laci_buf *buf) {
   return laci_bytes_of(buf->count, 2 * lac_dtype_size(buf->dtype));
 }
 
-static uint64_t left_beside(const folding *f, uint64_t held) {
+static uint64_t left_next_to(const folding *f, uint64_t held) {
   return f->most > held ? f->most - held : 0;
 }
 
 /* False: what is to be kept does not fit beside what is held, and the value stays. */
 static bool take_room(folding *f, int value, uint64_t kept, uint64_t held) {
-  if (kept <= left_beside(f, held)) {
+  if (kept <= left_next_to(f, held)) {
     f->most -= kept;
     return true;
   }
@@ -131,7 +131,7 @@ static lac_status evaluate(const folding *f, int value, const uint8_t *constants
       return laci_fail(err, LAC_UNSUPPORTED, "%s: it is not constant", v->name);
     c->values[c->n] = made;
     lac_status st =
-        laci_graph_evaluate(f->graph, made, left_beside(f, c->held), &c->bufs[c->n], err);
+        laci_graph_evaluate(f->graph, made, left_next_to(f, c->held), &c->bufs[c->n], err);
     if (st) return st;
     c->held += held_bytes(c->bufs[c->n]);
     if (!f->done[made]) c->kept += kept_bytes(c->bufs[c->n]);
@@ -216,7 +216,7 @@ static bool is_same(const laci_buf *a, const laci_buf *b) {
 static lac_status evaluate_calls(const folding *f, calls *c, lac_error *err) {
   for (int k = 0; k < c->n; k++) {
     lac_status st =
-        laci_graph_evaluate(f->graph, c->values[k], left_beside(f, c->held), &c->bufs[k], err);
+        laci_graph_evaluate(f->graph, c->values[k], left_next_to(f, c->held), &c->bufs[k], err);
     if (st) return st;
     c->held += held_bytes(c->bufs[k]);
     while (c->same[k] < k && !is_same(c->bufs[c->same[k]], c->bufs[k])) c->same[k]++;

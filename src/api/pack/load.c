@@ -33,8 +33,8 @@ static lac_status restore_file(const laci_packfile *pack, size_t file, const cha
 }
 
 /** The path of a data file that is called name, beside out. */
-static lac_status path_beside(const char *out, const char *name, char path[PATH_MAX],
-                              lac_error *err) {
+static lac_status path_next_to(const char *out, const char *name, char path[PATH_MAX],
+                               lac_error *err) {
   const char *slash = strrchr(out, '/'), *base = slash ? slash + 1 : out;
   if (strcmp(base, name) == 0) {
     return laci_fail(err, LAC_EXISTS, "%s: this name is kept for the data of the model", out);
@@ -51,7 +51,7 @@ static lac_status restore_all(const laci_packfile *pack, const char *out,
   char beside[PATH_MAX];
   lac_status st = restore_file(pack, 0, out, options, &writers[0], err);
   for (size_t at = 1; at < n && !st; at++) {
-    st = path_beside(out, laci_packfile_file_name(pack, at), beside, err);
+    st = path_next_to(out, laci_packfile_file_name(pack, at), beside, err);
     if (!st) st = restore_file(pack, at, beside, options, &writers[at], err);
   }
   /* Data first: a model that is there has its data. One that is replaced is out of the way until

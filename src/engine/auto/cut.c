@@ -128,8 +128,8 @@ static bool raise_phase(laci_auto_cut *cut, int node) {
   int phase = least_phase(cut, node);
   bool raised = false;
   if (end >= 0 && cut->phase[end] > phase) phase = cut->phase[end];
-  for (int turn = 0; turn < 2; turn++) {
-    int to = turn == 0 ? node : end;
+  for (int pass = 0; pass < 2; pass++) {
+    int to = pass == 0 ? node : end;
     if (to < 0 || phase <= cut->phase[to]) continue;
     cut->phase[to] = phase;
     raised = true;

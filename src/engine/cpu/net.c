@@ -183,7 +183,7 @@ static lac_status plan(laci_net *net, const laci_engine_options *options, lac_er
   if (!st) st = laci_net_observe(net, options->observer, err);
   if (!st) st = laci_plan_join_pads(&net->plan, err);
   if (!st) st = laci_plan_fuse(&net->plan, err);
-  if (!st) st = laci_plan_turns(&net->plan, options->recompute, err);
+  if (!st) st = laci_plan_schedule(&net->plan, options->recompute, err);
   if (!st && options->finite == LACI_FINITE_SURE && net->sparse_use != LACI_SPARSE_USE_LISTED) {
     laci_plan_find_looked(&net->plan);
     st = net->plan.status;

@@ -28,38 +28,38 @@ static lac_status reach(const laci_graph *graph, const laci_engine_options *opti
 
 static lac_status create(const laci_graph *graph, const laci_engine_options *options, void **self,
                          lac_error *err) {
-  laci_stages *stages = NULL;
-  lac_status st = laci_stages_create(graph, options, &laci_stage_usual, &stages, err);
+  laci_microbatches *stages = NULL;
+  lac_status st = laci_microbatches_create(graph, options, &laci_stage_usual, &stages, err);
   *self = stages;
   return st;
 }
 
-static void destroy(void *self) { laci_stages_destroy(self); }
+static void destroy(void *self) { laci_microbatches_destroy(self); }
 
 static int inputs(const void *self, const laci_engine_port **ports) {
-  return laci_stages_inputs(self, ports);
+  return laci_microbatches_inputs(self, ports);
 }
 
 static int outputs(const void *self, const laci_engine_port **ports) {
-  return laci_stages_outputs(self, ports);
+  return laci_microbatches_outputs(self, ports);
 }
 
 static lac_status run(void *self, const void *const *in, void *const *out,
                       const laci_engine_watch *watch, lac_error *err) {
-  return laci_stages_run(self, in, out, watch, err);
+  return laci_microbatches_run(self, in, out, watch, err);
 }
 
-static int threads(const void *self) { return laci_stages_threads(self); }
-static laci_engine_memory planned(const void *self) { return laci_stages_planned(self); }
-static const char *text(const void *self) { return laci_stages_text(self); }
-static size_t step_count(const void *self) { return laci_stages_step_count(self); }
+static int threads(const void *self) { return laci_microbatches_threads(self); }
+static laci_engine_memory planned(const void *self) { return laci_microbatches_planned(self); }
+static const char *text(const void *self) { return laci_microbatches_text(self); }
+static size_t step_count(const void *self) { return laci_microbatches_step_count(self); }
 
 static laci_engine_step step_look(const void *self, size_t step) {
-  return laci_stages_step_look(self, step);
+  return laci_microbatches_step_look(self, step);
 }
 
 static size_t output_step(const void *self, int port) {
-  return laci_stages_output_step(self, port);
+  return laci_microbatches_output_step(self, port);
 }
 
 const laci_engine_row laci_engine_cpu = {.name = LACI_ENGINE_FAST,

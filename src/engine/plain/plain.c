@@ -59,10 +59,10 @@ lac_status laci_plain_create(const laci_graph *graph, laci_stepper_load *load, v
   made->from_data = laci_alloc((size_t)graph->n_values, sizeof *made->from_data);
   made->replaced = laci_alloc((size_t)graph->n_values, sizeof *made->replaced);
   made->held = laci_alloc((size_t)graph->n_bodies, sizeof *made->held);
-  made->turning = laci_alloc((size_t)graph->n_bodies, sizeof *made->turning);
+  made->iterates = laci_alloc((size_t)graph->n_bodies, sizeof *made->iterates);
   lac_status st = LAC_OK;
   if (!made->values || !made->readers_left || !made->from_data || !made->replaced || !made->held ||
-      !made->turning)
+      !made->iterates)
     st = laci_fail_memory(err, "the plain engine");
   if (!st) find_data(made);
   for (int v = 0; v < graph->n_values && !st; v++)
@@ -82,7 +82,7 @@ void laci_plain_destroy(laci_plain *run) {
   laci_free(run->from_data);
   laci_free(run->replaced);
   laci_free(run->held);
-  laci_free(run->turning);
+  laci_free(run->iterates);
   laci_free(run);
 }
 
@@ -90,7 +90,9 @@ void laci_plain_limit(laci_plain *run, int64_t max_elements) { run->max_elements
 
 void laci_plain_budget(laci_plain *run, laci_budget *budget) { run->budget = budget; }
 
-void laci_plain_turns(laci_plain *run, int max_turns) { run->max_turns = max_turns; }
+void laci_plain_iterations(laci_plain *run, int max_iterations) {
+  run->max_iterations = max_iterations;
+}
 
 void laci_plain_single(laci_plain *run, bool single) { run->single = single; }
 
@@ -244,9 +246,9 @@ lac_status laci_plain_step(laci_plain *run, int node_id, lac_error *err) {
   for (int at = 0; at < node->n_outputs && !active; at++) {
     if (node->outputs[at] >= 0) laci_plain_put(run, node->outputs[at], NULL);
   }
-  if (!active && !run->max_turns) return LAC_OK;
+  if (!active && !run->max_iterations) return LAC_OK;
   lac_status st =
-      laci_node_control(node) ? laci_plain_turn(run, node_id, err) : step_plain(run, node, err);
+      laci_node_control(node) ? laci_plain_iterate(run, node_id, err) : step_plain(run, node, err);
   return active ? st : forgive(st);
 }
 

@@ -4,7 +4,7 @@
  * It is the definition of right, not of fast: the verification and the interop tests stand on it.
  * Shapes come from real operands, so that a model with dynamic sizes runs as it would anywhere.
  * Stepwise, because verification looks at every value. row.c makes it one of the list of engines,
- * turn.c runs the bodies of If, Loop and Scan. */
+ * loop.c runs the bodies of If, Loop and Scan. */
 #ifndef LACI_ENGINE_PLAIN_PLAIN_H
 #define LACI_ENGINE_PLAIN_PLAIN_H
 
@@ -26,7 +26,7 @@ void laci_plain_limit(laci_plain *run, int64_t max_elements);
 void laci_plain_keep(laci_plain *run, int64_t max_elements);
 
 /** As `turns` of laci_stepper_options. */
-void laci_plain_turns(laci_plain *run, int max_turns);
+void laci_plain_iterations(laci_plain *run, int max_iterations);
 
 /** As that of laci_stepper_options. */
 void laci_plain_single(laci_plain *run, bool single);

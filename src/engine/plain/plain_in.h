@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the files of the plain engine share: values.c (what is held), plain.c (a step) and
- * turn.c (bodies). */
+ * loop.c (bodies). */
 #ifndef LACI_ENGINE_PLAIN_PLAIN_IN_H
 #define LACI_ENGINE_PLAIN_PLAIN_IN_H
 
@@ -18,15 +18,15 @@ struct laci_plain {
   int *readers_left; /* [n_values] */
   bool *from_data;   /* [n_values] it depends on the content of an input */
   bool *replaced;    /* [n_values] set by the caller: never loaded from the file again */
-  bool *turning;     /* [n_bodies] of a loop: it takes a turn at all */
+  bool *iterates;    /* [n_bodies] of a loop: it takes a turn at all */
   bool *held;        /* [n_bodies] of a loop: what it reads from outside counts more readers */
-  lac_status (*step)(laci_plain *run, int node, lac_error *err); /* laci_plain_step, for turn.c */
-  int max_turns;                                                 /* laci_stepper_options.turns */
-  bool single;                                                   /* laci_stepper_options.single */
-  bool unrounded;                                                /* the same */
-  int64_t n_turns;     /* taken by all loops beyond their first ones */
-  laci_budget *budget; /* NULL: no limit */
-  int last;            /* node stepped last, whose inputs and outputs are still there; -1: none */
+  lac_status (*step)(laci_plain *run, int node, lac_error *err); /* laci_plain_step, for loop.c */
+  int max_iterations;   /* laci_stepper_options.iterations */
+  bool single;          /* laci_stepper_options.single */
+  bool unrounded;       /* the same */
+  int64_t n_iterations; /* taken by all loops beyond their first ones */
+  laci_budget *budget;  /* NULL: no limit */
+  int last;             /* node stepped last, whose inputs and outputs are still there; -1: none */
 };
 
 /* values.c */
@@ -54,12 +54,12 @@ void laci_plain_release(laci_plain *run, int value);
 /** Frees what the last step left behind. */
 void laci_plain_release_last(laci_plain *run);
 
-/* turn.c */
+/* loop.c */
 
 /** Is the node to be run: are the bodies in which it stands taken? */
 bool laci_plain_is_active(const laci_plain *run, const laci_node *node);
 /** A node that steers the run. The end of a loop takes all turns but the first, which was stepped.
  */
-LAC_MUST_CHECK lac_status laci_plain_turn(laci_plain *run, int node, lac_error *err);
+LAC_MUST_CHECK lac_status laci_plain_iterate(laci_plain *run, int node, lac_error *err);
 
 #endif

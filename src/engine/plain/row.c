@@ -341,7 +341,7 @@ static lac_status walk_create(const laci_graph *graph, const laci_stepper_option
   lac_status st =
       laci_plain_create(graph, options->load, options->load_context, options->pool, &walk, err);
   if (!st) laci_plain_budget(walk, options->budget);
-  if (!st) laci_plain_turns(walk, options->turns);
+  if (!st) laci_plain_iterations(walk, options->iterations);
   if (!st) laci_plain_single(walk, options->single);
   if (!st) laci_plain_unrounded(walk, options->unrounded);
   *self = walk;

@@ -71,7 +71,7 @@ static lac_status eval(laci_eval *eval) {
 static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph, (void)node;
   const laci_shape *x = laci_port_shape(c, 0);
-  c->why = "an exchange of rows turns the sign of a determinant";
+  c->why = "an exchange of rows changes the sign of a determinant";
   if (!x || !laci_port_shape(c, LACI_OUT(0))) return laci_coupling_ok(c);
   for (int axis = 0; axis < x->rank - 2; axis++) {
     int label = laci_coupling_label(c);

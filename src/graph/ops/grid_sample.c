@@ -53,8 +53,8 @@ typedef struct taps {
 static double reflected(double x, double low, double high) {
   double range = high - low, away = x < low ? low - x : x > high ? x - high : 0;
   if (away == 0 || !(range > 0)) return away == 0 ? x : low;
-  double turns = floor(away / range), rest = away - turns * range;
-  bool from_low = (x < low) == (fmod(turns, 2) == 0);
+  double folds = floor(away / range), rest = away - folds * range;
+  bool from_low = (x < low) == (fmod(folds, 2) == 0);
   return from_low ? low + rest : high - rest;
 }
 

@@ -92,7 +92,7 @@ static lac_status eval(laci_eval *eval) {
 static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
   const laci_shape *x = laci_port_shape(c, X);
-  c->why = "every pair of channels is turned by its own angle";
+  c->why = "every pair of channels is rotated by its own angle";
   if (!x || x->rank < 3 || x->rank > 4 || !laci_port_shape(c, LACI_OUT(0)))
     return laci_coupling_ok(c);
   int batch = laci_coupling_label(c), tokens = laci_coupling_label(c);

@@ -130,7 +130,7 @@ static void gather_tap(const laci_unfold_lines *l, int64_t begin, int64_t end) {
 }
 
 /* A value without places is a matrix, which is turned in squares that fit into the cache. */
-static void turn(const laci_unfold_lines *l, int64_t begin, int64_t end) {
+static void transpose(const laci_unfold_lines *l, int64_t begin, int64_t end) {
   const laci_unfold *u = l->unfold;
   const int64_t width = u->groups * u->channels;
   const float *from = l->value + l->first * width + l->group * u->channels;
@@ -154,7 +154,7 @@ void laci_unfold_fill(const laci_unfold_lines *l, int64_t begin, int64_t end) {
       gather_tap(l, column, next);
     }
   } else if (matrix) {
-    turn(l, begin, end);
+    transpose(l, begin, end);
   } else {
     for (int64_t column = begin; column < end; column++)
       fill_line(l, column, l->lines + column * l->distance);

@@ -151,21 +151,21 @@ static void leave(int threads) {
 
 static const char *name(void) { return version; }
 
-static enum CBLAS_TRANSPOSE turned(bool transposed) {
+static enum CBLAS_TRANSPOSE transpose_flag(bool transposed) {
   return transposed ? CblasTrans : CblasNoTrans;
 }
 
 static void product(const laci_linear_operands *p) {
   const int threads = enter();
-  blas.cblas_dgemm(ROWS, turned(p->a_transposed), turned(p->b_transposed), p->m, p->n, p->k,
-                   p->alpha, p->a, p->lda, p->b, p->ldb, p->beta, p->c, p->ldc);
+  blas.cblas_dgemm(ROWS, transpose_flag(p->a_transposed), transpose_flag(p->b_transposed), p->m,
+                   p->n, p->k, p->alpha, p->a, p->lda, p->b, p->ldb, p->beta, p->c, p->ldc);
   leave(threads);
 }
 
 static void product_f32(const laci_linear_operands_f32 *p) {
   const int threads = enter();
-  blas.cblas_sgemm(ROWS, turned(p->a_transposed), turned(p->b_transposed), p->m, p->n, p->k,
-                   p->alpha, p->a, p->lda, p->b, p->ldb, p->beta, p->c, p->ldc);
+  blas.cblas_sgemm(ROWS, transpose_flag(p->a_transposed), transpose_flag(p->b_transposed), p->m,
+                   p->n, p->k, p->alpha, p->a, p->lda, p->b, p->ldb, p->beta, p->c, p->ldc);
   leave(threads);
 }
 
@@ -221,8 +221,8 @@ static void symmetric_times(const double *a, int n, const double *x, double *y) 
   leave(threads);
 }
 
-const laci_linear_way *laci_linear_blas(void) {
-  static const laci_linear_way way = {
+const laci_linear_backend *laci_linear_blas(void) {
+  static const laci_linear_backend way = {
       .name = name,
       .product = product,
       .product_f32 = product_f32,

@@ -21,7 +21,7 @@ enum {
 
 static _Atomic bool be_plain;
 
-static const laci_linear_way *way(void) {
+static const laci_linear_backend *way(void) {
   return atomic_load_explicit(&be_plain, memory_order_relaxed) ? &laci_linear_plain
                                                                : laci_linear_blas();
 }

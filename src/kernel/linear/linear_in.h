@@ -18,7 +18,7 @@ typedef struct laci_linear_sides_f32 {
   int n, ldl, rows, ldb;
 } laci_linear_sides_f32;
 
-typedef struct laci_linear_way {
+typedef struct laci_linear_backend {
   const char *(*name)(void);
   void (*product)(const laci_linear_operands *p);
   void (*product_f32)(const laci_linear_operands_f32 *p);
@@ -30,10 +30,10 @@ typedef struct laci_linear_way {
   void (*solve_transposed_f32)(const laci_linear_sides_f32 *s);
   void (*solve_f32)(const laci_linear_sides_f32 *s);
   void (*symmetric_times)(const double *a, int n, const double *x, double *y);
-} laci_linear_way;
+} laci_linear_backend;
 
-extern const laci_linear_way laci_linear_plain;
+extern const laci_linear_backend laci_linear_plain;
 /** OpenBLAS; in a build without it the plain way. */
-const laci_linear_way *laci_linear_blas(void);
+const laci_linear_backend *laci_linear_blas(void);
 
 #endif

@@ -45,7 +45,7 @@ static void symmetric_times(const double *a, int n, const double *x, double *y) 
 
 static const char *name(void) { return "plain"; }
 
-const laci_linear_way laci_linear_plain = {
+const laci_linear_backend laci_linear_plain = {
     .name = name,
     .product = double_product,
     .product_f32 = float_product,

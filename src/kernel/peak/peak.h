@@ -15,16 +15,16 @@
 
 /** Walks all chains `turns` steps; *value is the largest, which began at 0 (it tends to 2). Returns
  * how many multiplications and additions that were. */
-typedef double laci_peak_turns(int64_t turns, float *value);
+typedef double laci_peak_loop(int64_t iterations, float *value);
 
-#define LACI_PEAK_DECLARE(name, level) laci_peak_turns laci_peak_f32_##name;
+#define LACI_PEAK_DECLARE(name, level) laci_peak_loop laci_peak_f32_##name;
 LACI_KERNEL_VARIANTS(LACI_PEAK_DECLARE)
 #undef LACI_PEAK_DECLARE
-laci_peak_turns laci_peak_f32_avx512f; /* without VNNI, which the level asks for */
+laci_peak_loop laci_peak_f32_avx512f; /* without VNNI, which the level asks for */
 
 typedef struct laci_peak_kernel {
   const char *name; /* "avx512 f32" */
-  laci_peak_turns *run;
+  laci_peak_loop *run;
 } laci_peak_kernel;
 
 /** The baseline of f32 by the variant in force (cpu/cpu.h), or by AVX-512 where only VNNI lacks. */

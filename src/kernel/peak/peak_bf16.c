@@ -14,12 +14,13 @@ enum { LANES = 16, CHAINS = 12, PAIR = 2 };
 static const short half_bits = 0x3F00; /* 0.5 as bf16: a pair of 0.5 * 1 makes 1 */
 static const short one_bits = 0x3F80;
 
-__attribute__((target("avx512f,avx512bf16"))) static double pairs(int64_t turns, float *value) {
+__attribute__((target("avx512f,avx512bf16"))) static double pairs(int64_t iterations,
+                                                                  float *value) {
   __m512 x[CHAINS];
   __m512bh half = (__m512bh)_mm512_set1_epi16(half_bits);
   __m512bh one = (__m512bh)_mm512_set1_epi16(one_bits);
   for (int chain = 0; chain < CHAINS; chain++) x[chain] = _mm512_set1_ps((float)-chain);
-  for (int64_t turn = 0; turn < turns; turn++) {
+  for (int64_t iteration = 0; iteration < iterations; iteration++) {
 #pragma GCC unroll 32
     for (int chain = 0; chain < CHAINS; chain++) {
       x[chain] = _mm512_dpbf16_ps(x[chain], half, one);
@@ -28,7 +29,7 @@ __attribute__((target("avx512f,avx512bf16"))) static double pairs(int64_t turns,
   float most = x[0][0];
   for (int chain = 0; chain < CHAINS; chain++) most = x[chain][0] > most ? x[chain][0] : most;
   *value = most;
-  return 2.0 * PAIR * CHAINS * LANES * (double)turns;
+  return 2.0 * PAIR * CHAINS * LANES * (double)iterations;
 }
 
 laci_peak_kernel laci_peak_bf16(void) {

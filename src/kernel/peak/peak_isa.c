@@ -25,14 +25,14 @@ typedef float lanes __attribute__((vector_size(16)));
 #define NEXT(x, half, one) ((x) * (half) + (one))
 #endif
 
-double LACI_VARIANT(laci_peak_f32)(int64_t turns, float *value) {
+double LACI_VARIANT(laci_peak_f32)(int64_t iterations, float *value) {
   lanes x[CHAINS], half, one;
   for (int lane = 0; lane < LANES; lane++) {
     half[lane] = 0.5F;
     one[lane] = 1.0F;
     for (int chain = 0; chain < CHAINS; chain++) x[chain][lane] = (float)-(chain + CHAINS * lane);
   }
-  for (int64_t turn = 0; turn < turns; turn++) {
+  for (int64_t iteration = 0; iteration < iterations; iteration++) {
 #pragma GCC unroll 32
     for (int chain = 0; chain < CHAINS; chain++) x[chain] = NEXT(x[chain], half, one);
   }
@@ -41,5 +41,5 @@ double LACI_VARIANT(laci_peak_f32)(int64_t turns, float *value) {
     for (int lane = 0; lane < LANES; lane++) most = x[chain][lane] > most ? x[chain][lane] : most;
   }
   *value = most;
-  return 2.0 * CHAINS * LANES * (double)turns;
+  return 2.0 * CHAINS * LANES * (double)iterations;
 }

@@ -22,12 +22,12 @@ typedef struct laci_two_least {
 } laci_two_least;
 
 /** Columns on the way from a free row: how far each is, and the row before it. */
-typedef struct laci_lap_front {
+typedef struct laci_lap_frontier {
   const int32_t *price;
   const int32_t *mark; /* INT32_MAX: done, out of sight; else INT32_MIN */
   int32_t *distance, *parent;
   int n;
-} laci_lap_front;
+} laci_lap_frontier;
 
 /** Row i, every cost of it less `shift`. */
 typedef struct laci_lap_offer {
@@ -44,7 +44,7 @@ typedef struct laci_lap_rows {
   void (*lower)(const laci_lap_offer *offer, int32_t *least, int32_t *from, int n);
   /** Goes on from row i, which is `base` away: shorter ways are noted. Returns the nearest column
    * in sight. */
-  int (*relax)(const laci_lap_front *front, const int32_t *row, int32_t i, int32_t base);
+  int (*relax)(const laci_lap_frontier *frontier, const int32_t *row, int32_t i, int32_t base);
 } laci_lap_rows;
 
 #define LACI_LAP_ROWS_DECLARE(name, level) extern const laci_lap_rows laci_lap_rows_##name;

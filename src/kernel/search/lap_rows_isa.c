@@ -97,11 +97,11 @@ static void lower(const laci_lap_offer *offer, int32_t *least, int32_t *from, in
 
 /* Nothing is ever shorter for a column that is done, so only looking for the nearest must skip it:
  * mark lifts it out of sight. */
-static int relax(const laci_lap_front *front, const int32_t *row, int32_t i, int32_t base) {
-  const int32_t *price = front->price, *marks = front->mark;
-  int32_t *distances = front->distance, *parents = front->parent;
+static int relax(const laci_lap_frontier *frontier, const int32_t *row, int32_t i, int32_t base) {
+  const int32_t *price = frontier->price, *marks = frontier->mark;
+  int32_t *distances = frontier->distance, *parents = frontier->parent;
   lanes nearest = (lanes){0} + INT32_MAX, at = {0}, step = {0};
-  for (int j = 0, n = front->n; j < n; j += LANES) {
+  for (int j = 0, n = frontier->n; j < n; j += LANES) {
     lanes r, p, distance, parent, mark;
     LOAD(r, row + j);
     LOAD(p, price + j);

@@ -331,9 +331,9 @@ void LACI_VARIANT(laci_depthwise_multiply)(const laci_depthwise *d, const laci_s
     some.row_first = c;
     some.row_last = laci_least(c + CHANNELS, part->row_last);
     for (int64_t tile = part->tile_first; tile < part->tile_last; tile = some.tile_last) {
-      const int64_t behind = (tile / d->n_each + 1) * d->n_each; /* the picture */
+      const int64_t after = (tile / d->n_each + 1) * d->n_each; /* the picture */
       some.tile_first = tile;
-      some.tile_last = laci_least(tile + d->n_together, laci_least(behind, part->tile_last));
+      some.tile_last = laci_least(tile + d->n_together, laci_least(after, part->tile_last));
       if (images && only_clips(o, &some)) {
         sum_images(d, o, &some, NULL);
         continue;

@@ -41,11 +41,11 @@ typedef __m256 vector;
 #define SMALLER(a, b) _mm256_min_ps(a, b)
 #define BOTH(a, b) _mm256_and_ps(a, b)
 /* Its quarters are a's first, b's first, a's second and b's second. */
-static inline vector laci_in_turns(vector v) {
+static inline vector laci_interleave(vector v) {
   return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(v), 0xD8));
 }
-#define EVEN(a, b) laci_in_turns(_mm256_shuffle_ps(a, b, 0x88))
-#define ODD(a, b) laci_in_turns(_mm256_shuffle_ps(a, b, 0xDD))
+#define EVEN(a, b) laci_interleave(_mm256_shuffle_ps(a, b, 0x88))
+#define ODD(a, b) laci_interleave(_mm256_shuffle_ps(a, b, 0xDD))
 #elif defined(__ARM_NEON)
 #include <arm_neon.h>
 enum { WIDTH = 4 };

@@ -162,7 +162,7 @@ lac_status laci_sparse_gradient_init(const laci_sparse_product *p, const laci_sp
     st = laci_fail(err, LAC_UNSUPPORTED, "a sparse gradient of int8");
   } else if (g->n_kept > INT32_MAX) {
     st = laci_fail(err, LAC_UNSUPPORTED, "a sparse gradient of %lld weights", (long long)g->n_kept);
-  } else if (p->beside) {
+  } else if (p->neighbour) {
     st = laci_fail(err, LAC_UNSUPPORTED, "a sparse gradient of rows without zeros between them");
   } else if (!find_runs(&f)) {
     st = laci_fail_memory(err, "a sparse gradient");

@@ -118,7 +118,8 @@ static inline __attribute__((always_inline)) void add_up(const walk *w,
 /* Of two sums halves are added, then quarters and so on, until 16 sums are one vector, transposed
  * as a matrix of 4 x 4. */
 static inline __attribute__((always_inline)) void fold(const vector *sum, const int n, float *to) {
-  const __m512i turned = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  const __m512i transposed =
+      _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
   vector half[LANES / 2], quarter[LANES / 4], eighth[LANES / 8];
 #pragma GCC unroll 8
   for (int at = 0; 2 * at < n; at++) {
@@ -137,7 +138,7 @@ static inline __attribute__((always_inline)) void fold(const vector *sum, const 
   }
   const vector a = eighth[0], b = eighth[n > LANES / 2 ? 1 : 0];
   const vector all = _mm512_add_ps(_mm512_shuffle_ps(a, b, 0x88), _mm512_shuffle_ps(a, b, 0xDD));
-  STORE(to, _mm512_permutexvar_ps(turned, all));
+  STORE(to, _mm512_permutexvar_ps(transposed, all));
 }
 
 static inline __attribute__((always_inline)) void sum_rows(const walk *w,
@@ -373,13 +374,13 @@ static void add_item(block *b, int64_t item_at, walk *w) {
 
 /* The rows of item `at`, and of those behind it that have the same. behind: the next block. */
 static void begin_rows(block *b, const int64_t items[3], const walk *w,
-                       const laci_sparse_tile *behind) {
+                       const laci_sparse_tile *after) {
   const int64_t first = items[0], at = items[1], last = items[2];
   const laci_sparse_gradient_item *all = b->g->items;
   b->item_first = b->item_last = at;
   while (b->item_last < last && all[b->item_last].row_first == all[at].row_first) b->item_last++;
   pack_rows(w, b->g, &all[at], b->s->dy, b->y);
-  b->next_rows_tiles = b->item_last < last ? w->tiles : behind;
+  b->next_rows_tiles = b->item_last < last ? w->tiles : after;
   b->next_rows = b->next_rows_tiles ? &all[b->item_last < last ? b->item_last : first] : NULL;
 }
 
@@ -396,11 +397,11 @@ void LACI_VARIANT(laci_sparse_gradient)(const laci_sparse_gradient *g, const lac
     w.tiles = g->tiles + done;
     w.more = done > 0;
     done += w.n;
-    const laci_sparse_tile *behind = done + w.n <= g->n_tiles && w.n ? w.tiles + w.n : NULL;
+    const laci_sparse_tile *after = done + w.n <= g->n_tiles && w.n ? w.tiles + w.n : NULL;
     b.item_last = first;
     for (int64_t at = first; at < last; at++) {
-      if (at == b.item_last) begin_rows(&b, (const int64_t[]){first, at, last}, &w, behind);
-      b.next_tiles = at + 1 < last ? w.tiles : behind;
+      if (at == b.item_last) begin_rows(&b, (const int64_t[]){first, at, last}, &w, after);
+      b.next_tiles = at + 1 < last ? w.tiles : after;
       b.next_item = b.next_tiles ? &g->items[at + 1 < last ? at + 1 : first] : NULL;
       add_item(&b, at, &w);
     }

@@ -15,7 +15,7 @@ static laci_sparse_multiply *const of_level[] = {
 laci_sparse_multiply *laci_sparse_multiply_now(void) { return of_level[laci_cpu()]; }
 
 lac_status laci_sparse_check_columns(const laci_sparse_product *p, lac_error *err) {
-  if (p->beside) {
+  if (p->neighbour) {
     return laci_fail(err, LAC_UNSUPPORTED,
                      "a sparse product: rows of pixels without zeros between them");
   }

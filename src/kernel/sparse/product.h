@@ -45,24 +45,25 @@ static inline int laci_sparse_each(laci_sparse_values values) { return 1 << (int
 
 /** Which pixel a column has of a lane's: of its own row, always there, or the one before or behind,
  * which the first or the last of a row has not. */
-typedef enum laci_sparse_beside {
+typedef enum laci_sparse_neighbour {
   LACI_SPARSE_ITSELF,
   LACI_SPARSE_BEFORE,
   LACI_SPARSE_AFTER,
-} laci_sparse_beside;
+} laci_sparse_neighbour;
 
 /** Borrowed arrays. What is kept of row r are k of [row_begin[r], row_begin[r + 1]). */
 typedef struct laci_sparse_product {
   int64_t n_rows, n_columns;
-  int64_t rows_together;     /* so many rows behind each other read the same columns: those of a
+  int64_t rows_together;    /* so many rows behind each other read the same columns: those of a
                                 convolution's group; it divides n_rows */
-  const int64_t *row_begin;  /* [n_rows + 1] */
-  const int32_t *column;     /* [n_kept], ascending in a row */
-  const int64_t *column_at;  /* [n_columns]: floats of x from a tile's beginning; of pairs: of the
+  const int64_t *row_begin; /* [n_rows + 1] */
+  const int32_t *column;    /* [n_kept], ascending in a row */
+  const int64_t *column_at; /* [n_columns]: floats of x from a tile's beginning; of pairs: of the
                                 pair that the column is in */
-  const uint8_t *beside;     /* [n_columns]: one of laci_sparse_beside, where rows of pixels have no
+  const uint8_t
+      *neighbour;     /* [n_columns]: one of laci_sparse_neighbour, where rows of pixels have no
                                 zeros between them, of floats; NULL: they do */
-  int64_t row_stride;        /* floats of y from a row to the next, or from two to the next two */
+  int64_t row_stride; /* floats of y from a row to the next, or from two to the next two */
   laci_sparse_values values; /* BF16: rows_together is even, or all rows; n_columns fours */
 } laci_sparse_product;
 
@@ -88,15 +89,15 @@ enum { LACI_SPARSE_NOWHERE = -1 }; /* a zero */
 /** Sixteen results of a row. All 16 floats of x that lane 0 begins are read, whichever are used; of
  * a column beside, those of lanes that have such a pixel, and others count as zero. */
 typedef struct laci_sparse_tile {
-  int64_t in, out;         /* floats from the beginnings of x and y to lane 0 */
-  uint64_t lanes;          /* bit i: lane i is a result; others of y are left alone */
-  uint16_t before, behind; /* bit i: lane i is a result with a pixel before it, or behind it */
+  int64_t in, out;        /* floats from the beginnings of x and y to lane 0 */
+  uint64_t lanes;         /* bit i: lane i is a result; others of y are left alone */
+  uint16_t before, after; /* bit i: lane i is a result with a pixel before it, or behind it */
 } laci_sparse_tile;
 /** Lanes of which a column's values are read, the others being zero. */
-static inline uint64_t laci_sparse_lanes_of(const laci_sparse_tile *tile, uint8_t beside) {
-  return beside == LACI_SPARSE_BEFORE  ? tile->before
-         : beside == LACI_SPARSE_AFTER ? tile->behind
-                                       : UINT64_MAX;
+static inline uint64_t laci_sparse_lanes_of(const laci_sparse_tile *tile, uint8_t neighbour) {
+  return neighbour == LACI_SPARSE_BEFORE  ? tile->before
+         : neighbour == LACI_SPARSE_AFTER ? tile->after
+                                          : UINT64_MAX;
 }
 enum {
   LACI_SPARSE_ALL_LANES = (1 << LACI_SPARSE_LANES) - 1,

@@ -19,9 +19,9 @@ typedef struct strip {
 } strip;
 
 /* A column of n tiles, lanes of which may have no such pixel. */
-static void load_beside(const strip *s, int64_t from, uint8_t beside, int n, float *to) {
+static void load_next_to(const strip *s, int64_t from, uint8_t neighbour, int n, float *to) {
   for (int t = 0; t < n; t++) {
-    laci_sparse_load_tile(s->x[t] + from, laci_sparse_lanes_of(&s->tiles[t], beside),
+    laci_sparse_load_tile(s->x[t] + from, laci_sparse_lanes_of(&s->tiles[t], neighbour),
                           to + (ptrdiff_t)(t * LANES));
   }
 }
@@ -39,8 +39,8 @@ static inline __attribute__((always_inline)) void add_up(const laci_sparse_produ
     const vector weight = ALL(o->weight[k]);
     const int32_t column = p->column[k];
     const int64_t from = p->column_at[column];
-    if (p->beside && p->beside[column]) {
-      load_beside(s, from, p->beside[column], n, loaded);
+    if (p->neighbour && p->neighbour[column]) {
+      load_next_to(s, from, p->neighbour[column], n, loaded);
 #pragma GCC unroll 32
       for (int at = 0; at < n * VECTORS; at++) {
         sum[at] = FMA(weight, LOAD(loaded + (ptrdiff_t)(at * WIDTH)), sum[at]);

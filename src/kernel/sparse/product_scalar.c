@@ -13,8 +13,8 @@ static float result(const laci_sparse_product *p, const laci_sparse_operands *o,
   float sum = o->bias[row];
   for (int64_t k = p->row_begin[row]; k < p->row_begin[row + 1]; k++) {
     const int32_t column = p->column[k];
-    const uint8_t beside = p->beside ? p->beside[column] : LACI_SPARSE_ITSELF;
-    const bool there = laci_sparse_lanes_of(tile, beside) >> lane & 1;
+    const uint8_t neighbour = p->neighbour ? p->neighbour[column] : LACI_SPARSE_ITSELF;
+    const bool there = laci_sparse_lanes_of(tile, neighbour) >> lane & 1;
     sum = fmaf(o->weight[k], there ? x[p->column_at[column]] : 0, sum);
   }
   return sum;

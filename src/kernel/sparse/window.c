@@ -158,7 +158,7 @@ static void set_lanes(const laci_sparse_window *g, int64_t length, int64_t at, i
     if (column >= g->out_w) continue;
     tile->lanes |= (uint64_t)1 << lane;
     if (column > 0) tile->before |= (uint16_t)(1 << lane);
-    if (column < g->out_w - 1) tile->behind |= (uint16_t)(1 << lane);
+    if (column < g->out_w - 1) tile->after |= (uint16_t)(1 << lane);
   }
 }
 
@@ -273,7 +273,7 @@ static int64_t missing_before(const laci_sparse_window *g, int64_t x) {
   return x < 0 ? laci_ceil_div(-x, g->stride_w) : 0;
 }
 
-static int64_t missing_behind(const laci_sparse_window *g, int64_t x) {
+static int64_t missing_after(const laci_sparse_window *g, int64_t x) {
   const int64_t further = (g->out_w - 1) * g->stride_w + x - (g->w - 1);
   return further > 0 ? laci_ceil_div(further, g->stride_w) : 0;
 }
@@ -287,7 +287,7 @@ bool laci_sparse_may_be_unpadded(const laci_sparse_window *g) {
   bool may = g->values == LACI_SPARSE_F32 && g->out_w <= laci_ceil_div(g->w, g->stride_w);
   for (int64_t tap = 0; tap < g->kernel_w; tap++) {
     const int64_t x = tap_at(g, tap);
-    may = may && missing_before(g, x) + missing_behind(g, x) <= 1;
+    may = may && missing_before(g, x) + missing_after(g, x) <= 1;
   }
   return may;
 }
@@ -301,16 +301,16 @@ static bool is_unpadded(const laci_sparse_window *g, const laci_sparse_layout *i
               g->w + (in->phases_w > 1 ? in->left + b.right : most(b.left, b.right)));
 }
 
-static void find_beside(const laci_sparse_window *g, uint8_t *beside) {
+static void find_next_to(const laci_sparse_window *g, uint8_t *neighbour) {
   const order o = order_of(g);
   const int64_t length = laci_sparse_row_length(g);
   for (int64_t at = 0; at < o.channels * o.taps; at++) {
     const int64_t x = tap_at(g, at % o.taps % g->kernel_w);
     const int64_t place = place_of(&o, at / o.taps, at % o.taps);
     for (int64_t group = 0; group < g->groups; group++) {
-      beside[group * length + place] = missing_before(g, x)   ? LACI_SPARSE_BEFORE
-                                       : missing_behind(g, x) ? LACI_SPARSE_AFTER
-                                                              : LACI_SPARSE_ITSELF;
+      neighbour[group * length + place] = missing_before(g, x)  ? LACI_SPARSE_BEFORE
+                                          : missing_after(g, x) ? LACI_SPARSE_AFTER
+                                                                : LACI_SPARSE_ITSELF;
     }
   }
 }
@@ -382,9 +382,10 @@ static bool take_mask(const laci_sparse_window *g, const uint8_t *mask, laci_spa
 static bool make_product(const laci_sparse_window *g, const laci_sparse_kept *kept,
                          laci_sparse_form *form) {
   const int64_t length = laci_sparse_row_length(g), n_columns = length * g->groups;
-  const size_t n_beside = is_unpadded(g, &form->in) ? (size_t)n_columns / sizeof(int64_t) + 1 : 0;
+  const size_t n_neighbours =
+      is_unpadded(g, &form->in) ? (size_t)n_columns / sizeof(int64_t) + 1 : 0;
   const size_t n_dense_at = (size_t)length / 2 + 1;
-  int64_t *column_at = laci_alloc((size_t)n_columns + n_dense_at + n_beside, sizeof *column_at);
+  int64_t *column_at = laci_alloc((size_t)n_columns + n_dense_at + n_neighbours, sizeof *column_at);
   if (!column_at) return false;
   form->memory = column_at;
   form->row_length = length;
@@ -393,15 +394,15 @@ static bool make_product(const laci_sparse_window *g, const laci_sparse_kept *ke
   form->n_kept = kept->row_begin[g->channels_out];
   place_columns(g, &form->in, column_at);
   laci_sparse_order_columns(g, form->dense_at);
-  uint8_t *beside = n_beside ? (uint8_t *)(column_at + n_columns + n_dense_at) : NULL;
-  if (beside) find_beside(g, beside);
+  uint8_t *neighbour = n_neighbours ? (uint8_t *)(column_at + n_columns + n_dense_at) : NULL;
+  if (neighbour) find_next_to(g, neighbour);
   form->product = (laci_sparse_product){.n_rows = g->channels_out,
                                         .n_columns = n_columns,
                                         .rows_together = g->channels_out / g->groups,
                                         .row_begin = kept->row_begin,
                                         .column = kept->column,
                                         .column_at = column_at,
-                                        .beside = beside,
+                                        .neighbour = neighbour,
                                         .row_stride = form->out.channel_stride,
                                         .values = g->values};
   return true;

@@ -117,7 +117,7 @@ INLINE void put_together(const vector from[SIDE], float *to) {
 #define SHIFT(a, b) \
   _mm512_castsi512_ps(_mm512_alignr_epi32(_mm512_castps_si512(b), _mm512_castps_si512(a), 1))
 /* Rows and columns of four floats in each quarter change places. */
-INLINE void turn_quarters(vector v[SIDE]) {
+INLINE void transpose_quarters(vector v[SIDE]) {
   const vector low = _mm512_unpacklo_ps(v[0], v[1]), low2 = _mm512_unpacklo_ps(v[2], v[3]);
   const vector high = _mm512_unpackhi_ps(v[0], v[1]), high2 = _mm512_unpackhi_ps(v[2], v[3]);
   v[0] = _mm512_shuffle_ps(low, low2, 0x44);
@@ -139,11 +139,11 @@ INLINE void sort_quarters(vector v[SIDE]) {
 INLINE void take_apart(const float *from, vector to[SIDE]) {
   for (int k = 0; k < SIDE; k++) to[k] = LOAD(from + (ptrdiff_t)k * WIDTH);
   sort_quarters(to);
-  turn_quarters(to);
+  transpose_quarters(to);
 }
 INLINE void put_together(const vector from[SIDE], float *to) {
   vector v[SIDE] = {from[0], from[1], from[2], from[3]};
-  turn_quarters(v);
+  transpose_quarters(v);
   sort_quarters(v);
   for (int k = 0; k < SIDE; k++) STORE(to + (ptrdiff_t)k * WIDTH, v[k]);
 }
@@ -153,7 +153,7 @@ INLINE vector shifted(vector a, vector b) {
   return _mm256_castsi256_ps(_mm256_alignr_epi8(across, _mm256_castps_si256(a), sizeof(float)));
 }
 #define SHIFT(a, b) shifted(a, b)
-INLINE void turn_halves(vector v[SIDE]) {
+INLINE void transpose_halves(vector v[SIDE]) {
   const vector low = _mm256_unpacklo_ps(v[0], v[1]), low2 = _mm256_unpacklo_ps(v[2], v[3]);
   const vector high = _mm256_unpackhi_ps(v[0], v[1]), high2 = _mm256_unpackhi_ps(v[2], v[3]);
   v[0] = _mm256_shuffle_ps(low, low2, 0x44);
@@ -167,11 +167,11 @@ INLINE void take_apart(const float *from, vector to[SIDE]) {
     const __m128 upper = _mm_loadu_ps(from + (ptrdiff_t)(SIDE + k) * SIDE);
     to[k] = _mm256_insertf128_ps(_mm256_castps128_ps256(lower), upper, 1);
   }
-  turn_halves(to);
+  transpose_halves(to);
 }
 INLINE void put_together(const vector from[SIDE], float *to) {
   vector v[SIDE] = {from[0], from[1], from[2], from[3]};
-  turn_halves(v);
+  transpose_halves(v);
   for (int k = 0; k < SIDE; k += 2) {
     STORE(to + (ptrdiff_t)k * SIDE, _mm256_permute2f128_ps(v[k], v[k + 1], 0x20));
     STORE(to + (ptrdiff_t)(SIDE + k) * SIDE, _mm256_permute2f128_ps(v[k], v[k + 1], 0x31));
@@ -208,13 +208,13 @@ static filling filling_of(const laci_winograd4 *w, int64_t part) {
   const laci_sparse_window *g = &w->window;
   const int64_t all = g->w + g->pad_left - part % w->stride;
   const int64_t n_pixels = (all + w->stride - 1) / w->stride;
-  const int64_t behind = n_pixels > SIDE * w->tiles_w ? 1 : 0;
+  const int64_t after = n_pixels > SIDE * w->tiles_w ? 1 : 0;
   const int64_t missing = w->stride == 1 ? g->pad_left - w->in.left : 0;
   filling f = {.n_rows = 1,
-               .n_chunks = (w->tiles_w + behind + WIDTH - 1) / WIDTH,
+               .n_chunks = (w->tiles_w + after + WIDTH - 1) / WIDTH,
                .n_pixels = n_pixels,
                .n_missing = missing > 0 ? missing : 0};
-  if (!behind && w->stride == 1) f.n_rows = rows_together(w);
+  if (!after && w->stride == 1) f.n_rows = rows_together(w);
   f.n_vectors = SIDE / f.n_rows;
   uint32_t bits[WIDTH];
   for (int lane = 0; lane < WIDTH; lane++) {
@@ -306,11 +306,11 @@ INLINE void transform_down(const filling *f, const float *const row[READ], int64
 /* The horizontal ones of a vector of tiles. behind: the first pixels of the tile that stands behind
  * it, then of its own first tile. */
 INLINE void transform_along(const filling *f, const float *pixels, const int read,
-                            vector behind[READ - SIDE], vector d[READ]) {
+                            vector after[READ - SIDE], vector d[READ]) {
   take_apart(pixels, d);
   for (int k = 0; k < read - SIDE; k++) {
-    d[SIDE + k] = BOTH(SHIFT(d[k], behind[k]), f->same_row);
-    behind[k] = d[k];
+    d[SIDE + k] = BOTH(SHIFT(d[k], after[k]), f->same_row);
+    after[k] = d[k];
   }
   points_of(d, read);
 }
@@ -322,9 +322,9 @@ INLINE void transform_rows(const laci_winograd4 *w, const source *s, int64_t uni
   const float *row[READ];
   float one_lane[READ][MOST];
   _Alignas(64) float pixels[READ * CHUNK];
-  vector behind[READ][READ - SIDE];
+  vector after[READ][READ - SIDE];
   for (int i = 0; i < read; i++) {
-    for (int k = 0; k < read - SIDE; k++) behind[i][k] = ALL(0);
+    for (int k = 0; k < read - SIDE; k++) after[i][k] = ALL(0);
   }
   if (f->n_rows == 1) rows_of(w, s, unit, read, one_lane, row);
   for (int64_t chunk = f->n_chunks - 1; chunk >= 0; chunk--) {
@@ -334,7 +334,7 @@ INLINE void transform_rows(const laci_winograd4 *w, const source *s, int64_t uni
     }
     for (int i = 0; i < read; i++) {
       vector d[READ];
-      transform_along(f, pixels + (ptrdiff_t)i * CHUNK, read, behind[i], d);
+      transform_along(f, pixels + (ptrdiff_t)i * CHUNK, read, after[i], d);
       if (chunk * WIDTH >= w->tiles_w) continue;
       for (int k = 0; k < read; k++) STORE(to + (i * read + k) * s->apart + chunk * WIDTH, d[k]);
     }
@@ -481,7 +481,7 @@ typedef struct groups {
 /* Rows of n_groups, n vectors of lanes; both are constants where this is inlined. */
 INLINE void add_channels(const groups *g, const float *x, const int n_groups, const int n,
                          float *to) {
-  const int64_t channels = g->channels, stride = g->stride, behind = channels * ROWS;
+  const int64_t channels = g->channels, stride = g->stride, after = channels * ROWS;
   const float *weight = g->weight;
   vector sum[2 * ROWS][AT_ONCE];
 #pragma GCC unroll 26
@@ -490,13 +490,13 @@ INLINE void add_channels(const groups *g, const float *x, const int n_groups, co
     for (int v = 0; v < n; v++) sum[r][v] = ALL(0);
   }
   for (int64_t c = 0; c < channels; c++, x += stride, weight += ROWS) {
-    for (int k = 0; k < n_groups; k++) { __builtin_prefetch(weight + k * behind + AHEAD); }
+    for (int k = 0; k < n_groups; k++) { __builtin_prefetch(weight + k * after + AHEAD); }
     vector lanes[AT_ONCE];
 #pragma GCC unroll 4
     for (int v = 0; v < n; v++) lanes[v] = LOAD(x + (ptrdiff_t)v * WIDTH);
 #pragma GCC unroll 26
     for (int r = 0; r < n_groups * ROWS; r++) {
-      const vector each = ALL(weight[r / ROWS * behind + r % ROWS]);
+      const vector each = ALL(weight[r / ROWS * after + r % ROWS]);
 #pragma GCC unroll 4
       for (int v = 0; v < n; v++) sum[r][v] = FMA(each, lanes[v], sum[r][v]);
     }
@@ -513,7 +513,7 @@ INLINE void add_channels(const groups *g, const float *x, const int n_groups, co
 /* The same for half a vector of lanes, which processors that do a vector in two halves do in half
  * the time. */
 INLINE void add_half(const groups *g, const float *x, const int n_groups, float *to) {
-  const int64_t stride = g->stride, behind = g->channels * ROWS;
+  const int64_t stride = g->stride, after = g->channels * ROWS;
   const float *weight = g->weight;
   __m256 sum[2 * ROWS];
 #pragma GCC unroll 26
@@ -522,7 +522,7 @@ INLINE void add_half(const groups *g, const float *x, const int n_groups, float 
     const __m256 lanes = _mm256_loadu_ps(x);
 #pragma GCC unroll 26
     for (int r = 0; r < n_groups * ROWS; r++) {
-      const __m256 each = _mm256_set1_ps(weight[r / ROWS * behind + r % ROWS]);
+      const __m256 each = _mm256_set1_ps(weight[r / ROWS * after + r % ROWS]);
       sum[r] = _mm256_mask3_fmadd_ps(each, lanes, sum[r], 0xFF);
     }
   }
@@ -627,8 +627,8 @@ static void place_band(const laci_winograd4 *w, int64_t unit, band *to) {
   to->n_tiles = last - first;
   memcpy(to->tiles, w->results + unit / w->tiles_h * w->n_each + first,
          (size_t)to->n_tiles * sizeof *to->tiles);
-  const uint64_t behind_begin = (uint64_t)LACI_SPARSE_ALL_LANES << to->begin % LANES;
-  cut_tile(&to->tiles[0], behind_begin & LACI_SPARSE_ALL_LANES);
+  const uint64_t after_begin = (uint64_t)LACI_SPARSE_ALL_LANES << to->begin % LANES;
+  cut_tile(&to->tiles[0], after_begin & LACI_SPARSE_ALL_LANES);
   if (to->last_row < g->out_h && to->end % LANES) {
     cut_tile(&to->tiles[to->n_tiles - 1], ((uint64_t)1 << to->end % LANES) - 1);
   }

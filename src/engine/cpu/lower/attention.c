@@ -199,7 +199,7 @@ static void lower_attention(laci_net *net, const laci_fused *fused) {
   laci_net_bind(net, fused->output, s->y.tensor);
 }
 
-const laci_implementation laci_ways_attention[] = {
+const laci_implementation laci_implementations_attention[] = {
     {"our kernel", LACI_TAKES_NOTHING, attention_fits, lower_attention},
     {.name = NULL},
 };

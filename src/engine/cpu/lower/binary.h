@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Operations of two values, for the lists in pair_ways.c. */
+ * Operations of two values, for the lists in binary_list.c. */
 #ifndef LACI_ENGINE_CPU_LOWER_BINARY_H
 #define LACI_ENGINE_CPU_LOWER_BINARY_H
 

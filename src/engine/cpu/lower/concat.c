@@ -327,7 +327,7 @@ static void lower_parts(laci_net *net, const laci_fused *fused) {
   if (parts) parts_step(net, fused, (int)axis_of(net, node), parts);
 }
 
-const laci_implementation laci_ways_concat[] = {
+const laci_implementation laci_implementations_concat[] = {
     {"runs of bytes", LACI_TAKES_NOTHING, runs_fit, lower_runs},
     {"oneDNN's", LACI_TAKES_NOTHING, parts_fit, lower_parts},
     {.name = NULL},

@@ -4,7 +4,7 @@
 #include "engine/cpu/onednn/convolution.h"
 #include "engine/cpu/native/native.h"
 
-const laci_implementation laci_ways_conv[] = {
+const laci_implementation laci_implementations_conv[] = {
     {"zeros left out, by our kernels", LACI_TAKES_SCALE | LACI_TAKES_FUNCTIONS | LACI_TAKES_SUM,
      laci_sparse_fits, laci_sparse_lower},
     {"constant weights, by oneDNN", LACI_TAKES_SCALE | LACI_TAKES_FUNCTIONS | LACI_TAKES_SUM,

@@ -79,11 +79,11 @@ static void lower_again(laci_net *net, const laci_fused *fused) {
   laci_net_bind(net, fused->output, laci_net_tensor_of(net, fused->reads[0]));
 }
 
-const laci_implementation laci_ways_again[] = {
+const laci_implementation laci_implementations_again[] = {
     {"nothing", LACI_TAKES_NOTHING, NULL, lower_again},
     {.name = NULL},
 };
-const laci_implementation laci_ways_quantize[] = {
+const laci_implementation laci_implementations_quantize[] = {
     {"our kernel", LACI_TAKES_NOTHING, fits, lower_quantize},
     {.name = NULL},
 };

@@ -160,23 +160,23 @@ static void lower_grad(laci_net *net, const laci_fused *fused) {
 
 /* ---- The lists ---- */
 
-const laci_implementation laci_ways_function[] = {
+const laci_implementation laci_implementations_function[] = {
     {"oneDNN's function", LACI_TAKES_NOTHING, laci_function_fits, laci_lower_function_of_one},
     {.name = NULL},
 };
-const laci_implementation laci_ways_careful[] = {
+const laci_implementation laci_implementations_careful[] = {
     {"with all digits", LACI_TAKES_NOTHING, careful_fits, lower_careful},
     {.name = NULL},
 };
-const laci_implementation laci_ways_relu_grad[] = {
+const laci_implementation laci_implementations_relu_grad[] = {
     {"oneDNN's slope", LACI_TAKES_NOTHING, NULL, lower_relu_grad},
     {.name = NULL},
 };
-const laci_implementation laci_ways_unary_grad[] = {
+const laci_implementation laci_implementations_unary_grad[] = {
     {"oneDNN's slope", LACI_TAKES_NOTHING, grad_fits, lower_grad},
     {.name = NULL},
 };
-const laci_implementation laci_ways_clip_grad[] = {
+const laci_implementation laci_implementations_clip_grad[] = {
     {"oneDNN's slope", LACI_TAKES_NOTHING, grad_fits, lower_grad},
     {.name = NULL},
 };

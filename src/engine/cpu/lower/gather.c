@@ -142,12 +142,12 @@ static void lower_tuples(laci_net *net, const laci_fused *fused) {
   gather_step(net, fused, g);
 }
 
-const laci_implementation laci_ways_gather[] = {
+const laci_implementation laci_implementations_gather[] = {
     {"a part", LACI_TAKES_NOTHING, index_fits, lower_index},
     {"rows", LACI_TAKES_NOTHING, rows_fit, lower_rows},
     {.name = NULL},
 };
-const laci_implementation laci_ways_gather_nd[] = {
+const laci_implementation laci_implementations_gather_nd[] = {
     {"rows", LACI_TAKES_NOTHING, tuples_fit, lower_tuples},
     {.name = NULL},
 };

@@ -92,11 +92,11 @@ static void lower_gradient(laci_net *net, const laci_fused *fused) {
   loss_step(net, fused, run_gradient, 3);
 }
 
-const laci_implementation laci_ways_cross_entropy[] = {
+const laci_implementation laci_implementations_cross_entropy[] = {
     {"rows", LACI_TAKES_NOTHING, loss_fits, lower_loss},
     {.name = NULL},
 };
-const laci_implementation laci_ways_cross_entropy_grad[] = {
+const laci_implementation laci_implementations_cross_entropy_grad[] = {
     {"rows", LACI_TAKES_NOTHING, loss_fits, lower_gradient},
     {.name = NULL},
 };

@@ -42,26 +42,32 @@ typedef struct laci_implementation {
 } laci_implementation;
 
 /** The lists: one operator, or operators that are lowered alike. */
-extern const laci_implementation laci_ways_conv[], laci_ways_conv_grad_input[],
-    laci_ways_conv_grad_weight[];
-extern const laci_implementation laci_ways_gemm[], laci_ways_matmul[];
-extern const laci_implementation laci_ways_pool[], laci_ways_global_pool[],
-    laci_ways_max_pool_grad[], laci_ways_average_pool_grad[];
-extern const laci_implementation laci_ways_function[], laci_ways_careful[], laci_ways_arithmetic[],
-    laci_ways_pair[], laci_ways_relu_grad[], laci_ways_unary_grad[], laci_ways_clip_grad[];
-extern const laci_implementation laci_ways_batch_norm[], laci_ways_batch_norm_train[],
-    laci_ways_batch_norm_train_grad[], laci_ways_layer_norm[], laci_ways_softmax[],
-    laci_ways_reduce[];
-extern const laci_implementation laci_ways_concat[], laci_ways_reshape[], laci_ways_same[],
-    laci_ways_transpose[], laci_ways_slice[], laci_ways_slice_grad[], laci_ways_split[],
-    laci_ways_pad[], laci_ways_gather[], laci_ways_gather_nd[], laci_ways_resize[];
-extern const laci_implementation laci_ways_logic[], laci_ways_where[], laci_ways_expand[],
-    laci_ways_cast[];
-extern const laci_implementation laci_ways_cross_entropy[], laci_ways_cross_entropy_grad[],
-    laci_ways_squared_error[], laci_ways_squared_error_grad[];
+extern const laci_implementation laci_implementations_conv[],
+    laci_implementations_conv_grad_input[], laci_implementations_conv_grad_weight[];
+extern const laci_implementation laci_implementations_gemm[], laci_implementations_matmul[];
+extern const laci_implementation laci_implementations_pool[], laci_implementations_global_pool[],
+    laci_implementations_max_pool_grad[], laci_implementations_average_pool_grad[];
+extern const laci_implementation laci_implementations_function[], laci_implementations_careful[],
+    laci_implementations_arithmetic[], laci_implementations_pair[],
+    laci_implementations_relu_grad[], laci_implementations_unary_grad[],
+    laci_implementations_clip_grad[];
+extern const laci_implementation laci_implementations_batch_norm[],
+    laci_implementations_batch_norm_train[], laci_implementations_batch_norm_train_grad[],
+    laci_implementations_layer_norm[], laci_implementations_softmax[],
+    laci_implementations_reduce[];
+extern const laci_implementation laci_implementations_concat[], laci_implementations_reshape[],
+    laci_implementations_same[], laci_implementations_transpose[], laci_implementations_slice[],
+    laci_implementations_slice_grad[], laci_implementations_split[], laci_implementations_pad[],
+    laci_implementations_gather[], laci_implementations_gather_nd[], laci_implementations_resize[];
+extern const laci_implementation laci_implementations_logic[], laci_implementations_where[],
+    laci_implementations_expand[], laci_implementations_cast[];
+extern const laci_implementation laci_implementations_cross_entropy[],
+    laci_implementations_cross_entropy_grad[], laci_implementations_squared_error[],
+    laci_implementations_squared_error_grad[];
 /** Of patterns. */
-extern const laci_implementation laci_ways_attention[], laci_ways_layer_norm_in_pieces[],
-    laci_ways_relu_sum[], laci_ways_quantize[], laci_ways_again[];
+extern const laci_implementation laci_implementations_attention[],
+    laci_implementations_layer_norm_nodes[], laci_implementations_relu_sum[],
+    laci_implementations_quantize[], laci_implementations_again[];
 
 /** Fusion's question (laci_plan_ask). */
 laci_plan_ask laci_lower_takes;

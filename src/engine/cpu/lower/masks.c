@@ -250,19 +250,19 @@ static void lower_cast(laci_net *net, const laci_fused *fused) {
 
 /* ---- The lists ---- */
 
-const laci_implementation laci_ways_logic[] = {
+const laci_implementation laci_implementations_logic[] = {
     {"rows", LACI_TAKES_NOTHING, logic_fits, lower_logic},
     {.name = NULL},
 };
-const laci_implementation laci_ways_where[] = {
+const laci_implementation laci_implementations_where[] = {
     {"rows", LACI_TAKES_NOTHING, where_fits, lower_where},
     {.name = NULL},
 };
-const laci_implementation laci_ways_expand[] = {
+const laci_implementation laci_implementations_expand[] = {
     {"rows", LACI_TAKES_NOTHING, NULL, lower_expand},
     {.name = NULL},
 };
-const laci_implementation laci_ways_cast[] = {
+const laci_implementation laci_implementations_cast[] = {
     {"the same bytes", LACI_TAKES_NOTHING, same_fits, lower_same},
     {"rounded", LACI_TAKES_NOTHING, round_fits, lower_round},
     {"rows", LACI_TAKES_NOTHING, cast_fits, lower_cast},

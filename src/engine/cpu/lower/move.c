@@ -147,7 +147,7 @@ static bool read_padding(laci_net *net, const laci_node *node, padding *p) {
   if (!laci_plan_zero_pads(&net->plan, node, &pads)) return false;
   *p = (padding){.kept = *x};
   for (int axis = 0; axis < x->rank; axis++) {
-    int64_t before = pads.before[axis], after = pads.behind[axis];
+    int64_t before = pads.before[axis], after = pads.after[axis];
     p->begin[axis] = before > 0 ? before : 0;
     p->crop[axis] = before < 0 ? -before : 0;
     p->kept.dims[axis] -= p->crop[axis] + (after < 0 ? -after : 0);
@@ -191,23 +191,23 @@ static void lower_pad(laci_net *net, const laci_fused *fused) {
 
 /* ---- The lists ---- */
 
-const laci_implementation laci_ways_reshape[] = {
+const laci_implementation laci_implementations_reshape[] = {
     {"another view", LACI_TAKES_NOTHING, NULL, lower_reshape},
     {.name = NULL},
 };
-const laci_implementation laci_ways_same[] = {
+const laci_implementation laci_implementations_same[] = {
     {"the same bytes", LACI_TAKES_NOTHING, same_fits, lower_same},
     {.name = NULL},
 };
-const laci_implementation laci_ways_transpose[] = {
+const laci_implementation laci_implementations_transpose[] = {
     {"another view", LACI_TAKES_NOTHING, transpose_fits, lower_transpose},
     {.name = NULL},
 };
-const laci_implementation laci_ways_split[] = {
+const laci_implementation laci_implementations_split[] = {
     {"parts", LACI_TAKES_NOTHING, split_fits, lower_split},
     {.name = NULL},
 };
-const laci_implementation laci_ways_pad[] = {
+const laci_implementation laci_implementations_pad[] = {
     {"a copy into zeros", LACI_TAKES_NOTHING, pad_fits, lower_pad},
     {.name = NULL},
 };

@@ -36,7 +36,7 @@ static bool planes_fit(laci_net *net, const laci_fused *fused, const char **why)
   for (int axis = 0; axis < r.x.rank; axis++) {
     if (r.axes[axis] != (axis >= 2)) return false;
   }
-  return laci_pool_planes_fit(net, fused, why);
+  return laci_pool_channels_fit(net, fused, why);
 }
 
 /* ---- Sums over all axes but the channels ---- */
@@ -205,11 +205,11 @@ static bool extremes_fit(laci_net *net, const laci_fused *fused, const char **wh
 /** Where few rows are left for the threads, each row's elements are shared out among them. */
 static void describe_extremes(const laci_net *net, const reduction *r, extremes *e) {
   enum { GRAIN = 1 << 13, EACH = 2 };
-  bool behind = false;
+  bool after = false;
   *e = (extremes){.outer = 1, .n = 1, .inner = 1, .n_parts = 1};
   for (int axis = 0; axis < r->x.rank; axis++) {
-    *(r->axes[axis] ? &e->n : behind ? &e->inner : &e->outer) *= r->x.dims[axis];
-    behind = behind || r->axes[axis];
+    *(r->axes[axis] ? &e->n : after ? &e->inner : &e->outer) *= r->x.dims[axis];
+    after = after || r->axes[axis];
   }
   const int64_t wanted = (EACH * net->n_threads + e->outer - 1) / e->outer;
   const int64_t rows = (GRAIN + e->inner - 1) / e->inner; /* of a part at least */
@@ -281,8 +281,8 @@ static void lower_axes(laci_net *net, const laci_fused *fused) {
   laci_net_bind_shaped(net, fused->output, to);
 }
 
-const laci_implementation laci_ways_reduce[] = {
-    {"a pool", LACI_TAKES_NOTHING, planes_fit, laci_pool_planes},
+const laci_implementation laci_implementations_reduce[] = {
+    {"a pool", LACI_TAKES_NOTHING, planes_fit, laci_pool_channels},
     {"channel sums", LACI_TAKES_NOTHING, sums_fit, lower_sums},
     {"largest", LACI_TAKES_NOTHING, extremes_fit, lower_extremes},
     {"oneDNN's", LACI_TAKES_NOTHING, axes_fit, lower_axes},

@@ -87,7 +87,7 @@ static void lower_relu_sum(laci_net *net, const laci_fused *fused) {
   add_relu_sum(net, fused, (int[]){a, b, y, to}, laci_layout_bytes(net->tensors[y].md));
 }
 
-const laci_implementation laci_ways_relu_sum[] = {
+const laci_implementation laci_implementations_relu_sum[] = {
     {"our kernel, over images", LACI_TAKES_NOTHING, images_fit, lower_over_images},
     {"our kernel", LACI_TAKES_NOTHING, NULL, lower_relu_sum},
     {.name = NULL},

@@ -267,12 +267,12 @@ static void lower_grad(laci_net *net, const laci_fused *fused) {
   part_step(net, fused, run_slice_grad, p, from, to);
 }
 
-const laci_implementation laci_ways_slice[] = {
+const laci_implementation laci_implementations_slice[] = {
     {"a part", LACI_TAKES_NOTHING, view_fits, lower_view},
     {"steps over elements", LACI_TAKES_NOTHING, slice_fits, lower_slice},
     {.name = NULL},
 };
-const laci_implementation laci_ways_slice_grad[] = {
+const laci_implementation laci_implementations_slice_grad[] = {
     {"zeros around", LACI_TAKES_NOTHING, grad_fits, lower_grad},
     {.name = NULL},
 };

@@ -140,11 +140,11 @@ static void lower_gradient(laci_net *net, const laci_fused *fused) {
   finish(net, fused, laci_net_step_code(net, node, run_gradient, 4, tensors), s);
 }
 
-const laci_implementation laci_ways_squared_error[] = {
+const laci_implementation laci_implementations_squared_error[] = {
     {"our kernel", LACI_TAKES_NOTHING, NULL, lower_error},
     {.name = NULL},
 };
-const laci_implementation laci_ways_squared_error_grad[] = {
+const laci_implementation laci_implementations_squared_error_grad[] = {
     {"our kernel", LACI_TAKES_NOTHING, NULL, lower_gradient},
     {.name = NULL},
 };

@@ -10,8 +10,8 @@
 #include "engine/cpu/microbatch/microbatch_in.h"
 #include "graph/infer.h"
 
-static lac_status make(laci_stages *stages, const laci_engine_options *options, laci_net **net,
-                       lac_error *err) {
+static lac_status make(laci_microbatches *stages, const laci_engine_options *options,
+                       laci_net **net, lac_error *err) {
   const laci_net_place place = {.pool = stages->pool};
   laci_engine_options careful = *options;
   careful.finite = LACI_FINITE_CAREFUL;
@@ -23,7 +23,7 @@ static lac_status make(laci_stages *stages, const laci_engine_options *options, 
                          &place, net, err);
 }
 
-static const char *careless_node(const laci_stages *stages) {
+static const char *careless_node(const laci_microbatches *stages) {
   const char *node = NULL;
   for (int at = 0; at < stages->n && !node; at++) {
     node = laci_net_careless(stages->stages[at].net);
@@ -31,7 +31,7 @@ static const char *careless_node(const laci_stages *stages) {
   return node;
 }
 
-static lac_status keep_budget(laci_stages *stages, const laci_engine_options *options,
+static lac_status keep_budget(laci_microbatches *stages, const laci_engine_options *options,
                               lac_error *err) {
   stages->fetch = options->fetch;
   stages->fetch_context = options->fetch_context;
@@ -43,20 +43,22 @@ static lac_status keep_budget(laci_stages *stages, const laci_engine_options *op
   return LAC_OK;
 }
 
-lac_status laci_stages_make_careful(laci_stages *stages, const laci_engine_options *options,
-                                    const laci_budget *before, lac_error *err) {
+lac_status laci_microbatches_make_careful(laci_microbatches *stages,
+                                          const laci_engine_options *options,
+                                          const laci_budget *before, lac_error *err) {
   const char *node = careless_node(stages);
   if (!node) return keep_budget(stages, options, err);
   laci_log(LAC_LOG_WARNING,
            "%s: its weights or constants are not finite, or so large that results may not be: the "
            "network runs carefully, which is slow",
            node);
-  while (stages->n > 0) laci_stages_drop(stages);
+  while (stages->n > 0) laci_microbatches_drop(stages);
   if (options->budget) *options->budget = *before;
   laci_stage *only = &stages->stages[0];
   lac_status st = make(stages, options, &only->net, err);
   if (st) return st;
-  *only = (laci_stage){.net = only->net, .turns = 1, .n_steps = laci_net_step_count(only->net)};
+  *only =
+      (laci_stage){.net = only->net, .micro_batches = 1, .n_steps = laci_net_step_count(only->net)};
   stages->n = 1;
   laci_free(stages->text);
   stages->text = NULL;
@@ -64,9 +66,9 @@ lac_status laci_stages_make_careful(laci_stages *stages, const laci_engine_optio
 }
 
 /** Shapes as the plan has them. */
-static lac_status make_now(laci_stages *stages, lac_error *err) {
+static lac_status make_now(laci_microbatches *stages, lac_error *err) {
   const laci_engine_port *ports;
-  const int n = laci_stages_inputs(stages, &ports);
+  const int n = laci_microbatches_inputs(stages, &ports);
   laci_input_shape *shapes = laci_alloc((size_t)n + 1, sizeof *shapes);
   if (!shapes) return laci_fail_memory(err, "the engine");
   for (int at = 0; at < n; at++)
@@ -86,18 +88,19 @@ static lac_status make_now(laci_stages *stages, lac_error *err) {
 
 /** The step of the stages with that name, the next one behind `from` if there are several; `from`:
  * there is none, as of a node that is fused to another. */
-static size_t step_named(const laci_stages *stages, const char *name, size_t from) {
-  const size_t n = laci_stages_step_count(stages);
+static size_t step_named(const laci_microbatches *stages, const char *name, size_t from) {
+  const size_t n = laci_microbatches_step_count(stages);
   for (size_t more = 0; name && more < n; more++) {
     const size_t at = (from + more) % n;
-    const char *other = laci_stages_step_look(stages, at).name;
+    const char *other = laci_microbatches_step_look(stages, at).name;
     if (other && strcmp(other, name) == 0) return at;
   }
   return from;
 }
 
-static void spread_seconds(const laci_stages *stages, double *seconds) {
-  const size_t n = laci_stages_step_count(stages), n_own = laci_net_step_count(stages->careful);
+static void spread_seconds(const laci_microbatches *stages, double *seconds) {
+  const size_t n = laci_microbatches_step_count(stages),
+               n_own = laci_net_step_count(stages->careful);
   size_t to = 0;
   for (size_t at = 0; at < n; at++) seconds[at] = 0;
   for (size_t at = 0; at < n_own && n > 0; at++) {
@@ -106,9 +109,9 @@ static void spread_seconds(const laci_stages *stages, double *seconds) {
   }
 }
 
-lac_status laci_stages_run_careful(laci_stages *stages, const laci_stage *stage,
-                                   const void *const *inputs, void *const *outputs,
-                                   const laci_engine_watch *watch, lac_error *err) {
+lac_status laci_microbatches_run_careful(laci_microbatches *stages, const laci_stage *stage,
+                                         const void *const *inputs, void *const *outputs,
+                                         const laci_engine_watch *watch, lac_error *err) {
   const char *value = laci_net_suspect(stage->net);
   if (stages->observed) {
     return laci_fail(err, LAC_BAD_VALUE,

@@ -182,9 +182,9 @@ static void add_node(search *s, const laci_node *node) {
   const double before = seconds(s->rule, &w, s->batch);
   s->whole += before;
   for (int at = 0; at < s->n_micro; at++) {
-    const double turns = (double)(s->batch / s->micro[at]);
-    const double calls = w.runs ? (turns - 1) * s->rule->step_seconds : 0;
-    s->gain[at] += before - turns * seconds(s->rule, &w, s->micro[at]) - calls;
+    const double micro_batches = (double)(s->batch / s->micro[at]);
+    const double calls = w.runs ? (micro_batches - 1) * s->rule->step_seconds : 0;
+    s->gain[at] += before - micro_batches * seconds(s->rule, &w, s->micro[at]) - calls;
   }
 }
 

@@ -24,20 +24,20 @@ typedef struct making {
 } making;
 
 /** The graph of m as the next stage. */
-static lac_status add_stage(laci_stages *stages, const making *m, lac_error *err) {
+static lac_status add_stage(laci_microbatches *stages, const making *m, lac_error *err) {
   laci_stage *to = &stages->stages[stages->n];
   lac_status st = LAC_OK;
   if (m->options.timings) st = laci_cpu_tune(m->graph, &m->options, err);
   if (!st) st = laci_net_create(m->graph, &m->options, m->use, &m->place, &to->net, err);
   if (st) return st;
-  to->turns = 1;
+  to->micro_batches = 1;
   to->n_steps = laci_net_step_count(to->net);
   if (stages->n > 0) to->first_step = to[-1].first_step + to[-1].n_steps;
   stages->n++;
   return LAC_OK;
 }
 
-void laci_stages_drop(laci_stages *stages) {
+void laci_microbatches_drop(laci_microbatches *stages) {
   laci_stage *last = &stages->stages[--stages->n];
   laci_net_destroy(last->net);
   laci_free(last->written);
@@ -52,7 +52,8 @@ typedef struct front {
   laci_graph *part, *rest; /* NULL: nothing is to be cut off */
 } front;
 
-static lac_status split(laci_stages *stages, const laci_graph *graph, front *f, lac_error *err) {
+static lac_status split(laci_microbatches *stages, const laci_graph *graph, front *f,
+                        lac_error *err) {
   laci_stage_ends small = {.input = graph->inputs[0],
                            .type = f->input,
                            .outputs = &f->cut.value,
@@ -112,7 +113,7 @@ static lac_status compare_constants(const laci_cpu_plan *whole, const making *m,
 
 /** Where the rule cuts the graph. One that cannot be planned has no front: its failure is the whole
  * network's. */
-static lac_status find_front(laci_stages *stages, const making *m, front *f, lac_error *err) {
+static lac_status find_front(laci_microbatches *stages, const making *m, front *f, lac_error *err) {
   lac_error why = {0};
   laci_cpu_plan plan = plan_of(m, &why);
   *f = (front){0};
@@ -141,11 +142,11 @@ static lac_status take_written(laci_stage *s, const front *f, laci_budget *budge
   const laci_engine_port *in, *out;
   (void)laci_net_inputs(s->net, &in);
   (void)laci_net_outputs(s->net, &out);
-  s->turns = f->output.shape.dims[0] / f->cut.micro_batch;
+  s->micro_batches = f->output.shape.dims[0] / f->cut.micro_batch;
   s->bytes_read = in->size_bytes;
   s->bytes_written = out->size_bytes;
-  const uint64_t read = (uint64_t)s->bytes_read * (uint64_t)s->turns;
-  const uint64_t written = (uint64_t)s->bytes_written * (uint64_t)s->turns;
+  const uint64_t read = (uint64_t)s->bytes_read * (uint64_t)s->micro_batches;
+  const uint64_t written = (uint64_t)s->bytes_written * (uint64_t)s->micro_batches;
   laci_budget_give_back(budget, s->bytes_read + s->bytes_written);
   if (f->rest->n_inputs == 1) laci_budget_add(budget, read, "%s", in->name);
   laci_budget with = *budget;
@@ -167,7 +168,7 @@ static bool makes_micro_batch(const laci_stage *s, const front *f) {
 
 /** What is in front becomes a stage, and m what is left. *cut is false, and nothing has changed,
  * where the whole is better off in one, or a part by itself is no network. */
-static lac_status cut_off(laci_stages *stages, making *m, bool *cut, lac_error *err) {
+static lac_status cut_off(laci_microbatches *stages, making *m, bool *cut, lac_error *err) {
   front f;
   making first = *m;
   lac_error why = {0};
@@ -186,7 +187,7 @@ static lac_status cut_off(laci_stages *stages, making *m, bool *cut, lac_error *
   if (st == LAC_BAD_SHAPE || st == LAC_UNSUPPORTED) return LAC_OK;
   if (st) return laci_fail(err, st, "%s", why.text);
   if (!makes_micro_batch(&stages->stages[n], &f)) {
-    laci_stages_drop(stages);
+    laci_microbatches_drop(stages);
     return LAC_OK;
   }
   st = take_written(&stages->stages[n], &f, &budget, err);
@@ -210,7 +211,7 @@ enum { MOST_THREADS = 8 };
 
 /** A batch of images alone, none of whose values somebody looks at, or has computed twice. One
  * image is not looked at any further. */
-static bool may_cut(const laci_stages *stages, const making *m) {
+static bool may_cut(const laci_microbatches *stages, const making *m) {
   const laci_engine_options *o = &m->options;
   if (laci_pool_threads(stages->pool) > MOST_THREADS) return false;
   if (o->observer || o->recompute > 0 || o->early_outputs || m->graph->n_inputs != 1) return false;
@@ -222,18 +223,18 @@ static bool may_cut(const laci_stages *stages, const making *m) {
   return shape->rank == 4 && shape->dims[0] > 1;
 }
 
-static lac_status finish(laci_stages *stages, lac_error *err) {
+static lac_status finish(laci_microbatches *stages, lac_error *err) {
   size_t most = 0;
   for (int at = 0; at < stages->n; at++) {
     if (stages->stages[at].n_steps > most) most = stages->stages[at].n_steps;
   }
   stages->seconds = laci_alloc(most, sizeof *stages->seconds);
   if (!stages->seconds) return laci_fail_memory(err, "the times of a plan's steps");
-  return laci_stages_write_text(stages, err);
+  return laci_microbatches_write_text(stages, err);
 }
 
 /** cut: parts may be cut off. */
-static lac_status make_all(laci_stages *stages, making *m, bool cut, lac_error *err) {
+static lac_status make_all(laci_microbatches *stages, making *m, bool cut, lac_error *err) {
   lac_status st = LAC_OK;
   while (!st && cut && stages->n < LACI_MOST_STAGES - 1 && may_cut(stages, m)) {
     st = cut_off(stages, m, &cut, err);
@@ -244,21 +245,22 @@ static lac_status make_all(laci_stages *stages, making *m, bool cut, lac_error *
 
 /** Where stages together need more memory than is allowed, the whole network by itself may not: the
  * arenas of stages are beside each other. */
-static lac_status make_what_fits(laci_stages *stages, const making *m, lac_error *err) {
+static lac_status make_what_fits(laci_microbatches *stages, const making *m, lac_error *err) {
   making cut = *m, whole = *m;
   const laci_budget budget = m->options.budget ? *m->options.budget : (laci_budget){0};
   lac_status st = make_all(stages, &cut, true, err);
   if (st != LAC_MEMORY_LIMIT || !cut.has_front) return st;
-  while (stages->n > 0) laci_stages_drop(stages);
+  while (stages->n > 0) laci_microbatches_drop(stages);
   if (m->options.budget) *m->options.budget = budget;
   return make_all(stages, &whole, false, err);
 }
 
-lac_status laci_stages_create(const laci_graph *graph, const laci_engine_options *options,
-                              const laci_stage_rule *rule, laci_stages **stages, lac_error *err) {
+lac_status laci_microbatches_create(const laci_graph *graph, const laci_engine_options *options,
+                                    const laci_stage_rule *rule, laci_microbatches **stages,
+                                    lac_error *err) {
   making m = {.graph = graph, .options = *options, .rule = rule};
   laci_timings *timings = NULL;
-  laci_stages *made = laci_alloc(1, sizeof *made);
+  laci_microbatches *made = laci_alloc(1, sizeof *made);
   *stages = NULL;
   if (!made) return laci_fail_memory(err, "the engine");
   made->graph = graph;
@@ -273,16 +275,16 @@ lac_status laci_stages_create(const laci_graph *graph, const laci_engine_options
   m.place.pool = made->pool;
   const laci_budget before = options->budget ? *options->budget : (laci_budget){0};
   if (!st) st = make_what_fits(made, &m, err);
-  if (!st) st = laci_stages_make_careful(made, options, &before, err);
+  if (!st) st = laci_microbatches_make_careful(made, options, &before, err);
   laci_timings_close(timings);
-  if (st) laci_stages_destroy(made);
+  if (st) laci_microbatches_destroy(made);
   else *stages = made;
   return st;
 }
 
-void laci_stages_destroy(laci_stages *stages) {
+void laci_microbatches_destroy(laci_microbatches *stages) {
   if (!stages) return;
-  while (stages->n > 0) laci_stages_drop(stages);
+  while (stages->n > 0) laci_microbatches_drop(stages);
   laci_net_destroy(stages->careful);
   laci_pool_destroy(stages->pool);
   laci_free(stages->budget);

@@ -10,70 +10,71 @@
 #include "base/plural.h"
 #include "engine/cpu/microbatch/microbatch_in.h"
 
-int laci_stages_inputs(const laci_stages *stages, const laci_engine_port **ports) {
+int laci_microbatches_inputs(const laci_microbatches *stages, const laci_engine_port **ports) {
   if (stages->n == 1) return laci_net_inputs(stages->stages[0].net, ports);
   *ports = &stages->input;
   return 1;
 }
 
-int laci_stages_outputs(const laci_stages *stages, const laci_engine_port **ports) {
-  return laci_net_outputs(laci_stages_last(stages)->net, ports);
+int laci_microbatches_outputs(const laci_microbatches *stages, const laci_engine_port **ports) {
+  return laci_net_outputs(laci_microbatches_last(stages)->net, ports);
 }
 
 /* Values at cuts live between steps, too. */
-laci_engine_memory laci_stages_planned(const laci_stages *stages) {
+laci_engine_memory laci_microbatches_planned(const laci_microbatches *stages) {
   laci_engine_memory sum = {0};
   for (int at = 0; at < stages->n; at++) {
     const laci_stage *s = &stages->stages[at];
     const laci_engine_memory own = laci_net_planned(s->net);
-    sum.arena_bytes += own.arena_bytes + s->bytes_written * (size_t)s->turns;
+    sum.arena_bytes += own.arena_bytes + s->bytes_written * (size_t)s->micro_batches;
     sum.weight_bytes += own.weight_bytes;
     sum.n_recomputed += own.n_recomputed;
   }
   return sum;
 }
 
-int laci_stages_threads(const laci_stages *stages) {
-  return laci_net_threads(laci_stages_last(stages)->net);
+int laci_microbatches_threads(const laci_microbatches *stages) {
+  return laci_net_threads(laci_microbatches_last(stages)->net);
 }
 
 /* ---- Steps ---- */
 
-size_t laci_stages_step_count(const laci_stages *stages) {
-  return laci_stages_last(stages)->first_step + laci_stages_last(stages)->n_steps;
+size_t laci_microbatches_step_count(const laci_microbatches *stages) {
+  return laci_microbatches_last(stages)->first_step + laci_microbatches_last(stages)->n_steps;
 }
 
-laci_engine_step laci_stages_step_look(const laci_stages *stages, size_t at) {
+laci_engine_step laci_microbatches_step_look(const laci_microbatches *stages, size_t at) {
   const laci_stage *s = stages->stages;
   while (at >= s->first_step + s->n_steps) s++;
   laci_engine_step step = laci_net_step_look(s->net, at - s->first_step);
-  step.turns = s->turns;
-  step.flops *= s->turns;
-  step.bytes_read *= s->turns;
-  step.bytes_written *= s->turns;
+  step.micro_batches = s->micro_batches;
+  step.flops *= s->micro_batches;
+  step.bytes_read *= s->micro_batches;
+  step.bytes_written *= s->micro_batches;
   return step;
 }
 
-size_t laci_stages_output_step(const laci_stages *stages, int port) {
-  const laci_stage *last = laci_stages_last(stages);
+size_t laci_microbatches_output_step(const laci_microbatches *stages, int port) {
+  const laci_stage *last = laci_microbatches_last(stages);
   return last->first_step + laci_net_output_step(last->net, port);
 }
 
 /* ---- Text ---- */
 
 /** "stage 1 of 2: 8 turns of 2 images, up to relu_3" */
-static int write_title(const laci_stages *stages, int at, char *to, size_t size) {
+static int write_title(const laci_microbatches *stages, int at, char *to, size_t size) {
   const laci_stage *s = &stages->stages[at];
   const laci_engine_port *in, *out;
   (void)laci_net_inputs(s->net, &in);
   (void)laci_net_outputs(s->net, &out);
   const int64_t images = in->type.shape.dims[0];
   if (!s->written) return snprintf(to, size, "stage %d of %d\n", at + 1, stages->n);
-  return snprintf(to, size, "stage %d of %d: %" PRId64 " turns of %" PRId64 " image%s, up to %s\n",
-                  at + 1, stages->n, s->turns, images, laci_plural(images), out->name);
+  return snprintf(to, size,
+                  "stage %d of %d: %" PRId64 " micro-batches of %" PRId64 " image%s, up to %s\n",
+                  at + 1, stages->n, s->micro_batches, images, laci_plural(images), out->name);
 }
 
-lac_status laci_stages_write_text(laci_stages *stages, lac_error *err) {
+lac_status laci_microbatches_write_text(laci_microbatches *stages, lac_error *err) {
   size_t size = 1;
   for (int at = 0; at < stages->n; at++) {
     size +=
@@ -90,6 +91,6 @@ lac_status laci_stages_write_text(laci_stages *stages, lac_error *err) {
   return LAC_OK;
 }
 
-const char *laci_stages_text(const laci_stages *stages) {
+const char *laci_microbatches_text(const laci_microbatches *stages) {
   return stages->text ? stages->text : laci_net_text(stages->stages[0].net);
 }

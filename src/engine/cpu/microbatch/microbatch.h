@@ -13,28 +13,28 @@
 #include "engine/cpu/net.h"
 #include "engine/cpu/microbatch/cut.h"
 
-typedef struct laci_stages laci_stages;
+typedef struct laci_microbatches laci_microbatches;
 
 /** As laci_engine_create; what options say of tuning is done for each stage. rule: what cuts are
  * found by; laci_stage_usual. */
-LAC_MUST_CHECK lac_status laci_stages_create(const laci_graph *graph,
-                                             const laci_engine_options *options,
-                                             const laci_stage_rule *rule, laci_stages **stages,
-                                             lac_error *err);
-void laci_stages_destroy(laci_stages *stages);
+LAC_MUST_CHECK lac_status laci_microbatches_create(const laci_graph *graph,
+                                                   const laci_engine_options *options,
+                                                   const laci_stage_rule *rule,
+                                                   laci_microbatches **stages, lac_error *err);
+void laci_microbatches_destroy(laci_microbatches *stages);
 
 /** These as those of laci_net; steps are numbered through all stages. What a step has to do is that
  * of all its turns. */
-int laci_stages_inputs(const laci_stages *stages, const laci_engine_port **ports);
-int laci_stages_outputs(const laci_stages *stages, const laci_engine_port **ports);
-laci_engine_memory laci_stages_planned(const laci_stages *stages);
-const char *laci_stages_text(const laci_stages *stages);
-LAC_MUST_CHECK lac_status laci_stages_run(laci_stages *stages, const void *const *inputs,
-                                          void *const *outputs, const laci_engine_watch *watch,
-                                          lac_error *err);
-size_t laci_stages_step_count(const laci_stages *stages);
-laci_engine_step laci_stages_step_look(const laci_stages *stages, size_t at);
-size_t laci_stages_output_step(const laci_stages *stages, int port);
-int laci_stages_threads(const laci_stages *stages);
+int laci_microbatches_inputs(const laci_microbatches *stages, const laci_engine_port **ports);
+int laci_microbatches_outputs(const laci_microbatches *stages, const laci_engine_port **ports);
+laci_engine_memory laci_microbatches_planned(const laci_microbatches *stages);
+const char *laci_microbatches_text(const laci_microbatches *stages);
+LAC_MUST_CHECK lac_status laci_microbatches_run(laci_microbatches *stages,
+                                                const void *const *inputs, void *const *outputs,
+                                                const laci_engine_watch *watch, lac_error *err);
+size_t laci_microbatches_step_count(const laci_microbatches *stages);
+laci_engine_step laci_microbatches_step_look(const laci_microbatches *stages, size_t at);
+size_t laci_microbatches_output_step(const laci_microbatches *stages, int port);
+int laci_microbatches_threads(const laci_microbatches *stages);
 
 #endif

@@ -10,8 +10,8 @@ enum { LACI_MOST_STAGES = 4 };
 
 typedef struct laci_stage {
   laci_net *net;
-  int64_t turns;     /* for a micro-batch each */
-  size_t first_step; /* of its steps among those of all stages */
+  int64_t micro_batches; /* for a micro-batch each */
+  size_t first_step;     /* of its steps among those of all stages */
   size_t n_steps;
   /* Of all stages but the last one: */
   size_t bytes_read;    /* of the input in a turn */
@@ -19,7 +19,7 @@ typedef struct laci_stage {
   uint8_t *written;     /* that value, of the whole batch */
 } laci_stage;
 
-struct laci_stages {
+struct laci_microbatches {
   laci_arena memory; /* of the parts of the graph */
   laci_pool *pool;
   int n; /* the last one runs once, for the whole batch, and makes the outputs */
@@ -38,25 +38,25 @@ struct laci_stages {
   double *careful_seconds; /* of its steps, in a run that is watched */
 };
 
-static inline const laci_stage *laci_stages_last(const laci_stages *stages) {
+static inline const laci_stage *laci_microbatches_last(const laci_microbatches *stages) {
   return &stages->stages[stages->n - 1];
 }
 
 /** The last stage goes. */
-void laci_stages_drop(laci_stages *stages);
+void laci_microbatches_drop(laci_microbatches *stages);
 /** Where a stage is careless, one careful stage in their place. before: the options' budget before
  * the stages were made. Fails as laci_net_create. */
-LAC_MUST_CHECK lac_status laci_stages_make_careful(laci_stages *stages,
-                                                   const laci_engine_options *options,
-                                                   const laci_budget *before, lac_error *err);
+LAC_MUST_CHECK lac_status laci_microbatches_make_careful(laci_microbatches *stages,
+                                                         const laci_engine_options *options,
+                                                         const laci_budget *before, lac_error *err);
 /** The run once more, carefully: `stage` suspects a value. Its time goes to the stages' steps, as
  * watch->seconds has them, each node's to the step of that name. Fails LAC_BAD_VALUE where it
  * cannot be, and as laci_net_create and laci_net_run. */
-LAC_MUST_CHECK lac_status laci_stages_run_careful(laci_stages *stages, const laci_stage *stage,
-                                                  const void *const *inputs, void *const *outputs,
-                                                  const laci_engine_watch *watch, lac_error *err);
+LAC_MUST_CHECK lac_status laci_microbatches_run_careful(
+    laci_microbatches *stages, const laci_stage *stage, const void *const *inputs,
+    void *const *outputs, const laci_engine_watch *watch, lac_error *err);
 
 /** What all of them are, one after the other. Fails LAC_NO_MEMORY. */
-LAC_MUST_CHECK lac_status laci_stages_write_text(laci_stages *stages, lac_error *err);
+LAC_MUST_CHECK lac_status laci_microbatches_write_text(laci_microbatches *stages, lac_error *err);
 
 #endif

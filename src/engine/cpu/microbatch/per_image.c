@@ -94,7 +94,7 @@ static bool window_fits(laci_cpu_plan *plan, const laci_node *node) {
   size_t n = 0;
   const int rank = laci_plan_shape(plan, node->inputs[0])->rank;
   if (node->op == &laci_op_pad) {
-    return laci_plan_zero_pads(plan, node, &pads) && pads.before[0] == 0 && pads.behind[0] == 0;
+    return laci_plan_zero_pads(plan, node, &pads) && pads.before[0] == 0 && pads.after[0] == 0;
   }
   if (node->op == &laci_op_transpose) {
     const int64_t *perm = laci_node_ints(node, "perm", &n);

@@ -14,18 +14,18 @@ static lac_status between(void *context, size_t step, lac_error *err) {
 }
 
 /** What a turn reads and writes, as laci_net_run has it. */
-typedef struct turn_ports {
+typedef struct stage_ports {
   const void *const *inputs;
   void *const *outputs;
-} turn_ports;
+} stage_ports;
 
 /** A turn of a stage that is watched. Its steps' seconds are added to those of the turns before,
  * and `between` follows when a step has had all its turns. */
-static lac_status run_watched(laci_stages *stages, const laci_stage *s, int64_t turn,
-                              turn_ports ports, const laci_engine_watch *watch, lac_error *err) {
+static lac_status run_watched(laci_microbatches *stages, const laci_stage *s, int64_t micro_batch,
+                              stage_ports ports, const laci_engine_watch *watch, lac_error *err) {
   stage_watch own = {.all = watch, .first_step = s->first_step};
   double *sums = watch->seconds ? watch->seconds + s->first_step : NULL;
-  const bool first = turn == 0, last = turn == s->turns - 1;
+  const bool first = micro_batch == 0, last = micro_batch == s->micro_batches - 1;
   const laci_engine_watch mine = {
       .begins = watch->begins && first ? watch->begins + s->first_step : NULL,
       .seconds = !sums || first ? sums : stages->seconds,
@@ -40,43 +40,48 @@ static lac_status run_watched(laci_stages *stages, const laci_stage *s, int64_t 
   return st;
 }
 
-static lac_status run_turn(laci_stages *stages, const laci_stage *s, int64_t turn, turn_ports ports,
-                           const laci_engine_watch *watch, lac_error *err) {
-  return watch ? run_watched(stages, s, turn, ports, watch, err)
+static lac_status run_micro_batch(laci_microbatches *stages, const laci_stage *s,
+                                  int64_t micro_batch, stage_ports ports,
+                                  const laci_engine_watch *watch, lac_error *err) {
+  return watch ? run_watched(stages, s, micro_batch, ports, watch, err)
                : laci_net_run(s->net, ports.inputs, ports.outputs, NULL, err);
 }
 
 static bool is_sure(const laci_stage *s) { return !laci_net_suspect(s->net); }
 
 /** All turns of a stage that is not the last one; `from` is its input, of the whole batch. */
-static lac_status run_turns(laci_stages *stages, const laci_stage *s, const uint8_t *from,
-                            const laci_engine_watch *watch, lac_error *err) {
+static lac_status run_micro_batches(laci_microbatches *stages, const laci_stage *s,
+                                    const uint8_t *from, const laci_engine_watch *watch,
+                                    lac_error *err) {
   lac_status st = LAC_OK;
-  for (int64_t turn = 0; turn < s->turns && !st && (turn == 0 || is_sure(s)); turn++) {
-    const void *in = from + (size_t)turn * s->bytes_read;
-    void *out = s->written + (size_t)turn * s->bytes_written;
-    st = run_turn(stages, s, turn, (turn_ports){&in, &out}, watch, err);
+  for (int64_t micro_batch = 0;
+       micro_batch < s->micro_batches && !st && (micro_batch == 0 || is_sure(s)); micro_batch++) {
+    const void *in = from + (size_t)micro_batch * s->bytes_read;
+    void *out = s->written + (size_t)micro_batch * s->bytes_written;
+    st = run_micro_batch(stages, s, micro_batch, (stage_ports){&in, &out}, watch, err);
   }
   return st;
 }
 
-lac_status laci_stages_run(laci_stages *stages, const void *const *inputs, void *const *outputs,
-                           const laci_engine_watch *watch, lac_error *err) {
-  const laci_stage *last = laci_stages_last(stages);
+lac_status laci_microbatches_run(laci_microbatches *stages, const void *const *inputs,
+                                 void *const *outputs, const laci_engine_watch *watch,
+                                 lac_error *err) {
+  const laci_stage *last = laci_microbatches_last(stages);
   if (stages->n == 1) {
     lac_status st = laci_net_run(last->net, inputs, outputs, watch, err);
     if (st || is_sure(last)) return st;
-    return laci_stages_run_careful(stages, last, inputs, outputs, watch, err);
+    return laci_microbatches_run_careful(stages, last, inputs, outputs, watch, err);
   }
   const void *from = inputs[0];
   for (const laci_stage *s = stages->stages; s < last; s++) {
-    lac_status st = run_turns(stages, s, from, watch, err);
-    if (!st && !is_sure(s)) st = laci_stages_run_careful(stages, s, inputs, outputs, watch, err);
+    lac_status st = run_micro_batches(stages, s, from, watch, err);
+    if (!st && !is_sure(s))
+      st = laci_microbatches_run_careful(stages, s, inputs, outputs, watch, err);
     if (st || !is_sure(s)) return st;
     from = s->written;
   }
   const void *const read[] = {from, inputs[0]}; /* the second one if it asks for its shape */
-  lac_status st = run_turn(stages, last, 0, (turn_ports){read, outputs}, watch, err);
+  lac_status st = run_micro_batch(stages, last, 0, (stage_ports){read, outputs}, watch, err);
   if (st || is_sure(last)) return st;
-  return laci_stages_run_careful(stages, last, inputs, outputs, watch, err);
+  return laci_microbatches_run_careful(stages, last, inputs, outputs, watch, err);
 }

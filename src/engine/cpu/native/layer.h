@@ -72,7 +72,7 @@ typedef struct laci_sparse_layer {
   bool full;          /* too many are for code and lists to gain */
   laci_sparse_reading reading;
   const uint8_t *mask; /* of a weight that changes, while planning; NULL: a constant */
-  bool turned;         /* the gradient of a convolution's input: rows are that one's channels */
+  bool transposed;     /* the gradient of a convolution's input: rows are that one's channels */
   int64_t scatter;     /* a kernel's results lie so many rows and pixels apart; 0, 1: they do not */
   int n_phases;        /* of one with a mask: kernels that write its results together; one that
                           scatters writes zeros between */
@@ -102,11 +102,11 @@ struct laci_sparse_net {
   laci_jit_isa isa, isa_of_bytes; /* of layers of floats, or pairs, and of int8 */
   laci_sparse_layer *layers;      /* in the order of their turns */
   int n_layers;
-  bool trained;                      /* weights change, under masks: all layers have one */
-  bool tight;                        /* there is no room for transformed weights */
-  laci_sparse_place *places;         /* [n_values] */
-  laci_code_cache *cache;            /* of all generated code; NULL: there is none */
-  laci_sparse_scratch dense, turned; /* while layers are lowered */
+  bool trained;                          /* weights change, under masks: all layers have one */
+  bool tight;                            /* there is no room for transformed weights */
+  laci_sparse_place *places;             /* [n_values] */
+  laci_code_cache *cache;                /* of all generated code; NULL: there is none */
+  laci_sparse_scratch dense, transposed; /* while layers are lowered */
   struct laci_sparse_kernel **kernels;
   size_t n_kernels, kernels_capacity;
 };

@@ -86,7 +86,7 @@ static laci_layout *blocks_or_any(laci_net *net, const laci_shape *shape, laci_e
 
 /** A primitive for c with input and output in blocks or as oneDNN likes; its status is not a
  * failure yet. */
-static lac_status try_conv(laci_net *net, const conv *c, laci_conv_way alg, bool blocks,
+static lac_status try_conv(laci_net *net, const conv *c, laci_conv_algorithm alg, bool blocks,
                            const laci_posts *attr, laci_primitive **pd) {
   laci_element dt = laci_net_dt(net);
   laci_layout *src = blocks ? blocks_or_any(net, c->x, dt) : laci_net_any(net, c->x, dt);

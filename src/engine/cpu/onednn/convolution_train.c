@@ -33,7 +33,7 @@ static laci_layout *blocks_or_any(laci_net *net, const laci_shape *shape, bool b
 static lac_status try_forward(const laci_net *net, const conv *c, const laci_layout *bias,
                               bool winograd, laci_primitive **pd) {
   const laci_layout *const mds[] = {c->md_x, c->md_weight, bias, c->md_y};
-  laci_conv_way alg = winograd ? LACI_CONV_WINOGRAD : LACI_CONV_DIRECT;
+  laci_conv_algorithm alg = winograd ? LACI_CONV_WINOGRAD : LACI_CONV_DIRECT;
   return laci_primitive_conv_train(pd, net->onednn, alg, mds, &c->window);
 }
 
@@ -115,12 +115,12 @@ out:
   conv_clear(&c);
 }
 
-typedef lac_status gradient_of(laci_primitive **made, const laci_onednn *dnn, laci_conv_way way,
-                               const laci_layout *const md[3], const laci_window *w,
-                               const laci_primitive *hint);
+typedef lac_status gradient_of(laci_primitive **made, const laci_onednn *dnn,
+                               laci_conv_algorithm way, const laci_layout *const md[3],
+                               const laci_window *w, const laci_primitive *hint);
 
 /** The gradient's primitive with Winograd's algorithm or without; the forward one is its hint. */
-static lac_status try_gradient(const laci_net *net, const conv *c, laci_conv_way way,
+static lac_status try_gradient(const laci_net *net, const conv *c, laci_conv_algorithm way,
                                const laci_layout *const md[3], gradient_of *describe,
                                laci_primitive **pd) {
   laci_primitive *hint = NULL;
@@ -206,13 +206,13 @@ static void lower_grad_weight(laci_net *net, const laci_fused *fused) {
   conv_clear(&c);
 }
 
-const laci_implementation laci_ways_conv_grad_input[] = {
+const laci_implementation laci_implementations_conv_grad_input[] = {
     {"zeros left out, by our kernels", LACI_TAKES_NOTHING, laci_sparse_fits, laci_sparse_lower},
     {"winograd of bf16", LACI_TAKES_NOTHING, laci_conv_winograd_fits, laci_conv_winograd},
     {"oneDNN's", LACI_TAKES_NOTHING, grad_input_fits, lower_grad_input},
     {.name = NULL},
 };
-const laci_implementation laci_ways_conv_grad_weight[] = {
+const laci_implementation laci_implementations_conv_grad_weight[] = {
     {"kept weights alone, by our kernels", LACI_TAKES_NOTHING, laci_sparse_gradient_fits,
      laci_sparse_gradient_lower},
     {"pairs of bf16", LACI_TAKES_NOTHING, laci_conv_bf16_gradient_fits, laci_conv_bf16_gradient},

@@ -115,15 +115,15 @@ static void lower_softmax(laci_net *net, const laci_fused *fused) {
 
 /* ---- The lists ---- */
 
-const laci_implementation laci_ways_layer_norm[] = {
+const laci_implementation laci_implementations_layer_norm[] = {
     {"oneDNN's", LACI_TAKES_NOTHING, norm_fits, lower_norm},
     {.name = NULL},
 };
-const laci_implementation laci_ways_layer_norm_in_pieces[] = {
+const laci_implementation laci_implementations_layer_norm_nodes[] = {
     {"oneDNN's", LACI_TAKES_NOTHING, NULL, lower_pieces},
     {.name = NULL},
 };
-const laci_implementation laci_ways_softmax[] = {
+const laci_implementation laci_implementations_softmax[] = {
     {"oneDNN's", LACI_TAKES_NOTHING, softmax_fits, lower_softmax},
     {.name = NULL},
 };

@@ -43,7 +43,7 @@ enum {
   LACI_MOST_AXES = 12, /* of a layout */
 };
 
-typedef enum laci_conv_way { LACI_CONV_DIRECT, LACI_CONV_WINOGRAD } laci_conv_way;
+typedef enum laci_conv_algorithm { LACI_CONV_DIRECT, LACI_CONV_WINOGRAD } laci_conv_algorithm;
 typedef enum laci_pool_kind {
   LACI_POOL_MAX,
   LACI_POOL_MEAN,
@@ -135,9 +135,9 @@ void laci_posts_destroy(laci_posts *posts); /* NULL is fine */
 lac_status laci_primitive_reorder(laci_primitive **made, const laci_onednn *dnn,
                                   const laci_layout *from, const laci_layout *to);
 /** source, weights, bias (or NULL), destination */
-lac_status laci_primitive_conv(laci_primitive **made, const laci_onednn *dnn, laci_conv_way way,
-                               const laci_layout *const md[4], const laci_window *w,
-                               const laci_posts *posts);
+lac_status laci_primitive_conv(laci_primitive **made, const laci_onednn *dnn,
+                               laci_conv_algorithm way, const laci_layout *const md[4],
+                               const laci_window *w, const laci_posts *posts);
 lac_status laci_primitive_pool(laci_primitive **made, const laci_onednn *dnn, laci_pool_kind kind,
                                const laci_layout *const md[2], const laci_window *w);
 lac_status laci_primitive_matmul(laci_primitive **made, const laci_onednn *dnn,
@@ -166,15 +166,17 @@ lac_status laci_primitive_concat(laci_primitive **made, const laci_onednn *dnn, 
 /** Batch norm's gradient has an operand for the shift in version 2, and does not look at it. */
 bool laci_norm_gradient_reads_shift(void);
 lac_status laci_primitive_conv_train(laci_primitive **made, const laci_onednn *dnn,
-                                     laci_conv_way way, const laci_layout *const md[4],
+                                     laci_conv_algorithm way, const laci_layout *const md[4],
                                      const laci_window *w);
 /** md: source, weights, destination; each the gradient or the value, whichever it wants. */
 lac_status laci_primitive_conv_input_gradient(laci_primitive **made, const laci_onednn *dnn,
-                                              laci_conv_way way, const laci_layout *const md[3],
-                                              const laci_window *w, const laci_primitive *hint);
+                                              laci_conv_algorithm way,
+                                              const laci_layout *const md[3], const laci_window *w,
+                                              const laci_primitive *hint);
 lac_status laci_primitive_conv_weight_gradient(laci_primitive **made, const laci_onednn *dnn,
-                                               laci_conv_way way, const laci_layout *const md[3],
-                                               const laci_window *w, const laci_primitive *hint);
+                                               laci_conv_algorithm way,
+                                               const laci_layout *const md[3], const laci_window *w,
+                                               const laci_primitive *hint);
 lac_status laci_primitive_batch_norm_train(laci_primitive **made, const laci_onednn *dnn,
                                            const laci_layout *md, float epsilon, int flags);
 lac_status laci_primitive_batch_norm_gradient(laci_primitive **made, const laci_onednn *dnn,

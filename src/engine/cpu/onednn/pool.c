@@ -115,14 +115,14 @@ void laci_pool_lower(laci_net *net, const laci_fused *fused) {
   laci_net_bind(net, fused->output, to);
 }
 
-bool laci_pool_planes_fit(laci_net *net, const laci_fused *fused, const char **why) {
+bool laci_pool_channels_fit(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   int n_spatial = laci_plan_shape(&net->plan, node->inputs[0])->rank - 2;
   *why = "an input that oneDNN lacks";
   return n_spatial >= 1 && n_spatial <= 3 && laci_plan_is_float(&net->plan, node->inputs[0]);
 }
 
-void laci_pool_planes(laci_net *net, const laci_fused *fused) {
+void laci_pool_channels(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
   laci_window w = {.n_spatial = x->rank - 2};
@@ -229,15 +229,15 @@ static void lower_average_grad(laci_net *net, const laci_fused *fused) {
 
 /* ---- The lists ---- */
 
-const laci_implementation laci_ways_global_pool[] = {
-    {"oneDNN's", LACI_TAKES_NOTHING, laci_pool_planes_fit, laci_pool_planes},
+const laci_implementation laci_implementations_global_pool[] = {
+    {"oneDNN's", LACI_TAKES_NOTHING, laci_pool_channels_fit, laci_pool_channels},
     {.name = NULL},
 };
-const laci_implementation laci_ways_max_pool_grad[] = {
+const laci_implementation laci_implementations_max_pool_grad[] = {
     {"oneDNN's", LACI_TAKES_NOTHING, max_grad_fits, lower_max_grad},
     {.name = NULL},
 };
-const laci_implementation laci_ways_average_pool_grad[] = {
+const laci_implementation laci_implementations_average_pool_grad[] = {
     {"oneDNN's", LACI_TAKES_NOTHING, average_grad_fits, lower_average_grad},
     {.name = NULL},
 };

@@ -15,7 +15,7 @@ bool laci_pool_window(const laci_net *net, const laci_node *node, laci_window *w
 laci_lower_supports laci_pool_fits;
 laci_lower_function laci_pool_lower;
 
-laci_lower_supports laci_pool_planes_fit;
-laci_lower_function laci_pool_planes;
+laci_lower_supports laci_pool_channels_fit;
+laci_lower_function laci_pool_channels;
 
 #endif

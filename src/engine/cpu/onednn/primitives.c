@@ -8,7 +8,7 @@
 
 /* ---- Names ---- */
 
-static dnnl_alg_kind_t conv_alg(laci_conv_way way) {
+static dnnl_alg_kind_t conv_alg(laci_conv_algorithm way) {
   return way == LACI_CONV_WINOGRAD ? dnnl_convolution_winograd : dnnl_convolution_direct;
 }
 
@@ -162,9 +162,9 @@ lac_status laci_primitive_reorder(laci_primitive **made, const laci_onednn *dnn,
   return give(st, pd, made);
 }
 
-lac_status laci_primitive_conv(laci_primitive **made, const laci_onednn *dnn, laci_conv_way way,
-                               const laci_layout *const md[4], const laci_window *w,
-                               const laci_posts *posts) {
+lac_status laci_primitive_conv(laci_primitive **made, const laci_onednn *dnn,
+                               laci_conv_algorithm way, const laci_layout *const md[4],
+                               const laci_window *w, const laci_posts *posts) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
   views(md, 4, v);
@@ -273,7 +273,7 @@ lac_status laci_primitive_concat(laci_primitive **made, const laci_onednn *dnn, 
 bool laci_norm_gradient_reads_shift(void) { return LACI_NORM_GRADIENT_READS_SHIFT; }
 
 lac_status laci_primitive_conv_train(laci_primitive **made, const laci_onednn *dnn,
-                                     laci_conv_way way, const laci_layout *const md[4],
+                                     laci_conv_algorithm way, const laci_layout *const md[4],
                                      const laci_window *w) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
@@ -285,8 +285,9 @@ lac_status laci_primitive_conv_train(laci_primitive **made, const laci_onednn *d
 }
 
 lac_status laci_primitive_conv_input_gradient(laci_primitive **made, const laci_onednn *dnn,
-                                              laci_conv_way way, const laci_layout *const md[3],
-                                              const laci_window *w, const laci_primitive *hint) {
+                                              laci_conv_algorithm way,
+                                              const laci_layout *const md[3], const laci_window *w,
+                                              const laci_primitive *hint) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
   views(md, 3, v);
@@ -297,8 +298,9 @@ lac_status laci_primitive_conv_input_gradient(laci_primitive **made, const laci_
 }
 
 lac_status laci_primitive_conv_weight_gradient(laci_primitive **made, const laci_onednn *dnn,
-                                               laci_conv_way way, const laci_layout *const md[3],
-                                               const laci_window *w, const laci_primitive *hint) {
+                                               laci_conv_algorithm way,
+                                               const laci_layout *const md[3], const laci_window *w,
+                                               const laci_primitive *hint) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
   views(md, 3, v);

@@ -137,7 +137,7 @@ static void product_of_values(laci_net *net, const laci_fused *fused) {
 
 /* ---- The lists ---- */
 
-const laci_implementation laci_ways_gemm[] = {
+const laci_implementation laci_implementations_gemm[] = {
     {"zeros left out, by our kernels", LACI_TAKES_SCALE | LACI_TAKES_FUNCTIONS | LACI_TAKES_SUM,
      laci_sparse_fits, laci_sparse_lower},
     {"few rows, zeros left out", LACI_TAKES_SCALE | LACI_TAKES_FUNCTIONS | LACI_TAKES_SUM,
@@ -147,7 +147,7 @@ const laci_implementation laci_ways_gemm[] = {
     {"matrix that changes, by oneDNN", LACI_TAKES_NOTHING, laci_gemm_values_fit, laci_gemm_values},
     {.name = NULL},
 };
-const laci_implementation laci_ways_matmul[] = {
+const laci_implementation laci_implementations_matmul[] = {
     {"zeros left out, by our kernels", LACI_TAKES_SCALE | LACI_TAKES_FUNCTIONS | LACI_TAKES_SUM,
      laci_sparse_fits, laci_sparse_lower},
     {"few rows, zeros left out", LACI_TAKES_SCALE | LACI_TAKES_FUNCTIONS | LACI_TAKES_SUM,

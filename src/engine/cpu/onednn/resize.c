@@ -85,7 +85,7 @@ static void lower_resize(laci_net *net, const laci_fused *fused) {
   laci_net_bind(net, fused->output, to);
 }
 
-const laci_implementation laci_ways_resize[] = {
+const laci_implementation laci_implementations_resize[] = {
     {"oneDNN's", LACI_TAKES_NOTHING, resize_fits, lower_resize},
     {.name = NULL},
 };

@@ -200,9 +200,9 @@ void laci_plan_find_looked(laci_cpu_plan *plan) {
   if (!w.bounds || !w.numbers) laci_plan_no_memory(plan);
   for (size_t at = 0; w.bounds && at < n; at++) w.bounds[at] = INFINITY;
   plan->looks = !has_gradients(plan);
-  const int n_turns = plan->looks ? plan->n_turns : 0;
-  for (int t = 0; t < n_turns && !plan->status; t++) {
-    visit(&w, &plan->fused[plan->turns[t].fused]);
+  const int n_scheduled = plan->looks ? plan->n_scheduled : 0;
+  for (int t = 0; t < n_scheduled && !plan->status; t++) {
+    visit(&w, &plan->fused[plan->schedule[t].fused]);
   }
   laci_free(w.bounds);
   laci_free(w.numbers);

@@ -157,7 +157,7 @@ static bool has_function(const laci_fused *fused, const laci_function *f) {
 }
 
 /** oneDNN 2.6's convolutions on 64-bit ARM leave it out; alone it is right. */
-static bool is_broken_behind(const laci_function *f) {
+static bool is_broken_after(const laci_function *f) {
 #ifdef __aarch64__
   return f->kind == LACI_FUNCTION_HARDSWISH;
 #else
@@ -180,7 +180,7 @@ static bool add_functions(laci_fused *fused, int n, const laci_function *functio
       longer.n_posts--;
     }
     if (longer.n_posts == LACI_FUSED_MAX_POSTS || has_function(&longer, &f)) return false;
-    if (is_broken_behind(&f)) return false;
+    if (is_broken_after(&f)) return false;
     longer.posts[longer.n_posts++] = (laci_post){.value = -1, .function = f};
   }
   *fused = longer;

@@ -29,7 +29,7 @@ static bool read_list(laci_cpu_plan *plan, const laci_node *node, bool inputs, i
   bool known = list && n == 2 * (size_t)rank;
   for (int axis = 0; axis < rank && known; axis++) {
     pads->before[axis] = list[axis];
-    pads->behind[axis] = list[axis + rank];
+    pads->after[axis] = list[axis + rank];
   }
   laci_buf_destroy(buf);
   return known;
@@ -97,11 +97,11 @@ static bool add_pads(const laci_cpu_plan *plan, const laci_node *node, const lac
   const int64_t *kernel = kernel_of(plan, node, n_spatial);
   if (strcmp(automatic, "VALID") == 0) own = NULL;
   else if (strcmp(automatic, "NOTSET") != 0) return false;
-  if (pads->before[0] || pads->behind[0] || pads->before[1] || pads->behind[1]) return false;
+  if (pads->before[0] || pads->after[0] || pads->before[1] || pads->after[1]) return false;
   for (int at = 0; at < n_spatial; at++) {
     if (!kernel) return false;
     const int64_t reach = (kernel[at] - 1) * (dilations ? dilations[at] : 1) + 1;
-    const int64_t added[] = {pads->before[at + 2], pads->behind[at + 2]};
+    const int64_t added[] = {pads->before[at + 2], pads->after[at + 2]};
     for (int end = 0; end < 2; end++) {
       int64_t *sum = &sums[at + end * n_spatial];
       *sum = own ? own[at + end * n_spatial] : 0;
@@ -151,7 +151,7 @@ static const laci_node *only_reader(const laci_cpu_plan *plan, int value) {
 
 /** What comes of the Pad's result through integers that its input came from, too: the same numbers,
  * and zeros. Else the result. */
-static int behind_integers(laci_cpu_plan *plan, const laci_node *pad) {
+static int after_integers(laci_cpu_plan *plan, const laci_node *pad) {
   const int out = pad->outputs[0], before = plan->graph->values[pad->inputs[0]].producer;
   const laci_node *from = before < 0 ? NULL : &plan->graph->nodes[before];
   const laci_node *to = only_reader(plan, out);
@@ -182,7 +182,7 @@ static bool can_join(laci_cpu_plan *plan, const laci_node *node, joint *j) {
   const laci_graph *graph = plan->graph;
   int64_t sums[2 * LACI_MAX_RANK];
   if (node->op != &laci_op_pad || node->outputs[0] < 0) return false;
-  *j = (joint){.from = node->inputs[0], .to = behind_integers(plan, node)};
+  *j = (joint){.from = node->inputs[0], .to = after_integers(plan, node)};
   const laci_value *to = &graph->values[j->to];
   if (is_observed(plan, j->to) || laci_plan_is_constant(plan, j->to) || to->n_readers == 0 ||
       !laci_plan_has_elements(plan, node) || !laci_plan_zero_pads(plan, node, &j->pads)) {

@@ -158,10 +158,10 @@ typedef int laci_plan_ask(void *lowering, const laci_fused *fused);
 
 /** A fused node is computed in its turn. A second one computes the values once more that were
  * dropped in between; others of its results stay as they are. */
-typedef struct laci_turn {
+typedef struct laci_scheduled {
   int fused; /* of plan->fused */
   bool recomputed;
-} laci_turn;
+} laci_scheduled;
 
 /** A value that a run looks at: finite.h. */
 typedef struct laci_looked {
@@ -184,14 +184,14 @@ struct laci_cpu_plan {
   const char *careless; /* the node that needs a careful plan; NULL: none does. finite.h */
   laci_looked *looked;  /* [n_looked] */
   int n_looked;
-  bool looks;                /* a step that meets a NaN says so */
-  laci_plan_value *values;   /* [n_values] */
-  bool *computed;            /* [n_nodes] neither constant nor unused */
-  laci_fused *fused;         /* [n_nodes]; output -1: part of another, or nothing to do */
-  int *fused_at;             /* [n_nodes] fused node that is computed at this place; -1: none */
-  int n_turns, n_recomputed; /* n_recomputed: nodes of those that have a second turn */
-  laci_turn *turns;          /* [n_turns] the fused nodes in the order in which they are computed */
-  laci_arena memory;         /* all small things */
+  bool looks;                    /* a step that meets a NaN says so */
+  laci_plan_value *values;       /* [n_values] */
+  bool *computed;                /* [n_nodes] neither constant nor unused */
+  laci_fused *fused;             /* [n_nodes]; output -1: part of another, or nothing to do */
+  int *fused_at;                 /* [n_nodes] fused node that is computed at this place; -1: none */
+  int n_scheduled, n_recomputed; /* n_recomputed: nodes of those that have a second turn */
+  laci_scheduled *schedule; /* [n_turns] the fused nodes in the order in which they are computed */
+  laci_arena memory;        /* all small things */
   size_t arena_bytes, weight_bytes;
   size_t constant_bytes; /* of contents that only planning needs */
   laci_budget budget;    /* what others hold, and our ports; no limit without the caller's */
@@ -266,10 +266,10 @@ bool laci_plan_reduced_axes(laci_cpu_plan *plan, const laci_node *node, int rank
 
 /* ---- The order of fused nodes: remat.c ---- */
 
-/** plan->turns: every fused node where its last node stood. n_forward > 0: the graph's nodes before
- * that one are a forward part, whose values are kept or computed once more for what stands behind,
- * whichever takes less memory. */
-LAC_MUST_CHECK lac_status laci_plan_turns(laci_cpu_plan *plan, int n_forward, lac_error *err);
+/** plan->schedule: every fused node where its last node stood. n_forward > 0: the graph's nodes
+ * before that one are a forward part, whose values are kept or computed once more for what stands
+ * behind, whichever takes less memory. */
+LAC_MUST_CHECK lac_status laci_plan_schedule(laci_cpu_plan *plan, int n_forward, lac_error *err);
 /** The forward node whose workspace a gradient reads in place of its input 1: a max pool's places,
  * the bits of a Relu behind a batch norm. -1: there is none, and it reads the value. */
 int laci_plan_workspace_from(const laci_cpu_plan *plan, int node);
@@ -327,7 +327,7 @@ bool laci_plan_quantize_alike(laci_cpu_plan *plan, const laci_node *a, const lac
 
 /** Elements before and behind each axis; negative: so many are left out. */
 typedef struct laci_pads {
-  int64_t before[LACI_MAX_RANK], behind[LACI_MAX_RANK];
+  int64_t before[LACI_MAX_RANK], after[LACI_MAX_RANK];
 } laci_pads;
 
 /** What a Pad puts around floats. False: not constant zeros, or along axes of its own. */

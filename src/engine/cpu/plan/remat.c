@@ -33,8 +33,8 @@ static int note_values(laci_remat *r, laci_remat_step *step, int *places) {
   return step->n_reads + step->n_writes;
 }
 
-/** Steps in their order. first_behind: the first node behind the forward part. */
-static void find_steps(laci_remat *r, int first_behind) {
+/** Steps in their order. first_after: the first node behind the forward part. */
+static void find_steps(laci_remat *r, int first_after) {
   const laci_cpu_plan *plan = r->plan;
   int *places = r->places;
   for (int n = 0; n < plan->graph->n_nodes; n++) {
@@ -42,7 +42,7 @@ static void find_steps(laci_remat *r, int first_behind) {
     laci_remat_step *step = &r->steps[r->n_steps++];
     *step = (laci_remat_step){.fused = plan->fused_at[n]};
     places += note_values(r, step, places);
-    if (n < first_behind) r->n_forward = r->n_steps;
+    if (n < first_after) r->n_forward = r->n_steps;
   }
 }
 
@@ -69,40 +69,41 @@ static void measure(laci_remat *r) {
 
 /** Reads behind a value's second making are no longer reads of the first one. twice: [values] */
 static void share_uses(laci_cpu_plan *plan, const laci_remat *r, bool *twice) {
-  for (int t = 0; t < plan->n_turns; t++) {
-    const laci_turn *turn = &plan->turns[t];
-    const laci_fused *fused = &plan->fused[turn->fused];
-    for (int at = 0; at < laci_fused_n_reads(plan, fused, turn->recomputed); at++) {
+  for (int t = 0; t < plan->n_scheduled; t++) {
+    const laci_scheduled *scheduled = &plan->schedule[t];
+    const laci_fused *fused = &plan->fused[scheduled->fused];
+    for (int at = 0; at < laci_fused_n_reads(plan, fused, scheduled->recomputed); at++) {
       int value = laci_fused_read(plan, fused, at);
       if (value < 0) continue;
       laci_plan_value *v = &plan->values[value];
       if (twice[value]) v->n_uses_again++;
-      v->n_uses += turn->recomputed - twice[value];
+      v->n_uses += scheduled->recomputed - twice[value];
     }
-    for (int at = 0; at < laci_fused_n_writes(plan, fused) && turn->recomputed; at++) {
+    for (int at = 0; at < laci_fused_n_writes(plan, fused) && scheduled->recomputed; at++) {
       int value = laci_fused_write(plan, fused, at);
       if (value >= 0) twice[value] = laci_remat_is_recomputed(r, value);
     }
   }
 }
 
-static lac_status take_turns(laci_cpu_plan *plan, const laci_remat *r, lac_error *err) {
+static lac_status make_schedule(laci_cpu_plan *plan, const laci_remat *r, lac_error *err) {
   size_t n = (size_t)(r->n_steps + r->n_forward);
   int *order = laci_alloc(n + 1, sizeof *order);
   bool *twice = laci_alloc((size_t)plan->graph->n_values + 1, sizeof *twice);
-  plan->n_turns = order && twice ? laci_remat_order(r, order) : -1;
-  plan->turns = plan->n_turns < 0 ? NULL : laci_plan_new(plan, n + 1, sizeof *plan->turns);
-  for (int t = 0; plan->turns && t < plan->n_turns; t++) {
+  plan->n_scheduled = order && twice ? laci_remat_order(r, order) : -1;
+  plan->schedule =
+      plan->n_scheduled < 0 ? NULL : laci_plan_new(plan, n + 1, sizeof *plan->schedule);
+  for (int t = 0; plan->schedule && t < plan->n_scheduled; t++) {
     bool again = order[t] < 0;
     laci_fused *fused = &plan->fused[r->steps[again ? ~order[t] : order[t]].fused];
-    plan->turns[t] = (laci_turn){.fused = fused->node, .recomputed = again};
+    plan->schedule[t] = (laci_scheduled){.fused = fused->node, .recomputed = again};
     if (again) plan->n_recomputed += fused->n_nodes;
     if (again) fused->recomputed = true;
   }
-  if (plan->turns) share_uses(plan, r, twice);
+  if (plan->schedule) share_uses(plan, r, twice);
   laci_free(order);
   laci_free(twice);
-  return plan->turns ? LAC_OK : laci_fail_memory(err, "the order of the fused nodes");
+  return plan->schedule ? LAC_OK : laci_fail_memory(err, "the order of the fused nodes");
 }
 
 /* ---- The whole ---- */
@@ -128,7 +129,7 @@ static bool allocate(laci_remat *r) {
          r->needed && r->keep;
 }
 
-lac_status laci_plan_turns(laci_cpu_plan *plan, int n_forward, lac_error *err) {
+lac_status laci_plan_schedule(laci_cpu_plan *plan, int n_forward, lac_error *err) {
   laci_remat r = {.plan = plan};
   bool gains = false;
   lac_status st = allocate(&r) ? LAC_OK : laci_fail_memory(err, "the order of the fused nodes");
@@ -138,7 +139,7 @@ lac_status laci_plan_turns(laci_cpu_plan *plan, int n_forward, lac_error *err) {
     if (n_forward > 0) st = laci_remat_cut(&r, &gains, err);
   }
   if (!st && !gains) memset(r.recomputed, 0, (size_t)r.n_steps * sizeof *r.recomputed);
-  if (!st) st = take_turns(plan, &r, err);
+  if (!st) st = make_schedule(plan, &r, err);
   laci_free(r.steps);
   laci_free(r.recomputed);
   laci_free(r.places);

@@ -30,7 +30,7 @@ static lac_status infer(laci_infer *infer) {
 static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   int n = laci_begin_carried(node);
   (void)graph;
-  c->why = "order matters along the turns of a Scan";
+  c->why = "order matters along the iterations of a Scan";
   for (int at = 0; at < node->n_inputs && node->n_inputs == node->n_outputs; at++) {
     const laci_shape *shape = laci_port_shape(c, at);
     if (at < n) laci_loop_carry(c, at, LACI_OUT(at));

@@ -127,11 +127,11 @@ static const double *row_of(const job *j, int port, int64_t head, int64_t row) {
 
 /** Copies a head's new rows, rotated where they are to be. */
 static bool take_rows(const job *j, int port, int64_t batch, int64_t head, double *out) {
-  bool turn = port != V && laci_node_int(j->eval->node, "do_rotary", 0) != 0, ok = true;
+  bool rotated = port != V && laci_node_int(j->eval->node, "do_rotary", 0) != 0, ok = true;
   for (int64_t token = 0; token < j->tokens; token++) {
     double *to = out + token * j->h.size;
     memcpy(to, row_of(j, port, head, batch * j->tokens + token), (size_t)j->h.size * sizeof *to);
-    ok = ok && (!turn || rotate(j, to, position_of(j, batch, token)));
+    ok = ok && (!rotated || rotate(j, to, position_of(j, batch, token)));
   }
   return ok;
 }
@@ -296,7 +296,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   c->why = stays(node);
   if (c->why) return laci_coupling_ok(c);
   c->why = laci_node_int(node, "do_rotary", 0)
-               ? "every pair of channels of queries and keys is turned by its own angle"
+               ? "every pair of channels of queries and keys is rotated by its own angle"
                : "tokens and heads of GroupQueryAttention stand in an order";
   if (!q || !laci_port_shape(c, LACI_OUT(Y)) || !read_heads(node, q, k, &h) ||
       !laci_mappable(c, Q, 2) ||

@@ -12,7 +12,7 @@
 enum { X, W, BIAS, SUM };
 
 /** The shape with its channels as axis 1 (first), or back again. */
-static laci_shape turned(const laci_shape *shape, bool first) {
+static laci_shape transposed(const laci_shape *shape, bool first) {
   laci_shape out = *shape;
   int last = shape->rank - 1;
   for (int axis = 1; axis < shape->rank; axis++) {
@@ -27,37 +27,37 @@ static lac_status infer(laci_infer *infer) {
   if (st) return st;
   laci_type x = *infer->in[X];
   const laci_type *in[3] = {&x, infer->in[W], infer->n_in > BIAS ? infer->in[BIAS] : NULL};
-  x.shape = turned(&infer->in[X]->shape, true);
+  x.shape = transposed(&infer->in[X]->shape, true);
   laci_infer conv = *infer;
   conv.in = in;
   conv.n_in = infer->n_in > BIAS ? 3 : 2;
   st = laci_op_conv.infer(&conv);
   laci_shape *y = &infer->out[0].shape;
   if (st || y->rank < 0) return st;
-  *y = turned(y, false);
+  *y = transposed(y, false);
   return laci_want_sizes(infer, SUM, y->rank, y->dims);
 }
 
 /** out = in with its channels moved. */
-static void turn(const laci_eval *eval, const laci_buf *in, bool first, laci_buf *out) {
+static void permute(const laci_eval *eval, const laci_buf *in, bool first, laci_buf *out) {
   int64_t strides[LACI_MAX_RANK];
   laci_shape marks = {.rank = in->shape.rank}, moved;
   laci_strides(&in->shape, strides);
   for (int axis = 0; axis < marks.rank; axis++) marks.dims[axis] = strides[axis];
-  moved = turned(&marks, first);
+  moved = transposed(&marks, first);
   laci_move_strided(eval, in, &out->shape, moved.dims, 0, out);
 }
 
 static lac_status eval(laci_eval *eval) {
   const laci_buf *sum = laci_operand(eval, SUM);
   laci_buf *x = NULL, *y = NULL;
-  laci_shape in_shape = turned(&eval->in[X]->shape, true);
-  laci_shape out_shape = turned(&eval->out[0]->shape, true);
+  laci_shape in_shape = transposed(&eval->in[X]->shape, true);
+  laci_shape out_shape = transposed(&eval->out[0]->shape, true);
   lac_status st = laci_want_floats(eval);
   if (!st) st = laci_buf_create(eval->in[X]->dtype, &in_shape, &x, eval->err);
   if (!st) st = laci_buf_create(eval->out[0]->dtype, &out_shape, &y, eval->err);
   if (!st) {
-    turn(eval, eval->in[X], true, x);
+    permute(eval, eval->in[X], true, x);
     const laci_buf *in[3] = {x, eval->in[W], laci_operand(eval, BIAS)};
     laci_eval conv = *eval;
     conv.in = in;
@@ -66,7 +66,7 @@ static lac_status eval(laci_eval *eval) {
     conv.n_out = 1;
     st = laci_op_conv.eval(&conv);
   }
-  if (!st) turn(eval, y, false, eval->out[0]);
+  if (!st) permute(eval, y, false, eval->out[0]);
   for (int64_t at = 0; sum && !st && at < sum->count; at++) eval->out[0]->f[at] += sum->f[at];
   if (!st) st = laci_activation_apply(eval);
   laci_buf_destroy(x);

@@ -99,7 +99,7 @@ static lac_status eval(laci_eval *eval) {
 static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
   const laci_shape *x = laci_port_shape(c, X), *positions = laci_port_shape(c, POSITIONS);
-  c->why = "every pair of channels is turned by its own angle";
+  c->why = "every pair of channels is rotated by its own angle";
   if (!x || x->rank < 3 || x->rank > 4 || !laci_port_shape(c, LACI_OUT(0)) || !positions)
     return laci_coupling_ok(c);
   bool ragged = laci_node_int(node, "is_packed_batching", 0) != 0;

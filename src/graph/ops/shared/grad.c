@@ -111,8 +111,9 @@ int laci_gradient_resampled(laci_gradient_builder *b, int dy, int axis, int64_t 
     back[last[at]] = at;
   }
   int rows = laci_gradient_transpose(b, dy, y.rank, last);
-  int turned = laci_gradient_transpose(b, matrix, 2, (const int64_t[]){1, 0});
-  return laci_gradient_transpose(b, laci_gradient_binary(b, "MatMul", rows, turned), y.rank, back);
+  int transposed = laci_gradient_transpose(b, matrix, 2, (const int64_t[]){1, 0});
+  return laci_gradient_transpose(b, laci_gradient_binary(b, "MatMul", rows, transposed), y.rank,
+                                 back);
 }
 
 void laci_gradient_normalized(laci_gradient_builder *b, const laci_gradient_norm *norm,

@@ -81,7 +81,8 @@ void laci_couple_slice(laci_coupling *c, int whole, int slice, int64_t axis) {
 
 lac_status laci_loop_end_couple(const laci_node *node, laci_coupling *c) {
   laci_end_ports at = laci_node_end_ports(node);
-  c->why = "order matters along the turns of a loop, and where sizes differ from turn to turn";
+  c->why =
+      "order matters along the iterations of a loop, and where sizes differ between iterations";
   for (int k = 0; k < at.n_carried; k++) {
     const int ports[] = {at.first + k, at.in + k, at.out + k, LACI_OUT(k)};
     laci_couple_joined(c, ports, 4);

@@ -99,7 +99,7 @@ static lac_status make_form(laci_net *net, const laci_sparse_layer *layer,
   laci_sparse_kept kept = {.row_begin = NULL};
   lac_status st = LAC_NO_MEMORY;
   if (layer->mask) {
-    uint8_t *mask = laci_sparse_turned_mask(net, layer, kernel->phase);
+    uint8_t *mask = laci_sparse_transposed_mask(net, layer, kernel->phase);
     if (mask) st = laci_sparse_form_init(g, mask, layouts, &kernel->form, err);
     laci_free(mask);
     return st;

@@ -47,8 +47,8 @@ double laci_product_sparse_saves(laci_net *net) {
   const double a_bit = 1 / 8.0; /* of each element, beside those that are kept */
   double n = 0;
   const char *why;
-  for (int t = 0; t < net->plan.n_turns; t++) {
-    const laci_fused *fused = &net->plan.fused[net->plan.turns[t].fused];
+  for (int t = 0; t < net->plan.n_scheduled; t++) {
+    const laci_fused *fused = &net->plan.fused[net->plan.schedule[t].fused];
     const laci_op *op = net->plan.graph->nodes[fused->node].op;
     if (op != &laci_op_gemm && op != &laci_op_mat_mul) continue;
     if (!laci_product_sparse_fits(net, fused, &why)) continue;

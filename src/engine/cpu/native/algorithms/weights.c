@@ -29,8 +29,8 @@ static float *take_scratch(laci_net *net, laci_sparse_scratch *s, int64_t n) {
 
 void laci_sparse_clear_scratch(laci_sparse_net *sparse) {
   laci_free(sparse->dense.floats);
-  laci_free(sparse->turned.floats);
-  sparse->dense = sparse->turned = (laci_sparse_scratch){.n = 0};
+  laci_free(sparse->transposed.floats);
+  sparse->dense = sparse->transposed = (laci_sparse_scratch){.n = 0};
 }
 
 /* ---- A matrix that lies transposed ---- */
@@ -58,9 +58,9 @@ static void turn_some(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static const float *turn(laci_net *net, const float *from, const laci_right *r) {
+static const float *scheduled(laci_net *net, const float *from, const laci_right *r) {
   enum { COLUMNS = 64 };
-  float *to = take_scratch(net, &net->sparse->turned, r->columns * r->depth);
+  float *to = take_scratch(net, &net->sparse->transposed, r->columns * r->depth);
   turning t = {from, to, r->columns, r->depth};
   if (to) laci_pool_for(net->pool, r->columns, COLUMNS, turn_some, &t);
   return to;
@@ -83,7 +83,7 @@ static const float *read_weight(laci_net *net, const laci_sparse_layer *layer,
   if (!floats || !laci_net_weight_floats(net, weight, floats)) return NULL;
   if (!layer->rows) return floats;
   const laci_right r = laci_right_of(net, layer->fused);
-  return r.transposed ? floats : turn(net, floats, &r);
+  return r.transposed ? floats : scheduled(net, floats, &r);
 }
 
 typedef struct looking {
@@ -173,7 +173,7 @@ int laci_sparse_bias(laci_net *net, const laci_sparse_layer *layer) {
   int bias;
   const laci_node *node = &net->plan.graph->nodes[layer->fused->node];
   if (layer->mask) {
-    const bool has_bias = !layer->turned && laci_plan_has_input(node, 2);
+    const bool has_bias = !layer->transposed && laci_plan_has_input(node, 2);
     bias = has_bias ? laci_net_as_dense(net, laci_net_read(net, node->inputs[2]), LACI_ELEMENT_F32)
                     : -1;
   } else if (layer->rows) {

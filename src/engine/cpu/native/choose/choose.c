@@ -80,22 +80,22 @@ static double total(choice *c) {
 
 /* ---- Turning ---- */
 
-static void turn(laci_sparse_net *sparse, int layer) {
+static void scheduled(laci_sparse_net *sparse, int layer) {
   sparse->layers[layer].chosen = !sparse->layers[layer].chosen;
 }
 
 /** Turns two layers, or one where they are the same, if that is better than `best`. */
 static bool try_turn(choice *c, int first, int second, double *best) {
   laci_sparse_net *sparse = c->net->sparse;
-  turn(sparse, first);
-  if (second != first) turn(sparse, second);
+  scheduled(sparse, first);
+  if (second != first) scheduled(sparse, second);
   const double sum = total(c);
   if (sum < *best) {
     *best = sum;
     return true;
   }
-  turn(sparse, first);
-  if (second != first) turn(sparse, second);
+  scheduled(sparse, first);
+  if (second != first) scheduled(sparse, second);
   return false;
 }
 
@@ -152,8 +152,8 @@ static bool may_be_sparse(const laci_net *net) {
 static void measure_values(choice *c) {
   const laci_cpu_plan *plan = &c->net->plan;
   const laci_sparse_net *sparse = c->net->sparse;
-  for (int turn = 0; turn < plan->n_turns; turn++) {
-    const laci_fused *fused = &plan->fused[plan->turns[turn].fused];
+  for (int scheduled = 0; scheduled < plan->n_scheduled; scheduled++) {
+    const laci_fused *fused = &plan->fused[plan->schedule[scheduled].fused];
     if (laci_sparse_is_norm(c->net, fused)) c->values[fused->output].norm = true;
   }
   for (int at = 0; at < sparse->n_layers; at++) {

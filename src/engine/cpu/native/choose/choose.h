@@ -39,7 +39,7 @@ bool laci_sparse_find_pool_of_bytes(laci_net *net, const laci_fused *fused,
 /** The value, or the one that it is, too: of bytes that several DequantizeLinear read. */
 int laci_sparse_same_value(const laci_cpu_plan *plan, int value);
 /** The QuantizeLinear and DequantizeLinear that alone read the value; NULL: others do. */
-const laci_fused *laci_sparse_quantized_behind(const laci_cpu_plan *plan, int value);
+const laci_fused *laci_sparse_quantized_after(const laci_cpu_plan *plan, int value);
 /** A convolution, or the gradient of its input, whose weights change and keep their zeros? */
 bool laci_sparse_find_trained(laci_net *net, const laci_fused *fused, laci_sparse_layer *layer);
 /** Chooses among such layers. */

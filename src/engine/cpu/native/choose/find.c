@@ -48,9 +48,9 @@ static bool rows_of(laci_net *net, const laci_fused *fused, laci_sparse_layer *l
 }
 
 /** What comes out where a layer's result goes through integers alone, in the result's layout. */
-static int behind_integers(const laci_cpu_plan *plan, int value) {
-  const laci_fused *behind = laci_sparse_quantized_behind(plan, value);
-  for (; behind; behind = laci_sparse_quantized_behind(plan, value)) value = behind->output;
+static int after_integers(const laci_cpu_plan *plan, int value) {
+  const laci_fused *after = laci_sparse_quantized_after(plan, value);
+  for (; after; after = laci_sparse_quantized_after(plan, value)) value = after->output;
   return value;
 }
 
@@ -87,7 +87,7 @@ static bool layer_of(laci_net *net, const laci_fused *fused, bool bytes, laci_sp
   if (bytes && laci_sparse_find_sum(net, fused, layer)) return true;
   if (bytes && laci_sparse_find_pool_of_bytes(net, fused, layer)) return true;
   if (laci_sparse_find_pool(net, fused, layer)) {
-    layer->output = behind_integers(&net->plan, fused->output);
+    layer->output = after_integers(&net->plan, fused->output);
     return true;
   }
   if (!conv && node->op != &laci_op_gemm && node->op != &laci_op_mat_mul) return false;
@@ -95,7 +95,7 @@ static bool layer_of(laci_net *net, const laci_fused *fused, bool bytes, laci_sp
   if (conv && !laci_conv_constant_fits(net, fused, &why)) return false;
   *layer = (laci_sparse_layer){.fused = fused,
                                .input = laci_sparse_same_value(&net->plan, node->inputs[0]),
-                               .output = behind_integers(&net->plan, fused->output)};
+                               .output = after_integers(&net->plan, fused->output)};
   if (!laci_sparse_take_posts(net, layer)) return false;
   if (!(conv ? window_of(net, fused, layer) : rows_of(net, fused, layer))) return false;
   if (net->plan.bf16 && !laci_sparse_can_bf16(net, layer)) return false;
@@ -137,24 +137,25 @@ static int without_pools(laci_sparse_layer *layers, int n) {
 
 void laci_sparse_find_layers(laci_net *net) {
   laci_cpu_plan *plan = &net->plan;
-  laci_sparse_layer *layers = laci_plan_new(plan, (size_t)plan->n_turns, sizeof *layers);
+  laci_sparse_layer *layers = laci_plan_new(plan, (size_t)plan->n_scheduled, sizeof *layers);
   laci_sparse_net *sparse = laci_plan_new(plan, 1, sizeof *sparse);
   uint8_t *kinds = laci_plan_new(plan, (size_t)plan->graph->n_values, sizeof *kinds);
   const laci_jit_isa isa = laci_jit_isa_allowed(), isa_of_bytes = laci_jit_isa_of_int8(isa);
   const bool bytes = isa_of_bytes != LACI_JIT_NONE || takes_all(net);
-  int n = 0, n_beside = 0;
+  int n = 0, n_neighbours = 0;
   bool trained = false;
   if (!layers || !sparse || !kinds) return;
-  for (int t = 0; t < plan->n_turns; t++) {
-    const laci_turn *turn = &plan->turns[t];
-    if (turn->recomputed || !layer_of(net, &plan->fused[turn->fused], bytes, &layers[n])) continue;
+  for (int t = 0; t < plan->n_scheduled; t++) {
+    const laci_scheduled *scheduled = &plan->schedule[t];
+    if (scheduled->recomputed || !layer_of(net, &plan->fused[scheduled->fused], bytes, &layers[n]))
+      continue;
     if (!agrees(kinds, &layers[n])) continue;
     layers[n].algorithm = laci_algorithm_of_kind(layers[n].kind);
     trained = trained || layers[n].mask;
-    n_beside += layers[n].kind != LACI_SPARSE_PRODUCT;
+    n_neighbours += layers[n].kind != LACI_SPARSE_PRODUCT;
     n++;
   }
-  if (n == 0 || (n == n_beside && !takes_all(net))) return;
+  if (n == 0 || (n == n_neighbours && !takes_all(net))) return;
   if (trained) n = without_pools(layers, n);
   *sparse = (laci_sparse_net){.isa = plan->bf16 ? laci_jit_isa_of_bf16(isa) : isa,
                               .isa_of_bytes = isa_of_bytes,

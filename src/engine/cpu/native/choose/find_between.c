@@ -12,8 +12,8 @@
 bool laci_sparse_find_sum(laci_net *net, const laci_fused *fused, laci_sparse_layer *layer) {
   const laci_cpu_plan *plan = &net->plan;
   const laci_node *node = &plan->graph->nodes[fused->node];
-  const laci_fused *behind = laci_sparse_quantized_behind(plan, fused->output);
-  if (node->op != &laci_op_add || !behind || fused->scale || fused->shift) return false;
+  const laci_fused *after = laci_sparse_quantized_after(plan, fused->output);
+  if (node->op != &laci_op_add || !after || fused->scale || fused->shift) return false;
   const laci_shape *shape = laci_plan_shape(plan, fused->output);
   const laci_fake_quantized *in[2];
   if (shape->rank != 4) return false;
@@ -25,7 +25,7 @@ bool laci_sparse_find_sum(laci_net *net, const laci_fused *fused, laci_sparse_la
                                .kind = LACI_SPARSE_SUM,
                                .n_images = shape->dims[0],
                                .input = laci_sparse_same_value(plan, node->inputs[0]),
-                               .output = behind->output,
+                               .output = after->output,
                                .kept = 1};
   if (!laci_sparse_take_posts(net, layer) || layer->residual >= 0 || layer->n_functions > 0)
     return false;
@@ -36,7 +36,7 @@ bool laci_sparse_find_sum(laci_net *net, const laci_fused *fused, laci_sparse_la
   layer->bytes = laci_plan_new(&net->plan, 1, sizeof *layer->bytes);
   if (!layer->bytes) return false;
   *layer->bytes =
-      (laci_sparse_bytes){.x = in[0], .residual = in[1], .y = behind->details, .n_scales = 0};
+      (laci_sparse_bytes){.x = in[0], .residual = in[1], .y = after->details, .n_scales = 0};
   laci_sparse_bound_bytes(layer);
   return true;
 }
@@ -68,14 +68,14 @@ bool laci_sparse_find_pool(laci_net *net, const laci_fused *fused, laci_sparse_l
 bool laci_sparse_find_pool_of_bytes(laci_net *net, const laci_fused *fused,
                                     laci_sparse_layer *layer) {
   if (!find_max_pool(net, fused, layer)) return false;
-  const laci_fused *behind = laci_sparse_quantized_behind(&net->plan, fused->output);
+  const laci_fused *after = laci_sparse_quantized_after(&net->plan, fused->output);
   const laci_fake_quantized *x =
       laci_sparse_bytes_of(&net->plan, net->plan.graph->nodes[fused->node].inputs[0]);
-  if (!behind || !x || !laci_sparse_same_units(x, behind->details)) return false;
-  layer->output = behind->output;
+  if (!after || !x || !laci_sparse_same_units(x, after->details)) return false;
+  layer->output = after->output;
   layer->window.values = LACI_SPARSE_S8;
   layer->bytes = laci_plan_new(&net->plan, 1, sizeof *layer->bytes);
   if (!layer->bytes) return false;
-  *layer->bytes = (laci_sparse_bytes){.x = x, .y = behind->details};
+  *layer->bytes = (laci_sparse_bytes){.x = x, .y = after->details};
   return true;
 }

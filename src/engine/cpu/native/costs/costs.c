@@ -20,7 +20,7 @@ static void add_word(char *text, size_t size, const char *word) {
 laci_cost_processor laci_costs_processor(void) {
   laci_cost_processor p = {.date = ""};
   const laci_jit_isa isa = laci_jit_isa_now();
-  laci_cpu_maker(p.vendor, sizeof p.vendor, &p.family);
+  laci_cpu_vendor(p.vendor, sizeof p.vendor, &p.family);
   add_word(p.instructions, sizeof p.instructions, laci_jit_isa_name(isa));
   if (laci_jit_isa_of_int8(isa) != LACI_JIT_NONE)
     add_word(p.instructions, sizeof p.instructions, "vnni");

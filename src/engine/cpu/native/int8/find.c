@@ -26,7 +26,7 @@ static int reader_of(const laci_cpu_plan *plan, int value) {
   return one ? readers[0] : -1;
 }
 
-const laci_fused *laci_sparse_quantized_behind(const laci_cpu_plan *plan, int value) {
+const laci_fused *laci_sparse_quantized_after(const laci_cpu_plan *plan, int value) {
   const int quantize = reader_of(plan, value);
   const laci_node *node = quantize < 0 ? NULL : &plan->graph->nodes[quantize];
   if (!node || node->n_outputs != 1) return NULL;
@@ -39,19 +39,19 @@ const laci_fused *laci_sparse_quantized_behind(const laci_cpu_plan *plan, int va
   return NULL;
 }
 
-static const laci_fused *maker_of(const laci_cpu_plan *plan, int value) {
+static const laci_fused *producer_of(const laci_cpu_plan *plan, int value) {
   const int node = value < 0 ? -1 : plan->graph->values[value].producer;
   const laci_fused *fused = node < 0 || !plan->computed[node] ? NULL : &plan->fused[node];
   return fused && fused->output == value ? fused : NULL;
 }
 
 int laci_sparse_same_value(const laci_cpu_plan *plan, int value) {
-  const laci_fused *fused = maker_of(plan, value);
+  const laci_fused *fused = producer_of(plan, value);
   return fused && fused->pattern == LACI_PATTERN_SAME ? fused->reads[0] : value;
 }
 
 const laci_fake_quantized *laci_sparse_bytes_of(const laci_cpu_plan *plan, int value) {
-  const laci_fused *fused = maker_of(plan, laci_sparse_same_value(plan, value));
+  const laci_fused *fused = producer_of(plan, laci_sparse_same_value(plan, value));
   return fused && fused->pattern == LACI_PATTERN_QUANTIZE ? fused->details : NULL;
 }
 
@@ -88,9 +88,9 @@ static bool take_weight_scale(laci_cpu_plan *plan, const laci_sparse_layer *laye
   const int rank = laci_plan_shape(plan, node->inputs[1])->rank;
   int64_t axis = laci_node_int(from, "axis", 1);
   if (axis < 0) axis += rank;
-  const bool turned = layer->rows && laci_node_int(node, "transB", 0) == 0;
+  const bool transposed = layer->rows && laci_node_int(node, "transB", 0) == 0;
   bytes->n_scales = laci_shape_count(&scale->type.shape);
-  if (bytes->n_scales != 1 && (bytes->n_scales != n_rows || axis != turned)) return false;
+  if (bytes->n_scales != 1 && (bytes->n_scales != n_rows || axis != transposed)) return false;
   const bool has_zeros = laci_plan_has_input(from, 2);
   if (unsigned_bytes && !has_zeros) return false;
   if (has_zeros && !all_are(plan, from->inputs[2], unsigned_bytes ? MIDDLE : 0)) return false;
@@ -152,15 +152,15 @@ void laci_sparse_take_bytes(laci_net *net, laci_sparse_layer *layer) {
   made.bytes = bytes;
   made.window.values = LACI_SPARSE_S8;
   if (!take_weight_scale(plan, &made) || !sums_fit(plan, &made)) return;
-  const laci_fused *behind = laci_sparse_quantized_behind(plan, layer->fused->output);
-  if (behind && layer->residual >= 0) {
+  const laci_fused *after = laci_sparse_quantized_after(plan, layer->fused->output);
+  if (after && layer->residual >= 0) {
     bytes->residual = laci_sparse_bytes_of(plan, layer->residual);
-    if (!bytes->residual) behind = NULL;
+    if (!bytes->residual) after = NULL;
   }
-  if (behind) {
-    bytes->y = behind->details;
+  if (after) {
+    bytes->y = after->details;
     bytes->quantized.floats = false;
-    made.output = behind->output;
+    made.output = after->output;
     if (!laci_sparse_follow_bytes(net, &made)) return;
   }
   *layer = made;

@@ -106,7 +106,7 @@ static double terms_at(const laci_net *net, const rows *r, int64_t stride) {
 }
 
 /** As far apart as phases are, where that makes less to do. */
-static void settle_rows(const laci_net *net, rows *r) {
+static void resolve_rows(const laci_net *net, rows *r) {
   if (r->of_phases <= r->stride) return;
   if (terms_at(net, r, r->of_phases) <= terms_at(net, r, r->stride)) r->stride = r->of_phases;
 }
@@ -186,7 +186,7 @@ void laci_sparse_lay_out(laci_net *net) {
     if (layer->kind == LACI_SPARSE_SUM) join(net, layer->output, layer->input);
     want_rows(net, &table, layer);
   }
-  for (int at = 0; at < table.n; at++) settle_rows(net, &table.list[at]);
+  for (int at = 0; at < table.n; at++) resolve_rows(net, &table.list[at]);
   for (int at = 0; at < sparse->n_layers; at++) {
     if (sparse->layers[at].chosen) use(net, &sparse->layers[at]);
   }

@@ -60,7 +60,7 @@ laci_sparse_window laci_sparse_phase(const laci_sparse_layer *layer, int phase) 
 
 /** The gradient's window stands where the results' was, and walks over these. False: it strides in
  * a way that there is nothing for. */
-static bool turn_window(laci_sparse_layer *layer) {
+static bool transpose_window(laci_sparse_layer *layer) {
   laci_sparse_window *g = &layer->window;
   const laci_sparse_window f = *g;
   g->channels_in = f.channels_out;
@@ -88,13 +88,13 @@ static bool window_of(const laci_net *net, const laci_node *node, const int valu
   layer->window = laci_sparse_window_over(x, y, &w);
   layer->window.groups = laci_node_int(node, "group", 1);
   layer->window.values = laci_native_values(net);
-  return layer->turned ? turn_window(layer) : true;
+  return layer->transposed ? transpose_window(layer) : true;
 }
 
 bool laci_sparse_find_trained(laci_net *net, const laci_fused *fused, laci_sparse_layer *layer) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  const bool turned = node->op == &laci_op_conv_grad_input;
-  if (!turned && node->op != &laci_op_conv) return false;
+  const bool transposed = node->op == &laci_op_conv_grad_input;
+  if (!transposed && node->op != &laci_op_conv) return false;
   if (fused->n_posts > 0 || fused->scale) return false;
   if (!laci_plan_has_elements(&net->plan, node)) return false;
   const int weight = node->inputs[1];
@@ -105,12 +105,12 @@ bool laci_sparse_find_trained(laci_net *net, const laci_fused *fused, laci_spars
                                .output = fused->output,
                                .residual = -1,
                                .mask = known->mask,
-                               .turned = turned,
+                               .transposed = transposed,
                                .scatter = 1,
                                .n_phases = 1,
                                .reading = LACI_SPARSE_AS_IT_LIES};
-  const int values[] = {turned ? fused->output : node->inputs[0], weight,
-                        turned ? node->inputs[0] : fused->output};
+  const int values[] = {transposed ? fused->output : node->inputs[0], weight,
+                        transposed ? node->inputs[0] : fused->output};
   if (!window_of(net, node, values, layer)) return false;
   if (layer->n_images % LACI_SPARSE_LANES != 0 || !laci_sparse_padding_is_small(layer))
     return false;
@@ -167,7 +167,7 @@ void laci_sparse_choose_trained(laci_net *net) {
 /** The weight's tap that a tap of the window reads. */
 static int64_t tap_of(const laci_sparse_layer *layer, int phase, int64_t tap) {
   const laci_sparse_window *g = &layer->window;
-  if (!layer->turned) return tap;
+  if (!layer->transposed) return tap;
   if (layer->n_phases == 1) return g->kernel_h * g->kernel_w - 1 - tap;
   const int64_t wide = 1 + phase % 2, row = tap / wide, column = tap % wide;
   return (phase / 2 ? 2 - 2 * row : 1) * THREE + (phase % 2 ? 2 - 2 * column : 1);
@@ -180,11 +180,11 @@ static int64_t place_in_weight(const laci_sparse_layer *layer, int phase, int64_
   const int64_t taps = layer->n_phases > 1 ? THREE * THREE : g->kernel_h * g->kernel_w;
   const int64_t in = g->channels_in / g->groups, out = g->channels_out / g->groups;
   const int64_t at = tap_of(layer, phase, tap);
-  if (!layer->turned) return (row * in + channel) * taps + at;
+  if (!layer->transposed) return (row * in + channel) * taps + at;
   return ((row / out * in + channel) * out + row % out) * taps + at;
 }
 
-uint8_t *laci_sparse_turned_mask(laci_net *net, const laci_sparse_layer *layer, int phase) {
+uint8_t *laci_sparse_transposed_mask(laci_net *net, const laci_sparse_layer *layer, int phase) {
   const laci_sparse_window g = laci_sparse_phase(layer, phase);
   const int64_t taps = g.kernel_h * g.kernel_w, in = g.channels_in / g.groups;
   uint8_t *mask = laci_alloc((size_t)(g.channels_out * in * taps), 1), *to = mask;

@@ -66,7 +66,7 @@ bool laci_sparse_keep_gradient(laci_net *net, const laci_sparse_layer *layer,
                                laci_sparse_kernel *kernel) {
   const laci_sparse_form *form = &kernel->form;
   const int weight = net->plan.graph->nodes[layer->fused->node].inputs[1];
-  if (layer->turned || !laci_net_known(net, weight)->gradient) return false;
+  if (layer->transposed || !laci_net_known(net, weight)->gradient) return false;
   laci_sparse_weight_gradient *made = laci_plan_new(&net->plan, 1, sizeof *made);
   lac_error why = {0};
   if (!made) return false;
@@ -144,7 +144,7 @@ static const laci_sparse_layer *layer_of(const laci_net *net, const laci_fused *
   const laci_sparse_net *sparse = net->sparse;
   for (int at = 0; sparse && at < sparse->n_layers; at++) {
     const laci_sparse_layer *layer = &sparse->layers[at];
-    if (!layer->chosen || !layer->mask || layer->turned) continue;
+    if (!layer->chosen || !layer->mask || layer->transposed) continue;
     const int weight = net->plan.graph->nodes[layer->fused->node].inputs[1];
     const int *gradient = laci_net_known(net, weight)->gradient;
     if (gradient && *gradient == fused->output) return layer;

@@ -2,7 +2,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* dladdr */
 #endif
-#include "base/beside.h"
+#include "base/installed.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ static bool is_ours(const char *path, uid_t owner) {
 
 /* PREFIX/bin, PREFIX/lib and PREFIX/lib/x86_64-linux-gnu are one and two folders below PREFIX; so
  * are the tests in a build folder. */
-bool laci_file_beside(const char *name, char path[PATH_MAX]) {
+bool laci_file_installed(const char *name, char path[PATH_MAX]) {
   char self[PATH_MAX];
   struct stat info;
   if (!find_ourselves(self) || stat(self, &info)) return false;

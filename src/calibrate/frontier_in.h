@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Values that are kept between parts of the network, batch by batch, in memory or in a temporary
  * file of their own that has no name: private to calibrate. */
-#ifndef LACI_CALIBRATE_FRONT_IN_H
-#define LACI_CALIBRATE_FRONT_IN_H
+#ifndef LACI_CALIBRATE_FRONTIER_IN_H
+#define LACI_CALIBRATE_FRONTIER_IN_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@ typedef struct laci_kept_room {
 } laci_kept_room;
 
 /** Where values may lie; counts what is kept. */
-typedef struct laci_front {
+typedef struct laci_frontier {
   const char *folder;                   /* of files; NULL: TMPDIR or /tmp */
   uint64_t memory_limit;                /* bytes that may lie in memory at a time, spare ones too */
   uint64_t held_bytes;                  /* in memory now, spare ones too */
@@ -30,21 +30,22 @@ typedef struct laci_front {
   uint64_t most_file_bytes, most_bytes; /* at most, so far */
   int n_spares[2];                      /* in memory, in files; the oldest first */
   laci_kept_room spares[2][LACI_SPARES];
-} laci_front;
+} laci_frontier;
 
-void laci_front_clear(laci_front *front); /* zeroed is fine */
+void laci_frontier_clear(laci_frontier *frontier); /* zeroed is fine */
 
 /** One value in one network: n batches, the first being number `first`. */
 typedef struct laci_kept {
-  laci_front *front;
+  laci_frontier *frontier;
   size_t batch_bytes;
   int64_t first, n;
   laci_kept_room place;
 } laci_kept;
 
 /** Fails LAC_IO where there is no file. */
-LAC_MUST_CHECK lac_status laci_kept_create(laci_front *front, size_t batch_bytes, int64_t first,
-                                           int64_t n, laci_kept **kept, lac_error *err);
+LAC_MUST_CHECK lac_status laci_kept_create(laci_frontier *frontier, size_t batch_bytes,
+                                           int64_t first, int64_t n, laci_kept **kept,
+                                           lac_error *err);
 void laci_kept_destroy(laci_kept *kept); /* NULL is fine */
 
 static inline bool laci_kept_in_memory(const laci_kept *kept) { return kept->place.memory != NULL; }

@@ -76,7 +76,7 @@ static bool is_branch_taken(const laci_plain *run, const laci_body *body) {
 bool laci_plain_is_active(const laci_plain *run, const laci_node *node) {
   for (int b = node->body; b; b = run->graph->bodies[b - 1].outer) {
     const laci_body *body = &run->graph->bodies[b - 1];
-    bool taken = body->branch < 0 ? run->turning[b - 1] : is_branch_taken(run, body);
+    bool taken = body->branch < 0 ? run->iterates[b - 1] : is_branch_taken(run, body);
     if (!taken) return false;
   }
   return true;
@@ -161,7 +161,7 @@ static lac_status find_sequence(laci_plain *run, const laci_node *begin, int k,
 }
 
 /** Slice `turn` of the k-th sequence to its value in the body. */
-static lac_status take_slice(laci_plain *run, const laci_node *begin, int k, int64_t turn,
+static lac_status take_slice(laci_plain *run, const laci_node *begin, int k, int64_t iteration,
                              lac_error *err) {
   const laci_buf *whole;
   laci_buf *slice = NULL;
@@ -173,9 +173,10 @@ static lac_status take_slice(laci_plain *run, const laci_node *begin, int k, int
   st = laci_buf_create(whole->dtype, &shape, &slice, err);
   if (st) return st;
   int64_t outer, inner, n = whole->shape.dims[axis];
-  if (is_reversed(begin, "scan_input_directions", k)) turn = n - 1 - turn;
+  if (is_reversed(begin, "scan_input_directions", k)) iteration = n - 1 - iteration;
   cut(&whole->shape, axis, &outer, &inner);
-  for (int64_t o = 0; o < outer; o++) move(slice, o * inner, whole, (o * n + turn) * inner, inner);
+  for (int64_t o = 0; o < outer; o++)
+    move(slice, o * inner, whole, (o * n + iteration) * inner, inner);
   int to = begin->outputs[begin->n_outputs - (int)laci_node_int(begin, "num_scan_inputs", 0) + k];
   laci_plain_put(run, to, slice);
   return LAC_OK;
@@ -231,7 +232,7 @@ static lac_status find_trips(loop *l) {
   if (st) return st;
   if (!condition || l->wanted < 0) l->wanted = 0;
   if (is_known(run->graph, inputs[0]) && is_known(run->graph, inputs[1])) return LAC_OK;
-  l->least = run->max_turns < 2 ? run->max_turns : 2;
+  l->least = run->max_iterations < 2 ? run->max_iterations : 2;
   if (l->wanted < l->least) l->wanted = l->least;
   return LAC_OK;
 }
@@ -257,27 +258,28 @@ static lac_status find_wanted(loop *l) {
 }
 
 /** Values of the body's own inputs but what is carried. */
-static lac_status begin_turn(loop *l, int64_t turn) {
+static lac_status begin_turn(loop *l, int64_t iteration) {
   lac_status st = LAC_OK;
   if (!l->is_scan) {
-    st = put_number(l->run, l->begin->outputs[0], LAC_DTYPE_I64, turn, l->err);
+    st = put_number(l->run, l->begin->outputs[0], LAC_DTYPE_I64, iteration, l->err);
     if (!st) st = put_number(l->run, l->begin->outputs[1], LAC_DTYPE_BOOL, 1, l->err);
   }
   for (int k = 0; k < l->n_sequences && !st; k++)
-    st = take_slice(l->run, l->begin, k, turn, l->err);
+    st = take_slice(l->run, l->begin, k, iteration, l->err);
   return st;
 }
 
 static lac_status step_begin(loop *l) {
   laci_plain *run = l->run;
   lac_status st = find_wanted(l);
-  run->turning[l->begin->frames - 1] = !st && l->wanted > 0;
+  run->iterates[l->begin->frames - 1] = !st && l->wanted > 0;
   if (st) return st;
   hold(run, l->body, true, 1);
   run->held[l->begin->frames - 1] = true;
-  if (l->wanted == 0 && (l->is_scan || !run->max_turns)) {
-    if (!run->max_turns) return LAC_OK;
-    return laci_fail(l->err, LAC_UNSUPPORTED, "%s (%s): takes no turn", l->end->name, l->end->type);
+  if (l->wanted == 0 && (l->is_scan || !run->max_iterations)) {
+    if (!run->max_iterations) return LAC_OK;
+    return laci_fail(l->err, LAC_UNSUPPORTED, "%s (%s): has no iteration", l->end->name,
+                     l->end->type);
   }
   st = begin_turn(l, 0);
   int from = l->is_scan ? 0 : 2;
@@ -304,12 +306,12 @@ static lac_status carry(loop *l) {
   return st;
 }
 
-static lac_status take_turn(loop *l, int64_t turn) {
+static lac_status take_turn(loop *l, int64_t iteration) {
   lac_status st = laci_interrupted() ? laci_fail(l->err, LAC_INTERRUPTED, "interrupted") : LAC_OK;
   if (!st) st = carry(l);
   if (st) return st;
   count_anew(l->run, l->body);
-  st = begin_turn(l, turn);
+  st = begin_turn(l, iteration);
   for (int n = l->body->begin + 1; n < l->body->end && !st; n++)
     st = l->run->step(l->run, n, l->err);
   laci_plain_release_last(l->run);
@@ -356,17 +358,17 @@ static lac_status keep_slices(loop *l) {
   return st;
 }
 
-static lac_status take_turns(loop *l) {
-  int64_t limit = l->run->max_turns ? l->run->max_turns : INT64_MAX, go_on = 1;
+static lac_status iterate(loop *l) {
+  int64_t limit = l->run->max_iterations ? l->run->max_iterations : INT64_MAX, go_on = 1;
   lac_status st = find_wanted(l);
-  bool turning = l->run->turning[l->end->frames - 1];
-  if (!st && turning) st = keep_slices(l);
-  while (!st && turning) {
+  bool iterates = l->run->iterates[l->end->frames - 1];
+  if (!st && iterates) st = keep_slices(l);
+  while (!st && iterates) {
     if (!l->is_scan) st = read_number(l->run, l->end, 0, 1, &go_on, l->err);
     if (l->done < l->least) go_on = 1;
-    bool enough = l->run->max_turns && l->run->n_turns >= MOST_LOOKED_AT;
+    bool enough = l->run->max_iterations && l->run->n_iterations >= MOST_LOOKED_AT;
     if (st || !go_on || enough || l->done >= l->wanted || l->done >= limit) break;
-    l->run->n_turns++;
+    l->run->n_iterations++;
     st = take_turn(l, l->done);
     if (!st) st = keep_slices(l);
   }
@@ -391,11 +393,11 @@ static lac_status join_slices(loop *l, int k) {
   const laci_buf *first = l->done ? l->slices[k] : NULL;
   laci_type type =
       first ? (laci_type){.dtype = first->dtype, .shape = first->shape} : type_of_slice(l, k);
-  int64_t repeated = l->run->max_turns && l->wanted <= MOST_REPEATED ? l->wanted : l->done;
-  int64_t turns = l->done && repeated > l->done ? repeated : l->done;
+  int64_t repeated = l->run->max_iterations && l->wanted <= MOST_REPEATED ? l->wanted : l->done;
+  int64_t iterations = l->done && repeated > l->done ? repeated : l->done;
   laci_type whole;
   laci_buf *buf = NULL;
-  lac_status st = whole_type(l, k, &type, turns, &whole, &axis);
+  lac_status st = whole_type(l, k, &type, iterations, &whole, &axis);
   if (st || to < 0) return to < 0 ? LAC_OK : st;
   int64_t count = laci_shape_count(&whole.shape), outer, inner;
   if (count < 0 || count > l->run->max_elements) {
@@ -407,15 +409,15 @@ static lac_status join_slices(loop *l, int k) {
   if (!st) st = laci_buf_create(whole.dtype, &whole.shape, &buf, l->err);
   cut(&whole.shape, axis, &outer, &inner);
   bool reversed = is_reversed(l->end, "scan_output_directions", k);
-  for (int64_t t = 0; t < turns && !st; t++) {
+  for (int64_t t = 0; t < iterations && !st; t++) {
     const laci_buf *one = l->slices[(size_t)(t < l->done ? t : l->done - 1) * n + (size_t)k];
-    int64_t at = reversed ? turns - 1 - t : t;
+    int64_t at = reversed ? iterations - 1 - t : t;
     if (one->dtype != type.dtype || !laci_shape_equal(&one->shape, &type.shape)) {
       st = laci_fail(l->err, LAC_BAD_SHAPE, "%s (%s): output %d has slices of different shapes",
                      l->end->name, l->end->type, l->ports.n_carried + k);
     }
     for (int64_t o = 0; o < outer && !st; o++)
-      move(buf, (o * turns + at) * inner, one, o * inner, inner);
+      move(buf, (o * iterations + at) * inner, one, o * inner, inner);
   }
   if (st) laci_buf_destroy(buf);
   else laci_plain_put(l->run, to, buf);
@@ -425,9 +427,9 @@ static lac_status join_slices(loop *l, int k) {
 static lac_status step_end(loop *l) {
   int end = l->body->end;
   l->run->last = -1; /* what this node reads stays while the body is run again */
-  bool turning = l->run->turning[l->end->frames - 1];
-  lac_status st = take_turns(l);
-  const int *from = l->end->inputs + (turning ? l->ports.out : l->ports.first);
+  bool iterates = l->run->iterates[l->end->frames - 1];
+  lac_status st = iterate(l);
+  const int *from = l->end->inputs + (iterates ? l->ports.out : l->ports.first);
   for (int k = 0; k < l->ports.n_carried && !st; k++)
     st = hand_on(l->run, l->end, from[k], l->end->outputs[k], l->err);
   for (int k = 0; k < l->ports.n_slices && !st; k++) st = join_slices(l, k);
@@ -440,7 +442,7 @@ static lac_status step_end(loop *l) {
   return st;
 }
 
-lac_status laci_plain_turn(laci_plain *run, int node_id, lac_error *err) {
+lac_status laci_plain_iterate(laci_plain *run, int node_id, lac_error *err) {
   const laci_node *node = &run->graph->nodes[node_id];
   loop l;
   if (laci_node_control(node) == LACI_CONTROL_CHOICE) return choose(run, node, err);

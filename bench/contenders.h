@@ -4,8 +4,8 @@
  * Most are the library's strategies as they are. One is made of them here, as a rival that deserves
  * the same time: "swap, restarted" begins again from other random orders until the time is over,
  * and the best counts. Next: search_bench.c. */
-#ifndef BENCH_WAYS_H
-#define BENCH_WAYS_H
+#ifndef BENCH_CONTENDERS_H
+#define BENCH_CONTENDERS_H
 
 #include <string.h>
 
@@ -27,12 +27,12 @@ typedef struct outcome {
 } outcome;
 
 /** False: the way does not fit the matrix. */
-typedef bool way_run(const matrix *m, const char *strategy, budget b, laci_pool *pool,
-                     outcome *out);
+typedef bool contender_run(const matrix *m, const char *strategy, budget b, laci_pool *pool,
+                           outcome *out);
 
 typedef struct way {
   const char *name, *strategy;
-  way_run *run;
+  contender_run *run;
   bool drawn; /* other seeds give other results */
 } way;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Files of the installation that this code belongs to: programs that it starts and plug-ins that it
  * loads. */
-#ifndef LACI_BASE_BESIDE_H
-#define LACI_BASE_BESIDE_H
+#ifndef LACI_BASE_INSTALLED_H
+#define LACI_BASE_INSTALLED_H
 
 #include <limits.h>
 #include <stdbool.h>
@@ -12,6 +12,6 @@
  * folders above the library, or the program that it is a part of. Only a file of the owner of this
  * code counts, and one that nobody else may write: above the folder /tmp/x, anybody may have put
  * something. False where there is none. */
-bool laci_file_beside(const char *name, char path[PATH_MAX]);
+bool laci_file_installed(const char *name, char path[PATH_MAX]);
 
 #endif

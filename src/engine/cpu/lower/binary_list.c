@@ -5,7 +5,7 @@
 #include "engine/cpu/native/native.h"
 
 /** Those whose second operand may be a constant number. */
-const laci_implementation laci_ways_arithmetic[] = {
+const laci_implementation laci_implementations_arithmetic[] = {
     {"of bytes, between layers of int8", LACI_TAKES_FUNCTIONS, laci_sparse_fits, laci_sparse_lower},
     {"oneDNN's function", LACI_TAKES_NOTHING, laci_function_fits, laci_lower_function_of_one},
     {"by channel", LACI_TAKES_NOTHING, laci_gate_fits, laci_lower_gate},
@@ -13,7 +13,7 @@ const laci_implementation laci_ways_arithmetic[] = {
     {"oneDNN's binary", LACI_TAKES_FUNCTIONS, laci_binary_fits, laci_lower_binary},
     {.name = NULL},
 };
-const laci_implementation laci_ways_pair[] = {
+const laci_implementation laci_implementations_pair[] = {
     {"oneDNN's binary", LACI_TAKES_NOTHING, laci_binary_fits, laci_lower_binary},
     {.name = NULL},
 };

@@ -5,7 +5,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* fallocate */
 #endif
-#include "calibrate/front_in.h"
+#include "calibrate/frontier_in.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,13 +18,13 @@
 #include "base/memory.h"
 #include "base/temporary.h"
 
-static const char *folder_of(const laci_front *front) {
-  const char *parent = front->folder ? front->folder : getenv("TMPDIR");
+static const char *folder_of(const laci_frontier *frontier) {
+  const char *parent = frontier->folder ? frontier->folder : getenv("TMPDIR");
   return parent && *parent ? parent : "/tmp";
 }
 
-static lac_status open_file(const laci_front *front, laci_kept_room *place, lac_error *err) {
-  const char *folder = folder_of(front);
+static lac_status open_file(const laci_frontier *frontier, laci_kept_room *place, lac_error *err) {
+  const char *folder = folder_of(frontier);
   place->file = laci_temporary_nameless(folder);
   if (place->file < 0) return laci_fail_errno(err, folder, "opening a temporary file");
   /* Space now, where the file system can say so: better than to fail after minutes. */
@@ -39,87 +39,89 @@ static lac_status open_file(const laci_front *front, laci_kept_room *place, lac_
 
 /* ---- Room that is free again ---- */
 
-static void free_place(laci_front *front, laci_kept_room *place) {
-  if (place->memory) front->held_bytes -= place->bytes;
+static void free_place(laci_frontier *frontier, laci_kept_room *place) {
+  if (place->memory) frontier->held_bytes -= place->bytes;
   else (void)close(place->file);
   laci_free(place->memory);
 }
 
-static laci_kept_room take_spare(laci_front *front, int kind, int at) {
-  laci_kept_room place = front->spares[kind][at];
-  front->n_spares[kind]--;
-  for (; at < front->n_spares[kind]; at++) front->spares[kind][at] = front->spares[kind][at + 1];
+static laci_kept_room take_spare(laci_frontier *frontier, int kind, int at) {
+  laci_kept_room place = frontier->spares[kind][at];
+  frontier->n_spares[kind]--;
+  for (; at < frontier->n_spares[kind]; at++)
+    frontier->spares[kind][at] = frontier->spares[kind][at + 1];
   return place;
 }
 
-static void drop_oldest(laci_front *front, int kind) {
-  laci_kept_room place = take_spare(front, kind, 0);
-  free_place(front, &place);
+static void drop_oldest(laci_frontier *frontier, int kind) {
+  laci_kept_room place = take_spare(frontier, kind, 0);
+  free_place(frontier, &place);
 }
 
-static bool find_spare(laci_front *front, uint64_t bytes, laci_kept_room *place) {
+static bool find_spare(laci_frontier *frontier, uint64_t bytes, laci_kept_room *place) {
   for (int kind = 0; kind < 2; kind++) {
-    for (int at = front->n_spares[kind] - 1; at >= 0; at--) {
-      if (front->spares[kind][at].bytes != bytes) continue;
-      *place = take_spare(front, kind, at);
+    for (int at = frontier->n_spares[kind] - 1; at >= 0; at--) {
+      if (frontier->spares[kind][at].bytes != bytes) continue;
+      *place = take_spare(frontier, kind, at);
       return true;
     }
   }
   return false;
 }
 
-static void give_back(laci_front *front, const laci_kept_room *place) {
+static void give_back(laci_frontier *frontier, const laci_kept_room *place) {
   int kind = place->memory ? 0 : 1;
-  if (front->n_spares[kind] == LACI_SPARES) drop_oldest(front, kind);
-  front->spares[kind][front->n_spares[kind]++] = *place;
+  if (frontier->n_spares[kind] == LACI_SPARES) drop_oldest(frontier, kind);
+  frontier->spares[kind][frontier->n_spares[kind]++] = *place;
 }
 
-void laci_front_clear(laci_front *front) {
+void laci_frontier_clear(laci_frontier *frontier) {
   for (int kind = 0; kind < 2; kind++)
-    while (front->n_spares[kind] > 0) drop_oldest(front, kind);
+    while (frontier->n_spares[kind] > 0) drop_oldest(frontier, kind);
 }
 
 /* ---- Values ---- */
 
-static bool fits(const laci_front *front, uint64_t bytes) {
-  return bytes <= front->memory_limit && front->held_bytes <= front->memory_limit - bytes;
+static bool fits(const laci_frontier *frontier, uint64_t bytes) {
+  return bytes <= frontier->memory_limit && frontier->held_bytes <= frontier->memory_limit - bytes;
 }
 
-static lac_status find_place(laci_front *front, uint64_t bytes, laci_kept_room *place,
+static lac_status find_place(laci_frontier *frontier, uint64_t bytes, laci_kept_room *place,
                              lac_error *err) {
-  if (find_spare(front, bytes, place)) return LAC_OK;
-  while (!fits(front, bytes) && front->n_spares[0] > 0) drop_oldest(front, 0);
+  if (find_spare(frontier, bytes, place)) return LAC_OK;
+  while (!fits(frontier, bytes) && frontier->n_spares[0] > 0) drop_oldest(frontier, 0);
   *place = (laci_kept_room){.bytes = bytes, .file = -1};
-  if (fits(front, bytes)) place->memory = laci_alloc((size_t)bytes, 1);
-  if (!place->memory) return open_file(front, place, err);
-  front->held_bytes += bytes;
+  if (fits(frontier, bytes)) place->memory = laci_alloc((size_t)bytes, 1);
+  if (!place->memory) return open_file(frontier, place, err);
+  frontier->held_bytes += bytes;
   return LAC_OK;
 }
 
-lac_status laci_kept_create(laci_front *front, size_t batch_bytes, int64_t first, int64_t n,
+lac_status laci_kept_create(laci_frontier *frontier, size_t batch_bytes, int64_t first, int64_t n,
                             laci_kept **kept, lac_error *err) {
   laci_kept *k = laci_alloc(1, sizeof *k);
   *kept = NULL;
   if (!k) return laci_fail_memory(err, "values between layers");
-  *k = (laci_kept){.front = front, .batch_bytes = batch_bytes, .first = first, .n = n};
-  lac_status st = find_place(front, (uint64_t)n * batch_bytes, &k->place, err);
+  *k = (laci_kept){.frontier = frontier, .batch_bytes = batch_bytes, .first = first, .n = n};
+  lac_status st = find_place(frontier, (uint64_t)n * batch_bytes, &k->place, err);
   if (st) {
     laci_free(k);
     return st;
   }
-  *(k->place.memory ? &front->memory_bytes : &front->file_bytes) += k->place.bytes;
-  uint64_t all = front->memory_bytes + front->file_bytes;
-  if (all > front->most_bytes) front->most_bytes = all;
-  if (front->file_bytes > front->most_file_bytes) front->most_file_bytes = front->file_bytes;
+  *(k->place.memory ? &frontier->memory_bytes : &frontier->file_bytes) += k->place.bytes;
+  uint64_t all = frontier->memory_bytes + frontier->file_bytes;
+  if (all > frontier->most_bytes) frontier->most_bytes = all;
+  if (frontier->file_bytes > frontier->most_file_bytes)
+    frontier->most_file_bytes = frontier->file_bytes;
   *kept = k;
   return LAC_OK;
 }
 
 void laci_kept_destroy(laci_kept *kept) {
   if (!kept) return;
-  laci_front *front = kept->front;
-  *(kept->place.memory ? &front->memory_bytes : &front->file_bytes) -= kept->place.bytes;
-  give_back(front, &kept->place);
+  laci_frontier *frontier = kept->frontier;
+  *(kept->place.memory ? &frontier->memory_bytes : &frontier->file_bytes) -= kept->place.bytes;
+  give_back(frontier, &kept->place);
   laci_free(kept);
 }
 
@@ -138,7 +140,7 @@ lac_status laci_kept_write(const laci_kept *kept, int64_t batch, const void *fro
   for (size_t left = kept->batch_bytes; left > 0;) {
     ssize_t n = pwrite(kept->place.file, at, left, offset);
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return laci_fail_errno(err, folder_of(kept->front), "writing a temporary file");
+    if (n <= 0) return laci_fail_errno(err, folder_of(kept->frontier), "writing a temporary file");
     at += n;
     offset += n;
     left -= (size_t)n;
@@ -152,7 +154,7 @@ lac_status laci_kept_read(const laci_kept *kept, int64_t batch, void *to, lac_er
   for (size_t left = kept->batch_bytes; left > 0;) {
     ssize_t n = pread(kept->place.file, at, left, offset);
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return laci_fail_errno(err, folder_of(kept->front), "reading a temporary file");
+    if (n <= 0) return laci_fail_errno(err, folder_of(kept->frontier), "reading a temporary file");
     at += n;
     offset += n;
     left -= (size_t)n;

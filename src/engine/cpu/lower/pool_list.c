@@ -4,7 +4,7 @@
 #include "engine/cpu/onednn/pool.h"
 #include "engine/cpu/native/native.h"
 
-const laci_implementation laci_ways_pool[] = {
+const laci_implementation laci_implementations_pool[] = {
     {"of bytes, between layers of int8", LACI_TAKES_NOTHING, laci_sparse_fits, laci_sparse_lower},
     {"oneDNN's", LACI_TAKES_NOTHING, laci_pool_fits, laci_pool_lower},
     {.name = NULL},
