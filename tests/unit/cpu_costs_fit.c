@@ -36,7 +36,7 @@ static struct {
 
 static void add_network(int network, int64_t batch) {
   const laci_engine_options options = {.threads = 1};
-  const laci_native_use listed = {LACI_SPARSE_USE_LISTED, 0};
+  const laci_native_use listed = {LACI_NATIVE_USE_LISTED, 0};
   laci_trial *t = &all.trials[all.n];
   lac_error err = {0};
   if (laci_measured_network(network, batch, &all.graphs[all.n], &err)) fail_msg("%s", err.text);

@@ -184,16 +184,16 @@ static lac_status plan(laci_net *net, const laci_engine_options *options, lac_er
   if (!st) st = laci_plan_join_pads(&net->plan, err);
   if (!st) st = laci_plan_fuse(&net->plan, err);
   if (!st) st = laci_plan_schedule(&net->plan, options->recompute, err);
-  if (!st && options->finite == LACI_FINITE_SURE && net->sparse_use != LACI_SPARSE_USE_LISTED) {
+  if (!st && options->finite == LACI_FINITE_SURE && net->native_use != LACI_NATIVE_USE_LISTED) {
     laci_plan_find_looked(&net->plan);
     st = net->plan.status;
   }
-  if (!st && net->sparse_use == LACI_SPARSE_USE_LISTED) {
-    laci_sparse_choose(net);
+  if (!st && net->native_use == LACI_NATIVE_USE_LISTED) {
+    laci_native_choose(net);
     st = net->plan.status;
   } else if (!st) {
     laci_net_lower(net);
-    laci_sparse_seal(net);
+    laci_native_seal(net);
     laci_plan_drop_constants(&net->plan);
     laci_net_drop_weights(net);
     laci_plan_place(&net->plan, net->buffers, net->n_buffers);
@@ -238,7 +238,7 @@ lac_status laci_net_create(const laci_graph *graph, const laci_engine_options *o
     made->writes_blocks = place->writes_blocks;
   }
   made->early_outputs = options->early_outputs;
-  made->sparse_use = use.which;
+  made->native_use = use.which;
   made->algorithm = use.algorithm;
   made->timings = options->timings;
   made->weights = options->weights;
@@ -264,7 +264,7 @@ void laci_net_destroy(laci_net *net) {
   for (size_t at = 0; at < net->n_buffers; at++) {
     if (net->buffers[at].owned) laci_free(net->buffers[at].data);
   }
-  laci_sparse_destroy(net);
+  laci_native_destroy(net);
   laci_onednn_destroy(net->onednn);
   laci_pool_destroy(net->own_pool);
   laci_free(net->tensors);

@@ -16,17 +16,17 @@
 typedef struct laci_net laci_net;
 
 /** Which layers native kernels do, of those that they can. */
-typedef enum laci_sparse_use {
-  LACI_SPARSE_USE_FASTER, /* where that is faster, by timings or by a rule */
-  LACI_SPARSE_USE_NONE,   /* laci_engine_options.dense_only, LAC_SPARSE=0, LAC_ALGORITHM=dense */
-  LACI_SPARSE_USE_ZEROS,  /* where weights are zeros, whatever it costs */
-  LACI_SPARSE_USE_ALL,    /* dense weights, too; LAC_SPARSE=all and LAC_ALGORITHM, for tests */
-  LACI_SPARSE_USE_LISTED, /* none: layers are found, nothing is lowered or can be run */
-} laci_sparse_use;
+typedef enum laci_native_which {
+  LACI_NATIVE_USE_FASTER, /* where that is faster, by timings or by a rule */
+  LACI_NATIVE_USE_NONE,   /* laci_engine_options.dense_only, LAC_SPARSE=0, LAC_ALGORITHM=dense */
+  LACI_NATIVE_USE_ZEROS,  /* where weights are zeros, whatever it costs */
+  LACI_NATIVE_USE_ALL,    /* dense weights, too; LAC_SPARSE=all and LAC_ALGORITHM, for tests */
+  LACI_NATIVE_USE_LISTED, /* none: layers are found, nothing is lowered or can be run */
+} laci_native_which;
 
 /** The same, and by which algorithm where all are done that can be. */
 typedef struct laci_native_use {
-  laci_sparse_use which;
+  laci_native_which which;
   int algorithm; /* laci_algorithm_id (native/layer.h), where it can do a layer; 0, which is dense:
                     what the layer's kind has */
 } laci_native_use;

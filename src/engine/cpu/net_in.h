@@ -15,7 +15,7 @@
 typedef struct laci_costs laci_costs;
 typedef struct laci_onednn laci_onednn;
 typedef struct laci_pool laci_pool;
-typedef struct laci_sparse_net laci_sparse_net;
+typedef struct laci_native_net laci_native_net;
 
 /** A value that the observer wants to see. */
 typedef struct laci_net_observed {
@@ -31,7 +31,7 @@ struct laci_net {
   bool reads_blocks, writes_blocks; /* laci_net_place */
   int n_threads;
   bool early_outputs;
-  laci_sparse_use sparse_use;
+  laci_native_which native_use;
   int algorithm;                     /* laci_native_use */
   const laci_costs *costs;           /* of layers that were not timed: native/costs/costs.h */
   const laci_timings *timings;       /* while planning; NULL: none */
@@ -43,7 +43,7 @@ struct laci_net {
   bool has_run;
   const laci_looked *suspect; /* a run has seen what may not be finite: it ended there */
   laci_onednn *onednn;
-  laci_sparse_net *sparse; /* native/native_in.h; NULL: nothing could be done by sparse kernels */
+  laci_native_net *native; /* native/native_in.h; NULL: nothing could be done by sparse kernels */
   int *workspaces; /* [n_nodes] tensor that a forward node leaves for its gradient; -1: none */
   size_t n_tensors, n_buffers, n_steps, tensor_capacity, buffer_capacity, step_capacity;
   laci_net_tensor *tensors;

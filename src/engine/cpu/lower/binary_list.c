@@ -6,7 +6,7 @@
 
 /** Those whose second operand may be a constant number. */
 const laci_implementation laci_implementations_arithmetic[] = {
-    {"of bytes, between layers of int8", LACI_TAKES_FUNCTIONS, laci_sparse_fits, laci_sparse_lower},
+    {"of bytes, between layers of int8", LACI_TAKES_FUNCTIONS, laci_native_fits, laci_native_lower},
     {"oneDNN's function", LACI_TAKES_NOTHING, laci_function_fits, laci_lower_function_of_one},
     {"by channel", LACI_TAKES_NOTHING, laci_gate_fits, laci_lower_gate},
     {"over images", LACI_TAKES_FUNCTIONS, laci_image_sum_fits, laci_image_sum_lower},

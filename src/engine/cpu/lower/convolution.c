@@ -6,7 +6,7 @@
 
 const laci_implementation laci_implementations_conv[] = {
     {"zeros left out, by our kernels", LACI_TAKES_SCALE | LACI_TAKES_FUNCTIONS | LACI_TAKES_SUM,
-     laci_sparse_fits, laci_sparse_lower},
+     laci_native_fits, laci_native_lower},
     {"constant weights, by oneDNN", LACI_TAKES_SCALE | LACI_TAKES_FUNCTIONS | LACI_TAKES_SUM,
      laci_conv_constant_fits, laci_conv_dense},
     {"winograd of bf16", LACI_TAKES_NOTHING, laci_conv_winograd_fits, laci_conv_winograd},

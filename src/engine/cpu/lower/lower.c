@@ -283,7 +283,7 @@ void laci_net_lower(laci_net *net) {
   net->workspaces =
       laci_plan_new(&net->plan, (size_t)net->plan.graph->n_nodes, sizeof *net->workspaces);
   for (int n = 0; n < net->plan.graph->n_nodes && net->workspaces; n++) net->workspaces[n] = -1;
-  laci_sparse_choose(net);
+  laci_native_choose(net);
   laci_conv_choose_blocks(net);
   for (int at = 0; at < net->n_inputs; at++) lower_input(net, at);
   laci_net_lower_observed(net);

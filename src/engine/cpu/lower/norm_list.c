@@ -5,8 +5,8 @@
 #include "engine/cpu/native/native.h"
 
 const laci_implementation laci_implementations_batch_norm[] = {
-    {"into a native layout", LACI_TAKES_FUNCTIONS | LACI_TAKES_ONE, laci_sparse_norm_fits,
-     laci_sparse_norm_lower},
+    {"into a native layout", LACI_TAKES_FUNCTIONS | LACI_TAKES_ONE, laci_native_norm_fits,
+     laci_native_norm_lower},
     {"oneDNN's", LACI_TAKES_FUNCTIONS | LACI_TAKES_ONE, laci_norm_constant_fits,
      laci_norm_constant},
     {.name = NULL},

@@ -5,7 +5,7 @@
 #include "engine/cpu/native/native.h"
 
 const laci_implementation laci_implementations_pool[] = {
-    {"of bytes, between layers of int8", LACI_TAKES_NOTHING, laci_sparse_fits, laci_sparse_lower},
+    {"of bytes, between layers of int8", LACI_TAKES_NOTHING, laci_native_fits, laci_native_lower},
     {"oneDNN's", LACI_TAKES_NOTHING, laci_pool_fits, laci_pool_lower},
     {.name = NULL},
 };

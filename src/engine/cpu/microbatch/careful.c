@@ -19,7 +19,7 @@ static lac_status make(laci_microbatches *stages, const laci_engine_options *opt
   careful.timings = NULL;
   careful.weights = NULL;
   careful.n_weights = 0;
-  return laci_net_create(stages->graph, &careful, (laci_native_use){LACI_SPARSE_USE_NONE, 0},
+  return laci_net_create(stages->graph, &careful, (laci_native_use){LACI_NATIVE_USE_NONE, 0},
                          &place, net, err);
 }
 

@@ -20,24 +20,24 @@ LAC_MUST_CHECK lac_status laci_native_use_of(const laci_engine_options *options,
 LAC_MUST_CHECK lac_status laci_native_begin(laci_net *net, lac_error *err);
 /** Finds layers, chooses among them and lays them out: from shapes, zeros and instructions alone,
  * so that a plan is the same every time. Before anything is lowered. */
-void laci_sparse_choose(laci_net *net);
+void laci_native_choose(laci_net *net);
 /** Has a chosen layer the fused node? */
-bool laci_sparse_has(const laci_net *net, const laci_fused *fused);
+bool laci_native_has_layer(const laci_net *net, const laci_fused *fused);
 /** Generated code becomes executable: once all is lowered. */
-void laci_sparse_seal(laci_net *net);
-void laci_sparse_destroy(laci_net *net);
+void laci_native_seal(laci_net *net);
+void laci_native_destroy(laci_net *net);
 
 /* ---- Implementations ---- */
 
 /** The implementation, of convolutions and of products. */
-laci_lower_supports laci_sparse_fits;
-laci_lower_function laci_sparse_lower;
+laci_lower_supports laci_native_fits;
+laci_lower_function laci_native_lower;
 /** Of gradients of chosen layers' weights. */
-laci_lower_supports laci_sparse_gradient_fits;
-laci_lower_function laci_sparse_gradient_lower;
+laci_lower_supports laci_native_gradient_fits;
+laci_lower_function laci_native_gradient_lower;
 /** Of batch normalizations by constants that chosen layers alone read. */
-laci_lower_supports laci_sparse_norm_fits;
-laci_lower_function laci_sparse_norm_lower;
+laci_lower_supports laci_native_norm_fits;
+laci_lower_function laci_native_norm_lower;
 /** The same by kernel/sparse/vector, where few rows meet a matrix of many zeros.
  * native/algorithms/vector.c
  */

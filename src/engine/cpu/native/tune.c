@@ -22,14 +22,14 @@ static double node_seconds(const laci_trial *t, const laci_node *node) {
 /** The mean of all layers of that name. */
 static lac_status note_layer(const laci_trial *t, const char *name, laci_algorithm_id id,
                              laci_timings *timings, lac_error *err) {
-  const laci_sparse_net *sparse = t->net->sparse;
+  const laci_native_net *native = t->net->native;
   double seconds = 0;
   int n = 0;
-  for (int at = 0; at < sparse->n_layers; at++) {
-    char other[LACI_SPARSE_NAME];
-    laci_sparse_name(t->net, &sparse->layers[at], id, other);
+  for (int at = 0; at < native->n_layers; at++) {
+    char other[LACI_NATIVE_NAME];
+    laci_native_name(t->net, &native->layers[at], id, other);
     if (strcmp(name, other) != 0) continue;
-    seconds += node_seconds(t, &t->net->plan.graph->nodes[sparse->layers[at].fused->node]);
+    seconds += node_seconds(t, &t->net->plan.graph->nodes[native->layers[at].fused->node]);
     n++;
   }
   return seconds > 0 ? laci_timings_set(timings, name, seconds / n, err) : LAC_OK;
@@ -37,12 +37,12 @@ static lac_status note_layer(const laci_trial *t, const char *name, laci_algorit
 
 static lac_status note_layers(const laci_trial *t, laci_algorithm_id id, laci_timings *timings,
                               lac_error *err) {
-  const laci_sparse_net *sparse = t->net->sparse;
+  const laci_native_net *native = t->net->native;
   lac_status st = LAC_OK;
-  for (int at = 0; at < sparse->n_layers && !st; at++) {
-    char name[LACI_SPARSE_NAME];
-    if (!laci_sparse_can(t->net, &sparse->layers[at], id)) continue;
-    laci_sparse_name(t->net, &sparse->layers[at], id, name);
+  for (int at = 0; at < native->n_layers && !st; at++) {
+    char name[LACI_NATIVE_NAME];
+    if (!laci_native_can(t->net, &native->layers[at], id)) continue;
+    laci_native_name(t->net, &native->layers[at], id, name);
     st = note_layer(t, name, id, timings, err);
   }
   return st;
@@ -59,7 +59,7 @@ static bool goes_with_reorder(const laci_trial *t, size_t at) {
 
 /** A float's share of all reorders between dense and sparse layers. */
 static lac_status note_reorders(const laci_trial *t, laci_timings *timings, lac_error *err) {
-  char name[LACI_SPARSE_NAME];
+  char name[LACI_NATIVE_NAME];
   double seconds = 0, floats = 0;
   for (size_t at = 0; at < t->net->n_steps; at++) {
     const laci_net_step *step = &t->net->steps[at];
@@ -68,13 +68,13 @@ static lac_status note_reorders(const laci_trial *t, laci_timings *timings, lac_
     if (is_one) floats += (double)laci_shape_count(&t->net->tensors[step->shown].shape);
   }
   if (floats == 0) return LAC_OK;
-  laci_sparse_name(t->net, NULL, LACI_ALGORITHM_dense, name);
+  laci_native_name(t->net, NULL, LACI_ALGORITHM_dense, name);
   return laci_timings_set(timings, name, seconds / floats, err);
 }
 
 /** Is it what layers of a kind have, which one plan times for all kinds? */
 static bool is_of_kind(laci_algorithm_id id) {
-  for (int kind = 0; kind < LACI_SPARSE_N_KINDS; kind++) {
+  for (int kind = 0; kind < LACI_NATIVE_N_KINDS; kind++) {
     if (laci_algorithm_of_kind(kind) == id) return true;
   }
   return false;
@@ -84,7 +84,7 @@ static bool is_of_kind(laci_algorithm_id id) {
 static lac_status try_algorithm(const laci_graph *graph, const laci_engine_options *options,
                                 int wanted, lac_error *err) {
   const bool dense = wanted == LACI_ALGORITHM_dense, of_kinds = wanted == LACI_N_ALGORITHMS;
-  const laci_native_use use = {dense ? LACI_SPARSE_USE_NONE : LACI_SPARSE_USE_ZEROS,
+  const laci_native_use use = {dense ? LACI_NATIVE_USE_NONE : LACI_NATIVE_USE_ZEROS,
                                of_kinds ? LACI_ALGORITHM_dense : wanted};
   laci_trial t;
   lac_status st = laci_trial_begin(graph, options, use, &t, err);
@@ -102,18 +102,18 @@ static lac_status try_algorithm(const laci_graph *graph, const laci_engine_optio
 static lac_status find_wanted(const laci_graph *graph, const laci_engine_options *options,
                               bool wanted[LACI_N_ALGORITHMS + 1], lac_error *err) {
   laci_trial t;
-  laci_sparse_costs costs;
-  const laci_native_use listed = {LACI_SPARSE_USE_LISTED, 0};
+  laci_native_costs costs;
+  const laci_native_use listed = {LACI_NATIVE_USE_LISTED, 0};
   lac_status st = laci_trial_begin(graph, options, listed, &t, err);
   memset(wanted, 0, (LACI_N_ALGORITHMS + 1) * sizeof *wanted);
   if (st) return st;
-  const laci_sparse_net *sparse = t.net->sparse;
-  const bool known = !sparse || (laci_sparse_new_costs(t.net, &costs) &&
-                                 laci_sparse_find_timings(t.net, options->timings, &costs));
+  const laci_native_net *native = t.net->native;
+  const bool known = !native || (laci_native_new_costs(t.net, &costs) &&
+                                 laci_native_find_timings(t.net, options->timings, &costs));
   for (int id = 0; id < LACI_N_ALGORITHMS; id++) {
     bool *of = &wanted[is_of_kind(id) ? LACI_N_ALGORITHMS : id];
-    for (int at = 0; !known && at < sparse->n_layers; at++) {
-      *of = *of || laci_sparse_can(t.net, &sparse->layers[at], id);
+    for (int at = 0; !known && at < native->n_layers; at++) {
+      *of = *of || laci_native_can(t.net, &native->layers[at], id);
     }
   }
   laci_trial_end(&t);

@@ -183,7 +183,7 @@ void laci_conv_choose_blocks(laci_net *net) {
     const char *why;
     if (!net->plan.computed[n] || node->op != &laci_op_conv) continue;
     if (!laci_plan_has_elements(&net->plan, node)) continue;
-    if (laci_sparse_has(net, &net->plan.fused[n])) continue;
+    if (laci_native_has_layer(net, &net->plan.fused[n])) continue;
     if (laci_conv_constant_fits(net, &net->plan.fused[n], &why))
       count_products(net, &net->plan.fused[n], &p);
   }

@@ -207,14 +207,14 @@ static void lower_grad_weight(laci_net *net, const laci_fused *fused) {
 }
 
 const laci_implementation laci_implementations_conv_grad_input[] = {
-    {"zeros left out, by our kernels", LACI_TAKES_NOTHING, laci_sparse_fits, laci_sparse_lower},
+    {"zeros left out, by our kernels", LACI_TAKES_NOTHING, laci_native_fits, laci_native_lower},
     {"winograd of bf16", LACI_TAKES_NOTHING, laci_conv_winograd_fits, laci_conv_winograd},
     {"oneDNN's", LACI_TAKES_NOTHING, grad_input_fits, lower_grad_input},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_conv_grad_weight[] = {
-    {"kept weights alone, by our kernels", LACI_TAKES_NOTHING, laci_sparse_gradient_fits,
-     laci_sparse_gradient_lower},
+    {"kept weights alone, by our kernels", LACI_TAKES_NOTHING, laci_native_gradient_fits,
+     laci_native_gradient_lower},
     {"pairs of bf16", LACI_TAKES_NOTHING, laci_conv_bf16_gradient_fits, laci_conv_bf16_gradient},
     {"oneDNN's", LACI_TAKES_NOTHING, grad_weight_fits, lower_grad_weight},
     {.name = NULL},

@@ -139,7 +139,7 @@ static void product_of_values(laci_net *net, const laci_fused *fused) {
 
 const laci_implementation laci_implementations_gemm[] = {
     {"zeros left out, by our kernels", LACI_TAKES_SCALE | LACI_TAKES_FUNCTIONS | LACI_TAKES_SUM,
-     laci_sparse_fits, laci_sparse_lower},
+     laci_native_fits, laci_native_lower},
     {"few rows, zeros left out", LACI_TAKES_SCALE | LACI_TAKES_FUNCTIONS | LACI_TAKES_SUM,
      laci_product_sparse_fits, laci_product_sparse},
     {"constant matrix, by oneDNN", LACI_TAKES_SCALE | LACI_TAKES_FUNCTIONS | LACI_TAKES_SUM,
@@ -149,7 +149,7 @@ const laci_implementation laci_implementations_gemm[] = {
 };
 const laci_implementation laci_implementations_matmul[] = {
     {"zeros left out, by our kernels", LACI_TAKES_SCALE | LACI_TAKES_FUNCTIONS | LACI_TAKES_SUM,
-     laci_sparse_fits, laci_sparse_lower},
+     laci_native_fits, laci_native_lower},
     {"few rows, zeros left out", LACI_TAKES_SCALE | LACI_TAKES_FUNCTIONS | LACI_TAKES_SUM,
      laci_product_sparse_fits, laci_product_sparse},
     {"constant matrix, by oneDNN", LACI_TAKES_SCALE | LACI_TAKES_FUNCTIONS | LACI_TAKES_SUM,

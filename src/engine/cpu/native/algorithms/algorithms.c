@@ -30,56 +30,56 @@ bool laci_algorithm_find(const char *name, laci_algorithm_id *id) {
   return false;
 }
 
-bool laci_sparse_can(const laci_net *net, const laci_sparse_layer *layer, laci_algorithm_id id) {
+bool laci_native_can(const laci_net *net, const laci_native_layer *layer, laci_algorithm_id id) {
   const char *why;
   return algorithms[id]->can(net, layer, &why);
 }
 
-laci_algorithm_id laci_algorithm_of_kind(laci_sparse_kind kind) {
-  static const laci_algorithm_id of[] = {[LACI_SPARSE_PRODUCT] = LACI_ALGORITHM_generated,
-                                         [LACI_SPARSE_DEPTHWISE] = LACI_ALGORITHM_depthwise,
-                                         [LACI_SPARSE_SUM] = LACI_ALGORITHM_sum,
-                                         [LACI_SPARSE_POOL] = LACI_ALGORITHM_pool};
+laci_algorithm_id laci_algorithm_of_kind(laci_native_kind kind) {
+  static const laci_algorithm_id of[] = {[LACI_NATIVE_PRODUCT] = LACI_ALGORITHM_generated,
+                                         [LACI_NATIVE_DEPTHWISE] = LACI_ALGORITHM_depthwise,
+                                         [LACI_NATIVE_SUM] = LACI_ALGORITHM_sum,
+                                         [LACI_NATIVE_POOL] = LACI_ALGORITHM_pool};
   return of[kind];
 }
 
 /* ---- Which one ---- */
 
-bool laci_sparse_is_tight(const laci_net *net) {
+bool laci_native_is_tight(const laci_net *net) {
   enum { MARGIN = 2 }; /* for all else */
   uint64_t bytes = 0;
-  for (int at = 0; at < net->sparse->n_layers; at++) {
-    const laci_sparse_layer *layer = &net->sparse->layers[at];
-    if (!laci_sparse_can(net, layer, LACI_ALGORITHM_winograd)) continue;
+  for (int at = 0; at < net->native->n_layers; at++) {
+    const laci_native_layer *layer = &net->native->layers[at];
+    if (!laci_native_can(net, layer, LACI_ALGORITHM_winograd)) continue;
     bytes += laci_winograd4_bytes(&layer->window);
   }
   return !laci_plan_has_room(&net->plan, MARGIN * bytes);
 }
 
-laci_algorithm_id laci_algorithm_or(const laci_net *net, const laci_sparse_layer *layer,
+laci_algorithm_id laci_algorithm_or(const laci_net *net, const laci_native_layer *layer,
                                     laci_algorithm_id wanted) {
   const bool rows =
-      algorithms[wanted]->transforms || laci_sparse_isa_of(net, layer) == LACI_JIT_NONE;
+      algorithms[wanted]->transforms || laci_native_isa_of(net, layer) == LACI_JIT_NONE;
   const laci_algorithm_id own = laci_algorithm_of_kind(layer->kind);
   const laci_algorithm_id ids[] = {wanted, rows ? LACI_ALGORITHM_rows : own, own};
   for (size_t at = wanted == LACI_ALGORITHM_dense; at < sizeof ids / sizeof *ids; at++) {
-    if (laci_sparse_can(net, layer, ids[at])) return ids[at];
+    if (laci_native_can(net, layer, ids[at])) return ids[at];
   }
   return LACI_ALGORITHM_winograd;
 }
 
 /* ---- Lowering ---- */
 
-bool laci_sparse_has(const laci_net *net, const laci_fused *fused) {
-  return laci_sparse_chosen(net, fused) != NULL;
+bool laci_native_has_layer(const laci_net *net, const laci_fused *fused) {
+  return laci_native_chosen(net, fused) != NULL;
 }
 
-bool laci_sparse_fits(laci_net *net, const laci_fused *fused, const char **why) {
+bool laci_native_fits(laci_net *net, const laci_fused *fused, const char **why) {
   *why = "dense weights, or dense kernels are faster";
-  return laci_sparse_has(net, fused);
+  return laci_native_has_layer(net, fused);
 }
 
-void laci_sparse_lower(laci_net *net, const laci_fused *fused) {
-  const laci_sparse_layer *layer = laci_sparse_chosen(net, fused);
+void laci_native_lower(laci_net *net, const laci_fused *fused) {
+  const laci_native_layer *layer = laci_native_chosen(net, fused);
   algorithms[layer->algorithm]->make(net, layer);
 }

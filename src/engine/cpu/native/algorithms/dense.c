@@ -4,13 +4,13 @@
 #include "engine/cpu/native/costs/costs.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
 
-static bool has_few_pixels(const laci_sparse_layer *layer) {
+static bool has_few_pixels(const laci_native_layer *layer) {
   enum { FEW = 8 * 8 };
   return layer->n_images * layer->window.out_h * layer->window.out_w <= FEW;
 }
 
 /** Of what direct kernels take. */
-static double winograd_of(const laci_cost_figures *c, const laci_sparse_layer *layer) {
+static double winograd_of(const laci_cost_figures *c, const laci_native_layer *layer) {
   enum { SMALL = 8 * 8, LARGE = 16 * 16, MANY = 128 };
   const laci_sparse_window *g = &layer->window;
   const int64_t pixels = g->out_h * g->out_w;
@@ -30,10 +30,10 @@ static double groups_cost(const laci_cost_figures *c, const laci_sparse_window *
   return in == BLOCK ? c->in_blocks : c->in_groups;
 }
 
-static double dense_cost(const laci_net *net, const laci_sparse_layer *layer) {
+static double dense_cost(const laci_net *net, const laci_native_layer *layer) {
   const double products = laci_cost_results(layer) * laci_cost_terms(&layer->window);
   if (laci_cost_is_light(layer)) return laci_cost_light_dense(net, layer);
-  if (layer->kind == LACI_SPARSE_DEPTHWISE)
+  if (layer->kind == LACI_NATIVE_DEPTHWISE)
     return products / laci_costs_of(net, layer)->depthwise_dense;
   const double groups = groups_cost(laci_costs_of(net, layer), &layer->window);
   if (groups > 1) return products * groups;
@@ -44,12 +44,12 @@ static double dense_cost(const laci_net *net, const laci_sparse_layer *layer) {
   return products * winograd_of(laci_costs_of(net, layer), layer);
 }
 
-static bool can(const laci_net *net, const laci_sparse_layer *layer, const char **why) {
+static bool can(const laci_net *net, const laci_native_layer *layer, const char **why) {
   (void)net, (void)layer, (void)why;
   return true;
 }
 
-static double bytes(const laci_net *net, const laci_sparse_layer *layer) {
+static double bytes(const laci_net *net, const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   (void)net;
   return (double)(g->channels_out * laci_sparse_row_weights(g)) * sizeof(float);

@@ -16,9 +16,9 @@
 
 typedef struct depthwise_step {
   const laci_depthwise *kernel;
-  const laci_sparse_layer *layer;
+  const laci_native_layer *layer;
   laci_sparse_size size; /* of the result */
-  laci_sparse_tensors tensors;
+  laci_native_tensors tensors;
   int weight;
 } depthwise_step;
 
@@ -67,7 +67,7 @@ static lac_status run_depthwise(laci_net *net, laci_net_step *step, lac_error *e
   const laci_depthwise *d = s->kernel;
   const bool images = d->out.format == LACI_FORMAT_HWC16N;
   work w = {.kernel = d,
-            .o = laci_sparse_operands_of(net, s->layer, &s->tensors),
+            .o = laci_native_operands_of(net, s->layer, &s->tensors),
             .tiles = images ? ROWS * d->window.out_w : TILES,
             .channels = CHANNELS};
   (void)err;
@@ -82,12 +82,12 @@ static lac_status run_depthwise(laci_net *net, laci_net_step *step, lac_error *e
 /** In the plan's memory, tiles as well. NULL after a failure, and where the implementation
  * declines.
  */
-static laci_depthwise *make_kernel(laci_net *net, const laci_sparse_layer *layer) {
+static laci_depthwise *make_kernel(laci_net *net, const laci_native_layer *layer) {
   const laci_sparse_layouts layouts = {
-      .in = laci_sparse_layer_in(net, layer),
-      .out = laci_sparse_layer_out(net, layer),
+      .in = laci_native_layer_in(net, layer),
+      .out = laci_native_layer_out(net, layer),
       .n_images =
-          laci_native_image_blocks(laci_sparse_layout_at(net, layer->output), layer->n_images)};
+          laci_native_image_blocks(laci_native_memory_at(net, layer->output), layer->n_images)};
   laci_depthwise made, *kernel = laci_plan_new(&net->plan, 1, sizeof *kernel);
   lac_error why = {0};
   if (!kernel) return NULL;
@@ -102,7 +102,7 @@ static laci_depthwise *make_kernel(laci_net *net, const laci_sparse_layer *layer
   return kernel->tiles ? kernel : NULL;
 }
 
-static void make(laci_net *net, const laci_sparse_layer *layer) {
+static void make(laci_net *net, const laci_native_layer *layer) {
   const laci_shape *y = laci_plan_shape(&net->plan, layer->output);
   depthwise_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
   const laci_depthwise *kernel = s ? make_kernel(net, layer) : NULL;
@@ -110,28 +110,28 @@ static void make(laci_net *net, const laci_sparse_layer *layer) {
   *s = (depthwise_step){.kernel = kernel,
                         .layer = layer,
                         .size = laci_native_size(net, y, false),
-                        .tensors = laci_sparse_take_tensors(net, layer),
-                        .weight = laci_sparse_dense(net, layer)};
-  const laci_sparse_tensors *t = &s->tensors;
+                        .tensors = laci_native_take_tensors(net, layer),
+                        .weight = laci_native_dense(net, layer)};
+  const laci_native_tensors *t = &s->tensors;
   laci_net_step *step =
       laci_net_step_code(net, &net->plan.graph->nodes[layer->fused->node], run_depthwise, 5,
                          (int[]){t->x, t->bias, t->residual, s->weight, t->y});
   if (!step) return;
   step->what = laci_net_describe(net, layer->fused);
-  step->kernel = laci_sparse_compiled_name(net, "depthwise", &layer->window);
+  step->kernel = laci_native_compiled_name(net, "depthwise", &layer->window);
   step->context = s;
   step->shown = t->y;
   step->flops = 2 * laci_shape_count(y) * layer->window.kernel_h * layer->window.kernel_w;
   laci_net_bind(net, layer->fused->output, t->y);
 }
 
-static bool can(const laci_net *net, const laci_sparse_layer *layer, const char **why) {
+static bool can(const laci_net *net, const laci_native_layer *layer, const char **why) {
   (void)net;
   *why = "several channels make a result";
-  return layer->kind == LACI_SPARSE_DEPTHWISE && !layer->full;
+  return layer->kind == LACI_NATIVE_DEPTHWISE && !layer->full;
 }
 
-static double cost(const laci_net *net, const laci_sparse_layer *layer) {
+static double cost(const laci_net *net, const laci_native_layer *layer) {
   const laci_cost_figures *c = laci_costs_of(net, layer);
   const bool images = laci_native_by_images(layer->n_images);
   return laci_cost_results(layer) * laci_cost_terms(&layer->window) /

@@ -7,26 +7,26 @@
 #include "engine/cpu/native/layout/layout.h"
 #include "engine/cpu/native/train/train.h"
 
-laci_jit_isa laci_sparse_isa_of(const laci_net *net, const laci_sparse_layer *layer) {
-  return layer->bytes ? net->sparse->isa_of_bytes : net->sparse->isa;
+laci_jit_isa laci_native_isa_of(const laci_net *net, const laci_native_layer *layer) {
+  return layer->bytes ? net->native->isa_of_bytes : net->native->isa;
 }
 
-bool laci_sparse_is_of_constant_floats(const laci_net *net, const laci_sparse_layer *layer) {
-  return layer->kind == LACI_SPARSE_PRODUCT && !layer->mask && !layer->bytes && !net->plan.bf16;
+bool laci_native_is_of_constant_floats(const laci_net *net, const laci_native_layer *layer) {
+  return layer->kind == LACI_NATIVE_PRODUCT && !layer->mask && !layer->bytes && !net->plan.bf16;
 }
 
-bool laci_sparse_code_is_unpadded(const laci_net *net, const laci_sparse_layer *layer) {
-  return laci_sparse_is_of_constant_floats(net, layer) &&
-         laci_sparse_isa_of(net, layer) == LACI_JIT_AVX512 &&
+bool laci_native_code_is_unpadded(const laci_net *net, const laci_native_layer *layer) {
+  return laci_native_is_of_constant_floats(net, layer) &&
+         laci_native_isa_of(net, layer) == LACI_JIT_AVX512 &&
          !laci_native_by_images(layer->n_images) && laci_sparse_may_be_unpadded(&layer->window);
 }
 
-int64_t laci_sparse_flops(const laci_net *net, const laci_sparse_layer *layer) {
+int64_t laci_native_flops(const laci_net *net, const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   const int64_t results = laci_shape_count(laci_plan_shape(&net->plan, layer->output));
   int64_t products = 0; /* of all results of a channel and an image */
   for (int phase = 0; phase < layer->n_phases; phase++) {
-    const laci_sparse_window part = laci_sparse_phase(layer, phase);
+    const laci_sparse_window part = laci_native_phase(layer, phase);
     products += part.out_h * part.out_w * part.kernel_h * part.kernel_w;
   }
   if (layer->mask) {
@@ -35,7 +35,7 @@ int64_t laci_sparse_flops(const laci_net *net, const laci_sparse_layer *layer) {
   return 2 * results * (g->channels_in / g->groups) * g->kernel_h * g->kernel_w;
 }
 
-const char *laci_sparse_compiled_name(laci_net *net, const char *what,
+const char *laci_native_compiled_name(laci_net *net, const char *what,
                                       const laci_sparse_window *g) {
   char text[64];
   (void)snprintf(text, sizeof text, "%s-%lldx%lld %s", what, (long long)g->kernel_h,

@@ -114,7 +114,7 @@ static void close_up(const merging *m, int64_t n_rows) {
 
 /** Are the packed rows those of the layer's product, in f32, with nothing but zeros left out? A
  * matrix may be packed for another layer that reads it transposed. */
-static bool fits(const laci_net *net, const laci_sparse_layer *layer,
+static bool fits(const laci_net *net, const laci_native_layer *layer,
                  const laci_engine_weight *known) {
   const laci_sparse_window *g = &layer->window;
   const laci_packing *p = known ? known->packing : NULL;
@@ -124,7 +124,7 @@ static bool fits(const laci_net *net, const laci_sparse_layer *layer,
          p->n_rows == g->channels_out * g->kernel_h * g->kernel_w;
 }
 
-bool laci_sparse_read_packed(laci_net *net, const laci_sparse_layer *layer,
+bool laci_native_read_packed(laci_net *net, const laci_native_layer *layer,
                              const laci_net_weight *weight, laci_sparse_kept *kept) {
   enum { GRAIN = 1 << 14 }; /* elements that a thread merges at a time */
   const laci_sparse_window *g = &layer->window;

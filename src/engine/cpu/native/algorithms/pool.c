@@ -35,12 +35,12 @@ static lac_status run_pool(laci_net *net, laci_net_step *step, lac_error *err) {
   return LAC_OK;
 }
 
-static void make(laci_net *net, const laci_sparse_layer *layer) {
-  const laci_sparse_bytes *bytes = layer->bytes;
+static void make(laci_net *net, const laci_native_layer *layer) {
+  const laci_native_bytes *bytes = layer->bytes;
   const laci_native_layout in = laci_native_layout_at(net, layer->input, bytes ? bytes->x : NULL);
   const laci_native_layout out = laci_native_layout_at(net, layer->output, bytes ? bytes->y : NULL);
   const laci_shape *shape = laci_plan_shape(&net->plan, layer->output);
-  const int x = laci_sparse_read(net, layer->input, &in);
+  const int x = laci_native_read_as(net, layer->input, &in);
   const int y = laci_native_tensor(net, shape, &out, -1);
   pool_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
   laci_net_step *step = laci_net_step_code(net, &net->plan.graph->nodes[layer->fused->node],
@@ -56,10 +56,10 @@ static void make(laci_net *net, const laci_sparse_layer *layer) {
   laci_net_bind(net, layer->fused->output, y);
 }
 
-static bool can(const laci_net *net, const laci_sparse_layer *layer, const char **why) {
+static bool can(const laci_net *net, const laci_native_layer *layer, const char **why) {
   (void)net;
   *why = "it is no MaxPool";
-  return layer->kind == LACI_SPARSE_POOL && !layer->full;
+  return layer->kind == LACI_NATIVE_POOL && !layer->full;
 }
 
 const laci_algorithm laci_algorithm_pool = {

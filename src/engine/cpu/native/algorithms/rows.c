@@ -11,13 +11,13 @@
 #include "engine/cpu/native/costs/costs.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
 
-typedef struct laci_sparse_lists {
+typedef struct laci_native_lists {
   bool is_grouped; /* one of these: */
   laci_grouped_rows grouped;
   laci_csr csr;
-} laci_sparse_lists;
+} laci_native_lists;
 
-int64_t laci_sparse_grouped_strips(const laci_sparse_layer *layer, int64_t n_units) {
+int64_t laci_native_grouped_strips(const laci_native_layer *layer, int64_t n_units) {
   const int64_t rows = layer->window.channels_out / layer->window.groups;
   return laci_grouped_rows_may_gain(rows, layer->kept) ? laci_grouped_rows_strips(n_units) : 0;
 }
@@ -30,10 +30,10 @@ static int64_t chunk_rows(const laci_net *net, int64_t n_rows, int64_t strips) {
   return rows < LEAST ? LEAST : rows;
 }
 
-lac_status laci_sparse_make_lists(laci_net *net, laci_sparse_kernel *kernel, lac_error *err) {
+lac_status laci_native_make_lists(laci_net *net, laci_native_kernel *kernel, lac_error *err) {
   laci_sparse_form *form = &kernel->form;
   const laci_sparse_product *p = &form->product;
-  laci_sparse_lists *lists = laci_plan_new(&net->plan, 1, sizeof *lists);
+  laci_native_lists *lists = laci_plan_new(&net->plan, 1, sizeof *lists);
   lac_status st = LAC_OK;
   if (!lists) return LAC_NO_MEMORY;
   lists->is_grouped = laci_grouped_rows_gain(p);
@@ -53,20 +53,20 @@ lac_status laci_sparse_make_lists(laci_net *net, laci_sparse_kernel *kernel, lac
   return LAC_OK;
 }
 
-void laci_sparse_drop_lists(laci_sparse_kernel *kernel) {
+void laci_native_drop_lists(laci_native_kernel *kernel) {
   if (!kernel->lists) return;
   laci_grouped_rows_clear(&kernel->lists->grouped);
   laci_csr_clear(&kernel->lists->csr);
 }
 
-const char *laci_sparse_lists_name(const laci_sparse_kernel *kernel) {
+const char *laci_native_lists_name(const laci_native_kernel *kernel) {
   return kernel->lists->is_grouped ? "grouped rows" : "csr";
 }
 
 /* ---- Running ---- */
 
 typedef struct work {
-  const laci_sparse_kernel *kernel;
+  const laci_native_kernel *kernel;
   const laci_sparse_operands *o;
   int64_t n_units, n_strips; /* units or tiles, and strips of them */
 } work;
@@ -74,7 +74,7 @@ typedef struct work {
 /** Strips of a chunk of rows after each other. */
 static void run_strips(int64_t begin, int64_t end, void *context) {
   const work *w = context;
-  const laci_sparse_lists *lists = w->kernel->lists;
+  const laci_native_lists *lists = w->kernel->lists;
   const laci_sparse_tile *tiles = w->kernel->form.tiles;
   for (int64_t at = begin; at < end; at++) {
     const int64_t chunk = at / w->n_strips, strip = at % w->n_strips;
@@ -86,9 +86,9 @@ static void run_strips(int64_t begin, int64_t end, void *context) {
   }
 }
 
-void laci_sparse_run_lists(laci_net *net, const laci_sparse_kernel *kernel,
+void laci_native_run_lists(laci_net *net, const laci_native_kernel *kernel,
                            const laci_sparse_operands *o) {
-  const laci_sparse_lists *lists = kernel->lists;
+  const laci_native_lists *lists = kernel->lists;
   const laci_sparse_form *form = &kernel->form;
   const bool grouped = lists->is_grouped;
   work w = {.kernel = kernel, .o = o, .n_units = form->n_tiles};
@@ -101,24 +101,24 @@ void laci_sparse_run_lists(laci_net *net, const laci_sparse_kernel *kernel,
 /* ---- The record ---- */
 
 /* Halves of tiles that have results. */
-static int64_t units_of(const laci_sparse_layer *layer) {
+static int64_t units_of(const laci_native_layer *layer) {
   enum { UNIT = LACI_SPARSE_LANES / 2 };
   const laci_sparse_window *g = &layer->window;
-  const int64_t between = laci_sparse_is_pixel(g) ? 0 : 1; /* pixels, from row to row */
+  const int64_t between = laci_native_is_pixel(g) ? 0 : 1; /* pixels, from row to row */
   const int64_t pixels = (g->out_h - 1) * (g->out_w + between) + g->out_w;
   if (laci_native_by_images(layer->n_images)) return 2 * laci_cost_tiles(layer, 1);
   return layer->n_images * laci_ceil_div(pixels, UNIT);
 }
 
 /** What is lost with each strip is the same for fewer units. */
-static double grouped_rows_cost(const laci_net *net, const laci_sparse_layer *layer) {
+static double grouped_rows_cost(const laci_net *net, const laci_native_layer *layer) {
   enum { UNIT = LACI_SPARSE_LANES / 2, FEW = 128 };
   const laci_sparse_window *g = &layer->window;
   const laci_cost_figures *c = laci_costs_of(net, layer);
   const bool images = laci_native_by_images(layer->n_images);
   const double units = (double)units_of(layer);
-  const double lost = (double)laci_sparse_grouped_strips(layer, units_of(layer)) * c->strip;
-  const double share = (laci_sparse_is_pixel(g) || images ? c->grouped : c->grouped_window) *
+  const double lost = (double)laci_native_grouped_strips(layer, units_of(layer)) * c->strip;
+  const double share = (laci_native_is_pixel(g) || images ? c->grouped : c->grouped_window) *
                        (g->channels_out / g->groups < FEW ? c->grouped_few : 1);
   const double kept = laci_cost_terms(g) * layer->kept; /* of a row */
   const double result = images ? c->grouped_of_images : c->grouped_result;
@@ -127,31 +127,31 @@ static double grouped_rows_cost(const laci_net *net, const laci_sparse_layer *la
 }
 
 /** Lists are read for each strip of tiles, so that none waits for what it runs. */
-static double csr_cost(const laci_net *net, const laci_sparse_layer *layer) {
+static double csr_cost(const laci_net *net, const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   const laci_cost_figures *c = laci_costs_of(net, layer);
-  const bool aligned = laci_sparse_is_pixel(g) || laci_native_by_images(layer->n_images);
+  const bool aligned = laci_native_is_pixel(g) || laci_native_by_images(layer->n_images);
   const double kept = laci_cost_terms(g) * layer->kept; /* of a row */
   const double lanes = (double)(laci_cost_tiles(layer, 1) * LACI_SPARSE_LANES * g->channels_out);
   return lanes * (kept / (aligned ? c->csr : c->csr_window) + c->result);
 }
 
-static double lists_cost(const laci_net *net, const laci_sparse_layer *layer) {
-  const bool grouped = laci_sparse_grouped_strips(layer, 1) > 0;
+static double lists_cost(const laci_net *net, const laci_native_layer *layer) {
+  const bool grouped = laci_native_grouped_strips(layer, 1) > 0;
   return grouped ? grouped_rows_cost(net, layer) : csr_cost(net, layer);
 }
 
-static double bytes(const laci_net *net, const laci_sparse_layer *layer) {
+static double bytes(const laci_net *net, const laci_native_layer *layer) {
   const double of_groups = 5.4, of_lists = 8;
   const laci_sparse_window *g = &layer->window;
   const double n = (double)(g->channels_out * laci_sparse_row_weights(g));
   (void)net;
-  return n * layer->kept * (laci_sparse_grouped_strips(layer, 1) > 0 ? of_groups : of_lists);
+  return n * layer->kept * (laci_native_grouped_strips(layer, 1) > 0 ? of_groups : of_lists);
 }
 
-static bool can(const laci_net *net, const laci_sparse_layer *layer, const char **why) {
+static bool can(const laci_net *net, const laci_native_layer *layer, const char **why) {
   *why = "its weights change, are no floats, or have few zeros";
-  return !layer->full && laci_sparse_is_of_constant_floats(net, layer);
+  return !layer->full && laci_native_is_of_constant_floats(net, layer);
 }
 
 const laci_algorithm laci_algorithm_rows = {.name = "rows",
@@ -159,4 +159,4 @@ const laci_algorithm laci_algorithm_rows = {.name = "rows",
                                             .can = can,
                                             .cost = lists_cost,
                                             .bytes = bytes,
-                                            .make = laci_sparse_make_product};
+                                            .make = laci_native_make_product};

@@ -19,14 +19,14 @@
 /** Is it to be done so, as far as the weights go? */
 static bool is_wanted(const laci_net *net, const laci_right *r, int matrix) {
   const int64_t n = r->depth * r->columns;
-  switch (net->sparse_use) {
-    case LACI_SPARSE_USE_ALL: return true;
-    case LACI_SPARSE_USE_FASTER:
+  switch (net->native_use) {
+    case LACI_NATIVE_USE_ALL: return true;
+    case LACI_NATIVE_USE_FASTER:
       if (laci_cpu() == LACI_CPU_ANY || !laci_vector_may_gain(net, n)) return false;
       break;
-    case LACI_SPARSE_USE_ZEROS: break;
-    case LACI_SPARSE_USE_NONE:
-    case LACI_SPARSE_USE_LISTED: return false;
+    case LACI_NATIVE_USE_ZEROS: break;
+    case LACI_NATIVE_USE_NONE:
+    case LACI_NATIVE_USE_LISTED: return false;
   }
   return laci_vector_gains(net, laci_net_kept_share(net, matrix));
 }

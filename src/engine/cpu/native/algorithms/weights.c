@@ -18,7 +18,7 @@ enum {
 /* ---- Scratch ---- */
 
 /** Room for n floats; NULL: no memory (noted). */
-static float *take_scratch(laci_net *net, laci_sparse_scratch *s, int64_t n) {
+static float *take_scratch(laci_net *net, laci_native_scratch *s, int64_t n) {
   if (s->n >= n) return s->floats;
   laci_free(s->floats);
   s->floats = laci_alloc((size_t)n, sizeof *s->floats);
@@ -27,10 +27,10 @@ static float *take_scratch(laci_net *net, laci_sparse_scratch *s, int64_t n) {
   return s->floats;
 }
 
-void laci_sparse_clear_scratch(laci_sparse_net *sparse) {
-  laci_free(sparse->dense.floats);
-  laci_free(sparse->transposed.floats);
-  sparse->dense = sparse->transposed = (laci_sparse_scratch){.n = 0};
+void laci_native_clear_scratch(laci_native_net *native) {
+  laci_free(native->dense.floats);
+  laci_free(native->transposed.floats);
+  native->dense = native->transposed = (laci_native_scratch){.n = 0};
 }
 
 /* ---- A matrix that lies transposed ---- */
@@ -58,9 +58,9 @@ static void turn_some(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static const float *scheduled(laci_net *net, const float *from, const laci_right *r) {
+static const float *transpose(laci_net *net, const float *from, const laci_right *r) {
   enum { COLUMNS = 64 };
-  float *to = take_scratch(net, &net->sparse->transposed, r->columns * r->depth);
+  float *to = take_scratch(net, &net->native->transposed, r->columns * r->depth);
   turning t = {from, to, r->columns, r->depth};
   if (to) laci_pool_for(net->pool, r->columns, COLUMNS, turn_some, &t);
   return to;
@@ -68,7 +68,7 @@ static const float *scheduled(laci_net *net, const float *from, const laci_right
 
 /* ---- What is kept ---- */
 
-static laci_net_weight weight_of(const laci_net *net, const laci_sparse_layer *layer) {
+static laci_net_weight weight_of(const laci_net *net, const laci_native_layer *layer) {
   const laci_fused *fused = layer->fused;
   const int value = net->plan.graph->nodes[fused->node].inputs[1];
   if (!layer->rows) return laci_conv_weight(net, fused, laci_plan_shape(&net->plan, value));
@@ -77,13 +77,13 @@ static laci_net_weight weight_of(const laci_net *net, const laci_sparse_layer *l
 }
 
 /** The layer's weights as [channels_out][what a result reads], in scratch. NULL after a failure. */
-static const float *read_weight(laci_net *net, const laci_sparse_layer *layer,
+static const float *read_weight(laci_net *net, const laci_native_layer *layer,
                                 const laci_net_weight *weight) {
-  float *floats = take_scratch(net, &net->sparse->dense, laci_shape_count(&weight->shape));
+  float *floats = take_scratch(net, &net->native->dense, laci_shape_count(&weight->shape));
   if (!floats || !laci_net_weight_floats(net, weight, floats)) return NULL;
   if (!layer->rows) return floats;
   const laci_right r = laci_right_of(net, layer->fused);
-  return r.transposed ? floats : scheduled(net, floats, &r);
+  return r.transposed ? floats : transpose(net, floats, &r);
 }
 
 typedef struct looking {
@@ -122,7 +122,7 @@ static void take_some(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static bool find_kept(laci_net *net, const laci_sparse_layer *layer, const laci_net_weight *weight,
+static bool find_kept(laci_net *net, const laci_native_layer *layer, const laci_net_weight *weight,
                       laci_sparse_kept *kept) {
   const laci_sparse_window *g = &layer->window;
   const int64_t length = laci_sparse_row_length(g), rows = g->channels_out;
@@ -140,27 +140,27 @@ static bool find_kept(laci_net *net, const laci_sparse_layer *layer, const laci_
   }
   if (kept->column && kept->weight) laci_pool_for(net->pool, rows, grain, take_some, &l);
   else laci_plan_no_memory(&net->plan);
-  if (net->sparse->dense.n > MOST_HELD) laci_sparse_clear_scratch(net->sparse);
+  if (net->native->dense.n > MOST_HELD) laci_native_clear_scratch(net->native);
   laci_free(dense_at);
   return net->plan.status == LAC_OK;
 }
 
-bool laci_sparse_read_kept(laci_net *net, const laci_sparse_layer *layer, laci_sparse_kept *kept) {
+bool laci_native_read_kept(laci_net *net, const laci_native_layer *layer, laci_sparse_kept *kept) {
   enum { EACH = 64 }; /* bytes that an element takes at most while code is generated for it */
   const laci_net_weight weight = weight_of(net, layer);
   const uint64_t bytes = laci_bytes_of(laci_shape_count(&weight.shape), EACH);
   *kept = (laci_sparse_kept){.row_begin = NULL};
   if (!laci_plan_may_take(&net->plan, bytes, weight.value)) return false;
-  if (laci_sparse_read_packed(net, layer, &weight, kept)) return true;
+  if (laci_native_read_packed(net, layer, &weight, kept)) return true;
   return !net->plan.status && find_kept(net, layer, &weight, kept);
 }
 
-const float *laci_sparse_read_dense(laci_net *net, const laci_sparse_layer *layer) {
+const float *laci_native_read_dense(laci_net *net, const laci_native_layer *layer) {
   const laci_net_weight weight = weight_of(net, layer);
   return read_weight(net, layer, &weight);
 }
 
-int laci_sparse_dense(laci_net *net, const laci_sparse_layer *layer) {
+int laci_native_dense(laci_net *net, const laci_native_layer *layer) {
   const laci_net_weight weight = weight_of(net, layer);
   const float *dense = read_weight(net, layer, &weight);
   return dense ? laci_net_vector(net, dense, laci_shape_count(&weight.shape)) : -1;
@@ -168,7 +168,7 @@ int laci_sparse_dense(laci_net *net, const laci_sparse_layer *layer) {
 
 /* ---- The bias ---- */
 
-int laci_sparse_bias(laci_net *net, const laci_sparse_layer *layer) {
+int laci_native_bias(laci_net *net, const laci_native_layer *layer) {
   const int64_t n = layer->window.channels_out;
   int bias;
   const laci_node *node = &net->plan.graph->nodes[layer->fused->node];

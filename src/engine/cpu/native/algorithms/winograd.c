@@ -21,9 +21,9 @@
 
 typedef struct winograd_step {
   laci_winograd4 w;
-  const laci_sparse_layer *layer;
+  const laci_native_layer *layer;
   laci_sparse_size size; /* of the result */
-  laci_sparse_tensors tensors;
+  laci_native_tensors tensors;
   int weights, scratch;
   int64_t n_blocks;
   int64_t shares;           /* 1: all threads do each block together */
@@ -95,7 +95,7 @@ static lac_status run_winograd(laci_net *net, laci_net_step *step, lac_error *er
   const winograd_step *s = step->context;
   work w = {.s = s,
             .kernel = laci_winograd4_now(&s->w),
-            .o = laci_sparse_operands_of(net, s->layer, &s->tensors),
+            .o = laci_native_operands_of(net, s->layer, &s->tensors),
             .weights = laci_net_data(net, s->weights),
             .points = laci_net_data(net, s->scratch)};
   (void)err;
@@ -119,10 +119,10 @@ static void fill_some(int64_t begin, int64_t end, void *context) {
 }
 
 /** -1 after a failure (noted). */
-static int make_weights(laci_net *net, const laci_sparse_layer *layer, const laci_winograd4 *w) {
+static int make_weights(laci_net *net, const laci_native_layer *layer, const laci_winograd4 *w) {
   const int value = net->plan.graph->nodes[layer->fused->node].inputs[1];
   const int tensor = laci_net_weight_new(net, laci_winograd4_bytes(&layer->window), value);
-  const float *dense = tensor >= 0 ? laci_sparse_read_dense(net, layer) : NULL;
+  const float *dense = tensor >= 0 ? laci_native_read_dense(net, layer) : NULL;
   if (!dense) return -1;
   filling f = {w, dense, laci_net_data(net, tensor)};
   laci_pool_for(net->pool, laci_winograd4_groups(w), 1, fill_some, &f);
@@ -130,10 +130,10 @@ static int make_weights(laci_net *net, const laci_sparse_layer *layer, const lac
 }
 
 /** Its tiles in the plan's memory. False after a failure, and where the implementation declines. */
-static bool make_tiles(laci_net *net, const laci_sparse_layer *layer, laci_winograd4 *w) {
-  const laci_sparse_layout *out = laci_sparse_layout_at(net, layer->output);
-  const laci_sparse_layouts layouts = {.in = laci_sparse_layer_in(net, layer),
-                                       .out = laci_sparse_layer_out(net, layer),
+static bool make_tiles(laci_net *net, const laci_native_layer *layer, laci_winograd4 *w) {
+  const laci_sparse_layout *out = laci_native_memory_at(net, layer->output);
+  const laci_sparse_layouts layouts = {.in = laci_native_layer_in(net, layer),
+                                       .out = laci_native_layer_out(net, layer),
                                        .n_images = laci_native_image_blocks(out, layer->n_images)};
   lac_error why = {0};
   laci_winograd4 made;
@@ -165,25 +165,25 @@ static void share_out(const laci_net *net, winograd_step *s) {
   s->n_sums = laci_winograd4_floats(w, &b, w->window.channels_out);
 }
 
-static void make(laci_net *net, const laci_sparse_layer *layer) {
+static void make(laci_net *net, const laci_native_layer *layer) {
   const laci_shape *y = laci_plan_shape(&net->plan, layer->output);
   winograd_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
   if (!s || !make_tiles(net, layer, &s->w)) return;
   s->layer = layer;
   share_out(net, s);
   s->size = laci_native_size(net, y, false);
-  s->tensors = laci_sparse_take_tensors(net, layer);
+  s->tensors = laci_native_take_tensors(net, layer);
   s->weights = make_weights(net, layer, &s->w);
   s->scratch =
       laci_net_scratch(net, (size_t)(s->shares * (s->n_points + s->n_sums)) * sizeof(float));
-  const laci_sparse_tensors *t = &s->tensors;
+  const laci_native_tensors *t = &s->tensors;
   laci_net_step *step =
       laci_net_step_code(net, &net->plan.graph->nodes[layer->fused->node], run_winograd, 6,
                          (int[]){t->x, t->bias, t->residual, s->weights, s->scratch, t->y});
   if (!step) return;
   laci_net_step_scratch(step, 4);
   step->what = laci_net_describe(net, layer->fused);
-  step->kernel = laci_sparse_compiled_name(net, "winograd", &layer->window);
+  step->kernel = laci_native_compiled_name(net, "winograd", &layer->window);
   step->context = s;
   step->shown = t->y;
   step->flops = 2 * laci_shape_count(y) * laci_sparse_row_weights(&layer->window);
@@ -193,7 +193,7 @@ static void make(laci_net *net, const laci_sparse_layer *layer) {
 /* ---- The record ---- */
 
 /** Tiles are padded to whole vectors; images come by sixteen. */
-static double winograd4_cost(const laci_net *net, const laci_sparse_layer *layer) {
+static double winograd4_cost(const laci_net *net, const laci_native_layer *layer) {
   enum { SIDE = LACI_WINOGRAD4_SIDE, VECTOR = 8 };
   const laci_sparse_window *g = &layer->window;
   const laci_cost_figures *c = laci_costs_of(net, layer);
@@ -212,19 +212,19 @@ static double winograd4_cost(const laci_net *net, const laci_sparse_layer *layer
          lanes * channels * (far ? c->tile_far : c->tile) + c->parts;
 }
 
-static double bytes(const laci_net *net, const laci_sparse_layer *layer) {
+static double bytes(const laci_net *net, const laci_native_layer *layer) {
   (void)net;
   return (double)laci_winograd4_bytes(&layer->window);
 }
 
-static bool can(const laci_net *net, const laci_sparse_layer *layer, const char **why) {
+static bool can(const laci_net *net, const laci_native_layer *layer, const char **why) {
   *why = "its window, its type, or the memory that there is";
-  return laci_sparse_is_of_constant_floats(net, layer) && !layer->rows &&
-         !(net->sparse && net->sparse->tight) && laci_winograd4_fits(&layer->window);
+  return laci_native_is_of_constant_floats(net, layer) && !layer->rows &&
+         !(net->native && net->native->tight) && laci_winograd4_fits(&layer->window);
 }
 
 /** It reads what lies where its window reaches over the ends of a row, so that something has to. */
-static bool is_unpadded(const laci_net *net, const laci_sparse_layer *layer) {
+static bool is_unpadded(const laci_net *net, const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   const laci_sparse_border b = laci_sparse_border_of(g);
   (void)net;

@@ -13,14 +13,14 @@
 #include "engine/cpu/native/choose/choose.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
 
-static double bytes_by(const laci_net *net, const laci_sparse_layer *layer, laci_algorithm_id id) {
+static double bytes_by(const laci_net *net, const laci_native_layer *layer, laci_algorithm_id id) {
   const laci_algorithm *algorithm = laci_algorithm_of(id);
   return algorithm->bytes ? algorithm->bytes(net, layer) : 0;
 }
 
 /* By dense kernels. Of one image with few pixels or channels oneDNN has tiles of 2 x 2 results, and
  * 16 points; else 36. */
-static double dense_bytes(const laci_net *net, const laci_sparse_layer *layer) {
+static double dense_bytes(const laci_net *net, const laci_native_layer *layer) {
   enum { FEW_PIXELS = 16 * 16, FEW_CHANNELS = 127, POINTS = 16 };
   const laci_sparse_window *g = &layer->window;
   if (layer->rows || !laci_conv_gains_by_winograd(net, layer->fused)) {
@@ -43,8 +43,8 @@ static double all_bytes(const laci_net *net) {
 }
 
 /* What else it could be done by, for the least cost. */
-static laci_algorithm_id other_algorithm(const laci_sparse_layer *layer,
-                                         const laci_sparse_costs *costs, int at) {
+static laci_algorithm_id other_algorithm(const laci_native_layer *layer,
+                                         const laci_native_costs *costs, int at) {
   laci_algorithm_id least = laci_algorithm_of_kind(layer->kind);
   for (int id = LACI_ALGORITHM_dense + 1; id < LACI_N_ALGORITHMS; id++) {
     if (laci_algorithm_of(id)->transforms) continue;
@@ -54,8 +54,8 @@ static laci_algorithm_id other_algorithm(const laci_sparse_layer *layer,
 }
 
 /* What the layer's algorithm saves of time for each byte that it takes more; infinite: none. */
-static double gain(const laci_net *net, const laci_sparse_costs *costs, int at) {
-  const laci_sparse_layer *layer = &net->sparse->layers[at];
+static double gain(const laci_net *net, const laci_native_costs *costs, int at) {
+  const laci_native_layer *layer = &net->native->layers[at];
   const laci_algorithm_id other = other_algorithm(layer, costs, at);
   if (!laci_algorithm_of(layer->algorithm)->transforms) return INFINITY;
   const double cost = costs->of[other][at];
@@ -65,10 +65,10 @@ static double gain(const laci_net *net, const laci_sparse_costs *costs, int at) 
 }
 
 /* The layer that loses the least by another way; -1: none has one that takes less. */
-static int least_gain(const laci_net *net, const laci_sparse_costs *costs) {
+static int least_gain(const laci_net *net, const laci_native_costs *costs) {
   int least = -1;
   double best = INFINITY;
-  for (int at = 0; at < net->sparse->n_layers; at++) {
+  for (int at = 0; at < net->native->n_layers; at++) {
     const double of = gain(net, costs, at);
     if (of < best) {
       best = of;
@@ -80,9 +80,9 @@ static int least_gain(const laci_net *net, const laci_sparse_costs *costs) {
 
 /* Returns by how many bytes weights become less. Dense kernels are not to take the layer instead
  * where they would save nothing. */
-static double take_other(laci_net *net, laci_sparse_costs *costs, int at) {
+static double take_other(laci_net *net, laci_native_costs *costs, int at) {
   const double much = 1.5;
-  laci_sparse_layer *layer = &net->sparse->layers[at];
+  laci_native_layer *layer = &net->native->layers[at];
   double *of_dense = &costs->of[LACI_ALGORITHM_dense][at];
   const double before = bytes_by(net, layer, layer->algorithm);
   layer->algorithm = other_algorithm(layer, costs, at);
@@ -93,7 +93,7 @@ static double take_other(laci_net *net, laci_sparse_costs *costs, int at) {
 }
 
 /* What dense kernels cost between sparse layers, with reorders on both sides. */
-static double dense_between(const laci_sparse_costs *costs, const laci_sparse_layer *layer,
+static double dense_between(const laci_native_costs *costs, const laci_native_layer *layer,
                             int at) {
   const laci_sparse_window *g = &layer->window;
   const double in = (double)(g->channels_in * g->h * g->w);
@@ -102,13 +102,13 @@ static double dense_between(const laci_sparse_costs *costs, const laci_sparse_la
          costs->reorder * (in + out) * (double)layer->n_images;
 }
 
-void laci_sparse_save_memory(laci_net *net, laci_sparse_costs *costs) {
-  const laci_sparse_net *sparse = net->sparse;
+void laci_native_save_memory(laci_net *net, laci_native_costs *costs) {
+  const laci_native_net *native = net->native;
   const double times = 1.7, all = all_bytes(net);
   double bytes = all - laci_product_sparse_saves(net), dense = all;
-  for (int at = 0; at < sparse->n_layers; at++) {
-    const laci_sparse_layer *layer = &sparse->layers[at];
-    if (layer->kind != LACI_SPARSE_PRODUCT) continue; /* nothing but its weights, if it has any */
+  for (int at = 0; at < native->n_layers; at++) {
+    const laci_native_layer *layer = &native->layers[at];
+    if (layer->kind != LACI_NATIVE_PRODUCT) continue; /* nothing but its weights, if it has any */
     const double by_dense = dense_bytes(net, layer);
     const bool gains = costs->chosen[at] < dense_between(costs, layer, at);
     const double raw = bytes_by(net, layer, LACI_ALGORITHM_dense);

@@ -28,7 +28,7 @@ typedef struct node_value {
 typedef struct choice {
   laci_net *net;
   node_value *values; /* [n_values] */
-  laci_sparse_costs costs;
+  laci_native_costs costs;
 } choice;
 
 static void read_value(choice *c, int value, bool lies) {
@@ -37,15 +37,15 @@ static void read_value(choice *c, int value, bool lies) {
 }
 
 /** A copy that only this layer reads. */
-static double private_copy(const choice *c, const laci_sparse_layer *layer) {
+static double private_copy(const choice *c, const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
-  const bool as_it_lies = layer->reading == LACI_SPARSE_AS_IT_LIES;
+  const bool as_it_lies = layer->reading == LACI_NATIVE_AS_STORED;
   const bool input = c->net->plan.graph->values[layer->input].is_input;
-  if (as_it_lies || (layer->reading == LACI_SPARSE_PLAINLY && input)) return 0;
+  if (as_it_lies || (layer->reading == LACI_NATIVE_ROW_MAJOR && input)) return 0;
   const double floats = c->values[layer->input].floats;
   const double one_lane = floats / (double)(g->stride_h * g->stride_w);
   return c->costs.step +
-         c->costs.reorder * (layer->reading == LACI_SPARSE_SUBSAMPLED ? one_lane : floats);
+         c->costs.reorder * (layer->reading == LACI_NATIVE_SUBSAMPLED ? one_lane : floats);
 }
 
 static double reorders(const choice *c, int value) {
@@ -59,19 +59,19 @@ static double reorders(const choice *c, int value) {
 }
 
 static double total(choice *c) {
-  const laci_sparse_net *sparse = c->net->sparse;
+  const laci_native_net *native = c->net->native;
   double sum = 0;
   for (int v = 0; v < c->net->plan.graph->n_values; v++) {
     c->values[v].made = c->values[v].lies = false;
     c->values[v].n_read = 0;
   }
-  for (int at = 0; at < sparse->n_layers; at++) {
-    const laci_sparse_layer *layer = &sparse->layers[at];
+  for (int at = 0; at < native->n_layers; at++) {
+    const laci_native_layer *layer = &native->layers[at];
     sum += layer->chosen ? c->costs.chosen[at] + private_copy(c, layer)
                          : c->costs.of[LACI_ALGORITHM_dense][at];
     if (!layer->chosen) continue;
     c->values[layer->output].made = true;
-    read_value(c, layer->input, layer->reading == LACI_SPARSE_AS_IT_LIES);
+    read_value(c, layer->input, layer->reading == LACI_NATIVE_AS_STORED);
     if (layer->residual >= 0) read_value(c, layer->residual, true);
   }
   for (int v = 0; v < c->net->plan.graph->n_values; v++) sum += reorders(c, v);
@@ -80,33 +80,33 @@ static double total(choice *c) {
 
 /* ---- Turning ---- */
 
-static void scheduled(laci_sparse_net *sparse, int layer) {
-  sparse->layers[layer].chosen = !sparse->layers[layer].chosen;
+static void toggle(laci_native_net *native, int layer) {
+  native->layers[layer].chosen = !native->layers[layer].chosen;
 }
 
 /** Turns two layers, or one where they are the same, if that is better than `best`. */
 static bool try_turn(choice *c, int first, int second, double *best) {
-  laci_sparse_net *sparse = c->net->sparse;
-  scheduled(sparse, first);
-  if (second != first) scheduled(sparse, second);
+  laci_native_net *native = c->net->native;
+  toggle(native, first);
+  if (second != first) toggle(native, second);
   const double sum = total(c);
   if (sum < *best) {
     *best = sum;
     return true;
   }
-  scheduled(sparse, first);
-  if (second != first) scheduled(sparse, second);
+  toggle(native, first);
+  if (second != first) toggle(native, second);
   return false;
 }
 
 /** From where it stands to where no turn makes it better. */
 static double improve(choice *c) {
-  const laci_sparse_net *sparse = c->net->sparse;
+  const laci_native_net *native = c->net->native;
   double best = total(c);
   for (bool better = true; better;) {
     better = false;
-    for (int at = 0; at < sparse->n_layers; at++) {
-      for (int to = at; to <= at + NEIGHBOURS && to < sparse->n_layers; to++) {
+    for (int at = 0; at < native->n_layers; at++) {
+      for (int to = at; to <= at + NEIGHBOURS && to < native->n_layers; to++) {
         better = try_turn(c, at, to, &best) || better;
       }
     }
@@ -114,50 +114,50 @@ static double improve(choice *c) {
   return best;
 }
 
-static void choose_all(laci_sparse_net *sparse, bool chosen) {
-  for (int at = 0; at < sparse->n_layers; at++) sparse->layers[at].chosen = chosen;
+static void choose_all(laci_native_net *native, bool chosen) {
+  for (int at = 0; at < native->n_layers; at++) native->layers[at].chosen = chosen;
 }
 
 /** All that can be estimated. */
 static void choose_known(choice *c) {
-  laci_sparse_net *sparse = c->net->sparse;
-  for (int at = 0; at < sparse->n_layers; at++) {
-    sparse->layers[at].chosen = isfinite(c->costs.chosen[at]);
+  laci_native_net *native = c->net->native;
+  for (int at = 0; at < native->n_layers; at++) {
+    native->layers[at].chosen = isfinite(c->costs.chosen[at]);
   }
 }
 
 /** The better of what comes from all and from none. */
 static void choose(choice *c) {
-  laci_sparse_net *sparse = c->net->sparse;
-  choose_all(sparse, false);
+  laci_native_net *native = c->net->native;
+  choose_all(native, false);
   const double without = total(c);
   const double from_none = improve(c);
   choose_known(c);
   if (improve(c) > from_none) {
-    choose_all(sparse, false);
+    choose_all(native, false);
     (void)improve(c);
   }
-  if (total(c) > without - c->costs.least_gain) choose_all(sparse, false);
+  if (total(c) > without - c->costs.least_gain) choose_all(native, false);
 }
 
 /* ---- All of it ---- */
 
 static bool may_be_sparse(const laci_net *net) {
   if (net->plan.status) return false;
-  if (net->sparse_use == LACI_SPARSE_USE_FASTER) return laci_cpu() != LACI_CPU_ANY;
-  return net->sparse_use != LACI_SPARSE_USE_NONE || net->timings;
+  if (net->native_use == LACI_NATIVE_USE_FASTER) return laci_cpu() != LACI_CPU_ANY;
+  return net->native_use != LACI_NATIVE_USE_NONE || net->timings;
 }
 
 /** Sizes of values, and which are normalized. */
 static void measure_values(choice *c) {
   const laci_cpu_plan *plan = &c->net->plan;
-  const laci_sparse_net *sparse = c->net->sparse;
-  for (int scheduled = 0; scheduled < plan->n_scheduled; scheduled++) {
-    const laci_fused *fused = &plan->fused[plan->schedule[scheduled].fused];
-    if (laci_sparse_is_norm(c->net, fused)) c->values[fused->output].norm = true;
+  const laci_native_net *native = c->net->native;
+  for (int at = 0; at < plan->n_scheduled; at++) {
+    const laci_fused *fused = &plan->fused[plan->schedule[at].fused];
+    if (laci_native_is_norm(c->net, fused)) c->values[fused->output].norm = true;
   }
-  for (int at = 0; at < sparse->n_layers; at++) {
-    const laci_sparse_layer *layer = &sparse->layers[at];
+  for (int at = 0; at < native->n_layers; at++) {
+    const laci_native_layer *layer = &native->layers[at];
     const int values[] = {layer->input, layer->output, layer->residual};
     if (layer->rows) c->values[layer->input].norm = false;
     for (int v = 0; v < 3; v++) {
@@ -170,20 +170,20 @@ static void measure_values(choice *c) {
 }
 
 /** What transforms values takes rows apart by itself. */
-static void read_as_algorithms_do(laci_sparse_net *sparse) {
-  for (int at = 0; at < sparse->n_layers; at++) {
-    laci_sparse_layer *layer = &sparse->layers[at];
+static void read_as_algorithms_do(laci_native_net *native) {
+  for (int at = 0; at < native->n_layers; at++) {
+    laci_native_layer *layer = &native->layers[at];
     const bool itself = laci_algorithm_of(layer->algorithm)->transforms;
-    if (itself && layer->reading == LACI_SPARSE_PHASES) layer->reading = LACI_SPARSE_PLAINLY;
+    if (itself && layer->reading == LACI_NATIVE_PHASES) layer->reading = LACI_NATIVE_ROW_MAJOR;
   }
 }
 
 static void choose_faster(laci_net *net) {
   choice c = {.net = net};
   c.values = laci_plan_new(&net->plan, (size_t)net->plan.graph->n_values, sizeof *c.values);
-  if (!c.values || !laci_sparse_find_costs(net, &c.costs)) return;
-  laci_sparse_save_memory(net, &c.costs);
-  read_as_algorithms_do(net->sparse);
+  if (!c.values || !laci_native_find_costs(net, &c.costs)) return;
+  laci_native_save_memory(net, &c.costs);
+  read_as_algorithms_do(net->native);
   measure_values(&c);
   choose(&c);
 }
@@ -191,30 +191,30 @@ static void choose_faster(laci_net *net) {
 /** Whatever it costs. What cannot be generated is done by rows. Where weights are zeros alone are
  * taken, an algorithm that needs none leaves all others to dense kernels. */
 static void take_all(laci_net *net) {
-  laci_sparse_net *sparse = net->sparse;
+  laci_native_net *native = net->native;
   const laci_algorithm_id wanted = net->algorithm;
   const bool alone =
-      net->sparse_use == LACI_SPARSE_USE_ZEROS && laci_algorithm_of(wanted)->transforms;
-  for (int at = 0; at < sparse->n_layers; at++) {
-    laci_sparse_layer *layer = &sparse->layers[at];
+      net->native_use == LACI_NATIVE_USE_ZEROS && laci_algorithm_of(wanted)->transforms;
+  for (int at = 0; at < native->n_layers; at++) {
+    laci_native_layer *layer = &native->layers[at];
     layer->algorithm = laci_algorithm_or(net, layer, wanted);
-    layer->chosen = laci_sparse_can(net, layer, layer->algorithm);
+    layer->chosen = laci_native_can(net, layer, layer->algorithm);
     if (alone && layer->algorithm != wanted) layer->chosen = false;
   }
-  read_as_algorithms_do(sparse);
+  read_as_algorithms_do(native);
 }
 
-void laci_sparse_choose(laci_net *net) {
+void laci_native_choose(laci_net *net) {
   if (!may_be_sparse(net)) return;
-  laci_sparse_find_layers(net);
-  laci_sparse_net *sparse = net->sparse;
-  if (!sparse || net->sparse_use == LACI_SPARSE_USE_NONE) return;
-  if (net->sparse_use == LACI_SPARSE_USE_LISTED) return;
-  sparse->places =
-      laci_plan_new(&net->plan, (size_t)net->plan.graph->n_values, sizeof *sparse->places);
-  if (!sparse->places) return;
-  if (sparse->trained) laci_sparse_choose_trained(net);
-  else if (net->sparse_use == LACI_SPARSE_USE_FASTER) choose_faster(net);
+  laci_native_find_layers(net);
+  laci_native_net *native = net->native;
+  if (!native || net->native_use == LACI_NATIVE_USE_NONE) return;
+  if (net->native_use == LACI_NATIVE_USE_LISTED) return;
+  native->places =
+      laci_plan_new(&net->plan, (size_t)net->plan.graph->n_values, sizeof *native->places);
+  if (!native->places) return;
+  if (native->trained) laci_native_choose_trained(net);
+  else if (net->native_use == LACI_NATIVE_USE_FASTER) choose_faster(net);
   else take_all(net);
-  laci_sparse_lay_out(net);
+  laci_native_lay_out(net);
 }

@@ -8,57 +8,57 @@
 /* ---- limits.c ---- */
 
 /** Pads, dilations and strides make no layout much larger than the picture. */
-bool laci_sparse_padding_is_small(const laci_sparse_layer *layer);
+bool laci_native_padding_is_small(const laci_native_layer *layer);
 /** Of bf16: values come and go with channels last, in pairs, and what the network returns is not
  * rounded to bf16 first. */
-bool laci_sparse_can_bf16(const laci_net *net, const laci_sparse_layer *layer);
+bool laci_native_can_bf16(const laci_net *net, const laci_native_layer *layer);
 
 /* ---- posts.c ---- */
 
 /** Sets what follows the layer's sums; false where sparse kernels lack it. */
-bool laci_sparse_take_posts(laci_net *net, laci_sparse_layer *layer);
+bool laci_native_take_posts(laci_net *net, laci_native_layer *layer);
 
 /* ---- find.c ---- */
 
-/** Finds the layers that native kernels can do: net->sparse has them, none of them chosen; it stays
+/** Finds the layers that native kernels can do: net->native has them, none of them chosen; it stays
  * NULL where there are none. */
-void laci_sparse_find_layers(laci_net *net);
+void laci_native_find_layers(laci_net *net);
 
 /* ---- find_between.c ---- */
 
 /** Is it a sum of two values of bytes, which becomes bytes itself? */
-bool laci_sparse_find_sum(laci_net *net, const laci_fused *fused, laci_sparse_layer *layer);
+bool laci_native_find_sum(laci_net *net, const laci_fused *fused, laci_native_layer *layer);
 /** Is it a MaxPool of floats, with nothing fused behind it? */
-bool laci_sparse_find_pool(laci_net *net, const laci_fused *fused, laci_sparse_layer *layer);
+bool laci_native_find_pool(laci_net *net, const laci_fused *fused, laci_native_layer *layer);
 /** Is it one of a value of bytes, which stays bytes of the same units? */
-bool laci_sparse_find_pool_of_bytes(laci_net *net, const laci_fused *fused,
-                                    laci_sparse_layer *layer);
+bool laci_native_find_pool_of_bytes(laci_net *net, const laci_fused *fused,
+                                    laci_native_layer *layer);
 
 /* ---- Finders of other folders ---- */
 
 /** The value, or the one that it is, too: of bytes that several DequantizeLinear read. */
-int laci_sparse_same_value(const laci_cpu_plan *plan, int value);
+int laci_native_same_value(const laci_cpu_plan *plan, int value);
 /** The QuantizeLinear and DequantizeLinear that alone read the value; NULL: others do. */
-const laci_fused *laci_sparse_quantized_after(const laci_cpu_plan *plan, int value);
+const laci_fused *laci_native_quantized_after(const laci_cpu_plan *plan, int value);
 /** A convolution, or the gradient of its input, whose weights change and keep their zeros? */
-bool laci_sparse_find_trained(laci_net *net, const laci_fused *fused, laci_sparse_layer *layer);
+bool laci_native_find_trained(laci_net *net, const laci_fused *fused, laci_native_layer *layer);
 /** Chooses among such layers. */
-void laci_sparse_choose_trained(laci_net *net);
+void laci_native_choose_trained(laci_net *net);
 /** Makes the layer, which was found as one of floats, one of int8 where its input, its weight and
  * what follows allow it; else it stays. */
-void laci_sparse_take_bytes(laci_net *net, laci_sparse_layer *layer);
+void laci_native_take_bytes(laci_net *net, laci_native_layer *layer);
 
 /* ---- name.c ---- */
 
-enum { LACI_SPARSE_NAME = 256 };
+enum { LACI_NATIVE_NAME = 256 };
 /** What the time depends on, beside the machine: the name that it is kept by. layer NULL: reorders.
  */
-void laci_sparse_name(const laci_net *net, const laci_sparse_layer *layer, laci_algorithm_id id,
-                      char name[LACI_SPARSE_NAME]);
+void laci_native_name(const laci_net *net, const laci_native_layer *layer, laci_algorithm_id id,
+                      char name[LACI_NATIVE_NAME]);
 
 /* ---- cost.c, estimate.c ---- */
 
-typedef struct laci_sparse_costs {
+typedef struct laci_native_costs {
   double *of[LACI_N_ALGORITHMS]; /* by each way, [n_layers], of the plan's memory; infinite
                                           where a layer cannot be done so */
   double *chosen;                /* by the layer's way, if it is chosen */
@@ -67,18 +67,18 @@ typedef struct laci_sparse_costs {
                                           what it takes anyway */
   double step;                   /* of a reorder, beside its floats */
   double least_gain; /* of the whole network, for which it is worth to leave dense kernels */
-} laci_sparse_costs;
+} laci_native_costs;
 
 /** Room for all layers; false: no memory (noted). */
-bool laci_sparse_new_costs(laci_net *net, laci_sparse_costs *costs);
+bool laci_native_new_costs(laci_net *net, laci_native_costs *costs);
 /** The times of all layers; false where one was not timed. */
-bool laci_sparse_find_timings(const laci_net *net, const laci_timings *timings,
-                              laci_sparse_costs *costs);
+bool laci_native_find_timings(const laci_net *net, const laci_timings *timings,
+                              laci_native_costs *costs);
 /** Estimates of all of it. estimate.c */
-void laci_sparse_estimate(const laci_net *net, laci_sparse_costs *costs);
+void laci_native_estimate(const laci_net *net, laci_native_costs *costs);
 /** These times, or estimates; layers have the way that costs the least. False: no memory (noted).
  */
-bool laci_sparse_find_costs(laci_net *net, laci_sparse_costs *costs);
+bool laci_native_find_costs(laci_net *net, laci_native_costs *costs);
 
 /* ---- budget.c ---- */
 
@@ -86,6 +86,6 @@ bool laci_sparse_find_costs(laci_net *net, laci_sparse_costs *costs);
  * more than 1.7 times the bytes that they have, or than those of a dense plan, or no such layer is
  * left.
  */
-void laci_sparse_save_memory(laci_net *net, laci_sparse_costs *costs);
+void laci_native_save_memory(laci_net *net, laci_native_costs *costs);
 
 #endif

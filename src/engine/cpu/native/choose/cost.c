@@ -11,21 +11,21 @@
 
 /** Of a layer, or of reorders (NULL). */
 static bool find_time(const laci_net *net, const laci_timings *timings,
-                      const laci_sparse_layer *layer, laci_algorithm_id id, double *seconds) {
-  char name[LACI_SPARSE_NAME];
-  laci_sparse_name(net, layer, id, name);
+                      const laci_native_layer *layer, laci_algorithm_id id, double *seconds) {
+  char name[LACI_NATIVE_NAME];
+  laci_native_name(net, layer, id, name);
   return laci_timings_find(timings, name, seconds);
 }
 
-bool laci_sparse_find_timings(const laci_net *net, const laci_timings *timings,
-                              laci_sparse_costs *costs) {
-  const laci_sparse_net *sparse = net->sparse;
+bool laci_native_find_timings(const laci_net *net, const laci_timings *timings,
+                              laci_native_costs *costs) {
+  const laci_native_net *native = net->native;
   bool known = timings && find_time(net, timings, NULL, LACI_ALGORITHM_dense, &costs->reorder);
-  for (int at = 0; at < sparse->n_layers && known; at++) {
-    const laci_sparse_layer *layer = &sparse->layers[at];
+  for (int at = 0; at < native->n_layers && known; at++) {
+    const laci_native_layer *layer = &native->layers[at];
     for (int id = 0; id < LACI_N_ALGORITHMS && known; id++) {
       costs->of[id][at] = INFINITY;
-      if (!laci_sparse_can(net, layer, id)) continue;
+      if (!laci_native_can(net, layer, id)) continue;
       known = find_time(net, timings, layer, id, &costs->of[id][at]);
     }
   }
@@ -33,8 +33,8 @@ bool laci_sparse_find_timings(const laci_net *net, const laci_timings *timings,
   return known;
 }
 
-bool laci_sparse_new_costs(laci_net *net, laci_sparse_costs *costs) {
-  const size_t n = (size_t)net->sparse->n_layers;
+bool laci_native_new_costs(laci_net *net, laci_native_costs *costs) {
+  const size_t n = (size_t)net->native->n_layers;
   for (int id = 0; id < LACI_N_ALGORITHMS; id++) {
     costs->of[id] = laci_plan_new(&net->plan, n, sizeof *costs->of[id]);
   }
@@ -44,8 +44,8 @@ bool laci_sparse_new_costs(laci_net *net, laci_sparse_costs *costs) {
 
 /** Without generated code, rows stand for it, whatever they cost: the compiled kernel is the
  * definition. */
-static void choose_algorithm(const laci_net *net, laci_sparse_layer *layer, int at,
-                             laci_sparse_costs *costs) {
+static void choose_algorithm(const laci_net *net, laci_native_layer *layer, int at,
+                             laci_native_costs *costs) {
   const laci_algorithm_id first = laci_algorithm_or(net, layer, LACI_ALGORITHM_dense);
   const laci_algorithm_id own = laci_algorithm_of_kind(layer->kind);
   layer->algorithm = first;
@@ -57,22 +57,22 @@ static void choose_algorithm(const laci_net *net, laci_sparse_layer *layer, int 
 }
 
 /** Estimates but for those of dense kernels, times the margin of another processor's figures. */
-static void doubt_estimates(const laci_net *net, laci_sparse_costs *costs) {
-  for (int at = 0; at < net->sparse->n_layers; at++) {
+static void doubt_estimates(const laci_net *net, laci_native_costs *costs) {
+  for (int at = 0; at < net->native->n_layers; at++) {
     for (int id = 0; id < LACI_N_ALGORITHMS; id++) {
       if (id != LACI_ALGORITHM_dense) costs->of[id][at] *= net->costs->margin;
     }
   }
 }
 
-bool laci_sparse_find_costs(laci_net *net, laci_sparse_costs *costs) {
-  if (!laci_sparse_new_costs(net, costs)) return false;
-  if (!laci_sparse_find_timings(net, net->timings, costs)) {
-    laci_sparse_estimate(net, costs);
+bool laci_native_find_costs(laci_net *net, laci_native_costs *costs) {
+  if (!laci_native_new_costs(net, costs)) return false;
+  if (!laci_native_find_timings(net, net->timings, costs)) {
+    laci_native_estimate(net, costs);
     doubt_estimates(net, costs);
   }
-  for (int at = 0; at < net->sparse->n_layers; at++) {
-    choose_algorithm(net, &net->sparse->layers[at], at, costs);
+  for (int at = 0; at < net->native->n_layers; at++) {
+    choose_algorithm(net, &net->native->layers[at], at, costs);
   }
   return true;
 }

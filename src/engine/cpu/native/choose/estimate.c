@@ -8,20 +8,20 @@
 #include "engine/cpu/native/choose/choose.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
 
-static double cost_by(const laci_net *net, const laci_sparse_layer *layer, laci_algorithm_id id) {
-  return laci_sparse_can(net, layer, id) ? laci_algorithm_of(id)->cost(net, layer) : INFINITY;
+static double cost_by(const laci_net *net, const laci_native_layer *layer, laci_algorithm_id id) {
+  return laci_native_can(net, layer, id) ? laci_algorithm_of(id)->cost(net, layer) : INFINITY;
 }
 
-void laci_sparse_estimate(const laci_net *net, laci_sparse_costs *costs) {
-  const laci_sparse_net *sparse = net->sparse;
+void laci_native_estimate(const laci_net *net, laci_native_costs *costs) {
+  const laci_native_net *native = net->native;
   const laci_cost_figures *c = laci_costs_of(net, NULL);
   costs->reorder = c->reorder;
   costs->norm_of_images = c->norm_of_images;
   costs->step = c->step;
   costs->least_gain = c->least_gain;
-  for (int at = 0; at < sparse->n_layers; at++) {
+  for (int at = 0; at < native->n_layers; at++) {
     for (int id = 0; id < LACI_N_ALGORITHMS; id++) {
-      costs->of[id][at] = cost_by(net, &sparse->layers[at], id);
+      costs->of[id][at] = cost_by(net, &native->layers[at], id);
     }
   }
 }

@@ -11,7 +11,7 @@
 #include "engine/cpu/onednn/onednn.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
 
-static bool window_of(const laci_net *net, const laci_fused *fused, laci_sparse_layer *layer) {
+static bool window_of(const laci_net *net, const laci_fused *fused, laci_native_layer *layer) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
   const laci_shape *y = laci_plan_shape(&net->plan, node->outputs[0]);
@@ -19,22 +19,22 @@ static bool window_of(const laci_net *net, const laci_fused *fused, laci_sparse_
   laci_window w;
   if (!laci_conv_window(node, x, y, weight->dims + 2, &w) || w.n_spatial > 2) return false;
   layer->n_images = x->dims[0];
-  layer->window = laci_sparse_window_over(x, y, &w);
+  layer->window = laci_native_window_over(x, y, &w);
   layer->window.groups = laci_node_int(node, "group", 1);
   layer->window.values = laci_native_values(net);
   return true;
 }
 
-static laci_sparse_reading reading_of(const laci_sparse_layer *layer) {
+static laci_native_reading reading_of(const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   const bool strides = g->stride_h > 1 || g->stride_w > 1;
-  if (!strides || layer->kind != LACI_SPARSE_PRODUCT || laci_native_by_images(layer->n_images))
-    return LACI_SPARSE_AS_IT_LIES;
-  return laci_sparse_is_pixel(g) ? LACI_SPARSE_SUBSAMPLED : LACI_SPARSE_PHASES;
+  if (!strides || layer->kind != LACI_NATIVE_PRODUCT || laci_native_by_images(layer->n_images))
+    return LACI_NATIVE_AS_STORED;
+  return laci_native_is_pixel(g) ? LACI_NATIVE_SUBSAMPLED : LACI_NATIVE_PHASES;
 }
 
 /** A product as a convolution of one pixel. */
-static bool rows_of(laci_net *net, const laci_fused *fused, laci_sparse_layer *layer) {
+static bool rows_of(laci_net *net, const laci_fused *fused, laci_native_layer *layer) {
   const char *why;
   if (!laci_right_fits(net, fused, &why)) return false;
   const laci_right r = laci_right_of(net, fused);
@@ -42,15 +42,15 @@ static bool rows_of(laci_net *net, const laci_fused *fused, laci_sparse_layer *l
     return false;
   layer->rows = true;
   layer->n_images = 1;
-  layer->window = laci_sparse_window_of_pixels(r.depth, r.columns, 1, r.rows);
+  layer->window = laci_native_window_of_pixels(r.depth, r.columns, 1, r.rows);
   layer->window.values = laci_native_values(net);
   return true;
 }
 
 /** What comes out where a layer's result goes through integers alone, in the result's layout. */
 static int after_integers(const laci_cpu_plan *plan, int value) {
-  const laci_fused *after = laci_sparse_quantized_after(plan, value);
-  for (; after; after = laci_sparse_quantized_after(plan, value)) value = after->output;
+  const laci_fused *after = laci_native_quantized_after(plan, value);
+  for (; after; after = laci_native_quantized_after(plan, value)) value = after->output;
   return value;
 }
 
@@ -59,15 +59,15 @@ static const laci_cost_figures *of_floats(const laci_net *net) {
 }
 
 /** Layers are found that gain nothing, too. */
-static bool takes_all(const laci_net *net) { return net->sparse_use == LACI_SPARSE_USE_ALL; }
+static bool takes_all(const laci_net *net) { return net->native_use == LACI_NATIVE_USE_ALL; }
 
 /** Without zeros, windows may still be faster by an algorithm that oneDNN has with AVX-512 alone,
  * and of windows of three alone. */
-static bool gains_when_full(const laci_net *net, const laci_sparse_layer *layer) {
+static bool gains_when_full(const laci_net *net, const laci_native_layer *layer) {
   enum { WINDOW = 3 };
   const bool lacks = layer->window.kernel_h != WINDOW || layer->window.stride_h > 1;
   const bool known = laci_jit_isa_allowed() == LACI_JIT_AVX2 || net->timings;
-  return (known || lacks) && laci_sparse_can(net, layer, LACI_ALGORITHM_winograd);
+  return (known || lacks) && laci_native_can(net, layer, LACI_ALGORITHM_winograd);
 }
 
 /** Of groups of few channels, dense kernels use a part of each vector alone, or a copy for matrix
@@ -78,43 +78,43 @@ static bool has_narrow_groups(const laci_net *net, const laci_sparse_window *g) 
   return known && !net->plan.bf16 && g->groups > 1 && g->channels_in / g->groups <= FEW;
 }
 
-static bool layer_of(laci_net *net, const laci_fused *fused, bool bytes, laci_sparse_layer *layer) {
+static bool layer_of(laci_net *net, const laci_fused *fused, bool bytes, laci_native_layer *layer) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const bool conv = node->op == &laci_op_conv;
   const char *why;
   if (fused->output < 0 || fused->pattern) return false;
-  if (laci_sparse_find_trained(net, fused, layer)) return true;
-  if (bytes && laci_sparse_find_sum(net, fused, layer)) return true;
-  if (bytes && laci_sparse_find_pool_of_bytes(net, fused, layer)) return true;
-  if (laci_sparse_find_pool(net, fused, layer)) {
+  if (laci_native_find_trained(net, fused, layer)) return true;
+  if (bytes && laci_native_find_sum(net, fused, layer)) return true;
+  if (bytes && laci_native_find_pool_of_bytes(net, fused, layer)) return true;
+  if (laci_native_find_pool(net, fused, layer)) {
     layer->output = after_integers(&net->plan, fused->output);
     return true;
   }
   if (!conv && node->op != &laci_op_gemm && node->op != &laci_op_mat_mul) return false;
   if (!laci_plan_has_elements(&net->plan, node)) return false;
   if (conv && !laci_conv_constant_fits(net, fused, &why)) return false;
-  *layer = (laci_sparse_layer){.fused = fused,
-                               .input = laci_sparse_same_value(&net->plan, node->inputs[0]),
+  *layer = (laci_native_layer){.fused = fused,
+                               .input = laci_native_same_value(&net->plan, node->inputs[0]),
                                .output = after_integers(&net->plan, fused->output)};
-  if (!laci_sparse_take_posts(net, layer)) return false;
+  if (!laci_native_take_posts(net, layer)) return false;
   if (!(conv ? window_of(net, fused, layer) : rows_of(net, fused, layer))) return false;
-  if (net->plan.bf16 && !laci_sparse_can_bf16(net, layer)) return false;
-  if (conv && laci_sparse_is_depthwise(&layer->window)) layer->kind = LACI_SPARSE_DEPTHWISE;
+  if (net->plan.bf16 && !laci_native_can_bf16(net, layer)) return false;
+  if (conv && laci_native_is_depthwise(&layer->window)) layer->kind = LACI_NATIVE_DEPTHWISE;
   layer->reading = reading_of(layer);
-  if (!laci_sparse_padding_is_small(layer)) return false;
-  if (layer->kind == LACI_SPARSE_DEPTHWISE) {
+  if (!laci_native_padding_is_small(layer)) return false;
+  if (layer->kind == LACI_NATIVE_DEPTHWISE) {
     layer->kept = 1;
     return true;
   }
   layer->kept = laci_net_kept_share(net, node->inputs[1]);
-  if (bytes) laci_sparse_take_bytes(net, layer);
+  if (bytes) laci_native_take_bytes(net, layer);
   layer->full = layer->kept * 100 > of_floats(net)->most_kept && !layer->bytes && !takes_all(net) &&
                 !has_narrow_groups(net, &layer->window);
   return !layer->full || gains_when_full(net, layer);
 }
 
 /** No value is rows to one layer and pictures of a convolution to another. */
-static bool agrees(uint8_t *kinds, const laci_sparse_layer *layer) {
+static bool agrees(uint8_t *kinds, const laci_native_layer *layer) {
   const uint8_t kind = layer->rows ? 1 : 2;
   const int values[] = {layer->input, layer->output, layer->residual};
   for (int at = 0; at < 3; at++) {
@@ -127,24 +127,24 @@ static bool agrees(uint8_t *kinds, const laci_sparse_layer *layer) {
 }
 
 /** Between layers whose weights change, all but these layers stays with oneDNN. */
-static int without_pools(laci_sparse_layer *layers, int n) {
+static int without_pools(laci_native_layer *layers, int n) {
   int left = 0;
   for (int at = 0; at < n; at++) {
-    if (layers[at].kind != LACI_SPARSE_POOL) layers[left++] = layers[at];
+    if (layers[at].kind != LACI_NATIVE_POOL) layers[left++] = layers[at];
   }
   return left;
 }
 
-void laci_sparse_find_layers(laci_net *net) {
+void laci_native_find_layers(laci_net *net) {
   laci_cpu_plan *plan = &net->plan;
-  laci_sparse_layer *layers = laci_plan_new(plan, (size_t)plan->n_scheduled, sizeof *layers);
-  laci_sparse_net *sparse = laci_plan_new(plan, 1, sizeof *sparse);
+  laci_native_layer *layers = laci_plan_new(plan, (size_t)plan->n_scheduled, sizeof *layers);
+  laci_native_net *native = laci_plan_new(plan, 1, sizeof *native);
   uint8_t *kinds = laci_plan_new(plan, (size_t)plan->graph->n_values, sizeof *kinds);
   const laci_jit_isa isa = laci_jit_isa_allowed(), isa_of_bytes = laci_jit_isa_of_int8(isa);
   const bool bytes = isa_of_bytes != LACI_JIT_NONE || takes_all(net);
   int n = 0, n_neighbours = 0;
   bool trained = false;
-  if (!layers || !sparse || !kinds) return;
+  if (!layers || !native || !kinds) return;
   for (int t = 0; t < plan->n_scheduled; t++) {
     const laci_scheduled *scheduled = &plan->schedule[t];
     if (scheduled->recomputed || !layer_of(net, &plan->fused[scheduled->fused], bytes, &layers[n]))
@@ -152,24 +152,24 @@ void laci_sparse_find_layers(laci_net *net) {
     if (!agrees(kinds, &layers[n])) continue;
     layers[n].algorithm = laci_algorithm_of_kind(layers[n].kind);
     trained = trained || layers[n].mask;
-    n_neighbours += layers[n].kind != LACI_SPARSE_PRODUCT;
+    n_neighbours += layers[n].kind != LACI_NATIVE_PRODUCT;
     n++;
   }
   if (n == 0 || (n == n_neighbours && !takes_all(net))) return;
   if (trained) n = without_pools(layers, n);
-  *sparse = (laci_sparse_net){.isa = plan->bf16 ? laci_jit_isa_of_bf16(isa) : isa,
+  *native = (laci_native_net){.isa = plan->bf16 ? laci_jit_isa_of_bf16(isa) : isa,
                               .isa_of_bytes = isa_of_bytes,
                               .layers = layers,
                               .n_layers = n,
                               .trained = trained};
-  net->sparse = sparse;
-  sparse->tight = laci_sparse_is_tight(net);
+  net->native = native;
+  native->tight = laci_native_is_tight(net);
 }
 
-const laci_sparse_layer *laci_sparse_chosen(const laci_net *net, const laci_fused *fused) {
-  const laci_sparse_net *sparse = net->sparse;
-  for (int at = 0; sparse && at < sparse->n_layers; at++) {
-    const laci_sparse_layer *layer = &sparse->layers[at];
+const laci_native_layer *laci_native_chosen(const laci_net *net, const laci_fused *fused) {
+  const laci_native_net *native = net->native;
+  for (int at = 0; native && at < native->n_layers; at++) {
+    const laci_native_layer *layer = &native->layers[at];
     if (layer->chosen && layer->fused->node == fused->node) return layer;
   }
   return NULL;

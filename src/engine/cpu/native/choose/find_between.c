@@ -9,40 +9,40 @@
 #include "engine/cpu/native/int8/int8.h"
 #include "engine/cpu/onednn/onednn.h"
 
-bool laci_sparse_find_sum(laci_net *net, const laci_fused *fused, laci_sparse_layer *layer) {
+bool laci_native_find_sum(laci_net *net, const laci_fused *fused, laci_native_layer *layer) {
   const laci_cpu_plan *plan = &net->plan;
   const laci_node *node = &plan->graph->nodes[fused->node];
-  const laci_fused *after = laci_sparse_quantized_after(plan, fused->output);
+  const laci_fused *after = laci_native_quantized_after(plan, fused->output);
   if (node->op != &laci_op_add || !after || fused->scale || fused->shift) return false;
   const laci_shape *shape = laci_plan_shape(plan, fused->output);
   const laci_fake_quantized *in[2];
   if (shape->rank != 4) return false;
   for (int at = 0; at < 2; at++) {
-    in[at] = laci_sparse_bytes_of(plan, node->inputs[at]);
+    in[at] = laci_native_bytes_of(plan, node->inputs[at]);
     if (!in[at] || !laci_shape_equal(laci_plan_shape(plan, node->inputs[at]), shape)) return false;
   }
-  *layer = (laci_sparse_layer){.fused = fused,
-                               .kind = LACI_SPARSE_SUM,
+  *layer = (laci_native_layer){.fused = fused,
+                               .kind = LACI_NATIVE_SUM,
                                .n_images = shape->dims[0],
-                               .input = laci_sparse_same_value(plan, node->inputs[0]),
+                               .input = laci_native_same_value(plan, node->inputs[0]),
                                .output = after->output,
                                .kept = 1};
-  if (!laci_sparse_take_posts(net, layer) || layer->residual >= 0 || layer->n_functions > 0)
+  if (!laci_native_take_posts(net, layer) || layer->residual >= 0 || layer->n_functions > 0)
     return false;
-  layer->residual = laci_sparse_same_value(plan, node->inputs[1]);
+  layer->residual = laci_native_same_value(plan, node->inputs[1]);
   layer->window =
-      laci_sparse_window_of_pixels(shape->dims[1], shape->dims[1], shape->dims[2], shape->dims[3]);
+      laci_native_window_of_pixels(shape->dims[1], shape->dims[1], shape->dims[2], shape->dims[3]);
   layer->window.values = LACI_SPARSE_S8;
   layer->bytes = laci_plan_new(&net->plan, 1, sizeof *layer->bytes);
   if (!layer->bytes) return false;
   *layer->bytes =
-      (laci_sparse_bytes){.x = in[0], .residual = in[1], .y = after->details, .n_scales = 0};
-  laci_sparse_bound_bytes(layer);
+      (laci_native_bytes){.x = in[0], .residual = in[1], .y = after->details, .n_scales = 0};
+  laci_native_bound_bytes(layer);
   return true;
 }
 
 /** A MaxPool of floats, with nothing fused behind it. */
-static bool find_max_pool(const laci_net *net, const laci_fused *fused, laci_sparse_layer *layer) {
+static bool find_max_pool(const laci_net *net, const laci_fused *fused, laci_native_layer *layer) {
   const laci_cpu_plan *plan = &net->plan;
   const laci_node *node = &plan->graph->nodes[fused->node];
   laci_window w;
@@ -50,32 +50,32 @@ static bool find_max_pool(const laci_net *net, const laci_fused *fused, laci_spa
   if (!laci_plan_has_elements(plan, node)) return false;
   const laci_shape *in = laci_plan_shape(plan, node->inputs[0]);
   if (in->rank != 4 || !laci_pool_window(net, node, &w)) return false;
-  *layer = (laci_sparse_layer){.fused = fused,
-                               .kind = LACI_SPARSE_POOL,
+  *layer = (laci_native_layer){.fused = fused,
+                               .kind = LACI_NATIVE_POOL,
                                .n_images = in->dims[0],
-                               .input = laci_sparse_same_value(plan, node->inputs[0]),
+                               .input = laci_native_same_value(plan, node->inputs[0]),
                                .output = fused->output,
                                .residual = -1,
                                .kept = 1};
-  layer->window = laci_sparse_window_over(in, laci_plan_shape(plan, fused->output), &w);
+  layer->window = laci_native_window_over(in, laci_plan_shape(plan, fused->output), &w);
   return laci_max_pool_fits(&layer->window);
 }
 
-bool laci_sparse_find_pool(laci_net *net, const laci_fused *fused, laci_sparse_layer *layer) {
+bool laci_native_find_pool(laci_net *net, const laci_fused *fused, laci_native_layer *layer) {
   return !net->plan.bf16 && find_max_pool(net, fused, layer);
 }
 
-bool laci_sparse_find_pool_of_bytes(laci_net *net, const laci_fused *fused,
-                                    laci_sparse_layer *layer) {
+bool laci_native_find_pool_of_bytes(laci_net *net, const laci_fused *fused,
+                                    laci_native_layer *layer) {
   if (!find_max_pool(net, fused, layer)) return false;
-  const laci_fused *after = laci_sparse_quantized_after(&net->plan, fused->output);
+  const laci_fused *after = laci_native_quantized_after(&net->plan, fused->output);
   const laci_fake_quantized *x =
-      laci_sparse_bytes_of(&net->plan, net->plan.graph->nodes[fused->node].inputs[0]);
-  if (!after || !x || !laci_sparse_same_units(x, after->details)) return false;
+      laci_native_bytes_of(&net->plan, net->plan.graph->nodes[fused->node].inputs[0]);
+  if (!after || !x || !laci_native_same_units(x, after->details)) return false;
   layer->output = after->output;
   layer->window.values = LACI_SPARSE_S8;
   layer->bytes = laci_plan_new(&net->plan, 1, sizeof *layer->bytes);
   if (!layer->bytes) return false;
-  *layer->bytes = (laci_sparse_bytes){.x = x, .y = after->details};
+  *layer->bytes = (laci_native_bytes){.x = x, .y = after->details};
   return true;
 }

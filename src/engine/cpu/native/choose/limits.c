@@ -7,7 +7,7 @@
 
 /** Pads, dilations and strides are what a file says: none makes a layout much larger than the
  * picture. */
-bool laci_sparse_padding_is_small(const laci_sparse_layer *layer) {
+bool laci_native_padding_is_small(const laci_native_layer *layer) {
   enum { MOST_TIMES = 4, FEW_PIXELS = 4096, MOST_PHASES = 16 };
   const laci_sparse_window *g = &layer->window;
   const double reach_h = (double)(g->out_h - 1) * (double)g->stride_h +
@@ -18,10 +18,10 @@ bool laci_sparse_padding_is_small(const laci_sparse_layer *layer) {
   const double w = fmax((double)g->w + (double)g->pad_left, reach_w);
   const double phases = (double)g->stride_h * (double)g->stride_w;
   return h * w <= MOST_TIMES * (double)g->h * (double)g->w + FEW_PIXELS &&
-         (layer->reading != LACI_SPARSE_PHASES || phases <= MOST_PHASES);
+         (layer->reading != LACI_NATIVE_PHASES || phases <= MOST_PHASES);
 }
 
-bool laci_sparse_can_bf16(const laci_net *net, const laci_sparse_layer *layer) {
+bool laci_native_can_bf16(const laci_net *net, const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   if (net->plan.graph->values[layer->output].is_output) return false;
   return g->channels_in / g->groups % 2 == 0 && g->channels_out / g->groups % 2 == 0;

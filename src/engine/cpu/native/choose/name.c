@@ -8,14 +8,14 @@
 #include "engine/cpu/native/choose/choose.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
 
-static const char *const kinds[] = {[LACI_SPARSE_PRODUCT] = "conv",
-                                    [LACI_SPARSE_DEPTHWISE] = "conv",
-                                    [LACI_SPARSE_SUM] = "sum",
-                                    [LACI_SPARSE_POOL] = "pool"};
+static const char *const kinds[] = {[LACI_NATIVE_PRODUCT] = "conv",
+                                    [LACI_NATIVE_DEPTHWISE] = "conv",
+                                    [LACI_NATIVE_SUM] = "sum",
+                                    [LACI_NATIVE_POOL] = "pool"};
 
-void laci_sparse_name(const laci_net *net, const laci_sparse_layer *layer, laci_algorithm_id id,
-                      char name[LACI_SPARSE_NAME]) {
-  char shape[LACI_SPARSE_NAME / 2] = "a float";
+void laci_native_name(const laci_net *net, const laci_native_layer *layer, laci_algorithm_id id,
+                      char name[LACI_NATIVE_NAME]) {
+  char shape[LACI_NATIVE_NAME / 2] = "a float";
   if (layer) {
     const laci_sparse_window *g = &layer->window;
     const long long n[] = {layer->n_images, g->channels_in, g->h,        g->w,
@@ -35,8 +35,8 @@ void laci_sparse_name(const laci_net *net, const laci_sparse_layer *layer, laci_
                    (int)layer->functions[at].kind);
   }
   const char *values = net->plan.bf16 ? ", bf16" : layer && layer->bytes ? ", int8" : "";
-  const laci_jit_isa isa = layer ? laci_sparse_isa_of(net, layer) : net->sparse->isa;
-  (void)snprintf(name, LACI_SPARSE_NAME, "%s%s%s%s%s, %.0f %% kept, %d thread%s, %s, %s", shape,
+  const laci_jit_isa isa = layer ? laci_native_isa_of(net, layer) : net->native->isa;
+  (void)snprintf(name, LACI_NATIVE_NAME, "%s%s%s%s%s, %.0f %% kept, %d thread%s, %s, %s", shape,
                  values, layer && layer->residual >= 0 ? ", sum" : "",
                  layer && (layer->has_low || layer->has_high) ? ", clip" : "", functions,
                  layer ? layer->kept * 100 : 0.0, net->n_threads, net->n_threads == 1 ? "" : "s",

@@ -30,7 +30,7 @@ static bool can_add(const laci_net *net, int value, int to) {
 }
 
 /** Generated code clips before it stores: of what comes first, that is free. */
-static bool clip(laci_sparse_layer *layer, const laci_function *f) {
+static bool clip(laci_native_layer *layer, const laci_function *f) {
   const bool relu = f->kind == LACI_FUNCTION_RELU && f->alpha == 0;
   const bool clips = f->kind == LACI_FUNCTION_CLIP || f->kind == LACI_FUNCTION_CLIP_OPEN;
   if (layer->has_low || layer->has_high || !(relu || clips)) return false;
@@ -41,7 +41,7 @@ static bool clip(laci_sparse_layer *layer, const laci_function *f) {
   return true;
 }
 
-bool laci_sparse_take_posts(laci_net *net, laci_sparse_layer *layer) {
+bool laci_native_take_posts(laci_net *net, laci_native_layer *layer) {
   const laci_fused *fused = layer->fused;
   bool sum_follows = false;
   layer->residual = -1;
@@ -53,7 +53,7 @@ bool laci_sparse_take_posts(laci_net *net, laci_sparse_layer *layer) {
   for (int at = 0; at < fused->n_posts; at++) {
     const laci_post *post = &fused->posts[at];
     if (post->value >= 0) {
-      layer->residual = laci_sparse_same_value(&net->plan, post->value);
+      layer->residual = laci_native_same_value(&net->plan, post->value);
       layer->residual_last = at > 0;
       if (!can_add(net, post->value, fused->output)) return false;
       if (at > 0 && at < fused->n_posts - 1) return false;

@@ -26,7 +26,7 @@ lac_status laci_native_use_of(const laci_engine_options *options, laci_native_us
   const char *word = getenv("LAC_SPARSE"), *name = getenv("LAC_ALGORITHM");
   const bool all = word && strcmp(word, "all") == 0;
   laci_algorithm_id id = LACI_ALGORITHM_dense;
-  *use = (laci_native_use){LACI_SPARSE_USE_NONE, 0};
+  *use = (laci_native_use){LACI_NATIVE_USE_NONE, 0};
   if (name && *name && !laci_algorithm_find(name, &id)) {
     char names[256];
     write_names(names, sizeof names);
@@ -35,7 +35,7 @@ lac_status laci_native_use_of(const laci_engine_options *options, laci_native_us
   }
   if (options->dense_only || (word && strcmp(word, "0") == 0)) return LAC_OK;
   if (name && *name && id == LACI_ALGORITHM_dense) return LAC_OK;
-  use->which = id != LACI_ALGORITHM_dense || all ? LACI_SPARSE_USE_ALL : LACI_SPARSE_USE_FASTER;
+  use->which = id != LACI_ALGORITHM_dense || all ? LACI_NATIVE_USE_ALL : LACI_NATIVE_USE_FASTER;
   use->algorithm = id;
   return LAC_OK;
 }

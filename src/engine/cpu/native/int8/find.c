@@ -26,7 +26,7 @@ static int reader_of(const laci_cpu_plan *plan, int value) {
   return one ? readers[0] : -1;
 }
 
-const laci_fused *laci_sparse_quantized_after(const laci_cpu_plan *plan, int value) {
+const laci_fused *laci_native_quantized_after(const laci_cpu_plan *plan, int value) {
   const int quantize = reader_of(plan, value);
   const laci_node *node = quantize < 0 ? NULL : &plan->graph->nodes[quantize];
   if (!node || node->n_outputs != 1) return NULL;
@@ -45,17 +45,17 @@ static const laci_fused *producer_of(const laci_cpu_plan *plan, int value) {
   return fused && fused->output == value ? fused : NULL;
 }
 
-int laci_sparse_same_value(const laci_cpu_plan *plan, int value) {
+int laci_native_same_value(const laci_cpu_plan *plan, int value) {
   const laci_fused *fused = producer_of(plan, value);
   return fused && fused->pattern == LACI_PATTERN_SAME ? fused->reads[0] : value;
 }
 
-const laci_fake_quantized *laci_sparse_bytes_of(const laci_cpu_plan *plan, int value) {
-  const laci_fused *fused = producer_of(plan, laci_sparse_same_value(plan, value));
+const laci_fake_quantized *laci_native_bytes_of(const laci_cpu_plan *plan, int value) {
+  const laci_fused *fused = producer_of(plan, laci_native_same_value(plan, value));
   return fused && fused->pattern == LACI_PATTERN_QUANTIZE ? fused->details : NULL;
 }
 
-bool laci_sparse_same_units(const laci_fake_quantized *a, const laci_fake_quantized *b) {
+bool laci_native_same_units(const laci_fake_quantized *a, const laci_fake_quantized *b) {
   return a->scale == b->scale && a->low == b->low && a->high == b->high;
 }
 
@@ -71,10 +71,10 @@ static bool all_are(laci_cpu_plan *plan, int value, int64_t wanted) {
 }
 
 /** Integers from -128 to 127, with a scale for all or for each row. */
-static bool take_weight_scale(laci_cpu_plan *plan, const laci_sparse_layer *layer) {
+static bool take_weight_scale(laci_cpu_plan *plan, const laci_native_layer *layer) {
   enum { MIDDLE = 128 };
   const int64_t n_rows = layer->window.channels_out;
-  laci_sparse_bytes *bytes = layer->bytes;
+  laci_native_bytes *bytes = layer->bytes;
   const laci_node *node = &plan->graph->nodes[layer->fused->node];
   const int producer = plan->graph->values[node->inputs[1]].producer;
   const laci_node *from = producer < 0 ? NULL : &plan->graph->nodes[producer];
@@ -98,12 +98,12 @@ static bool take_weight_scale(laci_cpu_plan *plan, const laci_sparse_layer *laye
   return bytes->weight_scale != NULL;
 }
 
-double laci_sparse_bytes_scale(const laci_sparse_bytes *bytes, int64_t row) {
+double laci_native_bytes_scale(const laci_native_bytes *bytes, int64_t row) {
   return (double)bytes->x->scale * (double)bytes->weight_scale[bytes->n_scales == 1 ? 0 : row];
 }
 
 /** No sum of a row leaves 32 bits, its bias included. */
-static bool sums_fit(laci_cpu_plan *plan, const laci_sparse_layer *layer) {
+static bool sums_fit(laci_cpu_plan *plan, const laci_native_layer *layer) {
   const double most = (double)(1 << 30);
   const laci_node *node = &plan->graph->nodes[layer->fused->node];
   const int64_t n_rows = layer->window.channels_out;
@@ -115,7 +115,7 @@ static bool sums_fit(laci_cpu_plan *plan, const laci_sparse_layer *layer) {
     n_biases = laci_shape_count(laci_plan_shape(plan, node->inputs[2]));
   }
   for (int64_t row = 0; row < n_rows; row++) {
-    const double scale = laci_sparse_bytes_scale(layer->bytes, row);
+    const double scale = laci_native_bytes_scale(layer->bytes, row);
     if (!(scale >= (double)FLT_MIN && scale <= (double)FLT_MAX)) return false;
     if (bias && !(fabs((double)bias[n_biases == 1 ? 0 : row]) < most * scale)) return false;
   }
@@ -124,7 +124,7 @@ static bool sums_fit(laci_cpu_plan *plan, const laci_sparse_layer *layer) {
 
 /* ---- The layer ---- */
 
-static bool is_plain_product(const laci_net *net, const laci_sparse_layer *layer) {
+static bool is_plain_product(const laci_net *net, const laci_native_layer *layer) {
   const laci_fused *fused = layer->fused;
   if (fused->scale || fused->shift) return false;
   if (!layer->rows) return true;
@@ -139,29 +139,29 @@ static bool shares_places(const laci_sparse_window *g) {
   return g->groups == 1 || (in % INT8X4 == 0 && out % INT8X4 == 0);
 }
 
-void laci_sparse_take_bytes(laci_net *net, laci_sparse_layer *layer) {
+void laci_native_take_bytes(laci_net *net, laci_native_layer *layer) {
   laci_cpu_plan *plan = &net->plan;
-  const laci_fake_quantized *x = laci_sparse_bytes_of(plan, layer->input);
-  if (!x || plan->bf16 || layer->kind != LACI_SPARSE_PRODUCT || !is_plain_product(net, layer))
+  const laci_fake_quantized *x = laci_native_bytes_of(plan, layer->input);
+  if (!x || plan->bf16 || layer->kind != LACI_NATIVE_PRODUCT || !is_plain_product(net, layer))
     return;
   if (!shares_places(&layer->window)) return;
-  laci_sparse_bytes *bytes = laci_plan_new(plan, 1, sizeof *bytes);
-  laci_sparse_layer made = *layer;
+  laci_native_bytes *bytes = laci_plan_new(plan, 1, sizeof *bytes);
+  laci_native_layer made = *layer;
   if (!bytes) return;
-  *bytes = (laci_sparse_bytes){.x = x, .quantized = {.floats = true}};
+  *bytes = (laci_native_bytes){.x = x, .quantized = {.floats = true}};
   made.bytes = bytes;
   made.window.values = LACI_SPARSE_S8;
   if (!take_weight_scale(plan, &made) || !sums_fit(plan, &made)) return;
-  const laci_fused *after = laci_sparse_quantized_after(plan, layer->fused->output);
+  const laci_fused *after = laci_native_quantized_after(plan, layer->fused->output);
   if (after && layer->residual >= 0) {
-    bytes->residual = laci_sparse_bytes_of(plan, layer->residual);
+    bytes->residual = laci_native_bytes_of(plan, layer->residual);
     if (!bytes->residual) after = NULL;
   }
   if (after) {
     bytes->y = after->details;
     bytes->quantized.floats = false;
     made.output = after->output;
-    if (!laci_sparse_follow_bytes(net, &made)) return;
+    if (!laci_native_follow_bytes(net, &made)) return;
   }
   *layer = made;
 }

@@ -15,7 +15,7 @@ static uint8_t byte_of(const laci_fake_quantized *q, float bound) {
 
 /** Functions are of numbers, so that what follows the sums is, too, until the last one makes units
  * of the result of them. */
-static bool follow_numbers(laci_net *net, laci_sparse_layer *layer, const laci_fake_quantized *y) {
+static bool follow_numbers(laci_net *net, laci_native_layer *layer, const laci_fake_quantized *y) {
   laci_pointwise *functions =
       laci_plan_new(&net->plan, (size_t)layer->n_functions + 2, sizeof *functions);
   int n = 0;
@@ -33,7 +33,7 @@ static bool follow_numbers(laci_net *net, laci_sparse_layer *layer, const laci_f
   return true;
 }
 
-void laci_sparse_bound_bytes(laci_sparse_layer *layer) {
+void laci_native_bound_bytes(laci_native_layer *layer) {
   laci_sparse_quantized *q = &layer->bytes->quantized;
   const laci_fake_quantized *y = layer->bytes->y;
   q->zero = laci_bytes_zero(y);
@@ -41,7 +41,7 @@ void laci_sparse_bound_bytes(laci_sparse_layer *layer) {
   q->high = layer->has_high ? byte_of(y, layer->high) : UINT8_MAX;
 }
 
-bool laci_sparse_follow_bytes(laci_net *net, laci_sparse_layer *layer) {
+bool laci_native_follow_bytes(laci_net *net, laci_native_layer *layer) {
   laci_sparse_quantized *q = &layer->bytes->quantized;
   const laci_fake_quantized *y = layer->bytes->y, *residual = layer->bytes->residual;
   const bool numbers = layer->n_functions > 0 || layer->residual_last;
@@ -51,6 +51,6 @@ bool laci_sparse_follow_bytes(laci_net *net, laci_sparse_layer *layer) {
     q->residual_zero = laci_bytes_zero(residual);
     q->residual_scale = residual->scale / (in_units ? y->scale : 1);
   }
-  laci_sparse_bound_bytes(layer);
+  laci_native_bound_bytes(layer);
   return true;
 }

@@ -36,9 +36,9 @@ static lac_status run_sum(laci_net *net, laci_net_step *step, lac_error *err) {
   return LAC_OK;
 }
 
-static void make(laci_net *net, const laci_sparse_layer *layer) {
-  const laci_sparse_bytes *bytes = layer->bytes;
-  const laci_sparse_tensors t = laci_sparse_take_tensors(net, layer);
+static void make(laci_net *net, const laci_native_layer *layer) {
+  const laci_native_bytes *bytes = layer->bytes;
+  const laci_native_tensors t = laci_native_take_tensors(net, layer);
   sum_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
   laci_net_step *step = laci_net_step_code(net, &net->plan.graph->nodes[layer->fused->node],
                                            run_sum, 3, (int[]){t.x, t.residual, t.y});
@@ -58,10 +58,10 @@ static void make(laci_net *net, const laci_sparse_layer *layer) {
   laci_net_bind(net, layer->fused->output, t.y);
 }
 
-static bool can(const laci_net *net, const laci_sparse_layer *layer, const char **why) {
+static bool can(const laci_net *net, const laci_native_layer *layer, const char **why) {
   (void)net;
   *why = "it is no sum of int8";
-  return layer->kind == LACI_SPARSE_SUM && !layer->full;
+  return layer->kind == LACI_NATIVE_SUM && !layer->full;
 }
 
 const laci_algorithm laci_algorithm_sum = {

@@ -8,20 +8,20 @@
 #include "engine/cpu/native/algorithms/algorithms.h"
 #include "engine/cpu/native/int8/int8.h"
 
-bool laci_sparse_quantize_kept(laci_net *net, const laci_sparse_layer *layer,
+bool laci_native_quantize_kept(laci_net *net, const laci_native_layer *layer,
                                laci_sparse_kept *kept) {
-  laci_sparse_bytes *bytes = layer->bytes;
+  laci_native_bytes *bytes = layer->bytes;
   const int64_t n_rows = layer->window.channels_out;
   const bool in_units = bytes->y && layer->n_functions == 0;
   const double unit = in_units ? (double)bytes->y->scale : 1;
   const int32_t zero = laci_bytes_zero(bytes->x);
   int32_t *whole = laci_plan_new(&net->plan, (size_t)n_rows, sizeof *whole);
   float *scales = laci_plan_new(&net->plan, (size_t)n_rows, sizeof *scales);
-  const int tensor = laci_sparse_bias(net, layer);
+  const int tensor = laci_native_bias(net, layer);
   if (tensor < 0 || !whole || !scales) return false;
   const float *bias = net->buffers[net->tensors[tensor].buffer].data;
   for (int64_t row = 0; row < n_rows; row++) {
-    const double scale = laci_sparse_bytes_scale(bytes, row);
+    const double scale = laci_native_bytes_scale(bytes, row);
     const float weight_scale = bytes->weight_scale[bytes->n_scales == 1 ? 0 : row];
     int32_t sum = 0;
     for (int64_t k = kept->row_begin[row]; k < kept->row_begin[row + 1]; k++) {

@@ -16,8 +16,8 @@
 
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
-static laci_sparse_place *place_of(const laci_net *net, int value) {
-  laci_sparse_place *places = net->sparse->places;
+static laci_native_place *place_of(const laci_net *net, int value) {
+  laci_native_place *places = net->native->places;
   while (places[value].same_as != value) value = places[value].same_as;
   return &places[value];
 }
@@ -43,31 +43,31 @@ static rows *rows_of(row_table *table, int64_t h, int64_t w) {
 }
 
 /** Does the layer have zeros by itself where its window reaches over the ends of a row? */
-static bool needs_no_sides(const laci_net *net, const laci_sparse_layer *layer) {
-  if (laci_native_by_images(layer->n_images) || layer->kind != LACI_SPARSE_PRODUCT) return false;
+static bool needs_no_sides(const laci_net *net, const laci_native_layer *layer) {
+  if (laci_native_by_images(layer->n_images) || layer->kind != LACI_NATIVE_PRODUCT) return false;
   const laci_algorithm *algorithm = laci_algorithm_of(layer->algorithm);
   return algorithm->is_unpadded && algorithm->is_unpadded(net, layer);
 }
 
 /** What a layer reads around its input. */
-static laci_sparse_border border_of(const laci_net *net, const laci_sparse_layer *layer) {
+static laci_sparse_border border_of(const laci_net *net, const laci_native_layer *layer) {
   laci_sparse_border b = laci_sparse_border_of(&layer->window);
   if (needs_no_sides(net, layer)) b.left = b.right = 0;
   return b;
 }
 
 /** Of one phase, without what stands between rows. */
-static int64_t phase_stride(const laci_net *net, const laci_sparse_layer *layer) {
+static int64_t phase_stride(const laci_net *net, const laci_native_layer *layer) {
   const laci_sparse_border b = border_of(net, layer);
   return laci_ceil_div(b.left + layer->window.w + b.right, layer->window.stride_w);
 }
 
 /** Does it read what lies around its input as if that were pixels? */
-static bool reads_around(const laci_sparse_layer *layer) {
-  return layer->reading == LACI_SPARSE_AS_IT_LIES && layer->kind != LACI_SPARSE_POOL;
+static bool reads_around(const laci_native_layer *layer) {
+  return layer->reading == LACI_NATIVE_AS_STORED && layer->kind != LACI_NATIVE_POOL;
 }
 
-static void want_rows(const laci_net *net, row_table *table, const laci_sparse_layer *layer) {
+static void want_rows(const laci_net *net, row_table *table, const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   rows *in = rows_of(table, g->h, g->w);
   if (reads_around(layer)) {
@@ -75,28 +75,28 @@ static void want_rows(const laci_net *net, row_table *table, const laci_sparse_l
     in->stride = most(in->stride, g->w + most(b.left, b.right));
   }
   rows *out = rows_of(table, g->out_h, g->out_w);
-  if (layer->reading == LACI_SPARSE_PHASES) {
+  if (layer->reading == LACI_NATIVE_PHASES) {
     out->of_phases = most(out->of_phases, phase_stride(net, layer));
   }
 }
 
 /** Tiles of a layer's results whose rows are so far apart. One that reads phases has tiles of its
  * own for each row where its results are nearer to each other. */
-static int64_t tiles_at(const laci_net *net, const laci_sparse_layer *layer, int64_t stride) {
+static int64_t tiles_at(const laci_net *net, const laci_native_layer *layer, int64_t stride) {
   const laci_sparse_window *g = &layer->window;
-  const bool apart = layer->reading == LACI_SPARSE_PHASES && stride < phase_stride(net, layer);
+  const bool apart = layer->reading == LACI_NATIVE_PHASES && stride < phase_stride(net, layer);
   if (apart) return g->out_h * laci_ceil_div(g->out_w, LACI_SPARSE_LANES);
   return laci_ceil_div((g->out_h - 1) * stride + g->out_w, LACI_SPARSE_LANES);
 }
 
 /** Multiply-adds of all layers with results of that size. */
 static double terms_at(const laci_net *net, const rows *r, int64_t stride) {
-  const laci_sparse_net *sparse = net->sparse;
+  const laci_native_net *native = net->native;
   double n = 0;
-  for (int at = 0; at < sparse->n_layers; at++) {
-    const laci_sparse_layer *layer = &sparse->layers[at];
+  for (int at = 0; at < native->n_layers; at++) {
+    const laci_native_layer *layer = &native->layers[at];
     const laci_sparse_window *g = &layer->window;
-    if (!layer->chosen || layer->kind != LACI_SPARSE_PRODUCT) continue;
+    if (!layer->chosen || layer->kind != LACI_NATIVE_PRODUCT) continue;
     if (laci_algorithm_of(layer->algorithm)->transforms || g->out_h != r->h || g->out_w != r->w)
       continue;
     const double kept = layer->kept * (double)(g->channels_out * laci_sparse_row_weights(g));
@@ -114,7 +114,7 @@ static void resolve_rows(const laci_net *net, rows *r) {
 /* ---- Places ---- */
 
 static void join(laci_net *net, int value, int with) {
-  laci_sparse_place *a = place_of(net, value), *b = place_of(net, with);
+  laci_native_place *a = place_of(net, value), *b = place_of(net, with);
   b->same_as = a->same_as;
 }
 
@@ -126,38 +126,38 @@ static void widen(laci_sparse_border *border, const laci_sparse_border *b) {
 }
 
 /** Quads are made where floats are, and only then reordered for a window that strides. */
-static void use(laci_net *net, const laci_sparse_layer *layer) {
-  laci_sparse_place *out = place_of(net, layer->output);
-  laci_sparse_place *in = place_of(net, layer->input);
+static void use(laci_net *net, const laci_native_layer *layer) {
+  laci_native_place *out = place_of(net, layer->output);
+  laci_native_place *in = place_of(net, layer->input);
   out->used = true;
   out->rows = layer->rows;
-  if (layer->bytes) net->sparse->places[layer->input].bytes = true;
-  if (layer->bytes && layer->bytes->residual) net->sparse->places[layer->residual].bytes = true;
-  if (layer->bytes || layer->reading == LACI_SPARSE_AS_IT_LIES) {
+  if (layer->bytes) net->native->places[layer->input].bytes = true;
+  if (layer->bytes && layer->bytes->residual) net->native->places[layer->residual].bytes = true;
+  if (layer->bytes || layer->reading == LACI_NATIVE_AS_STORED) {
     in->used = true;
     in->rows = layer->rows;
   }
-  in->planes = in->planes || layer->kind == LACI_SPARSE_POOL; /* walks along one channel's rows */
+  in->planes = in->planes || layer->kind == LACI_NATIVE_POOL; /* walks along one channel's rows */
   if (!reads_around(layer)) return;
   const laci_sparse_border b = border_of(net, layer);
-  in->planes = in->planes || !laci_sparse_is_pixel(&layer->window);
+  in->planes = in->planes || !laci_native_is_pixel(&layer->window);
   widen(&in->border, &b);
 }
 
 /** Panels are written where rows are as far apart as those that are read, or by who walks along
  * results; else it is planes. */
-static void check_panels(laci_net *net, row_table *table, const laci_sparse_layer *layer) {
+static void check_panels(laci_net *net, row_table *table, const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   const int64_t out = rows_of(table, g->out_h, g->out_w)->stride;
-  bool differs = layer->reading == LACI_SPARSE_PHASES && out < phase_stride(net, layer);
-  if (layer->reading == LACI_SPARSE_AS_IT_LIES && layer->kind == LACI_SPARSE_PRODUCT) {
+  bool differs = layer->reading == LACI_NATIVE_PHASES && out < phase_stride(net, layer);
+  if (layer->reading == LACI_NATIVE_AS_STORED && layer->kind == LACI_NATIVE_PRODUCT) {
     differs = rows_of(table, g->h, g->w)->stride != out;
   }
   if (differs) place_of(net, layer->output)->planes = true;
 }
 
 static void set_layout(laci_net *net, row_table *table, int value) {
-  laci_sparse_place *place = place_of(net, value);
+  laci_native_place *place = place_of(net, value);
   const laci_shape *shape = laci_plan_shape(&net->plan, value);
   const laci_sparse_size size = laci_native_size(net, shape, place->rows);
   laci_sparse_border border = place->border;
@@ -172,54 +172,54 @@ static void set_layout(laci_net *net, row_table *table, int value) {
       format, laci_sparse_channels(size.channels, LACI_SPARSE_S8), size.h, size.w, border);
 }
 
-void laci_sparse_lay_out(laci_net *net) {
-  laci_sparse_net *sparse = net->sparse;
-  laci_sparse_place *places = sparse->places;
+void laci_native_lay_out(laci_net *net) {
+  laci_native_net *native = net->native;
+  laci_native_place *places = native->places;
   row_table table = {
-      .list = laci_plan_new(&net->plan, (size_t)sparse->n_layers * 2, sizeof *table.list)};
+      .list = laci_plan_new(&net->plan, (size_t)native->n_layers * 2, sizeof *table.list)};
   if (!table.list) return;
-  for (int v = 0; v < net->plan.graph->n_values; v++) places[v] = (laci_sparse_place){.same_as = v};
-  for (int at = 0; at < sparse->n_layers; at++) {
-    const laci_sparse_layer *layer = &sparse->layers[at];
+  for (int v = 0; v < net->plan.graph->n_values; v++) places[v] = (laci_native_place){.same_as = v};
+  for (int at = 0; at < native->n_layers; at++) {
+    const laci_native_layer *layer = &native->layers[at];
     if (!layer->chosen) continue;
     if (layer->residual >= 0) join(net, layer->output, layer->residual);
-    if (layer->kind == LACI_SPARSE_SUM) join(net, layer->output, layer->input);
+    if (layer->kind == LACI_NATIVE_SUM) join(net, layer->output, layer->input);
     want_rows(net, &table, layer);
   }
   for (int at = 0; at < table.n; at++) resolve_rows(net, &table.list[at]);
-  for (int at = 0; at < sparse->n_layers; at++) {
-    if (sparse->layers[at].chosen) use(net, &sparse->layers[at]);
+  for (int at = 0; at < native->n_layers; at++) {
+    if (native->layers[at].chosen) use(net, &native->layers[at]);
   }
-  for (int at = 0; at < sparse->n_layers; at++) {
-    if (sparse->layers[at].chosen) check_panels(net, &table, &sparse->layers[at]);
+  for (int at = 0; at < native->n_layers; at++) {
+    if (native->layers[at].chosen) check_panels(net, &table, &native->layers[at]);
   }
   for (int v = 0; v < net->plan.graph->n_values; v++) {
     if (places[v].same_as == v && places[v].used) set_layout(net, &table, v);
   }
 }
 
-const laci_sparse_layout *laci_sparse_layout_at(const laci_net *net, int value) {
+const laci_sparse_layout *laci_native_memory_at(const laci_net *net, int value) {
   return &place_of(net, value)->layout;
 }
 
-bool laci_sparse_has_place(const laci_net *net, int value) {
-  return net->sparse && net->sparse->places && place_of(net, value)->used;
+bool laci_native_has_place(const laci_net *net, int value) {
+  return net->native && net->native->places && place_of(net, value)->used;
 }
 
-bool laci_sparse_wants_bytes(const laci_net *net, int value) {
-  return net->sparse && net->sparse->places && net->sparse->places[value].bytes;
+bool laci_native_place_wants_bytes(const laci_net *net, int value) {
+  return net->native && net->native->places && net->native->places[value].bytes;
 }
 
 laci_native_layout laci_native_layout_at(const laci_net *net, int value,
                                          const laci_fake_quantized *bytes) {
-  const laci_sparse_place *place = place_of(net, value);
+  const laci_native_place *place = place_of(net, value);
   return (laci_native_layout){.layout = bytes ? place->of_int8x4 : place->layout,
                               .rows = place->rows,
                               .bytes = bytes,
                               .as_floats = place->layout};
 }
 
-laci_sparse_layout laci_sparse_layer_out(const laci_net *net, const laci_sparse_layer *layer) {
+laci_sparse_layout laci_native_layer_out(const laci_net *net, const laci_native_layer *layer) {
   const laci_fake_quantized *bytes = layer->bytes ? layer->bytes->y : NULL;
   laci_sparse_layout out = laci_native_layout_at(net, layer->output, bytes).layout;
   if (layer->scatter > 1) {
@@ -230,18 +230,18 @@ laci_sparse_layout laci_sparse_layer_out(const laci_net *net, const laci_sparse_
   return out;
 }
 
-laci_sparse_layout laci_sparse_layer_in(const laci_net *net, const laci_sparse_layer *layer) {
+laci_sparse_layout laci_native_layer_in(const laci_net *net, const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   const int64_t channels = laci_sparse_channels(g->channels_in, g->values);
-  const int64_t rows_out = laci_sparse_layout_at(net, layer->output)->row_stride;
-  if (layer->reading == LACI_SPARSE_AS_IT_LIES) {
+  const int64_t rows_out = laci_native_memory_at(net, layer->output)->row_stride;
+  if (layer->reading == LACI_NATIVE_AS_STORED) {
     return laci_native_layout_at(net, layer->input, layer->bytes ? layer->bytes->x : NULL).layout;
   }
-  if (layer->reading == LACI_SPARSE_SUBSAMPLED) {
+  if (layer->reading == LACI_NATIVE_SUBSAMPLED) {
     const laci_sparse_border between = {.right = rows_out - g->out_w};
     return laci_sparse_layout_of(LACI_FORMAT_PC16P, channels, g->out_h, g->out_w, between);
   }
-  if (layer->reading == LACI_SPARSE_PLAINLY) {
+  if (layer->reading == LACI_NATIVE_ROW_MAJOR) {
     return laci_sparse_layout_contiguous(LACI_FORMAT_CHW, channels, g->h, g->w);
   }
   laci_sparse_border border = border_of(net, layer);

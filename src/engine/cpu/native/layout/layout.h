@@ -10,15 +10,15 @@ typedef struct laci_window laci_window;
 /* ---- window.c ---- */
 
 /** A node's window over values of three or four axes. */
-laci_sparse_window laci_sparse_window_over(const laci_shape *x, const laci_shape *y,
+laci_sparse_window laci_native_window_over(const laci_shape *x, const laci_shape *y,
                                            const laci_window *w);
 /** One of a pixel. */
-laci_sparse_window laci_sparse_window_of_pixels(int64_t channels_in, int64_t channels_out,
+laci_sparse_window laci_native_window_of_pixels(int64_t channels_in, int64_t channels_out,
                                                 int64_t h, int64_t w);
 /** A window of one pixel that reads nothing around a picture. */
-bool laci_sparse_is_pixel(const laci_sparse_window *g);
+bool laci_native_is_pixel(const laci_sparse_window *g);
 /** Is each channel by itself, as kernel/sparse/depthwise.h does it? */
-bool laci_sparse_is_depthwise(const laci_sparse_window *g);
+bool laci_native_is_depthwise(const laci_sparse_window *g);
 
 /* ---- tensors.c ---- */
 
@@ -34,15 +34,15 @@ int64_t laci_native_image_blocks(const laci_sparse_layout *layout, int64_t n_ima
 /* ---- assign.c ---- */
 
 /** Gives every value that chosen layers write, add, or read without a reorder its layout. */
-void laci_sparse_lay_out(laci_net *net);
-const laci_sparse_layout *laci_sparse_layout_at(const laci_net *net, int value);
+void laci_native_lay_out(laci_net *net);
+const laci_sparse_layout *laci_native_memory_at(const laci_net *net, int value);
 /** The layout that a chosen layer reads. */
-laci_sparse_layout laci_sparse_layer_in(const laci_net *net, const laci_sparse_layer *layer);
+laci_sparse_layout laci_native_layer_in(const laci_net *net, const laci_native_layer *layer);
 
 /** Is the value one that a chosen layer writes, adds, or reads without a reorder? */
-bool laci_sparse_has_place(const laci_net *net, int value);
+bool laci_native_has_place(const laci_net *net, int value);
 /** Does a chosen layer of int8 read it? */
-bool laci_sparse_wants_bytes(const laci_net *net, int value);
+bool laci_native_place_wants_bytes(const laci_net *net, int value);
 /** The pictures that such a value has: of floats, or of bytes that stand for this. */
 laci_native_layout laci_native_layout_at(const laci_net *net, int value,
                                          const laci_fake_quantized *bytes);
@@ -51,39 +51,39 @@ laci_native_layout laci_native_layout_at(const laci_net *net, int value,
 
 /** The value as a tensor that reorders of ours read, and its layout. Declines where there is none.
  */
-int laci_sparse_source(laci_net *net, int value, bool rows, laci_sparse_layout *layout);
+int laci_native_source(laci_net *net, int value, bool rows, laci_sparse_layout *layout);
 /** The value in that layout: as it is stored, found again, or by a reorder now. */
-int laci_sparse_read(laci_net *net, int value, const laci_native_layout *native);
+int laci_native_read_as(laci_net *net, int value, const laci_native_layout *native);
 /** Of the layer's input those rows and pixels that its window stops at. */
-int laci_sparse_read_subsampled(laci_net *net, const laci_sparse_layer *layer,
+int laci_native_read_subsampled(laci_net *net, const laci_native_layer *layer,
                                 const laci_native_layout *native);
 
 /** What a layer's step reads and writes; residual -1: none. */
-typedef struct laci_sparse_tensors {
+typedef struct laci_native_tensors {
   int x, bias, residual, y;
-} laci_sparse_tensors;
+} laci_native_tensors;
 /** Those of a chosen layer, in the layout that it reads, and a new one for its result. */
-laci_sparse_tensors laci_sparse_take_tensors(laci_net *net, const laci_sparse_layer *layer);
+laci_native_tensors laci_native_take_tensors(laci_net *net, const laci_native_layer *layer);
 /** Where they are, after placing, and what follows the layer's sums; no weight. */
-laci_sparse_operands laci_sparse_operands_of(const laci_net *net, const laci_sparse_layer *layer,
-                                             const laci_sparse_tensors *tensors);
+laci_sparse_operands laci_native_operands_of(const laci_net *net, const laci_native_layer *layer,
+                                             const laci_native_tensors *tensors);
 
 /** Between layers whose weights change, values stay images. May this one be: four axes of whole
  * groups of 16 images, channels that share places in whole, in a plan with such layers? */
-bool laci_sparse_may_be_images(const laci_net *net, int value);
+bool laci_native_may_be_images(const laci_net *net, int value);
 /** What is done between them: of floats, or of pairs. */
-const struct laci_image_norm *laci_sparse_images_kernel(const laci_net *net);
+const struct laci_image_norm *laci_native_images_kernel(const laci_net *net);
 /** Is it there as images? */
-bool laci_sparse_in_images(const laci_net *net, int value);
+bool laci_native_in_images(const laci_net *net, int value);
 /** The images that it is to become: as its place says, or without a border. */
-laci_native_layout laci_sparse_images(const laci_net *net, int value);
+laci_native_layout laci_native_images(const laci_net *net, int value);
 /** The value as images, with any border: as it is stored, found again, or by a reorder now. */
-int laci_sparse_read_images(laci_net *net, int value);
+int laci_native_read_images(laci_net *net, int value);
 
 /* ---- norm.c ---- */
 
 /** A batch normalization by constants that can be written as pictures: of f32, of a convolution's
  * axes, and nothing but a Relu behind it? */
-bool laci_sparse_is_norm(laci_net *net, const laci_fused *fused);
+bool laci_native_is_norm(laci_net *net, const laci_fused *fused);
 
 #endif

@@ -12,7 +12,7 @@
 #include "engine/cpu/native/layout/layout.h"
 #include "kernel/sparse/reorder.h"
 
-bool laci_sparse_is_norm(laci_net *net, const laci_fused *fused) {
+bool laci_native_is_norm(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const char *why;
   if (net->plan.bf16 || fused->pattern || node->op != &laci_op_batch_normalization ||
@@ -27,28 +27,28 @@ bool laci_sparse_is_norm(laci_net *net, const laci_fused *fused) {
 
 /** By chosen layers of convolutions, at least one of which reads it as it is stored. */
 static bool is_read_by_layers_alone(const laci_net *net, int value) {
-  const laci_sparse_net *sparse = net->sparse;
+  const laci_native_net *native = net->native;
   int n_reads = 0;
   bool lies = false;
-  for (int at = 0; sparse && at < sparse->n_layers; at++) {
-    const laci_sparse_layer *layer = &sparse->layers[at];
+  for (int at = 0; native && at < native->n_layers; at++) {
+    const laci_native_layer *layer = &native->layers[at];
     if (!layer->chosen || layer->rows) continue;
     const bool reads = layer->input == value, adds = layer->residual == value;
     n_reads += reads + adds;
-    lies = lies || adds || (reads && layer->reading == LACI_SPARSE_AS_IT_LIES);
+    lies = lies || adds || (reads && layer->reading == LACI_NATIVE_AS_STORED);
   }
   return lies && n_reads == laci_plan_uses(&net->plan, value);
 }
 
-bool laci_sparse_norm_fits(laci_net *net, const laci_fused *fused, const char **why) {
+bool laci_native_norm_fits(laci_net *net, const laci_fused *fused, const char **why) {
   *why = "not read by sparse layers alone";
-  return is_read_by_layers_alone(net, fused->output) && laci_sparse_is_norm(net, fused);
+  return is_read_by_layers_alone(net, fused->output) && laci_native_is_norm(net, fused);
 }
 
-void laci_sparse_norm_lower(laci_net *net, const laci_fused *fused) {
+void laci_native_norm_lower(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *shape = laci_plan_shape(&net->plan, fused->output);
-  const laci_native_layout native = {.layout = *laci_sparse_layout_at(net, fused->output)};
+  const laci_native_layout native = {.layout = *laci_native_memory_at(net, fused->output)};
   const int64_t channels = shape->dims[1];
   float *scale = laci_plan_new(&net->plan, (size_t)channels, sizeof *scale);
   float *shift = laci_plan_new(&net->plan, (size_t)channels, sizeof *shift);
@@ -62,7 +62,7 @@ void laci_sparse_norm_lower(laci_net *net, const laci_fused *fused) {
                            .stride_h = 1,
                            .stride_w = 1,
                            .norm = {scale, shift, fused->n_posts ? 0 : -INFINITY}};
-  const int from = laci_sparse_source(net, node->inputs[0], false, &r.from);
+  const int from = laci_native_source(net, node->inputs[0], false, &r.from);
   const int to = laci_native_tensor(net, shape, &native, -1);
   laci_net_step *step = laci_native_reorder(net, from, to, &r);
   if (!step) return;

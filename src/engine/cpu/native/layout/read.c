@@ -14,7 +14,7 @@
 #include "engine/cpu/onednn/onednn.h"
 #include "kernel/sparse/reorder.h"
 
-int laci_sparse_source(laci_net *net, int value, bool rows, laci_sparse_layout *layout) {
+int laci_native_source(laci_net *net, int value, bool rows, laci_sparse_layout *layout) {
   int tensor = laci_native_to_floats(net, laci_net_tensor_of(net, value));
   if (tensor < 0) return -1;
   if (laci_native_layout_of(net, tensor, rows, layout)) return tensor;
@@ -48,7 +48,7 @@ static int copy_of(laci_net *net, int from, const laci_sparse_layout *have,
 /** The value as floats, or pairs; or as quads, which are there where quads are wanted. */
 static int source_of(laci_net *net, int value, const laci_native_layout *native,
                      laci_sparse_layout *layout) {
-  if (!native->bytes) return laci_sparse_source(net, value, native->rows, layout);
+  if (!native->bytes) return laci_native_source(net, value, native->rows, layout);
   const int tensor = laci_net_tensor_of(net, value);
   if (tensor < 0) return -1;
   assert(net->tensors[tensor].native && net->tensors[tensor].native->bytes);
@@ -56,7 +56,7 @@ static int source_of(laci_net *net, int value, const laci_native_layout *native,
   return tensor;
 }
 
-int laci_sparse_read(laci_net *net, int value, const laci_native_layout *native) {
+int laci_native_read_as(laci_net *net, int value, const laci_native_layout *native) {
   laci_sparse_layout have;
   const int tensor = laci_net_tensor_of(net, value);
   if (tensor < 0) return -1;
@@ -69,7 +69,7 @@ int laci_sparse_read(laci_net *net, int value, const laci_native_layout *native)
   return to;
 }
 
-int laci_sparse_read_subsampled(laci_net *net, const laci_sparse_layer *layer,
+int laci_native_read_subsampled(laci_net *net, const laci_native_layer *layer,
                                 const laci_native_layout *native) {
   laci_sparse_layout have;
   const int from = source_of(net, layer->input, native, &have);
@@ -77,40 +77,40 @@ int laci_sparse_read_subsampled(laci_net *net, const laci_sparse_layer *layer,
 }
 
 /** The layer's input as it is, if it is row-major; else so. */
-static int read_plainly(laci_net *net, const laci_sparse_layer *layer) {
-  const laci_sparse_layout wanted = laci_sparse_layer_in(net, layer);
+static int read_plainly(laci_net *net, const laci_native_layer *layer) {
+  const laci_sparse_layout wanted = laci_native_layer_in(net, layer);
   laci_sparse_layout have;
-  const int tensor = laci_sparse_source(net, layer->input, false, &have);
+  const int tensor = laci_native_source(net, layer->input, false, &have);
   if (tensor < 0 || laci_sparse_layout_equal(&have, &wanted)) return tensor;
   return laci_net_as_dense(net, laci_net_read(net, layer->input), LACI_ELEMENT_F32);
 }
 
-static int read_input(laci_net *net, const laci_sparse_layer *layer) {
-  if (layer->reading == LACI_SPARSE_PLAINLY) return read_plainly(net, layer);
-  const laci_native_layout in = {.layout = laci_sparse_layer_in(net, layer),
+static int read_input(laci_net *net, const laci_native_layer *layer) {
+  if (layer->reading == LACI_NATIVE_ROW_MAJOR) return read_plainly(net, layer);
+  const laci_native_layout in = {.layout = laci_native_layer_in(net, layer),
                                  .rows = layer->rows,
                                  .bytes = layer->bytes ? layer->bytes->x : NULL};
-  if (layer->reading == LACI_SPARSE_SUBSAMPLED) return laci_sparse_read_subsampled(net, layer, &in);
-  return laci_sparse_read(net, layer->input, &in);
+  if (layer->reading == LACI_NATIVE_SUBSAMPLED) return laci_native_read_subsampled(net, layer, &in);
+  return laci_native_read_as(net, layer->input, &in);
 }
 
-laci_sparse_tensors laci_sparse_take_tensors(laci_net *net, const laci_sparse_layer *layer) {
-  const laci_sparse_bytes *bytes = layer->bytes;
+laci_native_tensors laci_native_take_tensors(laci_net *net, const laci_native_layer *layer) {
+  const laci_native_bytes *bytes = layer->bytes;
   laci_native_layout out = laci_native_layout_at(net, layer->output, bytes ? bytes->y : NULL);
-  laci_sparse_tensors t = {.x = read_input(net, layer), .bias = -1, .residual = -1};
-  if (!bytes) t.bias = laci_sparse_bias(net, layer);
+  laci_native_tensors t = {.x = read_input(net, layer), .bias = -1, .residual = -1};
+  if (!bytes) t.bias = laci_native_bias(net, layer);
   if (layer->residual >= 0) {
     const laci_native_layout added =
         laci_native_layout_at(net, layer->output, bytes ? bytes->residual : NULL);
-    t.residual = laci_sparse_read(net, layer->residual, &added);
+    t.residual = laci_native_read_as(net, layer->residual, &added);
   }
   t.y = laci_native_tensor(net, laci_plan_shape(&net->plan, layer->output), &out,
                            layer->residual_last ? -1 : t.residual);
   return t;
 }
 
-laci_sparse_operands laci_sparse_operands_of(const laci_net *net, const laci_sparse_layer *layer,
-                                             const laci_sparse_tensors *t) {
+laci_sparse_operands laci_native_operands_of(const laci_net *net, const laci_native_layer *layer,
+                                             const laci_native_tensors *t) {
   return (laci_sparse_operands){
       .bias = t->bias >= 0 ? laci_net_data(net, t->bias) : NULL,
       .x = laci_net_data(net, t->x),
@@ -126,14 +126,14 @@ laci_sparse_operands laci_sparse_operands_of(const laci_net *net, const laci_spa
 
 /* ---- Images between layers whose weights change ---- */
 
-bool laci_sparse_may_be_images(const laci_net *net, int value) {
+bool laci_native_may_be_images(const laci_net *net, int value) {
   const laci_shape *shape = laci_plan_shape(&net->plan, value);
   const int each = laci_sparse_each(laci_native_values(net));
-  return net->sparse && net->sparse->trained && net->sparse->places && shape->rank == 4 &&
+  return net->native && net->native->trained && net->native->places && shape->rank == 4 &&
          shape->dims[0] % LACI_SPARSE_LANES == 0 && shape->dims[1] % each == 0;
 }
 
-const laci_image_norm *laci_sparse_images_kernel(const laci_net *net) {
+const laci_image_norm *laci_native_images_kernel(const laci_net *net) {
   return net->plan.bf16 ? laci_image_norm_bf16_now() : laci_image_norm_now();
 }
 
@@ -141,23 +141,23 @@ static bool are_images(const laci_net_tensor *t) {
   return t->native && t->native->layout.format == LACI_FORMAT_HWC16N && !t->native->rows;
 }
 
-bool laci_sparse_in_images(const laci_net *net, int value) {
+bool laci_native_in_images(const laci_net *net, int value) {
   const int tensor = net->plan.values[value].tensor;
   return tensor >= 0 && are_images(&net->tensors[tensor]);
 }
 
-laci_native_layout laci_sparse_images(const laci_net *net, int value) {
+laci_native_layout laci_native_images(const laci_net *net, int value) {
   static const laci_sparse_border none = {.stride_h = 1, .stride_w = 1};
   const laci_shape *shape = laci_plan_shape(&net->plan, value);
   const laci_sparse_size size = laci_native_size(net, shape, false);
-  if (laci_sparse_has_place(net, value)) {
-    return (laci_native_layout){.layout = *laci_sparse_layout_at(net, value)};
+  if (laci_native_has_place(net, value)) {
+    return (laci_native_layout){.layout = *laci_native_memory_at(net, value)};
   }
   return (laci_native_layout){
       .layout = laci_sparse_layout_of(LACI_FORMAT_HWC16N, size.channels, size.h, size.w, none)};
 }
 
-int laci_sparse_read_images(laci_net *net, int value) {
+int laci_native_read_images(laci_net *net, int value) {
   const int tensor = laci_net_tensor_of(net, value);
   if (tensor < 0 || are_images(&net->tensors[tensor])) return tensor;
   const int content = net->tensors[tensor].content;
@@ -165,6 +165,6 @@ int laci_sparse_read_images(laci_net *net, int value) {
     const laci_net_tensor *t = &net->tensors[at];
     if (t->content == content && are_images(t)) return laci_net_found(net, at, tensor);
   }
-  const laci_native_layout images = laci_sparse_images(net, value);
-  return laci_sparse_read(net, value, &images);
+  const laci_native_layout images = laci_native_images(net, value);
+  return laci_native_read_as(net, value, &images);
 }

@@ -22,19 +22,19 @@ int laci_native_read_floats(laci_net *net, int tensor) {
 }
 
 int laci_native_read_like(laci_net *net, int value, int like) {
-  return laci_sparse_read(net, value, net->tensors[like].native);
+  return laci_native_read_as(net, value, net->tensors[like].native);
 }
 
 int laci_native_read_bytes(laci_net *net, int value, int output, const laci_fake_quantized *bytes) {
   const laci_native_layout to = laci_native_layout_at(net, output, bytes);
   const laci_native_layout floats = {.layout = to.as_floats, .rows = to.rows};
-  return laci_native_pack(net, laci_sparse_read(net, value, &floats), &to);
+  return laci_native_pack(net, laci_native_read_as(net, value, &floats), &to);
 }
 
-bool laci_native_has(const laci_net *net, int value) { return laci_sparse_has_place(net, value); }
+bool laci_native_has(const laci_net *net, int value) { return laci_native_has_place(net, value); }
 
 bool laci_native_wants_bytes(const laci_net *net, int value) {
-  return laci_sparse_wants_bytes(net, value);
+  return laci_native_place_wants_bytes(net, value);
 }
 
 bool laci_native_is_bytes(const laci_net *net, int tensor, const laci_fake_quantized *bytes) {
@@ -43,7 +43,7 @@ bool laci_native_is_bytes(const laci_net *net, int tensor, const laci_fake_quant
 }
 
 bool laci_native_is_trained(const laci_net *net, int value) {
-  return laci_sparse_may_be_images(net, value) && laci_sparse_in_images(net, value);
+  return laci_native_may_be_images(net, value) && laci_native_in_images(net, value);
 }
 
 int64_t laci_native_floats(const laci_net *net, int tensor) {

@@ -4,7 +4,7 @@
 #include "engine/cpu/native/layout/layout.h"
 #include "engine/cpu/onednn/onednn.h"
 
-laci_sparse_window laci_sparse_window_over(const laci_shape *x, const laci_shape *y,
+laci_sparse_window laci_native_window_over(const laci_shape *x, const laci_shape *y,
                                            const laci_window *w) {
   const bool plane = x->rank == 4;
   const int last = x->rank - 3;
@@ -25,7 +25,7 @@ laci_sparse_window laci_sparse_window_over(const laci_shape *x, const laci_shape
                               .pad_left = w->pads_begin[last]};
 }
 
-laci_sparse_window laci_sparse_window_of_pixels(int64_t channels_in, int64_t channels_out,
+laci_sparse_window laci_native_window_of_pixels(int64_t channels_in, int64_t channels_out,
                                                 int64_t h, int64_t w) {
   return (laci_sparse_window){.channels_in = channels_in,
                               .channels_out = channels_out,
@@ -42,9 +42,9 @@ laci_sparse_window laci_sparse_window_of_pixels(int64_t channels_in, int64_t cha
                               .dilation_w = 1};
 }
 
-bool laci_sparse_is_pixel(const laci_sparse_window *g) {
+bool laci_native_is_pixel(const laci_sparse_window *g) {
   return g->kernel_h == 1 && g->kernel_w == 1 && g->pad_top == 0 && g->pad_left == 0 &&
          (g->out_h - 1) * g->stride_h < g->h && (g->out_w - 1) * g->stride_w < g->w;
 }
 
-bool laci_sparse_is_depthwise(const laci_sparse_window *g) { return laci_depthwise_fits(g); }
+bool laci_native_is_depthwise(const laci_sparse_window *g) { return laci_depthwise_fits(g); }

@@ -51,8 +51,8 @@ static double sum_of_squares(const fit *f) {
 /** Of layers that dense kernels are at their best with: a product of many pixels, no groups. */
 static bool is_plain(const laci_observation *o) {
   enum { MANY = 1 << 24 };
-  const laci_sparse_layer *l = o->layer;
-  if (!l || o->algorithm != LACI_ALGORITHM_dense || l->kind != LACI_SPARSE_PRODUCT) return false;
+  const laci_native_layer *l = o->layer;
+  if (!l || o->algorithm != LACI_ALGORITHM_dense || l->kind != LACI_NATIVE_PRODUCT) return false;
   return l->window.groups == 1 && laci_cost_results(l) * laci_cost_terms(&l->window) >= MANY;
 }
 

@@ -25,7 +25,7 @@ typedef struct measuring {
   laci_measured all;
 } measuring;
 
-static const laci_native_use listed = {LACI_SPARSE_USE_LISTED, 0};
+static const laci_native_use listed = {LACI_NATIVE_USE_LISTED, 0};
 
 /* ---- What is timed ---- */
 

@@ -24,7 +24,7 @@ bool laci_measured_reorders(int at);
 /** What a layer took by an algorithm. */
 typedef struct laci_observation {
   const laci_net *net;            /* listed */
-  const laci_sparse_layer *layer; /* NULL: an element of a reorder */
+  const laci_native_layer *layer; /* NULL: an element of a reorder */
   laci_algorithm_id algorithm;
   double seconds;
 } laci_observation;

@@ -8,7 +8,7 @@
 #include "engine/cpu/native/choose/choose.h"
 #include "engine/cpu/native/measure/measure.h"
 
-static lac_status add(laci_measured *m, const laci_net *net, const laci_sparse_layer *layer,
+static lac_status add(laci_measured *m, const laci_net *net, const laci_native_layer *layer,
                       laci_algorithm_id id, lac_error *err) {
   if (!laci_grow((void **)&m->observations, m->n, &m->capacity, sizeof *m->observations)) {
     return laci_fail_memory(err, "times of layers");
@@ -18,15 +18,15 @@ static lac_status add(laci_measured *m, const laci_net *net, const laci_sparse_l
 }
 
 lac_status laci_measured_add(laci_measured *m, laci_net *net, bool reorders, lac_error *err) {
-  const laci_sparse_net *sparse = net->sparse;
+  const laci_native_net *native = net->native;
   net->costs = m->costs;
-  if (!sparse) return LAC_OK;
+  if (!native) return LAC_OK;
   lac_status st = LAC_OK;
   if (reorders) st = add(m, net, NULL, LACI_ALGORITHM_dense, err);
-  for (int at = 0; !st && at < sparse->n_layers; at++) {
+  for (int at = 0; !st && at < native->n_layers; at++) {
     for (int id = 0; !st && id < LACI_N_ALGORITHMS; id++) {
-      if (!laci_sparse_can(net, &sparse->layers[at], id)) continue;
-      st = add(m, net, &sparse->layers[at], id, err);
+      if (!laci_native_can(net, &native->layers[at], id)) continue;
+      st = add(m, net, &native->layers[at], id, err);
     }
   }
   return st;
@@ -35,9 +35,9 @@ lac_status laci_measured_add(laci_measured *m, laci_net *net, bool reorders, lac
 void laci_measured_note(laci_measured *m, size_t first, size_t last, const laci_timings *timings) {
   for (size_t at = first; at < last; at++) {
     laci_observation *o = &m->observations[at];
-    char name[LACI_SPARSE_NAME];
+    char name[LACI_NATIVE_NAME];
     double seconds;
-    laci_sparse_name(o->net, o->layer, o->algorithm, name);
+    laci_native_name(o->net, o->layer, o->algorithm, name);
     if (laci_timings_find(timings, name, &seconds)) o->seconds = fmin(o->seconds, seconds);
   }
 }

@@ -11,7 +11,7 @@
 #include "cpu/pool.h"
 
 typedef struct fill_step {
-  const laci_sparse_kernel *kernel;
+  const laci_native_kernel *kernel;
   int64_t n_weights;
   int weight, scratch; /* tensors; -1: none */
 } fill_step;
@@ -54,7 +54,7 @@ static lac_status run_fill(laci_net *net, laci_net_step *step, lac_error *err) {
     f.halves[LACI_SPARSE_NOWHERE] = 0;
     laci_pool_for(net->pool, s->n_weights, GRAIN, round_some, &f);
   }
-  for (const laci_sparse_kernel *kernel = s->kernel; kernel; kernel = kernel->next) {
+  for (const laci_native_kernel *kernel = s->kernel; kernel; kernel = kernel->next) {
     f.places = &kernel->places;
     f.to = kernel->code ? laci_sparse_code_weights(kernel->code) : kernel->form.kept.weight;
     if (kernel->of_bf16_pairs) laci_pool_for(net->pool, f.places->n / 2, GRAIN, fill_pairs, &f);
@@ -64,8 +64,8 @@ static lac_status run_fill(laci_net *net, laci_net_step *step, lac_error *err) {
 }
 
 /* In a second turn they are there. */
-void laci_sparse_fill(laci_net *net, const laci_sparse_layer *layer,
-                      const laci_sparse_kernel *kernel) {
+void laci_native_fill(laci_net *net, const laci_native_layer *layer,
+                      const laci_native_kernel *kernel) {
   const laci_node *node = &net->plan.graph->nodes[layer->fused->node];
   const int weight = node->inputs[1];
   fill_step *s = laci_plan_new(&net->plan, 1, sizeof *s);

@@ -25,29 +25,29 @@ static double kept_share(const uint8_t *mask, int64_t n) {
 enum { THREE = 3, PHASES = 4 }; /* of a window of 3x3 that strides by two */
 
 /** One pixel that strides: each second result is a product, and the others are zeros. */
-static bool scatter_window(const laci_sparse_window *f, laci_sparse_layer *layer) {
+static bool scatter_window(const laci_sparse_window *f, laci_native_layer *layer) {
   laci_sparse_window *g = &layer->window;
   layer->scatter = f->stride_h;
   g->out_h = g->h;
   g->out_w = g->w;
   g->pad_top = g->pad_left = 0;
-  return laci_sparse_is_pixel(f) && f->pad_top == 0 && f->pad_left == 0;
+  return laci_native_is_pixel(f) && f->pad_top == 0 && f->pad_left == 0;
 }
 
 /** 3x3 around a pixel that strides by two: the results of even and of odd rows and columns have
  * windows of their own, of the middle tap or of the two others. The layer's is the largest. */
-static bool phase_window(const laci_sparse_window *f, laci_sparse_layer *layer) {
+static bool phase_window(const laci_sparse_window *f, laci_native_layer *layer) {
   if (f->kernel_h != THREE || f->kernel_w != THREE || f->stride_h != 2 || f->pad_top != 1 ||
       f->pad_left != 1 || f->dilation_h != 1 || f->dilation_w != 1 || f->h < 2 || f->w < 2) {
     return false;
   }
   layer->scatter = 2;
   layer->n_phases = PHASES;
-  layer->window = laci_sparse_phase(layer, PHASES - 1);
+  layer->window = laci_native_phase(layer, PHASES - 1);
   return true;
 }
 
-laci_sparse_window laci_sparse_phase(const laci_sparse_layer *layer, int phase) {
+laci_sparse_window laci_native_phase(const laci_native_layer *layer, int phase) {
   laci_sparse_window g = layer->window;
   if (layer->n_phases == 1) return g;
   g.kernel_h = 1 + phase / 2;
@@ -60,7 +60,7 @@ laci_sparse_window laci_sparse_phase(const laci_sparse_layer *layer, int phase) 
 
 /** The gradient's window stands where the results' was, and walks over these. False: it strides in
  * a way that there is nothing for. */
-static bool transpose_window(laci_sparse_layer *layer) {
+static bool transpose_window(laci_native_layer *layer) {
   laci_sparse_window *g = &layer->window;
   const laci_sparse_window f = *g;
   g->channels_in = f.channels_out;
@@ -77,7 +77,7 @@ static bool transpose_window(laci_sparse_layer *layer) {
 }
 
 static bool window_of(const laci_net *net, const laci_node *node, const int values[3],
-                      laci_sparse_layer *layer) {
+                      laci_native_layer *layer) {
   const laci_shape *x = laci_plan_shape(&net->plan, values[0]);
   const laci_shape *weight = laci_plan_shape(&net->plan, values[1]);
   const laci_shape *y = laci_plan_shape(&net->plan, values[2]);
@@ -85,13 +85,13 @@ static bool window_of(const laci_net *net, const laci_node *node, const int valu
   if (x->rank != 4 || weight->rank != 4) return false;
   if (!laci_conv_window(node, x, y, weight->dims + 2, &w) || w.n_spatial != 2) return false;
   layer->n_images = x->dims[0];
-  layer->window = laci_sparse_window_over(x, y, &w);
+  layer->window = laci_native_window_over(x, y, &w);
   layer->window.groups = laci_node_int(node, "group", 1);
   layer->window.values = laci_native_values(net);
   return layer->transposed ? transpose_window(layer) : true;
 }
 
-bool laci_sparse_find_trained(laci_net *net, const laci_fused *fused, laci_sparse_layer *layer) {
+bool laci_native_find_trained(laci_net *net, const laci_fused *fused, laci_native_layer *layer) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const bool transposed = node->op == &laci_op_conv_grad_input;
   if (!transposed && node->op != &laci_op_conv) return false;
@@ -100,7 +100,7 @@ bool laci_sparse_find_trained(laci_net *net, const laci_fused *fused, laci_spars
   const int weight = node->inputs[1];
   const laci_engine_weight *known = laci_net_known(net, weight);
   if (!known || !known->mask || laci_plan_is_constant(&net->plan, weight)) return false;
-  *layer = (laci_sparse_layer){.fused = fused,
+  *layer = (laci_native_layer){.fused = fused,
                                .input = node->inputs[0],
                                .output = fused->output,
                                .residual = -1,
@@ -108,13 +108,13 @@ bool laci_sparse_find_trained(laci_net *net, const laci_fused *fused, laci_spars
                                .transposed = transposed,
                                .scatter = 1,
                                .n_phases = 1,
-                               .reading = LACI_SPARSE_AS_IT_LIES};
+                               .reading = LACI_NATIVE_AS_STORED};
   const int values[] = {transposed ? fused->output : node->inputs[0], weight,
                         transposed ? node->inputs[0] : fused->output};
   if (!window_of(net, node, values, layer)) return false;
-  if (layer->n_images % LACI_SPARSE_LANES != 0 || !laci_sparse_padding_is_small(layer))
+  if (layer->n_images % LACI_SPARSE_LANES != 0 || !laci_native_padding_is_small(layer))
     return false;
-  if (net->plan.bf16 && !laci_sparse_can_bf16(net, layer)) return false;
+  if (net->plan.bf16 && !laci_native_can_bf16(net, layer)) return false;
   layer->kept = kept_share(known->mask, laci_shape_count(laci_plan_shape(&net->plan, weight)));
   return true;
 }
@@ -124,48 +124,48 @@ bool laci_sparse_find_trained(laci_net *net, const laci_fused *fused, laci_spars
 /** In f32, Winograd's algorithm is as fast on dense weights of 3x3 and needs no border; in bf16 it
  * saves too little. There, layers of few channels take as long as dense ones, whose gradients of
  * weights are faster; and matrix tiles are for dense kernels. */
-static bool is_worth(laci_net *net, const laci_sparse_layer *layer) {
+static bool is_worth(laci_net *net, const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   const bool few = g->groups == 1 && (g->channels_in < FEW || g->channels_out < FEW);
   const bool three =
       g->kernel_h == THREE && g->kernel_w == THREE && g->stride_h == 1 && g->stride_w == 1;
-  if (net->sparse->isa == LACI_JIT_NONE || layer->kept * 100 > MOST_KEPT) return false;
+  if (net->native->isa == LACI_JIT_NONE || layer->kept * 100 > MOST_KEPT) return false;
   if (net->plan.bf16) return !few && !laci_cpu_has_bf16_tiles();
   return !(three && g->groups == 1 && g->dilation_h == 1 && laci_cpu_has_avx512f());
 }
 
 /** Multiplications and additions of its dense product, of a picture. */
-static double products(const laci_sparse_layer *layer) {
+static double products(const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   double sum = 0;
   for (int phase = 0; phase < layer->n_phases; phase++) {
-    const laci_sparse_window part = laci_sparse_phase(layer, phase);
+    const laci_sparse_window part = laci_native_phase(layer, phase);
     sum += (double)(part.out_h * part.out_w) * (double)(part.kernel_h * part.kernel_w);
   }
   return sum * (double)g->channels_out * (double)(g->channels_in / g->groups);
 }
 
 /** A few layers among many gain less than what lies between them loses. */
-void laci_sparse_choose_trained(laci_net *net) {
+void laci_native_choose_trained(laci_net *net) {
   enum { LEAST_SHARE = 5 }; /* percent of all products */
-  laci_sparse_net *sparse = net->sparse;
-  const bool any = net->sparse_use != LACI_SPARSE_USE_FASTER;
+  laci_native_net *native = net->native;
+  const bool any = net->native_use != LACI_NATIVE_USE_FASTER;
   double all = 0, chosen = 0;
-  for (int at = 0; at < sparse->n_layers; at++) {
-    laci_sparse_layer *layer = &sparse->layers[at];
+  for (int at = 0; at < native->n_layers; at++) {
+    laci_native_layer *layer = &native->layers[at];
     if (!layer->mask) continue;
     layer->chosen = any || is_worth(net, layer);
     all += products(layer);
     chosen += layer->chosen ? products(layer) : 0;
   }
   if (any || chosen * 100 >= all * LEAST_SHARE) return;
-  for (int at = 0; at < sparse->n_layers; at++) sparse->layers[at].chosen = false;
+  for (int at = 0; at < native->n_layers; at++) native->layers[at].chosen = false;
 }
 
 /* ---- The pattern ---- */
 
 /** The weight's tap that a tap of the window reads. */
-static int64_t tap_of(const laci_sparse_layer *layer, int phase, int64_t tap) {
+static int64_t tap_of(const laci_native_layer *layer, int phase, int64_t tap) {
   const laci_sparse_window *g = &layer->window;
   if (!layer->transposed) return tap;
   if (layer->n_phases == 1) return g->kernel_h * g->kernel_w - 1 - tap;
@@ -174,7 +174,7 @@ static int64_t tap_of(const laci_sparse_layer *layer, int phase, int64_t tap) {
 }
 
 /** Where the weight of a row, an input of its group and a tap is. */
-static int64_t place_in_weight(const laci_sparse_layer *layer, int phase, int64_t row,
+static int64_t place_in_weight(const laci_native_layer *layer, int phase, int64_t row,
                                int64_t channel, int64_t tap) {
   const laci_sparse_window *g = &layer->window;
   const int64_t taps = layer->n_phases > 1 ? THREE * THREE : g->kernel_h * g->kernel_w;
@@ -184,8 +184,8 @@ static int64_t place_in_weight(const laci_sparse_layer *layer, int phase, int64_
   return ((row / out * in + channel) * out + row % out) * taps + at;
 }
 
-uint8_t *laci_sparse_transposed_mask(laci_net *net, const laci_sparse_layer *layer, int phase) {
-  const laci_sparse_window g = laci_sparse_phase(layer, phase);
+uint8_t *laci_native_transposed_mask(laci_net *net, const laci_native_layer *layer, int phase) {
+  const laci_sparse_window g = laci_native_phase(layer, phase);
   const int64_t taps = g.kernel_h * g.kernel_w, in = g.channels_in / g.groups;
   uint8_t *mask = laci_alloc((size_t)(g.channels_out * in * taps), 1), *to = mask;
   if (!mask) {
@@ -202,10 +202,10 @@ uint8_t *laci_sparse_transposed_mask(laci_net *net, const laci_sparse_layer *lay
   return mask;
 }
 
-int32_t *laci_sparse_weight_places(laci_net *net, const laci_sparse_layer *layer, int phase,
+int32_t *laci_native_weight_places(laci_net *net, const laci_native_layer *layer, int phase,
                                    const laci_sparse_form *form) {
   const laci_sparse_product *p = &form->product;
-  const laci_sparse_window g = laci_sparse_phase(layer, phase);
+  const laci_sparse_window g = laci_native_phase(layer, phase);
   const int64_t taps = g.kernel_h * g.kernel_w;
   int32_t *places = laci_alloc((size_t)form->n_kept, sizeof *places);
   if (!places) laci_plan_no_memory(&net->plan);

@@ -258,7 +258,7 @@ static norm_step *new_norm(laci_net *net, const laci_node *node, int x, int to) 
   norm_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
   if (!s || x < 0 || to < 0) return NULL;
   const laci_shape shape = net->tensors[x].shape;
-  *s = (norm_step){.kernel = laci_sparse_images_kernel(net),
+  *s = (norm_step){.kernel = laci_native_images_kernel(net),
                    .each = laci_sparse_each(laci_native_values(net)),
                    .size = laci_native_size(net, &shape, false),
                    .x = net->tensors[x].native->layout,
@@ -287,18 +287,18 @@ static void add_step(laci_net *net, const laci_fused *fused, norm_step *s, laci_
 bool laci_image_norm_fits(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   *why = "no sparse layer beside it";
-  return laci_sparse_may_be_images(net, node->inputs[0]) &&
-         (laci_sparse_in_images(net, node->inputs[0]) || laci_sparse_has_place(net, fused->output));
+  return laci_native_may_be_images(net, node->inputs[0]) &&
+         (laci_native_in_images(net, node->inputs[0]) || laci_native_has_place(net, fused->output));
 }
 
 void laci_image_norm_lower(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const int known[] = {output_of(node, 1), output_of(node, 2)};
   const int64_t channels = laci_plan_shape(&net->plan, node->inputs[0])->dims[1];
-  const laci_native_layout out = laci_sparse_images(net, fused->output);
+  const laci_native_layout out = laci_native_images(net, fused->output);
   int from[2];
   const bool given = laci_norm_given(net, node, from);
-  const int x = laci_sparse_read_images(net, node->inputs[0]);
+  const int x = laci_native_read_images(net, node->inputs[0]);
   const int y = laci_native_tensor(net, laci_plan_shape(&net->plan, fused->output), &out, -1);
   norm_step *s = new_norm(net, node, x, y);
   if (!s) return;
@@ -334,8 +334,8 @@ void laci_image_norm_lower_gradient(laci_net *net, const laci_fused *fused) {
   const int forward = graph->values[node->inputs[3]].producer;
   const laci_shape *shape = laci_plan_shape(&net->plan, node->inputs[1]);
   const int to = output_of(node, 0);
-  const laci_native_layout out = laci_sparse_images(net, to >= 0 ? to : node->inputs[1]);
-  const int dy = laci_sparse_read_images(net, node->inputs[0]);
+  const laci_native_layout out = laci_native_images(net, to >= 0 ? to : node->inputs[1]);
+  const int dy = laci_native_read_images(net, node->inputs[0]);
   if (dy < 0) return;
   const bool alike = laci_sparse_layout_equal(&net->tensors[dy].native->layout, &out.layout);
   const int dx = laci_native_tensor(net, shape, &out, alike ? dy : -1);

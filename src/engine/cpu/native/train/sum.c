@@ -41,7 +41,7 @@ static lac_status run_sum(laci_net *net, laci_net_step *step, lac_error *err) {
 bool laci_image_sum_fits(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   *why = "values are not in the layout of images";
-  if (node->op != &laci_op_add || !laci_sparse_may_be_images(net, fused->output)) return false;
+  if (node->op != &laci_op_add || !laci_native_may_be_images(net, fused->output)) return false;
   for (int at = 0; at < 2; at++) {
     if (laci_plan_is_constant(&net->plan, node->inputs[at]) ||
         !laci_shape_equal(laci_plan_shape(&net->plan, node->inputs[at]),
@@ -51,22 +51,22 @@ bool laci_image_sum_fits(laci_net *net, const laci_fused *fused, const char **wh
   }
   const laci_function *f = fused->n_posts > 0 ? &fused->posts[0].function : NULL;
   if (fused->n_posts > 1 || (f && (f->kind != LACI_FUNCTION_RELU || f->alpha != 0))) return false;
-  return laci_sparse_has_place(net, fused->output) ||
-         (laci_sparse_in_images(net, node->inputs[0]) &&
-          laci_sparse_in_images(net, node->inputs[1]));
+  return laci_native_has_place(net, fused->output) ||
+         (laci_native_in_images(net, node->inputs[0]) &&
+          laci_native_in_images(net, node->inputs[1]));
 }
 
 void laci_image_sum_lower(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  const laci_native_layout images = laci_sparse_images(net, fused->output);
-  const int a = laci_sparse_read(net, node->inputs[0], &images);
-  const int b = laci_sparse_read(net, node->inputs[1], &images);
+  const laci_native_layout images = laci_native_images(net, fused->output);
+  const int a = laci_native_read_as(net, node->inputs[0], &images);
+  const int b = laci_native_read_as(net, node->inputs[1], &images);
   sum_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
   if (!s || a < 0 || b < 0) return;
   const int to = laci_net_result_like(net, a, a != b);
   laci_net_step *step = laci_net_step_code(net, node, run_sum, 3, (int[]){a, b, to});
   if (!step) return;
-  *s = (sum_step){.kernel = laci_sparse_images_kernel(net),
+  *s = (sum_step){.kernel = laci_native_images_kernel(net),
                   .relu = fused->n_posts > 0,
                   .n = (int64_t)(net->buffers[net->tensors[a].buffer].bytes / sizeof(float))};
   step->what = laci_net_describe(net, fused);

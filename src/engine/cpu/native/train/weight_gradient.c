@@ -15,30 +15,30 @@
 #include "cpu/pool.h"
 #include "engine/cpu/onednn/onednn.h"
 
-typedef struct laci_sparse_weight_gradient {
+typedef struct laci_native_weight_gradient {
   laci_sparse_gradient g;
   int32_t *places;         /* [g.n_kept]: where they are in the weight */
   laci_sparse_layout dy;   /* how the gradient of the results lies */
   laci_sparse_tile *tiles; /* NULL: those of the forward product */
-} laci_sparse_weight_gradient;
+} laci_native_weight_gradient;
 
 /* ---- While the forward layer is lowered ---- */
 
 /** The layout of what flows back: other layers read that than read the results, with other borders.
  */
-static laci_sparse_layout layout_of_dy(const laci_net *net, const laci_sparse_layer *layer,
+static laci_sparse_layout layout_of_dy(const laci_net *net, const laci_native_layer *layer,
                                        const laci_sparse_form *form) {
   const laci_graph *graph = net->plan.graph;
   const int weight = graph->nodes[layer->fused->node].inputs[1];
   const int producer = graph->values[*laci_net_known(net, weight)->gradient].producer;
   const int dy = producer >= 0 ? graph->nodes[producer].inputs[1] : -1;
-  const bool placed = dy >= 0 && laci_sparse_has_place(net, dy);
-  return placed ? *laci_sparse_layout_at(net, dy) : form->out;
+  const bool placed = dy >= 0 && laci_native_has_place(net, dy);
+  return placed ? *laci_native_memory_at(net, dy) : form->out;
 }
 
 /** The product's tiles over images of another border. */
 static bool move_tiles(laci_net *net, const laci_sparse_form *form,
-                       laci_sparse_weight_gradient *made) {
+                       laci_native_weight_gradient *made) {
   const laci_sparse_layout *from = &form->out, *to = &made->dy;
   if (laci_sparse_layout_equal(from, to)) return true;
   made->tiles = laci_alloc((size_t)form->n_tiles, sizeof *made->tiles);
@@ -54,7 +54,7 @@ static bool move_tiles(laci_net *net, const laci_sparse_form *form,
   return made->tiles;
 }
 
-void laci_sparse_drop_gradient(laci_sparse_kernel *kernel) {
+void laci_native_drop_gradient(laci_native_kernel *kernel) {
   if (!kernel->gradient) return;
   laci_sparse_gradient_clear(&kernel->gradient->g);
   laci_free(kernel->gradient->places);
@@ -62,12 +62,12 @@ void laci_sparse_drop_gradient(laci_sparse_kernel *kernel) {
   kernel->gradient = NULL;
 }
 
-bool laci_sparse_keep_gradient(laci_net *net, const laci_sparse_layer *layer,
-                               laci_sparse_kernel *kernel) {
+bool laci_native_keep_gradient(laci_net *net, const laci_native_layer *layer,
+                               laci_native_kernel *kernel) {
   const laci_sparse_form *form = &kernel->form;
   const int weight = net->plan.graph->nodes[layer->fused->node].inputs[1];
   if (layer->transposed || !laci_net_known(net, weight)->gradient) return false;
-  laci_sparse_weight_gradient *made = laci_plan_new(&net->plan, 1, sizeof *made);
+  laci_native_weight_gradient *made = laci_plan_new(&net->plan, 1, sizeof *made);
   lac_error why = {0};
   if (!made) return false;
   kernel->gradient = made;
@@ -75,10 +75,10 @@ bool laci_sparse_keep_gradient(laci_net *net, const laci_sparse_layer *layer,
   if (!move_tiles(net, form, made)) return false;
   lac_status st = laci_sparse_gradient_init(&form->product, made->tiles ? made->tiles : form->tiles,
                                             form->n_tiles, &made->g, &why);
-  if (st == LAC_UNSUPPORTED) laci_sparse_drop_gradient(kernel);
+  if (st == LAC_UNSUPPORTED) laci_native_drop_gradient(kernel);
   else if (st) laci_plan_fail(&net->plan, st, "%s", why.text);
   if (st) return false;
-  made->places = laci_sparse_weight_places(net, layer, 0, form);
+  made->places = laci_native_weight_places(net, layer, 0, form);
   net->plan.weight_bytes += (size_t)made->g.n_kept * sizeof *made->places +
                             (size_t)made->g.n_items * sizeof *made->g.items;
   return made->places;
@@ -87,7 +87,7 @@ bool laci_sparse_keep_gradient(laci_net *net, const laci_sparse_layer *layer,
 /* ---- A step ---- */
 
 typedef struct gradient_step {
-  const laci_sparse_weight_gradient *of;
+  const laci_native_weight_gradient *of;
   laci_sparse_gradient_run *run;
   int64_t n_weights;
   int n_parts;                  /* a thread each */
@@ -140,10 +140,10 @@ static lac_status run_gradient(laci_net *net, laci_net_step *step, lac_error *er
 /* ---- Lowering ---- */
 
 /** The forward layer whose weight's gradient the fused node makes; NULL: none is chosen. */
-static const laci_sparse_layer *layer_of(const laci_net *net, const laci_fused *fused) {
-  const laci_sparse_net *sparse = net->sparse;
-  for (int at = 0; sparse && at < sparse->n_layers; at++) {
-    const laci_sparse_layer *layer = &sparse->layers[at];
+static const laci_native_layer *layer_of(const laci_net *net, const laci_fused *fused) {
+  const laci_native_net *native = net->native;
+  for (int at = 0; native && at < native->n_layers; at++) {
+    const laci_native_layer *layer = &native->layers[at];
     if (!layer->chosen || !layer->mask || layer->transposed) continue;
     const int weight = net->plan.graph->nodes[layer->fused->node].inputs[1];
     const int *gradient = laci_net_known(net, weight)->gradient;
@@ -152,17 +152,17 @@ static const laci_sparse_layer *layer_of(const laci_net *net, const laci_fused *
   return NULL;
 }
 
-bool laci_sparse_gradient_fits(laci_net *net, const laci_fused *fused, const char **why) {
-  const laci_sparse_layer *layer = layer_of(net, fused);
+bool laci_native_gradient_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  const laci_native_layer *layer = layer_of(net, fused);
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   *why = "no mask is known that stays, or dense kernels are faster";
   return layer && layer->kernel && layer->kernel->gradient && layer->input == node->inputs[0];
 }
 
-void laci_sparse_gradient_lower(laci_net *net, const laci_fused *fused) {
+void laci_native_gradient_lower(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  const laci_sparse_layer *layer = layer_of(net, fused);
-  const laci_sparse_weight_gradient *of = layer->kernel->gradient;
+  const laci_native_layer *layer = layer_of(net, fused);
+  const laci_native_weight_gradient *of = layer->kernel->gradient;
   const laci_native_layout in = {.layout = layer->kernel->form.in};
   const laci_native_layout out = {.layout = of->dy};
   const laci_shape *shape = laci_plan_shape(&net->plan, fused->output);
@@ -175,8 +175,8 @@ void laci_sparse_gradient_lower(laci_net *net, const laci_fused *fused) {
       .run = of->g.bf16 ? laci_sparse_gradient_bf16_now() : laci_sparse_gradient_now(),
       .n_weights = laci_shape_count(shape)};
   s->n_parts = (int)(net->n_threads < of->g.n_items ? net->n_threads : of->g.n_items);
-  s->x = laci_sparse_read(net, node->inputs[0], &in);
-  s->dy = laci_sparse_read(net, node->inputs[1], &out);
+  s->x = laci_native_read_as(net, node->inputs[0], &in);
+  s->dy = laci_native_read_as(net, node->inputs[1], &out);
   s->dw = laci_net_result(net, shape, LACI_ELEMENT_F32, md);
   s->kept = laci_net_scratch(net, (size_t)of->g.n_kept * sizeof(float));
   s->scratch = laci_net_scratch(net, each * (size_t)s->n_parts * sizeof(float));
