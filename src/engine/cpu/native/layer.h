@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Layers of the native back end, which have kernels of ours: convolutions and products whose
- * weights are mostly zeros, and what stands between these.
+ * Layers of the native back end. These are computed by kernels of this library instead of oneDNN's:
+ * convolutions and products with a constant matrix, most of whose weights are zeros, and the pools,
+ * sums and depthwise convolutions between them.
  *
- *   layer     a fused node that native kernels can do; one that is done so is chosen
- *   pictures  a value in a layout of kernel/sparse/window.h (layout/tensors.h)
+ *   layer          a fused node that native kernels can compute; a chosen layer is computed so
+ *   native layout  a memory format of kernel/sparse/window.h, which oneDNN does not know
+ *                  (layout/tensors.h)
  *
- * Before anything is lowered, layers are found (choose/find.c) and chosen by what they and the
- * reorders between them and dense ones cost (choose/cost.c, choose/choose.c). Every value that a
- * chosen layer writes, or reads as it is stored, has one layout for all chosen layers
- * (layout/assign.c); others read a reordered copy of it (layout/read.c), or a normalized one
- * (layout/norm.c). Next: choose/choose.h, layout/layout.h, algorithms/algorithms.h. */
+ * Layers are found (choose/find.c) before anything is lowered. Which are chosen depends on the cost
+ * of each layer, and of the reorders between native and dense layers (choose/cost.c,
+ * choose/choose.c). A value that chosen layers write, or read as it is stored, has one native
+ * layout for all of them (layout/assign.c). Other chosen layers read a reordered copy of it
+ * (layout/read.c). A batch normalization between them can be part of the reorder (layout/norm.c).
+ * Next: choose/choose.h, layout/layout.h, algorithms/algorithms.h. */
 #ifndef LACI_ENGINE_CPU_NATIVE_LAYER_H
 #define LACI_ENGINE_CPU_NATIVE_LAYER_H
 
@@ -23,21 +26,22 @@ typedef struct laci_fake_quantized laci_fake_quantized;
 /** How a layer reads its input. */
 typedef enum laci_native_reading {
   LACI_NATIVE_AS_STORED,
-  LACI_NATIVE_SUBSAMPLED, /* a copy of the pixels that a window of one pixel stops at */
-  LACI_NATIVE_PHASES,     /* a copy split by stride, for larger windows that stride */
-  LACI_NATIVE_ROW_MAJOR,  /* such windows by Winograd's algorithm, of the network's input */
+  LACI_NATIVE_SUBSAMPLED, /* a copy of the pixels that a 1x1 window with stride reads */
+  LACI_NATIVE_PHASES,     /* a copy split into phases (window.h), for larger windows with stride */
+  LACI_NATIVE_ROW_MAJOR,  /* the value in CHW without padding, for Winograd's algorithm */
 } laci_native_reading;
 
-/** What a layer of int8 has: its values are quads of bytes (kernel/sparse/int8x4.h). */
+/** What only an int8 layer has. Its values are int8x4: four bytes hold four channels
+ * (kernel/sparse/int8x4.h). */
 typedef struct laci_native_bytes {
-  const laci_fake_quantized *x, *residual, *y; /* what bytes stand for; y NULL: results are floats,
-                                                  and so is what is added */
-  const float *weight_scale;                   /* [n_scales]: of each row, or of all */
+  const laci_fake_quantized *x, *residual, *y; /* scale and zero point of each tensor; y NULL: the
+                                                  results are floats, and so is the residual */
+  const float *weight_scale;                   /* [n_scales]: one, or one for each output channel */
   int64_t n_scales;
-  laci_sparse_quantized quantized; /* once it is lowered */
+  laci_sparse_quantized quantized; /* set when the layer is lowered */
 } laci_native_bytes;
 
-/** The algorithms that a layer can be computed by: a record each (algorithms/algorithms.h). */
+/** The algorithms by which a layer can be computed. Each has a record (algorithms/algorithms.h). */
 typedef enum laci_algorithm_id {
 #define LAC_ALGORITHM(name) LACI_ALGORITHM_##name,
 #include "engine/cpu/native/algorithms/algorithm.def"
@@ -45,68 +49,76 @@ typedef enum laci_algorithm_id {
   LACI_N_ALGORITHMS,
 } laci_algorithm_id;
 
-/** What a layer does. Others than products gain nothing by themselves, and stand between these. */
+/** What a layer computes. Only products are faster than oneDNN's; the other kinds are native so
+ * that no reorders are needed between products. */
 typedef enum laci_native_kind {
   LACI_NATIVE_PRODUCT,
-  LACI_NATIVE_DEPTHWISE, /* channel by channel, with all weights (native/algorithms/depthwise.c) */
-  LACI_NATIVE_SUM,       /* of `input` and `residual`, of bytes (native/int8/sum.c) */
-  LACI_NATIVE_POOL,      /* the most of a window (native/algorithms/pool.c) */
+  LACI_NATIVE_DEPTHWISE, /* one input channel for each output channel, all weights kept
+                            (algorithms/depthwise.c) */
+  LACI_NATIVE_SUM,       /* input + residual, of int8 (int8/sum.c) */
+  LACI_NATIVE_POOL,      /* max pooling (algorithms/pool.c) */
   LACI_NATIVE_N_KINDS,
 } laci_native_kind;
 
 typedef struct laci_native_layer {
   const laci_fused *fused;
-  bool rows; /* a product with a constant matrix: a window of one pixel over pictures of one line,
-                whose pixels are the rows on the left */
+  bool rows; /* a product with a constant matrix, as a 1x1 convolution over one image of one line,
+                whose pixels are the rows of the left matrix */
   laci_native_kind kind;
-  laci_native_bytes *bytes; /* of int8; NULL: of floats, or pairs */
+  laci_native_bytes *bytes; /* of an int8 layer; NULL: f32 or bf16 */
   laci_sparse_window window;
   int64_t n_images;
   int input, output, residual; /* values; residual -1: none */
-  bool has_low, has_high;      /* results are clipped, after the residual was added */
+  bool has_low, has_high;      /* bounds of the results, after the residual was added */
   float low, high;
-  struct laci_pointwise *functions; /* [n_functions]: what follows */
+  struct laci_pointwise *functions; /* [n_functions]: element-wise functions after the sum */
   int n_functions;
-  bool residual_last; /* it is added behind the functions */
-  double kept;        /* share of the weights that are no zeros, as a sample says */
-  bool full;          /* too many are for code and lists to gain */
+  bool residual_last; /* the residual is added after the functions */
+  double kept;        /* share of weights that are not zero, as packing or a sample says */
+  bool full;          /* so many weights are kept that generated code and CSR gain nothing */
   laci_native_reading reading;
-  const uint8_t *mask; /* of a weight that changes, while planning; NULL: a constant */
-  bool transposed;     /* the gradient of a convolution's input: rows are that one's channels */
-  int64_t scatter;     /* a kernel's results lie so many rows and pixels apart; 0, 1: they do not */
-  int n_phases;        /* of one with a mask: kernels that write its results together; one that
-                          scatters writes zeros between */
-  int64_t whole_h, whole_w;          /* of one that is turned: the result */
-  struct laci_native_kernel *kernel; /* of one with a mask, once it is lowered */
+  const uint8_t *mask; /* of a weight that training changes; only valid while planning; NULL: the
+                          weight is a constant */
+  bool transposed;     /* the gradient of a convolution's input: the output channels are the
+                          convolution's input channels */
+  int64_t scatter;     /* a kernel writes every scatter-th row and pixel; 0, 1: every one */
+  int n_phases;        /* of a layer with a mask: how many kernels write its results together, one
+                          for each phase. If n_phases is 1 and scatter > 1, the results in between
+                          are zero */
+  int64_t whole_h, whole_w;          /* of a transposed layer: height and width of the result */
+  struct laci_native_kernel *kernel; /* of a layer with a mask, set when it is lowered */
   bool chosen;
-  laci_algorithm_id algorithm; /* of one that is chosen; before, of its kind */
+  laci_algorithm_id algorithm; /* of a chosen layer; before the choice, the default of its kind */
 } laci_native_layer;
 
-/** Values that have one layout: a layer's result has that of what is added to it. */
+/** The layout of a value. A residual has the layout of the result to which it is added: such values
+ * are joined, and one of them stores the layout of all. */
 typedef struct laci_native_place {
-  int same_as; /* another value, towards the one that speaks for all; itself */
+  int same_as; /* the next value on the path to the one that stores the layout, which points to
+                  itself */
   bool used, planes, rows;
-  bool bytes; /* a layer of int8 reads this value, whatever others do */
+  bool bytes; /* an int8 layer reads this value; not shared by joined values */
   laci_sparse_border border;
   laci_sparse_layout layout, of_int8x4;
 } laci_native_place;
 
-/** Floats of a layer's weights while its kernel is made: one layer's after the other, since the
- * system takes as long to clear fresh pages as all the rest takes. */
+/** Memory for the weights of a layer while its kernel is made. All layers use it, one after the
+ * other: clearing fresh pages takes the system as long as the rest of the work. */
 typedef struct laci_native_scratch {
   float *floats;
   int64_t n;
 } laci_native_scratch;
 
 struct laci_native_net {
-  laci_jit_isa isa, isa_of_bytes; /* of layers of floats, or pairs, and of int8 */
-  laci_native_layer *layers;      /* in the order of their turns */
+  laci_jit_isa isa, isa_of_bytes; /* of f32 or bf16 layers, and of int8 layers */
+  laci_native_layer *layers;      /* in the order of execution */
   int n_layers;
-  bool trained;                          /* weights change, under masks: all layers have one */
-  bool tight;                            /* there is no room for transformed weights */
+  bool trained;                          /* training under masks: every layer has a mask */
+  bool tight;                            /* memory does not suffice for the weights that Winograd's
+                                            algorithm transforms */
   laci_native_place *places;             /* [n_values] */
-  laci_code_cache *cache;                /* of all generated code; NULL: there is none */
-  laci_native_scratch dense, transposed; /* while layers are lowered */
+  laci_code_cache *cache;                /* all generated code; NULL: there is none */
+  laci_native_scratch dense, transposed; /* only while layers are lowered */
   struct laci_native_kernel **kernels;
   size_t n_kernels, kernels_capacity;
 };

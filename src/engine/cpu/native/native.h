@@ -1,66 +1,68 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The native back end as others see it: layers are chosen before anything is lowered, and its
- * implementations stand in the lists of operators (lower/lower.h). What others may know of how a
- * value of its layers is stored is in values.h. Next: layer.h. */
+ * The native back end as the rest of the engine sees it. Layers are chosen before anything is
+ * lowered. Native implementations are entries of the operators' lists of implementations
+ * (lower/lower.h). What others may know about values in native layouts is in values.h. Next:
+ * layer.h. */
 #ifndef LACI_ENGINE_CPU_NATIVE_NATIVE_H
 #define LACI_ENGINE_CPU_NATIVE_NATIVE_H
 
 #include "engine/cpu/lower/lower.h"
 #include "engine/cpu/net.h"
 
-/* ---- Choice and life ---- */
+/* ---- Choosing, sealing and destroying ---- */
 
-/** What options and environment say: LAC_SPARSE (0, all) and LAC_ALGORITHM (a name of
- * algorithms/algorithm.def). Fails LAC_BAD_ARGUMENT: no algorithm has that name. choose/use.c */
+/** Which layers may be native, from the options and the environment: LAC_SPARSE (0, all) and
+ * LAC_ALGORITHM (a name of algorithms/algorithm.def). Fails LAC_BAD_ARGUMENT: no algorithm has that
+ * name. choose/use.c */
 LAC_MUST_CHECK lac_status laci_native_use_of(const laci_engine_options *options,
                                              laci_native_use *use, lac_error *err);
 
-/** Gives the net what layers cost here (costs/costs.h), before anything is asked. Fails as
- * laci_costs_now. choose/use.c */
+/** Gives the net the costs of layers on this processor (costs/costs.h). To be called first. Fails
+ * as laci_costs_now. choose/use.c */
 LAC_MUST_CHECK lac_status laci_native_begin(laci_net *net, lac_error *err);
-/** Finds layers, chooses among them and lays them out: from shapes, zeros and instructions alone,
- * so that a plan is the same every time. Before anything is lowered. */
+/** Finds the layers, chooses among them and assigns the layouts of values. The choice depends only
+ * on shapes, zeros and the instruction set, so that a plan is the same every time. To be called
+ * before anything is lowered. */
 void laci_native_choose(laci_net *net);
-/** Has a chosen layer the fused node? */
+/** Is the fused node a chosen layer? */
 bool laci_native_has_layer(const laci_net *net, const laci_fused *fused);
-/** Generated code becomes executable: once all is lowered. */
+/** Makes generated code executable, when everything is lowered. */
 void laci_native_seal(laci_net *net);
 void laci_native_destroy(laci_net *net);
 
 /* ---- Implementations ---- */
 
-/** The implementation, of convolutions and of products. */
+/** Convolutions, products, pools and sums that are chosen layers. */
 laci_lower_supports laci_native_fits;
 laci_lower_function laci_native_lower;
-/** Of gradients of chosen layers' weights. */
+/** Gradients of chosen layers' weights, under masks. */
 laci_lower_supports laci_native_gradient_fits;
 laci_lower_function laci_native_gradient_lower;
-/** Of batch normalizations by constants that chosen layers alone read. */
+/** Batch normalizations by constants, where only chosen layers read the result. */
 laci_lower_supports laci_native_norm_fits;
 laci_lower_function laci_native_norm_lower;
-/** The same by kernel/sparse/vector, where few rows meet a matrix of many zeros.
- * native/algorithms/vector.c
- */
+/** Products of few rows with a constant matrix of many zeros, by kernel/sparse/vector.
+ * native/algorithms/vector.c */
 laci_lower_supports laci_product_sparse_fits;
-/** May it be faster with a matrix of so many weights, and is it where such a share is kept?
- * native/algorithms/costs.c */
+/** May kernel/sparse/vector be faster than a dense product for a matrix of that many weights, and
+ * is it faster where that share of them is kept? native/algorithms/costs.c */
 bool laci_vector_may_gain(const laci_net *net, int64_t n_weights);
 bool laci_vector_gains(const laci_net *net, double kept);
-/** How many bytes fewer the matrices of all that are done so take than as they are. */
+/** How many bytes these products save, since their matrices are stored without zeros. */
 double laci_product_sparse_saves(laci_net *net);
 laci_lower_function laci_product_sparse;
-/** Over images (kernel/sparse/image_norm.h): where a sparse layer makes what is normalized, or
- * reads the result; and the gradient of such a one. native/train/norm.c */
+/** Batch normalization of training in HWC16N (kernel/sparse/image_norm.h), where a native layer
+ * writes the input or reads the result; and its gradient. native/train/norm.c */
 laci_lower_supports laci_image_norm_fits, laci_image_norm_gradient_fits;
 laci_lower_function laci_image_norm_lower, laci_image_norm_lower_gradient;
-/** The sum of two values in sparse layers' layout of images, in training. native/train/sum.c */
+/** The sum of two values in HWC16N, in training. native/train/sum.c */
 laci_lower_supports laci_image_sum_fits;
 laci_lower_function laci_image_sum_lower;
-/** By kernel/winograd: 3x3 windows of bf16 whose weights change, and their input's gradient.
- * native/train/blocked_winograd.c */
+/** 3x3 convolutions of bf16 in training, and the gradient of their input, by kernel/winograd.
+ * Weights are dense. native/train/blocked_winograd.c */
 laci_lower_supports laci_conv_winograd_fits;
 laci_lower_function laci_conv_winograd;
-/** A ConvGradWeight of bf16 by kernel/weight_gradient. native/train/blocked_weight_gradient.c */
+/** ConvGradWeight of bf16, by kernel/weight_gradient. native/train/blocked_weight_gradient.c */
 laci_lower_supports laci_conv_bf16_gradient_fits;
 laci_lower_function laci_conv_bf16_gradient;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Plans in which all layers are done the same way, timed layer by layer. */
+ * Plans in which one algorithm computes every layer that it can, timed layer by layer. */
 #include "engine/cpu/native/tune.h"
 
 #include <string.h>
@@ -19,7 +19,7 @@ static double node_seconds(const laci_trial *t, const laci_node *node) {
   return sum;
 }
 
-/** The mean of all layers of that name. */
+/** Stores the mean time of all layers of that name. */
 static lac_status note_layer(const laci_trial *t, const char *name, laci_algorithm_id id,
                              laci_timings *timings, lac_error *err) {
   const laci_native_net *native = t->net->native;
@@ -48,8 +48,8 @@ static lac_status note_layers(const laci_trial *t, laci_algorithm_id id, laci_ti
   return st;
 }
 
-/** Is it a reorder of dense kernels that a native layer's needs, from or to their layout? Values go
- * through row-major ones there. */
+/** Does the step belong to a reorder between native and dense layers? Values pass through row-major
+ * ones there, which takes a step of oneDNN's before or after the native reorder. */
 static bool goes_with_reorder(const laci_trial *t, size_t at) {
   const laci_net_step *steps = t->net->steps;
   if (steps[at].node) return false;
@@ -57,7 +57,7 @@ static bool goes_with_reorder(const laci_trial *t, size_t at) {
   return at + 1 < t->net->n_steps && laci_native_is_reorder(&steps[at + 1]);
 }
 
-/** A float's share of all reorders between dense and sparse layers. */
+/** Stores the mean time of all reorders between dense and native layers, for one float. */
 static lac_status note_reorders(const laci_trial *t, laci_timings *timings, lac_error *err) {
   char name[LACI_NATIVE_NAME];
   double seconds = 0, floats = 0;
@@ -72,7 +72,7 @@ static lac_status note_reorders(const laci_trial *t, laci_timings *timings, lac_
   return laci_timings_set(timings, name, seconds / floats, err);
 }
 
-/** Is it what layers of a kind have, which one plan times for all kinds? */
+/** Is it the default algorithm of a kind of layers? One plan times all of these together. */
 static bool is_of_kind(laci_algorithm_id id) {
   for (int kind = 0; kind < LACI_NATIVE_N_KINDS; kind++) {
     if (laci_algorithm_of_kind(kind) == id) return true;
@@ -80,7 +80,7 @@ static bool is_of_kind(laci_algorithm_id id) {
   return false;
 }
 
-/** Times one, or those of all kinds (LACI_N_ALGORITHMS). */
+/** Times the algorithm `wanted`, or the default ones of all kinds (LACI_N_ALGORITHMS). */
 static lac_status try_algorithm(const laci_graph *graph, const laci_engine_options *options,
                                 int wanted, lac_error *err) {
   const bool dense = wanted == LACI_ALGORITHM_dense, of_kinds = wanted == LACI_N_ALGORITHMS;
@@ -97,8 +97,8 @@ static lac_status try_algorithm(const laci_graph *graph, const laci_engine_optio
   return st;
 }
 
-/** Which are to be timed: none where there is nothing to be chosen, or all of it known. The last
- * one is for those of all kinds. */
+/** Which algorithms are to be timed: none where there is nothing to be chosen, or all times are
+ * known. The last entry means the default ones of all kinds. */
 static lac_status find_wanted(const laci_graph *graph, const laci_engine_options *options,
                               bool wanted[LACI_N_ALGORITHMS + 1], lac_error *err) {
   laci_trial t;

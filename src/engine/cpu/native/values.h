@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What others may ask of values in native layouts, which they know nothing else of. A tensor is in
- * one where its `pictures` are not NULL (lower/lower.h). Next: layout/values.c. */
+ * What the rest of the engine may ask about values in native layouts, whose details it does not
+ * know. A tensor is in a native layout where its `native` is not NULL (lower/lower.h). Next:
+ * layout/values.c. */
 #ifndef LACI_ENGINE_CPU_NATIVE_VALUES_H
 #define LACI_ENGINE_CPU_NATIVE_VALUES_H
 
@@ -8,27 +9,31 @@
 
 typedef struct laci_fake_quantized laci_fake_quantized;
 
-/** Such a tensor in a layout of oneDNN's: found again, or by a step now. */
+/** A tensor in a native layout, in a layout that oneDNN knows: an existing copy, or a new one, made
+ * by a step. */
 int laci_native_read(laci_net *net, int tensor);
-/** That layout; and the one for images of that shape. NULL after a failure. */
+/** The layout of that copy; and the layout that a copy of an NCHW tensor of that shape has. NULL
+ * after a failure. */
 laci_layout *laci_native_read_layout(laci_net *net, int tensor);
 laci_layout *laci_native_images_layout(laci_net *net, const laci_shape *shape);
-/** Such a tensor of int8 as floats: found again, or by a step now. Others as they are. */
+/** An int8 tensor in a native layout as floats: an existing copy, or a new one, made by a step.
+ * Other tensors are returned as they are. */
 int laci_native_read_floats(laci_net *net, int tensor);
-/** The value in the native layout of `like`: as it is, found again, or by a step now. */
+/** The value in the native layout of `like`: as it is, an existing copy, or a new one, made by a
+ * step. */
 int laci_native_read_like(laci_net *net, int value, int like);
-/** The value as int8 for the layers that read `output`, which it becomes. */
+/** The value, quantized to int8 in the layout of `output`, the value that it becomes. */
 int laci_native_read_bytes(laci_net *net, int value, int output, const laci_fake_quantized *bytes);
 
-/** Does a native layer write, add or read the value as it is stored? */
+/** Does a chosen layer write or add the value, or read it as it is stored? */
 bool laci_native_has(const laci_net *net, int value);
-/** Does a native layer of int8 read it? */
+/** Does an int8 layer read it? */
 bool laci_native_wants_bytes(const laci_net *net, int value);
-/** Is the tensor, which may be -1, of int8 that stands for this? */
+/** Is the tensor int8 with these scales and bounds? tensor may be -1: no. */
 bool laci_native_is_bytes(const laci_net *net, int tensor, const laci_fake_quantized *bytes);
-/** Is the value there in the layout of layers whose weights change? */
+/** Is the value stored in the layout of layers under training (HWC16N)? */
 bool laci_native_is_trained(const laci_net *net, int value);
-/** Floats of such a tensor, with all that is stored between them. */
+/** Floats of a tensor in a native layout, padding included. */
 int64_t laci_native_floats(const laci_net *net, int tensor);
 
 #endif

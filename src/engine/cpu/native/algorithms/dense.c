@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Dense kernels: what a layer costs that is not chosen. */
+ * Dense kernels: the cost of a layer that is not chosen. */
 #include "engine/cpu/onednn/convolution.h"
 #include "engine/cpu/native/costs/costs.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
@@ -9,7 +9,7 @@ static bool has_few_pixels(const laci_native_layer *layer) {
   return layer->n_images * layer->window.out_h * layer->window.out_w <= FEW;
 }
 
-/** Of what direct kernels take. */
+/** The time of oneDNN's Winograd kernels, as a factor of its direct kernels' time. */
 static double winograd_of(const laci_cost_figures *c, const laci_native_layer *layer) {
   enum { SMALL = 8 * 8, LARGE = 16 * 16, MANY = 128 };
   const laci_sparse_window *g = &layer->window;
@@ -20,8 +20,9 @@ static double winograd_of(const laci_cost_figures *c, const laci_native_layer *l
   return many && layer->n_images == 1 ? c->onednn_large : c->onednn_winograd;
 }
 
-/** How much longer groups of few channels take than their products. What oneDNN has no code for is
- * copied, pixels of a window together, and goes through small matrix products. */
+/** How much longer a grouped convolution of few channels takes than its multiply-adds say. Where
+ * oneDNN has no code for it, the pixels of a window are copied together for small matrix
+ * products. */
 static double groups_cost(const laci_cost_figures *c, const laci_sparse_window *g) {
   enum { BLOCK = 8, WHOLE = 64 };
   const int64_t in = g->channels_in / g->groups, out = g->channels_out / g->groups;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A depthwise convolution between sparse layers, as a step: it reads and writes pictures as they
- * want them (kernel/sparse/depthwise.h). */
+ * A depthwise convolution between native layers, as a step. It reads and writes the native layouts
+ * of these layers (kernel/sparse/depthwise.h). */
 #include <string.h>
 
 #include "base/divide.h"
@@ -22,12 +22,13 @@ typedef struct depthwise_step {
   int weight;
 } depthwise_step;
 
-/* What a thread does at a time: some tiles by some channels, of one picture. */
+/* What a thread does at a time: some tiles of some channels, of one image block. */
 typedef struct work {
   const laci_depthwise *kernel;
   laci_sparse_operands o;
-  int64_t tiles, channels;   /* so many at a time */
-  int64_t parts, over_parts; /* of a picture, of all channels */
+  int64_t tiles, channels;   /* of one item of work */
+  int64_t parts, over_parts; /* into how many the tiles of an image block, and all channels, are cut
+                                */
 } work;
 
 static int64_t end_of(int64_t begin, int64_t n, int64_t most) {
@@ -48,7 +49,8 @@ static void multiply_some(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/* Tiles of panels are the panels, but for a last one that may be behind all pixels. */
+/* Fills what is no pixel of the result with zeros. In PC16P the tiles cover all memory of an image,
+ * but for a last group of 16 pixels that may be beyond all pixels. */
 static void zero(const laci_net *net, const depthwise_step *s, float *y) {
   const laci_depthwise *d = s->kernel;
   if (d->out.format != LACI_FORMAT_PC16P) {
@@ -79,9 +81,8 @@ static lac_status run_depthwise(laci_net *net, laci_net_step *step, lac_error *e
   return LAC_OK;
 }
 
-/** In the plan's memory, tiles as well. NULL after a failure, and where the implementation
- * declines.
- */
+/** The kernel, in the plan's memory, its tiles included. NULL after a failure, and where the
+ * implementation declines. */
 static laci_depthwise *make_kernel(laci_net *net, const laci_native_layer *layer) {
   const laci_sparse_layouts layouts = {
       .in = laci_native_layer_in(net, layer),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What several algorithms ask of a layer. */
+ * Questions about a layer that several algorithms ask. */
 #include <stdio.h>
 
 #include "cpu/cpu.h"
@@ -24,7 +24,7 @@ bool laci_native_code_is_unpadded(const laci_net *net, const laci_native_layer *
 int64_t laci_native_flops(const laci_net *net, const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   const int64_t results = laci_shape_count(laci_plan_shape(&net->plan, layer->output));
-  int64_t products = 0; /* of all results of a channel and an image */
+  int64_t products = 0; /* of all results of one channel of one image */
   for (int phase = 0; phase < layer->n_phases; phase++) {
     const laci_sparse_window part = laci_native_phase(layer, phase);
     products += part.out_h * part.out_w * part.kernel_h * part.kernel_w;

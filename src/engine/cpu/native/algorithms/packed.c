@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is kept of a layer's weights, from their packed rows: a row of the product is one packed row
- * for each tap of the window, whose columns are merged into the product's order.
+ * Reads the kept weights of a layer from their packed rows. A row of the product is made of one
+ * packed row for each tap of the window, whose columns are merged into the product's order.
  *
- * Each thread reads and merges some rows of the product. They have places for as many elements as
- * are packed; where some of these are zeros, rows move together in the end. */
+ * Each thread reads and merges some rows of the product. These have places for as many elements as
+ * are packed. Where some of the packed elements are zeros, the gaps are closed at the end. */
 #include <stdatomic.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@
 #include "engine/cpu/native/algorithms/algorithms.h"
 #include "cpu/pool.h"
 
-enum { BLOCK = 4 }; /* channels whose taps stand together: window.h, "Columns" */
+enum { BLOCK = 4 }; /* channels whose taps are neighbours: window.h, "Columns" */
 
 typedef struct merging {
   const laci_engine_weight *known;
@@ -52,7 +52,7 @@ static lac_status read_rows(const merging *m, int64_t first, int64_t n, packed_r
   return m->known->rows(m->known->rows_context, first * m->taps, n * m->taps, &to, &ignored);
 }
 
-/** A row of the product; packed: its first row of the packed ones at hand. */
+/** Merges a row of the product. `values` and `rows` begin at the first packed row of it. */
 static void merge_row(const merging *m, int64_t row, const float *values, packed_rows *rows) {
   const laci_packing *p = m->known->packing;
   const float factor = m->weight->factor, *scale = m->weight->scale;
@@ -98,7 +98,7 @@ static void merge_some(int64_t begin, int64_t end, void *context) {
   if (st) atomic_store(&m->failed, (int)st);
 }
 
-/** Row after row without the places that were not needed. */
+/** Moves the rows together: places that were not needed are dropped. */
 static void close_up(const merging *m, int64_t n_rows) {
   const int64_t each = m->taps * m->known->packing->row_values;
   laci_sparse_kept *kept = m->kept;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A MaxPool between sparse layers, of floats, or of bytes: what comes out are bytes of the same
- * units. */
+ * A MaxPool between native layers, of floats or of int8. The result of int8 has the scale and zero
+ * point of the input. */
 #include "engine/cpu/native/layout/tensors.h"
 #include "kernel/sparse/max_pool.h"
 #include "engine/cpu/native/layer.h"
@@ -12,7 +12,7 @@
 typedef struct pool_step {
   laci_max_pool pool;
   laci_sparse_size size; /* of the result */
-  uint32_t around;       /* its pixels */
+  uint32_t around;       /* the value around the result's pixels */
 } pool_step;
 
 typedef struct pool_work {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Products of few rows with a constant matrix of many zeros, whose time is that of reading the
- * matrix: kernel/sparse/vector reads only what is kept.
+ * Products of few rows with a constant matrix of many zeros. They take as long as the matrix takes
+ * to be read, and kernel/sparse/vector reads only what is kept.
  *
- * The matrix is packed from slices of the constant, in two passes: one counts, the other fills. The
- * result is short, so that what is fused behind are steps of their own over it. */
+ * The matrix is packed from slices of the constant, in two passes: the first counts, the second
+ * fills. The result is short, so that fused functions and sums are steps of their own after it. */
 #include <string.h>
 
 #include "base/divide.h"
@@ -16,7 +16,7 @@
 #include "cpu/pool.h"
 #include "engine/cpu/onednn/onednn.h"
 
-/** Is it to be done so, as far as the weights go? */
+/** Do the options and the number of kept weights allow it? */
 static bool is_wanted(const laci_net *net, const laci_right *r, int matrix) {
   const int64_t n = r->depth * r->columns;
   switch (net->native_use) {
@@ -44,7 +44,8 @@ bool laci_product_sparse_fits(laci_net *net, const laci_fused *fused, const char
 }
 
 double laci_product_sparse_saves(laci_net *net) {
-  const double a_bit = 1 / 8.0; /* of each element, beside those that are kept */
+  const double a_bit = 1 / 8.0; /* bytes for each element of the matrix, in addition to the kept
+                                   ones */
   double n = 0;
   const char *why;
   for (int t = 0; t < net->plan.n_scheduled; t++) {
@@ -136,7 +137,7 @@ static void multiply_some(int64_t begin, int64_t end, void *context) {
 }
 
 static lac_status run_sparse(laci_net *net, laci_net_step *step, lac_error *err) {
-  enum { PARTS = 4 }; /* of a thread, lest all wait for one that was interrupted */
+  enum { PARTS = 4 }; /* of each thread, so that the others take over if one is interrupted */
   const sparse_step *s = step->context;
   const int64_t places = laci_sparse_rows_places(&s->rows);
   const bool biased = step->tensors[2] >= 0;
@@ -175,7 +176,7 @@ static int product_step(laci_net *net, const laci_fused *fused, const laci_right
   return to;
 }
 
-/** Another value is added in place. */
+/** Adds another value in place. */
 static int sum_step(laci_net *net, const laci_fused *fused, const laci_right *r, int value,
                     int from) {
   const int other = laci_product_rows(net, value, r->rows, r->columns, false);

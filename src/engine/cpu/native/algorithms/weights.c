@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Weights and bias of a layer, whether it is a convolution or a product.
  *
- * Of packed weights only rows are read (packed.c). All of others is read at once; then all
- * threads look for what is kept, some rows of the product each: once to count, and once to write it
- * down. */
+ * Packed weights are read row by row (packed.c). Other weights are read at once, and then all
+ * threads look for the kept ones, in some rows of the product each: first to count them, then to
+ * write them. */
 #include "engine/cpu/onednn/convolution.h"
 #include "engine/cpu/lower/product.h"
 #include "engine/cpu/native/layer.h"
@@ -17,7 +17,7 @@ enum {
 
 /* ---- Scratch ---- */
 
-/** Room for n floats; NULL: no memory (noted). */
+/** Memory for n floats; NULL: no memory (noted). */
 static float *take_scratch(laci_net *net, laci_native_scratch *s, int64_t n) {
   if (s->n >= n) return s->floats;
   laci_free(s->floats);
@@ -33,7 +33,7 @@ void laci_native_clear_scratch(laci_native_net *native) {
   native->dense = native->transposed = (laci_native_scratch){.n = 0};
 }
 
-/* ---- A matrix that lies transposed ---- */
+/* ---- A matrix that is stored transposed ---- */
 
 typedef struct turning {
   const float *from; /* [depth][columns] */
@@ -41,7 +41,8 @@ typedef struct turning {
   int64_t columns, depth;
 } turning;
 
-/** Some columns by some of the depth: lines that were read are still near for the next columns. */
+/** Transposes some columns, in blocks, so that cache lines that were read serve the next columns
+ * too. */
 static void turn_some(int64_t begin, int64_t end, void *context) {
   enum { WIDE = 8, DEEP = 256 };
   const turning *t = context;
@@ -104,8 +105,8 @@ static void count_some(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/** Every column is written down, over the one before it if that was not kept: nothing here can be
- * foretold. */
+/** Writes the kept columns without a branch, since no branch could be predicted: every column is
+ * written, and the next one overwrites it if it was not kept. */
 static void take_some(int64_t begin, int64_t end, void *context) {
   const looking *l = context;
   for (int64_t row = begin; row < end; row++) {

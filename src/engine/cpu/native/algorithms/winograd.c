@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A convolution between sparse layers, or of a network without zeros, by Winograd's algorithm
+ * A convolution between native layers, or of a network without zeros, by Winograd's algorithm
  * (kernel/sparse/winograd4.h), as a step.
  *
- * Weights are transformed once, by all threads. Where there are blocks of tiles enough, each thread
- * takes some, with scratch of its own; else, and where weights fill a cache that threads share, all
- * of them share each block: channels of what it reads, its points, channels of its results. */
+ * Weights are transformed once, by all threads. Tiles are cut into blocks. If there are enough
+ * blocks, and a cache that all threads share holds the weights, each thread computes blocks of its
+ * own with its own scratch. Otherwise all threads share each block: first the input channels that
+ * are transformed, then the points of the transform, then the output channels. */
 #include <math.h>
 #include <string.h>
 
@@ -26,8 +27,9 @@ typedef struct winograd_step {
   laci_native_tensors tensors;
   int weights, scratch;
   int64_t n_blocks;
-  int64_t shares;           /* 1: all threads do each block together */
-  int64_t n_points, n_sums; /* floats of a share */
+  int64_t shares;           /* threads with blocks of their own; 1: all threads do each block
+                               together */
+  int64_t n_points, n_sums; /* floats of scratch of a share */
 } winograd_step;
 
 typedef struct work {
@@ -35,7 +37,7 @@ typedef struct work {
   laci_winograd4_kernel kernel;
   laci_sparse_operands o;
   const float *weights;
-  laci_winograd4_block block; /* that all do together, and its scratch */
+  laci_winograd4_block block; /* the block that all threads do together, and its scratch */
   float *points, *sums;
 } work;
 
@@ -129,7 +131,8 @@ static int make_weights(laci_net *net, const laci_native_layer *layer, const lac
   return tensor;
 }
 
-/** Its tiles in the plan's memory. False after a failure, and where the implementation declines. */
+/** Makes the kernel's tiles, in the plan's memory. False after a failure, and where the
+ * implementation declines. */
 static bool make_tiles(laci_net *net, const laci_native_layer *layer, laci_winograd4 *w) {
   const laci_sparse_layout *out = laci_native_memory_at(net, layer->output);
   const laci_sparse_layouts layouts = {.in = laci_native_layer_in(net, layer),
@@ -148,8 +151,9 @@ static bool make_tiles(laci_net *net, const laci_native_layer *layer, laci_winog
   return w->results != NULL;
 }
 
-/* Threads with blocks of their own do not wait for each other, nor for what another one wrote; each
- * reads all weights, which a cache that they share should hold. */
+/* Decides how the work is shared. Threads with blocks of their own neither wait for each other nor
+ * read what another one wrote. But each of them reads all weights, which a shared cache should
+ * hold. */
 static void share_out(const laci_net *net, winograd_step *s) {
   const laci_winograd4 *w = &s->w;
   const int64_t n_threads = net->n_threads, apart = laci_winograd4_cut(w, false);
@@ -192,7 +196,7 @@ static void make(laci_net *net, const laci_native_layer *layer) {
 
 /* ---- The record ---- */
 
-/** Tiles are padded to whole vectors; images come by sixteen. */
+/** Lanes are tiles, padded to whole vectors, or 16 images. */
 static double winograd4_cost(const laci_net *net, const laci_native_layer *layer) {
   enum { SIDE = LACI_WINOGRAD4_SIDE, VECTOR = 8 };
   const laci_sparse_window *g = &layer->window;
@@ -206,7 +210,7 @@ static double winograd4_cost(const laci_net *net, const laci_native_layer *layer
                points = (double)laci_winograd4_points(g);
   const double weights = points * sources * (double)g->channels_out;
   const double channels = sources + (double)g->channels_out;
-  const bool own = g->stride_w > 1; /* threads do these by themselves */
+  const bool own = g->stride_w > 1; /* threads do these in blocks of their own */
   const bool far = each == VECTOR && !own && points * lanes * channels > c->tiles_held;
   return weights * (lanes / c->winograd + c->transformed) +
          lanes * channels * (far ? c->tile_far : c->tile) + c->parts;
@@ -223,7 +227,8 @@ static bool can(const laci_net *net, const laci_native_layer *layer, const char 
          !(net->native && net->native->tight) && laci_winograd4_fits(&layer->window);
 }
 
-/** It reads what lies where its window reaches over the ends of a row, so that something has to. */
+/** At the ends of a row it reads whatever is stored there, so that there must be memory: before the
+ * first row, the padding above. */
 static bool is_unpadded(const laci_net *net, const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   const laci_sparse_border b = laci_sparse_border_of(g);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What layers cost where they were not timed: tables of figures, one a kind of processor, each a
- * .def of this folder. Algorithms read figures of the table that was chosen for this processor, or
- * that the file of LAC_COSTS holds. docs/decisions/costs-are-tables.md says why. Next: figures.def
- * (what is in a table), tables.c (which there are), file.c (tables of files). */
+ * What layers cost where they were not timed: tables of figures, one for each kind of processor,
+ * each a .def of this folder. The cost formulas of algorithms read the table that was chosen for
+ * this processor, or the one in the file of LAC_COSTS. docs/decisions/costs-are-tables.md says why.
+ * Next: figures.def (what is in a table), tables.c (the list of tables), file.c (tables in
+ * files). */
 #ifndef LACI_ENGINE_CPU_NATIVE_COSTS_COSTS_H
 #define LACI_ENGINE_CPU_NATIVE_COSTS_COSTS_H
 
@@ -13,7 +14,7 @@
 
 /* ---- A table ---- */
 
-/** What values are of. */
+/** The type of the values that layers read and write. Each has figures of its own. */
 typedef enum laci_cost_section {
   LACI_COSTS_f32,
   LACI_COSTS_int8,
@@ -21,7 +22,7 @@ typedef enum laci_cost_section {
   LACI_N_COST_SECTIONS,
 } laci_cost_section;
 
-/** The figures of a section; those that figures.def does not list for it are 0. */
+/** The figures of a section. Figures that figures.def does not list for it are 0. */
 typedef struct laci_cost_figures {
 #define LACI_FIELD_f32(name) double name;
 #define LACI_FIELD_int8(name)
@@ -36,36 +37,37 @@ typedef struct laci_cost_figures {
 
 enum { LACI_COST_TEXT = 128 };
 
-/** On another processor than its own an algorithm must be clearly faster than the dense one: a
- * ResNet-20 that Zen 4's figures expected to gain took 1.22 times as long on another maker's. */
+/** The margin on a processor other than the table's: an algorithm must then be clearly faster than
+ * the dense one. By the figures of Zen 4, a ResNet-20 was expected to gain on another vendor's
+ * processor, and took 1.22 times as long. */
 #define LACI_COST_MARGIN 1.2
 
-/** Whose costs they are. */
+/** The processor on which the figures were measured. */
 typedef struct laci_cost_processor {
-  char vendor[LACI_COST_TEXT]; /* as cpu/model.h has it, and its family */
+  char vendor[LACI_COST_TEXT]; /* vendor and family as in cpu/model.h */
   int family;
-  char instructions[LACI_COST_TEXT]; /* what code is generated for, then what else it has: "avx512
-                                        vnni bf16" */
-  char machine[LACI_COST_TEXT];      /* its name, for people */
+  char instructions[LACI_COST_TEXT]; /* the instruction set of generated code, then further
+                                        extensions: "avx512 vnni bf16" */
+  char machine[LACI_COST_TEXT];      /* its name, only shown */
   char date[LACI_COST_TEXT];         /* of the measurement */
 } laci_cost_processor;
 
 typedef struct laci_cost_table {
-  const char *name; /* of the list; of a file: its path */
-  double margin;    /* how many times as long native algorithms are reckoned to take on another
-                       processor */
+  const char *name; /* its name in the list, or the path of a file */
+  double margin;    /* on another processor, by how much the costs of native algorithms are
+                       multiplied */
   laci_cost_processor of;
   laci_cost_figures figures[LACI_N_COST_SECTIONS];
 } laci_cost_table;
 
-/** Tables of the list (tables.c); NULL: there are no more. */
+/** Table `at` of the list (tables.c); NULL: there are no more. */
 const laci_cost_table *laci_cost_table_at(int at);
-/** A section is there as a whole, or not at all; f32 always is. */
+/** Has the table that section? A section is complete or missing; f32 is never missing. */
 bool laci_cost_table_has(const laci_cost_table *table, laci_cost_section section);
 
 /* ---- Figures by name (tables.c) ---- */
 
-/** How small a figure may be: figures.def. */
+/** Which values a figure may have: figures.def. */
 typedef enum laci_figure_kind {
   LACI_FIGURE_SHARE,
   LACI_FIGURE_AMOUNT,
@@ -86,34 +88,36 @@ void laci_figure_set(laci_cost_table *table, const laci_figure *figure, double v
 
 /* ---- The choice (costs.c) ---- */
 
-/** What plans read. */
+/** The costs that planning reads. */
 typedef struct laci_costs {
   const laci_cost_table *tables[LACI_N_COST_SECTIONS];
-  bool own;             /* the table of f32 is this processor's */
-  double margin;        /* 1 where it is */
-  laci_cost_table read; /* of a file, where there is one */
+  bool own;             /* the table of f32 was measured on this kind of processor */
+  double margin;        /* 1 where `own` is true */
+  laci_cost_table read; /* the table of a file, if one was read */
 } laci_costs;
 
-/** This processor, as far as LAC_CPU and laci_cpu_cap allow. */
+/** This processor, with the instruction sets that LAC_CPU and laci_cpu_cap allow. */
 laci_cost_processor laci_costs_processor(void);
-/** The list's own table of a processor, or the nearest by instructions, then vendor, then what else
- * it has; a section that it lacks is the nearest's that has it. */
+/** Chooses from the list: the table of that processor, or the nearest one by instruction set, then
+ * by vendor, then by extensions. A section that it lacks comes from the nearest table that has
+ * it. */
 void laci_costs_choose(const laci_cost_processor *of, laci_costs *costs);
-/** The same, for sections that `table` lacks; it is held to be nobody else's than it says. */
+/** The same, but all sections that `table` has are taken from it. It counts as the table of the
+ * processor that it names. */
 void laci_costs_take(const laci_cost_table *table, const laci_cost_processor *of,
                      laci_costs *costs);
-/** What holds here: the table or file that LAC_COSTS names, or else the choice. `costs` must not be
- * moved. Fails as laci_cost_table_read. */
+/** The costs for this process: from the table or file that LAC_COSTS names, or else chosen. `costs`
+ * must not be moved. Fails as laci_cost_table_read. */
 LAC_MUST_CHECK lac_status laci_costs_now(laci_costs *costs, lac_error *err);
 
 /* ---- Files (file.c) ---- */
 
-/** A table as a .def has it. Fails LAC_NOT_FOUND, LAC_BAD_FILE (the text has file, line, what was
- * found and what was wanted), LAC_NO_MEMORY. */
+/** Reads a table from a file like the .def files here. Fails LAC_NOT_FOUND, LAC_BAD_FILE (the text
+ * has file, line, what was found and what was expected), LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_cost_table_read(const char *path, laci_cost_table *table,
                                                lac_error *err);
-/** The text of such a file, the caller's (laci_free); head: what its comment says, a line each.
- * NULL: no memory. */
+/** The text of such a file, the caller's (laci_free). head: lines for the comment at its top. NULL:
+ * no memory. */
 char *laci_cost_table_text(const laci_cost_table *table, const char *head);
 
 #endif

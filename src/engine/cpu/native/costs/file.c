@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tables in files, as the compiler reads them, too: a comment, a line LAC_PROCESSOR(...), and a
- * line LAC_COST(section, name, value, "text") for each figure of each section. */
+ * Tables in files. The format is that of the .def files, which the compiler includes: a comment, a
+ * line LAC_PROCESSOR(...), and a line LAC_COST(section, name, value, "text") for each figure of
+ * each section. */
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -20,11 +21,11 @@ typedef struct reading {
   const char *path;
   int line;
   laci_cost_table *table;
-  bool has_processor, seen[MOST_FIGURES]; /* of each figure */
+  bool has_processor, seen[MOST_FIGURES]; /* [figure]: its line was read */
   lac_error *err;
 } reading;
 
-/** A line's call: its name, and its arguments without quotes. */
+/** A line: the name of the macro, and its arguments without quotes. */
 typedef struct call {
   char name[LACI_COST_TEXT], fields[FIELDS][LACI_COST_TEXT];
   int n;
@@ -37,7 +38,8 @@ static lac_status fail(const reading *r, const char *found, const char *wanted) 
 
 static const char *skip(const char *at) { return at + strspn(at, " \t\r"); }
 
-/** A word or a text in quotes, up to what follows it. NULL: it is none, or too long. */
+/** Reads a word or a quoted text; returns the place after it. NULL: there is none, or it is too
+ * long. */
 static const char *read_field(const char *at, char field[LACI_COST_TEXT]) {
   const bool quoted = *at == '"';
   const size_t n = quoted ? strcspn(at + 1, "\"\\") : strcspn(at, ",() \t\r\"");
@@ -47,7 +49,7 @@ static const char *read_field(const char *at, char field[LACI_COST_TEXT]) {
   return skip(at + n + (quoted ? 2 : 0));
 }
 
-/** NAME(field, field ...) and nothing behind it. */
+/** Reads NAME(field, field ...), the only thing on the line. */
 static bool read_call(const char *line, call *c) {
   const char *at = read_field(skip(line), c->name);
   c->n = 0;
@@ -66,7 +68,7 @@ static bool read_number(const char *text, double *value) {
   return *end == 0 && isfinite(*value);
 }
 
-/** The figure of that section and name, and its place in the list; NULL: there is none. */
+/** The figure of that section and name, and its index in the list; NULL: there is none. */
 static const laci_figure *find_figure(const call *c, int *place) {
   const laci_figure *figure;
   for (*place = 0; (figure = laci_figure_at(*place)); (*place)++) {
@@ -117,9 +119,9 @@ static lac_status take_line(reading *r, const char *line) {
   return fail(r, line, "LAC_COST(...), LAC_PROCESSOR(...) or a comment");
 }
 
-/* ---- The whole ---- */
+/* ---- The file ---- */
 
-/** A section of which something was read has all of its figures, and f32 was read. */
+/** Every section that was begun must be complete, and f32 must be there. */
 static lac_status check_whole(const reading *r) {
   bool begun[LACI_N_COST_SECTIONS] = {[LACI_COSTS_f32] = true};
   const laci_figure *figure;
@@ -135,7 +137,7 @@ static lac_status check_whole(const reading *r) {
                    r->path, r->line);
 }
 
-/** Comments become spaces; what they hold stays in its lines. False: one does not end. */
+/** Replaces comments with spaces, so that line numbers stay. False: a comment does not end. */
 static bool blank_comments(char *text) {
   for (char *begin; (begin = strstr(text, "/*"));) {
     char *end = strstr(begin + 2, "*/");
@@ -174,7 +176,7 @@ lac_status laci_cost_table_read(const char *path, laci_cost_table *table, lac_er
 
 /* ---- Writing ---- */
 
-/** The shortest of those that are read back as the same number. */
+/** The shortest text that is read back as the same number. */
 static void write_number(double value, char *text, size_t size) {
   enum { DIGITS = 17 };
   for (int digits = 3; digits <= DIGITS; digits++) {

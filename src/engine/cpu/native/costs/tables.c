@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The list of tables, and of their figures. A table is NAME.def, which a command writes
- * (docs/bench.md), and a block and a name here. */
+ * The list of tables, and the list of figures. A table is a file NAME.def, which a command writes
+ * (docs/bench.md); it needs a block and a name here. */
 #include <string.h>
 
 #include "engine/cpu/native/costs/costs.h"
@@ -24,11 +24,11 @@ static const laci_cost_table zen3 = {
 };
 
 static const laci_cost_table neon = {
-    .name = "neon", .margin = 1, /* its figures are guesses that have a margin in them */
+    .name = "neon", .margin = 1, /* its figures are estimates, not measured, and include a margin */
 #include "engine/cpu/native/costs/neon.def"
 };
 
-/* The first of equally near ones serves. */
+/* Of equally near tables the first is taken. */
 static const laci_cost_table *const tables[] = {&zen4, &zen3, &neon};
 
 const laci_cost_table *laci_cost_table_at(int at) {

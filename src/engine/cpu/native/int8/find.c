@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Layers of int8: convolutions and products of a quantized network (QDQ), whose input has come
- * through bytes, and whose weight is one of integers behind a DequantizeLinear.
+ * Int8 layers: convolutions and products of a quantized network (QDQ). Their input comes from a
+ * QuantizeLinear and a DequantizeLinear, and their weight is a constant of integers followed by a
+ * DequantizeLinear.
  *
- * Sums are exact then, and what floats would round on the way is not rounded. Results become bytes
- * where QuantizeLinear and DequantizeLinear alone read them, with Relu and Clip as bounds of bytes;
- * else they are floats. */
+ * Sums are exact, where floats would be rounded. Results become int8 where QuantizeLinear and
+ * DequantizeLinear alone read them. Relu and Clip are then bounds of the int8 result. All other
+ * results are floats. */
 #include <float.h>
 #include <math.h>
 
@@ -18,7 +19,7 @@
 
 /* ---- Values ---- */
 
-/** The one node that reads the value, once; -1: none, or several do. */
+/** The only node that reads the value, once; -1: none or several read it. */
 static int reader_of(const laci_cpu_plan *plan, int value) {
   int readers[2];
   const bool one = value >= 0 && laci_plan_uses(plan, value) == 1 &&
@@ -61,7 +62,7 @@ bool laci_native_same_units(const laci_fake_quantized *a, const laci_fake_quanti
 
 /* ---- Weights ---- */
 
-/** Are all of them so? A constant of integers. */
+/** Are all elements of a constant of integers `wanted`? */
 static bool all_are(laci_cpu_plan *plan, int value, int64_t wanted) {
   laci_buf *zeros = laci_plan_constant_buf(plan, value);
   bool all = zeros && zeros->i;
@@ -70,7 +71,7 @@ static bool all_are(laci_cpu_plan *plan, int value, int64_t wanted) {
   return all;
 }
 
-/** Integers from -128 to 127, with a scale for all or for each row. */
+/** Are the weights integers from -128 to 127, with one scale, or one for each row? */
 static bool take_weight_scale(laci_cpu_plan *plan, const laci_native_layer *layer) {
   enum { MIDDLE = 128 };
   const int64_t n_rows = layer->window.channels_out;
@@ -102,7 +103,7 @@ double laci_native_bytes_scale(const laci_native_bytes *bytes, int64_t row) {
   return (double)bytes->x->scale * (double)bytes->weight_scale[bytes->n_scales == 1 ? 0 : row];
 }
 
-/** No sum of a row leaves 32 bits, its bias included. */
+/** Fits every row's sum into 32 bits, its bias included? */
 static bool sums_fit(laci_cpu_plan *plan, const laci_native_layer *layer) {
   const double most = (double)(1 << 30);
   const laci_node *node = &plan->graph->nodes[layer->fused->node];

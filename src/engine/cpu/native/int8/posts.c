@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What follows the sums of a layer of int8 whose results are bytes: bounds, residual and functions
- * as kernel/sparse/int8x4.h wants them, in units of the result. */
+ * What follows the sums of an int8 layer whose results are int8, in the form that
+ * kernel/sparse/int8x4.h reads: bounds, residual and functions, in units of the result. */
 #include <math.h>
 
 #include "kernel/pointwise/function.h"
@@ -8,13 +8,13 @@
 #include "engine/cpu/native/layer.h"
 #include "engine/cpu/native/int8/int8.h"
 
-/** The byte that a bound of results becomes. */
+/** The byte of a bound of the results. */
 static uint8_t byte_of(const laci_fake_quantized *q, float bound) {
   return (uint8_t)(laci_quantize_clip(rintf(bound / q->scale), q->low, q->high) - q->low);
 }
 
-/** Functions are of numbers, so that what follows the sums is, too, until the last one makes units
- * of the result of them. */
+/** Functions compute on real numbers. So all that follows the sums is in real numbers, and a last
+ * function converts to units of the result. */
 static bool follow_numbers(laci_net *net, laci_native_layer *layer, const laci_fake_quantized *y) {
   laci_pointwise *functions =
       laci_plan_new(&net->plan, (size_t)layer->n_functions + 2, sizeof *functions);

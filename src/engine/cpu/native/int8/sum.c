@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The sum of two values of bytes between layers of int8, and a Relu or Clip behind it: the end of a
- * residual block of a quantized network. All three lie alike. */
+ * The sum of two int8 values between int8 layers, followed by a Relu or Clip or nothing: the end of
+ * a residual block of a quantized network. Both operands and the result have the same layout. */
 #include "kernel/sparse/bytes.h"
 #include "engine/cpu/native/layer.h"
 #include "engine/cpu/native/layout/layout.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the kernel of a layer of int8 multiplies: whole weights, and a bias and a scale for each
+ * The weights of an int8 layer as its kernel reads them: integers, with a bias and a scale for each
  * row. */
 #include <math.h>
 

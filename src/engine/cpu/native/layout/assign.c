@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where the values of sparse layers lie, so that one writes what the next one reads.
+ * Assigns layouts to the values of native layers, so that one layer writes what the next one reads.
  *
- * With many images lanes are images, and a value has the widest border that its readers want. With
- * few, lanes are pixels: planes with a border where a reader's window has more than one pixel,
- * panels where it does not. All values of the same height and width have their rows equally far
- * apart then, so that a layer's results make one long row as what it reads does; not so where a
- * window strides whose phases are wider, and all others would have more to do for it. */
+ * With many images, SIMD lanes are images (HWC16N), and a value has the widest border that its
+ * readers need. With few images, lanes are pixels: a value is in CHW with a border where a reader's
+ * window has more than one pixel, and in PC16P where none has. All values of the same height and
+ * width then have the same row stride, so that the tiles of a layer's results and of its input
+ * follow the same long row. The exception are strided windows that read phases. If the rows of
+ * their phases are longer, the row stride becomes that of the phases only if that makes less work
+ * for all layers together. */
 #include "engine/cpu/native/layout/tensors.h"
 #include "base/divide.h"
 #include "engine/cpu/native/layer.h"
@@ -24,14 +26,14 @@ static laci_native_place *place_of(const laci_net *net, int value) {
 
 /* ---- Rows ---- */
 
-/** How far apart the rows of all pictures of one height and width are. */
+/** The row stride of all values of one height and width. */
 typedef struct rows {
   int64_t h, w, stride;
-  int64_t of_phases; /* as windows that read phases have it; 0: there are none */
+  int64_t of_phases; /* the stride that windows reading phases need; 0: there are none */
 } rows;
 
 typedef struct row_table {
-  rows *list; /* two a layer at most */
+  rows *list; /* at most two for each layer */
   int n;
 } row_table;
 
@@ -42,27 +44,27 @@ static rows *rows_of(row_table *table, int64_t h, int64_t w) {
   return &table->list[at];
 }
 
-/** Does the layer have zeros by itself where its window reaches over the ends of a row? */
+/** Does the layer's kernel need no zeros between rows, where its window reaches over their ends? */
 static bool needs_no_sides(const laci_net *net, const laci_native_layer *layer) {
   if (laci_native_by_images(layer->n_images) || layer->kind != LACI_NATIVE_PRODUCT) return false;
   const laci_algorithm *algorithm = laci_algorithm_of(layer->algorithm);
   return algorithm->is_unpadded && algorithm->is_unpadded(net, layer);
 }
 
-/** What a layer reads around its input. */
+/** The border of zeros that a layer reads around its input. */
 static laci_sparse_border border_of(const laci_net *net, const laci_native_layer *layer) {
   laci_sparse_border b = laci_sparse_border_of(&layer->window);
   if (needs_no_sides(net, layer)) b.left = b.right = 0;
   return b;
 }
 
-/** Of one phase, without what stands between rows. */
+/** The row stride of one phase, without zeros added between rows. */
 static int64_t phase_stride(const laci_net *net, const laci_native_layer *layer) {
   const laci_sparse_border b = border_of(net, layer);
   return laci_ceil_div(b.left + layer->window.w + b.right, layer->window.stride_w);
 }
 
-/** Does it read what lies around its input as if that were pixels? */
+/** Does it read the border of its input as if these were pixels? */
 static bool reads_around(const laci_native_layer *layer) {
   return layer->reading == LACI_NATIVE_AS_STORED && layer->kind != LACI_NATIVE_POOL;
 }
@@ -80,8 +82,8 @@ static void want_rows(const laci_net *net, row_table *table, const laci_native_l
   }
 }
 
-/** Tiles of a layer's results whose rows are so far apart. One that reads phases has tiles of its
- * own for each row where its results are nearer to each other. */
+/** Number of tiles of a layer's results with that row stride. Where a layer reads phases and its
+ * results have a smaller row stride than these, its tiles begin anew in each row. */
 static int64_t tiles_at(const laci_net *net, const laci_native_layer *layer, int64_t stride) {
   const laci_sparse_window *g = &layer->window;
   const bool apart = layer->reading == LACI_NATIVE_PHASES && stride < phase_stride(net, layer);
@@ -89,7 +91,7 @@ static int64_t tiles_at(const laci_net *net, const laci_native_layer *layer, int
   return laci_ceil_div((g->out_h - 1) * stride + g->out_w, LACI_SPARSE_LANES);
 }
 
-/** Multiply-adds of all layers with results of that size. */
+/** Multiply-adds of all layers with results of that size, with that row stride. */
 static double terms_at(const laci_net *net, const rows *r, int64_t stride) {
   const laci_native_net *native = net->native;
   double n = 0;
@@ -105,13 +107,13 @@ static double terms_at(const laci_net *net, const rows *r, int64_t stride) {
   return n;
 }
 
-/** As far apart as phases are, where that makes less to do. */
+/** Takes the row stride of phases where that makes less work. */
 static void resolve_rows(const laci_net *net, rows *r) {
   if (r->of_phases <= r->stride) return;
   if (terms_at(net, r, r->of_phases) <= terms_at(net, r, r->stride)) r->stride = r->of_phases;
 }
 
-/* ---- Places ---- */
+/* ---- Layouts of values ---- */
 
 static void join(laci_net *net, int value, int with) {
   laci_native_place *a = place_of(net, value), *b = place_of(net, with);
@@ -125,7 +127,8 @@ static void widen(laci_sparse_border *border, const laci_sparse_border *b) {
   border->right = most(border->right, b->right);
 }
 
-/** Quads are made where floats are, and only then reordered for a window that strides. */
+/** Notes how the layer uses its values. int8x4 values are made in the layout of the floats, even
+ * for a strided window, which then reads a reordered copy. */
 static void use(laci_net *net, const laci_native_layer *layer) {
   laci_native_place *out = place_of(net, layer->output);
   laci_native_place *in = place_of(net, layer->input);
@@ -137,15 +140,15 @@ static void use(laci_net *net, const laci_native_layer *layer) {
     in->used = true;
     in->rows = layer->rows;
   }
-  in->planes = in->planes || layer->kind == LACI_NATIVE_POOL; /* walks along one channel's rows */
+  in->planes = in->planes || layer->kind == LACI_NATIVE_POOL; /* reads rows of one channel */
   if (!reads_around(layer)) return;
   const laci_sparse_border b = border_of(net, layer);
   in->planes = in->planes || !laci_native_is_pixel(&layer->window);
   widen(&in->border, &b);
 }
 
-/** Panels are written where rows are as far apart as those that are read, or by who walks along
- * results; else it is planes. */
+/** PC16P can be written by products whose input has the same row stride as the results, and by
+ * layers that walk along their results. Otherwise the result is in CHW. */
 static void check_panels(laci_net *net, row_table *table, const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   const int64_t out = rows_of(table, g->out_h, g->out_w)->stride;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Batch normalization by constants on the way into pictures: where chosen layers alone read it, the
- * reorder that they need anyway scales and shifts channels (kernel/sparse/reorder.h), and takes the
- * time that a dense normalization does. */
+ * Batch normalization by constants as part of a reorder. Where only chosen layers read the result,
+ * the reorder that they need anyway also scales and shifts the channels (kernel/sparse/reorder.h),
+ * and takes no longer than a dense normalization. */
 #include <math.h>
 
 #include "engine/cpu/lower/batch_norm.h"
@@ -25,7 +25,7 @@ bool laci_native_is_norm(laci_net *net, const laci_fused *fused) {
   return (rank == 3 || rank == 4) && laci_norm_constant_fits(net, fused, &why);
 }
 
-/** By chosen layers of convolutions, at least one of which reads it as it is stored. */
+/** Do only chosen convolutions read the value, and does at least one read it as it is stored? */
 static bool is_read_by_layers_alone(const laci_net *net, int value) {
   const laci_native_net *native = net->native;
   int n_reads = 0;

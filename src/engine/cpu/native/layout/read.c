@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What sparse layers read.
+ * The inputs of native layers.
  *
- * As in values.c, the same content in another layout is another tensor, made by a step the first
- * time somebody wants it. */
+ * As in values.c, the same content in another layout is another tensor. A step makes it when it is
+ * first needed. */
 #include <assert.h>
 #include <math.h>
 
@@ -28,7 +28,8 @@ int laci_native_source(laci_net *net, int value, bool rows, laci_sparse_layout *
   return -1;
 }
 
-/** A reordered copy of `from`, whose layout is `have`. */
+/** A reordered copy of `from`, whose layout is `have`. subsampled: the strided 1x1 window whose
+ * pixels are copied; NULL: all. */
 static int copy_of(laci_net *net, int from, const laci_sparse_layout *have,
                    const laci_native_layout *native, const laci_sparse_window *subsampled) {
   if (from < 0) return -1;
@@ -45,7 +46,7 @@ static int copy_of(laci_net *net, int from, const laci_sparse_layout *have,
   return to;
 }
 
-/** The value as floats, or pairs; or as quads, which are there where quads are wanted. */
+/** The value as f32 or bf16; or as int8x4, which must exist where it is needed. */
 static int source_of(laci_net *net, int value, const laci_native_layout *native,
                      laci_sparse_layout *layout) {
   if (!native->bytes) return laci_native_source(net, value, native->rows, layout);
@@ -76,7 +77,7 @@ int laci_native_read_subsampled(laci_net *net, const laci_native_layer *layer,
   return copy_of(net, from, &have, native, &layer->window);
 }
 
-/** The layer's input as it is, if it is row-major; else so. */
+/** The layer's input, row-major: as it is, or a copy. */
 static int read_plainly(laci_net *net, const laci_native_layer *layer) {
   const laci_sparse_layout wanted = laci_native_layer_in(net, layer);
   laci_sparse_layout have;
@@ -124,7 +125,7 @@ laci_sparse_operands laci_native_operands_of(const laci_net *net, const laci_nat
       .quantized = layer->bytes ? &layer->bytes->quantized : NULL};
 }
 
-/* ---- Images between layers whose weights change ---- */
+/* ---- HWC16N between layers under training ---- */
 
 bool laci_native_may_be_images(const laci_net *net, int value) {
   const laci_shape *shape = laci_plan_shape(&net->plan, value);

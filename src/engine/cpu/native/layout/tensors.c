@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reorders between pictures and what oneDNN has: row-major, in blocks of 16 channels, or with
- * channels last. From these everything goes in one step, and to them. */
+ * Reorders between native layouts and oneDNN's: row-major, in blocks of 16 channels, or with
+ * channels last. One step is enough for each of these, in both directions. */
 #include "engine/cpu/native/layout/tensors.h"
 
 #include "base/divide.h"
@@ -32,7 +32,7 @@ laci_sparse_size laci_native_size_of(const laci_net *net, const laci_shape *shap
   return size;
 }
 
-enum { LEAST_FULL = 85 }; /* percent of the lanes that hold an image */
+enum { LEAST_FULL = 85 }; /* percent of the lanes that must hold an image */
 
 bool laci_native_by_images(int64_t n_images) {
   const int64_t lanes = laci_ceil_div(n_images, LACI_SPARSE_LANES) * LACI_SPARSE_LANES;
@@ -49,7 +49,7 @@ int64_t laci_native_image_blocks(const laci_sparse_layout *layout, int64_t n_ima
 typedef struct reorder_step {
   laci_sparse_reorder r;
   int from, to;
-  uint32_t around; /* the target's pixels, where that is not zero */
+  uint32_t around; /* the value around the target's pixels; 0: the reorder writes it */
 } reorder_step;
 
 typedef struct reorder_work {
@@ -126,7 +126,7 @@ int laci_native_find(const laci_net *net, int content, const laci_native_layout 
   return -1;
 }
 
-/** Takes the layout. */
+/** Has the tensor that layout? Takes the layout. */
 static bool lies_as(laci_layout *layout, const laci_net_tensor *t) {
   const bool same = layout && laci_layout_equal(layout, t->md);
   laci_layout_destroy(layout);
@@ -177,6 +177,6 @@ void laci_native_fill_border(const laci_net *net, const laci_sparse_layout *layo
 }
 
 uint32_t laci_native_around(const laci_native_layout *native) {
-  const uint32_t each = 0x01010101; /* a byte of each channel */
+  const uint32_t each = 0x01010101; /* one byte for each channel */
   return native->bytes ? (uint32_t)laci_bytes_zero(native->bytes) * each : 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tensors in layouts of kernel/sparse, which oneDNN does not know: pictures; in a plan of bf16, of
- * pairs of channels (kernel/sparse/product.h). Below values.h's
- * words, since whoever reads a value in a layout of oneDNN's may find pictures. */
+ * Tensors in native layouts, those of kernel/sparse, which oneDNN does not know. In a bf16 plan,
+ * pairs of channels take the place of one float (kernel/sparse/product.h). This is a level below
+ * values.h: code that reads a value in oneDNN's layouts may meet such tensors. */
 #ifndef LACI_ENGINE_CPU_NATIVE_LAYOUT_TENSORS_H
 #define LACI_ENGINE_CPU_NATIVE_LAYOUT_TENSORS_H
 
@@ -14,50 +14,52 @@ typedef struct laci_sparse_size laci_sparse_size;
 
 struct laci_native_layout {
   laci_sparse_layout layout;
-  bool rows; /* the value is rows of features, the last axis: a picture of one line */
-  const laci_fake_quantized
-      *bytes;                   /* these are quads of channels (kernel/sparse/int8x4.h), and what
-                                       their bytes stand for; NULL: floats, or pairs */
-  laci_sparse_layout as_floats; /* of quads: where floats of the same pixels lie */
+  bool rows; /* a matrix, with features along the last axis: stored as one image of one line */
+  const laci_fake_quantized *bytes; /* the values are int8x4 (kernel/sparse/int8x4.h), and these are
+                                   their scale and bounds; NULL: f32, or bf16 pairs */
+  laci_sparse_layout as_floats;     /* of int8x4: the layout of the same values as floats */
 };
 
-/** A value as pictures: rows, or three or four axes of a convolution. Pairs are channels. */
+/** The size of a value in a native layout: of a matrix (rows), or of three or four axes of a
+ * convolution. bf16 pairs count as channels. */
 laci_sparse_size laci_native_size(const laci_net *net, const laci_shape *shape, bool rows);
-/** The same; quads are channels where these pictures are of them. */
+/** The same; where the layout is of int8x4, groups of 4 channels count as channels. */
 laci_sparse_size laci_native_size_of(const laci_net *net, const laci_shape *shape,
                                      const laci_native_layout *native);
 
-/** A tensor for pictures of that shape: in the arena, or over the bytes of `over` (-1: none), which
- * lie alike, where it dies. */
+/** A new tensor in that layout: in the arena, or in the memory of `over` (-1: none), which has the
+ * same layout, if nothing reads that one any more. */
 int laci_native_tensor(laci_net *net, const laci_shape *shape, const laci_native_layout *native,
                        int over);
-/** A tensor of that content as such pictures, or -1. */
+/** A tensor of that content in that layout, or -1. */
 int laci_native_find(const laci_net *net, int content, const laci_native_layout *native);
-/** The layout of a tensor as pictures of that kind, which it may be, or be row-major or in blocks,
- * or, of bf16, with channels last, where pairs are together; false: it is none of these. */
+/** The layout of a tensor as a native reorder reads it. The tensor may be in a native layout,
+ * row-major or in blocks of 16 channels; in a bf16 plan, with channels last, where bf16 pairs are
+ * neighbours. False: it is in another layout. */
 bool laci_native_layout_of(laci_net *net, int tensor, bool rows, laci_sparse_layout *layout);
-/** What such pictures become for oneDNN: in blocks where its kernels have vectors of 16 and
- * channels allow it, channels last where it computes in bf16, else row-major. NULL after a failure.
- */
+/** The layout of copies for oneDNN: blocks of 16 channels, where its kernels have vectors of 16 and
+ * the number of channels allows it; channels last, where it computes in bf16; else row-major. NULL
+ * after a failure. */
 laci_layout *laci_native_dense_layout(laci_net *net, const laci_shape *shape, bool rows);
-/** A step that reorders all rows and pixels, or thins them, from floats to floats, or from quads to
- * quads. It is of no node until the caller says otherwise; NULL after a failure. */
+/** Adds a step that reorders all rows and pixels, or every stride-th one, of f32 (or bf16), or of
+ * int8x4. The step belongs to no node until the caller sets one. NULL after a failure. */
 laci_net_step *laci_native_reorder(laci_net *net, int from, int to, const laci_sparse_reorder *r);
-/** The step is one of those, and of no node. */
+/** Is it such a step, of no node? */
 bool laci_native_is_reorder(const laci_net_step *step);
-/** Pictures in a layout of oneDNN's: found again, or by a step now. */
+/** A tensor in a native layout, for oneDNN: an existing copy, or a new one, made by a step. */
 int laci_native_to_onednn(laci_net *net, int tensor);
-/** What lies where no pixel is: zero, or of bytes what stands for it, four times. */
+/** The value of what is no pixel: zero, or four bytes of the zero point. */
 uint32_t laci_native_around(const laci_native_layout *native);
-/** Puts that there, by all threads. */
+/** Writes `with` to everything that is no pixel, by all threads. */
 void laci_native_fill_border(const laci_net *net, const laci_sparse_layout *layout,
                              const laci_sparse_size *size, uint32_t with, float *values);
 
 /* ---- int8x4.c ---- */
 
-/** The tensor's content, pictures of floats, as quads by a step now, whose layout is `to`'s. */
+/** Quantizes a tensor of floats to int8x4 in the layout of `to`, by a step. */
 int laci_native_pack(laci_net *net, int tensor, const laci_native_layout *to);
-/** A tensor of quads as floats: found again, or by a step now. Others as they are. */
+/** A tensor of int8x4 as floats: an existing copy, or a new one, made by a step. Others as they
+ * are. */
 int laci_native_to_floats(laci_net *net, int tensor);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What oneDNN's kernels read of pictures: a reordered copy. */
+ * Copies of tensors in native layouts, for oneDNN's kernels. */
 #include "cpu/cpu.h"
 #include "engine/cpu/native/layout/tensors.h"
 #include "engine/cpu/onednn/onednn.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Windows of sparse layers: from nodes' windows, and those of one pixel. One group, of floats. */
+ * Windows of native layers: from the windows of nodes, and 1x1 windows. One group, f32. */
 #include "kernel/sparse/depthwise.h"
 #include "engine/cpu/native/layout/layout.h"
 #include "engine/cpu/onednn/onednn.h"

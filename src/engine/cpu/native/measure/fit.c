@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Figures from times: those with which the formulas of all algorithms come nearest to what layers
- * took, on a scale of factors. A second is as many units of cost as dense kernels do in it where
- * they are at their best.
+ * Finds the figures with which the formulas of all algorithms come nearest to the measured times,
+ * by the logarithm of estimate / time. A second is as many units of cost as the multiply-adds that
+ * dense kernels do in it on large layers without groups.
  *
- * One figure after the other is tried a step up and a step down, and what brings the sum of squares
- * down stays, in ever smaller steps: formulas have a maximum, limits and cases in them, so that
- * there is no slope to go down. The distance from the first figures counts a little, so that what
- * times say nothing of stays. */
+ * One figure after the other is tried a step up and a step down. A change that makes the sum of
+ * squares smaller stays. Steps become smaller and smaller. The formulas contain maxima, limits and
+ * cases, so that there is no gradient to follow. The distance from the first figures counts a
+ * little, so that a figure on which no time depends stays. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,12 +18,13 @@
 typedef struct fit {
   const laci_observation *observations;
   size_t n;
-  double unit; /* seconds of a multiply-add */
+  double unit; /* seconds of a unit of cost */
 } fit;
 
-/** Weight of a figure's distance from its first value, besides one observation's of its error. */
+/** Weight of the squared distance of a figure from its first value; that of an observation's error
+ * is 1. */
 static const double prior = 0.1;
-/** What a figure costs that was 0 and is not any more. */
+/** The penalty where a figure that was 0 is not any more. */
 static const double of_new = 0.5;
 
 /* ---- How well it fits ---- */
@@ -48,7 +49,7 @@ static double sum_of_squares(const fit *f) {
   return sum;
 }
 
-/** Of layers that dense kernels are at their best with: a product of many pixels, no groups. */
+/** Is it a large layer by dense kernels, without groups? */
 static bool is_plain(const laci_observation *o) {
   enum { MANY = 1 << 24 };
   const laci_native_layer *l = o->layer;
@@ -61,7 +62,7 @@ static int compare(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/** The middle of n numbers, whose order is lost; 0: there are none. */
+/** The median of n numbers, which are reordered; 0: there are none. */
 static double middle(double *x, size_t n) {
   if (n == 0) return 0;
   qsort(x, n, sizeof *x, compare);
@@ -81,7 +82,7 @@ static double unit_of(const laci_observation *observations, size_t n) {
   return unit;
 }
 
-/** From now on nets read the table. */
+/** Makes all nets read the table. */
 static fit begin(const laci_measured *m, const laci_cost_table *table) {
   m->costs->tables[LACI_COSTS_f32] = table;
   return (fit){m->observations, m->n, unit_of(m->observations, m->n)};
@@ -89,8 +90,9 @@ static fit begin(const laci_measured *m, const laci_cost_table *table) {
 
 /* ---- The search ---- */
 
-/** Times of parts of networks on one thread are evidence of these; limits, what comes from memory
- * and what waits for threads have other units (figures.def). */
+/** May the figure be fitted? Times of parts of networks on one thread say nothing about limits,
+ * about what comes from memory and about what waits for threads. These have other units
+ * (figures.def). */
 static bool is_of_time(const laci_figure *figure) {
   static const char *const units[] = {"share:", "cost:", "factor:", "units:"};
   if (figure->section != LACI_COSTS_f32) return false;
@@ -111,7 +113,7 @@ static double distance(const laci_cost_table *first, const laci_cost_table *tabl
   return sum;
 }
 
-/** The largest that any table has: where a figure that was 0 begins. */
+/** The largest value in any table: where the search begins for a figure that was 0. */
 static double usual(const laci_figure *figure) {
   double most = 0;
   for (int at = 0; laci_cost_table_at(at); at++) {
@@ -120,7 +122,7 @@ static double usual(const laci_figure *figure) {
   return most;
 }
 
-/** Keeps the value if it is better. */
+/** Sets the figure to the value if that is better. */
 static bool try_value(const fit *f, const laci_cost_table *first, laci_cost_table *table,
                       const laci_figure *figure, double value, double *best) {
   const double before = laci_figure_of(table, figure);

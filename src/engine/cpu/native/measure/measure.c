@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A table of costs of this processor, measured on one thread: rounds over all networks, in each of
- * which each algorithm is timed as tuning does (tune.c), so that a slow moment of the machine hits
- * all alike; the least time of all rounds counts. */
+ * Measures a table of costs of this processor on one thread. It goes over all networks several
+ * times. Each round times each algorithm as tuning does (tune.c), so that a slow moment of the
+ * machine affects all of them. The least time of all rounds counts. */
 #include "base/error.h"
 #include "base/log.h"
 #include "base/timings.h"
@@ -14,8 +14,8 @@ enum { ROUNDS = 5, N_BATCHES = 2, MOST_NETWORKS = 32, IMAGES = LACI_SPARSE_LANES
 
 typedef struct timed {
   laci_graph *graph;
-  laci_trial listed; /* its layers */
-  size_t first;      /* observation */
+  laci_trial listed; /* the network with its layers found */
+  size_t first;      /* its first observation */
 } timed;
 
 typedef struct measuring {
@@ -72,7 +72,7 @@ static lac_status time_all(measuring *m, lac_error *err) {
   return st;
 }
 
-/* ---- All of it ---- */
+/* ---- The whole measurement ---- */
 
 lac_status laci_cpu_measure_costs(char **text, lac_error *err) {
   static const int64_t batches[N_BATCHES] = {1, IMAGES};

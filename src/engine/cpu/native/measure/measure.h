@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Measuring a table of costs: networks of representative layers are timed layer by layer, by each
- * algorithm, and figures are found with which the algorithms' own formulas come nearest to these
- * times. Next: networks.c (what is timed), fit.c, text.c, measure.c. */
+ * Measuring a table of costs. Networks of representative layers are timed layer by layer, by each
+ * algorithm. Then the figures are found with which the algorithms' own formulas come nearest to
+ * these times. Next: networks.c (what is timed), fit.c, text.c, measure.c. */
 #ifndef LACI_ENGINE_CPU_NATIVE_MEASURE_MEASURE_H
 #define LACI_ENGINE_CPU_NATIVE_MEASURE_MEASURE_H
 
@@ -11,55 +11,55 @@
 /* ---- networks.c ---- */
 
 int laci_measured_networks(void);
-/** Network `at` with so many images, of fixed shapes, inferred. Its weights are random and keep two
- * of every four channels where they are pruned. Fails LAC_NO_MEMORY. */
+/** Network `at` for inference, with a batch of that size and fixed shapes. Its weights are random;
+ * pruned ones keep two of every four channels. Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_measured_network(int at, int64_t batch, laci_graph **graph,
                                                 lac_error *err);
 
-/** Are its reorders between dense and native layers? */
+/** Does the network alternate between dense and native layers, so that reorders are timed? */
 bool laci_measured_reorders(int at);
 
 /* ---- observations.c ---- */
 
-/** What a layer took by an algorithm. */
+/** The time of a layer by an algorithm. */
 typedef struct laci_observation {
-  const laci_net *net;            /* listed */
-  const laci_native_layer *layer; /* NULL: an element of a reorder */
+  const laci_net *net;            /* with its layers found, none of them chosen */
+  const laci_native_layer *layer; /* NULL: a reorder; seconds are of one element */
   laci_algorithm_id algorithm;
   double seconds;
 } laci_observation;
 
-/** All that was timed; every net reads `costs`. */
+/** All that was timed; every net reads its costs from `costs`. */
 typedef struct laci_measured {
   laci_observation *observations; /* [n] */
   size_t n, capacity;
   laci_costs *costs;
 } laci_measured;
 
-/** Each layer of the net by each algorithm that can compute it, and an element of its reorders
- * where `reorders`; the net reads measured->costs from now on. Fails LAC_NO_MEMORY. */
+/** Adds an observation for each layer of the net and each algorithm that can compute it, and one
+ * for reorders if `reorders`. The net reads measured->costs from now on. Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_measured_add(laci_measured *measured, laci_net *net, bool reorders,
                                             lac_error *err);
-/** Takes those of [first, last) that timings have, where they are less. */
+/** Sets the times of observations [first, last) from `timings`, where these are less. */
 void laci_measured_note(laci_measured *measured, size_t first, size_t last,
                         const laci_timings *timings);
-/** What was not timed, or took no time, is no evidence. */
+/** Drops observations that were not timed or took no time. */
 void laci_measured_drop_unknown(laci_measured *measured);
 
 /* ---- fit.c ---- */
 
-/** Fits the table's figures of f32, beginning with those that it has, from which it goes as far as
- * times are evidence for: what no time depends on stays. Figures are rounded to three digits. */
+/** Fits the table's figures of f32. It begins with the figures that the table has. Figures on which
+ * no time depends stay. Results are rounded to three digits. */
 void laci_costs_fit(const laci_measured *measured, laci_cost_table *table);
-/** How far the table's estimates of an algorithm are from times in the middle, as a factor less 1;
- * 0: nothing of it was timed. *n: how many times. */
+/** The median error of the table's estimates for an algorithm, as a factor less 1; 0: nothing was
+ * timed by it. *n: how many times there are. */
 double laci_costs_error(const laci_measured *measured, const laci_cost_table *table,
                         laci_algorithm_id algorithm, int *n);
 
 /* ---- text.c ---- */
 
-/** The table that fits best, as the text of a file, the caller's (laci_free). n_runs: of networks,
- * for its head. */
+/** The table that fits best, as the text of a file, the caller's (laci_free). n_runs: how often
+ * networks were run, for the comment at its top. */
 LAC_MUST_CHECK lac_status laci_measured_text(const laci_measured *measured, int n_runs, char **text,
                                              lac_error *err);
 

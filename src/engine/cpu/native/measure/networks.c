@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The networks whose layers are timed: parts of those that people prune, so that each layer finds
- * the caches as its neighbours leave them. */
+ * The networks whose layers are timed. They are parts of well-known pruned networks, so that the
+ * caches are in the state in which a layer's neighbours leave them. */
 #include <stdio.h>
 
 #include "base/error.h"
@@ -18,7 +18,7 @@ typedef struct layer {
   bool dense; /* all weights are kept */
 } layer;
 
-/** tokens: the input is a matrix of `size` rows. alternates: between dense and native layers, so
+/** tokens: the input is a matrix of `size` rows. alternates: dense and native layers alternate, so
  * that reorders are timed. */
 typedef struct network {
   const char *what;
@@ -81,13 +81,13 @@ int laci_measured_networks(void) { return (int)(sizeof networks / sizeof *networ
 
 typedef struct building {
   laci_graph *graph;
-  int64_t channels; /* of the value at hand */
-  int value, n;     /* n: nodes so far */
+  int64_t channels; /* of the current value */
+  int value, n;     /* the current value, and the number of nodes */
   lac_error *err;
 } building;
 
-/** Two of every four elements of an axis stay; outer elements are before that axis, inner ones
- * behind. */
+/** Keeps two of every four elements along an axis. dims: the elements before that axis, of it, and
+ * after it. */
 static void prune(uint64_t stream, float *weight, const int64_t dims[3]) {
   static const uint8_t two[] = {3, 5, 9, 6, 10, 12};
   for (int64_t at = 0; at < dims[0] * dims[1] * dims[2]; at++) {
@@ -129,7 +129,7 @@ static int add_weight(building *b, laci_shape shape, int axis, bool dense) {
   return b->graph->stored[id].value;
 }
 
-/** A node of one result, which becomes the value at hand. weight -1: it has none. */
+/** Adds a node of one result, which becomes the current value. weight -1: it has none. */
 static lac_status add_node(building *b, const char *type, int weight, const laci_attr *attrs,
                            int n_attrs) {
   char name[NAME];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What layers took, by the names that tuning keeps times by. */
+ * Observations: the times that tuning stores under the names of layers. */
 #include <math.h>
 
 #include "base/error.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The gradient of a convolution's weights by kernel/weight_gradient, where all is bf16 and lies in
- * blocks of channels.
+ * The gradient of a convolution's weights by kernel/weight_gradient, where all values are bf16 in
+ * blocks of channels (nChw16c).
  *
- * The work is tiles, of some blocks in and out whose sums a core's cache holds, times parts of the
- * batch, of which there are only as many as it takes to give all threads about the same share: each
- * part has sums of its own. They are added in order and transposed to row-major at the end, so that
- * the number of threads alone decides about the bits. Next: kernel/convolution/weight_gradient.h.
- */
+ * The work is cut into tiles of the gradient times parts of the batch. A tile is some blocks of
+ * output and input channels, whose sums fit into a core's cache. There are only as many parts as
+ * all threads need to get about the same share, since each part has sums of its own. These are
+ * added in order and transposed to row-major at the end. So the results depend on the number of
+ * threads, but on nothing else. Next: kernel/convolution/weight_gradient.h. */
 #include "engine/cpu/onednn/convolution.h"
 #include "base/least.h"
 #include "kernel/convolution/weight_gradient.h"
@@ -19,7 +19,8 @@ enum {
   TILE = LACI_GRADIENT_TILE,
   HELD = 256, /* sums of a tile, in TILEs of 1 KiB */
   MOST_OUT = 16,
-  LEAST_BLOCKS = 2, /* for points: their transforms cost more than they save with fewer channels */
+  LEAST_BLOCKS = 2, /* for Winograd's algorithm: with fewer channels its transforms cost more than
+                       they save */
   UNEVEN = 15,
 };
 
@@ -27,9 +28,9 @@ typedef struct weight_step {
   laci_weight_gradient g;
   laci_weight_sums *sums_of;
   int64_t n;              /* images */
-  int64_t k_tile, c_tile; /* blocks of a tile */
+  int64_t k_tile, c_tile; /* blocks of channels of a tile */
   int64_t k_tiles, c_tiles, parts;
-  int64_t shares; /* of the work: one a thread, each with scratch of its own */
+  int64_t shares; /* of the work: one for each thread, with scratch of its own */
   int x, dy, dw, sums, scratch;
   size_t scratch_bytes;
 } weight_step;
@@ -45,7 +46,7 @@ static int64_t floats_of(const laci_weight_gradient *g) {
   return g->k_blocks * g->c_blocks * laci_weight_gradient_sums(g) * TILE;
 }
 
-/** Item i: a tile of a part of the batch. */
+/** Computes item i: a tile for a part of the batch. */
 static void sum_item(const weight_work *w, int64_t i, void *scratch) {
   const weight_step *s = w->s;
   int64_t tile = i % (s->k_tiles * s->c_tiles), part = i / (s->k_tiles * s->c_tiles);
@@ -74,7 +75,7 @@ static void sum_shares(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/** Blocks in and out: the sums of all parts -> row-major weights. */
+/** Adds the sums of all parts and writes them as row-major weights, block after block. */
 static void transpose_blocks(int64_t begin, int64_t end, void *context) {
   const weight_work *w = context;
   const laci_weight_gradient *g = &w->s->g;
@@ -116,8 +117,7 @@ static bool describe(const laci_net *net, const laci_shape *x, const laci_shape 
   bool fits = net->plan.bf16 && net->blocks && x->rank == 4 && weight->rank == 4;
   if (!fits || x->dims[1] % BLOCK || y->dims[1] % BLOCK) return false;
   if (window->dilates[0] || window->dilates[1]) return false;
-  if (weight->dims[2] * weight->dims[3] == 1)
-    return false; /* a plain product is oneDNN's strength */
+  if (weight->dims[2] * weight->dims[3] == 1) return false; /* oneDNN is fast at plain products */
   *g = (laci_weight_gradient){
       .c_blocks = x->dims[1] / BLOCK,
       .k_blocks = y->dims[1] / BLOCK,
@@ -137,7 +137,7 @@ static bool describe(const laci_net *net, const laci_shape *x, const laci_shape 
   return laci_weight_gradient_scratch(g, MOST_OUT) > 0;
 }
 
-/** Items that the busiest thread has are at most so many percent more than its share. */
+/** Has the busiest thread at most UNEVEN percent more items than its share? */
 static bool is_even(int64_t items, int64_t n_threads) {
   int64_t most = (items + n_threads - 1) / n_threads;
   return most * n_threads * 100 <= items * (100 + UNEVEN);

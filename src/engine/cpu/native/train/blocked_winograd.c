@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Convolutions of bf16 while training by kernel/winograd, forward and the gradient of the input:
- * 3x3 windows of stride 1, where there are channels enough to make up for the transforms.
+ * Convolutions of bf16 in training by kernel/winograd, forward and the gradient of the input: 3x3
+ * windows of stride 1, where there are enough channels to make up for the transforms.
  *
- * Weights change with every step, so each product transforms them anew from their row-major f32;
- * then bands of the images are shared out. No bit depends on the number of threads. Next:
- * kernel/convolution/winograd.h. */
+ * Weights change in every step, so that each run transforms them anew from their row-major f32. The
+ * images are cut into bands, which threads share. Results do not depend on the number of threads.
+ * Next: kernel/convolution/winograd.h. */
 #include "engine/cpu/onednn/convolution.h"
 #include "base/least.h"
 #include "graph/ops.h"
@@ -23,9 +23,9 @@ typedef struct winograd_step {
   laci_winograd g;
   laci_winograd_kernel kernel;
   bool gradient;
-  int64_t n, rows, images;    /* of a band */
+  int64_t n, rows, images;    /* images of the batch; rows and images of a band */
   int64_t row_bands, n_bands; /* n_bands: all of them */
-  int64_t shares;             /* of the bands: one a thread, each with scratch of its own */
+  int64_t shares;             /* of the bands: one for each thread, with scratch of its own */
   int x, weight, y, transformed, scratch;
   size_t scratch_bytes;
 } winograd_step;
@@ -77,7 +77,8 @@ static lac_status run_winograd(laci_net *net, laci_net_step *step, lac_error *er
 
 /* ---- Building ---- */
 
-/** x -> y is the product as it runs; the gradient's x is what flows back. */
+/** Describes the convolution x -> y that is computed. For a gradient, x is the gradient of the
+ * results. */
 static bool describe(const laci_net *net, const laci_shape *x, const laci_shape *y,
                      const laci_window *window, bool gradient, laci_winograd *g) {
   const int64_t *pads = window->pads_begin;
@@ -110,8 +111,8 @@ static bool share_out(winograd_step *s, int n_threads) {
   return s->scratch_bytes > 0;
 }
 
-/** The window of the convolution itself, whose input and output the gradient has the other way
- * round. */
+/** Reads the window of the forward convolution, whose input and output are the gradient's output
+ * and input. */
 static bool read_window(const laci_net *net, const laci_fused *fused, laci_window *window) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *in = laci_plan_shape(&net->plan, node->inputs[0]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Convolutions whose weights change while their zeros stay, as in fine-tuning under masks: forward,
- * and the gradient of the input, which is a convolution from the other end. The mask is the
- * pattern; code is generated once, and only values take their places in every run. Next:
+ * Convolutions whose weights change while their zeros stay, as in fine-tuning under masks. Both the
+ * forward convolution and the gradient of its input, a transposed convolution, are layers. The mask
+ * is the pattern: code is generated once, and every run only fills in values. Next:
  * native/algorithms/kernel.c, and norm.c for what is between such layers. */
 #include "cpu/cpu.h"
 #include "engine/cpu/onednn/convolution.h"
@@ -22,9 +22,9 @@ static double kept_share(const uint8_t *mask, int64_t n) {
   return n > 0 ? (double)kept / (double)n : 1;
 }
 
-enum { THREE = 3, PHASES = 4 }; /* of a window of 3x3 that strides by two */
+enum { THREE = 3, PHASES = 4 }; /* of a 3x3 window of stride 2 */
 
-/** One pixel that strides: each second result is a product, and the others are zeros. */
+/** The gradient of a 1x1 convolution with stride: results in between are zeros. */
 static bool scatter_window(const laci_sparse_window *f, laci_native_layer *layer) {
   laci_sparse_window *g = &layer->window;
   layer->scatter = f->stride_h;
@@ -34,8 +34,9 @@ static bool scatter_window(const laci_sparse_window *f, laci_native_layer *layer
   return laci_native_is_pixel(f) && f->pad_top == 0 && f->pad_left == 0;
 }
 
-/** 3x3 around a pixel that strides by two: the results of even and of odd rows and columns have
- * windows of their own, of the middle tap or of the two others. The layer's is the largest. */
+/** The gradient of a 3x3 convolution of stride 2 and padding 1: results of even or odd rows and
+ * columns have windows of their own, along each axis the middle tap or the two others. The layer's
+ * window is the largest one. */
 static bool phase_window(const laci_sparse_window *f, laci_native_layer *layer) {
   if (f->kernel_h != THREE || f->kernel_w != THREE || f->stride_h != 2 || f->pad_top != 1 ||
       f->pad_left != 1 || f->dilation_h != 1 || f->dilation_w != 1 || f->h < 2 || f->w < 2) {
@@ -58,8 +59,8 @@ laci_sparse_window laci_native_phase(const laci_native_layer *layer, int phase) 
   return g;
 }
 
-/** The gradient's window stands where the results' was, and walks over these. False: it strides in
- * a way that there is nothing for. */
+/** Turns the window of the forward convolution into that of its input's gradient, which walks over
+ * the gradient of the results. False: there is no kernel for its stride. */
 static bool transpose_window(laci_native_layer *layer) {
   laci_sparse_window *g = &layer->window;
   const laci_sparse_window f = *g;
@@ -121,9 +122,10 @@ bool laci_native_find_trained(laci_net *net, const laci_fused *fused, laci_nativ
 
 /* ---- Choosing ---- */
 
-/** In f32, Winograd's algorithm is as fast on dense weights of 3x3 and needs no border; in bf16 it
- * saves too little. There, layers of few channels take as long as dense ones, whose gradients of
- * weights are faster; and matrix tiles are for dense kernels. */
+/** Is the native layer faster? In f32 with AVX-512, Winograd's algorithm is as fast for dense 3x3
+ * weights, and needs no border; in bf16 it saves too little. In bf16, layers of few channels take
+ * as long as dense ones, whose weight gradients are faster; and with matrix tiles (AMX) dense
+ * kernels are faster. */
 static bool is_worth(laci_net *net, const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   const bool few = g->groups == 1 && (g->channels_in < FEW || g->channels_out < FEW);
@@ -134,7 +136,7 @@ static bool is_worth(laci_net *net, const laci_native_layer *layer) {
   return !(three && g->groups == 1 && g->dilation_h == 1 && laci_cpu_has_avx512f());
 }
 
-/** Multiplications and additions of its dense product, of a picture. */
+/** Multiply-adds of the layer's dense product, for one image. */
 static double products(const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   double sum = 0;
@@ -145,7 +147,8 @@ static double products(const laci_native_layer *layer) {
   return sum * (double)g->channels_out * (double)(g->channels_in / g->groups);
 }
 
-/** A few layers among many gain less than what lies between them loses. */
+/** Chooses among layers with masks. If few of a network's layers gain, the reorders around them
+ * cost more than that, and none is chosen. */
 void laci_native_choose_trained(laci_net *net) {
   enum { LEAST_SHARE = 5 }; /* percent of all products */
   laci_native_net *native = net->native;
@@ -164,7 +167,7 @@ void laci_native_choose_trained(laci_net *net) {
 
 /* ---- The pattern ---- */
 
-/** The weight's tap that a tap of the window reads. */
+/** Which tap of the weight a tap of the window is. */
 static int64_t tap_of(const laci_native_layer *layer, int phase, int64_t tap) {
   const laci_sparse_window *g = &layer->window;
   if (!layer->transposed) return tap;
@@ -173,7 +176,7 @@ static int64_t tap_of(const laci_native_layer *layer, int phase, int64_t tap) {
   return (phase / 2 ? 2 - 2 * row : 1) * THREE + (phase % 2 ? 2 - 2 * column : 1);
 }
 
-/** Where the weight of a row, an input of its group and a tap is. */
+/** Index in the weight of the element of a row, an input channel of its group and a tap. */
 static int64_t place_in_weight(const laci_native_layer *layer, int phase, int64_t row,
                                int64_t channel, int64_t tap) {
   const laci_sparse_window *g = &layer->window;

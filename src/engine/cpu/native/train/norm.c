@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Batch normalization in training of values in sparse layers' layout of images, and its gradient.
+ * Batch normalization in training of values in HWC16N, the layout of native layers, and its
+ * gradient.
  *
- * A pass over x finds the statistics of tiles, which are put together in double, in their order,
- * and a second one normalizes; backward the same with the sums that come off the gradient. Tiles do
- * not depend on the number of threads, and so no bit does. What is left for the gradient is x as
- * images: what a Relu let through is found from it again. Next: kernel/sparse/image_norm.h. */
+ * A first pass over x finds the statistics of tiles. These are combined in double, in order. A
+ * second pass normalizes. The gradient also takes two passes: sums, then the gradient from which
+ * their parts are subtracted. Tiles do not depend on the number of threads, and so results do not.
+ * For the gradient, x is kept in HWC16N: which values a Relu let through is computed from it again.
+ * Next: kernel/sparse/image_norm.h. */
 #include "kernel/sparse/image_norm.h"
 
 #include <math.h>
@@ -18,29 +20,31 @@
 #include "kernel/sparse/reorder.h"
 
 enum {
-  TILE_PIXELS = 64, /* about: of a tile of all its channels, what the second cache holds */
+  TILE_PIXELS = 64, /* about; a tile of all channels fits into the second-level cache */
   LANES = LACI_SPARSE_LANES,
   TOTALS_GRAIN = 64, /* channels */
 };
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/** Forward and backward. */
+/** One step, forward or backward. */
 typedef struct norm_step {
   const laci_image_norm *kernel;
-  laci_sparse_size size; /* channels: places of the layout, which `each` channels share */
+  laci_sparse_size size; /* channels: of the layout, each of which is `each` channels of the value
+                            */
   int each;
-  laci_sparse_layout x, y, to; /* backward: y is dy's */
-  int64_t tile_rows, n_tiles;  /* of 16 images */
+  laci_sparse_layout x, y, to; /* backward: y is the layout of dy */
+  int64_t tile_rows, n_tiles;  /* of an image block */
   double epsilon;
-  bool relu, given; /* given: mean and var are there */
-  bool fixed;       /* backward: nothing comes off */
-  int tensors[10];  /* by what follows; -1: none */
+  bool relu, given; /* given: mean and variance are inputs */
+  bool fixed;       /* backward: mean and variance are constants, so that no sums are needed */
+  int tensors[10];  /* by the enum below; -1: none */
 } norm_step;
 
 enum { X, SCALE, SHIFT, MEAN, VAR, TO, SCRATCH, DY, DSCALE, DSHIFT, N_TENSORS };
 
-/** SCRATCH: what tiles found, [2][tiles of all pictures][channels], and [3][channels] */
+/** SCRATCH holds the statistics of tiles, [2][tiles of all image blocks][channels], and
+ * [3][channels]. */
 typedef struct norm_work {
   laci_net *net;
   const norm_step *s;
@@ -67,12 +71,12 @@ static float *data(const norm_work *w, int which) {
   return laci_net_data(w->net, w->s->tensors[which]);
 }
 
-/** Some channels of some rows of a picture of 16 images: of sums, which lie in the first cache, so
- * many; of all else all channels, one after the other as they lie. */
+/** Some channels of some rows of an image block. For sums, as many channels as fit into the
+ * first-level cache; for all else all channels, in the order of memory. */
 typedef struct norm_item {
   laci_norm_tile tile;
   int64_t tile_at, place, row, image_block;
-  int64_t channel; /* the place's first */
+  int64_t channel; /* the first one of `place` */
 } norm_item;
 
 static int64_t most_places(const norm_step *s) { return LACI_IMAGE_NORM_CHANNELS / s->each; }
@@ -81,7 +85,7 @@ static int64_t chunks(const norm_step *s) {
   return laci_ceil_div(s->size.channels, most_places(s));
 }
 
-/** Item i of n_chunks for each tile. */
+/** Item i, where each tile has n_chunks items. */
 static norm_item item_of(const norm_step *s, int64_t i, int64_t n_chunks) {
   const int64_t places = s->size.channels, tile_at = i / n_chunks;
   const int64_t most = n_chunks > 1 ? most_places(s) : places;
@@ -133,7 +137,7 @@ static double all_values(const norm_step *s) {
   return (double)(s->size.n_images * s->size.h * s->size.w);
 }
 
-/** Mean and variance of the channels out of those of the tiles. */
+/** Combines the tiles' means and variances into those of the channels. */
 static void join_moments(int64_t begin, int64_t end, void *context) {
   const norm_work *w = context;
   const norm_step *s = w->s;
@@ -205,7 +209,7 @@ static void find_sums(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/** The gradients of scale and shift, and what comes off: vectors[1], [2]. */
+/** The gradients of scale and shift, and in vectors[1], [2] what the gradient subtracts. */
 static void join_sums(int64_t begin, int64_t end, void *context) {
   const norm_work *w = context;
   const norm_step *s = w->s;
@@ -253,7 +257,7 @@ static int output_of(const laci_node *node, int port) {
   return port < node->n_outputs ? node->outputs[port] : -1;
 }
 
-/** A step over x and `to`, whose other tensors are still to be named. */
+/** A new step with x and `to`; its other tensors are set later. */
 static norm_step *new_norm(laci_net *net, const laci_node *node, int x, int to) {
   norm_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
   if (!s || x < 0 || to < 0) return NULL;
@@ -319,7 +323,7 @@ void laci_image_norm_lower(laci_net *net, const laci_fused *fused) {
   laci_norm_running(net, node, s->tensors[MEAN], s->tensors[VAR]);
 }
 
-/** The forward node's step left x as images. */
+/** Did the forward node's step keep x in HWC16N? */
 bool laci_image_norm_gradient_fits(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const int forward = net->plan.graph->values[node->inputs[3]].producer;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The sum of two values in sparse layers' layout of images, in training, and a Relu behind it:
- * the end of a residual block. Borders are zeros on both sides, and stay so. */
+ * The sum of two values in HWC16N, the layout of native layers in training, followed by a Relu or
+ * nothing: the end of a residual block. The borders of both operands are zeros, and so is that of
+ * the result. */
 #include "graph/ops.h"
 #include "kernel/sparse/image_norm.h"
 #include "engine/cpu/native/native.h"
@@ -20,7 +21,7 @@ typedef struct sum_work {
   float *to;
 } sum_work;
 
-enum { GRAIN = 1 << 14 }; /* floats, or pairs */
+enum { GRAIN = 1 << 14 }; /* floats, or bf16 pairs */
 
 static void add_some(int64_t begin, int64_t end, void *context) {
   const sum_work *w = context;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The gradient of a sparse layer's weight where its zeros stay: of what is kept alone, over the
- * images that the layer read and the gradient of those that it wrote. What the mask leaves out is
- * zero. Next: kernel/sparse/gradient.h. */
+ * The gradient of a native layer's weight under a mask: only of what is kept; the rest is zero. It
+ * is computed from the layer's input and the gradient of its results, both in HWC16N. Next:
+ * kernel/sparse/gradient.h. */
 #include "kernel/sparse/gradient.h"
 
 #include <string.h>
@@ -17,15 +17,15 @@
 
 typedef struct laci_native_weight_gradient {
   laci_sparse_gradient g;
-  int32_t *places;         /* [g.n_kept]: where they are in the weight */
-  laci_sparse_layout dy;   /* how the gradient of the results lies */
+  int32_t *places;         /* [g.n_kept]: index in the weight */
+  laci_sparse_layout dy;   /* the layout of the results' gradient */
   laci_sparse_tile *tiles; /* NULL: those of the forward product */
 } laci_native_weight_gradient;
 
 /* ---- While the forward layer is lowered ---- */
 
-/** The layout of what flows back: other layers read that than read the results, with other borders.
- */
+/** The layout of the results' gradient. Its readers differ from those of the results, and so does
+ * its border. */
 static laci_sparse_layout layout_of_dy(const laci_net *net, const laci_native_layer *layer,
                                        const laci_sparse_form *form) {
   const laci_graph *graph = net->plan.graph;
@@ -36,7 +36,7 @@ static laci_sparse_layout layout_of_dy(const laci_net *net, const laci_native_la
   return placed ? *laci_native_memory_at(net, dy) : form->out;
 }
 
-/** The product's tiles over images of another border. */
+/** Makes the product's tiles for the layout of dy, whose border may differ. */
 static bool move_tiles(laci_net *net, const laci_sparse_form *form,
                        laci_native_weight_gradient *made) {
   const laci_sparse_layout *from = &form->out, *to = &made->dy;
@@ -90,13 +90,13 @@ typedef struct gradient_step {
   const laci_native_weight_gradient *of;
   laci_sparse_gradient_run *run;
   int64_t n_weights;
-  int n_parts;                  /* a thread each */
+  int n_parts;                  /* one for each thread */
   int x, dy, dw, kept, scratch; /* tensors */
 } gradient_step;
 
 typedef struct gradient_work {
   const gradient_step *s;
-  laci_sparse_slopes slopes; /* scratch: of the first part */
+  laci_sparse_slopes slopes; /* scratch: where that of the first part begins */
   float *dw;
 } gradient_work;
 
@@ -139,7 +139,7 @@ static lac_status run_gradient(laci_net *net, laci_net_step *step, lac_error *er
 
 /* ---- Lowering ---- */
 
-/** The forward layer whose weight's gradient the fused node makes; NULL: none is chosen. */
+/** The chosen forward layer whose weight gradient the fused node computes; NULL: there is none. */
 static const laci_native_layer *layer_of(const laci_net *net, const laci_fused *fused) {
   const laci_native_net *native = net->native;
   for (int at = 0; native && at < native->n_layers; at++) {
