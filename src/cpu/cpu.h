@@ -28,7 +28,8 @@ const char *laci_cpu_name(laci_cpu_level level);
  * have these and not VNNI, and so stay below LACI_CPU_AVX512. Any thread. */
 bool laci_cpu_has_avx512f(void);
 
-/** AVX512-BF16 beside LACI_CPU_AVX512's, and does the cap allow that? Any thread. */
+/** Does the processor have AVX512-BF16 in addition to LACI_CPU_AVX512's, and does the cap allow
+ * that? Any thread. */
 bool laci_cpu_has_avx512bf16(void);
 
 /** Matrix tiles of bf16 (AMX-BF16), and does the cap allow LACI_CPU_AVX512? Dense products are then

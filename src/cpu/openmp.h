@@ -9,8 +9,8 @@
 
 #include <stdbool.h>
 
-/** Is there one, with a way to run a function on its threads? Never where races are looked for:
- * its barriers cannot be seen by the thread sanitizer. */
+/** Is there one, and can it run a function on its threads? Never in a build with the thread
+ * sanitizer, which does not see its barriers. */
 bool laci_openmp_has_team(void);
 /** How many threads, up to n, the run time can have for the calling thread. It would end the
  * process where one does not start (a limit on processes, or on memory); so those that it has not

@@ -53,7 +53,7 @@ struct laci_pool {
   pthread_t workers[];
 };
 
-static _Thread_local bool inside_body; /* a loop posted from a body runs where it stands */
+static _Thread_local bool inside_body; /* a loop posted from a body runs on the calling thread */
 
 static int cores_allowed(void) {
   cpu_set_t set;
@@ -150,7 +150,8 @@ lac_status laci_pool_create(int n_threads, laci_pool **pool, lac_error *err) {
 
 void laci_pool_destroy(laci_pool *pool) {
   if (!pool) return;
-  if (pool->owner != getpid()) { /* forked: no thread could be joined, and a worker seems to wait */
+  if (pool->owner != getpid()) { /* forked: the workers are in the other process and cannot be
+                                    joined */
     laci_free(pool);
     return;
   }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The instructions of 64-bit ARM that generated kernels are made of, and no others: each is a word
- * of four bytes. What they are called and where their operands stand is the manual's; vectors are
- * four floats. tests/unit/jit_arm64.c compares every form with a disassembler. */
+ * of four bytes. Their names and the order of their operands are the manual's; vectors are four
+ * floats. tests/unit/jit_arm64.c compares every form with a disassembler. */
 #ifndef LACI_JIT_ARM64_H
 #define LACI_JIT_ARM64_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Pages for cache.h: those of its code, turned to read and execute in one step. */
+ * Pages for cache.h: those of its code are made readable and executable in one step. */
 #include "jit/cache.h"
 
 #include <errno.h>

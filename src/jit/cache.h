@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The generated code of one plan: written first, then made executable, never both at once.
  *
- * Kernels are generated into `code`, where they are data, and known by their entries. Sealing turns
- * its pages into ones that can be read and run but not written, where they lie. Where the system
- * forbids such pages (seccomp, SELinux, systemd's MemoryDenyWriteExecute), sealing says
- * LAC_UNSUPPORTED: the caller uses compiled kernels and tells. Numbers that code reads lie in pages
- * of their own, which stay as they are. Next: x86.h, sparse_code.h. */
+ * Kernels are generated into `code`, where they are data, and known by their entries. Sealing makes
+ * its pages readable and executable, and no longer writable, in place. Where the system forbids
+ * such pages (seccomp, SELinux, systemd's MemoryDenyWriteExecute), sealing fails LAC_UNSUPPORTED:
+ * the caller uses compiled kernels and reports it. Numbers that code reads are in pages of their
+ * own, which stay writable. Next: x86.h, sparse_code.h. */
 #ifndef LACI_JIT_CACHE_H
 #define LACI_JIT_CACHE_H
 

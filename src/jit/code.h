@@ -30,7 +30,7 @@ typedef struct laci_code {
 void laci_code_clear(laci_code *code);
 
 bool laci_code_grow(laci_code *code, size_t more);
-/** May so many more bytes be written behind the n that are there? False: it failed. */
+/** May so many more bytes be written after the n that are there? False: it failed. */
 static inline bool laci_code_reserve(laci_code *code, size_t more) {
   return more <= code->capacity - code->n || laci_code_grow(code, more);
 }

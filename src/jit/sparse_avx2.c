@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A piece in AVX2: six rows' sums in two vectors each, ymm0 to 11; a column's two vectors; a weight
- * for all lanes, in turns in ymm14 and 15.
+ * A code block in AVX2: six rows' sums in two vectors each, ymm0 to 11; a column's two vectors; a
+ * weight for all lanes, alternately in ymm14 and 15.
  *
  *     vbroadcastss ymm14, [weight + 4]
  *     vfmadd231ps  ymm6, ymm14, ymm12    row 3, lanes 0 to 7

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A piece in AVX-512: zmm0 and on are the sums of a group's rows, the last registers hold columns.
+ * A code block in AVX-512: zmm0 and on are the sums of a group's rows, the last registers hold
+ * columns.
  *
  *     vmovups     zmm30, [x + column]
  *     vfmadd231ps zmm3, zmm30, [weight + 4]{1to16}     row 3 keeps the column
  *     vfmadd231ps zmm7, zmm30, [weight + 8]{1to16}     row 7, too
  *
- * Of a column of pixels beside the lanes', those are loaded that are there; others become zero. The
- * pointer to weights stands in the middle of the 256 that one byte of displacement reaches. */
+ * A column may be of the pixels before or after the lanes' own: those that exist are loaded, others
+ * become zero. The pointer to weights is in the middle of the 256 weights that one byte of
+ * displacement reaches. */
 #include <stddef.h>
 
 #include "jit/sparse_in.h"
@@ -16,8 +18,8 @@ enum {
   VECTOR = 64,    /* bytes */
   MOST_AHEAD = 4, /* columns that are loaded before they are used */
   MASK = 1,       /* k1: the tile's lanes */
-  BESIDE = 1,     /* k2, k3: its lanes with a pixel before, and behind */
-  LOW = 31,       /* behind the last column */
+  BESIDE = 1,     /* k2, k3: its lanes with a pixel before, and after */
+  LOW = 31,       /* after the last column */
   HIGH = 30,
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A piece of pairs in AVX512-BF16: zmm0 to 23 are the sums of a group's rows. Of each block of four
- * columns, two pairs are loaded; all pairs that a row can keep are made of these by one rotation
- * and four blends, whose result is the pattern as a register:
+ * A code block of bf16 in AVX512-BF16: zmm0 to 23 are the sums of a group's rows. Of each block of
+ * four columns, two bf16 pairs are loaded. One rotation and four blends make all other pairs that a
+ * row can keep; each pair is in a register of its own:
  *
  *     vmovups    zmm24, [x + 0 1]
  *     vmovups    zmm25, [x + 2 3]
@@ -20,12 +20,12 @@ enum {
   BLOCK = LACI_SPARSE_BLOCK,
   N_TWOS = LACI_SPARSE_N_TWOS,
   VECTOR = 64,     /* bytes */
-  HALF_BITS = 16,  /* of a pair */
-  FIRST = 24,      /* and 25: the pairs of a block; 26 and 27: of the next one */
+  HALF_BITS = 16,  /* of a bf16 pair */
+  FIRST = 24,      /* and 25: the bf16 pairs of a block; 26 and 27: of the next one */
   ACROSS = 28 - 2, /* twos from the third on */
   LANES_MASK = 1,  /* k1 */
   ODD = 2,         /* k2: the upper halves */
-  TAKEN = 28,      /* behind the sums: what is added; two rows as pairs; zeros, their order */
+  TAKEN = 28,      /* after the sums: what is added; two rows as bf16 pairs; zeros, their order */
   ZEROS = 28,
   ORDER = 29,
 };
@@ -43,7 +43,8 @@ static int64_t next_kept(const laci_code_block *code_block, int64_t at) {
   return at;
 }
 
-/* Loads those pairs of a block that are kept. x_first: floats that the pointer to x is ahead. */
+/* Loads the bf16 pairs of a block of which anything is kept. x_first: floats that the pointer to x
+ * is ahead. */
 static void load_block(laci_code *code, const laci_sparse_frame *f,
                        const laci_code_block *code_block, int64_t block, int to, int64_t x_first) {
   if (block == n_blocks(code_block)) return;
@@ -109,7 +110,7 @@ static void add_residual(laci_code *code, const laci_sparse_frame *f,
   }
 }
 
-/* Both rows' words behind each other, then in turns. */
+/* Converts two rows to bf16, first one row's words, then the other's, and interleaves them. */
 static void store_rows(laci_code *code, const laci_sparse_frame *f,
                        const laci_code_block *code_block) {
   laci_x86_load(code, LACI_X86_R8, LACI_SPARSE_FIELD(pairing));
@@ -127,7 +128,7 @@ void laci_sparse_write_avx512bf16(laci_code *code, const laci_sparse_frame *f,
                                   const laci_code_block *code_block) {
   const int64_t first = next_kept(code_block, 0);
   int64_t x_first = 0;
-  /* As in sparse_avx512.c: a byte of displacement reaches both ways. */
+  /* As in sparse_avx512.c: a byte of displacement reaches both directions. */
   if (first < n_blocks(code_block))
     x_first = code_block->column_at[first * BLOCK] + 128 * (VECTOR / 4);
   laci_x86_load_word_mask(code, ODD, LACI_SPARSE_FIELD(odd_words));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A piece of int8 in AVX512-VNNI: zmm0 to 23 are the sums of a group's rows. Of each eight columns,
- * two quads are loaded, A and B; a register that holds two bytes of both, at the places that a
- * pair of 2:4 patterns wants, is one blend, and a row has one dot for all it keeps of the eight
- * (int8x8.h):
+ * A code block of int8 in AVX512-VNNI: zmm0 to 23 are the sums of a group's rows. Of each eight
+ * columns, two int8x4 are loaded, A and B. One blend makes a register that holds two bytes of both,
+ * in the positions that a pair of 2:4 patterns needs, and a row has one dot for all it keeps of the
+ * eight (int8x8.h):
  *
  *     vmovups    zmm24, [x + A]
  *     vmovups    zmm25, [x + B]
@@ -23,12 +23,12 @@ enum {
   VECTOR = 64,    /* bytes */
   LANES_MASK = 1, /* k1 */
   MASKS = 2,      /* k2 and on: bytes that are of B */
-  A = 24,         /* the quads, then others' orders */
+  A = 24,         /* the int8x4, then others' orders */
   B = 25,
   ROTATED_B = 26,
-  ROTATED_A = 27, /* and 28, in turns */
-  BLENDED = 29,   /* to 31, in turns */
-  ORDER = 24,     /* behind the sums */
+  ROTATED_A = 27, /* and 28, alternately */
+  BLENDED = 29,   /* to 31, one after the other */
+  ORDER = 24,     /* after the sums */
   ZERO = 25,
   LOW = 26,
   MOST = 27,
@@ -51,13 +51,14 @@ static uint32_t any_of(const uint32_t *rows, int n) {
   return any;
 }
 
-/* The first octet from `at` on of which anything is kept, or n_int8x8. */
+/* The first int8x8 from `at` on of which anything is kept, or n_int8x8. */
 static int64_t next_kept(const laci_code_block *code_block, int64_t at) {
   while (at < n_int8x8(code_block) && !any_of(code_block->rows + at * INT8X8, INT8X8)) at++;
   return at;
 }
 
-/* Those quads of an octet that are kept. x_first: floats that the pointer to x is ahead. */
+/* Loads the int8x4 of an int8x8 of which anything is kept. x_first: floats that the pointer to x is
+ * ahead. */
 static void load_int8x8(laci_code *code, const laci_sparse_frame *f,
                         const laci_code_block *code_block, int64_t int8x8, int64_t x_first) {
   for (int int8x4 = 0; int8x4 < INT8X8 / INT8X4; int8x4++) {
@@ -153,7 +154,7 @@ static void add_residual(laci_code *code, int row) {
   laci_x86_broadcast(code, LACI_X86_FMADD231PS, row, TAKEN, LACI_SPARSE_FIELD(residual_scale));
 }
 
-/* Four rows' numbers become bytes, which are first behind each other, then together. */
+/* Four rows' numbers become bytes: first row after row, then lane by lane. */
 static void pack_rows(laci_code *code, const laci_sparse_frame *f, int row) {
   laci_x86_vector(code, ZMM, LACI_X86_PACKSSDW, row, row, row + 1);
   laci_x86_vector(code, ZMM, LACI_X86_PACKSSDW, row + 2, row + 2, row + 3);
@@ -195,7 +196,7 @@ static void write_results(laci_code *code, const laci_sparse_frame *f,
 void laci_sparse_write_avx512vnni(laci_code *code, const laci_sparse_frame *f,
                                   const laci_code_block *code_block) {
   int64_t x_first = 0;
-  /* As in sparse_avx512.c: a byte of displacement reaches both ways. */
+  /* As in sparse_avx512.c: a byte of displacement reaches both directions. */
   for (int64_t column = 0; column < code_block->n_columns; column += INT8X4) {
     if (!any_of(code_block->rows + column, INT8X4)) continue;
     x_first = code_block->column_at[column] + 128 * (VECTOR / 4);

@@ -31,7 +31,7 @@ struct laci_sparse_code {
   laci_sparse_ahead ahead;
   laci_sparse_cut cut;
   laci_sparse_one_lane one_lane;
-  bool functions; /* the last pieces, too, leave sums: there may be functions, or it is ARM */
+  bool functions; /* the last code blocks, too, leave sums: there may be functions, or it is ARM */
 };
 
 static const uint32_t bits[LANES] = {1,       1 << 1,  1 << 2,  1 << 3, 1 << 4,  1 << 5,
@@ -60,7 +60,7 @@ static const laci_int8x4_constants int8x4_constants = {
 
 /* What code of an instruction set is like. */
 typedef struct code_of_isa {
-  int rows, terms;                /* of a group, and of a piece (laci_sparse_cut) */
+  int rows, terms;                /* of a group, and of a code block (laci_sparse_cut) */
   size_t least_bytes, term_bytes; /* of a term: at least, and about */
 } code_of_isa;
 
@@ -74,11 +74,12 @@ static const code_of_isa codes[] = {
  * so many chunks. What threads do at the same time counts once. */
 static double cut_cost(const laci_sparse_product *p, int64_t n_tiles, int64_t groups_each,
                        int64_t n_chunks, int n_threads) {
-  const double column = 1, around = 60; /* beside a tile's terms: of a column, of a piece's sums */
+  const double column = 1, around = 60; /* in addition to a tile's terms: per column, per code
+                                           block's sums */
   const double streamed = 12.0 / 8;     /* cycles until a term's code and weight come from afar */
   const int64_t groups = p->n_rows / p->rows_together * groups_each;
   const int64_t items = laci_ceil_div(groups * n_chunks, n_threads);
-  const double each = laci_sparse_each(p->values); /* columns of a term; of pairs, most often */
+  const double each = laci_sparse_each(p->values); /* columns of a term; of bf16, most often */
   const double terms = (double)p->row_begin[p->n_rows] / (double)groups / each;
   const double columns = (double)(p->n_columns * p->rows_together) / (double)p->n_rows / each;
   const double tile = (terms + columns * column) / 2 + around;
@@ -124,8 +125,8 @@ static bool gains_one_lane(const laci_sparse_extent *extent, laci_jit_isa isa,
          laci_sparse_is_one_lane(&extent->tiles[extent->n_tiles - 1]);
 }
 
-/* Of a chunk, what pieces read is to stay in a core's second cache. A window's taps read the same
- * lines again and again, so that more tiles of it fit, and its code is larger. */
+/* What code blocks read of a chunk is to stay in a core's second cache. A window's taps read the
+ * same lines again and again, so that more tiles of it fit, and its code is larger. */
 laci_sparse_cut laci_sparse_cut_rule(const laci_sparse_product *p, laci_jit_isa isa,
                                      const laci_sparse_extent *extent) {
   enum { HELD = (256 << 10) / sizeof(float), LEAST_TILES = 16, MOST_TILES = 128 };
@@ -156,8 +157,8 @@ static lac_status check_product(const laci_sparse_product *p, laci_jit_isa isa, 
                    MOST_DISTANCE);
 }
 
-/* A chunk's tiles together fetch the whole of the next piece, and some more, since pieces differ.
- */
+/* A chunk's tiles together fetch the whole next code block, and some more, since code blocks
+ * differ. */
 static laci_sparse_ahead ahead_of(const laci_sparse_code *code, const laci_sparse_options *o) {
   const laci_sparse_plan *plan = &code->plan;
   const int64_t terms = plan->n_terms / plan->n_code_blocks;
@@ -271,12 +272,12 @@ static size_t sums_each(const laci_sparse_code *code) {
   return (size_t)code->cut.chunk_tiles * (size_t)code->cut.rows * LANES;
 }
 
-/* With columns first, all groups' sums wait at once. */
+/* With columns first, the sums of all groups are kept at once. */
 static size_t all_sums(const laci_sparse_code *code) {
   return (code->cut.columns_first ? (size_t)code->plan.n_groups : 1) * sums_each(code);
 }
 
-/* All sums, and what a thin tile reads. */
+/* All sums, and what a tile of one lane reads. */
 static size_t scratch_each(const laci_sparse_code *code) {
   const size_t columns = (size_t)laci_ceil_div(code->one_lane.n, LANES) * LANES;
   return (all_sums(code) + columns) * sizeof(float);
@@ -294,8 +295,8 @@ typedef struct job {
   char *scratch;
 } job;
 
-/* The part's tiles, some at a time: the last sums, and what follows them while they are near. Of
- * one piece nothing was there before, and all tiles can have the same place. */
+/* The part's tiles, some at a time: the last sums, and what follows them while they are in the
+ * cache. An only code block reads no earlier sums, so all tiles can share the same scratch. */
 static void run_and_finish(const job *j, laci_code_block_run *run, laci_sparse_call call,
                            laci_sparse_part part, bool only_piece) {
   const int64_t last = part.tile_last, n_rows = part.row_last - part.row_first;
@@ -312,13 +313,13 @@ static void run_and_finish(const job *j, laci_code_block_run *run, laci_sparse_c
   }
 }
 
-/* What the thin tile of a chunk reads; a thread's. */
+/* What the one-lane tile of a chunk reads; a thread's. */
 typedef struct one_lane_x {
   float *x;      /* [columns] */
   int64_t chunk; /* -1: of none yet */
 } one_lane_x;
 
-/* A piece over a chunk of tiles. */
+/* A code block over a chunk of tiles. */
 typedef struct position {
   const laci_sparse_group *group; /* NULL: none */
   int64_t chunk, code_block;
@@ -372,8 +373,7 @@ static void run_code(const job *j, const position *t, int64_t next, int64_t n) {
   }
 }
 
-/* Over the chunk's tile behind n others, which has one lane. It fetches as much as each of these.
- */
+/* Over the chunk's tile after n others, which has one lane. It fetches as much as each of these. */
 static void run_one_lane(const job *j, const position *t, int64_t next, int64_t n) {
   const laci_sparse_code *code = j->code;
   const laci_sparse_group *group = t->group;
@@ -428,16 +428,16 @@ static void fetch(const void *from, size_t bytes) {
   }
 }
 
-/* A thread's first piece, which none before it has fetched. Weights are half of the code at most.
- */
+/* A thread's first code block, which none before it has fetched. Weights are half of the code at
+ * most. */
 static void fetch_piece(const laci_sparse_code *code, int64_t code_block) {
   const size_t bytes = code->entry[code_block + 1] - code->entry[code_block];
   fetch(laci_code_cache_at(code->cache, code->entry[code_block]), bytes);
   fetch(code->weight + code->plan.code_blocks[code_block].weight_first, bytes / 2);
 }
 
-/* Runs the turn that waits, now that the one behind it is known, whose code it fetches; that one
- * waits then. */
+/* Runs the pending code block, now that the next one is known, whose code it fetches. The next one
+ * becomes the pending one. */
 static void run_then(const job *j, position *waits, position next) {
   if (waits->group) run_block(j, waits, next.group ? next.code_block : waits->code_block);
   else fetch_piece(j->code, next.code_block);
@@ -455,7 +455,8 @@ static void run_groups(const job *j, position *waits, int64_t first, int64_t las
   }
 }
 
-/* The same, columns by columns: what a piece reads of x is still near when the next group does. */
+/* The same, columns by columns: what a code block reads of x is still in the cache when the next
+ * group reads it. */
 static void run_columns(const job *j, position *waits, int64_t first, int64_t last, position of) {
   float *sums = of.sums;
   bool more = true;

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Code generated for one sparse product (kernel/sparse/product.h), of floats, pairs of bf16 or
- * quads of int8.
+ * Code generated for one sparse product (kernel/sparse/product.h), of floats, bf16 or int8.
  *
  * The pattern of kept weights becomes the code: a group of rows has its sums in registers, a column
  * is loaded once, and every row that keeps it has one multiply-add, whose weight is a broadcast
  * memory operand. No index is ever read, nothing is shuffled, and rows stay where they are. Weights
- * stand in the order in which the code reads them; others may take their place at any time.
+ * are stored in the order in which the code reads them, and may be replaced at any time.
  *
- * Code is straight, cut into pieces: a piece is some columns of a group of rows, runs over the
- * tiles of a chunk, and hands its sums to the next piece through scratch memory. Functions behind
- * the clip are a compiled pass over sums that a group's last piece has left; on ARM so is the clip.
- * A last tile of one lane is done by compiled code, which reads the same weights.
- * Results are the same bits as the compiled kernels'. Next: sparse_plan.c (groups and pieces),
+ * Code is straight, cut into code blocks: a code block is some columns of a group of rows, runs
+ * over the tiles of a chunk, and passes its sums to the next code block through scratch memory.
+ * Functions after the clip are a compiled pass over the sums of a group's last code block; on ARM
+ * so is the clip. A last tile of one lane is done by compiled code, which reads the same weights.
+ * Results are the same bits as the compiled kernels'. Next: sparse_plan.c (groups and code blocks),
  * sparse_avx512.c, sparse_avx512bf16.c, sparse_avx512vnni.c, sparse_neon.c, sparse_one_lane.c. */
 #ifndef LACI_JIT_SPARSE_CODE_H
 #define LACI_JIT_SPARSE_CODE_H
@@ -28,17 +27,16 @@ typedef struct laci_sparse_after {
   bool residual; /* one is added before the clip */
   bool low,
       high; /* results are clipped from below, from above; of int8: not by what u8 can be alone */
-  bool functions; /* there may be functions behind, or results of int8 that are floats, and a
-                     residual behind these: which ones, and all of the above, is said by a run's
-                     operands alone */
+  bool functions; /* functions may follow, or results of int8 that are floats, and then a residual:
+                     which ones, and all of the above, only a run's operands say */
 } laci_sparse_after;
 
 /** How code is cut. Results do not depend on it. */
 typedef struct laci_sparse_cut {
   int rows; /* of a group at most: 1 to 30 (AVX-512), to 6 (AVX2, NEON), 2 to 24 (AVX512-BF16), 4 to
            24 (AVX512-VNNI) */
-  int terms;       /* multiply-adds of a piece: about so many */
-  int chunk_tiles; /* tiles that go through all pieces of all rows before the next ones */
+  int terms;       /* multiply-adds of a code block: about so many */
+  int chunk_tiles; /* tiles that go through all code blocks of all rows before the next ones */
   int64_t x_ahead; /* floats from what a tile reads to what is fetched meanwhile; 0: nothing is */
   bool columns_first; /* of a chunk: all rows' first columns, then their next ones; else row by row
                        */
@@ -47,8 +45,8 @@ typedef struct laci_sparse_cut {
 } laci_sparse_cut;
 
 typedef struct laci_sparse_options {
-  laci_jit_isa isa; /* not NONE; AVX512BF16 for products of pairs, and for no others;
-                       AVX512VNNI so for int8 */
+  laci_jit_isa isa; /* not NONE; AVX512BF16 for products of bf16, and for no others; AVX512VNNI
+                       likewise for int8 */
   laci_sparse_after after;
   laci_sparse_cut cut;
   laci_pool *pool; /* makes the code and takes weights: the same for any pool; borrowed as long as
@@ -82,11 +80,11 @@ void laci_sparse_code_destroy(laci_sparse_code *code); /* NULL is fine */
 /** Takes new weights, [n_kept] in the product's order, while nobody runs the code. */
 void laci_sparse_code_fill(laci_sparse_code *code, const float *weight);
 
-/** For who fills in often, of floats or pairs: places of the product's order, one for each kept
- * weight, in the code's; to->at is the caller's to free. What to->at[i] says has its place at
- * weights[i], and may be written there while nobody runs the code; of pairs, to->at[2 i] and
- * to->at[2 i + 1], as the two halves of it (kernel/sparse/bf16_pairs.h). Fails LAC_NO_MEMORY; *to
- * is then empty. */
+/** For callers that fill in weights often, of floats or bf16. `from` says where each kept weight's
+ * elements are, in the product's order; `to` the same in the code's order; to->at is the caller's
+ * to free. The element at to->at[i] belongs into weights[i], and may be written there while nobody
+ * runs the code. With bf16, to->at[2 i] and to->at[2 i + 1] are the two halves of weights[i]
+ * (kernel/sparse/bf16_pairs.h). Fails LAC_NO_MEMORY; *to is then empty. */
 LAC_MUST_CHECK lac_status laci_sparse_code_order(const laci_sparse_code *code,
                                                  const laci_sparse_places *from,
                                                  laci_sparse_places *to, lac_error *err);

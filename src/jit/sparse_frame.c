@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What pieces of all instruction sets have in common: pointers, the loop over tiles. */
+ * What code blocks of all instruction sets have in common: pointers, the loop over tiles. */
 #include <stddef.h>
 
 #include "base/divide.h"

@@ -14,9 +14,9 @@
 enum { LACI_SPARSE_MOST_ROWS = 30, LACI_SPARSE_LINE = 64 /* bytes of the cache's lines */ };
 
 /** Straight code for some columns of a group of rows: one multiply-add, called a term, for each row
- * that keeps a column, ascending in (column, row). Of pairs a term is a dot
- * (kernel/sparse/bf16_pairs.h), ascending in (block, two, row), and all blocks are whole; of int8,
- * in (octet, register, row) (int8x8.h), and all octets are. */
+ * that keeps a column, ascending in (column, row). With bf16 a term is a dot
+ * (kernel/sparse/bf16_pairs.h), ascending in (block, two, row), and all blocks are whole; with
+ * int8, in (int8x8, register, row) (int8x8.h), and every int8x8 is whole. */
 typedef struct laci_code_block {
   const uint32_t *rows;     /* [n_columns]: bit r is set where the group's row r keeps the column */
   const int64_t *column_at; /* [n_columns]: of the product's */
@@ -26,15 +26,15 @@ typedef struct laci_code_block {
   bool first, last; /* begins at the bias; ends with results, not sums: never on ARM */
 } laci_code_block;
 
-/** Lines of the cache that each tile fetches of the piece that runs next. Processors fetch what
- * code reads, but not code, or one line of it at a time. */
+/** Cache lines that each tile fetches of the code block that runs next. Processors fetch what code
+ * reads, but not code, or one line of it at a time. */
 typedef struct laci_sparse_ahead {
   int code, weight;
 } laci_sparse_ahead;
 
-/** What all pieces of a product share. */
+/** What all code blocks of a product share. */
 typedef struct laci_sparse_frame {
-  int64_t row_stride, rows_each; /* so many rows share their places: 1, 2 or 4 */
+  int64_t row_stride, rows_each; /* so many rows share four bytes of a result: 1, 2 or 4 */
   laci_sparse_ahead ahead;
   int64_t x_ahead; /* floats from a column to what is fetched with it; 0: nothing is */
   laci_sparse_after after;
@@ -44,24 +44,25 @@ typedef struct laci_sparse_frame {
 /** What code of int8 reads, whatever the layer. */
 typedef struct laci_int8x4_constants {
   uint8_t orders[LACI_SPARSE_ORDERS_A][64]; /* for vpshufb: A in another order */
-  uint8_t together[64];                     /* four rows' bytes behind each other, lane by lane */
+  uint8_t together[64];                     /* four rows' bytes, interleaved lane by lane */
   uint64_t masks[LACI_INT8X8_MASKS];        /* a bit for each byte that is of B */
   uint32_t byte;                            /* the lowest of a lane */
 } laci_int8x4_constants;
 
-/** The one argument of a piece; pointers are those of the group's first row. */
+/** The only argument of a code block; pointers are those of the group's first row. */
 typedef struct laci_sparse_call {
   const float *x, *weight, *bias, *residual;
   float *y;
   float *sums;                               /* [tiles][n_rows][16], those of the tiles below */
   const laci_sparse_tile *tiles, *tiles_end; /* one at least */
-  const char *ahead_code;    /* the next piece's: tile after tile fetches its lines */
-  const float *ahead_weight; /* that piece's, too */
+  const char *ahead_code;    /* the next code block's: tile after tile fetches its lines */
+  const float *ahead_weight; /* that code block's, too */
   float low, high;
   const uint32_t *bits;    /* [16]: 1 << lane (AVX2) */
   uint64_t all_lanes;      /* of a tile that can be stored whole, or more (AVX2) */
-  const uint16_t *pairing; /* [32]: of pairs, which of a row's words, then of the next row's */
-  uint64_t odd_words;      /* a bit for each word: of pairs, the upper halves */
+  const uint16_t *pairing; /* [32]: of bf16, the order that interleaves a row's words with the next
+                              row's */
+  uint64_t odd_words;      /* a bit for each word: of bf16, the upper halves */
   /* Of int8, whose bias is of integers: */
   const laci_int8x4_constants *int8x4;
   const float *scale;
@@ -72,14 +73,14 @@ typedef struct laci_sparse_call {
 } laci_sparse_call;
 typedef void laci_code_block_run(const laci_sparse_call *call);
 
-/** Write a piece. */
+/** Write a code block. */
 typedef void laci_sparse_write(laci_code *code, const laci_sparse_frame *frame,
                                const laci_code_block *code_block);
 laci_sparse_write laci_sparse_write_avx512, laci_sparse_write_avx2, laci_sparse_write_avx512bf16,
     laci_sparse_write_avx512vnni, laci_sparse_write_neon;
 
-/** A row's sum for the 16 lanes is in the zmm register of its number: what pieces of AVX-512 do
- * alike. sparse_avx512.c */
+/** A row's sum for the 16 lanes is in the zmm register of its number: what code blocks of AVX-512
+ * have in common. sparse_avx512.c */
 enum { LACI_SPARSE_REACH = 128 * 4 }; /* bytes on both sides of the pointer to weights */
 void laci_sparse_begin_sums_zmm(laci_code *code, const laci_code_block *code_block);
 /** Terms of all `rows` with a register; `at` is where the pointer to weights has come to. */
@@ -92,7 +93,7 @@ void laci_sparse_clip_zmm(laci_code *code, const laci_sparse_frame *frame,
 void laci_sparse_end_zmm(laci_code *code, const laci_sparse_frame *frame,
                          const laci_code_block *code_block, size_t loop);
 
-/** Registers of a piece's code, and what both instruction sets do alike around its terms. */
+/** Registers of a code block, and what both instruction sets do alike around its terms. */
 #define LACI_SPARSE_CALL LACI_X86_RDI
 #define LACI_SPARSE_FIELD(name) \
   laci_x86_at(LACI_SPARSE_CALL, (int32_t)offsetof(laci_sparse_call, name))
@@ -111,15 +112,15 @@ void laci_sparse_begin_results(laci_code *code, bool residual);
 /** The next tile, or the end. sums_bytes: of a tile. */
 void laci_sparse_end_tile(laci_code *code, const laci_sparse_frame *f, size_t loop,
                           int32_t sums_bytes);
-/** Behind the beginning of sums, where results will take in a residual. */
+/** To be written after the beginning of sums, where results will take in a residual. */
 void laci_sparse_point_ahead(laci_code *code, const laci_sparse_frame *f,
                              const laci_code_block *code_block);
-/** Behind `done` of a piece's columns: fetches what is due of the next piece and of the residual.
- */
+/** To be written after `done` of a code block's columns: fetches what is due of the next code block
+ * and of the residual. */
 void laci_sparse_fetch_ahead(laci_code *code, const laci_sparse_frame *f,
                              const laci_code_block *code_block, int64_t done);
 
-/** Groups and pieces of a product; owns its arrays. */
+/** Groups and code blocks of a product; owns its arrays. */
 typedef struct laci_sparse_group {
   int64_t row_first;
   int n_rows;
@@ -139,7 +140,7 @@ typedef struct laci_sparse_plan {
   laci_sparse_columns *code_blocks;
   int64_t n_groups, n_code_blocks;
   int64_t n_terms;
-  uint32_t *rows;     /* of all groups: as a piece's */
+  uint32_t *rows;     /* of all groups: as a code block's */
   int64_t *row_begin; /* [rows of the product + 1], the product's */
   laci_sparse_values values;
   laci_int8x8 int8x8; /* of int8 */
@@ -160,19 +161,20 @@ LAC_MUST_CHECK lac_status laci_sparse_plan_places(const laci_sparse_plan *plan,
 
 /** Where the columns of a product are, for tiles of one lane; owns its arrays. sparse_one_lane.c */
 typedef struct laci_sparse_one_lane {
-  int64_t n;          /* columns; 0: no tile is thin */
+  int64_t n;          /* columns; 0: no tile has one lane */
   int64_t *at;        /* [n], the product's column_at */
   uint8_t *neighbour; /* [n], the product's, or zeros */
 } laci_sparse_one_lane;
 
-/** A piece over such a tile. */
+/** A code block over such a tile. */
 typedef struct laci_sparse_one_lane_run {
   const laci_sparse_operands *o;
   laci_one_lane_columns columns;
   laci_sparse_part part; /* the tile, and the group's rows, two at least */
   int64_t row_stride;
-  float *sums; /* [rows of the group][16]: what the piece before has left, or this one leaves */
-  bool first, last; /* of the group's pieces: from the bias on; up to results */
+  float *sums; /* [rows of the group][16]: what the code block before has left, or this one leaves
+                  */
+  bool first, last; /* of the group's code blocks: from the bias on; up to results */
 } laci_sparse_one_lane_run;
 
 bool laci_sparse_is_one_lane(const laci_sparse_tile *tile);

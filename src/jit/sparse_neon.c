@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A piece for 64-bit ARM: six rows' sums in four vectors each, v0 to 23; a column's four vectors in
- * v24 to 27; weights as they lie, four in a vector, in turns in v28 to 31.
+ * A code block for 64-bit ARM: six rows' sums in four vectors each, v0 to 23; a column's four
+ * vectors in v24 to 27; weights in memory order, four in a vector, in v28 to 31 one after the
+ * other.
  *
  *     fmla v8.4s, v24.4s, v29.s[1]    row 2, lanes 0 to 3
  *     fmla v9.4s, v25.4s, v29.s[1]    row 2, lanes 4 to 7, and so on
  *
  * A lane of a vector is an operand, so that a load brings four weights. Results are not made here:
- * a group's last piece leaves its sums, too (sparse_code.c). */
+ * a group's last code block leaves its sums, too (sparse_code.c). */
 #include <stddef.h>
 
 #include "jit/arm64.h"
@@ -18,7 +19,7 @@ enum {
   VECTOR = 16, /* bytes */
   COLUMN = 24, /* to 27 */
   WEIGHTS = 28,
-  REACH = 1008,          /* bytes: of a pair's offset */
+  REACH = 1008,          /* bytes: the largest offset of a load pair */
   FETCH_REACH = 1 << 15, /* of a prefetch's */
 };
 
@@ -62,7 +63,7 @@ static void load_column(laci_code *code, int64_t at_floats) {
   }
 }
 
-/* Lines of the next piece that are due behind `done` of a piece's columns. */
+/* Lines of the next code block that are due after `done` of a code block's columns. */
 static void fetch_ahead(laci_code *code, const laci_sparse_frame *f, int64_t n_columns,
                         int64_t done) {
   const int64_t lines[] = {f->ahead.code, f->ahead.weight};

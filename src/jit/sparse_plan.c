@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Cuts a sparse product into groups of rows and pieces of columns, and says which rows of a group
- * keep a column: a word of bits for each, from which code is written and weights are ordered. */
+ * Cuts a sparse product into groups of rows and code blocks of columns, and says which rows of a
+ * group keep a column: a word of bits for each, from which code is written and weights are ordered.
+ */
 #include <assert.h>
 #include <string.h>
 
@@ -29,7 +30,7 @@ static bool plan_groups(const laci_sparse_product *p, int most_rows, laci_sparse
   return true;
 }
 
-/* Columns that stay together in a piece. */
+/* Columns that stay together in a code block. */
 static int64_t block_of(laci_sparse_values values) {
   if (values == LACI_SPARSE_S8) return LACI_INT8X8_COLUMNS;
   return values == LACI_SPARSE_F32 ? 1 : LACI_SPARSE_BLOCK;
@@ -55,15 +56,15 @@ static int64_t kept_of(const laci_sparse_plan *plan, const laci_sparse_group *gr
   return plan->row_begin[group->row_first + group->n_rows] - plan->row_begin[group->row_first];
 }
 
-/* A row has no more terms than it keeps weights. A group without any has one empty piece, which
- * stores the bias. */
+/* A row has no more terms than it keeps weights. A group without any has one empty code block,
+ * which stores the bias. */
 static int64_t most_pieces(const laci_sparse_plan *plan, const laci_sparse_group *group,
                            int64_t terms) {
   const int64_t kept = kept_of(plan, group);
   return kept > terms ? laci_ceil_div(kept, terms) : 1;
 }
 
-/* Columns of all groups, and memory for these and for pieces. */
+/* Columns of all groups, and memory for these and for code blocks. */
 static bool plan_columns(const laci_sparse_product *p, int terms, laci_sparse_plan *plan) {
   int64_t n_columns = 0, n_code_blocks = 0;
   for (int64_t at = 0; at < plan->n_groups; at++) {
@@ -121,7 +122,7 @@ static int64_t terms_of_group(const laci_sparse_plan *plan, const laci_sparse_gr
   return n;
 }
 
-/* Pieces of the same length: the last one would else be short. */
+/* Code blocks of the same length: the last one would else be short. */
 static void cut_group(laci_sparse_plan *plan, laci_sparse_group *group, int64_t most_terms) {
   const int64_t terms = terms_of_group(plan, group), block = block_of(plan->values);
   const int64_t n_code_blocks = terms > most_terms ? laci_ceil_div(terms, most_terms) : 1;
@@ -180,7 +181,7 @@ static float *order_column(uint32_t rows, weights *w, float *to) {
 }
 
 /* Of each term of a block both halves, the low one first. Kept weights are in the order of columns,
- * a pair has its own; nothing: what stands where none is kept. */
+ * a bf16 pair has an order of its own; nothing: the value where none is kept. */
 static float *order_halves(const uint32_t *kept, float nothing, weights *w, float *to) {
   uint32_t twos[LACI_SPARSE_N_TWOS];
   laci_sparse_find_twos(kept, twos);
@@ -238,7 +239,7 @@ typedef struct ordering {
   const laci_sparse_plan *plan;
   const float *weight;
   float *to;
-  bool halves; /* of pairs: as they come, one after the other */
+  bool halves; /* of bf16: halves one after the other, not packed */
 } ordering;
 
 /* A block of columns. */

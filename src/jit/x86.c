@@ -19,7 +19,7 @@ enum {
   MOST = 15,      /* bytes an instruction can have */
 };
 
-/* An instruction as it grows, where it will stand: behind the code that is there. */
+/* An instruction under construction, in its final place: after the code that is there. */
 typedef struct line {
   uint8_t *bytes;
   int n;
@@ -127,7 +127,7 @@ void laci_x86_add(laci_code *code, laci_x86_reg to, int32_t number) {
   finish(code, &l);
 }
 
-enum { JUMP_BYTES = 6, JUMP_DISTANCE = 4 /* the last of them: from behind the jump */ };
+enum { JUMP_BYTES = 6, JUMP_DISTANCE = 4 /* the last of them: relative to the end of the jump */ };
 
 void laci_x86_jump_below(laci_code *code, size_t to) {
   line l;

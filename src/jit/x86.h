@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The x86-64 instructions that generated kernels are made of, and no others.
  *
- * A vector instruction of 512 bits is encoded as EVEX, one of 256 bits as VEX; what an instruction
- * is called and where its operands stand is the manual's: `laci_x86_vector(code, LACI_X86_ZMM,
+ * A vector instruction of 512 bits is encoded as EVEX, one of 256 bits as VEX; the names of
+ * instructions and the order of operands are the manual's: `laci_x86_vector(code, LACI_X86_ZMM,
  * LACI_X86_FMADD231PS, acc, a, b)` is vfmadd231ps acc, a, b: acc += a * b. A displacement takes one
  * byte where it can: in EVEX that byte counts whole operands, so of 64 bytes, or of 4 for a number
  * that is broadcast. tests/unit/jit_x86.c compares every form with a disassembler. */
@@ -104,8 +104,8 @@ void laci_x86_vector_memory(laci_code *code, laci_x86_width width, laci_x86_op o
  * [b].
  */
 void laci_x86_broadcast(laci_code *code, laci_x86_op op, int acc, int a, laci_x86_memory b);
-/** That for every acc whose bit is set, in ascending order, by numbers behind each other. These are
- * nearly all that is ever written: several times as fast. */
+/** The same for every acc whose bit is set, in ascending order, by consecutive numbers in memory.
+ * Nearly all code is this: writing it so is several times as fast. */
 void laci_x86_broadcasts(laci_code *code, laci_x86_op op, uint32_t accs, int a, laci_x86_memory b);
 /** Only the lanes of mask register k, 1 to 7; others of a loaded register become zero. */
 void laci_x86_load_masked(laci_code *code, int to, int k, laci_x86_memory from);
@@ -126,7 +126,7 @@ void laci_x86_rotate_left(laci_code *code, int to, int from, int bits);
 void laci_x86_shift_left(laci_code *code, int to, int from, int bits);
 void laci_x86_shift_right(laci_code *code, int to, int from, int bits); /* zeros come in */
 
-/** Before a return: code of older instruction sets runs slower behind wide vectors without it. */
+/** Before a return: code of older instruction sets runs slower after wide vectors without it. */
 void laci_x86_zero_upper(laci_code *code);
 
 #endif

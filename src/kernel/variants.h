@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The variants that every kernel family has, one for each instruction set. NAME_isa.c is one text
  * that the build compiles for all of them (cmake/kernels.cmake); NAME_<variant>.c is the text of
- * one and stands before NAME_isa.c. The scalar variant defines the result. A family makes its
+ * one and is used in place of NAME_isa.c. The scalar variant defines the result. A family makes its
  * declarations and its table of this list, so that a new instruction set is a line here and one
  * there. */
 #ifndef LACI_KERNEL_VARIANTS_H

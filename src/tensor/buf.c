@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Exact tensors, and reading stored bytes of any element type into double, int64 or float
- * magnitudes. The readers go element by element through memcpy: stored bytes may lie at any
- * address. */
+ * magnitudes. The readers go element by element through memcpy: stored bytes may be at any address.
+ */
 #include "tensor/buf.h"
 #include "tensor/elements.h"
 

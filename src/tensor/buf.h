@@ -27,7 +27,7 @@ void laci_buf_destroy(laci_buf *buf);
 /** A copy with data of its own. Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_buf_copy(const laci_buf *from, laci_buf **copy, lac_error *err);
 /** The tensor that little-endian packed `bytes` hold. Fails LAC_BAD_SHAPE where they are fewer than
- * the shape wants. */
+ * the shape needs. */
 LAC_MUST_CHECK lac_status laci_buf_from_bytes(const laci_type *type, const void *bytes,
                                               size_t size_bytes, laci_buf **buf, lac_error *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sizes that can be counted: strides and offsets are products of sizes, also of those beside an
- * axis of size 0, which make a count of 0. */
+ * Sizes that can be counted: strides and offsets are products of sizes, also of the other axes of a
+ * tensor that has an axis of size 0 and so a count of 0. */
 #ifndef LACI_TENSOR_ELEMENTS_H
 #define LACI_TENSOR_ELEMENTS_H
 

@@ -4,11 +4,11 @@
  *     s = scale * q k' + mask          [n_queries, n_keys]
  *     y = softmax(s) v                 [n_queries, width], the softmax along the keys
  *
- * a few queries at a time, so that scores never leave the cache. Rows lie anywhere, their elements
- * side by side. Sums are float32 in an order that differs between variants: they agree to 1e-5 of
- * the largest |v| (f32), and to bf16's own rounding where the elements are bf16. attention_isa.c
- * is the one text of all variants; the scalar one is the definition of right. Next:
- * engine/cpu/lower/attention.c, the reader. */
+ * a few queries at a time, so that scores never leave the cache. Rows may be anywhere in memory;
+ * the elements of a row are contiguous. Sums are float32 in an order that differs between variants:
+ * they agree to 1e-5 of the largest |v| (f32), and to bf16's own rounding where the elements are
+ * bf16. attention_isa.c is the one text of all variants; the scalar one is the definition of right.
+ * Next: engine/cpu/lower/attention.c, the reader. */
 #ifndef LACI_KERNEL_ATTENTION_H
 #define LACI_KERNEL_ATTENTION_H
 
@@ -42,7 +42,7 @@ typedef bool laci_attend(const laci_attention *a, const laci_attention_head *hea
 LACI_KERNEL_VARIANTS(LACI_ATTENTION_DECLARE)
 #undef LACI_ATTENTION_DECLARE
 #if defined(__x86_64__)
-laci_attend laci_attend_avx512bf16; /* bf16 only, by instructions that multiply pairs */
+laci_attend laci_attend_avx512bf16; /* bf16 only, by instructions that multiply bf16 pairs */
 #endif
 
 /** The variant for elements of this type, by the processor and the level in force (cpu/cpu.h). */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * attention.h for every instruction set: the build compiles this once for each (variants.h).
  *
- * Keys and values are packed once a head into panels: COLUMNS of the result side by side, one
- * `unit` of the inner axis after the other. A unit is one float, or (AVX512-BF16) two bf16 that one
- * instruction multiplies and adds. Then ROWS queries at a time: scores, their exponentials against
- * the row's largest, and the sum over the values, divided at the end:
+ * Keys and values are packed once per head into panels: COLUMNS of the result next to each other,
+ * one `unit` of the inner axis after the other. A unit is one float, or (AVX512-BF16) two bf16 that
+ * one instruction multiplies and adds. Then ROWS queries at a time: scores, their exponentials
+ * against the row's largest, and the sum over the values, divided at the end:
  *
  *     queries [ROWS, depth] x keys -> scores [ROWS, n_keys] -> exp -> x values -> / sum -> y */
 #include <math.h>
@@ -105,7 +105,7 @@ INLINE const void *advance(const laci_attention *a, const void *from, int64_t el
 
 /* ---- Packing ---- */
 
-/* Panels of the keys as columns: [panel][unit of depth][COLUMNS], zeros behind the last key. */
+/* Panels of the keys as columns: [panel][unit of depth][COLUMNS], zeros after the last key. */
 static void pack_keys(const laci_attention *a, const void *k, unit *to) {
   int64_t n_units = units_of(a->depth);
   for (int64_t first = 0; first < a->n_keys; first += COLUMNS, to += n_units * COLUMNS) {
@@ -119,7 +119,7 @@ static void pack_keys(const laci_attention *a, const void *k, unit *to) {
   }
 }
 
-/* Panels of the values: [panel][unit of keys][COLUMNS], zeros behind the last column. */
+/* Panels of the values: [panel][unit of keys][COLUMNS], zeros after the last column. */
 static void pack_values(const laci_attention *a, const void *v, unit *to) {
   int64_t n_units = units_of(a->n_keys);
   for (int64_t first = 0; first < a->width; first += COLUMNS) {
@@ -185,7 +185,7 @@ INLINE lanes power_of_two(lanes t) {
   return choose(t != t, t, power); /* a NaN's own bits would have gone into the exponent */
 }
 
-/* scale * product + mask of one row, -inf behind the last key. */
+/* scale * product + mask of one row, -inf after the last key. */
 static void finish_scores(const laci_attention *a, const float *mask, float *s, int64_t capacity) {
   for (int64_t j = 0; j < a->n_keys; j++) s[j] *= a->scale;
   if (mask && a->mask_column == 1) {

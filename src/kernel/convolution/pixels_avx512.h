@@ -21,7 +21,8 @@ static inline __m512 laci_pixel_floats(const uint16_t *row, int64_t width, int64
   return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
 }
 
-/** [2 pixels][channel] -> [channel][2 pixels], as instructions want it that multiply pairs. */
+/** [2 pixels][channel] -> [channel][2 pixels], the operand of instructions that multiply bf16
+ * pairs. */
 static inline __m512i laci_pixel_pairs(__m512i two) {
   const __m512i places =
       _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,

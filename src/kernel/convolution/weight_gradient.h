@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The gradient of a convolution's weights, by pairs of bf16:
+ * The gradient of a convolution's weights, by products of bf16 pairs:
  *
  *     dw[k][c][i][j] = sum over images, y and x of
  *                      dy[k][y][x] * in[c][y * stride + i - pad][x * stride + j - pad]
  *
- * Images lie in blocks of 16 channels (nChw16c). An instruction that multiplies pairs wants two
- * places along x side by side, for the 16 channels of a block: both operands are paired once a band
- * of rows, and then read for every product of blocks. Windows of three pixels that move by one can
- * save a third of the products by the filtering of kernel/convolution/winograd.h the other way
- * round, F(3, 2): sums are then of 4 points a row of the window,
+ * Images have the layout nChw16c: blocks of 16 channels. An instruction that multiplies bf16 pairs
+ * reads two neighbouring positions along x, for the 16 channels of a block. Both operands are
+ * therefore paired once per band of rows, and then read for every product of blocks. Windows of
+ * three pixels and stride 1 can save a third of the products by the transposed filtering of
+ * kernel/convolution/winograd.h, F(3, 2). Sums are then of 4 points per row of the window,
  *
  *     two pixels y of dy  -> (y0, y0 + y1, y0 - y1, -y1), four pixels of the input as there
  *     sums m              -> (m0 + (m1 + m2) / 2, (m1 - m2) / 2, (m1 + m2) / 2 + m3)
@@ -64,7 +64,7 @@ laci_weight_sums laci_weight_sums_avx512bf16;
 /** The fast variant, by the processor and the level in force (cpu/cpu.h); NULL: there is none. */
 laci_weight_sums *laci_weight_sums_now(void);
 
-/** The weights of one channel in and out, [kernel_h][kernel_w], of their sums, which stand TILE
+/** The weights of one channel in and out, [kernel_h][kernel_w], from their sums, which are TILE
  * floats apart. */
 void laci_weight_gradient_window(const laci_weight_gradient *g, const float *sums, float *weights);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * weight_gradient.h by AVX512-BF16. A register holds an entry, two places of a block as
- * [channel][place]. The innermost loop multiplies such a pair of dy by that of one input channel,
- * spread over all lanes: 16 registers are the sums of 16 channels in and out for one place of the
- * window, or one point, over all rows of a band. */
+ * weight_gradient.h by AVX512-BF16. A register holds an entry, two positions of a block as
+ * [channel][position]. The innermost loop multiplies such a pair of dy by that of one input
+ * channel, spread over all lanes: 16 registers are the sums of 16 channels in and out for one tap
+ * of the window, or one point, over all rows of a band. */
 #include <immintrin.h>
 #include <stdbool.h>
 #include <string.h>
@@ -23,7 +23,7 @@ INLINE void store_pair(entry *to, __m512i two) {
   _mm512_store_si512(to->pair, laci_pixel_pairs(two));
 }
 
-/** A row of pixels, 16 channels each; zeros beside it. */
+/** A row of pixels, 16 channels each; reads outside of it give zeros. */
 typedef struct line {
   const uint16_t *pixels;
   int64_t width;
@@ -31,7 +31,7 @@ typedef struct line {
 
 /* ---- Pixels as they are ---- */
 
-/** Entry e of a row stands for the pixels first + e * step and `apart` behind it. */
+/** Entry e of a row holds pixel first + e * step and the pixel `apart` after it. */
 typedef struct pairing {
   int64_t first, step, apart, n;
 } pairing;

@@ -8,7 +8,7 @@ enum { BLOCK = LACI_GRADIENT_BLOCK };
 
 static double rounded(float x) { return (double)laci_bf16_value(laci_bf16_round(x)); }
 
-/** A row of one channel; zeros beside it. */
+/** A row of one channel; reads outside of it give zeros. */
 typedef struct line {
   const uint16_t *pixels; /* of that channel in its block */
   int64_t width;

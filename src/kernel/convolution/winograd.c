@@ -7,7 +7,7 @@
 enum {
   HELD = 384 << 10, /* bytes of transformed input that stay in a core's cache */
   TILE = LACI_WINOGRAD_POINTS * LACI_WINOGRAD_BLOCK * sizeof(uint16_t),
-  AROUND = LACI_WINOGRAD_WINDOW - 1, /* rows of the input beside those of the result */
+  AROUND = LACI_WINOGRAD_WINDOW - 1, /* rows of the input in addition to those of the result */
 };
 
 laci_winograd_kernel laci_winograd_now(void) {

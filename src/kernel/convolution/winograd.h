@@ -9,10 +9,9 @@
  *
  * Only one axis is transformed, since every transformed value is rounded to bf16 before it is
  * multiplied: along a row two values are added at most, and the error stays at what rounding the
- * result costs (a few 2^-9 of its size). Sums are float32. Images lie in blocks of 16 channels
- * (nChw16c). winograd_scalar.c is the definition of right. Next:
- * engine/cpu/native/train/blocked_winograd.c.
- */
+ * result costs (a few 2^-9 of its size). Sums are float32. Images have the layout nChw16c: blocks
+ * of 16 channels. winograd_scalar.c is the definition of right. Next:
+ * engine/cpu/native/train/blocked_winograd.c. */
 #ifndef LACI_KERNEL_CONVOLUTION_WINOGRAD_H
 #define LACI_KERNEL_CONVOLUTION_WINOGRAD_H
 
@@ -27,7 +26,7 @@ enum {
   LACI_WINOGRAD_OUT = 2,    /* pixels of a tile in the result */
 };
 
-/** Sizes >= 1; pads are what lies above and left of the image. */
+/** Sizes >= 1; pads: rows and columns of zeros above and left of the image. */
 typedef struct laci_winograd {
   int64_t c_blocks, k_blocks; /* of channels in and out */
   int64_t h, w, out_h, out_w, pad_top, pad_left;

@@ -79,7 +79,7 @@ INLINE void store_point(uint16_t *to, __m512 x) {
   _mm256_store_si256((void *)to, (__m256i)_mm512_cvtneps_pbh(x));
 }
 
-/** A row of the image; plane: from one point to the next. */
+/** A row of the image; plane: the distance from one point to the next. */
 static void transform_row(const uint16_t *row, int64_t width, int64_t first, const rows *r,
                           uint16_t *to) {
   int64_t plane = r->n_in * r->tiles * BLOCK, at = first;
@@ -118,7 +118,7 @@ static void transform(const laci_winograd *g, const laci_winograd_band *band, co
 
 /** Where tiles of the result go. */
 typedef struct target {
-  uint16_t *y; /* the band's first row in the plane of 16 channels */
+  uint16_t *y; /* the band's first row in the block of 16 channels */
   int64_t width, tiles;
 } target;
 

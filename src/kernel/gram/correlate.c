@@ -5,9 +5,9 @@
  *
  *     H[(t, c), (t', c')] = sum over o of x_c(u) x_c'(u + d),    d = (t' - t) * dilation
  *
- * which is R_d[c, c'], the same sum over the whole image, but for places u that no output o meets
- * by tap t: some rows and columns at the border. All pairs of taps with one displacement d share
- * R_d: 13 of 3x3 taps for H, where d and -d are each other's transpose, and 25 for K, in the place
+ * which is R_d[c, c'], the same sum over the whole image, except for positions u that no output o
+ * reads by tap t: some rows and columns at the border. All pairs of taps with one displacement d
+ * share R_d: 13 for H of 3x3 taps, where d and -d are each other's transpose, and 25 for K, instead
  * of 81 products. With rows Y(t) and columns X(t) of the image that tap t misses
  *
  *     H[t, t'] = R_d - sum over Y of its part in a row - sum over X of its part in a column
@@ -15,9 +15,10 @@
  *
  * and these parts, too, serve several pairs of taps.
  *
- * A channel's images lie with zeros behind every row, as many as taps reach, so that a displaced
- * image is the same memory elsewhere and what leaves it meets zeros. Behind them its rows,
- * columns and corners at the border, of all images together, again with zeros between. */
+ * A channel's images are stored with zeros after every row, as many as taps reach. So a displaced
+ * image is the same memory at another offset, and pixels outside of the image are zeros. After the
+ * images follow the rows, columns and corners at the border, of all images together, again with
+ * zeros in between. */
 #include <string.h>
 
 #include "base/divide.h"
@@ -26,9 +27,9 @@
 
 enum { TILE = LACI_GRAM_TILE, POSITIONS = 8192 };
 
-/* ---- where a channel's values lie ---- */
+/* ---- where a channel's values are ---- */
 
-/** Of one axis: what taps miss lies within `reach` of either end. */
+/** One axis: taps miss only positions within `reach` of either end. */
 typedef struct side {
   int64_t in, reach, slots; /* slots: 2 * reach places at the border, low ones first */
   const laci_unfold_axis *axis;
@@ -52,7 +53,7 @@ static layout layout_of(const laci_unfold *u) {
   l.wide = l.x.in + l.x.reach;
   l.high = l.y.in + l.y.reach;
   l.images = laci_least(laci_ceil_div(POSITIONS, l.y.in * l.wide), u->images);
-  /* Behind everything zeros for a displacement and for the rest of a vector. */
+  /* After everything: zeros for a displacement and for the rest of a vector. */
   const int64_t more = (l.x.reach > l.y.reach ? l.x.reach : l.y.reach) + LACI_DOTS_LANES;
   l.plane = laci_gram_whole(l.y.in * l.wide + more);
   l.row = laci_gram_whole(l.images * l.wide + more);
@@ -147,7 +148,7 @@ typedef struct correlation {
   laci_dots_kernel *kernel;
 } correlation;
 
-/** Where a part lies in both operands, from the beginning of a channel on. */
+/** Where a part is in both operands, from the beginning of a channel on. */
 typedef struct part {
   int64_t left, right, n_runs, stride, length;
 } part;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Inner products of rows with rows, of which Gram matrices are made.
  *
- * Rows lie along the positions that are summed, in runs: for images that have a border, a run is an
- * image. Runs are read in vectors, and so are as long as a multiple of them; who calls sees to
- * it that what is read behind their end is a product with zero. Neither rows have to be aligned, so
- * that a displaced image is the same memory elsewhere.
+ * The elements of a row are the positions that are summed, stored in runs: for images that have a
+ * border, a run is an image. Runs are read in whole vectors; the caller makes sure that what is
+ * read beyond the end of a run is multiplied by zero. Neither row has to be aligned, so that a
+ * displaced image is the same memory at another offset.
  *
  * float32 over at most LACI_DOTS_CHUNK positions, then double. How a chunk is summed is the
  * variant's own: different instruction sets differ by rounding, 1e-6 of sum |a b|. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The two ways to sum a layer's products, and what they share. Private to kernel/gram. */
+ * The two algorithms that sum a layer's products, and what they share. Private to kernel/gram. */
 #ifndef LACI_KERNEL_GRAM_GRAM_IN_H
 #define LACI_KERNEL_GRAM_GRAM_IN_H
 

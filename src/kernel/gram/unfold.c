@@ -98,7 +98,7 @@ static void fill_line(const laci_unfold_lines *l, int64_t column, float *line) {
 
 enum { SQUARE = 16, AT_ONCE = 512 };
 
-/* Chosen positions: where they lie is the same for all channels of a tap. */
+/* Chosen positions: where they are is the same for all channels of a tap. */
 static void gather_tap(const laci_unfold_lines *l, int64_t begin, int64_t end) {
   const laci_unfold *u = l->unfold;
   const laci_unfold_axis *axis = u->axis;
@@ -129,7 +129,8 @@ static void gather_tap(const laci_unfold_lines *l, int64_t begin, int64_t end) {
   }
 }
 
-/* A value without places is a matrix, which is turned in squares that fit into the cache. */
+/* A value without spatial axes is a matrix, which is transposed in squares that fit into the cache.
+ */
 static void transpose(const laci_unfold_lines *l, int64_t begin, int64_t end) {
   const laci_unfold *u = l->unfold;
   const int64_t width = u->groups * u->channels;

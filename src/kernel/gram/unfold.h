@@ -39,7 +39,7 @@ typedef struct laci_unfold_lines {
   const float *value;
   int64_t group, first, n;  /* positions [first, first + n) of */
   const int64_t *positions; /* these; NULL: of all */
-  float *lines;             /* [columns, distance]; behind n zeros */
+  float *lines;             /* [columns, distance]; zeros after n */
   int64_t distance;         /* >= n */
 } laci_unfold_lines;
 

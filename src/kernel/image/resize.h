@@ -20,7 +20,7 @@ enum { LACI_TAP_BITS = 22 }; /* fraction of a weight */
 enum {
   LACI_TAP_LOW_BITS = 11, /* of the lower half of a weight */
   LACI_TAP_GROUP = 4,     /* taps that vector texts take at a time */
-  LACI_RESIZE_SLACK = 16, /* bytes behind the rows that are read, whatever they hold */
+  LACI_RESIZE_SLACK = 16, /* bytes after the rows that are read, whatever they hold */
 };
 
 /** Two neighbouring weights cut into halves: 16 bits of the first below 16 of the second. */
@@ -51,13 +51,13 @@ typedef struct laci_image_scale {
 } laci_image_scale;
 
 typedef struct laci_image_resize {
-  /** Every row: to[n_spans][3] from pixels [..][3]. Behind the last row of `from`
-   * LACI_RESIZE_SLACK bytes more are readable. */
+  /** Every row: to[n_spans][3] from pixels [..][3]. After the last row of `from`, LACI_RESIZE_SLACK
+   * more bytes are readable. */
   void (*across)(const laci_tap_span *spans, int n_spans, const laci_resize_rows *rows);
   /** One row down: to[stride], a sum of the rows span.first ... of `rows`, each of stride bytes. */
   void (*down)(laci_tap_span span, const uint8_t *rows, size_t stride, uint8_t *to);
-  /** A row of pixels [width][3] to rows of floats [width], `plane` from one channel's to the
-   * next's. */
+  /** A row of pixels [width][3] to rows of floats [width]; plane: the distance from one channel's
+   * row to the next's. */
   void (*scale)(const laci_image_scale *scale, const uint8_t *row, size_t width, float *to,
                 size_t plane);
 } laci_image_resize;

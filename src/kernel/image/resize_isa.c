@@ -21,7 +21,8 @@ static inline __m256i two_rows(const uint8_t *a, const uint8_t *b) {
   return _mm256_inserti128_si256(low, _mm_loadu_si128((const void *)b), 1);
 }
 
-/** Pixels n and n + 1 of both rows, a colour of the one beside that of the other, in 16 bits. */
+/** Pixels n and n + 1 of both rows, each colour of the first row next to that of the second, in 16
+ * bits. */
 static inline __m256i pixels_of(__m256i bytes, int n) {
   const char z = -1, at = (char)(3 * n);
   const __m128i order = _mm_setr_epi8(at, z, (char)(at + 3), z, (char)(at + 1), z, (char)(at + 4),

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * OpenBLAS, one thread a call.
  *
- * It is loaded when it is first needed, not linked: it takes 128 MiB of addresses for every thread
- * that calls it, for the first as soon as it is there, and waits for ever where it does not get
- * them. So there is room for all before it is loaded, and its buffers are made at once; without
- * room, or without the library, the plain way works in its place.
+ * It is loaded when it is first needed, not linked: it takes 128 MiB of address space for every
+ * thread that calls it, for the first one as soon as it is loaded, and waits for ever where it does
+ * not get them. So the address space for all threads is checked before it is loaded, and its
+ * buffers are made at once. Without that space, or without the library, the plain implementation is
+ * used.
  *
- * There are three builds of it. One with OpenMP takes as many threads as a loop of its caller's
- * would, so that the caller says one around every call, to the run time that came with it: where
- * nothing else of the process has one, its names are among the library's only. One with threads of
- * its own is told once, for the process; one without any may not be called by two threads at a
- * time. */
+ * There are three builds of it. One with OpenMP takes as many threads as a loop of its caller
+ * would, so the caller asks for one thread around every call. It asks the OpenMP run time that was
+ * loaded with the library: where nothing else in the process uses one, its symbols are found only
+ * through the library. A build with threads of its own is told once, for the process. A build
+ * without threads may not be called by two threads at a time. */
 #include <cblas.h>
 #include <dlfcn.h>
 #include <pthread.h>

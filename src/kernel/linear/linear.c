@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Pieces of a product, a factorisation, a solution, for the threads of a pool. Their sizes depend
+ * Parts of a product, a factorisation or a solution, for the threads of a pool. Their sizes depend
  * on the matrices only, and each is computed by one thread: which one changes nothing. */
 #include "kernel/linear/linear.h"
 

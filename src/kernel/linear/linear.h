@@ -3,8 +3,8 @@
  *
  * Row-major; rows of a matrix [n, n] without a distance (lda) are n apart. The work is OpenBLAS's
  * where the library was built with it, else our own plain code; either is called one thread at a
- * time, on pieces that do not depend on the number of threads: the same bytes for any pool.
- * Different processors may get different last bits. Next: linear.c (the pieces), linear_in.h. */
+ * time, on parts that do not depend on the number of threads: the same bytes for any pool.
+ * Different processors may get different last bits. Next: linear.c (the parts), linear_in.h. */
 #ifndef LACI_KERNEL_LINEAR_LINEAR_H
 #define LACI_KERNEL_LINEAR_LINEAR_H
 
@@ -15,8 +15,8 @@ typedef struct laci_pool laci_pool;
 /** "OpenBLAS 0.3.21", "plain". */
 const char *laci_linear_name(void);
 
-/** c [m, n] = alpha * A B + beta * c, A [m, k], B [k, n]; a transposed operand lies in memory as
- * [k, m] or [n, k]. Where beta is 0, c is only written. Rows are lda, ldb, ldc elements apart. */
+/** c [m, n] = alpha * A B + beta * c, A [m, k], B [k, n]; a transposed operand is stored as [k, m]
+ * or [n, k]. Where beta is 0, c is only written. Rows are lda, ldb, ldc elements apart. */
 typedef struct laci_linear_operands {
   int m, n, k, lda, ldb, ldc;
   bool a_transposed, b_transposed;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What linear.c makes everything of: operations on a piece, by one thread. */
+ * The operations that linear.c is built on: those on a part, by one thread. */
 #ifndef LACI_KERNEL_LINEAR_LINEAR_IN_H
 #define LACI_KERNEL_LINEAR_LINEAR_IN_H
 
@@ -33,7 +33,7 @@ typedef struct laci_linear_backend {
 } laci_linear_backend;
 
 extern const laci_linear_backend laci_linear_plain;
-/** OpenBLAS; in a build without it the plain way. */
+/** OpenBLAS; in a build without it the plain implementation. */
 const laci_linear_backend *laci_linear_blas(void);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The plain way: what the operations are, in loops that a compiler makes vectors of. */
+ * The plain implementation: the definition of the operations, in loops that a compiler vectorizes.
+ */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>

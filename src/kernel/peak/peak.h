@@ -13,8 +13,8 @@
 
 #include "kernel/variants.h"
 
-/** Walks all chains `turns` steps; *value is the largest, which began at 0 (it tends to 2). Returns
- * how many multiplications and additions that were. */
+/** Advances all chains by `iterations` steps; *value is the largest, which began at 0 (it tends to
+ * 2). Returns how many multiplications and additions that were. */
 typedef double laci_peak_loop(int64_t iterations, float *value);
 
 #define LACI_PEAK_DECLARE(name, level) laci_peak_loop laci_peak_f32_##name;
@@ -30,11 +30,11 @@ typedef struct laci_peak_kernel {
 /** The baseline of f32 by the variant in force (cpu/cpu.h), or by AVX-512 where only VNNI lacks. */
 laci_peak_kernel laci_peak_f32(void);
 /** The one of bf16 products that are summed in f32; run is NULL where the processor has none. Its
- * chains are x = x + 1 instead, and its largest value is therefore `turns`. */
+ * chains are x = x + 1 instead, and its largest value is therefore `iterations`. */
 laci_peak_kernel laci_peak_bf16(void);
 
-/** Reads n words, aligned to 64 bytes, front to back; their exclusive or. Plain C: one core's loads
- * outrun its memory several times over without vectors. */
+/** Reads n words, aligned to 64 bytes, in ascending order; returns their exclusive or. Plain C: one
+ * core's loads outrun its memory several times over without vectors. */
 uint64_t laci_peak_read(const uint64_t *words, size_t n);
 
 #endif

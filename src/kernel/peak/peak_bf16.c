@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * peak.h's baseline of bf16: products of pairs, summed in f32, by the instructions that the
+ * peak.h's baseline of bf16: products of bf16 pairs, summed in f32, by the instructions that the
  * engine's dense kernels use. AVX512-BF16 is no level of cpu/cpu.h, since nothing but this asks for
  * it; so the function carries its own target, and the processor is asked here. */
 #include "kernel/peak/peak.h"

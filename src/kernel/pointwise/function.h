@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The functions behind convolutions, element by element and in place.
+ * The functions that follow convolutions, element by element and in place.
  *
  * Each result is within 1e-6 |y| + 2e-38 (1 + |x|) of the function in double: what is smaller is 0
  * where it is made of exp. NaN stays NaN, and infinities give what the function comes to: 0 for a

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Channels times a number each, where 16 channels lie side by side:
+ * Channels times a number each, where 16 channels are contiguous:
  *
  *     y[pixel][c] = x[pixel][c] * factor[c],  c < 16
  *

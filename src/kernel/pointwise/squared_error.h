@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How far values x are from their targets t, and which way they are to go:
+ * How far values x are from their targets t, and the gradient:
  *
  *     sums[0] = sum over i of (x[i] - t[i])^2        sums[1] = sum over i of t[i]^2
  *     to[i] = factor * (x[i] - t[i])

@@ -21,7 +21,7 @@ typedef struct laci_two_least {
   int at;
 } laci_two_least;
 
-/** Columns on the way from a free row: how far each is, and the row before it. */
+/** Columns on the path from a free row: how far each is, and the row before it. */
 typedef struct laci_lap_frontier {
   const int32_t *price;
   const int32_t *mark; /* INT32_MAX: done, out of sight; else INT32_MIN */
@@ -42,7 +42,7 @@ typedef struct laci_lap_rows {
   int32_t (*least)(const int32_t *row, const int32_t *price, int n);
   /** x = row[j] - shift: where x < least[j], least[j] = x and from[j] = i. */
   void (*lower)(const laci_lap_offer *offer, int32_t *least, int32_t *from, int n);
-  /** Goes on from row i, which is `base` away: shorter ways are noted. Returns the nearest column
+  /** Goes on from row i, which is `base` away: shorter paths are noted. Returns the nearest column
    * in sight. */
   int (*relax)(const laci_lap_frontier *frontier, const int32_t *row, int32_t i, int32_t base);
 } laci_lap_rows;

@@ -3,9 +3,9 @@
  *
  *     sum max(t, x) = (sum t + sum x + sum |t - x|) / 2,
  *
- * and psadbw is |t - x| summed in one instruction; sums of single columns are few beside those of
- * pairs. A 2 x 4 tile keeps its eight sums in the sixteen registers. Tiles at the edge repeat their
- * last column and drop what that gives. */
+ * and psadbw is |t - x| summed in one instruction; sums of single columns are few compared with
+ * those of pairs. A 2 x 4 tile keeps its eight sums in the sixteen registers. Tiles at the edge
+ * repeat their last column and drop what that gives. */
 #include "kernel/search/maxsum.h"
 
 #include <immintrin.h>
@@ -75,7 +75,7 @@ INLINE void write_row(int32_t *out, int n, __m128i sums, bool adds) {
   _mm_maskstore_epi32(out, wanted, sums);
 }
 
-/* Sums of single columns of bytes, for n of them; `sums` has room for whole tiles. */
+/* Sums of single columns of bytes, for n of them; `sums` holds whole tiles. */
 static void sum_columns(const laci_maxsum_job *job, const void *const *columns, int n,
                         int32_t *sums) {
   const char *x[TILE_X];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The small integers that the permutation search counts in: weight magnitudes, quantized. Coarse
- * ones are twice as fast and lead the search most of the way, fine ones finish it. */
+ * ones are twice as fast and do most of the search, fine ones finish it. */
 #ifndef LACI_KERNEL_SEARCH_NUMBER_H
 #define LACI_KERNEL_SEARCH_NUMBER_H
 

@@ -6,7 +6,7 @@
 
 #include "kernel/search/quantize.h"
 
-/* Elements of mapped files stand at any address. */
+/* Elements of mapped files are at any address. */
 typedef uint16_t __attribute__((aligned(1), may_alias)) stored_16;
 typedef uint32_t __attribute__((aligned(1), may_alias)) stored_32;
 

@@ -34,7 +34,7 @@ INLINE words_8 high_words(words_8 a, words_8 b) {
   return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
 }
 
-/* One square of N rows and columns, LOG_N rounds; rows stand `stride` elements apart. */
+/* One square of N rows and columns, LOG_N rounds; rows are `stride` elements apart. */
 #define DEFINE_SQUARE(NAME, TYPE, VECTOR, LOW, HIGH, N, LOG_N)                      \
   static void NAME(const TYPE *from, size_t stride, void *const *to, size_t row) {  \
     VECTOR v[N], transposed[N];                                                     \

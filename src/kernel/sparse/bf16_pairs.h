@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Products of bf16 (product.h): four bytes hold a pair of channels, and a dot takes two columns.
+ * Products of bf16 (product.h): four bytes hold two channels, and a dot takes two columns.
  *
- * A block of four columns is two pairs, 0 1 and 2 3. Of these, any two columns can be made into a
- * pair by instructions that move no word across lanes; which of the two is the lower half follows
- * from these. A row that keeps one or two columns of a block has one dot, of the two that hold
- * them; one that keeps more has two, 0 1 and 2 3, with zeros where nothing is kept. */
+ * A block of four columns is two bf16 pairs, 0 1 and 2 3. Instructions that move no word across
+ * lanes can combine any two columns of these into a bf16 pair; the instructions determine which of
+ * the two is the lower half. A row that keeps one or two columns of a block has one dot, of the two
+ * that hold them; one that keeps more has two, 0 1 and 2 3, with zeros where nothing is kept. */
 #ifndef LACI_KERNEL_SPARSE_BF16_PAIRS_H
 #define LACI_KERNEL_SPARSE_BF16_PAIRS_H
 
@@ -18,7 +18,7 @@
 
 enum { LACI_SPARSE_BLOCK = 4, LACI_SPARSE_N_TWOS = 6 };
 
-/** Columns of a block as the halves of a pair. */
+/** Columns of a block as the halves of a bf16 pair. */
 typedef struct laci_sparse_two {
   int low, high;
 } laci_sparse_two;
@@ -49,7 +49,7 @@ static inline float laci_sparse_flush(float x) {
   return x;
 }
 
-/** The halves of a pair as floats. */
+/** The halves of a bf16 pair as floats. */
 static inline float laci_sparse_low(uint32_t pair) { return laci_bf16_value((uint16_t)pair); }
 static inline float laci_sparse_high(uint32_t pair) {
   return laci_bf16_value((uint16_t)(pair >> 16));
@@ -80,7 +80,7 @@ LACI_KERNEL_VARIANTS(LACI_SPARSE_ROUND_DECLARE)
 /** The variant by the level in force (cpu/cpu.h). bf16_pairs.c */
 laci_sparse_round *laci_sparse_round_now(void);
 
-/** product.h's multiply for products of pairs; parts begin at an even row. product_bf16_isa.c */
+/** product.h's multiply for products of bf16; parts begin at an even row. product_bf16_isa.c */
 #define LACI_BF16_PAIRS_DECLARE(name, level) laci_sparse_multiply laci_sparse_multiply_bf16_##name;
 LACI_KERNEL_VARIANTS(LACI_BF16_PAIRS_DECLARE)
 #undef LACI_BF16_PAIRS_DECLARE

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Pictures of int8 (int8x4.h) from floats and back, and sums of two of them.
+ * Tensors of int8 (int8x4.h) from floats and back, and sums of two of them.
  *
- * What a byte stands for is said by the same scale and bounds that floats go through
+ * The value of a byte follows from the scale and the bounds of the fake quantization of floats
  * (kernel/pointwise/fake_quantize.h): (byte + low) * scale, and a float becomes the byte of
  *
  *     clip(round(x / scale), low, high) - low
  *
- * so that unpacking what was packed gives the bits that these give.
+ * so that unpacking what was packed gives the bits of the fake quantization.
  *
- * Pictures of floats and of quads have the same border, lanes and size, and are planes, panels or
- * images. All that lies in them goes along: a zero between pixels becomes the zero point, and the
- * other way round. The last channels of a place that are not there are zero points. */
+ * The layouts of floats and of int8x4 have the same format (CHW, PC16P or HWC16N), border and size.
+ * Everything in them is converted: a zero between pixels becomes the zero point, and the zero point
+ * becomes a zero. In the last int8x4 of a pixel, channels beyond the last one are zero points. */
 #ifndef LACI_KERNEL_SPARSE_BYTES_H
 #define LACI_KERNEL_SPARSE_BYTES_H
 
@@ -28,11 +28,12 @@ typedef struct laci_bytes_form {
   const laci_fake_quantized *q;
 } laci_bytes_form;
 
-/** Into how many items the work falls, which are independent of each other: planes of a place,
- * panels, or pixels of 16 images. */
+/** The number of items of the work, which are independent of each other: int8x4 channels (CHW),
+ * blocks of 16 pixels (PC16P), or pixels of 16 images (HWC16N). */
 int64_t laci_bytes_items(const laci_bytes_form *f);
 
-/** Items [first, last), of whole pictures behind each other; any alignment of floats. */
+/** Items [first, last) of image blocks that follow each other in memory; any alignment of floats.
+ */
 typedef void laci_bytes_pack(const laci_bytes_form *f, const float *floats, float *int8x4,
                              int64_t first, int64_t last);
 typedef void laci_bytes_unpack(const laci_bytes_form *f, const float *int8x4, float *floats,

@@ -74,12 +74,12 @@ static void unpack_run(const run *r, const float *from, float *floats) {
 
 /* ---- Items ---- */
 
-/* Places of an item and where they lie. */
+/* The int8x4 of an item and where they are. */
 typedef struct item {
   run run;
   int64_t channel_first, channel_last;
   int64_t floats, int8x4; /* of channel_first */
-  int64_t apart;          /* quads from a place to the next */
+  int64_t apart;          /* int8x4 from a place to the next */
 } item;
 
 static item item_of(const laci_bytes_form *f, int64_t at) {

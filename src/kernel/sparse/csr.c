@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Makes the lists of csr.h. */
+ * Builds the CSR form of csr.h. */
 #include "kernel/sparse/csr.h"
 
 #include <string.h>
@@ -49,8 +49,9 @@ static void add_line(lines *l, int64_t line) {
   l->slot[at] = line + 1;
 }
 
-/* The first column of the next block: as many fours as fit, but one at least. Of 2:4, all lists of
- * a block are equally long then, so that a processor foresees their ends. */
+/* The first column of the next block: as many groups of four columns as fit, but at least one. With
+ * 2:4, all rows of a block then have equally many entries, so that a processor predicts the ends of
+ * the loops. */
 static int64_t block_end(const laci_sparse_product *p, const laci_sparse_tile *tiles,
                          int64_t n_tiles, int64_t first, int64_t last) {
   lines l = {.n = 0};
@@ -67,7 +68,7 @@ static int64_t block_end(const laci_sparse_product *p, const laci_sparse_tile *t
 
 /* ---- Chunks ---- */
 
-/* What is known while lists are made. */
+/* What is known while the CSR form is built. */
 typedef struct making {
   const laci_sparse_product *p;
   const float *weight;
@@ -91,7 +92,7 @@ static void find_blocks(making *m) {
   m->first[n_groups] = n;
 }
 
-/* Some rows of a group; what their lists begin with. */
+/* Some rows of a group; where their entries begin. */
 static void fill_chunk(const making *m, int64_t group, int64_t row_first, laci_csr_chunk *chunk,
                        int64_t *begin) {
   const laci_sparse_product *p = m->p;
@@ -117,7 +118,7 @@ static void fill_chunk(const making *m, int64_t group, int64_t row_first, laci_c
   *begin = n;
 }
 
-/* Chunks, and places where a list begins. */
+/* Memory for the chunks, and for where a row's entries begin. */
 static bool take_memory(const making *m, int64_t n_groups) {
   const laci_sparse_product *p = m->p;
   laci_csr *csr = m->csr;

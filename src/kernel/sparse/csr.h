@@ -3,10 +3,10 @@
  * of columns.
  *
  * What some tiles, a strip, read of a block's columns fits in half of the first cache and is read
- * again and again: a row is a list of kept weights, each with where its column lies, and sums of
- * all the strip's vectors stay in registers while it goes through. Between blocks the sums of some
- * rows, a chunk, wait in memory. Lists of a chunk stand block after block, so that weights are
- * read once for each strip, in their order, 8 bytes each.
+ * again and again. A row is a list of entries: a kept weight and the offset of its column. Sums of
+ * all vectors of the strip stay in registers while the row is read. Between blocks the sums of some
+ * rows, a chunk, are kept in memory. The entries of a chunk are stored block after block, so that
+ * weights are read once for each strip, in their order, 8 bytes each.
  *
  * Columns ascend in a row and so do blocks: results are the bits of product.h's definition. */
 #ifndef LACI_KERNEL_SPARSE_CSR_H
@@ -48,13 +48,13 @@ int64_t laci_csr_strip(void);
 /** Into how many strips so many tiles fall (laci_sparse_strip_begin). */
 int64_t laci_csr_strips(int64_t n_tiles);
 
-/** Which tiles lists are made for, and how many rows a chunk has at most. */
+/** Which tiles the CSR form is built for, and how many rows a chunk has at most. */
 typedef struct laci_csr_cut {
   const laci_sparse_tile *tiles;
   int64_t n_tiles, chunk_rows;
 } laci_csr_cut;
 
-/** The lists of a product with these weights, [n_kept]. Fails LAC_NO_MEMORY, LAC_UNSUPPORTED: a
+/** The CSR form of a product with these weights, [n_kept]. Fails LAC_NO_MEMORY, LAC_UNSUPPORTED: a
  * distance of more than 2^31 floats, columns that may be missing; csr is then empty. */
 LAC_MUST_CHECK lac_status laci_csr_init(const laci_sparse_product *p, const float *weight,
                                         const laci_csr_cut *cut, laci_csr *csr, lac_error *err);

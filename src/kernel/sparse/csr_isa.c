@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * csr.h for every instruction set, the definition included: a row's list for all vectors of a strip
- * at once. */
+ * csr.h for every instruction set, the definition included: a row's entries for all vectors of a
+ * strip at once. */
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,14 +23,14 @@ typedef struct strip {
   float lanes[LACI_CSR_MOST_TILES * LANES];
 } strip;
 
-/* The lists of a block's rows. */
+/* The entries of a block's rows. */
 typedef struct block {
   const laci_csr_entry *entries;
   const int64_t *begin; /* [n_rows + 1] */
   int64_t n_rows;
   const float *bias;  /* [n_rows]; NULL: sums go on */
   float *sums;        /* of the first tile, [row][16] */
-  bool finishes;      /* results are stored, with no function behind */
+  bool finishes;      /* results are stored, and no function follows */
   bool adds;          /* residuals */
   int64_t row_stride; /* of results */
   float low, high;
@@ -39,7 +39,8 @@ typedef struct block {
 #ifdef ALL
 enum {
   EACH = LANES / WIDTH,
-  AWAY = 128,    /* entries from where a list is read to what is fetched meanwhile: a kilobyte */
+  AWAY = 128,    /* distance, in entries, from where a row is read to what is prefetched: a kilobyte
+                  */
   EACH_LINE = 8, /* entries */
 };
 
@@ -62,7 +63,7 @@ static inline __attribute__((always_inline)) void store_results(const strip *s, 
   }
 }
 
-/* One list; inlined with n known, so that sums stay in registers. */
+/* The entries of one row; inlined with n known, so that sums stay in registers. */
 static inline __attribute__((always_inline)) void add_list(const strip *s, const block *b,
                                                            int64_t row, const int n) {
   float *sums = b->sums + row * LANES;

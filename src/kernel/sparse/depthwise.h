@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A depthwise convolution, channel by channel, over pictures (window.h): what stands between two
- * sparse convolutions of one pixel in networks for small machines. Its weights are all kept; what
- * is gained is that values need no reorder before and after it.
+ * A depthwise convolution, channel by channel, in native layouts (window.h). In networks for small
+ * machines it is found between two sparse 1x1 convolutions. All of its weights are kept; the gain
+ * is that values need no reorder before and after it.
  *
  * Every sum begins at the bias and goes through the taps in ascending order, one fused multiply-add
  * each, as that of a product (product.h) whose weights are all kept: that is the definition.
- * Windows stride by one or two within a row, any number of rows, and read planes without phases. */
+ * Strides are one or two along a row, any number across rows; the input is CHW without phases, or
+ * HWC16N. */
 #ifndef LACI_KERNEL_SPARSE_DEPTHWISE_H
 #define LACI_KERNEL_SPARSE_DEPTHWISE_H
 
@@ -21,10 +22,10 @@ enum {
 /** Borrowed arrays but for the tiles, which it owns. */
 typedef struct laci_depthwise {
   laci_sparse_window window;
-  laci_sparse_layout in, out; /* planes, and planes or panels; or both images */
+  laci_sparse_layout in, out; /* CHW in, CHW or PC16P out; or both HWC16N */
   int64_t n_images;           /* or groups of 16 */
-  laci_sparse_tile *tiles;    /* of results; `in` is where their picture begins */
-  int64_t n_each;             /* tiles of a picture */
+  laci_sparse_tile *tiles;    /* of results; `in` is where their image block begins */
+  int64_t n_each;             /* tiles of an image block */
   int64_t n_together;         /* tiles of a channel at a time */
 } laci_depthwise;
 
@@ -34,8 +35,8 @@ bool laci_depthwise_fits(const laci_sparse_window *g);
 static inline int64_t laci_depthwise_half(const laci_sparse_window *g) {
   return (2 * (g->out_w - 1) + (g->kernel_w - 1) * g->dilation_w) / 2 + 1;
 }
-/** Floats of every second pixel of every stride_h-th row, and some room: what so many rows of
- * results read. */
+/** Floats of a phase, every second pixel of every stride_h-th row, that so many rows of results
+ * read, with padding for the last vector. */
 static inline int64_t laci_depthwise_phase(const laci_depthwise *d, int64_t n_rows) {
   const laci_sparse_window *g = &d->window;
   const int64_t half = laci_depthwise_half(g), width = d->out.row_stride;

@@ -26,7 +26,7 @@ enum {
 
 /* ---- Pixels ---- */
 
-/* What a channel's sums are made of: a place of the long row reads so far behind each tap. */
+/* What a channel's sums are made of: position i of the long row reads tap[t][i] for each tap t. */
 typedef struct channel {
   const float *tap[TAPS], *weight;
   int n_taps;
@@ -58,7 +58,7 @@ INLINE void add_up(const held *h, int64_t at, const int n_taps, const int n, int
   }
 }
 
-/* n sums behind each other, or up to 15 more. */
+/* n contiguous sums, or up to 15 more. */
 INLINE void add_up_span(const channel *c, int64_t from, const int n_taps, int64_t n, int64_t apart,
                         float *to) {
   enum { AT_ONCE = MOST_VECTORS * WIDTH };
@@ -80,8 +80,8 @@ static void sum_span(const channel *c, int64_t from, int64_t n, int64_t apart, f
   else add_up_span(c, from, c->n_taps, n, apart, to);
 }
 
-/* Every second of n floats, and the others. Up to 15 floats behind these are read, and up to 7
- * behind their halves are written. */
+/* Every second of n floats, and the others. Up to 15 floats after these are read, and up to 7 after
+ * each half are written. */
 static void split(const float *from, int64_t n, float *even, float *odd) {
   for (int64_t at = 0; 2 * at < n; at += 8) {
 #if defined(__AVX2__)
@@ -99,17 +99,17 @@ static void split(const float *from, int64_t n, float *even, float *odd) {
   }
 }
 
-/* Some tiles of a picture, and where a channel's taps find the pixels of their results: that of the
- * y-th row and column x lies y * row_stride + x behind each tap's place, which is one of a plane,
- * or of phases. */
+/* Some tiles of an image block, and where a channel's taps find the pixels of their results: for
+ * row y and column x at place[tap] + y * row_stride + x, in the channel or in its phases. */
 typedef struct reading {
   int64_t first_row, n_rows; /* of results, that the tiles are part of */
   int64_t first, last;       /* places of the long row, from the first row's beginning */
   int64_t n_taps, place[TAPS], row_stride;
-  int64_t phase_stride; /* 0: planes are read as they lie */
+  int64_t phase_stride; /* 0: channels are read in place */
 } reading;
 
-/* Of a picture: row 0 is the first one that the window reads for the reading's first row. */
+/* Where a row of a channel begins: row 0 is the first one that the window reads for the reading's
+ * first row. */
 static int64_t plane_at(const laci_depthwise *d, const reading *r, int64_t row) {
   const laci_sparse_window *g = &d->window;
   const int64_t y = r->first_row * g->stride_h - g->pad_top + row;
@@ -165,7 +165,7 @@ static void read_phases(const laci_depthwise *d, const reading *r, const float *
   }
 }
 
-/* A channel of a picture; tiles are `apart` from each other. */
+/* A channel of an image block; tiles are `apart` from each other. */
 static void sum_tiles(const laci_depthwise *d, const reading *r, const channel *c, int64_t apart,
                       float *to) {
   const int64_t width = d->out.row_stride;
@@ -174,7 +174,7 @@ static void sum_tiles(const laci_depthwise *d, const reading *r, const channel *
     sum_span(c, r->first, r->last - r->first, apart, to);
     return;
   }
-  memset(line, 0, sizeof line); /* what lies between rows stays so */
+  memset(line, 0, sizeof line); /* what is between rows stays zero */
   for (int64_t at = r->first, y = 0; at < r->last; at = ++y * width) {
     const int64_t x = at - y * width, end = y * width + d->window.out_w;
     const int64_t n = laci_least(end, r->last) - at;
@@ -185,7 +185,7 @@ static void sum_tiles(const laci_depthwise *d, const reading *r, const channel *
   }
 }
 
-/* Whoever reads panels wants all channels of a tile together. */
+/* PC16P stores all channels of a tile together. */
 static void sum_pixels(const laci_depthwise *d, const laci_sparse_operands *o,
                        const laci_sparse_part *part, float *phases, float *sums) {
   const int64_t n = part->row_last - part->row_first;
@@ -252,8 +252,8 @@ INLINE void add_row_of_three(const float *x, const stride_of_pixels *s, const fl
 /* How many neighbours of a row at a time. */
 enum { ONE, SOME, SHARED };
 
-/* Where neighbours' sums go, a channel `step` behind the one before it, and by what they are
- * clipped if they are results. */
+/* Where neighbours' sums go, channels `step` apart, and the bounds that clip them if they are
+ * results. */
 typedef struct target {
   float *at[SIDE];
   int64_t step;
@@ -331,7 +331,7 @@ void LACI_VARIANT(laci_depthwise_multiply)(const laci_depthwise *d, const laci_s
     some.row_first = c;
     some.row_last = laci_least(c + CHANNELS, part->row_last);
     for (int64_t tile = part->tile_first; tile < part->tile_last; tile = some.tile_last) {
-      const int64_t after = (tile / d->n_each + 1) * d->n_each; /* the picture */
+      const int64_t after = (tile / d->n_each + 1) * d->n_each; /* the end of the image block */
       some.tile_first = tile;
       some.tile_last = laci_least(tile + d->n_together, laci_least(after, part->tile_last));
       if (images && only_clips(o, &some)) {

@@ -17,8 +17,8 @@ static void fill(float *words, int64_t begin, int64_t end, uint32_t with) {
   for (int64_t at = begin; at < end; at++) memcpy(words + at, &with, sizeof with);
 }
 
-/* Of coordinates c of a bordered picture with c % phases == phase, those in [begin, begin + n), as
- * c / phases. */
+/* Of coordinates c of an image with its border, those in [begin, begin + n) with c % phases ==
+ * phase, as c / phases. */
 typedef struct span {
   int64_t begin, end;
 } span;
@@ -27,7 +27,7 @@ static span span_of(int64_t begin, int64_t n, int64_t phases, int64_t phase) {
   return (span){laci_ceil_div(begin - phase, phases), laci_ceil_div(begin + n - phase, phases)};
 }
 
-/* ---- planes: an item is a plane; those of all images are as far apart ---- */
+/* ---- CHW: an item is a channel; those of all images are equally far apart ---- */
 
 static void fill_phase(const laci_sparse_layout *l, span rows, span columns, uint32_t with,
                        float *to) {
@@ -54,7 +54,7 @@ static void fill_planes(const laci_sparse_layout *l, const laci_sparse_size *siz
   }
 }
 
-/* ---- panels: an item is 16 places ---- */
+/* ---- PC16P: an item is a block of 16 pixels ---- */
 
 static void fill_panel(const laci_sparse_layout *l, const laci_sparse_size *size, uint32_t with,
                        int64_t first, float *panel) {
@@ -69,7 +69,7 @@ static void fill_panel(const laci_sparse_layout *l, const laci_sparse_size *size
   }
 }
 
-/* ---- images: an item is a row ---- */
+/* ---- HWC16N: an item is a row ---- */
 
 static void fill_row_of_images(const laci_sparse_layout *l, const laci_sparse_size *size,
                                uint32_t with, int64_t row, float *to) {
@@ -87,7 +87,7 @@ static void fill_row_of_images(const laci_sparse_layout *l, const laci_sparse_si
 
 /* ---- all ---- */
 
-/* How many items a picture, or a group of 16, has. */
+/* How many items an image block has. */
 static int64_t items_each(const laci_sparse_layout *l, const laci_sparse_size *size) {
   switch (l->format) {
     case LACI_FORMAT_CHW: return l->channel_stride > size->h * size->w ? size->channels : 0;

@@ -41,7 +41,7 @@ static void add_residual(const laci_sparse_operands *o, int64_t row_stride,
   }
 }
 
-/* Bounds are integers, so that clipping before rounding is as good as behind it. */
+/* Bounds are integers, so that clipping before rounding gives the same as clipping after it. */
 static uint32_t byte_of(const laci_sparse_quantized *q, float v) {
   const float low = (float)(q->low - q->zero), high = (float)(q->high - q->zero);
   return (uint32_t)((int32_t)rintf(laci_quantize_clip(v, low, high)) + q->zero);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What follows the sums of some rows and tiles (product.h), for every instruction set: functions
- * run over all of these at once, where they stand; then results go into y. */
+ * run over all of these at once, in place; then results go into y. */
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 enum { LANES = LACI_SPARSE_LANES };
 
-/* Rows that share their results' places in memory, and where they lie. */
+/* Rows whose results share the same four bytes, and where these are. */
 typedef struct target {
   int64_t row_stride;
   laci_sparse_values values;
@@ -48,7 +48,7 @@ static void add_residual(const laci_sparse_operands *o, const target *to,
   }
 }
 
-/* Two rows as pairs; the second may not be there. */
+/* Two rows as bf16 pairs; the second may not be there. */
 static void pair_rows(const float *v, bool both, float *pairs) {
   static const float zeros[LANES];
   const float *second = both ? v + LANES : zeros;

@@ -18,8 +18,8 @@
  * makes i and i + 4, i + 2, i + 1. The first block's sum is the gradient; those of others are added
  * to it one after the other. So every variant, and every cut of the items, gives the same bits.
  *
- * Of pairs (product.h), x and dy are bf16, gradients f32, and a block's tiles are taken by twos, of
- * which the later one is multiplied first, as bf16_pairs.h says; behind an odd number of them are
+ * With bf16 (product.h), x and dy are bf16, gradients f32, and a block's tiles are taken two at a
+ * time, the later one multiplied first, as bf16_pairs.h says; an odd number of them is followed by
  * zeros.
  *
  * gradient_scalar.c is the definition; gradient_isa.c the one text of other variants. */
@@ -38,18 +38,18 @@ enum {
   LACI_SPARSE_TOGETHER = 4 /* of these that a run of rows has */
 };
 
-/** Rows that keep the same columns; each has as many k behind each other. */
+/** Rows that keep the same columns; each has as many consecutive k. */
 typedef struct laci_sparse_run {
-  uint8_t column[LACI_SPARSE_TOGETHER]; /* behind the window's first, ascending */
+  uint8_t column[LACI_SPARSE_TOGETHER]; /* relative to the window's first, ascending */
   uint8_t n_columns, n_rows;
 } laci_sparse_run;
 
 typedef struct laci_sparse_run_row {
-  int32_t row, k; /* behind the item's first row; where the first gradient goes */
+  int32_t row, k; /* relative to the item's first row; where the first gradient goes */
 } laci_sparse_run_row;
 
-/** A window of columns of some rows. Runs and their rows lie behind each other; those of an item
- * end where the next one's begin. */
+/** A window of columns of some rows. Runs and their rows are stored one after the other; those of
+ * an item end where the next one's begin. */
 typedef struct laci_sparse_gradient_item {
   int64_t row_first, n_rows, column_first, n_columns;
   int64_t run_first, run_row_first;
@@ -98,8 +98,8 @@ LACI_KERNEL_VARIANTS(LACI_SPARSE_GRADIENT_DECLARE)
 laci_sparse_gradient_run laci_sparse_gradient_avx512bf16;
 #endif
 
-/** The variant by the level in force (cpu/cpu.h). Of pairs there is the definition where the
- * processor does not multiply them: dense gradients are the better choice there. */
+/** The variant by the level in force (cpu/cpu.h). For bf16 it is the definition where the processor
+ * does not multiply bf16 pairs: dense gradients are the better choice there. */
 laci_sparse_gradient_run *laci_sparse_gradient_now(void);
 laci_sparse_gradient_run *laci_sparse_gradient_bf16_now(void);
 

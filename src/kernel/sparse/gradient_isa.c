@@ -9,7 +9,7 @@
 #include "kernel/sparse/gradient.h"
 #include "kernel/variants.h"
 
-/* Compiled for AVX512-BF16, it is the text of pairs. */
+/* Compiled for AVX512-BF16, it is the text for bf16. */
 #if defined(__AVX512BF16__)
 enum { PAIRS = 1 };
 #else
@@ -72,7 +72,7 @@ typedef struct walk {
   const laci_sparse_tile *tiles; /* [n] */
   int64_t n, n_steps, pitch;
   const float *y;           /* packed: [row][vector of 16 lanes][pitch], its part of each tile */
-  const float *x[TOGETHER]; /* from here to a tile's value: tile.in; of pairs: packed, too */
+  const float *x[TOGETHER]; /* from here to a tile's value: tile.in; of bf16: packed, too */
   float *gradient;
   bool more;               /* there is a sum already */
   const float *ahead;      /* NULL; or from here a line of each tile is fetched meanwhile: */
@@ -243,7 +243,8 @@ static inline void pack(const laci_sparse_tile *tile, const float *from, float *
 
 #if defined(__AVX512BF16__)
 
-/* Of two tiles' pairs of neighbours each neighbour's pair of tiles. */
+/* Two tiles hold pairs of neighbouring rows or columns; for each neighbour this stores the pair of
+ * its two tiles. */
 static inline void store_pairs(vector first, vector second, float *even, float *odd) {
   const __m512i a = _mm512_castps_si512(first), b = _mm512_castps_si512(second);
   const __mmask32 upper = 0xAAAAAAAA;
@@ -316,14 +317,14 @@ typedef struct block {
   int64_t ahead_columns, ahead_row, ahead_row_end;
 } block;
 
-/* A member of every tile; of pairs, of the first of each two or, for odd places, of the second. */
+/* A member of every tile; of bf16, of the first of each two or, for odd places, of the second. */
 static const int64_t *members(const block *b, const walk *w, const laci_sparse_tile *tiles,
                               const int64_t *member, int64_t place) {
   const bool all = tiles - b->g->tiles + w->n_steps * STEP <= b->g->n_tiles;
   return all ? member + place % STEP * APART : member;
 }
 
-/* What a run fetches: of each column of the next item in turn, then of this item's share of the
+/* What a run fetches: one column of the next item after the other, then this item's share of the
  * next rows. */
 static void fetch_ahead(block *b, walk *w) {
   const int64_t at = b->ahead++, row = at - b->ahead_columns + b->ahead_row;
@@ -372,7 +373,8 @@ static void add_item(block *b, int64_t item_at, walk *w) {
   }
 }
 
-/* The rows of item `at`, and of those behind it that have the same. behind: the next block. */
+/* The rows of item `at`, and of the items after it that have the same rows. after: the next block.
+ */
 static void begin_rows(block *b, const int64_t items[3], const walk *w,
                        const laci_sparse_tile *after) {
   const int64_t first = items[0], at = items[1], last = items[2];

@@ -10,7 +10,7 @@
 
 enum { LANES = LACI_SPARSE_LANES };
 
-/* Of a row and a column, from where the first tile would begin at 0; of pairs, which halves. */
+/* Of a row and a column, from where the first tile would begin at 0; of bf16, which halves. */
 typedef struct operands {
   const laci_sparse_tile *tiles;
   const float *x, *dy;
@@ -39,14 +39,14 @@ static float block_sum(const operands *o, int64_t first, int64_t last) {
   return add_lanes(sum);
 }
 
-/* One half of a pair. */
+/* One half of a bf16 pair. */
 static uint32_t half_of(const float *pair, bool upper) {
   uint32_t bits;
   memcpy(&bits, pair, sizeof bits);
   return upper ? bits >> 16 : bits & 0xFFFFU;
 }
 
-/* The same for pairs. */
+/* The same for bf16. */
 static float block_sum_of_pairs(const operands *o, int64_t first, int64_t last) {
   float sum[LANES] = {0};
   for (int64_t t = first; t < last; t += 2) {

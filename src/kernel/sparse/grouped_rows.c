@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Makes the bundles of grouped_rows.h. */
+ * Builds the grouped rows of grouped_rows.h. */
 #include "kernel/sparse/grouped_rows.h"
 
 #include <string.h>
@@ -82,7 +82,7 @@ static void next_window(rows *r) {
   }
 }
 
-/* So many bundles have `size` of the n rows of a pattern, which are cut as evenly as can be. */
+/* How many groups have `size` rows, if the n rows of a pattern are cut as evenly as can be. */
 static int groups_of(int n, int size) {
   const int grouped = (n + MOST - 1) / MOST;
   if (grouped == 0) return 0;

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A sparse product of floats (product.h) without generated code, of many rows that keep four of
- * every eight columns, as 2:4 does: rows that keep the same four, a bundle, are done together.
+ * A sparse product of floats (product.h) without generated code, for many rows that keep four of
+ * every eight columns, as 2:4 does. Rows that keep the same four are a row group, and computed
+ * together.
  *
- * Columns are cut into windows of eight. Of 2:4 these have 36 patterns, so that 256 rows have about
- * seven of each. What a strip, three units of lanes, reads of a bundle's four columns is loaded
- * once, stays in twelve registers and is multiplied by each row's four weights. Sums of all rows of
- * a chunk wait in the first cache: 24 KB. So a multiply-add takes 0.6 loads on AVX2 where lists
- * (csr.h) take 1.2. Bundles of one size stand behind each other, and their code is straight: no
- * branch depends on the pattern.
+ * Columns are cut into windows of eight. With 2:4, a window has 36 patterns, so that 256 rows have
+ * about seven of each. What a strip, three units of lanes, reads of a group's four columns is
+ * loaded once, stays in twelve registers and is multiplied by each row's four weights. Sums of all
+ * rows of a chunk stay in the first cache: 24 KB. So a multiply-add takes 0.6 loads on AVX2, where
+ * CSR (csr.h) takes 1.2. Groups of one size are stored one after the other, and their code is
+ * straight: no branch depends on the pattern.
  *
- * Weights of a chunk are read once for each strip, in their order, about 5.4 bytes each. What a row
- * keeps of a window where it does not keep four, are singles. Columns ascend in a row and so do
- * windows: results are the bits of product.h's definition. */
+ * Weights of a chunk are read once for each strip, in their order, about 5.4 bytes each. Where a
+ * row does not keep four weights of a window, they are stored as singles. Columns ascend in a row
+ * and so do windows: results are the bits of product.h's definition. */
 #ifndef LACI_KERNEL_SPARSE_GROUPED_ROWS_H
 #define LACI_KERNEL_SPARSE_GROUPED_ROWS_H
 
@@ -25,29 +26,29 @@
 enum {
   LACI_GROUPED_ROWS_WINDOW = 8,    /* columns */
   LACI_GROUPED_ROWS_KEPT = 4,      /* of them */
-  LACI_GROUPED_ROWS_MOST = 8,      /* rows of a bundle */
+  LACI_GROUPED_ROWS_MOST = 8,      /* rows of a group */
   LACI_GROUPED_ROWS_UNITS = 3,     /* of a strip */
   LACI_GROUPED_ROWS_FLOATS = 6144, /* of a chunk's sums */
 };
 
-/** How many bundles there are of each size, less one, and singles behind them. */
+/** n[size - 1]: how many groups have that size; n_singles follow them. */
 typedef struct laci_grouped_rows_window {
   int32_t n[LACI_GROUPED_ROWS_MOST], n_singles;
 } laci_grouped_rows_window;
 
-/** Where a bundle's columns lie: floats from where a tile begins. */
+/** Where a group's columns are: floats from where a tile begins. */
 typedef struct laci_grouped_rows_columns {
   int32_t at[LACI_GROUPED_ROWS_KEPT];
 } laci_grouped_rows_columns;
 
-/** One kept weight; `sums`: as rows of bundles. */
+/** One kept weight; `sums`: as of a group's rows. */
 typedef struct laci_grouped_rows_single {
   int32_t at, sums;
   float weight;
 } laci_grouped_rows_single;
 
-/** Rows with the same columns. Of window after window: bundles, the largest first, with their rows,
- * a number of floats of all sums before them, and four weights of each. */
+/** Rows with the same columns. For each window: the columns of its row groups, the largest group
+ * first; for each row of a group the offset of its sums, in floats, and its four weights. */
 typedef struct laci_grouped_rows_chunk {
   int64_t row_first, row_last;
   const laci_grouped_rows_columns *columns;
@@ -60,7 +61,7 @@ typedef struct laci_grouped_rows_chunk {
 typedef struct laci_grouped_rows {
   laci_grouped_rows_chunk *chunks; /* [n_chunks] */
   int64_t n_chunks, n_windows, row_stride;
-  int lanes; /* of a unit, as the level in force had it */
+  int lanes; /* of a unit, by the level in force at laci_grouped_rows_init */
   laci_grouped_rows_window *windows;
   laci_grouped_rows_columns *columns;
   uint16_t *sums;
@@ -69,14 +70,14 @@ typedef struct laci_grouped_rows {
   size_t bytes; /* that all of it takes */
 } laci_grouped_rows;
 
-/** Are bundles faster than lists (csr.h) by the level in force? Where rows are many, and most keep
- * four of a window. */
+/** Are grouped rows faster than CSR (csr.h) by the level in force? They are where rows are many,
+ * and most keep four of a window. */
 bool laci_grouped_rows_gain(const laci_sparse_product *p);
 /** The same before it is known what is kept, from the share of weights that are. */
 bool laci_grouped_rows_may_gain(int64_t rows_together, double kept);
 
-/** The bundles of a product with these weights, [n_kept], in chunks of so many rows at most, as
- * even as can be. Fails LAC_NO_MEMORY, LAC_UNSUPPORTED: a distance of more than 2^31 floats,
+/** The grouped rows of a product with these weights, [n_kept], in chunks of so many rows at most,
+ * as even as can be. Fails LAC_NO_MEMORY, LAC_UNSUPPORTED: a distance of more than 2^31 floats,
  * columns that may be missing; b is then empty. */
 LAC_MUST_CHECK lac_status laci_grouped_rows_init(const laci_sparse_product *p, const float *weight,
                                                  int64_t chunk_rows, laci_grouped_rows *b,

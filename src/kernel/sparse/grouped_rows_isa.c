@@ -19,7 +19,7 @@ enum {
   UNIT = LANES / 2,
 #endif
   APART = UNITS * UNIT, /* floats from a row's sums to the next one's */
-  ROUNDED = LANES,      /* floats behind sums, of which whole tiles are made */
+  ROUNDED = LANES,      /* floats after the sums, which are cut into whole tiles */
 };
 
 /* Units that are done together, in registers. */
@@ -101,7 +101,7 @@ static void add_singles(const strip *s, const laci_grouped_rows_single *single, 
   }
 }
 
-/* All bundles of a size. */
+/* All groups of a size. */
 #define GROUPED_ROWS(n_units, size) \
   for (int32_t at = w->n[(size)-1]; at > 0; at--) add_row_group(s, &from, n_units, size);
 
@@ -158,7 +158,7 @@ static void store_unit(const strip *s, int unit, const float *from) {
   }
 }
 
-/* What is added to a unit's sums, gathered as these lie; 0 where no result is. */
+/* What is added to a unit's sums, gathered in their order; 0 where no result is. */
 static void take_residual(const strip *s, int unit, float *to) {
   const float *from = s->residual[unit];
   for (int64_t row = 0; row < s->n_rows; row++, from += s->row_stride, to += APART) {
@@ -167,8 +167,8 @@ static void take_residual(const strip *s, int unit, float *to) {
   }
 }
 
-/* Sums become results where they stand. To what follows them they are tiles, one behind the other;
- * it does not matter which lane is whose. */
+/* Sums become results in place. The functions that follow see them as contiguous tiles; the order
+ * of lanes does not matter to them. */
 static void finish(const strip *s, const laci_sparse_operands *o) {
   float residual[LACI_GROUPED_ROWS_FLOATS + ROUNDED], results[LACI_GROUPED_ROWS_FLOATS + ROUNDED];
   const int64_t n = (s->n_rows * APART + LANES - 1) / LANES;
@@ -190,7 +190,7 @@ static void finish(const strip *s, const laci_sparse_operands *o) {
 }
 
 #ifdef ALL
-/* With no function behind: from sums to results, whole vectors of them. */
+/* Where no function follows: from sums to results, whole vectors of them. */
 static void clip_unit(const strip *s, const laci_sparse_operands *o, int unit) {
   const vector low = ALL(o->low), high = ALL(o->high);
   const bool all = s->lanes[unit] == ALL_OF_UNIT;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Batch normalization in training over images (window.h: [row][pixel][channel][16 images]), forward
+ * Batch normalization in training, in HWC16N (window.h: [row][pixel][channel][16 images]), forward
  * and backward, some pixels at a time.
  *
  *     v  = (x - mean) * scale + shift         scale = gamma / sqrt(variance + epsilon)
@@ -9,11 +9,11 @@
  *     dx = scale * (m - mean(m) - (x - mean) * mean(m * (x - mean)) / (variance + epsilon))
  *
  * What the Relu let through is found again from x, by the same sum, so that nothing has to be kept
- * for it. Statistics are taken of tiles, and these are put together by who calls, as in T. Chan,
- * G. Golub and R. LeVeque, Updating Formulae and a Pairwise Algorithm for Computing Sample
- * Variances, 1979: no sum of squares of what has a large mean.
+ * for it. Statistics are taken of tiles, and the caller combines these, as in T. Chan, G. Golub and
+ * R. LeVeque, Updating Formulae and a Pairwise Algorithm for Computing Sample Variances, 1979: no
+ * sum of squares of what has a large mean.
  *
- * Of pairs (product.h), x, y, dy and dx are bf16: two neighbouring channels share the four bytes
+ * With bf16 (product.h), x, y, dy and dx are bf16: two neighbouring channels share the four bytes
  * that a float takes elsewhere. All else is f32, and results are rounded at the end, to the
  * nearest.
  *
@@ -31,8 +31,8 @@
 
 enum { LACI_IMAGE_NORM_CHANNELS = 128 }; /* that sums are taken of at once, at most */
 
-/** Rows of pixels of 16 images, and some channels of them, which lie behind each other; places of
- * four bytes: as many channels, or pairs of these. */
+/** Rows of pixels of 16 images, and some consecutive channels of them. n_places: places of four
+ * bytes, each a channel, or a pair of bf16 channels. */
 typedef struct laci_norm_tile {
   int64_t n_rows, n_pixels, n_places;
   int64_t pixel_stride; /* floats from a pixel to the next, of all operands */
@@ -73,8 +73,8 @@ typedef struct laci_image_norm {
   /** dx, which may be dy: scale * (m - level - (x - mean) * slope) */
   void (*gradient)(const laci_norm_tile *t, const laci_norm_scales *s, const laci_norm_slopes *off,
                    laci_norm_from x, laci_norm_from dy, laci_norm_to dx);
-  /** to[i] = max(a[i] + b[i], 0) or without the bound, [n] floats or pairs; `to` may be one of them
-   */
+  /** to[i] = max(a[i] + b[i], 0) or without the bound, [n] floats or bf16 pairs; `to` may be one of
+   * them */
   void (*add)(const float *a, const float *b, bool relu, int64_t n, float *to);
 } laci_image_norm;
 

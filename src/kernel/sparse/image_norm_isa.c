@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * image_norm.h for every instruction set: the build compiles this once for each (variants.h). All
- * of it waits for memory: channels are read in the order in which they lie, and sums stay in the
- * first cache. Floats and pairs have one text: `each` channels share a place, a constant wherever
- * code is inlined. */
+ * of it is bound by memory: channels are read in the order in which they are stored, and sums stay
+ * in the first cache. Floats and bf16 have one text: `each` channels share four bytes, a constant
+ * wherever code is inlined. */
 #include "kernel/sparse/image_norm.h"
 #include "kernel/variants.h"
 
@@ -17,7 +17,7 @@ enum { WIDTH = 8 };
 enum { WIDTH = 4 };
 #endif
 enum { LANES = 16, MOST_EACH = 2, MOST = LACI_IMAGE_NORM_CHANNELS * LANES };
-enum { TOGETHER = 4 }; /* pixels that are added to sums which lie in the first cache */
+enum { TOGETHER = 4 }; /* pixels that are added at once to sums in the first cache */
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -199,7 +199,7 @@ INLINE void apply_each(const laci_norm_tile *t, const laci_norm_scales *s, laci_
 
 /* ---- Backward ---- */
 
-/** What comes back behind the Relu; off: x around its mean. */
+/** The gradient before the Relu; off: x less its mean. */
 INLINE vector let_through(vector off, float scale, float shift, vector dy, const bool relu) {
   return relu ? keep(dy, off * scale + shift > 0) : dy;
 }
@@ -351,7 +351,7 @@ INLINE void add_each(const float *a, const float *b, float *to, int64_t n, bool 
   memcpy(to + whole, last[2], (size_t)rest * sizeof *to);
 }
 
-/* ---- Floats, and pairs ---- */
+/* ---- Floats, and bf16 ---- */
 
 #define FUNCTIONS(name, each)                                                                      \
   static void moments_of_##name(const laci_norm_tile *t, laci_norm_from x, float *mean,            \

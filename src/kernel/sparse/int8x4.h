@@ -8,8 +8,8 @@
  *     sum[row] = bias[row] + sum over kept k of weight[k] * x[column[k]]
  *
  * and exact, in any order, as long as they fit; beyond that they wrap. Products of up to 65536 kept
- * weights a row fit beside a bias below 2^23. A zero point z of x is in the bias: -z * sum of
- * weights, and z is then what lies around the pictures. Then, each a rounding to the nearest, to
+ * weights a row fit in addition to a bias below 2^23. A zero point z of x is in the bias: -z * sum
+ * of weights, and z is then the padding around images. Then, each a rounding to the nearest, to
  * even:
  *
  *     v = (float)sum * scale[row]
@@ -19,8 +19,7 @@
  * where a v above high - zero is that before it becomes an integer, as no v that 32 bits cannot
  * hold may come out at the other end; one that is too low, or a NaN, becomes low. Where rows are
  * not a multiple of four, a place's last bytes are those of v = 0. Results can be floats, too: v
- * without a residual, and all that follows sums of floats.
- */
+ * without a residual, and all that follows sums of floats. */
 #ifndef LACI_KERNEL_SPARSE_INT8X4_H
 #define LACI_KERNEL_SPARSE_INT8X4_H
 
@@ -35,7 +34,7 @@ enum { LACI_INT8X4_CHANNELS = 4 };
 /** A kept weight. */
 static inline int8_t laci_sparse_s8(float weight) { return (int8_t)lrintf(weight); }
 
-/** finish_int8x4_isa.c: sums, integers of 32 bits, become floats where they stand. */
+/** finish_int8x4_isa.c: sums, integers of 32 bits, become floats in place. */
 typedef void laci_sparse_scale_sums(const laci_sparse_quantized *q, const laci_sparse_part *part,
                                     float *sums);
 /** And these become bytes in y. */

@@ -14,7 +14,8 @@ static laci_max_pool_run *const of_level[] = {
 
 laci_max_pool_run *laci_max_pool_now(void) { return of_level[laci_cpu()]; }
 
-/* A window from one pixel of a picture at the latest to one at the earliest. */
+/* Along one axis, does every window have a pixel? The first one reaches pixel 0, and the last one
+ * begins before the end. */
 static bool meets(int64_t size, int64_t out, int64_t kernel, int64_t stride, int64_t pad) {
   return pad < kernel && (out - 1) * stride - pad < size;
 }

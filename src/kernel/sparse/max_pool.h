@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The most of each window of pictures of floats, or of bytes (int8x4.h): what is around a picture
- * counts for nothing, and every window has a pixel in it. Bytes stand for the same numbers before
- * and behind, so that nothing is rounded. A NaN is less than anything. */
+ * The maximum of each window of floats, or of bytes (int8x4.h). Padding is ignored, and every
+ * window has a pixel in it. Input and output bytes have the same scale and zero point, so that
+ * nothing is rounded. A NaN is less than anything. */
 #ifndef LACI_KERNEL_SPARSE_BYTES_POOL_H
 #define LACI_KERNEL_SPARSE_BYTES_POOL_H
 
 #include "kernel/sparse/window.h"
 #include "kernel/variants.h"
 
-/** From pictures to pictures of floats, or of quads, as the window's values are, both of pixels or
- * both of images. Of the window, groups and dilations are 1, channels any number; it fits
- * laci_max_pool_fits. */
+/** From one native layout to another, of floats or of int8x4 as the window's values are, neither or
+ * both of them HWC16N. The window's groups and dilations are 1, its channels any number;
+ * laci_max_pool_fits is true for it. */
 typedef struct laci_max_pool {
   laci_sparse_window window;
   laci_sparse_layout in, out;
@@ -20,8 +20,8 @@ typedef struct laci_max_pool {
 /** Is there a kernel for windows of that size and stride? */
 bool laci_max_pool_fits(const laci_sparse_window *g);
 
-/** Into how many items the work falls, which are independent of each other: rows of planes, or of
- * images. */
+/** The number of items of the work, which are independent of each other: bands of a channel's rows,
+ * or rows of HWC16N. */
 int64_t laci_max_pool_items(const laci_max_pool *p);
 
 /** Items [first, last), apart, any alignment of floats. What is no pixel of y is left alone. */

@@ -15,12 +15,13 @@ enum {
 static inline int64_t laci_max_pool_channels(const laci_max_pool *p) {
   return laci_sparse_channels(p->window.channels_in, p->window.values);
 }
-/** Of tall planes, whose rows other kernels share out, too: what a thread has written it reads. */
+/** Tall images are cut into bands of rows, as other kernels cut them: a thread reads what it has
+ * written. */
 static inline int64_t laci_max_pool_bands(const laci_max_pool *p) {
   enum { TALL = 16, BANDS = 4 };
   return p->window.out_h >= TALL ? BANDS : 1;
 }
-/** Items of a picture: [band][channel], or rows of images. */
+/** Items of an image block: [band][channel], or rows of HWC16N. */
 static inline int64_t laci_max_pool_each(const laci_max_pool *p) {
   if (p->in.format == LACI_FORMAT_HWC16N) return p->window.out_h;
   return laci_max_pool_bands(p) * laci_max_pool_channels(p);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * max_pool.h for every instruction set: the most of a window's rows first, for a part of a row,
- * then of its columns. A place is four bytes or a float, and stands for what is not there where it
- * is the least. */
+ * max_pool.h for every instruction set: the maximum over a window's rows first, for a part of a
+ * row, then over its columns. A place is four bytes or a float; padding has the least value of
+ * these. */
 #include "kernel/sparse/max_pool.h"
 
 #include <math.h>
@@ -41,7 +41,7 @@ static void clear(const laci_max_pool *p, float *to, int64_t n) {
 
 /* ---- Pixels side by side ---- */
 
-/* So many places from this pixel of a row lie behind each other. */
+/* How many places are contiguous from this pixel of a row on. */
 static int64_t together(const laci_sparse_layout *l, int64_t y, int64_t x) {
   const int64_t place = (y + l->top) * l->row_stride + l->left + x;
   return l->format == LACI_FORMAT_PC16P ? LANES - place % LANES : INT64_MAX;
@@ -65,7 +65,7 @@ static void take_row(const part *r, const float *x, int64_t row, float *columns)
   }
 }
 
-/* Places that stand `stride` apart, behind each other; a constant where this is inlined. */
+/* Makes places that are `stride` apart contiguous; stride is a constant where this is inlined. */
 static inline __attribute__((always_inline)) void gather(const float *restrict from, int64_t n,
                                                          const int64_t stride, float *restrict to) {
   for (int64_t at = 0; at < n; at++) to[at] = from[at * stride];
@@ -130,8 +130,8 @@ static void take_rows(const float *from, int64_t stride, int64_t n_rows, int64_t
   }
 }
 
-/* The same of columns side by side, or of each second one and those behind it; a constant where
- * this is inlined. */
+/* The same of neighbouring columns, for windows of stride 1 or 2; a constant where this is inlined.
+ */
 static inline __attribute__((always_inline)) void take_columns(const float *from, int64_t kernel,
                                                                int64_t n, const int stride,
                                                                float *to) {

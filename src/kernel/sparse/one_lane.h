@@ -3,8 +3,9 @@
  *
  * 49 pixels are three tiles and one pixel more. Generated code takes as long for that one as for
  * sixteen; here lanes are rows instead: the weights of a column are spread to the rows that keep
- * it, and multiplied with the pixel's value. Weights stand as code reads them (jit/sparse_in.h), so
- * that none is there twice, and terms are added in the same order: the same bits as product.h's. */
+ * it, and multiplied with the pixel's value. Weights are in the order of generated code
+ * (jit/sparse_in.h), so that none is stored twice, and terms are added in the same order: the same
+ * bits as product.h's. */
 #ifndef LACI_KERNEL_SPARSE_ONE_LANE_H
 #define LACI_KERNEL_SPARSE_ONE_LANE_H
 
@@ -14,7 +15,7 @@
 
 enum {
   LACI_ONE_LANE_ROWS = 32,  /* at most */
-  LACI_ONE_LANE_AFTER = 16, /* floats behind the last weight that may be read, and are not used */
+  LACI_ONE_LANE_AFTER = 16, /* floats after the last weight that may be read, and are not used */
 };
 
 /** Lines of a cache that are fetched meanwhile, from `at` on. */
@@ -29,7 +30,7 @@ typedef struct laci_one_lane_columns {
   const uint32_t *rows;        /* [n]: bit r is set where row r keeps the column */
   const float *weight;         /* those that are kept, ascending in (column, row) */
   const float *x;              /* [n] */
-  laci_one_lane_ahead next[2]; /* what is read behind these */
+  laci_one_lane_ahead next[2]; /* what is read after these */
 } laci_one_lane_columns;
 
 /** Adds the columns' terms to sums, [LACI_ONE_LANE_ROWS]; those of rows that keep nothing, or are

@@ -11,8 +11,8 @@
 
 enum { HALF = LACI_ONE_LANE_ROWS / 2, LINE = 64, SECOND_CACHE = 2, FRACTION = 16 /* bits */ };
 
-/* Onto zeros that the compiler does not know to be zeros: some processors (Zen 4) wait for the
- * register that this writes, even where it writes all of it. */
+/* Onto zeros that the compiler does not know to be zeros: on some processors (Zen 4) this
+ * instruction depends on the register that it writes, even where it writes all of it. */
 INLINE __m512 spread(__mmask16 rows, const float *weight) {
   __m512 zeros = _mm512_setzero_ps();
   __asm__("" : "+v"(zeros));

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A sparse matrix times a dense one whose columns lie in tiles of 16 lanes:
+ * A sparse matrix times a dense one whose columns are cut into tiles of 16 lanes:
  *
  *     y[row] = f(clip(bias[row] + sum over kept k of weight[k] * x[column[k]] + residual[row]))
  *
- * for 16 pixels, or 16 images, at once, of floats, pairs of bf16 or quads of int8. A convolution is
- * one of these: its columns are (channel, tap of the window), and where a column's value lies from
- * where a tile begins is the same for all tiles (window.h). Any pattern of kept weights will do;
- * 2:4 is what kernels are tuned for.
+ * for 16 pixels, or 16 images, at once, of floats, bf16 or int8. A convolution is one of these: its
+ * columns are (channel, tap of the window), and the distance from a tile's beginning to a column's
+ * value is the same for all tiles (window.h). Any pattern of kept weights will do; 2:4 is what
+ * kernels are tuned for.
  *
  * Every sum begins at the bias and goes through the kept columns in ascending order, one fused
  * multiply-add each, so that every variant, compiled or generated (jit/sparse_code.h), gives the
  * same bits. product_scalar.c is the definition; product_isa.c the one text of other variants.
  *
- * Of pairs, x and y are bf16: two neighbouring channels share the four bytes that a float takes
- * elsewhere, and two rows share those of a result, the even one the lower half. Everything that
- * counts floats counts pairs then. Columns stand in blocks of four, which are two pairs each; a
- * column that is not there is not kept. Weights are rounded to bf16, sums are f32 and add up two
- * columns at a time, as bf16_pairs.h says; results are rounded at the end, to the nearest.
+ * With bf16, x and y are bf16 pairs: two neighbouring channels share the four bytes that a float
+ * takes elsewhere, and two rows share those of a result, the even one the lower half. Everything
+ * that counts floats counts bf16 pairs then. Columns are in blocks of four, which are two pairs
+ * each; a column that is not there is not kept. Weights are rounded to bf16, sums are f32 and add
+ * up two columns at a time, as bf16_pairs.h says; results are rounded at the end, to the nearest.
  *
- * Of int8, four channels and four rows share four bytes; int8x4.h says all about these. */
+ * With int8, four channels and four rows share four bytes: see int8x4.h. */
 #ifndef LACI_KERNEL_SPARSE_PRODUCT_H
 #define LACI_KERNEL_SPARSE_PRODUCT_H
 
@@ -40,11 +40,11 @@ typedef enum laci_sparse_values {
   LACI_SPARSE_S8, /* weights; x is u8 */
 } laci_sparse_values;
 
-/** So many values share four bytes of a picture. */
+/** How many values share four bytes of a native layout. */
 static inline int laci_sparse_each(laci_sparse_values values) { return 1 << (int)values; }
 
-/** Which pixel a column has of a lane's: of its own row, always there, or the one before or behind,
- * which the first or the last of a row has not. */
+/** Which pixel a column reads for a lane: the lane's own, which is always there, or the one before
+ * or after it in its row, which the first or the last pixel of a row lacks. */
 typedef enum laci_sparse_neighbour {
   LACI_SPARSE_ITSELF,
   LACI_SPARSE_BEFORE,
@@ -54,12 +54,12 @@ typedef enum laci_sparse_neighbour {
 /** Borrowed arrays. What is kept of row r are k of [row_begin[r], row_begin[r + 1]). */
 typedef struct laci_sparse_product {
   int64_t n_rows, n_columns;
-  int64_t rows_together;    /* so many rows behind each other read the same columns: those of a
-                                convolution's group; it divides n_rows */
+  int64_t rows_together;    /* so many consecutive rows read the same columns: those of a
+                               convolution's group; it divides n_rows */
   const int64_t *row_begin; /* [n_rows + 1] */
   const int32_t *column;    /* [n_kept], ascending in a row */
-  const int64_t *column_at; /* [n_columns]: floats of x from a tile's beginning; of pairs: of the
-                                pair that the column is in */
+  const int64_t *column_at; /* [n_columns]: floats of x from a tile's beginning; of bf16: to the
+                               pair that the column is in */
   const uint8_t
       *neighbour;     /* [n_columns]: one of laci_sparse_neighbour, where rows of pixels have no
                                 zeros between them, of floats; NULL: they do */
@@ -86,12 +86,13 @@ typedef struct laci_sparse_places {
 } laci_sparse_places;
 enum { LACI_SPARSE_NOWHERE = -1 }; /* a zero */
 
-/** Sixteen results of a row. All 16 floats of x that lane 0 begins are read, whichever are used; of
- * a column beside, those of lanes that have such a pixel, and others count as zero. */
+/** Sixteen results of a row. A column of ITSELF reads all 16 floats of x from lane 0 on, whichever
+ * are used; one of BEFORE or AFTER reads those of lanes that have such a pixel, and others count as
+ * zero. */
 typedef struct laci_sparse_tile {
   int64_t in, out;        /* floats from the beginnings of x and y to lane 0 */
   uint64_t lanes;         /* bit i: lane i is a result; others of y are left alone */
-  uint16_t before, after; /* bit i: lane i is a result with a pixel before it, or behind it */
+  uint16_t before, after; /* bit i: lane i is a result with a pixel before it, or after it */
 } laci_sparse_tile;
 /** Lanes of which a column's values are read, the others being zero. */
 static inline uint64_t laci_sparse_lanes_of(const laci_sparse_tile *tile, uint8_t neighbour) {
@@ -116,8 +117,8 @@ struct laci_sparse_quantized {
   bool floats; /* results are floats, each row's by itself, and `low`, `high` those of operands */
 };
 
-/** x and y apart, of floats or pairs. residual: NULL, or laid out as y, which it may be if it is
- * not the last. */
+/** x and y do not overlap. residual: NULL, or laid out as y; it may be y itself unless
+ * residual_last. */
 typedef struct laci_sparse_operands {
   const float *weight; /* [n_kept] */
   const float *bias;   /* [n_rows] */
@@ -126,7 +127,7 @@ typedef struct laci_sparse_operands {
   float low, high; /* v becomes low > v ? low : v, then high < v ? high : v: a NaN stays */
   const laci_pointwise *functions; /* [n_functions]: what follows, one after the other */
   int n_functions;
-  bool residual_last; /* it is added behind the functions, not before the clip */
+  bool residual_last; /* it is added after the functions, not before the clip */
   const laci_sparse_quantized *quantized; /* of int8; NULL: of others */
 } laci_sparse_operands;
 
@@ -141,8 +142,8 @@ typedef struct laci_sparse_part {
   int64_t tile_first, tile_last, row_first, row_last;
 } laci_sparse_part;
 
-/** Any alignment of floats. Of pairs, a part begins at an even row and ends there or with the last.
- * Parts that share no result are independent of each other. */
+/** Any alignment of floats. With bf16, a part begins at an even row and ends at one or with the
+ * last row. Parts that share no result are independent of each other. */
 typedef void laci_sparse_multiply(const laci_sparse_product *p, const laci_sparse_operands *o,
                                   const laci_sparse_part *part);
 

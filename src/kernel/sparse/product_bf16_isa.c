@@ -16,7 +16,7 @@ typedef struct block {
   float weight[BLOCK];
 } block;
 
-/* The block of kept weight k; returns the first weight behind it. */
+/* The block of kept weight k; returns the first weight after it. */
 static int64_t take_block(const laci_sparse_product *p, const float *weight, int64_t k, int64_t end,
                           block *b) {
   *b = (block){.first = p->column[k] / BLOCK * BLOCK};
@@ -27,7 +27,7 @@ static int64_t take_block(const laci_sparse_product *p, const float *weight, int
   return k;
 }
 
-/* Sixteen lanes of one dot: of each half, where its column lies and which half of that it is. */
+/* Sixteen lanes of one dot: for each half, where its column is and which half of that it is. */
 static void add_lanes(const float *low, const float *high, const int shift[2], uint32_t weight,
                       float *sums) {
   uint32_t low_pairs[LANES], high_pairs[LANES];
@@ -68,7 +68,7 @@ static void add_row(const laci_sparse_product *p, const laci_sparse_operands *o,
   }
 }
 
-/* Two rows, which share their results' pairs, or a last one. */
+/* Two rows, whose results share bf16 pairs, or a last one. */
 static void multiply_rows(const laci_sparse_product *p, const laci_sparse_operands *o,
                           const laci_sparse_part *part, const laci_sparse_strip *s) {
   const int64_t n = part->row_last - part->row_first;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The definition of product.h: result by result; that of pairs is in product_bf16_isa.c. */
+ * The definition of product.h: result by result; that of bf16 is in product_bf16_isa.c. */
 #include <math.h>
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How plain texts of pairs and quads walk through a part of a product: strips of a few tiles, and
- * in each the rows that share their results' places. */
+ * How the plain kernels of bf16 and int8 walk through a part of a product: strips of a few tiles,
+ * and in each the rows whose results share four bytes. */
 #ifndef LACI_KERNEL_SPARSE_PRODUCT_STRIPS_IN_H
 #define LACI_KERNEL_SPARSE_PRODUCT_STRIPS_IN_H
 

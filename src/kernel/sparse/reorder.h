@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Pictures from one layout of window.h to another, and zeros on what is no pixel.
+ * Tensors from one layout of window.h to another, with zeros on what is no pixel.
  *
  *     to[image][channel][y][x] = from[image][channel][y * stride_h][x * stride_w]
  *
@@ -7,7 +7,7 @@
  *
  *     max(scale[channel] * v + shift[channel], low)
  *
- * laci_sparse_at says where both lie. Everything else of the target's memory becomes zero: borders,
+ * laci_sparse_at says where both are. Everything else of the target's memory becomes zero: borders,
  * what is between rows, phases or channels, the ends of vectors, lanes of images that are not
  * there. The work is a number of items of about equal size, independent of each other; all of them
  * write every float of the target, each once. Which item writes which float is a variant's choice.
@@ -30,9 +30,9 @@ typedef struct laci_sparse_norm {
   float low;                  /* -INFINITY: no bound */
 } laci_sparse_norm;
 
-/** Blocks take channels by 16s only. stride_h, stride_w: every so many rows and pixels are taken, 1
- * for all, as a window of one pixel does; `size` is the target's. Normalized are targets that
- * windows read: planes, panels, images. */
+/** CHW16C takes multiples of 16 channels only. stride_h, stride_w: every so many rows and pixels
+ * are taken, 1 for all, as a window of one pixel does; `size` is the target's. Only targets that
+ * windows read (CHW, PC16P, HWC16N) can be normalized. */
 typedef struct laci_sparse_reorder {
   laci_sparse_layout from, to;
   laci_sparse_size size;
@@ -43,8 +43,8 @@ typedef struct laci_sparse_reorder {
 /** Into how many items the work falls. */
 int64_t laci_sparse_reorder_items(const laci_sparse_reorder *r);
 
-/** Does items [first, last). from, to: pictures behind each other, apart, any alignment of floats;
- * no float beyond the last picture's is read. */
+/** Does items [first, last). from, to: image blocks that follow each other in memory; the two do
+ * not overlap; any alignment of floats. No float beyond the last image block is read. */
 typedef void laci_sparse_reorder_run(const laci_sparse_reorder *r, const float *from, float *to,
                                      int64_t first, int64_t last);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How the work of reorder.h falls into items. An item is some channels of some places of a picture,
- * or of 16. Places are counted along the vectors of whichever layout has pixels in them (planes,
- * panels; of two, the target), what is no pixel included: so 16 places are a vector there, also
- * where rows are short. Between other layouts they are the target's pixels. */
+ * How the work of reorder.h is divided into items. An item is some channels of some places of an
+ * image, or of 16 images. Places are counted along the long row of the layout whose SIMD lanes are
+ * pixels (CHW, PC16P; of two such, the target), what is no pixel included: so 16 places are a
+ * vector there, also where rows are short. Between other layouts they are the target's pixels. */
 #ifndef LACI_KERNEL_SPARSE_REORDER_IN_H
 #define LACI_KERNEL_SPARSE_REORDER_IN_H
 
@@ -16,8 +16,9 @@ typedef struct laci_sparse_item {
   int64_t image, n_images; /* the first one; 16 at most, 1 where neither layout is of images */
   int64_t channel, n_channels;
   int64_t place, n_places;
-  /* Floats from a picture's beginning to each place's pixel, channel 0; -1 twice: there is none, or
-   * it is not taken. 0 in the layout that has vectors of pixels, if places are counted along it. */
+  /* Floats from the beginning of an image block to each place's pixel, channel 0; -1 twice: there
+   * is none, or it is not taken. 0 in the layout that has vectors of pixels, if places are counted
+   * along it. */
   int64_t from[LACI_SPARSE_CHUNK], to[LACI_SPARSE_CHUNK];
 } laci_sparse_item;
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * reorder.h for every instruction set. A layout has vectors of 16 along one axis: pixels (planes,
- * panels), channels (blocks, rows) or images. Where both have the same, vectors are copied; else
- * tiles of 16 x 16 are transposed in registers, and what is no whole tile goes through memory
- * of our own. */
+ * reorder.h for every instruction set. A layout has vectors of 16 along one axis: pixels (CHW,
+ * PC16P), channels (CHW16C, HWC) or images (HWC16N). Where both have the same, vectors are copied;
+ * else tiles of 16 x 16 are transposed in registers, and incomplete tiles go through a buffer. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -140,7 +139,7 @@ static int64_t channel_at(const laci_sparse_layout *l, int64_t channel) {
   return (l->format == LACI_FORMAT_CHW16C ? channel / LANES : channel) * l->channel_stride;
 }
 
-/* Of the vector that begins at a place: planes and panels. */
+/* Where the vector that begins at a place is: of CHW and PC16P. */
 static int64_t vector_at(const laci_sparse_layout *l, int64_t place) {
   return l->format == LACI_FORMAT_PC16P ? place * l->pixel_stride : place;
 }
@@ -204,7 +203,7 @@ typedef struct work {
   axis from_axis, to_axis;
   bool by_channel; /* between pixels and images: a tile has one channel */
   bool by_pixel;   /* between channels and images: a tile has one pixel */
-  /* Where the lanes of a tile lie, where they are not pixels but channels or images. */
+  /* Where the lanes of a tile are, if they are not pixels but channels or images. */
   int64_t from_lanes[LANES], to_lanes[LANES];
 } work;
 
@@ -285,8 +284,9 @@ static void transpose_part(const tile *t, const tile_norm *n) {
   }
 }
 
-/* Between pixels and images, the next channel's tile lies in as many other lines as this one's, too
- * far away for the processor to guess. Inlined, since gcc drops calls of what only prefetches. */
+/* Between pixels and images, the next channel's tile is in as many other cache lines as this one's,
+ * too far away for the hardware prefetcher. Inlined, since gcc drops calls of what only prefetches.
+ */
 static inline __attribute__((always_inline)) void prefetch_next_channel(const work *w,
                                                                         const tile *t,
                                                                         const float *nowhere) {
@@ -381,7 +381,7 @@ typedef struct piece {
   int32_t used[WIDTH], index[WIDTH]; /* used: -1 or 0 */
 } piece;
 
-/* Takes from `left`, a bit for each lane, those that the piece at the first of them has. */
+/* Takes from `left`, a bit for each lane, those of the part that begins at the first of them. */
 static uint32_t take_piece(const int64_t *pixel, uint32_t left, piece *p) {
   *p = (piece){.at = pixel[__builtin_ctz(left)]};
   uint32_t lanes = 0;
@@ -426,7 +426,7 @@ static inline vector strip_value(const strip *s, int64_t channel, vector x) {
 
 enum { FEW = 8 };
 
-/* n pieces, FEW at most: inlined with n known, so that what they are stays in registers. */
+/* n parts, FEW at most: inlined with n known, so that their masks and indices stay in registers. */
 static inline __attribute__((always_inline)) void copy_few(const strip *s, const piece *pieces,
                                                            const int n) {
   const float *from[FEW];
@@ -447,7 +447,7 @@ static inline __attribute__((always_inline)) void copy_few(const strip *s, const
   }
 }
 
-/* Any number of pieces, any of a vector's places. */
+/* Any number of parts, any number of places. */
 static void copy_any(const strip *s, const piece *pieces, int n) {
   for (int64_t channel = 0; channel < s->n_channels; channel++) {
     const float *from = s->from + channel * s->from_step;
@@ -482,7 +482,7 @@ static laci_sparse_norm norm_from(const laci_sparse_norm *n, int64_t channel) {
   return (laci_sparse_norm){n->scale + channel, n->shift + channel, n->low};
 }
 
-/* 16 channels at a time: in panels they are neighbours, and planes are not too many streams. */
+/* 16 channels at a time: in PC16P they are neighbours, and of CHW they are not too many streams. */
 static void copy_pixels(const work *w) {
   const laci_sparse_item *item = w->item;
   const laci_sparse_layout *in = &w->r->from, *out = &w->r->to;

@@ -7,7 +7,7 @@
 
 enum { LANES = LACI_SPARSE_LANES, CHUNK = LACI_SPARSE_CHUNK };
 
-/* Places as rows of pixels: [phase][row][column], of which not all are of the picture. */
+/* Places as rows of pixels: [phase][row][column], of which not all are pixels of the image. */
 typedef struct grid {
   bool is_target;
   int64_t n_places, phase_stride, row_stride;
@@ -31,7 +31,8 @@ static grid grid_of(const laci_sparse_reorder *r) {
   return g;
 }
 
-/* Pixels of a row, `step` apart, from x on, into every hop-th of a list. No layout: zeros. */
+/* Pixels of a row, `step` apart, from x on, into every hop-th element of an array. No layout:
+ * zeros. */
 typedef struct run {
   int64_t y, x, step, n, hop;
 } run;
@@ -73,7 +74,7 @@ static void look_up(const laci_sparse_reorder *r, bool is_target, const run *p, 
   if (n <= 0) return;
   const run to = {divide(p->y, each_h), divide(x, each_w), divide(hop * p->step, each_w), n, hop};
   const run from = {to.y * r->stride_h, to.x * r->stride_w, to.step * r->stride_w, n, hop};
-  /* Vectors of pixels need no list. */
+  /* Layouts whose vectors are pixels need no array of offsets. */
   const bool own = laci_sparse_has_pixels(is_target ? &r->to : &r->from);
   list_pixels(own && !is_target ? NULL : &r->from, &from, item->from + at + skip);
   list_pixels(own && is_target ? NULL : &r->to, &to, item->to + at + skip);

@@ -4,7 +4,7 @@
 
 enum { LANES = LACI_SPARSE_LANES };
 
-/* One value of a picture. */
+/* One value of a tensor. */
 typedef struct place {
   int64_t image, channel, y, x;
 } place;

@@ -107,7 +107,7 @@ static void fill_chunk(laci_sparse_rows *w, int64_t row, int64_t column, int64_t
   uint8_t *mask = w->bytes + w->chunk_at[row * chunks_of_row(w) + chunk];
   uint8_t *to = mask + mask_bytes(w, chunk);
   int64_t whole = FOUR;                       /* columns are filled up to a multiple of it */
-  for (int64_t at = 0; at < first; at += 8) { /* behind what is there already */
+  for (int64_t at = 0; at < first; at += 8) { /* after what is there already */
     to += (size_t)__builtin_popcount(mask[at / 8]) * value_bytes[w->values];
   }
   if (w->pairs && column + n == w->n_columns) whole = LACI_SPARSE_MASK;

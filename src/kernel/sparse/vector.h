@@ -3,11 +3,11 @@
  *
  *     y[v][row] = bias[row] + sum over k of weight[row][k] * x[v][k]
  *
- * A row lies in chunks of 512 columns: a bit for every column (64 bytes, fewer in the last chunk),
- * then the kept weights behind each other. Any pattern will do; 2:4 is told apart ("pairs"), since
- * a kernel that knows it counts no bits. Rows are read as eight long streams: row i goes together
- * with i + S, i + 2 S, ..., S being an eighth of the rows, so that the processor sees eight places
- * that move on steadily.
+ * A row is stored in chunks of 512 columns: a bit for every column (64 bytes, fewer in the last
+ * chunk), then the kept weights. Any pattern will do; 2:4 is marked (`pairs`), since a kernel that
+ * knows it counts no bits. Rows are read as eight long streams: row i goes together with i + S, i +
+ * 2 S, ..., S being an eighth of the rows, so that the processor sees eight places that move on
+ * steadily.
  *
  *   values  what is kept                    x    sums
  *   F32     f32                             f32  f32
@@ -20,10 +20,9 @@
  *
  * Sums of floats have 16 lanes, each begins at +0: lane k % 16 takes weight * x of its columns in
  * ascending order, a fused multiply-add each, where a weight that is not kept is +0, and so is x
- * behind the last column up to a multiple of 64. Then lanes 8..15 are added to 0..7, 4..7 to
- * 0..3, 2..3 to 0..1, 1 to 0, and that to the bias. So every variant gives the same bits.
- * vector_scalar.c is the definition, vector_isa.c the one text of other variants, vector.c packs.
- */
+ * beyond the last column up to a multiple of 64. Then lanes 8..15 are added to 0..7, 4..7 to 0..3,
+ * 2..3 to 0..1, 1 to 0, and that to the bias. So every variant gives the same bits. vector_scalar.c
+ * is the definition, vector_isa.c the one text of other variants, vector.c packs. */
 #ifndef LACI_KERNEL_SPARSE_VECTOR_H
 #define LACI_KERNEL_SPARSE_VECTOR_H
 
@@ -40,7 +39,7 @@ enum {
   LACI_SPARSE_STREAMS = 8,
   LACI_SPARSE_VECTORS = 4,     /* so many vectors at once */
   LACI_SPARSE_ROWS_SUMS = 16,  /* lanes */
-  LACI_SPARSE_READ_AHEAD = 64, /* bytes that may be read behind the last value */
+  LACI_SPARSE_READ_AHEAD = 64, /* bytes that may be read after the last value */
 };
 
 /** A packed matrix, in the memory of who packs it: vector.c's functions say how much. */
@@ -49,8 +48,7 @@ typedef struct laci_sparse_rows {
   int64_t n_rows, n_columns;
   bool pairs;         /* before packing: may be; after: each four columns store exactly two weights,
                          zeros among them where fewer are kept */
-  uint64_t *chunk_at; /* [laci_sparse_rows_chunks() + 1] bytes from the beginning; rows behind each
-                         other */
+  uint64_t *chunk_at; /* [laci_sparse_rows_chunks() + 1] bytes from the beginning; row after row */
   uint8_t *bytes;     /* [laci_sparse_rows_layout()] */
   int32_t *row_sum;   /* [n_rows] of S8: the sum of a row's weights; others: NULL */
 } laci_sparse_rows;
@@ -104,7 +102,7 @@ void laci_sparse_rows_count(laci_sparse_rows *w, const laci_sparse_rows_part *pa
 /** After all parts: chunk_at becomes what it says above. Returns how many bytes `bytes` has to
  * have, zeros all of them; large pages (base/memory.h) are worth their while. */
 size_t laci_sparse_rows_layout(laci_sparse_rows *w);
-/** Packs a part: those of a row in ascending order of columns, and what is behind does not depend
+/** Packs a part. The parts of a row come in ascending order of columns; the result does not depend
  * on how they are cut. Parts of different rows may be filled at the same time. */
 void laci_sparse_rows_fill(laci_sparse_rows *w, const laci_sparse_rows_part *part);
 

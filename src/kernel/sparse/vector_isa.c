@@ -12,17 +12,17 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* ---- Words of the instruction set: W lanes of 32 bits ----
- * spread_* takes the bits of W columns and where the first of their weights lies. */
+/* ---- Words of the instruction set: W lanes of 32 bits ---- spread_* takes the bits of W columns
+ * and the address of the first of their weights. */
 
 #if defined(__AVX512F__)
 #include <immintrin.h>
 enum { W = 16, SUMS_AT_ONCE = 16 };
 typedef __m512i lanes;
 
-/* Zeros that the compiler does not know to be zeros. An instruction that spreads waits on some
- * processors (Zen 4) for the register it writes, even where it writes all of it, and so for the one
- * before it: it is to write a copy of these, for which nobody waits. */
+/* Zeros that the compiler does not know to be zeros. On some processors (Zen 4) an expanding
+ * instruction depends on the register that it writes, even where it writes all of it, and so on the
+ * one before it. Given a copy of these zeros as its target, it depends on nothing. */
 INLINE lanes zeros(void) {
   lanes all = _mm512_setzero_si512();
   __asm__("" : "+v"(all));
@@ -195,9 +195,8 @@ typedef struct batch {
   int n, n_x;
 } batch;
 
-/* ---- 64 columns of a stream ----
- * x: of these columns, one pointer for each vector; sum: [n_x][VECTORS]. They return where the next
- * weight lies. */
+/* ---- 64 columns of a stream ---- x: of these columns, one pointer for each vector; sum:
+ * [n_x][VECTORS]. They return the address of the next weight. */
 
 INLINE lanes spread_floats(batch b, uint32_t bits, const uint8_t *at) {
   const bool bf16 = b.values == LACI_SPARSE_BF16;
@@ -297,7 +296,7 @@ INLINE const uint8_t *add_s8(uint64_t bits, const uint8_t *at, const uint8_t *co
 
 /* ---- Rows ---- */
 
-/* The last columns of x, with zeros behind them. */
+/* The last columns of x, followed by zeros. */
 typedef struct edge {
   float of[LACI_SPARSE_VECTORS][LACI_SPARSE_MASK];
 } edge;
@@ -313,8 +312,8 @@ typedef struct job {
 /* Bytes of an element of x. */
 INLINE ptrdiff_t element_of(laci_sparse_values values) { return values == LACI_SPARSE_S8 ? 1 : 4; }
 
-/* A line of a stream is asked for so far ahead, into the second cache: what the first one waits for
- * are few lines at once (Zen 4: 18 GB/s, where the second one has 27). */
+/* Prefetches a cache line of a stream so far ahead, into the second cache: the first one has few
+ * outstanding misses (Zen 4: 18 GB/s, where the second one reaches 27). */
 INLINE void fetch(const uint8_t *at) {
   enum { AHEAD = 34 * 64, SECOND_CACHE = 2 };
   __builtin_prefetch(at + AHEAD, 0, SECOND_CACHE);

@@ -12,9 +12,9 @@
 
 enum {
   LANES = LACI_SPARSE_LANES,
-  BLOCK = 4,           /* channels whose taps stand together */
+  BLOCK = 4,           /* channels whose taps are stored together */
   ALIASES = 4096 / 4,  /* floats: addresses so far apart fall into the same set of a cache */
-  APART = 2 * LANES,   /* added where planes would be near to that */
+  APART = 2 * LANES,   /* added where the distance of channels would be near to that */
   BETWEEN = 5 * LANES, /* pixels: a window reads some lines of each of nine of them */
 };
 
@@ -54,8 +54,8 @@ static laci_sparse_layout of_panels(int64_t channels, int64_t h, int64_t row_str
                               .phases_w = 1};
 }
 
-/* Planes of whole vectors; a tile that begins in a plane does not reach beyond it. beyond: pixels
- * that a window reads behind the last row. */
+/* CHW with channels of whole vectors; a tile that begins in a channel does not reach beyond it.
+ * beyond: pixels that a window reads after the last row. */
 static laci_sparse_layout of_planes(int64_t channels, laci_sparse_layout l, int64_t rows,
                                     int64_t beyond) {
   l.format = LACI_FORMAT_CHW;
@@ -137,8 +137,8 @@ laci_sparse_layout laci_sparse_layout_out(laci_memory_format format, const laci_
 
 /* ---- tiles ---- */
 
-/* Does every tile of a long row of so many pixels end in its plane, or panel? Those have zeros
- * where no pixel is. */
+/* Does every tile of a long row of so many pixels end within its channel (CHW) or pixel block
+ * (PC16P)? Those have zeros where no pixel is. */
 static bool keeps_within(const laci_sparse_layout *out, int64_t length) {
   const int64_t begin = laci_sparse_at(out, 0, 0, 0);
   if (out->format == LACI_FORMAT_PC16P) return begin % LANES == 0;
@@ -268,7 +268,8 @@ void laci_sparse_order_columns(const laci_sparse_window *g, int32_t *dense_at) {
   }
 }
 
-/* Of results in a row: how many have no pixel there, before its first or behind its last. */
+/* How many results of a row have no pixel at that offset: it is before the row's first or after its
+ * last. */
 static int64_t missing_before(const laci_sparse_window *g, int64_t x) {
   return x < 0 ? laci_ceil_div(-x, g->stride_w) : 0;
 }
@@ -378,7 +379,7 @@ static bool take_mask(const laci_sparse_window *g, const uint8_t *mask, laci_spa
   return good;
 }
 
-/* What the product needs beside what is kept. */
+/* What the product needs besides the kept weights. */
 static bool make_product(const laci_sparse_window *g, const laci_sparse_kept *kept,
                          laci_sparse_form *form) {
   const int64_t length = laci_sparse_row_length(g), n_columns = length * g->groups;

@@ -39,8 +39,8 @@ typedef enum laci_memory_format {
 } laci_memory_format;
 
 /** A convolution: [n, channels_in, h, w] -> [n, channels_out, out_h, out_w]. 1-D: h is 1. Gemm: a
- * window of 1 x 1 on pictures of 1 x 1. Of pairs (product.h): bf16, where channels 2 i and 2 i + 1
- * are one channel of a layout; what is behind an odd number of them must be zero. */
+ * window of 1 x 1 on images of 1 x 1. With bf16 (product.h), channels 2 i and 2 i + 1 are one
+ * channel of a layout; the half after an odd number of them must be zero. */
 typedef struct laci_sparse_window {
   int64_t channels_in, channels_out, groups;
   int64_t h, w, out_h, out_w;
@@ -59,9 +59,8 @@ static inline int64_t laci_sparse_channels(int64_t channels, laci_sparse_values 
   return (channels + laci_sparse_each(values) - 1) / laci_sparse_each(values);
 }
 
-/** Where the value of a pixel lies; numbers of floats. One image, or 16 of them (images),
- * take `n_floats`; those of the next begin right behind. What is no pixel must be zero in planes
- * and images. */
+/** Where the value of a pixel is; strides are numbers of floats. An image block takes `n_floats`;
+ * the next one follows it directly. What is no pixel must be zero in CHW and HWC16N. */
 typedef struct laci_sparse_layout {
   laci_memory_format format;
   int64_t channel_stride; /* of blocks: from 16 channels to the next */
@@ -71,30 +70,30 @@ typedef struct laci_sparse_layout {
 
 bool laci_sparse_layout_equal(const laci_sparse_layout *a, const laci_sparse_layout *b);
 
-/** What a layout is made of: rows and columns of zeros around a picture, and how a window will
- * stride over it (1: it does not; matters for planes only). In panels nothing is above or below. */
+/** What a layout is made of: rows and columns of zeros around an image, and how a window will
+ * stride over it (1: it does not; matters for CHW only). PC16P has no rows above or below. */
 typedef struct laci_sparse_border {
   int64_t top, left, bottom, right, stride_h, stride_w;
 } laci_sparse_border;
 
-/** Planes, panels or images. */
+/** CHW, PC16P or HWC16N. */
 laci_sparse_layout laci_sparse_layout_of(laci_memory_format format, int64_t channels, int64_t h,
                                          int64_t w, laci_sparse_border border);
-/** The layout without a border or a gap: planes (row-major [channel][h][w]), blocks or rows.
- * Windows may not read such planes: they read whole vectors, beyond the end. */
+/** The layout without a border or a gap: CHW (row-major [channel][h][w]), CHW16C or HWC. Windows
+ * may not read such a CHW: they read whole vectors, beyond the end. */
 laci_sparse_layout laci_sparse_layout_contiguous(laci_memory_format format, int64_t channels,
                                                  int64_t h, int64_t w);
-/** What a convolution reads around a picture, and how it strides. */
+/** What a convolution reads around an image, and how it strides. */
 laci_sparse_border laci_sparse_border_of(const laci_sparse_window *g);
-/** May planes that a convolution of floats reads have no zeros beside rows, so that these lie
- * together? Where no tap misses more than the first or the last result's pixel of a row, and a row
- * has no more results than pixels. It reads them with zeros above and below, and generated code of
- * AVX-512 and compiled products alone do. */
+/** May the CHW that a convolution of floats reads be unpadded, with no zeros between its rows? It
+ * may where no tap misses more than the first or the last result's pixel of a row, and a row has no
+ * more results than pixels. There are still zeros above and below, and only generated code of
+ * AVX-512 and compiled products read it. */
 bool laci_sparse_may_be_unpadded(const laci_sparse_window *g);
 /** The layout that a convolution reads. */
 laci_sparse_layout laci_sparse_layout_in(laci_memory_format format, const laci_sparse_window *g);
 /** A layout of its results that makes the fewest tiles: rows as far apart as those it reads, if
- * `border` fits in between. Panels are that or nothing: a border may be too wide for them. */
+ * `border` fits in between. PC16P is possible only if so: a border may be too wide for it. */
 laci_sparse_layout laci_sparse_layout_out(laci_memory_format format, const laci_sparse_window *g,
                                           const laci_sparse_layout *in, laci_sparse_border border);
 
@@ -124,7 +123,8 @@ typedef struct laci_sparse_kept {
 } laci_sparse_kept;
 void laci_sparse_kept_clear(laci_sparse_kept *kept);
 
-/** Weights that a row of a convolution's group has, and columns: of pairs, all blocks are whole. */
+/** Weights that a row of a convolution's group has, and columns: with bf16, all blocks are whole.
+ */
 int64_t laci_sparse_dense_length(const laci_sparse_window *g);
 int64_t laci_sparse_row_length(const laci_sparse_window *g);
 /** Where these are in a row of the dense weight, [channels_in / groups][kernel_h][kernel_w]:
@@ -143,9 +143,8 @@ typedef struct laci_sparse_form {
   void *memory;      /* of the product's columns, and dense_at */
 } laci_sparse_form;
 
-/** What is read and written, both of pixels or both of images. `in` is as laci_sparse_layout_in
- * makes it, or has more of a border, or planes have none beside rows; n_images: as many images, or
- * groups of 16. */
+/** What is read and written, neither or both in HWC16N. `in` is as laci_sparse_layout_in makes it,
+ * or has a larger border, or is unpadded CHW; n_images: how many image blocks. */
 typedef struct laci_sparse_layouts {
   laci_sparse_layout in, out;
   int64_t n_images;
@@ -153,8 +152,8 @@ typedef struct laci_sparse_layouts {
 
 /** Takes what is kept of [channels_out] rows, its columns being numbers of all groups' columns in
  * their order. Fails LAC_NO_MEMORY, LAC_UNSUPPORTED beyond 2^31 columns; form is then empty, and
- * `take` the caller's. LAC_UNSUPPORTED, too: panels whose rows are not as far apart as those of the
- * other, and groups of an odd number of channels, of pairs. */
+ * `take` the caller's. LAC_UNSUPPORTED, too: PC16P whose rows are not as far apart as those of the
+ * other layout, and with bf16, groups of an odd number of channels. */
 LAC_MUST_CHECK lac_status laci_sparse_form_take(const laci_sparse_window *g, laci_sparse_kept *take,
                                                 const laci_sparse_layouts *layouts,
                                                 laci_sparse_form *form, lac_error *err);
@@ -165,7 +164,7 @@ LAC_MUST_CHECK lac_status laci_sparse_form_init(const laci_sparse_window *g, con
                                                 laci_sparse_form *form, lac_error *err);
 void laci_sparse_form_clear(laci_sparse_form *form);
 /** Tiles of the results alone, whatever a kernel reads for them: rows make one long row; `in` is
- * where a tile's picture begins. The caller's to free; NULL: no memory. */
+ * where a tile's image block begins. The caller's to free; NULL: no memory. */
 laci_sparse_tile *laci_sparse_result_tiles(const laci_sparse_window *g,
                                            const laci_sparse_layouts *layouts, int64_t *n_each);
 /** Frees the product and its weights; layouts and tiles stay. For who has generated code of it and

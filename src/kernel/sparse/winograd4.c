@@ -74,7 +74,7 @@ size_t laci_winograd4_bytes(const laci_sparse_window *g) {
          sizeof(float);
 }
 
-/* Room for rows of a line, each longer by what its last tile has too much, and for a tile more. */
+/* Does a line not hold its rows, each with the surplus of its last tile, and one more tile? */
 static bool is_too_wide(const laci_winograd4 *w) {
   return SIDE * (w->out.row_stride + 2 * SIDE * LANES) > LACI_WINOGRAD4_LINE;
 }
@@ -109,8 +109,8 @@ void laci_winograd4_clear(laci_winograd4 *w) {
   *w = (laci_winograd4){.n_each = 0};
 }
 
-/* Behind the lanes of a block there is room for a vector. An odd number of lines from a channel to
- * the next one, so that channels of a lane fall into all sets of a cache. */
+/* The lanes of a block are followed by padding for a vector. The distance of channels is an odd
+ * number of cache lines, so that channels of a lane fall into all sets of a cache. */
 laci_winograd4_block laci_winograd4_block_of(const laci_winograd4 *w, int64_t first, int64_t last) {
   laci_winograd4_block b = {first, last, (last - first) * w->unit, 0};
   const bool images = w->out.format == LACI_FORMAT_HWC16N;
@@ -124,7 +124,7 @@ int64_t laci_winograd4_floats(const laci_winograd4 *w, const laci_winograd4_bloc
   return w->points * laci_winograd4_apart(b, channels);
 }
 
-/* What all threads do together they wait for, and read weights for once. */
+/* All threads wait for a block that they do together, and read weights once for it. */
 int64_t laci_winograd4_cut(const laci_winograd4 *w, bool together) {
   const int64_t held = together ? 1 << 19 : 1 << 18; /* floats */
   const int64_t least = together ? 64 : 48;          /* lanes, for which weights are read once */

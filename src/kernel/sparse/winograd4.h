@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A convolution with all of its weights, over pictures (window.h), in f32, with a quarter of its
- * products and less: F(4x4, 3x3) and F(4x4, 4x4) of Winograd's minimal filtering (A. Lavin and S.
- * Gray, "Fast Algorithms for Convolutional Neural Networks", 2016). What stands between sparse
- * layers and is faster so than with half of its weights left out, and the first layer of many
- * networks.
+ * A convolution with all of its weights, in native layouts (window.h), in f32, with a quarter of
+ * its products and less: F(4x4, 3x3) and F(4x4, 4x4) of Winograd's minimal filtering (A. Lavin and
+ * S. Gray, "Fast Algorithms for Convolutional Neural Networks", 2016). It is for layers between
+ * sparse ones that are faster so than with half of their weights left out, and for the first layer
+ * of many networks.
  *
  *   source  a channel that a window without a stride reads. A window that strides by 2 is the sum
  *           of four that do not, of even and odd rows and columns of taps, over the same of
@@ -15,11 +15,11 @@
  *           points, summed over sources, is one of those that results are made of, m -> A' m A
  *
  * The interpolation points are 0, 5/8, -5/8, 3/2, -3/2 and infinity, or 1/4, -1/4, 7/8, -7/8, 7/4,
- * -7/4 and infinity: all factors of pixels and results are exact, and the error is that of a
- * direct sum, within a factor of two, or of four (with 0, 1, -1, 2, -2 it is six times as large).
- * Vertical transforms come first. Sums begin at zero and go through sources in ascending order, one
- * fused multiply-add each; the bias is added at the end. winograd4_scalar.c is the definition;
- * every variant gives the same bits.
+ * -7/4 and infinity: all factors of pixels and results are exact, and the error is that of a direct
+ * sum, within a factor of two, or of four (with 0, 1, -1, 2, -2 it is six times as large). Vertical
+ * transforms come first. Sums begin at zero and go through sources in ascending order, one fused
+ * multiply-add each; the bias is added at the end. winograd4_scalar.c is the definition; every
+ * variant gives the same bits.
  *
  * Lanes are tiles along a row of tiles, or the same tile of 16 images. Some of them are done
  * together, a block: points of all sources, [points][sources][lanes], then products,
@@ -77,19 +77,20 @@ enum {
  * rows that are not there are zeros. */
 typedef struct laci_winograd4 {
   laci_sparse_window window;
-  laci_sparse_layout in, out; /* planes that are not in phases, and planes or panels; or both
-                                 images. Where it strides, what it reads needs no border, and where
-                                 it does not, planes need none beside rows if what lies before a
-                                 row, as far as the window reaches, is memory */
+  laci_sparse_layout in, out; /* CHW without phases in, CHW or PC16P out; or both HWC16N. Where the
+                                 window strides, `in` needs no border; where it does not, CHW may be
+                                 unpadded if as much as the window reaches before a row is readable
+                                 memory */
   int64_t n_image_blocks;     /* images, or groups of 16 */
-  int64_t stride;             /* of the window, both ways */
+  int64_t stride;             /* of the window, in both directions */
   int64_t sources;            /* stride^2 of each channel */
   int64_t taps, points;       /* of a side of a source's; of a tile */
-  int64_t tiles_h, tiles_w;   /* of a picture */
-  int64_t n_units, unit;      /* rows of tiles of all pictures, or tiles of groups; lanes of one */
+  int64_t tiles_h, tiles_w;   /* of an image */
+  int64_t n_units, unit;      /* rows of tiles of all images, or tiles of groups of 16 images; lanes
+                                 of one */
   laci_sparse_tile *results;  /* laci_sparse_result_tiles */
-  int64_t n_each;             /* of these, of a picture */
-  int64_t rows;               /* channels out whose weights stand together */
+  int64_t n_each;             /* of these, of an image block */
+  int64_t rows;               /* channels out whose weights are stored together */
 } laci_winograd4;
 
 /** Pixels of a side of a tile, and points, for so many taps. */
@@ -107,7 +108,7 @@ int64_t laci_winograd4_taps(const laci_sparse_window *g);
 int64_t laci_winograd4_points(const laci_sparse_window *g);
 /** Bytes that the weights take. */
 size_t laci_winograd4_bytes(const laci_sparse_window *g);
-/** Groups of channels out whose weights stand together. */
+/** Groups of channels out whose weights are stored together. */
 static inline int64_t laci_winograd4_groups(const laci_winograd4 *w) {
   return (w->window.channels_out + w->rows - 1) / w->rows;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * winograd4.h for every instruction set. Of pixels, a row of tiles at a time, or some of narrow
- * pictures: the vertical transform goes along rows of pixels, and for the horizontal one every
- * fourth pixel is put together, so that lanes are neighbouring tiles. Of images, lanes are those,
- * and nothing moves. */
+ * winograd4.h for every instruction set. Where lanes are pixels, a row of tiles is done at a time,
+ * or some rows of narrow images: the vertical transform goes along rows of pixels, and for the
+ * horizontal one every fourth pixel is gathered, so that lanes are neighbouring tiles. In HWC16N
+ * lanes are images, and nothing is moved. */
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
@@ -181,8 +181,8 @@ INLINE void put_together(const vector from[SIDE], float *to) {
 
 /* ---- Rows of tiles ---- */
 
-/* How many rows of tiles fill a vector: of narrow pictures some, where their pixels and results
- * fill vectors, too. Else each row has vectors of its own. */
+/* How many rows of tiles fill a vector: of narrow images some, where their pixels and results fill
+ * vectors, too. Else each row has vectors of its own. */
 INLINE int64_t rows_together(const laci_winograd4 *w) {
   const bool fills = WIDTH % w->tiles_w == 0 && SIDE * w->tiles_w % WIDTH == 0;
   return w->tiles_w < WIDTH && fills ? WIDTH / w->tiles_w : 1;
@@ -192,15 +192,16 @@ INLINE int64_t rows_together(const laci_winograd4 *w) {
 
 static const float zeros[MOST];
 
-/* How a picture's rows of tiles fill vectors: each has some of its own, or one is of some rows. */
+/* How an image's rows of tiles fill vectors: each row has some vectors of its own, or a vector
+ * holds some rows. */
 typedef struct filling {
   int64_t n_rows;    /* of a vector */
   int64_t n_vectors; /* of pixels of one of these, SIDE of all */
   int64_t n_chunks;  /* that there are, vectors of tiles: the last one may have no tile, and only
                         pixels that the one before it reads */
-  int64_t n_pixels;  /* of a row, from the border on; zeros behind */
-  int64_t n_missing; /* of the border before a row: what lies there is the row above it */
-  vector same_row;   /* all bits of lanes that have a tile of their row behind them */
+  int64_t n_pixels;  /* of a row, from the border on; zeros after these */
+  int64_t n_missing; /* of the border before a row: the row above is stored there */
+  vector same_row;   /* all bits of lanes that are followed by a tile of their row */
 } filling;
 
 /* Of a source's rows, whose pixels begin with the border's, or with the second of them. */
@@ -225,7 +226,7 @@ static filling filling_of(const laci_winograd4 *w, int64_t part) {
   return f;
 }
 
-/* Of even or odd rows and columns of a channel's plane, where a window strides. */
+/* Of even or odd rows and columns of a channel, where a window strides. */
 typedef struct source {
   const float *plane;
   const filling *filling;
@@ -233,7 +234,7 @@ typedef struct source {
   int64_t apart; /* floats from its points to the next ones */
 } source;
 
-/* Each second of 2 n floats; the last one may have none behind it. */
+/* Each second of 2 n floats; none may follow the last one. */
 static void take_second(const float *from, int64_t n, float *to) {
   int64_t at = 0;
   for (; at + WIDTH < n; at += WIDTH) {
@@ -256,8 +257,8 @@ static void one_lane_row(const laci_winograd4 *w, const source *s, const float *
   take_second(from + first + left * stride, s->filling->n_pixels - n, to + n);
 }
 
-/* Where a row of tiles finds the rows of a source's pixels that it reads: in the picture, behind
- * its border, or where a window strides in `thin`. */
+/* Where a row of tiles finds the rows of a source's pixels that it reads: in the image, in zeros
+ * above and below it, or where a window strides in `one_lane`. */
 INLINE void rows_of(const laci_winograd4 *w, const source *s, int64_t unit, const int read,
                     float (*one_lane)[MOST], const float *row[READ]) {
   const laci_sparse_window *g = &w->window;
@@ -303,8 +304,8 @@ INLINE void transform_down(const filling *f, const float *const row[READ], int64
   }
 }
 
-/* The horizontal ones of a vector of tiles. behind: the first pixels of the tile that stands behind
- * it, then of its own first tile. */
+/* The horizontal ones of a vector of tiles. after: the first pixels of the tile that follows it,
+ * then of its own first tile. */
 INLINE void transform_along(const filling *f, const float *pixels, const int read,
                             vector after[READ - SIDE], vector d[READ]) {
   take_apart(pixels, d);
@@ -361,13 +362,13 @@ INLINE void transform_pixels(const laci_winograd4 *w, const laci_winograd4_block
 
 /* ---- Points of images ---- */
 
-/* Where the pixels of a tile lie; there are none around a picture. */
+/* Where the pixels of a tile are; there are none around an image. */
 typedef struct pixels {
   const float *at[POINTS];
   int64_t next[POINTS]; /* to the next channel */
 } pixels;
 
-/* A tile among those of all pictures. */
+/* A tile among those of all image blocks. */
 typedef struct tile {
   int64_t image_block, y, x; /* its first result */
 } tile;
@@ -399,8 +400,8 @@ static pixels pixels_of(const laci_winograd4 *w, const float *x, int64_t unit, i
 }
 
 /* Vertical transforms of n channels of a tile, from c on, into [channel][row][column][lane]. Pixels
- * lie far from each other, often by what makes them share a set of a cache, and their channels side
- * by side: a column of pixels of all n comes before the next one. */
+ * are far from each other, often at a distance that makes them share a set of a cache, and their
+ * channels are contiguous: a column of pixels of all n comes before the next one. */
 INLINE void transform_columns(const pixels *p, int64_t c, int64_t n, const int read, float *to) {
   for (int j = 0; j < read; j++) {
     const float *from[READ];
@@ -473,7 +474,7 @@ void LACI_VARIANT(laci_winograd4_transform)(const laci_winograd4 *w, const laci_
 
 /* What is multiplied: two groups of rows at most. */
 typedef struct groups {
-  const float *weight; /* of the first group, and of the second behind it */
+  const float *weight; /* of the first group, and of the second after it */
   int64_t channels, stride;
   int64_t n_rows; /* that there are */
 } groups;
@@ -533,7 +534,7 @@ INLINE void add_half(const groups *g, const float *x, const int n_groups, float 
 }
 #endif
 
-/* What is left of lanes, behind pairs of vectors: a vector, or half of one, and twice as many rows.
+/* The lanes that are left after pairs of vectors: a vector, or half of one, and twice as many rows.
  */
 INLINE void add_last(const groups *g, const float *x, const int n_groups, int64_t n_lanes,
                      float *to) {
@@ -600,7 +601,7 @@ INLINE void results_of(const float *sums, int64_t apart, float bias, const int r
   }
 }
 
-/* Rows of tiles behind each other in a picture, whose results are made at once. */
+/* Consecutive rows of tiles of an image, whose results are made at once. */
 typedef struct band {
   int64_t n;                   /* rows of tiles */
   int64_t first_row, last_row; /* of results */
@@ -611,7 +612,7 @@ typedef struct band {
   laci_sparse_tile tiles[LINE / LANES];
 } band;
 
-/* A tile that the band before or behind has a part of is written lane by lane. */
+/* A tile that the band before or after has a part of is written lane by lane. */
 static void cut_tile(laci_sparse_tile *t, uint64_t lanes) {
   if ((lanes & LACI_SPARSE_ALL_LANES) != LACI_SPARSE_ALL_LANES) t->lanes &= lanes;
 }
@@ -655,9 +656,9 @@ INLINE void put_vectors(const laci_winograd4 *w, vector results[SIDE][READ], int
   }
 }
 
-/* A band's results of a channel, whose sums stand at `sums`. A row's vectors come from right to
- * left, so that what the last one has too much is written over. Where nothing is added they are
- * clipped. */
+/* A band's results of a channel, whose sums are at `sums`. A row's vectors come from right to left,
+ * so that what the last one has too much is written over. Where nothing is added they are clipped.
+ */
 INLINE void put_channel(const laci_winograd4 *w, const laci_sparse_operands *o, const band *of,
                         const float *sums, const int read, float *line) {
   const int64_t rows = rows_together(w), last = rows > 1 ? 0 : (w->tiles_w - 1) / WIDTH * WIDTH;
@@ -681,7 +682,7 @@ typedef struct lines {
   int64_t each, first, n;
 } lines;
 
-/* Writes them, with nothing behind the clip. Channels of a tile are neighbours in memory. */
+/* Writes them, where nothing follows the clip. Channels of a tile are neighbours in memory. */
 static void write_lines(const laci_sparse_operands *o, int64_t stride, const band *of,
                         const lines *l) {
   float added[LANES];
@@ -719,7 +720,7 @@ static void finish_lines(const laci_sparse_operands *o, int64_t stride, const ba
 INLINE void finish_pixels(const laci_winograd4 *w, const laci_winograd4_block *b, const float *sums,
                           const int64_t first_last[2], const laci_sparse_operands *o,
                           const int read) {
-  enum { OVER = 2 * CHUNK + LANES }; /* floats behind a line that are written, and before it */
+  enum { OVER = 2 * CHUNK + LANES }; /* floats after a line that are written, and before it */
   const int64_t row = SIDE * w->out.row_stride, most = (LINE / TOGETHER - OVER) / row;
   const int64_t stride = w->out.channel_stride;
   _Alignas(64) float line[LINE];
@@ -749,7 +750,7 @@ typedef struct tile_part {
   int64_t channel_first, channel_last, result, n_rows, n_columns;
 } tile_part;
 
-/* One pixel's results of n channels, with nothing behind the clip. */
+/* One pixel's results of n channels, where nothing follows the clip. */
 INLINE void put_pixel(const laci_sparse_operands *o, int64_t place, int64_t stride, int64_t n,
                       const float *from) {
   for (int64_t c = 0; c < n; c++, place += stride, from += LANES) {

@@ -15,7 +15,7 @@ static const float A = LACI_WINOGRAD4_A, B = LACI_WINOGRAD4_B, A2 = LACI_WINOGRA
                    B2 = LACI_WINOGRAD4_B2, A3 = LACI_WINOGRAD4_A3, B3 = LACI_WINOGRAD4_B3,
                    A2B2 = LACI_WINOGRAD4_A2B2, BOTH = LACI_WINOGRAD4_A2_AND_B2;
 
-/* B' d: six pixels, `apart` from each other, where they stand. */
+/* B' d: six pixels, `apart` from each other, in place. */
 static void six_points(float *d, int apart) {
   const float d0 = d[0], d1 = d[apart], d2 = d[2 * apart], d3 = d[3 * apart], d4 = d[4 * apart],
               d5 = d[5 * apart];
@@ -84,7 +84,7 @@ static void four_results(const laci_winograd4 *w, float *m, int apart) {
   else four_of_six(m, apart);
 }
 
-/* Where a lane's tile is: its picture, first result, and which image of a group. */
+/* Where a lane's tile is: its image block, first result, and which image of the block. */
 typedef struct place {
   int64_t image_block, y, x;
   int lane;
