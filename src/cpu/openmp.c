@@ -20,8 +20,7 @@
 
 #include "base/memory.h"
 
-enum { STACK_RESERVE = 8 << 20 }; /* bytes that the run time may need in addition to its threads'
-                                     stacks */
+enum { STACK_RESERVE = 8 << 20 }; /* bytes that the run time may need besides threads' stacks */
 
 static void (*set_threads)(int n);
 static int (*max_threads)(void);

@@ -127,7 +127,7 @@ typedef struct laci_sparse_operands {
   float low, high; /* v becomes low > v ? low : v, then high < v ? high : v: a NaN stays */
   const laci_pointwise *functions; /* [n_functions]: what follows, one after the other */
   int n_functions;
-  bool residual_last; /* it is added after the functions, not before the clip */
+  bool residual_last;                     /* it is added after the functions, not before the clip */
   const laci_sparse_quantized *quantized; /* of int8; NULL: of others */
 } laci_sparse_operands;
 
