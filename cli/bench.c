@@ -100,7 +100,7 @@ static void rate_cells(text_table *table, const lac_bench_result *r, const lac_b
 }
 
 static void rest_row(text_table *table, const lac_bench_result *r) {
-  enum { BEFORE = 3 }; /* columns of text behind the name, and the time */
+  enum { BEFORE = 3 }; /* columns of text after the name, and the time */
   table_cell(table, "(in the dense plan only)");
   for (int column = 0; column < BEFORE; column++) table_cell(table, "-");
   dense_cells(table, r, 0, r->dense_rest_seconds);
@@ -188,8 +188,8 @@ static void print_exact(const lac_bench_result *r) {
                r->exact_reason);
 }
 
-/* Layers that run for a part of the batch at a time, lest its values leave the caches: steps of as
- * many turns stand together. */
+/* Layers that run for a part of the batch at a time (a micro-batch), so that its values stay in the
+ * caches. Steps with the same number of micro-batches are one group. */
 static void print_turns(const lac_bench_result *r) {
   for (int at = 0, end; at < r->n_layers; at = end) {
     const int64_t micro_batches = r->layers[at].micro_batches,
@@ -205,7 +205,7 @@ static void print_turns(const lac_bench_result *r) {
   }
 }
 
-/* What planning took, beside that of the dense plan where there are two. */
+/* What planning took, and the same for the dense plan where there are two. */
 static void print_plan(const lac_bench_result *r) {
   char seconds[64] = "", memory[128] = "";
   if (r->has_sparse) {

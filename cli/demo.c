@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * `lacuna demo`: the whole pipeline on the images inside the program, logged step by step. A
- * network is trained, pruned in several ways, fine-tuned, checked and run; a table says what each
- * step costs, and which of its differences are more than chance.
+ * network is trained, pruned by several methods, fine-tuned, checked and run; a table says what
+ * each step costs, and which of its differences are more than chance.
  *
- * It uses nothing but the public library, so it is also the example of how the pieces fit. So small
- * a network gains nothing from a second thread: it is trained by one, and the result is the same
- * for every --threads. Next: bundle.h, how its files appear all together or not at all. */
+ * It uses nothing but the public library, so it is also the example of how its functions fit
+ * together. So small a network gains nothing from a second thread: it is trained by one, and the
+ * result is the same for every --threads. Next: bundle.h, how its files appear all together or not
+ * at all. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -46,12 +47,12 @@ static const double TUNING_RATE = 0.02, DOUBT = 0.025; /* at each end of an inte
 #define TUNING_CURVES "finetune.svg"
 static const char *const files[] = {IMAGES, DENSE, SPARSE, DRAWING, CURVES, TUNING_CURVES};
 
-/* One way of pruning, trained on in the end. */
+/* One method of pruning, and the fine-tuning after it. */
 typedef struct attempt {
   lac_model *model;
   lac_report *report;
   lac_eval_result pruned, tuned;
-  lac_recovery_score scores[TUNING_EPOCHS + 1]; /* on the way, from step 0 on */
+  lac_recovery_score scores[TUNING_EPOCHS + 1]; /* during fine-tuning, from step 0 on */
   int n_scores;
   int64_t steps;
 } attempt;
@@ -242,7 +243,7 @@ static void interval_of(const lac_eval_result *r, double ends[2]) {
   ends[1] = 100 * laci_binomial_upper(right, r->images, DOUBT);
 }
 
-/* Dense, pruned, fine-tuned: both ways in one picture, which says how far chance reaches. */
+/* Dense, pruned, fine-tuned: both methods in one picture, which says how far chance reaches. */
 static lac_status draw_recovery(const demo *d, lac_error *err) {
   char path[PATH_MAX], data[160];
   double ends[2];

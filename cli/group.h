@@ -24,9 +24,9 @@ int group_size(const arguments *args);
  * leave with the same. What they all know already is not told again. */
 LAC_MUST_CHECK lac_status group_agree(const arguments *args, lac_status st, lac_error *err);
 
-/** The same behind files, which may take one process much longer than the others: waits for as long
- * as the others live. As the last step of a verb only where all went well in the library: what
- * failed there ended alike, or others may be anywhere. */
+/** The same after work on files, which may take one process much longer than the others: waits for
+ * as long as the others live. As the last step of a verb only where all went well in the library:
+ * what failed there ended alike, or others may be anywhere. */
 LAC_MUST_CHECK lac_status group_agree_late(const arguments *args, lac_status st, lac_error *err);
 
 /** Is it this process that says what failed? Where the others do not know, its number is put before

@@ -20,7 +20,7 @@ static void print_wrapped(FILE *out, const char *text) {
   text_wrap(out, text, help_columns(out), 0, 0);
 }
 
-/* A long list of values below the name of its option, broken behind |. Ends the line. */
+/* A long list of values below the name of its option, broken after |. Ends the line. */
 static void print_values(FILE *out, const char *values, int columns) {
   int column = fprintf(out, "\n%*s", NARROW_COLUMN, "") - 1;
   for (size_t n; *values; values += n) {

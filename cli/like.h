@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * `--like SCRIPT`: the options of a well-known script, translated to ours before the parser of
- * args.h sees them. Options of ours that the script has not may stand beside them. */
+ * args.h sees them. Options of ours that the script has not may be given along with them. */
 #ifndef CLI_LIKE_H
 #define CLI_LIKE_H
 
@@ -14,7 +14,7 @@ enum { LIKE_MOST = 64, LIKE_MOST_WORDS = 512, LIKE_MOST_TEXTS = LIKE_MOST_WORDS 
 
 /** An option of ours with its value. */
 typedef struct like_item {
-  const char *name;  /* "batch-size"; with * in front: not ours, looked at at the end */
+  const char *name;  /* "batch-size"; with a leading *: not ours, looked at at the end */
   const char *value; /* NULL: it takes none */
   const char *typed; /* as the user typed it; NULL: a default of the script */
 } like_item;

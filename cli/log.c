@@ -26,7 +26,7 @@ static struct {
   bool quiet, is_terminal;
   char bar[512]; /* what stands in the last line; empty: nothing */
   char job[64];
-  char note[64];  /* behind the bar */
+  char note[64];  /* after the bar */
   double shown_s; /* when progress was shown last */
 } display = {.lock = PTHREAD_MUTEX_INITIALIZER};
 

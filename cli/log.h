@@ -18,7 +18,8 @@ void log_line(const char *format, ...) LAC_PRINTF(1, 2);
 /** How fast a network ran, and how many of its layers by sparse kernels. */
 void log_rate(double images_per_second, int n_sparse);
 
-/** What stands behind the progress from now on, such as ", 100 images/s"; until the job's end. */
+/** What is printed after the progress from now on, such as ", 100 images/s"; until the job's end.
+ * */
 void log_note(const char *format, ...) LAC_PRINTF(1, 2);
 
 #endif

@@ -52,8 +52,8 @@ static int64_t channel_stride(const lac_layer *layer) {
   return stride;
 }
 
-/* Prints the name; returns the column where lines of the mask begin: behind it, or where it takes
- * half a line, below. */
+/* Prints the name; returns the column where lines of the mask begin: after it, or below it where
+ * the name takes more than half a line. */
 static int print_name(const char *name, int columns, FILE *out) {
   char *shown = laci_alloc(strlen(name) + sizeof "...", 1);
   if (!shown) return -1;

@@ -196,7 +196,7 @@ lac_status outputs_plan(const arguments *args, outputs *plan, lac_error *err) {
   return st ? st : check_folder(plan, plan->folder, option_names[OUTPUT_EXPORT], err);
 }
 
-/* Saving a model makes data files beside it where it has external data: OUT.onnx's are called
+/* Saving a model makes data files next to it where it has external data: OUT.onnx's are called
  * OUT.data, OUT.1.data ..., or as they were called where they come from (a folder of OUT's own). */
 static bool is_data_name(const char *out, const char *real, const lac_model *model) {
   size_t n_folder = (size_t)(base_name(out) - out);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The files that one command writes, all of them or none: names are checked before the long work,
- * the contents go to temporary names beside them, and only when everything is there, standard
+ * the contents go to temporary names next to them, and only when everything is there, standard
  * output included, they get their names (base/file_set.h). Every verb that writes goes
  *
  *     outputs_plan, outputs_guard; the work; outputs_begin or outputs_write; print; outputs_finish
  *
- * and comes to outputs_finish on every way, with what failed, if anything did. */
+ * and calls outputs_finish in every case, with what failed, if anything did. */
 #ifndef CLI_OUTPUTS_H
 #define CLI_OUTPUTS_H
 
@@ -37,7 +37,7 @@ typedef struct outputs {
   output_file files[OUTPUT_COUNT];
   bool force;
   bool writes_model; /* OUTPUT_MODEL is one: data files may go with it */
-  bool has_data;     /* of the model that was written: it reads files beside it */
+  bool has_data;     /* of the model that was written: it reads files next to it */
   bool uses_stdout;  /* one of them goes to standard output: nothing else may */
   const char
       *json; /* what goes to --json in the place of the report; the caller's; NULL: nothing */

@@ -96,7 +96,7 @@ char *text_shorten(const char *text, int cells, char *to) {
     if (at + width > front) break;
     n_front += n, at += width;
   }
-  int skipped = at; /* cells of the text that are not printed, and those in front */
+  int skipped = at; /* cells of the text that are not printed, and those before */
   const char *rest = text + n_front;
   while (*rest && all - skipped > left - at) rest += next_character(rest, &width), skipped += width;
   sprintf(to, "%.*s%s%s", (int)n_front, text, mark, rest);

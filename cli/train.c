@@ -281,7 +281,7 @@ static lac_status check_model_dir(const run *r, lac_error *err) {
                    o->model_dir);
 }
 
-/* Nothing that the run writes is in the way, or an input. */
+/* Nothing that the run writes exists already, or is an input. */
 static lac_status check_outputs(const run *r, const outputs *plan, lac_error *err) {
   lac_status st = outputs_guard_run(plan, r->args->model_dir, err);
   if (!st) st = guard_inputs(r, err);

@@ -37,7 +37,7 @@ typedef struct format {
 
 static const format formats[] = {{"svg", "svg"}, {"pdf", "pdf"}, {"png", "png:cairo"}};
 
-/* What graphviz said while we worked; it hands over its messages in pieces. */
+/* What graphviz said while we worked; it hands over its messages in parts. */
 static char said[512];
 
 static int on_message(char *piece) {

@@ -3,9 +3,9 @@
  * plan.
  *
  * Every run is timed as a whole and step by step, on random inputs. Where sparse kernels have a
- * part in the plan, a second one that keeps to dense kernels is run beside it, in turns. What the
- * processor can do at best (multiply-adds in registers, reading from memory) is measured between
- * the runs, so that shares of it hold on a busy machine too. docs/bench.md says how.
+ * part in the plan, a second plan of dense kernels only is run as well, alternately with it. What
+ * the processor can do at best (multiply-adds in registers, reading from memory) is measured
+ * between the runs, so that shares of it hold on a busy machine too. docs/bench.md says how.
  *
  * Threads. The model belongs to the call, which puts another batch in place for its time; a result
  * may be read by any number of threads. */
@@ -54,12 +54,12 @@ typedef struct lac_bench_time {
 
 /** A step of the plan. Several steps may belong to one node. */
 typedef struct lac_bench_layer {
-  const char *name;   /* of the node; "NODE (reorder)" for a change of layout on the way to it */
+  const char *name;   /* of the node; "NODE (reorder)" for a change of layout before it */
   const char *op;     /* "Conv", "reorder" */
   const char *what;   /* with all that is fused in: "Conv + scale + function" */
   const char *kernel; /* oneDNN's name of the implementation that won, "plain", "own" or "exact" */
   bool plain;         /* done by the operator's slow definition: there is no fast form */
-  bool exact;         /* so, and beside the fast engine's plan, which has no place for it */
+  bool exact;         /* so, and outside of the fast engine's plan, which cannot hold it */
   bool holds_pattern; /* its weight is n:m */
   double dense_seconds; /* fastest of all runs, by dense kernels only: of all steps that the dense
                            plan has for the node; 0: it has none of that name */

@@ -89,7 +89,7 @@ typedef struct lac_engine_port {
   int rank;          /* of an open output that nothing is known of: -1 */
   int64_t shape[8];  /* a size that comes from data: -1 */
   size_t size_bytes; /* of an open output 0 */
-  bool open; /* an output whose shape comes from data: lac_engine_result has it behind a run */
+  bool open; /* an output whose shape comes from data: lac_engine_result has it after a run */
 } lac_engine_port;
 
 /** What a plan holds. */

@@ -50,7 +50,7 @@ LAC_API LAC_MUST_CHECK lac_status lac_mask_from_model(const lac_model *model,
  * LAC_UNSUPPORTED for another type, LAC_BAD_VALUE for NaN and Inf, LAC_NO_MEMORY. */
 LAC_API LAC_MUST_CHECK lac_status lac_mask_add(lac_mask *mask, const lac_mask_weight *weight, int n,
                                                int m, lac_error *err);
-/** Adds a mask of what is not zero now; c_axis does not count. Fails in the same way. */
+/** Adds a mask of what is not zero now; c_axis does not count. Fails as lac_mask_add does. */
 LAC_API LAC_MUST_CHECK lac_status lac_mask_add_zeros(lac_mask *mask, const lac_mask_weight *weight,
                                                      lac_error *err);
 

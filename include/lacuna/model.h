@@ -4,7 +4,7 @@
  * Threads. Several models are independent of each other. A function that takes a `lac_model *` may
  * change the model, which belongs to its thread meanwhile. One that takes a `const lac_model *`
  * leaves network and weights as they are, and several threads may call such functions on one model
- * at the same time: what they read from its files or infer of it on the way is kept under a lock.
+ * at the same time: what they read from its files or infer of it meanwhile is kept under a lock.
  * One order counts: lac_inspect, lac_inspect_why, lac_check and lac_mask_from_model infer shapes
  * when the first of them is called on a model, and what runs a network (engines, lac_run,
  * lac_infer, lac_eval) reads it without that lock, so that first call has to be over before threads
@@ -37,10 +37,10 @@ typedef struct lac_tensor {
   size_t size_bytes;
 } lac_tensor;
 
-/** Reads FILE.onnx, or a pack (lacuna/pack.h) under any name; external data lies beside it. Large
- * tensors stay in their files until they are wanted: an engine reads each once, whatever else needs
- * them brings all into memory. To replace a file meanwhile, rename another over it: one that is
- * changed or cut in place fails LAC_IO later. *model is NULL on failure. Fails LAC_IO,
+/** Reads FILE.onnx, or a pack (lacuna/pack.h) under any name; external data is in files next to it.
+ * Large tensors stay in their files until they are wanted: an engine reads each once, whatever else
+ * needs them brings all into memory. To replace a file meanwhile, rename another over it: one that
+ * is changed or cut in place fails LAC_IO later. *model is NULL on failure. Fails LAC_IO,
  * LAC_BAD_FILE, LAC_UNSUPPORTED (opset or IR outside the range), LAC_NO_MEMORY. */
 LAC_API LAC_MUST_CHECK lac_status lac_model_load(const char *path, lac_model **model,
                                                  lac_error *err);
@@ -107,13 +107,13 @@ LAC_API LAC_MUST_CHECK lac_status lac_model_save(lac_model *model, const char *p
 typedef lac_status lac_write_bytes(const void *bytes, size_t size_bytes, void *context,
                                    lac_error *err);
 
-/** The bytes that lac_model_save would write, piece by piece to a function: for a pipe. Fails
+/** The bytes that lac_model_save would write, part by part to a function: for a pipe. Fails
  * LAC_UNSUPPORTED where the model has external data, which needs a file of its own. */
 LAC_API LAC_MUST_CHECK lac_status lac_model_stream(lac_model *model, lac_write_bytes *write,
                                                    void *context, lac_error *err);
 
 /** True where path names a file that the model was read from, its own or one of its data files, by
- *  whatever name: for callers that write files beside it. */
+ *  whatever name: for callers that write files next to it. */
 LAC_API bool lac_model_reads(const lac_model *model, const char *path);
 
 /** The name of external data file `at`, 0, 1 ..., as the model has it, relative to the model's

@@ -69,7 +69,7 @@ LAC_API LAC_MUST_CHECK lac_status lac_pack_report_json(const lac_pack_report *re
 LAC_API LAC_MUST_CHECK lac_status lac_pack_load(const char *path, lac_model **model,
                                                 lac_error *err);
 
-/** The ONNX file that was packed, byte for byte, as out; its external data beside it, under the
+/** The ONNX file that was packed, byte for byte, as out; its external data next to it, under the
  * names that it had. All of them or none. Fails LAC_EXISTS unless force, LAC_INTERRUPTED. */
 LAC_API LAC_MUST_CHECK lac_status lac_pack_restore(const char *path, const char *out, bool force,
                                                    lac_error *err);

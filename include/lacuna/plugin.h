@@ -41,11 +41,11 @@ typedef struct lac_transport {
    * begin [size + 1] is the same everywhere. */
   int (*gather)(void *self, int channel, void *all, const size_t *begin, void **request);
   /** Part k of `from`, bytes begin[k] .. begin[k + 1], is sent to process k; begin is the same
-   * everywhere. `to` gets this process's parts, as process 0, 1 ... sent them, one behind the
+   * everywhere. `to` gets this process's parts, as process 0, 1 ... sent them, one after the
    * other. */
   int (*exchange)(void *self, int channel, const void *from, const size_t *begin, void *to,
                   void **request);
-  /** 1: done, and *request is gone; 0: not yet. Whatever else is under way goes on, too. */
+  /** 1: done, and *request is gone; 0: not yet. Whatever else is in progress goes on, too. */
   int (*test)(void *self, void **request);
 
   /** A word to process 0, which need not wait for it. */

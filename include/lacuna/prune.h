@@ -92,7 +92,7 @@ LAC_API LAC_MUST_CHECK lac_status lac_prune(lac_model *model, const lac_options 
 LAC_API LAC_MUST_CHECK lac_status lac_permute(lac_model *model, const lac_options *options,
                                               lac_report **report, lac_error *err);
 
-/** Analysis without change: what could be permuted and pruned, and what stands in the way. */
+/** Analysis without change: what could be permuted and pruned, and what prevents it. */
 LAC_API LAC_MUST_CHECK lac_status lac_inspect(const lac_model *model, const lac_options *options,
                                               lac_report **report, lac_error *err);
 

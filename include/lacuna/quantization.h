@@ -38,7 +38,7 @@ typedef struct lac_quantized_layer {
   const char *weight;           /* stored tensor of floats; NULL where it is not quantized */
   const char *input;            /* the activation whose scale its data have; NULL as above */
   const char *reason;           /* why it stays in floats; NULL: it is quantized */
-  bool norm_folded;             /* batch normalization behind it went into it */
+  bool norm_folded;             /* batch normalization after it went into it */
   bool bias;                    /* it has an int32 bias */
   double scale_low, scale_high; /* of the weight, least and largest over its channels */
   double weight_error;

@@ -126,7 +126,7 @@ typedef struct lac_target_layer {
 typedef struct lac_target_report {
   const char *name;  /* as it was asked for: "tensorrt", "torch:f16" */
   const char *title; /* "NVIDIA TensorRT" */
-  const char *needs; /* what has to be done there beside; NULL: nothing is said */
+  const char *needs; /* what else has to be done there; NULL: nothing is said */
   int n_taken, n_refused, n_not_stated, n_dense;
   const lac_target_layer *layers; /* [n_layers] of the report */
 } lac_target_report;

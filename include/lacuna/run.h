@@ -34,7 +34,7 @@ typedef struct lac_run_result {
  * converted to the element type that the network declares. threads 0: the cores this process may
  * use. *result is NULL on failure. Fails LAC_NOT_FOUND (no input of that name, or one is missing),
  * LAC_BAD_SHAPE, LAC_UNSUPPORTED (an operator that the plain engine cannot run), LAC_NO_MEMORY,
- * LAC_MEMORY_LIMIT (a value does not fit into 80 % of the machine's memory beside the others),
+ * LAC_MEMORY_LIMIT (a value does not fit into 80 % of the machine's memory with the others),
  * LAC_INTERRUPTED. */
 LAC_API LAC_MUST_CHECK lac_status lac_run(const lac_model *model, const lac_run_tensor *inputs,
                                           int n_inputs, int threads, lac_run_result **result,

@@ -140,7 +140,7 @@ typedef struct lac_train_options {
   /* Several processes, each with batches of its own; all but the group do not count for one. */
   bool trace;               /* the result has a trace of the last steps; one process, too (false) */
   lac_process_group *group; /* which do the same job, all with the same options (NULL: alone) */
-  lac_dtype wire;           /* of gradients under way: f32 or bf16, half the bytes (f32) */
+  lac_dtype wire;           /* of gradients as sent: f32 or bf16, half the bytes (f32) */
   int64_t bucket_bytes;     /* of gradients that are summed at a time, up to 512 MiB; 0: a 16th of
                                them, 256 KiB to 4 MiB (0) */
   int64_t paranoid_steps;   /* all compare what they hold after so many steps; 0: after the first
@@ -219,15 +219,15 @@ typedef struct lac_train_result {
   char *trace; /* with that option, of process 0, and not after a failure: the last 3 steps as
                   chrome://tracing and Perfetto read them, JSON; free with lac_text_free. Else
                   NULL */
-  double comm_seconds; /* in which sums of gradients over processes were under way */
-  double comm_hidden;  /* share of these behind backward, 0..1; NaN: one process */
+  double comm_seconds; /* in which gradients were summed over processes */
+  double comm_hidden;  /* share of these hidden by backward, 0..1; NaN: one process */
   double seconds;      /* of the whole run: planning and evaluations, too */
   size_t memory_bytes; /* as planned */
   char changed[LAC_TRAIN_CHANGED_BYTES]; /* what the run makes of its recipe since it is shorter,
                                        such as half the warm-up; a line each, empty: nothing */
 } lac_train_result;
 
-/** What lac_train_json writes beside the result. */
+/** What lac_train_json writes in addition to the result. */
 typedef struct lac_train_about {
   const char *verb;         /* "train", "finetune" */
   const char *model, *arch; /* the file that was trained on from, the fresh network; NULL: none */
@@ -277,7 +277,7 @@ typedef struct lac_recovery_score {
   double top1;  /* percent */
 } lac_recovery_score;
 
-/** One run: a way of pruning, trained on. */
+/** One run: a method of pruning, and the training after it. */
 typedef struct lac_recovery_run {
   const char *label;                /* "permuted first" */
   const lac_recovery_score *scores; /* [n_scores], steps ascending: as a listener gets them */

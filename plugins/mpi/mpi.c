@@ -16,14 +16,15 @@ enum { WORD_TAG = 1, MOST_TOLD = 64, NAP_NS = 100 * 1000 };
 typedef struct transport {
   lac_transport face;
   MPI_Comm channels[LAC_CHANNELS], words;
-  int64_t told[MOST_TOLD]; /* words under way, in a ring */
+  int64_t told[MOST_TOLD]; /* words being sent, in a ring */
   MPI_Request telling[MOST_TOLD];
   int n_told;
   char name[MPI_MAX_LIBRARY_VERSION_STRING];
   char why[MPI_MAX_ERROR_STRING + 64];
 } transport;
 
-/** What is under way, with the lists of it, which MPI may read until it is done. */
+/** A request in progress, with its arrays of counts and offsets: MPI may read them until it is
+ * done. */
 typedef struct request {
   MPI_Request mpi;
   int *counts, *offsets, *to_counts, *to_offsets; /* [size] */
@@ -144,7 +145,7 @@ static int hear(void *self, int *from, int64_t *word) {
 
 static const char *why(void *self) { return ((transport *)self)->why; }
 
-/* Words that process 0 never asked for are taken, so that nothing is under way any more. */
+/* Words that process 0 never asked for are taken, so that no request is in progress any more. */
 static void close_in_order(transport *t) {
   int64_t word;
   int from;
@@ -196,7 +197,7 @@ static lac_transport *open_transport(const char **reason) {
   transport *t = &mpi;
   int threads = 0;
   *reason = t->why;
-  /* Threads that compute beside; only the first one calls MPI. */
+  /* Other threads compute at the same time; only the first one calls MPI. */
   int code = MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &threads);
   if (code != MPI_SUCCESS) {
     (void)fail(t, "start", code);

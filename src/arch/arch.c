@@ -64,7 +64,7 @@ const char *const *laci_arch_names(int *n) {
 
 /* ---- Blocks ---- */
 
-/** What a family has beside its stages. */
+/** What a family has besides its stages. */
 typedef struct facts {
   int channels, size, classes; /* of the image, its usual side, usual classes */
   int width;                   /* of the first stage */

@@ -13,7 +13,7 @@
 #include "lacuna/dtype.h"
 #include "tensor/shape.h"
 
-/* ---- Pieces ---- */
+/* ---- Parts ---- */
 
 /** Room of the graph's for a new stored tensor; NULL after a failure. */
 static void *add_stored(laci_arch_builder *b, const char *layer, const char *part, lac_dtype dtype,

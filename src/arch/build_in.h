@@ -40,7 +40,7 @@ int laci_arch_add(laci_arch_builder *b, const char *name, int first, int second)
 int laci_arch_max_pool(laci_arch_builder *b, const char *name, int value);
 /** Mean over height and width, then [N, channels]. */
 int laci_arch_pool_flat(laci_arch_builder *b, const char *name, int value);
-/** Every other pixel, and `zeros` channels of zeros before and behind. */
+/** Every other pixel, and `zeros` channels of zeros before and after. */
 int laci_arch_pad_shortcut(laci_arch_builder *b, const char *name, int value, int zeros);
 
 /* weights.c */

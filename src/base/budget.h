@@ -6,7 +6,8 @@
  *   laci_budget_add(&budget, bytes, "%s: %s f32", name, shape);
  *   st = laci_budget_check(&budget, "the run", err);
  *
- * A budget is a value: a phase of the work begins with a copy of what stays beside it. */
+ * A budget is a value: a phase of the work begins with a copy of what stays in memory
+ * meanwhile. */
 #ifndef LACI_BASE_BUDGET_H
 #define LACI_BASE_BUDGET_H
 
@@ -26,7 +27,7 @@ typedef struct laci_budget {
 
 /** The bytes that this process may take by default: 80 % of the machine's memory, or of what its
  * control group (version 1 or 2) is allowed, and no more than its limit of address space leaves.
- * UINT64_MAX where nothing is known. root: in front of /proc and /sys, for tests; else "". */
+ * UINT64_MAX where nothing is known. root: a prefix of /proc and /sys, for tests; else "". */
 uint64_t laci_memory_allowed(const char *root);
 
 /** limit 0: laci_memory_allowed. */

@@ -25,7 +25,7 @@
 
 enum { LOOK_MS = 50, CHUNK_BYTES = 1 << 16, COMPLAINT_BYTES = 2048 };
 
-/* Our ends and the program's of the three ways; -1: closed. */
+/* Our ends and the program's of the three streams; -1: closed. */
 typedef enum way { WAY_INPUT, WAY_OUTPUT, WAY_SAID, N_WAYS } way;
 
 typedef struct child {
@@ -97,7 +97,7 @@ static int spawn(child *c) {
   }
   failed = set_signals(&attributes);
   for (int at = 0; at < N_WAYS && !failed; at++) {
-    failed = posix_spawn_file_actions_adddup2(&streams, c->its[at], at); /* ways are in order */
+    failed = posix_spawn_file_actions_adddup2(&streams, c->its[at], at); /* in their order */
   }
   char *const *command = c->job->command;
   if (!failed) {

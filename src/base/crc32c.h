@@ -9,8 +9,8 @@
 /** 0xE3069283 for "123456789". Any thread. */
 uint32_t laci_crc32c(const void *bytes, size_t n);
 
-/** The checksum as it is stored beside the bytes: masked, since a checksum of bytes that hold their
- * own checksum is a poor one. */
+/** The checksum as it is stored next to the bytes: masked, since a checksum of bytes that hold
+ * their own checksum is a poor one. */
 uint32_t laci_crc32c_masked(const void *bytes, size_t n);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Filling a lac_error. `return laci_fail(err, LAC_BAD_SHAPE, "%s: ...", name)` is the one way to
- * fail. */
+ * Filling a lac_error. Functions fail by `return laci_fail(err, LAC_BAD_SHAPE, "%s: ...", name)`
+ * only. */
 #ifndef LACI_BASE_ERROR_H
 #define LACI_BASE_ERROR_H
 
@@ -16,7 +16,7 @@ lac_status laci_fail(lac_error *err, lac_status status, const char *format, ...)
  * laci_fail(err, ...))`. Returns the status. */
 lac_status laci_hint(lac_error *err, lac_hint hint, lac_status status);
 
-/** Puts "format: " in front of the text already in err, unless it begins so; returns the status
+/** Puts "format: " before the text already in err, unless it begins so; returns the status
  * that err holds. */
 lac_status laci_fail_in(lac_error *err, lac_status status, const char *format, ...)
     LAC_PRINTF(3, 4);

@@ -7,8 +7,7 @@
 
 #include "base/memory.h"
 
-/* A name has some hundred characters: what needs more steps than this tries every way through it.
- */
+/* A name has some hundred characters: what needs more steps than this tries every combination. */
 enum { MOST_STEPS = 1000000, MOST_KIBIBYTES = 16 << 10, LONGEST = 4096 };
 
 struct laci_expression {

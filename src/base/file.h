@@ -21,7 +21,7 @@ typedef struct laci_file_id {
 LAC_MUST_CHECK lac_status laci_file_read_text(const char *path, size_t max_bytes, char **text,
                                               lac_error *err);
 
-/** Length of the folder part of path, without the final slash ("" for a bare name, "/" stays). */
+/** Length of the folder part of path, without the final slash ("" for a name alone, "/" stays). */
 size_t laci_path_folder(const char *path);
 
 #endif

@@ -193,7 +193,7 @@ void laci_file_set_begin(laci_file_set *set) { begin(set, false); }
 void laci_file_set_begin_apart(laci_file_set *set) { begin(set, true); }
 
 /** A rename is safe from a power cut once its folder is synced. Not every file system can, and the
- * file is whole either way, so that a failure here is none. */
+ * file is whole in any case, so a failure here is ignored. */
 static void sync_folder(const laci_placement *file) {
   size_t n = laci_path_folder(file->path);
   char *folder = laci_alloc(n + 2, 1);

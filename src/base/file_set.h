@@ -73,8 +73,8 @@ LAC_MUST_CHECK lac_status laci_file_set_hide(const char *path, lac_error *err);
 /** Makes a folder, which goes again where the open set fails; one that exists is fine. Needs an
  * open set. Fails LAC_IO. */
 LAC_MUST_CHECK lac_status laci_file_set_make_folder(const char *path, lac_error *err);
-/** A second name for a file that waits, beside it, until the open set has its names. *name: without
- * the folder, the caller's (laci_free); NULL where the file system has no second names. */
+/** A second name for a file that waits, next to it, until the open set has its names. *name:
+ * without the folder, the caller's (laci_free); NULL where the file system has no second names. */
 LAC_MUST_CHECK lac_status laci_file_set_second_name(const laci_placement *file, char **name,
                                                     lac_error *err);
 

@@ -25,7 +25,7 @@ LAC_MUST_CHECK lac_status laci_folder_open_file(int folder, const char *name, co
 bool laci_path_is_link(const char *path);
 
 /** The folder is the caller's until laci_folder_unlock, or until the program ends, however it does:
- * nothing is left behind. *lock: -1 where the folder cannot be opened or its file system knows no
+ * no file is left. *lock: -1 where the folder cannot be opened or its file system knows no
  * locks; the caller goes on without. Fails LAC_EXISTS where another process holds it. */
 LAC_MUST_CHECK lac_status laci_folder_lock(const char *folder, int *lock, lac_error *err);
 /** Of -1: nothing. */

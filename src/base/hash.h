@@ -11,11 +11,11 @@ typedef struct laci_hash128 {
   uint64_t high, low;
 } laci_hash128;
 
-/** Hash of size_bytes bytes. To hash several pieces in a row, give the hash of those before as the
+/** Hash of size_bytes bytes. To hash several parts in a row, give the hash of those before as the
  * seed. */
 uint64_t laci_hash64(const void *bytes, size_t size_bytes, uint64_t seed);
 
-/** The hash of bytes that come piece by piece: that of laci_hash64 for all of them at once. */
+/** The hash of bytes that come part by part: that of laci_hash64 for all of them at once. */
 typedef struct laci_hash_stream laci_hash_stream;
 /** NULL: no memory. */
 laci_hash_stream *laci_hash_stream_create(void);

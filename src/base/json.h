@@ -2,9 +2,9 @@
  * Writing and reading JSON through jansson, with one check at the end.
  *
  * jansson's *_new functions take what they are given, also when it is NULL, and then fail
- * themselves; so a missing piece anywhere shows in the next laci_json_add, and one flag tells at
+ * themselves; so a missing value anywhere shows in the next laci_json_add, and one flag tells at
  * the end whether memory sufficed. Every text that the program writes by jansson is made here, so
- * that no piece of one can be lost in silence. */
+ * that no part of one can be lost in silence. */
 #ifndef LACI_BASE_JSON_H
 #define LACI_BASE_JSON_H
 

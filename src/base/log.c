@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Contexts: sinks for lines and for progress, behind a mutex each, so that a sink is called by one
+ * Contexts: sinks for lines and for progress, each under a mutex, so that a sink is called by one
  * thread at a time, and the interrupt. Whether a line is wanted is one atomic read, so a silent
  * library pays nothing for its log.
  *

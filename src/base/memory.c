@@ -151,7 +151,7 @@ void *laci_arena_alloc(laci_arena *arena, size_t n, size_t size) {
     if (!fresh) return NULL;
     fresh->size = capacity;
     if (chunk &&
-        capacity == bytes) { /* a big one goes behind, so that the open chunk stays in use */
+        capacity == bytes) { /* a big one goes second, so that the open chunk stays in use */
       fresh->next = chunk->next;
       chunk->next = fresh;
     } else {

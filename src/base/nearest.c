@@ -38,7 +38,7 @@ static bool is_begin(const char *text, size_t mark, const char *candidate) {
   return strncmp(candidate, text, strlen(text)) == 0;
 }
 
-/* "resnet20" of "cifar-resnet20": behind a dash, so that no mere letters are found */
+/* "resnet20" of "cifar-resnet20": after a dash, so that no mere letters are found */
 static bool is_end(const char *text, size_t mark, const char *candidate) {
   size_t n = strlen(text), n_candidate = strlen(candidate);
   return mark == 0 && n > 2 && n_candidate > n && strcmp(candidate + n_candidate - n, text) == 0 &&

@@ -230,7 +230,7 @@ static bool is_as_before(laci_reader *reader, size_t block, const uint8_t *bytes
   return atomic_compare_exchange_strong(&reader->sums[block], &before, sum) || before == sum;
 }
 
-/** Whole blocks: those inside to their places, the first and the last by way of a buffer. */
+/** Whole blocks: those inside to their places, the first and the last through a buffer. */
 static lac_status fetch_watched(laci_reader *reader, size_t offset, size_t size_bytes, uint8_t *to,
                                 lac_error *err) {
   lac_status st = LAC_OK;

@@ -2,8 +2,8 @@
  * Reading files that are not ours: a model, its external data, packs, images, checkpoints.
  *
  * No file is mapped: another program may cut a file short at any moment, and a mapping would then
- * be the end of this process (SIGBUS). A reader has addresses, as many as the file has bytes, and
- * nothing behind them at first: parts are copied to the caller (fetch), or brought to their
+ * be the end of this process (SIGBUS). A reader has addresses, as many as the file has bytes, but
+ * no memory at them at first: parts are copied to the caller (fetch), or brought to their
  * addresses in memory of our own (look, materialise). Addresses without bytes cannot be read;
  * a caller that does so by mistake learns it at once. So a large tensor can be known by where it
  * would be, long before anybody needs it, and if ever.

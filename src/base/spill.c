@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A file without a name, filled from its start; every piece begins with a page and has a mapping of
+ * A file without a name, filled from its start; every part begins with a page and has a mapping of
  * its own, to be read only. What fails while it is written is an error like any other: nothing is
  * written through a mapping, where a full disk would be a signal. */
 #ifndef _GNU_SOURCE
@@ -134,7 +134,7 @@ lac_status laci_spill_put(laci_spill *spill, const char *name, const void *bytes
   void *pages = MAP_FAILED;
   if (!st) pages = mmap(NULL, n, PROT_READ, MAP_SHARED, spill->fd, (off_t)spill->size_bytes);
   if (!st && pages == MAP_FAILED) st = laci_fail_memory(err, name);
-  if (st) { /* a later piece may leave zeros out here */
+  if (st) { /* a later part may leave zeros out here */
     (void)!ftruncate(spill->fd, (off_t)spill->size_bytes);
     return st;
   }

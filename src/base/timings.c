@@ -99,7 +99,7 @@ lac_status laci_timings_set(laci_timings *t, const char *name, double seconds, l
   return laci_fail_memory(err, "timings");
 }
 
-/** All folders on the way to the file; what cannot be made shows when the file is written. */
+/** All folders of the file's path; what cannot be made shows when the file is written. */
 static void make_folders(laci_timings *t) {
   char *folder = laci_arena_text(&t->texts, t->path);
   for (char *at = folder; at && (at = strchr(at + 1, '/'));) {

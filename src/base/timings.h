@@ -23,7 +23,7 @@ bool laci_timings_find(const laci_timings *timings, const char *name, double *se
 /** An older time of that name goes. Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_timings_set(laci_timings *timings, const char *name, double seconds,
                                            lac_error *err);
-/** Writes the file if something was set; folders on the way are made. Fails LAC_IO, LAC_NO_MEMORY:
+/** Writes the file if something was set; folders of its path are made. Fails LAC_IO, LAC_NO_MEMORY:
  * the file is then as it was. */
 LAC_MUST_CHECK lac_status laci_timings_save(laci_timings *timings, lac_error *err);
 

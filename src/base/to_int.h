@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The one way from a floating-point number to an integer. C leaves open what becomes of a number
- * that the integer type does not hold, and processors differ. Here it becomes the nearest that the
- * type holds, and NaN becomes 0. What elements of a tensor become is in tensor/buf.h. */
+ * The only conversion from a floating-point number to an integer. C leaves open what becomes of a
+ * number that the integer type does not hold, and processors differ. Here it becomes the nearest
+ * that the type holds, and NaN becomes 0. What elements of a tensor become is in tensor/buf.h. */
 #ifndef LACI_BASE_TO_INT_H
 #define LACI_BASE_TO_INT_H
 

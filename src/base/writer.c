@@ -71,7 +71,7 @@ static void note(laci_writer *writer, const char *temporary) {
   if (n > 0 && (size_t)n < sizeof path) writer->file.registered = laci_temporary_register(path);
 }
 
-/** Makes the file beside the target. */
+/** Makes the file next to the target. */
 static lac_status create_temporary(laci_writer *writer, lac_error *err) {
   laci_placement *file = &writer->file;
   const char *slash = strrchr(file->path, '/');

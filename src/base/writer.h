@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Writing files so that a reader sees the old file or the new one, never half of it.
  *
- * A writer fills a temporary file beside its target. finish() makes it complete and durable,
+ * A writer fills a temporary file next to its target. finish() makes it complete and durable,
  * commit() hands it to the set of files that is open on this thread, whose end gives it its name
  * (base/file_set.h); where none is open, at once. A writer that is destroyed before that leaves
- * nothing behind, and neither does a process that calls laci_temporaries_remove when a signal ends
+ * no file, and neither does a process that calls laci_temporaries_remove when a signal ends
  * it. What a killed one leaves, the next writer of the same name removes (base/temporary.h). */
 #ifndef LACI_BASE_WRITER_H
 #define LACI_BASE_WRITER_H

@@ -12,7 +12,7 @@
  * call the same functions in the same order. How the bytes travel is a transport (lacuna/plugin.h),
  * which an MPI plug-in brings.
  *
- * **The sum** is the direct one: every process gets its piece of all others' ranges, adds them in
+ * **The sum** is the direct one: every process gets its chunk of all others' ranges, adds them in
  * the order of ranks, and sends the sum to all. So all hold the same bytes, whatever the transport,
  * and each sends and receives 2 (P - 1) / P of the range, as a ring does, in 2 (P - 1) messages.
  *
@@ -84,7 +84,7 @@ LAC_MUST_CHECK lac_status laci_comm_gather_parts(laci_comm *comm, void *all, con
 /** All end as one: LAC_OK where all came with it, else the failure of the first process that has
  * one, with "process K: " before its text where that is not process 0. */
 LAC_MUST_CHECK lac_status laci_comm_agree(laci_comm *comm, lac_status mine, lac_error *err);
-/** The same behind work that takes some much longer than others: waits for as long as they live. */
+/** The same after work that takes some much longer than others: waits for as long as they live. */
 LAC_MUST_CHECK lac_status laci_comm_agree_late(laci_comm *comm, lac_status mine, lac_error *err);
 /** Has the last failure been agreed on, so that all processes know of it? */
 bool laci_comm_agreed(const laci_comm *comm);
@@ -112,18 +112,18 @@ typedef enum laci_wire {
 typedef struct laci_comm_sum laci_comm_sum;
 LAC_MUST_CHECK lac_status laci_comm_sum_create(laci_comm *comm, int64_t most, laci_wire wire,
                                                laci_comm_sum **sum, lac_error *err);
-/** Where it is under way, after a failure, the group is broken from then on, and the sum's memory
+/** Where it is in progress, after a failure, the group is broken from then on, and the sum's memory
  * stays taken, since the transport may still write to it. NULL is fine. */
 void laci_comm_sum_destroy(laci_comm_sum *sum);
 /** x [n] becomes the sum of all processes' x; it may not be touched until the end. Several sums may
- * be under way, begun in the same order everywhere. A failure is told by laci_comm_sum_end. */
+ * be in progress, begun in the same order everywhere. A failure is told by laci_comm_sum_end. */
 void laci_comm_sum_begin(laci_comm_sum *sum, float *x, int64_t n);
-/** Carries on what is under way. Cheap. */
+/** Carries on the sums in progress. Cheap. */
 void laci_comm_poll(laci_comm *comm);
 /** Waits for it; sums are ended in the order in which they were begun. Fails LAC_PEER. */
 LAC_MUST_CHECK lac_status laci_comm_sum_end(laci_comm_sum *sum, lac_error *err);
 
-/** When it was begun, when its pieces were here, when it was done: laci_clock_seconds. */
+/** When it was begun, when its chunks were here, when it was done: laci_clock_seconds. */
 typedef struct laci_comm_times {
   double begun, exchanged, done;
 } laci_comm_times;

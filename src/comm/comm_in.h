@@ -55,10 +55,10 @@ struct laci_comm_sum {
   laci_phase phase;
   float *x;
   int64_t n, most;
-  int64_t first, count; /* our piece */
+  int64_t first, count; /* our chunk */
   uint16_t *packed;     /* [most], bf16 only */
-  void *chunks;         /* [size of the group, our piece] */
-  size_t *begin;        /* [size + 1]: everybody's pieces in bytes */
+  void *chunks;         /* [size of the group, our chunk] */
+  size_t *begin;        /* [size + 1]: everybody's chunks in bytes */
   void *request;
   laci_comm_times times;
   laci_comm_sum *next;
@@ -88,11 +88,11 @@ lac_status laci_comm_fail(const laci_comm *comm, lac_error *err);
 
 /** Carries sums on as far as they go now. True where anything moved. */
 bool laci_comm_advance(laci_comm *comm);
-/** Puts the sum behind those that are under way. */
+/** Puts the sum after those that are in progress. */
 void laci_comm_add_sum(laci_comm *comm, laci_comm_sum *sum);
-/** Bytes of a float on its way. */
+/** Bytes of a float as it is sent. */
 size_t laci_wire_element(laci_wire wire);
-/** Floats of the largest piece, where a range of n is cut into one for each process. */
+/** Floats of the largest chunk, where a range of n is cut into one for each process. */
 int64_t laci_comm_chunk(int64_t n, int size);
 
 /* ---- launch.c ---- */

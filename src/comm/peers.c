@@ -35,7 +35,7 @@ static bool has_died(int64_t pid) {
   size_t n = fread(text, 1, sizeof text - 1, file);
   (void)fclose(file);
   text[n] = 0;
-  const char *state = strrchr(text, ')'); /* behind the name, which may hold anything */
+  const char *state = strrchr(text, ')'); /* after the name, which may hold anything */
   return state && state[1] && (state[2] == 'Z' || state[2] == 'X');
 }
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sums under way: exchange of pieces, addition, gathering of the sums, each begun when the one
+ * Sums in progress: exchange of chunks, addition, gathering of the sums, each begun when the one
  * before is done, by whoever polls.
  *
  * The order in which exchanges begin is the caller's, that of gatherings the same: a sum whose
- * pieces came early waits for those before it. So every channel sees one order on all processes,
+ * chunks came early waits for those before it. So every channel sees one order on all processes,
  * however fast each of them is. */
 #include "base/clock.h"
 #include "comm/comm_in.h"
 #include "lacuna/plugin.h"
 
-enum { PIECE = 16 }; /* floats: pieces begin at cache lines */
+enum { PIECE = 16 }; /* floats: chunks begin at cache lines */
 
 int64_t laci_comm_chunk(int64_t n, int size) {
   int64_t each = (n + size - 1) / size;

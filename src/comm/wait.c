@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Waiting for other processes, and finding out whom in vain.
  *
- * Every process counts what it came to and tells process 0, which so knows who is behind. Where
+ * Every process counts what it came to and tells process 0, which so knows who is late. Where
  * processes run is told at the start: those of the same machine are looked at while they are
  * waited for, so that a death shows at once, and not after the timeout. */
 #include <sched.h>
@@ -41,8 +41,8 @@ void laci_comm_begin_meeting(laci_comm *comm) {
   if (comm->rank != 0 && t->tell(t->self, comm->n_meetings)) comm->broken = true;
 }
 
-/* Process 0 knows who is behind, unless that one stopped just where it waits itself; the others
- * know that nothing came, from process 0 neither. */
+/* Process 0 knows who is late, unless that one stopped just where it waits itself. The others know
+ * that nothing came, not even from process 0. */
 static lac_status fail_late(const laci_comm *comm, lac_error *err) {
   char who[128] = "";
   int n_late = 0, at = 0;
@@ -84,7 +84,7 @@ static void rest(wait_state *p) {
   (void)nanosleep(&time, NULL);
 }
 
-/* After a turn in which nothing came. */
+/* After an iteration in which nothing came. */
 static lac_status wait_a_little(laci_comm *comm, wait_state *p, lac_error *err) {
   double now = laci_clock_seconds();
   rest(p);

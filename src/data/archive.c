@@ -60,7 +60,7 @@ static lac_status fail_archive(const feed *f, const char *what) {
 }
 
 /** An archive ends with sectors of zeros; without them it was cut off, at whatever place. They may
- * be those of an archive in it, the last one that is left: so they have to lie behind all files. */
+ * be those of an archive in it, the last one that is left: so they have to be after all files. */
 static lac_status check_end(feed *f) {
   const laci_archive *a = f->archive;
   uint8_t end[2 * SECTOR];

@@ -9,9 +9,9 @@ typedef struct laci_reader laci_reader;
 
 /** Where the images of a file lie. */
 typedef struct laci_cifar_images {
-  size_t offset, stride; /* image k begins at offset + k stride: three planes */
+  size_t offset, stride; /* image k begins at offset + k stride: three channels */
   int64_t n;
-  int32_t *labels; /* [n], the caller's (laci_free), on failure too; NULL: in front of the images */
+  int32_t *labels; /* [n], the caller's (laci_free), on failure too; NULL: before the images */
 } laci_cifar_images;
 
 /** Is it a regular file that begins as pickles do? */

@@ -60,7 +60,7 @@ typedef struct laci_dataset_options {
  * such ids are refused, since either reading would be wrong. The class's name is TEXT, or the
  * folder's name.
  *
- * Images beside each other: labels as flat.c says; names of classes count as folders' names.
+ * Images in one folder: labels as flat.c says; names of classes count as folders' names.
  *
  * TFRecords in ImageNet's layout, train-00000-of-01024 ..., validation-00000-of-00128 ...: as
  * records.c says; LAC_BAD_FILE names the shard and the byte.

@@ -51,7 +51,7 @@ LAC_MUST_CHECK lac_status laci_digits_open(laci_dataset *set, const laci_dataset
 LAC_MUST_CHECK lac_status laci_digits_read(laci_dataset *set, const char *name,
                                            const uint8_t *bytes, size_t size_bytes,
                                            laci_dataset_part part, lac_error *err);
-/** Images beside each other, and a text file that says which class each is. */
+/** Images in one folder, and a text file that says which class each is. */
 LAC_MUST_CHECK lac_status laci_flat_open(laci_dataset *set, const laci_dataset_options *options,
                                          lac_error *err);
 /** TFRecords in ImageNet's layout: train-00000-of-01024 ..., validation-00000-of-00128 ... */

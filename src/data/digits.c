@@ -93,7 +93,7 @@ static lac_status unpack(const char *name, const uint8_t *bytes, size_t size_byt
   return st;
 }
 
-/** Line `line` at *at: 64 pixels and a label. Moves *at behind it. */
+/** Line `line` at *at: 64 pixels and a label. Moves *at past it. */
 static bool read_line(const char **at, uint8_t *pixels, int32_t *label) {
   for (int k = 0; k <= PIXELS; k++) {
     bool is_label = k == PIXELS;

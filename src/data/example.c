@@ -143,7 +143,7 @@ static lac_status take_varint(walk *w, size_t *at, size_t end, uint64_t *number)
   return st ? st : fail_wire(w, "no Example: a number without an end");
 }
 
-/** The field at *at, which moves behind it. */
+/** The field at *at, which moves past it. */
 static lac_status take_field(walk *w, size_t *at, size_t end, field *f) {
   uint64_t tag = 0, n = 0;
   lac_status st = take_varint(w, at, end, &tag);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Images beside each other in one folder, as ImageNet's validation images come, and a text file
+ * Images together in one folder, as ImageNet's validation images come, and a text file
  * that says which class each is: a line an image in the order of the images' sorted names,
  *
  *     n01751748                                   or a number, the first class being 0
  *
- * or with the image's name in front, in any order,
+ * or with the image's name first, in any order,
  *
  *     ILSVRC2012_val_00000001.JPEG n01751748      or a number
  *
@@ -29,7 +29,7 @@ static bool is_there(char path[PATH_MAX], const char *folder, int length, const 
   return n > 0 && n < PATH_MAX && access(path, F_OK) == 0;
 }
 
-/** In the folder, or beside it. */
+/** In the folder, or next to it. */
 static bool find_labels(const char *folder, char path[PATH_MAX]) {
   int n = (int)strlen(folder);
   while (n > 1 && folder[n - 1] == '/') n--;

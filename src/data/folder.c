@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "data/image_files_in.h"
 
-/** The images of each class in turn; ends[k] is where class k ends. */
+/** The images of one class after the other; ends[k] is where class k ends. */
 static lac_status list_images(laci_dataset *set, const laci_name_list *classes, int64_t *ends,
                               lac_error *err) {
   laci_image_files *f = set->own;

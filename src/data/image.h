@@ -18,8 +18,8 @@
 /** Zero-initialised is empty. The memory grows and is used again for the next image. */
 typedef struct laci_image {
   int width, height;     /* pixels */
-  uint8_t *rgb;          /* [height, width, 3], and LACI_RESIZE_SLACK bytes behind */
-  size_t capacity_bytes; /* behind rgb */
+  uint8_t *rgb;          /* [height, width, 3], and LACI_RESIZE_SLACK bytes more */
+  size_t capacity_bytes; /* of rgb */
 } laci_image;
 
 /** What an image may have at most, so that a small file cannot ask for all memory. */

@@ -22,7 +22,7 @@ static const char *file_name(const laci_raw_image *image) {
   return slash ? slash + 1 : image->name;
 }
 
-/** The text behind "NAME: ", in one line of a file. */
+/** Adds a line to the broken ones: the file's name, a tab, and the text without its "NAME: ". */
 static lac_status note_broken(laci_imagenet_shard *shard, const laci_raw_image *image,
                               const lac_error *why, lac_error *err) {
   char line[LINE];

@@ -87,7 +87,7 @@ static lac_status read_line(laci_journal *j, char *line, pending *broken, bool *
   return keep_shard(j, &shard, err);
 }
 
-/** Reads the lines behind the head; *good: the bytes that count. */
+/** Reads the lines after the head; *good: the bytes that count. */
 static lac_status read_lines(laci_journal *j, char *text, size_t head, size_t *good,
                              lac_error *err) {
   lac_status st = LAC_OK;

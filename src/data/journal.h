@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a conversion has done so far, in a small text file beside the shards, so that a run that was
- * interrupted, however, goes on behind the last whole shard:
+ * What a conversion has done so far, in a small text file next to the shards, so that a run that
+ * was interrupted, however, goes on after the last whole shard:
  *
  *     lacuna imagenet 1 0123456789abcdef          of the images, their labels, the options
  *     broken train-00003-of-01024 NAME<TAB>why
  *     shard train-00003-of-01024 1250             images in it
  *
- * A shard and the broken images in front of its line are appended at once; what is behind the last
- * whole line of a shard does not count. */
+ * A shard and the broken images before its line are appended at once; what is after the last whole
+ * line of a shard does not count. */
 #ifndef LACI_DATA_JOURNAL_H
 #define LACI_DATA_JOURNAL_H
 

@@ -47,7 +47,7 @@ void laci_npy_clear(laci_npy *array);
 LAC_MUST_CHECK lac_status laci_npy_write(const char *path, const laci_type *type, const void *bytes,
                                          bool force, lac_error *err);
 
-/** Only the header, for arrays that come piece by piece: the caller appends the elements, which are
+/** Only the header, for arrays that come part by part: the caller appends the elements, which are
  * as many as the shape says. */
 LAC_MUST_CHECK lac_status laci_npy_append_header(laci_writer *writer, const laci_type *type,
                                                  lac_error *err);

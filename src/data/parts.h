@@ -17,7 +17,8 @@ typedef struct laci_parts {
 /** DATA/train and DATA/val (or validation, test), where both are there, are the parts; else DATA is
  * both. One alone will do where the other is not going to be looked at. A folder that holds images
  * and nothing else is no part but a class, whatever it is called. Fails LAC_NOT_FOUND where the
- * part that is wanted is missing beside the other one, LAC_BAD_ARGUMENT for too long a name. */
+ * part that is wanted is missing and the other one is there, LAC_BAD_ARGUMENT for too long a name.
+ * */
 LAC_MUST_CHECK lac_status laci_parts_find(const char *data, laci_parts_use use, laci_parts *parts,
                                           lac_error *err);
 

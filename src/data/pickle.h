@@ -38,7 +38,7 @@ typedef struct laci_pickle_value {
 
 /** What the pickle holds; it lives in the arena and looks into `bytes`. A list may hold itself.
  * Fails LAC_BAD_FILE (cut off; a value missing or of another kind than the opcode wants; bytes
- * behind the end), LAC_UNSUPPORTED for opcodes and names that are not known, saying which and
+ * after the end), LAC_UNSUPPORTED for opcodes and names that are not known, saying which and
  * where, LAC_NO_MEMORY; `name` stands in the text. Memory is a small multiple of the bytes. */
 LAC_MUST_CHECK lac_status laci_pickle_parse(laci_arena *arena, const char *name,
                                             const uint8_t *bytes, size_t size_bytes,

@@ -17,7 +17,7 @@ struct laci_preparer {
   laci_taps across, down;
   uint8_t *line;         /* [width * 3]: a row of the result */
   uint8_t *narrow;       /* [rows, width * 3]: resized across, the rows that the crop needs */
-  size_t capacity_bytes; /* behind narrow */
+  size_t capacity_bytes; /* of narrow */
 };
 
 laci_preprocessing laci_preprocessing_default(void) {
@@ -96,7 +96,7 @@ static int64_t margin(int64_t whole, int kept) {
   return twice % 2 && low % 2 ? low + 1 : low;
 }
 
-/** Row y of the result, [width, 3] bytes, goes to its planes. */
+/** Row y of the result, [width, 3] bytes, goes to its channels. */
 static void scale_row(const laci_preparer *p, const uint8_t *row, bool mirrored, int y,
                       float *out) {
   const laci_preprocessing *r = &p->preprocessing;

@@ -2,7 +2,7 @@
  * From a decoded image to a network's input: shorter side to a size, the middle cut out, scaled.
  *
  * The rules are those of Pillow and of torchvision's transforms on Pillow images, to the last bit,
- * because those prepared the images behind nearly every published accuracy (from version 13 on
+ * because those prepared the images of nearly every published accuracy (from version 13 on
  * Pillow resizes much taller than wide images down first: there one grey level may differ):
  *
  * 1. resize: the shorter side becomes `resize` pixels, the longer floor(resize * long / short).

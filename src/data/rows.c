@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Rows of an array: its header is read once, and row r begins r * width elements behind it. */
+ * Rows of an array: its header is read once, and row r begins r * width elements after it. */
 #include "data/rows.h"
 
 #include <string.h>

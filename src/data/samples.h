@@ -29,7 +29,7 @@ typedef struct laci_samples_options {
   int copies;            /* of each image that is not held back, changed at random; 0: none */
   int held_back_part;    /* one of so many samples is held back, one at least where there are two;
                             0: none */
-  int64_t judging_least; /* of further samples: where the data have fewer beside those n, n is less,
+  int64_t judging_least; /* of further samples: where the data have fewer, n is less,
                             down to half of the data */
   int64_t judging_most;  /* so many further ones are taken, as they are, to judge by; 0: none */
   const char *known;     /* names of the network's classes, one a line: folders of images get their
@@ -45,8 +45,8 @@ typedef struct laci_samples_options {
 
 /** DATA is a folder of images in any form that dataset.h knows (its part for training; where there
  * is none, the other), a .npy file (of a network with one input), a .npz file or a folder of .npy
- * files: NAME.npy for the input NAME. An array `labels` of integers, beside those of the inputs,
- * says the class of each sample.
+ * files: NAME.npy for the input NAME. An array `labels` of integers, in addition to those of the
+ * inputs, says the class of each sample.
  *
  * Images: whether they fit the input is asked elsewhere (laci_samples_dataset). Arrays: fails
  * LAC_BAD_SHAPE where one does not fit its input, saying what was found and wanted, LAC_NOT_FOUND

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A zip archive ends with a record that says where its directory lies; the directory says where
- * each file's own header lies, behind which its bytes are. Sizes of 64 bits stand in an extra
+ * each file's own header is, followed by its bytes. Sizes of 64 bits stand in an extra
  * field (zip64), and the end has a second record for them. All numbers are little-endian. */
 #include "data/zip.h"
 
@@ -139,8 +139,8 @@ static bool read_sizes(const uint8_t *entry, const uint8_t *extra, size_t n_extr
   return true;
 }
 
-/* Where the member's bytes begin: behind its own header, which has a name and an extra field, too.
- */
+/* Where the member's bytes begin: after its own header, which has a name and an extra field, too.
+ * */
 static lac_status find_bytes(const archive *a, laci_zip_member *m, uint64_t local) {
   uint8_t head[LOCAL_BYTES];
   if (a->directory < LOCAL_BYTES || local > a->directory - LOCAL_BYTES)

@@ -78,7 +78,7 @@ static void write_cell(laci_label *label, int width, const char *colour) {
                     colour ? "\"" : "");
 }
 
-/* The cell of a bar. A cell as wide as what is missing goes behind it, or graphviz would centre it.
+/* The cell of a bar. A cell as wide as what is missing follows it, or graphviz would centre it.
  * share < 0: no bar; else at least a line. A paler one goes on to `beside`. */
 static void write_bar(laci_label *label, double share, double beside, const char *colour) {
   int width = share < 0 ? 0 : (int)laci_int_within(LONGEST_BAR * share, 0, LONGEST_BAR),

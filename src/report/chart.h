@@ -41,7 +41,7 @@ typedef struct laci_chart {
 LAC_MUST_CHECK lac_status laci_chart_write(const laci_chart *chart, const char *path, bool force,
                                            lac_error *err);
 
-/** Draws the slowest layers of a measurement (bench.c). Fails in the same way. */
+/** Draws the slowest layers of a measurement (bench.c). Fails as laci_chart_write does. */
 LAC_MUST_CHECK lac_status laci_bench_chart(const lac_bench_result *result, const char *path,
                                            bool force, lac_error *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The drawing of curve.h: a frame, ticks at round numbers and a polyline a series for each panel.
- * Texts keep to themselves: values beside the frame are moved apart, legends and long titles are
+ * Texts keep to themselves: values next to the frame are moved apart, legends and long titles are
  * laid out by the widest font (text_width.h).
  */
 #include "report/curve.h"
@@ -108,7 +108,7 @@ static void draw_values(laci_svg *out, const panel *p) {
   }
 }
 
-/** Behind the last number, which is in the middle of its tick. */
+/** After the last number, which is centred at its tick. */
 static void draw_axis_names(laci_svg *out, const panel *p, double y) {
   char last[32];
   bool has_epochs = p->curve->steps_per_epoch > 0;
@@ -229,7 +229,7 @@ static void draw_marks(laci_svg *out, const panel *p, int number) {
 
 /* ---- Texts ---- */
 
-/** A name, with a piece of its line before it, from left to right; a new line where one is full.
+/** A name, with a part of its line before it, from left to right; a new line where one is full.
  * Returns the number of lines; out NULL: only that. */
 static int draw_legend(laci_svg *out, const panel *p, double y) {
   double x = LEFT + laci_text_width(p->what, SIZE, true) + 24;
@@ -264,7 +264,7 @@ static int draw_legend(laci_svg *out, const panel *p, double y) {
   return n_lines;
 }
 
-/** A value that stands beside the curve at its height, or near it. */
+/** A value that is printed next to the curve at its height, or near it. */
 typedef struct value_text {
   double value, y;
   const char *colour, *name;
@@ -359,7 +359,7 @@ static void draw_title(laci_svg *out, const laci_curve *curve) {
   laci_svg_put(out, "</text>\n");
 }
 
-/** How high the drawing is shows only when it is drawn: the head comes last, and in front. */
+/** How high the drawing is shows only when it is drawn: the head is drawn last, and put first. */
 static void draw_panels(laci_svg *out, const laci_curve *curve, double *height) {
   range steps = steps_of(curve);
   panel loss = {.curve = curve,

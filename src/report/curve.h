@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Loss and accuracy over the steps of a training as an SVG drawing: two panels, one above the
  * other, which share the axis of steps and epochs; without losses, one large panel. Evaluations are
- * marked, and what each series ended at stands beside its end. Plain text is all it needs. */
+ * marked, and the last value of each series is printed next to its end. Plain text is all it needs.
+ * */
 #ifndef LACI_REPORT_CURVE_H
 #define LACI_REPORT_CURVE_H
 
@@ -35,7 +36,7 @@ typedef struct laci_curve {
   const char *loss_name;  /* of the panel, whose values are then percent; NULL: "loss" */
   double steps_per_epoch; /* 0: not known, the axis has steps only */
   double dense;           /* in percent, a dashed line; 0: not known */
-  bool has_starts;        /* the first value of each accuracy stands beside it, too */
+  bool has_starts;        /* the first value of each accuracy is printed next to it, too */
 } laci_curve;
 
 /** *svg: the drawing, the caller's (laci_free). The same points give the same bytes. Long series

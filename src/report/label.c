@@ -87,7 +87,7 @@ static void put_character(laci_label *label, const char *text, size_t n, uint32_
   else put(label, text, n);
 }
 
-/* Bytes of the line that starts at text, with the separator it is broken behind. */
+/* Bytes of the line that starts at text, with the separator it is broken after. */
 static size_t line_bytes(const char *text, size_t width) {
   size_t at = 0, after_separator = 0;
   for (size_t n = 0; text[at] && text[at] != '\n'; n++) {

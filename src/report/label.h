@@ -35,7 +35,7 @@ void laci_label_font(laci_label *label, double size, bool bold);
 void laci_label_line(laci_label *label);
 
 /** text, escaped; what is no valid UTF-8 becomes U+FFFD, control characters a blank. Lines end at
- * '\n' and before they get longer than `width` characters, behind a blank or a separator of names
+ * '\n' and before they get longer than `width` characters, after a blank or a separator of names
  * where there is one. Lines are parted by <BR/>; after the 64th there is nothing but "...". */
 void laci_label_text(laci_label *label, const char *text, size_t width);
 

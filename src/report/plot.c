@@ -56,8 +56,8 @@ typedef struct canvas {
   laci_label label;   /* the rows of the box that is being written */
   bool *has_box;      /* [n_values] an input that was drawn */
   bool *folded;       /* [n_nodes] it makes constants only: a line in its reader's box */
-  int *depth;         /* [n_nodes] drawn nodes on the longest way to it */
-  int *before;        /* [n_nodes] on the longest way of all: the node before it; else OFF_WAY */
+  int *depth;         /* [n_nodes] drawn nodes on the longest path to it */
+  int *before;        /* [n_nodes] on the longest path of all: the node before it; else OFF_WAY */
   int max_span;       /* an edge that goes down further is a line in its reader's box instead */
   int n_small;        /* grey boxes of constants */
 } canvas;
@@ -273,7 +273,7 @@ static void choose_span(canvas *c) {
     c->max_span /= 2;
 }
 
-/* The longest way through the network is drawn as one straight line: that keeps the drawing a
+/* The longest path through the network is drawn as one straight line: that keeps the drawing a
  * single column. */
 static void find_longest_path(canvas *c) {
   int at = -1;
@@ -311,7 +311,7 @@ static void source_lines(canvas *c, int id) {
   }
 }
 
-/* The folded nodes behind a box, each once, and below each what it reads. */
+/* The folded nodes that a box reads, each once, and below each what it reads. */
 typedef struct fold_list {
   int seen[MAX_FOLDED], n;
   bool cut;

@@ -2,7 +2,7 @@
  * Finding lacuna-draw, running it, and saying how it ended.
  *
  * The library may be part of any program, so the program that draws is a file of the installation
- * and not the caller started once more. It is looked for beside the code that runs now
+ * and not the caller started once more. It is looked for next to the code that runs now
  * (base/installed.h), then where it was installed. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* secure_getenv */

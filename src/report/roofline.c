@@ -186,7 +186,7 @@ static double radius_of(const roofline *roof, const lac_bench_layer *layer) {
   return least_radius + (most_radius - least_radius) * sqrt(layer->seconds / roof->longest);
 }
 
-/* What stands beside the pointer. */
+/* The text next to the pointer. */
 static void write_words(laci_svg *out, const lac_bench_layer *layer) {
   laci_svg_put(out, "<title>");
   laci_svg_text(out, layer->name);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How wide a text is drawn, at the widest.
  *
- * A drawing's reader has other fonts than its maker. Of those that drawings ask for
- * (LACI_FONTS), DejaVu Sans is the widest, and it is what Linux has; what has room for it has room
- * for all of them. */
+ * A drawing may be read where other fonts are installed than here. Of those that drawings ask for
+ * (LACI_FONTS), DejaVu Sans is the widest, and it is what Linux has; where it fits, all of them
+ * fit. */
 #ifndef LACI_REPORT_TEXT_WIDTH_H
 #define LACI_REPORT_TEXT_WIDTH_H
 

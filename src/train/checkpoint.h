@@ -27,7 +27,7 @@ typedef struct laci_section {
 
 /** Writes the checkpoint of a step (>= 0) into the folder, which is there; one of the same step is
  * replaced. Then removes the oldest ones until `keep` (>= 1) are left, and what an interrupted
- * writer left behind. Until the new one is whole on disk nothing is removed. Fails as a writer
+ * writer left. Until the new one is whole on disk nothing is removed. Fails as a writer
  * does (base/file.h), LAC_BAD_ARGUMENT. */
 LAC_MUST_CHECK lac_status laci_checkpoint_write(const char *folder, int64_t step,
                                                 const laci_section *sections, int n, int keep,

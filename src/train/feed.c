@@ -36,7 +36,7 @@ static lac_status start_loader(laci_feed *f, const laci_dataset *set, lac_error 
   laci_loader_options o = laci_loader_options_default(set);
   o.preprocessing = f->options.preprocessing;
   o.batch = f->options.batch;
-  o.threads = READERS; /* reading is little beside a step, whose threads want the cores */
+  o.threads = READERS; /* reading is little compared with a step, whose threads need the cores */
   o.depth = DEPTH;
   o.training = &f->order;
   lac_status st = laci_loader_create(set, &o, &f->loader, err);

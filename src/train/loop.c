@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The order inside a turn matters: evaluation first, then the checkpoint, which says that it was
- * done, then the step. A checkpoint of a run that was interrupted in an evaluation does not say so,
- * and that evaluation is made when the run goes on. loop_state.c keeps and brings back. */
+ * The order inside an iteration matters: evaluation first, then the checkpoint, which says that it
+ * was done, then the step. A checkpoint of a run that was interrupted in an evaluation does not say
+ * so, and that evaluation is made when the run goes on. loop_state.c keeps and brings back. */
 #include "train/loop.h"
 
 #include <inttypes.h>
@@ -296,7 +296,7 @@ static lac_status end_stopped(laci_loop *l, lac_status cause, lac_error *err) {
 }
 
 /** Is what the run ends with worse than what it began with, and than a guess? Steps are judged by
- * far more than evaluations: after few of them running statistics lag behind. */
+ * far more than evaluations: after few of them running statistics are not up to date. */
 static bool has_diverged(const laci_loop *l, double *end) {
   static const double far = 10, worse = 2;
   const laci_loop_result *r = l->result;

@@ -87,7 +87,7 @@ typedef struct laci_loop_result {
   bool reached;             /* the threshold */
   double images_per_second; /* of all processes now, a running mean */
   char *trace;              /* JSON (train/trace.h), to be freed; NULL: not wanted, or not here */
-  double comm_seconds;      /* in which sums of gradients were under way */
+  double comm_seconds;      /* in which gradients were summed over processes */
   double comm_waited;       /* of these, those that steps waited for them */
   double step_seconds;      /* of all steps of this run: without evaluations and checkpoints */
 } laci_loop_result;

@@ -183,7 +183,7 @@ void laci_loop_use_best(laci_loop *l) {
   memcpy(l->statistics, l->best_statistics, (size_t)l->n_statistics * sizeof(float));
 }
 
-/** Fills the buffers of the best weights by way of the trainer's. They may be missing: the earlier
+/** Fills the buffers of the best weights through the trainer's. They may be missing: the earlier
  * run was not told to keep them. */
 static lac_status recover_best(laci_loop *l, int64_t step, lac_error *err) {
   char folder[PATH_MAX], path[PATH_MAX];
@@ -328,7 +328,7 @@ static lac_status recover(laci_loop *l, lac_error *err) {
   return st;
 }
 
-/** What every process knows of the run beside the trainer. */
+/** What every process knows of the run besides the trainer. */
 typedef struct note {
   int64_t step, evaluated, saved, best_step;
   double best_top1, best_top5;

@@ -83,7 +83,7 @@ lac_status laci_training_recipe_schedule(const laci_training_recipe *recipe,
 
 /* ---- What a short run changes ---- */
 
-/* A text that is written piece by piece; what does not fit is cut off. */
+/* A text that is written part by part; what does not fit is cut off. */
 typedef struct lines {
   char *text;
   size_t capacity, used;

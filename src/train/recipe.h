@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Recipes: whole sets of training options, as the references used them, and how they turn into an
+ * Recipes: whole sets of training options, as the references used them, and how they become an
  * optimizer and a schedule once the batch and the length of an epoch are known.
  *
  * The table stands in recipes.c. A caller copies a row, changes what its user changed, and resolves
@@ -75,7 +75,7 @@ const char *laci_recipe_setting_name(laci_recipe_setting setting);
 void laci_recipe_setting_text(const laci_training_recipe *recipe, laci_recipe_setting setting,
                               char *text, size_t capacity);
 
-/** What a run knows beside its recipe. */
+/** What a run knows besides its recipe. */
 typedef struct laci_run_size {
   int64_t global_batch;    /* images a step: batch * accumulated batches * processes */
   int64_t steps_per_epoch; /* >= 1 */

@@ -193,7 +193,7 @@ static lac_status share_loss(laci_share *s, int n_batches, double *loss, lac_err
   return st;
 }
 
-/* How long sums were under way in all: they begin and end one after the other, more or less. */
+/* How long sums were in progress in all: they begin and end one after the other, more or less. */
 static void measure(laci_share *s, double waited) {
   double busy = 0, until = 0;
   for (int b = 0; b < s->n_buckets; b++) {

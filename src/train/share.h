@@ -54,7 +54,7 @@ lac_status laci_share_give_up(laci_share *share, lac_status mine, int n_batches,
 
 /** How the last step went. */
 typedef struct laci_share_times {
-  double busy;   /* seconds in which sums of gradients were under way */
+  double busy;   /* seconds in which gradients were summed */
   double waited; /* seconds of these that the step waited for them at its end */
 } laci_share_times;
 laci_share_times laci_share_last(const laci_share *share);

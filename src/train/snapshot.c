@@ -137,7 +137,8 @@ static lac_status check_run(const laci_checkpoint *c, const laci_snapshot *s, nu
   return LAC_OK;
 }
 
-/** Averages cannot be made up: what a run with them goes on from has some, and the other way. */
+/** Averages cannot be made up: a run with them goes on from a checkpoint that has some, and one
+ * without from a checkpoint that has none. */
 static lac_status find_averages(const laci_checkpoint *c, const laci_snapshot *s, found *f,
                                 lac_error *err) {
   const bool has = laci_checkpoint_section(c, "average", &f->average, NULL) == LAC_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A trace of the last steps of a training, as chrome://tracing and Perfetto read it: when each
- * process ran which step of the plan, and which sums were under way meanwhile. */
+ * process ran which step of the plan, and which sums were in progress meanwhile. */
 #ifndef LACI_TRAIN_TRACE_H
 #define LACI_TRAIN_TRACE_H
 
@@ -22,7 +22,7 @@ void laci_trace_destroy(laci_trace *trace); /* NULL is fine */
  * (laci_engine_watch). */
 double *laci_trace_begins(laci_trace *trace);
 double *laci_trace_seconds(laci_trace *trace);
-/** When sum k of this step was under way; bytes: how much it sums. */
+/** When sum k of this step was in progress; bytes: how much it sums. */
 void laci_trace_sum(laci_trace *trace, int sum, laci_comm_times times, size_t bytes);
 /** The step is done: begun and ended by laci_clock_seconds. */
 void laci_trace_step(laci_trace *trace, int64_t step, double begun, double ended);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The ports of the training graph tied to flat buffers: parameters, gradients and statistics are
- * never copied on their way to the plan and back, but for statistics, which a step reads and
+ * never copied to the plan and back, but for statistics, which a step reads and
  * writes. */
 #include "train/trainer.h"
 

@@ -83,9 +83,9 @@ typedef struct laci_bucket {
 } laci_bucket;
 
 /** Cuts the gradients into ranges of whole parameters, of so many bytes at most (one that is larger
- * for itself) and ever smaller ones towards the last, which nothing is left to hide behind; in the
- * order in which they become final. Every parameter lies in one of them. Free with laci_free. Fails
- * LAC_NO_MEMORY. */
+ * for itself) and ever smaller ones towards the last, whose sum no computation is left to hide; in
+ * the order in which they become final. Every parameter lies in one of them. Free with laci_free.
+ * Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_trainer_buckets(const laci_trainer *trainer, size_t bytes,
                                                laci_bucket **buckets, int *n, lac_error *err);
 

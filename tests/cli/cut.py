@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Files that are cut in place while a verb reads them, after each of its reads in turn.
+"""Files that are cut in place while a verb reads them, in one run after each of its reads.
 
     cut.py --lacuna LACUNA --faults LIBRARY [--only WORD] [--shares 0,.5,.99]
 
@@ -117,7 +117,7 @@ class Cutter:
 
     @staticmethod
     def is_tried(at):
-        """Where tests are light: the first three reads, then one of five (each share in its turn)."""
+        """Where tests are light: the first three reads, then one of five (of each share).""" 
         return os.environ.get("LAC_TESTS") != "light" or at <= 3 or at % 5 == 0
 
     def case(self, command, names, outputs):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""external.py IN.onnx OUT.onnx DATA: the same network with its stored tensors' bytes in the file DATA beside it, or below.
+"""external.py IN.onnx OUT.onnx DATA: the same network with its stored tensors' bytes in the file DATA next to it, or below.
 
-ONNX is protobuf: a message is a row of fields, each with a number and a kind. Only the way to the tensors' raw bytes
+ONNX is protobuf: a message is a row of fields, each with a number and a kind. Only the path to the tensors' raw bytes
 is taken apart (model.graph.initializer.raw_data); everything else is copied as it is.
 """
 import pathlib

@@ -12,7 +12,7 @@ import sys
 
 
 def field(number, payload):
-    """A protobuf field: a number, or bytes with their length in front."""
+    """A protobuf field: a number, or bytes with their length before them."""
     if isinstance(payload, int):
         return varint(number << 3) + varint(payload)
     return varint(number << 3 | 2) + varint(len(payload)) + payload

@@ -32,7 +32,7 @@ def number(field_number, value):
 
 
 def noise(seed):
-    """Random f16 numbers between 2^-10 and 2^-6: none is zero, none becomes infinite on its way."""
+    """Random f16 numbers between 2^-10 and 2^-6: none is zero, none becomes infinite in the network."""
     raw = bytearray(random.Random(seed).randbytes(NOISE_BYTES))
     raw[1::2] = bytes(raw[1::2]).translate(bytes((high & 0x83) | (5 + (high >> 4 & 3)) << 2 for high in range(256)))
     return bytes(raw)

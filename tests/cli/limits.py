@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Every verb under limits of address space, from what the program hardly starts with to plenty, and where no thread can
-start: it is done, or it fails with one line; no signal, nothing left behind.
+start: it is done, or it fails with one line; no signal, no file left.
 
     limits.py --lacuna build/release/lacuna [--step 25] [--verbose]
 """

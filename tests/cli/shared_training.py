@@ -157,7 +157,7 @@ class Checks:
             assert output.read_bytes() == wanted, f"another output after going on: {about}; then {again.stderr}"
 
     def check_a_death_among_three(self):
-        """Process 0 says it, once, and keeps the steps that were taken; the survivor beside it leaves that to it."""
+        """Process 0 says it, once, and keeps the steps that were taken; the other survivor leaves that to it."""
         began, *pids = self.start("--steps", 1000000, "--batch-size", 16, "--no-eval", "--checkpoint-steps", 100000,
                                   "-o", "o.onnx", "--model-dir", "run", "--timeout", 60, n=3)
         assert pids[2], "process 2 did not begin"

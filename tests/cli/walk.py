@@ -3,7 +3,7 @@
 """The commands of docs/resnet50.md, on a small stand-in: few photographs, small crops, two steps.
 
 The lines are taken from the document, so that they are what a reader types; only sizes are added. The photographs are those of
-an ImageNet sample beside the repository where there is one, else the little pictures of tests/fixtures.
+an ImageNet sample next to the repository where there is one, else the little images of tests/fixtures.
 """
 import argparse
 import json

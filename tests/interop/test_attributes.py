@@ -26,7 +26,7 @@ def of_onnx():
 
 
 def of_onnxruntime():
-    """Those that it knows beside ONNX's: of a domain of its own, or written into ai.onnx all the same."""
+    """Those that it knows besides ONNX's: of a domain of its own, or written into ai.onnx all the same."""
     found = {}
     for schema in runtime.get_all_operator_schema():
         name = f"{schema.domain}.{schema.name}" if schema.domain else schema.name

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Networks that the fast engine cannot run as a whole, by default, against ONNX Runtime.
 
-A detector's network is of known shape and its end is not; bodies stand in the middle; loops take no turn. Each runs, what is
-before that runs fast, and one line names the first node that does not.
+A detector's network has known shapes and its end has not; bodies are in the middle; loops make no iteration. Each network runs,
+what is before these nodes runs fast, and one line names the first node that does not.
 """
 
 import json
@@ -61,7 +61,7 @@ def detector():
 
 
 def choice():
-    """An If whose branches have other shapes, in front of a product of known shape again."""
+    """An If whose branches have other shapes, before a product of known shape again."""
     then = helper.make_graph([helper.make_node("Relu", ["f"], ["t"])], "then", [], [value("t", FLOAT)])
     other = helper.make_graph([helper.make_node("Neg", ["f"], ["e"])], "else", [], [value("e", FLOAT)])
     return [

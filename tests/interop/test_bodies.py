@@ -45,7 +45,7 @@ def a_choice():
 
 
 def a_loop():
-    """A recurrence that begins with zeros of the network's own making; a result of every turn."""
+    """A recurrence that begins with zeros that the network makes; one result per iteration."""
     turn = graph([node("MatMul", "h r", "q", "again"), node("Add", "q p", "s"), node("Tanh", "s", "t"),
                   node("Identity", "go", "on"), node("Identity", "t", "u")],
                  [info("i", [], TensorProto.INT64), info("go", [], TensorProto.BOOL), info("h")],
@@ -127,7 +127,7 @@ def lacuna(*words):
 
 
 def feeds(path):
-    """Inputs of the network, for every way through it."""
+    """Inputs of the network, for both branches and several numbers of iterations."""
     rng = np.random.default_rng(1)
     for turn in (1, 2, 4):
         fed = {}

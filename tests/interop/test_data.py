@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays, images and their preparation against NumPy and Pillow, by the test tool data_main.
 
-Networks and data in ../shared are used where they are: they show that the whole way from a photograph to a network's
-input gives the accuracies that others measured.
+Networks and data in ../shared are used where they are: they show that all steps from a photograph to a network's
+input give the accuracies that others measured.
 """
 import pathlib
 import pickle
@@ -212,7 +212,7 @@ def pixels_by_pillow(image, resize, height, width):
     """Resize and CenterCrop as torchvision defines them, on Pillow images."""
     w, h = image.size
     new = (resize, int(resize * h / w)) if w <= h else (int(resize * w / h), resize)
-    if resize:  # across, then down: from version 13 on Pillow itself takes very tall images the other way round
+    if resize:  # across, then down: from version 13 on Pillow itself takes very tall images in the opposite order
         across = image.resize((new[0], h), Image.Resampling.BILINEAR)
         image = across.resize(new, Image.Resampling.BILINEAR)
     left, top = int(round((image.width - width) / 2.0)), int(round((image.height - height) / 2.0))

@@ -282,7 +282,7 @@ STAYING = {f.__name__: f for f in (masked, read_by_a_norm, of_integers, left_out
 
 
 def build_branches(kind, path):
-    """The weight beside a dense one that reads the same channels: an order for that would break it."""
+    """The weight, and a dense one that reads the same channels: an order for that would break it."""
     net = Net()
     x = net.op("Relu", net.op("Conv", "x", net.put(net.floats(C, C, 1, 1))))
     value = STAYING[kind](net)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """infer writes each output in the type that the network gives it, and reads inputs of all of them: against ONNX Runtime.
 
-bf16 has no type in NumPy and no way out of ONNX Runtime: its bits are compared with those of a Cast back to f32.
+bf16 has no type in NumPy, and ONNX Runtime cannot return it: its bits are compared with those of a Cast back to f32.
 """
 import os
 import pathlib

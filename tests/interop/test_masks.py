@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Masks over blocks of several rows, and scores that somebody else gives: against plain definitions in NumPy, on weights
-whose axes lie in every way that ONNX has (Conv, grouped Conv, ConvTranspose, Gemm both ways, MatMul)."""
+whose axes have every order that ONNX has (Conv, grouped Conv, ConvTranspose, Gemm with and without transB, MatMul)."""
 import itertools
 import json
 import os

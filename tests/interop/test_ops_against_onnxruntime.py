@@ -669,7 +669,7 @@ case("com.microsoft.MatMulNBits", f32(3, 32), ints(6, 2, 16, low=0, high=256, dt
 
 
 def body(inputs, outputs, *nodes):
-    """A body: "name type" of inputs and outputs, "outputs = Op(inputs)" of nodes, with their attributes behind them."""
+    """A body: "name type" of inputs and outputs, "outputs = Op(inputs)" of nodes, with their attributes after them."""
     def info(text):
         name, kind = text.split()  # counts and conditions are scalars, which ONNX Runtime wants to hear
         return helper.make_tensor_value_info(name, getattr(TensorProto, kind), None if kind == "FLOAT" else [])

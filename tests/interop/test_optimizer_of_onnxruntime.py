@@ -151,7 +151,7 @@ def gated():
 
 
 def residual():
-    """Convolutions with sums and functions behind them, and a product of transposed values."""
+    """Convolutions with sums and functions after them, and a product of transposed values."""
     net = Net(7)
     conv = lambda x, n_in, n_out, k: net.op("Conv", x, net.weight(n_out, n_in, k, k, scale=0.1), net.weight(n_out, scale=0.1),
                                             pads=[k // 2] * 4)

@@ -39,7 +39,7 @@ def compare(said, seen, network):
 
 
 def agree(path, folder, *options, against=True):
-    """Whatever prune did, check passes and says the same; also beside what it was made of."""
+    """Whatever prune did, check passes and says the same; also with --against the original."""
     out = folder / "pruned.onnx"
     both = [o for o in options if o not in ("--fold", "--no-verify", "--no-permute")]
     said = json.loads(lacuna("prune", "-q", "--force", "-o", out, "--json", "-", *options, path))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Quantized networks: what `prune --quantize` writes, and what others quantized, held to ONNX Runtime and NumPy.
 
-A written file is cut at every QuantizeLinear: each piece gets the integers that ONNX Runtime found, without graph
+A written file is cut at every QuantizeLinear: each part gets the integers that ONNX Runtime found, without graph
 optimizations, and both of our engines must give its next integers to one unit. Whole runs would not do: where a sum lies
 halfway, one unit's difference grows from layer to layer.
 """
@@ -102,7 +102,7 @@ def integers_of(model, path, feed):
 
 
 def differences(model, folder, engine, feed):
-    """How far each piece's integers are from ONNX Runtime's, all in one list."""
+    """How far each part's integers are from ONNX Runtime's, all in one list."""
     found, types = integers_of(model, folder / "whole.onnx", feed)
     cut = onnx.ModelProto()
     cut.CopyFrom(model)
@@ -417,7 +417,7 @@ def test_layers_of_int8(tmp_path, data, kind, n, monkeypatch):
 @pytest.mark.parametrize("engine", ["cpu", "plain"])
 @pytest.mark.parametrize("kind,zero", [("uint8", 0), ("uint8", 100), ("int8", 0), ("int8", -7)])
 def test_numbers_beyond_all_integers_become_the_outermost(tmp_path, kind, zero, engine):
-    """Behind a convolution, where kernels convert them, and by QuantizeLinear itself; a NaN becomes the least."""
+    """After a convolution, where kernels convert them, and by QuantizeLinear itself; a NaN becomes the least."""
     node, rng = helper.make_node, np.random.default_rng(0)
     x = (rng.normal(size=(2, 16, 9, 9)) * 10.0 ** rng.integers(-2, 38, (2, 16, 9, 9))).astype(np.float32)
     x[0, 3, 2, 2:6] = [np.inf, -np.inf, np.nan, 3e9]

@@ -46,7 +46,7 @@ class Network:
         return self.node("DequantizeLinear", read), channels, height, width, read
 
     def follow(self, value, like):
-        """Functions, a sum and bytes behind a layer, or not."""
+        """Functions, a sum and quantization after a layer, or not."""
         rng, kind = self.rng, self.rng.random()
         if kind < .4:
             value = self.node("Relu", [value])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Types of 16 bits and fewer: casts round in every engine as they do in ONNX Runtime, and weights of 8, 4 and 2 bits
-behind DequantizeLinear are pruned, where their zero is 0. ONNX Runtime judges, or onnx's reference where it has no kernel."""
+before DequantizeLinear are pruned, where their zero is 0. ONNX Runtime judges, or onnx's reference where it has no kernel."""
 import json
 import os
 import pathlib

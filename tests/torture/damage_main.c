@@ -4,8 +4,8 @@
  * Mutant number k comes from one of the files and (SEED, k) alone. It runs in a process of its own,
  * which ends "refused" (one error line) or "done"; what a verb made of a mutant must hold: a pruned
  * network that was saved loads again and passes its own check. After 10 seconds the work is asked
- * to end, as by Ctrl-C; a process that is still there after 60 hangs. Mutants that end in any other
- * way stay in FOLDER. Prints the counts; the status is 1 if one was wrong. */
+ * to end, as by Ctrl-C; a process that is still there after 60 hangs. All other mutants
+ * stay in FOLDER. Prints the counts; the status is 1 if one was wrong. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>

@@ -16,7 +16,7 @@ rng = np.random.default_rng(1)
 
 
 class Net:
-    """Nodes behind each other; `weight` makes a stored tensor."""
+    """Nodes one after the other; `weight` makes a stored tensor."""
 
     def __init__(self, name, shape, dtype=TensorProto.FLOAT, opset=17):
         self.name, self.nodes, self.stored, self.opset = name, [], [], opset

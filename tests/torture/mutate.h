@@ -2,8 +2,9 @@
  * Damage to a network's file: its bytes, or one of its fields.
  *
  * Bytes that are changed anywhere mostly end in the wire format's own checks; a field that is
- * changed while the rest stays a well-formed message reaches what lies behind. Fields are found by
- * protobuf-c's descriptors, so that every one that the format has is hit, without a list here. */
+ * changed while the rest stays a well-formed message reaches the code after these. Fields are found
+ * by protobuf-c's descriptors, so that every one that the format has is hit, without a list here.
+ * */
 #ifndef TESTS_TORTURE_MUTATE_H
 #define TESTS_TORTURE_MUTATE_H
 

@@ -139,7 +139,7 @@ def make_array(path, shape):
     path.write_bytes(b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head + values)
 
 
-# ---- Moving a model's tensors to a file beside it: just enough of the wire format ----
+# ---- Moving a model's tensors to a file next to it: just enough of the wire format ----
 
 def varint(value):
     out = bytearray()

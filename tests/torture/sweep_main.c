@@ -5,7 +5,7 @@
  * Network k of sweep.h goes through typing, shape inference, the analysis of channels, both engines
  * and the chain rule, in a forked process that says in shared memory where it is. It may be
  * answered or refused. A crash, more than HANGS_AFTER_S seconds, or more than MOST_GROWN bytes of
- * memory is a fault, printed with what repeats it; the sweep goes on behind it. The last line
+ * memory is a fault, printed with what repeats it; the sweep goes on after it. The last line
  * counts; the status is 1 if there was a fault. */
 #define _GNU_SOURCE
 #include <inttypes.h>

@@ -126,7 +126,7 @@ static void pruned_layers_are_seen(void **state) {
   lac_model_destroy(model);
 }
 
-/* Fused differently: "b" is two steps here and one there, "c" the other way round, "d" is part of
+/* Fused differently: "b" is two steps here and one there, "c" the reverse, "d" is part of
  * another step, and reorders are rows of their own. */
 static void dense_steps_are_matched_by_their_node(void **state) {
   (void)state;

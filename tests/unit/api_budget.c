@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Small files that describe huge networks: every function refuses them by what is planned, names
- * the value, and takes next to nothing on the way; with room enough, what a run takes is what was
- * planned.
+ * the value, and takes next to nothing before that; with memory enough, what a run takes is what
+ * was planned.
  *
  * Each network is x -> Conv -> Relu -> Conv -> something huge -> ReduceMean -> y: the second
  * convolution can be permuted and pruned, so that there is something to verify. */

@@ -277,7 +277,7 @@ static void parts_together_are_the_whole(void **state) {
   remove_folder(&f);
 }
 
-/* Products and sums of which the bits could depend on who stands beside an image. */
+/* Products and sums of which the bits could depend on an image's neighbours in the batch. */
 static void parts_of_a_real_network_are_the_whole(void **state) {
   (void)state;
   folder f = make_cifar();
@@ -518,7 +518,7 @@ static void the_part_for_evaluation_is_found(void **state) {
   remove_folder(&f);
 }
 
-/* A folder train beside the images is what the network was trained on only where it can be. */
+/* A folder train next to the images is what the network was trained on only where it can be. */
 static void a_folder_next_to_counts_where_it_has_as_many_classes(void **state) {
   (void)state;
   static const struct {

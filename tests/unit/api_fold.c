@@ -199,7 +199,7 @@ static void weights_stored_so_far_count_against_the_budget(void **state) {
   int found[3] = {0}, in_calls[3] = {0};
   sweep_budget(load_two, found);
   assert_true(found[0] > 0 && found[2] > 0);
-  assert_true(found[1] * 256 >= 2 * N * 4); /* the first one is kept twice beside the second */
+  assert_true(found[1] * 256 >= 2 * N * 4); /* the first one is kept twice at that time */
   sweep_budget(load_function, in_calls);
   assert_true(in_calls[0] > found[0] && in_calls[1] == 0 && in_calls[2] > 0);
 }

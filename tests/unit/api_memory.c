@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Every allocation of the main path fails in turn: the call says so, leaks nothing (the sanitizers
+ * Every allocation of the main path fails once: the call says so, leaks nothing (the sanitizers
  * look) and leaves the model as it was. Where one fails alone, jansson's among them, the files that
  * come out are right or not there. */
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * lac_recovery_plot: what it refuses, and that nothing is written then. What stands in the picture
- * is in report_curve.c. */
+ * lac_recovery_plot: what it refuses, and that nothing is written then. What it draws is tested
+ * in report_curve.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -314,7 +314,7 @@ static void names_of_classes_are_those_of_the_last_training(void **state) {
   remove_folder(&saved);
 }
 
-/* Data that number classes by themselves leave no names of other ones behind. */
+/* Data that number classes by themselves remove the names of other ones. */
 static void numbers_of_data_replace_names_of_folders(void **state) {
   (void)state;
   folder f = make_folder(), cifar = make_folder(), saved = make_folder();
@@ -432,7 +432,7 @@ static void colours_of_grey_images_are_refused(void **state) {
   lac_model_destroy(model);
 }
 
-/* However often the folder is opened: on the way to the training, and for every evaluation. */
+/* However often the folder is opened: before the training, and for every evaluation. */
 static void a_warning_about_the_data_is_given_once(void **state) {
   (void)state;
   folder f = make_folder();
@@ -725,7 +725,7 @@ static void a_summary_becomes_json(void **state) {
     expect_line(text, "\"masks\": null");
     lac_text_free(text);
   }
-  for (long n = 1;; n++) { /* a piece that is missing is an error, not a shorter text */
+  for (long n = 1;; n++) { /* a part that is missing is an error, not a shorter text */
     laci_memory_fail_at(n);
     lac_status st = lac_train_json(&about, &r, &text, NULL);
     laci_memory_fail_at(0);

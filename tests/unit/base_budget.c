@@ -83,7 +83,7 @@ static void writes_sizes(void **state) {
 
 static char root[] = "base_budget_XXXXXX";
 
-/* A file below the root, with the folders on the way to it. */
+/* A file below the root, with the folders of its path. */
 static void put(const char *path, const char *text) {
   char full[512];
   (void)snprintf(full, sizeof full, "%s%s", root, path);

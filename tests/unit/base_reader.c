@@ -65,7 +65,7 @@ static void reads_regular_files_only(void **state) {
   assert_int_equal(laci_file_bytes_read("/dev/zero", &file, NULL), LAC_BAD_FILE);
 }
 
-/** Every way of reading gives the same bytes, at borders of blocks and across them. */
+/** Every function that reads gives the same bytes, at borders of blocks and across them. */
 static void parts_are_parts_of_the_whole(void **state) {
   (void)state;
   static uint8_t part[LONG];

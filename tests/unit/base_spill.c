@@ -151,7 +151,7 @@ static void a_full_disk_is_an_error(void **state) {
   (void)signal(SIGXFSZ, handler);
   assert_memory_equal(err.text, "w1: ", 4);
   assert_non_null(strstr(err.text, dir.path));
-  /* What failed left nothing: the next piece lies where it would have. */
+  /* What failed left nothing: the next part is where this one would have been. */
   static const uint8_t zeros[LONG];
   assert_int_equal(laci_spill_put(spill, "w2", zeros, LONG, &view, &err), LAC_OK);
   assert_memory_equal(view, zeros, LONG);
@@ -165,7 +165,7 @@ static void fails_where_there_is_no_folder(void **state) {
   assert_int_equal(laci_spill_create(in_folder(&dir, "none"), &spill, &err), LAC_NOT_FOUND);
   assert_null(spill);
   assert_non_null(strstr(err.text, "none"));
-  for (long n = 1;; n++) { /* every allocation in turn */
+  for (long n = 1;; n++) { /* each allocation fails once */
     const uint8_t *view;
     laci_memory_fail_at(n);
     lac_status st = laci_spill_create(dir.path, &spill, &err);

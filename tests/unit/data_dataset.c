@@ -23,7 +23,7 @@ static laci_dataset *open_set(const folder *f, laci_dataset_part part, const cha
   return set;
 }
 
-/** The text behind the folder's name. */
+/** The text after the folder's name. */
 static void expect_refusal(const folder *f, const char *classes, lac_status status,
                            const char *text) {
   laci_dataset *set;

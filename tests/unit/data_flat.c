@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * data: folders in class folders, and images beside each other whose labels a text file has: which
+ * data: folders in class folders, and images in one folder whose labels a text file has: which
  * label, and what is refused, since a label at another image would never be noticed. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * data: JPEG files of every kind become the same picture; broken, cut-off and lying ones become an
- * error that names them. The picture is described in tests/fixtures/data. */
+ * data: JPEG files of every kind become the same image; broken, cut-off and lying ones become an
+ * error that names them. The image is described in tests/fixtures/data. */
 #include "data/image.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * data: PNG files of every kind become the same picture; broken, cut-off and lying ones become an
+ * data: PNG files of every kind become the same image; broken, cut-off and lying ones become an
  * error that names them. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * data: WebP files, lossless and lossy, become their picture; broken and cut-off ones an error. */
+ * data: WebP files, lossless and lossy, become their image; broken and cut-off ones an error. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>

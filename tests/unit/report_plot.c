@@ -191,7 +191,7 @@ static void edges_that_nobody_could_follow_become_words(void **state) {
   char *dot = draw(graph, looks_alike, "a.dot", NULL);
   int words = count_text(dot, "\u2190 source"), edges = count_text(dot, " -> ");
   assert_true(words > N / 2);
-  assert_int_equal(words + edges, 2 * (N - 1) + 2); /* each input is named in one way */
+  assert_int_equal(words + edges, 2 * (N - 1) + 2); /* each input is an edge or a line */
   laci_free(dot);
   laci_graph_destroy(graph);
 }

@@ -33,7 +33,7 @@ static void every_code_is_itself_again(void **state) {
   }
 }
 
-/* Between two codes: the middle goes to the even one, a little beside it to the nearer. */
+/* Between two codes: the middle goes to the even one, a number next to it to the nearer. */
 static void numbers_go_to_the_nearest_and_ties_to_even(void **state) {
   (void)state;
   for (int t = 0; t < N_TYPES; t++) {
@@ -96,7 +96,7 @@ static void powers_of_two_have_a_direction(void **state) {
   assert_true(laci_narrow_value(power, 0) == 0x1p-127 && isnan(laci_narrow_value(power, 255)));
 }
 
-/* The quick ways and the exact one, over bits of all kinds. */
+/* The quick implementations and the exact one, over bits of all kinds. */
 static void vectors_round_as_the_table_does(void **state) {
   (void)state;
   for (uint32_t step = 0; step < 400000; step++) {

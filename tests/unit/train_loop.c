@@ -410,7 +410,7 @@ static double *average_by_hand(const rig *r, double decay, double *rounding) {
 
 static void averages_follow_their_formula_and_keep_zeros(void **state) {
   (void)state;
-  static const double decays[] = {0.125, 0.9999}; /* meets the warm-up's limit on the way; never */
+  static const double decays[] = {0.125, 0.9999}; /* meets the warm-up's limit once; never */
   for (size_t k = 0; k < sizeof decays / sizeof *decays; k++) {
     rig r;
     laci_loop_result result;

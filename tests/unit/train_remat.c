@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Training with values computed again, on the fast engine: weights, statistics and losses have the
  * bits of a training without, in f32 and in bf16, and a step takes less memory. One that is
- * continued the other way ends the same, too. (Every value of a step: engine_remat.c.) */
+ * continued without recomputation, or with it, ends the same, too. (Every value of a step:
+ * engine_remat.c.) */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +24,7 @@
 #include "tensor/buf.h"
 #include "train/trainer.h"
 
-/** The same network, trained both ways with the same batches. */
+/** The same network, trained with and without recomputation, with the same batches. */
 typedef struct pair {
   laci_trainer *once, *again;
   float *images, *labels;

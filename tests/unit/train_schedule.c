@@ -137,7 +137,7 @@ static void large_batches_have_a_longer_warm_up(void **state) {
     assert_int_equal(laci_training_recipe_schedule(lars, &size, &s, NULL), LAC_OK);
     assert_int_equal(s.warmup_steps, (int64_t)(cases[k].epochs * 39));
     assert_int_equal(s.steps, 38 * 39);
-    /* the polynomial begins behind the warm-up, at the whole rate */
+    /* the polynomial begins after the warm-up, at the whole rate */
     expect_near(laci_schedule_rate(&s, s.warmup_steps), s.rate);
     double x = 500.0 / (double)(s.steps - s.warmup_steps);
     expect_near(laci_schedule_rate(&s, s.warmup_steps + 500),

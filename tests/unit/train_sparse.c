@@ -163,7 +163,7 @@ static void expect_gradients(int size, bool fixed) {
   clear(&f);
 }
 
-/* Windows that stride over even and over odd pictures. */
+/* Windows that stride over images of even and of odd sides. */
 static void gradients_are_those_of_dense_kernels(void **state) {
   (void)state;
   for (int fixed = 0; fixed < 2; fixed++) {
@@ -190,9 +190,9 @@ static double distance_of_gradients(const fixture *f, laci_trainer *a, laci_trai
   return sqrt(off / length);
 }
 
-/* Values are rounded to bf16 on the way, other ones by each kind of kernels (the dense ones'
- * windows of 3x3 round transformed values, too), and Relus turn where they are next to zero: what
- * can be said is that sparse kernels are as near to f32 as dense ones of bf16 are. */
+/* Values in between are rounded to bf16, other ones by each kind of kernels (the dense ones'
+ * windows of 3x3 round transformed values, too), and values near 0 pass a Relu in one run and not
+ * in the other. So the test is that sparse kernels are as near to f32 as dense ones of bf16 are. */
 static void gradients_of_bf16_are_as_near_as_those_of_dense_kernels(void **state) {
   const way ways[] = {{.dense_only = true, .threads = 1},
                       {.dense_only = true, .threads = 1, .bf16 = true},
@@ -306,7 +306,7 @@ static void values_computed_again_have_the_same_bits(void **state) {
     fixture f;
     set_up(&f);
     laci_trainer *t = open_trainer(&f, (way){.threads = 1, .remat = true, .bf16 = bf16});
-    assert_true(sparse_steps(t) > 3 * f.n_known); /* some have a second turn */
+    assert_true(sparse_steps(t) > 3 * f.n_known); /* some are recomputed */
     laci_trainer_destroy(t);
     expect_same_steps(&f, (way){.threads = 1, .bf16 = bf16},
                       (way){.threads = 1, .remat = true, .bf16 = bf16});

@@ -9,7 +9,7 @@ becomes the rule by which fill.py and fill_model.c make new data:
     fill:weight FAN_IN   weight of a Conv, ConvTranspose, Gemm or MatMul
     fill:positive        scale or variance: around 1, never near 0
     fill:small           bias, mean: around 0
-    fill:int8            int8 or uint8 weight behind a DequantizeLinear
+    fill:int8            int8 or uint8 weight before a DequantizeLinear
 
 The rule is decided by the node that reads the tensor, looked for through nodes that only move or cast.
 

@@ -89,8 +89,8 @@ static void spread_sizes(laci_rebatch *batch, int64_t *bound) {
   }
 }
 
-/* What was given, and the batch in front; the same sizes elsewhere; then 1 in front of what is open
- * still, and that elsewhere. */
+/* What was given, with the batch as first size; the same sizes where the same symbols are. A first
+ * size that is open still becomes 1, and so do the others of its symbol. */
 static lac_status resolve_inputs(laci_rebatch *batch, const lac_bench_options *options,
                                  lac_error *err) {
   const laci_graph *graph = batch->graph;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * lac_bench: plans a network, runs it often, and keeps the time of every step of every run.
  *
- * Where sparse kernels have a part in the plan, one of dense kernels alone is run beside it, in
- * turns of a few runs, so that a slow moment of the machine hits both. Reported are the fastest and
- * the middle run, and for each step its fastest time over all runs: what else the machine does only
- * ever adds to a time. The baseline (what the processor can do at best) is sampled between the runs
- * and its best sample taken, for the same reason. Next: plan.c, layers.c, peak.c,
- * batch.c, report.c. */
+ * Where sparse kernels have a part in the plan, one of dense kernels alone is run as well. They
+ * alternate after a few runs each, so that a slow moment of the machine hits both. Reported are the
+ * fastest and the middle run, and for each step its fastest time over all runs: what else the
+ * machine does only ever adds to a time. The baseline (what the processor can do at best) is
+ * sampled between the runs and its best sample taken, for the same reason. Next: plan.c, layers.c,
+ * peak.c, batch.c, report.c. */
 #include "lacuna/bench.h"
 
 #include <math.h>
@@ -78,7 +78,7 @@ static lac_status check_options(const lac_bench_options *options, lac_error *err
 /* ---- Planning ---- */
 
 /* Which layers hold the pattern is said where it can be: a weight of NaNs is no reason not to run.
- * Infers the graph's shapes on the way, and is done once. */
+ * Infers the graph's shapes for it, and is done once. */
 static lac_status look_for_pattern(bench *b, const lac_model *model, lac_error *err) {
   lac_error why = {0};
   if (b->looked) return LAC_OK;

@@ -48,10 +48,10 @@ typedef struct laci_rebatch {
 /** Do the options want another batch than the file fixes? Then its shapes must have been inferred.
  */
 bool laci_rebatch_wanted(const laci_graph *graph, const lac_bench_options *options);
-/** Resolves the shapes of all inputs: batch (0: the file's own, or 1) in front, and what options
- * give for the rest. Where the file fixes another batch, the graph is changed: its inputs, and
- * those constants of Reshape that hold the batch become 0, "as it comes". laci_rebatch_undo in any
- * case. */
+/** Resolves the shapes of all inputs: batch (0: the file's own, or 1) as first size, and what
+ * options give for the rest. Where the file fixes another batch, the graph is changed: its inputs,
+ * and those constants of Reshape that hold the batch become 0, "as it comes". laci_rebatch_undo in
+ * any case. */
 LAC_MUST_CHECK lac_status laci_rebatch_begin(laci_graph *graph, const lac_bench_options *options,
                                              laci_rebatch *batch, lac_error *err);
 /** Did the new batch come through to the outputs of the planned network? */

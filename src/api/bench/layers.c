@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The rows of lac_bench's report: a step of the plan each, beside what the dense plan takes for the
+ * The rows of lac_bench's report: a step of the plan each, and what the dense plan takes for the
  * same node.
  *
  * The two plans may fuse differently and reorder elsewhere, so steps are matched by the name of
@@ -37,7 +37,7 @@ static char *name_step(laci_arena *arena, const char *name, const char *next) {
   return made;
 }
 
-/* *next: the name of the nearest step behind this one that has any; becomes this one's. */
+/* *next: the name of the nearest later step that has any; becomes this one's. */
 static lac_status describe_step(laci_arena *arena, const laci_bench_plan *plan, size_t at,
                                 const char **next, lac_bench_layer *layer, lac_error *err) {
   laci_engine_step info = laci_engine_step_look(plan->engine, at);
@@ -75,7 +75,7 @@ static lac_status describe_plan(laci_arena *arena, const laci_bench_plan *plan,
   return st;
 }
 
-/* ---- One plan beside the other ---- */
+/* ---- Both plans ---- */
 
 /* The first row of that name from `from` on; n: there is none. */
 static int find_row(const lac_bench_layer *rows, int n, int from, const char *name) {

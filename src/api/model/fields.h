@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Fields of options that several functions take, checked in one way. */
+ * Fields of options that several functions take, checked in one place. */
 #ifndef LACI_API_MODEL_FIELDS_H
 #define LACI_API_MODEL_FIELDS_H
 

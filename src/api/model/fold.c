@@ -88,7 +88,7 @@ static uint64_t left_next_to(const folding *f, uint64_t held) {
   return f->most > held ? f->most - held : 0;
 }
 
-/* False: what is to be kept does not fit beside what is held, and the value stays. */
+/* False: what is to be kept does not fit together with what is held, and the value stays. */
 static bool take_room(folding *f, int value, uint64_t kept, uint64_t held) {
   if (kept <= left_next_to(f, held)) {
     f->most -= kept;

@@ -27,7 +27,8 @@ enum { HEAD_BYTES = 1024, LOOKED_AT = 64, MOST_HEADER = 100 << 20 };
   "export the network it was made from, such as " \
   "torch.onnx.export(net.eval(), torch.randn(1, 3, 224, 224), 'net.onnx')"
 
-/* What it is, and the way out (NULL: there is none, or the hint says it); %s in it is the path. */
+/* What it is, and how to get an ONNX file of it (NULL: there is none, or the hint says it); %s in
+ * it is the path. */
 typedef struct kind {
   const char *what, *way;
   lac_hint hint;

@@ -8,7 +8,7 @@
 #include "lacuna/status.h"
 
 /** After a model could not be read: where the path (NULL: none) and the first bytes show what it is
- * instead, err says that and the way to an ONNX file; else it stays as it is. Returns status. */
+ * instead, err says that and how to get an ONNX file; else it stays as it is. Returns status. */
 lac_status laci_foreign_explain(const char *path, const void *bytes, size_t size_bytes,
                                 lac_status status, lac_error *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One tensor of the network after the other, from a file of either kind behind one small seam:
- * find a name, copy its elements. */
+ * One tensor of the network after the other, from a file of either kind through one small
+ * interface: find a name, copy its elements. */
 #include "lacuna/pretrained.h"
 
 #include <inttypes.h>
@@ -20,7 +20,7 @@ typedef struct weights_file {
   const char *path;
   laci_safetensors *tensors;
   lac_model *model;
-  const char *prefix; /* in front of all names: "module.", or nothing */
+  const char *prefix; /* of all names: "module.", or nothing */
 } weights_file;
 
 /** A tensor of it. */

@@ -17,7 +17,7 @@
 #include "onnx/spans.h"
 #include "pack/packfile.h"
 
-/* Data files come back beside the model's, so that their names must be names. */
+/* Data files are restored next to the model's, so that their names must be names. */
 static bool is_plain_name(const char *name) {
   return name[0] && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
          strlen(name) < 256;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The way back from a pack: as a model in memory, as the files that it was, or as packed weights
- * in memory. */
+ * Reading a pack: as a model in memory, as the files that it was made of, or as packed weights in
+ * memory. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static lac_status restore_file(const laci_packfile *pack, size_t file, const cha
   return st ? st : laci_writer_finish(*writer, err);
 }
 
-/** The path of a data file that is called name, beside out. */
+/** The path of a data file that is called name, next to out. */
 static lac_status path_next_to(const char *out, const char *name, char path[PATH_MAX],
                                lac_error *err) {
   const char *slash = strrchr(out, '/'), *base = slash ? slash + 1 : out;
@@ -54,7 +54,7 @@ static lac_status restore_all(const laci_packfile *pack, const char *out,
     st = path_next_to(out, laci_packfile_file_name(pack, at), beside, err);
     if (!st) st = restore_file(pack, at, beside, options, &writers[at], err);
   }
-  /* Data first: a model that is there has its data. One that is replaced is out of the way until
+  /* Data first: a model that is there has its data. One that is replaced has no name until
    * then, for its data may have the same names. */
   if (n > 1 && options->force && !st) st = laci_file_set_hide(out, err);
   for (size_t at = n; at-- > 0 && !st;) st = laci_writer_commit(writers[at], err);

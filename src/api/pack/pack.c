@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * lac_pack_save. A model that is not in a file as it is in memory is saved to a temporary folder
- * first and packed from there. Next: files.c, layers.c, pack/packfile.h; load.c is
- * the way back. */
+ * first and packed from there. Next: files.c, layers.c, pack/packfile.h; load.c reads
+ * packs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,7 +58,7 @@ static lac_status pack_model(const lac_model *model, const lac_options *options,
   return st;
 }
 
-/** The same by way of a temporary folder. */
+/** The same through a temporary folder. */
 static lac_status save_and_pack(lac_model *model, const lac_options *options, const char *path,
                                 bool force, laci_pack_report *report, lac_error *err) {
   char saved_path[PATH_MAX];

@@ -81,7 +81,7 @@ static lac_status fit_images(const laci_graph *graph, const laci_samples *sample
   return st;
 }
 
-/* Before any work: are there enough samples beside those that are fitted? */
+/* Before any work: are there enough samples besides those that are fitted? */
 static lac_status check_judging(const laci_graph *graph, const lac_calibration *c,
                                 const laci_samples *samples, lac_error *err) {
   if (c->max_drop < 0) return LAC_OK;

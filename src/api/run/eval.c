@@ -49,7 +49,7 @@ typedef struct evaluation {
   bool is_open;    /* how many classes there are shows when the network is run */
   lac_dtype dtype; /* that is computed in */
   laci_metrics metrics;
-  const char *trained_on; /* the part for training, beside that which is evaluated; NULL */
+  const char *trained_on; /* the part for training, next to that which is evaluated; NULL */
   bool quiet;             /* logs no plan, and nothing of the data */
   double seconds;         /* of all batches */
 } evaluation;

@@ -65,7 +65,7 @@ LAC_MUST_CHECK lac_status laci_fit_images(const laci_graph *network, const laci_
                                           const laci_preprocessing *preprocessing,
                                           laci_image_input *input, lac_error *err);
 
-/** Is the first output a softmax's, by way of nodes that only name or shape it? */
+/** Is the first output a softmax's, through nodes that only name or shape it? */
 bool laci_ends_in_softmax(const laci_graph *network);
 
 /** How many classes the model's first output has; shapes that its file leaves out are inferred.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An evaluation on the way stores the weights in the model and lets lac_eval run it, as anybody
- * would: the network that is measured is the one that is written. Several processes share the
- * images; one alone has all of them. */
+ * An evaluation during a training stores the weights in the model and lets lac_eval run it, as
+ * anybody would: the network that is measured is the one that is written. Several processes share
+ * the images; one alone has all of them. */
 #include <string.h>
 
 #include "api/model/model_in.h"

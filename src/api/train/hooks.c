@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a training does beside its steps: events go to the run's record and to the caller. Next:
+ * What a training does besides its steps: events go to the run's record and to the caller. Next:
  * evaluate.c, record.c, train/loop.h. */
 #include <string.h>
 

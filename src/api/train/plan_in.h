@@ -18,7 +18,7 @@ typedef struct laci_train_plan {
   int processes, process;      /* how many, and which of them this one is */
   int64_t steps, steps_per_epoch, eval_every, checkpoint_every;
   laci_schedule schedule;
-  int64_t test_images; /* of the part for evaluation, where it is looked at beside the other */
+  int64_t test_images; /* of the part for evaluation, where it is looked at with the other */
   const char *known;   /* the network's classes, as laci_graph has them; NULL: not known */
   laci_dataset *set;   /* the training part; that for evaluation where nothing is trained */
   laci_preprocessing prepare;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What remains of a training beside its weights: one line per step in log.jsonl, TensorBoard's
+ * What remains of a training besides its weights: one line per step in log.jsonl, TensorBoard's
  * events at every display step, and the curves, drawn again at every evaluation from all lines so
  * far, those of earlier runs too. */
 #include <inttypes.h>

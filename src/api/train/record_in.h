@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What remains of a training in its folder beside its weights; train.c says what happened. */
+ * What remains of a training in its folder besides its weights; train.c says what happened. */
 #ifndef LACI_API_TRAIN_RECORD_IN_H
 #define LACI_API_TRAIN_RECORD_IN_H
 

@@ -48,7 +48,7 @@ laci_training_options laci_training_graph_options(const laci_training *t);
 LAC_MUST_CHECK lac_status laci_training_check_fit(const laci_training *t,
                                                   const laci_training_graph *graph, lac_error *err);
 /** What only the graph of a step shows: operators without gradients, classes, types of weights. It
- * is made for this and thrown away, which costs little beside what a caller does in between. */
+ * is made for this and thrown away, which costs little compared with what a caller does next. */
 LAC_MUST_CHECK lac_status laci_training_check_graph(const laci_training *t, lac_error *err);
 
 /* ---- masks.c ---- */
@@ -58,7 +58,8 @@ LAC_MUST_CHECK lac_status laci_training_check_graph(const laci_training *t, lac_
 LAC_MUST_CHECK lac_status laci_training_known_masks(const laci_training *t, const lac_mask *mask,
                                                     laci_engine_weight **weights, int *n_weights,
                                                     lac_error *err);
-/** The masks by name as one buffer beside the weights. Fails LAC_NOT_FOUND, LAC_BAD_SHAPE. */
+/** The masks by name as one buffer, each at its weight's offset. Fails LAC_NOT_FOUND,
+ * LAC_BAD_SHAPE. */
 LAC_MUST_CHECK lac_status laci_training_set_masks(laci_training *t, const lac_mask *mask,
                                                   lac_error *err);
 
@@ -77,7 +78,7 @@ LAC_MUST_CHECK lac_status laci_training_share(laci_training *t, const lac_mask *
 /** All processes end as one (laci_comm_agree). */
 LAC_MUST_CHECK lac_status laci_training_agree(const laci_training *t, lac_status mine,
                                               lac_error *err);
-/** The same behind work on files, which takes as long as a disk needs (laci_comm_agree_late). */
+/** The same after work on files, which takes as long as a disk needs (laci_comm_agree_late). */
 LAC_MUST_CHECK lac_status laci_training_agree_late(const laci_training *t, lac_status mine,
                                                    lac_error *err);
 /** The scores of all parts, each from the process that has it. */

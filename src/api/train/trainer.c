@@ -63,7 +63,7 @@ static lac_status log_left(const laci_training *t, lac_error *err) {
   return LAC_OK;
 }
 
-/** What is held beside the trainer: the model as it was read and as it is written back, masks, and
+/** What is held besides the trainer: the model as it was read and as it is written back, masks, and
  * batches of images ahead of time. */
 static void add_around(const laci_training *t, laci_budget *budget) {
   const laci_preprocessing *p = &t->plan->prepare;
