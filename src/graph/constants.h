@@ -20,15 +20,15 @@ enum {
 /** Of each value, [n_values]; to be freed by laci_free. NULL: no memory. The graph is finished. */
 uint8_t *laci_graph_constants(const laci_graph *graph);
 
-/** Of each value, [n_values]; to be freed by laci_free. NULL: no memory. The first node on its way
- * whose result is not known, + 1, where it follows from stored tensors alone but is not constant:
- * an operator that is not declared, a random one, an If. Else 0. What a node that reads nothing
- * makes may as well be data: it ends at layers.
- * constants: laci_graph_constants. */
+/** Of each value, [n_values]; to be freed by laci_free. NULL: no memory. For a value that depends
+ * on stored tensors alone but is not constant: 1 + the first node before it whose result is not
+ * known (an operator that is not declared, a random one, an If). Else 0. The output of a node
+ * without inputs may be data, so a layer's result from it is 0, too. constants:
+ * laci_graph_constants. */
 int *laci_graph_unknown(const laci_graph *graph, const uint8_t *constants);
 
 /** The content of a constant value (laci_graph_constants), by the operators' own evaluation: in
- * float64 and int64 throughout, nothing is rounded on the way but by Cast. `most`: of the bytes
+ * float64 and int64 throughout, nothing is rounded in between but by Cast. `most`: of the bytes
  * that are held meanwhile; above it LAC_MEMORY_LIMIT. Fails LAC_UNSUPPORTED (an operator without
  * evaluation, an element type that nothing computes with), LAC_BAD_SHAPE (operands do not fit), as
  * laci_stored_hold does, and LAC_NO_MEMORY; the text names the node. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Contents that matter: one walk from the last node to the first, since readers stand behind
- * producers. The end of a loop stands behind its body, and whatever stands in a body matters, so
- * that no turn needs a second walk. */
+ * Contents that matter: one walk from the last node to the first, since readers come after
+ * producers. The end of a loop comes after its body, and whatever is in a body matters, so that no
+ * iteration needs a second walk. */
 #include "graph/content.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
  * Writing down a coupling: labels, maps, parts, and the ready-made descriptions of element-wise
  * operators.
  *
- * Every helper fails softly: it sets no_memory, and laci_coupling_ok() turns that into a status at
+ * Every helper fails softly: it sets no_memory, and laci_coupling_ok() makes a status of that at
  * the end, so that couple() functions read as plain descriptions. Users: the operators in ops/; the
  * reader is room analyze. */
 #include "graph/coupling.h"
@@ -126,7 +126,7 @@ void laci_describe(laci_coupling *c, int port) {
   if (labels) labels->described = true;
 }
 
-/** The axis of the port, counted from the front, or -1. */
+/** The axis of the port, counted from the first, or -1. */
 static int axis_in(const laci_coupling *c, int port, int axis) {
   const laci_shape *shape = laci_port_shape(c, port);
   if (!shape) return -1;

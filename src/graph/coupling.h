@@ -6,8 +6,7 @@
  * indices of one label at all places that carry it, together, must commute with the operator. Conv:
  * x[n c h w] weight[k c . .] bias[k] -> y[n k . .]. The rules:
  *   - the same label at two places: the same index runs over both (sizes are equal);
- *   - label only in inputs: reduced over, in a way that does not care for the order (sum, max,
- *     mean);
+ *   - label only in inputs: reduced over, so that the order does not matter (sum, max, mean);
  *   - label only in an output: *uniform*, all indices along it hold the same content (Expand of a
  *     size-1 axis);
  *   - LACI_FIXED: the operator says nothing, or order matters there: nothing may move along it;
@@ -38,7 +37,7 @@ enum { LACI_FIXED = 0, LACI_MAPPED = -1 };
 
 /** Out position start + i of (out_port, out_axis), 0 <= i < n, reads in position from[i] of
  * (in_port, in_axis); -1: reads nothing there (a constant fill). Of the out positions before and
- * behind, the map says nothing. Both axes are LACI_MAPPED. Several maps may share an out axis
+ * after, the map says nothing. Both axes are LACI_MAPPED. Several maps may share an out axis
  * (Concat: a run each) or an in axis (Split); where several of them cover the same out position
  * (DepthToSpace: one map a block offset), all the in positions they name are one channel with it. A
  * scalar index (Gather) leaves out_axis == -1: one virtual out position. n_out == size of the out
@@ -103,7 +102,7 @@ typedef struct laci_coupling {
 } laci_coupling;
 
 /* Helpers for couple(). All return the label, or 0 / false when there is no memory (couple then
- * returns LAC_NO_MEMORY; laci_coupling_ok() at the end turns that into a status). */
+ * returns LAC_NO_MEMORY; laci_coupling_ok() at the end makes a status of that). */
 int laci_coupling_label(laci_coupling *c); /* a fresh label */
 void laci_set_label(laci_coupling *c, int port, int axis,
                     int label); /* axis may be negative; marks port described */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The walk backwards: which values lie between a parameter and the loss, and each node's rule in
- * turn, last node first, so that all that reaches an output is added up before its node is asked.
+ * The backward walk: which values depend on a parameter and lead to the loss, and each node's rule,
+ * last node first, so that the gradients of an output are added up before its node's rule is
+ * called.
  *
  * A value "depends" if it is float and computed from a parameter; only such inputs get gradients,
  * and only such nodes are visited. Next: gradient_nodes.c (what rules build with). */

@@ -103,20 +103,20 @@ typedef struct laci_end_ports {
   int first, in, out, slices; /* the first input port of each kind */
 } laci_end_ports;
 
-/** What stands in the body of an If, a Loop or a Scan is nodes like all others, between the node
- * that begins a turn and the one that ends it:
+/** The body of an If, a Loop or a Scan is nodes like all others, between the node that begins an
+ * iteration and the one that ends it:
  *
  *   If    then's nodes, else's nodes, If (condition, then's results.., else's results..)
  *   Loop  LoopBegin (trips, condition, first..), nodes, Loop (condition, first.., in.., out..,
  *         slices..)
  *   Scan  ScanBegin (first.., sequences..), nodes, Scan (first.., in.., out.., slices..)
  *
- * first: what is carried into the first turn, in: into any, out: out of one. What stands in a body
- * is seen from inside only; the end hands the results on. */
+ * first: what is carried into the first iteration, in: into any, out: out of one. The values of a
+ * body are read inside of it only; the node that ends it hands the results on. */
 typedef struct laci_body {
   int outer;      /* the body around it, as in laci_node.body */
   int begin, end; /* nodes; an If has no begin: -1 */
-  int branch;     /* of an If: 1 then, 0 else; -1: a turn of a loop */
+  int branch;     /* of an If: 1 then, 0 else; -1: an iteration of a loop */
 } laci_body;
 
 typedef struct laci_graph {
@@ -183,8 +183,8 @@ LAC_MUST_CHECK lac_status laci_graph_add_output(laci_graph *graph, const char *n
 int64_t laci_graph_symbol(laci_graph *graph);
 
 /** Sorts the nodes, fills readers, checks that every value read is defined and that there is no
- * cycle (LAC_BAD_FILE, naming it). The nodes of a loop stand one behind the other. The last step of
- * building; ids of nodes change here. */
+ * cycle (LAC_BAD_FILE, naming it). The nodes of a loop are consecutive. The last step of building;
+ * ids of nodes change here. */
 LAC_MUST_CHECK lac_status laci_graph_finish(laci_graph *graph, lac_error *err);
 
 /** Bytes of a stored tensor to write to: copies them on first use; they must be in memory. NULL: no

@@ -349,7 +349,7 @@ static void look_back(inference *job, const laci_node *node, const node_view *vi
   }
 }
 
-/** No strides exist where the sizes beside an axis of 0 elements are too large to multiply. */
+/** No strides exist where the sizes next to an axis of 0 elements are too large to multiply. */
 static lac_status check_sizes(const inference *job, const laci_value *value) {
   char text[128];
   if (laci_shape_countable(&value->type.shape)) return LAC_OK;

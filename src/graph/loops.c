@@ -39,7 +39,8 @@ void laci_loops_widen(const laci_loops *loops, laci_graph *graph, int value) {
   }
 }
 
-/** Widens what goes into a turn by what comes out of it; false: it holds that already. */
+/** Widens the shape of what goes into an iteration by that of what comes out; false: nothing
+ * changed. */
 static bool widen(laci_loops *loops, const laci_graph *graph, int in, int out, bool last) {
   const laci_shape *a = &graph->values[in].type.shape, *b = NULL;
   uint32_t wide = loops->wide[in];

@@ -3,7 +3,7 @@
  *
  * The first guess is that a carried value keeps the shape it comes with. Where the body makes
  * another of it, that size becomes one that nobody knows, and the body is inferred again; where the
- * guess stands, it is true of every turn. */
+ * guess holds, it is true of every iteration. */
 #ifndef LACI_GRAPH_LOOPS_IN_H
 #define LACI_GRAPH_LOOPS_IN_H
 
@@ -11,7 +11,7 @@
 
 typedef struct laci_loops {
   laci_type *declared; /* [n_values] as they were before inference */
-  uint32_t *wide;      /* [n_values] a bit for each axis whose size changes from turn to turn */
+  uint32_t *wide;      /* [n_values] a bit for each axis whose size changes between iterations */
   uint8_t *rounds;     /* [n_bodies] how often a body was inferred again */
 } laci_loops;
 

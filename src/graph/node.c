@@ -52,7 +52,7 @@ laci_end_ports laci_node_end_ports(const laci_node *node) {
 int laci_slice_axis(const laci_node *node, const char *name, int k, int rank) {
   size_t n;
   const int64_t *axes = laci_node_ints(node, name, &n);
-  bool is_loop = strcmp(node->type, "Loop") == 0; /* slices stand in front */
+  bool is_loop = strcmp(node->type, "Loop") == 0; /* slices are at axis 0 */
   int64_t axis = is_loop || !axes || (size_t)k >= n ? 0 : axes[k];
   if (axis < 0) axis += rank;
   return axis >= 0 && axis < rank ? (int)axis : -1;

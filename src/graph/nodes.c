@@ -2,7 +2,7 @@
  * Building a graph: nodes with their attributes, which are copied, and the operators that they are.
  *
  * Here a graph meets the table of operators (op.c). So an operator's own file never calls this one:
- * a gradient's rule, which adds nodes, does it by way of the builder (gradient_in.h). Next: node.c,
+ * a gradient's rule, which adds nodes, does it through the builder (gradient_in.h). Next: node.c,
  * sort.c. */
 #include <stdio.h>
 #include <string.h>

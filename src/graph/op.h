@@ -89,7 +89,7 @@ typedef struct laci_weight_axes {
 typedef enum laci_control {
   LACI_CONTROL_NONE,
   LACI_CONTROL_CHOICE, /* If */
-  LACI_CONTROL_BEGIN,  /* LoopBegin, ScanBegin: evaluated, they begin the first turn */
+  LACI_CONTROL_BEGIN,  /* LoopBegin, ScanBegin: evaluated, they begin the first iteration */
   LACI_CONTROL_END,    /* Loop, Scan */
 } laci_control;
 

@@ -70,7 +70,7 @@ static bool is_within(const laci_graph *graph, int inner, int outer) {
   return inner == outer;
 }
 
-/** A read from outside goes by way of the beginnings of all loops that lie between. */
+/** A read from outside depends on the nodes that begin all loops in between. */
 static void add_read(needs *all, int n, int value) {
   const laci_graph *graph = all->graph;
   int producer = value >= 0 ? graph->values[value].producer : -1;

@@ -39,8 +39,8 @@ static int through(const laci_graph *model, int value, const char *type) {
   return is_it && node->n_inputs > 0 && node->inputs[0] >= 0 ? node->inputs[0] : value;
 }
 
-/** The value before a Softmax or LogSoftmax, by way of nodes that only name or shape what comes
- *  out of it; without one, the value before all Identity. */
+/** The value before a Softmax or LogSoftmax, where only nodes that rename or reshape follow it;
+ *  without one, the value before all Identity. */
 static int before_softmax(const laci_graph *model, int output) {
   static const char *const shaping[] = {"Identity", "Reshape", "Flatten", "Squeeze"};
   int logits = output;
@@ -231,7 +231,7 @@ static bool map_values(job *j, const laci_node *node, int *inputs, int *outputs)
   return true;
 }
 
-/** The outputs behind Y, n with it: statistics of the batch and the running ones. */
+/** The outputs after Y, n with it: statistics of the batch and the running ones. */
 static lac_status add_batch_outputs(job *j, const laci_node *node, int *outputs, int n) {
   static const char *const names[] = {"", "batch_mean", "batch_var", "running_mean", "running_var"};
   for (int at = 1; at < n; at++) {
@@ -348,7 +348,7 @@ static lac_status add_node(job *j, const laci_node *node) {
 
 /* ---- The end: loss, gradients, outputs ---- */
 
-/** One node more, behind all; its output, or -1. */
+/** One more node, after all others; its output, or -1. */
 static int append(job *j, const laci_node *like, const char *name, lac_status *st) {
   char text[520];
   int output = laci_graph_value(j->to->graph, fresh_name(j, name, text, sizeof text)), id;
@@ -362,7 +362,7 @@ static int append(job *j, const laci_node *like, const char *name, lac_status *s
   return *st ? -1 : output;
 }
 
-/** Logits as [batch, classes]: axes of size 1 behind the classes go. */
+/** Logits as [batch, classes]: axes of size 1 after the classes go. */
 static lac_status find_classes(job *j) {
   laci_training_graph *to = j->to;
   laci_shape shape = to->graph->values[j->value_of[j->model_logits]].type.shape;
@@ -471,7 +471,7 @@ static lac_status add_gradients(job *j) {
   return st;
 }
 
-/** Makes *value an output; a value that is one already, or is stored, by way of a copy. */
+/** Makes *value an output; a value that is one already, or is stored, through a copy. */
 static lac_status add_output(job *j, int *value, const char *name) {
   laci_graph *graph = j->to->graph;
   lac_status st = LAC_OK;

@@ -17,8 +17,8 @@ typedef struct laci_graph laci_graph;
 /** What a parameter is, for weight decay and LARS. */
 typedef enum laci_param_kind {
   LACI_PARAM_WEIGHT, /* of Conv, ConvTranspose, Gemm, MatMul, Gather (an embedding) */
-  LACI_PARAM_BIAS,   /* of one of those, as an operand or added behind it; any other tensor that is
-                      * broadcast into the data: position embeddings, scales of a layer */
+  LACI_PARAM_BIAS,   /* of one of those, as an operand or added to its result; any other tensor that
+                      * is broadcast into the data: position embeddings, scales of a layer */
   LACI_PARAM_NORM,   /* scale or bias of a normalization */
 } laci_param_kind;
 
@@ -76,7 +76,7 @@ typedef struct laci_training_options {
 
 /** The training graph of a finished and inferred graph of a classifier with one image input (fixed
  * sizes but for the batch); its first output are the logits (a last Softmax is left out of the
- * training graph, and axes of size 1 behind the classes too). Trained are the stored float tensors
+ * training graph, and axes of size 1 after the classes too). Trained are the stored float tensors
  * that are weights, biases, scales: not those of one element that no operator names as its
  * parameter, and not those that meet the image before any weight does (they prepare it). The
  * model's graph must outlive the result, whose constants are its bytes. Nodes that the logits do

@@ -17,7 +17,7 @@ typedef enum laci_training_sort {
   LACI_SORT_UNUSED, /* nothing that is needed reads it */
 } laci_training_sort;
 
-/** The stored tensor that a value is, by way of any number of Identity nodes (exporters share equal
+/** The stored tensor that a value is, through any number of Identity nodes (exporters share equal
  *  tensors like that); -1: none. */
 int laci_training_stored(const laci_graph *model, int value);
 

@@ -87,7 +87,7 @@ laci_training_left laci_training_left_without_gradient(const laci_training_graph
     int producer = graph->values[made->params[p].gradient].producer;
     if (producer < 0) continue;
     const laci_node *node = &graph->nodes[producer];
-    /* a stored tensor of zeros, which became an output by way of a copy */
+    /* a stored tensor of zeros, which became an output through a copy */
     bool is_constant = strcmp(node->type, "Identity") == 0 && node->n_inputs == 1 &&
                        graph->values[node->inputs[0]].stored >= 0;
     if (is_constant) count(&left, made->params[p].name);

@@ -15,8 +15,8 @@ typedef struct laci_training_left {
   const char *first; /* the name of one of them; a view of the model; NULL: there is none */
 } laci_training_left;
 
-/** Of float tensors of more than one element behind the model's output `at`, those that the
- * training graph does not have. Fails LAC_NO_MEMORY. */
+/** Of float tensors of more than one element after the model's output `at`, those that the training
+ * graph does not have. Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_training_left_of_output(const laci_graph *model,
                                                        const laci_training_graph *made, int at,
                                                        laci_training_left *left, lac_error *err);
@@ -26,8 +26,8 @@ LAC_MUST_CHECK lac_status laci_training_left_of_output(const laci_graph *model,
 laci_training_left laci_training_left_of_products(const laci_graph *model,
                                                   const laci_training_graph *made);
 
-/** Parameters whose gradient is zero whatever the images are: the loss does not depend on them in a
- * way that has a slope. */
+/** Parameters whose gradient is zero whatever the images are: the loss does not depend on them, or
+ * only through operators without a gradient. */
 laci_training_left laci_training_left_without_gradient(const laci_training_graph *made);
 
 #endif

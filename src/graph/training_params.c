@@ -14,7 +14,7 @@
 #include "graph/ops/shared/op_in.h"
 #include "graph/training_in.h"
 
-/** Ports that are parameters by the operator's own definition, beside op->weights. */
+/** Ports that are parameters by the operator's own definition, in addition to op->weights. */
 typedef struct named_port {
   const char *type;
   int port;

@@ -269,7 +269,7 @@ static void readers_tell_what_shapes_are(void **state) {
        "[?, 9, ?]"},
       {"input x -1x-2x-3\nstored s 9\ny = LayerNormalization(x, s)\noutput y\n", "x", "[?, ?, 9]"},
       {"input x -1x-2x-3\nstored s 1\ny = LayerNormalization(x, s)\noutput y\n", "x", "[?, ?, ?]"},
-      /* what stands in front of the reader knows more once it has told */
+      /* the node before the reader knows more once it has told */
       {"input x -\nstored w 8x4x3x3\nstored f 2 i64 = 1 3\ns = Shape(x)\ng = Gather(s, f)\n"
        "y = Conv(x, w)\nz = Reshape(w, g)\noutput y\noutput z\n",
        "z", "[4, ?]"},

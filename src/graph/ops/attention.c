@@ -21,7 +21,7 @@ enum { Q, K, V, MASK, PAST_K, PAST_V, N_VALID };
 enum { Y, PRESENT_K, PRESENT_V, SCORES };
 enum { RAW, CAPPED, BIASED, PROBABLE }; /* qk_matmul_output_mode */
 
-/** An operand's sizes, whichever way it lies. */
+/** An operand's sizes, in either of its layouts. */
 typedef struct heads {
   int64_t batch, heads, tokens, size;
   bool apart; /* heads have an axis of their own */
@@ -181,7 +181,7 @@ static void attend(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/** Past and present one behind the other. */
+/** Past and present, concatenated. */
 static void keep_present(const job *j, int port, laci_buf *out) {
   const heads *h = port == K ? &j->k : &j->v;
   for (int64_t row = 0; out && row < h->batch * h->heads * j->total; row++) {

@@ -9,7 +9,7 @@ enum { MAX_AXES = LACI_MAX_RANK - 2, MOST = 1 << 30 };
 /** Along each spatial axis. */
 typedef struct geometry {
   int n;
-  int64_t image[MAX_AXES], block[MAX_AXES], out[MAX_AXES]; /* out: blocks beside each other */
+  int64_t image[MAX_AXES], block[MAX_AXES], out[MAX_AXES]; /* out: number of blocks */
   int64_t stride[MAX_AXES], pad[MAX_AXES], dilation[MAX_AXES];
   int64_t n_block, n_out;
 } geometry;

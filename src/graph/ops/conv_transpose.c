@@ -206,8 +206,8 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
     return laci_gradient_refuse(b, node, "its window does not fit");
   for (int at = 0; at < p.window.n_spatial; at++) {
     const laci_window_axis *a = &p.window.axis[at];
-    /* What output_padding added behind is not read by the convolution that goes back, but for its
-       end pad, which is what makes the sizes meet. */
+    /* The backward convolution does not read what output_padding added at the end, except through
+       its end pad, which makes the sizes match. */
     int64_t want = a->stride * (x.dims[at + 2] - 1) + (a->kernel - 1) * a->dilation + 1;
     p.window.axis[at].pad_end = want - p.out[at] - a->pad_begin;
   }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * CumSum: running sums along an axis, from the front or (reverse) the back, with or (exclusive)
- * without the element itself. Order matters along the axis; the others pass through. CumProd
- * (cum_prod.c) is the same with products. */
+ * CumSum: running sums along an axis, from the first element or (reverse) the last, with or
+ * (exclusive) without the element itself. Order matters along the axis; the others pass through.
+ * CumProd (cum_prod.c) is the same with products. */
 #include "graph/ops/shared/cumulative_in.h"
 
 lac_status laci_cumulative_infer(laci_infer *infer) {

@@ -99,7 +99,7 @@ typedef struct job {
   int64_t channels, height, width, out, out_height, out_width, kernel_height, kernel_width;
 } job;
 
-/** One element of a plane, 0 outside. */
+/** One element of a channel, 0 outside. */
 static double element(const job *j, const double *plane, double h, double w) {
   bool inside = h >= 0 && h < (double)j->height && w >= 0 && w < (double)j->width;
   return inside ? plane[laci_int_from_f(h) * j->width + laci_int_from_f(w)] : 0;

@@ -50,7 +50,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_ok(c);
 }
 
-/** The elements go back where they came from: cut and transposed the other way. */
+/** The elements go back where they came from, by the inverse reshape and transpose. */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   laci_shape x = laci_gradient_in_shape(b, node, 0);
   int64_t block = laci_node_int(node, "blocksize", 0), n = x.dims[0];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Det: the determinant of each matrix in the last two axes, by elimination with the largest pivot
- * of each column. Rows and columns stay, for an exchange turns the sign; what comes before passes.
- */
+ * of each column. Rows and columns stay, for an exchange changes the sign; what comes before
+ * passes. */
 #include <math.h>
 
 #include "base/error.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Identity: y = x. Exporters leave it behind where a weight is shared or a layer was removed.
- * Every channel order passes through. */
+ * Identity: y = x. Exporters leave one where a weight is shared or a layer was removed. Every
+ * channel order passes through. */
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"

@@ -53,7 +53,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_ok(c);
 }
 
-/** A row is one plane; scale and bias stand on the channel axis. */
+/** A row is one channel of one sample; scale and bias are along the channel axis. */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int out[3];
   laci_shape x = laci_gradient_in_shape(b, node, 0), side = {.rank = x.rank - 1};

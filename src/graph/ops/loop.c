@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Loop: what its body carries from turn to turn, and a slice of a result for every turn. The body's
- * nodes stand between LoopBegin and this node, which ends a turn (graph.h, laci_body). What is
- * carried has one order for all turns, so what comes in first, what goes into any turn, what comes
- * out of one and the result are joined. */
+ * Loop: what its body carries from iteration to iteration, and a slice of a result for every
+ * iteration. The body's nodes are between LoopBegin and this node, which ends an iteration
+ * (graph.h, laci_body). What is carried has one order for all iterations, so what comes in first,
+ * what goes into any iteration, what comes out of one and the result are joined. */
 #include "graph/ops/shared/loop_in.h"
 
 static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {

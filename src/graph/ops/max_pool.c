@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * MaxPool: the largest element under the window, and where it lies (Indices: flat over the whole
- * tensor; with storage_order = 1 places within a plane count column by column).
+ * MaxPool: the largest element under the window, and its position (Indices: flat over the whole
+ * tensor; with storage_order = 1 positions within a channel count column by column).
  *
  * Where the indices are used, they number channels: then everything is FIXED. */
 #include <math.h>
@@ -24,7 +24,7 @@ static void step(laci_pool_state *state, double x, int64_t at) {
 
 const laci_pooling laci_max_pooling = {.start = {.value = -INFINITY, .at = -1}, .step = step};
 
-/** Row-major places within planes become column-major ones. */
+/** Row-major positions within channels become column-major ones. */
 static void count_by_columns(const laci_shape *x, laci_buf *indices) {
   int64_t plane = laci_shape_count_range(x, 2, x->rank);
   for (int64_t at = 0; plane > 0 && at < indices->count; at++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Scan: a loop over the slices of sequences, which gives slices of its results. The body's nodes
- * stand between ScanBegin and this node, which ends a turn (graph.h, laci_body). */
+ * are between ScanBegin and this node, which ends an iteration (graph.h, laci_body). */
 #include "graph/ops/shared/loop_in.h"
 
 static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {

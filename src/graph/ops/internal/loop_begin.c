@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * lacuna.LoopBegin: begins a turn of a Loop. Inputs: the number of turns, the condition, what is
- * carried into the first turn; outputs: the number of this turn, the condition, what is carried
- * into it. Loop ends the turn (graph.h, laci_body). */
+ * lacuna.LoopBegin: begins an iteration of a Loop. Inputs: the number of iterations, the condition,
+ * what is carried into the first iteration; outputs: the number of this iteration, the condition,
+ * what is carried into it. Loop ends the iteration (graph.h, laci_body). */
 #include "graph/ops/shared/loop_in.h"
 
 static lac_status infer(laci_infer *infer) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * lacuna.UnaryGrad: dX = dY * f'(X), element by element, where f is the operator of ai.onnx that
- * the attribute `of` names, with its attributes beside it. f' is that operator's slope. */
+ * the attribute `of` names; its attributes are attributes of this node, too. f' is that operator's
+ * slope. */
 #include "graph/ops/shared/grad_in.h"
 
 typedef struct job {

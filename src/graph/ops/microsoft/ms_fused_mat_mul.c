@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * com.microsoft.FusedMatMul: y = alpha * A' B', as MatMul does it, where A' is A with its first
- * axis moved in front of the last one (transBatchA), then its last two exchanged (transA), and B'
- * the same of B.
+ * axis moved before the last one (transBatchA), then its last two exchanged (transA), and B' the
+ * same of B.
  *
  * Channels: the contracted axis of both sides is one; rows, columns and batch axes go through. */
 #include "base/error.h"
@@ -51,7 +51,7 @@ static lac_status infer(laci_infer *infer) {
   return laci_op_mat_mul.infer(&moved);
 }
 
-/** The operand as it is multiplied; NULL where it lies that way already. */
+/** The operand transposed for the product; NULL where it has that layout already. */
 static lac_status move(const laci_eval *eval, int port, laci_buf **out) {
   const laci_buf *in = eval->in[port];
   operand o = operand_of(eval->node, port, &in->shape);

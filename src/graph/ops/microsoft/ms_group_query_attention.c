@@ -100,7 +100,7 @@ static int64_t position_of(const job *j, int64_t batch, int64_t token) {
   return j->first ? positions->i[0] + token : positions->i[batch * j->tokens + token];
 }
 
-/** Turns a row by its position. False: the tables end before it. */
+/** Rotates a row's pairs by the angles of its position. False: the tables end before it. */
 static bool rotate(const job *j, double *row, int64_t position) {
   const laci_buf *cosines = j->eval->in[COS], *sines = j->eval->in[SIN];
   bool interleaved = laci_node_int(j->eval->node, "rotary_interleaved", 0) != 0;

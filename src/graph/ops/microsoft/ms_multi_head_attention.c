@@ -126,7 +126,7 @@ static laci_rows biased(const laci_eval *eval, int port, int64_t heads, int64_t 
   return (laci_rows){room, dims[1] * dims[2], dims[2] / heads, dims[2]};
 }
 
-/** Those of the past and these, in `present` or in the room behind them. */
+/** Those of the past and these, in `present` or in memory after them. */
 static laci_rows joined(const laci_eval *eval, int port, const laci_row_attention *a,
                         int64_t n_past, double *room) {
   const laci_buf *past = laci_operand(eval, port == K ? PAST_K : PAST_V);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * com.microsoft.RotaryEmbedding: pairs (a, b) of a head's channels are turned by the angle of their
- * token, a' = cos a - sin b, b' = sin a + cos b. A pair is two neighbours (interleaved) or the same
- * place of two halves of what is rotated; channels behind that stay as they are. Su et al.,
+ * com.microsoft.RotaryEmbedding: pairs (a, b) of a head's channels are rotated by the angle of
+ * their token, a' = cos a - sin b, b' = sin a + cos b. A pair is two neighbours (interleaved) or
+ * the same place of two halves of what is rotated; channels after that stay as they are. Su et al.,
  * arXiv:2104.09864, 2021.
  *
  * x [B, S, heads * size] or [B, heads, S, size]; position_ids [1], where the tokens begin, or

@@ -2,8 +2,8 @@
  * Patches of an image, packed straight into the GEMM's panels: no patch matrix ever exists.
  *
  * A row of the patch matrix is one (channel, kernel position); its columns are output positions.
- * Columns are filled in runs that lie on one line of the output, where input positions are an
- * arithmetic progression. */
+ * Columns are filled in runs within one row of the output, where input positions are an arithmetic
+ * progression. */
 #include "graph/ops/shared/conv_in.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a stored weight says of the value beside it: op.h, `expect`. */
+ * What a stored weight says of the shape of the data that its node reads: op.h, `expect`. */
 #ifndef LACI_GRAPH_OPS_SHARED_EXPECT_IN_H
 #define LACI_GRAPH_OPS_SHARED_EXPECT_IN_H
 

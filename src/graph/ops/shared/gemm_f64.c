@@ -146,8 +146,8 @@ lac_status laci_gemm_run(const laci_eval *eval, const laci_gemm *gemm) {
   atomic_init(&j.no_memory, false);
   j.n_col_blocks = laci_ceil_div(gemm->n, BLOCK_N);
   /* Few column blocks (late, small images; a single row of classes) would leave threads idle: cut
-   * A's panels too. Packing B again for every run is small beside the product as long as a run
-   * keeps some panels. */
+   * A's panels too. Packing B again for every run costs little compared with the product as long as
+   * a run keeps some panels. */
   int64_t wanted = laci_ceil_div(MIN_TASKS, gemm->n_batch * j.n_col_blocks);
   j.n_row_runs = laci_least(wanted, laci_ceil_div(j.n_panels, 4));
   j.panels_per_run = laci_ceil_div(j.n_panels, j.n_row_runs);

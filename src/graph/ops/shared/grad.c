@@ -49,7 +49,7 @@ int laci_gradient_internal(laci_gradient_builder *b, const char *type, int n_inp
                            NULL);
 }
 
-/* ---- Pieces of rules ---- */
+/* ---- Parts of rules ---- */
 
 void laci_gradient_give_channels(laci_gradient_builder *b, const laci_node *node, int port, int x) {
   bool flags[LACI_MAX_RANK];

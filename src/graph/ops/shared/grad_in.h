@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the internal operators of gradients share: attributes that hold shapes, checks against them,
- * and pieces of rules. See gradient.h for the list of operators, window_grad_in.h for windows. */
+ * and parts of rules. See gradient.h for the list of operators, window_grad_in.h for windows. */
 #ifndef LACI_GRAPH_OPS_SHARED_GRAD_IN_H
 #define LACI_GRAPH_OPS_SHARED_GRAD_IN_H
 

@@ -3,8 +3,8 @@
  *
  * What is multiplied is the operand less its zero point; the sums are those of MatMul and Conv over
  * doubles, which hold them exactly (a sum of 2^20 products of bytes has 36 bits). QLinear operators
- * quantize the sum again. Channels go the way that they go in Conv and MatMul, and scales and zero
- * points of the weight follow its output channels; the code is in mat_mul_integer.c. */
+ * quantize the sum again. Channels are coupled as in Conv and MatMul, and scales and zero points of
+ * the weight follow its output channels; the code is in mat_mul_integer.c. */
 #ifndef LACI_GRAPH_OPS_SHARED_INTEGER_IN_H
 #define LACI_GRAPH_OPS_SHARED_INTEGER_IN_H
 
@@ -13,8 +13,8 @@
 /** Where the operands of such an operator stand; -1: it has none. */
 typedef struct laci_integer_ports {
   int a, a_scale, a_zero, b, b_scale, b_zero, bias, y_scale, y_zero;
-  int a_axis, b_axis, y_axis; /* of a zero point or scale that is a list, counted from the front, or
-                                 (negative) from the back */
+  int a_axis, b_axis, y_axis; /* of a zero point or scale that is a vector, counted from the first
+                                 axis, or (negative) from the last */
 } laci_integer_ports;
 
 /** Shape of output 0 as the operator of floats `like` (MatMul, Conv) infers it from a, b and bias.

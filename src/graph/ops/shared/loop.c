@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Loops: types and couplings at the nodes that begin and end a turn. */
+ * Loops: types and couplings at the nodes that begin and end an iteration. */
 #include "graph/ops/shared/loop_in.h"
 
 int laci_begin_carried(const laci_node *node) {
@@ -13,7 +13,7 @@ void laci_loop_copy_type(laci_infer *infer, int in, int out) {
   if (in < infer->n_in && infer->in[in]) infer->out[out] = *infer->in[in];
 }
 
-/** The size of every turn, or a symbol. */
+/** The size in every iteration, or a new symbol where it changes. */
 static int64_t joined_size(laci_infer *infer, const laci_shape *const *shapes, int n, int axis) {
   for (int at = 1; at < n; at++) {
     if (shapes[at]->dims[axis] != shapes[0]->dims[axis]) return infer->new_symbol(infer);

@@ -17,7 +17,7 @@ LAC_MUST_CHECK lac_status laci_bias_infer(laci_infer *infer, int least);
 /** The size of an axis of an input, counted from the back where negative; -1: not known. */
 int64_t laci_in_size(const laci_infer *infer, int port, int axis);
 
-/* ---- A function behind a layer: FusedConv, FusedGemm ---- */
+/* ---- A function after a layer: FusedConv, FusedGemm ---- */
 
 /** f(x) with up to three parameters; f NULL: there is no function. */
 typedef struct laci_fused_function {

@@ -52,7 +52,7 @@ static reach reach_of(const laci_window_axis *axis, int64_t size, int64_t o) {
   return r;
 }
 
-/** The place within the plane of the window's element t. */
+/** The position within the channel of the window's element t. */
 static int64_t place_of(const job *j, const reach *r, const int64_t *t) {
   int64_t at = 0;
   for (int axis = 0; axis < j->window->n_spatial; axis++) {
@@ -62,7 +62,7 @@ static int64_t place_of(const job *j, const reach *r, const int64_t *t) {
   return at;
 }
 
-/** The next element inside the plane, last axis fastest. */
+/** The next element inside the channel, last axis fastest. */
 static void advance(const job *j, const reach *r, int64_t *t) {
   for (int axis = j->window->n_spatial - 1; axis >= 0; axis--) {
     if (++t[axis] < r[axis].last) break;
@@ -70,7 +70,7 @@ static void advance(const job *j, const reach *r, int64_t *t) {
   }
 }
 
-/** Steps through the window's elements inside the plane. */
+/** Steps through the window's elements inside the channel. */
 static void visit(const job *j, const reach *r, const double *plane, const int64_t *integers,
                   laci_pool_state *state) {
   int n = j->window->n_spatial;
@@ -82,7 +82,7 @@ static void visit(const job *j, const reach *r, const double *plane, const int64
   }
 }
 
-/** How the window of output place `rest` (flat within the plane) lies over the input. */
+/** Which input positions the window of output position `rest` (flat within the channel) covers. */
 static void find_reach(const job *j, int64_t rest, reach *r, laci_pool_state *state) {
   state->n_inside = state->n_padded = 1;
   for (int axis = j->window->n_spatial - 1; axis >= 0; axis--) {

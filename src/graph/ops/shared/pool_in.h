@@ -9,7 +9,7 @@
 
 typedef struct laci_pool_state {
   double value, parameter; /* parameter: the operator's own, unchanged by the frame */
-  int64_t at;              /* place within the plane, row-major; the operator's to set */
+  int64_t at;              /* position within the channel, row-major; set by the operator */
   int64_t n_inside;        /* elements under the window; set before `end` */
   int64_t n_padded;        /* the same with the padding counted */
 } laci_pool_state;
@@ -24,7 +24,7 @@ lac_status laci_pooling_infer(laci_infer *infer);
 /** y, and indices (may be NULL): state.at of each window. */
 LAC_MUST_CHECK lac_status laci_pooling_eval(const laci_eval *eval, const laci_pooling *pooling,
                                             laci_buf *indices);
-/** The other way: every y[o] is added to the places of x under its window, divided by their number
+/** The reverse: every y[o] is added to the positions of x under its window, divided by their number
  *  (with_pad: the padding counted). x is zeroed; y and x are the operands' gradients. */
 LAC_MUST_CHECK lac_status laci_pooling_spread(const laci_eval *eval, const laci_buf *y, laci_buf *x,
                                               bool with_pad);

@@ -27,7 +27,7 @@ static double softplus(double x, double a, double b) {
   return (void)a, (void)b, fmax(x, 0) + log1p(exp(-fabs(x)));
 }
 
-/** Which of alpha and beta a function has: they are taken from the lists in turn. */
+/** Which of alpha and beta a function has: they are taken from the lists in order. */
 typedef struct known_activation {
   const char *name;
   double (*f)(double x, double alpha, double beta);
