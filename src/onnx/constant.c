@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Constant nodes: ONNX's second way to store a tensor. Next: node.c, and open.c for those in
+ * Constant nodes: ONNX's second form of a stored tensor. Next: node.c, and open.c for those in
  * bodies. */
 #include "onnx/import_in.h"
 
@@ -90,9 +90,9 @@ lac_status laci_import_constant(laci_importer *im, Onnx__AttributeProto *attr,
   stored.size_bytes = view.size_bytes;
   stored.in_constant_node = true;
   if (is_shared) {
-    /* The same attribute may be read in other ways, too. Declaring the tensor replaceable freezes
-     * its orders; integers are axes and sizes, whose contents must stay known and which no search
-     * touches. */
+    /* Another node may read the same attribute, so the tensor is declared replaceable, which
+     * freezes its orders. Integers are not: they are axes and sizes, whose contents must stay known
+     * and which no search touches. */
     view.source = (laci_source){.kind = LACI_SOURCE_NONE};
     stored.overridable |= laci_dtype_is_float(view.dtype);
   }

@@ -27,8 +27,8 @@ typedef struct laci_edit_node {
   const char *inputs[LACI_EDIT_INPUTS];
   int n_inputs;
   const char *output; /* and the node's name begins with it */
-  const char *after;  /* it stands behind what makes this value; NULL: ... */
-  const char *before; /* ... in front of the node that makes this one */
+  const char *after;  /* it is added after the node that makes this value; NULL: ... */
+  const char *before; /* ... before the node that makes this one */
   bool has_axis;
   int64_t axis;
 } laci_edit_node;
@@ -61,7 +61,7 @@ LAC_MUST_CHECK lac_status laci_edit_add_node(laci_onnx_edit *edit, const laci_ed
  * bodies nor the graph's outputs. */
 LAC_MUST_CHECK lac_status laci_edit_redirect(laci_onnx_edit *edit, const char *from, const char *to,
                                              lac_error *err);
-/** Input `port` of the node that makes `output` reads `input`; port may be one behind the last. */
+/** Input `port` of the node that makes `output` reads `input`; port may be one past the last. */
 LAC_MUST_CHECK lac_status laci_edit_input(laci_onnx_edit *edit, const char *output, int port,
                                           const char *input, lac_error *err);
 /** The node that makes `output` goes, and what made its operand `instead`, which nothing else

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Doing what an edit wants: lists of the message are made anew beside the old ones and exchanged,
- * so that all can go back. A string or a message that is in both lists is one and the same. */
+ * Applying an edit: new lists of the message are built next to the old ones and exchanged, so that
+ * everything can be undone. A string or a message that is in both lists is one and the same. */
 #include "onnx/edit_in.h"
 
 #include <string.h>
@@ -191,8 +191,8 @@ static Onnx__NodeProto *new_node(applier *a, const laci_edit_node *from) {
   return ok ? node : NULL;
 }
 
-/** Where a new node stands: twice the place of a node, and one more to stand behind it; -1: in
- * front of all. */
+/** The slot of a new node: twice the index of a node to be before it, one more to be after it; -1:
+ * before all. */
 static int slot_of(const applier *a, const laci_edit_node *node) {
   int place = place_of(a, node->after ? node->after : node->before);
   if (place < 0) return -1;

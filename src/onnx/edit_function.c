@@ -170,7 +170,7 @@ static bool is_read(const change *c, const char *name) {
 }
 
 /* Nodes that make what is an input now, or what nothing reads once these are gone: from the last to
- * the first, since readers stand behind. Others that nothing reads stay. */
+ * the first, since readers come after. Others that nothing reads stay. */
 static void find_what_goes(change *c) {
   for (size_t k = c->f->n_node; k-- > 0;) {
     const Onnx__NodeProto *node = c->f->node[k];

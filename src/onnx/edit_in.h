@@ -69,7 +69,7 @@ struct laci_onnx_edit {
   bool *was_compact; /* [n_data_files] */
 };
 
-/** The work of one apply: lists of the message are made anew beside the old ones. */
+/** The state of one apply: new lists of the message are built next to the old ones. */
 typedef struct laci_edit_applier {
   laci_onnx_edit *edit;
   Onnx__GraphProto *graph;

@@ -64,7 +64,7 @@ static char *derived_name(laci_export *x, size_t at) {
   return name;
 }
 
-/** Path of a new data file: beside OUT. */
+/** Path of a new data file, in the folder of OUT. */
 static const char *path_of(laci_export *x, const char *name) {
   size_t n = (size_t)(base_name(x->path) - x->path), n_name = strlen(name);
   char *path = laci_arena_alloc(&x->arena, n + n_name + 1, 1);
@@ -185,8 +185,7 @@ static lac_status write_data(laci_external **spans, size_t n, laci_writer *write
   return st ? st : laci_writer_finish(writer, err);
 }
 
-/** Tensors one behind the other, those of the same place once, as far apart as they were aligned.
- */
+/** Writes tensors one after the other, those of the same place once, aligned as they were. */
 static lac_status write_compact(const laci_export *x, laci_external **spans, size_t n,
                                 laci_writer *writer, laci_reader *old, lac_error *err) {
   uint64_t end = 0;

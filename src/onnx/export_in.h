@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What saving needs to change in the decoded file, and to change back: export.c writes the model's
- * file, export_data.c the data files beside it. */
+ * file, export_data.c the data files in its folder. */
 #ifndef LACI_ONNX_EXPORT_IN_H
 #define LACI_ONNX_EXPORT_IN_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * External data: tensors whose bytes lie in files beside the model.
+ * External data: tensors whose bytes are in files in the model's folder.
  *
  * A model is not trusted: a location must be relative, and the file it leads to, links resolved,
- * must lie in the model's folder; offsets and lengths must lie in the file. Data files are opened
+ * must be in the model's folder; offsets and lengths must be within the file. Data files are opened
  * here; nothing is read yet. Next: source.c, export.c writes them again. */
 #include "onnx/onnx_in.h"
 

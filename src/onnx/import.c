@@ -160,7 +160,7 @@ static lac_status keep_folder_of(laci_onnx *file, const char *path, lac_error *e
   return keep_folder(file, folder, err);
 }
 
-/** Everything behind the bytes; file holds reader and folder already. */
+/** Everything after reading the bytes; file holds reader and folder already. */
 static lac_status load(laci_onnx *file, laci_graph **graph, lac_error *err) {
   lac_status st = laci_onnx_unpack(file, err);
   if (!st) st = laci_onnx_open_external(file, err);

@@ -4,7 +4,7 @@
  * Three kinds are not handed on as they are: calls of local functions are expanded (function.c,
  * which calls this file), Constant nodes become stored tensors, and the bodies of If, Loop, Scan
  * are opened (open.c), or keep only what they read (body.c). Constant is known by name here: it is
- * ONNX's second way to store a tensor. */
+ * ONNX's second form of a stored tensor. */
 #include "onnx/import_in.h"
 
 #include "base/error.h"

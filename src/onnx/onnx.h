@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ONNX files: reading one into a graph, and writing it again with changed stored tensors.
  *
- * The decoded file stays in memory beside the graph: the graph is a view for analysis (local
+ * The decoded file stays in memory together with the graph: the graph is a view for analysis (local
  * functions inlined, Constant nodes as stored tensors), while saving writes the decoded file
  * itself. So whatever the graph does not know survives: fields of the future, metadata, the kind of
  * field a tensor came in, the layout of external data. Next: onnx.proto (the wire format), wire.c,
@@ -60,14 +60,14 @@ LAC_MUST_CHECK lac_status laci_onnx_materialise_bytes(laci_onnx *file, const uin
                                                       size_t n, lac_error *err);
 
 /** Writes file to path with the stored tensors of graph that have `owned` bytes in place of the old
- * ones. External data gets a new file (or as many as it had) beside path, same layout: of the same
- * name in another folder, else named after path (model.onnx: model.data, model.1.data ...). Nothing
- * appears, and nothing is replaced, before all of it is on disk; inputs are never replaced. Fails
- * LAC_EXISTS without force; LAC_UNSUPPORTED beyond 2 GiB. */
+ * ones. External data gets a new file (or as many as it had) in the folder of path, with the same
+ * layout: of the same name in another folder, else named after path (model.onnx: model.data,
+ * model.1.data ...). Nothing appears, and nothing is replaced, before all of it is on disk; inputs
+ * are never replaced. Fails LAC_EXISTS without force; LAC_UNSUPPORTED beyond 2 GiB. */
 LAC_MUST_CHECK lac_status laci_onnx_save(laci_onnx *file, const laci_graph *graph, const char *path,
                                          bool force, lac_error *err);
 
-/** The same bytes, piece by piece, to a function; what it fails with ends it. Fails LAC_UNSUPPORTED
+/** The same bytes, chunk by chunk, to a function; what it fails with ends it. Fails LAC_UNSUPPORTED
  * where there is external data, and beyond 2 GiB. */
 LAC_MUST_CHECK lac_status laci_onnx_stream(laci_onnx *file, const laci_graph *graph,
                                            lac_write_bytes *put, void *context, lac_error *err);
@@ -78,7 +78,7 @@ LAC_MUST_CHECK lac_status laci_onnx_stream(laci_onnx *file, const laci_graph *gr
  * tensors, inputs of unknown type, and beyond 2 GiB. */
 LAC_MUST_CHECK lac_status laci_onnx_write(const laci_graph *graph, const char *path, bool force,
                                           lac_error *err);
-/** The same, piece by piece, to a function. */
+/** The same, chunk by chunk, to a function. */
 LAC_MUST_CHECK lac_status laci_onnx_write_stream(const laci_graph *graph, lac_write_bytes *put,
                                                  void *context, lac_error *err);
 

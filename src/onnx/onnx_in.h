@@ -116,7 +116,7 @@ typedef struct laci_onnx_message {
   const char *path;            /* for messages */
 } laci_onnx_message;
 
-/** Gives `put` a model's message, piece by piece; what is not in memory is read a stretch at a
+/** Gives `put` a model's message, chunk by chunk; what is not in memory is read a stretch at a
  * time. Fails LAC_UNSUPPORTED beyond 2 GiB, and as put does. */
 LAC_MUST_CHECK lac_status laci_onnx_pack(const laci_onnx_message *message, lac_write_bytes *put,
                                          void *context, lac_error *err);
@@ -183,13 +183,13 @@ int laci_onnx_per_byte(lac_dtype dtype);
 bool laci_onnx_file_bytes(lac_dtype dtype, int64_t count, uint64_t *size_bytes);
 /** to [count]: packed elements, a byte each, signs extended. */
 void laci_onnx_unpack_elements(lac_dtype dtype, const uint8_t *packed, uint64_t count, uint8_t *to);
-/** The way back, in memory of the arena; NULL: there is none. */
+/** The inverse, in memory of the arena; NULL: no memory. */
 uint8_t *laci_onnx_pack_elements(laci_arena *arena, lac_dtype dtype, const uint8_t *bytes,
                                  uint64_t count);
 
 /* text helpers: absent texts are empty */
 static inline const char *laci_onnx_name(const char *text) { return text ? text : ""; }
-/** "" for ai.onnx, whichever way it is written. */
+/** "" for ai.onnx, whichever of its names is used. */
 const char *laci_onnx_domain(const char *domain);
 
 #endif

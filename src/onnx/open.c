@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Bodies of If, Loop and Scan that are opened: their nodes become nodes of the graph, with names of
- * their own, between a node that begins a turn and one that ends it (graph.h, laci_body).
+ * their own, between a node that begins an iteration and one that ends it (graph.h, laci_body).
  *
  * The three are known by name, because which names of a body are whose values is a matter of the
  * file. A body whose names or counts do not fit stays closed: the graph only learns what it reads
@@ -344,8 +344,8 @@ static lac_status open_if(opening *o, lac_error *err) {
   return add_end(o, inputs, 1 + 2 * n, n, 2, err);
 }
 
-/** The node that begins a turn: it reads what the file's node reads, and gives what the body does.
- */
+/** The node that begins an iteration: it reads what the file's node reads, and gives the body's
+ * inputs. */
 static lac_status add_begin(opening *o, const char *type, const laci_scope *inner,
                             const int *values, int *id, lac_error *err) {
   size_t n = o->from->n_input;
@@ -367,7 +367,7 @@ static lac_status add_begin(opening *o, const char *type, const laci_scope *inne
 }
 
 /** Loop and Scan. Of the body's inputs, `carried` from `from` on are carried, and as many of its
- * results, behind the condition of a Loop; what follows are slices. */
+ * results, after the condition of a Loop; what follows are slices. */
 static lac_status open_iterations(opening *o, const char *type, size_t from, size_t carried,
                                   lac_error *err) {
   laci_importer *im = o->im;

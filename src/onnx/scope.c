@@ -23,7 +23,7 @@ lac_status laci_import_spend(laci_importer *im, size_t size_bytes, lac_error *er
 
 enum { SUFFIX_ROOM = 16 };
 
-/** first + second with space behind for a suffix. */
+/** first + second, with space for a suffix after them. */
 static lac_status join(laci_importer *im, const char *first, const char *second, char **joined,
                        lac_error *err) {
   size_t n_first = strlen(first), n_second = strlen(second);

@@ -141,7 +141,7 @@ static lac_status check_field(cursor *c, const ProtobufCMessageDescriptor *messa
   c->at += value;
   if (!field || (tag & 7) != PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED) return LAC_OK;
   if (field->type == PROTOBUF_C_TYPE_MESSAGE && field->label != PROTOBUF_C_LABEL_REPEATED) {
-    /* Decoders would merge the two, piece by piece and slowly; no writer does this. */
+    /* Decoders would merge the two, which is slow with many of them; no writer does this. */
     if (*seen >> (field->id & 31) & 1) return fail_at(&start, err, "a single field given twice");
     *seen |= 1u << (field->id & 31);
   }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Parts of a pack's files, without the rest.
+ * Reading a range of a pack's file without the rest of it.
  *
- * A file is a row of pieces; a part is copied from those that it touches. Of a packed weight only
- * the outer indices are unpacked that it touches: their rows lie side by side in each of the three
- * packed arrays, so that they are a packed weight, too. Next: open.c, sparse/pack.h. */
+ * A file is a sequence of parts; a range is copied from those that it touches. Of a packed weight
+ * only the outer indices that the range touches are unpacked: their rows are consecutive in each of
+ * the three packed arrays, so that they are a packed weight, too. Next: open.c, sparse/pack.h. */
 #include <string.h>
 
 #include "base/error.h"

@@ -3,9 +3,9 @@
  *
  *     head | section, zeros to a multiple of 64 | section, zeros ... | directory, zeros | tail
  *
- * Sections stand in one fixed order: the pieces of all files (a "rest", or "values", "index" and
- * maybe "signs"), then "names", "files", "pieces", "tensors". Everything is little-endian; every
- * byte is covered by a checksum (XXH3, 64 bits) or has to be zero. */
+ * Sections have a fixed order: the parts of all files (a "rest", or "values", "index" and maybe
+ * "signs"), then "names", "files", "pieces", "tensors". Everything is little-endian; every byte is
+ * covered by a checksum (XXH3, 64 bits) or has to be zero. */
 #ifndef LACI_PACK_FORMAT_IN_H
 #define LACI_PACK_FORMAT_IN_H
 
@@ -56,18 +56,18 @@ typedef struct pack_section {
   uint64_t offset, size_bytes, hash;
 } pack_section;
 
-/** Of "files". Its pieces follow those of the file before it. */
+/** Of "files". Its parts follow those of the file before it. */
 typedef struct pack_file {
   uint64_t name; /* place in "names", where it ends with a zero */
   uint64_t size_bytes;
-  uint64_t hash; /* of its pieces: each one's, with that of the pieces before it as the seed */
+  uint64_t hash; /* of its parts: each one's, with that of the parts before it as the seed */
   uint64_t n_parts;
 } pack_file;
 
-/** "pieces": one byte a piece, of all files in order. */
+/** Of "pieces": one byte for each part, of all files in order. */
 enum { PACK_PART_REST = 'r', PACK_PART_TENSOR = 't' };
 
-/** Of "tensors", in the order of the pieces. */
+/** Of "tensors", in the order of the parts. */
 typedef struct pack_tensor {
   uint64_t name; /* as above */
   pack_word dtype, layout;

@@ -200,7 +200,7 @@ typedef struct tables {
   uint64_t names_bytes, files_bytes, pieces_bytes, tensors_bytes;
 } tables;
 
-/* The sections of the pieces. There are no more of either kind than sections. */
+/* The sections of the parts. There are no more rests, and no more weights, than sections. */
 static lac_status take_pieces(walk *r, tables *t, lac_error *err) {
   laci_packfile *pack = r->pack;
   pack->rests = laci_alloc((size_t)r->n_left, sizeof *pack->rests);
@@ -291,8 +291,8 @@ static lac_status read_tensor(laci_packfile *pack, const tables *t, size_t at, l
   return LAC_OK;
 }
 
-/* A name becomes a file beside the first one: no folder, nothing that is not a name, no name twice
- * (they ascend). */
+/* A name becomes a file in the folder of the first one: no folder, nothing that is not a name, no
+ * name twice (they ascend). */
 static lac_status check_file_name(const laci_packfile *pack, size_t at, lac_error *err) {
   const char *name = pack->files[at].name;
   bool good = (at == 0) == (name[0] == '\0') && !strchr(name, '/') && strcmp(name, ".") != 0 &&
@@ -303,12 +303,12 @@ static lac_status check_file_name(const laci_packfile *pack, size_t at, lac_erro
                    name, at);
 }
 
-/** How far the files' pieces have been followed. */
+/** How far the files' parts have been followed. */
 typedef struct progress {
   size_t part, rest, tensor;
 } progress;
 
-/* The file's pieces have to be there and to give its size together. */
+/* The file's parts must exist, and their sizes add up to the file's. */
 static lac_status follow_pieces(laci_packfile *pack, laci_packfile_entry *file, uint64_t n_parts,
                                 progress *done, lac_error *err) {
   uint64_t size = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An open pack: where everything lies in the file. open.c fills it, fetch.c and restore.c read it.
+ * An open pack: where everything is in the file. open.c fills it, fetch.c and restore.c read it.
  *
- * Addresses of pieces are those of the reader: behind them there is something only where the whole
- * pack was brought into memory, so that they are read through laci_packfile_read. */
+ * Addresses of parts are those of the reader. They point to memory only where the whole pack is in
+ * memory, so parts are read through laci_packfile_read. */
 #ifndef LACI_PACK_OPEN_IN_H
 #define LACI_PACK_OPEN_IN_H
 
@@ -13,7 +13,7 @@
 typedef struct laci_packfile_entry {
   const char *name;
   uint64_t size_bytes, hash;
-  size_t first_part, n_parts; /* of pieces */
+  size_t first_part, n_parts; /* of parts */
   size_t first_rest;          /* of rests */
   size_t first_tensor;        /* of tensors */
 } laci_packfile_entry;
@@ -28,7 +28,7 @@ struct laci_packfile {
   laci_arena tables; /* names and records, read once */
   size_t n_files, n_parts, n_rests, n_tensors;
   laci_packfile_entry *files;
-  const uint8_t *parts; /* [n_pieces] PACK_PART_... */
+  const uint8_t *parts; /* [n_parts] PACK_PART_... */
   laci_packfile_rest *rests;
   laci_packfile_tensor *tensors;
 };

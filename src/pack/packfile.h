@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Packed weights in a file: one or more files (a model, its data files) with holes where their N:M
- * weights were, and the packed form of these beside them.
+ * Packed weights in a file: one or more files (a model, its data files) without their N:M weights,
+ * and the packed form of these.
  *
- * The room knows nothing of ONNX. A file is a row of pieces, plain bytes or a packed weight, and
- * putting the pieces together gives every byte of it again. A pack is read as all files are
+ * This folder knows nothing of ONNX. A file is a sequence of parts, plain bytes or packed weights;
+ * the unpacked parts in order are the file, byte for byte. A pack is read as all files are
  * (base/reader.h), and what is read after its checksums were computed has to be what they were
- * computed from. The format is described in docs/pack.md; next: format_in.h, write.c,
- * open.c, restore.c. */
+ * computed from. The format is described in docs/pack.md; next: format_in.h, write.c, open.c,
+ * restore.c. */
 #ifndef LACI_PACK_PACKFILE_H
 #define LACI_PACK_PACKFILE_H
 
@@ -90,9 +90,9 @@ const laci_packfile_tensor *laci_packfile_tensor_at(const laci_packfile *pack, s
 LAC_MUST_CHECK lac_status laci_packfile_fill(const laci_packfile *pack, size_t file, uint8_t *to,
                                              lac_error *err);
 
-/** A part of the file, wherever it lies. Of a packed weight, as many rows are unpacked as the part
- * touches; all, where its columns are the slowest axis. Memory that stays is none; a pack that
- * was cut short or changed since it was opened is LAC_IO. Any thread. */
+/** Copies any range of the file. Of a packed weight, only rows that the range touches are unpacked;
+ * all rows, where its columns are the slowest axis. No memory is kept. Fails LAC_IO where the pack
+ * was cut short or changed since it was opened. Any thread. */
 LAC_MUST_CHECK lac_status laci_packfile_fetch(const laci_packfile *pack, size_t file, size_t offset,
                                               size_t size_bytes, void *to, lac_error *err);
 
@@ -104,9 +104,9 @@ LAC_MUST_CHECK lac_status laci_packfile_rows(const laci_packfile *pack, size_t t
 
 typedef lac_status laci_packfile_sink(const void *bytes, size_t size_bytes, void *context,
                                       lac_error *err);
-/** Gives the file's bytes to the sink, piece by piece, and fails LAC_BAD_FILE at the end where they
- * are not those that were packed: they count after LAC_OK. Memory: the largest weight,
- * dense and packed. */
+/** Gives the file's bytes to the sink, part by part, and fails LAC_BAD_FILE at the end where they
+ * are not those that were packed: they count after LAC_OK. Memory: the largest weight, dense and
+ * packed. */
 LAC_MUST_CHECK lac_status laci_packfile_restore(const laci_packfile *pack, size_t file,
                                                 laci_packfile_sink *sink, void *context,
                                                 lac_error *err);

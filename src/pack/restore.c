@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The files of a pack again: its pieces in order, weights unpacked one at a time, checked by the
+ * The files of a pack again: its parts in order, weights unpacked one at a time, checked by the
  * checksum of what was packed. */
 #include "base/error.h"
 #include "base/hash.h"
@@ -20,7 +20,7 @@ static size_t scratch_bytes(const laci_packfile *pack, const laci_packfile_entry
   return most;
 }
 
-/** A file on its way out. */
+/** A file that is being written. */
 typedef struct restoring {
   const laci_packfile *pack;
   laci_packfile_sink *sink;

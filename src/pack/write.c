@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writing a pack from front to back, in one pass: the pieces of the files as they come, then the
- * small tables that describe them, the directory and the tail.
+ * Writing a pack from its first byte to its last, in one pass: the parts of the files in order,
+ * then the small tables that describe them, the directory and the tail.
  *
- * So nothing has to be known beforehand, and no more than one weight is in memory at a time. */
+ * No total has to be known beforehand, and one weight at most is in memory at a time. */
 #include "pack/packfile.h"
 
 #include <string.h>
@@ -64,7 +64,7 @@ static uint64_t add_name(packer *k, const char *name) {
   return at;
 }
 
-/* ---- Pieces ---- */
+/* ---- Parts ---- */
 
 /* What comes out has to be what went in, bit by bit. */
 static lac_status check_inverse(const laci_packfile_weight *weight, const uint8_t *dense,

@@ -58,7 +58,7 @@ static void every_truncation_is_refused_or_a_model(void **state) {
   uint8_t *bytes = build_bytes(&b, &n);
   int refused = 0;
   for (size_t length = 0; length < n; length++) {
-    uint8_t *cut = laci_alloc(length, 1); /* a block of its own: reading behind it shows */
+    uint8_t *cut = laci_alloc(length, 1); /* its own block: sanitizers see reads beyond it */
     memcpy(cut, bytes, length);
     refused += try_load(cut, length) != LAC_OK;
     laci_free(cut);

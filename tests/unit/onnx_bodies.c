@@ -136,7 +136,7 @@ static void a_loop_lies_in_one_piece(void **state) {
   build b;
   start(&b);
   PUSH(&b, b.graph, input, build_info(&b, "n", LAC_DTYPE_I64, ""));
-  build_node(&b, b.graph, "Abs", "ys", "z"); /* a reader in front of it */
+  build_node(&b, b.graph, "Abs", "ys", "z"); /* a reader before it */
   build_node(&b, b.graph, "Abs", "y", "q");
   small_loop(&b, "n - h0");
   build_node(&b, b.graph, "Neg", "x", "h0");

@@ -52,7 +52,7 @@ static const char *entry_of(const loaded *l, int tensor, const char *key) {
   return NULL;
 }
 
-/* a at page 1, b behind it with a gap, c without offset and length */
+/* a at page 1, b after it with a gap, c without offset and length */
 static void three_tensors(build *b) {
   put(b, build_external(b, "a", 16, "w.bin", "4096", "64"));
   put(b, build_external(b, "b", 4, "w.bin", "8192", "16"));
@@ -198,7 +198,7 @@ static void tensors_that_share_a_place_part_when_they_differ(void **state) {
   assert_int_equal(find_stored(again.graph, "b")->bytes[0], pattern(64));
   assert_true(first_of(again.graph, "c") == 3);
   assert_memory_equal(find_stored(again.graph, "d")->bytes, d_before, sizeof d_before);
-  assert_string_equal(entry_of(&again, 0, "offset"), "4096"); /* moved behind, aligned */
+  assert_string_equal(entry_of(&again, 0, "offset"), "4096"); /* moved to the end, aligned */
   assert_string_equal(entry_of(&again, 1, "offset"), "64");
   loaded_clear(&again);
   change(&l, "b", 1); /* now both want the same */

@@ -17,7 +17,7 @@ static const struct {
   uint8_t packed[4], elements[8];
   size_t size;
 } cases[] = {
-    {LAC_DTYPE_I4, 5, {0x81, 0x7F, 0xF9}, {1, 0xF8, 0xFF, 7, 0xF9}, 3}, /* junk behind the last */
+    {LAC_DTYPE_I4, 5, {0x81, 0x7F, 0xF9}, {1, 0xF8, 0xFF, 7, 0xF9}, 3}, /* junk after the last */
     {LAC_DTYPE_U4, 4, {0x81, 0x7F}, {1, 8, 15, 7}, 2},
     {LAC_DTYPE_F4E2M1, 1, {0x0A}, {10}, 1},
     {LAC_DTYPE_I2, 5, {0x1B, 0x02}, {0xFF, 0xFE, 1, 0, 0xFE}, 2},

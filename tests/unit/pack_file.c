@@ -62,7 +62,7 @@ static lac_status write_pack(const char *name, const char *const names[3], lac_e
   laci_packfile_weight weights[3] = {put_weight(model, 41, "conv.weight", conv),
                                      put_weight(model, 500, "fc.weight", dense),
                                      put_weight(data, 0, "big.weight", conv)};
-  model[41 + 4 * (5 * 4) + 3] = 0x80; /* column 5: a -0.0 that has to give way */
+  model[41 + 4 * (5 * 4) + 3] = 0x80; /* column 5: a -0.0 that is lost */
   weights[0].needs_signs = laci_pack_look(&weights[0].packing, model + 41).needs_signs;
   assert_true(weights[0].needs_signs);
   weights[2].file = 2;
@@ -176,7 +176,7 @@ static void a_pack_changed_while_it_is_open_is_an_error(void **state) {
   assert_int_equal(stat(path_of("p.pack"), &before), 0);
   assert_int_equal(laci_packfile_open(path_of("p.pack"), &pack, &err), LAC_OK);
   int fd = open(path_of("p.pack"), O_WRONLY);
-  bytes[64] ^= 1; /* the first piece's first byte */
+  bytes[64] ^= 1; /* the first part's first byte */
   assert_int_equal(pwrite(fd, bytes + 64, 1, 64), 1);
   const struct timespec times[2] = {before.st_atim, before.st_mtim};
   assert_int_equal(futimens(fd, times), 0);
