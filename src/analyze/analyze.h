@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The analysis: layers, the groups of channels that may change places, and what stands in the way.
+ * The analysis: layers, the groups of channels that may change places, and what prevents that.
  *
  * tracks_in.h says what a track is, classes_in.h what a class; this header is what the other rooms
  * see. */
@@ -122,7 +122,7 @@ void laci_analysis_target_layer(const laci_analysis *analysis, int layer, laci_t
 LAC_MUST_CHECK lac_status laci_analysis_why(const laci_analysis *analysis, const char *node,
                                             char **text, lac_error *err);
 
-/** How the channels of node's output 0 fare, for pictures. */
+/** Whether the channels of node's output 0 can move, for drawings of a network. */
 typedef struct laci_node_channels {
   bool free;   /* some axis of its outputs holds a group that is free (searched or not) */
   bool blocks; /* it is itself the first cause that something is frozen */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Weights that are no stored tensor, but follow from stored tensors alone: masks, sums of branches,
- * low-rank updates. Their layers are rows behind those with a stored weight, and each says why it
- * is not pruned as it is.
+ * Weights that are no stored tensor but are computed from stored tensors alone: masks, sums of
+ * branches, low-rank updates. In the table of layers they follow those with a stored weight, and
+ * each says why it is not pruned as it is.
  *
  * The product can be stored in the place of its parts. That costs nothing where nothing else reads
  * them, which is decided for all such weights together: two may share a mask. */
@@ -23,8 +23,8 @@ static bool keeps_elements(const laci_graph *graph, const laci_node *node) {
          laci_dtype_is_float(graph->values[node->outputs[0]].type.dtype);
 }
 
-/* What a step in front of which the product may be stored reads; -1: it is no such step. A float
- * that is quantized and comes back is pruned as a float (trace.c). */
+/* The input of a node before which the product may be stored; -1: it is no such node. A float that
+ * is quantized and comes back is pruned as a float (trace.c). */
 static int before_step(const laci_graph *graph, const laci_node *node) {
   int quantizer;
   if (keeps_elements(graph, node)) return node->inputs[0];
@@ -41,7 +41,7 @@ int laci_computed_value(const laci_graph *graph, int value, bool whole) {
     if (before < 0) return at;
     at = before;
   }
-  return value; /* it is a stored tensor but for such nodes, and something else is in the way */
+  return value; /* a stored tensor, but for such nodes: something else prevents pruning */
 }
 
 /* ---- What goes once products are stored ---- */

@@ -127,7 +127,7 @@ static int count_reads(const laci_node *node, int value) {
 }
 
 /* Is every reader of the values from the stored tensor to this layer a layer of the same tensor, or
- * a step on the way? */
+ * a step in between? */
 static const char *judge_readers(laci_analysis *analysis, const laci_layer *layer, int value,
                                  int depth) {
   const laci_value *v = &analysis->graph->values[value];

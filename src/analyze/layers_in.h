@@ -58,7 +58,7 @@ typedef struct laci_weight_source {
   int grid_axis;       /* likewise, of its scales */
   int64_t grid_block;
   bool grid_after_scales; /* what is multiplied is so before */
-  bool reshaped;          /* on its way */
+  bool reshaped;          /* between the stored tensor and the layer */
   bool normalized;        /* the stored tensor is norm.v, `product` is made of it */
   laci_weight_norm norm;
   int product;
@@ -67,7 +67,7 @@ typedef struct laci_weight_source {
 /** Follows value backwards through Identity, Cast, Transpose, DequantizeLinear, QuantizeLinear
  * before it, Mul by a constant,
  * a Reshape that leaves axes alone, and a weight normalization. axis_of is -1 for an axis that a
- * Reshape has made of others. False: it does not come from a stored tensor that way. */
+ * Reshape has made of others. False: it does not come from a stored tensor through such nodes. */
 bool laci_trace_weight(const laci_graph *graph, int value, laci_weight_source *source);
 
 /** Is a DequantizeLinear node the second of a pair of which the first, *quantizer, takes floats and

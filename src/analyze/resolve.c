@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The walk over all nodes that turns couplings into tracks.
+ * The walk over all nodes that makes tracks of couplings.
  *
  * Safe by default: an input that no coupling describes is frozen, an output axis about which
  * nothing was said is fixed. See graph/coupling.h for the language, tracks_in.h for the result. */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Joining the axes that carry the same label.
  *
- * Labels that lie together on a composite bundle (heads x size) must be treated together: they form
- * a *set*. In each set one bundle that holds all of it, the full one, leads:
+ * Labels of one composite bundle (heads x size) must be treated together: they form a *set*. In
+ * each set one bundle that holds all of it, the full one, leads:
  *   - a bundle of the same labels in the same order is in step with it; in another order: a link
  *     position by position;
  *   - a bundle of some of its labels (the others are broadcast, or reduced): where these are the
  *     inner ones a link with the rest as copy label; else the full track is tagged by them and the
  *     small bundle stays in place;
  *   - an axis along which nothing may move tags the full track by its index;
- *   - an output with all labels lies on the full track, one with some of them is treated as such a
+ *   - an output with all labels is on the full track, one with some of them is treated as such a
  *     bundle. */
 #include <string.h>
 
@@ -254,7 +254,7 @@ static bool same_as_full(const label_set *set, const int *labels, int n) {
 }
 
 /* Labels of the port that are in the set, in the order of the axes given (a bundle's, or all axes
- * of the value whose state is `state`). False when a label stands twice or a size contradicts. */
+ * of the value whose state is `state`). False when a label occurs twice or a size contradicts. */
 typedef struct part_of {
   int n;
   int label[MAX_SET];

@@ -287,7 +287,7 @@ static bool same_lift(const lift *a, const lift *b) {
   return true;
 }
 
-/* The map's run stands in the big track once for each index of the axes in front of it. */
+/* The map's run occurs in the big track once for each index of the axes before it. */
 static void link_lifted(laci_resolve *r, int track, const laci_axis_map *map, const lift *l,
                         int small) {
   int64_t inner = 1, outer = 1;
@@ -446,7 +446,7 @@ static void map_walk_clear(map_walk *w) {
   laci_free(w->frozen);
 }
 
-/* Map `i` and those behind it that make the same output axis. */
+/* Map `i` and those after it that make the same output axis. */
 static void resolve_together(laci_resolve *r, map_walk *w, int i) {
   const laci_axis_map *map = &r->c->maps[i];
   int n_same = 0;

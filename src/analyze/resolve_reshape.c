@@ -194,8 +194,8 @@ static bool fill_link(const reshape *c, int first, const segment *all, const lac
   return identity;
 }
 
-/* The bundle to follow: the first that lies wholly in the segments; all others must stay in place.
- */
+/* The bundle to follow: the first whose axes are all in the segments; all others must stay in
+ * place. */
 static int choose_carrier(reshape *c, const segment *all) {
   int best = -1;
   int64_t most = 0;

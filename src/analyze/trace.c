@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where a layer's weight comes from: the stored tensor behind casts, transposes and dequantization.
- */
+ * Where a layer's weight comes from: a stored tensor, then casts, transposes and dequantization. */
 #include <string.h>
 
 #include "analyze/layers_in.h"
@@ -138,7 +137,7 @@ static bool step_mul(const laci_graph *graph, const laci_node *node, int *next,
   return false;
 }
 
-/* An axis passes where as much stands in front of it on both sides, and it is as long. */
+/* An axis passes where its size and the product of sizes before it are the same on both sides. */
 static bool step_reshape(const laci_graph *graph, const laci_node *node, laci_weight_source *s) {
   const laci_shape *in = &graph->values[node->inputs[0]].type.shape;
   const laci_shape *out = &graph->values[node->outputs[0]].type.shape;

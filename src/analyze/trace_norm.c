@@ -3,7 +3,7 @@
  * but one (Salimans and Kingma, arXiv:1602.07868, 2016).
  *
  * Exporters write g * (v / |v|), v * (g / |v|) or (g * v) / |v|, and |v| as ReduceL2 or as the root
- * of a sum of squares, with a Reshape before or behind it. Both are stored tensors, and nothing but
+ * of a sum of squares, with a Reshape before or after it. Both are stored tensors, and nothing but
  * these nodes may read them: v is masked, and g follows its norm (prune/weights.c). */
 #include <math.h>
 
@@ -62,7 +62,7 @@ static unsigned reduced_axes(const laci_graph *graph, const laci_node *node, int
   return bits;
 }
 
-/* The value, or what a Reshape in front of it reads. */
+/* The value, or what the Reshape that makes it reads. */
 static int before_reshape(const laci_graph *graph, int value, laci_weight_norm *n) {
   int producer = value < 0 ? -1 : graph->values[value].producer;
   if (producer < 0 || !is_type(&graph->nodes[producer], "Reshape")) return value;
@@ -116,7 +116,7 @@ static bool is_stored(const laci_graph *graph, int value) {
   return laci_dtype_is_float(stored->dtype) && !stored->overridable && !stored->in_function;
 }
 
-/* One way to read it: `scaled` is v, g or their product, above `below`. */
+/* Do the values fit? v and g are stored, and `below`, the divisor, is the norm of v. */
 static bool matches(const laci_graph *graph, int v, int g, int below, const laci_weight_norm *from,
                     laci_weight_norm *out) {
   laci_weight_norm n = *from;

@@ -68,8 +68,8 @@ typedef struct laci_bundle {
   int row_axis;
 } laci_bundle;
 
-/** How a value's axes lie: bundle[a] >= 0 is an index into bundles; LACI_AXIS_FIXED: nothing may
- * move along a (why: cause[a]); LACI_AXIS_UNIFORM: all that stands along a is equal, so that it
+/** The tracks of a value's axes: bundle[a] >= 0 is an index into bundles; LACI_AXIS_FIXED: nothing
+ * may move along a (why: cause[a]); LACI_AXIS_UNIFORM: all elements along a are equal, so that it
  * takes any order. */
 enum { LACI_AXIS_FIXED = -1, LACI_AXIS_UNIFORM = -2 };
 typedef struct laci_layout {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * lac_inspect_why: the way from a node to the first cause that keeps its channels in place.
+ * lac_inspect_why: the path from a node to the first cause that keeps its channels in place.
  *
  * The channels of the node's axis are followed breadth-first over the nodes that share them, until
  * one is met that froze them. */
@@ -94,7 +94,7 @@ static bool find_path(const laci_analysis *a, int start, int goal, int32_t compo
   return false;
 }
 
-/* The node at which a cause shows: its own, or one beside the value it names. */
+/* The node at which a cause shows: its own, or the producer or a reader of the value it names. */
 static int node_of_cause(const laci_analysis *a, const laci_cause *cause, int32_t component) {
   if (cause->node >= 0) return cause->node;
   if (cause->value < 0) return -1;

@@ -168,7 +168,7 @@ static lac_status read_order(laci_plan *plan, int g, const json_t *class, const 
 }
 
 /* Which of the classes still to be found covers just these places; -1: none. The search begins
- * behind the last one: most files list the classes in the order in which they are found here. */
+ * after the last one: most files list the classes in the order in which they are found here. */
 static int find_class(json_t *const *places, int n, int begin, const json_t *wanted) {
   for (int k = 0; k < n; k++) {
     int g = (begin + k) % n;

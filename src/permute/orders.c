@@ -3,7 +3,7 @@
  *
  * Each order becomes a table of old offsets, one entry for each combined index of its axes; the old
  * place of a new element is then the sum of one entry a table, so any number of orders costs one
- * pass. Everything behind the last axis that moves stays together as one run. */
+ * pass. Everything after the last axis that moves stays together as one run. */
 #include "permute/orders.h"
 
 #include <string.h>
@@ -112,7 +112,7 @@ static lac_status fill_item(struct laci_order_walk_item *to, const laci_order_wa
   return LAC_OK;
 }
 
-/* Cuts the axes behind the last moving one off into the run, and lets an axis without an order step
+/* Makes the axes after the last moving one part of the run, and lets an axis without an order step
  * by its stride. */
 static void cut_runs(laci_order_walk *walk, unsigned moving) {
   while (walk->rank > 0 && !(moving >> (walk->rank - 1) & 1)) walk->run *= walk->dims[--walk->rank];

@@ -68,7 +68,7 @@ static int by_rows(const void *x, const void *y) {
   return a->at < b->at ? -1 : a->at > b->at;
 }
 
-/* Behind an NCHW Flatten a channel is a run of copies. Blocks inside a run hold the same channel in
+/* After an NCHW Flatten a channel is a run of copies. Blocks inside a run hold the same channel in
  * any order; where runs are much longer than blocks, hardly a block says anything about the order,
  * and the layer is left out. The n users are those of one group. */
 static void note_long_runs(builder *b, const user *users, int n) {

@@ -319,7 +319,7 @@ static lac_status cut_from_stack(builder *b, const stack *k, laci_cut *cut) {
   return st;
 }
 
-/* The entries of a weight whose blocks mix copies; columns held still are numbered behind those of
+/* The entries of a weight whose blocks mix copies; columns that stay are numbered after those of
  * the class. Returns the number of entries; entries NULL: only counts. */
 static int field_entries(const builder *b, const field *f, laci_cut *cut, laci_entry *entries,
                          int32_t *begin, link *links) {

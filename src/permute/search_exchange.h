@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The best exchange between two blocks: one column for one, or two for two.
  *
- * For blocks of up to five columns that is every way to deal their columns anew: three for three
- * leaves the same two blocks as two for two the other way round. Two blocks of 2:4 have the 35
- * splits of the classic method, of which 34 change something: 16 exchanges of one column and 18 of
- * two. Next: strategy_stripes.c, the reader. */
+ * For blocks of up to five columns that covers all splits of their columns: three for three gives
+ * the same two blocks as exchanging the other two for two. Two blocks of 2:4 have the 35 splits of
+ * the classic method, of which 34 change something: 16 exchanges of one column and 18 of two. Next:
+ * strategy_stripes.c, the reader. */
 #ifndef LACI_PERMUTE_SEARCH_EXCHANGE_H
 #define LACI_PERMUTE_SEARCH_EXCHANGE_H
 
@@ -25,7 +25,7 @@ typedef struct laci_exchange {
   int8_t from_a[2], from_b[2]; /* which ones */
 } laci_exchange;
 
-/** What a search for exchanges needs by way of memory: laci_alloc(1, sizeof), one a thread. */
+/** Working memory of a search for exchanges: laci_alloc(1, sizeof), one a thread. */
 typedef struct laci_exchange_scratch laci_exchange_scratch;
 laci_exchange_scratch *laci_exchange_scratch_create(void); /* NULL: no memory; laci_free */
 

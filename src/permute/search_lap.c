@@ -9,9 +9,9 @@
  * 5 U once a hint is taken off (or between -2 U and 2 U without). While a column is unassigned it
  * keeps its first price, which is one of them. Every assigned row prefers its own column j to that
  * one (j0), so  p(j) >= cost(i, j) - cost(i, j0) + p(j0) >= -6 U; the last column to be assigned
- * goes no deeper than twice that. So reduced costs stay below 15 U < 2^30, and ways of two of them
- * below 2^31. The columns behind n, which only fill up the kernels' lanes, have a reduced cost of
- * 2^30. Next: kernel/search/lap_rows.h, where the time goes. */
+ * goes no deeper than twice that. So reduced costs stay below 15 U < 2^30, and sums of two of them
+ * below 2^31. The columns past n, which only fill up the kernels' SIMD lanes, have a reduced cost
+ * of 2^30. Next: kernel/search/lap_rows.h, where the time goes. */
 #include "permute/search_lap.h"
 
 #include <stdbool.h>

@@ -21,7 +21,7 @@ enum {
 typedef struct laci_lap {
   int n;
   int stride;         /* of the costs' rows: n, rounded up */
-  int32_t *cost;      /* [n][stride], the caller's to fill; what lies behind n stays untouched */
+  int32_t *cost;      /* [n][stride], filled by the caller; columns past n stay untouched */
   int32_t *column_of; /* [n] the result: column of each row */
   int32_t *row_of;    /* [n] its inverse */
   int32_t *price;     /* [stride]; after solving: what each column's scarcity costs */

@@ -134,7 +134,7 @@ static void count_blocks(const job *j) {
   }
 }
 
-/* By the long way, which every element type and scale can go. */
+/* Through float64, which serves every element type and scale. */
 static void quantize_doubles(const job *j, const laci_weight_view *w, int64_t first, int64_t n,
                              void *out) {
   double score[DOUBLES_AT_ONCE];
@@ -218,7 +218,7 @@ static void deal_gathered(const job *j, const block *b, const uint8_t *integers,
   }
 }
 
-/* What a thread works with: a block's integers, and beside them a column's gathered rows. */
+/* Working memory of a thread: a block's integers, and a column's gathered rows. */
 static uint8_t *allocate(const job *j, size_t *each) {
   int64_t all = j->cut->n_rows * j->cut->n_columns; /* small networks have smaller blocks */
   *each = (size_t)(all < BLOCK ? all : BLOCK) * laci_number_size(j->matrix->number) + 16;

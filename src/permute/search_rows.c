@@ -44,7 +44,7 @@ int64_t laci_tiles_count(const laci_cut *cut) {
   return last->first_tile + tiling_of(last).n_tiles;
 }
 
-/* The last part that begins at the tile or before it: those without tiles stand in front. */
+/* The last part that begins at the tile or before it: those without tiles come before it. */
 static const laci_cut_part *part_of(const laci_cut *cut, int64_t tile) {
   int low = 0, high = cut->n_parts - 1;
   while (low < high) {

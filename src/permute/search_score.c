@@ -17,8 +17,8 @@
 
 enum { SAMPLE = 65536, SAMPLED_OF_1000 = 2 };
 
-/* Keeps the largest in front: elements equal to the pivot end the search, so equal weights (zeros
- * of a pruned network) cost no more than others. Partitions move elements without a branch. */
+/* Keeps the largest first: elements equal to the pivot end the search, so equal weights (zeros of a
+ * pruned network) cost no more than others. Partitions move elements without a branch. */
 void laci_select_largest(double *values, int64_t n, int64_t k) {
   double *low = values;
   while (k > 0 && k < n) {

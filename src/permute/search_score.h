@@ -20,8 +20,8 @@ LAC_MUST_CHECK lac_status laci_cuts_measure(const laci_cuts *cuts, laci_pool *po
 LAC_MUST_CHECK lac_status laci_cuts_score(const laci_cuts *cuts, const int32_t *order,
                                           laci_pool *pool, double *kept, lac_error *err);
 
-/** Moves the k largest of values[0 .. n) to the front (0 <= k <= n). O(n); the same swaps on every
- * machine. */
+/** Moves the k largest of values[0 .. n) to the beginning (0 <= k <= n). O(n); the same swaps on
+ * every machine. */
 void laci_select_largest(double *values, int64_t n, int64_t k);
 
 #endif

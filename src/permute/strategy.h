@@ -3,11 +3,10 @@
  * strategy.def.
  *
  * search.c measures the problem, lets a strategy work on it, and believes no result that float64
- * does not confirm: a strategy only has to leave a permutation behind. It is run at every effort up
- * to the one asked for, or until it is final, so that more effort never ends below less. It must
- * find the same one for any number of threads and on any machine: integers decide, random numbers
- * come from base/rng.h, budgets are iterations; seconds count only where the caller sets a
- * deadline. */
+ * does not confirm: a strategy only has to leave a permutation. It is run at every effort up to the
+ * one asked for, or until it is final, so that more effort never ends below less. It must find the
+ * same one for any number of threads and on any machine: integers decide, random numbers come from
+ * base/rng.h, budgets are iterations; seconds count only where the caller sets a deadline. */
 #ifndef LACI_PERMUTE_STRATEGY_H
 #define LACI_PERMUTE_STRATEGY_H
 

@@ -3,8 +3,8 @@
  *
  * No temperature fits all weights, so none is computed from them: the share of blocks that change
  * in a step is steered along a falling line, from 15 % to 0.3 % (on a logarithmic scale), and the
- * temperature follows by feedback. Coarse integers lead most of the way, fine ones finish. Steps
- * are search_anneal.h's. */
+ * temperature follows by feedback. Most steps use coarse integers, the last ones fine integers.
+ * Steps are search_anneal.h's. */
 #include <string.h>
 
 #include "base/error.h"

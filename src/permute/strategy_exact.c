@@ -7,8 +7,8 @@
  * Blocks are interchangeable, so the highest channel that is left may always go next. With j blocks
  * left of K, only sets of the lowest n - K + j channels are then ever asked for: half a million of
  * the 2^24 sets at 24 channels. Sets are numbered among those of their size (colexicographic rank),
- * so tables have no holes. A last block that is not full is tried in every possible way at the end.
- * All sums are float64 in a fixed order: the integers of other searches round, a proof may not. */
+ * so tables have no holes. For a last block that is not full, all choices are tried at the end. All
+ * sums are float64 in a fixed order: the integers of other searches round, a proof may not. */
 #include <stdatomic.h>
 #include <string.h>
 

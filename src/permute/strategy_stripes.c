@@ -3,11 +3,10 @@
  * helps.
  *
  * The classic method (J. Pool, C. Yu, "Channel permutations for N:M sparsity", NeurIPS 2021) and
- * the baseline for the others. It tries all 35 ways to split the eight columns of two blocks of
- * 2:4; exchanges of up to two columns are the same there, and its counterpart for every other
- * pattern (search_exchange.h). In a round every pair is known; pairs are applied from the largest
- * gain down, but for those that share a block with an earlier one. Then what changed is counted
- * anew. */
+ * the baseline for the others. It tries all 35 splits of the eight columns of two blocks of 2:4;
+ * exchanges of up to two columns are the same there, and its counterpart for every other pattern
+ * (search_exchange.h). In a round every pair is known; pairs are applied from the largest gain
+ * down, but for those that share a block with an earlier one. Then what changed is counted anew. */
 #include <stdatomic.h>
 #include <stdlib.h>
 

@@ -23,7 +23,7 @@ typedef struct laci_blocks {
   laci_blocks_size size;
   bool rows_outside; /* the axis of output channels lies before that of input channels */
   int64_t n_slices;  /* what is left of the axes: everything but rows, columns and positions */
-  int64_t between;   /* sizes of the axes between the two, or behind both */
+  int64_t between;   /* sizes of the axes between the two, or after both */
   int64_t row_blocks, n_row_blocks, column_blocks, n_column_blocks; /* of a run; of all */
   int64_t positions, chunk, n_chunks; /* neighbours; how many a block has at most */
   int64_t n;

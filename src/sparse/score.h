@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading a weight's scores piece by piece, whatever its element type: nothing is ever expanded as
- * a whole. Masks (mask.c) and the permutation search read weights through this door only, so both
- * mean the same by "score". */
+ * Reading a weight's scores in parts, whatever its element type: nothing is ever expanded as a
+ * whole. Masks (mask.c) and the permutation search read weights through these functions only, so
+ * both mean the same by "score". */
 #ifndef LACI_SPARSE_SCORE_H
 #define LACI_SPARSE_SCORE_H
 

@@ -58,7 +58,7 @@ typedef struct laci_weight_view {
   const struct laci_weight_grid *grid; /* NULL: elements are used as they are stored */
 } laci_weight_view;
 
-/** A float that is quantized and comes back on its way to the layer: x becomes
+/** A float that is quantized and dequantized before the layer: x becomes
  * (q(x / scale + zero) - zero) * scale, q the nearest element of `to.dtype`; that is what is
  * scored. What is stored decides whether an element is zero. */
 typedef struct laci_weight_grid {

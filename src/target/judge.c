@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A layer beside the rules of a target. A rule that the layer is within decides; of several that it
- * is not within, the one that it comes nearest to gives the reason. What a source does not speak of
- * is noted and the rest is looked at all the same: a layer that is refused for something else is
- * refused. */
+ * A layer compared with the rules of a target. A rule that the layer is within decides; of several
+ * that it is not within, the one that it comes nearest to gives the reason. What a source does not
+ * speak of is noted and the rest is looked at all the same: a layer that is refused for something
+ * else is refused. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What hardware and runtimes make of an N:M weight.
  *
- * A target is a file of facts (list/NAME.c): rules, one for each way in which it takes a weight as
+ * A target is a file of facts (list/NAME.c): rules, one for each form in which it takes a weight as
  * sparse, gains that were published or measured, and the sources of both. judge.c compares a layer
  * with the rules; no rule is code. What no source says is "not stated", and never guessed. Next:
  * list/tensorrt.c, then judge.c. */
@@ -25,7 +25,7 @@ typedef enum laci_target_stance {
   LACI_TARGET_UNSTATED,
 } laci_target_stance;
 
-/** One way in which a target takes a weight as sparse. Words are separated by spaces. Zeros lie
+/** One form in which a target takes a weight as sparse. Words are separated by spaces. Zeros lie
  * along the input channels, for every output channel and kernel position, in aligned blocks. */
 typedef struct laci_target_rule {
   const char *by;            /* which backend; NULL: there is one */
@@ -57,7 +57,7 @@ typedef struct laci_target_gain {
 
 typedef struct laci_target {
   const char *title;
-  const char *needs; /* what its user has to do beside */
+  const char *needs; /* what its user has to do in addition */
   const char *never; /* why it takes nothing; NULL: rules say what it takes */
   const char *never_source;
   const char *unstated; /* operators that no source speaks of */

@@ -2,8 +2,8 @@
  * Channels in the bodies of If, Loop and Scan: what is carried has one order for all turns, what
  * two branches give has one order, what is inside is free.
  *
- * A loop of known length is the same network written out turn by turn, and an If is one whose two
- * branches are chosen by a Where. The rules for these are held to brute force elsewhere
+ * A loop of known length is the same network with its iterations unrolled, and an If is one whose
+ * two branches are chosen by a Where. The rules for these are held to brute force elsewhere
  * (analyze_random.c); here the same stored tensors must be free in both writings. */
 #include "support/expect_classes.h"
 
@@ -125,7 +125,7 @@ static void what_is_carried_has_one_order(void **state) {
   verify_and_clear(&n);
 }
 
-/* Zeros say nothing of the order, but what comes out of a turn does. */
+/* Zeros say nothing of the order, but what comes out of an iteration does. */
 static void a_uniform_beginning_still_joins(void **state) {
   (void)state;
   analysed n = analyse(RECURRENCE("stored sizes 2 i64 = 2 8\nh0 = ConstantOfShape(sizes)\n"));
@@ -153,7 +153,7 @@ static void slices_of_turns_keep_their_channels(void **state) {
   verify_and_clear(&n);
 }
 
-/* The second state is the first one of the turn before. */
+/* The second state is the first one of the iteration before. */
 static void states_that_follow_each_other_share_an_order(void **state) {
   (void)state;
   analysed n = analyse(
@@ -263,7 +263,8 @@ static random_body draw_body(void) {
   return b;
 }
 
-/** The name of the body's value `at` in a turn: states of this turn, the outer value, steps. */
+/** The name of the body's value `at` in an iteration: states of this iteration, the outer value,
+ * steps. */
 static const char *named(const random_body *b, int at, int turn, char text[32]) {
   if (at < b->n_states) (void)snprintf(text, 32, "h%d.%d", at, turn);
   else if (at == b->n_states) (void)snprintf(text, 32, "outer");
@@ -385,8 +386,8 @@ static void a_loop_is_what_it_is_written_out(void **state) {
   }
   print_message("%d pairs free in both, %d only where written out\n", both, only_flat_all);
   assert_true(both > 1000);
-  /* A permutation of the carried channels may come back to itself after three turns, or stand in no
-     place that is read: so much may be lost. */
+  /* A permutation of the carried channels may come back to itself after three iterations, or be in
+     no place that is read: so much may be lost. */
   assert_true(only_flat_all * 20 < both);
 }
 

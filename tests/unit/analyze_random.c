@@ -366,8 +366,8 @@ static bool has_depthwise_copies(const laci_graph *graph) {
   return false;
 }
 
-/* Is there a recurrent layer of one step? Its states before and behind are one channel to us,
- * though nothing carries the one into the other. */
+/* Is there a recurrent layer of one step? Its states before and after share a channel in the
+ * analysis, though nothing carries the one into the other. */
 static bool has_one_step(const complete *k) {
   for (int n = 0; n < k->graph->n_nodes; n++) {
     const laci_node *node = &k->graph->nodes[n];

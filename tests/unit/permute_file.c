@@ -91,7 +91,7 @@ static void a_seed_of_all_bits_is_written_whole(void **state) {
   analysed_clear(&n);
 }
 
-/* Takes away the element at which *at is 0, counted from the front, with all that is inside it.
+/* Takes away the element at which *at is 0, counted from the first, with all that is inside it.
  * False: there are not that many. */
 static bool take_away(json_t *value, long *at, char *what, size_t capacity) {
   for (size_t i = 0; i < json_array_size(value); i++) {

@@ -161,8 +161,8 @@ static const char *const networks[] = {
     "c = Concat(a, b, a) axis=1\nstored w3 7x21x1x1\nd = Conv(c, w3) name=\"c3\"\nstored w4 "
     "5x9x1x1\n"
     "e = Conv(b, w4) name=\"c4\"\noutput d\noutput e\n",
-    /* copies of a channel that share blocks: 6 places a channel, beside a layer that wants another
-       order */
+    /* copies of a channel that share blocks: 6 places a channel, and a layer for which another
+       order is better */
     "input x 1x3x2x3\nstored w1 8x3x1x1\na = Conv(x, w1) name=\"c1\"\nf = Flatten(a)\nstored w2 "
     "48x9\n"
     "y = MatMul(f, w2) name=\"fc\"\noutput y\nstored w3 4x8x1x1\nz = Conv(a, w3) "

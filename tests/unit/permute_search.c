@@ -388,7 +388,7 @@ static void a_large_search_is_the_same_on_any_threads(void **state) {
   free(w);
 }
 
-/* Best of all orders, by trying them: Heap's way. */
+/* Best of all orders, by trying them: Heap's algorithm. */
 static double best_by_trying(const fixture *f, int32_t *order, int n) {
   if (n == 1) return naive_kept(f, order);
   double best = 0;

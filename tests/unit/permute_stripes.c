@@ -183,7 +183,7 @@ static const laci_pattern patterns[] = {{2, 4}, {1, 2}, {1, 4}, {3, 4}, {4, 8},
                                         {2, 8}, {2, 3}, {3, 5}, {8, 16}};
 enum { N_PATTERNS = sizeof patterns / sizeof *patterns };
 
-/* Both blocks of all pairs, exchanged in every way, in the integers that the search counts in. */
+/* All exchanges between the blocks of all pairs, in the integers that the search counts in. */
 static void expect_fixed_point(const fixture *f) {
   const laci_cut *cut = &f->cuts.cuts[0];
   laci_matrix x;

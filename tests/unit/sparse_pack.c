@@ -17,7 +17,7 @@
 
 enum { GUARD = 0xA5, GUARD_BYTES = 64 };
 
-/** A packed weight with guard bytes behind each array. */
+/** A packed weight with guard bytes after each array. */
 typedef struct box {
   laci_packing p;
   uint8_t *dense, *again, *values;
@@ -180,7 +180,7 @@ static void two_of_four_takes_two_bits_a_value(void **state) {
   assert_int_equal(p.index_bytes, 72 * 8);
 }
 
-/* One row of two blocks: the words are those of the header's picture. */
+/* One row of two blocks: the words are those of the header's drawing. */
 static void the_words_are_those_that_the_header_says(void **state) {
   (void)state;
   const laci_weight_view w = {
@@ -230,7 +230,7 @@ static void places_that_make_no_sense_are_refused(void **state) {
   const uint8_t values[4] = {1, 2, 3, 4};
   uint8_t dense[6];
   int n_good = 0;
-  for (uint32_t index = 0; index < 256; index++) { /* every way to say four columns */
+  for (uint32_t index = 0; index < 256; index++) { /* every code of four columns */
     const laci_packed_view view = {values, &index, NULL};
     lac_error err = {0};
     uint32_t a = index & 3, b = index >> 2 & 3, c = index >> 4 & 3, d = index >> 6;

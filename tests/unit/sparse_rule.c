@@ -44,7 +44,8 @@ static double kept_of(const double *score, const uint8_t *kept, int n) {
 
 /* ---- One block in both directions ---- */
 
-/* Every way to keep n of each row and column of an m x m block, scores outside rows x columns 0. */
+/* All masks that keep n of each row and column of an m x m block; scores outside rows x columns are
+ * 0. */
 typedef struct tried {
   const double *score;
   int rows, columns, m, n, n_patterns;
@@ -218,7 +219,7 @@ static void greedy_follows_its_definition(void **state) {
 
 static void greedy_and_best_differ_where_the_largest_misleads(void **state) {
   (void)state;
-  /* the largest two block both ways to keep the 8s */
+  /* with the largest two no mask can keep the 8s */
   const double score[4] = {9, 8, 8, 0};
   const uint8_t want_greedy[4] = {1, 0, 0, 1}, want_best[4] = {0, 1, 1, 0};
   uint8_t kept[4];

@@ -4,8 +4,8 @@
  *
  * The documentation gives the ratio for each type; the least sizes are those that PyTorch asks of
  * this library's matrices before it hands them over; the library itself refused smaller multiples
- * (bench). A 1x1 convolution's weight is such a matrix as stored; larger windows are none. Which
- * way a matrix lies (row or column order) is a parameter: the pattern goes along the sum, whatever
+ * (bench). A 1x1 convolution's weight is such a matrix as stored; larger windows are none. The
+ * order of a matrix (row- or column-major) is a parameter: the pattern goes along the sum, whatever
  * the order. */
 #include "target/list/cusparselt_gains.h"
 #include "target/target_in.h"

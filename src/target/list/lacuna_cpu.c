@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The engine of this library: zeros anywhere in a constant weight, once enough are.
  *
- * engine/cpu/native/choose/find.c has the limits, cost.c beside it the estimate by which layers of
- * a network are chosen together, so that a figure of a layer alone is no promise. Figures are of
- * f32, one image, one core of a Zen 5: dense is the faster of oneDNN's direct and Winograd kernels.
- */
+ * engine/cpu/native/choose/find.c has the limits, cost.c there the estimate by which layers of a
+ * network are chosen together, so that a figure of a layer alone is no promise. Figures are of f32,
+ * one image, one core of a Zen 5: dense is the faster of oneDNN's direct and Winograd kernels. */
 #include "target/target_in.h"
 
 static const laci_target_source sources[] = {
