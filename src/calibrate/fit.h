@@ -40,7 +40,7 @@ typedef struct laci_fit {
   const double *weight; /* [rows, columns] W_d */
 } laci_fit;
 
-/** A way to choose a mask: a line of score.def. */
+/** A method to choose a mask: a line of score.def. */
 typedef struct laci_score laci_score;
 
 /** NULL: no such score. */
@@ -87,8 +87,8 @@ LAC_MUST_CHECK lac_status laci_fit_error(const laci_fit *fit, const double *weig
 LAC_MUST_CHECK lac_status laci_fit_saliency(const laci_fit *fit, const laci_score *score,
                                             laci_pool *pool, double *saliency, lac_error *err);
 
-/** Bytes that choosing and then solving take at their peak, beside the fit and the outputs; score
- *  NULL: solving alone. */
+/** Peak bytes of choosing and then solving, without the fit and the outputs; score NULL: of solving
+ *  alone. */
 uint64_t laci_fit_memory(const laci_fit *fit, const laci_score *score, int n_threads);
 
 #endif

@@ -21,9 +21,9 @@ static bool has_ints(const laci_node *node, const char *name) {
   return laci_node_ints(node, name, &n) != NULL;
 }
 
-/* Zeros in front of the axis. Sizes are inferred, so the attributes fit; where they ask for the
- * pads to follow from sizes, they do so here as in inference: the odd one stands at the end for
- * SAME_UPPER, else at the begin. */
+/* Padding before the first element of the axis. Sizes are inferred, so the attributes fit. Where
+ * the attributes ask for pads computed from sizes, they are computed as in inference: an odd one is
+ * at the end for SAME_UPPER, else at the beginning. */
 static int64_t pad_of(const laci_node *node, const laci_unfold_axis *axis, bool transposed,
                       int at) {
   const char *mode = laci_node_text(node, "auto_pad", "NOTSET");
@@ -157,7 +157,7 @@ const char *laci_matrix_layer_of(const laci_analysis *analysis, int layer, laci_
 
 /* ---- Its weight ---- */
 
-/* Taps are the axes behind the first two, in their order: they are the innermost ones. */
+/* Taps are the axes after the first two, in their order: they are the innermost ones. */
 static int64_t place(const laci_matrix_layer *l, int64_t group, int64_t row, int64_t column) {
   int64_t tap = column / l->channels, channel = column % l->channels;
   int64_t k = l->groups_along_c ? row : group * l->rows + row;

@@ -46,7 +46,7 @@ static bool is_constant(const laci_network *n, int value) {
   /* Symbols cannot be in it: all sizes are fixed. An integer that is known follows from sizes. */
   if (v->known && v->known->i && laci_dtype_is_integer(v->type.dtype)) return true;
   const laci_node *node = &n->graph.nodes[v->producer];
-  if (node->n_captures > 0 || node->frames) return false; /* another in every turn of a loop */
+  if (node->n_captures > 0 || node->frames) return false; /* another in every iteration of a loop */
   for (int i = 0; i < node->n_inputs; i++) {
     if (node->inputs[i] >= 0 && !n->constant[node->inputs[i]]) return false;
   }

@@ -42,7 +42,7 @@ typedef struct laci_part {
   int n_inputs, n_outputs, n_nodes;
   const int *inputs, *outputs; /* values */
   const int *nodes;            /* in the order of the graph */
-  int without_third; /* a node whose inputs behind the second (a bias) are left out; -1: none */
+  int without_third; /* a node whose inputs after the second (a bias) are left out; -1: none */
 } laci_part;
 
 /** The part that computes wanted[] from what is there, [n_values]; its inputs are the values of
@@ -56,8 +56,8 @@ LAC_MUST_CHECK lac_status laci_part_graph(const laci_network *network, const lac
                                           const uint8_t *const *weights, laci_graph **graph,
                                           lac_error *err);
 
-/** What a run of the part holds at most beside its inputs and outputs, about: values that live at a
- * time, and the stored tensors that it reads. */
+/** Estimate of the most bytes that a run of the part holds besides its inputs and outputs: values
+ * that live at a time, and the stored tensors that it reads. */
 uint64_t laci_part_memory(const laci_network *network, const laci_part *part);
 
 #endif

@@ -7,9 +7,9 @@
  * loses p: P -= u u', u = P_p / sqrt(P_pp).
  *
  * P itself is brought up to date only every PENDING steps, by one product; until then the steps' u
- * lie beside it, and a step needs one row of P, which is made of them. With that, what is gone
- * leaves P, so that later steps are short. In the asymmetric form the row of G (H + d I)^-1 takes
- * the place of that of W_d. */
+ * are kept separately, and the one row of P that a step needs is computed from both. The update
+ * also removes the weights that are gone from P, so that later steps are short. In the asymmetric
+ * form the row of G (H + d I)^-1 takes the place of that of W_d. */
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>

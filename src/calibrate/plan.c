@@ -117,7 +117,7 @@ static lac_status find_last_stops(planning *p) {
 
 /* ---- Parts ---- */
 
-/* What the part in front of stop s has to give: its value, and what is read later. */
+/* Outputs of the part before stop s: the stop's value, and what is read later. */
 static int outputs_of(planning *p, int s, int stream) {
   const laci_graph *graph = &p->network->graph;
   const laci_walk_plan *plan = p->plan;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Where the walk stops, and what it computes between two stops: private to calibrate.
  *
- * A stop is a value that layers read. The part in front of it is all that it depends on and that no
- * part before has computed. What of a part's values is read behind its stop is kept: together with
- * what is left of earlier parts these are the front, across which everything goes that is still to
- * come. */
+ * A stop is a value that layers read. Its part is all nodes that it depends on and that no earlier
+ * part has computed. Values of a part that are read after its stop are kept. Together with what is
+ * left of earlier parts they are the frontier: of computed values later parts read no others. */
 #ifndef LACI_CALIBRATE_PLAN_IN_H
 #define LACI_CALIBRATE_PLAN_IN_H
 

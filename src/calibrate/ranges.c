@@ -21,7 +21,7 @@ typedef struct watcher {
   const laci_network *network;
   const int *place;   /* [graph->n_values] in the ranges; -1: not wanted */
   laci_range *ranges; /* [n_values] the lane's own */
-  bool counts;        /* the second turn */
+  bool counts;        /* the second pass */
   laci_engine *engine;
   void **in, **out;
   lac_status status;
@@ -171,7 +171,7 @@ static lac_status run_all(looker *l, lac_error *err) {
   return LAC_OK;
 }
 
-/* ---- Two turns ---- */
+/* ---- Two passes ---- */
 
 static void join_reach(looker *l, laci_range *ranges) {
   for (int v = 0; v < l->n_values; v++) {

@@ -64,7 +64,7 @@ typedef struct laci_output_difference {
   int64_t n_answers, n_agree; /* places of the first output's last axis, and those where the largest
                                  element is the same one; 0: it has no axis of two or more */
   int64_t n_labelled, n_right_a, n_right_b; /* with labels, and one answer a sample */
-  int64_t n_lost, n_won; /* of the labelled: right in a and wrong in b, and the other way round */
+  int64_t n_lost, n_won; /* of the labelled: right in a and wrong in b; wrong in a and right in b */
   laci_error_sums sums;
   const char *doubt; /* why this says nothing of other samples (they are all the same, outputs are
                         not finite); static; NULL: it does */

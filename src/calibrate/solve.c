@@ -5,9 +5,9 @@
  *
  *     w[s] A[s, s] = G[s],    A = H + d I
  *
- * Rows are sorted by their masks, so that those with the same support stand together and share one
- * Cholesky factor; such a group of rows is one piece of work for a thread. Its memory belongs to a
- * lane, and a lane takes group after group: which one takes which changes nothing.
+ * Rows are sorted by their masks, so that those with the same support are neighbours and share one
+ * Cholesky factor; such a group of rows is one task of a thread. Memory belongs to the thread's
+ * lane, which takes group after group; which lane takes which group changes no result.
  *
  * A large support is factorised in float, which is three times as fast, A scaled to a unit
  * diagonal; w is then refined, w += (L L')^-1 (G[s] - w A[s, s]) with the bracket in double, until

@@ -47,7 +47,7 @@ typedef struct laci_calibrate_options {
   uint64_t memory_for_values; /* bytes of values kept between layers that may lie in memory; 0: what
                                  the budget leaves, at most a quarter of it and 1.5 GB. For
                                  tests: 1 */
-  const laci_budget *budget;  /* the limit, and what is held beside; NULL: no limit */
+  const laci_budget *budget;  /* the limit, and what others hold; NULL: no limit */
   laci_pool *pool;
 } laci_calibrate_options;
 

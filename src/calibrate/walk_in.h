@@ -40,19 +40,19 @@ static inline int64_t laci_walk_judge_count(const laci_walk_state *w) {
 /** One step of progress; LAC_INTERRUPTED. */
 LAC_MUST_CHECK lac_status laci_walk_tick(laci_walk_state *w, int64_t n, lac_error *err);
 
-/** Chooses the number of lanes and what of the front may lie in memory; LAC_MEMORY_LIMIT
- * (walk_memory.c). */
+/** Chooses the number of lanes, and how many bytes of the frontier stay in memory. Fails
+ * LAC_MEMORY_LIMIT (walk_memory.c). */
 LAC_MUST_CHECK lac_status laci_walk_plan_memory(laci_walk_state *w, lac_error *err);
 
-/** Puts the network's inputs into the front (walk_part.c). */
+/** Puts the network's inputs into the frontier (walk_part.c). */
 LAC_MUST_CHECK lac_status laci_walk_fetch(laci_walk_state *w, lac_error *err);
 
-/** Runs the part in front of stop s for all batches in both networks. grams: [n_grams] of the
- * layers there, to be summed over the batches that fit. Then the stop's value is kept for the
- * batches that judge, at least (walk_part.c). */
+/** Runs the part before stop s for all batches in both networks. grams: [n_grams] of the layers
+ * there, to be summed over the batches that fit. Then the stop's value is kept for the batches that
+ * judge, at least (walk_part.c). */
 LAC_MUST_CHECK lac_status laci_walk_part(laci_walk_state *w, int s, laci_grams *grams, int n_grams,
                                          lac_error *err);
-/** Releases what is not needed behind stop s. */
+/** Releases what is not needed after stop s. */
 void laci_walk_release(laci_walk_state *w, int s);
 
 /** Fits one layer with its sums, judges it, and puts its weights into the pruned network

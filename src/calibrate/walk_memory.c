@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a walk will hold at most, before it begins: beside the values of the front, which go to
- * files where there is no room, a stop's engines and buffers, its sums, its fits. */
+ * The most bytes that a walk will hold, found before it begins: a stop's engines and buffers, its
+ * sums, its fits, and the values of the frontier, which go to files when memory is short. */
 #include "analyze/analyze.h"
 #include "base/budget.h"
 #include "base/error.h"
@@ -68,7 +68,7 @@ static uint64_t layer_bytes(const laci_walk_state *w, const laci_matrix_layer *l
   return (fits > judges ? fits : judges) + 2 * stored->size_bytes;
 }
 
-/* All that a stop holds beside the front. */
+/* All that a stop holds besides the frontier. */
 static void add_stop(const laci_walk_state *w, const laci_stop *stop, laci_budget *budget) {
   uint64_t lanes = lane_bytes(w, stop) * (uint64_t)w->n_lanes, sums = sums_bytes(w, stop), most = 0;
   const char *name = w->network->graph.values[stop->value].name;

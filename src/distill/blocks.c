@@ -14,7 +14,7 @@ enum { MOST_LAYERS_APART = 4, FEWEST_BLOCKS = 3 };
 
 typedef struct finder {
   const laci_graph *graph;
-  bool *computed; /* [n_values] from the inputs, on the way to the logits */
+  bool *computed; /* [n_values] depends on the inputs, and the logits on it */
   int logits;
 } finder;
 
@@ -72,7 +72,7 @@ static bool is_activation(const laci_node *node) {
 
 static bool is_norm(const laci_node *node) { return strcmp(node->type, "BatchNormalization") == 0; }
 
-/** Behind norms (where they are wanted) and one activation that alone read it. */
+/** The value after norms (where `norms` is set) and one activation, each the only reader. */
 static int after(const finder *f, int value, bool norms) {
   const laci_graph *g = f->graph;
   for (bool active = false; !active;) {

@@ -19,7 +19,7 @@ static const char what[] = "statistics again";
 
 enum { MOST_LANES = 16 };
 
-/** A batch on its way, by an engine of one thread: sums over a batch are then the same for any
+/** A batch that runs, by an engine of one thread: sums over a batch are then the same for any
  * number of lanes. */
 typedef struct lane {
   laci_engine *engine;

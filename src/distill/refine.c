@@ -31,7 +31,7 @@ typedef struct job {
   double judge_seconds; /* that judging took */
   int64_t batch;
   laci_graph *views[2]; /* of the student, the teacher */
-  laci_graph *result;   /* the student behind the steps */
+  laci_graph *result;   /* the student after the steps */
   laci_reconstruct *reconstruct;
   laci_distill_targets *batches;
 } job;

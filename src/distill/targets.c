@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Two ways: all samples are in memory, and a batch is any of them (their targets may be kept, too);
- * or batches are read again as they lie, in another order each epoch. */
+ * Two methods: all samples are in memory, and a batch is any of them (their targets may be kept,
+ * too); or whole batches are read again in each epoch, in another order. */
 #include "distill/targets.h"
 
 #include <string.h>

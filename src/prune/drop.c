@@ -2,7 +2,7 @@
  * How much the pruned network loses, judged on samples that no fit and no choice has seen: not only
  * what it is on these, but the most that it may be on all such data.
  *
- *     labels, one answer a sample:  lost - won: right before and wrong now, and the other way round
+ *     labels, one answer a sample:  lost - won: right before and wrong now; wrong before, right now
  *     one answer a sample:          those that change; no labels could make more of them a loss
  *     else:                         sum |y - y_p|^2 / sum |y|^2
  *

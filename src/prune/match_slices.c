@@ -226,8 +226,8 @@ static bool look_at_same(const laci_match_look *look, const slices *s) {
 
 /* ---- Masked tensors ---- */
 
-/* How often every hash occurs in an old slice, and is left for a new one: `turn` says whose. Hash 0
- * is a free place, and taken for 1. */
+/* How often every hash occurs in an old slice (count), and how many of these are left for the new
+ * slice number `turn`. Hash 0 marks a free place; a hash that is 0 counts as 1. */
 typedef struct bag {
   uint64_t mask;
   struct bag_place {

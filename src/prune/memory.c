@@ -67,7 +67,8 @@ static lac_status plan_spilled(const laci_analysis *a, const laci_prune_options 
   return laci_budget_check(budget, "making the new weights", err);
 }
 
-/* All tensors that move, and the weights that are pruned, are made anew beside the old ones. */
+/* All tensors that move, and the weights that are pruned, are made anew while the old ones are
+ * kept. */
 static lac_status plan_weights(const laci_analysis *a, const laci_prune_options *options,
                                laci_budget *budget, lac_error *err) {
   if (options->spill) return plan_spilled(a, options, budget, err);

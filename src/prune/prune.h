@@ -247,7 +247,7 @@ void laci_pruning_commit(laci_pruning *pruning, laci_graph *graph);
 LAC_MUST_CHECK lac_status laci_pruning_measure(laci_pruning *pruning, laci_pool *pool,
                                                lac_error *err);
 
-/** Finds the orders that turn the graph's stored tensors into those of `changed`, elements that are
+/** Finds the orders that map the graph's stored tensors to those of `changed`, elements that are
  * masked out (zero) in a layer's weight excepted, and checks every element. Fails LAC_PROOF_FAILED
  * naming the first tensor that cannot be explained so. */
 LAC_MUST_CHECK lac_status laci_pruning_explain(laci_pruning *pruning, const laci_graph *changed,
@@ -271,9 +271,9 @@ LAC_MUST_CHECK lac_status laci_pruning_verify(laci_pruning *pruning,
  * could. */
 double laci_found_efficacy(const laci_found *found);
 
-/** computed.c: what is in a computed weight (a row of the analysis behind n_layers), as it would be
- * stored; *bytes is the caller's, NULL where it is not known, which the log says. Fails where a run
- * ends: LAC_NO_MEMORY, LAC_IO, LAC_INTERRUPTED. */
+/** computed.c: what is in a computed weight (a row of the analysis from n_layers on), as it would
+ * be stored; *bytes is the caller's, NULL where it is not known, which the log says. Fails where a
+ * run ends: LAC_NO_MEMORY, LAC_IO, LAC_INTERRUPTED. */
 LAC_MUST_CHECK lac_status laci_computed_content(const laci_analysis *analysis, int layer,
                                                 const laci_budget *budget, laci_weight_view *view,
                                                 uint8_t **bytes, lac_error *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Masks and new weights: all new bytes are made beside the old ones, a tensor at a time, in memory
- * or in a spill, then all are put in place. */
+ * Masks and new weights: all new bytes are made while the old ones are kept, a tensor at a time, in
+ * memory or in a spill, then all are put in place. */
 #include <string.h>
 
 #include "analyze/analyze.h"

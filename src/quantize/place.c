@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where integers go: the data of layers, the results of convolutions behind their activation, and
+ * Where integers go: the data of layers, the results of convolutions after their activation, and
  * the nodes around them that runtimes do in integers when all that they read is in integers.
  *
  * A value whose elements are another's moved about has its scale, so that a runtime moves bytes. */
@@ -51,7 +51,7 @@ static bool is_in_file(const laci_quantizing *q, int node) {
          laci_edit_is_node(q->edit, q->graph->values[value].name, n->type, n->n_inputs);
 }
 
-/* Floats that are computed, or come in, where nodes can be put behind them. */
+/* Computed floats, or inputs, where nodes can be added after them. */
 static bool is_data(const laci_quantizing *q, int value) {
   if (value < 0) return false;
   const laci_value *v = &q->graph->values[value];
@@ -166,7 +166,7 @@ void laci_quantize_find_layers(laci_quantizing *q) {
 
 /* ---- Values ---- */
 
-/* The value behind the activation that a runtime fuses to what makes `value`. */
+/* The value after the activation that a runtime fuses into the node that makes `value`. */
 static int end_of(const laci_quantizing *q, int value) {
   int reader = only_reader(q, value);
   if (reader < 0) return value;
@@ -216,8 +216,8 @@ static bool can_sum(const laci_quantizing *q, const laci_node *node, const bool 
   return node->n_inputs > 0;
 }
 
-/* Forwards: what could be in integers; backwards: what has to be, so that nothing changes to and
- * fro on the way. */
+/* Forward: what could be in integers; backward: what has to be, so that no value is dequantized and
+ * quantized again in between. */
 static void want_around(laci_quantizing *q, bool *can) {
   const laci_graph *graph = q->graph;
   memcpy(can, q->wanted, (size_t)graph->n_values);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The way: where integers go, what ranges values have on samples, the change of the file, and how
+ * The steps: where integers go, what ranges values have on samples, the change of the file, and how
  * far its outputs are from those of the floats. */
 #include "quantize/quantize.h"
 

@@ -4,7 +4,7 @@
  * Weights of Conv, ConvTranspose, Gemm and MatMul become int8, symmetric, with a scale for each
  * output channel, so that a pruned weight is the integer 0; their biases int32 of the scale of the
  * products; and what they read and what runtimes fuse around them gets a scale for the whole value,
- * found on samples. Batch normalization behind a convolution is folded into it. What cannot be
+ * found on samples. Batch normalization after a convolution is folded into it. What cannot be
  * quantized stays in floats, with a reason. place.c says where, weight.c how, write.c puts it into
  * the file. */
 #ifndef LACI_QUANTIZE_QUANTIZE_H

@@ -3,7 +3,7 @@
  *
  * A channel's scale is its largest magnitude over 127, so that 0 is the integer 0. Batch
  * normalization multiplies a channel and moves it: w' = w * f, b' = (b - mean) * f + shift with f =
- * gain / sqrt(variance + epsilon). Where a bias would not fit beside the sums of products, the
+ * gain / sqrt(variance + epsilon). Where the sums of products plus the bias could overflow, the
  * channel's scale is made larger. */
 #include <float.h>
 #include <math.h>
@@ -15,7 +15,7 @@
 
 static const double most_weight = 127, most_bias = 1 << 30;
 
-/** One layer's numbers on their way. */
+/** The conversion of one layer's numbers. */
 typedef struct work {
   const laci_quantizing *q;
   const laci_quantize_layer *layer;

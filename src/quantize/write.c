@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A quantization as a change of the file: QuantizeLinear and DequantizeLinear behind values, in
- * front of weights DequantizeLinear of integers. */
+ * A quantization as a change of the file: QuantizeLinear and DequantizeLinear after values,
+ * DequantizeLinear of integers before weights. */
 #include "base/error.h"
 #include "quantize/quantize_in.h"
 

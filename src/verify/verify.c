@@ -371,7 +371,7 @@ const char *laci_verify_engine_name(bool fast) {
   return fast ? LACI_ENGINE_FAST : LACI_ENGINE_EXACT;
 }
 
-/* By the sizes alone, so that the same network is always verified in the same way. */
+/* By the sizes alone, so that the same network is always verified with the same engine. */
 static void choose_engine(laci_round *r) {
   int64_t cost = laci_products_cost(r->graph, r->size_of_symbol);
   r->fast = laci_verify_is_fast(r->graph, r->engine, r->size_of_symbol);

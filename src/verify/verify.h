@@ -40,7 +40,7 @@ typedef struct laci_verify_options {
 } laci_verify_options;
 
 /** What came of it. The order itself is certain before: it was checked channel by channel
- * (analyze/classes_in.h); this says how much of the network has been computed both ways. */
+ * (analyze/classes_in.h); this says how much of the network has been computed in both orders. */
 typedef enum laci_verify_state {
   LACI_VERIFY_NONE,    /* not run, or nothing moves */
   LACI_VERIFY_ALL,     /* every output was compared, each by a finite element that is not 0 */

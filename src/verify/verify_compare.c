@@ -130,7 +130,7 @@ static void compare_parts(int64_t begin, int64_t end, void *context) {
   for (int64_t number = begin; number < end; number++) compare_part(context, number);
 }
 
-/* Adds what part `other`, which lies behind, has found. */
+/* Adds what `other`, a later part, has found. */
 static void merge(laci_difference *to, const laci_difference *other) {
   to->any_finite = to->any_finite || other->any_finite;
   if (other->scale > to->scale) to->scale = other->scale;

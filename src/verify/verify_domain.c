@@ -85,7 +85,7 @@ static bool stored_span(const laci_graph *graph, const laci_stored *stored, doub
   return ok;
 }
 
-/* The least and the largest element of a small constant, also behind a Cast or the like. */
+/* The least and the largest element of a small constant, also after a Cast or the like. */
 static bool constant_span(const laci_graph *graph, int value, double *low, double *high) {
   static const char *const same[] = {"Cast",      "CastLike", "Identity", "Reshape",
                                      "Unsqueeze", "Squeeze",  "Expand"};
@@ -211,7 +211,7 @@ static laci_domain asked(const walk *w, const laci_node *node, int port) {
   return free_domain;
 }
 
-/* ---- The way back ---- */
+/* ---- From a reader back to what it reads ---- */
 
 /* Operators whose outputs hold elements of that operand; ANY: of each. */
 static const struct {
@@ -353,7 +353,7 @@ static int64_t declared(const walk *w, const laci_shape *shape, int64_t axis, in
 }
 
 /* Sizes that are known stay; of the others one is what is left, before it as in the operand (0),
- * behind it 1. */
+ * after it 1. */
 void laci_draw_shape(const laci_graph *graph, const laci_domain *domain, const laci_draw *draw,
                      laci_buf *buf) {
   const walk w = {.graph = graph, .sizes = draw->size_of_symbol};

@@ -19,8 +19,8 @@ typedef struct laci_order_walk laci_order_walk;
 typedef struct laci_shape laci_shape;
 typedef struct laci_value_orders laci_value_orders;
 
-/* A loop that the compiler turns into vectors, compiled twice: for any processor, and for AVX2.
- * Both give the same bits. */
+/* A loop that the compiler vectorizes, compiled twice: for any processor, and for AVX2. Both give
+ * the same bits. */
 #define LACI_WIDE_BODY __attribute__((always_inline))
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
 #define LACI_WIDE __attribute__((target("avx2")))
@@ -70,7 +70,7 @@ typedef struct laci_domain {
   enum {
     LACI_DOMAIN_FREE,
     LACI_DOMAIN_WHOLE, /* low <= integer < high: positions in an axis, counts, class labels */
-    LACI_DOMAIN_BOXES, /* rows of corners x, y, x, y, the second behind the first, below high */
+    LACI_DOMAIN_BOXES, /* rows of corners x, y, x, y, the second after the first, below high */
     LACI_DOMAIN_AXES,  /* 0, 1, ..: numbers of axes */
     LACI_DOMAIN_SHAPE  /* of the Reshape `reader` */
   } kind;

@@ -25,10 +25,10 @@ enum {
   LONGEST = 1 << 14 /* samples of a window that are still tried */
 };
 
-/* Attempt by attempt: heights and widths of images, and lengths of anything else. Sounds are
- * longer: what the longest window along one axis asks for (the taps of a Fourier transform, say),
- * and some times as much, comes behind the last but four; the last four are for many strides one
- * after the other. */
+/* Attempt by attempt: heights and widths of images, and lengths of anything else. Audio is longer:
+ * the length of the longest window along one axis (the taps of a Fourier transform, say), and
+ * multiples of it, come before the last four; the last four are for many strides one after the
+ * other. */
 static const int64_t image_sizes[] = {32,  64,  128, 224, 299, 8,   16,
                                       256, 320, 384, 448, 512, 640, 1024};
 static const int64_t other_sizes[] = {8, 16, 32, 64, 128, 4, 1, 0, 0, 0, 512, 2048, 8192, 32768};
@@ -91,8 +91,8 @@ static bool is_large(const laci_graph *graph) {
 
 enum { NONE, BATCHES, OTHERS, IMAGES, OF_INPUT = 8 /* added to these */ };
 
-/* A size is what it looks like in its plainest place: first axes are batches, axes of images are
- * behind them. What an input said stays. states: the middle one of three axes is a batch, too:
+/* The kind of a size is the plainest of its places: first axes are batches, axes of images come
+ * after them. What an input said stays. states: the middle one of three axes is a batch, too:
  * [layers, batch, channels]. True: there is such a place. */
 static bool note_kinds(const laci_graph *graph, int value, bool states, int64_t *kinds) {
   const laci_shape *shape = &graph->values[value].type.shape;
@@ -248,8 +248,8 @@ static void draw_whole(laci_buf *buf, const laci_draw *draw, const laci_domain *
   for (int64_t e = 0; buf->f && e < buf->count; e++) buf->f[e] = floor(buf->f[e]);
 }
 
-/* Each row ends in two corners, the one in the first part of the image, the other in the last; in
- * front of them may be the number of an image. */
+/* Each row ends in two corners, the one in the first part of the image, the other in the last;
+ * before them may be the number of an image. */
 static void draw_boxes(laci_buf *buf, const laci_draw *draw, const laci_domain *domain) {
   const laci_shape *shape = &buf->shape;
   const int64_t columns = shape->rank > 0 ? shape->dims[shape->rank - 1] : 1;

@@ -69,7 +69,7 @@ static bool is_product(const laci_node *node) {
   if (node->n_inputs < 2 || node->n_outputs != 1 || node->outputs[0] < 0) return false;
   if (node->inputs[0] < 0 || node->inputs[1] < 0) return false;
   bool scaled = laci_node_float(node, "alpha", 1) != 1 || laci_node_float(node, "beta", 1) != 1;
-  return !(is(node, "Gemm") && scaled); /* the sum behind the product is ours */
+  return !(is(node, "Gemm") && scaled); /* the sum after the product is ours */
 }
 
 /* Multiplications of a node; 0: no product of ours, or unknown sizes. */

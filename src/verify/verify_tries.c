@@ -19,8 +19,8 @@
 #include "verify/round_in.h"
 
 static const uint64_t MOST_LATER = (uint64_t)1
-                                   << 30; /* bytes of values, of sizes tried behind others */
-/* Multiplications of tries behind the first: so many, or so many times those of a whole run. */
+                                   << 30; /* bytes of values, for sizes after the first */
+/* Multiplications of tries after the first: so many, or so many times those of a whole run. */
 static const double least_spent = 4e9, times_spent = 5;
 
 /* What a try is made of. */
@@ -63,8 +63,8 @@ static void note_sizes(tries *t) {
   }
 }
 
-/* Sizes that come behind others were not planned for: those of the longest sounds would make maps
- * of attention of gigabytes. */
+/* Sizes after the first were not planned for: those of the longest audio would make attention maps
+ * of gigabytes. */
 static bool is_too_large(const tries *t) {
   const laci_graph *graph = t->r->graph;
   laci_type *types = NULL;
@@ -99,7 +99,7 @@ static int count_told(const laci_round *r) {
   return n;
 }
 
-/* Was the output compared, in any run? Integers may be 0 beside others that are not. */
+/* Was the output compared, in any run? Integers may be 0 where other outputs are not. */
 static bool is_told(const tries *t, int output) {
   const laci_graph *graph = t->r->graph;
   uint8_t most = LACI_SEEN_NOTHING, seen = t->seen[output];

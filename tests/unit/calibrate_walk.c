@@ -898,7 +898,7 @@ static void a_folder_that_takes_no_files_is_named(void **state) {
   assert_non_null(strstr(err.text, "/nowhere/at/all"));
 }
 
-/* One allocation after the other fails; every way out is clean (the sanitizers look). */
+/* One allocation after the other fails; every failure cleans up (the sanitizers look). */
 static void running_out_of_memory_is_a_failure_at_every_allocation(void **state) {
   (void)state;
   laci_graph *graph = read_open(chain);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Behind the fits of layers: steps for the network as a whole, and statistics of batch
- * normalization again. What is kept errs less against the dense network, masks stay, and what
- * cannot be done is said. */
+ * After the fits of layers: steps for the network as a whole, and statistics of batch normalization
+ * again. What is kept errs less against the dense network, masks stay, and what cannot be done is
+ * said. */
 #include "support/expect_classes.h"
 
 #include "calibrate/fit.h"

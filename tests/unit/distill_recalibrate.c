@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Running statistics estimated again: those of a small network computed one number after the other,
- * layer behind layer; nothing else changes, nothing at all on failure; the same bytes twice. */
+ * layer after layer; nothing else changes, nothing at all on failure; the same bytes twice. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Pruning by samples: the masks and weights of the walk become the network's, in the order that was
- * found; layers stay dense as a number or a loss asks; what fails leaves nothing behind. */
+ * found; layers stay dense as a number or a loss asks; what fails leaves no trace. */
 #include "support/expect_classes.h"
 
 #include "calibrate/fit.h"
@@ -185,7 +185,7 @@ static void threads_change_no_byte(void **state) {
   rig_clear(&r);
 }
 
-/** Calibrating behind the search is calibrating the network that was reordered before. */
+/** Calibrating after the search is calibrating the network that was reordered before. */
 static void the_order_comes_first(void **state) {
   (void)state;
   rig r, again;

@@ -21,8 +21,8 @@ static int draw(uint64_t seed, int *at, int below) {
   return (int)laci_rng_below(31, seed, (uint64_t)(*at)++, (uint64_t)below);
 }
 
-/** Convolutions one behind the other: some beside each other and joined, where blocks hold channels
- * of both, some added to what came before. */
+/** Convolutions one after the other: some parallel and joined, where blocks hold channels of both,
+ * some added to what came before. */
 static void write_net(uint64_t seed, char text[TEXT_BYTES]) {
   int at = 0, n = 0, width = 4 + draw(seed, &at, 20), n_layers = 3 + draw(seed, &at, 10);
   n += sprintf(text + n, "input x 1x3x4x4\nstored w0 %dx3x1x1\nv0 = Conv(x, w0) name=\"c0\"\n",

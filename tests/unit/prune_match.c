@@ -54,7 +54,7 @@ static void put_layer(writer *w, const char *name, int from, int to, int out) {
   else put(w, "v%d = MatMul(v%d, %c%s) name=\"c%s\"\n", to, from, bytes ? 'q' : 'w', name, name);
 }
 
-/* One layer after another, some added to what came before, some beside each other and joined. */
+/* One layer after another, some added to what came before, some parallel and joined. */
 static void write_net(source *from, int n_layers, int least, int spread, char text[TEXT_BYTES]) {
   writer w = {.from = from, .text = text, .images = draw(from, 2)};
   int at = 0;

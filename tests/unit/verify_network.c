@@ -225,8 +225,8 @@ static void what_cancels_out_may_round(void **state) {
 
 static void ties_but_for_rounding_are_no_difference(void **state) {
   (void)state;
-  /* The same sums in two ways: which of them is larger is a matter of the last bit, and so of the
-   * order of the summands. */
+  /* The same sums computed twice: which of them is larger is a matter of the last bit, and so of
+   * the order of the summands. */
   const char *net =
       "input x 64x16\nstored w 16x8\nstored v 8x1\nstored flat 1 i64 = 8\nstored k 1 i64 = "
       "2\nstored axis 1 i64 = 1\n"
@@ -280,12 +280,12 @@ static void an_unknown_operator_is_stepped_over(void **state) {
   assert_int_equal(found.n_outputs_compared, 0); /* y is equal, of numbers that were made up */
   assert_int_equal(found.state, LACI_VERIFY_PART);
   s.orders.values[laci_graph_find_value(s.graph, "c")].n = 0;
-  expect_failure(&s, LAC_PROOF_FAILED, "y: node"); /* what lies behind it is verified as well */
+  expect_failure(&s, LAC_PROOF_FAILED, "y: node"); /* what comes after it is verified as well */
   tear_down(&s);
 }
 
-/* What it gives has the shape that the reader's weight tells; beside another branch that shape may
- * not fit. */
+/* What it gives has the shape that the reader's weight tells; together with another branch that
+ * shape may not fit. */
 static void what_lies_after_an_unknown_shape_is_verified(void **state) {
   (void)state;
   setting s = set_up(

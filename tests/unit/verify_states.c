@@ -191,7 +191,7 @@ static void outputs_that_are_always_zero_are_not_compared(void **state) {
   (void)snprintf(net, sizeof net, "%sy = Relu(h)\noutput h\noutput y\n", dead);
   expect_part(net, 1, "the output y is 0 for every input tried");
   (void)snprintf(net, sizeof net, "%sy = IsNaN(h)\noutput h\noutput y\n", dead);
-  expect_all(net); /* 0 by its nature, beside an output that is not */
+  expect_all(net); /* 0 by its nature, with an output that is not */
 }
 
 /* What is NaN for all but small numbers is 0 for ones. */
@@ -233,7 +233,7 @@ static void one_finite_element_is_enough(void **state) {
   expect_all("input x 2x4\nstored k 4 = nan inf nan 1\ny = Mul(x, k)\noutput y\n");
 }
 
-/* What lies behind is compared all the same, and is no output of the network. */
+/* What comes after is compared all the same, and is no output of the network. */
 static void outputs_after_an_unknown_operator_are_not_counted(void **state) {
   (void)state;
   expect_part(

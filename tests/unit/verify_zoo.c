@@ -2,7 +2,7 @@
  * The verification on networks as tools export them: a right order of everything is verified on
  * both engines, and one exchange of two channels in one stored tensor (of a weight, a bias, a batch
  * norm, in one consumer of a group) is found by the fast engine alone as surely as by the plain
- * one. Networks are tests/fixtures/zoo, filled by the tool that stands beside this test. */
+ * one. Networks are tests/fixtures/zoo, filled by the tool next to this test. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
