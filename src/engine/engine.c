@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The list of engines, and the way from a name to a row's functions.
+ * The list of engines, and the look-up of a name's row of functions.
  *
- * The list only grows, and rows stay where they are; so what was found once needs no lock. Next:
- * row.h. */
+ * Rows are only added, and never move; so what was found once needs no lock. Next: row.h. */
 #include "engine/engine.h"
 
 #include <pthread.h>

@@ -48,7 +48,7 @@ typedef struct laci_engine_port {
   const char *name;
   laci_type type; /* F32 or I64; the shape is known, but for an open output */
   size_t size_bytes;
-  bool open; /* an output whose shape comes from data: laci_engine_result has it behind a run, its
+  bool open; /* an output whose shape comes from data: laci_engine_result has it after a run, its
                 buffer may be NULL, and size_bytes is 0. Engines other than AUTO have none */
 } laci_engine_port;
 
@@ -67,14 +67,14 @@ typedef struct laci_engine_observer {
   void *context;
 } laci_engine_observer;
 
-/** What is known of a weight beside its bytes. An engine may make use of it or not; what is said
- * here must be true of every run. All is the caller's, and read while the engine is being created.
- */
+/** What is known of a weight besides its bytes. An engine may make use of it or not; what is said
+ * here must be true of every run. All is the caller's, and read while the engine is being
+ * created. */
 typedef struct laci_engine_weight {
   int value; /* of the graph: a stored tensor, or an input (a weight in training) */
   const laci_packing *packing; /* its pattern, and which elements are a block; NULL: not known */
-  const uint8_t *mask;         /* [elements] in the weight's own order: it is zero where a 0 stands;
-                                  NULL: not known */
+  const uint8_t *mask;         /* [elements] in the weight's own order: the weight is zero where the
+                                  mask is 0; NULL: not known */
   const int *gradient;         /* the output that is its gradient, where a mask is known: what the
                                   mask leaves out is 0 there, or what it is anyway; NULL: none */
   laci_engine_fetch_rows *rows; /* its packed rows, as packing says; NULL: there are none */
@@ -84,8 +84,8 @@ typedef struct laci_engine_weight {
 /** Called after a step of a run, on the thread that runs. A failure ends the run. */
 typedef lac_status laci_engine_between(void *context, size_t step, lac_error *err);
 
-/** What somebody wants to know of a run while it goes on; each may be NULL. What `between` takes is
- * no step's time. */
+/** Functions that are called during a run; each may be NULL. The time that `between` takes counts
+ * for no step. */
 typedef struct laci_engine_watch {
   double *begins;  /* [laci_engine_step_count] when each step began, by laci_clock_seconds */
   double *seconds; /* [laci_engine_step_count] that each step took */
@@ -120,10 +120,10 @@ typedef struct laci_engine_options {
   laci_engine_finite finite;
   bool early_outputs; /* no output's buffer is an input's: each may be written as soon as it is
                          there, and takes no memory from then on */
-  int recompute;      /* > 0: the graph's first so many nodes are a forward part, and those of its
-                         values that only nodes behind it still read may be computed once more for
-                         them, where a run needs less memory so: the same bits, in more time. 0: no
-                         value is. An engine that plans no memory takes no notice */
+  int recompute;      /* > 0: the graph's first `recompute` nodes are a forward part. Where a run
+                         then needs less memory, values of it that only later nodes still read may
+                         be computed again for these: the same bits, in more time. 0: no value is
+                         computed twice. Engines that plan no memory ignore it */
   laci_engine_tuning tuning;
   laci_timings *timings;          /* of tuning: what was measured before, and is measured now; NULL:
                                      nothing is kept */
@@ -151,7 +151,7 @@ typedef struct laci_engine_step {
   const char *what;   /* with all that was fused into it */
   const char *kernel; /* the library's name, LACI_ENGINE_EXACT, or "own" for a copy of ours */
   bool plain;         /* by the operator's own evaluation: there is no fast form */
-  bool exact;         /* plain, by the exact engine beside a fast one */
+  bool exact;         /* plain, by the exact engine next to a fast one */
   bool sparse;        /* by a kernel that skips zeros of the weight */
   bool recomputed;    /* for the second time: laci_engine_options.recompute */
   int64_t
@@ -209,14 +209,14 @@ int laci_engine_inputs(const laci_engine *engine, const laci_engine_port **ports
 int laci_engine_outputs(const laci_engine *engine, const laci_engine_port **ports);
 laci_engine_memory laci_engine_planned(const laci_engine *engine);
 int laci_engine_threads(const laci_engine *engine);
-/** The plan for people, one line per step; dies with the engine. */
+/** The plan as text for a reader, one line per step; it lives as long as the engine. */
 const char *laci_engine_text(const laci_engine *engine);
 
 size_t laci_engine_step_count(const laci_engine *engine);
 laci_engine_step laci_engine_step_look(const laci_engine *engine, size_t step);
 /** Which nodes an engine that does both runs exactly. */
 laci_engine_exact laci_engine_exactly(const laci_engine *engine);
-/** The content of output `port` behind a run, in the type and with the digits that it was computed
+/** The content of output `port` after a run, in the type and with the digits that it was computed
  * with; a view, until the next run. NULL: what the caller's buffer holds is all there is, which no
  * open output has. */
 const laci_buf *laci_engine_result(const laci_engine *engine, int port);
@@ -290,9 +290,9 @@ LAC_MUST_CHECK lac_status laci_stepper_step(laci_stepper *stepper, int node, lac
 /** Content of a value, or NULL: not computed, or freed already. A view. */
 const laci_buf *laci_stepper_value(const laci_stepper *stepper, int value);
 
-/** What a walk over all nodes would hold at most, beside what the budget has already, which gets
- * it: values of these types, [n_values] (unknown shapes count as nothing). skipped: stored tensors
- * that are not loaded, [n_stored], or NULL. engine: as in laci_stepper_options. */
+/** What a walk over all nodes would hold at most, in addition to what the budget has already; the
+ * budget gets it: values of these types, [n_values] (unknown shapes count as nothing). skipped:
+ * stored tensors that are not loaded, [n_stored], or NULL. engine: as in laci_stepper_options. */
 LAC_MUST_CHECK lac_status laci_stepper_plan(const char *engine, const laci_graph *graph,
                                             const laci_type *types, const bool *skipped,
                                             laci_budget *budget, lac_error *err);

@@ -107,7 +107,7 @@ LAC_MUST_CHECK lac_status laci_engine_step_ends(const laci_engine_watch *watch, 
  * port's class. */
 LAC_MUST_CHECK lac_status laci_engine_port_load(const laci_engine_port *port, lac_dtype dtype,
                                                 const void *bytes, laci_buf **buf, lac_error *err);
-/** The way back. Fails LAC_INTERNAL where buf (NULL: not computed) is not what the port holds. */
+/** The reverse. Fails LAC_INTERNAL where buf (NULL: not computed) is not what the port holds. */
 LAC_MUST_CHECK lac_status laci_engine_port_store(const laci_engine_port *port, const laci_buf *buf,
                                                  void *bytes, lac_error *err);
 

@@ -35,7 +35,7 @@ typedef struct laci_auto {
   bool *walked; /* [n_values] exact nodes read it, or it comes out as it is */
   laci_pool *pool;
   laci_stepper *walk; /* of the last run: it has the results of exact nodes */
-  laci_budget budget; /* what is held beside the walk, and the limit */
+  laci_budget budget; /* what is held in addition to the walk, and the limit */
   laci_budget held;   /* with the walk */
   laci_engine_memory planned;
   char *text;

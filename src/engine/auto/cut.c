@@ -9,7 +9,7 @@
 #include "graph/op.h"
 #include "graph/sizes.h"
 
-/* Multiplications, additions and results that are worth a plan and the way to it and back. */
+/* Multiply-adds and results that are worth a plan, and the copies to it and back. */
 static const int64_t least_work = 10000;
 
 /* ---- What is reached ---- */

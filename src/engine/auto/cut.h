@@ -4,7 +4,7 @@
  * The fast engine runs nodes whose shapes follow from those of the inputs; the exact one runs the
  * others: shapes that come from data, bodies of If, Loop and Scan. Nodes are grouped into phases:
  * all fast nodes that need no exact one are phase 0, all exact nodes that need nothing else than
- * those are phase 1, fast nodes behind these phase 2, and so on. A node's phase is never before
+ * those are phase 1, fast nodes after these phase 2, and so on. A node's phase is never before
  * those of the nodes that it reads, so that phases run one after the other. */
 #ifndef LACI_ENGINE_AUTO_CUT_H
 #define LACI_ENGINE_AUTO_CUT_H

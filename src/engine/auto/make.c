@@ -69,7 +69,7 @@ static bool belongs(const laci_auto *a, int node, int phase) {
 }
 
 /* With the constants that chosen nodes read: each part has them by itself, since plans look at what
- * they are. Producers stand before their readers. */
+ * they are. Producers come before their readers. */
 static void choose_constants(making *m) {
   const laci_graph *graph = m->a->graph;
   for (int n = graph->n_nodes - 1; n >= 0; n--) {
@@ -183,7 +183,7 @@ static lac_status make_fast(making *m, int phase, lac_error *err) {
   part->outputs = laci_arena_alloc(&a->memory, n, sizeof *part->outputs);
   if (!part->inputs || !part->outputs) return laci_fail_memory(err, "a part of the network");
   list_ends(m, part, phase);
-  if (part->n_outputs == 0) { /* nobody wants anything of it */
+  if (part->n_outputs == 0) { /* no other part reads anything of it */
     part->n_inputs = 0;
     return LAC_OK;
   }

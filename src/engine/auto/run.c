@@ -23,7 +23,7 @@ static lac_status tell(void *context, size_t step, lac_error *err) {
 
 /* ---- From one kind to the other ---- */
 
-/* A value of floats or integers that lies in a buffer, to exact nodes. */
+/* Hands a value of floats or integers, which is in a buffer, to exact nodes. */
 static lac_status to_walk(laci_auto *a, int value, const laci_engine_port *port, lac_error *err) {
   laci_buf *buf = NULL;
   lac_status st = laci_engine_port_load(port, a->cut.types[value].dtype, a->at[value], &buf, err);

@@ -2,7 +2,7 @@
  * Looks at values in a run: is every number finite, and no larger than plan/finite.h says?
  *
  * One look is a load, a mask, a subtraction and an or: what is too large, infinite or NaN has
- * larger bits than the bound. Inputs are looked at before the first step, where they lie. */
+ * larger bits than the bound. Inputs are looked at before the first step, where they are. */
 #include <stdatomic.h>
 #include <string.h>
 

@@ -94,7 +94,7 @@ static void check_memory(laci_net *net) {
     laci_value_text(net->plan.graph, v, &type, text, sizeof text);
     uint64_t bytes = laci_bytes_of(laci_shape_count(&type.shape), element);
     laci_budget_add(budget, bytes, "%s", text);
-    laci_budget_give_back(budget, bytes); /* it lies in the arena */
+    laci_budget_give_back(budget, bytes); /* it is in the arena */
   }
   laci_budget_add_sum(budget, net->plan.arena_bytes);
   net->plan.status = laci_budget_check(budget, "the run", net->plan.err);
@@ -343,8 +343,8 @@ static lac_status run_steps(laci_net *net, const laci_engine_watch *watch, lac_e
   return st;
 }
 
-/** Denormals are flushed in all threads that a run works on, oneDNN's among them, which are the run
- * time's; behind the run, each has what it had. A run may be inside of another's. */
+/** Denormals are flushed in all threads that a run uses, which include those of oneDNN's OpenMP.
+ * After the run each thread has its former mode. A run may be inside another one's. */
 static void flush_one(void *context) {
   static _Thread_local int n_inside;
   static _Thread_local bool before;

@@ -2,12 +2,11 @@
  * The fast engine (row.c makes it one of the list): a graph, planned once for fixed input shapes,
  * run many times.
  *
- * Planning decides everything that does not depend on the data: which nodes are constant, which
- * are fused to the one before them, the layout of every value, the place of every value in one
- * arena. Running walks a list of steps. Dense work is oneDNN's; what it lacks is done by the
- * operators' own eval. Next: plan/plan.h (what is computed
- * together, and where it lies), lower/lower.h (how: an ordered list of implementations for each
- * operator), net.c. */
+ * Planning decides everything that does not depend on the data: which nodes are constant, which are
+ * fused to the one before them, the layout of every value, the place of every value in one arena.
+ * Running walks a list of steps. Dense work is oneDNN's; what it lacks is done by the operators'
+ * own eval. Next: plan/plan.h (what is computed together, and where values are), lower/lower.h
+ * (how: an ordered list of implementations for each operator), net.c. */
 #ifndef LACI_ENGINE_CPU_NET_H
 #define LACI_ENGINE_CPU_NET_H
 
@@ -31,12 +30,10 @@ typedef struct laci_native_use {
                     what the layer's kind has */
 } laci_native_use;
 
-/** What a net is to others that run before and behind it (microbatch/microbatch.h). Zeroed: there
- * are none.
- */
+/** Which nets run before and after this one (microbatch/microbatch.h). Zeroed: none. */
 typedef struct laci_net_place {
   laci_pool *pool;    /* borrowed; NULL: one of its own, of options->threads */
-  bool reads_blocks;  /* inputs lie in blocks of 16 channels (nChw16c), f32, where they have four
+  bool reads_blocks;  /* inputs are in blocks of 16 channels (nChw16c), f32, where they have four
                          axes and 16 divides their channels; else row-major */
   bool writes_blocks; /* so do outputs */
 } laci_net_place;
@@ -67,8 +64,8 @@ LAC_MUST_CHECK lac_status laci_net_run(laci_net *net, const void *const *inputs,
 /** The node that this plan is not sure of, whatever the inputs are (plan/finite.h): a careful plan
  * is wanted in its place. NULL: none. */
 const char *laci_net_careless(const laci_net *net);
-/** The value of the last run that may not be finite, where the run ended: its outputs hold
- * anything. NULL: all are, and the run is whole. */
+/** The value of the last run that may not be finite, where the run ended: its outputs are
+ * undefined. NULL: all are finite, and the run is complete. */
 const char *laci_net_suspect(const laci_net *net);
 
 size_t laci_net_step_count(const laci_net *net);

@@ -17,7 +17,7 @@ typedef struct laci_onednn laci_onednn;
 typedef struct laci_pool laci_pool;
 typedef struct laci_native_net laci_native_net;
 
-/** A value that the observer wants to see. */
+/** A value that the observer sees. */
 typedef struct laci_net_observed {
   int value;
   laci_engine_port port;
@@ -25,7 +25,7 @@ typedef struct laci_net_observed {
 } laci_net_observed;
 
 struct laci_net {
-  laci_cpu_plan plan; /* what is computed, and where it lies */
+  laci_cpu_plan plan; /* what is computed, and where values are */
   laci_pool *pool;
   laci_pool *own_pool;              /* NULL: another's is used */
   bool reads_blocks, writes_blocks; /* laci_net_place */
@@ -37,9 +37,9 @@ struct laci_net {
   const laci_timings *timings;       /* while planning; NULL: none */
   const laci_engine_weight *weights; /* [n_weights], while planning: what is known of them */
   int n_weights;
-  bool blocks;      /* convolutions' values lie in blocks of 16 channels; laci_conv_choose_blocks */
-  bool declined;    /* the plan's status is laci_net_decline's: another implementation's turn */
-  bool recomputing; /* a second turn is being lowered */
+  bool blocks;      /* convolutions are in blocks of 16 channels; laci_conv_choose_blocks */
+  bool declined;    /* the plan's status is laci_net_decline's: the next implementation is tried */
+  bool recomputing; /* a recomputation is being lowered */
   bool has_run;
   const laci_looked *suspect; /* a run has seen what may not be finite: it ended there */
   laci_onednn *onednn;

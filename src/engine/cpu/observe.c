@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Values that an observer wants to see in every run (engine/engine.h).
+ * Values that an observer sees in every run (engine/engine.h).
  *
  * Being observed is one more use of a value: so nothing is fused over it, and its bytes are not
  * overwritten before it was shown. As soon as the plan has it, a step converts it to what the port

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The plan for people: one line per step with its kernel, and the memory that it takes. */
+ * The plan as text: one line per step with its kernel, and the memory that it takes. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

@@ -17,7 +17,7 @@ typedef struct laci_trial {
 LAC_MUST_CHECK lac_status laci_trial_begin(const laci_graph *graph,
                                            const laci_engine_options *options, laci_native_use use,
                                            laci_trial *trial, lac_error *err);
-/** Runs it, once in its life, as often as the tuning wants. Fails as laci_net_run. */
+/** Runs it, once in its life, as often as `tuning` says. Fails as laci_net_run. */
 LAC_MUST_CHECK lac_status laci_trial_run(laci_trial *trial, laci_engine_tuning tuning,
                                          lac_error *err);
 void laci_trial_end(laci_trial *trial);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Bodies of If, Loop and Scan on the plain engine.
  *
- * The caller steps node by node. Nodes of a body that is not taken do nothing. The first turn of a
- * loop is stepped by the caller like all else; the node that ends it takes the others by itself, so
- * that whoever looks on sees the first turn and the result. What a body reads from outside lives
- * until its end: the node that begins it counts as many more readers. */
+ * The caller steps node by node. Nodes of a body that is not taken do nothing. The first iteration
+ * of a loop is stepped by the caller like all other nodes. The node that ends the loop runs the
+ * other iterations by itself, so that an observer sees the first iteration and the result. What a
+ * body reads from outside lives until the body's end: the node that begins the body counts as that
+ * many more readers. */
 #include "engine/plain/plain_in.h"
 
 #include <string.h>
@@ -16,9 +17,8 @@
 #include "graph/op.h"
 
 enum {
-  MOST_REPEATED = 4096, /* slices that a limit of turns makes up */
-  MOST_LOOKED_AT =
-      512, /* turns of all loops with such a limit: loops in loops in loops would not end */
+  MOST_REPEATED = 4096, /* slices that are made up where iterations are limited */
+  MOST_LOOKED_AT = 512, /* iterations of all loops with such a limit: nested loops would not end */
 };
 
 /* ---- Small values ---- */
@@ -115,7 +115,7 @@ static void hold(laci_plain *run, const laci_body *body, bool begin_too, int mor
   }
 }
 
-/** Another turn: values of the body will be read anew. */
+/** Another iteration: values of the body will be read again. */
 static void count_anew(laci_plain *run, const laci_body *body) {
   hold(run, body, false, 1);
   for (int n = body->begin; n < body->end; n++) {
@@ -129,7 +129,7 @@ static void count_anew(laci_plain *run, const laci_body *body) {
 
 /* ---- Slices ---- */
 
-/** Elements in front of an axis and behind it. */
+/** Number of elements before an axis and after it. */
 static void cut(const laci_shape *whole, int axis, int64_t *outer, int64_t *inner) {
   *outer = *inner = 1;
   for (int k = 0; k < whole->rank; k++)
@@ -160,7 +160,7 @@ static lac_status find_sequence(laci_plain *run, const laci_node *begin, int k,
                    run->graph->values[value].name);
 }
 
-/** Slice `turn` of the k-th sequence to its value in the body. */
+/** Puts slice `iteration` of the k-th sequence into its value in the body. */
 static lac_status take_slice(laci_plain *run, const laci_node *begin, int k, int64_t iteration,
                              lac_error *err) {
   const laci_buf *whole;
@@ -191,9 +191,9 @@ typedef struct loop {
   laci_end_ports ports;
   bool is_scan;
   int n_sequences; /* of a Scan */
-  int64_t wanted;  /* turns; INT64_MAX: until the condition ends it */
-  int64_t least;   /* turns that a look at all bodies takes whatever the data say */
-  int64_t done;    /* turns whose slices are kept */
+  int64_t wanted;  /* iterations; INT64_MAX: until the condition ends it */
+  int64_t least;   /* iterations that a look at all bodies takes, whatever the data are */
+  int64_t done;    /* iterations whose slices are kept */
   size_t capacity;
   laci_buf **slices; /* [done, n_slices] */
   lac_error *err;
@@ -216,7 +216,7 @@ static lac_status loop_init(loop *l, laci_plain *run, const laci_node *node, lac
   return LAC_OK;
 }
 
-/** Does the number of turns follow from the network alone? */
+/** Does the number of iterations follow from the network alone? */
 static bool is_known(const laci_graph *graph, int value) {
   if (value < 0 || graph->values[value].stored >= 0) return true;
   const laci_buf *known = graph->values[value].known;
@@ -237,7 +237,7 @@ static lac_status find_trips(loop *l) {
   return LAC_OK;
 }
 
-/** How many turns it wants at most. */
+/** How many iterations there are at most. */
 static lac_status find_wanted(loop *l) {
   const laci_node *begin = l->begin;
   l->wanted = INT64_MAX;
@@ -288,7 +288,7 @@ static lac_status step_begin(loop *l) {
   return st;
 }
 
-/** What comes out of a turn goes into the next: all of it at once. */
+/** The outputs of an iteration become the inputs of the next one, all at once. */
 static lac_status carry(loop *l) {
   int n = l->ports.n_carried;
   const int *in = l->end->inputs + l->ports.in, *out = l->end->inputs + l->ports.out;
@@ -318,7 +318,7 @@ static lac_status take_turn(loop *l, int64_t iteration) {
   return st;
 }
 
-/** The whole of n slices like this one. */
+/** The type of n slices like this one together. */
 static lac_status whole_type(const loop *l, int k, const laci_type *slice, int64_t n,
                              laci_type *whole, int *axis) {
   *whole = (laci_type){.dtype = slice->dtype, .shape = {.rank = slice->shape.rank + 1}};
@@ -332,7 +332,7 @@ static lac_status whole_type(const loop *l, int k, const laci_type *slice, int64
   return LAC_OK;
 }
 
-/** Keeps what this turn gives, if there is room for as many as that in the end. */
+/** Keeps the slices of this iteration, if memory allows for all of them in the end. */
 static lac_status keep_slices(loop *l) {
   int n = l->ports.n_slices;
   size_t used = (size_t)l->done * (size_t)n;
@@ -376,7 +376,7 @@ static lac_status iterate(loop *l) {
   return st;
 }
 
-/** The type of a slice where no turn was taken: sizes that nobody knows are 0. */
+/** The type of a slice where there was no iteration: unknown sizes are 0. */
 static laci_type type_of_slice(const loop *l, int k) {
   int value = l->end->inputs[l->ports.slices + k];
   laci_type type = l->run->graph->values[value].type;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The plain engine. One step: load what is stored, find the shapes from the operands (the
- * operator's own infer, on real sizes and contents), allocate, evaluate. What a step leaves behind
- * is freed when the next one begins, so that a caller can look at a node's inputs and outputs in
+ * operator's own infer, on real sizes and contents), allocate, evaluate. What a step leaves is
+ * freed when the next one begins, so that a caller can look at a node's inputs and outputs in
  * between (values.c). */
 #include "engine/plain/plain.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The plain engine: runs a graph node by node with the operators' own eval, in double and int64.
  *
- * It is the definition of right, not of fast: the verification and the interop tests stand on it.
- * Shapes come from real operands, so that a model with dynamic sizes runs as it would anywhere.
- * Stepwise, because verification looks at every value. row.c makes it one of the list of engines,
- * loop.c runs the bodies of If, Loop and Scan. */
+ * It is the reference for results, not for speed: the verification and the interop tests compare
+ * with it. Shapes come from real operands, so that a model with dynamic sizes runs as it would
+ * anywhere. It runs stepwise, because verification looks at every value. row.c makes it one of the
+ * list of engines, loop.c runs the bodies of If, Loop and Scan. */
 #ifndef LACI_ENGINE_PLAIN_PLAIN_H
 #define LACI_ENGINE_PLAIN_PLAIN_H
 
@@ -25,7 +25,7 @@ void laci_plain_limit(laci_plain *run, int64_t max_elements);
  * loaded anew. */
 void laci_plain_keep(laci_plain *run, int64_t max_elements);
 
-/** As `turns` of laci_stepper_options. */
+/** As `iterations` of laci_stepper_options. */
 void laci_plain_iterations(laci_plain *run, int max_iterations);
 
 /** As that of laci_stepper_options. */

@@ -18,7 +18,7 @@ struct laci_plain {
   int *readers_left; /* [n_values] */
   bool *from_data;   /* [n_values] it depends on the content of an input */
   bool *replaced;    /* [n_values] set by the caller: never loaded from the file again */
-  bool *iterates;    /* [n_bodies] of a loop: it takes a turn at all */
+  bool *iterates;    /* [n_bodies] of a loop: it has an iteration at all */
   bool *held;        /* [n_bodies] of a loop: what it reads from outside counts more readers */
   lac_status (*step)(laci_plain *run, int node, lac_error *err); /* laci_plain_step, for loop.c */
   int max_iterations;   /* laci_stepper_options.iterations */
@@ -41,7 +41,7 @@ LAC_MUST_CHECK lac_status laci_plain_load(laci_plain *run, int value, lac_error 
 
 /** Gives a value content, which is taken, in place of what it had; NULL: none. */
 void laci_plain_put(laci_plain *run, int value, laci_buf *take);
-/** Is there room for a value of that type? */
+/** Does memory allow for a value of that type? */
 LAC_MUST_CHECK lac_status laci_plain_make_sure(laci_plain *run, int value, const laci_type *type,
                                                lac_error *err);
 /** Sees to it that an operand is there. */
@@ -51,15 +51,15 @@ LAC_MUST_CHECK lac_status laci_plain_find(laci_plain *run, const laci_node *node
 int laci_plain_read(const laci_node *node, int at);
 /** Frees a value that nobody is to read any more. */
 void laci_plain_release(laci_plain *run, int value);
-/** Frees what the last step left behind. */
+/** Frees what the last step left. */
 void laci_plain_release_last(laci_plain *run);
 
 /* loop.c */
 
-/** Is the node to be run: are the bodies in which it stands taken? */
+/** Is the node to be run: are the bodies that contain it taken? */
 bool laci_plain_is_active(const laci_plain *run, const laci_node *node);
-/** A node that steers the run. The end of a loop takes all turns but the first, which was stepped.
- */
+/** A node that steers the run. The end of a loop runs all iterations but the first, which was
+ * stepped. */
 LAC_MUST_CHECK lac_status laci_plain_iterate(laci_plain *run, int node, lac_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the plain engine holds: values, loaded when they are read, counted, and freed behind their
+ * What the plain engine holds: values, loaded when they are read, counted, and freed after their
  * last reader. Next: plain.c. */
 #include "base/budget.h"
 #include "base/error.h"
@@ -46,7 +46,7 @@ void laci_plain_put(laci_plain *run, int value, laci_buf *take) {
   run->values[value] = take;
 }
 
-/** Is there room for a value of that type? */
+/** Does memory allow for a value of that type? */
 lac_status laci_plain_make_sure(laci_plain *run, int value, const laci_type *type, lac_error *err) {
   if (laci_budget_has(run->budget, laci_plain_bytes(type))) return LAC_OK;
   laci_budget then = *run->budget;

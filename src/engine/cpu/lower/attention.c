@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Attention (plan/fuse_attention.c) as one step over kernel/attention.
  *
- * Operands are read as they lie: heads cut out of one product by Reshape, Transpose and Slice cost
- * nothing. A Transpose behind is a matter of where rows are written. */
+ * Operands are read as they are stored: heads that Reshape, Transpose and Slice cut out of one
+ * product cost nothing. A following Transpose only changes where rows are written. */
 #include <stdatomic.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@
 
 /* ---- Running ---- */
 
-/** A tensor that a step reads or writes: where index 0 is, and the way along each axis. */
+/** A tensor that a step reads or writes: where index 0 is, and the stride along each axis. */
 typedef struct operand {
   int tensor;
   int64_t offset, strides[LACI_MAX_RANK]; /* elements */
@@ -22,7 +22,7 @@ typedef struct operand {
 typedef struct attend_step {
   laci_attention a;
   laci_attend *attend;
-  int n_outer; /* axes in front of the matrices */
+  int n_outer; /* axes before those of the matrices */
   int64_t sizes[LACI_MAX_RANK], n_heads, n_parts;
   operand q, k, v, mask, y; /* mask.tensor -1: none */
   int scratch;

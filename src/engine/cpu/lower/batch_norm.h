@@ -13,8 +13,8 @@ laci_lower_function laci_norm_constant, laci_norm_train, laci_norm_train_gradien
 
 /** Does a norm of training, or its gradient, take statistics as they come in (gradient.h)? */
 bool laci_norm_is_fixed(const laci_node *node);
-/** The values that a norm of training has its mean and variance from: what comes in, or what its
- * first turn found. False: it finds them. */
+/** The values from which a norm of training has its mean and variance: inputs, or what its first
+ * computation found. False: it computes them. */
 bool laci_norm_given(const laci_net *net, const laci_node *node, int from[2]);
 
 /** A vector of f32 in the arena, and a value as one. */

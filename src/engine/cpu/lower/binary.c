@@ -26,8 +26,8 @@ static const named_binary binaries[] = {
     {&laci_op_min, LACI_BINARY_MIN, true},
 };
 
-/** The second operand as oneDNN wants it: as many axes as the first, and lying alike where it is
- * as large. */
+/** The second operand in the form that oneDNN needs: with as many axes as the first, and in the
+ * same layout where it has the same size. */
 static int aligned(laci_net *net, int tensor, int first) {
   if (net->plan.status || tensor < 0 || first < 0) return -1;
   laci_shape shape = net->tensors[tensor].shape, like = net->tensors[first].shape;
@@ -86,9 +86,9 @@ static bool has_padding(const laci_net *net, int tensor) {
   return laci_layout_bytes(t->md) != dense;
 }
 
-/** Does the tensor lie in blocks that oneDNN 2.6 computes wrongly where a function follows? They
- * are narrower than a vector, and have four channels (as those of small groups do; results are
- * written behind the last one, too) or padding. */
+/** Is the tensor in blocks that oneDNN 2.6 computes wrongly where a function follows? They are
+ * narrower than a vector, and have padding, or four channels (as those of small groups do; results
+ * are then also written beyond the last one). */
 static bool in_narrow_blocks(const laci_net *net, int tensor) {
   enum { NARROWEST = 4, OF_AVX2 = 8, OF_AVX512 = 16 };
   if (net->plan.status || tensor < 0) return false;
@@ -97,8 +97,9 @@ static bool in_narrow_blocks(const laci_net *net, int tensor) {
   return block > 1 && block < vector && (block <= NARROWEST || has_padding(net, tensor));
 }
 
-/** As the operands lie; where oneDNN has no quick kernel for that (a broadcast along blocks with
- * padding), or a wrong one, in a layout where it has one: two copies are cheaper. */
+/** The layout in which the operands are stored; where oneDNN has no quick kernel for that (a
+ * broadcast along blocks with padding), or a wrong one, in a layout where it has one: two copies
+ * are cheaper. */
 static pair choose_layout(laci_net *net, const named_binary *binary, pair from,
                           const laci_posts *attr, bool has_posts) {
   pair p = {-1, -1, NULL};

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Concat: parts side by side.
+ * Concat: parts one after the other along an axis.
  *
- * oneDNN copies each part, in any layout. Where all lie in planes, or blocks of 8 or 16 of them, a
- * part is one run of bytes an image, and copying runs is quicker. Where networks join the same
- * parts again with one more behind them, image by image (DenseNet), the first join's bytes stay and
- * only the new part is copied: it is concatenated in place.
+ * oneDNN copies each part, in any layout. Where all parts are row-major, or in blocks of 8 or 16
+ * channels, a part is one run of bytes in each image, and copying runs is quicker. Some networks
+ * concatenate the same parts again with one more after them (DenseNet). Then the bytes of the first
+ * Concat stay and only the new part is copied: it is concatenated in place.
  *
  *     Concat(a, b)       [ a | b ]
- *     Concat(a, b, c)    [ a | b | c ]      the same bytes, or Concat(Concat(a, b), c)
- */
+ *     Concat(a, b, c)    [ a | b | c ]      the same bytes, or Concat(Concat(a, b), c) */
 #include <string.h>
 
 #include "engine/cpu/native/values.h"
@@ -73,8 +72,8 @@ static int beginning(const laci_net *net, const laci_node *longer, const laci_no
   return shorter->n_inputs;
 }
 
-/** The next node after n that reads the value and goes on behind n; -1: none. In a second turn, one
- * that has a second turn, too. */
+/** The next node after n that reads the value and continues n's result; -1: none. In a
+ * recomputation it must be recomputed, too. */
 static int continuation_by(const laci_net *net, int n, int value) {
   const laci_graph *graph = net->plan.graph;
   const laci_value *v = &graph->values[value];
@@ -112,9 +111,9 @@ static int waiting_for(const laci_net *net, int n, int *there) {
   return -1;
 }
 
-/* ---- How parts lie ---- */
+/* ---- Layouts of parts ---- */
 
-/* Channels that lie together, pixel by pixel; 0: a part lies otherwise. */
+/* Channels of a block, which are stored pixel by pixel; 0: a part has another layout. */
 static const int togethers[] = {LACI_NET_BLOCK, LACI_NET_BLOCK / 2, 1};
 enum { N_TOGETHERS = sizeof togethers / sizeof *togethers };
 
@@ -153,7 +152,7 @@ static int part_together(laci_net *net, int tensor) {
   return t.partial ? 0 : together_of(net, t.md, &t.shape);
 }
 
-/** Does a reader want the value in a native layout? */
+/** Does a reader read the value in a native layout? */
 static bool becomes_native(const laci_net *net, int value) {
   const laci_value *v = &net->plan.graph->values[value];
   for (int at = 0; at < v->n_readers; at++) {
@@ -167,7 +166,8 @@ static bool becomes_native(const laci_net *net, int value) {
 typedef struct join {
   int waiting;  /* the tensor that it extends; -1: none */
   int there;    /* inputs that are in that */
-  int together; /* how it lies; 0: parts lie in different ways, or some part cannot */
+  int together; /* its block of channels; 0: parts have different layouts, or some part cannot have
+                   it */
 } join;
 
 static int part_of(const laci_net *net, const laci_node *node, int at) {
@@ -225,7 +225,7 @@ static int result_tensor(laci_net *net, int n, const join *j) {
   return to;
 }
 
-/** Copies inputs [there, n_inputs), which all lie so, behind what is there. */
+/** Copies inputs [there, n_inputs), which all have that layout, after what is there. */
 static void copy_step(laci_net *net, const laci_fused *fused, const int *parts, const join *j) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   int n = node->n_inputs - j->there;

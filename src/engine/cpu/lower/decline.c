@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where lowering cannot go on: another implementation's turn, or the plan's failure. */
+ * Where lowering cannot go on: another implementation is tried, or the plan fails. */
 #include <stdio.h>
 
 #include "engine/cpu/net_in.h"

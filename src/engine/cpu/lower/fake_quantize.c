@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * QuantizeLinear and DequantizeLinear together, in one pass over memory, however the value lies: a
- * zero stays one, so that what is between pixels may go through it, too. */
+ * QuantizeLinear and DequantizeLinear together, in one pass over memory, whatever the layout: a
+ * zero stays zero, so that padding between pixels may go through it, too. */
 #include "engine/cpu/native/values.h"
 #include "kernel/pointwise/fake_quantize.h"
 #include "cpu/pool.h"
@@ -38,7 +38,7 @@ static bool fits(laci_net *net, const laci_fused *fused, const char **why) {
   return !net->plan.bf16;
 }
 
-/** Floats of a tensor, whatever lies between them. */
+/** Floats of a tensor, padding included. */
 static int64_t floats_of(const laci_net *net, int tensor) {
   const laci_net_tensor *t = &net->tensors[tensor];
   if (!t->native) return (int64_t)(laci_layout_bytes(t->md) / sizeof(float));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Element-wise functions of one value, and their gradients.
  *
- * The result lies like the operand, whose bytes it takes where no reader follows. A Relu's
- * gradient needs its result only. Where the Relu was fused to the batch norm before it, so is its
- * gradient: the value is the one behind it, under another name. Next: binary.c. */
+ * The result has the layout of the operand, and its memory where no reader follows. A Relu's
+ * gradient needs only its result. Where the Relu was fused to the batch norm before it, so is its
+ * gradient: the value is then that of the node after it, under another name. Next: binary.c. */
 #include <math.h>
 
 #include "engine/cpu/lower/binary.h"
@@ -117,7 +117,7 @@ static int slope_step(laci_net *net, const laci_fused *fused, const laci_functio
   return to;
 }
 
-/** Behind a norm that knows what its Relu let through, nothing is left to do: as dy lies. */
+/** After a norm that knows what its Relu let through, nothing is left to do: dy stays as it is. */
 static void lower_relu_grad(laci_net *net, const laci_fused *fused) {
   static const laci_function relu = {LACI_FUNCTION_RELU_BY_RESULT, 0, 0};
   const laci_node *node = &net->plan.graph->nodes[fused->node];

@@ -65,7 +65,7 @@ static bool rows_fit(laci_net *net, const laci_fused *fused, const char **why) {
          axis < laci_plan_shape(&net->plan, node->inputs[0])->rank;
 }
 
-/** One index that is known, of floats that are not: where it stands. */
+/** A constant index into floats that are no constant: its value. */
 static bool read_index(laci_net *net, const laci_node *node, int64_t *index) {
   int64_t size = laci_plan_shape(&net->plan, node->inputs[0])
                      ->dims[laci_move_axis(net, node, node->inputs[0])];

@@ -114,8 +114,8 @@ static const laci_implementation *const of_patterns[LACI_N_PATTERNS] = {
 
 /* ---- Choosing ---- */
 
-/** What a careful plan does as any other: moves show what is not finite. Products do not: a sum of
- * floats may leave their range on the way, and be infinite with the other sign. */
+/** What a careful plan does as any other: moves keep what is not finite. Products do not: a sum of
+ * floats may overflow in between, and become infinite with the other sign. */
 static bool is_shown(const laci_node *node) {
   static const laci_op *const shown[] = {&laci_op_concat,  &laci_op_reshape,   &laci_op_flatten,
                                          &laci_op_squeeze, &laci_op_unsqueeze, &laci_op_transpose,
@@ -152,7 +152,8 @@ static bool takes_all(const laci_implementation *way, int needs) {
   return (needs & ~takes) == 0;
 }
 
-/** The first from `way` on; its end: none. why: what the last one lacks. */
+/** The first implementation from `way` on that fits; the end of the list: none. why: what the last
+ * one lacks. */
 static const laci_implementation *choose_from(laci_net *net, const laci_fused *fused,
                                               const laci_implementation *way, const char **why) {
   int needs = needs_of(fused);
@@ -176,7 +177,7 @@ int laci_lower_takes(void *lowering, const laci_fused *fused) {
 
 /* ---- Lowering ---- */
 
-/** The fused node has read its inputs: once for each place where they stand. */
+/** The fused node has read its inputs: once for each input port. */
 static void reads_done(laci_net *net, const laci_fused *fused) {
   for (int at = 0; at < laci_fused_n_reads(&net->plan, fused, net->recomputing); at++) {
     int value = laci_fused_read(&net->plan, fused, at);
@@ -220,7 +221,7 @@ static void lower_fused(laci_net *net, const laci_fused *fused) {
 
 /* ---- Inputs and outputs ---- */
 
-/** How floats of a port lie. NULL after a failure. */
+/** The layout of a port's floats. NULL after a failure. */
 static laci_layout *port_layout(laci_net *net, const laci_shape *shape, bool in_blocks) {
   laci_layout *md = in_blocks ? laci_net_blocks(net, shape, LACI_ELEMENT_F32) : NULL;
   return md ? md : laci_net_dense(net, shape, LACI_ELEMENT_F32);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From fused nodes to steps: what an implementation is, and the words in which it lowers.
+ * From fused nodes to steps: what an implementation is, and the functions with which it lowers.
  *
  *   buffer   bytes with a lifetime: in the arena, a weight, or the caller's
  *   tensor   a view of a buffer in one layout; several may show the same content
  *   step     one primitive or one function over tensors
  *
- * Each operator has an ordered list of implementations (lower.c has the table); the first that
- * supports the fused node and takes what is fused lowers it. One that a library refuses while it is
- * lowered declines; its steps are taken back and the next one's turn comes. The last of all is the
- * plain operator. Next: lower.c, then the families; tensors.c, values.c, weights.c and step.c have
- * the words. */
+ * Each operator has an ordered list of implementations (lower.c has the table). The first one that
+ * supports the fused node, with all that is fused to it, lowers it. Where a library refuses it
+ * while it is lowered, the implementation declines: its steps are removed and the next one is
+ * tried. The last of all is the plain operator. Next: lower.c, then the families; these functions
+ * are in tensors.c, values.c, weights.c and step.c. */
 #ifndef LACI_ENGINE_CPU_LOWER_H
 #define LACI_ENGINE_CPU_LOWER_H
 
@@ -75,8 +75,8 @@ laci_plan_ask laci_lower_takes;
 void laci_net_lower(laci_net *net);
 /** The operator's own eval; it takes nothing in. plain.c */
 laci_lower_function laci_lower_plain;
-/** The implementation that is lowering cannot: the next one's turn. For what only shows while it is
- * tried; all else `supports` says. */
+/** The implementation that is lowering cannot do it: the next one is tried. Only for what shows
+ * while it is tried; `supports` says all else. */
 void laci_net_decline(laci_net *net, const char *why);
 
 /* ---- What tensors and steps are ---- */
@@ -84,15 +84,15 @@ void laci_net_decline(laci_net *net, const char *why);
 typedef struct laci_net_tensor {
   laci_shape shape; /* as oneDNN sees it: rank >= 1 */
   laci_element dt;
-  laci_layout *md;                  /* NULL: pictures, or int64 or double elements, row-major */
+  laci_layout *md;                  /* NULL: a native layout, or row-major int64 or double */
   const laci_native_layout *native; /* native/values.h; NULL: as md says */
   int buffer;
-  int content;  /* equal numbers: the same content in another layout; -1: private. The number of
-                   the first tensor that holds it; the others stand behind it in its chain */
+  int content;  /* equal numbers: the same content in another layout; -1: private. The number of the
+                   first tensor that holds it; the others follow it in its chain */
   int next;     /* of the chain; -1: there is none */
   int last;     /* where the chain ends that begins here */
   bool partial; /* shows a part of its buffer: not dense */
-  bool shared;  /* a copy found again, which other values may lie in: not its reader's */
+  bool shared;  /* an existing copy, which other values may use: no reader owns it */
   laci_memory *memory;
 } laci_net_tensor;
 
@@ -101,11 +101,11 @@ typedef lac_status laci_net_code(laci_net *net, struct laci_net_step *step, lac_
 
 typedef struct laci_net_step {
   const laci_node *node;     /* NULL: not of the graph */
-  const char *what;          /* for people: "Conv + relu", "reorder" */
+  const char *what;          /* for the plan's text: "Conv + relu", "reorder" */
   const char *kernel;        /* oneDNN's name of the implementation, or that of the exact engine */
   bool sparse;               /* code that skips zeros of the weight */
   bool plain;                /* by the exact engine's operator */
-  bool recomputed;           /* of a second turn */
+  bool recomputed;           /* of a recomputation */
   int shown;                 /* tensor whose shape the text shows: the result; -1: none */
   int64_t flops;             /* of code; primitives report theirs */
   laci_primitive *primitive; /* described; made when all memory is known and there */
@@ -115,7 +115,7 @@ typedef struct laci_net_step {
   int *codes, *tensors; /* [n_args]; laci_arg; of code: none, or a scratchpad */
 } laci_net_step;
 
-/* ---- tensors.c, values.c: the words that implementations lower in ----
+/* ---- tensors.c, values.c: the functions with which implementations lower ----
  * Ids are -1 after a failure, and may be passed on. */
 
 /** oneDNN has no scalars: rank 0 becomes one axis of size 1. */
@@ -128,10 +128,10 @@ laci_layout *laci_net_dense(laci_net *net, const laci_shape *shape, laci_element
 laci_layout *laci_net_any(laci_net *net, const laci_shape *shape, laci_element dt);
 /** Row-major with the channels (axis 1) innermost. */
 laci_layout *laci_net_channels_last(laci_net *net, const laci_shape *shape, laci_element dt);
-/** Planes of 16 channels, one after the other (nChw16c). NULL where 16 does not divide the channels
- * of four axes, or after a failure. */
+/** Blocks of 16 channels, one block after the other (nChw16c). NULL where 16 does not divide the
+ * channels of four axes, or after a failure. */
 laci_layout *laci_net_blocks(laci_net *net, const laci_shape *shape, laci_element dt);
-/** Does the tensor lie so, in the net's type? */
+/** Has the tensor that layout, in the net's type? */
 bool laci_net_in_blocks(laci_net *net, int tensor);
 
 int laci_net_buffer_new(laci_net *net, laci_place place, size_t bytes);
@@ -151,18 +151,18 @@ int laci_net_find(const laci_net *net, int content, const laci_layout *md);
 int laci_net_found(laci_net *net, int found, int like);
 /** The value as a tensor, in whatever layout of the library's it has. Constants become weights. */
 int laci_net_read(laci_net *net, int value);
-/** The same, or pictures. */
+/** The same, or in a native layout. */
 int laci_net_tensor_of(laci_net *net, int value);
 /** The same content in that layout and type: as it is, reordered before, or by a step now. */
 int laci_net_as(laci_net *net, int tensor, const laci_layout *md, laci_element dt);
 /** Row-major in that type. */
 int laci_net_as_dense(laci_net *net, int tensor, laci_element dt);
-/** Whole, in the type in which the net computes; any dense layout. */
+/** Not as a part of another, in the type in which the net computes; any dense layout. */
 int laci_net_whole(laci_net *net, int tensor);
 /** The value in blocks of channels, in the type in which the net computes. */
 int laci_net_as_blocks(laci_net *net, int value);
-/** Binds a value to the tensor that holds it. In a second turn, a value that was not dropped stays
- * where it is. */
+/** Binds a value to the tensor that holds it. In a recomputation, a value that was not dropped
+ * stays where it is. */
 void laci_net_bind(laci_net *net, int value, int tensor);
 /** The same where the tensor's axes may be cut otherwise than the value's. */
 void laci_net_bind_shaped(laci_net *net, int value, int tensor);
@@ -198,8 +198,8 @@ typedef struct laci_net_weight {
   int64_t n_scale, run;
   float factor;
 } laci_net_weight;
-/** In that layout, reordered now, a slice after the other: the memory of one is all it takes beside
- * the weight itself. */
+/** In that layout, reordered now, a slice after the other: the memory of one is all it takes in
+ * addition to the weight itself. */
 int laci_net_weight_as(laci_net *net, const laci_net_weight *weight, const laci_layout *wanted);
 /** Elements [first, first + n) of a weight in the order of the file, scaled: a slice along its
  * slowest axis. False: no more of them. */
@@ -238,7 +238,7 @@ int laci_net_sum_target(laci_net *net, int have, const laci_layout *md, laci_ele
 /** A step that runs the primitive of pd (taken); args: pairs of oneDNN's argument and a tensor. */
 void laci_net_step_add(laci_net *net, const laci_fused *fused, laci_primitive *pd, int n_args,
                        const int (*args)[2]);
-/** The fused node with all that is fused to it, for people. */
+/** The fused node with all that is fused to it, for the plan's text. */
 const char *laci_net_describe(laci_net *net, const laci_fused *fused);
 /** A step that runs a function. */
 laci_net_step *laci_net_step_code(laci_net *net, const laci_node *node, laci_net_code *code,

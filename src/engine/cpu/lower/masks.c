@@ -2,8 +2,8 @@
  * Masks and what they are made of: integers and truth values, compared, combined, spread out and
  * made into numbers, in one pass over the result's rows.
  *
- * Truth values are int64 as every integer of a net, and lie row-major. An operand that broadcasts
- * is read with strides of 0; floats are read and written as f32. */
+ * Truth values are int64 as every integer of a net, and row-major. An operand that broadcasts is
+ * read with strides of 0; floats are read and written as f32. */
 #include <string.h>
 
 #include "engine/cpu/net_in.h"

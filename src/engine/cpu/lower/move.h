@@ -5,7 +5,7 @@
 
 #include "engine/cpu/net_in.h"
 
-/** The node's "axis" (0 where it has none) of `value`, counted from the front. */
+/** The node's "axis" (0 where it has none) of `value`, as a number from 0. */
 int64_t laci_move_axis(const laci_net *net, const laci_node *node, int value);
 
 /** The part of a tensor that starts at `offsets`, as it is stored if blocks allow that. */

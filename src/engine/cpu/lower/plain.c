@@ -2,7 +2,7 @@
  * What oneDNN lacks: the operator's own eval, between conversions to double and back.
  *
  * Operands and results are double buffers of the arena (constants are converted once), integers are
- * used where they lie. Right, and slow: the plan's text names each of them. */
+ * used where they are. This is correct, but slow: the plan's text names each of them. */
 #include <string.h>
 
 #include "engine/cpu/net_in.h"

@@ -10,7 +10,7 @@
 /** y[rows][columns] = alpha * x[rows][depth] * matrix[depth][columns] + beta * C. */
 typedef struct laci_right {
   int64_t rows, depth, columns;
-  bool left_transposed, transposed; /* x, the matrix lie transposed */
+  bool left_transposed, transposed; /* x, or the matrix, is stored transposed */
   float alpha, beta;
 } laci_right;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Products whose right operand is a constant matrix, Gemm's and MatMul's: what both ways to compute
- * them (product.c, native/algorithms/vector.c) have in common. */
+ * Products whose right operand is a constant matrix, Gemm's and MatMul's: what both implementations
+ * (onednn/product.c, native/algorithms/vector.c) have in common. */
 #include "engine/cpu/lower/product.h"
 #include "graph/ops.h"
 #include "engine/cpu/onednn/onednn.h"

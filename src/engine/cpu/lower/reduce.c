@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reductions over axes. The mean of planes is a pool; sums over all axes but the channels, what a
- * bias gets back, are ours: oneDNN's reduction is its slow definition of right there. The channels
- * are shared out among the threads, so that their number changes no bit; sums are f32 lanes for an
- * image, double over them. */
+ * Reductions over axes. The mean over height and width is a pool. Sums over all axes but the
+ * channels, as for a bias gradient, are computed here: oneDNN's reduction is slow for them. Threads
+ * share the channels, so that their number changes no bit. Sums of an image are f32 in SIMD lanes,
+ * and sums over images are double. */
 #include "engine/cpu/onednn/pool.h"
 #include "graph/ops.h"
 #include "tensor/bf16.h"
@@ -26,7 +26,7 @@ static bool read_reduction(laci_net *net, const laci_node *node, reduction *r) {
   return true;
 }
 
-/* ---- Means of planes ---- */
+/* ---- Means over height and width ---- */
 
 static bool planes_fit(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
@@ -43,7 +43,7 @@ static bool planes_fit(laci_net *net, const laci_fused *fused, const char **why)
 
 typedef struct sums {
   int64_t n, channels, pixels; /* pixels of an image */
-  int64_t block;               /* channels that lie together: 16, or 1 for row-major */
+  int64_t block;               /* channels of a block: 16, or 1 for row-major */
   bool bf16;
 } sums;
 

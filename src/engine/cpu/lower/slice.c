@@ -2,8 +2,8 @@
  * Slices, and their gradient: zeros, and what came back written to where Slice had read.
  *
  * A slice without steps is a view. The others, and the gradient, walk the rows of the part. A
- * tensor in blocks of 16 channels is one of five axes here, whose last is a block: slices of planes
- * need no other layout. */
+ * tensor in blocks of 16 channels is one of five axes here, whose last is a block: slices along
+ * height and width need no other layout. */
 #include "engine/cpu/lower/move.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@
 
 typedef struct part {
   laci_shape shape;                      /* as it is stored, last axis innermost */
-  int64_t first, strides[LACI_MAX_RANK]; /* in elements of the whole */
+  int64_t first, strides[LACI_MAX_RANK]; /* in elements of the input */
   size_t element, whole;                 /* bytes */
 } part;
 
@@ -25,7 +25,7 @@ typedef struct part_work {
   bool collects; /* from large to small */
 } part_work;
 
-/* ---- What lies where ---- */
+/* ---- Strides ---- */
 
 /** [n, c, h, w] in blocks as [n, c / 16, h, w, 16]. */
 static laci_shape in_blocks(const laci_shape *s) {

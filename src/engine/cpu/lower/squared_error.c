@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How far a value is from its target, and the gradient of that: one pass over both as they lie,
- * the target in the layout that the value has. Sums are made in parts of a fixed size, which are
+ * How far a value is from its target, and the gradient of that: one pass over both as they are
+ * stored, the target in the layout of the value. Sums are made in parts of a fixed size, which are
  * added in order, so that they do not depend on the threads. */
 #include "engine/cpu/net_in.h"
 #include "graph/graph.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Values as operands: in the layout and type that a step wants.
+ * Values as operands: in the layout and type that a step reads.
  *
- * The same content in another layout is another tensor, made by a reorder step the first time
- * somebody wants it and found again afterwards. What is constant is reordered at once and kept as a
- * weight (weights.c). */
+ * The same content in another layout is another tensor, made by a reorder step when it is first
+ * needed, and found again afterwards. What is constant is reordered at once and kept as a weight
+ * (weights.c). */
 #include "engine/cpu/native/values.h"
 #include "engine/cpu/onednn/onednn.h"
 #include "tensor/buf.h"
@@ -89,8 +89,8 @@ int laci_net_as_blocks(laci_net *net, int value) {
   return tensor;
 }
 
-/** The elements in their order, with the axes of `shape`: as they lie where strides can say that.
- */
+/** The elements in their order, with the axes of `shape`: as they are stored, where strides can
+ * describe that. */
 static int reshaped(laci_net *net, int tensor, const laci_shape *shape) {
   laci_element dt = net->tensors[tensor].dt;
   const laci_layout *from = net->tensors[tensor].md;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Constants as weights: reordered while planning, and kept in the layout that a kernel wants.
+ * Constants as weights: reordered while planning, and kept in the layout that a kernel reads.
  *
  * A weight can be most of the network, so that no second copy of it may be around. It is taken from
  * the file in slices along its slowest axis; each is read, scaled and reordered into its part of
@@ -72,7 +72,8 @@ int laci_net_weight_from(laci_net *net, const laci_net_tensor *from, const void 
 
 /* ---- Slices ---- */
 
-/** A weight on its way: `step` indices of axis `slow` at a time, `each` elements an index. */
+/** A weight that is being read: `step` indices of axis `slow` at a time, `each` elements an
+ * index. */
 typedef struct slices {
   laci_net *net;
   const laci_net_weight *weight;
@@ -97,7 +98,7 @@ static void scale_all(float factor, float *x, int64_t n) {
   for (int64_t i = 0; i < n; i++) x[i] *= factor;
 }
 
-/** Each by its channel's factor, behind the one of all. */
+/** Multiplies each element by its channel's factor, after `factor`. */
 static void scale_each(float factor, const float *channels, float *x, int64_t n) {
   for (int64_t i = 0; i < n; i++) x[i] = x[i] * factor * channels[i];
 }

@@ -86,7 +86,7 @@ static lac_status make_now(laci_microbatches *stages, lac_error *err) {
   return stages->careful_seconds ? LAC_OK : laci_fail_memory(err, "the engine");
 }
 
-/** The step of the stages with that name, the next one behind `from` if there are several; `from`:
+/** The step of the stages with that name, the next one after `from` if there are several; `from`:
  * there is none, as of a node that is fused to another. */
 static size_t step_named(const laci_microbatches *stages, const char *name, size_t from) {
   const size_t n = laci_microbatches_step_count(stages);

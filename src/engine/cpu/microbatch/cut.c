@@ -4,7 +4,7 @@
  * A node takes as long as its products, or as its operands and results take to come and go, from
  * memory where they are larger than the caches, whichever is longer. A stage gains the difference
  * between the whole batch and a micro-batch, less what its steps take for being called more often,
- * and less the way of the value at the cut into memory and back. */
+ * and less the time to write the value at the cut to memory and read it back. */
 #include "engine/cpu/microbatch/cut.h"
 
 #include <math.h>
@@ -53,8 +53,9 @@ static bool moves(const laci_cpu_plan *plan, const laci_node *node) {
          op == &laci_op_reduce_mean || op == &laci_op_concat;
 }
 
-/** A sum of two values reads one beside what it is fused to. Channels that are scaled by values are
- * read and written; what else works on single elements is part of what was before it. */
+/** Bytes that an element-wise node reads and writes. A sum reads one value in addition to the one
+ * to which it is fused. Channels that are scaled by values are read and written. All other
+ * element-wise nodes are part of what came before them. */
 static double element_bytes(const laci_cpu_plan *plan, const laci_node *node) {
   double most = 0, least = INFINITY;
   for (int at = 0; at < node->n_inputs; at++) {
@@ -162,12 +163,12 @@ typedef struct search {
   int n_micro;
   int64_t micro[MOST_MICRO_BATCHES];
   double gain[MOST_MICRO_BATCHES]; /* of all nodes so far */
-  double whole;                    /* seconds of the whole network */
+  double whole;                    /* seconds of the network in one stage */
   double best;
   laci_stage_cut cut;
 } search;
 
-/** A node behind all stages, of any operator. */
+/** A node after all stages, of any operator. */
 static void add_other(search *s, const laci_node *node) {
   if (node->n_inputs < 2 || node->inputs[0] < 0 || node->inputs[1] < 0) return;
   if (node->n_outputs < 1 || node->outputs[0] < 0) return;

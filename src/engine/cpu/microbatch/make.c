@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Making stages: parts are cut off the graph's front for as long as that gains something. */
+ * Making stages: parts are cut off the beginning of the graph for as long as that gains
+ * something. */
 #include <string.h>
 
 #include "base/budget.h"
@@ -44,7 +45,7 @@ void laci_microbatches_drop(laci_microbatches *stages) {
   *last = (laci_stage){0};
 }
 
-/* ---- A part in front ---- */
+/* ---- The first part ---- */
 
 typedef struct front {
   laci_type input, output; /* of the whole batch */
@@ -111,8 +112,8 @@ static lac_status compare_constants(const laci_cpu_plan *whole, const making *m,
   return st == LAC_NO_MEMORY ? laci_fail_memory(err, "the plan") : LAC_OK;
 }
 
-/** Where the rule cuts the graph. One that cannot be planned has no front: its failure is the whole
- * network's. */
+/** Where the rule cuts the graph. A graph that cannot be planned is not cut: its failure is the
+ * whole network's. */
 static lac_status find_front(laci_microbatches *stages, const making *m, front *f, lac_error *err) {
   lac_error why = {0};
   laci_cpu_plan plan = plan_of(m, &why);
@@ -166,8 +167,8 @@ static bool makes_micro_batch(const laci_stage *s, const front *f) {
   return laci_shape_equal(&out->type.shape, &wanted);
 }
 
-/** What is in front becomes a stage, and m what is left. *cut is false, and nothing has changed,
- * where the whole is better off in one, or a part by itself is no network. */
+/** The part before the cut becomes a stage, and m the rest. *cut is false, and nothing has changed,
+ * where one stage is faster, or the part is no network by itself. */
 static lac_status cut_off(laci_microbatches *stages, making *m, bool *cut, lac_error *err) {
   front f;
   making first = *m;
@@ -206,7 +207,8 @@ static lac_status cut_off(laci_microbatches *stages, making *m, bool *cut, lac_e
 
 /* ---- All of them ---- */
 
-/* More threads have caches for a batch together, and would wait for each other in every turn. */
+/* More threads have caches for a batch together, and would wait for each other in every
+ * micro-batch. */
 enum { MOST_THREADS = 8 };
 
 /** A batch of images alone, none of whose values somebody looks at, or has computed twice. One
@@ -244,7 +246,7 @@ static lac_status make_all(laci_microbatches *stages, making *m, bool cut, lac_e
 }
 
 /** Where stages together need more memory than is allowed, the whole network by itself may not: the
- * arenas of stages are beside each other. */
+ * arenas of stages exist at the same time. */
 static lac_status make_what_fits(laci_microbatches *stages, const making *m, lac_error *err) {
   making cut = *m, whole = *m;
   const laci_budget budget = m->options.budget ? *m->options.budget : (laci_budget){0};

@@ -61,7 +61,7 @@ size_t laci_microbatches_output_step(const laci_microbatches *stages, int port) 
 
 /* ---- Text ---- */
 
-/** "stage 1 of 2: 8 turns of 2 images, up to relu_3" */
+/** "stage 1 of 2: 8 micro-batches of 2 images, up to relu_3" */
 static int write_title(const laci_microbatches *stages, int at, char *to, size_t size) {
   const laci_stage *s = &stages->stages[at];
   const laci_engine_port *in, *out;

@@ -4,9 +4,9 @@
  * At 112 x 112 pixels the values of a batch are larger than any cache, so that layers with little
  * to compute (depthwise windows, joins, normalizations) wait for memory. Where a rule sees that
  * (cut.h), the graph is cut at a value, and the part before it becomes a stage: a net for a
- * micro-batch, run as often as it takes. The stages' values lie in the caches from layer to layer;
- * the value at the cut, of the whole batch, lies in memory. A network without a cut is one stage.
- * Next: cut.h (where), part.h (the parts of a graph), microbatch.c. */
+ * micro-batch, run as often as it takes. The values of a stage stay in the caches from layer to
+ * layer; the value at the cut, of the whole batch, is in memory. A network without a cut is one
+ * stage. Next: cut.h (where), part.h (the parts of a graph), microbatch.c. */
 #ifndef LACI_ENGINE_CPU_MICROBATCH_MICROBATCH_H
 #define LACI_ENGINE_CPU_MICROBATCH_MICROBATCH_H
 
@@ -23,8 +23,8 @@ LAC_MUST_CHECK lac_status laci_microbatches_create(const laci_graph *graph,
                                                    laci_microbatches **stages, lac_error *err);
 void laci_microbatches_destroy(laci_microbatches *stages);
 
-/** These as those of laci_net; steps are numbered through all stages. What a step has to do is that
- * of all its turns. */
+/** As the functions of laci_net. Steps are numbered through all stages. The work of a step is that
+ * of all its micro-batches. */
 int laci_microbatches_inputs(const laci_microbatches *stages, const laci_engine_port **ports);
 int laci_microbatches_outputs(const laci_microbatches *stages, const laci_engine_port **ports);
 laci_engine_memory laci_microbatches_planned(const laci_microbatches *stages);

@@ -14,8 +14,8 @@ typedef struct laci_stage {
   size_t first_step;     /* of its steps among those of all stages */
   size_t n_steps;
   /* Of all stages but the last one: */
-  size_t bytes_read;    /* of the input in a turn */
-  size_t bytes_written; /* of the value at the cut in a turn */
+  size_t bytes_read;    /* of the input, for a micro-batch */
+  size_t bytes_written; /* of the value at the cut, for a micro-batch */
   uint8_t *written;     /* that value, of the whole batch */
 } laci_stage;
 
@@ -30,7 +30,7 @@ struct laci_microbatches {
   char *text;
   /* Of runs that are not sure that all is finite; careful.c: */
   const laci_graph *graph; /* the whole one */
-  laci_budget *budget;     /* what was left behind the stages; NULL: no limit */
+  laci_budget *budget;     /* what was left after the stages; NULL: no limit */
   laci_engine_fetch *fetch;
   void *fetch_context;
   bool observed;

@@ -18,7 +18,7 @@ typedef struct laci_stage_ends {
 /** *part: the graph of the nodes that the outputs need where the input is there: its first input,
  * followed by `shaped` where it asks for that. NULL: they need another input of the graph, too.
  * Values and stored tensors have the same numbers as in `graph`, whose texts and bytes it shares;
- * it must live as long. The part lies in the arena. Fails LAC_NO_MEMORY. */
+ * it must live as long. The part is in the arena. Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_stage_part(laci_arena *arena, const laci_graph *graph,
                                           const laci_stage_ends *ends, laci_graph **part,
                                           lac_error *err);

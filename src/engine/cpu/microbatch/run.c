@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Running stages, one after the other, each in its turns. */
+ * Running stages, one after the other, each micro-batch by micro-batch. */
 #include "engine/cpu/microbatch/microbatch_in.h"
 
 /** Who watches all stages, to one of them. */
@@ -13,14 +13,14 @@ static lac_status between(void *context, size_t step, lac_error *err) {
   return w->all->between(w->all->context, w->first_step + step, err);
 }
 
-/** What a turn reads and writes, as laci_net_run has it. */
+/** What a micro-batch reads and writes, as the arguments of laci_net_run. */
 typedef struct stage_ports {
   const void *const *inputs;
   void *const *outputs;
 } stage_ports;
 
-/** A turn of a stage that is watched. Its steps' seconds are added to those of the turns before,
- * and `between` follows when a step has had all its turns. */
+/** Runs a micro-batch of a stage that is watched. The seconds of its steps are added to those of
+ * the micro-batches before it. `between` is called when a step has run for all micro-batches. */
 static lac_status run_watched(laci_microbatches *stages, const laci_stage *s, int64_t micro_batch,
                               stage_ports ports, const laci_engine_watch *watch, lac_error *err) {
   stage_watch own = {.all = watch, .first_step = s->first_step};
@@ -49,7 +49,8 @@ static lac_status run_micro_batch(laci_microbatches *stages, const laci_stage *s
 
 static bool is_sure(const laci_stage *s) { return !laci_net_suspect(s->net); }
 
-/** All turns of a stage that is not the last one; `from` is its input, of the whole batch. */
+/** All micro-batches of a stage that is not the last one; `from` is its input, of the whole
+ * batch. */
 static lac_status run_micro_batches(laci_microbatches *stages, const laci_stage *s,
                                     const uint8_t *from, const laci_engine_watch *watch,
                                     lac_error *err) {

@@ -13,7 +13,7 @@
 enum { LACI_NORM_GRADIENT_READS_SHIFT = DNNL_VERSION_MAJOR < 3 };
 
 /** Three tensors of a convolution's gradient, each the gradient or the value, whichever the
- * primitive wants, and how it is computed. */
+ * primitive reads or writes, and how it is computed. */
 typedef struct laci_dnnl_triple {
   dnnl_alg_kind_t alg;
   laci_md_view src, weights, dst;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Batch normalization: by constants, by the batch's own statistics, and the gradient of these.
  *
- * A Relu behind it is fused where the two gradients follow each other, too: then the forward
- * primitive keeps a bit an element (its workspace), and the backward one starts from the gradient
- * behind the Relu. A norm in its second turn (plan/remat.c) gets the statistics of the first one.
- * Statistics, scale and bias are f32 in every net. */
+ * A following Relu is fused where the two gradients follow each other, too. Then the forward
+ * primitive keeps a bit for each element (its workspace), and the backward one starts from the
+ * gradient of the Relu's result. In a recomputation (plan/remat.c) a norm reads the statistics of
+ * the first computation. Statistics, scale and bias are f32 in every net. */
 #include "engine/cpu/lower/batch_norm.h"
 #include "engine/cpu/onednn/onednn.h"
 

@@ -16,8 +16,7 @@
 
 #include "base/memory.h"
 
-/** Where a window's primitive (convolution, pool) stands on its input; one number a spatial axis.
- */
+/** The window of a convolution or pool primitive on its input; one number for each spatial axis. */
 typedef struct laci_dnnl_window {
   int n_spatial;
   dnnl_dims_t kernel, strides, dilates, pads_begin, pads_end; /* dilates: 0 is dense */
@@ -50,8 +49,8 @@ static inline bool laci_pd_is_other(const_dnnl_primitive_desc_t pd, const char *
 }
 
 /* Is it an implementation that computes such a window wrongly? Version 2.6's brgconv for AVX-512
- * does where a row has one result less than twice as many as there are pads behind it, and 4 pads
- * or more. */
+ * does where a row has one result less than twice as many as there are pads after it, and 4 pads or
+ * more. */
 static inline bool laci_pd_misreads(const_dnnl_primitive_desc_t pd, const laci_dnnl_window *w) {
   enum { WIDE = 4 };
   static const char wrong[] = "brgconv:";
@@ -59,8 +58,8 @@ static inline bool laci_pd_misreads(const_dnnl_primitive_desc_t pd, const laci_d
          strncmp(laci_pd_name(pd), wrong, sizeof wrong - 1) == 0;
 }
 
-/* Is it described, and cannot be made? So are version 2.6's convolutions of bf16 with small groups
- * and some functions behind (Mish, Swish, Gelu): their code grows too large. */
+/* Can it be described, but not created? So are version 2.6's convolutions of bf16 with small groups
+ * that are followed by certain functions (Mish, Swish, Gelu): their code grows too large. */
 static inline bool laci_pd_fails(const_dnnl_primitive_desc_t pd) {
   static const char doubtful[] = "jit_bf16:";
   dnnl_primitive_t made = NULL;

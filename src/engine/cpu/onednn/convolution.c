@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Convolutions with constant weights by oneDNN, and where channels lie in blocks.
+ * Convolutions with constant weights by oneDNN, and when values are in blocks of channels.
  *
- * A convolution leaves the layouts of its input, weights and output to oneDNN, unless the network's
- * convolutions lie in blocks, where Winograd's algorithm is at home (laci_conv_choose_blocks); the
- * weights are scaled by what was fused and reordered once. Next: convolution_window.c. */
+ * oneDNN chooses the layouts of a convolution's input, weights and output, unless the network's
+ * convolutions are in blocks of channels, which its Winograd kernels need
+ * (laci_conv_choose_blocks). The weights are scaled by what was fused and reordered once. Next:
+ * convolution_window.c. */
 #include "engine/cpu/onednn/convolution.h"
 #include "cpu/cpu.h"
 #include "graph/ops.h"
@@ -16,8 +17,8 @@ enum {
   BLOCK = LACI_NET_BLOCK,
   WINOGRAD_MIN_CHANNELS = 64, /* of the input; fewer lose it in the transforms */
   WINOGRAD_FEW_CHANNELS = 32, /* at least so many of the output, and ... */
-  WINOGRAD_FEW_PLANE = 14,    /* ... planes of so many rows where it has less than MIN_CHANNELS */
-  /* The whole network lies in blocks if at least one in so many of its products gains by that. A
+  WINOGRAD_FEW_PLANE = 14,    /* ... images of so many rows where it has less than MIN_CHANNELS */
+  /* The whole network is in blocks if at least one in so many of its products gains by that. A
    * depthwise product moves far more bytes than others, so that few of them matter. */
   WINOGRAD_SHARE = 8,
   DEPTHWISE_SHARE = 32,
@@ -56,7 +57,7 @@ int laci_conv_bias(laci_net *net, const laci_fused *fused) {
   return tensor;
 }
 
-/* ---- The way a convolution is computed ---- */
+/* ---- How a convolution is computed ---- */
 
 typedef struct conv {
   const laci_shape *x, *y;
@@ -105,7 +106,7 @@ static lac_status try_conv(laci_net *net, const conv *c, laci_conv_algorithm alg
   return st;
 }
 
-/** The measured gain is 1.1 (7x7 planes) to 3, where there are channels enough. */
+/** The measured gain is 1.1 (7x7 pixels) to 3, where there are enough channels. */
 static bool gains_by_winograd(const laci_net *net, const conv *c) {
   int64_t in = c->x->dims[1], out = c->y->dims[1];
   int64_t rows = c->y->dims[2], columns = c->y->dims[c->y->rank - 1];
@@ -160,8 +161,8 @@ static void count_products(laci_net *net, const laci_fused *fused, products *p) 
   p->winograd += n;
 }
 
-/** A network whose weights change: the primitives of both ways agree about blocks, and about
- * nothing else. */
+/** Is it a network whose weights change? The forward and backward primitives agree about blocks,
+ * and about nothing else. */
 static bool has_conv_of_values(const laci_net *net) {
   for (int n = 0; n < net->plan.graph->n_nodes; n++) {
     const laci_node *node = &net->plan.graph->nodes[n];

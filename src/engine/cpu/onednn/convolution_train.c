@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Convolutions while training: weights that change, and the gradients of input and weights.
  *
- * Weights come and gradients go row-major, as the optimizer keeps them. Images lie in blocks of 16
- * channels on both ways wherever that fits, so that forward, backward and all between them agree
- * and nothing but weights is reordered; Winograd's algorithm is at home there, too. Gradients of
- * weights are f32 also where all else is bf16. */
+ * Weights and their gradients are row-major, as the optimizer keeps them. Images are in blocks of
+ * 16 channels, forward and backward, wherever possible, so that all steps agree and only weights
+ * are reordered. oneDNN's Winograd kernels need these blocks, too. Gradients of weights are f32
+ * even where all else is bf16. */
 #include "engine/cpu/onednn/convolution.h"
 #include "engine/cpu/native/native.h"
 #include "engine/cpu/onednn/onednn.h"
@@ -37,7 +37,7 @@ static lac_status try_forward(const laci_net *net, const conv *c, const laci_lay
   return laci_primitive_conv_train(pd, net->onednn, alg, mds, &c->window);
 }
 
-/** Is it a window? values: those that stand for x, weight and y (or their gradients). */
+/** Is it a window? values: x, weight and y (or their gradients). */
 static bool values_fit(const laci_net *net, const laci_node *node, const int values[3],
                        const char **why) {
   const laci_shape *x = laci_plan_shape(&net->plan, values[0]),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The library's engine, layouts, memory and primitives behind our names. A layout is the library's
+ * The library's engine, layouts, memory and primitives under our names. A layout is the library's
  * descriptor under another name; a primitive holds its description until it is made. */
 #include "engine/cpu/onednn/onednn_in.h"
 

@@ -10,7 +10,7 @@
 #include "engine/cpu/plan/plan.h"
 
 typedef struct laci_onednn laci_onednn;       /* the library's engine and stream; a net has one */
-typedef struct laci_layout laci_layout;       /* sizes, type of elements and where each one lies */
+typedef struct laci_layout laci_layout;       /* sizes, type of elements and where each one is */
 typedef struct laci_primitive laci_primitive; /* a computation: described first, then made */
 typedef struct laci_posts laci_posts;         /* what happens before a result is written */
 typedef struct laci_memory laci_memory;       /* bytes in a layout */
@@ -63,11 +63,10 @@ typedef enum laci_reduction_kind {
 } laci_reduction_kind;
 typedef enum laci_norm_flags {
   LACI_NORM_GIVEN = 1, /* statistics come in */
-  LACI_NORM_RELU = 2,  /* a Relu behind it */
+  LACI_NORM_RELU = 2,  /* a Relu follows */
 } laci_norm_flags;
 
-/** Where a window's primitive (convolution, pool) stands on its input; one number a spatial axis.
- */
+/** The window of a convolution or pool primitive on its input; one number for each spatial axis. */
 typedef struct laci_window {
   int n_spatial;
   int64_t kernel[LACI_MOST_AXES], strides[LACI_MOST_AXES];
@@ -92,7 +91,7 @@ bool laci_layout_strided(laci_layout **made, int n, const int64_t *dims, laci_el
                          const int64_t *strides);
 /** Whatever the primitive likes best. */
 bool laci_layout_any(laci_layout **made, int n, const int64_t *dims, laci_element element);
-/** Four axes; the second one in blocks of 8 or 16 channels, which lie innermost. */
+/** Four axes; the second one in blocks of 8 or 16 channels, which are innermost. */
 bool laci_layout_blocks(laci_layout **made, const int64_t *dims, int channels,
                         laci_element element);
 bool laci_layout_copy(laci_layout **made, const laci_layout *of);
@@ -105,7 +104,7 @@ bool laci_layout_reshaped(laci_layout **made, const laci_layout *of, int n, cons
 /** Elements from one index of an axis to the next, and before the first; false: there are blocks.
  */
 bool laci_layout_strides(const laci_layout *of, int n, int64_t *strides, int64_t *offset);
-/** Elements that lie together as a block, of channels; 1: there are no blocks. */
+/** Channels of a block, which are neighbours; 1: there are no blocks. */
 int64_t laci_layout_block(const laci_layout *layout);
 size_t laci_layout_bytes(const laci_layout *layout); /* with what pads its blocks */
 bool laci_layout_equal(const laci_layout *a, const laci_layout *b);
@@ -168,7 +167,8 @@ bool laci_norm_gradient_reads_shift(void);
 lac_status laci_primitive_conv_train(laci_primitive **made, const laci_onednn *dnn,
                                      laci_conv_algorithm way, const laci_layout *const md[4],
                                      const laci_window *w);
-/** md: source, weights, destination; each the gradient or the value, whichever it wants. */
+/** md: source, weights, destination; each the gradient or the value, whichever it reads or
+ * writes. */
 lac_status laci_primitive_conv_input_gradient(laci_primitive **made, const laci_onednn *dnn,
                                               laci_conv_algorithm way,
                                               const laci_layout *const md[3], const laci_window *w,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is behind the opaque types of onednn.h, for the files of this folder. */
+ * The definitions of onednn.h's opaque types, for the files of this folder. */
 #ifndef LACI_ENGINE_CPU_ONEDNN_IN_H
 #define LACI_ENGINE_CPU_ONEDNN_IN_H
 

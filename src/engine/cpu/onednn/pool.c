@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Pools and their gradients.
  *
- * A pool takes its input as stored. A maximum's gradient goes where the forward pool found it:
- * that pool leaves the places behind in its workspace. An average needs no memory. */
+ * A pool takes its input as stored. The gradient of a maximum goes where the forward pool found it:
+ * that pool stores the places in its workspace. An average needs no memory. */
 #include "engine/cpu/onednn/pool.h"
 
 #include <string.h>
@@ -24,8 +24,8 @@ static bool has_gradient(const laci_net *net, int pool) {
 
 /* ---- Forward ---- */
 
-/** As stored, but row-major, as pictures come for AVX2, in blocks of 8 channels: over other
- * layouts oneDNN's pools take ten times as long there. */
+/** As stored; but row-major values, which native layouts become for AVX2, in blocks of 8 channels:
+ * oneDNN's pools take ten times as long over other layouts there. */
 static int read_pooled(laci_net *net, int value, bool trains) {
   enum { BLOCK = 8 };
   const int from = laci_net_whole(net, laci_net_read(net, value));
@@ -45,8 +45,8 @@ static int read_pooled(laci_net *net, int value, bool trains) {
   return to;
 }
 
-/** A pool over any window, from tensor to tensor. A maximum whose gradient is wanted leaves behind
- * where it found it. */
+/** A pool over any window, from tensor to tensor. A maximum whose gradient is computed stores where
+ * it found it. */
 static int pool_step(laci_net *net, const laci_fused *fused, laci_pool_kind alg,
                      const laci_window *window, const laci_shape *y) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
@@ -138,7 +138,7 @@ void laci_pool_channels(laci_net *net, const laci_fused *fused) {
 
 /* ---- Backward ---- */
 
-/** The primitive's step: brings the gradient behind the pool into its layout. */
+/** The primitive's step: brings the gradient of the pool's result into its layout. */
 static void gradient_step(laci_net *net, const laci_fused *fused, laci_primitive *pd,
                           int workspace) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Pools for others: what a node's window is, and the mean of whole planes as a pool, which
+ * Pools for other files: the window of a node, and the mean over height and width as a pool, which
  * reductions use, too, since it takes any layout. */
 #ifndef LACI_ENGINE_CPU_ONEDNN_POOL_H
 #define LACI_ENGINE_CPU_ONEDNN_POOL_H

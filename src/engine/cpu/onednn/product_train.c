@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Gemm of two values, as training has it: the weights change with every step, and the gradients of
- * a Gemm are Gemms. Transposed operands are read as they lie, by their strides. */
+ * a Gemm are Gemms. Transposed operands are read as they are stored, by their strides. */
 #include "engine/cpu/lower/product.h"
 #include "engine/cpu/onednn/onednn.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Resize and Upsample of planes, where oneDNN means the same by it. */
+ * Resize and Upsample along height and width, where oneDNN defines them in the same way. */
 #include <string.h>
 
 #include "engine/cpu/net_in.h"
@@ -7,8 +7,8 @@
 #include "engine/cpu/onednn/onednn.h"
 #include "tensor/buf.h"
 
-/** Planes only, by whole factors (nearest) or by half-pixel centres (linear); anything else is the
- * plain operator's. */
+/** Height and width only, by integer factors (nearest) or by half-pixel centres (linear); anything
+ * else is the plain operator's. */
 static bool fits_resize(const laci_node *node, const laci_shape *x, const laci_shape *y,
                         bool nearest) {
   const char *mode = laci_node_text(node, "mode", "nearest");

@@ -119,7 +119,7 @@ static bool picks_numbers(walk *w, const laci_fused *fused) {
 
 /* ---- The walk ---- */
 
-/** With all that is fused to it; *most: of all numbers on the way. */
+/** With all that is fused to it; *most: of all numbers in between. */
 static double with_posts(walk *w, const laci_fused *fused, double core, double *most) {
   double y = bound_of(core);
   *most = y;

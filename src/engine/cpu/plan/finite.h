@@ -35,8 +35,8 @@ typedef struct laci_finite_core {
   double bound; /* INFINITY: not known */
   bool loses;   /* its kernels may lose what is not finite: operands must be within bounds */
   bool shows;   /* softmax: an operand that is not finite shows in the result, which is looked at */
-  bool picks;   /* each result is one of the operands' numbers, or the one that stands in the
-                   window: infinities come out as they went in, as long as no operand is NaN */
+  bool picks;   /* each result is one of the operands' numbers, or the one that is in the window:
+                   infinities come out as they went in, as long as no operand is NaN */
 } laci_finite_core;
 
 /* ---- finite_core.c ---- */
@@ -48,7 +48,7 @@ laci_finite_core laci_finite_core_of(laci_cpu_plan *plan, const double *bounds,
                                      const laci_fused *fused);
 /** Of a function of what is within `x`. */
 double laci_finite_function(const laci_function *f, double x);
-/** Can the function's result be anything, so that nothing may be fused behind it? */
+/** Can the function's result be anything, so that nothing may be fused after it? */
 bool laci_finite_is_open(const laci_function *f);
 /** The largest sum of magnitudes of a constant matrix' rows, or its largest magnitude (rows of one
  * element). Element i belongs to row i / (inner * length) * inner + i % inner, and scale (NULL:

@@ -107,7 +107,7 @@ static double power(const laci_function *f, double x) {
   return beta == 2 || beta == 3 ? fabs((double)f->alpha) * pow(x, beta) : INFINITY;
 }
 
-/** A bound that 0 lies within is none of a smaller number. */
+/** A bound with 0 inside is none of a smaller number. */
 static double clip(const laci_function *f, double x) {
   const double alpha = fabs((double)f->alpha), beta = fabs((double)f->beta);
   const double nearest = f->alpha <= 0 && f->beta >= 0 ? 0 : fmin(alpha, beta);
@@ -388,7 +388,7 @@ static double reach_of(laci_cpu_plan *plan, const double *bounds, const laci_fus
     case REACH_QUOTIENT: return quotient(plan, node, x);
     case REACH_MANY:
       return x * elements_of(plan, node->inputs[0]) / elements_of(plan, node->outputs[0]);
-    case REACH_TWICE: /* ln of as many as there can be; what lies outside of a resized picture */
+    case REACH_TWICE: /* ln of as many as there can be; what is outside of a resized image */
       return larger(2 * x + 64, fabs((double)laci_node_float(node, "extrapolation_value", 0)));
     case REACH_PADDED:
       return larger(of_all(plan, bounds, node, false),

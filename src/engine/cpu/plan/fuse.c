@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which nodes are computed, and which of them are fused: two tables.
  *
- * Patterns are nodes that are one thing together: attention, a layer norm in pieces. Then every
- * node whose implementation takes others in is followed by a chain of them, as long as no other
- * reads what lies between: scales and shifts of its channels, which go into its weights, then
- * functions and a sum, which are applied before the result is written. A fused node is computed
- * where its last node stood, since a summand is there by then. What an implementation takes,
- * lowering says (laci_plan_ask): nothing is fused that could not be built. Next: fuse_chain.c. */
+ * Patterns are several nodes that are one operation together: attention, or a layer norm written as
+ * single operators. Then every node whose implementation takes in others is followed by a chain of
+ * them, as long as no other node reads the values in between: scales and shifts of its channels,
+ * which go into its weights, then functions and a sum, which are applied before the result is
+ * written. A fused node is computed at the place of its last node, since a summand is there by
+ * then. Lowering says what an implementation takes (laci_plan_ask): nothing is fused that could not
+ * be built. Next: fuse_chain.c. */
 #include "base/error.h"
 #include "engine/cpu/plan/finite.h"
 #include "graph/ops.h"
@@ -91,7 +92,7 @@ static int64_t channels_of(const laci_cpu_plan *plan, const laci_node *node) {
 }
 
 /** Can the node's result be any number, infinite ones and NaN among them, whatever its operands
- * are? Then nothing is fused behind it that could lose these. */
+ * are? Then nothing is fused after it that could lose these. */
 static bool is_open(laci_cpu_plan *plan, const laci_node *node) {
   laci_function f[2];
   int input;

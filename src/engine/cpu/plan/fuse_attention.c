@@ -4,8 +4,8 @@
  *     q -> [* number] -> MatMul -> [* number] -> [+ mask] -> Softmax -> [NaN to 0] -> MatMul
  *     k -> [* number] ----^                                                   v ------^
  *
- * is found around its Softmax, wherever what lies between has no other reader. A Transpose behind
- * is a matter of where rows are written. Next: lower/attention.c. */
+ * is found around its Softmax, wherever the values in between have no other reader. A following
+ * Transpose only changes where rows are written. Next: lower/attention.c. */
 #include <string.h>
 
 #include "engine/cpu/plan/plan.h"
@@ -106,7 +106,7 @@ static int without_guard(laci_cpu_plan *plan, int p, laci_attention_pattern *a, 
   return node->outputs[0];
 }
 
-/** All three operands change from run to run, with the same axes in front. */
+/** All three operands change from run to run, with the same leading axes. */
 static bool fits_operands(const laci_cpu_plan *plan, const laci_attention_pattern *a) {
   const laci_shape *q = laci_plan_shape(plan, a->q), *k = laci_plan_shape(plan, a->k);
   const laci_shape *v = laci_plan_shape(plan, a->v);

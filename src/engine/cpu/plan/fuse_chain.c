@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is fused behind a node, rule by rule: fuse.c has the table.
+ * What is fused after a node, rule by rule: fuse.c has the table.
  *
  *     Conv -> batch norm or constants along the channels      into weights and bias
  *          -> Relu, Clip, x * number + number ...             functions
- *          -> x * sigmoid(x), gelu in pieces                  one function
- *          -> + another value                                 a sum
- */
+ *          -> x * sigmoid(x), gelu, as operators                  one function
+ *          -> + another value                                 a sum */
 #include <math.h>
 
 #include "engine/cpu/plan/plan.h"
@@ -285,7 +284,7 @@ bool laci_chain_sum(laci_cpu_plan *plan, laci_fused *fused) {
   return true;
 }
 
-/* ---- A Relu behind a batch norm of training ---- */
+/* ---- A Relu after a batch norm of training ---- */
 
 static int output_of(const laci_node *node, int port) {
   return port < node->n_outputs ? node->outputs[port] : -1;

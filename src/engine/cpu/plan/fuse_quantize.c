@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * QuantizeLinear and the DequantizeLinear behind it, as one fused node: bytes that nobody else
- * reads never come to be. Next: lower/fake_quantize.c. */
+ * QuantizeLinear and the DequantizeLinear after it, as one fused node: int8 values that no other
+ * node reads are never stored. Next: lower/fake_quantize.c. */
 #include "engine/cpu/plan/plan.h"
 #include "graph/ops.h"
 #include "kernel/pointwise/fake_quantize.h"

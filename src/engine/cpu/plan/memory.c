@@ -20,7 +20,7 @@ static int compare(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-/** Where a buffer lies that has its place: bytes [offset, end) from step `first` to `last`. */
+/** Where a placed buffer is: bytes [offset, end) from step `first` to `last`. */
 typedef struct span {
   int first, last;
   size_t offset, end;

@@ -15,7 +15,7 @@
 
 /* ---- What a Pad puts around ---- */
 
-/** The Pad's list of pads, whatever it fills with; false: it is not constant. */
+/** The Pad's numbers of pads, whatever it fills with; false: it is not constant. */
 static bool read_list(laci_cpu_plan *plan, const laci_node *node, bool inputs, int rank,
                       laci_pads *pads) {
   size_t n = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a plan decides before anything is lowered: what is constant, which nodes are computed, which
- * of them are one fused node, and where every buffer lies in the arena. No library's type is here.
+ * of them are one fused node, and where every buffer is in the arena. No library's type is here.
  *
  *   fused node   a node of the graph with those that are computed together with it
  *   function     an element-wise function of one value
@@ -8,8 +8,7 @@
  *
  * What a fused node may take in is not decided here: lowering is asked (laci_plan_ask), from the
  * same list of implementations that it lowers by. Next: constants.c, pads.c, functions.c, fuse.c,
- * remat.c, memory.c.
- */
+ * remat.c, memory.c. */
 #ifndef LACI_ENGINE_CPU_PLAN_H
 #define LACI_ENGINE_CPU_PLAN_H
 
@@ -118,7 +117,7 @@ typedef enum laci_fused_pattern {
 typedef struct laci_fused {
   int node, tail;       /* tail: the last node that was fused; node itself if none */
   int n_nodes;          /* that are together in it */
-  bool recomputed;      /* has a second turn */
+  bool recomputed;      /* is recomputed later */
   int output;           /* the value that comes out in the end */
   float *scale, *shift; /* [channels]: y = scale * y + shift before the posts; NULL: none */
   int64_t channels;
@@ -134,7 +133,7 @@ typedef struct laci_attention_pattern {
   float scale;
   bool zero_nan;
   int product;               /* the node of the second product */
-  int places[LACI_MAX_RANK]; /* where the product's axes stand in the fused node's output */
+  int places[LACI_MAX_RANK]; /* where the product's axes are in the fused node's output */
 } laci_attention_pattern;
 
 typedef struct laci_layer_norm_pattern {
@@ -146,18 +145,18 @@ typedef struct laci_layer_norm_pattern {
 typedef enum laci_takes {
   LACI_TAKES_NOTHING = 0,
   LACI_TAKES_SCALE = 1,     /* scales and shifts of channels */
-  LACI_TAKES_FUNCTIONS = 2, /* element-wise functions behind */
+  LACI_TAKES_FUNCTIONS = 2, /* element-wise functions that follow */
   LACI_TAKES_SUM = 4,       /* one sum with another value */
   LACI_TAKES_ONE = 8,       /* of all these only one node */
-  LACI_TAKES_RELU = 16,     /* nothing but a Relu behind a batch norm of training */
+  LACI_TAKES_RELU = 16,     /* nothing but a Relu after a batch norm of training */
 } laci_takes;
 
 /** Lowering's answer: what the implementation takes that would be chosen for the fused node as it
  * is; -1: there is none. Nothing has been lowered yet. */
 typedef int laci_plan_ask(void *lowering, const laci_fused *fused);
 
-/** A fused node is computed in its turn. A second one computes the values once more that were
- * dropped in between; others of its results stay as they are. */
+/** A fused node is computed at its place in the schedule. A second entry recomputes those of its
+ * values that were dropped in between; its other results stay as they are. */
 typedef struct laci_scheduled {
   int fused; /* of plan->fused */
   bool recomputed;
@@ -189,9 +188,9 @@ struct laci_cpu_plan {
   bool *computed;                /* [n_nodes] neither constant nor unused */
   laci_fused *fused;             /* [n_nodes]; output -1: part of another, or nothing to do */
   int *fused_at;                 /* [n_nodes] fused node that is computed at this place; -1: none */
-  int n_scheduled, n_recomputed; /* n_recomputed: nodes of those that have a second turn */
-  laci_scheduled *schedule; /* [n_turns] the fused nodes in the order in which they are computed */
-  laci_arena memory;        /* all small things */
+  int n_scheduled, n_recomputed; /* n_recomputed: nodes of those that are recomputed */
+  laci_scheduled *schedule;      /* [n_scheduled] fused nodes in the order of their computation */
+  laci_arena memory;             /* all small things */
   size_t arena_bytes, weight_bytes;
   size_t constant_bytes; /* of contents that only planning needs */
   laci_budget budget;    /* what others hold, and our ports; no limit without the caller's */
@@ -239,14 +238,15 @@ int laci_plan_readers(const laci_cpu_plan *plan, int value, int readers[2]);
 bool laci_plan_is_fused(const laci_cpu_plan *plan, int node);
 /** The node becomes the new end of the fused node. */
 void laci_fused_append(laci_cpu_plan *plan, laci_fused *fused, int node);
-/** Places that a fused node reads from in its first or its second turn, and the value of one of
- * them; -1: nothing is there. */
+/** How many values a fused node reads in its first computation or its recomputation, and one of
+ * them; -1: there is none at that place. */
 int laci_fused_n_reads(const laci_cpu_plan *plan, const laci_fused *fused, bool recomputed);
 int laci_fused_read(const laci_cpu_plan *plan, const laci_fused *fused, int at);
 /** The values that it makes; -1: nothing is there. */
 int laci_fused_n_writes(const laci_cpu_plan *plan, const laci_fused *fused);
 int laci_fused_write(const laci_cpu_plan *plan, const laci_fused *fused, int at);
-/** A batch norm of training whose statistics come out, so that a second turn need not find them. */
+/** A batch norm of training whose statistics come out, so that a recomputation need not find
+ * them. */
 bool laci_fused_has_statistics(const laci_cpu_plan *plan, const laci_fused *fused);
 /** Do all values of the node have elements? If not, it is the plain operator's, and is fused with
  * nothing. */
@@ -266,12 +266,12 @@ bool laci_plan_reduced_axes(laci_cpu_plan *plan, const laci_node *node, int rank
 
 /* ---- The order of fused nodes: remat.c ---- */
 
-/** plan->schedule: every fused node where its last node stood. n_forward > 0: the graph's nodes
- * before that one are a forward part, whose values are kept or computed once more for what stands
- * behind, whichever takes less memory. */
+/** Makes plan->schedule: every fused node at the place of its last node. n_forward > 0: the graph's
+ * first n_forward nodes are a forward part. Its values are kept, or computed once more for later
+ * nodes, whichever takes less memory. */
 LAC_MUST_CHECK lac_status laci_plan_schedule(laci_cpu_plan *plan, int n_forward, lac_error *err);
 /** The forward node whose workspace a gradient reads in place of its input 1: a max pool's places,
- * the bits of a Relu behind a batch norm. -1: there is none, and it reads the value. */
+ * the bits of a Relu after a batch norm. -1: there is none, and it reads the value. */
 int laci_plan_workspace_from(const laci_cpu_plan *plan, int node);
 
 /* ---- Patterns of fuse.c's table ---- */
@@ -284,13 +284,13 @@ typedef struct laci_match {
 } laci_match;
 
 typedef bool laci_pattern_find(laci_cpu_plan *plan, int node, laci_match *match);
-/** What the pattern takes behind it, once it is a fused node. */
+/** Fuses what may follow the pattern, once it is a fused node. */
 typedef void laci_pattern_finish(laci_cpu_plan *plan, laci_fused *fused);
 laci_pattern_find laci_find_attention, laci_find_layer_norm, laci_find_relu_sum, laci_find_quantize,
     laci_find_quantize_again;
 laci_pattern_finish laci_finish_attention, laci_finish_layer_norm, laci_finish_quantize_again;
 
-/** One more node behind a fused node, or several that are one function; false, and nothing done,
+/** Fuses one more node to a fused node, or several that are one function; false, and nothing done,
  * where this rule does not apply. fuse_chain.c */
 typedef bool laci_chain_rule(laci_cpu_plan *plan, laci_fused *fused);
 laci_chain_rule laci_chain_scale, laci_chain_gate, laci_chain_gelu, laci_chain_function,
@@ -312,7 +312,7 @@ LAC_MUST_CHECK lac_status laci_plan_read_floats(const laci_cpu_plan *plan, int v
                                                 int64_t n, float *to, lac_error *err);
 /** One element of a constant of any class. False where the value is none, or has more elements. */
 bool laci_plan_scalar(laci_cpu_plan *plan, int value, double *x);
-/** A copy as the operators' eval wants it; destroy it. NULL: no memory, or no constant. */
+/** A copy as the operators' eval reads it; destroy it. NULL: no memory, or no constant. */
 laci_buf *laci_plan_constant_buf(laci_cpu_plan *plan, int value);
 /** What only planning needed: weights have their own bytes. */
 void laci_plan_drop_constants(laci_cpu_plan *plan);
@@ -325,14 +325,14 @@ bool laci_plan_quantize_alike(laci_cpu_plan *plan, const laci_node *a, const lac
 
 /* ---- pads.c ---- */
 
-/** Elements before and behind each axis; negative: so many are left out. */
+/** Elements before and after each axis; negative: so many are left out. */
 typedef struct laci_pads {
   int64_t before[LACI_MAX_RANK], after[LACI_MAX_RANK];
 } laci_pads;
 
 /** What a Pad puts around floats. False: not constant zeros, or along axes of its own. */
 bool laci_plan_zero_pads(laci_cpu_plan *plan, const laci_node *node, laci_pads *pads);
-/** May a window of the pool stand on pads alone? Its result is no number of the input. */
+/** May a window of the pool cover pads alone? Its result is no number of the input. */
 bool laci_plan_window_misses(const laci_cpu_plan *plan, const laci_node *node);
 /** Convolutions and pools take in the zeros that a Pad puts around their input. plan->graph may
  * become a copy that lives as long as the plan. */
@@ -357,8 +357,8 @@ typedef struct laci_buffer {
   bool unreferenced; /* a weight that only steps read: it goes where none does */
   int port;          /* of a caller's buffer */
   int pending;       /* reads still to be planned, of all values that live here */
-  int continued_by;  /* node + 1 of the Concat that goes on behind what is there: not to be
-                        overwritten; 0: none */
+  int continued_by;  /* node + 1 of the Concat that appends to what is there: not to be overwritten;
+                        0: none */
 } laci_buffer;
 
 /** Gives every arena buffer its offset. */

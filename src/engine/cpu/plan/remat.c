@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The order in which fused nodes have their turn, and which of them have a second one, so that a
- * training step takes less memory.
+ * The schedule: the order in which fused nodes are computed, and which of them are recomputed, so
+ * that a training step takes less memory.
  *
- * The forward part is cut where little crosses (remat_cuts.c). What crosses a cut is kept, and so
- * is what is small; between two cuts everything else is dropped, and computed once more just before
- * the gradients of that segment read it. A second turn is the same fused node over the same values,
- * lowered in the same way, so that gradients keep every bit. A batch norm takes the statistics of
- * its first turn then, and leaves the running ones alone. Next: remat.h, lower/lower.c. */
+ * The forward part is cut where few values cross (remat_cuts.c). Values that cross a cut are kept,
+ * and so are small ones. Between two cuts all others are dropped, and recomputed just before the
+ * gradients of that segment read them. A recomputation is the same fused node over the same values,
+ * lowered in the same way, so that gradients keep every bit. A batch norm then reads the statistics
+ * of its first computation, and does not update the running ones. Next: remat.h, lower/lower.c. */
 #include "engine/cpu/plan/remat.h"
 
 #include <string.h>
@@ -15,7 +15,8 @@
 
 /* ---- What is there ---- */
 
-/** The values that the step reads and writes, behind `places`; how many places it took. */
+/** Appends the values that the step reads and writes to `places`; returns how many places they
+ * took. */
 static int note_values(laci_remat *r, laci_remat_step *step, int *places) {
   const laci_cpu_plan *plan = r->plan;
   const laci_fused *fused = &plan->fused[step->fused];
@@ -33,7 +34,7 @@ static int note_values(laci_remat *r, laci_remat_step *step, int *places) {
   return step->n_reads + step->n_writes;
 }
 
-/** Steps in their order. first_after: the first node behind the forward part. */
+/** Steps in their order. first_after: the first node after the forward part. */
 static void find_steps(laci_remat *r, int first_after) {
   const laci_cpu_plan *plan = r->plan;
   int *places = r->places;
@@ -65,9 +66,9 @@ static void measure(laci_remat *r) {
   }
 }
 
-/* ---- Turns ---- */
+/* ---- Recomputations ---- */
 
-/** Reads behind a value's second making are no longer reads of the first one. twice: [values] */
+/** Reads after a value's recomputation are no longer reads of the first one. twice: [values] */
 static void share_uses(laci_cpu_plan *plan, const laci_remat *r, bool *twice) {
   for (int t = 0; t < plan->n_scheduled; t++) {
     const laci_scheduled *scheduled = &plan->schedule[t];

@@ -20,27 +20,28 @@ typedef struct laci_remat {
   const laci_cpu_plan *plan;
   int n_steps, n_forward; /* the first n_forward steps are the forward part */
   laci_remat_step *steps;
-  int *places;      /* where reads and writes lie */
+  int *places;      /* where reads and writes are */
   int *producer;    /* [values] the step that makes it; -1: none does */
   int64_t *bytes;   /* [values] made by steps; 0 for all others */
   int *last;        /* [values] last forward step that reads it; -1: none */
-  bool *needed;     /* [values] a step behind the forward part reads it */
+  bool *needed;     /* [values] a step after the forward part reads it */
   bool *keep;       /* [values] the forward part's value stays */
-  bool *recomputed; /* [steps] has a second turn: follows from keep */
+  bool *recomputed; /* [steps] is recomputed: follows from keep */
 } laci_remat;
 
 static inline bool laci_remat_is_forward(const laci_remat *r, int value) {
   return r->producer[value] >= 0 && r->producer[value] < r->n_forward;
 }
 
-/** Does whoever comes behind the forward part, or in a second turn, read a value that was computed
- * once more? */
+/** Does a step after the forward part, or a recomputation, read a value that was computed once
+ * more? */
 static inline bool laci_remat_is_recomputed(const laci_remat *r, int value) {
   return laci_remat_is_forward(r, value) && !r->keep[value] && r->recomputed[r->producer[value]];
 }
 
-/** All steps in their order, a second turn of step s as ~s before the first one that needs it;
- * order: room for n_steps + n_forward. How many there are; -1: no memory. remat_peak.c */
+/** Writes all steps in their order, with the recomputation of step s as ~s before the first step
+ * that needs it. order: capacity n_steps + n_forward. Returns how many there are; -1: no memory.
+ * remat_peak.c */
 int laci_remat_order(const laci_remat *r, int *order);
 /** Bytes of values at the fullest moment of a run under keep and recomputed, as one arena and
  * lifetimes have them: to compare plans by. -1: no memory. remat_peak.c */

@@ -78,8 +78,8 @@ static lac_status set_values(cut *c, const int *alive, int n_alive, lac_error *e
   return LAC_OK;
 }
 
-/** A cut behind every forward step but the last; with `fill`, those that are left get their values
- * instead. alive: room for all values. */
+/** A cut after every forward step but the last; with `fill`, those that are left get their values
+ * instead. alive: memory for all values. */
 static lac_status find_cuts(planner *p, int *alive, bool fill, lac_error *err) {
   const laci_remat *r = p->r;
   int n_alive = 0, next = 1;
@@ -114,7 +114,7 @@ static void one_lane_cuts(planner *p) {
   if (run > 1) p->n_cuts = n;
 }
 
-/** From before all to behind all. */
+/** From before all steps to after all. */
 static lac_status place_cuts(planner *p, lac_error *err) {
   int *alive = laci_alloc((size_t)p->r->plan->graph->n_values + 1, sizeof *alive);
   if (!alive) return laci_fail_memory(err, "what is computed once more");
@@ -141,7 +141,7 @@ static int64_t crossing(const planner *p, int i, int j, bool needed) {
   return sum;
 }
 
-/** Two values as large as the segment's largest: the gradients on their way through it. */
+/** Two values as large as the segment's largest: the gradients that pass through it. */
 static void weigh_segments(planner *p) {
   const laci_remat *r = p->r;
   for (int i = 0; i < p->n_cuts; i++) {
@@ -181,7 +181,7 @@ static bool choose(planner *p, int64_t limit) {
   return p->kept[p->n_cuts - 1] >= 0;
 }
 
-/** Fills `recomputed`: what gradients need and is not kept, and what that needs in its turn. */
+/** Fills `recomputed`: what gradients need and is not kept, and what that needs. */
 static void follow_keep(laci_remat *r) {
   memset(r->recomputed, 0, (size_t)r->n_steps * sizeof *r->recomputed);
   for (int v = 0; v < r->plan->graph->n_values; v++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How much memory a plan of what is kept would need: the fused nodes are walked through in their
- * order, second turns standing before the first reader, and what is alive is added up. Weights and
- * scratch memory are the same for every plan and do not count; outputs leave as soon as no one
- * reads them. */
+ * How much memory a plan would need with the values that are kept: the fused nodes are visited in
+ * their order, recomputations before their first reader, and the sizes of live values are added up.
+ * Weights and scratch memory are the same for every plan and do not count. Outputs leave as soon as
+ * no one reads them. */
 #include "engine/cpu/plan/remat.h"
 #include "graph/ops.h"
 #include "graph/op.h"
@@ -11,12 +11,12 @@
 
 typedef struct ordering {
   const laci_remat *r;
-  int n, *order; /* a step, or ~step for its second turn */
-  bool *placed;  /* [forward steps] its second turn is in the order */
-  bool *wanted;  /* [forward steps] its second turn must come now */
+  int n, *order; /* a step, or ~step for its recomputation */
+  bool *placed;  /* [forward steps] its recomputation is in the order */
+  bool *wanted;  /* [forward steps] its recomputation must come now */
 } ordering;
 
-/** The second turn of a step behind those of all that it needs. */
+/** Adds the recomputation of a step after those of all that it needs. */
 static void place_again(ordering *o, int step) {
   if (o->placed[step]) return;
   int first = step, n_open = 1;
