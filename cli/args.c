@@ -248,7 +248,7 @@ static lac_status store(arguments *args, const option_row *option, const char *v
   return LAC_OK;
 }
 
-/* The same for what stands on the command line. */
+/* The same for a value of the command line. */
 static lac_status give(arguments *args, const option_row *option, const char *value,
                        lac_error *err) {
   *(bool *)((char *)args + option->given) = true;
@@ -332,7 +332,7 @@ static lac_status fail_unknown_option(verb_id verb, const char *word, lac_error 
                    of);
 }
 
-/* Where the parser stands. `next` is the index of the word after the current one. */
+/* Where the parser is. `next` is the index of the word after the current one. */
 typedef struct cursor {
   int argc, next;
   char **argv;

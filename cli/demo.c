@@ -243,7 +243,7 @@ static void interval_of(const lac_eval_result *r, double ends[2]) {
   ends[1] = 100 * laci_binomial_upper(right, r->images, DOUBT);
 }
 
-/* Dense, pruned, fine-tuned: both methods in one picture, which says how far chance reaches. */
+/* Dense, pruned, fine-tuned: both methods in one drawing, which says how far chance reaches. */
 static lac_status draw_recovery(const demo *d, lac_error *err) {
   char path[PATH_MAX], data[160];
   double ends[2];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The images of `lacuna demo`, as they lie in examples/digits. Declared in cli/digits.h. */
+ * The images of `lacuna demo`, as they are in examples/digits. Declared in cli/digits.h. */
 #define EMBED(symbol, file) \
   .balign 64 ; \
   .global symbol ; \

@@ -153,7 +153,7 @@ static lac_status use_word(like *l, cursor *at, lac_error *err) {
 
 /* ---- All of it ---- */
 
-/* Where the value of --like stands: [*first, *first + *n_words) are its words; NULL: there is none.
+/* Where the value of --like is: [*first, *first + *n_words) are its words; NULL: there is none.
  */
 static const char *find_script(int argc, char **argv, int *first, int *n_words) {
   for (int k = 2; k < argc && strcmp(argv[k], "--") != 0; k++) {

@@ -24,7 +24,7 @@ static const double BAR_EVERY_S = 0.1, LINE_EVERY_S = 5;
 static struct {
   pthread_mutex_t lock;
   bool quiet, is_terminal;
-  char bar[512]; /* what stands in the last line; empty: nothing */
+  char bar[512]; /* what the last line shows; empty: nothing */
   char job[64];
   char note[64];  /* after the bar */
   double shown_s; /* when progress was shown last */

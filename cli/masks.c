@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Masks as text, read from the stored tensor itself. Groups of m lie along the axis of input
+ * Masks as text, read from the stored tensor itself. Groups of m are along the axis of input
  * channels; the other axes, last fastest, number the rows that the groups are cut from. */
 #include "masks.h"
 
@@ -25,7 +25,7 @@ static bool is_zero(const lac_tensor *tensor, int64_t at, size_t size) {
 }
 
 /* Integers may be stored with a zero point that is not 0; then what the library counted as zero is
- * not what lies here. */
+ * not what is stored here. */
 static bool zeros_lie_here(const lac_tensor *tensor, const lac_layer *layer, size_t size) {
   if (is_float(tensor->dtype)) return true;
   int64_t n_zeros = 0;

@@ -69,7 +69,7 @@ static lac_status resolve(output_file *file, lac_error *err) {
   return LAC_OK;
 }
 
-/* The same where the folder itself may be missing, but not the one that it lies in. */
+/* The same where the folder itself may be missing, but not the one that it is in. */
 static lac_status resolve_export(outputs *plan, lac_error *err) {
   output_file *file = &plan->files[OUTPUT_EXPORT], folder = {0};
   char path[PATH_MAX];

@@ -18,10 +18,10 @@ enum {
   SHORTEST_NAME = 12,
 };
 
-/* Where the columns stand. */
+/* Where the columns are. */
 typedef struct layout {
   int columns;      /* of the terminal, or TERMINAL_NO_LIMIT */
-  int n_neighbours; /* columns that stand side by side: all, or all but the remark */
+  int n_neighbours; /* columns side by side: all, or all but the remark */
   int width[TABLE_COLUMNS];
   int line[TABLE_COLUMNS]; /* of the row, from 0 on */
 } layout;

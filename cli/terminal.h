@@ -29,7 +29,7 @@ int text_cells(const char *text);
 void text_tame(char *text);
 
 /** The text, or where it takes more cells its begin and end with ... between (one character where
- * the locale is UTF-8). `to` has room for strlen(text) + 4 bytes. Returns to. */
+ * the locale is UTF-8). `to` has strlen(text) + 4 bytes. Returns to. */
 char *text_shorten(const char *text, int cells, char *to);
 
 /** Prints the text word by word in lines of at most `columns` cells (TERMINAL_NO_LIMIT: one line),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * --tune, and where its timings lie. */
+ * --tune, and where its timings are kept. */
 #ifndef CLI_TUNING_H
 #define CLI_TUNING_H
 

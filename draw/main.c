@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * lacuna-draw FORMAT SECONDS: a graph in graphviz' language from standard input becomes a picture
+ * lacuna-draw FORMAT SECONDS: a graph in graphviz' language from standard input becomes a drawing
  * (svg, pdf, png) on standard output: its size in bytes and a line break, then the bytes.
  *
- * The library starts it for every picture and has nothing of graphviz in its own process: that ends
+ * The library starts it for every drawing and has nothing of graphviz in its own process: that ends
  * the process it works in where memory is short, and glib below it prints. What is said about a
  * failure is one line of standard error. report/render.c is the other side.
  *
@@ -54,7 +54,7 @@ static void fail(const char *what) {
   _exit(EXIT_FAILURE);
 }
 
-/* Whoever wanted the picture may be killed meanwhile. */
+/* The process that started this one may be killed meanwhile. */
 static void end_with_parent(unsigned seconds) {
   pid_t parent = getppid();
 #ifdef __linux__

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Data made ready: ImageNet as it is handed out to TFRecords, which lac_eval and lac_train read.
  *
- * docs/data.md says what lies where. Threads. Calls for different folders may run at the same time.
+ * docs/data.md says which files are where. Threads. Calls for different folders may run at the same
+ * time.
  */
 #ifndef LACUNA_DATA_H
 #define LACUNA_DATA_H

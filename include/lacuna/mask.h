@@ -27,7 +27,7 @@ typedef struct lac_mask_weight {
   lac_dtype dtype;  /* f16, bf16, f32, f64 */
   int rank;         /* 1 .. 8 */
   int64_t shape[8];
-  int c_axis; /* input channels: groups of m lie along it; 1 for Conv and for Linear as PyTorch has
+  int c_axis; /* input channels: groups of m are along it; 1 for Conv and for Linear as PyTorch has
                  it, 0 for a MatMul's right side */
   const void *values;
 } lac_mask_weight;

@@ -51,7 +51,7 @@ typedef struct lac_load_options {
                    knows: it freezes what reaches it and cannot be run; else it is LAC_BAD_FILE
                    (false)
                  */
-  const char *data_dir; /* from memory: where external data lies; NULL: there must be none (NULL) */
+  const char *data_dir; /* from memory: where external data is; NULL: there must be none (NULL) */
 } lac_load_options;
 
 /** Every field's default, which its line names. */
@@ -66,7 +66,7 @@ LAC_API LAC_MUST_CHECK lac_status lac_model_load_memory_with(const void *bytes, 
                                                              const lac_load_options *options,
                                                              lac_model **model, lac_error *err);
 
-/** The same from memory (copied as far as needed). data_dir: where external data lies; NULL: there
+/** The same from memory (copied as far as needed). data_dir: where external data is; NULL: there
  * must be none. */
 LAC_API LAC_MUST_CHECK lac_status lac_model_load_memory(const void *bytes, size_t size_bytes,
                                                         const char *data_dir, lac_model **model,

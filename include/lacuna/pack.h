@@ -90,7 +90,7 @@ LAC_API uint64_t lac_pack_dense_bytes(const lac_pack *pack);
 LAC_API uint64_t lac_pack_packed_bytes(const lac_pack *pack);
 
 /** A packed weight, seen as [outer, columns, inner], columns being its input channels, cut into
- * runs that blocks of m do not cross. Row o * inner + i holds what lies at (o, every column, i).
+ * runs that blocks of m do not cross. Row o * inner + i holds the elements (o, every column, i).
  * Views into the pack; arrays begin at multiples of 64 bytes. */
 typedef struct lac_packed_tensor {
   const char *name;

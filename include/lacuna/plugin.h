@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-/** Of all that stands here; a plug-in of another version is not used. */
+/** Of this header; a plug-in of another version is not used. */
 #define LAC_PLUGIN_VERSION 1
 
 /** Channels of a transport: 0 .. LAC_CHANNELS - 1. */

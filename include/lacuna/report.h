@@ -24,7 +24,7 @@ typedef struct lac_quantization_result lac_quantization_result; /* lacuna/quanti
  * stored, or follows from stored tensors alone. Where it is computed, `weight` is the value that
  * the node reads, `dtype` and `shape` are its own, and its zeros are those of the product; `rank`,
  * `n_elements` and channels are 0 where they are not known, because an unknown operator makes it or
- * it lies in packed blocks. */
+ * it is stored in packed blocks. */
 typedef struct lac_layer {
   const char *name;   /* node */
   const char *op;     /* "Conv" */
@@ -36,7 +36,7 @@ typedef struct lac_layer {
   int64_t channels_out;       /* per convolution group */
   int64_t convolution_groups; /* 1 for everything but grouped convolutions */
   int k_axis,
-      c_axis;    /* axes of shape: output channels, input channels (along which groups of m lie) */
+      c_axis;    /* axes of shape: output channels, input channels (along which groups of m are) */
   bool computed; /* the weight is no stored tensor, but computed from such; never eligible */
   bool storable; /* ... and lac_model_fold can store it */
   bool folded;   /* lac_model_fold stored what was computed */
@@ -76,7 +76,7 @@ typedef struct lac_group {
   int id; /* from 1 */
   int channels;
   int n_consumers, n_producers;
-  const char *const *consumers; /* prunable layers in whose input channels the group lies */
+  const char *const *consumers; /* prunable layers in whose input channels the group is */
   const char *const *producers; /* layers whose output channels it is */
   bool frozen;
   const char *cause; /* why it is frozen; NULL otherwise */
@@ -201,7 +201,7 @@ LAC_API LAC_MUST_CHECK lac_status lac_report_json(const lac_report *report, char
 /** Frees a text that a function of the library returned. NULL is fine. */
 LAC_API void lac_text_free(char *text);
 
-/** Order of `axis` of the stored tensor: order[j] = old index now at place j; room for `count` ==
+/** Order of `axis` of the stored tensor: order[j] = old index now at place j; `count` ==
  * its size. For the input channels of a grouped convolution's weight: count == convolution_groups *
  * size, group after group. Identity where nothing moved. Fails LAC_NOT_FOUND. */
 LAC_API LAC_MUST_CHECK lac_status lac_report_order(const lac_report *report, const char *tensor,

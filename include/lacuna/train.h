@@ -165,7 +165,7 @@ LAC_API LAC_MUST_CHECK lac_status lac_train_settings(const lac_train_options *op
                                                      lac_train_setting *settings, int *n,
                                                      lac_error *err);
 
-/** What lies in a folder of data. */
+/** What is in a folder of data. */
 typedef struct lac_train_data {
   const char *format; /* as lac_train_options names it */
   int64_t images;     /* for training */
@@ -269,7 +269,7 @@ LAC_API LAC_MUST_CHECK lac_status lac_train(lac_model *model, const char *data,
                                             const lac_mask *mask, const lac_train_options *options,
                                             lac_train_result *result, lac_error *err);
 
-/* ---- The picture ---- */
+/* ---- The drawing ---- */
 
 /** One evaluation of a run. */
 typedef struct lac_recovery_score {
@@ -284,7 +284,7 @@ typedef struct lac_recovery_run {
   int n_scores;
 } lac_recovery_run;
 
-/** Several runs of one network, for one picture. */
+/** Several runs of one network, for one drawing. */
 typedef struct lac_recovery {
   const char *title, *data; /* the network; what it learned, or NULL */
   double dense_top1;        /* percent, a dashed line; 0: not known */

@@ -15,7 +15,7 @@
 
 /* ---- Parts ---- */
 
-/** Room of the graph's for a new stored tensor; NULL after a failure. */
+/** Memory of the graph for a new stored tensor; NULL after a failure. */
 static void *add_stored(laci_arch_builder *b, const char *layer, const char *part, lac_dtype dtype,
                         laci_shape shape, int *value) {
   char name[LACI_ARCH_NAME];

@@ -39,7 +39,7 @@ void laci_budget_add(laci_budget *budget, uint64_t bytes, const char *format, ..
 void laci_budget_add_sum(laci_budget *budget, uint64_t bytes);
 /** What was added and is no more. */
 void laci_budget_give_back(laci_budget *budget, uint64_t bytes);
-/** Is there room for so much more? A NULL budget has no limit. */
+/** Is so much more allowed? A NULL budget has no limit. */
 bool laci_budget_has(const laci_budget *budget, uint64_t bytes);
 /** The larger of two phases, in *most. */
 void laci_budget_keep_most(laci_budget *most, const laci_budget *phase);

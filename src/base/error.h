@@ -35,7 +35,7 @@ LAC_MUST_CHECK lac_status laci_check_given(const char *function, const laci_give
   laci_check_given(__func__, (const laci_given[]){__VA_ARGS__}, \
                    sizeof((const laci_given[]){__VA_ARGS__}) / sizeof(laci_given), (err))
 
-/** Puts `to` wherever `from` (not empty) stands in the text: a failure speaks of a temporary file
+/** Puts `to` wherever `from` (not empty) is in the text: a failure speaks of a temporary file
  * by the name that its reader knows. err may be NULL. */
 void laci_error_rename(lac_error *err, const char *from, const char *to);
 

@@ -50,13 +50,14 @@ typedef struct laci_file_set {
 
 /** From now on commits on this thread wait for the end of the set. */
 void laci_file_set_begin(laci_file_set *set);
-/** The same, but its files get their names at its own end, whatever it lies in: for files that are
- * read back before the outer set ends. */
+/** The same, but its files get their names at its own end, whatever set it is in: for files that
+ * are read back before the outer set ends. */
 void laci_file_set_begin_apart(laci_file_set *set);
 
 /** st: how the work went. Where well, the files join the set around this one, or get their names if
- * there is none. Else, and on a failure here, no new file is left and all old ones stand. Returns
- * st, or what failed: LAC_EXISTS where a name was taken meanwhile, LAC_IO, LAC_NO_MEMORY. */
+ * there is none. Else, and on a failure here, no new file is left and all old ones are as they
+ * were. Returns st, or what failed: LAC_EXISTS where a name was taken meanwhile, LAC_IO,
+ * LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_file_set_end(laci_file_set *set, lac_status st, lac_error *err);
 
 /** Into the open set, or, where none is, to its name at once. Takes what *file owns on success, and

@@ -45,7 +45,7 @@ LAC_MUST_CHECK lac_status laci_json_finish(laci_json_writer *w, json_t *root, si
                                            const char *what, char **text, lac_error *err);
 
 /** The value that `text` holds; json_decref it. Messages call it `name`, which was to be `what`.
- * Fails LAC_BAD_FILE where it is no JSON, or a key stands twice; LAC_NO_MEMORY. *root is then
+ * Fails LAC_BAD_FILE where it is no JSON, or a key is there twice; LAC_NO_MEMORY. *root is then
  * NULL. */
 LAC_MUST_CHECK lac_status laci_json_read(const char *name, const char *what, const char *text,
                                          json_t **root, lac_error *err);

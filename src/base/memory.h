@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Memory: checked allocation of arrays, and an arena for things that live and die together.
  *
- * All heap memory of the library comes through here, so that tests can make each allocation fail in
- * turn (laci_memory_fail_at). Counts are checked for overflow; results are zeroed. Free with
+ * All heap memory of the library comes through here, so that tests can make each allocation fail
+ * (laci_memory_fail_at). Counts are checked for overflow; results are zeroed. Free with
  * laci_free. */
 #ifndef LACI_BASE_MEMORY_H
 #define LACI_BASE_MEMORY_H
@@ -16,7 +16,7 @@
  * overflows. n == 0 gives a valid pointer. */
 void *laci_alloc(size_t n, size_t size);
 
-/** Room for n elements at the start of which the first old_n are kept; the rest is zeroed. The old
+/** Memory for n elements, of which the first old_n are kept; the rest is zeroed. The old
  * block is freed on success only. */
 void *laci_resize(void *old, size_t old_n, size_t n, size_t size);
 
@@ -27,8 +27,8 @@ static inline bool laci_is_zero(const uint8_t *bytes, size_t n) {
   return n == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, n - 1) == 0);
 }
 
-/** Makes room for one more element: doubles *capacity when n == *capacity. False when there is no
- * memory. */
+/** Makes sure of memory for one more element: doubles *capacity when n == *capacity. False when
+ * there is no memory. */
 bool laci_grow(void **array, size_t n, size_t *capacity, size_t size);
 
 /** Addresses without memory, which can neither be read nor written yet; NULL: no memory. */

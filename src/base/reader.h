@@ -66,15 +66,15 @@ void laci_reader_park(laci_reader *reader);
  * LAC_IO: for a file whose checksums are computed once. Memory: 8 bytes for each 64 KiB. */
 LAC_MUST_CHECK lac_status laci_reader_watch(laci_reader *reader, lac_error *err);
 
-/** Is a part, which must lie inside, at its address, and will it stay? Any thread. */
+/** Is a part, which must be inside the file, at its address, and will it stay? Any thread. */
 bool laci_reader_is_there(laci_reader *reader, size_t offset, size_t size_bytes);
 
-/** Copies a part, which must lie inside: from memory if it is there, else from the file. */
+/** Copies a part, which must be inside the file: from memory if it is there, else from the file. */
 LAC_MUST_CHECK lac_status laci_reader_fetch(laci_reader *reader, size_t offset, size_t size_bytes,
                                             void *to, lac_error *err);
 
-/** Brings a part, which must lie inside, to its address, until laci_reader_release. Of an origin:
- * its outline. */
+/** Brings a part, which must be inside the file, to its address, until laci_reader_release. Of an
+ * origin: its outline. */
 LAC_MUST_CHECK lac_status laci_reader_look(laci_reader *reader, size_t offset, size_t size_bytes,
                                            lac_error *err);
 /** What was looked at goes. What was materialised stays. */

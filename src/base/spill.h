@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Bytes that are made before they can be used, and are too many for memory: they lie in a file
+ * Bytes that are made before they can be used, and are too many for memory: they are in a file
  * without a name, which ends with the process, however that ends, and are read through a mapping.
  *
  * Pages of the mapping are the file's: the system drops them when memory is wanted, and reads them
  * again. No other program can cut a file that has no name, so that a mapping of it, unlike one of a
- * model's file (base/reader.h), cannot lose its bytes. Stretches of zeros take no room on disk
+ * model's file (base/reader.h), cannot lose its bytes. Stretches of zeros take no space on disk
  * where the file system can have holes. One thread puts; any thread reads. */
 #ifndef LACI_BASE_SPILL_H
 #define LACI_BASE_SPILL_H
@@ -16,7 +16,7 @@
 
 typedef struct laci_spill laci_spill;
 
-/** In a folder that has room; NULL: TMPDIR of the environment, else /var/tmp,
+/** In a folder with enough space; NULL: TMPDIR of the environment, else /var/tmp,
  * which is on a disk where /tmp may be memory. Fails LAC_IO, LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_spill_create(const char *folder, laci_spill **spill, lac_error *err);
 /** What was put there is no more. NULL is fine. */

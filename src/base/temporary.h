@@ -17,7 +17,7 @@ enum { LACI_TEMPORARY_NAME = 48 }; /* bytes of a name, the final zero among them
 
 /** Makes the temporary file for a file that is to be called `name` (without a folder), with the
  * permissions that umask leaves, open to write and locked; removes those of dead processes for the
- * same name. folder: a descriptor, or AT_FDCWD and `prefix`, which stands before all names: "" or
+ * same name. folder: a descriptor, or AT_FDCWD and `prefix`, which is put before all names: "" or
  * up to a slash. Returns the descriptor and fills temporary; -1 and errno. */
 int laci_temporary_create(int folder, const char *prefix, const char *name,
                           char temporary[LACI_TEMPORARY_NAME]);

@@ -19,7 +19,7 @@ typedef struct laci_file_id laci_file_id;
 /** What a writer may do to a file that exists. */
 typedef struct laci_write_options {
   bool force;               /* replace an existing regular file; else that is LAC_EXISTS */
-  bool holes;               /* stretches of zeros take no room, where the file system can */
+  bool holes;               /* stretches of zeros take no space, where the file system can */
   const laci_file_id *keep; /* files that are never replaced, even with force: inputs */
   size_t n_keep;
 } laci_write_options;

@@ -73,7 +73,7 @@ void laci_comm_set_timeout(laci_comm *comm, double seconds);
 /** The bytes of process 0, at all. */
 LAC_MUST_CHECK lac_status laci_comm_broadcast(laci_comm *comm, void *bytes, size_t n,
                                               lac_error *err);
-/** all [size * n] bytes: those of process k from k * n on, its own included; they may lie there
+/** all [size * n] bytes: those of process k from k * n on, its own included; they may be there
  * already. */
 LAC_MUST_CHECK lac_status laci_comm_gather(laci_comm *comm, const void *mine, size_t n, void *all,
                                            lac_error *err);
@@ -106,7 +106,7 @@ typedef enum laci_wire {
   LACI_WIRE_BF16, /* each process's numbers and the sums are rounded; added in f32 */
 } laci_wire;
 
-/** Room for sums of up to `most` floats: about four bytes for each, on either wire. Fails
+/** Memory for sums of up to `most` floats: about four bytes for each, on either wire. Fails
  * LAC_NO_MEMORY, LAC_BAD_ARGUMENT (more than a transport takes at a time). comm NULL: a sum that
  * does nothing. */
 typedef struct laci_comm_sum laci_comm_sum;

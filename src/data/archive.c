@@ -73,7 +73,7 @@ static lac_status check_end(feed *f) {
   return st;
 }
 
-/** Is what the library gives what lies there? */
+/** Does the library give the bytes that the archive has there? */
 static lac_status compare_first(const feed *f, struct archive *tar,
                                 const laci_archive_member *member) {
   const void *bytes = NULL;

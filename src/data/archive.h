@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tar archives, read where they are: which files they hold, and where these lie in the archive. So
+ * Tar archives, read where they are: which files they hold, and where these are in the archive. So
  * an archive of archives is walked without unpacking anything, and each file in it can be read at
  * any time, from any thread. */
 #ifndef LACI_DATA_ARCHIVE_H
@@ -30,8 +30,8 @@ typedef lac_status laci_archive_visit(void *context, const laci_archive_member *
 
 /** Calls visit for each regular file, in the archive's order, until it fails. Only headers are
  * read. Fails LAC_BAD_FILE for what is no whole tar archive, one that is cut off, and one whose
- * files do not lie in it as they are (compressed, sparse); LAC_UNSUPPORTED where Lacuna was built
- * without libarchive; LAC_IO, LAC_NO_MEMORY; and as visit does. */
+ * files are not stored in it as they are (compressed, sparse); LAC_UNSUPPORTED where Lacuna was
+ * built without libarchive; LAC_IO, LAC_NO_MEMORY; and as visit does. */
 LAC_MUST_CHECK lac_status laci_archive_walk(const laci_archive *archive, laci_archive_visit *visit,
                                             void *context, lac_error *err);
 

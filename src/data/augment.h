@@ -31,7 +31,7 @@ typedef struct laci_augment_draw {
 laci_augment_draw laci_augment_draw_of(const laci_augment *augment, uint64_t seed, uint64_t sample);
 
 /** Changes the image in place. `spare` is scratch that grows to the image's size. Fails
- * LAC_NO_MEMORY; `name` stands in the text. */
+ * LAC_NO_MEMORY; `name` is put in the text. */
 LAC_MUST_CHECK lac_status laci_augment_apply(const laci_augment *augment,
                                              const laci_augment_draw *draw, const char *name,
                                              laci_image *image, laci_image *spare, lac_error *err);

@@ -7,7 +7,7 @@
 
 typedef struct laci_reader laci_reader;
 
-/** Where the images of a file lie. */
+/** Where the images of a file are. */
 typedef struct laci_cifar_images {
   size_t offset, stride; /* image k begins at offset + k stride: three channels */
   int64_t n;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Labelled images, wherever they lie: a count, a label and an image for each number.
+ * Labelled images, wherever they are stored: a count, a label and an image for each number.
  *
  * Known are CIFAR-10 and CIFAR-100, binary or pickled, folders of images, CLASS/NAME.jpg, images
  * with a file of labels, TFRecords of ImageNet, and a small set of handwritten digits,
@@ -45,7 +45,7 @@ typedef struct laci_dataset_options {
   bool quiet;               /* no word of files that are left out: it was said already */
 } laci_dataset_options;
 
-/** What lies in `folder` is found out from the names in it.
+/** What is in `folder` is found out from the names in it.
  *
  * CIFAR-10: data_batch_N.bin from 1 on, test_batch.bin, one after the other; records of a label and
  * 3072 bytes. CIFAR-100: train.bin, test.bin; records of two labels, the second (fine) one counts.
@@ -72,7 +72,7 @@ typedef struct laci_dataset_options {
  * LAC_BAD_ARGUMENT for classes_path with CIFAR or digits, LAC_IO, LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_dataset_open(const char *folder, const laci_dataset_options *options,
                                             laci_dataset **set, lac_error *err);
-/** Digits from the bytes of such a file, which may go away afterwards; `name` stands in texts. */
+/** Digits from the bytes of such a file, which may go away afterwards; `name` is put in texts. */
 LAC_MUST_CHECK lac_status laci_dataset_open_digits(const char *name, const uint8_t *bytes,
                                                    size_t size_bytes, laci_dataset_part part,
                                                    laci_dataset **set, lac_error *err);

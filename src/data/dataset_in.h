@@ -59,7 +59,7 @@ LAC_MUST_CHECK lac_status laci_records_open(laci_dataset *set, const laci_datase
                                             lac_error *err);
 bool laci_records_are_there(const char *folder);
 bool laci_digits_is_there(const char *folder);
-/** Whether images lie in the folder itself, and a file of labels is there for them. */
+/** Whether images are in the folder itself, and a file of labels is there for them. */
 bool laci_flat_is_there(const char *folder);
 bool laci_flat_has_images(const char *folder);
 /** Whether the folder holds one of CIFAR's files. */

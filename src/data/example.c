@@ -87,7 +87,7 @@ lac_status laci_example_pack(const laci_example *example, uint8_t **bytes, size_
 enum { WINDOW = 1024, KEY = 32, MAX_VARINT = 10 };
 typedef enum wire { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 } wire;
 
-/** A walk: what lies in [window_at, window_at + window_n) of the message is at hand. */
+/** A walk: bytes [window_at, window_at + window_n) of the message are in memory. */
 typedef struct walk {
   const laci_example_source *source;
   uint8_t window[WINDOW];
@@ -107,7 +107,7 @@ static lac_status fail_wire(const walk *w, const char *what) {
   return laci_fail(w->err, LAC_BAD_FILE, "%s: byte %zu: %s", w->source->name, w->source->at, what);
 }
 
-/** n <= WINDOW bytes of the message, which all lie inside. */
+/** n <= WINDOW bytes of the message, which are all inside. */
 static lac_status look(walk *w, size_t at, size_t n, const uint8_t **bytes) {
   if (n == 0) return LAC_OK;
   if (w->source->bytes) {

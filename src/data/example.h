@@ -31,7 +31,7 @@ typedef struct laci_example {
 LAC_MUST_CHECK lac_status laci_example_pack(const laci_example *example, uint8_t **bytes, size_t *n,
                                             lac_error *err);
 
-/** Where an Example lies: in memory, or in a part of a file, of which as little is read as will
+/** Where an Example is: in memory, or in a part of a file, of which as little is read as will
  * do. */
 typedef struct laci_example_source {
   const char *name;     /* for messages */
@@ -47,7 +47,7 @@ enum { LACI_SYNSET_BYTES = 32 };
 /** What is read of an Example. */
 typedef struct laci_example_view {
   size_t encoded, encoded_bytes;  /* image/encoded begins here, in the Example */
-  int64_t label;                  /* image/class/label as it stands there */
+  int64_t label;                  /* image/class/label as it is there */
   char synset[LACI_SYNSET_BYTES]; /* "": none, or longer */
 } laci_example_view;
 

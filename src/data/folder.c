@@ -18,7 +18,7 @@ static lac_status list_images(laci_dataset *set, const laci_name_list *classes, 
   return LAC_OK;
 }
 
-/** A label for each image, by the class that it lies in. */
+/** A label for each image, by the class that it is in. */
 static lac_status label_images(laci_dataset *set, const laci_name_list *classes,
                                const int64_t *ends, const laci_dataset_options *options,
                                lac_error *err) {

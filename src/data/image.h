@@ -25,8 +25,8 @@ typedef struct laci_image {
 /** What an image may have at most, so that a small file cannot ask for all memory. */
 enum { LACI_IMAGE_MAX_PIXELS = 1 << 26, LACI_IMAGE_MAX_SIDE = 65535 };
 
-/** Gives the image a size (each side at least 1) and room for it; the pixels are undefined. Fails
- * LAC_UNSUPPORTED beyond the limits, LAC_NO_MEMORY; `name` stands in the text. */
+/** Gives the image a size (each side at least 1) and memory for it; the pixels are undefined. Fails
+ * LAC_UNSUPPORTED beyond the limits, LAC_NO_MEMORY; `name` is put in the text. */
 LAC_MUST_CHECK lac_status laci_image_set_size(laci_image *image, const char *name, int64_t width,
                                               int64_t height, lac_error *err);
 /** Makes *image empty again; an empty one is fine. */
@@ -73,7 +73,7 @@ LAC_MUST_CHECK lac_status laci_jpeg_decode(const char *name, const uint8_t *byte
                                            size_t size_bytes, laci_image *image, lac_error *err);
 /** The same of a part alone; NULL: all of it. A part that is many times larger than it may come is
  * decoded at half, a quarter or an eighth of its size, without pixels at its edges that are no
- * whole one then. What lies below the part is not read, and damage there is not seen. */
+ * whole one then. What is below the part is not read, and damage there is not seen. */
 LAC_MUST_CHECK lac_status laci_jpeg_decode_part(const char *name, const uint8_t *bytes,
                                                 size_t size_bytes, const laci_image_part *part,
                                                 laci_image *image, lac_error *err);

@@ -54,7 +54,7 @@ static lac_status keep_shard(laci_journal *j, const laci_journal_shard *shard, l
   return LAC_OK;
 }
 
-/** What stands between the last shard and here. */
+/** The lines between the last shard and here. */
 typedef struct pending {
   char *lines; /* those of broken images, without their heads */
   size_t n_bytes;

@@ -69,7 +69,7 @@ void laci_loader_destroy(laci_loader *loader);
 /** How many images will come; in training: INT64_MAX. */
 int64_t laci_loader_count(const laci_loader *loader);
 
-/** Hands over room for the next batch: pixels [batch, channels, height, width], labels [batch].
+/** Hands over buffers for the next batch: pixels [batch, channels, height, width], labels [batch].
  * They belong to the loader until taken. Fails LAC_BAD_ARGUMENT when `depth` buffers are out
  * already. */
 LAC_MUST_CHECK lac_status laci_loader_put(laci_loader *loader, float *pixels, int32_t *labels,

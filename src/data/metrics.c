@@ -25,7 +25,7 @@ static lac_status check_row(const float *row, int64_t classes, int64_t image, fl
   return laci_fail(err, LAC_BAD_VALUE, "image %" PRId64 ": all logits are -inf", image);
 }
 
-/** With the largest logit taken off, the sum lies between 1 and the number of classes. */
+/** With the largest logit taken off, the sum is between 1 and the number of classes. */
 static double cross_entropy(const float *row, int64_t classes, float most, int64_t label) {
   double sum = 0;
   for (int64_t j = 0; j < classes; j++) sum += exp((double)row[j] - (double)most);

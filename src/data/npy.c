@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading and writing .npy files: the header says how the elements lie, and they are brought into
- * the one form that the rest of the program knows. The payload's size is checked against the shape
- * before anything is allocated. */
+ * Reading and writing .npy files: the header says how the elements are stored, and they are brought
+ * into the one form that the rest of the program knows. The payload's size is checked against the
+ * shape before anything is allocated. */
 #include "data/npy.h"
 
 #include <string.h>

@@ -32,14 +32,14 @@ LAC_MUST_CHECK lac_status laci_npy_read(const char *path, laci_npy *array, lac_e
 LAC_MUST_CHECK lac_status laci_npy_read_as(const char *path, lac_dtype dtype, laci_npy *array,
                                            lac_error *err);
 
-/** The same from bytes at hand; `name` stands in the error texts. */
+/** The same from bytes at hand; `name` is put in the error texts. */
 LAC_MUST_CHECK lac_status laci_npy_parse(const char *name, const uint8_t *bytes, size_t size_bytes,
                                          laci_npy *array, lac_error *err);
 
 /** Makes *array empty again; an empty one is fine. */
 void laci_npy_clear(laci_npy *array);
 
-/** Writes elements that lie in C order, in one step (base/file.h); the bytes are those that
+/** Writes elements that are in C order, in one step (base/file.h); the bytes are those that
  * numpy.save writes. All types that the reader knows; NumPy has no bf16 of its own, and stores that
  * of the package ml_dtypes as two bytes of anything, '<V2', and types of 8 bits and fewer as one,
  * '<V1' (also f8e5m2: what numpy.save calls it, numpy.load does not read). Fails LAC_UNSUPPORTED

@@ -12,7 +12,7 @@ typedef struct laci_npz laci_npz;
 /** Lists what is in it. Fails LAC_BAD_FILE for what is no whole archive of .npy files,
  * LAC_UNSUPPORTED, LAC_NOT_FOUND, LAC_IO, LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_npz_open(const char *path, laci_npz **npz, lac_error *err);
-/** The same of a copy of bytes at hand; `name` stands in the texts. */
+/** The same of a copy of bytes at hand; `name` is put in the texts. */
 LAC_MUST_CHECK lac_status laci_npz_open_memory(const char *name, const void *bytes,
                                                size_t size_bytes, laci_npz **npz, lac_error *err);
 void laci_npz_close(laci_npz *npz); /* NULL is fine */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The machine of pickle.h: a stack of values, marks in it, and a memo of values that are needed
- * again. What an opcode takes from the stack may not lie below the last mark, as Python has it. */
+ * again. What an opcode takes from the stack may not be below the last mark, as Python has it. */
 #include "data/pickle.h"
 
 #include <inttypes.h>
@@ -84,7 +84,7 @@ static bool is(const laci_pickle_value *value, laci_pickle_kind kind) {
   return value && value->kind == kind;
 }
 
-/** Room doubles, so that what the arena keeps of smaller ones is no more than the last. */
+/** The capacity doubles, so that what the arena keeps of smaller ones is no more than the last. */
 static lac_status add_items(machine *m, laci_pickle_value *to, laci_pickle_value *const *items,
                             size_t n) {
   if (to->n + n > to->capacity) {

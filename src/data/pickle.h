@@ -3,7 +3,7 @@
  * arrays of bytes, pickled with protocol 2 by Python 2.
  *
  * A pickle is a program for a machine that may call anything. This machine calls nothing: three
- * names of NumPy's are known, which stand for an array; every other name, and every opcode that
+ * names of NumPy's are known, which mean an array; every other name, and every opcode that
  * these files do not have, is refused with its name and place. Values are views of the bytes. */
 #ifndef LACI_DATA_PICKLE_H
 #define LACI_DATA_PICKLE_H
@@ -39,7 +39,7 @@ typedef struct laci_pickle_value {
 /** What the pickle holds; it lives in the arena and looks into `bytes`. A list may hold itself.
  * Fails LAC_BAD_FILE (cut off; a value missing or of another kind than the opcode wants; bytes
  * after the end), LAC_UNSUPPORTED for opcodes and names that are not known, saying which and
- * where, LAC_NO_MEMORY; `name` stands in the text. Memory is a small multiple of the bytes. */
+ * where, LAC_NO_MEMORY; `name` is put in the text. Memory is a small multiple of the bytes. */
 LAC_MUST_CHECK lac_status laci_pickle_parse(laci_arena *arena, const char *name,
                                             const uint8_t *bytes, size_t size_bytes,
                                             const laci_pickle_value **value, lac_error *err);

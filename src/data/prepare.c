@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Preprocessing: plan the crop in the resized image, resize no more than lies inside it, and scale.
- * The rules stand in prepare.h, the resizing in resize.c. */
+ * Preprocessing: plan the crop in the resized image, resize no more than is inside it, and scale.
+ * The rules are in prepare.h, the resizing in resize.c. */
 #include "data/prepare.h"
 
 #include <inttypes.h>

@@ -56,7 +56,7 @@ void laci_preparer_destroy(laci_preparer *preparer); /* NULL is fine */
 void laci_preparer_size(const laci_preparer *preparer, int *width, int *height);
 
 /** Writes out[channels][height][width]. Fails LAC_BAD_SHAPE for an image smaller than the crop
- * (without resizing), LAC_NO_MEMORY; `name` stands in the text. */
+ * (without resizing), LAC_NO_MEMORY; `name` is put in the text. */
 LAC_MUST_CHECK lac_status laci_prepare(laci_preparer *preparer, const char *name,
                                        const laci_image *image, float *out, lac_error *err);
 

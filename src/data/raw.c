@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Listing what raw.h describes. A label is the class of the folder or archive that an image lies
+ * Listing what raw.h describes. A label is the class of the folder or archive that an image is
  * in, or the line of the list that its place among the sorted names has; neither is ever guessed.
  */
 #include "data/raw.h"

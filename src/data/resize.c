@@ -2,7 +2,7 @@
  * The weights of bilinear resizing with antialiasing, one axis at a time, in integers.
  *
  * A triangle as wide as the step between two pixels of the result (never narrower than one pixel of
- * the source) slides over the source; what lies under it is averaged. Weights are computed in
+ * the source) slides over the source; what is under it is averaged. Weights are computed in
  * double and kept as 22-bit fractions, which fixes the result to the bit on every machine. */
 #include "data/resize_in.h"
 
@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-/** Room for n elements; old contents do not matter. */
+/** Memory for n elements; old contents do not matter. */
 static bool reserve(void **array, size_t *capacity, size_t n, size_t size) {
   if (n <= *capacity) return true;
   laci_free(*array);

@@ -20,7 +20,7 @@ typedef struct laci_rows_source {
   size_t n_first;
 } laci_rows_source;
 
-/** Rows to be read where they lie; *rows is NULL, with LAC_OK, where they are not to be found so.
+/** Rows to be read where they are; *rows is NULL, with LAC_OK, where they are not to be found so.
  */
 LAC_MUST_CHECK lac_status laci_rows_in_place(const laci_rows_source *source, laci_rows **rows,
                                              lac_error *err);

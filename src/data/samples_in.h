@@ -27,7 +27,7 @@ struct laci_samples {
   void *own;
 };
 
-/** Which of the data's samples stands at a place, 0 <= place < count + judging; *copy: 0 as it is,
+/** Which of the data's samples is at a place, 0 <= place < count + judging; *copy: 0 as it is,
  * 1 and on: changed at random. */
 int64_t laci_samples_place(const laci_samples *samples, int64_t place, int *copy);
 

@@ -19,7 +19,7 @@ typedef struct laci_writer laci_writer;
 LAC_MUST_CHECK lac_status laci_tfrecord_append(laci_writer *writer, const void *bytes, size_t n,
                                                lac_error *err);
 
-/** Where a record lies in its file. */
+/** Where a record is in its file. */
 typedef struct laci_tfrecord {
   size_t at;   /* byte where it begins: its length */
   size_t data; /* byte where its bytes begin */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A zip archive ends with a record that says where its directory lies; the directory says where
- * each file's own header is, followed by its bytes. Sizes of 64 bits stand in an extra
+ * A zip archive ends with a record that says where its directory is; the directory says where
+ * each file's own header is, followed by its bytes. Sizes of 64 bits are in an extra
  * field (zip64), and the end has a second record for them. All numbers are little-endian. */
 #include "data/zip.h"
 
@@ -91,7 +91,7 @@ static lac_status use_end(archive *a, const uint8_t *record, uint64_t end) {
   return LAC_OK;
 }
 
-/* The last place where the record's magic stands and its comment reaches the end exactly. */
+/* The last place where the record's magic is and its comment reaches the end exactly. */
 static lac_status find_end(archive *a) {
   size_t size = laci_reader_size(a->reader);
   size_t n = size < END_BYTES + MOST_COMMENT ? size : END_BYTES + MOST_COMMENT;
@@ -263,7 +263,7 @@ static lac_status fail_member(const laci_zip *zip, const laci_zip_member *m, con
   return laci_fail(err, LAC_BAD_FILE, "%s: %s %s", zip->name, m->name, why);
 }
 
-/* Inflates into room that doubles as it fills, up to `most` bytes; *end: the stream ended. */
+/* Inflates into memory that doubles as it fills, up to `most` bytes; *end: the stream ended. */
 typedef struct inflater {
   z_stream stream;
   laci_reader *reader;

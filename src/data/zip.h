@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Zip archives, as far as they hold files that are stored or deflated: what is in them, where it
- * lies, and its bytes.
+ * is, and its bytes.
  *
  * The directory at the end is what counts; every size and place in it is checked against the file
  * before it is believed, and no two files share bytes. Encrypted archives, those of several volumes
@@ -39,8 +39,8 @@ typedef struct laci_zip_member {
 LAC_MUST_CHECK lac_status laci_zip_list(const laci_zip *zip, laci_arena *arena,
                                         laci_zip_member **members, size_t *n, lac_error *err);
 
-/** All bytes of a member, checked by size and checksum: laci_alloc. Room grows with what is really
- * there, not with what the directory says. Fails LAC_BAD_FILE, LAC_IO, LAC_NO_MEMORY. */
+/** All bytes of a member, checked by size and checksum: laci_alloc. Memory grows with what is
+ * really there, not with what the directory says. Fails LAC_BAD_FILE, LAC_IO, LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_zip_read(const laci_zip *zip, const laci_zip_member *member,
                                         uint8_t **bytes, lac_error *err);
 

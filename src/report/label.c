@@ -35,7 +35,7 @@ static void measure(laci_label *label, const char *letter) {
   if (label->line > label->widest) label->widest = label->line;
 }
 
-/* Room for n more bytes and the final zero. */
+/* Memory for n more bytes and the final zero. */
 static bool reserve(laci_label *label, size_t n) {
   while (!label->failed && label->capacity - label->n <= n) {
     size_t capacity = label->capacity ? label->capacity * 2 : 1024;

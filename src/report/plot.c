@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The operation graph as a drawing: one box a node, from the inputs down to the outputs.
  *
- * Parameters that belong to a box (weights, normalization) are lines in it; constants that stand
- * alone are small grey boxes, one for each reader, so that a shared constant draws no long edges;
+ * Parameters that belong to a box (weights, normalization) are lines in it; constants that belong
+ * to none are small grey boxes, one for each reader, so that a shared constant draws no long edges;
  * nodes that only make constants (shape arithmetic, weights being dequantized) are grey lines in
  * the boxes that read them. Every box says its role in words too, for eyes that do not tell the
  * colours apart. Escaping is label.h's, layout and formats are render.h's; the text in

@@ -73,8 +73,8 @@ static lac_status fail_as(const laci_child_result *r, double seconds, lac_error 
   }
 }
 
-/* The answer is the picture's size, a line break, the picture: whole exactly where it is so long,
- * whatever became of the process. */
+/* The answer is the drawing's size, a line break, the drawing. It is whole exactly where it has
+ * that size, whatever became of the process. */
 static lac_status take_picture(laci_child_result *r, double seconds, char **bytes,
                                size_t *size_bytes, lac_error *err) {
   size_t size = 0;

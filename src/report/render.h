@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A graph in graphviz' language as the bytes of a picture.
+ * A graph in graphviz' language as the bytes of a drawing.
  *
  * graphviz works in a process of its own, the program lacuna-draw: it ends its process where memory
  * is short, hangs where threads cannot be had, and prints; none of that is the caller's. */

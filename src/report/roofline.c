@@ -73,7 +73,7 @@ static void extend_by_rows(roofline *roof, const lac_bench_layer *rows, int n) {
   }
 }
 
-/* A clock that stood still measures nothing. */
+/* A clock that did not advance measures nothing. */
 static double peak_of(const lac_bench_result *r) { return fmax(r->peak_flops, 1); }
 static double memory_of(const lac_bench_result *r) { return fmax(r->read_bytes, 1); }
 

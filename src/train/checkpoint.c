@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writing, listing and checking checkpoint files; the format stands in checkpoint.h. */
+ * Writing, listing and checking checkpoint files; the format is in checkpoint.h. */
 #include "train/checkpoint.h"
 
 #include <dirent.h>
@@ -79,7 +79,7 @@ static lac_status path_of(const char *folder, const char *name, char **path, lac
   return LAC_OK;
 }
 
-/** What lies in a folder: checkpoints by step, descending. */
+/** What is in a folder: checkpoints by step, descending. */
 typedef struct listing {
   char **names;
   size_t n, capacity;

@@ -18,7 +18,7 @@
 #include "train/trace.h"
 #include "train/trainer.h"
 
-/** Whether a multiple of `every` lies in (from, to]. */
+/** Whether a multiple of `every` is in (from, to]. */
 static bool crosses(int64_t from, int64_t to, int64_t every) {
   return every > 0 && to / every > from / every;
 }
@@ -88,7 +88,7 @@ static lac_status evaluate_held(laci_loop *l, lac_error *err) {
   return st ? st : report(l, &event, err);
 }
 
-/** The averages, where they are kept, stand for the weights meanwhile. */
+/** The averages, where they are kept, replace the weights meanwhile. */
 static lac_status evaluate(laci_loop *l, lac_error *err) {
   lac_status st = laci_comm_agree(l->comm, laci_loop_check_finite(l, err), err);
   if (st) return st;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The optimizer: parameters are cut into parts of a fixed size, and a step is a few loops over the
  * parts. Norms are summed part by part in order, so that threads change nothing. The arithmetic
- * stands in kernel/optimizer/update.h. */
+ * is in kernel/optimizer/update.h. */
 #include "train/optimizer.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An optimizer over flat buffers: all parameters of a network lie one after the other in one
- * float32 buffer, their gradients in another of the same places, and so does every slot of its
- * state.
+ * An optimizer over flat buffers: all parameters of a network are stored one after the other in
+ * one float32 buffer, their gradients in a second one at the same places, and so is every slot of
+ * its state.
  *
  * SGD with momentum, LARS (a rate of its own for every tensor: trust |w| / (|g| + decay |w|)) and
  * AdamW. Masks hold weights at zero without a pass over them: where the weight, the state and every

@@ -2,7 +2,7 @@
  * Recipes: whole sets of training options, as the references used them, and how they become an
  * optimizer and a schedule once the batch and the length of an epoch are known.
  *
- * The table stands in recipes.c. A caller copies a row, changes what its user changed, and resolves
+ * The table is in recipes.c. A caller copies a row, changes what its user changed, and resolves
  * it. */
 #ifndef LACI_TRAIN_RECIPE_H
 #define LACI_TRAIN_RECIPE_H

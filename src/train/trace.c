@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Records of a fixed size go round, one a step; a record is a row of numbers, which every process
- * can send as it is, since the plans of all are the same. Names stand in the plan. */
+ * can send as it is, since the plans of all are the same. Names are in the plan. */
 #include "train/trace.h"
 
 #include <inttypes.h>
@@ -15,7 +15,7 @@
 #include "base/to_int.h"
 #include "engine/engine.h"
 
-enum { RECORDS = 3, COMPUTES = 1, SUMS = 2 }; /* the last steps; rows of the picture */
+enum { RECORDS = 3, COMPUTES = 1, SUMS = 2 }; /* the last steps; rows of the trace */
 
 /* A record: step, begun, ended; begins and seconds of the plan's steps; begun, exchanged, done and
  * bytes of each sum. */

@@ -30,7 +30,7 @@ typedef struct laci_trainer_options {
                                         what is trained stays so in every step */
   int n_weights;
   double ema;          /* decay of averages of weights and statistics, 0 <= d < 1; 0: none */
-  bool shared;         /* several processes: room for their gradients counts, too */
+  bool shared;         /* several processes: memory for their gradients counts, too */
   laci_budget *budget; /* as that of laci_engine_options; with the optimizer's state */
 } laci_trainer_options;
 
@@ -44,7 +44,7 @@ void laci_trainer_destroy(laci_trainer *trainer); /* NULL is fine */
 
 /** The graph with its parameters, for names, shapes and kinds. */
 const laci_training_graph *laci_trainer_graph(const laci_trainer *trainer);
-/** Where each parameter lies in the flat buffers, in the graph's order. */
+/** Where each parameter is in the flat buffers, in the graph's order. */
 const laci_parameter *laci_trainer_parameters(const laci_trainer *trainer);
 laci_optimizer *laci_trainer_optimizer(laci_trainer *trainer);
 float *laci_trainer_weights(laci_trainer *trainer); /* [laci_optimizer_size] */
@@ -84,7 +84,7 @@ typedef struct laci_bucket {
 
 /** Cuts the gradients into ranges of whole parameters, of so many bytes at most (one that is larger
  * for itself) and ever smaller ones towards the last, whose sum no computation is left to hide; in
- * the order in which they become final. Every parameter lies in one of them. Free with laci_free.
+ * the order in which they become final. Every parameter is in one of them. Free with laci_free.
  * Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_trainer_buckets(const laci_trainer *trainer, size_t bytes,
                                                laci_bucket **buckets, int *n, lac_error *err);

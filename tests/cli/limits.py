@@ -65,7 +65,7 @@ def tidy(folder, keep):
 
 
 def least_to_start(lacuna, folder):
-    """The limit in MiB from which on the loader finds room for the program's libraries; None: it is watched by a
+    """The limit in MiB from which on the loader finds memory for the program's libraries; None: it is watched by a
     sanitizer, which wants terabytes."""
     for mib in range(20, 1000, 5):
         if run(lacuna, ["version"], folder, mib * MIB).returncode == 0:

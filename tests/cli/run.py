@@ -33,7 +33,7 @@ VARIABLE = [(re.compile(r"\b\d+\.\d+ s\b"), "S s"), (re.compile(r'(_seconds": )[
 
 
 def split_tests(text):
-    """[lines] of each test; what stands before the first # line is the file's own comment."""
+    """[lines] of each test; what is before the first # line is the file's own comment."""
     tests = []
     for line in text.splitlines():
         if line.startswith("# "):

@@ -153,7 +153,7 @@ def assert_close(got, want):
 
 
 def weights(path):
-    """All float tensors of two axes and more, wherever they stand."""
+    """All float tensors of two axes and more, wherever they are.""" 
     found = []
 
     def walk(message):

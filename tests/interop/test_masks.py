@@ -216,7 +216,7 @@ def test_masks_are_those_of_given_scores(model, tmp_path, dtype):
 
 
 def test_given_scores_follow_their_channels(tmp_path):
-    """In a network whose channels move: what is kept is what the scores want, wherever it stands now."""
+    """In a network whose channels move: what is kept is what the scores want, wherever it is now."""
     before = weights_of(DIGITS)
     rng = np.random.default_rng(6)
     np.savez(tmp_path / "s.npz", **{name: rng.random(w.shape, np.float32) for name, w in before.items() if w.ndim > 1})

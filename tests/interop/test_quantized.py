@@ -2,7 +2,7 @@
 """Quantized networks: what `prune --quantize` writes, and what others quantized, held to ONNX Runtime and NumPy.
 
 A written file is cut at every QuantizeLinear: each part gets the integers that ONNX Runtime found, without graph
-optimizations, and both of our engines must give its next integers to one unit. Whole runs would not do: where a sum lies
+optimizations, and both of our engines must give its next integers to one unit. Whole runs would not do: where a sum is
 halfway, one unit's difference grows from layer to layer.
 """
 import json

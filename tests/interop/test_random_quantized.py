@@ -139,7 +139,7 @@ def test_engines_agree(tmp_path, seed):
         for environment in ({}, {"LAC_SPARSE": "all"}, {"LAC_ALGORITHM": "rows", "LAC_CPU": "scalar"}):
             got, text = run(tmp_path, **environment)
             apart = np.abs(got - want)
-            # Where a sum lies halfway it may fall on either side: a few values, and what follows from them.
+            # Where a sum is halfway it may fall on either side: a few values, and what follows from them.
             assert apart.max() <= .2 * scale and np.count_nonzero(apart > 1e-4 * scale) <= 3 + .03 * apart.size, environment
             layers += sum(text.count(kernel) for kernel in ("compiled int8", "avx512vnni", "int8 sum", "int8 pool"))
     assert layers > EACH

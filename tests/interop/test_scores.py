@@ -3,7 +3,7 @@
 
 Each is written from its paper (and, where the paper leaves something open, from its authors' code: SparseGPT's and
 ALPS's updates, RIA's exponent of 1/2), on whole matrices and in double, for a layer y = W x with inputs x as columns of
-X. All take the damping of SparseGPT, 1 % of the mean of diag(X X'). Columns are taps times channels; N:M blocks lie
+X. All take the damping of SparseGPT, 1 % of the mean of diag(X X'). Columns are taps times channels; N:M blocks are
 along the channels of a tap.
 """
 

@@ -358,7 +358,7 @@ def test_the_plain_engine_rounds_every_result_to_its_type(tmp_path, op, kind, co
 @pytest.mark.parametrize("kind", [np.int64, np.uint64])
 @pytest.mark.parametrize("engine", ["plain", "cpu"])
 def test_integers_of_64_bits_are_rounded_once(tmp_path, kind, engine):
-    """2^62 + 2^54 lies in the middle of two numbers of bf16; one more or less, which no double holds, decides."""
+    """2^62 + 2^54 is in the middle of two numbers of bf16; one more or less, which no double holds, decides."""
     middle = 2**62 + 2**54
     x = np.array([middle - 1, middle, middle + 1, middle + 2**55 - 1, middle + 2**55, middle + 2**55 + 1], kind)
     nodes = [helper.make_node("Cast", ["x"], ["b"], to=TensorProto.BFLOAT16),

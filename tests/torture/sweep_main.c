@@ -263,7 +263,7 @@ static void run_batch(uint64_t seed, uint64_t first, uint64_t end) {
 
 /* ---- The parent ---- */
 
-/** Waits for the child; false: it stood at one network for too long, and was killed. */
+/** Waits for the child; false: it worked on one network for too long, and was killed. */
 static bool watch(pid_t child, int *status) {
   uint64_t seen = UINT64_MAX;
   time_t since = time(NULL);

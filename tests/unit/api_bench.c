@@ -306,7 +306,7 @@ static void open_sizes_must_be_given(void **state) {
   laci_graph_destroy(graph);
 }
 
-/* "-1" and "-2" stand for the same size wherever they are. */
+/* "-1" and "-2" mean the same size wherever they are. */
 static void a_size_is_given_once(void **state) {
   (void)state;
   laci_graph *graph;

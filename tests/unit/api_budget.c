@@ -34,7 +34,7 @@
 enum { CHANNELS = 16, MOST_RANK = 8 };
 static const uint64_t mib = (uint64_t)1 << 20;
 
-/* What stands between the second convolution ("b") and the mean ("p"). */
+/* The nodes between the second convolution ("b") and the mean ("p"). */
 typedef struct huge {
   const char *type, *inputs; /* inputs: as build_node takes them */
   const char *stored;        /* the name of an int64 input; NULL: none */

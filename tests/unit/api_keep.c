@@ -41,7 +41,7 @@ static lac_report *prune(lac_model *model, const lac_options *o) {
   return report;
 }
 
-/* Layers whose name matches are pruned, each where it stands. */
+/* Layers whose name matches are pruned, each in its place. */
 static void prune_some(lac_model *model, const char *which) {
   lac_options o = options();
   o.permute = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * lac_train and what goes with it: fresh networks, options and data that do not fit, what lies in
+ * lac_train and what goes with it: fresh networks, options and data that do not fit, what is in
  * the folder afterwards, what is evaluated, masks, and how a run ends. */
 #include "lacuna/train.h"
 

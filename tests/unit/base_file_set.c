@@ -82,7 +82,7 @@ static void a_set_that_fails_leaves_what_was(void **state) {
   assert_int_equal(count_files(&dir), 1);
 }
 
-/* The third name cannot be given: the first two are as they were, whatever stood there. */
+/* The third name cannot be given: the first two are as they were, whatever was there. */
 static void a_name_that_cannot_be_given_takes_all_back(void **state) {
   (void)state;
   static const char *const obstacles[] = {"a folder", "a file without force"};

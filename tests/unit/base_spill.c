@@ -180,7 +180,7 @@ static void fails_where_there_is_no_folder(void **state) {
 
 /* ---- Holes ---- */
 
-/** Writes a file of many parts and compares it; returns the room it takes. */
+/** Writes a file of many parts and compares it; returns the space it takes. */
 static uint64_t write_parts(bool holes, size_t first, size_t zeros, size_t last) {
   const laci_write_options options = {.force = true, .holes = holes};
   const size_t n = first + zeros + last;

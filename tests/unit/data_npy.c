@@ -39,7 +39,7 @@ static bytes make_file(int version, const char *header, const void *payload, siz
   return b;
 }
 
-/** The bytes lie at the very end of their block, so that a sanitizer sees one read too many. */
+/** The bytes are at the very end of their block, so that a sanitizer sees one read too many. */
 static lac_status parse(const bytes *b, laci_npy *array, lac_error *err) {
   uint8_t *exact = malloc(b->n + !b->n);
   assert_non_null(exact);
@@ -91,7 +91,7 @@ static void reads_both_orders_of_bytes_and_of_axes(void **state) {
 
 static void fortran_order_of_three_axes_is_transposed(void **state) {
   (void)state;
-  uint8_t payload[24]; /* element (a, b, c) of [2, 3, 4] lies at a + 2 b + 6 c */
+  uint8_t payload[24]; /* element (a, b, c) of [2, 3, 4] is at a + 2 b + 6 c */
   for (int at = 0; at < 24; at++) payload[at] = (uint8_t)at;
   bytes b =
       make_file(1, "{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3, 4)}", payload, 24);

@@ -31,7 +31,7 @@ static zip_file *make(bool deflated, bool wide) {
   return z;
 }
 
-/** The bytes lie at the very end of their block, so that a sanitizer sees one read too many. */
+/** The bytes are at the very end of their block, so that a sanitizer sees one read too many. */
 static lac_status open_bytes(const zip_file *z, laci_npz **npz, lac_error *err) {
   uint8_t *exact = malloc(z->n + !z->n);
   assert_non_null(exact);
@@ -173,7 +173,7 @@ static void two_names_or_shared_bytes_are_refused(void **state) {
   zip_add(z, "x.npy", npy, n, false);
   zip_add(z, "y.npy", npy, n, false);
   zip_finish(z);
-  zip_number(z->at + z->directory + z->members[1].entry + 42, 0, 4); /* y lies where x does */
+  zip_number(z->at + z->directory + z->members[1].entry + 42, 0, 4); /* y is where x is */
   expect_failure(z, LAC_BAD_FILE, "two files share bytes");
   *z = (zip_file){0};
   zip_add(z, "x.txt", npy, n, false);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The chart: what stands in it, any names, many bars, every format. How it looks is for eyes. */
+ * The chart: what it shows, any names, many bars, every format. How it looks is for eyes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

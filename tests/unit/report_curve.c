@@ -86,7 +86,7 @@ static void a_recovery_shows_its_values(void **state) {
   assert_int_equal(count(svg, "stroke-dasharray=\"6 4\""), 2); /* the line, and in the legend */
   assert_null(strstr(svg, ">loss<"));
   assert_null(strstr(svg, ">-0<"));
-  /* Values as good as equal do not stand upon each other. */
+  /* Values as good as equal do not overlap. */
   double last[] = {height_of(svg, ">dense 98.13"), height_of(svg, ">98.12 %"),
                    height_of(svg, ">98.11 %")};
   for (int k = 1; k < 3; k++) assert_true(last[k] - last[k - 1] >= 11);

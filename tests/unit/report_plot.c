@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The drawing: what stands in it, any names, all formats and their limits, files. How it looks is
+ * The drawing: what it shows, any names, all formats and their limits, files. How it looks is
  * for eyes to judge. Networks are in graph_build.h's notation. */
 #include <setjmp.h>
 #include <stdarg.h>

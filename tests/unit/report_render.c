@@ -65,7 +65,7 @@ static void every_bad_end_has_its_text(void **state) {
       {"echo 'out of it' >&2; kill -ABRT $$", "the drawing: graphviz ended by signal 6: out of it"},
       {"cat > /dev/null; exit 1", "the drawing: graphviz ended early and gave no reason"},
       {"echo noise >&2; echo 'it cannot' >&2; exit 1", "the drawing: it cannot"},
-      {"echo 1000; echo '<?xml'", "the drawing: graphviz ended early"}, /* half a picture */
+      {"echo 1000; echo '<?xml'", "the drawing: graphviz ended early"}, /* half a drawing */
       {"echo 0", "the drawing: graphviz ended early"},
       {"echo '<?xml and so on'", "the drawing: graphviz ended early"},
       {"echo 99999999999999999999; echo x", "the drawing: graphviz ended early"},

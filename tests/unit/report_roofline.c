@@ -75,7 +75,7 @@ static int count(const char *text, const char *part) {
 }
 
 /* Two rings and two dots with their words, a line between the two of one node; the limit of what
- * is left out lies at twice that of the multiply-adds. */
+ * is left out is at twice that of the multiply-adds. */
 static void dense_and_sparse_layers_stand_under_the_limits(void **state) {
   (void)state;
   const lac_bench_result r = both();
@@ -118,7 +118,7 @@ static void any_figures_make_a_drawing(void **state) {
   r.layers = r.dense_layers = far;
   r.n_layers = r.n_dense_layers = 2;
   laci_free(draw(&r));
-  r.peak_flops = r.read_bytes = 0; /* a clock that stood still */
+  r.peak_flops = r.read_bytes = 0; /* a clock that did not advance */
   laci_free(draw(&r));
 }
 

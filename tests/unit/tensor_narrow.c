@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Floats of 16 bits and fewer: each code is itself again, and what lies between two goes to the
+ * Floats of 16 bits and fewer: each code is itself again, and a number between two goes to the
  * nearer one, or to the even one. */
 #include <math.h>
 #include <setjmp.h>

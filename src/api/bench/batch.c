@@ -3,7 +3,7 @@
  *
  * Exporters often fix the batch at 1 and write that into the constants of Reshape. For the time of
  * a bench the inputs get the wanted batch, and a constant that begins with the old one, where the
- * Reshape's data do so too, gets a 0 in its place, which stands for "the size that comes in". What
+ * Reshape's data do so too, gets a 0 in its place, which means "the size that comes in". What
  * does not follow from that (Expand to a fixed batch, a batch folded into another axis) shows in
  * shape inference, whose error names the node. */
 #include <string.h>

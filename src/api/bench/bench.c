@@ -193,8 +193,8 @@ static bool is_enough(const bench *b, double spent) {
   return n >= LEAST_RUNS && b->options->seconds > 0 && spent >= b->options->seconds;
 }
 
-/* How many runs of each plan one turn has: of a plan alone, whose turn it is always, one. Of two,
- * as many of the slower one as make a long run. */
+/* How many runs of each plan one round has: one where there is one plan; of two plans as many of
+ * the slower one as make a long run. */
 static int runs_a_turn(const bench *b) {
   size_t left = (size_t)b->options->runs - b->plans[0].runs.n;
   double slower = fmax(b->plans[0].last_seconds, b->plans[1].last_seconds);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a file is that is no ONNX model: by its first bytes, which do not lie, then by its name. It
- * is only asked when reading has failed, so that an ONNX model under any name is read. */
+ * What a file is that is no ONNX model: by its first bytes, which are reliable, then by its name.
+ * It is only asked when reading has failed, so that an ONNX model under any name is read. */
 #include "api/model/foreign.h"
 
 #include <dirent.h>
@@ -34,7 +34,7 @@ typedef struct kind {
   lac_hint hint;
 } kind;
 
-/* Texts that stand at a place of the file. */
+/* Texts at a fixed offset of the file. */
 static const struct {
   size_t offset;
   const char *magic;

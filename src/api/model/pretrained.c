@@ -152,7 +152,7 @@ static lac_status check_type(const weights_file *f, const laci_stored *s, const 
                    f->path, s->name, t->of ? t->of->type : lac_dtype_name(t->view.dtype));
 }
 
-/** Does the file have a tensor in whose name this stands? */
+/** Does the file have a tensor whose name contains this? */
 static bool has_part(const weights_file *f, const char *part) {
   for (int k = count_of(f) - 1; k >= 0; k--) {
     if (strstr(name_of(f, k), part)) return true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The files of a model that is packed, and where in them its stored tensors lie.
+ * The files of a model that is packed, and where in them its stored tensors are.
  *
  * The pack keeps the bytes of the files as they are, so stored tensors are found in the model's own
  * file by their content: a stretch of tensor bytes that equals a weight is a place for it, whatever

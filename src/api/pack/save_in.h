@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A model being packed, as the files of lac_pack_save share it: files.c knows where bytes lie,
+ * A model being packed, as the files of lac_pack_save share it: files.c knows where bytes are,
  * layers.c chooses what is packed, pack.c does it. */
 #ifndef LACI_API_PACK_SAVE_IN_H
 #define LACI_API_PACK_SAVE_IN_H
@@ -27,7 +27,7 @@ typedef struct laci_packer {
   size_t n_spans;
   bool *claimed;                 /* [n_spans] */
   int *layer_of;                 /* [n_stored] layer whose weight it is packed as, + 1 */
-  laci_packfile_weight *weights; /* room for one a layer */
+  laci_packfile_weight *weights; /* space for one per layer */
   size_t n_weights;
 } laci_packer;
 
@@ -35,9 +35,9 @@ typedef struct laci_packer {
 
 /** Whether the files that the model was read from hold it as it is. */
 bool laci_pack_is_as_in_files(const lac_model *model);
-/** Fills the files, the model's first, and where tensors lie in it. */
+/** Fills the files, the model's first, and where tensors are in it. */
 LAC_MUST_CHECK lac_status laci_pack_list_files(laci_packer *k, lac_error *err);
-/** The place of a stored tensor's bytes; false: they do not lie there as they are in memory. */
+/** The place of a stored tensor's bytes; false: they are not stored there as they are in memory. */
 bool laci_pack_find_place(laci_packer *k, const laci_stored *stored, laci_packfile_weight *weight);
 
 /* ---- layers.c ---- */

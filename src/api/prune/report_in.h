@@ -19,7 +19,7 @@ typedef struct laci_report_mask {
   const char *tensor;
   int64_t count;
   uint8_t *bits;
-  bool spilled; /* they lie in the report's spill */
+  bool spilled; /* they are in the report's spill */
 } laci_report_mask;
 
 typedef struct laci_report_order {
@@ -36,7 +36,7 @@ typedef struct laci_report {
   lac_group *groups;
   size_t n_masks, n_orders;
   laci_report_mask *masks;          /* [n stored] */
-  laci_spill *masks_spill;          /* where their bits lie; NULL: in memory */
+  laci_spill *masks_spill;          /* where their bits are; NULL: in memory */
   laci_report_order *orders;        /* [n stored * LACI_MAX_RANK] */
   lac_target_report *targets;       /* [n_targets] of the arena */
   lac_target_layer **target_layers; /* [n_targets][n_layers], likewise */

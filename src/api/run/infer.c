@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * lac_infer: arrays from files, one run on an engine, arrays to files.
  *
- * Between files and engines stands laci_buf, which holds every number exactly; so all engines see
- * the same inputs, and all kinds of output are written by the same lines. All files are opened
+ * Files and engines exchange values as laci_buf, which holds every number exactly; so all engines
+ * see the same inputs, and all kinds of output are written by the same lines. All files are opened
  * before the run and get their names after it. Next: data/npy.h, engine/engine.h. */
 #include "lacuna/infer.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The picture of pruning: what the dense network scored, what is left right after it was pruned,
+ * The drawing of pruning: what the dense network scored, what is left right after it was pruned,
  * and how training brings it back, for one method of pruning or several. */
 #include <string.h>
 

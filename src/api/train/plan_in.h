@@ -22,7 +22,7 @@ typedef struct laci_train_plan {
   const char *known;   /* the network's classes, as laci_graph has them; NULL: not known */
   laci_dataset *set;   /* the training part; that for evaluation where nothing is trained */
   laci_preprocessing prepare;
-  laci_parts parts;                      /* where the images lie */
+  laci_parts parts;                      /* where the images are */
   char about[3072];                      /* the inside of a JSON object */
   char changed[LAC_TRAIN_CHANGED_BYTES]; /* as the result's */
   bool quiet;                            /* no warnings about the data: training gives them */
