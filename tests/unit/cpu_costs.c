@@ -80,7 +80,7 @@ static void every_figure_is_a_number_of_its_kind(void **state) {
   assert_true(laci_cost_table_at(0) != NULL);
 }
 
-/* The reader wants all figures of a section, once each. */
+/* The reader requires all figures of a section, once each. */
 static void the_reader_reads_what_the_compiler_did(void **state) {
   const laci_cost_table *table;
   (void)state;

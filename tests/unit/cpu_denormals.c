@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Denormals: a run flushes them in all its threads, and gives each back what it had; loops have the
- * mode of who posts them. */
+ * Denormals: a run flushes them in all its threads, and restores each thread's mode; loops have the
+ * mode of the thread that posts them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>

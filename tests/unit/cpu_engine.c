@@ -51,9 +51,9 @@ static void adds_apart_what_has_padding_and_a_function_after(void **state) {
       0);
 }
 
-/* oneDNN 2.6 writes wrong results, and behind the last one, where two values in blocks of four
- * channels (those of small groups), or in blocks of eight with padding, have a function behind, and
- * vectors are wider. */
+/* oneDNN 2.6 writes wrong results, also beyond the last one, where two values in blocks of four
+ * channels (those of small groups), or in blocks of eight with padding, are followed by a function,
+ * and vectors are wider. */
 static void multiplies_narrow_blocks_with_a_function_after(void **state) {
   (void)state;
   static const char *const nets[] = {
@@ -88,7 +88,7 @@ static void keeps_a_copy_that_others_read(void **state) {
 }
 
 static void keeps_values_that_lie_in_a_copy_made_for_another(void **state) {
-  (void)state; /* Softmax reads the copy of t that r lies in, and must not overwrite it */
+  (void)state; /* Softmax reads the copy of t whose memory r shares, and must not overwrite it */
   check(
       "input x 6x3x2x4\nstored s 3 i64 = 1 6 24\n"
       "e = Exp(x)\nt = Transpose(e) perm=1,2,0,3\nr = Reshape(t, s)\n"
@@ -178,7 +178,7 @@ static void matches_for_windows_of_every_kind(void **state) {
   check("input x 2x5x7x8\ny = MaxPool(x) kernel_shape=3,2 strides=2,2 pads=1,0,1,1\noutput y\n", 0);
   check("input x 2x5x8x8\ny = MaxPool(x) kernel_shape=3,3 strides=2,2 ceil_mode=1\noutput y\n", 0);
   check("input x 2x5x8x8\ny = MaxPool(x) kernel_shape=2,2 dilations=2,2\noutput y\n", 0);
-  /* a window that stands on pads alone is -inf */
+  /* a window that covers pads alone is -inf */
   check("input x 2x5x7x8\ny = MaxPool(x) kernel_shape=1,3 pads=1,0,0,0\noutput y\n", 1);
   check("input x 2x5x2x8\ny = MaxPool(x) kernel_shape=2,2 dilations=4,1 pads=2,0,2,0\noutput y\n",
         1);
@@ -369,7 +369,7 @@ static void matches_for_moves(void **state) {
       "input x 2x32x6x7\nstored s 2 i64 = 1 5\nstored e 2 i64 = 6 0\nstored a 2 i64 = 2 3\n"
       "stored t 2 i64 = 2 -3\nstored w 32x32x1x1\nc = Conv(x, w)\n"
       "y = Slice(c, s, e, a, t)\noutput y\n",
-      0); /* of planes that may lie in blocks */
+      0); /* of values that may be in blocks of channels */
   check("input x 2x5x6\nstored p 6 i64 = 0 -1 2 1 -2 -3\ny = Pad(x, p)\noutput y\n", 0);
   check("input x 2x5x6\nstored p 6 i64 = 0 -1 -2 0 -2 0\ny = Pad(x, p)\noutput y\n", 0);
   check("input x 2x5x3x4\nstored a 3 i64 = 0 2 3\ny = ReduceSum(x, a) keepdims=0\noutput y\n", 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What transformers are made of, on the fast engine against the plain one: attention in the forms
- * that exporters write and in those that must stay apart, layer norms in pieces, heads as views,
- * and masks. */
+ * The parts of transformers, on the fast engine against the plain one: attention in the forms that
+ * exporters write and in those that must stay apart, layer norms as single operators, heads as
+ * views, and masks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -116,7 +116,7 @@ static void leaves_apart_what_only_looks_like_attention(void **state) {
               "s = MatMul(q, t)\na = Add(s, m)\nd = Mul(a, f)\np = Softmax(d) axis=-1\n"
               "y = MatMul(p, v)\noutput y\n",
         0);
-  /* the weights stand on the right */
+  /* the weights are on the right */
   check(
       "input q 2x5x4\ninput k 2x5x4\ninput v 2x3x5\nt = Transpose(k) perm=0,2,1\n"
       "s = MatMul(q, t)\np = Softmax(s) axis=-1\ny = MatMul(v, p)\noutput y\n",
@@ -159,7 +159,7 @@ static void attends_in_bf16_where_the_processor_can(void **state) {
 #endif
 }
 
-/* ---- Layer norms in pieces ---- */
+/* ---- Layer norms as single operators ---- */
 
 #define PIECES                                                                                 \
   "input x 2x5x24\nstored e 1 f32 = 0.00001\nstored two 1 f32 = 2\nstored g 24\nstored h 24\n" \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Convolutions in blocks of 16 channels, and Winograd's algorithm among them, against the plain
- * engine: planes that tiles do not divide, what is fused in, neighbours that no block fits, and
- * that the plan is Winograd's where it can be and never in bf16 or where it does not pay. */
+ * engine: images that tiles do not divide, what is fused in, neighbours whose channels are no
+ * multiple of a block, and that the plan is Winograd's where it can be and never in bf16 or where
+ * it does not pay. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -74,7 +75,7 @@ static void matches_with_uneven_pads(void **state) {
 }
 
 /* oneDNN 2.6 has code for AVX-512 that is wrong where a row has one result less than twice as many
- * as there are pads behind it, and 4 pads or more. */
+ * as there are pads after it, and 4 pads or more. */
 static void matches_with_wide_pads_on_short_rows(void **state) {
   char text[TEXT];
   (void)state;
@@ -132,7 +133,7 @@ static void fuses_what_follows(void **state) {
                    "stored m 64\nstored v 64 positive\nc0 = Conv(x, w) pads=1,1,1,1\n"
                    "a = BatchNormalization(c0, g, h, m, v)\n%soutput y\n",
                    tails[at]);
-    /* A steep function of a large sum shows the sum's error beside its own small scale. */
+    /* A steep function of a large sum shows the sum's error at its own small scale. */
     check_as(text, (expectation){.tolerance = 5e-5});
   }
 }
@@ -187,7 +188,7 @@ static void multiplies_blocks_by_factors_of_every_kind(void **state) {
   char text[TEXT];
   (void)state;
   for (size_t at = 0; at < sizeof factors / sizeof *factors; at++) {
-    for (int again = 0; again < 2; again++) { /* the planes are overwritten, or still wanted */
+    for (int again = 0; again < 2; again++) { /* values are overwritten, or still read */
       (void)snprintf(text, sizeof text,
                      "input x 2x64x9x13\nstored w 64x64x3x3\nstored u 64x64x1x1\n"
                      "stored ax 2 i64 = 2,3\na = Conv(x, w) pads=1,1,1,1\n%sy = Mul(%s)\n"
@@ -206,14 +207,14 @@ static void concatenates_in_place(void **state) {
       /* what was joined, and one more; the first join is read late, and never overwritten */
       "c = Concat(a, b) axis=1\nd = Conv(c, v)\ne = Concat(c, d) axis=1\n"
       "h = Relu(c)\nf = Conv(h, v)\ni = Concat(e, f) axis=1\ng = Conv(i, s)\noutput h\n",
-      /* two that go on behind the same one: only the first may */
+      /* two that append to the same one: only the first may */
       "c = Concat(a, b) axis=1\nd = Relu(a)\ne = Concat(a, b, d) axis=1\n"
       "f = Concat(a, b, b) axis=1\nh = Concat(c, a) axis=1\ni = Sum(e, f)\ng = Sum(i, h)\n"
       "output c\n",
       /* in-place functions of both */
       "c = Concat(a, b) axis=1\nd = Relu(c)\ne = Concat(a, b, a) axis=1\nf = Sigmoid(e)\n"
       "h = Conv(f, t)\ni = Conv(d, v)\ng = Add(h, i)\n",
-      /* a new part that lies in no blocks, and one of 24 channels */
+      /* a new part that is in no blocks, and one of 24 channels */
       "c = Concat(a, b) axis=1\nd = Concat(a, b, x) axis=1\ne = Conv(d, k)\n"
       "g = Concat(a, b, e) axis=1\noutput c\n",
       "c = Concat(a, b) axis=1\nd = Conv(c, n)\ne = Concat(a, b, d) axis=1\ng = Relu(e)\n"
@@ -246,7 +247,7 @@ static int new_part_steps(const char *text) {
 }
 
 /* Of one image, in blocks of as many channels as oneDNN has here: with AVX-512 it has channels
- * last. Of a network that has planes among them only the result is looked at. */
+ * last. Of a network that has row-major values among them only the result is looked at. */
 static void copies_new_parts_alone(void **state) {
   static const char *const layers[] = {"r%d = Conv(s%d, w%d)\n", "r%d = Softmax(s%d) axis=3\n"};
   char text[TEXT];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * NaN and infinities inside the fast engine: what the plain engine's result holds of them, the fast
- * one's holds, too, from every algorithm, whether they come in with the input, stand in a weight or
- * a bias, or arise where sums leave the range of floats. */
+ * NaN and infinities inside the fast engine: where the plain engine's result has them, the fast
+ * one's has them, too, by every algorithm. They come with the input, are in a weight or a bias, or
+ * arise where sums leave the range of floats. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 #include "base/memory.h"
 #include "support/engine_check.h"
 
-/* Each keeps weights of w that are zeros, and has what may lose a NaN behind it. */
+/* Each keeps weights of w that are zeros, and is followed by what may lose a NaN. */
 static const char *const nets[] = {
     "a = Conv(x, w, b) pads=1,1,1,1\nr = Relu(a)\nc = Conv(r, q)\noutput c\n",
     "a = Conv(x, w, b) pads=1,1,1,1\nr = Relu(a)\nm = MaxPool(r) kernel_shape=2,2 strides=2,2\n"

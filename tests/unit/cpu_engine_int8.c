@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Quantized networks on the fast engine, by layers of int8: what stands before, behind and between
- * them, in which of them results are bytes, against the plain engine, and the same bytes for any
+ * Quantized networks on the fast engine, by layers of int8: what is before, after and between them,
+ * in which of them results are bytes, against the plain engine, and the same bytes for any
  * threads. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -223,8 +223,8 @@ static result run_fast(const laci_graph *graph, const int8_net *net, const char 
   return r;
 }
 
-/* Where a sum of floats and a whole one fall on two sides of a half, results differ by a unit: of
- * the values before, one in a thousand may. */
+/* Where a sum of floats and a sum of integers round differently at a half, results differ by a
+ * unit: of the values before, one in a thousand may. */
 static void expect_plain(const laci_graph *graph, const int8_net *net, const char *text,
                          const result *got, double apart) {
   laci_buf *inputs[MAX_PORTS];

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Layers by lists inside the fast engine, of rows and of bundles: against the plain engine, with
- * all that may stand around them; the same bytes for any threads and for code; which lists a layer
- * gets.
- */
+ * Layers by CSR and by grouped rows inside the fast engine: against the plain engine, with all that
+ * may be around them; the same bytes for any threads and for generated code; which of the two a
+ * layer gets. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +25,7 @@ static int n_batches(void) { return is_emulated() ? 2 : N_BATCHES; }
 
 static void ways_of_all_neighbours(void **state) {
   static const char *const nets[] = {
-      /* a residual block, and one behind a function */
+      /* a residual block, and one after a function */
       "a = Conv(x, p, b)\nra = Relu(a)\nc = Conv(ra, w) pads=1,1,1,1\nrc = Relu(c)\n"
       "d = Conv(rc, q)\nt = Add(d, x)\ns = Relu(t)\noutput s\n",
       "a = Conv(x, p, b)\ng = Gelu(a)\nc = Conv(g, q)\nh = Sigmoid(c)\nm = Mul(c, h)\n"
@@ -87,7 +86,7 @@ static void bytes_are_those_of_code(void **state) {
   assert_int_equal(unsetenv("LAC_ALGORITHM"), 0);
 }
 
-/* Bundles want many rows that keep two of four, and AVX2, where they were measured. */
+/* Grouped rows need many rows that keep two of four, and AVX2, where they were measured. */
 static void a_layer_has_its_lists(void **state) {
   const int bundles = laci_cpu() == LACI_CPU_AVX2 ? 2 : 0;
   planned p;

@@ -3,8 +3,8 @@
  * in the plain engine's result is not finite in the fast one's, and what is finite there stays so.
  *
  * Two kinds of networks: those of a table, which hold the plans that there are (masks, attention,
- * pads, bytes, fused nodes), and random ones, of each operator in turn, in front of what may lose
- * a NaN. Each is given one odd number at one place: an input, a weight, a bias, a scale, a mask.
+ * pads, bytes, fused nodes), and random ones, of each operator in turn, followed by what may lose a
+ * NaN. Each is given one odd number at one place: an input, a weight, a bias, a scale, a mask.
  * LAC_RANDOM_GRAPHS sets how many random networks there are and LAC_RANDOM_SEED where they start;
  * the first has the table in full, too. Next: cpu_engine_finite.c, which has larger layers. */
 #include <setjmp.h>
@@ -61,7 +61,7 @@ static poison poison_of(const laci_graph *graph, int value, int k) {
   return (poison){value, begins[spread], spread == 3 ? n : 1, numbers[k % N_NUMBERS]};
 }
 
-/** Puts it in, or takes it out again: what stood there comes back in `old`. */
+/** Puts it in, or takes it out again: `old` is the value that was there. */
 static void exchange(const laci_graph *graph, laci_buf **inputs, const poison *p, float *old,
                      bool back) {
   const int stored = graph->values[p->value].stored;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Pads before convolutions and pools (plan/pads.c): which of these take them in, which must not,
- * and that the results are the plain engine's either way. */
+ * and that the results are the plain engine's in both cases. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -57,7 +57,7 @@ static void convolutions_take_in_zeros(void **state) {
       "stored p 8 i64 = 0 0 1 1 0 0 1 1\nstored w 8x8x3x3\nstored v 8x8x5x5\n"
       "a = Pad(x, p) name=\"pad\"\nb = Conv(a, w)\nc = Conv(a, v) pads=1,1,1,1\nd = Relu(x)\n"
       "e = Add(b, c)\ny = Add(e, d)\n",
-      /* behind a layer, whose result is read by that alone */
+      /* after a layer, whose result only the Pad reads */
       "stored p 8 i64 = 0 0 1 1 0 0 1 1\nstored w 8x8x3x3\nstored u 8x8x1x1\n"
       "b = Conv(x, u)\nc = Relu(b)\na = Pad(c, p) name=\"pad\"\ny = Conv(a, w)\n",
   };
@@ -137,7 +137,7 @@ static void all_else_is_padded(void **state) {
       "stored v 8x8x1x1\na = Pad(x, p) name=\"pad\"\ny = Conv(a, v)\n",
       /* the convolution's own pads follow from its input's size */
       "a = Pad(x, p) name=\"pad\"\ny = Conv(a, w) auto_pad=\"SAME_UPPER\" strides=2,2\n",
-      /* others want the padded value */
+      /* others read the padded value */
       "a = Pad(x, p) name=\"pad\"\ny = Conv(a, w)\noutput a\n",
       "a = Pad(x, p) name=\"pad\"\ny = Conv(a, w)\nb = Relu(a)\noutput b\n",
       "a = Pad(x, p) name=\"pad\"\ny = MaxPool(a) kernel_shape=3,3\n",
@@ -153,7 +153,7 @@ static void all_else_is_padded(void **state) {
   }
 }
 
-/* As a quantized network has it: bytes of the same scale before and behind the Pad. */
+/* As in a quantized network: int8 of the same scale before and after the Pad. */
 static void through_bytes_of_the_same_scale(void **state) {
   static const char net[] =
       "input x 2x8x13x14\nstored p 8 i64 = 0 0 1 1 0 0 1 1\nstored w 16x8x3x3\n"

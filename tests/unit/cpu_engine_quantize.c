@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Networks with QuantizeLinear and DequantizeLinear on the fast engine: pairs of one scale and zero
- * point are one step, whatever lies around them; others are as ever. */
+ * point are one step, whatever is around them; others are as ever. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,8 +59,8 @@ static void pairs_are_one_step(void **state) {
   }
 }
 
-/* Between layers in blocks and in pictures; two sums that differ by their rounding may fall on two
- * sides of a half, so that results differ by a step or two. */
+/* Between layers in blocks and in native layouts. Two sums that differ by their rounding may round
+ * differently at a half, so that results differ by a step or two. */
 static void layers_go_through_integers(void **state) {
   static const int batches[] = {1, 3, 16};
   char text[TEXT];

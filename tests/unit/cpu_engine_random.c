@@ -25,8 +25,8 @@ static long number_from(const char *variable, long otherwise) {
   return text ? strtol(text, NULL, 10) : otherwise;
 }
 
-/** Operators whose results jump, those whose derivatives have poles, and those whose results have
- * a size that contents decide: a plan wants sizes. */
+/** Operators whose results jump, those whose derivatives have poles, and those whose results have a
+ * size that contents decide: a plan needs sizes. */
 static bool jumps(const laci_graph *graph) {
   static const char *const types[] = {"Round",
                                       "Floor",

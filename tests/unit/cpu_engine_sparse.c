@@ -81,7 +81,7 @@ static void one_axis(void **state) {
 }
 
 /* Residuals in place and not, values that dense operators and outputs read, too, windows of one
- * pixel and more over the same value, planes without a border next to planes with one. */
+ * pixel and more over the same value, CHW without a border next to CHW with one. */
 static void neighbours_of_all_kinds(void **state) {
   static const char *const nets[] = {
       "a = Conv(x, p)\nra = Relu(a)\nb = Conv(ra, w) pads=1,1,1,1\nrb = Relu(b)\nc = Conv(rb, p)\n"
@@ -122,8 +122,8 @@ static void neighbours_of_all_kinds(void **state) {
   }
 }
 
-/* Normalized on the way into pictures or not: windows of all kinds, sums, other readers, over
- * values of dense operators and of layers, in blocks and row-major. */
+/* Normalized in a reorder to a native layout or not: windows of all kinds, sums, other readers,
+ * over values of dense operators and of layers, in blocks and row-major. */
 static void batch_norms_before_layers(void **state) {
   static const char *const nets[] = {
       "a = Conv(r, p)\nb = Conv(a, w) pads=1,1,1,1\nc = Concat(x, b) axis=1\n"
@@ -203,7 +203,7 @@ static void rows_and_pixels_of_one_value(void **state) {
       "y = MatMul(a, v)\noutput y\n");
 }
 
-/* What follows sums: every function that is fused, before and behind a residual. */
+/* What follows sums: every function that is fused, before and after a residual. */
 static void functions_of_all_kinds(void **state) {
   static const char *const functions[] = {
       "f = Relu(a)\n",
@@ -416,13 +416,13 @@ static void norms_are_the_reorders_of_layers(void **state) {
   assert_int_equal(unsetenv("LAC_SPARSE"), 0);
   if (rule) assert_int_equal(our_steps(engine), N_JOINED_LAYERS);
   assert_int_equal(count_steps(engine, "BatchNormalization", "native reorder"), N_JOINED);
-  /* What is new comes as pictures, and the first one's input is reordered. */
+  /* New parts come in native layouts, and the first one's input is reordered. */
   assert_int_equal(count_steps(engine, "Concat", "own"), N_JOINED);
   laci_engine_destroy(engine);
   laci_graph_destroy(graph);
 }
 
-/* They are no sparse layers, and by themselves nobody wants them. */
+/* They skip no zeros, and by themselves they gain nothing. */
 static void windows_of_one_channel_come_along(void **state) {
   laci_graph *graph = narrow_graph(16), *alone;
   const bool chooses = laci_cpu_has_avx512f() || laci_cpu() == LACI_CPU_AVX2;
@@ -685,7 +685,7 @@ static void times_choose_where_they_are_known(void **state) {
   laci_graph_destroy(graph);
 }
 
-/* A row without a weight is its bias; a whole layer of zeros, too. */
+/* A row without a weight is its bias; so is a layer of zeros only. */
 static void nothing_may_be_kept(void **state) {
   laci_graph *graph = pruned_graph();
   laci_engine *dense = plan_of(graph, 1, true);

@@ -123,13 +123,14 @@ static const char *const cut_nets[] = {
     "c = Conv(b, d) group=16 pads=1,1,1,1\ne = Clip(c, _, _)\nf = Conv(e, p)\n"
     "g = Conv(f, q) strides=2,2\nh = GlobalAveragePool(g)\ni = Flatten(h)\ny = Gemm(i, m)\n"
     "output y\n",
-    /* residual sums, gates of channels, a mean of planes, two readers of the value at the cut */
+    /* residual sums, gates of channels, a mean over height and width, two readers of the value at
+     * the cut */
     "input x 8x16x14x14\nstored w 16x16x3x3 pruned\nstored v 16x16x1x1\nstored f 16\n"
     "a = Conv(x, w) pads=1,1,1,1\ns = Sigmoid(a)\nb = Mul(a, s)\nm = ReduceMean(b, t)\n"
     "stored t 2 i64 = 2 3\nn = Conv(m, v, f)\no = HardSigmoid(n)\nc = Mul(b, o)\n"
     "d = Conv(c, v)\ne = Add(d, c)\ng = MaxPool(e) kernel_shape=2,2 strides=2,2\n"
     "h = Conv(g, v)\ny = Add(h, g)\noutput y\n",
-    /* joins, a norm that stands alone, pads, a pool with odd pixels; two outputs behind */
+    /* joins, a norm by itself, pads, a pool with odd pixels; two outputs after the cut */
     "input x 4x8x21x19\nstored w 8x8x3x3\nstored k 8 positive\nstored l 8\n"
     "stored P 8 i64 = 0 0 1 0 0 0 0 1\na = Conv(x, w) pads=1,1,1,1\nb = Concat(x, a) axis=1\n"
     "stored s 16 positive\nstored o 16\nstored u 16\nstored z 16 positive\n"
@@ -143,7 +144,7 @@ static const char *const cut_nets[] = {
     "y = Conv(f, v)\noutput y\n",
 };
 
-/* The batch is asked for, of the input and of a value in front of the cut. */
+/* The batch is asked for, of the input and of a value before the cut. */
 static const char *const shaped =
     "input x 6x8x18x18\nstored w 8x8x3x3\nstored v 8x8x1x1\nstored m 32x3\nstored i 1 i64 = 0\n"
     "stored j 1 i64 = -1\ns = Shape(x)\nn = Gather(s, i)\na = Conv(x, w) pads=1,1,1,1\n"
@@ -151,7 +152,7 @@ static const char *const shaped =
     "kernel_shape=4,4 strides=4,4\ne = Concat(n, j) axis=0\nf = Reshape(d, e)\ng = Gemm(f, m)\n"
     "t = Shape(a)\nu = Gather(t, i)\nk = Concat(u, j) axis=0\ny = Reshape(g, k)\noutput y\n";
 
-/* Rounded to steps of a 64th: the cut is in front of a QuantizeLinear. */
+/* Rounded to steps of a 64th: the cut is before a QuantizeLinear. */
 static const char *const quantized =
     "input x 6x8x18x18\nstored S \"\" = 0.015625\nstored Z \"\" u8 = 128\n"
     "stored w 16x8x3x3 i8\nstored v 16x16x1x1 i8\nstored T \"\" = 0.0113\nstored i \"\" i8 = 0\n"
@@ -272,7 +273,7 @@ static void add_element(chain *c) {
   }
 }
 
-/** What came in, once more: added, or beside what is made of it. */
+/** The input once more: added, or concatenated to what is made of it. */
 static void add_branch(chain *c) {
   const int v = c->id++, n = c->channels;
   add(c, "stored q%d %dx%dx3x3\nt%d = Conv(v%d, q%d) pads=1,1,1,1\n", v, n, n, v, v, v);
@@ -323,7 +324,7 @@ static uint64_t needed_by(const char *text, const laci_stage_rule *rule) {
   return budget.needed;
 }
 
-/* Stages have arenas beside each other. */
+/* The arenas of stages exist at the same time. */
 static void what_fits_in_one_piece_alone_is_one(void **state) {
   (void)state;
   int n = 0;
@@ -382,7 +383,7 @@ static void what_mixes_images_is_not_cut_off(void **state) {
   };
   static const char *const parts[] = {
       "a = Conv(x, w) pads=1,1,1,1", "a = Transpose(x) perm=0,1,3,2",
-      /* of the size of planes, and of the batch where nobody reads it */
+      /* of height and width, and of the batch where nobody reads it */
       "stored i 1 i64 = 2\ns = Shape(x)\nn = Gather(s, i)\nf = Cast(n) to=1\na = Div(x, f)",
       ("stored i 1 i64 = 0\ns = Shape(x)\nn = Gather(s, i)\nu = Relu(x)\na = Conv(x, w) "
        "pads=1,1,1,1\nd = CumSum(u, z)\nstored z \"\" i64 = 0")};
@@ -406,7 +407,7 @@ static void one_image_or_two_inputs_are_one_stage(void **state) {
       "strides=2,2\nc = Conv(b, w)\noutput c\n",
       "input x 4x8x16x16\ninput z 4x8x16x16\nstored w 8x8x3x3\nq = Add(x, z)\na = Conv(q, w)\n"
       "b = MaxPool(a) kernel_shape=2,2 strides=2,2\nc = Conv(b, w)\noutput c\n",
-      /* an output in front of every cut; a value that is read behind every cut */
+      /* an output before every cut; a value that is read after every cut */
       "input x 4x8x16x16\nstored w 8x8x3x3\na = Conv(x, w)\nb = MaxPool(a) kernel_shape=2,2 "
       "strides=2,2\nc = Conv(b, w)\noutput c\noutput a\n",
       "input x 4x8x16x16\nstored w 8x8x3x3\na = Conv(x, w) pads=1,1,1,1\nb = MaxPool(a) "

@@ -27,7 +27,7 @@ static int n_batches(void) { return is_emulated() ? 2 : N_BATCHES; }
 
 static void ways_of_all_neighbours(void **state) {
   static const char *const nets[] = {
-      /* pools of all kinds between windows, and one behind what is dense */
+      /* pools of all kinds between windows, and one after what is dense */
       "a = Conv(x, w) pads=1,1,1,1\nb = Relu(a)\np = MaxPool(b) kernel_shape=2,2 strides=2,2\n"
       "c = Conv(p, v) pads=1,1,1,1\nq = MaxPool(c) kernel_shape=3,3 strides=2,2 pads=1,1,1,1\n"
       "d = Conv(q, v)\nr = MaxPool(d) kernel_shape=2,3\noutput r\n",
@@ -35,11 +35,11 @@ static void ways_of_all_neighbours(void **state) {
       "b = Conv(p, w) pads=1,1,1,1\noutput b\n",
       "a = Conv(x, w) pads=1,1,1,1\np = MaxPool(a) kernel_shape=2,2 strides=2,2 ceil_mode=1\n"
       "b = Conv(p, v) pads=1,1,1,1\noutput b\noutput p\n",
-      /* a pool whose windows are apart, one that oneDNN gets, and a value that both want */
+      /* a pool whose windows are apart, one that oneDNN gets, and a value that both read */
       "a = Conv(x, w) pads=1,1,1,1\np = MaxPool(a) kernel_shape=2,2 dilations=2,2\n"
       "q = MaxPool(a) kernel_shape=1,1 strides=2,2\nb = Conv(q, v) pads=1,1,1,1\noutput b\n"
       "output p\n",
-      /* residuals before and behind a function; strides, groups and one pixel beside */
+      /* residuals before and after a function; strides, groups and one pixel next to them */
       "a = Conv(x, w) pads=1,1,1,1\nb = Conv(a, v, h) pads=1,1,1,1\nc = Add(b, a)\nd = Relu(c)\n"
       "e = Conv(d, v) pads=1,1,1,1\nf = Sigmoid(e)\ng = Mul(e, f)\ny = Add(g, d)\noutput y\n",
       "a = Conv(x, w) pads=1,1,1,1 strides=2,2\nb = Conv(a, v) pads=1,1,1,1\nc = Clip(b, _, _)\n"
@@ -59,8 +59,8 @@ static void ways_of_all_neighbours(void **state) {
   }
 }
 
-/* First layers, which read the network's input as it is, and others that stride, behind what lies
- * in any layout. */
+/* First layers, which read the network's input as it is, and others with stride, after values of
+ * any layout. */
 static void windows_that_stride(void **state) {
   static const char *const nets[] = {
       "stored w 8x5x7x7\na = Conv(x, w) pads=3,3,3,3 strides=2,2\nb = Relu(a)\n"
@@ -87,11 +87,11 @@ static void windows_that_stride(void **state) {
   }
 }
 
-/* Between Winograd's windows rows need no zeros: they are as far apart as they are wide, or as what
- * strides has them, in front of windows that do need zeros, and beside them. */
+/* Between Winograd's windows rows need no zeros: their stride is their width, or that of a strided
+ * window's phases. Before and next to them are windows that do need zeros. */
 static void rows_lie_together_where_they_can(void **state) {
   static const char *const nets[] = {
-      /* phases; all that is behind them has one pixel, or is Winograd's */
+      /* phases; all after them has one pixel, or is Winograd's */
       "a = Conv(x, p)\nb = Conv(a, v) strides=2,2 pads=1,1,1,1\nc = Conv(b, u)\nd = Relu(c)\n"
       "e = Conv(d, q)\nf = Conv(e, v) pads=1,1,1,1\ng = Conv(f, u)\ny = Add(g, d)\noutput y\n",
       /* two readers of one value, of which one needs zeros; one copies it */

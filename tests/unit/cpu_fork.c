@@ -54,7 +54,7 @@ static void expect_in_child(int (*body)(void *), void *context) {
   assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/** Several threads cannot be had, by an old engine or a new one; both can be destroyed. */
+/** An engine cannot get several threads, an old or a new one; both can be destroyed. */
 static int wants_threads(void *context) {
   lac_engine *old = context, *new = NULL;
   lac_error err = {0};
@@ -112,7 +112,7 @@ static void pools_work_without_their_threads(void **state) {
   static uint8_t done[MANY];
   static const int sizes[] = {2, 64}; /* the run time's threads, and of our own */
 #ifdef __SANITIZE_ADDRESS__
-  skip(); /* its allocator has no way to be whole in a process forked while a thread starts */
+  skip(); /* its allocator may be inconsistent in a process forked while a thread starts */
 #endif
   for (int at = 0; at < 2; at++) {
     laci_pool *pool;

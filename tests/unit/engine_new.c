@@ -207,8 +207,8 @@ static void bench_has_a_row_a_step(void **state) {
   lac_model_destroy(model);
 }
 
-/* Its convolutions are sparse: a plan without them runs beside, as often, unless that is all that
- * is wanted. */
+/* Its convolutions are sparse: a plan without them runs alternately, as often, unless only that one
+ * is asked for. */
 static void bench_runs_a_dense_plan_next_to_a_sparse_one(void **state) {
   (void)state;
   lac_model *model = digits();

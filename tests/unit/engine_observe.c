@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Every value of whole networks, as the fast engine shows it, against the plain engine's: all in
- * one plan, and a few at a time, so that what lies between is fused as ever. */
+ * one plan, and a few at a time, so that nodes between are fused as ever. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A forward part whose values are computed once more (laci_engine_options.recompute): every output
- * of a training step, and every value on the way to it that somebody looks at, has the bits of a
- * plan that keeps all, in less memory. (Training with it: train_remat.c.) */
+ * of a training step, and every value before it that is observed, has the bits of a plan that keeps
+ * all, in less memory. (Training with it: train_remat.c.) */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

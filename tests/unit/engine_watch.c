@@ -245,7 +245,7 @@ typedef struct way {
   bool bf16, masked, remat;
 } way;
 
-/** All ways, or of a large network those that compute no value again; under an emulator, which
+/** All cases, or of a large network those that compute no value again; under an emulator, which
  * translates all code that is generated for masks before it runs once, those without masks. */
 static void check_network(network n, bool all) {
   static const way ways[] = {
