@@ -5,12 +5,12 @@
     bench/accuracy.py [--build build/release] [--networks resnet20,resnet56] [--seeds 5] [--only PART] [--refine S]
                       [--orders] [--parts lite0,bert,resnet50] [--peer PYTHON] [--json FILE] [--from FILE] [--docs]
 
-Every row is a way to prune all eligible layers of a trained network, 2:4 unless said: Lacuna's scores with and without the exact
-solution, and, with --peer, a Python that has onnxsim and ONNX Runtime, onnxsim's SparseGPT on the same images. `check` says along
-which axis the result's zeros hold the pattern. Seeds choose other calibration images. --orders compares searched orders of
-channels with the file's, for three patterns; --parts measures other networks instead (accuracy_networks.py). --docs writes the
-tables and the picture of docs/without-training.md; --from takes what an earlier run kept with --json, and measures only what is
-missing there.
+Every row is a method of pruning all eligible layers of a trained network, 2:4 unless said: Lacuna's scores with and without the
+exact solution, and, with --peer, a Python that has onnxsim and ONNX Runtime, onnxsim's SparseGPT on the same images. `check`
+says along which axis the result's zeros hold the pattern. Seeds choose other calibration images. --orders compares searched
+orders of channels with the file's, for three patterns; --parts measures other networks instead (accuracy_networks.py). --docs
+writes the tables and the chart of docs/without-training.md; --from takes what an earlier run kept with --json, and measures
+only what is missing there.
 """
 import argparse
 import json
@@ -61,7 +61,7 @@ def ways(refine):
 
 
 def orders():
-    """(pattern, way) -> options but for the order. Steps are counted: what they reach is then no matter of the machine."""
+    """(pattern, method) -> options but for the order. Steps are counted: results then do not depend on the machine's speed."""
     of_data = ("--score", "alps", "--calibration-samples", "512")
     steps = {"one-shot": (), "solved": of_data,
              "refined": (*of_data, "--refine-steps", ORDER_STEPS)}
@@ -94,7 +94,7 @@ class Bench:
         return json.loads((self.folder / "eval.json").read_text())["top1"]
 
     def axis(self, file, pattern="2:4", chosen=()):
-        """Do the zeros lie along the input channels, where hardware looks for them?"""
+        """Do the zeros hold the pattern along the input channels, where hardware expects it?"""
         (self.folder / "check.json").unlink(missing_ok=True)
         self.lacuna("check", file, "--pattern", pattern, *chosen, "--json", "check.json", "--force", ends_with=(0, 1))
         layers = json.loads((self.folder / "check.json").read_text())["layers"]
@@ -123,7 +123,7 @@ class Bench:
 # ---- runs ----
 
 def plan(args):
-    """Keys of all runs and what makes each: a way without chance has one seed."""
+    """Keys of all runs and what makes each: a method without randomness has one seed."""
     for part in args.parts:
         ways_of, run, _ = PARTS[part]
         for name, options in ways_of().items():
@@ -166,7 +166,7 @@ def measure(args, results):
 
 
 def gathered(results):
-    """network -> way -> [runs of all seeds]"""
+    """network -> method -> [runs of all seeds]"""
     table = {}
     for key, found in results.items():
         network, way, _ = key.split(" | ")
@@ -216,7 +216,7 @@ def order_lines(table):
 
 
 def picture(table, networks):
-    """Top-1 against seconds: one line a kind of way."""
+    """Top-1 against seconds: one line for each kind of method."""
     panels = []
     for network in (n for n in networks if n in table):
         found = {way: (statistics.median(r["seconds"] for r in runs), statistics.mean(r["top1"] for r in runs))

@@ -93,7 +93,7 @@ def resnet50_ways():
 
 
 def linked_photographs(bench):
-    """As many as wanted, of a hundred: what they show does not matter to what they cost."""
+    """As many as asked for, of a hundred: their content does not change the cost."""
     folder, n = bench.folder / "photographs", 0
     found = sorted((bench.args.data / "imagenet-sample").glob("n*/*"))
     while n < PHOTOGRAPHS:

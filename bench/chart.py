@@ -44,7 +44,7 @@ def round_step(span, n):
 
 
 class Axes:
-    """Where a (seconds, value) stands in a panel."""
+    """Where a (seconds, value) is in a panel."""
 
     def __init__(self, panel):
         lines = panel["lines"]
@@ -130,7 +130,7 @@ def draw(panels, note):
     return "\n".join(out + ["</svg>"]) + "\n"
 
 
-# ---- bars: one row per thing, one thin bar per way ----
+# ---- bars: one row per network, one narrow bar per engine ----
 
 BAR, ROW_GAP, NAMES, SPACE = 6, 10, 132, 216  # of a bar, between rows, for row names, for the bars
 

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Lacuna against other engines: one table, one run, in turns.
+"""Lacuna against other engines: one table, one run, alternating.
 
     bench/compare.py [--only NETWORK] [--batch N] [--dtype f32|bf16] [--weights dense|2:4] [--engines LIST] [--time S]
                      [--json FILE] [--docs]
 
 A cell is a network, a batch size, an element type, and its weights: dense, or pruned 2:4 by `lacuna prune --no-permute`. In the
 latter Lacuna runs the pruned file with and without sparse kernels, and every other engine the dense and the pruned one. Its
-engines live in processes of their own and take short turns in random order until each has had its time, so that a slow moment
-of the machine hits all alike. Answers are compared with ONNX Runtime's. With --json FILE a run that ended early goes on where it
-was. The dense table takes about 25 minutes on two cores, that of pruned networks twice as long. Prints the change against
-bench/ledger.json; --record adds an entry to it. docs/speed.md explains.
+engines run in processes of their own, in short time slices in random order until each has used its time, so that a slow moment
+of the machine affects all alike. Answers are compared with ONNX Runtime's. With --json FILE a run that ended early goes on
+where it was. The dense table takes about 25 minutes on two cores, that of pruned networks twice as long. Prints the change
+against bench/ledger.json; --record adds an entry to it. docs/speed.md explains.
 """
 import argparse
 import json
@@ -111,7 +111,7 @@ def begin(cell, engine):
 
 
 def take_turns(workers, seconds, rng):
-    """{engine: all milliseconds}. The first run of a turn, on cold caches, counts only where a turn has few."""
+    """{engine: all milliseconds}. The first run of a time slice, on cold caches, counts only where a slice has few."""
     times, spent, errors = {e: [] for e in workers}, dict.fromkeys(workers, 0.0), {}
     while True:
         due = [e for e in workers if e not in errors and (spent[e] < seconds or len(times[e]) < LEAST_RUNS)]

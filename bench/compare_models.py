@@ -106,7 +106,7 @@ def prune(path, batch, build):
 
 
 def write_older(model, path):
-    """For DeepSparse: a copy, or where there is no way back a file that says why."""
+    """For DeepSparse: a copy, or where it cannot be converted back a file that says why."""
     try:
         onnx.save(version_converter.convert_version(model, NEWEST_OF_DEEPSPARSE), path)
     except (RuntimeError, ValueError) as why:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What bench/compare.py shows of its cells: tables (the same on the terminal and in docs/speed.md), pictures, and the
-figures that the ledger keeps. Reads nothing but the results; bench/README.md has their fields."""
+"""What bench/compare.py shows of its cells: tables (the same on the terminal and in docs/speed.md), charts, and the figures
+that the ledger keeps. Reads nothing but the results; bench/README.md has their fields."""
 import pathlib
 
 import chart

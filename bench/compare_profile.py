@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which kinds of operators cost Lacuna a cell of bench/compare.py: its time by kind beside OpenVINO's.
+"""Which kinds of operators cost Lacuna a cell of bench/compare.py: its time by kind compared with OpenVINO's.
 
 Lacuna's dense kernels are oneDNN's, which prints each one's time when ONEDNN_VERBOSE is set; what is left of a run is
 Lacuna's own steps. OpenVINO counts by itself (PERF_COUNT). Both are separate runs after the measured ones. Fused

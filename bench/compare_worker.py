@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An engine in a process of its own, that bench/compare.py starts, orders about and holds still.
+"""An engine in a process of its own, that bench/compare.py starts, commands and stops.
 
-A worker that waits is stopped (SIGSTOP) and goes on when its turn comes (SIGCONT): engines whose threads spin between two
-runs keep that habit, which makes them fast, and still take nothing from the others. The time a stopped worker has used
-is counted all the same, so that a run can say that it was none.
+A waiting worker is stopped (SIGSTOP) and goes on in its next time slice (SIGCONT): engines whose threads spin between two runs
+keep doing so, which makes them fast, and still take nothing from the others. The time a stopped worker has used is counted all
+the same, so that a run can say that it was none.
 """
 import json
 import os
@@ -17,7 +17,7 @@ import time
 TOP = pathlib.Path(__file__).resolve().parent.parent
 ENGINES = {"lacuna": "Lacuna", "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO", "deepsparse": "DeepSparse"}
 BF16_ENGINES = ("lacuna", "openvino")
-# Ways to run a network that is pruned 2:4: (engine, its file, what its environment says).
+# How a network that is pruned 2:4 is run: (engine, its file, its environment).
 SPARSE_WAYS = {"lacuna": ("lacuna", "2:4", {}), "lacuna dense": ("lacuna", "2:4", {"LAC_SPARSE": "0"}),
                **{engine: (engine, "dense", {}) for engine in ENGINES if engine != "lacuna"},
                **{f"{engine} 2:4": (engine, "2:4", {}) for engine in ENGINES if engine != "lacuna"}}
@@ -25,7 +25,7 @@ LABELS = {**ENGINES, "lacuna dense": "Lacuna (dense kernels)",
           **{f"{engine} 2:4": f"{name} (2:4)" for engine, name in ENGINES.items() if engine != "lacuna"}}
 TICK = 1 / os.sysconf("SC_CLK_TCK")
 TIMEOUT = 300.0  # seconds for an answer, beyond the time that was ordered
-HABITS = {"lacuna": {"GOMP_SPINCOUNT": "1000"}}  # as cli/spin_count.c has it: the command is what people run
+HABITS = {"lacuna": {"GOMP_SPINCOUNT": "1000"}}  # as cli/spin_count.c sets it for the command
 
 
 class Failed(Exception):

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ways to search, all with one face: a matrix and a budget in, efficacy and time out.
+ * Search algorithms with one interface: a matrix and a budget in, efficacy and time out.
  *
  * Most are the library's strategies as they are. One is made of them here, as a rival that deserves
  * the same time: "swap, restarted" begins again from other random orders until the time is over,
@@ -26,7 +26,7 @@ typedef struct outcome {
   bool proven;
 } outcome;
 
-/** False: the way does not fit the matrix. */
+/** False: the algorithm does not fit the matrix. */
 typedef bool contender_run(const matrix *m, const char *strategy, budget b, laci_pool *pool,
                            outcome *out);
 

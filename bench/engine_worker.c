@@ -5,7 +5,7 @@
  *
  * Orders come as lines on stdin, each is answered by one line of JSON on stdout; peer_worker.py
  * speaks the same for the other engines, and bench/README.md lists the orders. INPUT_DIR/NAME.bin
- * holds an input as lac_engine_run wants it. Only include/lacuna is used, as any program would. */
+ * holds an input as lac_engine_run takes it. Only include/lacuna is used, as any program would. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -16,9 +16,9 @@ static inline size_t large_pages_bytes(size_t n, size_t size) {
   return (n * size / LARGE_PAGE + 1) * LARGE_PAGE;
 }
 
-/* In large pages where the system has them: planes are far apart. Zeros, but written, since pages
- * that never were would all be one. Given back at the end of the program, which this is if there
- * is no memory. */
+/* In large pages where the system has them: CHW reads channels far apart. The zeros are written,
+ * since pages never written to would all be the same page. Freed at the end of the program; without
+ * memory the program ends here. */
 static inline void *large_pages(size_t n, size_t size) {
   const size_t bytes = large_pages_bytes(n, size);
   char *pages = laci_pages_reserve(bytes + LARGE_PAGE);

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""loader.py FOLDER: training images a processor second on one core, ours and torchvision's, in turns.
+"""loader.py FOLDER: training images a processor second on one core, ours and torchvision's, alternating.
 
 Both make 3 x 224 x 224 floats of a random part of every photograph in CLASS/NAME (8 to 100 % of the area, aspect 3/4 to 4/3,
 flipped half of the time, normalized). torchvision's paths are Pillow's decoder (which may decode at a smaller scale, as
 `draft` does) and torchvision.io's, each followed by the transforms of v2 on bytes. Needs torch, torchvision and Pillow
-(`make check-torch` makes build/venv-torch); the best of all turns counts.
+(`make check-torch` makes build/venv-torch); the best of all rounds counts.
 """
 import argparse
 import pathlib

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Images a processor second on one core: what training reads, a random part resized to the crop,
- * and what evaluation reads, the middle. bench/loader.py runs it beside torchvision.
+ * and what evaluation reads, the middle. bench/loader.py compares it with torchvision.
  *
  *     loader_bench FOLDER [--turns N] */
 #include <stdio.h>
@@ -22,7 +22,7 @@ typedef struct work {
 
 static double processor_seconds(void) { return (double)clock() / CLOCKS_PER_SEC; }
 
-/** Seconds for all images once; turn: of the random numbers. */
+/** Seconds for all images once; turn: the number of the run, for the random numbers. */
 static double train_once(work *w, int turn, lac_error *err) {
   double begin = processor_seconds();
   int64_t n = laci_dataset_count(w->set);

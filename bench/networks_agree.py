@@ -5,8 +5,8 @@
 
 Prints one JSON object: `error`, the largest difference of an element, `scale`, the largest element of the first file's
 outputs, `flipped`, the share of elements of integer outputs that differ (an index changes where two scores are nearly equal).
-Outputs of one length list the same things, as detectors do: where the integer of one of these changed, another thing stands
-there, and `error` leaves it out.
+Outputs of one length list the same things, as detectors do: where the integer of one of these changed, it is another detection,
+and `error` leaves it out.
 Without inputs they are random, open sizes 1. Optimizations are off: they round differently once channels have moved.
 """
 import json

@@ -170,8 +170,8 @@ def randomise(network, torch):
 
 
 def normalize(network, torch):
-    """Statistics of batch normalization become those of the network: random ones let the picture fade until all scores of a
-    detector are alike."""
+    """Statistics of batch normalization become those of the network: with random ones activations shrink layer by layer until
+    all scores of a detector are alike."""
     norms = [module for module in network.modules() if isinstance(module, torch.nn.BatchNorm2d)]
     for norm in norms:
         norm.momentum = 1.0

@@ -17,7 +17,7 @@ enum { ORDER_BYTES = 4096 };
 /** One order; false where the program should end, *st then tells whether by a failure. */
 typedef bool obey_order(void *worker, const char *order, lac_status *st, lac_error *err);
 
-/** A worker that waits is stopped by a signal and would not see its parent's end. */
+/** A waiting worker is stopped by a signal and would not see its parent's end. */
 static inline void end_with_parent(void) { (void)prctl(PR_SET_PDEATHSIG, SIGKILL); }
 
 /** Until stdin ends or an order is none; st: of what went before, nothing is done after a failure.

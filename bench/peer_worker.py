@@ -4,8 +4,8 @@
     peer_worker.py onnxruntime|openvino|deepsparse MODEL.onnx INPUT_DIR f32|bf16 THREADS [--profile]
 
 The orders and answers are those of engine_worker.c (bench/README.md lists them). Every engine is used as its manual says
-for the shortest latency, with buffers bound beforehand where it allows that, and keeps its own habits of waiting: who
-waits is stopped by compare.py. The interpreter and the engine's library are loaded before any clock starts.
+for the shortest latency, with buffers bound beforehand where it allows that, and waits in its own manner: a waiting worker is
+stopped by compare.py. The interpreter and the engine's library are loaded before any clock starts.
 """
 import ctypes
 import gc
@@ -184,7 +184,7 @@ def save(engine, folder):
 
 def main():
     name, model, folder, dtype, threads = sys.argv[1:6]
-    # A worker that waits is stopped by a signal and would not see its parent's end.
+    # A waiting worker is stopped by a signal and would not see its parent's end.
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
     engine = ENGINES[name](model, dtype, int(threads), "--profile" in sys.argv)
     start(engine, folder)

@@ -5,11 +5,11 @@
     bench/processes.py [--build build/release] [--only scaling|busy|hidden] [--network NETWORK] [--rounds N] [--quick]
                        [--torch PYTHON] [--json FILE] [--tables] [--docs] [--record]
 
-scaling: images a second of one process, of two under mpirun and of two runs side by side, in turns. busy: two processes of
-Lacuna and of PyTorch (DistributedDataParallel, gloo) in turns, beside a program that keeps the first core busy. hidden: what
-share of its sums a training hides behind backward, on two hosts with 1 Gbit/s between them (tests/hosts; wants root). Steps
-are those of log.jsonl, without the first ones. --docs writes the table of docs/scaling.md. A quiet machine of two cores or
-more is wanted; --quick only shows that all works.
+scaling: images a second of one process, of two under mpirun and of two runs at the same time, alternating. busy: two processes
+of Lacuna and of PyTorch (DistributedDataParallel, gloo), alternating, while another program keeps the first core busy. hidden:
+what share of its sums a training overlaps with backward, on two hosts with 1 Gbit/s between them (tests/hosts; needs root).
+Steps are those of log.jsonl, without the first ones. --docs writes the table of docs/scaling.md. It needs a quiet machine of
+two cores or more; --quick only shows that all works.
 """
 import argparse
 import contextlib
@@ -69,7 +69,7 @@ def copies_of_photographs(folder):
 
 
 def data_of(network, temporary):
-    """Photographs and CIFAR beside the repository where they are, else something of their shape."""
+    """Photographs and CIFAR next to the repository where they are, else random images of their shape."""
     name, make = ("imagenet-sample", copies_of_photographs) if network == "resnet50" else \
                  ("cifar-10-batches-bin", noise_for_cifar)
     if (SHARED / name).is_dir():
@@ -158,7 +158,7 @@ def busy_core():
 
 
 def take_turns(arguments, network, ways):
-    """{way: images a second of each round}"""
+    """{method: images a second of each round}"""
     batch, steps = QUICK[network] if arguments.quick else (BATCH[network], STEPS[network])
     found, rng = {way: [] for way in ways}, random.Random(network)
     for _ in range(arguments.rounds):

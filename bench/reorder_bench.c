@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reorders between layouts of pictures (kernel/sparse/reorder.h) on one core, beside memcpy of as
- * many bytes and oneDNN's reorder where it has the pair, in turns; the least of all turns counts.
- * *norm* is ours with a scale, a shift and a bound on the way.
+ * Reorders between memory layouts (kernel/sparse/reorder.h) on one core, compared with memcpy of as
+ * many bytes and with oneDNN's reorder where it has one. All are run alternately; the least time of
+ * all repeats counts. *norm* is ours with a scale, a shift and a lower bound.
  *
  *     reorder_bench [--turns N] [--only TEXT] [--isa scalar|avx2] */
 #include <stdio.h>
@@ -22,7 +22,8 @@ typedef struct settings {
   const char *only;
 } settings;
 
-/* The layouts as they stand in networks: planes, phases and images for a 3x3, panels for a 1x1. */
+/* The layouts as networks have them: PLANES (CHW), PHASES (CHW split by stride) and IMAGES (HWC16N)
+ * for a 3x3, PANELS (PC16P) for a 1x1; BLOCKS are CHW16C, ROWS are HWC. */
 typedef enum kind { DENSE, BLOCKS, ROWS, PLANES, PHASES, PANELS, IMAGES } kind;
 static const char *const kind_names[] = {"row-major", "blocks", "rows",  "planes",
                                          "phases",    "panels", "images"};

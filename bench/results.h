@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Samples of a way, the lines of the table, and the same as JSON.
+ * Samples of an algorithm, the lines of the table, and the same as JSON.
  *
  * A *wanted* line is one sentence with a bound and what was measured against it, the same for every
- * kind of row, so that whoever reads the JSON needs no knowledge of the rows. Next:
- * search_bench.c. */
+ * kind of row, so that whoever reads the JSON needs no knowledge of the rows. Next: search_bench.c.
+ */
 #ifndef BENCH_RESULTS_H
 #define BENCH_RESULTS_H
 
@@ -14,7 +14,7 @@
 
 enum { SAMPLES_MOST = 40 };
 
-/** One way with one budget, run n times. */
+/** One algorithm with one budget, run n times. */
 typedef struct samples {
   const way *way;
   budget budget;

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How training on many nodes scales, by the model of scaling_model.py: tables, pictures and the published figures.
+"""How training on many nodes scales, by the model of scaling_model.py: tables, charts and the published figures.
 
-    bench/scaling.py [--docs]                             the tables; --docs writes docs/scaling.md and its pictures
+    bench/scaling.py [--docs]                             the tables; --docs writes docs/scaling.md and its charts
     bench/scaling.py --measure BUILD [--threads N]        measures ResNet-50's step here, into bench/scaling.json
     bench/scaling.py --nodes 64 --link 25 [--images 300] [--batch 32] [--per-node 1] [--algorithm direct] [--bucket 4]
                      [--wire f32|bf16] [--latency US] [--jitter SHARE]           one case
@@ -27,10 +27,10 @@ TOP = pathlib.Path(__file__).resolve().parent.parent
 PAGE, PICTURES, MEASURED = TOP / "docs/scaling.md", TOP / "docs/scaling", TOP / "bench/scaling.json"
 LINKS = {10: "a", 25: "b", 100: "c", 200: "d"}  # Gbit/s of a node, and colours
 COLOURS = {"direct": "a", "ring": "b", "tree": "c", "halving": "d", "hierarchical": "e"}
-SHORT = {"hierarchical": "inside first"}  # what fits beside a picture
+SHORT = {"hierarchical": "inside first"}  # what fits next to a chart
 NODES = [8, 16, 32, 64, 128, 256, 512, 1024]
 
-JITTER = 0.01  # standard deviation of a process's step in tables and pictures: all wait for the last
+JITTER = 0.01  # standard deviation of a process's step in tables and charts: all wait for the last
 
 # What other programs published for ResNet-50 in bf16, batch 256 a card, LARS: images a second of one card and of eight.
 ONE_CARD, EIGHT_CARDS = 1554.0, 11801.0
@@ -116,7 +116,7 @@ def table_of_published():
         yield f"| {text} | {found['images']:.0f} | {found['images'] / 8 / ONE_CARD:.3f} |"
 
 
-# ---- tables and pictures ----
+# ---- tables and charts ----
 
 def table_of(key):
     title, work, cluster = cases()[key]

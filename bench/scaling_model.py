@@ -23,7 +23,7 @@ def gigabits(rate):
 @dataclasses.dataclass(frozen=True)
 class Cluster:
     """Nodes of `per_node` processes. A process sends and receives `inside` bytes a second to and from processes of its
-    node, a node `between` bytes a second to and from other nodes, both ways at once."""
+    node, a node `between` bytes a second to and from other nodes, in both directions at once."""
     nodes: int
     per_node: int = 1
     between: float = gigabits(10)
@@ -79,14 +79,14 @@ def exponent(n):
 
 
 def direct(cluster, size):
-    """Every process gets a piece from all others, adds them in the order of ranks, and sends the sum to all."""
+    """Every process gets a chunk from all others, adds them in the order of ranks, and sends the sum to all."""
     p, n = cluster.per_node, cluster.processes
     piece = size / n
     return [Rounds(2, n - 1, (p - 1) * piece, p * (n - p) * piece, (n - 1) * piece)]
 
 
 def ring(cluster, size):
-    """Pieces travel round a ring and are added on the way; then the sums travel round."""
+    """Chunks travel round a ring and are added at every process; then the sums travel round."""
     p, n = cluster.per_node, cluster.processes
     piece = size / n
     return [Rounds(2 * (n - 1), 1, piece if p > 1 else 0, piece if cluster.nodes > 1 else 0, (n - 1) * piece)]
@@ -106,7 +106,7 @@ def doubling(cluster, size):
 
 
 def halving(cluster, size):
-    """Half of it exchanged with the process 1 away, a quarter with that 2 away, ...; then the sums the other way."""
+    """Half of it exchanged with the process 1 away, a quarter with that 2 away, ...; then the sums in the opposite direction."""
     p, rounds = cluster.per_node, []
     for k in range(exponent(p) + exponent(cluster.nodes)):
         part = size / 2 ** (k + 1)
@@ -174,7 +174,7 @@ def expected_maximum(n):
 
 def buckets_of(work, bucket, element=4):
     """[(ready, bytes on the wire)]: when backward, begun at 0, has written each bucket. Buckets are of `bucket` bytes of f32
-    from the end of the gradients on, whatever tensors lie there; the last one is what is left."""
+    from the end of the gradients on, whatever tensors are there; the last one is what is left."""
     out, clock, written = [], 0.0, 0
     total = work.gradients
     for seconds, size in work.backward:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The permutation search: what it reaches and in which time, against what is wanted and against the last time.
+"""The permutation search: what it reaches and in which time, against what is required and against the last time.
 
     bench/search.py [--build build/release] [--quick] [--only ROW]... [--json FILE] [--docs] [--record]
 
@@ -107,13 +107,13 @@ def measure_models(arguments):
 # ---- what was measured, seen from different sides ----
 
 def samples(row, way, limited=None):
-    """The samples of a way of a row; limited: only those with a time limit, or only those without."""
+    """The samples of an algorithm of a row; limited: only those with a time limit, or only those without."""
     return [s for s in row.get("ways", []) if s["way"] == way
             and (limited is None or limited == (s["limit"] is not None))]
 
 
 def ended(row, way):
-    """A deterministic way's own end: the first run that took clearly less than it was given."""
+    """A deterministic algorithm's own end: the first run that took clearly less than it was given."""
     return next((s for s in samples(row, way) if s["limit"] is None or s["seconds"] < 0.8 * s["limit"]), None)
 
 

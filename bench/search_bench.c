@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What each way to search reaches in a given time, against what is wanted.
+ * What each search algorithm reaches in a given time, against what is required.
  *
  *     search_bench [--threads N] [--only ROW]... [--quick] [--json FILE] [--list]
  *
- * All ways of a row take turns, so that a slow moment of the machine hits all of them alike. Read
- * search_cases.h (the rows), network.h (the classes of ResNet-50), contenders.h (the ways) first;
- * search.py draws, compares and keeps what comes out. */
+ * All algorithms of a row are run alternately, so that a slow moment of the machine affects all of
+ * them alike. Read search_cases.h (the rows), network.h (the classes of ResNet-50), contenders.h
+ * (the algorithms) first; search.py plots, compares and keeps the results. */
 #include <getopt.h>
 
 #include "cpu/cpu.h"
@@ -16,7 +16,7 @@
 
 enum { MOST_SAMPLES_OF_A_CASE = 64, MOST_ONLY = 16 };
 
-#define TO_THE_END 60.0 /* seconds that a way gets to end by itself */
+#define TO_THE_END 60.0 /* seconds that an algorithm gets to end by itself */
 
 typedef struct settings {
   int threads;
@@ -78,7 +78,7 @@ static void make_plan(plan *p, const search_case *c, const settings *set) {
   if (c->columns <= 256 && !set->quick) add_effort(p, "best", LACI_EFFORT_BEST, few);
 }
 
-/* A way that draws nothing and ended by itself will do the same in more time. */
+/* An algorithm without randomness that ended by itself will do the same in more time. */
 static bool is_needless(const plan *p, const samples *s) {
   for (const samples *before = p->all; before < s; before++) {
     if (before->way == s->way && !s->way->drawn && before->n > 0 && before->budget.seconds > 0 &&
@@ -100,8 +100,8 @@ static void run_plan(plan *p, const matrix *m, laci_pool *pool) {
   }
 }
 
-/* Mean efficacy of a way that had `seconds`, or that ended by itself in less; -1: it did not run.
- */
+/* Mean efficacy of an algorithm that had `seconds`, or that ended by itself in less; -1: it did not
+ * run. */
 static double mean_of(const plan *p, const way *w, double seconds) {
   double best = -1;
   for (const samples *s = p->all; s < p->all + p->n; s++) {

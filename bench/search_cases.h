@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the search is measured on and what it has to reach there, one line a row of the table.
  *
- * limits: seconds that every way gets. A bound belongs to one of them: mean efficacy of `assign`
- * over the seeds, or with `share` the part of the seeds that has to reach it. bound_ms: proven, by
- * `exact`, within so many milliseconds. beats: in limits[0] better than every rival given the same
- * time. Next: search_bench.c. */
+ * limits: seconds that every algorithm gets. A bound belongs to one of them: mean efficacy of
+ * `assign` over the seeds, or with `share` the part of the seeds that has to reach it. bound_ms:
+ * proven, by `exact`, within so many milliseconds. beats: in limits[0] better than every rival
+ * given the same time. Next: search_bench.c. */
 #ifndef BENCH_SEARCH_CASES_H
 #define BENCH_SEARCH_CASES_H
 

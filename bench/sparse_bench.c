@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Single convolutions of ResNet-50 with 2:4 weights against oneDNN's dense ones, on one core:
- * generated code (jit/sparse_code.h), the compiled kernel (kernel/sparse; of floats lists, csr.h,
- * and bundles) beside "direct" and, for 3x3, "winograd"; and, with all of their weights, ours
- * (kernel/sparse/winograd4.h). Rows of pixels lie together for what can read them so, as they do in
- * a network; the others have zeros between them. All of a layer are run in turns, and the least of
- * all turns counts, so that a machine that is busy with something else hurts everybody alike.
- * --dtype bf16: both of bf16, where the processor multiplies pairs.
+ * generated code (jit/sparse_code.h), the compiled kernels (kernel/sparse; of floats CSR and
+ * grouped rows) against "direct" and, for 3x3, "winograd"; and, with all of their weights, ours
+ * (kernel/sparse/winograd4.h). CHW is unpadded for kernels that can read it so, as in a network;
+ * for the others rows have zeros between them. All kernels of a layer are run alternately, and the
+ * least time counts, so that other load on the machine affects all of them alike. --dtype bf16:
+ * both in bf16, where the processor multiplies bf16 pairs.
  *
  *     sparse_bench [--turns N] [--only TEXT] [--isa avx2] [--rows N] [--terms N] [--chunk N]
  *                  [--order columns|rows] [--dtype f32|bf16|int8] [--compiled yes|no]
@@ -40,7 +40,7 @@ typedef struct settings {
   laci_jit_isa isa;
   laci_sparse_values values;
   bool without_compiled;
-  laci_sparse_cut cut; /* what is not 0 stands before the rule */
+  laci_sparse_cut cut; /* what is not 0 overrides the rule */
 } settings;
 
 static void die(const char *what) {
@@ -349,7 +349,8 @@ static void sparse_run(sparse_layer *s, bool generated) {
 
 /* ---- the table ---- */
 
-/* Of code and Winograd's algorithm `s`, of lists and bundles `lists`. */
+/* `s`: the layer for generated code and for Winograd's algorithm; `lists`: for CSR and grouped
+ * rows. */
 static void measure(const dense_layer d[2], sparse_layer *s, sparse_layer *lists,
                     const settings *set, double least[WAYS]) {
   for (int way = 0; way < WAYS; way++) least[way] = 0;

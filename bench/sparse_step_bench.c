@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A step of fine-tuning under 2:4 masks that stay, of a whole network: by dense kernels and by
- * sparse ones, in turns. A step is a batch, forward and backward, and the update. What counts is
- * the least time of all turns; the median stands beside it. --processor counts the time of all
- * threads together instead of the clock's: what others run beside it costs as little as can be.
- * --profile shares the steps of both out among operators and kernels, the least time of each, by
- * the clock; --check N takes N steps with both and says how far weights and losses are apart (dense
- * steps by one thread and by two are as far apart, in f32); of bf16, also how far each of them is
- * from dense steps of f32.
+ * A step of fine-tuning under fixed 2:4 masks, of a whole network: by dense kernels and by sparse
+ * ones, alternately. A step is a batch, forward and backward, and the update. The least time of all
+ * rounds counts; the median is shown next to it. --processor counts the processor time of all
+ * threads instead of wall time, which other load changes less. --profile shares the steps of both
+ * out among operators and kernels, the least time of each, by the clock; --check N takes N steps
+ * with both and says how far weights and losses are apart (dense steps by one thread and by two are
+ * as far apart, in f32); of bf16, also how far each of them is from dense steps of f32.
  *
  *     sparse_step_bench [--arch NAME] [--batch N] [--size N] [--threads N] [--turns N]
  *                       [--dtype f32|bf16] [--processor] [--profile] [--check N] */
@@ -42,7 +41,7 @@ typedef struct bench {
   uint8_t **masks; /* [n_stored]; NULL: not pruned */
   laci_engine_weight *weights;
   int n_weights;
-  laci_trainer *sides[N_TRAINERS]; /* NULL: not wanted */
+  laci_trainer *sides[N_TRAINERS]; /* NULL: not asked for */
   float *images, *labels;
 } bench;
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The three products of single convolutions of ResNet-50 in training, with 2:4 weights, against
  * oneDNN's dense ones, on one core: forward, the gradient of the input, the gradient of the weights
- * (ours of kept ones alone); and what reorders between oneDNN's layout and images take. All of a
- * layer are run in turns, and the least of all turns counts, of processor time.
+ * (ours of kept ones alone); and what reorders between oneDNN's layout and HWC16N take. All of a
+ * layer are run alternately, and the least processor time counts.
  *
- * oneDNN has two ways: direct in blocks of 16 channels, and for 3x3 Winograd's algorithm or, in
- * bf16, direct with channels last. The faster one is shown; of gradients of weights both are.
+ * oneDNN has two algorithms: direct in blocks of 16 channels, and for 3x3 Winograd's algorithm or,
+ * in bf16, direct with channels last. The faster one is shown; of gradients of weights both are.
  *
  *     sparse_train_bench [--turns N] [--only TEXT] [--batch N] [--dtype f32|bf16] */
 #include <stdio.h>
@@ -37,14 +37,14 @@ static _Noreturn void die(const char *what) {
   exit(1);
 }
 
-/* Of this thread: what others run beside it costs as little as can be. */
+/* Processor time of this thread, which other load changes little. */
 static double cpu_seconds(void) {
   struct timespec now;
   (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* n floats, or pairs of bf16. */
+/* n floats, or bf16 pairs. */
 static float *draw(size_t n, uint64_t seed, bool pairs) {
   float *to = large_pages(n, sizeof *to);
   for (size_t at = 0; at < n; at++) {

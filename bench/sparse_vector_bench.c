@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Products of one row with 2:4 weights (kernel/sparse/vector.h), on one core, against dense ones:
  * f32 against OpenBLAS' sgemv and oneDNN's product, bf16 and int8 against dense kernels that are
- * here. "memory": several matrices in turns, more than the last cache holds; "cache": one, again
- * and again. All ways take turns, and the least time of each counts.
+ * here. "memory": several matrices one after the other, more than the last cache holds; "cache":
+ * one, again and again. All kernels are run alternately, and the least time of each counts.
  *
  *     sparse_vector_bench [--turns N] [--blas FILE] [--only TEXT]
  *

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Training steps of Lacuna and of PyTorch, in turns: images a second, peak memory, and where Lacuna's time goes.
+"""Training steps of Lacuna and of PyTorch, alternating: images a second, peak memory, and where Lacuna's time goes.
 
     bench/train.py [--build build/release] [--torch PYTHON] [--only NETWORK] [--dtype f32|bf16] [--threads N] [--time S]
                    [--cpu-time] [--profile] [--json FILE] [--docs] [--record]
 
-A cell is a network with its batch and an element type; Lacuna, Lacuna with --remat and each of PyTorch's layouts live
-in processes of their own and take short turns until each has had its time. PyTorch's best layout counts. --cpu-time
-compares processor time (with --threads 1 that means something on a machine that is not quiet). PYTHON needs torch and
-torchvision. --docs writes the tables of docs/train-speed.md; --record adds an entry to bench/ledger.json.
+A cell is a network with its batch and an element type; Lacuna, Lacuna with --remat and each of PyTorch's layouts run in
+processes of their own, in short time slices until each has used its time. PyTorch's best layout counts. --cpu-time compares
+processor time (with --threads 1 that means something on a machine that is not quiet). PYTHON needs torch and torchvision.
+--docs writes the tables of docs/train-speed.md; --record adds an entry to bench/ledger.json.
 """
 import argparse
 import json
@@ -36,7 +36,7 @@ SHOWN = 12  # kinds of steps in a table
 # ---- measuring ----
 
 def commands(arguments, network, dtype):
-    """{name: command} of those that take turns."""
+    """{name: command} of those that alternate."""
     common = [network, str(NETWORKS[network]), dtype, str(arguments.threads)]
     ours = [str(arguments.build / "bench/train_worker"), *common]
     out = {"lacuna": ours, "remat": [*ours, "remat"]}

@@ -3,8 +3,8 @@
 
     train_peer.py ARCH BATCH f32|bf16 THREADS channels_last|contiguous
 
-bf16 is PyTorch's own way of it: autocast forward, weights in float32. ImageNet's networks come from torchvision, CIFAR's
-are written here as the library builds them (shortcuts of padding).
+bf16 is PyTorch's own: autocast forward, weights in float32. ImageNet's networks come from torchvision, CIFAR's are written here
+as the library builds them (shortcuts of padding).
 """
 import ctypes
 import json
@@ -90,7 +90,7 @@ def run_for(training, seconds):
 
 
 def main():
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # who waits stopped does not see its parent's end
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # a stopped worker does not see its parent's end
     arch, batch, dtype, threads, layout = sys.argv[1:]
     torch.set_num_threads(int(threads))
     begin = time.monotonic()

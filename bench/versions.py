@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Two builds of Lacuna, an old and a new one, in turns: is anything slower or larger than it was?
+"""Two builds of Lacuna, an old and a new one, alternating: is anything slower or larger than it was?
 
     bench/versions.py OLD [NEW] [--only PART]... [--rows TEXT] [--time S] [--json FILE]
 
 OLD and NEW are build folders (NEW: build/release). Parts: infer (networks of compare.py), train (train.py, with --remat,
-too), prune (whole commands) and search. Both builds do the same work in rounds, a short turn of each, so that a machine that
-is busy with something else hits both alike. The ratio is the median of the rounds' old/new, so that 1.1 says that the new
-build takes a tenth less; beside it stands what it may be wrong by. Needs numpy and onnx for `infer`.
+too), prune (whole commands) and search. Both builds do the same work in rounds, a short time slice of each, so that other load
+on the machine affects both alike. The ratio is the median of the rounds' old/new, so that 1.1 says that the new build takes a
+tenth less; its possible error is shown next to it. Needs numpy and onnx for `infer`.
 """
 import argparse
 import json
@@ -33,7 +33,8 @@ TIMEOUT_S = 600.0
 
 
 def in_rounds(workers, seconds, rng, take):
-    """{which: [the least time of a turn]}: a round has a turn of each, in random order, as `take(worker, seconds)` does it."""
+    """{which: [the least time of a slice]}: a round has a time slice of each, in random order, as `take(worker, seconds)` does
+    it."""
     found, begin = {which: [] for which in workers}, time.monotonic()
     while time.monotonic() - begin < 2 * seconds or len(found["new"]) < LEAST_ROUNDS:
         order = list(workers)
@@ -69,7 +70,7 @@ def with_processes(builds, start, seconds, rng, name):
 
 
 def infer_rows(builds, arguments, rng):
-    import compare_models  # numpy and onnx are wanted here only
+    import compare_models  # numpy and onnx are needed here only
     for network in compare_models.NETWORKS:
         for batch in (1, 16):
             name = f"infer {network}, batch {batch}"
@@ -92,7 +93,7 @@ def train_rows(builds, arguments, rng):
 
 
 class Command:
-    """A command that runs whole in every turn."""
+    """A command that runs whole in every time slice."""
 
     def __init__(self, *command):
         self.command, self.peak_mb = [str(part) for part in command], 0.0

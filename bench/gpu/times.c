@@ -9,7 +9,7 @@
 
 enum { PROPOSALS = 16, ROUNDS = 9, MULTIPLE = 32 };
 enum { WORKSPACE = 64 << 20 };
-static const double ROUND_US = 4000; /* of each way in a round, about */
+static const double ROUND_US = 4000; /* of each of the two in a round, about */
 
 const gpu_layer gpu_layers[] = {
     {"ResNet-50", "layer1, conv1 of the first block", 64, 64, 3136},

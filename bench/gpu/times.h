@@ -25,12 +25,12 @@ typedef enum gpu_outcome {
 typedef struct gpu_times {
   gpu_outcome outcome;
   int64_t columns;                    /* of `inputs` inputs, up to the next multiple of 32 */
-  double dense_us, sparse_us;         /* medians of rounds in turns */
+  double dense_us, sparse_us;         /* medians of rounds, the two alternating */
   double gain, least_gain, most_gain; /* of the rounds: median, worst, best */
 } gpu_times;
 
-/** Weights and activations are small integers, so that both ways give the same bits. Dense is
- * the fastest of cuBLASLt's proposals, sparse what cuSPARSELt's own search finds. */
+/** Weights and activations are small integers, so that dense and sparse give the same bits. Dense
+ * is the fastest of cuBLASLt's proposals, sparse what cuSPARSELt's own search finds. */
 gpu_times gpu_measure(cublasLtHandle_t dense, const cusparseLtHandle_t *sparse, lac_dtype type,
                       const gpu_layer *layer, int64_t inputs);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Classifiers of equal blocks, in the text of graph_build.h, for tests of training: each kind is
- * one way for values to be read by several. Images are 3 x 16 x 16, classes 10. */
+ * Classifiers of equal blocks, in the text of graph_build.h, for tests of training: in each kind,
+ * values are read by several nodes in another way. Images are 3 x 16 x 16, classes 10. */
 #ifndef TESTS_SUPPORT_BLOCK_NETS_H
 #define TESTS_SUPPORT_BLOCK_NETS_H
 
@@ -10,8 +10,8 @@
 typedef enum block_kind {
   BLOCK_JOINS,     /* every block reads all before it (DenseNet) */
   BLOCK_GATES,     /* swish, squeeze and excitation; 40 channels, which blocks of 16 pad */
-  BLOCK_BRANCHES,  /* a pool and two windows side by side, a long way round (Inception) */
-  BLOCK_ATTENTION, /* attention, gelu and layer norms in pieces */
+  BLOCK_BRANCHES,  /* a pool, two windows and a longer branch in parallel (Inception) */
+  BLOCK_ATTENTION, /* attention, gelu and layer norms as separate operators */
   N_BLOCK_KINDS
 } block_kind;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Is there any way to keep what a network computes after two indices of one stored tensor's axis
- * changed places?
+ * Can a network still compute the same after two indices of one stored tensor's axis changed
+ * places?
  *
  * Nothing is known of couplings here: the other stored tensors are reordered by trial (not at all,
  * as a moved operand is seen to be, or by any transposition), the node is run, and a branch dies

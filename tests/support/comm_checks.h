@@ -85,7 +85,7 @@ static const char *check_agreement(laci_comm *comm) {
   return any == (size > 1 ? 5U : 4U) ? NULL : "bits of an awaited vote";
 }
 
-/** Several sums under way, begun in one order, polled, ended in the same. */
+/** Several sums at the same time, begun in one order, polled, ended in the same. */
 static const char *check_sums(laci_comm *comm, laci_wire wire, unsigned seed) {
   static const int64_t counts[CHECKED_SUMS] = {1, 0, 16, 17, 1000, 65536 + 5, 31};
   const int rank = laci_comm_rank(comm), size = laci_comm_size(comm);
@@ -118,7 +118,7 @@ static const char *check_sums(laci_comm *comm, laci_wire wire, unsigned seed) {
   return wrong;
 }
 
-/** All of them, in several turns. */
+/** All of them, in several rounds. */
 static const char *check_comm(laci_comm *comm) {
   const char *wrong = check_bytes(comm);
   for (unsigned turn = 0; turn < 5 && !wrong; turn++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * An engine as somebody else would write it, knowing nothing but engine/row.h: every node by the
- * plain operators, and a count of what it was asked for. It calls its convolutions sparse unless
- * dense ones are wanted, for those who report that. Register laci_engine_counting. */
+ * plain operators, and a count of what it was asked for. It reports its convolutions as sparse
+ * unless dense ones are asked for. Register laci_engine_counting. */
 #ifndef TESTS_SUPPORT_COUNTING_ENGINE_H
 #define TESTS_SUPPORT_COUNTING_ENGINE_H
 

@@ -109,8 +109,8 @@ static inline void check_plan(const char *text, expectation e) {
   laci_graph_destroy(graph);
 }
 
-/** The plan as it is, and those in which sparse kernels do all that they can, dense weights among
- * it, by generated code, by lists and by Winograd's algorithm. */
+/** The plan as it is, and those in which sparse kernels do all that they can, dense weights
+ * included, by generated code, by CSR and by Winograd's algorithm. */
 static inline void check_as(const char *text, expectation e) {
   check_plan(text, e);
   e.steps = 0; /* reorders are others */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Gradients against central differences: a network in text (graph_build.h), its first output times
  * fixed random numbers, summed, is the loss; every element of every float input and stored tensor
- * is moved a little each way and the loss run again, in double.
+ * is moved a little up and down and the loss run again, in double.
  *
  * Values whose names begin with "c_" are constants: they are not differentiated. Networks are in
  * f64, so that constants that rules make are not rounded. */
@@ -86,7 +86,7 @@ static inline void gradient_net_clear(gradient_net *net) {
   laci_graph_destroy(net->graph);
 }
 
-/** One run with the contents as they are; grads[at] are copies (NULL: only the loss is wanted). */
+/** One run with the contents as they are; grads[at] are copies (NULL: only the loss is needed). */
 static inline double gradient_net_run(const gradient_net *net, int n_threads, const char *about,
                                       laci_buf **grads) {
   lac_error err = {0};

@@ -13,8 +13,8 @@
  *    shape y 1x8x4x4       what the file declares of a value
  *    opset 13              of the nodes that follow (default 22)
  *    then / else / end     bodies of the If that follows: y = If(condition, a, b)
- *    turns / end           a loop (graph.h, laci_body): behind the first comes its LoopBegin or
- *                          ScanBegin (domain="lacuna"), behind the other its Loop or Scan
+ *    turns / end           a loop (graph.h, laci_body): `turns` precedes its LoopBegin or ScanBegin
+ *                          (domain="lacuna"), `end` its Loop or Scan
  *
  * A number with a point is a float, one with a comma a list ("axes=1," has one element); so are
  * texts ("Tanh","Relu"), and those of `activations` always. */
@@ -189,8 +189,8 @@ static inline const char *net_attr(const char *at, laci_attr *attr, int64_t *int
   return at;
 }
 
-/** Further texts of a list ("a","b"), behind the first; they stand one after the other in `text`.
- */
+/** Further texts of a list ("a","b"), after the first; they are stored one after the other in
+ * `text`. */
 static inline const char *net_texts(const char *at, laci_attr *attr, char *text,
                                     const char **list) {
   size_t used = strlen(text) + 1;
@@ -210,7 +210,7 @@ static inline const char *net_texts(const char *at, laci_attr *attr, char *text,
 
 enum { NET_MAX_BODIES = 8 };
 
-/** What statements leave to those behind them. */
+/** What statements leave to those after them. */
 typedef struct net_state {
   int opset;
   int n_open, open[NET_MAX_BODIES][2]; /* bodies around: then and else, or a loop's and 0 */

@@ -6,7 +6,7 @@
 
 #include <math.h>
 #include <stdint.h>
-#include <stdio.h> /* jpeglib.h wants it */
+#include <stdio.h> /* jpeglib.h needs it */
 #include <stdlib.h>
 
 #include <jpeglib.h>

@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** True where all tests together are to stay short (LAC_TESTS=light, as .ci/run sets it): what a
- * test tries many times in one way, it then tries less often. tools/check_long tries everything. */
+/** True where all tests together are to stay short (LAC_TESTS=light, as .ci/run sets it): a test
+ * that repeats one trial many times then repeats it less often. tools/check_long tries everything.
+ */
 static inline bool tests_are_light(void) {
   const char *how = getenv("LAC_TESTS");
   return how && strcmp(how, "light") == 0;

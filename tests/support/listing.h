@@ -34,7 +34,7 @@ expect(listing *l, const char *format, ...) {
   va_end(args);
 }
 
-/** Blanks become one; what stands behind a comment goes. */
+/** Blanks become one; comments go. */
 static inline void listing_tidy(char *text, const char *comment) {
   size_t n = 0;
   for (const char *at = text; *at && *at != '\n'; at++) {

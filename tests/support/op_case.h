@@ -4,7 +4,7 @@
  *
  * Each case is inferred, folded where the operator folds, and run on the plain engine with 1 and 3
  * threads; shapes, types, contents and coupling are compared with what is written down, and the
- * ways of computing with each other.
+ * results of folding and of both runs with each other.
  *
  *   want      "y f32 2x3 = 1 2 3 4 5 6", a line for each output; "s" is a scalar's shape
  *   coupling  of the last node: "ab . -> ba" are labels, port by port: letters in order of

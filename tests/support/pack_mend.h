@@ -10,7 +10,7 @@
 #include "base/hash.h"
 #include "pack/format_in.h"
 
-/** Sections and a directory that lie outside are left alone. */
+/** Sections and a directory that are outside are left alone. */
 static inline void pack_mend(uint8_t *bytes, size_t n) {
   pack_tail tail;
   if (n < sizeof(pack_head) + sizeof tail) return;

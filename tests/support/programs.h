@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Programs of this build that tests start, where an emulator runs the tests, too: LAC_RUN is what
- * stands before a program's name then ("qemu-aarch64 -L ROOT"). */
+ * Programs of this build that tests start, where an emulator runs the tests, too: LAC_RUN then
+ * precedes a program's name ("qemu-aarch64 -L ROOT"). */
 #ifndef LAC_TESTS_PROGRAMS_H
 #define LAC_TESTS_PROGRAMS_H
 

@@ -291,7 +291,7 @@ static inline bool form_recurrent(builder *m, const char *op) {
   if (cell) add(m, ", %s, %s", either(m, c.text), either(m, p.text));
   add(m, ") hidden_size=%lld layout=%d direction=\"%s\"\n", (long long)hidden, (int)first,
       n == 2 ? "bidirectional" : "forward");
-  if (chance(m, 60)) { /* [B, T, D, H] or [T, D, B, H], its hidden channels behind */
+  if (chance(m, 60)) { /* [B, T, D, H] or [T, D, B, H], its hidden channels last */
     add(m, "%s = ReduceMean(%s, %s) keepdims=0\n", fresh(m, 'v').text, y.text,
         stored_ints(m, 1, (int64_t[]){first ? 2 : 1}).text);
   }
@@ -906,7 +906,7 @@ static inline void set_attribute(char *line, const char *attribute, const char *
   (void)snprintf(at, NET_LINE - (size_t)(at - line), " %s=%s%s", attribute, value, rest);
 }
 
-/** Changes attributes of the operator's last node behind `mark`. op: with its domain, as key_of().
+/** Changes attributes of the operator's last node after `mark`. op: with its domain, as key_of().
  */
 static inline void change_attributes(builder *m, size_t mark, const char *op) {
   char sought[80], domain[80], line[NET_LINE], rest[NET_LINE];

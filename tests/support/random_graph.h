@@ -2,7 +2,7 @@
  * Making random small networks as text, drawn from all declared operators.
  *
  * A builder appends lines to a text and keeps them only if the graph still builds, infers and runs;
- * so a template may propose parameters without proving that they fit. The templates stand in
+ * so a template may propose parameters without proving that they fit. The templates are in
  * random_ops.h; graph_build.h has the language. Same seed, same text. */
 #ifndef TESTS_SUPPORT_RANDOM_GRAPH_H
 #define TESTS_SUPPORT_RANDOM_GRAPH_H

@@ -8,7 +8,7 @@
 
 /* ---- sequences ---- */
 
-/* Both directions are put side by side, as people do: [T, D, B, H] to [T, B, D * H]. */
+/* Both directions are concatenated, as common networks do: [T, D, B, H] to [T, B, D * H]. */
 static inline bool of_recurrent(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 3, 3);
   if (v < 0) return false;

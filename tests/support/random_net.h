@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A whole random network: an input, a first layer, a handful of operators and known patterns, a
- * layer behind most values without a reader, outputs. Also: making a failing network small. Next:
+ * layer after most values without a reader, outputs. Also: making a failing network small. Next:
  * random_ops.h. */
 #ifndef TESTS_SUPPORT_RANDOM_NET_H
 #define TESTS_SUPPORT_RANDOM_NET_H
@@ -8,7 +8,7 @@
 #include "graph/op.h"
 #include "support/random_forms.h"
 
-/** Operators that stand alone: If, Loop and Scan come with bodies (unit/analyze_bodies.c). */
+/** Operators without bodies: If, Loop and Scan come with bodies (unit/analyze_bodies.c). */
 static inline const laci_op *const *drawn_ops(int *n) {
   static const laci_op *list[512];
   int n_all, kept = 0;
@@ -158,7 +158,7 @@ static inline void add_first_lines(builder *m) {
   (void)try_op(m, layers[which]);
 }
 
-/* A layer behind an axis that is likely to hold channels. */
+/* A layer after a value whose axis is likely to hold channels. */
 static inline bool add_last_layer(builder *m, int v) {
   int rank = rank_of(m, v);
   if (rank < 2) return false;
@@ -194,7 +194,7 @@ static inline void add_last_lines(builder *m) {
   }
 }
 
-/** A network that holds the operator, where that can be had. False: nothing came of this seed. */
+/** A network that holds the operator. False: this seed gives none. */
 static inline bool make_net(builder *m, uint64_t seed, const char *op) {
   static const char *const likely[] = {"Conv",
                                        "MatMul",

@@ -676,8 +676,8 @@ static inline bool of_one_hot(builder *m, const char *op) {
   return true;
 }
 
-/* Its output's length is known only by running: it may stand there, but nothing of the kind is run
- * here. */
+/* Its output's length is known only by running: it may be in a graph, but random networks do not
+ * run it. */
 static inline bool of_non_zero(builder *m, const char *op) { return (void)m, (void)op, false; }
 
 typedef struct op_template {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A convolution with kept weights, its operands in memory with guards around them, and the same
- * result in double: what every way to compute sparse products is held to. */
+ * result in double: what every implementation of sparse products is compared with. */
 #ifndef TESTS_SUPPORT_SPARSE_CASE_H
 #define TESTS_SUPPORT_SPARSE_CASE_H
 
@@ -30,7 +30,7 @@ typedef struct sparse_case {
   int keep;         /* of every 4 channels: 0 to 4; 5: any number */
 } sparse_case;
 
-/** A planes' result's border is what a 3x3 behind it would want. */
+/** The border of a CHW result is what a following 3x3 would read. */
 typedef struct sparse_operands {
   laci_sparse_form form;
   uint8_t *kept;
@@ -126,7 +126,7 @@ static inline sparse_case sparse_case_of(const sparse_case *c, laci_sparse_value
   return made;
 }
 
-/** Where a channel's value lies, and which of those it is that are there. */
+/** Where a channel's value is, and which of the values that share four bytes it is. */
 typedef struct sparse_place {
   int64_t at;
   laci_sparse_values values;
@@ -266,7 +266,7 @@ static inline void sparse_operands_init(const sparse_case *c, int shift, sparse_
   const laci_sparse_window *g = &c->window;
   const laci_sparse_border one = {1, 1, 1, 1, 1, 1};
   const int64_t channels = laci_sparse_channels(g->channels_in, g->values);
-  /* Panels have the rows of the planes before or behind them. */
+  /* PC16P has the rows of the CHW before or after it. */
   const laci_sparse_layout in =
       c->format == LACI_FORMAT_PC16P
           ? laci_sparse_layout_of(LACI_FORMAT_PC16P, channels, g->h, g->w, one)
@@ -319,7 +319,7 @@ static inline laci_sparse_operands sparse_run_of(sparse_operands *o, bool residu
       .quantized = o->form.product.values == LACI_SPARSE_S8 ? &o->quantized : NULL};
 }
 
-/** n functions behind the clip, 3 at most, and the residual behind these. */
+/** n functions after the clip, 3 at most, and the residual after these. */
 static inline void sparse_follow(laci_sparse_operands *run, int n, bool residual_last) {
   static const laci_pointwise functions[3] = {{LACI_POINTWISE_SWISH, 1.5F, 0},
                                               {LACI_POINTWISE_LINEAR, -2, 0.25F},
@@ -334,9 +334,8 @@ static inline size_t sparse_result_bytes(const sparse_operands *o) {
   return (size_t)(o->n_y + 2 * SPARSE_GUARD_FLOATS) * sizeof(float);
 }
 
-/** Nothing is written yet: every byte is a guard, but for zeros around pictures that tiles speak
- * of.
- */
+/** Nothing is written yet: every byte is a guard, except for the zeros around images that tiles
+ * write. */
 static inline void sparse_forget_result(const sparse_operands *o) {
   const laci_sparse_product *p = &o->form.product;
   memset(o->memory_y, 0x5A, sparse_result_bytes(o));

@@ -107,7 +107,8 @@ static void local_take(const local_op *op, int rank, int size) {
   }
 }
 
-/* What was under way with a process that is gone stays so; its memory is gone, too. */
+/* Operations that were pending with a process that is gone stay pending; its memory is gone, too.
+ */
 static bool local_is_cut(const local_world *w) {
   for (int k = 0; k < w->size; k++) {
     if (w->members[k].ended > 0) return true;

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <zlib.h>
 
-/** What one is made of; where the numbers lie, for tests that change them. */
+/** What one is made of; where the numbers are, for tests that change them. */
 typedef struct zip_file {
   size_t n;
   uint8_t at[1 << 16];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * jit/sparse_octets: all sets of eight columns that a row can keep; what is kept is taken once, and
- * each of the 36 pairs of 2:4 patterns by one term. */
+ * jit/int8x8: all sets of eight columns that a row can keep; what is kept is taken once, and each
+ * of the 36 pairs of 2:4 patterns by one term. */
 #include "jit/int8x8.h"
 
 #include <setjmp.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * jit/sparse_code: generated code against the definition of kernel/sparse, bit by bit and guards
  * included, for every instruction set that this processor has: windows of all kinds, starts at any
- * float, all pairs of 2:4 patterns, functions behind, any cut of the code, any number of threads,
- * new weights. */
+ * float, all pairs of 2:4 patterns, functions after the clip, any cut of the code, any number of
+ * threads, new weights. */
 #include "support/sparse_case.h"
 
 #include "base/memory.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * kernel/attention: every variant against sums in double, for odd sizes, rows that stand apart,
- * masks of every stride, f32 and bf16; nothing is written beside the results. */
+ * kernel/attention: every variant against sums in double, for odd sizes, rows with a distance,
+ * masks of every stride, f32 and bf16; nothing is written outside of the results. */
 #include "kernel/attention/attention.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * kernel/gram: sums of products of all kinds of layers against plain loops of doubles, by every
- * instruction set; nothing is written beside the sums and the scratch memory. */
+ * instruction set; nothing is written outside of the sums and the scratch memory. */
 #include "kernel/gram/gram.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * kernel/linear: both ways against the definitions in plain loops of doubles, over sizes on either
- * side of every tile and panel. */
+ * kernel/linear: both implementations against the definitions in plain loops of doubles, over sizes
+ * on either side of every tile and panel. */
 #include "kernel/linear/linear.h"
 
 #include <dirent.h>
@@ -35,7 +35,7 @@ static float *floats_of(const double *from, size_t n) {
   return made;
 }
 
-/* Both ways, with one thread and with the pool: run is called four times. */
+/* Both implementations, with one thread and with the pool: run is called four times. */
 static void both_ways(void (*run)(laci_pool *with, const char *way)) {
   for (int plain = 0; plain < 2; plain++) {
     laci_linear_be_plain(plain != 0);
@@ -169,7 +169,7 @@ static void check_factor(int n, laci_pool *with, const char *way) {
   if (!(rest <= 1e-11) || !(rest32 <= 2e-3)) {
     fail_msg("%s, %d columns: %g is left, %g in float", way, n, rest, rest32);
   }
-  memcpy(x, b, sizeof *x * (size_t)n); /* one row is done in another way */
+  memcpy(x, b, sizeof *x * (size_t)n); /* one row is done by another algorithm */
   laci_linear_cholesky_solve(with, l, n, x, 1);
   assert_true(rest_of(whole, n, x, b, 1) <= 1e-11);
   double *lower = positive_definite(n, true);

@@ -37,7 +37,7 @@ static int element(laci_number number, const void *elements, size_t at) {
   return word;
 }
 
-/* n stored elements, which stand one byte off alignment, by every variant. */
+/* n stored elements, one byte off alignment, by every variant. */
 static void expect_quantized(const laci_search_quantizer *q, const uint8_t *stored, size_t n) {
   const size_t size = laci_number_size(q->number);
   uint8_t *out = malloc((n + 2) * size);
@@ -121,7 +121,7 @@ static void says_what_float32_can_hold(void **state) {
 
 static void expect_transposed(laci_number number, int n_rows, int n_columns, size_t row) {
   const size_t size = laci_number_size(number), all = (size_t)n_rows * (size_t)n_columns;
-  const size_t height = row + (size_t)n_rows + 3; /* of the columns, which stand one element off */
+  const size_t height = row + (size_t)n_rows + 3; /* of the columns, which are one element off */
   uint8_t *from = malloc(all * size + 1), *out = malloc((1 + height * (size_t)n_columns) * size);
   void **to = malloc((size_t)(n_columns + 1) * sizeof *to);
   assert_non_null(from);

@@ -48,7 +48,7 @@ static void expect_marks(const uint8_t *bytes, size_t n) {
   }
 }
 
-/** in x rows pixels become out x rows: exactly the slack lies behind the last row. */
+/** in x rows pixels become out x rows: exactly the slack follows the last row. */
 static void try_across(int in, int out, int rows, const laci_image_resize *kernel) {
   laci_taps taps = {0};
   size_t from_stride = (size_t)in * 3, to_stride = (size_t)out * 3, n = to_stride * (size_t)rows;
@@ -117,7 +117,7 @@ static void try_scale(size_t width, int n_channels, bool mirrored,
   assert_true(want && got);
   laci_image_resize_scalar.scale(&how, row, width, want, plane);
   kernel->scale(&how, row, width, got, plane);
-  assert_memory_equal(got, want, n * sizeof *got); /* what lies between the rows, too */
+  assert_memory_equal(got, want, n * sizeof *got); /* what is between the rows, too */
   for (size_t x = 0; x < width; x++) {
     for (int c = 0; c < n_channels; c++) {
       size_t at = mirrored ? width - 1 - x : x;

@@ -121,7 +121,7 @@ static void dots_take_what_is_kept(void **state) {
   }
 }
 
-/* Of any length, and nothing behind. */
+/* Of any length, and nothing is written after the end. */
 static void all_variants_round_alike(void **state) {
   static const struct {
     laci_cpu_level level;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * kernel/sparse/bytes: every variant, at any alignment and however the work is cut: quads against
+ * kernel/sparse/bytes: every variant, at any alignment and however the work is cut: int8x4 against
  * the bytes that QuantizeLinear gives, floats from them against kernel/pointwise/fake_quantize bit
  * by bit, sums against the rounding of an exact sum. */
 #include "kernel/sparse/bytes.h"
@@ -28,10 +28,10 @@ enum {
 };
 static const uint32_t guard = 0x5A5A5A5A;
 
-/* ---- Pictures ---- */
+/* ---- Layouts ---- */
 
 typedef struct guarded {
-  float *memory, *at; /* of guards, and behind them */
+  float *memory, *at; /* of guards, and after them */
   int64_t n;
 } guarded;
 
@@ -83,7 +83,7 @@ static laci_bytes_form form_of(const shape *s, const laci_fake_quantized *q) {
                            s->channels, s->n_image_blocks, q};
 }
 
-/* The places of a picture, borders among them, and where one of a channel lies. */
+/* The places of an image block, borders among them, and where one of a channel is. */
 static int64_t places_of(const laci_bytes_form *f) {
   const laci_sparse_layout *l = &f->int8x4;
   if (l->format == LACI_FORMAT_CHW) return l->channel_stride;
@@ -138,7 +138,7 @@ static void expect_floats(const laci_bytes_form *f, const float *before, const f
   }
 }
 
-/* In two pieces, the last one first. */
+/* In two parts, the last one first. */
 static void pack_and_unpack(const laci_bytes_form *f, int shift) {
   const laci_bytes_kernel *kernel = laci_bytes_now();
   const int64_t items = laci_bytes_items(f), half = items / 2;
@@ -211,7 +211,7 @@ static void expect_sums(const laci_bytes_sum *s, const float *a, const float *b,
   }
 }
 
-/* All pairs of bytes; some of them, with a guard behind; over an operand. */
+/* All pairs of bytes; some of them, with a guard after; over an operand. */
 static void check_sum(const laci_bytes_sum *s, const float *a, const float *b) {
   static float y[N_PLACES + 1];
   laci_bytes_add *add = laci_bytes_now()->add;

@@ -72,7 +72,7 @@ static void every_variant_has_the_same_bits(void **state) {
   }
 }
 
-/* 700 columns of several tiles fit in no first cache; every list is there once. */
+/* 700 columns of several tiles fit in no first cache; every row of a block is there once. */
 static void columns_are_cut_into_blocks(void **state) {
   const sparse_case *many = &sparse_cases[N_SPARSE_CASES - 1];
   sparse_operands o;

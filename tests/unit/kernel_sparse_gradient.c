@@ -37,7 +37,7 @@ enum { N_MORE = sizeof more_cases / sizeof *more_cases, N_CASES = N_SPARSE_CASES
 static sparse_case case_of(int at) {
   sparse_case c = at < N_SPARSE_CASES ? sparse_cases[at] : more_cases[at - N_SPARSE_CASES];
   if (c.format != LACI_FORMAT_PC16P || c.window.kernel_h == 1) return c;
-  c.format = c.format_out = LACI_FORMAT_CHW; /* panels are for windows of one pixel */
+  c.format = c.format_out = LACI_FORMAT_CHW; /* PC16P is for windows of one pixel */
   return c;
 }
 

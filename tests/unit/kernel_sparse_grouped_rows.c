@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * kernel/sparse/bundles: every variant against product.h's definition, bit by bit, guards included,
- * however rows are cut into chunks and units into strips, in any order; every size of a bundle and
- * every pattern; windows that do not keep four; every kept weight is there once; where they gain.
- */
+ * kernel/sparse/grouped_rows: every variant against product.h's definition, bit by bit, guards
+ * included, however rows are cut into chunks and units into strips, in any order; every size of a
+ * group and every pattern; windows that do not keep four; every kept weight is there once; where
+ * they gain. */
 #include "kernel/sparse/grouped_rows.h"
 
 #include "support/sparse_case.h"
@@ -89,7 +89,7 @@ static void every_variant_has_the_same_bits(void **state) {
   for (int at = 0; at < N_MANY; at++) expect_case(&many[at], at % 3);
 }
 
-/* All bundles and singles, counted by what windows say; adds to the sizes that there are, a bit
+/* All groups and singles, counted by what windows say; adds to the sizes that there are, a bit
  * each. */
 static void expect_all_weights(const sparse_operands *o, int64_t chunk_rows, unsigned *sizes) {
   laci_grouped_rows b = groups_of(o, chunk_rows);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * kernel/sparse/image_norm.h, of floats and of pairs: the definition against batch normalization in
+ * kernel/sparse/image_norm.h, of floats and of bf16: the definition against batch normalization in
  * double, forward and backward, also where the mean is much larger than what is around it; every
- * variant against the definition, bit by bit, and nothing beside the results. */
+ * variant against the definition, bit by bit, and nothing outside of the results. */
 #include "kernel/sparse/image_norm.h"
 
 #include <math.h>
@@ -42,7 +42,7 @@ enum { N_CASES = sizeof cases / sizeof *cases };
 
 typedef struct fixture {
   norm_case c;
-  int each; /* 1: floats; 2: pairs of bf16 */
+  int each; /* 1: floats; 2: bf16 */
   int64_t channels;
   laci_norm_tile tile;
   int64_t row_stride, n;
@@ -113,7 +113,7 @@ static float value_of(const fixture *f, const float *from, int64_t channel, int6
 
 static int64_t n_of(const fixture *f) { return f->c.rows * f->c.pixels * LANES; }
 
-/* What comes back behind the Relu, in double. */
+/* The gradient before the Relu, in double. */
 static double back_of(const fixture *f, int64_t channel, int64_t i) {
   const float off = value_of(f, f->x, channel, i) - f->mean[channel];
   const float v = off * f->scale[channel] + f->shift[channel];
@@ -124,7 +124,7 @@ static void expect_near(const char *what, double got, double want, double scale)
   if (!(fabs(got - want) <= 2e-6 * scale)) fail_msg("%s: %.9g, not %.9g", what, got, want);
 }
 
-/* A result: of pairs, rounded at the end. */
+/* A result: of bf16, rounded at the end. */
 static void expect_result(const fixture *f, int64_t channel, int64_t i, double want) {
   const double bf16 = 1.0 / 256 * fabs(want);
   const double off = fabs((double)value_of(f, f->to, channel, i) - want);
@@ -256,7 +256,7 @@ static void run(fixture *f, const laci_image_norm *k, answers *a) {
   }
 }
 
-/* What an instruction set has: of floats, and of pairs. */
+/* What an instruction set has: of floats, and of bf16. */
 static const struct {
   laci_cpu_level level;
   const laci_image_norm *kernels[2];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * kernel/sparse/int8x4.h: the definition against a convolution in integers of 64 bits and, bit
- * by bit, what follows it: scales, a residual, a zero point, a clip; sums that wrap and results
- * that no integer holds among them; results that are floats, with functions behind. */
+ * kernel/sparse/int8x4.h: the definition against a convolution in integers of 64 bits and, bit by
+ * bit, what follows it: scales, a residual, a zero point, a clip; sums that wrap and results that
+ * no integer holds among them; results that are floats, with functions after the clip. */
 #include "support/sparse_case.h"
 
 /* One result. */

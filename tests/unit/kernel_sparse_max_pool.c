@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * kernel/sparse/max_pool: every variant against the most of each window, of bytes and of floats, in
- * planes, panels and images, at any alignment, however the work is cut, with nothing written
- * between pixels. */
+ * kernel/sparse/max_pool: every variant against the maximum of each window, of bytes and of floats,
+ * in CHW, PC16P and HWC16N, at any alignment, however the work is cut, with nothing written between
+ * pixels. */
 #include "kernel/sparse/max_pool.h"
 
 #include <math.h>

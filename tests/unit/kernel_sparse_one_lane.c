@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * kernel/sparse/thin: every variant against one term after the other, bit by bit; rows that keep
- * nothing stay, whatever x is; nothing is written beside sums. */
+ * kernel/sparse/one_lane: every variant against one term after the other, bit by bit; rows that
+ * keep nothing stay, whatever x is; nothing is written outside of the sums. */
 #include "kernel/sparse/one_lane.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * kernel/sparse/reorder: between all layouts, the definition against where laci_sparse_at says that
- * values lie, and every variant against the definition: bit by bit, all of the target written and
- * nothing beside it, in one piece or shared, normalized or not; borders on their own. */
+ * values are, and every variant against the definition: bit by bit, all of the target written and
+ * nothing outside of it, in one part or several, normalized or not; borders on their own. */
 #include "kernel/sparse/reorder.h"
 
 #include <math.h>
@@ -85,8 +85,8 @@ static int64_t place_of(const laci_sparse_layout *l, int64_t image, int64_t chan
   return image * l->n_floats + at;
 }
 
-/* Pictures in memory that ends with them, so that the sanitizers see what is read beyond; they
- * begin at an odd float. */
+/* Tensors in memory that ends with them, so that the sanitizers see what is read beyond; they begin
+ * at an odd float. */
 typedef struct guarded {
   float *memory, *at;
   int64_t n;
@@ -106,7 +106,7 @@ static uint32_t bits_of(float value) {
   return bits;
 }
 
-/* What has a guard behind it, too. */
+/* For memory with a second guard after it. */
 static void expect_guards(const guarded *p) {
   for (int64_t at = 0; at <= GUARD; at++) assert_int_equal(bits_of(p->memory[at]), 0x5A5A5A5AU);
   for (int64_t at = 0; at < GUARD; at++) {
@@ -124,7 +124,7 @@ typedef struct trial {
   const reorder_case *c;
   int from_kind, to_kind;
   laci_sparse_reorder r;
-  guarded from, want, got; /* the last two with a guard behind them */
+  guarded from, want, got; /* the last two followed by a guard */
 } trial;
 
 enum { MOST_CHANNELS = 144 };
@@ -226,14 +226,14 @@ static void the_definition_moves_every_value(void **state) {
   each_trial(expect_definition);
 }
 
-/* In one piece, and by as many threads, of which the last begins. */
+/* In one part, and by as many threads, of which the last begins. */
 static void expect_same(trial *t) {
   const laci_cpu_level start = laci_cpu();
   const int64_t n = laci_sparse_reorder_items(&t->r);
   fill_want(t);
   for (int level = 0; level < N_LEVELS; level++) {
     if (laci_cpu_cap(levels[level]) != levels[level]) continue;
-    /* The definition is slow, and has been seen in one piece. */
+    /* The definition is slow, and was tested in one part. */
     for (int64_t threads = levels[level] == LACI_CPU_ANY ? 3 : 1; threads <= 3; threads++) {
       forget(&t->got);
       for (int64_t thread = threads - 1; thread >= 0; thread--) {

@@ -148,7 +148,7 @@ static const images cases[] = {
     {{1, 1, 12, 11, 4, 2, 5, 7, 3, 4, 2, 0, false}, 2, NULL, NULL},
     {{1, 1, 6, 6, 6, 6, 1, 3, 1, 1, 0, 1, false}, 2, NULL, NULL},
     {{1, 1, 9, 1, 5, 1, 3, 1, 2, 1, 1, 0, false}, 3, NULL, NULL},
-    {{1, 1, 2, 2, 6, 6, 3, 3, 1, 1, 3, 3, false}, 1, NULL, NULL}, /* windows beside the image */
+    {{1, 1, 2, 2, 6, 6, 3, 3, 1, 1, 3, 3, false}, 1, NULL, NULL}, /* windows outside of the image */
     {{1, 1, 8, 8, 8, 8, 3, 3, 1, 1, 1, 1, true}, 5, NULL, NULL},
     {{2, 3, 7, 7, 7, 7, 3, 3, 1, 1, 1, 1, true}, 3, NULL, NULL},
     {{1, 2, 5, 6, 5, 6, 3, 3, 1, 1, 1, 1, true}, 2, NULL, NULL}, /* three tiles a row */

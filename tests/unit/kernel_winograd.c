@@ -185,7 +185,8 @@ static void a_cut_covers_the_image_and_has_scratch(void **state) {
   }
   const laci_winograd lie = {.c_blocks = INT64_MAX / 4, .out_w = INT64_MAX / 4};
   assert_true(laci_winograd_scratch(&lie, 1, 1) == 0);
-  /* 16 channels out lie 9 floats times all channels in apart: that must fit into 31 bits */
+  /* The distance of 16 channels out is 9 floats times all channels in: that must fit into 31 bits
+   */
   const laci_winograd wide = {.c_blocks = INT32_MAX / (15 * 9 * BLOCK) + 1, .out_w = 1};
   assert_true(laci_winograd_scratch(&wide, 1, 1) == 0);
 }
