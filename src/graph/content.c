@@ -54,7 +54,7 @@ static bool is_integer(const laci_graph *graph, int value) {
   return !laci_dtype_is_float(graph->values[value].type.dtype);
 }
 
-/* What a node whose outputs matter, or are asked for their shapes, wants of its inputs. */
+/* What a node whose outputs (or their shapes) matter reads of its inputs. */
 static void mark_inputs(const laci_graph *graph, int n, uint8_t *found) {
   const laci_node *node = &graph->nodes[n];
   bool live = laci_node_matters(graph, found, n), sized = false;

@@ -13,8 +13,8 @@
 typedef struct laci_graph laci_graph;
 typedef struct laci_node laci_node;
 
-/** Does the node read what stands in that input? False: its type and shape alone, of operators that
- * are not declared too. */
+/** Does the node read the contents of that input? False: its type and shape alone, of operators
+ * that are not declared too. */
 bool laci_reads_content(const laci_node *node, int port);
 
 /** matters[v]: the content of value v may reach an output of the network or a value that nothing

@@ -44,7 +44,7 @@ static bool is_aside(const laci_node *node, int port) {
   return !laci_reads_content(node, port) || (port < 32 && (node->op->aside >> port & 1));
 }
 
-/** Has every connected port a shape, as far as channels could lie there? */
+/** Has every connected port that can have channels a known shape? */
 static bool shapes_known(const laci_coupling *c) {
   const laci_node *node = c->node;
   for (int port = 0; port < node->n_inputs; port++) {

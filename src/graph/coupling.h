@@ -74,8 +74,8 @@ typedef struct laci_axis_hold {
 
 typedef struct laci_port_labels {
   bool described; /* false: all FIXED */
-  bool fresh; /* of an output: what stands there comes from a node further on (a loop's end); each
-                 axis is a track of its own, which that node joins */
+  bool fresh; /* of an output: its contents come from a later node (a loop's end); each axis is a
+                 track of its own, which that node joins */
   int label[LACI_MAX_RANK];
 } laci_port_labels;
 
@@ -138,9 +138,9 @@ lac_status laci_coupling_ok(laci_coupling *c);
 
 /** The coupling of a node, by its operator's couple; clear it. Nothing moves along any port where
  * the shape of one is unknown, or where couple says nothing of an input that is not `aside` (op.h).
- * So a connected operand never counts as absent, neither for want of a shape nor because couple
- * forgot it. What begins and ends bodies has its ports in groups, each with that rule of its own.
- */
+ * So a connected operand never counts as absent, neither because its shape is unknown nor because
+ * couple forgot it. What begins and ends bodies has its ports in groups, each with that rule of its
+ * own. */
 LAC_MUST_CHECK lac_status laci_couple(laci_coupling *c, const laci_graph *graph,
                                       const laci_node *node);
 LAC_MUST_CHECK lac_status laci_coupling_init(laci_coupling *c, const laci_graph *graph,

@@ -10,7 +10,7 @@ struct laci_gradient_builder {
   laci_graph *graph;
   /** Adds a node and infers its outputs, whose shapes must be known then. A function that the walk
    * brings along, for adding a node looks its operator up: rules are parts of operators, which know
-   * nothing of the table that they stand in. */
+   * nothing of the table that lists them. */
   lac_status (*add_node)(struct laci_gradient_builder *b, const laci_node *node);
   int n_nodes;         /* those that were there before */
   bool *depends;       /* [values that were there before] computed from a parameter */

@@ -27,7 +27,7 @@ typedef struct laci_stored {
       *bytes; /* little-endian, packed, row-major; where they are, or would be (laci_stored_hold) */
   size_t size_bytes;     /* count * element size */
   uint8_t *owned;        /* not NULL: a modified copy, freed with the graph */
-  bool spilled;          /* `owned` lies in one of the graph's spills, and is not written to */
+  bool spilled;          /* `owned` is in one of the graph's spills, and is not written to */
   bool overridable;      /* from IR 4 on: also listed as graph input, so a caller may replace it */
   bool in_function;      /* lives in a local function's body; all calls share it */
   bool in_constant_node; /* from a Constant node */
@@ -75,8 +75,8 @@ typedef struct laci_attr {
 } laci_attr;
 
 typedef struct laci_node {
-  const char *
-      name; /* for people and reports: unique; the file's name where that is unique and not empty */
+  const char
+      *name; /* for messages, reports: unique; the file's name where that is unique and not empty */
   const char *type;         /* operator, as in the file */
   const char *domain;       /* "" is ai.onnx */
   int version;              /* opset version of its domain; 0: not imported */
@@ -93,11 +93,11 @@ typedef struct laci_node {
       *assume; /* "same": the user declares that it passes channel orders through; else NULL */
   const char *fault; /* how it breaks ONNX's typing (typing.h), or why its bodies are not looked
                         into: then op is NULL; else NULL; of static storage where it is added */
-  int body;          /* which body it stands in: bodies[body - 1]; 0: the network itself */
+  int body;          /* which body it belongs to: bodies[body - 1]; 0: the network itself */
   int frames;        /* the body that it begins or ends, of an If the first of two; 0: none */
 } laci_node;
 
-/** How the ports of the node that ends a body lie (see laci_body). */
+/** The groups of ports of the node that ends a body (see laci_body). */
 typedef struct laci_end_ports {
   int n_carried, n_slices;
   int first, in, out, slices; /* the first input port of each kind */
@@ -170,7 +170,7 @@ LAC_MUST_CHECK lac_status laci_graph_add_node(laci_graph *graph, const laci_node
 /** The same, but `tensor` of attributes stays whose it is: the graph takes copies. */
 LAC_MUST_CHECK lac_status laci_graph_add_copy(laci_graph *graph, const laci_node *node, int *id,
                                               lac_error *err);
-/** Nodes that are added from now on stand in that body, as in laci_node.body. */
+/** Nodes that are added from now on belong to that body, as in laci_node.body. */
 void laci_graph_enter(laci_graph *graph, int body);
 /** A body, to be entered; its nodes `begin` and `end` are set by the caller, and follow when they
  * get other ids. -1: no memory. */
@@ -179,7 +179,7 @@ LAC_MUST_CHECK lac_status laci_graph_add_input(laci_graph *graph, const char *na
                                                const laci_type *type, lac_error *err);
 LAC_MUST_CHECK lac_status laci_graph_add_output(laci_graph *graph, const char *name,
                                                 lac_error *err);
-/** A new size symbol, as the (negative) number that stands in a shape. */
+/** A new size symbol, as the (negative) number that shapes have for it. */
 int64_t laci_graph_symbol(laci_graph *graph);
 
 /** Sorts the nodes, fills readers, checks that every value read is defined and that there is no
@@ -196,7 +196,7 @@ uint8_t *laci_stored_mut(laci_stored *stored);
 LAC_MUST_CHECK lac_status laci_stored_hold(const laci_graph *graph, const laci_stored *stored,
                                            laci_held *held, lac_error *err);
 
-/** New bytes, which become the graph's, in the place of modified ones. spilled: they lie in a spill
+/** New bytes, which become the graph's, in the place of modified ones. spilled: they are in a spill
  * that is the graph's, too. */
 void laci_stored_replace(laci_stored *stored, uint8_t *take, bool spilled);
 

@@ -155,7 +155,7 @@ static int64_t new_element(const laci_eval *eval) {
   return laci_element_from_size(laci_graph_symbol(eval->owner));
 }
 
-/** What one node sees; the arrays lie in one block. */
+/** What one node sees; the arrays are one allocation. */
 typedef struct node_view {
   const laci_type **in;
   const laci_buf **known;

@@ -15,10 +15,10 @@ typedef struct laci_input_shape {
 } laci_input_shape;
 
 /** Infers all values of a finished graph. What cannot be inferred stays unknown (that is no error);
- * what contradicts itself is: LAC_BAD_SHAPE naming node, found and wanted. Declared types of values
- * are kept where inference knows less. Contents of stored tensors and of everything computed from
- * them up to 4096 elements are kept in value->known. Fails LAC_NOT_FOUND for an unknown input name.
- */
+ * what contradicts itself is: LAC_BAD_SHAPE naming node, found and expected. Declared types of
+ * values are kept where inference knows less. Contents of stored tensors and of everything computed
+ * from them up to 4096 elements are kept in value->known. Fails LAC_NOT_FOUND for an unknown input
+ * name. */
 LAC_MUST_CHECK lac_status laci_graph_infer(laci_graph *graph, const laci_input_shape *fixed,
                                            int n_fixed, lac_error *err);
 

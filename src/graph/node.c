@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading a node: its attributes, with what stands for an absent one, and which operator it is. */
+ * Reading a node: its attributes, with defaults for absent ones, and which operator it is. */
 #include <string.h>
 
 #include "graph/graph.h"

@@ -79,7 +79,8 @@ static lac_status check_ids(const laci_graph *graph, const laci_node *node, lac_
   return LAC_OK;
 }
 
-/** Attribute tensors become the graph's; room for all of them is made before the first is taken. */
+/** Attribute tensors become the graph's; memory for all of them is allocated before the first is
+ * taken. */
 static bool reserve_tensors(laci_graph *graph, const laci_node *node) {
   while (graph->buf_capacity < graph->n_bufs + (size_t)node->n_attrs) {
     void *array = graph->bufs;

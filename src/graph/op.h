@@ -9,9 +9,9 @@
  *             which one is a weight; LSTM, GRU and RNN have two
  *   gradient  the chain rule as nodes (gradient.h); or `slope`, a derivative element by element
  *
- * The other fields are facts that analysis and engines ask for; each stands below with what it
- * means where it is left out. An undeclared operator has op == NULL: it freezes every order that
- * reaches it. */
+ * The other fields are facts that analysis and engines ask for; each is below with its meaning
+ * where it is left out. An undeclared operator has op == NULL: it freezes every order that reaches
+ * it. */
 #ifndef LACI_GRAPH_OP_H
 #define LACI_GRAPH_OP_H
 
@@ -81,11 +81,12 @@ typedef struct laci_weight_axes {
   int port;
   int k_axis, c_axis;        /* output channels, input channels (the reduction axis) */
   int64_t groups;            /* convolution groups; 1 elsewhere */
-  int scale_port, zero_port; /* of integers: inputs that scale them, that stand for 0; 0: none */
+  int scale_port, zero_port; /* of integers: inputs that are their scales, their zero points; 0:
+                                none */
 } laci_weight_axes;
 
-/** Nodes that steer a run (laci_body): what stands between them may run never or many times. An
- * engine that does not know them refuses them. */
+/** Control flow (laci_body): the nodes between these may run never or many times. An engine that
+ * does not know them refuses them. */
 typedef enum laci_control {
   LACI_CONTROL_NONE,
   LACI_CONTROL_CHOICE, /* If */

@@ -20,10 +20,10 @@ typedef struct laci_part_ends {
   int n_outputs;
 } laci_part_ends;
 
-/** *part: the graph of the chosen nodes, chosen[n_nodes], none of which stands in a body. What they
- * read and none of them computes is an input or a stored tensor. Values and stored tensors have the
- * same numbers as in `graph`, whose texts and bytes the part shares; it must live as long. The part
- * lies in the arena. Fails LAC_NO_MEMORY. */
+/** *part: the graph of the chosen nodes, chosen[n_nodes], none of which belongs to a body. What
+ * they read and none of them computes is an input or a stored tensor. Values and stored tensors
+ * have the same numbers as in `graph`, whose texts and bytes the part shares; it must live as long.
+ * The part is allocated in the arena. Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_graph_part(laci_arena *arena, const laci_graph *graph,
                                           const bool *chosen, const laci_part_ends *ends,
                                           laci_graph **part, lac_error *err);

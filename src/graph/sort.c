@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The last step of building a graph: every value read is defined, nodes stand in execution order,
+ * The last step of building a graph: every value read is defined, nodes are in execution order,
  * readers are listed.
  *
  * Order is that of the file wherever the file is sorted: a walk through the nodes as they come
  * emits each one after the producers of what it reads. The walk keeps its own stack, so that a long
  * chain cannot overflow ours.
  *
- * A loop is run by going back from its end to its beginning, so what lies between must be its body
+ * A loop is run by going back from its end to its beginning, so the nodes between must be its body
  * and nothing else: what the body reads from outside is needed by the beginning already, which
  * every node of the body needs, and all of these the end. Nodes of an If need its condition. */
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A model's graph made trainable: parameters become inputs, batch normalization takes its
- * statistics from the batch, a loss stands at the end, and gradients come out. The loss is that of
- * classes, or how far values are from those of another network; or there is none, and only
+ * statistics from the batch, a loss is added at the end, and gradients come out. The loss is that
+ * of classes, or how far values are from those of another network; or there is none, and only
  * statistics come out.
  *
  * The result is an ordinary graph that any engine can run: it reads images, labels, parameters and
@@ -80,7 +80,7 @@ typedef struct laci_training_options {
  * that are weights, biases, scales: not those of one element that no operator names as its
  * parameter, and not those that meet the image before any weight does (they prepare it). The
  * model's graph must outlive the result, whose constants are its bytes. Nodes that the logits do
- * not need are left out. Only LACI_LOSS_CLASSES wants logits of classes. Fails LAC_UNSUPPORTED,
+ * not need are left out. Only LACI_LOSS_CLASSES needs logits of classes. Fails LAC_UNSUPPORTED,
  * naming it, where an operator has no gradient, and for several inputs; LAC_BAD_SHAPE where shapes
  * do not fit or the model works for another batch only. */
 LAC_MUST_CHECK lac_status laci_training_graph_create(const laci_graph *model,

@@ -57,7 +57,7 @@ static bool note(laci_name_table *table, const char *name, int id) {
 
 /* ---- Inputs and outputs of nodes that stay ---- */
 
-/** Where the node stands that makes a value afterwards; -1: none does. */
+/** The index of the node that makes a value afterwards; -1: none does. */
 static int place_of(const applier *a, const char *value) {
   for (size_t at = 0; at < a->edit->n_gone; at++) {
     if (strcmp(a->edit->gone[at].output, value) == 0)
@@ -210,7 +210,7 @@ static lac_status emit(applier *a, int slot, lac_error *err) {
   return LAC_OK;
 }
 
-/** New nodes by where they stand, those of one place as they were wished. */
+/** New nodes sorted by slot, those of one slot in the order in which they were added. */
 static size_t *sort_nodes(const applier *a) {
   const laci_onnx_edit *edit = a->edit;
   size_t n_slots = 2 * a->graph->n_node + 2, at = 0;

@@ -77,7 +77,7 @@ typedef struct laci_edit_applier {
   laci_name_table let_go;    /* names that a node read, and reads no more */
   laci_name_table read;      /* names that somebody reads afterwards, or that the file names */
   bool *is_gone;             /* [n_node] */
-  size_t *order, next;       /* of new nodes by their places; the next one to stand somewhere */
+  size_t *order, next;       /* of new nodes by their slots; the next one to be placed */
   Onnx__NodeProto **list;    /* of all nodes, so far n_list of them */
   size_t n_list;
 } laci_edit_applier;
@@ -89,7 +89,7 @@ char *laci_edit_fresh_text(laci_onnx_edit *edit, const char *text);
 /** Exchanges a list of the message: *place of *count entries. */
 LAC_MUST_CHECK lac_status laci_edit_exchange(laci_onnx_edit *edit, void *place, size_t *count,
                                              void *fresh, size_t n, lac_error *err);
-/** Does all that laci_edit_replace_inner wants (edit_function.c). */
+/** Does all that laci_edit_replace_inner asks for (edit_function.c). */
 LAC_MUST_CHECK lac_status laci_edit_change_functions(laci_edit_applier *a, lac_error *err);
 /** Marks the nodes that go with what is replaced, which let their inputs go (edit_replace.c). */
 LAC_MUST_CHECK lac_status laci_edit_drop_replaced(laci_edit_applier *a, lac_error *err);

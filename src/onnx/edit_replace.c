@@ -44,7 +44,7 @@ static bool count_all(reads *r, const Onnx__GraphProto *graph) {
   return ok;
 }
 
-/** The nodes that are to go, the last first; each stands there once. */
+/** The nodes that are to go, the last first; each is listed once. */
 typedef struct leaving {
   laci_edit_applier *a;
   reads r;

@@ -2,8 +2,8 @@
  * Writing data files: copies of the old ones with changed tensors at their old places.
  *
  * Tensors may share bytes of a data file (tied weights). A changed tensor keeps its place only if
- * whatever else lies there has the same new content; else it moves to the end of the file. Files
- * are streamed a chunk at a time, so that their size does not matter. */
+ * whatever else is stored there has the same new content; else it moves to the end of the file.
+ * Files are streamed a chunk at a time, so that their size does not matter. */
 #include "onnx/export_in.h"
 
 #include "base/error.h"
@@ -34,7 +34,7 @@ static const char *base_name(const char *path) {
 static bool is_same_folder(laci_export *x) {
   char resolved[PATH_MAX];
   size_t n = laci_path_folder(x->path);
-  if (x->file->open_data) return false; /* they lay in no folder */
+  if (x->file->open_data) return false; /* they were in no folder */
   const char *folder = n ? laci_arena_text_n(&x->arena, x->path, n) : ".";
   if (!folder || !x->file->data_dir || !realpath(folder, resolved)) return true;
   return strcmp(resolved, x->file->data_dir) == 0;
@@ -88,7 +88,7 @@ static const uint8_t *content(const laci_export *x, const laci_external *e) {
   return e->fresh ? e->fresh : laci_reader_bytes(x->file->data_files[e->file].reader) + e->offset;
 }
 
-/** *same: whether both want the same bytes at the same place. */
+/** *same: whether both put the same bytes at the same place. */
 static lac_status agree(const laci_export *x, const laci_external *a, const laci_external *b,
                         bool *same, lac_error *err) {
   const laci_byte_source from = laci_onnx_bytes(x->file);
@@ -250,7 +250,7 @@ static lac_status refer(laci_export *x, const laci_external *e, bool file_change
 
 /* ---- One file after the other ---- */
 
-/** Opens, fills and finishes the data file that spans (n, sorted) lie in. */
+/** Opens, fills and finishes the data file of spans (n, sorted). */
 static lac_status export_file(laci_export *x, int file, laci_external **spans, size_t n,
                               lac_error *err) {
   laci_write_options options = {

@@ -53,7 +53,7 @@ static bool has_parent_step(const char *path) {
   return false;
 }
 
-/** The path of a location, links resolved; checked to lie in the model's folder. */
+/** The path of a location, links resolved; checked to be in the model's folder. */
 static lac_status resolve(const laci_onnx *file, const char *name, const char *location,
                           char path[PATH_MAX], lac_error *err) {
   if (!file->data_dir) {
@@ -124,7 +124,7 @@ static lac_status open_data_file(laci_onnx *file, const char *name, const char *
   return LAC_OK;
 }
 
-/** Bytes that the dims want; 0 where the element type has no fixed size. */
+/** Bytes that the dims ask for; 0 where the element type has no fixed size. */
 static lac_status wanted_bytes(const Onnx__TensorProto *tensor, const char *name, uint64_t *wanted,
                                bool *is_known, lac_error *err) {
   int64_t count;

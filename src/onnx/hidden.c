@@ -70,7 +70,7 @@ static void follow_hidden(hidden_list *list) {
     graph->stored[at].overridable |= graph->stored[at].in_function;
 }
 
-/** Room for all functions. */
+/** Memory for all functions. */
 static lac_status hidden_list_init(hidden_list *list, laci_importer *im, lac_error *err) {
   *list = (hidden_list){.im = im, .items = laci_alloc(im->n_functions, sizeof *list->items)};
   return list->items ? LAC_OK : laci_fail_memory(err, "local functions");

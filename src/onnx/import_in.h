@@ -100,7 +100,7 @@ LAC_MUST_CHECK lac_status laci_import_define(laci_scope *scope, const char *name
                                              lac_error *err);
 /** The version of a domain's operators that a scope imports; 0: none. */
 int laci_import_version(const laci_importer *im, const laci_scope *scope, const char *domain);
-/** What an attribute stands for in a scope: itself, what the call gives for it; NULL: nothing. */
+/** What an attribute refers to in a scope: itself, what the call gives for it; NULL: nothing. */
 LAC_MUST_CHECK lac_status laci_import_resolve(const laci_scope *scope, Onnx__AttributeProto *attr,
                                               Onnx__AttributeProto **resolved, lac_error *err);
 

@@ -85,7 +85,7 @@ static void drop_tensors(const laci_node *node) {
   for (int at = 0; at < node->n_attrs; at++) laci_buf_destroy(node->attrs[at].tensor);
 }
 
-/** The node's attributes in a scope; those that stand for nothing are left out. */
+/** The node's attributes in a scope; those that refer to nothing are left out. */
 static lac_status convert_attrs(laci_importer *im, const laci_scope *scope,
                                 const Onnx__NodeProto *from, laci_node *node, lac_error *err) {
   laci_attr *attrs = laci_arena_alloc(&im->scratch, from->n_attribute, sizeof *attrs);

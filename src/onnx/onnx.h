@@ -23,7 +23,7 @@ typedef struct laci_onnx laci_onnx;
 
 /** IR versions 3 to 14, versions 7 to 28 of the standard's operators, any version of other domains.
  *  Fails LAC_BAD_FILE or LAC_UNSUPPORTED with a text that starts with path; both results are NULL
- * then. External data must lie in the model's folder. Memory: large tensors stay in their files
+ * then. External data must be in the model's folder. Memory: large tensors stay in their files
  * until they are read; see laci_onnx_fetch. */
 LAC_MUST_CHECK lac_status laci_onnx_load(const char *path, laci_onnx **file, laci_graph **graph,
                                          lac_error *err);
@@ -46,16 +46,16 @@ LAC_MUST_CHECK lac_status laci_onnx_load_from(laci_reader *model, laci_onnx_open
                                               void *context, laci_onnx **file, laci_graph **graph,
                                               lac_error *err);
 
-/** Copies n bytes from `bytes`, which lie in a stored tensor of the file's graph. This reads the
- * file and brings nothing to `bytes`; a file that was cut short since it was loaded is LAC_IO. Any
- * thread. */
+/** Copies n bytes from `bytes`, which point into a stored tensor of the file's graph. This reads
+ * the file and brings nothing to `bytes`; a file that was cut short since it was loaded is LAC_IO.
+ * Any thread. */
 LAC_MUST_CHECK lac_status laci_onnx_fetch(void *file, const uint8_t *bytes, size_t n, void *to,
                                           lac_error *err);
 
 /** To be called before stored bytes are read where they are: brings the model's file, and of its
  * data files what its tensors hold, into memory, once. Any thread. */
 LAC_MUST_CHECK lac_status laci_onnx_materialise(laci_onnx *file, lac_error *err);
-/** The same of n bytes, which lie in one stored tensor. */
+/** The same of n bytes, which are in one stored tensor. */
 LAC_MUST_CHECK lac_status laci_onnx_materialise_bytes(laci_onnx *file, const uint8_t *bytes,
                                                       size_t n, lac_error *err);
 

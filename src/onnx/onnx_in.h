@@ -42,7 +42,7 @@ typedef struct laci_source {
   struct laci_external *external;
 } laci_source;
 
-/** A tensor of the message, checked: as many bytes as its dims want. */
+/** A tensor of the message, checked: as many bytes as its dims ask for. */
 typedef struct laci_tensor_view {
   lac_dtype dtype;
   laci_shape shape;
@@ -58,7 +58,7 @@ typedef struct laci_external {
   size_t order; /* in the message */
   uint64_t offset, length;
   const uint8_t *fresh; /* while saving: what to write there instead; NULL: as it was */
-  bool spilled;         /* while saving: `fresh` lies in a spill */
+  bool spilled;         /* while saving: `fresh` is in a spill */
   bool moved;           /* while saving: it shared its place with a tensor of other content */
   uint64_t new_offset;
 } laci_external;
@@ -76,8 +76,8 @@ struct laci_onnx {
   laci_reader *reader;            /* of the model's file */
   laci_byte_source bytes_from;    /* the graph's */
   atomic_bool materialised;       /* all stored bytes are where they are said to be */
-  char *data_dir;                 /* where external data lies, resolved; NULL: nowhere, or: */
-  laci_onnx_open_data *open_data; /* what opens data files; NULL: they lie in data_dir */
+  char *data_dir;                 /* folder of external data, resolved; NULL: none, or: */
+  laci_onnx_open_data *open_data; /* what opens data files; NULL: they are in data_dir */
   void *data_context;             /* its own; only while loading */
   laci_data_file *data_files;     /* in order of first use */
   size_t n_data_files, data_file_capacity;
@@ -161,7 +161,7 @@ LAC_MUST_CHECK lac_status laci_onnx_import(laci_onnx *file, laci_graph **graph, 
 
 /* external.c */
 
-/** Opens the data files of all external tensors and checks that each lies inside its file. */
+/** Opens the data files of all external tensors and checks that each is inside its file. */
 LAC_MUST_CHECK lac_status laci_onnx_open_external(laci_onnx *file, lac_error *err);
 /** The record of an external tensor; NULL: it is none. */
 laci_external *laci_onnx_external(const laci_onnx *file, const Onnx__TensorProto *tensor);

@@ -144,7 +144,7 @@ typedef struct opening {
   const laci_scope *scope; /* around the node */
   const Onnx__NodeProto *from;
   laci_node *node; /* the one that ends the bodies, but for its values */
-  int body;        /* in which it stands */
+  int body;        /* that it belongs to */
   int stride;      /* from one of its bodies to the next */
   const int *begin_inputs;
 } opening;
@@ -249,7 +249,7 @@ static lac_status define_inputs(laci_importer *im, laci_scope *body, const Onnx_
   return st;
 }
 
-/** Its nodes, which stand in body `id`, and the values of its results. */
+/** Its nodes, which belong to body `id`, and the values of its results. */
 static lac_status add_nodes(laci_importer *im, laci_scope *body, const Onnx__GraphProto *proto,
                             int id, int *outputs, lac_error *err) {
   lac_status st = LAC_OK;
@@ -393,8 +393,8 @@ static lac_status open_iterations(opening *o, const char *type, size_t from, siz
   return add_end(o, inputs, n_inputs, carried + n_slices, 1, err);
 }
 
-/** Names of what stands in bodies begin with the node's: where it has none, an output tells it from
- * others. */
+/** Names of values and nodes of bodies begin with the node's: where it has none, an output tells it
+ * from others. */
 static lac_status name_node(const opening *o, lac_error *err) {
   const Onnx__NodeProto *from = o->from;
   const char *own = laci_onnx_name(from->name);

@@ -2,7 +2,7 @@
  * A model's message without the bytes of its tensors.
  *
  * protobuf-c copies all it decodes, weights above all. So it is given an outline: the same message,
- * but where raw bytes of a tensor were there are 16 that say where they lie in the file. Decoded,
+ * but where raw bytes of a tensor were there are 16 that say where they are in the file. Decoded,
  * these become views (source.c). Messages become shorter, so that their lengths are written anew:
  * in five bytes each, since they are known only at the end. */
 #include "onnx/onnx_in.h"
@@ -49,7 +49,7 @@ static lac_status put_tag(outline *o, unsigned number, lac_error *err) {
   return put(o, bytes, n, err);
 }
 
-/** Where the content lies, in its place. */
+/** The place of the content, instead of the content. */
 static lac_status put_place(outline *o, unsigned number, laci_stretch content, lac_error *err) {
   const laci_onnx_span span = {.offset = (size_t)(content.at - o->file),
                                .size_bytes = (size_t)(content.end - content.at)};

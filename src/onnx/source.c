@@ -4,7 +4,7 @@
  * A network that is run needs each weight once, in another layout; one that is changed needs them
  * all, for long. So large tensors stay in their files: they have addresses, those of a reader, and
  * an engine fetches what it reorders, others hold them for a while (base/held.h). A reader that
- * wants them in place materialises the model first: then they are in memory of our own, at the same
+ * needs them in place materialises the model first: then they are in memory of our own, at the same
  * addresses. Next: base/reader.h, outline.c,
  * external.c. */
 #include "onnx/onnx_in.h"

@@ -46,7 +46,7 @@ bool laci_onnx_field(laci_stretch *s, unsigned *number, laci_stretch *content) {
   return true;
 }
 
-/** Whether a field of a tensor holds elements just as they lie in memory. */
+/** Whether a field of a tensor holds elements in their layout in memory. */
 static bool is_elements(const ProtobufCFieldDescriptor *field) {
   bool is_list = field->label == PROTOBUF_C_LABEL_REPEATED;
   return is_list ? field->type == PROTOBUF_C_TYPE_FLOAT || field->type == PROTOBUF_C_TYPE_DOUBLE

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where the elements of tensors lie in the files of a model, byte by byte: for a writer that keeps
+ * Where the elements of tensors are in the files of a model, byte by byte: for a writer that keeps
  * a file as it is but for these spans. */
 #ifndef LACI_ONNX_SPANS_H
 #define LACI_ONNX_SPANS_H
@@ -35,7 +35,7 @@ typedef struct laci_onnx_data {
 size_t laci_onnx_n_data(const laci_onnx *file);
 laci_onnx_data laci_onnx_data_at(const laci_onnx *file, size_t at);
 
-/** The data file and the offset of a stored tensor's bytes; false: they lie in the model's file. */
+/** The data file and the offset of a stored tensor's bytes; false: they are in the model's file. */
 bool laci_onnx_data_span(const laci_stored *stored, size_t *data, size_t *offset);
 
 #endif

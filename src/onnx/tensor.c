@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A tensor of the message as bytes: which field holds them, and whether there are as many as its
- * dims want.
+ * dims ask for.
  *
  * Where the field has the graph's layout already (raw bytes, floats, int64 ...) the bytes are the
  * message's own; where it holds wider elements (float16 in int32_data) a narrow copy is made. Next:

@@ -2,7 +2,7 @@
  * From bytes to a decoded message, and walking one.
  *
  * protobuf-c decodes recursively and says only yes or no. So the bytes are walked first, by the
- * same description of the messages: that bounds the depth, finds lying lengths before anything is
+ * same description of the messages: that bounds the depth, finds wrong lengths before anything is
  * allocated, and can say what is wrong and where. Next: source.c, import.c. */
 #include "onnx/onnx_in.h"
 

@@ -188,7 +188,7 @@ static lac_status take_table(walk *r, const char *kind, const uint8_t **bytes, u
   return check_section(r, kind, &s, laci_hash64(table, (size_t)s.size_bytes, 0), err);
 }
 
-/** Arrays of a packed weight as they lie there; its record comes later. */
+/** Addresses of a packed weight's arrays; its record comes later. */
 typedef struct arrays {
   const uint8_t *values, *index, *signs;
   uint64_t values_bytes, index_bytes, signs_bytes;

@@ -51,8 +51,9 @@ LAC_MUST_CHECK lac_status laci_packfile_write(const laci_packfile_input *input, 
 typedef struct laci_packfile laci_packfile;
 
 /** Reads path and checks all of it: sizes, places, counts and checksums, so that nothing that is
- * read later can lie outside. Fails LAC_BAD_FILE with a text that starts with path, LAC_UNSUPPORTED
- * for another version of the format. Memory: little; whatever is wanted later is read again. */
+ * read later can be out of bounds. Fails LAC_BAD_FILE with a text that starts with path,
+ * LAC_UNSUPPORTED for another version of the format. Memory: little; whatever is wanted later is
+ * read again. */
 LAC_MUST_CHECK lac_status laci_packfile_open(const char *path, laci_packfile **pack,
                                              lac_error *err);
 /** The same, and all of it stays in memory. */

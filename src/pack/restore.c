@@ -8,7 +8,7 @@
 
 enum { STEP_BYTES = 1 << 20 }; /* of what is not packed */
 
-/* Room for the largest weight of the file. A packed weight is at least 1/64 of its dense form, so
+/* Memory for the largest weight of the file. A packed weight is at least 1/64 of its dense form, so
  * that a small pack cannot ask for much. */
 static size_t scratch_bytes(const laci_packfile *pack, const laci_packfile_entry *entry) {
   size_t most = STEP_BYTES, tensor = entry->first_tensor;

@@ -6,8 +6,8 @@
  *     {"fc.bias": {"dtype": "F32", "shape": [10], "data_offsets": [0, 40]}, "__metadata__": {...}}
  *
  * Everything a header says is checked against the file before a tensor is read: its length (100 MB
- * at most, as the format's own reader wants), types, shapes, places that lie in the file and do not
- * overlap. */
+ * at most, as the format's own reader requires), types, shapes, places that are in the file and do
+ * not overlap. */
 #ifndef LACI_SAFETENSORS_SAFETENSORS_H
 #define LACI_SAFETENSORS_SAFETENSORS_H
 

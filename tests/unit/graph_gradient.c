@@ -378,7 +378,7 @@ static void movements_and_reductions_agree_with_differences(void **state) {
   CHECK_ALL(shape_cases);
 }
 
-/** Every operator with a rule of its own or a slope stands in one of the tables. */
+/** Every operator with a rule of its own or a slope is in one of the tables. */
 static void every_rule_has_a_case(void **state) {
   (void)state;
   const gradient_case *tables[] = {unary_cases, binary_cases, window_cases, norm_cases,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Training graphs of whole networks against PyTorch in float64 (tests/fixtures/gradient, made by
  * tools/models/gradient_torch.py): loss, every gradient, running statistics. And what a training
- * graph takes, leaves out and refuses. The ResNet-20 case wants ../shared and is skipped without.
+ * graph takes, leaves out and refuses. The ResNet-20 case needs ../shared and is skipped without.
  */
 #include "support/gradient_check.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Shape inference on chains as exporters write them: dynamic sizes as symbols, shape arithmetic,
- * fixed inputs, declared shapes that lie. In the nets a size of -90 or -99 is a symbol, shared by
- * all that write the same number. */
+ * fixed inputs, declared shapes that are wrong. In the nets a size of -90 or -99 is a symbol,
+ * shared by all that write the same number. */
 #include "base/memory.h"
 #include "cpu/pool.h"
 #include "graph/graph.h"

@@ -120,7 +120,7 @@ static Onnx__NodeProto *small_loop(build *b, const char *inputs) {
   PUSH(b, body, input, build_info(b, "h", LAC_DTYPE_F32, "1"));
   PUSH(b, body, initializer, build_raw(b, "w", LAC_DTYPE_F32, 1, "abcd", 4));
   build_node(b, body, "Mul", "t w", "u");
-  build_node(b, body, "Add", "h x", "t"); /* its reader stands before it */
+  build_node(b, body, "Add", "h x", "t"); /* its reader comes before it */
   PUSH(b, body, output, build_info(b, "go", LAC_DTYPE_BOOL, ""));
   result(b, body, "u");
   result(b, body, "t");
@@ -130,7 +130,7 @@ static Onnx__NodeProto *small_loop(build *b, const char *inputs) {
   return node;
 }
 
-/** What a loop reads comes before it, and nothing but its body stands inside. */
+/** What a loop reads comes before it, and nothing but its body is inside. */
 static void a_loop_lies_in_one_piece(void **state) {
   (void)state;
   build b;
@@ -165,7 +165,7 @@ static void a_loop_lies_in_one_piece(void **state) {
   build_clear(&b);
 }
 
-/** A function's body in which an If stands: its tensors are one for all calls. */
+/** A function's body with an If: all calls share its tensors. */
 static void tensors_in_bodies_of_functions_are_shared(void **state) {
   (void)state;
   build b;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * External data: where it may lie, and the data files that saving makes. */
+ * External data: where it may be, and the data files that saving makes. */
 #include "graph/graph.h"
 #include "onnx_build.h"
 
@@ -201,7 +201,7 @@ static void tensors_that_share_a_place_part_when_they_differ(void **state) {
   assert_string_equal(entry_of(&again, 0, "offset"), "4096"); /* moved to the end, aligned */
   assert_string_equal(entry_of(&again, 1, "offset"), "64");
   loaded_clear(&again);
-  change(&l, "b", 1); /* now both want the same */
+  change(&l, "b", 1); /* now both have the same */
   assert_int_equal(laci_onnx_save(l.file, l.graph, in_folder(&dir, "p.onnx"), false, &l.err),
                    LAC_OK);
   again = load_path(in_folder(&dir, "p.onnx"));
@@ -308,7 +308,7 @@ static void inputs_and_taken_names_survive(void **state) {
   folder_remove(&dir);
 }
 
-/* ---- Lies ---- */
+/* ---- Wrong entries ---- */
 
 static void one(build *b, const char *location, const char *offset, const char *length) {
   put(b, build_external(b, "w", 4, location, offset, length));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Elements of 4 and 2 bits: a byte each in the graph, packed in every kind of field, and sizes that
- * lie. */
+ * Elements of 4 and 2 bits: a byte each in the graph, packed in every kind of field, and wrong
+ * sizes. */
 #include "graph/graph.h"
 #include "onnx_build.h"
 

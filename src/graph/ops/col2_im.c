@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Col2Im (opset 18): columns [N, C * block, L] added up where their blocks lie in an image
- * [N, C, sizes...]; what a convolution's patches are taken from. Images pass; channels are followed
- * as runs of `block` rows, places stay. */
+ * Col2Im (opset 18): columns [N, C * block, L] added up at their blocks' positions in an image [N,
+ * C, sizes...]; what a convolution's patches are taken from. Images pass; channels are followed as
+ * runs of `block` rows, places stay. */
 #include "graph/ops/shared/op_in.h"
 
 enum { MAX_AXES = LACI_MAX_RANK - 2, MOST = 1 << 30 };

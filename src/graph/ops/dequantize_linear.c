@@ -121,7 +121,7 @@ lac_status laci_quant_couple(const laci_graph *graph, const laci_node *node, lac
   couple_parameter(c, 2, axis);
   couple_parameter(c, 1, axis);
   if (axis >= 0 &&
-      laci_get_label(c, 0, axis) == LACI_FIXED) { /* one of them was not sure: all stand still */
+      laci_get_label(c, 0, axis) == LACI_FIXED) { /* one of them was not sure: all stay fixed */
     laci_set_label(c, 1, 0, LACI_FIXED);
     laci_set_label(c, 2, 0, LACI_FIXED);
   }

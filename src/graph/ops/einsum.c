@@ -250,8 +250,8 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-/** Every index is a label. A size of 1 that is broadcast stands for itself; where it is not sure
- *  whether it is, all axes of that index stay FIXED. */
+/** Every index is a label. A size of 1 that is broadcast has a label of its own; where it is not
+ *  sure whether it is, all axes of that index stay FIXED. */
 static void couple_indices(laci_coupling *c, const equation *e, const laci_shape *const *shapes,
                            const int64_t *size) {
   int label[N_INDICES];

@@ -2,8 +2,8 @@
  * Gather: takes slices of x along one axis, by indices of any shape.
  *
  * Constant indices in a row are a map along that axis (channel shuffles are written so); a scalar
- * one leaves a virtual place. Indices that are computed, or lie in several axes, freeze the axis.
- * The other axes of x pass through. */
+ * one leaves a virtual place. Indices that are computed, or run along several axes, freeze the
+ * axis. The other axes of x pass through. */
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
@@ -49,7 +49,7 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-/** The axis of a list of indices that all others, of size 1, stand around; -1: there are two. */
+/** The only axis of the indices with a size above 1; -1: there are two. */
 static int long_axis(const laci_shape *indices) {
   int found = indices->rank - 1;
   for (int at = 0; at < indices->rank; at++) {
@@ -60,7 +60,7 @@ static int long_axis(const laci_shape *indices) {
   return found;
 }
 
-/** The map along the axis; nothing is said where an index lies outside. */
+/** The map along the axis; nothing is said where an index is out of range. */
 static void couple_indices(laci_coupling *c, int axis, const laci_buf *indices, int64_t n) {
   for (int64_t at = 0; at < indices->count; at++) {
     int64_t index = laci_buf_get_i(indices, at);

@@ -124,7 +124,7 @@ static void drop_label(laci_coupling *c, int label) {
   }
 }
 
-/** C is right-aligned against y; where it has size 1 against more it stands for itself. */
+/** C is right-aligned against y; an axis of size 1 against more has a label of its own. */
 static void couple_bias(laci_coupling *c) {
   const laci_shape *bias = laci_port_shape(c, 2), *y = laci_port_shape(c, LACI_OUT(0));
   if (!bias || bias->rank > 2) return; /* absent, or not described: then all of it stays */

@@ -58,7 +58,7 @@ static double reflected(double x, double low, double high) {
   return from_low ? low + rest : high - rest;
 }
 
-/** The element that stands for place `at` of an axis, or -1. */
+/** The element that is read for position `at` of an axis, or -1. */
 static int64_t resolve(const job *j, double at, int64_t size) {
   double last = (double)(size - 1);
   double low = j->corners ? 0 : -0.5, high = j->corners ? last : last + 0.5;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * If: the results of one of two bodies. The bodies' nodes stand before it (graph.h, laci_body); its
+ * If: the results of one of two bodies. The bodies' nodes come before it (graph.h, laci_body); its
  * inputs are the condition, what the one gives and what the other gives, its outputs are joined
- * with both: whichever is taken, the same channels stand in the same places. */
+ * with both: whichever is taken, the same channels are in the same places. */
 #include "graph/ops/shared/op_in.h"
 
 /** Which results are taken: 0 the one's, 1 the other's, -1: that depends on data. */

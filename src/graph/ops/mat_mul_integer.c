@@ -163,7 +163,7 @@ static void rename_port(int *port, const int to[N_OPERANDS]) {
   if (*port >= 0) *port = to[*port];
 }
 
-/** Axes of a, b, bias and y as the operator of floats has them, whose inputs stand elsewhere. */
+/** Axes of a, b, bias and y as the operator of floats has them, whose inputs have other ports. */
 static lac_status couple_operands(laci_coupling *c, const laci_op *like,
                                   const int port[N_OPERANDS]) {
   laci_port_labels in[N_OPERANDS] = {{0}};

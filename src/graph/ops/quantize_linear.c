@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * QuantizeLinear: y = x / scale, rounded half to even, + zero, clipped to the range of y's type, or
  * rounded to a float of 8 or 4 bits as Cast does. The quotient is of the scale's type or of
- * `precision`, as the standard has it: which numbers lie halfway depends on it. An engine may hold
+ * `precision`, as the standard has it: which numbers are halfway depends on it. An engine may hold
  * x and scale more exactly than their types do; the quotient is of what these hold. Every channel
  * order passes through; scales and zero points of an axis follow it. See dequantize_linear.c. */
 #include <math.h>

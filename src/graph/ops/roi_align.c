@@ -54,7 +54,7 @@ static side make_side(const job *j, double from, double to, int64_t bins) {
                                          : 0};
 }
 
-/** Two neighbours of a place, and the second's weight. False: it lies outside. */
+/** Two neighbours of a place, and the second's weight. False: it is outside. */
 static bool find_neighbours(double at, int64_t size, int64_t *low, int64_t *high, double *weight) {
   if (!(at >= -1 && at <= (double)size)) return false;
   at = fmax(at, 0);

@@ -123,7 +123,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   for (int part = 0; part < node->n_outputs; part++) {
     int64_t own = sizes ? sizes[part] : equal_part(x->dims[axis], node->n_outputs, part);
     const laci_shape *y = laci_port_shape(c, LACI_OUT(part));
-    if (own < 0 || start + own > x->dims[axis]) break; /* a lie that inference did not see */
+    if (own < 0 || start + own > x->dims[axis]) break; /* a wrong size that inference did not see */
     if (y && y->dims[axis] == own) {
       laci_axis_map *map = laci_map(c, LACI_OUT(part), axis, 0, axis, own);
       for (int64_t at = 0; map && at < own; at++) map->from[at] = (int32_t)(start + at);

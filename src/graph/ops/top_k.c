@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * TopK: the k largest (or smallest, opset 11) elements along an axis, in order, and where they
- * stood. k is an attribute before opset 10, then an input. Of equal elements the first comes first;
- * NaN counts as larger than all. Order matters along the axis; the other axes pass through. */
+ * TopK: the k largest (or smallest, opset 11) elements along an axis, in order, and their indices.
+ * k is an attribute before opset 10, then an input. Of equal elements the first comes first; NaN
+ * counts as larger than all. Order matters along the axis; the other axes pass through. */
 #include <stdlib.h>
 
 #include "base/error.h"

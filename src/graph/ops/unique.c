@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Unique: the different elements, or the different slices along an axis, in ascending order or in
- * that of their first places; also where each stands first, which of them each is, and how often it
+ * that of their first places; also the first place of each, which of them each is, and how often it
  * is there. All depends on content, so nothing is said about channel orders. */
 #include "base/error.h"
 #include "base/memory.h"

@@ -116,7 +116,7 @@ static bool rotate(const job *j, double *row, int64_t position) {
   return true;
 }
 
-/** Row of an operand's head; parts stand side by side where they are packed. */
+/** Row of an operand's head; where Q, K and V are packed, they are consecutive in a row. */
 static const double *row_of(const job *j, int port, int64_t head, int64_t row) {
   const heads *h = &j->h;
   int64_t own = port == Q ? h->q : h->kv;

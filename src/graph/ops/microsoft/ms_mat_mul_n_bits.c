@@ -3,8 +3,8 @@
  * 8 bits along K, each with a scale and a zero point of its own: (b - zero) * scale, zero 2^(bits -
  * 1) where there is none. B is [N, blocks, bytes], the lowest bits of a byte first.
  *
- * Channels: none moves. A block's scale belongs to the K channels that stand in it, and pruning
- * would have to decide anew what a block rounds to. */
+ * Channels: none moves. A block's scale belongs to the K channels in it, and pruning would have to
+ * decide anew what a block rounds to. */
 #include "base/error.h"
 #include "base/memory.h"
 #include "graph/ops/shared/gemm_f64.h"

@@ -113,8 +113,8 @@ static lac_status refuse(const laci_eval *eval) {
   return what ? laci_node_fail(node, eval->err, LAC_UNSUPPORTED, "%s", what) : LAC_OK;
 }
 
-/** An operand's rows with its part of the bias, as [B, tokens, heads * size]; the room is as large
- * as the operand. Heads that have an axis of their own take no bias. */
+/** An operand's rows with its part of the bias, as [B, tokens, heads * size]; `room` is as large as
+ * the operand. Heads that have an axis of their own take no bias. */
 static laci_rows biased(const laci_eval *eval, int port, int64_t heads, int64_t first,
                         double *room) {
   const laci_buf *x = eval->in[port], *bias = laci_operand(eval, BIAS);

@@ -13,7 +13,7 @@
 enum { LACI_GEMM_PANEL = 8 };
 
 /** Writes B[k_begin .. k_end) x [col_begin .. col_end) of matrix `batch` to `panels`: element (k,
- *  col) lies at ((col - col_begin) / PANEL * (k_end - k_begin) + k - k_begin) * PANEL + (col -
+ *  col) is at ((col - col_begin) / PANEL * (k_end - k_begin) + k - k_begin) * PANEL + (col -
  *  col_begin) % PANEL. col_begin is a multiple of the panel width; places past col_end stay as they
  *  are (never read into C). */
 typedef struct laci_gemm_block {

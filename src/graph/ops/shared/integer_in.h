@@ -10,7 +10,7 @@
 
 #include "graph/ops/shared/op_in.h"
 
-/** Where the operands of such an operator stand; -1: it has none. */
+/** The ports of such an operator's operands; -1: it has none. */
 typedef struct laci_integer_ports {
   int a, a_scale, a_zero, b, b_scale, b_zero, bias, y_scale, y_zero;
   int a_axis, b_axis, y_axis; /* of a zero point or scale that is a vector, counted from the first

@@ -12,7 +12,7 @@
  * known. Fails LAC_BAD_SHAPE. */
 LAC_MUST_CHECK lac_status laci_want_sizes(laci_infer *infer, int port, int rank,
                                           const int64_t *dims);
-/** Output 0 as input 0, whose last axis input 1 lies along; `least` inputs must be there. */
+/** Output 0 as input 0, with input 1 along its last axis; `least` inputs must be there. */
 LAC_MUST_CHECK lac_status laci_bias_infer(laci_infer *infer, int least);
 /** The size of an axis of an input, counted from the back where negative; -1: not known. */
 int64_t laci_in_size(const laci_infer *infer, int port, int axis);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The frame of the pools. Along every axis the kernel positions that lie inside the input are a
- * range, found by division, so that a huge kernel costs no more than the input is large. */
+ * The frame of the pools. Along every axis the kernel positions inside the input are a range, found
+ * by division, so that a huge kernel costs no more than the input is large. */
 #include "base/to_int.h"
 #include "graph/ops/shared/pool_in.h"
 
@@ -118,7 +118,7 @@ lac_status laci_pooling_eval(const laci_eval *eval, const laci_pooling *pooling,
   lac_status st = laci_window_read(eval->node, x->shape.rank - 2, NULL, &window, eval->err);
   if (st) return st;
   const laci_shape *out = y ? &y->shape : indices ? &indices->shape : NULL;
-  if (!out) return LAC_OK; /* nobody wants anything */
+  if (!out) return LAC_OK; /* no output is used */
   if ((y && !x->f != !y->f) || (indices && !indices->i)) {
     return laci_node_fail(eval->node, eval->err, LAC_UNSUPPORTED, "mixed element types");
   }

@@ -10,8 +10,8 @@
 /** Checks scale and zero point against the data as far as shapes are known. */
 LAC_MUST_CHECK lac_status laci_quant_check(laci_infer *infer);
 
-/** Element `at` uses scale number (at / inner) % n, n being 1 for the whole tensor; with blocks, n
- * of them stand along an axis of `size` places. */
+/** Element `at` uses scale number (at / inner) % n, n being 1 for the whole tensor; with blocks,
+ * there are n of them along an axis of `size` places. */
 typedef struct laci_quant {
   int64_t inner, n, size, block; /* block 0: none */
   const laci_buf *scale, *zero;  /* zero may be NULL */

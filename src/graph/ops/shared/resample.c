@@ -18,7 +18,7 @@ enum { LARGEST_FILTER = 1 << 20 };
 
 typedef struct taps {
   int64_t n_out, width; /* weights a position */
-  int64_t *first;       /* [n_out] may lie outside */
+  int64_t *first;       /* [n_out] may be outside */
   double *weight;       /* [n_out, width]; a position from outside has first == INT64_MIN */
 } taps;
 

@@ -8,7 +8,7 @@
 
 typedef enum laci_resample_mode { LACI_NEAREST, LACI_LINEAR, LACI_CUBIC } laci_resample_mode;
 
-/** Where output position o lies in the input. */
+/** The position in the input of output position o. */
 typedef enum laci_resample_place {
   LACI_HALF_PIXEL,
   LACI_HALF_PIXEL_SYMMETRIC,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What ScatterElements and ScatterND share: how an update meets what stands there (opset 16: add,
- * mul; 18: max, min), and tuples of indices, which GatherND reads too. */
+ * What ScatterElements and ScatterND share: how an update is combined with the element there (opset
+ * 16: add, mul; 18: max, min), and tuples of indices, which GatherND reads too. */
 #ifndef LACI_GRAPH_OPS_SHARED_SCATTER_IN_H
 #define LACI_GRAPH_OPS_SHARED_SCATTER_IN_H
 

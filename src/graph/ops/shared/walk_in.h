@@ -35,7 +35,7 @@ typedef struct laci_walk {
 } laci_walk;
 
 void laci_walk_start(laci_walk *walk, const laci_shape *space);
-/** An operand that is broadcast into the space (right-aligned, size-1 axes stand still). One that
+/** An operand that is broadcast into the space (right-aligned, size-1 axes have stride 0). One that
  * does not fit is read inside of its bounds all the same: shape rules are to refuse it. */
 void laci_walk_broadcast(laci_walk *walk, const laci_shape *operand);
 /** An operand with strides of its own, one for each axis of the space. */
