@@ -36,7 +36,7 @@ typedef struct laci_layer {
                     it is one already, or what it is made of is not known */
   bool storable; /* ... and it can be: it is the same in every run, and exact */
   bool alone;    /* ... and nothing else reads what it is made of */
-  bool packed;   /* stored -1: it lies in blocks, and its shape is not that of the value */
+  bool packed;   /* stored -1: it is stored in blocks, and its shape is not that of the value */
   bool constant; /* stored -1: its content can be looked at, quantized or not */
   int k_axis, c_axis;
   int64_t groups;                    /* convolution groups */
@@ -46,7 +46,7 @@ typedef struct laci_layer {
   bool odd_size;   /* it would be eligible, were it not for a size that Tensor Cores do not take */
   bool declined;   /* a target does not take it */
   int gain;        /* stored tensor g of a weight g * v / |v|, of which v is masked; -1: none */
-  int gain_axis;   /* of v, along which g lies */
+  int gain_axis;   /* of v, along which g runs */
   int product;     /* the value that both make */
   bool searchable; /* an input channel belongs to a group of two or more that is free */
   int group_c, group_k; /* index into groups, -1: none */
@@ -76,7 +76,7 @@ typedef struct laci_group {
   const int *producers; /* [n_producers] layers whose output channels it is */
 } laci_group;
 
-/** An axis of a stored tensor that lies on a track. */
+/** An axis of a stored tensor that belongs to a track. */
 typedef struct laci_stored_axis {
   int stored, axis, conv_groups;
 } laci_stored_axis;
@@ -142,7 +142,7 @@ laci_slot laci_group_slot(const laci_analysis *analysis, int group, int slot);
 int laci_analysis_tracks(const laci_analysis *analysis);
 int64_t laci_track_size(const laci_analysis *analysis, int track);
 
-/** Axes of a value that lie on a track: position = row-major index over axes. n_groups > 0: see
+/** Axes of a value that belong to a track: position = row-major index over axes. n_groups > 0: see
  * laci_axis_order. */
 typedef struct laci_value_axes {
   int track; /* root */
@@ -151,7 +151,7 @@ typedef struct laci_value_axes {
   int64_t n_groups;
   int row_axis;
 } laci_value_axes;
-/** Fills axes (room for LACI_MAX_RANK) and returns how many there are. */
+/** Fills axes (capacity: LACI_MAX_RANK) and returns how many there are. */
 int laci_value_on_tracks(const laci_analysis *analysis, int value, laci_value_axes *axes);
 
 /** The certificate: do the orders of all tracks (order[track]: new place -> old position, NULL:

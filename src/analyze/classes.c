@@ -141,7 +141,7 @@ static int compare_edges(const void *a, const void *b) {
   return x->to < y->to ? -1 : x->to > y->to;
 }
 
-/* How many edges begin at each position, then where they stand. */
+/* How many edges begin at each position, then their index. */
 static void count_edges(walker *w) {
   const laci_tracks *t = w->t;
   for (size_t l = 0; l < t->n_links; l++) {

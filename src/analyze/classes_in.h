@@ -13,7 +13,7 @@
 
 typedef struct laci_tracks laci_tracks;
 
-/** position[s * n_channels + c]: where channel c of the class stands in track[s]. Channels are
+/** position[s * n_channels + c]: the position of channel c of the class in track[s]. Channels are
  * numbered by their first position. A track may appear in several slots (copies). */
 typedef struct laci_class {
   int n_channels, n_slots;

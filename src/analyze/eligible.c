@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which layers may be pruned, and for each of the others the reason in one sentence.
  *
- * Sparse Tensor Cores want input channels in multiples of 16 and output channels in multiples of 8.
- * Targets that are named restrict that further, each by its own rules.
+ * Sparse Tensor Cores require input channels in multiples of 16 and output channels in multiples of
+ * 8. Targets that are named restrict that further, each by its own rules.
  * Names that the caller includes or excludes come after that (names.c).
  * A tensor is masked only if every reader is a layer that may be pruned and sees the same
  * input axis. */
@@ -106,7 +106,7 @@ static bool one_zero(const laci_weight_view *view) {
   return true;
 }
 
-/* Does 0 stand in the same elements in both? A masked element can be one integer only. */
+/* Are the same elements 0 in both? A masked element can be one integer only. */
 static bool zeros_agree(const laci_weight_view *a, const laci_weight_view *b) {
   if (one_zero(a) && one_zero(b)) return zero_at(a, 0) == zero_at(b, 0);
   if (a->n_scales != b->n_scales || a->scale_stride != b->scale_stride ||

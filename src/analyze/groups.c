@@ -43,7 +43,7 @@ typedef struct builder {
   laci_analysis *a;
   int *group_of_class; /* [n_classes] -1: none yet */
   int *group_of_track; /* [n_tracks] frozen group, -1 */
-  int *group_of_cause; /* [n_causes] frozen group of axes that lie on no track, -1 */
+  int *group_of_cause; /* [n_causes] frozen group of axes that belong to no track, -1 */
   int64_t *seen;       /* [n_classes + 1] zeros between uses */
   size_t capacity;
 } builder;
@@ -101,7 +101,7 @@ static int group_of_axis(builder *b, const axis_view *view, bool *ok) {
   return best;
 }
 
-/* Slots of a class that lie on a track, as columns of a layer. */
+/* Slots of a class on a track, as columns of a layer. */
 static bool add_consumers(laci_analysis *analysis, laci_group *group, int l, laci_consumer **list,
                           size_t *capacity) {
   const laci_layer *layer = &analysis->layers[l];

@@ -175,7 +175,7 @@ static void set_channels(const laci_weight_axes *axes, int64_t k, int64_t c, lac
   layer->channels_out = groups_along_c ? k : k / axes->groups;
 }
 
-/* How the axes of a weight of that shape lie; its name, type and bytes are not set. */
+/* The view's layout for a weight of that shape; its name, type and bytes are not set. */
 static laci_weight_view view_of(const laci_layer *layer, const laci_shape *shape) {
   return (laci_weight_view){.outer = laci_shape_count_range(shape, 0, layer->c_axis),
                             .columns = shape->dims[layer->c_axis],

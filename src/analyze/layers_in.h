@@ -36,7 +36,7 @@ enum { LACI_NORM_NODES = 10 };
 /** w = g * v / |v|, the norm along all axes but one: values v and g, and the nodes in between. */
 typedef struct laci_weight_norm {
   int v, g;
-  int axis; /* of v, along which g lies; all others are summed over */
+  int axis; /* of v, along which g runs; all others are summed over */
   int n_nodes, nodes[LACI_NORM_NODES];
 } laci_weight_norm;
 

@@ -30,7 +30,7 @@ static int edits_to_part(const char *text, int n, const char *name) {
   return fewest;
 }
 
-/* What of a pattern stands for itself. */
+/* The characters of a pattern that match only themselves. */
 static int plain_characters(const char *pattern, char *text) {
   int n = 0;
   for (const char *at = pattern; *at && n < LONGEST; at++) {

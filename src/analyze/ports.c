@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A node as the resolver sees it: what lies at its ports, and why something stays because of it. */
+ * A node as the resolver sees it: the layouts at its ports, and why it makes something stay. */
 #include <stdio.h>
 
 #include "analyze/resolve_in.h"

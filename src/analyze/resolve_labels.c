@@ -166,7 +166,7 @@ static void describe_set(laci_resolve *r, const label_sets *sets, int root, labe
       if (label <= 0 || find(parent, label) != root || set->fixed_cause >= 0) continue;
       int state = layout->bundle[a];
       if (state == LACI_AXIS_FIXED) set->fixed_cause = layout->cause[a];
-      /* Of a composite that was mapped and is frozen, or whose output stands already: never
+      /* Of a composite that was mapped and is frozen, or whose output has its layout already: never
        * uniform. */
       else if (state >= 0 && !bundle_takes_part(r, port, &layout->bundles[state])) {
         set->fixed_cause = laci_resolve_cause(r);
@@ -437,7 +437,7 @@ static void resolve_set(laci_resolve *r, const label_sets *sets, int root) {
   }
 }
 
-/* Sizes of a label must agree wherever it stands; else the operator's description does not fit the
+/* Sizes of a label must agree wherever it occurs; else the operator's description does not fit the
  * shapes. */
 static bool sizes_agree(const laci_resolve *r, label_sets *sets, int root) {
   for (int at = sets->first[root]; at < sets->first[root + 1]; at++) {

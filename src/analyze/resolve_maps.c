@@ -231,7 +231,7 @@ typedef struct lift {
   int n_axes, which;           /* axes of the composite; which of them is mapped */
   int label[LACI_MAX_RANK];    /* of the others */
   int64_t size[LACI_MAX_RANK]; /* of the others */
-  int out_axis[LACI_MAX_RANK]; /* where they lie in the output; -1: a scalar index took it away */
+  int out_axis[LACI_MAX_RANK]; /* their axes in the output; -1: a scalar index took it away */
 } lift;
 
 static bool describe_lift(const laci_resolve *r, const laci_axis_map *map,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tracks, links, tags and freezing: the bookkeeping. What they mean stands in tracks_in.h. */
+ * Tracks, links, tags and freezing: the bookkeeping. tracks_in.h says what they mean. */
 #include "analyze/tracks_in.h"
 #include "graph/graph.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tracks: the places where channels stand, and what ties them to each other.
+ * Tracks: the positions of channels, and what ties them to each other.
  *
  * A track is an axis of a value, or several axes taken together, with one position an index. Axes
  * that an operator keeps in step share one track (union-find); where an operator moves positions
@@ -30,7 +30,7 @@ typedef struct laci_track {
   uint64_t *colour; /* [n] tags, mixed; NULL: none */
   int32_t *frozen;  /* [n] cause or -1; NULL: none */
   bool all_frozen;  /* there is none without a cause */
-  uint8_t *fill;    /* [n] 1: a constant fill stands here, which is a source; NULL: none */
+  uint8_t *fill;    /* [n] 1: a constant fill is here, which is a source; NULL: none */
 } laci_track;
 
 /** Entry i joins position laci_link_place(i) of the big track with position to[i] of the small one
@@ -57,7 +57,7 @@ static inline int64_t laci_link_entry(const laci_link *link, int64_t position) {
   return i < link->n ? i : -1;
 }
 
-/** Axes of one value that lie on a track, slowest first.  position = row-major index over `axes`.
+/** Axes of one value that belong to a track, slowest first. position = row-major index over `axes`.
  *  n_groups > 0: the input axis (one axis) of a grouped convolution's stored weight: row r of
  * `row_axis` in group g sees positions g * size(axis) + j. */
 typedef struct laci_bundle {
@@ -94,7 +94,7 @@ typedef struct laci_tracks {
   int32_t *count; /* [count_capacity] zeros between uses: places of a small track, while one link is
                      made after the other */
   size_t count_capacity;
-  bool no_memory;     /* something failed for want of memory: results are void */
+  bool no_memory;     /* there was not enough memory: results are void */
   laci_budget budget; /* what others hold, and the tracks; over it, results are void, too */
 } laci_tracks;
 
@@ -122,7 +122,7 @@ void laci_track_tag(laci_tracks *t, int id, uint64_t salt, const int32_t *index)
 
 /* Layouts. */
 void laci_layout_freeze(laci_tracks *t, int value,
-                        int cause); /* every axis, whatever stands there already */
+                        int cause); /* every axis, whatever it was before */
 void laci_layout_freeze_axis(laci_tracks *t, int value, int axis, int cause);
 /** Index of flat position `position` of the bundle along its axis number `which`. */
 int64_t laci_bundle_index(const laci_bundle *bundle, const laci_shape *shape, int which,

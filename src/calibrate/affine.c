@@ -54,8 +54,8 @@ static laci_affine least_squares(const laci_range *r, double low, double high, b
   return best;
 }
 
-/* The ends move inwards, the one that leaves out fewer elements first, while no more than the few
- * lie outside. */
+/* The ends move inwards, the one that leaves out fewer elements first, while no more than these few
+ * are outside. */
 static void cut_tails(const laci_range *r, double *low, double *high) {
   int64_t may = laci_int_from_f(left_out * (double)(r->n_zeros + r->n_others));
   double width = (r->high - r->low) / LACI_RANGE_BINS;

@@ -13,7 +13,7 @@
  *
  * A new rho is a new Cholesky factor; a step is then one product's worth of substitution. For
  * layers that have more than a few rows this is less than an eigendecomposition of H, which makes
- * a new rho free and a step two products. In float: what is wanted is the support. */
+ * a new rho free and a step two products. In float: only the support is used. */
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where the N:M blocks of a row of taps * channels columns lie, and the largest of each. */
+ * The N:M blocks of a row of taps * channels columns, and the largest elements of each. */
 #include <math.h>
 
 #include "base/divide.h"

@@ -28,7 +28,7 @@ typedef struct laci_pool laci_pool;
 typedef struct laci_fit {
   const char *name;  /* for messages */
   int rows, columns; /* outputs; inputs: taps * channels, tap-major, then channel */
-  int channels;      /* of a tap: N:M blocks lie along them, the last one may be partial */
+  int channels;      /* of a tap: N:M blocks are along them, the last one may be partial */
   laci_pattern pattern;
   laci_mask_form form; /* of masks (sparse/mask.h); rows are its rows */
   int v;               /* of V:N:M; else 0 */

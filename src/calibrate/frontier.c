@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Values kept in memory as long as they may, then in files. A file is unlinked as soon as it is
- * open, so that it is gone however the process ends. Room that a value no longer needs is kept for
- * the next one of its size. */
+ * open, so that it is gone however the process ends. Memory or a file that a value no longer needs
+ * is kept for the next one of its size. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* fallocate */
 #endif
@@ -37,7 +37,7 @@ static lac_status open_file(const laci_frontier *frontier, laci_kept_room *place
                    folder, laci_size_text(place->bytes, size, sizeof size));
 }
 
-/* ---- Room that is free again ---- */
+/* ---- Storage that is free again ---- */
 
 static void free_place(laci_frontier *frontier, laci_kept_room *place) {
   if (place->memory) frontier->held_bytes -= place->bytes;

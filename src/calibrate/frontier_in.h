@@ -14,17 +14,17 @@
  * computed in them, in small networks. */
 enum { LACI_SPARES = 3 };
 
-/** Room for a value. */
+/** Storage of a value. */
 typedef struct laci_kept_room {
   uint64_t bytes;
   uint8_t *memory; /* NULL: in the file */
   int file;        /* -1: in memory */
 } laci_kept_room;
 
-/** Where values may lie; counts what is kept. */
+/** Where values may be stored; counts what is kept. */
 typedef struct laci_frontier {
   const char *folder;                   /* of files; NULL: TMPDIR or /tmp */
-  uint64_t memory_limit;                /* bytes that may lie in memory at a time, spare ones too */
+  uint64_t memory_limit;                /* bytes that may be in memory at a time, spare ones too */
   uint64_t held_bytes;                  /* in memory now, spare ones too */
   uint64_t memory_bytes, file_bytes;    /* of values, now */
   uint64_t most_file_bytes, most_bytes; /* at most, so far */
@@ -50,9 +50,9 @@ void laci_kept_destroy(laci_kept *kept); /* NULL is fine */
 
 static inline bool laci_kept_in_memory(const laci_kept *kept) { return kept->place.memory != NULL; }
 
-/** Where the batch lies in memory, to be read or written there; NULL: it is in a file. */
+/** The batch's address, to be read or written there; NULL: it is in a file. */
 void *laci_kept_place(const laci_kept *kept, int64_t batch);
-/** To and from the file. Any thread, different batches side by side. Fail LAC_IO. */
+/** To and from the file. Any thread, different batches at the same time. Fail LAC_IO. */
 LAC_MUST_CHECK lac_status laci_kept_write(const laci_kept *kept, int64_t batch, const void *from,
                                           lac_error *err);
 LAC_MUST_CHECK lac_status laci_kept_read(const laci_kept *kept, int64_t batch, void *to,

@@ -8,7 +8,7 @@
 /** All outputs of the batch of n samples, one after the other, or NULL; kept NULL: nothing is. */
 const uint8_t *laci_kept_outputs_find(laci_kept_outputs *kept, int64_t first, int64_t n);
 
-/** Where they are to be written; NULL: there is no room. */
+/** Where they are to be written; NULL: the limit leaves no memory for them. */
 uint8_t *laci_kept_outputs_add(laci_kept_outputs *kept, int64_t first, int64_t n, uint64_t bytes);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The same part of a network for several batches side by side: an engine of one thread each, so
- * that a batch has the same bits whatever the number of threads. Private to calibrate. */
+ * The same part of a network for several batches at the same time: a lane is an engine of one
+ * thread for one of them, so that a batch has the same bits whatever the number of threads. Private
+ * to calibrate. */
 #ifndef LACI_CALIBRATE_LANES_IN_H
 #define LACI_CALIBRATE_LANES_IN_H
 
@@ -23,7 +24,7 @@ LAC_MUST_CHECK lac_status laci_lanes_create(const laci_network *network, const l
                                             lac_error *err);
 void laci_lanes_clear(laci_lanes *lanes); /* zeroed is fine */
 
-/** inputs, outputs: in the order of the part. Different lanes side by side. */
+/** inputs, outputs: in the order of the part. Different lanes may run at the same time. */
 LAC_MUST_CHECK lac_status laci_lanes_run(const laci_lanes *lanes, int lane,
                                          const void *const *inputs, void *const *outputs,
                                          lac_error *err);

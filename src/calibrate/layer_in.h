@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A layer as a matrix product: what its rows and columns are in the stored weight, and where its
- * inputs lie in the value that it reads. Private to calibrate.
+ * inputs are in the value that it reads. Private to calibrate.
  *
  *   y[o, p] = sum_j W[o, j] x[j, p],   j = tap * channels + channel,   for every group by itself
  *

@@ -28,7 +28,7 @@ static int by_node(const void *a, const void *b) {
   return (p->node > q->node) - (p->node < q->node);
 }
 
-/* In the order of their first layers: whatever a value depends on stands before it then. */
+/* In the order of their first layers: whatever a value depends on comes before it then. */
 static lac_status find_stops(planning *p) {
   laci_walk_plan *plan = p->plan;
   size_t n = (size_t)plan->n_layers;

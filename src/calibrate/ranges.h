@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What values a network takes on samples: of each wanted value the least and the largest element,
- * and how often what lies between is met.
+ * and a histogram of what is in between.
  *
  * All counts are integers and every batch is run by an engine of one thread, so that the result is
  * the same for any number of threads. */
@@ -36,12 +36,12 @@ LAC_MUST_CHECK lac_status laci_ranges_measure(const laci_weighted_graph *from,
 
 /** How a range is cut for the sake of what is in it. */
 typedef enum laci_range_rule {
-  LACI_RANGE_PERCENTILE, /* all but one in 10000 elements lie inside */
+  LACI_RANGE_PERCENTILE, /* all but one in 10000 elements are inside */
   LACI_RANGE_MSE,        /* the least squared error of rounding and of cutting */
   LACI_RANGE_MINMAX,     /* all of it */
 } laci_range_rule;
 
-/** The integers that stand for a range: x = (q - zero) * scale, q in [least, most]. */
+/** The integers that represent a range: x = (q - zero) * scale, q in [least, most]. */
 typedef struct laci_affine {
   float scale; /* 0: the value is 0 throughout */
   int zero, least, most;

@@ -39,7 +39,7 @@ typedef struct laci_calibration_cut {
 } laci_calibration_cut;
 
 /** most: samples in a batch, at most; fixed: the network's own batch size, 0: open. Fails
- * LAC_BAD_SHAPE where there are fewer samples than one batch wants. */
+ * LAC_BAD_SHAPE where there are fewer samples than one batch needs. */
 LAC_MUST_CHECK lac_status laci_calibration_cut_of(int64_t count, int64_t most, int64_t fixed,
                                                   laci_calibration_cut *cut, lac_error *err);
 
@@ -82,7 +82,7 @@ typedef struct laci_compare_options {
   laci_pool *pool;
   const laci_budget *budget;
   laci_kept_outputs *kept; /* of the first network: what is there is not computed again, and what is
-                              not is added where there is room. NULL: nothing is kept */
+                              not is added where memory allows. NULL: nothing is kept */
 } laci_compare_options;
 
 /** Runs both on the same samples; inputs and outputs of both are alike in order and shape. Fails as

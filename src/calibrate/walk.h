@@ -44,9 +44,8 @@ typedef struct laci_calibrate_options {
   int batch;          /* samples at a time, at most; 0: by the size of the network. A
                          network whose batch size is fixed has that one */
   const char *folder; /* of temporary files; NULL: TMPDIR or /tmp */
-  uint64_t memory_for_values; /* bytes of values kept between layers that may lie in memory; 0: what
-                                 the budget leaves, at most a quarter of it and 1.5 GB. For
-                                 tests: 1 */
+  uint64_t memory_for_values; /* bytes of values kept between layers that may be in memory; 0: what
+                                 the budget leaves, at most a quarter of it and 1.5 GB. Tests: 1 */
   const laci_budget *budget;  /* the limit, and what others hold; NULL: no limit */
   laci_pool *pool;
 } laci_calibrate_options;

@@ -7,7 +7,7 @@
 #include "calibrate/fit.h"
 #include "calibrate/walk_in.h"
 
-/* A layer's new contents, and room for the matrices of a group. */
+/* A layer's new contents, and memory for the matrices of a group. */
 typedef struct fitting {
   laci_walk_state *w;
   const laci_matrix_layer *layer;

@@ -10,8 +10,8 @@
 #include "cpu/pool.h"
 
 enum { MOST_LANES = 32 };
-/* Bytes of values between layers that lie in memory, at most: the rest lies in files, which the
- * system keeps in memory for as long as it has some to spare. */
+/* The most bytes of values between layers in memory: the rest goes to files, which the system
+ * caches while it has memory to spare. */
 static const uint64_t MOST_VALUES = (uint64_t)3 << 29;
 
 static uint64_t bytes_of_values(const laci_walk_state *w, const int *values, int n) {

@@ -2,8 +2,7 @@
  * One part of the network for all batches: a few at a time, each on an engine of its own in both
  * networks; then the sums, batch after batch.
  *
- * Values that lie in memory are read and written where they are; others go through buffers of the
- * lane. */
+ * Values in memory are read and written in place; others go through buffers of the lane. */
 #include <string.h>
 
 #include "base/budget.h"
@@ -17,7 +16,7 @@
 typedef struct stream {
   const laci_part *part;
   laci_lanes lanes;
-  void **buffers; /* [n_lanes, n_inputs + n_outputs]; NULL: the value lies in memory */
+  void **buffers; /* [n_lanes, n_inputs + n_outputs]; NULL: the value is in memory */
   void **places;  /* the same: where the values of the lane's batch are */
 } stream;
 

@@ -164,7 +164,7 @@ static lac_status take_kept(laci_distill_targets *t, lac_error *err) {
   return st;
 }
 
-/** The samples of one batch as they lie. */
+/** The samples of one batch, in the order of the data. */
 static lac_status take_read(laci_distill_targets *t, lac_error *err) {
   void *to = t->batch_images;
   int64_t first = t->how.first + t->order[t->at++] * t->how.batch;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Writing and reading permutation files.
  *
- * The places are there for other programs (and people): this library finds them again by its own
- * analysis and takes them as a check that the file means the same channels. */
+ * The places are written for other programs and for readers: this library finds them again by its
+ * own analysis and takes them as a check that the file means the same channels. */
 #include "permute/file.h"
 
 #include <inttypes.h>
@@ -81,8 +81,8 @@ static void add_place(int stored_id, int axis, int conv_groups, void *context) {
   laci_json_append(c->w, c->places, place);
 }
 
-/* Where in which stored tensors the channels of group g stand. The writer knows whether all of it
- * came to be. */
+/* Where the channels of group g are: stored tensors, and places in them. The writer knows whether
+ * all of it was made. */
 static json_t *class_places(laci_json_writer *w, const laci_plan *plan, int g) {
   const laci_analysis *a = plan->analysis;
   json_t *places = json_array();

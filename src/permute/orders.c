@@ -84,7 +84,7 @@ static lac_status check_places(const laci_axis_order *item, lac_error *err) {
   return st;
 }
 
-/* offset[q] = where the channel that comes to combined index q lay, counted along this order's axes
+/* offset[q] = old offset of the channel that moves to combined index q, along this order's axes
  * only. */
 static lac_status fill_item(struct laci_order_walk_item *to, const laci_order_walk *walk,
                             const laci_axis_order *item, lac_error *err) {
@@ -171,8 +171,8 @@ static int64_t item_start(const struct laci_order_walk_item *item, int inner,
 }
 
 /* n runs that differ in the innermost axis only, from index `at` of it on. An order along it leads;
- * else its stride does. What the outer axes give is a number, and a grouped order whose rows lie
- * along it comes on top. */
+ * else its stride does. What the outer axes give is a number, and a grouped order whose rows are
+ * along it is added. */
 static void read_line(const laci_order_walk *walk, const int64_t *index, int64_t at, int64_t n,
                       int64_t base, int64_t *restrict sources) {
   int inner = walk->rank - 1;

@@ -172,8 +172,8 @@ static bool builder_init(builder *b) {
 
 /* ---- Problems ---- */
 
-/* What now stands at every column of the consumer's rows: the orders found so far. NULL: nothing
- * has moved. */
+/* The old column that is now at every column of the consumer's rows: the orders found so far. NULL:
+ * nothing has moved. */
 static bool held_columns(builder *b, const laci_consumer *one, const int32_t **held) {
   const laci_analysis *a = b->plan->analysis;
   const laci_layer *layer = &a->layers[one->layer];

@@ -81,8 +81,7 @@ static void unpack(const uint8_t *from, int n_channels, laci_found *found) {
                         .strategy = laci_search_strategy(p.strategy)};
 }
 
-/** Where everything lies among the bytes of all: process by process, each one's problems in order.
- */
+/** Where everything is in the bytes of all: process by process, each one's problems in order. */
 typedef struct layout {
   size_t *begin; /* [size + 1] of processes */
   size_t *at;    /* [n] of problems */

@@ -2,9 +2,9 @@
  * The permutation search: the order of one class' channels that keeps the most of the weights'
  * scores under N:M: of their squares, or of their magnitudes.
  *
- * A problem is a class of n channels and its *slices*: a slice is one weight in whose C axis the
- * class lies (one convolution group of it, one copy label). Slices that cut the places into the
- * same blocks simply stack their rows. */
+ * A problem is a class of n channels and its *slices*: a slice is one weight whose C axis holds the
+ * class (one convolution group of it, one copy label). Slices that cut the places into the same
+ * blocks simply stack their rows. */
 #ifndef LACI_PERMUTE_SEARCH_H
 #define LACI_PERMUTE_SEARCH_H
 
@@ -12,7 +12,7 @@
 
 #include "sparse/weight_view.h"
 
-/** Weights of more elements are sampled, where they stand above each other as one. */
+/** Weights of more elements are sampled; stacked ones are sampled together. */
 enum { LACI_MOST_ELEMENTS = 1 << 26 };
 
 typedef struct laci_pool laci_pool;
@@ -21,8 +21,8 @@ typedef struct laci_slice {
   laci_weight_view weight;
   int64_t outer_begin, outer_end; /* rows of this slice: o in [outer_begin, outer_end), all i */
   const int32_t *column; /* [n_channels]: place j of the class is this column of the weight */
-  const int32_t *held;   /* [columns] or NULL (identity): the old column that now stands at a column
-                            outside the class; blocks that mix classes hold it still */
+  const int32_t *held;   /* [columns] or NULL (identity): the old column that is now at a column
+                            outside the class; blocks that mix classes do not move it */
 } laci_slice;
 
 typedef struct laci_problem {

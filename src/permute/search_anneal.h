@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One step of the annealed assignment: every block offers one of its places, and the channels that
- * stand there are dealt out anew, all at once and as well as possible.
+ * One step of the annealed assignment: every block offers one of its places, and the channels there
+ * are reassigned to these places, all at once and optimally.
  *
  * With one place a block, the gains of the exchanges add up exactly (search_values.h), so the best
- * deal is a linear assignment. Noise on the gains makes it a step of annealing. Next:
- * strategy_assign.c, which leads the temperature. */
+ * reassignment is a linear assignment. Noise on the gains makes it a step of annealing. Next:
+ * strategy_assign.c, which controls the temperature. */
 #ifndef LACI_PERMUTE_SEARCH_ANNEAL_H
 #define LACI_PERMUTE_SEARCH_ANNEAL_H
 

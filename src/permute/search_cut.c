@@ -16,7 +16,7 @@ typedef struct field {
   const laci_slice *first; /* weight, rows and held columns */
   int n_copies;
   const laci_slice **copies;
-  int32_t *copy_at, *place_at; /* -1 where no place of the class stands */
+  int32_t *copy_at, *place_at; /* -1 where there is no place of the class */
   bool mixes_copies;           /* some block holds two copies */
 } field;
 
@@ -24,7 +24,7 @@ typedef struct field {
 typedef struct stack {
   int32_t *block_of; /* [n_channels]: blocks numbered as they first appear */
   int n_blocks, n_members;
-  const laci_slice **members; /* room for all slices */
+  const laci_slice **members; /* capacity for all slices */
   const field **fields;       /* of the members */
 } stack;
 
@@ -135,8 +135,8 @@ static void find_mixing(const builder *b, field *f) {
   }
 }
 
-/* Writes which block every place stands in, blocks numbered as they first appear; returns their
- * number, -1: no memory. */
+/* Writes which block every place is in, blocks numbered as they first appear; returns their number,
+ * -1: no memory. */
 static int number_blocks(builder *b, const laci_slice *s, int32_t *block_of) {
   const int m = b->problem->pattern.m;
   int64_t n = s->weight.columns ? block_at(&s->weight, m, s->weight.columns - 1) + 1 : 0;
@@ -242,7 +242,7 @@ static int held_columns(const builder *b, const stack *k, int member, const int3
   return n;
 }
 
-/* Block by block: the places that stand there, then the columns held there. */
+/* Block by block: its places, then its columns that do not move. */
 static lac_status fill_stacked_blocks(builder *b, const stack *k, const int32_t *n_fixed,
                                       laci_cut *cut) {
   const int n = b->problem->n_channels;
@@ -298,7 +298,7 @@ static lac_status cut_from_stack(builder *b, const stack *k, laci_cut *cut) {
   cut->parts = take(b, k->n_members, sizeof *cut->parts);
   if (!map || !fixed_begin || !n_fixed || !held || !cut->parts) return no_memory(b);
   for (int q = 0; q < n; q++) map[q] = q;
-  for (int i = 0; i < k->n_members; i++) { /* a block has room for what any member holds there */
+  for (int i = 0; i < k->n_members; i++) { /* capacity for what any member holds there */
     held_columns(b, k, i, NULL, held, NULL);
     for (int g = 0; g < k->n_blocks; g++) n_fixed[g] = n_fixed[g] > held[g] ? n_fixed[g] : held[g];
   }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A search problem, put in order: which columns stand together in a block, and where their scores
- * come from.
+ * A search problem, put in order: which columns share a block, and where their scores come from.
  *
  * A *cut* is a set of blocks over one table of columns. Slices that cut the places into the same
  * blocks are stacked: one cut whose columns are the channels (and the columns held still, which
@@ -26,14 +25,14 @@ typedef struct laci_cut_part {
                      entries) */
 } laci_cut_part;
 
-/** What stands at one position of a block: place >= 0: column map[copy][order[place]]; place < 0:
+/** The column at one position of a block: place >= 0: column map[copy][order[place]]; place < 0:
  * column `fixed`. */
 typedef struct laci_entry {
   int32_t place, copy, fixed;
 } laci_entry;
 
 typedef struct laci_cut {
-  bool stacked; /* one copy, and every place stands in exactly one block */
+  bool stacked; /* one copy, and every place is in exactly one block */
   int n_columns, n_fixed, n_copies;
   const int32_t *map; /* [n_copies][n_channels] column of a channel; stacked: the channel itself */
   int n_blocks;

@@ -146,7 +146,7 @@ static int32_t excess(const offer *x, const offer *y) {
   return (int32_t)sum;
 }
 
-/* Singles go for singles, pairs for pairs: b's offers that may be had for a's offer i. */
+/* Singles go for singles, pairs for pairs: b's offers that can be exchanged for a's offer i. */
 static void partners(const laci_exchange_scratch *scratch, int i, int *begin, int *end) {
   bool single = i < scratch->a.n_single;
   *begin = single ? 0 : scratch->b.n_single;

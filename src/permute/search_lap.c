@@ -5,7 +5,7 @@
  * a row changes nothing but where columns begin: a hint of prices is used by taking off each row
  * its smallest reduced cost.
  *
- * Why 32 bits are enough. Let U = 2^26. Costs differ by at most 4 U in a row and lie between -U and
+ * Why 32 bits are enough. Let U = 2^26. Costs differ by at most 4 U in a row and are between -U and
  * 5 U once a hint is taken off (or between -2 U and 2 U without). While a column is unassigned it
  * keeps its first price, which is one of them. Every assigned row prefers its own column j to that
  * one (j0), so  p(j) >= cost(i, j) - cost(i, j0) + p(j0) >= -6 U; the last column to be assigned
@@ -50,8 +50,8 @@ static void set_fillers(laci_lap *lap) {
   }
 }
 
-/* Every column takes the row that it is cheapest for; a row that is wanted by several goes to the
- * first of them. Returns how many rows are not wanted. */
+/* Every column takes the row that it is cheapest for; a row that is cheapest for several goes to
+ * the first of them. Returns how many rows are left. */
 static int reduce_columns(laci_lap *lap, const int32_t *shift) {
   const int n = lap->n;
   int32_t *cheapest = lap->parent;

@@ -275,8 +275,7 @@ lac_status laci_matrix_init(laci_matrix *matrix, laci_number number, const laci_
     top = from->measure->largest < most ? from->measure->largest : most;
   }
   int largest = largest_element(number, from->cuts);
-  /* columns start a little apart from powers of two, or they would all want the same lines of the
-   * cache */
+  /* columns start a little apart from powers of two, or they would all use the same cache sets */
   matrix->column_bytes = matrix->rows * laci_number_size(number) + LACI_MAXSUM_ROWS;
   matrix->scale = top > 0 ? (double)largest / top : 0;
   if (!(matrix->scale < 1e300)) matrix->scale = 0; /* scores so small that they have no inverse */

@@ -22,7 +22,7 @@ void laci_tiles_number(laci_cut *cut);
 
 int64_t laci_tiles_count(const laci_cut *cut);
 
-/** Reads tile `index`; tile->score is the caller's, with room for n_columns * LACI_TILE_ROWS. */
+/** Reads tile `index`; tile->score is the caller's, [n_columns * LACI_TILE_ROWS]. */
 void laci_tile_read(const laci_cut *cut, int64_t index, laci_tile *tile);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * assign: annealing by linear assignments, the temperature led by what it does.
+ * assign: annealing by linear assignments, the temperature controlled by its effect.
  *
  * No temperature fits all weights, so none is computed from them: the share of blocks that change
  * in a step is steered along a falling line, from 15 % to 0.3 % (on a logarithmic scale), and the
@@ -88,9 +88,9 @@ static int64_t limited(int64_t temperature) {
   return temperature < 1 ? 1 : temperature < most ? temperature : most;
 }
 
-/* Cools by how much more blocks changed than were wanted to. On average that is nothing when as
- * many change as wanted, also where a change is rare; clamping the logarithm instead would leave
- * small problems too hot. */
+/* Cools by the excess of blocks that changed over the target. On average that is nothing when as
+ * many change as the target says, also where a change is rare; clamping the logarithm instead would
+ * leave small problems too hot. */
 static void follow(search *s, int n_changed) {
   int64_t share = ONE * n_changed / s->anneal.n_groups;
   int64_t off = share * LOG_ONE / s->wanted - LOG_ONE;
@@ -103,7 +103,7 @@ static void follow(search *s, int n_changed) {
   s->temperature = limited(laci_cool(s->temperature, whole));
 }
 
-/* The wanted share falls evenly on a logarithmic scale while there is noise. */
+/* The target share falls evenly on a logarithmic scale while there is noise. */
 static void lower_wanted(search *s) {
   int64_t done = s->pace.now - s->noise_begin, all = NOISE_END - s->noise_begin;
   int64_t fall = (done < all ? done : all) * FALL / all - s->fallen;

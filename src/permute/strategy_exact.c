@@ -84,7 +84,7 @@ static bool goes_on(tables *t) {
 
 /* ---- scores of sets ---- */
 
-/* Sums go by four lanes, in an order that no compiler may change. */
+/* Sums are four partial sums, in an order that no compiler may change. */
 static double sum_of_max(const double *open, const double *x) {
   double lane[4] = {0};
   for (int r = 0; r < LACI_TILE_ROWS; r += 4) {
@@ -217,7 +217,7 @@ typedef struct split {
   uint32_t left; /* the set without the block */
 } split;
 
-/* The best of the blocks that want one more channel, one of the first n_channels in channel[]. */
+/* The best of the blocks that lack one channel, one of the first n_channels in channel[]. */
 static inline split take_last(const level *l, const int8_t *channel, int n_channels, uint32_t left,
                               const double *score) {
   split best = {.kept = -1};

@@ -40,7 +40,7 @@ typedef struct chooser {
   const uint8_t **mixed; /* [n_stored] the dense network's weights, some of them pruned */
   laci_judged_drop drop; /* of what was fitted last, or is kept */
   laci_kept_outputs
-      *kept; /* of the dense network, with which everything is compared; NULL: no room */
+      *kept; /* of the dense network, with which everything is compared; NULL: not enough memory */
 } chooser;
 
 static const char *layer_name(const laci_analysis *a, int l) {
@@ -107,7 +107,7 @@ static int compare_effects(const void *a, const void *b) {
   return x->layer - y->layer;
 }
 
-/* The layers to be ranked: the first of those that share a weight stands for all. */
+/* The layers to be ranked: the first of those that share a weight represents all. */
 static void list_layers(chooser *c, const bool *wanted) {
   const laci_analysis *a = c->p->analysis;
   for (int l = 0; l < a->n_layers; l++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What holds the pattern already and gets no new mask. A mask lies along the input channels: in
+ * What holds the pattern already and gets no new mask. A mask is along the input channels: in
  * another order its weight would not hold the pattern any more, so the groups of these channels
  * stay as they are. Output channels may move: the mask moves with the rows.
  *
@@ -41,7 +41,7 @@ static bool hold_group(laci_pruning *p, int g) {
 
 /* ---- Layers that get no mask here ---- */
 
-/* The track along which a weight's axis lies; -1: nothing moves along it. */
+/* The track of a weight's axis; -1: nothing moves along it. */
 static int track_of(const laci_analysis *a, int value, int axis) {
   laci_value_axes axes[LACI_MAX_RANK];
   int n = laci_value_on_tracks(a, value, axes);
@@ -72,7 +72,7 @@ static bool hold_track(laci_pruning *p, int track, int keeper, bool *whole) {
   return any;
 }
 
-/* Rows held together by one mask lie along the output channels, too. */
+/* Rows that share one mask are along the output channels, too. */
 static lac_status hold_left_out(laci_pruning *p, int l, const laci_prune_options *options,
                                 laci_pool *pool, lac_error *err) {
   const laci_analysis *a = p->analysis;
@@ -97,7 +97,7 @@ static const char *cause_of(const laci_pruning *p, int g) {
   return p->plan->held[g] ? p->held_cause[g] : p->analysis->groups[g].cause;
 }
 
-/** Whether a group that may still be searched lies among the input channels of a layer. */
+/** Whether a group that may still be searched is among the input channels of a layer. */
 static bool is_searchable(const laci_pruning *p, int l) {
   const laci_analysis *a = p->analysis;
   const laci_layer *layer = &a->layers[l];

@@ -2,8 +2,8 @@
  * Candidates of all channels, refined until nothing changes, then by trial (match_in.h).
  *
  * Candidates are a graph between new and old channels. Its components are colours: channels of
- * other components differ for certain, so elements are told apart by the components of the channels
- * that they lie at. A component of one channel places them exactly. */
+ * other components differ for certain, so elements are told apart by the components of their
+ * channels. A component of one channel places them exactly. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -421,7 +421,7 @@ static bool is_compared(const laci_pair *pair) {
   return !pair->gain_of && pair->old->shape.rank > 0 && lac_dtype_size(pair->old->dtype) > 0;
 }
 
-/* Which stored tensors lie on each track: those of track t begin at at[first[t]]. */
+/* Which stored tensors are on each track: those of track t begin at at[first[t]]. */
 typedef struct track_lists {
   size_t *first;
   int *at;
@@ -437,7 +437,7 @@ static bool list_tracks(const laci_match *m, track_lists *to) {
       if (!is_compared(&m->pairs[s])) continue;
       const int n = laci_value_on_tracks(m->a, m->pairs[s].old->value, on);
       for (int i = 0; i < n; i++) {
-        bool first = true; /* both axes of one tensor may lie on one track */
+        bool first = true; /* both axes of one tensor may be on one track */
         for (int k = 0; k < i; k++) first = first && on[k].track != on[i].track;
         if (!first) continue;
         if (pass) to->at[fill[on[i].track]] = s;

@@ -52,7 +52,7 @@ typedef struct geometry {
   int64_t strides[LACI_MAX_RANK];
   int n;
   laci_value_axes on[LACI_MAX_RANK];
-  unsigned tracked; /* axes that lie on a track */
+  unsigned tracked; /* axes on a track */
 } geometry;
 
 static void read_geometry(const laci_analysis *a, const laci_stored *stored, geometry *to) {

@@ -19,7 +19,7 @@ static int compare_bytes(const void *a, const void *b) {
 
 /* What a group's search holds: its magnitudes as 16-bit numbers, and prices of its channels against
  * each other; of a streamed model the weight that is being read, too. Weights whose columns are the
- * group's channels stand above each other and are sampled together, others each by itself. */
+ * group's channels are stacked and sampled together, others each by itself. */
 static uint64_t search_bytes(const laci_analysis *a, const laci_group *group, bool streamed) {
   uint64_t stacked = 0, others = 0, largest = 0;
   for (int l = 0; l < group->n_layers; l++) {

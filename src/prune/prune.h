@@ -50,8 +50,8 @@ typedef struct laci_prune_options {
   laci_pattern pattern;
   laci_mask_form form;        /* of masks; orders are searched by N:M, whatever it is */
   int v;                      /* of V:N:M: rows that share columns; else 0 */
-  const float *const *scores; /* [n_stored] what elements are worth, as they lie in the graph; NULL
-                                 entries, NULL: |w|. Not with calibration */
+  const float *const *scores; /* [n_stored] what elements are worth, in the layout of the graph's
+                                 tensor; NULL entries, NULL: |w|. Not with calibration */
   bool permute;               /* searches orders; else every channel stays where it is */
   bool mask;                  /* chooses masks for the eligible layers */
   bool keep_pruned; /* what is pruned already keeps its mask, and its input channels their order */
@@ -92,7 +92,7 @@ typedef struct laci_pruned_mask {
   int stored;
   int64_t count;
   uint8_t *bits; /* laci_alloc, unless: */
-  bool spilled;  /* they lie in the spill of the masks */
+  bool spilled;  /* they are in the spill of the masks */
 } laci_pruned_mask;
 
 typedef struct laci_pruning_verification {
@@ -104,8 +104,8 @@ typedef struct laci_pruning_verification {
 
 enum { LACI_SAID = 1280 };
 
-/** What was found in one sentence, for people: log and report both have it from here. Empty:
- * nothing was to be verified. */
+/** What was found, in one sentence: log and report both take it from here. Empty: nothing was to be
+ * verified. */
 void laci_verification_say(const laci_pruning_verification *v, char text[LACI_SAID]);
 
 /** What a loss is counted in. */
@@ -170,9 +170,9 @@ typedef struct laci_pruning {
   laci_pruned_layer *layers;  /* [analysis->n_layers] */
   const char **held_cause;    /* [analysis->n_groups] why a group that is free stays; else NULL */
   int n_masks;
-  laci_pruned_mask *masks;   /* [n_masks], room for one a layer */
+  laci_pruned_mask *masks;   /* [n_masks], capacity: one a layer */
   uint8_t **weights;         /* [n stored] new bytes; NULL: they stay as they are */
-  laci_spill *weights_spill; /* where the new bytes lie; NULL: in memory */
+  laci_spill *weights_spill; /* file of the new bytes; NULL: in memory */
   laci_spill *masks_spill;   /* the same of masks; who takes masks takes it, and sets NULL */
   laci_pruning_verification verification;
   laci_pruning_calibration calibration;

@@ -9,8 +9,8 @@ typedef struct laci_calibrated laci_calibrated;
 typedef struct laci_layer laci_layer;
 typedef struct laci_stored laci_stored;
 
-/** memory.c: plans all phases before the first begins: no one wants to wait for a search whose
- * verification does not fit. Fails LAC_MEMORY_LIMIT. */
+/** memory.c: plans all phases before the first begins: the search takes long, and a verification
+ * that does not fit must fail before it. Fails LAC_MEMORY_LIMIT. */
 LAC_MUST_CHECK lac_status laci_prune_plan_memory(const laci_analysis *analysis,
                                                  const laci_prune_options *options, int n_threads,
                                                  lac_error *err);
@@ -34,9 +34,8 @@ LAC_MUST_CHECK lac_status laci_pruning_hold(laci_pruning *pruning,
 LAC_MUST_CHECK lac_status laci_reordered_bytes(const laci_plan *plan, int stored, uint8_t **bytes,
                                                lac_error *err);
 
-/** weights.c: scales and zero points that lie along a reordered axis move with the weight, for a
- * view of it in the plan's order: laci_alloc in *memory, or NULL where nothing moves. False: no
- * memory. */
+/** weights.c: scales and zero points along a reordered axis move with the weight, for a view of it
+ * in the plan's order: laci_alloc in *memory, or NULL where nothing moves. False: no memory. */
 bool laci_reordered_scales(const laci_plan *plan, const laci_layer *layer, laci_weight_view *view,
                            double **memory);
 

@@ -112,7 +112,7 @@ static bool reorder_blocks(const laci_shape *weight, const laci_value_orders *or
   return true;
 }
 
-/* moved: room for scales and zero points. */
+/* moved: memory for scales and zero points. */
 static bool reorder_scales(const laci_stored *stored, const laci_value_orders *orders,
                            laci_weight_view *view, double *moved) {
   if (view->n_scales < 2) return true;

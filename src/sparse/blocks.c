@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where the blocks of a weight lie. The flat index of an element is read as
+ * Where the blocks of a weight are. The flat index of an element is read as
  *
  *     rows outside:  ((a * rows + row) * between + b) * columns * inner + column * inner + p
  *     rows inside:   (o * columns + column) * inner + (a * rows + row) * between + p
@@ -88,8 +88,8 @@ laci_block laci_block_at(const laci_blocks *b, int64_t index) {
   return k;
 }
 
-/* Columns are neighbours where a block has all of inner, rows where it has all that lies between
- * two of them: then a line of the block is one stretch of elements. */
+/* Columns are neighbours where a block has all of inner, rows where it has all that is between two
+ * of them: then a line of the block is one stretch of elements. */
 void laci_block_read(const laci_blocks *b, const laci_block *k, laci_elements_read *read,
                      double *raw, double *out) {
   const laci_weight_view *w = b->weight;

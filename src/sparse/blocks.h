@@ -2,7 +2,7 @@
  * A weight in blocks of several output channels by several input channels, at every kernel position
  * apart.
  *
- *     element (row, column, p) of a block stands at  first + row * row_step + column * inner + p
+ *     element (row, column, p) of a block is at  first + row * row_step + column * inner + p
  *
  * with p = 0 .. n_positions - 1: neighbours in memory are positions that share their blocks. Rows
  * are output channels of one convolution group, columns its input channels; the last block of
@@ -21,7 +21,7 @@ typedef struct laci_blocks_size {
 typedef struct laci_blocks {
   const laci_weight_view *weight;
   laci_blocks_size size;
-  bool rows_outside; /* the axis of output channels lies before that of input channels */
+  bool rows_outside; /* the axis of output channels comes before that of input channels */
   int64_t n_slices;  /* what is left of the axes: everything but rows, columns and positions */
   int64_t between;   /* sizes of the axes between the two, or after both */
   int64_t row_blocks, n_row_blocks, column_blocks, n_column_blocks; /* of a run; of all */
@@ -40,7 +40,7 @@ typedef struct laci_block {
 LAC_MUST_CHECK lac_status laci_blocks_init(laci_blocks *blocks, const laci_weight_view *weight,
                                            laci_blocks_size size, lac_error *err);
 
-/** Elements that a block has at most: room for each of the arrays below. */
+/** Elements that a block has at most: capacity of each of the arrays below. */
 int64_t laci_blocks_capacity(const laci_blocks *blocks);
 
 laci_block laci_block_at(const laci_blocks *blocks, int64_t index);

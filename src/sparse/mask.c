@@ -40,8 +40,7 @@ typedef struct cut {
   int64_t n_tiles;
 } cut;
 
-/* Where a tile lies: blocks of m columns (m < pattern.m in a partial one), lanes = n_blocks *
- * width. */
+/* A tile: blocks of m columns (m < pattern.m in a partial one), lanes = n_blocks * width. */
 typedef struct tile {
   int64_t first; /* flat index of its first element */
   int64_t n_blocks, width;

@@ -2,7 +2,7 @@
  * Packing and unpacking, one block of columns for a stretch of rows at a time.
  *
  * Rows that are neighbours in the packed form are neighbours in the dense one too, while the
- * columns of a block lie `inner` apart there: so a tile is one block of columns by many rows, and
+ * columns of a block are `inner` apart there: so a tile is one block of columns by many rows, and
  * both sides are walked in short straight stretches. Which columns of a block are kept is a mask of
  * at most 64 bits. */
 #include "sparse/pack.h"

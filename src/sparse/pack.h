@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A weight that holds N:M, without its zeros: the kept elements, and where in its block each stood.
+ * A weight that holds N:M, without its zeros: the kept elements, and the column of each in its
+ * block.
  *
  * Layout "rows1". A row is all that one output sums over at one kernel position: row o * inner + i
  * of the view holds the elements (o, c, i), c = 0 .. columns - 1. Every row keeps the same number
@@ -65,8 +66,8 @@ typedef struct laci_packed_view {
  * have: those with -0.0 first, the lowest first. The same bytes for the same weight. */
 void laci_pack(const laci_packing *packing, const uint8_t *dense, const laci_packed *packed);
 
-/** Where the kept elements of one packed row stand: column[row_values], ascending. index: the row's
- * words. False where the columns of a block do not ascend or leave the block. */
+/** The columns of the kept elements of one packed row: column[row_values], ascending. index: the
+ * row's words. False where the columns of a block do not ascend or leave the block. */
 bool laci_packed_columns(const laci_packing *packing, const uint32_t *index, int32_t *column);
 
 /** The inverse; writes each of dense_bytes. Fails LAC_BAD_FILE where the columns of a block do not

@@ -19,7 +19,7 @@ LAC_MUST_CHECK lac_status laci_weight_check(const laci_weight_view *weight, laci
                                             lac_error *err);
 
 /** *in_memory: the same weight with its bytes in memory, until laci_let_go; what reads a weight
- * wants such a one. Fails as laci_hold_bytes. */
+ * requires such a one. Fails as laci_hold_bytes. */
 LAC_MUST_CHECK lac_status laci_weight_hold(const laci_weight_view *weight,
                                            laci_weight_view *in_memory, laci_held *held,
                                            lac_error *err);

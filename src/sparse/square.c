@@ -7,7 +7,8 @@
  * Paths. Rows are satisfied one after the other: n times, a cheapest path from the row to a column
  * that has fewer than n, over (row, column) not kept yet, cost = top - score, and back over what is
  * kept, cost = -(top - score). With prices, price[x] + cost(x, y) - price[y] is never negative, so
- * that Dijkstra's method finds it; what lies on the path then changes sides. */
+ * that Dijkstra's method finds it; each (row, column) on the path then changes between kept and not
+ * kept. */
 #include "sparse/square.h"
 
 #include <stdlib.h>
@@ -65,7 +66,7 @@ static void list_choices(laci_square *s) {
     uint8_t set = 0;
     int n = 0;
     for (int c = 0; c < m; c++) {
-      if (first >> (m - 1 - c) & 1) continue; /* counted down: 0 stands for kept */
+      if (first >> (m - 1 - c) & 1) continue; /* counted down: 0 means kept */
       set |= (uint8_t)(1 << c);
       n++;
     }

@@ -32,7 +32,7 @@ typedef struct laci_mask_rule {
   int v; /* rows that share columns; 0 unless LACI_MASK_SHARED */
 } laci_mask_rule;
 
-/** Element (o, c, i) stands at flat index (o * columns + c) * inner + i; c is the input channel
+/** Element (o, c, i) is at flat index (o * columns + c) * inner + i; c is the input channel
  * ("column"), and every (o, i) is a row. Columns are cut into runs of `run` (one a convolution
  * group where the C axis holds them all; else run == columns); blocks of m are aligned inside a
  * run, the last one of a run may be partial. Score of element e: |w[e] - zero[k]| * |scale[k]|, k =

@@ -44,7 +44,7 @@ static LAC_PRINTF(3, 4) void refuse(laci_target_answer *a, laci_target_fault fau
   a->fault = fault;
 }
 
-/* What no source says: it stands unless something is refused. */
+/* What no source says: it is the result unless something is refused. */
 static LAC_PRINTF(3, 4) void leave_open(laci_target_answer *a, laci_target_fault fault,
                                         const char *format, ...) {
   va_list list;

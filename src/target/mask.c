@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where the zeros of a weight lie: along the input channels as the pattern wants, along another
+ * Where the zeros of a weight are: along the input channels as the pattern requires, along another
  * axis in the same pattern, or neither.
  *
  * Several pruners look at a convolution's weight as rows [O, I*kH*kW], in which four neighbours are
@@ -49,7 +49,7 @@ void laci_target_mask_clear(laci_target_mask *mask) {
 
 /* ---- Blocks ---- */
 
-/* Element (o, c, i) at (o * columns + c) * inner + i; blocks lie along c, aligned in runs. */
+/* Element (o, c, i) at (o * columns + c) * inner + i; blocks are along c, aligned in runs. */
 typedef struct walk {
   int64_t outer, columns, inner, run;
 } walk;

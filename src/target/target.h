@@ -25,7 +25,7 @@ typedef enum laci_target_stance {
   LACI_TARGET_UNSTATED,
 } laci_target_stance;
 
-/** One form in which a target takes a weight as sparse. Words are separated by spaces. Zeros lie
+/** One form in which a target takes a weight as sparse. Words are separated by spaces. Zeros are
  * along the input channels, for every output channel and kernel position, in aligned blocks. */
 typedef struct laci_target_rule {
   const char *by;            /* which backend; NULL: there is one */

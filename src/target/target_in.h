@@ -8,7 +8,7 @@
 /** An array of a target and its length, for the initialiser of the fields NAME and n_NAME. */
 #define LACI_TARGET_LIST(name) .name = (name), .n_##name = sizeof(name) / sizeof *(name)
 
-/** Non-zeros of a weight, and how they lie. */
+/** Non-zeros of a weight, and their pattern. */
 typedef struct laci_target_mask {
   uint8_t *kept; /* [n] 1: not zero */
   int64_t n, n_zeros;

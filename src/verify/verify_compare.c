@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Comparing a value with its reordered counterpart, in place.
  *
- * The walk of orders.h says which run of the one stands where in the other; the work is cut into
- * parts of equal size, each part finds its own largest difference, and parts are put together in
- * their order, so that the answer does not depend on which thread did which. */
+ * The walk of orders.h says where in the other a run of the one is; the work is cut into parts of
+ * equal size, each part finds its own largest difference, and parts are put together in their
+ * order, so that the answer does not depend on which thread did which. */
 #include "verify/verify_in.h"
 
 #include <float.h>

@@ -177,7 +177,7 @@ static laci_domain class_labels(const walk *w, const laci_node *node) {
   return whole(0, known ? high : 2);
 }
 
-/* Boxes in an image: what ends before it begins, or lies outside, gives 0. */
+/* Boxes in an image: what ends before it begins, or is outside, gives 0. */
 static laci_domain boxes(const walk *w, const laci_node *node) {
   double scale = laci_node_float(node, "spatial_scale", 1), by = scale > 0 ? scale : 1;
   double size = fmin((double)size_at(w, node, 0, -1), (double)size_at(w, node, 0, -2));
@@ -330,7 +330,7 @@ laci_domain laci_domain_of(const laci_graph *graph, int value, const int64_t *si
 
 /* ---- Shapes ---- */
 
-/* The columns that a product with a stored weight wants of its first operand; 0: none does. */
+/* The columns that a product with a stored weight requires of its first operand; 0: none does. */
 static int64_t columns_wanted(const walk *w, int value) {
   const laci_value *v = &w->graph->values[value];
   for (int i = 0; i < v->n_readers; i++) {

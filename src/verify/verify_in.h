@@ -84,7 +84,7 @@ void laci_draw_shape(const laci_graph *graph, const laci_domain *domain, const l
                      laci_buf *buf);
 
 /** Fills buf evenly from low to high; integers from low to high - 1, and at least low. walk, if
- * given, says which element of the tensor as drawn stands where: the tensor comes out reordered. */
+ * given, says where each element of the tensor as drawn goes: the tensor comes out reordered. */
 void laci_draw_evenly(laci_buf *buf, const laci_draw *draw, double low, double high,
                       const laci_order_walk *walk);
 
@@ -150,7 +150,7 @@ typedef struct laci_slab {
  * so. The tensor is of f32, f16 or bf16. */
 LAC_MUST_CHECK lac_status laci_parameters_floats(const laci_products_options *options, int stored,
                                                  const laci_slab *slab, float *out, lac_error *err);
-/** The slab where it lies in the file; NULL: not float32, not aligned, or reordered. */
+/** The slab's address in the file; NULL: not float32, not aligned, or reordered. */
 const float *laci_parameters_view(const laci_products_options *options, int stored,
                                   const laci_slab *slab);
 
@@ -173,13 +173,13 @@ const laci_graph *laci_products_graph(const laci_products *products);
 /** True where the products read that stored tensor for themselves: the run need not load it. */
 bool laci_products_stream(const laci_products *products, int stored);
 
-/** How far got is from wanted, reordered. */
+/** How far `got` is from the reordered `wanted`. */
 typedef struct laci_difference {
   double largest; /* |difference|, over what is finite on both sides */
-  double scale;   /* largest finite |element| of wanted */
+  double scale;   /* largest finite |element| of `wanted` */
   int64_t at; /* element of got where the largest difference is, or the first of another kind; -1:
                  equal */
-  bool kind_differs; /* NaN or an infinity stands where the other side has something else */
+  bool kind_differs; /* NaN or an infinity where the other side has something else */
   bool any_finite;
 } laci_difference;
 

@@ -18,8 +18,7 @@
 #include "tensor/buf.h"
 
 enum { MAX_WALK = 8, SMALL = 64 };
-static const double least_spread = 0.1,
-                    bound = 1e6; /* a number beyond the bound stands for infinity */
+static const double least_spread = 0.1, bound = 1e6; /* a number beyond the bound means infinity */
 
 typedef struct rule {
   enum { UNDECIDED, KEEP, EVENLY } kind;

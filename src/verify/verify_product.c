@@ -135,8 +135,8 @@ typedef struct operands {
   bool b_transposed, b_stays; /* b is transposed; is a weight of the little network, not an input */
 } operands;
 
-/* Room for n numbers, which hold anything; NULL: no memory. Stays the owner's, and a later call for
- * the same buffer takes it away. */
+/* Memory for n numbers, uninitialized; NULL: no memory. Stays the owner's, and a later call for the
+ * same buffer takes it away. */
 static float *take_buffer(laci_products *p, enum buffer which, int64_t n) {
   size_t wanted = (size_t)(n > 0 ? n : 1);
   if (p->buffer_sizes[which] >= wanted) return p->buffers[which];

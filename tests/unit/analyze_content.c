@@ -72,7 +72,7 @@ static void readers_of_a_content_still_keep_a_weight_whole(void **state) {
       "v = ReduceSum(w2)\n",
       "v = Mystery(w2)\n",
       "input q 4x8x1x1\nv = CastLike(w2, q)\n",
-      /* how many elements there are depends on what stands there */
+      /* how many elements there are depends on what is there */
       "t = NonZero(w2)\nv = Shape(t)\n",
       "t = NonZero(w2)\nu = Cast(t) to=1\nv = Size(u)\n",
       "t = Mystery(w2)\nv = Shape(t)\n",

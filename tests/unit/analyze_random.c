@@ -3,7 +3,7 @@
  *
  * Sound: whatever order a class allows, every value of the network is the old one reordered, and
  * the plan's certificate and the verification agree. Complete: an exchange of two indices that
- * trial and error finds harmless is one that the classes allow, or stands on the short list of
+ * trial and error finds harmless is one that the classes allow, or is on the short list of
  * weaknesses in classify(). LAC_RANDOM_GRAPHS sets how many networks, LAC_RANDOM_SEED where they
  * start, LAC_RANDOM_ONLY which tests run (every_allowed*). Next: support/random_net.h,
  * support/brute_force.h. */
@@ -446,7 +446,7 @@ static bool value_axis_holds(const complete *k, int value, int axis, int32_t com
 /* Height and width of a Conv stay in place, though a window of one place lets them move, and
  * mirrored kernels a mirror image pass: whatever a Conv freezes that is none of its channels. */
 static bool is_along_space(const complete *k, const laci_node *node, int32_t component) {
-  bool last = strcmp(node->type, "NhwcFusedConv") == 0; /* its channels stand there */
+  bool last = strcmp(node->type, "NhwcFusedConv") == 0; /* its channels are there */
   if (strcmp(node->type, "Conv") != 0 && strcmp(node->type, "ConvTranspose") != 0 &&
       strcmp(node->type, "FusedConv") != 0 && !last)
     return false;

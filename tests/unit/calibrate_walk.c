@@ -698,7 +698,7 @@ static void weights_of_other_float_types_are_rounded_to_them(void **state) {
   }
 }
 
-/* Room for no batch, for one of four, for all: the same bits; and what is kept is not computed
+/* Memory for no batch, for one of four, for all: the same bits; and what is kept is not computed
  * again, so that another network in its place makes no difference. */
 static void check_kept(const laci_weighted_graph *dense, const laci_weighted_graph *other,
                        const laci_calibration_samples *samples) {

@@ -13,7 +13,7 @@
 
 static const laci_pattern two_of_four = {2, 4};
 
-/* A grouped convolution, a residual and a class that stands in one tensor twice. */
+/* A grouped convolution, a residual and a class that is in one tensor twice. */
 static const char network[] =
     "input x 1x3x4x4\nstored w1 8x3x1x1\na = Conv(x, w1) name=\"c1\"\n"
     "stored wg 8x4x3x3\nb = Conv(a, wg) group=2 pads=1,1,1,1 name=\"g\"\nc = Add(a, b)\n"

@@ -27,7 +27,7 @@ static const char *const all_strategies[] = {NULL,   "exact",   "assign", "assig
                                              "swap", "stripes", "none"};
 enum { N_STRATEGIES = sizeof all_strategies / sizeof *all_strategies };
 
-/* A problem with room for everything in it. */
+/* A problem and the arrays that it points to. */
 typedef struct fixture {
   laci_problem problem;
   laci_slice slices[MOST_SLICES];
@@ -153,7 +153,7 @@ static int descending(const void *a, const void *b) {
   return (x < y) - (x > y);
 }
 
-/* What stands at column p of slice s' weight under an order; *moves: it is a place of the class. */
+/* The column at position p of slice s' weight under an order; *moves: the class has it. */
 static int content_at(const fixture *f, const laci_slice *s, int p, const int32_t *order,
                       bool *moves) {
   for (int i = 0; i < f->problem.n_slices; i++) {

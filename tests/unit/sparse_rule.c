@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * sparse/rule, square, shared_columns: masks over blocks of several rows against plain definitions:
  * all patterns tried one by one, or no exchange along a cycle that would gain; over weights whose
- * axes lie in any order. */
+ * axes are in any order. */
 #include "sparse/mask.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Faults planted in models that a target takes as a whole: one group, one axis, one size, one type
  * at a time, and what else a target asks for. Each is found where it is, called what it is, and
- * nothing else is complained of. Layers stand apart from each other, so that one can change alone.
- */
+ * nothing else is complained of. Layers are independent of each other, so that one can change
+ * alone. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -342,7 +342,7 @@ static void what_has_no_known_shape_is_skipped_and_counted(void **state) {
 
 static void dynamic_sizes_are_found(void **state) {
   (void)state;
-  /* Two strides of 4 and a kernel of 4 want 64 pixels at least; the batch is 1, since the shape
+  /* Two strides of 4 and a kernel of 4 need 64 pixels at least; the batch is 1, since the shape
    * says so. */
   setting s = set_up(
       "input x -1x3x-2x-3\nstored w 8x3x4x4\nstored v 4x8x4x4\nstored u 4x8x4x4\nstored k 2 i64 = "

@@ -2,9 +2,9 @@
  * Huawei Ascend: 2:4 (there "4 choose 2") along Cin of int8 layers, switched on when a model is
  * converted (ATC, sparsity=1).
  *
- * AMCT trains such models in f32 or f64 and quantizes them; the converter's pass wants int8 inputs
- * and one group. Atlas A2 and A3 products and the 200I/500 A2 have it; Atlas inference and training
- * products (the older ones) and the 350 do not. */
+ * AMCT trains such models in f32 or f64 and quantizes them; the converter's pass requires int8
+ * inputs and one group. Atlas A2 and A3 products and the 200I/500 A2 have it; Atlas inference and
+ * training products (the older ones) and the 350 do not. */
 #include "target/target_in.h"
 
 static const laci_target_source sources[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * OpenVINO's CPU plugin: int8 weights of products stored without their zeros, decompressed for AMX.
  *
- * It saves memory traffic, not multiplications, and wants no pattern: a share of zeros, at least
+ * It saves memory traffic, not multiplications, and needs no pattern: a share of zeros, at least
  * the rate that its user sets (1, which is off, where nothing is set). */
 #include "target/target_in.h"
 

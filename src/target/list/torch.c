@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * PyTorch: torch.sparse.to_sparse_semi_structured on the weight of a Linear layer.
  *
- * It takes 2-D CUDA tensors whose sizes are multiples of what the backend wants. Rows are output
+ * It takes 2-D CUDA tensors whose sizes are multiples of what the backend requires. Rows are output
  * channels and columns input channels, as Linear has them; Gemm and MatMul of an ONNX file hold the
  * same matrix, maybe transposed, which .t().contiguous() puts right. */
 #include "target/target_in.h"
