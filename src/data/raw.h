@@ -6,7 +6,8 @@
  *     RAW/synset_labels.txt          the synset of each validation image, in their names' order
  *     RAW/imagenet_metadata.txt      SYNSET<TAB>what people call it; may be missing
  *
- * The same images, in the same order, come from archives and from folders. Next: shards.h. */
+ * The same images, in the same order, come from archives and from folders. Next:
+ * imagenet_shard.h. */
 #ifndef LACI_DATA_RAW_H
 #define LACI_DATA_RAW_H
 

@@ -31,7 +31,7 @@ typedef struct weights_tensor {
   int64_t shape[8];
 } weights_tensor;
 
-/* ---- The seam ---- */
+/* ---- The interface ---- */
 
 static int count_of(const weights_file *f) {
   int n = 0;
