@@ -29,7 +29,7 @@ typedef struct lac_pretrained {
 
 /** Takes every stored tensor of the model, a network of lac_network_create, from the file: a
  * safetensors file, or an ONNX file with the same names, which are those of torchvision's and
- * timm's ResNet and ResNeXt ("layer1.0.conv1.weight"; a leading "module." of all is passed over,
+ * timm's ResNet and ResNeXt ("layer1.0.conv1.weight"; a prefix "module." is ignored,
  * and "linear" is "fc"). Types F32, F16, BF16 and F64; shapes have to be the same, but for the
  * classifier where the number of classes is another one: it stays as it is. Counts of batches
  * ("num_batches_tracked") do not count as unknown. PyTorch's own files (.pth, .pt, .bin) are

@@ -325,7 +325,7 @@ lac_status laci_loader_take(laci_loader *loader, laci_batch *batch, lac_error *e
     else pthread_cond_wait(&loader->filled, &loader->lock);
   }
   loader->n_taken++;
-  /* A slot that was not searched for images is passed now. */
+  /* Slots that were taken have no images to hand out. */
   if (loader->open < loader->n_taken) loader->open = loader->n_taken;
   *batch = (laci_batch){s->first, s->n, s->pixels, s->labels};
   if (s->failed_at < s->n) {

@@ -15,8 +15,8 @@ typedef struct laci_budget laci_budget;
 typedef struct laci_buf laci_buf;
 typedef struct laci_engine_exact laci_engine_exact;
 
-/** lac_engine_create next to what the budget holds already; what the engine needs is added.
- * options->max_memory does not count. */
+/** lac_engine_create under a budget that may hold something already. What the engine needs is added
+ * to it; options->max_memory does not count. */
 LAC_MUST_CHECK lac_status laci_model_engine(const lac_model *model,
                                             const lac_engine_options *options, laci_budget *budget,
                                             lac_engine **engine, lac_error *err);
