@@ -77,7 +77,7 @@ static void find_what_goes(closure *c) {
   }
 }
 
-/* Who reads the stored tensor although the product is stored: a node; -1: nobody, or a shape. */
+/* A node that reads the stored tensor although the product is stored; -1: none does, or a shape. */
 static int other_reader(const closure *c, int value) {
   const laci_value *v = &c->graph->values[value];
   for (int r = 0; r < v->n_readers; r++) {
@@ -140,7 +140,7 @@ static const char *other_use_text(laci_analysis *a, int product, int part, int r
                             of, a->graph->nodes[reader].name, a->graph->nodes[reader].type);
 }
 
-/* Of one whose content nobody can know. */
+/* Of one whose content cannot be known. */
 static const char *unknown_text(laci_analysis *a, const laci_layer *layer, int unknown) {
   const char *name = a->graph->values[layer->weight].name;
   if (layer->packed)

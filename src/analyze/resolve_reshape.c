@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reshape and its kin: the same elements in the same order under other axes.
+ * Reshape and similar operators: the same elements in the same order under other axes.
  *
  * Sizes are matched from both ends into segments whose products agree; axes of size 1 fall out. A
  * segment of one axis on either side passes through. In a segment that is reshaped one bundle, the

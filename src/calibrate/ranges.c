@@ -79,7 +79,7 @@ static lac_status see(void *context, int value, const laci_engine_port *port, co
   return LAC_OK;
 }
 
-/* ---- Engines side by side ---- */
+/* ---- Engines at the same time ---- */
 
 static void *buffer(const laci_engine_port *port) { return laci_alloc(port->size_bytes + 1, 1); }
 

@@ -16,8 +16,8 @@
 #include "sparse/mask.h"
 
 enum { MOST_SAMPLES = 64 };
-/* Inputs that are summed at most, where nobody asks for others: so many for every column; of wide
- * layers fewer, but not so few that damping (fit.h) would make up for it. */
+/* The default of the most inputs that are summed: so many for every column; for wide layers fewer,
+ * but not so few that damping (fit.h) would have to make up for it. */
 enum { POSITIONS = 128, ENOUGH = 65536, POSITIONS_OF_WIDE = 32 };
 /* Of the largest value of a batch: sums over longer batches cost less, memory more. */
 static const uint64_t batch_bytes = (uint64_t)48 << 20;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Masks and weights from samples: layer after layer in the order of the graph, the dense network
- * and the one that is pruned so far side by side.
+ * and the one that is pruned so far together.
  *
  *   for every value that layers read, in the order of the graph:
  *     compute it for all samples, in both networks     parts of the graph, each an engine

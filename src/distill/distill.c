@@ -79,7 +79,7 @@ static void put_in_place(refiner *r) {
   }
 }
 
-/* ---- How it fares ---- */
+/* ---- Errors before and after ---- */
 
 static lac_status compare(refiner *r, const laci_weighted_graph *candidate,
                           laci_output_difference *difference, lac_error *err) {

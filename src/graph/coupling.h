@@ -43,7 +43,7 @@ enum { LACI_FIXED = 0, LACI_MAPPED = -1 };
  * scalar index (Gather) leaves out_axis == -1: one virtual out position. n_out == size of the out
  * axis (1 when virtual). An operator's maps together take memory and time for the runs that they
  * cover, not for n_out each: a Concat may have ten thousand. An out axis LACI_UNSEEN(k) is one that
- * these maps share and nobody sees. */
+ * only these maps share, and no port has. */
 typedef struct laci_axis_map {
   int out_port, out_axis, in_port, in_axis;
   int64_t n_out, start, n;

@@ -75,8 +75,7 @@ typedef struct laci_attr {
 } laci_attr;
 
 typedef struct laci_node {
-  const char
-      *name; /* for messages, reports: unique; the file's name where that is unique and not empty */
+  const char *name;         /* for messages: unique; the file's name if unique and not empty */
   const char *type;         /* operator, as in the file */
   const char *domain;       /* "" is ai.onnx */
   int version;              /* opset version of its domain; 0: not imported */

@@ -4,10 +4,10 @@
  *
  * Old and new exporters compute sizes with the network itself (Shape, Gather, Concat, Reshape).
  * Evaluating those chains on contents that hold symbols for unknown sizes makes most of them plain
- * constants. What inference learned wins over what the file declares, for exporters lie. Where an
- * input has no shape, or nobody knows what an operator gives, the reader's stored weight tells some
- * of it (op->expect), and the nodes are walked once more. Next: op.h (what an operator states),
- * ops/op_in.h. */
+ * constants. What inference learned wins over what the file declares, for exporters write wrong
+ * shapes. Where an input has no shape, or an operator's output is unknown, the reader's stored
+ * weight tells some of it (op->expect), and the nodes are walked once more. Next: op.h (what an
+ * operator states), ops/op_in.h. */
 #include "graph/infer.h"
 
 #include <inttypes.h>

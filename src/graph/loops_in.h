@@ -2,8 +2,8 @@
  * Shapes of what loops carry, for infer.c.
  *
  * The first guess is that a carried value keeps the shape it comes with. Where the body makes
- * another of it, that size becomes one that nobody knows, and the body is inferred again; where the
- * guess holds, it is true of every iteration. */
+ * another of it, that size becomes unknown (a new symbol), and the body is inferred again; where
+ * the guess holds, it is true of every iteration. */
 #ifndef LACI_GRAPH_LOOPS_IN_H
 #define LACI_GRAPH_LOOPS_IN_H
 

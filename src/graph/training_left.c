@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The model and its training graph side by side: what is in the one and not trained in the other.
- * Values of both go by the same names. */
+ * The model compared with its training graph: what is in the model and not trained. Values of both
+ * have the same names. */
 #include "graph/training_left.h"
 
 #include <string.h>

@@ -8,8 +8,8 @@
  *   laci_onnx_edit_keep(edit) or laci_onnx_edit_undo(edit)
  *
  * Nodes are those of the main graph, named by the value that they make. All else of the file stays
- * as it is: fields that nobody here knows, bodies, functions, names. Stored tensors that nothing
- * reads any more go. Next: edit.c collects, edit_apply.c does it. */
+ * as it is: fields that this library does not know, bodies, functions, names. Stored tensors that
+ * nothing reads any more go. Next: edit.c collects, edit_apply.c does it. */
 #ifndef LACI_ONNX_EDIT_H
 #define LACI_ONNX_EDIT_H
 

@@ -2,8 +2,9 @@
  * A value that a local function computes becomes an input of the function: each call hands over a
  * stored tensor of its own.
  *
- * Values of calls are found by the names that inlining makes up, CALL/VALUE (function.c). What the
- * function's body then makes for nobody leaves it, and so do inputs that nothing reads. */
+ * Values of calls are found by the names that inlining makes up, CALL/VALUE (function.c). Values of
+ * the function's body that are not read any more are removed, and so are inputs that nothing reads.
+ */
 #include "onnx/edit_in.h"
 
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Turning groups into search problems, and their results into a plan.
+ * Makes search problems of groups, and a plan of their results.
  *
- * Groups whose blocks hold no channel of another searched group are independent and go together;
- * the others follow one by one, each with the orders found so far held still. Several processes
- * share the independent ones (plan_share.h). */
+ * Groups whose blocks hold no channel of another searched group are independent and are searched
+ * together; the others follow one by one, each with the orders found so far fixed. Several
+ * processes share the independent ones (plan_share.h). */
 #include <stdlib.h>
 #include <string.h>
 

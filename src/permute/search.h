@@ -62,7 +62,7 @@ const char *laci_search_strategies(void);
 
 /** kept: sum of |w| (scores, float64, summed in a fixed order) over what
  * N:M keeps of all blocks that hold a column of the class; upper: every row keeps its largest as if
- * blocks could be chosen freely (row by row over the class' columns plus those held still in mixed
+ * blocks could be chosen freely (row by row over the class' columns plus those that stay in mixed
  * blocks). kept >= kept_identity always. */
 typedef struct laci_found {
   int32_t *order; /* [n_channels], caller's: order[j] = old channel (class rank) now at place j */

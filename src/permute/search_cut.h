@@ -2,11 +2,11 @@
  * A search problem, put in order: which columns share a block, and where their scores come from.
  *
  * A *cut* is a set of blocks over one table of columns. Slices that cut the places into the same
- * blocks are stacked: one cut whose columns are the channels (and the columns held still, which
- * never move), and one *part* of rows a slice. A weight whose blocks hold several copies of the
- * class (an NCHW Flatten of odd size) is a cut of its own: its columns are the weight's, and a
- * channel is another column in each copy. Next: search_rows.h (reading parts), search_score.h
- * (float64), search_matrix.h (integers). */
+ * blocks are stacked: one cut whose columns are the channels (and the fixed columns, which never
+ * move), and one *part* of rows a slice. A weight whose blocks hold several copies of the class (an
+ * NCHW Flatten of odd size) is a cut of its own: its columns are the weight's, and a channel is
+ * another column in each copy. Next: search_rows.h (reading parts), search_score.h (float64),
+ * search_matrix.h (integers). */
 #ifndef LACI_PERMUTE_SEARCH_CUT_H
 #define LACI_PERMUTE_SEARCH_CUT_H
 
@@ -70,8 +70,8 @@ static inline int laci_neighbours(const int64_t *source, int n) {
   return n;
 }
 
-/** One stacked cut without columns held still: groups are interchangeable, and so are the places of
- * a group. */
+/** One stacked cut without fixed columns: groups are interchangeable, and so are the places of a
+ * group. */
 static inline bool laci_cuts_plain(const laci_cuts *cuts) {
   return cuts->n_cuts == 1 && cuts->cuts[0].stacked && cuts->cuts[0].n_fixed == 0;
 }

@@ -47,7 +47,7 @@ static const char *layer_name(const laci_analysis *a, int l) {
   return a->graph->nodes[a->layers[l].node].name;
 }
 
-/* ---- How outputs fare ---- */
+/* ---- The change of outputs ---- */
 
 /* The dense network against the mixed one, on at most so many of the samples that judge. */
 static lac_status compare(const chooser *c, int64_t most, laci_output_difference *difference,

@@ -64,7 +64,7 @@ LAC_MUST_CHECK lac_status laci_quantize_check(const laci_graph *graph, laci_onnx
 LAC_MUST_CHECK lac_status laci_quantize(const laci_weighted_graph *from, laci_onnx *file,
                                         const laci_quantize_options *options,
                                         laci_quantization **quantization, lac_error *err);
-/** Undoes the edit that nobody took. NULL is fine. */
+/** Undoes an edit that was not taken. NULL is fine. */
 void laci_quantization_destroy(laci_quantization *quantization);
 
 #endif

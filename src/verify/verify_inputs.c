@@ -110,8 +110,8 @@ static bool note_kinds(const laci_graph *graph, int value, bool states, int64_t 
   return found;
 }
 
-/* Inputs first; then what nodes give that nobody can run, so that it can be made up. True: some
- * input may be a state. */
+/* Inputs first; then the outputs of nodes without an implementation, whose contents are made up.
+ * True: some input may be a state. */
 static bool find_kinds(const laci_graph *graph, bool states, int64_t *kinds) {
   bool found = false;
   for (int s = 0; s <= graph->n_symbols; s++) kinds[s] = NONE;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Channels in the bodies of If, Loop and Scan: what is carried has one order for all turns, what
- * two branches give has one order, what is inside is free.
+ * Channels in the bodies of If, Loop and Scan: what is carried has one order for all iterations,
+ * what two branches give has one order, what is inside is free.
  *
  * A loop of known length is the same network with its iterations unrolled, and an If is one whose
  * two branches are chosen by a Where. The rules for these are held to brute force elsewhere

@@ -178,7 +178,7 @@ static const laci_shape *input_shape(const laci_graph *graph) {
   return &graph->values[graph->inputs[0]].type.shape;
 }
 
-/* The same by the door that the product uses. */
+/* The same through the function that the product uses. */
 static bool plan_is_sound(sound *s) {
   laci_plan *plan;
   lac_error err = {0};

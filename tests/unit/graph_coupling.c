@@ -86,7 +86,7 @@ static void labels_at_the_edges(void **state) {
   laci_graph_destroy(graph);
 }
 
-/* u comes from an operator that nobody knows; x, w and vectors are of known shapes. */
+/* u comes from an unknown operator; x, w and vectors are of known shapes. */
 static const char *const unknown_operands[] = {
     "y = Conv(x, w, u)",
     "y = ConvTranspose(x, w, u)",

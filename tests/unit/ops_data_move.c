@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Operators that move places along an axis: Concat, Split, Slice, Gather, Pad, DepthToSpace and
- * their kin. What each of them says about channel orders is a map, written out. */
+ * similar ones. What each of them says about channel orders is a map, written out. */
 #include "base/memory.h"
 #include "cpu/pool.h"
 #include "graph/graph.h"

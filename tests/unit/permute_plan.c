@@ -286,7 +286,7 @@ static void a_search_scores_the_views_that_it_is_given(void **state) {
                           (size_t)n.a->groups[g].n_channels * sizeof *one->order);
       assert_true(one->kept == other->kept && one->upper == other->upper);
       /* told as the analysis sees the weights, whatever was searched; of several groups, other
-       * orders may be held still */
+       * orders may be fixed */
       assert_true(n.a->n_searchable > 1 || (squares->found[g].kept_identity == one->kept_identity &&
                                             squares->found[g].upper == one->upper));
     }

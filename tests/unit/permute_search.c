@@ -138,7 +138,7 @@ static fixture *kind_of_problem(int kind) {
       f->slices[0].outer_end = 30;
       f->slices[0].weight.run = 10;
       return f;
-    case 15: /* every block shares its place with a column held still */
+    case 15: /* every block shares its place with a fixed column */
       f = fixture_make(24, usual);
       add_slice(f, 25, 32, 1, 0, 1);
       for (int j = 0; j < 24; j++) f->column[0][j] = j / 3 * 4 + j % 3;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How much a verification says: all outputs, a part, nothing. Inputs that must be in a domain
  * (token numbers, batch indices, shapes), detectors that find nothing in usual numbers, outputs
- * that are empty or NaN, operators that nobody knows. LAC_RANDOM_GRAPHS sets how many random
- * networks get an unknown operator, LAC_RANDOM_SEED where they start; tests/CMakeLists.txt runs
- * 1,000 of them with the long tests. */
+ * that are empty or NaN, unknown operators. LAC_RANDOM_GRAPHS sets how many random networks get an
+ * unknown operator, LAC_RANDOM_SEED where they start; tests/CMakeLists.txt runs 1,000 of them with
+ * the long tests. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -133,7 +133,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_ok(c);
 }
 
-/** The parts side by side again; zeros where a part leads nowhere. */
+/** The parts concatenated again; zeros for a part whose output has no gradient. */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   laci_shape x = laci_gradient_in_shape(b, node, 0);
   laci_attr axis = laci_attr_int("axis", laci_axis_of(laci_node_int(node, "axis", 0), x.rank));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * com.microsoft.Attention: x W + b is queries, keys and values side by side, each with all its
+ * com.microsoft.Attention: x W + b is queries, keys and values, concatenated, each with all its
  * heads; y = softmax(scale * q k^T + mask) v for every head. Vaswani et al., arXiv:1706.03762.
  *
  * x [B, S, C], W [C, q + k + v], b [q + k + v]; keys and values may begin with those of the past,

@@ -3,7 +3,7 @@
  * values (Ainslie et al., arXiv:2305.13245), with a cache of these, rotated by position where
  * do_rotary says so.
  *
- * Queries [B, S, heads * size], keys and values [B, S, kv_heads * size], or all three side by side
+ * Queries [B, S, heads * size], keys and values [B, S, kv_heads * size], or all three concatenated
  * as one input. seqlens_k[b] + 1 tokens count in batch entry b, of which the last S are these, or
  * all where S is the total length. A query sees the keys up to its own place.
  *
