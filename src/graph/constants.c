@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Constant values: which they are, and their contents, by a walk over the nodes that compute one,
- * in f32 as runtimes do. Stored tensors are read before the first node that reads them, and
- * everything is freed after its last reader. */
+ * results rounded to their types. Stored tensors are read before the first node that reads them,
+ * and everything is freed after its last reader. */
 #include "graph/constants.h"
 
 #include <inttypes.h>

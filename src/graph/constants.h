@@ -27,11 +27,11 @@ uint8_t *laci_graph_constants(const laci_graph *graph);
  * laci_graph_constants. */
 int *laci_graph_unknown(const laci_graph *graph, const uint8_t *constants);
 
-/** The content of a constant value (laci_graph_constants), by the operators' own evaluation: in
- * float64 and int64 throughout, nothing is rounded in between but by Cast. `most`: of the bytes
- * that are held meanwhile; above it LAC_MEMORY_LIMIT. Fails LAC_UNSUPPORTED (an operator without
- * evaluation, an element type that nothing computes with), LAC_BAD_SHAPE (operands do not fit), as
- * laci_stored_hold does, and LAC_NO_MEMORY; the text names the node. */
+/** The content of a constant value (laci_graph_constants), by the operators' own evaluation in
+ * float64 and int64; results of each node are rounded to their types, as runtimes hold them.
+ * `most`: of the bytes that are held meanwhile; above it LAC_MEMORY_LIMIT. Fails LAC_UNSUPPORTED
+ * (an operator without evaluation, an element type that nothing computes with), LAC_BAD_SHAPE
+ * (operands do not fit), as laci_stored_hold does, and LAC_NO_MEMORY; the text names the node. */
 LAC_MUST_CHECK lac_status laci_graph_evaluate(const laci_graph *graph, int value, uint64_t most,
                                               laci_buf **buf, lac_error *err);
 

@@ -3,7 +3,7 @@
  * stored tensor of its own.
  *
  * Values of calls are found by the names that inlining makes up, CALL/VALUE (function.c). Values of
- * the function's body that are not read any more are removed, and so are inputs that nothing reads.
+ * the function's body that are not read any more are removed, and inputs that nothing reads, too.
  */
 #include "onnx/edit_in.h"
 

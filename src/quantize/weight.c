@@ -3,8 +3,8 @@
  *
  * A channel's scale is its largest magnitude over 127, so that 0 is the integer 0. Batch
  * normalization multiplies a channel and moves it: w' = w * f, b' = (b - mean) * f + shift with f =
- * gain / sqrt(variance + epsilon). Where the sums of products plus the bias could overflow, the
- * channel's scale is made larger. */
+ * gain / sqrt(variance + epsilon). Where the bias would be beyond 2^30, too near to overflow when
+ * the sums of products are added, the channel's scale is made larger. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
