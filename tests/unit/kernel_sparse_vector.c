@@ -34,8 +34,7 @@ typedef struct problem {
   shape shape;
   laci_sparse_rows w;
   float *dense, *bias, *scale;
-  float *memory_x,
-      *memory_y; /* x and y are in these, `shift` floats and a guard after the start */
+  float *memory_x, *memory_y; /* x and y are in these, `shift` floats and a guard after the start */
   int64_t n_y;
   laci_sparse_vectors v;
 } problem;

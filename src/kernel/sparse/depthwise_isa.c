@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * depthwise.h for every instruction set. Of pixels, some tiles of a channel at a time: results make
- * one long row, and so do the pixels that a tap reads of them where neither strides; else it is row
- * by row. Where a window strides along a row, the pixels of every second place are put together
- * first, so that taps are neighbours again. Of images, some pixels of a row by some channels. */
+ * depthwise.h for every instruction set. Where lanes are pixels, some tiles of a channel at a time:
+ * results make one long row, and so do the pixels that a tap reads of them where neither strides;
+ * else it is row by row. Where a window strides along a row, every second pixel is gathered first,
+ * so that taps are neighbours again. In HWC16N, some pixels of a row by some channels. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -202,9 +202,9 @@ static void sum_pixels(const laci_depthwise *d, const laci_sparse_operands *o,
   }
 }
 
-/* ---- Images ---- */
+/* ---- HWC16N ---- */
 
-/* Where the pixels of images are that a window reads. */
+/* Where the pixels that a window reads are, in HWC16N. */
 typedef struct stride_of_pixels {
   int64_t row, column; /* of taps */
   int64_t next;        /* of results that are neighbours */

@@ -19,7 +19,8 @@
 #include "kernel/sparse/window.h"
 #include "kernel/variants.h"
 
-/** n_images counts single ones in every layout; the last 16 lanes of images may be partly used. */
+/** n_images counts single images in every layout; the last 16 lanes of HWC16N may be partly used.
+ */
 typedef struct laci_sparse_size {
   int64_t channels, h, w, n_images;
 } laci_sparse_size;
@@ -55,8 +56,8 @@ LACI_KERNEL_VARIANTS(LACI_SPARSE_REORDER_DECLARE)
 /** The variant by the level in force (cpu/cpu.h). */
 laci_sparse_reorder_run *laci_sparse_reorder_now(void);
 
-/** A word on all that is no pixel, for a layout whose pixels are written by somebody else into
- * memory that held other things: zero, or of int8 four times the zero point. Lanes of images that
+/** Writes a word to all that is no pixel, for a layout whose pixels another kernel writes into
+ * memory that held other values: zero, or of int8 four times the zero point. Lanes of images that
  * are not there are left alone: a product writes all 16. Items as above; there are none where every
  * float is a pixel's. */
 int64_t laci_sparse_border_items(const laci_sparse_layout *l, const laci_sparse_size *size);

@@ -13,7 +13,7 @@
 enum { LACI_SPARSE_CHUNK = 128 }; /* channels, and places, of an item: as many at most */
 
 typedef struct laci_sparse_item {
-  int64_t image, n_images; /* the first one; 16 at most, 1 where neither layout is of images */
+  int64_t image, n_images; /* the first one; 16 at most, 1 where neither layout is HWC16N */
   int64_t channel, n_channels;
   int64_t place, n_places;
   /* Floats from the beginning of an image block to each place's pixel, channel 0; -1 twice: there

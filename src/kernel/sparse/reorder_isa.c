@@ -201,7 +201,7 @@ typedef struct work {
   const float *from; /* of the first image */
   float *to;
   axis from_axis, to_axis;
-  bool by_channel; /* between pixels and images: a tile has one channel */
+  bool by_channel; /* between lanes of pixels and of images: a tile has one channel */
   bool by_pixel;   /* between channels and images: a tile has one pixel */
   /* Where the lanes of a tile are, if they are not pixels but channels or images. */
   int64_t from_lanes[LANES], to_lanes[LANES];
@@ -284,9 +284,9 @@ static void transpose_part(const tile *t, const tile_norm *n) {
   }
 }
 
-/* Between pixels and images, the next channel's tile is in as many other cache lines as this one's,
- * too far away for the hardware prefetcher. Inlined, since gcc drops calls of what only prefetches.
- */
+/* Between lanes of pixels and of images, the next channel's tile is in as many other cache lines as
+ * this one's, too far away for the hardware prefetcher. Inlined, since gcc drops calls of what only
+ * prefetches. */
 static inline __attribute__((always_inline)) void prefetch_next_channel(const work *w,
                                                                         const tile *t,
                                                                         const float *nowhere) {

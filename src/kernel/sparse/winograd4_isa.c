@@ -27,7 +27,7 @@ enum {
   AT_ONCE = WIDTH == 4 ? 4 : 2,   /* vectors of these rows' sums */
   CHUNK = SIDE * WIDTH,           /* results of a row, or pixels, of a vector of tiles */
   MOST = LINE / SIDE + 2 * CHUNK, /* floats of a row */
-  TOGETHER = 8,                   /* channels of a tile of images */
+  TOGETHER = 8,                   /* channels of a tile of HWC16N */
 };
 
 /* ---- The transforms ---- */
@@ -360,7 +360,7 @@ INLINE void transform_pixels(const laci_winograd4 *w, const laci_winograd4_block
   }
 }
 
-/* ---- Points of images ---- */
+/* ---- Points of HWC16N ---- */
 
 /* Where the pixels of a tile are; there are none around an image. */
 typedef struct pixels {
