@@ -3,9 +3,9 @@
  *
  * It is loaded when it is first needed, not linked: it takes 128 MiB of address space for every
  * thread that calls it, for the first one as soon as it is loaded, and waits for ever where it does
- * not get them. So the address space for all threads is checked before it is loaded, and its
- * buffers are made at once. Without that space, or without the library, the plain implementation is
- * used.
+ * not get them. So before it is loaded, it is checked that memory for the buffers of all threads is
+ * available, and the buffers are made at once. Without that memory, or without the library, the
+ * plain implementation is used.
  *
  * There are three builds of it. One with OpenMP takes as many threads as a loop of its caller
  * would, so the caller asks for one thread around every call. It asks the OpenMP run time that was
