@@ -133,9 +133,9 @@ static void generated_code_loses_nothing(void **state) {
   (void)state;
   check_all("LAC_SPARSE", "all", 2);
 }
-static void lists_lose_nothing(void **state) {
+static void csr_loses_nothing(void **state) {
   (void)state;
-  check_all("LAC_ALGORITHM", "rows", 0);
+  check_all("LAC_ALGORITHM", "csr", 0);
 }
 static void winograds_algorithm_loses_nothing(void **state) {
   (void)state;
@@ -163,7 +163,7 @@ int main(void) {
       cmocka_unit_test(dense_kernels_lose_nothing),
       cmocka_unit_test(chosen_kernels_lose_nothing),
       cmocka_unit_test(generated_code_loses_nothing),
-      cmocka_unit_test(lists_lose_nothing),
+      cmocka_unit_test(csr_loses_nothing),
       cmocka_unit_test(winograds_algorithm_loses_nothing),
       cmocka_unit_test(deep_networks_are_looked_at),
   };

@@ -117,6 +117,7 @@ struct laci_native_net {
   bool tight;                            /* memory does not suffice for the weights that Winograd's
                                             algorithm transforms */
   laci_native_place *places;             /* [n_values] */
+  size_t code_limit;                     /* bytes of addresses that generated code takes at most */
   laci_code_cache *cache;                /* all generated code; NULL: there is none */
   laci_native_scratch dense, transposed; /* only while layers are lowered */
   struct laci_native_kernel **kernels;

@@ -10,10 +10,6 @@
 
 /* ---- The list ---- */
 
-#define LAC_ALGORITHM(name) extern const laci_algorithm laci_algorithm_##name;
-#include "engine/cpu/native/algorithms/algorithm.def"
-#undef LAC_ALGORITHM
-
 static const laci_algorithm *const algorithms[LACI_N_ALGORITHMS] = {
 #define LAC_ALGORITHM(name) [LACI_ALGORITHM_##name] = &laci_algorithm_##name,
 #include "engine/cpu/native/algorithms/algorithm.def"
@@ -36,50 +32,58 @@ bool laci_native_can(const laci_net *net, const laci_native_layer *layer, laci_a
 }
 
 laci_algorithm_id laci_algorithm_of_kind(laci_native_kind kind) {
-  static const laci_algorithm_id of[] = {[LACI_NATIVE_PRODUCT] = LACI_ALGORITHM_generated,
-                                         [LACI_NATIVE_DEPTHWISE] = LACI_ALGORITHM_depthwise,
-                                         [LACI_NATIVE_SUM] = LACI_ALGORITHM_sum,
-                                         [LACI_NATIVE_POOL] = LACI_ALGORITHM_pool};
-  return of[kind];
+  int id = LACI_ALGORITHM_dense + 1;
+  while (algorithms[id]->kind != kind) id++;
+  return (laci_algorithm_id)id;
+}
+
+bool laci_native_gains_without_zeros(const laci_net *net, const laci_native_layer *layer) {
+  for (int id = 0; id < LACI_N_ALGORITHMS; id++) {
+    const laci_algorithm *algorithm = algorithms[id];
+    if (algorithm->gains_without_zeros && laci_native_can(net, layer, (laci_algorithm_id)id) &&
+        algorithm->gains_without_zeros(net, layer)) {
+      return true;
+    }
+  }
+  return false;
 }
 
 /* ---- Which one ---- */
 
 bool laci_native_is_tight(const laci_net *net) {
   enum { MARGIN = 2 }; /* for all else */
-  uint64_t bytes = 0;
-  for (int at = 0; at < net->native->n_layers; at++) {
-    const laci_native_layer *layer = &net->native->layers[at];
-    if (!laci_native_can(net, layer, LACI_ALGORITHM_winograd)) continue;
-    bytes += laci_winograd4_bytes(&layer->window);
+  double bytes = 0;
+  for (int id = 0; id < LACI_N_ALGORITHMS; id++) {
+    for (int at = 0; algorithms[id]->transforms && at < net->native->n_layers; at++) {
+      const laci_native_layer *layer = &net->native->layers[at];
+      if (!laci_native_can(net, layer, (laci_algorithm_id)id)) continue;
+      bytes += algorithms[id]->bytes(net, layer);
+    }
   }
-  return !laci_plan_has_room(&net->plan, MARGIN * bytes);
+  return !laci_plan_has_room(&net->plan, (uint64_t)(MARGIN * bytes));
 }
 
 laci_algorithm_id laci_algorithm_or(const laci_net *net, const laci_native_layer *layer,
                                     laci_algorithm_id wanted) {
-  const bool rows =
-      algorithms[wanted]->transforms || laci_native_isa_of(net, layer) == LACI_JIT_NONE;
-  const laci_algorithm_id own = laci_algorithm_of_kind(layer->kind);
-  const laci_algorithm_id ids[] = {wanted, rows ? LACI_ALGORITHM_rows : own, own};
-  for (size_t at = wanted == LACI_ALGORITHM_dense; at < sizeof ids / sizeof *ids; at++) {
-    if (laci_native_can(net, layer, ids[at])) return ids[at];
+  if (wanted != LACI_ALGORITHM_dense && laci_native_can(net, layer, wanted)) return wanted;
+  const bool codeless = wanted != LACI_ALGORITHM_dense && !algorithms[wanted]->generates;
+  for (int at_once = codeless; at_once >= 0; at_once--) {
+    for (int id = LACI_ALGORITHM_dense + 1; id < LACI_N_ALGORITHMS; id++) {
+      if (at_once && algorithms[id]->generates) continue;
+      if (laci_native_can(net, layer, (laci_algorithm_id)id)) return (laci_algorithm_id)id;
+    }
   }
-  return LACI_ALGORITHM_winograd;
+  return laci_algorithm_of_kind(layer->kind);
 }
 
-/* ---- Lowering ---- */
-
-bool laci_native_has_layer(const laci_net *net, const laci_fused *fused) {
-  return laci_native_chosen(net, fused) != NULL;
-}
-
-bool laci_native_fits(laci_net *net, const laci_fused *fused, const char **why) {
-  *why = "dense weights, or dense kernels are faster";
-  return laci_native_has_layer(net, fused);
-}
-
-void laci_native_lower(laci_net *net, const laci_fused *fused) {
-  const laci_native_layer *layer = laci_native_chosen(net, fused);
-  algorithms[layer->algorithm]->make(net, layer);
+size_t laci_native_code_limit(const laci_net *net) {
+  enum { EACH = 48, LAYER = 1 << 20 }; /* bytes, of a weight, and of a layer besides */
+  size_t bytes = 0;
+  for (int at = 0; at < net->native->n_layers; at++) {
+    const laci_native_layer *layer = &net->native->layers[at];
+    const int value = net->plan.graph->nodes[layer->fused->node].inputs[1];
+    if (!layer->chosen || !algorithms[layer->algorithm]->generates) continue;
+    bytes += (size_t)laci_shape_count(laci_plan_shape(&net->plan, value)) * EACH + LAYER;
+  }
+  return bytes;
 }

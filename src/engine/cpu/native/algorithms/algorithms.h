@@ -1,12 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How a chosen layer is computed: weights as kernels read them, kernels, and the steps that run
- * these. */
+ * How a chosen layer is computed: its step, weights as kernels read them, and the kernels of
+ * products that skip zeros. */
 #ifndef LACI_ENGINE_CPU_NATIVE_ALGORITHMS_ALGORITHMS_H
 #define LACI_ENGINE_CPU_NATIVE_ALGORITHMS_ALGORITHMS_H
 
 #include "engine/cpu/native/layer.h"
+#include "engine/cpu/native/layout/layout.h"
+#include "kernel/sparse/reorder.h"
 
 typedef struct laci_sparse_code laci_sparse_code;
+typedef struct laci_csr laci_csr;
+typedef struct laci_grouped_rows laci_grouped_rows;
+typedef struct laci_algorithm laci_algorithm;
+
+/* ---- step.c ---- */
+
+/** A layer's step. What it reads and writes is the same for all algorithms; the rest is what the
+ * record's `make` has prepared. */
+typedef struct laci_native_step {
+  const laci_native_layer *layer;
+  const laci_algorithm *algorithm;
+  laci_sparse_layout out; /* of the result, its size, and what is stored where it has no pixels */
+  laci_sparse_size size;
+  uint32_t around;
+  laci_native_tensors tensors; /* after `make`; -1: none */
+  int weights, scratch;        /* tensors; -1: none */
+  size_t scratch_bytes;
+  void *state; /* the algorithm's, in the plan's memory */
+  const char *kernel;
+  int64_t flops; /* of a dense product; 0: it is none */
+} laci_native_step;
+
+/** Where its operands are, after placing, and what follows the layer's sums; no weight. */
+laci_sparse_operands laci_native_step_operands(const laci_net *net, const laci_native_step *step);
 
 /* ---- weights.c ---- */
 
@@ -35,43 +61,39 @@ bool laci_native_quantize_kept(laci_net *net, const laci_native_layer *layer,
 
 /* ---- kernel.c ---- */
 
+/** The product of a layer that skips zeros, or of one phase of it. */
 typedef struct laci_native_kernel {
-  laci_sparse_form form;           /* its tiles; all of it where there is no code */
-  laci_sparse_code *code;          /* NULL: lists, or the compiled kernel */
-  struct laci_native_lists *lists; /* NULL: none */
-  laci_sparse_places places;       /* of a weight that changes: where its kept elements are, in the
-                                      kernel's order; a constant has none */
-  bool of_bf16_pairs;              /* code takes two places for each of its weights */
+  laci_sparse_form form;      /* its tiles; all of it where there is no code */
+  laci_sparse_code *code;     /* generated.c; NULL: none */
+  laci_csr *csr;              /* csr.c; NULL: none */
+  laci_grouped_rows *grouped; /* grouped_rows.c; NULL: none */
+  laci_sparse_places places;  /* of a weight that changes: where its kept elements are, in the
+                                       kernel's order; a constant has none */
+  bool of_bf16_pairs;         /* code takes two places for each of its weights */
   int phase;
   struct laci_native_kernel *next;              /* of the same layer: its next phase; NULL: none */
   struct laci_native_weight_gradient *gradient; /* of a forward kernel whose weight's is wanted */
 } laci_native_kernel;
 
-/** The kernel of a chosen layer, which net->native owns. NULL after a failure, and where the
- * implementation declines. */
-const laci_native_kernel *laci_native_make_kernel(laci_net *net, const laci_native_layer *layer);
-/** The layout in which the kernel's results lie: the layer's output's, or some pixels of it. */
+/** What turns a kernel's form into what the algorithm runs. */
+typedef lac_status laci_native_finish(laci_net *net, const laci_native_layer *layer,
+                                      laci_native_kernel *kernel, lac_error *err);
+/** The kernel of the step's layer, of all phases, which net->native owns, as its state. A failure,
+ * or that it declines, is noted in the plan. */
+void laci_native_make_kernel(laci_net *net, laci_native_step *step, laci_native_finish *finish);
+/** The layout in which the kernel's results are stored: the layer's output's, or some pixels of it.
+ */
 laci_sparse_layout laci_native_layer_out(const laci_net *net, const laci_native_layer *layer);
+/** Writes zeros, or of int8 the zero point, where the result has no pixels. */
+void laci_native_fill_around(laci_net *net, const laci_native_step *step, float *y);
 
-/* ---- rows.c ---- */
+/** Rows of a chunk, so that all threads have chunks where there are few strips of tiles. */
+int64_t laci_native_chunk_rows(const laci_net *net, int64_t n_rows, int64_t strips);
 
-/** Into how many strips so many halves of tiles fall where a layer's rows are bundled; 0: they are
- * not. */
-int64_t laci_native_grouped_strips(const laci_native_layer *layer, int64_t n_units);
-/** Makes them of the kernel's product, of which tiles stay. */
-LAC_MUST_CHECK lac_status laci_native_make_lists(laci_net *net, laci_native_kernel *kernel,
-                                                 lac_error *err);
-void laci_native_drop_lists(laci_native_kernel *kernel);
-/** All that the kernel has to do, where it has lists. */
-void laci_native_run_lists(laci_net *net, const laci_native_kernel *kernel,
-                           const laci_sparse_operands *o);
-/** Which ones these are, in a word. */
-const char *laci_native_lists_name(const laci_native_kernel *kernel);
+/* ---- csr.c ---- */
 
-/* ---- generated.c ---- */
-
-/** A product by its kernel: generated or compiled code, or rows. */
-void laci_native_make_product(laci_net *net, const laci_native_layer *layer);
+/** Also of what grouped_rows.c finds no groups in. */
+laci_native_finish laci_native_finish_csr;
 
 /* ---- Of training: weight_gradient.c, fill.c ---- */
 

@@ -14,14 +14,6 @@
 #include "kernel/sparse/reorder.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
 
-typedef struct depthwise_step {
-  const laci_depthwise *kernel;
-  const laci_native_layer *layer;
-  laci_sparse_size size; /* of the result */
-  laci_native_tensors tensors;
-  int weight;
-} depthwise_step;
-
 /* What a thread does at a time: some tiles of some channels, of one image block. */
 typedef struct work {
   const laci_depthwise *kernel;
@@ -51,10 +43,10 @@ static void multiply_some(int64_t begin, int64_t end, void *context) {
 
 /* Fills what is no pixel of the result with zeros. In PC16P the tiles cover all memory of an image,
  * but for a last group of 16 pixels that may be beyond all pixels. */
-static void zero(const laci_net *net, const depthwise_step *s, float *y) {
-  const laci_depthwise *d = s->kernel;
+static void zero(laci_net *net, const laci_native_step *s, float *y) {
+  const laci_depthwise *d = s->state;
   if (d->out.format != LACI_FORMAT_PC16P) {
-    laci_native_fill_border(net, &d->out, &s->size, 0, y);
+    laci_native_fill_around(net, s, y);
     return;
   }
   const int64_t each = laci_sparse_border_items(&d->out, &s->size) / d->n_images;
@@ -63,22 +55,19 @@ static void zero(const laci_net *net, const depthwise_step *s, float *y) {
   }
 }
 
-static lac_status run_depthwise(laci_net *net, laci_net_step *step, lac_error *err) {
+static void run(laci_net *net, const laci_native_step *s) {
   enum { TILES = 256, ROWS = 16, CHANNELS = 16 };
-  const depthwise_step *s = step->context;
-  const laci_depthwise *d = s->kernel;
+  const laci_depthwise *d = s->state;
   const bool images = d->out.format == LACI_FORMAT_HWC16N;
   work w = {.kernel = d,
-            .o = laci_native_operands_of(net, s->layer, &s->tensors),
+            .o = laci_native_step_operands(net, s),
             .tiles = images ? ROWS * d->window.out_w : TILES,
             .channels = CHANNELS};
-  (void)err;
-  w.o.weight = laci_net_data(net, s->weight);
+  w.o.weight = laci_net_data(net, s->weights);
   w.parts = laci_ceil_div(d->n_each, w.tiles);
   w.over_parts = laci_ceil_div(d->window.channels_out, w.channels);
   zero(net, s, w.o.y);
   laci_pool_for(net->pool, d->n_images * w.parts * w.over_parts, 1, multiply_some, &w);
-  return LAC_OK;
 }
 
 /** The kernel, in the plan's memory, its tiles included. NULL after a failure, and where the
@@ -103,27 +92,13 @@ static laci_depthwise *make_kernel(laci_net *net, const laci_native_layer *layer
   return kernel->tiles ? kernel : NULL;
 }
 
-static void make(laci_net *net, const laci_native_layer *layer) {
-  const laci_shape *y = laci_plan_shape(&net->plan, layer->output);
-  depthwise_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
-  const laci_depthwise *kernel = s ? make_kernel(net, layer) : NULL;
-  if (!kernel) return;
-  *s = (depthwise_step){.kernel = kernel,
-                        .layer = layer,
-                        .size = laci_native_size(net, y, false),
-                        .tensors = laci_native_take_tensors(net, layer),
-                        .weight = laci_native_dense(net, layer)};
-  const laci_native_tensors *t = &s->tensors;
-  laci_net_step *step =
-      laci_net_step_code(net, &net->plan.graph->nodes[layer->fused->node], run_depthwise, 5,
-                         (int[]){t->x, t->bias, t->residual, s->weight, t->y});
-  if (!step) return;
-  step->what = laci_net_describe(net, layer->fused);
-  step->kernel = laci_native_compiled_name(net, "depthwise", &layer->window);
-  step->context = s;
-  step->shown = t->y;
-  step->flops = 2 * laci_shape_count(y) * layer->window.kernel_h * layer->window.kernel_w;
-  laci_net_bind(net, layer->fused->output, t->y);
+static void make(laci_net *net, laci_native_step *step) {
+  const laci_sparse_window *g = &step->layer->window;
+  const laci_shape *y = laci_plan_shape(&net->plan, step->layer->output);
+  step->state = make_kernel(net, step->layer);
+  if (step->state) step->weights = laci_native_dense(net, step->layer);
+  step->kernel = laci_native_compiled_name(net, "depthwise", g);
+  step->flops = 2 * laci_shape_count(y) * g->kernel_h * g->kernel_w;
 }
 
 static bool can(const laci_net *net, const laci_native_layer *layer, const char **why) {
@@ -139,5 +114,10 @@ static double cost(const laci_net *net, const laci_native_layer *layer) {
          (images ? c->depthwise_images : c->depthwise);
 }
 
-const laci_algorithm laci_algorithm_depthwise = {
-    .name = "depthwise", .timed_as = "sparse", .can = can, .cost = cost, .make = make};
+const laci_algorithm laci_algorithm_depthwise = {.name = "depthwise",
+                                                 .timed_as = "sparse",
+                                                 .kind = LACI_NATIVE_DEPTHWISE,
+                                                 .can = can,
+                                                 .cost = cost,
+                                                 .make = make,
+                                                 .run = run};

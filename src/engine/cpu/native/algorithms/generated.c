@@ -1,36 +1,89 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A layer by its kernel, as a step. */
+ * A product by code that is generated for its kept weights (jit/sparse_code.h); of values that no
+ * code is generated for here, by the definition (kernel/sparse/product.h). */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/divide.h"
 #include "engine/cpu/native/layout/tensors.h"
+#include "jit/cache.h"
 #include "jit/sparse_code.h"
 #include "engine/cpu/native/layer.h"
 #include "engine/cpu/native/layout/layout.h"
 #include "engine/cpu/native/costs/costs.h"
 #include "engine/cpu/native/algorithms/algorithms.h"
+#include "engine/cpu/native/train/train.h"
 #include "cpu/pool.h"
 #include "kernel/sparse/reorder.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
 
-typedef struct sparse_step {
-  const laci_native_kernel *kernel;
-  const laci_native_layer *layer;
-  laci_sparse_size size; /* of the result */
-  laci_native_tensors tensors;
-  int scratch;            /* a tensor; -1: none */
-  laci_sparse_layout out; /* of y */
-  uint32_t around;        /* its pixels */
-  int64_t n_floats;       /* that it has */
-} sparse_step;
+static size_t cache_bytes(const laci_native_net *native) {
+  return laci_code_cache_size(native->cache) + laci_code_cache_data_size(native->cache);
+}
+
+/** Finds which elements of the weight the kernel keeps, in its order. */
+static lac_status order_places(laci_net *net, const laci_native_layer *layer,
+                               laci_native_kernel *kernel, lac_error *err) {
+  laci_sparse_places places = {laci_native_weight_places(net, layer, kernel->phase, &kernel->form),
+                               kernel->form.n_kept};
+  lac_status st = places.at ? LAC_OK : net->plan.status;
+  kernel->places = places;
+  kernel->of_bf16_pairs = kernel->code && kernel->form.product.values == LACI_SPARSE_BF16;
+  if (!st && kernel->code) {
+    st = laci_sparse_code_order(kernel->code, &places, &kernel->places, err);
+    laci_free(places.at);
+  }
+  net->plan.weight_bytes += (size_t)kernel->places.n * sizeof *kernel->places.at;
+  return st;
+}
+
+static lac_status generate(laci_net *net, const laci_native_layer *layer,
+                           laci_native_kernel *kernel, lac_error *err) {
+  laci_native_net *native = net->native;
+  const laci_sparse_form *form = &kernel->form;
+  const laci_sparse_product *p = &form->product;
+  const int64_t n_image_blocks = laci_native_image_blocks(&form->in, layer->n_images);
+  const laci_sparse_extent extent = {form->tiles, form->n_tiles, form->in.n_floats * n_image_blocks,
+                                     net->n_threads};
+  const bool floats_of_bytes = layer->bytes && !layer->bytes->y;
+  const laci_sparse_options options = {
+      .isa = laci_native_isa_of(net, layer),
+      .after = {.residual = layer->residual >= 0 && !layer->residual_last,
+                .low = layer->has_low,
+                .high = layer->has_high,
+                .functions = layer->n_functions > 0 || layer->residual_last || floats_of_bytes},
+      .pool = net->pool,
+      .cut = laci_sparse_cut_rule(p, laci_native_isa_of(net, layer), &extent),
+  };
+  lac_status st = LAC_OK;
+  if (!native->cache) st = laci_code_cache_create(native->code_limit, &native->cache, err);
+  const size_t before = st ? 0 : cache_bytes(native);
+  if (!st) st = laci_sparse_code_create(p, &options, native->cache, &kernel->code, err);
+  if (st) return st;
+  if (layer->mask) st = order_places(net, layer, kernel, err);
+  else laci_sparse_code_fill(kernel->code, form->kept.weight);
+  if (st) return st;
+  laci_sparse_form_keep_tiles(&kernel->form);
+  net->plan.weight_bytes += cache_bytes(native) - before;
+  return LAC_OK;
+}
+
+/** Code, or without it what the definition reads. */
+static lac_status finish(laci_net *net, const laci_native_layer *layer, laci_native_kernel *kernel,
+                         lac_error *err) {
+  if (laci_native_isa_of(net, layer) != LACI_JIT_NONE) return generate(net, layer, kernel, err);
+  if (layer->mask) return order_places(net, layer, kernel, err);
+  net->plan.weight_bytes += (size_t)kernel->form.n_kept * sizeof(float);
+  return LAC_OK;
+}
+
+/* ---- Running ---- */
 
 enum { ZERO_GRAIN = 1 << 16 };
-enum { TILES = 32, ROWS = 32 }; /* that a thread does at a time, by the compiled kernel */
+enum { TILES = 32, ROWS = 32 }; /* that a thread does at a time, without code */
 
 typedef struct work {
-  const sparse_step *s;
   const laci_native_kernel *kernel;
   laci_sparse_operands o;
   int64_t row_parts;
@@ -57,94 +110,57 @@ static void zero_all(int64_t begin, int64_t end, void *context) {
 }
 
 /** All that no kernel writes. */
-static void zero(laci_net *net, work *w) {
-  const sparse_step *s = w->s;
+static void zero(laci_net *net, const laci_native_step *s, work *w) {
+  const int64_t n_floats = laci_native_image_blocks(&s->out, s->layer->n_images) * s->out.n_floats;
   if (s->layer->scatter > 1 && s->layer->n_phases == 1) {
-    laci_pool_for(net->pool, s->n_floats, ZERO_GRAIN, zero_all, w);
+    laci_pool_for(net->pool, n_floats, ZERO_GRAIN, zero_all, w);
   } else {
-    laci_native_fill_border(net, &s->out, &s->size, s->around, w->o.y);
+    laci_native_fill_around(net, s, w->o.y);
   }
 }
 
-static void run_kernel(laci_net *net, work *w) {
+static void run_kernel(laci_net *net, const laci_native_step *s, work *w) {
   const laci_sparse_form *form = &w->kernel->form;
   w->o.weight = form->kept.weight;
   w->row_parts = laci_ceil_div(form->product.n_rows, ROWS);
   if (w->kernel->code) {
     laci_sparse_code_run(w->kernel->code, &w->o, form->tiles, form->n_tiles, net->pool,
-                         laci_net_data(net, w->s->scratch));
-  } else if (w->kernel->lists) {
-    laci_native_run_lists(net, w->kernel, &w->o);
+                         laci_net_data(net, s->scratch));
   } else {
     laci_pool_for(net->pool, laci_ceil_div(form->n_tiles, TILES) * w->row_parts, 1, multiply_some,
                   w);
   }
 }
 
-static lac_status run_sparse(laci_net *net, laci_net_step *step, lac_error *err) {
-  const sparse_step *s = step->context;
-  work w = {.s = s, .o = laci_native_operands_of(net, s->layer, &s->tensors)};
-  (void)err;
-  zero(net, &w);
-  for (w.kernel = s->kernel; w.kernel; w.kernel = w.kernel->next) run_kernel(net, &w);
-  return LAC_OK;
+static void run(laci_net *net, const laci_native_step *step) {
+  work w = {.o = laci_native_step_operands(net, step)};
+  zero(net, step, &w);
+  for (w.kernel = step->state; w.kernel; w.kernel = w.kernel->next) run_kernel(net, step, &w);
 }
 
-static const char *kernel_name(laci_net *net, const laci_native_layer *layer,
-                               const laci_native_kernel *kernel) {
-  const laci_sparse_window *g = &layer->window;
-  char text[96];
-  const laci_jit_isa isa = laci_native_isa_of(net, layer);
-  const char *code = kernel->lists          ? laci_native_lists_name(kernel)
-                     : isa != LACI_JIT_NONE ? laci_jit_isa_name(isa)
-                     : layer->bytes         ? "compiled int8"
-                                            : "compiled";
-  const int64_t taps = layer->n_phases > 1 ? 2 : 1; /* a phase reads every second one */
-  (void)snprintf(text, sizeof text, "sparse-%lldx%lld %s",
-                 (long long)(g->kernel_h * taps - taps + 1),
-                 (long long)(g->kernel_w * taps - taps + 1), code);
-  return laci_arena_text(&net->plan.memory, text);
-}
+/* ---- Planning ---- */
 
 static size_t scratch_of(const laci_net *net, const laci_native_kernel *kernel) {
   size_t most = 0;
   for (; kernel; kernel = kernel->next) {
-    const size_t bytes = laci_sparse_code_scratch(kernel->code, net->n_threads);
+    const size_t bytes = kernel->code ? laci_sparse_code_scratch(kernel->code, net->n_threads) : 0;
     if (bytes > most) most = bytes;
   }
   return most;
 }
 
-void laci_native_make_product(laci_net *net, const laci_native_layer *layer) {
-  const laci_fused *fused = layer->fused;
-  const laci_native_layout out =
-      laci_native_layout_at(net, layer->output, layer->bytes ? layer->bytes->y : NULL);
-  const laci_shape *y = laci_plan_shape(&net->plan, layer->output);
-  sparse_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
-  const laci_native_kernel *kernel = s ? laci_native_make_kernel(net, layer) : NULL;
+static void make(laci_net *net, laci_native_step *step) {
+  const laci_native_layer *layer = step->layer;
+  const laci_jit_isa isa = laci_native_isa_of(net, layer);
+  laci_native_make_kernel(net, step, finish);
+  const laci_native_kernel *kernel = step->state;
   if (!kernel) return;
   if (layer->mask) laci_native_fill(net, layer, kernel);
-  *s = (sparse_step){
-      .kernel = kernel,
-      .layer = layer,
-      .size = laci_native_size_of(net, y, &out),
-      .out = out.layout,
-      .around = laci_native_around(&out),
-      .n_floats = laci_native_image_blocks(&out.layout, layer->n_images) * out.layout.n_floats,
-      .tensors = laci_native_take_tensors(net, layer),
-      .scratch = kernel->code ? laci_net_scratch(net, scratch_of(net, kernel)) : -1};
-  const laci_native_tensors *t = &s->tensors;
-  laci_net_step *step = laci_net_step_code(net, &net->plan.graph->nodes[fused->node], run_sparse, 5,
-                                           (int[]){t->x, t->bias, t->residual, s->scratch, t->y});
-  if (!step) return;
-  laci_net_step_scratch(step, 3);
-  step->what = laci_net_describe(net, fused);
-  step->kernel = kernel_name(net, layer, kernel);
-  step->sparse = true;
-  step->context = s;
-  step->shown = t->y;
-  step->flops = laci_native_flops(net, layer);
-  laci_net_bind(net, fused->output, t->y);
+  step->scratch_bytes = scratch_of(net, kernel);
+  step->kernel = laci_native_product_name(net, layer,
+                                          isa != LACI_JIT_NONE ? laci_jit_isa_name(isa)
+                                          : layer->bytes       ? "compiled int8"
+                                                               : "compiled");
 }
 
 /* ---- The record ---- */
@@ -159,8 +175,8 @@ static double generated_share(const laci_net *net, const laci_native_layer *laye
   return far && c->generated_far > 0 ? c->generated_far : c->generated_share;
 }
 
-/** A chunk of tiles goes through all code before the next one; code that comes from memory does so
- * while the piece before it is at work. */
+/** A chunk of tiles goes through all code before the next one. Code is read from memory while the
+ * code block before it runs. */
 static double sparse_cost(const laci_net *net, const laci_native_layer *layer) {
   enum { CHUNK = 64 };
   const double half = 0.5;
@@ -190,16 +206,22 @@ static double bytes(const laci_net *net, const laci_native_layer *layer) {
   return n * layer->kept * code_bytes(net, layer);
 }
 
+/** CSR and grouped rows compute constant floats without code. */
 static bool can(const laci_net *net, const laci_native_layer *layer, const char **why) {
-  (void)net;
-  *why = "it is no product, or has few zeros";
-  return layer->kind == LACI_NATIVE_PRODUCT && !layer->full;
+  const bool code = laci_native_isa_of(net, layer) != LACI_JIT_NONE;
+  *why = "it is no product, has few zeros, or no code can be generated";
+  return layer->kind == LACI_NATIVE_PRODUCT && !layer->full &&
+         (code || !laci_native_is_of_constant_floats(net, layer));
 }
 
 const laci_algorithm laci_algorithm_generated = {.name = "generated",
                                                  .timed_as = "sparse",
+                                                 .kind = LACI_NATIVE_PRODUCT,
+                                                 .generates = true,
+                                                 .skips_zeros = true,
                                                  .can = can,
                                                  .is_unpadded = laci_native_code_is_unpadded,
                                                  .cost = sparse_cost,
                                                  .bytes = bytes,
-                                                 .make = laci_native_make_product};
+                                                 .make = make,
+                                                 .run = run};

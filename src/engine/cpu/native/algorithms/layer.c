@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Questions about a layer that several algorithms ask. */
+#include "kernel/sparse/grouped_rows.h"
 #include <stdio.h>
 
 #include "cpu/cpu.h"
@@ -21,6 +22,11 @@ bool laci_native_code_is_unpadded(const laci_net *net, const laci_native_layer *
          !laci_native_by_images(layer->n_images) && laci_sparse_may_be_unpadded(&layer->window);
 }
 
+bool laci_native_may_group(const laci_native_layer *layer) {
+  const laci_sparse_window *g = &layer->window;
+  return laci_grouped_rows_may_gain(g->channels_out / g->groups, layer->kept);
+}
+
 int64_t laci_native_flops(const laci_net *net, const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   const int64_t results = laci_shape_count(laci_plan_shape(&net->plan, layer->output));
@@ -40,5 +46,16 @@ const char *laci_native_compiled_name(laci_net *net, const char *what,
   char text[64];
   (void)snprintf(text, sizeof text, "%s-%lldx%lld %s", what, (long long)g->kernel_h,
                  (long long)g->kernel_w, laci_cpu_name(laci_cpu()));
+  return laci_arena_text(&net->plan.memory, text);
+}
+
+const char *laci_native_product_name(laci_net *net, const laci_native_layer *layer,
+                                     const char *word) {
+  const laci_sparse_window *g = &layer->window;
+  const int64_t taps = layer->n_phases > 1 ? 2 : 1; /* a phase reads every second one */
+  char text[96];
+  (void)snprintf(text, sizeof text, "sparse-%lldx%lld %s",
+                 (long long)(g->kernel_h * taps - taps + 1),
+                 (long long)(g->kernel_w * taps - taps + 1), word);
   return laci_arena_text(&net->plan.memory, text);
 }

@@ -20,20 +20,16 @@
 #include "kernel/sparse/reorder.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
 
-typedef struct winograd_step {
+typedef struct winograd_state {
   laci_winograd4 w;
-  const laci_native_layer *layer;
-  laci_sparse_size size; /* of the result */
-  laci_native_tensors tensors;
-  int weights, scratch;
   int64_t n_blocks;
   int64_t shares;           /* threads with blocks of their own; 1: all threads do each block
                                together */
   int64_t n_points, n_sums; /* floats of scratch of a share */
-} winograd_step;
+} winograd_state;
 
 typedef struct work {
-  const winograd_step *s;
+  const winograd_state *s;
   laci_winograd4_kernel kernel;
   laci_sparse_operands o;
   const float *weights;
@@ -41,7 +37,7 @@ typedef struct work {
   float *points, *sums;
 } work;
 
-static laci_winograd4_block block_of(const winograd_step *s, int64_t at) {
+static laci_winograd4_block block_of(const winograd_state *s, int64_t at) {
   return laci_winograd4_block_of(&s->w, at * s->w.n_units / s->n_blocks,
                                  (at + 1) * s->w.n_units / s->n_blocks);
 }
@@ -50,7 +46,7 @@ static laci_winograd4_block block_of(const winograd_step *s, int64_t at) {
 
 static void run_shares(int64_t begin, int64_t end, void *context) {
   const work *w = context;
-  const winograd_step *s = w->s;
+  const winograd_state *s = w->s;
   const laci_sparse_window *g = &s->w.window;
   for (int64_t share = begin; share < end; share++) {
     float *points = w->points + share * (s->n_points + s->n_sums), *sums = points + s->n_points;
@@ -93,18 +89,16 @@ static void run_together(laci_net *net, work *w) {
   }
 }
 
-static lac_status run_winograd(laci_net *net, laci_net_step *step, lac_error *err) {
-  const winograd_step *s = step->context;
+static void run(laci_net *net, const laci_native_step *step) {
+  const winograd_state *s = step->state;
   work w = {.s = s,
             .kernel = laci_winograd4_now(&s->w),
-            .o = laci_native_operands_of(net, s->layer, &s->tensors),
-            .weights = laci_net_data(net, s->weights),
-            .points = laci_net_data(net, s->scratch)};
-  (void)err;
-  laci_native_fill_border(net, &s->w.out, &s->size, 0, w.o.y);
+            .o = laci_native_step_operands(net, step),
+            .weights = laci_net_data(net, step->weights),
+            .points = laci_net_data(net, step->scratch)};
+  laci_native_fill_around(net, step, w.o.y);
   if (s->shares > 1) laci_pool_for(net->pool, s->shares, 1, run_shares, &w);
   else run_together(net, &w);
-  return LAC_OK;
 }
 
 /* ---- Planning ---- */
@@ -154,10 +148,10 @@ static bool make_tiles(laci_net *net, const laci_native_layer *layer, laci_winog
 /* Decides how the work is shared. Threads with blocks of their own neither wait for each other nor
  * read what another one wrote. But each of them reads all weights, which a shared cache should
  * hold. */
-static void share_out(const laci_net *net, winograd_step *s) {
+static void share_out(const laci_net *net, const laci_native_layer *layer, winograd_state *s) {
   const laci_winograd4 *w = &s->w;
   const int64_t n_threads = net->n_threads, apart = laci_winograd4_cut(w, false);
-  const double shared = laci_costs_of(net, s->layer)->weights_shared;
+  const double shared = laci_costs_of(net, layer)->weights_shared;
   const bool small = (double)laci_winograd4_bytes(&w->window) <= shared;
   s->n_blocks = laci_ceil_div(w->n_units, apart);
   s->shares = small && s->n_blocks >= n_threads ? n_threads : 1;
@@ -169,29 +163,17 @@ static void share_out(const laci_net *net, winograd_step *s) {
   s->n_sums = laci_winograd4_floats(w, &b, w->window.channels_out);
 }
 
-static void make(laci_net *net, const laci_native_layer *layer) {
+static void make(laci_net *net, laci_native_step *step) {
+  const laci_native_layer *layer = step->layer;
   const laci_shape *y = laci_plan_shape(&net->plan, layer->output);
-  winograd_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
+  winograd_state *s = laci_plan_new(&net->plan, 1, sizeof *s);
   if (!s || !make_tiles(net, layer, &s->w)) return;
-  s->layer = layer;
-  share_out(net, s);
-  s->size = laci_native_size(net, y, false);
-  s->tensors = laci_native_take_tensors(net, layer);
-  s->weights = make_weights(net, layer, &s->w);
-  s->scratch =
-      laci_net_scratch(net, (size_t)(s->shares * (s->n_points + s->n_sums)) * sizeof(float));
-  const laci_native_tensors *t = &s->tensors;
-  laci_net_step *step =
-      laci_net_step_code(net, &net->plan.graph->nodes[layer->fused->node], run_winograd, 6,
-                         (int[]){t->x, t->bias, t->residual, s->weights, s->scratch, t->y});
-  if (!step) return;
-  laci_net_step_scratch(step, 4);
-  step->what = laci_net_describe(net, layer->fused);
+  share_out(net, layer, s);
+  step->state = s;
+  step->weights = make_weights(net, layer, &s->w);
+  step->scratch_bytes = (size_t)(s->shares * (s->n_points + s->n_sums)) * sizeof(float);
   step->kernel = laci_native_compiled_name(net, "winograd", &layer->window);
-  step->context = s;
-  step->shown = t->y;
   step->flops = 2 * laci_shape_count(y) * laci_sparse_row_weights(&layer->window);
-  laci_net_bind(net, layer->fused->output, t->y);
 }
 
 /* ---- The record ---- */
@@ -227,6 +209,14 @@ static bool can(const laci_net *net, const laci_native_layer *layer, const char 
          !(net->native && net->native->tight) && laci_winograd4_fits(&layer->window);
 }
 
+/** oneDNN has Winograd's algorithm with AVX-512 alone, and for windows of three that do not stride.
+ */
+static bool gains_without_zeros(const laci_net *net, const laci_native_layer *layer) {
+  enum { WINDOW = 3 };
+  const bool lacks = layer->window.kernel_h != WINDOW || layer->window.stride_h > 1;
+  return lacks || laci_jit_isa_allowed() == LACI_JIT_AVX2 || net->timings;
+}
+
 /** At the ends of a row it reads whatever is stored there, so that there must be memory: before the
  * first row, the padding above. */
 static bool is_unpadded(const laci_net *net, const laci_native_layer *layer) {
@@ -238,9 +228,12 @@ static bool is_unpadded(const laci_net *net, const laci_native_layer *layer) {
 
 const laci_algorithm laci_algorithm_winograd = {.name = "winograd",
                                                 .timed_as = "winograd",
+                                                .kind = LACI_NATIVE_PRODUCT,
                                                 .transforms = true,
                                                 .can = can,
+                                                .gains_without_zeros = gains_without_zeros,
                                                 .is_unpadded = is_unpadded,
                                                 .cost = winograd4_cost,
                                                 .bytes = bytes,
-                                                .make = make};
+                                                .make = make,
+                                                .run = run};

@@ -188,7 +188,7 @@ static void choose_faster(laci_net *net) {
   choose(&c);
 }
 
-/** Whatever it costs. What cannot be generated is done by rows. Where weights are zeros alone are
+/** Whatever it costs. Where weights are zeros alone are
  * taken, an algorithm that needs none leaves all others to dense kernels. */
 static void take_all(laci_net *net) {
   laci_native_net *native = net->native;
@@ -217,4 +217,5 @@ void laci_native_choose(laci_net *net) {
   else if (net->native_use == LACI_NATIVE_USE_FASTER) choose_faster(net);
   else take_all(net);
   laci_native_lay_out(net);
+  native->code_limit = laci_native_code_limit(net);
 }

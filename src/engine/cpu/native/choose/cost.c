@@ -42,15 +42,10 @@ bool laci_native_new_costs(laci_net *net, laci_native_costs *costs) {
   return !net->plan.status;
 }
 
-/** Without generated code, rows stand for it, whatever they cost: the compiled kernel is the
- * definition. */
 static void choose_algorithm(const laci_net *net, laci_native_layer *layer, int at,
                              laci_native_costs *costs) {
-  const laci_algorithm_id first = laci_algorithm_or(net, layer, LACI_ALGORITHM_dense);
-  const laci_algorithm_id own = laci_algorithm_of_kind(layer->kind);
-  layer->algorithm = first;
+  layer->algorithm = laci_algorithm_or(net, layer, LACI_ALGORITHM_dense);
   for (int id = LACI_ALGORITHM_dense + 1; id < LACI_N_ALGORITHMS; id++) {
-    if (id == (int)own && first == LACI_ALGORITHM_rows) continue;
     if (costs->of[id][at] < costs->of[layer->algorithm][at]) layer->algorithm = id;
   }
   costs->chosen[at] = costs->of[layer->algorithm][at];

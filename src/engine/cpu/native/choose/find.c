@@ -61,15 +61,6 @@ static const laci_cost_figures *of_floats(const laci_net *net) {
 /** Layers are found that gain nothing, too. */
 static bool takes_all(const laci_net *net) { return net->native_use == LACI_NATIVE_USE_ALL; }
 
-/** Without zeros, windows may still be faster by an algorithm that oneDNN has with AVX-512 alone,
- * and of windows of three alone. */
-static bool gains_when_full(const laci_net *net, const laci_native_layer *layer) {
-  enum { WINDOW = 3 };
-  const bool lacks = layer->window.kernel_h != WINDOW || layer->window.stride_h > 1;
-  const bool known = laci_jit_isa_allowed() == LACI_JIT_AVX2 || net->timings;
-  return (known || lacks) && laci_native_can(net, layer, LACI_ALGORITHM_winograd);
-}
-
 /** Of groups of few channels, dense kernels use a part of each vector alone, or a copy for matrix
  * products, so that code gains whatever is kept. */
 static bool has_narrow_groups(const laci_net *net, const laci_sparse_window *g) {
@@ -110,7 +101,7 @@ static bool layer_of(laci_net *net, const laci_fused *fused, bool bytes, laci_na
   if (bytes) laci_native_take_bytes(net, layer);
   layer->full = layer->kept * 100 > of_floats(net)->most_kept && !layer->bytes && !takes_all(net) &&
                 !has_narrow_groups(net, &layer->window);
-  return !layer->full || gains_when_full(net, layer);
+  return !layer->full || laci_native_gains_without_zeros(net, layer);
 }
 
 /** No value is rows to one layer and pictures of a convolution to another. */

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A product of constant floats by compressed sparse rows (kernel/sparse/csr.h), without generated
+ * code: where most weights are zeros at any place, CSR is faster than code. */
+#include "base/divide.h"
+#include "kernel/sparse/csr.h"
+#include "engine/cpu/native/layer.h"
+#include "engine/cpu/native/algorithms/algorithms.h"
+#include "engine/cpu/native/layout/layout.h"
+#include "cpu/pool.h"
+#include "engine/cpu/native/costs/costs.h"
+#include "engine/cpu/native/algorithms/algorithm.h"
+
+/* ---- Planning ---- */
+
+lac_status laci_native_finish_csr(laci_net *net, const laci_native_layer *layer,
+                                  laci_native_kernel *kernel, lac_error *err) {
+  laci_sparse_form *form = &kernel->form;
+  const laci_sparse_product *p = &form->product;
+  const int64_t strips = laci_csr_strips(form->n_tiles);
+  const laci_csr_cut cut = {form->tiles, form->n_tiles,
+                            laci_native_chunk_rows(net, p->n_rows, strips)};
+  laci_csr *csr = laci_plan_new(&net->plan, 1, sizeof *csr);
+  (void)layer;
+  if (!csr) return LAC_NO_MEMORY;
+  const lac_status st = laci_csr_init(p, form->kept.weight, &cut, csr, err);
+  if (st) return st;
+  kernel->csr = csr;
+  laci_sparse_form_keep_tiles(form);
+  net->plan.weight_bytes += csr->bytes;
+  return LAC_OK;
+}
+
+static void make(laci_net *net, laci_native_step *step) {
+  laci_native_make_kernel(net, step, laci_native_finish_csr);
+  step->kernel = laci_native_product_name(net, step->layer, "csr");
+}
+
+/* ---- Running ---- */
+
+typedef struct work {
+  const laci_native_kernel *kernel;
+  laci_sparse_operands o;
+  int64_t n_strips;
+} work;
+
+/** Strips of a chunk of rows after each other. */
+static void run_strips(int64_t begin, int64_t end, void *context) {
+  const work *w = context;
+  const laci_sparse_form *form = &w->kernel->form;
+  for (int64_t at = begin; at < end; at++) {
+    const int64_t chunk = at / w->n_strips, strip = at % w->n_strips;
+    const int64_t first = laci_sparse_strip_begin(form->n_tiles, w->n_strips, strip);
+    const int64_t last = laci_sparse_strip_begin(form->n_tiles, w->n_strips, strip + 1);
+    laci_csr_now()(w->kernel->csr, &w->o, chunk, form->tiles + first, last - first);
+  }
+}
+
+static void run(laci_net *net, const laci_native_step *step) {
+  work w = {.kernel = step->state, .o = laci_native_step_operands(net, step)};
+  w.n_strips = laci_csr_strips(w.kernel->form.n_tiles);
+  laci_native_fill_around(net, step, w.o.y);
+  laci_pool_for(net->pool, w.kernel->csr->n_chunks * w.n_strips, 1, run_strips, &w);
+}
+
+/* ---- The record ---- */
+
+/** Weights are read again for each strip of tiles, while the one before is computed. */
+static double csr_cost(const laci_net *net, const laci_native_layer *layer) {
+  const laci_sparse_window *g = &layer->window;
+  const laci_cost_figures *c = laci_costs_of(net, layer);
+  const bool aligned = laci_native_is_pixel(g) || laci_native_by_images(layer->n_images);
+  const double kept = laci_cost_terms(g) * layer->kept; /* of a row */
+  const double lanes = (double)(laci_cost_tiles(layer, 1) * LACI_SPARSE_LANES * g->channels_out);
+  return lanes * (kept / (aligned ? c->csr : c->csr_window) + c->result);
+}
+
+static double bytes(const laci_net *net, const laci_native_layer *layer) {
+  const double each = 8;
+  const laci_sparse_window *g = &layer->window;
+  const double n = (double)(g->channels_out * laci_sparse_row_weights(g));
+  (void)net;
+  return n * layer->kept * each;
+}
+
+/** Where rows group, CSR was fastest for none of 26 layers (docs/sparse-kernels.md). */
+static bool can(const laci_net *net, const laci_native_layer *layer, const char **why) {
+  *why = laci_native_may_group(layer) ? "its rows can be grouped"
+                                      : "its weights change, are no floats, or have few zeros";
+  return !layer->full && laci_native_is_of_constant_floats(net, layer) &&
+         !laci_native_may_group(layer);
+}
+
+const laci_algorithm laci_algorithm_csr = {.name = "csr",
+                                           .timed_as = "lists",
+                                           .kind = LACI_NATIVE_PRODUCT,
+                                           .skips_zeros = true,
+                                           .can = can,
+                                           .cost = csr_cost,
+                                           .bytes = bytes,
+                                           .make = make,
+                                           .run = run};

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A product of constant floats with the rows that keep the same columns computed together
+ * (kernel/sparse/grouped_rows.h), without generated code. */
+#include "base/divide.h"
+#include "kernel/sparse/grouped_rows.h"
+#include "engine/cpu/native/layer.h"
+#include "engine/cpu/native/algorithms/algorithms.h"
+#include "engine/cpu/native/layout/layout.h"
+#include "cpu/pool.h"
+#include "engine/cpu/native/costs/costs.h"
+#include "engine/cpu/native/algorithms/algorithm.h"
+
+/* ---- Planning ---- */
+
+/** Half of all weights may be kept at any place: only the product shows whether its rows group. */
+static lac_status finish(laci_net *net, const laci_native_layer *layer, laci_native_kernel *kernel,
+                         lac_error *err) {
+  laci_sparse_form *form = &kernel->form;
+  const laci_sparse_product *p = &form->product;
+  if (!laci_grouped_rows_gain(p)) return laci_native_finish_csr(net, layer, kernel, err);
+  const int64_t units = laci_grouped_rows_units(form->tiles, form->n_tiles);
+  const int64_t rows = laci_native_chunk_rows(net, p->n_rows, laci_grouped_rows_strips(units));
+  laci_grouped_rows *grouped = laci_plan_new(&net->plan, 1, sizeof *grouped);
+  if (!grouped) return LAC_NO_MEMORY;
+  const lac_status st = laci_grouped_rows_init(p, form->kept.weight, rows, grouped, err);
+  if (st) return st;
+  kernel->grouped = grouped;
+  laci_sparse_form_keep_tiles(form);
+  net->plan.weight_bytes += grouped->bytes;
+  return LAC_OK;
+}
+
+static void make(laci_net *net, laci_native_step *step) {
+  laci_native_make_kernel(net, step, finish);
+  const laci_native_kernel *kernel = step->state;
+  if (kernel && !kernel->grouped) step->algorithm = &laci_algorithm_csr;
+  step->kernel = laci_native_product_name(net, step->layer,
+                                          kernel && kernel->grouped ? "grouped rows" : "csr");
+}
+
+/* ---- Running ---- */
+
+typedef struct work {
+  const laci_native_kernel *kernel;
+  laci_sparse_operands o;
+  int64_t n_units, n_strips;
+} work;
+
+/** Strips of a chunk of rows after each other. */
+static void run_strips(int64_t begin, int64_t end, void *context) {
+  const work *w = context;
+  const laci_sparse_tile *tiles = w->kernel->form.tiles;
+  for (int64_t at = begin; at < end; at++) {
+    const int64_t chunk = at / w->n_strips, strip = at % w->n_strips;
+    const int64_t first = laci_sparse_strip_begin(w->n_units, w->n_strips, strip);
+    const int64_t last = laci_sparse_strip_begin(w->n_units, w->n_strips, strip + 1);
+    laci_grouped_rows_now()(w->kernel->grouped, &w->o, chunk, tiles, first, last);
+  }
+}
+
+static void run(laci_net *net, const laci_native_step *step) {
+  work w = {.kernel = step->state, .o = laci_native_step_operands(net, step)};
+  const laci_sparse_form *form = &w.kernel->form;
+  w.n_units = laci_grouped_rows_units(form->tiles, form->n_tiles);
+  w.n_strips = laci_grouped_rows_strips(w.n_units);
+  laci_native_fill_around(net, step, w.o.y);
+  laci_pool_for(net->pool, w.kernel->grouped->n_chunks * w.n_strips, 1, run_strips, &w);
+}
+
+/* ---- The record ---- */
+
+/* Halves of tiles that have results. */
+static int64_t units_of(const laci_native_layer *layer) {
+  enum { UNIT = LACI_SPARSE_LANES / 2 };
+  const laci_sparse_window *g = &layer->window;
+  const int64_t between = laci_native_is_pixel(g) ? 0 : 1; /* pixels, from row to row */
+  const int64_t pixels = (g->out_h - 1) * (g->out_w + between) + g->out_w;
+  if (laci_native_by_images(layer->n_images)) return 2 * laci_cost_tiles(layer, 1);
+  return layer->n_images * laci_ceil_div(pixels, UNIT);
+}
+
+/** What is lost with each strip is the same for fewer units. */
+static double grouped_rows_cost(const laci_net *net, const laci_native_layer *layer) {
+  enum { UNIT = LACI_SPARSE_LANES / 2, FEW = 128 };
+  const laci_sparse_window *g = &layer->window;
+  const laci_cost_figures *c = laci_costs_of(net, layer);
+  const bool images = laci_native_by_images(layer->n_images);
+  const double units = (double)units_of(layer);
+  const double lost = (double)laci_grouped_rows_strips(units_of(layer)) * c->strip;
+  const double share = (laci_native_is_pixel(g) || images ? c->grouped : c->grouped_window) *
+                       (g->channels_out / g->groups < FEW ? c->grouped_few : 1);
+  const double kept = laci_cost_terms(g) * layer->kept; /* of a row */
+  const double result = images ? c->grouped_of_images : c->grouped_result;
+  const double each = kept * (units + lost) / share + units * result;
+  return (double)g->channels_out * (UNIT * each + kept * c->grouped_weight);
+}
+
+static double bytes(const laci_net *net, const laci_native_layer *layer) {
+  const double each = 5.4;
+  const laci_sparse_window *g = &layer->window;
+  const double n = (double)(g->channels_out * laci_sparse_row_weights(g));
+  (void)net;
+  return n * layer->kept * each;
+}
+
+static bool can(const laci_net *net, const laci_native_layer *layer, const char **why) {
+  *why = "its weights change, are no floats, or do not keep half of each row";
+  return !layer->full && laci_native_is_of_constant_floats(net, layer) &&
+         laci_native_may_group(layer);
+}
+
+const laci_algorithm laci_algorithm_grouped_rows = {.name = "grouped_rows",
+                                                    .timed_as = "lists",
+                                                    .kind = LACI_NATIVE_PRODUCT,
+                                                    .skips_zeros = true,
+                                                    .can = can,
+                                                    .cost = grouped_rows_cost,
+                                                    .bytes = bytes,
+                                                    .make = make,
+                                                    .run = run};

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A chosen layer as a step of the net: operands and result in their native layouts, and the
+ * algorithm that computes it. */
+#include "engine/cpu/native/native.h"
+#include "engine/cpu/native/layout/tensors.h"
+#include "engine/cpu/native/algorithms/algorithm.h"
+#include "engine/cpu/native/algorithms/algorithms.h"
+
+static lac_status run(laci_net *net, laci_net_step *step, lac_error *err) {
+  const laci_native_step *s = step->context;
+  (void)err;
+  s->algorithm->run(net, s);
+  return LAC_OK;
+}
+
+/** What is known of the step before its algorithm prepares it. */
+static laci_native_step begin(laci_net *net, const laci_native_layer *layer) {
+  const laci_native_layout out =
+      laci_native_layout_at(net, layer->output, layer->bytes ? layer->bytes->y : NULL);
+  const laci_shape *y = laci_plan_shape(&net->plan, layer->output);
+  return (laci_native_step){.layer = layer,
+                            .algorithm = laci_algorithm_of(layer->algorithm),
+                            .out = out.layout,
+                            .size = laci_native_size_of(net, y, &out),
+                            .around = laci_native_around(&out),
+                            .weights = -1,
+                            .scratch = -1};
+}
+
+static void add(laci_net *net, laci_native_step *s) {
+  enum { SCRATCH = 4 };
+  const laci_fused *fused = s->layer->fused;
+  s->tensors = laci_native_take_tensors(net, s->layer);
+  if (s->scratch_bytes > 0) s->scratch = laci_net_scratch(net, s->scratch_bytes);
+  const laci_native_tensors *t = &s->tensors;
+  laci_net_step *step =
+      laci_net_step_code(net, &net->plan.graph->nodes[fused->node], run, 6,
+                         (int[]){t->x, t->bias, t->residual, s->weights, s->scratch, t->y});
+  if (!step) return;
+  laci_net_step_scratch(step, SCRATCH);
+  step->what = laci_net_describe(net, fused);
+  step->kernel = s->kernel;
+  step->sparse = s->algorithm->skips_zeros;
+  step->context = s;
+  step->shown = t->y;
+  step->flops = s->flops;
+  laci_net_bind(net, fused->output, t->y);
+}
+
+bool laci_native_has_layer(const laci_net *net, const laci_fused *fused) {
+  return laci_native_chosen(net, fused) != NULL;
+}
+
+bool laci_native_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  *why = "dense weights, or dense kernels are faster";
+  return laci_native_has_layer(net, fused);
+}
+
+void laci_native_lower(laci_net *net, const laci_fused *fused) {
+  const laci_native_layer *layer = laci_native_chosen(net, fused);
+  laci_native_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
+  if (!s) return;
+  *s = begin(net, layer);
+  s->algorithm->make(net, s);
+  if (!net->plan.status) add(net, s);
+}
+
+laci_sparse_operands laci_native_step_operands(const laci_net *net, const laci_native_step *step) {
+  return laci_native_operands_of(net, step->layer, &step->tensors);
+}
+
+void laci_native_fill_around(laci_net *net, const laci_native_step *step, float *y) {
+  laci_native_fill_border(net, &step->out, &step->size, step->around, y);
+}
