@@ -7,7 +7,7 @@
  * constants. What inference learned wins over what the file declares, for exporters write wrong
  * shapes. Where an input has no shape, or an operator's output is unknown, the reader's stored
  * weight tells some of it (op->expect), and the nodes are walked once more. Next: op.h (what an
- * operator states), ops/op_in.h. */
+ * operator states), ops/shared/op_in.h. */
 #include "graph/infer.h"
 
 #include <inttypes.h>

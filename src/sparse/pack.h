@@ -15,7 +15,7 @@
  *     signs   [n_rows, sign_words]  only where an element that is left out is -0.0: one bit an
  *                                   element left out, in order, 1 = -0.0
  *
- * Unpacking gives back every bit. Next: pack/pack.h (these arrays in a file). */
+ * Unpacking gives back every bit. Next: pack/packfile.h (these arrays in a file). */
 #ifndef LACI_SPARSE_PACK_H
 #define LACI_SPARSE_PACK_H
 

@@ -43,7 +43,7 @@ struct laci_net {
   bool has_run;
   const laci_looked *suspect; /* a run has seen what may not be finite: it ended there */
   laci_onednn *onednn;
-  laci_native_net *native; /* native/native_in.h; NULL: nothing could be done by sparse kernels */
+  laci_native_net *native; /* native/layer.h; NULL: nothing could be done by sparse kernels */
   int *workspaces; /* [n_nodes] tensor that a forward node leaves for its gradient; -1: none */
   size_t n_tensors, n_buffers, n_steps, tensor_capacity, buffer_capacity, step_capacity;
   laci_net_tensor *tensors;
