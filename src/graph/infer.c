@@ -343,9 +343,9 @@ static void look_back(inference *job, const laci_node *node, const node_view *vi
     bool had_rank = value->type.shape.rank >= 0;
     learned = value->stored < 0 && is_open(&value->type.shape) && learn(job, value, &told);
     job->again |= learned && (!had_rank || value->is_input);
-    const laci_node *maker = value->producer >= 0 ? &graph->nodes[value->producer] : NULL;
-    bool passes = maker && maker->op && maker->op->couple == laci_couple_unary;
-    at = passes && maker->n_inputs ? maker->inputs[0] : -1;
+    const laci_node *producer = value->producer >= 0 ? &graph->nodes[value->producer] : NULL;
+    bool passes = producer && producer->op && producer->op->couple == laci_couple_unary;
+    at = passes && producer->n_inputs ? producer->inputs[0] : -1;
   }
 }
 

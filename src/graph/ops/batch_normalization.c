@@ -55,31 +55,31 @@ typedef struct job {
   const laci_eval *eval;
   const double *mean, *variance;
   double epsilon;
-  int64_t channels, plane, n_images;
+  int64_t channels, spatial, n_images;
 } job;
 
-static void normalize_planes(int64_t begin, int64_t end, void *context) {
+static void normalize_channels(int64_t begin, int64_t end, void *context) {
   const job *j = context;
   const laci_eval *eval = j->eval;
   for (int64_t at = begin; at < end; at++) {
     int64_t channel = at % j->channels;
     double factor = eval->in[SCALE]->f[channel] / sqrt(j->variance[channel] + j->epsilon);
     double mean = j->mean[channel], bias = eval->in[BIAS]->f[channel];
-    const double *x = eval->in[0]->f + at * j->plane;
-    double *y = eval->out[0]->f + at * j->plane;
-    for (int64_t i = 0; i < j->plane; i++) y[i] = (x[i] - mean) * factor + bias;
+    const double *x = eval->in[0]->f + at * j->spatial;
+    double *y = eval->out[0]->f + at * j->spatial;
+    for (int64_t i = 0; i < j->spatial; i++) y[i] = (x[i] - mean) * factor + bias;
   }
 }
 
 /** The batch's own moments of one channel, over all images and places. */
 static laci_moments batch_moments(const job *j, int64_t channel) {
-  const double *x = j->eval->in[0]->f + channel * j->plane;
-  int64_t image = j->channels * j->plane, n = j->n_images * j->plane;
+  const double *x = j->eval->in[0]->f + channel * j->spatial;
+  int64_t image = j->channels * j->spatial, n = j->n_images * j->spatial;
   double sum = 0, squares = 0;
-  for (int64_t at = 0; at < n; at++) sum += x[at / j->plane * image + at % j->plane];
+  for (int64_t at = 0; at < n; at++) sum += x[at / j->spatial * image + at % j->spatial];
   double mean = sum / (double)n;
   for (int64_t at = 0; at < n; at++) {
-    double off = x[at / j->plane * image + at % j->plane] - mean;
+    double off = x[at / j->spatial * image + at % j->spatial] - mean;
     squares += off * off;
   }
   return (laci_moments){.mean = mean, .variance = squares / (double)n};
@@ -106,7 +106,7 @@ static lac_status eval_training(laci_eval *eval, job *j) {
   }
   j->mean = mean->f;
   j->variance = variance->f;
-  laci_eval_parallel(eval, j->n_images * j->channels, normalize_planes, j);
+  laci_eval_parallel(eval, j->n_images * j->channels, normalize_channels, j);
 out:
   laci_buf_destroy(mean);
   laci_buf_destroy(variance);
@@ -125,10 +125,10 @@ static lac_status eval(laci_eval *eval) {
            .variance = eval->in[VARIANCE]->f,
            .epsilon = laci_epsilon(eval->node),
            .channels = x->rank > 1 ? x->dims[1] : 1,
-           .plane = laci_shape_count_range(x, x->rank > 1 ? 2 : 1, x->rank),
+           .spatial = laci_shape_count_range(x, x->rank > 1 ? 2 : 1, x->rank),
            .n_images = x->dims[0]};
   if (trains(eval->node)) return eval_training(eval, &j);
-  laci_eval_parallel(eval, j.n_images * j.channels, normalize_planes, &j);
+  laci_eval_parallel(eval, j.n_images * j.channels, normalize_channels, &j);
   return LAC_OK;
 }
 

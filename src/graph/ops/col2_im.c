@@ -99,10 +99,10 @@ static lac_status eval(laci_eval *eval) {
   if (!st) st = read_geometry(eval->node, eval->in[1], eval->in[2], &g, eval->err);
   if (st) return st;
   laci_buf *y = eval->out[0];
-  int64_t plane = laci_shape_count_range(&y->shape, 2, y->shape.rank);
+  int64_t spatial = laci_shape_count_range(&y->shape, 2, y->shape.rank);
   for (int64_t at = 0; at < x->count; at++) {
     int64_t row = at / g.n_out, place = place_of(&g, row % g.n_block, at % g.n_out);
-    if (place >= 0) y->f[row / g.n_block * plane + place] += x->f[at];
+    if (place >= 0) y->f[row / g.n_block * spatial + place] += x->f[at];
   }
   return LAC_OK;
 }

@@ -79,14 +79,14 @@ static void add_line(const laci_conv_axis *axis, const double *x, int64_t t, dou
   }
 }
 
-static void depthwise_planes(int64_t begin, int64_t end, void *context) {
+static void depthwise_channels(int64_t begin, int64_t end, void *context) {
   const depthwise *d = context;
   const laci_conv_axis *axis = d->patches->axis;
   int64_t in = laci_patches_in(d->patches), out = laci_patches_out(d->patches);
   int64_t kernel = laci_patches_kernel(d->patches);
-  for (int64_t plane = begin; plane < end; plane++) {
-    const double *x = d->patches->x + plane / d->multiplier * in;
-    const double *w = d->w + plane % d->channels_out * kernel;
+  for (int64_t channel = begin; channel < end; channel++) {
+    const double *x = d->patches->x + channel / d->multiplier * in;
+    const double *w = d->w + channel % d->channels_out * kernel;
     for (int64_t t = 0; t < kernel; t++) {
       int64_t t2 = t % axis[2].kernel, t1 = t / axis[2].kernel % axis[1].kernel;
       int64_t t0 = t / axis[2].kernel / axis[1].kernel;
@@ -95,7 +95,7 @@ static void depthwise_planes(int64_t begin, int64_t end, void *context) {
         int64_t i1 = line % axis[1].out * axis[1].stride - axis[1].pad + t1 * axis[1].dilation;
         if (i0 < 0 || i0 >= axis[0].in || i1 < 0 || i1 >= axis[1].in) continue;
         add_line(&axis[2], x + (i0 * axis[1].in + i1) * axis[2].in, t2, w[t],
-                 d->y + plane * out + line * axis[2].out);
+                 d->y + channel * out + line * axis[2].out);
       }
     }
   }
@@ -121,7 +121,7 @@ static lac_status eval(laci_eval *eval) {
                  .y = eval->out[0]->f,
                  .channels_out = w->dims[0],
                  .multiplier = w->dims[0] / n_groups};
-  laci_eval_parallel(eval, x->dims[0] * w->dims[0], depthwise_planes, &d);
+  laci_eval_parallel(eval, x->dims[0] * w->dims[0], depthwise_channels, &d);
   return LAC_OK;
 }
 

@@ -100,15 +100,15 @@ typedef struct job {
 } job;
 
 /** One element of a channel, 0 outside. */
-static double element(const job *j, const double *plane, double h, double w) {
+static double element(const job *j, const double *x, double h, double w) {
   bool inside = h >= 0 && h < (double)j->height && w >= 0 && w < (double)j->width;
-  return inside ? plane[laci_int_from_f(h) * j->width + laci_int_from_f(w)] : 0;
+  return inside ? x[laci_int_from_f(h) * j->width + laci_int_from_f(w)] : 0;
 }
 
-static double between(const job *j, const double *plane, double h, double w) {
+static double between(const job *j, const double *x, double h, double w) {
   double h0 = floor(h), w0 = floor(w), dh = h - h0, dw = w - w0;
-  return (1 - dh) * ((1 - dw) * element(j, plane, h0, w0) + dw * element(j, plane, h0, w0 + 1)) +
-         dh * ((1 - dw) * element(j, plane, h0 + 1, w0) + dw * element(j, plane, h0 + 1, w0 + 1));
+  return (1 - dh) * ((1 - dw) * element(j, x, h0, w0) + dw * element(j, x, h0, w0 + 1)) +
+         dh * ((1 - dw) * element(j, x, h0 + 1, w0) + dw * element(j, x, h0 + 1, w0 + 1));
 }
 
 /** What kernel element k reads in a channel for an output place. */
@@ -123,19 +123,19 @@ static double read_place(const job *j, int64_t image, int64_t channel, int64_t k
               k / j->kernel_width * axis[0].dilation;
   int64_t w = at % j->out_width * axis[1].stride - axis[1].pad_begin +
               k % j->kernel_width * axis[1].dilation;
-  const double *plane = j->eval->in[X]->f + (image * j->channels + channel) * j->height * j->width;
-  double value = between(j, plane, (double)h + offset[0], (double)w + offset[places]);
+  const double *x = j->eval->in[X]->f + (image * j->channels + channel) * j->height * j->width;
+  double value = between(j, x, (double)h + offset[0], (double)w + offset[places]);
   return mask ? value * mask->f[where * places + at] : value;
 }
 
 /** Outputs of one channel of one image. */
-static void convolve_planes(int64_t begin, int64_t end, void *context) {
+static void convolve_channels(int64_t begin, int64_t end, void *context) {
   const job *j = context;
   const laci_buf *bias = laci_operand(j->eval, BIAS);
   int64_t kernel = j->kernel_height * j->kernel_width, places = j->out_height * j->out_width;
   int64_t own = j->channels / j->g.groups;
-  for (int64_t plane = begin; plane < end; plane++) {
-    int64_t image = plane / j->out, k = plane % j->out;
+  for (int64_t channel = begin; channel < end; channel++) {
+    int64_t image = channel / j->out, k = channel % j->out;
     int64_t first = k / (j->out / j->g.groups) * own;
     const double *w = j->eval->in[W]->f + k * own * kernel;
     for (int64_t at = 0; at < places; at++) {
@@ -144,7 +144,7 @@ static void convolve_planes(int64_t begin, int64_t end, void *context) {
         for (int64_t t = 0; t < kernel; t++)
           sum += w[c * kernel + t] * read_place(j, image, first + c, t, at);
       }
-      j->eval->out[0]->f[plane * places + at] = sum;
+      j->eval->out[0]->f[channel * places + at] = sum;
     }
   }
 }
@@ -164,7 +164,7 @@ static lac_status eval(laci_eval *eval) {
   if (!st) st = read_geometry(eval->node, w, &j.g, eval->err);
   if (st) return st;
   for (int at = 0; at < 2; at++) laci_window_out_size(&j.g.window, at, x->dims[at + 2]);
-  laci_eval_parallel(eval, x->dims[0] * j.out, convolve_planes, &j);
+  laci_eval_parallel(eval, x->dims[0] * j.out, convolve_channels, &j);
   return LAC_OK;
 }
 

@@ -18,12 +18,12 @@ static lac_status eval(laci_eval *eval) {
   const laci_shape *out = &eval->out[0]->shape;
   lac_status st = laci_block_size(eval->node, &b, eval->err);
   if (st) return st;
-  int64_t height = x->shape.dims[2], width = x->shape.dims[3], plane = height * width;
+  int64_t height = x->shape.dims[2], width = x->shape.dims[3], spatial = height * width;
   /* out as [N, C, H, row, W, column] */
   laci_shape space = {.rank = 6, .dims = {out->dims[0], out->dims[1], height, b, width, b}};
-  int64_t channel = laci_block_channel_first(eval->node) ? b * b * plane : plane;
-  int64_t offset = laci_block_channel_first(eval->node) ? plane : out->dims[1] * plane;
-  int64_t strides[6] = {x->shape.dims[1] * plane, channel, width, b * offset, 1, offset};
+  int64_t channel = laci_block_channel_first(eval->node) ? b * b * spatial : spatial;
+  int64_t offset = laci_block_channel_first(eval->node) ? spatial : out->dims[1] * spatial;
+  int64_t strides[6] = {x->shape.dims[1] * spatial, channel, width, b * offset, 1, offset};
   laci_move_strided(eval, x, &space, strides, 0, eval->out[0]);
   return LAC_OK;
 }

@@ -42,14 +42,14 @@ static lac_status eval(laci_eval *eval) {
   if (rank < 1) return laci_node_fail(eval->node, eval->err, LAC_BAD_SHAPE, "indices are a scalar");
   int64_t width = indices->shape.dims[rank - 1];
   int64_t n_batches = laci_shape_count_range(&x->shape, 0, batch);
-  int64_t plane = laci_shape_count_range(&x->shape, batch, x->shape.rank);
+  int64_t batch_stride = laci_shape_count_range(&x->shape, batch, x->shape.rank);
   int64_t n = laci_shape_count_range(&indices->shape, batch, rank - 1);
   int64_t part = laci_shape_count_range(&x->shape, batch + (int)width, x->shape.rank);
   for (int64_t at = 0; at < n_batches * n; at++) {
     int64_t offset;
     lac_status st = laci_tuple_offset(eval, indices, at * width, width, batch, &offset);
     if (st) return st;
-    laci_move(eval->out[0], at * part, x, at / n * plane + offset, part);
+    laci_move(eval->out[0], at * part, x, at / n * batch_stride + offset, part);
   }
   return LAC_OK;
 }

@@ -40,7 +40,7 @@ typedef struct job {
   outside beyond;
   bool corners;
   int n_axes;
-  int64_t plane, places, channels;
+  int64_t spatial, places, channels;
 } job;
 
 /** Neighbours along one axis: place -1 is nothing. */
@@ -124,7 +124,7 @@ static void sample_places(int64_t begin, int64_t end, void *context) {
     for (int64_t channel = 0; channel < j->channels; channel++) {
       int64_t image = n * j->channels + channel;
       j->eval->out[0]->f[image * j->places + place] =
-          sample(x->f + image * j->plane, sizes, t, j->n_axes);
+          sample(x->f + image * j->spatial, sizes, t, j->n_axes);
     }
   }
 }
@@ -157,7 +157,7 @@ static lac_status eval(laci_eval *eval) {
            .corners = laci_node_int(node, "align_corners", 0) != 0,
            .n_axes = x->rank - 2,
            .channels = x->dims[1],
-           .plane = laci_shape_count_range(x, 2, x->rank),
+           .spatial = laci_shape_count_range(x, 2, x->rank),
            .places = laci_shape_count_range(&eval->out[0]->shape, 2, x->rank)};
   laci_eval_parallel(eval, x->dims[0] * j.places, sample_places, &j);
   return LAC_OK;

@@ -28,13 +28,13 @@ static lac_status infer(laci_infer *infer) {
 
 typedef struct job {
   const laci_eval *eval;
-  int64_t n_groups, group_channels, plane;
+  int64_t n_groups, group_channels, spatial;
 } job;
 
 static void normalize_groups(int64_t begin, int64_t end, void *context) {
   const job *j = context;
   const laci_eval *eval = j->eval;
-  int64_t run = j->group_channels * j->plane;
+  int64_t run = j->group_channels * j->spatial;
   bool per_channel = parameters_per_channel(eval->node);
   double epsilon = laci_epsilon(eval->node);
   for (int64_t at = begin; at < end; at++) {
@@ -43,7 +43,7 @@ static void normalize_groups(int64_t begin, int64_t end, void *context) {
     double *y = eval->out[0]->f + at * run;
     laci_normalize_run(x, run, laci_moments_of(x, run), epsilon, y);
     for (int64_t i = 0; i < run; i++) {
-      int64_t parameter = per_channel ? group * j->group_channels + i / j->plane : group;
+      int64_t parameter = per_channel ? group * j->group_channels + i / j->spatial : group;
       y[i] = y[i] * eval->in[1]->f[parameter] + eval->in[2]->f[parameter];
     }
   }
@@ -55,7 +55,7 @@ static lac_status eval(laci_eval *eval) {
   const laci_shape *x = &eval->in[0]->shape;
   job j = {.eval = eval,
            .n_groups = n_groups_of(eval->node),
-           .plane = laci_shape_count_range(x, 2, x->rank)};
+           .spatial = laci_shape_count_range(x, 2, x->rank)};
   j.group_channels = x->dims[1] / j.n_groups;
   laci_eval_parallel(eval, x->dims[0] * j.n_groups, normalize_groups, &j);
   return LAC_OK;

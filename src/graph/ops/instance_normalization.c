@@ -22,17 +22,17 @@ static lac_status infer(laci_infer *infer) {
   return st ? st : laci_want_vector(infer, 2, x ? x->dims[1] : -1);
 }
 
-static void normalize_planes(int64_t begin, int64_t end, void *context) {
+static void normalize_channels(int64_t begin, int64_t end, void *context) {
   const laci_eval *eval = context;
   const laci_shape *shape = &eval->in[0]->shape;
-  int64_t plane = laci_shape_count_range(shape, 2, shape->rank);
+  int64_t spatial = laci_shape_count_range(shape, 2, shape->rank);
   double epsilon = laci_epsilon(eval->node);
   for (int64_t at = begin; at < end; at++) {
-    const double *x = eval->in[0]->f + at * plane;
-    double *y = eval->out[0]->f + at * plane;
+    const double *x = eval->in[0]->f + at * spatial;
+    double *y = eval->out[0]->f + at * spatial;
     double scale = eval->in[1]->f[at % shape->dims[1]], bias = eval->in[2]->f[at % shape->dims[1]];
-    laci_normalize_run(x, plane, laci_moments_of(x, plane), epsilon, y);
-    for (int64_t i = 0; i < plane; i++) y[i] = y[i] * scale + bias;
+    laci_normalize_run(x, spatial, laci_moments_of(x, spatial), epsilon, y);
+    for (int64_t i = 0; i < spatial; i++) y[i] = y[i] * scale + bias;
   }
 }
 
@@ -40,7 +40,7 @@ static lac_status eval(laci_eval *eval) {
   lac_status st = laci_want_floats(eval);
   if (st) return st;
   const laci_shape *x = &eval->in[0]->shape;
-  laci_eval_parallel(eval, x->dims[0] * x->dims[1], normalize_planes, eval);
+  laci_eval_parallel(eval, x->dims[0] * x->dims[1], normalize_channels, eval);
   return LAC_OK;
 }
 

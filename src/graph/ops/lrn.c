@@ -7,7 +7,7 @@
 
 typedef struct job {
   const laci_eval *eval;
-  int64_t channels, plane, before, after; /* neighbours on either side */
+  int64_t channels, spatial, before, after; /* neighbours on either side */
   double alpha, beta, bias;
 } job;
 
@@ -22,18 +22,18 @@ static lac_status infer(laci_infer *infer) {
                         (long long)laci_node_int(infer->node, "size", 0));
 }
 
-static void normalize_planes(int64_t begin, int64_t end, void *context) {
+static void normalize_channels(int64_t begin, int64_t end, void *context) {
   const job *j = context;
   for (int64_t at = begin; at < end; at++) {
     int64_t channel = at % j->channels;
     int64_t first = channel - j->before < 0 ? 0 : channel - j->before;
     int64_t last = channel + j->after >= j->channels ? j->channels - 1 : channel + j->after;
-    const double *x = j->eval->in[0]->f + at * j->plane;
-    double *y = j->eval->out[0]->f + at * j->plane;
-    for (int64_t i = 0; i < j->plane; i++) {
+    const double *x = j->eval->in[0]->f + at * j->spatial;
+    double *y = j->eval->out[0]->f + at * j->spatial;
+    for (int64_t i = 0; i < j->spatial; i++) {
       double squares = 0;
       for (int64_t other = first; other <= last; other++) {
-        double v = x[(other - channel) * j->plane + i];
+        double v = x[(other - channel) * j->spatial + i];
         squares += v * v;
       }
       y[i] = x[i] / pow(j->bias + j->alpha * squares, j->beta);
@@ -49,14 +49,14 @@ static lac_status eval(laci_eval *eval) {
   if (size > x->dims[1] * 2 + 2) size = x->dims[1] * 2 + 2; /* all channels; keeps sums in range */
   job j = {.eval = eval,
            .channels = x->dims[1],
-           .plane = laci_shape_count_range(x, 2, x->rank),
+           .spatial = laci_shape_count_range(x, 2, x->rank),
            .before = (size - 1) / 2,
            .after = size / 2,
            .alpha = laci_node_float(eval->node, "alpha", 1e-4f) /
                     (double)laci_node_int(eval->node, "size", 1),
            .beta = laci_node_float(eval->node, "beta", 0.75f),
            .bias = laci_node_float(eval->node, "bias", 1)};
-  laci_eval_parallel(eval, x->dims[0] * x->dims[1], normalize_planes, &j);
+  laci_eval_parallel(eval, x->dims[0] * x->dims[1], normalize_channels, &j);
   return LAC_OK;
 }
 

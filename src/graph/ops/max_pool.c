@@ -26,15 +26,15 @@ const laci_pooling laci_max_pooling = {.start = {.value = -INFINITY, .at = -1}, 
 
 /** Row-major positions within channels become column-major ones. */
 static void count_by_columns(const laci_shape *x, laci_buf *indices) {
-  int64_t plane = laci_shape_count_range(x, 2, x->rank);
-  for (int64_t at = 0; plane > 0 && at < indices->count; at++) {
-    int64_t place = indices->i[at] % plane, stride = plane, transposed = 0;
+  int64_t spatial = laci_shape_count_range(x, 2, x->rank);
+  for (int64_t at = 0; spatial > 0 && at < indices->count; at++) {
+    int64_t place = indices->i[at] % spatial, stride = spatial, transposed = 0;
     for (int axis = x->rank - 1; axis >= 2; axis--) {
       stride /= x->dims[axis];
       transposed += place % x->dims[axis] * stride;
       place /= x->dims[axis];
     }
-    indices->i[at] += transposed - indices->i[at] % plane;
+    indices->i[at] += transposed - indices->i[at] % spatial;
   }
 }
 

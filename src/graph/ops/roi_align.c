@@ -104,14 +104,14 @@ static void pool_regions(int64_t begin, int64_t end, void *context) {
   const laci_buf *x = j->eval->in[0], *rois = j->eval->in[1], *images = j->eval->in[2];
   laci_buf *y = j->eval->out[0];
   const int64_t *out = y->shape.dims;
-  int64_t channels = out[1], plane = x->shape.dims[2] * x->shape.dims[3];
+  int64_t channels = out[1], spatial = x->shape.dims[2] * x->shape.dims[3];
   for (int64_t at = begin; at < end; at++) {
     const double *roi = rois->f + at * 4;
     side rows = make_side(j, roi[1], roi[3], out[2]), cols = make_side(j, roi[0], roi[2], out[3]);
     int64_t image = laci_buf_get_i(images, at);
     for (int64_t k = 0; k < channels * out[2] * out[3]; k++) {
       const int64_t bin[2] = {k / out[3] % out[2], k % out[3]};
-      const double *from = x->f + (image * channels + k / (out[2] * out[3])) * plane;
+      const double *from = x->f + (image * channels + k / (out[2] * out[3])) * spatial;
       y->f[at * channels * out[2] * out[3] + k] = pool_bin(j, from, &rows, &cols, bin);
     }
   }

@@ -66,11 +66,11 @@ static lac_status eval(laci_eval *eval) {
   int64_t channels = x->shape.dims[1], height = x->shape.dims[2], width = x->shape.dims[3];
   /* out as [N, row, column, C, H / b, W / b], or C before row and column */
   laci_shape space = {.rank = 6, .dims = {x->shape.dims[0], b, b, channels, height / b, width / b}};
-  int64_t plane = height * width;
-  int64_t strides[6] = {channels * plane, width, 1, plane, b * width, b};
+  int64_t spatial = height * width;
+  int64_t strides[6] = {channels * spatial, width, 1, spatial, b * width, b};
   if (laci_block_channel_first(eval->node)) {
     space.dims[1] = channels, space.dims[3] = b;
-    strides[1] = plane, strides[2] = width, strides[3] = 1;
+    strides[1] = spatial, strides[2] = width, strides[3] = 1;
   }
   laci_move_strided(eval, x, &space, strides, 0, eval->out[0]);
   return LAC_OK;

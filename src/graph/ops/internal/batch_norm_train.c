@@ -27,7 +27,7 @@ typedef struct job {
   const laci_eval *eval;
   double epsilon, keep;
   bool fixed;
-  int64_t channels, plane, n_images;
+  int64_t channels, spatial, n_images;
 } job;
 
 static laci_moments moments_of(const job *j, int64_t channel) {
@@ -35,15 +35,15 @@ static laci_moments moments_of(const job *j, int64_t channel) {
   if (j->fixed)
     return (laci_moments){.mean = j->eval->in[3]->f[channel],
                           .variance = j->eval->in[4]->f[channel]};
-  double sum = 0, squares = 0, n = (double)(j->n_images * j->plane);
+  double sum = 0, squares = 0, n = (double)(j->n_images * j->spatial);
   for (int64_t image = 0; image < j->n_images; image++) {
-    const double *from = x + (image * j->channels + channel) * j->plane;
-    for (int64_t i = 0; i < j->plane; i++) sum += from[i];
+    const double *from = x + (image * j->channels + channel) * j->spatial;
+    for (int64_t i = 0; i < j->spatial; i++) sum += from[i];
   }
   double mean = sum / n;
   for (int64_t image = 0; image < j->n_images; image++) {
-    const double *from = x + (image * j->channels + channel) * j->plane;
-    for (int64_t i = 0; i < j->plane; i++) squares += (from[i] - mean) * (from[i] - mean);
+    const double *from = x + (image * j->channels + channel) * j->spatial;
+    for (int64_t i = 0; i < j->spatial; i++) squares += (from[i] - mean) * (from[i] - mean);
   }
   return (laci_moments){.mean = mean, .variance = squares / n};
 }
@@ -56,14 +56,14 @@ static void put(const job *j, int port, int64_t channel, double x) {
 static void run(int64_t begin, int64_t end, void *context) {
   const job *j = context;
   const laci_buf *const *in = j->eval->in;
-  double n = (double)(j->n_images * j->plane), unbiased = n > 1 ? n / (n - 1) : 1;
+  double n = (double)(j->n_images * j->spatial), unbiased = n > 1 ? n / (n - 1) : 1;
   for (int64_t channel = begin; channel < end; channel++) {
     laci_moments m = moments_of(j, channel);
     double factor = in[1]->f[channel] / sqrt(m.variance + j->epsilon);
     double bias = in[2]->f[channel];
     for (int64_t image = 0; image < j->n_images; image++) {
-      int64_t from = (image * j->channels + channel) * j->plane;
-      for (int64_t i = from; i < from + j->plane; i++)
+      int64_t from = (image * j->channels + channel) * j->spatial;
+      for (int64_t i = from; i < from + j->spatial; i++)
         j->eval->out[0]->f[i] = (in[0]->f[i] - m.mean) * factor + bias;
     }
     put(j, 1, channel, m.mean);
@@ -83,7 +83,7 @@ static lac_status eval(laci_eval *eval) {
            .keep = laci_node_float(eval->node, "momentum", 0.9f),
            .fixed = laci_node_int(eval->node, "fixed", 0) != 0,
            .channels = x->dims[1],
-           .plane = laci_shape_count_range(x, 2, x->rank),
+           .spatial = laci_shape_count_range(x, 2, x->rank),
            .n_images = x->dims[0]};
   laci_eval_parallel(eval, j.channels, run, &j);
   return LAC_OK;

@@ -27,7 +27,7 @@ typedef struct job {
   const laci_eval *eval;
   double epsilon;
   bool fixed;
-  int64_t channels, plane, n_images;
+  int64_t channels, spatial, n_images;
 } job;
 
 static void run(int64_t begin, int64_t end, void *context) {
@@ -36,19 +36,19 @@ static void run(int64_t begin, int64_t end, void *context) {
   const laci_buf *const *in = j->eval->in;
   laci_buf *dx = laci_result(j->eval, 0), *dscale = laci_result(j->eval, 1),
            *dbias = laci_result(j->eval, 2);
-  double n = (double)(j->n_images * j->plane);
+  double n = (double)(j->n_images * j->spatial);
   for (int64_t channel = begin; channel < end; channel++) {
     double inverse = 1 / sqrt(in[4]->f[channel] + j->epsilon), mean = in[3]->f[channel];
     double sum = 0, product = 0, factor = in[2]->f[channel] * inverse;
-    for (int64_t at = 0; at < j->n_images * j->plane; at++) {
-      int64_t i = (at / j->plane * j->channels + channel) * j->plane + at % j->plane;
+    for (int64_t at = 0; at < j->n_images * j->spatial; at++) {
+      int64_t i = (at / j->spatial * j->channels + channel) * j->spatial + at % j->spatial;
       sum += dy[i];
       product += dy[i] * (x[i] - mean) * inverse;
     }
     if (dscale) dscale->f[channel] = product;
     if (dbias) dbias->f[channel] = sum;
-    for (int64_t at = 0; dx && at < j->n_images * j->plane; at++) {
-      int64_t i = (at / j->plane * j->channels + channel) * j->plane + at % j->plane;
+    for (int64_t at = 0; dx && at < j->n_images * j->spatial; at++) {
+      int64_t i = (at / j->spatial * j->channels + channel) * j->spatial + at % j->spatial;
       double off = j->fixed ? 0 : (sum + (x[i] - mean) * inverse * product) / n;
       dx->f[i] = factor * (dy[i] - off);
     }
@@ -63,7 +63,7 @@ static lac_status eval(laci_eval *eval) {
            .epsilon = laci_epsilon(eval->node),
            .fixed = laci_node_int(eval->node, "fixed", 0) != 0,
            .channels = x->dims[1],
-           .plane = laci_shape_count_range(x, 2, x->rank),
+           .spatial = laci_shape_count_range(x, 2, x->rank),
            .n_images = x->dims[0]};
   laci_eval_parallel(eval, j.channels, run, &j);
   return LAC_OK;

@@ -50,8 +50,8 @@ static double line_sum(const laci_conv_axis *axis, const double *x, const double
   return sum;
 }
 
-static double plane_sum(const laci_conv_axis *axis, const double *x, const double *dy,
-                        const int64_t t[LACI_CONV_AXES]) {
+static double channel_sum(const laci_conv_axis *axis, const double *x, const double *dy,
+                          const int64_t t[LACI_CONV_AXES]) {
   double sum = 0;
   for (int64_t line = 0; line < axis[0].out * axis[1].out; line++) {
     int64_t i0 = line / axis[1].out * axis[0].stride - axis[0].pad + t[0] * axis[0].dilation;
@@ -76,8 +76,8 @@ static void run(int64_t begin, int64_t end, void *context) {
     int64_t channel = k / (c_out / j->n_groups) * own + c;
     double sum = 0;
     for (int64_t image = 0; image < j->x->shape.dims[0]; image++)
-      sum += plane_sum(axis, j->x->f + (image * c_in + channel) * in,
-                       j->dy->f + (image * c_out + k) * out, t);
+      sum += channel_sum(axis, j->x->f + (image * c_in + channel) * in,
+                         j->dy->f + (image * c_out + k) * out, t);
     j->dw[at] = sum;
   }
 }

@@ -14,13 +14,13 @@ static lac_status infer(laci_infer *infer) {
 typedef struct job {
   const laci_buf *dy, *places;
   laci_buf *dx;
-  int64_t in_plane, out_plane;
+  int64_t in_spatial, out_spatial;
 } job;
 
 static void run(int64_t begin, int64_t end, void *context) {
   const job *j = context;
-  for (int64_t at = begin * j->out_plane; at < end * j->out_plane; at++) {
-    int64_t first = at / j->out_plane * j->in_plane, place = j->places->i[at];
+  for (int64_t at = begin * j->out_spatial; at < end * j->out_spatial; at++) {
+    int64_t first = at / j->out_spatial * j->in_spatial, place = j->places->i[at];
     if (place >= first) j->dx->f[place] += j->dy->f[at]; /* before it: the window was empty */
   }
 }
@@ -41,8 +41,8 @@ static lac_status eval(laci_eval *eval) {
   job j = {.dy = dy,
            .places = places,
            .dx = eval->out[0],
-           .in_plane = laci_shape_count_range(&x->shape, 2, x->shape.rank),
-           .out_plane = laci_shape_count_range(&dy->shape, 2, dy->shape.rank)};
+           .in_spatial = laci_shape_count_range(&x->shape, 2, x->shape.rank),
+           .out_spatial = laci_shape_count_range(&dy->shape, 2, dy->shape.rank)};
   laci_eval_parallel(eval, x->shape.dims[0] * x->shape.dims[1], run, &j);
 out:
   laci_buf_destroy(y);

@@ -132,10 +132,11 @@ void laci_patches_pack(const void *context, const laci_gemm_block *block, double
 static void fill_bias(int64_t begin, int64_t end, void *context) {
   const laci_eval *eval = *(const laci_eval **)context;
   laci_buf *y = eval->out[0];
-  int64_t channels = y->shape.dims[1], plane = laci_shape_count_range(&y->shape, 2, y->shape.rank);
+  int64_t channels = y->shape.dims[1],
+          spatial = laci_shape_count_range(&y->shape, 2, y->shape.rank);
   for (int64_t at = begin; at < end; at++) {
     double value = eval->in[2]->f[at % channels];
-    for (int64_t i = 0; i < plane; i++) y->f[at * plane + i] = value;
+    for (int64_t i = 0; i < spatial; i++) y->f[at * spatial + i] = value;
   }
 }
 

@@ -36,7 +36,7 @@ typedef struct job {
   const laci_buf *x;
   laci_buf *y, *indices; /* NULL: not wanted */
   const laci_shape *out; /* of the windows */
-  int64_t in_plane, out_plane;
+  int64_t in_spatial, out_spatial;
 } job;
 
 static int64_t clamp(int64_t x, int64_t low, int64_t high) {
@@ -71,14 +71,14 @@ static void advance(const job *j, const reach *r, int64_t *t) {
 }
 
 /** Steps through the window's elements inside the channel. */
-static void visit(const job *j, const reach *r, const double *plane, const int64_t *integers,
+static void visit(const job *j, const reach *r, const double *floats, const int64_t *integers,
                   laci_pool_state *state) {
   int n = j->window->n_spatial;
   int64_t t[LACI_MAX_SPATIAL];
   for (int axis = 0; axis < n; axis++) t[axis] = r[axis].first;
   for (int64_t left = state->n_inside; left > 0; left--, advance(j, r, t)) {
     int64_t at = place_of(j, r, t);
-    j->pooling->step(state, plane ? plane[at] : (double)integers[at], at);
+    j->pooling->step(state, floats ? floats[at] : (double)integers[at], at);
   }
 }
 
@@ -94,19 +94,19 @@ static void find_reach(const job *j, int64_t rest, reach *r, laci_pool_state *st
   }
 }
 
-static void pool_planes(int64_t begin, int64_t end, void *context) {
+static void pool_windows(int64_t begin, int64_t end, void *context) {
   const job *j = context;
   for (int64_t at = begin; at < end; at++) {
-    int64_t plane = at / j->out_plane;
+    int64_t channel = at / j->out_spatial;
     reach r[LACI_MAX_SPATIAL];
     laci_pool_state state = j->pooling->start;
-    find_reach(j, at % j->out_plane, r, &state);
-    visit(j, r, j->x->f ? j->x->f + plane * j->in_plane : NULL,
-          j->x->i ? j->x->i + plane * j->in_plane : NULL, &state);
+    find_reach(j, at % j->out_spatial, r, &state);
+    visit(j, r, j->x->f ? j->x->f + channel * j->in_spatial : NULL,
+          j->x->i ? j->x->i + channel * j->in_spatial : NULL, &state);
     double value = j->pooling->end ? j->pooling->end(&state) : state.value;
     if (j->y && j->y->f) j->y->f[at] = value;
     else if (j->y) j->y->i[at] = laci_int_from_f(value);
-    if (j->indices) j->indices->i[at] = plane * j->in_plane + state.at;
+    if (j->indices) j->indices->i[at] = channel * j->in_spatial + state.at;
   }
 }
 
@@ -131,9 +131,9 @@ lac_status laci_pooling_eval(const laci_eval *eval, const laci_pooling *pooling,
            .y = y,
            .indices = indices,
            .out = out,
-           .in_plane = laci_shape_count_range(&x->shape, 2, x->shape.rank),
-           .out_plane = laci_shape_count_range(out, 2, out->rank)};
-  laci_eval_parallel(eval, laci_shape_count(out), pool_planes, &j);
+           .in_spatial = laci_shape_count_range(&x->shape, 2, x->shape.rank),
+           .out_spatial = laci_shape_count_range(out, 2, out->rank)};
+  laci_eval_parallel(eval, laci_shape_count(out), pool_windows, &j);
   return LAC_OK;
 }
 
@@ -144,19 +144,19 @@ typedef struct spread_job {
   bool with_pad;
 } spread_job;
 
-static void spread_planes(int64_t begin, int64_t end, void *context) {
+static void spread_channels(int64_t begin, int64_t end, void *context) {
   const spread_job *s = context;
   const job *j = &s->shapes;
-  for (int64_t at = begin * j->out_plane; at < end * j->out_plane; at++) {
+  for (int64_t at = begin * j->out_spatial; at < end * j->out_spatial; at++) {
     reach r[LACI_MAX_SPATIAL];
     int64_t t[LACI_MAX_SPATIAL];
     laci_pool_state state = {0};
-    double *plane = s->x + at / j->out_plane * j->in_plane;
-    find_reach(j, at % j->out_plane, r, &state);
+    double *x = s->x + at / j->out_spatial * j->in_spatial;
+    find_reach(j, at % j->out_spatial, r, &state);
     for (int axis = 0; axis < j->window->n_spatial; axis++) t[axis] = r[axis].first;
     double share = s->y[at] / (double)(s->with_pad ? state.n_padded : state.n_inside);
     for (int64_t left = state.n_inside; left > 0; left--, advance(j, r, t))
-      plane[place_of(j, r, t)] += share;
+      x[place_of(j, r, t)] += share;
   }
 }
 
@@ -171,12 +171,12 @@ lac_status laci_pooling_spread(const laci_eval *eval, const laci_buf *y, laci_bu
   spread_job s = {.shapes = {.window = &window,
                              .x = x,
                              .out = &y->shape,
-                             .in_plane = laci_shape_count_range(&x->shape, 2, x->shape.rank),
-                             .out_plane = laci_shape_count_range(&y->shape, 2, y->shape.rank)},
+                             .in_spatial = laci_shape_count_range(&x->shape, 2, x->shape.rank),
+                             .out_spatial = laci_shape_count_range(&y->shape, 2, y->shape.rank)},
                   .y = y->f,
                   .x = x->f,
                   .with_pad = with_pad};
-  laci_eval_parallel(eval, x->shape.dims[0] * x->shape.dims[1], spread_planes, &s);
+  laci_eval_parallel(eval, x->shape.dims[0] * x->shape.dims[1], spread_channels, &s);
   return LAC_OK;
 }
 
