@@ -184,7 +184,7 @@ static double change_of(const admm *a) {
 /* False: it was interrupted. */
 static bool run(admm *a) {
   const size_t count = (size_t)a->fit->rows * (size_t)a->fit->columns;
-  bool settled = false; /* rho is large enough to be raised */
+  bool raising = false; /* rho is large enough to be raised */
   a->rho = FIRST_RHO;
   begin(a);
   memcpy(a->before, a->mask, count);
@@ -193,9 +193,9 @@ static bool run(admm *a) {
     factorise(a);
     laci_pool_for(a->pool, laci_ceil_div(a->fit->rows, rows_at_once(a)), 1, step_rows, a);
     const double change = change_of(a);
-    if (change > SOME) settled = true;
-    if (settled && !(change > HARDLY_ANY)) break;
-    if (settled) {
+    if (change > SOME) raising = true;
+    if (raising && !(change > HARDLY_ANY)) break;
+    if (raising) {
       a->rho *= change > MUCH ? 1.3 : change > SOME ? 1.2 : 1.1;
     } else {
       a->rho /= 5;

@@ -23,7 +23,8 @@ static const char *folder_of(const laci_frontier *frontier) {
   return parent && *parent ? parent : "/tmp";
 }
 
-static lac_status open_file(const laci_frontier *frontier, laci_kept_room *place, lac_error *err) {
+static lac_status open_file(const laci_frontier *frontier, laci_kept_storage *place,
+                            lac_error *err) {
   const char *folder = folder_of(frontier);
   place->file = laci_temporary_nameless(folder);
   if (place->file < 0) return laci_fail_errno(err, folder, "opening a temporary file");
@@ -39,14 +40,14 @@ static lac_status open_file(const laci_frontier *frontier, laci_kept_room *place
 
 /* ---- Storage that is free again ---- */
 
-static void free_place(laci_frontier *frontier, laci_kept_room *place) {
+static void free_place(laci_frontier *frontier, laci_kept_storage *place) {
   if (place->memory) frontier->held_bytes -= place->bytes;
   else (void)close(place->file);
   laci_free(place->memory);
 }
 
-static laci_kept_room take_spare(laci_frontier *frontier, int kind, int at) {
-  laci_kept_room place = frontier->spares[kind][at];
+static laci_kept_storage take_spare(laci_frontier *frontier, int kind, int at) {
+  laci_kept_storage place = frontier->spares[kind][at];
   frontier->n_spares[kind]--;
   for (; at < frontier->n_spares[kind]; at++)
     frontier->spares[kind][at] = frontier->spares[kind][at + 1];
@@ -54,11 +55,11 @@ static laci_kept_room take_spare(laci_frontier *frontier, int kind, int at) {
 }
 
 static void drop_oldest(laci_frontier *frontier, int kind) {
-  laci_kept_room place = take_spare(frontier, kind, 0);
+  laci_kept_storage place = take_spare(frontier, kind, 0);
   free_place(frontier, &place);
 }
 
-static bool find_spare(laci_frontier *frontier, uint64_t bytes, laci_kept_room *place) {
+static bool find_spare(laci_frontier *frontier, uint64_t bytes, laci_kept_storage *place) {
   for (int kind = 0; kind < 2; kind++) {
     for (int at = frontier->n_spares[kind] - 1; at >= 0; at--) {
       if (frontier->spares[kind][at].bytes != bytes) continue;
@@ -69,7 +70,7 @@ static bool find_spare(laci_frontier *frontier, uint64_t bytes, laci_kept_room *
   return false;
 }
 
-static void give_back(laci_frontier *frontier, const laci_kept_room *place) {
+static void give_back(laci_frontier *frontier, const laci_kept_storage *place) {
   int kind = place->memory ? 0 : 1;
   if (frontier->n_spares[kind] == LACI_SPARES) drop_oldest(frontier, kind);
   frontier->spares[kind][frontier->n_spares[kind]++] = *place;
@@ -86,11 +87,11 @@ static bool fits(const laci_frontier *frontier, uint64_t bytes) {
   return bytes <= frontier->memory_limit && frontier->held_bytes <= frontier->memory_limit - bytes;
 }
 
-static lac_status find_place(laci_frontier *frontier, uint64_t bytes, laci_kept_room *place,
+static lac_status find_place(laci_frontier *frontier, uint64_t bytes, laci_kept_storage *place,
                              lac_error *err) {
   if (find_spare(frontier, bytes, place)) return LAC_OK;
   while (!fits(frontier, bytes) && frontier->n_spares[0] > 0) drop_oldest(frontier, 0);
-  *place = (laci_kept_room){.bytes = bytes, .file = -1};
+  *place = (laci_kept_storage){.bytes = bytes, .file = -1};
   if (fits(frontier, bytes)) place->memory = laci_alloc((size_t)bytes, 1);
   if (!place->memory) return open_file(frontier, place, err);
   frontier->held_bytes += bytes;

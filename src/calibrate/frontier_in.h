@@ -15,11 +15,11 @@
 enum { LACI_SPARES = 3 };
 
 /** Storage of a value. */
-typedef struct laci_kept_room {
+typedef struct laci_kept_storage {
   uint64_t bytes;
   uint8_t *memory; /* NULL: in the file */
   int file;        /* -1: in memory */
-} laci_kept_room;
+} laci_kept_storage;
 
 /** Where values may be stored; counts what is kept. */
 typedef struct laci_frontier {
@@ -29,7 +29,7 @@ typedef struct laci_frontier {
   uint64_t memory_bytes, file_bytes;    /* of values, now */
   uint64_t most_file_bytes, most_bytes; /* at most, so far */
   int n_spares[2];                      /* in memory, in files; the oldest first */
-  laci_kept_room spares[2][LACI_SPARES];
+  laci_kept_storage spares[2][LACI_SPARES];
 } laci_frontier;
 
 void laci_frontier_clear(laci_frontier *frontier); /* zeroed is fine */
@@ -39,7 +39,7 @@ typedef struct laci_kept {
   laci_frontier *frontier;
   size_t batch_bytes;
   int64_t first, n;
-  laci_kept_room place;
+  laci_kept_storage place;
 } laci_kept;
 
 /** Fails LAC_IO where there is no file. */

@@ -199,7 +199,7 @@ static void define_alps(const layer *l, uint8_t *mask, double *w) {
   static uint8_t before[MOST_WEIGHTS];
   const int columns = l->fit.columns, count = l->fit.rows * columns;
   double root[SIDE], rho = 0.1;
-  bool settled = false;
+  bool raising = false;
   for (int c = 0; c < columns; c++) root[c] = sqrt(damped[c * SIDE + c]);
   for (int at = 0; at < columns * columns; at++) {
     const int i = at / columns, j = at % columns;
@@ -243,9 +243,9 @@ static void define_alps(const layer *l, uint8_t *mask, double *w) {
     }
     memcpy(before, mask, (size_t)count);
     const double part = (double)changed / kept;
-    settled = settled || part > 0.005;
-    if (settled && !changed) break;
-    if (settled) {
+    raising = raising || part > 0.005;
+    if (raising && !changed) break;
+    if (raising) {
       rho *= part > 0.1 ? 1.3 : part > 0.005 ? 1.2 : 1.1;
     } else {
       rho /= 5;

@@ -652,16 +652,16 @@ static void other_weights_stand_in_for_those_of_the_graph(void **state) {
     memcpy(other + i, first->bytes + (i + 4 * 9 * 8) % first->size_bytes, 4);
   weights[analysis->layers[0].stored] = other;
   o.weights = (const uint8_t *const *)weights;
-  laci_calibrated *beside = calibrate(analysis, &s, &o);
+  laci_calibrated *outside = calibrate(analysis, &s, &o);
   laci_calibrated *before = NULL, *inside = NULL;
   o.weights = NULL;
   before = calibrate(analysis, &s, &o);
   memcpy(laci_stored_mut(first), other, first->size_bytes);
   inside = calibrate(analysis, &s, &o);
-  check_same(graph, beside, inside);
-  assert_memory_not_equal(beside->weights[analysis->layers[0].stored],
+  check_same(graph, outside, inside);
+  assert_memory_not_equal(outside->weights[analysis->layers[0].stored],
                           before->weights[analysis->layers[0].stored], first->size_bytes);
-  laci_calibrated_destroy(beside);
+  laci_calibrated_destroy(outside);
   laci_calibrated_destroy(before);
   laci_calibrated_destroy(inside);
   laci_free(other);
