@@ -27,8 +27,8 @@ typedef struct undo {
 
 typedef struct trial {
   int group, fresh, old;
-  size_t n_undo; /* before it */
-  uint64_t turn; /* at which it began */
+  size_t n_undo;  /* before it */
+  uint64_t round; /* at which it began */
 } trial;
 
 struct laci_match {
@@ -41,7 +41,7 @@ struct laci_match {
   uint64_t **fresh_colour, **old_colour; /* [n_tracks]; NULL: no unit needs it */
   uint64_t *track_round;                 /* [n_tracks] when its colours changed */
   int64_t *track_open;                   /* [n_tracks] positions of several candidates */
-  uint64_t turn, steps, limit;
+  uint64_t round, steps, limit;
   undo *undone;
   size_t n_undo, undo_capacity;
   trial *trials;
@@ -183,10 +183,10 @@ static bool find_components(laci_match *m, int group, bool *changed) {
 
 static void colour_slots(laci_match *m, int group) {
   const laci_match_group *g = &m->groups[group];
-  m->turn++;
+  m->round++;
   for (int s = 0; s < laci_group_slots(m->a, group); s++) {
     const laci_slot slot = laci_group_slot(m->a, group, s);
-    m->track_round[slot.track] = m->turn;
+    m->track_round[slot.track] = m->round;
     if (!m->fresh_colour[slot.track]) continue;
     const uint64_t salt = ((uint64_t)group << 48) + ((uint64_t)s << 40) + ((uint64_t)1 << 39);
     for (int c = 0; c < g->n; c++) {
@@ -198,7 +198,7 @@ static void colour_slots(laci_match *m, int group) {
 }
 
 /* After candidates of a group were ruled out, or came back. False: a contradiction. */
-static bool settle(laci_match *m, int group) {
+static bool propagate(laci_match *m, int group) {
   laci_match_group *g = &m->groups[group];
   const int were_open = g->n_open;
   bool changed = false;
@@ -263,11 +263,11 @@ static outcome refine(laci_match *m) {
     if (laci_interrupted()) return STOPS;
     if (m->steps > m->limit) return TOO_LONG;
     const laci_match_look look = look_of(m, unit);
-    unit->done = m->turn;
+    unit->done = m->round;
     m->changed = false;
     m->no_memory |= !laci_match_look_at(&look);
     if (m->no_memory) return STOPS;
-    if (!m->changed || settle(m, unit->group)) continue;
+    if (!m->changed || propagate(m, unit->group)) continue;
     return m->no_memory ? STOPS : CONTRADICTS;
   }
 }
@@ -318,7 +318,7 @@ static bool find_alike(laci_match *m, bool *fit) {
     }
     if (ok) join_alike(m, group, content);
     laci_free(content);
-    if (ok && !settle(m, group)) *fit = false;
+    if (ok && !propagate(m, group)) *fit = false;
   }
   laci_free(place);
   return ok;
@@ -349,10 +349,10 @@ static bool begin_trial(laci_match *m, trial next) {
     m->no_memory = true;
     return false;
   }
-  next.turn = ++m->turn;
+  next.round = ++m->round;
   m->trials[m->n_trials++] = next;
   keep_only(m, next.group, next.fresh, next.old);
-  return settle(m, next.group);
+  return propagate(m, next.group);
 }
 
 /* Takes the last trial back, and what was tried is no candidate any more. False: a contradiction
@@ -365,14 +365,14 @@ static bool take_back(laci_match *m) {
     m->groups[to->group].touched = true;
   }
   for (size_t u = 0; u < m->n_units; u++) {
-    if (m->units[u].done >= last.turn) m->units[u].done = 0;
+    if (m->units[u].done >= last.round) m->units[u].done = 0;
   }
   m->n_trials--;
   rule_out(m, last.group, last.fresh, last.old);
   m->groups[last.group].touched = true;
   bool fit = true;
   for (int g = 0; g < m->a->n_groups; g++) {
-    if (m->groups[g].touched && !settle(m, g)) fit = false;
+    if (m->groups[g].touched && !propagate(m, g)) fit = false;
     m->groups[g].touched = false;
   }
   return fit;

@@ -227,11 +227,11 @@ static bool look_at_same(const laci_match_look *look, const slices *s) {
 /* ---- Masked tensors ---- */
 
 /* How often every hash occurs in an old slice (count), and how many of these are left for the new
- * slice number `turn`. Hash 0 marks a free place; a hash that is 0 counts as 1. */
+ * slice number `round`. Hash 0 marks a free place; a hash that is 0 counts as 1. */
 typedef struct bag {
   uint64_t mask;
   struct bag_place {
-    uint64_t hash, turn;
+    uint64_t hash, round;
     int64_t count, left;
   } * places;
 } bag;
@@ -256,11 +256,11 @@ static void bag_put(bag *b, uint64_t hash) {
   place->count++;
 }
 
-static bool bag_take(bag *b, uint64_t hash, uint64_t turn) {
+static bool bag_take(bag *b, uint64_t hash, uint64_t round) {
   struct bag_place *place = bag_at(b, hash);
   if (!place->hash) return false;
-  if (place->turn != turn) place->left = place->count;
-  place->turn = turn;
+  if (place->round != round) place->left = place->count;
+  place->round = round;
   return place->left-- > 0;
 }
 
@@ -270,7 +270,7 @@ typedef struct masked {
   const uint64_t *fresh[LACI_MAX_RANK], *old[LACI_MAX_RANK];
   bag kept, zeros; /* zeros: where zero points differ; else places NULL and: */
   double zero;
-  uint64_t turn;
+  uint64_t round;
 } masked;
 
 static bool zeros_differ(const laci_weight_view *view, double *zero) {
@@ -313,13 +313,13 @@ static bool fits(masked *m, int fresh) {
   const slices *s = m->s;
   int64_t k = 0;
   bool fit = true;
-  m->turn++;
+  m->round++;
   for (; fit && k < s->n; k++) {
     const uint64_t bits = laci_element_bits(m->look->pair->fresh, s->base[fresh] + s->rest[k]);
     if (!m->zeros.places && is_masked(m, 0, bits)) continue;
     const uint64_t place = place_of(s, m->fresh, fresh, k);
     if (m->zeros.places && is_masked(m, place, bits)) continue;
-    fit = bag_take(&m->kept, element_hash(place, bits), m->turn);
+    fit = bag_take(&m->kept, element_hash(place, bits), m->round);
   }
   *m->look->steps += (uint64_t)k;
   return fit;
