@@ -45,9 +45,9 @@ typedef struct tables {
 } tables;
 
 static double binomial(int n, int k) {
-  double ways = 1;
-  for (int i = 1; i <= k; i++) ways = ways * (n - k + i) / i;
-  return ways;
+  double combinations = 1;
+  for (int i = 1; i <= k; i++) combinations = combinations * (n - k + i) / i;
+  return combinations;
 }
 
 /* All blocks are full, but for at most one. */

@@ -34,7 +34,7 @@ struct laci_square {
   uint8_t *kept;                                  /* [m * m] */
   double price[2 * MOST_M], distance[2 * MOST_M]; /* rows, then columns */
   int before[2 * MOST_M];                         /* on the cheapest path; -1: none */
-  bool settled[2 * MOST_M];
+  bool visited[2 * MOST_M];
   int load[MOST_M]; /* kept elements of a column */
 };
 
@@ -161,7 +161,7 @@ static void best_of_list(const laci_square *s, const double *score, int rows, in
 static int nearest(const laci_square *s) {
   int best = -1;
   for (int x = 0; x < 2 * s->pattern.m; x++) {
-    if (s->settled[x] || s->before[x] == -2) continue;
+    if (s->visited[x] || s->before[x] == -2) continue;
     if (best < 0 || s->distance[x] < s->distance[best]) best = x;
   }
   return best;
@@ -170,7 +170,7 @@ static int nearest(const laci_square *s) {
 static void relax(laci_square *s, int from, int to, double cost) {
   const double step = s->price[from] + cost - s->price[to];
   const double distance = s->distance[from] + (step > 0 ? step : 0); /* below 0 by rounding alone */
-  if (s->settled[to] || (s->before[to] != -2 && s->distance[to] <= distance)) return;
+  if (s->visited[to] || (s->before[to] != -2 && s->distance[to] <= distance)) return;
   s->distance[to] = distance;
   s->before[to] = from;
 }
@@ -180,14 +180,14 @@ static int find_path(laci_square *s, int row) {
   const int m = s->pattern.m;
   for (int x = 0; x < 2 * m; x++) {
     s->before[x] = -2;
-    s->settled[x] = false;
+    s->visited[x] = false;
   }
   s->before[row] = -1;
   s->distance[row] = 0;
   for (;;) {
     const int x = nearest(s); /* there is one: some pattern holds what every row has so far */
     if (x >= m && s->load[x - m] < s->pattern.n) return x;
-    s->settled[x] = true;
+    s->visited[x] = true;
     for (int y = 0; y < m; y++) {
       if (x < m && !s->kept[x * m + y]) relax(s, x, m + y, s->cost[x * m + y]);
       if (x >= m && s->kept[y * m + x - m]) relax(s, x, y, -s->cost[y * m + x - m]);
