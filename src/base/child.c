@@ -26,12 +26,12 @@
 enum { LOOK_MS = 50, CHUNK_BYTES = 1 << 16, COMPLAINT_BYTES = 2048 };
 
 /* Our ends and the program's of the three streams; -1: closed. */
-typedef enum way { WAY_INPUT, WAY_OUTPUT, WAY_SAID, N_WAYS } way;
+typedef enum stream { STREAM_INPUT, STREAM_OUTPUT, STREAM_ERROR, N_STREAMS } stream;
 
 typedef struct child {
   const laci_child_job *job;
   laci_child_result *result;
-  int ours[N_WAYS], its[N_WAYS];
+  int ours[N_STREAMS], its[N_STREAMS];
   pid_t pid;
   size_t sent, capacity;
   char complaint[COMPLAINT_BYTES]; /* the last of what it said */
@@ -40,7 +40,7 @@ typedef struct child {
   bool was_interrupted; /* before we began */
 } child;
 
-static void close_way(int *fd) {
+static void close_stream(int *fd) {
   if (*fd >= 0) (void)close(*fd);
   *fd = -1;
 }
@@ -57,11 +57,11 @@ static bool raise_above_standard(int *fd) {
   return true;
 }
 
-static bool open_ways(child *c) {
-  for (int at = 0; at < N_WAYS; at++) {
+static bool open_streams(child *c) {
+  for (int at = 0; at < N_STREAMS; at++) {
     int pair[2];
-    int failed = at == WAY_INPUT ? socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair)
-                                 : pipe2(pair, O_CLOEXEC);
+    int failed = at == STREAM_INPUT ? socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair)
+                                    : pipe2(pair, O_CLOEXEC);
     if (failed) return false;
     c->ours[at] = pair[0]; /* of a pipe the end that is read */
     c->its[at] = pair[1];
@@ -96,7 +96,7 @@ static int spawn(child *c) {
     return failed;
   }
   failed = set_signals(&attributes);
-  for (int at = 0; at < N_WAYS && !failed; at++) {
+  for (int at = 0; at < N_STREAMS && !failed; at++) {
     failed = posix_spawn_file_actions_adddup2(&streams, c->its[at], at); /* in their order */
   }
   char *const *command = c->job->command;
@@ -110,7 +110,7 @@ static int spawn(child *c) {
 
 static lac_status start(child *c, lac_error *err) {
   const char *program = c->job->command[0];
-  if (!open_ways(c)) {
+  if (!open_streams(c)) {
     return laci_fail(err, LAC_IO, "%s: no pipe to it: %s", program, strerror(errno));
   }
   int failed = spawn(c);
@@ -124,11 +124,11 @@ static lac_status start(child *c, lac_error *err) {
 
 static void send_input(child *c) {
   const char *rest = (const char *)c->job->input + c->sent;
-  ssize_t n = send(c->ours[WAY_INPUT], rest, c->job->input_bytes - c->sent, MSG_NOSIGNAL);
+  ssize_t n = send(c->ours[STREAM_INPUT], rest, c->job->input_bytes - c->sent, MSG_NOSIGNAL);
   if (n > 0) c->sent += (size_t)n;
   bool later = n < 0 && (errno == EAGAIN || errno == EINTR);
   /* One that wants no more may still answer. */
-  if ((n < 0 && !later) || c->sent == c->job->input_bytes) close_way(&c->ours[WAY_INPUT]);
+  if ((n < 0 && !later) || c->sent == c->job->input_bytes) close_stream(&c->ours[STREAM_INPUT]);
 }
 
 static lac_status take_output(child *c, lac_error *err) {
@@ -140,18 +140,18 @@ static lac_status take_output(child *c, lac_error *err) {
     r->output = grown;
     c->capacity = capacity;
   }
-  ssize_t n = read(c->ours[WAY_OUTPUT], r->output + r->output_bytes, CHUNK_BYTES - 1);
+  ssize_t n = read(c->ours[STREAM_OUTPUT], r->output + r->output_bytes, CHUNK_BYTES - 1);
   if (n > 0) r->output_bytes += (size_t)n;
   r->output[r->output_bytes] = '\0';
-  if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) close_way(&c->ours[WAY_OUTPUT]);
+  if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) close_stream(&c->ours[STREAM_OUTPUT]);
   return LAC_OK;
 }
 
 /* Keeps the end of what comes. */
 static void take_complaint(child *c) {
   char chunk[COMPLAINT_BYTES / 2];
-  ssize_t n = read(c->ours[WAY_SAID], chunk, sizeof chunk);
-  if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) close_way(&c->ours[WAY_SAID]);
+  ssize_t n = read(c->ours[STREAM_ERROR], chunk, sizeof chunk);
+  if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) close_stream(&c->ours[STREAM_ERROR]);
   if (n <= 0) return;
   size_t over = c->n_complaint + (size_t)n;
   over = over > sizeof c->complaint ? over - sizeof c->complaint : 0;
@@ -169,19 +169,19 @@ static lac_status fail_interrupted(lac_error *err) {
 
 /* Until it has closed its ends, or may not go on; `end` is set where it is our doing. */
 static lac_status talk(child *c, bool *is_ended, lac_error *err) {
-  static const short events[N_WAYS] = {POLLOUT, POLLIN, POLLIN};
+  static const short events[N_STREAMS] = {POLLOUT, POLLIN, POLLIN};
   lac_status st = LAC_OK;
-  if (c->job->input_bytes == 0) close_way(&c->ours[WAY_INPUT]);
-  while (!st && (c->ours[WAY_OUTPUT] >= 0 || c->ours[WAY_SAID] >= 0)) {
-    struct pollfd ways[N_WAYS];
-    for (int at = 0; at < N_WAYS; at++) {
-      ways[at] = (struct pollfd){.fd = c->ours[at], .events = events[at]};
+  if (c->job->input_bytes == 0) close_stream(&c->ours[STREAM_INPUT]);
+  while (!st && (c->ours[STREAM_OUTPUT] >= 0 || c->ours[STREAM_ERROR] >= 0)) {
+    struct pollfd streams[N_STREAMS];
+    for (int at = 0; at < N_STREAMS; at++) {
+      streams[at] = (struct pollfd){.fd = c->ours[at], .events = events[at]};
     }
-    int n = poll(ways, N_WAYS, LOOK_MS);
+    int n = poll(streams, N_STREAMS, LOOK_MS);
     if (is_interrupted(c)) return fail_interrupted(err);
-    if (n > 0 && ways[WAY_INPUT].revents) send_input(c);
-    if (n > 0 && ways[WAY_OUTPUT].revents) st = take_output(c, err);
-    if (n > 0 && ways[WAY_SAID].revents) take_complaint(c);
+    if (n > 0 && streams[STREAM_INPUT].revents) send_input(c);
+    if (n > 0 && streams[STREAM_OUTPUT].revents) st = take_output(c, err);
+    if (n > 0 && streams[STREAM_ERROR].revents) take_complaint(c);
     if (c->result->output_bytes > c->job->most_bytes) {
       c->result->end = LACI_CHILD_TOO_MUCH;
       *is_ended = true;
@@ -262,10 +262,10 @@ lac_status laci_child_run(const laci_child_job *job, laci_child_result *result, 
   bool is_ended = false;
   *result = (laci_child_result){.end = LACI_CHILD_UNKNOWN};
   lac_status st = start(&c, err);
-  for (int at = 0; at < N_WAYS; at++) close_way(&c.its[at]);
+  for (int at = 0; at < N_STREAMS; at++) close_stream(&c.its[at]);
   if (!st) st = talk(&c, &is_ended, err);
   laci_child_end why = result->end;
-  for (int at = 0; at < N_WAYS; at++) close_way(&c.ours[at]);
+  for (int at = 0; at < N_STREAMS; at++) close_stream(&c.ours[at]);
   if (st || is_ended) kill_child(&c);
   else await(&c);
   if (is_ended) result->end = why;

@@ -46,19 +46,20 @@ lac_status laci_hint(lac_error *err, lac_hint hint, lac_status status) {
 
 lac_status laci_fail_in(lac_error *err, lac_status status, const char *format, ...) {
   if (!err) return status;
-  char front[sizeof err->text];
+  char prefix[sizeof err->text];
   va_list args;
   va_start(args, format);
-  (void)vsnprintf(front, sizeof front, format, args);
+  (void)vsnprintf(prefix, sizeof prefix, format, args);
   va_end(args);
-  one_line(front);
-  size_t n = strlen(front), capacity = sizeof err->text - 3;
+  one_line(prefix);
+  size_t n = strlen(prefix), capacity = sizeof err->text - 3;
   if (n > capacity) n = capacity;
   err->status = status;
-  if (n && strncmp(err->text, front, n) == 0 && strncmp(err->text + n, ": ", 2) == 0) return status;
+  if (n && strncmp(err->text, prefix, n) == 0 && strncmp(err->text + n, ": ", 2) == 0)
+    return status;
   size_t old = strlen(err->text), kept = old < capacity - n ? old : capacity - n;
   memmove(err->text + n + 2, err->text, kept);
-  memcpy(err->text, front, n);
+  memcpy(err->text, prefix, n);
   memcpy(err->text + n, ": ", 2);
   err->text[n + 2 + kept] = 0;
   one_line(err->text);

@@ -296,21 +296,21 @@ lac_status laci_file_set_move(const char *from, const char *to, bool force, lac_
 }
 
 lac_status laci_file_set_hide(const char *path, lac_error *err) {
-  char beside[PATH_MAX], temporary[LACI_TEMPORARY_NAME];
+  char temporary_path[PATH_MAX], temporary[LACI_TEMPORARY_NAME];
   const char *slash = strrchr(path, '/');
   int n_folder = slash ? (int)(slash + 1 - path) : 0;
-  int n = snprintf(beside, sizeof beside, "%.*s", n_folder, path);
+  int n = snprintf(temporary_path, sizeof temporary_path, "%.*s", n_folder, path);
   int fd = -1;
-  if (n >= 0 && (size_t)n < sizeof beside - sizeof temporary) {
-    fd = laci_temporary_create(AT_FDCWD, beside, path + n_folder, temporary);
+  if (n >= 0 && (size_t)n < sizeof temporary_path - sizeof temporary) {
+    fd = laci_temporary_create(AT_FDCWD, temporary_path, path + n_folder, temporary);
   } else {
     errno = ENAMETOOLONG;
   }
   if (fd < 0) return laci_fail(err, LAC_IO, "%s: cannot rename it: %s", path, strerror(errno));
-  memcpy(beside + n_folder, temporary, sizeof temporary);
+  memcpy(temporary_path + n_folder, temporary, sizeof temporary);
   laci_placement file = {.kind = LACI_PLACING_HIDDEN, .folder = AT_FDCWD, .fd = fd};
-  lac_status st = add_name(file, path, beside, err);
-  if (st) (void)unlink(beside);
+  lac_status st = add_name(file, path, temporary_path, err);
+  if (st) (void)unlink(temporary_path);
   return st;
 }
 
@@ -326,15 +326,15 @@ lac_status laci_file_set_make_folder(const char *path, lac_error *err) {
 
 lac_status laci_file_set_second_name(const laci_placement *file, char **name, lac_error *err) {
   const char *slash = strrchr(file->path, '/');
-  size_t front = slash ? (size_t)(slash + 1 - file->path) : 0;
-  char second[LACI_TEMPORARY_NAME], *path = laci_alloc(front + sizeof second, 1);
+  size_t n_folder = slash ? (size_t)(slash + 1 - file->path) : 0;
+  char second[LACI_TEMPORARY_NAME], *path = laci_alloc(n_folder + sizeof second, 1);
   int result = -1;
   *name = NULL;
   if (!path) return laci_fail_memory(err, file->shown);
-  memcpy(path, file->path, front);
+  memcpy(path, file->path, n_folder);
   for (int number = 0; number < SECOND_NAMES && result; number++) {
-    laci_second_name(file->path + front, number, second);
-    memcpy(path + front, second, sizeof second);
+    laci_second_name(file->path + n_folder, number, second);
+    memcpy(path + n_folder, second, sizeof second);
     result = linkat(file->folder, file->temporary, file->folder, path, 0);
     if (result && errno != EEXIST) break;
   }

@@ -97,8 +97,8 @@ static size_t filled(const uint8_t *bytes, size_t n) {
   return at;
 }
 
-static lac_status write_piece(const laci_spill *spill, const char *name, const uint8_t *bytes,
-                              size_t n, lac_error *err) {
+static lac_status write_values(const laci_spill *spill, const char *name, const uint8_t *bytes,
+                               size_t n, lac_error *err) {
   off_t offset = (off_t)spill->size_bytes;
   while (n > 0) {
     size_t some = filled(bytes, n);
@@ -126,7 +126,7 @@ lac_status laci_spill_put(laci_spill *spill, const char *name, const void *bytes
   }
   spill->mappings = array;
   uint64_t end = spill->size_bytes + (n + PART_ALIGNMENT - 1) / PART_ALIGNMENT * PART_ALIGNMENT;
-  lac_status st = write_piece(spill, name, bytes, n, err);
+  lac_status st = write_values(spill, name, bytes, n, err);
   if (!st && ftruncate(spill->fd, (off_t)end)) { /* zeros at the end */
     st = laci_fail_errno(err, spill->folder, "cannot write to a temporary file");
     st = laci_fail_in(err, st, "%s", name);

@@ -75,17 +75,17 @@ static void note(laci_writer *writer, const char *temporary) {
 static lac_status create_temporary(laci_writer *writer, lac_error *err) {
   laci_placement *file = &writer->file;
   const char *slash = strrchr(file->path, '/');
-  size_t front = slash ? (size_t)(slash + 1 - file->path) : 0;
-  char *prefix = copy_text(file->path, front), temporary[LACI_TEMPORARY_NAME];
-  file->temporary = laci_alloc(front + sizeof temporary, 1);
+  size_t n_folder = slash ? (size_t)(slash + 1 - file->path) : 0;
+  char *prefix = copy_text(file->path, n_folder), temporary[LACI_TEMPORARY_NAME];
+  file->temporary = laci_alloc(n_folder + sizeof temporary, 1);
   lac_status st = prefix && file->temporary ? LAC_OK : laci_fail_memory(err, file->shown);
   if (!st) {
-    file->fd = laci_temporary_create(file->folder, prefix, file->path + front, temporary);
+    file->fd = laci_temporary_create(file->folder, prefix, file->path + n_folder, temporary);
     if (file->fd < 0) st = laci_fail_errno(err, writer->file.shown, "cannot create");
   }
   if (!st) {
-    memcpy(file->temporary, file->path, front);
-    memcpy(file->temporary + front, temporary, sizeof temporary);
+    memcpy(file->temporary, file->path, n_folder);
+    memcpy(file->temporary + n_folder, temporary, sizeof temporary);
     note(writer, temporary);
   }
   laci_free(prefix);

@@ -9,11 +9,11 @@
 #include "comm/comm_in.h"
 #include "lacuna/plugin.h"
 
-enum { PIECE = 16 }; /* floats: chunks begin at cache lines */
+enum { CHUNK_ALIGNMENT = 16 }; /* floats: chunks begin at cache lines */
 
 int64_t laci_comm_chunk(int64_t n, int size) {
   int64_t each = (n + size - 1) / size;
-  return (each + PIECE - 1) / PIECE * PIECE;
+  return (each + CHUNK_ALIGNMENT - 1) / CHUNK_ALIGNMENT * CHUNK_ALIGNMENT;
 }
 
 size_t laci_wire_element(laci_wire wire) {
@@ -46,7 +46,7 @@ static void begin_exchange(laci_comm_sum *s) {
     s->comm->broken = true;
 }
 
-static void add_pieces(laci_comm_sum *s) {
+static void add_chunks(laci_comm_sum *s) {
   const int size = s->comm->size;
   if (s->wire == LACI_WIRE_BF16) {
     laci_comm_add_bf16(s->chunks, size, s->count, s->packed + s->first);
@@ -73,7 +73,7 @@ static bool came(laci_comm_sum *s) {
 static bool step(laci_comm_sum *s, bool may_gather) {
   if (s->phase == LACI_PHASE_EXCHANGING && came(s)) {
     s->times.exchanged = laci_clock_seconds();
-    add_pieces(s);
+    add_chunks(s);
     s->phase = LACI_PHASE_EXCHANGED;
     if (may_gather) begin_gathering(s);
     return true;

@@ -71,15 +71,15 @@ lac_status laci_comm_fail(const laci_comm *comm, lac_error *err) {
 
 typedef struct wait_state {
   double begun, looked;
-  int n_turns;
+  int n_iterations;
 } wait_state;
 
 static void rest(wait_state *p) {
-  if (++p->n_turns <= YIELDS) {
+  if (++p->n_iterations <= YIELDS) {
     (void)sched_yield();
     return;
   }
-  long nap = (long)NAP_NS * (1 + (p->n_turns - YIELDS) / 20);
+  long nap = (long)NAP_NS * (1 + (p->n_iterations - YIELDS) / 20);
   const struct timespec time = {0, nap < LONGEST_NAP_NS ? nap : LONGEST_NAP_NS};
   (void)nanosleep(&time, NULL);
 }
@@ -111,7 +111,7 @@ static lac_status wait_for(laci_comm *comm, void **request, const laci_comm_sum 
     if (answer == 1) return LAC_OK;
     if (moved) {
       p.begun = laci_clock_seconds();
-      p.n_turns = 0;
+      p.n_iterations = 0;
       continue;
     }
     lac_status st = wait_a_little(comm, &p, err);

@@ -197,11 +197,11 @@ typedef struct arrays {
 typedef struct tables {
   arrays *weights; /* [n_tensors], as many as sections say */
   const uint8_t *names, *files, *parts, *tensors;
-  uint64_t names_bytes, files_bytes, pieces_bytes, tensors_bytes;
+  uint64_t names_bytes, files_bytes, parts_bytes, tensors_bytes;
 } tables;
 
 /* The sections of the parts. There are no more rests, and no more weights, than sections. */
-static lac_status take_pieces(walk *r, tables *t, lac_error *err) {
+static lac_status take_parts(walk *r, tables *t, lac_error *err) {
   laci_packfile *pack = r->pack;
   pack->rests = laci_alloc((size_t)r->n_left, sizeof *pack->rests);
   t->weights = laci_alloc((size_t)r->n_left, sizeof *t->weights);
@@ -224,10 +224,10 @@ static lac_status take_pieces(walk *r, tables *t, lac_error *err) {
 }
 
 static lac_status take_all(walk *r, tables *t, lac_error *err) {
-  lac_status st = take_pieces(r, t, err);
+  lac_status st = take_parts(r, t, err);
   if (!st) st = take_table(r, "names", &t->names, &t->names_bytes, err);
   if (!st) st = take_table(r, "files", &t->files, &t->files_bytes, err);
-  if (!st) st = take_table(r, "pieces", &t->parts, &t->pieces_bytes, err);
+  if (!st) st = take_table(r, "pieces", &t->parts, &t->parts_bytes, err);
   if (!st) st = take_table(r, "tensors", &t->tensors, &t->tensors_bytes, err);
   if (st) return st;
   if (r->n_left || r->at != r->end || t->files_bytes % sizeof(pack_file) || t->files_bytes == 0 ||
@@ -309,8 +309,8 @@ typedef struct progress {
 } progress;
 
 /* The file's parts must exist, and their sizes add up to the file's. */
-static lac_status follow_pieces(laci_packfile *pack, laci_packfile_entry *file, uint64_t n_parts,
-                                progress *done, lac_error *err) {
+static lac_status follow_parts(laci_packfile *pack, laci_packfile_entry *file, uint64_t n_parts,
+                               progress *done, lac_error *err) {
   uint64_t size = 0;
   bool good = n_parts <= pack->n_parts - done->part;
   file->first_part = done->part;
@@ -337,7 +337,7 @@ static lac_status read_records(laci_packfile *pack, const tables *t, lac_error *
   progress done = {0};
   pack->n_files = (size_t)t->files_bytes / sizeof(pack_file);
   pack->parts = t->parts;
-  pack->n_parts = (size_t)t->pieces_bytes;
+  pack->n_parts = (size_t)t->parts_bytes;
   pack->files = laci_alloc(pack->n_files, sizeof *pack->files);
   pack->tensors = laci_alloc(pack->n_tensors, sizeof *pack->tensors);
   if (!pack->files || !pack->tensors) return laci_fail_memory(err, "the pack's tables");
@@ -351,7 +351,7 @@ static lac_status read_records(laci_packfile *pack, const tables *t, lac_error *
     file->hash = record.hash;
     st = name_at(t, record.name, &file->name, err);
     if (!st) st = check_file_name(pack, at, err);
-    if (!st) st = follow_pieces(pack, file, record.n_parts, &done, err);
+    if (!st) st = follow_parts(pack, file, record.n_parts, &done, err);
   }
   if (st || (done.part == pack->n_parts && done.rest == pack->n_rests &&
              done.tensor == pack->n_tensors)) {

@@ -45,8 +45,8 @@ static lac_status restore_rest(const restoring *r, const laci_packfile_rest *res
   return st;
 }
 
-static lac_status restore_pieces(const restoring *r, const laci_packfile_entry *entry,
-                                 lac_error *err) {
+static lac_status restore_parts(const restoring *r, const laci_packfile_entry *entry,
+                                lac_error *err) {
   size_t rest = entry->first_rest, tensor = entry->first_tensor;
   uint64_t hash = 0;
   lac_status st = LAC_OK;
@@ -73,7 +73,7 @@ lac_status laci_packfile_restore(const laci_packfile *pack, size_t file, laci_pa
                  .context = context,
                  .buffer = laci_alloc(scratch_bytes(pack, entry), 1),
                  .hash = laci_hash_stream_create()};
-  lac_status st = r.buffer && r.hash ? restore_pieces(&r, entry, err)
+  lac_status st = r.buffer && r.hash ? restore_parts(&r, entry, err)
                                      : laci_fail_memory(err, "an unpacked weight");
   laci_hash_stream_destroy(r.hash);
   laci_free(r.buffer);

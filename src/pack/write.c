@@ -118,7 +118,7 @@ out:
   return st;
 }
 
-static void count_piece(packer *k, pack_file *file, char kind, const uint8_t *bytes, size_t n) {
+static void count_part(packer *k, pack_file *file, char kind, const uint8_t *bytes, size_t n) {
   k->parts[k->n_parts++] = (uint8_t)kind;
   file->n_parts++;
   file->hash = laci_hash64(bytes, n, file->hash);
@@ -136,13 +136,13 @@ static lac_status add_file(packer *k, size_t id, size_t *next, lac_error *err) {
     const laci_packfile_weight *weight = is_last ? NULL : &k->input->weights[*next];
     size_t n = (weight ? weight->offset : part->size_bytes) - done;
     if (n) {
-      count_piece(k, file, PACK_PART_REST, part->bytes + done, n);
+      count_part(k, file, PACK_PART_REST, part->bytes + done, n);
       st = add_section(k, "rest", part->bytes + done, n, err);
       done += n;
     }
     if (st || !weight) continue;
     if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
-    count_piece(k, file, PACK_PART_TENSOR, part->bytes + done, weight->packing.dense_bytes);
+    count_part(k, file, PACK_PART_TENSOR, part->bytes + done, weight->packing.dense_bytes);
     st = add_weight(k, weight, err);
     done += weight->packing.dense_bytes;
     ++*next;

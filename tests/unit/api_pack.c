@@ -24,8 +24,8 @@ static char folder[] = "api_pack_XXXXXX";
 
 static const char *path_of(const char *name) {
   static char paths[4][256];
-  static int turn;
-  char *path = paths[turn++ % 4];
+  static int next;
+  char *path = paths[next++ % 4];
   (void)snprintf(path, sizeof paths[0], "%s/%s", folder, name);
   return path;
 }

@@ -211,11 +211,11 @@ static void large_files_are_written_whole(void **state) {
   uint8_t *bytes = laci_alloc(n, 1);
   for (size_t at = 0; at < n; at++) bytes[at] = (uint8_t)(at * 31 + (at >> 9));
   assert_int_equal(laci_writer_open(in_folder(&dir, "large"), &options, &writer, &err), LAC_OK);
-  size_t pieces[] = {1, 1000, (1 << 20) - 1001, 1, 3 << 20, (1 << 20) + 2};
+  size_t parts[] = {1, 1000, (1 << 20) - 1001, 1, 3 << 20, (1 << 20) + 2};
   size_t at = 0;
-  for (size_t piece = 0; piece < sizeof pieces / sizeof *pieces; piece++) {
-    assert_int_equal(laci_writer_append(writer, bytes + at, pieces[piece], &err), LAC_OK);
-    at += pieces[piece];
+  for (size_t part = 0; part < sizeof parts / sizeof *parts; part++) {
+    assert_int_equal(laci_writer_append(writer, bytes + at, parts[part], &err), LAC_OK);
+    at += parts[part];
   }
   assert_int_equal(at, n);
   assert_int_equal(laci_writer_finish(writer, &err), LAC_OK);

@@ -70,16 +70,19 @@ static void parts_are_parts_of_the_whole(void **state) {
   (void)state;
   static uint8_t part[LONG];
   static const size_t begins[] = {0, 1, 16383, 16384, 65535, 65536, 200000, LONG - 1};
-  for (int way = 0; way < 4; way++) { /* fetched, watched, looked at, materialised */
+  for (int reader_kind = 0; reader_kind < 4;
+       reader_kind++) { /* fetched, watched, looked at, materialised */
     laci_reader *reader = open_file("long", LONG);
-    if (way == 1) assert_int_equal(laci_reader_watch(reader, NULL), LAC_OK);
+    if (reader_kind == 1) assert_int_equal(laci_reader_watch(reader, NULL), LAC_OK);
     for (size_t k = 0; k < sizeof begins / sizeof *begins; k++) {
       size_t from = begins[k], n = LONG - from < 70000 ? LONG - from : 70000;
-      if (way == 2) assert_int_equal(laci_reader_look(reader, from, n, NULL), LAC_OK);
-      if (way == 3) assert_int_equal(laci_reader_materialise(reader, from, n, NULL), LAC_OK);
+      if (reader_kind == 2) assert_int_equal(laci_reader_look(reader, from, n, NULL), LAC_OK);
+      if (reader_kind == 3)
+        assert_int_equal(laci_reader_materialise(reader, from, n, NULL), LAC_OK);
       assert_int_equal(laci_reader_fetch(reader, from, n, part, NULL), LAC_OK);
       assert_memory_equal(part, content + from, n);
-      if (way >= 2) assert_memory_equal(laci_reader_bytes(reader) + from, content + from, n);
+      if (reader_kind >= 2)
+        assert_memory_equal(laci_reader_bytes(reader) + from, content + from, n);
     }
     laci_reader_close(reader);
   }
