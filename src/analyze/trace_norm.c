@@ -35,11 +35,11 @@ static const laci_node *take(const laci_graph *graph, int value, laci_weight_nor
 }
 
 /* Are all axes of the value 1 but `axis`, which is v's? */
-static bool lies_along(const laci_graph *graph, int value, int v, int axis) {
+static bool is_along(const laci_graph *graph, int value, int v, int axis) {
   const laci_shape *x = shape_of(graph, value), *whole = shape_of(graph, v);
-  bool lies = x->rank == whole->rank;
-  for (int a = 0; lies && a < x->rank; a++) lies = x->dims[a] == (a == axis ? whole->dims[a] : 1);
-  return lies;
+  bool along = x->rank == whole->rank;
+  for (int a = 0; along && a < x->rank; a++) along = x->dims[a] == (a == axis ? whole->dims[a] : 1);
+  return along;
 }
 
 /* The axes of a reduction as bits; 0: not known. */
@@ -107,7 +107,7 @@ static bool is_norm(const laci_graph *graph, int value, int v, laci_weight_norm 
   while (!(left >> n->axis & 1)) n->axis++;
   /* a Reshape leaves the axis alone where it is the first one */
   bool kept = reduced == v || (n->axis == 0 && inner->dims[0] == whole->dims[0]);
-  return kept && lies_along(graph, value, v, n->axis);
+  return kept && is_along(graph, value, v, n->axis);
 }
 
 static bool is_stored(const laci_graph *graph, int value) {
@@ -121,7 +121,7 @@ static bool matches(const laci_graph *graph, int v, int g, int below, const laci
                     laci_weight_norm *out) {
   laci_weight_norm n = *from;
   if (!is_stored(graph, v) || !is_stored(graph, g) || v == g || !is_norm(graph, below, v, &n) ||
-      !lies_along(graph, g, v, n.axis))
+      !is_along(graph, g, v, n.axis))
     return false;
   n.v = v;
   n.g = g;

@@ -13,7 +13,7 @@
 #include "data/cifar_in.h"
 #include "data/image.h"
 
-enum { SIDE = 32, PLANE_BYTES = SIDE * SIDE, IMAGE_BYTES = 3 * PLANE_BYTES, MAX_FILES = 64 };
+enum { SIDE = 32, CHANNEL_BYTES = SIDE * SIDE, IMAGE_BYTES = 3 * CHANNEL_BYTES, MAX_FILES = 64 };
 enum { RUN = 64 }; /* records that are read at a time, for their labels */
 
 /** Which of the two it is, and how it is stored. */
@@ -62,12 +62,12 @@ static lac_status read_image(const laci_dataset *set, int64_t at, laci_image *im
                              lac_error *err) {
   const cifar_file *file = file_of(set, at);
   const size_t place = file->images.offset + (size_t)(at - file->first) * file->images.stride;
-  uint8_t planes[IMAGE_BYTES];
+  uint8_t channels[IMAGE_BYTES];
   lac_status st = laci_image_set_size(image, file->path, SIDE, SIDE, err);
-  if (!st) st = laci_reader_fetch(file->reader, place, sizeof planes, planes, err);
+  if (!st) st = laci_reader_fetch(file->reader, place, sizeof channels, channels, err);
   if (st) return st;
-  for (int x = 0; x < PLANE_BYTES; x++) {
-    for (int k = 0; k < 3; k++) image->rgb[x * 3 + k] = planes[k * PLANE_BYTES + x];
+  for (int x = 0; x < CHANNEL_BYTES; x++) {
+    for (int k = 0; k < 3; k++) image->rgb[x * 3 + k] = channels[k * CHANNEL_BYTES + x];
   }
   return LAC_OK;
 }

@@ -100,12 +100,12 @@ static int64_t margin(int64_t whole, int kept) {
 static void scale_row(const laci_preparer *p, const uint8_t *row, bool mirrored, int y,
                       float *out) {
   const laci_preprocessing *r = &p->preprocessing;
-  const size_t width = (size_t)r->width, plane = width * (size_t)r->height;
+  const size_t width = (size_t)r->width, channel_pixels = width * (size_t)r->height;
   const laci_image_scale scale = {.mean = {r->mean[0], r->mean[1], r->mean[2]},
                                   .std = {r->std[0], r->std[1], r->std[2]},
                                   .n_channels = laci_preprocessing_channels(r),
                                   .mirrored = mirrored};
-  laci_image_resize_now()->scale(&scale, row, width, out + (size_t)y * width, plane);
+  laci_image_resize_now()->scale(&scale, row, width, out + (size_t)y * width, channel_pixels);
 }
 
 static lac_status crop_only(laci_preparer *p, const char *name, const laci_image *image, float *out,

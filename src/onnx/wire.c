@@ -13,8 +13,8 @@
 #include <string.h>
 
 enum {
-  MAX_DEPTH = 200,  /* messages in messages; a graph in a graph takes three */
-  FRONT_BYTES = 20, /* a tag and what follows it, a number or a length, at their longest */
+  MAX_DEPTH = 200, /* messages in messages; a graph in a graph takes three */
+  TAG_BYTES = 20,  /* a tag and what follows it, a number or a length, at their longest */
 };
 
 static const uint64_t max_model_bytes = INT32_MAX; /* what protobuf can count */
@@ -111,7 +111,7 @@ static lac_status check_field(cursor *c, const ProtobufCMessageDescriptor *messa
                               uint32_t *seen, lac_error *err) {
   uint64_t tag, value = 0;
   const cursor start = *c;
-  lac_status st = look(c, FRONT_BYTES, err);
+  lac_status st = look(c, TAG_BYTES, err);
   if (st) return st;
   if (!read_varint(c, &tag) || tag >> 3 == 0 || tag >> 3 > (1u << 29) - 1) {
     return fail_at(&start, err, "no valid field");

@@ -186,7 +186,7 @@ static laci_chart_bar layer_bar(laci_arena *arena, const lac_bench_result *r,
                                 const lac_bench_layer *layer) {
   return (laci_chart_bar){.label = layer->name,
                           .value = layer->seconds,
-                          .beside = r->has_sparse ? layer->dense_seconds : 0,
+                          .pale_value = r->has_sparse ? layer->dense_seconds : 0,
                           .kind = kind_index(r, layer->op),
                           .text = value_text(arena, r, layer->seconds),
                           .note = layer_note(arena, r, layer)};

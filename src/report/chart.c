@@ -79,10 +79,10 @@ static void write_cell(laci_label *label, int width, const char *colour) {
 }
 
 /* The cell of a bar. A cell as wide as what is missing follows it, or graphviz would centre it.
- * share < 0: no bar; else at least a line. A paler one goes on to `beside`. */
-static void write_bar(laci_label *label, double share, double beside, const char *colour) {
+ * share < 0: no bar; else at least a line. A paler one goes on to pale_share. */
+static void write_bar(laci_label *label, double share, double pale_share, const char *colour) {
   int width = share < 0 ? 0 : (int)laci_int_within(LONGEST_BAR * share, 0, LONGEST_BAR),
-      pale = (int)laci_int_within(LONGEST_BAR * beside, INT32_MIN, INT32_MAX);
+      pale = (int)laci_int_within(LONGEST_BAR * pale_share, INT32_MIN, INT32_MAX);
   if (share >= 0 && width < 1) width = 1;
   if (width > LONGEST_BAR) width = LONGEST_BAR;
   pale = pale > LONGEST_BAR ? LONGEST_BAR - width : pale - width;
@@ -116,14 +116,15 @@ static void write_text(laci_label *label, const char *text, const char *note) {
   laci_label_markup(label, "</TD></TR>");
 }
 
-static void write_row(laci_label *label, const laci_chart_bar *bar, double share, double beside) {
+static void write_row(laci_label *label, const laci_chart_bar *bar, double share,
+                      double pale_share) {
   char name[4 * (NAME_HEAD + NAME_TAIL) + 8]; /* a character has up to four bytes */
   shorten(bar->label, name, sizeof name);
   laci_label_markup(label, "<TR>");
   open_cell(label, "RIGHT", laci_text_width(name, TEXT_SIZE, false));
   laci_label_text(label, name, LINE_WIDTH);
   laci_label_markup(label, "</TD>");
-  write_bar(label, bar->kind < 0 ? -1 : share, beside, colour_of(bar->kind));
+  write_bar(label, bar->kind < 0 ? -1 : share, pale_share, colour_of(bar->kind));
   write_text(label, bar->text, bar->note);
 }
 
@@ -142,13 +143,13 @@ static void write_bars(laci_label *label, const laci_chart *chart) {
   double most = 0;
   for (int at = 0; at < chart->n_bars; at++) {
     const laci_chart_bar *bar = &chart->bars[at];
-    if (bar->kind >= 0) most = fmax(most, fmax(bar->value, bar->beside));
+    if (bar->kind >= 0) most = fmax(most, fmax(bar->value, bar->pale_value));
   }
   write_line(label, chart->bars_head, TEXT_SIZE, true);
   for (int at = 0; at < chart->n_bars; at++) {
     const laci_chart_bar *bar = &chart->bars[at];
     double scale = most > 0 ? 1 / most : 0;
-    write_row(label, bar, fmax(bar->value, 0) * scale, bar->beside * scale);
+    write_row(label, bar, fmax(bar->value, 0) * scale, bar->pale_value * scale);
   }
 }
 

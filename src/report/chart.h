@@ -13,7 +13,7 @@ typedef struct lac_bench_result lac_bench_result;
 typedef struct laci_chart_bar {
   const char *label; /* left of the bar; the middle of a long one is left out */
   double value;      /* length, >= 0 */
-  double beside;     /* a paler bar continues it up to this; 0: none */
+  double pale_value; /* a paler bar continues it up to this; 0: none */
   int kind;          /* index in kinds, for the colour; -1: none of them, and no bar */
   const char *text;  /* right of the bar */
   const char *note;  /* small, in a column of its own */

@@ -57,12 +57,12 @@ typedef struct canvas {
   bool *has_box;      /* [n_values] an input that was drawn */
   bool *folded;       /* [n_nodes] it makes constants only: a line in its reader's box */
   int *depth;         /* [n_nodes] drawn nodes on the longest path to it */
-  int *before;        /* [n_nodes] on the longest path of all: the node before it; else OFF_WAY */
+  int *before;        /* [n_nodes] on the longest path of all: the node before it; else OFF_PATH */
   int max_span;       /* an edge that goes down further is a line in its reader's box instead */
   int n_small;        /* grey boxes of constants */
 } canvas;
 
-enum { WAY_BEGINS = -1, OFF_WAY = -2 };
+enum { PATH_BEGINS = -1, OFF_PATH = -2 };
 
 /* A box's name in graphviz' language: KIND and number. */
 typedef struct box {
@@ -278,12 +278,12 @@ static void choose_span(canvas *c) {
 static void find_longest_path(canvas *c) {
   int at = -1;
   for (int id = 0; id < c->graph->n_nodes; id++) {
-    c->before[id] = OFF_WAY;
+    c->before[id] = OFF_PATH;
     if (!c->folded[id] && (at < 0 || c->depth[id] > c->depth[at])) at = id;
   }
   while (at >= 0) {
     const laci_node *node = &c->graph->nodes[at];
-    int before = WAY_BEGINS;
+    int before = PATH_BEGINS;
     for (int i = 0; i < node->n_inputs + node->n_captures; i++) {
       int value = value_read(node, i);
       if (span_of(c, at, value) == 1) before = c->graph->values[value].producer;
@@ -501,7 +501,7 @@ static void draw_boxes(canvas *c) {
     if (c->folded[id]) continue;
     (void)snprintf(more, sizeof more, "%s%s",
                    info->colour == LACI_PLOT_RED ? ", penwidth=\"2\"" : "",
-                   c->before[id] != OFF_WAY ? ", group=\"longest\"" : "");
+                   c->before[id] != OFF_PATH ? ", group=\"longest\"" : "");
     node_label(c, id, info);
     add_box(c, (box){"node", id}, &styles[info->colour], more);
   }

@@ -53,7 +53,7 @@ static uint64_t round_up(uint64_t offset) {
   return (offset + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-static size_t front_bytes(uint32_t n) { return sizeof(header) + n * sizeof(entry); }
+static size_t directory_bytes(uint32_t n) { return sizeof(header) + n * sizeof(entry); }
 
 /* ---- Names ---- */
 
@@ -158,25 +158,25 @@ static lac_status append_all(laci_writer *writer, int64_t step, const laci_secti
   struct {
     header head;
     entry entries[LACI_CHECKPOINT_MAX_SECTIONS];
-  } front = {.head = {.version = VERSION, .n_sections = (uint32_t)n, .step = step}};
-  const size_t front_size = front_bytes((uint32_t)n);
-  uint64_t end = front_size;
-  memcpy(front.head.magic, magic, sizeof magic);
+  } directory = {.head = {.version = VERSION, .n_sections = (uint32_t)n, .step = step}};
+  const size_t directory_size = directory_bytes((uint32_t)n);
+  uint64_t end = directory_size;
+  memcpy(directory.head.magic, magic, sizeof magic);
   for (int k = 0; k < n; k++) {
-    entry *e = &front.entries[k];
+    entry *e = &directory.entries[k];
     memcpy(e->name, sections[k].name, strlen(sections[k].name));
     e->offset = round_up(end);
     e->size_bytes = sections[k].size_bytes;
     end = e->offset + e->size_bytes;
   }
-  front.head.size_bytes = end + HASH_BYTES;
-  uint64_t hash = laci_hash64(&front, front_size, 0), at = front_size;
-  lac_status st = laci_writer_append(writer, &front, front_size, err);
+  directory.head.size_bytes = end + HASH_BYTES;
+  uint64_t hash = laci_hash64(&directory, directory_size, 0), at = directory_size;
+  lac_status st = laci_writer_append(writer, &directory, directory_size, err);
   for (int k = 0; k < n && !st; k++) {
-    st = append_padding(writer, at, front.entries[k].offset, err);
+    st = append_padding(writer, at, directory.entries[k].offset, err);
     if (!st) st = laci_writer_append(writer, sections[k].bytes, sections[k].size_bytes, err);
     hash = laci_hash64(sections[k].bytes, sections[k].size_bytes, hash);
-    at = front.entries[k].offset + front.entries[k].size_bytes;
+    at = directory.entries[k].offset + directory.entries[k].size_bytes;
   }
   if (!st) st = laci_writer_append(writer, &hash, sizeof hash, err);
   return st;
@@ -245,7 +245,7 @@ static lac_status read_header(laci_checkpoint *c, lac_error *err) {
                      c->file.size_bytes, c->head.size_bytes);
   }
   if (c->head.n_sections > LACI_CHECKPOINT_MAX_SECTIONS || c->head.step < 0 || c->head.zero ||
-      front_bytes(c->head.n_sections) + HASH_BYTES > c->file.size_bytes) {
+      directory_bytes(c->head.n_sections) + HASH_BYTES > c->file.size_bytes) {
     return fail_damaged(c, "its header", err);
   }
   memcpy(c->entries, c->file.bytes + sizeof c->head, c->head.n_sections * sizeof(entry));
@@ -255,8 +255,9 @@ static lac_status read_header(laci_checkpoint *c, lac_error *err) {
 /** Sections follow each other at the next multiple of 64, and zeros are zeros: nothing in the file
  * is left unchecked by the hash and this. */
 static lac_status check_content(const laci_checkpoint *c, lac_error *err) {
-  const size_t last = c->file.size_bytes - HASH_BYTES, front = front_bytes(c->head.n_sections);
-  uint64_t end = front, hash = laci_hash64(c->file.bytes, front, 0), wanted;
+  const size_t last = c->file.size_bytes - HASH_BYTES,
+               directory = directory_bytes(c->head.n_sections);
+  uint64_t end = directory, hash = laci_hash64(c->file.bytes, directory, 0), wanted;
   for (uint32_t k = 0; k < c->head.n_sections; k++) {
     const entry *e = &c->entries[k];
     uint64_t first = round_up(end);

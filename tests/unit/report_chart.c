@@ -79,8 +79,8 @@ static void the_longest_bar_is_a_kinds_own(void **state) {
 static void a_paler_bar_goes_on_after(void **state) {
   (void)state;
   static const laci_chart_bar two[] = {
-      {.label = "a", .value = 1, .beside = 2, .kind = 0, .text = ""},
-      {.label = "b", .value = 1.5, .beside = 1, .kind = 0, .text = ""}};
+      {.label = "a", .value = 1, .pale_value = 2, .kind = 0, .text = ""},
+      {.label = "b", .value = 1.5, .pale_value = 1, .kind = 0, .text = ""}};
   laci_chart c = chart;
   c.bars = two;
   c.n_bars = 2;

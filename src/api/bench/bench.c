@@ -195,7 +195,7 @@ static bool is_enough(const bench *b, double spent) {
 
 /* How many runs of each plan one round has: one where there is one plan; of two plans as many of
  * the slower one as make a long run. */
-static int runs_a_turn(const bench *b) {
+static int runs_per_round(const bench *b) {
   size_t left = (size_t)b->options->runs - b->plans[0].runs.n;
   double slower = fmax(b->plans[0].last_seconds, b->plans[1].last_seconds);
   if (b->n_plans == 1 || slower >= long_run_s) return 1;
@@ -204,9 +204,9 @@ static int runs_a_turn(const bench *b) {
 }
 
 /* rested: threads slept meanwhile, and caches were another's. */
-static lac_status take_turn(bench *b, bool rested, lac_error *err) {
+static lac_status run_round(bench *b, bool rested, lac_error *err) {
   lac_status st = LAC_OK;
-  int n = runs_a_turn(b);
+  int n = runs_per_round(b);
   rested = rested || b->n_plans > 1;
   for (int at = 0; at < b->n_plans && !st; at++) {
     laci_bench_plan *plan = &b->plans[at];
@@ -224,7 +224,7 @@ static lac_status run_all(bench *b, lac_error *err) {
       b->peak = fmax(b->peak, laci_bench_peak(b->pool, b->kernel));
       peak_at = laci_clock_seconds();
     }
-    st = take_turn(b, is_due, err);
+    st = run_round(b, is_due, err);
     now = laci_clock_seconds();
     report_progress(b, now - begin);
   }

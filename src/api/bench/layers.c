@@ -110,15 +110,15 @@ lac_status laci_bench_describe(laci_bench_result *result, const laci_bench_plan 
                                const laci_bench_plan *dense, const lac_report *check,
                                lac_error *err) {
   lac_bench_result *r = &result->pub;
-  lac_bench_layer *beside = NULL;
+  lac_bench_layer *dense_layers = NULL;
   lac_status st = describe_plan(&result->arena, own, check, &result->layers, err);
-  if (!st && dense) st = describe_plan(&result->arena, dense, check, &beside, err);
+  if (!st && dense) st = describe_plan(&result->arena, dense, check, &dense_layers, err);
   if (st) return st;
   r->layers = result->layers;
   r->n_layers = (int)own->n_steps;
   for (int at = 0; at < r->n_layers; at++) r->n_sparse += r->layers[at].sparse;
   if (!dense) return LAC_OK;
-  r->dense_layers = beside;
+  r->dense_layers = dense_layers;
   r->n_dense_layers = (int)dense->n_steps;
   laci_bench_match(r, result->layers);
   return LAC_OK;

@@ -30,7 +30,7 @@ enum { HEAD_BYTES = 1024, LOOKED_AT = 64, MOST_HEADER = 100 << 20 };
 /* What it is, and how to get an ONNX file of it (NULL: there is none, or the hint says it); %s in
  * it is the path. */
 typedef struct kind {
-  const char *what, *way;
+  const char *what, *remedy;
   lac_hint hint;
 } kind;
 
@@ -41,9 +41,9 @@ static const struct {
   size_t n;
   kind is;
 } magics[] = {
-#define AT(offset, magic, what, way)                              \
-  {                                                               \
-    offset, magic, sizeof magic - 1, { what, way, LAC_HINT_NONE } \
+#define AT(offset, magic, what, remedy)                              \
+  {                                                                  \
+    offset, magic, sizeof magic - 1, { what, remedy, LAC_HINT_NONE } \
   }
 #define HINT_AT(offset, magic, what, hint)                \
   {                                                       \
@@ -230,13 +230,14 @@ static lac_status fail_folder(const char *path, lac_status status, lac_error *er
 lac_status laci_foreign_explain(const char *path, const void *bytes, size_t size_bytes,
                                 lac_status status, lac_error *err) {
   kind is = kind_of(bytes, size_bytes < HEAD_BYTES ? size_bytes : HEAD_BYTES, path);
-  const char *name = path ? path : "standard input", *hole = is.way ? strstr(is.way, "%s") : NULL;
+  const char *name = path ? path : "standard input",
+             *hole = is.remedy ? strstr(is.remedy, "%s") : NULL;
   if (!is.what) return status;
-  int n_front = hole ? (int)(hole - is.way) : is.way ? (int)strlen(is.way) : 0;
+  int n_head = hole ? (int)(hole - is.remedy) : is.remedy ? (int)strlen(is.remedy) : 0;
   return laci_hint(err, is.hint,
                    laci_fail(err, status, "%s%snot an ONNX model: %s%s%.*s%s%s", path ? path : "",
-                             path ? ": " : "", is.what, is.way ? "; " : "", n_front,
-                             is.way ? is.way : "", hole ? name : "", hole ? hole + 2 : ""));
+                             path ? ": " : "", is.what, is.remedy ? "; " : "", n_head,
+                             is.remedy ? is.remedy : "", hole ? name : "", hole ? hole + 2 : ""));
 }
 
 lac_status laci_foreign_explain_file(const char *path, lac_status status, lac_error *err) {

@@ -48,11 +48,11 @@ static lac_status restore_all(const laci_packfile *pack, const char *out,
                               const laci_write_options *options, laci_writer **writers,
                               lac_error *err) {
   size_t n = laci_packfile_n_files(pack);
-  char beside[PATH_MAX];
+  char data_path[PATH_MAX];
   lac_status st = restore_file(pack, 0, out, options, &writers[0], err);
   for (size_t at = 1; at < n && !st; at++) {
-    st = path_next_to(out, laci_packfile_file_name(pack, at), beside, err);
-    if (!st) st = restore_file(pack, at, beside, options, &writers[at], err);
+    st = path_next_to(out, laci_packfile_file_name(pack, at), data_path, err);
+    if (!st) st = restore_file(pack, at, data_path, options, &writers[at], err);
   }
   /* Data first: a model that is there has its data. One that is replaced has no name until
    * then, for its data may have the same names. */

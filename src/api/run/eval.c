@@ -372,8 +372,8 @@ lac_status lac_eval(const lac_model *model, const char *data, const lac_eval_opt
   laci_parts *parts = laci_alloc(1, sizeof *parts);
   if (!parts) return laci_fail_memory(err, data);
   st = laci_parts_find(data, LACI_PARTS_TEST, parts, err);
-  const bool beside = !st && strcmp(parts->train, parts->test) != 0 && parts->train[0];
-  evaluation e = {.trained_on = beside ? parts->train : NULL};
+  const bool has_training_part = !st && strcmp(parts->train, parts->test) != 0 && parts->train[0];
+  evaluation e = {.trained_on = has_training_part ? parts->train : NULL};
   if (!st) st = evaluate(&e, model, parts->test, options, result, err);
   laci_free(parts);
   return st;
