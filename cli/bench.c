@@ -190,7 +190,7 @@ static void print_exact(const lac_bench_result *r) {
 
 /* Layers that run for a part of the batch at a time (a micro-batch), so that its values stay in the
  * caches. Steps with the same number of micro-batches are one group. */
-static void print_turns(const lac_bench_result *r) {
+static void print_micro_batches(const lac_bench_result *r) {
   for (int at = 0, end; at < r->n_layers; at = end) {
     const int64_t micro_batches = r->layers[at].micro_batches,
                   images = micro_batches > 0 ? r->batch / micro_batches : 0;
@@ -231,7 +231,7 @@ static void print_summary(const lac_bench_result *r) {
   print_sparse(r);
   print_plain(r);
   print_exact(r);
-  print_turns(r);
+  print_micro_batches(r);
   terminal_say(
       stdout, "peak: %.4g GFLOP/s by %d thread%s, %s multiply-adds in registers; memory: %.3g GB/s",
       1e-9 * r->peak_flops, r->threads, laci_plural(r->threads), r->peak_kernel,

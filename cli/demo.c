@@ -5,8 +5,8 @@
  *
  * It uses nothing but the public library, so it is also the example of how its functions fit
  * together. So small a network gains nothing from a second thread: it is trained by one, and the
- * result is the same for every --threads. Next: bundle.h, how its files appear all together or not
- * at all. */
+ * result is the same for every --threads. Next: output_folder.h, how its files appear all together
+ * or not at all. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -19,7 +19,7 @@
 #include "base/error.h"
 #include "base/plural.h"
 #include "base/writer.h"
-#include "bundle.h"
+#include "output_folder.h"
 #include "digits.h"
 #include "lacuna/calibration.h"
 #include "lacuna/eval.h"
@@ -60,7 +60,7 @@ typedef struct attempt {
 typedef struct demo {
   const arguments *args;
   lac_options pruning;
-  bundle out;
+  output_folder out;
   lac_eval_result dense;
   lac_eval_result again;                            /* by magnitude, statistics estimated again */
   lac_eval_result in_order[SEEDS], permuted[SEEDS]; /* calibrated */
@@ -71,7 +71,7 @@ typedef struct demo {
 
 static lac_status write_images(const demo *d, lac_error *err) {
   char path[PATH_MAX];
-  lac_status st = bundle_path(&d->out, IMAGES, path, err);
+  lac_status st = output_folder_path(&d->out, IMAGES, path, err);
   if (st) return st;
   return laci_file_write(path, demo_images, (size_t)(demo_images_end - demo_images), false, err);
 }
@@ -96,14 +96,14 @@ static lac_status keep_curves(const demo *d, const char *folder, const char *nam
   int n = snprintf(from, sizeof from, "%s/curves.svg", folder);
   if (n < 0 || (size_t)n >= sizeof from)
     return laci_fail(err, LAC_IO, "%s: the name is too long", folder);
-  lac_status st = bundle_path(&d->out, name, to, err);
+  lac_status st = output_folder_path(&d->out, name, to, err);
   if (!st && rename(from, to) != 0) st = laci_fail(err, LAC_IO, "%s: %s", to, strerror(errno));
   return st;
 }
 
 static lac_status save(const demo *d, lac_model *model, const char *name, lac_error *err) {
   char path[PATH_MAX];
-  lac_status st = bundle_path(&d->out, name, path, err);
+  lac_status st = output_folder_path(&d->out, name, path, err);
   return st ? st : lac_model_save(model, path, false, err);
 }
 
@@ -120,7 +120,7 @@ static lac_status train(demo *d, lac_error *err) {
   lac_model *model = NULL;
   lac_train_result result;
   lac_network_options network = {.name = "digits", .seed = d->args->seed};
-  lac_status st = bundle_path(&d->out, "training", folder, err);
+  lac_status st = output_folder_path(&d->out, "training", folder, err);
   lac_train_options o = training_options(d, folder);
   o.epochs = TRAINING_EPOCHS;
   if (!st) st = lac_network_create(&network, &model, err);
@@ -134,7 +134,7 @@ static lac_status train(demo *d, lac_error *err) {
 
 static lac_status load(const demo *d, const char *name, lac_model **model, lac_error *err) {
   char path[PATH_MAX];
-  lac_status st = bundle_path(&d->out, name, path, err);
+  lac_status st = output_folder_path(&d->out, name, path, err);
   return st ? st : lac_model_load(path, model, err);
 }
 
@@ -154,7 +154,7 @@ static lac_status tune(const demo *d, attempt *a, const char *name, lac_error *e
   char folder[PATH_MAX];
   lac_mask *mask = NULL;
   lac_train_result result;
-  lac_status st = bundle_path(&d->out, name, folder, err);
+  lac_status st = output_folder_path(&d->out, name, folder, err);
   lac_train_options o = training_options(d, folder);
   o.epochs = TUNING_EPOCHS;
   o.rate = TUNING_RATE;
@@ -262,13 +262,13 @@ static lac_status draw_recovery(const demo *d, lac_error *err) {
                            .steps_per_epoch = (double)d->calibrated.steps / TUNING_EPOCHS,
                            .runs = runs,
                            .n_runs = 2};
-  lac_status st = bundle_path(&d->out, TUNING_CURVES, path, err);
+  lac_status st = output_folder_path(&d->out, TUNING_CURVES, path, err);
   return st ? st : lac_recovery_plot(&recovery, path, false, err);
 }
 
 static lac_status walk(demo *d, lac_error *err) {
   char drawing[PATH_MAX];
-  lac_status st = bundle_path(&d->out, DRAWING, drawing, err);
+  lac_status st = output_folder_path(&d->out, DRAWING, drawing, err);
   if (!st) st = write_images(d, err);
   if (st) return st;
   log_line("a small residual network learns handwritten digits: %d epochs", TRAINING_EPOCHS);
@@ -396,7 +396,7 @@ static lac_status finish(demo *d, lac_error *err) {
   print_accuracies(d);
   print_files(d);
   st = outputs_flush(err);
-  return st ? st : bundle_place(&d->out, err);
+  return st ? st : output_folder_place(&d->out, err);
 }
 
 exit_code verb_demo(const arguments *args, lac_error *err) {
@@ -404,13 +404,13 @@ exit_code verb_demo(const arguments *args, lac_error *err) {
   double begin = laci_clock_seconds();
   d.pruning.threads = args->threads;
   d.pruning.seed = args->seed;
-  lac_status st = bundle_open(&d.out, args->operand ? args->operand : "lacuna-demo", files,
-                              (int)(sizeof files / sizeof files[0]), args->force, err);
+  lac_status st = output_folder_open(&d.out, args->operand ? args->operand : "lacuna-demo", files,
+                                     (int)(sizeof files / sizeof files[0]), args->force, err);
   if (!st) st = walk(&d, err);
   if (!st) st = finish(&d, err);
   if (st == LAC_INTERRUPTED) st = laci_fail(err, st, "interrupted: nothing was kept");
   if (!st) log_line("%.1f s", laci_clock_seconds() - begin);
-  bundle_close(&d.out, st, err);
+  output_folder_close(&d.out, st, err);
   attempt_clear(&d.calibrated);
   attempt_clear(&d.magnitude);
   return exit_code_of(st);

@@ -89,17 +89,17 @@ char *text_shorten(const char *text, int cells, char *to) {
   const char *mark = terminal.draws_utf8 ? "\u2026" : "...";
   int left = cells - text_cells(mark), width;
   if (left < 2) mark = "", left = cells;
-  int front = left - left / 2, at = 0;
-  size_t n_front = 0, n;
-  while (text[n_front]) {
-    n = next_character(text + n_front, &width);
-    if (at + width > front) break;
-    n_front += n, at += width;
+  int head_cells = left - left / 2, at = 0;
+  size_t n_head = 0, n;
+  while (text[n_head]) {
+    n = next_character(text + n_head, &width);
+    if (at + width > head_cells) break;
+    n_head += n, at += width;
   }
   int skipped = at; /* cells of the text that are not printed, and those before */
-  const char *rest = text + n_front;
+  const char *rest = text + n_head;
   while (*rest && all - skipped > left - at) rest += next_character(rest, &width), skipped += width;
-  sprintf(to, "%.*s%s%s", (int)n_front, text, mark, rest);
+  sprintf(to, "%.*s%s%s", (int)n_head, text, mark, rest);
   return to;
 }
 

@@ -40,9 +40,9 @@ static const format formats[] = {{"svg", "svg"}, {"pdf", "pdf"}, {"png", "png:ca
 /* What graphviz said while we worked; it hands over its messages in parts. */
 static char said[512];
 
-static int on_message(char *piece) {
+static int on_message(char *part) {
   size_t used = strlen(said);
-  for (; *piece && used + 1 < sizeof said; piece++) said[used++] = *piece == '\n' ? ' ' : *piece;
+  for (; *part && used + 1 < sizeof said; part++) said[used++] = *part == '\n' ? ' ' : *part;
   said[used] = '\0';
   return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A work folder inside the target, so that renaming never crosses file systems. */
-#include "bundle.h"
+#include "output_folder.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ static lac_status fail_taken(lac_error *err, const char *path) {
 }
 
 /* A name must be free, or a file that we may replace. */
-static lac_status check_free(const bundle *b, const char *name, lac_error *err) {
+static lac_status check_free(const output_folder *b, const char *name, lac_error *err) {
   char path[PATH_MAX];
   struct stat found;
   lac_status st = join(b->folder, name, path, err);
@@ -37,9 +37,9 @@ static lac_status check_free(const bundle *b, const char *name, lac_error *err) 
   return laci_fail(err, LAC_EXISTS, "%s: it exists and is no regular file", path);
 }
 
-lac_status bundle_open(bundle *b, const char *folder, const char *const *names, int n, bool force,
-                       lac_error *err) {
-  *b = (bundle){.folder = folder, .names = names, .n = n, .force = force};
+lac_status output_folder_open(output_folder *b, const char *folder, const char *const *names, int n,
+                              bool force, lac_error *err) {
+  *b = (output_folder){.folder = folder, .names = names, .n = n, .force = force};
   b->made = mkdir(folder, 0777) == 0;
   if (!b->made && errno != EEXIST) return fail_errno(err, folder);
   lac_status st = LAC_OK;
@@ -51,11 +51,12 @@ lac_status bundle_open(bundle *b, const char *folder, const char *const *names, 
   return fail_errno(err, folder);
 }
 
-lac_status bundle_path(const bundle *b, const char *name, char path[PATH_MAX], lac_error *err) {
+lac_status output_folder_path(const output_folder *b, const char *name, char path[PATH_MAX],
+                              lac_error *err) {
   return join(b->work, name, path, err);
 }
 
-lac_status bundle_place(bundle *b, lac_error *err) {
+lac_status output_folder_place(output_folder *b, lac_error *err) {
   char from[PATH_MAX], to[PATH_MAX];
   laci_file_set set;
   lac_status st = LAC_OK;
@@ -68,7 +69,7 @@ lac_status bundle_place(bundle *b, lac_error *err) {
   return laci_file_set_end(&set, st, err);
 }
 
-void bundle_close(bundle *b, lac_status st, lac_error *err) {
+void output_folder_close(output_folder *b, lac_status st, lac_error *err) {
   if (b->work[0]) {
     laci_temporary_folder_remove(b->work, b->lock);
     if (st) laci_error_rename(err, b->work, b->folder);
