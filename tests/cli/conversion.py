@@ -13,7 +13,7 @@ import tempfile
 import time
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
-PICTURES = sorted((TOP / "tests/fixtures/data").glob("*.jpg"))
+IMAGES = sorted((TOP / "tests/fixtures/data").glob("*.jpg"))
 SYNSETS = ["n01440764", "n01443537", "n02099601", "n15075141"]
 SHARDS, KILLS, ROUNDS, IMAGES = 24, 4, 4, 40
 
@@ -30,12 +30,12 @@ def make_raw(folder):
             data = io.BytesIO()
             with tarfile.open(fileobj=data, mode="w") as inner:
                 for k in range(IMAGES):
-                    member(inner, f"{synset}_{k}.JPEG", PICTURES[k % len(PICTURES)].read_bytes())
+                    member(inner, f"{synset}_{k}.JPEG", IMAGES[k % len(IMAGES)].read_bytes())
                 member(inner, f"{synset}_broken.JPEG", b"\xff\xd8 broken")
             member(outer, f"{synset}.tar", data.getvalue())
     with tarfile.open(folder / "ILSVRC2012_img_val.tar", "w") as outer:
         for k in range(IMAGES):
-            member(outer, f"ILSVRC2012_val_{k:08}.JPEG", PICTURES[k % len(PICTURES)].read_bytes())
+            member(outer, f"ILSVRC2012_val_{k:08}.JPEG", IMAGES[k % len(IMAGES)].read_bytes())
     (folder / "synset_labels.txt").write_text("".join(f"{SYNSETS[k % 4]}\n" for k in range(IMAGES)))
 
 
@@ -66,8 +66,8 @@ def main():
         seconds = time.time() - begun
         wanted = files(top / "whole")
         assert len(wanted) == SHARDS + 3 + 1, sorted(wanted)
-        for turn in range(ROUNDS):
-            out = top / f"out{turn}"
+        for round_number in range(ROUNDS):
+            out = top / f"out{round_number}"
             for kill in range(KILLS):
                 process = subprocess.Popen(command(out, 1 + kill % 3), stdout=subprocess.DEVNULL)
                 time.sleep(rng.random() * seconds / 2)
@@ -80,7 +80,7 @@ def main():
             else:
                 bad += 1
                 names = sorted(name for name in found.keys() | wanted.keys() if found.get(name) != wanted.get(name))
-                print(f"seed {seed}, round {turn}: other than undisturbed: {names}")
+                print(f"seed {seed}, round {round_number}: other than undisturbed: {names}")
     if not killed:
         bad += 1
         print("no run was killed before its end")

@@ -85,7 +85,7 @@ class Decoder:
         def split(out, which):
             cut = self.node("Reshape", [out, "heads"], f"{name}.{which}.cut")
             axes = text(1, "perm") + b"".join(number(8, a) for a in (0, 2, 1, 3)) + number(20, 7)
-            return self.node("Transpose", [cut], f"{name}.{which}.turn", axes)
+            return self.node("Transpose", [cut], f"{name}.{which}.transpose", axes)
 
         h = self.hidden
         q, k, v = (split(self.matmul(x, f"{name}.{which}", h, h), which) for which in "qkv")
@@ -94,7 +94,7 @@ class Decoder:
         share = self.node("Softmax", [self.node("MatMul", [q, k], f"{name}.scores")], f"{name}.share")
         mixed = self.node("MatMul", [share, v], f"{name}.mixed")
         axes = text(1, "perm") + b"".join(number(8, a) for a in (0, 2, 1, 3)) + number(20, 7)
-        mixed = self.node("Transpose", [mixed], f"{name}.mixed.turn", axes)
+        mixed = self.node("Transpose", [mixed], f"{name}.mixed.transpose", axes)
         joined = self.node("Reshape", [mixed, "joined"], f"{name}.joined")
         return self.matmul(joined, f"{name}.o", h, h)
 

@@ -44,17 +44,17 @@ def on_terminal(words, columns, folder, stream, **extra):
     if done.stderr:
         drain = threading.Thread(target=lambda: told.append(done.stderr.read()))
         drain.start()
-    pieces = []
+    chunks = []
     try:
-        while piece := os.read(master, 1 << 16):
-            pieces.append(piece)
+        while chunk := os.read(master, 1 << 16):
+            chunks.append(chunk)
     except OSError:  # the other end is closed
         pass
     os.close(master)
     done.wait(timeout=300)
     if done.stderr:
         drain.join()
-    return done.returncode, b"".join(pieces).decode().replace("\r\n", "\n")
+    return done.returncode, b"".join(chunks).decode().replace("\r\n", "\n")
 
 
 def commands(lacuna):

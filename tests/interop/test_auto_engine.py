@@ -29,7 +29,7 @@ def stored(**arrays):
     return [numpy_helper.from_array(np.asarray(array), name) for name, array in arrays.items()]
 
 
-def front(rng):
+def backbone(rng):
     """Two convolutions: x [1, 3, 32, 32] becomes f [1, 24, 16, 16]."""
     weights = stored(
         w0=(rng.standard_normal((16, 3, 3, 3)) / 5).astype(np.float32),
@@ -72,7 +72,7 @@ def choice():
     ], stored(zero=np.float32(0), w2=np.ones((8, 24, 3, 3), np.float32) / 50), ["y"]
 
 
-def loop(turns):
+def loop(iterations):
     body = helper.make_graph(
         [helper.make_node("Identity", ["go"], ["on"]), helper.make_node("Mul", ["v", "half"], ["o"]),
          helper.make_node("ReduceMean", ["o"], ["each"], keepdims=0)],
@@ -80,21 +80,21 @@ def loop(turns):
         [value("on", BOOL, []), value("o", FLOAT, [1, 24, 16, 16]), value("each", FLOAT, [])],
     )
     return [helper.make_node("Loop", ["n", "", "f"], ["y", "means"], "loop", body=body)], stored(
-        n=np.array(turns), half=np.float32(0.5)), ["y", "means"]
+        n=np.array(iterations), half=np.float32(0.5)), ["y", "means"]
 
 
 CASES = {
     "a detector": (detector(), "nms", {"conv0", "conv1"}),
     "an If": (choice(), "choice", {"conv0", "conv1", "back"}),
-    "a Loop of three turns": (loop(3), "loop", {"conv0", "conv1"}),
-    "a Loop of no turn": (loop(0), "loop", {"conv0", "conv1"}),
+    "a Loop of three iterations": (loop(3), "loop", {"conv0", "conv1"}),
+    "a Loop of no iteration": (loop(0), "loop", {"conv0", "conv1"}),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_rest_of_a_network_runs_fast_and_the_runtime_agrees(tmp_path, name):
     (more, constants, outputs), first, fast = CASES[name]
-    nodes, weights = front(np.random.default_rng(7))
+    nodes, weights = backbone(np.random.default_rng(7))
     kinds = {"chosen": INT}
     graph = helper.make_graph(
         nodes + more, "net", [value("x", FLOAT, [1, 3, 32, 32])],
@@ -194,7 +194,7 @@ def test_what_the_fast_engine_refuses_names_the_engine_that_runs_it(tmp_path, op
     if op == "loop":
         nodes, more, _ = loop(2)
         graph_inputs = [value("x", FLOAT, [1, 3, 32, 32])]
-        head, weights = front(np.random.default_rng(0))
+        head, weights = backbone(np.random.default_rng(0))
         graph = helper.make_graph(head + nodes, "g", graph_inputs, [value("y", FLOAT)], weights + more)
         shape = (1, 3, 32, 32)
     else:

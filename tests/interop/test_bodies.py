@@ -46,23 +46,23 @@ def a_choice():
 
 def a_loop():
     """A recurrence that begins with zeros that the network makes; one result per iteration."""
-    turn = graph([node("MatMul", "h r", "q", "again"), node("Add", "q p", "s"), node("Tanh", "s", "t"),
+    body = graph([node("MatMul", "h r", "q", "again"), node("Add", "q p", "s"), node("Tanh", "s", "t"),
                   node("Identity", "go", "on"), node("Identity", "t", "u")],
                  [info("i", [], TensorProto.INT64), info("go", [], TensorProto.BOOL), info("h")],
                  [info("on", [], TensorProto.BOOL), info("t"), info("u")], [tensor("r", 32, 32)])
     return graph([node("MatMul", "x w", "p", "in"), node("Shape", "p", "sizes"), node("ConstantOfShape", "sizes", "h0"),
-                  helper.make_node("Loop", ["n", "", "h0"], ["z", "zs"], name="loop", body=turn),
+                  helper.make_node("Loop", ["n", "", "h0"], ["z", "zs"], name="loop", body=body),
                   node("MatMul", "z v", "y", "out"), node("MatMul", "zs v", "ys", "outs")],
                  [info("x", ["N", 16]), info("n", [], TensorProto.INT64)], [info("y"), info("ys")],
                  [tensor("w", 16, 32), tensor("v", 32, 16)])
 
 
 def a_scan():
-    turn = graph([node("MatMul", "h r", "q", "again"), node("Add", "q p", "a"), node("Tanh", "a", "t"),
+    body = graph([node("MatMul", "h r", "q", "again"), node("Add", "q p", "a"), node("Tanh", "a", "t"),
                   node("Identity", "t", "u")],
                  [info("h"), info("p")], [info("t"), info("u")], [tensor("r", 32, 32)])
     return graph([node("MatMul", "x w", "s", "in"),
-                  node("Scan", "h0 s", "z zs", "scan", body=turn, num_scan_inputs=1, scan_input_axes=[1],
+                  node("Scan", "h0 s", "z zs", "scan", body=body, num_scan_inputs=1, scan_input_axes=[1],
                        scan_input_directions=[1], scan_output_axes=[1]), node("MatMul", "zs v", "y", "out")],
                  [info("x", [3, 5, 16])], [info("y")], [tensor("w", 16, 32), tensor("v", 32, 16), tensor("h0", 3, 32)])
 
@@ -129,11 +129,11 @@ def lacuna(*words):
 def feeds(path):
     """Inputs of the network, for both branches and several numbers of iterations."""
     rng = np.random.default_rng(1)
-    for turn in (1, 2, 4):
+    for iterations in (1, 2, 4):
         fed = {}
         for value in onnx.load(path).graph.input:
             kind, shape = value.type.tensor_type.elem_type, [d.dim_value or 2 for d in value.type.tensor_type.shape.dim]
-            fed[value.name] = (np.array(turn > 1) if kind == TensorProto.BOOL else np.array(turn) if kind == TensorProto.INT64
+            fed[value.name] = (np.array(iterations > 1) if kind == TensorProto.BOOL else np.array(iterations) if kind == TensorProto.INT64
                                else rng.standard_normal(shape).astype(np.float32))
         yield fed
 

@@ -91,7 +91,7 @@ def along_inputs(net):
     return net.op("Mul", g, net.op("Div", v, norm(net, v, 1)))
 
 
-WAYS = {
+FORMS = {
     "identity": lambda net: net.op("Identity", net.put("w", conv_weight(net))),
     "cast": lambda net: net.op("Cast", net.put("w", conv_weight(net).astype(np.float16)), to=1),
     "transpose": lambda net: net.op("Transpose", net.put("w", conv_weight(net)), perm=[1, 0, 2, 3]),
@@ -112,10 +112,10 @@ WAYS = {
 }
 
 
-def build(way, ir=8, listed=False):
+def build(form, ir=8, listed=False):
     net = Net()
     x = net.op("Relu", net.op("Conv", "x", net.put("w0", net.floats(CHANNELS, 16, 1, 1)), net.put("b0", net.floats(CHANNELS))))
-    weight = WAYS[way](net)
+    weight = FORMS[form](net)
     x = net.op("Relu", net.op("Conv", x, weight, net.put("b1", net.floats(CHANNELS))))
     y = net.op("Conv", x, net.put("w2", net.floats(16, CHANNELS, 1, 1)))
     inputs = [helper.make_tensor_value_info("x", 1, [1, 16, 6, 6])]
@@ -146,9 +146,9 @@ def lacuna(*arguments):
     return done.stdout
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_pattern_holds_in_the_weight_that_is_read(way, tmp_path):
-    model, weight = build(way)
+@pytest.mark.parametrize("form", FORMS)
+def test_pattern_holds_in_the_weight_that_is_read(form, tmp_path):
+    model, weight = build(form)
     path, permuted, pruned = (tmp_path / f"{x}.onnx" for x in ("model", "permuted", "pruned"))
     onnx.save(model, path)
     fed = {"x": np.random.default_rng(1).standard_normal((1, 16, 6, 6)).astype(np.float32)}

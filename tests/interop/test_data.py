@@ -179,14 +179,14 @@ def test_odd_sizes_are_decoded_as_pillow_does(mode, progressive, subsampling, tm
 @pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "PA", "RGB", "RGBA"])
 def test_every_mode_of_png_is_decoded_as_pillow_does(mode, tmp_path):
     for width, height in [(1, 1), (17, 9), (200, 3)]:
-        picture = scenery(width, height).convert("RGB" if mode == "PA" else mode)
+        image = scenery(width, height).convert("RGB" if mode == "PA" else mode)
         if mode in ("LA", "RGBA"):
-            picture.putalpha(Image.linear_gradient("L").resize((width, height)))
+            image.putalpha(Image.linear_gradient("L").resize((width, height)))
         transparent = {}
         if mode == "PA":
-            picture, transparent = picture.quantize(13), {"transparency": bytes(range(0, 130, 10))}
+            image, transparent = image.quantize(13), {"transparency": bytes(range(0, 130, 10))}
         path = tmp_path / "a.JPEG"  # the name says nothing
-        picture.save(path, "png", **transparent)
+        image.save(path, "png", **transparent)
         assert (decoded(path, tmp_path) == wanted(path)).all()
 
 
@@ -194,10 +194,10 @@ def test_every_mode_of_png_is_decoded_as_pillow_does(mode, tmp_path):
 @pytest.mark.parametrize("lossless", [False, True])
 def test_webp_is_decoded_as_pillow_does(mode, lossless, tmp_path):
     for width, height in [(1, 1), (17, 9), (63, 65)]:
-        picture = scenery(width, height)
+        image = scenery(width, height)
         if mode == "RGBA":
-            picture.putalpha(Image.linear_gradient("L").resize((width, height)))
-        picture.save(tmp_path / "a.webp", lossless=lossless, exact=True)
+            image.putalpha(Image.linear_gradient("L").resize((width, height)))
+        image.save(tmp_path / "a.webp", lossless=lossless, exact=True)
         # Pillow has a libwebp of its own, which may round the colours of lossy files by one.
         apart = decoded(tmp_path / "a.webp", tmp_path).astype(int) - wanted(tmp_path / "a.webp")
         assert np.abs(apart).max() <= (0 if lossless else 1)

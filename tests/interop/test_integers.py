@@ -85,7 +85,7 @@ for T in ALL:
     x, b = ends(T), at_odds(T)
     for name in ("Add", "Sub", "Mul", "Equal", "Greater", "Less", "GreaterOrEqual", "LessOrEqual"):
         case(name, x, b)
-        case(name, x, x[::-1].copy(), label="turned")
+        case(name, x, x[::-1].copy(), label="reversed")
     for name in ("Min", "Max"):
         case(name, x, b)
         case(name, x, b, x[::-1].copy(), label="three")

@@ -32,7 +32,7 @@ def poisoned(array, place, what):
 
 # name -> nodes up to y, what is stored, inputs, operator set
 CASES = {
-    "a result beside an absent one": (
+    "a result after an absent one": (
         [node("LSTM", ["x", "w", "r"], ["", "y"], hidden_size=4)], dict(w=numbers(1, 16, 3), r=numbers(1, 16, 4)),
         dict(x=poisoned(numbers(5, 1, 3), (2, 0, 1), NAN)), 17),
     "a divisor": (
@@ -43,7 +43,7 @@ CASES = {
         dict(c=np.ones(3, np.float32)), dict(x=np.ones((2, 3), np.float32)), 17),
     "an attribute of Pad": (
         [node("Pad", ["x"], ["y"], pads=[0, 1, 0, 1], value=float("nan"))], {}, dict(x=numbers(2, 3)), 10),
-    "what lies outside of a resized image": (
+    "what is outside of a resized image": (
         [node("Resize", ["x", "roi", "", "size"], ["y"], coordinate_transformation_mode="tf_crop_and_resize",
               mode="nearest", extrapolation_value=float("nan"))],
         dict(roi=np.array([0, 0, 0, 0, 1, 1, 2, 2], np.float32), size=np.array([1, 1, 4, 4])),

@@ -503,9 +503,9 @@ case("DynamicQuantizeLinear", f32(3, 4), opset=11, outputs=3)
 case("MatMulInteger", BYTES, ints(4, 2, low=0, high=256, dtype=np.uint8), np.uint8(12), np.uint8(100), opset=10)
 case("QLinearMatMul", BYTES, np.float32(0.02), np.uint8(12), ints(4, 2, low=0, high=256, dtype=np.uint8), np.float32(0.03),
      np.uint8(100), np.float32(0.1), np.uint8(120), opset=10)
-PICTURE = ints(1, 2, 5, 4, low=0, high=256, dtype=np.uint8)
-case("ConvInteger", PICTURE, ints(3, 2, 3, 3, low=0, high=256, dtype=np.uint8), np.uint8(7), opset=10, pads=[1, 1, 1, 1])
-case("QLinearConv", PICTURE, np.float32(0.02), np.uint8(12), ints(3, 2, 3, 3, dtype=np.int8), fs([0.03, 0.02, 0.01]),
+IMAGE = ints(1, 2, 5, 4, low=0, high=256, dtype=np.uint8)
+case("ConvInteger", IMAGE, ints(3, 2, 3, 3, low=0, high=256, dtype=np.uint8), np.uint8(7), opset=10, pads=[1, 1, 1, 1])
+case("QLinearConv", IMAGE, np.float32(0.02), np.uint8(12), ints(3, 2, 3, 3, dtype=np.int8), fs([0.03, 0.02, 0.01]),
      np.zeros(3, np.int8), np.float32(0.1), np.uint8(120), ints(3, dtype=np.int32), opset=10)
 case("Shrink", X, opset=9, lambd=0.8, bias=0.3)
 case("CumProd", X, np.int64(1), opset=26, reference=lambda x, axis: np.cumprod(x, axis=axis))

@@ -46,9 +46,9 @@ def agree(path, folder, *options, against=True):
     seen = json.loads(lacuna("check", "-q", "--json", "-", *both, out))
     compare(said, seen, f"{path} {options}")
     if against:
-        beside = json.loads(lacuna("check", "-q", "--json", "-", "--no-verify", "--against", path, *both, out))
-        compare(said, beside, f"{path} {options}, beside the original")
-        assert said["summary"]["reordered"] == beside["summary"]["reordered"]
+        checked = json.loads(lacuna("check", "-q", "--json", "-", "--no-verify", "--against", path, *both, out))
+        compare(said, checked, f"{path} {options}, against the original")
+        assert said["summary"]["reordered"] == checked["summary"]["reordered"]
     if "--no-permute" not in options:  # free to be searched, which check says of what may be
         assert said["summary"]["permuted"] == seen["summary"]["permuted"]
     return said
@@ -99,7 +99,7 @@ KINDS = {f.__name__: f for f in (dequantized, quantized_float, masked_and_quanti
 KINDS.update({make.__name__: lambda net, make=make: make(net)[0] for make in (
     folded.masked, folded.masked_along_inputs, folded.sum_of_branches, folded.standardized, folded.joined, folded.transposed_sum,
     folded.in_a_function)})
-WAYS = {"as it is": (), "no fold": ("--no-fold", "--all-sizes"), "fold": ("--fold", "--no-permute")}
+FORMS = {"as it is": (), "no fold": ("--no-fold", "--all-sizes"), "fold": ("--fold", "--no-permute")}
 
 
 def chain(net, value, width=C):
@@ -109,12 +109,12 @@ def chain(net, value, width=C):
     return net.op("Conv", x, net.put(net.floats(12, K, 1, 1)))
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_prune_and_check_agree(kind, way, tmp_path):
+def test_prune_and_check_agree(kind, form, tmp_path):
     net, path = folded.Net(), tmp_path / "model.onnx"
     folded.save(net, chain(net, KINDS[kind](net)), path, [1, C, 6, 6])
-    said = agree(path, tmp_path, *WAYS[way])
+    said = agree(path, tmp_path, *FORMS[form])
     assert said["summary"]["layers"] == 3
     assert all(layer["zeros"] is not None for layer in said["layers"])
 
@@ -151,18 +151,18 @@ def test_target_sees_a_mask_in_the_graph(tmp_path):
     w = net.floats(64, 64)
     value = net.op("Mul", net.put(w), net.put(folded.mask_2of4(w).astype(np.float32)))
     folded.save(net, net.op("Gemm", "x", value, transB=1), path, [2, 64])
-    for way in ("--no-fold", "--fold"):
-        report = json.loads(lacuna("check", "-q", "--json", "-", "--target", "tensorrt", way, path))
-        assert report["targets"][0]["taken"] == 1, way
+    for form in ("--no-fold", "--fold"):
+        report = json.loads(lacuna("check", "-q", "--json", "-", "--target", "tensorrt", form, path))
+        assert report["targets"][0]["taken"] == 1, form
 
 
 NETWORKS = sorted((TOP / "tests/torture/networks").glob("*.onnx")) + [TOP / "examples/digits/digits.onnx"]
 
 
-@pytest.mark.parametrize("way", ["as it is", "no fold"])
+@pytest.mark.parametrize("form", ["as it is", "no fold"])
 @pytest.mark.parametrize("path", NETWORKS, ids=lambda p: p.stem)
-def test_prune_and_check_agree_on_kept_networks(path, way, tmp_path):
-    agree(path, tmp_path, "--no-verify", *WAYS[way])
+def test_prune_and_check_agree_on_kept_networks(path, form, tmp_path):
+    agree(path, tmp_path, "--no-verify", *FORMS[form])
 
 
 def test_pack_has_a_row_for_a_computed_weight_and_says_why_it_stays(tmp_path):

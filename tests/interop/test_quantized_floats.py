@@ -132,27 +132,28 @@ def test_what_is_kept_is_counted_in_the_numbers_that_the_network_computes(name, 
         assert found["total"] == pytest.approx(left.sum(), rel=1e-6), name
 
 
-def on_the_way(path, way):
+def with_neighbours(path, neighbour):
     """One layer whose float is transposed or multiplied before it is quantized, or multiplied after."""
     rng = np.random.default_rng(3)
     w, factor = rng.normal(size=(32, 32)).astype(np.float32), rng.uniform(0.2, 2, (32, 1)).astype(np.float32)
     stored = [numpy_helper.from_array(a, n) for a, n in [(w, "w"), (factor, "f"), (np.full(32, 0.01, np.float32) * factor[:, 0], "s"),
                                                          (np.full(32, 20, np.uint8), "z")]]
     before = {"transposed": [helper.make_node("Transpose", ["w"], ["a"])], "multiplied before": [helper.make_node("Mul", ["w", "f"], ["a"])]}
-    nodes = before.get(way, [])
+    nodes = before.get(neighbour, [])
     nodes += [helper.make_node("QuantizeLinear", ["a" if nodes else "w", "s", "z"], ["q"], axis=0),
               helper.make_node("DequantizeLinear", ["q", "s", "z"], ["b"], axis=0)]
-    nodes += [helper.make_node("Mul" if way == "multiplied after" else "Identity", ["b", "f"] if way == "multiplied after" else ["b"], ["d"]),
+    is_after = neighbour == "multiplied after"
+    nodes += [helper.make_node("Mul" if is_after else "Identity", ["b", "f"] if is_after else ["b"], ["d"]),
               helper.make_node("Gemm", ["x", "d"], ["y"], transB=1)]
     graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 32])],
                               [helper.make_tensor_value_info("y", TensorProto.FLOAT, [4, 32])], stored)
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), path)
 
 
-@pytest.mark.parametrize("way", ["transposed", "multiplied before", "multiplied after"])
-def test_what_is_kept_follows_what_stands_next_to_the_quantization(way, tmp_path):
+@pytest.mark.parametrize("neighbour", ["transposed", "multiplied before", "multiplied after"])
+def test_what_is_kept_follows_what_is_next_to_the_quantization(neighbour, tmp_path):
     model, pruned = tmp_path / "model.onnx", tmp_path / "pruned.onnx"
-    on_the_way(model, way)
+    with_neighbours(model, neighbour)
     said = json.loads(subprocess.run([LACUNA, "prune", "-q", "-o", pruned, "--json", "-", model], check=True,
                                      stdout=subprocess.PIPE).stdout)
     before, after = (np.abs(run(path, ["d"])[1].astype(np.float64)) for path in (model, pruned))

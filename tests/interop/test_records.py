@@ -54,9 +54,9 @@ def test_a_label_of_another_synset_is_refused(tmp_path):
 
 # ---- What is written here ----
 
-def stored(picture, **how):
+def stored(image, **how):
     file = io.BytesIO()
-    picture.save(file, **how)
+    image.save(file, **how)
     return file.getvalue()
 
 
@@ -69,8 +69,8 @@ def converted(tmp_path_factory):
              {"format": "webp", "lossless": True}]
     for k in range(40):
         label = sorted(SYNSETS)[k % 3]
-        picture = scenery(30 + k, 45, k).convert("CMYK" if k % 9 == 0 and k % 4 < 2 else "RGB")
-        there[f"{SYNSETS[label]}_{k}.JPEG"] = (stored(picture, **kinds[k % 4]), label)
+        image = scenery(30 + k, 45, k).convert("CMYK" if k % 9 == 0 and k % 4 < 2 else "RGB")
+        there[f"{SYNSETS[label]}_{k}.JPEG"] = (stored(image, **kinds[k % 4]), label)
     for name, (data, label) in there.items():
         folder = top / "raw/img_train" / SYNSETS[label]
         folder.mkdir(parents=True, exist_ok=True)
@@ -89,18 +89,18 @@ def test_our_records_are_read_there_with_equal_bytes(converted):
             name = bytes(row["image/filename"]).decode()
             data, label = there[name]
             encoded = bytes(row["image/encoded"])
-            picture, kept = Image.open(io.BytesIO(data)), Image.open(io.BytesIO(encoded))
+            image, kept = Image.open(io.BytesIO(data)), Image.open(io.BytesIO(encoded))
             names.append(name)
             assert row["image/class/label"] == [label + 1] and bytes(row["image/class/synset"]).decode() == SYNSETS[label]
             assert bytes(row["image/class/text"]) == (b"tench, Tinca tinca" if label == 0 else b"")
-            assert (row["image/width"], row["image/height"]) == ([picture.width], [picture.height])
+            assert (row["image/width"], row["image/height"]) == ([image.width], [image.height])
             assert row["image/channels"] == [3] and bytes(row["image/colorspace"]) == b"RGB"
             assert bytes(row["image/format"]) == b"JPEG"
-            if picture.format == "JPEG" and picture.mode != "CMYK":
+            if image.format == "JPEG" and image.mode != "CMYK":
                 assert encoded == data
             else:
                 assert (kept.format, kept.mode) == ("JPEG", "RGB")
-                theirs = stored(picture.convert("RGB"), format="jpeg", quality=100, subsampling=2)
+                theirs = stored(image.convert("RGB"), format="jpeg", quality=100, subsampling=2)
                 apart = np.asarray(kept).astype(int) - np.asarray(Image.open(io.BytesIO(theirs)))
                 assert np.abs(apart).max() <= 2
     assert sorted(names) == sorted(there)  # each once

@@ -278,7 +278,7 @@ def test_a_float_that_has_a_zero_point_is_left_with_a_reason(tmp_path):
     assert not row["pruned"] and row["reason"] == "its floats have a zero point that is not 0"
 
 
-@pytest.mark.parametrize("external", [False, True], ids=["inside", "beside"])
+@pytest.mark.parametrize("external", [False, True], ids=["inside", "outside"])
 def test_tensors_that_nobody_touched_keep_their_bytes(external, tmp_path):
     weight_model(tmp_path / "m.onnx", "UINT4", axis=1, zero="mixed")
     model = onnx.load(tmp_path / "m.onnx")

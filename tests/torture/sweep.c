@@ -14,18 +14,18 @@
 
 enum { MOST_BYTES = 1 << 16, MOST_PORTS = 20, MOST_ATTRS = 24, MOST_LIST = 40 };
 
-typedef struct maker {
+typedef struct generator {
   uint64_t seed, drawn;
   const laci_graph *from;
   laci_graph *to;
   int rate; /* of a hundred parts, so many are changed */
-} maker;
+} generator;
 
-static int64_t pull(maker *m, int64_t n) {
+static int64_t pull(generator *m, int64_t n) {
   return (int64_t)laci_rng_below(m->seed, 78, m->drawn++, (uint64_t)n);
 }
-static bool often(maker *m, int percent) { return pull(m, 100) < percent; }
-static bool changes(maker *m) { return often(m, m->rate); }
+static bool often(generator *m, int percent) { return pull(m, 100) < percent; }
+static bool changes(generator *m) { return often(m, m->rate); }
 
 const char *sweep_operator(uint64_t k) {
   int n;
@@ -35,7 +35,7 @@ const char *sweep_operator(uint64_t k) {
 
 /* ---- Odd parts ---- */
 
-static int64_t odd_int(maker *m) {
+static int64_t odd_int(generator *m) {
   static const int64_t odd[] = {0,
                                 -1,
                                 1,
@@ -63,14 +63,14 @@ static int64_t odd_int(maker *m) {
   return odd[pull(m, sizeof odd / sizeof *odd)];
 }
 
-static float odd_float(maker *m) {
+static float odd_float(generator *m) {
   static const float odd[] = {0, -1, 1, 0.5f, -0.5f, 1e-30f, 1e30f, -1e30f, 3e38f, 1e-45f, 2, 1000};
   int64_t at = pull(m, sizeof odd / sizeof *odd + 3);
   if (at < 3) return at == 0 ? (float)NAN : at == 1 ? (float)INFINITY : -(float)INFINITY;
   return odd[at - 3];
 }
 
-static const char *odd_text(maker *m) {
+static const char *odd_text(generator *m) {
   static const char *const odd[] = {"",
                                     "NOTSET",
                                     "SAME_UPPER",
@@ -113,7 +113,7 @@ static const char *odd_text(maker *m) {
 }
 
 /** Ranks from 0 to 8; sizes that are small, now and then 0, one and the same, huge or open. */
-static laci_shape odd_shape(maker *m, bool stored) {
+static laci_shape odd_shape(generator *m, bool stored) {
   laci_shape shape = {.rank = (int)pull(m, LACI_MAX_RANK + 1)};
   int64_t same = 1 + pull(m, 4);
   bool even = often(m, 40);
@@ -128,21 +128,21 @@ static laci_shape odd_shape(maker *m, bool stored) {
 }
 
 /** One axis more, less, of another size. */
-static laci_shape near_shape(maker *m, const laci_shape *shape, bool stored) {
+static laci_shape near_shape(generator *m, const laci_shape *shape, bool stored) {
   laci_shape near = *shape;
-  int64_t way = pull(m, 5);
-  if (way == 4 && shape->rank >= 0) {
+  int64_t change = pull(m, 5);
+  if (change == 4 && shape->rank >= 0) {
     near.rank = (int)pull(m, 2); /* a scalar, or what is left of the first axis */
     return near;
   }
-  if (way == 0 || shape->rank < 0) return odd_shape(m, stored);
-  if (way == 1 && near.rank > 0) near.rank--;
-  else if (way == 2 && near.rank < LACI_MAX_RANK) near.dims[near.rank++] = pull(m, 3);
+  if (change == 0 || shape->rank < 0) return odd_shape(m, stored);
+  if (change == 1 && near.rank > 0) near.rank--;
+  else if (change == 2 && near.rank < LACI_MAX_RANK) near.dims[near.rank++] = pull(m, 3);
   else if (near.rank > 0) near.dims[pull(m, near.rank)] = pull(m, 4);
   return near;
 }
 
-static lac_dtype odd_dtype(maker *m) {
+static lac_dtype odd_dtype(generator *m) {
   static const lac_dtype odd[] = {LAC_DTYPE_F32,  LAC_DTYPE_F32, LAC_DTYPE_F64,  LAC_DTYPE_F16,
                                   LAC_DTYPE_BF16, LAC_DTYPE_I64, LAC_DTYPE_I64,  LAC_DTYPE_I32,
                                   LAC_DTYPE_I8,   LAC_DTYPE_U8,  LAC_DTYPE_BOOL, LAC_DTYPE_U64};
@@ -152,7 +152,7 @@ static lac_dtype odd_dtype(maker *m) {
 
 /* ---- Values ---- */
 
-static void fill(maker *m, const laci_stored *from, uint8_t *bytes, size_t n) {
+static void fill(generator *m, const laci_stored *from, uint8_t *bytes, size_t n) {
   bool random = !from || !from->size_bytes || often(m, 20);
   for (size_t at = 0; at < n; at++)
     bytes[at] = random ? (uint8_t)pull(m, 256) : from->bytes[at % from->size_bytes];
@@ -161,7 +161,7 @@ static void fill(maker *m, const laci_stored *from, uint8_t *bytes, size_t n) {
   if (n >= 8) memcpy(bytes + (size_t)pull(m, (int64_t)(n / 8)) * 8, &odd, 8);
 }
 
-static lac_status give_stored(maker *m, const laci_stored *from, const char *called,
+static lac_status give_stored(generator *m, const laci_stored *from, const char *called,
                               lac_error *err) {
   laci_stored stored = {.name = called, .dtype = from ? from->dtype : odd_dtype(m)};
   stored.shape = from ? from->shape : odd_shape(m, true);
@@ -180,7 +180,8 @@ static lac_status give_stored(maker *m, const laci_stored *from, const char *cal
   return laci_graph_add_stored(m->to, &stored, &id, err);
 }
 
-static lac_status give_input(maker *m, const laci_type *from, const char *called, lac_error *err) {
+static lac_status give_input(generator *m, const laci_type *from, const char *called,
+                             lac_error *err) {
   laci_type type = from ? *from : (laci_type){odd_dtype(m), odd_shape(m, false)};
   if (from && changes(m)) type.shape = near_shape(m, &from->shape, false);
   if (from && changes(m)) type.dtype = odd_dtype(m);
@@ -199,7 +200,7 @@ typedef struct attr_room {
   int n;
 } attr_room;
 
-static void odd_value(maker *m, attr_room *room, const laci_attr *old, laci_attr *attr) {
+static void odd_value(generator *m, attr_room *room, const laci_attr *old, laci_attr *attr) {
   int k = (int)(attr - room->attrs);
   int64_t n = old && often(m, 60) ? (int64_t)old->n + pull(m, 3) - 1 : pull(m, 10);
   if (n < 0) n = 0;
@@ -220,7 +221,7 @@ static void odd_value(maker *m, attr_room *room, const laci_attr *old, laci_attr
 }
 
 /** An attribute that goes, changes or stays. */
-static void give_attr(maker *m, attr_room *room, const laci_attr *old) {
+static void give_attr(generator *m, attr_room *room, const laci_attr *old) {
   if (room->n == MOST_ATTRS || (changes(m) && often(m, 40))) return;
   laci_attr *attr = &room->attrs[room->n++];
   *attr = *old;
@@ -230,7 +231,7 @@ static void give_attr(maker *m, attr_room *room, const laci_attr *old) {
 }
 
 /** Attributes that the operator's table has and the node has not. */
-static void give_missing(maker *m, attr_room *room, const laci_op *op, int percent) {
+static void give_missing(generator *m, attr_room *room, const laci_op *op, int percent) {
   for (const laci_attr_type *type = op ? op->attributes : NULL; type && type->name; type++) {
     bool there = false;
     for (int at = 0; at < room->n; at++) there |= strcmp(room->attrs[at].name, type->name) == 0;
@@ -243,14 +244,14 @@ static void give_missing(maker *m, attr_room *room, const laci_op *op, int perce
   }
 }
 
-static int any_value(maker *m) { return m->to->n_values ? (int)pull(m, m->to->n_values) : -1; }
+static int any_value(generator *m) { return m->to->n_values ? (int)pull(m, m->to->n_values) : -1; }
 
 /** The new graph's value of that name; -1 stays. */
-static int same_value(const maker *m, int value) {
+static int same_value(const generator *m, int value) {
   return value < 0 ? -1 : laci_graph_value(m->to, m->from->values[value].name);
 }
 
-static lac_status give_node(maker *m, const laci_node *old, lac_error *err) {
+static lac_status give_node(generator *m, const laci_node *old, lac_error *err) {
   static attr_room room;
   int inputs[MOST_PORTS], outputs[MOST_PORTS], id;
   laci_node node = {.type = old->type,
@@ -285,7 +286,7 @@ static lac_status give_node(maker *m, const laci_node *old, lac_error *err) {
 /* ---- Networks ---- */
 
 /** A copy with changes of what m->from holds. */
-static lac_status copy_changed(maker *m, lac_error *err) {
+static lac_status copy_changed(generator *m, lac_error *err) {
   const laci_graph *from = m->from;
   lac_status st = LAC_OK;
   for (int at = 0; at < from->n_inputs && !st; at++) {
@@ -309,7 +310,7 @@ static lac_status copy_changed(maker *m, lac_error *err) {
 }
 
 /** A node of drawn ports. */
-static lac_status draw_node(maker *m, const laci_op *op, lac_error *err) {
+static lac_status draw_node(generator *m, const laci_op *op, lac_error *err) {
   static attr_room room;
   int n = (int)pull(m, 8), outs = 1 + (int)(often(m, 25) ? pull(m, 4) : 0), id;
   int inputs[MOST_PORTS], outputs[MOST_PORTS];
@@ -363,7 +364,7 @@ laci_graph *sweep_network(uint64_t seed, uint64_t k, lac_error *err) {
   int n;
   const laci_op *const *all = laci_op_all(&n);
   const laci_op *op = all[k % (uint64_t)n];
-  maker m = {.seed = laci_rng(seed, 79, k)};
+  generator m = {.seed = laci_rng(seed, 79, k)};
   m.rate = 3 + (int)pull(&m, 30);
   lac_status st = laci_graph_create(&m.to, err);
   if (st) return NULL;

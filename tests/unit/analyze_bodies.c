@@ -224,7 +224,7 @@ static void loops_in_loops_and_branches(void **state) {
 
 /* ---- The same network, written out ---- */
 
-enum { TURNS = 3, WIDTH = 6, MOST_STEPS = 6, N_NETWORKS = 300 };
+enum { ITERATIONS = 3, WIDTH = 6, MOST_STEPS = 6, N_NETWORKS = 300 };
 
 typedef struct writing {
   char text[1 << 14];
@@ -265,27 +265,28 @@ static random_body draw_body(void) {
 
 /** The name of the body's value `at` in an iteration: states of this iteration, the outer value,
  * steps. */
-static const char *named(const random_body *b, int at, int turn, char text[32]) {
-  if (at < b->n_states) (void)snprintf(text, 32, "h%d.%d", at, turn);
+static const char *named(const random_body *b, int at, int iteration, char text[32]) {
+  if (at < b->n_states) (void)snprintf(text, 32, "h%d.%d", at, iteration);
   else if (at == b->n_states) (void)snprintf(text, 32, "outer");
-  else (void)snprintf(text, 32, "t%d.%d", at - b->n_states - 1, turn);
+  else (void)snprintf(text, 32, "t%d.%d", at - b->n_states - 1, iteration);
   return text;
 }
 
-static void put_steps(writing *w, const random_body *b, int turn) {
+static void put_steps(writing *w, const random_body *b, int iteration) {
   char x[32], z[32];
   for (int k = 0; k < b->n_steps; k++) {
-    named(b, b->a[k], turn, x);
-    named(b, b->b[k], turn, z);
+    named(b, b->a[k], iteration, x);
+    named(b, b->b[k], iteration, z);
     switch (b->kind[k]) {
-      case 0: put(w, "t%d.%d = MatMul(%s, w%d)\n", k, turn, x, k); break;
-      case 1: put(w, "t%d.%d = Add(%s, b%d)\n", k, turn, x, k); break;
-      case 2: put(w, "t%d.%d = Tanh(%s)\n", k, turn, x); break;
-      case 3: put(w, "t%d.%d = Add(%s, %s)\n", k, turn, x, z); break;
-      case 4: put(w, "t%d.%d = Mul(%s, %s)\n", k, turn, x, z); break;
+      case 0: put(w, "t%d.%d = MatMul(%s, w%d)\n", k, iteration, x, k); break;
+      case 1: put(w, "t%d.%d = Add(%s, b%d)\n", k, iteration, x, k); break;
+      case 2: put(w, "t%d.%d = Tanh(%s)\n", k, iteration, x); break;
+      case 3: put(w, "t%d.%d = Add(%s, %s)\n", k, iteration, x, z); break;
+      case 4: put(w, "t%d.%d = Mul(%s, %s)\n", k, iteration, x, z); break;
       default: /* the halves change places */
-        put(w, "l%d.%d, r%d.%d = Split(%s, halves) axis=1\n", k, turn, k, turn, x);
-        put(w, "t%d.%d = Concat(r%d.%d, l%d.%d) axis=1\n", k, turn, k, turn, k, turn);
+        put(w, "l%d.%d, r%d.%d = Split(%s, halves) axis=1\n", k, iteration, k, iteration, x);
+        put(w, "t%d.%d = Concat(r%d.%d, l%d.%d) axis=1\n", k, iteration, k, iteration, k,
+            iteration);
     }
   }
 }
@@ -304,21 +305,21 @@ static void put_begin(writing *w, const random_body *b) {
     put(w, b->kind[k] ? "stored b%d %d\n" : "stored w%d %dx6\n", k, WIDTH);
 }
 
-static void put_end(writing *w, const random_body *b, int turn) {
+static void put_end(writing *w, const random_body *b, int iteration) {
   for (int s = 0; s < b->n_states; s++)
-    put(w, "stored wo%d %dx3\ny%d = MatMul(h%d.%d, wo%d)\noutput y%d\n", s, WIDTH, s, s, turn, s,
-        s);
+    put(w, "stored wo%d %dx3\ny%d = MatMul(h%d.%d, wo%d)\noutput y%d\n", s, WIDTH, s, s, iteration,
+        s, s);
 }
 
-static void put_carried(writing *w, const random_body *b, int turn) {
-  for (int s = 0; s < b->n_states; s++) put(w, ", h%d.%d", s, turn);
+static void put_carried(writing *w, const random_body *b, int iteration) {
+  for (int s = 0; s < b->n_states; s++) put(w, ", h%d.%d", s, iteration);
 }
 
 static void write_loop(writing *w, const random_body *b) {
   char name[32];
   w->n = 0;
   put_begin(w, b);
-  put(w, "stored trips \"\" i64 = %d\nturns\ni, go", TURNS);
+  put(w, "stored trips \"\" i64 = %d\nturns\ni, go", ITERATIONS);
   put_carried(w, b, 1);
   put(w, " = LoopBegin(trips, _");
   put_carried(w, b, 0);
@@ -338,12 +339,12 @@ static void write_out(writing *w, const random_body *b) {
   char name[32];
   w->n = 0;
   put_begin(w, b);
-  for (int turn = 0; turn < TURNS; turn++) {
-    put_steps(w, b, turn);
+  for (int iteration = 0; iteration < ITERATIONS; iteration++) {
+    put_steps(w, b, iteration);
     for (int s = 0; s < b->n_states; s++)
-      put(w, "h%d.%d = Identity(%s)\n", s, turn + 1, named(b, b->out[s], turn, name));
+      put(w, "h%d.%d = Identity(%s)\n", s, iteration + 1, named(b, b->out[s], iteration, name));
   }
-  put_end(w, b, TURNS);
+  put_end(w, b, ITERATIONS);
 }
 
 /** Pairs of indices that may change places in the one writing, but not in the other. */

@@ -15,7 +15,7 @@
 #include "lacuna/log.h"
 #include "support/graph_build.h"
 
-enum { SAMPLES = 11, BATCH = 4, USED = 8, CHANNELS = 3, PLANE = 4, SAMPLE = CHANNELS * PLANE };
+enum { SAMPLES = 11, BATCH = 4, USED = 8, CHANNELS = 3, PIXELS = 4, SAMPLE = CHANNELS * PIXELS };
 
 static const char two_norms[] =
     "input x -1x3x2x2\n"
@@ -82,25 +82,25 @@ typedef struct layer {
 } layer;
 
 /** A layer's product and norm of a batch, in its place; statistics are added. */
-static void norm_forward(const laci_graph *graph, layer *l, double x[BATCH][CHANNELS][PLANE]) {
-  double h[BATCH][CHANNELS][PLANE] = {{{0}}};
+static void norm_forward(const laci_graph *graph, layer *l, double x[BATCH][CHANNELS][PIXELS]) {
+  double h[BATCH][CHANNELS][PIXELS] = {{{0}}};
   const float *w = floats_of(graph, l->weight);
-  const double n = BATCH * PLANE;
+  const double n = BATCH * PIXELS;
   for (int b = 0; b < BATCH; b++)
     for (int o = 0; o < CHANNELS; o++)
       for (int i = 0; i < CHANNELS; i++)
-        for (int p = 0; p < PLANE; p++) h[b][o][p] += (double)w[o * CHANNELS + i] * x[b][i][p];
+        for (int p = 0; p < PIXELS; p++) h[b][o][p] += (double)w[o * CHANNELS + i] * x[b][i][p];
   for (int o = 0; o < CHANNELS; o++) {
     double mean = 0, squares = 0;
     for (int b = 0; b < BATCH; b++)
-      for (int p = 0; p < PLANE; p++) mean += h[b][o][p] / n;
+      for (int p = 0; p < PIXELS; p++) mean += h[b][o][p] / n;
     for (int b = 0; b < BATCH; b++)
-      for (int p = 0; p < PLANE; p++) squares += (h[b][o][p] - mean) * (h[b][o][p] - mean);
+      for (int p = 0; p < PIXELS; p++) squares += (h[b][o][p] - mean) * (h[b][o][p] - mean);
     l->mean[o] += mean;
     l->variance[o] += squares / (n - 1);
     double factor = (double)floats_of(graph, l->scale)[o] / sqrt(squares / n + 0.01);
     for (int b = 0; b < BATCH; b++)
-      for (int p = 0; p < PLANE; p++)
+      for (int p = 0; p < PIXELS; p++)
         x[b][o][p] = (h[b][o][p] - mean) * factor + (double)floats_of(graph, l->bias)[o];
   }
 }
@@ -127,13 +127,13 @@ static void statistics_are_the_mean_over_batches(void **state) {
   assert_int_equal(result.n_norms, 2);
   assert_int_equal(result.n_batches, USED / BATCH);
   for (int k = 0; k < USED / BATCH; k++) {
-    double x[BATCH][CHANNELS][PLANE];
+    double x[BATCH][CHANNELS][PIXELS];
     for (int b = 0; b < BATCH; b++)
       for (int i = 0; i < SAMPLE; i++)
-        x[b][i / PLANE][i % PLANE] = (double)pixel(1 + k * BATCH + b, i);
+        x[b][i / PIXELS][i % PIXELS] = (double)pixel(1 + k * BATCH + b, i);
     norm_forward(before, &first, x);
     for (int i = 0; i < BATCH * SAMPLE; i++) {
-      double *at = &x[i / SAMPLE][i % SAMPLE / PLANE][i % PLANE];
+      double *at = &x[i / SAMPLE][i % SAMPLE / PIXELS][i % PIXELS];
       *at = fmax(*at, 0);
     }
     norm_forward(before, &second, x);

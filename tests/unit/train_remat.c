@@ -25,11 +25,11 @@
 #include "train/trainer.h"
 
 /** The same network, trained with and without recomputation, with the same batches. */
-typedef struct pair {
+typedef struct trainers {
   laci_trainer *once, *again;
   float *images, *labels;
   int64_t n_images, n_labels;
-} pair;
+} trainers;
 
 /** False: this processor has no bf16. */
 static bool open_trainer(const laci_graph *model, const laci_training_options *graph, bool bf16,
@@ -57,9 +57,9 @@ static void open_blocks(laci_trainer *trainer) {
   }
 }
 
-static bool open_pair(pair *p, const laci_graph *model, const laci_training_options *graph,
-                      bool bf16) {
-  *p = (pair){.n_labels = 0};
+static bool open_trainers(trainers *p, const laci_graph *model, const laci_training_options *graph,
+                          bool bf16) {
+  *p = (trainers){.n_labels = 0};
   if (!open_trainer(model, graph, bf16, false, &p->once)) return false;
   assert_true(open_trainer(model, graph, bf16, true, &p->again));
   open_blocks(p->once);
@@ -72,14 +72,14 @@ static bool open_pair(pair *p, const laci_graph *model, const laci_training_opti
   return true;
 }
 
-static void close_pair(pair *p) {
+static void close_trainers(trainers *p) {
   laci_trainer_destroy(p->once);
   laci_trainer_destroy(p->again);
   laci_free(p->images);
   laci_free(p->labels);
 }
 
-static void fill_batch(pair *p, uint64_t batch) {
+static void fill_batch(trainers *p, uint64_t batch) {
   const laci_training_graph *g = laci_trainer_graph(p->once);
   memset(p->labels, 0, (size_t)p->n_labels * sizeof *p->labels);
   for (int64_t n = 0; n < g->batch; n++)
@@ -88,7 +88,7 @@ static void fill_batch(pair *p, uint64_t batch) {
     p->images[i] = (float)(laci_rng_unit(5, batch, (uint64_t)i) * 2 - 1);
 }
 
-static float step(pair *p, laci_trainer *trainer) {
+static float step(trainers *p, laci_trainer *trainer) {
   lac_error err = {0};
   float loss = 0;
   if (laci_trainer_batch(trainer, p->images, p->labels, &loss, NULL, &err))
@@ -101,7 +101,7 @@ static void expect_same(const float *a, const float *b, int64_t n, const char *n
   if (memcmp(a, b, (size_t)n * sizeof *a) != 0) fail_msg("%s differs", name);
 }
 
-static void compare(const pair *p, const char *name) {
+static void compare(const trainers *p, const char *name) {
   int64_t n;
   const laci_training_graph *g = laci_trainer_graph(p->once);
   for (int at = 0; at < g->n_params; at++) {
@@ -119,8 +119,8 @@ static void compare(const pair *p, const char *name) {
  * AVX-512, where scratch memory (and, in bf16, gradients of weights) stays as large. */
 static void check(const laci_graph *model, laci_training_options graph, bool bf16, double share,
                   const char *name) {
-  pair p;
-  if (!open_pair(&p, model, &graph, bf16)) return;
+  trainers p;
+  if (!open_trainers(&p, model, &graph, bf16)) return;
   const laci_engine_memory once = laci_engine_planned(laci_trainer_engine(p.once));
   const laci_engine_memory again = laci_engine_planned(laci_trainer_engine(p.again));
   size_t more = once.arena_bytes, less = again.arena_bytes;
@@ -135,7 +135,7 @@ static void check(const laci_graph *model, laci_training_options graph, bool bf1
     expect_same(&a, &b, 1, "loss");
     compare(&p, name);
   }
-  close_pair(&p);
+  close_trainers(&p);
 }
 
 static void check_arch(const char *name, int size, int64_t batch, double share) {
@@ -226,9 +226,9 @@ static void the_other_way_goes_on_with_the_same_bits(void **state) {
   laci_trainer *mixed[2];
   laci_arch_options o = {.name = "cifar-resnet20", .n_classes = 10, .image_size = 16, .seed = 3};
   if (laci_arch_build(&o, &model, &err)) fail_msg("%s", err.text);
-  pair p;
+  trainers p;
   laci_training_options graph = {.batch = 16};
-  assert_true(open_pair(&p, model, &graph, false));
+  assert_true(open_trainers(&p, model, &graph, false));
   mixed[0] = p.again;
   assert_true(open_trainer(model, &graph, false, false, &mixed[1]));
   for (uint64_t batch = 0; batch < 4; batch++) {
@@ -249,7 +249,7 @@ static void the_other_way_goes_on_with_the_same_bits(void **state) {
       memcpy(laci_optimizer_slot(to, slot), laci_optimizer_slot(from, slot), n * sizeof(float));
   }
   laci_trainer_destroy(mixed[1]);
-  close_pair(&p);
+  close_trainers(&p);
   laci_graph_destroy(model);
 }
 

@@ -30,11 +30,11 @@ typedef struct fixture {
   float *images, *labels;
 } fixture;
 
-typedef struct way {
+typedef struct variant {
   bool dense_only, remat, bf16;
   bool fixed; /* statistics stay */
   int threads;
-} way;
+} variant;
 
 /* Windows of 3x3 and of one pixel that strides, sums of blocks, batch norms with a Relu and
  * without. */
@@ -79,7 +79,7 @@ static void clear(fixture *f) {
   laci_graph_destroy(f->model);
 }
 
-static laci_trainer *open_trainer(const fixture *f, way w) {
+static laci_trainer *open_trainer(const fixture *f, variant w) {
   lac_error err = {0};
   laci_trainer *t;
   const laci_trainer_options o = {.graph = {.batch = BATCH, .keep_statistics = w.fixed},
@@ -139,8 +139,9 @@ static void expect_zeros(const fixture *f, const laci_trainer *t, const float *a
 static void expect_gradients(int size, bool fixed) {
   fixture f;
   set_up_of(&f, "cifar-resnet20", size);
-  laci_trainer *dense = open_trainer(&f, (way){.dense_only = true, .threads = 1, .fixed = fixed});
-  laci_trainer *sparse = open_trainer(&f, (way){.threads = 1, .fixed = fixed});
+  laci_trainer *dense =
+      open_trainer(&f, (variant){.dense_only = true, .threads = 1, .fixed = fixed});
+  laci_trainer *sparse = open_trainer(&f, (variant){.threads = 1, .fixed = fixed});
   const laci_training_graph *g = laci_trainer_graph(dense);
   assert_int_equal(sparse_steps(dense), 0);
   /* forward, input and weight: all convolutions but the first one, whose channels are three */
@@ -194,9 +195,9 @@ static double distance_of_gradients(const fixture *f, laci_trainer *a, laci_trai
  * windows of 3x3 round transformed values, too), and values near 0 pass a Relu in one run and not
  * in the other. So the test is that sparse kernels are as near to f32 as dense ones of bf16 are. */
 static void gradients_of_bf16_are_as_near_as_those_of_dense_kernels(void **state) {
-  const way ways[] = {{.dense_only = true, .threads = 1},
-                      {.dense_only = true, .threads = 1, .bf16 = true},
-                      {.threads = 1, .bf16 = true}};
+  const variant variants[] = {{.dense_only = true, .threads = 1},
+                              {.dense_only = true, .threads = 1, .bf16 = true},
+                              {.threads = 1, .bf16 = true}};
   laci_trainer *of[3];
   fixture f;
   (void)state;
@@ -205,7 +206,7 @@ static void gradients_of_bf16_are_as_near_as_those_of_dense_kernels(void **state
     set_up_of(&f, "cifar-resnet20", size);
     float loss[3];
     for (int at = 0; at < 3; at++) {
-      of[at] = open_trainer(&f, ways[at]);
+      of[at] = open_trainer(&f, variants[at]);
       loss[at] = step(&f, of[at]);
     }
     assert_int_equal(sparse_steps(of[1]), 0);
@@ -224,8 +225,8 @@ static void steps_are_those_of_dense_kernels(void **state) {
   fixture f;
   (void)state;
   set_up(&f);
-  laci_trainer *dense = open_trainer(&f, (way){.dense_only = true, .threads = 2});
-  laci_trainer *sparse = open_trainer(&f, (way){.threads = 2});
+  laci_trainer *dense = open_trainer(&f, (variant){.dense_only = true, .threads = 2});
+  laci_trainer *sparse = open_trainer(&f, (variant){.threads = 2});
   const laci_training_graph *g = laci_trainer_graph(dense);
   for (int at = 0; at < STEPS; at++) {
     const float a = step(&f, dense), b = step(&f, sparse);
@@ -246,7 +247,7 @@ static void steps_are_those_of_dense_kernels(void **state) {
   clear(&f);
 }
 
-static void expect_same_steps(const fixture *f, way a, way b) {
+static void expect_same_steps(const fixture *f, variant a, variant b) {
   laci_trainer *one = open_trainer(f, a), *other = open_trainer(f, b);
   const laci_training_graph *g = laci_trainer_graph(one);
   for (int at = 0; at < STEPS; at++) {
@@ -267,9 +268,10 @@ static void the_same_steps_again_have_the_same_bits(void **state) {
   fixture f;
   (void)state;
   set_up(&f);
-  expect_same_steps(&f, (way){.threads = 3}, (way){.threads = 3});
+  expect_same_steps(&f, (variant){.threads = 3}, (variant){.threads = 3});
   if (laci_cpu_has_avx512bf16()) {
-    expect_same_steps(&f, (way){.threads = 3, .bf16 = true}, (way){.threads = 3, .bf16 = true});
+    expect_same_steps(&f, (variant){.threads = 3, .bf16 = true},
+                      (variant){.threads = 3, .bf16 = true});
   }
   clear(&f);
 }
@@ -280,11 +282,11 @@ static void threads_change_no_gradient_of_what_is_pruned(void **state) {
   (void)state;
   set_up(&f);
   for (int bf16 = 0; bf16 <= laci_cpu_has_avx512bf16(); bf16++) {
-    laci_trainer *one = open_trainer(&f, (way){.threads = 1, .bf16 = bf16});
+    laci_trainer *one = open_trainer(&f, (variant){.threads = 1, .bf16 = bf16});
     const laci_training_graph *g = laci_trainer_graph(one);
     const float loss = step(&f, one);
     for (int threads = 2; threads <= 3; threads++) {
-      laci_trainer *more = open_trainer(&f, (way){.threads = threads, .bf16 = bf16});
+      laci_trainer *more = open_trainer(&f, (variant){.threads = threads, .bf16 = bf16});
       assert_true(step(&f, more) == loss);
       for (int p = 0; p < g->n_params; p++) {
         const laci_parameter *q = &laci_trainer_parameters(one)[p];
@@ -305,11 +307,11 @@ static void values_computed_again_have_the_same_bits(void **state) {
   for (int bf16 = 0; bf16 <= laci_cpu_has_avx512bf16(); bf16++) {
     fixture f;
     set_up(&f);
-    laci_trainer *t = open_trainer(&f, (way){.threads = 1, .remat = true, .bf16 = bf16});
+    laci_trainer *t = open_trainer(&f, (variant){.threads = 1, .remat = true, .bf16 = bf16});
     assert_true(sparse_steps(t) > 3 * f.n_known); /* some are recomputed */
     laci_trainer_destroy(t);
-    expect_same_steps(&f, (way){.threads = 1, .bf16 = bf16},
-                      (way){.threads = 1, .remat = true, .bf16 = bf16});
+    expect_same_steps(&f, (variant){.threads = 1, .bf16 = bf16},
+                      (variant){.threads = 1, .remat = true, .bf16 = bf16});
     clear(&f);
   }
 }
@@ -319,7 +321,7 @@ static int sparse_steps_of(const char *arch_name, const char *use, bool bf16) {
   if (use) assert_int_equal(setenv("LAC_SPARSE", use, 1), 0);
   else assert_int_equal(unsetenv("LAC_SPARSE"), 0);
   set_up_of(&f, arch_name, SIZE);
-  laci_trainer *t = open_trainer(&f, (way){.threads = 1, .bf16 = bf16});
+  laci_trainer *t = open_trainer(&f, (variant){.threads = 1, .bf16 = bf16});
   const int n = sparse_steps(t);
   laci_trainer_destroy(t);
   clear(&f);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Loads a library that holds Lacuna, has it run with two threads and unloads it, TURNS times.
+ * Loads a library that holds Lacuna, has it run with two threads and unloads it, N times.
  *
- *     unload TURNS HOST.so MODEL.onnx
+ *     unload N HOST.so MODEL.onnx
  *
  * Afterwards Lacuna's code has to be where it was: threads of the OpenMP run time outlive the run.
  * What they do takes a moment: at the end it waits for one. */
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-static int turn(const char *library, const char *model) {
+static int load_and_run(const char *library, const char *model) {
   typedef int run_fn(const char *path, void **code);
   run_fn *run;
   void *host = dlopen(library, RTLD_NOW | RTLD_LOCAL);
@@ -36,8 +36,8 @@ static int turn(const char *library, const char *model) {
 
 int main(int argc, char **argv) {
   if (argc != 4) return 2;
-  for (long at = 0, turns = strtol(argv[1], NULL, 10); at < turns; at++) {
-    if (turn(argv[2], argv[3])) return 1;
+  for (long at = 0, n = strtol(argv[1], NULL, 10); at < n; at++) {
+    if (load_and_run(argv[2], argv[3])) return 1;
   }
   (void)nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
   return 0;
