@@ -19,12 +19,6 @@
 #include "kernel/sparse/window.h"
 #include "kernel/variants.h"
 
-/** n_images counts single images in every layout; the last 16 lanes of HWC16N may be partly used.
- */
-typedef struct laci_sparse_size {
-  int64_t channels, h, w, n_images;
-} laci_sparse_size;
-
 /** The product is rounded before the sum; NaN stays. */
 typedef struct laci_sparse_norm {
   const float *scale, *shift; /* [channels]; NULL, both: values stay as they are */

@@ -70,6 +70,12 @@ typedef struct laci_sparse_layout {
 
 bool laci_sparse_layout_equal(const laci_sparse_layout *a, const laci_sparse_layout *b);
 
+/** n_images counts single images in every layout; the last 16 lanes of HWC16N may be partly used.
+ */
+typedef struct laci_sparse_size {
+  int64_t channels, h, w, n_images;
+} laci_sparse_size;
+
 /** What a layout is made of: rows and columns of zeros around an image, and how a window will
  * stride over it (1: it does not; matters for CHW only). PC16P has no rows above or below. */
 typedef struct laci_sparse_border {

@@ -91,6 +91,11 @@ typedef struct laci_native_layer {
   laci_algorithm_id algorithm; /* of a chosen layer; before the choice, the default of its kind */
 } laci_native_layer;
 
+/** The tensors that a layer's step reads and writes; residual -1: none. */
+typedef struct laci_native_tensors {
+  int x, bias, residual, y;
+} laci_native_tensors;
+
 /** The layout of a value. A residual has the layout of the result to which it is added: such values
  * are joined, and one of them stores the layout of all. */
 typedef struct laci_native_place {

@@ -11,8 +11,8 @@ typedef struct laci_cost_figures laci_cost_figures;
 
 typedef struct laci_native_step laci_native_step;
 
-/** An algorithm is one file with one record, and a line of algorithm.def. The chooser, `bench
- * --tune` and the measuring of costs see records alone. */
+/** An algorithm is one file with one record, and a line of algorithm.def. The chooser, tuning
+ * and the measuring of costs see records alone. */
 typedef struct laci_algorithm {
   const char *name;      /* what LAC_ALGORITHM calls it */
   const char *timed_as;  /* the word in the names of its timings, which files keep */

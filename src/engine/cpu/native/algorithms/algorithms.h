@@ -5,8 +5,6 @@
 #define LACI_ENGINE_CPU_NATIVE_ALGORITHMS_ALGORITHMS_H
 
 #include "engine/cpu/native/layer.h"
-#include "engine/cpu/native/layout/layout.h"
-#include "kernel/sparse/reorder.h"
 
 typedef struct laci_sparse_code laci_sparse_code;
 typedef struct laci_csr laci_csr;
@@ -67,9 +65,11 @@ typedef struct laci_native_kernel {
   laci_sparse_code *code;     /* generated.c; NULL: none */
   laci_csr *csr;              /* csr.c; NULL: none */
   laci_grouped_rows *grouped; /* grouped_rows.c; NULL: none */
-  laci_sparse_places places;  /* of a weight that changes: where its kept elements are, in the
+  /** Clears what the algorithm has made of the form; NULL: nothing. */
+  void (*drop)(struct laci_native_kernel *kernel);
+  laci_sparse_places places; /* of a weight that changes: where its kept elements are, in the
                                        kernel's order; a constant has none */
-  bool of_bf16_pairs;         /* code takes two places for each of its weights */
+  bool of_bf16_pairs;        /* code takes two places for each of its weights */
   int phase;
   struct laci_native_kernel *next;              /* of the same layer: its next phase; NULL: none */
   struct laci_native_weight_gradient *gradient; /* of a forward kernel whose weight's is wanted */
@@ -90,7 +90,10 @@ void laci_native_fill_around(laci_net *net, const laci_native_step *step, float 
 /** Rows of a chunk, so that all threads have chunks where there are few strips of tiles. */
 int64_t laci_native_chunk_rows(const laci_net *net, int64_t n_rows, int64_t strips);
 
-/* ---- csr.c ---- */
+/* ---- code.c, csr.c ---- */
+
+/** Generates code; where no code can be, what the definition reads. */
+laci_native_finish laci_native_finish_code;
 
 /** Also of what grouped_rows.c finds no groups in. */
 laci_native_finish laci_native_finish_csr;

@@ -12,6 +12,8 @@
 
 /* ---- Planning ---- */
 
+static void drop(laci_native_kernel *kernel) { laci_csr_clear(kernel->csr); }
+
 lac_status laci_native_finish_csr(laci_net *net, const laci_native_layer *layer,
                                   laci_native_kernel *kernel, lac_error *err) {
   laci_sparse_form *form = &kernel->form;
@@ -25,6 +27,7 @@ lac_status laci_native_finish_csr(laci_net *net, const laci_native_layer *layer,
   const lac_status st = laci_csr_init(p, form->kept.weight, &cut, csr, err);
   if (st) return st;
   kernel->csr = csr;
+  kernel->drop = drop;
   laci_sparse_form_keep_tiles(form);
   net->plan.weight_bytes += csr->bytes;
   return LAC_OK;

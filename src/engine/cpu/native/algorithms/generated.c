@@ -6,77 +6,13 @@
 #include <string.h>
 
 #include "base/divide.h"
-#include "engine/cpu/native/layout/tensors.h"
-#include "jit/cache.h"
 #include "jit/sparse_code.h"
 #include "engine/cpu/native/layer.h"
 #include "engine/cpu/native/layout/layout.h"
 #include "engine/cpu/native/costs/costs.h"
 #include "engine/cpu/native/algorithms/algorithms.h"
-#include "engine/cpu/native/train/train.h"
 #include "cpu/pool.h"
-#include "kernel/sparse/reorder.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
-
-static size_t cache_bytes(const laci_native_net *native) {
-  return laci_code_cache_size(native->cache) + laci_code_cache_data_size(native->cache);
-}
-
-/** Finds which elements of the weight the kernel keeps, in its order. */
-static lac_status order_places(laci_net *net, const laci_native_layer *layer,
-                               laci_native_kernel *kernel, lac_error *err) {
-  laci_sparse_places places = {laci_native_weight_places(net, layer, kernel->phase, &kernel->form),
-                               kernel->form.n_kept};
-  lac_status st = places.at ? LAC_OK : net->plan.status;
-  kernel->places = places;
-  kernel->of_bf16_pairs = kernel->code && kernel->form.product.values == LACI_SPARSE_BF16;
-  if (!st && kernel->code) {
-    st = laci_sparse_code_order(kernel->code, &places, &kernel->places, err);
-    laci_free(places.at);
-  }
-  net->plan.weight_bytes += (size_t)kernel->places.n * sizeof *kernel->places.at;
-  return st;
-}
-
-static lac_status generate(laci_net *net, const laci_native_layer *layer,
-                           laci_native_kernel *kernel, lac_error *err) {
-  laci_native_net *native = net->native;
-  const laci_sparse_form *form = &kernel->form;
-  const laci_sparse_product *p = &form->product;
-  const int64_t n_image_blocks = laci_native_image_blocks(&form->in, layer->n_images);
-  const laci_sparse_extent extent = {form->tiles, form->n_tiles, form->in.n_floats * n_image_blocks,
-                                     net->n_threads};
-  const bool floats_of_bytes = layer->bytes && !layer->bytes->y;
-  const laci_sparse_options options = {
-      .isa = laci_native_isa_of(net, layer),
-      .after = {.residual = layer->residual >= 0 && !layer->residual_last,
-                .low = layer->has_low,
-                .high = layer->has_high,
-                .functions = layer->n_functions > 0 || layer->residual_last || floats_of_bytes},
-      .pool = net->pool,
-      .cut = laci_sparse_cut_rule(p, laci_native_isa_of(net, layer), &extent),
-  };
-  lac_status st = LAC_OK;
-  if (!native->cache) st = laci_code_cache_create(native->code_limit, &native->cache, err);
-  const size_t before = st ? 0 : cache_bytes(native);
-  if (!st) st = laci_sparse_code_create(p, &options, native->cache, &kernel->code, err);
-  if (st) return st;
-  if (layer->mask) st = order_places(net, layer, kernel, err);
-  else laci_sparse_code_fill(kernel->code, form->kept.weight);
-  if (st) return st;
-  laci_sparse_form_keep_tiles(&kernel->form);
-  net->plan.weight_bytes += cache_bytes(native) - before;
-  return LAC_OK;
-}
-
-/** Code, or without it what the definition reads. */
-static lac_status finish(laci_net *net, const laci_native_layer *layer, laci_native_kernel *kernel,
-                         lac_error *err) {
-  if (laci_native_isa_of(net, layer) != LACI_JIT_NONE) return generate(net, layer, kernel, err);
-  if (layer->mask) return order_places(net, layer, kernel, err);
-  net->plan.weight_bytes += (size_t)kernel->form.n_kept * sizeof(float);
-  return LAC_OK;
-}
 
 /* ---- Running ---- */
 
@@ -152,7 +88,7 @@ static size_t scratch_of(const laci_net *net, const laci_native_kernel *kernel) 
 static void make(laci_net *net, laci_native_step *step) {
   const laci_native_layer *layer = step->layer;
   const laci_jit_isa isa = laci_native_isa_of(net, layer);
-  laci_native_make_kernel(net, step, finish);
+  laci_native_make_kernel(net, step, laci_native_finish_code);
   const laci_native_kernel *kernel = step->state;
   if (!kernel) return;
   if (layer->mask) laci_native_fill(net, layer, kernel);

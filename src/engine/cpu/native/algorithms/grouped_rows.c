@@ -12,6 +12,8 @@
 
 /* ---- Planning ---- */
 
+static void drop(laci_native_kernel *kernel) { laci_grouped_rows_clear(kernel->grouped); }
+
 /** Half of all weights may be kept at any place: only the product shows whether its rows group. */
 static lac_status finish(laci_net *net, const laci_native_layer *layer, laci_native_kernel *kernel,
                          lac_error *err) {
@@ -25,6 +27,7 @@ static lac_status finish(laci_net *net, const laci_native_layer *layer, laci_nat
   const lac_status st = laci_grouped_rows_init(p, form->kept.weight, rows, grouped, err);
   if (st) return st;
   kernel->grouped = grouped;
+  kernel->drop = drop;
   laci_sparse_form_keep_tiles(form);
   net->plan.weight_bytes += grouped->bytes;
   return LAC_OK;

@@ -5,15 +5,12 @@
  * packed; all threads read the dense ones, which are then released. */
 #include "base/divide.h"
 #include "jit/cache.h"
-#include "jit/sparse_code.h"
-#include "kernel/sparse/csr.h"
-#include "kernel/sparse/grouped_rows.h"
 #include "engine/cpu/native/layer.h"
 #include "engine/cpu/native/native.h"
 #include "engine/cpu/native/layout/layout.h"
+#include "engine/cpu/native/algorithms/algorithm.h"
 #include "engine/cpu/native/algorithms/algorithms.h"
 #include "engine/cpu/native/train/train.h"
-#include "engine/cpu/native/algorithms/algorithm.h"
 
 static laci_native_kernel *new_kernel(laci_net *net) {
   laci_native_net *native = net->native;
@@ -112,25 +109,15 @@ int64_t laci_native_chunk_rows(const laci_net *net, int64_t n_rows, int64_t stri
   return rows < LEAST ? LEAST : rows;
 }
 
-/* ---- The end of lowering ---- */
-
-void laci_native_seal(laci_net *net) {
-  lac_error why = {0};
-  if (net->native) laci_native_clear_scratch(net->native);
-  if (net->plan.status || !net->native || !net->native->cache) return;
-  lac_status st = laci_code_cache_seal(net->native->cache, &why);
-  if (st) laci_plan_fail(&net->plan, st, "%s", why.text);
-}
+/* ---- The end ---- */
 
 void laci_native_destroy(laci_net *net) {
   laci_native_net *native = net->native;
   if (!native) return;
   for (size_t at = 0; at < native->n_kernels; at++) {
-    laci_sparse_code_destroy(native->kernels[at]->code);
     laci_sparse_form_clear(&native->kernels[at]->form);
     laci_free(native->kernels[at]->places.at);
-    if (native->kernels[at]->csr) laci_csr_clear(native->kernels[at]->csr);
-    if (native->kernels[at]->grouped) laci_grouped_rows_clear(native->kernels[at]->grouped);
+    if (native->kernels[at]->drop) native->kernels[at]->drop(native->kernels[at]);
     laci_native_drop_gradient(native->kernels[at]);
   }
   laci_free((void *)native->kernels);

@@ -6,7 +6,6 @@
 #include "engine/cpu/native/layer.h"
 #include "engine/cpu/native/layout/layout.h"
 #include "cpu/pool.h"
-#include "kernel/sparse/reorder.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
 #include "engine/cpu/native/algorithms/algorithms.h"
 

@@ -2,6 +2,7 @@
  * A chosen layer as a step of the net: operands and result in their native layouts, and the
  * algorithm that computes it. */
 #include "engine/cpu/native/native.h"
+#include "engine/cpu/native/layout/layout.h"
 #include "engine/cpu/native/layout/tensors.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
 #include "engine/cpu/native/algorithms/algorithms.h"

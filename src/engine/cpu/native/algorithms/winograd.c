@@ -17,7 +17,6 @@
 #include "engine/cpu/native/costs/costs.h"
 #include "engine/cpu/native/algorithms/algorithms.h"
 #include "cpu/pool.h"
-#include "kernel/sparse/reorder.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
 
 typedef struct winograd_state {

@@ -13,7 +13,6 @@
 #include "engine/cpu/native/layer.h"
 #include "engine/cpu/native/layout/layout.h"
 #include "engine/cpu/native/algorithms/algorithms.h"
-#include "kernel/sparse/reorder.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
 
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }

@@ -4,7 +4,6 @@
 #include "kernel/sparse/bytes.h"
 #include "cpu/pool.h"
 #include "engine/cpu/native/layout/layout.h"
-#include "kernel/sparse/reorder.h"
 
 typedef struct bytes_step {
   laci_bytes_form form;

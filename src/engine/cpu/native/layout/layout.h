@@ -59,10 +59,6 @@ int laci_native_read_as(laci_net *net, int value, const laci_native_layout *nati
 int laci_native_read_subsampled(laci_net *net, const laci_native_layer *layer,
                                 const laci_native_layout *native);
 
-/** The tensors that a layer's step reads and writes; residual -1: none. */
-typedef struct laci_native_tensors {
-  int x, bias, residual, y;
-} laci_native_tensors;
 /** The tensors of a chosen layer, in the layouts that it reads, and a new one for its result. */
 laci_native_tensors laci_native_take_tensors(laci_net *net, const laci_native_layer *layer);
 /** The operands of the kernel: where the tensors are, once memory is placed, and what follows the

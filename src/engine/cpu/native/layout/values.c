@@ -4,7 +4,6 @@
 
 #include "engine/cpu/native/layout/layout.h"
 #include "engine/cpu/native/layout/tensors.h"
-#include "kernel/sparse/reorder.h"
 
 int laci_native_read(laci_net *net, int tensor) { return laci_native_to_onednn(net, tensor); }
 

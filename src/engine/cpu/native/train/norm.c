@@ -17,7 +17,6 @@
 #include "engine/cpu/native/native.h"
 #include "engine/cpu/native/layout/layout.h"
 #include "cpu/pool.h"
-#include "kernel/sparse/reorder.h"
 
 enum {
   TILE_PIXELS = 64, /* about; a tile of all channels fits into the second-level cache */

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Code that is generated for a kernel's kept weights, and its pages. */
+#include "jit/cache.h"
+#include "jit/sparse_code.h"
+#include "engine/cpu/native/native.h"
+#include "engine/cpu/native/layout/layout.h"
+#include "engine/cpu/native/algorithms/algorithm.h"
+#include "engine/cpu/native/algorithms/algorithms.h"
+#include "engine/cpu/native/train/train.h"
+
+static void drop(laci_native_kernel *kernel) { laci_sparse_code_destroy(kernel->code); }
+
+static size_t cache_bytes(const laci_native_net *native) {
+  return laci_code_cache_size(native->cache) + laci_code_cache_data_size(native->cache);
+}
+
+/** Finds which elements of the weight the kernel keeps, in its order. */
+static lac_status order_places(laci_net *net, const laci_native_layer *layer,
+                               laci_native_kernel *kernel, lac_error *err) {
+  laci_sparse_places places = {laci_native_weight_places(net, layer, kernel->phase, &kernel->form),
+                               kernel->form.n_kept};
+  lac_status st = places.at ? LAC_OK : net->plan.status;
+  kernel->places = places;
+  kernel->of_bf16_pairs = kernel->code && kernel->form.product.values == LACI_SPARSE_BF16;
+  if (!st && kernel->code) {
+    st = laci_sparse_code_order(kernel->code, &places, &kernel->places, err);
+    laci_free(places.at);
+  }
+  net->plan.weight_bytes += (size_t)kernel->places.n * sizeof *kernel->places.at;
+  return st;
+}
+
+static lac_status generate(laci_net *net, const laci_native_layer *layer,
+                           laci_native_kernel *kernel, lac_error *err) {
+  laci_native_net *native = net->native;
+  const laci_sparse_form *form = &kernel->form;
+  const laci_sparse_product *p = &form->product;
+  const int64_t n_image_blocks = laci_native_image_blocks(&form->in, layer->n_images);
+  const laci_sparse_extent extent = {form->tiles, form->n_tiles, form->in.n_floats * n_image_blocks,
+                                     net->n_threads};
+  const bool floats_of_bytes = layer->bytes && !layer->bytes->y;
+  const laci_sparse_options options = {
+      .isa = laci_native_isa_of(net, layer),
+      .after = {.residual = layer->residual >= 0 && !layer->residual_last,
+                .low = layer->has_low,
+                .high = layer->has_high,
+                .functions = layer->n_functions > 0 || layer->residual_last || floats_of_bytes},
+      .pool = net->pool,
+      .cut = laci_sparse_cut_rule(p, laci_native_isa_of(net, layer), &extent),
+  };
+  lac_status st = LAC_OK;
+  if (!native->cache) st = laci_code_cache_create(native->code_limit, &native->cache, err);
+  const size_t before = st ? 0 : cache_bytes(native);
+  kernel->drop = drop;
+  if (!st) st = laci_sparse_code_create(p, &options, native->cache, &kernel->code, err);
+  if (st) return st;
+  if (layer->mask) st = order_places(net, layer, kernel, err);
+  else laci_sparse_code_fill(kernel->code, form->kept.weight);
+  if (st) return st;
+  laci_sparse_form_keep_tiles(&kernel->form);
+  net->plan.weight_bytes += cache_bytes(native) - before;
+  return LAC_OK;
+}
+
+/** Code, or without it what the definition reads. */
+lac_status laci_native_finish_code(laci_net *net, const laci_native_layer *layer,
+                                   laci_native_kernel *kernel, lac_error *err) {
+  if (laci_native_isa_of(net, layer) != LACI_JIT_NONE) return generate(net, layer, kernel, err);
+  if (layer->mask) return order_places(net, layer, kernel, err);
+  net->plan.weight_bytes += (size_t)kernel->form.n_kept * sizeof(float);
+  return LAC_OK;
+}
+
+/* ---- The end of lowering ---- */
+
+void laci_native_seal(laci_net *net) {
+  lac_error why = {0};
+  if (net->native) laci_native_clear_scratch(net->native);
+  if (net->plan.status || !net->native || !net->native->cache) return;
+  lac_status st = laci_code_cache_seal(net->native->cache, &why);
+  if (st) laci_plan_fail(&net->plan, st, "%s", why.text);
+}
