@@ -342,8 +342,8 @@ static void sparse_run(sparse_layer *s, bool generated) {
   } else if (s->csr.n_chunks > 0) {
     csr_run(s);
   } else {
-    laci_sparse_multiply_now()(&f->product, &s->o,
-                               &(laci_sparse_part){f->tiles, 0, f->n_tiles, 0, f->product.n_rows});
+    laci_sparse_multiply_scalar(&f->product, &s->o,
+                                &(laci_sparse_part){f->tiles, 0, f->n_tiles, 0, f->product.n_rows});
   }
 }
 

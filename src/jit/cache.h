@@ -4,7 +4,7 @@
  * Kernels are generated into `code`, where they are data, and known by their entries. Sealing makes
  * its pages readable and executable, and no longer writable, in place. Where the system forbids
  * such pages (seccomp, SELinux, systemd's MemoryDenyWriteExecute), sealing fails LAC_UNSUPPORTED:
- * the caller uses compiled kernels and reports it. Numbers that code reads are in pages of their
+ * the caller uses other kernels and reports it. Numbers that code reads are in pages of their
  * own, which stay writable. Next: x86.h, sparse_code.h. */
 #ifndef LACI_JIT_CACHE_H
 #define LACI_JIT_CACHE_H

@@ -80,9 +80,8 @@ LACI_KERNEL_VARIANTS(LACI_SPARSE_ROUND_DECLARE)
 /** The variant by the level in force (cpu/cpu.h). bf16_pairs.c */
 laci_sparse_round *laci_sparse_round_now(void);
 
-/** product.h's multiply for products of bf16; parts begin at an even row. product_bf16_isa.c */
-#define LACI_BF16_PAIRS_DECLARE(name, level) laci_sparse_multiply laci_sparse_multiply_bf16_##name;
-LACI_KERNEL_VARIANTS(LACI_BF16_PAIRS_DECLARE)
-#undef LACI_BF16_PAIRS_DECLARE
+/** product.h's definition for products of bf16 pairs; parts begin at an even row.
+ * product_bf16_scalar.c */
+laci_sparse_multiply laci_sparse_multiply_bf16_scalar;
 
 #endif

@@ -40,13 +40,14 @@ typedef void laci_sparse_scale_sums(const laci_sparse_quantized *q, const laci_s
 /** And these become bytes in y. */
 typedef void laci_sparse_finish_bytes(const laci_sparse_operands *o, int64_t row_stride,
                                       const laci_sparse_part *part, float *v);
-/** product.h's multiply for products of int8; parts begin at a multiple of four rows.
- * product_int8x4_isa.c */
-#define LACI_INT8X4_DECLARE(name, level)                   \
-  laci_sparse_multiply laci_sparse_multiply_int8x4_##name; \
-  laci_sparse_scale_sums laci_sparse_scale_sums_##name;    \
+#define LACI_INT8X4_DECLARE(name, level)                \
+  laci_sparse_scale_sums laci_sparse_scale_sums_##name; \
   laci_sparse_finish_bytes laci_sparse_finish_bytes_##name;
 LACI_KERNEL_VARIANTS(LACI_INT8X4_DECLARE)
 #undef LACI_INT8X4_DECLARE
+
+/** product.h's definition for products of int8; parts begin at a multiple of four rows.
+ * product_int8x4_scalar.c */
+laci_sparse_multiply laci_sparse_multiply_int8x4_scalar;
 
 #endif

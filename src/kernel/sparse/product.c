@@ -1,18 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Chooses the variant of product.h. */
+ * What a product must hold before kernels read it. */
 #include "kernel/sparse/product.h"
 
 #include "base/error.h"
-#include "cpu/cpu.h"
-#include "kernel/variants.h"
-
-static laci_sparse_multiply *const of_level[] = {
-#define VARIANT(name, level) [level] = laci_sparse_multiply_##name,
-    LACI_KERNEL_VARIANTS(VARIANT)
-#undef VARIANT
-};
-
-laci_sparse_multiply *laci_sparse_multiply_now(void) { return of_level[laci_cpu()]; }
 
 lac_status laci_sparse_check_columns(const laci_sparse_product *p, lac_error *err) {
   if (p->neighbour) {

@@ -9,8 +9,9 @@
  * kernels are tuned for.
  *
  * Every sum begins at the bias and goes through the kept columns in ascending order, one fused
- * multiply-add each, so that every variant, compiled or generated (jit/sparse_code.h), gives the
- * same bits. product_scalar.c is the definition; product_isa.c the one text of other variants.
+ * multiply-add each, so that all that computes it gives the same bits: generated code
+ * (jit/sparse_code.h), csr.h, grouped_rows.h. product_scalar.c is the definition. No variants of it
+ * are compiled for vectors: nothing chose them, since they took up to 85 times as long.
  *
  * With bf16, x and y are bf16 pairs: two neighbouring channels share the four bytes that a float
  * takes elsewhere, and two rows share those of a result, the even one the lower half. Everything
@@ -153,14 +154,13 @@ typedef void laci_sparse_finish(const laci_sparse_operands *o, int64_t row_strid
                                 laci_sparse_values values, const laci_sparse_part *part,
                                 float *sums);
 
-#define LACI_SPARSE_DECLARE(name, level)            \
-  laci_sparse_multiply laci_sparse_multiply_##name; \
-  laci_sparse_finish laci_sparse_finish_##name;
+#define LACI_SPARSE_DECLARE(name, level) laci_sparse_finish laci_sparse_finish_##name;
 LACI_KERNEL_VARIANTS(LACI_SPARSE_DECLARE)
 #undef LACI_SPARSE_DECLARE
 
-/** The variants by the level in force (cpu/cpu.h). */
-laci_sparse_multiply *laci_sparse_multiply_now(void);
+/** The definition, and what computes products that nothing faster is for. */
+laci_sparse_multiply laci_sparse_multiply_scalar;
+/** The variant by the level in force (cpu/cpu.h). */
 laci_sparse_finish *laci_sparse_finish_now(void);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The definition of product.h: result by result; that of bf16 is in product_bf16_isa.c. */
+ * The definition of product.h: result by result; those of bf16 and int8 are in
+ * product_bf16_scalar.c and product_int8x4_scalar.c. */
 #include <math.h>
 #include <stddef.h>
 

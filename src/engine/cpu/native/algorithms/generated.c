@@ -36,7 +36,7 @@ static void multiply_some(int64_t begin, int64_t end, void *context) {
         .tile_last = tile + TILES < form->n_tiles ? tile + TILES : form->n_tiles,
         .row_first = row,
         .row_last = row + ROWS < form->product.n_rows ? row + ROWS : form->product.n_rows};
-    laci_sparse_multiply_now()(&form->product, &w->o, &part);
+    laci_sparse_multiply_scalar(&form->product, &w->o, &part);
   }
 }
 

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * bf16_pairs.h for every instruction set, the definition included: one text in plain C, which
- * follows step by step what AVX512-BF16 does at once. */
+ * The definition of products of bf16 (bf16_pairs.h): step by step what AVX512-BF16 does at once. */
 #include <stddef.h>
 
 #include "kernel/sparse/bf16_pairs.h"
 #include "kernel/sparse/product_strips_in.h"
-#include "kernel/variants.h"
 
 enum { LANES = LACI_SPARSE_LANES, BLOCK = LACI_SPARSE_BLOCK, TILES = LACI_SPARSE_STRIP };
 
@@ -77,11 +75,10 @@ static void multiply_rows(const laci_sparse_product *p, const laci_sparse_operan
   for (int64_t at = 0; at < n * s->n_tiles; at++) {
     memcpy(done + at * LANES, sums[at % n] + at / n * LANES, LANES * sizeof *done);
   }
-  LACI_VARIANT(laci_sparse_finish)(o, p->row_stride, LACI_SPARSE_BF16, part, done);
+  laci_sparse_finish_scalar(o, p->row_stride, LACI_SPARSE_BF16, part, done);
 }
 
-void LACI_VARIANT(laci_sparse_multiply_bf16)(const laci_sparse_product *p,
-                                             const laci_sparse_operands *o,
-                                             const laci_sparse_part *part) {
+void laci_sparse_multiply_bf16_scalar(const laci_sparse_product *p, const laci_sparse_operands *o,
+                                      const laci_sparse_part *part) {
   laci_sparse_walk_strips(p, o, part, 2, multiply_rows);
 }

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * int8x4.h for every instruction set, the definition included: one text in plain C. Sums of whole
- * numbers are the same in any order. */
+ * The definition of products of int8 (int8x4.h). Sums of integers are the same in any order. */
 #include <stddef.h>
 #include <string.h>
 
 #include "kernel/sparse/int8x4.h"
 #include "kernel/sparse/product_strips_in.h"
-#include "kernel/variants.h"
 
 enum { LANES = LACI_SPARSE_LANES, INT8X4 = LACI_INT8X4_CHANNELS, TILES = LACI_SPARSE_STRIP };
 
@@ -44,11 +42,10 @@ static void multiply_rows(const laci_sparse_product *p, const laci_sparse_operan
   for (int64_t at = 0; at < n * s->n_tiles; at++) {
     memcpy(done + at * LANES, sums[at % n] + at / n * LANES, LANES * sizeof *done);
   }
-  LACI_VARIANT(laci_sparse_finish)(o, p->row_stride, LACI_SPARSE_S8, part, done);
+  laci_sparse_finish_scalar(o, p->row_stride, LACI_SPARSE_S8, part, done);
 }
 
-void LACI_VARIANT(laci_sparse_multiply_int8x4)(const laci_sparse_product *p,
-                                               const laci_sparse_operands *o,
-                                               const laci_sparse_part *part) {
+void laci_sparse_multiply_int8x4_scalar(const laci_sparse_product *p, const laci_sparse_operands *o,
+                                        const laci_sparse_part *part) {
   laci_sparse_walk_strips(p, o, part, INT8X4, multiply_rows);
 }
