@@ -144,7 +144,7 @@ static const char *other_use_text(laci_analysis *a, int product, int part, int r
 static const char *unknown_text(laci_analysis *a, const laci_layer *layer, int unknown) {
   const char *name = a->graph->values[layer->weight].name;
   if (layer->packed)
-    return laci_analysis_text(a, "its weight %s lies in packed blocks of integers", name);
+    return laci_analysis_text(a, "its weight %s is stored in packed blocks of integers", name);
   const laci_node *node = &a->graph->nodes[unknown - 1];
   const bool foreign = node->domain && node->domain[0];
   return laci_analysis_text(

@@ -115,7 +115,7 @@ static bool add_path(const laci_analysis *a, int start, int64_t vertex, lines *o
   bool ok = came && queue;
   if (ok && goal >= 0 && find_path(a, start, goal, component, came, queue)) {
     int n_path = 0;
-    if (goal != start) add_line(out, "  by way of");
+    if (goal != start) add_line(out, "  through");
     for (int at = goal; at != start; at = came[at] - 1) queue[n_path++] = at;
     for (int i = n_path - 1; i >= 0; i--) {
       add_line(out, "    %s (%s)", a->graph->nodes[queue[i]].name, a->graph->nodes[queue[i]].type);

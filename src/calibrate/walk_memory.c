@@ -121,11 +121,11 @@ lac_status laci_walk_plan_memory(laci_walk_state *w, lac_error *err) {
   w->frontier.folder = w->options->folder;
   w->frontier.memory_limit = left < quarter ? left : quarter;
   char needed[32], frontier[32];
-  laci_log(
-      LAC_LOG_DEBUG,
-      "calibration: %d batch%s at a time, %s beside the values between layers, of which %s lie "
-      "in memory at most",
-      w->n_lanes, w->n_lanes == 1 ? "" : "es", laci_size_text(most.needed, needed, sizeof needed),
-      laci_size_text(w->frontier.memory_limit, frontier, sizeof frontier));
+  laci_log(LAC_LOG_DEBUG,
+           "calibration: %d batch%s at a time, %s besides the values between layers, of which at "
+           "most %s are in memory",
+           w->n_lanes, w->n_lanes == 1 ? "" : "es",
+           laci_size_text(most.needed, needed, sizeof needed),
+           laci_size_text(w->frontier.memory_limit, frontier, sizeof frontier));
   return LAC_OK;
 }

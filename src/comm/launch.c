@@ -89,7 +89,7 @@ lac_status laci_comm_launched(const lac_transport **transport, lac_error *err) {
     t->end(t->self, 0);
     return laci_fail(err, LAC_UNSUPPORTED,
                      "%s started %d processes, but MPI (%s) joined %d: wanted a launcher of the "
-                     "same MPI (srun by way of pmix, say)",
+                     "same MPI (srun with pmix, say)",
                      by->name, n, t->name, size);
   }
   *transport = t;

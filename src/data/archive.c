@@ -87,7 +87,7 @@ static lac_status compare_first(const feed *f, struct archive *tar,
   lac_status st = laci_reader_fetch(f->archive->reader, member->offset, n, there, f->err);
   if (st || (at == 0 && memcmp(there, bytes, n) == 0)) return st;
   return laci_fail(f->err, LAC_BAD_FILE,
-                   "%s: '%s' does not lie in it as it is (compressed, sparse); wanted a plain tar "
+                   "%s: '%s' is not stored in it as it is (compressed, sparse); wanted a plain tar "
                    "archive",
                    f->archive->name, member->name);
 }

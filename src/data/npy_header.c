@@ -175,7 +175,7 @@ static lac_status read_pair(cursor *c, laci_npy_header *header, unsigned *seen) 
     if (strcmp(key, keys[at].key) != 0) continue;
     if (*seen & 1U << at) break;
     *seen |= 1U << at;
-    return take(c, ':') ? keys[at].read(c, header) : wanted(c, "':' behind the key");
+    return take(c, ':') ? keys[at].read(c, header) : wanted(c, "':' after the key");
   }
   return laci_fail(c->err, LAC_BAD_FILE,
                    "%s: header: key '%s', wanted descr, fortran_order and shape, once each",
@@ -193,7 +193,7 @@ static lac_status read_dictionary(cursor *c, laci_npy_header *header) {
     break;
   }
   skip_blanks(c);
-  if (c->at != c->end) return wanted(c, "nothing but blanks behind the dictionary");
+  if (c->at != c->end) return wanted(c, "nothing but blanks after the dictionary");
   if (seen == (1U << N_KEYS) - 1) return LAC_OK;
   return laci_fail(c->err, LAC_BAD_FILE,
                    "%s: header: a key is missing, wanted descr, fortran_order and shape", c->name);

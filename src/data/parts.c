@@ -51,7 +51,7 @@ static const char *find_test(const char *data, char path[PATH_MAX]) {
 static lac_status fail_no_test(const char *data, laci_parts_use use, lac_error *err) {
   return laci_fail(err, LAC_NOT_FOUND,
                    "%s: it has a folder train, but none for evaluation: wanted val, validation or "
-                   "test beside it, or %s",
+                   "test next to it, or %s",
                    data,
                    use == LACI_PARTS_BOTH ? "a training without evaluations"
                                           : "the path of the images that are meant");
@@ -70,7 +70,7 @@ lac_status laci_parts_find(const char *data, laci_parts_use use, laci_parts *par
     memcpy(parts->train, parts->test, PATH_MAX);
     if (use == LACI_PARTS_TEST) return LAC_OK;
     return laci_fail(err, LAC_NOT_FOUND,
-                     "%s: it has a folder %s, but none for training: wanted train beside it, or "
+                     "%s: it has a folder %s, but none for training: wanted train next to it, or "
                      "an evaluation alone",
                      data, test);
   }

@@ -347,7 +347,7 @@ static lac_status do_stop(machine *m) {
   m->result = pop(m);
   if (!m->result) return fail_opcode(m, "an end without a value");
   if (m->n_stack || m->n_marks) return fail_opcode(m, "an end with more than a value");
-  if (m->at < m->size_bytes) return fail_opcode(m, "bytes behind the end");
+  if (m->at < m->size_bytes) return fail_opcode(m, "bytes after the end");
   return LAC_OK;
 }
 

@@ -85,7 +85,7 @@ static lac_status use_end(archive *a, const uint8_t *record, uint64_t end) {
     st = read_end64(a, end);
   if (st) return st;
   if (a->directory > end || a->directory_bytes > end - a->directory)
-    return fail_archive(a, "its directory does not lie in it");
+    return fail_archive(a, "its directory is not inside it");
   if (a->n_entries > a->directory_bytes / ENTRY_BYTES)
     return fail_archive(a, "its directory is shorter than its number of files");
   return LAC_OK;
@@ -144,14 +144,14 @@ static bool read_sizes(const uint8_t *entry, const uint8_t *extra, size_t n_extr
 static lac_status find_bytes(const archive *a, laci_zip_member *m, uint64_t local) {
   uint8_t head[LOCAL_BYTES];
   if (a->directory < LOCAL_BYTES || local > a->directory - LOCAL_BYTES)
-    return fail_archive(a, "a file does not lie in it");
+    return fail_archive(a, "a file is not inside it");
   lac_status st = laci_reader_fetch(a->reader, (size_t)local, sizeof head, head, a->err);
   if (st) return st;
   uint64_t begin = local + LOCAL_BYTES + u16(head + 26) + u16(head + 28);
   if (u32(head) != MAGIC_LOCAL || u16(head + 26) != strlen(m->name))
     return fail_archive(a, "a file is not where its directory says");
   if (begin > a->directory || m->packed_size > a->directory - begin)
-    return fail_archive(a, "a file does not lie in it");
+    return fail_archive(a, "a file is not inside it");
   m->offset = (size_t)begin;
   return LAC_OK;
 }

@@ -63,7 +63,7 @@ static lac_status resolve(const laci_onnx *file, const char *name, const char *l
   }
   if (location[0] == '\0' || location[0] == '/' || has_parent_step(location)) {
     return laci_fail(err, LAC_BAD_FILE,
-                     "tensor '%s': external data '%s' does not lie in the model's folder", name,
+                     "tensor '%s': external data '%s' is not in the model's folder", name,
                      location);
   }
   size_t n_dir = strlen(file->data_dir), n_location = strlen(location);

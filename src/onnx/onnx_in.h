@@ -19,7 +19,7 @@
 typedef struct laci_writer laci_writer;
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
-               "stored tensors are handed out as they lie in the file: little-endian");
+               "stored tensors are handed out as they are in the file: little-endian");
 
 /** How a tensor's bytes are kept. */
 typedef enum laci_source_kind {

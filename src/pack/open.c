@@ -330,7 +330,7 @@ static lac_status follow_parts(laci_packfile *pack, laci_packfile_entry *file, u
     good = good && !__builtin_add_overflow(size, more, &size) && size <= SIZE_MAX / 2;
   }
   if (good && size == file->size_bytes) return LAC_OK;
-  return laci_fail(err, LAC_BAD_FILE, "a damaged pack: its pieces do not make up its files");
+  return laci_fail(err, LAC_BAD_FILE, "a damaged pack: its parts do not make up its files");
 }
 
 static lac_status read_records(laci_packfile *pack, const tables *t, lac_error *err) {
@@ -357,7 +357,7 @@ static lac_status read_records(laci_packfile *pack, const tables *t, lac_error *
              done.tensor == pack->n_tensors)) {
     return st;
   }
-  return laci_fail(err, LAC_BAD_FILE, "a damaged pack: it holds pieces of no file");
+  return laci_fail(err, LAC_BAD_FILE, "a damaged pack: it holds parts of no file");
 }
 
 /* ---- Opening ---- */

@@ -155,7 +155,7 @@ laci_target_fault laci_target_mask_fault(const laci_target_layer *layer,
   if (flattened || holds(mask, &outputs, pattern)) {
     (void)snprintf(
         reason, LACI_TARGET_TEXT,
-        "its %d:%d lies along %s, not along the input channels: it looks like %d:%d, and no "
+        "its %d:%d is along %s, not along the input channels: it looks like %d:%d, and no "
         "hardware takes it",
         pattern.n, pattern.m, flattened ? "the flattened axis [O, I*kH*kW]" : "the output channels",
         pattern.n, pattern.m);

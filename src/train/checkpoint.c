@@ -39,8 +39,8 @@ typedef struct entry {
   uint64_t offset, size_bytes;
 } entry;
 
-_Static_assert(sizeof(header) == 40 && sizeof(entry) == 48, "as they lie in the file");
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "as they lie in the file");
+_Static_assert(sizeof(header) == 40 && sizeof(entry) == 48, "as they are in the file");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "as they are in the file");
 
 struct laci_checkpoint {
   laci_file_bytes file;

@@ -109,9 +109,8 @@ static lac_status check_parameters(const laci_parameter *parameters, int n, lac_
   for (int k = 0; k < n; k++) {
     const laci_parameter *p = &parameters[k];
     if (p->offset < end || p->count < 0 || p->count > INT64_MAX / 8 - p->offset) {
-      return laci_fail(err, LAC_BAD_ARGUMENT,
-                       "%s: %lld floats from %lld on, wanted a place behind %lld", p->name,
-                       (long long)p->count, (long long)p->offset, (long long)end);
+      return laci_fail(err, LAC_BAD_ARGUMENT, "%s: %lld floats at %lld, wanted at %lld or after",
+                       p->name, (long long)p->count, (long long)p->offset, (long long)end);
     }
     end = p->offset + p->count;
   }

@@ -246,7 +246,7 @@ class Checks:
         events = json.loads((self.folder / "t.json").read_text())["traceEvents"]
         steps = [(e["pid"], e["name"]) for e in events if e["ph"] == "X" and e["tid"] == 0]
         assert sorted(steps) == [(p, f"step {s}") for p in (0, 1) for s in (3, 4, 5)], steps
-        assert "sums of gradients over 2 processes: under way for" in run.stderr, run.stderr
+        assert "sums of gradients over 2 processes: in progress for" in run.stderr, run.stderr
 
 
 def main():

@@ -69,8 +69,7 @@ static void what_is_no_picture_is_refused(void **state) {
   bad = usual;
   bad.runs = runs;
   bad.n_runs = 5;
-  assert_int_equal(plot(&bad, path, false, "5 runs in one picture, wanted 1 to 4"),
-                   LAC_BAD_ARGUMENT);
+  assert_int_equal(plot(&bad, path, false, "5 runs in one chart, wanted 1 to 4"), LAC_BAD_ARGUMENT);
   bad.n_runs = 0;
   assert_int_equal(plot(&bad, path, false, "0 runs"), LAC_BAD_ARGUMENT);
   bad.n_runs = 1;

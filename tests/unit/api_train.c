@@ -71,7 +71,7 @@ static void options_beyond_their_limits_are_refused(void **state) {
       "images to evaluate on -1: wanted 0 to",
       "a stop threshold without evaluations",
       "the best evaluated weights without evaluations",
-      "recovering: no model dir says where checkpoints lie",
+      "recovering: no model dir says where checkpoints are",
       "it holds digits, but the format wanted is cifar10",
       "training in f16: wanted f32 or bf16",
       "0 epochs: wanted more, or to evaluate only",

@@ -185,7 +185,7 @@ static void what_numpy_would_not_write_is_refused_with_its_place(void **state) {
       {"{", LAC_BAD_FILE, "x.npy: header, character 2: wanted a text in quotes"},
       {"{}", LAC_BAD_FILE,
        "x.npy: header: a key is missing, wanted descr, fortran_order and shape"},
-      {"{'descr' '<f4'}", LAC_BAD_FILE, "x.npy: header, character 10: wanted ':' behind the key"},
+      {"{'descr' '<f4'}", LAC_BAD_FILE, "x.npy: header, character 10: wanted ':' after the key"},
       {"{'descr': <f4}", LAC_BAD_FILE, "x.npy: header, character 11: wanted a text in quotes"},
       {"{'descr': '<f4}", LAC_BAD_FILE,
        "x.npy: header, character 12: wanted a short text in quotes"},
@@ -216,7 +216,7 @@ static void what_numpy_would_not_write_is_refused_with_its_place(void **state) {
       {"{'descr': '|f4'}", LAC_UNSUPPORTED,
        "x.npy: elements of type '|f4', wanted floats (f2, f4, f8; V2 is bf16), integers or bool"},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': ()} # really", LAC_BAD_FILE,
-       "x.npy: header, character 55: wanted nothing but blanks behind the dictionary"},
+       "x.npy: header, character 55: wanted nothing but blanks after the dictionary"},
   };
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     bytes b = make_file(1, cases[k].header, NULL, 0);

@@ -143,11 +143,11 @@ static void what_lies_is_refused(void **state) {
       {0, 24, 1 << 30, 4, LAC_BAD_FILE, "cannot be 1073741824 bytes made of"},
       {0, 24, 60000, 4, LAC_BAD_FILE, "bytes of data, not what f32 [3, 2] takes"},
       {0, 24, 20, 4, LAC_BAD_FILE, "first"},
-      {0, 20, 1 << 20, 4, LAC_BAD_FILE, "does not lie in it"},
+      {0, 20, 1 << 20, 4, LAC_BAD_FILE, "is not inside it"},
       {0, 20, 3, 4, LAC_BAD_FILE, "first"},
       {0, 28, 0, 2, LAC_BAD_FILE, "without a proper name"},
       {0, 28, 5000, 2, LAC_BAD_FILE, "cut off"},
-      {0, 42, 1 << 20, 4, LAC_BAD_FILE, "does not lie in it"},
+      {0, 42, 1 << 20, 4, LAC_BAD_FILE, "is not inside it"},
       {0, 42, 3, 4, LAC_BAD_FILE, "not where its directory says"},
       {1, 42, 0, 4, LAC_BAD_FILE, "not where its directory says"},
   };

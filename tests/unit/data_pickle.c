@@ -265,7 +265,7 @@ static void a_wrong_machine_state_is_an_error(void **state) {
       {"\x80\x02.", "an end without a value", 3},
       {"\x80\x02]].", "an end with more than a value", 5},
       {"\x80\x02(].", "an end with more than a value", 5},
-      {"\x80\x02].]", "bytes behind the end", 5},
+      {"\x80\x02].]", "bytes after the end", 5},
       {"\x80\x02]", "cut off", 3},
       {"\x80\x02"
        "e",

@@ -337,11 +337,11 @@ static void refuses_lies_about_data_files(void **state) {
     lac_status status;
     const char *words;
   } cases[] = {
-      {absolute, LAC_BAD_FILE, "does not lie in the model's folder"},
-      {parent, LAC_BAD_FILE, "does not lie in the model's folder"},
-      {inner_parent, LAC_BAD_FILE, "does not lie in the model's folder"},
-      {final_parent, LAC_BAD_FILE, "does not lie in the model's folder"},
-      {empty_location, LAC_BAD_FILE, "does not lie in the model's folder"},
+      {absolute, LAC_BAD_FILE, "is not in the model's folder"},
+      {parent, LAC_BAD_FILE, "is not in the model's folder"},
+      {inner_parent, LAC_BAD_FILE, "is not in the model's folder"},
+      {final_parent, LAC_BAD_FILE, "is not in the model's folder"},
+      {empty_location, LAC_BAD_FILE, "is not in the model's folder"},
       {escaping_link, LAC_BAD_FILE, "leads out of the model's folder"},
       {missing, LAC_NOT_FOUND, "'w': cannot find external data 'nowhere.bin'"},
       {no_location, LAC_BAD_FILE, "without a location"},

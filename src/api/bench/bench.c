@@ -111,7 +111,7 @@ static lac_status create_plans(bench *b, laci_engine_options *o, lac_error *err)
   if (laci_engine_sparse_count(b->plans[0].engine) == 0) return LAC_OK;
   o->dense_only = true;
   st = laci_bench_plan_create(b->graph, b->options, o, &b->plans[b->n_plans++], err);
-  return st ? laci_fail_in(err, st, "the dense plan beside the sparse one") : LAC_OK;
+  return st ? laci_fail_in(err, st, "the dense plan next to the sparse one") : LAC_OK;
 }
 
 static lac_status plan_engines(bench *b, const lac_model *model, lac_error *err) {

@@ -99,7 +99,8 @@ static const struct {
     {".mlmodel", {"a Core ML network", ORIGIN, LAC_HINT_NONE}},
     {".mlpackage", {"a Core ML network", ORIGIN, LAC_HINT_NONE}},
     {".npz", {"arrays of NumPy", NULL, LAC_HINT_NONE}},
-    {".data", {"the external data of a network", "wanted the .onnx file beside it", LAC_HINT_NONE}},
+    {".data",
+     {"the external data of a network", "wanted the .onnx file next to it", LAC_HINT_NONE}},
     {".engine", {"a TensorRT engine", ORIGIN, LAC_HINT_NONE}},
     {".caffemodel", {"weights of Caffe", ORIGIN, LAC_HINT_NONE}},
 };

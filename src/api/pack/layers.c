@@ -40,7 +40,7 @@ static bool overlaps(const laci_packer *k, const laci_packfile_weight *weight) {
 
 /** Takes the layer's weight into the list; NULL, or why it stays dense. */
 static const char *try_layer(laci_packer *k, const laci_layer *layer, lac_pack_layer *row) {
-  static const char *const unlike = "its elements do not lie in the file as they are in memory";
+  static const char *const unlike = "its elements are not stored as they are in memory";
   const laci_stored *stored = &k->job.analysis->graph->stored[layer->stored];
   laci_packfile_weight weight = {0};
   uint64_t fill;

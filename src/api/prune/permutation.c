@@ -52,7 +52,7 @@ static void warn_of_broken(const laci_report *report, const laci_job *job, const
     const bool was = l < job->analysis->n_layers ? layer->was_pruned : held[l];
     if (layer->eligible || !was || layer->pruned) continue;
     laci_log(LAC_LOG_WARNING,
-             "%s held %s, and does not in this order: its mask lies along the "
+             "%s held %s, and does not in this order: its mask is along the "
              "channels that it moves",
              layer->name, report->pub.pattern);
   }

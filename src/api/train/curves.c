@@ -13,7 +13,7 @@ static lac_status check(const lac_recovery *recovery, const char *path, lac_erro
   if (!recovery || !path || !recovery->runs || !recovery->title)
     return laci_fail(err, LAC_BAD_ARGUMENT, "a title, runs and a path are needed");
   if (recovery->n_runs < 1 || recovery->n_runs > LACI_CURVE_MAX_SERIES) {
-    return laci_fail(err, LAC_BAD_ARGUMENT, "%d runs in one picture, wanted 1 to %d",
+    return laci_fail(err, LAC_BAD_ARGUMENT, "%d runs in one chart, wanted 1 to %d",
                      recovery->n_runs, LACI_CURVE_MAX_SERIES);
   }
   size_t n = strlen(path);
@@ -24,7 +24,7 @@ static lac_status check(const lac_recovery *recovery, const char *path, lac_erro
 static lac_status copy_points(const lac_recovery_run *run, laci_arena *arena,
                               laci_curve_series *series, lac_error *err) {
   if (!run->label || run->n_scores < 1 || !run->scores)
-    return laci_fail(err, LAC_BAD_ARGUMENT, "a run of the picture has no label or no scores");
+    return laci_fail(err, LAC_BAD_ARGUMENT, "a run of the chart has no label or no scores");
   size_t n = (size_t)run->n_scores;
   laci_curve_point *points = laci_arena_alloc(arena, n, sizeof *points);
   if (!points) return laci_fail_memory(err, "the curves");

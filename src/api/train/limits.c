@@ -70,7 +70,7 @@ lac_status laci_train_check_options(const lac_train_options *o, lac_error *err) 
                    o->n_boundaries);
   }
   if (!st && o->recover && !o->model_dir) {
-    st = laci_fail(err, LAC_BAD_ARGUMENT, "recovering: no model dir says where checkpoints lie");
+    st = laci_fail(err, LAC_BAD_ARGUMENT, "recovering: no model dir says where checkpoints are");
   }
   return st;
 }

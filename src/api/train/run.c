@@ -34,8 +34,8 @@ static int64_t steps_per_loop(const laci_training *t) {
 
 static void log_sums(const lac_train_result *r, int processes) {
   laci_log(LAC_LOG_DEBUG,
-           "sums of gradients over %d processes: under way for %.3g s, %.1f %% of it behind the "
-           "backward part",
+           "sums of gradients over %d processes: in progress for %.3g s, %.1f %% of it during "
+           "the backward part",
            processes, r->comm_seconds, 100 * r->comm_hidden);
 }
 

@@ -57,7 +57,7 @@ static lac_status log_left(const laci_training *t, lac_error *err) {
   left = laci_training_left_of_products(model, g);
   warn_of_left(&left,
                "not trained: taken for constants, since they meet the images before any "
-               "weight does, lie in a Constant node, or are no f32");
+               "weight does, are in a Constant node, or are no f32");
   left = laci_training_left_without_gradient(g);
   warn_of_left(&left, "no gradient reaches them, only the decay of weights does");
   return LAC_OK;

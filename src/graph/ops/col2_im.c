@@ -110,7 +110,7 @@ static lac_status eval(laci_eval *eval) {
 static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph, (void)node;
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
-  c->why = "Col2Im puts blocks where they lie";
+  c->why = "Col2Im places blocks by position";
   if (!x || !y || x->rank != 3) return laci_coupling_ok(c);
   int batch = laci_coupling_label(c);
   laci_set_label(c, 0, 0, batch);

@@ -27,7 +27,7 @@ static lac_status add_input(laci_infer *infer, const laci_shape *in, int axis, l
   }
   if (fits) return LAC_OK;
   return laci_node_fail(
-      infer->node, infer->err, LAC_BAD_SHAPE, "%s does not fit behind %s along axis %d",
+      infer->node, infer->err, LAC_BAD_SHAPE, "%s does not fit after %s along axis %d",
       laci_shape_text(in, found, sizeof found), laci_shape_text(out, wanted, sizeof wanted), axis);
 }
 

@@ -63,7 +63,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
                              .scale = laci_gradient_reshape(b, node->inputs[1], &side),
                              .axis = 2,
                              .epsilon = laci_node_float(node, "epsilon", 1e-5f)};
-  if (x.rank < 3) return laci_gradient_refuse(b, node, "planes of one element have no gradient");
+  if (x.rank < 3) return laci_gradient_refuse(b, node, "channels of one element have no gradient");
   laci_gradient_normalized(b, &norm, out);
   laci_gradient_give(b, node, 0, out[0]);
   for (int port = 1; port <= 2; port++)

@@ -24,7 +24,7 @@ static lac_status eval(laci_eval *eval) {
 
 static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   laci_fused_function activation;
-  c->why = "a function behind the convolution that is not known";
+  c->why = "an unknown function after the convolution";
   if (!laci_activation_read(node, &activation)) return laci_coupling_ok(c);
   lac_status st = laci_op_conv.couple(graph, node, c);
   const laci_shape *sum = laci_port_shape(c, SUM), *y = laci_port_shape(c, LACI_OUT(0));
