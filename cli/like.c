@@ -262,7 +262,7 @@ void like_print_help(const like *l, FILE *out) {
     else if (r->to && r->to[0] != '*') fprintf(out, "--%s\n", r->to);
     else fprintf(out, "as in %s\n", l->script);
   }
-  fprintf(out, "\nOptions of lacuna %s may stand beside them (lacuna help %s).\n",
+  fprintf(out, "\nOptions of lacuna %s may be given with them (lacuna help %s).\n",
           verb_table[l->verb].name, verb_table[l->verb].name);
 }
 

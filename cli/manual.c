@@ -81,7 +81,7 @@ static void print_program(FILE *out) {
       "order in which N:M pruning keeps the most of the weights' squares, prunes, verifies that "
       "the reordered network "
       "computes the same, and writes ONNX again.\n\n"
-      "A command that fails leaves no output behind. An output that exists is kept "
+      "A command that fails leaves no output. An output that exists is kept "
       "unless --force is "
       "given; an input is never replaced.");
   fprintf(out, ".SH VERBS\n");

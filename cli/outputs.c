@@ -412,7 +412,7 @@ void outputs_log(const outputs *plan) {
     const bool is_model = (role == OUTPUT_MODEL && plan->writes_model) || role == OUTPUT_EXPORT;
     if (plan->files[role].real[0])
       log_line("saved %s%s", plan->files[role].path,
-               is_model && plan->has_data ? " and, beside it, the data file that it reads" : "");
+               is_model && plan->has_data ? " and, next to it, the data file that it reads" : "");
   }
 }
 
