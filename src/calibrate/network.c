@@ -65,7 +65,7 @@ static const char *refusal_of(laci_network *n, const laci_node *node) {
     return laci_arena_text(&n->arena, text);
   }
   if (node->body) {
-    (void)snprintf(text, sizeof text, "%.80s (%.40s) stands in a body, which need not be run",
+    (void)snprintf(text, sizeof text, "%.80s (%.40s) is in a body, which need not be run",
                    node->name, node->type);
     return laci_arena_text(&n->arena, text);
   }

@@ -133,7 +133,7 @@ static const char *judge(laci_quantizing *q, laci_quantize_layer *layer) {
   laci_weight_axes axes[2];
   int n = node->op->weights(q->graph, node, axes);
   const char *reason = "it has no stored weight";
-  if (!is_in_file(q, layer->node)) return "it stands in a function of the file";
+  if (!is_in_file(q, layer->node)) return "it is in a function of the file";
   for (int i = 0; i < n; i++) {
     const char *why = judge_weight(q, node, &axes[i]);
     if (i == 0 || !why) reason = why;
