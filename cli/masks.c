@@ -26,7 +26,7 @@ static bool is_zero(const lac_tensor *tensor, int64_t at, size_t size) {
 
 /* Integers may be stored with a zero point that is not 0; then what the library counted as zero is
  * not what is stored here. */
-static bool zeros_lie_here(const lac_tensor *tensor, const lac_layer *layer, size_t size) {
+static bool zeros_are_stored(const lac_tensor *tensor, const lac_layer *layer, size_t size) {
   if (is_float(tensor->dtype)) return true;
   int64_t n_zeros = 0;
   for (int64_t i = 0; i < layer->n_elements; i++) n_zeros += is_zero(tensor, i, size);
@@ -74,7 +74,7 @@ lac_status mask_draw(const lac_model *model, const lac_report *report, const lac
   int columns = terminal_columns(out) ? terminal_columns(out) : WIDTH;
   int name_width = print_name(layer->weight, columns, out), column = name_width;
   if (name_width < 0) return laci_fail_memory(err, "a mask");
-  if (!zeros_lie_here(&tensor, layer, size)) {
+  if (!zeros_are_stored(&tensor, layer, size)) {
     fprintf(out, " stored with a zero point, not drawn\n");
     return LAC_OK;
   }

@@ -239,8 +239,8 @@ static bool describe(laci_analysis *analysis, int node_id, const laci_weight_axe
   if (source.normalized && own) layer->reason = set_gain(analysis, &source, layer);
   if (axes->groups > 1 && (source.n_chain || source.normalized))
     layer->reason = "a grouped weight that is computed from a stored one";
-  bool in_the_way = layer->reason || (source.factor_value >= 0 && has_zero(&layer->view));
-  if (in_the_way && (source.n_chain || source.normalized))
+  bool is_obstructed = layer->reason || (source.factor_value >= 0 && has_zero(&layer->view));
+  if (is_obstructed && (source.n_chain || source.normalized))
     layer->computed = laci_computed_value(graph, value, axes->groups > 1);
   return true;
 }

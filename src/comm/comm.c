@@ -11,7 +11,7 @@
 
 /* ---- Opening ---- */
 
-static lac_status take_room(laci_comm *c, lac_error *err) {
+static lac_status allocate(laci_comm *c, lac_error *err) {
   const size_t size = (size_t)c->size;
   c->heard = laci_alloc(size, sizeof *c->heard);
   c->peers = laci_alloc(size, sizeof *c->peers);
@@ -49,7 +49,7 @@ lac_status laci_comm_open_over(const lac_transport *transport, const laci_comm_o
   c->rank = transport->rank;
   c->size = transport->size;
   c->timeout = options->timeout;
-  lac_status st = take_room(c, err);
+  lac_status st = allocate(c, err);
   if (!st) st = introduce(c, err);
   *comm = c;
   return st;

@@ -89,7 +89,7 @@ static uint64_t left_next_to(const folding *f, uint64_t held) {
 }
 
 /* False: what is to be kept does not fit together with what is held, and the value stays. */
-static bool take_room(folding *f, int value, uint64_t kept, uint64_t held) {
+static bool reserve(folding *f, int value, uint64_t kept, uint64_t held) {
   if (kept <= left_next_to(f, held)) {
     f->most -= kept;
     return true;
@@ -166,7 +166,7 @@ static lac_status fold_one(folding *f, int value, const uint8_t *constants, lac_
     return LAC_OK;
   }
   if (st && err) *err = why;
-  const bool fits = !st && take_room(f, value, c.kept, c.held);
+  const bool fits = !st && reserve(f, value, c.kept, c.held);
   for (size_t k = 0; k < c.n && fits && !st; k++) {
     if (f->done[c.values[k]]) continue;
     const char *name = f->graph->values[c.values[k]].name;
@@ -261,7 +261,7 @@ static lac_status fold_calls(folding *f, const laci_layer *layer, lac_error *err
     st = LAC_OK;
   } else if (st && found) {
     if (err) *err = why;
-  } else if (found && take_room(f, layer->weight, c->kept, c->held)) {
+  } else if (found && reserve(f, layer->weight, c->kept, c->held)) {
     st = store_calls(f, c, err);
   }
   for (int k = 0; c && k < c->n; k++) laci_buf_destroy(c->bufs[k]);
