@@ -14,7 +14,7 @@ import scaling
 import scaling_model as model
 from scaling_model import MIB, Cluster, Work, gigabits, simulate
 
-# ---- the algorithms: each round is a list of (from, to, pieces, whether they are added) ----
+# ---- the algorithms: each round is a list of (from, to, chunks, whether they are added) ----
 
 
 def direct(nodes, per_node):
@@ -29,11 +29,11 @@ def ring(nodes, per_node):
     return add + [[(a, (a + 1) % n, [(a + 1 - k) % n], False) for a in range(n)] for k in range(n - 1)]
 
 
-def binomial(ranks, pieces):
+def binomial(ranks, chunks):
     """Up to ranks[0]."""
     out, step = [], 1
     while step < len(ranks):
-        out.append([(ranks[k + step], ranks[k], pieces, True) for k in range(0, len(ranks) - step, 2 * step)])
+        out.append([(ranks[k + step], ranks[k], chunks, True) for k in range(0, len(ranks) - step, 2 * step)])
         step *= 2
     return out
 
@@ -42,7 +42,7 @@ def tree(nodes, per_node):
     every = list(range(nodes * per_node))
     inside = [binomial(list(range(k * per_node, (k + 1) * per_node)), every) for k in range(nodes)]
     up = [sum(together, []) for together in zip(*inside)] + binomial(list(range(0, len(every), per_node)), every)
-    return up + [[(b, a, pieces, False) for a, b, pieces, _ in r] for r in reversed(up)]
+    return up + [[(b, a, chunks, False) for a, b, chunks, _ in r] for r in reversed(up)]
 
 
 def doubling(nodes, per_node):
@@ -54,8 +54,8 @@ def halving(nodes, per_node):
     n = nodes * per_node
     rounds = n.bit_length() - 1
 
-    def kept(a, k):  # pieces that a still cares for after k rounds: their first k bits are its own
-        return [piece for piece in range(n) if (piece ^ a) & ((1 << k) - 1) == 0]
+    def kept(a, k):  # chunks that a still cares for after k rounds: their first k bits are its own
+        return [chunk for chunk in range(n) if (chunk ^ a) & ((1 << k) - 1) == 0]
 
     down = [[(a, a ^ 1 << k, kept(a ^ 1 << k, k + 1), True) for a in range(n)] for k in range(rounds)]
     up = [[(a, a ^ 1 << k, kept(a, k + 1), False) for a in range(n)] for k in reversed(range(rounds))]
@@ -68,7 +68,7 @@ def hierarchical(nodes, per_node):
     far = [(a, b) for a in range(n) for b in range(n) if a != b and a % per_node == b % per_node]
 
     def part(a):
-        return [piece for piece in range(n) if piece % per_node == a % per_node]
+        return [chunk for chunk in range(n) if chunk % per_node == a % per_node]
 
     return [[(a, b, part(b), True) for a, b in near], [(a, b, [b // per_node * per_node + b % per_node], True) for a, b in far],
             [(a, b, [a], False) for a, b in far], [(a, b, part(a), False) for a, b in near]]
@@ -85,13 +85,13 @@ def fits(name, nodes, per_node):
 
 
 def execute(schedule, n):
-    """What every process holds at the end: piece by piece, how often each process's contribution is in it."""
+    """What every process holds at the end: chunk by chunk, how often each process's contribution is in it."""
     held = [[1 << 8 * a] * n for a in range(n)]
     for messages in schedule:
-        before = [list(pieces) for pieces in held]
-        for source, target, pieces, add in messages:
-            for piece in pieces:
-                held[target][piece] = before[source][piece] + (held[target][piece] if add else 0)
+        before = [list(chunks) for chunks in held]
+        for source, target, chunks, add in messages:
+            for chunk in chunks:
+                held[target][chunk] = before[source][chunk] + (held[target][chunk] if add else 0)
     return held
 
 
@@ -100,11 +100,11 @@ def loads(schedule, per_node, n):
     out, added = [], [0] * n
     for messages in schedule:
         posted, inside, between = [0] * n, [0] * n, [0] * n
-        for source, target, pieces, add in messages:
+        for source, target, chunks, add in messages:
             posted[source] += 1
             near = source // per_node == target // per_node
-            (inside if near else between)[source if near else source // per_node] += len(pieces)
-            added[target] += len(pieces) if add else 0
+            (inside if near else between)[source if near else source // per_node] += len(chunks)
+            added[target] += len(chunks) if add else 0
         out.append((max(posted), max(inside), max(between)))
     return [load for load in out if load[0]], max(added)
 

@@ -101,7 +101,7 @@ def test_the_float_is_pruned_and_its_zeros_come_back(name, tmp_path):
     subprocess.run([LACUNA, "check", "-q", "--against", model, pruned], check=True, stdout=subprocess.DEVNULL)
 
 
-def test_another_zero_point_on_the_way_back_is_a_row_and_a_reason(tmp_path):
+def test_another_zero_point_of_dequantization_is_a_row_and_a_reason(tmp_path):
     model, pruned = tmp_path / "model.onnx", tmp_path / "pruned.onnx"
     make(model, zero=np.int8(0), back=np.int8(1), shared=False)
     done = subprocess.run([LACUNA, "inspect", "--json", "-", model], check=True, stdout=subprocess.PIPE)

@@ -13,7 +13,7 @@
 
 enum { LINE_BYTES = 1 << 16, MAX_INPUTS = 64 };
 
-/** The text up to the next tab or the end; *rest moves behind it, NULL at the end. */
+/** The text up to the next tab or the end; *rest moves past it, NULL at the end. */
 static char *next_field(char **rest) {
   char *field = *rest, *tab = field + strcspn(field, "\t\n");
   *rest = *tab == '\t' ? tab + 1 : NULL;

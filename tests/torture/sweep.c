@@ -192,55 +192,58 @@ static lac_status give_input(generator *m, const laci_type *from, const char *ca
 /* ---- Nodes ---- */
 
 /** What the attributes of one node are stored in. */
-typedef struct attr_room {
+typedef struct attr_storage {
   laci_attr attrs[MOST_ATTRS];
   int64_t ints[MOST_ATTRS][MOST_LIST];
   float floats[MOST_ATTRS][MOST_LIST];
   const char *texts[MOST_ATTRS][MOST_LIST];
   int n;
-} attr_room;
+} attr_storage;
 
-static void odd_value(generator *m, attr_room *room, const laci_attr *old, laci_attr *attr) {
-  int k = (int)(attr - room->attrs);
+static void odd_value(generator *m, attr_storage *storage, const laci_attr *old, laci_attr *attr) {
+  int k = (int)(attr - storage->attrs);
   int64_t n = old && often(m, 60) ? (int64_t)old->n + pull(m, 3) - 1 : pull(m, 10);
   if (n < 0) n = 0;
   if (n > MOST_LIST) n = MOST_LIST;
   for (int64_t at = 0; at < n; at++) {
     bool keep = old && at < (int64_t)old->n && often(m, 60);
-    room->ints[k][at] = keep && old->ints ? old->ints[at] : often(m, 50) ? pull(m, 4) : odd_int(m);
-    room->floats[k][at] = keep && old->floats ? old->floats[at] : odd_float(m);
-    room->texts[k][at] = keep && old->texts ? old->texts[at] : odd_text(m);
+    storage->ints[k][at] = keep && old->ints ? old->ints[at]
+                           : often(m, 50)    ? pull(m, 4)
+                                             : odd_int(m);
+    storage->floats[k][at] = keep && old->floats ? old->floats[at] : odd_float(m);
+    storage->texts[k][at] = keep && old->texts ? old->texts[at] : odd_text(m);
   }
   attr->n = attr->kind >= LACI_ATTR_INTS ? (size_t)n : 0;
   attr->i = odd_int(m);
   attr->f = odd_float(m);
   attr->text = odd_text(m);
-  attr->ints = room->ints[k];
-  attr->floats = room->floats[k];
-  attr->texts = room->texts[k];
+  attr->ints = storage->ints[k];
+  attr->floats = storage->floats[k];
+  attr->texts = storage->texts[k];
 }
 
 /** An attribute that goes, changes or stays. */
-static void give_attr(generator *m, attr_room *room, const laci_attr *old) {
-  if (room->n == MOST_ATTRS || (changes(m) && often(m, 40))) return;
-  laci_attr *attr = &room->attrs[room->n++];
+static void give_attr(generator *m, attr_storage *storage, const laci_attr *old) {
+  if (storage->n == MOST_ATTRS || (changes(m) && often(m, 40))) return;
+  laci_attr *attr = &storage->attrs[storage->n++];
   *attr = *old;
   if (!changes(m)) return;
   if (often(m, 15)) attr->kind = (laci_attr_kind)(1 + pull(m, LACI_ATTR_TEXTS));
-  odd_value(m, room, attr->kind == old->kind ? old : NULL, attr);
+  odd_value(m, storage, attr->kind == old->kind ? old : NULL, attr);
 }
 
 /** Attributes that the operator's table has and the node has not. */
-static void give_missing(generator *m, attr_room *room, const laci_op *op, int percent) {
+static void give_missing(generator *m, attr_storage *storage, const laci_op *op, int percent) {
   for (const laci_attr_type *type = op ? op->attributes : NULL; type && type->name; type++) {
     bool there = false;
-    for (int at = 0; at < room->n; at++) there |= strcmp(room->attrs[at].name, type->name) == 0;
-    if (there || !often(m, percent) || room->n == MOST_ATTRS || type->kind >= LACI_ATTR_TENSOR)
+    for (int at = 0; at < storage->n; at++)
+      there |= strcmp(storage->attrs[at].name, type->name) == 0;
+    if (there || !often(m, percent) || storage->n == MOST_ATTRS || type->kind >= LACI_ATTR_TENSOR)
       continue;
-    laci_attr *attr = &room->attrs[room->n++];
+    laci_attr *attr = &storage->attrs[storage->n++];
     *attr = (laci_attr){.name = type->name, .kind = type->kind};
     if (often(m, 3)) attr->kind = (laci_attr_kind)(1 + pull(m, LACI_ATTR_TEXTS));
-    odd_value(m, room, NULL, attr);
+    odd_value(m, storage, NULL, attr);
   }
 }
 
@@ -252,15 +255,15 @@ static int same_value(const generator *m, int value) {
 }
 
 static lac_status give_node(generator *m, const laci_node *old, lac_error *err) {
-  static attr_room room;
+  static attr_storage storage;
   int inputs[MOST_PORTS], outputs[MOST_PORTS], id;
   laci_node node = {.type = old->type,
                     .domain = old->domain,
                     .version = old->version,
                     .inputs = inputs,
                     .outputs = outputs,
-                    .attrs = room.attrs};
-  room.n = 0;
+                    .attrs = storage.attrs};
+  storage.n = 0;
   for (int port = 0; port < old->n_inputs && node.n_inputs < MOST_PORTS; port++) {
     if (changes(m) && often(m, 30)) continue;
     int value = same_value(m, old->inputs[port]);
@@ -276,10 +279,10 @@ static lac_status give_node(generator *m, const laci_node *old, lac_error *err) 
     outputs[node.n_outputs++] = laci_graph_value(m->to, text);
   }
   if (changes(m) && often(m, 20) && node.n_outputs > 1) node.n_outputs--;
-  for (int at = 0; at < old->n_attrs; at++) give_attr(m, &room, &old->attrs[at]);
-  if (changes(m)) give_missing(m, &room, old->op, 25);
+  for (int at = 0; at < old->n_attrs; at++) give_attr(m, &storage, &old->attrs[at]);
+  if (changes(m)) give_missing(m, &storage, old->op, 25);
   if (changes(m) && often(m, 30)) node.version = 7 + (int)pull(m, 17);
-  node.n_attrs = room.n;
+  node.n_attrs = storage.n;
   return laci_graph_add_copy(m->to, &node, &id, err);
 }
 
@@ -311,7 +314,7 @@ static lac_status copy_changed(generator *m, lac_error *err) {
 
 /** A node of drawn ports. */
 static lac_status draw_node(generator *m, const laci_op *op, lac_error *err) {
-  static attr_room room;
+  static attr_storage storage;
   int n = (int)pull(m, 8), outs = 1 + (int)(often(m, 25) ? pull(m, 4) : 0), id;
   int inputs[MOST_PORTS], outputs[MOST_PORTS];
   lac_status st = LAC_OK;
@@ -327,8 +330,8 @@ static lac_status draw_node(generator *m, const laci_op *op, lac_error *err) {
     (void)snprintf(text, sizeof text, "o%d", out);
     outputs[out] = laci_graph_value(m->to, text);
   }
-  room.n = 0;
-  give_missing(m, &room, op, 50);
+  storage.n = 0;
+  give_missing(m, &storage, op, 50);
   const laci_node node = {.type = op->name,
                           .domain = op->domain ? op->domain : "",
                           .version = op->domain     ? 1
@@ -338,8 +341,8 @@ static lac_status draw_node(generator *m, const laci_op *op, lac_error *err) {
                           .inputs = inputs,
                           .n_outputs = outs,
                           .outputs = outputs,
-                          .n_attrs = room.n,
-                          .attrs = room.attrs};
+                          .n_attrs = storage.n,
+                          .attrs = storage.attrs};
   if (!st) st = laci_graph_add_copy(m->to, &node, &id, err);
   for (int out = 0; out < outs && !st; out++) {
     char text[16];

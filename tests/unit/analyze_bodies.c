@@ -141,7 +141,7 @@ static void a_beginning_from_outside_freezes(void **state) {
   verify_and_clear(&n);
 }
 
-static void slices_of_turns_keep_their_channels(void **state) {
+static void slices_of_iterations_keep_their_channels(void **state) {
   (void)state;
   analysed n = analyse(FIRST
                        "input n 1 i64\nturns\ni, go, h = LoopBegin(n, _, a) domain=\"lacuna\"\n"
@@ -186,14 +186,14 @@ static void scanned_axes_stay(void **state) {
       "stored s 4x2x5\nstored h0 2x5\n"
       "turns\nh, p = ScanBegin(h0, s) num_scan_inputs=1 domain=\"lacuna\"\n"
       "t = Add(p, h)\n"
-      "end\nz, zs = Scan(h0, h, t, t) num_scan_inputs=1 name=\"turn\"\n"
+      "end\nz, zs = Scan(h0, h, t, t) num_scan_inputs=1 name=\"scan\"\n"
       "stored v 5x3\ny = MatMul(zs, v) name=\"out\"\noutput y\n");
   expect_pattern(&n, "s", 0, "....");
   expect_pattern(&n, "s", 2, "aaaaa");
   verify_and_clear(&n);
 }
 
-static void a_size_that_changes_from_turn_to_turn_is_not_known(void **state) {
+static void a_size_that_changes_between_iterations_is_not_known(void **state) {
   (void)state;
   analysed n = analyse(
       "input n 1 i64\nstored h0 2x3\nstored one 2x1\nturns\n"
@@ -401,11 +401,11 @@ int main(void) {
       cmocka_unit_test(what_is_carried_has_one_order),
       cmocka_unit_test(a_uniform_beginning_still_joins),
       cmocka_unit_test(a_beginning_from_outside_freezes),
-      cmocka_unit_test(slices_of_turns_keep_their_channels),
+      cmocka_unit_test(slices_of_iterations_keep_their_channels),
       cmocka_unit_test(states_that_follow_each_other_share_an_order),
       cmocka_unit_test(scans_keep_channels_of_slices),
       cmocka_unit_test(scanned_axes_stay),
-      cmocka_unit_test(a_size_that_changes_from_turn_to_turn_is_not_known),
+      cmocka_unit_test(a_size_that_changes_between_iterations_is_not_known),
       cmocka_unit_test(loops_in_loops_and_branches),
       cmocka_unit_test(a_loop_is_what_it_is_written_out),
   };

@@ -242,7 +242,7 @@ static void a_damaged_header_is_refused_by_what_is_wrong(void **state) {
   remove_folder(&f);
 }
 
-static void a_length_that_lies_takes_no_memory(void **state) {
+static void a_wrong_length_takes_no_memory(void **state) {
   (void)state;
   static const uint64_t lengths[] = {9, 100000001, 1ULL << 32, UINT64_MAX};
   folder f = make_folder();
@@ -380,7 +380,7 @@ int main(void) {
       cmocka_unit_test(an_onnx_file_gives_its_weights_too),
       cmocka_unit_test(other_classes_leave_the_classifier_fresh_and_what_is_more_is_counted),
       cmocka_unit_test(a_damaged_header_is_refused_by_what_is_wrong),
-      cmocka_unit_test(a_length_that_lies_takes_no_memory),
+      cmocka_unit_test(a_wrong_length_takes_no_memory),
       cmocka_unit_test(every_cut_is_refused),
       cmocka_unit_test(what_does_not_fit_is_named),
       cmocka_unit_test(pytorchs_files_are_never_parsed),

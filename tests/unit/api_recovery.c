@@ -48,7 +48,7 @@ static void it_is_written_with_care(void **state) {
   static const char *const wanted[] = {">net.onnx, 2:4<", ">permuted first<", ">60.00 %<",
                                        ">93.00 %<", ">dense 94.00 %<"};
   for (size_t at = 0; at < sizeof wanted / sizeof *wanted; at++) {
-    if (!strstr(text, wanted[at])) fail_msg("no '%s' in the picture", wanted[at]);
+    if (!strstr(text, wanted[at])) fail_msg("no '%s' in the chart", wanted[at]);
   }
   assert_int_equal(unlink(path), 0);
   assert_int_equal(rmdir(f.path), 0);

@@ -194,7 +194,7 @@ static void a_mask_of_no_weight_is_refused(void **state) {
 
 /* ---- Data ---- */
 
-static void what_lies_in_a_folder_is_told(void **state) {
+static void what_is_in_a_folder_is_told(void **state) {
   (void)state;
   folder cifar = make_folder();
   lac_train_options o = lac_train_options_default();
@@ -825,7 +825,7 @@ int main(void) {
       cmocka_unit_test(options_beyond_their_limits_are_refused),
       cmocka_unit_test(data_that_do_not_fit_are_refused_before_anything_is_written),
       cmocka_unit_test(a_mask_of_no_weight_is_refused),
-      cmocka_unit_test(what_lies_in_a_folder_is_told),
+      cmocka_unit_test(what_is_in_a_folder_is_told),
       cmocka_unit_test(names_of_classes_are_those_of_the_last_training),
       cmocka_unit_test(numbers_of_data_replace_names_of_folders),
       cmocka_unit_test(the_parts_of_a_folder_have_the_same_classes),

@@ -310,7 +310,7 @@ static void what_computes_again_and_what_does_not_go_on_with_each_other(void **s
       &(recipe){.optimizer = "sgd", .rate = 0.05, .accumulate = 1, .masked = true, .remat = true});
 }
 
-static void every_way_to_end_has_been_met(void **state) {
+static void every_kind_of_end_has_been_met(void **state) {
   (void)state;
   for (int how = NEVER + 1; how < N_ENDINGS; how++) {
     print_message("ending %d: %d runs\n", how, n_hits[how]);
@@ -328,7 +328,7 @@ int main(void) {
       cmocka_unit_test(the_best_averages_come_back),
       cmocka_unit_test(bf16_comes_back),
       cmocka_unit_test(what_computes_again_and_what_does_not_go_on_with_each_other),
-      cmocka_unit_test(every_way_to_end_has_been_met),
+      cmocka_unit_test(every_kind_of_end_has_been_met),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

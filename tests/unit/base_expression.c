@@ -45,7 +45,7 @@ static void refuses_what_is_no_expression_or_too_large(void **state) {
   }
 }
 
-static void refuses_to_try_every_way_through_a_name(void **state) {
+static void refuses_to_try_every_match_of_a_name(void **state) {
   (void)state;
   laci_expression *e;
   lac_error err = {0};
@@ -62,7 +62,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(finds_a_part_of_a_name),
       cmocka_unit_test(refuses_what_is_no_expression_or_too_large),
-      cmocka_unit_test(refuses_to_try_every_way_through_a_name),
+      cmocka_unit_test(refuses_to_try_every_match_of_a_name),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -637,7 +637,7 @@ static void a_fixed_batch_size_is_kept(void **state) {
 }
 
 /* A network whose weights were changed, but not in the graph. */
-static void other_weights_stand_in_for_those_of_the_graph(void **state) {
+static void other_weights_replace_those_of_the_graph(void **state) {
   (void)state;
   laci_graph *graph = read_open(chain);
   laci_analysis *analysis = analyze(graph);
@@ -935,7 +935,7 @@ int main(void) {
       cmocka_unit_test(layers_that_cannot_be_calibrated_are_masked_and_say_why),
       cmocka_unit_test(what_is_not_wanted_stays_dense),
       cmocka_unit_test(a_fixed_batch_size_is_kept),
-      cmocka_unit_test(other_weights_stand_in_for_those_of_the_graph),
+      cmocka_unit_test(other_weights_replace_those_of_the_graph),
       cmocka_unit_test(weights_of_other_float_types_are_rounded_to_them),
       cmocka_unit_test(outputs_of_two_networks_are_compared),
       cmocka_unit_test(samples_that_are_all_the_same_judge_nothing),

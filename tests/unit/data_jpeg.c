@@ -132,7 +132,7 @@ static void other_files_are_refused(void **state) {
   laci_image_clear(&image);
 }
 
-static void sizes_that_lie_are_refused_before_memory_is_taken(void **state) {
+static void wrong_sizes_are_refused_before_memory_is_taken(void **state) {
   (void)state;
   laci_image image = {0};
   static const int sizes[][2] = {{65500, 65500}, {10000, 6000}, {65500, 100}};
@@ -275,7 +275,7 @@ int main(void) {
       cmocka_unit_test(every_kind_shows_the_same_picture),
       cmocka_unit_test(a_file_cut_off_anywhere_is_refused),
       cmocka_unit_test(other_files_are_refused),
-      cmocka_unit_test(sizes_that_lie_are_refused_before_memory_is_taken),
+      cmocka_unit_test(wrong_sizes_are_refused_before_memory_is_taken),
       cmocka_unit_test(images_beyond_the_limit_are_refused),
       cmocka_unit_test(arithmetic_coding_is_read),
       cmocka_unit_test(endless_scans_are_refused),

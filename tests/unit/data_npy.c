@@ -103,7 +103,7 @@ static void fortran_order_of_three_axes_is_transposed(void **state) {
   laci_npy_clear(&array);
 }
 
-static void headers_may_be_written_in_several_ways(void **state) {
+static void headers_may_be_written_in_several_forms(void **state) {
   (void)state;
   static const char *const headers[] = {
       "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }          \n",
@@ -149,7 +149,7 @@ static void a_bool_is_zero_or_one(void **state) {
 
 /* ---- Refusing ---- */
 
-static void sizes_that_lie_are_refused_before_memory_is_taken(void **state) {
+static void wrong_sizes_are_refused_before_memory_is_taken(void **state) {
   (void)state;
   static const struct {
     const char *shape, *text;
@@ -377,10 +377,10 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(reads_both_orders_of_bytes_and_of_axes),
       cmocka_unit_test(fortran_order_of_three_axes_is_transposed),
-      cmocka_unit_test(headers_may_be_written_in_several_ways),
+      cmocka_unit_test(headers_may_be_written_in_several_forms),
       cmocka_unit_test(scalars_and_empty_arrays_are_arrays),
       cmocka_unit_test(a_bool_is_zero_or_one),
-      cmocka_unit_test(sizes_that_lie_are_refused_before_memory_is_taken),
+      cmocka_unit_test(wrong_sizes_are_refused_before_memory_is_taken),
       cmocka_unit_test(what_numpy_would_not_write_is_refused_with_its_place),
       cmocka_unit_test(a_file_cut_off_anywhere_is_refused),
       cmocka_unit_test(other_magic_and_versions_are_refused),

@@ -127,7 +127,7 @@ static void change(zip_file *z, int member, size_t field, uint64_t value, int n_
   zip_number(z->at + z->directory + z->members[member].entry + field, value, n_bytes);
 }
 
-static void what_lies_is_refused(void **state) {
+static void wrong_records_are_refused(void **state) {
   (void)state;
   static const struct {
     int member;
@@ -244,7 +244,7 @@ int main(void) {
       cmocka_unit_test(reads_stored_and_deflated_and_wide_archives),
       cmocka_unit_test(an_archive_may_have_a_comment),
       cmocka_unit_test(cut_archives_are_refused),
-      cmocka_unit_test(what_lies_is_refused),
+      cmocka_unit_test(wrong_records_are_refused),
       cmocka_unit_test(two_names_or_shared_bytes_are_refused),
       cmocka_unit_test(a_bomb_takes_no_memory),
       cmocka_unit_test(the_budget_bounds_what_is_unpacked),

@@ -350,7 +350,7 @@ static void files_without_images_or_labels_are_refused(void **state) {
   remove_folder(&f);
 }
 
-static void an_array_that_lies_is_refused(void **state) {
+static void a_wrong_array_is_refused(void **state) {
   (void)state;
   pickle p = new_pickle();
   batch(&p, "labels", 2, 0, 10);
@@ -406,7 +406,7 @@ int main(void) {
       cmocka_unit_test(a_wrong_machine_state_is_an_error),
       cmocka_unit_test(a_file_cut_off_anywhere_is_refused),
       cmocka_unit_test(files_without_images_or_labels_are_refused),
-      cmocka_unit_test(an_array_that_lies_is_refused),
+      cmocka_unit_test(a_wrong_array_is_refused),
       cmocka_unit_test(every_failed_allocation_is_an_error),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

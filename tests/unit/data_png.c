@@ -194,7 +194,7 @@ static void big_endian(uint8_t *to, uint32_t value) {
   for (int k = 0; k < 4; k++) to[k] = (uint8_t)(value >> (24 - 8 * k));
 }
 
-static void sizes_that_lie_are_refused_before_memory_is_taken(void **state) {
+static void wrong_sizes_are_refused_before_memory_is_taken(void **state) {
   (void)state;
   static const struct {
     uint32_t width, height;
@@ -238,7 +238,7 @@ int main(void) {
       cmocka_unit_test(every_kind_is_read),
       cmocka_unit_test(a_file_cut_off_before_its_pixels_end_is_refused),
       cmocka_unit_test(damage_is_never_another_picture),
-      cmocka_unit_test(sizes_that_lie_are_refused_before_memory_is_taken),
+      cmocka_unit_test(wrong_sizes_are_refused_before_memory_is_taken),
       cmocka_unit_test(other_bytes_are_no_image),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -136,7 +136,7 @@ static const chain chains[] = {
      "b = Slice(s, n, o)\nr = Concat(b, o) axis=0\ny = Tile(x, r)\noutput y",
      "y", "[N, 6]"},
     {"flatten of a batch", "input x -90x6x2\ny = Flatten(x)\noutput y", "y", "[N, 12]"},
-    {"flatten in front of a batch", "input x -90x6x2\ny = Flatten(x) axis=0\noutput y", "y",
+    {"flatten before the batch axis", "input x -90x6x2\ny = Flatten(x) axis=0\noutput y", "y",
      "[1, ?]"},
 };
 

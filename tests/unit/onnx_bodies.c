@@ -54,7 +54,7 @@ static void start(build *b) {
   build_input(b, "x", "1");
 }
 
-static void branches_stand_in_front_of_their_if(void **state) {
+static void branches_come_before_their_if(void **state) {
   (void)state;
   build b;
   start(&b);
@@ -125,13 +125,13 @@ static Onnx__NodeProto *small_loop(build *b, const char *inputs) {
   result(b, body, "u");
   result(b, body, "t");
   Onnx__NodeProto *node = build_node(b, b->graph, "Loop", inputs, "y ys");
-  node->name = (char *)"turn";
+  node->name = (char *)"loop";
   attr_graph(b, node, "body", body);
   return node;
 }
 
 /** What a loop reads comes before it, and nothing but its body is inside. */
-static void a_loop_lies_in_one_piece(void **state) {
+static void nodes_of_a_loop_are_adjacent(void **state) {
   (void)state;
   build b;
   start(&b);
@@ -147,8 +147,8 @@ static void a_loop_lies_in_one_piece(void **state) {
   const laci_graph *g = l.graph;
   assert_int_equal(g->n_bodies, 1);
   const laci_body *body = &g->bodies[0];
-  assert_string_equal(g->nodes[body->begin].name, "turn/body/begin");
-  assert_string_equal(g->nodes[body->end].name, "turn");
+  assert_string_equal(g->nodes[body->begin].name, "loop/body/begin");
+  assert_string_equal(g->nodes[body->end].name, "loop");
   assert_int_equal(body->end - body->begin, 3);
   for (int n = 0; n < g->n_nodes; n++)
     assert_int_equal(g->nodes[n].body, n > body->begin && n < body->end);
@@ -156,11 +156,11 @@ static void a_loop_lies_in_one_piece(void **state) {
   assert_int_equal(ports.n_carried, 1);
   assert_int_equal(ports.n_slices, 1);
   const int *inputs = g->nodes[body->end].inputs;
-  assert_string_equal(value_name(g, inputs[0]), "turn/body/go");
+  assert_string_equal(value_name(g, inputs[0]), "loop/body/go");
   assert_string_equal(value_name(g, inputs[ports.first]), "h0");
-  assert_string_equal(value_name(g, inputs[ports.in]), "turn/body/h");
-  assert_string_equal(value_name(g, inputs[ports.out]), "turn/body/u");
-  assert_string_equal(value_name(g, inputs[ports.slices]), "turn/body/t");
+  assert_string_equal(value_name(g, inputs[ports.in]), "loop/body/h");
+  assert_string_equal(value_name(g, inputs[ports.out]), "loop/body/u");
+  assert_string_equal(value_name(g, inputs[ports.slices]), "loop/body/t");
   loaded_clear(&l);
   build_clear(&b);
 }
@@ -329,9 +329,9 @@ static void nested_bodies_are_opened_and_bounded(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(branches_stand_in_front_of_their_if),
+      cmocka_unit_test(branches_come_before_their_if),
       cmocka_unit_test(only_changed_tensors_of_bodies_are_written),
-      cmocka_unit_test(a_loop_lies_in_one_piece),
+      cmocka_unit_test(nodes_of_a_loop_are_adjacent),
       cmocka_unit_test(tensors_in_bodies_of_functions_are_shared),
       cmocka_unit_test(bodies_that_do_not_fit_stay_closed),
       cmocka_unit_test(broken_bodies_are_refused),

@@ -59,7 +59,7 @@ static void three_tensors(build *b) {
   put(b, build_external(b, "c", 2, "w.bin", NULL, NULL));
 }
 
-static void tensors_lie_where_the_data_says(void **state) {
+static void tensors_are_where_the_data_says(void **state) {
   (void)state;
   folder dir;
   folder_make(&dir);
@@ -330,7 +330,7 @@ static void past_the_end(build *b) { one(b, "w.bin", "52", "16"); }
 static void short_length(build *b) { one(b, "w.bin", "0", "12"); }
 static void no_length_past_the_end(build *b) { one(b, "w.bin", "60", NULL); }
 
-static void refuses_lies_about_data_files(void **state) {
+static void refuses_wrong_data_files(void **state) {
   (void)state;
   static const struct {
     void (*add)(build *b);
@@ -369,7 +369,7 @@ static void refuses_lies_about_data_files(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(tensors_lie_where_the_data_says),
+      cmocka_unit_test(tensors_are_where_the_data_says),
       cmocka_unit_test(saves_a_new_data_file_with_the_old_layout),
       cmocka_unit_test(another_folder_keeps_the_names),
       cmocka_unit_test(several_data_files_stay_several),
@@ -377,7 +377,7 @@ int main(void) {
       cmocka_unit_test(a_checksum_goes_only_where_the_data_changed),
       cmocka_unit_test(tensors_in_bodies_follow_the_data_file),
       cmocka_unit_test(inputs_and_taken_names_survive),
-      cmocka_unit_test(refuses_lies_about_data_files),
+      cmocka_unit_test(refuses_wrong_data_files),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

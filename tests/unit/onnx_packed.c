@@ -68,7 +68,7 @@ static void elements_are_a_byte_each_and_packed_when_saved(void **state) {
   }
 }
 
-static void sizes_that_lie_are_refused(void **state) {
+static void wrong_sizes_are_refused(void **state) {
   (void)state;
   static const struct {
     lac_dtype dtype;
@@ -93,7 +93,7 @@ static void sizes_that_lie_are_refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(elements_are_a_byte_each_and_packed_when_saved),
-      cmocka_unit_test(sizes_that_lie_are_refused),
+      cmocka_unit_test(wrong_sizes_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -137,7 +137,7 @@ static const bad_case refused[] = {
     {"pads for another rank",
      "input x 1x3x4x4\nstored w 8x3x3x3\ny = Conv(x, w) pads=1,1\noutput y", LAC_BAD_SHAPE,
      "pads has 2 values"},
-    {"a kernel_shape that lies",
+    {"a wrong kernel_shape",
      "input x 1x3x4x4\nstored w 8x3x3x3\ny = Conv(x, w) kernel_shape=3,2\noutput y", LAC_BAD_SHAPE,
      "kernel_shape[1] is 2"},
     {"an unknown auto_pad",

@@ -41,7 +41,7 @@ static const op_case attentions[] = {
      "kv_num_heads=1\n"
      "output y",
      "y f32 1x1x2 = 3 3", "ab. ac. ac. -> ab."},
-    {"turned by a right angle: (a, b) becomes (-b, a)",
+    {"rotated by a right angle: (a, b) becomes (-b, a)",
      "stored x 1x1x1x2 = 3 5\nstored c 1x1x1 = 0\nstored s 1x1x1 = 1\ny = RotaryEmbedding(x, c, "
      "s)\n"
      "output y",
@@ -69,7 +69,7 @@ static const op_case norms[] = {
      "y f32 2 = 0 0", "a a -> a"},
     {"shrunk", "stored x 3 = -2 0.25 1\ny = Shrink(x) lambd=0.5 bias=0.5\noutput y",
      "y f32 3 = -1.5 0 0.5", "a -> a"},
-    {"a determinant turns its sign", "stored x 1x2x2 = 0 1 2 0\ny = Det(x)\noutput y",
+    {"a determinant changes its sign", "stored x 1x2x2 = 0 1 2 0\ny = Det(x)\noutput y",
      "y f32 1 = -2", "a.. -> a"},
 };
 
@@ -103,7 +103,7 @@ static const op_case images[] = {
      "stored b 1x3x4 = 0 0 1 1 0 0.1 1 1.1 5 5 6 6\nstored s 1x1x3 = 0.5 0.9 0.3\n"
      "stored n \"\" i64 = 2\nstored t \"\" = 0.5\ny = NonMaxSuppression(b, s, n, t)\noutput y",
      "y i64 2x3 = 0 0 1 0 0 2", "... ... s s -> .."},
-    {"blocks beside each other",
+    {"blocks next to each other",
      "stored x 1x2x2 = 1 2 3 4\nstored n 2 i64 = 1 3\nstored b 2 i64 = 1 2\ny = Col2Im(x, n, b)\n"
      "output y",
      "y f32 1x1x1x3 = 1 5 4", "aM. . . -> aM.. | 0.1<0.1 = 0 | 0.1<0.1 = 1"},
@@ -138,7 +138,7 @@ static const op_case signals[] = {
     {"frames of one place",
      "stored x 1x3x1 = 1 2 3\nstored n \"\" i64 = 1\nstored w 1 = 2\ny = STFT(x, n, w)\noutput y",
      "y f32 1x3x1x2 = 2 0 4 0 6 0", "a.. s . -> a..."},
-    {"time goes one way",
+    {"time goes in one direction",
      "stored x 1x1x2 = 1 2\nstored w 1x1x2 = 10 1\ny, s = CausalConvWithState(x, w)\noutput "
      "y\noutput s",
      "y f32 1x1x2 = 1 12\ns f32 1x1x1 = 2", "ab. b.. -> ab. ab."},

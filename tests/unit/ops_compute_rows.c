@@ -147,7 +147,7 @@ static const bad_case refused[] = {
     {"a mean of integers",
      "input x 1x3x2\nstored s 3\nstored m 3 i64\ny = BatchNormalization(x, s, s, m, s)\noutput y",
      LAC_BAD_FILE, "input 3 has elements of type i64"},
-    {"sizes beside no elements that cannot be counted",
+    {"sizes next to no elements that cannot be counted",
      "input x 0x4611686018427387904x8\ny = Relu(x)\noutput y", LAC_BAD_SHAPE, "too large"},
     {"axes whose sum is too large",
      "input x 2x3x4\nstored l 2 i64\ny = ReverseSequence(x, l) "

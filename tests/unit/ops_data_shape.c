@@ -81,9 +81,8 @@ static void transpose_moves_axes(void **state) {
 static const op_case spreads[] = {
     {"expand grows size 1", "stored x 2x1 = 1 2\nstored s 2 i64 = 1 3\ny = Expand(x, s)\noutput y",
      "y f32 2x3 = 1 1 1 2 2 2", "ab . -> ac"},
-    {"expand puts axes in front",
-     "stored x 2 = 1 2\nstored s 2 i64 = 2 1\ny = Expand(x, s)\noutput y", "y f32 2x2 = 1 2 1 2",
-     "a . -> ba"},
+    {"expand puts axes first", "stored x 2 = 1 2\nstored s 2 i64 = 2 1\ny = Expand(x, s)\noutput y",
+     "y f32 2x2 = 1 2 1 2", "a . -> ba"},
     {"tile repeats places", "stored x 1x2 = 1 2\nstored r 2 i64 = 1 2\ny = Tile(x, r)\noutput y",
      "y f32 1x4 = 1 2 1 2", "aM . -> aM | 0.1<0.1 = 0 1 0 1"},
     {"tile along two axes", "stored x 2x1 = 1 2\nstored r 2 i64 = 2 2\ny = Tile(x, r)\noutput y",

@@ -202,7 +202,7 @@ static void a_pack_cut_while_it_is_open_is_an_error(void **state) {
   laci_packfile_close(pack);
 }
 
-static void packed_weights_are_used_where_they_lie(void **state) {
+static void packed_weights_are_used_in_place(void **state) {
   (void)state;
   size_t n;
   laci_free(make_pack(&n));
@@ -404,7 +404,7 @@ int main(void) {
       cmocka_unit_test(parts_of_files_come_back_alone),
       cmocka_unit_test(a_pack_changed_while_it_is_open_is_an_error),
       cmocka_unit_test(a_pack_cut_while_it_is_open_is_an_error),
-      cmocka_unit_test(packed_weights_are_used_where_they_lie),
+      cmocka_unit_test(packed_weights_are_used_in_place),
       cmocka_unit_test(every_element_type_has_a_word_of_its_own),
       cmocka_unit_test(the_same_input_gives_the_same_bytes),
       cmocka_unit_test(a_pack_that_was_cut_is_refused),

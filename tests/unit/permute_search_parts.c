@@ -187,7 +187,7 @@ static void cooling_follows_the_exponential(void **state) {
   }
 }
 
-static void selection_brings_the_largest_to_the_front(void **state) {
+static void selection_puts_the_largest_first(void **state) {
   (void)state;
   for (uint64_t seed = 0; seed < 300; seed++) {
     double values[200], sorted[200];
@@ -220,7 +220,7 @@ int main(void) {
       cmocka_unit_test(noise_has_the_quantiles_of_gumbel),
       cmocka_unit_test(noise_scales_with_the_temperature),
       cmocka_unit_test(cooling_follows_the_exponential),
-      cmocka_unit_test(selection_brings_the_largest_to_the_front),
+      cmocka_unit_test(selection_puts_the_largest_first),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,7 +76,7 @@ static int count(const char *text, const char *part) {
 
 /* Two rings and two dots with their words, a line between the two of one node; the limit of what
  * is left out is at twice that of the multiply-adds. */
-static void dense_and_sparse_layers_stand_under_the_limits(void **state) {
+static void dense_and_sparse_layers_are_under_the_limits(void **state) {
   (void)state;
   const lac_bench_result r = both();
   char *svg = draw(&r);
@@ -124,7 +124,7 @@ static void any_figures_make_a_drawing(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(dense_and_sparse_layers_stand_under_the_limits),
+      cmocka_unit_test(dense_and_sparse_layers_are_under_the_limits),
       cmocka_unit_test(a_dense_plan_alone_has_no_sparse_limit),
       cmocka_unit_test(any_figures_make_a_drawing),
   };

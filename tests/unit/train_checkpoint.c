@@ -225,22 +225,22 @@ static void no_changed_byte_and_no_cut_passes(void **state) {
   remove_folder(&f);
 }
 
-static void lying_headers_ask_for_nothing(void **state) {
+static void wrong_headers_ask_for_nothing(void **state) {
   (void)state;
   folder f = make_folder();
   size_t n;
-  uint8_t *bytes = make_bytes(&f, &n), *lie = malloc(n);
-  assert_non_null(lie);
+  uint8_t *bytes = make_bytes(&f, &n), *wrong = malloc(n);
+  assert_non_null(wrong);
   for (uint64_t k = 0; k < 3000; k++) { /* wild numbers in header and table */
-    memcpy(lie, bytes, n);
+    memcpy(wrong, bytes, n);
     for (int i = 0; i < 3; i++) {
       size_t at = 12 + (size_t)laci_rng_below(2, k, (uint64_t)i, 280);
       uint64_t number = laci_rng(3, k, (uint64_t)i) >> laci_rng_below(4, k, (uint64_t)i, 64);
-      memcpy(lie + at, &number, sizeof number);
+      memcpy(wrong + at, &number, sizeof number);
     }
-    if (memcmp(lie, bytes, n) != 0) assert_int_not_equal(open_bytes(&f, lie, n), LAC_OK);
+    if (memcmp(wrong, bytes, n) != 0) assert_int_not_equal(open_bytes(&f, wrong, n), LAC_OK);
   }
-  free(lie);
+  free(wrong);
   free(bytes);
   remove_folder(&f);
 }
@@ -317,7 +317,7 @@ int main(void) {
       cmocka_unit_test(the_newest_ones_are_kept),
       cmocka_unit_test(damaged_ones_are_passed_over),
       cmocka_unit_test(no_changed_byte_and_no_cut_passes),
-      cmocka_unit_test(lying_headers_ask_for_nothing),
+      cmocka_unit_test(wrong_headers_ask_for_nothing),
       cmocka_unit_test(foreign_checkpoints_leave_the_run_as_it_was),
       cmocka_unit_test(bad_sections_are_refused),
       cmocka_unit_test(without_memory_it_fails_cleanly),

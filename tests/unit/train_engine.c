@@ -241,7 +241,7 @@ static void digits_has_the_plain_engines_gradients(void **state) {
   check("digits", 8, 16, 1e-4);
 }
 
-static void open_blocks_go_the_plain_engines_way(void **state) {
+static void open_blocks_follow_the_plain_engine(void **state) {
   (void)state;
   check_direction("resnet18", 48, 4, false, 0.9999);
   if (tests_are_light()) return;
@@ -249,7 +249,7 @@ static void open_blocks_go_the_plain_engines_way(void **state) {
   check_direction("resnext50_32x4d", 40, 4, false, 0.9999);
 }
 
-static void bf16_goes_the_plain_engines_way(void **state) {
+static void bf16_follows_the_plain_engine(void **state) {
   (void)state;
   check_direction("digits", 8, 16, true, 0.98);
   check_direction("cifar-resnet20", 16, 6, true, 0.95);
@@ -276,8 +276,8 @@ int main(void) {
       cmocka_unit_test(resnet18_has_the_plain_engines_gradients),
       cmocka_unit_test(resnet50_has_the_plain_engines_gradients),
       cmocka_unit_test(resnext_has_the_plain_engines_gradients),
-      cmocka_unit_test(open_blocks_go_the_plain_engines_way),
-      cmocka_unit_test(bf16_goes_the_plain_engines_way),
+      cmocka_unit_test(open_blocks_follow_the_plain_engine),
+      cmocka_unit_test(bf16_follows_the_plain_engine),
       cmocka_unit_test(statistics_that_stay_have_the_plain_engines_gradients),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -219,7 +219,7 @@ static void networks_from_files_keep_their_bits(void **state) {
 }
 
 /** What a checkpoint holds goes from one to the other after every step. */
-static void the_other_way_goes_on_with_the_same_bits(void **state) {
+static void the_other_setting_goes_on_with_the_same_bits(void **state) {
   (void)state;
   lac_error err = {0};
   laci_graph *model;
@@ -261,7 +261,7 @@ int main(void) {
       cmocka_unit_test(branches_keep_their_bits),
       cmocka_unit_test(attention_keeps_its_bits),
       cmocka_unit_test(networks_from_files_keep_their_bits),
-      cmocka_unit_test(the_other_way_goes_on_with_the_same_bits),
+      cmocka_unit_test(the_other_setting_goes_on_with_the_same_bits),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

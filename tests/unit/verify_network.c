@@ -286,7 +286,7 @@ static void an_unknown_operator_is_stepped_over(void **state) {
 
 /* What it gives has the shape that the reader's weight tells; together with another branch that
  * shape may not fit. */
-static void what_lies_after_an_unknown_shape_is_verified(void **state) {
+static void what_is_after_an_unknown_shape_is_verified(void **state) {
   (void)state;
   setting s = set_up(
       "input x 1x4x6x6\nstored a 8x4x1x1\nstored b 3x8x1x1\nstored k 3x4x1x1\n"
@@ -430,7 +430,7 @@ static void a_network_of_nothing_but_nan_is_told(void **state) {
   tear_down(&s);
 }
 
-static void nan_must_stand_where_it_stood(void **state) {
+static void nan_must_be_where_it_was(void **state) {
   (void)state;
   const char *net =
       "input x 2x8\nstored a 8x8\nstored b 8 = nan 1 2 3 inf 4 5 6\nstored v 8x3\nh = MatMul(x, "
@@ -506,7 +506,7 @@ int main(void) {
       cmocka_unit_test(ties_but_for_rounding_are_no_difference),
       cmocka_unit_test(the_outside_of_a_network_must_not_move),
       cmocka_unit_test(an_unknown_operator_is_stepped_over),
-      cmocka_unit_test(what_lies_after_an_unknown_shape_is_verified),
+      cmocka_unit_test(what_is_after_an_unknown_shape_is_verified),
       cmocka_unit_test(an_unknown_operator_freezes_what_it_touches),
       cmocka_unit_test(a_declared_operator_may_be_moved_through),
       cmocka_unit_test(what_has_no_known_shape_is_skipped_and_counted),
@@ -517,7 +517,7 @@ int main(void) {
       cmocka_unit_test(integers_must_be_equal_exactly),
       cmocka_unit_test(quantized_weights_are_followed),
       cmocka_unit_test(a_network_of_nothing_but_nan_is_told),
-      cmocka_unit_test(nan_must_stand_where_it_stood),
+      cmocka_unit_test(nan_must_be_where_it_was),
       cmocka_unit_test(any_number_of_threads_gives_the_same_verification),
       cmocka_unit_test(ends_when_interrupted),
       cmocka_unit_test(fails_cleanly_without_memory),

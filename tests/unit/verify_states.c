@@ -66,7 +66,7 @@ static void expect_nothing(const char *net, const char *why) {
              found.n_outputs, found.n_compared, found.reason, net);
 }
 
-static void token_numbers_lie_in_the_table_that_they_index(void **state) {
+static void token_numbers_are_in_the_table_that_they_index(void **state) {
   (void)state;
   static const char *const offsets[] = {
       "stored k \"\" i64 = 1000\nt = Sub(ids, k)\n",
@@ -328,7 +328,7 @@ static void never_more_is_verified_than_was_compared(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(token_numbers_lie_in_the_table_that_they_index),
+      cmocka_unit_test(token_numbers_are_in_the_table_that_they_index),
       cmocka_unit_test(indices_of_every_operator_are_drawn_in_their_axis),
       cmocka_unit_test(a_shape_as_an_input_is_one_that_fits),
       cmocka_unit_test(a_detector_is_shown_larger_numbers_until_it_finds),
