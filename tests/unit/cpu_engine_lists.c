@@ -134,14 +134,15 @@ static void a_named_algorithm_does_the_layers_that_it_can(void **state) {
       "a = Conv(x, w) pads=1,1,1,1\nb = Conv(a, v)\noutput b\n";
   static const struct {
     const char *name;
-    int n_winograd, n_csr;
-  } cases[] = {{"winograd", 1, 1}, {"csr", 0, 2}, {"dense", 0, 0}};
+    int n_winograd, n_csr, n_refused;
+  } cases[] = {{"winograd", 1, 1, 1}, {"csr", 0, 2, 0}, {"dense", 0, 0, 0}};
   (void)state;
   for (size_t at = 0; at < sizeof cases / sizeof *cases; at++) {
     assert_int_equal(setenv("LAC_ALGORITHM", cases[at].name, 1), 0);
     planned p = plan_text(net, (laci_engine_options){.threads = 1});
     assert_int_equal(count_text(laci_engine_text(p.engine), "winograd-3x3"), cases[at].n_winograd);
     assert_int_equal(count_text(laci_engine_text(p.engine), " csr"), cases[at].n_csr);
+    assert_int_equal(count_text(laci_engine_text(p.engine), ": not by "), cases[at].n_refused);
     planned_clear(&p);
   }
   assert_int_equal(unsetenv("LAC_ALGORITHM"), 0);

@@ -6,6 +6,7 @@
 
 #include "base/plural.h"
 #include "engine/cpu/net_in.h"
+#include "engine/cpu/native/native.h"
 
 typedef struct writer {
   char *text; /* NULL: only count */
@@ -58,6 +59,10 @@ static void write_all(writer *w, const laci_net *net) {
     write_step(w, net, at, &wide);
     n_plain += net->steps[at].plain;
     n_sparse += net->steps[at].sparse;
+  }
+  laci_native_refusal refusal;
+  for (int at = 0; laci_native_next_refusal(net, &at, &refusal);) {
+    put(w, "%s: not by %s: %s\n", refusal.node, refusal.algorithm, refusal.why);
   }
   put(w, "%zu step%s, %zu of them by the plain operator", net->n_steps,
       laci_plural((int64_t)net->n_steps), n_plain);

@@ -24,6 +24,12 @@ LAC_MUST_CHECK lac_status laci_native_begin(laci_net *net, lac_error *err);
  * on shapes, zeros and the instruction set, so that a plan is the same every time. To be called
  * before anything is lowered. */
 void laci_native_choose(laci_net *net);
+/** A layer that the algorithm which LAC_ALGORITHM names cannot compute, and why. */
+typedef struct laci_native_refusal {
+  const char *algorithm, *node, *why;
+} laci_native_refusal;
+/** The next of these from layer *at on, which it moves beyond it; false: there is none. */
+bool laci_native_next_refusal(const laci_net *net, int *at, laci_native_refusal *refusal);
 /** Is the fused node a chosen layer? */
 bool laci_native_has_layer(const laci_net *net, const laci_fused *fused);
 /** Makes generated code executable, when everything is lowered. */

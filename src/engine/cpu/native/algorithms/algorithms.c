@@ -87,3 +87,16 @@ size_t laci_native_code_limit(const laci_net *net) {
   }
   return bytes;
 }
+
+bool laci_native_next_refusal(const laci_net *net, int *at, laci_native_refusal *refusal) {
+  const laci_algorithm *wanted = algorithms[net->algorithm];
+  const bool named = net->native && net->algorithm != LACI_ALGORITHM_dense;
+  for (int n = named ? net->native->n_layers : 0; *at < n;) {
+    const laci_native_layer *layer = &net->native->layers[(*at)++];
+    if (wanted->can(net, layer, &refusal->why)) continue;
+    refusal->algorithm = wanted->name;
+    refusal->node = net->plan.graph->nodes[layer->fused->node].name;
+    return true;
+  }
+  return false;
+}
