@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * data: .npz archives are read stored and deflated, with sizes of 32 and 64 bits; one that lies
- * about what it holds is refused before memory is taken for it. */
+ * data: .npz archives are read stored and deflated, with sizes of 32 and 64 bits; one whose
+ * directory is wrong is refused before memory is taken for it. */
 #include "data/npz.h"
 
 #include <setjmp.h>
