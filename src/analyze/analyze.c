@@ -13,11 +13,12 @@
 static void visit_stored_axes(laci_analysis *a, int *at) {
   for (int s = 0; s < a->graph->n_stored; s++) {
     const laci_layout *layout = &a->tracks->layouts[a->graph->stored[s].value];
-    for (int b = 0; layout->rank >= 0 && b < layout->n_bundles; b++) {
-      const laci_bundle *bundle = &layout->bundles[b];
-      int track = laci_track_root(a->tracks, bundle->track);
+    for (int b = 0; layout->rank >= 0 && b < layout->n_axis_sets; b++) {
+      const laci_axis_set *axis_set = &layout->axis_sets[b];
+      int track = laci_track_root(a->tracks, axis_set->track);
       if (!a->stored_axes) a->stored_first[track + 1]++;
-      else a->stored_axes[at[track]++] = (laci_stored_axis){s, bundle->axes[0], bundle->n_groups};
+      else
+        a->stored_axes[at[track]++] = (laci_stored_axis){s, axis_set->axes[0], axis_set->n_groups};
     }
   }
 }
@@ -80,8 +81,8 @@ void laci_analysis_node(const laci_analysis *analysis, int node_id, laci_node_ch
   for (int i = 0; i < node->n_outputs; i++) {
     if (node->outputs[i] < 0) continue;
     const laci_layout *layout = &t->layouts[node->outputs[i]];
-    for (int b = 0; layout->rank >= 0 && b < layout->n_bundles; b++) {
-      int root = laci_track_root(t, layout->bundles[b].track);
+    for (int b = 0; layout->rank >= 0 && b < layout->n_axis_sets; b++) {
+      int root = laci_track_root(t, layout->axis_sets[b].track);
       for (int64_t p = 0; p < t->tracks[root].n && !channels->free; p++) {
         int class = c->class_of[c->first[root] + p];
         channels->free = class >= 0 && c->classes[class].n_channels > 1;
@@ -126,15 +127,15 @@ int64_t laci_track_size(const laci_analysis *analysis, int track) {
 int laci_value_on_tracks(const laci_analysis *analysis, int value, laci_value_axes *axes) {
   const laci_layout *layout = &analysis->tracks->layouts[value];
   if (layout->rank < 0) return 0;
-  for (int b = 0; b < layout->n_bundles; b++) {
-    const laci_bundle *bundle = &layout->bundles[b];
-    axes[b] = (laci_value_axes){.track = laci_track_root(analysis->tracks, bundle->track),
-                                .n_axes = bundle->n_axes,
-                                .n_groups = bundle->n_groups,
-                                .row_axis = bundle->row_axis};
-    for (int k = 0; k < bundle->n_axes; k++) axes[b].axes[k] = bundle->axes[k];
+  for (int b = 0; b < layout->n_axis_sets; b++) {
+    const laci_axis_set *axis_set = &layout->axis_sets[b];
+    axes[b] = (laci_value_axes){.track = laci_track_root(analysis->tracks, axis_set->track),
+                                .n_axes = axis_set->n_axes,
+                                .n_groups = axis_set->n_groups,
+                                .row_axis = axis_set->row_axis};
+    for (int k = 0; k < axis_set->n_axes; k++) axes[b].axes[k] = axis_set->axes[k];
   }
-  return layout->n_bundles;
+  return layout->n_axis_sets;
 }
 
 bool laci_analysis_certify(const laci_analysis *analysis, int32_t *const *order, int *group) {

@@ -27,15 +27,15 @@ static axis_view view_axis(const laci_analysis *analysis, const laci_layer *laye
   const laci_layout *layout = &t->layouts[value];
   axis_view view = {.track = -1};
   if (layout->rank < 0) return view;
-  if (layout->bundle[axis] < 0) {
-    view.cause = layout->bundle[axis] == LACI_AXIS_FIXED ? layout->cause[axis] : 0;
+  if (layout->set[axis] < 0) {
+    view.cause = layout->set[axis] == LACI_AXIS_FIXED ? layout->cause[axis] : 0;
     view.n = analysis->graph->stored[layer->stored].shape.dims[axis];
     return view;
   }
-  const laci_bundle *bundle = &layout->bundles[layout->bundle[axis]];
-  view.track = laci_track_root(t, bundle->track);
+  const laci_axis_set *axis_set = &layout->axis_sets[layout->set[axis]];
+  view.track = laci_track_root(t, axis_set->track);
   view.n = t->tracks[view.track].n;
-  view.conv_groups = bundle->n_groups;
+  view.conv_groups = axis_set->n_groups;
   return view;
 }
 

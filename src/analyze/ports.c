@@ -14,9 +14,9 @@ const laci_shape *laci_port_value_shape(const laci_resolve *r, int port) {
   return &r->t->graph->values[laci_port_value(r, port)].type.shape;
 }
 
-const laci_bundle *laci_port_bundle(const laci_resolve *r, int port, int axis) {
+const laci_axis_set *laci_port_axis_set(const laci_resolve *r, int port, int axis) {
   const laci_layout *layout = laci_port_layout(r, port);
-  return layout && layout->bundle[axis] >= 0 ? &layout->bundles[layout->bundle[axis]] : NULL;
+  return layout && layout->set[axis] >= 0 ? &layout->axis_sets[layout->set[axis]] : NULL;
 }
 
 bool laci_is_grouped_axis(const laci_resolve *r, int port, int axis) {

@@ -18,14 +18,14 @@ static void resolve_grouped(laci_resolve *r, const laci_grouped_axis *g) {
   laci_tracks *t = r->t;
   int weight = laci_port_value(r, g->port);
   laci_layout *layout = laci_port_layout(r, g->port);
-  if (!layout || layout->bundle[g->axis] < 0) { /* a fixed weight axis fixes the data it meets */
+  if (!layout || layout->set[g->axis] < 0) { /* a fixed weight axis fixes the data it meets */
     int data = laci_port_value(r, g->data_port);
     if (laci_port_layout(r, g->data_port))
       laci_layout_freeze_axis(t, data, g->data_axis, laci_resolve_cause(r));
     return;
   }
-  laci_bundle *along = &layout->bundles[layout->bundle[g->axis]];
-  const laci_bundle *data = laci_port_bundle(r, g->data_port, g->data_axis);
+  laci_axis_set *along = &layout->axis_sets[layout->set[g->axis]];
+  const laci_axis_set *data = laci_port_axis_set(r, g->data_port, g->data_axis);
   int64_t size = t->graph->values[weight].type.shape.dims[g->axis];
   if (!data || data->n_axes != 1 || along->n_axes != 1 || data->n_groups ||
       laci_track_at(t, data->track)->n != size * g->n_groups) {
@@ -65,8 +65,8 @@ static void fix_uniform_parts(laci_resolve *r, const laci_axis_parts *part) {
     for (int a = 0; out && a < out->rank; a++) {
       bool is_part = LACI_OUT(i) == part->port && a == part->axis;
       bool same = label > 0 && laci_port_labels_of(r, LACI_OUT(i))->label[a] == label;
-      if (out->bundle[a] != LACI_AXIS_UNIFORM || !(is_part || same)) continue;
-      out->bundle[a] = LACI_AXIS_FIXED;
+      if (out->set[a] != LACI_AXIS_UNIFORM || !(is_part || same)) continue;
+      out->set[a] = LACI_AXIS_FIXED;
       out->cause[a] = laci_resolve_cause(r);
     }
   }
@@ -74,14 +74,14 @@ static void fix_uniform_parts(laci_resolve *r, const laci_axis_parts *part) {
 
 static void resolve_parts(laci_resolve *r, const laci_axis_parts *part) {
   const laci_layout *layout = laci_port_layout(r, part->port);
-  if (layout && layout->bundle[part->axis] == LACI_AXIS_UNIFORM) fix_uniform_parts(r, part);
-  const laci_bundle *bundle = layout ? laci_port_bundle(r, part->port, part->axis) : NULL;
-  if (!bundle) return;
+  if (layout && layout->set[part->axis] == LACI_AXIS_UNIFORM) fix_uniform_parts(r, part);
+  const laci_axis_set *axis_set = layout ? laci_port_axis_set(r, part->port, part->axis) : NULL;
+  if (!axis_set) return;
   const laci_shape *shape = laci_port_value_shape(r, part->port);
-  laci_track *track = laci_track_at(r->t, bundle->track);
+  laci_track *track = laci_track_at(r->t, axis_set->track);
   int64_t run = shape->dims[part->axis] / part->n_parts;
   int which = 0;
-  while (bundle->axes[which] != part->axis) which++;
+  while (axis_set->axes[which] != part->axis) which++;
   int32_t *index = laci_alloc((size_t)track->n, sizeof *index);
   if (!index || run < 1) {
     r->t->no_memory |= !index;
@@ -89,22 +89,22 @@ static void resolve_parts(laci_resolve *r, const laci_axis_parts *part) {
     return;
   }
   for (int64_t p = 0; p < track->n; p++) {
-    index[p] = (int32_t)(laci_bundle_index(bundle, shape, which, p) / run);
+    index[p] = (int32_t)(laci_axis_set_index(axis_set, shape, which, p) / run);
   }
-  laci_track_tag(r->t, bundle->track, 0x6A09u + (uint64_t)r->node_id, index);
+  laci_track_tag(r->t, axis_set->track, 0x6A09u + (uint64_t)r->node_id, index);
   laci_free(index);
 }
 
 /* Positions that stay, of an axis whose others may move. */
 static void resolve_hold(laci_resolve *r, const laci_axis_hold *hold) {
-  const laci_bundle *bundle = laci_port_bundle(r, hold->port, hold->axis);
-  if (!bundle) return;
-  if (bundle->n_axes > 1 || bundle->n_groups) {
-    laci_track_freeze(r->t, bundle->track, laci_resolve_cause(r));
+  const laci_axis_set *axis_set = laci_port_axis_set(r, hold->port, hold->axis);
+  if (!axis_set) return;
+  if (axis_set->n_axes > 1 || axis_set->n_groups) {
+    laci_track_freeze(r->t, axis_set->track, laci_resolve_cause(r));
     return;
   }
   for (int64_t at = 0; at < hold->n; at++)
-    laci_track_freeze_at(r->t, bundle->track, hold->start + at, laci_resolve_cause(r));
+    laci_track_freeze_at(r->t, axis_set->track, hold->start + at, laci_resolve_cause(r));
 }
 
 /* An operator cannot speak about unknown shapes: the node that made them so is to blame.
@@ -129,11 +129,12 @@ static void freeze_undescribed(laci_resolve *r) {
     if (!labels->described && blamed >= 0) r->cause = blamed;
     for (int a = 0; a < layout->rank; a++) {
       bool fixed = !labels->described || labels->label[a] == LACI_FIXED;
-      if (layout->bundle[a] < 0 || laci_is_grouped_axis(r, port, a)) continue;
-      const laci_bundle *bundle = &layout->bundles[layout->bundle[a]];
-      if (bundle->n_groups && labels->label[a] != LACI_FIXED)
+      if (layout->set[a] < 0 || laci_is_grouped_axis(r, port, a)) continue;
+      const laci_axis_set *axis_set = &layout->axis_sets[layout->set[a]];
+      if (axis_set->n_groups && labels->label[a] != LACI_FIXED)
         fixed = true; /* per-group orders mean nothing here */
-      if (bundle->n_groups && fixed) laci_track_freeze(r->t, bundle->track, laci_resolve_cause(r));
+      if (axis_set->n_groups && fixed)
+        laci_track_freeze(r->t, axis_set->track, laci_resolve_cause(r));
       else if (fixed)
         laci_layout_freeze_axis(r->t, laci_port_value(r, port), a, laci_resolve_cause(r));
     }
@@ -149,8 +150,8 @@ static void finish_outputs(laci_resolve *r) {
       layout->cause[0] = blamed >= 0 ? blamed : laci_resolve_cause(r);
     }
     for (int a = 0; a < layout->rank; a++) {
-      if (layout->bundle[a] != LACI_AXIS_PENDING) continue;
-      layout->bundle[a] = LACI_AXIS_FIXED;
+      if (layout->set[a] != LACI_AXIS_PENDING) continue;
+      layout->set[a] = LACI_AXIS_FIXED;
       layout->cause[a] = laci_resolve_cause(r);
     }
   }
@@ -171,11 +172,11 @@ static void start_fresh(laci_resolve *r) {
     if (!layout || !r->c->out[i].fresh) continue;
     const laci_shape *shape = laci_port_value_shape(r, LACI_OUT(i));
     for (int a = 0; a < layout->rank; a++) {
-      if (shape->dims[a] == 1) layout->bundle[a] = LACI_AXIS_UNIFORM;
+      if (shape->dims[a] == 1) layout->set[a] = LACI_AXIS_UNIFORM;
       if (shape->dims[a] <= 1 || shape->dims[a] > LACI_TRACK_LIMIT) continue;
-      laci_bundle bundle = laci_bundle_of_axis(laci_track_new(r->t, shape->dims[a], false), a);
-      if (bundle.track < 0) return;
-      laci_layout_put(r->t, value, &bundle);
+      laci_axis_set axis_set = laci_axis_set_of(laci_track_new(r->t, shape->dims[a], false), a);
+      if (axis_set.track < 0) return;
+      laci_layout_put(r->t, value, &axis_set);
     }
   }
 }
@@ -274,17 +275,17 @@ static void start_layout(laci_tracks *t, int id) {
   }
   layout->cause[0] = cause < 0 ? 0 : cause;
   for (int a = 0; a < layout->rank; a++) {
-    layout->bundle[a] = value->producer >= 0 ? LACI_AXIS_PENDING : LACI_AXIS_FIXED;
+    layout->set[a] = value->producer >= 0 ? LACI_AXIS_PENDING : LACI_AXIS_FIXED;
     layout->cause[a] = cause < 0 ? 0 : cause;
     if (value->stored < 0 || cause >= 0) continue;
     if (shape->dims[a] == 1 || shape->dims[a] > LACI_TRACK_LIMIT) {
-      layout->bundle[a] = shape->dims[a] == 1 ? LACI_AXIS_UNIFORM : LACI_AXIS_FIXED;
+      layout->set[a] = shape->dims[a] == 1 ? LACI_AXIS_UNIFORM : LACI_AXIS_FIXED;
       continue;
     }
     int track = laci_track_new(t, shape->dims[a], true);
     if (track < 0) return;
-    laci_bundle bundle = laci_bundle_of_axis(track, a);
-    laci_layout_put(t, id, &bundle);
+    laci_axis_set axis_set = laci_axis_set_of(track, a);
+    laci_layout_put(t, id, &axis_set);
   }
 }
 

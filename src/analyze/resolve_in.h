@@ -35,8 +35,8 @@ static inline const laci_port_labels *laci_port_labels_of(const laci_resolve *r,
 /** NULL: the port is absent, or its value's rank is unknown. */
 laci_layout *laci_port_layout(const laci_resolve *r, int port);
 const laci_shape *laci_port_value_shape(const laci_resolve *r, int port);
-/** The bundle that holds an axis of the port; NULL: none. */
-const laci_bundle *laci_port_bundle(const laci_resolve *r, int port, int axis);
+/** The axis set that holds an axis of the port; NULL: none. */
+const laci_axis_set *laci_port_axis_set(const laci_resolve *r, int port, int axis);
 bool laci_is_grouped_axis(const laci_resolve *r, int port, int axis);
 
 /** State of a fresh output axis: LACI_AXIS_PENDING until something is said about it. */

@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Joining the axes that carry the same label.
  *
- * Labels of one composite bundle (heads x size) must be treated together: they form a *set*. In
- * each set one bundle that holds all of it, the full one, leads:
- *   - a bundle of the same labels in the same order is in step with it; in another order: a link
+ * Labels of one composite axis set (heads x size) must be treated together: they form a *set*. In
+ * each set one axis set that holds all of it, the full one, leads:
+ *   - an axis set of the same labels in the same order is in step with it; in another order: a link
  *     position by position;
- *   - a bundle of some of its labels (the others are broadcast, or reduced): where these are the
+ *   - an axis set of some of its labels (the others are broadcast, or reduced): where these are the
  *     inner ones a link with the rest as copy label; else the full track is tagged by them and the
- *     small bundle stays in place;
+ *     small axis set stays in place;
  *   - an axis along which nothing may move tags the full track by its index;
  *   - an output with all labels is on the full track, one with some of them is treated as such a
- *     bundle. */
+ *     axis set. */
 #include <string.h>
 
 #include "analyze/resolve_in.h"
 
 enum { MAX_SET = 2 * LACI_MAX_RANK };
 
-/* A set of labels in the order of its full bundle. Axes of the full bundle without a label (fixed
- * or mapped there) take the pseudo-label -1. */
+/* A set of labels in the order of its full axis set. Axes of the full axis set without a label
+ * (fixed or mapped there) take the pseudo-label -1. */
 typedef struct label_set {
   int n;
   int label[MAX_SET];
   int64_t size[MAX_SET];
-  int track;       /* of the full bundle */
-  bool any_bundle; /* some input bundle takes part */
-  int fixed_cause; /* cause of a fixed input axis in the set; -1: none */
-  bool broken;     /* no full bundle, or sizes that contradict: nothing may move */
+  int track;         /* of the full axis set */
+  bool any_axis_set; /* some input axis set takes part */
+  int fixed_cause;   /* cause of a fixed input axis in the set; -1: none */
+  bool broken;       /* no full axis set, or sizes that contradict: nothing may move */
 } label_set;
 
 static int label_at(const laci_resolve *r, int port, int axis) {
@@ -41,20 +41,20 @@ static int set_find(const label_set *set, int label) {
   return -1;
 }
 
-/* A bundle takes part in label joining when it has a label and no mapped axis (those were lifted or
- * frozen). */
-static bool bundle_takes_part(const laci_resolve *r, int port, const laci_bundle *bundle) {
-  if (bundle->n_groups) return false;
+/* An axis set takes part in label joining when it has a label and no mapped axis (those were lifted
+ * or frozen). */
+static bool axis_set_takes_part(const laci_resolve *r, int port, const laci_axis_set *axis_set) {
+  if (axis_set->n_groups) return false;
   bool any = false;
-  for (int k = 0; k < bundle->n_axes; k++) {
-    int label = label_at(r, port, bundle->axes[k]);
+  for (int k = 0; k < axis_set->n_axes; k++) {
+    int label = label_at(r, port, axis_set->axes[k]);
     if (label == LACI_MAPPED) return false;
     any |= label > 0;
   }
   return any;
 }
 
-/* Union-find over labels: labels on one bundle belong together. */
+/* Union-find over labels: labels on one axis set belong together. */
 static int find(int *parent, int label) {
   while (parent[label] != label) label = parent[label] = parent[parent[label]];
   return label;
@@ -64,12 +64,12 @@ static void connect_labels(const laci_resolve *r, int *parent) {
   for (int l = 0; l <= r->c->n_labels; l++) parent[l] = l;
   for (int port = 0; port < r->node->n_inputs; port++) {
     const laci_layout *layout = laci_port_layout(r, port);
-    for (int b = 0; layout && b < layout->n_bundles; b++) {
-      const laci_bundle *bundle = &layout->bundles[b];
-      if (!bundle_takes_part(r, port, bundle)) continue;
+    for (int b = 0; layout && b < layout->n_axis_sets; b++) {
+      const laci_axis_set *axis_set = &layout->axis_sets[b];
+      if (!axis_set_takes_part(r, port, axis_set)) continue;
       int first = 0;
-      for (int k = 0; k < bundle->n_axes; k++) {
-        int label = label_at(r, port, bundle->axes[k]);
+      for (int k = 0; k < axis_set->n_axes; k++) {
+        int label = label_at(r, port, axis_set->axes[k]);
         if (label <= 0) continue;
         if (first) parent[find(parent, label)] = find(parent, first);
         else first = label;
@@ -154,7 +154,7 @@ static int next_port(const label_sets *sets, int root, bool inputs, int *at) {
   return -1;
 }
 
-/* Chooses the full bundle of the set and looks for fixed axes in it. */
+/* Chooses the full axis set of the set and looks for fixed axes in it. */
 static void describe_set(laci_resolve *r, const label_sets *sets, int root, label_set *set) {
   *set = (label_set){.track = -1, .fixed_cause = -1};
   int wanted = sets->n[root], *parent = sets->parent;
@@ -164,36 +164,36 @@ static void describe_set(laci_resolve *r, const label_sets *sets, int root, labe
     for (int a = 0; a < layout->rank; a++) {
       int label = label_at(r, port, a);
       if (label <= 0 || find(parent, label) != root || set->fixed_cause >= 0) continue;
-      int state = layout->bundle[a];
+      int state = layout->set[a];
       if (state == LACI_AXIS_FIXED) set->fixed_cause = layout->cause[a];
       /* Of a composite that was mapped and is frozen, or whose output has its layout already: never
        * uniform. */
-      else if (state >= 0 && !bundle_takes_part(r, port, &layout->bundles[state])) {
+      else if (state >= 0 && !axis_set_takes_part(r, port, &layout->axis_sets[state])) {
         set->fixed_cause = laci_resolve_cause(r);
       }
     }
-    for (int b = 0; b < layout->n_bundles; b++) {
-      const laci_bundle *bundle = &layout->bundles[b];
-      if (!bundle_takes_part(r, port, bundle)) continue;
+    for (int b = 0; b < layout->n_axis_sets; b++) {
+      const laci_axis_set *axis_set = &layout->axis_sets[b];
+      if (!axis_set_takes_part(r, port, axis_set)) continue;
       int has = 0, first = 0;
-      for (int k = 0; k < bundle->n_axes; k++) {
-        int label = label_at(r, port, bundle->axes[k]);
+      for (int k = 0; k < axis_set->n_axes; k++) {
+        int label = label_at(r, port, axis_set->axes[k]);
         if (label > 0 && !first) first = label;
         has += label > 0;
       }
       if (find(parent, first) != root) continue;
-      set->any_bundle = true;
+      set->any_axis_set = true;
       if (has != wanted || set->track >= 0) continue;
-      set->track = bundle->track;
-      set->n = bundle->n_axes;
-      for (int k = 0; k < bundle->n_axes; k++) {
-        int label = label_at(r, port, bundle->axes[k]);
+      set->track = axis_set->track;
+      set->n = axis_set->n_axes;
+      for (int k = 0; k < axis_set->n_axes; k++) {
+        int label = label_at(r, port, axis_set->axes[k]);
         set->label[k] = label > 0 ? label : -1;
-        set->size[k] = shape->dims[bundle->axes[k]];
+        set->size[k] = shape->dims[axis_set->axes[k]];
       }
     }
   }
-  set->broken = set->any_bundle && set->track < 0;
+  set->broken = set->any_axis_set && set->track < 0;
 }
 
 /* For each position of the full track its row-major index over the chosen labels (part, in the
@@ -253,8 +253,9 @@ static bool same_as_full(const label_set *set, const int *labels, int n) {
   return true;
 }
 
-/* Labels of the port that are in the set, in the order of the axes given (a bundle's, or all axes
- * of the value whose state is `state`). False when a label occurs twice or a size contradicts. */
+/* Labels of the port that are in the set, in the order of the axes given (an axis set's, or all
+ * axes of the value whose state is `state`). False when a label occurs twice or a size contradicts.
+ * */
 typedef struct part_of {
   int n;
   int label[MAX_SET];
@@ -281,37 +282,38 @@ static part_of part_of_axes(const laci_resolve *r, const label_set *set, int por
   part_of part = {.sound = true};
   const laci_layout *layout = laci_port_layout(r, port);
   for (int a = 0; layout && a < layout->rank; a++) {
-    if (layout->bundle[a] == state) part_add(r, set, port, a, &part);
+    if (layout->set[a] == state) part_add(r, set, port, a, &part);
   }
   return part;
 }
 
-static void join_bundle(laci_resolve *r, const label_set *set, int port, laci_bundle bundle) {
+static void join_axis_set(laci_resolve *r, const label_set *set, int port, laci_axis_set axis_set) {
   part_of part = {.sound = true};
-  for (int k = 0; k < bundle.n_axes; k++) {
-    if (label_at(r, port, bundle.axes[k]) > 0) part_add(r, set, port, bundle.axes[k], &part);
+  for (int k = 0; k < axis_set.n_axes; k++) {
+    if (label_at(r, port, axis_set.axes[k]) > 0) part_add(r, set, port, axis_set.axes[k], &part);
   }
   if (!part.n) return;
   int cause = 0;
-  if (!part.sound || part.n != bundle.n_axes) cause = laci_resolve_cause(r);
-  if (!part.sound || (part.n != bundle.n_axes && bundle.track != set->track)) {
+  if (!part.sound || part.n != axis_set.n_axes) cause = laci_resolve_cause(r);
+  if (!part.sound || (part.n != axis_set.n_axes && axis_set.track != set->track)) {
     laci_track_freeze(r->t, set->track, cause);
-    laci_track_freeze(r->t, bundle.track, cause);
+    laci_track_freeze(r->t, axis_set.track, cause);
     return;
   }
-  if (part.n != bundle.n_axes) return; /* the full bundle itself, with axes that have no label */
+  if (part.n != axis_set.n_axes)
+    return; /* the full axis set itself, with axes that have no label */
   if (same_as_full(set, part.label, part.n)) {
-    (void)laci_track_union(r->t, set->track, bundle.track);
+    (void)laci_track_union(r->t, set->track, axis_set.track);
     return;
   }
   if (!has_innermost(set, part.label, part.n) && part.n < set->n) {
     tag_by(r, set, part.label, part.n, (uint64_t)r->node_id);
-    laci_track_freeze(r->t, bundle.track, laci_resolve_part_cause(r));
+    laci_track_freeze(r->t, axis_set.track, laci_resolve_part_cause(r));
     return;
   }
   int32_t *to, *copy;
   if (project(r, set, part.label, part.n, &to, &copy)) {
-    laci_link_add(r->t, r->node_id, set->track, bundle.track, to, copy);
+    laci_link_add(r->t, r->node_id, set->track, axis_set.track, to, copy);
   }
 }
 
@@ -319,35 +321,35 @@ static void place_output(laci_resolve *r, const label_set *set, int port) {
   part_of part = part_of_axes(r, set, port, LACI_AXIS_PENDING);
   if (!part.n) return;
   laci_layout *layout = laci_port_layout(r, port);
-  /* In the order of the full bundle, whatever the order of the axes. */
-  laci_bundle bundle = {.track = set->track};
+  /* In the order of the full axis set, whatever the order of the axes. */
+  laci_axis_set axis_set = {.track = set->track};
   int ordered[MAX_SET];
   int64_t n = 1;
   for (int k = 0; k < set->n; k++) {
     for (int j = 0; j < part.n; j++) {
-      if (part.label[j] != set->label[k] || bundle.n_axes == LACI_MAX_RANK) continue;
-      ordered[bundle.n_axes] = part.label[j];
-      bundle.axes[bundle.n_axes++] = (int8_t)part.axis[j];
+      if (part.label[j] != set->label[k] || axis_set.n_axes == LACI_MAX_RANK) continue;
+      ordered[axis_set.n_axes] = part.label[j];
+      axis_set.axes[axis_set.n_axes++] = (int8_t)part.axis[j];
       n *= set->size[k];
     }
   }
-  bool whole = part.sound && same_as_full(set, ordered, bundle.n_axes);
-  if (!whole && (!part.sound || !has_innermost(set, ordered, bundle.n_axes))) {
-    if (part.sound) tag_by(r, set, ordered, bundle.n_axes, (uint64_t)r->node_id);
+  bool whole = part.sound && same_as_full(set, ordered, axis_set.n_axes);
+  if (!whole && (!part.sound || !has_innermost(set, ordered, axis_set.n_axes))) {
+    if (part.sound) tag_by(r, set, ordered, axis_set.n_axes, (uint64_t)r->node_id);
     else laci_track_freeze(r->t, set->track, laci_resolve_cause(r));
     for (int j = 0; j < part.n; j++) {
-      layout->bundle[part.axis[j]] = LACI_AXIS_FIXED;
+      layout->set[part.axis[j]] = LACI_AXIS_FIXED;
       layout->cause[part.axis[j]] = laci_resolve_part_cause(r);
     }
     return;
   }
   if (!whole) {
     int32_t *to, *copy;
-    bundle.track = laci_track_new(r->t, n, false);
-    if (bundle.track < 0 || !project(r, set, ordered, bundle.n_axes, &to, &copy)) return;
-    laci_link_add(r->t, r->node_id, set->track, bundle.track, to, copy);
+    axis_set.track = laci_track_new(r->t, n, false);
+    if (axis_set.track < 0 || !project(r, set, ordered, axis_set.n_axes, &to, &copy)) return;
+    laci_link_add(r->t, r->node_id, set->track, axis_set.track, to, copy);
   }
-  laci_layout_put(r->t, laci_port_value(r, port), &bundle);
+  laci_layout_put(r->t, laci_port_value(r, port), &axis_set);
 }
 
 /* Where nothing is joined: all that carries a label of the set stays in place. */
@@ -355,9 +357,9 @@ static void freeze_set(laci_resolve *r, const label_sets *sets, int root) {
   int cause = laci_resolve_cause(r);
   for (int at = sets->first[root]; at < sets->first[root + 1]; at++) {
     const label_place *place = &sets->places[at];
-    const laci_bundle *bundle =
-        place->port >= 0 ? laci_port_bundle(r, place->port, place->axis) : NULL;
-    if (bundle) laci_track_freeze(r->t, bundle->track, cause);
+    const laci_axis_set *axis_set =
+        place->port >= 0 ? laci_port_axis_set(r, place->port, place->axis) : NULL;
+    if (axis_set) laci_track_freeze(r->t, axis_set->track, cause);
   }
 }
 
@@ -369,8 +371,8 @@ static bool start_grouped_output(laci_resolve *r, int port, int axis) {
     if (g->data_port != port || g->data_axis != axis) continue;
     int64_t n = laci_port_value_shape(r, port)->dims[axis];
     if (n < 1 || n > LACI_TRACK_LIMIT) return false;
-    laci_bundle bundle = laci_bundle_of_axis(laci_track_new(r->t, n, false), axis);
-    if (bundle.track >= 0) laci_layout_put(r->t, laci_port_value(r, port), &bundle);
+    laci_axis_set axis_set = laci_axis_set_of(laci_track_new(r->t, n, false), axis);
+    if (axis_set.track >= 0) laci_layout_put(r->t, laci_port_value(r, port), &axis_set);
     return true;
   }
   return false;
@@ -380,9 +382,9 @@ static void fill_outputs(laci_resolve *r, const label_sets *sets, int root, int 
   for (int at = sets->first[root]; at < sets->first[root + 1]; at++) {
     int port = sets->places[at].port, a = sets->places[at].axis;
     laci_layout *layout = port < 0 ? laci_port_layout(r, port) : NULL;
-    if (!layout || layout->bundle[a] != LACI_AXIS_PENDING) continue;
+    if (!layout || layout->set[a] != LACI_AXIS_PENDING) continue;
     if (state == LACI_AXIS_UNIFORM && start_grouped_output(r, port, a)) continue;
-    layout->bundle[a] = state;
+    layout->set[a] = state;
     if (state == LACI_AXIS_FIXED) layout->cause[a] = cause;
   }
 }
@@ -411,7 +413,7 @@ static void tag_by_normalized(laci_resolve *r, const label_set *set) {
 static void resolve_set(laci_resolve *r, const label_sets *sets, int root) {
   label_set set;
   describe_set(r, sets, root, &set);
-  if (!set.any_bundle) {
+  if (!set.any_axis_set) {
     bool fixed = set.fixed_cause >= 0;
     fill_outputs(r, sets, root, fixed ? LACI_AXIS_FIXED : LACI_AXIS_UNIFORM,
                  fixed ? set.fixed_cause : 0);
@@ -424,9 +426,9 @@ static void resolve_set(laci_resolve *r, const label_sets *sets, int root) {
   }
   for (int at = sets->first[root], port; (port = next_port(sets, root, true, &at)) >= 0;) {
     laci_layout *layout = laci_port_layout(r, port);
-    for (int b = 0; b < layout->n_bundles; b++) {
-      if (bundle_takes_part(r, port, &layout->bundles[b]))
-        join_bundle(r, &set, port, layout->bundles[b]);
+    for (int b = 0; b < layout->n_axis_sets; b++) {
+      if (axis_set_takes_part(r, port, &layout->axis_sets[b]))
+        join_axis_set(r, &set, port, layout->axis_sets[b]);
     }
     tag_by_fixed_axes(r, &set, port);
   }

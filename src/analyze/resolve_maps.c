@@ -65,7 +65,7 @@ static bool in_range(const laci_axis_map *map, int64_t n_in) {
 
 static bool reads_uniform(const laci_resolve *r, const laci_axis_map *map) {
   const laci_layout *layout = laci_port_layout(r, map->in_port);
-  return layout && layout->bundle[map->in_axis] == LACI_AXIS_UNIFORM;
+  return layout && layout->set[map->in_axis] == LACI_AXIS_UNIFORM;
 }
 
 /* 1 at every out position that one of the maps reads something for; NULL: no memory. */
@@ -145,7 +145,7 @@ static void tag_uniform(laci_resolve *r, int track, const laci_axis_map *map, in
 /* Joins `track` (one position an out position) with what the map reads. */
 static void join_map(laci_resolve *r, int track, const laci_axis_map *map, int nth, tagging *tags) {
   const laci_layout *layout = laci_port_layout(r, map->in_port);
-  int state = layout ? layout->bundle[map->in_axis] : LACI_AXIS_FIXED;
+  int state = layout ? layout->set[map->in_axis] : LACI_AXIS_FIXED;
   if (state == LACI_AXIS_UNIFORM) {
     tag_uniform(r, track, map, nth, tags);
     return;
@@ -154,16 +154,16 @@ static void join_map(laci_resolve *r, int track, const laci_axis_map *map, int n
     freeze_positions(r, track, map, layout ? layout->cause[map->in_axis] : laci_resolve_cause(r));
     return;
   }
-  const laci_bundle *bundle = &layout->bundles[state];
-  int64_t n_in = laci_track_at(r->t, bundle->track)->n;
-  if (bundle->n_axes != 1 || bundle->n_groups || !in_range(map, n_in)) {
-    laci_track_freeze(r->t, bundle->track, laci_resolve_cause(r));
+  const laci_axis_set *axis_set = &layout->axis_sets[state];
+  int64_t n_in = laci_track_at(r->t, axis_set->track)->n;
+  if (axis_set->n_axes != 1 || axis_set->n_groups || !in_range(map, n_in)) {
+    laci_track_freeze(r->t, axis_set->track, laci_resolve_cause(r));
     freeze_positions(r, track, map, laci_resolve_cause(r));
     return;
   }
   laci_link_add_runs(r->t, (laci_link){.node = r->node_id,
                                        .big = track,
-                                       .small = bundle->track,
+                                       .small = axis_set->track,
                                        .n = map->n,
                                        .start = map->start,
                                        .run = map->n,
@@ -189,7 +189,7 @@ static void mark_fill(laci_resolve *r, int track, const laci_axis_map *const *ma
 static bool is_fixed(laci_resolve *r, const laci_axis_map *const *maps, int n_maps) {
   for (int i = 0; i < n_maps; i++) {
     const laci_layout *other = laci_port_layout(r, maps[i]->in_port);
-    if (other && other->bundle[maps[i]->in_axis] != LACI_AXIS_FIXED) return false;
+    if (other && other->set[maps[i]->in_axis] != LACI_AXIS_FIXED) return false;
   }
   uint8_t *read = places_read(r, maps, n_maps, true);
   bool fixed = read && !any_unread(read, maps[0]->n_out);
@@ -201,16 +201,16 @@ static void resolve_simple(laci_resolve *r, const laci_axis_map *const *maps, in
   const laci_axis_map *first = maps[0];
   laci_layout *layout = first->out_axis >= 0 ? laci_port_layout(r, first->out_port) : NULL;
   if (first->out_axis >= 0 && !layout) return;
-  const laci_bundle *in = laci_port_bundle(r, first->in_port, first->in_axis);
+  const laci_axis_set *in = laci_port_axis_set(r, first->in_port, first->in_axis);
   if (n_maps == 1 && in && layout && in->n_axes == 1 && !in->n_groups &&
       is_identity(first, laci_track_at(r->t, in->track)->n)) {
-    laci_bundle bundle = laci_bundle_of_axis(in->track, first->out_axis);
-    laci_layout_put(r->t, laci_port_value(r, first->out_port), &bundle);
+    laci_axis_set axis_set = laci_axis_set_of(in->track, first->out_axis);
+    laci_layout_put(r->t, laci_port_value(r, first->out_port), &axis_set);
     return;
   }
   if (layout && is_fixed(r, maps, n_maps)) {
     const laci_layout *other = laci_port_layout(r, first->in_port);
-    layout->bundle[first->out_axis] = LACI_AXIS_FIXED;
+    layout->set[first->out_axis] = LACI_AXIS_FIXED;
     layout->cause[first->out_axis] = other ? other->cause[first->in_axis] : laci_resolve_cause(r);
     return;
   }
@@ -221,8 +221,8 @@ static void resolve_simple(laci_resolve *r, const laci_axis_map *const *maps, in
   tag_now(r, track, &tags);
   mark_fill(r, track, maps, n_maps);
   if (!layout) return;
-  laci_bundle bundle = laci_bundle_of_axis(track, first->out_axis);
-  laci_layout_put(r->t, laci_port_value(r, first->out_port), &bundle);
+  laci_axis_set axis_set = laci_axis_set_of(track, first->out_axis);
+  laci_layout_put(r->t, laci_port_value(r, first->out_port), &axis_set);
 }
 
 /* ---- composites ---- */
@@ -235,13 +235,13 @@ typedef struct lift {
 } lift;
 
 static bool describe_lift(const laci_resolve *r, const laci_axis_map *map,
-                          const laci_bundle *bundle, lift *out) {
+                          const laci_axis_set *axis_set, lift *out) {
   const laci_layout *layout = laci_port_layout(r, map->out_port);
-  if (map->out_axis < -1 || !layout || bundle->n_groups) return false;
+  if (map->out_axis < -1 || !layout || axis_set->n_groups) return false;
   const laci_shape *shape = laci_port_value_shape(r, map->in_port);
-  *out = (lift){.n_axes = bundle->n_axes, .which = -1};
-  for (int k = 0; k < bundle->n_axes; k++) {
-    int axis = bundle->axes[k], label = laci_port_labels_of(r, map->in_port)->label[axis];
+  *out = (lift){.n_axes = axis_set->n_axes, .which = -1};
+  for (int k = 0; k < axis_set->n_axes; k++) {
+    int axis = axis_set->axes[k], label = laci_port_labels_of(r, map->in_port)->label[axis];
     out->size[k] = shape->dims[axis];
     out->label[k] = label;
     out->out_axis[k] = -1;
@@ -253,7 +253,7 @@ static bool describe_lift(const laci_resolve *r, const laci_axis_map *map,
     if (label <= 0) return false;
     for (int a = 0; a < layout->rank; a++) {
       if (laci_port_labels_of(r, map->out_port)->label[a] == label &&
-          layout->bundle[a] == LACI_AXIS_PENDING) {
+          layout->set[a] == LACI_AXIS_PENDING) {
         out->out_axis[k] = a;
       }
     }
@@ -270,7 +270,7 @@ static bool labels_are_free(const laci_resolve *r, const lift *l, const bool *is
     for (int a = 0; !is_mapped[port] && layout && a < layout->rank; a++) {
       for (int k = 0; k < l->n_axes; k++) {
         if (k != l->which && r->c->in[port].described && r->c->in[port].label[a] == l->label[k] &&
-            layout->bundle[a] != LACI_AXIS_UNIFORM) {
+            layout->set[a] != LACI_AXIS_UNIFORM) {
           return false;
         }
       }
@@ -317,8 +317,8 @@ static bool can_lift(laci_resolve *r, const laci_axis_map *const *maps, int n_ma
   bool *is_mapped = laci_alloc((size_t)r->node->n_inputs, sizeof *is_mapped), good = is_mapped;
   if (!is_mapped) r->t->no_memory = true;
   for (int i = 0; good && i < n_maps; i++) {
-    const laci_bundle *bundle = laci_port_bundle(r, maps[i]->in_port, maps[i]->in_axis);
-    good = bundle && describe_lift(r, maps[i], bundle, i ? &other : first) &&
+    const laci_axis_set *axis_set = laci_port_axis_set(r, maps[i]->in_port, maps[i]->in_axis);
+    good = axis_set && describe_lift(r, maps[i], axis_set, i ? &other : first) &&
            (!i || same_lift(first, &other)) &&
            in_range(maps[i], laci_port_value_shape(r, maps[i]->in_port)->dims[maps[i]->in_axis]);
     is_mapped[maps[i]->in_port] = true;
@@ -335,37 +335,37 @@ static bool resolve_lifted(laci_resolve *r, const laci_axis_map *const *maps, in
   lift first, other;
   int64_t n = maps[0]->n_out;
   if (!can_lift(r, maps, n_maps, &first)) return false;
-  laci_bundle bundle = {0};
+  laci_axis_set axis_set = {0};
   for (int k = 0; k < first.n_axes; k++) { /* an axis of size 1 takes no part in an index */
-    if (k != first.which || n > 1) bundle.axes[bundle.n_axes++] = (int8_t)first.out_axis[k];
+    if (k != first.which || n > 1) axis_set.axes[axis_set.n_axes++] = (int8_t)first.out_axis[k];
     else if (first.out_axis[k] >= 0)
-      laci_port_layout(r, maps[0]->out_port)->bundle[first.out_axis[k]] = LACI_AXIS_UNIFORM;
+      laci_port_layout(r, maps[0]->out_port)->set[first.out_axis[k]] = LACI_AXIS_UNIFORM;
   }
   for (int k = 0; k < first.n_axes; k++) n *= k == first.which ? 1 : first.size[k];
-  bundle.track = laci_track_new(r->t, n, false);
-  if (bundle.track < 0) return true;
+  axis_set.track = laci_track_new(r->t, n, false);
+  if (axis_set.track < 0) return true;
   for (int i = 0; i < n_maps; i++) {
-    const laci_bundle *in = laci_port_bundle(r, maps[i]->in_port, maps[i]->in_axis);
+    const laci_axis_set *in = laci_port_axis_set(r, maps[i]->in_port, maps[i]->in_axis);
     if (i) (void)describe_lift(r, maps[i], in, &other);
-    link_lifted(r, bundle.track, maps[i], i ? &other : &first, in->track);
+    link_lifted(r, axis_set.track, maps[i], i ? &other : &first, in->track);
   }
-  laci_layout_put(r->t, laci_port_value(r, maps[0]->out_port), &bundle);
+  laci_layout_put(r->t, laci_port_value(r, maps[0]->out_port), &axis_set);
   return true;
 }
 
 /* The output axes that a map makes, or that share a label with the composite it reads. */
 static void freeze_output_of_map(laci_resolve *r, const laci_axis_map *map,
-                                 const laci_bundle *bundle, int port, int cause) {
+                                 const laci_axis_set *axis_set, int port, int cause) {
   laci_layout *layout = laci_port_value(r, port) >= 0 ? laci_port_layout(r, port) : NULL;
   for (int a = 0; layout && a < layout->rank; a++) {
     int label = laci_port_labels_of(r, port)->label[a];
     bool with_it = port == map->out_port && a == map->out_axis;
-    for (int k = 0; bundle && k < bundle->n_axes; k++) {
-      int in_label = laci_port_labels_of(r, map->in_port)->label[bundle->axes[k]];
+    for (int k = 0; axis_set && k < axis_set->n_axes; k++) {
+      int in_label = laci_port_labels_of(r, map->in_port)->label[axis_set->axes[k]];
       with_it |= label > 0 && in_label == label;
     }
-    if (!with_it || layout->bundle[a] != LACI_AXIS_PENDING) continue;
-    layout->bundle[a] = LACI_AXIS_FIXED;
+    if (!with_it || layout->set[a] != LACI_AXIS_PENDING) continue;
+    layout->set[a] = LACI_AXIS_FIXED;
     layout->cause[a] = cause;
   }
 }
@@ -376,7 +376,7 @@ typedef struct map_walk {
   int *next;                  /* [n_maps] the next map of the same output, -1: none */
   int *first;                 /* [n_outputs] */
   bool *done;                 /* [n_maps] */
-  uint16_t *frozen;           /* [n_inputs] bundles whose labels froze the outputs already */
+  uint16_t *frozen;           /* [n_inputs] axis sets whose labels froze the outputs already */
 } map_walk;
 
 /* Neither simple nor liftable: all that is involved stays in place. */
@@ -384,16 +384,16 @@ static void freeze_maps(laci_resolve *r, map_walk *w, int n_maps) {
   int cause = laci_resolve_cause(r);
   for (int i = 0; i < n_maps; i++) {
     const laci_axis_map *map = w->same[i];
-    const laci_bundle *bundle = laci_port_bundle(r, map->in_port, map->in_axis);
-    if (bundle) laci_track_freeze(r->t, bundle->track, cause);
+    const laci_axis_set *axis_set = laci_port_axis_set(r, map->in_port, map->in_axis);
+    if (axis_set) laci_track_freeze(r->t, axis_set->track, cause);
     /* Also where the mapped axis itself is gone (a scalar index): what is left of the composite is
      * no uniform axis. One time for all maps that read it. */
-    int id = bundle ? laci_port_layout(r, map->in_port)->bundle[map->in_axis] : -1;
-    bool again = bundle && (w->frozen[map->in_port] >> id & 1);
-    if (bundle) w->frozen[map->in_port] |= (uint16_t)(1 << id);
-    for (int o = 0; bundle && !again && o < r->node->n_outputs; o++)
-      freeze_output_of_map(r, map, bundle, LACI_OUT(o), cause);
-    if (!bundle || again) freeze_output_of_map(r, map, NULL, map->out_port, cause);
+    int id = axis_set ? laci_port_layout(r, map->in_port)->set[map->in_axis] : -1;
+    bool again = axis_set && (w->frozen[map->in_port] >> id & 1);
+    if (axis_set) w->frozen[map->in_port] |= (uint16_t)(1 << id);
+    for (int o = 0; axis_set && !again && o < r->node->n_outputs; o++)
+      freeze_output_of_map(r, map, axis_set, LACI_OUT(o), cause);
+    if (!axis_set || again) freeze_output_of_map(r, map, NULL, map->out_port, cause);
   }
 }
 
@@ -457,8 +457,8 @@ static void resolve_together(laci_resolve *r, map_walk *w, int i) {
     w->done[j] = true;
     if (other->n_out != map->n_out) continue;
     w->same[n_same++] = other;
-    const laci_bundle *bundle = laci_port_bundle(r, other->in_port, other->in_axis);
-    composite |= bundle && bundle->n_axes > 1;
+    const laci_axis_set *axis_set = laci_port_axis_set(r, other->in_port, other->in_axis);
+    composite |= axis_set && axis_set->n_axes > 1;
   }
   if (!composite) resolve_simple(r, w->same, n_same);
   else if (!resolve_lifted(r, w->same, n_same)) freeze_maps(r, w, n_same);
@@ -478,8 +478,8 @@ void laci_resolve_labelled_maps(laci_resolve *r) {
   for (size_t i = 0; i < r->c->n_maps; i++) {
     const laci_axis_map *map = &r->c->maps[i];
     if (!is_labelled(r, map)) continue;
-    const laci_bundle *out = laci_port_bundle(r, map->out_port, map->out_axis);
-    const laci_bundle *in = laci_port_bundle(r, map->in_port, map->in_axis);
+    const laci_axis_set *out = laci_port_axis_set(r, map->out_port, map->out_axis);
+    const laci_axis_set *in = laci_port_axis_set(r, map->in_port, map->in_axis);
     if (out && out->n_axes == 1 && laci_track_at(r->t, out->track)->n == map->n_out) {
       tagging tags = {0};
       join_map(r, out->track, map, (int)i, &tags);
@@ -491,8 +491,8 @@ void laci_resolve_labelled_maps(laci_resolve *r) {
     laci_layout *layout = laci_port_layout(r, map->out_port);
     if (out) laci_track_freeze(r->t, out->track, laci_resolve_cause(r));
     if (in) laci_track_freeze(r->t, in->track, laci_resolve_cause(r));
-    if (layout && layout->bundle[map->out_axis] == LACI_AXIS_UNIFORM) {
-      layout->bundle[map->out_axis] = LACI_AXIS_FIXED;
+    if (layout && layout->set[map->out_axis] == LACI_AXIS_UNIFORM) {
+      layout->set[map->out_axis] = LACI_AXIS_FIXED;
       layout->cause[map->out_axis] = laci_resolve_cause(r);
     }
   }

@@ -2,10 +2,10 @@
  * Reshape and similar operators: the same elements in the same order under other axes.
  *
  * Sizes are matched from both ends into segments whose products agree; axes of size 1 fall out. A
- * segment of one axis on either side passes through. In a segment that is reshaped one bundle, the
- * carrier, is followed: its positions reach the new axes, and the index along all other axes of the
- * segment tells copies apart (a channel of C x H x W becomes H * W copies). Segments that share a
- * composite bundle are treated as one. */
+ * segment of one axis on either side passes through. In a segment that is reshaped one axis set,
+ * the carrier, is followed: its positions reach the new axes, and the index along all other axes of
+ * the segment tells copies apart (a channel of C x H x W becomes H * W copies). Segments that share
+ * a composite axis set are treated as one. */
 #include <string.h>
 
 #include "analyze/resolve_in.h"
@@ -91,11 +91,11 @@ static int segment_of(const reshape *c, int in_axis) {
 }
 
 static void join_segments(reshape *c) {
-  for (int b = 0; b < c->in->n_bundles; b++) {
-    const laci_bundle *bundle = &c->in->bundles[b];
+  for (int b = 0; b < c->in->n_axis_sets; b++) {
+    const laci_axis_set *axis_set = &c->in->axis_sets[b];
     int first = -1;
-    for (int k = 0; k < bundle->n_axes; k++) {
-      int s = segment_of(c, bundle->axes[k]);
+    for (int k = 0; k < axis_set->n_axes; k++) {
+      int s = segment_of(c, axis_set->axes[k]);
       if (s < 0) continue;
       if (first < 0) first = c->joined[s];
       int low = first < c->joined[s] ? first : c->joined[s],
@@ -110,7 +110,7 @@ static void join_segments(reshape *c) {
 
 static void fix_outputs(reshape *c, const segment *s, int cause) {
   for (int k = 0; k < s->n_out; k++) {
-    c->out->bundle[s->out[k]] = LACI_AXIS_FIXED;
+    c->out->set[s->out[k]] = LACI_AXIS_FIXED;
     c->out->cause[s->out[k]] = cause;
   }
 }
@@ -130,24 +130,24 @@ static segment merge(const reshape *c, int first, bool *plain) {
   return all;
 }
 
-/* Segments of one axis each: the bundles pass with their axes renamed. */
+/* Segments of one axis each: the axis_sets pass with their axes renamed. */
 static void pass_through(reshape *c, const segment *all) {
   for (int k = 0; k < all->n_in; k++) {
-    int state = c->in->bundle[all->in[k]];
+    int state = c->in->set[all->in[k]];
     if (state < 0) {
-      c->out->bundle[all->out[k]] = state;
+      c->out->set[all->out[k]] = state;
       c->out->cause[all->out[k]] = c->in->cause[all->in[k]];
       continue;
     }
-    laci_bundle bundle = c->in->bundles[state];
-    bool first = bundle.axes[0] == all->in[k];
+    laci_axis_set axis_set = c->in->axis_sets[state];
+    bool first = axis_set.axes[0] == all->in[k];
     if (!first) continue;
-    for (int j = 0; j < bundle.n_axes; j++) {
+    for (int j = 0; j < axis_set.n_axes; j++) {
       for (int q = 0; q < all->n_in; q++) {
-        if (all->in[q] == c->in->bundles[state].axes[j]) bundle.axes[j] = (int8_t)all->out[q];
+        if (all->in[q] == c->in->axis_sets[state].axes[j]) axis_set.axes[j] = (int8_t)all->out[q];
       }
     }
-    laci_layout_put(c->r->t, laci_port_value(c->r, LACI_OUT(0)), &bundle);
+    laci_layout_put(c->r->t, laci_port_value(c->r, LACI_OUT(0)), &axis_set);
   }
 }
 
@@ -167,7 +167,7 @@ static void in_index(const reshape *c, int first, const int64_t *out_index, int6
   }
 }
 
-static bool fill_link(const reshape *c, int first, const segment *all, const laci_bundle *carrier,
+static bool fill_link(const reshape *c, int first, const segment *all, const laci_axis_set *carrier,
                       int32_t *to, int32_t *copy) {
   int64_t n = 1;
   for (int k = 0; k < all->n_out; k++) n *= c->out_shape->dims[all->out[k]];
@@ -194,24 +194,24 @@ static bool fill_link(const reshape *c, int first, const segment *all, const lac
   return identity;
 }
 
-/* The bundle to follow: the first whose axes are all in the segments; all others must stay in
+/* The axis set to follow: the first whose axes are all in the segments; all others must stay in
  * place. */
 static int choose_carrier(reshape *c, const segment *all) {
   int best = -1;
   int64_t most = 0;
   for (int k = 0; k < all->n_in; k++) {
-    int state = c->in->bundle[all->in[k]];
+    int state = c->in->set[all->in[k]];
     if (state < 0) continue;
-    const laci_track *track = laci_track_at(c->r->t, c->in->bundles[state].track);
-    if (!c->in->bundles[state].n_groups && track->n > most) {
+    const laci_track *track = laci_track_at(c->r->t, c->in->axis_sets[state].track);
+    if (!c->in->axis_sets[state].n_groups && track->n > most) {
       best = state;
       most = track->n;
     }
   }
   for (int k = 0; k < all->n_in; k++) {
-    int state = c->in->bundle[all->in[k]];
+    int state = c->in->set[all->in[k]];
     if (state >= 0 && state != best) {
-      laci_track_freeze(c->r->t, c->in->bundles[state].track, laci_resolve_cause(c->r));
+      laci_track_freeze(c->r->t, c->in->axis_sets[state].track, laci_resolve_cause(c->r));
     }
   }
   return best;
@@ -228,24 +228,24 @@ static void reshape_segment(reshape *c, int first, const segment *all) {
   int cause = -1;
   bool all_uniform = true;
   for (int k = 0; k < all->n_in; k++) {
-    int state = c->in->bundle[all->in[k]];
+    int state = c->in->set[all->in[k]];
     all_uniform &= state == LACI_AXIS_UNIFORM;
     if (state == LACI_AXIS_FIXED && cause < 0) cause = c->in->cause[all->in[k]];
   }
   if (best < 0 || n < 0) {
     for (int k = 0; k < all->n_in; k++) {
-      int state = c->in->bundle[all->in[k]];
-      if (state >= 0) laci_track_freeze(t, c->in->bundles[state].track, laci_resolve_cause(c->r));
+      int state = c->in->set[all->in[k]];
+      if (state >= 0) laci_track_freeze(t, c->in->axis_sets[state].track, laci_resolve_cause(c->r));
     }
     if (all_uniform && !all->unknown && all->n_in) {
-      for (int k = 0; k < all->n_out; k++) c->out->bundle[all->out[k]] = LACI_AXIS_UNIFORM;
+      for (int k = 0; k < all->n_out; k++) c->out->set[all->out[k]] = LACI_AXIS_UNIFORM;
     } else {
       fix_outputs(c, all, cause >= 0 ? cause : laci_resolve_cause(c->r));
     }
     return;
   }
-  laci_bundle carrier = c->in->bundles[best], bundle = {.n_axes = all->n_out};
-  for (int k = 0; k < all->n_out; k++) bundle.axes[k] = (int8_t)all->out[k];
+  laci_axis_set carrier = c->in->axis_sets[best], axis_set = {.n_axes = all->n_out};
+  for (int k = 0; k < all->n_out; k++) axis_set.axes[k] = (int8_t)all->out[k];
   int32_t *to = laci_alloc((size_t)n, sizeof *to), *copy = laci_alloc((size_t)n, sizeof *copy);
   if (!to || !copy) {
     laci_free(to);
@@ -254,19 +254,19 @@ static void reshape_segment(reshape *c, int first, const segment *all) {
     return;
   }
   if (fill_link(c, first, all, &carrier, to, copy) && n == laci_track_at(t, carrier.track)->n) {
-    bundle.track = carrier.track;
+    axis_set.track = carrier.track;
     laci_free(to);
     laci_free(copy);
   } else {
-    bundle.track = laci_track_new(t, n, false);
-    if (bundle.track < 0) {
+    axis_set.track = laci_track_new(t, n, false);
+    if (axis_set.track < 0) {
       laci_free(to);
       laci_free(copy);
       return;
     }
-    laci_link_add(t, c->r->node_id, bundle.track, carrier.track, to, copy);
+    laci_link_add(t, c->r->node_id, axis_set.track, carrier.track, to, copy);
   }
-  laci_layout_put(t, laci_port_value(c->r, LACI_OUT(0)), &bundle);
+  laci_layout_put(t, laci_port_value(c->r, LACI_OUT(0)), &axis_set);
 }
 
 void laci_resolve_reshape(laci_resolve *r) {
@@ -283,7 +283,7 @@ void laci_resolve_reshape(laci_resolve *r) {
   find_segments(&c);
   join_segments(&c);
   for (int a = 0; a < out->rank; a++) {
-    if (c.out_shape->dims[a] == 1) out->bundle[a] = LACI_AXIS_UNIFORM;
+    if (c.out_shape->dims[a] == 1) out->set[a] = LACI_AXIS_UNIFORM;
   }
   for (int s = 0; s < c.n_segments; s++) {
     if (c.joined[s] != s) continue;

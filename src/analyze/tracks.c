@@ -158,35 +158,35 @@ void laci_track_tag(laci_tracks *t, int id, uint64_t salt, const int32_t *index)
   }
 }
 
-laci_bundle laci_bundle_of_axis(int track, int axis) {
-  return (laci_bundle){.track = track, .n_axes = 1, .axes = {(int8_t)axis}};
+laci_axis_set laci_axis_set_of(int track, int axis) {
+  return (laci_axis_set){.track = track, .n_axes = 1, .axes = {(int8_t)axis}};
 }
 
-void laci_layout_put(laci_tracks *t, int value, const laci_bundle *bundle) {
+void laci_layout_put(laci_tracks *t, int value, const laci_axis_set *axis_set) {
   laci_layout *layout = &t->layouts[value];
-  int id = layout->n_bundles++;
-  layout->bundles[id] = *bundle;
-  for (int k = 0; k < bundle->n_axes; k++) layout->bundle[bundle->axes[k]] = id;
+  int id = layout->n_axis_sets++;
+  layout->axis_sets[id] = *axis_set;
+  for (int k = 0; k < axis_set->n_axes; k++) layout->set[axis_set->axes[k]] = id;
 }
 
-int64_t laci_bundle_index(const laci_bundle *bundle, const laci_shape *shape, int which,
-                          int64_t position) {
-  for (int k = bundle->n_axes - 1; k > which; k--) position /= shape->dims[bundle->axes[k]];
-  return position % shape->dims[bundle->axes[which]];
+int64_t laci_axis_set_index(const laci_axis_set *axis_set, const laci_shape *shape, int which,
+                            int64_t position) {
+  for (int k = axis_set->n_axes - 1; k > which; k--) position /= shape->dims[axis_set->axes[k]];
+  return position % shape->dims[axis_set->axes[which]];
 }
 
 void laci_layout_freeze_axis(laci_tracks *t, int value, int axis, int cause) {
   laci_layout *layout = &t->layouts[value];
-  if (layout->rank < 0 || layout->bundle[axis] < 0) return;
-  const laci_bundle *bundle = &layout->bundles[layout->bundle[axis]];
-  laci_track *track = laci_track_at(t, bundle->track);
-  if (bundle->n_axes == 1) {
-    laci_track_freeze(t, bundle->track, cause);
+  if (layout->rank < 0 || layout->set[axis] < 0) return;
+  const laci_axis_set *axis_set = &layout->axis_sets[layout->set[axis]];
+  laci_track *track = laci_track_at(t, axis_set->track);
+  if (axis_set->n_axes == 1) {
+    laci_track_freeze(t, axis_set->track, cause);
     return;
   }
   /* Part of a composite stays in place: channels never cross it. */
   int which = 0;
-  while (bundle->axes[which] != axis) which++;
+  while (axis_set->axes[which] != axis) which++;
   int32_t *index = laci_alloc((size_t)track->n, sizeof *index);
   if (!index) {
     t->no_memory = true;
@@ -194,15 +194,16 @@ void laci_layout_freeze_axis(laci_tracks *t, int value, int axis, int cause) {
   }
   const laci_shape *shape = &t->graph->values[value].type.shape;
   for (int64_t p = 0; p < track->n; p++)
-    index[p] = (int32_t)laci_bundle_index(bundle, shape, which, p);
-  laci_track_tag(t, bundle->track, 0x0F1Du + (uint64_t)cause, index);
+    index[p] = (int32_t)laci_axis_set_index(axis_set, shape, which, p);
+  laci_track_tag(t, axis_set->track, 0x0F1Du + (uint64_t)cause, index);
   laci_free(index);
 }
 
 void laci_layout_freeze(laci_tracks *t, int value, int cause) {
   const laci_layout *layout = &t->layouts[value];
   if (layout->rank < 0) return;
-  for (int b = 0; b < layout->n_bundles; b++) laci_track_freeze(t, layout->bundles[b].track, cause);
+  for (int b = 0; b < layout->n_axis_sets; b++)
+    laci_track_freeze(t, layout->axis_sets[b].track, cause);
 }
 
 void laci_tracks_clear(laci_tracks *t) {

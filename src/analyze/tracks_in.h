@@ -60,24 +60,24 @@ static inline int64_t laci_link_entry(const laci_link *link, int64_t position) {
 /** Axes of one value that belong to a track, slowest first. position = row-major index over `axes`.
  *  n_groups > 0: the input axis (one axis) of a grouped convolution's stored weight: row r of
  * `row_axis` in group g sees positions g * size(axis) + j. */
-typedef struct laci_bundle {
+typedef struct laci_axis_set {
   int track;
   int n_axes;
   int8_t axes[LACI_MAX_RANK];
   int n_groups;
   int row_axis;
-} laci_bundle;
+} laci_axis_set;
 
-/** The tracks of a value's axes: bundle[a] >= 0 is an index into bundles; LACI_AXIS_FIXED: nothing
+/** The tracks of a value's axes: set[a] >= 0 is an index into axis_sets; LACI_AXIS_FIXED: nothing
  * may move along a (why: cause[a]); LACI_AXIS_UNIFORM: all elements along a are equal, so that it
  * takes any order. */
 enum { LACI_AXIS_FIXED = -1, LACI_AXIS_UNIFORM = -2 };
 typedef struct laci_layout {
   int rank; /* -1: unknown, all fixed */
-  int bundle[LACI_MAX_RANK];
+  int set[LACI_MAX_RANK];
   int cause[LACI_MAX_RANK];
-  int n_bundles;
-  laci_bundle bundles[LACI_MAX_RANK];
+  int n_axis_sets;
+  laci_axis_set axis_sets[LACI_MAX_RANK];
 } laci_layout;
 
 typedef struct laci_tracks {
@@ -124,11 +124,11 @@ void laci_track_tag(laci_tracks *t, int id, uint64_t salt, const int32_t *index)
 void laci_layout_freeze(laci_tracks *t, int value,
                         int cause); /* every axis, whatever it was before */
 void laci_layout_freeze_axis(laci_tracks *t, int value, int axis, int cause);
-/** Index of flat position `position` of the bundle along its axis number `which`. */
-int64_t laci_bundle_index(const laci_bundle *bundle, const laci_shape *shape, int which,
-                          int64_t position);
-laci_bundle laci_bundle_of_axis(int track, int axis);
-void laci_layout_put(laci_tracks *t, int value, const laci_bundle *bundle);
+/** Index of flat position `position` of the axis set along its axis number `which`. */
+int64_t laci_axis_set_index(const laci_axis_set *axis_set, const laci_shape *shape, int which,
+                            int64_t position);
+laci_axis_set laci_axis_set_of(int track, int axis);
+void laci_layout_put(laci_tracks *t, int value, const laci_axis_set *axis_set);
 
 /** Layouts of all values, from the operators' couplings (resolve.c). budget NULL: no limit. */
 LAC_MUST_CHECK lac_status laci_tracks_build(const laci_graph *graph, const laci_budget *budget,

@@ -49,8 +49,8 @@ static void add_line(lines *out, const char *format, ...) {
 static bool value_holds(const laci_analysis *a, int value, int32_t component) {
   if (value < 0) return false;
   const laci_layout *layout = &a->tracks->layouts[value];
-  for (int b = 0; layout->rank >= 0 && b < layout->n_bundles; b++) {
-    int root = laci_track_root(a->tracks, layout->bundles[b].track);
+  for (int b = 0; layout->rank >= 0 && b < layout->n_axis_sets; b++) {
+    int root = laci_track_root(a->tracks, layout->axis_sets[b].track);
     for (int64_t p = 0; p < a->tracks->tracks[root].n; p++) {
       if (a->classes->component_of[a->classes->first[root] + p] == component) return true;
     }
@@ -132,15 +132,15 @@ static bool explain_axis(const laci_analysis *a, int l, bool is_c, lines *out) {
   int axis = is_c ? layer->c_axis : layer->k_axis, group = is_c ? layer->group_c : layer->group_k;
   const char *what = is_c ? "input channels (C)" : "output channels (K)";
   const laci_layout *layout = &a->tracks->layouts[a->graph->stored[layer->stored].value];
-  if (layout->rank < 0 || layout->bundle[axis] < 0) {
-    bool one = layout->rank >= 0 && layout->bundle[axis] == LACI_AXIS_UNIFORM;
+  if (layout->rank < 0 || layout->set[axis] < 0) {
+    bool one = layout->rank >= 0 && layout->set[axis] == LACI_AXIS_UNIFORM;
     add_line(out, "%s: %s", what, one ? "there is only one" : "stay in place");
     if (!one)
       add_line(out, "  because %s",
                a->tracks->causes[layout->rank < 0 ? 0 : layout->cause[axis]].text);
     return !out->failed;
   }
-  int root = laci_track_root(a->tracks, layout->bundles[layout->bundle[axis]].track);
+  int root = laci_track_root(a->tracks, layout->axis_sets[layout->set[axis]].track);
   int64_t n = a->tracks->tracks[root].n, n_frozen = 0, n_alone = 0, first_frozen = -1;
   for (int64_t p = 0; p < n; p++) {
     int64_t v = a->classes->first[root] + p;

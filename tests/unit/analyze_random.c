@@ -434,8 +434,8 @@ static const char *const silent_ops[] = {
 
 static bool value_axis_holds(const complete *k, int value, int axis, int32_t component) {
   const laci_layout *layout = &k->a->tracks->layouts[value];
-  if (axis >= layout->rank || layout->bundle[axis] < 0) return false;
-  int root = laci_track_root(k->a->tracks, layout->bundles[layout->bundle[axis]].track);
+  if (axis >= layout->rank || layout->set[axis] < 0) return false;
+  int root = laci_track_root(k->a->tracks, layout->axis_sets[layout->set[axis]].track);
   bool holds = false;
   for (int64_t p = 0; p < k->a->tracks->tracks[root].n; p++) {
     holds |= k->a->classes->component_of[k->a->classes->first[root] + p] == component;
@@ -465,7 +465,7 @@ static bool is_along_space(const complete *k, const laci_node *node, int32_t com
 /* Of two axes that are merged while both could move, one is followed. */
 static bool merges_two_axes(const complete *k, const laci_node *node) {
   bool reshape = strcmp(node->type, "Reshape") == 0 || strcmp(node->type, "Flatten") == 0;
-  return reshape && k->a->tracks->layouts[node->inputs[0]].n_bundles > 1;
+  return reshape && k->a->tracks->layouts[node->inputs[0]].n_axis_sets > 1;
 }
 
 /* Does anything of it reach an output? What ends nowhere freezes all the same. */
