@@ -80,7 +80,7 @@ static void gradients_match_in_bf16(void **state) {
     check_as(text, (expectation){.tolerance = 2e-2, .bf16 = true});
     for (int threads = 1; threads <= 4; threads += 3) {
       expect_steps(text, threads, "winograd along rows", convs[at].filtered);
-      expect_steps(text, threads, "pairs of bf16", convs[at].paired);
+      expect_steps(text, threads, "bf16 pairs", convs[at].paired);
     }
   }
 }

@@ -149,7 +149,7 @@ static lac_status check_team(const laci_net *net, lac_error *err) {
   if (laci_openmp_reaches(net->n_threads)) return LAC_OK;
   return laci_fail(err, LAC_UNSUPPORTED,
                    "an engine of %d threads in a process that was forked after engines had run: "
-                   "its threads stayed behind; fork before the first run, or take 1 thread",
+                   "its threads were not forked; fork before the first run, or take 1 thread",
                    net->n_threads);
 }
 

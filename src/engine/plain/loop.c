@@ -258,7 +258,7 @@ static lac_status find_wanted(loop *l) {
 }
 
 /** Values of the body's own inputs but what is carried. */
-static lac_status begin_turn(loop *l, int64_t iteration) {
+static lac_status begin_iteration(loop *l, int64_t iteration) {
   lac_status st = LAC_OK;
   if (!l->is_scan) {
     st = put_number(l->run, l->begin->outputs[0], LAC_DTYPE_I64, iteration, l->err);
@@ -281,7 +281,7 @@ static lac_status step_begin(loop *l) {
     return laci_fail(l->err, LAC_UNSUPPORTED, "%s (%s): has no iteration", l->end->name,
                      l->end->type);
   }
-  st = begin_turn(l, 0);
+  st = begin_iteration(l, 0);
   int from = l->is_scan ? 0 : 2;
   for (int k = 0; k < l->ports.n_carried && !st; k++)
     st = hand_on(run, l->begin, l->begin->inputs[from + k], l->begin->outputs[from + k], l->err);
@@ -306,12 +306,12 @@ static lac_status carry(loop *l) {
   return st;
 }
 
-static lac_status take_turn(loop *l, int64_t iteration) {
+static lac_status run_iteration(loop *l, int64_t iteration) {
   lac_status st = laci_interrupted() ? laci_fail(l->err, LAC_INTERRUPTED, "interrupted") : LAC_OK;
   if (!st) st = carry(l);
   if (st) return st;
   count_anew(l->run, l->body);
-  st = begin_turn(l, iteration);
+  st = begin_iteration(l, iteration);
   for (int n = l->body->begin + 1; n < l->body->end && !st; n++)
     st = l->run->step(l->run, n, l->err);
   laci_plain_release_last(l->run);
@@ -369,7 +369,7 @@ static lac_status iterate(loop *l) {
     bool enough = l->run->max_iterations && l->run->n_iterations >= MOST_LOOKED_AT;
     if (st || !go_on || enough || l->done >= l->wanted || l->done >= limit) break;
     l->run->n_iterations++;
-    st = take_turn(l, l->done);
+    st = run_iteration(l, l->done);
     if (!st) st = keep_slices(l);
   }
   if (!l->is_scan && !go_on) l->wanted = l->done;

@@ -194,10 +194,10 @@ typedef struct gate_work {
 
 static void gate_blocks(int64_t begin, int64_t end, void *context) {
   const gate_work *w = context;
-  int64_t plane = w->s->n_pixels * LACI_GATE_BLOCK;
+  int64_t block_floats = w->s->n_pixels * LACI_GATE_BLOCK;
   for (int64_t at = begin; at < end; at++) {
-    w->s->gate(w->x + at * plane, w->factors + at * LACI_GATE_BLOCK % w->s->n_factors,
-               w->s->n_pixels, w->y + at * plane);
+    w->s->gate(w->x + at * block_floats, w->factors + at * LACI_GATE_BLOCK % w->s->n_factors,
+               w->s->n_pixels, w->y + at * block_floats);
   }
 }
 

@@ -202,9 +202,9 @@ static join find_join(laci_net *net, int n) {
     const int part = part_of(net, node, at);
     const laci_shape *shape = laci_plan_shape(&net->plan, node->inputs[at]);
     const bool fits = part >= 0 && shape->rank == 4 && shape->dims[1] % j.together == 0;
-    const bool lies =
+    const bool same_layout =
         fits && (reorders || net->tensors[part].native || part_together(net, part) == j.together);
-    if (!lies) j.together = 0;
+    if (!same_layout) j.together = 0;
   }
   return j;
 }
@@ -289,7 +289,7 @@ static bool joins_floats(const laci_net *net, const laci_fused *fused) {
 
 static bool runs_fit(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  *why = "parts that lie in different ways";
+  *why = "parts in different layouts";
   if (!joins_floats(net, fused) || axis_of(net, node) != 1) return false;
   return find_join(net, fused->node).together > 0;
 }

@@ -13,12 +13,12 @@
 #include "graph/op.h"
 #include "engine/cpu/onednn/onednn.h"
 
-typedef struct ways {
+typedef struct operator_implementations {
   const laci_op *op;
   const laci_implementation *list;
-} ways;
+} operator_implementations;
 
-static const ways of_operators[] = {
+static const operator_implementations of_operators[] = {
     {&laci_op_conv, laci_implementations_conv},
     {&laci_op_gemm, laci_implementations_gemm},
     {&laci_op_mat_mul, laci_implementations_matmul},
@@ -146,33 +146,34 @@ static int needs_of(const laci_fused *fused) {
   return needs;
 }
 
-static bool takes_all(const laci_implementation *way, int needs) {
-  int takes = way->takes;
+static bool takes_all(const laci_implementation *implementation, int needs) {
+  int takes = implementation->takes;
   if (takes & LACI_TAKES_RELU) takes |= LACI_TAKES_FUNCTIONS;
   return (needs & ~takes) == 0;
 }
 
-/** The first implementation from `way` on that fits; the end of the list: none. why: what the last
- * one lacks. */
+/** The first implementation from `implementation` on that fits; the end of the list: none. why:
+ * what the last one lacks. */
 static const laci_implementation *choose_from(laci_net *net, const laci_fused *fused,
-                                              const laci_implementation *way, const char **why) {
+                                              const laci_implementation *implementation,
+                                              const char **why) {
   int needs = needs_of(fused);
-  for (; way && way->name; way++) {
-    if (!takes_all(way, needs)) continue;
-    if (!way->supports || way->supports(net, fused, why)) break;
+  for (; implementation && implementation->name; implementation++) {
+    if (!takes_all(implementation, needs)) continue;
+    if (!implementation->supports || implementation->supports(net, fused, why)) break;
   }
-  return way;
+  return implementation;
 }
 
 int laci_lower_takes(void *lowering, const laci_fused *fused) {
   laci_net *net = lowering;
-  const laci_implementation *list = list_of(net, fused), *way = list;
+  const laci_implementation *list = list_of(net, fused), *implementation = list;
   const char *why = NULL;
-  while (way && way->name && !way->takes) way++;
-  if (!way) return -1;
-  if (!way->name && !fused->pattern) return 0; /* none takes anything */
-  way = choose_from(net, fused, list, &why);
-  return way->name ? way->takes : -1;
+  while (implementation && implementation->name && !implementation->takes) implementation++;
+  if (!implementation) return -1;
+  if (!implementation->name && !fused->pattern) return 0; /* none takes anything */
+  implementation = choose_from(net, fused, list, &why);
+  return implementation->name ? implementation->takes : -1;
 }
 
 /* ---- Lowering ---- */
@@ -187,10 +188,11 @@ static void reads_done(laci_net *net, const laci_fused *fused) {
 
 /** The implementations in their order; false: all of them declined, and nothing has been done. */
 static bool lower_by_list(laci_net *net, const laci_fused *fused, const char **why) {
-  const laci_implementation *way = choose_from(net, fused, list_of(net, fused), why);
-  for (; way && way->name && !net->plan.status; way = choose_from(net, fused, way + 1, why)) {
+  const laci_implementation *implementation = choose_from(net, fused, list_of(net, fused), why);
+  for (; implementation && implementation->name && !net->plan.status;
+       implementation = choose_from(net, fused, implementation + 1, why)) {
     laci_net_mark mark = laci_net_mark_now(net);
-    way->lower(net, fused);
+    implementation->lower(net, fused);
     if (!net->declined) return true;
     laci_net_take_back(net, mark);
     net->declined = false;

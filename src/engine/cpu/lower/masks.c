@@ -228,7 +228,7 @@ static lac_dtype rounds_to(lac_dtype from, lac_dtype to) {
 
 static bool round_fits(laci_net *net, const laci_fused *fused, const char **why) {
   lac_dtype to = rounds_to(type_before(net, fused), net->plan.values[fused->output].type.dtype);
-  *why = "a conversion by way of doubles";
+  *why = "a conversion through doubles";
   return to == LAC_DTYPE_F16 || to == LAC_DTYPE_BF16;
 }
 

@@ -28,10 +28,10 @@ static bool read_reduction(laci_net *net, const laci_node *node, reduction *r) {
 
 /* ---- Means over height and width ---- */
 
-static bool planes_fit(laci_net *net, const laci_fused *fused, const char **why) {
+static bool channel_means_fit(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   reduction r;
-  *why = "no mean of planes";
+  *why = "no mean over height and width";
   if (node->op != &laci_op_reduce_mean || !read_reduction(net, node, &r)) return false;
   for (int axis = 0; axis < r.x.rank; axis++) {
     if (r.axes[axis] != (axis >= 2)) return false;
@@ -282,7 +282,7 @@ static void lower_axes(laci_net *net, const laci_fused *fused) {
 }
 
 const laci_implementation laci_implementations_reduce[] = {
-    {"a pool", LACI_TAKES_NOTHING, planes_fit, laci_pool_channels},
+    {"a pool", LACI_TAKES_NOTHING, channel_means_fit, laci_pool_channels},
     {"channel sums", LACI_TAKES_NOTHING, sums_fit, lower_sums},
     {"largest", LACI_TAKES_NOTHING, extremes_fit, lower_extremes},
     {"oneDNN's", LACI_TAKES_NOTHING, axes_fit, lower_axes},

@@ -257,10 +257,10 @@ static void lower_grad(laci_net *net, const laci_fused *fused) {
   if (!p) return;
   bool blocks = net->blocks && x->rank == 4 && x->dims[1] % LACI_NET_BLOCK == 0 &&
                 keeps_blocks(y, starts, steps);
-  laci_layout *lies = blocks ? laci_net_blocks(net, y, dt) : laci_net_dense(net, y, dt);
-  int from = lies ? laci_net_as(net, laci_net_read(net, node->inputs[0]), lies, dt) : -1;
+  laci_layout *layout = blocks ? laci_net_blocks(net, y, dt) : laci_net_dense(net, y, dt);
+  int from = layout ? laci_net_as(net, laci_net_read(net, node->inputs[0]), layout, dt) : -1;
   int to = result(net, x, dt, blocks);
-  laci_layout_destroy(lies);
+  laci_layout_destroy(layout);
   describe_part(x, y, starts, steps, blocks, p);
   p->element = element_of(dt);
   p->whole = (size_t)laci_shape_count(x) * p->element;

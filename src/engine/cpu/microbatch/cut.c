@@ -41,8 +41,8 @@ static double image_bytes(const laci_cpu_plan *plan, int value) {
 }
 
 static bool is_convolved(const laci_cpu_plan *plan, int value) {
-  const int maker = plan->graph->values[value].producer;
-  return maker >= 0 && plan->graph->nodes[maker].op == &laci_op_conv;
+  const int producer = plan->graph->values[value].producer;
+  return producer >= 0 && plan->graph->nodes[producer].op == &laci_op_conv;
 }
 
 static bool moves(const laci_cpu_plan *plan, const laci_node *node) {
@@ -98,8 +98,8 @@ static work work_of(const laci_cpu_plan *plan, const laci_node *node) {
 static double seconds(const laci_stage_rule *rule, const work *w, int64_t images) {
   const double bytes = w->bytes * (double)images, pixels = w->pixels * (double)images;
   const double pace = bytes > rule->cache_bytes ? rule->memory : rule->cache;
-  const double full = pixels > 0 ? 1 + w->wasted / pixels : 1;
-  return fmax(full * w->flops * (double)images / rule->flops, bytes / pace);
+  const double overhead = pixels > 0 ? 1 + w->wasted / pixels : 1;
+  return fmax(overhead * w->flops * (double)images / rule->flops, bytes / pace);
 }
 
 /* ---- Where a graph can be cut ---- */
@@ -109,8 +109,8 @@ static double seconds(const laci_stage_rule *rule, const work *w, int64_t images
 static bool can_be_cut(const laci_cpu_plan *plan, int value, int64_t batch) {
   const laci_value *v = &plan->graph->values[value];
   const laci_shape *shape = laci_plan_shape(plan, value);
-  const int maker = v->producer;
-  if (maker < 0 || plan->graph->nodes[maker].op == &laci_op_dequantize_linear) return false;
+  const int producer = v->producer;
+  if (producer < 0 || plan->graph->nodes[producer].op == &laci_op_dequantize_linear) return false;
   if (v->is_output || laci_plan_is_constant(plan, value)) return false;
   if (!laci_plan_is_float(plan, value) || shape->rank != 4 || shape->dims[0] != batch) return false;
   int n_reads = 0;

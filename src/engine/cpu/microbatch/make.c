@@ -21,7 +21,7 @@ typedef struct making {
   laci_native_use use;
   laci_net_place place;
   const laci_stage_rule *rule;
-  bool has_front; /* a part was found to be cut off */
+  bool has_first_part; /* a part was found to be cut off */
 } making;
 
 /** The graph of m as the next stage. */
@@ -47,13 +47,13 @@ void laci_microbatches_drop(laci_microbatches *stages) {
 
 /* ---- The first part ---- */
 
-typedef struct front {
+typedef struct first_part {
   laci_type input, output; /* of the whole batch */
   laci_stage_cut cut;
   laci_graph *part, *rest; /* NULL: nothing is to be cut off */
-} front;
+} first_part;
 
-static lac_status split(laci_microbatches *stages, const laci_graph *graph, front *f,
+static lac_status split(laci_microbatches *stages, const laci_graph *graph, first_part *f,
                         lac_error *err) {
   laci_stage_ends small = {.input = graph->inputs[0],
                            .type = f->input,
@@ -114,10 +114,11 @@ static lac_status compare_constants(const laci_cpu_plan *whole, const making *m,
 
 /** Where the rule cuts the graph. A graph that cannot be planned is not cut: its failure is the
  * whole network's. */
-static lac_status find_front(laci_microbatches *stages, const making *m, front *f, lac_error *err) {
+static lac_status find_first_part(laci_microbatches *stages, const making *m, first_part *f,
+                                  lac_error *err) {
   lac_error why = {0};
   laci_cpu_plan plan = plan_of(m, &why);
-  *f = (front){0};
+  *f = (first_part){0};
   lac_status st = laci_plan_infer(&plan, m->options.shapes, m->options.n_shapes, &why);
   const bool found = !st && laci_stage_find_cut(&plan, m->rule, &f->cut);
   if (!st) st = plan.status;
@@ -139,7 +140,8 @@ static lac_status find_front(laci_microbatches *stages, const making *m, front *
 /** Memory for the value at the cut. What the budget has of the stage's ports is a micro-batch: the
  * input is counted here, if it is not an input of the next stage, too, and the value at the cut
  * there. */
-static lac_status take_written(laci_stage *s, const front *f, laci_budget *budget, lac_error *err) {
+static lac_status take_written(laci_stage *s, const first_part *f, laci_budget *budget,
+                               lac_error *err) {
   const laci_engine_port *in, *out;
   (void)laci_net_inputs(s->net, &in);
   (void)laci_net_outputs(s->net, &out);
@@ -159,7 +161,7 @@ static lac_status take_written(laci_stage *s, const front *f, laci_budget *budge
 }
 
 /** Not so where the graph makes constants of the batch's size. */
-static bool makes_micro_batch(const laci_stage *s, const front *f) {
+static bool makes_micro_batch(const laci_stage *s, const first_part *f) {
   const laci_engine_port *out;
   laci_shape wanted = f->output.shape;
   wanted.dims[0] = f->cut.micro_batch;
@@ -170,15 +172,15 @@ static bool makes_micro_batch(const laci_stage *s, const front *f) {
 /** The part before the cut becomes a stage, and m the rest. *cut is false, and nothing has changed,
  * where one stage is faster, or the part is no network by itself. */
 static lac_status cut_off(laci_microbatches *stages, making *m, bool *cut, lac_error *err) {
-  front f;
+  first_part f;
   making first = *m;
   lac_error why = {0};
   laci_budget budget = m->options.budget ? *m->options.budget : laci_budget_of(UINT64_MAX);
   const int n = stages->n;
   *cut = false;
-  lac_status st = find_front(stages, m, &f, err);
+  lac_status st = find_first_part(stages, m, &f, err);
   if (st || !f.rest) return st;
-  m->has_front = true;
+  m->has_first_part = true;
   first.graph = f.part;
   first.options.shapes = NULL;
   first.options.n_shapes = 0;
@@ -251,7 +253,7 @@ static lac_status make_what_fits(laci_microbatches *stages, const making *m, lac
   making cut = *m, whole = *m;
   const laci_budget budget = m->options.budget ? *m->options.budget : (laci_budget){0};
   lac_status st = make_all(stages, &cut, true, err);
-  if (st != LAC_MEMORY_LIMIT || !cut.has_front) return st;
+  if (st != LAC_MEMORY_LIMIT || !cut.has_first_part) return st;
   while (stages->n > 0) laci_microbatches_drop(stages);
   if (m->options.budget) *m->options.budget = budget;
   return make_all(stages, &whole, false, err);

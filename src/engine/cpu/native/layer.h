@@ -101,7 +101,7 @@ typedef struct laci_native_tensors {
 typedef struct laci_native_place {
   int same_as; /* the next value on the path to the one that stores the layout, which points to
                   itself */
-  bool used, planes, rows;
+  bool used, is_chw, rows;
   bool bytes; /* an int8 layer reads this value; not shared by joined values */
   laci_sparse_border border;
   laci_sparse_layout layout, of_int8x4;

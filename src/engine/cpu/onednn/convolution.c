@@ -17,7 +17,7 @@ enum {
   BLOCK = LACI_NET_BLOCK,
   WINOGRAD_MIN_CHANNELS = 64, /* of the input; fewer lose it in the transforms */
   WINOGRAD_FEW_CHANNELS = 32, /* at least so many of the output, and ... */
-  WINOGRAD_FEW_PLANE = 14,    /* ... images of so many rows where it has less than MIN_CHANNELS */
+  WINOGRAD_FEW_ROWS = 14,     /* ... images of so many rows where it has less than MIN_CHANNELS */
   /* The whole network is in blocks if at least one in so many of its products gains by that. A
    * depthwise product moves far more bytes than others, so that few of them matter. */
   WINOGRAD_SHARE = 8,
@@ -113,7 +113,7 @@ static bool gains_by_winograd(const laci_net *net, const conv *c) {
   int64_t least = rows < columns ? rows : columns;
   return laci_conv_allows_winograd(net, c->x, c->y, c->groups, &c->window) &&
          in >= WINOGRAD_MIN_CHANNELS && out >= WINOGRAD_FEW_CHANNELS &&
-         (out >= WINOGRAD_MIN_CHANNELS || least >= WINOGRAD_FEW_PLANE);
+         (out >= WINOGRAD_MIN_CHANNELS || least >= WINOGRAD_FEW_ROWS);
 }
 
 bool laci_conv_gains_by_winograd(const laci_net *net, const laci_fused *fused) {

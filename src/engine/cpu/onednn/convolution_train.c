@@ -116,17 +116,17 @@ out:
 }
 
 typedef lac_status gradient_of(laci_primitive **made, const laci_onednn *dnn,
-                               laci_conv_algorithm way, const laci_layout *const md[3],
+                               laci_conv_algorithm algorithm, const laci_layout *const md[3],
                                const laci_window *w, const laci_primitive *hint);
 
 /** The gradient's primitive with Winograd's algorithm or without; the forward one is its hint. */
-static lac_status try_gradient(const laci_net *net, const conv *c, laci_conv_algorithm way,
+static lac_status try_gradient(const laci_net *net, const conv *c, laci_conv_algorithm algorithm,
                                const laci_layout *const md[3], gradient_of *describe,
                                laci_primitive **pd) {
   laci_primitive *hint = NULL;
-  lac_status st = try_forward(net, c, NULL, way == LACI_CONV_WINOGRAD, &hint);
+  lac_status st = try_forward(net, c, NULL, algorithm == LACI_CONV_WINOGRAD, &hint);
   if (st) return st;
-  st = describe(pd, net->onednn, way, md, &c->window, hint);
+  st = describe(pd, net->onednn, algorithm, md, &c->window, hint);
   laci_primitive_destroy(hint);
   return st;
 }
@@ -215,7 +215,7 @@ const laci_implementation laci_implementations_conv_grad_input[] = {
 const laci_implementation laci_implementations_conv_grad_weight[] = {
     {"kept weights alone, by our kernels", LACI_TAKES_NOTHING, laci_native_gradient_fits,
      laci_native_gradient_lower},
-    {"pairs of bf16", LACI_TAKES_NOTHING, laci_conv_bf16_gradient_fits, laci_conv_bf16_gradient},
+    {"bf16 pairs", LACI_TAKES_NOTHING, laci_conv_bf16_gradient_fits, laci_conv_bf16_gradient},
     {"oneDNN's", LACI_TAKES_NOTHING, grad_weight_fits, lower_grad_weight},
     {.name = NULL},
 };

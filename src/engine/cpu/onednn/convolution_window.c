@@ -6,7 +6,7 @@
 #include "engine/cpu/onednn/convolution.h"
 #include "engine/cpu/onednn/onednn.h"
 
-enum { WINOGRAD_MIN_PLANE = 7 }; /* rows and columns of the output */
+enum { WINOGRAD_MIN_SIDE = 7 }; /* rows and columns of the output */
 
 bool laci_conv_window(const laci_node *node, const laci_shape *x, const laci_shape *y,
                       const int64_t *kernel, laci_window *w) {
@@ -48,7 +48,7 @@ bool laci_conv_allows_winograd(const laci_net *net, const laci_shape *x, const l
   if (net->plan.bf16 || groups != 1 || w->n_spatial != 2) return false;
   for (int at = 0; at < 2; at++) {
     if (w->kernel[at] != 3 || w->strides[at] != 1 || w->dilates[at] != 0) return false;
-    if (y->dims[2 + at] < WINOGRAD_MIN_PLANE) return false;
+    if (y->dims[2 + at] < WINOGRAD_MIN_SIDE) return false;
   }
   return x->dims[1] % LACI_NET_BLOCK == 0 && y->dims[1] % LACI_NET_BLOCK == 0;
 }

@@ -65,11 +65,11 @@ static void lower_norm(laci_net *net, const laci_fused *fused) {
   norm_step(net, fused, &norm);
 }
 
-static void lower_pieces(laci_net *net, const laci_fused *fused) {
+static void lower_pattern(laci_net *net, const laci_fused *fused) {
   size_t first = net->n_steps;
   norm_step(net, fused, fused->details);
   if (!net->plan.status && net->n_steps > first) {
-    net->steps[net->n_steps - 1].what = "LayerNormalization in pieces";
+    net->steps[net->n_steps - 1].what = "fused LayerNormalization";
   }
 }
 
@@ -120,7 +120,7 @@ const laci_implementation laci_implementations_layer_norm[] = {
     {.name = NULL},
 };
 const laci_implementation laci_implementations_layer_norm_nodes[] = {
-    {"oneDNN's", LACI_TAKES_NOTHING, NULL, lower_pieces},
+    {"oneDNN's", LACI_TAKES_NOTHING, NULL, lower_pattern},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_softmax[] = {

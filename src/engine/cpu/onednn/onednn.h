@@ -135,7 +135,7 @@ lac_status laci_primitive_reorder(laci_primitive **made, const laci_onednn *dnn,
                                   const laci_layout *from, const laci_layout *to);
 /** source, weights, bias (or NULL), destination */
 lac_status laci_primitive_conv(laci_primitive **made, const laci_onednn *dnn,
-                               laci_conv_algorithm way, const laci_layout *const md[4],
+                               laci_conv_algorithm algorithm, const laci_layout *const md[4],
                                const laci_window *w, const laci_posts *posts);
 lac_status laci_primitive_pool(laci_primitive **made, const laci_onednn *dnn, laci_pool_kind kind,
                                const laci_layout *const md[2], const laci_window *w);
@@ -165,16 +165,16 @@ lac_status laci_primitive_concat(laci_primitive **made, const laci_onednn *dnn, 
 /** Batch norm's gradient has an operand for the shift in version 2, and does not look at it. */
 bool laci_norm_gradient_reads_shift(void);
 lac_status laci_primitive_conv_train(laci_primitive **made, const laci_onednn *dnn,
-                                     laci_conv_algorithm way, const laci_layout *const md[4],
+                                     laci_conv_algorithm algorithm, const laci_layout *const md[4],
                                      const laci_window *w);
 /** md: source, weights, destination; each the gradient or the value, whichever it reads or
  * writes. */
 lac_status laci_primitive_conv_input_gradient(laci_primitive **made, const laci_onednn *dnn,
-                                              laci_conv_algorithm way,
+                                              laci_conv_algorithm algorithm,
                                               const laci_layout *const md[3], const laci_window *w,
                                               const laci_primitive *hint);
 lac_status laci_primitive_conv_weight_gradient(laci_primitive **made, const laci_onednn *dnn,
-                                               laci_conv_algorithm way,
+                                               laci_conv_algorithm algorithm,
                                                const laci_layout *const md[3], const laci_window *w,
                                                const laci_primitive *hint);
 lac_status laci_primitive_batch_norm_train(laci_primitive **made, const laci_onednn *dnn,

@@ -8,8 +8,8 @@
 
 /* ---- Names ---- */
 
-static dnnl_alg_kind_t conv_alg(laci_conv_algorithm way) {
-  return way == LACI_CONV_WINOGRAD ? dnnl_convolution_winograd : dnnl_convolution_direct;
+static dnnl_alg_kind_t conv_alg(laci_conv_algorithm algorithm) {
+  return algorithm == LACI_CONV_WINOGRAD ? dnnl_convolution_winograd : dnnl_convolution_direct;
 }
 
 static dnnl_alg_kind_t pool_alg(laci_pool_kind kind) {
@@ -163,13 +163,13 @@ lac_status laci_primitive_reorder(laci_primitive **made, const laci_onednn *dnn,
 }
 
 lac_status laci_primitive_conv(laci_primitive **made, const laci_onednn *dnn,
-                               laci_conv_algorithm way, const laci_layout *const md[4],
+                               laci_conv_algorithm algorithm, const laci_layout *const md[4],
                                const laci_window *w, const laci_posts *posts) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
   views(md, 4, v);
   laci_dnnl_window window = window_of(w);
-  const laci_dnnl_conv how = {.kind = dnnl_forward_inference, .alg = conv_alg(way)};
+  const laci_dnnl_conv how = {.kind = dnnl_forward_inference, .alg = conv_alg(algorithm)};
   dnnl_status_t st = describe_conv(&pd, dnn, how, v, &window, attr_of(dnn, posts));
   return give(st, pd, made);
 }
@@ -273,39 +273,41 @@ lac_status laci_primitive_concat(laci_primitive **made, const laci_onednn *dnn, 
 bool laci_norm_gradient_reads_shift(void) { return LACI_NORM_GRADIENT_READS_SHIFT; }
 
 lac_status laci_primitive_conv_train(laci_primitive **made, const laci_onednn *dnn,
-                                     laci_conv_algorithm way, const laci_layout *const md[4],
+                                     laci_conv_algorithm algorithm, const laci_layout *const md[4],
                                      const laci_window *w) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
   views(md, 4, v);
   laci_dnnl_window window = window_of(w);
-  const laci_dnnl_conv how = {.kind = dnnl_forward_training, .alg = conv_alg(way)};
+  const laci_dnnl_conv how = {.kind = dnnl_forward_training, .alg = conv_alg(algorithm)};
   dnnl_status_t st = laci_pd_conv(&pd, dnn->engine, how, v, &window, dnn->attr);
   return give(st, pd, made);
 }
 
 lac_status laci_primitive_conv_input_gradient(laci_primitive **made, const laci_onednn *dnn,
-                                              laci_conv_algorithm way,
+                                              laci_conv_algorithm algorithm,
                                               const laci_layout *const md[3], const laci_window *w,
                                               const laci_primitive *hint) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
   views(md, 3, v);
   laci_dnnl_window window = window_of(w);
-  const laci_dnnl_triple t = {.alg = conv_alg(way), .src = v[0], .weights = v[1], .dst = v[2]};
+  const laci_dnnl_triple t = {
+      .alg = conv_alg(algorithm), .src = v[0], .weights = v[1], .dst = v[2]};
   dnnl_status_t st = laci_pd_conv_input_gradient(&pd, dnn->engine, t, &window, hint->pd, dnn->attr);
   return give(st, pd, made);
 }
 
 lac_status laci_primitive_conv_weight_gradient(laci_primitive **made, const laci_onednn *dnn,
-                                               laci_conv_algorithm way,
+                                               laci_conv_algorithm algorithm,
                                                const laci_layout *const md[3], const laci_window *w,
                                                const laci_primitive *hint) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
   views(md, 3, v);
   laci_dnnl_window window = window_of(w);
-  const laci_dnnl_triple t = {.alg = conv_alg(way), .src = v[0], .weights = v[1], .dst = v[2]};
+  const laci_dnnl_triple t = {
+      .alg = conv_alg(algorithm), .src = v[0], .weights = v[1], .dst = v[2]};
   dnnl_status_t st =
       laci_pd_conv_weight_gradient(&pd, dnn->engine, t, &window, hint->pd, dnn->attr);
   return give(st, pd, made);

@@ -10,9 +10,9 @@ static int operand(laci_net *net, int value, bool transposed) {
   laci_element dt = laci_net_dt(net);
   int dense = laci_net_as_dense(net, laci_net_read(net, value), dt);
   if (dense < 0 || !transposed) return dense;
-  laci_shape lies = net->tensors[dense].shape;
-  laci_shape shape = laci_shape_of(2, (int64_t[]){lies.dims[1], lies.dims[0]});
-  int64_t strides[LACI_MOST_AXES] = {1, lies.dims[1]};
+  laci_shape stored = net->tensors[dense].shape;
+  laci_shape shape = laci_shape_of(2, (int64_t[]){stored.dims[1], stored.dims[0]});
+  int64_t strides[LACI_MOST_AXES] = {1, stored.dims[1]};
   laci_layout *md = NULL;
   if (!laci_layout_strided(&md, 2, shape.dims, dt, strides)) laci_plan_no_memory(&net->plan);
   return laci_net_view(net, dense, &shape, md, false);

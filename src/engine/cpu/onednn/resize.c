@@ -57,7 +57,7 @@ static bool resize_fits(laci_net *net, const laci_fused *fused, const char **why
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
   const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
-  *why = "a way to resize that oneDNN lacks";
+  *why = "a mode of Resize that oneDNN lacks";
   return laci_plan_is_float(&net->plan, fused->output) &&
          fits_resize(node, x, y, is_nearest(node)) && scales_fit(net, node, x, y);
 }

@@ -121,8 +121,8 @@ static bool convolves(const laci_node *node, int value) {
 
 /** Does what makes the value leave nothing below zero? */
 static bool is_no_less_than_zero(laci_cpu_plan *plan, int value) {
-  const int maker = plan->graph->values[value].producer;
-  const laci_node *node = maker < 0 ? NULL : &plan->graph->nodes[maker];
+  const int producer = plan->graph->values[value].producer;
+  const laci_node *node = producer < 0 ? NULL : &plan->graph->nodes[producer];
   laci_function clip;
   if (!node) return false;
   if (node->op == &laci_op_relu || node->op == &laci_op_sigmoid) return true;

@@ -139,23 +139,23 @@ static void use(laci_net *net, const laci_native_layer *layer) {
     in->used = true;
     in->rows = layer->rows;
   }
-  in->planes = in->planes || layer->kind == LACI_NATIVE_POOL; /* reads rows of one channel */
+  in->is_chw = in->is_chw || layer->kind == LACI_NATIVE_POOL; /* reads rows of one channel */
   if (!reads_around(layer)) return;
   const laci_sparse_border b = border_of(net, layer);
-  in->planes = in->planes || !laci_native_is_pixel(&layer->window);
+  in->is_chw = in->is_chw || !laci_native_is_pixel(&layer->window);
   widen(&in->border, &b);
 }
 
 /** PC16P can be written by products whose input has the same row stride as the results, and by
  * layers that walk along their results. Otherwise the result is in CHW. */
-static void check_panels(laci_net *net, row_table *table, const laci_native_layer *layer) {
+static void check_format(laci_net *net, row_table *table, const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   const int64_t out = rows_of(table, g->out_h, g->out_w)->stride;
   bool differs = layer->reading == LACI_NATIVE_PHASES && out < phase_stride(net, layer);
   if (layer->reading == LACI_NATIVE_AS_STORED && layer->kind == LACI_NATIVE_PRODUCT) {
     differs = rows_of(table, g->h, g->w)->stride != out;
   }
-  if (differs) place_of(net, layer->output)->planes = true;
+  if (differs) place_of(net, layer->output)->is_chw = true;
 }
 
 static void set_layout(laci_net *net, row_table *table, int value) {
@@ -166,7 +166,7 @@ static void set_layout(laci_net *net, row_table *table, int value) {
   border.stride_h = border.stride_w = 1;
   laci_memory_format format = LACI_FORMAT_HWC16N;
   if (!laci_native_by_images(size.n_images)) {
-    format = place->planes ? LACI_FORMAT_CHW : LACI_FORMAT_PC16P;
+    format = place->is_chw ? LACI_FORMAT_CHW : LACI_FORMAT_PC16P;
     border.right = most(border.right, rows_of(table, size.h, size.w)->stride - size.w);
   }
   place->layout = laci_sparse_layout_of(format, size.channels, size.h, size.w, border);
@@ -193,7 +193,7 @@ void laci_native_lay_out(laci_net *net) {
     if (native->layers[at].chosen) use(net, &native->layers[at]);
   }
   for (int at = 0; at < native->n_layers; at++) {
-    if (native->layers[at].chosen) check_panels(net, &table, &native->layers[at]);
+    if (native->layers[at].chosen) check_format(net, &table, &native->layers[at]);
   }
   for (int v = 0; v < net->plan.graph->n_values; v++) {
     if (places[v].same_as == v && places[v].used) set_layout(net, &table, v);

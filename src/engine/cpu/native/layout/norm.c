@@ -29,19 +29,19 @@ bool laci_native_is_norm(laci_net *net, const laci_fused *fused) {
 static bool is_read_by_layers_alone(const laci_net *net, int value) {
   const laci_native_net *native = net->native;
   int n_reads = 0;
-  bool lies = false;
+  bool as_stored = false;
   for (int at = 0; native && at < native->n_layers; at++) {
     const laci_native_layer *layer = &native->layers[at];
     if (!layer->chosen || layer->rows) continue;
     const bool reads = layer->input == value, adds = layer->residual == value;
     n_reads += reads + adds;
-    lies = lies || adds || (reads && layer->reading == LACI_NATIVE_AS_STORED);
+    as_stored = as_stored || adds || (reads && layer->reading == LACI_NATIVE_AS_STORED);
   }
-  return lies && n_reads == laci_plan_uses(&net->plan, value);
+  return as_stored && n_reads == laci_plan_uses(&net->plan, value);
 }
 
 bool laci_native_norm_fits(laci_net *net, const laci_fused *fused, const char **why) {
-  *why = "not read by sparse layers alone";
+  *why = "not read only by sparse layers";
   return is_read_by_layers_alone(net, fused->output) && laci_native_is_norm(net, fused);
 }
 

@@ -127,7 +127,7 @@ int laci_native_find(const laci_net *net, int content, const laci_native_layout 
 }
 
 /** Has the tensor that layout? Takes the layout. */
-static bool lies_as(laci_layout *layout, const laci_net_tensor *t) {
+static bool has_layout(laci_layout *layout, const laci_net_tensor *t) {
   const bool same = layout && laci_layout_equal(layout, t->md);
   laci_layout_destroy(layout);
   return same;
@@ -145,12 +145,12 @@ bool laci_native_layout_of(laci_net *net, int tensor, bool rows, laci_sparse_lay
   laci_memory_format format = LACI_FORMAT_HWC;
   if (floats && laci_net_in_blocks(net, tensor)) {
     format = LACI_FORMAT_CHW16C;
-  } else if (floats && lies_as(laci_net_dense(net, &t.shape, t.dt), &t)) {
+  } else if (floats && has_layout(laci_net_dense(net, &t.shape, t.dt), &t)) {
     format = LACI_FORMAT_CHW;
   } else {
     laci_layout *last =
         rows ? laci_net_dense(net, &t.shape, t.dt) : laci_net_channels_last(net, &t.shape, t.dt);
-    if (!lies_as(last, &t)) return false;
+    if (!has_layout(last, &t)) return false;
   }
   *layout = laci_sparse_layout_contiguous(format, size.channels, size.h, size.w);
   return true;

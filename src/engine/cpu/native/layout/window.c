@@ -6,22 +6,22 @@
 
 laci_sparse_window laci_native_window_over(const laci_shape *x, const laci_shape *y,
                                            const laci_window *w) {
-  const bool plane = x->rank == 4;
+  const bool two_d = x->rank == 4;
   const int last = x->rank - 3;
   return (laci_sparse_window){.channels_in = x->dims[1],
                               .channels_out = y->dims[1],
                               .groups = 1,
-                              .h = plane ? x->dims[2] : 1,
+                              .h = two_d ? x->dims[2] : 1,
                               .w = x->dims[x->rank - 1],
-                              .out_h = plane ? y->dims[2] : 1,
+                              .out_h = two_d ? y->dims[2] : 1,
                               .out_w = y->dims[y->rank - 1],
-                              .kernel_h = plane ? w->kernel[0] : 1,
+                              .kernel_h = two_d ? w->kernel[0] : 1,
                               .kernel_w = w->kernel[last],
-                              .stride_h = plane ? w->strides[0] : 1,
+                              .stride_h = two_d ? w->strides[0] : 1,
                               .stride_w = w->strides[last],
-                              .dilation_h = plane ? w->dilates[0] + 1 : 1,
+                              .dilation_h = two_d ? w->dilates[0] + 1 : 1,
                               .dilation_w = w->dilates[last] + 1,
-                              .pad_top = plane ? w->pads_begin[0] : 0,
+                              .pad_top = two_d ? w->pads_begin[0] : 0,
                               .pad_left = w->pads_begin[last]};
 }
 

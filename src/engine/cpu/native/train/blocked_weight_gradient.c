@@ -194,7 +194,7 @@ void laci_conv_bf16_gradient(laci_net *net, const laci_fused *fused) {
   laci_net_step *step = laci_net_step_code(net, node, run_weight_sums, 5,
                                            (int[]){s->x, s->dy, s->dw, s->sums, s->scratch});
   if (!step) return;
-  step->kernel = s->g.winograd ? "winograd along rows, bf16" : "pairs of bf16";
+  step->kernel = s->g.winograd ? "winograd along rows, bf16" : "bf16 pairs";
   step->context = s;
   step->shown = s->dw;
   laci_net_step_scratch(step, 3);

@@ -19,7 +19,7 @@ typedef struct fill_step {
 typedef struct filling {
   const laci_sparse_places *places;
   const float *weight;
-  uint16_t *halves; /* the weight's elements as bf16; the one before them is zero */
+  uint16_t *bf16; /* the weight's elements as bf16; the one before them is zero */
   float *to;
 } filling;
 
@@ -27,7 +27,7 @@ enum { GRAIN = 1 << 14 };
 
 static void round_some(int64_t begin, int64_t end, void *context) {
   const filling *f = context;
-  laci_sparse_round_now()(f->weight + begin, end - begin, f->halves + begin);
+  laci_sparse_round_now()(f->weight + begin, end - begin, f->bf16 + begin);
 }
 
 static void fill_some(int64_t begin, int64_t end, void *context) {
@@ -40,7 +40,7 @@ static void fill_pairs(int64_t begin, int64_t end, void *context) {
   const filling *f = context;
   const int32_t *at = f->places->at + 2 * begin;
   for (int64_t k = begin; k < end; k++, at += 2) {
-    const uint32_t pair = f->halves[at[0]] | (uint32_t)f->halves[at[1]] << 16;
+    const uint32_t pair = f->bf16[at[0]] | (uint32_t)f->bf16[at[1]] << 16;
     memcpy(f->to + k, &pair, sizeof pair);
   }
 }
@@ -50,8 +50,8 @@ static lac_status run_fill(laci_net *net, laci_net_step *step, lac_error *err) {
   filling f = {.weight = laci_net_data(net, s->weight)};
   (void)err;
   if (s->scratch >= 0) {
-    f.halves = (uint16_t *)laci_net_data(net, s->scratch) + 1;
-    f.halves[LACI_SPARSE_NOWHERE] = 0;
+    f.bf16 = (uint16_t *)laci_net_data(net, s->scratch) + 1;
+    f.bf16[LACI_SPARSE_NOWHERE] = 0;
     laci_pool_for(net->pool, s->n_weights, GRAIN, round_some, &f);
   }
   for (const laci_native_kernel *kernel = s->kernel; kernel; kernel = kernel->next) {

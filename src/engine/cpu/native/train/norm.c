@@ -289,7 +289,7 @@ static void add_step(laci_net *net, const laci_fused *fused, norm_step *s, laci_
 
 bool laci_image_norm_fits(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  *why = "no sparse layer beside it";
+  *why = "no sparse layer next to it";
   return laci_native_may_be_images(net, node->inputs[0]) &&
          (laci_native_in_images(net, node->inputs[0]) || laci_native_has_place(net, fused->output));
 }
@@ -326,7 +326,7 @@ void laci_image_norm_lower(laci_net *net, const laci_fused *fused) {
 bool laci_image_norm_gradient_fits(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const int forward = net->plan.graph->values[node->inputs[3]].producer;
-  *why = "no sparse layer beside it";
+  *why = "no sparse layer next to it";
   if (!net->workspaces || forward < 0 || net->workspaces[forward] < 0) return false;
   return net->tensors[net->workspaces[forward]].native != NULL;
 }
