@@ -15,11 +15,11 @@
 
 enum {
   REGISTERS = 32,
-  VECTOR = 64,    /* bytes */
-  MOST_AHEAD = 4, /* columns that are loaded before they are used */
-  MASK = 1,       /* k1: the tile's lanes */
-  BESIDE = 1,     /* k2, k3: its lanes with a pixel before, and after */
-  LOW = 31,       /* after the last column */
+  VECTOR = 64,         /* bytes */
+  MOST_AHEAD = 4,      /* columns that are loaded before they are used */
+  MASK = 1,            /* k1: the tile's lanes */
+  NEIGHBOUR_MASKS = 1, /* k2, k3: its lanes with a pixel before, and after */
+  LOW = 31,            /* after the last column */
   HIGH = 30,
 };
 
@@ -62,7 +62,7 @@ static void load_column(laci_code *code, const laci_sparse_frame *f,
   const int to = REGISTERS - 1 - l->n_loaded++ % l->n_registers;
   const laci_x86_memory from = laci_x86_at(LACI_SPARSE_AT, (int32_t)at);
   const int neighbour = code_block->neighbour ? code_block->neighbour[l->next] : LACI_SPARSE_ITSELF;
-  if (neighbour) laci_x86_load_masked(code, to, BESIDE + neighbour, from);
+  if (neighbour) laci_x86_load_masked(code, to, NEIGHBOUR_MASKS + neighbour, from);
   else laci_x86_vector_memory(code, ZMM, LACI_X86_LOAD, to, 0, from);
   if (f->x_ahead) {
     const int64_t ahead = f->x_ahead * (int64_t)sizeof(float);
@@ -90,8 +90,8 @@ static void load_next_to(laci_code *code, const laci_code_block *code_block) {
   const laci_x86_memory before = laci_x86_at(LACI_SPARSE_TILE, offsetof(laci_sparse_tile, before));
   const laci_x86_memory after = laci_x86_at(LACI_SPARSE_TILE, offsetof(laci_sparse_tile, after));
   if (!code_block->neighbour) return;
-  laci_x86_load_mask(code, BESIDE + LACI_SPARSE_BEFORE, before);
-  laci_x86_load_mask(code, BESIDE + LACI_SPARSE_AFTER, after);
+  laci_x86_load_mask(code, NEIGHBOUR_MASKS + LACI_SPARSE_BEFORE, before);
+  laci_x86_load_mask(code, NEIGHBOUR_MASKS + LACI_SPARSE_AFTER, after);
 }
 
 static void write_terms(laci_code *code, const laci_sparse_frame *f,

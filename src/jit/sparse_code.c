@@ -169,7 +169,7 @@ static laci_sparse_ahead ahead_of(const laci_sparse_code *code, const laci_spars
       .weight = (int)laci_ceil_div(terms * 9 / 2, tile_bytes)};
 }
 
-static void write_piece(const laci_sparse_product *p, const laci_sparse_options *options,
+static void write_block(const laci_sparse_product *p, const laci_sparse_options *options,
                         const laci_sparse_code *code, const laci_sparse_group *group, int64_t at) {
   laci_code *to = laci_code_cache_open(code->cache);
   const bool reads_first = group->row_first % p->rows_together == 0;
@@ -225,7 +225,7 @@ static lac_status make(const laci_sparse_product *p, const laci_sparse_options *
     for (int64_t code_block = group->block_first; code_block < group->block_last; code_block++) {
       laci_code_align(to, LACI_SPARSE_LINE);
       code->entry[code_block] = to->n;
-      write_piece(p, options, code, group, code_block);
+      write_block(p, options, code, group, code_block);
     }
   }
   code->entry[plan->n_code_blocks] = to->n;
@@ -298,7 +298,7 @@ typedef struct job {
 /* The part's tiles, some at a time: the last sums, and what follows them while they are in the
  * cache. An only code block reads no earlier sums, so all tiles can share the same scratch. */
 static void run_and_finish(const job *j, laci_code_block_run *run, laci_sparse_call call,
-                           laci_sparse_part part, bool only_piece) {
+                           laci_sparse_part part, bool only_block) {
   const int64_t last = part.tile_last, n_rows = part.row_last - part.row_first;
   for (; part.tile_first < last; part.tile_first += NEAR_TILES) {
     const int64_t left = last - part.tile_first, n = left < NEAR_TILES ? left : NEAR_TILES;
@@ -309,7 +309,7 @@ static void run_and_finish(const job *j, laci_code_block_run *run, laci_sparse_c
     laci_sparse_finish_now()(j->o, j->code->row_stride, j->code->values, &part, call.sums);
     call.ahead_code += n * j->code->ahead.code * LACI_SPARSE_LINE;
     call.ahead_weight += n * j->code->ahead.weight * FLOATS_OF_LINE;
-    if (!only_piece) call.sums += n * n_rows * LANES;
+    if (!only_block) call.sums += n * n_rows * LANES;
   }
 }
 
@@ -430,7 +430,7 @@ static void fetch(const void *from, size_t bytes) {
 
 /* A thread's first code block, which none before it has fetched. Weights are half of the code at
  * most. */
-static void fetch_piece(const laci_sparse_code *code, int64_t code_block) {
+static void fetch_block(const laci_sparse_code *code, int64_t code_block) {
   const size_t bytes = code->entry[code_block + 1] - code->entry[code_block];
   fetch(laci_code_cache_at(code->cache, code->entry[code_block]), bytes);
   fetch(code->weight + code->plan.code_blocks[code_block].weight_first, bytes / 2);
@@ -438,26 +438,26 @@ static void fetch_piece(const laci_sparse_code *code, int64_t code_block) {
 
 /* Runs the pending code block, now that the next one is known, whose code it fetches. The next one
  * becomes the pending one. */
-static void run_then(const job *j, position *waits, position next) {
-  if (waits->group) run_block(j, waits, next.group ? next.code_block : waits->code_block);
-  else fetch_piece(j->code, next.code_block);
-  *waits = next;
+static void run_then(const job *j, position *pending, position next) {
+  if (pending->group) run_block(j, pending, next.group ? next.code_block : pending->code_block);
+  else fetch_block(j->code, next.code_block);
+  *pending = next;
 }
 
 /* Groups [first, last) over a chunk, group by group. of: the chunk, and its memory. */
-static void run_groups(const job *j, position *waits, int64_t first, int64_t last, position of) {
+static void run_groups(const job *j, position *pending, int64_t first, int64_t last, position of) {
   for (int64_t at = first; at < last; at++) {
     of.group = &j->code->plan.groups[at];
     for (of.code_block = of.group->block_first; of.code_block < of.group->block_last;
          of.code_block++) {
-      run_then(j, waits, of);
+      run_then(j, pending, of);
     }
   }
 }
 
 /* The same, columns by columns: what a code block reads of x is still in the cache when the next
  * group reads it. */
-static void run_columns(const job *j, position *waits, int64_t first, int64_t last, position of) {
+static void run_columns(const job *j, position *pending, int64_t first, int64_t last, position of) {
   float *sums = of.sums;
   bool more = true;
   for (int64_t step = 0; more; step++) {
@@ -468,7 +468,7 @@ static void run_columns(const job *j, position *waits, int64_t first, int64_t la
       if (of.code_block >= of.group->block_last) continue;
       more = true;
       of.sums = sums + (size_t)(at - first) * sums_each(j->code);
-      run_then(j, waits, of);
+      run_then(j, pending, of);
     }
   }
 }
@@ -481,18 +481,18 @@ static void run_parts(int64_t begin, int64_t end, void *context) {
     const int64_t last = (part + 1) * j->n_items / j->n_parts;
     float *sums = (float *)(void *)(j->scratch + (size_t)part * scratch_each(j->code));
     one_lane_x one_lane = {sums + all_sums(j->code), -1};
-    position waits = {.group = NULL};
+    position pending = {.group = NULL};
     for (int64_t item = part * j->n_items / j->n_parts, next; item < last; item = next) {
       const int64_t chunk = item / n_groups, after = (chunk + 1) * n_groups;
       const position of = {.chunk = chunk, .sums = sums, .one_lane = &one_lane};
       next = after < last ? after : last;
       if (j->code->cut.columns_first) {
-        run_columns(j, &waits, item % n_groups, next - chunk * n_groups, of);
+        run_columns(j, &pending, item % n_groups, next - chunk * n_groups, of);
       } else {
-        run_groups(j, &waits, item % n_groups, next - chunk * n_groups, of);
+        run_groups(j, &pending, item % n_groups, next - chunk * n_groups, of);
       }
     }
-    run_then(j, &waits, (position){.group = NULL});
+    run_then(j, &pending, (position){.group = NULL});
   }
 }
 

@@ -58,7 +58,7 @@ static int64_t kept_of(const laci_sparse_plan *plan, const laci_sparse_group *gr
 
 /* A row has no more terms than it keeps weights. A group without any has one empty code block,
  * which stores the bias. */
-static int64_t most_pieces(const laci_sparse_plan *plan, const laci_sparse_group *group,
+static int64_t most_blocks(const laci_sparse_plan *plan, const laci_sparse_group *group,
                            int64_t terms) {
   const int64_t kept = kept_of(plan, group);
   return kept > terms ? laci_ceil_div(kept, terms) : 1;
@@ -72,7 +72,7 @@ static bool plan_columns(const laci_sparse_product *p, int terms, laci_sparse_pl
     find_columns(p, group);
     group->rows_at = n_columns;
     n_columns += group->n_columns;
-    n_code_blocks += most_pieces(plan, group, terms);
+    n_code_blocks += most_blocks(plan, group, terms);
   }
   plan->rows = laci_alloc((size_t)n_columns, sizeof *plan->rows);
   plan->code_blocks = laci_alloc((size_t)n_code_blocks, sizeof *plan->code_blocks);

@@ -272,7 +272,7 @@ static void panels_want_rows_as_far_apart(void **state) {
   lac_error err = {0};
   (void)state;
   assert_int_equal(laci_sparse_form_init(&g, kept, &layouts, &form, &err), LAC_UNSUPPORTED);
-  assert_string_equal(err.text, "panels of a sparse convolution: rows 5 and 6 apart");
+  assert_string_equal(err.text, "PC16P of a sparse convolution: rows 5 and 6 apart");
   assert_null(form.tiles);
 }
 

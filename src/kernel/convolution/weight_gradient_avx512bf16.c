@@ -127,18 +127,18 @@ static void pair_input(const laci_weight_gradient *g, const laci_weight_gradient
 static void pair_output(const laci_weight_gradient *g, const laci_weight_gradient_part *part,
                         const band *b) {
   const pairing p = {.step = 2, .apart = 1, .n = b->most.pairs};
-  int64_t plane = b->images * b->rows * p.n;
+  int64_t point_stride = b->images * b->rows * p.n;
   entry *to = b->out;
   for (int64_t k = part->k_first; k < part->k_last; k++) {
     for (int64_t image = 0; image < b->images; image++) {
       int64_t first = ((b->n + image) * g->k_blocks + k) * g->out_h + b->row;
       for (int64_t row = 0; row < b->rows; row++, to += p.n) {
         const line l = {part->dy + (first + row) * g->out_w * BLOCK, g->out_w};
-        if (g->winograd) output_points(&l, p.n, plane, to);
+        if (g->winograd) output_points(&l, p.n, point_stride, to);
         else pair_row(&l, &p, to);
       }
     }
-    if (g->winograd) to += (POINTS - 1) * plane;
+    if (g->winograd) to += (POINTS - 1) * point_stride;
   }
 }
 

@@ -25,8 +25,8 @@ void laci_winograd_cut(const laci_winograd *g, int64_t *rows, int64_t *images) {
   *rows = HELD / row - AROUND;
   if (*rows < 4) *rows = 4;
   if (*rows > g->out_h) *rows = g->out_h;
-  int64_t pieces = (g->out_h + *rows - 1) / *rows;
-  *rows = (g->out_h + pieces - 1) / pieces; /* of the same height */
+  int64_t n_bands = (g->out_h + *rows - 1) / *rows;
+  *rows = (g->out_h + n_bands - 1) / n_bands; /* of the same height */
   *images = *rows == g->out_h ? HELD / (row * (*rows + AROUND)) : 1;
   if (*images < 1) *images = 1;
 }

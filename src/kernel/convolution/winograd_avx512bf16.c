@@ -79,17 +79,17 @@ INLINE void store_point(uint16_t *to, __m512 x) {
   _mm256_store_si256((void *)to, (__m256i)_mm512_cvtneps_pbh(x));
 }
 
-/** A row of the image; plane: the distance from one point to the next. */
+/** A row of the image; point_stride: the distance from one point to the next. */
 static void transform_row(const uint16_t *row, int64_t width, int64_t first, const rows *r,
                           uint16_t *to) {
-  int64_t plane = r->n_in * r->tiles * BLOCK, at = first;
+  int64_t point_stride = r->n_in * r->tiles * BLOCK, at = first;
   __m512 d0 = laci_pixel_floats(row, width, at), d1 = laci_pixel_floats(row, width, at + 1);
   for (int64_t tile = 0; tile < r->tiles; tile++, at += OUT, to += BLOCK) {
     __m512 d2 = laci_pixel_floats(row, width, at + 2), d3 = laci_pixel_floats(row, width, at + 3);
     store_point(to, _mm512_sub_ps(d0, d2));
-    store_point(to + plane, _mm512_add_ps(d1, d2));
-    store_point(to + 2 * plane, _mm512_sub_ps(d2, d1));
-    store_point(to + 3 * plane, _mm512_sub_ps(d1, d3));
+    store_point(to + point_stride, _mm512_add_ps(d1, d2));
+    store_point(to + 2 * point_stride, _mm512_sub_ps(d2, d1));
+    store_point(to + 3 * point_stride, _mm512_sub_ps(d1, d3));
     d0 = d2;
     d1 = d3;
   }
@@ -97,10 +97,10 @@ static void transform_row(const uint16_t *row, int64_t width, int64_t first, con
 
 static void transform(const laci_winograd *g, const laci_winograd_band *band, const uint16_t *x,
                       const rows *r) {
-  int64_t plane = r->n_in * r->tiles * BLOCK;
+  int64_t point_stride = r->n_in * r->tiles * BLOCK;
   uint16_t *to = r->points;
   for (int64_t n = band->n_first; n < band->n_last; n++) {
-    for (int64_t c = 0; c < g->c_blocks; c++, to += (POINTS - 1) * plane) {
+    for (int64_t c = 0; c < g->c_blocks; c++, to += (POINTS - 1) * point_stride) {
       const uint16_t *image = x + (n * g->c_blocks + c) * g->h * g->w * BLOCK;
       for (int64_t i = 0; i < r->n_in; i++, to += r->tiles * BLOCK) {
         int64_t row = band->row_first - g->pad_top + i;
@@ -108,7 +108,7 @@ static void transform(const laci_winograd *g, const laci_winograd_band *band, co
           transform_row(image + row * g->w * BLOCK, g->w, -g->pad_left, r, to);
         } else {
           for (int p = 0; p < POINTS; p++) {
-            memset(to + p * plane, 0, (size_t)(r->tiles * BLOCK) * sizeof *to);
+            memset(to + p * point_stride, 0, (size_t)(r->tiles * BLOCK) * sizeof *to);
           }
         }
       }
@@ -144,7 +144,7 @@ typedef struct operands {
 INLINE void convolve_tiles(const laci_winograd *g, const rows *r, operands of, const target *t,
                            int64_t tile, const int n) {
   const uint16_t *weights = of.weights;
-  int64_t row = r->tiles * BLOCK, plane = r->n_in * row;
+  int64_t row = r->tiles * BLOCK, point_stride = r->n_in * row;
   __m512 m[AT_ONCE][POINTS];
 #pragma GCC unroll 6
   for (int s = 0; s < n; s++) {
@@ -153,7 +153,7 @@ INLINE void convolve_tiles(const laci_winograd *g, const rows *r, operands of, c
   }
   for (int64_t c = 0; c < g->c_blocks; c++) {
     for (int64_t i = 0; i < WINDOW; i++) {
-      const uint16_t *d = of.points + c * POINTS * plane + i * row + tile * BLOCK;
+      const uint16_t *d = of.points + c * POINTS * point_stride + i * row + tile * BLOCK;
       for (int64_t pair = 0; pair < PAIRS;
            pair++, d += 2, weights += (ptrdiff_t)POINTS * BLOCK * 2) {
 #pragma GCC unroll 4
@@ -162,7 +162,7 @@ INLINE void convolve_tiles(const laci_winograd *g, const rows *r, operands of, c
 #pragma GCC unroll 6
           for (int s = 0; s < n; s++) {
             int two;
-            memcpy(&two, d + p * plane + (ptrdiff_t)s * BLOCK, sizeof two);
+            memcpy(&two, d + p * point_stride + (ptrdiff_t)s * BLOCK, sizeof two);
             m[s][p] = _mm512_dpbf16_ps(m[s][p], w, (__m512bh)_mm512_set1_epi32(two));
           }
         }

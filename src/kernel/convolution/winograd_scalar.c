@@ -37,20 +37,20 @@ void laci_winograd_transform_scalar(const laci_winograd *g, const float *weight,
 }
 
 /** A pixel of one channel; zero outside of the image. */
-static float pixel(const laci_winograd *g, const uint16_t *plane, int64_t row, int64_t column,
+static float pixel(const laci_winograd *g, const uint16_t *block, int64_t row, int64_t column,
                    int64_t channel) {
   if (row < 0 || row >= g->h || column < 0 || column >= g->w) return 0;
-  return laci_bf16_value(plane[(row * g->w + column) * BLOCK + channel]);
+  return laci_bf16_value(block[(row * g->w + column) * BLOCK + channel]);
 }
 
 static void add_tile(const laci_winograd *g, const uint16_t *x, const uint16_t *weights,
                      const int64_t at[4], float m[POINTS]) {
   int64_t k = at[0], out = at[1], row = at[2] - g->pad_top, column = at[3] - g->pad_left;
   for (int64_t in = 0; in < g->c_blocks * BLOCK; in++) {
-    const uint16_t *plane = x + in / BLOCK * g->h * g->w * BLOCK;
+    const uint16_t *block = x + in / BLOCK * g->h * g->w * BLOCK;
     for (int64_t i = 0; i < WINDOW; i++) {
       float d[POINTS];
-      for (int p = 0; p < POINTS; p++) d[p] = pixel(g, plane, row + i, column + p, in % BLOCK);
+      for (int p = 0; p < POINTS; p++) d[p] = pixel(g, block, row + i, column + p, in % BLOCK);
       const float points[POINTS] = {d[0] - d[2], d[1] + d[2], d[2] - d[1], d[1] - d[3]};
       for (int p = 0; p < POINTS; p++) {
         uint16_t weight = weights[place_of(g, k, i, in, p, out)];
@@ -67,12 +67,12 @@ void laci_winograd_convolve_scalar(const laci_winograd *g, const laci_winograd_b
   for (int64_t n = band->n_first; n < band->n_last; n++) {
     const uint16_t *image = x + n * g->c_blocks * g->h * g->w * BLOCK;
     for (int64_t k = 0; k < g->k_blocks * BLOCK; k++) {
-      uint16_t *plane = y + (n * g->k_blocks + k / BLOCK) * g->out_h * g->out_w * BLOCK;
+      uint16_t *block = y + (n * g->k_blocks + k / BLOCK) * g->out_h * g->out_w * BLOCK;
       for (int64_t row = band->row_first; row < band->row_last; row++) {
         for (int64_t column = 0; column < g->out_w; column += OUT) {
           float m[POINTS] = {0};
           add_tile(g, image, weights, (int64_t[]){k / BLOCK, k % BLOCK, row, column}, m);
-          uint16_t *to = plane + (row * g->out_w + column) * BLOCK + k % BLOCK;
+          uint16_t *to = block + (row * g->out_w + column) * BLOCK + k % BLOCK;
           to[0] = laci_bf16_round(m[0] + m[1] + m[2]);
           if (column + 1 < g->out_w) to[BLOCK] = laci_bf16_round(m[1] - m[2] - m[3]);
         }

@@ -37,10 +37,10 @@ typedef struct side {
 
 typedef struct layout {
   side y, x;
-  int64_t images;                                  /* of a block */
-  int64_t wide, high;                              /* of a row and of a column, with zeros */
-  int64_t plane, row, column, corner;              /* floats from one to the next of a kind */
-  int64_t planes, rows, columns, corners, channel; /* where the kinds begin; floats in all */
+  int64_t images;                                       /* of a block */
+  int64_t wide, high;                                   /* of a row and of a column, with zeros */
+  int64_t image_stride, row, column, corner;            /* floats from one to the next of a kind */
+  int64_t first_image, rows, columns, corners, channel; /* where the kinds begin; floats in all */
 } layout;
 
 static side side_of(const laci_unfold_axis *axis) {
@@ -55,12 +55,12 @@ static layout layout_of(const laci_unfold *u) {
   l.images = laci_least(laci_ceil_div(POSITIONS, l.y.in * l.wide), u->images);
   /* After everything: zeros for a displacement and for the rest of a vector. */
   const int64_t more = (l.x.reach > l.y.reach ? l.x.reach : l.y.reach) + LACI_DOTS_LANES;
-  l.plane = laci_gram_whole(l.y.in * l.wide + more);
+  l.image_stride = laci_gram_whole(l.y.in * l.wide + more);
   l.row = laci_gram_whole(l.images * l.wide + more);
   l.column = laci_gram_whole(l.images * l.high + more);
   l.corner = laci_gram_whole(l.images + more);
-  l.planes = laci_gram_whole(more);
-  l.rows = l.planes + l.images * l.plane;
+  l.first_image = laci_gram_whole(more);
+  l.rows = l.first_image + l.images * l.image_stride;
   l.columns = l.rows + l.y.slots * l.row;
   l.corners = l.columns + l.x.slots * l.column;
   l.channel = laci_gram_apart(l.corners + l.y.slots * l.x.slots * l.corner);
@@ -96,9 +96,9 @@ typedef struct filling {
 } filling;
 
 static void fill_image(const layout *l, const float *from, int64_t image, float *to) {
-  float *plane = to + l->planes + image * l->plane;
+  float *copy = to + l->first_image + image * l->image_stride;
   const int64_t h = l->y.in, w = l->x.in;
-  for (int64_t r = 0; r < h; r++) memcpy(plane + r * l->wide, from + r * w, sizeof *to * (size_t)w);
+  for (int64_t r = 0; r < h; r++) memcpy(copy + r * l->wide, from + r * w, sizeof *to * (size_t)w);
   for (int64_t slot = 0; slot < l->y.slots; slot++) {
     const float *row = from + place_of(&l->y, slot) * w;
     memcpy(to + l->rows + slot * l->row + image * l->wide, row, sizeof *to * (size_t)w);
@@ -115,13 +115,13 @@ static void fill_image(const layout *l, const float *from, int64_t image, float 
 static void fill_channels(int64_t begin, int64_t end, void *context) {
   const filling *f = context;
   const laci_unfold *u = f->unfold;
-  const int64_t plane = u->axis[1].in * u->axis[2].in;
+  const int64_t pixels = u->axis[1].in * u->axis[2].in;
   for (int64_t c = begin; c < end; c++) {
     float *to = f->to + c * f->l->channel;
     memset(to, 0, sizeof *to * (size_t)f->l->channel);
     for (int64_t image = 0; image < f->n; image++) {
       const int64_t at = (image * u->groups + f->group) * u->channels + c;
-      fill_image(f->l, f->value + at * plane, image, to);
+      fill_image(f->l, f->value + at * pixels, image, to);
     }
   }
 }
@@ -129,13 +129,13 @@ static void fill_channels(int64_t begin, int64_t end, void *context) {
 /* ---- what is summed ---- */
 
 /** One displacement, in taps, of one tile of channels. */
-typedef struct piece {
+typedef struct displaced_tile {
   int64_t ey, ex; /* t' - t */
   int64_t dy, dx; /* the same in places */
   int64_t i, j;   /* channels from which the tile begins */
   int m, n;       /* and how many */
   double sum[TILE * TILE];
-} piece;
+} displaced_tile;
 
 typedef struct correlation {
   const laci_unfold *unfold;
@@ -153,7 +153,7 @@ typedef struct part {
   int64_t left, right, n_runs, stride, length;
 } part;
 
-static void sum_part(const correlation *c, piece *p, const part *at) {
+static void sum_part(const correlation *c, displaced_tile *p, const part *at) {
   const int64_t channel = c->l->channel;
   const laci_dots dots = {.m = p->m,
                           .n = p->n,
@@ -171,7 +171,8 @@ static void sum_part(const correlation *c, piece *p, const part *at) {
   else c->kernel(&dots);
 }
 
-static void add_to_taps(const correlation *c, const piece *p, const int64_t t[2], double sign) {
+static void add_to_taps(const correlation *c, const displaced_tile *p, const int64_t t[2],
+                        double sign) {
   const laci_unfold *u = c->unfold;
   const int64_t across = u->axis[2].kernel, columns = laci_unfold_columns(u);
   const int64_t row = (t[0] * across + t[1]) * u->channels + p->i;
@@ -184,7 +185,8 @@ static void add_to_taps(const correlation *c, const piece *p, const int64_t t[2]
 
 /* row, column: -1, or the place in the image that taps have to miss. Returns whether any does; with
  * `sign` 0 nothing is added. */
-static bool add(const correlation *c, const piece *p, int64_t row, int64_t column, double sign) {
+static bool add(const correlation *c, const displaced_tile *p, int64_t row, int64_t column,
+                double sign) {
   const side *y = &c->l->y, *x = &c->l->x;
   bool any = false;
   for (int64_t ty = 0; ty < y->axis->kernel; ty++) {
@@ -205,19 +207,19 @@ static int64_t met(const side *s, int64_t place, int64_t d) {
   return place + d >= 0 && place + d < s->in ? place + d : -1;
 }
 
-static void sum_image(const correlation *c, piece *p) {
+static void sum_image(const correlation *c, displaced_tile *p) {
   const layout *l = c->l;
   const int64_t up = p->dy < 0 ? -p->dy : 0, down = p->dy > 0 ? p->dy : 0;
-  const part whole = {.left = l->planes + up * l->wide,
-                      .right = l->planes + down * l->wide + p->dx,
+  const part whole = {.left = l->first_image + up * l->wide,
+                      .right = l->first_image + down * l->wide + p->dx,
                       .n_runs = c->n,
-                      .stride = l->plane,
+                      .stride = l->image_stride,
                       .length = (l->y.in - up - down) * l->wide};
   sum_part(c, p, &whole);
   (void)add(c, p, -1, -1, 1);
 }
 
-static void take_rows(const correlation *c, piece *p) {
+static void take_rows(const correlation *c, displaced_tile *p) {
   const layout *l = c->l;
   for (int64_t slot = 0; slot < l->y.slots; slot++) {
     const int64_t row = place_of(&l->y, slot), other = met(&l->y, row, p->dy);
@@ -231,7 +233,7 @@ static void take_rows(const correlation *c, piece *p) {
   }
 }
 
-static void take_columns(const correlation *c, piece *p) {
+static void take_columns(const correlation *c, displaced_tile *p) {
   const layout *l = c->l;
   for (int64_t slot = 0; slot < l->x.slots; slot++) {
     const int64_t column = place_of(&l->x, slot), other = met(&l->x, column, p->dx);
@@ -245,13 +247,13 @@ static void take_columns(const correlation *c, piece *p) {
   }
 }
 
-static void give_corners(const correlation *c, piece *p) {
+static void give_corners(const correlation *c, displaced_tile *p) {
   const layout *l = c->l;
   for (int64_t at = 0; at < l->y.slots * l->x.slots; at++) {
     const int64_t row = place_of(&l->y, at / l->x.slots), column = place_of(&l->x, at % l->x.slots);
-    const int64_t below = met(&l->y, row, p->dy), beside = met(&l->x, column, p->dx);
-    if (below < 0 || beside < 0 || !add(c, p, row, column, 0)) continue;
-    const int64_t other = slot_of(&l->y, below) * l->x.slots + slot_of(&l->x, beside);
+    const int64_t other_row = met(&l->y, row, p->dy), other_column = met(&l->x, column, p->dx);
+    if (other_row < 0 || other_column < 0 || !add(c, p, row, column, 0)) continue;
+    const int64_t other = slot_of(&l->y, other_row) * l->x.slots + slot_of(&l->x, other_column);
     const part border = {.left = l->corners + at * l->corner,
                          .right = l->corners + other * l->corner,
                          .n_runs = 1,
@@ -261,13 +263,13 @@ static void give_corners(const correlation *c, piece *p) {
   }
 }
 
-static void sum_pieces(int64_t begin, int64_t end, void *context) {
+static void sum_displaced_tiles(int64_t begin, int64_t end, void *context) {
   const correlation *c = context;
   const laci_unfold *u = c->unfold;
   const laci_unfold_axis *y = &u->axis[1], *x = &u->axis[2];
   const int64_t across = 2 * x->kernel - 1, of_one = c->tiles * c->tiles;
   const int64_t first = c->half ? 0 : 1 - y->kernel;
-  piece p;
+  displaced_tile p;
   for (int64_t at = begin; at < end; at++) {
     const int64_t d = at / of_one, tile = at % of_one;
     p.ey = first + d / across;
@@ -291,7 +293,7 @@ static void sum_pieces(int64_t begin, int64_t end, void *context) {
 static void sum_block(correlation *c, laci_pool *pool) {
   const laci_unfold_axis *y = &c->unfold->axis[1], *x = &c->unfold->axis[2];
   const int64_t rows = c->half ? y->kernel : 2 * y->kernel - 1;
-  laci_pool_for(pool, rows * (2 * x->kernel - 1) * c->tiles * c->tiles, 1, sum_pieces, c);
+  laci_pool_for(pool, rows * (2 * x->kernel - 1) * c->tiles * c->tiles, 1, sum_displaced_tiles, c);
 }
 
 static void lay_out(const correlation *c, filling *f, const float *value, float *to,

@@ -77,7 +77,7 @@ static void fill_line(const laci_unfold_lines *l, int64_t column, float *line) {
   const int64_t tap = column / u->channels, channel = column % u->channels;
   const int64_t t2 = tap % axis[2].kernel, t1 = tap / axis[2].kernel % axis[1].kernel;
   const int64_t t0 = tap / axis[2].kernel / axis[1].kernel;
-  const int64_t plane = axis[0].in * axis[1].in * axis[2].in;
+  const int64_t channel_stride = axis[0].in * axis[1].in * axis[2].in;
   for (int64_t done = 0, n; done < l->n; done += n) {
     const int64_t at = l->first + done, o2 = at % axis[2].out, row = at / axis[2].out;
     const int64_t o1 = row % axis[1].out, o0 = row / axis[1].out % axis[0].out;
@@ -90,7 +90,7 @@ static void fill_line(const laci_unfold_lines *l, int64_t column, float *line) {
       continue;
     }
     const float *from = l->value +
-                        ((image * u->groups + l->group) * u->channels + channel) * plane +
+                        ((image * u->groups + l->group) * u->channels + channel) * channel_stride +
                         (i0 * axis[1].in + i1) * axis[2].in;
     fill_row(u, t2, from, o2, n, line + done);
   }
@@ -105,7 +105,7 @@ static void gather_tap(const laci_unfold_lines *l, int64_t begin, int64_t end) {
   const int64_t tap = begin / u->channels;
   const int64_t t2 = tap % axis[2].kernel, t1 = tap / axis[2].kernel % axis[1].kernel;
   const int64_t t0 = tap / axis[2].kernel / axis[1].kernel;
-  const int64_t plane = axis[0].in * axis[1].in * axis[2].in;
+  const int64_t channel_stride = axis[0].in * axis[1].in * axis[2].in;
   int64_t places[AT_ONCE]; /* of the group's channel 0; -1: none */
   for (int64_t done = 0; done < l->n; done += AT_ONCE) {
     const int64_t n = laci_least(AT_ONCE, l->n - done);
@@ -119,10 +119,10 @@ static void gather_tap(const laci_unfold_lines *l, int64_t begin, int64_t end) {
       const int64_t channel = (image * u->groups + l->group) * u->channels;
       places[i] = i0 < 0 || i1 < 0 || i2 < 0
                       ? -1
-                      : channel * plane + (i0 * axis[1].in + i1) * axis[2].in + i2;
+                      : channel * channel_stride + (i0 * axis[1].in + i1) * axis[2].in + i2;
     }
     for (int64_t column = begin; column < end; column++) {
-      const float *from = l->value + column % u->channels * plane;
+      const float *from = l->value + column % u->channels * channel_stride;
       float *line = l->lines + column * l->distance + done;
       for (int64_t i = 0; i < n; i++) line[i] = places[i] < 0 ? 0 : from[places[i]];
     }

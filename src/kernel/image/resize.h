@@ -56,10 +56,10 @@ typedef struct laci_image_resize {
   void (*across)(const laci_tap_span *spans, int n_spans, const laci_resize_rows *rows);
   /** One row down: to[stride], a sum of the rows span.first ... of `rows`, each of stride bytes. */
   void (*down)(laci_tap_span span, const uint8_t *rows, size_t stride, uint8_t *to);
-  /** A row of pixels [width][3] to rows of floats [width]; plane: the distance from one channel's
-   * row to the next's. */
+  /** A row of pixels [width][3] to rows of floats [width]; channel_stride: the distance from one
+   * channel's row to the next's. */
   void (*scale)(const laci_image_scale *scale, const uint8_t *row, size_t width, float *to,
-                size_t plane);
+                size_t channel_stride);
 } laci_image_resize;
 
 #define LACI_IMAGE_RESIZE_DECLARE(name, level) \

@@ -45,9 +45,9 @@ static inline void laci_image_resize_down_each(laci_tap_span span, const uint8_t
 /** Pixels [begin, width) of a row. */
 static inline void laci_image_resize_scale_each(const laci_image_scale *scale, const uint8_t *row,
                                                 size_t width, size_t begin, float *to,
-                                                size_t plane) {
+                                                size_t channel_stride) {
   for (int c = 0; c < scale->n_channels; c++) {
-    float *channel = to + (size_t)c * plane;
+    float *channel = to + (size_t)c * channel_stride;
     for (size_t x = begin; x < width; x++) {
       float value = ((float)row[x * 3 + (size_t)c] - scale->mean[c]) / scale->std[c];
       channel[scale->mirrored ? width - 1 - x : x] = value;

@@ -158,7 +158,7 @@ static inline void scale_channel(const laci_image_scale *how, __m256 grey, int c
 }
 
 static void scale(const laci_image_scale *how, const uint8_t *row, size_t width, float *to,
-                  size_t plane) {
+                  size_t channel_stride) {
   size_t x = 0;
   for (; x + PIXELS <= width; x += PIXELS) {
     __m128i first = _mm_loadu_si128((const void *)(row + x * 3));
@@ -166,10 +166,10 @@ static void scale(const laci_image_scale *how, const uint8_t *row, size_t width,
     float *at = to + (how->mirrored ? width - PIXELS - x : x);
     scale_channel(how, channel_of(first, second, 0), 0, at);
     if (how->n_channels == 1) continue;
-    scale_channel(how, channel_of(first, second, 1), 1, at + plane);
-    scale_channel(how, channel_of(first, second, 2), 2, at + 2 * plane);
+    scale_channel(how, channel_of(first, second, 1), 1, at + channel_stride);
+    scale_channel(how, channel_of(first, second, 2), 2, at + 2 * channel_stride);
   }
-  laci_image_resize_scale_each(how, row, width, x, to, plane);
+  laci_image_resize_scale_each(how, row, width, x, to, channel_stride);
 }
 
 #else
@@ -183,8 +183,8 @@ static void down(laci_tap_span span, const uint8_t *rows, size_t stride, uint8_t
 }
 
 static void scale(const laci_image_scale *how, const uint8_t *row, size_t width, float *to,
-                  size_t plane) {
-  laci_image_resize_scale_each(how, row, width, 0, to, plane);
+                  size_t channel_stride) {
+  laci_image_resize_scale_each(how, row, width, 0, to, channel_stride);
 }
 
 #endif

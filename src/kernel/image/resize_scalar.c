@@ -11,8 +11,8 @@ static void down(laci_tap_span span, const uint8_t *rows, size_t stride, uint8_t
 }
 
 static void scale(const laci_image_scale *how, const uint8_t *row, size_t width, float *to,
-                  size_t plane) {
-  laci_image_resize_scale_each(how, row, width, 0, to, plane);
+                  size_t channel_stride) {
+  laci_image_resize_scale_each(how, row, width, 0, to, channel_stride);
 }
 
 const laci_image_resize laci_image_resize_scalar = {across, down, scale};

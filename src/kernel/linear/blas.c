@@ -187,25 +187,25 @@ static int cholesky_f32(float *a, int n, int lda) {
   return info;
 }
 
-static void solve_with(const laci_linear_sides *s, enum CBLAS_TRANSPOSE turn) {
+static void solve_with(const laci_linear_sides *s, enum CBLAS_TRANSPOSE transpose) {
   const int threads = enter();
   if (s->rows == 1) {
-    const enum CBLAS_TRANSPOSE other = turn == CblasTrans ? CblasNoTrans : CblasTrans;
+    const enum CBLAS_TRANSPOSE other = transpose == CblasTrans ? CblasNoTrans : CblasTrans;
     blas.cblas_dtrsv(ROWS, LOWER, other, ANY, s->n, s->l, s->ldl, s->b, 1);
   } else {
-    blas.cblas_dtrsm(ROWS, CblasRight, LOWER, turn, ANY, s->rows, s->n, 1, s->l, s->ldl, s->b,
+    blas.cblas_dtrsm(ROWS, CblasRight, LOWER, transpose, ANY, s->rows, s->n, 1, s->l, s->ldl, s->b,
                      s->ldb);
   }
   leave(threads);
 }
 
-static void solve_with_f32(const laci_linear_sides_f32 *s, enum CBLAS_TRANSPOSE turn) {
+static void solve_with_f32(const laci_linear_sides_f32 *s, enum CBLAS_TRANSPOSE transpose) {
   const int threads = enter();
   if (s->rows == 1) {
-    const enum CBLAS_TRANSPOSE other = turn == CblasTrans ? CblasNoTrans : CblasTrans;
+    const enum CBLAS_TRANSPOSE other = transpose == CblasTrans ? CblasNoTrans : CblasTrans;
     blas.cblas_strsv(ROWS, LOWER, other, ANY, s->n, s->l, s->ldl, s->b, 1);
   } else {
-    blas.cblas_strsm(ROWS, CblasRight, LOWER, turn, ANY, s->rows, s->n, 1, s->l, s->ldl, s->b,
+    blas.cblas_strsm(ROWS, CblasRight, LOWER, transpose, ANY, s->rows, s->n, 1, s->l, s->ldl, s->b,
                      s->ldb);
   }
   leave(threads);
@@ -223,7 +223,7 @@ static void symmetric_times(const double *a, int n, const double *x, double *y) 
 }
 
 const laci_linear_backend *laci_linear_blas(void) {
-  static const laci_linear_backend way = {
+  static const laci_linear_backend backend = {
       .name = name,
       .product = product,
       .product_f32 = product_f32,
@@ -236,5 +236,5 @@ const laci_linear_backend *laci_linear_blas(void) {
       .symmetric_times = symmetric_times,
   };
   (void)pthread_once(&looked, look);
-  return loaded ? &way : &laci_linear_plain;
+  return loaded ? &backend : &laci_linear_plain;
 }

@@ -21,7 +21,7 @@ enum {
 
 static _Atomic bool be_plain;
 
-static const laci_linear_backend *way(void) {
+static const laci_linear_backend *backend(void) {
   return atomic_load_explicit(&be_plain, memory_order_relaxed) ? &laci_linear_plain
                                                                : laci_linear_blas();
 }
@@ -35,21 +35,21 @@ typedef laci_linear_sides_f32 float_sides;
 
 #define REAL double
 #define OF(name) double_##name
-#define WAY(name) way()->name
+#define OP(name) backend()->name
 #include "kernel/linear/shared_text.def"
 #undef REAL
 #undef OF
-#undef WAY
+#undef OP
 
 #define REAL float
 #define OF(name) float_##name
-#define WAY(name) way()->name##_f32
+#define OP(name) backend()->name##_f32
 #include "kernel/linear/shared_text.def"
 #undef REAL
 #undef OF
-#undef WAY
+#undef OP
 
-const char *laci_linear_name(void) { return way()->name(); }
+const char *laci_linear_name(void) { return backend()->name(); }
 
 void laci_linear_be_plain(bool plain) { atomic_store(&be_plain, plain); }
 
@@ -101,8 +101,8 @@ static void invert_rows(int64_t begin, int64_t end, void *context) {
       memset(row, 0, sizeof *row * (size_t)sides.n);
       row[i] = 1;
     }
-    way()->solve_transposed(&sides);
-    way()->solve(&sides);
+    backend()->solve_transposed(&sides);
+    backend()->solve(&sides);
   }
 }
 
@@ -115,5 +115,5 @@ void laci_linear_inverse(laci_pool *pool, const double *l, int n, double *invers
 }
 
 void laci_linear_symmetric_times(const double *a, int n, const double *x, double *y) {
-  if (n > 0) way()->symmetric_times(a, n, x, y);
+  if (n > 0) backend()->symmetric_times(a, n, x, y);
 }

@@ -162,7 +162,7 @@ lac_status laci_csr_init(const laci_sparse_product *p, const float *weight, cons
   m.first = laci_alloc((size_t)n_groups + 1, sizeof *m.first);
   if (m.ends && m.first) find_blocks(&m);
   if (!m.ends || !m.first || !take_memory(&m, n_groups)) {
-    st = laci_fail_memory(err, "a sparse product's lists");
+    st = laci_fail_memory(err, "a sparse product's CSR");
     laci_csr_clear(csr);
   } else {
     fill_chunks(&m, n_groups);

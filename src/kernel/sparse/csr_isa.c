@@ -64,8 +64,8 @@ static inline __attribute__((always_inline)) void store_results(const strip *s, 
 }
 
 /* The entries of one row; inlined with n known, so that sums stay in registers. */
-static inline __attribute__((always_inline)) void add_list(const strip *s, const block *b,
-                                                           int64_t row, const int n) {
+static inline __attribute__((always_inline)) void add_row(const strip *s, const block *b,
+                                                          int64_t row, const int n) {
   float *sums = b->sums + row * LANES;
   const laci_csr_entry *e = b->entries + b->begin[row], *end = b->entries + b->begin[row + 1];
   const float *x[LACI_CSR_MOST_TILES];
@@ -92,26 +92,26 @@ static inline __attribute__((always_inline)) void add_list(const strip *s, const
   for (int at = 0; at < n; at++) STORE(sums + sums_at(s, at), sum[at]);
 }
 
-#define LISTS(n)                                                          \
-  case n:                                                                 \
-    for (int64_t row = 0; row < b->n_rows; row++) add_list(s, b, row, n); \
+#define CASE(n)                                                          \
+  case n:                                                                \
+    for (int64_t row = 0; row < b->n_rows; row++) add_row(s, b, row, n); \
     break;
 
 static void add_block(const strip *s, const block *b) {
   switch (s->n_vectors) {
 #if defined(__ARM_NEON)
-    LISTS(4) LISTS(8) LISTS(12) LISTS(16)
+    CASE(4) CASE(8) CASE(12) CASE(16)
 #else
-    LISTS(1)
-    LISTS(2)
-    LISTS(3)
-    LISTS(4)
-    LISTS(5)
-    LISTS(6)
-    LISTS(7)
-    LISTS(8)
+    CASE(1)
+    CASE(2)
+    CASE(3)
+    CASE(4)
+    CASE(5)
+    CASE(6)
+    CASE(7)
+    CASE(8)
 #if !defined(__AVX512F__)
-    LISTS(9) LISTS(10)
+    CASE(9) CASE(10)
 #endif
 #endif
   }
@@ -126,7 +126,7 @@ static int vectors_of(const laci_sparse_tile *tiles, int64_t n) {
 #else
 enum { EACH = 1, WIDTH = 1 };
 
-static void add_list(const strip *s, const block *b, int64_t row) {
+static void add_row(const strip *s, const block *b, int64_t row) {
   for (int t = 0; t < s->n_tiles; t++) {
     float *sums = b->sums + t * s->apart + row * LANES;
     for (int lane = 0; lane < LANES && b->bias; lane++) sums[lane] = b->bias[row];
@@ -140,7 +140,7 @@ static void add_list(const strip *s, const block *b, int64_t row) {
 }
 
 static void add_block(const strip *s, const block *b) {
-  for (int64_t row = 0; row < b->n_rows; row++) add_list(s, b, row);
+  for (int64_t row = 0; row < b->n_rows; row++) add_row(s, b, row);
 }
 
 static int vectors_of(const laci_sparse_tile *tiles, int64_t n) {

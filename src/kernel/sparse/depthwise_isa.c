@@ -110,7 +110,7 @@ typedef struct reading {
 
 /* Where a row of a channel begins: row 0 is the first one that the window reads for the reading's
  * first row. */
-static int64_t plane_at(const laci_depthwise *d, const reading *r, int64_t row) {
+static int64_t row_at(const laci_depthwise *d, const reading *r, int64_t row) {
   const laci_sparse_window *g = &d->window;
   const int64_t y = r->first_row * g->stride_h - g->pad_top + row;
   return (y + d->in.top) * d->in.row_stride + d->in.left - g->pad_left;
@@ -130,7 +130,7 @@ static void plan_taps(const laci_depthwise *d, reading *r) {
     const int64_t y = row * g->dilation_h;
     for (int64_t column = 0; column < g->kernel_w; column++, t++) {
       const int64_t x = column * g->dilation_w, phase = y % g->stride_h * 2 + x % 2;
-      r->place[t] = plane_at(d, r, y) + x;
+      r->place[t] = row_at(d, r, y) + x;
       if (phases) r->place[t] = phase * r->phase_stride + y / g->stride_h * r->row_stride + x / 2;
     }
   }
@@ -150,15 +150,14 @@ static reading reading_of(const laci_depthwise *d, const laci_sparse_part *part)
   return r;
 }
 
-static void read_phases(const laci_depthwise *d, const reading *r, const float *plane,
-                        float *phases) {
+static void read_phases(const laci_depthwise *d, const reading *r, const float *x, float *phases) {
   const laci_sparse_window *g = &d->window;
   const int64_t n = (r->n_rows - 1) * g->stride_h + (g->kernel_h - 1) * g->dilation_h + 1;
   const int64_t n_floats = 2 * (g->out_w - 1) + (g->kernel_w - 1) * g->dilation_w + 1;
   int64_t phase = 0, at = 0;
   for (int64_t row = 0; row < n; row++) {
     float *even = phases + 2 * phase * r->phase_stride + at;
-    split(plane + plane_at(d, r, row), n_floats, even, even + r->phase_stride);
+    split(x + row_at(d, r, row), n_floats, even, even + r->phase_stride);
     if (++phase < g->stride_h) continue;
     phase = 0;
     at += r->row_stride;
@@ -193,9 +192,9 @@ static void sum_pixels(const laci_depthwise *d, const laci_sparse_operands *o,
   channel c = {.n_taps = (int)r.n_taps};
   for (int64_t at = 0; at < n; at++) {
     const int64_t row = part->row_first + at;
-    const float *plane = o->x + part->tiles[part->tile_first].in + row * d->in.channel_stride;
-    if (r.phase_stride) read_phases(d, &r, plane, phases);
-    for (int t = 0; t < c.n_taps; t++) c.tap[t] = (r.phase_stride ? phases : plane) + r.place[t];
+    const float *x = o->x + part->tiles[part->tile_first].in + row * d->in.channel_stride;
+    if (r.phase_stride) read_phases(d, &r, x, phases);
+    for (int t = 0; t < c.n_taps; t++) c.tap[t] = (r.phase_stride ? phases : x) + r.place[t];
     c.weight = o->weight + row * r.n_taps;
     c.bias = o->bias[row];
     sum_tiles(d, &r, &c, n * LANES, sums + at * LANES);

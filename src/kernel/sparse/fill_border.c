@@ -39,31 +39,32 @@ static void fill_phase(const laci_sparse_layout *l, span rows, span columns, uin
   fill(to, end, l->phase_stride, with);
 }
 
-static void fill_planes(const laci_sparse_layout *l, const laci_sparse_size *size, uint32_t with,
-                        float *planes, int64_t n) {
+static void fill_chw(const laci_sparse_layout *l, const laci_sparse_size *size, uint32_t with,
+                     float *channels, int64_t n) {
   const int64_t n_phases = l->phases_h * l->phases_w;
   for (int64_t phase = 0; phase < n_phases; phase++) {
     const span rows = span_of(l->top, size->h, l->phases_h, phase / l->phases_w);
     const span columns = span_of(l->left, size->w, l->phases_w, phase % l->phases_w);
     for (int64_t at = 0; at < n; at++) {
-      fill_phase(l, rows, columns, with, planes + at * l->channel_stride + phase * l->phase_stride);
+      fill_phase(l, rows, columns, with,
+                 channels + at * l->channel_stride + phase * l->phase_stride);
     }
   }
   for (int64_t at = 0; at < n; at++) {
-    fill(planes + at * l->channel_stride, n_phases * l->phase_stride, l->channel_stride, with);
+    fill(channels + at * l->channel_stride, n_phases * l->phase_stride, l->channel_stride, with);
   }
 }
 
 /* ---- PC16P: an item is a block of 16 pixels ---- */
 
-static void fill_panel(const laci_sparse_layout *l, const laci_sparse_size *size, uint32_t with,
-                       int64_t first, float *panel) {
+static void fill_pixel_block(const laci_sparse_layout *l, const laci_sparse_size *size,
+                             uint32_t with, int64_t first, float *block) {
   int64_t row = first / l->row_stride;
   for (int64_t end = first - LANES; end < first + LANES; row++) {
     const int64_t next = row < size->h ? row * l->row_stride : first + LANES;
     const int64_t from = end > first ? end - first : 0, to = next - first;
     for (int64_t channel = 0; from < to && channel < size->channels; channel++) {
-      fill(panel + channel * LANES, from, to < LANES ? to : LANES, with);
+      fill(block + channel * LANES, from, to < LANES ? to : LANES, with);
     }
     end = next + size->w;
   }
@@ -105,7 +106,7 @@ int64_t laci_sparse_border_items(const laci_sparse_layout *l, const laci_sparse_
 void laci_sparse_fill_border(const laci_sparse_layout *l, const laci_sparse_size *size,
                              uint32_t with, float *values, int64_t first, int64_t last) {
   if (l->format == LACI_FORMAT_CHW) {
-    fill_planes(l, size, with, values + first * l->channel_stride, last - first);
+    fill_chw(l, size, with, values + first * l->channel_stride, last - first);
     return;
   }
   const int64_t each = items_each(l, size);
@@ -113,7 +114,7 @@ void laci_sparse_fill_border(const laci_sparse_layout *l, const laci_sparse_size
     float *to = values + item / each * l->n_floats;
     const int64_t at = item % each;
     if (l->format == LACI_FORMAT_PC16P) {
-      fill_panel(l, size, with, at * LANES, to + at * LANES * l->pixel_stride);
+      fill_pixel_block(l, size, with, at * LANES, to + at * LANES * l->pixel_stride);
     } else {
       fill_row_of_images(l, size, with, at, to + at * l->row_stride);
     }

@@ -37,7 +37,7 @@ typedef __m512i order;
 #define MASK_OF(used) _mm512_movepi32_mask(_mm512_loadu_si512(used))
 #define ORDER_OF(index) _mm512_loadu_si512(index)
 
-static inline vector add_piece(vector into, const float *from, mask used, order index) {
+static inline vector add_run(vector into, const float *from, mask used, order index) {
   const __m512 floats = _mm512_maskz_loadu_ps(used, from);
   return _mm512_or_ps(into, _mm512_permutexvar_ps(index, floats));
 }
@@ -71,7 +71,7 @@ typedef __m256i mask, order;
 #define MASK_OF(used) _mm256_loadu_si256((const __m256i *)(used))
 #define ORDER_OF(index) _mm256_loadu_si256((const __m256i *)(index))
 
-static inline vector add_piece(vector into, const float *from, mask used, order index) {
+static inline vector add_run(vector into, const float *from, mask used, order index) {
   return _mm256_or_ps(into, _mm256_permutevar8x32_ps(_mm256_maskload_ps(from, used), index));
 }
 
@@ -103,7 +103,7 @@ typedef const int32_t *mask, *order;
 #define MASK_OF(used) (used)
 #define ORDER_OF(index) (index)
 
-static inline vector add_piece(vector into, const float *from, mask used, order index) {
+static inline vector add_run(vector into, const float *from, mask used, order index) {
   float lanes[WIDTH];
   vst1q_f32(lanes, into);
   for (int lane = 0; lane < WIDTH; lane++) {
@@ -376,14 +376,14 @@ static void copy_images(const work *w) {
 
 /* Of one vector of places, those whose pixels are neighbours in the source. value[lane] is
  * at[index[lane]] if that is used; other lanes have the index of a float that is not. */
-typedef struct piece {
+typedef struct run {
   int64_t at;
   int32_t used[WIDTH], index[WIDTH]; /* used: -1 or 0 */
-} piece;
+} run;
 
 /* Takes from `left`, a bit for each lane, those of the part that begins at the first of them. */
-static uint32_t take_piece(const int64_t *pixel, uint32_t left, piece *p) {
-  *p = (piece){.at = pixel[__builtin_ctz(left)]};
+static uint32_t take_run(const int64_t *pixel, uint32_t left, run *p) {
+  *p = (run){.at = pixel[__builtin_ctz(left)]};
   uint32_t lanes = 0;
   for (int lane = 0; lane < WIDTH; lane++) {
     const int64_t index = pixel[lane] - p->at;
@@ -400,11 +400,11 @@ static uint32_t take_piece(const int64_t *pixel, uint32_t left, piece *p) {
   return left & ~lanes;
 }
 
-static int pieces_of(const int64_t *pixel, piece *pieces) {
+static int runs_of(const int64_t *pixel, run *runs) {
   int n = 0;
   uint32_t left = 0;
   for (int lane = 0; lane < WIDTH; lane++) left |= (uint32_t)(pixel[lane] >= 0) << lane;
-  while (left) left = take_piece(pixel, left, &pieces[n++]);
+  while (left) left = take_run(pixel, left, &runs[n++]);
   return n;
 }
 
@@ -427,53 +427,53 @@ static inline vector strip_value(const strip *s, int64_t channel, vector x) {
 enum { FEW = 8 };
 
 /* n parts, FEW at most: inlined with n known, so that their masks and indices stay in registers. */
-static inline __attribute__((always_inline)) void copy_few(const strip *s, const piece *pieces,
+static inline __attribute__((always_inline)) void copy_few(const strip *s, const run *runs,
                                                            const int n) {
   const float *from[FEW];
   mask used[FEW];
   order index[FEW];
   for (int at = 0; at < n; at++) {
-    from[at] = s->from + pieces[at].at;
-    used[at] = MASK_OF(pieces[at].used);
-    index[at] = ORDER_OF(pieces[at].index);
+    from[at] = s->from + runs[at].at;
+    used[at] = MASK_OF(runs[at].used);
+    index[at] = ORDER_OF(runs[at].index);
   }
   for (int64_t channel = 0; channel < s->n_channels; channel++) {
     vector v = NOTHING();
 #pragma GCC unroll 8
     for (int at = 0; at < n; at++) {
-      v = add_piece(v, from[at] + channel * s->from_step, used[at], index[at]);
+      v = add_run(v, from[at] + channel * s->from_step, used[at], index[at]);
     }
     STORE(s->to + channel * s->to_step, strip_value(s, channel, v));
   }
 }
 
 /* Any number of parts, any number of places. */
-static void copy_any(const strip *s, const piece *pieces, int n) {
+static void copy_any(const strip *s, const run *runs, int n) {
   for (int64_t channel = 0; channel < s->n_channels; channel++) {
     const float *from = s->from + channel * s->from_step;
     float lanes[WIDTH];
     vector v = NOTHING();
     for (int at = 0; at < n; at++) {
-      const piece *p = &pieces[at];
-      v = add_piece(v, from + p->at, MASK_OF(p->used), ORDER_OF(p->index));
+      const run *p = &runs[at];
+      v = add_run(v, from + p->at, MASK_OF(p->used), ORDER_OF(p->index));
     }
     STORE(lanes, strip_value(s, channel, v));
     memcpy(s->to + channel * s->to_step, lanes, (size_t)s->n_places * sizeof(float));
   }
 }
 
-static void copy_strip(const strip *s, const piece *pieces, int n) {
+static void copy_strip(const strip *s, const run *runs, int n) {
   switch (s->n_places == WIDTH ? n : FEW + 1) {
-    case 0: copy_few(s, pieces, 0); break;
-    case 1: copy_few(s, pieces, 1); break;
-    case 2: copy_few(s, pieces, 2); break;
-    case 3: copy_few(s, pieces, 3); break;
-    case 4: copy_few(s, pieces, 4); break;
-    case 5: copy_few(s, pieces, 5); break;
-    case 6: copy_few(s, pieces, 6); break;
-    case 7: copy_few(s, pieces, 7); break;
-    case FEW: copy_few(s, pieces, FEW); break;
-    default: copy_any(s, pieces, n);
+    case 0: copy_few(s, runs, 0); break;
+    case 1: copy_few(s, runs, 1); break;
+    case 2: copy_few(s, runs, 2); break;
+    case 3: copy_few(s, runs, 3); break;
+    case 4: copy_few(s, runs, 4); break;
+    case 5: copy_few(s, runs, 5); break;
+    case 6: copy_few(s, runs, 6); break;
+    case 7: copy_few(s, runs, 7); break;
+    case FEW: copy_few(s, runs, FEW); break;
+    default: copy_any(s, runs, n);
   }
 }
 
@@ -487,12 +487,12 @@ static void copy_pixels(const work *w) {
   const laci_sparse_item *item = w->item;
   const laci_sparse_layout *in = &w->r->from, *out = &w->r->to;
   strip s = {.from_step = in->channel_stride, .to_step = out->channel_stride};
-  piece pieces[LACI_SPARSE_CHUNK];
+  run runs[LACI_SPARSE_CHUNK];
   int n[LACI_SPARSE_CHUNK / WIDTH];
   int32_t used[LACI_SPARSE_CHUNK];
   for (int at = 0; at < LACI_SPARSE_CHUNK; at++) used[at] = -(item->from[at] >= 0);
   for (int64_t at = 0; at < item->n_places; at += WIDTH) {
-    n[at / WIDTH] = pieces_of(item->from + at, &pieces[at]);
+    n[at / WIDTH] = runs_of(item->from + at, &runs[at]);
   }
   for (int64_t channel = 0; channel < item->n_channels; channel += LANES) {
     const int64_t left = item->n_channels - channel;
@@ -505,7 +505,7 @@ static void copy_pixels(const work *w) {
              vector_at(out, item->place + at - in_vector);
       s.n_places = rest < WIDTH ? rest : WIDTH;
       s.used = used + at;
-      copy_strip(&s, &pieces[at], n[at / WIDTH]);
+      copy_strip(&s, &runs[at], n[at / WIDTH]);
     }
   }
 }

@@ -27,8 +27,8 @@ static bool near_alias(int64_t floats) {
   return floats > ALIASES / 2 && (rest < APART || rest > ALIASES - APART);
 }
 
-static laci_sparse_layout of_images(int64_t channels, int64_t h, int64_t w,
-                                    laci_sparse_border border) {
+static laci_sparse_layout hwc16n_layout(int64_t channels, int64_t h, int64_t w,
+                                        laci_sparse_border border) {
   const int64_t width = border.left + w + border.right;
   int64_t pixel = channels * LANES;
   if (near_alias(pixel)) pixel += BETWEEN;
@@ -44,7 +44,7 @@ static laci_sparse_layout of_images(int64_t channels, int64_t h, int64_t w,
 }
 
 /* One long row. */
-static laci_sparse_layout of_panels(int64_t channels, int64_t h, int64_t row_stride) {
+static laci_sparse_layout pc16p_layout(int64_t channels, int64_t h, int64_t row_stride) {
   return (laci_sparse_layout){.format = LACI_FORMAT_PC16P,
                               .channel_stride = LANES,
                               .row_stride = row_stride,
@@ -56,8 +56,8 @@ static laci_sparse_layout of_panels(int64_t channels, int64_t h, int64_t row_str
 
 /* CHW with channels of whole vectors; a tile that begins in a channel does not reach beyond it.
  * beyond: pixels that a window reads after the last row. */
-static laci_sparse_layout of_planes(int64_t channels, laci_sparse_layout l, int64_t rows,
-                                    int64_t beyond) {
+static laci_sparse_layout chw_layout(int64_t channels, laci_sparse_layout l, int64_t rows,
+                                     int64_t beyond) {
   l.format = LACI_FORMAT_CHW;
   l.pixel_stride = 1;
   l.phase_stride = laci_ceil_div(rows * l.row_stride + beyond + LANES - 1, LANES) * LANES;
@@ -70,10 +70,10 @@ static laci_sparse_layout of_planes(int64_t channels, laci_sparse_layout l, int6
 laci_sparse_layout laci_sparse_layout_of(laci_memory_format format, int64_t channels, int64_t h,
                                          int64_t w, laci_sparse_border border) {
   assert(format != LACI_FORMAT_CHW16C && format != LACI_FORMAT_HWC);
-  if (format == LACI_FORMAT_HWC16N) return of_images(channels, h, w, border);
+  if (format == LACI_FORMAT_HWC16N) return hwc16n_layout(channels, h, w, border);
   const int64_t height = border.top + h + border.bottom;
   const int64_t between = most(border.left, border.right);
-  if (format == LACI_FORMAT_PC16P) return of_panels(channels, h, w + between);
+  if (format == LACI_FORMAT_PC16P) return pc16p_layout(channels, h, w + between);
   const bool strides = border.stride_h > 1 || border.stride_w > 1;
   laci_sparse_layout l = {.phases_h = border.stride_h,
                           .phases_w = border.stride_w,
@@ -81,8 +81,8 @@ laci_sparse_layout laci_sparse_layout_of(laci_memory_format format, int64_t chan
                           .left = border.left};
   l.row_stride =
       strides ? laci_ceil_div(border.left + w + border.right, border.stride_w) : w + between;
-  return of_planes(channels, l, laci_ceil_div(height, border.stride_h),
-                   strides ? 0 : most(between, 1));
+  return chw_layout(channels, l, laci_ceil_div(height, border.stride_h),
+                    strides ? 0 : most(between, 1));
 }
 
 laci_sparse_layout laci_sparse_layout_contiguous(laci_memory_format format, int64_t channels,
@@ -129,10 +129,10 @@ laci_sparse_layout laci_sparse_layout_out(laci_memory_format format, const laci_
   const int64_t channels = laci_sparse_channels(g->channels_out, g->values);
   laci_sparse_layout l = laci_sparse_layout_of(format, channels, g->out_h, g->out_w, border);
   if (format == LACI_FORMAT_HWC16N || in->row_stride <= l.row_stride) return l;
-  if (format == LACI_FORMAT_PC16P) return of_panels(channels, g->out_h, in->row_stride);
+  if (format == LACI_FORMAT_PC16P) return pc16p_layout(channels, g->out_h, in->row_stride);
   l.row_stride = in->row_stride;
-  return of_planes(channels, l, border.top + g->out_h + border.bottom,
-                   most(1, most(border.left, border.right)));
+  return chw_layout(channels, l, border.top + g->out_h + border.bottom,
+                    most(1, most(border.left, border.right)));
 }
 
 /* ---- tiles ---- */
@@ -327,12 +327,12 @@ static void place_columns(const laci_sparse_window *g, const laci_sparse_layout 
   const order o = order_of(g);
   const int64_t length = laci_sparse_row_length(g);
   for (int64_t channel = 0; channel < g->channels_in; channel++) {
-    const int64_t lies = channel / laci_sparse_each(g->values);
+    const int64_t stored = channel / laci_sparse_each(g->values);
     int64_t *to = column_at + channel / o.channels * length;
     for (int64_t tap = 0; tap < o.taps; tap++) {
       const int64_t y = tap / g->kernel_w * g->dilation_h - g->pad_top;
       const int64_t x = tap_at(g, tap % g->kernel_w);
-      to[place_of(&o, channel % o.channels, tap)] = place_at(in, lies, y, x);
+      to[place_of(&o, channel % o.channels, tap)] = place_at(in, stored, y, x);
     }
   }
 }
@@ -422,9 +422,9 @@ static lac_status check_window(const laci_sparse_window *g, const laci_sparse_fo
     return laci_fail(err, LAC_UNSUPPORTED, "channels by %lld in groups of %lld to %lld",
                      (long long)each, (long long)in, (long long)out);
   }
-  const bool panels = form->in.format == LACI_FORMAT_PC16P || form->out.format == LACI_FORMAT_PC16P;
-  if (!panels || is_flat(form)) return LAC_OK;
-  return laci_fail(err, LAC_UNSUPPORTED, "panels of a sparse convolution: rows %lld and %lld apart",
+  const bool pc16p = form->in.format == LACI_FORMAT_PC16P || form->out.format == LACI_FORMAT_PC16P;
+  if (!pc16p || is_flat(form)) return LAC_OK;
+  return laci_fail(err, LAC_UNSUPPORTED, "PC16P of a sparse convolution: rows %lld and %lld apart",
                    (long long)form->in.row_stride, (long long)form->out.row_stride);
 }
 

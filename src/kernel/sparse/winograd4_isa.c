@@ -228,7 +228,7 @@ static filling filling_of(const laci_winograd4 *w, int64_t part) {
 
 /* Of even or odd rows and columns of a channel, where a window strides. */
 typedef struct source {
-  const float *plane;
+  const float *channel;
   const filling *filling;
   int64_t part;
   int64_t apart; /* floats from its points to the next ones */
@@ -262,16 +262,16 @@ static void one_lane_row(const laci_winograd4 *w, const source *s, const float *
 INLINE void rows_of(const laci_winograd4 *w, const source *s, int64_t unit, const int read,
                     float (*one_lane)[MOST], const float *row[READ]) {
   const laci_sparse_window *g = &w->window;
-  const float *plane = s->plane + unit / w->tiles_h * w->in.n_floats;
+  const float *channel = s->channel + unit / w->tiles_h * w->in.n_floats;
   const int64_t first = unit % w->tiles_h * SIDE * w->stride + s->part / w->stride - g->pad_top;
   for (int i = 0; i < read; i++) {
     const int64_t y = first + i * w->stride;
     const bool inside = unit < w->n_units && y >= 0 && y < g->h;
     row[i] = zeros;
     if (inside && w->stride == 1) {
-      row[i] = plane + laci_sparse_at(&w->in, 0, y, -g->pad_left);
+      row[i] = channel + laci_sparse_at(&w->in, 0, y, -g->pad_left);
     } else if (inside) {
-      one_lane_row(w, s, plane + laci_sparse_at(&w->in, 0, y, 0), one_lane[i]);
+      one_lane_row(w, s, channel + laci_sparse_at(&w->in, 0, y, 0), one_lane[i]);
       row[i] = one_lane[i];
     }
   }
