@@ -75,7 +75,7 @@ typedef struct laci_native_layer {
   int n_functions;
   bool residual_last; /* the residual is added after the functions */
   double kept;        /* share of weights that are not zero, as packing or a sample says */
-  bool full;          /* so many weights are kept that generated code and CSR gain nothing */
+  bool is_dense;      /* so many weights are kept that generated code and CSR gain nothing */
   laci_native_reading reading;
   const uint8_t *mask; /* of a weight that training changes; only valid while planning; NULL: the
                           weight is a constant */

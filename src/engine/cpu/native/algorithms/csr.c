@@ -89,7 +89,7 @@ static double bytes(const laci_net *net, const laci_native_layer *layer) {
 static bool can(const laci_net *net, const laci_native_layer *layer, const char **why) {
   *why = laci_native_may_group(layer) ? "its rows can be grouped"
                                       : "its weights change, are no floats, or have few zeros";
-  return !layer->full && laci_native_is_of_constant_floats(net, layer) &&
+  return !layer->is_dense && laci_native_is_of_constant_floats(net, layer) &&
          !laci_native_may_group(layer);
 }
 

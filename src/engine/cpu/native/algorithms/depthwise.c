@@ -104,7 +104,7 @@ static void make(laci_net *net, laci_native_step *step) {
 static bool can(const laci_net *net, const laci_native_layer *layer, const char **why) {
   (void)net;
   *why = "several channels make a result";
-  return layer->kind == LACI_NATIVE_DEPTHWISE && !layer->full;
+  return layer->kind == LACI_NATIVE_DEPTHWISE && !layer->is_dense;
 }
 
 static double cost(const laci_net *net, const laci_native_layer *layer) {

@@ -146,7 +146,7 @@ static double bytes(const laci_net *net, const laci_native_layer *layer) {
 static bool can(const laci_net *net, const laci_native_layer *layer, const char **why) {
   const bool code = laci_native_isa_of(net, layer) != LACI_JIT_NONE;
   *why = "it is no product, has few zeros, or no code can be generated";
-  return layer->kind == LACI_NATIVE_PRODUCT && !layer->full &&
+  return layer->kind == LACI_NATIVE_PRODUCT && !layer->is_dense &&
          (code || !laci_native_is_of_constant_floats(net, layer));
 }
 

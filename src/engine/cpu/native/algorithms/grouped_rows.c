@@ -108,7 +108,7 @@ static double bytes(const laci_net *net, const laci_native_layer *layer) {
 
 static bool can(const laci_net *net, const laci_native_layer *layer, const char **why) {
   *why = "its weights change, are no floats, or do not keep half of each row";
-  return !layer->full && laci_native_is_of_constant_floats(net, layer) &&
+  return !layer->is_dense && laci_native_is_of_constant_floats(net, layer) &&
          laci_native_may_group(layer);
 }
 

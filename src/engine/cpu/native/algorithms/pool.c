@@ -41,7 +41,7 @@ static void make(laci_net *net, laci_native_step *step) {
 static bool can(const laci_net *net, const laci_native_layer *layer, const char **why) {
   (void)net;
   *why = "it is no MaxPool";
-  return layer->kind == LACI_NATIVE_POOL && !layer->full;
+  return layer->kind == LACI_NATIVE_POOL && !layer->is_dense;
 }
 
 const laci_algorithm laci_algorithm_pool = {.name = "pool",

@@ -99,9 +99,9 @@ static bool layer_of(laci_net *net, const laci_fused *fused, bool bytes, laci_na
   }
   layer->kept = laci_net_kept_share(net, node->inputs[1]);
   if (bytes) laci_native_take_bytes(net, layer);
-  layer->full = layer->kept * 100 > of_floats(net)->most_kept && !layer->bytes && !takes_all(net) &&
-                !has_narrow_groups(net, &layer->window);
-  return !layer->full || laci_native_gains_without_zeros(net, layer);
+  layer->is_dense = layer->kept * 100 > of_floats(net)->most_kept && !layer->bytes &&
+                    !takes_all(net) && !has_narrow_groups(net, &layer->window);
+  return !layer->is_dense || laci_native_gains_without_zeros(net, layer);
 }
 
 /** No value is rows to one layer and pictures of a convolution to another. */

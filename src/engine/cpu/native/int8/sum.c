@@ -49,7 +49,7 @@ static void make(laci_net *net, laci_native_step *step) {
 static bool can(const laci_net *net, const laci_native_layer *layer, const char **why) {
   (void)net;
   *why = "it is no sum of int8";
-  return layer->kind == LACI_NATIVE_SUM && !layer->full;
+  return layer->kind == LACI_NATIVE_SUM && !layer->is_dense;
 }
 
 const laci_algorithm laci_algorithm_sum = {.name = "sum",
