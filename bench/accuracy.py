@@ -29,7 +29,7 @@ from page import fill
 TOP = pathlib.Path(__file__).resolve().parent.parent
 SHARED = TOP.parent / "shared"
 PAGE = TOP / "docs/without-training.md"
-PICTURE = TOP / "docs/accuracy.svg"
+CHART = TOP / "docs/accuracy.svg"
 NAMES = {"resnet20": "ResNet-20", "resnet32": "ResNet-32", "resnet44": "ResNet-44", "resnet56": "ResNet-56"}
 PATTERNS = ("2:4", "4:8", "1:4")
 COPIES = "4"  # of each image, flipped and shifted: what training saw. Steps make seven by themselves
@@ -44,7 +44,7 @@ def calibrated(score, samples, *more):
     return ["--no-permute", "--score", score, "--calibration-samples", str(samples), *more]
 
 
-def ways(refine):
+def methods(refine):
     """Name in the table -> options of `prune`."""
     again = ("--no-solve", "--recalibrate", "--calibration-copies", COPIES)
     return {
@@ -65,7 +65,7 @@ def orders():
     of_data = ("--score", "alps", "--calibration-samples", "512")
     steps = {"one-shot": (), "solved": of_data,
              "refined": (*of_data, "--refine-steps", ORDER_STEPS)}
-    return {(pattern, way): ["--pattern", pattern, *options] for pattern in PATTERNS for way, options in steps.items()}
+    return {(pattern, method): ["--pattern", pattern, *options] for pattern in PATTERNS for method, options in steps.items()}
 
 
 class Bench:
@@ -125,15 +125,15 @@ class Bench:
 def plan(args):
     """Keys of all runs and what makes each: a method without randomness has one seed."""
     for part in args.parts:
-        ways_of, run, _ = PARTS[part]
-        for name, options in ways_of().items():
+        methods_of, run, _ = PARTS[part]
+        for name, options in methods_of().items():
             yield f"{part} | {name} | 0", lambda b, r=run, o=options: r(b, o)
     for network in args.networks if not args.parts else []:
-        yield from plan_orders(args, network) if args.orders else plan_ways(args, network)
+        yield from plan_orders(args, network) if args.orders else plan_methods(args, network)
 
 
-def plan_ways(args, network):
-    for name, options in ways(args.refine).items():
+def plan_methods(args, network):
+    for name, options in methods(args.refine).items():
         for seed in range(args.seeds if "--calibration-samples" in options else 1):
             yield f"{network} | {name} | {seed}", lambda b, o=options, s=seed: b.pruned(network, o, s)
     if args.peer:
@@ -142,10 +142,10 @@ def plan_ways(args, network):
 
 
 def plan_orders(args, network):
-    for (pattern, way), options in orders().items():
+    for (pattern, method), options in orders().items():
         for order, more in (("file", ["--no-permute"]), ("searched", [])):
-            for seed in range(args.order_seeds if order == "searched" or way != "one-shot" else 1):
-                yield (f"{network} | {pattern} {way}, {order} order | {seed}",
+            for seed in range(args.order_seeds if order == "searched" or method != "one-shot" else 1):
+                yield (f"{network} | {pattern} {method}, {order} order | {seed}",
                        lambda b, o=[*more, *options], s=seed: b.pruned(network, o, s))
 
 
@@ -169,8 +169,8 @@ def gathered(results):
     """network -> method -> [runs of all seeds]"""
     table = {}
     for key, found in results.items():
-        network, way, _ = key.split(" | ")
-        table.setdefault(network, {}).setdefault(way, []).append(found)
+        network, method, _ = key.split(" | ")
+        table.setdefault(network, {}).setdefault(method, []).append(found)
     return table
 
 
@@ -186,44 +186,44 @@ def seconds(runs):
     return f"{statistics.median(run['seconds'] for run in runs):.1f}"
 
 
-def is_way(way):
-    return way != "dense" and " order" not in way
+def is_method(method):
+    return method != "dense" and " order" not in method
 
 
-def way_lines(table, networks):
+def method_lines(table, networks):
     networks = [network for network in networks if network in table]
-    names = [way for network in networks for way in table[network] if is_way(way)]
+    names = [method for network in networks for method in table[network] if is_method(method)]
     head = " | ".join(f"{NAMES[n]}, dense {table[n]['dense'][0]['top1']:.2f} | s" for n in networks)
     lines = [f"| masks and weights | {head} | zeros hold 2:4 |", "|---|" + "---|---|" * len(networks) + "---|"]
-    for way in dict.fromkeys(names):
-        cells = [(table[n].get(way), n) for n in networks]
+    for method in dict.fromkeys(names):
+        cells = [(table[n].get(method), n) for n in networks]
         texts = " | ".join(f"{spread(runs)} | {seconds(runs)}" if runs else " | " for runs, _ in cells)
         one = next(runs for runs, _ in cells if runs)[0]
-        lines.append(f"| {way} | {texts} | {one['hold']} of {one['eligible']} layers |")
+        lines.append(f"| {method} | {texts} | {one['hold']} of {one['eligible']} layers |")
     return lines
 
 
 def order_lines(table):
-    lines = ["| network | pattern | " + " | ".join(f"{way}: file's order | searched" for way in ("one-shot", "solved", "refined")) +
+    lines = ["| network | pattern | " + " | ".join(f"{method}: file's order | searched" for method in ("one-shot", "solved", "refined")) +
              " |", "|---|---|" + "---|---|" * 3]
     for network, found in ((network, table[network]) for network in NAMES if network in table):
         for pattern in PATTERNS:
-            cells = [found.get(f"{pattern} {way}, {order} order")
-                     for way in ("one-shot", "solved", "refined") for order in ("file", "searched")]
+            cells = [found.get(f"{pattern} {method}, {order} order")
+                     for method in ("one-shot", "solved", "refined") for order in ("file", "searched")]
             if any(cells):
                 lines.append(f"| {NAMES[network]} | {pattern} | " + " | ".join(spread(c) if c else "" for c in cells) + " |")
     return lines
 
 
-def picture(table, networks):
+def draw_chart(table, networks):
     """Top-1 against seconds: one line for each kind of method."""
     panels = []
     for network in (n for n in networks if n in table):
-        found = {way: (statistics.median(r["seconds"] for r in runs), statistics.mean(r["top1"] for r in runs))
-                 for way, runs in table[network].items() if is_way(way)}
-        kinds = {"alps": ("a", [p for way, p in found.items() if way.startswith("alps")]),
-                 "others": ("b", [p for way, p in found.items() if way.endswith(", solved") and not way.startswith("alps")]),
-                 "onnxsim": ("c", [p for way, p in found.items() if way.startswith("onnxsim")])}
+        found = {method: (statistics.median(r["seconds"] for r in runs), statistics.mean(r["top1"] for r in runs))
+                 for method, runs in table[network].items() if is_method(method)}
+        kinds = {"alps": ("a", [p for method, p in found.items() if method.startswith("alps")]),
+                 "others": ("b", [p for method, p in found.items() if method.endswith(", solved") and not method.startswith("alps")]),
+                 "onnxsim": ("c", [p for method, p in found.items() if method.startswith("onnxsim")])}
         lines = [{"name": name, "colour": colour, "points": points} for name, (colour, points) in kinds.items() if points]
         dense = table[network]["dense"][0]["top1"]
         panels.append({"title": f"{NAMES[network]}, dense {dense:.2f}", "lines": lines, "range": [dense]})
@@ -233,9 +233,9 @@ def picture(table, networks):
 def write_page(results, networks):
     """What was not measured stays as it is on the page."""
     table, text = gathered(results), PAGE.read_text()
-    if any(is_way(way) for network in table.keys() & set(networks) for way in table[network]):
-        text = fill(text, "accuracy", "accuracy.py", way_lines(table, networks))
-        PICTURE.write_text(picture(table, networks))
+    if any(is_method(method) for network in table.keys() & set(networks) for method in table[network]):
+        text = fill(text, "accuracy", "accuracy.py", method_lines(table, networks))
+        CHART.write_text(draw_chart(table, networks))
     for part in table.keys() & PARTS.keys():
         text = fill(text, part, "accuracy.py", PARTS[part][2](table[part]))
     if len(lines := order_lines(table)) > 2:

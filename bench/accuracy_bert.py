@@ -53,7 +53,7 @@ class Builder:
         value = self.heads(self.dense(x, f"{name}.value", HIDDEN, HIDDEN), f"{name}.value", [0, 2, 1, 3])
         scores = self.add("Mul", [self.add("MatMul", [query, key], f"{name}.scores"), "scale"], f"{name}.scaled")
         mixed = self.add("MatMul", [self.add("Softmax", [scores], f"{name}.softmax", axis=-1), value], f"{name}.mixed")
-        joined = self.add("Transpose", [mixed], f"{name}.turned", perm=[0, 2, 1, 3])
+        joined = self.add("Transpose", [mixed], f"{name}.transposed", perm=[0, 2, 1, 3])
         return self.dense(self.add("Reshape", [joined, "joined"], f"{name}.joined"), f"{name}.output", HIDDEN, HIDDEN)
 
     def gelu(self, x, name):

@@ -36,12 +36,12 @@ def photographs_told(bench, file):
     return report(bench, "eval.json")["top1"], answers(bench.folder / "told.npy")
 
 
-def lite0_ways():
+def lite0_methods():
     data = ["--calibration-samples", "100", "--resize", "256", "--crop", "224", *PREPARED["lite0"]]
-    ways = {"magnitude, no data": []}
-    ways.update({f"{score}, solved": ["--score", score, *data] for score in SCORES})
-    ways["alps, solved, 4 copies of each"] = ["--score", "alps", *data, "--calibration-copies", "4"]
-    return ways
+    methods = {"magnitude, no data": []}
+    methods.update({f"{score}, solved": ["--score", score, *data] for score in SCORES})
+    methods["alps, solved, 4 copies of each"] = ["--score", "alps", *data, "--calibration-copies", "4"]
+    return methods
 
 
 def lite0(bench, options):
@@ -59,14 +59,14 @@ def lite0_lines(found):
     lines = ["| masks and weights | top-1 of 100 | answers as the dense network's | processor s | zeros hold 2:4 |", "|---|---|---|---|---|"]
     if found:
         lines.append(f"| dense | {next(iter(found.values()))[0]['top1_dense']:.0f} | 100 | | |")
-    for way, (run, *_) in found.items():
-        lines.append(f"| {way} | {run['top1']:.0f} | {run['agreement']:.0f} | {run['processor_seconds']:.0f} | {run['hold']} of {run['eligible']} |")
+    for method, (run, *_) in found.items():
+        lines.append(f"| {method} | {run['top1']:.0f} | {run['agreement']:.0f} | {run['processor_seconds']:.0f} | {run['hold']} of {run['eligible']} |")
     return lines
 
 
 # ---- a network of BERT's shape ----
 
-def bert_ways():
+def bert_methods():
     return {f"{score}, {kind}": ["--score", score, *more] for kind, more in (("not solved", ["--no-solve"]), ("solved", []))
             for score in SCORES}
 
@@ -81,14 +81,14 @@ def bert(bench, options):
 
 def bert_lines(found):
     lines = ["| masks and weights | squared error of the outputs, in percent of their square | processor s | zeros hold 2:4 |", "|---|---|---|---|"]
-    for way, (run, *_) in found.items():
-        lines.append(f"| {way} | {100 * run['error']:.3f} | {run['processor_seconds']:.0f} | {run['hold']} of {run['eligible']} |")
+    for method, (run, *_) in found.items():
+        lines.append(f"| {method} | {100 * run['error']:.3f} | {run['processor_seconds']:.0f} | {run['hold']} of {run['eligible']} |")
     return lines
 
 
 # ---- a network of ResNet-50's shape ----
 
-def resnet50_ways():
+def resnet50_methods():
     return {f"alps, solved, {PHOTOGRAPHS} photographs": ["--score", "alps"]}
 
 
@@ -115,11 +115,11 @@ def resnet50(bench, options):
 
 def resnet50_lines(found):
     lines = ["| what | minutes | minutes of processors | peak memory | in temporary files | zeros hold 2:4 |", "|---|---|---|---|---|---|"]
-    for way, (run, *_) in found.items():
-        lines.append(f"| {way} | {run['seconds'] / 60:.1f} | {run['processor_seconds'] / 60:.1f} | {run['peak_bytes'] / 1e9:.2f} GB |"
+    for method, (run, *_) in found.items():
+        lines.append(f"| {method} | {run['seconds'] / 60:.1f} | {run['processor_seconds'] / 60:.1f} | {run['peak_bytes'] / 1e9:.2f} GB |"
                      f" {run['file_bytes'] / 1e9:.2f} GB | {run['hold']} of {run['eligible']} |")
     return lines
 
 
-PARTS = {"lite0": (lite0_ways, lite0, lite0_lines), "bert": (bert_ways, bert, bert_lines),
-         "resnet50": (resnet50_ways, resnet50, resnet50_lines)}
+PARTS = {"lite0": (lite0_methods, lite0, lite0_lines), "bert": (bert_methods, bert, bert_lines),
+         "resnet50": (resnet50_methods, resnet50, resnet50_lines)}

@@ -36,10 +36,10 @@ except ImportError:  # numpy and onnx live in the environment
     os.execv(PYTHON, [str(PYTHON), *sys.argv])
 import compare_page
 import compare_profile
-from compare_worker import BF16_ENGINES, ENGINES, SPARSE_WAYS, Failed, Worker
+from compare_worker import BF16_ENGINES, ENGINES, SPARSE_SETTINGS, Failed, Worker
 
 WORK = TOP / "build/compare"
-TURNS = 8        # that an engine's time is cut into
+SLICES = 8        # that an engine's time is cut into
 LEAST_RUNS = 3   # of an engine, however long one takes
 CLOSE = 1e-4     # of the scale: what f32 answers may differ by
 
@@ -61,18 +61,18 @@ class Cell:
 
 
 class SparseCell(Cell):
-    """The same of a pruned network, whose engines are SPARSE_WAYS."""
+    """The same of a pruned network, whose engines are SPARSE_SETTINGS."""
 
     def __init__(self, arguments, path, pruned, batch, dtype):
         super().__init__(arguments, path, batch, dtype)
         self.pruned = pruned
 
-    def path_of(self, way):
-        return self.path if SPARSE_WAYS[way][1] == "dense" else self.pruned
+    def path_of(self, setting):
+        return self.path if SPARSE_SETTINGS[setting][1] == "dense" else self.pruned
 
-    def worker(self, way, *extra, **environment):
-        engine, _, said = SPARSE_WAYS[way]
-        return Worker(engine, self.arguments.build, self.path_of(way), self.dtype, self.arguments.threads, extra,
+    def worker(self, setting, *extra, **environment):
+        engine, _, said = SPARSE_SETTINGS[setting]
+        return Worker(engine, self.arguments.build, self.path_of(setting), self.dtype, self.arguments.threads, extra,
                       **said, **environment)
 
 
@@ -110,7 +110,7 @@ def begin(cell, engine):
     return worker, result
 
 
-def take_turns(workers, seconds, rng):
+def alternate(workers, seconds, rng):
     """{engine: all milliseconds}. The first run of a time slice, on cold caches, counts only where a slice has few."""
     times, spent, errors = {e: [] for e in workers}, dict.fromkeys(workers, 0.0), {}
     while True:
@@ -120,7 +120,7 @@ def take_turns(workers, seconds, rng):
         rng.shuffle(due)
         for engine in due:
             try:
-                found = workers[engine].run(min(seconds / TURNS, max(seconds - spent[engine], 0)))
+                found = workers[engine].run(min(seconds / SLICES, max(seconds - spent[engine], 0)))
             except Failed as why:
                 errors[engine] = str(why)
                 continue
@@ -146,7 +146,7 @@ def measure(cell, engines, rng):
                 workers[engine], results[engine] = begin(cell, engine)
             except Failed as why:
                 results[engine] = {"error": str(why)}
-        times, errors = take_turns(workers, cell.arguments.time, rng)
+        times, errors = alternate(workers, cell.arguments.time, rng)
         for engine, worker in workers.items():
             try:
                 if engine in errors:
@@ -177,7 +177,7 @@ def same_cell(one, network, batch, dtype, weights):
 
 def engines_of(arguments, dtype, weights):
     engines = [e for e in arguments.engines if dtype == "f32" or e in BF16_ENGINES]
-    return engines if weights == "dense" else [way for way, (engine, _, _) in SPARSE_WAYS.items() if engine in engines]
+    return engines if weights == "dense" else [setting for setting, (engine, _, _) in SPARSE_SETTINGS.items() if engine in engines]
 
 
 def make_files(arguments, network, batch, with_pruned, folder):
@@ -209,7 +209,7 @@ def measure_files(arguments, network, batch, kinds, keep):
                 seed = f"{arguments.seed} {network} {batch} {dtype}"
                 results = measure(cell, engines, random.Random(seed))
             one = {"network": network, "batch": batch, "dtype": dtype, "weights": weights, "engines": results}
-            if is_dense and compare_page.is_after(one):
+            if is_dense and compare_page.is_slower(one):
                 losses = compare_profile.losses(cell, results)
             keep({**one, "losses": losses, "seconds": round(time.monotonic() - begin_s, 1)})
 
@@ -270,11 +270,11 @@ def parse():
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="default: all cores")
     parser.add_argument("--time", type=float, default=6.0, metavar="S", help="seconds of an engine in a cell (default 6)")
     parser.add_argument("--starts", type=int, default=2, help="fresh processes for the time to the first answer (default 2)")
-    parser.add_argument("--seed", type=int, default=0, help="of the order of turns")
+    parser.add_argument("--seed", type=int, default=0, help="of the order of engines")
     parser.add_argument("--json", type=pathlib.Path, help="keep all results there, and go on from what it holds")
     parser.add_argument("--again", action="store_true", help="measure cells that --json holds already once more")
     parser.add_argument("--tables", action="store_true", help="measure nothing: show, draw or record what --json holds")
-    parser.add_argument("--docs", action="store_true", help="write the tables and pictures of docs/speed.md")
+    parser.add_argument("--docs", action="store_true", help="write the tables and charts of docs/speed.md")
     parser.add_argument("--record", action="store_true", help="add an entry to bench/ledger.json")
     arguments = parser.parse_args()
     arguments.only = arguments.only or networks

@@ -111,7 +111,7 @@ def write_older(model, path):
         onnx.save(version_converter.convert_version(model, NEWEST_OF_DEEPSPARSE), path)
     except (RuntimeError, ValueError) as why:
         text = str(why).rpartition(": ")[2].strip()
-        path.with_suffix(".txt").write_text(f"no way to operator set {NEWEST_OF_DEEPSPARSE}, which it knows: {text}")
+        path.with_suffix(".txt").write_text(f"no conversion to operator set {NEWEST_OF_DEEPSPARSE}, which it knows: {text}")
 
 
 def difference(folder, got):

@@ -6,12 +6,12 @@ import pathlib
 import chart
 import ledger
 from compare_models import NETWORKS
-from compare_worker import ENGINES, LABELS, SPARSE_WAYS
+from compare_worker import ENGINES, LABELS, SPARSE_SETTINGS
 from page import fill
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
-PAGE, PICTURES = TOP / "docs/speed.md", TOP / "docs/speed"
-BEHIND = 0.95  # of the fastest peer's speed: below it a row says what costs
+PAGE, CHARTS = TOP / "docs/speed.md", TOP / "docs/speed"
+SLOW_BELOW = 0.95  # of the fastest peer's speed: below it a row says what costs
 NOTE = "Speed as a multiple of the fastest other engine's; longer is faster"
 COLOURS = {"lacuna": "a", "onnxruntime": "b", "openvino": "c", "deepsparse": "d"}
 
@@ -41,9 +41,9 @@ def ratio(cell):
     return min(peers) / found["lacuna"][field_of(cell)] if peers and "lacuna" in found else None
 
 
-def is_after(cell):
+def is_slower(cell):
     found = ratio(cell)
-    return found is not None and found < BEHIND
+    return found is not None and found < SLOW_BELOW
 
 
 def engines_of(cells):
@@ -100,11 +100,11 @@ def gain(cell):
 def table_of_sparse(cells):
     if not cells:
         return ["Not measured."]
-    ways = [way for way in SPARSE_WAYS if any(way in cell["engines"] for cell in cells)]
-    heads = ["network", "batch", "type", *(LABELS[way] for way in ways), "against our dense kernels", "against the fastest"]
-    lines = ["| " + " | ".join(heads) + " |", "|---|---|---" + "|---:" * (len(ways) + 2) + "|"]
+    settings = [setting for setting in SPARSE_SETTINGS if any(setting in cell["engines"] for cell in cells)]
+    heads = ["network", "batch", "type", *(LABELS[setting] for setting in settings), "against our dense kernels", "against the fastest"]
+    lines = ["| " + " | ".join(heads) + " |", "|---|---|---" + "|---:" * (len(settings) + 2) + "|"]
     for cell in cells:
-        times = [milliseconds(cell["engines"].get(way)) for way in ways]
+        times = [milliseconds(cell["engines"].get(setting)) for setting in settings]
         against = [f"{gain(cell):.2f} ×" if gain(cell) else "–", ratio_text(cell)]
         lines.append("| " + " | ".join([name_of(cell), str(cell["batch"]), cell["dtype"], *times, *against]) + " |")
     return lines
@@ -116,11 +116,11 @@ def loss_text(row):
 
 
 def table_of_losses(cells):
-    behind = [cell for cell in cells if is_after(cell)]
-    if not behind:
-        return [f"No cell is below {BEHIND} × the fastest peer."]
+    slower = [cell for cell in cells if is_slower(cell)]
+    if not slower:
+        return [f"No cell is below {SLOW_BELOW} × the fastest peer."]
     lines = ["| network | batch | type | | what costs: Lacuna's loss (its time, OpenVINO's) |", "|---" * 5 + "|"]
-    for cell in behind:
+    for cell in slower:
         what = "; ".join(loss_text(row) for row in cell["losses"]) or "not known: only one side can be measured by operator"
         lines.append(f"| {name_of(cell)} | {cell['batch']} | {cell['dtype']} | {ratio_text(cell)} | {what} |")
     return lines
@@ -207,7 +207,7 @@ def bars_of(cells):
     return rows
 
 
-def draw_pictures(results):
+def draw_charts(results):
     """{file name: SVG} of the element types that have rows."""
     out = {}
     for dtype in ("f32", "bf16"):
@@ -234,10 +234,10 @@ def write_docs(results):
     for name, lines in parts.items():
         page = fill(page, name, "compare.py", lines)
     PAGE.write_text(page)
-    PICTURES.mkdir(exist_ok=True)
-    for name, svg in draw_pictures(results).items():
-        (PICTURES / name).write_text(svg)
-    print(f"wrote {PAGE.relative_to(TOP)} and {PICTURES.relative_to(TOP)}")
+    CHARTS.mkdir(exist_ok=True)
+    for name, svg in draw_charts(results).items():
+        (CHARTS / name).write_text(svg)
+    print(f"wrote {PAGE.relative_to(TOP)} and {CHARTS.relative_to(TOP)}")
 
 
 def figures_of(results):

@@ -18,7 +18,7 @@ TOP = pathlib.Path(__file__).resolve().parent.parent
 ENGINES = {"lacuna": "Lacuna", "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO", "deepsparse": "DeepSparse"}
 BF16_ENGINES = ("lacuna", "openvino")
 # How a network that is pruned 2:4 is run: (engine, its file, its environment).
-SPARSE_WAYS = {"lacuna": ("lacuna", "2:4", {}), "lacuna dense": ("lacuna", "2:4", {"LAC_SPARSE": "0"}),
+SPARSE_SETTINGS = {"lacuna": ("lacuna", "2:4", {}), "lacuna dense": ("lacuna", "2:4", {"LAC_SPARSE": "0"}),
                **{engine: (engine, "dense", {}) for engine in ENGINES if engine != "lacuna"},
                **{f"{engine} 2:4": (engine, "2:4", {}) for engine in ENGINES if engine != "lacuna"}}
 LABELS = {**ENGINES, "lacuna dense": "Lacuna (dense kernels)",

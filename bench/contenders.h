@@ -30,11 +30,11 @@ typedef struct outcome {
 typedef bool contender_run(const matrix *m, const char *strategy, budget b, laci_pool *pool,
                            outcome *out);
 
-typedef struct way {
+typedef struct algorithm {
   const char *name, *strategy;
   contender_run *run;
   bool drawn; /* other seeds give other results */
-} way;
+} algorithm;
 
 static inline double efficacy_of(double kept, const laci_found *found) {
   double possible = found->upper - found->kept_identity;

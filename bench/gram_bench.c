@@ -20,9 +20,9 @@
 
 enum { BLOCK = 1024, ROWS = 101, PLAIN = 111, TRANSPOSED = 112, UPPER = 121 };
 
-typedef void syrk_of(int order, int half, int turned, int n, int k, float alpha, const float *a,
+typedef void syrk_of(int order, int half, int transposed, int n, int k, float alpha, const float *a,
                      int lda, float beta, float *c, int ldc);
-typedef void gemm_of(int order, int turned, int b_turned, int m, int n, int k, float alpha,
+typedef void gemm_of(int order, int transposed, int b_transposed, int m, int n, int k, float alpha,
                      const float *a, int lda, const float *b, int ldb, float beta, float *c,
                      int ldc);
 static syrk_of *ssyrk;
@@ -74,8 +74,8 @@ static void *need(size_t n, size_t size) {
 }
 
 static void work_init(work *w, const laci_unfold *u) {
-  const int64_t plane = u->axis[0].in * u->axis[1].in * u->axis[2].in;
-  const size_t n = (size_t)(u->images * u->groups * u->channels * plane);
+  const int64_t channel_pixels = u->axis[0].in * u->axis[1].in * u->axis[2].in;
+  const size_t n = (size_t)(u->images * u->groups * u->channels * channel_pixels);
   *w = (work){.unfold = u, .columns = laci_unfold_columns(u)};
   w->positions = laci_unfold_positions(u);
   const size_t columns = (size_t)w->columns, count = (size_t)u->groups * columns * columns;

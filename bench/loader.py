@@ -41,7 +41,7 @@ def paths(files):
 
 
 def ours(build, folder):
-    out = subprocess.run([build / "bench/loader_bench", folder, "--turns", "1"], check=True, capture_output=True, text=True)
+    out = subprocess.run([build / "bench/loader_bench", folder, "--rounds", "1"], check=True, capture_output=True, text=True)
     return float(out.stdout.split("training ")[1].split()[0])
 
 
@@ -49,13 +49,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--build", type=pathlib.Path, default=HERE.parent / "build/release")
-    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=5)
     args = parser.parse_args()
     files = sorted(file for file in args.folder.glob("*/*") if file.suffix.lower() in (".jpg", ".jpeg"))
     if not files:
         sys.exit(f"{args.folder}: no photographs, wanted CLASS/NAME.jpg")
     best = {}
-    for _ in range(args.turns):
+    for _ in range(args.rounds):
         for name, function in paths(files).items():
             begin = time.process_time()
             for file in files:

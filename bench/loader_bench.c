@@ -2,7 +2,7 @@
  * Images a processor second on one core: what training reads, a random part resized to the crop,
  * and what evaluation reads, the middle. bench/loader.py compares it with torchvision.
  *
- *     loader_bench FOLDER [--turns N] */
+ *     loader_bench FOLDER [--rounds N] */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "data/dataset.h"
 #include "data/image.h"
 
-enum { MOST_TURNS = 1000 };
+enum { MOST_ROUNDS = 1000 };
 
 typedef struct work {
   const laci_dataset *set;
@@ -22,13 +22,13 @@ typedef struct work {
 
 static double processor_seconds(void) { return (double)clock() / CLOCKS_PER_SEC; }
 
-/** Seconds for all images once; turn: the number of the run, for the random numbers. */
-static double train_once(work *w, int turn, lac_error *err) {
+/** Seconds for all images once; round: the number of the run, for the random numbers. */
+static double train_once(work *w, int round, lac_error *err) {
   double begin = processor_seconds();
   int64_t n = laci_dataset_count(w->set);
   for (int64_t at = 0; at < n; at++) {
     laci_sample_change change = {
-        .image = at, .augment = laci_dataset_augment(w->set), .sample = (uint64_t)(turn * n + at)};
+        .image = at, .augment = laci_dataset_augment(w->set), .sample = (uint64_t)(round * n + at)};
     if (laci_dataset_changed_sample(w->set, &change, w->preparer, w->scratch, w->out, err)) {
       return -1;
     }
@@ -44,10 +44,10 @@ static double evaluate_once(work *w, lac_error *err) {
   return processor_seconds() - begin;
 }
 
-static int measure(work *w, int turns, lac_error *err) {
+static int measure(work *w, int rounds, lac_error *err) {
   double best[2] = {1e30, 1e30};
-  for (int turn = 0; turn < turns; turn++) {
-    double train = train_once(w, turn, err), evaluate = train < 0 ? -1 : evaluate_once(w, err);
+  for (int round = 0; round < rounds; round++) {
+    double train = train_once(w, round, err), evaluate = train < 0 ? -1 : evaluate_once(w, err);
     if (evaluate < 0) return 1;
     if (train < best[0]) best[0] = train;
     if (evaluate < best[1]) best[1] = evaluate;
@@ -58,11 +58,11 @@ static int measure(work *w, int turns, lac_error *err) {
 }
 
 int main(int argc, char **argv) {
-  int turns = argc == 4 && strcmp(argv[2], "--turns") == 0 ? atoi(argv[3]) : 5;
+  int rounds = argc == 4 && strcmp(argv[2], "--rounds") == 0 ? atoi(argv[3]) : 5;
   laci_dataset *set = NULL;
   lac_error err = {0};
-  if ((argc != 2 && argc != 4) || turns < 1 || turns > MOST_TURNS) {
-    fprintf(stderr, "usage: loader_bench FOLDER [--turns N]\n");
+  if ((argc != 2 && argc != 4) || rounds < 1 || rounds > MOST_ROUNDS) {
+    fprintf(stderr, "usage: loader_bench FOLDER [--rounds N]\n");
     return 2;
   }
   laci_dataset_options options = {.part = LACI_PART_TRAIN, .quiet = true};
@@ -73,7 +73,7 @@ int main(int argc, char **argv) {
     laci_preprocessing usual = laci_dataset_preprocessing(set);
     w.out = malloc(laci_preprocessing_sample(&usual) * sizeof *w.out);
     st = laci_preparer_create(&usual, &w.preparer, &err);
-    if (!st && w.out) failed = measure(&w, turns, &err);
+    if (!st && w.out) failed = measure(&w, rounds, &err);
   }
   if (failed) fprintf(stderr, "loader_bench: %s\n", err.text);
   for (int k = 0; k < 2; k++) laci_image_clear(&w.scratch[k]);

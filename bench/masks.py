@@ -25,7 +25,7 @@ FILES = {"resnet20": "resnet20_cifar10.onnx", "resnet32": "resnet32_cifar10.onnx
          "resnet56": "resnet56_cifar10.onnx", "efficientnet_lite0": "efficientnet_lite0.onnx"}
 NAMES = {"resnet20": "ResNet-20", "resnet32": "ResNet-32", "resnet44": "ResNet-44", "resnet56": "ResNet-56",
          "efficientnet_lite0": "EfficientNet-Lite0"}
-WAYS = {"2:4": (), "2:4, 2d-greedy": ("--mask", "2d-greedy"), "2:4, 2d-best": ("--mask", "2d-best"),
+METHODS = {"2:4": (), "2:4, 2d-greedy": ("--mask", "2d-greedy"), "2:4, 2d-best": ("--mask", "2d-best"),
         "2:4, random": ("--score", "random"), "4:8": ("--pattern", "4:8"), "4:8, 2d-best": ("--pattern", "4:8", "--mask", "2d-best"),
         "2:8": ("--pattern", "2:8"), "4:2:8": ("--pattern", "4:2:8"), "16:2:8": ("--pattern", "16:2:8"),
         "64:2:8": ("--pattern", "64:2:8"), "64:2:16": ("--pattern", "64:2:16")}
@@ -51,9 +51,9 @@ class Bench:
     def read(self, name):
         return json.loads((self.folder / name).read_text())
 
-    def kept(self, network, way, order):
+    def kept(self, network, method, order):
         """Of the layers that `prune` prunes; `check` then has to find the pattern in each of them."""
-        options = WAYS[way]
+        options = METHODS[method]
         self.lacuna("prune", self.args.models / FILES[network], "-o", "pruned.onnx", "--force", *ORDERS[order], *options,
                     "--json", "prune.json")
         report = self.read("prune.json")
@@ -83,14 +83,14 @@ def measure(args, results):
             dense = f"{network} | dense"
             if counts and dense not in results and args.only in dense:
                 keep(dense, {"top1": bench.top1(args.models / FILES[network])})
-            for way in WAYS:
+            for method in METHODS:
                 for order in ORDERS:
-                    key = f"{network} | {way} | {order}"
+                    key = f"{network} | {method} | {order}"
                     wanted = counts and order == "searched"
                     found = results.get(key, {})
                     if args.only not in key or ("kept" in found and ("top1" in found or not wanted)):
                         continue
-                    found = bench.kept(network, way, order)
+                    found = bench.kept(network, method, order)
                     if wanted:
                         found["top1"] = bench.top1("pruned.onnx")
                     keep(key, found)
@@ -100,13 +100,13 @@ def measure(args, results):
 
 def kept_lines(results, networks):
     lines = ["| mask | " + " | ".join(NAMES[n] for n in networks) + " |", "|---|" + "---|" * len(networks)]
-    for way in WAYS:
+    for method in METHODS:
         cells = []
         for network in networks:
-            found = [results.get(f"{network} | {way} | {order}", {}).get("kept") for order in ORDERS]
+            found = [results.get(f"{network} | {method} | {order}", {}).get("kept") for order in ORDERS]
             cells.append(" / ".join(f"{x:.2f}" for x in found if x is not None))
         if any(cells):
-            lines.append(f"| {way} | " + " | ".join(cells) + " |")
+            lines.append(f"| {method} | " + " | ".join(cells) + " |")
     return lines
 
 
@@ -115,11 +115,11 @@ def top1_lines(results, networks):
     if not networks:
         return ["Not measured yet."]
     rows = {"dense": [results.get(f"{n} | dense", {}) for n in networks]}
-    rows.update({way: [results.get(f"{n} | {way} | searched", {}) for n in networks] for way in WAYS})
+    rows.update({method: [results.get(f"{n} | {method} | searched", {}) for n in networks] for method in METHODS})
     lines = ["| mask | " + " | ".join(NAMES[n] for n in networks) + " |", "|---|" + "---|" * len(networks)]
-    for way, cells in rows.items():
+    for method, cells in rows.items():
         if any("top1" in cell for cell in cells):
-            lines.append(f"| {way} | " + " | ".join(f"{c['top1']:.2f}" if "top1" in c else "" for c in cells) + " |")
+            lines.append(f"| {method} | " + " | ".join(f"{c['top1']:.2f}" if "top1" in c else "" for c in cells) + " |")
     return lines
 
 

@@ -159,9 +159,9 @@ def randomise(network, torch):
             for name, tensor in [*module.named_parameters(recurse=False), *module.named_buffers(recurse=False)]:
                 if not tensor.is_floating_point() or tensor.dim() == 0:
                     continue
-                turned = type(module).__name__ == "Conv1D"  # transformers' own: input channels first
-                if (turned or isinstance(module, layers)) and name == "weight":
-                    in_axis = 0 if turned else 1
+                transposed = type(module).__name__ == "Conv1D"  # transformers' own: input channels first
+                if (transposed or isinstance(module, layers)) and name == "weight":
+                    in_axis = 0 if transposed else 1
                     axis = [tensor.shape[a] if a == in_axis else 1 for a in range(tensor.dim())]
                     tensor.mul_(torch.exp(0.7 * torch.randn(axis)) / np.exp(0.49))
                 elif tensor.dim() == 1:

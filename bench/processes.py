@@ -157,19 +157,19 @@ def busy_core():
         spin.wait()
 
 
-def take_turns(arguments, network, ways):
+def alternate(arguments, network, methods):
     """{method: images a second of each round}"""
     batch, steps = QUICK[network] if arguments.quick else (BATCH[network], STEPS[network])
-    found, rng = {way: [] for way in ways}, random.Random(network)
+    found, rng = {method: [] for method in methods}, random.Random(network)
     for _ in range(arguments.rounds):
-        order = list(ways)
+        order = list(methods)
         rng.shuffle(order)
-        for way in order:
+        for method in order:
             with tempfile.TemporaryDirectory() as temporary:
-                folder = pathlib.Path(temporary) / "way"
+                folder = pathlib.Path(temporary) / "run"
                 folder.mkdir()
-                found[way].append(ways[way](arguments, network, batch, steps, folder, pathlib.Path(temporary)))
-            print(f"{network}, {way}: {found[way][-1]:.2f} images/s", flush=True)
+                found[method].append(methods[method](arguments, network, batch, steps, folder, pathlib.Path(temporary)))
+            print(f"{network}, {method}: {found[method][-1]:.2f} images/s", flush=True)
     return {"network": network, "batch": batch, "steps": steps, "images_per_second": found}
 
 
@@ -193,11 +193,11 @@ def measure(arguments):
     results = {"schema": 1, "circumstances": ledger.circumstances(arguments.build), "quick": arguments.quick,
                "rounds": arguments.rounds}
     if "scaling" in arguments.only:
-        results["scaling"] = [take_turns(arguments, network, {"one": run_one, "two": run_two, "pair": run_pair})
+        results["scaling"] = [alternate(arguments, network, {"one": run_one, "two": run_two, "pair": run_pair})
                               for network in arguments.network]
     if "busy" in arguments.only:
         with busy_core():
-            results["busy"] = [take_turns(arguments, network, {"two": run_two, "torch": run_torch})
+            results["busy"] = [alternate(arguments, network, {"two": run_two, "torch": run_torch})
                                for network in arguments.network]
         results["torch"] = arguments.torch_version
     if "hidden" in arguments.only:
@@ -207,16 +207,16 @@ def measure(arguments):
 
 # ---- showing ----
 
-def ratio(cell, way, to):
+def ratio(cell, method, to):
     """(median, least, most) over the rounds."""
-    rounds = [a / b for a, b in zip(cell["images_per_second"][way], cell["images_per_second"][to])]
+    rounds = [a / b for a, b in zip(cell["images_per_second"][method], cell["images_per_second"][to])]
     return statistics.median(rounds), min(rounds), max(rounds)
 
 
-def row(what, cell, way, to, wanted):
+def row(what, cell, method, to, wanted):
     speeds = cell["images_per_second"]
-    middle, least, most = ratio(cell, way, to)
-    return (f"| {NAMES[cell['network']]}, {cell['batch']} | {what} | {statistics.median(speeds[way]):.2f} "
+    middle, least, most = ratio(cell, method, to)
+    return (f"| {NAMES[cell['network']]}, {cell['batch']} | {what} | {statistics.median(speeds[method]):.2f} "
             f"| {statistics.median(speeds[to]):.2f} | {middle:.2f} ({least:.2f} to {most:.2f}) | {wanted} |")
 
 
@@ -227,7 +227,7 @@ def table(results):
         yield row("one process", cell, "two", "one", WANTED[cell["network"], "one"])
         yield row("two runs side by side", cell, "two", "pair", WANTED["pair"])
     for cell in results.get("busy", []):
-        yield row("PyTorch's two, both beside a busy core", cell, "two", "torch", WANTED["busy"])
+        yield row("PyTorch's two, both next to a busy core", cell, "two", "torch", WANTED["busy"])
 
 
 def expected_to_hide(hidden):
@@ -241,7 +241,7 @@ def lines_below(results):
     hidden, here = results.get("hidden"), results["circumstances"]
     if hidden and "percent" in hidden:
         yield (f"Two hosts ({hidden['link']}), ResNet-50, batch {hidden['batch']}: {hidden['percent']:.1f} % of the sums are "
-               f"hidden behind backward, {hidden['images_per_second']:.2f} images/s; the model expects "
+               f"hidden by backward, {hidden['images_per_second']:.2f} images/s; the model expects "
                f"{expected_to_hide(hidden):.1f} %.")
     elif hidden:
         yield f"Two hosts: not measured, {hidden['missing']}."

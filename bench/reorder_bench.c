@@ -3,7 +3,7 @@
  * many bytes and with oneDNN's reorder where it has one. All are run alternately; the least time of
  * all repeats counts. *norm* is ours with a scale, a shift and a lower bound.
  *
- *     reorder_bench [--turns N] [--only TEXT] [--isa scalar|avx2] */
+ *     reorder_bench [--rounds N] [--only TEXT] [--isa scalar|avx2] */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,18 +15,18 @@
 #include "kernel/sparse/reorder.h"
 #include "large_pages.h"
 
-enum { OURS, NORM, ZEROS, COPY, ONEDNN, WAYS };
+enum { OURS, NORM, ZEROS, COPY, ONEDNN, METHODS };
 
 typedef struct settings {
-  int turns;
+  int rounds;
   const char *only;
 } settings;
 
-/* The layouts as networks have them: PLANES (CHW), PHASES (CHW split by stride) and IMAGES (HWC16N)
- * for a 3x3, PANELS (PC16P) for a 1x1; BLOCKS are CHW16C, ROWS are HWC. */
-typedef enum kind { DENSE, BLOCKS, ROWS, PLANES, PHASES, PANELS, IMAGES } kind;
-static const char *const kind_names[] = {"row-major", "blocks", "rows",  "planes",
-                                         "phases",    "panels", "images"};
+/* The layouts as networks have them: PADDED (CHW), PHASES (CHW split by stride) and HWC16N for a
+ * 3x3, PC16P for a 1x1. DENSE is CHW without padding. */
+typedef enum kind { DENSE, CHW16C, HWC, PADDED, PHASES, PC16P, HWC16N } kind;
+static const char *const kind_names[] = {"CHW",    "CHW16C", "HWC",   "padded CHW",
+                                         "phases", "PC16P",  "HWC16N"};
 
 typedef struct row {
   kind from, to;
@@ -35,20 +35,20 @@ typedef struct row {
 } row;
 
 static const row rows[] = {
-    {DENSE, BLOCKS, {64, 56, 56, 1}, 1},   {BLOCKS, DENSE, {64, 56, 56, 1}, 1},
-    {BLOCKS, PANELS, {64, 56, 56, 1}, 1},  {PANELS, BLOCKS, {64, 56, 56, 1}, 1},
-    {BLOCKS, PANELS, {256, 56, 56, 1}, 1}, {PANELS, BLOCKS, {256, 56, 56, 1}, 1},
-    {BLOCKS, PANELS, {256, 14, 14, 1}, 1}, {BLOCKS, PANELS, {2048, 7, 7, 1}, 1},
-    {PANELS, BLOCKS, {2048, 7, 7, 1}, 1},  {BLOCKS, PLANES, {64, 56, 56, 1}, 1},
-    {PLANES, BLOCKS, {64, 56, 56, 1}, 1},  {BLOCKS, PLANES, {256, 14, 14, 1}, 1},
-    {BLOCKS, PHASES, {128, 56, 56, 1}, 1}, {PANELS, PHASES, {128, 56, 56, 1}, 1},
-    {PANELS, PLANES, {64, 56, 56, 1}, 1},  {PANELS, PANELS, {256, 28, 28, 1}, 2},
-    {BLOCKS, BLOCKS, {256, 28, 28, 1}, 2}, {ROWS, PANELS, {768, 1, 197, 1}, 1},
-    {PANELS, ROWS, {768, 1, 197, 1}, 1},   {ROWS, IMAGES, {768, 1, 197, 16}, 1},
-    {DENSE, IMAGES, {3, 224, 224, 16}, 1}, {DENSE, IMAGES, {64, 56, 56, 16}, 1},
-    {IMAGES, DENSE, {64, 56, 56, 16}, 1},  {BLOCKS, IMAGES, {64, 56, 56, 16}, 1},
-    {IMAGES, BLOCKS, {64, 56, 56, 16}, 1}, {BLOCKS, IMAGES, {2048, 7, 7, 16}, 1},
-    {IMAGES, BLOCKS, {2048, 7, 7, 16}, 1}, {DENSE, BLOCKS, {64, 56, 56, 16}, 1},
+    {DENSE, CHW16C, {64, 56, 56, 1}, 1},   {CHW16C, DENSE, {64, 56, 56, 1}, 1},
+    {CHW16C, PC16P, {64, 56, 56, 1}, 1},   {PC16P, CHW16C, {64, 56, 56, 1}, 1},
+    {CHW16C, PC16P, {256, 56, 56, 1}, 1},  {PC16P, CHW16C, {256, 56, 56, 1}, 1},
+    {CHW16C, PC16P, {256, 14, 14, 1}, 1},  {CHW16C, PC16P, {2048, 7, 7, 1}, 1},
+    {PC16P, CHW16C, {2048, 7, 7, 1}, 1},   {CHW16C, PADDED, {64, 56, 56, 1}, 1},
+    {PADDED, CHW16C, {64, 56, 56, 1}, 1},  {CHW16C, PADDED, {256, 14, 14, 1}, 1},
+    {CHW16C, PHASES, {128, 56, 56, 1}, 1}, {PC16P, PHASES, {128, 56, 56, 1}, 1},
+    {PC16P, PADDED, {64, 56, 56, 1}, 1},   {PC16P, PC16P, {256, 28, 28, 1}, 2},
+    {CHW16C, CHW16C, {256, 28, 28, 1}, 2}, {HWC, PC16P, {768, 1, 197, 1}, 1},
+    {PC16P, HWC, {768, 1, 197, 1}, 1},     {HWC, HWC16N, {768, 1, 197, 16}, 1},
+    {DENSE, HWC16N, {3, 224, 224, 16}, 1}, {DENSE, HWC16N, {64, 56, 56, 16}, 1},
+    {HWC16N, DENSE, {64, 56, 56, 16}, 1},  {CHW16C, HWC16N, {64, 56, 56, 16}, 1},
+    {HWC16N, CHW16C, {64, 56, 56, 16}, 1}, {CHW16C, HWC16N, {2048, 7, 7, 16}, 1},
+    {HWC16N, CHW16C, {2048, 7, 7, 16}, 1}, {DENSE, CHW16C, {64, 56, 56, 16}, 1},
 };
 
 static laci_sparse_layout layout_of(kind k, const laci_sparse_size *s) {
@@ -56,8 +56,8 @@ static laci_sparse_layout layout_of(kind k, const laci_sparse_size *s) {
       LACI_FORMAT_CHW, LACI_FORMAT_CHW16C, LACI_FORMAT_HWC,   LACI_FORMAT_CHW,
       LACI_FORMAT_CHW, LACI_FORMAT_PC16P,  LACI_FORMAT_HWC16N};
   laci_sparse_border border = {.stride_h = 1, .stride_w = 1};
-  if (k <= ROWS) return laci_sparse_layout_contiguous(format[k], s->channels, s->h, s->w);
-  if (k != PANELS && s->h > 1) border = (laci_sparse_border){1, 1, 1, 1, 1, 1};
+  if (k <= HWC) return laci_sparse_layout_contiguous(format[k], s->channels, s->h, s->w);
+  if (k != PC16P && s->h > 1) border = (laci_sparse_border){1, 1, 1, 1, 1, 1};
   if (k == PHASES) border.stride_h = border.stride_w = 2;
   return laci_sparse_layout_of(format[k], s->channels, s->h, s->w, border);
 }
@@ -86,7 +86,7 @@ static void peer_init(peer *p, dnnl_engine_t engine, const row *r, void *from, v
   static const dnnl_format_tag_t tags[] = {dnnl_nchw, dnnl_nChw16c, dnnl_nhwc};
   const int64_t dims[4] = {r->size.n_images, r->size.channels, r->size.h, r->size.w};
   *p = (peer){.primitive = NULL};
-  if (r->from > ROWS || r->to > ROWS || r->stride > 1) return;
+  if (r->from > HWC || r->to > HWC || r->stride > 1) return;
   laci_md in = tagged(dims, tags[r->from]), out = tagged(dims, tags[r->to]);
   dnnl_primitive_desc_t pd;
   must(dnnl_memory_create(&p->from, in, engine, from), "dnnl_memory_create");
@@ -145,21 +145,22 @@ static void operands_init(operands *o, dnnl_engine_t engine, const row *r) {
   peer_init(&o->peer, engine, r, o->from, o->to);
 }
 
-static bool has_way(const operands *o, int way) {
-  if (way == NORM) return o->r.to.format != LACI_FORMAT_CHW16C && o->r.to.format != LACI_FORMAT_HWC;
-  return way != ONEDNN || o->peer.primitive;
+static bool has_method(const operands *o, int method) {
+  if (method == NORM)
+    return o->r.to.format != LACI_FORMAT_CHW16C && o->r.to.format != LACI_FORMAT_HWC;
+  return method != ONEDNN || o->peer.primitive;
 }
 
-static void run(const operands *o, int way) {
+static void run(const operands *o, int method) {
   const laci_sparse_reorder *r = &o->r;
-  if (way == COPY) {
+  if (method == COPY) {
     memcpy(o->to, o->from, o->n_bytes);
-  } else if (way == ONEDNN) {
+  } else if (method == ONEDNN) {
     peer_run(&o->peer);
-  } else if (way == ZEROS) {
+  } else if (method == ZEROS) {
     laci_sparse_fill_border(&r->to, &r->size, 0, o->to, 0,
                             laci_sparse_border_items(&r->to, &r->size));
-  } else if (way == NORM) {
+  } else if (method == NORM) {
     laci_sparse_reorder with = *r;
     with.norm = (laci_sparse_norm){o->scale, o->shift, 0};
     laci_sparse_reorder_now()(&with, o->from, o->to, 0, laci_sparse_reorder_items(r));
@@ -170,27 +171,27 @@ static void run(const operands *o, int way) {
 
 static void show(const row *r, dnnl_engine_t engine, const settings *set) {
   char name[96];
-  double least[WAYS] = {0};
+  double least[METHODS] = {0};
   operands o;
   (void)snprintf(name, sizeof name, "%s to %s, %lld of %lldx%lld%s, b%lld", kind_names[r->from],
                  kind_names[r->to], (long long)r->size.channels, (long long)r->size.h,
-                 (long long)r->size.w, r->stride > 1 ? " thinned" : "",
+                 (long long)r->size.w, r->stride > 1 ? " subsampled" : "",
                  (long long)r->size.n_images);
   if (set->only && !strstr(name, set->only)) return;
   operands_init(&o, engine, r);
-  for (int turn = 0; turn < set->turns; turn++) {
-    for (int way = 0; way < WAYS; way++) {
-      if (!has_way(&o, way)) continue;
+  for (int round = 0; round < set->rounds; round++) {
+    for (int method = 0; method < METHODS; method++) {
+      if (!has_method(&o, method)) continue;
       const double start = laci_clock_seconds();
-      run(&o, way);
+      run(&o, method);
       const double seconds = laci_clock_seconds() - start;
-      if (least[way] == 0 || seconds < least[way]) least[way] = seconds;
+      if (least[method] == 0 || seconds < least[method]) least[method] = seconds;
     }
   }
   printf("%-46s %9.1f %7.1f %9.1f %6.2f", name, 1e6 * least[OURS],
          2e-9 * (double)o.n_bytes / least[OURS], 1e6 * least[COPY], least[COPY] / least[OURS]);
-  for (int way = NORM; way <= ONEDNN; way += ONEDNN - NORM) {
-    if (has_way(&o, way)) printf(" %9.1f", 1e6 * least[way]);
+  for (int method = NORM; method <= ONEDNN; method += ONEDNN - NORM) {
+    if (has_method(&o, method)) printf(" %9.1f", 1e6 * least[method]);
     else printf(" %9s", "-");
   }
   printf(" %9.1f\n", 1e6 * least[ZEROS]);
@@ -199,10 +200,10 @@ static void show(const row *r, dnnl_engine_t engine, const settings *set) {
 }
 
 static settings settings_of(int argc, char **argv) {
-  settings set = {.turns = 30};
+  settings set = {.rounds = 30};
   for (int at = 1; at + 1 < argc; at += 2) {
     const char *word = argv[at], *value = argv[at + 1];
-    if (!strcmp(word, "--turns")) set.turns = atoi(value);
+    if (!strcmp(word, "--rounds")) set.rounds = atoi(value);
     else if (!strcmp(word, "--only")) set.only = value;
     else if (!strcmp(word, "--isa") && !strcmp(value, "avx2")) (void)laci_cpu_cap(LACI_CPU_AVX2);
     else if (!strcmp(word, "--isa") && !strcmp(value, "scalar")) (void)laci_cpu_cap(LACI_CPU_ANY);

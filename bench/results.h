@@ -16,7 +16,7 @@ enum { SAMPLES_MOST = 40 };
 
 /** One algorithm with one budget, run n times. */
 typedef struct samples {
-  const way *way;
+  const algorithm *algorithm;
   budget budget;
   const char *effort; /* its name where the budget is one */
   int n_wanted, n;
@@ -57,29 +57,29 @@ static inline const char *time_text(double seconds, char text[24]) {
   return text;
 }
 
-/** Prints a line of the table and appends the same to `ways`. */
-static inline void report_samples(const samples *s, json_t *ways) {
+/** Prints a line of the table and appends the same to `algorithms`. */
+static inline void report_samples(const samples *s, json_t *algorithms) {
   summary sum = summarise(s);
   char limit[24] = "", took[24], most[24];
   if (s->budget.seconds > 0) (void)time_text(s->budget.seconds, limit);
   else (void)snprintf(limit, sizeof limit, "%s", s->effort ? s->effort : "-");
-  printf("  %-16s %8s %5d %10.3f %10.3f %10s %10s %10.0f%s\n", s->way->name, limit, s->n,
+  printf("  %-16s %8s %5d %10.3f %10.3f %10s %10s %10.0f%s\n", s->algorithm->name, limit, s->n,
          sum.efficacy, sum.efficacy_least, time_text(sum.seconds, took),
          time_text(sum.seconds_most, most), sum.iterations, s->of[0].proven ? "  proven" : "");
   (void)fflush(stdout);
-  json_t *one =
-      json_pack("{s:s, s:o, s:o, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:b}", "way", s->way->name,
-                "limit", s->budget.seconds > 0 ? json_real(s->budget.seconds) : json_null(),
-                "effort", s->effort ? json_string(s->effort) : json_null(), "runs", s->n,
-                "efficacy", sum.efficacy, "efficacy_least", sum.efficacy_least, "seconds",
-                sum.seconds, "seconds_least", sum.seconds_least, "seconds_most", sum.seconds_most,
-                "iterations", sum.iterations, "proven", (int)s->of[0].proven);
-  json_array_append_new(ways, one);
+  json_t *one = json_pack(
+      "{s:s, s:o, s:o, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:b}", "way", s->algorithm->name, "limit",
+      s->budget.seconds > 0 ? json_real(s->budget.seconds) : json_null(), "effort",
+      s->effort ? json_string(s->effort) : json_null(), "runs", s->n, "efficacy", sum.efficacy,
+      "efficacy_least", sum.efficacy_least, "seconds", sum.seconds, "seconds_least",
+      sum.seconds_least, "seconds_most", sum.seconds_most, "iterations", sum.iterations, "proven",
+      (int)s->of[0].proven);
+  json_array_append_new(algorithms, one);
 }
 
 static inline void report_heading(void) {
-  printf("  %-16s %8s %5s %10s %10s %10s %10s %10s\n", "way", "limit", "runs", "efficacy", "least",
-         "median", "slowest", "iterations");
+  printf("  %-16s %8s %5s %10s %10s %10s %10s %10s\n", "algorithm", "limit", "runs", "efficacy",
+         "least", "median", "slowest", "iterations");
 }
 
 /** A bound and what was measured against it. at_most: the bound is a ceiling. tolerance: how far

@@ -24,7 +24,7 @@ from page import fill
 from scaling_model import MIB, Cluster, gigabits, simulate
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
-PAGE, PICTURES, MEASURED = TOP / "docs/scaling.md", TOP / "docs/scaling", TOP / "bench/scaling.json"
+PAGE, CHARTS, MEASURED = TOP / "docs/scaling.md", TOP / "docs/scaling", TOP / "bench/scaling.json"
 LINKS = {10: "a", 25: "b", 100: "c", 200: "d"}  # Gbit/s of a node, and colours
 COLOURS = {"direct": "a", "ring": "b", "tree": "c", "halving": "d", "hierarchical": "e"}
 SHORT = {"hierarchical": "inside first"}  # what fits next to a chart
@@ -87,13 +87,14 @@ def explanations():
     def images(overlap=True, **changed):
         return simulate(work, replace(SERVER, **changed), overlap=overlap)["images"]
 
-    bare = solve(1e8, 1e12, lambda rate: images(False, inside=rate))
+    not_overlapped = solve(1e8, 1e12, lambda rate: images(False, inside=rate))
     hidden = solve(1e8, 1e12, lambda rate: images(inside=rate))
     latency = solve(-1.0, 0.0, lambda minus: images(inside_latency=-minus))
     jitter = solve(-1.0, 0.0, lambda minus: images(jitter=-minus))
     lost = solve(-1.0, 0.0, lambda minus: simulate(slower(work, -minus), SERVER)["images"])
-    return [(f"nothing hidden, {8e-9 * bare:.0f} Gbit/s a card instead of 700", work, replace(SERVER, inside=bare), False),
-            (f"hidden behind backward, {8e-9 * hidden:.1f} Gbit/s a card", work, replace(SERVER, inside=hidden), True),
+    return [(f"nothing hidden, {8e-9 * not_overlapped:.0f} Gbit/s a card instead of 700", work,
+             replace(SERVER, inside=not_overlapped), False),
+            (f"hidden by backward, {8e-9 * hidden:.1f} Gbit/s a card", work, replace(SERVER, inside=hidden), True),
             (f"hidden, {-1e3 * latency:.1f} ms of latency", work, replace(SERVER, inside_latency=-latency), True),
             (f"hidden, cards whose steps differ by {-100 * jitter:.1f} % (standard deviation)", work,
              replace(SERVER, jitter=-jitter), True),
@@ -108,7 +109,7 @@ def table_of_published():
     yield "| what is assumed | images/s of eight | efficiency |"
     yield "|---|---|---|"
     yield f"| *published* | *{EIGHT_CARDS:.0f}* | *{EIGHT_CARDS / 8 / ONE_CARD:.3f}* |"
-    for text, overlap in (("documented links, hidden behind backward", True), ("documented links, nothing hidden", False)):
+    for text, overlap in (("documented links, hidden by backward", True), ("documented links, nothing hidden", False)):
         found = simulate(card(), SERVER, overlap=overlap)
         yield f"| {text} | {found['images']:.0f} | {found['efficiency']:.3f} |"
     for text, work, cluster, overlap in explanations():
@@ -150,7 +151,7 @@ def panel(title, lines):
     return {"title": title, "lines": lines, "range": (0, 100), "ticks": [(n, str(n)) for n in NODES]}
 
 
-def picture_of_links():
+def chart_of_links():
     panels = []
     for key in ("large", "short", "cards"):
         title, work, cluster = cases()[key]
@@ -159,10 +160,10 @@ def picture_of_links():
              "points": lines_of(work, [replace(cluster, nodes=n, between=gigabits(link)) for n in NODES],
                                 algorithm_of(cluster))} for link, colour in LINKS.items()]))
     return chart.draw(panels, "Efficiency in % over the number of nodes, by each node's link and speed; ResNet-50, f32 on the "
-                              "wire, sums behind backward")
+                              "wire, sums hidden by backward")
 
 
-def picture_of_algorithms():
+def chart_of_algorithms():
     panels = []
     for key in ("short", "cards"):
         title, work, cluster = cases()[key]
@@ -185,10 +186,10 @@ def write_docs():
         f"{100 * shares['forward']:.1f} %, backward {100 * sum(shares['backward']):.1f} %, update {100 * shares['update']:.1f} %. "
         f"{here['machine']['cpu']}, Lacuna {here['commit']}, {here['date']}."])
     PAGE.write_text(text)
-    PICTURES.mkdir(exist_ok=True)
-    (PICTURES / "links.svg").write_text(picture_of_links())
-    (PICTURES / "algorithms.svg").write_text(picture_of_algorithms())
-    print(f"wrote {PAGE.relative_to(TOP)} and {PICTURES.relative_to(TOP)}")
+    CHARTS.mkdir(exist_ok=True)
+    (CHARTS / "links.svg").write_text(chart_of_links())
+    (CHARTS / "algorithms.svg").write_text(chart_of_algorithms())
+    print(f"wrote {PAGE.relative_to(TOP)} and {CHARTS.relative_to(TOP)}")
 
 
 # ---- measuring ----
@@ -241,7 +242,7 @@ def one_case(arguments):
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--docs", action="store_true", help="write docs/scaling.md and its pictures")
+    parser.add_argument("--docs", action="store_true", help="write docs/scaling.md and its charts")
     parser.add_argument("--measure", type=pathlib.Path, metavar="BUILD")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="of --measure")
     parser.add_argument("--nodes", type=int)

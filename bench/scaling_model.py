@@ -81,15 +81,15 @@ def exponent(n):
 def direct(cluster, size):
     """Every process gets a chunk from all others, adds them in the order of ranks, and sends the sum to all."""
     p, n = cluster.per_node, cluster.processes
-    piece = size / n
-    return [Rounds(2, n - 1, (p - 1) * piece, p * (n - p) * piece, (n - 1) * piece)]
+    chunk = size / n
+    return [Rounds(2, n - 1, (p - 1) * chunk, p * (n - p) * chunk, (n - 1) * chunk)]
 
 
 def ring(cluster, size):
     """Chunks travel round a ring and are added at every process; then the sums travel round."""
     p, n = cluster.per_node, cluster.processes
-    piece = size / n
-    return [Rounds(2 * (n - 1), 1, piece if p > 1 else 0, piece if cluster.nodes > 1 else 0, (n - 1) * piece)]
+    chunk = size / n
+    return [Rounds(2 * (n - 1), 1, chunk if p > 1 else 0, chunk if cluster.nodes > 1 else 0, (n - 1) * chunk)]
 
 
 def tree(cluster, size):
@@ -220,9 +220,9 @@ def resnet50_layers():
             convolutions = [(width, before, 1, into), (width, width, 3, side), (4 * width, width, 1, side)]
             if not block:
                 convolutions.append((4 * width, before, 1, side))
-            for rows, columns, window, plane in convolutions:
+            for rows, columns, window, extent in convolutions:
                 weights = rows * columns * window**2
-                layers.append((weights + 2 * rows, weights * plane**2, rows))
+                layers.append((weights + 2 * rows, weights * extent**2, rows))
             before = 4 * width
     layers.append((2048 * 1000 + 1000, 2048 * 1000, 0))
     return layers

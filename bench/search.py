@@ -20,7 +20,7 @@ import ledger
 from page import fill
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
-PICTURE = TOP / "docs/search/efficacy-over-time.svg"
+CHART = TOP / "docs/search/efficacy-over-time.svg"
 PAGE = TOP / "docs/search.md"
 DRAWN = (("reference", "128 × 64, the reference's matrix"), ("2304x256", "2304 × 256, heterogeneous"),
          ("512x1024", "512 × 1024, gaussian"))
@@ -106,15 +106,15 @@ def measure_models(arguments):
 
 # ---- what was measured, seen from different sides ----
 
-def samples(row, way, limited=None):
+def samples(row, algorithm, limited=None):
     """The samples of an algorithm of a row; limited: only those with a time limit, or only those without."""
-    return [s for s in row.get("ways", []) if s["way"] == way
+    return [s for s in row.get("ways", []) if s["way"] == algorithm
             and (limited is None or limited == (s["limit"] is not None))]
 
 
-def ended(row, way):
+def ended(row, algorithm):
     """A deterministic algorithm's own end: the first run that took clearly less than it was given."""
-    return next((s for s in samples(row, way) if s["limit"] is None or s["seconds"] < 0.8 * s["limit"]), None)
+    return next((s for s in samples(row, algorithm) if s["limit"] is None or s["seconds"] < 0.8 * s["limit"]), None)
 
 
 def figures_of(results):
@@ -127,11 +127,11 @@ def figures_of(results):
             elif s["effort"]:
                 out[f"{row['row']}: {s['effort']} effort"] = ledger.figure(s["efficacy"], "%")
                 out[f"{row['row']}: {s['effort']} effort, time"] = ledger.figure(s["seconds_least"], "s")
-        for way in ("stripes", "exact", "swap"):
-            end = ended(row, way)
+        for algorithm in ("stripes", "exact", "swap"):
+            end = ended(row, algorithm)
             if end:
-                out[f"{row['row']}: {way}"] = ledger.figure(end["efficacy"], "%")
-                out[f"{row['row']}: {way}, time"] = ledger.figure(end["seconds_least"], "s")
+                out[f"{row['row']}: {algorithm}"] = ledger.figure(end["efficacy"], "%")
+                out[f"{row['row']}: {algorithm}, time"] = ledger.figure(end["seconds_least"], "s")
         faster = times_faster(row)
         if faster:
             out[f"{row['row']}: assign reaches what stripes does, times faster"] = ledger.figure(faster, "x")
@@ -169,20 +169,20 @@ def print_wanted(results):
 
 # ---- the page ----
 
-def curve(row, way, colour):
-    found = [s for s in samples(row, way) if not s["effort"] and s["efficacy"] > 0]
+def curve(row, algorithm, colour):
+    found = [s for s in samples(row, algorithm) if not s["effort"] and s["efficacy"] > 0]
     points = {round(s["seconds"], 9): s["efficacy"] for s in found}
-    ends = way == "stripes" and ended(row, way) is not None
-    return {"name": way.replace("swap, restarted", "swap"), "colour": colour, "points": sorted(points.items()), "ended": ends}
+    ends = algorithm == "stripes" and ended(row, algorithm) is not None
+    return {"name": algorithm.replace("swap, restarted", "swap"), "colour": colour, "points": sorted(points.items()), "ended": ends}
 
 
-def picture(results):
+def draw_chart(results):
     rows = {row["row"]: row for row in results["rows"]}
     panels = []
     for name, title in DRAWN:
         if name not in rows:
             return None
-        lines = [curve(rows[name], way, colour) for way, colour in LINES]
+        lines = [curve(rows[name], algorithm, colour) for algorithm, colour in LINES]
         panels.append({"title": title, "lines": [line for line in lines if line["points"]]})
     return chart.draw(panels, "Efficacy in percent over the time of the search, one core; dotted: it has ended by itself")
 
@@ -213,12 +213,12 @@ def table_of_networks(results):
     for row in results["rows"]:
         runs = {(r["way"], r["threads"]): r for r in row.get("network_ways", [])}
         stripes = runs.get(("stripes", 1))
-        for (way, threads), run in runs.items():
-            if way == "stripes":
+        for (algorithm, threads), run in runs.items():
+            if algorithm == "stripes":
                 continue
             rival = f"{stripes['efficacy']:.2f} in {stripes['seconds_least']:.3g} s" if stripes else "–"
             lines.append(f"| ResNet-50, heterogeneous weights | {row['classes']} | {rival} | {run['efficacy']:.2f} in "
-                         f"{run['seconds_least']:.3g} s | {way}, {threads} thread{'s' * (threads > 1)} |")
+                         f"{run['seconds_least']:.3g} s | {algorithm}, {threads} thread{'s' * (threads > 1)} |")
     for name, channels, n, stripes, ours, proven in table_of_models(results.get("models", [])):
         note = "all proven" if proven == n else f"{proven} proven" if proven else ""
         lines.append(f"| {name}, {channels} channels | {n} | {stripes:.2f} | {ours:.2f} | {note} |")
@@ -231,11 +231,11 @@ def write_docs(results):
     page = fill(page, "machine", "search.py", [f"{here['machine']['cpu']} ({results['cpu']}), {here['compiler']}, {here['date']}."])
     page = fill(page, "matrices", "search.py", table_of_matrices(results))
     PAGE.write_text(fill(page, "networks", "search.py", table_of_networks(results)))
-    svg = picture(results)
+    svg = draw_chart(results)
     if svg:
-        PICTURE.parent.mkdir(exist_ok=True)
-        PICTURE.write_text(svg)
-    print(f"wrote {PAGE.relative_to(TOP)}" + (f", {PICTURE.relative_to(TOP)}" if svg else "; rows for the picture are missing"))
+        CHART.parent.mkdir(exist_ok=True)
+        CHART.write_text(svg)
+    print(f"wrote {PAGE.relative_to(TOP)}" + (f", {CHART.relative_to(TOP)}" if svg else "; rows for the chart are missing"))
 
 
 # ---- the command line ----
@@ -265,7 +265,7 @@ def main():
     parser.add_argument("--only", action="append", default=[], metavar="ROW", help="search_bench --list names them")
     parser.add_argument("--from", type=pathlib.Path, dest="earlier", metavar="FILE", help="results of an earlier --json")
     parser.add_argument("--json", type=pathlib.Path, help="keep all results")
-    parser.add_argument("--docs", action="store_true", help="write the tables and the picture of docs/search.md")
+    parser.add_argument("--docs", action="store_true", help="write the tables and the chart of docs/search.md")
     parser.add_argument("--record", action="store_true", help="add an entry to bench/ledger.json")
     arguments = parser.parse_args()
     results = json.loads(arguments.earlier.read_text()) if arguments.earlier else measure(arguments)

@@ -25,11 +25,11 @@ typedef struct settings {
   int n_only;
 } settings;
 
-static const way exact = {"exact", "exact", run_strategy, false};
-static const way assign = {"assign", "assign", run_strategy, true};
-static const way stripes = {"stripes", "stripes", run_strategy, false};
-static const way swap = {"swap", "swap", run_strategy, false};
-static const way restarts = {"swap, restarted", "swap", run_restarts, true};
+static const algorithm exact = {"exact", "exact", run_strategy, false};
+static const algorithm assign = {"assign", "assign", run_strategy, true};
+static const algorithm stripes = {"stripes", "stripes", run_strategy, false};
+static const algorithm swap = {"swap", "swap", run_strategy, false};
+static const algorithm restarts = {"swap, restarted", "swap", run_restarts, true};
 
 /* ---- a matrix ---- */
 
@@ -39,9 +39,9 @@ typedef struct plan {
   int n;
 } plan;
 
-static samples *add(plan *p, const way *w, double seconds, int n_runs) {
+static samples *add(plan *p, const algorithm *w, double seconds, int n_runs) {
   samples *s = &p->all[p->n++];
-  *s = (samples){.way = w, .budget = {.seconds = seconds}, .n_wanted = n_runs};
+  *s = (samples){.algorithm = w, .budget = {.seconds = seconds}, .n_wanted = n_runs};
   s->budget.effort = LACI_EFFORT_NORMAL;
   return s;
 }
@@ -59,19 +59,20 @@ static int seeds_for(double seconds, const settings *set) {
 }
 
 static void make_plan(plan *p, const search_case *c, const settings *set) {
-  const way *const ways[] = {&assign, &restarts, &swap, &stripes};
+  const algorithm *const algorithms[] = {&assign, &restarts, &swap, &stripes};
   const double longest = set->quick ? 1.0 : TO_THE_END;
   const int few = set->quick ? 1 : 3;
   p->n = 0;
   add(p, &exact, 0, 5);
-  for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
+  for (size_t w = 0; w < sizeof algorithms / sizeof *algorithms; w++) {
     for (int i = 0; i < CASE_MOST_LIMITS && c->limits[i] > 0; i++) {
-      int n = !ways[w]->drawn ? 1 : seeds_for(c->limits[i], set);
-      if (ways[w] != &assign && n > few) n = few;
-      if (c->limits[i] <= longest) add(p, ways[w], c->limits[i], n);
+      int n = !algorithms[w]->drawn ? 1 : seeds_for(c->limits[i], set);
+      if (algorithms[w] != &assign && n > few) n = few;
+      if (c->limits[i] <= longest) add(p, algorithms[w], c->limits[i], n);
     }
-    bool had_it = p->all[p->n - 1].way == ways[w] && p->all[p->n - 1].budget.seconds >= longest;
-    if (!ways[w]->drawn && !had_it) add(p, ways[w], longest, 1);
+    bool had_it =
+        p->all[p->n - 1].algorithm == algorithms[w] && p->all[p->n - 1].budget.seconds >= longest;
+    if (!algorithms[w]->drawn && !had_it) add(p, algorithms[w], longest, 1);
   }
   add_effort(p, "fast", LACI_EFFORT_FAST, few);
   add_effort(p, "normal", LACI_EFFORT_NORMAL, few);
@@ -81,8 +82,8 @@ static void make_plan(plan *p, const search_case *c, const settings *set) {
 /* An algorithm without randomness that ended by itself will do the same in more time. */
 static bool is_needless(const plan *p, const samples *s) {
   for (const samples *before = p->all; before < s; before++) {
-    if (before->way == s->way && !s->way->drawn && before->n > 0 && before->budget.seconds > 0 &&
-        before->of[0].seconds < 0.8 * before->budget.seconds) {
+    if (before->algorithm == s->algorithm && !s->algorithm->drawn && before->n > 0 &&
+        before->budget.seconds > 0 && before->of[0].seconds < 0.8 * before->budget.seconds) {
       return true;
     }
   }
@@ -94,7 +95,7 @@ static void run_plan(plan *p, const matrix *m, laci_pool *pool) {
     for (samples *s = p->all; s < p->all + p->n; s++) {
       if (round >= s->n_wanted || is_needless(p, s)) continue;
       s->budget.seed = (uint64_t)round;
-      if (s->way->run(m, s->way->strategy, s->budget, pool, &s->of[s->n])) s->n++;
+      if (s->algorithm->run(m, s->algorithm->strategy, s->budget, pool, &s->of[s->n])) s->n++;
       else s->n_wanted = 0;
     }
   }
@@ -102,19 +103,19 @@ static void run_plan(plan *p, const matrix *m, laci_pool *pool) {
 
 /* Mean efficacy of an algorithm that had `seconds`, or that ended by itself in less; -1: it did not
  * run. */
-static double mean_of(const plan *p, const way *w, double seconds) {
+static double mean_of(const plan *p, const algorithm *w, double seconds) {
   double best = -1;
   for (const samples *s = p->all; s < p->all + p->n; s++) {
-    if (s->way != w || s->n == 0 || s->effort || s->budget.seconds > seconds) continue;
+    if (s->algorithm != w || s->n == 0 || s->effort || s->budget.seconds > seconds) continue;
     double mean = summarise(s).efficacy;
     best = mean > best ? mean : best;
   }
   return best;
 }
 
-static const samples *samples_of(const plan *p, const way *w, double seconds) {
+static const samples *samples_of(const plan *p, const algorithm *w, double seconds) {
   for (const samples *s = p->all; s < p->all + p->n; s++) {
-    if (s->way == w && s->n > 0 && !s->effort && s->budget.seconds == seconds) return s;
+    if (s->algorithm == w && s->n > 0 && !s->effort && s->budget.seconds == seconds) return s;
   }
   return NULL;
 }
@@ -141,7 +142,7 @@ static void judge_bound(const samples *s, const case_bound *bound, json_t *list)
   report_wanted(&kept, list);
 }
 
-static void judge_rival(const plan *p, const way *rival, double seconds, json_t *list) {
+static void judge_rival(const plan *p, const algorithm *rival, double seconds, json_t *list) {
   char limit[24];
   wanted w = {.bound = mean_of(p, rival, seconds), .measured = mean_of(p, &assign, seconds)};
   if (w.bound < 0) return;
@@ -184,10 +185,10 @@ static void run_case(const search_case *c, const settings *set, laci_pool *pool,
   matrix_init(&m, &form);
   make_plan(&p, c, set);
   run_plan(&p, &m, pool);
-  json_t *ways = json_array(), *list = json_array();
+  json_t *algorithms = json_array(), *list = json_array();
   report_heading();
   for (const samples *s = p.all; s < p.all + p.n; s++) {
-    if (s->n > 0) report_samples(s, ways);
+    if (s->n > 0) report_samples(s, algorithms);
   }
   judge(&p, c, list);
   char pattern[16];
@@ -195,7 +196,7 @@ static void run_case(const search_case *c, const settings *set, laci_pool *pool,
   json_array_append_new(
       rows, json_pack("{s:s, s:i, s:i, s:s, s:s, s:o, s:o}", "row", c->name, "rows", c->rows,
                       "columns", c->columns, "weights", matrix_weights_names[c->weights], "pattern",
-                      pattern, "ways", ways, "wanted", list));
+                      pattern, "ways", algorithms, "wanted", list));
   matrix_clear(&m);
 }
 
@@ -342,15 +343,15 @@ static void run_network(const settings *set, json_t *rows) {
       if (round < runs[i].n_runs && !(set->quick && round > 0)) run_network_once(&net, &runs[i]);
     }
   }
-  json_t *ways = json_array(), *list = json_array();
-  printf("  %-26s %7s %10s %10s %10s\n", "way", "threads", "efficacy", "fastest", "slowest");
+  json_t *algorithms = json_array(), *list = json_array();
+  printf("  %-26s %7s %10s %10s %10s\n", "algorithm", "threads", "efficacy", "fastest", "slowest");
   for (int i = 0; i < N_NETWORK_RUNS; i++) {
-    if (runs[i].n_runs > 0) json_array_append_new(ways, report_network_run(&net, &runs[i]));
+    if (runs[i].n_runs > 0) json_array_append_new(algorithms, report_network_run(&net, &runs[i]));
   }
   judge_network(&net, runs, list);
   json_array_append_new(rows, json_pack("{s:s, s:i, s:s, s:s, s:o, s:o}", "row", "resnet50",
                                         "classes", net.n, "weights", "heterogeneous", "pattern",
-                                        "2:4", "network_ways", ways, "wanted", list));
+                                        "2:4", "network_ways", algorithms, "wanted", list));
   for (int i = 0; i < N_NETWORK_RUNS; i++) {
     for (int c = 0; c < net.n; c++) free(runs[i].found[c].order);
   }

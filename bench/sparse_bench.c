@@ -7,7 +7,7 @@
  * least time counts, so that other load on the machine affects all of them alike. --dtype bf16:
  * both in bf16, where the processor multiplies bf16 pairs.
  *
- *     sparse_bench [--turns N] [--only TEXT] [--isa avx2] [--rows N] [--terms N] [--chunk N]
+ *     sparse_bench [--rounds N] [--only TEXT] [--isa avx2] [--rows N] [--terms N] [--chunk N]
  *                  [--order columns|rows] [--dtype f32|bf16|int8] [--compiled yes|no]
  *                  [--pattern N:M] [--together ROWS, which keep the same] */
 #include <math.h>
@@ -30,11 +30,11 @@
 #include "large_pages.h"
 #include "layers.h"
 
-enum { CODE_LIMIT = 64 << 20, LANES = LACI_SPARSE_LANES, WAYS = 6 };
+enum { CODE_LIMIT = 64 << 20, LANES = LACI_SPARSE_LANES, ALGORITHMS = 6 };
 enum { DIRECT, WINOGRAD, GENERATED, COMPILED, GROUPED_ROWS, TILES };
 
 typedef struct settings {
-  int turns, x_ahead;
+  int rounds, x_ahead;
   int n, m, together; /* the mask: N:M, one for so many rows */
   const char *only, *order;
   laci_jit_isa isa;
@@ -280,8 +280,8 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n, const settin
   if (set->isa != LACI_JIT_NONE) make_code(s, set);
   s->made_seconds = laci_clock_seconds() - start;
   const laci_csr_cut cut = {s->form.tiles, s->form.n_tiles, LACI_CSR_MOST_ROWS};
-  const bool has_lists = set->values == LACI_SPARSE_F32 && !is_unpadded;
-  if (has_lists &&
+  const bool has_compiled = set->values == LACI_SPARSE_F32 && !is_unpadded;
+  if (has_compiled &&
       (laci_csr_init(&s->form.product, s->form.kept.weight, &cut, &s->csr, &err) ||
        laci_grouped_rows_init(&s->form.product, s->form.kept.weight, l->out, &s->grouped, &err))) {
     die(err.text);
@@ -349,38 +349,39 @@ static void sparse_run(sparse_layer *s, bool generated) {
 
 /* ---- the table ---- */
 
-/* `s`: the layer for generated code and for Winograd's algorithm; `lists`: for CSR and grouped
+/* `s`: the layer for generated code and for Winograd's algorithm; `compiled`: for CSR and grouped
  * rows. */
-static void measure(const dense_layer d[2], sparse_layer *s, sparse_layer *lists,
-                    const settings *set, double least[WAYS]) {
-  for (int way = 0; way < WAYS; way++) least[way] = 0;
-  for (int turn = 0; turn < set->turns; turn++) {
-    for (int way = 0; way < WAYS; way++) {
-      if (way < GENERATED && !d[way].primitive) continue;
-      if (way == GENERATED && !s->code) continue;
-      if (way == COMPILED && set->without_compiled) continue;
-      if (way == GROUPED_ROWS && lists->grouped.n_chunks == 0) continue;
-      if (way == TILES && !s->weights) continue;
+static void measure(const dense_layer d[2], sparse_layer *s, sparse_layer *compiled,
+                    const settings *set, double least[ALGORITHMS]) {
+  for (int algorithm = 0; algorithm < ALGORITHMS; algorithm++) least[algorithm] = 0;
+  for (int round = 0; round < set->rounds; round++) {
+    for (int algorithm = 0; algorithm < ALGORITHMS; algorithm++) {
+      if (algorithm < GENERATED && !d[algorithm].primitive) continue;
+      if (algorithm == GENERATED && !s->code) continue;
+      if (algorithm == COMPILED && set->without_compiled) continue;
+      if (algorithm == GROUPED_ROWS && compiled->grouped.n_chunks == 0) continue;
+      if (algorithm == TILES && !s->weights) continue;
       const double start = laci_clock_seconds();
-      if (way < GENERATED) dense_run(&d[way]);
-      else if (way == TILES) tiles_run(s);
-      else if (way == GROUPED_ROWS) grouped_rows_run(lists);
-      else sparse_run(way == GENERATED ? s : lists, way == GENERATED);
+      if (algorithm < GENERATED) dense_run(&d[algorithm]);
+      else if (algorithm == TILES) tiles_run(s);
+      else if (algorithm == GROUPED_ROWS) grouped_rows_run(compiled);
+      else sparse_run(algorithm == GENERATED ? s : compiled, algorithm == GENERATED);
       const double seconds = laci_clock_seconds() - start;
-      if (least[way] == 0 || seconds < least[way]) least[way] = seconds;
+      if (least[algorithm] == 0 || seconds < least[algorithm]) least[algorithm] = seconds;
     }
   }
 }
 
 /* A time, and the one of direct over it. */
-static void show_way(const double least[WAYS], int way) {
-  if (least[way] > 0) printf(" %9.1f %6.2f", 1e6 * least[way], least[DIRECT] / least[way]);
+static void show_algorithm(const double least[ALGORITHMS], int algorithm) {
+  if (least[algorithm] > 0)
+    printf(" %9.1f %6.2f", 1e6 * least[algorithm], least[DIRECT] / least[algorithm]);
   else printf(" %9s %6s", "-", "-");
 }
 
 static void show(const layer *l, int64_t n, const settings *set) {
   char name[64];
-  double least[WAYS];
+  double least[ALGORITHMS];
   sparse_layer s, with_zeros = {0};
   (void)snprintf(name, sizeof name, "%lldx%lld %4lld->%-4lld %2lld px b%lld", (long long)l->window,
                  (long long)l->window, (long long)l->in, (long long)l->out, (long long)l->size,
@@ -397,8 +398,9 @@ static void show(const layer *l, int64_t n, const settings *set) {
   printf("%-26s %9.1f", name, 1e6 * least[DIRECT]);
   if (least[WINOGRAD] > 0) printf(" %9.1f", 1e6 * least[WINOGRAD]);
   else printf(" %9s", "-");
-  static const int ways[] = {TILES, GENERATED, COMPILED, GROUPED_ROWS};
-  for (size_t at = 0; at < sizeof ways / sizeof *ways; at++) show_way(least, ways[at]);
+  static const int algorithms[] = {TILES, GENERATED, COMPILED, GROUPED_ROWS};
+  for (size_t at = 0; at < sizeof algorithms / sizeof *algorithms; at++)
+    show_algorithm(least, algorithms[at]);
   if (s.code) {
     const double operations =
         2.0 * (double)(l->in * l->out * l->window * l->window) * (double)(l->size * l->size * n);
@@ -432,11 +434,11 @@ static laci_sparse_values values_of(const char *dtype) {
 }
 
 static settings settings_of(int argc, char **argv) {
-  settings set = {.turns = 30, .x_ahead = 1, .n = 2, .m = 4, .together = 1};
+  settings set = {.rounds = 30, .x_ahead = 1, .n = 2, .m = 4, .together = 1};
   set.isa = laci_jit_isa_now();
   for (int at = 1; at + 1 < argc; at += 2) {
     const char *word = argv[at], *value = argv[at + 1];
-    if (!strcmp(word, "--turns")) set.turns = atoi(value);
+    if (!strcmp(word, "--rounds")) set.rounds = atoi(value);
     else if (!strcmp(word, "--only")) set.only = value;
     else if (!strcmp(word, "--pattern")) take_pattern(value, &set);
     else if (!strcmp(word, "--together")) set.together = atoi(value);

@@ -7,7 +7,7 @@
  * with both and says how far weights and losses are apart (dense steps by one thread and by two are
  * as far apart, in f32); of bf16, also how far each of them is from dense steps of f32.
  *
- *     sparse_step_bench [--arch NAME] [--batch N] [--size N] [--threads N] [--turns N]
+ *     sparse_step_bench [--arch NAME] [--batch N] [--size N] [--threads N] [--rounds N]
  *                       [--dtype f32|bf16] [--processor] [--profile] [--check N] */
 #include <math.h>
 #include <stdio.h>
@@ -25,14 +25,14 @@
 #include "train/trainer.h"
 
 enum { DENSE, SPARSE, N_SIDES, EXACT = N_SIDES, N_TRAINERS }; /* EXACT: dense steps of f32 */
-enum { MOST_TURNS = 256, MOST_KINDS = 256 };
+enum { MOST_ROUNDS = 256, MOST_KINDS = 256 };
 
 static const char *const names[] = {"dense", "sparse", "f32"};
 
 typedef struct options {
   const char *arch;
   int64_t batch, size; /* size: of images; 0: as usual */
-  int threads, turns, n_check;
+  int threads, rounds, n_check;
   bool bf16, processor, profile;
 } options;
 
@@ -135,23 +135,23 @@ static double seconds_now(const options *o) {
 }
 
 static void run_micro_batches(bench *b, const options *o) {
-  static double seconds[N_SIDES][MOST_TURNS];
-  for (int turn = -1; turn < o->turns; turn++) { /* one to warm up */
+  static double seconds[N_SIDES][MOST_ROUNDS];
+  for (int round = -1; round < o->rounds; round++) { /* one to warm up */
     for (int side = 0; side < N_SIDES; side++) {
       const double begin = seconds_now(o);
       (void)take_step(b, side, NULL);
-      if (turn >= 0) seconds[side][turn] = seconds_now(o) - begin;
+      if (round >= 0) seconds[side][round] = seconds_now(o) - begin;
     }
   }
   for (int side = 0; side < N_SIDES; side++) {
-    qsort(seconds[side], (size_t)o->turns, sizeof **seconds, by_size);
+    qsort(seconds[side], (size_t)o->rounds, sizeof **seconds, by_size);
     (void)printf("%-6s %9.1f ms  (median %.1f)  planned %.0f MB, %d sparse steps\n", names[side],
-                 1e3 * seconds[side][0], 1e3 * seconds[side][o->turns / 2],
+                 1e3 * seconds[side][0], 1e3 * seconds[side][o->rounds / 2],
                  (double)laci_trainer_memory(b->sides[side]) / 1048576,
                  laci_engine_sparse_count(laci_trainer_engine(b->sides[side])));
   }
   (void)printf("ratio %.3f  (medians %.3f)\n", seconds[DENSE][0] / seconds[SPARSE][0],
-               seconds[DENSE][o->turns / 2] / seconds[SPARSE][o->turns / 2]);
+               seconds[DENSE][o->rounds / 2] / seconds[SPARSE][o->rounds / 2]);
 }
 
 typedef struct kind { /* of steps: the same operator by the same kernel */
@@ -184,11 +184,11 @@ static void profile(bench *b, const options *o, int side) {
   if (!now || !least) die("no memory");
   memset(kinds, 0, sizeof kinds);
   laci_trainer_watch(b->sides[side], now);
-  for (int turn = 0; turn < o->turns; turn++) {
+  for (int round = 0; round < o->rounds; round++) {
     (void)take_step(b, side, &update);
     least_update = fmin(least_update, update);
     for (size_t at = 0; at < n_steps; at++) {
-      if (turn == 0 || now[at] < least[at]) least[at] = now[at];
+      if (round == 0 || now[at] < least[at]) least[at] = now[at];
     }
   }
   laci_trainer_watch(b->sides[side], NULL);
@@ -276,7 +276,7 @@ static void check(bench *b, const options *o) {
 }
 
 static options read_options(int argc, char **argv) {
-  options o = {.arch = "resnet50", .batch = 16, .threads = 1, .turns = 5};
+  options o = {.arch = "resnet50", .batch = 16, .threads = 1, .rounds = 5};
   for (int at = 1; at < argc; at++) {
     const char *value = at + 1 < argc ? argv[at + 1] : "";
     if (strcmp(argv[at], "--processor") == 0) o.processor = true;
@@ -286,11 +286,11 @@ static options read_options(int argc, char **argv) {
     else if (strcmp(argv[at], "--batch") == 0) o.batch = atoi(value), at++;
     else if (strcmp(argv[at], "--size") == 0) o.size = atoi(value), at++;
     else if (strcmp(argv[at], "--threads") == 0) o.threads = atoi(value), at++;
-    else if (strcmp(argv[at], "--turns") == 0) o.turns = atoi(value), at++;
+    else if (strcmp(argv[at], "--rounds") == 0) o.rounds = atoi(value), at++;
     else if (strcmp(argv[at], "--check") == 0) o.n_check = atoi(value), at++;
     else die("an option that it has not");
   }
-  if (o.turns < 1 || o.turns > MOST_TURNS || o.batch < 1) die("too few or too many");
+  if (o.rounds < 1 || o.rounds > MOST_ROUNDS || o.batch < 1) die("too few or too many");
   return o;
 }
 

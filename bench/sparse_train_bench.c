@@ -7,7 +7,7 @@
  * oneDNN has two algorithms: direct in blocks of 16 channels, and for 3x3 Winograd's algorithm or,
  * in bf16, direct with channels last. The faster one is shown; of gradients of weights both are.
  *
- *     sparse_train_bench [--turns N] [--only TEXT] [--batch N] [--dtype f32|bf16] */
+ *     sparse_train_bench [--rounds N] [--only TEXT] [--batch N] [--dtype f32|bf16] */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@
 enum { CODE_LIMIT = 128 << 20, LANES = LACI_SPARSE_LANES };
 enum { FORWARD, DATA, WEIGHTS, N_PRODUCTS };
 enum { X, Y, N_ENDS };
-enum { DIRECT, OTHER, N_WAYS };
+enum { DIRECT, OTHER, N_ALGORITHMS };
 static bool bf16;
 static laci_sparse_values values;
 
@@ -156,15 +156,16 @@ static uint8_t *mask_of(const layer *l, bool transposed) {
   return kept;
 }
 
-static void make_code(sparse_layer *s, int way, int64_t n_x) {
-  const laci_sparse_form *f = &s->form[way];
+static void make_code(sparse_layer *s, int product, int64_t n_x) {
+  const laci_sparse_form *f = &s->form[product];
   const laci_sparse_extent extent = {f->tiles, f->n_tiles, n_x, 1};
   const laci_jit_isa isa = bf16 ? laci_jit_isa_of_bf16(LACI_JIT_AVX512) : LACI_JIT_AVX512;
   const laci_sparse_options options = {.isa = isa,
                                        .cut = laci_sparse_cut_rule(&f->product, isa, &extent)};
   lac_error err = {0};
-  if (laci_sparse_code_create(&f->product, &options, s->cache, &s->code[way], &err)) die(err.text);
-  laci_sparse_code_fill(s->code[way], draw((size_t)f->n_kept, 4, false));
+  if (laci_sparse_code_create(&f->product, &options, s->cache, &s->code[product], &err))
+    die(err.text);
+  laci_sparse_code_fill(s->code[product], draw((size_t)f->n_kept, 4, false));
 }
 
 static void sparse_init(sparse_layer *s, const layer *l, int64_t n) {
@@ -187,15 +188,15 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n) {
         .stride_h = 1,
         .stride_w = 1};
   }
-  for (int way = 0; way < 2; way++) {
-    const layer transposed = {channels[way], channels[1 - way], l->size, l->window};
+  for (int product = 0; product < 2; product++) {
+    const layer transposed = {channels[product], channels[1 - product], l->size, l->window};
     laci_sparse_window g = layer_window(&transposed);
     g.values = values;
-    const laci_sparse_layouts layouts = {ends[way], ends[1 - way], n / LANES};
-    if (laci_sparse_form_init(&g, mask_of(l, way == DATA), &layouts, &s->form[way], &err)) {
+    const laci_sparse_layouts layouts = {ends[product], ends[1 - product], n / LANES};
+    if (laci_sparse_form_init(&g, mask_of(l, product == DATA), &layouts, &s->form[product], &err)) {
       die(err.text);
     }
-    make_code(s, way, ends[way].n_floats * n / LANES);
+    make_code(s, product, ends[product].n_floats * n / LANES);
   }
   if (laci_code_cache_seal(s->cache, &err)) die(err.text);
   const size_t forward = laci_sparse_code_scratch(s->code[FORWARD], 1);
@@ -231,9 +232,9 @@ static void reorder_run(sparse_layer *s, int end) {
 }
 
 static void sparse_clear(sparse_layer *s) {
-  for (int way = 0; way < 2; way++) {
-    laci_sparse_code_destroy(s->code[way]);
-    laci_sparse_form_clear(&s->form[way]);
+  for (int product = 0; product < 2; product++) {
+    laci_sparse_code_destroy(s->code[product]);
+    laci_sparse_form_clear(&s->form[product]);
   }
   laci_sparse_gradient_clear(&s->gradient);
   laci_code_cache_destroy(s->cache);
@@ -242,7 +243,7 @@ static void sparse_clear(sparse_layer *s) {
 /* ---- the table ---- */
 
 typedef struct times {
-  double dense[N_PRODUCTS][N_WAYS], sparse[N_PRODUCTS], reorder[N_ENDS];
+  double dense[N_PRODUCTS][N_ALGORITHMS], sparse[N_PRODUCTS], reorder[N_ENDS];
 } times;
 
 static void least_of(double *least, double start) {
@@ -250,15 +251,15 @@ static void least_of(double *least, double start) {
   if (*least == 0 || seconds < *least) *least = seconds;
 }
 
-static times measure(const dense_layer d[N_WAYS], sparse_layer *s, int turns) {
+static times measure(const dense_layer d[N_ALGORITHMS], sparse_layer *s, int rounds) {
   times t = {.dense = {{0}}};
-  for (int turn = 0; turn < turns; turn++) {
+  for (int round = 0; round < rounds; round++) {
     for (int product = 0; product < N_PRODUCTS; product++) {
-      for (int way = 0; way < N_WAYS; way++) {
+      for (int algorithm = 0; algorithm < N_ALGORITHMS; algorithm++) {
         const double start = cpu_seconds();
-        if (!d[way].primitive[product]) continue;
-        dense_run(&d[way], product);
-        least_of(&t.dense[product][way], start);
+        if (!d[algorithm].primitive[product]) continue;
+        dense_run(&d[algorithm], product);
+        least_of(&t.dense[product][algorithm], start);
       }
       const double start = cpu_seconds();
       sparse_run(s, product);
@@ -273,18 +274,18 @@ static times measure(const dense_layer d[N_WAYS], sparse_layer *s, int turns) {
   return t;
 }
 
-static void show(const layer *l, int64_t n, int turns, const char *only) {
+static void show(const layer *l, int64_t n, int rounds, const char *only) {
   char name[64];
   sparse_layer s = {.cache = NULL};
   (void)snprintf(name, sizeof name, "%lldx%lld %4lld->%-4lld %2lld px b%lld", (long long)l->window,
                  (long long)l->window, (long long)l->in, (long long)l->out, (long long)l->size,
                  (long long)n);
   if (only && !strstr(name, only)) return;
-  dense_layer d[N_WAYS] = {dense_of(l, n, dnnl_convolution_direct, dnnl_nChw16c)};
+  dense_layer d[N_ALGORITHMS] = {dense_of(l, n, dnnl_convolution_direct, dnnl_nChw16c)};
   if (bf16) d[OTHER] = dense_of(l, n, dnnl_convolution_direct, dnnl_nhwc);
   else if (l->window == 3) d[OTHER] = dense_of(l, n, dnnl_convolution_winograd, dnnl_nChw16c);
   sparse_init(&s, l, n);
-  const times t = measure(d, &s, turns);
+  const times t = measure(d, &s, rounds);
   printf("%-26s", name);
   for (int at = 0; at < N_PRODUCTS; at++) {
     const double *dense = t.dense[at], ours = t.sparse[at];
@@ -302,10 +303,10 @@ static void show(const layer *l, int64_t n, int turns, const char *only) {
 
 int main(int argc, char **argv) {
   int64_t batch = LANES;
-  int turns = 20;
+  int rounds = 20;
   const char *only = NULL;
   for (int at = 1; at + 1 < argc; at += 2) {
-    if (!strcmp(argv[at], "--turns")) turns = atoi(argv[at + 1]);
+    if (!strcmp(argv[at], "--rounds")) rounds = atoi(argv[at + 1]);
     else if (!strcmp(argv[at], "--batch")) batch = atoi(argv[at + 1]);
     else if (!strcmp(argv[at], "--only")) only = argv[at + 1];
     else if (!strcmp(argv[at], "--dtype")) bf16 = !strcmp(argv[at + 1], "bf16");
@@ -321,11 +322,11 @@ int main(int argc, char **argv) {
     die("dnnl_engine_create");
   }
   printf("one core; microseconds; %s\n%-26s %9s %9s %6s %9s %9s %6s %9s %9s %9s %6s %6s %9s %9s\n",
-         bf16 ? "bf16, the other way is channels last" : "the other way is Winograd's", "layer",
-         "forward", "2:4", "ratio", "d input", "2:4", "ratio", "d weights", "other", "2:4",
+         bf16 ? "bf16, the other algorithm is channels last" : "the other algorithm is Winograd's",
+         "layer", "forward", "2:4", "ratio", "d input", "2:4", "ratio", "d weights", "other", "2:4",
          "direct", "least", "reorder x", "reorder y");
   for (size_t at = 0; at < sizeof layers / sizeof *layers; at++) {
-    show(&layers[at], batch, turns, only);
+    show(&layers[at], batch, rounds, only);
   }
   return 0;
 }

@@ -4,7 +4,7 @@
  * here. "memory": several matrices one after the other, more than the last cache holds; "cache":
  * one, again and again. All kernels are run alternately, and the least time of each counts.
  *
- *     sparse_vector_bench [--turns N] [--blas FILE] [--only TEXT]
+ *     sparse_vector_bench [--rounds N] [--blas FILE] [--only TEXT]
  *
  * FILE is a library with cblas_sgemv, by default libopenblas.so.0; without one, that column is
  * empty. */
@@ -283,15 +283,15 @@ static void dnn_init(dnn_product *d, const matrices *m) {
 
 /* ---- The table ---- */
 
-typedef enum way { BLAS, DENSE, DNN, SPARSE, N_WAYS } way;
+typedef enum method { BLAS, DENSE, DNN, SPARSE, N_METHODS } method;
 
 typedef struct bench {
   sgemv *blas; /* NULL: none */
-  int turns;
+  int rounds;
   const char *only;
 } bench;
 
-static bool run(const bench *b, const matrices *m, const dnn_product *d, way of, int copy) {
+static bool run(const bench *b, const matrices *m, const dnn_product *d, method of, int copy) {
   dense_product *dense = dense_of(m->values);
   const laci_sparse_vectors v = {m->x, m->y, 1, m->columns, m->rows, NULL, m->scale, 0};
   if (of == BLAS && m->values == LACI_SPARSE_F32 && b->blas) {
@@ -310,13 +310,14 @@ static bool run(const bench *b, const matrices *m, const dnn_product *d, way of,
   return true;
 }
 
-static void measure(const bench *b, const matrices *m, const dnn_product *d, double least[N_WAYS]) {
-  for (int of = 0; of < N_WAYS; of++) least[of] = 0;
-  for (int turn = 0; turn < b->turns * m->n; turn++) {
-    for (int of = 0; of < N_WAYS; of++) {
-      if (m->n == 1 && !run(b, m, d, (way)of, 0)) continue; /* it is in the cache from here on */
+static void measure(const bench *b, const matrices *m, const dnn_product *d,
+                    double least[N_METHODS]) {
+  for (int of = 0; of < N_METHODS; of++) least[of] = 0;
+  for (int round = 0; round < b->rounds * m->n; round++) {
+    for (int of = 0; of < N_METHODS; of++) {
+      if (m->n == 1 && !run(b, m, d, (method)of, 0)) continue; /* it is in the cache from here on */
       const double start = laci_clock_seconds();
-      if (!run(b, m, d, (way)of, turn % m->n)) continue;
+      if (!run(b, m, d, (method)of, round % m->n)) continue;
       const double seconds = laci_clock_seconds() - start;
       if (least[of] == 0 || seconds < least[of]) least[of] = seconds;
     }
@@ -330,7 +331,7 @@ static void show_time(double seconds, double sparse) {
 
 static void show(const bench *b, int shape, laci_sparse_values values, bool cold) {
   char name[64];
-  double least[N_WAYS];
+  double least[N_METHODS];
   matrices m;
   dnn_product d = {0};
   (void)snprintf(name, sizeof name, "%s %lld x %lld %s", names[values],
@@ -366,10 +367,10 @@ static sgemv *load_blas(const char *path) {
 
 int main(int argc, char **argv) {
   const char *blas = "libopenblas.so.0";
-  bench b = {.turns = 10};
+  bench b = {.rounds = 10};
   for (int at = 1; at < argc; at += 2) {
     if (at + 1 == argc) die("usage: see the head of bench/sparse_vector_bench.c");
-    if (!strcmp(argv[at], "--turns")) b.turns = atoi(argv[at + 1]);
+    if (!strcmp(argv[at], "--rounds")) b.rounds = atoi(argv[at + 1]);
     else if (!strcmp(argv[at], "--blas")) blas = argv[at + 1];
     else if (!strcmp(argv[at], "--only")) b.only = argv[at + 1];
     else die("usage: see the head of bench/sparse_vector_bench.c");

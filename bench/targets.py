@@ -64,7 +64,7 @@ def version_text(told):
 def mask_lines(told):
     lines = [f"`bench/targets.py` on an {told['device']} with cuSPARSELt {version_text(told)}: `cusparseLtSpMMAPruneCheck2` and "
              "`check --target cusparselt` on the same masks, each as f16, bf16, int8 (2:4) and f32 (1:2) where our rules take the "
-             "layer. The faults are in matrices stored both ways.", "",
+             "layer. The faults are in matrices stored row-major and column-major.", "",
              "| masks | both take | both refuse | they differ |", "|---|---|---|---|"]
     for name, of in [*told["models"].items(), *((f"matrices, {name}", of) for name, of in told["faults"].items())]:
         lines.append(f"| {name} | {of['both_take']} | {of['both_refuse']} | {len(of['differences'])} |")
@@ -92,7 +92,7 @@ def time_lines(told):
     for row in told["times"]:
         few[says_something(row)] += 1
     lines = ["Dense by the fastest of cuBLASLt's sixteen proposals, sparse by what cuSPARSELt's own search finds; both gave the same "
-             f"bits in all {few[True] + few[False]} products. Medians of nine rounds in turns; gain: dense over sparse. Products of "
+             f"bits in all {few[True] + few[False]} products. Medians of nine alternating rounds; gain: dense over sparse. Products of "
              f"less than {LAUNCH_US} µs wait for their launches: {few[False]} of them, all of one input among them, are left out.", "",
              "| network | layer | channels | inputs | f16 | bf16 | int8 |", "|---|---|---|---|---|---|---|"]
     for network, layer, inputs in sorted(places, key=lambda place: (place[2], places.index(place))):

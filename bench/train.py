@@ -27,7 +27,7 @@ NETWORKS = {"cifar-resnet56": 128, "resnet50": 32}  # and their batches
 NAMES = {"cifar-resnet56": "CIFAR ResNet-56", "resnet50": "ResNet-50"}
 LAYOUTS = {"f32": ("channels_last", "contiguous"), "bf16": ("channels_last",)}
 WANTED = {"f32": 1.3, "bf16": 1.5}  # times PyTorch's images a second
-TURNS = 4
+SLICES = 4
 LEAST_STEPS = 3
 TIMEOUT = 600.0
 SHOWN = 12  # kinds of steps in a table
@@ -45,7 +45,7 @@ def commands(arguments, network, dtype):
     return out
 
 
-def take_turns(workers, seconds, rng):
+def alternate(workers, seconds, rng):
     """{name: {"ms", "cpu_ms"}}; the first step after a pause counts only where there are few."""
     found, spent = {name: {"ms": [], "cpu_ms": []} for name in workers}, dict.fromkeys(workers, 0.0)
     while True:
@@ -54,7 +54,7 @@ def take_turns(workers, seconds, rng):
             return found
         rng.shuffle(due)
         for name in due:
-            part = min(seconds / TURNS, max(seconds - spent[name], 0))
+            part = min(seconds / SLICES, max(seconds - spent[name], 0))
             steps = workers[name].ask(f"run {part:.4f}", TIMEOUT + part)
             skip = 1 if len(steps["ms"]) > 3 else 0
             spent[name] += sum(steps["ms"]) / 1e3
@@ -74,7 +74,7 @@ def measure(arguments, network, dtype):
     try:
         for name, command in commands(arguments, network, dtype).items():
             workers[name] = Process(command, TIMEOUT, **HABITS.get(name, {}), OMP_NUM_THREADS=str(arguments.threads))
-        found = take_turns(workers, arguments.time, random.Random(f"{network} {dtype}"))
+        found = alternate(workers, arguments.time, random.Random(f"{network} {dtype}"))
         cell["engines"] = {name: result_of(worker, found[name], NETWORKS[network], arguments.cpu_time)
                            for name, worker in workers.items()}
         if arguments.profile or arguments.docs:

@@ -23,7 +23,7 @@ import time
 from compare_worker import HABITS, Failed, Process, Worker
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
-TURN = 0.2        # seconds of a build in a round; at least one run
+SLICE = 0.2        # seconds of a build in a round; at least one run
 LEAST_ROUNDS = 8
 ENOUGH = 0.98     # what the new build has to reach
 TRAININGS = (("cifar-resnet56", 128, ""), ("cifar-resnet56", 128, "remat"), ("resnet50", 16, ""), ("resnet50", 16, "remat"))
@@ -40,7 +40,7 @@ def in_rounds(workers, seconds, rng, take):
         order = list(workers)
         rng.shuffle(order)
         for which in order:
-            found[which].append(min(take(workers[which], TURN)))
+            found[which].append(min(take(workers[which], SLICE)))
     return found
 
 
