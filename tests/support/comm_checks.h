@@ -77,7 +77,7 @@ static const char *check_agreement(laci_comm *comm) {
   if (!laci_comm_agreed(comm)) return "nobody knows of it";
   if (laci_comm_vote_begin(comm, any, NULL) || laci_comm_vote_end(comm, &any, NULL)) return "vote";
   if (any != (size > 1 ? 5U : 4U)) return "bits of a vote";
-  if (comm && laci_comm_agreed(comm)) return "agreed on what lies behind";
+  if (comm && laci_comm_agreed(comm)) return "agreed on what comes after";
   any = rank == last ? 4 : 1;
   if (laci_comm_vote_begin(comm, any, NULL) || laci_comm_await_vote(comm, 2, NULL))
     return "awaiting";
@@ -107,7 +107,7 @@ static const char *check_sums(laci_comm *comm, laci_wire wire, unsigned seed) {
       float sum = comm ? checked_sum(size, i, wire) : checked_number(0, i);
       if (memcmp(&x[s][i], &sum, sizeof sum) != 0) wrong = "a sum";
     }
-    if (x[s][counts[s]] != 123) wrong = "what lies behind a sum";
+    if (x[s][counts[s]] != 123) wrong = "what is after a sum";
     laci_comm_times times = laci_comm_sum_times(sums[s]);
     if (times.begun > times.exchanged || times.exchanged > times.done) wrong = "times of a sum";
   }
@@ -121,9 +121,9 @@ static const char *check_sums(laci_comm *comm, laci_wire wire, unsigned seed) {
 /** All of them, in several rounds. */
 static const char *check_comm(laci_comm *comm) {
   const char *wrong = check_bytes(comm);
-  for (unsigned turn = 0; turn < 5 && !wrong; turn++) {
-    wrong = check_sums(comm, LACI_WIRE_F32, turn);
-    if (!wrong) wrong = check_sums(comm, LACI_WIRE_BF16, turn);
+  for (unsigned round = 0; round < 5 && !wrong; round++) {
+    wrong = check_sums(comm, LACI_WIRE_F32, round);
+    if (!wrong) wrong = check_sums(comm, LACI_WIRE_BF16, round);
   }
   return wrong ? wrong : check_agreement(comm);
 }

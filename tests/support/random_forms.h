@@ -506,11 +506,11 @@ static inline bool form_boxes(builder *m, const char *op) {
 static inline bool form_dft(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 2, 3);
   if (v < 0) return false;
-  int64_t behind = rank_of(m, v), n = 1 + draw(m, 5);
+  int64_t last_axis = rank_of(m, v), n = 1 + draw(m, 5);
   char text[24];
   (void)snprintf(text, sizeof text, "%lld", (long long)n);
-  name axes = stored_ints(m, 1, &behind), length = scalar_of(m, "i64", text), real = fresh(m, 'v'),
-       both = fresh(m, 'v');
+  name axes = stored_ints(m, 1, &last_axis), length = scalar_of(m, "i64", text),
+       real = fresh(m, 'v'), both = fresh(m, 'v');
   add(m, "%s = Unsqueeze(%s, %s)\n", real.text, name_of(m, v), axes.text);
   if (chance(m, 50)) { /* complex */
     add(m, "%s = Concat(%s, %s) axis=-1\n", both.text, real.text, real.text);
@@ -619,13 +619,13 @@ static inline bool form_slice(builder *m, const char *op) {
   }
   name b = stored_ints(m, 2, begin), e = stored_ints(m, 2, end), x = stored_ints(m, 2, axes),
        s = stored_ints(m, 2, steps);
-  bool bare = chance(m, 30);
+  bool minimal = chance(m, 30);
   add(m, "%s = %s(%s, %s, %s%s%s%s%s)\n", fresh(m, 'v').text, op, name_of(m, v), b.text, e.text,
-      bare ? "" : ", ",
-      bare            ? ""
+      minimal ? "" : ", ",
+      minimal         ? ""
       : chance(m, 80) ? x.text
                       : "_",
-      bare ? "" : ", ", bare ? "" : s.text);
+      minimal ? "" : ", ", minimal ? "" : s.text);
   return true;
 }
 
@@ -897,12 +897,12 @@ static inline void set_attribute(char *line, const char *attribute, const char *
   char sought[80], rest[NET_LINE];
   (void)snprintf(sought, sizeof sought, " %s=", attribute);
   char *at = strstr(line, sought);
-  const char *behind = "";
+  const char *rest_at = "";
   if (at) {
-    behind = at + strlen(sought);
-    behind += strcspn(behind, " ");
+    rest_at = at + strlen(sought);
+    rest_at += strcspn(rest_at, " ");
   } else at = line + strlen(line);
-  (void)snprintf(rest, sizeof rest, "%s", behind);
+  (void)snprintf(rest, sizeof rest, "%s", rest_at);
   (void)snprintf(at, NET_LINE - (size_t)(at - line), " %s=%s%s", attribute, value, rest);
 }
 

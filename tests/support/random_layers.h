@@ -238,9 +238,9 @@ static inline bool of_dft(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 1, 3);
   if (v < 0) return false;
   char text[24];
-  int64_t behind = rank_of(m, v);
-  (void)snprintf(text, sizeof text, "%d", (int)draw(m, behind));
-  name axes = stored_ints(m, 1, &behind), axis = scalar_of(m, "i64", text), real = fresh(m, 'v');
+  int64_t last_axis = rank_of(m, v);
+  (void)snprintf(text, sizeof text, "%d", (int)draw(m, last_axis));
+  name axes = stored_ints(m, 1, &last_axis), axis = scalar_of(m, "i64", text), real = fresh(m, 'v');
   add(m, "%s = Unsqueeze(%s, %s)\n%s = %s(%s, _, %s)\n", real.text, name_of(m, v), axes.text,
       fresh(m, 'v').text, op, real.text, axis.text);
   return true;

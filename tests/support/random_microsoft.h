@@ -194,7 +194,7 @@ static inline bool of_grouped_queries(builder *m, const char *op) {
   const int64_t *x = shape_of(m, v)->dims;
   long long kv = 1 + (long long)draw(m, 2), q = kv * (1 + (long long)draw(m, 2));
   long long batch = (long long)x[0], tokens = (long long)x[1], size = 2 + (long long)draw(m, 2);
-  bool packed = chance(m, 40), turn = size == 2 && chance(m, 40);
+  bool packed = chance(m, 40), rotation = size == 2 && chance(m, 40);
   int64_t widths[3] = {packed ? (q + 2 * kv) * size : q * size, kv * size, kv * size};
   int64_t table[2] = {tokens, 1};
   name parts[3] = {{""}, {"_"}, {"_"}}, lengths = fresh(m, 'k'), total = fresh(m, 'k');
@@ -206,7 +206,7 @@ static inline bool of_grouped_queries(builder *m, const char *op) {
   add(m,
       "%s = %s(%s, %s, %s, _, _, %s, %s, %s, %s) num_heads=%lld kv_num_heads=%lld do_rotary=%d\n",
       fresh(m, 'v').text, op, parts[0].text, parts[1].text, parts[2].text, lengths.text, total.text,
-      turn ? c.text : "_", turn ? s.text : "_", q, kv, (int)turn);
+      rotation ? c.text : "_", rotation ? s.text : "_", q, kv, (int)rotation);
   return true;
 }
 

@@ -52,7 +52,7 @@ typedef struct sparse_operands {
     .pad_top = (top), .pad_left = (left)                                                          \
   }
 #define PIXELS LACI_FORMAT_CHW, LACI_FORMAT_CHW
-#define PANELS LACI_FORMAT_PC16P, LACI_FORMAT_PC16P
+#define PIXEL_BLOCKS LACI_FORMAT_PC16P, LACI_FORMAT_PC16P
 #define IMAGES LACI_FORMAT_HWC16N, LACI_FORMAT_HWC16N
 
 static const sparse_case sparse_cases[] = {
@@ -65,12 +65,12 @@ static const sparse_case sparse_cases[] = {
     {"3x3, two images", SPARSE_WINDOW(8, 9, 1, 5, 6, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PIXELS, 2, 2},
     {"3x3 of 32 images", SPARSE_WINDOW(12, 25, 1, 4, 5, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), IMAGES, 2,
      2},
-    {"panels", SPARSE_WINDOW(64, 70, 1, 7, 7, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), PANELS, 2, 2},
-    {"panels into planes", SPARSE_WINDOW(9, 35, 1, 6, 7, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0),
+    {"PC16P", SPARSE_WINDOW(64, 70, 1, 7, 7, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), PIXEL_BLOCKS, 2, 2},
+    {"PC16P into CHW", SPARSE_WINDOW(9, 35, 1, 6, 7, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0),
      LACI_FORMAT_PC16P, LACI_FORMAT_CHW, 2, 2},
-    {"3x3 into panels", SPARSE_WINDOW(9, 35, 1, 6, 7, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1),
-     LACI_FORMAT_CHW, LACI_FORMAT_PC16P, 2, 2},
-    {"3x3, stride 2, into panels", SPARSE_WINDOW(9, 35, 1, 6, 7, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1),
+    {"3x3 into PC16P", SPARSE_WINDOW(9, 35, 1, 6, 7, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), LACI_FORMAT_CHW,
+     LACI_FORMAT_PC16P, 2, 2},
+    {"3x3, stride 2, into PC16P", SPARSE_WINDOW(9, 35, 1, 6, 7, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1),
      LACI_FORMAT_CHW, LACI_FORMAT_PC16P, 2, 2},
     {"3x3, stride 2", SPARSE_WINDOW(8, 30, 1, 9, 11, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1), PIXELS, 1, 2},
     {"3x3, stride 2 of images", SPARSE_WINDOW(8, 30, 1, 9, 8, 3, 3, 2, 2, 1, 1, 1, 1, 0, 1), IMAGES,
@@ -97,17 +97,17 @@ enum { N_SPARSE_CASES = sizeof sparse_cases / sizeof *sparse_cases };
 static const sparse_case sparse_unpadded_cases[] = {
     {"3x3", SPARSE_WINDOW(20, 31, 1, 9, 11, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PIXELS, 1, 2},
     {"3x3, two images", SPARSE_WINDOW(8, 40, 1, 7, 7, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PIXELS, 2, 2},
-    {"3x3 into panels", SPARSE_WINDOW(9, 35, 1, 6, 7, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1),
-     LACI_FORMAT_CHW, LACI_FORMAT_PC16P, 2, 2},
+    {"3x3 into PC16P", SPARSE_WINDOW(9, 35, 1, 6, 7, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), LACI_FORMAT_CHW,
+     LACI_FORMAT_PC16P, 2, 2},
     {"3x3, one row above", SPARSE_WINDOW(8, 12, 1, 6, 20, 3, 3, 1, 1, 1, 1, 1, 1, 0, 1), PIXELS, 1,
      2},
     {"3x3, one side", SPARSE_WINDOW(8, 12, 1, 6, 20, 3, 3, 1, 1, 1, 1, 1, 0, 1, 1), PIXELS, 1, 2},
     {"3x3, stride 2", SPARSE_WINDOW(8, 30, 1, 14, 14, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1), PIXELS, 1, 2},
     {"3x3, stride 2, odd", SPARSE_WINDOW(8, 30, 1, 9, 11, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1), PIXELS, 2,
      2},
-    {"3x3, stride 2, into panels", SPARSE_WINDOW(9, 35, 1, 6, 7, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1),
+    {"3x3, stride 2, into PC16P", SPARSE_WINDOW(9, 35, 1, 6, 7, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1),
      LACI_FORMAT_CHW, LACI_FORMAT_PC16P, 2, 2},
-    {"3x3, stride 2, pads behind", SPARSE_WINDOW(8, 9, 1, 8, 12, 3, 3, 2, 2, 1, 1, 0, 0, 1, 1),
+    {"3x3, stride 2, pads at the end", SPARSE_WINDOW(8, 9, 1, 8, 12, 3, 3, 2, 2, 1, 1, 0, 0, 1, 1),
      PIXELS, 1, 2},
     {"dilated, stride 2", SPARSE_WINDOW(8, 9, 1, 12, 13, 3, 3, 2, 2, 2, 2, 2, 2, 2, 2), PIXELS, 1,
      2},
@@ -117,7 +117,7 @@ static const sparse_case sparse_unpadded_cases[] = {
     {"1-D", SPARSE_WINDOW(12, 17, 1, 1, 50, 1, 3, 1, 1, 1, 1, 0, 1, 0, 1), PIXELS, 1, 2},
     {"all kept", SPARSE_WINDOW(9, 29, 1, 4, 6, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PIXELS, 1, 4},
 };
-enum { N_SPARSE_BARE_CASES = sizeof sparse_unpadded_cases / sizeof *sparse_unpadded_cases };
+enum { N_SPARSE_UNPADDED_CASES = sizeof sparse_unpadded_cases / sizeof *sparse_unpadded_cases };
 
 /** The same convolution, of such values. */
 static inline sparse_case sparse_case_of(const sparse_case *c, laci_sparse_values values) {

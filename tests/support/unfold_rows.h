@@ -26,9 +26,9 @@ static inline float unfold_element(const laci_unfold *u, int64_t group, const fl
     if (in < 0 || in >= axis->in) return 0;
     place = place * axis->in + in;
   }
-  const int64_t plane = u->axis[0].in * u->axis[1].in * u->axis[2].in;
+  const int64_t channel_places = u->axis[0].in * u->axis[1].in * u->axis[2].in;
   const int64_t channel = (at * u->groups + group) * u->channels + column % u->channels;
-  return value[channel * plane + place];
+  return value[channel * channel_places + place];
 }
 
 /** rows [positions, columns]: all of a group. */

@@ -87,7 +87,7 @@ static void keeps_a_copy_that_others_read(void **state) {
       1);
 }
 
-static void keeps_values_that_lie_in_a_copy_made_for_another(void **state) {
+static void keeps_values_stored_in_a_copy_made_for_another(void **state) {
   (void)state; /* Softmax reads the copy of t whose memory r shares, and must not overwrite it */
   check(
       "input x 6x3x2x4\nstored s 3 i64 = 1 6 24\n"
@@ -518,7 +518,7 @@ int main(void) {
       cmocka_unit_test(multiplies_narrow_blocks_with_a_function_after),
       cmocka_unit_test(keeps_what_is_read_after_the_sum),
       cmocka_unit_test(keeps_a_copy_that_others_read),
-      cmocka_unit_test(keeps_values_that_lie_in_a_copy_made_for_another),
+      cmocka_unit_test(keeps_values_stored_in_a_copy_made_for_another),
       cmocka_unit_test(runs_what_only_the_plain_operator_takes_with_what_follows),
       cmocka_unit_test(finds_gates_and_gelu),
       cmocka_unit_test(keeps_the_parameters_of_repeated_functions),

@@ -161,26 +161,29 @@ static void attends_in_bf16_where_the_processor_can(void **state) {
 
 /* ---- Layer norms as single operators ---- */
 
-#define PIECES                                                                                 \
+#define LAYER_NORM                                                                             \
   "input x 2x5x24\nstored e 1 f32 = 0.00001\nstored two 1 f32 = 2\nstored g 24\nstored h 24\n" \
   "stored o 1 i64 = -1\nm = ReduceMean(x, o) keepdims=1\nd = Sub(x, m)\n"
 #define REST "v = ReduceMean(s, o) keepdims=1\na = Add(v, e)\nr = Sqrt(a)\n"
 
-static void finds_layer_norms_in_pieces(void **state) {
+static void finds_layer_norms_of_several_nodes(void **state) {
   (void)state;
-  check(PIECES "s = Pow(d, two)\n" REST "n = Div(d, r)\nt = Mul(n, g)\ny = Add(t, h)\noutput y\n",
+  check(LAYER_NORM "s = Pow(d, two)\n" REST
+                   "n = Div(d, r)\nt = Mul(n, g)\ny = Add(t, h)\noutput y\n",
         2);
-  check(PIECES "s = Mul(d, d)\n" REST "n = Div(d, r)\nt = Mul(g, n)\ny = Add(h, t)\noutput y\n", 2);
-  check(PIECES "s = Pow(d, two)\n" REST "n = Div(d, r)\noutput n\n", 2);
-  check(PIECES "s = Pow(d, two)\n" REST "n = Div(d, r)\ny = Add(n, x)\noutput y\n", 0);
+  check(LAYER_NORM "s = Mul(d, d)\n" REST "n = Div(d, r)\nt = Mul(g, n)\ny = Add(h, t)\noutput y\n",
+        2);
+  check(LAYER_NORM "s = Pow(d, two)\n" REST "n = Div(d, r)\noutput n\n", 2);
+  check(LAYER_NORM "s = Pow(d, two)\n" REST "n = Div(d, r)\ny = Add(n, x)\noutput y\n", 0);
 }
 
 static void leaves_apart_what_is_no_layer_norm(void **state) {
   (void)state;
-  check(PIECES "s = Pow(d, two)\n" REST "n = Div(d, r)\ny = Mul(n, g)\noutput y\noutput d\n", 0);
-  check_as(PIECES "s = Pow(d, two)\n" REST "n = Div(r, d)\noutput n\n",
+  check(LAYER_NORM "s = Pow(d, two)\n" REST "n = Div(d, r)\ny = Mul(n, g)\noutput y\noutput d\n",
+        0);
+  check_as(LAYER_NORM "s = Pow(d, two)\n" REST "n = Div(r, d)\noutput n\n",
            (expectation){.tolerance = 1e-5, .plain = -1});
-  check(PIECES "s = Pow(d, e)\nab = Abs(d)\n" REST "n = Div(d, r)\noutput n\noutput ab\n", 0);
+  check(LAYER_NORM "s = Pow(d, e)\nab = Abs(d)\n" REST "n = Div(d, r)\noutput n\noutput ab\n", 0);
   check(
       "input x 2x5x24\nstored e 1 f32 = 0.00001\nstored o 1 i64 = 1\n"
       "m = ReduceMean(x, o) keepdims=1\n"
@@ -249,7 +252,7 @@ int main(void) {
       cmocka_unit_test(leaves_apart_what_only_looks_like_attention),
       cmocka_unit_test(takes_the_result_of_another_as_any_value),
       cmocka_unit_test(attends_in_bf16_where_the_processor_can),
-      cmocka_unit_test(finds_layer_norms_in_pieces),
+      cmocka_unit_test(finds_layer_norms_of_several_nodes),
       cmocka_unit_test(leaves_apart_what_is_no_layer_norm),
       cmocka_unit_test(makes_masks_without_the_plain_operator),
       cmocka_unit_test(refuses_elements_of_types_that_no_file_may_mix),

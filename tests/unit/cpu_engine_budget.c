@@ -52,7 +52,7 @@ static void weights_stay_below_the_limit(void **state) {
   if (bytes > most * raw) fail_msg("%g times the bytes of the weights", bytes / raw);
 }
 
-static void others_keep_their_way(void **state) {
+static void others_keep_their_algorithm(void **state) {
   char text[TEXT];
   (void)state;
   network("", text);
@@ -65,7 +65,7 @@ static void others_keep_their_way(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(weights_stay_below_the_limit),
-      cmocka_unit_test(others_keep_their_way),
+      cmocka_unit_test(others_keep_their_algorithm),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

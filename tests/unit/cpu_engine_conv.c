@@ -46,7 +46,7 @@ static bool has_winograd(void) {
 #endif
 }
 
-static void matches_on_planes_that_tiles_do_not_divide(void **state) {
+static void matches_on_images_that_tiles_do_not_divide(void **state) {
   static const struct {
     int batch, rows, columns, pad;
   } cases[] = {
@@ -272,7 +272,7 @@ static void copies_new_parts_alone(void **state) {
   }
 }
 
-static void uses_winograd_for_few_channels_of_large_planes(void **state) {
+static void uses_winograd_for_few_channels_of_large_images(void **state) {
   (void)state;
   const char *text =
       "input x 1x128x14x15\nstored w 32x128x3x3\ny = Conv(x, w) pads=1,1,1,1\n"
@@ -350,7 +350,7 @@ static void computes_in_bf16_directly(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(matches_on_planes_that_tiles_do_not_divide),
+      cmocka_unit_test(matches_on_images_that_tiles_do_not_divide),
       cmocka_unit_test(matches_with_uneven_pads),
       cmocka_unit_test(matches_with_wide_pads_on_short_rows),
       cmocka_unit_test(gives_the_same_bits_for_any_number_of_threads),
@@ -362,7 +362,7 @@ int main(void) {
       cmocka_unit_test(multiplies_blocks_by_factors_of_every_kind),
       cmocka_unit_test(concatenates_in_place),
       cmocka_unit_test(copies_new_parts_alone),
-      cmocka_unit_test(uses_winograd_for_few_channels_of_large_planes),
+      cmocka_unit_test(uses_winograd_for_few_channels_of_large_images),
       cmocka_unit_test(lays_depthwise_networks_in_blocks),
       cmocka_unit_test(leaves_it_where_it_does_not_pay),
       cmocka_unit_test(small_groups_have_functions_after_in_bf16),

@@ -127,7 +127,7 @@ static const int8_net nets[] = {
      2, 1},
     {"a pool of what comes in",
      "p = MaxPool(d) kernel_shape=2,2\n" BYTES("f", "p", "sx", "zx") "y = Conv(f, v)\n", 1, 1},
-    {"a pool, and other units behind it",
+    {"a pool, and other units after it",
      "a = Conv(d, v)\n" BYTES("e", "a", "sy", "zy") "p = MaxPool(e) kernel_shape=2,2\n" BYTES(
          "f", "p", "ss", "zs") "y = Conv(f, v)\n",
      2, 0},

@@ -327,7 +327,7 @@ static const char *text_of(int net) {
 static void known_networks_lose_nothing(void **state) {
   (void)state;
   const int step = number_from("LAC_RANDOM_GRAPHS", 0) > DEFAULT_GRAPHS ? 1 : SLICE;
-  int turn = 0;
+  int round = 0;
   n_run = n_refused = n_wrong = 0;
   lac_log_set(LAC_LOG_ERROR, NULL, NULL);
   for (int net = 0; net < N_NETS; net++) {
@@ -341,7 +341,7 @@ static void known_networks_lose_nothing(void **state) {
       compare_runs(t.text, t.graph, t.inputs, t.engine, &none, t.tolerance);
       const int n = places_of(t.graph, places);
       for (int k = 0; k < n * N_POISONS; k++) {
-        if (turn++ % step) continue;
+        if (round++ % step) continue;
         const poison one = poison_of(t.graph, places[k / N_POISONS], k % N_POISONS);
         try_poison(&t, &one);
       }

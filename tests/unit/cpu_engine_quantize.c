@@ -80,7 +80,7 @@ static void layers_go_through_integers(void **state) {
   }
 }
 
-static int count_pictures(const laci_engine *engine) {
+static int count_reorders(const laci_engine *engine) {
   int n = 0;
   for (size_t at = 0; at < laci_engine_step_count(engine); at++) {
     n += strcmp(laci_engine_step_look(engine, at).kernel, "native reorder") == 0;
@@ -105,7 +105,7 @@ static void integers_between_sparse_layers_are_no_reorder(void **state) {
   const laci_engine_options options = {.threads = 1};
   if (laci_engine_create(graph, &options, &engine, &err)) fail_msg("%s", err.text);
   assert_int_equal(unsetenv("LAC_SPARSE"), 0);
-  assert_int_equal(count_pictures(engine), 2);
+  assert_int_equal(count_reorders(engine), 2);
   laci_engine_destroy(engine);
   laci_graph_destroy(graph);
 }

@@ -80,15 +80,15 @@ static void free_results(const staged *s, void **results) {
 
 /* ---- Results ---- */
 
-typedef struct way {
+typedef struct setting {
   bool bf16;
   double tolerance;
-} way;
+} setting;
 
 /** oneDNN's products of processors without AVX2 cut sums by the number of threads. */
 static bool cuts_no_sums(void) { return laci_cpu() >= LACI_CPU_AVX2; }
 
-static void check_way(const char *text, way how, int least) {
+static void check_setting(const char *text, setting how, int least) {
   void **first = NULL;
   const laci_engine_port *out;
   laci_buf *inputs[MAX_PORTS];
@@ -164,22 +164,22 @@ static const char *const quantized =
 
 static void bytes_are_rounded_after_the_cut(void **state) {
   (void)state;
-  check_way(quantized, (way){.tolerance = 5e-3}, 2); /* a step of one summand */
+  check_setting(quantized, (setting){.tolerance = 5e-3}, 2); /* a step of one summand */
 }
 
 static void results_are_the_plain_engines(void **state) {
   (void)state;
   for (size_t at = 0; at < sizeof cut_nets / sizeof *cut_nets; at++) {
-    check_way(cut_nets[at], (way){.tolerance = 2e-5}, 2);
+    check_setting(cut_nets[at], (setting){.tolerance = 2e-5}, 2);
     assert_int_equal(setenv("LAC_SPARSE", "all", 1), 0);
-    check_way(cut_nets[at], (way){.tolerance = 2e-5}, 2);
+    check_setting(cut_nets[at], (setting){.tolerance = 2e-5}, 2);
     assert_int_equal(unsetenv("LAC_SPARSE"), 0);
   }
 }
 
-static void shapes_of_what_is_in_front_are_those_of_the_batch(void **state) {
+static void shapes_of_the_first_part_are_those_of_the_batch(void **state) {
   (void)state;
-  check_way(shaped, (way){.tolerance = 2e-5}, 2);
+  check_setting(shaped, (setting){.tolerance = 2e-5}, 2);
   laci_budget budget = laci_budget_of(UINT64_MAX);
   staged s = stage(shaped, (laci_engine_options){.threads = 1, .budget = &budget}, &eager);
   const laci_engine_memory planned = laci_microbatches_planned(s.stages);
@@ -200,7 +200,7 @@ static void and_in_bf16(void **state) {
   laci_graph_destroy(graph);
   if (st == LAC_UNSUPPORTED) skip();
   for (size_t at = 0; at < sizeof cut_nets / sizeof *cut_nets; at++) {
-    check_way(cut_nets[at], (way){.bf16 = true, .tolerance = 8e-2}, 2);
+    check_setting(cut_nets[at], (setting){.bf16 = true, .tolerance = 8e-2}, 2);
   }
 }
 
@@ -310,7 +310,7 @@ static void random_chains(void **state) {
   for (uint64_t seed = 1; seed <= 60; seed++) {
     const chain c = draw_chain(seed);
     n_cut += count_stages(c.text, &eager, (laci_engine_options){.threads = 1}) > 1;
-    check_way(c.text, (way){.tolerance = 1e-4}, 1);
+    check_setting(c.text, (setting){.tolerance = 1e-4}, 1);
   }
   if (n_cut < 20) fail_msg("%d networks were cut", n_cut);
 }
@@ -325,7 +325,7 @@ static uint64_t needed_by(const char *text, const laci_stage_rule *rule) {
 }
 
 /* The arenas of stages exist at the same time. */
-static void what_fits_in_one_piece_alone_is_one(void **state) {
+static void what_fits_only_as_a_whole_is_one(void **state) {
   (void)state;
   int n = 0;
   for (uint64_t seed = 1; seed <= 300 && n < 3; seed++) {
@@ -397,7 +397,7 @@ static void what_mixes_images_is_not_cut_off(void **state) {
     (void)around(whole[at], text);
     const int n = count_stages(text, &eager, (laci_engine_options){.threads = 1});
     if (n != 1) fail_msg("%d stages:\n%s", n, text);
-    check_way(text, (way){.tolerance = 2e-5}, 1);
+    check_setting(text, (setting){.tolerance = 2e-5}, 1);
   }
 }
 
@@ -417,7 +417,7 @@ static void one_image_or_two_inputs_are_one_stage(void **state) {
   (void)state;
   for (size_t at = 0; at < sizeof whole / sizeof *whole; at++) {
     assert_int_equal(count_stages(whole[at], &eager, (laci_engine_options){.threads = 1}), 1);
-    check_way(whole[at], (way){.tolerance = 2e-5}, 1);
+    check_setting(whole[at], (setting){.tolerance = 2e-5}, 1);
   }
 }
 
@@ -467,7 +467,7 @@ static void the_usual_rule_cuts_where_memory_is_waited_for(void **state) {
 
 /* ---- What is told ---- */
 
-static void steps_count_all_turns(void **state) {
+static void steps_count_all_micro_batches(void **state) {
   (void)state;
   const laci_engine_options options = {.threads = 1};
   staged several = stage(cut_nets[0], options, &eager);
@@ -599,16 +599,16 @@ static void memory_is_counted_and_may_be_short(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(results_are_the_plain_engines),
-      cmocka_unit_test(shapes_of_what_is_in_front_are_those_of_the_batch),
+      cmocka_unit_test(shapes_of_the_first_part_are_those_of_the_batch),
       cmocka_unit_test(bytes_are_rounded_after_the_cut),
       cmocka_unit_test(and_in_bf16),
       cmocka_unit_test(random_chains),
-      cmocka_unit_test(what_fits_in_one_piece_alone_is_one),
+      cmocka_unit_test(what_fits_only_as_a_whole_is_one),
       cmocka_unit_test(what_mixes_images_is_not_cut_off),
       cmocka_unit_test(one_image_or_two_inputs_are_one_stage),
       cmocka_unit_test(who_looks_inside_or_has_many_threads_gets_one_stage),
       cmocka_unit_test(the_usual_rule_cuts_where_memory_is_waited_for),
-      cmocka_unit_test(steps_count_all_turns),
+      cmocka_unit_test(steps_count_all_micro_batches),
       cmocka_unit_test(who_watches_sees_each_step_once),
       cmocka_unit_test(careful_runs_have_times_too),
       cmocka_unit_test(memory_is_counted_and_may_be_short),

@@ -25,7 +25,7 @@ static const int batches[] = {1, 16, 35};
 enum { N_BATCHES = sizeof batches / sizeof *batches };
 static int n_batches(void) { return is_emulated() ? 2 : N_BATCHES; }
 
-static void ways_of_all_neighbours(void **state) {
+static void algorithms_of_all_neighbours(void **state) {
   static const char *const nets[] = {
       /* pools of all kinds between windows, and one after what is dense */
       "a = Conv(x, w) pads=1,1,1,1\nb = Relu(a)\np = MaxPool(b) kernel_shape=2,2 strides=2,2\n"
@@ -89,7 +89,7 @@ static void windows_that_stride(void **state) {
 
 /* Between Winograd's windows rows need no zeros: their stride is their width, or that of a strided
  * window's phases. Before and next to them are windows that do need zeros. */
-static void rows_lie_together_where_they_can(void **state) {
+static void rows_are_unpadded_where_they_can_be(void **state) {
   static const char *const nets[] = {
       /* phases; all after them has one pixel, or is Winograd's */
       "a = Conv(x, p)\nb = Conv(a, v) strides=2,2 pads=1,1,1,1\nc = Conv(b, u)\nd = Relu(c)\n"
@@ -216,9 +216,9 @@ static void it_is_left_where_memory_is_short(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(ways_of_all_neighbours),
+      cmocka_unit_test(algorithms_of_all_neighbours),
       cmocka_unit_test(windows_that_stride),
-      cmocka_unit_test(rows_lie_together_where_they_can),
+      cmocka_unit_test(rows_are_unpadded_where_they_can_be),
       cmocka_unit_test(the_rule_takes_it_for_first_layers),
       cmocka_unit_test(pools_need_no_reorder),
       cmocka_unit_test(threads_do_not_change_a_byte),

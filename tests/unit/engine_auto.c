@@ -76,7 +76,7 @@ static void agrees_with_the_walk(const laci_graph *graph, laci_engine *engine, d
   for (int at = 0; at < n_out; at++) {
     if (!outputs[at].open) out[at] = laci_alloc(outputs[at].size_bytes, 1);
   }
-  for (int turn = 0; turn < 2; turn++) { /* the second finds what the first left */
+  for (int round = 0; round < 2; round++) { /* the second finds what the first left */
     if (laci_engine_run(engine, in, out, &err)) fail_msg("%s", err.text);
   }
   for (int at = 0; at < n_out; at++) {
@@ -100,7 +100,7 @@ static void agrees_with_the_walk(const laci_graph *graph, laci_engine *engine, d
   laci_stepper_destroy(walk);
 }
 
-#define FRONT                                                    \
+#define FIRST_LAYERS                                             \
   "input x 2x16x12x12\nstored w 16x16x3x3\nstored v 16x16x3x3\n" \
   "c = Conv(x, w) name=\"front\"\nr = Relu(c)\n"
 
@@ -108,7 +108,7 @@ static void agrees_with_the_walk(const laci_graph *graph, laci_engine *engine, d
 
 static void a_network_that_is_fast_as_a_whole_is_the_fast_engines(void **state) {
   (void)state;
-  laci_graph *graph = read(FRONT "d = Conv(r, v)\noutput d");
+  laci_graph *graph = read(FIRST_LAYERS "d = Conv(r, v)\noutput d");
   laci_engine *one = plan(graph, "auto"), *other = plan(graph, "cpu");
   static float x[IN], a[2 * 16 * 8 * 8], b[2 * 16 * 8 * 8];
   for (int at = 0; at < IN; at++) x[at] = (float)(at % 17) / 8 - 1;
@@ -124,7 +124,7 @@ static void a_network_that_is_fast_as_a_whole_is_the_fast_engines(void **state) 
 
 static void what_comes_from_data_is_exact_and_what_is_before_it_fast(void **state) {
   (void)state;
-  laci_graph *graph = read(FRONT
+  laci_graph *graph = read(FIRST_LAYERS
                            "z = NonZero(r) name=\"count\"\nt = Transpose(z) name=\"after\"\n"
                            "output t\noutput r");
   laci_engine *engine = plan(graph, "auto");
@@ -145,7 +145,7 @@ static void what_comes_from_data_is_exact_and_what_is_before_it_fast(void **stat
 
 static void what_is_of_known_shape_again_is_fast_again(void **state) {
   (void)state;
-  laci_graph *graph = read(FRONT
+  laci_graph *graph = read(FIRST_LAYERS
                            "stored m 1 i64 = -1\nf = Reshape(r, m)\nz = NonZero(f)\n"
                            "stored a 1 i64 = 0\ns = Squeeze(z, a)\np = Concat(s, s, s, s) axis=0\n"
                            "n = GatherElements(f, p) name=\"gathered\"\nstored k 1 i64 = 1600\n"
@@ -173,8 +173,8 @@ static void small_work_is_not_worth_a_plan(void **state) {
 
 static void outputs_may_be_inputs_stored_or_listed_twice(void **state) {
   (void)state;
-  laci_graph *graph =
-      read(FRONT "z = NonZero(r)\nstored s 3 = 1 2 3\noutput x\noutput s\noutput r\noutput z");
+  laci_graph *graph = read(
+      FIRST_LAYERS "z = NonZero(r)\nstored s 3 = 1 2 3\noutput x\noutput s\noutput r\noutput z");
   laci_engine *engine = plan(graph, "auto");
   agrees_with_the_walk(graph, engine, 1e-3);
   laci_engine_destroy(engine);

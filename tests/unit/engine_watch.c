@@ -241,21 +241,21 @@ static void check(const fixture *f, laci_engine_options o, const char *name) {
   close_run(&w);
 }
 
-typedef struct way {
+typedef struct setting {
   bool bf16, masked, remat;
-} way;
+} setting;
 
 /** All cases, or of a large network those that compute no value again; under an emulator, which
  * translates all code that is generated for masks before it runs once, those without masks. */
 static void check_network(network n, bool all) {
-  static const way ways[] = {
+  static const setting settings[] = {
       {false, false, false}, {false, true, false}, {true, false, false},
       {true, true, false},   {false, true, true},  {true, false, true},
   };
   fixture f;
   set_up(&f, &n);
-  for (size_t at = 0; at < sizeof ways / sizeof *ways; at++) {
-    const way *w = &ways[at];
+  for (size_t at = 0; at < sizeof settings / sizeof *settings; at++) {
+    const setting *w = &settings[at];
     if (!all && (w->remat || (w->masked && is_emulated()))) continue;
     if (w->masked) assert_int_equal(setenv("LAC_SPARSE", "all", 1), 0); /* wherever they can */
     check(&f,

@@ -85,7 +85,7 @@ static void nothing_to_seal_is_no_failure(void **state) {
   laci_code_cache_destroy(NULL);
 }
 
-static void much_code_lies_in_order(void **state) {
+static void much_code_is_in_order(void **state) {
   enum { N = 40000 };
   laci_code_cache *cache;
   lac_error err = {0};
@@ -172,7 +172,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(code_runs_and_cannot_be_written),
       cmocka_unit_test(nothing_to_seal_is_no_failure),
-      cmocka_unit_test(much_code_lies_in_order),
+      cmocka_unit_test(much_code_is_in_order),
       cmocka_unit_test(data_are_zeros_that_stay_writable),
       cmocka_unit_test(every_allocation_may_fail),
       cmocka_unit_test(says_where_execution_is_forbidden),

@@ -133,7 +133,7 @@ static void rows_without_zeros_between_them(void **state) {
   lac_error err = {0};
   (void)state;
   if (laci_jit_isa_now() != LACI_JIT_AVX512) skip();
-  for (int at = 0; at < N_SPARSE_BARE_CASES; at++) {
+  for (int at = 0; at < N_SPARSE_UNPADDED_CASES; at++) {
     for (int rows = 1; rows <= 30; rows += 6) {
       laci_sparse_cut cut = {rows, 40 * rows, 1 + rows % 4, 0, at % 2 == rows % 2, false};
       sparse_unpadded_operands_init(&sparse_unpadded_cases[at], rows % 3, &o);
@@ -247,7 +247,7 @@ static void threads_of_cut(laci_jit_isa isa, laci_sparse_cut cut) {
     assert_int_equal(laci_pool_create(n, &options.pool, &err), LAC_OK);
     generated g = generate_as(&o, &options);
     define(&o, &run, g.want);
-    for (int turn = 0; turn < 20; turn++) expect_run(&g, &o, &run, options.pool, "threads");
+    for (int round = 0; round < 20; round++) expect_run(&g, &o, &run, options.pool, "threads");
     end(&g);
     laci_pool_destroy(options.pool);
   }

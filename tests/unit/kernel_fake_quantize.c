@@ -38,10 +38,10 @@ static void compare(const laci_fake_quantized *q, const float *x, const float *w
     laci_fake_quantize_now()(q, x, n, room + shift);
     assert_memory_equal(room + shift, want, (size_t)n * sizeof *want);
     memcpy(room + shift, x, (size_t)n * sizeof *x);
-    const float behind = room[shift + n];
+    const float after = room[shift + n];
     laci_fake_quantize_now()(q, room + shift, n, room + shift);
     assert_memory_equal(room + shift, want, (size_t)n * sizeof *want);
-    assert_memory_equal(&room[shift + n], &behind, sizeof behind);
+    assert_memory_equal(&room[shift + n], &after, sizeof after);
   }
 }
 

@@ -233,10 +233,10 @@ static void sums_exact_zeros_of_a_channel_of_zeros(void **state) {
     if (cases[i].correlates) u = &cases[i].unfold;
   }
   assert_non_null(u);
-  const int64_t plane = u->axis[1].in * u->axis[2].in, columns = laci_unfold_columns(u);
+  const int64_t pixels = u->axis[1].in * u->axis[2].in, columns = laci_unfold_columns(u);
   sums s = sums_of(u);
   for (int64_t image = 0; image < u->images; image++)
-    memset(s.pruned + (image * u->channels + 3) * plane, 0, sizeof *s.pruned * (size_t)plane);
+    memset(s.pruned + (image * u->channels + 3) * pixels, 0, sizeof *s.pruned * (size_t)pixels);
   add(&s, false, true, pool);
   finish(&s);
   for (int64_t c = 3; c < columns; c += u->channels) {

@@ -78,8 +78,8 @@ static void expect_relax(const laci_lap_rows *rows, const fixture *f) {
     if (f->mark[j] == INT32_MAX) continue;
     if (nearest < 0 || want.distance[j] < want.distance[nearest]) nearest = j;
   }
-  const laci_lap_frontier front = {found.price, found.mark, found.distance, found.parent, f->n};
-  assert_int_equal(rows->relax(&front, found.row, 5, 11), nearest);
+  const laci_lap_frontier frontier = {found.price, found.mark, found.distance, found.parent, f->n};
+  assert_int_equal(rows->relax(&frontier, found.row, 5, 11), nearest);
   assert_memory_equal(&found, &want, sizeof want);
 }
 

@@ -36,7 +36,7 @@ static float *floats_of(const double *from, size_t n) {
 }
 
 /* Both implementations, with one thread and with the pool: run is called four times. */
-static void both_ways(void (*run)(laci_pool *with, const char *way)) {
+static void both_backends(void (*run)(laci_pool *with, const char *backend)) {
   for (int plain = 0; plain < 2; plain++) {
     laci_linear_be_plain(plain != 0);
     run(NULL, laci_linear_name());
@@ -64,7 +64,7 @@ static double element(const double *x, int ld, bool transposed, int row, int col
                     : x[(size_t)row * (size_t)ld + (size_t)column];
 }
 
-static void check_product(const product_case *c, laci_pool *with, const char *way) {
+static void check_product(const product_case *c, laci_pool *with, const char *backend) {
   const int lda = (c->a_transposed ? c->m : c->k) + c->more + 1;
   const int ldb = (c->b_transposed ? c->k : c->n) + c->more + 1, ldc = c->n + c->more;
   const size_t n_a = (size_t)lda * (size_t)(c->a_transposed ? c->k : c->m) + 1;
@@ -91,8 +91,8 @@ static void check_product(const product_case *c, laci_pool *with, const char *wa
       }
       if (!(fabs(out[at] - wanted) <= 1e-13 * (c->k + 1)) ||
           !(fabs((double)out32[at] - wanted) <= 1e-6 * (c->k + 1))) {
-        fail_msg("%s: %d x %d x %d at %d, %d: found %g and %g, wanted %g", way, c->m, c->n, c->k, i,
-                 j, out[at], (double)out32[at], wanted);
+        fail_msg("%s: %d x %d x %d at %d, %d: found %g and %g, wanted %g", backend, c->m, c->n,
+                 c->k, i, j, out[at], (double)out32[at], wanted);
       }
     }
   }
@@ -105,15 +105,15 @@ static void check_product(const product_case *c, laci_pool *with, const char *wa
   laci_free(out32);
 }
 
-static void run_products(laci_pool *with, const char *way) {
+static void run_products(laci_pool *with, const char *backend) {
   for (size_t i = 0; i < sizeof products / sizeof *products; i++) {
-    check_product(&products[i], with, way);
+    check_product(&products[i], with, backend);
   }
 }
 
 static void multiplies(void **state) {
   (void)state;
-  both_ways(run_products);
+  both_backends(run_products);
 }
 
 /* ---- factors ---- */
@@ -153,7 +153,7 @@ static double rest_of(const double *a, int n, const double *x, const double *b, 
   return most;
 }
 
-static void check_factor(int n, laci_pool *with, const char *way) {
+static void check_factor(int n, laci_pool *with, const char *backend) {
   const int rows = n > 400 ? 130 : 7;
   double *whole = positive_definite(n, false), *l = positive_definite(n, true);
   const size_t n_b = (size_t)rows * (size_t)n + 1;
@@ -167,7 +167,7 @@ static void check_factor(int n, laci_pool *with, const char *way) {
   for (size_t at = 0; at < n_b; at++) found[at] = (double)x32[at];
   const double rest = rest_of(whole, n, x, b, rows), rest32 = rest_of(whole, n, found, b, rows);
   if (!(rest <= 1e-11) || !(rest32 <= 2e-3)) {
-    fail_msg("%s, %d columns: %g is left, %g in float", way, n, rest, rest32);
+    fail_msg("%s, %d columns: %g is left, %g in float", backend, n, rest, rest32);
   }
   memcpy(x, b, sizeof *x * (size_t)n); /* one row is done by another algorithm */
   laci_linear_cholesky_solve(with, l, n, x, 1);
@@ -185,16 +185,16 @@ static void check_factor(int n, laci_pool *with, const char *way) {
   laci_free(found);
 }
 
-static void run_factors(laci_pool *with, const char *way) {
-  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) check_factor(sizes[i], with, way);
+static void run_factors(laci_pool *with, const char *backend) {
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) check_factor(sizes[i], with, backend);
 }
 
 static void factorises_and_solves(void **state) {
   (void)state;
-  both_ways(run_factors);
+  both_backends(run_factors);
 }
 
-static void run_inverses(laci_pool *with, const char *way) {
+static void run_inverses(laci_pool *with, const char *backend) {
   const int n = 150;
   double *whole = positive_definite(n, false), *l = positive_definite(n, true);
   double *inverse = doubles((size_t)n * (size_t)n, 1), *one = doubles((size_t)n * (size_t)n, 1);
@@ -202,7 +202,7 @@ static void run_inverses(laci_pool *with, const char *way) {
   assert_int_equal(laci_linear_cholesky(with, l, n), 0);
   laci_linear_inverse(with, l, n, inverse);
   const double rest = rest_of(whole, n, inverse, one, n);
-  if (!(rest <= 1e-12)) fail_msg("%s: %g is left", way, rest);
+  if (!(rest <= 1e-12)) fail_msg("%s: %g is left", backend, rest);
   for (int at = 0; at < n * n; at++) { assert_true(inverse[at] == inverse[at % n * n + at / n]); }
   laci_free(whole);
   laci_free(l);
@@ -212,11 +212,11 @@ static void run_inverses(laci_pool *with, const char *way) {
 
 static void inverts(void **state) {
   (void)state;
-  both_ways(run_inverses);
+  both_backends(run_inverses);
 }
 
-static void run_not_positive(laci_pool *with, const char *way) {
-  (void)way;
+static void run_not_positive(laci_pool *with, const char *backend) {
+  (void)backend;
   for (int bad = 0; bad < 900; bad += 449) {
     double *a = positive_definite(900, true);
     a[bad * 900 + bad] = -1;
@@ -230,7 +230,7 @@ static void run_not_positive(laci_pool *with, const char *way) {
 
 static void names_the_column_that_is_not_positive(void **state) {
   (void)state;
-  both_ways(run_not_positive);
+  both_backends(run_not_positive);
 }
 
 static void gives_the_same_bytes_for_any_number_of_threads(void **state) {

@@ -12,9 +12,9 @@
 #include "cpu/cpu.h"
 #include "kernel/peak/peak.h"
 
-static float walked(int turns) {
+static float walked(int iterations) {
   float x = 0;
-  for (int turn = 0; turn < turns; turn++) x = x * 0.5F + 1;
+  for (int iteration = 0; iteration < iterations; iteration++) x = x * 0.5F + 1;
   return x;
 }
 
@@ -33,9 +33,9 @@ static void every_variant_walks_the_same_numbers(void **state) {
     float value;
     double one = variants[v].run(1, &value);
     assert_true(one >= 2 && value == 1);
-    for (int turns = 0; turns < 70; turns++) {
-      assert_true(variants[v].run(turns, &value) == one * turns);
-      assert_true(value == walked(turns));
+    for (int iterations = 0; iterations < 70; iterations++) {
+      assert_true(variants[v].run(iterations, &value) == one * iterations);
+      assert_true(value == walked(iterations));
     }
   }
 }
@@ -48,7 +48,7 @@ static void the_one_in_force_has_a_name(void **state) {
   assert_true(kernel.run(64, &value) > 0 && value == 2);
 }
 
-static void bf16_counts_its_turns_where_there_is_any(void **state) {
+static void bf16_counts_its_iterations_where_there_is_any(void **state) {
   (void)state;
   laci_peak_kernel kernel = laci_peak_bf16();
   float value;
@@ -75,7 +75,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_variant_walks_the_same_numbers),
       cmocka_unit_test(the_one_in_force_has_a_name),
-      cmocka_unit_test(bf16_counts_its_turns_where_there_is_any),
+      cmocka_unit_test(bf16_counts_its_iterations_where_there_is_any),
       cmocka_unit_test(every_word_is_read),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

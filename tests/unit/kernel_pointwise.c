@@ -78,7 +78,7 @@ static void swishes_the_whole_range(void **state) {
   }
 }
 
-static void gates_planes_in_place_and_apart(void **state) {
+static void gates_channels_in_place_and_apart(void **state) {
   enum { PIXELS = 19, N = PIXELS * LACI_GATE_BLOCK };
   static float x[N + 2], y[N + 2], factor[LACI_GATE_BLOCK + 1];
   laci_cpu_level start = laci_cpu();
@@ -243,7 +243,7 @@ int main(void) {
       cmocka_unit_test(sums_after_a_relu_have_the_same_bits_everywhere),
       cmocka_unit_test(swishes_every_length_and_address),
       cmocka_unit_test(swishes_the_whole_range),
-      cmocka_unit_test(gates_planes_in_place_and_apart),
+      cmocka_unit_test(gates_channels_in_place_and_apart),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -111,17 +111,17 @@ static void try_scale(size_t width, int n_channels, bool mirrored,
                       const laci_image_resize *kernel) {
   const laci_image_scale how = {
       {123.675F, 116.28F, 103.53F}, {58.395F, 57.12F, 57.375F}, n_channels, mirrored};
-  const size_t plane = width + 5, n = plane * 3;
+  const size_t channel_stride = width + 5, n = channel_stride * 3;
   uint8_t *row = random_bytes(width * 3, width);
   float *want = calloc(n, sizeof *want), *got = calloc(n, sizeof *got);
   assert_true(want && got);
-  laci_image_resize_scalar.scale(&how, row, width, want, plane);
-  kernel->scale(&how, row, width, got, plane);
+  laci_image_resize_scalar.scale(&how, row, width, want, channel_stride);
+  kernel->scale(&how, row, width, got, channel_stride);
   assert_memory_equal(got, want, n * sizeof *got); /* what is between the rows, too */
   for (size_t x = 0; x < width; x++) {
     for (int c = 0; c < n_channels; c++) {
       size_t at = mirrored ? width - 1 - x : x;
-      assert_true(got[(size_t)c * plane + at] ==
+      assert_true(got[(size_t)c * channel_stride + at] ==
                   ((float)row[x * 3 + (size_t)c] - how.mean[c]) / how.std[c]);
     }
   }

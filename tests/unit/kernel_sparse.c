@@ -60,9 +60,9 @@ static void expect_values(const sparse_case *c, const sparse_operands *o,
   const laci_sparse_window *g = &c->window;
   const int lanes = c->format == LACI_FORMAT_HWC16N ? LACI_SPARSE_LANES : 1;
   for (int64_t at = 0; at < c->n_images * g->channels_out * g->out_h * g->out_w * lanes; at++) {
-    const int64_t pixel = at / lanes, plane = pixel / g->out_w / g->out_h;
-    const place p = {plane / g->channels_out, plane % g->channels_out, pixel / g->out_w % g->out_h,
-                     pixel % g->out_w, (int)(at % lanes)};
+    const int64_t pixel = at / lanes, channel = pixel / g->out_w / g->out_h;
+    const place p = {channel / g->channels_out, channel % g->channels_out,
+                     pixel / g->out_w % g->out_h, pixel % g->out_w, (int)(at % lanes)};
     const int64_t image_at = p.image * o->form.out.n_floats + p.lane;
     const sparse_place out =
         sparse_place_of(&o->form.out, g->values, p.row, (const int64_t[]){p.y, p.x});
@@ -118,7 +118,7 @@ static void the_definition_is_a_convolution(void **state) {
     sparse_operands_init(&c, 0, &o);
     expect_convolution(&c, &o, at);
   }
-  for (int at = 0; at < N_SPARSE_BARE_CASES; at++) {
+  for (int at = 0; at < N_SPARSE_UNPADDED_CASES; at++) {
     sparse_unpadded_operands_init(&sparse_unpadded_cases[at], 0, &o);
     expect_convolution(&sparse_unpadded_cases[at], &o, at);
   }
@@ -175,14 +175,14 @@ static void every_variant_finishes_with_the_same_bits(void **state) {
     sparse_operands_init(&c, at % 3, &o);
     expect_same_bits(&o, at);
   }
-  for (int at = 0; at < N_SPARSE_BARE_CASES; at++) {
+  for (int at = 0; at < N_SPARSE_UNPADDED_CASES; at++) {
     sparse_unpadded_operands_init(&sparse_unpadded_cases[at], at % 3, &o);
     expect_same_bits(&o, at);
   }
 }
 
 /* It may be no number. */
-static void what_stands_next_to_rows_is_not_read(void **state) {
+static void what_is_next_to_rows_is_not_read(void **state) {
   const sparse_case *c = &sparse_unpadded_cases[0];
   sparse_operands o;
   (void)state;
@@ -262,7 +262,7 @@ static void parts_make_the_whole(void **state) {
   sparse_operands_clear(&o);
 }
 
-static void panels_want_rows_as_far_apart(void **state) {
+static void pixel_blocks_need_equal_row_strides(void **state) {
   const laci_sparse_window g = SPARSE_WINDOW(4, 4, 1, 3, 5, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0);
   const laci_sparse_border none = {.stride_h = 1, .stride_w = 1}, one = {1, 1, 1, 1, 1, 1};
   const laci_sparse_layouts layouts = {laci_sparse_layout_of(LACI_FORMAT_PC16P, 4, 3, 5, none),
@@ -291,11 +291,11 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_definition_is_a_convolution),
       cmocka_unit_test(every_variant_finishes_with_the_same_bits),
-      cmocka_unit_test(what_stands_next_to_rows_is_not_read),
+      cmocka_unit_test(what_is_next_to_rows_is_not_read),
       cmocka_unit_test(some_windows_need_zeros_between_rows),
       cmocka_unit_test(others_do_not_read_such_rows),
       cmocka_unit_test(parts_make_the_whole),
-      cmocka_unit_test(panels_want_rows_as_far_apart),
+      cmocka_unit_test(pixel_blocks_need_equal_row_strides),
       cmocka_unit_test(a_nan_stays),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

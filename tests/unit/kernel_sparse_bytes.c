@@ -162,7 +162,7 @@ static void pack_and_unpack(const laci_bytes_form *f, int shift) {
   free(back.memory);
 }
 
-static void pictures_go_through_bytes(void **state) {
+static void layouts_go_through_bytes(void **state) {
   const laci_cpu_level start = laci_cpu();
   (void)state;
   for (int level = 0; level < N_LEVELS; level++) {
@@ -249,7 +249,7 @@ static void sums_are_rounded_once(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(pictures_go_through_bytes),
+      cmocka_unit_test(layouts_go_through_bytes),
       cmocka_unit_test(sums_are_rounded_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,7 @@ static const laci_cpu_level levels[] = {LACI_KERNEL_VARIANTS(LEVEL)};
 #undef LEVEL
 enum { N_LEVELS = sizeof levels / sizeof *levels };
 
-static laci_csr lists_of(const sparse_operands *o, int64_t chunk_rows) {
+static laci_csr csr_of(const sparse_operands *o, int64_t chunk_rows) {
   laci_csr csr;
   lac_error err = {0};
   const laci_csr_cut cut = {o->form.tiles, o->form.n_tiles, chunk_rows};
@@ -24,8 +24,8 @@ static laci_csr lists_of(const sparse_operands *o, int64_t chunk_rows) {
 }
 
 /* Strips of so many tiles, the last ones first. */
-static void run_lists(const sparse_operands *o, const laci_sparse_operands *run,
-                      const laci_csr *csr, int64_t strip) {
+static void run_csr(const sparse_operands *o, const laci_sparse_operands *run, const laci_csr *csr,
+                    int64_t strip) {
   for (int64_t last = o->form.n_tiles; last > 0; last -= strip) {
     const int64_t first = last > strip ? last - strip : 0;
     for (int64_t chunk = csr->n_chunks; chunk-- > 0;) {
@@ -39,10 +39,10 @@ static void expect_same(const sparse_case *c, const sparse_operands *o,
   void *want = sparse_wanted_result(o, run);
   for (int level = 0; level < N_LEVELS; level++) {
     if (laci_cpu_cap(levels[level]) != levels[level]) continue;
-    laci_csr csr = lists_of(o, chunk_rows);
+    laci_csr csr = csr_of(o, chunk_rows);
     for (int64_t strip = 1; strip <= laci_csr_strip(); strip++) {
       sparse_forget_result(o);
-      run_lists(o, run, &csr, strip);
+      run_csr(o, run, &csr, strip);
       if (memcmp(o->memory_y, want, sparse_result_bytes(o)) != 0) {
         fail_msg("%s: level %d, %lld rows, strips of %lld", c->what, level, (long long)chunk_rows,
                  (long long)strip);
@@ -79,18 +79,16 @@ static void columns_are_cut_into_blocks(void **state) {
   (void)state;
   assert_string_equal(many->what, "many columns");
   sparse_operands_init(many, 0, &o);
-  laci_csr csr = lists_of(&o, 10);
+  laci_csr csr = csr_of(&o, 10);
   assert_int_equal(csr.n_chunks, 4);
   int64_t n = 0;
   for (int64_t at = 0; at < csr.n_chunks; at++) {
     const laci_csr_chunk *c = &csr.chunks[at];
-    const int64_t n_lists = (c->row_last - c->row_first) * c->n_blocks;
+    const int64_t n_rows = (c->row_last - c->row_first) * c->n_blocks;
     assert_true(c->n_blocks > 1);
     assert_int_equal(c->begin[0], n);
-    for (int64_t list = 0; list < n_lists; list++) {
-      assert_true(c->begin[list] <= c->begin[list + 1]);
-    }
-    n = c->begin[n_lists];
+    for (int64_t row = 0; row < n_rows; row++) { assert_true(c->begin[row] <= c->begin[row + 1]); }
+    n = c->begin[n_rows];
   }
   assert_int_equal(n, o.form.n_kept);
   laci_csr_clear(&csr);

@@ -29,8 +29,8 @@ static const sparse_case more_cases[] = {
     {"no pattern, many rows", SPARSE_WINDOW(24, 250, 1, 3, 3, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), IMAGES,
      1, 5},
     {"depthwise", SPARSE_WINDOW(6, 6, 6, 5, 5, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), IMAGES, 1, 4},
-    {"groups of two rows", SPARSE_WINDOW(8, 4, 2, 5, 5, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PANELS, 1,
-     2},
+    {"groups of two rows", SPARSE_WINDOW(8, 4, 2, 5, 5, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PIXEL_BLOCKS,
+     1, 2},
 };
 enum { N_MORE = sizeof more_cases / sizeof *more_cases, N_CASES = N_SPARSE_CASES + N_MORE };
 

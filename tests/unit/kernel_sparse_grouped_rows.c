@@ -16,14 +16,14 @@ enum { N_LEVELS = sizeof levels / sizeof *levels };
 
 /* 300 rows keep two of four: about eight have one of a window's 36 patterns. */
 static const sparse_case many[] = {
-    {"300 rows", SPARSE_WINDOW(72, 300, 1, 7, 7, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), PANELS, 1, 2},
+    {"300 rows", SPARSE_WINDOW(72, 300, 1, 7, 7, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), PIXEL_BLOCKS, 1, 2},
     {"300 rows of images", SPARSE_WINDOW(68, 300, 1, 2, 3, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), IMAGES, 2,
      2},
     {"280 rows, 3x3", SPARSE_WINDOW(12, 280, 1, 5, 6, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PIXELS, 2, 2},
     {"150 rows in two groups", SPARSE_WINDOW(40, 300, 2, 3, 9, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0),
-     PANELS, 1, 2},
-    {"70 rows keep any", SPARSE_WINDOW(40, 70, 1, 5, 5, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), PANELS, 1,
-     5},
+     PIXEL_BLOCKS, 1, 2},
+    {"70 rows keep any", SPARSE_WINDOW(40, 70, 1, 5, 5, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), PIXEL_BLOCKS,
+     1, 5},
 };
 enum { N_MANY = sizeof many / sizeof *many };
 

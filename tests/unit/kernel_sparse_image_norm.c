@@ -245,14 +245,14 @@ static void run(fixture *f, const laci_image_norm *k, answers *a) {
   k->moments(&f->tile, from_of(f, f->x), a->sums[0], a->sums[1]);
   k->sums(&f->tile, &s, from_of(f, f->x), from_of(f, f->dy),
           &(float *[]){a->sums[2], a->sums[3]}[0]);
-  for (int way = 0; way < 3; way++) {
-    a->to[way] = malloc(bytes);
-    assert_non_null(a->to[way]);
+  for (int call = 0; call < 3; call++) {
+    a->to[call] = malloc(bytes);
+    assert_non_null(a->to[call]);
     memset(f->memory[2], 0x5A, bytes);
-    if (way == 0) k->apply(&f->tile, &s, from_of(f, f->x), to);
-    if (way == 1) k->gradient(&f->tile, &s, &off, from_of(f, f->x), from_of(f, f->dy), to);
-    if (way == 2) k->add(f->x, f->dy, f->c.relu, f->n, f->to);
-    memcpy(a->to[way], f->memory[2], bytes);
+    if (call == 0) k->apply(&f->tile, &s, from_of(f, f->x), to);
+    if (call == 1) k->gradient(&f->tile, &s, &off, from_of(f, f->x), from_of(f, f->dy), to);
+    if (call == 2) k->add(f->x, f->dy, f->c.relu, f->n, f->to);
+    memcpy(a->to[call], f->memory[2], bytes);
   }
 }
 
@@ -271,15 +271,15 @@ static const struct {
 static void expect_guards(const fixture *f, const answers *a, int shift) {
   float guard[GUARD];
   memset(guard, 0x5A, sizeof guard);
-  for (int way = 0; way < 3; way++) {
-    assert_memory_equal(a->to[way], guard, sizeof guard);
-    assert_memory_equal(a->to[way] + GUARD + shift + f->n, guard,
+  for (int call = 0; call < 3; call++) {
+    assert_memory_equal(a->to[call], guard, sizeof guard);
+    assert_memory_equal(a->to[call] + GUARD + shift + f->n, guard,
                         sizeof guard - (size_t)shift * sizeof *guard);
   }
 }
 
 static void free_answers(answers *a) {
-  for (int way = 0; way < 3; way++) free(a->to[way]);
+  for (int call = 0; call < 3; call++) free(a->to[call]);
 }
 
 static void compare_variants(const norm_case *c, int each, int shift) {
@@ -293,8 +293,8 @@ static void compare_variants(const norm_case *c, int each, int shift) {
     if (variants[v].level > laci_cpu()) continue;
     run(&f, variants[v].kernels[each - 1], &got);
     assert_memory_equal(got.sums, want.sums, sizeof want.sums);
-    for (int way = 0; way < 3; way++) {
-      if (memcmp(got.to[way], want.to[way], bytes) != 0) fail_msg("%s, way %d", f.c.what, way);
+    for (int call = 0; call < 3; call++) {
+      if (memcmp(got.to[call], want.to[call], bytes) != 0) fail_msg("%s, call %d", f.c.what, call);
     }
     free_answers(&got);
   }

@@ -48,10 +48,10 @@ static void for_each_result(const sparse_case *c, sparse_operands *o,
   sparse_forget_result(o);
   laci_sparse_multiply_scalar(&o->form.product, run, &all);
   for (int64_t at = 0; at < c->n_images * g->channels_out * g->out_h * g->out_w * lanes; at++) {
-    const int64_t pixel = at / lanes, plane = pixel / g->out_w / g->out_h;
+    const int64_t pixel = at / lanes, channel = pixel / g->out_w / g->out_h;
     expect(c, o, run,
-           (place){plane / g->channels_out, plane % g->channels_out, pixel / g->out_w % g->out_h,
-                   pixel % g->out_w, (int)(at % lanes)});
+           (place){channel / g->channels_out, channel % g->channels_out,
+                   pixel / g->out_w % g->out_h, pixel % g->out_w, (int)(at % lanes)});
   }
 }
 

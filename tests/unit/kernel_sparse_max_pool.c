@@ -76,21 +76,21 @@ static void expect_most(const laci_max_pool *p, const float *x, float *y, int64_
   const int64_t each = laci_sparse_each(g->values);
   const int64_t channels = laci_sparse_channels(g->channels_in, g->values) * each;
   for (int64_t at = 0; at < p->n_image_blocks * channels * g->out_h * g->out_w * lanes; at++) {
-    const int64_t row = at / lanes / g->out_w, plane = row / g->out_h,
-                  image_block = plane / channels;
+    const int64_t row = at / lanes / g->out_w, channel = row / g->out_h,
+                  image_block = channel / channels;
     const int64_t pixel[2] = {row % g->out_h, at / lanes % g->out_w};
     const int lane = (int)(at % lanes);
     const float *from = x + image_block * p->in.n_floats, *to = y + image_block * p->out.n_floats;
-    const float got = value_of(p, place_at(p, &p->out, to, plane % channels, pixel, lane));
-    const float want = most_of(p, from, plane % channels, pixel, lane);
+    const float got = value_of(p, place_at(p, &p->out, to, channel % channels, pixel, lane));
+    const float want = most_of(p, from, channel % channels, pixel, lane);
     assert_memory_equal(&got, &want, sizeof want);
   }
   for (int64_t at = 0; at < p->n_image_blocks * channels * g->out_h * g->out_w * lanes; at++) {
-    const int64_t row = at / lanes / g->out_w, plane = row / g->out_h,
-                  image_block = plane / channels;
+    const int64_t row = at / lanes / g->out_w, channel = row / g->out_h,
+                  image_block = channel / channels;
     const int64_t pixel[2] = {row % g->out_h, at / lanes % g->out_w};
     const float *to = y + image_block * p->out.n_floats;
-    memset(place_at(p, &p->out, to, plane % channels, pixel, (int)(at % lanes)), UNTOUCHED,
+    memset(place_at(p, &p->out, to, channel % channels, pixel, (int)(at % lanes)), UNTOUCHED,
            (size_t)(PLACE / each));
   }
   for (int64_t at = -GUARD * PLACE; at < (n_y + GUARD) * PLACE; at++) {

@@ -98,8 +98,8 @@ static void run(const laci_winograd_kernel *kernel, const conv *c, data *d, bool
 static double direct(const conv *c, const data *d, bool gradient, size_t at) {
   const laci_winograd *g = &c->g;
   int64_t lane = (int64_t)at % BLOCK, pixel = (int64_t)at / BLOCK % (g->out_h * g->out_w);
-  int64_t plane = (int64_t)at / BLOCK / (g->out_h * g->out_w), n = plane / g->k_blocks;
-  int64_t out = plane % g->k_blocks * BLOCK + lane, n_in = g->c_blocks * BLOCK;
+  int64_t channel = (int64_t)at / BLOCK / (g->out_h * g->out_w), n = channel / g->k_blocks;
+  int64_t out = channel % g->k_blocks * BLOCK + lane, n_in = g->c_blocks * BLOCK;
   double sum = 0;
   for (int64_t in = 0; in < n_in; in++) {
     const float *w =
@@ -183,8 +183,8 @@ static void a_cut_covers_the_image_and_has_scratch(void **state) {
     assert_true(images == 1 || rows == g.out_h);
     assert_true(laci_winograd_scratch(&g, rows, images) > 0);
   }
-  const laci_winograd lie = {.c_blocks = INT64_MAX / 4, .out_w = INT64_MAX / 4};
-  assert_true(laci_winograd_scratch(&lie, 1, 1) == 0);
+  const laci_winograd huge = {.c_blocks = INT64_MAX / 4, .out_w = INT64_MAX / 4};
+  assert_true(laci_winograd_scratch(&huge, 1, 1) == 0);
   /* The distance of 16 channels out is 9 floats times all channels in: that must fit into 31 bits
    */
   const laci_winograd wide = {.c_blocks = INT32_MAX / (15 * 9 * BLOCK) + 1, .out_w = 1};

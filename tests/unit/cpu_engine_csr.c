@@ -23,7 +23,7 @@ static const int batches[] = {1, 16, 35};
 enum { N_BATCHES = sizeof batches / sizeof *batches };
 static int n_batches(void) { return is_emulated() ? 2 : N_BATCHES; }
 
-static void ways_of_all_neighbours(void **state) {
+static void algorithms_of_all_neighbours(void **state) {
   static const char *const nets[] = {
       /* a residual block, and one after a function */
       "a = Conv(x, p, b)\nra = Relu(a)\nc = Conv(ra, w) pads=1,1,1,1\nrc = Relu(c)\n"
@@ -150,7 +150,7 @@ static void a_named_algorithm_does_the_layers_that_it_can(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(ways_of_all_neighbours),
+      cmocka_unit_test(algorithms_of_all_neighbours),
       cmocka_unit_test(bytes_are_those_of_code),
       cmocka_unit_test(a_layer_is_grouped_or_csr),
       cmocka_unit_test(a_name_of_no_algorithm_is_refused),
