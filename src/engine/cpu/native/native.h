@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The native back end as the rest of the engine sees it. Layers are chosen before anything is
  * lowered. Native implementations are entries of the operators' lists of implementations
- * (lower/lower.h). What others may know about values in native layouts is in values.h. Next:
- * layer.h. */
+ * (lower/lower.h). What others may know about values in native layouts is in values.h. Read next:
+ * * layer.h. */
 #ifndef LACI_ENGINE_CPU_NATIVE_NATIVE_H
 #define LACI_ENGINE_CPU_NATIVE_NATIVE_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Convolutions whose weights change while their zeros stay, as in fine-tuning under masks. Both the
  * forward convolution and the gradient of its input, a transposed convolution, are layers. The mask
- * is the pattern: code is generated once, and every run only fills in values. Next:
+ * is the pattern: code is generated once, and every run only fills in values. Read next:
  * native/algorithms/kernel.c, and norm.c for what is between such layers. */
 #include "cpu/cpu.h"
 #include "engine/cpu/onednn/convolution.h"
