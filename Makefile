@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Short commands in front of CMake. `make demo` and `make check` install what is missing, build and run.
+# Short commands that call CMake. `make demo` and `make check` install what is missing, build and run.
 #   make            the library and the command, in build/release
 #   make demo       the whole pipeline on the images inside the program
 #   make check      all tests; check-scalar, check-asan, check-tsan, check-aarch64: the same under other conditions

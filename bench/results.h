@@ -68,8 +68,8 @@ static inline void report_samples(const samples *s, json_t *algorithms) {
          time_text(sum.seconds_most, most), sum.iterations, s->of[0].proven ? "  proven" : "");
   (void)fflush(stdout);
   json_t *one = json_pack(
-      "{s:s, s:o, s:o, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:b}", "way", s->algorithm->name, "limit",
-      s->budget.seconds > 0 ? json_real(s->budget.seconds) : json_null(), "effort",
+      "{s:s, s:o, s:o, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:b}", "method", s->algorithm->name,
+      "limit", s->budget.seconds > 0 ? json_real(s->budget.seconds) : json_null(), "effort",
       s->effort ? json_string(s->effort) : json_null(), "runs", s->n, "efficacy", sum.efficacy,
       "efficacy_least", sum.efficacy_least, "seconds", sum.seconds, "seconds_least",
       sum.seconds_least, "seconds_most", sum.seconds_most, "iterations", sum.iterations, "proven",

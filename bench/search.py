@@ -108,7 +108,7 @@ def measure_models(arguments):
 
 def samples(row, algorithm, limited=None):
     """The samples of an algorithm of a row; limited: only those with a time limit, or only those without."""
-    return [s for s in row.get("ways", []) if s["way"] == algorithm
+    return [s for s in row.get("methods", []) if s["method"] == algorithm
             and (limited is None or limited == (s["limit"] is not None))]
 
 
@@ -121,9 +121,9 @@ def figures_of(results):
     """All that the ledger keeps: {name: figure}."""
     out = {}
     for row in results["rows"]:
-        for s in row.get("ways", []):
-            if s["limit"] is not None and s["way"] in ("assign", "swap, restarted"):
-                out[f"{row['row']}: {s['way']} in {chart.seconds_text(s['limit'])}"] = ledger.figure(s["efficacy"], "%")
+        for s in row.get("methods", []):
+            if s["limit"] is not None and s["method"] in ("assign", "swap, restarted"):
+                out[f"{row['row']}: {s['method']} in {chart.seconds_text(s['limit'])}"] = ledger.figure(s["efficacy"], "%")
             elif s["effort"]:
                 out[f"{row['row']}: {s['effort']} effort"] = ledger.figure(s["efficacy"], "%")
                 out[f"{row['row']}: {s['effort']} effort, time"] = ledger.figure(s["seconds_least"], "s")
@@ -135,8 +135,8 @@ def figures_of(results):
         faster = times_faster(row)
         if faster:
             out[f"{row['row']}: assign reaches what stripes does, times faster"] = ledger.figure(faster, "x")
-        for run in row.get("network_ways", []):
-            name = f"ResNet-50 search: {run['way']}, {run['threads']} thread{'s' * (run['threads'] > 1)}"
+        for run in row.get("network_methods", []):
+            name = f"ResNet-50 search: {run['method']}, {run['threads']} thread{'s' * (run['threads'] > 1)}"
             out[name] = ledger.figure(run["seconds_least"], "s")
             out[f"{name}, mean efficacy"] = ledger.figure(run["efficacy"], "%")
     for name, channels, _, stripes, ours, _ in table_of_models(results.get("models", [])):
@@ -196,7 +196,7 @@ def table_of_matrices(results):
     heads = [f"assign, {chart.seconds_text(limit)}" for limit in limits]
     lines = ["| matrix | stripes | swap | " + " | ".join(heads) + " | exact |", "|---" * (len(limits) + 4) + "|"]
     for row in results["rows"]:
-        if "ways" not in row:
+        if "methods" not in row:
             continue
         splits = ended(row, "stripes")
         name = f"{row['rows']} × {row['columns']} {row['weights']}" + f", {row['pattern']}" * (row["pattern"] != "2:4")
@@ -211,7 +211,7 @@ def table_of_matrices(results):
 def table_of_networks(results):
     lines = ["| network | classes | stripes | Lacuna | |", "|---" * 5 + "|"]
     for row in results["rows"]:
-        runs = {(r["way"], r["threads"]): r for r in row.get("network_ways", [])}
+        runs = {(r["method"], r["threads"]): r for r in row.get("network_methods", [])}
         stripes = runs.get(("stripes", 1))
         for (algorithm, threads), run in runs.items():
             if algorithm == "stripes":

@@ -196,7 +196,7 @@ static void run_case(const search_case *c, const settings *set, laci_pool *pool,
   json_array_append_new(
       rows, json_pack("{s:s, s:i, s:i, s:s, s:s, s:o, s:o}", "row", c->name, "rows", c->rows,
                       "columns", c->columns, "weights", matrix_weights_names[c->weights], "pattern",
-                      pattern, "ways", algorithms, "wanted", list));
+                      pattern, "methods", algorithms, "wanted", list));
   matrix_clear(&m);
 }
 
@@ -289,7 +289,7 @@ static json_t *report_network_run(const network *net, const network_run *run) {
                                     (int)matrix_rows(form), "columns", form->channels, "efficacy",
                                     efficacy_of(run->found[i].kept, &run->found[i])));
   }
-  return json_pack("{s:s, s:i, s:f, s:f, s:f, s:o}", "way", run->name, "threads", run->threads,
+  return json_pack("{s:s, s:i, s:f, s:f, s:f, s:o}", "method", run->name, "threads", run->threads,
                    "efficacy", run->mean, "seconds_least", run->seconds_least, "seconds_most",
                    run->seconds_most, "classes", classes);
 }
@@ -351,7 +351,7 @@ static void run_network(const settings *set, json_t *rows) {
   judge_network(&net, runs, list);
   json_array_append_new(rows, json_pack("{s:s, s:i, s:s, s:s, s:o, s:o}", "row", "resnet50",
                                         "classes", net.n, "weights", "heterogeneous", "pattern",
-                                        "2:4", "network_ways", algorithms, "wanted", list));
+                                        "2:4", "network_methods", algorithms, "wanted", list));
   for (int i = 0; i < N_NETWORK_RUNS; i++) {
     for (int c = 0; c < net.n; c++) free(runs[i].found[c].order);
   }

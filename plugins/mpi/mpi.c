@@ -104,14 +104,14 @@ static int exchange(void *self, int channel, const void *from, const size_t *beg
   return started(t, "exchange", code, r, to);
 }
 
-static int test(void *self, void **under_way) {
-  request *r = *under_way;
+static int test(void *self, void **started_request) {
+  request *r = *started_request;
   int done = 0;
   int code = MPI_Test(&r->mpi, &done, MPI_STATUS_IGNORE);
   if (code != MPI_SUCCESS) return fail(self, "waiting", code);
   if (!done) return 0;
   free(r);
-  *under_way = NULL;
+  *started_request = NULL;
   return 1;
 }
 

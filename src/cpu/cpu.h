@@ -25,7 +25,7 @@ laci_cpu_level laci_cpu(void);
 const char *laci_cpu_name(laci_cpu_level level);
 
 /** Has it AVX-512 F, BW, VL and DQ, and does the cap allow them? The first processors with AVX-512
- * have these and not VNNI, and so stay below LACI_CPU_AVX512. Callable from any thread. */
+ * have these and not VNNI, and so stay below LACI_CPU_AVX512. Any thread. */
 bool laci_cpu_has_avx512f(void);
 
 /** Does the processor have AVX512-BF16 in addition to LACI_CPU_AVX512's, and does the cap allow
@@ -33,7 +33,7 @@ bool laci_cpu_has_avx512f(void);
 bool laci_cpu_has_avx512bf16(void);
 
 /** Matrix tiles of bf16 (AMX-BF16), and does the cap allow LACI_CPU_AVX512? Dense products are then
- * several times as fast as by vectors. Callable from any thread. */
+ * several times as fast as by vectors. Any thread. */
 bool laci_cpu_has_bf16_tiles(void);
 
 /** Caps the level below what the processor has (never above it); returns the level now in force. A

@@ -5,7 +5,7 @@
  * its pages readable and executable, and no longer writable, in place. Where the system forbids
  * such pages (seccomp, SELinux, systemd's MemoryDenyWriteExecute), sealing fails LAC_UNSUPPORTED:
  * the caller uses other kernels and reports it. Numbers that code reads are in pages of their
- * own, which stay writable. Read next: x86.h, sparse_code.h. */
+ * own, which stay writable. Next: x86.h, sparse_code.h. */
 #ifndef LACI_JIT_CACHE_H
 #define LACI_JIT_CACHE_H
 

@@ -5,7 +5,7 @@
  * Addresses are reserved for all of the limit at once and pages are taken as code grows into them,
  * so that bytes never move: what is to run is not copied (cache.h). A failure (no memory, beyond
  * the limit) stays: nothing more is written, and whoever finishes asks once, laci_code_status.
- * Read next: x86.h. */
+ * Next: x86.h. */
 #ifndef LACI_JIT_CODE_H
 #define LACI_JIT_CODE_H
 

@@ -24,7 +24,7 @@ struct laci_sparse_code {
   laci_code_cache *cache;
   laci_pool *pool; /* of those who make it */
   laci_sparse_plan plan;
-  size_t *entry; /* [n_pieces + 1] */
+  size_t *entry; /* [n_code_blocks + 1] */
   float *weight; /* [terms], in their order; the cache's */
   int64_t row_stride;
   laci_sparse_values values;

@@ -10,9 +10,9 @@
  * over the tiles of a chunk, and passes its sums to the next code block through scratch memory.
  * Functions after the clip are a compiled pass over the sums of a group's last code block; on ARM
  * so is the clip. A last tile of one lane is done by compiled code, which reads the same weights.
- * Results are the same bits as the definition's (product_scalar.c). Read next: sparse_plan.c
- * (groups and code blocks), sparse_avx512.c, sparse_avx512bf16.c, sparse_avx512vnni.c,
- * sparse_neon.c, sparse_one_lane.c. */
+ * Results are the same bits as the definition's (product_scalar.c). Next: sparse_plan.c (groups and
+ * code blocks), sparse_avx512.c, sparse_avx512bf16.c, sparse_avx512vnni.c, sparse_neon.c,
+ * sparse_one_lane.c. */
 #ifndef LACI_JIT_SPARSE_CODE_H
 #define LACI_JIT_SPARSE_CODE_H
 

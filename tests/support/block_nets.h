@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Classifiers of equal blocks, in the text of graph_build.h, for tests of training: in each kind,
- * values are read by several nodes in another way. Images are 3 x 16 x 16, classes 10. */
+ * several nodes read values, by other operators. Images are 3 x 16 x 16, classes 10. */
 #ifndef TESTS_SUPPORT_BLOCK_NETS_H
 #define TESTS_SUPPORT_BLOCK_NETS_H
 

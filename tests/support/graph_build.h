@@ -13,7 +13,7 @@
  *    shape y 1x8x4x4       what the file declares of a value
  *    opset 13              of the nodes that follow (default 22)
  *    then / else / end     bodies of the If that follows: y = If(condition, a, b)
- *    turns / end           a loop (graph.h, laci_body): `turns` precedes its LoopBegin or ScanBegin
+ *    loop / end            a loop (graph.h, laci_body): `loop` precedes its LoopBegin or ScanBegin
  *                          (domain="lacuna"), `end` its Loop or Scan
  *
  * A number with a point is a float, one with a comma a list ("axes=1," has one element); so are
@@ -318,7 +318,7 @@ static inline bool net_frame(laci_graph *graph, net_state *state, const char *wo
   const bool then = strcmp(word, "then") == 0, other = strcmp(word, "else") == 0;
   const laci_body body = {.begin = -1, .end = -1, .branch = then};
   if (then || other) *st = net_enter(graph, state, body, other);
-  else if (strcmp(word, "turns") == 0) state->begins = true;
+  else if (strcmp(word, "loop") == 0) state->begins = true;
   else if (strcmp(word, "end") == 0 && state->n_open) net_leave(graph, state);
   else return false;
   return true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Further forms of operators (random_forms.def): what their templates in random_ops.h and
  * random_layers.h leave out. And the changes that any node's attributes may undergo
- * (random_attrs.def). What turns out not to fit is dropped by keep(). */
+ * (random_attrs.def). What does not fit is dropped by keep(). */
 #ifndef TESTS_SUPPORT_RANDOM_FORMS_H
 #define TESTS_SUPPORT_RANDOM_FORMS_H
 

@@ -109,7 +109,7 @@ static void branches_of_different_sizes_freeze(void **state) {
 #define RECURRENCE(first)                                                       \
   "input x 2x4\ninput n 1 i64\n" first                                          \
   "stored w 4x8\np = MatMul(x, w) name=\"in\"\n"                                \
-  "turns\ni, go, h = LoopBegin(n, _, h0) domain=\"lacuna\"\n"                   \
+  "loop\ni, go, h = LoopBegin(n, _, h0) domain=\"lacuna\"\n"                    \
   "stored r 8x8\nq = MatMul(h, r) name=\"again\"\ns = Add(p, q)\nt = Tanh(s)\n" \
   "end\nz, zs = Loop(go, h0, h, t, t)\n"                                        \
   "stored v 8x3\ny = MatMul(z, v) name=\"out\"\noutput y\n"
@@ -144,7 +144,7 @@ static void a_beginning_from_outside_freezes(void **state) {
 static void slices_of_iterations_keep_their_channels(void **state) {
   (void)state;
   analysed n = analyse(FIRST
-                       "input n 1 i64\nturns\ni, go, h = LoopBegin(n, _, a) domain=\"lacuna\"\n"
+                       "input n 1 i64\nloop\ni, go, h = LoopBegin(n, _, a) domain=\"lacuna\"\n"
                        "stored r 8x8\nq = MatMul(h, r) name=\"again\"\nt = Tanh(q)\n"
                        "end\nz, zs = Loop(go, a, h, t, t)\nm = ReduceMean(zs) axes=0, keepdims=0\n"
                        "opset 13\nk = ReduceMean(zs) axes=0, keepdims=0\n"
@@ -157,7 +157,7 @@ static void slices_of_iterations_keep_their_channels(void **state) {
 static void states_that_follow_each_other_share_an_order(void **state) {
   (void)state;
   analysed n = analyse(
-      "stored h0 2x6\nstored g0 2x6\ninput n 1 i64\nturns\n"
+      "stored h0 2x6\nstored g0 2x6\ninput n 1 i64\nloop\n"
       "i, go, h, g = LoopBegin(n, _, h0, g0) domain=\"lacuna\"\n"
       "stored r 6x6\nq = MatMul(g, r) name=\"again\"\n"
       "end\nz, u = Loop(go, h0, g0, h, g, q, h)\n"
@@ -171,7 +171,7 @@ static void scans_keep_channels_of_slices(void **state) {
   (void)state;
   analysed n = analyse(
       "input x 5x2x4\nstored w 4x8\ns = MatMul(x, w) name=\"in\"\nstored h0 2x8\n"
-      "turns\nh, p = ScanBegin(h0, s) num_scan_inputs=1 domain=\"lacuna\"\n"
+      "loop\nh, p = ScanBegin(h0, s) num_scan_inputs=1 domain=\"lacuna\"\n"
       "stored r 8x8\nq = MatMul(h, r) name=\"again\"\nt = Add(p, q)\nu = Tanh(t)\n"
       "end\nz, zs = Scan(h0, h, u, u) num_scan_inputs=1\n"
       "stored v 8x3\ny = MatMul(zs, v) name=\"out\"\noutput y\n");
@@ -184,7 +184,7 @@ static void scanned_axes_stay(void **state) {
   (void)state;
   analysed n = analyse(
       "stored s 4x2x5\nstored h0 2x5\n"
-      "turns\nh, p = ScanBegin(h0, s) num_scan_inputs=1 domain=\"lacuna\"\n"
+      "loop\nh, p = ScanBegin(h0, s) num_scan_inputs=1 domain=\"lacuna\"\n"
       "t = Add(p, h)\n"
       "end\nz, zs = Scan(h0, h, t, t) num_scan_inputs=1 name=\"scan\"\n"
       "stored v 5x3\ny = MatMul(zs, v) name=\"out\"\noutput y\n");
@@ -196,7 +196,7 @@ static void scanned_axes_stay(void **state) {
 static void a_size_that_changes_between_iterations_is_not_known(void **state) {
   (void)state;
   analysed n = analyse(
-      "input n 1 i64\nstored h0 2x3\nstored one 2x1\nturns\n"
+      "input n 1 i64\nstored h0 2x3\nstored one 2x1\nloop\n"
       "i, go, h = LoopBegin(n, _, h0) domain=\"lacuna\"\n"
       "t = Concat(h, one) axis=1\nend\nz = Loop(go, h0, h, t)\noutput z\n");
   const laci_graph *g = n.graph;
@@ -209,9 +209,9 @@ static void a_size_that_changes_between_iterations_is_not_known(void **state) {
 static void loops_in_loops_and_branches(void **state) {
   (void)state;
   analysed n = analyse(
-      "input n 1 i64\ninput c 1 bool\nstored h0 2x6\nturns\n"
+      "input n 1 i64\ninput c 1 bool\nstored h0 2x6\nloop\n"
       "i, go, h = LoopBegin(n, _, h0) domain=\"lacuna\"\n"
-      "turns\nj, on, g = LoopBegin(n, _, h) domain=\"lacuna\"\n"
+      "loop\nj, on, g = LoopBegin(n, _, h) domain=\"lacuna\"\n"
       "then\nstored r 6x6\nq = MatMul(g, r) name=\"again\"\n"
       "else\ns = Neg(g)\nend\nt = If(c, q, s)\n"
       "end\nu = Loop(on, h, g, t)\n"
@@ -319,7 +319,7 @@ static void write_loop(writing *w, const random_body *b) {
   char name[32];
   w->n = 0;
   put_begin(w, b);
-  put(w, "stored trips \"\" i64 = %d\nturns\ni, go", ITERATIONS);
+  put(w, "stored trips \"\" i64 = %d\nloop\ni, go", ITERATIONS);
   put_carried(w, b, 1);
   put(w, " = LoopBegin(trips, _");
   put_carried(w, b, 0);

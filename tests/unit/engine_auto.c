@@ -102,7 +102,7 @@ static void agrees_with_the_walk(const laci_graph *graph, laci_engine *engine, d
 
 #define FIRST_LAYERS                                             \
   "input x 2x16x12x12\nstored w 16x16x3x3\nstored v 16x16x3x3\n" \
-  "c = Conv(x, w) name=\"front\"\nr = Relu(c)\n"
+  "c = Conv(x, w) name=\"first\"\nr = Relu(c)\n"
 
 /* ---- What runs where ---- */
 
@@ -131,7 +131,7 @@ static void what_comes_from_data_is_exact_and_what_is_before_it_fast(void **stat
   const laci_engine_port *out;
   assert_int_equal(exact_nodes(engine), 2);
   assert_non_null(strstr(laci_engine_exactly(engine).reason, "count"));
-  assert_false(is_exact(engine, "front"));
+  assert_false(is_exact(engine, "first"));
   assert_true(is_exact(engine, "count"));
   assert_true(is_exact(engine, "after"));
   assert_int_equal(laci_engine_outputs(engine, &out), 2);
@@ -152,7 +152,7 @@ static void what_is_of_known_shape_again_is_fast_again(void **state) {
                            "u, i = TopK(n, k) name=\"chosen\"\nstored h 4 i64 = 1 16 10 10\n"
                            "q = Reshape(u, h)\nd = Conv(q, v) name=\"back\"\noutput d");
   laci_engine *engine = plan(graph, "auto");
-  assert_false(is_exact(engine, "front"));
+  assert_false(is_exact(engine, "first"));
   assert_true(is_exact(engine, "gathered"));
   assert_true(is_exact(engine, "chosen"));
   assert_false(is_exact(engine, "back"));

@@ -12,7 +12,7 @@
  * choose/choose.c). A value that chosen layers write, or read as it is stored, has one native
  * layout for all of them (layout/assign.c). Other chosen layers read a reordered copy of it
  * (layout/read.c). A batch normalization between them can be part of the reorder (layout/norm.c).
- * Read next: choose/choose.h, layout/layout.h, algorithms/algorithms.h. */
+ * Next: choose/choose.h, layout/layout.h, algorithms/algorithms.h. */
 #ifndef LACI_ENGINE_CPU_NATIVE_LAYER_H
 #define LACI_ENGINE_CPU_NATIVE_LAYER_H
 

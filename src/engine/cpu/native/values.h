@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the rest of the engine may ask about values in native layouts, whose details it does not
- * know. A tensor is in a native layout where its `native` is not NULL (lower/lower.h). Read next:
- * * layout/values.c. */
+ * know. A tensor is in a native layout where its `native` is not NULL (lower/lower.h). Next:
+ * layout/values.c. */
 #ifndef LACI_ENGINE_CPU_NATIVE_VALUES_H
 #define LACI_ENGINE_CPU_NATIVE_VALUES_H
 

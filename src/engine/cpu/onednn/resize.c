@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Resize and Upsample along height and width, where oneDNN defines them in the same way. */
+ * Resize and Upsample along height and width, where oneDNN defines them as ONNX does. */
 #include <string.h>
 
 #include "engine/cpu/net_in.h"

@@ -5,7 +5,7 @@
  * The forward part is cut where few values cross (remat_cuts.c). Values that cross a cut are kept,
  * and so are small ones. Between two cuts all others are dropped, and recomputed just before the
  * gradients of that segment read them. A recomputation is the same fused node over the same values,
- * lowered in the same way, so that gradients keep every bit. A batch norm then reads the statistics
+ * lowered alike, so that gradients keep every bit. A batch norm then reads the statistics
  * of its first computation, and does not update the running ones. Next: remat.h, lower/lower.c. */
 #include "engine/cpu/plan/remat.h"
 

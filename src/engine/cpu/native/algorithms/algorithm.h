@@ -20,7 +20,7 @@ typedef struct laci_algorithm {
   bool transforms; /* all weights and values, zeros too; it splits strided windows by itself */
   bool generates;  /* code at run time, which takes a while */
   bool skips_zeros;
-  /** Can it compute the layer? If not, `why` says what is in the way. */
+  /** Can it compute the layer? If not, `why` says what prevents it. */
   bool (*can)(const laci_net *net, const laci_native_layer *layer, const char **why);
   /** May it gain where nearly no weight is zero? NULL: no. */
   bool (*gains_without_zeros)(const laci_net *net, const laci_native_layer *layer);

@@ -75,7 +75,7 @@ typedef struct laci_native_kernel {
   struct laci_native_weight_gradient *gradient; /* of a forward kernel whose weight's is wanted */
 } laci_native_kernel;
 
-/** What turns a kernel's form into what the algorithm runs. */
+/** Makes of a kernel's form what the algorithm runs. */
 typedef lac_status laci_native_finish(laci_net *net, const laci_native_layer *layer,
                                       laci_native_kernel *kernel, lac_error *err);
 /** The kernel of the step's layer, of all phases, which net->native owns, as its state. A failure,

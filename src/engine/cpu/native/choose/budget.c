@@ -64,7 +64,7 @@ static double gain(const laci_net *net, const laci_native_costs *costs, int at) 
   return (cost - costs->chosen[at]) / more;
 }
 
-/* The layer that loses the least by another way; -1: none has one that takes less. */
+/* The layer that loses the least by another algorithm; -1: none has one that takes less memory. */
 static int least_gain(const laci_net *net, const laci_native_costs *costs) {
   int least = -1;
   double best = INFINITY;

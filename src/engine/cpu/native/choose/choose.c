@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which layers are done by sparse kernels: those that together cost the least, reorders included.
- * Layers are turned one by one, and two neighbours at a time, as long as the sum becomes less. */
+ * Layers are toggled one by one, and two neighbours at a time, as long as the sum becomes less. */
 #include <math.h>
 
 #include "cpu/cpu.h"
@@ -11,7 +11,7 @@
 #include "engine/cpu/native/choose/choose.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
 
-enum { NEIGHBOURS = 3 }; /* layers behind one that are turned together with it */
+enum { NEIGHBOURS = 3 }; /* layers after one that are toggled together with it */
 
 /* ---- The sum ---- */
 
@@ -19,7 +19,7 @@ enum { NEIGHBOURS = 3 }; /* layers behind one that are turned together with it *
 typedef struct node_value {
   bool made; /* by a chosen layer */
   bool lies; /* a chosen layer reads or adds it in its native layout */
-  bool norm; /* a normalization, which can write pictures */
+  bool norm; /* a normalization, which can write a native layout */
   bool images;
   int n_read; /* reads by chosen layers */
   double floats;
@@ -78,13 +78,13 @@ static double total(choice *c) {
   return sum;
 }
 
-/* ---- Turning ---- */
+/* ---- Toggling ---- */
 
 static void toggle(laci_native_net *native, int layer) {
   native->layers[layer].chosen = !native->layers[layer].chosen;
 }
 
-/** Turns two layers, or one where they are the same, if that is better than `best`. */
+/** Toggles two layers, or one where they are the same, if the sum is then below `best`. */
 static bool try_turn(choice *c, int first, int second, double *best) {
   laci_native_net *native = c->net->native;
   toggle(native, first);
@@ -99,7 +99,7 @@ static bool try_turn(choice *c, int first, int second, double *best) {
   return false;
 }
 
-/** From where it stands to where no turn makes it better. */
+/** From the present choice to one that no toggling makes better. */
 static double improve(choice *c) {
   const laci_native_net *native = c->net->native;
   double best = total(c);

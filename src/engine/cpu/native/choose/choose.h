@@ -7,10 +7,10 @@
 
 /* ---- limits.c ---- */
 
-/** Pads, dilations and strides make no layout much larger than the picture. */
+/** Pads, dilations and strides make no layout much larger than the image. */
 bool laci_native_padding_is_small(const laci_native_layer *layer);
-/** Of bf16: values come and go with channels last, in pairs, and what the network returns is not
- * rounded to bf16 first. */
+/** Can the layer be computed in bf16? Values then have channels last, in bf16 pairs; outputs of the
+ * network are not rounded to bf16 first, so that no native layer writes them. */
 bool laci_native_can_bf16(const laci_net *net, const laci_native_layer *layer);
 
 /* ---- posts.c ---- */
@@ -28,7 +28,7 @@ void laci_native_find_layers(laci_net *net);
 
 /** Is it a sum of two values of bytes, which becomes bytes itself? */
 bool laci_native_find_sum(laci_net *net, const laci_fused *fused, laci_native_layer *layer);
-/** Is it a MaxPool of floats, with nothing fused behind it? */
+/** Is it a MaxPool of floats, with nothing fused after it? */
 bool laci_native_find_pool(laci_net *net, const laci_fused *fused, laci_native_layer *layer);
 /** Is it one of a value of bytes, which stays bytes of the same units? */
 bool laci_native_find_pool_of_bytes(laci_net *net, const laci_fused *fused,
@@ -51,21 +51,21 @@ void laci_native_take_bytes(laci_net *net, laci_native_layer *layer);
 /* ---- name.c ---- */
 
 enum { LACI_NATIVE_NAME = 256 };
-/** What the time depends on, beside the machine: the name that it is kept by. layer NULL: reorders.
- */
+/** Writes the name that a layer's time is kept by: all that the time depends on but the machine.
+ * layer NULL: reorders. */
 void laci_native_name(const laci_net *net, const laci_native_layer *layer, laci_algorithm_id id,
                       char name[LACI_NATIVE_NAME]);
 
 /* ---- cost.c, estimate.c ---- */
 
 typedef struct laci_native_costs {
-  double *of[LACI_N_ALGORITHMS]; /* by each way, [n_layers], of the plan's memory; infinite
-                                          where a layer cannot be done so */
-  double *chosen;                /* by the layer's way, if it is chosen */
+  double *of[LACI_N_ALGORITHMS]; /* by each algorithm, [n_layers], in the plan's memory;
+                                    infinite where it cannot compute a layer */
+  double *chosen;                /* by the layer's own algorithm, if it is chosen */
   double reorder;                /* of a float */
-  double norm_of_images;         /* of a float that a normalization writes as images, beside
-                                          what it takes anyway */
-  double step;                   /* of a reorder, beside its floats */
+  double norm_of_images;         /* of a float that a normalization writes in HWC16N, more than
+                                    in another layout */
+  double step;                   /* of a reorder, however few floats it has */
   double least_gain; /* of the whole network, for which it is worth to leave dense kernels */
 } laci_native_costs;
 
@@ -76,13 +76,13 @@ bool laci_native_find_timings(const laci_net *net, const laci_timings *timings,
                               laci_native_costs *costs);
 /** Estimates of all of it. estimate.c */
 void laci_native_estimate(const laci_net *net, laci_native_costs *costs);
-/** These times, or estimates; layers have the way that costs the least. False: no memory (noted).
- */
+/** Finds times, or else estimates, and gives each layer the algorithm that costs the least. False:
+ * no memory (noted). */
 bool laci_native_find_costs(laci_net *net, laci_native_costs *costs);
 
 /* ---- budget.c ---- */
 
-/** Takes another way than Winograd's algorithm for layers that hold zeros, until weights are no
+/** Gives layers with zeros another algorithm than one that transforms weights, until weights are no
  * more than 1.7 times the bytes that they have, or than those of a dense plan, or no such layer is
  * left.
  */

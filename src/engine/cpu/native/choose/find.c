@@ -104,7 +104,7 @@ static bool layer_of(laci_net *net, const laci_fused *fused, bool bytes, laci_na
   return !layer->is_dense || laci_native_gains_without_zeros(net, layer);
 }
 
-/** No value is rows to one layer and pictures of a convolution to another. */
+/** No value is a matrix of rows to one layer and images of a convolution to another. */
 static bool agrees(uint8_t *kinds, const laci_native_layer *layer) {
   const uint8_t kind = layer->rows ? 1 : 2;
   const int values[] = {layer->input, layer->output, layer->residual};

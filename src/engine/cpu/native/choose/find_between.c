@@ -41,7 +41,7 @@ bool laci_native_find_sum(laci_net *net, const laci_fused *fused, laci_native_la
   return true;
 }
 
-/** A MaxPool of floats, with nothing fused behind it. */
+/** A MaxPool of floats, with nothing fused after it. */
 static bool find_max_pool(const laci_net *net, const laci_fused *fused, laci_native_layer *layer) {
   const laci_cpu_plan *plan = &net->plan;
   const laci_node *node = &plan->graph->nodes[fused->node];

@@ -6,7 +6,7 @@
 #include "engine/cpu/native/choose/choose.h"
 
 /** Pads, dilations and strides are what a file says: none makes a layout much larger than the
- * picture. */
+ * image. */
 bool laci_native_padding_is_small(const laci_native_layer *layer) {
   enum { MOST_TIMES = 4, FEW_PIXELS = 4096, MOST_PHASES = 16 };
   const laci_sparse_window *g = &layer->window;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is fused behind a layer, in the order that sparse kernels have: a residual, a clip,
+ * What is fused after a layer, in the order that sparse kernels have: a residual, a clip,
  * functions (kernel/sparse/product.h); or functions and then a residual. */
 #include "kernel/pointwise/function.h"
 #include "engine/cpu/native/layer.h"

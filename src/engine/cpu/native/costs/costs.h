@@ -2,7 +2,7 @@
  * What layers cost where they were not timed: tables of figures, one for each kind of processor,
  * each a .def of this folder. The cost formulas of algorithms read the table that was chosen for
  * this processor, or the one in the file of LAC_COSTS. docs/decisions/costs-are-tables.md says why.
- * Read next: figures.def (what is in a table), tables.c (the list of tables), file.c (tables in
+ * Next: figures.def (what is in a table), tables.c (the list of tables), file.c (tables in
  * files). */
 #ifndef LACI_ENGINE_CPU_NATIVE_COSTS_COSTS_H
 #define LACI_ENGINE_CPU_NATIVE_COSTS_COSTS_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which layout every value of the native layers has, and how it is read. Read next: tensors.h. */
+ * Which layout every value of the native layers has, and how it is read. Next: tensors.h. */
 #ifndef LACI_ENGINE_CPU_NATIVE_LAYOUT_LAYOUT_H
 #define LACI_ENGINE_CPU_NATIVE_LAYOUT_LAYOUT_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Measuring a table of costs. Networks of representative layers are timed layer by layer, by each
  * algorithm. Then the figures are found with which the algorithms' own formulas come nearest to
- * these times. Read next: networks.c (what is timed), fit.c, text.c, measure.c. */
+ * these times. Next: networks.c (what is timed), fit.c, text.c, measure.c. */
 #ifndef LACI_ENGINE_CPU_NATIVE_MEASURE_MEASURE_H
 #define LACI_ENGINE_CPU_NATIVE_MEASURE_MEASURE_H
 

@@ -6,7 +6,7 @@
  * output and input channels, whose sums fit into a core's cache. There are only as many parts as
  * all threads need to get about the same share, since each part has sums of its own. These are
  * added in order and transposed to row-major at the end. So the results depend on the number of
- * threads, but on nothing else. Read next: kernel/convolution/weight_gradient.h. */
+ * threads, but on nothing else. Next: kernel/convolution/weight_gradient.h. */
 #include "engine/cpu/onednn/convolution.h"
 #include "base/least.h"
 #include "kernel/convolution/weight_gradient.h"

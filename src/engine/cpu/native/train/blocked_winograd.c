@@ -4,7 +4,7 @@
  *
  * Weights change in every step, so that each run transforms them anew from their row-major f32. The
  * images are cut into bands, which threads share. Results do not depend on the number of threads.
- * Read next: kernel/convolution/winograd.h. */
+ * Next: kernel/convolution/winograd.h. */
 #include "engine/cpu/onednn/convolution.h"
 #include "base/least.h"
 #include "graph/ops.h"

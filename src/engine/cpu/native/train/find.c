@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Convolutions whose weights change while their zeros stay, as in fine-tuning under masks. Both the
  * forward convolution and the gradient of its input, a transposed convolution, are layers. The mask
- * is the pattern: code is generated once, and every run only fills in values. Read next:
+ * is the pattern: code is generated once, and every run only fills in values. Next:
  * native/algorithms/kernel.c, and norm.c for what is between such layers. */
 #include "cpu/cpu.h"
 #include "engine/cpu/onednn/convolution.h"
@@ -59,7 +59,7 @@ laci_sparse_window laci_native_phase(const laci_native_layer *layer, int phase) 
   return g;
 }
 
-/** Turns the window of the forward convolution into that of its input's gradient, which walks over
+/** Makes of the forward convolution's window that of its input's gradient, which walks over
  * the gradient of the results. False: there is no kernel for its stride. */
 static bool transpose_window(laci_native_layer *layer) {
   laci_sparse_window *g = &layer->window;

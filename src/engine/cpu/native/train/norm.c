@@ -6,7 +6,7 @@
  * second pass normalizes. The gradient also takes two passes: sums, then the gradient from which
  * their parts are subtracted. Tiles do not depend on the number of threads, and so results do not.
  * For the gradient, x is kept in HWC16N: which values a Relu let through is computed from it again.
- * Read next: kernel/sparse/image_norm.h. */
+ * Next: kernel/sparse/image_norm.h. */
 #include "kernel/sparse/image_norm.h"
 
 #include <math.h>

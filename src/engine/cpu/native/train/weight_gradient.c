@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The gradient of a native layer's weight under a mask: only of what is kept; the rest is zero. It
- * is computed from the layer's input and the gradient of its results, both in HWC16N. Read next:
+ * is computed from the layer's input and the gradient of its results, both in HWC16N. Next:
  * kernel/sparse/gradient.h. */
 #include "kernel/sparse/gradient.h"
 
