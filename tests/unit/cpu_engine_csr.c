@@ -121,6 +121,10 @@ static void a_name_of_no_algorithm_is_refused(void **state) {
   assert_non_null(
       strstr(err.text, "generated, depthwise, sum, pool, grouped_rows, csr and winograd"));
   assert_int_equal(setenv("LAC_ALGORITHM", "", 1), 0); /* says nothing */
+  assert_int_equal(setenv("LAC_SPARSE", "csr", 1), 0);
+  assert_int_equal(laci_engine_create(graph, &options, &engine, &err), LAC_BAD_ARGUMENT);
+  assert_string_equal(err.text, "LAC_SPARSE=csr: wanted 0 or all");
+  assert_int_equal(unsetenv("LAC_SPARSE"), 0);
   assert_int_equal(laci_engine_create(graph, &options, &engine, &err), LAC_OK);
   laci_engine_destroy(engine);
   assert_int_equal(unsetenv("LAC_ALGORITHM"), 0);

@@ -80,6 +80,7 @@ static void exchange(const laci_graph *graph, laci_buf **inputs, const poison *p
 
 /* ---- Comparing ---- */
 
+static const char *plan_in_force = ""; /* for messages */
 static long n_run, n_refused, n_wrong;
 
 static bool jumps(const laci_graph *graph) {
@@ -129,11 +130,10 @@ static void compare_runs(const char *text, const laci_graph *graph, laci_buf **i
   }
   n_run++;
   if (wrong) {
-    const char *plan = getenv("LAC_SPARSE");
     n_wrong++;
-    print_error("%s: %g in %s from %lld of %lld, LAC_SPARSE=%s\n%s%s", wrong, (double)p->number,
+    print_error("%s: %g in %s from %lld of %lld, %s\n%s%s", wrong, (double)p->number,
                 p->value < 0 ? "nothing" : graph->values[p->value].name, (long long)p->at,
-                (long long)p->n, plan ? plan : "", text, laci_engine_text(engine));
+                (long long)p->n, plan_in_force, text, laci_engine_text(engine));
   }
   for (int at = 0; at < n_out; at++) laci_free(written[at]);
   for (int at = 0; at < n_in; at++) laci_free((void *)(uintptr_t)read[at]);
@@ -180,15 +180,18 @@ static void try_poison(tried *t, const poison *p) {
 /* ---- The plans ---- */
 
 typedef struct plan {
-  const char *sparse; /* LAC_SPARSE; NULL: as the engine chooses */
+  const char *variable, *value; /* of the environment; NULL: as the engine chooses */
   laci_engine_options options;
   double tolerance;
 } plan;
 
 static const plan plans[] = {
-    {"0", {.threads = 2}, 1e-3},        {NULL, {.threads = 2}, 1e-3},
-    {"all", {.threads = 2}, 1e-3},      {"lists", {.threads = 1}, 1e-3},
-    {"winograd", {.threads = 2}, 1e-3}, {NULL, {.threads = 2, .bf16 = true}, 0.1},
+    {"LAC_SPARSE", "0", {.threads = 2}, 1e-3},
+    {NULL, NULL, {.threads = 2}, 1e-3},
+    {"LAC_SPARSE", "all", {.threads = 2}, 1e-3},
+    {"LAC_ALGORITHM", "csr", {.threads = 1}, 1e-3},
+    {"LAC_ALGORITHM", "winograd", {.threads = 2}, 1e-3},
+    {NULL, NULL, {.threads = 2, .bf16 = true}, 0.1},
 };
 
 /** All but bf16 where the processor lacks it, which is said. */
@@ -201,13 +204,23 @@ static int n_plans(void) {
   return bf16 ? n : n - 1;
 }
 
+static void plan_as_engine_chooses(void) {
+  assert_int_equal(unsetenv("LAC_SPARSE"), 0);
+  assert_int_equal(unsetenv("LAC_ALGORITHM"), 0);
+  plan_in_force = "as the engine chooses";
+}
+
 static tried try_of(const char *text, const plan *p) {
-  assert_int_equal(p->sparse ? setenv("LAC_SPARSE", p->sparse, 1) : unsetenv("LAC_SPARSE"), 0);
+  plan_as_engine_chooses();
+  if (p->variable) {
+    assert_int_equal(setenv(p->variable, p->value, 1), 0);
+    plan_in_force = p->value;
+  }
   return (tried){.text = text, .options = p->options, .tolerance = p->tolerance};
 }
 
 static void nothing_is_wrong(void) {
-  assert_int_equal(unsetenv("LAC_SPARSE"), 0);
+  plan_as_engine_chooses();
   print_message("%ld runs, %ld plans refused, %ld wrong\n", n_run, n_refused, n_wrong);
   assert_true(n_run > 0);
   assert_int_equal(n_wrong, 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The native back end as the rest of the engine sees it. Layers are chosen before anything is
  * lowered. Native implementations are entries of the operators' lists of implementations
- * (lower/lower.h). What others may know about values in native layouts is in values.h. Read next:
- * * layer.h. */
+ * (lower/lower.h). What others may know about values in native layouts is in values.h. Next:
+ * layer.h. */
 #ifndef LACI_ENGINE_CPU_NATIVE_NATIVE_H
 #define LACI_ENGINE_CPU_NATIVE_NATIVE_H
 
@@ -13,7 +13,7 @@
 
 /** Which layers may be native, from the options and the environment: LAC_SPARSE (0, all) and
  * LAC_ALGORITHM (a name of algorithms/algorithm.def). Fails LAC_BAD_ARGUMENT: no algorithm has that
- * name. choose/use.c */
+ * name, or LAC_SPARSE has another value. choose/use.c */
 LAC_MUST_CHECK lac_status laci_native_use_of(const laci_engine_options *options,
                                              laci_native_use *use, lac_error *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which layers are native, and by what, as the user says it for the whole process, beside the
- * caller's options for one engine. */
+ * Which layers are native, and by what algorithm: what the environment says for the whole process,
+ * and the caller's options say for one engine. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +27,9 @@ lac_status laci_native_use_of(const laci_engine_options *options, laci_native_us
   const bool all = word && strcmp(word, "all") == 0;
   laci_algorithm_id id = LACI_ALGORITHM_dense;
   *use = (laci_native_use){LACI_NATIVE_USE_NONE, 0};
+  if (word && *word && !all && strcmp(word, "0") != 0) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "LAC_SPARSE=%s: wanted 0 or all", word);
+  }
   if (name && *name && !laci_algorithm_find(name, &id)) {
     char names[256];
     write_names(names, sizeof names);
