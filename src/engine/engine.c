@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The list of engines, and the look-up of a name's row of functions.
  *
- * Rows are only added, and never move; so what was found once needs no lock. Next: row.h. */
+ * Rows are only added and never move, so a row that was found stays valid without a lock. Next:
+ * row.h. */
 #include "engine/engine.h"
 
 #include <pthread.h>
@@ -142,7 +143,7 @@ lac_status laci_engine_reach_of(const char *engine, const laci_graph *graph,
 
 /* ---- An engine ---- */
 
-/* Is what is known of a weight about one, and of its size? */
+/* Checks that `weight` names a weight of the graph, and that its packing has the weight's size. */
 static lac_status check_weight(const laci_graph *graph, const laci_engine_weight *weight,
                                lac_error *err) {
   const laci_packing *p = weight->packing;

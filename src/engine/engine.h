@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What any engine offers: a graph, planned once for fixed input shapes, run many times.
+ * The interface that every engine implements: a graph is planned once for fixed input shapes and
+ * then run many times.
  *
  *   laci_engine_options o = {.threads = 2};
  *   st = laci_engine_create(graph, &o, &engine, err);
  *   st = laci_engine_run(engine, inputs, outputs, err);      buffers in the order of the ports
  *
- * This is all that other rooms may include of engines. Which engines there are is a list
- * (engine.def, laci_engine_register); options choose one by name. An engine may also offer a walk
- * node by node, with every value within reach: a stepper. Next: row.h (what an engine is made of),
- * plain/plain.h, cpu/net.h. */
+ * Other rooms may include only this header of the engines. The available engines form a list
+ * (engine.def, laci_engine_register), from which the options choose one by name. An engine may also
+ * offer a stepper: a walk node by node during which the caller can read every value. Next: row.h
+ * (the functions that make up an engine), plain/plain.h, cpu/net.h. */
 #ifndef LACI_ENGINE_ENGINE_H
 #define LACI_ENGINE_ENGINE_H
 
@@ -26,170 +27,183 @@ typedef struct laci_timings laci_timings;
 
 typedef struct laci_engine laci_engine;
 
-/** The engines of this house by what they are for: no other place spells their names. FAST is the
- * one that options without a name mean, EXACT the one that steps. AUTO runs a network of any kind:
- * by FAST what that can, by EXACT the rest. */
+/** Names of the built-in engines by purpose; they are spelled nowhere else. FAST is the default
+ * when the options give no name. EXACT can step node by node. AUTO runs any network: the nodes that
+ * FAST supports by FAST, the rest by EXACT. */
 #define LACI_ENGINE_FAST "cpu"
 #define LACI_ENGINE_EXACT "plain"
 #define LACI_ENGINE_AUTO "auto"
 
-/** Copies n of a stored tensor's bytes, which need not be in memory. Any thread. */
+/** Copies n bytes of a stored tensor, which need not be in memory, from the position `bytes` to
+ * `to`. May be called by any thread. */
 typedef lac_status laci_engine_fetch(void *context, const uint8_t *bytes, size_t n, void *to,
                                      lac_error *err);
 
-/** Copies rows [first, first + n) of a packed weight, as its packing says: values and index words.
- * Any thread. */
+/** Copies rows [first, first + n) of a packed weight, values and index words, in the format that
+ * its packing describes. May be called by any thread. */
 typedef lac_status laci_engine_fetch_rows(void *context, int64_t first, int64_t n,
                                           const laci_packed *to, lac_error *err);
 
-/** An input or output as the caller hands it over: f32 for every float type, i64 for integers and
+/** An input or output buffer in the caller's format: f32 for every float type, i64 for integers and
  * booleans, row-major. */
 typedef struct laci_engine_port {
   const char *name;
-  laci_type type; /* F32 or I64; the shape is known, but for an open output */
+  laci_type type; /* F32 or I64; the shape is known, except of an open output */
   size_t size_bytes;
-  bool open; /* an output whose shape comes from data: laci_engine_result has it after a run, its
-                buffer may be NULL, and size_bytes is 0. Engines other than AUTO have none */
+  bool open; /* an output whose shape depends on data: laci_engine_result returns it after a run,
+                its buffer may be NULL, and size_bytes is 0. Only AUTO has such outputs */
 } laci_engine_port;
 
-/** Gets a value in a run as soon as it is there, on the thread that runs: `content` is what `port`
- * says, and stays until the function returns. A failure ends the run. */
+/** Receives a value during a run as soon as it is computed, on the thread that called the run.
+ * `content` has the format of `port` and is valid until the function returns. A failure ends the
+ * run. */
 typedef lac_status laci_engine_see(void *context, int value, const laci_engine_port *port,
                                    const void *content, lac_error *err);
 
-/** Which values of the graph a run shows: any of floats, integers or booleans, stored and constant
- * ones too. A plan with an observer fuses none of them away; it may differ from one without in the
- * last bits. */
+/** Which values of the graph a run passes to the observer: values of floats, integers or booleans,
+ * stored and constant ones included. A plan with an observer keeps all of these values when it
+ * fuses nodes, so its results may differ in the last bits from those of a plan without. */
 typedef struct laci_engine_observer {
-  const int *values; /* [n_values], each once; read while the engine is being created */
+  const int *values; /* [n_values], each value once; read only during creation */
   int n_values;
   laci_engine_see *see;
   void *context;
 } laci_engine_observer;
 
-/** What is known of a weight besides its bytes. An engine may make use of it or not; what is said
- * here must be true of every run. All is the caller's, and read while the engine is being
- * created. */
+/** Facts about a weight other than its bytes. An engine may use or ignore them; they must be true
+ * in every run. All pointers are the caller's and are read only while the engine is created. */
 typedef struct laci_engine_weight {
-  int value; /* of the graph: a stored tensor, or an input (a weight in training) */
-  const laci_packing *packing; /* its pattern, and which elements are a block; NULL: not known */
+  int value; /* the value in the graph: a stored tensor, or an input (a weight in training) */
+  const laci_packing *packing; /* its sparsity pattern, and which elements form a block; NULL: not
+                                  known */
   const uint8_t *mask;         /* [elements] in the weight's own order: the weight is zero where the
                                   mask is 0; NULL: not known */
-  const int *gradient;         /* the output that is its gradient, where a mask is known: what the
-                                  mask leaves out is 0 there, or what it is anyway; NULL: none */
-  laci_engine_fetch_rows *rows; /* its packed rows, as packing says; NULL: there are none */
+  const int *gradient;         /* the graph output that is the gradient of this weight, where a mask
+                                  is known: elements that the mask removes are either 0 there or the
+                                  true gradient; NULL: none */
+  laci_engine_fetch_rows *rows; /* copies its packed rows, in the format of `packing`; NULL: not
+                                   available */
   void *rows_context;
 } laci_engine_weight;
 
 /** Called after a step of a run, on the thread that runs. A failure ends the run. */
 typedef lac_status laci_engine_between(void *context, size_t step, lac_error *err);
 
-/** Functions that are called during a run; each may be NULL. The time that `between` takes counts
- * for no step. */
+/** What a caller can watch during a run: times and a function after each step. Every pointer may be
+ * NULL. The time spent in `between` is not counted in any step. */
 typedef struct laci_engine_watch {
-  double *begins;  /* [laci_engine_step_count] when each step began, by laci_clock_seconds */
-  double *seconds; /* [laci_engine_step_count] that each step took */
+  double *begins;  /* [laci_engine_step_count] out: when each step began, by laci_clock_seconds */
+  double *seconds; /* [laci_engine_step_count] out: duration of each step */
   laci_engine_between *between;
-  void *context; /* of between */
-  bool keeps_on; /* an interrupt does not end the run: others count on it */
+  void *context; /* passed to between */
+  bool keeps_on; /* an interrupt does not end the run, because other processes wait for its
+                    result */
 } laci_engine_watch;
 
-/** How an engine chooses where several kernels could do the same. */
+/** How an engine chooses between kernels that compute the same. */
 typedef enum laci_engine_tuning {
   LACI_TUNING_OFF,   /* by a rule: the same plan every time */
-  LACI_TUNING_QUICK, /* by the times that they take, a run or two of each */
-  LACI_TUNING_FULL,  /* by the least time of many runs */
+  LACI_TUNING_QUICK, /* by measured times, a run or two of each kernel */
+  LACI_TUNING_FULL,  /* by the least measured time of many runs */
 } laci_engine_tuning;
 
-/** What a run does with numbers that are not finite. The fast engine's kernels may lose some: the
- * larger of a NaN and 0 is 0 there, and none reads what a zero of a weight multiplies. */
+/** What a run does about NaN and infinity. Kernels of the fast engine may lose them: max(NaN, 0) is
+ * 0 there, and sparse kernels do not read the elements that a zero weight would multiply. */
 typedef enum laci_engine_finite {
-  LACI_FINITE_SURE,    /* a run that cannot be sure that all numbers are finite is done once more,
-                          carefully: what operators define to be NaN or infinite is so, or the run
-                          fails. An observer sees the first run alone, which then fails */
-  LACI_FINITE_ASSUMED, /* the caller looks at what it needs: training, timing */
-  LACI_FINITE_CAREFUL, /* each run is careful, and slow */
+  LACI_FINITE_SURE,    /* if a run cannot be sure that all numbers are finite, it is repeated in
+                          careful mode: results that operators define to be NaN or infinite are so,
+                          or the run fails. With an observer there is no repetition: the run
+                          fails */
+  LACI_FINITE_ASSUMED, /* no check: the caller checks the values it needs, as in training and
+                          timing */
+  LACI_FINITE_CAREFUL, /* every run is in careful mode, and slow */
 } laci_engine_finite;
 
 typedef struct laci_engine_options {
   const char *engine; /* NULL: LACI_ENGINE_FAST */
-  int threads;        /* <= 0: the cores this process may use */
+  int threads;        /* <= 0: one for each core that this process may use */
   bool bf16;          /* activations and weights in bf16 between steps */
-  bool dense_only;    /* no sparse kernels: the same zeros, by dense ones. The environment variable
-                         LAC_SPARSE=0 says so for all engines of the process */
+  bool dense_only;    /* weights with zeros are computed by dense kernels. The environment variable
+                         LAC_SPARSE=0 sets this for all engines of the process */
   laci_engine_finite finite;
-  bool early_outputs; /* no output's buffer is an input's: each may be written as soon as it is
-                         there, and takes no memory from then on */
-  int recompute;      /* > 0: the graph's first `recompute` nodes are a forward part. Where a run
-                         then needs less memory, values of it that only later nodes still read may
-                         be computed again for these: the same bits, in more time. 0: no value is
+  bool early_outputs; /* the caller promises that no output buffer is also an input buffer, so that
+                         each output may be written as soon as it is computed, and then needs no
+                         memory of the engine */
+  int recompute;      /* > 0: the graph's first `recompute` nodes are a forward part. Where that
+                         saves memory, values of this part that only later nodes still read may be
+                         dropped and computed again: the same bits, in more time. 0: no value is
                          computed twice. Engines that plan no memory ignore it */
   laci_engine_tuning tuning;
-  laci_timings *timings;          /* of tuning: what was measured before, and is measured now; NULL:
-                                     nothing is kept */
-  const laci_input_shape *shapes; /* of inputs; sizes that the file leaves open must be here */
+  laci_timings *timings;          /* times measured by tuning: earlier ones are read, new ones
+                                     added; NULL: none are kept */
+  const laci_input_shape *shapes; /* shapes of inputs; must fix all sizes that the file leaves
+                                     open */
   int n_shapes;
-  laci_engine_fetch *fetch; /* NULL: stored bytes are read where they are */
-  void *fetch_context; /* both for as long as the engine lives: a careful run may be planned late */
-  laci_budget *budget; /* what others hold and the limit; the engine's ports, weights and values are
-                          added. NULL: no limit */
-  const laci_engine_weight *weights;    /* [n_weights], of each value one at most */
-  int n_weights;                        /* 0: nothing is known of any */
+  laci_engine_fetch *fetch; /* NULL: stored bytes are in memory and read there */
+  void *fetch_context; /* must live as long as the engine, as `fetch`: a careful run may be planned
+                          late */
+  laci_budget *budget; /* memory that others hold, and the limit; the engine adds its ports, weights
+                          and values. NULL: no limit */
+  const laci_engine_weight *weights;    /* [n_weights], at most one for each value */
+  int n_weights;                        /* 0: nothing is known about any weight */
   const laci_engine_observer *observer; /* NULL: none, which costs nothing */
 } laci_engine_options;
 
 typedef struct laci_engine_memory {
-  size_t arena_bytes;  /* of all that lives between steps */
-  size_t weight_bytes; /* of weights in the engine's own layouts */
+  size_t arena_bytes;  /* of everything that is kept between steps */
+  size_t weight_bytes; /* of weights, in the layouts of the engine */
   int n_recomputed;    /* nodes that are computed twice, so that the arena is smaller */
 } laci_engine_memory;
 
-/** What a step is, for reports. Views; they die with the engine. */
+/** Description of a step, for reports. Its texts are views that live as long as the engine. */
 typedef struct laci_engine_step {
-  const char *name;   /* of its node; NULL: it only changes a layout for what comes next */
+  const char *name;   /* of its node; NULL: the step only changes a layout for the next one */
   const char *op;     /* the node's operator, "reorder" or "output" */
-  const char *what;   /* with all that was fused into it */
+  const char *what;   /* operator with all that was fused into it */
   const char *kernel; /* the library's name, LACI_ENGINE_EXACT, or "own" for a copy of ours */
-  bool plain;         /* by the operator's own evaluation: there is no fast form */
-  bool exact;         /* plain, by the exact engine next to a fast one */
+  bool plain;         /* computed by the operator's own evaluation, since there is no fast kernel */
+  bool exact;         /* plain, and computed by the exact engine in a network that mostly runs
+                         fast */
   bool sparse;        /* by a kernel that skips zeros of the weight */
-  bool recomputed;    /* for the second time: laci_engine_options.recompute */
+  bool recomputed;    /* it computes a value for the second time: laci_engine_options.recompute */
   int64_t
-      micro_batches; /* in which a run does it, each for as many images of the batch; 0 is 1. Its
-                         time and what follows are of all of them */
-  int64_t flops;     /* multiplications and additions of a product, those by zeros with them; 0
-                         for all else */
-  int64_t bytes_read, bytes_written; /* every operand and result once */
+      micro_batches; /* into how many micro-batches of equal size a run splits this step; 0 is 1.
+                        Its time and the counts below are for all of them */
+  int64_t flops;     /* multiplications and additions of a matrix product or convolution, those by
+                        zeros included; 0 for other steps */
+  int64_t bytes_read, bytes_written; /* each operand and result counted once */
 } laci_engine_step;
 
-/** What of a network runs exactly, because the fast engine cannot run it. */
+/** Which part of a network runs on the exact engine, because the fast one cannot run it. */
 typedef struct laci_engine_exact {
   int n_nodes;        /* of the network; 0: none */
-  const char *reason; /* why the first of them does; NULL: none does. Dies with the engine */
+  const char *reason; /* why the first of these nodes does; NULL: there is none. Lives as long as
+                         the engine */
 } laci_engine_exact;
 
-/** The names of all engines in the list's order, at most `capacity` of them; returns how many there
- * are. */
+/** Writes the names of all engines in the list's order, at most `capacity` of them; returns how
+ * many engines there are. */
 int laci_engine_names(const char **names, int capacity);
 
-/** Can that engine (NULL: the default) run the node of an inferred graph, fast or slowly? If not,
- * *why (it may be NULL) says what it lacks. Nothing is planned: operands that do not fit are found
- * by laci_engine_create. */
+/** Can that engine (NULL: the default) run the node of an inferred graph, by a fast kernel or not?
+ * If not, *why (may be NULL) says what is missing. Nothing is planned: mismatched operands are
+ * found only by laci_engine_create. */
 bool laci_engine_supports(const char *engine, const laci_graph *graph, const laci_node *node,
                           lac_error *why);
 
 /** Can that engine (NULL: the default) compute in bf16 on this machine? */
 bool laci_engine_offers_bf16(const char *engine);
-/** Could it on another? */
+/** Is that engine (NULL: the default) able to compute in bf16, but not on this machine? */
 bool laci_engine_lacks_bf16(const char *engine);
 
-/** A table of what layers cost on this machine, measured by that engine (NULL: the default) in some
- * minutes, as the text of a file that LAC_COSTS=FILE reads; the caller's (laci_free). Fails
- * LAC_NOT_FOUND (no such engine), LAC_UNSUPPORTED (it has nothing to choose from by costs),
- * LAC_INTERRUPTED, LAC_NO_MEMORY. */
+/** Measures what layers cost on this machine with that engine (NULL: the default), which takes some
+ * minutes. *text is the content of a file that LAC_COSTS=FILE reads; the caller frees it
+ * (laci_free). Fails LAC_NOT_FOUND (no such engine), LAC_UNSUPPORTED (the engine does not use
+ * costs), LAC_INTERRUPTED, LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_engine_measure_costs(const char *engine, char **text,
                                                     lac_error *err);
-/** Does it know what layers cost on this kind of processor, as far as it asks? */
+/** Does that engine (NULL: the default) have a cost table for this kind of processor? True if it
+ * needs none. */
 bool laci_engine_knows_costs(const char *engine);
 
 /** Plans `graph`, which is borrowed and must not change while the engine lives. Fails LAC_NOT_FOUND
@@ -214,70 +228,74 @@ const char *laci_engine_text(const laci_engine *engine);
 
 size_t laci_engine_step_count(const laci_engine *engine);
 laci_engine_step laci_engine_step_look(const laci_engine *engine, size_t step);
-/** Which nodes an engine that does both runs exactly. */
+/** Which nodes an engine of two kinds (AUTO) runs on the exact engine. */
 laci_engine_exact laci_engine_exactly(const laci_engine *engine);
-/** The content of output `port` after a run, in the type and with the digits that it was computed
- * with; a view, until the next run. NULL: what the caller's buffer holds is all there is, which no
- * open output has. */
+/** Returns the content of output `port` after a run, in the type and precision in which it was
+ * computed; a view, valid until the next run. NULL: only the caller's buffer has it; never so for
+ * an open output. */
 const laci_buf *laci_engine_result(const laci_engine *engine, int port);
 /** How many steps skip zeros. */
 int laci_engine_sparse_count(const laci_engine *engine);
-/** The step after which the content of output `port` is final: nothing of the run writes to its
- * buffer from then on. laci_engine_step_count: when the run has ended. With early_outputs it may
- * be long before. */
+/** Returns the step after which the run no longer writes to the buffer of output `port`;
+ * laci_engine_step_count: its content is final only at the end of the run. With early_outputs it
+ * may be an early step. */
 size_t laci_engine_output_step(const laci_engine *engine, int port);
 
-/** One run; buffers in the order of the ports. One run at a time per engine; different engines run
- * side by side, each on its own threads. Fails LAC_BAD_VALUE (an index outside; a value that is not
- * finite, where laci_engine_finite says so), LAC_INTERRUPTED, LAC_NO_MEMORY. */
+/** Runs once; buffers are in the order of the ports. An engine runs once at a time; different
+ * engines may run at the same time, each on its own threads. Fails LAC_BAD_VALUE (an index out of
+ * range; a value that is not finite, as laci_engine_finite defines), LAC_INTERRUPTED,
+ * LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_engine_run(laci_engine *engine, const void *const *inputs,
                                           void *const *outputs, lac_error *err);
-/** The same with somebody who watches; NULL: nobody, which costs nothing. Fails as between does,
- * too: then no step follows, and outputs whose step was not reached hold anything. */
+/** Like laci_engine_run, with a watch (NULL: none, which costs nothing). Also fails as
+ * watch->between does: then no step follows, and outputs whose step was not reached are
+ * undefined. */
 LAC_MUST_CHECK lac_status laci_engine_run_watched(laci_engine *engine, const void *const *inputs,
                                                   void *const *outputs,
                                                   const laci_engine_watch *watch, lac_error *err);
 
 /* ---- Node by node ---- */
 
-/** A walk over a graph in double and int64, during which the caller sees and sets values. Shapes
- * come from real operands, so that a model with open sizes runs as it would anywhere. */
+/** A walk over a graph in double and int64, during which the caller reads and sets values. Shapes
+ * come from the real operands, so that a model with open sizes can be run. */
 typedef struct laci_stepper laci_stepper;
 
-/** Gives the content of stored tensor `stored` (an index of graph->stored), to be owned by the
- * stepper. */
+/** Loads the content of stored tensor `stored` (an index of graph->stored); the stepper owns
+ * *buf. */
 typedef lac_status laci_stepper_load(void *context, int stored, laci_buf **buf, lac_error *err);
 
 typedef struct laci_stepper_options {
-  const char *engine;      /* one that steps; NULL: LACI_ENGINE_EXACT */
-  laci_stepper_load *load; /* NULL: stored bytes as they are */
+  const char *engine;      /* an engine that can step; NULL: LACI_ENGINE_EXACT */
+  laci_stepper_load *load; /* NULL: stored bytes are in memory and unchanged */
   void *load_context;
   laci_pool *pool; /* borrowed; NULL: one thread */
-  int iterations;  /* 0: bodies of If, Loop and Scan are run as they say. Else all bodies are run as
-                      far as they can be, and a loop takes at most so many iterations: of what it
-                      gives for each iteration, the others repeat the last */
-  bool single;     /* results are rounded to f32, but those of type f64: as engines that
-                  compute in f32 have them. So are always those that no input's content reaches */
-  bool unrounded;  /* nor are results of f16, bf16 and fewer bits rounded to their type, as they are
-                     else: for proofs, which compare sums in another order */
-  laci_budget *budget; /* what is held is added to it, which may be that of several walks, and
-                          given back; what is above it is not allocated: LAC_MEMORY_LIMIT. NULL: no
-                          limit. Must live as long as the stepper steps or is given values */
+  int iterations;  /* 0: bodies of If, Loop and Scan run normally. Else all bodies are run as far as
+                      they can be, and a loop runs at most so many iterations; in outputs with one
+                      slice for each iteration, the last slice is repeated for the iterations not
+                      run */
+  bool single;     /* results are rounded to f32, except those of type f64, as in engines that
+                      compute in f32. Results that depend on no input's content are always rounded
+                      so */
+  bool unrounded;  /* results of f16, bf16 and narrower types are not rounded to their type: for
+                      proofs, which compare sums in another order */
+  laci_budget *budget; /* counts the memory that is held, and may be shared by several walks;
+                          allocations beyond it fail with LAC_MEMORY_LIMIT. NULL: no limit. Must
+                          live as long as the stepper */
 } laci_stepper_options;
 
 /** Does that engine step? */
 bool laci_stepper_offered(const char *engine);
 
-/** A walk over `graph`, which is borrowed, finished, and need not be inferred. Fails LAC_NOT_FOUND
- * (no such engine), LAC_UNSUPPORTED (an engine that does not step), LAC_NO_MEMORY, and as `load`
- * does. Not for several threads at once. */
+/** Begins a walk over `graph`, which is borrowed and finished, and need not be inferred. Fails
+ * LAC_NOT_FOUND (no such engine), LAC_UNSUPPORTED (the engine cannot step), LAC_NO_MEMORY, and as
+ * `load` does. A stepper is for one thread at a time. */
 LAC_MUST_CHECK lac_status laci_stepper_create(const laci_graph *graph,
                                               const laci_stepper_options *options,
                                               laci_stepper **stepper, lac_error *err);
 void laci_stepper_destroy(laci_stepper *stepper); /* NULL is fine */
 
 /** Sets a value: a graph input, a stored tensor to be replaced, or an output of a node that could
- * not be stepped. Takes buf; an older content is freed. */
+ * not be stepped. Takes ownership of `take` and frees the old content. */
 void laci_stepper_set(laci_stepper *stepper, int value, laci_buf *take);
 
 /** Computes the outputs of a node, whose producers were stepped before. Its inputs, and outputs
@@ -287,12 +305,12 @@ void laci_stepper_set(laci_stepper *stepper, int value, laci_buf *take);
  * not fit; the text names the node. */
 LAC_MUST_CHECK lac_status laci_stepper_step(laci_stepper *stepper, int node, lac_error *err);
 
-/** Content of a value, or NULL: not computed, or freed already. A view. */
+/** Returns the content of a value as a view; NULL: it was not computed, or was freed. */
 const laci_buf *laci_stepper_value(const laci_stepper *stepper, int value);
 
-/** What a walk over all nodes would hold at most, in addition to what the budget has already; the
- * budget gets it: values of these types, [n_values] (unknown shapes count as nothing). skipped:
- * stored tensors that are not loaded, [n_stored], or NULL. engine: as in laci_stepper_options. */
+/** Adds to `budget` the most memory that a walk over all nodes would hold at a time. types:
+ * [n_values] types of the values (unknown shapes count as nothing). skipped: [n_stored] stored
+ * tensors that are not loaded, or NULL. engine: as in laci_stepper_options. */
 LAC_MUST_CHECK lac_status laci_stepper_plan(const char *engine, const laci_graph *graph,
                                             const laci_type *types, const bool *skipped,
                                             laci_budget *budget, lac_error *err);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What engines have in common: how a port looks, which nodes can be run at all, what a product
- * costs, who watches a run. */
+ * What all engines share: ports, checks of nodes, operation counts, and watching a run. */
 #include "engine/row.h"
 
 #include "base/budget.h"
@@ -108,7 +107,7 @@ static bool is_wanted(const laci_graph *graph, int stored, const bool *skipped) 
   return graph->stored[stored].value >= 0 && !(skipped && skipped[stored]);
 }
 
-/* Copies of all stored tensors that are values, one after the other. */
+/* Copies all stored tensors that are values, one after the other, into own->bytes. */
 static lac_status fetch_stored(laci_engine_graph *own, const laci_engine_options *options,
                                const bool *skipped, laci_budget *budget, lac_error *err) {
   laci_graph *graph = &own->graph;
@@ -164,7 +163,7 @@ static int64_t last_dim(const laci_shape *shape) {
   return shape->rank > 0 ? shape->dims[shape->rank - 1] : 1;
 }
 
-/* Every result is a sum over as many products as there are weights for one output channel. */
+/* Each element of the result is a sum of as many products as an output channel has weights. */
 static int64_t convolution_flops(const laci_shape *y, const laci_shape *w) {
   int64_t channels = y->rank > 1 ? y->dims[1] : 0;
   return channels < 1 ? 0 : 2 * laci_shape_count(y) * (laci_shape_count(w) / channels);
@@ -178,7 +177,8 @@ int64_t laci_engine_node_flops(const laci_node *node, const laci_shape *x, const
     return 2 * laci_shape_count(y) * x->dims[laci_node_int(node, "transA", 0) ? 0 : 1];
   }
   bool transposed = laci_node_is(node, "ConvTranspose");
-  if (transposed && w->rank > 0 && w->dims[0] > 0) { /* each input goes to that many outputs */
+  if (transposed && w->rank > 0 && w->dims[0] > 0) { /* each input element contributes to that many
+                                                        outputs */
     return 2 * laci_shape_count(x) * (laci_shape_count(w) / w->dims[0]);
   }
   return 0;

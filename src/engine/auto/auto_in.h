@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the automatic engine is made of: make.c makes it, run.c runs it, row.c tells of it. */
+ * The data of the automatic engine: make.c creates it, run.c runs it, row.c describes it. */
 #ifndef LACI_ENGINE_AUTO_AUTO_IN_H
 #define LACI_ENGINE_AUTO_AUTO_IN_H
 
@@ -8,10 +8,10 @@
 #include "engine/auto/cut.h"
 #include "engine/row.h"
 
-/** A phase with anything in it. */
+/** The nodes of one phase (cut.h) that has any. */
 typedef struct laci_auto_part {
-  laci_engine *engine; /* of fast nodes; NULL: exact ones, a step each */
-  int *nodes;          /* [n_steps] exact ones, in their order */
+  laci_engine *engine; /* runs the fast nodes; NULL: the part has exact nodes, one step each */
+  int *nodes;          /* [n_steps] exact nodes, in their order */
   size_t first_step, n_steps;
   int n_inputs, n_outputs; /* of the engine */
   int *inputs, *outputs;   /* values */
@@ -21,22 +21,24 @@ typedef struct laci_auto_part {
 } laci_auto_part;
 
 typedef struct laci_auto {
-  laci_engine *whole; /* the fast engine, where it runs all; then nothing else is here */
+  laci_engine *whole; /* the fast engine, where it can run the whole network; then all else here is
+                         unused */
   const laci_graph *graph;
   laci_auto_cut cut;
-  laci_engine_graph own; /* with bytes of what exact nodes read */
+  laci_engine_graph own; /* the graph, with bytes of the stored tensors that exact nodes read */
   laci_arena memory;     /* of the parts */
   int n_parts;
   laci_auto_part *parts; /* [n_parts] */
   size_t n_steps;
   laci_engine_port *inputs, *outputs; /* of the network */
-  void **at;    /* [n_values] where its content is in a run: ours or the caller's */
+  void **at;    /* [n_values] where a value's content is in a run: memory of ours or the caller's */
   bool *ours;   /* [n_values] `at` is to be freed */
-  bool *walked; /* [n_values] exact nodes read it, or it comes out as it is */
+  bool *walked; /* [n_values] the value is set in the stepper: an exact node reads it, or it is an
+                   output that no node computes */
   laci_pool *pool;
-  laci_stepper *walk; /* of the last run: it has the results of exact nodes */
-  laci_budget budget; /* what is held in addition to the walk, and the limit */
-  laci_budget held;   /* with the walk */
+  laci_stepper *walk; /* stepper of the last run; it has the results of exact nodes */
+  laci_budget budget; /* memory that is held without the stepper, and the limit */
+  laci_budget held;   /* with the memory of the stepper */
   laci_engine_memory planned;
   char *text;
 } laci_auto;
@@ -45,7 +47,7 @@ LAC_MUST_CHECK lac_status laci_auto_create(const laci_graph *graph,
                                            const laci_engine_options *options, void **self,
                                            lac_error *err);
 void laci_auto_destroy(void *self);
-/** What all parts are, one after the other. Fails LAC_NO_MEMORY. */
+/** Writes a->text, which describes all parts one after the other. Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_auto_write_text(laci_auto *a, lac_error *err);
 LAC_MUST_CHECK lac_status laci_auto_run(void *self, const void *const *inputs, void *const *outputs,
                                         const laci_engine_watch *watch, lac_error *err);

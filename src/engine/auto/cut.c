@@ -9,7 +9,8 @@
 #include "graph/op.h"
 #include "graph/sizes.h"
 
-/* Multiply-adds and results that are worth a plan, and the copies to it and back. */
+/* A phase with fewer multiply-adds and results than this is not worth a plan, and the copies to its
+ * buffers and back. */
 static const int64_t least_work = 10000;
 
 /* ---- What is reached ---- */
@@ -25,7 +26,7 @@ static bool has_double(const laci_graph *graph, const laci_type *types, const in
   return false;
 }
 
-/* The fast engine holds floats only: what the file computes in double is exact. */
+/* The fast engine has only f32: nodes of doubles become exact. */
 static void keep_doubles(laci_auto_cut *cut, int node) {
   const laci_node *n = &cut->graph->nodes[node];
   if (!cut->fast[node] || cut->constant[node]) return;
@@ -39,8 +40,9 @@ static void keep_doubles(laci_auto_cut *cut, int node) {
                     n->type);
 }
 
-/* Types by inference alone: what a file declares of a node's results need not be true, and a plan
- * for it would not fit what comes. A network that contradicts itself fails where it runs. */
+/* Infers the types without those that the file declares for results: these need not be true, and a
+ * plan for them would not fit the real shapes. A network that contradicts itself fails when it
+ * runs. */
 static lac_status infer_types(const laci_graph *graph, const laci_engine_options *options,
                               laci_type **types, lac_error *err) {
   laci_graph copy = *graph;
@@ -103,7 +105,7 @@ void laci_auto_cut_clear(laci_auto_cut *cut) {
 
 /* ---- Phases ---- */
 
-/* The node that ends the outermost body that this one belongs to; -1: it belongs to none. */
+/* Finds the node that ends the outermost body to which `node` belongs; -1: it belongs to none. */
 static int outermost_end(const laci_graph *graph, const laci_node *node) {
   int body = node->body ? node->body : node->frames;
   if (!body) return -1;
@@ -122,7 +124,8 @@ static int least_phase(const laci_auto_cut *cut, int node) {
   return least + (least % 2 == (cut->fast[node] ? 1 : 0));
 }
 
-/* A body is run in one phase, which is that of the node that ends it. */
+/* Raises the node's phase to those of the nodes that it reads. All nodes of a body have the phase
+ * of the node that ends it. */
 static bool raise_phase(laci_auto_cut *cut, int node) {
   int end = outermost_end(cut->graph, &cut->graph->nodes[node]);
   int phase = least_phase(cut, node);
@@ -148,7 +151,7 @@ static void find_phases(laci_auto_cut *cut) {
   for (int n = 0; n < cut->graph->n_nodes; n++) {
     if (cut->phase[n] >= cut->n_phases) cut->n_phases = cut->phase[n] + 1;
     const bool begins = laci_node_control(&cut->graph->nodes[n]) == LACI_CONTROL_BEGIN;
-    cut->n_exact += !cut->fast[n] && !begins; /* which is no node of the file */
+    cut->n_exact += !cut->fast[n] && !begins; /* begin nodes are not in the file */
   }
 }
 
@@ -174,7 +177,7 @@ static int64_t work_of_phase(const laci_auto_cut *cut, int phase) {
   return work;
 }
 
-/* Its fast nodes become exact. Are there any? */
+/* Makes the fast nodes of the phase exact; returns true if there were any. */
 static bool drop_phase(laci_auto_cut *cut, int phase) {
   bool any = false;
   for (int n = 0; n < cut->graph->n_nodes; n++) {

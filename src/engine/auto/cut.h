@@ -13,28 +13,28 @@
 
 typedef struct laci_auto_cut {
   const laci_graph *graph;
-  laci_type *types; /* [n_values] as far as shapes follow from the inputs' */
+  laci_type *types; /* [n_values] shapes are known as far as they follow from those of the inputs */
   bool *fast;       /* [n_nodes] the fast engine runs it */
   bool *constant;   /* [n_nodes] its results are the same in every run, and the fast engine knows */
   int *phase;       /* [n_nodes] even: fast nodes, odd: exact ones */
   int n_phases;
   int n_exact;      /* nodes */
-  lac_error reason; /* why the first of these is not fast */
+  lac_error reason; /* why the first exact node is not fast */
 } laci_auto_cut;
 
-/** A cut that knows the types alone. *doubles: the network computes with elements of type f64,
- * which the fast engine holds as f32. Clear it in any case. */
+/** Initializes a cut with the types only. *doubles: the network computes with elements of type f64,
+ * which the fast engine would hold as f32. Clear the cut in any case. */
 LAC_MUST_CHECK lac_status laci_auto_cut_init(laci_auto_cut *cut, const laci_graph *graph,
                                              const laci_engine_options *options, bool *doubles,
                                              lac_error *err);
-/** What the fast engine reaches. Fails as laci_engine_row.reach. */
+/** Finds which nodes the fast engine can run. Fails as laci_engine_row.reach. */
 LAC_MUST_CHECK lac_status laci_auto_cut_reach(laci_auto_cut *cut,
                                               const laci_engine_options *options, lac_error *err);
 void laci_auto_cut_clear(laci_auto_cut *cut);
 
-/** Phases of the nodes; fast ones with less work than a phase costs become exact. */
+/** Assigns the nodes to phases. The fast nodes of a phase with too little work become exact. */
 void laci_auto_cut_order(laci_auto_cut *cut);
-/** The fast nodes of a phase become exact, and why. */
+/** Makes the fast nodes of a phase exact, and notes why. */
 void laci_auto_cut_drop(laci_auto_cut *cut, int phase, const lac_error *why);
 
 #endif

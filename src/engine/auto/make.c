@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Making the automatic engine: the fast engine for the whole network, where it can, else a part of
- * the network for each phase (cut.h). */
+ * Creates the automatic engine: a fast engine for the whole network where that can run it, else one
+ * part of the network for each phase (cut.h). */
 #include <string.h>
 
 #include "base/error.h"
@@ -12,14 +12,14 @@
 #include "graph/part.h"
 #include "tensor/buf.h"
 
-/** What parts are made with. */
+/** State while the parts are created. */
 typedef struct making {
   laci_auto *a;
   const laci_engine_options *options;
   laci_budget budget;
-  bool *chosen; /* [n_nodes] nodes of the part that is being made */
+  bool *chosen; /* [n_nodes] nodes of the current part */
   bool *listed; /* [n_values] */
-  int refused;  /* the phase that the fast engine would not take after all; -1: none */
+  int refused;  /* the phase that the fast engine refused to plan; -1: none */
   lac_error why;
 } making;
 
@@ -29,7 +29,7 @@ static bool is_numbers(lac_dtype dtype) {
 
 /* ---- Ports of the network ---- */
 
-/* An output whose shape or type comes from data has no bytes before a run. */
+/* Describes an output whose shape or type depends on data: it has no bytes before a run. */
 static lac_status describe_open(const laci_auto *a, int value, laci_engine_port *port,
                                 lac_error *err) {
   const laci_type *type = &a->cut.types[value];
@@ -68,8 +68,9 @@ static bool belongs(const laci_auto *a, int node, int phase) {
   return a->cut.phase[node] == phase && a->cut.fast[node];
 }
 
-/* With the constants that chosen nodes read: each part has them by itself, since plans look at what
- * they are. Producers come before their readers. */
+/* Also chooses the constant nodes that chosen nodes read: each part has its own copy, since
+ * planning reads their content. Producers come before their readers, so one pass backward is
+ * enough. */
 static void choose_constants(making *m) {
   const laci_graph *graph = m->a->graph;
   for (int n = graph->n_nodes - 1; n >= 0; n--) {
@@ -82,7 +83,7 @@ static void choose_constants(making *m) {
   }
 }
 
-/* Are there any? */
+/* Chooses the nodes of a phase; returns true if there are any. */
 static bool choose(making *m, int phase) {
   bool any = false;
   for (int n = 0; n < m->a->graph->n_nodes; n++) {
@@ -101,7 +102,8 @@ static void list_input(making *m, laci_auto_part *part, int value) {
   part->inputs[part->n_inputs++] = value;
 }
 
-/* Does anybody read it who has no copy of his own? */
+/* Does a node of another phase, or the caller, read the value from this phase? Parts have their own
+ * copies of constants. */
 static bool is_wanted(const laci_auto *a, int value, int phase) {
   const laci_value *v = &a->graph->values[value];
   bool copied = a->cut.constant[v->producer];
@@ -129,7 +131,8 @@ static void list_ends(making *m, laci_auto_part *part, int phase) {
 
 /* ---- A fast part ---- */
 
-/* Memory for what goes from part to part; the network's own inputs and outputs are the caller's. */
+/* Allocates buffers for values that go from part to part; the network's inputs and outputs are in
+ * the caller's buffers. */
 static lac_status take_memory(laci_auto *a, const int *values, const laci_engine_port *ports, int n,
                               lac_error *err) {
   for (int at = 0; at < n; at++) {
@@ -183,7 +186,7 @@ static lac_status make_fast(making *m, int phase, lac_error *err) {
   part->outputs = laci_arena_alloc(&a->memory, n, sizeof *part->outputs);
   if (!part->inputs || !part->outputs) return laci_fail_memory(err, "a part of the network");
   list_ends(m, part, phase);
-  if (part->n_outputs == 0) { /* no other part reads anything of it */
+  if (part->n_outputs == 0) { /* no other part reads a value of this one */
     part->n_inputs = 0;
     return LAC_OK;
   }
@@ -207,7 +210,8 @@ static lac_status make_fast(making *m, int phase, lac_error *err) {
 
 /* ---- An exact part ---- */
 
-/* Nodes in bodies need not be run at all: what they lack is found where they are. */
+/* Checks a node outside of bodies. Nodes in bodies may never run: what they lack is found when they
+ * do. */
 static lac_status check_node(const laci_node *node, lac_error *err) {
   return node->body || laci_node_control(node) ? LAC_OK : laci_engine_node_check(node, err);
 }
@@ -244,7 +248,8 @@ static void mark_walked(laci_auto *a) {
   }
 }
 
-/* What is held besides: values that exact nodes read and make, as far as their sizes are known. */
+/* Adds the values that exact nodes read and compute to the budget, as far as their sizes are
+ * known. */
 static lac_status plan_walk(making *m, lac_error *err) {
   laci_auto *a = m->a;
   const laci_graph *graph = a->graph;
@@ -306,7 +311,8 @@ static lac_status make_parts(making *m, lac_error *err) {
   return st;
 }
 
-/* Phases that the fast engine refuses after all, for want of executable memory say, become exact.
+/* Creates the parts. A phase that the fast engine refuses to plan, as for want of executable
+ * memory, becomes exact.
  */
 static lac_status make_what_is_taken(making *m, lac_error *err) {
   laci_auto *a = m->a;
@@ -344,7 +350,8 @@ static lac_status make_cut(making *m, lac_error *err) {
   return st ? st : laci_auto_write_text(a, err);
 }
 
-/* What the fast engine refuses as a whole, and not for what it cannot run in it, stays refused. */
+/* Divides the network into parts. refusal: why the fast engine cannot run it as a whole. If it can
+ * run each node, but refuses the shapes, this remains the failure. */
 static lac_status divide(laci_auto *a, const laci_graph *graph, const laci_engine_options *options,
                          const lac_error *refusal, lac_error *err) {
   making m = {.a = a,
@@ -366,7 +373,8 @@ static lac_status divide(laci_auto *a, const laci_graph *graph, const laci_engin
   return st;
 }
 
-/* A forked process without its parent's threads is the caller's to mend: parts would fail alike. */
+/* Can threads be started? Not in a forked process without its parent's threads: parts would fail
+ * for the same reason. */
 static bool has_threads(int threads) {
   laci_pool *pool = NULL;
   if (laci_pool_create(threads, &pool, NULL)) return false;

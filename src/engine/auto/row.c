@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The automatic engine as a row of the list of engines: the fast engine for all that it can run,
- * the exact one for the rest of a network. */
+ * The automatic engine as a row of the list of engines: it runs nodes on the fast engine where
+ * possible, and the rest of the network on the exact one. */
 #include <stdio.h>
 #include <string.h>
 
@@ -114,7 +114,7 @@ static size_t output_step(const void *self, int port) {
 
 static size_t used_of(int n) { return n > 0 ? (size_t)n : 0; }
 
-/* A part's title and its lines; the length alone without `to`. */
+/* Writes a part's title and lines to `to`; with NULL it only returns the length. */
 static size_t write_part(const laci_auto *a, int at, char *to, size_t size) {
   const laci_auto_part *part = &a->parts[at];
   const char *kind = part->engine ? "fast" : "exact";

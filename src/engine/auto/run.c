@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A run of the automatic engine: its parts one after the other. Fast parts read and write floats
- * and 64-bit integers in buffers, exact ones doubles and integers of the walk; what the other kind
- * has made is converted before it is read. */
+ * A run of the automatic engine: its parts one after the other. Fast parts read and write buffers
+ * of floats and 64-bit integers; exact parts read and write doubles and integers in the stepper. A
+ * value that goes from one kind of part to the other is converted. */
 #include <string.h>
 
 #include "base/error.h"
@@ -10,7 +10,7 @@
 #include "graph/graph.h"
 #include "tensor/buf.h"
 
-/** What a part's engine tells of its steps, by the numbers of all steps. */
+/** Maps the steps of a part's engine to the numbers of all steps, for the caller's watch. */
 typedef struct shifted {
   const laci_engine_watch *to;
   size_t first;
@@ -23,7 +23,7 @@ static lac_status tell(void *context, size_t step, lac_error *err) {
 
 /* ---- From one kind to the other ---- */
 
-/* Hands a value of floats or integers, which is in a buffer, to exact nodes. */
+/* Copies a value of floats or integers from its buffer into the stepper, for exact nodes. */
 static lac_status to_walk(laci_auto *a, int value, const laci_engine_port *port, lac_error *err) {
   laci_buf *buf = NULL;
   lac_status st = laci_engine_port_load(port, a->cut.types[value].dtype, a->at[value], &buf, err);
@@ -31,7 +31,7 @@ static lac_status to_walk(laci_auto *a, int value, const laci_engine_port *port,
   return st;
 }
 
-/* What exact nodes have made, to a fast part or the caller. */
+/* Copies a result of exact nodes from the stepper to a buffer, for a fast part or the caller. */
 static lac_status from_walk(laci_auto *a, int value, const laci_engine_port *port, void *bytes,
                             lac_error *err) {
   const laci_buf *buf = laci_stepper_value(a->walk, value);
@@ -92,7 +92,8 @@ static lac_status run_exact(laci_auto *a, const laci_auto_part *part,
 
 /* ---- A run ---- */
 
-/* An output's buffer is where its value is made; one that is listed twice is copied in the end. */
+/* Prepares the buffers of a run. A value that is an output is computed in the output's buffer; an
+ * output that is listed twice is copied at the end. */
 static lac_status begin(laci_auto *a, const void *const *inputs, void *const *outputs,
                         lac_error *err) {
   const laci_graph *graph = a->graph;

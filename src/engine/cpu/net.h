@@ -14,58 +14,59 @@
 
 typedef struct laci_net laci_net;
 
-/** Which layers native kernels do, of those that they can. */
+/** Which layers native kernels compute, among those that they can. */
 typedef enum laci_native_which {
-  LACI_NATIVE_USE_FASTER, /* where that is faster, by timings or by a rule */
+  LACI_NATIVE_USE_FASTER, /* layers for which they are faster, by timings or by a rule */
   LACI_NATIVE_USE_NONE,   /* laci_engine_options.dense_only, LAC_SPARSE=0, LAC_ALGORITHM=dense */
-  LACI_NATIVE_USE_ZEROS,  /* where weights are zeros, whatever it costs */
+  LACI_NATIVE_USE_ZEROS,  /* layers whose weights have zeros, even if that is slower */
   LACI_NATIVE_USE_ALL,    /* dense weights, too; LAC_SPARSE=all and LAC_ALGORITHM, for tests */
-  LACI_NATIVE_USE_LISTED, /* none: layers are found, nothing is lowered or can be run */
+  LACI_NATIVE_USE_LISTED, /* layers are only found: nothing is lowered, and the net cannot run */
 } laci_native_which;
 
-/** The same, and by which algorithm where all are done that can be. */
+/** Which layers native kernels compute, and by which algorithm. */
 typedef struct laci_native_use {
   laci_native_which which;
-  int algorithm; /* laci_algorithm_id (native/layer.h), where it can do a layer; 0, which is dense:
-                    what the layer's kind has */
+  int algorithm; /* laci_algorithm_id (native/layer.h) for layers that it supports; 0, which is the
+                    dense algorithm: chosen by the kind of the layer */
 } laci_native_use;
 
-/** Which nets run before and after this one (microbatch/microbatch.h). Zeroed: none. */
+/** How a net joins the nets that run before and after it (microbatch/microbatch.h). Zeroed: none
+ * do. */
 typedef struct laci_net_place {
-  laci_pool *pool;    /* borrowed; NULL: one of its own, of options->threads */
-  bool reads_blocks;  /* inputs are in blocks of 16 channels (nChw16c), f32, where they have four
-                         axes and 16 divides their channels; else row-major */
-  bool writes_blocks; /* so do outputs */
+  laci_pool *pool;    /* borrowed; NULL: the net creates one of options->threads */
+  bool reads_blocks;  /* inputs with four axes and a multiple of 16 channels are in blocks of 16
+                         channels (nChw16c), f32; other inputs are row-major */
+  bool writes_blocks; /* outputs have the same layout as reads_blocks gives inputs */
 } laci_net_place;
 
-/** As laci_engine_create. Stored bytes are read here and never again; above the budget, no
- * primitive was made. options->tuning is not looked at, and timings are only read (tune.h).
- * place: NULL is fine. */
+/** As laci_engine_create. Stored bytes are only read here. Above the budget it fails before it
+ * creates any primitive. options->tuning is ignored, and timings are only read (tune.h). place:
+ * NULL is fine. */
 LAC_MUST_CHECK lac_status laci_net_create(const laci_graph *graph,
                                           const laci_engine_options *options, laci_native_use use,
                                           const laci_net_place *place, laci_net **net,
                                           lac_error *err);
 void laci_net_destroy(laci_net *net);
-/** Can nets compute in bf16 here? */
+/** Can nets compute in bf16 on this machine? */
 bool laci_net_has_bf16(void);
 
 int laci_net_inputs(const laci_net *net, const laci_engine_port **ports);
 int laci_net_outputs(const laci_net *net, const laci_engine_port **ports);
 laci_engine_memory laci_net_planned(const laci_net *net);
-/** A line a step; dies with the net. */
+/** The plan as text, one line for each step; it lives as long as the net. */
 const char *laci_net_text(const laci_net *net);
 
-/** As laci_engine_run_watched. Allocates nothing of our own (an operator without a fast form may
- * take scratch memory for itself; the text names each). */
+/** As laci_engine_run_watched. Allocates no memory, except that operators without a fast kernel may
+ * allocate scratch memory; the plan's text names them. */
 LAC_MUST_CHECK lac_status laci_net_run(laci_net *net, const void *const *inputs,
                                        void *const *outputs, const laci_engine_watch *watch,
                                        lac_error *err);
 
-/** The node that this plan is not sure of, whatever the inputs are (plan/finite.h): a careful plan
- * is wanted in its place. NULL: none. */
+/** Returns the name of a node whose result may not be finite whatever the inputs are
+ * (plan/finite.h): a careful plan must replace this one. NULL: there is none. */
 const char *laci_net_careless(const laci_net *net);
-/** The value of the last run that may not be finite, where the run ended: its outputs are
- * undefined. NULL: all are finite, and the run is complete. */
+/** Returns the name of the value that may not be finite and at which the last run stopped: its
+ * outputs are undefined. NULL: all values were finite, and the run is complete. */
 const char *laci_net_suspect(const laci_net *net);
 
 size_t laci_net_step_count(const laci_net *net);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a net is made of, for lowering and running: the plan, and what it is lowered to.
+ * The data of a net, for lowering and running: the plan, and the steps to which it is lowered.
  *
- * Lowering is written without a check after each call, as planning is: the first failure stays in
- * plan.status, ids become -1, and what follows does nothing. Order of reading: plan/plan.h (types,
- * constants, fusion, memory), lower/lower.h (implementations and the words they use), onednn/ (the
+ * Lowering does not check after each call, and neither does planning: the first failure stays in
+ * plan.status, ids become -1, and later calls do nothing. Order of reading: plan/plan.h (types,
+ * constants, fusion, memory), lower/lower.h (implementations and the terms they use), onednn/ (the
  * library), net.c (create, run), steps.c and text.c (reports). */
 #ifndef LACI_ENGINE_CPU_NET_IN_H
 #define LACI_ENGINE_CPU_NET_IN_H
@@ -25,26 +25,32 @@ typedef struct laci_net_observed {
 } laci_net_observed;
 
 struct laci_net {
-  laci_cpu_plan plan; /* what is computed, and where values are */
+  laci_cpu_plan plan; /* which nodes are computed, and where values are stored */
   laci_pool *pool;
-  laci_pool *own_pool;              /* NULL: another's is used */
+  laci_pool *own_pool;              /* NULL: `pool` is borrowed */
   bool reads_blocks, writes_blocks; /* laci_net_place */
   int n_threads;
   bool early_outputs;
   laci_native_which native_use;
   int algorithm;                     /* laci_native_use */
-  const laci_costs *costs;           /* of layers that were not timed: native/costs/costs.h */
+  const laci_costs *costs;           /* estimates for layers that were not timed:
+                                        native/costs/costs.h */
   const laci_timings *timings;       /* while planning; NULL: none */
-  const laci_engine_weight *weights; /* [n_weights], while planning: what is known of them */
+  const laci_engine_weight *weights; /* [n_weights], while planning: facts about weights, from the
+                                        options */
   int n_weights;
-  bool blocks;      /* convolutions are in blocks of 16 channels; laci_conv_choose_blocks */
-  bool declined;    /* the plan's status is laci_net_decline's: the next implementation is tried */
+  bool blocks;      /* convolutions read and write blocks of 16 channels; set by
+                       laci_conv_choose_blocks */
+  bool declined;    /* the plan's status was set by laci_net_decline: the next implementation is
+                       tried */
   bool recomputing; /* a recomputation is being lowered */
   bool has_run;
-  const laci_looked *suspect; /* a run has seen what may not be finite: it ended there */
+  const laci_looked *suspect; /* the value at which the last run stopped because it may not be
+                                 finite */
   laci_onednn *onednn;
-  laci_native_net *native; /* native/layer.h; NULL: nothing could be done by sparse kernels */
-  int *workspaces; /* [n_nodes] tensor that a forward node leaves for its gradient; -1: none */
+  laci_native_net *native; /* native/layer.h; NULL: sparse kernels support no layer */
+  int *workspaces; /* [n_nodes] the workspace that a forward node keeps for its gradient, a tensor;
+                      -1: none */
   size_t n_tensors, n_buffers, n_steps, tensor_capacity, buffer_capacity, step_capacity;
   laci_net_tensor *tensors;
   laci_buffer *buffers;
@@ -56,10 +62,12 @@ struct laci_net {
   char *text;
 };
 
-/** oneDNN's answer; true where it was success. `what` is unsupported otherwise. */
+/** Checks the status of a oneDNN call; true where it was a success. Else the implementation
+ * declines or the plan fails; `what` names the operation that is not supported. */
 bool laci_net_did(laci_net *net, lac_status status, const char *what);
-/** oneDNN ends the process where it gets no memory for its own small things (code, descriptors), so
- * it is not asked where there is none; that is then the failure. */
+/** Checks that some memory is free before oneDNN is called, since oneDNN ends the process when it
+ * cannot allocate its own small objects (code, descriptors). Else the plan fails, and false is
+ * returned. */
 bool laci_net_has_memory(laci_net *net);
 
 static inline laci_element laci_net_dt(const laci_net *net) {
@@ -72,21 +80,23 @@ void laci_net_write_text(laci_net *net);
 
 /* ---- observe.c ---- */
 
-/** Notes what is to be observed; observer NULL: nothing. */
+/** Notes the values to be observed; observer NULL: none. */
 LAC_MUST_CHECK lac_status laci_net_observe(laci_net *net, const laci_engine_observer *observer,
                                            lac_error *err);
-/** Steps that show those observed values that are there by now and were not shown yet. */
+/** Adds steps that pass observed values to the observer, for those values that are lowered by now
+ * and have no such step yet. */
 void laci_net_lower_observed(laci_net *net);
-/** Fails where one was never there. */
+/** Fails the plan where an observed value was never lowered. */
 void laci_net_check_observed(laci_net *net);
 
 /* ---- look.c ---- */
 
-/** Steps that look at those values of plan.looked that are there by now: plan/finite.h. */
+/** Adds steps that check the values of plan.looked (plan/finite.h), for those that are lowered by
+ * now and have no such step yet. */
 void laci_net_lower_looked(laci_net *net);
-/** Where one was never there, the plan is careless. */
+/** Sets plan.careless where a value of plan.looked was never lowered. */
 void laci_net_check_looked(laci_net *net);
-/** Inputs have no step: laci_net_run looks at them first. */
+/** Checks inputs that are in plan.looked; they have no step, so laci_net_run calls this first. */
 void laci_net_look_at_inputs(laci_net *net, const void *const *inputs);
 
 #endif

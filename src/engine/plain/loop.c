@@ -17,8 +17,9 @@
 #include "graph/op.h"
 
 enum {
-  MOST_REPEATED = 4096, /* slices that are made up where iterations are limited */
-  MOST_LOOKED_AT = 512, /* iterations of all loops with such a limit: nested loops would not end */
+  MOST_REPEATED = 4096, /* repeated slices at most, where iterations are limited */
+  MOST_LOOKED_AT = 512, /* iterations of all loops together under such a limit: nested loops could
+                           take forever */
 };
 
 /* ---- Small values ---- */
@@ -102,7 +103,8 @@ static bool is_outside(const laci_graph *graph, int value, const laci_body *body
   return producer < body->begin || producer >= body->end;
 }
 
-/** All that the loop reads from outside (and its beginning does) counts `more` readers. */
+/** Adds `more` readers to each value that the loop reads from outside. begin_too: count also what
+ * its begin node reads. */
 static void hold(laci_plain *run, const laci_body *body, bool begin_too, int more) {
   for (int n = body->begin + !begin_too; n < body->end; n++) {
     const laci_node *node = &run->graph->nodes[n];
@@ -115,7 +117,7 @@ static void hold(laci_plain *run, const laci_body *body, bool begin_too, int mor
   }
 }
 
-/** Another iteration: values of the body will be read again. */
+/** Resets the reader counts for another iteration, which reads the values of the body again. */
 static void count_anew(laci_plain *run, const laci_body *body) {
   hold(run, body, false, 1);
   for (int n = body->begin; n < body->end; n++) {
@@ -129,7 +131,7 @@ static void count_anew(laci_plain *run, const laci_body *body) {
 
 /* ---- Slices ---- */
 
-/** Number of elements before an axis and after it. */
+/** Computes the product of the sizes before an axis (outer) and after it (inner). */
 static void cut(const laci_shape *whole, int axis, int64_t *outer, int64_t *inner) {
   *outer = *inner = 1;
   for (int k = 0; k < whole->rank; k++)
@@ -147,7 +149,7 @@ static bool is_reversed(const laci_node *node, const char *name, int k) {
   return directions && (size_t)k < n && directions[k] == 1;
 }
 
-/** The k-th sequence of a Scan and its axis. */
+/** Finds the k-th sequence of a Scan and its axis. */
 static lac_status find_sequence(laci_plain *run, const laci_node *begin, int k,
                                 const laci_buf **whole, int *axis, lac_error *err) {
   int value = begin->inputs[begin->n_inputs - (int)laci_node_int(begin, "num_scan_inputs", 0) + k];
@@ -192,7 +194,8 @@ typedef struct loop {
   bool is_scan;
   int n_sequences; /* of a Scan */
   int64_t wanted;  /* iterations; INT64_MAX: until the condition ends it */
-  int64_t least;   /* iterations that a look at all bodies takes, whatever the data are */
+  int64_t least;   /* iterations that are always run under laci_stepper_options.iterations, whatever
+                      the data are */
   int64_t done;    /* iterations whose slices are kept */
   size_t capacity;
   laci_buf **slices; /* [done, n_slices] */
@@ -237,7 +240,7 @@ static lac_status find_trips(loop *l) {
   return LAC_OK;
 }
 
-/** How many iterations there are at most. */
+/** Finds how many iterations the loop may have at most (wanted). */
 static lac_status find_wanted(loop *l) {
   const laci_node *begin = l->begin;
   l->wanted = INT64_MAX;
@@ -257,7 +260,7 @@ static lac_status find_wanted(loop *l) {
   return LAC_OK;
 }
 
-/** Values of the body's own inputs but what is carried. */
+/** Sets the inputs of the body for an iteration, except the carried values. */
 static lac_status begin_iteration(loop *l, int64_t iteration) {
   lac_status st = LAC_OK;
   if (!l->is_scan) {
@@ -318,7 +321,7 @@ static lac_status run_iteration(loop *l, int64_t iteration) {
   return st;
 }
 
-/** The type of n slices like this one together. */
+/** Finds the type of n slices joined along their axis. */
 static lac_status whole_type(const loop *l, int k, const laci_type *slice, int64_t n,
                              laci_type *whole, int *axis) {
   *whole = (laci_type){.dtype = slice->dtype, .shape = {.rank = slice->shape.rank + 1}};
@@ -332,7 +335,7 @@ static lac_status whole_type(const loop *l, int k, const laci_type *slice, int64
   return LAC_OK;
 }
 
-/** Keeps the slices of this iteration, if memory allows for all of them in the end. */
+/** Keeps the slices of this iteration, if the budget allows for all slices joined in the end. */
 static lac_status keep_slices(loop *l) {
   int n = l->ports.n_slices;
   size_t used = (size_t)l->done * (size_t)n;
@@ -386,7 +389,7 @@ static laci_type type_of_slice(const loop *l, int k) {
   return type;
 }
 
-/** One value of all slices. */
+/** Joins all slices of the k-th output to one value. */
 static lac_status join_slices(loop *l, int k) {
   int to = l->end->outputs[l->ports.n_carried + k], axis;
   size_t n = (size_t)l->ports.n_slices;
@@ -426,7 +429,7 @@ static lac_status join_slices(loop *l, int k) {
 
 static lac_status step_end(loop *l) {
   int end = l->body->end;
-  l->run->last = -1; /* what this node reads stays while the body is run again */
+  l->run->last = -1; /* keeps this node's inputs while the body runs again */
   bool iterates = l->run->iterates[l->end->frames - 1];
   lac_status st = iterate(l);
   const int *from = l->end->inputs + (iterates ? l->ports.out : l->ports.first);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The plain engine. One step: load what is stored, find the shapes from the operands (the
- * operator's own infer, on real sizes and contents), allocate, evaluate. What a step leaves is
- * freed when the next one begins, so that a caller can look at a node's inputs and outputs in
- * between (values.c). */
+ * The plain engine. A step loads stored operands, finds the shapes of the results from the operands
+ * (the operator's own infer, on real sizes and contents), allocates and evaluates. The inputs and
+ * outputs of a node are freed when the next step begins, so that a caller can read them in between
+ * (values.c). */
 #include "engine/plain/plain.h"
 
 #include "base/budget.h"
@@ -17,13 +17,14 @@
 
 static const int64_t default_limit = (int64_t)1 << 31, default_keep = 65536;
 
-/** A graph output may be a stored tensor, which no step would ever load. */
+/** Loads a graph output that is a stored tensor, since no step may read it. */
 static lac_status load_output(laci_plain *run, int value, lac_error *err) {
   return run->graph->values[value].stored >= 0 ? laci_plain_load(run, value, err) : LAC_OK;
 }
 
-/** Which values depend on the content of an input; in bodies all do. The others are what shapes and
- * weights are computed from, and they are what they are to engines that compute in f32. */
+/** Marks the values that depend on the content of an input; in bodies all values do. The others
+ * (computed from shapes and weights) are rounded to f32, as engines that compute in f32 have
+ * them. */
 static void find_data(laci_plain *run) {
   const laci_graph *graph = run->graph;
   bool *found = run->from_data;
@@ -186,7 +187,7 @@ static lac_status make_outputs(laci_plain *run, const step *s, lac_error *err) {
     lac_status st = LAC_OK;
     if (node->outputs[at] >= 0) st = laci_plain_make_sure(run, node->outputs[at], type, err);
     if (!st) st = laci_buf_create(type->dtype, &type->shape, &s->out[at], err);
-    if (st == LAC_MEMORY_LIMIT) return st; /* which names the node */
+    if (st == LAC_MEMORY_LIMIT) return st; /* its text names the node */
     if (st) return laci_fail_in(err, st, "%s (%s)", node->name, node->type);
   }
   return LAC_OK;
@@ -233,7 +234,8 @@ static lac_status step_plain(laci_plain *run, const laci_node *node, lac_error *
   return st;
 }
 
-/* What would not be run may well fail: its operands need not fit. */
+/* A node that would not run in a real run may fail, since its operands need not fit: such a failure
+ * becomes LAC_UNSUPPORTED. */
 static lac_status forgive(lac_status st) {
   return !st || laci_ends_the_run(st) ? st : LAC_UNSUPPORTED;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The plain engine as a row of the list of engines: planned once for fixed shapes, a step a node,
- * all of it in double. Node by node, it is plain.h itself. */
+ * The plain engine as a row of the list of engines: planned once for fixed shapes, one step for
+ * each node, all in double. Its stepping functions are those of plain.h. */
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -21,7 +21,7 @@ typedef struct plan {
   laci_type *types; /* [n_values] */
   laci_pool *pool;
   laci_engine_port *inputs, *outputs, *observed;
-  int *values, n_observed; /* [n_observed] that the observer sees */
+  int *values, n_observed; /* [n_observed] values that the observer sees */
   int *observed_at;        /* [n_values] place in `observed`, -1: none; NULL: no observer */
   laci_engine_see *see;
   void *see_context;
@@ -141,7 +141,7 @@ static size_t write_line(char *to, size_t capacity, const char *format, ...) {
   return n > 0 ? (size_t)n : 0;
 }
 
-/* The plan's length without `to`, else the plan. */
+/* Writes the plan's text to `to`; with NULL it only returns the length. */
 static size_t write_text(const plan *p, char *to, size_t capacity) {
   char shape[128];
   size_t used = write_line(to, capacity, "step  %-28s %-26s node\n", "what", "result");
@@ -256,7 +256,7 @@ static lac_status show(const plan *p, int value, const laci_buf *buf, lac_error 
   return st;
 }
 
-/* Stored tensors, which are loaded for it: no node has to read them. */
+/* Shows observed stored tensors; they are loaded here, since maybe no node reads them. */
 static lac_status show_stored(const plan *p, lac_error *err) {
   lac_status st = LAC_OK;
   for (int at = 0; at < p->n_observed && !st; at++) {
@@ -278,7 +278,9 @@ static lac_status show_outputs(const plan *p, const laci_plain *run, int node, l
   for (int at = 0; at < n->n_outputs && !st; at++) {
     int value = n->outputs[at];
     const laci_buf *buf = value >= 0 ? laci_plain_value(run, value) : NULL;
-    if (buf || (value >= 0 && !n->body)) st = show(p, value, buf, err); /* not of a body left out */
+    if (buf || (value >= 0 && !n->body))
+      st = show(p, value, buf, err); /* a body that was not run
+                                                                           has no values */
   }
   return st;
 }

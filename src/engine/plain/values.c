@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the plain engine holds: values, loaded when they are read, counted, and freed after their
- * last reader. Next: plain.c. */
+ * The values in memory of the plain engine: loaded when they are read, counted, and freed after
+ * their last reader. Next: plain.c. */
 #include "base/budget.h"
 #include "base/error.h"
 #include "engine/plain/plain_in.h"
@@ -19,14 +19,14 @@ static uint64_t bytes_of(const laci_buf *buf) {
   return buf && (buf->f || buf->i) ? laci_bytes_of(buf->count, sizeof *buf->f) : 0;
 }
 
-/* Of a shape that is known, but too large to be counted, as many as can be. */
+/* A shape that is known but too large to be counted takes the largest number. */
 uint64_t laci_plain_bytes(const laci_type *type) {
   int64_t count = laci_shape_count(&type->shape);
   if (count < 0 && laci_shape_known(&type->shape)) return UINT64_MAX;
   return laci_bytes_of(count, sizeof(double));
 }
 
-/** Adds a value of that type to what is held. */
+/** Adds a value of that type to the budget. */
 void laci_plain_count(laci_budget *budget, const laci_graph *graph, int value,
                       const laci_type *type) {
   char text[256] = "";
@@ -46,7 +46,7 @@ void laci_plain_put(laci_plain *run, int value, laci_buf *take) {
   run->values[value] = take;
 }
 
-/** Does memory allow for a value of that type? */
+/** Checks that the budget allows a value of that type. Fails LAC_MEMORY_LIMIT. */
 lac_status laci_plain_make_sure(laci_plain *run, int value, const laci_type *type, lac_error *err) {
   if (laci_budget_has(run->budget, laci_plain_bytes(type))) return LAC_OK;
   laci_budget then = *run->budget;
@@ -54,7 +54,7 @@ lac_status laci_plain_make_sure(laci_plain *run, int value, const laci_type *typ
   return laci_budget_check(&then, "the run", err);
 }
 
-/** Loads a stored tensor that is not there yet. */
+/** Loads a stored tensor unless its content is in memory already. */
 lac_status laci_plain_load(laci_plain *run, int value, lac_error *err) {
   const laci_value *v = &run->graph->values[value];
   laci_buf *buf = NULL;
@@ -66,7 +66,8 @@ lac_status laci_plain_load(laci_plain *run, int value, lac_error *err) {
   return LAC_OK;
 }
 
-/** The node has read the value: frees it where no other will. */
+/** Frees a value whose readers have all run. A large stored tensor is freed after each reader, and
+ * loaded again. */
 void laci_plain_release(laci_plain *run, int value) {
   const laci_value *v = &run->graph->values[value];
   bool last = run->readers_left[value] <= 0;
@@ -75,7 +76,8 @@ void laci_plain_release(laci_plain *run, int value) {
   if (!v->is_output && (last || reload)) laci_plain_put(run, value, NULL);
 }
 
-/** Does the node read that value at an earlier place, too? Its readers count it once. */
+/** Does the node also read that value at an earlier place? A node that reads a value twice is one
+ * reader. */
 static bool read_before(const laci_node *node, int at, int value) {
   for (int before = 0; before < at; before++) {
     int other =

@@ -5,23 +5,27 @@
 
 #include "engine/cpu/net_in.h"
 
-/** By constants: floats, one a channel, of two to five axes? */
+/** Is it a batch norm of two to five axes by constants, floats with one element for each
+ * channel? */
 laci_lower_supports laci_norm_constant_fits;
 
-/** By oneDNN: by constants, by the batch's statistics, and the gradient of these. batch_norm.c */
+/** Batch norms by oneDNN: with constant statistics, with those of the batch, and the gradient of
+ * the latter. batch_norm.c */
 laci_lower_function laci_norm_constant, laci_norm_train, laci_norm_train_gradient;
 
-/** Does a norm of training, or its gradient, take statistics as they come in (gradient.h)? */
+/** Does a batch norm of training, or its gradient, use given statistics instead of those of the
+ * batch (attribute "fixed" of gradient.h)? */
 bool laci_norm_is_fixed(const laci_node *node);
-/** The values from which a norm of training has its mean and variance: inputs, or what its first
- * computation found. False: it computes them. */
+/** Writes the values of the mean and variance that a batch norm of training reads: inputs, or
+ * results of its first computation. False: it computes them. */
 bool laci_norm_given(const laci_net *net, const laci_node *node, int from[2]);
 
-/** A vector of f32 in the arena, and a value as one. */
+/** laci_norm_vector: returns a new tensor of n floats in the arena. laci_norm_input: returns a
+ * tensor of a value as such a vector. */
 int laci_norm_vector(laci_net *net, int64_t n);
 int laci_norm_input(laci_net *net, int value);
-/** The step that brings running statistics up to date from the tensors of the batch's, where they
- * are wanted. */
+/** Adds the step that updates the running statistics from the batch's mean and variance (tensors),
+ * if the node has such outputs. */
 void laci_norm_running(laci_net *net, const laci_node *node, int mean, int var);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Operations of two values, for the lists in binary_list.c. */
+ * Element-wise operations of two values, for the lists in binary_list.c. */
 #ifndef LACI_ENGINE_CPU_LOWER_BINARY_H
 #define LACI_ENGINE_CPU_LOWER_BINARY_H
 
@@ -8,7 +8,8 @@
 laci_lower_supports laci_gate_fits, laci_binary_fits;
 laci_lower_function laci_lower_gate, laci_lower_binary;
 
-/** A function of one value: one operand may be a constant number. function.c */
+/** An element-wise function of one value, such as an operation whose other operand is a constant
+ * number. function.c */
 laci_lower_supports laci_function_fits;
 laci_lower_function laci_lower_function_of_one;
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From fused nodes to steps: what an implementation is, and the functions with which it lowers.
+ * Lowering turns fused nodes into steps. This file declares what an implementation is, and the
+ * functions with which it lowers.
  *
  *   buffer   bytes with a lifetime: in the arena, a weight, or the caller's
  *   tensor   a view of a buffer in one layout; several may show the same content
  *   step     one primitive or one function over tensors
  *
- * Each operator has an ordered list of implementations (lower.c has the table). The first one that
- * supports the fused node, with all that is fused to it, lowers it. Where a library refuses it
- * while it is lowered, the implementation declines: its steps are removed and the next one is
- * tried. The last of all is the plain operator. Next: lower.c, then the families; these functions
- * are in tensors.c, values.c, weights.c and step.c. */
+ * Each operator has an ordered list of implementations (the table is in lower.c). The first one
+ * that supports the fused node, with all that is fused to it, lowers it. If a library refuses it
+ * during lowering, the implementation declines: its steps are removed and the next one is tried.
+ * The last resort is the plain operator. Next: lower.c, then the operators' files; the functions
+ * below are in tensors.c, values.c, weights.c and step.c. */
 #ifndef LACI_ENGINE_CPU_LOWER_H
 #define LACI_ENGINE_CPU_LOWER_H
 
@@ -24,14 +25,14 @@ typedef struct laci_primitive laci_primitive;
 
 enum {
   LACI_NET_BLOCK = 16,         /* channels of oneDNN's nChw16c */
-  LACI_NET_RESERVE = 16 << 20, /* bytes that have to be there before oneDNN is asked for anything */
+  LACI_NET_RESERVE = 16 << 20, /* bytes that must be free before oneDNN is called */
 };
 
 /* ---- Implementations ---- */
 
 typedef void laci_lower_function(laci_net *net, const laci_fused *fused);
-/** Can it lower this? If not, `why` says what it lacks. Asked by fusion, when no value has a tensor
- * yet, and again before lowering. */
+/** Can the implementation lower the fused node? If not, `why` says what is missing. Fusion asks it
+ * before any value has a tensor, and lowering asks again. */
 typedef bool laci_lower_supports(laci_net *net, const laci_fused *fused, const char **why);
 
 typedef struct laci_implementation {
@@ -41,7 +42,7 @@ typedef struct laci_implementation {
   laci_lower_function *lower;
 } laci_implementation;
 
-/** The lists: one operator, or operators that are lowered alike. */
+/** The lists of implementations, each for one operator, or for several that are lowered alike. */
 extern const laci_implementation laci_implementations_conv[],
     laci_implementations_conv_grad_input[], laci_implementations_conv_grad_weight[];
 extern const laci_implementation laci_implementations_gemm[], laci_implementations_matmul[];
@@ -64,19 +65,19 @@ extern const laci_implementation laci_implementations_logic[], laci_implementati
 extern const laci_implementation laci_implementations_cross_entropy[],
     laci_implementations_cross_entropy_grad[], laci_implementations_squared_error[],
     laci_implementations_squared_error_grad[];
-/** Of patterns. */
+/** The lists for patterns (laci_fused_pattern). */
 extern const laci_implementation laci_implementations_attention[],
     laci_implementations_layer_norm_nodes[], laci_implementations_relu_sum[],
     laci_implementations_quantize[], laci_implementations_again[];
 
-/** Fusion's question (laci_plan_ask). */
+/** Answers what can be fused (laci_plan_ask). */
 laci_plan_ask laci_lower_takes;
-/** All fused nodes in order; then the outputs. */
+/** Lowers all fused nodes in the order of the schedule, then the outputs. */
 void laci_net_lower(laci_net *net);
-/** The operator's own eval; it takes nothing in. plain.c */
+/** Lowers a node to the operator's own eval; nothing can be fused to it. plain.c */
 laci_lower_function laci_lower_plain;
-/** The implementation that is lowering cannot do it: the next one is tried. Only for what shows
- * while it is tried; `supports` says all else. */
+/** Called by an implementation that finds only while lowering that it cannot lower the node, so
+ * that the next one is tried. What can be known before belongs in `supports`. */
 void laci_net_decline(laci_net *net, const char *why);
 
 /* ---- What tensors and steps are ---- */
@@ -85,14 +86,15 @@ typedef struct laci_net_tensor {
   laci_shape shape; /* as oneDNN sees it: rank >= 1 */
   laci_element dt;
   laci_layout *md;                  /* NULL: a native layout, or row-major int64 or double */
-  const laci_native_layout *native; /* native/values.h; NULL: as md says */
+  const laci_native_layout *native; /* native/values.h; NULL: `md` is the layout */
   int buffer;
-  int content;  /* equal numbers: the same content in another layout; -1: private. The number of the
-                   first tensor that holds it; the others follow it in its chain */
-  int next;     /* of the chain; -1: there is none */
-  int last;     /* where the chain ends that begins here */
-  bool partial; /* shows a part of its buffer: not dense */
-  bool shared;  /* an existing copy, which other values may use: no reader owns it */
+  int content;  /* tensors with equal numbers hold the same content in different layouts; -1: not
+                   shared. It is the number of the first such tensor, which begins a chain of
+                   them */
+  int next;     /* the next tensor of the chain; -1: none */
+  int last;     /* the last tensor of the chain that begins here */
+  bool partial; /* covers a part of its buffer, and is not dense */
+  bool shared;  /* an existing copy that other values may also use: it must not be overwritten */
   laci_memory *memory;
 } laci_net_tensor;
 
@@ -100,159 +102,173 @@ struct laci_net_step;
 typedef lac_status laci_net_code(laci_net *net, struct laci_net_step *step, lac_error *err);
 
 typedef struct laci_net_step {
-  const laci_node *node;     /* NULL: not of the graph */
-  const char *what;          /* for the plan's text: "Conv + relu", "reorder" */
-  const char *kernel;        /* oneDNN's name of the implementation, or that of the exact engine */
-  bool sparse;               /* code that skips zeros of the weight */
-  bool plain;                /* by the exact engine's operator */
-  bool recomputed;           /* of a recomputation */
-  int shown;                 /* tensor whose shape the text shows: the result; -1: none */
-  int64_t flops;             /* of code; primitives report theirs */
-  laci_primitive *primitive; /* described; made when all memory is known and there */
-  laci_net_code *code;       /* where there is no primitive */
-  void *context;             /* code's own, of the net's memory */
+  const laci_node *node;     /* NULL: the step belongs to no node of the graph */
+  const char *what;          /* for the plan's text, such as "Conv + relu" or "reorder" */
+  const char *kernel;        /* oneDNN's name of its kernel, or the name of the exact engine */
+  bool sparse;               /* the kernel skips zeros of the weight */
+  bool plain;                /* computed by the operator's own eval */
+  bool recomputed;           /* part of a recomputation */
+  int shown;                 /* tensor whose shape the plan's text shows, that is the result; -1:
+                                none */
+  int64_t flops;             /* of a step with `code`; for primitives it is computed from their
+                                operands */
+  laci_primitive *primitive; /* a description until the arena is allocated, then created */
+  laci_net_code *code;       /* the function to run; NULL: the primitive is run */
+  void *context;             /* passed on to `code`, allocated from the plan's memory */
   int n_args;
-  int *codes, *tensors; /* [n_args]; laci_arg; of code: none, or a scratchpad */
+  int *codes, *tensors; /* [n_args] codes: laci_arg; of a step with `code` LACI_ARG_NONE or
+                           LACI_ARG_SCRATCHPAD */
 } laci_net_step;
 
 /* ---- tensors.c, values.c: the functions with which implementations lower ----
  * Ids are -1 after a failure, and may be passed on. */
 
-/** oneDNN has no scalars: rank 0 becomes one axis of size 1. */
+/** Returns the shape, or [1] for rank 0, since oneDNN has no scalars. */
 static inline laci_shape laci_net_with_axis(const laci_shape *shape) {
   return shape->rank > 0 ? *shape : laci_shape_of(1, (int64_t[]){1});
 }
 
-/** Descriptor of a row-major tensor, of any layout. NULL after a failure. */
+/** Descriptors of tensors: laci_net_dense is row-major, laci_net_any leaves the layout to the
+ * primitive. NULL after a failure. */
 laci_layout *laci_net_dense(laci_net *net, const laci_shape *shape, laci_element dt);
 laci_layout *laci_net_any(laci_net *net, const laci_shape *shape, laci_element dt);
-/** Row-major with the channels (axis 1) innermost. */
+/** Descriptor of a tensor with the channels (axis 1) innermost. */
 laci_layout *laci_net_channels_last(laci_net *net, const laci_shape *shape, laci_element dt);
-/** Blocks of 16 channels, one block after the other (nChw16c). NULL where 16 does not divide the
- * channels of four axes, or after a failure. */
+/** Descriptor of a tensor in blocks of 16 channels (nChw16c). NULL if there are not four axes and a
+ * multiple of 16 channels, or after a failure. */
 laci_layout *laci_net_blocks(laci_net *net, const laci_shape *shape, laci_element dt);
-/** Has the tensor that layout, in the net's type? */
+/** Is the tensor in blocks of 16 channels, and of the net's element type? */
 bool laci_net_in_blocks(laci_net *net, int tensor);
 
 int laci_net_buffer_new(laci_net *net, laci_place place, size_t bytes);
-/** Takes md (also on failure). */
+/** Adds a tensor over a buffer. Takes ownership of md, also on failure. */
 int laci_net_tensor_new(laci_net *net, const laci_shape *shape, laci_element dt, laci_layout *md,
                         int buffer);
-/** A tensor over the elements of another: same buffer. Takes md. */
+/** Adds a tensor that shares the buffer of another tensor. Takes ownership of md. */
 int laci_net_view(laci_net *net, int tensor, const laci_shape *shape, laci_layout *md,
                   bool partial);
 
-/** A tensor of that content in that layout, or -1. */
-/** The tensor holds that content, too, from now on. */
+/** Notes that the tensor holds the same content as others with the number `content`. */
 void laci_net_same_content(laci_net *net, int tensor, int content);
+/** Returns a tensor with that content in layout md, or -1. */
 int laci_net_find(const laci_net *net, int content, const laci_layout *md);
-/** What was found instead of a copy of `like`, for one more reader. What is still to be read of its
- * buffer is other values, not the one that was copied. */
+/** Uses `found`, an existing tensor with the content of `like`, for one more reader, and returns
+ * it. Reads of its buffer that are still to come are those of other values. */
 int laci_net_found(laci_net *net, int found, int like);
-/** The value as a tensor, in whatever layout of the library's it has. Constants become weights. */
+/** Returns the tensor of a value, in any layout of oneDNN; a native layout is converted. Constants
+ * become weights. */
 int laci_net_read(laci_net *net, int value);
-/** The same, or in a native layout. */
+/** Returns the tensor of a value in any layout, native ones included. */
 int laci_net_tensor_of(laci_net *net, int value);
-/** The same content in that layout and type: as it is, reordered before, or by a step now. */
+/** Returns a tensor with the content of `tensor` in that layout and type: itself, an existing copy,
+ * or the result of a reorder step that is added here. */
 int laci_net_as(laci_net *net, int tensor, const laci_layout *md, laci_element dt);
-/** Row-major in that type. */
+/** Returns a row-major tensor of that type with the content of `tensor`. */
 int laci_net_as_dense(laci_net *net, int tensor, laci_element dt);
-/** Not as a part of another, in the type in which the net computes; any dense layout. */
+/** Returns a tensor with the content of `tensor` that is no part of another, in any dense layout,
+ * of the net's element type. */
 int laci_net_whole(laci_net *net, int tensor);
-/** The value in blocks of channels, in the type in which the net computes. */
+/** Returns a tensor of the value in blocks of 16 channels, of the net's element type. */
 int laci_net_as_blocks(laci_net *net, int value);
 /** Binds a value to the tensor that holds it. In a recomputation, a value that was not dropped
- * stays where it is. */
+ * keeps its tensor. */
 void laci_net_bind(laci_net *net, int value, int tensor);
-/** The same where the tensor's axes may be cut otherwise than the value's. */
+/** Binds a value to a tensor with the same elements, whose axes may differ from those of the
+ * value. */
 void laci_net_bind_shaped(laci_net *net, int value, int tensor);
-/** A reader of the value has its steps. */
+/** Notes that all steps of one reader of the value have been added. */
 void laci_net_read_done(laci_net *net, int value);
-/** True where this is the last read of what lives in the tensor's buffer, so that it may be
- * overwritten. */
+/** Is this the last read of the tensor's buffer, so that a step may overwrite it? */
 bool laci_net_dies(const laci_net *net, int tensor);
 
-/** A tensor like `like` for a result; `like`'s own bytes where it dies and in_place is set. */
+/** Returns a tensor for a result with the shape and layout of `like`. It shares the bytes of `like`
+ * if these may be overwritten and in_place is set. */
 int laci_net_result_like(laci_net *net, int like, bool in_place);
-/** A new tensor in the arena. */
+/** Adds a tensor with a new buffer in the arena. md is copied. */
 int laci_net_result(laci_net *net, const laci_shape *shape, laci_element dt, const laci_layout *md);
-/** Bytes that a step of ours writes and reads for itself. */
+/** Adds a scratch buffer for one step; returns its tensor. */
 int laci_net_scratch(laci_net *net, size_t bytes);
-/** What the forward primitive of `node` keeps for its gradient, as a tensor (in net->workspaces,
- * too); -1: nothing. */
+/** Adds the workspace that the forward primitive of `node` fills for its gradient, and notes it in
+ * net->workspaces. Returns its tensor; -1: the primitive has none. */
 int laci_net_workspace(laci_net *net, int node, const laci_primitive *pd);
-/** The type of a result: parameters' gradients and all else that the caller gets stay f32. */
+/** Returns the element type of a result: the net's type, or f32 for gradients of parameters and
+ * other outputs. */
 laci_element laci_net_result_dt(const laci_net *net, int value);
-/** One element-wise function as a step; the result's tensor. */
+/** Adds a step that computes one element-wise function of `from`; returns the result's tensor. */
 int laci_net_apply(laci_net *net, const laci_fused *fused, int from, const laci_function *f);
 
 /* ---- weights.c: what is constant, as tensors; done at once ---- */
 
-/** A constant as a product's weight: element i of it, in the order of the file, times
- * factor * scale[i / run % n_scale]. */
+/** A constant as the weight of a product: element i in file order is multiplied by factor * scale[i
+ * / run % n_scale]. */
 typedef struct laci_net_weight {
   int value;
-  laci_shape shape;               /* as the product sees it */
-  int64_t strides[LACI_MAX_RANK]; /* of shape, over the constant's elements: each exactly once */
+  laci_shape shape;               /* shape in which the product reads it */
+  int64_t strides[LACI_MAX_RANK]; /* strides of `shape` over the constant's elements; each element
+                                     is read exactly once */
   const float *scale;             /* [n_scale]; NULL: ones */
   int64_t n_scale, run;
   float factor;
 } laci_net_weight;
-/** In that layout, reordered now, a slice after the other: the memory of one is all it takes in
- * addition to the weight itself. */
+/** Returns a weight tensor in that layout. The constant is reordered now, in slices, so that only
+ * the memory of one slice is needed in addition to the weight. */
 int laci_net_weight_as(laci_net *net, const laci_net_weight *weight, const laci_layout *wanted);
-/** Elements [first, first + n) of a weight in the order of the file, scaled: a slice along its
- * slowest axis. False: no more of them. */
+/** Visits elements [first, first + n) of a weight in file order, scaled: a slice along its slowest
+ * axis. Returns false to stop. */
 typedef bool laci_net_slice(void *context, int64_t first, int64_t n, const float *x);
-/** Reads a weight slice after slice. */
+/** Calls `visit` for one slice of a weight after the other. */
 void laci_net_weight_slices(laci_net *net, const laci_net_weight *weight, laci_net_slice *visit,
                             void *context);
-/** All of it at once, in the order of the file, scaled. False: a failure (noted). */
+/** Writes all elements of a weight to `to`, in file order, scaled. False: a failure (noted). */
 bool laci_net_weight_floats(laci_net *net, const laci_net_weight *weight, float *to);
-/** A weight of zeroed bytes that its step fills and knows how to read; value: what it is made of.
- * In large pages where the system has them. */
+/** Returns a weight tensor of zeroed bytes for a kernel's own format, in large pages where the
+ * system has them. value: the value from which it is computed. */
 int laci_net_weight_new(laci_net *net, size_t bytes, int value);
-/** A tensor's bytes as a weight in another layout and type. */
+/** Copies a tensor's bytes into a weight of another layout and type; returns its tensor. */
 int laci_net_weight_from(laci_net *net, const laci_net_tensor *from, const void *data,
                          const laci_layout *wanted, laci_element dt);
-/** A vector of f32 as a weight. */
+/** Returns a weight tensor with a copy of n floats. */
 int laci_net_vector(laci_net *net, const float *floats, int64_t n);
-/** A constant as it is, row-major. */
+/** Returns a tensor of a constant, row-major, unscaled. */
 int laci_net_constant_tensor(laci_net *net, int value);
-/** What the options say of a constant; NULL: nothing. */
+/** Returns what the options say about a constant; NULL: nothing. */
 const laci_engine_weight *laci_net_known(const laci_net *net, int value);
-/** The share of a constant's elements that are no zeros, as its packing or a sample says; 1 where
- * it cannot be read. */
+/** Returns the share of nonzero elements of a constant, from its packing or a sample; 1 where it
+ * cannot be read. */
 double laci_net_kept_share(const laci_net *net, int value);
-/** Weights that no step reads go: those of implementations that declined, and older layouts. */
+/** Frees weights that no step reads: those of implementations that declined, and superseded
+ * layouts. */
 void laci_net_drop_weights(laci_net *net);
 
 /* ---- Posts, and steps (step.c) ---- */
 
-/** Attributes with the fused node's posts; `sum` comes out as the value to be added (-1: none). The
+/** Returns the fused node's posts for a primitive; *sum is the value to be added (-1: none). The
  * caller destroys them. NULL after a failure. */
 laci_posts *laci_net_posts(laci_net *net, const laci_fused *fused, int *sum);
-/** dst of a primitive that adds to what is there: holds the content of `have` in layout md. */
+/** Returns the destination tensor of a primitive that adds to its content: a tensor in layout md
+ * that holds the content of `have`. */
 int laci_net_sum_target(laci_net *net, int have, const laci_layout *md, laci_element dt);
 
-/** A step that runs the primitive of pd (taken); args: pairs of oneDNN's argument and a tensor. */
+/** Adds a step that runs the primitive pd, of which it takes ownership. args: n_args pairs of a
+ * laci_arg and a tensor. */
 void laci_net_step_add(laci_net *net, const laci_fused *fused, laci_primitive *pd, int n_args,
                        const int (*args)[2]);
-/** The fused node with all that is fused to it, for the plan's text. */
+/** Returns the operators of the fused node, with all that is fused to it, for the plan's text. */
 const char *laci_net_describe(laci_net *net, const laci_fused *fused);
-/** A step that runs a function. */
+/** Adds a step that runs `code` over n_tensors tensors. */
 laci_net_step *laci_net_step_code(laci_net *net, const laci_node *node, laci_net_code *code,
                                   int n_tensors, const int *tensors);
-/** The operand `at` of such a step is scratch of its own. */
+/** Marks operand `at` of a step with `code` as its scratch buffer. */
 void laci_net_step_scratch(laci_net_step *step, int at);
-/** Forgets the steps that were added since, and the contents that they would have made. */
+/** A position in the lists of steps and tensors. laci_net_take_back removes all steps added after
+ * it, and the contents that they would have computed. */
 typedef struct laci_net_mark {
   size_t n_steps, n_tensors;
 } laci_net_mark;
 laci_net_mark laci_net_mark_now(const laci_net *net);
 void laci_net_take_back(laci_net *net, laci_net_mark mark);
 
-/** Where a tensor's bytes are; after placing. */
+/** Returns the address of a tensor's bytes; only after buffers have been placed in the arena. */
 void *laci_net_data(const laci_net *net, int tensor);
 
 #endif

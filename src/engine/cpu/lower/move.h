@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Parts of tensors, for the files that move data. */
+ * Axes and parts of tensors, for the files of operators that move data. */
 #ifndef LACI_ENGINE_CPU_LOWER_MOVE_H
 #define LACI_ENGINE_CPU_LOWER_MOVE_H
 
 #include "engine/cpu/net_in.h"
 
-/** The node's "axis" (0 where it has none) of `value`, as a number from 0. */
+/** Returns the node's attribute "axis" (0 where absent) for an axis of `value`; negative numbers
+ * are counted from the last axis and made positive. */
 int64_t laci_move_axis(const laci_net *net, const laci_node *node, int value);
 
-/** The part of a tensor that starts at `offsets`, as it is stored if blocks allow that. */
+/** Returns a tensor of shape `shape` that covers the part of `tensor` that starts at `offsets`: a
+ * view where the layout's blocks allow it. */
 int laci_move_part(laci_net *net, int tensor, const laci_shape *shape, const int64_t *offsets);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the files of matrix products share: product.c has the lists. */
+ * What the files of matrix products share; the lists of implementations are in product.c. */
 #ifndef LACI_ENGINE_CPU_LOWER_PRODUCT_H
 #define LACI_ENGINE_CPU_LOWER_PRODUCT_H
 
@@ -10,23 +10,25 @@
 /** y[rows][columns] = alpha * x[rows][depth] * matrix[depth][columns] + beta * C. */
 typedef struct laci_right {
   int64_t rows, depth, columns;
-  bool left_transposed, transposed; /* x, or the matrix, is stored transposed */
+  bool left_transposed, transposed; /* left_transposed: x is stored transposed; transposed: the
+                                       matrix is */
   float alpha, beta;
 } laci_right;
 
-/** Floats of a rank that oneDNN has. */
+/** Are the operands floats of a rank that oneDNN supports? */
 bool laci_product_has_operands(const laci_net *net, const laci_node *node);
-/** Is a Gemm or MatMul such a product, C being a constant row, or one number, or absent? */
+/** Is it a Gemm or MatMul of the form laci_right, with C absent, a constant row, or one constant
+ * number? */
 laci_lower_supports laci_right_fits;
 laci_right laci_right_of(const laci_net *net, const laci_fused *fused);
-/** The matrix with alpha and the fused node's scale in it. */
+/** Returns the matrix as a weight, multiplied by alpha and the fused node's scale. */
 laci_net_weight laci_right_weight(const laci_net *net, const laci_fused *fused,
                                   const laci_right *r);
-/** scale * beta * C + shift as [1, columns]; -1: none. */
+/** Returns scale * beta * C + shift as a tensor [1, columns]; -1: none. */
 int laci_right_bias(laci_net *net, const laci_fused *fused, const laci_right *r);
-/** Few enough that reading the matrix is most of the work? */
+/** Are there so few rows that most of the time is spent reading the matrix? */
 bool laci_right_has_few_rows(const laci_right *r);
-/** A value's rows as one matrix. */
+/** Returns a tensor of the value as one matrix [rows, columns]. */
 int laci_product_rows(laci_net *net, int value, int64_t rows, int64_t columns, bool transposed);
 
 /* ---- onednn/product_train.c: Gemm of two values ---- */

@@ -2,11 +2,12 @@
  * A network in stages: its first layers for a few images at a time, the others for the whole batch.
  *
  * At 112 x 112 pixels the values of a batch are larger than any cache, so that layers with little
- * to compute (depthwise windows, joins, normalizations) wait for memory. Where a rule sees that
- * (cut.h), the graph is cut at a value, and the part before it becomes a stage: a net for a
- * micro-batch, run as often as it takes. The values of a stage stay in the caches from layer to
- * layer; the value at the cut, of the whole batch, is in memory. A network without a cut is one
- * stage. Next: cut.h (where), part.h (the parts of a graph), microbatch.c. */
+ * to compute (depthwise windows, joins, normalizations) wait for memory. Where a rule finds that
+ * (cut.h), the graph is cut at a value. The part before it becomes a stage: a net for a
+ * micro-batch, which runs once for each micro-batch. The values inside a stage stay in the caches
+ * from layer to layer; the value at the cut is kept in memory for the whole batch. A network
+ * without a cut is one stage. Next: cut.h (where to cut), part.h (parts of a graph),
+ * microbatch.c. */
 #ifndef LACI_ENGINE_CPU_MICROBATCH_MICROBATCH_H
 #define LACI_ENGINE_CPU_MICROBATCH_MICROBATCH_H
 
@@ -15,16 +16,16 @@
 
 typedef struct laci_microbatches laci_microbatches;
 
-/** As laci_engine_create; what options say of tuning is done for each stage. rule: what cuts are
- * found by; laci_stage_usual. */
+/** As laci_engine_create; tuning, if options ask for it, is done for each stage. rule: how cuts are
+ * found, normally laci_stage_usual. */
 LAC_MUST_CHECK lac_status laci_microbatches_create(const laci_graph *graph,
                                                    const laci_engine_options *options,
                                                    const laci_stage_rule *rule,
                                                    laci_microbatches **stages, lac_error *err);
 void laci_microbatches_destroy(laci_microbatches *stages);
 
-/** As the functions of laci_net. Steps are numbered through all stages. The work of a step is that
- * of all its micro-batches. */
+/** As the functions of laci_net. Steps are numbered through all stages. The reported work of a step
+ * is for all micro-batches together. */
 int laci_microbatches_inputs(const laci_microbatches *stages, const laci_engine_port **ports);
 int laci_microbatches_outputs(const laci_microbatches *stages, const laci_engine_port **ports);
 laci_engine_memory laci_microbatches_planned(const laci_microbatches *stages);

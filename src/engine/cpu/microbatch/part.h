@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A part of a graph as a graph of its own: what its outputs need, from one input on. */
+ * Extracts a part of a graph as a separate graph: the nodes that its outputs need, from one value
+ * on. */
 #ifndef LACI_ENGINE_CPU_MICROBATCH_PART_H
 #define LACI_ENGINE_CPU_MICROBATCH_PART_H
 
 #include "graph/graph.h"
 
-/** Where a part begins and where it ends. */
+/** The input and the outputs of a part. */
 typedef struct laci_stage_ends {
   int input;
-  laci_type type;     /* of the input in the part */
+  laci_type type;     /* the type that the input has in the part */
   const int *outputs; /* [n_outputs] values */
   int n_outputs;
-  int shaped; /* an input of the graph whose shape alone the part may ask for; -1: none */
-  laci_type shaped_type; /* in the part */
+  int shaped; /* an input of the graph of which the part may read the shape only; -1: none */
+  laci_type shaped_type; /* the type that `shaped` has in the part */
 } laci_stage_ends;
 
-/** *part: the graph of the nodes that the outputs need where the input is there: its first input,
- * followed by `shaped` where it asks for that. NULL: they need another input of the graph, too.
- * Values and stored tensors have the same numbers as in `graph`, whose texts and bytes it shares;
- * it must live as long. The part is in the arena. Fails LAC_NO_MEMORY. */
+/** Sets *part to a graph of the nodes that compute the outputs from ends->input. Its first input is
+ * ends->input, followed by `shaped` if the part reads that. NULL: the part needs another input of
+ * the graph. Values and stored tensors have the same numbers as in `graph`. The part is allocated
+ * in the arena and shares texts and bytes with `graph`, which must live as long. Fails
+ * LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_stage_part(laci_arena *arena, const laci_graph *graph,
                                           const laci_stage_ends *ends, laci_graph **part,
                                           lac_error *err);

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * oneDNN's primitives of training under one set of names: what compat.h does for inference.
+ * oneDNN's primitives of training under one set of names for both versions, as compat.h has them
+ * for inference.
  *
- * A backward primitive is described together with the forward one that it belongs to (the hint),
- * and agrees with it about layouts and about the workspace between the two. */
+ * A backward primitive is described with the forward primitive that it belongs to as its hint: both
+ * then agree about layouts and about the workspace that the forward one fills. */
 #ifndef LACI_ENGINE_CPU_ONEDNN_BACKWARD_H
 #define LACI_ENGINE_CPU_ONEDNN_BACKWARD_H
 
 #include "engine/cpu/onednn/compat.h"
 
-/* Version 2 counts the shift among the operands of batch norm's gradient, and does not look at it.
+/* Version 2 has the shift among the operands of batch norm's gradient, but does not read it.
  */
 enum { LACI_NORM_GRADIENT_READS_SHIFT = DNNL_VERSION_MAJOR < 3 };
 
-/** Three tensors of a convolution's gradient, each the gradient or the value, whichever the
- * primitive reads or writes, and how it is computed. */
+/** The algorithm and the three tensors of a convolution's gradient. Each tensor is the value or its
+ * gradient, whichever the primitive reads or writes. */
 typedef struct laci_dnnl_triple {
   dnnl_alg_kind_t alg;
   laci_md_view src, weights, dst;

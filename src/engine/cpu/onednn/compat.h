@@ -2,9 +2,10 @@
  * oneDNN 2.6 and 3.x under one set of names.
  *
  * Version 3 made memory descriptors opaque, dropped the operation descriptors and changed a few
- * argument lists. Here a descriptor is a pointer in both (laci_md, owned; laci_md_view, borrowed),
- * and every primitive is described by one call, as version 3 does. Nothing else looks
- * at the version. Next: onednn_in.h, primitives.c, the readers. */
+ * argument lists. Here, a memory descriptor is a pointer in both versions (laci_md, owned;
+ * laci_md_view, borrowed), and every primitive is described by one call, as in version 3. Only this
+ * file and backward.h test the version. Next: onednn_in.h, then primitives.c, which uses these
+ * functions. */
 #ifndef LACI_ENGINE_CPU_ONEDNN_COMPAT_H
 #define LACI_ENGINE_CPU_ONEDNN_COMPAT_H
 
@@ -22,35 +23,36 @@ typedef struct laci_dnnl_window {
   dnnl_dims_t kernel, strides, dilates, pads_begin, pads_end; /* dilates: 0 is dense */
 } laci_dnnl_window;
 
-/** How a convolution is computed, and for what: while training, weights stay as all primitives of
- * training know them; for inference, Winograd's have a layout of their own, which is slow to make.
+/** How a convolution is computed, and for what. In training, weights keep a layout that all
+ * primitives of training can read. In inference, Winograd's weights have their own layout, which is
+ * slow to compute.
  */
 typedef struct laci_dnnl_conv {
   dnnl_prop_kind_t kind;
   dnnl_alg_kind_t alg;
-  const char *name; /* of the implementation that is wanted; NULL: the first that the library has */
+  const char *name; /* of the wanted implementation; NULL: the first one */
 } laci_dnnl_conv;
 
-/* oneDNN's declarations promise DNNL_MAX_NDIMS numbers; shapes of ours have fewer. */
+/* Copies n sizes to an array of the library, whose functions declare DNNL_MAX_NDIMS numbers; shapes
+ * here have fewer. */
 static inline void laci_dims_copy(dnnl_dims_t to, int n, const int64_t *from) {
   for (int at = 0; at < n; at++) to[at] = from[at];
 }
 
-/* The implementation's name; dies with the descriptor. */
+/* Returns the implementation's name, which lives as long as the descriptor. */
 static inline const char *laci_pd_name(const_dnnl_primitive_desc_t pd) {
   const char *name = NULL;
   (void)dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, (void *)&name);
   return name ? name : "";
 }
 
-/* Is it another implementation than the wanted one? NULL: any is. */
+/* Does the implementation have another name than `wanted`? NULL: any name will do. */
 static inline bool laci_pd_is_other(const_dnnl_primitive_desc_t pd, const char *wanted) {
   return wanted && strcmp(laci_pd_name(pd), wanted) != 0;
 }
 
-/* Is it an implementation that computes such a window wrongly? Version 2.6's brgconv for AVX-512
- * does where a row has one result less than twice as many as there are pads after it, and 4 pads or
- * more. */
+/* Does the implementation compute such a window wrongly? Version 2.6's brgconv for AVX-512 does
+ * with 4 or more end pads, where a row has one result less than twice the number of pads. */
 static inline bool laci_pd_misreads(const_dnnl_primitive_desc_t pd, const laci_dnnl_window *w) {
   enum { WIDE = 4 };
   static const char wrong[] = "brgconv:";
@@ -58,8 +60,8 @@ static inline bool laci_pd_misreads(const_dnnl_primitive_desc_t pd, const laci_d
          strncmp(laci_pd_name(pd), wrong, sizeof wrong - 1) == 0;
 }
 
-/* Can it be described, but not created? So are version 2.6's convolutions of bf16 with small groups
- * that are followed by certain functions (Mish, Swish, Gelu): their code grows too large. */
+/* Can the primitive be described, but not created? Version 2.6 has such convolutions of bf16 with
+ * small groups before certain functions (Mish, Swish, Gelu): their code grows too large. */
 static inline bool laci_pd_fails(const_dnnl_primitive_desc_t pd) {
   static const char doubtful[] = "jit_bf16:";
   dnnl_primitive_t made = NULL;
@@ -69,7 +71,7 @@ static inline bool laci_pd_fails(const_dnnl_primitive_desc_t pd) {
   return st != dnnl_success && st != dnnl_out_of_memory;
 }
 
-/* Shall the next implementation be asked for? */
+/* Is the implementation not acceptable, so that the next one is to be tried? */
 static inline bool laci_pd_is_refused(const_dnnl_primitive_desc_t pd, const laci_dnnl_window *w,
                                       const char *wanted) {
   return laci_pd_is_other(pd, wanted) || laci_pd_misreads(pd, w) || laci_pd_fails(pd);
@@ -114,14 +116,16 @@ static inline bool laci_md_part(laci_md *md, laci_md_view of, int n, const int64
 static inline bool laci_md_permuted(laci_md *md, laci_md_view of, const int *places) {
   return dnnl_memory_desc_permute_axes(md, of, places) == dnnl_success;
 }
-/* The same elements in the same order with axes cut otherwise; false where that is another layout.
+/* Makes a descriptor with other axes for the same elements in the same memory; false where no
+ * descriptor can describe that.
  */
 static inline bool laci_md_reshaped(laci_md *md, laci_md_view of, int n, const int64_t *dims) {
   dnnl_dims_t d = {0};
   laci_dims_copy(d, n, dims);
   return dnnl_memory_desc_reshape(md, of, n, d) == dnnl_success;
 }
-/* Elements from one index of an axis to the next, and before the first; false: there are blocks. */
+/* Gets the stride of each axis and the offset of the first element, in elements; false: the layout
+ * has blocks. */
 static inline bool laci_md_layout(laci_md_view md, int n, int64_t *strides, int64_t *offset) {
   int blocks = 0;
   const dnnl_dims_t *s = NULL;
@@ -132,7 +136,7 @@ static inline bool laci_md_layout(laci_md_view md, int n, int64_t *strides, int6
   return true;
 }
 
-/* Elements of the innermost block; 1: there is none. */
+/* Returns the number of elements in the innermost block; 1: there are no blocks. */
 static inline int64_t laci_md_block(laci_md_view md) {
   int n = 0;
   const dnnl_dims_t *blocks = NULL;
@@ -149,7 +153,7 @@ static inline dnnl_status_t laci_post_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind
   return dnnl_post_ops_append_eltwise(ops, alg, alpha, beta);
 }
 
-/* From the first implementation to the first that is not refused. */
+/* Advances pd to the first implementation that is accepted. */
 static inline dnnl_status_t laci_pd_go_on(dnnl_primitive_desc_t pd, const laci_dnnl_window *w,
                                           const char *wanted) {
   dnnl_status_t st = dnnl_success;
@@ -158,7 +162,7 @@ static inline dnnl_status_t laci_pd_go_on(dnnl_primitive_desc_t pd, const laci_d
   return st ? dnnl_unimplemented : dnnl_success;
 }
 
-/* Source, weights, bias (or NULL), destination. */
+/* md: source, weights, bias (or NULL), destination. */
 static inline dnnl_status_t laci_pd_conv(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
                                          laci_dnnl_conv how, const laci_md_view md[4],
                                          const laci_dnnl_window *w,
@@ -234,7 +238,7 @@ typedef const dnnl_memory_desc_t *laci_md_view;
 
 static inline void laci_md_drop(laci_md md) { laci_free(md); }
 
-/* The descriptor that a call of version 2 filled, or none. */
+/* Keeps a descriptor that a call of version 2 has filled, or frees it after a failure. */
 static inline bool laci_md_made(laci_md *md, dnnl_status_t status) {
   if (status == dnnl_success) return true;
   laci_md_drop(*md);
@@ -308,14 +312,15 @@ static inline dnnl_status_t laci_post_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind
   return dnnl_post_ops_append_eltwise(ops, 1.0f, alg, alpha, beta);
 }
 
-/* Operation descriptor -> primitive descriptor, if the first could be made. */
+/* Makes a primitive descriptor from an operation descriptor, if the latter could be initialized
+ * (`made`). */
 static inline dnnl_status_t laci_pd_of(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
                                        dnnl_status_t made, const void *operation,
                                        const_dnnl_primitive_attr_t attr) {
   return made == dnnl_success ? dnnl_primitive_desc_create(pd, operation, attr, engine, NULL)
                               : made;
 }
-/* The first implementation that is not refused. */
+/* Finds the first implementation that is accepted. */
 static inline dnnl_status_t laci_pd_find(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
                                          const void *operation, const laci_dnnl_window *w,
                                          const char *wanted, const_dnnl_primitive_attr_t attr) {

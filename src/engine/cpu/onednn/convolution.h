@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the files of convolutions and pools share: windows, groups, and when values are in blocks of
- * channels. */
+ * What the files of convolutions and pools share: windows, groups, and whether values are in blocks
+ * of channels. */
 #ifndef LACI_ENGINE_CPU_ONEDNN_CONVOLUTION_H
 #define LACI_ENGINE_CPU_ONEDNN_CONVOLUTION_H
 
@@ -10,41 +10,43 @@ typedef struct laci_window laci_window;
 
 /* ---- convolution_window.c ---- */
 
-/** Kernel, strides, dilations and pads from the attributes; the end pads follow from the output's
- * size, which the operator's shape rule has found (ceil_mode and auto_pad included). False: not a
- * window that oneDNN takes. */
+/** Fills the window from the node's attributes. The end pads follow from the output's size, which
+ * shape inference has found (ceil_mode and auto_pad included). False: oneDNN does not support the
+ * window. */
 bool laci_conv_window(const laci_node *node, const laci_shape *x, const laci_shape *y,
                       const int64_t *kernel, laci_window *window);
-/** [g, out / g, in / g, kernel] where there are groups. */
+/** Returns the weight's shape with an axis for groups, [g, out / g, in / g, kernel], if there are
+ * several groups; else as it is. */
 laci_shape laci_conv_grouped(const laci_shape *weight, int64_t groups);
-/** 3x3, stride 1, channels a multiple of a block: Winograd's algorithm needs 2.25 (tiles of 2x2) to
- * 4 (4x4) times fewer products. */
+/** Is Winograd's algorithm possible: window 3x3, stride 1, and a multiple of a block of channels?
+ * It needs 2.25 (tiles of 2x2) to 4 (4x4) times fewer products. */
 bool laci_conv_allows_winograd(const laci_net *net, const laci_shape *x, const laci_shape *y,
                                int64_t groups, const laci_window *window);
-/** Groups that blocks do not cut: depthwise ones, or groups of a multiple of a block. */
+/** Can the values be in blocks: is each group one channel (depthwise), or a multiple of a block? */
 bool laci_conv_allows_blocks(const laci_shape *x, const laci_shape *y, int64_t groups);
 
-/** Constant weights, and such a window? */
+/** Is it a convolution with constant weights and a window that oneDNN supports? */
 laci_lower_supports laci_conv_constant_fits;
 
 /* ---- convolution.c ---- */
 
 laci_lower_function laci_conv_dense;
-/** The weights with the fused scale in them, cut into axes as `shape` says. */
+/** Returns the weights multiplied by the fused scale, with the axes of `shape`. */
 laci_net_weight laci_conv_weight(const laci_net *net, const laci_fused *fused,
                                  const laci_shape *shape);
-/** scale * bias + shift as a weight; -1 where there is neither bias nor shift. */
+/** Returns scale * bias + shift as a weight tensor; -1 where there is neither bias nor shift. */
 int laci_conv_bias(laci_net *net, const laci_fused *fused);
-/** Would Winograd's algorithm be used, if the network is in blocks? */
+/** Would Winograd's algorithm be used, if the network's values are in blocks? */
 bool laci_conv_gains_by_winograd(const laci_net *net, const laci_fused *fused);
 
-/** Decides net->blocks: from shapes and instructions alone, so that a plan is the same every time.
+/** Decides net->blocks, from shapes and the processor's instructions only, so that a plan is the
+ * same every time.
  */
 void laci_conv_choose_blocks(laci_net *net);
 
 /* ---- Weights that change ---- */
 
-/** Convolutions while training, by oneDNN. convolution_train.c */
+/** Convolutions of training, whose weights change, by oneDNN. convolution_train.c */
 laci_lower_supports laci_conv_values_fit;
 laci_lower_function laci_conv_values;
 

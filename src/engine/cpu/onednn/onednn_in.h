@@ -9,17 +9,18 @@
 struct laci_onednn {
   dnnl_engine_t engine;
   dnnl_stream_t stream;
-  dnnl_primitive_attr_t attr; /* of primitives without posts: scratchpads are ours */
+  dnnl_primitive_attr_t attr; /* attributes of primitives without posts: the caller provides
+                                 scratchpads */
 };
 
 struct laci_primitive {
-  dnnl_primitive_desc_t pd; /* until it is made: when all memory is known and there */
+  dnnl_primitive_desc_t pd; /* the description; set until the primitive is created */
   dnnl_primitive_t primitive;
   int n_args;
   dnnl_exec_arg_t *args;
 };
 
-/** A layout is the library's descriptor under another name. */
+/** Converts a layout, which is the library's memory descriptor under another name. */
 static inline laci_md_view laci_md_of(const laci_layout *layout) {
   return (laci_md_view)(const void *)layout;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Pools for other files: the window of a node, and the mean over height and width as a pool, which
- * reductions use, too, since it takes any layout. */
+ * Pools, for other files: the window of a node, and the mean over height and width as a pool.
+ * Reductions use the latter, too, since it reads any layout. */
 #ifndef LACI_ENGINE_CPU_ONEDNN_POOL_H
 #define LACI_ENGINE_CPU_ONEDNN_POOL_H
 
@@ -8,8 +8,8 @@
 
 typedef struct laci_window laci_window;
 
-/** The window of a MaxPool or an AveragePool of floats with one output; false: not one that oneDNN
- * takes. */
+/** Reads the window of a MaxPool or an AveragePool of floats with one output; false: oneDNN does
+ * not support it. */
 bool laci_pool_window(const laci_net *net, const laci_node *node, laci_window *w);
 
 laci_lower_supports laci_pool_fits;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which values a run looks at, so that nothing that is not finite is lost in between.
+ * Which values a run checks, so that no NaN or infinity is lost unnoticed.
  *
- * Kernels may lose a NaN or an infinity: max(NaN, 0) is 0 in most of them, and a sparse one never
- * reads what a zero multiplies. So a plan shows that there is none: from bounds of what it reads
- * and the sums of its weights' magnitudes follows a bound of every value, and where that leaves the
- * range of floats, a run looks at a value that is there anyway. As long as all of these are within
- * LACI_FINITE_MOST, every number in between is finite. Else the caller runs a careful plan, in
- * which nothing is fused, and all but moves are the operators' own evaluations, in double.
+ * Kernels may lose a NaN or an infinity: max(NaN, 0) is 0 in most of them, and a sparse kernel
+ * never reads what a zero weight multiplies. So a plan proves that there is none. It computes a
+ * bound of every value from bounds of the inputs and sums of the weights' magnitudes. Where a bound
+ * leaves the range of floats, a run checks a value that is in memory anyway. As long as all checked
+ * values are within LACI_FINITE_MOST, every number in between is finite. Else the caller runs a
+ * careful plan, in which nothing is fused, and everything but moves of data is computed by the
+ * operators' own evaluation, in double.
  *
- * Infinities that belong there, as around what a MaxPool reads or in what a mask leaves out, make
- * no run careful as long as only such nodes read them as pick one of several numbers: these lose
- * nothing but NaN, so that what was padded or masked is looked at, before it was.
+ * Some infinities are intended: padding around the input of a MaxPool, or masked scores. They need
+ * no careful plan as long as the nodes that read them only pick one of several numbers. Such nodes
+ * lose nothing but NaN, so the value is checked before it is padded or masked.
  *
  *     |y| <= max over rows of sum |w| * max |x| + max |bias|              of a product
  *
@@ -20,39 +21,42 @@
 
 #include "engine/cpu/plan/plan.h"
 
-/** A run that finds more than this, or a NaN, is no longer sure. */
+/** A run that finds a larger magnitude than this, or a NaN, cannot be sure that all is finite. */
 #define LACI_FINITE_MOST 1e9
-/** Bounds end here: sums of a few hundred such numbers, and what Winograd's algorithm makes of
- * these, are floats. */
+/** The largest bound that is accepted: sums of a few hundred such numbers, and the transforms of
+ * Winograd's algorithm, still fit in floats. */
 #define LACI_FINITE_BOUND 1e33
 
-/** Fills plan->looked: once nodes are fused. Where no looking helps, as with a weight that is not
- * finite, plan->careless names the node. */
+/** Fills plan->looked, the values to be checked; nodes must be fused. Where no check helps, as with
+ * a weight that is not finite, plan->careless names the node. */
 void laci_plan_find_looked(laci_cpu_plan *plan);
 
-/** What a core can reach: what it computes before scales and posts, from bounds of its operands. */
+/** Bounds of the core of a fused node, which is the node without its scales and posts, from bounds
+ * of its operands. */
 typedef struct laci_finite_core {
   double bound; /* INFINITY: not known */
-  bool loses;   /* its kernels may lose what is not finite: operands must be within bounds */
-  bool shows;   /* softmax: an operand that is not finite shows in the result, which is looked at */
-  bool picks;   /* each result is one of the operands' numbers, or the one that is in the window:
-                   infinities come out as they went in, as long as no operand is NaN */
+  bool loses;   /* its kernels may lose NaN and infinity: operands must be within bounds */
+  bool shows;   /* softmax: an operand that is not finite makes the result NaN, which is checked */
+  bool picks;   /* each result is one of the operands' elements, so that infinities are kept as long
+                   as no operand is NaN */
 } laci_finite_core;
 
 /* ---- finite_core.c ---- */
 
-/** Of an operand, from the bounds of all values that are computed. */
+/** Returns the bound of an operand: that of a constant, or bounds[value] ([n_values]). */
 double laci_finite_operand(laci_cpu_plan *plan, const double *bounds, int value);
-/** Of a fused node without its posts. */
+/** Returns the bounds of a fused node's core. */
 laci_finite_core laci_finite_core_of(laci_cpu_plan *plan, const double *bounds,
                                      const laci_fused *fused);
-/** Of a function of what is within `x`. */
+/** Returns a bound of |f(v)| for |v| <= x. */
 double laci_finite_function(const laci_function *f, double x);
-/** Can the function's result be anything, so that nothing may be fused after it? */
+/** Can the function's result be infinite or NaN for finite operands? Then nothing may be fused
+ * after it. */
 bool laci_finite_is_open(const laci_function *f);
-/** The largest sum of magnitudes of a constant matrix' rows, or its largest magnitude (rows of one
- * element). Element i belongs to row i / (inner * length) * inner + i % inner, and scale (NULL:
- * ones) has a number for each row of the first n_scale. NaN or INFINITY: it is not finite. */
+/** How laci_finite_largest_row divides a constant into rows. Element i belongs to row i / (inner *
+ * length) * inner + i % inner. scale (NULL: ones) has a factor for each of the first n_scale rows.
+ * The function returns the largest sum of magnitudes of a row (with length 1 the largest
+ * magnitude); NaN or INFINITY: the constant is not finite. */
 typedef struct laci_finite_rows {
   int64_t inner, length;
   const float *scale;

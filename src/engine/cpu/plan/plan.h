@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a plan decides before anything is lowered: what is constant, which nodes are computed, which
- * of them are one fused node, and where every buffer is in the arena. No library's type is here.
+ * What planning decides before lowering: which values are constant, which nodes are computed, which
+ * nodes are fused, and where every buffer is in the arena. It uses no type of a library.
  *
  *   fused node   a node of the graph with those that are computed together with it
  *   function     an element-wise function of one value
  *   post         what happens to a fused node's result before it is written
  *
- * What a fused node may take in is not decided here: lowering is asked (laci_plan_ask), from the
- * same list of implementations that it lowers by. Next: constants.c, pads.c, functions.c, fuse.c,
- * remat.c, memory.c. */
+ * Planning does not know what an implementation can fuse: it asks lowering (laci_plan_ask), which
+ * answers from the list of implementations that it lowers by. Next: constants.c, pads.c,
+ * functions.c, fuse.c, remat.c, memory.c. */
 #ifndef LACI_ENGINE_CPU_PLAN_H
 #define LACI_ENGINE_CPU_PLAN_H
 
@@ -20,7 +20,7 @@
 enum {
   LACI_FUSED_MAX_POSTS = 6,
   LACI_FUSED_MAX_READS = 5,
-  LACI_FUSED_MAX_NODES = 8, /* of a pattern, without its last one */
+  LACI_FUSED_MAX_NODES = 8, /* of a pattern, without its last node */
 };
 
 typedef struct laci_buf laci_buf;
@@ -31,29 +31,29 @@ typedef struct laci_engine_reached laci_engine_reached;
 
 /** How an element of a tensor is stored. */
 typedef enum laci_element {
-  LACI_ELEMENT_NONE, /* int64, double */
+  LACI_ELEMENT_NONE, /* none of the following: int64 or double */
   LACI_ELEMENT_F32,
   LACI_ELEMENT_BF16,
   LACI_ELEMENT_BYTE,
 } laci_element;
 
-/** Content that does not depend on the inputs: a stored tensor's or a folded one's. Floats are kept
- * as f32; `f` of a stored tensor is filled when somebody asks (laci_plan_floats). */
+/** Content that does not depend on the inputs: that of a stored tensor, or a folded result. Floats
+ * are kept as f32; `f` of a stored tensor is filled on first use (laci_plan_floats). */
 typedef struct laci_constant {
   int64_t count;
   const float *f; /* or NULL */
   int64_t *i;     /* or NULL; owned */
-  float *owned;   /* f, unless a weight has it */
-  double kept;    /* share of elements that are no zeros, by a sample; 0: none was taken */
+  float *owned;   /* the memory of f; NULL: a weight's buffer holds f */
+  double kept;    /* estimated share of nonzero elements, from a sample; 0: not sampled yet */
 } laci_constant;
 
 typedef struct laci_plan_value {
   laci_type type;
   laci_constant *constant; /* NULL: computed in every run */
-  int n_uses;              /* by nodes that are computed, and as graph outputs; of one that is
-                              computed twice, those of the first time */
-  int n_uses_again;        /* those of the second time; 0: there is none */
-  int tensor;              /* -1: not there yet */
+  int n_uses;              /* reads by computed nodes, and as graph outputs; of a value that is
+                              computed twice, the reads of the first copy */
+  int n_uses_again;        /* reads of the second copy; 0: there is none */
+  int tensor;              /* that holds the value; -1: not lowered yet */
 } laci_plan_value;
 
 /* ---- Element-wise functions ---- */
@@ -76,8 +76,8 @@ typedef enum laci_function_kind {
   LACI_FUNCTION_GELU_ERF,
   LACI_FUNCTION_GELU_TANH,
   LACI_FUNCTION_CLIP,           /* to [alpha, beta] */
-  LACI_FUNCTION_CLIP_OPEN,      /* the same; its slope is 0 at the bounds */
-  LACI_FUNCTION_RELU_BY_RESULT, /* its gradient reads the result, not the operand */
+  LACI_FUNCTION_CLIP_OPEN,      /* as CLIP, but its slope is 0 at the bounds */
+  LACI_FUNCTION_RELU_BY_RESULT, /* a RELU whose gradient reads the result, not the operand */
   LACI_N_FUNCTIONS
 } laci_function_kind;
 
@@ -86,46 +86,51 @@ typedef struct laci_function {
   float alpha, beta;
 } laci_function;
 
-/** The element-wise functions that a node is, one after the other on input 0 (a constant second
- * operand included); 0: it is none. */
+/** Writes the element-wise functions that the node is equal to, one after the other on input *input
+ * (a constant second operand is taken into account); returns their number; 0: the node is no such
+ * function. */
 int laci_functions_of(laci_cpu_plan *plan, const laci_node *node, int *input, laci_function out[2]);
-/** The functions that an operator of this name and with this node's attributes is; 0: none. */
+/** Writes the functions that an operator named `type` with this node's attributes is equal to;
+ * returns their number; 0: it is no such function. */
 int laci_functions_named(const laci_node *node, const char *type, laci_function out[2]);
-/** A Clip whose bounds are the inputs `port` and `port` + 1, or attributes; 0: not constant ones.
+/** Writes the function of a Clip whose bounds are the inputs `port` and `port` + 1, or attributes;
+ * returns 0 where they are not constant, else 1.
  */
 int laci_function_clip(laci_cpu_plan *plan, const laci_node *node, int port, laci_function *out);
 
 /* ---- Fused nodes ---- */
 
-/** What happens to a result before it is written: + value, or an element-wise function. */
+/** An operation on a result before it is written: the sum with a value, or an element-wise
+ * function. */
 typedef struct laci_post {
   int value; /* >= 0: add this value */
   laci_function function;
 } laci_post;
 
-/** Several nodes that are one thing together. */
+/** A pattern of several nodes that are computed as one operation. */
 typedef enum laci_fused_pattern {
   LACI_PATTERN_NONE,
   LACI_PATTERN_ATTENTION,  /* details: laci_attention_pattern */
   LACI_PATTERN_LAYER_NORM, /* details: laci_layer_norm_pattern */
-  LACI_PATTERN_RELU_SUM,   /* reads: two summands, and the Relu's result */
+  LACI_PATTERN_RELU_SUM,   /* reads: two summands, and the result of the Relu */
   LACI_PATTERN_QUANTIZE,   /* details: laci_fake_quantized */
-  LACI_PATTERN_SAME,       /* reads: the value that it is, too */
+  LACI_PATTERN_SAME,       /* also reads the value that it is equal to */
   LACI_N_PATTERNS
 } laci_fused_pattern;
 
 typedef struct laci_fused {
   int node, tail;       /* tail: the last node that was fused; node itself if none */
-  int n_nodes;          /* that are together in it */
-  bool recomputed;      /* is recomputed later */
-  int output;           /* the value that comes out in the end */
+  int n_nodes;          /* number of fused nodes */
+  bool recomputed;      /* the schedule has a recomputation of it */
+  int output;           /* the value of its result */
   float *scale, *shift; /* [channels]: y = scale * y + shift before the posts; NULL: none */
   int64_t channels;
   int n_posts;
   laci_post posts[LACI_FUSED_MAX_POSTS];
   laci_fused_pattern pattern;
-  const void *details;                      /* of the pattern */
-  int n_reads, reads[LACI_FUSED_MAX_READS]; /* values that a pattern reads, as often as its nodes */
+  const void *details;                      /* the pattern's data */
+  int n_reads, reads[LACI_FUSED_MAX_READS]; /* values that a pattern reads; one is listed as often
+                                               as the pattern's nodes read it */
 } laci_fused;
 
 typedef struct laci_attention_pattern {
@@ -133,7 +138,8 @@ typedef struct laci_attention_pattern {
   float scale;
   bool zero_nan;
   int product;               /* the node of the second product */
-  int places[LACI_MAX_RANK]; /* where the product's axes are in the fused node's output */
+  int places[LACI_MAX_RANK]; /* axis of the fused node's output that each axis of the product
+                                becomes */
 } laci_attention_pattern;
 
 typedef struct laci_layer_norm_pattern {
@@ -141,71 +147,74 @@ typedef struct laci_layer_norm_pattern {
   float epsilon;
 } laci_layer_norm_pattern;
 
-/** What an implementation can do together with its own node. */
+/** What an implementation can fuse with its own node. */
 typedef enum laci_takes {
   LACI_TAKES_NOTHING = 0,
   LACI_TAKES_SCALE = 1,     /* scales and shifts of channels */
   LACI_TAKES_FUNCTIONS = 2, /* element-wise functions that follow */
   LACI_TAKES_SUM = 4,       /* one sum with another value */
-  LACI_TAKES_ONE = 8,       /* of all these only one node */
-  LACI_TAKES_RELU = 16,     /* nothing but a Relu after a batch norm of training */
+  LACI_TAKES_ONE = 8,       /* at most one node of all these */
+  LACI_TAKES_RELU = 16,     /* only a Relu after a batch norm of training */
 } laci_takes;
 
-/** Lowering's answer: what the implementation takes that would be chosen for the fused node as it
- * is; -1: there is none. Nothing has been lowered yet. */
+/** Asks lowering what can be fused: returns the laci_takes of the implementation that would be
+ * chosen for the fused node as it is; -1: there is none. No value has been lowered yet. */
 typedef int laci_plan_ask(void *lowering, const laci_fused *fused);
 
-/** A fused node is computed at its place in the schedule. A second entry recomputes those of its
- * values that were dropped in between; its other results stay as they are. */
+/** An entry of the schedule: a fused node is computed, or recomputed. A recomputation computes
+ * those of its values again that were dropped in between; its other results keep their first
+ * copy. */
 typedef struct laci_scheduled {
   int fused; /* of plan->fused */
   bool recomputed;
 } laci_scheduled;
 
-/** A value that a run looks at: finite.h. */
+/** A value that a run checks to be finite: finite.h. */
 typedef struct laci_looked {
   int value;
   bool lowered;
 } laci_looked;
 
-/** Planning is written without a check after each call: the first failure stays in status, what is
- * asked for becomes NULL or -1, and what follows does nothing. */
+/** Planning does not check after each call: the first failure stays in status, results become NULL
+ * or -1, and later calls do nothing. */
 struct laci_cpu_plan {
   const laci_graph *graph;
-  laci_engine_fetch *fetch; /* of stored bytes; NULL: they are in memory */
+  laci_engine_fetch *fetch; /* fetches stored bytes; NULL: they are in memory */
   void *fetch_context;
-  laci_engine_observer observer; /* none: no values */
+  laci_engine_observer observer; /* n_values is 0 where there is none */
   laci_plan_ask *ask;
-  void *lowering;       /* whom to ask */
-  bool bf16;            /* floats are kept so between steps */
-  bool careful;         /* nothing is fused, and all but moves are the operators' own evaluations:
-                           what is not finite stays so */
-  const char *careless; /* the node that needs a careful plan; NULL: none does. finite.h */
+  void *lowering;       /* passed to ask */
+  bool bf16;            /* floats are bf16 between steps */
+  bool careful;         /* nothing is fused, and everything but moves of data is computed by the
+                           operators' own evaluation, so that NaN and infinity are kept */
+  const char *careless; /* name of the node that needs a careful plan; NULL: none does. finite.h */
   laci_looked *looked;  /* [n_looked] */
   int n_looked;
-  bool looks;                    /* a step that meets a NaN says so */
+  bool looks;                    /* steps that find a NaN report it */
   laci_plan_value *values;       /* [n_values] */
-  bool *computed;                /* [n_nodes] neither constant nor unused */
-  laci_fused *fused;             /* [n_nodes]; output -1: part of another, or nothing to do */
-  int *fused_at;                 /* [n_nodes] fused node that is computed at this place; -1: none */
-  int n_scheduled, n_recomputed; /* n_recomputed: nodes of those that are recomputed */
+  bool *computed;                /* [n_nodes] the node is neither constant nor unused */
+  laci_fused *fused;             /* [n_nodes]; output -1: fused into another, or not computed */
+  int *fused_at;                 /* [n_nodes] the fused node whose last node is this one; -1:
+                                    none */
+  int n_scheduled, n_recomputed; /* n_recomputed: graph nodes that are recomputed */
   laci_scheduled *schedule;      /* [n_scheduled] fused nodes in the order of their computation */
-  laci_arena memory;             /* all small things */
+  laci_arena memory;             /* of all small objects */
   size_t arena_bytes, weight_bytes;
-  size_t constant_bytes; /* of contents that only planning needs */
-  laci_budget budget;    /* what others hold, and our ports; no limit without the caller's */
+  size_t constant_bytes; /* of constants that only planning needs */
+  laci_budget budget;    /* memory that others hold, and the ports; without the caller's budget
+                            there is no limit */
   lac_status status;
   lac_error *err;
 };
 
-/** Keeps the first failure. */
+/** Fails the plan, unless it has failed already. */
 void laci_plan_fail(laci_cpu_plan *plan, lac_status status, const char *format, ...)
     LAC_PRINTF(3, 4);
 void laci_plan_no_memory(laci_cpu_plan *plan);
-/** May so many bytes more be taken now, for what planning holds? If not, that is the failure.
- * value: what they are for; -1: of no value. */
+/** Checks that the budget allows so many bytes more for planning; else the plan fails, and false is
+ * returned. value: the value for which they are needed; -1: none. */
 bool laci_plan_may_take(laci_cpu_plan *plan, uint64_t bytes, int value);
-/** May they? For what can be done with less, too. */
+/** Does the budget allow so many bytes more? The plan does not fail where it does not. */
 bool laci_plan_has_room(const laci_cpu_plan *plan, uint64_t bytes);
 /** Zeroed memory that lives as long as the plan; NULL: no memory (noted). */
 void *laci_plan_new(laci_cpu_plan *plan, size_t n, size_t size);
@@ -221,62 +230,67 @@ static inline bool laci_plan_has_input(const laci_node *node, int port) {
   return port < node->n_inputs && node->inputs[port] >= 0;
 }
 
-/** Which nodes are computed, and how often values are used: once types and constants are known. */
+/** Finds which nodes are computed and how often values are read. Types and constants must be
+ * known. */
 void laci_plan_find_computed(laci_cpu_plan *plan);
-/** The same, and by which fused nodes. */
+/** Finds which nodes are computed, and fuses them. */
 LAC_MUST_CHECK lac_status laci_plan_fuse(laci_cpu_plan *plan, lac_error *err);
-/** How often the value is used. */
+/** Returns how often the value is read, and listed as an output. */
 int laci_plan_uses(const laci_cpu_plan *plan, int value);
-/** The computed node that alone reads the value, once, and has not been fused; -1: none. */
+/** Returns the only computed node that reads the value, if it reads it once and has not been fused;
+ * -1: there is none. */
 int laci_plan_only_reader(const laci_cpu_plan *plan, int value);
-/** The computed node that makes the value, if it is not fused to another and is not the last of
- * several that became one; -1: none. */
+/** Returns the computed node whose output is the value, if it is not fused into another node and is
+ * not the last node of a pattern; -1: there is none. */
 int laci_plan_producer(const laci_cpu_plan *plan, int value);
-/** The computed nodes that read the value; the first two. */
+/** Returns the number of computed nodes that read the value, and writes the first two. */
 int laci_plan_readers(const laci_cpu_plan *plan, int value, int readers[2]);
-/** Is the node part of another's fused node? */
+/** Is the node fused into another node's fused node? */
 bool laci_plan_is_fused(const laci_cpu_plan *plan, int node);
-/** The node becomes the new end of the fused node. */
+/** Appends the node to the fused node, whose new output is that of the node. */
 void laci_fused_append(laci_cpu_plan *plan, laci_fused *fused, int node);
-/** How many values a fused node reads in its first computation or its recomputation, and one of
- * them; -1: there is none at that place. */
+/** laci_fused_n_reads: how many values a fused node reads, when first computed or recomputed.
+ * laci_fused_read: the value at place `at`; -1: none. */
 int laci_fused_n_reads(const laci_cpu_plan *plan, const laci_fused *fused, bool recomputed);
 int laci_fused_read(const laci_cpu_plan *plan, const laci_fused *fused, int at);
-/** The values that it makes; -1: nothing is there. */
+/** laci_fused_n_writes: how many values a fused node computes. laci_fused_write: the value at place
+ * `at`; -1: none. */
 int laci_fused_n_writes(const laci_cpu_plan *plan, const laci_fused *fused);
 int laci_fused_write(const laci_cpu_plan *plan, const laci_fused *fused, int at);
-/** A batch norm of training whose statistics come out, so that a recomputation need not find
- * them. */
+/** Is it a batch norm of training whose statistics are results? Then a recomputation reads them. */
 bool laci_fused_has_statistics(const laci_cpu_plan *plan, const laci_fused *fused);
-/** Do all values of the node have elements? If not, it is the plain operator's, and is fused with
- * nothing. */
+/** Do all values of the node have at least one element? If not, the plain operator computes the
+ * node, and nothing is fused with it. */
 bool laci_plan_has_elements(const laci_cpu_plan *plan, const laci_node *node);
 
-/** A BatchNormalization by constant statistics, one a channel, with one output. */
+/** Is it a BatchNormalization with given statistics, one number for each channel, and with one
+ * output? */
 bool laci_plan_is_inference_norm(const laci_node *node);
-/** What it does: scales[c] * x + shifts[c], c < channels. False: not by constants of so many. */
+/** Computes the scales and shifts of such a BatchNormalization: y = scales[c] * x + shifts[c], c <
+ * channels. False: its operands are not constants of so many elements. */
 bool laci_plan_norm_scales(laci_cpu_plan *plan, const laci_node *node, int64_t channels,
                            float *scales, float *shifts);
-/** A constant of floats with as many elements as the last axis, along it. */
+/** Is the value a constant of floats along the last axis, whose size is `last`? */
 bool laci_plan_along_last(const laci_cpu_plan *plan, int value, int64_t last);
-/** Which axes a reduction takes: from the attribute, or from a constant input. False: not known
- * here. */
+/** Finds the axes of a reduction from its attribute or a constant input. False: they are not known
+ * while planning. */
 bool laci_plan_reduced_axes(laci_cpu_plan *plan, const laci_node *node, int rank,
                             bool axes[LACI_MAX_RANK]);
 
 /* ---- The order of fused nodes: remat.c ---- */
 
-/** Makes plan->schedule: every fused node at the place of its last node. n_forward > 0: the graph's
- * first n_forward nodes are a forward part. Its values are kept, or computed once more for later
- * nodes, whichever takes less memory. */
+/** Fills plan->schedule with each fused node at the place of its last node. n_forward > 0: the
+ * graph's first n_forward nodes are a forward part, whose values are either kept or recomputed for
+ * later nodes, whichever takes less memory. */
 LAC_MUST_CHECK lac_status laci_plan_schedule(laci_cpu_plan *plan, int n_forward, lac_error *err);
-/** The forward node whose workspace a gradient reads in place of its input 1: a max pool's places,
- * the bits of a Relu after a batch norm. -1: there is none, and it reads the value. */
+/** Returns the forward node whose workspace a gradient reads in place of its input 1 (the positions
+ * of the maxima of a max pool, or a bit for each element of a Relu after a batch norm); -1: the
+ * gradient reads the value. */
 int laci_plan_workspace_from(const laci_cpu_plan *plan, int node);
 
 /* ---- Patterns of fuse.c's table ---- */
 
-/** What a pattern found: the nodes before the last one, and what they are together. */
+/** A pattern that was found: its nodes before the last one, and their fused node. */
 typedef struct laci_match {
   int last;
   int n_nodes, nodes[LACI_FUSED_MAX_NODES];
@@ -284,14 +298,14 @@ typedef struct laci_match {
 } laci_match;
 
 typedef bool laci_pattern_find(laci_cpu_plan *plan, int node, laci_match *match);
-/** Fuses what may follow the pattern, once it is a fused node. */
+/** Fuses nodes that follow the pattern, after it has become a fused node. */
 typedef void laci_pattern_finish(laci_cpu_plan *plan, laci_fused *fused);
 laci_pattern_find laci_find_attention, laci_find_layer_norm, laci_find_relu_sum, laci_find_quantize,
     laci_find_quantize_again;
 laci_pattern_finish laci_finish_attention, laci_finish_layer_norm, laci_finish_quantize_again;
 
-/** Fuses one more node to a fused node, or several that are one function; false, and nothing done,
- * where this rule does not apply. fuse_chain.c */
+/** A rule that appends one more node to a fused node, or several nodes that are one function.
+ * Returns false, and changes nothing, where the rule does not apply. fuse_chain.c */
 typedef bool laci_chain_rule(laci_cpu_plan *plan, laci_fused *fused);
 laci_chain_rule laci_chain_scale, laci_chain_gate, laci_chain_gelu, laci_chain_function,
     laci_chain_sum, laci_chain_norm_relu;
@@ -300,42 +314,48 @@ laci_chain_rule laci_chain_scale, laci_chain_gate, laci_chain_gelu, laci_chain_f
 
 LAC_MUST_CHECK lac_status laci_plan_infer(laci_cpu_plan *plan, const laci_input_shape *fixed,
                                           int n_fixed, lac_error *err);
-/** The same as far as it goes: what cannot be run, and what reads results of unknown shape, is left
- * out, and results of known type are taken as inputs are. Fails as laci_engine_row.reach. */
+/** Infers the types of a graph that may have nodes that cannot be run. These, and nodes that read
+ * results of unknown shape, are left out; values whose types `reached` gives are treated like
+ * inputs. Fails as laci_engine_row.reach. */
 LAC_MUST_CHECK lac_status laci_plan_reach(laci_cpu_plan *plan, const laci_input_shape *fixed,
                                           int n_fixed, laci_engine_reached *reached,
                                           lac_error *err);
-/** A constant as f32, or NULL: integers, no constant, no memory. */
+/** Returns the elements of a constant as f32. NULL: it has integers, is not constant, or there is
+ * no memory. */
 const float *laci_plan_floats(laci_cpu_plan *plan, int value);
-/** Part of a constant of floats as f32: elements [first, first + n). */
+/** Reads elements [first, first + n) of a constant of floats as f32. */
 LAC_MUST_CHECK lac_status laci_plan_read_floats(const laci_cpu_plan *plan, int value, int64_t first,
                                                 int64_t n, float *to, lac_error *err);
-/** One element of a constant of any class. False where the value is none, or has more elements. */
+/** Reads a constant with one element, of floats or integers. False where the value is not constant,
+ * or has more elements. */
 bool laci_plan_scalar(laci_cpu_plan *plan, int value, double *x);
-/** A copy as the operators' eval reads it; destroy it. NULL: no memory, or no constant. */
+/** Copies a constant for the operators' eval; the caller destroys the copy. NULL: no memory, or not
+ * a constant. */
 laci_buf *laci_plan_constant_buf(laci_cpu_plan *plan, int value);
-/** What only planning needed: weights have their own bytes. */
+/** Frees the constants that only planning needed: weights have their own bytes. */
 void laci_plan_drop_constants(laci_cpu_plan *plan);
 /** Frees all that the plan has, `memory` included. */
 void laci_plan_clear(laci_cpu_plan *plan);
 
-/** Do both nodes, QuantizeLinear or DequantizeLinear, have the same constant scale and zero point,
- * one for all? fuse_quantize.c */
+/** Do both nodes (each a QuantizeLinear or DequantizeLinear) have equal constant scales and zero
+ * points, one for the whole tensor? fuse_quantize.c */
 bool laci_plan_quantize_alike(laci_cpu_plan *plan, const laci_node *a, const laci_node *b);
 
 /* ---- pads.c ---- */
 
-/** Elements before and after each axis; negative: so many are left out. */
+/** Elements added before and after each axis; negative: so many elements are removed. */
 typedef struct laci_pads {
   int64_t before[LACI_MAX_RANK], after[LACI_MAX_RANK];
 } laci_pads;
 
-/** What a Pad puts around floats. False: not constant zeros, or along axes of its own. */
+/** Reads the pads of a Pad of floats. False: it does not fill with zeros, its pads are not
+ * constant, or it has an input that lists axes. */
 bool laci_plan_zero_pads(laci_cpu_plan *plan, const laci_node *node, laci_pads *pads);
-/** May a window of the pool cover pads alone? Its result is no number of the input. */
+/** May a window of the pool cover nothing but padding? Its result is then no element of the
+ * input. */
 bool laci_plan_window_misses(const laci_cpu_plan *plan, const laci_node *node);
-/** Convolutions and pools take in the zeros that a Pad puts around their input. plan->graph may
- * become a copy that lives as long as the plan. */
+/** Merges Pads of zeros into the convolutions and pools that read them. plan->graph may become a
+ * copy, which lives as long as the plan. */
 LAC_MUST_CHECK lac_status laci_plan_join_pads(laci_cpu_plan *plan, lac_error *err);
 
 /* ---- memory.c ---- */
@@ -350,15 +370,15 @@ typedef enum laci_place {
 typedef struct laci_buffer {
   laci_place place;
   size_t bytes;
-  int first, last; /* steps that touch it; first < 0: none does */
+  int first, last; /* first and last step that uses it; first < 0: none does */
   size_t offset;   /* in the arena */
-  void *data;      /* weight: there from the start; caller's: set by every run */
+  void *data;      /* of a weight: set while planning; of the caller: set by every run */
   bool owned;
-  bool unreferenced; /* a weight that only steps read: it goes where none does */
+  bool unreferenced; /* a weight that only steps may read: it is freed if none does */
   int port;          /* of a caller's buffer */
-  int pending;       /* reads still to be planned, of all values that live here */
-  int continued_by;  /* node + 1 of the Concat that appends to what is there: not to be overwritten;
-                        0: none */
+  int pending;       /* reads that are not lowered yet, of all values in this buffer */
+  int continued_by;  /* 1 + the Concat node that appends to the content, which must not be
+                        overwritten; 0: none */
 } laci_buffer;
 
 /** Gives every arena buffer its offset. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What remat.c knows of the fused nodes, and what remat_cuts.c decides: laci_remat.keep.
+ * The data of recomputation: remat.c describes the fused nodes, and remat_cuts.c decides which
+ * values are kept (laci_remat.keep).
  *
  *     forward   a -> b -> c -> d | e -> f -> g | h ...         kept: d and g, which cross cuts
  *     backward  ... dh  e' f'  dg df de  a' b' c'  dd dc db da     ': computed once more
@@ -13,28 +14,28 @@
 typedef struct laci_remat_step {
   int fused; /* of plan->fused */
   int n_reads, n_writes;
-  int *reads, *writes; /* values; a value of which only a workspace is read is not among them */
+  int *reads, *writes; /* values; one whose workspace alone is read is not listed */
 } laci_remat_step;
 
 typedef struct laci_remat {
   const laci_cpu_plan *plan;
   int n_steps, n_forward; /* the first n_forward steps are the forward part */
   laci_remat_step *steps;
-  int *places;      /* where reads and writes are */
-  int *producer;    /* [values] the step that makes it; -1: none does */
-  int64_t *bytes;   /* [values] made by steps; 0 for all others */
-  int *last;        /* [values] last forward step that reads it; -1: none */
-  bool *needed;     /* [values] a step after the forward part reads it */
-  bool *keep;       /* [values] the forward part's value stays */
-  bool *recomputed; /* [steps] is recomputed: follows from keep */
+  int *places;      /* memory of all `reads` and `writes` */
+  int *producer;    /* [values] the step that computes the value; -1: none */
+  int64_t *bytes;   /* [values] size of values that steps compute; 0 for all others */
+  int *last;        /* [values] last forward step that reads the value; -1: none */
+  bool *needed;     /* [values] a step after the forward part reads the value */
+  bool *keep;       /* [values] a value of the forward part stays in memory */
+  bool *recomputed; /* [steps] the step runs again; follows from keep */
 } laci_remat;
 
 static inline bool laci_remat_is_forward(const laci_remat *r, int value) {
   return r->producer[value] >= 0 && r->producer[value] < r->n_forward;
 }
 
-/** Does a step after the forward part, or a recomputation, read a value that was computed once
- * more? */
+/** Is the value computed a second time, so that steps after the forward part (and recomputations)
+ * read that copy? */
 static inline bool laci_remat_is_recomputed(const laci_remat *r, int value) {
   return laci_remat_is_forward(r, value) && !r->keep[value] && r->recomputed[r->producer[value]];
 }
@@ -43,11 +44,11 @@ static inline bool laci_remat_is_recomputed(const laci_remat *r, int value) {
  * that needs it. order: capacity n_steps + n_forward. Returns how many there are; -1: no memory.
  * remat_peak.c */
 int laci_remat_order(const laci_remat *r, int *order);
-/** Bytes of values at the fullest moment of a run under keep and recomputed, as one arena and
- * lifetimes have them: to compare plans by. -1: no memory. remat_peak.c */
+/** Returns the most bytes of values that are alive at a time in a run under keep and recomputed; an
+ * estimate to compare plans by. -1: no memory. remat_peak.c */
 int64_t laci_remat_peak(const laci_remat *r);
 
-/** Decides keep and recomputed. *gains false: nothing is to be gained. remat_cuts.c */
+/** Decides keep and recomputed. *gains is false where recomputation saves nothing. remat_cuts.c */
 LAC_MUST_CHECK lac_status laci_remat_cut(laci_remat *r, bool *gains, lac_error *err);
 
 #endif
