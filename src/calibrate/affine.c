@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From what values a network takes to scale and zero point: where a range is cut.
+ * Chooses scale and zero point for the range of a value: where the range is clipped.
  *
- * Cutting at a costs (x - a)^2 for all beyond it, and rounding costs step^2 / 12 for all inside but
- * zeros, which are exact; both are read off the bins. */
+ * Clipping at a costs (x - a)^2 for every element beyond a. Rounding costs step^2 / 12 for every
+ * element inside, but zeros, which are exact. Both are computed from the bins. */
 #include <math.h>
 
 #include "calibrate/ranges.h"
@@ -26,7 +26,7 @@ static laci_affine of_range(double low, double high, bool is_signed) {
   return q;
 }
 
-/* Sum of squares of what the quantizer does wrong, relative to that of the values. */
+/* Squared error of the quantizer, relative to the sum of squares of the values. */
 static double error_of(const laci_range *r, const laci_affine *q) {
   double low = (q->least - q->zero) * (double)q->scale,
          high = (q->most - q->zero) * (double)q->scale;
@@ -54,8 +54,8 @@ static laci_affine least_squares(const laci_range *r, double low, double high, b
   return best;
 }
 
-/* The ends move inwards, the one that leaves out fewer elements first, while no more than these few
- * are outside. */
+/* Moves the ends inwards, always the one that leaves out fewer elements, while at most the fraction
+ * left_out of all elements is outside. */
 static void cut_tails(const laci_range *r, double *low, double *high) {
   int64_t may = laci_int_from_f(left_out * (double)(r->n_zeros + r->n_others));
   double width = (r->high - r->low) / LACI_RANGE_BINS;

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ALPS: all weights of a layer at once, by the alternating direction method of multipliers. With
- * inputs scaled so that H + d I has a unit diagonal, every step is
+ * ALPS: chooses all weights of a layer jointly, by the alternating direction method of multipliers
+ * (ADMM). With inputs scaled so that H + d I has a unit diagonal, every step is
  *
  *     B = (G - V + rho D) (H + rho I)^-1        least squares, drawn towards D
  *     D = the largest n of every block of B + V / rho
  *     V += rho (B - D)
  *
- * and every third step raises rho, faster where the support still changed much; the end is where it
- * hardly changed any more: what few weights still change places gain nothing after the solution.
- * Where it hardly changes from the beginning, rho was too large: all begins again with a fifth of
- * it.
+ * and every third step raises rho, faster where the support still changed much. It ends where the
+ * support hardly changes: the few weights that still would, gain nothing after the exact solution.
+ * Where the support hardly changes from the beginning, rho was too large: it starts again with a
+ * fifth of it.
  *
- * A new rho is a new Cholesky factor; a step is then one product's worth of substitution. For
- * layers that have more than a few rows this is less than an eigendecomposition of H, which makes
- * a new rho free and a step two products. In float: only the support is used. */
+ * Every new rho needs a new Cholesky factor; a step is then a substitution that costs as much as
+ * one matrix product. For layers with more than a few rows this costs less than an
+ * eigendecomposition of H, with which a new rho is free and a step costs two products. float is
+ * enough, since only the support is used. */
 #include <math.h>
 #include <string.h>
 
@@ -30,7 +31,7 @@ enum { MOST_STEPS = 300, STEPS_A_RHO = 3, ROWS_AT_ONCE = 16 };
 
 static const double FIRST_RHO = 0.1, MOST_RHO = 1e6;
 
-/* How much faster rho grows, by the part of the support that changed since it last grew. */
+/* Fractions of the support that changed since rho last grew; they decide how fast it grows. */
 static const double MUCH = 0.1, SOME = 0.005, HARDLY_ANY = 5e-5;
 
 typedef struct admm {
@@ -42,7 +43,7 @@ typedef struct admm {
   float *g, *v, *b, *d; /* [rows, columns] */
   float *scale;         /* [columns] roots of the diagonal of H + d I */
   uint8_t *before;      /* [rows, columns] support when rho last grew */
-  int64_t *changed;     /* [rows] elements of the support that were others then */
+  int64_t *changed;     /* [rows] elements of the row whose support has changed since */
   uint8_t *mask;        /* [rows, columns] support of d */
 } admm;
 
@@ -94,7 +95,7 @@ static void scale_sums(admm *a, double damping) {
   }
 }
 
-/* D: the largest weights, as they are. */
+/* Begins with D = the largest weights, unchanged, and V = 0. */
 static void begin_rows(int64_t begin, int64_t end, void *context) {
   const admm *a = context;
   const int n = a->fit->columns;
@@ -113,8 +114,8 @@ static void begin(admm *a) { laci_pool_for(a->pool, a->fit->rows, ROWS_AT_ONCE, 
 
 /* ---- steps ---- */
 
-/* H + rho I is positive definite: its diagonal is 1 + rho, and d > 0 was on that of H; float loses
- * that only where d is below its precision, and rho is then raised. */
+/* Factorises H + rho I, which is positive definite, since d > 0 was added to the diagonal of H.
+ * Where d is below the precision of float, the factorisation may fail; rho is then raised. */
 static void factorise(admm *a) {
   const int n = a->fit->columns;
   for (;;) {
@@ -125,7 +126,7 @@ static void factorise(admm *a) {
   }
 }
 
-/* Rows [begin, end). */
+/* Computes D and V from B for the rows [begin, end). */
 static void project(const admm *a, int64_t begin, int64_t end) {
   const int n = a->fit->columns;
   const float rho = (float)a->rho, by = (float)(1 / a->rho);
@@ -146,7 +147,7 @@ static int rows_at_once(const admm *a) {
   return a->fit->rows >= 512 ? 128 : a->fit->rows >= 256 ? 64 : 32;
 }
 
-/* While rho stays, rows know nothing of each other. */
+/* Runs STEPS_A_RHO steps on blocks of rows: while rho stays the same, rows are independent. */
 static void step_rows(int64_t begin, int64_t end, void *context) {
   const admm *a = context;
   const int at_once = rows_at_once(a);
@@ -172,7 +173,7 @@ static void step_rows(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/* The part of the support that changed. */
+/* The fraction of the support that changed. */
 static double change_of(const admm *a) {
   const size_t count = (size_t)a->fit->rows * (size_t)a->fit->columns;
   int64_t changed = 0, kept = 0;
@@ -181,7 +182,7 @@ static double change_of(const admm *a) {
   return (double)changed / (double)kept;
 }
 
-/* False: it was interrupted. */
+/* Runs the iteration. False: it was interrupted. */
 static bool run(admm *a) {
   const size_t count = (size_t)a->fit->rows * (size_t)a->fit->columns;
   bool raising = false; /* rho is large enough to be raised */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Does a fit make sense? Shapes, pattern, finite numbers. */
+ * Checks a fit: shapes, pattern, finite numbers. */
 #include <math.h>
 
 #include "base/error.h"

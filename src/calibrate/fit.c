@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The table of scores, and what is the same for all of them: masks from saliencies, memory.
- * Next: score_in.h, check.c, solve.c. */
+ * The table of scores, and what they share: masks from saliencies, memory. Next: score_in.h,
+ * check.c, solve.c. */
 #include "calibrate/fit.h"
 
 #include <string.h>
@@ -52,7 +52,7 @@ lac_status laci_fit_saliency(const laci_fit *fit, const laci_score *score, laci_
 typedef struct ranking {
   const laci_fit *fit;
   uint8_t *mask;
-  double *weight; /* saliencies, then weights */
+  double *weight; /* first saliencies, then the weights */
 } ranking;
 
 static void rank_rows(int64_t begin, int64_t end, void *context) {
@@ -68,7 +68,8 @@ static void rank_rows(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/* Masks whose blocks hold several rows: saliencies [rows, taps, channels] are seen as a weight. */
+/* Chooses masks whose blocks span several rows: the saliencies [rows, taps, channels] are passed to
+ * sparse/mask.h as if they were a weight. */
 static lac_status choose_blocks(const laci_fit *fit, const double *saliency, laci_pool *pool,
                                 uint8_t *mask, lac_error *err) {
   const laci_weight_view view = {.name = fit->name,

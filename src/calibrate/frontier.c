@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Values kept in memory as long as they may, then in files. A file is unlinked as soon as it is
- * open, so that it is gone however the process ends. Memory or a file that a value no longer needs
- * is kept for the next one of its size. */
+ * Keeps values in memory up to the limit, then in files. A file has no name, so it is removed
+ * however the process ends. Memory or a file that a value no longer needs is kept for the next
+ * value of the same size. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* fallocate */
 #endif
@@ -28,7 +28,7 @@ static lac_status open_file(const laci_frontier *frontier, laci_kept_storage *pl
   const char *folder = folder_of(frontier);
   place->file = laci_temporary_nameless(folder);
   if (place->file < 0) return laci_fail_errno(err, folder, "opening a temporary file");
-  /* Space now, where the file system can say so: better than to fail after minutes. */
+  /* Reserve the space now, where the file system can: else a full disk shows only after minutes. */
   bool full = place->bytes > 0 && fallocate(place->file, 0, 0, (off_t)place->bytes) &&
               (errno == ENOSPC || errno == EFBIG);
   if (!full) return LAC_OK;
@@ -38,7 +38,7 @@ static lac_status open_file(const laci_frontier *frontier, laci_kept_storage *pl
                    folder, laci_size_text(place->bytes, size, sizeof size));
 }
 
-/* ---- Storage that is free again ---- */
+/* ---- Spare storage ---- */
 
 static void free_place(laci_frontier *frontier, laci_kept_storage *place) {
   if (place->memory) frontier->held_bytes -= place->bytes;

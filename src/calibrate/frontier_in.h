@@ -10,8 +10,8 @@
 
 #include "lacuna/status.h"
 
-/* Of each kind, that a new value of the same size takes: fresh pages cost more than what is
- * computed in them, in small networks. */
+/* Freed storages of each kind (memory, file) that are kept for new values of the same size: in
+ * small networks, fresh pages cost more than the computation. */
 enum { LACI_SPARES = 3 };
 
 /** Storage of a value. */
@@ -21,14 +21,15 @@ typedef struct laci_kept_storage {
   int file;        /* -1: in memory */
 } laci_kept_storage;
 
-/** Where values may be stored; counts what is kept. */
+/** Where values may be stored, and how many bytes are stored now. */
 typedef struct laci_frontier {
   const char *folder;                   /* of files; NULL: TMPDIR or /tmp */
-  uint64_t memory_limit;                /* bytes that may be in memory at a time, spare ones too */
-  uint64_t held_bytes;                  /* in memory now, spare ones too */
-  uint64_t memory_bytes, file_bytes;    /* of values, now */
-  uint64_t most_file_bytes, most_bytes; /* at most, so far */
-  int n_spares[2];                      /* in memory, in files; the oldest first */
+  uint64_t memory_limit;                /* limit of the bytes in memory, spare storage included */
+  uint64_t held_bytes;                  /* bytes in memory now, spare storage included */
+  uint64_t memory_bytes, file_bytes;    /* bytes of values stored now */
+  uint64_t most_file_bytes, most_bytes; /* the peaks so far */
+  int n_spares[2];                      /* of spares: [0] in memory, [1] in files; the oldest first
+                                           */
   laci_kept_storage spares[2][LACI_SPARES];
 } laci_frontier;
 
@@ -42,7 +43,8 @@ typedef struct laci_kept {
   laci_kept_storage place;
 } laci_kept;
 
-/** Fails LAC_IO where there is no file. */
+/** Allocates storage for n batches of batch_bytes, in memory or in a file. Fails LAC_NO_MEMORY,
+ * LAC_IO (no file). */
 LAC_MUST_CHECK lac_status laci_kept_create(laci_frontier *frontier, size_t batch_bytes,
                                            int64_t first, int64_t n, laci_kept **kept,
                                            lac_error *err);
@@ -50,9 +52,10 @@ void laci_kept_destroy(laci_kept *kept); /* NULL is fine */
 
 static inline bool laci_kept_in_memory(const laci_kept *kept) { return kept->place.memory != NULL; }
 
-/** The batch's address, to be read or written there; NULL: it is in a file. */
+/** Returns the batch's address in memory, for reading and writing; NULL: it is in a file. */
 void *laci_kept_place(const laci_kept *kept, int64_t batch);
-/** To and from the file. Any thread, different batches at the same time. Fail LAC_IO. */
+/** Write a batch to the file and read it from there. Threads may access different batches at the
+ * same time. Fail LAC_IO. */
 LAC_MUST_CHECK lac_status laci_kept_write(const laci_kept *kept, int64_t batch, const void *from,
                                           lac_error *err);
 LAC_MUST_CHECK lac_status laci_kept_read(const laci_kept *kept, int64_t batch, void *to,

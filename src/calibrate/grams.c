@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sums of products, batch by batch: which positions of a batch are summed, and memory for it. */
+ * Sums of products, batch by batch: chooses which positions of a batch are summed, and allocates
+ * the memory. */
 #include "base/to_int.h"
 #include "calibrate/grams_in.h"
 
@@ -13,15 +14,19 @@
 #include "kernel/gram/gram.h"
 
 enum { POSITIONS_SEED = 17, ALL_COST_A_PART = 3, FEW_POSITIONS = 4096, MOST_WAITING = 64 };
-enum { WIDE = 1024 };                                   /* columns: the matrices leave the caches */
-static const int64_t waiting_bytes = (int64_t)32 << 20; /* of one network's value */
+enum {
+  WIDE = 1024
+};                                                      /* columns from which the matrices no longer
+                                                           fit into the caches */
+static const int64_t waiting_bytes = (int64_t)32 << 20; /* limit for the collected batches of one
+                                                           network */
 
 static int64_t elements_of(const laci_unfold *u) {
   const int64_t columns = laci_unfold_columns(u);
   return u->groups * columns * columns;
 }
 
-/* Floats of a batch's value. */
+/* Floats of the value in one batch. */
 static int64_t value_of(const laci_unfold *u) {
   int64_t n = u->images * u->groups * u->channels;
   for (int i = 0; i < LACI_UNFOLD_AXES; i++) n *= u->axis[i].in;
@@ -42,7 +47,7 @@ static laci_unfold of_batches(const laci_unfold *u, int n) {
   return all;
 }
 
-/* Positions that are summed of n batches. */
+/* The number of positions of n batches that are summed. */
 static int64_t taken_of(const laci_unfold *u, int64_t most, int n) {
   const int64_t all = laci_unfold_positions(u);
   const int64_t cost = laci_gram_correlates(u) ? all / ALL_COST_A_PART : all;
@@ -91,7 +96,7 @@ void laci_grams_clear(laci_grams *g) {
   *g = (laci_grams){0};
 }
 
-/* One in each of `taken` equal parts of all. */
+/* Draws one position from each of `taken` equal parts of [0, all). */
 static void draw_positions(const laci_grams *g, int64_t taken, int64_t all) {
   for (int64_t i = 0; i < taken; i++) {
     const double at = (double)i + laci_rng_unit(POSITIONS_SEED, g->n_sums, (uint64_t)i);

@@ -7,31 +7,35 @@
 
 typedef struct laci_pool laci_pool;
 
-/** Sums of one unfolding; layers that read the same one share them. Of wide ones, batches of
- * few positions wait for others: every sum reads and writes the whole matrices. */
+/** Sums for one unfolding of a value; layers that read the same unfolding share them. In wide
+ * layers, batches of few positions are collected and summed together, since every summation reads
+ * and writes the whole matrices. */
 typedef struct laci_grams {
   laci_unfold unfold;  /* of a batch */
-  int64_t n_positions; /* so far */
+  int64_t n_positions; /* summed so far */
   double *h;           /* [groups, columns, columns] sum x_p x_p' */
-  double *k;           /* sum x_d x_p', row: dense; NULL: it is h */
-  int64_t most;        /* positions of a batch that are summed at most */
-  int64_t *positions;  /* those of a sum, if not all */
-  uint64_t n_sums;     /* so far */
+  double *k;           /* sum x_d x_p', rows: dense inputs; NULL: K is H */
+  int64_t most;        /* limit of the positions that are summed, per batch */
+  int64_t *positions;  /* indices of the positions that are summed; NULL: all are */
+  uint64_t n_sums;     /* summations so far */
   void *scratch;
-  int most_waiting, n_waiting; /* batches; most_waiting 1: none does */
-  float *dense, *pruned;       /* [most_waiting] values of those that wait; dense NULL where k is */
+  int most_waiting, n_waiting; /* batches that are collected before a summation; most_waiting 1:
+                                  each is summed at once */
+  float *dense, *pruned;       /* [most_waiting] values of the collected batches; dense is NULL
+                                  where k is NULL */
 } laci_grams;
 
-uint64_t laci_grams_memory(const laci_unfold *unfold, bool asymmetric); /* at most */
-/** most: positions of a batch that are summed at most, spread evenly and drawn anew for every
- * batch: neighbours tell little that is new. All of them where that costs no more. */
+uint64_t laci_grams_memory(const laci_unfold *unfold, bool asymmetric); /* upper bound */
+/** most: limit of the positions that are summed, per batch. They are spread evenly, since
+ * neighbours are alike, and drawn anew for every batch. All are summed where that costs no more. */
 LAC_MUST_CHECK lac_status laci_grams_init(laci_grams *g, const laci_unfold *unfold, bool asymmetric,
                                           int64_t most, lac_error *err);
 void laci_grams_clear(laci_grams *g); /* zeroed is fine */
 
-/** One batch: the value in the dense and in the pruned network. Same bytes for any pool. */
+/** Adds one batch: the value in the dense and in the pruned network. The sums have the same bytes
+ * for any pool. */
 void laci_grams_add(laci_grams *g, const float *dense, const float *pruned, laci_pool *pool);
-/** After the last batch: all of h and k are there. */
+/** To be called after the last batch: completes h and k. */
 void laci_grams_finish(laci_grams *g, laci_pool *pool);
 
 #endif

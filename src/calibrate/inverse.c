@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * (H + d I)^-1, and what scores that read it have in common. */
+ * (H + d I)^-1, and functions that scores which read it share. */
 #include "calibrate/inverse_in.h"
 
 #include <math.h>

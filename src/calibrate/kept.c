@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Outputs of a network on batches of samples, kept for the next comparison with it. A batch is
- * known by its first sample and its size; what is kept has the bits that a run would give again.
+ * known by its first sample and its size; kept outputs have the same bits as a new run would give.
  * Next: outputs.c. */
 #include "calibrate/kept_in.h"
 
@@ -8,12 +8,12 @@
 
 typedef struct batch {
   int64_t first, n;
-  uint8_t *outputs; /* one after the other */
+  uint8_t *outputs; /* all outputs of the batch, one after the other */
 } batch;
 
 struct laci_kept_outputs {
   uint64_t most_bytes, bytes;
-  size_t n, capacity, next; /* next: what is asked for after what was found last */
+  size_t n, capacity, next; /* next: index after the entry found last, where a search begins */
   batch *batches;
 };
 

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What outputs.c asks of the outputs that are kept. */
+ * Access to kept outputs (samples.h), for outputs.c. */
 #ifndef LACI_CALIBRATE_KEPT_IN_H
 #define LACI_CALIBRATE_KEPT_IN_H
 
 #include "calibrate/samples.h"
 
-/** All outputs of the batch of n samples, one after the other, or NULL; kept NULL: nothing is. */
+/** Returns all outputs of the batch of n samples from `first` on, one after the other, or NULL
+ * where they are not kept. kept may be NULL: nothing is kept. */
 const uint8_t *laci_kept_outputs_find(laci_kept_outputs *kept, int64_t first, int64_t n);
 
-/** Where they are to be written; NULL: the limit leaves no memory for them. */
+/** Returns memory of `bytes` for the outputs of that batch, to be filled by the caller; NULL:
+ * beyond the limit, or no memory. */
 uint8_t *laci_kept_outputs_add(laci_kept_outputs *kept, int64_t first, int64_t n, uint64_t bytes);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Engines of a part of the network. */
+ * Creates and runs the engines of a part of the network. */
 #include "calibrate/lanes_in.h"
 
 #include "base/error.h"

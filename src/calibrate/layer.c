@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which layers can be calibrated, and how they are a matrix product. */
+ * Decides which layers can be calibrated, and describes them as matrix products. */
 #include <string.h>
 
 #include "analyze/analyze.h"
@@ -21,9 +21,9 @@ static bool has_ints(const laci_node *node, const char *name) {
   return laci_node_ints(node, name, &n) != NULL;
 }
 
-/* Padding before the first element of the axis. Sizes are inferred, so the attributes fit. Where
- * the attributes ask for pads computed from sizes, they are computed as in inference: an odd one is
- * at the end for SAME_UPPER, else at the beginning. */
+/* Returns the padding before the first element of the axis. Inference has checked the attributes.
+ * Pads that follow from the sizes (auto_pad) are computed as in inference: an odd element is at the
+ * end for SAME_UPPER, else at the beginning. */
 static int64_t pad_of(const laci_node *node, const laci_unfold_axis *axis, bool transposed,
                       int at) {
   const char *mode = laci_node_text(node, "auto_pad", "NOTSET");
@@ -57,7 +57,7 @@ static const char *unfold_window(const laci_node *node, const laci_shape *x, con
   return NULL;
 }
 
-/* A value [outer, channels, inner]. */
+/* The unfolding of a value [outer, channels, inner] with one tap. */
 static void unfold_matrix(const laci_shape *x, int c_axis, laci_unfold *u) {
   u->images = laci_shape_count_range(x, 0, c_axis);
   u->channels = x->dims[c_axis];
@@ -155,9 +155,10 @@ const char *laci_matrix_layer_of(const laci_analysis *analysis, int layer, laci_
   return unfold_of(n, out, from);
 }
 
-/* ---- Its weight ---- */
+/* ---- The stored weight ---- */
 
-/* Taps are the axes after the first two, in their order: they are the innermost ones. */
+/* Returns the index of an element of the matrix in the stored tensor. Taps are the axes after the
+ * first two, innermost and in the same order. */
 static int64_t place(const laci_matrix_layer *l, int64_t group, int64_t row, int64_t column) {
   int64_t tap = column / l->channels, channel = column % l->channels;
   int64_t k = l->groups_along_c ? row : group * l->rows + row;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How far a layer's outputs are from those of the dense network, on samples held back: run, not
- * derived from sums, so that it holds for the weights as they are stored. */
+ * Measures how far a layer's outputs are from those of the dense network, on samples held back. The
+ * layer is run, so the error is that of the weights as they are stored, rounding included. */
 #include <string.h>
 
 #include "base/budget.h"
@@ -9,14 +9,14 @@
 #include "calibrate/walk_in.h"
 #include "cpu/pool.h"
 
-enum { WEIGHTS = 3 }; /* dense, and the others */
+enum { WEIGHTS = 3 }; /* the dense weight and two others */
 
 typedef struct trial {
   const laci_walk_state *w;
   const laci_matrix_layer *layer;
   laci_lanes lanes[WEIGHTS];
   int64_t first, n_outputs;
-  void **in;            /* [n_lanes, streams] where the value is in a file */
+  void **in;            /* [n_lanes, streams] buffers for a value that is in a file */
   float **out;          /* [n_lanes, WEIGHTS] */
   laci_judgement *sums; /* [n_lanes] */
   lac_status *status;

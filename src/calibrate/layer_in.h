@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A layer as a matrix product: what its rows and columns are in the stored weight, and where its
- * inputs are in the value that it reads. Private to calibrate.
+ * A layer as a matrix product: where the matrix's elements are in the stored weight, and where the
+ * inputs x are in the value that the layer reads. Private to calibrate.
  *
- *   y[o, p] = sum_j W[o, j] x[j, p],   j = tap * channels + channel,   for every group by itself
+ *   y[o, p] = sum_j W[o, j] x[j, p],   j = tap * channels + channel,   in each group
  *
- * Conv: x are patches; ConvTranspose: patches of the input spread apart; Gemm and MatMul: one tap,
- * a position a row (or a column, where they read the value transposed). */
+ * Conv: x are patches of the input; ConvTranspose: patches of the input with zeros inserted between
+ * its elements; Gemm and MatMul: one tap, and each row of the value is a position (each column,
+ * where the value is read transposed). */
 #ifndef LACI_CALIBRATE_LAYER_IN_H
 #define LACI_CALIBRATE_LAYER_IN_H
 
@@ -17,30 +18,30 @@ typedef struct laci_layer laci_layer;
 
 /** A layer that can be calibrated. */
 typedef struct laci_matrix_layer {
-  int layer; /* of the analysis */
+  int layer; /* index in the analysis */
   int node, stored;
-  int port;                              /* of the weight */
-  int value;                             /* that it reads */
+  int port;                              /* of the node, that reads the weight */
+  int value;                             /* the value that the layer reads */
   int64_t rows, columns, channels, taps; /* of a group */
-  int64_t k_stride, c_stride;            /* in the stored weight */
+  int64_t k_stride, c_stride;            /* in the stored weight, in elements */
   bool groups_along_c;
   laci_unfold unfold;
 } laci_matrix_layer;
 
-/** NULL: *out is the layer; else why it cannot be calibrated (a text of the network's arena or a
- * constant one; no memory: a text, too). */
+/** Describes the layer in *out and returns NULL, or returns why it cannot be calibrated: a static
+ * text, or one in the network's arena. Lack of memory is reported as such a text, too. */
 const char *laci_matrix_layer_of(const laci_analysis *analysis, int layer, laci_network *network,
                                  laci_matrix_layer *out);
 
-/** One group's matrix, [rows, columns]. */
+/** The matrix of one group, [rows, columns]. */
 typedef struct laci_group_matrix {
   int64_t group;
   double *elements;
   uint8_t *mask; /* 1 = kept */
 } laci_group_matrix;
 
-/** Out of the bytes of the stored tensor (the mask stays as it is), and into bytes and mask of the
- * stored tensor. */
+/** gather reads a group's matrix from the bytes of the stored tensor and leaves its mask unchanged;
+ * scatter writes matrix and mask into the bytes and the mask of the stored tensor. */
 LAC_MUST_CHECK lac_status laci_matrix_layer_gather(const laci_matrix_layer *l,
                                                    const laci_network *network,
                                                    const uint8_t *bytes,

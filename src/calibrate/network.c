@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Inference for a fixed batch size on a copy of the graph that has values of its own, and what
- * follows from it for every value. */
+ * Inference for a fixed batch size on a copy of the graph with its own values, and for every value
+ * whether it is constant and whether it can be computed. */
 #include "calibrate/network_in.h"
 
 #include <inttypes.h>
@@ -43,10 +43,12 @@ static bool is_constant(const laci_network *n, int value) {
   const laci_value *v = &n->graph.values[value];
   if (v->stored >= 0) return true;
   if (v->producer < 0) return false;
-  /* Symbols cannot be in it: all sizes are fixed. An integer that is known follows from sizes. */
+  /* A known integer follows from sizes; these are all fixed, so it contains no symbols. */
   if (v->known && v->known->i && laci_dtype_is_integer(v->type.dtype)) return true;
   const laci_node *node = &n->graph.nodes[v->producer];
-  if (node->n_captures > 0 || node->frames) return false; /* another in every iteration of a loop */
+  if (node->n_captures > 0 || node->frames)
+    return false; /* its value may differ in every iteration
+                                                             of a loop */
   for (int i = 0; i < node->n_inputs; i++) {
     if (node->inputs[i] >= 0 && !n->constant[node->inputs[i]]) return false;
   }
@@ -134,7 +136,7 @@ static lac_status copy_graph(laci_network *n, const laci_weighted_graph *from, l
     return laci_fail_memory(err, "the sizes of values");
   for (size_t v = 0; v < n_values; v++) {
     n->graph.values[v] = graph->values[v];
-    n->graph.values[v].known = NULL; /* the graph's */
+    n->graph.values[v].known = NULL; /* is owned by the original graph */
   }
   for (size_t s = 0; s < n_stored; s++) {
     n->graph.stored[s] = graph->stored[s];

@@ -2,9 +2,9 @@
  * The network at a fixed batch size, and parts of it as graphs of their own: private to
  * calibrate.
  *
- * What does not depend on the network's inputs is constant: sizes that shape inference found are
- * stored in a part as they are, all else that is computed from stored tensors is computed in every
- * part that reads it. So only values of samples cross from part to part. */
+ * Values that do not depend on the network's inputs are constant. Those that shape inference knows
+ * are stored in a part; the others are computed anew in every part that reads them. So only values
+ * that depend on samples pass from part to part. */
 #ifndef LACI_CALIBRATE_NETWORK_IN_H
 #define LACI_CALIBRATE_NETWORK_IN_H
 
@@ -13,31 +13,33 @@
 #include "graph/graph.h"
 
 typedef struct laci_network {
-  laci_graph graph;        /* a copy of the struct with values of its own; all else is borrowed */
-  const uint8_t **weights; /* [n_stored] bytes: the caller's, or the graph's */
-  bool *constant;          /* [n_values] does not depend on the network's inputs */
-  const char **refusal;    /* [n_values] why it cannot be computed; NULL: it can */
+  laci_graph graph;        /* a copy of the struct with its own `values` and `stored`; all else is
+                              borrowed */
+  const uint8_t **weights; /* [n_stored] bytes: those of laci_weighted_graph, or the graph's */
+  bool *constant;          /* [n_values] the value does not depend on the network's inputs */
+  const char **refusal;    /* [n_values] why the value cannot be computed; NULL: it can */
   int64_t batch;
   laci_arena arena; /* texts, and the arrays of parts */
 } laci_network;
 
-/** The batch size that the network fixes: that of input 0, where axis 0 is known; else 0. */
+/** Returns the batch size that the network requires: the size of axis 0 of input 0, or 0 where it
+ * is dynamic. */
 int64_t laci_network_fixed_batch(const laci_graph *graph);
 
-/** Infers the graph for inputs of these shapes, axis 0 being `batch`. The graph, which is borrowed,
- * stays as it is. Fails as laci_graph_infer does, LAC_BAD_SHAPE where a size of an input is open.
- */
+/** Infers the graph for inputs of these shapes with `batch` as axis 0. The graph is borrowed and
+ * stays unchanged. Fails as laci_graph_infer does, LAC_BAD_SHAPE where a size of an input is
+ * unknown. */
 LAC_MUST_CHECK lac_status laci_network_create(const laci_weighted_graph *from,
                                               const laci_shape *shapes, int64_t batch,
                                               laci_network **network, lac_error *err);
 void laci_network_destroy(laci_network *network); /* NULL is fine */
 
-/** Bytes of a value as engines hand it over; 0: not known, or no numbers. */
+/** Bytes of a value as an engine's input or output; 0: unknown size, or not a tensor of numbers. */
 uint64_t laci_network_bytes(const laci_network *network, int value);
-/** Of the largest value. */
+/** Bytes of the largest value. */
 uint64_t laci_network_largest(const laci_network *network);
 
-/** Nodes that compute `outputs` from `inputs`; arrays in the network's arena. */
+/** Nodes that compute `outputs` from `inputs`. The arrays are in the network's arena. */
 typedef struct laci_part {
   int n_inputs, n_outputs, n_nodes;
   const int *inputs, *outputs; /* values */
@@ -45,19 +47,20 @@ typedef struct laci_part {
   int without_third; /* a node whose inputs after the second (a bias) are left out; -1: none */
 } laci_part;
 
-/** The part that computes wanted[] from what is there, [n_values]; its inputs are the values of
- * those that it reads, ascending; without_third is -1. Nothing wanted may be there already. */
+/** Finds the nodes that compute the values wanted[] from those that are available, there[n_values].
+ * part->inputs are the available values that these nodes read, ascending; without_third is -1. No
+ * wanted value may be available already. */
 LAC_MUST_CHECK lac_status laci_part_find(laci_network *network, const bool *there, int n_wanted,
                                          const int *wanted, laci_part *part, lac_error *err);
 
-/** The part as a graph, inferred, inputs and outputs in its order. weights: [n_stored], in the
- * place of the network's, for as long as the graph lives. */
+/** Builds the part as a graph, with types inferred and inputs and outputs in the part's order.
+ * weights: [n_stored], used in place of the network's; they must outlive the graph. */
 LAC_MUST_CHECK lac_status laci_part_graph(const laci_network *network, const laci_part *part,
                                           const uint8_t *const *weights, laci_graph **graph,
                                           lac_error *err);
 
-/** Estimate of the most bytes that a run of the part holds besides its inputs and outputs: values
- * that live at a time, and the stored tensors that it reads. */
+/** Estimates the peak bytes of a run of the part without its inputs and outputs: values that are
+ * live at the same time, and the stored tensors that it reads. */
 uint64_t laci_part_memory(const laci_network *network, const laci_part *part);
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ExactOBS: for every row, one weight after the other goes, that with the least
+ * ExactOBS: removes the weights of each row one by one, always the one with the least
  *
  *     w_p^2 / P_pp,    P = ((H + d I)[alive, alive])^-1
  *
- * among the blocks that still hold more than n; those alive follow, w -= w_p / P_pp * P_p, and P
- * loses p: P -= u u', u = P_p / sqrt(P_pp).
+ * in blocks that still hold more than n. The weights alive are then updated, w -= w_p / P_pp * P_p,
+ * and p is removed from P: P -= u u', u = P_p / sqrt(P_pp).
  *
- * P itself is brought up to date only every PENDING steps, by one product; until then the steps' u
- * are kept separately, and the one row of P that a step needs is computed from both. The update
- * also removes the weights that are gone from P, so that later steps are short. In the asymmetric
- * form the row of G (H + d I)^-1 takes the place of that of W_d. */
+ * P itself is updated only every PENDING steps, by one matrix product. Until then the vectors u of
+ * these steps are kept separately, and the one row of P that a step needs is computed from both.
+ * The update also deletes the removed weights' rows and columns from P, so that later steps cost
+ * less. In the asymmetric form, a row starts as that of G (H + d I)^-1 instead of W_d. */
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -29,24 +29,25 @@ enum {
 typedef struct pruning {
   const laci_fit *fit;
   const double *inverse; /* [columns, columns] */
-  double least; /* that a diagonal element of P can be, but for rounding: 1 / trace(H + d I) */
+  double least; /* lower bound of P's diagonal elements, but for rounding: 1 / trace(H + d I) */
   uint8_t *mask;
-  double *weight; /* [rows, columns] what is begun with, and what is left */
+  double *weight; /* [rows, columns] initially the start weights, at the end the result */
   _Atomic int next;
   _Atomic bool short_of_memory, interrupted;
 } pruning;
 
-/** What a lane works with; a row's columns that were alive when P was last brought up to date. */
+/** The state of a lane for one row; its n columns are those that were alive at the last update of
+ * P. */
 typedef struct lane {
   int n;                /* columns of P */
-  int n_pending;        /* u since then */
+  int n_pending;        /* number of u since the last update */
   double *p;            /* [n, n] lower triangle */
   double *u;            /* [PENDING, n] */
   double *w, *diagonal; /* [n] */
-  int *column;          /* [n] of the row */
+  int *column;          /* [n] index of the column in the row */
   int *block;           /* [n] */
   uint8_t *alive;       /* [n] */
-  int *excess;          /* [blocks] weights that have to go */
+  int *excess;          /* [blocks] number of weights still to be removed */
 } lane;
 
 static bool lane_init(lane *l, const laci_fit *fit) {
@@ -73,7 +74,7 @@ static void lane_clear(lane *l) {
   laci_free(l->excess);
 }
 
-/** Returns how many weights have to go. */
+/** Initialises the lane for a row; returns how many weights are to be removed. */
 static int begin_row(const pruning *job, lane *l, const double *weight) {
   const laci_fit *fit = job->fit;
   const int n_blocks = laci_fit_blocks(fit);
@@ -121,7 +122,7 @@ static void remove_weight(lane *l, int at, double least_diagonal) {
     for (int c = 0; c < n; c++) u[c] -= factor * earlier[c];
   }
   for (int c = 0; c < n; c++) {
-    if (!l->alive[c]) u[c] = 0; /* but for rounding it is */
+    if (!l->alive[c]) u[c] = 0; /* exactly 0; computed, it is 0 but for rounding */
     l->w[c] -= part * u[c];
     u[c] *= scale;
     l->diagonal[c] = fmax(l->diagonal[c] - u[c] * u[c], least_diagonal);
@@ -132,7 +133,7 @@ static void remove_weight(lane *l, int at, double least_diagonal) {
   l->n_pending++;
 }
 
-/* P := what is alive of P - U' U. */
+/* Sets P to the alive rows and columns of P - U' U. */
 static void bring_up_to_date(lane *l) {
   const int n = l->n;
   int left = 0;
@@ -152,7 +153,7 @@ static void bring_up_to_date(lane *l) {
                                                       .ldc = n});
   }
   for (int c = 0; c < n; c++) left += l->alive[c];
-  for (int c = 0, to = 0; c < n; c++) { /* in place: nothing is written beyond what was read */
+  for (int c = 0, to = 0; c < n; c++) { /* in place: a write never overtakes the reads */
     if (!l->alive[c]) continue;
     double *row = l->p + (int64_t)to * left;
     const double *old = l->p + (int64_t)c * n;

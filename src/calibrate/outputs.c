@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Outputs of two networks on the same samples, batch by batch, each by an engine of one thread. */
+ * Compares the outputs of two networks on the same samples, batch by batch; an engine of one thread
+ * runs each batch. */
 #include <math.h>
 #include <string.h>
 
@@ -20,8 +21,8 @@ typedef struct sums {
   int64_t n_answers, n_agree, n_labelled, n_right[NETWORKS], n_lost, n_won;
 } sums;
 
-/* What the samples have shown of the first network. Samples that are all the same, and outputs that
- * are, agree whatever was done to the weights. */
+/* Whether the first network's inputs and outputs vary. If all samples or all outputs are the same,
+ * the two networks agree whatever the weights are. */
 typedef struct variety {
   void **first_in, **first_out; /* of the first sample */
   bool inputs_vary;             /* from sample to sample */
@@ -36,12 +37,13 @@ typedef struct comparison {
   laci_part parts[NETWORKS];
   laci_lanes lanes[NETWORKS];
   int n_lanes, n_inputs, n_outputs;
-  int64_t n_units; /* of a batch: its samples where every output has an axis for them, else 1 */
-  void **in;       /* [n_lanes, n_inputs] of the first network */
+  int64_t n_units; /* units of a batch: its samples where every output has an axis for them, else 1
+                      */
+  void **in;       /* [n_lanes, n_inputs] inputs of the first network */
   void **out;      /* [n_lanes, NETWORKS, n_outputs] */
   int64_t first;   /* sample of lane 0 */
-  const uint8_t **known; /* [n_lanes] outputs of the first network that were kept; NULL: they are to
-                            be computed */
+  const uint8_t **known; /* [n_lanes] kept outputs of the first network; NULL: they are to be
+                            computed */
   variety seen;
   sums *sums; /* [n_lanes] */
   lac_status *status;
@@ -94,7 +96,8 @@ static lac_status open_networks(comparison *c, const laci_weighted_graph *const 
   return st ? st : check_alike(c, err);
 }
 
-/* The samples of a batch, where all float outputs have them along their first axis. */
+/* Returns the units of a batch: its samples where all float outputs have them along their first
+ * axis, else 1. */
 static int64_t units_of(const comparison *c) {
   const laci_graph *graph = &c->networks[0]->graph;
   for (int i = 0; i < graph->n_outputs; i++) {
@@ -105,7 +108,7 @@ static int64_t units_of(const comparison *c) {
   return c->how->batch;
 }
 
-/* As many at a time as there are threads, and memory. */
+/* The number of lanes: as many as there are threads and batches, and as memory allows. */
 static int lanes_for(const comparison *c, laci_budget *budget) {
   uint64_t lane = 0;
   for (int i = 0; i < NETWORKS; i++) lane += laci_part_memory(c->networks[i], &c->parts[i]);
@@ -191,9 +194,9 @@ static void close_comparison(comparison *c) {
   laci_free((void *)c->known);
 }
 
-/* ---- Do they say anything? ---- */
+/* ---- Whether the samples say anything ---- */
 
-/* Bytes of a sample in a port that holds a batch of them along axis 0. */
+/* Bytes of one sample of a value that holds a batch along axis 0. */
 static size_t sample_bytes(const comparison *c, int value) {
   const laci_network *n = c->networks[0];
   const laci_shape *shape = &n->graph.values[value].type.shape;
@@ -202,7 +205,8 @@ static size_t sample_bytes(const comparison *c, int value) {
   return batch ? bytes / (size_t)c->how->batch : bytes;
 }
 
-/* Do samples of a batch differ from the first of all, which is kept? */
+/* Does any sample of the batch differ from the first sample of all, *first? If *first is NULL, the
+ * batch's first sample is copied there. */
 static bool differs(void **first, const uint8_t *batch, size_t bytes, size_t sample, bool *ok) {
   if (!*first) {
     *first = laci_alloc(sample + 1, 1);
@@ -218,7 +222,7 @@ static bool differs(void **first, const uint8_t *batch, size_t bytes, size_t sam
   return false;
 }
 
-/* More than one number over and over. */
+/* Are the elements of the sample not all equal? */
 static bool varies_inside(const uint8_t *sample, size_t bytes, size_t element) {
   if (bytes <= element) return true;
   return memcmp(sample, sample + element, bytes - element) != 0;
@@ -273,7 +277,8 @@ static const char *doubt_of(const comparison *c, const sums *all) {
 
 /* ---- A batch ---- */
 
-/* A part's inputs are those of the network that it reads. */
+/* Runs one network on the batch of a lane. A part's inputs are those inputs of the network that the
+ * part reads. */
 static lac_status run_network(const comparison *c, int which, int lane, lac_error *err) {
   const laci_part *part = &c->parts[which];
   const laci_graph *graph = &c->networks[which]->graph;
@@ -294,7 +299,7 @@ static size_t output_bytes(const comparison *c, int output) {
   return (size_t)laci_network_bytes(n, n->graph.outputs[output]);
 }
 
-/* The first network's outputs as they were kept. */
+/* Copies the first network's kept outputs into the lane's buffers. */
 static void take_known(const comparison *c, int lane) {
   const uint8_t *from = c->known[lane];
   for (int i = 0; i < c->n_outputs; i++) {
@@ -352,7 +357,7 @@ static void sum_errors(laci_error_sums *to, const laci_error_sums *from) {
   to->ss += from->ss;
 }
 
-/* A unit's part of an output. */
+/* Adds n elements of an output that belong to one unit: *e += sum (a - b)^2, *s += sum a^2. */
 static void add_errors(const float *a, const float *b, int64_t n, double *e, double *s) {
   for (int64_t j = 0; j < n; j++) {
     double of_a = (double)a[j], difference = of_a - (double)b[j];
@@ -449,7 +454,7 @@ lac_status laci_compare_outputs(const laci_weighted_graph *a, const laci_weighte
   close_comparison(&c);
   if (st) return st;
   if (!isfinite(all.errors.e) || !isfinite(all.errors.s)) {
-    all.errors.e = INFINITY; /* never better than another */
+    all.errors.e = INFINITY; /* so that no other network is worse */
     all.errors.s = 1;
   }
   *difference =

@@ -8,7 +8,7 @@
 #include "graph/infer.h"
 #include "tensor/buf.h"
 
-/* Its content is known without computing: sizes, mostly. */
+/* Is the value's content known without computing it? Mostly sizes are. */
 static bool stands(const laci_network *n, int value) {
   const laci_value *v = &n->graph.values[value];
   return v->stored < 0 && n->constant[value] && v->known && v->known->i;
@@ -147,7 +147,7 @@ lac_status laci_part_graph(const laci_network *n, const laci_part *part,
   return st;
 }
 
-/* ---- What it takes ---- */
+/* ---- Memory ---- */
 
 static bool is_of(const int *list, int n, int value) {
   for (int i = 0; i < n; i++)
@@ -155,7 +155,7 @@ static bool is_of(const int *list, int n, int value) {
   return false;
 }
 
-/* After which of the part's nodes is the value read for the last time? */
+/* Returns the index of the last of the part's nodes that reads the value. */
 static int last_reader(const laci_network *n, const laci_part *part, int value) {
   for (int at = part->n_nodes - 1; at >= 0; at--) {
     const laci_node *node = &n->graph.nodes[part->nodes[at]];

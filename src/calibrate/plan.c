@@ -9,8 +9,8 @@
 typedef struct planning {
   laci_network *network;
   laci_walk_plan *plan;
-  bool *there;  /* [n_values] computed by parts so far, or an input */
-  int *stop_of; /* [n_nodes] whose part it is in; -1: none */
+  bool *there;  /* [n_values] computed by a part so far, or an input of the network */
+  int *stop_of; /* [n_nodes] the stop whose part contains the node; -1: none */
   int *wanted;  /* [n_values] */
   lac_error *err;
 } planning;
@@ -28,7 +28,8 @@ static int by_node(const void *a, const void *b) {
   return (p->node > q->node) - (p->node < q->node);
 }
 
-/* In the order of their first layers: whatever a value depends on comes before it then. */
+/* Sorts the stops by their first layers, so that a value comes after all values that it depends on.
+ */
 static lac_status find_stops(planning *p) {
   laci_walk_plan *plan = p->plan;
   size_t n = (size_t)plan->n_layers;
@@ -77,7 +78,7 @@ static void start_from_inputs(planning *p) {
   for (int v = 0; v < graph->n_values; v++) p->there[v] = graph->values[v].is_input;
 }
 
-/* The part's values are there from now on. */
+/* Marks the values that the part computes as available. */
 static void pass_part(planning *p, const laci_part *part) {
   const laci_graph *graph = &p->network->graph;
   for (int i = 0; i < part->n_nodes; i++) {
@@ -117,7 +118,7 @@ static lac_status find_last_stops(planning *p) {
 
 /* ---- Parts ---- */
 
-/* Outputs of the part before stop s: the stop's value, and what is read later. */
+/* Lists the outputs of the part before stop s: the stop's value, and values that are read later. */
 static int outputs_of(planning *p, int s, int stream) {
   const laci_graph *graph = &p->network->graph;
   const laci_walk_plan *plan = p->plan;
@@ -132,7 +133,7 @@ static int outputs_of(planning *p, int s, int stream) {
   return n;
 }
 
-/* There already: read, not computed. */
+/* Makes the parts of a stop whose value is available already: they have an input and no nodes. */
 static lac_status only_read(planning *p, laci_stop *stop) {
   int *input = laci_arena_alloc(&p->network->arena, 1, sizeof *input);
   if (!input) return laci_fail_memory(p->err, "the parts of the network");

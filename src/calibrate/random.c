@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Uniform numbers by seed and name: what a choice by nothing is worth, which others are held to. */
+ * Uniform random numbers by seed and name: the baseline that other scores are compared with. */
 #include <string.h>
 
 #include "base/hash.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Looking at values while a network runs over samples: first how far they reach, then how often
- * what is met. */
+ * Observes values while a network runs over samples. The first pass finds their ranges, the second
+ * fills their histograms. */
 #include "calibrate/ranges.h"
 
 #include <math.h>
@@ -19,9 +19,9 @@ enum { MOST_LANES = 16 };
 
 typedef struct watcher {
   const laci_network *network;
-  const int *place;   /* [graph->n_values] in the ranges; -1: not wanted */
-  laci_range *ranges; /* [n_values] the lane's own */
-  bool counts;        /* the second pass */
+  const int *place;   /* [graph->n_values] index of the value's range; -1: not wanted */
+  laci_range *ranges; /* [n_values] of this lane */
+  bool counts;        /* it is the second pass, which fills histograms */
   laci_engine *engine;
   void **in, **out;
   lac_status status;
@@ -36,7 +36,7 @@ typedef struct looker {
   int n_lanes, n_values;
 } looker;
 
-/* ---- What is seen ---- */
+/* ---- Observing a value ---- */
 
 static bool reach(laci_range *r, const float *x, int64_t n) {
   float low = (float)r->low, high = (float)r->high;
@@ -88,7 +88,8 @@ static lac_status open_lane(looker *l, watcher *w, laci_budget *budget, lac_erro
       .values = l->how->values, .n_values = l->n_values, .see = see, .context = w};
   laci_engine_options options = {.threads = 1,
                                  .dense_only = true,
-                                 .finite = LACI_FINITE_ASSUMED, /* what is seen is looked at here */
+                                 .finite = LACI_FINITE_ASSUMED, /* values are checked in this file
+                                                                   */
                                  .budget = budget,
                                  .observer = &observer};
   const laci_engine_port *ports;
@@ -121,7 +122,7 @@ static void close_lane(watcher *w) {
   laci_engine_destroy(w->engine);
 }
 
-/* The first lane must fit; others as the memory allows. */
+/* Opens the lanes. The first must fit in memory; others are added while memory allows. */
 static lac_status open_lanes(looker *l, lac_error *err) {
   laci_budget budget = l->how->budget ? *l->how->budget : laci_budget_of(UINT64_MAX);
   int most = laci_pool_threads(l->how->pool);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Relative importance and activations: what part of its input's and of its output's weights a
- * weight is, times the root of its input's norm,
+ * RIA, relative importance and activations: a weight's share of the weights of its input and of its
+ * output, times the root of its input's norm,
  *
  *     (|w_ij| / sum_i |w_ij| + |w_ij| / sum_j |w_ij|) * |x_j|^(1/2),    |x_j| = sqrt(H_jj) */
 #include <math.h>

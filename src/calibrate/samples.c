@@ -7,9 +7,10 @@
 #include "base/error.h"
 #include "base/plural.h"
 
-enum { HELD_BACK = 8 }; /* one batch in so many judges */
+enum { HELD_BACK = 8 }; /* one batch in HELD_BACK judges */
 
-/* Sizes from half of the largest on: the one that uses most samples, the larger of equal ones. */
+/* Of the sizes from half of `most` to `most`, returns the one that uses most samples; of equal ones
+ * the larger. */
 static int64_t best_batch(int64_t count, int64_t most) {
   int64_t best = most;
   for (int64_t batch = most; batch > most / 2 && batch >= 1; batch--) {

@@ -6,13 +6,13 @@
  *     w[s] A[s, s] = G[s],    A = H + d I
  *
  * Rows are sorted by their masks, so that those with the same support are neighbours and share one
- * Cholesky factor; such a group of rows is one task of a thread. Memory belongs to the thread's
- * lane, which takes group after group; which lane takes which group changes no result.
+ * Cholesky factor; such a group of rows is one task of a thread. Each thread's lane has its own
+ * memory and processes groups one by one; results do not depend on which lane gets which group.
  *
  * A large support is factorised in float, which is three times as fast, A scaled to a unit
  * diagonal; w is then refined, w += (L L')^-1 (G[s] - w A[s, s]) with the bracket in double, until
- * that is small enough. Where it does not become so, A is too near to singular for float, and the
- * factor is one of doubles. */
+ * the bracket is small enough. Where it does not become small, A is too near to singular for float,
+ * and is factorised in double. */
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -28,10 +28,10 @@
 #include "kernel/linear/linear.h"
 
 enum {
-  FLOAT_FROM = 512, /* columns of a support */
+  FLOAT_FROM = 512, /* columns of a support from which it is factorised in float */
   MOST_STEPS = 12,
   MOST_TRIES = 40
-}; /* the last with 1e40 d: nothing is left of H there */
+}; /* the last try adds 1e40 d, which makes H negligible */
 
 static const double RESIDUAL = 1e-8; /* of |G[s]| */
 
@@ -48,18 +48,18 @@ typedef struct support_group {
 typedef struct solver {
   const laci_sums *sums;
   const uint8_t *mask;
-  double *weight; /* [rows, columns] G, and what is solved in its place */
+  double *weight; /* [rows, columns] G, overwritten by the solution */
   sorted_row *sorted;
   support_group *groups;
   int n_groups, most_support;
-  _Atomic int next; /* group */
+  _Atomic int next; /* next group to be processed */
   _Atomic bool short_of_memory, interrupted;
 } solver;
 
-/** What a lane works with; the last four only for large supports. */
+/** The memory of a lane; the last four arrays are only for large supports. */
 typedef struct lane {
   int *support;   /* [n] columns */
-  double *matrix; /* [n, n] A[s, s], lower triangle; its factor */
+  double *matrix; /* [n, n] A[s, s], lower triangle, overwritten by its factor */
   double *side;   /* [n] G[s] */
   double *answer; /* [n] w[s] */
   double *rest;   /* [n] side - answer A[s, s] */
@@ -111,8 +111,8 @@ static void gather(const solver *s, const int *support, int n, double damping, d
   }
 }
 
-/* A = H + d I is positive definite but for the rounding of H: where that is more than d, d grows.
- */
+/* Factorises A = H + d I. A is positive definite unless the rounding of H exceeds d: then d is
+ * raised. */
 static void factorise(const solver *s, const int *support, int n, double *factor) {
   double damping = s->sums->damping;
   gather(s, support, n, damping, factor);
@@ -139,7 +139,8 @@ static double largest(const double *x, int n) {
   return most;
 }
 
-/* answer from side by the factor of floats. False: it does not get there. */
+/* Solves for l->answer from l->side by the float factor, with refinement. False: the residual did
+ * not become small enough. */
 static bool refine(const lane *l, int n) {
   const double wanted = RESIDUAL * largest(l->side, n);
   double before = INFINITY;

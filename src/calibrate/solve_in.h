@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What fit.c and solve.c know of each other. */
+ * Functions that fit.c, check.c and solve.c share. */
 #ifndef LACI_CALIBRATE_SOLVE_IN_H
 #define LACI_CALIBRATE_SOLVE_IN_H
 
 #include "calibrate/fit.h"
 
-/** Shapes, pattern and finite values; with the sums where they are needed. */
+/** Checks shapes, pattern and that all values are finite; the sums H and K only where needs_gram.
+ */
 LAC_MUST_CHECK lac_status laci_fit_check(const laci_fit *fit, bool needs_gram, lac_error *err);
 
 /** Bytes that laci_fit_solve allocates for a mask of the fit's pattern. */

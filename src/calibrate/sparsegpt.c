@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * SparseGPT: columns from left to right; where a block begins, its n weights of largest
- * w^2 / U_jj^2 stay; what a column loses is made up for by those to its right,
+ * SparseGPT: visits columns from left to right. At the first column of a block, its n weights of
+ * largest w^2 / U_jj^2 are chosen to be kept. The columns to the right compensate for what a column
+ * loses,
  *
  *     w[j:] -= (w_j - q_j) / U_jj * U[j, j:],    (H + d I)^-1 = U' U, U upper triangular
  *
- * Columns are taken in panels of whole blocks: inside of a panel step by step, to its right at
- * once. In the asymmetric form it prunes G (H + d I)^-1 in the place of W_d. */
+ * Columns are grouped into panels of whole blocks: inside a panel, the others are updated after
+ * every column; those to its right once a panel. In the asymmetric form, G (H + d I)^-1 is pruned
+ * instead of W_d. */
 #include "base/error.h"
 #include "base/memory.h"
 #include "calibrate/inverse_in.h"
@@ -21,7 +23,7 @@ typedef struct pruning {
   double *weight; /* [rows, columns] */
 } pruning;
 
-/* U from U' U = inverse: the lower factor's transpose. */
+/* Transposes the lower factor in place, which gives U of U' U = inverse. */
 static void transpose_lower(double *a, int n) {
   for (int i = 0; i < n; i++) {
     for (int j = 0; j < i; j++) {
@@ -31,7 +33,7 @@ static void transpose_lower(double *a, int n) {
   }
 }
 
-/* The block's weights as they are now decide what goes. */
+/* Chooses the block's mask by its weights as updated so far. */
 static void choose_block(const pruning *p, laci_fit_block block, const double *w, uint8_t *mask) {
   double worth[LACI_MOST_PATTERN_M] = {0};
   for (int c = 0; c < block.n_columns; c++) {
@@ -42,7 +44,7 @@ static void choose_block(const pruning *p, laci_fit_block block, const double *w
   laci_fit_keep_block(worth, block.n_columns, p->fit->pattern.n, mask + block.first);
 }
 
-/** Columns [first, end), whole blocks. */
+/** Columns [first, end): whole blocks. */
 typedef struct column_panel {
   int first_block, n_blocks, first, end;
 } column_panel;
@@ -58,7 +60,8 @@ static column_panel panel_at(const laci_fit *fit, int first_block) {
   return p;
 }
 
-/* lost [end - first]: what columns right of the panel make up for. */
+/* Prunes one row inside the panel. lost [end - first] is set to the errors that columns to the
+ * right of the panel compensate for. */
 static void prune_panel(const pruning *p, const column_panel *panel, int64_t row, double *lost) {
   const int columns = p->fit->columns;
   double *w = p->weight + row * columns;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What all scores and the solution derive from a fit's sums: damping, target, errors. */
+ * Computes from a fit's sums what all scores and the solution need: damping, target, errors. */
 #include "base/error.h"
 #include "base/memory.h"
 #include "calibrate/score_in.h"
@@ -7,7 +7,7 @@
 #include "kernel/linear/linear.h"
 
 static const double LEAST_DAMPING = 0.01; /* of mean(diag H), as published for SparseGPT */
-static const double SCARCE = 0.25;        /* more, where positions are few for the columns */
+static const double SCARCE = 0.25;        /* times columns / positions, of mean(diag H) */
 
 double laci_fit_damping(const laci_fit *fit) {
   double trace = 0, part = fit->damping;
@@ -66,7 +66,7 @@ lac_status laci_fit_error(const laci_fit *fit, const double *weight, double ener
     st = laci_fail_memory(err, "a layer's error");
     goto out;
   }
-  if (rest) { /* nothing cancels where both sides saw the same inputs */
+  if (rest) { /* symmetric form: computed from W - W_d, so that nothing cancels */
     for (int64_t at = 0; at < count; at++) rest[at] = weight[at] - fit->weight[at];
     times(pool, fit, rest, fit->h, product);
     *error = dot(rest, product, count);
@@ -76,7 +76,7 @@ lac_status laci_fit_error(const laci_fit *fit, const double *weight, double ener
     times(pool, fit, weight, fit->h, product);
     *error = energy - 2 * cross + dot(weight, product, count);
   }
-  if (*error < 0) *error = 0; /* by rounding */
+  if (*error < 0) *error = 0; /* negative by rounding */
 out:
   laci_free(rest);
   laci_free(product);

@@ -16,10 +16,11 @@
 #include "sparse/mask.h"
 
 enum { MOST_SAMPLES = 64 };
-/* The default of the most inputs that are summed: so many for every column; for wide layers fewer,
- * but not so few that damping (fit.h) would have to make up for it. */
+/* Default limits of the number of inputs that are summed: POSITIONS a column; at most ENOUGH, but
+ * at least POSITIONS_OF_WIDE a column, since with fewer the damping (fit.h) grows. */
 enum { POSITIONS = 128, ENOUGH = 65536, POSITIONS_OF_WIDE = 32 };
-/* Of the largest value of a batch: sums over longer batches cost less, memory more. */
+/* Limit for the largest value of a batch: larger batches cost less time in sums, but more memory.
+ */
 static const uint64_t batch_bytes = (uint64_t)48 << 20;
 
 /* ---- Setting up ---- */
@@ -29,7 +30,7 @@ static bool is_wanted(const laci_walk_state *w, int layer) {
   return !w->options->wanted || w->options->wanted[layer];
 }
 
-/* Sizes for a small batch say how large one may be. */
+/* Infers the network for a small batch first; its sizes tell how large a batch may be. */
 static lac_status open_network(laci_walk_state *w, lac_error *err) {
   const laci_weighted_graph dense = {.graph = w->analysis->graph, .weights = w->options->weights};
   int64_t fixed = laci_network_fixed_batch(dense.graph), one = fixed > 0 ? fixed : 1;
@@ -43,7 +44,8 @@ static lac_status open_network(laci_walk_state *w, lac_error *err) {
   const int64_t count = w->samples->count, held = w->samples->held_back;
   st = laci_calibration_cut_of(count, held > 0 && most > held ? held : most, fixed, &w->cut, err);
   if (!st && fixed <= 0) w->cut.judging_batch = most;
-  if (!st && held > 0 && w->cut.n_batches > 1) { /* what judges is no copy of what was fitted */
+  if (!st && held > 0 && w->cut.n_batches > 1) { /* the samples that judge must not be copies of
+                                                    fitted ones */
     int64_t n_fitted = (count - held + w->cut.batch - 1) / w->cut.batch;
     w->cut.n_fitted = n_fitted < w->cut.n_batches ? n_fitted : w->cut.n_batches - 1;
     if (w->cut.n_fitted < 1) w->cut.n_fitted = 1;
@@ -54,7 +56,7 @@ static lac_status open_network(laci_walk_state *w, lac_error *err) {
   return laci_network_create(&dense, w->samples->shapes, w->cut.batch, &w->network, err);
 }
 
-/* By magnitude; several layers may read one weight. */
+/* Masks the layer's weight by magnitude. Several layers may share a weight; it is masked once. */
 static lac_status mask_by_magnitude(laci_walk_state *w, int layer, lac_error *err) {
   const laci_layer *from = &w->analysis->layers[layer];
   const laci_stored *stored = &w->network->graph.stored[from->stored];
@@ -79,8 +81,8 @@ static lac_status mask_by_magnitude(laci_walk_state *w, int layer, lac_error *er
   return LAC_OK;
 }
 
-/* Layers that cannot be calibrated are pruned before the walk begins, so that all that follow make
- * up for them, too. */
+/* Sorts out the layers that cannot be calibrated. They are pruned before the walk begins, so that
+ * the fits of later layers compensate for them, too. */
 static lac_status sort_layers(laci_walk_state *w, bool *is_pruned, lac_error *err) {
   int n_layers = w->analysis->n_layers;
   w->plan.layers = laci_alloc((size_t)n_layers + 1, sizeof *w->plan.layers);
@@ -138,7 +140,7 @@ static void close_walk(laci_walk_state *w) {
 
 /* ---- From stop to stop ---- */
 
-/* Of a batch. */
+/* Returns the limit of the positions of a batch that are summed. */
 static int64_t positions_at(const laci_walk_state *w, const laci_unfold *unfold) {
   const int64_t columns = laci_unfold_columns(unfold), asked = w->options->positions;
   if (asked > INT64_MAX / columns) return INT64_MAX;
@@ -150,7 +152,7 @@ static int64_t positions_at(const laci_walk_state *w, const laci_unfold *unfold)
   return laci_ceil_div(most, w->cut.n_fitted);
 }
 
-/* Sums for the layers of a stop: which[l] of layer l. */
+/* Creates the sums for the layers of a stop: grams[which[l]] are those of layer l. */
 static lac_status open_grams(const laci_walk_state *w, const laci_stop *stop, laci_grams *grams,
                              int *which, int *n, lac_error *err) {
   bool asymmetric = !w->options->symmetric && w->plan.differs[stop->value];
@@ -186,7 +188,8 @@ static lac_status walk_to(laci_walk_state *w, int s, lac_error *err) {
   return st;
 }
 
-/* A network that cannot be run as a whole has been calibrated as far as it goes. */
+/* Compares the network's outputs. A network that cannot be run as a whole is no failure: it has
+ * been calibrated as far as it runs. */
 static lac_status compare(laci_walk_state *w, lac_error *err) {
   const laci_graph *graph = w->analysis->graph;
   const laci_weighted_graph dense = {.graph = graph, .weights = w->network->weights};
@@ -198,7 +201,7 @@ static lac_status compare(laci_walk_state *w, lac_error *err) {
                                     .budget = w->options->budget};
   lac_error why = {0};
   lac_status st = laci_compare_outputs(&dense, &pruned, w->samples, &how, &w->out->outputs, &why);
-  if (!st && w->out->outputs.doubt) /* a clean bill that says nothing is none */
+  if (!st && w->out->outputs.doubt) /* a small difference that proves nothing must not look good */
     st = laci_fail(&why, LAC_UNSUPPORTED,
                    "%s, which says nothing of how the network answers on others",
                    w->out->outputs.doubt);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Masks and weights from samples: layer after layer in the order of the graph, the dense network
- * and the one that is pruned so far together.
+ * Chooses masks and weights by samples, layer by layer in the order of the graph. The dense network
+ * and the network as pruned so far are run together.
  *
  *   for every value that layers read, in the order of the graph:
  *     compute it for all samples, in both networks     parts of the graph, each an engine
@@ -28,61 +28,64 @@ typedef struct laci_score laci_score;
 
 typedef struct laci_calibrate_options {
   laci_pattern pattern;
-  laci_mask_form
-      form;      /* of masks: another than 1-D only for scores that say what a weight is worth */
-  int v;         /* of V:N:M; else 0 */
-  uint64_t seed; /* of scores that draw */
+  laci_mask_form form;     /* of masks; forms other than 1-D need laci_score_is_saliency */
+  int v;                   /* of V:N:M; else 0 */
+  uint64_t seed;           /* for scores that draw random numbers */
   const laci_score *score; /* how masks are chosen: laci_score_find */
-  bool solve;              /* kept weights are fitted; else they are what the score leaves them */
-  bool symmetric;          /* both sides of the fit see the pruned network: no K is summed */
+  bool solve;              /* kept weights are fitted; else they are as the score gives them */
+  bool symmetric;          /* targets, too, are computed from the pruned network's inputs: K = H */
   const bool *wanted;      /* [analysis->n_layers] layers to be pruned; NULL: all eligible ones */
-  const uint8_t *const *weights; /* [n_stored] bytes in the place of the graph's, NULL entries: the
-                                    graph's (a network that is permuted and not committed); NULL */
-  int64_t positions;  /* inputs x that are summed for every column of a layer's matrix, at most: so
-                         many say enough, and more cost as much again. 0: 128, of wide layers fewer
-                         (walk.c); INT64_MAX:  all */
-  int batch;          /* samples at a time, at most; 0: by the size of the network. A
-                         network whose batch size is fixed has that one */
+  const uint8_t *const *weights; /* [n_stored] bytes that replace the graph's (of a network whose
+                                    reordering is not committed yet); NULL, or a NULL entry: the
+                                    graph's own */
+  int64_t positions;  /* limit of the number of inputs x that are summed, for every column of a
+                         layer's matrix. 0: 128, fewer for wide layers (walk.c); INT64_MAX: all */
+  int batch;          /* samples in a batch, at most; 0: by the size of the network. Not read where
+                         the network fixes its batch size */
   const char *folder; /* of temporary files; NULL: TMPDIR or /tmp */
-  uint64_t memory_for_values; /* bytes of values kept between layers that may be in memory; 0: what
-                                 the budget leaves, at most a quarter of it and 1.5 GB. Tests: 1 */
+  uint64_t memory_for_values; /* limit of the bytes of values between layers that are kept in
+                                 memory, others go to files; 0: what the budget leaves, at most a
+                                 quarter of it and 1.5 GB */
   const laci_budget *budget;  /* the limit, and what others hold; NULL: no limit */
   laci_pool *pool;
 } laci_calibrate_options;
 
-/** What became of a layer. Errors: sum |W_d x_d - W x_p|^2 / sum |W_d x_d|^2 over the samples held
- * back (over all, where there are none). */
+/** The result for one layer. Errors: sum |W_d x_d - W x_p|^2 / sum |W_d x_d|^2 over the samples
+ * held back (over all, where there are none). */
 typedef struct laci_calibrated_layer {
-  bool pruned;         /* it was wanted, is eligible, and has a mask */
-  bool calibrated;     /* by samples; else by the magnitude of its weights */
-  bool solved;         /* its kept weights were fitted, and that lowered the error held back */
-  const char *reason;  /* why it is pruned, but not calibrated; NULL: nothing to say */
-  double error_before; /* masked only */
-  double error_after;  /* with the new weights; both 0 unless calibrated */
+  bool pruned;         /* the layer was wanted, is eligible, and has a mask */
+  bool calibrated;     /* its mask was chosen by samples; else by the magnitude of its weights */
+  bool solved;         /* its kept weights were fitted, which lowered the error on samples held back
+                          */
+  const char *reason;  /* why it is pruned but not calibrated; NULL: no reason to give */
+  double error_before; /* with the mask, weights not updated */
+  double error_after;  /* with the new weights; both errors are 0 unless calibrated */
   double energy;       /* sum |W_d x_d|^2 over the samples held back */
-  int64_t positions;   /* inputs x that were summed, of samples that are not held back */
+  int64_t positions;   /* number of inputs x that were summed, over samples not held back */
 } laci_calibrated_layer;
 
 typedef struct laci_calibrated {
   int n_layers, n_stored;
-  laci_calibrated_layer *layers; /* [n_layers] as in the analysis */
+  laci_calibrated_layer *layers; /* [n_layers] in the order of the analysis */
   uint8_t **masks;   /* [n_stored] bytes in the weight's own order, 1 = kept; NULL: not pruned */
-  uint8_t **weights; /* [n_stored] new bytes in the type of the stored tensor; NULL: as they were.
-                        laci_alloc both; a taker sets NULL */
+  uint8_t **weights; /* [n_stored] new bytes in the type of the stored tensor; NULL: unchanged.
+                        Entries of masks and weights are of laci_alloc; who takes one over sets it
+                        NULL */
   laci_calibration_cut cut;       /* how the samples were used */
-  laci_output_difference outputs; /* the whole network, over the samples held back (or all) */
+  laci_output_difference outputs; /* difference of the network's outputs, over the samples held back
+                                     (or all) */
   const char *outputs_reason;     /* why outputs could not be compared; NULL: they were */
-  uint64_t values_bytes;          /* the most that was kept between layers at a time, ... */
-  uint64_t file_bytes;            /* ... and in temporary files */
-  double seconds, fit_seconds;    /* all of it; the fits alone */
+  uint64_t values_bytes;          /* peak bytes of the values kept between layers */
+  uint64_t file_bytes;            /* peak bytes in temporary files */
+  double seconds, fit_seconds;    /* of the whole run; of the fits alone */
   laci_arena arena;               /* texts */
 } laci_calibrated;
 
-/** The graph of the analysis stays as it is. The same bytes for any number of threads and any
- * place of the values. Fails LAC_BAD_SHAPE (samples that do not fit the network's inputs),
- * LAC_BAD_VALUE (NaN or Inf in a weight, or in what a layer reads), LAC_MEMORY_LIMIT (before any
- * sample is read), LAC_NO_MEMORY, LAC_IO (temporary files), LAC_INTERRUPTED, and as samples->fetch
- * does; *out is NULL then. */
+/** Prunes the wanted layers; the graph of the analysis stays unchanged. *out has the same bytes for
+ * any number of threads, whether values are kept in memory or in files. Fails LAC_BAD_SHAPE
+ * (samples that do not fit the network's inputs), LAC_BAD_VALUE (NaN or Inf in a weight, or in what
+ * a layer reads), LAC_MEMORY_LIMIT (before any sample is read), LAC_NO_MEMORY, LAC_IO (temporary
+ * files), LAC_INTERRUPTED, and as samples->fetch does; *out is NULL then. */
 LAC_MUST_CHECK lac_status laci_calibrate(const laci_analysis *analysis,
                                          const laci_calibration_samples *samples,
                                          const laci_calibrate_options *options,

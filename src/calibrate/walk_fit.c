@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One layer at its stop: mask and weights from its sums, group by group, both judged on samples
- * held back. */
+ * Fits one layer at its stop: mask and weights from its sums, group by group. The weights before
+ * and after the fit are judged on samples held back. */
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "calibrate/fit.h"
 #include "calibrate/walk_in.h"
 
-/* A layer's new contents, and memory for the matrices of a group. */
+/* A layer's new weights and mask, and memory for the matrices of a group. */
 typedef struct fitting {
   laci_walk_state *w;
   const laci_matrix_layer *layer;
-  const laci_grams *grams;        /* NULL: nothing needs them */
-  uint8_t *before, *after, *mask; /* of the stored tensor */
+  const laci_grams *grams;        /* NULL: the score does not need them */
+  uint8_t *before, *after, *mask; /* bytes of the stored tensor: masked only; fitted; the mask */
   double *dense, *fitted;         /* [rows, columns] */
   uint8_t *kept;                  /* [rows, columns] */
 } fitting;
@@ -68,8 +68,8 @@ static lac_status fit_group(fitting *f, int64_t group, lac_error *err) {
   return LAC_OK;
 }
 
-/* A fit that does worse than leaving weights as they are, on samples that it has not seen, is not
- * taken. What a score leaves its weights without a fit is taken as it is published. */
+/* Stores the layer's result. Solved weights are dropped if, on samples held back, they do worse
+ * than the mask alone. A score's own weights, without solve, are always used, as its paper says. */
 static void take(fitting *f, const laci_judgement *judged) {
   laci_walk_state *w = f->w;
   laci_calibrated_layer *out = &w->out->layers[f->layer->layer];

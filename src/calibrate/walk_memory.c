@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The most bytes that a walk will hold, found before it begins: a stop's engines and buffers, its
- * sums, its fits, and the values of the frontier, which go to files when memory is short. */
+ * Computes, before a walk begins, the most bytes that it will hold: a stop's engines and buffers,
+ * its sums, its fits, and the values of the frontier, which go to files when memory is short. */
 #include "analyze/analyze.h"
 #include "base/budget.h"
 #include "base/error.h"
@@ -10,8 +10,8 @@
 #include "cpu/pool.h"
 
 enum { MOST_LANES = 32 };
-/* The most bytes of values between layers in memory: the rest goes to files, which the system
- * caches while it has memory to spare. */
+/* Limit of the bytes of values between layers in memory. Others go to files, which the system
+ * caches while it has free memory. */
 static const uint64_t MOST_VALUES = (uint64_t)3 << 29;
 
 static uint64_t bytes_of_values(const laci_walk_state *w, const int *values, int n) {
@@ -20,7 +20,7 @@ static uint64_t bytes_of_values(const laci_walk_state *w, const int *values, int
   return bytes;
 }
 
-/* Engines and buffers of one lane. */
+/* Bytes of the engines and buffers of one lane. */
 static uint64_t lane_bytes(const laci_walk_state *w, const laci_stop *stop) {
   uint64_t bytes = 0;
   for (int which = 0; which < LACI_STREAMS; which++) {
@@ -47,7 +47,7 @@ static uint64_t sums_bytes(const laci_walk_state *w, const laci_stop *stop) {
   return bytes;
 }
 
-/* A layer's matrices and what its fit takes; or its outputs, when it is judged. */
+/* Bytes of a layer's matrices and its fit, or of its outputs when it is judged: the larger. */
 static uint64_t layer_bytes(const laci_walk_state *w, const laci_matrix_layer *l) {
   const laci_stored *stored = &w->network->graph.stored[l->stored];
   const double some = 0;
@@ -68,7 +68,7 @@ static uint64_t layer_bytes(const laci_walk_state *w, const laci_matrix_layer *l
   return (fits > judges ? fits : judges) + 2 * stored->size_bytes;
 }
 
-/* All that a stop holds besides the frontier. */
+/* Adds to the budget all that a stop holds besides the frontier. */
 static void add_stop(const laci_walk_state *w, const laci_stop *stop, laci_budget *budget) {
   uint64_t lanes = lane_bytes(w, stop) * (uint64_t)w->n_lanes, sums = sums_bytes(w, stop), most = 0;
   const char *name = w->network->graph.values[stop->value].name;
@@ -81,7 +81,7 @@ static void add_stop(const laci_walk_state *w, const laci_stop *stop, laci_budge
     largest = layer;
   }
   laci_budget_add(budget, sums, "sums over what layers read of %s", name);
-  /* Engines are gone when layers are fitted. */
+  /* Engines are freed before layers are fitted: only the larger of the two counts. */
   if (lanes > most) laci_budget_add(budget, lanes, "running the network up to %s", name);
   else laci_budget_add(budget, most, "the fit of %s", w->network->graph.nodes[largest->node].name);
 }

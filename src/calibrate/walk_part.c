@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One part of the network for all batches: a few at a time, each on an engine of its own in both
- * networks; then the sums, batch after batch.
+ * Runs one part of the network for all batches: several at a time, each on its own engine, in both
+ * networks. Then the batches are added to the sums, one by one.
  *
  * Values in memory are read and written in place; others go through buffers of the lane. */
 #include <string.h>
@@ -17,14 +17,14 @@ typedef struct stream {
   const laci_part *part;
   laci_lanes lanes;
   void **buffers; /* [n_lanes, n_inputs + n_outputs]; NULL: the value is in memory */
-  void **places;  /* the same: where the values of the lane's batch are */
+  void **places;  /* [n_lanes, n_inputs + n_outputs] addresses of the values of the lane's batch */
 } stream;
 
 typedef struct passage {
   laci_walk_state *w;
   int value;
   stream streams[LACI_STREAMS];
-  int64_t first; /* batch of lane 0 */
+  int64_t first; /* the batch that lane 0 runs */
   lac_status *status;
   lac_error *errors;
 } passage;
@@ -45,8 +45,8 @@ lac_status laci_walk_tick(laci_walk_state *w, int64_t n, lac_error *err) {
 
 /* ---- Setting up ---- */
 
-/* Where a value of the part goes: kept for all batches if it is read later, for those that judge if
- * it is the stop's own. */
+/* Allocates storage for an output of the part: for all batches if the value is read later, else,
+ * for the stop's own value, for the batches that judge. */
 static lac_status keep_output(laci_walk_state *w, int s, int which, int value, lac_error *err) {
   size_t bytes = (size_t)laci_network_bytes(w->network, value);
   bool later = w->plan.last_stop[value] > s;
@@ -132,7 +132,7 @@ static void pass_lanes(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/* The stop's value in a network, of the batch that the lane has just passed. */
+/* Returns the stop's value in a network, for the batch that the lane has just run. */
 static const float *stop_value(const passage *p, int which, int lane) {
   if (!p->w->plan.differs[p->value]) which = LACI_STREAM_DENSE;
   const stream *one = &p->streams[which];
@@ -193,9 +193,9 @@ void laci_walk_release(laci_walk_state *w, int s) {
 /* ---- The network's inputs ---- */
 
 typedef struct inputs {
-  laci_kept **kept; /* [n_inputs]; NULL: not read */
-  void **buffers;   /* [n_inputs] where the value is in a file or not kept */
-  void **places;    /* [n_inputs] */
+  laci_kept **kept; /* [n_inputs] NULL: not read */
+  void **buffers;   /* [n_inputs] for values that are in a file or not kept */
+  void **places;    /* [n_inputs] addresses of the values of the batch */
 } inputs;
 
 static lac_status open_inputs(laci_walk_state *w, inputs *in, lac_error *err) {
