@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How fast a network runs here, and where the time goes: one row per step of the fast engine's
- * plan.
+ * Benchmarks: how fast a network runs on this machine, and how long each step of the engine's plan
+ * takes.
  *
- * Every run is timed as a whole and step by step, on random inputs. Where sparse kernels have a
- * part in the plan, a second plan of dense kernels only is run as well, alternately with it. What
- * the processor can do at best (multiply-adds in registers, reading from memory) is measured
- * between the runs, so that shares of it hold on a busy machine too. docs/bench.md says how.
+ * Every run is timed as a whole and step by step, on random inputs. If the plan uses sparse
+ * kernels, a second plan of dense kernels only is timed, alternately with it. The processor's peak
+ * rates (multiply-adds in registers, reading from memory) are measured between the runs, so that
+ * percentages of the peak are valid on a busy machine, too. docs/bench.md describes the method.
  *
- * Threads. The model belongs to the call, which puts another batch in place for its time; a result
- * may be read by any number of threads. */
+ * Threads. No other thread may use the model during the call, which may change its batch size
+ * temporarily. Any number of threads may read a result. */
 #ifndef LACUNA_BENCH_H
 #define LACUNA_BENCH_H
 
@@ -29,25 +29,26 @@ extern "C" {
 typedef struct lac_bench_options {
   int threads;     /* 0 (default): the cores this process may use */
   lac_dtype dtype; /* LAC_DTYPE_F32 (default) or LAC_DTYPE_BF16, see lac_engine_options */
-  int batch; /* leading size of all inputs, 1 .. 65536; 0 (default): the file's own, 1 where it
-                leaves that open */
-  const lac_engine_shape *shapes; /* of inputs whose other sizes the file leaves open */
+  int batch; /* leading size of all inputs, 1 .. 65536; 0 (default): the file's, or 1 if the file
+                leaves it open */
+  const lac_engine_shape *shapes; /* shapes of inputs whose other sizes the file leaves open */
   int n_shapes;                   /* default 0 */
-  int runs;            /* of each plan, at most so many are timed, 1 .. 10000, default 1000 */
-  double seconds;      /* of all runs together; ends timing, but not before the third run of each
-                          plan; 0: no limit; default 5 */
+  int runs;            /* limit of the timed runs of each plan, 1 .. 10000, default 1000 */
+  double seconds;      /* limit of the time of all runs together; at least three runs of each plan
+                          are timed in any case; 0: no limit; default 5 */
   uint64_t seed;       /* of the inputs, default 0 */
-  int n, m;            /* which layers hold the pattern n:m; default 2:4 */
-  double load_seconds; /* what loading the model took, to be reported; default 0 */
+  int n, m;            /* the pattern for holds_pattern of the result's layers; default 2:4 */
+  double load_seconds; /* how long the caller took to load the model; copied to the result; default
+                          0 */
   uint64_t max_memory; /* bytes that the work may take, as planned; 0 (default): 80 % of the
                           machine's, or of its control group's */
   const char *engine;  /* see lac_engine_options; NULL (default): "auto" */
-  bool dense_only;     /* no sparse kernels, and no second plan; default false */
+  bool dense_only;     /* use no sparse kernels and make no second plan; default false */
   lac_tuning tuning;   /* see lac_engine_options; default LAC_TUNING_OFF */
   const char *timings; /* the same; default NULL */
 } lac_bench_options;
 
-/** Seconds of the fastest and of the middle run. */
+/** Seconds of the fastest run, and the median of all runs. */
 typedef struct lac_bench_time {
   double min, median;
 } lac_bench_time;
@@ -56,64 +57,77 @@ typedef struct lac_bench_time {
 typedef struct lac_bench_layer {
   const char *name;   /* of the node; "NODE (reorder)" for a change of layout before it */
   const char *op;     /* "Conv", "reorder" */
-  const char *what;   /* with all that is fused in: "Conv + scale + function" */
-  const char *kernel; /* oneDNN's name of the implementation that won, "plain", "own" or "exact" */
-  bool plain;         /* done by the operator's slow definition: there is no fast form */
-  bool exact;         /* so, and outside of the fast engine's plan, which cannot hold it */
-  bool holds_pattern; /* its weight is n:m */
-  double dense_seconds; /* fastest of all runs, by dense kernels only: of all steps that the dense
-                           plan has for the node; 0: it has none of that name */
-  double seconds;       /* the same by the kernel that won */
-  int64_t flops;        /* multiplications and additions of a dense product; 0: it is none */
-  int64_t bytes_read, bytes_written; /* operands and results, each once */
+  const char *what;   /* the operations that are fused into the step: "Conv + scale + function" */
+  const char *kernel; /* oneDNN's name of the implementation, "own" for a kernel of the library,
+                         "plain" or "exact" */
+  bool plain;         /* the operator's slow definition runs, since there is no fast implementation
+                         */
+  bool exact;         /* the slow definition runs outside of the fast engine, which cannot run such
+                         a node at all */
+  bool holds_pattern; /* its weight holds the pattern n:m of the options */
+  double dense_seconds; /* the node's seconds in the plan of dense kernels only: all of its steps
+                           there, in the fastest run; 0: that plan has no step of this name */
+  double seconds;       /* seconds of this step in the fastest run */
+  int64_t flops;        /* multiplications and additions, zeros included; 0: the step is not a
+                           matrix product */
+  int64_t bytes_read, bytes_written; /* bytes of all operands and of all results, each counted once
+                                        */
   bool sparse;                       /* the kernel skips zeros */
-  const char *dense_kernel; /* which the dense plan has for the node; NULL: it has no such step */
-  int64_t micro_batches; /* in which one run does it, each of as many images of the batch; seconds,
-                            flops and bytes are of all of them */
+  const char *dense_kernel; /* kernel of the node in the dense plan; NULL: that plan has no such
+                               step */
+  int64_t micro_batches; /* number of equal parts of the batch that the step is run on one after the
+                            other; seconds, flops and bytes are sums over all parts */
 } lac_bench_layer;
 
-/** All steps of one operator together. */
+/** Sums over all steps of one operator. */
 typedef struct lac_bench_kind {
   const char *op;
   int n_steps, n_plain;
-  double seconds; /* sums over its layers */
+  double seconds; /* sums over the steps of this operator */
   int64_t flops, bytes;
-  double dense_seconds; /* over those of the dense plan */
+  double dense_seconds; /* sum over the steps of this operator in the dense plan */
 } lac_bench_kind;
 
 /** What lac_bench measured; lac_bench_result_destroy frees it. */
 typedef struct lac_bench_result {
   const char *model;   /* path, or "(memory)" */
-  int64_t batch;       /* as it was run */
-  int64_t fixed_batch; /* the file's own, where another was put in its place; else 0 */
-  lac_dtype dtype;     /* that was computed in */
+  int64_t batch;       /* the batch size that was timed */
+  int64_t fixed_batch; /* the file's fixed batch size if another one was timed; else 0 */
+  lac_dtype dtype;     /* type of the computation */
   int threads, runs;
-  lac_bench_time dense; /* of the plan that keeps to dense kernels */
-  bool has_sparse; /* else no layer ran by a sparse kernel: there is one plan, and sparse is zero */
+  lac_bench_time dense; /* of the plan of dense kernels only */
+  bool has_sparse; /* a second plan with sparse kernels was timed; false: no layer used a sparse
+                      kernel, there is one plan, and `sparse` is zero */
   lac_bench_time sparse;
   int pattern_n, pattern_m;
   int n_holding;           /* layers of the network that hold the pattern */
-  double items_per_second; /* batch over the median of the plan that has sparse kernels, if any */
-  double load_seconds, plan_seconds, first_seconds; /* up to the first answer */
+  double items_per_second; /* batch divided by the median time: of the plan with sparse kernels if
+                              there is one */
+  double load_seconds, plan_seconds, first_seconds; /* of loading, of planning, and of the first run
+                                                       */
   uint64_t weight_bytes, arena_bytes;               /* as planned */
-  uint64_t planned_bytes;  /* with inputs and outputs: what is held to max_memory */
-  const char *peak_kernel; /* what the peak was measured with: "avx512 f32" */
-  double peak_flops;       /* a second, on all threads, the best sample between the runs */
-  double read_bytes;       /* a second, from memory, on all threads */
+  uint64_t planned_bytes;  /* weights, arena, inputs and outputs of all plans, which max_memory
+                              limits */
+  const char *peak_kernel; /* instructions with which peak_flops was measured: "avx512 f32" */
+  double peak_flops;       /* peak operations per second on all threads, the best sample between the
+                              runs */
+  double read_bytes;       /* peak bytes per second read from memory, on all threads */
   double step_seconds;     /* sum of all layers' seconds */
   int n_layers, n_kinds;
   const lac_bench_layer *layers; /* in the order in which they run */
   const lac_bench_kind *kinds;   /* the longest first */
-  int n_sparse;                  /* layers that ran by sparse kernels */
-  const char *engine;            /* that was timed, see lac_engine_options */
+  int n_sparse;                  /* number of layers that used sparse kernels */
+  const char *engine;            /* the engine that was timed, see lac_engine_options */
   int n_nodes, n_exact;          /* see lac_engine_facts */
-  const char *exact_reason;      /* the same; NULL: there is none */
-  bool costs_known; /* the rule that chose kernels has figures of this kind of processor, and not
-                       the nearest one's alone */
-  double exact_seconds; /* of step_seconds, those of exact steps */
-  /* Of the dense plan where there are two (else 0), as above of the one that won. */
+  const char *exact_reason;      /* see lac_engine_facts; NULL: there is no such node */
+  bool costs_known; /* the rule that chose kernels has measured costs for this kind of processor;
+                       false: it used those of the most similar kind */
+  double exact_seconds; /* part of step_seconds that exact steps took */
+  /* The fields below are of the dense plan if there are two plans, else 0; the fields of similar
+   * names above are of the plan with sparse kernels. */
   double dense_plan_seconds, dense_step_seconds;
-  double dense_rest_seconds; /* of its steps whose node has no row among `layers` */
+  double dense_rest_seconds; /* seconds of the dense plan's steps whose node is not among `layers`
+                                */
   uint64_t dense_weight_bytes, dense_arena_bytes;
   int n_dense_layers;
   const lac_bench_layer *dense_layers; /* in the order in which they run */
@@ -122,21 +136,21 @@ typedef struct lac_bench_result {
 /** Every field's default, which its line names. */
 LAC_API lac_bench_options lac_bench_options_default(void);
 
-/** Plans the model, twice where sparse kernels have a part in it, and times it. It is the same
- * afterwards. Where its batch is fixed and another is wanted, inputs and the constants of Reshape
- * are run with that, if shapes allow. Logs the plans at LAC_LOG_DEBUG and its progress as "bench".
- * Both plans are held to max_memory together. *result is the caller's, NULL on failure. Fails
- * LAC_BAD_ARGUMENT (an option outside its limits), LAC_BAD_SHAPE (an open size that was not given;
- * a batch that the network does not take, naming the node), LAC_INTERRUPTED, and as
- * lac_engine_create and lac_engine_run do. */
+/** Plans the model (twice if sparse kernels are used) and times the plans. The model is unchanged
+ * afterwards. If its batch size is fixed and options->batch differs, the sizes of inputs and the
+ * constants of Reshape nodes are adapted during the call, if shapes allow. Logs the plans at
+ * LAC_LOG_DEBUG, and progress as "bench". max_memory limits both plans together. *result belongs to
+ * the caller; NULL on failure. Fails LAC_BAD_ARGUMENT (an option outside its limits), LAC_BAD_SHAPE
+ * (an open size was not given, or the network cannot run with this batch size: the text names the
+ * node), LAC_INTERRUPTED, and as lac_engine_create and lac_engine_run do. */
 LAC_API LAC_MUST_CHECK lac_status lac_bench(lac_model *model, const lac_bench_options *options,
                                             lac_bench_result **result, lac_error *err);
 
-/** Measures what layers cost on this processor by each algorithm, in some minutes on one thread, as
- * the text of a file by which plans are made where the environment says LAC_COSTS=FILE; free with
- * lac_text_free. A processor whose kind the library does not know (costs_known) gains by it. Logs
- * what it does at LAC_LOG_INFO, and its progress as "costs". Fails LAC_UNSUPPORTED (a processor
- * that no code is generated for), LAC_INTERRUPTED, LAC_NO_MEMORY. */
+/** Measures what layers cost on this processor with each algorithm, which takes some minutes on one
+ * thread. Store *text as a file: with the environment variable LAC_COSTS=FILE, plans are made with
+ * these costs. Free it with lac_text_free. This is useful for a kind of processor that the library
+ * does not know (costs_known is false). Logs at LAC_LOG_INFO, and progress as "costs". Fails
+ * LAC_UNSUPPORTED (a processor that no code is generated for), LAC_INTERRUPTED, LAC_NO_MEMORY. */
 LAC_API LAC_MUST_CHECK lac_status lac_bench_measure_costs(char **text, lac_error *err);
 
 /** Frees the result and all that it points to. NULL is fine. */
@@ -147,11 +161,12 @@ LAC_API void lac_bench_result_destroy(lac_bench_result *result);
 LAC_API LAC_MUST_CHECK lac_status lac_bench_json(const lac_bench_result *result, char **text,
                                                  lac_error *err);
 
-/** Draws the slowest layers as bars; the format is the file's ending: .svg .pdf .png .dot. */
+/** Draws the slowest layers as bars; the file's ending chooses the format: .svg .pdf .png .dot. */
 LAC_API LAC_MUST_CHECK lac_status lac_bench_plot(const lac_bench_result *result, const char *path,
                                                  bool force, lac_error *err);
 
-/** Draws every product against the limits of multiply-adds and memory, dense and sparse; SVG. */
+/** Draws a roofline diagram as SVG: all matrix products, dense and sparse, against the peak rates
+ * of multiply-adds and of memory. */
 LAC_API LAC_MUST_CHECK lac_status lac_bench_roofline(const lac_bench_result *result,
                                                      const char *path, bool force, lac_error *err);
 

@@ -19,11 +19,12 @@ typedef enum lac_dtype {
   LAC_DTYPE_COUNT
 } lac_dtype;
 
-/** "f32", "bf16", ...; "unknown" for a number outside the list. */
+/** Returns the type's name: "f32", "bf16", ...; "unknown" for a value that is no lac_dtype. */
 LAC_API const char *lac_dtype_name(lac_dtype dtype);
 
-/** Bytes an element takes in memory, 0 where its size is not fixed (text). Types of 4 and 2 bits
- * take a byte each in the lowest bits, those with a sign extended; only files pack them. */
+/** Returns the bytes per element in memory; 0 for strings, whose size varies. An element of a 4-bit
+ * or 2-bit type takes one byte: the value is in the lowest bits, sign-extended for signed types.
+ * Only files pack several elements into a byte. */
 LAC_API size_t lac_dtype_size(lac_dtype dtype);
 
 #ifdef __cplusplus

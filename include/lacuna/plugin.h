@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a plug-in is: a shared object of a part that not every machine has, loaded at run time. It
- * includes this header only, and exports lac_plugin_open.
+ * The interface of plug-ins: shared objects, loaded at run time, for features that not every
+ * machine has. A plug-in includes no other header of the library and exports lac_plugin_open.
  *
- * A transport carries bytes between processes that a launcher started together (MPI). Its functions
- * that begin something return at once, and their buffers stay as they are until `test` says that it
- * is done. On every channel all processes begin the same things in the same order; what is begun on
- * one channel waits for nothing of another. Lacuna calls one function at a time, but from several
- * threads where `any_thread` says so.
+ * A transport carries bytes between processes that a launcher started together (MPI). broadcast,
+ * gather and exchange only start an operation and return at once; the caller leaves the buffers
+ * alone until `test` reports that the operation is done. On each channel all processes start the
+ * same operations in the same order. An operation on one channel never waits for one on another
+ * channel. Lacuna calls all functions from one thread, the one that opened the transport.
  *
  * Next: plugins/mpi, src/comm. */
 #ifndef LACUNA_PLUGIN_H
@@ -19,54 +19,57 @@
 extern "C" {
 #endif
 
-/** Of this header; a plug-in of another version is not used. */
+/** Version of this interface; a plug-in of another version is not used. */
 #define LAC_PLUGIN_VERSION 1
 
-/** Channels of a transport: 0 .. LAC_CHANNELS - 1. */
+/** Number of channels of a transport: they are 0 .. LAC_CHANNELS - 1. */
 #define LAC_CHANNELS 3
 
 /** The most bytes of one exchange or broadcast. */
 #define LAC_TRANSPORT_MOST ((size_t)1 << 30)
 
-/** Functions that return an int: 0 or what is said, negative where the transport failed, and `why`
- * then tells in one line. */
+/** A transport. Its functions that return an int return 0, or what their comment says, on success.
+ * A negative result means that the transport failed; `why` then returns the reason in one line. */
 typedef struct lac_transport {
-  const char *name; /* with its version */
+  const char *name; /* name of the transport with its version */
   int rank, size;   /* of this process: 0 <= rank < size */
-  void *self;       /* the first argument of all that follow */
+  void *self;       /* passed as the first argument of all functions */
 
-  /** bytes [n] of process 0 are sent to all others. */
+  /** Starts to send bytes [n] of process 0 to all other processes. */
   int (*broadcast)(void *self, int channel, void *bytes, size_t n, void **request);
-  /** Part k of `all`, bytes begin[k] .. begin[k + 1], is process k's and is sent to all others;
-   * begin [size + 1] is the same everywhere. */
+  /** Starts to gather `all` in every process: process k sends its part, bytes begin[k] .. begin[k +
+   * 1], to all others. begin [size + 1] is the same in all processes. */
   int (*gather)(void *self, int channel, void *all, const size_t *begin, void **request);
-  /** Part k of `from`, bytes begin[k] .. begin[k + 1], is sent to process k; begin is the same
-   * everywhere. `to` gets this process's parts, as process 0, 1 ... sent them, one after the
-   * other. */
+  /** Starts to send part k of `from`, bytes begin[k] .. begin[k + 1], to each process k; begin is
+   * the same in all processes. `to` receives the parts that process 0, 1 ... send to this process,
+   * one after the other. */
   int (*exchange)(void *self, int channel, const void *from, const size_t *begin, void *to,
                   void **request);
-  /** 1: done, and *request is gone; 0: not yet. Whatever else is in progress goes on, too. */
+  /** Returns 1 if the operation is done, and then frees *request; 0 if it is not done yet. The call
+   * also makes progress with all other operations. */
   int (*test)(void *self, void **request);
 
-  /** A word to process 0, which need not wait for it. */
+  /** Sends a word to process 0, which gets it by `hear`. */
   int (*tell)(void *self, int64_t word);
-  /** 1: process 0 got one; 0: there is none now. */
+  /** In process 0: returns 1 and the sender and its word if a word has arrived; else 0. */
   int (*hear)(void *self, int *from, int64_t *word);
 
-  /** code 0: all processes call it, and it closes in order. Else it ends every process, those too
-   * that call nothing, and this one; it does not return. */
+  /** Ends the transport. code 0: all processes call it, and the transport is closed normally.
+   * Another code: it ends all processes, also those that do not call it, and does not return. */
   void (*end)(void *self, int code);
   const char *(*why)(void *self);
 } lac_transport;
 
-/** What lac_plugin_open gives. What is not offered is NULL. */
+/** What lac_plugin_open returns: the functions that the plug-in offers. A function that it does not
+ * offer is NULL. */
 typedef struct lac_plugin {
-  int version; /* LAC_PLUGIN_VERSION */
-  /** NULL where it fails; *why then tells. The transport lives until its end. Once a process. */
+  int version; /* must be LAC_PLUGIN_VERSION */
+  /** Opens the transport, which exists until its function `end` is called. Called at most once per
+   * process. Returns NULL on failure, with the reason in *why. */
   lac_transport *(*open_transport)(const char **why);
 } lac_plugin;
 
-/** The one symbol that is looked up. */
+/** The only symbol that is looked up in a plug-in. */
 #define LAC_PLUGIN_SYMBOL "lac_plugin_open"
 /** The one function that a plug-in exports, under the name LAC_PLUGIN_SYMBOL. */
 typedef const lac_plugin *lac_plugin_open_function(void);

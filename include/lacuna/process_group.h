@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Several processes that do one job together, as a launcher (mpirun, srun) started them.
+ * A process group: several processes, started by a launcher (mpirun, srun), that do one job
+ * together.
  *
  *     lac_process_group_options o = lac_process_group_options_default();
  *     st = lac_process_group_open(&o, &group, &err);        NULL: this process is alone
@@ -8,13 +9,14 @@
  *     if (lac_process_group_rank(group) == 0) ...           one of them writes the files
  *     lac_process_group_close(group, st);
  *
- * A group that is NULL is a process alone: all functions take it, and so do the options that have a
- * field `group`. Every process calls the same functions in the same order with the same arguments,
- * its own paths excepted. A function that was given a group ends with the same status in all
- * processes, the failure of one of them, with "process 2: " before its text where that is not
- * process 0. A process of the same machine that has died is noticed within a second, any other
- * after timeout_seconds: LAC_PEER. Then only lac_process_group_close is left. Work on files is
- * waited for as long as its process lives.
+ * A group that is NULL stands for one process alone: all functions accept it, and so do options
+ * with a field `group`. Every process calls the same functions in the same order with the same
+ * arguments, except for paths, which may differ. A function that was given a group ends with the
+ * same status in all processes: if one process fails, all return its status and text, which begins
+ * with "process 2: " if that process is not process 0 but 2. If a process dies, the others fail
+ * LAC_PEER: within a second if it ran on the same machine, else after timeout_seconds. After
+ * LAC_PEER only lac_process_group_close may be called. While a process works on files, the others
+ * wait without a limit as long as it lives.
  *
  * Threads. A group belongs to the thread that opened it. */
 #ifndef LACUNA_PROCESS_GROUP_H
@@ -34,49 +36,51 @@ typedef struct lac_process_group lac_process_group;
 
 /** Start from lac_process_group_options_default() and set fields. */
 typedef struct lac_process_group_options {
-  double timeout_seconds; /* without an answer of another process; > 0, at most 1e9 (300) */
+  double timeout_seconds; /* how long to wait for another process's answer; > 0, at most 1e9 (300)
+                             */
 } lac_process_group_options;
 
 /** Every field's default, which its line names. */
 LAC_API lac_process_group_options lac_process_group_options_default(void);
 
-/** The group that this process was started in, as the environment says; *group is NULL where it is
- * alone. Once a process. Where it fails after others were joined, *group is there, and only
- * lac_process_group_close is left, which ends all: tell the failure before. Fails LAC_BAD_ARGUMENT,
- * LAC_UNSUPPORTED (the MPI plug-in cannot be used: processes that know nothing of each other would
- * each do the whole job), LAC_PEER, LAC_NO_MEMORY. */
+/** Joins the group in which this process was started, according to the environment; *group is NULL
+ * if the process was started alone. Call it once per process. If it fails after other processes
+ * were joined, *group is not NULL: report the failure, and then call lac_process_group_close, which
+ * ends all processes. Fails LAC_BAD_ARGUMENT, LAC_UNSUPPORTED (the MPI plug-in cannot be used;
+ * without this failure each process would do the whole job), LAC_PEER, LAC_NO_MEMORY. */
 LAC_API LAC_MUST_CHECK lac_status lac_process_group_open(const lac_process_group_options *options,
                                                          lac_process_group **group, lac_error *err);
 
-/** ended: the status that this process's work ended with. Where it failed and the others do not
- * know of it, or cannot be reached, all processes are ended at once, this one too, without a
- * return; after LAC_PEER once process 0 had its time (lac_process_group_leave_to_first). Else it
- * waits for the others to close: after a success for as long as they live, after a failure that all
- * know of for the timeout, at most 30 s, before all are ended. */
+/** Leaves and frees the group. ended: the status of this process's work. If the work failed and the
+ * other processes do not know it or cannot be reached, all processes are ended at once, this one
+ * included, and the call does not return; after LAC_PEER process 0 gets time first
+ * (lac_process_group_leave_to_first). Otherwise it waits until the others close the group, too:
+ * after success as long as they live; after a failure that all know of for the timeout, at most 30
+ * s, and then all are ended. */
 LAC_API void lac_process_group_close(lac_process_group *group, lac_status ended);
 
-/** The rank that the launcher's environment says this process has, without joining the others;
- * alone: 0. For work that one process does. */
+/** Returns this process's rank according to the launcher's environment, without joining the group;
+ * 0 if the process is alone. For work that only one process should do. */
 LAC_API int lac_process_group_launched_rank(void);
 
-LAC_API int lac_process_group_rank(const lac_process_group *group); /* alone: 0 */
-LAC_API int lac_process_group_size(const lac_process_group *group); /* alone: 1 */
-/** From now on waiting has this limit. Fails LAC_BAD_ARGUMENT. */
+LAC_API int lac_process_group_rank(const lac_process_group *group); /* 0 if alone */
+LAC_API int lac_process_group_size(const lac_process_group *group); /* 1 if alone */
+/** Sets timeout_seconds for all later calls. Fails LAC_BAD_ARGUMENT. */
 LAC_API LAC_MUST_CHECK lac_status lac_process_group_set_timeout(lac_process_group *group,
                                                                 double seconds, lac_error *err);
 
-/** `mine` is how this process fared: all end with the same status, LAC_OK where all came with it.
- * Fails LAC_PEER, too. */
+/** Compares the status `mine` of all processes: all return the same status, LAC_OK only if every
+ * process passed LAC_OK. Fails LAC_PEER, too. */
 LAC_API LAC_MUST_CHECK lac_status lac_process_group_agree(lac_process_group *group, lac_status mine,
                                                           lac_error *err);
-/** Where this process has lost another one (LAC_PEER), process 0 has most to say and to save: waits
- * for it to end all processes, this one too, for as long as it lives and for the timeout at most.
- * Nothing is done by process 0. */
+/** After LAC_PEER, gives process 0 time to report the failure, to save its state and to end all
+ * processes: other processes wait here as long as process 0 lives, at most for the timeout. Process
+ * 0 returns at once. */
 LAC_API void lac_process_group_leave_to_first(lac_process_group *group);
-/** Do all processes know of the last failure? */
+/** Do all processes know of the last failure, so that they return the same status? */
 LAC_API bool lac_process_group_agreed(const lac_process_group *group);
 
-/** bytes [n] of process 0, at all. Fails LAC_PEER. */
+/** Copies bytes [n] of process 0 to all other processes. Fails LAC_PEER. */
 LAC_API LAC_MUST_CHECK lac_status lac_process_group_broadcast(lac_process_group *group, void *bytes,
                                                               size_t n, lac_error *err);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A pruned network with int8 weights and activations, as QuantizeLinear and DequantizeLinear say it
- * (QDQ): what ONNX Runtime, TensorRT and OpenVINO make integer kernels of.
+ * Quantization of a pruned network to int8 weights and activations in QDQ form: with QuantizeLinear
+ * and DequantizeLinear nodes, which ONNX Runtime, TensorRT and OpenVINO turn into integer kernels.
  *
  *   lac_quantization quantization = lac_quantization_default();
  *   options.quantization = &quantization;      and options.calibration; then lac_prune
  *
- * Pruned weights are the integer 0, so that the pattern is exact. The model is the quantized one
- * when lac_prune has returned. */
+ * Pruned weights become the integer 0, so that the pattern still holds exactly. After lac_prune the
+ * model is the quantized network. */
 #ifndef LACUNA_QUANTIZATION_H
 #define LACUNA_QUANTIZATION_H
 
@@ -21,56 +21,63 @@ extern "C" {
 
 /** Start from lac_quantization_default(). */
 typedef struct lac_quantization {
-  const char *range; /* where the range of an activation is cut: "percentile" (all but one in 10000
-                        elements inside), "mse" (the least squared error) or "minmax" (nowhere)
-                        ("mse") */
-  bool is_signed;    /* activations are int8 about zero 0, which TensorRT wants; else uint8 with a
-                        zero point (false) */
+  const char *range; /* how the range of an activation is chosen: "percentile" (all but one in 10000
+                        elements are inside), "mse" (least squared error) or "minmax" (all elements
+                        are inside) ("mse") */
+  bool is_signed;    /* activations are int8 with zero point 0, as TensorRT requires; false: uint8
+                        with any zero point (false) */
 } lac_quantization;
 
 /** Every field's default, which its line names. */
 LAC_API lac_quantization lac_quantization_default(void);
 
-/** A layer with a product, quantized or not. Errors are sums of squares, relative to those of the
- * floats. */
+/** A layer with a matrix product, quantized or not. Errors are sums of squared differences to the
+ * float values, divided by the sum of the float values squared. */
 typedef struct lac_quantized_layer {
   const char *name, *op;
-  const char *weight;           /* stored tensor of floats; NULL where it is not quantized */
-  const char *input;            /* the activation whose scale its data have; NULL as above */
+  const char *weight;           /* name of the stored tensor of floats; NULL if the layer is not
+                                   quantized */
+  const char *input;            /* the activation whose scale is used for the layer's input; NULL if
+                                   the layer is not quantized */
   const char *reason;           /* why it stays in floats; NULL: it is quantized */
-  bool norm_folded;             /* batch normalization after it went into it */
+  bool norm_folded;             /* the batch normalization after the layer was folded into its
+                                   weight */
   bool bias;                    /* it has an int32 bias */
-  double scale_low, scale_high; /* of the weight, least and largest over its channels */
+  double scale_low, scale_high; /* least and largest scale of the weight's channels */
   double weight_error;
 } lac_quantized_layer;
 
-/** An activation with a scale of its own. */
+/** An activation for which a scale was determined. */
 typedef struct lac_quantized_value {
   const char *name;
-  double low, high; /* as they were met in the samples, 0 among them */
+  double low, high; /* range of its values in the samples; includes 0 */
   double scale;
   int zero_point;
-  double error; /* of rounding and cutting, estimated */
+  double error; /* estimated error of rounding and clipping */
 } lac_quantized_value;
 
 /** What quantization did; part of a report. */
 typedef struct lac_quantization_result {
   const char *format;              /* "qdq-int8" */
   const char *range, *activations; /* "mse"; "uint8" or "int8" */
-  int64_t samples, held_back;      /* that ranges were found on; that outputs were compared on (0:
-                                      the same ones) */
+  int64_t samples, held_back;      /* number of samples for ranges; number of held-back samples on
+                                      which outputs were compared (0: they were compared on the
+                                      samples for ranges) */
   int n_layers, n_quantized, n_values;
   const lac_quantized_layer *layers; /* [n_layers] */
   const lac_quantized_value *values; /* [n_values] */
   double
-      outputs_error; /* of the outputs: sum |floats - integers|^2 / sum |floats|^2, both pruned */
-  int64_t answers;   /* rows of the first output in which a largest element was looked for; 0:
-                        none */
-  double agreement;  /* percent of these with the same largest element */
+      outputs_error; /* of the network's outputs, quantized against float, both pruned: sum |floats
+                        - integers|^2 / sum |floats|^2 */
+  int64_t answers;   /* number of predictions: rows of the first output, of which the largest
+                        element was compared; 0: not compared */
+  double agreement;  /* percent of the answers in which the same element is the largest */
   int64_t labelled;  /* samples with a label for the outputs; 0: top-1 is not known */
-  double top1_floats, top1_integers; /* percent of these */
+  double top1_floats, top1_integers; /* of the pruned network before and after quantization, percent
+                                        of the labelled samples */
   const char *outputs_reason;        /* why outputs were not compared; NULL: they were */
-  double agreement_least; /* percent, with 95 % confidence; 0: not known, as in a calibration */
+  double agreement_least; /* lower bound of agreement, percent, with 95 % confidence; 0: not known,
+                             see lac_calibration_result */
 } lac_quantization_result;
 
 #ifdef __cplusplus

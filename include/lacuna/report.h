@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a command found and did, as plain data: the layers, the groups of channels, and a summary.
  *
- * A report owns all it points to; it dies with lac_report_destroy. Nothing changes it before, so
- * any number of threads may read it. Its JSON form is described in docs/json.md. */
+ * A report owns all that it points to, until lac_report_destroy. It never changes, so any number of
+ * threads may read it. Its JSON form is described in docs/json.md. */
 #ifndef LACUNA_REPORT_H
 #define LACUNA_REPORT_H
 
@@ -20,15 +20,15 @@ extern "C" {
 typedef struct lac_calibration_result lac_calibration_result;   /* lacuna/calibration.h */
 typedef struct lac_quantization_result lac_quantization_result; /* lacuna/quantization.h */
 
-/** A node that could be pruned by its kind (Conv, Gemm, MatMul, ConvTranspose), whose weight is
- * stored, or follows from stored tensors alone. Where it is computed, `weight` is the value that
- * the node reads, `dtype` and `shape` are its own, and its zeros are those of the product; `rank`,
- * `n_elements` and channels are 0 where they are not known, because an unknown operator makes it or
+/** A node of a kind that can be pruned (Conv, Gemm, MatMul, ConvTranspose), whose weight is a
+ * stored tensor or is computed from stored tensors alone. For a computed weight, `weight`, `dtype`,
+ * `shape` and the count of zeros are those of the value that the node reads. `rank`, `n_elements`
+ * and the channels are 0 if they are not known, because an unknown operator computes the weight or
  * it is stored in packed blocks. */
 typedef struct lac_layer {
-  const char *name;   /* node */
+  const char *name;   /* of the node */
   const char *op;     /* "Conv" */
-  const char *weight; /* stored tensor */
+  const char *weight; /* name of the stored tensor */
   lac_dtype dtype;    /* of the stored tensor */
   int rank;
   int64_t shape[8];           /* of the stored tensor */
@@ -36,139 +36,164 @@ typedef struct lac_layer {
   int64_t channels_out;       /* per convolution group */
   int64_t convolution_groups; /* 1 for everything but grouped convolutions */
   int k_axis,
-      c_axis;    /* axes of shape: output channels, input channels (along which groups of m are) */
+      c_axis;    /* axes of shape: output channels, input channels (the N:M pattern is along these)
+                    */
   bool computed; /* the weight is no stored tensor, but computed from such; never eligible */
-  bool storable; /* ... and lac_model_fold can store it */
-  bool folded;   /* lac_model_fold stored what was computed */
-  bool measured; /* what is in it was looked at; else n_zeros and all figures below are 0 */
+  bool storable; /* the weight is computed, and lac_model_fold can make it a stored tensor */
+  bool folded;   /* the weight was computed, and lac_model_fold made it a stored tensor */
+  bool measured; /* the weight's elements were read; else n_zeros and all figures below are 0 */
   bool eligible; /* may be pruned under the options given */
-  bool pruned; /* it is a pruned weight, as prune leaves it: at most N of every M are non-zero, and
-                  not all are zero */
-  bool was_pruned;                 /* it was a pruned weight before the function began */
+  bool pruned; /* the weight is pruned now: at most N of every M elements are non-zero, and not all
+                  are zero */
+  bool was_pruned;                 /* the weight was pruned before the function began */
   bool permuted_c, permuted_k;     /* its input / output channels were reordered */
-  bool permutable_c, permutable_k; /* they may be: nothing demands the order that they have */
+  bool permutable_c, permutable_k; /* its input / output channels may be reordered: nothing depends
+                                      on their present order */
   bool searchable;         /* its input channels belong to a group that was free to be searched */
-  bool holds_pattern;      /* along the input channels; with pattern_v in the blocks of V:N:M */
-  bool holds_pattern_both; /* N:M along the output channels, too: so does the transposed weight that
-                              training multiplies by. Of pruned layers; false elsewhere */
-  int group_c, group_k;    /* ids in groups (most of the axis' channels); -1: none */
+  bool holds_pattern;      /* the weight is N:M along the input channels, or V:N:M if pattern_v is
+                              not 0 */
+  bool holds_pattern_both; /* the weight is N:M along the output channels, too, so that the
+                              transposed weight, by which training multiplies, is N:M as well; false
+                              for layers that are not pruned */
+  int group_c, group_k;    /* lac_group.id of the group that holds most channels of the axis; -1:
+                              none */
   int64_t n_zeros, n_elements;
   double zero_ratio;    /* n_zeros / n_elements */
   double kept_identity; /* sum of |w| that N:M keeps in the order found in the file */
-  double kept;          /* the same in the order written */
+  double kept;          /* sum of |w| that N:M keeps in the order that was written */
   double total;         /* sum of |w| */
   double score_kept,
-      score_total; /* sums of scores of somebody else (lac_report.score) that the mask
-                      keeps, in the order written, and of all; 0 where there are none */
-  bool calibrated; /* pruned by a look at data: its mask is the score's */
-  bool solved;     /* its kept weights were fitted */
+      score_total; /* with scores from a file (lac_report.score): sum of the scores that the mask
+                      keeps, and of all scores; 0 without such scores */
+  bool calibrated; /* its mask was chosen by a score on calibration data */
+  bool solved;     /* its kept weights were fitted to calibration data */
   double
-      error_before; /* of its outputs, relative, on the samples held back: as the mask leaves it */
-  double error_after; /* the same with the weights written; both 0 unless calibrated */
-  double effect;      /* of it alone, pruned, on the network's outputs; 0: not measured */
+      error_before; /* relative error of its outputs on the held-back samples, with the mask applied
+                       and the kept weights unchanged */
+  double error_after; /* relative error of its outputs with the weights that were written; both are
+                         0 unless calibrated */
+  double effect;      /* relative error of the network's outputs if only this layer is pruned; 0:
+                         not measured */
   const char
       *reason; /* why it was not pruned or not permuted, one sentence; NULL: nothing to say */
 } lac_layer;
 
-/** Channels that may change places with each other, and do so everywhere at once; or that may not
- * (frozen). */
+/** Channels that all tensors must have in the same order. They are reordered together, in all
+ * tensors at once, or not at all (frozen). */
 typedef struct lac_group {
   int id; /* from 1 */
   int channels;
   int n_consumers, n_producers;
-  const char *const *consumers; /* prunable layers in whose input channels the group is */
-  const char *const *producers; /* layers whose output channels it is */
+  const char *const *consumers; /* prunable layers whose input channels are of this group */
+  const char *const *producers; /* layers whose output channels are of this group */
   bool frozen;
   const char *cause; /* why it is frozen; NULL otherwise */
   const int32_t
-      *permutation; /* [channels]: old index of the channel now at place j; NULL when frozen */
+      *permutation; /* [channels]: [j] is the old index of the channel that is now number j; NULL if
+                       frozen */
   double kept_identity, kept,
-      upper_bound; /* sums of |w| over the blocks that hold one of its channels */
-  double efficacy; /* percent: (kept - kept_identity) / (upper_bound - kept_identity); 0: nothing to
-                      gain */
-  bool judged; /* by the errors that calibration leaves; an order that does not help was taken back
-                */
-  double error_before;  /* sum of the errors of the layers that read it, in the file's order */
-  double error_after;   /* the same in the order that was found; both 0 unless judged */
-  const char *strategy; /* of the search; NULL: not searched */
+      upper_bound; /* kept sums of |w| over the blocks of m that hold one of its channels: in the
+                      file's order, in the order that was found, and an upper bound for any order */
+  double efficacy; /* percent: (kept - kept_identity) / (upper_bound - kept_identity); 0: no order
+                      can keep more than the file's */
+  bool judged; /* the order was tested on calibration data; an order that does not lower the errors
+                  was taken back */
+  double error_before;  /* sum of the errors of the consumers in the file's order */
+  double error_after;   /* sum of the errors of the consumers in the order that was found; both are
+                           0 unless judged */
+  const char *strategy; /* of the search; NULL: no search was done */
   int64_t iterations;
-  bool proven; /* no better order exists */
+  bool proven; /* it is proven that no better order exists */
 } lac_group;
 
-/** What a target (lac_options.targets) makes of a layer. */
+/** How a target (lac_options.targets) handles a layer. */
 typedef enum lac_target_answer {
-  LAC_TARGET_DENSE,      /* it is dense, and stays so */
-  LAC_TARGET_TAKEN,      /* as sparse */
-  LAC_TARGET_REFUSED,    /* it is pruned, and will not be taken as sparse */
-  LAC_TARGET_NOT_STATED, /* it is pruned, and no source says what becomes of it */
+  LAC_TARGET_DENSE,      /* the layer is dense */
+  LAC_TARGET_TAKEN,      /* the layer is pruned, and the target runs it as sparse */
+  LAC_TARGET_REFUSED,    /* the layer is pruned, and the target does not run it as sparse */
+  LAC_TARGET_NOT_STATED, /* the layer is pruned, and no source says how the target runs it */
 } lac_target_answer;
 
-/** Whether sparse is faster than dense for a layer of this size, as far as that is said. */
+/** Whether sparse is faster than dense on the target for a layer of this size, as far as published
+ * or measured. */
 typedef enum lac_target_pays {
   LAC_TARGET_PAYS_NOT_STATED,
   LAC_TARGET_PAYS,
-  LAC_TARGET_PAYS_NOT, /* it may be run as dense */
+  LAC_TARGET_PAYS_NOT, /* sparse is not faster; the target may run the layer as dense */
 } lac_target_pays;
 
-/** What one target makes of one layer. */
+/** How one target handles one layer. */
 typedef struct lac_target_layer {
   lac_target_answer answer;
-  const char *fault; /* of one that is refused or not stated: "target", "operator", "type", "rank",
-                        "window", "groups", "shared", "size", "zero point", "pattern", "axis",
-                        "zeros"; NULL elsewhere */
+  const char *fault; /* why the answer is REFUSED or NOT_STATED: "target", "operator", "type",
+                        "rank", "window", "groups", "shared", "size", "zero point", "pattern",
+                        "axis", "zeros"; NULL elsewhere */
   lac_target_pays pays;
-  double gain;         /* dense time over sparse time; 0: none was published or measured */
-  const char *gain_of; /* what was measured, and where that is said; NULL without a gain */
-  const char *reason; /* why it is not taken, or would not be, one sentence; NULL: nothing to say */
+  double gain;         /* speedup: dense time over sparse time; 0: none was published or measured */
+  const char *gain_of; /* what was measured for `gain`, and the source; NULL without a gain */
+  const char *reason; /* one sentence: why the target does not run the layer as sparse, or would not
+                         if it were pruned; NULL: no such reason */
 } lac_target_layer;
 
-/** The layers of a report as one target sees them. */
+/** How one target handles the layers of a report. */
 typedef struct lac_target_report {
-  const char *name;  /* as it was asked for: "tensorrt", "torch:f16" */
+  const char *name;  /* as given in lac_options.targets: "tensorrt", "torch:f16" */
   const char *title; /* "NVIDIA TensorRT" */
-  const char *needs; /* what else has to be done there; NULL: nothing is said */
+  const char *needs; /* what the user has to do on the target so that sparsity is used; NULL:
+                        nothing is documented */
   int n_taken, n_refused, n_not_stated, n_dense;
   const lac_target_layer *layers; /* [n_layers] of the report */
 } lac_target_report;
 
-/** How much of the network was computed before and after the reordering, and found the same. The
- * order itself is proven apart from that: it is checked channel by channel before anything moves.
- */
+/** How much of the network was computed before and after the reordering with the same results.
+ * Independently of this, the order itself is proven correct channel by channel before any weight is
+ * moved. */
 typedef enum lac_verification_state {
-  LAC_VERIFICATION_NONE = 0, /* nothing had moved, or the verb verifies nothing */
-  LAC_VERIFIED = 1,          /* all outputs, each by a finite element other than 0 */
-  LAC_VERIFIED_IN_PART = 2,  /* outputs_compared of outputs, and values up to reached */
-  LAC_NOT_VERIFIED = 3       /* no value: options.verify was false */
+  LAC_VERIFICATION_NONE = 0, /* nothing was reordered, or the function does not verify */
+  LAC_VERIFIED = 1,          /* all outputs were compared, each by at least one finite element other
+                                than 0 */
+  LAC_VERIFIED_IN_PART = 2,  /* lac_summary: outputs_compared of `outputs`, and intermediate values
+                                up to the node `reached` */
+  LAC_NOT_VERIFIED = 3       /* nothing was compared: options.verify was false */
 } lac_verification_state;
 
 /** Sums over all layers, and times. */
 typedef struct lac_summary {
   int layers, eligible, pruned;
-  int permuted;       /* eligible layers whose input channels were free to be searched, whether or
-                         not they moved */
-  int reordered;      /* eligible layers whose input channels moved */
-  int groups;         /* with at least one prunable consumer, free to be searched */
-  double kept_before; /* over the pruned (or, without pruning, eligible) layers */
+  int permuted;       /* eligible layers whose input channels were searched, even if their order
+                         stayed the same */
+  int reordered;      /* eligible layers whose input channels were reordered */
+  int groups;         /* groups that are not frozen and have at least one prunable consumer */
+  double kept_before; /* sums of kept |w| over the pruned (or, without pruning, eligible) layers, in
+                         the file's order and in the order written */
   double kept_after;
-  bool verified; /* all outputs were compared and held, or nothing had moved (proof_engine: NULL) */
-  double max_abs_error; /* of the outputs, reordering alone */
+  bool verified; /* all outputs were compared and are the same, or nothing was reordered (then
+                    proof_engine is NULL) */
+  double max_abs_error; /* of the outputs, caused by reordering alone */
   double max_abs_output;
-  double worst_ratio; /* over all intermediate values, relative to each one's scale */
-  int values_compared, values_skipped; /* in the verification; not computed, or nothing finite */
-  int outputs, outputs_compared;       /* of the network, without those that nothing computes; of
-                                          these by a finite element, from nothing made up */
-  const char *skipped_reason;          /* why not more was compared, one sentence; NULL: all was */
+  double worst_ratio; /* largest |difference| / scale over all intermediate values; scale: a value's
+                         largest |element| */
+  int values_compared, values_skipped; /* of the verification; values_skipped: not computed, or
+                                          without a finite element */
+  int outputs, outputs_compared;       /* outputs of the network that some node computes; how many
+                                          of them were compared by a finite element that does not
+                                          depend on invented inputs */
+  const char *skipped_reason;          /* one sentence: why not everything was compared; NULL:
+                                          everything was */
   lac_verification_state verification;
-  const char *reached;      /* the node up to which values were compared: the first that could not
-                               be run, or gave nothing finite; NULL: there is none */
-  const char *proof_engine; /* of the verification's products: "plain", "cpu"; NULL: none */
-  int folded;               /* stored tensors that lac_model_fold made, of layers and of others */
-  bool unmeasured;  /* lac_inspect of more than 512 MB, or a quarter of what may be taken: weights
-                       were not read, and figures of layers (n_zeros, kept ...) are 0 */
-  bool interrupted; /* the search was ended before its time: other runs find other orders */
+  const char *reached;      /* the first node that could not be run or had no finite result: values
+                               before it were compared; NULL: there is no such node */
+  const char *proof_engine; /* the engine that computed the matrix products of the verification:
+                               "plain", "cpu"; NULL: none */
+  int folded;               /* number of stored tensors that lac_model_fold made, for layers and for
+                               other nodes */
+  bool unmeasured;  /* weights were not read, and figures of layers (n_zeros, kept ...) are 0:
+                       lac_inspect does this if weights take more than 512 MB or a quarter of the
+                       memory limit */
+  bool interrupted; /* the search was interrupted: another run may find other orders */
   double search_seconds, proof_seconds, total_seconds;
-  const char *verification_text; /* all of it in one sentence, as it was logged; NULL: nothing was
-                                    to be verified */
+  const char *verification_text; /* the result of the verification in one sentence, as logged; NULL:
+                                    there was nothing to verify */
 } lac_summary;
 
 /** What was found and done; lac_report_destroy frees it. */
@@ -176,7 +201,7 @@ typedef struct lac_report {
   const char *verb;  /* "prune", "permute", "check", "inspect" */
   const char *model; /* path, or "(memory)" */
   int pattern_n, pattern_m;
-  int pattern_v;       /* of V:N:M; 0: N:M */
+  int pattern_v;       /* V of V:N:M; 0: the pattern is N:M */
   const char *pattern; /* "2:4", "64:2:8" */
   const char *mask; /* prune: how masks were chosen, "1d", "2d-greedy", "2d-best"; NULL elsewhere */
   const char
@@ -201,15 +226,17 @@ LAC_API LAC_MUST_CHECK lac_status lac_report_json(const lac_report *report, char
 /** Frees a text that a function of the library returned. NULL is fine. */
 LAC_API void lac_text_free(char *text);
 
-/** Order of `axis` of the stored tensor: order[j] = old index now at place j; `count` ==
- * its size. For the input channels of a grouped convolution's weight: count == convolution_groups *
- * size, group after group. Identity where nothing moved. Fails LAC_NOT_FOUND. */
+/** Writes the order of `axis` of a stored tensor: order[j] is the old index of what is now at index
+ * j; the identity if nothing was reordered. count: the axis' size; for the input channels of a
+ * grouped convolution's weight convolution_groups * size, group after group. Fails LAC_NOT_FOUND.
+ */
 LAC_API LAC_MUST_CHECK lac_status lac_report_order(const lac_report *report, const char *tensor,
                                                    int axis, int32_t *order, size_t count,
                                                    lac_error *err);
 
-/** Mask of a pruned stored tensor in the tensor's own order, one byte an element, 1 = kept; count
- * == its elements. Fails LAC_NOT_FOUND where the tensor was not pruned. */
+/** Writes the mask of a pruned stored tensor: one byte per element, 1 = kept, in the order in which
+ * the tensor is stored now. count: the tensor's number of elements. Fails LAC_NOT_FOUND if the
+ * tensor was not pruned. */
 LAC_API LAC_MUST_CHECK lac_status lac_report_mask(const lac_report *report, const char *tensor,
                                                   uint8_t *mask, size_t count, lac_error *err);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How a call ended, and why.
+ * Status and error of a call.
  *
- * Whatever can fail returns a lac_status and takes a last `lac_error *` that may be NULL. The text
- * names the thing, what was found and what was wanted. A NULL where a pointer is wanted is
- * LAC_BAD_ARGUMENT, and the text names the argument; what may be NULL says so. Functions that
- * cannot fail take a NULL for nothing. */
+ * Every function that can fail returns a lac_status; its last parameter is a `lac_error *` that may
+ * be NULL. The error's text says which object is wrong, what was found and what was expected. A
+ * NULL pointer argument fails LAC_BAD_ARGUMENT, and the text names the argument, unless the
+ * parameter's comment allows NULL. Functions that cannot fail treat NULL as an empty object. */
 #ifndef LACUNA_STATUS_H
 #define LACUNA_STATUS_H
 
@@ -22,7 +22,7 @@ extern "C" {
 #define LAC_PRINTF(format_at, args_at)
 #endif
 
-/** What a call came to; LAC_OK is 0. */
+/** The result of a call; LAC_OK is 0. */
 typedef enum lac_status {
 #define LAC_STATUS(name, text) LAC_##name,
 #include "lacuna/status.def"
@@ -30,7 +30,8 @@ typedef enum lac_status {
   LAC_STATUS_COUNT
 } lac_status;
 
-/** What could help: a field of the options, or another function. */
+/** What the caller could change after a failure: a field of the options, or call another function.
+ */
 typedef enum lac_hint {
 #define LAC_HINT(name, helps) LAC_HINT_##name,
 #include "lacuna/hint.def"
