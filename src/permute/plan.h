@@ -45,7 +45,7 @@ LAC_MUST_CHECK lac_status laci_plan_hold_still(laci_plan *plan, int group, lac_e
  * log. */
 LAC_MUST_CHECK lac_status laci_plan_complete(laci_plan *plan, lac_error *err);
 
-/** Is the order of group g the identity? */
+/** Does the order of this group move any channel? False: the order is the identity. */
 bool laci_plan_moves(const laci_plan *plan, int group);
 
 #endif

@@ -9,8 +9,9 @@
 typedef struct laci_comm laci_comm;
 typedef struct laci_found laci_found;
 
-/** owner [n]: the process that searches each problem, the most expensive first dealt to the one
- * with the least to do so far, process 0 where several have. Fails LAC_NO_MEMORY. */
+/** owner [n]: the process that searches each problem. Problems are dealt out from the most to the
+ * least expensive, each to the process with the least cost so far; among equals, to the one with
+ * the lowest number. Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_plan_deal(const double *cost, int n, int n_processes, int *owner,
                                          lac_error *err);
 

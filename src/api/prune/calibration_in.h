@@ -65,7 +65,8 @@ LAC_MUST_CHECK lac_status laci_calibration_distill(laci_calibration_source *sour
                                                    const laci_prune_options *options,
                                                    laci_pool *pool, lac_error *err);
 
-/** What came of it, in the report's result. */
+/** Copies what distillation did (errors, steps, seconds, why it was not kept) into `to`; texts go
+ * into the report's arena. `from` NULL: there was none, `to` stays as it is. */
 LAC_MUST_CHECK lac_status laci_report_add_distilled(laci_report *report,
                                                     const laci_distill_source *from,
                                                     lac_calibration_result *to, lac_error *err);

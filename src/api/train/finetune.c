@@ -212,8 +212,9 @@ static lac_status prune_rest(const tuning *t, lac_error *err) {
   return prunes ? prune(t, err) : LAC_OK;
 }
 
-/* Masks of what is pruned, before or now. An evaluation alone changes nothing, and of a checkpoint
- * it needs the masks that the run had. */
+/* Makes t->result->mask: of layers that were pruned before, and of those pruned now. An evaluation
+ * of the model itself needs no masks; one of a checkpoint (eval_only with recover) needs the masks
+ * that the run was trained with. */
 static lac_status make_masks(const tuning *t, lac_error *err) {
   const lac_finetune_options *o = t->options;
   lac_finetune_result *r = t->result;

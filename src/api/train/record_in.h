@@ -25,8 +25,8 @@ typedef struct laci_train_about {
   double dense_top1; /* 0: not known */
 } laci_train_about;
 
-/** In the folder, which is there; `about`: its texts stay with the caller; what an earlier run
- * wrote about later steps than `step` goes. */
+/** Opens the record in `folder`, which must exist. What an earlier run logged about steps after
+ * `step` is removed from log.jsonl. The texts that `about` points to must outlive the record. */
 LAC_MUST_CHECK lac_status laci_train_record_open(const char *folder, int64_t step,
                                                  const laci_train_about *about,
                                                  laci_train_record **record, lac_error *err);
