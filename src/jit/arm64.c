@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Encodes arm64.h: a word each, whose fields are registers from bits 0 (what is written), 5 and 16
- * on, and a number. */
+ * Encodes the instructions of arm64.h. Each is a word, whose fields are register numbers at bits 0
+ * (the result), 5 and 16, and an immediate number. */
 #include "jit/arm64.h"
 
 #include <assert.h>
@@ -15,7 +15,7 @@ static void put(laci_code *code, uint32_t word) {
 
 static uint32_t at(int number, int bit) { return (uint32_t)number << bit; }
 
-/* An offset in steps of so many bytes, as a field of so many bits. */
+/* Returns an offset in units of `step` bytes, as a field of `bits` bits. */
 static uint32_t field(int offset, int step, int bits) {
   assert(offset % step == 0);
   return (uint32_t)(offset / step) & ((1U << bits) - 1);
@@ -56,7 +56,8 @@ void laci_arm64_branch_below(laci_code *code, size_t to) {
 
 void laci_arm64_return(laci_code *code) { put(code, 0xD65F03C0); }
 
-/* Lower halves of v8 to v15 in four pairs; the first one moves the stack's pointer. */
+/* Stores the lower halves of v8 to v15 in four pairs; the first store also moves the stack
+ * pointer. */
 void laci_arm64_save_vectors(laci_code *code) {
   put(code, 0x6D800000 | field(-64, 8, 7) << 15 | at(9, 10) | at(SP, 5) | at(8, 0));
   for (int v = 10; v < 16; v += 2) {
@@ -105,7 +106,7 @@ void laci_arm64_move(laci_code *code, int to, int from) {
   put(code, 0x4EA01C00 | at(from, 16) | at(from, 5) | at(to, 0));
 }
 
-/* The lane's number is in two bits that are apart. */
+/* The lane's number is encoded in two separate bits. */
 void laci_arm64_multiply_add(laci_code *code, int sum, int a, int b, int lane) {
   const uint32_t index = (uint32_t)(lane & 1) << 21 | (uint32_t)(lane >> 1) << 11;
   put(code, 0x4F801000 | index | at(b, 16) | at(a, 5) | at(sum, 0));

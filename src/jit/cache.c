@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Pages for cache.h: those of its code are made readable and executable in one step. */
+ * The memory of cache.h. The pages of code are made readable and executable in one step. */
 #include "jit/cache.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-enum { LINE = 64 }; /* of the first cache */
+enum { LINE = 64 }; /* bytes of a cache line */
 
 struct laci_code_cache {
   laci_code code, data;
@@ -48,7 +48,8 @@ lac_status laci_code_cache_seal(laci_code_cache *cache, lac_error *err) {
   const laci_code *code = &cache->code;
   lac_status st = laci_code_status(code, "generated code", err);
   if (st) return st;
-  /* All that was allowed, since a limit inside of a large page would make it many small ones. */
+  /* For all pages at once, since a limit inside a large page would split it into many small
+   * ones. */
   if (code->n && mprotect(code->bytes, code->capacity, PROT_READ | PROT_EXEC) != 0) {
     return laci_fail(err, LAC_UNSUPPORTED, "generated code: memory cannot be made executable: %s",
                      strerror(errno));

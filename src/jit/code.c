@@ -10,7 +10,7 @@
 
 enum { STEP = 64 << 10, LARGE_PAGE = 2 << 20, NOP = 0x90 };
 
-/* So that the bytes can begin with a large page wherever the reserved ones do. */
+/* Returns the size of the reserved addresses: with room to let the bytes begin at a large page. */
 static size_t reserved_bytes(const laci_code *code) { return code->limit_bytes + LARGE_PAGE; }
 
 void laci_code_clear(laci_code *code) {
@@ -33,7 +33,8 @@ static bool take_addresses(laci_code *code) {
   return true;
 }
 
-/* A core looks up few pages of instructions quickly: much code comes in large ones. */
+/* Makes more of the reserved memory usable. Large amounts of code get large pages, since a core has
+ * few entries for pages of instructions. */
 static bool take_pages(laci_code *code) {
   const size_t left = code->limit_bytes - code->capacity;
   const size_t step = code->capacity < LARGE_PAGE ? STEP : LARGE_PAGE;
@@ -59,7 +60,8 @@ typedef struct touching {
   size_t first, last;
 } touching;
 
-/* A byte of every page in large pages [begin, end), each of which is one thread's. */
+/* Writes a byte to every small page of large pages [begin, end); each large page is touched by one
+ * thread. */
 static void touch_some(int64_t begin, int64_t end, void *context) {
   enum { PAGE = 4096 };
   const touching *t = context;
@@ -73,7 +75,7 @@ void laci_code_prepare(laci_code *code, size_t more, laci_pool *pool) {
   if (!laci_code_reserve(code, more)) return;
   touching t = {code->bytes, code->n, code->n + more};
   const size_t first = t.first / LARGE_PAGE, last = (t.last + LARGE_PAGE - 1) / LARGE_PAGE;
-  t.bytes += first * LARGE_PAGE; /* so that large pages count from 0 */
+  t.bytes += first * LARGE_PAGE; /* so that large pages are counted from 0 */
   t.first -= first * LARGE_PAGE;
   t.last -= first * LARGE_PAGE;
   laci_pool_for(pool, (int64_t)(last - first), 1, touch_some, &t);

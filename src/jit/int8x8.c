@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Registers of int8x8.h. */
+ * The registers of int8x8.h: which bytes each of them holds, and which rows use it. */
 #include "jit/int8x8.h"
 
 #include <string.h>

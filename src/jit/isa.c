@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Asks the processor for isa.h. */
+ * Finds the instruction sets of isa.h that this processor and system allow. */
 #include "jit/isa.h"
 
 #include "cpu/cpu.h"

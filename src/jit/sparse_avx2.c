@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A code block in AVX2: six rows' sums in two vectors each, ymm0 to 11; a column's two vectors; a
- * weight for all lanes, alternately in ymm14 and 15.
+ * Writes code blocks for AVX2. The sums of six rows are in two vectors each, ymm0 to 11; a column's
+ * two vectors are in ymm12 and 13; a weight, in all lanes, is alternately in ymm14 and 15.
  *
  *     vbroadcastss ymm14, [weight + 4]
  *     vfmadd231ps  ymm6, ymm14, ymm12    row 3, lanes 0 to 7
  *     vfmadd231ps  ymm7, ymm14, ymm13    row 3, lanes 8 to 15
  *
- * Broadcasts take one load for two multiply-adds, and so both of a core's loads and both of its
- * multipliers are busy. */
+ * A broadcast is one load for two multiply-adds, so a core's two load units and its two multipliers
+ * are all busy. */
 #include <stddef.h>
 
 #include "jit/sparse_in.h"
 
 enum {
   HALVES = 2,
-  VECTOR = 32,   /* bytes */
-  COLUMN = 12,   /* and 13 */
-  WEIGHT = 14,   /* and 15 */
-  REACH = 128,   /* bytes on both sides of the pointer to weights */
-  LANES_AT = 12, /* masks of results, and 13 */
+  VECTOR = 32,   /* bytes of a vector */
+  COLUMN = 12,   /* ymm12 and 13 */
+  WEIGHT = 14,   /* ymm14 and 15 */
+  REACH = 128,   /* bytes that a short displacement reaches on both sides of the pointer to
+                    weights */
+  LANES_AT = 12, /* ymm12 and 13: masks of the lanes that are results */
   LOW = 14,
   HIGH = 15,
 };
@@ -55,7 +56,7 @@ static void load_column(laci_code *code, const laci_sparse_frame *f, int64_t at_
   if (f->x_ahead) laci_x86_prefetch0(code, laci_x86_at(LACI_SPARSE_AT, (int32_t)ahead));
 }
 
-/* The n-th term: a weight for a row. */
+/* Writes the n-th term: multiplies a column by the weight of a row. */
 static void write_term(laci_code *code, int row, int64_t n, int32_t *at) {
   const int weight = WEIGHT + (int)(n % 2);
   laci_x86_vector_memory(code, YMM, LACI_X86_BROADCASTSS, weight, 0,
@@ -84,7 +85,7 @@ static void write_terms(laci_code *code, const laci_sparse_frame *f,
   }
 }
 
-/* From the tile's bits to one mask of all ones or zeros a lane. */
+/* Turns the tile's bits into a mask of all ones or zeros in each lane. */
 static void make_masks(laci_code *code) {
   const int32_t lanes = (int32_t)offsetof(laci_sparse_tile, lanes);
   laci_x86_load(code, LACI_X86_R8, LACI_SPARSE_FIELD(bits));
@@ -98,7 +99,8 @@ static void make_masks(laci_code *code) {
   }
 }
 
-/* Of a tile that is stored whole, with zeros for lanes that are no results, or of another. */
+/* Writes the code that stores results: for tiles that are stored whole, with zeros for lanes that
+ * are not results, or else for others. */
 static void write_results(laci_code *code, const laci_sparse_frame *f,
                           const laci_code_block *code_block, bool whole) {
   const laci_sparse_after after = f->after;
@@ -130,7 +132,8 @@ static void end_tile(laci_code *code, const laci_sparse_frame *f, const laci_cod
   laci_sparse_end_tile(code, f, loop, HALVES * code_block->n_rows * VECTOR);
 }
 
-/* Some processors (Zen 3) take twelve cycles and more for a masked store, all lanes or none. */
+/* Writes both cases of write_results, since masked stores take twelve cycles and more on some
+ * processors (Zen 3), whatever the mask. */
 static void write_last(laci_code *code, const laci_sparse_frame *f,
                        const laci_code_block *code_block, size_t loop) {
   laci_x86_load(code, LACI_X86_R8,

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A code block in AVX-512: zmm0 and on are the sums of a group's rows, the last registers hold
- * columns.
+ * Writes code blocks for AVX-512. The sums of a group's rows are in zmm0 and on; the last registers
+ * hold columns.
  *
  *     vmovups     zmm30, [x + column]
  *     vfmadd231ps zmm3, zmm30, [weight + 4]{1to16}     row 3 keeps the column
  *     vfmadd231ps zmm7, zmm30, [weight + 8]{1to16}     row 7, too
  *
- * A column may be of the pixels before or after the lanes' own: those that exist are loaded, others
- * become zero. The pointer to weights is in the middle of the 256 weights that one byte of
- * displacement reaches. */
+ * A column may read the pixels before or after the lanes' own: those that exist are loaded, the
+ * others become zero. The pointer to weights points to the middle of the 256 weights that one byte
+ * of displacement reaches. */
 #include <stddef.h>
 
 #include "jit/sparse_in.h"
 
 enum {
   REGISTERS = 32,
-  VECTOR = 64,         /* bytes */
-  MOST_AHEAD = 4,      /* columns that are loaded before they are used */
+  VECTOR = 64,         /* bytes of a vector */
+  MOST_AHEAD = 4,      /* most columns that are loaded before they are used */
   MASK = 1,            /* k1: the tile's lanes */
-  NEIGHBOUR_MASKS = 1, /* k2, k3: its lanes with a pixel before, and after */
-  LOW = 31,            /* after the last column */
+  NEIGHBOUR_MASKS = 1, /* k2, k3: the lanes that have a pixel before, or after */
+  LOW = 31,            /* used after the last column */
   HIGH = 30,
 };
 
@@ -42,17 +42,17 @@ void laci_sparse_begin_sums_zmm(laci_code *code, const laci_code_block *code_blo
   }
 }
 
-/* The first column from `at` on that is kept, or n_columns. */
+/* Returns the first column from `at` on that is kept by a row, or n_columns. */
 static int64_t next_kept(const laci_code_block *code_block, int64_t at) {
   while (at < code_block->n_columns && !code_block->rows[at]) at++;
   return at;
 }
 
-/* Columns as they are loaded: `next` is the one to come. */
+/* The state of loading columns; `next` is the next column to load. */
 typedef struct loader {
   int64_t next;
   int n_loaded, n_registers;
-  int64_t x_first; /* floats that the pointer to x is ahead */
+  int64_t x_first; /* floats by which the pointer to x is ahead */
 } loader;
 
 static void load_column(laci_code *code, const laci_sparse_frame *f,
@@ -155,7 +155,8 @@ void laci_sparse_write_avx512(laci_code *code, const laci_sparse_frame *f,
   const int spare = REGISTERS - code_block->n_rows;
   loader l = {.next = next_kept(code_block, 0),
               .n_registers = spare < MOST_AHEAD ? spare : MOST_AHEAD};
-  /* Vectors in order reach further with one byte of displacement on both sides of the middle. */
+  /* Points x into the middle of the first columns' vectors, so that one byte of displacement
+   * reaches 128 vectors on both sides. */
   if (l.next < code_block->n_columns)
     l.x_first = code_block->column_at[l.next] + 128 * (VECTOR / 4);
   const size_t loop = laci_sparse_begin_tile(code, (int32_t)(l.x_first * (int64_t)sizeof(float)),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A code block of bf16 in AVX512-BF16: zmm0 to 23 are the sums of a group's rows. Of each block of
- * four columns, two bf16 pairs are loaded. One rotation and four blends make all other pairs that a
- * row can keep; each pair is in a register of its own:
+ * Writes code blocks of bf16 for AVX512-BF16. The sums of a group's rows are in zmm0 to 23. For
+ * each block of four columns, two bf16 pairs are loaded. One rotation and four blends make all
+ * other pairs that a row can keep; each pair is in a register of its own:
  *
  *     vmovups    zmm24, [x + 0 1]
  *     vmovups    zmm25, [x + 2 3]
@@ -19,13 +19,14 @@
 enum {
   BLOCK = LACI_SPARSE_BLOCK,
   N_TWOS = LACI_SPARSE_N_TWOS,
-  VECTOR = 64,     /* bytes */
+  VECTOR = 64,     /* bytes of a vector */
   HALF_BITS = 16,  /* of a bf16 pair */
-  FIRST = 24,      /* and 25: the bf16 pairs of a block; 26 and 27: of the next one */
-  ACROSS = 28 - 2, /* twos from the third on */
+  FIRST = 24,      /* zmm24 and 25: the bf16 pairs of a block; 26 and 27: of the next block */
+  ACROSS = 28 - 2, /* registers of laci_sparse_twos from the third on */
   LANES_MASK = 1,  /* k1 */
   ODD = 2,         /* k2: the upper halves */
-  TAKEN = 28,      /* after the sums: what is added; two rows as bf16 pairs; zeros, their order */
+  TAKEN = 28,      /* registers that are free after the sums: what is added, or two rows as bf16
+                      pairs; zeros; the order that interleaves them */
   ZEROS = 28,
   ORDER = 29,
 };
@@ -34,7 +35,7 @@ enum {
 
 static int64_t n_blocks(const laci_code_block *code_block) { return code_block->n_columns / BLOCK; }
 
-/* The first block from `at` on of which anything is kept, or n_blocks. */
+/* Returns the first block from `at` on of which a row keeps anything, or n_blocks. */
 static int64_t next_kept(const laci_code_block *code_block, int64_t at) {
   for (; at < n_blocks(code_block); at++) {
     const uint32_t *rows = code_block->rows + at * BLOCK;
@@ -43,8 +44,8 @@ static int64_t next_kept(const laci_code_block *code_block, int64_t at) {
   return at;
 }
 
-/* Loads the bf16 pairs of a block of which anything is kept. x_first: floats that the pointer to x
- * is ahead. */
+/* Loads the bf16 pairs of a block that a row keeps anything of. x_first: floats by which the
+ * pointer to x is ahead. */
 static void load_block(laci_code *code, const laci_sparse_frame *f,
                        const laci_code_block *code_block, int64_t block, int to, int64_t x_first) {
   if (block == n_blocks(code_block)) return;
@@ -76,7 +77,7 @@ static void write_block(laci_code *code, const uint32_t *rows, int from, int32_t
   }
 }
 
-/* A block is loaded before the dots of the one before it. */
+/* Writes all terms. Each block is loaded before the dots of the previous one. */
 static void write_terms(laci_code *code, const laci_sparse_frame *f,
                         const laci_code_block *code_block, int64_t x_first) {
   int32_t at = -LACI_SPARSE_REACH;
@@ -110,7 +111,8 @@ static void add_residual(laci_code *code, const laci_sparse_frame *f,
   }
 }
 
-/* Converts two rows to bf16, first one row's words, then the other's, and interleaves them. */
+/* Writes the code that converts two rows to bf16 (all words of one row, then all of the other) and
+ * interleaves them. */
 static void store_rows(laci_code *code, const laci_sparse_frame *f,
                        const laci_code_block *code_block) {
   laci_x86_load(code, LACI_X86_R8, LACI_SPARSE_FIELD(pairing));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A code block of int8 in AVX512-VNNI: zmm0 to 23 are the sums of a group's rows. Of each eight
- * columns, two int8x4 are loaded, A and B. One blend makes a register that holds two bytes of both,
- * in the positions that a pair of 2:4 patterns needs, and a row has one dot for all it keeps of the
- * eight (int8x8.h):
+ * Writes code blocks of int8 for AVX512-VNNI. The sums of a group's rows are in zmm0 to 23. For
+ * each eight columns, two int8x4 are loaded, A and B. One blend makes a register that holds two
+ * bytes of both, in the positions that a pair of 2:4 patterns needs, and a row has one dot for all
+ * it keeps of the eight (int8x8.h):
  *
  *     vmovups    zmm24, [x + A]
  *     vmovups    zmm25, [x + B]
@@ -20,15 +20,15 @@ enum {
   INT8X4 = LACI_INT8X4_CHANNELS,
   N_NUMBERS = LACI_INT8X8_REGISTERS,
   BYTE_BITS = 8,
-  VECTOR = 64,    /* bytes */
+  VECTOR = 64,    /* bytes of a vector */
   LANES_MASK = 1, /* k1 */
-  MASKS = 2,      /* k2 and on: bytes that are of B */
-  A = 24,         /* the int8x4, then others' orders */
+  MASKS = 2,      /* k2 and on: the bytes that come from B */
+  A = 24,         /* A and B as loaded, then in other orders */
   B = 25,
   ROTATED_B = 26,
-  ROTATED_A = 27, /* and 28, alternately */
-  BLENDED = 29,   /* to 31, one after the other */
-  ORDER = 24,     /* after the sums */
+  ROTATED_A = 27, /* zmm27 and 28, alternately */
+  BLENDED = 29,   /* zmm29 to 31, one after the other */
+  ORDER = 24,     /* from here on: used after the sums */
   ZERO = 25,
   LOW = 26,
   MOST = 27,
@@ -51,14 +51,14 @@ static uint32_t any_of(const uint32_t *rows, int n) {
   return any;
 }
 
-/* The first int8x8 from `at` on of which anything is kept, or n_int8x8. */
+/* Returns the first int8x8 from `at` on of which a row keeps anything, or n_int8x8. */
 static int64_t next_kept(const laci_code_block *code_block, int64_t at) {
   while (at < n_int8x8(code_block) && !any_of(code_block->rows + at * INT8X8, INT8X8)) at++;
   return at;
 }
 
-/* Loads the int8x4 of an int8x8 of which anything is kept. x_first: floats that the pointer to x is
- * ahead. */
+/* Loads the two int8x4 of an int8x8 that a row keeps anything of. x_first: floats by which the
+ * pointer to x is ahead. */
 static void load_int8x8(laci_code *code, const laci_sparse_frame *f,
                         const laci_code_block *code_block, int64_t int8x8, int64_t x_first) {
   for (int int8x4 = 0; int8x4 < INT8X8 / INT8X4; int8x4++) {
@@ -74,7 +74,7 @@ static void load_int8x8(laci_code *code, const laci_sparse_frame *f,
   }
 }
 
-/* A in an order: two of these are rotations. */
+/* Brings A into an order and returns its register; two of the orders are rotations. */
 static int rotate_a(laci_code *code, int order) {
   const int to = ROTATED_A + order % 2;
   const laci_x86_memory by = laci_x86_at(
@@ -129,7 +129,7 @@ static void spread(laci_code *code, int to, laci_x86_memory from) {
   laci_x86_vector_memory(code, ZMM, LACI_X86_BROADCASTSS, to, 0, from);
 }
 
-/* What rows of a place have in common; RDX is free until the tile's end. */
+/* Loads constants that the results of all rows need; RDX is free until the end of the tile. */
 static void load_constants(laci_code *code, const laci_sparse_frame *f) {
   laci_x86_load(code, LACI_X86_RDX, LACI_SPARSE_FIELD(int8x4));
   laci_x86_vector_memory(code, ZMM, LACI_X86_LOAD, ORDER, 0, CONSTANT(LACI_X86_RDX, together));
@@ -154,7 +154,8 @@ static void add_residual(laci_code *code, int row) {
   laci_x86_broadcast(code, LACI_X86_FMADD231PS, row, TAKEN, LACI_SPARSE_FIELD(residual_scale));
 }
 
-/* Four rows' numbers become bytes: first row after row, then lane by lane. */
+/* Converts the numbers of four rows to bytes: first row after row, then interleaved lane by
+ * lane. */
 static void pack_rows(laci_code *code, const laci_sparse_frame *f, int row) {
   laci_x86_vector(code, ZMM, LACI_X86_PACKSSDW, row, row, row + 1);
   laci_x86_vector(code, ZMM, LACI_X86_PACKSSDW, row + 2, row + 2, row + 3);
@@ -184,7 +185,8 @@ static void write_results(laci_code *code, const laci_sparse_frame *f,
       laci_x86_broadcast(code, LACI_X86_MULPS, row, row,
                          laci_x86_at(LACI_X86_R8, row * (int32_t)sizeof(float)));
       if (f->after.residual) add_residual(code, row);
-      /* What 32 bits do not hold converts to the lowest number, and so does a NaN, which stays. */
+      /* Numbers beyond 32 bits would convert to the lowest integer, and so does a NaN, which stays
+       * here. */
       laci_x86_vector(code, ZMM, LACI_X86_MINPS, row, MOST, row);
       laci_x86_vector(code, ZMM, LACI_X86_CVTPS2DQ, row, 0, row);
     }

@@ -14,24 +14,25 @@
 
 enum {
   LANES = LACI_SPARSE_LANES,
-  READ_AFTER = 3, /* weights: where code reads four at once */
-  NEAR_TILES = 8, /* of a group's rows: results that stay in the first cache */
+  READ_AFTER = 3, /* weights after the last one: code may read four at once */
+  NEAR_TILES = 8, /* tiles whose results of a group's rows fit in the first-level cache */
   FLOATS_OF_LINE = LACI_SPARSE_LINE / sizeof(float),
-  MOST_DISTANCE = 1 << 28, /* floats: a displacement of 32 bits reaches twice as far */
+  MOST_DISTANCE = 1 << 28, /* floats: half of what a 32-bit displacement reaches */
 };
 
 struct laci_sparse_code {
   laci_code_cache *cache;
-  laci_pool *pool; /* of those who make it */
+  laci_pool *pool; /* of the options: threads that make the code */
   laci_sparse_plan plan;
   size_t *entry; /* [n_code_blocks + 1] */
-  float *weight; /* [terms], in their order; the cache's */
+  float *weight; /* [terms], in the code's order; memory of the cache */
   int64_t row_stride;
   laci_sparse_values values;
   laci_sparse_ahead ahead;
   laci_sparse_cut cut;
   laci_sparse_one_lane one_lane;
-  bool functions; /* the last code blocks, too, leave sums: there may be functions, or it is ARM */
+  bool functions; /* the last code blocks also leave sums instead of results: functions may follow,
+                     or it is ARM */
 };
 
 static const uint32_t bits[LANES] = {1,       1 << 1,  1 << 2,  1 << 3, 1 << 4,  1 << 5,
@@ -42,7 +43,8 @@ static const uint16_t pairing[2 * LANES] = {0,  16, 1,  17, 2,  18, 3,  19, 4,  
                                             21, 6,  22, 7,  23, 8,  24, 9,  25, 10, 26,
                                             11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
 
-/* A lane's bytes in an order, and sixteen bytes of these; each vector is four times the same. */
+/* The orders of bytes for vpshufb: the bytes of a lane, and of sixteen bytes; a vector repeats
+ * these four times. */
 #define LANE(first, a, b, c, d) (first) + (a), (first) + (b), (first) + (c), (first) + (d)
 #define SIXTEEN(a, b, c, d) \
   LANE(0, a, b, c, d), LANE(4, a, b, c, d), LANE(8, a, b, c, d), LANE(12, a, b, c, d)
@@ -58,10 +60,11 @@ static const laci_int8x4_constants int8x4_constants = {
     .byte = 0xFF,
 };
 
-/* What code of an instruction set is like. */
+/* Properties of the code for an instruction set. */
 typedef struct code_of_isa {
-  int rows, terms;                /* of a group, and of a code block (laci_sparse_cut) */
-  size_t least_bytes, term_bytes; /* of a term: at least, and about */
+  int rows, terms;                /* most rows of a group, and terms of a code block
+                                     (laci_sparse_cut) */
+  size_t least_bytes, term_bytes; /* bytes of a term: at least, and about */
 } code_of_isa;
 
 static const code_of_isa codes[] = {
@@ -70,16 +73,19 @@ static const code_of_isa codes[] = {
     [LACI_JIT_NEON] = {6, 600, 15, 24},
 };
 
-/* Cycles, about, that a run takes whose rows are cut into so many groups each, and whose tiles into
- * so many chunks. What threads do at the same time counts once. */
+/* Returns about how many cycles a run takes if each convolution group's rows are cut into
+ * groups_each groups, and the tiles into n_chunks chunks. Work that threads do at the same time
+ * counts once. */
 static double cut_cost(const laci_sparse_product *p, int64_t n_tiles, int64_t groups_each,
                        int64_t n_chunks, int n_threads) {
-  const double column = 1, around = 60; /* in addition to a tile's terms: per column, per code
-                                           block's sums */
-  const double streamed = 12.0 / 8;     /* cycles until a term's code and weight come from afar */
+  const double column = 1, around = 60; /* cycles of a tile in addition to its terms: for each
+                                           column, and for loading and storing a code block's
+                                           sums */
+  const double streamed = 12.0 / 8;     /* cycles of a term until its code and weight arrive from
+                                           memory */
   const int64_t groups = p->n_rows / p->rows_together * groups_each;
   const int64_t items = laci_ceil_div(groups * n_chunks, n_threads);
-  const double each = laci_sparse_each(p->values); /* columns of a term; of bf16, most often */
+  const double each = laci_sparse_each(p->values); /* columns of a term, in most cases */
   const double terms = (double)p->row_begin[p->n_rows] / (double)groups / each;
   const double columns = (double)(p->n_columns * p->rows_together) / (double)p->n_rows / each;
   const double tile = (terms + columns * column) / 2 + around;
@@ -87,7 +93,8 @@ static double cut_cost(const laci_sparse_product *p, int64_t n_tiles, int64_t gr
   return (double)items * (tiles > terms * streamed ? tiles : terms * streamed);
 }
 
-/* Chunks of the same size, and groups, so that all threads have about as much to do. */
+/* Chooses the number of chunks and groups, all about equally large, so that all threads have about
+ * the same work. */
 static void share_out(const laci_sparse_product *p, int64_t n_tiles, int n_threads,
                       laci_sparse_cut *cut) {
   const int64_t least_groups = laci_ceil_div(p->rows_together, cut->rows);
@@ -108,8 +115,8 @@ static void share_out(const laci_sparse_product *p, int64_t n_tiles, int n_threa
   cut->chunk_tiles = (int)laci_ceil_div(n_tiles, n_chunks);
 }
 
-/* Floats from a tile to the next one, where x comes from memory and is read once; elsewhere what
- * would be fetched is there. */
+/* Returns the floats from a tile to the next one, if x is read from memory and only once; otherwise
+ * 0, since what would be prefetched is in the cache already. */
 static int64_t x_ahead_of(const laci_sparse_extent *extent, double reuse) {
   enum { HELD = (2 << 20) / sizeof(float) };
   const laci_sparse_tile *tiles = extent->tiles;
@@ -117,7 +124,8 @@ static int64_t x_ahead_of(const laci_sparse_extent *extent, double reuse) {
   return tiles[1].in - tiles[0].in;
 }
 
-/* One lane takes two thirds of the time that code takes for sixteen (Zen 4). */
+/* Is it faster to compute one-lane tiles by compiled code? It takes two thirds of the time that
+ * generated code takes for sixteen lanes (Zen 4). */
 static bool gains_one_lane(const laci_sparse_extent *extent, laci_jit_isa isa,
                            const laci_sparse_cut *cut) {
   enum { LEAST_ROWS = 8 };
@@ -125,13 +133,13 @@ static bool gains_one_lane(const laci_sparse_extent *extent, laci_jit_isa isa,
          laci_sparse_is_one_lane(&extent->tiles[extent->n_tiles - 1]);
 }
 
-/* What code blocks read of a chunk is to stay in a core's second cache. A window's taps read the
- * same lines again and again, so that more tiles of it fit, and its code is larger. */
+/* What code blocks read of a chunk should stay in a core's second-level cache. The taps of a larger
+ * window read the same lines repeatedly, so more tiles fit; and its code is larger. */
 laci_sparse_cut laci_sparse_cut_rule(const laci_sparse_product *p, laci_jit_isa isa,
                                      const laci_sparse_extent *extent) {
   enum { HELD = (256 << 10) / sizeof(float), LEAST_TILES = 16, MOST_TILES = 128 };
   const int64_t n_tiles = extent->n_tiles;
-  const double each = (double)extent->n_x / (double)n_tiles; /* floats of x a tile */
+  const double each = (double)extent->n_x / (double)n_tiles; /* floats of x for each tile */
   const double columns = (double)p->n_columns / laci_sparse_each(p->values);
   const double reuse = columns * LANES / each;
   const double fit = (reuse > 1 ? reuse : 1) * HELD / each;
@@ -157,8 +165,8 @@ static lac_status check_product(const laci_sparse_product *p, laci_jit_isa isa, 
                    MOST_DISTANCE);
 }
 
-/* A chunk's tiles together fetch the whole next code block, and some more, since code blocks
- * differ. */
+/* Returns the cache lines that each tile prefetches: the tiles of a chunk together fetch the whole
+ * next code block, and some more, since code blocks differ in size. */
 static laci_sparse_ahead ahead_of(const laci_sparse_code *code, const laci_sparse_options *o) {
   const laci_sparse_plan *plan = &code->plan;
   const int64_t terms = plan->n_terms / plan->n_code_blocks;
@@ -267,17 +275,17 @@ lac_status laci_sparse_code_order(const laci_sparse_code *code, const laci_spars
 
 float *laci_sparse_code_weights(laci_sparse_code *code) { return code->weight; }
 
-/* Floats of the sums of a group's rows in a chunk. */
+/* Returns the floats of the sums of a group's rows, for a chunk. */
 static size_t sums_each(const laci_sparse_code *code) {
   return (size_t)code->cut.chunk_tiles * (size_t)code->cut.rows * LANES;
 }
 
-/* With columns first, the sums of all groups are kept at once. */
+/* Returns the floats of all sums that are kept at once: with columns_first, those of all groups. */
 static size_t all_sums(const laci_sparse_code *code) {
   return (code->cut.columns_first ? (size_t)code->plan.n_groups : 1) * sums_each(code);
 }
 
-/* All sums, and what a tile of one lane reads. */
+/* Returns the bytes of a thread's scratch: all sums, and the inputs of a one-lane tile. */
 static size_t scratch_each(const laci_sparse_code *code) {
   const size_t columns = (size_t)laci_ceil_div(code->one_lane.n, LANES) * LANES;
   return (all_sums(code) + columns) * sizeof(float);
@@ -295,8 +303,9 @@ typedef struct job {
   char *scratch;
 } job;
 
-/* The part's tiles, some at a time: the last sums, and what follows them while they are in the
- * cache. An only code block reads no earlier sums, so all tiles can share the same scratch. */
+/* Runs the last code block for a part's tiles, a few at a time, and finishes their sums while these
+ * are in the cache. If it is the only code block, no earlier sums are read, and all tiles can share
+ * the same scratch. */
 static void run_and_finish(const job *j, laci_code_block_run *run, laci_sparse_call call,
                            laci_sparse_part part, bool only_block) {
   const int64_t last = part.tile_last, n_rows = part.row_last - part.row_first;
@@ -313,13 +322,13 @@ static void run_and_finish(const job *j, laci_code_block_run *run, laci_sparse_c
   }
 }
 
-/* What the one-lane tile of a chunk reads; a thread's. */
+/* The inputs of a chunk's one-lane tile; each thread has its own. */
 typedef struct one_lane_x {
   float *x;      /* [columns] */
-  int64_t chunk; /* -1: of none yet */
+  int64_t chunk; /* the chunk whose inputs these are; -1: none yet */
 } one_lane_x;
 
-/* A code block over a chunk of tiles. */
+/* A code block that is to run over a chunk of tiles. */
 typedef struct position {
   const laci_sparse_group *group; /* NULL: none */
   int64_t chunk, code_block;
@@ -329,7 +338,8 @@ typedef struct position {
 
 static void take_quantized(const laci_sparse_quantized *q, int64_t row, laci_sparse_call *call) {
   call->int8x4 = &int8x4_constants;
-  call->bias = (const float *)(const void *)(q->bias + row); /* bits that code spreads */
+  call->bias = (const float *)(const void *)(q->bias + row); /* integers, of which the code only
+                                                                broadcasts the bits */
   call->scale = q->scale + row;
   call->zero_words = (uint32_t)q->zero * 0x10001U;
   call->low_bytes = q->low * 0x1010101U;
@@ -338,7 +348,7 @@ static void take_quantized(const laci_sparse_quantized *q, int64_t row, laci_spa
   call->residual_scale = q->residual_scale;
 }
 
-/* Over n tiles of the chunk, the first ones. */
+/* Runs the code over the chunk's first n tiles, and prefetches code block `next`. */
 static void run_code(const job *j, const position *t, int64_t next, int64_t n) {
   const laci_sparse_code *code = j->code;
   const laci_sparse_operands *o = j->o;
@@ -373,7 +383,8 @@ static void run_code(const job *j, const position *t, int64_t next, int64_t n) {
   }
 }
 
-/* Over the chunk's tile after n others, which has one lane. It fetches as much as each of these. */
+/* Computes the one-lane tile that follows the chunk's first n tiles. It prefetches as much as a
+ * tile does in generated code. */
 static void run_one_lane(const job *j, const position *t, int64_t next, int64_t n) {
   const laci_sparse_code *code = j->code;
   const laci_sparse_group *group = t->group;
@@ -401,13 +412,13 @@ static void run_one_lane(const job *j, const position *t, int64_t next, int64_t 
       .last = t->code_block == group->block_last - 1});
 }
 
-/* Tiles of a chunk. */
+/* Returns the number of tiles of a chunk. */
 static int64_t tiles_of(const job *j, int64_t chunk) {
   const int64_t most = j->code->cut.chunk_tiles, left = j->n_tiles - chunk * most;
   return left < most ? left : most;
 }
 
-/* Is the chunk's last tile done by itself? */
+/* Is the chunk's last tile computed separately, as a one-lane tile? */
 static bool ends_one_lane(const job *j, const position *t) {
   enum { LEAST_ROWS = LACI_ONE_LANE_ROWS / LANES };
   const int64_t last = t->chunk * j->code->cut.chunk_tiles + tiles_of(j, t->chunk) - 1;
@@ -424,27 +435,27 @@ static void run_block(const job *j, const position *t, int64_t next) {
 
 static void fetch(const void *from, size_t bytes) {
   for (size_t at = 0; at < bytes; at += LACI_SPARSE_LINE) {
-    __builtin_prefetch((const char *)from + at, 0, 2); /* into the second cache */
+    __builtin_prefetch((const char *)from + at, 0, 2); /* into the second-level cache */
   }
 }
 
-/* A thread's first code block, which none before it has fetched. Weights are half of the code at
- * most. */
+/* Prefetches a thread's first code block, since no earlier one has done so. The weights take at
+ * most half as much memory as the code. */
 static void fetch_block(const laci_sparse_code *code, int64_t code_block) {
   const size_t bytes = code->entry[code_block + 1] - code->entry[code_block];
   fetch(laci_code_cache_at(code->cache, code->entry[code_block]), bytes);
   fetch(code->weight + code->plan.code_blocks[code_block].weight_first, bytes / 2);
 }
 
-/* Runs the pending code block, now that the next one is known, whose code it fetches. The next one
- * becomes the pending one. */
+/* Runs the pending code block, which prefetches the code of the next one; then the next one becomes
+ * the pending one. */
 static void run_then(const job *j, position *pending, position next) {
   if (pending->group) run_block(j, pending, next.group ? next.code_block : pending->code_block);
   else fetch_block(j->code, next.code_block);
   *pending = next;
 }
 
-/* Groups [first, last) over a chunk, group by group. of: the chunk, and its memory. */
+/* Runs groups [first, last) over a chunk, group by group. of: the chunk and its scratch. */
 static void run_groups(const job *j, position *pending, int64_t first, int64_t last, position of) {
   for (int64_t at = first; at < last; at++) {
     of.group = &j->code->plan.groups[at];
@@ -455,8 +466,8 @@ static void run_groups(const job *j, position *pending, int64_t first, int64_t l
   }
 }
 
-/* The same, columns by columns: what a code block reads of x is still in the cache when the next
- * group reads it. */
+/* Runs groups [first, last) over a chunk, columns by columns, so that what a code block reads of x
+ * is still in the cache when the next group reads it. */
 static void run_columns(const job *j, position *pending, int64_t first, int64_t last, position of) {
   float *sums = of.sums;
   bool more = true;
@@ -473,7 +484,8 @@ static void run_columns(const job *j, position *pending, int64_t first, int64_t 
   }
 }
 
-/* Items are in the order (chunk, group): what a thread does in a row shares its tiles. */
+/* Runs items [begin, end), which are in the order (chunk, group): consecutive items of a thread
+ * share tiles. */
 static void run_parts(int64_t begin, int64_t end, void *context) {
   const job *j = context;
   const int64_t n_groups = j->code->plan.n_groups;

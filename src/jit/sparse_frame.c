@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What code blocks of all instruction sets have in common: pointers, the loop over tiles. */
+ * What code blocks of all x86 instruction sets have in common: pointers, the loop over tiles,
+ * prefetches. */
 #include <stddef.h>
 
 #include "base/divide.h"
@@ -47,7 +48,7 @@ void laci_sparse_point_ahead(laci_code *code, const laci_sparse_frame *f,
                (laci_x86_memory){LACI_X86_R8, LACI_SPARSE_AHEAD_RESIDUAL, sizeof(float), 0});
 }
 
-/* Of n things those that are due between a column and the one before it. */
+/* Of n cache lines, those that are to be prefetched at a column. */
 typedef struct due {
   int64_t first, last;
 } due;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Between the plan of a sparse product's code (sparse_plan.c), those who write it for an
- * instruction set, and who runs it (sparse_code.c). */
+ * What the plan of a sparse product's code (sparse_plan.c), the writers of code for each
+ * instruction set, and the code's runner (sparse_code.c) share. */
 #ifndef LACI_JIT_SPARSE_IN_H
 #define LACI_JIT_SPARSE_IN_H
 
@@ -11,128 +11,141 @@
 #include "jit/x86.h"
 #include "kernel/sparse/one_lane.h"
 
-enum { LACI_SPARSE_MOST_ROWS = 30, LACI_SPARSE_LINE = 64 /* bytes of the cache's lines */ };
+enum { LACI_SPARSE_MOST_ROWS = 30, LACI_SPARSE_LINE = 64 /* bytes of a cache line */ };
 
 /** Straight code for some columns of a group of rows: one multiply-add, called a term, for each row
  * that keeps a column, ascending in (column, row). With bf16 a term is a dot
- * (kernel/sparse/bf16_pairs.h), ascending in (block, two, row), and all blocks are whole; with
- * int8, in (int8x8, register, row) (int8x8.h), and every int8x8 is whole. */
+ * (kernel/sparse/bf16_pairs.h), ascending in (block, two, row), and no block is cut; with int8, in
+ * (int8x8, register, row) (int8x8.h), and no int8x8 is cut. */
 typedef struct laci_code_block {
   const uint32_t *rows;     /* [n_columns]: bit r is set where the group's row r keeps the column */
-  const int64_t *column_at; /* [n_columns]: of the product's */
-  const uint8_t *neighbour; /* [n_columns]: of the product's; NULL: all are there (AVX-512 alone) */
+  const int64_t *column_at; /* [n_columns], from the product */
+  const uint8_t *neighbour; /* [n_columns], from the product; NULL: every lane has the pixel (others
+                               with AVX-512 only) */
   int64_t n_columns;
   int n_rows;
-  bool first, last; /* begins at the bias; ends with results, not sums: never on ARM */
+  bool first, last; /* first: sums begin at the bias; last: it ends with results instead of sums
+                       (never on ARM) */
 } laci_code_block;
 
-/** Cache lines that each tile fetches of the code block that runs next. Processors fetch what code
- * reads, but not code, or one line of it at a time. */
+/** How many cache lines of the next code block each tile prefetches. Processors prefetch data by
+ * themselves, but code not at all or one line at a time. */
 typedef struct laci_sparse_ahead {
   int code, weight;
 } laci_sparse_ahead;
 
 /** What all code blocks of a product share. */
 typedef struct laci_sparse_frame {
-  int64_t row_stride, rows_each; /* so many rows share four bytes of a result: 1, 2 or 4 */
+  int64_t row_stride, rows_each; /* rows_each: how many rows share four bytes of a result: 1, 2 or
+                                    4 */
   laci_sparse_ahead ahead;
-  int64_t x_ahead; /* floats from a column to what is fetched with it; 0: nothing is */
+  int64_t x_ahead; /* floats from a column to what is prefetched with it; 0: nothing */
   laci_sparse_after after;
-  const laci_int8x8 *int8x8; /* of int8 */
+  const laci_int8x8 *int8x8; /* for int8 */
 } laci_sparse_frame;
 
-/** What code of int8 reads, whatever the layer. */
+/** Constants that code of int8 reads, the same for all layers. */
 typedef struct laci_int8x4_constants {
-  uint8_t orders[LACI_SPARSE_ORDERS_A][64]; /* for vpshufb: A in another order */
-  uint8_t together[64];                     /* four rows' bytes, interleaved lane by lane */
-  uint64_t masks[LACI_INT8X8_MASKS];        /* a bit for each byte that is of B */
-  uint32_t byte;                            /* the lowest of a lane */
+  uint8_t orders[LACI_SPARSE_ORDERS_A][64]; /* for vpshufb: the orders of A */
+  uint8_t together[64];                     /* interleaves the bytes of four rows, lane by lane */
+  uint64_t masks[LACI_INT8X8_MASKS];        /* for each mask, a bit for each byte that comes from
+                                               B */
+  uint32_t byte;                            /* a mask of the lowest byte of a lane */
 } laci_int8x4_constants;
 
-/** The only argument of a code block; pointers are those of the group's first row. */
+/** The only argument of a code block. Pointers refer to the group's first row. */
 typedef struct laci_sparse_call {
   const float *x, *weight, *bias, *residual;
   float *y;
-  float *sums;                               /* [tiles][n_rows][16], those of the tiles below */
-  const laci_sparse_tile *tiles, *tiles_end; /* one at least */
-  const char *ahead_code;    /* the next code block's: tile after tile fetches its lines */
-  const float *ahead_weight; /* that code block's, too */
+  float *sums;                               /* [tiles][n_rows][16], for the tiles below */
+  const laci_sparse_tile *tiles, *tiles_end; /* at least one tile */
+  const char *ahead_code;    /* code of the next code block, of which each tile prefetches some
+                                lines */
+  const float *ahead_weight; /* weights of the next code block, likewise */
   float low, high;
-  const uint32_t *bits;    /* [16]: 1 << lane (AVX2) */
-  uint64_t all_lanes;      /* of a tile that can be stored whole, or more (AVX2) */
-  const uint16_t *pairing; /* [32]: of bf16, the order that interleaves a row's words with the next
-                              row's */
-  uint64_t odd_words;      /* a bit for each word: of bf16, the upper halves */
-  /* Of int8, whose bias is of integers: */
+  const uint32_t *bits;    /* [16]: 1 << lane (for AVX2) */
+  uint64_t all_lanes;      /* tiles whose lanes have at least this value can be stored whole (for
+                              AVX2) */
+  const uint16_t *pairing; /* [32], for bf16: the order that interleaves the words of a row with
+                              those of the next row */
+  uint64_t odd_words;      /* for bf16: a bit for each word that is an upper half */
+  /* For int8, whose bias is integers: */
   const laci_int8x4_constants *int8x4;
   const float *scale;
-  uint32_t zero_words, low_bytes; /* the same in all words, or bytes */
-  float most; /* above which no v may be: the highest byte without the zero point */
+  uint32_t zero_words, low_bytes; /* the same value in all words, or all bytes */
+  float most;                     /* upper bound of v: the highest byte minus the zero point */
   int32_t residual_zero;
   float residual_scale;
 } laci_sparse_call;
 typedef void laci_code_block_run(const laci_sparse_call *call);
 
-/** Write a code block. */
+/** Writes a code block. */
 typedef void laci_sparse_write(laci_code *code, const laci_sparse_frame *frame,
                                const laci_code_block *code_block);
 laci_sparse_write laci_sparse_write_avx512, laci_sparse_write_avx2, laci_sparse_write_avx512bf16,
     laci_sparse_write_avx512vnni, laci_sparse_write_neon;
 
-/** A row's sum for the 16 lanes is in the zmm register of its number: what code blocks of AVX-512
- * have in common. sparse_avx512.c */
-enum { LACI_SPARSE_REACH = 128 * 4 }; /* bytes on both sides of the pointer to weights */
+/** What code blocks of all AVX-512 instruction sets have in common: the sum of a row, for 16 lanes,
+ * is in the zmm register of the row's number. Defined in sparse_avx512.c. */
+/** Bytes that a short displacement reaches on both sides of the pointer to weights. */
+enum { LACI_SPARSE_REACH = 128 * 4 };
 void laci_sparse_begin_sums_zmm(laci_code *code, const laci_code_block *code_block);
-/** Terms of all `rows` with a register; `at` is where the pointer to weights has come to. */
+/** Writes the terms of all `rows` that multiply register `with`; *at is the pointer to weights'
+ * position, and is advanced. */
 void laci_sparse_terms_zmm(laci_code *code, laci_x86_op op, uint32_t rows, int with, int32_t *at);
-/** The tile's lanes into mask register 1. */
+/** Loads the tile's lanes into mask register 1. */
 void laci_sparse_load_lanes(laci_code *code);
 void laci_sparse_clip_zmm(laci_code *code, const laci_sparse_frame *frame,
                           const laci_code_block *code_block);
-/** Leaves sums where results are not due; the next tile, or the end. */
+/** Stores sums if the code block does not end with results; then goes to the next tile, or ends. */
 void laci_sparse_end_zmm(laci_code *code, const laci_sparse_frame *frame,
                          const laci_code_block *code_block, size_t loop);
 
-/** Registers of a code block, and what both instruction sets do alike around its terms. */
+/** Registers of a code block, and what AVX2 and AVX-512 have in common around the terms. */
 #define LACI_SPARSE_CALL LACI_X86_RDI
 #define LACI_SPARSE_FIELD(name) \
   laci_x86_at(LACI_SPARSE_CALL, (int32_t)offsetof(laci_sparse_call, name))
 #define LACI_SPARSE_TILE LACI_X86_RSI
-#define LACI_SPARSE_AT LACI_X86_RAX     /* the tile's x, then its y */
-#define LACI_SPARSE_WEIGHT LACI_X86_R10 /* runs along, then the tile's residual */
+#define LACI_SPARSE_AT LACI_X86_RAX     /* the tile in x, then in y */
+#define LACI_SPARSE_WEIGHT LACI_X86_R10 /* advances through the weights; then the tile's residual */
 #define LACI_SPARSE_SUMS LACI_X86_R9
 #define LACI_SPARSE_AHEAD_CODE LACI_X86_R11
 #define LACI_SPARSE_AHEAD_WEIGHT LACI_X86_RCX
-#define LACI_SPARSE_AHEAD_RESIDUAL LACI_X86_RDX /* then the tiles' end */
-/** Loads pointers and begins the loop over tiles; returns where it begins. The tile's x and the
- * weights are `x_ahead` and `weight_ahead` bytes further than their beginnings. */
+#define LACI_SPARSE_AHEAD_RESIDUAL LACI_X86_RDX /* then the end of the tiles */
+/** Loads the pointers and begins the loop over tiles; returns where the loop begins. The pointers
+ * to the tile's x and to the weights are `x_ahead` and `weight_ahead` bytes beyond the
+ * beginnings. */
 size_t laci_sparse_begin_tile(laci_code *code, int32_t x_ahead, int32_t weight_ahead);
-/** Points LACI_SPARSE_AT, and LACI_SPARSE_WEIGHT where there is a residual, to the results. */
+/** Sets LACI_SPARSE_AT to the tile's results, and LACI_SPARSE_WEIGHT to its residual if there is
+ * one. */
 void laci_sparse_begin_results(laci_code *code, bool residual);
-/** The next tile, or the end. sums_bytes: of a tile. */
+/** Goes to the next tile, or ends. sums_bytes: bytes of a tile's sums. */
 void laci_sparse_end_tile(laci_code *code, const laci_sparse_frame *f, size_t loop,
                           int32_t sums_bytes);
-/** To be written after the beginning of sums, where results will take in a residual. */
+/** Prepares prefetching the residual, if results will add one. To be written after the loading of
+ * sums. */
 void laci_sparse_point_ahead(laci_code *code, const laci_sparse_frame *f,
                              const laci_code_block *code_block);
-/** To be written after `done` of a code block's columns: fetches what is due of the next code block
- * and of the residual. */
+/** Prefetches the share of the next code block and of the residual that belongs after `done`
+ * columns of this code block. */
 void laci_sparse_fetch_ahead(laci_code *code, const laci_sparse_frame *f,
                              const laci_code_block *code_block, int64_t done);
 
-/** Groups and code blocks of a product; owns its arrays. */
+/** A group of rows of a product, and its columns. */
 typedef struct laci_sparse_group {
   int64_t row_first;
   int n_rows;
-  int64_t column_first, n_columns; /* all that its rows keep is there */
-  int64_t rows_at;                 /* of plan->rows: its first column's */
+  int64_t column_first, n_columns; /* from the first to the last column that a row of the group
+                                      keeps */
+  int64_t rows_at;                 /* index in plan->rows of its first column */
   int64_t block_first, block_last;
 } laci_sparse_group;
 
-/** Columns [column_first, column_last), from the group's first. */
+/** The columns [column_first, column_last) of a code block, counted from the group's first
+ * column. */
 typedef struct laci_sparse_columns {
   int64_t column_first, column_last;
-  int64_t weight_first; /* of the weights in the order of code */
+  int64_t weight_first; /* index of its first weight in the order of code */
 } laci_sparse_columns;
 
 typedef struct laci_sparse_plan {
@@ -140,49 +153,50 @@ typedef struct laci_sparse_plan {
   laci_sparse_columns *code_blocks;
   int64_t n_groups, n_code_blocks;
   int64_t n_terms;
-  uint32_t *rows;     /* of all groups: as a code block's */
-  int64_t *row_begin; /* [rows of the product + 1], the product's */
+  uint32_t *rows;     /* of all groups: bits as in laci_code_block.rows */
+  int64_t *row_begin; /* [rows of the product + 1], copied from the product */
   laci_sparse_values values;
-  laci_int8x8 int8x8; /* of int8 */
+  laci_int8x8 int8x8; /* for int8 */
 } laci_sparse_plan;
 
 LAC_MUST_CHECK lac_status laci_sparse_plan_init(const laci_sparse_product *p, laci_sparse_cut cut,
                                                 laci_pool *pool, laci_sparse_plan *plan,
                                                 lac_error *err);
 void laci_sparse_plan_clear(laci_sparse_plan *plan);
-/** Weights in the product's order, [n_kept], -> in that of code, [n_terms]: floats, or as many of
- * others as share four bytes. */
+/** Reorders weights from the product's order, [n_kept], to that of code, [n_terms] floats, or
+ * groups of four bytes for bf16 and int8. */
 void laci_sparse_plan_order(const laci_sparse_plan *plan, const float *weight, laci_pool *pool,
                             float *to);
-/** laci_sparse_code_order of the plan. */
+/** Does the work of laci_sparse_code_order. */
 LAC_MUST_CHECK lac_status laci_sparse_plan_places(const laci_sparse_plan *plan,
                                                   const laci_sparse_places *from, laci_pool *pool,
                                                   laci_sparse_places *to, lac_error *err);
 
-/** Where the columns of a product are, for tiles of one lane; owns its arrays. sparse_one_lane.c */
+/** Where the columns of a product are, for one-lane tiles; owns its arrays. Defined in
+ * sparse_one_lane.c. */
 typedef struct laci_sparse_one_lane {
-  int64_t n;          /* columns; 0: no tile has one lane */
+  int64_t n;          /* number of columns; 0: no tile has one lane */
   int64_t *at;        /* [n], the product's column_at */
-  uint8_t *neighbour; /* [n], the product's, or zeros */
+  uint8_t *neighbour; /* [n], the product's neighbour, or zeros */
 } laci_sparse_one_lane;
 
-/** A code block over such a tile. */
+/** A code block over a one-lane tile. */
 typedef struct laci_sparse_one_lane_run {
   const laci_sparse_operands *o;
   laci_one_lane_columns columns;
-  laci_sparse_part part; /* the tile, and the group's rows, two at least */
+  laci_sparse_part part; /* the tile, and the group's rows, at least two */
   int64_t row_stride;
-  float *sums; /* [rows of the group][16]: what the code block before has left, or this one leaves
-                  */
-  bool first, last; /* of the group's code blocks: from the bias on; up to results */
+  float *sums; /* [rows of the group][16]: sums of the previous code block, which this one reads, or
+                  its own, which it writes */
+  bool first, last; /* first: begin at the bias; last: compute results */
 } laci_sparse_one_lane_run;
 
 bool laci_sparse_is_one_lane(const laci_sparse_tile *tile);
-/** False: no memory; clear it in any case. */
+/** Returns false if there is no memory; clear one_lane in any case. */
 LAC_MUST_CHECK bool laci_sparse_one_lane_init(const laci_sparse_product *p,
                                               laci_sparse_one_lane *one_lane);
 void laci_sparse_one_lane_clear(laci_sparse_one_lane *one_lane);
-/** What the tile reads of each column, [n]. */
+/** Copies the tile's value of each column to `to`, [n]. */
 void laci_sparse_take_one_lane(const laci_sparse_one_lane *one_lane, const laci_sparse_tile *tile,
                                const float *x, float *to);
 void laci_sparse_run_one_lane(const laci_sparse_one_lane_run *run);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A code block for 64-bit ARM: six rows' sums in four vectors each, v0 to 23; a column's four
- * vectors in v24 to 27; weights in memory order, four in a vector, in v28 to 31 one after the
- * other.
+ * Writes code blocks for 64-bit ARM. The sums of six rows are in four vectors each, v0 to 23; a
+ * column's four vectors are in v24 to 27; weights are in memory order, four in a vector, in v28 to
+ * 31 in turn.
  *
  *     fmla v8.4s, v24.4s, v29.s[1]    row 2, lanes 0 to 3
  *     fmla v9.4s, v25.4s, v29.s[1]    row 2, lanes 4 to 7, and so on
  *
- * A lane of a vector is an operand, so that a load brings four weights. Results are not made here:
- * a group's last code block leaves its sums, too (sparse_code.c). */
+ * Instructions can multiply by one lane of a vector, so that one load gets four weights. Generated
+ * code does not compute results: a group's last code block also leaves its sums (sparse_code.c). */
 #include <stddef.h>
 
 #include "jit/arm64.h"
@@ -16,11 +16,11 @@
 enum { CALL, SUMS, TILE, TILES_END, AHEAD_CODE, AHEAD_WEIGHT, X, WEIGHT, AT, PLACE };
 enum {
   QUARTERS = 4,
-  VECTOR = 16, /* bytes */
-  COLUMN = 24, /* to 27 */
+  VECTOR = 16, /* bytes of a vector */
+  COLUMN = 24, /* v24 to 27 */
   WEIGHTS = 28,
   REACH = 1008,          /* bytes: the largest offset of a load pair */
-  FETCH_REACH = 1 << 15, /* of a prefetch's */
+  FETCH_REACH = 1 << 15, /* bytes that a prefetch's offset reaches */
 };
 
 #define FIELD(name) ((int)offsetof(laci_sparse_call, name))
@@ -63,7 +63,7 @@ static void load_column(laci_code *code, int64_t at_floats) {
   }
 }
 
-/* Lines of the next code block that are due after `done` of a code block's columns. */
+/* Writes the prefetches of the next code block that belong after `done` columns of this one. */
 static void fetch_ahead(laci_code *code, const laci_sparse_frame *f, int64_t n_columns,
                         int64_t done) {
   const int64_t lines[] = {f->ahead.code, f->ahead.weight};
@@ -78,7 +78,7 @@ static void fetch_ahead(laci_code *code, const laci_sparse_frame *f, int64_t n_c
   }
 }
 
-/* The n-th term: a weight for a row. */
+/* Writes the n-th term: multiplies a column by the weight of a row. */
 static void write_term(laci_code *code, int row, int64_t n) {
   const int weight = WEIGHTS + (int)(n / QUARTERS % QUARTERS), lane = (int)(n % QUARTERS);
   if (lane == 0) laci_arm64_load_next(code, weight, WEIGHT);

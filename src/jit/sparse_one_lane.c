@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A chunk's last tile, where it has one lane. */
+ * Computes a chunk's last tile, if only one of its lanes is a result. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -35,7 +35,7 @@ void laci_sparse_take_one_lane(const laci_sparse_one_lane *one_lane, const laci_
   }
 }
 
-/* Sums of rows become tiles of one lane, with zeros in the others. */
+/* Spreads the sums of rows to tiles: lane 0 is the sum, the other lanes are zero. */
 static void make_tile(float *sums, int64_t n_rows) {
   float rows[ROWS];
   memcpy(rows, sums, sizeof rows);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Cuts a sparse product into groups of rows and code blocks of columns, and says which rows of a
- * group keep a column: a word of bits for each, from which code is written and weights are ordered.
- */
+ * Divides a sparse product into groups of rows and code blocks of columns. For each column of a
+ * group it finds the bits of the rows that keep it; from these, code is written and weights are
+ * ordered. */
 #include <assert.h>
 #include <string.h>
 
@@ -12,8 +12,8 @@
 #include "kernel/sparse/bf16_pairs.h"
 #include "kernel/sparse/int8x4.h"
 
-/* Groups of about the same size; none has rows of two of a convolution's groups. Where rows
- * share their places, all begin with the first of these. */
+/* Makes groups of about equal size. No group has rows of two groups of a convolution. Where several
+ * rows share four bytes of a result, each group begins with the first of them. */
 static bool plan_groups(const laci_sparse_product *p, int most_rows, laci_sparse_plan *plan) {
   const int64_t unit = laci_sparse_each(p->values), units = laci_ceil_div(p->rows_together, unit);
   const int64_t each = laci_ceil_div(units, most_rows / unit);
@@ -30,13 +30,13 @@ static bool plan_groups(const laci_sparse_product *p, int most_rows, laci_sparse
   return true;
 }
 
-/* Columns that stay together in a code block. */
+/* Returns how many columns must stay together in a code block. */
 static int64_t block_of(laci_sparse_values values) {
   if (values == LACI_SPARSE_S8) return LACI_INT8X8_COLUMNS;
   return values == LACI_SPARSE_F32 ? 1 : LACI_SPARSE_BLOCK;
 }
 
-/* From the first column that is kept by any of the group's rows to the last one. */
+/* Sets the group's columns: from the first to the last one that any of its rows keeps. */
 static void find_columns(const laci_sparse_product *p, laci_sparse_group *group) {
   int64_t first = p->n_columns, last = 0;
   for (int64_t row = group->row_first; row < group->row_first + group->n_rows; row++) {
@@ -56,15 +56,15 @@ static int64_t kept_of(const laci_sparse_plan *plan, const laci_sparse_group *gr
   return plan->row_begin[group->row_first + group->n_rows] - plan->row_begin[group->row_first];
 }
 
-/* A row has no more terms than it keeps weights. A group without any has one empty code block,
- * which stores the bias. */
+/* Returns the largest number of code blocks that a group can have. A row has no more terms than it
+ * keeps weights. A group without weights has one empty code block, which stores the bias. */
 static int64_t most_blocks(const laci_sparse_plan *plan, const laci_sparse_group *group,
                            int64_t terms) {
   const int64_t kept = kept_of(plan, group);
   return kept > terms ? laci_ceil_div(kept, terms) : 1;
 }
 
-/* Columns of all groups, and memory for these and for code blocks. */
+/* Finds the columns of all groups, and allocates memory for columns and code blocks. */
 static bool plan_columns(const laci_sparse_product *p, int terms, laci_sparse_plan *plan) {
   int64_t n_columns = 0, n_code_blocks = 0;
   for (int64_t at = 0; at < plan->n_groups; at++) {
@@ -98,7 +98,7 @@ static void mark_some(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/* Of a block of columns. */
+/* Returns the number of terms of a block of columns. */
 static int64_t terms_of(const laci_sparse_plan *plan, const uint32_t *rows) {
   uint32_t twos[LACI_SPARSE_N_TWOS];
   int64_t n = 0;
@@ -122,7 +122,8 @@ static int64_t terms_of_group(const laci_sparse_plan *plan, const laci_sparse_gr
   return n;
 }
 
-/* Code blocks of the same length: the last one would else be short. */
+/* Divides a group into code blocks of about equal length, so that the last one is not much
+ * shorter. */
 static void cut_group(laci_sparse_plan *plan, laci_sparse_group *group, int64_t most_terms) {
   const int64_t terms = terms_of_group(plan, group), block = block_of(plan->values);
   const int64_t n_code_blocks = terms > most_terms ? laci_ceil_div(terms, most_terms) : 1;
@@ -170,7 +171,7 @@ void laci_sparse_plan_clear(laci_sparse_plan *plan) {
   *plan = (laci_sparse_plan){.n_groups = 0};
 }
 
-/* The next kept weight of each row of a group. */
+/* Pointers to the next kept weight of each row of a group. */
 typedef struct weights {
   const float *next[LACI_SPARSE_MOST_ROWS];
 } weights;
@@ -180,8 +181,8 @@ static float *order_column(uint32_t rows, weights *w, float *to) {
   return to;
 }
 
-/* Of each term of a block both halves, the low one first. Kept weights are in the order of columns,
- * a bf16 pair has an order of its own; nothing: the value where none is kept. */
+/* Writes both halves of each term of a block, the low one first. Kept weights are in the order of
+ * columns, but a bf16 pair has its own order. nothing: the value for columns that are not kept. */
 static float *order_halves(const uint32_t *kept, float nothing, weights *w, float *to) {
   uint32_t twos[LACI_SPARSE_N_TWOS];
   laci_sparse_find_twos(kept, twos);
@@ -210,7 +211,8 @@ static float *order_block(const uint32_t *kept, weights *w, float *to) {
   return to;
 }
 
-/* Kept weights of each row are taken out of its own first: a row can have two terms. */
+/* Writes the weights of an int8x8. The kept weights of each row are first copied out, since a row
+ * can have two terms. */
 static float *order_int8x8(const laci_int8x8 *int8x8, const uint32_t *kept, weights *w, float *to) {
   int8_t taken[LACI_SPARSE_MOST_ROWS][LACI_INT8X8_COLUMNS] = {{0}};
   uint32_t rows[LACI_INT8X8_REGISTERS];
@@ -239,10 +241,10 @@ typedef struct ordering {
   const laci_sparse_plan *plan;
   const float *weight;
   float *to;
-  bool halves; /* of bf16: halves one after the other, not packed */
+  bool halves; /* for bf16: halves are written one after the other, not packed */
 } ordering;
 
-/* A block of columns. */
+/* Writes the weights of a block of columns. */
 static float *order_columns(const ordering *o, const uint32_t *rows, weights *w, float *to) {
   static const int32_t nowhere = LACI_SPARSE_NOWHERE;
   float nothing;
@@ -278,7 +280,7 @@ void laci_sparse_plan_order(const laci_sparse_plan *plan, const float *weight, l
   laci_pool_for(pool, plan->n_groups, 1, order_some, &o);
 }
 
-/* Places are ordered as weights are, whose bits are only moved. */
+/* Orders indices by the functions that order weights, which only move bits. */
 lac_status laci_sparse_plan_places(const laci_sparse_plan *plan, const laci_sparse_places *from,
                                    laci_pool *pool, laci_sparse_places *to, lac_error *err) {
   assert(plan->values != LACI_SPARSE_S8);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Encodings of x86.h: a prefix (REX, VEX or EVEX), the opcode, ModRM, SIB, displacement. Prefixes
- * hold the upper bits of register numbers, mostly inverted. The layouts are those of Intel's
- * manual, volume 2, 2.2 to 2.7. */
+ * Encodes the instructions of x86.h: a prefix (REX, VEX or EVEX), the opcode, ModRM, SIB,
+ * displacement. Prefixes hold the upper bits of register numbers, mostly inverted. Intel's manual
+ * describes the formats in volume 2, 2.2 to 2.7. */
 #include "jit/x86.h"
 
 #include <assert.h>
@@ -15,15 +15,16 @@ enum {
   PP_66 = 1,
   PP_F3 = 2,
   PP_F2 = 3,
-  SIB_NEEDED = 4, /* as ModRM's register: a SIB byte follows, which bases RSP and R12 need too */
-  MOST = 15,      /* bytes an instruction can have */
+  SIB_NEEDED = 4, /* in ModRM in place of a register: a SIB byte follows, which the bases RSP and
+                     R12 need, too */
+  MOST = 15,      /* most bytes of an instruction */
 };
 
-/* An instruction under construction, in its final place: after the code that is there. */
+/* An instruction under construction; its bytes are written in place, at the end of the code. */
 typedef struct line {
   uint8_t *bytes;
   int n;
-  uint8_t nowhere[MOST]; /* takes the bytes once the code has failed */
+  uint8_t nowhere[MOST]; /* takes the bytes after the code has failed */
 } line;
 
 static inline void begin(laci_code *code, line *l) {
@@ -40,7 +41,7 @@ static inline void put(line *l, unsigned byte) {
   l->bytes[l->n++] = (uint8_t)byte;
 }
 
-/* Four bytes, the lowest first, as the processors that run them have them. */
+/* Appends four bytes, the lowest first; this code runs on little-endian processors only. */
 static inline void put_word(line *l, uint32_t bytes) {
   assert(l->n + 4 <= MOST);
   memcpy(l->bytes + l->n, &bytes, sizeof bytes);
@@ -52,12 +53,13 @@ static unsigned not_bit(int number, int at) { return bit(number, at) ^ 1U; }
 
 static int index_of(laci_x86_memory m) { return m.index == LACI_X86_NONE ? 0 : (int)m.index; }
 
-/* ModRM, SIB and displacement. unit: bytes that one step of a short displacement counts. */
+/* Appends ModRM, SIB and displacement. unit: the bytes that a step of a one-byte displacement
+ * stands for. */
 static inline void put_memory(line *l, int reg, laci_x86_memory m, int unit) {
   const int base = (int)m.base & 7, steps = m.displacement / unit;
   const bool indexed = m.index != LACI_X86_NONE, sib = indexed || base == SIB_NEEDED;
   const bool is_short = m.displacement % unit == 0 && steps >= -128 && steps <= 127;
-  /* Without displacement, RBP and R13 would mean something else. */
+  /* With bases RBP and R13, the encoding without displacement means something else. */
   const bool absent = m.displacement == 0 && base != LACI_X86_RBP;
   const unsigned mod = absent ? 0U : is_short ? 1U : 2U;
   put(l, mod << 6 | ((unsigned)reg & 7U) << 3 | (unsigned)(sib ? SIB_NEEDED : base));
@@ -127,7 +129,10 @@ void laci_x86_add(laci_code *code, laci_x86_reg to, int32_t number) {
   finish(code, &l);
 }
 
-enum { JUMP_BYTES = 6, JUMP_DISTANCE = 4 /* the last of them: relative to the end of the jump */ };
+enum {
+  JUMP_BYTES = 6,
+  JUMP_DISTANCE = 4 /* the last four bytes: relative to the end of the jump */
+};
 
 void laci_x86_jump_below(laci_code *code, size_t to) {
   line l;
@@ -170,8 +175,8 @@ void laci_x86_prefetch1(laci_code *code, laci_x86_memory address) { prefetch(cod
 
 typedef struct encoding {
   uint8_t pp, map, opcode;
-  uint8_t unit; /* bytes of the memory operand in 512 bits */
-  uint8_t w;    /* one more bit of the opcode */
+  uint8_t unit; /* bytes of the memory operand in 512-bit instructions */
+  uint8_t w;    /* EVEX.W, an additional bit of the opcode */
 } encoding;
 
 static const encoding encodings[LACI_X86_N_OPS] = {
@@ -203,8 +208,8 @@ static const encoding encodings[LACI_X86_N_OPS] = {
     [LACI_X86_PBROADCASTD] = {PP_66, MAP_0F38, 0x58, 0, 0},
 };
 
-/* The bits that a prefix takes of its three register operands; x and b: of the last one, or of
- * memory's index and base. */
+/* The bits of the three register operands that a prefix holds. x and b belong to the last operand,
+ * or to the index and base of a memory operand. */
 typedef struct operands {
   int reg, a;
   unsigned not_x, not_b;
@@ -217,7 +222,8 @@ static inline void put_vex(line *l, const encoding *e, operands o, bool wide) {
   put_word(l, 0xC4U | first << 8 | second << 16 | (unsigned)e->opcode << 24);
 }
 
-/* What EVEX adds: lanes of mask k only (0: all), the others zero; one number for all lanes. */
+/* What EVEX adds: k: only the lanes of mask register k are written (0: all), zero: the others
+ * become zero; broadcast: one number of memory for all lanes. */
 typedef struct extras {
   int k;
   bool zero, broadcast;
@@ -286,15 +292,15 @@ void laci_x86_broadcast(laci_code *code, laci_x86_op op, int acc, int a, laci_x8
   memory_evex(code, op, (operands){.reg = acc, .a = a}, b, (extras){.broadcast = true});
 }
 
-/* What register acc changes in a multiply-add of register 0: bits of EVEX's first byte, of ModRM.
- */
+/* Returns the bits that differ between a multiply-add into register acc and one into register 0:
+ * bits of EVEX's first byte and of ModRM. */
 static uint64_t acc_bits(int acc) {
   const unsigned prefix = bit(acc, 3) << 7 | bit(acc, 4) << 4;
   return (uint64_t)prefix << 8 | ((uint64_t)acc & 7U) << (40 + 3);
 }
 
-/* Multiply-adds differ in a few bits, and in their last byte if all displacements are short ones:
- * each is made of one that was encoded, and written by one store of eight bytes. */
+/* Multiply-adds differ only in a few bits, and in their last byte if all displacements are short.
+ * So one is encoded, and each of them is made from it and written by one store of eight bytes. */
 void laci_x86_broadcasts(laci_code *code, laci_x86_op op, uint32_t accs, int a, laci_x86_memory b) {
   const int n = __builtin_popcount(accs), first = b.displacement / 4, last = first + n - 1;
   const bool absent = first <= 0 && last >= 0;
@@ -365,7 +371,8 @@ void laci_x86_keep_words(laci_code *code, int to, int k, int from) {
                 (extras){.k = k, .zero = true});
 }
 
-/* ModRM's register says which shift it is, and the operand that has a's bits is the target. */
+/* Encodes a shift or rotation: ModRM's register field says which one, and the prefix field of
+ * operand a is the target. */
 static void shift(laci_code *code, int which, int to, int from, int bits) {
   line l;
   begin(code, &l);

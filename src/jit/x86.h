@@ -3,16 +3,17 @@
  *
  * A vector instruction of 512 bits is encoded as EVEX, one of 256 bits as VEX; the names of
  * instructions and the order of operands are the manual's: `laci_x86_vector(code, LACI_X86_ZMM,
- * LACI_X86_FMADD231PS, acc, a, b)` is vfmadd231ps acc, a, b: acc += a * b. A displacement takes one
- * byte where it can: in EVEX that byte counts whole operands, so of 64 bytes, or of 4 for a number
- * that is broadcast. tests/unit/jit_x86.c compares every form with a disassembler. */
+ * LACI_X86_FMADD231PS, acc, a, b)` is vfmadd231ps acc, a, b: acc += a * b. A displacement is
+ * encoded in one byte where possible. In EVEX that byte counts whole operands: units of 64 bytes,
+ * or of 4 bytes for a number that is broadcast. tests/unit/jit_x86.c compares every form with a
+ * disassembler. */
 #ifndef LACI_JIT_X86_H
 #define LACI_JIT_X86_H
 
 #include "jit/code.h"
 
-/** General registers by their numbers. A function may overwrite RAX RCX RDX RSI RDI R8-R11; its
- * first argument comes in RDI. */
+/** General registers; the values are their numbers. A function may overwrite RAX RCX RDX RSI RDI
+ * R8-R11; its first argument is in RDI. */
 typedef enum laci_x86_reg {
   LACI_X86_RAX,
   LACI_X86_RCX,
@@ -30,7 +31,7 @@ typedef enum laci_x86_reg {
   LACI_X86_R13,
   LACI_X86_R14,
   LACI_X86_R15,
-  LACI_X86_NONE, /* as an index: there is none */
+  LACI_X86_NONE, /* in place of an index: there is none */
 } laci_x86_reg;
 
 /** [base + index * scale + displacement]; scale 1, 2, 4 or 8; the index is never RSP. */
@@ -49,36 +50,42 @@ void laci_x86_load(laci_code *code, laci_x86_reg to, laci_x86_memory from); /* m
 void laci_x86_lea(laci_code *code, laci_x86_reg to, laci_x86_memory address);
 void laci_x86_move(laci_code *code, laci_x86_reg to, laci_x86_reg from);
 void laci_x86_add(laci_code *code, laci_x86_reg to, int32_t number);
-void laci_x86_compare(laci_code *code, laci_x86_reg left, laci_x86_reg right); /* unsigned, for: */
-/** Jumps where left was below right, to a place that is written already: its `code->n` then. */
+void laci_x86_compare(laci_code *code, laci_x86_reg left, laci_x86_reg right); /* compares unsigned,
+                                                                                  for a jump: */
+/** Jumps if left was below right, to code that is written already; `to` is the value of code->n
+ * there. */
 void laci_x86_jump_below(laci_code *code, size_t to);
-/** The same to a place that is written later, and named then: here. */
+/** laci_x86_jump_below_ahead jumps if left was below right, to code that is written later, and
+ * returns the jump. laci_x86_jump_lands then sets its target to the end of the code. */
 size_t laci_x86_jump_below_ahead(laci_code *code);
 void laci_x86_jump_lands(laci_code *code, size_t jump);
 void laci_x86_return(laci_code *code);
-/** Into all levels of the cache, or all but the first. */
+/** Prefetch into all levels of the cache (0), or into all but the first (1). */
 void laci_x86_prefetch0(laci_code *code, laci_x86_memory address);
 void laci_x86_prefetch1(laci_code *code, laci_x86_memory address);
 
 /* ---- vectors ---- */
-typedef enum laci_x86_width { LACI_X86_YMM, LACI_X86_ZMM } laci_x86_width; /* 256, 512 bits */
+typedef enum laci_x86_width { LACI_X86_YMM, LACI_X86_ZMM } laci_x86_width; /* of 256 and 512 bits */
 
-/** to, a, b; those from LOAD to CVTPS2DQ have no `a` (0), those from PCMPEQD on are of 256 bits
- * only, those before ADDPS of 512. */
+/** Instructions with operands to, a, b. Those from LOAD to CVTPS2DQ have no `a` (pass 0). Those
+ * before ADDPS exist in 512 bits only, those from PCMPEQD on in 256 bits only. */
 typedef enum laci_x86_op {
-  LACI_X86_DPBF16PS,      /* of each lane's two bf16: to += a's high * b's, then += a's low * b's */
+  LACI_X86_DPBF16PS,      /* on the two bf16 of each lane: to += a's high * b's, then to += a's low
+                             * b's */
   LACI_X86_CVTNE2PS2BF16, /* words of `to`: b's 16 floats, then a's */
-  LACI_X86_DPBUSD,        /* of each lane's four bytes: to += a's u8 * b's s8 */
+  LACI_X86_DPBUSD,        /* on the four bytes of each lane: to += a's u8 * b's s8 */
   LACI_X86_PERMW,         /* word i of `to` is word a[i] of b */
-  LACI_X86_PSHUFB,        /* byte i of each 16: of a, the one that b's byte i says */
-  LACI_X86_PACKSSDW,      /* of each 16 bytes: a's words, then b's, held in what s16 can be */
-  LACI_X86_PACKUSWB,      /* the same of words into u8 */
-  LACI_X86_PADDSW,        /* a + b, held in what s16 can be */
+  LACI_X86_PSHUFB,        /* in each 16 bytes: byte i of `to` is the byte of a with the number in
+                             b's byte i */
+  LACI_X86_PACKSSDW,      /* in each 16 bytes: a's, then b's 32-bit numbers as words, saturated to
+                             s16 */
+  LACI_X86_PACKUSWB,      /* in each 16 bytes: a's, then b's words as bytes, saturated to u8 */
+  LACI_X86_PADDSW,        /* a + b of words, saturated to s16 */
   LACI_X86_PSUBD,         /* a - b */
   LACI_X86_PMAXUB,
   LACI_X86_MULPS,
   LACI_X86_ADDPS,
-  LACI_X86_MAXPS, /* a > b ? a : b, so that b's NaN stays */
+  LACI_X86_MAXPS, /* a > b ? a : b; if b is NaN, the result is NaN */
   LACI_X86_MINPS,
   LACI_X86_FMADD231PS,
   LACI_X86_PXOR, /* vpxord in 512 bits */
@@ -87,46 +94,49 @@ typedef enum laci_x86_op {
   LACI_X86_STORE,
   LACI_X86_BROADCASTSS,
   LACI_X86_CVTDQ2PS,
-  LACI_X86_CVTPS2DQ, /* to the nearest, to even; what does not fit is the lowest number */
+  LACI_X86_CVTPS2DQ, /* rounds to the nearest, halves to even; numbers that do not fit become the
+                        lowest integer */
   LACI_X86_PCMPEQD,
-  LACI_X86_MASKLOAD,  /* vmaskmovps to, a, [b]: where the sign of a's number is set */
-  LACI_X86_MASKSTORE, /* vmaskmovps [b], a, from */
+  LACI_X86_MASKLOAD,  /* vmaskmovps to, a, [b]: loads the lanes where a's sign bit is set */
+  LACI_X86_MASKSTORE, /* vmaskmovps [b], a, from: stores the lanes where a's sign bit is set */
   LACI_X86_PBROADCASTD,
   LACI_X86_N_OPS,
 } laci_x86_op;
 
-/** All operands in registers, 0 to 15, or to 31 in 512 bits. */
+/** Appends an instruction with all operands in registers 0 to 15, or in 512 bits 0 to 31. */
 void laci_x86_vector(laci_code *code, laci_x86_width width, laci_x86_op op, int to, int a, int b);
-/** The last operand in memory. */
+/** Appends an instruction whose last operand is in memory. */
 void laci_x86_vector_memory(laci_code *code, laci_x86_width width, laci_x86_op op, int to, int a,
                             laci_x86_memory b);
-/** acc += a * [b], four bytes for all 16 lanes; FMADD231PS, DPBF16PS or DPBUSD. MULPS: acc = a *
- * [b].
- */
+/** acc += a * [b], with four bytes of memory broadcast to all 16 lanes: FMADD231PS, DPBF16PS or
+ * DPBUSD. With MULPS, acc = a * [b]. */
 void laci_x86_broadcast(laci_code *code, laci_x86_op op, int acc, int a, laci_x86_memory b);
-/** The same for every acc whose bit is set, in ascending order, by consecutive numbers in memory.
- * Nearly all code is this: writing it so is several times as fast. */
+/** Appends laci_x86_broadcast for every acc whose bit is set, in ascending order, with consecutive
+ * four-byte numbers in memory. Most code consists of these; appending them together is several
+ * times as fast. */
 void laci_x86_broadcasts(laci_code *code, laci_x86_op op, uint32_t accs, int a, laci_x86_memory b);
-/** Only the lanes of mask register k, 1 to 7; others of a loaded register become zero. */
+/** Load or store only the lanes of mask register k, 1 to 7; the other lanes of a loaded register
+ * become zero. */
 void laci_x86_load_masked(laci_code *code, int to, int k, laci_x86_memory from);
 void laci_x86_store_masked(laci_code *code, int from, int k, laci_x86_memory to);
 void laci_x86_load_mask(laci_code *code, int k, laci_x86_memory from); /* kmovw: 16 lanes */
 
 /* ---- vectors of 32 words or 64 bytes, 512 bits ---- */
 void laci_x86_load_byte_mask(laci_code *code, int k, laci_x86_memory from); /* kmovq */
-/** Bytes of b where mask register k has a bit, of a elsewhere. */
+/** Selects bytes of b where mask register k has a bit, and bytes of a elsewhere. */
 void laci_x86_blend_bytes(laci_code *code, int to, int k, int a, int b);
 void laci_x86_load_word_mask(laci_code *code, int k, laci_x86_memory from); /* kmovd */
-/** Words of b where mask register k has a bit, of a elsewhere. */
+/** Selects words of b where mask register k has a bit, and words of a elsewhere. */
 void laci_x86_blend_words(laci_code *code, int to, int k, int a, int b);
-/** Words of `from` where mask register k has a bit, zeros elsewhere. */
+/** Keeps words of `from` where mask register k has a bit; the others become zero. */
 void laci_x86_keep_words(laci_code *code, int to, int k, int from);
-/** Each lane's 32 bits, by so many. */
+/** Rotate or shift the 32 bits of each lane by `bits`. */
 void laci_x86_rotate_left(laci_code *code, int to, int from, int bits);
 void laci_x86_shift_left(laci_code *code, int to, int from, int bits);
-void laci_x86_shift_right(laci_code *code, int to, int from, int bits); /* zeros come in */
+void laci_x86_shift_right(laci_code *code, int to, int from, int bits); /* shifts in zeros */
 
-/** Before a return: code of older instruction sets runs slower after wide vectors without it. */
+/** To be appended before a return: otherwise code of older instruction sets runs slower after wide
+ * vectors. */
 void laci_x86_zero_upper(laci_code *code);
 
 #endif
