@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The processor's level: asked of the compiler's run-time support, capped by LAC_CPU. A word that
- * LAC_CPU does not know here caps nothing: a typing error must not make a run slow in silence, and
- * the command reports the level it runs at. */
+ * Finds the processor's SIMD level by the compiler's run-time support, and caps it by LAC_CPU. A
+ * value of LAC_CPU that this processor does not know is ignored, so that a typing error does not
+ * silently make a run slow. The command reports the level it runs at. */
 #include "cpu/cpu.h"
 
 #include <stdatomic.h>
@@ -28,7 +28,8 @@ static const laci_cpu_level ladder[] = {LACI_CPU_ANY};
 #endif
 enum { N_STEPS = sizeof ladder / sizeof *ladder };
 
-static atomic_int level_now = -1; /* -1: not asked yet; finding out twice gives the same answer */
+static atomic_int level_now = -1; /* -1: not known yet; several threads may find it at once, with
+                                     the same result */
 static atomic_int level_most;     /* the cap, once level_now is known */
 
 #if defined(__x86_64__)
@@ -58,7 +59,7 @@ static laci_cpu_level level_allowed(void) {
   return ladder[N_STEPS - 1];
 }
 
-/* The ladder up to `most`, as far as the processor goes. */
+/* Sets the level in force: the highest one that the processor has and that is at most `most`. */
 static laci_cpu_level put_in_force(laci_cpu_level most) {
   laci_cpu_level has = level_of_processor(), level = LACI_CPU_ANY;
   for (int i = 0; i < N_STEPS && ladder[i] <= has; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Denormals by the processor's control register. */
+ * Reads and sets the flushing of denormals in the processor's control register. */
 #include "cpu/denormals.h"
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reads /proc/cpuinfo, and asks CPUID. */
+ * Reads the processor's name from /proc/cpuinfo, and its vendor by CPUID. */
 #include "cpu/model.h"
 
 #include <stdio.h>

@@ -7,11 +7,11 @@
 
 enum { LACI_CPU_MODEL = 128 };
 
-/** The name that the system tells, or its kind of processor where it tells none. */
+/** Writes the name of the processor as the system reports it, or else the architecture. */
 void laci_cpu_model(char name[LACI_CPU_MODEL]);
 
-/** Its vendor by CPUID ("AuthenticAMD") and its family by the vendor's count; without CPUID "" and
- * 0. */
+/** Writes the vendor by CPUID ("AuthenticAMD"), and the processor family in the vendor's numbering;
+ * without CPUID "" and 0. */
 void laci_cpu_vendor(char *vendor, size_t size, int *family);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Looking up the OpenMP run time by name.
+ * Finds the OpenMP run time's functions by name.
  *
  * GOMP_parallel is what GNU's compiler calls for a parallel region; LLVM's run time has it, too.
  * Our library may have been opened for its own use only (as Python opens libraries): then the names
- * are not among the process's, but among those of the library and of what it needs. */
+ * are not global symbols of the process, but symbols of our library and its dependencies. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* RTLD_DEFAULT, dladdr */
+#define _GNU_SOURCE /* for RTLD_DEFAULT, dladdr */
 #endif
 #include "cpu/openmp.h"
 
@@ -20,12 +20,16 @@
 
 #include "base/memory.h"
 
-enum { STACK_RESERVE = 8 << 20 }; /* bytes that the run time may need besides threads' stacks */
+enum {
+  STACK_RESERVE = 8 << 20
+}; /* bytes that the run time may need in addition to the threads'
+                                     stacks */
 
 static void (*set_threads)(int n);
 static int (*max_threads)(void);
 static void (*run_region)(void (*body)(void *), void *context, unsigned n, unsigned flags);
-static _Thread_local pid_t team_of; /* the process where this thread had its team; 0: none yet */
+static _Thread_local pid_t team_of; /* the process in which this thread had its team; 0: it has had
+                                       none */
 static pthread_once_t looked = PTHREAD_ONCE_INIT;
 
 static void *find(void *library, const char *name) {
@@ -55,7 +59,7 @@ bool laci_openmp_has_team(void) {
   return run_region != NULL;
 }
 
-/* ---- Will they start? ---- */
+/* ---- Can the run time start its threads? ---- */
 
 typedef struct trial {
   pthread_mutex_t lock;
@@ -71,8 +75,8 @@ static void *wait_for_end(void *context) {
   return NULL;
 }
 
-/* Stacks as large as the run time's own, where the environment asks for others: a number with B, K
- * (and without a letter), M or G. */
+/* Sets the stack size that the run time uses for its threads, if the environment sets one: a number
+ * with B, K (the default), M or G. */
 static void set_stack(pthread_attr_t *attr) {
   const char *text = getenv("OMP_STACKSIZE");
   if (!text) text = getenv("GOMP_STACKSIZE");
@@ -87,7 +91,8 @@ static void set_stack(pthread_attr_t *attr) {
   }
 }
 
-/* How many of n threads start while all before them are there. They take no signals. */
+/* Starts n threads that all wait until the last one is started, and returns how many could start.
+ * They block all signals. */
 static int try_threads(int n) {
   sigset_t all, old;
   trial t = {.over = false};
@@ -118,7 +123,8 @@ static int try_threads(int n) {
 static void do_nothing(void *context) { (void)context; }
 
 int laci_openmp_ready(int n) {
-  static _Thread_local int seen = 1; /* the run time's threads belong to the one that calls it */
+  static _Thread_local int seen = 1; /* per thread, since the run time's threads belong to the
+                                        thread that calls it */
   (void)pthread_once(&looked, look);
   if (!set_threads || n <= seen) return n;
   seen += try_threads(n - seen);

@@ -1,30 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The OpenMP run time of this process, if it has one: oneDNN works on its threads, and so do our
- * own loops (pool.h), lest two teams of threads fight over the cores.
+ * The OpenMP run time of this process, if it has one: oneDNN runs on its threads, and so do our own
+ * loops (pool.h), so that two teams of threads do not compete for the cores.
  *
- * It is whichever oneDNN was linked with (GNU's or LLVM's), so it is asked for by name instead of
- * adding one of our own. */
+ * It is the run time that oneDNN was linked with (GNU's or LLVM's). Its functions are therefore
+ * looked up by name; we link no run time ourselves. */
 #ifndef LACI_CPU_OPENMP_H
 #define LACI_CPU_OPENMP_H
 
 #include <stdbool.h>
 
-/** Is there one, and can it run a function on its threads? Never in a build with the thread
- * sanitizer, which does not see its barriers. */
+/** Does the process have an OpenMP run time that can run a function on its threads? Always false in
+ * a build with the thread sanitizer, which does not see the run time's barriers. */
 bool laci_openmp_has_team(void);
-/** How many threads, up to n, the run time can have for the calling thread. It would end the
- * process where one does not start (a limit on processes, or on memory); so those that it has not
- * been seen to start yet are started by us first, all at a time, and it is made to start its own at
- * once. Cheap once a thread has asked for as many. Without a run time: n. */
+/** Returns how many threads, up to n, the run time can have for the calling thread. The run time
+ * ends the process if a thread cannot be started, because of a limit on processes or memory. So
+ * threads that were never started before are first started by us, all at once, as a trial; then the
+ * run time has to start its own. Fast once a thread has asked for that many before. Without a run
+ * time it returns n. */
 int laci_openmp_ready(int n);
-/** Runs body(context) on up to n threads, the caller's being one; returns when all have. */
+/** Runs body(context) on up to n threads, including the caller's; returns when all have
+ * finished. */
 void laci_openmp_run(int n, void (*body)(void *context), void *context);
-/** To be asked before oneDNN, or laci_openmp_run, works on n threads for the calling thread. False
- * in a process that was forked after this thread had a team: its threads stayed in the other
- * process, and the run time would wait for them for ever. One thread is no team: true. */
+/** Can the run time use n threads for the calling thread? To be asked before oneDNN or
+ * laci_openmp_run does. False in a process that was forked after this thread had a team: the team's
+ * threads stayed in the other process, and the run time would wait for them forever. Always true
+ * for n = 1. */
 bool laci_openmp_reaches(int n);
-/** How many threads oneDNN's primitives get on the calling thread from now on; returns how many
- * they had. Without a run time: n, and nothing happens. */
+/** Sets how many threads oneDNN's primitives use on the calling thread; returns the previous
+ * number. Without a run time it does nothing and returns n. */
 int laci_openmp_use(int n);
 
 #endif

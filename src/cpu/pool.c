@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The worker pool: threads that take a loop's parts one after the other from an atomic counter.
  *
- * They are the OpenMP run time's, which oneDNN uses, too, where there is one and where it has a
- * core for each; else threads of our own, which sleep until a loop is posted.
+ * They are the threads of the OpenMP run time, which oneDNN uses, too, if there is one and each
+ * thread has a core. Otherwise they are our own threads, which sleep until a loop is posted.
  *
- * A loop is a stack variable of the thread that posts it. It may leave only when no worker looks at
- * it any more, so every worker that joined signs off (n_inside) under the lock. A worker that wakes
- * too late finds no loop and sleeps on. */
+ * A loop is a stack variable of the thread that posts it. That thread may return only when no
+ * worker uses the loop any more, so each worker counts itself in and out (n_inside) under the lock.
+ * A worker that wakes too late finds no loop and sleeps on. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* sched_getaffinity, dladdr */
+#define _GNU_SOURCE /* for sched_getaffinity, dladdr */
 #endif
 #include "cpu/pool.h"
 
@@ -34,20 +34,20 @@ typedef struct loop {
   int64_t n, grain;
   laci_pool_body *body;
   void *context;
-  lac_context *job; /* of the thread that posts it: its workers log and stop as it does */
-  bool flushes;     /* denormals are flushed there */
+  lac_context *job; /* of the posting thread: workers use it for the log and for interruption */
+  bool flushes;     /* denormals are flushed in the posting thread, and so in its workers */
   _Atomic int64_t next;
 } loop;
 
 struct laci_pool {
   pthread_mutex_t lock;
-  pthread_cond_t posted; /* a loop is there, or the end */
-  pthread_cond_t left;   /* the last worker has signed off */
-  loop *current;         /* NULL: nothing to join */
-  uint64_t n_posted;     /* so that a worker joins each loop once */
+  pthread_cond_t posted; /* signalled when a loop was posted, or the pool is closed */
+  pthread_cond_t left;   /* signalled when the last worker has left the loop */
+  loop *current;         /* NULL: there is no loop */
+  uint64_t n_posted;     /* number of loops so far; a worker joins each loop only once */
   int n_inside;          /* workers inside the current loop */
   bool closing;
-  bool borrows; /* the workers are the run time's */
+  bool borrows; /* the workers are threads of the OpenMP run time */
   pid_t owner;  /* the process that has the workers */
   int n_workers;
   pthread_t workers[];
@@ -100,22 +100,23 @@ static void *work(void *context) {
   return NULL;
 }
 
-/* Workers take no signals: those belong to the caller's threads, which know what Ctrl-C means. */
+/* Workers block all signals, so that these are delivered to the caller's threads, which handle
+ * Ctrl-C. */
 static void start_workers(laci_pool *pool, int n) {
   sigset_t all, old;
   sigfillset(&all);
   bool masked = !pthread_sigmask(SIG_SETMASK, &all, &old);
   while (pool->n_workers < n &&
          !pthread_create(&pool->workers[pool->n_workers], NULL, work, pool)) {
-    pool->n_workers++; /* a thread that does not start only makes us fewer */
+    pool->n_workers++; /* if a thread cannot be started, the pool has fewer */
   }
   if (masked) (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
-/* The OpenMP run time and oneDNN keep threads and the memory of threads until the process ends,
- * and run code of their own then. A host that loads this library may unload it: the shared object
- * that holds this code, and with it all that it needs, stays where it is from the first pool on.
- * In a program that is linked to it there is nothing to hold. */
+/* Keeps the shared object with this code, and its dependencies, loaded until the process ends;
+ * called when the first pool is created. The OpenMP run time and oneDNN keep threads and their
+ * memory until then, and run code at exit, but a host program may unload this library. Does nothing
+ * in a program that links this code statically. */
 static void stay_loaded(void) {
   Dl_info here;
   if (!dladdr((void *)(uintptr_t)&stay_loaded, &here) || !here.dli_fname) return;
@@ -150,7 +151,7 @@ lac_status laci_pool_create(int n_threads, laci_pool **pool, lac_error *err) {
 
 void laci_pool_destroy(laci_pool *pool) {
   if (!pool) return;
-  if (pool->owner != getpid()) { /* forked: the workers are in the other process and cannot be
+  if (pool->owner != getpid()) { /* after a fork: the workers are in the other process and cannot be
                                     joined */
     laci_free(pool);
     return;
@@ -190,7 +191,8 @@ void laci_pool_for(laci_pool *pool, int64_t n, int64_t grain, laci_pool_body *bo
             .job = laci_context_current(),
             .flushes = laci_denormals_flushed()};
   pthread_mutex_lock(&pool->lock);
-  bool busy = pool->current != NULL; /* another thread's loop: then we do ours alone */
+  bool busy = pool->current != NULL; /* true: another thread's loop is running; this one then runs
+                                        on its caller alone */
   if (!busy) {
     pool->current = &l;
     pool->n_posted++;

@@ -2,8 +2,8 @@
  * A pool of worker threads and parallel-for over a range.
  *
  * Which thread computes which index never changes a result: callers write disjoint outputs, and
- * reductions are done by the caller in index order. A process that is forked has none of the
- * workers: there, the caller does all. */
+ * reductions are done by the caller in index order. A forked process has no workers; there, the
+ * caller computes everything. */
 #ifndef LACI_CPU_POOL_H
 #define LACI_CPU_POOL_H
 
@@ -13,18 +13,18 @@
 
 typedef struct laci_pool laci_pool;
 
-/** n_threads <= 0: as many as the context says (lacuna/context.h), else as the cores this process
- * may use (sched_getaffinity). 1: no thread is started. Where the system lets fewer start, the pool
- * has fewer, with a warning. */
+/** Creates a pool. n_threads <= 0: as many as the context says (lacuna/context.h), or else as the
+ * process may use cores (sched_getaffinity). 1: no thread is started. If the system does not let
+ * all threads start, the pool has fewer, and a warning is logged. */
 LAC_MUST_CHECK lac_status laci_pool_create(int n_threads, laci_pool **pool, lac_error *err);
 void laci_pool_destroy(laci_pool *pool);
-int laci_pool_threads(const laci_pool *pool); /* NULL: 1 */
+int laci_pool_threads(const laci_pool *pool); /* pool NULL: returns 1 */
 
 typedef void laci_pool_body(int64_t begin, int64_t end, void *context);
 
-/** Cuts [0, n) into parts of at most `grain` (>= 1) indices, handed out in order to idle threads;
- * returns when all are done. They work in the caller's context. pool NULL: all in the caller. Not
- * to be called from inside a body (runs serially there). */
+/** Cuts [0, n) into parts of at most `grain` (>= 1) indices, which idle threads take in order;
+ * returns when all are done. The threads run in the caller's context (lacuna/context.h). pool NULL:
+ * the caller computes all. Calls from inside a body run on the calling thread alone. */
 void laci_pool_for(laci_pool *pool, int64_t n, int64_t grain, laci_pool_body *body, void *context);
 
 #endif
