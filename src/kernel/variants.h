@@ -7,7 +7,8 @@
 #ifndef LACI_KERNEL_VARIANTS_H
 #define LACI_KERNEL_VARIANTS_H
 
-/* X(name, level of cpu/cpu.h), slowest first. The table of a family is indexed by the level. */
+/* X(name, level of cpu/cpu.h), slowest first. Families index their table of variants by the
+ * level. */
 #if defined(__x86_64__)
 #define LACI_KERNEL_VARIANTS(X) \
   X(scalar, LACI_CPU_ANY) X(avx2, LACI_CPU_AVX2) X(avx512, LACI_CPU_AVX512)

@@ -20,8 +20,10 @@
 
 typedef struct laci_attention {
   int64_t n_queries, n_keys, depth, width; /* all >= 1 */
-  int64_t q_row, k_row, v_row, y_row;      /* elements from one row to the next */
-  int64_t mask_row, mask_column;           /* the mask's strides; 0 repeats */
+  int64_t q_row, k_row, v_row, y_row; /* elements from a row to the next row of q, k, v and y */
+  int64_t mask_row,
+      mask_column; /* elements to the next row and column of the mask; 0: one row or column for
+                      all */
   float scale;
   bool bf16;     /* elements of q, k, v and y: bf16 instead of f32 */
   bool zero_nan; /* a row of NaN (all its keys masked by -inf) is zeros instead */

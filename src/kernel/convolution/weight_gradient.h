@@ -29,7 +29,8 @@ enum {
   LACI_GRADIENT_TILE = LACI_GRADIENT_BLOCK * LACI_GRADIENT_BLOCK
 };
 
-/** Sizes >= 1, pads >= 0; the window may reach over any edge: there are zeros. */
+/** Sizes are >= 1, pads >= 0. Where the window reaches beyond an edge of the image, it reads
+ * zeros. */
 typedef struct laci_weight_gradient {
   int64_t c_blocks, k_blocks; /* of channels in and out */
   int64_t h, w, out_h, out_w; /* pixels of an image in and out */

@@ -22,9 +22,9 @@ typedef struct laci_gram {
   const float *pruned, *dense; /* dense NULL: no K */
   const int64_t *positions;    /* [n] that are summed; NULL: all */
   int64_t n;
-  double *h;     /* [groups, columns, columns]; only its upper triangle means something until
-                    laci_gram_finish */
-  double *k;     /* row: dense; NULL where dense is */
+  double *h;     /* [groups, columns, columns]; until laci_gram_finish only the upper triangle is
+                valid */
+  double *k;     /* K: rows are columns of x_d; NULL if dense is NULL */
   void *scratch; /* laci_gram_scratch bytes, aligned to 64 */
 } laci_gram;
 

@@ -18,9 +18,10 @@
 enum { LACI_TAP_BITS = 22 }; /* fraction of a weight */
 
 enum {
-  LACI_TAP_LOW_BITS = 11, /* of the lower half of a weight */
-  LACI_TAP_GROUP = 4,     /* taps that vector texts take at a time */
-  LACI_RESIZE_SLACK = 16, /* bytes after the rows that are read, whatever they hold */
+  LACI_TAP_LOW_BITS = 11, /* bits of the lower half of a weight */
+  LACI_TAP_GROUP = 4,     /* taps that vector code processes at a time */
+  LACI_RESIZE_SLACK = 16, /* bytes after the last row that may be read; their values do not
+                             matter */
 };
 
 /** Two neighbouring weights cut into halves: 16 bits of the first below 16 of the second. */

@@ -35,9 +35,10 @@ typedef struct laci_linear_operands_f32 {
 } laci_linear_operands_f32;
 void laci_linear_product_f32(laci_pool *pool, const laci_linear_operands_f32 *operands);
 
-/** The lower triangle of a [n, n] becomes L, A = L L'; above it nothing is read, and what is there
- * afterwards means nothing. 0, or the column (from 1) where A is not positive definite, with a half
- * done. n may be 0. */
+/** Replaces the lower triangle of A, stored in a [n, n], by its Cholesky factor L, A = L L'. The
+ * upper triangle is not read; its contents are undefined afterwards. Returns 0, or the number (from
+ * 1) of the column at which A is not positive definite; the factor is then incomplete. n may be
+ * 0. */
 int laci_linear_cholesky(laci_pool *pool, double *a, int n);
 int laci_linear_cholesky_f32(laci_pool *pool, float *a, int n);
 

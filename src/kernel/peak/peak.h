@@ -2,9 +2,10 @@
  * What a core can do at best, as baselines for benches: multiply-adds that never leave the
  * registers, and a read of memory that does nothing else.
  *
- * The multiply-adds are chains x = x / 2 + 1, as many side by side as hide their latency. The
- * halving is exact and the sum is rounded once, so that fused and separate instructions walk the
- * same numbers and every variant ends at the same value. Next: peak_isa.c, api/bench/peak.c. */
+ * The multiply-adds are chains x = x / 2 + 1, enough of them in parallel to hide the latency. The
+ * halving is exact and the sum is rounded once, so that fused and separate instructions give the
+ * same numbers, and every variant ends at the same value. Read next: peak_isa.c,
+ * api/bench/peak.c. */
 #ifndef LACI_KERNEL_PEAK_H
 #define LACI_KERNEL_PEAK_H
 

@@ -3,9 +3,10 @@
  *
  *     to[i] = y[i] > 0 ? a[i] + b[i] : 0
  *
- * One sum an element, of bf16 rounded to bf16: the same bits from every variant, and those of the
- * sum and the product one after the other. relu_sum_isa.c is the one text of all variants;
- * the scalar one is the definition of right. Next: engine/cpu/lower/relu_sum.c, the reader. */
+ * Each element is one sum, rounded to bf16 if the elements are bf16. So every variant gives the
+ * same bits, which are those of a separate addition and Relu gradient. relu_sum_isa.c is the common
+ * source of all variants; the scalar variant is the reference. Caller:
+ * engine/cpu/lower/relu_sum.c. */
 #ifndef LACI_KERNEL_POINTWISE_RELU_SUM_H
 #define LACI_KERNEL_POINTWISE_RELU_SUM_H
 

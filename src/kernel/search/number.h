@@ -14,7 +14,8 @@ typedef enum laci_number {
 
 enum {
   LACI_NUMBER_ROWS = 64
-}; /* columns are padded with zeros to a multiple of so many elements */
+}; /* columns are padded with zeros to a multiple of this many
+                                   elements */
 
 static inline size_t laci_number_size(laci_number number) {
   return number == LACI_U8 ? sizeof(uint8_t) : sizeof(int16_t);

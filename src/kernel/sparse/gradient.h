@@ -84,8 +84,9 @@ typedef struct laci_sparse_slopes {
   float *scratch;  /* laci_sparse_gradient_scratch floats, of this thread alone */
 } laci_sparse_slopes;
 
-/** Does items [first, last) of g->n_items, which are independent of each other: each writes
- * gradients of its own, all of them every one. Neighbouring items share work. */
+/** Computes items [first, last) of g->n_items. Items are independent of each other: each overwrites
+ * its own gradients, and together they write all. It is faster if a thread gets neighbouring
+ * items. */
 typedef void laci_sparse_gradient_run(const laci_sparse_gradient *g, const laci_sparse_slopes *s,
                                       int64_t first, int64_t last);
 

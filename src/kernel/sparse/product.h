@@ -85,7 +85,8 @@ typedef struct laci_sparse_places {
   int32_t *at; /* [n] */
   int64_t n;
 } laci_sparse_places;
-enum { LACI_SPARSE_NOWHERE = -1 }; /* a zero */
+/** In place of an element's index: the place is filled with zero. */
+enum { LACI_SPARSE_NOWHERE = -1 };
 
 /** Sixteen results of a row. A column of ITSELF reads all 16 floats of x from lane 0 on, whichever
  * are used; one of BEFORE or AFTER reads those of lanes that have such a pixel, and others count as

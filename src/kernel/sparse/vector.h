@@ -22,7 +22,8 @@
  * ascending order, a fused multiply-add each, where a weight that is not kept is +0, and so is x
  * beyond the last column up to a multiple of 64. Then lanes 8..15 are added to 0..7, 4..7 to 0..3,
  * 2..3 to 0..1, 1 to 0, and that to the bias. So every variant gives the same bits. vector_scalar.c
- * is the definition, vector_isa.c the one text of other variants, vector.c packs. */
+ * is the reference, vector_isa.c the common source of the other variants; vector.c packs
+ * matrices. */
 #ifndef LACI_KERNEL_SPARSE_VECTOR_H
 #define LACI_KERNEL_SPARSE_VECTOR_H
 

@@ -63,7 +63,8 @@ static inline int64_t laci_sparse_channels(int64_t channels, laci_sparse_values 
  * the next one follows it directly. What is no pixel must be zero in CHW and HWC16N. */
 typedef struct laci_sparse_layout {
   laci_memory_format format;
-  int64_t channel_stride; /* of blocks: from 16 channels to the next */
+  int64_t channel_stride; /* from a channel to the next; in CHW16C, from 16 channels to the next
+                             16 */
   int64_t phase_stride, row_stride, pixel_stride, n_floats;
   int64_t phases_h, phases_w, top, left;
 } laci_sparse_layout;

@@ -29,8 +29,8 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 /** One step, forward or backward. */
 typedef struct norm_step {
   const laci_image_norm *kernel;
-  laci_sparse_size size; /* channels: of the layout, each of which is `each` channels of the value
-                            */
+  laci_sparse_size size; /* channels: of the layout, each of which is `each` channels of the
+                            value */
   int each;
   laci_sparse_layout x, y, to; /* backward: y is the layout of dy */
   int64_t tile_rows, n_tiles;  /* of an image block */
