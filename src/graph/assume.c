@@ -8,7 +8,7 @@
 #include "graph/coupling.h"
 #include "graph/op.h"
 
-/* Outputs look like the first input. */
+/* Gives every output the type of the first input. */
 static lac_status infer_same(laci_infer *infer) {
   for (int i = 0; i < infer->n_out && infer->n_in > 0 && infer->in[0]; i++)
     infer->out[i] = *infer->in[0];

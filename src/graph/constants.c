@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Constant values: which they are, and their contents, by a walk over the nodes that compute one,
+ * Finds constant values, and computes their contents by evaluating the nodes that lead to one, with
  * results rounded to their types. Stored tensors are read before the first node that reads them,
  * and everything is freed after its last reader. */
 #include "graph/constants.h"
@@ -22,7 +22,7 @@ static bool quantizes(const laci_node *node) {
          strstr(node->type, "NBits");
 }
 
-/* Of what the node makes; 0: it is not constant. */
+/* Returns the flags of the node's outputs; 0: they are not constant. */
 static uint8_t of_node(const laci_node *node, const uint8_t *found) {
   uint8_t bits = LACI_CONSTANT;
   bool reads = false;
@@ -56,14 +56,15 @@ uint8_t *laci_graph_constants(const laci_graph *graph) {
   return found;
 }
 
-/* The node that the node's results are unknown for, + 1; 0: they are constant, or follow from an
- * input. */
+/* Returns 1 + the index of the node because of which the outputs of node n are unknown; 0: they are
+ * constant, or depend on an input. */
 static int unknown_of(const laci_graph *graph, int n, const uint8_t *constants,
                       const int *unknown) {
   const laci_node *node = &graph->nodes[n];
   const laci_control control = node->op ? laci_node_control(node) : LACI_CONTROL_NONE;
   int first = 0;
-  if (control == LACI_CONTROL_BEGIN || control == LACI_CONTROL_END) return 0; /* may be carried */
+  /* its outputs may be carried values */
+  if (control == LACI_CONTROL_BEGIN || control == LACI_CONTROL_END) return 0;
   for (int at = 0; at < node->n_inputs + node->n_captures; at++) {
     int value = at < node->n_inputs ? node->inputs[at] : node->captures[at - node->n_inputs];
     if (value < 0 || constants[value]) continue;
@@ -93,7 +94,7 @@ int *laci_graph_unknown(const laci_graph *graph, const uint8_t *constants) {
 typedef struct evaluation {
   const laci_graph *graph;
   laci_buf **bufs; /* [n_values] */
-  int *uses;       /* [n_values] reads that are still to come */
+  int *uses;       /* [n_values] reads that remain */
   uint64_t held, most;
 } evaluation;
 
@@ -107,10 +108,11 @@ static void release(evaluation *e, int value) {
   e->bufs[value] = NULL;
 }
 
-/* Which nodes are needed, in `uses` how often each value is read by these. */
+/* Finds the nodes needed to compute `value`, and counts in `uses` how often they read each
+ * value. */
 static void count_uses(evaluation *e, int value, bool *needed) {
   const laci_graph *graph = e->graph;
-  e->uses[value] = 1; /* the caller's */
+  e->uses[value] = 1; /* the caller reads it once */
   for (int n = graph->values[value].producer; n >= 0; n--) {
     const laci_node *node = &graph->nodes[n];
     for (int at = 0; at < node->n_outputs; at++)
@@ -146,7 +148,7 @@ static lac_status load(evaluation *e, int value, lac_error *err) {
   return take(e, value, buf, err);
 }
 
-/** What one node is evaluated with. */
+/** The operands and results of one node's evaluation. */
 typedef struct step {
   const laci_node *node;
   const laci_buf **in;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Contents that matter: one walk from the last node to the first, since readers come after
- * producers. The end of a loop comes after its body, and whatever is in a body matters, so that no
- * iteration needs a second walk. */
+ * Finds contents that matter in one walk from the last node to the first, since readers come after
+ * producers. All nodes in bodies of loops count as mattering, so the walk need not follow
+ * iterations. */
 #include "graph/content.h"
 
 #include <string.h>
@@ -12,9 +12,10 @@
 #include "graph/op.h"
 #include "tensor/buf.h"
 
-enum { MATTERS = 1, SIZED = 2 }; /* SIZED: its shape is asked for */
+enum { MATTERS = 1, SIZED = 2 }; /* SIZED: a node reads the shape of the value */
 
-/* Operators that are not declared, and look at the type and shape of their only input. */
+/* Is it one of the operators that are not declared, but known to read only type and shape of their
+ * input? */
 static bool foreign_shape_reader(const laci_node *node) {
   static const char *const types[] = {"OptionalHasElement", "RandomNormalLike",
                                       "RandomUniformLike"};
@@ -39,10 +40,10 @@ bool laci_node_matters(const laci_graph *graph, const uint8_t *matters, int node
   return false;
 }
 
-/* May a shape of its outputs depend on any content, floats too? */
+/* May the shape of an output depend on the content of an input, floats included? */
 static bool sizes_from_data(const laci_graph *graph, const laci_node *node) {
   if (node->op) return node->op->sizes_from_data;
-  bool known = true; /* what the file says of them */
+  bool known = true; /* are the declared shapes of all outputs known? */
   for (int i = 0; i < node->n_outputs; i++) {
     if (node->outputs[i] >= 0)
       known &= laci_shape_known(&graph->values[node->outputs[i]].type.shape);
@@ -54,14 +55,15 @@ static bool is_integer(const laci_graph *graph, int value) {
   return !laci_dtype_is_float(graph->values[value].type.dtype);
 }
 
-/* What a node whose outputs (or their shapes) matter reads of its inputs. */
+/* Marks the inputs of node n: which contents and shapes it reads, if its outputs or their shapes
+ * matter. */
 static void mark_inputs(const laci_graph *graph, int n, uint8_t *found) {
   const laci_node *node = &graph->nodes[n];
   bool live = laci_node_matters(graph, found, n), sized = false;
   for (int i = 0; i < node->n_outputs; i++)
     sized |= node->outputs[i] >= 0 && (found[node->outputs[i]] & SIZED);
   if (!live && !sized) return;
-  if (!live && sizes_from_data(graph, node)) { /* then they matter */
+  if (!live && sizes_from_data(graph, node)) { /* then the shapes of its outputs decide */
     for (int i = 0; i < node->n_outputs; i++) {
       if (node->outputs[i] >= 0) found[node->outputs[i]] |= MATTERS;
     }
@@ -69,7 +71,7 @@ static void mark_inputs(const laci_graph *graph, int n, uint8_t *found) {
   }
   for (int i = 0; i < node->n_inputs; i++) {
     if (node->inputs[i] < 0) continue;
-    /* integers may be sizes, axes or counts */
+    /* integer inputs may be sizes, axes or counts, so they can decide a shape */
     bool read = laci_reads_content(node, i) && (live || is_integer(graph, node->inputs[i]));
     found[node->inputs[i]] |= read ? MATTERS | SIZED : SIZED;
   }

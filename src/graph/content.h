@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which contents a network's answer depends on. Some inputs are looked at for their type and shape
- * alone (Shape, Size, the second input of CastLike), and what is computed for those only is not
- * looked at either. Neither is a reason to leave a weight as it is. */
+ * Values whose content can change the outputs of a network. Of some inputs a node reads only type
+ * and shape (Shape, Size, the second input of CastLike). Such a reader, and a node computed only
+ * for such readers, is no reason to leave a weight unchanged. */
 #ifndef LACI_GRAPH_CONTENT_H
 #define LACI_GRAPH_CONTENT_H
 
@@ -13,8 +13,8 @@
 typedef struct laci_graph laci_graph;
 typedef struct laci_node laci_node;
 
-/** Does the node read the contents of that input? False: its type and shape alone, of operators
- * that are not declared too. */
+/** Does the node read the content of that input? False: it reads type and shape alone. Some
+ * operators without a laci_op are known too. */
 bool laci_reads_content(const laci_node *node, int port);
 
 /** matters[v]: the content of value v may reach an output of the network or a value that nothing
@@ -27,10 +27,10 @@ LAC_MUST_CHECK lac_status laci_content_find(const laci_graph *graph, uint8_t **m
 /** Does any output of the node matter? */
 bool laci_node_matters(const laci_graph *graph, const uint8_t *matters, int node);
 
-/** Is it a node that matters, and reads the content of the value? */
+/** Does the node matter, and does it read the content of the value? */
 bool laci_node_reads_content(const laci_graph *graph, const uint8_t *matters, int node, int value);
 
-/** How many of them there are. */
+/** Returns how many nodes matter and read the content of the value. */
 int laci_content_readers(const laci_graph *graph, const uint8_t *matters, int value);
 
 #endif

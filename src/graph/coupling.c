@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writing down a coupling: labels, maps, parts, and the ready-made descriptions of element-wise
+ * Functions that build a coupling: labels, maps, parts, and ready-made descriptions of elementwise
  * operators.
  *
- * Every helper fails softly: it sets no_memory, and laci_coupling_ok() makes a status of that at
- * the end, so that couple() functions read as plain descriptions. Users: the operators in ops/; the
- * reader is room analyze. */
+ * Every helper fails softly: it sets no_memory, and laci_coupling_ok() returns the status at the
+ * end, so couple() functions need no checks in between. Users: the operators in ops/; `analyze`
+ * reads the result. */
 #include "graph/coupling.h"
 #include "base/memory.h"
 #include "graph/content.h"
@@ -34,12 +34,14 @@ void laci_coupling_clear(laci_coupling *c) {
   *c = (laci_coupling){0};
 }
 
-/** Of a value of more than one element, or of unknown sizes: its elements might follow channels. */
+/** Could elements of the value follow channels? True if it has more than one element, or unknown
+ * sizes. */
 static bool has_channels(const laci_coupling *c, int value) {
   return laci_shape_count(&c->graph->values[value].type.shape) != 1;
 }
 
-/** Does the operator say that an input follows no channel of the node, or is not read? */
+/** Is input `port` not read, or declared `aside` by the operator: an input that follows no
+ * channel? */
 static bool is_aside(const laci_node *node, int port) {
   return !laci_reads_content(node, port) || (port < 32 && (node->op->aside >> port & 1));
 }
@@ -59,7 +61,7 @@ static bool shapes_known(const laci_coupling *c) {
   return true;
 }
 
-/** Was something said of every connected input that could follow channels? */
+/** Did couple describe every connected input that could follow channels? */
 static bool all_described(const laci_coupling *c) {
   const laci_node *node = c->node;
   bool any = false, missed = false;
@@ -92,7 +94,7 @@ lac_status laci_couple(laci_coupling *c, const laci_graph *graph, const laci_nod
 
 lac_status laci_coupling_ok(laci_coupling *c) { return c->no_memory ? LAC_NO_MEMORY : LAC_OK; }
 
-/** The labels of a port; NULL: the node has no such port, or leaves it out. */
+/** Returns the labels of a port; NULL: the node has no such port, or it is absent. */
 static laci_port_labels *labels_of(const laci_coupling *c, int port) {
   const laci_node *node = c->node;
   if (port >= 0) return port < node->n_inputs && node->inputs[port] >= 0 ? &c->in[port] : NULL;
@@ -126,7 +128,7 @@ void laci_describe(laci_coupling *c, int port) {
   if (labels) labels->described = true;
 }
 
-/** The axis of the port, counted from the first, or -1. */
+/** Returns the axis of the port, counted from the first one, or -1. */
 static int axis_in(const laci_coupling *c, int port, int axis) {
   const laci_shape *shape = laci_port_shape(c, port);
   if (!shape) return -1;
@@ -180,15 +182,15 @@ void laci_normalize(laci_coupling *c, int label) {
   if (label > 0 && label <= c->n_labels) c->normalized[label] = 1;
 }
 
-/** Label of out axis `axis` after the port's axis of that size met it: 0 where the two may or may
- * not be the same. */
+/** Returns the label of an out axis, given `label` and the size of the in axis that is broadcast to
+ * it; LACI_FIXED (0) where the two axes may differ. */
 static int meet(laci_coupling *c, int64_t in_size, int64_t out_size, int label) {
   if (in_size == out_size) return label;
   return in_size == 1 ? laci_coupling_label(c) : LACI_FIXED;
 }
 
-/** Every port that carries `label` along the axis that is `back` from the end loses it: sizes are
- * not sure. */
+/** Makes the axis that is `back` from the last one FIXED in every port that has `label` there,
+ * because the sizes may differ. */
 static void drop_label(laci_coupling *c, const int *ports, int n, int back, int label) {
   for (int at = 0; at < n; at++) {
     if (laci_get_label(c, ports[at], -back) == label)

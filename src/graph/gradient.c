@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The backward walk: which values depend on a parameter and lead to the loss, and each node's rule,
- * last node first, so that the gradients of an output are added up before its node's rule is
- * called.
+ * The backward walk. It finds the values that depend on a parameter and lead to the loss, and calls
+ * the rule of each such node, last node first. So the gradient of an output is complete before the
+ * rule of its node is called.
  *
  * A value "depends" if it is float and computed from a parameter; only such inputs get gradients,
  * and only such nodes are visited. Next: gradient_nodes.c (what rules build with). */
@@ -21,7 +21,7 @@ static lac_status check_inferred(const laci_gradient_builder *b, const char *nam
   return laci_fail(b->err, LAC_INTERNAL, "%s: the shape of its gradient is not known", name);
 }
 
-/** The builder's add_node. */
+/** The function for laci_gradient_builder.add_node. */
 static lac_status add_node(laci_gradient_builder *b, const laci_node *node) {
   int id;
   lac_status st = laci_graph_add_node(b->graph, node, &id, b->err);
@@ -33,7 +33,7 @@ static lac_status add_node(laci_gradient_builder *b, const laci_node *node) {
   return st;
 }
 
-/** dX = dY * f'(X) as one internal node that carries the operator's name and attributes. */
+/** Adds dX = dY * f'(X) as one UnaryGrad node that has the operator's name and attributes. */
 static void apply_slope(laci_gradient_builder *b, const laci_node *node) {
   laci_attr *attrs = laci_alloc((size_t)node->n_attrs + 1, sizeof *attrs);
   if (!attrs) {
@@ -53,7 +53,8 @@ static void apply_slope(laci_gradient_builder *b, const laci_node *node) {
   laci_free(attrs);
 }
 
-/** Every shape that a rule could ask for. */
+/** Checks that the shapes of all inputs and outputs of the node are known, for rules ask for
+ * them. */
 static lac_status check_shapes(const laci_gradient_builder *b, const laci_node *node) {
   for (int at = 0; at < node->n_inputs + node->n_outputs; at++) {
     bool in = at < node->n_inputs;
@@ -67,7 +68,8 @@ static lac_status check_shapes(const laci_gradient_builder *b, const laci_node *
 }
 
 static lac_status visit(laci_gradient_builder *b, int node_id) {
-  /* A copy: rules add nodes, and the array moves. What it points to stays. */
+  /* A copy, because rules add nodes, which may move the array. Pointers inside the node stay
+   * valid. */
   const laci_node node = b->graph->nodes[node_id];
   bool reached = false, leads = false;
   for (int at = 0; at < node.n_outputs; at++) reached |= laci_gradient_of(b, &node, at) >= 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Gradients as graph nodes: every operator has a rule (laci_op.gradient) that adds the nodes of its
- * own chain rule, and the builder walks the network backwards once, calling the rules and adding up
- * what they contribute. An engine then runs forward and backward as one plan and learns nothing
- * about training.
+ * Gradients as graph nodes: every operator has a rule (laci_op.gradient) that adds the nodes for
+ * its part of the chain rule, and the builder walks the network backwards once, calling the rules
+ * and adding up what they contribute. An engine then runs forward and backward as one plan and
+ * learns nothing about training.
  *
  * Part one is for callers, part two for authors of rules, part three lists the internal operators
  * (domain "lacuna") that rules use where ONNX has none. Next: training_graph.h (a model's graph
@@ -14,9 +14,9 @@
 
 /* ---- One: for callers */
 
-/** Adds nodes to a finished and inferred graph so that grad_values[i] is d loss / d param i, a
- * value of the parameter's type; all zeros where the loss does not depend on it. Several parameters
- * may have the same value as gradient, and it may be a stored tensor.
+/** Adds nodes to a finished and inferred graph so that the value grad_values[i] is d loss / d
+ * params[i], of the parameter's type; all zeros where the loss does not depend on the parameter.
+ * Several parameters may share one gradient value, which may be a stored tensor.
  *
  *  loss     a float value of one element
  *  params   values: graph inputs or stored tensors, float; shapes of all values between them and
@@ -24,75 +24,79 @@
  *
  * Only paths that lead from a parameter to the loss get nodes. New nodes come after the old ones,
  * last layer first; their order and names depend on nothing but the graph. The graph stays finished
- * and inferred: nodes are sorted, ids of old values stay. Nothing becomes a graph output.
- * Fails LAC_UNSUPPORTED naming node and operator where one on such a path has no gradient, or not
- * in this form; the graph is then to be destroyed. */
+ * and inferred: nodes are sorted, ids of old values stay. Nothing becomes a graph output. Fails
+ * LAC_UNSUPPORTED naming node and operator where a node on such a path has no gradient, or none for
+ * its attributes; the caller then destroys the graph. */
 LAC_MUST_CHECK lac_status laci_gradient_build(laci_graph *graph, int loss, int n_params,
                                               const int *params, int *grad_values, lac_error *err);
 
-/* ---- Two: for rules. They call it `b`; node is their own, and stays valid. */
+/* ---- Two: for rules. They call the builder `b`; `node` is valid during the whole rule. */
 
-/** A rule's view of the work. The first failure stays: helpers called after it return -1 and do
- *  nothing, and so do helpers that are handed -1, so that a rule reads like its formula.
- *  laci_gradient_ok ends it. */
+/** The state of the builder as a rule sees it. The first failure is kept: helpers called after it,
+ * or with a value of -1, do nothing and return -1, so a rule reads like its formula. A rule ends
+ * with laci_gradient_ok. */
 typedef struct laci_gradient_builder laci_gradient_builder;
 
-/** d loss / d output `port` of the node; -1: nothing comes back through that output. The first
- *  output of a node whose rule is called may be among those. */
+/** Returns the value of d loss / d output `port` of the node; -1: no gradient reaches that output.
+ * This can happen for the first output too. */
 int laci_gradient_of(laci_gradient_builder *b, const laci_node *node, int port);
-/** Must input `port` get a contribution? False too where it is absent. */
+/** Must the rule contribute a gradient to input `port`? False too where the input is absent. */
 bool laci_gradient_wanted(const laci_gradient_builder *b, const laci_node *node, int port);
-/** Contributes `gradient` to input `port`. It must have the input's shape. Ignored where it is not
- *  wanted. */
+/** Contributes `gradient` to input `port`. It must have the input's shape. Does nothing where it is
+ * not wanted. */
 void laci_gradient_give(laci_gradient_builder *b, const laci_node *node, int port, int gradient);
-/** The same, summed over the axes along which the input was broadcast, and in its shape. */
+/** Contributes `gradient` to input `port`, summed over the axes along which the input was
+ * broadcast, and reshaped to the input's shape. */
 void laci_gradient_give_broadcast(laci_gradient_builder *b, const laci_node *node, int port,
                                   int gradient);
-/** The rule of operators that are flat wherever they have a derivative: Round, Sign ... */
+/** The rule of operators whose derivative is zero wherever it exists: Round, Sign ... */
 lac_status laci_gradient_zero(laci_gradient_builder *b, const laci_node *node);
-/** Ends a rule. */
+/** Returns the status of the rule: LAC_OK, or its first failure. */
 LAC_MUST_CHECK lac_status laci_gradient_ok(const laci_gradient_builder *b);
-/** A form of the operator that has no gradient: LAC_UNSUPPORTED, "NODE (Operator): text". */
+/** Fails LAC_UNSUPPORTED with "NODE (Operator): text": this form of the operator has no gradient.
+ * */
 lac_status laci_gradient_refuse(laci_gradient_builder *b, const laci_node *node, const char *text);
 
-/** A new node of up to eight outputs; what inputs and attrs point to is copied. inputs may hold
- *  LACI_ABSENT; domain NULL is ai.onnx in its newest version. The result is the first output; all
- * of them come back in outputs[n_outputs], where that is not NULL. */
+/** A new node of up to eight outputs; inputs and attrs are copied. inputs may hold LACI_ABSENT;
+ * domain NULL is ai.onnx in its newest version. laci_gradient_add returns the first output, and
+ * writes all of them to outputs[n_outputs] where that is not NULL. */
 enum { LACI_ABSENT = -2, LACI_GRADIENT_OUTPUTS = 8 };
 typedef struct laci_gradient_node {
   const char *type, *domain;
-  int n_inputs, n_outputs, n_attrs; /* n_outputs 0 is 1 */
+  int n_inputs, n_outputs, n_attrs; /* n_outputs 0 means 1 */
   const int *inputs;
   const laci_attr *attrs;
 } laci_gradient_node;
 int laci_gradient_add(laci_gradient_builder *b, const laci_gradient_node *node, int *outputs);
 
-/** The usual one-output nodes. */
+/** Add the usual nodes of one output, and return it. */
 int laci_gradient_unary(laci_gradient_builder *b, const char *type, int x);
 int laci_gradient_binary(laci_gradient_builder *b, const char *type, int x, int y);
-int laci_gradient_scale(laci_gradient_builder *b, int x, double factor); /* x where factor is 1 */
+/* returns x itself where factor is 1 */
+int laci_gradient_scale(laci_gradient_builder *b, int x, double factor);
 int laci_gradient_where(laci_gradient_builder *b, int condition, int x, int y);
 int laci_gradient_transpose(laci_gradient_builder *b, int x, int rank, const int64_t *order);
-/** In that shape: x itself where it has it already. */
+/** x in that shape; returns x itself where it has the shape already. */
 int laci_gradient_reshape(laci_gradient_builder *b, int x, const laci_shape *shape);
 int laci_gradient_expand(laci_gradient_builder *b, int x, const laci_shape *shape);
 /** Sum over the flagged axes, which stay as size 1 where keep is set. */
 int laci_gradient_sum(laci_gradient_builder *b, int x, const bool flags[LACI_MAX_RANK], bool keep);
-/** Sum over all axes that `shape` lacks or has as 1, in that shape. */
+/** Sum over all axes that `shape` lacks or has with size 1; the result has the shape `shape`. */
 int laci_gradient_unbroadcast(laci_gradient_builder *b, int x, const laci_shape *shape);
 
-/** Stored tensors, one for each content: a float scalar of x's type, a list of integers, and a
- * float tensor full of one number. */
+/** Return stored tensors, one for each distinct content: a float scalar of x's type, a list of
+ * integers, and a float tensor of x's type filled with one number. */
 int laci_gradient_scalar(laci_gradient_builder *b, int x, double number);
 int laci_gradient_ints(laci_gradient_builder *b, int n, const int64_t *ints);
 int laci_gradient_full(laci_gradient_builder *b, int x, const laci_shape *shape, double number);
 
-/** Every value that a rule meets has a known shape. -1 gives rank 0. */
+/** Shape and type of a value. Every value that a rule sees has a known shape. Value -1 gives rank
+ * 0. */
 laci_shape laci_gradient_shape(const laci_gradient_builder *b, int value);
 lac_dtype laci_gradient_dtype(const laci_gradient_builder *b, int value);
-/** Shape of input `port`; absent: rank 0. */
+/** Shape of input `port`; rank 0 where the input is absent. */
 laci_shape laci_gradient_in_shape(const laci_gradient_builder *b, const laci_node *node, int port);
-/** Content of an input of the node that inference knows, or NULL. */
+/** The content of input `port` where inference knows it, or NULL. */
 const laci_buf *laci_gradient_known(const laci_gradient_builder *b, const laci_node *node,
                                     int port);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The state of a walk backwards; gradient.c walks; rules ask by gradient_rule.c and
- * build by gradient_nodes.c. */
+ * The state of the backward walk, which gradient.c does. Rules query it through gradient_rule.c and
+ * add nodes through gradient_nodes.c. */
 #ifndef LACI_GRAPH_GRADIENT_IN_H
 #define LACI_GRAPH_GRADIENT_IN_H
 
@@ -8,16 +8,17 @@
 
 struct laci_gradient_builder {
   laci_graph *graph;
-  /** Adds a node and infers its outputs, whose shapes must be known then. A function that the walk
-   * brings along, for adding a node looks its operator up: rules are parts of operators, which know
-   * nothing of the table that lists them. */
+  /** Adds a node and infers its outputs, whose shapes must be known then. It is a function pointer
+   * because adding a node looks up its operator, and the files of operators, where rules are, must
+   * not depend on the table that lists them. */
   lac_status (*add_node)(struct laci_gradient_builder *b, const laci_node *node);
-  int n_nodes;         /* those that were there before */
-  bool *depends;       /* [values that were there before] computed from a parameter */
-  int *gradient;       /* [the same] d loss / d value so far; -1: nothing */
-  const char *current; /* node whose rule runs: what it adds is named after it */
-  int n_made;          /* nodes added for it */
-  lac_status status;   /* the first failure */
+  int n_nodes;   /* nodes of the graph before the walk */
+  bool *depends; /* [n_values before the walk] whether it is computed from a parameter */
+  int *gradient; /* [n_values before the walk] d loss / d value so far; -1: none */
+  /* name of the node whose rule runs: nodes added for it are named after it */
+  const char *current;
+  int n_made;        /* number of nodes added by the current rule */
+  lac_status status; /* the first failure */
   lac_error *err;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What rules build with: nodes whose types are inferred as they come, and stored constants that are
- * found again by name, so that a scalar or a list of axes exists once.
+ * Helpers by which rules add nodes and constants. Types of new nodes are inferred at once.
+ * Constants are found again by name, so each scalar or list of axes is stored once.
  *
  * Every function returns a value, or -1 after the first failure, which the builder keeps. Next:
  * gradient.c, and ops/add.c for the smallest rule. */
@@ -32,7 +32,8 @@ lac_dtype laci_gradient_dtype(const laci_gradient_builder *b, int value) {
 
 /* ---- Nodes ---- */
 
-/** A new value, named after the node and its place among what the rule made. */
+/** Adds a value, named after the current node, the type, and the number of nodes that its rule
+ * added so far. */
 static int new_value(laci_gradient_builder *b, const char *type) {
   char text[600];
   for (int suffix = 0;; suffix++) {
@@ -120,7 +121,8 @@ int laci_gradient_transpose(laci_gradient_builder *b, int x, int rank, const int
 int laci_gradient_reshape(laci_gradient_builder *b, int x, const laci_shape *shape) {
   laci_shape have = laci_gradient_shape(b, x);
   if (x < 0 || laci_shape_equal(&have, shape)) return x;
-  laci_attr attr = laci_attr_int("allowzero", 1); /* an empty axis is an empty axis */
+  /* a size of 0 is a size, not "keep the input's size" */
+  laci_attr attr = laci_attr_int("allowzero", 1);
   const int inputs[] = {x, laci_gradient_ints(b, shape->rank, shape->dims)};
   return laci_gradient_add(
       b,
@@ -142,7 +144,7 @@ int laci_gradient_sum(laci_gradient_builder *b, int x, const bool flags[LACI_MAX
   for (int axis = 0; axis < shape.rank; axis++) {
     if (flags[axis]) axes[n++] = axis;
   }
-  if (x < 0 || n == 0) return x; /* ReduceSum of no axes would be one of all */
+  if (x < 0 || n == 0) return x; /* ReduceSum with an empty list of axes would sum over all axes */
   laci_attr attr = laci_attr_int("keepdims", keep);
   const int inputs[] = {x, laci_gradient_ints(b, n, axes)};
   return laci_gradient_add(
@@ -165,12 +167,13 @@ int laci_gradient_unbroadcast(laci_gradient_builder *b, int x, const laci_shape 
 
 /* ---- Constants ---- */
 
-/** The stored tensor of that content, which is there already or made; `name` says what it holds. */
+/** Returns the stored tensor of that content, and adds it if there is none yet; `name` tells its
+ * content. */
 static int constant(laci_gradient_builder *b, const char *name, const laci_type *type,
                     const void *bytes) {
   size_t size = (size_t)laci_shape_count(&type->shape) * lac_dtype_size(type->dtype);
   char text[700];
-  for (int suffix = 0;; suffix++) { /* a network may use our names for something else */
+  for (int suffix = 0;; suffix++) { /* a network may use the name for something else */
     (void)snprintf(text, sizeof text, suffix ? "%s_%d" : "%s", name, suffix);
     int value = laci_graph_find_value(b->graph, text);
     if (value < 0) break;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Building a graph: values by name, inputs, outputs, stored tensors.
  *
- * A value exists from the first time it is named; its producer is checked as definitions
- * come in, that it is defined at all when building ends (sort.c). Next: nodes.c, sort.c, then
- * infer.c. */
+ * A value exists from the first time its name is used. Each definition is checked when it is added,
+ * so that no value has two; when building ends, sort.c checks that every value has one. Next:
+ * nodes.c, sort.c, then infer.c. */
 #include "graph/graph.h"
 
 #include <stdio.h>
@@ -119,7 +119,8 @@ lac_status laci_graph_add_input(laci_graph *graph, const char *name, const laci_
   graph->values[value].is_input = true;
   if (!type) return LAC_OK;
   graph->values[value].type = *type;
-  for (int axis = 0; axis < type->shape.rank; axis++) { /* symbols that come with it are in use */
+  /* symbols in the given type count as used */
+  for (int axis = 0; axis < type->shape.rank; axis++) {
     int64_t symbol = -type->shape.dims[axis];
     if (symbol > graph->n_symbols && symbol <= INT32_MAX) graph->n_symbols = (int)symbol;
   }

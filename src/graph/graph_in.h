@@ -10,7 +10,7 @@
 struct laci_graph_own {
   laci_name_table values, nodes; /* name -> id */
   laci_arena arena;
-  int body; /* of nodes that are added */
+  int body; /* the body of nodes that are added next */
 };
 
 /** Fails LAC_BAD_FILE where a value has a definition already. */

@@ -3,11 +3,11 @@
  * tensors.
  *
  * Old and new exporters compute sizes with the network itself (Shape, Gather, Concat, Reshape).
- * Evaluating those chains on contents that hold symbols for unknown sizes makes most of them plain
- * constants. What inference learned wins over what the file declares, for exporters write wrong
- * shapes. Where an input has no shape, or an operator's output is unknown, the reader's stored
- * weight tells some of it (op->expect), and the nodes are walked once more. Next: op.h (what an
- * operator states), ops/shared/op_in.h. */
+ * Evaluating those chains on contents that hold symbols for unknown sizes gives plain constants for
+ * most of them. Inferred shapes replace those that the file declares, for exporters write wrong
+ * shapes. Where the shape of an input or of an operator's output is unknown, the stored weight of
+ * its reader tells a part of it (op->expect), and all nodes are inferred once more. Next: op.h
+ * (what an operator declares), ops/shared/op_in.h. */
 #include "graph/infer.h"
 
 #include <inttypes.h>
@@ -25,15 +25,16 @@
 
 enum {
   KEPT_ELEMENTS = 4096, /* contents up to this many elements are kept */
-  SYMBOL_ELEMENTS =
-      64, /* an integer tensor of unknown content up to this long is filled with symbols */
+  /* an integer tensor of unknown content is filled with symbols up to this many elements */
+  SYMBOL_ELEMENTS = 64,
 };
 
 typedef struct inference {
   laci_graph *graph;
-  int symbols_before; /* symbols above this are the current node's own */
-  bool again;         /* a reader told what nodes before it could have used */
-  laci_loops *loops;  /* NULL: there are no bodies */
+  int symbols_before; /* symbols above this were made for the current node */
+  /* a reader told a shape that earlier nodes could have used, so all are inferred again */
+  bool again;
+  laci_loops *loops; /* NULL: there are no bodies */
   lac_error *err;
 } inference;
 
@@ -83,7 +84,7 @@ static lac_status fix_input(laci_graph *graph, const laci_input_shape *fixed, in
                    laci_shape_text(&fixed->shape, wanted, sizeof wanted));
 }
 
-/** Fixed sizes reach every declared shape that shares their symbol. */
+/** Sets the sizes that the caller fixes, in every declared shape that has their symbols. */
 static lac_status fix_inputs(laci_graph *graph, const laci_input_shape *fixed, int n_fixed,
                              lac_error *err) {
   if (n_fixed == 0) return LAC_OK;
@@ -125,8 +126,8 @@ static lac_status keep_stored(laci_graph *graph, const laci_stored *stored, lac_
   st = laci_buf_from_bytes(&type, held.bytes, stored->size_bytes, &value->known, NULL);
   laci_let_go(&held);
   if (st == LAC_NO_MEMORY) return laci_fail_memory(err, stored->name);
-  /* An element that reads as a symbol would be taken for one: better to know nothing of such a
-   * tensor. */
+  /* An integer of the file that equals a symbol would be taken for one, so the content of such a
+   * tensor counts as unknown. */
   if (has_symbols(value->known)) {
     laci_buf_destroy(value->known);
     value->known = NULL;
@@ -140,8 +141,8 @@ static void fill_symbols(laci_graph *graph, laci_buf *buf) {
   }
 }
 
-/** A short integer tensor of unknown content: each element is a symbol, so that chains built on it
- * keep their length. */
+/** Fills a short integer tensor of unknown content with symbols, so that contents computed from it
+ * have known lengths. */
 static lac_status make_symbols(laci_graph *graph, laci_value *value) {
   int64_t count = laci_shape_count(&value->type.shape);
   if (value->known || count < 0 || count > SYMBOL_ELEMENTS) return LAC_OK;
@@ -155,14 +156,14 @@ static int64_t new_element(const laci_eval *eval) {
   return laci_element_from_size(laci_graph_symbol(eval->owner));
 }
 
-/** What one node sees; the arrays are one allocation. */
+/** The arguments for infer and eval of one node; the arrays are one allocation. */
 typedef struct node_view {
   const laci_type **in;
   const laci_buf **known;
   laci_type *out;
   const laci_buf **operands;
   laci_buf **results;
-  laci_buf *shapes; /* contentless operands of shape_only operators */
+  laci_buf *shapes; /* operands without content, for shape_only operators */
 } node_view;
 
 static void node_view_clear(const laci_node *node, node_view *view) {
@@ -197,7 +198,7 @@ static bool node_view_init(const laci_graph *graph, const laci_node *node, node_
   return true;
 }
 
-/** Can the node be evaluated on what is known? Then its operands are set. */
+/** Can the node be evaluated from known contents? If so, sets its operands. */
 static bool find_operands(const laci_node *node, node_view *view) {
   for (int at = 0; at < node->n_inputs; at++) {
     if (!view->in[at]) continue;
@@ -229,15 +230,16 @@ static void keep_results(laci_graph *graph, const laci_node *node, node_view *vi
   bool careful = node->op->moves_data || node->op->symbol_safe || node->op->shape_only;
   for (int at = 0; at < node->n_outputs; at++) {
     laci_buf *result = view->results[at];
-    if (!result || (symbols_in && result->f)) continue; /* no symbols among floats: unknown */
+    /* a float cannot be a symbol: its content stays unknown */
+    if (!result || (symbols_in && result->f)) continue;
     if (symbols_in && !careful) fill_symbols(graph, result);
     graph->values[node->outputs[at]].known = result;
     view->results[at] = NULL;
   }
 }
 
-/** Evaluates a small pure node. Where that fails (an index outside, say), its contents are just not
- * known. */
+/** Evaluates a small pure node. If that fails (an index is outside, say), the content of its
+ * outputs stays unknown. */
 static lac_status fold(laci_graph *graph, const laci_node *node, node_view *view) {
   if (!find_operands(node, view)) return LAC_OK;
   lac_status st = make_results(graph, node, view);
@@ -264,7 +266,7 @@ static int64_t new_size(laci_infer *infer) {
   return laci_graph_symbol(job->graph);
 }
 
-/** The inferred size, or the declared one where inference only made up a symbol. */
+/** Returns the inferred size, or the declared one where inference only made a new symbol. */
 static int64_t merge_size(const inference *job, int64_t inferred, int64_t declared) {
   return inferred < -(int64_t)job->symbols_before ? declared : inferred;
 }
@@ -301,8 +303,8 @@ static lac_status infer_types(inference *job, const laci_node *node, node_view *
                       .owner = job,
                       .err = &why};
   lac_status st = node->op->infer(&infer);
-  if (st ==
-      LAC_UNSUPPORTED) { /* a form of the operator that we do not know: its outputs stay unknown */
+  /* the library does not know this form of the operator: its outputs stay unknown */
+  if (st == LAC_UNSUPPORTED) {
     laci_log(LAC_LOG_DEBUG, "%s", why.text);
     for (int at = 0; at < node->n_outputs; at++) {
       view->out[at] = (laci_type){.shape = laci_shape_unknown()};
@@ -312,11 +314,12 @@ static lac_status infer_types(inference *job, const laci_node *node, node_view *
   return st ? laci_fail(job->err, st, "%s", why.text) : LAC_OK;
 }
 
-/** Sizes that a reader tells. True: some were open. */
+/** Takes over sizes that a reader of the value tells. Returns true if some were unknown before. */
 static bool learn(inference *job, laci_value *value, const laci_shape *told) {
   laci_shape *shape = &value->type.shape;
   bool learned = shape->rank < 0;
-  if (!learned && shape->rank != told->rank) return false; /* infer will say so */
+  /* infer of the reader reports the error */
+  if (!learned && shape->rank != told->rank) return false;
   if (learned) *shape = (laci_shape){.rank = told->rank};
   for (int axis = 0; axis < told->rank; axis++) {
     if (shape->dims[axis] <= 0 && told->dims[axis] > 0) {
@@ -331,7 +334,8 @@ static bool learn(inference *job, laci_value *value, const laci_shape *told) {
 
 static bool is_open(const laci_shape *shape) { return shape->rank < 0 || !laci_shape_known(shape); }
 
-/** What node tells of its input 0, handed back through what works element by element. */
+/** Takes over what the node's op->expect tells of its input 0, also for the inputs of elementwise
+ * operators before it. */
 static void look_back(inference *job, const laci_node *node, const node_view *view) {
   laci_graph *graph = job->graph;
   laci_infer infer = {.node = node, .n_in = node->n_inputs, .in = view->in, .known = view->known};
@@ -349,7 +353,8 @@ static void look_back(inference *job, const laci_node *node, const node_view *vi
   }
 }
 
-/** No strides exist where the sizes next to an axis of 0 elements are too large to multiply. */
+/** Checks that the strides of a value can be computed: with an axis of size 0, the product of the
+ * other sizes may overflow. */
 static lac_status check_sizes(const inference *job, const laci_value *value) {
   char text[128];
   if (laci_shape_countable(&value->type.shape)) return LAC_OK;
@@ -365,7 +370,7 @@ static lac_status infer_node(inference *job, const laci_node *node) {
     st = laci_fail_memory(job->err, "shape inference");
     goto out;
   }
-  /* What a body asks of a value holds only where it is run. */
+  /* What a node in a body requires of a value only holds if the body is run. */
   if (node->op && node->op->expect && !node->body) look_back(job, node, &view);
   job->symbols_before = graph->n_symbols;
   if (node->op && node->op->infer) st = infer_types(job, node, &view);
@@ -379,7 +384,8 @@ static lac_status infer_node(inference *job, const laci_node *node) {
     if (job->loops) laci_loops_widen(job->loops, graph, node->outputs[at]);
   }
   if (st || !node->op || !node->op->is_fold || !node->op->eval) goto out;
-  if (node->n_outputs < 1 || node->outputs[0] < 0) goto out; /* which every operator writes */
+  /* every operator writes its first output */
+  if (node->n_outputs < 1 || node->outputs[0] < 0) goto out;
   st = fold(graph, node, &view);
   for (int at = 0; at < node->n_outputs && !st; at++) {
     if (node->outputs[at] >= 0) st = make_symbols(graph, &graph->values[node->outputs[at]]);
@@ -390,7 +396,7 @@ out:
   return st;
 }
 
-/** All nodes in order; contents as the stored tensors have them first. */
+/** Infers all nodes in order, after the contents of stored tensors. */
 static lac_status walk_nodes(inference *job) {
   laci_graph *graph = job->graph;
   lac_status st = LAC_OK;
@@ -426,7 +432,8 @@ lac_status laci_graph_infer(laci_graph *graph, const laci_input_shape *fixed, in
   if (st) return st;
   graph->sizes_fixed |= n_fixed > 0;
   st = walk_nodes(&job);
-  if (st || !job.again || graph->n_bodies) return st; /* bodies are walked from what was declared */
+  /* with bodies, a second walk would have to start from the declared types */
+  if (st || !job.again || graph->n_bodies) return st;
   return walk_nodes(&job);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Shapes of what loops carry: loops_in.h says how. A body that is inferred for the last time has
- * carried values of which nothing is known, which is true of any. */
+ * Shapes of values that loops carry; loops_in.h describes the method. After MOST_ROUNDS rounds, the
+ * shapes of carried values are made fully unknown, which holds for every iteration. */
 #include "graph/loops_in.h"
 
 #include "base/memory.h"
@@ -9,7 +9,7 @@
 
 enum { MOST_ROUNDS = 4 };
 
-static const uint32_t all_wide = UINT32_MAX; /* even the rank */
+static const uint32_t all_wide = UINT32_MAX; /* even the rank is unknown */
 
 lac_status laci_loops_init(laci_loops *loops, const laci_graph *graph) {
   size_t n = (size_t)graph->n_values;
@@ -39,8 +39,8 @@ void laci_loops_widen(const laci_loops *loops, laci_graph *graph, int value) {
   }
 }
 
-/** Widens the shape of what goes into an iteration by that of what comes out; false: nothing
- * changed. */
+/** Marks axes of the carried value `in` whose size differs from that of `out`, its value after the
+ * iteration. Returns false where nothing changed. */
 static bool widen(laci_loops *loops, const laci_graph *graph, int in, int out, bool last) {
   const laci_shape *a = &graph->values[in].type.shape, *b = NULL;
   uint32_t wide = loops->wide[in];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A table from names to numbers: open addressing, at most half full, never shrinks.
- * User: graph.c (values by name, node names that are taken). */
+ * A hash table from names to numbers: open addressing, at most half full, never shrinks. User:
+ * graph.c (values by name, names of nodes). */
 #include "graph/names.h"
 
 #include <string.h>
@@ -8,7 +8,8 @@
 #include "base/memory.h"
 
 static uint64_t hash_of(const char *name) {
-  uint64_t hash = 0xcbf29ce484222325U; /* FNV-1a, then mixed: names differ mostly at their ends */
+  /* FNV-1a, then mixed, because names differ mostly in their last characters */
+  uint64_t hash = 0xcbf29ce484222325U;
   for (; *name; name++) hash = (hash ^ (uint8_t)*name) * 0x100000001b3U;
   hash ^= hash >> 32;
   return hash * 0x9e3779b97f4a7c15U;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A table from names to numbers. Names are borrowed; they must outlive the table. */
+ * A hash table from names to numbers. It does not copy the names: they must outlive the table. */
 #ifndef LACI_GRAPH_NAMES_H
 #define LACI_GRAPH_NAMES_H
 
@@ -13,15 +13,15 @@ typedef struct laci_name_slot {
   int id;
 } laci_name_slot;
 
-/** Zero-initialised is empty. */
+/** A zero-initialized table is empty. */
 typedef struct laci_name_table {
   laci_name_slot *slots;
   size_t n, n_slots; /* n_slots is a power of two */
 } laci_name_table;
 
-/** -1: not there. */
+/** Returns the number of a name; -1: the table does not have it. */
 int laci_name_find(const laci_name_table *table, const char *name);
-/** The name must not be there yet. False when there is no memory. */
+/** Adds a name, which must not be in the table yet. Returns false when there is no memory. */
 bool laci_name_add(laci_name_table *table, const char *name, int id);
 void laci_name_table_clear(laci_name_table *table);
 

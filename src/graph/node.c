@@ -32,7 +32,7 @@ const int64_t *laci_node_ints(const laci_node *node, const char *name, size_t *n
   *n = 0;
   if (!attr || attr->kind != LACI_ATTR_INTS) return NULL;
   *n = attr->n;
-  /* A list may be given and empty; its array must not read as "absent". */
+  /* An empty list is not absent, so its array must not be NULL. */
   static const int64_t empty;
   return attr->ints ? attr->ints : &empty;
 }
@@ -40,7 +40,8 @@ const int64_t *laci_node_ints(const laci_node *node, const char *name, size_t *n
 laci_end_ports laci_node_end_ports(const laci_node *node) {
   int before = node->n_inputs > 0 && strcmp(node->type, "Loop") == 0;
   int more = node->n_inputs - before - node->n_outputs, n = more / 2;
-  if (more < 0 || n > node->n_outputs) return (laci_end_ports){0}; /* no such node */
+  /* the node's ports do not fit its attributes */
+  if (more < 0 || n > node->n_outputs) return (laci_end_ports){0};
   return (laci_end_ports){.n_carried = n,
                           .n_slices = node->n_outputs - n,
                           .first = before,
@@ -52,7 +53,7 @@ laci_end_ports laci_node_end_ports(const laci_node *node) {
 int laci_slice_axis(const laci_node *node, const char *name, int k, int rank) {
   size_t n;
   const int64_t *axes = laci_node_ints(node, name, &n);
-  bool is_loop = strcmp(node->type, "Loop") == 0; /* slices are at axis 0 */
+  bool is_loop = strcmp(node->type, "Loop") == 0; /* slices of a Loop are along axis 0 */
   int64_t axis = is_loop || !axes || (size_t)k >= n ? 0 : axes[k];
   if (axis < 0) axis += rank;
   return axis >= 0 && axis < rank ? (int)axis : -1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Building a graph: nodes with their attributes, which are copied, and the operators that they are.
  *
- * Here a graph meets the table of operators (op.c). So an operator's own file never calls this one:
- * a gradient's rule, which adds nodes, does it through the builder (gradient_in.h). Next: node.c,
+ * This file looks operators up in the table of op.c, so the files of operators never call it. Rules
+ * of gradients, which add nodes, do so through the builder (gradient_in.h). Next: node.c,
  * sort.c. */
 #include <stdio.h>
 #include <string.h>
@@ -50,16 +50,15 @@ static const laci_attr *copy_attrs(laci_graph *graph, const laci_node *node) {
   return attrs;
 }
 
-/** A name that no node has: the wanted one, or TYPE_NUMBER, with a suffix where even that is taken.
- */
+/** Returns a name that no node has: the wanted one, or TYPE_NUMBER, with a suffix where even that
+ * is taken. */
 static const char *unique_name(laci_graph *graph, const char *wanted, const char *type) {
   char text[512];
   bool named = wanted && wanted[0];
   if (named && laci_name_find(&graph->own->nodes, wanted) < 0) {
     return laci_arena_text(graph->arena, wanted);
   }
-  /* The next free number is most likely the count of the nodes, so that this does not try for long.
-   */
+  /* The count of nodes is most likely a free number, so this loop is short. */
   for (int number = graph->n_nodes;; number++) {
     (void)snprintf(text, sizeof text, "%.480s_%d", named ? wanted : type, number);
     if (laci_name_find(&graph->own->nodes, text) < 0) return laci_arena_text(graph->arena, text);
@@ -79,8 +78,8 @@ static lac_status check_ids(const laci_graph *graph, const laci_node *node, lac_
   return LAC_OK;
 }
 
-/** Attribute tensors become the graph's; memory for all of them is allocated before the first is
- * taken. */
+/** Allocates entries of graph->bufs for all attribute tensors of the node, before the graph takes
+ * the first of them. */
 static bool reserve_tensors(laci_graph *graph, const laci_node *node) {
   while (graph->buf_capacity < graph->n_bufs + (size_t)node->n_attrs) {
     void *array = graph->bufs;

@@ -51,8 +51,8 @@ static void sort_ops(void) {
   qsort(by_name, N_OPS, sizeof by_name[0], compare_ops);
 }
 
-/* ONNX Runtime writes some of the standard's operators under its own domain, for types that the
- * standard's version of that file does not take: the operator is the same. */
+/* Is it an operator of the standard that ONNX Runtime writes under its own domain? It does so for
+ * types that the operator does not have in the file's opset; the operator is the same. */
 static bool is_alias(const char *name, const char *domain) {
   return domain && strcmp(domain, "com.microsoft") == 0 &&
          (strcmp(name, "QuantizeLinear") == 0 || strcmp(name, "DequantizeLinear") == 0);
@@ -98,7 +98,7 @@ static void round_range(int64_t begin, int64_t end, void *context) {
   for (int64_t k = begin; k < end; k++) out->f[k] = laci_float_held(out->dtype, out->f[k]);
 }
 
-/* Where a graph that is made here says that nothing is rounded, nothing is. */
+/* Does the node say that its outputs are not rounded? Graphs that this library makes can. */
 static bool keeps_all(const laci_node *node) {
   return strcmp(laci_node_text(node, "round_mode", ""), LACI_ROUND_MODE_NONE) == 0;
 }

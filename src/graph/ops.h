@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Every operator by its name in C: laci_op_conv, laci_op_relu_grad ..., for those that ask what a
- * node does (node->op == &laci_op_conv). Made from the lists of ops/; what is in one: op.h. */
+ * Every operator by its name in C: laci_op_conv, laci_op_relu_grad ..., for code that tests a
+ * node's operator (node->op == &laci_op_conv). Generated from the lists ops.def in ops/ and its
+ * folders; op.h describes laci_op. */
 #ifndef LACI_GRAPH_OPS_H
 #define LACI_GRAPH_OPS_H
 

@@ -6,7 +6,8 @@
 #include "base/memory.h"
 #include "graph/graph.h"
 
-/** place[n_nodes]: the node's number in the part; -1: it is not there. How many are. */
+/** Fills place[n_nodes], the index of each node in the part; -1: it is not in the part. Returns the
+ * number of nodes in the part. */
 static int number_nodes(const laci_graph *graph, const bool *chosen, int *place) {
   int n_chosen = 0;
   for (int n = 0; n < graph->n_nodes; n++) place[n] = chosen[n] ? n_chosen++ : -1;
@@ -22,7 +23,7 @@ static bool copy_nodes(laci_arena *arena, const laci_graph *graph, const int *pl
   return part->nodes != NULL;
 }
 
-/** With producers and readers by their new numbers. */
+/** Copies the values, with producers and readers renumbered by `place`. */
 static bool copy_values(laci_arena *arena, const laci_graph *graph, const int *place,
                         laci_graph *part) {
   part->values = laci_arena_alloc(arena, (size_t)graph->n_values, sizeof *part->values);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Some nodes of a graph as a graph of its own: what an engine runs by itself of a network. */
+ * Builds a graph of some nodes of another graph, so that an engine can run a part of a network. */
 #ifndef LACI_GRAPH_PART_H
 #define LACI_GRAPH_PART_H
 
@@ -11,19 +11,19 @@ typedef struct laci_arena laci_arena;
 typedef struct laci_graph laci_graph;
 typedef struct laci_type laci_type;
 
-/** Where a part begins and where it ends: values of the graph. */
+/** The values of the graph where a part begins and ends. */
 typedef struct laci_part_ends {
   const int *inputs;      /* [n_inputs] */
-  const laci_type *types; /* [n_inputs] in the part */
+  const laci_type *types; /* [n_inputs] types of the inputs in the part */
   int n_inputs;
   const int *outputs; /* [n_outputs] */
   int n_outputs;
 } laci_part_ends;
 
-/** *part: the graph of the chosen nodes, chosen[n_nodes], none of which belongs to a body. What
- * they read and none of them computes is an input or a stored tensor. Values and stored tensors
- * have the same numbers as in `graph`, whose texts and bytes the part shares; it must live as long.
- * The part is allocated in the arena. Fails LAC_NO_MEMORY. */
+/** Builds *part, the graph of the nodes with chosen[node]; none of them may belong to a body. A
+ * value that they read and none of them computes must be an input of the part or a stored tensor.
+ * Values and stored tensors have the same indices as in `graph`. The part shares texts and bytes
+ * with `graph`, which must live as long; it is allocated in the arena. Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_graph_part(laci_arena *arena, const laci_graph *graph,
                                           const bool *chosen, const laci_part_ends *ends,
                                           laci_graph **part, lac_error *err);

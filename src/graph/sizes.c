@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Inference on a copy of the graph that has values of its own. */
+ * Infers sizes on a copy of the graph with an array of values of its own. */
 #include "graph/sizes.h"
 
 #include <inttypes.h>
@@ -23,7 +23,7 @@ lac_status laci_graph_sizes(const laci_graph *graph, const laci_input_shape *inp
   lac_status st = made && copy.values ? LAC_OK : laci_fail_memory(err, "the sizes of values");
   for (size_t v = 0; v < n && !st; v++) {
     copy.values[v] = graph->values[v];
-    copy.values[v].known = NULL; /* the graph's */
+    copy.values[v].known = NULL; /* owned by the graph */
   }
   if (!st) st = laci_graph_infer(&copy, inputs, n_inputs, err);
   for (size_t v = 0; v < n && copy.values; v++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The size of every value for given sizes of the inputs, before anything is computed: what memory
- * is planned by. */
+ * The size of every value for given sizes of the inputs, before anything is computed; memory is
+ * planned by these. */
 #ifndef LACI_GRAPH_SIZES_H
 #define LACI_GRAPH_SIZES_H
 
@@ -12,13 +12,14 @@ typedef struct laci_graph laci_graph;
 typedef struct laci_input_shape laci_input_shape;
 typedef struct laci_type laci_type;
 
-/** The type of every value, [n_values], to be freed by laci_free; the graph stays as it is. What
- * is not known beforehand (an unknown operator, a shape that depends on data) has no known shape.
- * Fails as laci_graph_infer does. */
+/** Infers the type of every value into *types, [n_values], to be freed by laci_free; the graph is
+ * not changed. Values that cannot be inferred (an unknown operator, a shape that depends on data)
+ * have an unknown shape. Fails as laci_graph_infer does. */
 LAC_MUST_CHECK lac_status laci_graph_sizes(const laci_graph *graph, const laci_input_shape *inputs,
                                            int n_inputs, laci_type **types, lac_error *err);
 
-/** "pad_3 (output of Pad 'p'): 1x3000000x1x512 f32" into the buffer. */
+/** Writes a description of the value into text: "pad_3 (output of Pad 'p'): 1x3000000x1x512 f32".
+ * */
 void laci_value_text(const laci_graph *graph, int value, const laci_type *type, char *text,
                      size_t size);
 

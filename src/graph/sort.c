@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The last step of building a graph: every value read is defined, nodes are in execution order,
- * readers are listed.
+ * The last step of building a graph: checks that every value read is defined, puts nodes in
+ * execution order, lists readers.
  *
- * Order is that of the file wherever the file is sorted: a walk through the nodes as they come
- * emits each one after the producers of what it reads. The walk keeps its own stack, so that a long
- * chain cannot overflow ours.
+ * A sorted file keeps its order: a depth-first walk over the nodes in file order emits each one
+ * after the producers of the values that it reads. The walk has an explicit stack, so a long chain
+ * cannot overflow the call stack.
  *
- * A loop is run by going back from its end to its beginning, so the nodes between must be its body
- * and nothing else: what the body reads from outside is needed by the beginning already, which
- * every node of the body needs, and all of these the end. Nodes of an If need its condition. */
+ * A loop is run by going back from its end to its beginning, so the nodes in between must be its
+ * body and nothing else. Therefore the node that begins the loop depends on all that the body reads
+ * from outside, every node of the body depends on that node, and the end depends on all of them.
+ * Nodes in the bodies of an If depend on its condition. */
 #include <string.h>
 
 #include "base/error.h"
@@ -17,7 +18,8 @@
 
 enum { UNSEEN, OPEN, DONE };
 
-/** The at-th value that a node reads (inputs, then captures); -1: an absent input. */
+/** Returns value number `at` of those that a node reads (inputs, then captures); -1: an absent
+ * input. */
 static int read_of(const laci_node *node, int at) {
   return at < node->n_inputs ? node->inputs[at] : node->captures[at - node->n_inputs];
 }
@@ -49,12 +51,12 @@ static lac_status check_defined(const laci_graph *graph, lac_error *err) {
 
 /* ---- What must come before a node ---- */
 
-/** Lists of nodes, one for each node: those of `n` are list[first[n]] .. list[first[n + 1] - 1].
- * Without a list they are counted. */
+/** For each node, the nodes that must come before it: those of n are list[first[n]] .. list[first[n
+ * + 1] - 1]. While list is NULL, they are only counted. */
 typedef struct needs {
   const laci_graph *graph;
   size_t *first; /* [n_nodes + 1] */
-  size_t *at;    /* [n_nodes] while listing: the next free place */
+  size_t *at;    /* [n_nodes] while the list is filled: the next free index */
   int *list;
 } needs;
 
@@ -64,13 +66,14 @@ static void add_need(needs *all, int node, int needed) {
   else all->first[node + 1]++;
 }
 
-/** Does the body `inner`, or one around it, equal `outer`? */
+/** Is the body `inner` equal to `outer`, or nested inside of it? */
 static bool is_within(const laci_graph *graph, int inner, int outer) {
   while (inner > outer) inner = graph->bodies[inner - 1].outer;
   return inner == outer;
 }
 
-/** A read from outside depends on the nodes that begin all loops in between. */
+/** Makes node n depend on the producer of `value`, and likewise the nodes that begin the loops
+ * around n that do not contain the producer. */
 static void add_read(needs *all, int n, int value) {
   const laci_graph *graph = all->graph;
   int producer = value >= 0 ? graph->values[value].producer : -1;
@@ -97,7 +100,8 @@ static void add_body_needs(needs *all, int n) {
 static void add_needs(needs *all) {
   for (int b = 0; b < all->graph->n_bodies; b++) {
     const laci_body *body = &all->graph->bodies[b];
-    if (body->begin >= 0) add_need(all, body->end, body->begin); /* first of all */
+    /* an end depends on its beginning */
+    if (body->begin >= 0) add_need(all, body->end, body->begin);
   }
   for (int n = 0; n < all->graph->n_nodes; n++) {
     const laci_node *node = &all->graph->nodes[n];
@@ -135,13 +139,14 @@ typedef struct sorter {
   const laci_graph *graph;
   const needs *needs;
   uint8_t *state; /* [n_nodes] */
-  size_t *next;   /* [n_nodes] next need to look at of an open node */
+  size_t *next;   /* [n_nodes] for a node on the stack: the next of its needs to visit */
   int *stack;     /* [n_nodes] */
   int *order;     /* [n_nodes] old ids in new order */
   int n_order;
 } sorter;
 
-/** A value of `needed` that the node reads, for messages; else that node's name. */
+/** For messages: returns the name of an output of `needed` that the node reads, or else the name of
+ * the node `needed`. */
 static const char *what_is_needed(const laci_graph *graph, const laci_node *node, int needed) {
   for (int at = 0; at < n_reads(node); at++) {
     int value = read_of(node, at);
@@ -176,7 +181,7 @@ static lac_status visit(sorter *s, int root, lac_error *err) {
 }
 
 static void renumber(laci_graph *graph, const int *order, laci_node *scratch) {
-  if (graph->n_nodes == 0) return; /* there is no array of them */
+  if (graph->n_nodes == 0) return; /* then nodes may be NULL */
   for (int n = 0; n < graph->n_nodes; n++) scratch[n] = graph->nodes[order[n]];
   memcpy(graph->nodes, scratch, (size_t)graph->n_nodes * sizeof *scratch);
   for (int n = 0; n < graph->n_nodes; n++) {
@@ -226,8 +231,8 @@ out:
   return st;
 }
 
-/** Calls the value's reader once for each node: a node that reads it twice is its last reader
- * already. */
+/** Adds a reader to a value, once for each node: a node that reads the value twice is already the
+ * last in the list. */
 static void add_reader(laci_value *value, int *list, int node) {
   if (value->n_readers && list[value->n_readers - 1] == node) return;
   list[value->n_readers++] = node;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A classifier's graph copied into a graph that trains: what its logits need, with trained tensors
- * as inputs and batch normalization by the batch, then a loss, gradients, outputs.
+ * Copies the part of a classifier's graph that its logits need into a training graph: trained
+ * tensors become inputs, batch normalization uses statistics of the batch. Then it adds a loss,
+ * gradients and outputs.
  *
- * Which tensors are trained is training_params.c's to say. Next: gradient.c. */
+ * training_params.c decides which tensors are trained. Next: gradient.c. */
 #include "graph/training_graph.h"
 
 #include <stdio.h>
@@ -24,9 +25,11 @@ typedef struct job {
   laci_training_sort *sorts; /* [model's stored] */
   bool *needed;              /* [model's nodes] */
   bool *from_image;          /* [model's values] computed from the image */
-  int *value_of;             /* [model's values] in the new graph; -1: not there */
-  int *stat_now;             /* [model's stored] value of a running statistic so far; -1: none */
-  int model_logits;          /* value of the model */
+  /* [model's values] index of the value in the new graph; -1: not there */
+  int *value_of;
+  /* [model's stored] value of the running statistic after the nodes added so far; -1: none */
+  int *stat_now;
+  int model_logits; /* the value of the model that holds its logits */
   lac_error *err;
 } job;
 
@@ -39,8 +42,8 @@ static int through(const laci_graph *model, int value, const char *type) {
   return is_it && node->n_inputs > 0 && node->inputs[0] >= 0 ? node->inputs[0] : value;
 }
 
-/** The value before a Softmax or LogSoftmax, where only nodes that rename or reshape follow it;
- *  without one, the value before all Identity. */
+/** Returns the input of the Softmax or LogSoftmax that computes the output, where only nodes that
+ * rename or reshape come after it. Without one, returns the value before all Identity nodes. */
 static int before_softmax(const laci_graph *model, int output) {
   static const char *const shaping[] = {"Identity", "Reshape", "Flatten", "Squeeze"};
   int logits = output;
@@ -59,7 +62,7 @@ int laci_training_logits(const laci_graph *model) {
   return before_softmax(model, model->outputs[0]);
 }
 
-/** The first output, before a last softmax: the loss has its own. */
+/** Finds the logits: the first output, before a last softmax, for the loss includes a softmax. */
 static lac_status find_logits(job *j) {
   const laci_graph *model = j->model;
   if (model->n_inputs != 1 || model->n_outputs < 1) {
@@ -120,7 +123,8 @@ static lac_status find_needed(job *j) {
 
 /* ---- Values ---- */
 
-/** A name that no value of the new graph has, nor any of the model's, which may be copied later. */
+/** Returns a name that is free in the new graph and in the model, whose values may be copied
+ * later. */
 static const char *fresh_name(const job *j, const char *wanted, char *text, size_t size) {
   (void)snprintf(text, size, "%s", wanted);
   for (int suffix = 1;
@@ -130,7 +134,7 @@ static const char *fresh_name(const job *j, const char *wanted, char *text, size
   return text;
 }
 
-/** A new graph input of that shape; its value, or -1. */
+/** Adds a graph input of that type, and returns its value, or -1. */
 static int add_input(job *j, const char *name, const laci_type *type, lac_status *st) {
   laci_graph *graph = j->to->graph;
   *st = laci_graph_add_input(graph, name, type, j->err);
@@ -196,7 +200,7 @@ static lac_status add_constant(job *j, int stored) {
   laci_stored copy = j->model->stored[stored];
   int id;
   copy.spilled = false;
-  copy.owned = NULL; /* the model's bytes, which outlive us */
+  copy.owned = NULL; /* the bytes stay the model's, which outlives the training graph */
   lac_status st = laci_graph_add_stored(j->to->graph, &copy, &id, j->err);
   if (!st) j->value_of[j->model->stored[stored].value] = j->to->graph->stored[id].value;
   return st;
@@ -217,7 +221,7 @@ static lac_status add_stored_tensors(job *j) {
 
 /* ---- Nodes ---- */
 
-/** Values of a node in the new graph; outputs are made. */
+/** Finds the new graph's values of a node's inputs, and adds those of its outputs. */
 static bool map_values(job *j, const laci_node *node, int *inputs, int *outputs) {
   for (int at = 0; at < node->n_inputs; at++)
     inputs[at] = node->inputs[at] < 0 ? -1 : j->value_of[node->inputs[at]];
@@ -231,7 +235,8 @@ static bool map_values(job *j, const laci_node *node, int *inputs, int *outputs)
   return true;
 }
 
-/** The outputs after Y, n with it: statistics of the batch and the running ones. */
+/** Adds the outputs after Y, so that there are n: statistics of the batch, then the new running
+ * statistics. */
 static lac_status add_batch_outputs(job *j, const laci_node *node, int *outputs, int n) {
   static const char *const names[] = {"", "batch_mean", "batch_var", "running_mean", "running_var"};
   for (int at = 1; at < n; at++) {
@@ -243,7 +248,7 @@ static lac_status add_batch_outputs(job *j, const laci_node *node, int *outputs,
   return LAC_OK;
 }
 
-/** Two attributes, and as many outputs as there are. */
+/** Adds a BatchNormTrain node with those two attributes and n_outputs outputs. */
 static lac_status add_norm_node(job *j, const laci_node *node, const int *inputs,
                                 const int *outputs, int n_outputs, const laci_attr attrs[2]) {
   int id;
@@ -271,14 +276,15 @@ static lac_status add_batch_norm(job *j, const laci_node *node, const int *input
   lac_status st = add_batch_outputs(j, node, outputs, 5);
   if (st) return st;
   for (int at = 0; at < 3; at++) from[at] = inputs[at];
-  for (int at = 0; at < 2; at++) { /* two layers may share their statistics: one after the other */
+  /* two layers may share statistics: the second updates the result of the first */
+  for (int at = 0; at < 2; at++) {
     from[3 + at] = j->stat_now[stored[at]];
     j->stat_now[stored[at]] = outputs[3 + at];
   }
   return add_norm_node(j, node, from, outputs, 5, attrs);
 }
 
-/** The same with statistics that stay. */
+/** Adds a BatchNormTrain node whose statistics are constants. */
 static lac_status add_fixed_norm(job *j, const laci_node *node, const int *inputs, int y) {
   int outputs[3] = {y};
   const laci_attr attrs[] = {laci_attr_float("epsilon", laci_node_float(node, "epsilon", 1e-5f)),
@@ -287,8 +293,9 @@ static lac_status add_fixed_norm(job *j, const laci_node *node, const int *input
   return st ? st : add_norm_node(j, node, inputs, outputs, 3, attrs);
 }
 
-/** Exporters write the batch they traced into Reshape's wanted shapes: [1, -1]. Where the image
- *  comes through and its first size is that batch, ours takes its place. */
+/** Replaces the batch size in a Reshape's wanted shape. Exporters write the batch that they traced
+ * into it: [1, -1]. Applies where the Reshape's data comes from the image and its first size is
+ * that batch. */
 static lac_status use_batch(job *j, const laci_node *node, int *inputs) {
   const laci_graph *model = j->model;
   if (node->domain[0] || strcmp(node->type, "Reshape") != 0 || !laci_has_input(node, 1))
@@ -318,7 +325,7 @@ static lac_status use_batch(job *j, const laci_node *node, int *inputs) {
   return st;
 }
 
-/** As it is. */
+/** Copies a node without changes. */
 static lac_status copy_node(job *j, const laci_node *node, const int *inputs, const int *outputs) {
   laci_node copy = *node;
   int id;
@@ -348,7 +355,7 @@ static lac_status add_node(job *j, const laci_node *node) {
 
 /* ---- The end: loss, gradients, outputs ---- */
 
-/** One more node, after all others; its output, or -1. */
+/** Adds a node like `like` after all others; returns its output, or -1. */
 static int append(job *j, const laci_node *like, const char *name, lac_status *st) {
   char text[520];
   int output = laci_graph_value(j->to->graph, fresh_name(j, name, text, sizeof text)), id;
@@ -362,7 +369,7 @@ static int append(job *j, const laci_node *like, const char *name, lac_status *s
   return *st ? -1 : output;
 }
 
-/** Logits as [batch, classes]: axes of size 1 after the classes go. */
+/** Makes the logits [batch, classes], by removing axes of size 1 after the classes. */
 static lac_status find_classes(job *j) {
   laci_training_graph *to = j->to;
   laci_shape shape = to->graph->values[j->value_of[j->model_logits]].type.shape;
@@ -384,7 +391,8 @@ static lac_status find_classes(job *j) {
   return st;
 }
 
-/** The error of a value of the model against a new input, added to the loss. */
+/** Adds the squared error of a value of the model, against a new input for its target, to the
+ * loss. */
 static lac_status add_error(job *j, int model_value, float factor, bool relative) {
   laci_training_graph *to = j->to;
   const char *name = j->model->values[model_value].name;
@@ -418,7 +426,7 @@ static lac_status add_error(job *j, int model_value, float factor, bool relative
   return st;
 }
 
-/** How far the logits and the blocks are from their targets. */
+/** Adds the loss of LACI_LOSS_MATCH: the distance of logits and blocks from their targets. */
 static lac_status add_match(job *j) {
   laci_training_graph *to = j->to;
   const laci_training_options *o = j->options;
@@ -471,7 +479,8 @@ static lac_status add_gradients(job *j) {
   return st;
 }
 
-/** Makes *value an output; a value that is one already, or is stored, through a copy. */
+/** Makes *value a graph output. A value that is an output already, or is stored, gets a copy that
+ * becomes the output. */
 static lac_status add_output(job *j, int *value, const char *name) {
   laci_graph *graph = j->to->graph;
   lac_status st = LAC_OK;
@@ -485,7 +494,7 @@ static lac_status add_output(job *j, int *value, const char *name) {
   return st ? st : laci_graph_add_output(graph, graph->values[*value].name, j->err);
 }
 
-/** The values that another graph is to match. */
+/** Makes outputs of the values that are targets for another training graph (LACI_LOSS_TARGETS). */
 static lac_status add_targets(job *j) {
   const laci_training_options *o = j->options;
   laci_training_graph *to = j->to;
@@ -535,7 +544,7 @@ static lac_status build(job *j) {
                    "the network has nothing to train: no weight is stored in f32 or f64");
   for (int n = 0; n < model->n_nodes && !st; n++)
     if (j->needed[n]) st = add_node(j, &model->nodes[n]);
-  if (!st) st = finish(j); /* sizes, for the labels and for the rules */
+  if (!st) st = finish(j); /* infers sizes, which labels and rules need */
   if (!st && has_loss(j)) st = add_loss(j);
   if (!st && has_loss(j)) st = finish(j);
   j->to->n_forward = j->to->graph->n_nodes;
@@ -553,8 +562,8 @@ static bool works_in(const job *j, int64_t batch) {
   return true;
 }
 
-/** Where shapes fit in the batch that the file fixes, that is the cause, whatever node it shows
- *  at. */
+/** Explains an error of shapes: where the model works with the batch that the file fixes, but not
+ * with the wanted batch, the error names that cause. */
 static lac_status explain_batch(const job *j, lac_status st) {
   const laci_value *images = &j->model->values[j->model->inputs[0]];
   int64_t fixed = images->type.shape.rank > 0 ? images->type.shape.dims[0] : -1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Between training_graph.c and training_params.c: what becomes of each stored tensor. */
+ * Shared by training_graph.c and training_params.c: the role of each stored tensor in training. */
 #ifndef LACI_GRAPH_TRAINING_IN_H
 #define LACI_GRAPH_TRAINING_IN_H
 
@@ -7,28 +7,30 @@
 
 typedef struct laci_node laci_node;
 
-/** The first ones are kinds of parameters. */
+/** The role of a stored tensor in training; the first three are kinds of parameters. */
 typedef enum laci_training_sort {
   LACI_SORT_WEIGHT = LACI_PARAM_WEIGHT,
   LACI_SORT_BIAS = LACI_PARAM_BIAS,
   LACI_SORT_NORM = LACI_PARAM_NORM,
   LACI_SORT_STATISTIC,
   LACI_SORT_CONSTANT,
-  LACI_SORT_UNUSED, /* nothing that is needed reads it */
+  LACI_SORT_UNUSED, /* no node that is needed reads it */
 } laci_training_sort;
 
-/** The stored tensor that a value is, through any number of Identity nodes (exporters share equal
- *  tensors like that); -1: none. */
+/** Returns the stored tensor that a value holds, looking through any number of Identity nodes (by
+ * which exporters share equal tensors); -1: none. */
 int laci_training_stored(const laci_graph *model, int value);
 
-/** Is it a batch normalization that is to use the batch's own statistics? */
+/** Is the node a batch normalization that is to use the statistics of the batch? */
 bool laci_training_is_batch_norm(const laci_graph *model, const laci_node *node,
                                  const laci_training_options *options);
-/** Or one under a gradient whose stored statistics stay? */
+/** Is the node a batch normalization that a gradient passes through and that keeps its stored
+ * statistics? */
 bool laci_training_is_fixed_norm(const laci_graph *model, const laci_node *node,
                                  const laci_training_options *options);
 
-/** sorts[n_stored]; only nodes with needed[node] count. */
+/** Finds the role of every stored tensor: sorts[n_stored]. Only nodes with needed[node] count as
+ * readers. */
 LAC_MUST_CHECK lac_status laci_training_sort_tensors(const laci_graph *model, const bool *needed,
                                                      const laci_training_options *options,
                                                      laci_training_sort *sorts, lac_error *err);

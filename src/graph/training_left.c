@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The model compared with its training graph: what is in the model and not trained. Values of both
- * have the same names. */
+ * Compares a model with its training graph to find weights that are not trained. Values have the
+ * same names in both. */
 #include "graph/training_left.h"
 
 #include <string.h>
@@ -87,7 +87,7 @@ laci_training_left laci_training_left_without_gradient(const laci_training_graph
     int producer = graph->values[made->params[p].gradient].producer;
     if (producer < 0) continue;
     const laci_node *node = &graph->nodes[producer];
-    /* a stored tensor of zeros, which became an output through a copy */
+    /* a gradient that is a stored tensor of zeros; it became an output through a copy */
     bool is_constant = strcmp(node->type, "Identity") == 0 && node->n_inputs == 1 &&
                        graph->values[node->inputs[0]].stored >= 0;
     if (is_constant) count(&left, made->params[p].name);

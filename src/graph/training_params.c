@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which stored tensors of a network are trained, and as what.
+ * Decides which stored tensors of a network are trained, and what kind of parameter each is.
  *
- * Files do not say. An operator that names a port as its parameter (weight, bias, scale) decides
- * it; any other float tensor is trained too (position embeddings, class tokens, scales of a
- * decomposed normalization), unless it has one element, comes from a Constant node, or meets the
- * image before any weight does: then it prepares the image (mean, deviation) or is just a number.
+ * Files do not tell. A tensor at a port that the operator defines as its parameter (weight, bias,
+ * scale) is trained. Any other float tensor is trained too (position embeddings, class tokens,
+ * scales of a decomposed normalization), with three exceptions: it has one element, it comes from a
+ * Constant node, or it is applied to the image before any weight is (preprocessing: mean,
+ * deviation).
  */
 #include <string.h>
 
@@ -97,11 +98,11 @@ typedef struct walk {
   const laci_graph *model;
   const laci_training_options *options;
   laci_training_sort *sorts;
-  int clash; /* a tensor that is a statistic to one and a parameter to another; -1: none */
+  int clash; /* a tensor that one node reads as a statistic and another as a parameter; -1: none */
   bool *from_image, *weighted; /* [values] computed from the image; from a trained tensor */
 } walk;
 
-/** Is port `port` a parameter by definition? */
+/** Does the operator define input `port` as a parameter? Then *sort is its kind. */
 static bool is_named(const walk *w, const laci_node *node, int port, laci_training_sort *sort) {
   laci_weight_axes axes[2];
   int n = node->op->weights ? node->op->weights(w->model, node, axes) : 0;
@@ -125,7 +126,7 @@ static bool prepares_image(const walk *w, const laci_node *node) {
   return image;
 }
 
-/** What reading `stored` at that port makes of it. */
+/** Returns the role that the stored tensor gets from being read at that port. */
 static laci_training_sort sort_of(const walk *w, const laci_node *node, int port,
                                   const laci_stored *stored) {
   laci_training_sort sort;
@@ -137,8 +138,9 @@ static laci_training_sort sort_of(const walk *w, const laci_node *node, int port
   if (find_port(settings, sizeof settings / sizeof *settings, node, port, &sort)) return sort;
   bool number = laci_shape_count(&stored->shape) <= 1 || stored->in_constant_node;
   if (number || prepares_image(w, node)) return LACI_SORT_CONSTANT;
+  /* the stored tensor goes through a Transpose, Cast, Reshape or similar */
   bool carried = node->n_inputs > 0 && laci_training_stored(w->model, node->inputs[0]) >= 0 &&
-                 (node->n_inputs == 1 || node->op->moves_data); /* Transpose, Cast, Reshape */
+                 (node->n_inputs == 1 || node->op->moves_data);
   return carried && stored->shape.rank == 2 ? LACI_SORT_WEIGHT : LACI_SORT_BIAS;
 }
 
@@ -148,13 +150,13 @@ static void visit(walk *w, const laci_node *node) {
     int value = node->inputs[port];
     if (value < 0) continue;
     int stored = laci_training_stored(w->model, value);
-    if (stored >= 0 && !is_identity(node)) { /* its reader says what it is */
+    if (stored >= 0 && !is_identity(node)) { /* the reader decides its role */
       laci_training_sort sort = sort_of(w, node, port, &w->model->stored[stored]);
       laci_training_sort before = w->sorts[stored];
       if ((sort == LACI_SORT_STATISTIC && before < sort) ||
           (before == LACI_SORT_STATISTIC && sort < before))
         w->clash = stored;
-      if (sort < before) w->sorts[stored] = sort; /* a weight to one is one to all */
+      if (sort < before) w->sorts[stored] = sort; /* a weight for one reader is a weight for all */
       weighted |= sort <= LACI_SORT_NORM;
     }
     image |= w->from_image[value];

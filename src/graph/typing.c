@@ -31,12 +31,14 @@ static const laci_attr_type *find_type(const laci_op *op, const char *name) {
   return NULL;
 }
 
-/* A tensor of texts is one that only the importer keeps. */
+/* Has the attribute the wanted kind? A tensor of texts, which only the importer keeps, counts as a
+ * tensor. */
 static bool is_of(const laci_attr *attr, laci_attr_kind wanted) {
   return attr->kind == wanted || (wanted == LACI_ATTR_TENSOR && attr->kind == LACI_ATTR_OTHER);
 }
 
-/* What is wrong with an attribute, as a sentence; false: nothing is. */
+/* Finds an attribute of a wrong kind and describes the error in text. Returns false if there is
+ * none. */
 static bool find_attribute(const laci_node *node, char *text, size_t size) {
   for (int at = 0; at < node->n_attrs; at++) {
     const laci_attr *attr = &node->attrs[at];
@@ -53,7 +55,8 @@ static bool find_attribute(const laci_node *node, char *text, size_t size) {
   return false;
 }
 
-/* An attribute of the table that is given twice: which of the two is meant? */
+/* Finds an attribute that the node has twice, and describes the error in text. Returns false if
+ * there is none. */
 static bool find_twice(const laci_node *node, char *text, size_t size) {
   for (const laci_attr_type *type = node->op->attributes; type && type->name; type++) {
     int n = 0;
@@ -80,7 +83,8 @@ static bool takes(const laci_op *op, lac_dtype dtype) {
   }
 }
 
-/* The same of a stored weight. */
+/* Finds a stored weight of a wrong element type, and describes the error in text. Returns false if
+ * there is none. */
 static bool find_weight(const laci_graph *graph, const laci_node *node, char *text, size_t size) {
   laci_weight_axes axes[2];
   int n = node->op->weights ? node->op->weights(graph, node, axes) : 0;

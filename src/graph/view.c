@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A copy of the struct with stored tensors of its own. */
+ * A view is a copy of the laci_graph struct with an array of stored tensors of its own. */
 #include "graph/view.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * lacuna.AveragePoolGrad: every dY is shared out evenly among the places under its window. X is not
+ * lacuna.AveragePoolGrad: every dY is divided evenly among the positions under its window. X is not
  * needed, only its shape: the attribute input_shape. */
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/pool_in.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * lacuna.BatchNormTrain: batch normalization by the batch's own statistics, or by those that come
- * in (gradient.h has its ports). What is normalized by is the biased variance; what runs on is the
- * unbiased one, as in the frameworks that networks come from. Its gradient is
+ * lacuna.BatchNormTrain: batch normalization by the statistics of the batch, or by given ones
+ * (fixed; gradient.h lists the ports). Values are normalized by the biased variance; the running
+ * variance is updated by the unbiased one, as in PyTorch and other frameworks. Its gradient is
  * batch_norm_train_grad.c. */
 #include <math.h>
 
@@ -89,7 +89,7 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-/** Only through Y: the statistics that come out belong to no loss. */
+/** Gradients pass through Y only: no loss depends on the new statistics. */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int dy = laci_gradient_of(b, node, 0), out[3];
   if (!laci_has_output(node, 1) || !laci_has_output(node, 2))

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * lacuna.BatchNormTrainGrad: inputs dY, X, scale, mean, var; with h = (X - mean) / sqrt(var + eps),
- *   dbias = sum dY,  dscale = sum dY * h       over images and places of a channel, n of them
+ *   dbias = sum dY,  dscale = sum dY * h       over the n images and positions of a channel
  *   dX = scale / sqrt(var + eps) * (dY - dbias / n - h * dscale / n)
- * where mean and var are the batch's own, and scale / sqrt(var + eps) * dY where they are fixed. */
+ * where mean and var are those of the batch; dX = scale / sqrt(var + eps) * dY where they are
+ * fixed. */
 #include <math.h>
 
 #include "graph/ops/shared/grad_in.h"

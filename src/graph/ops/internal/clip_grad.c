@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * lacuna.ClipGrad: dX = dY where min < X < max, else 0. Inputs dY, X, min, max; an absent bound is
- * none, or the attribute of that name (Clip before opset 11). */
+ * replaced by the attribute of that name (Clip before opset 11), if there is one. */
 #include <math.h>
 
 #include "graph/ops/shared/grad_in.h"

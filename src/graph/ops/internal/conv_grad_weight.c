@@ -2,8 +2,9 @@
  * lacuna.ConvGradWeight: inputs X, dY of a Conv;
  *   dW[k c t] = sum over n, o of dY[n k o] * X[n c o*stride - pad + t*dilation].
  *
- * One element of dW is one long sum, image by image and line by line: slow, plain, and the same
- * bits for any number of threads. The kernel's size is the attribute kernel_shape. */
+ * One element of dW is one long sum, image by image and line by line. This is slow and simple, and
+ * gives the same bits for any number of threads. The attribute kernel_shape is the kernel's
+ * size. */
 #include "graph/ops/shared/conv_in.h"
 #include "graph/ops/shared/grad_in.h"
 
@@ -40,7 +41,7 @@ typedef struct job {
   int64_t n_groups;
 } job;
 
-/** sum of dy * x along one line, for kernel position t. */
+/** Returns the sum of dy * x along one line, for kernel position t. */
 static double line_sum(const laci_conv_axis *axis, const double *x, const double *dy, int64_t t) {
   int64_t start = t * axis->dilation - axis->pad;
   int64_t first = start < 0 ? (-start + axis->stride - 1) / axis->stride : 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * lacuna.GatherGrad: zeros of shape input_shape, where every slice of dY is added at the index that
- * it was taken from. Inputs dY, indices; the attribute axis is not negative. Slices are added in
- * the order of the indices, so that the same input gives the same bits. */
+ * lacuna.GatherGrad: dX of shape input_shape starts as zeros; every slice of dY is added at the
+ * index that Gather read it from. Inputs dY, indices; the attribute axis is not negative. Slices
+ * are added in the order of the indices, so that the same input gives the same bits. */
 #include "graph/ops/shared/grad_in.h"
 
-/** dY is input_shape with `axis` replaced by the axes of the indices. */
+/** Checks that the shape of dY is input_shape with `axis` replaced by the axes of the indices. */
 static lac_status check_shapes(laci_infer *infer, int axis) {
   const laci_shape *dx = &infer->out[0].shape, *indices = laci_in_shape(infer, 1);
   if (!indices) return LAC_OK;

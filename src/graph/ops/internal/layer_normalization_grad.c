@@ -32,7 +32,7 @@ static lac_status infer(laci_infer *infer) {
   return st;
 }
 
-/** Of one row: mean, and 1 / sqrt(var + epsilon). */
+/** Moments of one row: the mean, and 1 / sqrt(var + epsilon). */
 typedef struct row_moments {
   double mean, inverse;
 } row_moments;
@@ -40,7 +40,7 @@ typedef struct row_moments {
 typedef struct job {
   const laci_eval *eval;
   row_moments *moments; /* [rows] */
-  laci_walk scale;      /* over X, run by run */
+  laci_walk scale;      /* a walk over X that gives the index of scale, run by run */
   double epsilon;
   int64_t n;
 } job;
@@ -53,7 +53,7 @@ static void find_moments(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/** dX = dY * scale for now; dscale and dbias are added up as scale is walked through. */
+/** Sets dX = dY * scale, to be completed later, and adds up dscale and dbias. */
 static void spread(const job *j) {
   const double *dy = j->eval->in[0]->f, *x = j->eval->in[1]->f, *scale = j->eval->in[2]->f;
   laci_buf *dx = laci_result(j->eval, 0), *dscale = laci_result(j->eval, 1),

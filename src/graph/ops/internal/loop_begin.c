@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * lacuna.LoopBegin: begins an iteration of a Loop. Inputs: the number of iterations, the condition,
- * what is carried into the first iteration; outputs: the number of this iteration, the condition,
- * what is carried into it. Loop ends the iteration (graph.h, laci_body). */
+ * the values carried into the first iteration. Outputs: the number of this iteration, the
+ * condition, the values carried into this iteration. Loop ends the iteration (graph.h,
+ * laci_body). */
 #include "graph/ops/shared/loop_in.h"
 
 static lac_status infer(laci_infer *infer) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * lacuna.MaxPoolGrad: inputs dY, X; each dY goes to the place of X that was the largest under its
- * window, the first of equal ones. The window is walked again: nothing need be kept from before. */
+ * lacuna.MaxPoolGrad: inputs dY, X; each dY is added at the position of the largest X under its
+ * window, the first of equal ones. The maximum is searched again here, so MaxPool need not store
+ * its indices. */
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/pool_in.h"
 
@@ -21,7 +22,8 @@ static void run(int64_t begin, int64_t end, void *context) {
   const job *j = context;
   for (int64_t at = begin * j->out_spatial; at < end * j->out_spatial; at++) {
     int64_t first = at / j->out_spatial * j->in_spatial, place = j->places->i[at];
-    if (place >= first) j->dx->f[place] += j->dy->f[at]; /* before it: the window was empty */
+    /* a place before it means that the window was empty */
+    if (place >= first) j->dx->f[place] += j->dy->f[at];
   }
 }
 

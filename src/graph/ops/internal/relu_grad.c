@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * lacuna.ReluGrad: dX = dY where Y > 0, else 0. Y is the output of Relu, so that its input need not
- * live on; NaN in Y keeps dY out, as the comparison says. */
+ * be kept in memory. Where Y is NaN, dX is 0, as the comparison is false. */
 #include "graph/ops/shared/grad_in.h"
 
 static double value(double dy, double y) { return y > 0 ? dy : 0; }

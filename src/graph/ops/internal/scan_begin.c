@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * lacuna.ScanBegin: begins an iteration of a Scan. Inputs: what is carried into the first
- * iteration, then the sequences; outputs: what is carried into this iteration, then its slices of
- * the sequences. Scan ends the iteration (graph.h, laci_body). */
+ * lacuna.ScanBegin: begins an iteration of a Scan. Inputs: the values carried into the first
+ * iteration, then the sequences. Outputs: the values carried into this iteration, then its slices
+ * of the sequences. Scan ends the iteration (graph.h, laci_body). */
 #include "graph/ops/shared/loop_in.h"
 
 static void infer_slice(laci_infer *infer, int port, int64_t axis) {

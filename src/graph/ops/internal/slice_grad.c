@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * lacuna.SliceGrad: zeros of shape input_shape, with dY written in from place start on in steps,
- * one start and one step for each axis: dX[start + i * step] = dY[i]. Steps may be negative. */
+ * lacuna.SliceGrad: dX of shape input_shape is zero, except where dY is written, from `starts` on
+ * in `steps` (one of each for every axis): dX[start + i * step] = dY[i]. Steps may be negative. */
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/walk_in.h"
 
@@ -12,7 +12,7 @@ static lac_status read_cuts(const laci_node *node, const laci_shape *dx, const l
   bool fits = *starts && *steps && n_starts == rank && n_steps == rank && dy->rank == dx->rank;
   for (int axis = 0; fits && axis < dx->rank; axis++) {
     int64_t first = (*starts)[axis], last = 0, size = dx->dims[axis];
-    if (dy->dims[axis] <= 0) continue; /* nothing, or not known yet */
+    if (dy->dims[axis] <= 0) continue; /* empty, or not known yet */
     fits = !__builtin_mul_overflow(dy->dims[axis] - 1, (*steps)[axis], &last) &&
            !__builtin_add_overflow(last, first, &last) && first >= 0 && first < size && last >= 0 &&
            last < size;
@@ -42,7 +42,8 @@ static lac_status eval(laci_eval *eval) {
   laci_strides(&dx->shape, strides);
   for (int axis = 0; axis < dx->shape.rank; axis++) {
     offset += starts[axis] * strides[axis];
-    strides[axis] *= dy->shape.dims[axis] > 1 ? steps[axis] : 0; /* of one place none is taken */
+    /* with one position, no step is taken */
+    strides[axis] *= dy->shape.dims[axis] > 1 ? steps[axis] : 0;
   }
   laci_walk walk;
   laci_walk_start(&walk, &dy->shape);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * lacuna.SoftmaxCrossEntropy: loss = -1/N sum over n, c of labels[n c] * log softmax(logits)[n c].
  *
- * Labels are class probabilities: one-hot, smoothed or mixed are all just data. The largest logit
- * is taken off first. Its gradient is softmax_cross_entropy_grad.c; labels get none. */
+ * Labels are class probabilities: one-hot, smoothed or mixed. The largest logit is subtracted
+ * first, against overflow. Its gradient is softmax_cross_entropy_grad.c; labels get none. */
 #include <math.h>
 
 #include "graph/ops/shared/grad_in.h"

@@ -4,7 +4,7 @@
  */
 #include "graph/ops/shared/grad_in.h"
 
-/** Axes [*first, *first + *n) of a tensor of that rank. */
+/** Reads the attribute axes as the range [*first, *first + *n) of a tensor of that rank. */
 static lac_status read_axes(const laci_node *node, int rank, int *first, int *n, lac_error *err) {
   size_t count = 0;
   const int64_t *axes = laci_node_ints(node, "axes", &count);

@@ -2,8 +2,8 @@
  * lacuna.SquaredError: inputs X, T of one shape;
  *   loss [] = factor * sum (X - T)^2 / d,   d = sum T^2 where relative is set, else 1.
  *
- * How far a value is from that of another network, which gets no gradient. Where T is all zeros,
- * a relative loss is 0. Its gradient is squared_error_grad.c. */
+ * The distance of X from T, a value of another network, which gets no gradient. Where T is all
+ * zeros, a relative loss is 0. Its gradient is squared_error_grad.c. */
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/squared_error_in.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * com.microsoft.Attention: x W + b is queries, keys and values, concatenated, each with all its
+ * com.microsoft.Attention: x W + b holds queries, keys and values, concatenated, each with all its
  * heads; y = softmax(scale * q k^T + mask) v for every head. Vaswani et al., arXiv:1706.03762.
  *
- * x [B, S, C], W [C, q + k + v], b [q + k + v]; keys and values may begin with those of the past,
- * [2, B, heads, before, size], and `present` has them all. What a mask leaves out has
- * mask_filter_value added to its score.
+ * x [B, S, C], W [C, q + k + v], b [q + k + v]; keys and values of past tokens may be given as
+ * `past`, [2, B, heads, before, size]; the output `present` holds past and new ones. Scores that a
+ * mask leaves out get mask_filter_value added.
  *
- * Channels: x's are reduced over against W's axis 0. Within a head, those of queries and keys go
- * together, and those of values make y's. Tokens and heads stay. */
+ * Channels: those of x are reduced with axis 0 of W. Within a head, channels of queries and keys
+ * share an order, and channels of values are those of y. Tokens and heads are FIXED. */
 #include <math.h>
 
 #include "base/error.h"
@@ -19,12 +19,13 @@
 enum { X, W, BIAS, MASK, PAST, SCORE_BIAS, PAST_LENGTH };
 enum { Y, PRESENT };
 
-/** Widths of queries, keys and values, and how many heads share each out. */
+/** Channels of queries, keys and values, and the number of heads that they are divided into. */
 typedef struct widths {
-  int64_t heads, q, v; /* k is as wide as q; -1: not known */
+  int64_t heads, q, v; /* k has as many channels as q; -1: not known */
 } widths;
 
-/** False: they do not fit the packed size (negative: not known). */
+/** Reads the widths from the attributes. Returns false where they do not fit the packed size
+ * (negative: not known). */
 static bool read_widths(const laci_node *node, int64_t packed, widths *w) {
   size_t n;
   const int64_t *sizes = laci_node_ints(node, "qkv_hidden_sizes", &n);
@@ -75,7 +76,7 @@ static lac_status infer(laci_infer *infer) {
 
 /* ---- Values ---- */
 
-/** x W + b as [B * S, packed]. */
+/** Computes x W + b as [B * S, packed]. */
 static lac_status project(const laci_eval *eval, double *out) {
   const laci_buf *x = eval->in[X], *w = eval->in[W], *bias = laci_operand(eval, BIAS);
   int64_t rows = x->shape.dims[0] * x->shape.dims[1], n = w->shape.dims[1], zero = 0;
@@ -114,7 +115,8 @@ static lac_status refuse(const laci_eval *eval) {
   return LAC_OK;
 }
 
-/** Past and present of keys (which 0) or values (1), put together where there is a past. */
+/** Returns the rows of keys (which 0) or values (1), joined with those of the past where there are
+ * any. */
 static laci_rows rows_of(const laci_row_attention *a, const laci_key_mask *mask,
                          const laci_buf *past, int which, laci_rows now, double *room) {
   int64_t size = which ? a->size_v : a->size, tokens = a->n_keys;

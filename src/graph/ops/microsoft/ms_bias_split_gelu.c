@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * com.microsoft.BiasSplitGelu: the two halves a, b of the last axis of x + bias make a * gelu(b);
+ * com.microsoft.BiasSplitGelu: y = a * gelu(b), where a and b are the halves of the last axis of x
+ * + bias;
  *       gelu(x) = x / 2 * (1 + erf(x / sqrt 2)).
  *
- * Channels: channel k of y is k of a and k of b, and so are those of the bias. */
+ * Channels: channel k of y is channel k of a and of b, and the same two channels of the bias. */
 #include <math.h>
 
 #include "graph/ops/shared/microsoft_in.h"

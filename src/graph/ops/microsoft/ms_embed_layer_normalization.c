@@ -4,7 +4,8 @@
  * absent), the tables of words, positions and kinds, gamma, beta, a mask [B, S] and places (both
  * may be absent). Outputs: y [B, S, C], how many tokens the mask keeps [B], s.
  *
- * Channels: the tables' last axes, gamma and beta make y's and s's. Rows are picked by number. */
+ * Channels: the last axes of the tables, of gamma, beta, y and s share one order. Rows of tables
+ * are FIXED, since they are read by index. */
 #include <math.h>
 
 #include "graph/ops/shared/microsoft_in.h"
@@ -41,7 +42,7 @@ static lac_status infer(laci_infer *infer) {
   return LAC_OK;
 }
 
-/** Adds a table's row of that number. False: there is no such row. */
+/** Adds row number `row` of a table. Returns false if the table has no such row. */
 static bool add_row(const laci_eval *eval, int table, int64_t row, double *to) {
   const laci_shape *shape = &eval->in[table]->shape;
   int64_t n = shape->dims[1];

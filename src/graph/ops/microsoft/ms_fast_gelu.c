@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * com.microsoft.FastGelu: y = gelu(x + bias), the bias along the last axis and not always there;
+ * com.microsoft.FastGelu: y = gelu(x + bias), the bias along the last axis, and optional;
  *       gelu(x) = x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))). */
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * com.microsoft.FusedConv: y = f(conv(x, w) + bias + z), a Conv (ops/conv.c) to which a sum of y's
- * shape and a function belong, neither of which need be there. */
+ * com.microsoft.FusedConv: y = f(conv(x, w) + bias + z), a Conv (ops/conv.c) with an optional
+ * summand z of y's shape and an optional activation f. */
 #include "graph/ops.h"
 #include "graph/ops/shared/microsoft_in.h"
 
@@ -29,7 +29,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   lac_status st = laci_op_conv.couple(graph, node, c);
   const laci_shape *sum = laci_port_shape(c, SUM), *y = laci_port_shape(c, LACI_OUT(0));
   if (st || !sum || !y || sum->rank != y->rank) {
-    /* a sum of unknown shape holds the output */
+    /* a summand z of unknown shape: all axes of the output are FIXED */
     for (int axis = 0; !st && y && axis < y->rank && laci_has_input(node, SUM); axis++)
       laci_set_label(c, LACI_OUT(0), axis, LACI_FIXED);
     return st;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * com.microsoft.FusedGemm: y = f(alpha * op(A) * op(B) + beta * C), a Gemm (ops/gemm.c) followed by
- * a function. */
+ * an activation. */
 #include "graph/ops.h"
 #include "graph/ops/shared/microsoft_in.h"
 

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * com.microsoft.FusedMatMul: y = alpha * A' B', as MatMul does it, where A' is A with its first
- * axis moved before the last one (transBatchA), then its last two exchanged (transA), and B' the
- * same of B.
+ * com.microsoft.FusedMatMul: y = alpha * A' B', a product as in MatMul. A' is A with its first axis
+ * moved before the last one (transBatchA), then with its last two axes exchanged (transA); B' is
+ * made from B likewise.
  *
- * Channels: the contracted axis of both sides is one; rows, columns and batch axes go through. */
+ * Channels: the contracted axes of A and B share a label; labels of rows, columns and batch axes
+ * pass to y. */
 #include "base/error.h"
 #include "base/memory.h"
 #include "graph/ops.h"
 #include "graph/ops/shared/microsoft_in.h"
 #include "graph/ops/shared/walk_in.h"
 
-/** An operand as MatMul would see it. */
+/** An operand as MatMul would read it, after the transpositions. */
 typedef struct operand {
   laci_shape shape;
-  int axis[LACI_MAX_RANK]; /* axis of the stored one that each axis is */
+  int axis[LACI_MAX_RANK]; /* for each axis, the axis of the stored operand */
   bool moved;
 } operand;
 
@@ -51,7 +52,7 @@ static lac_status infer(laci_infer *infer) {
   return laci_op_mat_mul.infer(&moved);
 }
 
-/** The operand transposed for the product; NULL where it has that layout already. */
+/** Makes *out the operand transposed for the product; NULL where it has that layout already. */
 static lac_status move(const laci_eval *eval, int port, laci_buf **out) {
   const laci_buf *in = eval->in[port];
   operand o = operand_of(eval->node, port, &in->shape);
@@ -83,7 +84,8 @@ static lac_status eval(laci_eval *eval) {
   return st;
 }
 
-/** Batch axis `back` from the last one: the operands are broadcast. */
+/** Sets labels on the batch axis that is `back` from the last one, along which operands may be
+ * broadcast. */
 static void couple_batch(laci_coupling *c, const operand o[2], int back, int y_axis) {
   int64_t full = laci_port_shape(c, LACI_OUT(0))->dims[y_axis];
   int label = laci_coupling_label(c), axis[2];
@@ -95,7 +97,7 @@ static void couple_batch(laci_coupling *c, const operand o[2], int back, int y_a
     int64_t size = o[port].shape.dims[at];
     if (size == full) laci_set_label(c, port, axis[port], label);
     else if (size == 1) laci_set_label(c, port, axis[port], laci_coupling_label(c));
-    else certain = false; /* stays, and so must what it meets */
+    else certain = false; /* the axis is FIXED, and so must be the axes that correspond to it */
   }
   if (certain) laci_set_label(c, LACI_OUT(0), y_axis, label);
   for (int port = 0; port < 2 && !certain; port++) {
@@ -131,7 +133,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_ok(c);
 }
 
-/** A matrix of two axes on either side; a batch of matrices is not one weight. */
+/** Describes operands of two axes as weights; a batch of matrices is no weight. */
 static int weights(const laci_graph *graph, const laci_node *node, laci_weight_axes axes[2]) {
   int n = 0;
   for (int port = 1; port >= 0; port--) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * com.microsoft.GroupQueryAttention: attention whose heads of queries share heads of keys and
- * values (Ainslie et al., arXiv:2305.13245), with a cache of these, rotated by position where
- * do_rotary says so.
+ * values (Ainslie et al., arXiv:2305.13245), with a cache of keys and values. With do_rotary,
+ * queries and keys are rotated by position.
  *
  * Queries [B, S, heads * size], keys and values [B, S, kv_heads * size], or all three concatenated
- * as one input. seqlens_k[b] + 1 tokens count in batch entry b, of which the last S are these, or
- * all where S is the total length. A query sees the keys up to its own place.
+ * as one input. Batch entry b has seqlens_k[b] + 1 valid tokens; the last S of them are the new
+ * ones (all, where S is the total length). A query attends to the keys up to its own position.
  *
- * Channels: without a cache those of values make y's, within a head, and those of queries and keys
- * go together where nothing rotates them. */
+ * Channels: without a cache, channels of values are those of y, within a head; channels of queries
+ * and keys share an order where they are not rotated. */
 #include <math.h>
 
 #include "base/error.h"
@@ -19,7 +19,7 @@
 enum { Q, K, V, PAST_K, PAST_V, LENGTHS, TOTAL, COS, SIN, POSITIONS, SCORE_BIAS, SINK };
 enum { Y, PRESENT_K, PRESENT_V, SCORES };
 
-/** Sizes; -1 where not known. */
+/** Numbers of heads of queries and of keys, and channels of a head; -1: not known. */
 typedef struct heads {
   int64_t q, kv, size;
   bool packed; /* queries, keys and values are one input */
@@ -43,7 +43,7 @@ static lac_status fail_operands(const laci_node *node, lac_error *err) {
   return laci_node_fail(node, err, LAC_BAD_SHAPE, "queries, keys and values do not fit");
 }
 
-/** Tokens of the cache: the longer of the past and what the total says. */
+/** Returns the tokens of the cache: the larger of the past's length and the total length. */
 static int64_t cached_tokens(laci_infer *infer, const laci_shape *q) {
   bool has_past = PAST_K < infer->n_in && infer->in[PAST_K];
   int64_t past = has_past ? laci_in_size(infer, PAST_K, 2) : 0;
@@ -82,13 +82,13 @@ static lac_status infer(laci_infer *infer) {
 typedef struct job {
   const laci_eval *eval;
   heads h;
-  int64_t batch, tokens, n_keys, n_past; /* n_past: rows of the past's memory */
-  int64_t window;                        /* -1: none */
-  bool first, causal;                    /* first: nothing counts that came before */
+  int64_t batch, tokens, n_keys, n_past; /* n_past: rows that the past has room for */
+  int64_t window;                        /* local attention window; -1: none */
+  bool first, causal;                    /* first: there are no earlier tokens */
   double *q, *k, *v;                     /* [B, heads, S, size], [B, kv, n_keys, size] */
 } job;
 
-/** How many tokens of a batch entry came before these. */
+/** Returns how many tokens of a batch entry come before the new ones. */
 static int64_t before(const job *j, int64_t batch) {
   const laci_buf *lengths = j->eval->in[LENGTHS];
   return j->first ? 0 : laci_buf_get_i(lengths, batch) + 1 - j->tokens;
@@ -100,7 +100,8 @@ static int64_t position_of(const job *j, int64_t batch, int64_t token) {
   return j->first ? positions->i[0] + token : positions->i[batch * j->tokens + token];
 }
 
-/** Rotates a row's pairs by the angles of its position. False: the tables end before it. */
+/** Rotates channels of a row, two by two, by the angles of its position. Returns false if the
+ * tables have no such position. */
 static bool rotate(const job *j, double *row, int64_t position) {
   const laci_buf *cosines = j->eval->in[COS], *sines = j->eval->in[SIN];
   bool interleaved = laci_node_int(j->eval->node, "rotary_interleaved", 0) != 0;
@@ -116,7 +117,8 @@ static bool rotate(const job *j, double *row, int64_t position) {
   return true;
 }
 
-/** Row of an operand's head; where Q, K and V are packed, they are consecutive in a row. */
+/** Returns a row of one head of an operand; where Q, K and V are packed, they are consecutive in a
+ * row. */
 static const double *row_of(const job *j, int port, int64_t head, int64_t row) {
   const heads *h = &j->h;
   int64_t own = port == Q ? h->q : h->kv;
@@ -125,7 +127,7 @@ static const double *row_of(const job *j, int port, int64_t head, int64_t row) {
   return j->eval->in[Q]->f + (row * (h->q + 2 * h->kv) + skip + head) * h->size;
 }
 
-/** Copies a head's new rows, rotated where they are to be. */
+/** Copies the new rows of a head, rotated where do_rotary requires it. */
 static bool take_rows(const job *j, int port, int64_t batch, int64_t head, double *out) {
   bool rotated = port != V && laci_node_int(j->eval->node, "do_rotary", 0) != 0, ok = true;
   for (int64_t token = 0; token < j->tokens; token++) {
@@ -136,7 +138,7 @@ static bool take_rows(const job *j, int port, int64_t batch, int64_t head, doubl
   return ok;
 }
 
-/** Fills queries and the whole cache. */
+/** Fills the queries and all keys and values, past and new. */
 static bool take_all(const job *j) {
   bool ok = true;
   for (int64_t at = 0; at < j->batch * j->h.q; at++)
@@ -166,7 +168,7 @@ static double bias_of(const laci_row_attention *a, laci_pair_place place) {
   return bias->f[((batch * dims[1] + head) * dims[2] + place.query) * dims[3] + place.key];
 }
 
-/** Why it cannot be run; NULL: it can. */
+/** Returns why the node cannot be evaluated; NULL: it can. */
 static const char *refuse(const laci_eval *eval) {
   for (int port = SINK + 1; port < eval->n_in; port++) {
     if (eval->in[port]) return "scales, norms or lengths of queries inside of it";
@@ -193,7 +195,7 @@ static bool tables_fit(const job *j) {
          (!positions || positions->count == j->batch * j->tokens);
 }
 
-/** Are lengths, tables and bias as large as they are read? */
+/** Do the shapes of lengths, tables and bias fit the other operands? */
 static bool check(const job *j) {
   const laci_eval *eval = j->eval;
   const laci_buf *bias = laci_operand(eval, SCORE_BIAS), *sink = laci_operand(eval, SINK);
@@ -275,7 +277,7 @@ static lac_status eval(laci_eval *eval) {
 
 /* ---- Coupling ---- */
 
-/** Why all stays; NULL: it need not. */
+/** Returns why all channels are FIXED; NULL: they are not. */
 static const char *stays(const laci_node *node) {
   for (int port = SINK + 1; port < node->n_inputs; port++) {
     if (laci_has_input(node, port)) return "norms and scales inside of it know channels of heads";

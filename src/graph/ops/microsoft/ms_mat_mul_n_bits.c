@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * com.microsoft.MatMulNBits: y = A B^T + bias, of a weight B [N, K] in blocks of numbers of 2, 4 or
- * 8 bits along K, each with a scale and a zero point of its own: (b - zero) * scale, zero 2^(bits -
- * 1) where there is none. B is [N, blocks, bytes], the lowest bits of a byte first.
+ * com.microsoft.MatMulNBits: y = A B^T + bias, for a weight B [N, K] of 2, 4 or 8 bits, divided
+ * into blocks along K. Each block has a scale and a zero point: B = (b - zero) * scale, where an
+ * absent zero point is 2^(bits - 1). B is [N, blocks, bytes], the lowest bits of a byte first.
  *
- * Channels: none moves. A block's scale belongs to the K channels in it, and pruning would have to
- * decide anew what a block rounds to. */
+ * Channels: all are FIXED. A block's scale belongs to the K channels in it, so moving a channel
+ * would change the rounding of blocks. */
 #include "base/error.h"
 #include "base/memory.h"
 #include "graph/ops/shared/gemm_f64.h"
@@ -49,7 +49,7 @@ static lac_status infer(laci_infer *infer) {
   return LAC_OK;
 }
 
-/** Number `at` of a run of packed ones. */
+/** Returns number `at` of a run of packed numbers. */
 static int64_t unpack(const laci_buf *buf, int64_t first, int64_t at, int64_t bits) {
   int64_t per_byte = 8 / bits, byte = buf->i[first + at / per_byte] & 255;
   return byte >> (at % per_byte * bits) & ((1 << bits) - 1);

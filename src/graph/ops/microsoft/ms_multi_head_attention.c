@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * com.microsoft.MultiHeadAttention: y = softmax(scale * q k^T + mask) v for every head, of queries
- * [B, S, heads * size], keys [B, L, heads * size] and values [B, L, heads * size_v], to which parts
- * of the bias are added first. Keys and values may be [B, heads, L, size] already, and may begin
- * with those of the past.
+ * [B, S, heads * size], keys [B, L, heads * size] and values [B, L, heads * size_v], to each of
+ * which a part of the bias is added first. Keys and values may also be [B, heads, L, size], and may
+ * be preceded by those of past tokens.
  *
- * Channels: within a head, those of queries and keys go together, and those of values make y's. */
+ * Channels: within a head, channels of queries and keys share an order, and channels of values are
+ * those of y. */
 #include <math.h>
 
 #include "base/error.h"
@@ -15,7 +16,8 @@
 enum { Q, K, V, BIAS, MASK, SCORE_BIAS, PAST_K, PAST_V, PAST_LENGTH, INDIRECTION };
 enum { Y, PRESENT_K, PRESENT_V, SCORES };
 
-/** Queries packed with keys and values: [B, S, heads, 3, size], [B, L, heads, 2, size]. */
+/** Are queries, keys and values packed as [B, S, heads, 3, size], or keys and values as [B, L,
+ * heads, 2, size]? */
 static bool is_packed(const laci_shape *q, const laci_shape *k) {
   return (q && q->rank == 5) || (k && k->rank == 5);
 }
@@ -70,7 +72,8 @@ static lac_status infer(laci_infer *infer) {
   for (int out = 0; out < infer->n_out; out++) infer->out[out].dtype = infer->in[Q]->dtype;
   operands o;
   bool has_keys = K < infer->n_in && infer->in[K] && V < infer->n_in && infer->in[V];
-  if (is_packed(in[Q], in[K]) || !has_keys) return LAC_OK; /* it is not followed */
+  /* shapes of packed operands are not inferred */
+  if (is_packed(in[Q], in[K]) || !has_keys) return LAC_OK;
   if (!read_operands(infer->node, in, &o)) return fail_operands(infer->node, infer->err);
   int64_t all = o.size < 0 || o.size_v < 0 ? -1 : o.heads * (2 * o.size + o.size_v);
   st = laci_want_sizes(infer, BIAS, 1, &all);
@@ -113,8 +116,8 @@ static lac_status refuse(const laci_eval *eval) {
   return what ? laci_node_fail(node, eval->err, LAC_UNSUPPORTED, "%s", what) : LAC_OK;
 }
 
-/** An operand's rows with its part of the bias, as [B, tokens, heads * size]; `room` is as large as
- * the operand. Heads that have an axis of their own take no bias. */
+/** Returns an operand's rows plus its part of the bias, as [B, tokens, heads * size], computed in
+ * `room`, which is as large as the operand. An operand [B, heads, tokens, size] gets no bias. */
 static laci_rows biased(const laci_eval *eval, int port, int64_t heads, int64_t first,
                         double *room) {
   const laci_buf *x = eval->in[port], *bias = laci_operand(eval, BIAS);
@@ -126,7 +129,8 @@ static laci_rows biased(const laci_eval *eval, int port, int64_t heads, int64_t 
   return (laci_rows){room, dims[1] * dims[2], dims[2] / heads, dims[2]};
 }
 
-/** Those of the past and these, in `present` or in memory after them. */
+/** Returns the rows of the past joined with the new ones, stored in the output `present`, or in
+ * `room`. */
 static laci_rows joined(const laci_eval *eval, int port, const laci_row_attention *a,
                         int64_t n_past, double *room) {
   const laci_buf *past = laci_operand(eval, port == K ? PAST_K : PAST_V);
@@ -199,7 +203,7 @@ static lac_status eval(laci_eval *eval) {
 
 /* ---- Coupling ---- */
 
-/** The label of the channels of two ports, within a head. */
+/** Couples the channels of two ports, within a head. */
 static void couple_size(laci_coupling *c, int a, int b, int64_t n_heads) {
   const int ports[] = {a, b};
   int label = laci_coupling_label(c);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * com.microsoft.NhwcFusedConv: FusedConv on images whose channels come last, y = f(conv(x, w)
+ * com.microsoft.NhwcFusedConv: FusedConv on images with channels as the last axis, y = f(conv(x, w)
  * + bias + z); the weight has the layout of Conv's.
  *
- * Channels: x's last axis is reduced over against the weight's axis 1, whose axis 0 makes y's last
- * one. Of grouped ones nothing moves. */
+ * Channels: the last axis of x is reduced with axis 1 of the weight; axis 0 of the weight gives the
+ * last axis of y. With groups, all channels are FIXED. */
 #include "base/error.h"
 #include "graph/ops.h"
 #include "graph/ops/shared/microsoft_in.h"
@@ -11,7 +11,7 @@
 
 enum { X, W, BIAS, SUM };
 
-/** The shape with its channels as axis 1 (first), or back again. */
+/** Returns the shape with its channels moved to axis 1 (first), or back to the last axis. */
 static laci_shape transposed(const laci_shape *shape, bool first) {
   laci_shape out = *shape;
   int last = shape->rank - 1;
@@ -38,7 +38,7 @@ static lac_status infer(laci_infer *infer) {
   return laci_want_sizes(infer, SUM, y->rank, y->dims);
 }
 
-/** out = in with its channels moved. */
+/** Copies in to out with its channels moved likewise. */
 static void permute(const laci_eval *eval, const laci_buf *in, bool first, laci_buf *out) {
   int64_t strides[LACI_MAX_RANK];
   laci_shape marks = {.rank = in->shape.rank}, moved;

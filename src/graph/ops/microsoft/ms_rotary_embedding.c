@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * com.microsoft.RotaryEmbedding: pairs (a, b) of a head's channels are rotated by the angle of
- * their token, a' = cos a - sin b, b' = sin a + cos b. A pair is two neighbours (interleaved) or
- * the same place of two halves of what is rotated; channels after that stay as they are. Su et al.,
- * arXiv:2104.09864, 2021.
+ * their token, a' = cos a - sin b, b' = sin a + cos b. A pair is two neighbours (interleaved), or
+ * the channels at the same index of the two halves of the rotated channels. Channels after the
+ * rotated ones are copied. Su et al., arXiv:2104.09864, 2021.
  *
- * x [B, S, heads * size] or [B, heads, S, size]; position_ids [1], where the tokens begin, or
- * [B, S]; tables of angles [positions, rotated / 2]. Batch and heads on an axis of their own pass;
- * tokens and channels stay. */
+ * x [B, S, heads * size] or [B, heads, S, size]; position_ids [1], the position of the first token,
+ * or [B, S]; tables of angles [positions, rotated / 2]. Labels of batch and of a separate axis of
+ * heads pass; tokens and channels are FIXED. */
 #include "graph/ops/shared/microsoft_in.h"
 
 enum { X, POSITIONS, COS, SIN };
@@ -28,7 +28,7 @@ typedef struct job {
   const laci_eval *eval;
   int64_t heads, tokens, size; /* size: of a head */
   int64_t n_pairs;
-  bool apart, interleaved; /* heads have an axis of their own, before the tokens */
+  bool apart, interleaved; /* apart: heads have an axis of their own, before the tokens */
 } job;
 
 static int64_t position_of(const job *j, int64_t batch, int64_t token) {
@@ -55,7 +55,7 @@ static void rotate(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/** Every position has its row in the tables. */
+/** Do the tables have a row for every position? */
 static bool positions_fit(const job *j, int64_t batches) {
   const laci_buf *positions = j->eval->in[POSITIONS];
   bool one = positions->count == 1 && positions->shape.rank <= 1;
@@ -106,7 +106,8 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   laci_describe(c, X);
   laci_describe(c, LACI_OUT(0));
   for (int axis = 0; axis < x->rank - 2 && !ragged; axis++) {
-    if (axis == 0 && positions->rank > 1) continue; /* each entry has positions of its own */
+    /* each batch entry has its own positions, so the batch axis is FIXED */
+    if (axis == 0 && positions->rank > 1) continue;
     int label = laci_coupling_label(c);
     laci_set_label(c, X, axis, label);
     laci_set_label(c, LACI_OUT(0), axis, label);

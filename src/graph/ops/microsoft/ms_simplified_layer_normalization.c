@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SimplifiedLayerNormalization, which ONNX Runtime writes into ai.onnx though ONNX does not have
- * it: y = x / sqrt(mean x^2 + epsilon) * scale over all axes from `axis` on; a second output has 1
- * / sqrt(mean x^2 + epsilon). The scale has the normalized axes. */
+ * it: y = x / sqrt(mean x^2 + epsilon) * scale over all axes from `axis` on; the second output is 1
+ * / sqrt(mean x^2 + epsilon). The scale has the shape of the normalized axes. */
 #include "graph/ops/shared/microsoft_in.h"
 #include "graph/ops/shared/norm_in.h"
 
@@ -22,7 +22,7 @@ static lac_status infer(laci_infer *infer) {
 
 typedef struct job {
   const laci_eval *eval;
-  int64_t n; /* of a row */
+  int64_t n; /* elements of a row */
 } job;
 
 static void normalize_rows(int64_t begin, int64_t end, void *context) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ArgMax and ArgMin: the place of the largest or smallest element along an axis, written once in
+ * ArgMax and ArgMin: the index of the largest or smallest element along an axis, written once in
  * arg_max.c. */
 #ifndef LACI_GRAPH_OPS_SHARED_ARG_IN_H
 #define LACI_GRAPH_OPS_SHARED_ARG_IN_H

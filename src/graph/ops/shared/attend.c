@@ -17,7 +17,7 @@ static const double *row_at(const laci_rows *rows, int64_t batch, int64_t head, 
   return rows->x + batch * rows->batch + head * rows->head + token * rows->token;
 }
 
-/* row becomes softmax(row); where nothing may be looked at, 0. */
+/* Replaces row by softmax(row); by zeros where every score is minus infinity. */
 static void soften(double *row, int64_t n, const double *sink) {
   double largest = sink ? *sink : -INFINITY, sum = 0;
   for (int64_t i = 0; i < n; i++) largest = fmax(largest, row[i]);

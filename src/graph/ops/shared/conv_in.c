@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Patches of an image, packed straight into the GEMM's panels: no patch matrix ever exists.
+ * Packs patches of an image directly into the GEMM's panels, without a patch matrix in memory.
  *
  * A row of the patch matrix is one (channel, kernel position); its columns are output positions.
  * Columns are filled in runs within one row of the output, where input positions are an arithmetic
@@ -50,7 +50,7 @@ lac_status laci_patches_init(laci_patches *patches, const laci_eval *eval,
   return LAC_OK;
 }
 
-/** The input position at which output `o` meets kernel position `t`, or -1. */
+/** Returns the input position that output position o reads with kernel position t, or -1. */
 static int64_t meeting(const laci_conv_axis *axis, bool transposed, int64_t o, int64_t t) {
   int64_t at = transposed ? o + axis->pad - t * axis->dilation
                           : o * axis->stride - axis->pad + t * axis->dilation;
@@ -61,14 +61,16 @@ static int64_t meeting(const laci_conv_axis *axis, bool transposed, int64_t o, i
   return at >= 0 && at < axis->in ? at : -1;
 }
 
-/** row[0 .. n) = line[meeting(o0 + j, t)], 0 outside; o0 .. o0 + n on one output line. */
+/** Fills row[0 .. n) = line[meeting(o0 + j, t)], 0 where that is -1; o0 .. o0 + n are on one line
+ * of the output. */
 static void fill_run(const laci_patches *p, const double *line, int64_t t, int64_t o0, int64_t n,
                      double *row) {
   const laci_conv_axis *axis = &p->axis[2];
   int64_t stride = axis->stride;
   memset(row, 0, (size_t)n * sizeof *row);
   if (p->transposed) {
-    int64_t start = o0 + axis->pad - t * axis->dilation; /* position of j is (start + j) / stride */
+    /* the input position of j is (start + j) / stride */
+    int64_t start = o0 + axis->pad - t * axis->dilation;
     int64_t first = laci_ceil_div(max64(start, 0), stride);
     for (int64_t at = first, j = first * stride - start; j < n && at < axis->in;
          at++, j += stride) {
@@ -87,7 +89,7 @@ static void fill_run(const laci_patches *p, const double *line, int64_t t, int64
   for (int64_t j = begin; j < end; j++) row[j] = line[start + j * stride];
 }
 
-/** Columns [col, col_end) of the patch row (channel, kernel position). */
+/** Fills columns [col, col_end) of the patch row for (channel, kernel position). */
 static void fill_row(const laci_patches *p, const double *image, int64_t kernel_at, int64_t col,
                      int64_t col_end, double *row) {
   int64_t width = p->axis[2].out, height = p->axis[1].out;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What Conv and ConvTranspose share: images of one to three spatial axes seen as three, the patches
- * of an image as the right operand of a GEMM, and the shape checks of weight and bias. See
+ * What Conv and ConvTranspose share: images of one to three spatial axes treated as three, the
+ * patches of an image as the right operand of a GEMM, and the shape checks of weight and bias. See
  * gemm_f64.h. */
 #ifndef LACI_GRAPH_OPS_SHARED_CONV_IN_H
 #define LACI_GRAPH_OPS_SHARED_CONV_IN_H
@@ -11,7 +11,7 @@
 
 enum { LACI_CONV_AXES = 3 };
 
-/** Along one spatial axis, output position o and kernel position t meet at input position
+/** Along one spatial axis, output position o and kernel position t read input position
  *    o * stride - pad + t * dilation                  (convolution)
  *    (o + pad - t * dilation) / stride, where whole   (transposed) */
 typedef struct laci_conv_axis {
@@ -23,37 +23,38 @@ typedef struct laci_conv_axis {
  *  have size 1. */
 typedef struct laci_patches {
   const double *x;
-  int64_t channels; /* of a group */
+  int64_t channels; /* in one group */
   laci_conv_axis axis[LACI_CONV_AXES];
   bool transposed;
 } laci_patches;
 
-/** Products of the sizes of the three axes. */
+/** Return the product of the three spatial sizes: of the input, the output, the kernel. */
 int64_t laci_patches_in(const laci_patches *patches);
 int64_t laci_patches_out(const laci_patches *patches);
 int64_t laci_patches_kernel(const laci_patches *patches);
 
-/** Fills the geometry from real shapes; `pad` of the axes is the caller's. Fails LAC_UNSUPPORTED
+/** Fills the geometry from real shapes; the caller sets `pad` of the axes. Fails LAC_UNSUPPORTED
  *  beyond three axes. */
 LAC_MUST_CHECK lac_status laci_patches_init(laci_patches *patches, const laci_eval *eval,
                                             const laci_node_window *window);
 
-/** A laci_gemm_pack_b; the context is a laci_patches. */
+/** A packer for laci_gemm; its context is a laci_patches. */
 laci_gemm_pack_b laci_patches_pack;
 
-/** y[image, channel, ...] = bias[channel], or stays 0 without a bias. */
+/** Sets y[image, channel, ...] = bias[channel]; without a bias, y stays 0. */
 void laci_conv_start(const laci_eval *eval);
 
-/** y[image, group, k, out] += a[group][k][patch rows] * patches: all images and groups. `a` is
+/** Adds y[image, group, k, out] += a[group][k][patch rows] * patches for all images and groups. `a`
+ * is
  *  [n_groups][rows of y per group][patch rows], row-major. */
 LAC_MUST_CHECK lac_status laci_conv_multiply(const laci_eval *eval, const laci_patches *patches,
                                              const double *a, int64_t n_groups);
 
-/** A weight [C, K/g, kernel] as [g][K/g][C/g][kernel], which the transposed convolution's GEMM
- * reads. NULL: no memory; laci_free it. */
+/** Returns a weight [C, K/g, kernel] transposed to [g][K/g][C/g][kernel], as the GEMM of a
+ * transposed convolution reads it; to be freed by laci_free. NULL: no memory. */
 double *laci_conv_transposed_weight(const laci_buf *w, int64_t n_groups);
 
-/** The attribute group, checked to be positive. */
+/** Reads the attribute group, checked to be positive. */
 LAC_MUST_CHECK lac_status laci_conv_groups(const laci_node *node, int64_t *n_groups,
                                            lac_error *err);
 

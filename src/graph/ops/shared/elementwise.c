@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Element-wise evaluation with broadcasting, and integer arithmetic on contents that hold symbols.
  *
- * A symbol stands for a size not known yet. It passes an operation only where the other operand
- * is neutral (x * 1); everywhere else the result is a fresh symbol, which claims nothing. See
- * laci_neutral in op_in.h. */
+ * A symbol stands for a size not known yet. An operation returns it unchanged only where the other
+ * operand is neutral (x * 1). Otherwise the result is a fresh symbol, of which nothing is known.
+ * See laci_neutral in op_in.h. */
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
 
@@ -14,12 +14,12 @@ static lac_status refuse(const laci_eval *eval, const laci_buf *operand) {
 
 enum { FEW_RUNS = 64, LONG_RUN = 1 << 13 };
 
-/* Two operands of one shape are walked through in a single run: where there are few, each is cut
- * into parts, so that no thread is idle. */
+/* Operands of equal shape are one run, and others few. So that no thread is idle, runs are divided
+ * into parts when there are few of them. */
 typedef struct binary_job {
   const laci_binary *op;
   laci_walk walk;
-  int64_t n_parts, part; /* of a run; elements of a part */
+  int64_t n_parts, part; /* n_parts: parts of a run; part: elements of a part */
   const laci_buf *a, *b;
   laci_buf *out;
 } binary_job;
@@ -32,7 +32,8 @@ typedef struct strided {
 static inline void combine(const laci_binary *op, strided x, strided y, double *out, int64_t n) {
   const double *a = x.at, *b = y.at;
   for (int64_t i = 0; i < n; i++, a += x.step, b += y.step) {
-    switch (op->basic) { /* the same for all: the compiler takes it out of the loop */
+    /* op->basic does not change in the loop: the compiler moves the switch out of it */
+    switch (op->basic) {
       case LACI_BASIC_ADD: out[i] = *a + *b; break;
       case LACI_BASIC_SUB: out[i] = *a - *b; break;
       case LACI_BASIC_MUL: out[i] = *a * *b; break;
@@ -68,7 +69,7 @@ static void float_parts(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/** One integer result, as an element of a bool or of the operands' type. */
+/** Computes one integer result, as an element of type bool or of the operands' type. */
 static inline int64_t integer_result(const binary_job *job, int64_t a, int64_t b) {
   if (job->op->u && job->a->dtype == LAC_DTYPE_U64) {
     return (int64_t)job->op->u((uint64_t)a, (uint64_t)b);
@@ -89,7 +90,7 @@ static void integer_runs(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/** a op b where one of them is a symbol. */
+/** Returns the result of an operation where a or b is a symbol. */
 static int64_t symbol_result(const laci_eval *eval, laci_neutral neutral, int64_t a, int64_t b) {
   bool either = neutral == LACI_NEUTRAL_ZERO || neutral == LACI_NEUTRAL_ONE;
   bool zero = neutral == LACI_NEUTRAL_ZERO || neutral == LACI_NEUTRAL_ZERO_RIGHT;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Blocked double GEMM. A is packed once into panels of 6 rows; a task packs a block of B that fits
- * the L2 cache and walks A's panels over it, one 6 x 8 tile of C in registers at a time.
+ * the L2 cache and multiplies A's panels by it, one 6 x 8 tile of C in registers at a time.
  *
  *        k           n
  *     +-----+     +--+--+--+        tile of C = sum over k of (6 values of A) x (8 values of B)
  *   m |=====|  x  |  |  |  |
  *     +-----+     +--+--+--+        task = one block of columns x one run of A's panels
  *
- * The tile is written in the compilers' own vectors, multiplied and added in two roundings
- * everywhere. */
+ * The tile uses the compilers' vector types. Each product is rounded before it is added, on every
+ * processor, so that results have the same bits. */
 #include "graph/ops/shared/gemm_f64.h"
 
 #include <stdatomic.h>
@@ -90,7 +90,7 @@ static void pack_a(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/** Adds a tile's valid part to C. */
+/** Adds the rows and columns of a tile that are inside C to C. */
 static void add_tile(const double *acc, int64_t n_rows, int64_t n_cols, double *c, int64_t stride) {
   for (int64_t row = 0; row < n_rows; row++, acc += COLS, c += stride) {
     for (int64_t col = 0; col < n_cols; col++) c[col] += acc[col];
@@ -145,9 +145,9 @@ lac_status laci_gemm_run(const laci_eval *eval, const laci_gemm *gemm) {
   job j = {.gemm = gemm, .tile = best_tile(), .n_panels = laci_ceil_div(gemm->m, ROWS)};
   atomic_init(&j.no_memory, false);
   j.n_col_blocks = laci_ceil_div(gemm->n, BLOCK_N);
-  /* Few column blocks (late, small images; a single row of classes) would leave threads idle: cut
-   * A's panels too. Packing B again for every run costs little compared with the product as long as
-   * a run keeps some panels. */
+  /* Few column blocks (late, small images; a single row of classes) would leave threads idle, so
+   * A's panels are divided into runs too. Packing B again for every run costs little compared with
+   * the product as long as a run keeps some panels. */
   int64_t wanted = laci_ceil_div(MIN_TASKS, gemm->n_batch * j.n_col_blocks);
   j.n_row_runs = laci_least(wanted, laci_ceil_div(j.n_panels, 4));
   j.panels_per_run = laci_ceil_div(j.n_panels, j.n_row_runs);

@@ -73,7 +73,7 @@ int laci_gradient_mean(laci_gradient_builder *b, int x, const bool flags[LACI_MA
   return laci_gradient_scale(b, laci_gradient_sum(b, x, flags, true), 1 / n);
 }
 
-/** 1 where x equals y, else 0, in x's type. */
+/** Returns 1 where x equals y, else 0, in x's type. */
 static int equal_as_number(laci_gradient_builder *b, int x, int y) {
   laci_attr to = laci_attr_int("to", laci_gradient_dtype(b, x));
   int equal = laci_gradient_binary(b, "Equal", x, y);
@@ -91,8 +91,8 @@ int laci_gradient_where_largest(laci_gradient_builder *b, const laci_node *node,
   return laci_gradient_binary(b, "Mul", mask, laci_gradient_binary(b, "Div", dy, count));
 }
 
-/** The resampled rows of the identity are the matrix by which the axis was multiplied: dx is dy
- * times its transpose. */
+/** A Resize along an axis multiplies by a matrix: the identity, resampled. So dx is dy times the
+ * transpose of that matrix. */
 int laci_gradient_resampled(laci_gradient_builder *b, int dy, int axis, int64_t in,
                             const laci_attr *attrs, int n_attrs) {
   laci_shape y = laci_gradient_shape(b, dy), square = {.rank = 2, .dims = {in, in}};
@@ -140,7 +140,7 @@ lac_status laci_gradient_of_reshape(laci_gradient_builder *b, const laci_node *n
   return laci_gradient_ok(b);
 }
 
-/** The inputs that equal the result share dY evenly. */
+/** The inputs that equal the result get equal shares of dY. */
 lac_status laci_gradient_extreme(laci_gradient_builder *b, const laci_node *node) {
   int dy = laci_gradient_of(b, node, 0), count = -1;
   int *masks = laci_alloc((size_t)node->n_inputs, sizeof *masks);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Lines of a tensor, handed to an operator one by one. */
+ * Divides a tensor into lines and calls an operator's function for each. */
 #include "graph/ops/shared/line_in.h"
 
 laci_line_axis laci_softmax_axis(const laci_node *node) {
@@ -26,8 +26,8 @@ lac_status laci_softmax_couple(const laci_graph *graph, const laci_node *node, l
   return laci_line_couple(c, laci_softmax_axis(node));
 }
 
-/** The axis counted from the start. Flattening may start past the last axis: lines of one element.
- *  */
+/** Checks the axis and makes it count from the first one. With flattened, it may be one past the
+ * last axis: then lines have one element. */
 static lac_status check_axis(const laci_node *node, int rank, laci_line_axis *line,
                              lac_error *err) {
   if (line->flattened && line->axis == rank) return LAC_OK;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Operators that work along one line at a time: Softmax and its relatives, LpNormalization.
+ * Operators that work on one line of a tensor at a time: Softmax, LogSoftmax, Hardmax,
+ * LpNormalization.
  *
  * A tensor is [outer, n, inner]; a line is the n elements for one (outer, inner), `stride` apart.
  * Before opset 13 the softmaxes take all axes from `axis` on as one line. */
@@ -11,15 +12,17 @@
 typedef void laci_line_body(const double *x, double *y, int64_t n, int64_t stride,
                             const void *context);
 
-/** What a line is: one axis; or, flattened, all axes from the given one on. */
+/** The axes that a line runs over: one axis; or, flattened, all axes from the given one on. */
 typedef struct laci_line_axis {
   int64_t axis;
   bool flattened;
 } laci_line_axis;
 
-/** The node's axis with the softmaxes' default and meaning in its opset. */
+/** Returns the axis of a Softmax, LogSoftmax or Hardmax node, with the default and meaning of its
+ * opset. */
 laci_line_axis laci_softmax_axis(const laci_node *node);
-/** The axes of a softmax's line in a tensor of that rank; their number, 0: lines of one element. */
+/** Fills in the axes that a line of the node runs over in a tensor of that rank, and returns their
+ * number; 0: lines of one element. */
 int laci_softmax_axes(const laci_node *node, int rank, int64_t axes[LACI_MAX_RANK]);
 lac_status laci_softmax_infer(laci_infer *infer);
 lac_status laci_softmax_couple(const laci_graph *graph, const laci_node *node, laci_coupling *c);
@@ -27,7 +30,7 @@ lac_status laci_softmax_couple(const laci_graph *graph, const laci_node *node, l
 LAC_MUST_CHECK lac_status laci_line_infer(laci_infer *infer, laci_line_axis line);
 LAC_MUST_CHECK lac_status laci_line_eval(const laci_eval *eval, laci_line_axis line,
                                          laci_line_body *body, const void *context);
-/** All labels through; along a line they are normalized together. */
+/** Passes all labels from input 0 to output 0, and marks those along a line as normalized. */
 LAC_MUST_CHECK lac_status laci_line_couple(laci_coupling *c, laci_line_axis line);
 
 #endif

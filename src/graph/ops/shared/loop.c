@@ -13,7 +13,7 @@ void laci_loop_copy_type(laci_infer *infer, int in, int out) {
   if (in < infer->n_in && infer->in[in]) infer->out[out] = *infer->in[in];
 }
 
-/** The size in every iteration, or a new symbol where it changes. */
+/** Returns the size of an axis if all shapes agree on it, else a new symbol. */
 static int64_t joined_size(laci_infer *infer, const laci_shape *const *shapes, int n, int axis) {
   for (int at = 1; at < n; at++) {
     if (shapes[at]->dims[axis] != shapes[0]->dims[axis]) return infer->new_symbol(infer);

@@ -151,7 +151,7 @@ typedef struct skip_job {
   double epsilon;
 } skip_job;
 
-/* y holds the sum. */
+/* Normalizes rows of y, which hold x + skip at the start. */
 static void normalize_rows(int64_t begin, int64_t end, void *context) {
   const skip_job *j = context;
   for (int64_t row = begin; row < end; row++) {
@@ -226,8 +226,8 @@ lac_status laci_skip_norm_couple(laci_coupling *c, const laci_skip_norm *norm) {
 
 /* ---- Packed projections ---- */
 
-/* Heads are told apart by the queries' axis, where it holds nothing else, or each has an axis of
- * its own. */
+/* Where the axis of the first place holds queries only, all heads are parts of one unseen axis;
+ * otherwise each head of keys has an unseen axis of its own. */
 void laci_couple_query_keys(laci_coupling *c, const laci_query_keys *q) {
   const laci_channels *first = &q->places[0];
   int64_t n = q->n_heads * q->size;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What operators of ONNX Runtime share: sizes that operands must have, functions that a layer has
- * taken in, sums that are normalized, and the coupling of packed projections. */
+ * What operators of ONNX Runtime share: checks of operand sizes, activations fused into a layer,
+ * normalized sums, and the coupling of packed projections. */
 #ifndef LACI_GRAPH_OPS_SHARED_MICROSOFT_IN_H
 #define LACI_GRAPH_OPS_SHARED_MICROSOFT_IN_H
 
@@ -8,37 +8,39 @@
 
 #define LACI_MICROSOFT "com.microsoft"
 
-/** Input `port`, where it is there and its rank known, must have these sizes; negative ones are not
- * known. Fails LAC_BAD_SHAPE. */
+/** Checks that input `port`, where it is present and its rank known, has these sizes; negative
+ * sizes are unknown. Fails LAC_BAD_SHAPE. */
 LAC_MUST_CHECK lac_status laci_want_sizes(laci_infer *infer, int port, int rank,
                                           const int64_t *dims);
-/** Output 0 as input 0, with input 1 along its last axis; `least` inputs must be there. */
+/** Gives output 0 the type of input 0, and checks that input 1 is a vector along its last axis; at
+ * least `least` inputs must be present. */
 LAC_MUST_CHECK lac_status laci_bias_infer(laci_infer *infer, int least);
-/** The size of an axis of an input, counted from the back where negative; -1: not known. */
+/** Returns the size of an axis of an input; a negative axis counts from the last one. -1: not
+ * known. */
 int64_t laci_in_size(const laci_infer *infer, int port, int axis);
 
-/* ---- A function after a layer: FusedConv, FusedGemm ---- */
+/* ---- An activation fused into a layer: FusedConv, FusedGemm ---- */
 
-/** f(x) with up to three parameters; f NULL: there is no function. */
+/** An activation f(x) with up to three parameters; f NULL: there is none. */
 typedef struct laci_fused_function {
   double (*f)(double x, const double *p);
   double p[3];
 } laci_fused_function;
 
-/** Of the attribute `activation`; its parameters from a list, or from activation_alpha, _beta and
- * _gamma. False: no function of that name is known here. */
+/** Reads the attribute `activation`, and its parameters from a list or from activation_alpha, _beta
+ * and _gamma. Returns false where no function of that name is known. */
 bool laci_activation_read(const laci_node *node, laci_fused_function *activation);
-/** y = f(y), where the name is known; fails LAC_UNSUPPORTED. */
+/** Applies the node's activation to output 0. Fails LAC_UNSUPPORTED where its name is not known. */
 LAC_MUST_CHECK lac_status laci_activation_apply(const laci_eval *eval);
 
 /* ---- x + skip + bias, normalized ---- */
 
-/** An input that the node says nothing about where it is absent. */
+/** A port number that no node has: it stands for an operand that the operator does not have. */
 enum { LACI_NO_PORT = 99 };
 
 /** Ports and formula of a normalization over the last axis. */
 typedef struct laci_skip_norm {
-  bool centred;           /* the mean is taken off */
+  bool centred;           /* the mean is subtracted */
   int scale, shift, bias; /* inputs; LACI_NO_PORT: there is none */
   int mean, inverse, sum; /* outputs */
 } laci_skip_norm;
@@ -49,15 +51,15 @@ LAC_MUST_CHECK lac_status laci_skip_norm_couple(laci_coupling *c, const laci_ski
 
 /* ---- Packed projections ---- */
 
-/** A run of channels of an axis. */
+/** A run of channels along an axis, from `start` on. */
 typedef struct laci_channels {
   int port, axis;
   int64_t start;
 } laci_channels;
 
-/** Queries and keys: channel i of each of the n_places is one channel of a head, for all heads.
- * copies: so many heads of queries share one of keys; keys has the number of each place, whether it
- * is of keys. */
+/** Where queries and keys are stored: channel i of a head is the same channel at each of the
+ * n_places. keys[place]: the place holds keys, else queries. copies: how many heads of queries
+ * share one head of keys. n_heads: of queries; size: channels of a head. */
 typedef struct laci_query_keys {
   const laci_channels *places;
   const bool *keys;
@@ -66,10 +68,10 @@ typedef struct laci_query_keys {
 } laci_query_keys;
 
 void laci_couple_query_keys(laci_coupling *c, const laci_query_keys *q);
-/** ... and all of them stay. */
+/** Keeps all channels of the queries and keys in place. */
 void laci_hold_query_keys(laci_coupling *c, const laci_query_keys *q);
-/** Values: channel i of a head of places makes channel i of `copies` heads of output 0's last axis,
- * which are neighbours; n_heads is of the output. */
+/** Couples values: channel i of a head at `places` gives channel i of `copies` neighbouring heads
+ * of output 0's last axis. n_heads counts the heads of the output. */
 void laci_couple_values(laci_coupling *c, const laci_query_keys *v);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Moments and parameters of the normalizations; see batch_normalization.c for the simplest user. */
+ * Mean and variance, and checks of parameters, for the normalizations; see batch_normalization.c
+ * for the simplest user. */
 #include "graph/ops/shared/norm_in.h"
 
 #include <math.h>

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the normalizations share: moments of a run of numbers, and checks of per-channel parameters.
- * */
+ * What the normalizations share: mean and variance of a run of numbers, and checks of per-channel
+ * parameters. */
 #ifndef LACI_GRAPH_OPS_SHARED_NORM_IN_H
 #define LACI_GRAPH_OPS_SHARED_NORM_IN_H
 
 #include "graph/ops/shared/op_in.h"
 
 typedef struct laci_moments {
-  double mean, variance; /* variance: divided by n */
+  double mean, variance; /* variance: the sum of squares is divided by n */
 } laci_moments;
 
-/** Two passes: exact enough for a variance much smaller than the mean. */
+/** Computes mean and variance in two passes, which is accurate for a variance much smaller than the
+ * mean. */
 laci_moments laci_moments_of(const double *x, int64_t n);
 
 /** y = (x - mean) / sqrt(variance + epsilon), n elements. */
@@ -20,15 +21,15 @@ void laci_normalize_run(const double *x, int64_t n, laci_moments moments, double
 /** 1 / sqrt(mean x^2 + epsilon) of n elements. */
 double laci_inverse_root_mean_square(const double *x, int64_t n, double epsilon);
 
-/** Input `port`, where present and known, must have one axis of `size` (< 0: any). Fails
+/** Checks that input `port`, where present and known, has one axis of `size` (< 0: any). Fails
  *  LAC_BAD_SHAPE. */
 LAC_MUST_CHECK lac_status laci_want_vector(laci_infer *infer, int port, int64_t size);
 
-/** The attribute epsilon, 1e-5 where absent. */
+/** Returns the attribute epsilon, 1e-5 where absent. */
 double laci_epsilon(const laci_node *node);
 
-/** Labels of x through to y; parameters [first, last] share the label of axis 1. False: shapes are
- *  not known. */
+/** Passes the labels of x to y, and gives parameters at ports first to last the label of axis 1.
+ * Returns false where shapes are not known. */
 bool laci_couple_channels(laci_coupling *c, int first, int last);
 
 #endif

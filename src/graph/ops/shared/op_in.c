@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Checks and questions that operators share: inputs, axes, short integer lists, broadcast shapes
- * with symbols. Next: walk.c (strided operands), elementwise.c (evaluation). */
+ * Checks and queries that operators share: inputs, axes, short integer lists, broadcast shapes with
+ * symbols. Next: walk.c (strided operands), elementwise.c (evaluation). */
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
 #include "base/error.h"
@@ -149,12 +149,14 @@ lac_status laci_axes_flags(const laci_node *node, const laci_ints *axes, int ran
   return LAC_OK;
 }
 
-/** Size of two broadcast sizes; false where they do not fit. */
+/** Computes the size of an axis from two sizes to be broadcast; returns false where they do not
+ * fit. */
 static bool broadcast_size(laci_infer *infer, int64_t a, int64_t b, int64_t *out) {
   if (a == b || b == 1) *out = a;
   else if (a == 1) *out = b;
   else if (a >= 0 && b >= 0) return false;
-  else if (a >= 0 || b >= 0) *out = a >= 0 ? a : b; /* the unknown one is equal to it, or 1 */
+  /* the unknown size is equal to the known one, or 1 */
+  else if (a >= 0 || b >= 0) *out = a >= 0 ? a : b;
   else *out = infer->new_symbol(infer);
   return true;
 }

@@ -2,9 +2,9 @@
  * What authors of operators share: checking inputs, axes and integer lists, broadcasting, walking
  * over strided operands, and element-wise evaluation that respects symbols.
  *
- * The same three questions come up in infer, eval and couple: is the operand there, is its content
- * known, what does it say. laci_ints answers them once for "attribute in old opsets, input in new
- * ones". Read relu.c or add.c for the smallest users, slice.c for a full one; the code is in
+ * infer, eval and couple all ask whether an operand is present, whether its content is known, and
+ * what the content is. laci_ints answers this once for "attribute in old opsets, input in new
+ * ones". Read relu.c or add.c as the smallest examples, slice.c as a full one; the code is in
  * op_in.c (checks), walk.c and elementwise.c. */
 #ifndef LACI_GRAPH_OPS_SHARED_OP_IN_H
 #define LACI_GRAPH_OPS_SHARED_OP_IN_H
@@ -21,11 +21,11 @@
 lac_status laci_node_fail(const laci_node *node, lac_error *err, lac_status status,
                           const char *format, ...) LAC_PRINTF(4, 5);
 
-/** The first `min` inputs must be there, and at most `max` (max < 0: any number). Fails
- * LAC_BAD_FILE. */
+/** Checks that the first `min` inputs are present, and that there are at most `max` (max < 0: any
+ * number). Fails LAC_BAD_FILE. */
 LAC_MUST_CHECK lac_status laci_want_inputs(laci_infer *infer, int min, int max);
 
-/** All inputs and outputs must be of a float type. Fails LAC_UNSUPPORTED. */
+/** Checks that all inputs and outputs have a float type. Fails LAC_UNSUPPORTED. */
 LAC_MUST_CHECK lac_status laci_want_floats(const laci_eval *eval);
 
 /** Makes a negative axis count from the end and checks 0 <= *axis < rank. Fails LAC_BAD_SHAPE. */
@@ -33,7 +33,8 @@ LAC_MUST_CHECK lac_status laci_axis_check(const laci_node *node, int rank, int64
                                           lac_error *err);
 /** Makes a negative index count from the end and checks 0 <= *index < size. Fails LAC_BAD_SHAPE. */
 LAC_MUST_CHECK lac_status laci_index_check(const laci_eval *eval, int64_t size, int64_t *index);
-/** The same for an axis without a message: the axis inside [0, rank), or -1. */
+/** Returns the axis inside [0, rank), counting a negative one from the end; -1: it is outside. Sets
+ * no error. */
 int laci_axis_of(int64_t axis, int rank);
 
 /* ---- Operands ---- */
@@ -56,30 +57,31 @@ static inline const laci_buf *laci_operand(const laci_eval *eval, int port) {
 static inline laci_buf *laci_result(const laci_eval *eval, int port) {
   return port < eval->n_out ? eval->out[port] : NULL;
 }
-/** For couple: an input whose content is known without symbols, or NULL. */
+/** For couple: returns the content of an input where it is known and has no symbols, or NULL. */
 const laci_buf *laci_contents(const laci_graph *graph, const laci_node *node, int port);
-/** For couple: content of any constant input, long stored ones included; NULL where it is not
- * constant. Destroy it. */
+/** For couple: returns the content of any constant input, long stored tensors included, to be freed
+ * by laci_buf_destroy; NULL where the input is not constant. */
 laci_buf *laci_contents_copy(const laci_graph *graph, const laci_node *node, int port);
 
 enum { LACI_INTS_ROOM = 2 * LACI_MAX_RANK };
 
-/** A short list of integers: axes, sizes, pads. present: given at all; known: v holds it (elements
- * may be symbols where has_symbols says so); n: its length (also where only the length is known),
- * -1: unknown. */
+/** A short list of integers: axes, sizes, pads. present: the node has the list; known: its elements
+ * are in v (some are symbols where has_symbols is set); n: its length, which may be known without
+ * the elements; -1: unknown. */
 typedef struct laci_ints {
   bool present, known, has_symbols;
   int n;
   int64_t v[LACI_INTS_ROOM];
 } laci_ints;
 
-/** From input `port` (port < 0: there is no such input) or else from the attribute (NULL: there is
- * none). `content` is the input's, or NULL: laci_in_known(), laci_operand() or laci_contents().
- * More than LACI_INTS_ROOM integers count as unknown. */
+/** Reads the list from input `port` (port < 0: there is no such input), or else from attribute
+ * `attr` (NULL: there is none). `content` is the content of the input, or NULL where it is not
+ * known; it comes from laci_in_known(), laci_operand() or laci_contents(). A list of more than
+ * LACI_INTS_ROOM integers counts as unknown. */
 laci_ints laci_ints_of(const laci_node *node, const char *attr, int port, const laci_buf *content);
 
-/** Axes as a set: sets flags[axis] for each, all where the list is absent and `all` is set. Fails
- * LAC_BAD_SHAPE on an axis outside or given twice. */
+/** Sets flags[axis] for each axis of the list; for all axes where the list is absent and `all` is
+ * set. Fails LAC_BAD_SHAPE on an axis outside or given twice. */
 LAC_MUST_CHECK lac_status laci_axes_flags(const laci_node *node, const laci_ints *axes, int rank,
                                           bool all, bool flags[LACI_MAX_RANK], lac_error *err);
 
@@ -89,21 +91,22 @@ LAC_MUST_CHECK lac_status laci_axes_flags(const laci_node *node, const laci_ints
  * LAC_BAD_SHAPE. */
 LAC_MUST_CHECK lac_status laci_broadcast(laci_infer *infer, const laci_shape *a,
                                          const laci_shape *b, laci_shape *out);
-/** Product of sizes [from, to): a known number, a symbol where it is the only factor, else a fresh
- * symbol. */
+/** Returns the product of sizes [from, to): a number where all are known, a symbol where it is the
+ * only factor that is not 1, else a fresh symbol. */
 int64_t laci_size_product(laci_infer *infer, const laci_shape *shape, int from, int to);
 
 /* Ready-made infer functions. */
-lac_status laci_infer_same(laci_infer *infer);      /* output 0 has the type of input 0 */
-lac_status laci_infer_test(laci_infer *infer);      /* the shape of input 0; bool */
+lac_status laci_infer_same(laci_infer *infer); /* output 0 has the type of input 0 */
+/* output 0 has the shape of input 0, and type bool */
+lac_status laci_infer_test(laci_infer *infer);
 lac_status laci_infer_broadcast(laci_infer *infer); /* two inputs, broadcast; type of input 0 */
 lac_status laci_infer_compare(laci_infer *infer);   /* two inputs, broadcast; bool */
 lac_status laci_infer_variadic(laci_infer *infer);  /* any number of inputs, broadcast */
 
 /* ---- Element by element ---- */
 
-/** Where a symbol passes an integer operation unchanged: x + 0, 0 + x; x - 0; x * 1, 1 * x; x / 1.
- * Any other use of a symbol gives a fresh one. */
+/** When an integer operation returns a symbol operand unchanged: x + 0, 0 + x; x - 0; x * 1, 1 * x;
+ * x / 1. Any other use of a symbol gives a fresh symbol. */
 typedef enum laci_neutral {
   LACI_NEUTRAL_NONE,
   LACI_NEUTRAL_ZERO,       /* 0 on either side */
@@ -112,7 +115,7 @@ typedef enum laci_neutral {
   LACI_NEUTRAL_ONE_RIGHT,
 } laci_neutral;
 
-/** What the compiler can do many at a time, instead of calling f for each. */
+/** Operations that the compiler vectorizes, instead of calling f for each element. */
 typedef enum laci_basic {
   LACI_BASIC_NONE,
   LACI_BASIC_ADD,
@@ -121,18 +124,18 @@ typedef enum laci_basic {
   LACI_BASIC_DIV,
 } laci_basic;
 
-/** An operation of two operands; NULL where the class is not taken. Integer results are wrapped to
- * the output's type. */
+/** An operation of two operands: a function for each class of types; NULL: it does not take that
+ * class. Integer results are wrapped to the output's type. */
 typedef struct laci_binary {
   double (*f)(double a, double b);       /* float -> float */
   int64_t (*i)(int64_t a, int64_t b);    /* integer -> integer or bool */
   uint64_t (*u)(uint64_t a, uint64_t b); /* the same for u64; NULL: i has the same bits */
   int64_t (*test)(double a, double b);   /* float -> bool */
   laci_neutral neutral;
-  laci_basic basic; /* f is nothing but that */
+  laci_basic basic; /* f is that operation alone */
 } laci_binary;
 
-/** An operation of one operand and parameters; a symbol becomes a fresh one. */
+/** An operation of one operand and parameters (context). A symbol operand gives a fresh symbol. */
 typedef struct laci_unary {
   double (*f)(double x, const void *context);
   int64_t (*i)(int64_t x, const void *context);   /* integer -> integer or bool */
@@ -149,12 +152,12 @@ LAC_MUST_CHECK lac_status laci_eval_nary(laci_eval *eval, const laci_binary *bin
 LAC_MUST_CHECK lac_status laci_eval_unary(laci_eval *eval, const laci_unary *unary,
                                           const void *context);
 
-/** out = in, element by element, in out's type (cast.c), by the node's attributes `saturate` and
- * `round_mode`. A float is read as an element of in's type and rounded to one of out's, once each.
- * Symbols survive among integers, not in bool. */
+/** Converts in to out's type, element by element (cast.c), by the node's attributes `saturate` and
+ * `round_mode`. A float is rounded to in's type first, then to out's. Symbols are kept between
+ * integer types, but not in bool. */
 void laci_eval_convert(const laci_eval *eval, const laci_buf *in, laci_buf *out);
 
-/** Is this integer element a symbol? Never outside of folding. */
+/** Is this integer element a symbol? False outside of inference. */
 static inline bool laci_eval_is_symbol(const laci_eval *eval, int64_t element) {
   return eval->new_symbol && laci_is_symbol(element);
 }
@@ -163,9 +166,11 @@ static inline bool laci_eval_is_symbol(const laci_eval *eval, int64_t element) {
 
 enum { LACI_MAP_LIMIT = 1 << 26 };
 
-/** The axis has a known size, not above LACI_MAP_LIMIT: maps have an int32 for each position. */
+/** Is the size of the axis known, and at most LACI_MAP_LIMIT? Maps have an int32 for each
+ * position. */
 bool laci_mappable(const laci_coupling *c, int port, int axis);
-/** Labels for all axes of in and out but `axis`, one to one (equal ranks). */
+/** Sets equal labels on the axes of in_port and out_port, one to one, except `axis` (equal
+ * ranks). */
 void laci_couple_others(laci_coupling *c, int in_port, int out_port, int axis);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The frame of the pools. Along every axis the kernel positions inside the input are a range, found
- * by division, so that a huge kernel costs no more than the input is large. */
+ * The common code of the pools. Along every axis, the kernel positions inside the input are a range
+ * that is found by division, so the cost of a huge kernel is limited by the size of the input. */
 #include "base/to_int.h"
 #include "graph/ops/shared/pool_in.h"
 
@@ -23,7 +23,7 @@ lac_status laci_pooling_infer(laci_infer *infer) {
   return laci_window_infer(infer, &window, x, y);
 }
 
-/** Along one axis, for one output position. */
+/** The kernel positions that a window covers along one axis, for one output position. */
 typedef struct reach {
   int64_t start;       /* input position of kernel position 0 */
   int64_t first, last; /* kernel positions [first, last) inside the input */
@@ -35,7 +35,7 @@ typedef struct job {
   const laci_node_window *window;
   const laci_buf *x;
   laci_buf *y, *indices; /* NULL: not wanted */
-  const laci_shape *out; /* of the windows */
+  const laci_shape *out; /* shape of the output: one window for each position */
   int64_t in_spatial, out_spatial;
 } job;
 
@@ -52,7 +52,7 @@ static reach reach_of(const laci_window_axis *axis, int64_t size, int64_t o) {
   return r;
 }
 
-/** The position within the channel of the window's element t. */
+/** Returns the position within the channel of element t of the window. */
 static int64_t place_of(const job *j, const reach *r, const int64_t *t) {
   int64_t at = 0;
   for (int axis = 0; axis < j->window->n_spatial; axis++) {
@@ -62,7 +62,7 @@ static int64_t place_of(const job *j, const reach *r, const int64_t *t) {
   return at;
 }
 
-/** The next element inside the channel, last axis fastest. */
+/** Moves t to the next element of the window inside the channel, last axis fastest. */
 static void advance(const job *j, const reach *r, int64_t *t) {
   for (int axis = j->window->n_spatial - 1; axis >= 0; axis--) {
     if (++t[axis] < r[axis].last) break;
@@ -70,7 +70,7 @@ static void advance(const job *j, const reach *r, int64_t *t) {
   }
 }
 
-/** Steps through the window's elements inside the channel. */
+/** Calls step for each element of the window that is inside the channel. */
 static void visit(const job *j, const reach *r, const double *floats, const int64_t *integers,
                   laci_pool_state *state) {
   int n = j->window->n_spatial;
@@ -82,7 +82,8 @@ static void visit(const job *j, const reach *r, const double *floats, const int6
   }
 }
 
-/** Which input positions the window of output position `rest` (flat within the channel) covers. */
+/** Finds which input positions the window of output position `rest` (flat within the channel)
+ * covers. */
 static void find_reach(const job *j, int64_t rest, reach *r, laci_pool_state *state) {
   state->n_inside = state->n_padded = 1;
   for (int axis = j->window->n_spatial - 1; axis >= 0; axis--) {

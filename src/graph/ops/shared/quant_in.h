@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What QuantizeLinear and DequantizeLinear share: scale and zero point of the whole tensor, of each
- * place along one axis, or (opset 21) of each block of places along it, apart for all other axes.
- * The code is in dequantize_linear.c. */
+ * What QuantizeLinear and DequantizeLinear share: scale and zero point for the whole tensor, for
+ * each index along one axis, or (opset 21) for each block of indices along it, separately for each
+ * index of the other axes. The code is in dequantize_linear.c. */
 #ifndef LACI_GRAPH_OPS_SHARED_QUANT_IN_H
 #define LACI_GRAPH_OPS_SHARED_QUANT_IN_H
 
@@ -10,10 +10,11 @@
 /** Checks scale and zero point against the data as far as shapes are known. */
 LAC_MUST_CHECK lac_status laci_quant_check(laci_infer *infer);
 
-/** Element `at` uses scale number (at / inner) % n, n being 1 for the whole tensor; with blocks,
- * there are n of them along an axis of `size` places. */
+/** Which scale an element uses. Without blocks, element `at` uses scale (at / inner) % n, where n
+ * is 1 for the whole tensor. With blocks, there are n blocks of `block` indices along an axis of
+ * `size`. */
 typedef struct laci_quant {
-  int64_t inner, n, size, block; /* block 0: none */
+  int64_t inner, n, size, block; /* block 0: no blocks */
   const laci_buf *scale, *zero;  /* zero may be NULL */
 } laci_quant;
 

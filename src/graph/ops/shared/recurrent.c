@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The frame of LSTM, GRU and RNN (recurrent_in.h). A sequence in one direction is one index of the
- * parallel loop; its products with w are taken as they are needed. */
+ * The common code of LSTM, GRU and RNN (recurrent_in.h). One index of the parallel loop is one
+ * sequence in one direction; its products with w are computed step by step. */
 #include "graph/ops/shared/recurrent_in.h"
 
 #include <math.h>
@@ -27,12 +27,13 @@ static double softplus(double x, double a, double b) {
   return (void)a, (void)b, fmax(x, 0) + log1p(exp(-fabs(x)));
 }
 
-/** Which of alpha and beta a function has: they are taken from the lists in order. */
+/** An activation, and which of alpha and beta it has; a function takes its values from the lists in
+ * order. */
 typedef struct known_activation {
   const char *name;
   double (*f)(double x, double alpha, double beta);
   bool has_alpha, has_beta;
-  double alpha, beta; /* where the lists have no more */
+  double alpha, beta; /* defaults, used where the lists have no more numbers */
 } known_activation;
 
 static const known_activation known_activations[] = {
@@ -56,12 +57,12 @@ static const known_activation *find_activation(const char *name) {
   return NULL;
 }
 
-/** Number `at` of a list of floats, if there are so many. */
+/** Returns number `at` of a list of floats, or `otherwise` where the list is shorter. */
 static double listed(const laci_attr *list, size_t at, double otherwise) {
   return list && list->kind == LACI_ATTR_FLOATS && at < list->n ? list->floats[at] : otherwise;
 }
 
-/** Those of all directions, one after the other. */
+/** Reads the activations of all directions, one direction after the other. */
 static lac_status read_activations(const laci_node *node, const laci_recurrent *op, int n,
                                    laci_activation *act, lac_error *err) {
   const laci_attr *names = laci_node_attr(node, "activations");
@@ -105,7 +106,7 @@ static int n_directions_of(const laci_node *node) {
   return strcmp(laci_node_text(node, "direction", "forward"), "bidirectional") == 0 ? 2 : 1;
 }
 
-/** One of the axes of an input, or -1. */
+/** Returns the size of an axis of an input, or -1. */
 static int64_t size_of(const laci_infer *infer, int port, int axis) {
   const laci_shape *shape = laci_in_shape(infer, port);
   return shape && shape->rank == 3 ? shape->dims[axis] : -1;
@@ -165,13 +166,13 @@ typedef struct job {
   const laci_eval *eval;
   const laci_recurrent *op;
   int64_t n_directions, time, batch, inputs, hidden;
-  bool batch_first, backward; /* backward: the first direction is */
+  bool batch_first, backward; /* backward: the first direction runs backward */
   double *work;               /* [n_directions * batch, work_size] */
   int64_t work_size;
   laci_activation act[2 * LACI_MAX_ACTIVATIONS];
 } job;
 
-/** Place of a state of a sequence. */
+/** Returns the offset of the state of a sequence in one direction. */
 static int64_t state_at(const job *j, int64_t direction, int64_t sequence) {
   return (j->batch_first ? sequence * j->n_directions + direction
                          : direction * j->batch + sequence) *
@@ -192,7 +193,7 @@ static void keep_state(laci_buf *to, int64_t at, const double *state, int64_t n)
   if (to) memcpy(to->f + at, state, (size_t)n * sizeof *state);
 }
 
-/** out = w x + bias, all gates. */
+/** Computes out = w x + bias for all gates. */
 static void take_input(const job *j, int64_t direction, const double *x, double *out) {
   int64_t rows = j->op->n_gates * j->hidden;
   const double *w = part_of(j, W, direction, rows * j->inputs);
@@ -246,7 +247,7 @@ static void run_sequences(int64_t begin, int64_t end, void *context) {
   for (int64_t at = begin; at < end; at++) run_sequence(j, at / j->batch, at % j->batch);
 }
 
-/** An operand that is there has as many elements as the frame reads. */
+/** Checks that every operand that is present has as many elements as the common code reads. */
 static lac_status check_counts(const job *j) {
   int64_t rows = j->op->n_gates * j->hidden, states = j->n_directions * j->batch * j->hidden;
   const int64_t wanted[] = {[BIAS] = j->n_directions * 2 * rows,
@@ -305,8 +306,8 @@ int laci_recurrent_weights(const laci_graph *graph, const laci_node *node,
 
 /* ---- Coupling ---- */
 
-/** Hidden channel h of the output's last axis is position part * H + h of the input's axis, for
- * every part. */
+/** Maps hidden channel h of the output's last axis to position part * H + h of the input's axis,
+ * for every part. */
 static void map_hidden(laci_coupling *c, int out, int port, int axis, int64_t n_parts,
                        int64_t hidden) {
   const laci_shape *from = laci_port_shape(c, port), *to = laci_port_shape(c, out);
@@ -335,7 +336,7 @@ static void couple_output(const laci_node *node, laci_coupling *c, const laci_re
   map_hidden(c, LACI_OUT(out), PEEPHOLE, 1, 3, hidden);
 }
 
-/** Are all operands that are there of known shape? Else a place might be missed. */
+/** Do all operands that are present have a known shape? If not, a port might be missed. */
 static bool all_known(const laci_node *node, const laci_coupling *c) {
   for (int port = 0; port < node->n_inputs; port++) {
     const laci_shape *shape = laci_port_shape(c, port);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * LSTM, GRU and RNN: one frame for shapes, directions, lengths of sequences and activations; the
- * operator brings what a cell does with its gates. Hochreiter & Schmidhuber, Long Short-Term
+ * LSTM, GRU and RNN: common code for shapes, directions, lengths of sequences and activations; the
+ * operator provides what a cell does with its gates. Hochreiter & Schmidhuber, Long Short-Term
  * Memory, 1997; Cho et al., arXiv:1406.1078, 2014.
  *
  *   x [T, B, I] (layout 1: [B, T, I]), w [D, G * H, I], r [D, G * H, H], b [D, 2 * G * H]
  *   y [T, D, B, H] (layout 1: [B, T, D, H]), y_h and y_c [D, B, H] (layout 1: [B, D, H])
  *
- * Channels: I of x is that of w. A hidden channel h is row g * H + h of w and r for every gate g,
- * column h of r, and element h of states and results; both directions share one order, because they
- * are one axis of w. Time and directions stay. */
+ * Channels: axis I of x and axis I of w have the same channels. Hidden channel h is row g * H + h
+ * of w and r for every gate g, column h of r, and element h of states and results. Both directions
+ * share one order, because they have one hidden axis in w. The axes of time and direction are
+ * FIXED. */
 #ifndef LACI_GRAPH_OPS_SHARED_RECURRENT_IN_H
 #define LACI_GRAPH_OPS_SHARED_RECURRENT_IN_H
 
@@ -16,7 +17,7 @@
 
 enum { LACI_MAX_GATES = 4, LACI_MAX_ACTIVATIONS = 3 };
 
-/** f(x) of three names, for gates and states. */
+/** An activation function of gates or states, with its parameters. */
 typedef struct laci_activation {
   double (*f)(double x, double alpha, double beta);
   double alpha, beta;
@@ -25,33 +26,35 @@ typedef struct laci_activation {
 /** One step of one sequence in one direction. */
 typedef struct laci_cell {
   int64_t hidden;
-  const double *x;        /* [G * H] w x + bias of w */
+  const double *x;        /* [G * H] the product of w and x, plus the bias of w */
   const double *r;        /* [G * H, H] */
-  const double *bias;     /* [G * H] of r, or NULL */
+  const double *bias;     /* [G * H] the bias of r, or NULL */
   const double *peephole; /* [3 * H], or NULL */
   double *h, *c;          /* [H] states, replaced; c of an LSTM only */
   double *gates;          /* [G * H] scratch */
   laci_activation act[LACI_MAX_ACTIVATIONS];
-  double clip; /* infinite: none */
-  bool flag;   /* the operator's own */
+  double clip; /* infinite: no clipping */
+  bool flag;   /* a flag of the operator: linear_before_reset or input_forget */
 } laci_cell;
 
 typedef struct laci_recurrent {
   int n_gates, n_activations;
-  const char *activations[LACI_MAX_ACTIVATIONS]; /* where none are named */
+  const char *activations[LACI_MAX_ACTIVATIONS]; /* the default ones */
   const char *flag;                              /* attribute that sets laci_cell.flag, or NULL */
   bool has_cell;                                 /* initial_c, peepholes, y_c */
   void (*step)(const laci_cell *cell);
 } laci_recurrent;
 
-/** act(x), clipped first. */
+/** Returns act(x), where x is clipped first. */
 double laci_cell_act(const laci_cell *cell, int activation, double x);
-/** Rows [first, first + H) of r times v, plus their bias, one by one to out. */
+/** Multiplies rows [first, first + H) of r by v, adds their bias, and writes the H results to
+ * out. */
 void laci_cell_product(const laci_cell *cell, int64_t first, const double *v, double *out);
 
 LAC_MUST_CHECK lac_status laci_recurrent_infer(laci_infer *infer, const laci_recurrent *op);
 LAC_MUST_CHECK lac_status laci_recurrent_eval(const laci_eval *eval, const laci_recurrent *op);
-/** W and R, both of which may be pruned: rows of every gate and direction. */
+/** Describes the weights W and R, both of which may be pruned; their rows are those of every gate
+ * and direction. */
 int laci_recurrent_weights(const laci_graph *graph, const laci_node *node,
                            laci_weight_axes axes[2]);
 lac_status laci_recurrent_couple(const laci_node *node, laci_coupling *c, const laci_recurrent *op);

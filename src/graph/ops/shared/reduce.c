@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The frame of all reductions: which axes, what shape, and a walk that runs over the reduced part
- * of the input once for every element of the output, in row-major order.
+ * The common code of all reductions: finds the axes and the output's shape, and for every element
+ * of the output, in row-major order, loops over the elements of the input that are reduced to it.
  *
  * Neighbouring reduced (and neighbouring kept) axes are merged first, so that the usual cases have
  * one of each. */
@@ -11,7 +11,7 @@
 
 /* ---- Which axes ---- */
 
-/** *known: flags are right. */
+/** Finds the reduced axes. *known is false where they are not known; then flags are not set. */
 static lac_status reduced_axes(const laci_node *node, const laci_buf *content, int rank,
                                bool flags[LACI_MAX_RANK], bool *known, lac_error *err) {
   laci_ints axes = laci_ints_of(node, "axes", 1, content);
@@ -65,7 +65,8 @@ typedef struct job {
   merged_axes kept, reduced;
 } job;
 
-/** Row-major axes whose flag is `wanted`; one that continues the axis before it is merged with it.
+/** Collects the axes whose flag is `wanted`, in row-major order; neighbouring axes that form one
+ * longer axis are merged.
  *  */
 static void merge_axes(const laci_shape *shape, const bool *flags, bool wanted, merged_axes *m) {
   int64_t strides[LACI_MAX_RANK];
@@ -85,7 +86,7 @@ static void merge_axes(const laci_shape *shape, const bool *flags, bool wanted, 
   }
 }
 
-/** Flat input index of the at-th element of the merged axes. */
+/** Returns the flat input index of element `at` of the merged axes. */
 static int64_t offset_of(const merged_axes *m, int64_t at) {
   int64_t offset = 0;
   for (int axis = m->n - 1; axis >= 0; axis--) {
@@ -169,7 +170,7 @@ double laci_reduce_mean(const laci_reduce_state *state, int64_t n) { return stat
 laci_wide laci_reduce_add_integer(laci_wide state, laci_wide x) {
   laci_wide sum;
   if (!__builtin_add_overflow(state, x, &sum)) return sum;
-  return state; /* x cannot be that large unless the state is at its end */
+  return state; /* on overflow the state is near the limit of laci_wide, and stays there */
 }
 
 laci_wide laci_reduce_product(laci_wide a, laci_wide b) {

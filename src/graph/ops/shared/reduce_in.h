@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reductions over axes: one frame for the Reduce operators and the global pools.
+ * Reductions over axes: common code for the Reduce operators and the global pools.
  *
- * An operator gives what happens per element and at the end; the frame finds the axes (attribute in
- * old opsets, input in new ones), infers, walks, and couples: a reduced axis has a label of its
- * own, any order along it is as good. */
+ * An operator provides what happens for each element and at the end. The common code finds the axes
+ * (attribute in old opsets, input in new ones), infers, loops and couples. A reduced axis has a
+ * label of its own, for its order does not matter. */
 #ifndef LACI_GRAPH_OPS_SHARED_REDUCE_IN_H
 #define LACI_GRAPH_OPS_SHARED_REDUCE_IN_H
 
 #include "graph/ops/shared/op_in.h"
 
-/** What is carried along a reduced run; most need only a. */
+/** The state of a reduction along a run; most operators need only a. */
 typedef struct laci_reduce_state {
   double a, b;
 } laci_reduce_state;
@@ -17,12 +17,12 @@ typedef struct laci_reduce_state {
 typedef struct laci_reducer {
   laci_reduce_state start;
   void (*step)(laci_reduce_state *state, double x);
-  double (*end)(const laci_reduce_state *state, int64_t n); /* NULL: a */
-  /* Of integers, without rounding, until the result is held inside the output's type, as ONNX
-     Runtime does. NULL: integers go through double. */
+  double (*end)(const laci_reduce_state *state, int64_t n); /* NULL: the result is state->a */
+  /* The same steps for integers, without rounding; the result is clamped to the output's type, as
+   * in ONNX Runtime. NULL: integers are reduced as doubles. */
   laci_wide start_integer;
   laci_wide (*step_integer)(laci_wide state, laci_wide x);
-  laci_wide (*end_integer)(laci_wide state, int64_t n); /* NULL: the state */
+  laci_wide (*end_integer)(laci_wide state, int64_t n); /* NULL: the result is the state */
 } laci_reducer;
 
 /* For operators with axes, keepdims and noop_with_empty_axes. */
@@ -39,7 +39,7 @@ lac_status laci_global_couple(const laci_graph *graph, const laci_node *node, la
 void laci_reduce_add(laci_reduce_state *state, double x);
 double laci_reduce_mean(const laci_reduce_state *state, int64_t n);
 laci_wide laci_reduce_add_integer(laci_wide state, laci_wide x);
-/** a * b, held inside laci_wide. */
+/** Returns a * b, clamped to the range of laci_wide. */
 laci_wide laci_reduce_product(laci_wide a, laci_wide b);
 
 #endif

@@ -3,8 +3,8 @@
  * Axes follow one another through intermediate tensors, which equals the product of the axes'
  * weights.
  *
- * Taps that fall outside the input read its border, or with exclude_outside weigh nothing. With
- * antialias a shrinking axis widens the filter by 1 / scale. */
+ * Taps outside the input read its border, or have weight 0 with exclude_outside. With antialias,
+ * the filter of an axis that gets smaller is 1 / scale times as wide. */
 #include <math.h>
 
 #include "base/error.h"
@@ -13,17 +13,17 @@
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/resample_in.h"
 
-/** A filter this wide would be wider than any input that fits. */
+/** The largest width of a filter; no real input is as long. */
 enum { LARGEST_FILTER = 1 << 20 };
 
 typedef struct taps {
-  int64_t n_out, width; /* weights a position */
-  int64_t *first;       /* [n_out] may be outside */
-  double *weight;       /* [n_out, width]; a position from outside has first == INT64_MIN */
+  int64_t n_out, width; /* width: weights for one position */
+  int64_t *first;       /* [n_out]; may be outside of the input */
+  double *weight;       /* [n_out, width]; first == INT64_MIN: the output gets outside_value */
 } taps;
 
-/** Where rounding follows, in float, as runtimes reckon: 3 / 0.6f is 5 there, a little less in
- *  double. */
+/** Computes x / scale: in float for LACI_NEAREST, where the result is rounded to an integer, as
+ * runtimes do. 3 / 0.6f is 5 in float, a little less in double. */
 static double quotient(const laci_resampling *r, double x, double scale) {
   return r->mode == LACI_NEAREST ? (float)(x / scale) : x / scale;
 }
@@ -35,13 +35,14 @@ static double place_of(const laci_resampling *r, const laci_resample_axis *axis,
     case LACI_HALF_PIXEL: return quotient(r, x + 0.5, scale) - 0.5;
     case LACI_HALF_PIXEL_FOR_NEAREST: return quotient(r, x + 0.5, scale);
     case LACI_PYTORCH_HALF_PIXEL: return out > 1 ? quotient(r, x + 0.5, scale) - 0.5 : 0;
-    case LACI_ALIGN_CORNERS: { /* the last place of a size that need not be whole */
+    case LACI_ALIGN_CORNERS: { /* the scaled size need not be an integer */
       double size = fabs(scale * size_in - size_out) < 1e-6 ? size_out : scale * size_in;
       return out > 1 ? x * (size_in - 1) / (size - 1) : 0;
     }
     case LACI_ASYMMETRIC: return quotient(r, x, scale);
     case LACI_HALF_PIXEL_SYMMETRIC: {
-      /* The input's middle stays in the middle where the scaled size is not whole. */
+      /* The middle of the input stays in the middle of the output, even if the scaled size is no
+       * integer. */
       double whole = size_out / (scale * size_in), middle = size_in / 2;
       return middle * (1 - whole) + quotient(r, x + 0.5, scale) - 0.5;
     }
@@ -64,7 +65,7 @@ static double rounded(laci_resample_round round, bool shrinks, double x) {
   return x;
 }
 
-/** Weight of an input position `distance` away. */
+/** Returns the weight of an input position at that distance. */
 static double kernel(const laci_resampling *r, double distance) {
   double d = fabs(distance), a = r->cubic_a;
   if (r->mode == LACI_LINEAR) return d < 1 ? 1 - d : 0;
@@ -72,7 +73,7 @@ static double kernel(const laci_resampling *r, double distance) {
   return d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a : 0;
 }
 
-/** Weights of `width` positions from *first on, summing to 1. */
+/** Fills in the weights of `width` input positions for output position o; their sum is 1. */
 static void fill_weights(const laci_resampling *r, double place, double shrink, int64_t in,
                          const taps *t, int64_t o) {
   double half = (r->mode == LACI_LINEAR ? 1 : 2) / shrink, sum = 0;
@@ -146,7 +147,7 @@ static void resample_lines(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/** Resamples axis `axis` of *now (shape *shape) into a new buffer, which takes its place. */
+/** Resamples one axis of *now into a new buffer, which replaces *now. */
 static lac_status resample_axis(const laci_eval *eval, const laci_resampling *r,
                                 const laci_resample_axis *how, int axis, laci_buf **now) {
   laci_shape shape = (*now)->shape;

@@ -8,7 +8,8 @@
 
 typedef enum laci_resample_mode { LACI_NEAREST, LACI_LINEAR, LACI_CUBIC } laci_resample_mode;
 
-/** The position in the input of output position o. */
+/** How an output position maps to a position in the input (ONNX's
+ * coordinate_transformation_mode). */
 typedef enum laci_resample_place {
   LACI_HALF_PIXEL,
   LACI_HALF_PIXEL_SYMMETRIC,
@@ -24,20 +25,22 @@ typedef enum laci_resample_round {
   LACI_ROUND_PREFER_CEIL,
   LACI_ROUND_FLOOR,
   LACI_ROUND_CEIL,
-  LACI_ROUND_OLD, /* before opset 11: up along an axis that shrinks, else down */
+  LACI_ROUND_OLD, /* before opset 11: up along an axis that gets smaller, else down */
 } laci_resample_round;
 
 typedef struct laci_resampling {
   laci_resample_mode mode;
   laci_resample_place place;
   laci_resample_round round;
-  double cubic_a, outside_value; /* outside_value: for places a crop takes from outside the input */
+  /* outside_value: for positions that a crop reads outside of the input */
+  double cubic_a, outside_value;
   bool antialias, exclude_outside;
 } laci_resampling;
 
 typedef struct laci_resample_axis {
-  double scale;                /* out / in, as given; it need not be the quotient of the sizes */
-  double crop_begin, crop_end; /* of LACI_CROP_AND_RESIZE, in parts of the input */
+  /* output size / input size, as given; it need not be the exact quotient */
+  double scale;
+  double crop_begin, crop_end; /* for LACI_CROP_AND_RESIZE, as fractions of the input */
 } laci_resample_axis;
 
 /** out = in resampled along every axis whose size differs or whose scale is not 1. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * HannWindow, HammingWindow and BlackmanWindow: tapers for spectra, written once in hann_window.c.
+ * HannWindow, HammingWindow and BlackmanWindow: window functions for spectra; the code is in
+ * hann_window.c.
  *   y[k] = a0 - a1 cos(2 pi k / N) + a2 cos(4 pi k / N),  N = size, or size - 1 if not periodic */
 #ifndef LACI_GRAPH_OPS_SHARED_TAPER_IN_H
 #define LACI_GRAPH_OPS_SHARED_TAPER_IN_H

@@ -2,8 +2,8 @@
  * Walking over strided and broadcast operands, run by run (walk_in.h draws the loop).
  *
  * Axes are merged where the outer stride of every operand is the inner stride times the inner size:
- * then the pair is one longer axis for all of them, and the caller's inner loop gets long. Users:
- * elementwise.c and the data movers. */
+ * then both are one longer axis for all operands, and the caller's inner loop gets longer. Users:
+ * elementwise.c and operators that move data. */
 #include "graph/ops/shared/walk_in.h"
 
 void laci_strides(const laci_shape *shape, int64_t strides[LACI_MAX_RANK]) {
@@ -36,7 +36,7 @@ void laci_walk_strided(laci_walk *walk, const int64_t *strides, int64_t offset) 
   walk->offset[operand] = offset;
 }
 
-/** May axis `axis` and the next one be walked as one? */
+/** Can axes `axis` and `next` be merged into one for every operand? */
 static bool is_even(const laci_walk *walk, int axis, int next) {
   for (int k = 0; k < walk->n_operands; k++) {
     if (walk->stride[k][axis] != walk->stride[k][next] * walk->size[next]) return false;

@@ -12,8 +12,8 @@ enum { LACI_WALK_OPERANDS = 4 };
 
 /** An odometer over a space (usually the output's shape) that keeps the flat index of up to four
  * operands. The last axis is the caller's inner loop: one step of the walk is a run of `run`
- * elements, operand k from at[k] on with stride inner[k]. Neighbouring axes that all operands walk
- * through evenly are merged, so that runs are long.
+ * elements, operand k from at[k] on with stride inner[k]. Neighbouring axes that have one common
+ * stride in every operand are merged, so that runs are long.
  *
  *    laci_walk w;
  *    laci_walk_start(&w, &out->shape);
@@ -35,19 +35,19 @@ typedef struct laci_walk {
 } laci_walk;
 
 void laci_walk_start(laci_walk *walk, const laci_shape *space);
-/** An operand that is broadcast into the space (right-aligned, size-1 axes have stride 0). One that
- * does not fit is read inside of its bounds all the same: shape rules are to refuse it. */
+/** Adds an operand that is broadcast into the space (right-aligned, size-1 axes have stride 0). An
+ * operand that does not fit is never read out of bounds; infer has to reject it. */
 void laci_walk_broadcast(laci_walk *walk, const laci_shape *operand);
-/** An operand with strides of its own, one for each axis of the space. */
+/** Adds an operand with the given strides, one for each axis of the space. */
 void laci_walk_strided(laci_walk *walk, const int64_t *strides, int64_t offset);
 void laci_walk_ready(laci_walk *walk);
 void laci_walk_seek(laci_walk *walk, int64_t run);
 void laci_walk_next(laci_walk *walk);
 
-/** Row-major strides of a shape. */
+/** Fills in the row-major strides of a shape. */
 void laci_strides(const laci_shape *shape, int64_t strides[LACI_MAX_RANK]);
 
-/** Copies n elements; both of one class. */
+/** Copies n elements; both buffers hold floats, or both hold integers. */
 static inline void laci_move(laci_buf *out, int64_t out_at, const laci_buf *in, int64_t in_at,
                              int64_t n) {
   if (n <= 0) return;
@@ -56,7 +56,7 @@ static inline void laci_move(laci_buf *out, int64_t out_at, const laci_buf *in, 
 }
 
 /** out[row-major over space] = in[offset + sum index * strides]: Transpose, Slice, Expand,
- * DepthToSpace and their like. space has as many elements as out, but may be cut into other axes.
+ * DepthToSpace and similar. space has as many elements as out, but may have other axes.
  */
 void laci_move_strided(const laci_eval *eval, const laci_buf *in, const laci_shape *space,
                        const int64_t *strides, int64_t offset, laci_buf *out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sliding windows: attributes to numbers, and numbers to output sizes.
+ * Sliding windows: reads attributes, and computes output sizes from them.
  *
  *   reach = (kernel - 1) * dilation + 1
  *   out   = floor or ceil((in + pad_begin + pad_end - reach) / stride) + 1
@@ -12,10 +12,12 @@
 #include "graph/ops/shared/op_in.h"
 #include "base/plural.h"
 
-/* No real window comes near this; below it no sum or product here can overflow. */
+/* The largest size accepted; real windows are far smaller, and no sum or product overflows below
+ * it. */
 static const int64_t LARGEST = 1 << 30;
 
-/** Copies the attribute into axis[..].field-by-offset; absent leaves the default. */
+/** Reads an attribute of `wanted` integers, each at least `least`, into values; an absent attribute
+ * leaves them. */
 static lac_status read_ints(const laci_node *node, const char *name, size_t wanted, int64_t least,
                             int64_t *values, lac_error *err) {
   size_t n = 0;
@@ -52,7 +54,7 @@ static lac_status read_auto_pad(const laci_node *node, laci_node_window *window,
                         "auto_pad is '%s', wanted NOTSET, VALID, SAME_UPPER or SAME_LOWER", text);
 }
 
-/** The kernel's sizes: from the attribute, or from the weight, which must agree. */
+/** Reads the kernel's sizes from the attribute, or from the weight; both must agree. */
 static lac_status read_kernel(const laci_node *node, const laci_shape *weight, int n_spatial,
                               int64_t *kernel, lac_error *err) {
   for (int at = 0; at < n_spatial; at++) kernel[at] = -1;
@@ -125,7 +127,8 @@ int64_t laci_window_out_size(laci_node_window *window, int spatial, int64_t in_s
   return out;
 }
 
-/** Without the numbers: stride 1 with as much padding as the kernel takes away keeps the size. */
+/** Is the output size equal to the input size, whatever that is? So with stride 1 and kernel reach
+ * - 1 of padding. */
 static bool keeps_size(const laci_node_window *window, int spatial) {
   const laci_window_axis *a = &window->axis[spatial];
   if (a->stride != 1) return false;

@@ -35,11 +35,13 @@ LAC_MUST_CHECK lac_status laci_window_read(const laci_node *node, int n_spatial,
                                            const laci_shape *weight, laci_node_window *window,
                                            lac_error *err);
 
-/** Output size along a spatial axis, for a known input size; sets that axis' pads where auto_pad
- *  asks for it. <= 0: the window does not fit. The kernel must be known. */
+/** Returns the output size along a spatial axis, for a known input size, and sets the pads of that
+ * axis where auto_pad requires it. A result <= 0: the window does not fit. The kernel must be
+ * known. */
 int64_t laci_window_out_size(laci_node_window *window, int spatial, int64_t in_size);
 
-/** out[2 ..] for every spatial axis of x, with symbols where sizes are unknown. Fails
+/** Infers the sizes out->dims[2 ..] for every spatial axis of x, with symbols where sizes are
+ * unknown. Fails
  *  LAC_BAD_SHAPE. */
 LAC_MUST_CHECK lac_status laci_window_infer(laci_infer *infer, laci_node_window *window,
                                             const laci_shape *x, laci_shape *out);
