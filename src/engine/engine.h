@@ -157,19 +157,20 @@ typedef struct laci_engine_memory {
 
 /** Description of a step, for reports. Its texts are views that live as long as the engine. */
 typedef struct laci_engine_step {
-  const char *name;      /* of its node; NULL: it only changes a layout for what comes next */
-  const char *op;        /* the node's operator, "reorder" or "output" */
-  const char *what;      /* with all that was fused into it */
-  const char *kernel;    /* the library's name, LACI_ENGINE_EXACT, or "own" for a copy of ours */
-  bool plain;            /* by the operator's own evaluation: there is no fast form */
-  bool exact;            /* plain, by the exact engine next to a fast one */
-  bool sparse;           /* by a kernel that skips zeros of the weight */
-  bool recomputed;       /* for the second time: laci_engine_options.recompute */
-  int64_t micro_batches; /* in which a run does it, each for as many images of the batch; 0 is 1.
-                            Its time and what follows are of all of them */
-  int64_t flops;         /* multiplications and additions of a product, those by zeros with them; 0
-                         for all else */
-  int64_t bytes_read, bytes_written; /* every operand and result once */
+  const char *name;   /* of its node; NULL: the step only changes a layout for the next one */
+  const char *op;     /* the node's operator, "reorder" or "output" */
+  const char *what;   /* operator with all that was fused into it */
+  const char *kernel; /* the library's name, LACI_ENGINE_EXACT, or "own" for a copy of ours */
+  bool plain;         /* computed by the operator's own evaluation, since there is no fast kernel */
+  bool exact;         /* plain, and computed by the exact engine in a network that mostly runs
+                         fast */
+  bool sparse;        /* by a kernel that skips zeros of the weight */
+  bool recomputed;    /* it computes a value for the second time: laci_engine_options.recompute */
+  int64_t micro_batches; /* into how many micro-batches of equal size a run splits this step; 0 is
+                            1. Its time and the counts below are for all of them */
+  int64_t flops; /* multiplications and additions of a matrix product or convolution, those by
+                        zeros included; 0 for other steps */
+  int64_t bytes_read, bytes_written; /* each operand and result counted once */
 } laci_engine_step;
 
 /** Which part of a network runs on the exact engine, because the fast one cannot run it. */

@@ -85,7 +85,7 @@ static void write_terms(laci_code *code, const laci_sparse_frame *f,
   }
 }
 
-/* Turns the tile's bits into a mask of all ones or zeros in each lane. */
+/* Expands the tile's bits to a mask of all ones or zeros in each lane. */
 static void make_masks(laci_code *code) {
   const int32_t lanes = (int32_t)offsetof(laci_sparse_tile, lanes);
   laci_x86_load(code, LACI_X86_R8, LACI_SPARSE_FIELD(bits));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The variants that every kernel family has, one for each instruction set. NAME_isa.c is one text
- * that the build compiles for all of them (cmake/kernels.cmake); NAME_<variant>.c is the text of
- * one and is used in place of NAME_isa.c. The scalar variant defines the result. A family makes its
- * declarations and its table of this list, so that a new instruction set is a line here and one
- * there. */
+ * The variants that every kernel family has, one for each instruction set. NAME_isa.c is a common
+ * source that the build compiles for each of them (cmake/kernels.cmake). NAME_<variant>.c is the
+ * source of one variant and replaces NAME_isa.c for it. The scalar variant is the reference. Each
+ * family makes its declarations and its table from this list, so that a new instruction set needs
+ * one more line here and one in cmake/kernels.cmake. */
 #ifndef LACI_KERNEL_VARIANTS_H
 #define LACI_KERNEL_VARIANTS_H
 
@@ -18,7 +18,8 @@
 #define LACI_KERNEL_VARIANTS(X) X(scalar, LACI_CPU_ANY)
 #endif
 
-/* LACI_VARIANT(laci_gate): laci_gate_avx2 where the build compiles for AVX2 (-DLACI_ISA=avx2). */
+/* Names a function of the variant that is being compiled: LACI_VARIANT(laci_gate) is laci_gate_avx2
+ * when the build compiles for AVX2 (-DLACI_ISA=avx2). */
 #define LACI_VARIANT(name) LACI_VARIANT_JOIN(name, LACI_ISA)
 #define LACI_VARIANT_JOIN(name, isa) LACI_VARIANT_PASTE(name, isa)
 #define LACI_VARIANT_PASTE(name, isa) name##_##isa

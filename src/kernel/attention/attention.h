@@ -4,11 +4,11 @@
  *     s = scale * q k' + mask          [n_queries, n_keys]
  *     y = softmax(s) v                 [n_queries, width], the softmax along the keys
  *
- * a few queries at a time, so that scores never leave the cache. Rows may be anywhere in memory;
- * the elements of a row are contiguous. Sums are float32 in an order that differs between variants:
- * they agree to 1e-5 of the largest |v| (f32), and to bf16's own rounding where the elements are
- * bf16. attention_isa.c is the one text of all variants; the scalar one is the definition of right.
- * Next: engine/cpu/lower/attention.c, the reader. */
+ * It computes a few queries at a time, so that scores never leave the cache. Rows may be at any
+ * distance from each other; the elements of a row are contiguous. Sums are float32 in an order that
+ * differs between variants: they agree to 1e-5 of the largest |v| (f32), and to bf16's own rounding
+ * where the elements are bf16. attention_isa.c is the common source of all variants; the scalar
+ * variant is the reference. Caller: engine/cpu/lower/attention.c. */
 #ifndef LACI_KERNEL_ATTENTION_H
 #define LACI_KERNEL_ATTENTION_H
 
@@ -26,36 +26,41 @@ typedef struct laci_attention {
                       all */
   float scale;
   bool bf16;     /* elements of q, k, v and y: bf16 instead of f32 */
-  bool zero_nan; /* a row of NaN (all its keys masked by -inf) is zeros instead */
+  bool zero_nan; /* a row of y whose keys are all masked by -inf becomes zeros instead of NaN */
 } laci_attention;
 
-/** q [n_queries, depth], k [n_keys, depth], v [n_keys, width], y [n_queries, width]; mask of f32,
- * or NULL; scratch: laci_attention_scratch bytes, aligned to 64. Any thread. */
+/** The operands of a head: q [n_queries, depth], k [n_keys, depth], v [n_keys, width], y
+ * [n_queries, width]. The mask is f32, or NULL for none. scratch has laci_attention_scratch bytes,
+ * aligned to 64. */
 typedef struct laci_attention_head {
   const void *q, *k, *v;
   const float *mask;
   void *y, *scratch;
 } laci_attention_head;
 
-/** False: a row of y is NaN, as its mask holds a NaN or leaves no key. Products show in y alone. */
+/** Computes y of one head. Returns false where a row of y is NaN because its mask holds a NaN or
+ * masks every key. A NaN or an overflow of the products is not reported: it shows in y alone.
+ * Callable from any thread. */
 typedef bool laci_attend(const laci_attention *a, const laci_attention_head *head);
 
 #define LACI_ATTENTION_DECLARE(name, level) laci_attend laci_attend_##name;
 LACI_KERNEL_VARIANTS(LACI_ATTENTION_DECLARE)
 #undef LACI_ATTENTION_DECLARE
 #if defined(__x86_64__)
-laci_attend laci_attend_avx512bf16; /* bf16 only, by instructions that multiply bf16 pairs */
+laci_attend laci_attend_avx512bf16; /* for bf16 only; uses instructions that multiply bf16 pairs */
 #endif
 
-/** The variant for elements of this type, by the processor and the level in force (cpu/cpu.h). */
+/** Returns the fastest variant for elements of this type on this processor, within the SIMD level
+ * in force (cpu/cpu.h). */
 laci_attend *laci_attend_now(bool bf16);
 
 enum {
   LACI_ATTENTION_ROWS = 6,
   LACI_ATTENTION_COLUMNS = 64
-}; /* the largest block of any variant */
+}; /* the largest block of scores (queries, keys) of any variant */
 
-/** Bytes that one thread needs, whatever the variant; 0: more than can be counted. */
+/** Returns the bytes of scratch memory that one thread needs, with any variant; 0: the size
+ * overflows. */
 size_t laci_attention_scratch(const laci_attention *a);
 
 #endif

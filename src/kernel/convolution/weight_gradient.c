@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Chooses the variant of weight_gradient.h. Next: weight_gradient_bands.c, which variants call. */
+ * Chooses the variant of weight_gradient.h. Read next: weight_gradient_bands.c, which variants
+ * call. */
 #include "kernel/convolution/weight_gradient.h"
 
 #include "cpu/cpu.h"

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Inner products of rows with rows, of which Gram matrices are made.
+ * Inner products of the rows of two matrices; Gram matrices are computed from them.
  *
- * The elements of a row are the positions that are summed, stored in runs: for images that have a
- * border, a run is an image. Runs are read in whole vectors; the caller makes sure that what is
- * read beyond the end of a run is multiplied by zero. Neither row has to be aligned, so that a
- * displaced image is the same memory at another offset.
+ * The elements of a row are the positions that are summed over. They are stored in runs; for images
+ * that have a border, a run is an image. Runs are read in whole vectors; the caller makes sure that
+ * what is read beyond the end of a run is multiplied by zero. Neither row has to be aligned, so a
+ * shifted image is the same memory at another offset.
  *
- * float32 over at most LACI_DOTS_CHUNK positions, then double. How a chunk is summed is the
- * variant's own: different instruction sets differ by rounding, 1e-6 of sum |a b|. */
+ * Up to LACI_DOTS_CHUNK positions are summed in float32, and these chunks in double. The order
+ * inside a chunk depends on the variant: results differ between instruction sets by rounding, about
+ * 1e-6 of sum |a b|. */
 #ifndef LACI_KERNEL_GRAM_DOTS_H
 #define LACI_KERNEL_GRAM_DOTS_H
 
@@ -19,10 +20,12 @@ enum { LACI_DOTS_LANES = 16, LACI_DOTS_CHUNK = 1024 };
 
 /** out[i, j] += sum over runs r and e < length of a[i, r * stride + e] b[j, r * stride + e] */
 typedef struct laci_dots {
-  int m, n; /* rows of a and b; those of out are ldo apart */
+  int m, n; /* rows of a and of b; a row of `out` is ldo elements after the one before */
   const float *a, *b;
   int64_t lda, ldb, ldo;
-  int64_t n_runs, stride, length; /* length: a multiple of LACI_DOTS_LANES */
+  int64_t n_runs, stride,
+      length; /* stride: floats from a run to the next; length: floats of a run, a multiple of
+                 LACI_DOTS_LANES */
   double *out;
 } laci_dots;
 
@@ -32,7 +35,7 @@ typedef void laci_dots_kernel(const laci_dots *dots);
 LACI_KERNEL_VARIANTS(LACI_DOTS_DECLARE)
 #undef LACI_DOTS_DECLARE
 
-/** The variant in force (cpu/cpu.h). */
+/** Returns the variant for the SIMD level in force (cpu/cpu.h). */
 laci_dots_kernel *laci_dots_of_cpu(void);
 
 #endif

@@ -3,12 +3,14 @@
  *
  *     H = sum x_p x_p',    K = sum x_d x_p'
  *
- * of one group each, x_p from one value and x_d from another of the same shape.
+ * for each group. x_p is an input vector from the pruned network's value, x_d from the dense
+ * network's value of the same shape.
  *
- * Positions are summed in float32 by chunks (dots.h), the chunks in double and in their order: the
- * same bytes for any pool. Patches of a convolution with stride 1 overlap: the product of two of
- * their columns depends on how far their taps are apart, but for what a border cuts off
- * (correlate.c); others are laid out block by block (gram.c). */
+ * Chunks of positions are summed in float32 (dots.h), and the chunks in double, in a fixed order:
+ * results are the same bytes for any pool. Patches of a convolution with stride 1 overlap. There,
+ * the product of two columns depends only on the distance of their taps, except for positions that
+ * a border cuts off; correlate.c uses this. For other layers, gram.c writes the input vectors out
+ * block by block. */
 #ifndef LACI_KERNEL_GRAM_GRAM_H
 #define LACI_KERNEL_GRAM_GRAM_H
 
@@ -16,11 +18,11 @@
 
 typedef struct laci_pool laci_pool;
 
-/** What is added to what. */
+/** One addition: which inputs are summed, and to which matrices. */
 typedef struct laci_gram {
   const laci_unfold *unfold;
-  const float *pruned, *dense; /* dense NULL: no K */
-  const int64_t *positions;    /* [n] that are summed; NULL: all */
+  const float *pruned, *dense; /* the inputs x_p and x_d; dense NULL: k is not computed */
+  const int64_t *positions;    /* [n] the positions to be summed; NULL: all of them */
   int64_t n;
   double *h;     /* [groups, columns, columns]; until laci_gram_finish only the upper triangle is
                 valid */
@@ -28,16 +30,17 @@ typedef struct laci_gram {
   void *scratch; /* laci_gram_scratch bytes, aligned to 64 */
 } laci_gram;
 
-/** Bytes; the same for any number of threads and of positions. */
+/** Returns the bytes of scratch memory, which do not depend on the number of threads or of
+ * positions. */
 uint64_t laci_gram_scratch(const laci_unfold *unfold, bool with_dense);
 
 void laci_gram_add(const laci_gram *gram, laci_pool *pool);
 
-/** Makes h of one group whole: the lower triangle becomes the upper one. */
+/** Copies the upper triangle of one group's h to the lower triangle. */
 void laci_gram_finish(double *h, int64_t columns, laci_pool *pool);
 
-/** Are all positions together summed by displacements? That costs about as much as a third of them
- * one by one. */
+/** Can all positions together be summed by tap distances (correlate.c)? That costs about as much as
+ * summing a third of them one by one. */
 bool laci_gram_correlates(const laci_unfold *unfold);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The two algorithms that sum a layer's products, and what they share. Private to kernel/gram. */
+ * What the two algorithms that compute Gram matrices share (gram.c, correlate.c). Private to
+ * kernel/gram. */
 #ifndef LACI_KERNEL_GRAM_GRAM_IN_H
 #define LACI_KERNEL_GRAM_GRAM_IN_H
 
@@ -7,20 +8,23 @@
 #include "kernel/gram/dots.h"
 #include "kernel/gram/gram.h"
 
-enum { LACI_GRAM_TILE = 64 }; /* rows and columns of a sum that one thread takes */
+enum {
+  LACI_GRAM_TILE = 64
+}; /* rows and columns of the block of H or K that one thread computes at
+                                 once */
 
-static inline int64_t laci_gram_whole(int64_t n) { /* vectors */
+static inline int64_t laci_gram_whole(int64_t n) { /* n rounded up to whole vectors */
   return (n + LACI_DOTS_LANES - 1) / LACI_DOTS_LANES * LACI_DOTS_LANES;
 }
 
-/** The same, an odd number of them: lines that are a power of two apart would share the few places
- * that a cache has for each. */
+/** Rounds n up to an odd number of vectors. Lines at distances of a power of two would all map to
+ * the same few sets of a cache. */
 static inline int64_t laci_gram_apart(int64_t n) {
   const int64_t whole = laci_gram_whole(n);
   return whole % (2 * (int64_t)LACI_DOTS_LANES) == 0 ? whole + LACI_DOTS_LANES : whole;
 }
 
-/** A square on the diagonal: about the upper half of it. */
+/** Computes a square block on the diagonal, and little more than the upper triangle of it. */
 static inline void laci_gram_half(laci_dots_kernel *kernel, const laci_dots *square) {
   enum { STRIP = 16 };
   for (int i = 0; i < square->m; i += STRIP) {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a layer multiplies its weights with: a vector x for every position of its output, with a
- * column for every tap and channel, tap-major, then channel.
+ * The input vectors that a layer multiplies its weights with: a vector x for every position of the
+ * output. Its columns are ordered by tap, then by channel.
  *
- * Convolutions: x is a patch of the input. Transposed convolutions: a patch of the input spread
- * apart, so that an output where several taps meet is one product, too. Matrix products: one tap;
- * an image is a row, or where the value is read transposed, an input position is one. */
+ * Of a convolution, x is a patch of the input. Of a transposed convolution, x is a patch of the
+ * input with zeros inserted between pixels, so that every output is one product, too. A matrix
+ * product has one tap; each row of its input is an image, or, if the input is read transposed, a
+ * position. */
 #ifndef LACI_KERNEL_GRAM_UNFOLD_H
 #define LACI_KERNEL_GRAM_UNFOLD_H
 
@@ -15,15 +16,15 @@ enum { LACI_UNFOLD_AXES = 3 };
 
 /** Along one axis, position o and tap t meet at input position
  *    o * stride - pad + t * dilation                  (convolution)
- *    (o + pad - t * dilation) / stride, where whole   (transposed) */
+ *    (o + pad - t * dilation) / stride, where it is an integer   (transposed) */
 typedef struct laci_unfold_axis {
   int64_t in, out, kernel, stride, dilation, pad;
 } laci_unfold_axis;
 
-/** Inputs of a layer in a value [images, groups * channels, in ...]; leading axes that are not used
- * have size 1. */
+/** The shape of a layer's input value, [images, groups * channels, in ...], and how windows are
+ * read from it. Leading axes that are not used have size 1. */
 typedef struct laci_unfold {
-  int64_t images, groups, channels; /* channels: of a group */
+  int64_t images, groups, channels; /* channels: those of one group */
   laci_unfold_axis axis[LACI_UNFOLD_AXES];
   bool transposed;
 } laci_unfold;
@@ -33,17 +34,17 @@ int64_t laci_unfold_columns(const laci_unfold *unfold); /* taps * channels */
 int64_t laci_unfold_positions(const laci_unfold *unfold);
 bool laci_unfold_equal(const laci_unfold *a, const laci_unfold *b);
 
-/** Some positions of one group, a line a column. */
+/** The input vectors of some positions of one group, transposed: a line for each column of x. */
 typedef struct laci_unfold_lines {
   const laci_unfold *unfold;
   const float *value;
-  int64_t group, first, n;  /* positions [first, first + n) of */
-  const int64_t *positions; /* these; NULL: of all */
-  float *lines;             /* [columns, distance]; zeros after n */
-  int64_t distance;         /* >= n */
+  int64_t group, first, n;  /* positions [first, first + n) of `positions` */
+  const int64_t *positions; /* the positions to choose from; NULL: all positions */
+  float *lines;             /* [columns, distance]; elements from n on are set to zero */
+  int64_t distance;         /* floats from a line to the next, >= n */
 } laci_unfold_lines;
 
-/** Lines of columns [begin, end). */
+/** Fills the lines of columns [begin, end). */
 void laci_unfold_fill(const laci_unfold_lines *l, int64_t begin, int64_t end);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * resize.h pixel by pixel: the definition of right, the ends of rows, and processors without a text
- * of their own. */
+ * resize.h pixel by pixel in plain C: the reference, also used for the ends of rows and on
+ * processors without a vector variant. */
 #ifndef LACI_KERNEL_IMAGE_RESIZE_IN_H
 #define LACI_KERNEL_IMAGE_RESIZE_IN_H
 
@@ -8,7 +8,8 @@
 
 enum { LACI_TAP_HALF = 1 << (LACI_TAP_BITS - 1) };
 
-/** A span of thousands of weights may round to a little more than 1 in all. */
+/** Converts a sum of weighted grey levels to a byte. The weights of a long span may add up to a
+ * little more than 1, hence the bound. */
 static inline uint8_t laci_tap_grey(uint32_t sum) {
   uint32_t grey = sum >> LACI_TAP_BITS;
   return (uint8_t)(grey > 255 ? 255 : grey);
@@ -29,7 +30,7 @@ static inline void laci_image_resize_across_each(const laci_tap_span *spans, int
   }
 }
 
-/** Bytes [begin, stride) of a row. */
+/** Computes bytes [begin, stride) of a row, as laci_image_resize.down does. */
 static inline void laci_image_resize_down_each(laci_tap_span span, const uint8_t *rows,
                                                size_t stride, size_t begin, uint8_t *to) {
   const uint8_t *top = rows + (size_t)span.first * stride;
@@ -42,7 +43,7 @@ static inline void laci_image_resize_down_each(laci_tap_span span, const uint8_t
   }
 }
 
-/** Pixels [begin, width) of a row. */
+/** Converts pixels [begin, width) of a row, as laci_image_resize.scale does. */
 static inline void laci_image_resize_scale_each(const laci_image_scale *scale, const uint8_t *row,
                                                 size_t width, size_t begin, float *to,
                                                 size_t channel_stride) {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Linear algebra on dense matrices: products, Cholesky factors, and what is solved by them.
+ * Linear algebra on dense matrices: products, Cholesky factors, and solutions by these.
  *
- * Row-major; rows of a matrix [n, n] without a distance (lda) are n apart. The work is OpenBLAS's
- * where the library was built with it, else our own plain code; either is called one thread at a
- * time, on parts that do not depend on the number of threads: the same bytes for any pool.
- * Different processors may get different last bits. Next: linear.c (the parts), linear_in.h. */
+ * Matrices are row-major; where no distance of rows (lda) is given, rows of a matrix [n, n] are n
+ * elements apart. OpenBLAS computes if the library was built with it, otherwise our own plain code.
+ * Either runs single-threaded on parts that do not depend on the number of threads: results are the
+ * same bytes for any pool. Different processors may get different last bits. Read next: linear.c
+ * (the parts), linear_in.h. */
 #ifndef LACI_KERNEL_LINEAR_LINEAR_H
 #define LACI_KERNEL_LINEAR_LINEAR_H
 
@@ -12,11 +13,12 @@
 
 typedef struct laci_pool laci_pool;
 
-/** "OpenBLAS 0.3.21", "plain". */
+/** Returns the name of the implementation in use: "OpenBLAS 0.3.21" or "plain". */
 const char *laci_linear_name(void);
 
-/** c [m, n] = alpha * A B + beta * c, A [m, k], B [k, n]; a transposed operand is stored as [k, m]
- * or [n, k]. Where beta is 0, c is only written. Rows are lda, ldb, ldc elements apart. */
+/** The operands of c [m, n] = alpha * A B + beta * c, with A [m, k] and B [k, n]; a transposed
+ * operand is stored as [k, m] or [n, k]. Where beta is 0, c is written but not read. Rows of a, b
+ * and c are lda, ldb, ldc elements apart. */
 typedef struct laci_linear_operands {
   int m, n, k, lda, ldb, ldc;
   bool a_transposed, b_transposed;
@@ -42,17 +44,18 @@ void laci_linear_product_f32(laci_pool *pool, const laci_linear_operands_f32 *op
 int laci_linear_cholesky(laci_pool *pool, double *a, int n);
 int laci_linear_cholesky_f32(laci_pool *pool, float *a, int n);
 
-/** Every row x of b [rows, n]: x := x (L L')^-1. */
+/** Replaces every row x of b [rows, n] by x (L L')^-1. */
 void laci_linear_cholesky_solve(laci_pool *pool, const double *l, int n, double *b, int rows);
 void laci_linear_cholesky_solve_f32(laci_pool *pool, const float *l, int n, float *b, int rows);
 
-/** inverse [n, n] = (L L')^-1, all of it and symmetric. */
+/** Computes the full symmetric inverse [n, n] = (L L')^-1. */
 void laci_linear_inverse(laci_pool *pool, const double *l, int n, double *inverse);
 
-/** y [n] = A x, by the lower triangle of A. */
+/** Computes y [n] = A x for a symmetric A; reads its lower triangle alone. */
 void laci_linear_symmetric_times(const double *a, int n, const double *x, double *y);
 
-/** For tests: our own code from now on, or (false) what is there. */
+/** For tests. true: use our own plain code from now on; false: use OpenBLAS again, if it is built
+ * in. */
 void laci_linear_be_plain(bool plain);
 
 #endif

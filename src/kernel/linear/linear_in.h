@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The operations that linear.c is built on: those on a part, by one thread. */
+ * The operations that linear.c is built on. Each works on a part of a matrix, in one thread. */
 #ifndef LACI_KERNEL_LINEAR_LINEAR_IN_H
 #define LACI_KERNEL_LINEAR_LINEAR_IN_H
 
 #include "kernel/linear/linear.h"
 
-/** Lower triangular factors l [n, n] with rows ldl apart; b [rows, n] with rows ldb apart. */
+/** The operands of a triangular solve: lower triangular factors l [n, n], rows ldl apart; b [rows,
+ * n], rows ldb apart. */
 typedef struct laci_linear_sides {
   const double *l;
   double *b;
@@ -24,7 +25,8 @@ typedef struct laci_linear_backend {
   void (*product_f32)(const laci_linear_operands_f32 *p);
   int (*cholesky)(double *a, int n, int lda);
   int (*cholesky_f32)(float *a, int n, int lda);
-  /** Rows x := x L'^-1 (as columns of a block below L are made), and x := x L^-1. */
+  /** solve_transposed replaces rows x by x L'^-1, which computes columns below a diagonal block L
+   * of a Cholesky factor. solve replaces rows x by x L^-1. */
   void (*solve_transposed)(const laci_linear_sides *s);
   void (*solve)(const laci_linear_sides *s);
   void (*solve_transposed_f32)(const laci_linear_sides_f32 *s);
@@ -33,7 +35,7 @@ typedef struct laci_linear_backend {
 } laci_linear_backend;
 
 extern const laci_linear_backend laci_linear_plain;
-/** OpenBLAS; in a build without it the plain implementation. */
+/** Returns the OpenBLAS implementation, or in a build without OpenBLAS the plain one. */
 const laci_linear_backend *laci_linear_blas(void);
 
 #endif

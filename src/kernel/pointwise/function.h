@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The functions that follow convolutions, element by element and in place.
+ * The activation functions that follow convolutions, applied element by element and in place.
  *
- * Each result is within 1e-6 |y| + 2e-38 (1 + |x|) of the function in double: what is smaller is 0
- * where it is made of exp. NaN stays NaN, and infinities give what the function comes to: 0 for a
- * gate that closes, so that HARDSWISH, SWISH and GELU of -inf are 0. Sums, products and quotients
- * are in one order, rounded as IEEE 754 says: the same bits from every variant. function_isa.c is
- * the one text of all of them; the scalar one is the definition of right. Next:
- * kernel/sparse/product.h, the reader. */
+ * Each result is within 1e-6 |y| + 2e-38 (1 + |x|) of the function in double; functions that use
+ * exp return 0 for smaller results. NaN stays NaN. Infinities give the limit of the function;
+ * HARDSWISH, SWISH and GELU of -inf are 0. Operations have a fixed order and are rounded as IEEE
+ * 754 says, so that every variant gives the same bits. function_isa.c is the common source of all
+ * variants; the scalar variant is the reference. Caller: kernel/sparse/product.h. */
 #ifndef LACI_KERNEL_POINTWISE_FUNCTION_H
 #define LACI_KERNEL_POINTWISE_FUNCTION_H
 
@@ -33,14 +32,15 @@ typedef struct laci_pointwise {
   float alpha, beta;
 } laci_pointwise;
 
-/** x [n], replaced by f(x); any alignment. Any thread. */
+/** Replaces every element of x [n] by f(x). Needs only the alignment of floats. Callable from any
+ * thread. */
 typedef void laci_pointwise_apply(const laci_pointwise *f, float *x, int64_t n);
 
 #define LACI_POINTWISE_DECLARE(name, level) laci_pointwise_apply laci_pointwise_apply_##name;
 LACI_KERNEL_VARIANTS(LACI_POINTWISE_DECLARE)
 #undef LACI_POINTWISE_DECLARE
 
-/** The variant by the level in force (cpu/cpu.h). */
+/** Returns the variant for the SIMD level in force (cpu/cpu.h). */
 laci_pointwise_apply *laci_pointwise_apply_now(void);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What flows back through a Relu whose result y was read by two:
+ * The gradient of a Relu's input, where two nodes read the Relu's result y and so give it the
+ * gradients a and b:
  *
  *     to[i] = y[i] > 0 ? a[i] + b[i] : 0
  *
@@ -14,7 +15,8 @@
 
 #include "kernel/variants.h"
 
-/** [n] each, of any alignment; `to` may be one of the others. Any thread. */
+/** All arrays are [n] and need only the alignment of their elements; `to` may be a, b or y.
+ * Callable from any thread. */
 typedef struct laci_relu_sum {
   void (*f32)(const float *a, const float *b, const float *y, int64_t n, float *to);
   void (*bf16)(const uint16_t *a, const uint16_t *b, const uint16_t *y, int64_t n, uint16_t *to);
@@ -24,7 +26,7 @@ typedef struct laci_relu_sum {
 LACI_KERNEL_VARIANTS(LACI_RELU_SUM_DECLARE)
 #undef LACI_RELU_SUM_DECLARE
 
-/** The variant in force (cpu/cpu.h). */
+/** Returns the variant for the SIMD level in force (cpu/cpu.h). */
 const laci_relu_sum *laci_relu_sum_now(void);
 
 #endif

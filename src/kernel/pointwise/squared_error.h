@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How far values x are from their targets t, and the gradient:
+ * The squared distance of values x from their targets t, and its gradient:
  *
  *     sums[0] = sum over i of (x[i] - t[i])^2        sums[1] = sum over i of t[i]^2
  *     to[i] = factor * (x[i] - t[i])
  *
- * Differences in f32, squares and their sums in double: element i counts in lane i % 16, and lanes
- * are added in order; of bf16 the last line is rounded to bf16. The same bits from every variant.
- * squared_error_isa.c is the one text of all variants; the scalar one is the definition of right.
- * Next: engine/cpu/lower/squared_error.c, the reader. */
+ * Differences are f32, squares and their sums double: element i is added to lane i % 16, and lanes
+ * are added in order. With bf16, to[i] is rounded to bf16. Every variant gives the same bits.
+ * squared_error_isa.c is the common source of all variants; the scalar variant is the reference.
+ * Caller: engine/cpu/lower/squared_error.c. */
 #ifndef LACI_KERNEL_POINTWISE_SQUARED_ERROR_H
 #define LACI_KERNEL_POINTWISE_SQUARED_ERROR_H
 
@@ -15,7 +15,8 @@
 
 #include "kernel/variants.h"
 
-/** [n] each, of any alignment; `to` may be one of the others. Any thread. */
+/** All arrays are [n] and need only the alignment of their elements; `to` may be x or t. The sum_
+ * functions overwrite sums, the slope_ functions write `to`. Callable from any thread. */
 typedef struct laci_squared_error {
   void (*sum_f32)(const float *x, const float *t, int64_t n, double sums[2]);
   void (*sum_bf16)(const uint16_t *x, const uint16_t *t, int64_t n, double sums[2]);
@@ -28,7 +29,7 @@ typedef struct laci_squared_error {
 LACI_KERNEL_VARIANTS(LACI_SQUARED_ERROR_DECLARE)
 #undef LACI_SQUARED_ERROR_DECLARE
 
-/** The variant in force (cpu/cpu.h). */
+/** Returns the variant for the SIMD level in force (cpu/cpu.h). */
 const laci_squared_error *laci_squared_error_now(void);
 
 #endif

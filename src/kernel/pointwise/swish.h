@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The function between convolutions of newer networks, element by element and in place:
+ * Swish (SiLU), the activation function of newer convolutional networks, element by element and in
+ * place:
  *
  *     y = x * sigmoid(x) = x / (1 + exp(-x))
  *
- * Within (5e-7 + 1e-7 |x|) |y|; 0 below x = -87, where y vanishes, and for -inf; NaN stays NaN.
- * Variants differ in the last bits. One text of vectors (swish_isa.c) is compiled for every
- * instruction set; swish_scalar.c is the definition. Next: engine/cpu/lower/convolution.c, the
- * reader. */
+ * The error is at most (5e-7 + 1e-7 |x|) |y|. y is 0 for x below -87, -inf included; NaN stays NaN.
+ * Variants differ in the last bits. swish_isa.c is compiled for every instruction set;
+ * swish_scalar.c is the reference. Caller: engine/cpu/lower/convolution.c. */
 #ifndef LACI_KERNEL_POINTWISE_SWISH_H
 #define LACI_KERNEL_POINTWISE_SWISH_H
 
@@ -14,14 +14,15 @@
 
 #include "kernel/variants.h"
 
-/** x [n], replaced by y; any alignment. Any thread. */
+/** Replaces every element of x [n] by y. Needs only the alignment of floats. Callable from any
+ * thread. */
 typedef void laci_swish(float *x, int64_t n);
 
 #define LACI_SWISH_DECLARE(name, level) laci_swish laci_swish_##name;
 LACI_KERNEL_VARIANTS(LACI_SWISH_DECLARE)
 #undef LACI_SWISH_DECLARE
 
-/** The variant by the level in force (cpu/cpu.h). */
+/** Returns the variant for the SIMD level in force (cpu/cpu.h). */
 laci_swish *laci_swish_now(void);
 
 #endif

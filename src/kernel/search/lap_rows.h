@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the assignment solver asks of one row of costs, again and again: the innermost loops of
+ * Operations on one row of a cost matrix: the innermost loops of the assignment solver
  * permute/search_lap.c.
  *
  * Rows have n elements, n a multiple of LACI_LAP_LANES; "reduced" is row[j] - price[j]. All is
- * integer arithmetic and ties go to the lowest index, so every variant gives the same result. The
- * text is one (lap_rows_isa.c), written for arrays of lanes, and compiled for every instruction
- * set. */
+ * integer arithmetic and ties go to the lowest index, so every variant gives the same result.
+ * lap_rows_isa.c, written with arrays of lanes, is compiled for every instruction set. */
 #ifndef LACI_KERNEL_SEARCH_LAP_ROWS_H
 #define LACI_KERNEL_SEARCH_LAP_ROWS_H
 
@@ -15,35 +14,38 @@
 
 enum { LACI_LAP_LANES = 16 };
 
-/** The two smallest of a row's reduced costs; at: index of the smallest, the first of equals. */
+/** The two smallest reduced costs of a row. at: the index of the smallest, the lowest index if
+ * several are equal. */
 typedef struct laci_two_least {
   int32_t least, second;
   int at;
 } laci_two_least;
 
-/** Columns on the path from a free row: how far each is, and the row before it. */
+/** The state of a shortest-path search (Dijkstra) from an unassigned row: for each column its
+ * distance so far, and the row before it on the path. */
 typedef struct laci_lap_frontier {
   const int32_t *price;
-  const int32_t *mark; /* INT32_MAX: done, out of sight; else INT32_MIN */
+  const int32_t *mark; /* INT32_MAX: the column is finished and ignored; otherwise INT32_MIN */
   int32_t *distance, *parent;
   int n;
 } laci_lap_frontier;
 
-/** Row i, every cost of it less `shift`. */
+/** Row i of the costs; `shift` is subtracted from every cost. */
 typedef struct laci_lap_offer {
   const int32_t *row;
   int32_t i, shift;
 } laci_lap_offer;
 
 typedef struct laci_lap_rows {
-  /** Two smallest of row - price. */
+  /** Returns the two smallest values of row[j] - price[j]. */
   laci_two_least (*two_least)(const int32_t *row, const int32_t *price, int n);
-  /** The smallest of row - price. */
+  /** Returns the smallest value of row[j] - price[j]. */
   int32_t (*least)(const int32_t *row, const int32_t *price, int n);
-  /** x = row[j] - shift: where x < least[j], least[j] = x and from[j] = i. */
+  /** For every column j, with x = offer->row[j] - offer->shift: where x < least[j], sets least[j] =
+   * x and from[j] = i. */
   void (*lower)(const laci_lap_offer *offer, int32_t *least, int32_t *from, int n);
-  /** Goes on from row i, which is `base` away: shorter paths are noted. Returns the nearest column
-   * in sight. */
+  /** Extends the search over row i, which is at distance `base`: updates columns that have a
+   * shorter path through it. Returns the unfinished column with the smallest distance. */
   int (*relax)(const laci_lap_frontier *frontier, const int32_t *row, int32_t i, int32_t base);
 } laci_lap_rows;
 
@@ -51,7 +53,7 @@ typedef struct laci_lap_rows {
 LACI_KERNEL_VARIANTS(LACI_LAP_ROWS_DECLARE)
 #undef LACI_LAP_ROWS_DECLARE
 
-/** The variant in force (cpu/cpu.h). Any thread. */
+/** Returns the variant for the SIMD level in force (cpu/cpu.h). Callable from any thread. */
 const laci_lap_rows *laci_lap_rows_now(void);
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The value table of the permutation search: a matrix product with max in the place of times.
+ * The value table of the permutation search: a matrix product with max in place of multiplication.
  *
  *     out[i][j] = sum over r of max(t[i][r], x[j][r])
  *
- * t[i] is what a slot's siblings leave open in every row, x[j] a column that could go there. All
- * sums are integers, so every variant gives the same result. One scalar file defines it
- * (maxsum_scalar.c), one file per instruction set is faster; maxsum.c chooses. Next:
- * permute/search_anneal.c and search_values.c, the readers. */
+ * x[j] is a column that could be moved to slot i. t[i] is, for every row, the weight that x[j] must
+ * exceed to be kept among the other columns of the slot's group. All sums are integers, so every
+ * variant gives the same result. maxsum_scalar.c is the reference; there is one file per
+ * instruction set, and maxsum.c chooses. Read next: permute/search_anneal.c and search_values.c,
+ * the readers. */
 #ifndef LACI_KERNEL_SEARCH_MAXSUM_H
 #define LACI_KERNEL_SEARCH_MAXSUM_H
 
@@ -19,20 +20,20 @@
 
 enum {
   LACI_MAXSUM_ROWS = LACI_NUMBER_ROWS,
-  LACI_MAXSUM_LIMIT = 1 << 26 /* of rows * largest element: sums fit, and so do differences */
+  LACI_MAXSUM_LIMIT = 1 << 26 /* most rows * largest element: sums and differences fit in int32_t */
 };
 
-/** nt x nx sums over columns of `rows` elements (rows % LACI_MAXSUM_ROWS == 0; aligned to the
- * element, no more) at out[i * out_stride + j]. `first` and `adds` are between maxsum.c and the
- * variants: callers leave them zero. */
+/** A table of nt x nx sums over columns of `rows` elements, written to out[i * out_stride + j].
+ * rows is a multiple of LACI_MAXSUM_ROWS; columns need only the alignment of their elements.
+ * `first` and `adds` are used between maxsum.c and the variants: callers leave them zero. */
 typedef struct laci_maxsum_job {
-  const void *const *t, *const *x; /* [nt], [nx] columns */
+  const void *const *t, *const *x; /* [nt] and [nx] pointers to columns */
   int nt, nx;
   size_t rows;
   int32_t *out;
   size_t out_stride;
-  size_t first; /* row to begin at */
-  bool adds;    /* to what out holds; else out is set */
+  size_t first; /* the row to begin at */
+  bool adds;    /* true: sums are added to out; false: out is overwritten */
 } laci_maxsum_job;
 
 typedef void laci_maxsum(const laci_maxsum_job *job);
@@ -41,8 +42,8 @@ typedef void laci_maxsum(const laci_maxsum_job *job);
 LACI_KERNEL_VARIANTS(LACI_MAXSUM_DECLARE)
 #undef LACI_MAXSUM_DECLARE
 
-/** The table by the variant in force (cpu/cpu.h). Rows are taken in chunks that stay in the first
- * cache. Any thread. */
+/** Computes the table with the variant in force (cpu/cpu.h). Rows are processed in chunks that fit
+ * in the first-level cache. Callable from any thread. */
 void laci_maxsum_table(laci_number number, const laci_maxsum_job *job);
 
 #endif

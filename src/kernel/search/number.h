@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The small integers that the permutation search counts in: weight magnitudes, quantized. Coarse
- * ones are twice as fast and do most of the search, fine ones finish it. */
+ * The small integer types in which the permutation search holds weight magnitudes, quantized.
+ * LACI_U8 is coarse and twice as fast: it does most of the search. LACI_I16 is finer: it does the
+ * end of the search. */
 #ifndef LACI_KERNEL_SEARCH_NUMBER_H
 #define LACI_KERNEL_SEARCH_NUMBER_H
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Stored weights into the small integers of number.h, straight from the file's elements:
+ * Quantizes weights, as they are stored in a file, to the small integers of number.h:
  *
  *     out[i] = trunc(min(|w[i]| * scale, largest) + 1/2)
  *
- * in float32, each operation rounded once, so that every variant gives the same integers. Elements
- * of other types, and scales that float32 cannot hold, are for the caller to do in float64.
- * quantize_isa.c is the one text of all variants; quantize.c chooses. Next:
- * permute/search_matrix.c, the reader. */
+ * in float32, each operation rounded once, so that every variant gives the same integers. For
+ * elements of other types and scales that float32 cannot hold, the caller must compute in float64.
+ * quantize_isa.c is the common source of all variants; quantize.c chooses. Caller:
+ * permute/search_matrix.c. */
 #ifndef LACI_KERNEL_SEARCH_QUANTIZE_H
 #define LACI_KERNEL_SEARCH_QUANTIZE_H
 
@@ -19,7 +19,7 @@
 typedef struct laci_search_quantizer {
   lac_dtype dtype; /* f32, f16 or bf16 */
   laci_number number;
-  float scale, largest; /* largest: an integer that the integers hold */
+  float scale, largest; /* largest: an integer that `number` can hold */
 } laci_search_quantizer;
 
 typedef void laci_search_quantize_elements(const laci_search_quantizer *q, const void *elements,
@@ -30,11 +30,11 @@ typedef void laci_search_quantize_elements(const laci_search_quantizer *q, const
 LACI_KERNEL_VARIANTS(LACI_SEARCH_QUANTIZE_DECLARE)
 #undef LACI_SEARCH_QUANTIZE_DECLARE
 
-/** Are elements of this type, times this scale, float32's business? */
+/** Can float32 quantize elements of this type with this scale (see above)? */
 bool laci_search_quantize_fits(lac_dtype dtype, double scale);
 
-/** n finite elements (any alignment) into out, which they may not overlap. By the variant in force
- * (cpu/cpu.h). */
+/** Quantizes n finite elements (of any alignment) to `out`, which may not overlap them, with the
+ * variant in force (cpu/cpu.h). */
 void laci_search_quantize(const laci_search_quantizer *q, const void *elements, size_t n,
                           void *out);
 

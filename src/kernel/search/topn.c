@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Chooses the variant of the n largest. Calls are small, a block's columns at a time: the choice is
- * one atomic read and one table. Next: topn_scalar.c. */
+ * one atomic read and one table. Read next: topn_scalar.c. */
 #include "kernel/search/topn.h"
 
 #include "cpu/cpu.h"

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Products of bf16 (product.h): four bytes hold two channels, and a dot takes two columns.
+ * Products of bf16 (product.h). Four bytes hold the values of two channels (a bf16 pair), and a
+ * "dot" multiplies and adds two columns at once.
  *
- * A block of four columns is two bf16 pairs, 0 1 and 2 3. Instructions that move no word across
- * lanes can combine any two columns of these into a bf16 pair; the instructions determine which of
- * the two is the lower half. A row that keeps one or two columns of a block has one dot, of the two
- * that hold them; one that keeps more has two, 0 1 and 2 3, with zeros where nothing is kept. */
+ * A block of four columns is two bf16 pairs: columns 0 and 1, and columns 2 and 3. Instructions
+ * that move no 16-bit word to another lane can combine any two columns of a block into a bf16 pair;
+ * the instructions used determine which of the two is the lower half. A row that keeps one or two
+ * columns of a block has one dot, of a pair that holds them. A row that keeps more has two dots, 0
+ * 1 and 2 3, with zero weights for columns it does not keep. */
 #ifndef LACI_KERNEL_SPARSE_BF16_PAIRS_H
 #define LACI_KERNEL_SPARSE_BF16_PAIRS_H
 
@@ -18,17 +20,17 @@
 
 enum { LACI_SPARSE_BLOCK = 4, LACI_SPARSE_N_TWOS = 6 };
 
-/** Columns of a block as the halves of a bf16 pair. */
+/** Two columns of a block that form a bf16 pair. */
 typedef struct laci_sparse_two {
   int low, high;
 } laci_sparse_two;
 
-/** In the order in which a row takes them. */
+/** All pairs of columns; a row's dots are in this order. */
 static const laci_sparse_two laci_sparse_twos[LACI_SPARSE_N_TWOS] = {{0, 1}, {2, 3}, {0, 3},
                                                                      {2, 1}, {0, 2}, {3, 1}};
 
-/** Of each two the rows that have a dot of it; kept: of each column the rows that keep it. A bit is
- * a row. */
+/** kept[column]: bit r is set where row r keeps the column. Sets twos[i]: bit r is set where row r
+ * has a dot of laci_sparse_twos[i]. */
 static inline void laci_sparse_find_twos(const uint32_t *kept, uint32_t *twos) {
   const uint32_t a = kept[0], b = kept[1], c = kept[2], d = kept[3];
   twos[2] = a & d & ~b & ~c;
@@ -40,7 +42,7 @@ static inline void laci_sparse_find_twos(const uint32_t *kept, uint32_t *twos) {
   twos[1] = (c | d) & ~across;
 }
 
-/** x, or a zero of its sign where x is too small to be normal. */
+/** Returns x, or a zero with the sign of x where x is denormal. */
 static inline float laci_sparse_flush(float x) {
   uint32_t bits;
   memcpy(&bits, &x, sizeof bits);
@@ -49,21 +51,21 @@ static inline float laci_sparse_flush(float x) {
   return x;
 }
 
-/** The halves of a bf16 pair as floats. */
+/** Return the lower or the higher half of a bf16 pair as a float. */
 static inline float laci_sparse_low(uint32_t pair) { return laci_bf16_value((uint16_t)pair); }
 static inline float laci_sparse_high(uint32_t pair) {
   return laci_bf16_value((uint16_t)(pair >> 16));
 }
 
-/** A float, rounded to the nearest bf16, as vcvtne2ps2bf16 does. */
+/** Rounds a float to the nearest bf16, as vcvtne2ps2bf16 does. */
 static inline uint16_t laci_sparse_half(float x) { return laci_bf16_round(laci_sparse_flush(x)); }
 
 static inline uint32_t laci_bf16_pair(float low, float high) {
   return laci_sparse_half(low) | (uint32_t)laci_sparse_half(high) << 16;
 }
 
-/** sum + x * weight, as vdpbf16ps does: the higher halves first, a fused multiply-add each, where
- * what is too small to be normal is zero, going in and coming out. */
+/** Returns sum + x * weight, as vdpbf16ps does: the higher halves are multiplied first, each half
+ * by one fused multiply-add; denormal operands and results are flushed to zero. */
 static inline float laci_sparse_dot(float sum, uint32_t x, uint32_t weight) {
   const float high = laci_sparse_flush(laci_sparse_high(x));
   const float low = laci_sparse_flush(laci_sparse_low(x));
@@ -72,16 +74,16 @@ static inline float laci_sparse_dot(float sum, uint32_t x, uint32_t weight) {
   return laci_sparse_flush(sum);
 }
 
-/** Floats [n] rounded by laci_sparse_half. bf16_round_isa.c */
+/** Rounds n floats by laci_sparse_half. Defined in bf16_round_isa.c. */
 typedef void laci_sparse_round(const float *from, int64_t n, uint16_t *to);
 #define LACI_SPARSE_ROUND_DECLARE(name, level) laci_sparse_round laci_sparse_round_##name;
 LACI_KERNEL_VARIANTS(LACI_SPARSE_ROUND_DECLARE)
 #undef LACI_SPARSE_ROUND_DECLARE
-/** The variant by the level in force (cpu/cpu.h). bf16_pairs.c */
+/** Returns the variant for the SIMD level in force (cpu/cpu.h). Defined in bf16_pairs.c. */
 laci_sparse_round *laci_sparse_round_now(void);
 
-/** product.h's definition for products of bf16 pairs; parts begin at an even row.
- * product_bf16_scalar.c */
+/** The reference for products of bf16 pairs; parts begin at an even row. Defined in
+ * product_bf16_scalar.c. */
 laci_sparse_multiply laci_sparse_multiply_bf16_scalar;
 
 #endif

@@ -2,11 +2,11 @@
  * A sparse product of floats (product.h) without generated code: compressed sparse rows in blocks
  * of columns.
  *
- * What some tiles, a strip, read of a block's columns fits in half of the first cache and is read
- * again and again. A row is a list of entries: a kept weight and the offset of its column. Sums of
- * all vectors of the strip stay in registers while the row is read. Between blocks the sums of some
- * rows, a chunk, are kept in memory. The entries of a chunk are stored block after block, so that
- * weights are read once for each strip, in their order, 8 bytes each.
+ * A strip is a few tiles: what they read of a block's columns fits in half of the first-level
+ * cache, where it is read many times. A row is a list of entries: a kept weight and the offset of
+ * its column. The sums of a strip stay in registers while a row is read. A chunk is some rows,
+ * whose sums are kept in memory between blocks. The entries of a chunk are stored block after
+ * block, so that weights are read once for each strip, in their order, 8 bytes each.
  *
  * Columns ascend in a row and so do blocks: results are the bits of product.h's definition. */
 #ifndef LACI_KERNEL_SPARSE_CSR_H
@@ -19,17 +19,17 @@
 #include "kernel/variants.h"
 
 enum {
-  LACI_CSR_MOST_ROWS = 128, /* of a chunk */
-  LACI_CSR_MOST_TILES = 8,  /* of a strip */
+  LACI_CSR_MOST_ROWS = 128, /* rows of a chunk */
+  LACI_CSR_MOST_TILES = 8,  /* tiles of a strip */
 };
 
 typedef struct laci_csr_entry {
-  int32_t at; /* of its column: floats from where a tile begins */
+  int32_t at; /* where its column is: floats from the beginning of a tile */
   float weight;
 } laci_csr_entry;
 
-/** Rows with the same columns. Of block b, row r of the chunk has entries [begin[b * n + r],
- * begin[b * n + r + 1]), n being the number of its rows. */
+/** Some rows, which all have the same columns to choose from. In block b, row r of the chunk has
+ * entries [begin[b * n + r], begin[b * n + r + 1]), where n is the number of its rows. */
 typedef struct laci_csr_chunk {
   int64_t row_first, row_last, n_blocks;
   const int64_t *begin; /* [n_blocks * n + 1] */
@@ -39,29 +39,30 @@ typedef struct laci_csr {
   laci_csr_chunk *chunks; /* [n_chunks] */
   int64_t n_chunks, row_stride;
   laci_csr_entry *entries;
-  int64_t *begin; /* of all chunks */
-  size_t bytes;   /* that all of it takes */
+  int64_t *begin; /* the array that holds `begin` of all chunks */
+  size_t bytes;   /* size of all arrays */
 } laci_csr;
 
-/** How many tiles a strip has at most, by the level in force. */
+/** Returns how many tiles a strip has at most, at the SIMD level in force. */
 int64_t laci_csr_strip(void);
-/** Into how many strips so many tiles fall (laci_sparse_strip_begin). */
+/** Returns into how many strips n_tiles tiles are divided (laci_sparse_strip_begin). */
 int64_t laci_csr_strips(int64_t n_tiles);
 
-/** Which tiles the CSR form is built for, and how many rows a chunk has at most. */
+/** The tiles that the CSR form is built for, and the largest number of rows of a chunk. */
 typedef struct laci_csr_cut {
   const laci_sparse_tile *tiles;
   int64_t n_tiles, chunk_rows;
 } laci_csr_cut;
 
-/** The CSR form of a product with these weights, [n_kept]. Fails LAC_NO_MEMORY, LAC_UNSUPPORTED: a
- * distance of more than 2^31 floats, columns that may be missing; csr is then empty. */
+/** Builds the CSR form of a product with these weights, [n_kept]. Fails LAC_NO_MEMORY, or
+ * LAC_UNSUPPORTED for a distance of more than 2^31 floats or a product with `neighbour`; csr is
+ * then empty. */
 LAC_MUST_CHECK lac_status laci_csr_init(const laci_sparse_product *p, const float *weight,
                                         const laci_csr_cut *cut, laci_csr *csr, lac_error *err);
 void laci_csr_clear(laci_csr *csr);
 
-/** All rows of a chunk for tiles [first, last), a strip at most. o->weight is not read. Strips and
- * chunks are independent of each other. */
+/** Computes all rows of a chunk for n_tiles tiles, at most those of a strip. o->weight is not read.
+ * Strips and chunks are independent of each other. */
 typedef void laci_csr_run(const laci_csr *csr, const laci_sparse_operands *o, int64_t chunk,
                           const laci_sparse_tile *tiles, int64_t n_tiles);
 
@@ -69,7 +70,7 @@ typedef void laci_csr_run(const laci_csr *csr, const laci_sparse_operands *o, in
 LACI_KERNEL_VARIANTS(LACI_CSR_DECLARE)
 #undef LACI_CSR_DECLARE
 
-/** The variant by the level in force (cpu/cpu.h). */
+/** Returns the variant for the SIMD level in force (cpu/cpu.h). */
 laci_csr_run *laci_csr_now(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Vectors of floats of the instruction set that a text is compiled for (kernel/variants.h): WIDTH
- * lanes, at any alignment. For texts of kernels alone. */
+ * Vectors of floats of the instruction set that a source file is compiled for (kernel/variants.h).
+ * They have WIDTH lanes, are loaded from any alignment. For sources of kernels only. */
 #ifndef LACI_KERNEL_SPARSE_FLOATS_ISA_H
 #define LACI_KERNEL_SPARSE_FLOATS_ISA_H
 
@@ -17,14 +17,14 @@ typedef __m512 vector;
 #define MUL(a, b) _mm512_mul_ps(a, b)
 #define LARGER(a, b) _mm512_max_ps(a, b) /* a > b ? a : b */
 #define SMALLER(a, b) _mm512_min_ps(a, b)
-#define BOTH(a, b) /* of their bits */ \
+#define BOTH(a, b) /* bitwise and */ \
   _mm512_castsi512_ps(_mm512_and_si512(_mm512_castps_si512(a), _mm512_castps_si512(b)))
 static inline vector laci_each_second(vector a, vector b, int32_t first) {
   int32_t lanes[WIDTH];
   for (int32_t lane = 0; lane < WIDTH; lane++) lanes[lane] = 2 * lane + first;
   return _mm512_permutex2var_ps(a, _mm512_loadu_si512(lanes), b);
 }
-#define EVEN(a, b) laci_each_second(a, b, 0) /* each second lane of both, the first one's on */
+#define EVEN(a, b) laci_each_second(a, b, 0) /* every second lane of a, then of b, from lane 0 on */
 #define ODD(a, b) laci_each_second(a, b, 1)
 #elif defined(__AVX2__)
 #include <immintrin.h>
@@ -40,7 +40,8 @@ typedef __m256 vector;
 #define LARGER(a, b) _mm256_max_ps(a, b)
 #define SMALLER(a, b) _mm256_min_ps(a, b)
 #define BOTH(a, b) _mm256_and_ps(a, b)
-/* Its quarters are a's first, b's first, a's second and b's second. */
+/* Reorders the quarters of a vector that EVEN or ODD gave on AVX2 (first of a, first of b, second
+ * of a, second of b) to a's, then b's. */
 static inline vector laci_interleave(vector v) {
   return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(v), 0xD8));
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A sparse product of floats (product.h) without generated code, for many rows that keep four of
- * every eight columns, as 2:4 does. Rows that keep the same four are a row group, and computed
+ * every eight columns, as 2:4 does. Rows that keep the same four are a row group, and are computed
  * together.
  *
  * Columns are cut into windows of eight. With 2:4, a window has 36 patterns, so that 256 rows have
- * about seven of each. What a strip, three units of lanes, reads of a group's four columns is
- * loaded once, stays in twelve registers and is multiplied by each row's four weights. Sums of all
- * rows of a chunk stay in the first cache: 24 KB. So a multiply-add takes 0.6 loads on AVX2, where
- * CSR (csr.h) takes 1.2. Groups of one size are stored one after the other, and their code is
- * straight: no branch depends on the pattern.
+ * about seven of each. A strip is three units (vectors) of lanes. Its values of a group's four
+ * columns are loaded once into twelve registers, and are multiplied by each row's four weights. A
+ * chunk is some rows, whose sums stay in the first-level cache: 24 KB. So a multiply-add takes 0.6
+ * loads on AVX2, where CSR (csr.h) takes 1.2. Groups of the same size are stored together, and
+ * their code is straight: no branch depends on the pattern.
  *
  * Weights of a chunk are read once for each strip, in their order, about 5.4 bytes each. Where a
  * row does not keep four weights of a window, they are stored as singles. Columns ascend in a row
@@ -25,30 +25,33 @@
 
 enum {
   LACI_GROUPED_ROWS_WINDOW = 8,    /* columns */
-  LACI_GROUPED_ROWS_KEPT = 4,      /* of them */
-  LACI_GROUPED_ROWS_MOST = 8,      /* rows of a group */
-  LACI_GROUPED_ROWS_UNITS = 3,     /* of a strip */
-  LACI_GROUPED_ROWS_FLOATS = 6144, /* of a chunk's sums */
+  LACI_GROUPED_ROWS_KEPT = 4,      /* columns of a window that a grouped row keeps */
+  LACI_GROUPED_ROWS_MOST = 8,      /* most rows of a group */
+  LACI_GROUPED_ROWS_UNITS = 3,     /* units of a strip */
+  LACI_GROUPED_ROWS_FLOATS = 6144, /* most floats of a chunk's sums */
 };
 
-/** n[size - 1]: how many groups have that size; n_singles follow them. */
+/** What a window of a chunk has. n[size - 1]: how many groups have `size` rows; after the groups
+ * follow n_singles single weights. */
 typedef struct laci_grouped_rows_window {
   int32_t n[LACI_GROUPED_ROWS_MOST], n_singles;
 } laci_grouped_rows_window;
 
-/** Where a group's columns are: floats from where a tile begins. */
+/** Where the columns of a group are: floats from the beginning of a tile. */
 typedef struct laci_grouped_rows_columns {
   int32_t at[LACI_GROUPED_ROWS_KEPT];
 } laci_grouped_rows_columns;
 
-/** One kept weight; `sums`: as of a group's rows. */
+/** One kept weight that is not in a group. at: floats from the beginning of a tile to its column;
+ * sums: offset of its row's sums, in floats. */
 typedef struct laci_grouped_rows_single {
   int32_t at, sums;
   float weight;
 } laci_grouped_rows_single;
 
-/** Rows with the same columns. For each window: the columns of its row groups, the largest group
- * first; for each row of a group the offset of its sums, in floats, and its four weights. */
+/** Some rows, which all have the same columns to choose from. For each window it stores the columns
+ * of the row groups, the largest group first; and for each row of a group, the offset of its sums,
+ * in floats, and its four weights. */
 typedef struct laci_grouped_rows_chunk {
   int64_t row_first, row_last;
   const laci_grouped_rows_columns *columns;
@@ -61,36 +64,38 @@ typedef struct laci_grouped_rows_chunk {
 typedef struct laci_grouped_rows {
   laci_grouped_rows_chunk *chunks; /* [n_chunks] */
   int64_t n_chunks, n_windows, row_stride;
-  int lanes; /* of a unit, by the level in force at laci_grouped_rows_init */
+  int lanes; /* lanes of a unit, at the SIMD level in force at laci_grouped_rows_init */
   laci_grouped_rows_window *windows;
   laci_grouped_rows_columns *columns;
   uint16_t *sums;
   float *weights;
   laci_grouped_rows_single *singles;
-  size_t bytes; /* that all of it takes */
+  size_t bytes; /* size of all arrays */
 } laci_grouped_rows;
 
-/** Are grouped rows faster than CSR (csr.h) by the level in force? They are where rows are many,
- * and most keep four of a window. */
+/** Are grouped rows faster than CSR (csr.h) for this product, at the SIMD level in force? They are
+ * if there are many rows, and most of them keep four columns of each window. */
 bool laci_grouped_rows_gain(const laci_sparse_product *p);
-/** The same before it is known what is kept, from the share of weights that are. */
+/** Estimates laci_grouped_rows_gain before the mask is known. rows_together: as in
+ * laci_sparse_product; kept: the share of weights that are kept. */
 bool laci_grouped_rows_may_gain(int64_t rows_together, double kept);
 
-/** The grouped rows of a product with these weights, [n_kept], in chunks of so many rows at most,
- * as even as can be. Fails LAC_NO_MEMORY, LAC_UNSUPPORTED: a distance of more than 2^31 floats,
- * columns that may be missing; b is then empty. */
+/** Builds the grouped rows of a product with these weights, [n_kept]. A chunk has at most
+ * chunk_rows rows; chunks are as even as possible. Fails LAC_NO_MEMORY, or LAC_UNSUPPORTED for a
+ * distance of more than 2^31 floats or a product with `neighbour`; b is then empty. */
 LAC_MUST_CHECK lac_status laci_grouped_rows_init(const laci_sparse_product *p, const float *weight,
                                                  int64_t chunk_rows, laci_grouped_rows *b,
                                                  lac_error *err);
 void laci_grouped_rows_clear(laci_grouped_rows *b);
 
-/** How many units of lanes have results, of all tiles, by the level in force, and into how many
- * strips they fall (laci_sparse_strip_begin). */
+/** Return the number of units of lanes that have results, in all tiles, at the SIMD level in force;
+ * and the number of strips that n_units units are divided into (laci_sparse_strip_begin). */
 int64_t laci_grouped_rows_units(const laci_sparse_tile *tiles, int64_t n_tiles);
 int64_t laci_grouped_rows_strips(int64_t n_units);
 
-/** All rows of a chunk for units [first, last), a strip at most. o->weight is not read. Strips and
- * chunks are independent of each other. The level is that of laci_grouped_rows_init. */
+/** Computes all rows of a chunk for units [first, last), at most those of a strip. o->weight is not
+ * read. Strips and chunks are independent of each other. The SIMD level must be that of
+ * laci_grouped_rows_init. */
 typedef void laci_grouped_rows_run(const laci_grouped_rows *b, const laci_sparse_operands *o,
                                    int64_t chunk, const laci_sparse_tile *tiles, int64_t first,
                                    int64_t last);
@@ -99,7 +104,7 @@ typedef void laci_grouped_rows_run(const laci_grouped_rows *b, const laci_sparse
 LACI_KERNEL_VARIANTS(LACI_GROUPED_ROWS_DECLARE)
 #undef LACI_GROUPED_ROWS_DECLARE
 
-/** The variant by the level in force (cpu/cpu.h). */
+/** Returns the variant for the SIMD level in force (cpu/cpu.h). */
 laci_grouped_rows_run *laci_grouped_rows_now(void);
 
 #endif

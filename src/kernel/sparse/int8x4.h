@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Products of int8 (product.h): four bytes hold those of four neighbouring channels, so that every
- * layout, tile and reorder of floats serves with a quarter of the channels.
+ * Products of int8 (product.h): four bytes, an int8x4, hold the values of four neighbouring
+ * channels. So layouts, tiles and reorders of floats are used, with a quarter of the channels.
  *
- * x and results are u8, weights integers from -128 to 127. An s8 value is a u8 one that is 128
- * higher, and so is its zero point: nothing here knows of it. Sums are integers of 32 bits
+ * x and results are u8, weights integers from -128 to 127. The caller stores an s8 value as a u8
+ * value that is 128 higher, with a zero point that is 128 higher. Sums are integers of 32 bits
  *
  *     sum[row] = bias[row] + sum over kept k of weight[k] * x[column[k]]
  *
  * and exact, in any order, as long as they fit; beyond that they wrap. Products of up to 65536 kept
- * weights a row fit in addition to a bias below 2^23. A zero point z of x is in the bias: -z * sum
- * of weights, and z is then the padding around images. Then, each a rounding to the nearest, to
- * even:
+ * weights a row fit in addition to a bias below 2^23. A zero point z of x is accounted for in the
+ * bias, as -z * sum of weights; the padding around images is then z. The result y follows, where
+ * each operation rounds to the nearest, halves to even:
  *
  *     v = (float)sum * scale[row]
  *     v = fma((float)(residual - residual_zero), residual_scale, v)     where there is a residual
  *     y = clip(low, high, whole(v) + zero)
  *
- * where a v above high - zero is that before it becomes an integer, as no v that 32 bits cannot
- * hold may come out at the other end; one that is too low, or a NaN, becomes low. Where rows are
- * not a multiple of four, a place's last bytes are those of v = 0. Results can be floats, too: v
- * without a residual, and all that follows sums of floats. */
+ * A v above high - zero is clipped to it before whole() converts it to an integer: a v beyond 32
+ * bits would else overflow to the lowest integer. A v that is too low, or a NaN, becomes low. If
+ * the number of rows is not a multiple of four, the last bytes of an int8x4 are those of v = 0.
+ * Results can also be floats: v without a residual, followed by all that follows sums of floats. */
 #ifndef LACI_KERNEL_SPARSE_INT8X4_H
 #define LACI_KERNEL_SPARSE_INT8X4_H
 
@@ -31,13 +31,13 @@
 
 enum { LACI_INT8X4_CHANNELS = 4 };
 
-/** A kept weight. */
+/** Converts a kept weight to its byte; the float is an integer from -128 to 127. */
 static inline int8_t laci_sparse_s8(float weight) { return (int8_t)lrintf(weight); }
 
-/** finish_int8x4_isa.c: sums, integers of 32 bits, become floats in place. */
+/** Converts sums, 32-bit integers, to floats v in place. Defined in finish_int8x4_isa.c. */
 typedef void laci_sparse_scale_sums(const laci_sparse_quantized *q, const laci_sparse_part *part,
                                     float *sums);
-/** And these become bytes in y. */
+/** Converts the floats v of a part to bytes, in o->y. */
 typedef void laci_sparse_finish_bytes(const laci_sparse_operands *o, int64_t row_stride,
                                       const laci_sparse_part *part, float *v);
 #define LACI_INT8X4_DECLARE(name, level)                \
@@ -46,8 +46,8 @@ typedef void laci_sparse_finish_bytes(const laci_sparse_operands *o, int64_t row
 LACI_KERNEL_VARIANTS(LACI_INT8X4_DECLARE)
 #undef LACI_INT8X4_DECLARE
 
-/** product.h's definition for products of int8; parts begin at a multiple of four rows.
- * product_int8x4_scalar.c */
+/** The reference for products of int8; parts begin at a multiple of four rows. Defined in
+ * product_int8x4_scalar.c. */
 laci_sparse_multiply laci_sparse_multiply_int8x4_scalar;
 
 #endif

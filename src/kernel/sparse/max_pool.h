@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The maximum of each window of floats, or of bytes (int8x4.h). Padding is ignored, and every
- * window has a pixel in it. Input and output bytes have the same scale and zero point, so that
- * nothing is rounded. A NaN is less than anything. */
+ * Max pooling of floats, or of bytes (int8x4.h). Padding is ignored, and every window must contain
+ * a pixel. Input and output bytes have the same scale and zero point, so that nothing is rounded. A
+ * NaN counts as less than any number. */
 #ifndef LACI_KERNEL_SPARSE_BYTES_POOL_H
 #define LACI_KERNEL_SPARSE_BYTES_POOL_H
 
 #include "kernel/sparse/window.h"
 #include "kernel/variants.h"
 
-/** From one native layout to another, of floats or of int8x4 as the window's values are, neither or
- * both of them HWC16N. The window's groups and dilations are 1, its channels any number;
- * laci_max_pool_fits is true for it. */
+/** A max pooling. `in` and `out` are layouts of floats or of int8x4, as window.values says; either
+ * both or neither are HWC16N. The window has 1 group, dilations of 1 and any number of channels;
+ * laci_max_pool_fits must be true for it. */
 typedef struct laci_max_pool {
   laci_sparse_window window;
   laci_sparse_layout in, out;
-  int64_t n_image_blocks; /* images, or groups of 16 */
+  int64_t n_image_blocks; /* images, or groups of 16 images in HWC16N */
 } laci_max_pool;
 
-/** Is there a kernel for windows of that size and stride? */
+/** Is there a kernel for windows of this size and stride? */
 bool laci_max_pool_fits(const laci_sparse_window *g);
 
-/** The number of items of the work, which are independent of each other: bands of a channel's rows,
- * or rows of HWC16N. */
+/** Returns the number of work items, which are independent of each other. An item is a band of a
+ * channel's rows; in HWC16N, a row of pixels. */
 int64_t laci_max_pool_items(const laci_max_pool *p);
 
-/** Items [first, last), apart, any alignment of floats. What is no pixel of y is left alone. */
+/** Computes items [first, last). x and y do not overlap and need only the alignment of floats.
+ * Floats of y that are not pixels are not written. */
 typedef void laci_max_pool_run(const laci_max_pool *p, const float *x, float *y, int64_t first,
                                int64_t last);
 
@@ -32,7 +33,7 @@ typedef void laci_max_pool_run(const laci_max_pool *p, const float *x, float *y,
 LACI_KERNEL_VARIANTS(LACI_MAX_POOL_DECLARE)
 #undef LACI_MAX_POOL_DECLARE
 
-/** The variant by the level in force (cpu/cpu.h). */
+/** Returns the variant for the SIMD level in force (cpu/cpu.h). */
 laci_max_pool_run *laci_max_pool_now(void);
 
 #endif

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How far max_pool_isa.c's memory for a row reaches, and what it is cut into. */
+ * Limits of max_pool_isa.c's row buffer, and how the work is divided into items. */
 #ifndef LACI_KERNEL_SPARSE_BYTES_POOL_IN_H
 #define LACI_KERNEL_SPARSE_BYTES_POOL_IN_H
 
 #include "kernel/sparse/max_pool.h"
 
 enum {
-  LACI_MAX_POOL_SOME = 64, /* results of a row at a time */
+  LACI_MAX_POOL_SOME = 64, /* results of a row that are computed at once */
   LACI_MAX_POOL_STRIDE = 8,
   LACI_MAX_POOL_KERNEL = 32,
 };
 
-/** Channels of the layouts: four of bytes are one. */
+/** Returns the number of channels of the layouts, in which four channels of bytes count as one. */
 static inline int64_t laci_max_pool_channels(const laci_max_pool *p) {
   return laci_sparse_channels(p->window.channels_in, p->window.values);
 }
-/** Tall images are cut into bands of rows, as other kernels cut them: a thread reads what it has
- * written. */
+/** Tall images are divided into bands of rows, as the other kernels divide them, so that a thread
+ * mostly reads what it has written itself. */
 static inline int64_t laci_max_pool_bands(const laci_max_pool *p) {
   enum { TALL = 16, BANDS = 4 };
   return p->window.out_h >= TALL ? BANDS : 1;
 }
-/** Items of an image block: [band][channel], or rows of HWC16N. */
+/** Returns the number of items of an image block: [band][channel], or the rows of HWC16N. */
 static inline int64_t laci_max_pool_each(const laci_max_pool *p) {
   if (p->in.format == LACI_FORMAT_HWC16N) return p->window.out_h;
   return laci_max_pool_bands(p) * laci_max_pool_channels(p);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sums of a sparse product (product.h) for one lane, of floats.
+ * The sums of a sparse product of floats (product.h) for tiles that have only one lane with a
+ * result.
  *
- * 49 pixels are three tiles and one pixel more. Generated code takes as long for that one as for
- * sixteen; here lanes are rows instead: the weights of a column are spread to the rows that keep
- * it, and multiplied with the pixel's value. Weights are in the order of generated code
- * (jit/sparse_in.h), so that none is stored twice, and terms are added in the same order: the same
- * bits as product.h's. */
+ * For example, 49 pixels are three tiles of 16 and one pixel. Generated code would take as long for
+ * that pixel as for sixteen. Here, lanes are rows instead: the weights of a column are expanded to
+ * the rows that keep it, and multiplied with the pixel's value. The weights have the order of
+ * generated code (jit/sparse_in.h), so that they are stored only once. Terms are added in the order
+ * of product.h and give the same bits. */
 #ifndef LACI_KERNEL_SPARSE_ONE_LANE_H
 #define LACI_KERNEL_SPARSE_ONE_LANE_H
 
@@ -14,34 +15,35 @@
 #include "kernel/variants.h"
 
 enum {
-  LACI_ONE_LANE_ROWS = 32,  /* at most */
-  LACI_ONE_LANE_AFTER = 16, /* floats after the last weight that may be read, and are not used */
+  LACI_ONE_LANE_ROWS = 32,  /* most rows */
+  LACI_ONE_LANE_AFTER = 16, /* floats after the last weight that must be readable; their values do
+                               not matter */
 };
 
-/** Lines of a cache that are fetched meanwhile, from `at` on. */
+/** n_lines cache lines from `at` on, to be prefetched. */
 typedef struct laci_one_lane_ahead {
   const void *at;
   int64_t n_lines;
 } laci_one_lane_ahead;
 
-/** Some columns of some rows. Borrowed arrays. */
+/** Some columns, for up to LACI_ONE_LANE_ROWS rows. Arrays are borrowed. */
 typedef struct laci_one_lane_columns {
   int64_t n;                   /* columns */
   const uint32_t *rows;        /* [n]: bit r is set where row r keeps the column */
-  const float *weight;         /* those that are kept, ascending in (column, row) */
+  const float *weight;         /* the kept weights, ascending in (column, row) */
   const float *x;              /* [n] */
-  laci_one_lane_ahead next[2]; /* what is read after these */
+  laci_one_lane_ahead next[2]; /* what is read after these columns, to be prefetched */
 } laci_one_lane_columns;
 
-/** Adds the columns' terms to sums, [LACI_ONE_LANE_ROWS]; those of rows that keep nothing, or are
- * not there, stay as they are. */
+/** Adds the columns' terms to sums, [LACI_ONE_LANE_ROWS]. Sums of rows that keep none of the
+ * columns, or do not exist, are unchanged. */
 typedef void laci_one_lane_add(const laci_one_lane_columns *columns, float *sums);
 
 #define LACI_ONE_LANE_DECLARE(name, level) laci_one_lane_add laci_one_lane_add_##name;
 LACI_KERNEL_VARIANTS(LACI_ONE_LANE_DECLARE)
 #undef LACI_ONE_LANE_DECLARE
 
-/** The variant by the level in force (cpu/cpu.h). */
+/** Returns the variant for the SIMD level in force (cpu/cpu.h). */
 laci_one_lane_add *laci_one_lane_add_now(void);
 
 #endif

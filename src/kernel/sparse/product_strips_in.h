@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How the plain kernels of bf16 and int8 walk through a part of a product: strips of a few tiles,
- * and in each the rows whose results share four bytes. */
+ * How the scalar kernels of bf16 and int8 traverse a part of a product: in strips of a few tiles,
+ * and within a strip by groups of rows whose results share four bytes. */
 #ifndef LACI_KERNEL_SPARSE_PRODUCT_STRIPS_IN_H
 #define LACI_KERNEL_SPARSE_PRODUCT_STRIPS_IN_H
 
@@ -8,13 +8,13 @@
 
 enum { LACI_SPARSE_STRIP = 8 }; /* tiles */
 
-/* Where the tiles that are done together begin. */
+/* The beginnings in x of the tiles of a strip. */
 typedef struct laci_sparse_strip {
   const float *x[LACI_SPARSE_STRIP];
   int n_tiles;
 } laci_sparse_strip;
 
-/* The rows of `part`, which is `together` of them or the last ones, over the tiles of a strip. */
+/* Computes the rows of `part`, which share four bytes of a result, for the tiles of a strip. */
 typedef void laci_sparse_strip_rows(const laci_sparse_product *p, const laci_sparse_operands *o,
                                     const laci_sparse_part *part, const laci_sparse_strip *s);
 

@@ -1,33 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tensors from one layout of window.h to another, with zeros on what is no pixel.
+ * Copies tensors from one layout of window.h to another, and writes zeros to all padding.
  *
  *     to[image][channel][y][x] = from[image][channel][y * stride_h][x * stride_w]
  *
- * or, where the reorder normalizes, of that value v
+ * or, where the reorder normalizes, with that value v
  *
  *     max(scale[channel] * v + shift[channel], low)
  *
- * laci_sparse_at says where both are. Everything else of the target's memory becomes zero: borders,
- * what is between rows, phases or channels, the ends of vectors, lanes of images that are not
- * there. The work is a number of items of about equal size, independent of each other; all of them
- * write every float of the target, each once. Which item writes which float is a variant's choice.
+ * laci_sparse_at gives the positions in both layouts. All other memory of the target becomes zero:
+ * borders, gaps between rows, phases or channels, the ends of vectors, and lanes of images that do
+ * not exist. The work is divided into items of about equal size, which are independent of each
+ * other. Together they write every float of the target once. Which item writes which float depends
+ * on the variant.
  *
- * reorder_scalar.c is the definition; reorder_isa.c the one text of other variants. */
+ * reorder_scalar.c is the definition; reorder_isa.c the common source of the other variants. */
 #ifndef LACI_KERNEL_SPARSE_REORDER_H
 #define LACI_KERNEL_SPARSE_REORDER_H
 
 #include "kernel/sparse/window.h"
 #include "kernel/variants.h"
 
-/** The product is rounded before the sum; NaN stays. */
+/** The normalization. The product is rounded before the sum; a NaN stays. */
 typedef struct laci_sparse_norm {
-  const float *scale, *shift; /* [channels]; NULL, both: values stay as they are */
+  const float *scale, *shift; /* [channels]; both NULL: values are not changed */
   float low;                  /* -INFINITY: no bound */
 } laci_sparse_norm;
 
-/** CHW16C takes multiples of 16 channels only. stride_h, stride_w: every so many rows and pixels
- * are taken, 1 for all, as a window of one pixel does; `size` is the target's. Only targets that
- * windows read (CHW, PC16P, HWC16N) can be normalized. */
+/** A reorder. CHW16C needs a multiple of 16 channels. stride_h, stride_w: only every stride_h-th
+ * row and stride_w-th pixel is copied, as a window of one pixel with that stride reads them; 1:
+ * all. `size` is that of the target. Only targets that windows read (CHW, PC16P, HWC16N) can be
+ * normalized. */
 typedef struct laci_sparse_reorder {
   laci_sparse_layout from, to;
   laci_sparse_size size;
@@ -35,11 +37,11 @@ typedef struct laci_sparse_reorder {
   laci_sparse_norm norm;
 } laci_sparse_reorder;
 
-/** Into how many items the work falls. */
+/** Returns the number of work items. */
 int64_t laci_sparse_reorder_items(const laci_sparse_reorder *r);
 
-/** Does items [first, last). from, to: image blocks that follow each other in memory; the two do
- * not overlap; any alignment of floats. No float beyond the last image block is read. */
+/** Computes items [first, last). from, to: image blocks, contiguous in memory; they do not overlap
+ * and need only the alignment of floats. Nothing is read beyond the last image block. */
 typedef void laci_sparse_reorder_run(const laci_sparse_reorder *r, const float *from, float *to,
                                      int64_t first, int64_t last);
 
@@ -47,13 +49,14 @@ typedef void laci_sparse_reorder_run(const laci_sparse_reorder *r, const float *
 LACI_KERNEL_VARIANTS(LACI_SPARSE_REORDER_DECLARE)
 #undef LACI_SPARSE_REORDER_DECLARE
 
-/** The variant by the level in force (cpu/cpu.h). */
+/** Returns the variant for the SIMD level in force (cpu/cpu.h). */
 laci_sparse_reorder_run *laci_sparse_reorder_now(void);
 
-/** Writes a word to all that is no pixel, for a layout whose pixels another kernel writes into
- * memory that held other values: zero, or of int8 four times the zero point. Lanes of images that
- * are not there are left alone: a product writes all 16. Items as above; there are none where every
- * float is a pixel's. */
+/** laci_sparse_fill_border writes a 32-bit word to all padding of a layout: for memory that held
+ * other values before, whose pixels another kernel writes. The word is zero, or with int8 four
+ * times the zero point. Lanes of images that do not exist are not written, since a product writes
+ * all 16 lanes. The work is divided into laci_sparse_border_items items; there are none if the
+ * layout has no padding. */
 int64_t laci_sparse_border_items(const laci_sparse_layout *l, const laci_sparse_size *size);
 void laci_sparse_fill_border(const laci_sparse_layout *l, const laci_sparse_size *size,
                              uint32_t with, float *values, int64_t first, int64_t last);

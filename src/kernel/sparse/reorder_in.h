@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How the work of reorder.h is divided into items. An item is some channels of some places of an
- * image, or of 16 images. Places are counted along the long row of the layout whose SIMD lanes are
- * pixels (CHW, PC16P; of two such, the target), what is no pixel included: so 16 places are a
- * vector there, also where rows are short. Between other layouts they are the target's pixels. */
+ * image, or of 16 images. If a layout has pixels as SIMD lanes (CHW, PC16P; if both have, the
+ * target), places are all positions of its long row, padding included. So 16 places are a vector,
+ * even where rows are short. Between other layouts, places are the pixels of the target. */
 #ifndef LACI_KERNEL_SPARSE_REORDER_IN_H
 #define LACI_KERNEL_SPARSE_REORDER_IN_H
 
@@ -10,15 +10,16 @@
 
 #include "kernel/sparse/reorder.h"
 
-enum { LACI_SPARSE_CHUNK = 128 }; /* channels, and places, of an item: as many at most */
+enum { LACI_SPARSE_CHUNK = 128 }; /* most channels, and most places, of an item */
 
 typedef struct laci_sparse_item {
-  int64_t image, n_images; /* the first one; 16 at most, 1 where neither layout is HWC16N */
+  int64_t image,
+      n_images; /* the first image, and how many: 16 at most, 1 if neither layout is HWC16N */
   int64_t channel, n_channels;
   int64_t place, n_places;
-  /* Floats from the beginning of an image block to each place's pixel, channel 0; -1 twice: there
-   * is none, or it is not taken. 0 in the layout that has vectors of pixels, if places are counted
-   * along it. */
+  /* Floats from the beginning of an image block to the pixel of each place, channel 0. Both are -1
+   * where the place is padding, or is not copied. If places are counted along a layout's long row,
+   * that layout's array is not used and is 0. */
   int64_t from[LACI_SPARSE_CHUNK], to[LACI_SPARSE_CHUNK];
 } laci_sparse_item;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Lanes of a tile (product.h) as they are loaded and stored, for every instruction set. For texts
- * of kernels alone. */
+ * Loads and stores of a tile's lanes (product.h), for every instruction set. For sources of kernels
+ * only. */
 #ifndef LACI_KERNEL_SPARSE_TILE_ISA_H
 #define LACI_KERNEL_SPARSE_TILE_ISA_H
 
@@ -13,7 +13,7 @@
 #include <immintrin.h>
 #endif
 
-/* Lanes of a tile that are results; others are zero, or left alone. */
+/* Are all lanes of a tile results? */
 static inline bool laci_sparse_has_all(uint64_t lanes) {
   return (~lanes & LACI_SPARSE_ALL_LANES) == 0;
 }
@@ -38,7 +38,8 @@ static inline void laci_sparse_load_tile(const float *from, uint64_t lanes, floa
     _mm256_storeu_ps(to + at, _mm256_maskload_ps(from + at, mask_of(lanes, at)));
   }
 }
-/* A masked store takes some processors (Zen 3) twelve cycles and more. */
+/* Stores the lanes of a tile that are results. It avoids masked stores for whole tiles: they take
+ * twelve cycles and more on some processors (Zen 3). */
 static inline void laci_sparse_store_tile(float *to, uint64_t lanes, const float *from) {
   for (int at = 0; at < LACI_SPARSE_LANES; at += 8) {
     const __m256i mask = mask_of(lanes, at);

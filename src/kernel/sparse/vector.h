@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A sparse matrix times one to four vectors, where the time is that of reading the matrix:
+ * A sparse matrix times one to four vectors; reading the matrix takes most of the time:
  *
  *     y[v][row] = bias[row] + sum over k of weight[row][k] * x[v][k]
  *
  * A row is stored in chunks of 512 columns: a bit for every column (64 bytes, fewer in the last
- * chunk), then the kept weights. Any pattern will do; 2:4 is marked (`pairs`), since a kernel that
- * knows it counts no bits. Rows are read as eight long streams: row i goes together with i + S, i +
- * 2 S, ..., S being an eighth of the rows, so that the processor sees eight places that move on
- * steadily.
+ * chunk), then the kept weights. Any pattern is possible; 2:4 is marked (`pairs`), since the kernel
+ * then does not have to count bits. Rows are read as eight long streams: row i goes together with i
+ * + S, i + 2 S, ..., S being an eighth of the rows, so that the processor sees eight places that
+ * move on steadily.
  *
  *   values  what is kept                    x    sums
  *   F32     f32                             f32  f32
@@ -18,9 +18,9 @@
  * one zero point (DynamicQuantizeLinear's u8; an s8 x is a u8 one whose zero point is 128 higher).
  * Its rows have at most 65536 columns.
  *
- * Sums of floats have 16 lanes, each begins at +0: lane k % 16 takes weight * x of its columns in
- * ascending order, a fused multiply-add each, where a weight that is not kept is +0, and so is x
- * beyond the last column up to a multiple of 64. Then lanes 8..15 are added to 0..7, 4..7 to 0..3,
+ * Sums of floats have 16 lanes, which begin at +0. Lane k % 16 adds weight * x of its columns in
+ * ascending order, one fused multiply-add each. Weights that are not kept are +0, and so is x
+ * beyond the last column, up to a multiple of 64. Then lanes 8..15 are added to 0..7, 4..7 to 0..3,
  * 2..3 to 0..1, 1 to 0, and that to the bias. So every variant gives the same bits. vector_scalar.c
  * is the reference, vector_isa.c the common source of the other variants; vector.c packs
  * matrices. */
@@ -36,25 +36,27 @@
 
 enum {
   LACI_SPARSE_ROWS_CHUNK = 512, /* columns */
-  LACI_SPARSE_MASK = 64,        /* columns of a word of bits; x counts as zeros up to a whole one */
+  LACI_SPARSE_MASK = 64, /* columns of a word of bits; x counts as zero up to a multiple of this */
   LACI_SPARSE_STREAMS = 8,
-  LACI_SPARSE_VECTORS = 4,     /* so many vectors at once */
-  LACI_SPARSE_ROWS_SUMS = 16,  /* lanes */
+  LACI_SPARSE_VECTORS = 4,     /* most vectors at once */
+  LACI_SPARSE_ROWS_SUMS = 16,  /* lanes of a sum */
   LACI_SPARSE_READ_AHEAD = 64, /* bytes that may be read after the last value */
 };
 
-/** A packed matrix, in the memory of who packs it: vector.c's functions say how much. */
+/** A packed matrix. The caller owns its memory; vector.c's functions return the sizes. */
 typedef struct laci_sparse_rows {
   laci_sparse_values values;
   int64_t n_rows, n_columns;
-  bool pairs;         /* before packing: may be; after: each four columns store exactly two weights,
-                         zeros among them where fewer are kept */
-  uint64_t *chunk_at; /* [laci_sparse_rows_chunks() + 1] bytes from the beginning; row after row */
+  bool pairs; /* before packing: the caller allows it; after: every four columns store exactly two
+                weights, with zeros where fewer are kept */
+  uint64_t *chunk_at; /* [laci_sparse_rows_chunks() + 1] where each chunk begins, in bytes; row
+                         after row */
   uint8_t *bytes;     /* [laci_sparse_rows_layout()] */
-  int32_t *row_sum;   /* [n_rows] of S8: the sum of a row's weights; others: NULL */
+  int32_t *row_sum;   /* for S8 [n_rows]: the sum of each row's weights; otherwise NULL */
 } laci_sparse_rows;
 
-/** x: [n_x][n_columns], elements of the table above, any alignment of those; y: [n_x][n_rows]. */
+/** The vectors and results. x: [n_x][n_columns], elements as in the table above, with the alignment
+ * of an element; y: [n_x][n_rows]. */
 typedef struct laci_sparse_vectors {
   const void *x;
   float *y;
@@ -65,12 +67,13 @@ typedef struct laci_sparse_vectors {
   int32_t x_zero;
 } laci_sparse_vectors;
 
-/** How many places a stream moves on: the rows of place i are i, i + that, ... */
+/** Returns S, the rows of each of the eight streams. Place i stands for the rows i, i + S, i + 2 S,
+ * ... */
 static inline int64_t laci_sparse_rows_places(const laci_sparse_rows *w) {
   return (w->n_rows + LACI_SPARSE_STREAMS - 1) / LACI_SPARSE_STREAMS;
 }
 
-/** The rows of places [first, last). Parts are independent of each other. */
+/** Computes the rows of places [first, last). Parts are independent of each other. */
 typedef void laci_sparse_rows_multiply(const laci_sparse_rows *w, const laci_sparse_vectors *v,
                                        int64_t first, int64_t last);
 
@@ -79,32 +82,35 @@ typedef void laci_sparse_rows_multiply(const laci_sparse_rows *w, const laci_spa
 LACI_KERNEL_VARIANTS(LACI_SPARSE_ROWS_DECLARE)
 #undef LACI_SPARSE_ROWS_DECLARE
 #if defined(__x86_64__)
-laci_sparse_rows_multiply laci_sparse_rows_multiply_avx512f;     /* without VNNI */
-laci_sparse_rows_multiply laci_sparse_rows_multiply_avx512vbmi2; /* bytes and words expand, too */
+laci_sparse_rows_multiply laci_sparse_rows_multiply_avx512f; /* AVX-512 without VNNI */
+laci_sparse_rows_multiply
+    laci_sparse_rows_multiply_avx512vbmi2; /* uses VBMI2, which expands bytes and words */
 #endif
 
-/** The variant by the processor and the level in force (cpu/cpu.h). */
+/** Returns the fastest variant for this processor within the SIMD level in force (cpu/cpu.h). */
 laci_sparse_rows_multiply *laci_sparse_rows_multiply_now(void);
 
-/* ---- Packing: count all parts, lay out, fill all parts ---- */
+/* ---- Packing: count all parts, compute the layout, fill all parts ---- */
 
-/** A part of the dense matrix; what is not 0 is kept. It begins at a multiple of 64 columns. S8:
- * integers from -127 to 127. */
+/** A part of the dense matrix, whose nonzero weights are kept. column_first is a multiple of 64.
+ * With S8, weights are integers from -127 to 127. */
 typedef struct laci_sparse_rows_part {
-  const float *weight; /* of row_first, column_first */
+  const float *weight; /* the weight at row_first, column_first */
   int64_t row_first, n_rows, column_first, n_columns;
   int64_t row_stride, column_stride;
 } laci_sparse_rows_part;
 
-/** Chunks of all rows. */
+/** Returns the number of chunks of all rows. */
 int64_t laci_sparse_rows_chunks(const laci_sparse_rows *w);
-/** Counts what a part keeps; chunk_at is zeros before the first. */
+/** Adds what a part keeps to chunk_at, which must be zeros before the first part. */
 void laci_sparse_rows_count(laci_sparse_rows *w, const laci_sparse_rows_part *part);
-/** After all parts: chunk_at becomes what it says above. Returns how many bytes `bytes` has to
- * have, zeros all of them; large pages (base/memory.h) are worth their while. */
+/** After all parts are counted, converts chunk_at to the chunks' beginnings. Returns the size of
+ * `bytes`, which the caller allocates and fills with zeros; large pages (base/memory.h) make it
+ * faster. */
 size_t laci_sparse_rows_layout(laci_sparse_rows *w);
-/** Packs a part. The parts of a row come in ascending order of columns; the result does not depend
- * on how they are cut. Parts of different rows may be filled at the same time. */
+/** Packs a part. The parts of a row must come in ascending order of columns; the result does not
+ * depend on how rows are divided into parts. Parts of different rows may be filled at the same
+ * time. */
 void laci_sparse_rows_fill(laci_sparse_rows *w, const laci_sparse_rows_part *part);
 
 #endif
