@@ -81,7 +81,7 @@ typedef struct cursor {
 static bool is_option(const char *word) { return word[0] == '-' && word[1]; }
 
 /* The next word, where it can be a value; NULL: there is none. */
-static char *take(cursor *at) {
+static char *take_value(cursor *at) {
   if (at->next >= at->argc || is_option(at->argv[at->next])) return NULL;
   return at->argv[at->next++];
 }
@@ -91,7 +91,7 @@ static char *take(cursor *at) {
 static char *take_file(cursor *at) {
   const char *word = at->next < at->argc ? at->argv[at->next] : "";
   const char *dot = strrchr(word, '.');
-  return dot && dot[1] && !strchr(dot, '/') ? take(at) : NULL;
+  return dot && dot[1] && !strchr(dot, '/') ? take_value(at) : NULL;
 }
 
 static lac_status use_row(like *l, const row *r, const char *typed, const char *value, cursor *at,
@@ -102,9 +102,9 @@ static lac_status use_row(like *l, const row *r, const char *typed, const char *
   if (value && !wants && !may) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: it takes no value", typed);
   }
-  if (!value && wants) value = take(at);
+  if (!value && wants) value = take_value(at);
   if (!value && r->kind == MAYBE) value = take_file(at);
-  if (!value && r->kind == IDLE_MAYBE) value = take(at);
+  if (!value && r->kind == IDLE_MAYBE) value = take_value(at);
   if (wants && (!value || !value[0])) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: its value is missing", typed);
   }
@@ -228,7 +228,7 @@ lac_status like_translate(int argc, char **argv, like *l, lac_error *err) {
   if (st) l->script = NULL;
   if (!st && argc > LIKE_MOST_WORDS) st = laci_fail(err, LAC_BAD_ARGUMENT, "too many words");
   if (!st) st = walk(l, argc, argv, first, n_words, err);
-  if (!st && !like_has(l, "help")) st = like_finish(l, err);
+  if (!st && !like_has(l, "help")) st = like_complete(l, err);
   return st ? st : write_words(l, argv, err);
 }
 

@@ -179,7 +179,7 @@ static lac_status set_demo_folder(like *l, bool keeps, lac_error *err) {
   return st;
 }
 
-static lac_status finish_demo(like *l, bool keeps, lac_error *err) {
+static lac_status complete_demo(like *l, bool keeps, lac_error *err) {
   bool resnext = find(l, "*resnext"), lars = find(l, "*lars");
   lac_status st = set_demo_type(l, err);
   if (!st) st = set_network(l, resnext, err);
@@ -192,10 +192,12 @@ static lac_status finish_demo(like *l, bool keeps, lac_error *err) {
   return st ? st : set_demo_folder(l, keeps, err);
 }
 
-static lac_status finish_demo_resnet(like *l, lac_error *err) { return finish_demo(l, true, err); }
+static lac_status complete_demo_resnet(like *l, lac_error *err) {
+  return complete_demo(l, true, err);
+}
 
-static lac_status finish_demo_keras_resnet(like *l, lac_error *err) {
-  return finish_demo(l, find(l, "*checkpoint") || is_known(l, "recover"), err);
+static lac_status complete_demo_keras_resnet(like *l, lac_error *err) {
+  return complete_demo(l, find(l, "*checkpoint") || is_known(l, "recover"), err);
 }
 
 /* ---- resnet_ctl ---- */
@@ -225,7 +227,7 @@ static lac_status set_iterations(like *l, lac_error *err) {
   return given ? like_set(l, "epochs", n, typed, err) : set_default(l, "epochs", n, err);
 }
 
-static lac_status finish_resnet_ctl(like *l, lac_error *err) {
+static lac_status complete_resnet_ctl(like *l, lac_error *err) {
   bool is_placed = is_known(l, "export-dir") || is_known(l, "output") || is_only_shown(l);
   bool has_data = is_known(l, "data") || is_only_shown(l);
   if (!has_data) return laci_fail(err, LAC_BAD_ARGUMENT, "--data_dir DIR is missing: the images");
@@ -315,7 +317,7 @@ static lac_status take_data(like *l, lac_error *err) {
   return like_set(l, "data", folder, NULL, err);
 }
 
-static lac_status finish_resnet_training_main(like *l, lac_error *err) {
+static lac_status complete_resnet_training_main(like *l, lac_error *err) {
   static const struct {
     const char *name, *value;
   } usual[] = {{"recipe", "resnet-sgd"}, {"batch-size", "256"},    {"lr", "0.1"},
@@ -340,11 +342,11 @@ static lac_status finish_resnet_training_main(like *l, lac_error *err) {
 
 static const struct {
   const char *name;
-  lac_status (*finish)(like *l, lac_error *err);
-} scripts[] = {{"demo_resnet", finish_demo_resnet},
-               {"demo_keras_resnet", finish_demo_keras_resnet},
-               {"resnet_ctl", finish_resnet_ctl},
-               {"resnet_training_main", finish_resnet_training_main}};
+  lac_status (*complete)(like *l, lac_error *err);
+} scripts[] = {{"demo_resnet", complete_demo_resnet},
+               {"demo_keras_resnet", complete_demo_keras_resnet},
+               {"resnet_ctl", complete_resnet_ctl},
+               {"resnet_training_main", complete_resnet_training_main}};
 enum { N_SCRIPTS = sizeof scripts / sizeof scripts[0] };
 
 lac_status like_check_script(const char *script, lac_error *err) {
@@ -357,9 +359,9 @@ lac_status like_check_script(const char *script, lac_error *err) {
                    script);
 }
 
-lac_status like_finish(like *l, lac_error *err) {
+lac_status like_complete(like *l, lac_error *err) {
   for (int k = 0; k < N_SCRIPTS; k++) {
-    if (strcmp(scripts[k].name, l->script) == 0) return scripts[k].finish(l, err);
+    if (strcmp(scripts[k].name, l->script) == 0) return scripts[k].complete(l, err);
   }
   return LAC_OK;
 }

@@ -20,6 +20,6 @@ bool like_has(const like *l, const char *name);
 LAC_MUST_CHECK lac_status like_note(like *l, const char *typed, const char *text, lac_error *err);
 
 /** When all words are known: defaults, and options that others decide. Fails LAC_BAD_ARGUMENT. */
-LAC_MUST_CHECK lac_status like_finish(like *l, lac_error *err);
+LAC_MUST_CHECK lac_status like_complete(like *l, lac_error *err);
 
 #endif

@@ -206,7 +206,7 @@ lac_status laci_judge_layers(laci_analysis *analysis, const laci_rules *rules, l
     layer->reason = judge_targets(analysis, layer, rules);
     layer->declined = layer->reason != NULL;
   }
-  lac_status st = laci_judge_names(analysis, rules, err);
+  lac_status st = laci_judge_by_names(analysis, rules, err);
   if (st) return st;
   judge_sharing(analysis);
   for (int l = 0; l < analysis->n_layers; l++)

@@ -26,8 +26,8 @@ LAC_MUST_CHECK lac_status laci_judge_computed(laci_analysis *analysis, const uin
 int laci_computed_value(const laci_graph *graph, int value, bool whole);
 /** Gives layers that include and exclude leave out that reason (names.c). Fails LAC_BAD_ARGUMENT
  * for an expression that is none or matches no layer, and where nothing is left. */
-LAC_MUST_CHECK lac_status laci_judge_names(laci_analysis *analysis, const laci_rules *rules,
-                                           lac_error *err);
+LAC_MUST_CHECK lac_status laci_judge_by_names(laci_analysis *analysis, const laci_rules *rules,
+                                              lac_error *err);
 /** Fills analysis->groups, and the layers' group_c, group_k, searchable (groups.c). */
 LAC_MUST_CHECK lac_status laci_find_groups(laci_analysis *analysis, lac_error *err);
 

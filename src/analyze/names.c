@@ -67,7 +67,7 @@ static int count_open(const laci_analysis *analysis) {
   return n;
 }
 
-lac_status laci_judge_names(laci_analysis *analysis, const laci_rules *rules, lac_error *err) {
+lac_status laci_judge_by_names(laci_analysis *analysis, const laci_rules *rules, lac_error *err) {
   const int before = count_open(analysis);
   lac_status st = judge(analysis, "include", rules->include, false, "left out by include", err);
   if (!st) st = judge(analysis, "exclude", rules->exclude, true, "left out by exclude", err);

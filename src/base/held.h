@@ -41,6 +41,6 @@ LAC_MUST_CHECK lac_status laci_hold_bytes(const laci_byte_source *from, const ui
 void laci_let_go(laci_held *held);
 
 /** Would holding them be a copy? */
-bool laci_is_away(const laci_byte_source *from, const uint8_t *bytes, size_t n);
+bool laci_must_be_fetched(const laci_byte_source *from, const uint8_t *bytes, size_t n);
 
 #endif

@@ -109,7 +109,7 @@ const laci_shape *laci_port_shape(const laci_coupling *c, int port) {
   return shape->rank >= 0 ? shape : NULL;
 }
 
-int laci_coupling_label(laci_coupling *c) {
+int laci_coupling_new_label(laci_coupling *c) {
   size_t wanted = (size_t)c->n_labels + 2; /* labels count from 1 */
   while (c->normalized_capacity < wanted) {
     void *array = c->normalized;
@@ -151,7 +151,8 @@ int laci_get_label(const laci_coupling *c, int port, int axis) {
 
 void laci_fresh_axes(laci_coupling *c, int port, int from, int to) {
   laci_describe(c, port);
-  for (int axis = from; axis < to; axis++) laci_set_label(c, port, axis, laci_coupling_label(c));
+  for (int axis = from; axis < to; axis++)
+    laci_set_label(c, port, axis, laci_coupling_new_label(c));
 }
 
 void laci_couple_joined(laci_coupling *c, const int *ports, int n) {
@@ -168,7 +169,7 @@ void laci_couple_joined(laci_coupling *c, const int *ports, int n) {
       if (labels_of(c, ports[at]))
         equal &= laci_port_shape(c, ports[at])->dims[axis] == first->dims[axis];
     }
-    int label = equal ? laci_coupling_label(c) : LACI_FIXED;
+    int label = equal ? laci_coupling_new_label(c) : LACI_FIXED;
     for (int at = 0; at < n; at++) laci_set_label(c, ports[at], axis, label);
   }
 }
@@ -186,7 +187,7 @@ void laci_normalize(laci_coupling *c, int label) {
  * it; LACI_FIXED (0) where the two axes may differ. */
 static int meet(laci_coupling *c, int64_t in_size, int64_t out_size, int label) {
   if (in_size == out_size) return label;
-  return in_size == 1 ? laci_coupling_label(c) : LACI_FIXED;
+  return in_size == 1 ? laci_coupling_new_label(c) : LACI_FIXED;
 }
 
 /** Makes the axis that is `back` from the last one FIXED in every port that has `label` there,
@@ -210,7 +211,7 @@ void laci_couple_elementwise(laci_coupling *c, const int *ports, int n) {
   for (int at = 0; at < n; at++) laci_describe(c, ports[at]);
   for (int back = 1; back <= out->rank; back++) {
     int64_t out_size = out->dims[out->rank - back];
-    int label = laci_coupling_label(c);
+    int label = laci_coupling_new_label(c);
     bool sure = true;
     laci_set_label(c, LACI_OUT(0), -back, label);
     for (int at = 0; at < n; at++) {
@@ -232,7 +233,7 @@ void laci_couple_same(laci_coupling *c, int in_port, int out_port) {
   for (int axis = 0; axis < in->rank; axis++) {
     if (in->dims[axis] >= 0 && out->dims[axis] >= 0 && in->dims[axis] != out->dims[axis]) continue;
     int label = laci_get_label(c, in_port, axis);
-    if (label <= 0) label = laci_coupling_label(c);
+    if (label <= 0) label = laci_coupling_new_label(c);
     laci_set_label(c, in_port, axis, label);
     laci_set_label(c, out_port, axis, label);
   }

@@ -106,7 +106,7 @@ typedef struct laci_coupling {
 
 /* Helpers for couple(). All return the label, or 0 / false when there is no memory (couple then
  * returns LAC_NO_MEMORY: the result of laci_coupling_ok() at its end). */
-int laci_coupling_label(laci_coupling *c); /* returns a fresh label */
+int laci_coupling_new_label(laci_coupling *c); /* returns a fresh label */
 void laci_set_label(laci_coupling *c, int port, int axis,
                     int label); /* axis may be negative; marks port described */
 int laci_get_label(const laci_coupling *c, int port, int axis);

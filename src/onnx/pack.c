@@ -34,7 +34,8 @@ static lac_status put_away(const sink *s, const uint8_t *bytes, size_t size_byte
 static void append(ProtobufCBuffer *base, size_t size_bytes, const uint8_t *bytes) {
   sink *s = (sink *)base;
   if (s->status) return;
-  if (size_bytes >= LEAST_AWAY && laci_is_away(&s->message->bytes_from, bytes, size_bytes)) {
+  if (size_bytes >= LEAST_AWAY &&
+      laci_must_be_fetched(&s->message->bytes_from, bytes, size_bytes)) {
     s->status = put_away(s, bytes, size_bytes);
   } else {
     s->status = s->put(bytes, size_bytes, s->context, s->err);

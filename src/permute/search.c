@@ -159,8 +159,8 @@ static void close_task(laci_task *task) {
   laci_free(task->order);
 }
 
-static lac_status search_cuts(const laci_cuts *cuts, const laci_search_options *options,
-                              laci_pool *pool, laci_found *found, lac_error *err) {
+static lac_status search_order(const laci_cuts *cuts, const laci_search_options *options,
+                               laci_pool *pool, laci_found *found, lac_error *err) {
   laci_measure measure;
   const double begin = laci_clock_seconds();
   lac_status st = laci_cuts_measure(cuts, pool, &measure, err);
@@ -210,7 +210,7 @@ lac_status laci_search(const laci_problem *problem, const laci_search_options *o
   }
   set_identity(order, problem->n_channels > 0 ? problem->n_channels : 0);
   lac_status st = laci_cuts_init(&cuts, problem, err);
-  if (!st && cuts.n_cuts > 0) st = search_cuts(&cuts, options, pool, found, err);
+  if (!st && cuts.n_cuts > 0) st = search_order(&cuts, options, pool, found, err);
   laci_cuts_clear(&cuts);
   if (!st && laci_log_wanted(LAC_LOG_DEBUG)) {
     laci_log(LAC_LOG_DEBUG,

@@ -102,7 +102,7 @@ static lac_status add_field(builder *b, const laci_slice *s, field **out) {
   return LAC_OK;
 }
 
-static lac_status join_field(builder *b, const laci_slice *s) {
+static lac_status add_to_field(builder *b, const laci_slice *s) {
   field *f = NULL;
   for (int i = 0; i < b->n_fields && !f; i++) {
     if (on_same_rows(b->fields[i].first, s)) f = &b->fields[i];
@@ -157,7 +157,7 @@ static int number_blocks(builder *b, const laci_slice *s, int32_t *block_of) {
   return n_seen;
 }
 
-static lac_status join_stack(builder *b, const field *f, const laci_slice *s) {
+static lac_status add_to_stack(builder *b, const field *f, const laci_slice *s) {
   const int n = b->problem->n_channels;
   int32_t *block_of = take(b, n, sizeof *block_of);
   int n_blocks = block_of ? number_blocks(b, s, block_of) : -1;
@@ -393,13 +393,13 @@ static lac_status build(builder *b) {
   lac_status st = LAC_OK;
   for (int i = 0; !st && i < b->problem->n_slices; i++) {
     st = check_slice(b, &b->problem->slices[i]);
-    if (!st) st = join_field(b, &b->problem->slices[i]);
+    if (!st) st = add_to_field(b, &b->problem->slices[i]);
   }
   for (int i = 0; !st && i < b->n_fields; i++) {
     field *f = &b->fields[i];
     find_mixing(b, f);
     for (int copy = 0; !st && !f->mixes_copies && copy < f->n_copies; copy++) {
-      st = join_stack(b, f, f->copies[copy]);
+      st = add_to_stack(b, f, f->copies[copy]);
     }
   }
   laci_cuts *cuts = b->cuts;

@@ -8,14 +8,14 @@
 #include "base/held.h"
 #include "sparse/score.h"
 
-static bool is_away(const laci_weight_view *w) {
+static bool must_be_fetched(const laci_weight_view *w) {
   const size_t n = (size_t)(w->outer * w->columns * w->inner) * lac_dtype_size(w->dtype);
-  return laci_is_away(w->bytes_from, w->bytes, n);
+  return laci_must_be_fetched(w->bytes_from, w->bytes, n);
 }
 
-static bool any_away(const laci_cut *cut) {
+static bool any_must_be_fetched(const laci_cut *cut) {
   for (int i = 0; i < cut->n_parts; i++) {
-    if (is_away(cut->parts[i].weight)) return true;
+    if (must_be_fetched(cut->parts[i].weight)) return true;
   }
   return false;
 }
@@ -23,7 +23,7 @@ static bool any_away(const laci_cut *cut) {
 lac_status laci_cut_each_weight(const laci_cut *cut, laci_cut_visit *visit, void *context,
                                 lac_error *err) {
   if (cut->n_parts == 0) return LAC_OK;
-  if (!any_away(cut)) {
+  if (!any_must_be_fetched(cut)) {
     visit(cut, 0, cut->n_parts, context);
     return LAC_OK;
   }

@@ -29,7 +29,7 @@ static int64_t log2_fixed(uint64_t x) {
 
 /* -ln(-ln u), u = (2i + 1) / 8192:  -ln u = (13 - log2(2i + 1)) * ln 2 =: y,  and -ln y likewise
  * from log2 y. */
-static void make_table(void) {
+static void make_gumbel_table(void) {
   const int64_t ln2 = 11629080; /* ln 2 * 2^24 */
   for (int i = 0; i < N_QUANTILES; i++) {
     int64_t log_u = ((int64_t)(LACI_NOISE_BITS + 1) << LOG_BITS) - log2_fixed(2 * (uint64_t)i + 1);
@@ -50,7 +50,7 @@ static inline uint32_t mix(uint32_t x) {
 }
 
 static void make_all(void) {
-  make_table();
+  make_gumbel_table();
   for (uint32_t i = 0; i < N_POOL + LONGEST_RUN; i++) {
     pool[i] = table[mix(i & (N_POOL - 1)) & (N_QUANTILES - 1)];
   }

@@ -108,7 +108,7 @@ static lac_status evaluate_first(laci_loop *l, lac_error *err) {
 
 /** Processes that differ save nothing. */
 static lac_status save(laci_loop *l, lac_error *err) {
-  lac_status st = laci_loop_compare(l, err);
+  lac_status st = laci_loop_compare_processes(l, err);
   if (!st) st = laci_comm_agree_late(l->comm, laci_loop_save(l, err), err);
   laci_loop_event event = {.kind = LACI_LOOP_SAVED};
   return st ? st : report(l, &event, err);
@@ -224,7 +224,7 @@ static lac_status take_step(laci_loop *l, lac_error *err) {
   if (l->trace) laci_trace_step(l->trace, l->step, begin, end);
   measure(l, end - begin);
   bool compares = l->compared < 0 || (o->paranoid > 0 && l->step % o->paranoid == 0);
-  if (compares) st = laci_loop_compare(l, err);
+  if (compares) st = laci_loop_compare_processes(l, err);
   if (st) return st;
   laci_progress("train", l->step, o->steps);
   laci_loop_event event = {.kind = LACI_LOOP_STEP,

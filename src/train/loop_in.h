@@ -61,7 +61,7 @@ LAC_MUST_CHECK lac_status laci_loop_save(laci_loop *loop, lac_error *err);
 /** Process 0 reads and writes files; the same for a process alone. */
 bool laci_loop_is_first(const laci_loop *loop);
 /** Do all processes hold the same? Once after a step. */
-LAC_MUST_CHECK lac_status laci_loop_compare(laci_loop *loop, lac_error *err);
+LAC_MUST_CHECK lac_status laci_loop_compare_processes(laci_loop *loop, lac_error *err);
 /** From the newest checkpoint, where that is wanted; where there is none the run starts from the
  * beginning. Then all processes hold what process 0 does. */
 LAC_MUST_CHECK lac_status laci_loop_recover(laci_loop *loop, lac_error *err);

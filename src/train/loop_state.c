@@ -143,7 +143,7 @@ lac_status laci_loop_save(laci_loop *l, lac_error *err) {
   return st;
 }
 
-lac_status laci_loop_compare(laci_loop *l, lac_error *err) {
+lac_status laci_loop_compare_processes(laci_loop *l, lac_error *err) {
   if (l->compared == l->step) return LAC_OK;
   l->compared = l->step;
   return laci_compare_training(l->comm, l->trainer, l->options->masks, l->step, err);

@@ -67,7 +67,7 @@ static void holds_a_copy_of_what_is_elsewhere(void **state) {
   elsewhere from = {places, LONG, false};
   const laci_byte_source source = {fetch, is_there, &from};
   laci_held held;
-  assert_true(laci_is_away(&source, places + 100, 50));
+  assert_true(laci_must_be_fetched(&source, places + 100, 50));
   assert_int_equal(laci_hold_bytes(&source, places + 100, 50, "w", &held, NULL), LAC_OK);
   assert_memory_equal(held.bytes, content + 100, 50);
   assert_non_null(held.copy);

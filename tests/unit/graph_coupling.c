@@ -68,7 +68,7 @@ static void labels_at_the_edges(void **state) {
   assert_null(laci_port_shape(&c, 1)); /* absent */
   assert_null(laci_port_shape(&c, 7)); /* no such port */
   assert_null(laci_port_shape(&c, LACI_OUT(3)));
-  int label = laci_coupling_label(&c);
+  int label = laci_coupling_new_label(&c);
   laci_set_label(&c, 0, -1, label);
   laci_set_label(&c, 0, 2, label); /* no such axis: nothing happens */
   laci_set_label(&c, 1, 0, label);
@@ -79,7 +79,7 @@ static void labels_at_the_edges(void **state) {
   laci_normalize(&c, label);
   laci_normalize(&c, 99);
   assert_int_equal(c.normalized[label], 1);
-  for (int n = 0; n < 100; n++) assert_int_equal(laci_coupling_label(&c), label + 1 + n);
+  for (int n = 0; n < 100; n++) assert_int_equal(laci_coupling_new_label(&c), label + 1 + n);
   assert_int_equal(c.normalized[label], 1);
   assert_int_equal(laci_coupling_ok(&c), LAC_OK);
   laci_coupling_clear(&c);
@@ -137,7 +137,7 @@ static void an_operand_of_unknown_shape_is_not_absent(void **state) {
 static lac_status couple_without_bias(const laci_graph *graph, const laci_node *node,
                                       laci_coupling *c) {
   (void)graph, (void)node;
-  int label = laci_coupling_label(c);
+  int label = laci_coupling_new_label(c);
   laci_set_label(c, 1, 0, label);
   laci_set_label(c, LACI_OUT(0), 1, label);
   laci_describe(c, 0);

@@ -89,7 +89,7 @@ static uint64_t left_next_to(const folding *f, uint64_t held) {
 }
 
 /* False: what is to be kept does not fit together with what is held, and the value stays. */
-static bool reserve(folding *f, int value, uint64_t kept, uint64_t held) {
+static bool reserve_bytes(folding *f, int value, uint64_t kept, uint64_t held) {
   if (kept <= left_next_to(f, held)) {
     f->most -= kept;
     return true;
@@ -166,7 +166,7 @@ static lac_status fold_one(folding *f, int value, const uint8_t *constants, lac_
     return LAC_OK;
   }
   if (st && err) *err = why;
-  const bool fits = !st && reserve(f, value, c.kept, c.held);
+  const bool fits = !st && reserve_bytes(f, value, c.kept, c.held);
   for (size_t k = 0; k < c.n && fits && !st; k++) {
     if (f->done[c.values[k]]) continue;
     const char *name = f->graph->values[c.values[k]].name;
@@ -192,7 +192,7 @@ typedef struct calls {
 } calls;
 
 /* False: in some call it is no weight that may be stored, or its name does not say whose it is. */
-static bool list_calls(const folding *f, int value, calls *c) {
+static bool list_call_values(const folding *f, int value, calls *c) {
   laci_edit_call_value found;
   const char *name;
   if (!laci_edit_find_inner(f->edit, f->graph->values[value].name, &found)) return false;
@@ -252,7 +252,7 @@ static lac_status fold_calls(folding *f, const laci_layer *layer, lac_error *err
   bool found = false;
   for (int k = 0; k < 2 && !st && !found; k++) {
     *c = (calls){0};
-    found = !f->done[values[k]] && list_calls(f, values[k], c);
+    found = !f->done[values[k]] && list_call_values(f, values[k], c);
   }
   if (found && !st) st = evaluate_calls(f, c, &why);
   if (st && found && !ends_all(st)) {
@@ -261,7 +261,7 @@ static lac_status fold_calls(folding *f, const laci_layer *layer, lac_error *err
     st = LAC_OK;
   } else if (st && found) {
     if (err) *err = why;
-  } else if (found && reserve(f, layer->weight, c->kept, c->held)) {
+  } else if (found && reserve_bytes(f, layer->weight, c->kept, c->held)) {
     st = store_calls(f, c, err);
   }
   for (int k = 0; c && k < c->n; k++) laci_buf_destroy(c->bufs[k]);

@@ -248,7 +248,7 @@ static int tokens_axis(const laci_shape *x) { return x->rank - 2; }
 static void couple_size(laci_coupling *c, int a, int b, int64_t n_heads) {
   const laci_shape *x = laci_port_shape(c, a), *y = laci_port_shape(c, b);
   if (!x || !y || x->dims[x->rank - 1] != y->dims[y->rank - 1]) return;
-  int label = laci_coupling_label(c);
+  int label = laci_coupling_new_label(c);
   laci_set_label(c, a, -1, label);
   laci_set_label(c, b, -1, label);
   if (x->rank == 4) return;
@@ -290,7 +290,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
     couple_size(c, V, LACI_OUT(Y), q.heads);
   }
   if (!simple) return laci_coupling_ok(c);
-  int batch = laci_coupling_label(c), head = laci_coupling_label(c);
+  int batch = laci_coupling_new_label(c), head = laci_coupling_new_label(c);
   for (int port = Q; port <= V; port++) {
     laci_set_label(c, port, 0, batch);
     if (q.apart && own_keys) laci_set_label(c, port, 1, head);
@@ -298,7 +298,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   laci_set_label(c, LACI_OUT(Y), 0, batch);
   if (q.apart && own_keys) laci_set_label(c, LACI_OUT(Y), 1, head);
   if (counts_tokens(node)) return laci_coupling_ok(c);
-  int queries = laci_coupling_label(c), keys = laci_coupling_label(c);
+  int queries = laci_coupling_new_label(c), keys = laci_coupling_new_label(c);
   laci_set_label(c, Q, tokens_axis(in[Q]), queries);
   laci_set_label(c, LACI_OUT(Y), tokens_axis(y), queries);
   laci_set_label(c, K, tokens_axis(in[K]), keys);

@@ -69,7 +69,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   (void)graph;
   (void)node;
   c->why = "places along time matter to CausalConvWithState";
-  int batch = laci_coupling_label(c), channel = laci_coupling_label(c);
+  int batch = laci_coupling_new_label(c), channel = laci_coupling_new_label(c);
   const int threes[] = {X, STATE, LACI_OUT(0), LACI_OUT(1)};
   for (int at = 0; at < 4; at++) {
     const laci_shape *shape = laci_port_shape(c, threes[at]);

@@ -81,7 +81,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   for (int axis = 0; axis < x->rank; axis++) {
     int64_t n = x->dims[axis], out = y->dims[axis];
     if (n == out) {
-      int label = laci_coupling_label(c);
+      int label = laci_coupling_new_label(c);
       laci_set_label(c, 0, axis, label);
       laci_set_label(c, LACI_OUT(0), axis, label);
     } else if (laci_mappable(c, 0, axis) && laci_mappable(c, LACI_OUT(0), axis)) {

@@ -112,7 +112,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
   c->why = "Col2Im places blocks by position";
   if (!x || !y || x->rank != 3) return laci_coupling_ok(c);
-  int batch = laci_coupling_label(c);
+  int batch = laci_coupling_new_label(c);
   laci_set_label(c, 0, 0, batch);
   laci_set_label(c, LACI_OUT(0), 0, batch);
   if (!laci_mappable(c, 0, 1) || !laci_mappable(c, LACI_OUT(0), 1) || y->dims[1] == 0)

@@ -112,7 +112,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   }
   laci_describe(c, LACI_OUT(0));
   for (int at = 0; at < y->rank; at++) {
-    int label = at == axis ? LACI_FIXED : laci_coupling_label(c);
+    int label = at == axis ? LACI_FIXED : laci_coupling_new_label(c);
     laci_set_label(c, LACI_OUT(0), at, label);
     for (int port = 0; port < node->n_inputs; port++) laci_set_label(c, port, at, label);
   }

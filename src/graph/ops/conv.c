@@ -146,7 +146,7 @@ static void couple_channels(laci_coupling *c, const laci_shape *w, int64_t n_gro
     couple_copies(c, w, w->dims[0] / n_groups);
     return;
   }
-  int in = laci_coupling_label(c), out = depth ? in : laci_coupling_label(c);
+  int in = laci_coupling_new_label(c), out = depth ? in : laci_coupling_new_label(c);
   laci_set_label(c, 0, 1, in);
   laci_set_label(c, 1, 0, out);
   laci_set_label(c, LACI_OUT(0), 1, out);
@@ -179,7 +179,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   laci_describe(c, 0);
   laci_describe(c, 1);
   laci_describe(c, LACI_OUT(0));
-  int batch = laci_coupling_label(c);
+  int batch = laci_coupling_new_label(c);
   laci_set_label(c, 0, 0, batch);
   laci_set_label(c, LACI_OUT(0), 0, batch);
   couple_channels(c, w, n_groups);

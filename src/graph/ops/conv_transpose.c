@@ -150,7 +150,7 @@ static lac_status eval(laci_eval *eval) {
 
 static void couple_channels(laci_coupling *c, const laci_shape *w, int64_t n_groups) {
   bool depth = n_groups > 1 && w->dims[1] == 1 && w->dims[0] == n_groups;
-  int in = laci_coupling_label(c), out = depth ? in : laci_coupling_label(c);
+  int in = laci_coupling_new_label(c), out = depth ? in : laci_coupling_new_label(c);
   laci_set_label(c, 0, 1, in);
   laci_set_label(c, 1, 0, in);
   laci_set_label(c, LACI_OUT(0), 1, out);
@@ -181,7 +181,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   laci_describe(c, 0);
   laci_describe(c, 1);
   laci_describe(c, LACI_OUT(0));
-  int batch = laci_coupling_label(c);
+  int batch = laci_coupling_new_label(c);
   laci_set_label(c, 0, 0, batch);
   laci_set_label(c, LACI_OUT(0), 0, batch);
   couple_channels(c, w, n_groups);

@@ -82,7 +82,7 @@ static void couple_parameter(laci_coupling *c, int port, int axis) {
   if (!parameter || parameter->rank != 1) return;
   if (axis >= 0 && parameter->dims[0] == x->dims[axis])
     laci_set_label(c, port, 0, laci_get_label(c, 0, axis));
-  else if (parameter->dims[0] == 1) laci_set_label(c, port, 0, laci_coupling_label(c));
+  else if (parameter->dims[0] == 1) laci_set_label(c, port, 0, laci_coupling_new_label(c));
   else if (axis >= 0) { /* sizes are not sure: nothing may move there */
     laci_set_label(c, 0, axis, LACI_FIXED);
     laci_set_label(c, LACI_OUT(0), axis, LACI_FIXED);
@@ -101,7 +101,7 @@ static lac_status couple_blocks(const laci_node *node, laci_coupling *c) {
   c->why = "blocks along an axis have scales of their own";
   for (int at = 0; at < x->rank; at++) {
     if (at == axis) continue;
-    int label = laci_coupling_label(c);
+    int label = laci_coupling_new_label(c);
     for (int port = 0; port < node->n_inputs; port++) {
       if (laci_has_input(node, port)) laci_set_label(c, port, at, label);
     }

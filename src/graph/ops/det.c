@@ -74,7 +74,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   c->why = "an exchange of rows changes the sign of a determinant";
   if (!x || !laci_port_shape(c, LACI_OUT(0))) return laci_coupling_ok(c);
   for (int axis = 0; axis < x->rank - 2; axis++) {
-    int label = laci_coupling_label(c);
+    int label = laci_coupling_new_label(c);
     laci_set_label(c, 0, axis, label);
     laci_set_label(c, LACI_OUT(0), axis, label);
   }

@@ -261,7 +261,7 @@ static void couple_indices(laci_coupling *c, const equation *e, const laci_shape
       int index = e->in[k].index[at];
       bool sure = shapes[k]->dims[at] == size[index] || shapes[k]->dims[at] == 1;
       if (!sure) label[index] = LACI_FIXED;
-      else if (label[index] < 0) label[index] = laci_coupling_label(c);
+      else if (label[index] < 0) label[index] = laci_coupling_new_label(c);
     }
   }
   for (int k = 0; k < e->n_in; k++) {
@@ -269,7 +269,7 @@ static void couple_indices(laci_coupling *c, const equation *e, const laci_shape
     for (int at = 0; at < e->in[k].n; at++) {
       int index = e->in[k].index[at];
       bool alone = shapes[k]->dims[at] != size[index] && label[index] > 0;
-      laci_set_label(c, k, at, alone ? laci_coupling_label(c) : label[index]);
+      laci_set_label(c, k, at, alone ? laci_coupling_new_label(c) : label[index]);
     }
   }
   laci_describe(c, LACI_OUT(0));

@@ -89,7 +89,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   c->why = "Gather's indices are not a constant list";
   for (int at = 0; at < x->rank; at++) {
     if (at == axis) continue;
-    int label = laci_coupling_label(c);
+    int label = laci_coupling_new_label(c);
     laci_set_label(c, 0, at, label);
     laci_set_label(c, LACI_OUT(0), at < axis ? at : at - 1 + indices->rank, label);
   }

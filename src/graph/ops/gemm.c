@@ -134,7 +134,7 @@ static void couple_bias(laci_coupling *c) {
     if (have == full) {
       laci_set_label(c, 2, bias->rank - back, laci_get_label(c, LACI_OUT(0), 2 - back));
     } else if (have == 1) {
-      laci_set_label(c, 2, bias->rank - back, laci_coupling_label(c));
+      laci_set_label(c, 2, bias->rank - back, laci_coupling_new_label(c));
     } else { /* sizes unknown: it might be broadcast or not */
       drop_label(c, laci_get_label(c, LACI_OUT(0), 2 - back));
     }
@@ -147,7 +147,8 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   const laci_shape *y = laci_port_shape(c, LACI_OUT(0));
   if (!a || !b || !y || a->rank != 2 || b->rank != 2 || y->rank != 2) return laci_coupling_ok(c);
   roles r = roles_of(node);
-  int row = laci_coupling_label(c), k = laci_coupling_label(c), col = laci_coupling_label(c);
+  int row = laci_coupling_new_label(c), k = laci_coupling_new_label(c),
+      col = laci_coupling_new_label(c);
   laci_set_label(c, 0, r.a_row, row);
   laci_set_label(c, 0, r.a_k, k);
   laci_set_label(c, 1, r.b_k, k);

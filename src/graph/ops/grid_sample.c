@@ -166,7 +166,7 @@ static lac_status eval(laci_eval *eval) {
 static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph, (void)node;
   c->why = "GridSample reads places by their position";
-  int batch = laci_coupling_label(c), channel = laci_coupling_label(c);
+  int batch = laci_coupling_new_label(c), channel = laci_coupling_new_label(c);
   laci_set_label(c, 0, 0, batch);
   laci_set_label(c, 0, 1, channel);
   laci_set_label(c, 1, 0, batch);

@@ -24,6 +24,6 @@ const laci_op laci_op_is_inf = {.name = "IsInf",
                                 .role = LACI_ROLE_CLEAR,
                                 .attributes = LACI_ATTRIBUTES({"detect_negative", LACI_ATTR_INT},
                                                               {"detect_positive", LACI_ATTR_INT}),
-                                .infer = laci_infer_test,
+                                .infer = laci_infer_predicate,
                                 .eval = eval,
                                 .couple = laci_couple_unary};

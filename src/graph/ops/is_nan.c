@@ -15,6 +15,6 @@ static lac_status eval(laci_eval *eval) {
 
 const laci_op laci_op_is_nan = {.name = "IsNaN",
                                 .role = LACI_ROLE_CLEAR,
-                                .infer = laci_infer_test,
+                                .infer = laci_infer_predicate,
                                 .eval = eval,
                                 .couple = laci_couple_unary};

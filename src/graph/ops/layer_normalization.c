@@ -122,7 +122,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   for (int out = 1; out < node->n_outputs; out++) {
     for (int at = 0; at < x->rank; at++) {
       laci_set_label(c, LACI_OUT(out), at,
-                     at < axis ? laci_get_label(c, 0, at) : laci_coupling_label(c));
+                     at < axis ? laci_get_label(c, 0, at) : laci_coupling_new_label(c));
     }
   }
   return laci_coupling_ok(c);

@@ -173,14 +173,14 @@ static void couple_batches(laci_coupling *c, int a_rank, int b_rank, int tail) {
   for (int back = 1; back <= y->rank - tail; back++) {
     int y_axis = y->rank - tail - back, a_axis = a_rank - 2 - back, b_axis = b_rank - 2 - back;
     int64_t full = y->dims[y_axis];
-    int label = laci_coupling_label(c);
+    int label = laci_coupling_new_label(c);
     bool certain = true;
     for (int port = 0; port < 2; port++) {
       int axis = port == 0 ? a_axis : b_axis;
       if (axis < 0) continue;
       int64_t size = (port == 0 ? a : b)->dims[axis];
       if (size == full) laci_set_label(c, port, axis, label);
-      else if (size == 1) laci_set_label(c, port, axis, laci_coupling_label(c));
+      else if (size == 1) laci_set_label(c, port, axis, laci_coupling_new_label(c));
       else certain = false; /* stays FIXED, and so must what it meets */
     }
     if (certain) {
@@ -203,16 +203,16 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   laci_describe(c, 0);
   laci_describe(c, 1);
   laci_describe(c, LACI_OUT(0));
-  int k = laci_coupling_label(c);
+  int k = laci_coupling_new_label(c);
   laci_set_label(c, 0, -1, k);
   laci_set_label(c, 1, b->rank > 1 ? -2 : -1, k);
   if (a->rank > 1) {
-    int row = laci_coupling_label(c);
+    int row = laci_coupling_new_label(c);
     laci_set_label(c, 0, -2, row);
     laci_set_label(c, LACI_OUT(0), batches, row);
   }
   if (b->rank > 1) {
-    int col = laci_coupling_label(c);
+    int col = laci_coupling_new_label(c);
     laci_set_label(c, 1, -1, col);
     laci_set_label(c, LACI_OUT(0), y->rank - 1, col);
   }

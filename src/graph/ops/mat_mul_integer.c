@@ -156,7 +156,7 @@ static void couple_list(laci_coupling *c, int port, int label) {
   if (port < 0 || !laci_has_input(c->node, port)) return;
   laci_describe(c, port);
   if (laci_port_shape(c, port)->rank == 0) return;
-  laci_set_label(c, port, 0, is_one(c, port) ? laci_coupling_label(c) : label);
+  laci_set_label(c, port, 0, is_one(c, port) ? laci_coupling_new_label(c) : label);
 }
 
 static void rename_port(int *port, const int to[N_OPERANDS]) {

@@ -179,7 +179,7 @@ static lac_status eval(laci_eval *eval) {
 
 static void couple_axis(laci_coupling *c, int axis, const pad_args *args) {
   bool none = args->begin[axis] == 0 && args->end[axis] == 0;
-  int label = none ? laci_coupling_label(c) : LACI_FIXED;
+  int label = none ? laci_coupling_new_label(c) : LACI_FIXED;
   laci_set_label(c, 0, axis, label);
   laci_set_label(c, LACI_OUT(0), axis, label);
   if (none || args->mode != PAD_CONSTANT) return;

@@ -144,7 +144,7 @@ static lac_status eval(laci_eval *eval) {
 static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph, (void)node;
   c->why = "RoiAlign reads places and images by their position";
-  int channel = laci_coupling_label(c), region = laci_coupling_label(c);
+  int channel = laci_coupling_new_label(c), region = laci_coupling_new_label(c);
   laci_set_label(c, 0, 1, channel);
   laci_set_label(c, 1, 0, region);
   laci_set_label(c, 2, 0, region);

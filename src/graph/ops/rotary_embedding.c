@@ -95,7 +95,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   c->why = "every pair of channels is rotated by its own angle";
   if (!x || x->rank < 3 || x->rank > 4 || !laci_port_shape(c, LACI_OUT(0)))
     return laci_coupling_ok(c);
-  int batch = laci_coupling_label(c), tokens = laci_coupling_label(c);
+  int batch = laci_coupling_new_label(c), tokens = laci_coupling_new_label(c);
   bool positions = laci_has_input(node, POSITIONS);
   laci_couple_others(c, X, LACI_OUT(0), x->rank - 1);
   for (int port = X; port <= POSITIONS; port++) {

@@ -146,7 +146,7 @@ static lac_status eval(laci_eval *eval) {
 }
 
 static void couple_cut(laci_coupling *c, int axis, const cut *own) {
-  int label = own->whole ? laci_coupling_label(c) : LACI_FIXED;
+  int label = own->whole ? laci_coupling_new_label(c) : LACI_FIXED;
   laci_set_label(c, 0, axis, label);
   laci_set_label(c, LACI_OUT(0), axis, label);
   if (own->whole || own->unsure || !laci_mappable(c, 0, axis)) return;

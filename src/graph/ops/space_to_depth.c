@@ -83,7 +83,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   c->why = "SpaceToDepth moves places along height and width";
   if (!x || !y || x->rank != 4 || y->rank != 4 || laci_block_size(node, &b, NULL))
     return laci_coupling_ok(c);
-  int batch = laci_coupling_label(c);
+  int batch = laci_coupling_new_label(c);
   laci_set_label(c, 0, 0, batch);
   laci_set_label(c, LACI_OUT(0), 0, batch);
   if (!laci_mappable(c, 0, 1) || !laci_mappable(c, LACI_OUT(0), 1) || x->dims[1] == 0)

@@ -102,7 +102,7 @@ static lac_status eval(laci_eval *eval) {
 /** Labels of the other axes, shared by x and every part. */
 static void couple_shared(laci_coupling *c, const laci_node *node, const laci_shape *x, int axis) {
   for (int at = 0; at < x->rank; at++) {
-    int label = at == axis ? LACI_FIXED : laci_coupling_label(c);
+    int label = at == axis ? LACI_FIXED : laci_coupling_new_label(c);
     laci_set_label(c, 0, at, label);
     for (int part = 0; part < node->n_outputs; part++) laci_set_label(c, LACI_OUT(part), at, label);
   }

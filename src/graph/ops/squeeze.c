@@ -61,7 +61,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   laci_ints axes = read_axes(node, laci_contents(graph, node, 1));
   if (!x || !y || !find_dropped(node, &axes, x, dropped)) return laci_coupling_ok(c);
   for (int axis = 0, to = 0; axis < x->rank; axis++) {
-    int label = laci_coupling_label(c);
+    int label = laci_coupling_new_label(c);
     laci_set_label(c, 0, axis, label);
     if (!dropped[axis]) laci_set_label(c, LACI_OUT(0), to++, label);
   }

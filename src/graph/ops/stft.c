@@ -91,7 +91,7 @@ static lac_status eval(laci_eval *eval) {
 static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph, (void)node;
   c->why = "order matters along a signal that is transformed";
-  int batch = laci_coupling_label(c);
+  int batch = laci_coupling_new_label(c);
   laci_set_label(c, SIGNAL, 0, batch);
   laci_set_label(c, LACI_OUT(0), 0, batch);
   return laci_coupling_ok(c);

@@ -78,7 +78,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   laci_describe(c, LACI_OUT(0));
   for (int axis = 0; axis < x->rank; axis++) {
     if (repeats.v[axis] == 1) {
-      int label = laci_coupling_label(c);
+      int label = laci_coupling_new_label(c);
       laci_set_label(c, 0, axis, label);
       laci_set_label(c, LACI_OUT(0), axis, label);
     } else if (laci_mappable(c, 0, axis) && laci_mappable(c, LACI_OUT(0), axis)) {

@@ -60,7 +60,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   if (!x || !y || x->rank != y->rank || read_perm(node, x->rank, perm, NULL))
     return laci_coupling_ok(c);
   for (int axis = 0; axis < x->rank; axis++) {
-    int label = laci_coupling_label(c);
+    int label = laci_coupling_new_label(c);
     laci_set_label(c, 0, perm[axis], label);
     laci_set_label(c, LACI_OUT(0), axis, label);
   }

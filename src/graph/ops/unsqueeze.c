@@ -44,7 +44,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   if (laci_axes_flags(node, &axes, y->rank, false, fresh, NULL)) return laci_coupling_ok(c);
   laci_describe(c, 0);
   for (int axis = 0, from = 0; axis < y->rank; axis++) {
-    int label = laci_coupling_label(c);
+    int label = laci_coupling_new_label(c);
     laci_set_label(c, LACI_OUT(0), axis, label);
     if (!fresh[axis]) laci_set_label(c, 0, from++, label);
   }

@@ -81,7 +81,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   if (read_scales(node, input, x->rank, scales, &known, NULL) || !known) return laci_coupling_ok(c);
   for (int axis = 0; axis < x->rank; axis++) {
     if (scales[axis] != 1) continue;
-    int label = laci_coupling_label(c);
+    int label = laci_coupling_new_label(c);
     laci_set_label(c, 0, axis, label);
     laci_set_label(c, LACI_OUT(0), axis, label);
   }

@@ -75,7 +75,7 @@ static const laci_remat_step *step_at(const walk *w, int at) {
 }
 
 /** What a step reads, among values and values once more; -1: nothing that takes memory. */
-static int read_at(const walk *w, int at, int i) {
+static int read_id(const walk *w, int at, int i) {
   const laci_remat *r = w->r;
   int value = step_at(w, at)->reads[i];
   bool first_time = w->order[at] >= 0 && w->order[at] < r->n_forward;
@@ -84,7 +84,7 @@ static int read_at(const walk *w, int at, int i) {
   return again ? r->plan->graph->n_values + value : value;
 }
 
-static int made_at(const walk *w, int at, int i) {
+static int written_id(const walk *w, int at, int i) {
   int value = step_at(w, at)->writes[i];
   return w->order[at] < 0 ? w->r->plan->graph->n_values + value : value;
 }
@@ -92,9 +92,9 @@ static int made_at(const walk *w, int at, int i) {
 static void find_last_uses(walk *w) {
   for (int at = 0; at < w->n_order; at++) {
     const laci_remat_step *step = step_at(w, at);
-    for (int i = 0; i < step->n_writes; i++) w->last_use[made_at(w, at, i)] = at;
+    for (int i = 0; i < step->n_writes; i++) w->last_use[written_id(w, at, i)] = at;
     for (int i = 0; i < step->n_reads; i++) {
-      int read = read_at(w, at, i);
+      int read = read_id(w, at, i);
       if (read >= 0) w->last_use[read] = at;
     }
   }
@@ -136,16 +136,16 @@ static int64_t sweep(walk *w) {
   int64_t live = 0, peak = 0;
   for (int at = 0; at < w->n_order; at++) {
     const laci_remat_step *step = step_at(w, at);
-    int64_t first = step->n_writes > 0 ? bytes_of(w, made_at(w, at, 0)) : 0, saved = 0;
-    for (int i = 0; i < step->n_writes; i++) live += bytes_of(w, made_at(w, at, i));
+    int64_t first = step->n_writes > 0 ? bytes_of(w, written_id(w, at, 0)) : 0, saved = 0;
+    for (int i = 0; i < step->n_writes; i++) live += bytes_of(w, written_id(w, at, i));
     for (int i = 0; i < step->n_reads; i++) {
-      int read = read_at(w, at, i);
+      int read = read_id(w, at, i);
       bool dies = read >= 0 && w->last_use[read] == at && bytes_of(w, read) == first;
       if (dies && may_overwrite(w, at, step->reads[i])) saved = first;
     }
     if (live - saved > peak) peak = live - saved;
-    for (int i = 0; i < step->n_reads; i++) live -= free_if_last(w, read_at(w, at, i), at);
-    for (int i = 0; i < step->n_writes; i++) live -= free_if_last(w, made_at(w, at, i), at);
+    for (int i = 0; i < step->n_reads; i++) live -= free_if_last(w, read_id(w, at, i), at);
+    for (int i = 0; i < step->n_writes; i++) live -= free_if_last(w, written_id(w, at, i), at);
   }
   return peak;
 }

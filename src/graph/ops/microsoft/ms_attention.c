@@ -201,7 +201,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
       (laci_has_input(node, BIAS) && !laci_mappable(c, BIAS, 0)))
     return laci_coupling_ok(c);
   bool cached = laci_has_input(node, PAST) || laci_has_output(node, PRESENT);
-  int in = laci_coupling_label(c), n_places = laci_has_input(node, BIAS) ? 4 : 2;
+  int in = laci_coupling_new_label(c), n_places = laci_has_input(node, BIAS) ? 4 : 2;
   laci_describe(c, LACI_OUT(Y));
   laci_set_label(c, X, 2, in);
   laci_set_label(c, W, 0, in);

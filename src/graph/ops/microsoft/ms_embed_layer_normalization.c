@@ -103,7 +103,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   (void)graph, (void)node;
   static const int tables[] = {WORDS, PLACES, KIND_TABLE}, vectors[] = {GAMMA, BETA};
   c->why = "rows of an embedding are picked by number";
-  int label = laci_coupling_label(c);
+  int label = laci_coupling_new_label(c);
   for (int k = 0; k < 3; k++) laci_set_label(c, tables[k], 1, label);
   for (int k = 0; k < 2; k++) laci_set_label(c, vectors[k], 0, label);
   laci_set_label(c, LACI_OUT(Y), 2, label);

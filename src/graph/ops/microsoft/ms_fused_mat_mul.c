@@ -88,7 +88,7 @@ static lac_status eval(laci_eval *eval) {
  * broadcast. */
 static void couple_batch(laci_coupling *c, const operand o[2], int back, int y_axis) {
   int64_t full = laci_port_shape(c, LACI_OUT(0))->dims[y_axis];
-  int label = laci_coupling_label(c), axis[2];
+  int label = laci_coupling_new_label(c), axis[2];
   bool certain = true;
   for (int port = 0; port < 2; port++) {
     int at = o[port].shape.rank - 2 - back;
@@ -96,7 +96,7 @@ static void couple_batch(laci_coupling *c, const operand o[2], int back, int y_a
     if (at < 0) continue;
     int64_t size = o[port].shape.dims[at];
     if (size == full) laci_set_label(c, port, axis[port], label);
-    else if (size == 1) laci_set_label(c, port, axis[port], laci_coupling_label(c));
+    else if (size == 1) laci_set_label(c, port, axis[port], laci_coupling_new_label(c));
     else certain = false; /* the axis is FIXED, and so must be the axes that correspond to it */
   }
   if (certain) laci_set_label(c, LACI_OUT(0), y_axis, label);
@@ -116,16 +116,16 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   if (batches != (widest > 0 ? widest : 0)) return laci_coupling_ok(c);
   for (int port = 0; port < 2; port++) laci_describe(c, port);
   laci_describe(c, LACI_OUT(0));
-  int k = laci_coupling_label(c);
+  int k = laci_coupling_new_label(c);
   laci_set_label(c, 0, o[0].axis[a->rank - 1], k);
   laci_set_label(c, 1, o[1].axis[b->rank > 1 ? b->rank - 2 : 0], k);
   if (a->rank > 1) {
-    int row = laci_coupling_label(c);
+    int row = laci_coupling_new_label(c);
     laci_set_label(c, 0, o[0].axis[a->rank - 2], row);
     laci_set_label(c, LACI_OUT(0), batches, row);
   }
   if (b->rank > 1) {
-    int col = laci_coupling_label(c);
+    int col = laci_coupling_new_label(c);
     laci_set_label(c, 1, o[1].axis[b->rank - 1], col);
     laci_set_label(c, LACI_OUT(0), y->rank - 1, col);
   }

@@ -206,7 +206,7 @@ static lac_status eval(laci_eval *eval) {
 /** Couples the channels of two ports, within a head. */
 static void couple_size(laci_coupling *c, int a, int b, int64_t n_heads) {
   const int ports[] = {a, b};
-  int label = laci_coupling_label(c);
+  int label = laci_coupling_new_label(c);
   for (int k = 0; k < 2; k++) {
     laci_set_label(c, ports[k], 2, label);
     laci_coupling_parts(c, ports[k], 2, n_heads);

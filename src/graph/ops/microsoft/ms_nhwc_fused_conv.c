@@ -84,8 +84,8 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
       !laci_activation_read(node, &activation) ||
       (laci_has_input(node, SUM) && (!sum || sum->rank != y->rank)))
     return laci_coupling_ok(c);
-  int last = x->rank - 1, batch = laci_coupling_label(c), in = laci_coupling_label(c);
-  int out = laci_coupling_label(c);
+  int last = x->rank - 1, batch = laci_coupling_new_label(c), in = laci_coupling_new_label(c);
+  int out = laci_coupling_new_label(c);
   laci_set_label(c, X, 0, batch);
   laci_set_label(c, X, last, in);
   laci_set_label(c, W, 1, in);

@@ -108,7 +108,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   for (int axis = 0; axis < x->rank - 2 && !ragged; axis++) {
     /* each batch entry has its own positions, so the batch axis is FIXED */
     if (axis == 0 && positions->rank > 1) continue;
-    int label = laci_coupling_label(c);
+    int label = laci_coupling_new_label(c);
     laci_set_label(c, X, axis, label);
     laci_set_label(c, LACI_OUT(0), axis, label);
   }

@@ -59,7 +59,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   for (int at = 0; at < x->rank; at++) {
     if (at >= axis) laci_normalize(c, laci_get_label(c, 0, at));
     laci_set_label(c, LACI_OUT(1), at,
-                   at < axis ? laci_get_label(c, 0, at) : laci_coupling_label(c));
+                   at < axis ? laci_get_label(c, 0, at) : laci_coupling_new_label(c));
   }
   return laci_coupling_ok(c);
 }

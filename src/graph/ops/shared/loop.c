@@ -73,7 +73,7 @@ void laci_couple_slice(laci_coupling *c, int whole, int slice, int64_t axis) {
   for (int k = 0; k < one->rank; k++) {
     int to = k + (k >= axis);
     if (one->dims[k] != all->dims[to]) continue;
-    int label = laci_coupling_label(c);
+    int label = laci_coupling_new_label(c);
     laci_set_label(c, slice, k, label);
     laci_set_label(c, whole, to, label);
   }

@@ -217,7 +217,7 @@ lac_status laci_skip_norm_couple(laci_coupling *c, const laci_skip_norm *norm) {
   for (int axis = 0; axis < x->rank; axis++) {
     int label = laci_get_label(c, 0, axis);
     laci_set_label(c, LACI_OUT(norm->sum), axis, label);
-    if (axis == x->rank - 1) label = laci_coupling_label(c);
+    if (axis == x->rank - 1) label = laci_coupling_new_label(c);
     laci_set_label(c, LACI_OUT(norm->mean), axis, label);
     laci_set_label(c, LACI_OUT(norm->inverse), axis, label);
   }

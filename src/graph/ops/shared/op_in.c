@@ -201,7 +201,7 @@ lac_status laci_infer_same(laci_infer *infer) {
   return st;
 }
 
-lac_status laci_infer_test(laci_infer *infer) {
+lac_status laci_infer_predicate(laci_infer *infer) {
   lac_status st = laci_want_inputs(infer, 1, 1);
   if (!st) infer->out[0] = (laci_type){.dtype = LAC_DTYPE_BOOL, .shape = infer->in[0]->shape};
   return st;
@@ -243,7 +243,7 @@ void laci_couple_others(laci_coupling *c, int in_port, int out_port, int axis) {
   for (int at = 0; at < in->rank; at++) {
     if (at == axis) continue;
     int label = laci_get_label(c, in_port, at);
-    if (label <= 0) label = laci_coupling_label(c);
+    if (label <= 0) label = laci_coupling_new_label(c);
     laci_set_label(c, in_port, at, label);
     laci_set_label(c, out_port, at, label);
   }

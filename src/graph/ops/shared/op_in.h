@@ -98,7 +98,7 @@ int64_t laci_size_product(laci_infer *infer, const laci_shape *shape, int from, 
 /* Ready-made infer functions. */
 lac_status laci_infer_same(laci_infer *infer); /* output 0 has the type of input 0 */
 /* output 0 has the shape of input 0, and type bool */
-lac_status laci_infer_test(laci_infer *infer);
+lac_status laci_infer_predicate(laci_infer *infer);
 lac_status laci_infer_broadcast(laci_infer *infer); /* two inputs, broadcast; type of input 0 */
 lac_status laci_infer_compare(laci_infer *infer);   /* two inputs, broadcast; bool */
 lac_status laci_infer_variadic(laci_infer *infer);  /* any number of inputs, broadcast */

@@ -351,7 +351,7 @@ lac_status laci_recurrent_couple(const laci_node *node, laci_coupling *c,
   if (!all_known(node, c) || !laci_mappable(c, W, 1) || !laci_mappable(c, R, 2))
     return laci_coupling_ok(c);
   bool batch_first = is_batch_first(node);
-  int batch = laci_coupling_label(c), inputs = laci_coupling_label(c);
+  int batch = laci_coupling_new_label(c), inputs = laci_coupling_new_label(c);
   for (int port = 0; port < node->n_inputs; port++) laci_describe(c, port);
   laci_set_label(c, X, batch_first ? 0 : 1, batch);
   laci_set_label(c, X, 2, inputs);

@@ -188,11 +188,11 @@ static void couple_flags(laci_coupling *c, const bool *flags, bool keep) {
   laci_describe(c, LACI_OUT(0));
   int out = 0;
   for (int axis = 0; axis < x->rank; axis++) {
-    int label = laci_coupling_label(c);
+    int label = laci_coupling_new_label(c);
     laci_set_label(c, 0, axis, label);
     if (flags[axis] && !keep) continue;
     if (out < y->rank)
-      laci_set_label(c, LACI_OUT(0), out++, flags[axis] ? laci_coupling_label(c) : label);
+      laci_set_label(c, LACI_OUT(0), out++, flags[axis] ? laci_coupling_new_label(c) : label);
   }
 }
 
