@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Layers of the native back end. These are computed by kernels of this library instead of oneDNN's:
+ * Layers of the native back end, which are computed by kernels of this library instead of oneDNN's:
  * convolutions and products with a constant matrix, most of whose weights are zeros, and the pools,
  * sums and depthwise convolutions between them.
  *
- *   layer          a fused node that native kernels can compute; a chosen layer is computed so
+ *   layer          a fused node that native kernels can compute; they do compute a chosen layer
  *   native layout  a memory format of kernel/sparse/window.h, which oneDNN does not know
  *                  (layout/tensors.h)
  *
@@ -12,7 +12,7 @@
  * choose/choose.c). A value that chosen layers write, or read as it is stored, has one native
  * layout for all of them (layout/assign.c). Other chosen layers read a reordered copy of it
  * (layout/read.c). A batch normalization between them can be part of the reorder (layout/norm.c).
- * Next: choose/choose.h, layout/layout.h, algorithms/algorithms.h. */
+ * Read next: choose/choose.h, layout/layout.h, algorithms/algorithms.h. */
 #ifndef LACI_ENGINE_CPU_NATIVE_LAYER_H
 #define LACI_ENGINE_CPU_NATIVE_LAYER_H
 
@@ -74,17 +74,19 @@ typedef struct laci_native_layer {
   struct laci_pointwise *functions; /* [n_functions]: element-wise functions after the sum */
   int n_functions;
   bool residual_last; /* the residual is added after the functions */
-  double kept;        /* share of weights that are not zero, as packing or a sample says */
-  bool is_dense;      /* so many weights are kept that generated code and CSR gain nothing */
+  double kept;        /* share of weights that are not zero, estimated from the packing or a
+                         sample */
+  bool is_dense;      /* so many weights are kept that generated code and CSR are not faster than
+                         dense kernels */
   laci_native_reading reading;
   const uint8_t *mask; /* of a weight that training changes; only valid while planning; NULL: the
                           weight is a constant */
   bool transposed;     /* the gradient of a convolution's input: the output channels are the
                           convolution's input channels */
   int64_t scatter;     /* a kernel writes every scatter-th row and pixel; 0, 1: every one */
-  int n_phases;        /* of a layer with a mask: how many kernels write its results together, one
-                          for each phase. If n_phases is 1 and scatter > 1, the results in between
-                          are zero */
+  int n_phases;        /* of a layer with a mask: how many kernels, one for each phase, write its
+                          results together. If n_phases is 1 and scatter > 1, the results that no
+                          kernel writes are zero */
   int64_t whole_h, whole_w;          /* of a transposed layer: height and width of the result */
   struct laci_native_kernel *kernel; /* of a layer with a mask, set when it is lowered */
   bool chosen;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The native back end as the rest of the engine sees it. Layers are chosen before anything is
  * lowered. Native implementations are entries of the operators' lists of implementations
- * (lower/lower.h). What others may know about values in native layouts is in values.h. Next:
+ * (lower/lower.h). What others may know about values in native layouts is in values.h. Read next:
  * layer.h. */
 #ifndef LACI_ENGINE_CPU_NATIVE_NATIVE_H
 #define LACI_ENGINE_CPU_NATIVE_NATIVE_H
@@ -11,64 +11,67 @@
 
 /* ---- Choosing, sealing and destroying ---- */
 
-/** Which layers may be native, from the options and the environment: LAC_SPARSE (0, all) and
+/** Sets which layers may be native, from the options and the environment: LAC_SPARSE (0, all) and
  * LAC_ALGORITHM (a name of algorithms/algorithm.def). Fails LAC_BAD_ARGUMENT: no algorithm has that
  * name, or LAC_SPARSE has another value. choose/use.c */
 LAC_MUST_CHECK lac_status laci_native_use_of(const laci_engine_options *options,
                                              laci_native_use *use, lac_error *err);
 
-/** Gives the net the costs of layers on this processor (costs/costs.h). To be called first. Fails
- * as laci_costs_now. choose/use.c */
+/** Gives the net the costs of layers on this processor (costs/costs.h). Must be called before all
+ * others. Fails as laci_costs_now does. choose/use.c */
 LAC_MUST_CHECK lac_status laci_native_begin(laci_net *net, lac_error *err);
 /** Finds the layers, chooses among them and assigns the layouts of values. The choice depends only
- * on shapes, zeros and the instruction set, so that a plan is the same every time. To be called
- * before anything is lowered. */
+ * on shapes, zeros and the processor, so that a plan is the same every time. Must be called before
+ * anything is lowered. */
 void laci_native_choose(laci_net *net);
-/** A layer that the algorithm which LAC_ALGORITHM names cannot compute, and why. */
+/** A layer that the algorithm named by LAC_ALGORITHM cannot compute, and why. */
 typedef struct laci_native_refusal {
   const char *algorithm, *node, *why;
 } laci_native_refusal;
-/** The next of these from layer *at on, which it moves beyond it; false: there is none. */
+/** Finds the next such layer from layer *at on, and sets *at to the layer after it; false: there
+ * are no more. */
 bool laci_native_next_refusal(const laci_net *net, int *at, laci_native_refusal *refusal);
 /** Is the fused node a chosen layer? */
 bool laci_native_has_layer(const laci_net *net, const laci_fused *fused);
-/** Makes generated code executable, when everything is lowered. */
+/** Makes generated code executable. Called when everything is lowered. */
 void laci_native_seal(laci_net *net);
 void laci_native_destroy(laci_net *net);
 
 /* ---- Implementations ---- */
 
-/** Convolutions, products, pools and sums that are chosen layers. */
+/** For convolutions, products, pools and sums that are chosen layers. */
 laci_lower_supports laci_native_fits;
 laci_lower_function laci_native_lower;
-/** Gradients of chosen layers' weights, under masks. */
+/** For gradients of chosen layers' weights, under masks. */
 laci_lower_supports laci_native_gradient_fits;
 laci_lower_function laci_native_gradient_lower;
-/** Batch normalizations by constants, where only chosen layers read the result. */
+/** For batch normalizations with constant parameters, where only chosen layers read the result. */
 laci_lower_supports laci_native_norm_fits;
 laci_lower_function laci_native_norm_lower;
-/** Products of few rows with a constant matrix of many zeros, by kernel/sparse/vector.
+/** For products of few rows with a constant matrix of many zeros, by kernel/sparse/vector.
  * native/algorithms/vector.c */
 laci_lower_supports laci_product_sparse_fits;
-/** May kernel/sparse/vector be faster than a dense product for a matrix of that many weights, and
- * is it faster where that share of them is kept? native/algorithms/costs.c */
+/** laci_vector_may_gain: may kernel/sparse/vector be faster than a dense product, for a matrix of
+ * n_weights weights? laci_vector_gains: is it faster if that share of them is kept?
+ * native/algorithms/costs.c */
 bool laci_vector_may_gain(const laci_net *net, int64_t n_weights);
 bool laci_vector_gains(const laci_net *net, double kept);
-/** How many bytes these products save, since their matrices are stored without zeros. */
+/** Returns how many bytes these products save by storing their matrices without zeros. */
 double laci_product_sparse_saves(laci_net *net);
 laci_lower_function laci_product_sparse;
-/** Batch normalization of training in HWC16N (kernel/sparse/image_norm.h), where a native layer
- * writes the input or reads the result; and its gradient. native/train/norm.c */
+/** For batch normalization of training in HWC16N (kernel/sparse/image_norm.h), where a native layer
+ * writes the input or reads the result; and for its gradient. native/train/norm.c */
 laci_lower_supports laci_image_norm_fits, laci_image_norm_gradient_fits;
 laci_lower_function laci_image_norm_lower, laci_image_norm_lower_gradient;
-/** The sum of two values in HWC16N, in training. native/train/sum.c */
+/** For the sum of two values in HWC16N, in training. native/train/sum.c */
 laci_lower_supports laci_image_sum_fits;
 laci_lower_function laci_image_sum_lower;
-/** 3x3 convolutions of bf16 in training, and the gradient of their input, by kernel/winograd.
- * Weights are dense. native/train/blocked_winograd.c */
+/** For 3x3 convolutions of bf16 in training, and the gradient of their input, by
+ * kernel/convolution/winograd.h. Weights are dense. native/train/blocked_winograd.c */
 laci_lower_supports laci_conv_winograd_fits;
 laci_lower_function laci_conv_winograd;
-/** ConvGradWeight of bf16, by kernel/weight_gradient. native/train/blocked_weight_gradient.c */
+/** For ConvGradWeight of bf16, by kernel/convolution/weight_gradient.h.
+ * native/train/blocked_weight_gradient.c */
 laci_lower_supports laci_conv_bf16_gradient_fits;
 laci_lower_function laci_conv_bf16_gradient;
 

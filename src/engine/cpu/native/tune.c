@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Plans in which one algorithm computes every layer that it can, timed layer by layer. */
+ * Times plans, layer by layer; in each plan, one algorithm computes every layer that it can. */
 #include "engine/cpu/native/tune.h"
 
 #include <string.h>
@@ -48,8 +48,8 @@ static lac_status note_layers(const laci_trial *t, laci_algorithm_id id, laci_ti
   return st;
 }
 
-/** Does the step belong to a reorder between native and dense layers? Values pass through row-major
- * ones there, which takes a step of oneDNN's before or after the native reorder. */
+/** Does the step belong to a reorder between native and dense layers? Such a reorder goes through a
+ * row-major tensor, so a step of oneDNN's comes before or after the native reorder. */
 static bool goes_with_reorder(const laci_trial *t, size_t at) {
   const laci_net_step *steps = t->net->steps;
   if (steps[at].node) return false;
@@ -72,7 +72,8 @@ static lac_status note_reorders(const laci_trial *t, laci_timings *timings, lac_
   return laci_timings_set(timings, name, seconds / floats, err);
 }
 
-/** Is it the default algorithm of a kind of layers? One plan times all of these together. */
+/** Is it the default algorithm of a kind of layers? All default algorithms are timed by one
+ * plan. */
 static bool is_of_kind(laci_algorithm_id id) {
   for (int kind = 0; kind < LACI_NATIVE_N_KINDS; kind++) {
     if (laci_algorithm_of_kind(kind) == id) return true;
@@ -80,7 +81,8 @@ static bool is_of_kind(laci_algorithm_id id) {
   return false;
 }
 
-/** Times the algorithm `wanted`, or the default ones of all kinds (LACI_N_ALGORITHMS). */
+/** Times a plan with the algorithm `wanted`, or with the default algorithms of all kinds
+ * (LACI_N_ALGORITHMS). */
 static lac_status try_algorithm(const laci_graph *graph, const laci_engine_options *options,
                                 int wanted, lac_error *err) {
   const bool dense = wanted == LACI_ALGORITHM_dense, of_kinds = wanted == LACI_N_ALGORITHMS;
@@ -97,8 +99,8 @@ static lac_status try_algorithm(const laci_graph *graph, const laci_engine_optio
   return st;
 }
 
-/** Which algorithms are to be timed: none where there is nothing to be chosen, or all times are
- * known. The last entry means the default ones of all kinds. */
+/** Finds which algorithms have to be timed: none if there is no choice, or if all times are known.
+ * The last entry means the default algorithms of all kinds. */
 static lac_status find_wanted(const laci_graph *graph, const laci_engine_options *options,
                               bool wanted[LACI_N_ALGORITHMS + 1], lac_error *err) {
   laci_trial t;

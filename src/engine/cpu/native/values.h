@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the rest of the engine may ask about values in native layouts, whose details it does not
- * know. A tensor is in a native layout where its `native` is not NULL (lower/lower.h). Next:
+ * know. A tensor is in a native layout where its `native` is not NULL (lower/lower.h). Read next:
  * layout/values.c. */
 #ifndef LACI_ENGINE_CPU_NATIVE_VALUES_H
 #define LACI_ENGINE_CPU_NATIVE_VALUES_H
@@ -9,20 +9,21 @@
 
 typedef struct laci_fake_quantized laci_fake_quantized;
 
-/** A tensor in a native layout, in a layout that oneDNN knows: an existing copy, or a new one, made
- * by a step. */
+/** Returns a tensor in a native layout as a tensor in a layout that oneDNN knows: an existing copy,
+ * or a new one, made by a step. */
 int laci_native_read(laci_net *net, int tensor);
-/** The layout of that copy; and the layout that a copy of an NCHW tensor of that shape has. NULL
- * after a failure. */
+/** Return the layout of that copy, and the layout that a copy of an NCHW tensor of that shape would
+ * have. NULL after a failure. */
 laci_layout *laci_native_read_layout(laci_net *net, int tensor);
 laci_layout *laci_native_images_layout(laci_net *net, const laci_shape *shape);
-/** An int8 tensor in a native layout as floats: an existing copy, or a new one, made by a step.
- * Other tensors are returned as they are. */
+/** Returns an int8 tensor in a native layout as floats: an existing copy, or a new one, made by a
+ * step. Other tensors are returned unchanged. */
 int laci_native_read_floats(laci_net *net, int tensor);
-/** The value in the native layout of `like`: as it is, an existing copy, or a new one, made by a
- * step. */
+/** Returns the value as a tensor in the native layout of tensor `like`: the value's own, an
+ * existing copy, or a new one, made by a step. */
 int laci_native_read_like(laci_net *net, int value, int like);
-/** The value, quantized to int8 in the layout of `output`, the value that it becomes. */
+/** Returns the value quantized to int8, in the layout of value `output`, which is the result of the
+ * quantization. */
 int laci_native_read_bytes(laci_net *net, int value, int output, const laci_fake_quantized *bytes);
 
 /** Does a chosen layer write or add the value, or read it as it is stored? */
@@ -33,7 +34,7 @@ bool laci_native_wants_bytes(const laci_net *net, int value);
 bool laci_native_is_bytes(const laci_net *net, int tensor, const laci_fake_quantized *bytes);
 /** Is the value stored in the layout of layers under training (HWC16N)? */
 bool laci_native_is_trained(const laci_net *net, int value);
-/** Floats of a tensor in a native layout, padding included. */
+/** Returns the floats of a tensor in a native layout, padding included. */
 int64_t laci_native_floats(const laci_net *net, int tensor);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The list of algorithms (algorithm.def), and which of them a layer can be computed by. */
+ * The list of algorithms (algorithm.def), and which of them can compute a layer. */
 #include <string.h>
 
 #include "kernel/sparse/winograd4.h"
@@ -51,7 +51,7 @@ bool laci_native_gains_without_zeros(const laci_net *net, const laci_native_laye
 /* ---- Which one ---- */
 
 bool laci_native_is_tight(const laci_net *net) {
-  enum { MARGIN = 2 }; /* for all else */
+  enum { MARGIN = 2 }; /* factor for all other memory */
   double bytes = 0;
   for (int id = 0; id < LACI_N_ALGORITHMS; id++) {
     for (int at = 0; algorithms[id]->transforms && at < net->native->n_layers; at++) {
@@ -77,7 +77,7 @@ laci_algorithm_id laci_algorithm_or(const laci_net *net, const laci_native_layer
 }
 
 size_t laci_native_code_limit(const laci_net *net) {
-  enum { EACH = 48, LAYER = 1 << 20 }; /* bytes, of a weight, and of a layer besides */
+  enum { EACH = 48, LAYER = 1 << 20 }; /* bytes of code for a weight, and of a layer in addition */
   size_t bytes = 0;
   for (int at = 0; at < net->native->n_layers; at++) {
     const laci_native_layer *layer = &net->native->layers[at];

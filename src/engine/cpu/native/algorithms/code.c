@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Code that is generated for a kernel's kept weights, and its pages. */
+ * Generates code for a kernel's kept weights, and seals its pages. */
 #include "jit/cache.h"
 #include "jit/sparse_code.h"
 #include "engine/cpu/native/native.h"
@@ -14,7 +14,7 @@ static size_t cache_bytes(const laci_native_net *native) {
   return laci_code_cache_size(native->cache) + laci_code_cache_data_size(native->cache);
 }
 
-/** Finds which elements of the weight the kernel keeps, in its order. */
+/** Finds the index in the weight of each element that the kernel keeps, in the code's order. */
 static lac_status order_places(laci_net *net, const laci_native_layer *layer,
                                laci_native_kernel *kernel, lac_error *err) {
   laci_sparse_places places = {laci_native_weight_places(net, layer, kernel->phase, &kernel->form),
@@ -62,7 +62,7 @@ static lac_status generate(laci_net *net, const laci_native_layer *layer,
   return LAC_OK;
 }
 
-/** Code, or without it what the definition reads. */
+/** Generates code; where none can be generated, prepares what the scalar reference reads. */
 lac_status laci_native_finish_code(laci_net *net, const laci_native_layer *layer,
                                    laci_native_kernel *kernel, lac_error *err) {
   if (laci_native_isa_of(net, layer) != LACI_JIT_NONE) return generate(net, layer, kernel, err);

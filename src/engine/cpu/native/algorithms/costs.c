@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the cost formulas of several algorithms have in common, for layers that were not timed. The
- * formula of an algorithm is in its own file, and the figures of processors are in costs/. */
+ * What the cost formulas of several algorithms have in common, for layers that were not timed. Each
+ * algorithm has its formula in its own file, and the figures of processors are in costs/. */
 #include "base/divide.h"
 #include "engine/cpu/native/native.h"
 #include "engine/cpu/native/layout/layout.h"
@@ -46,8 +46,8 @@ double laci_cost_results(const laci_native_layer *layer) {
 
 double laci_cost_terms(const laci_sparse_window *g) { return (double)laci_sparse_row_weights(g); }
 
-/** Tiles follow an image as one long row, the zeros between rows included. `between`: how many
- * pixels of zeros; most windows need one. */
+/** Tiles cover an image as one long row, including the zeros between rows. `between`: the number of
+ * these zeros; most windows need one. */
 int64_t laci_cost_tiles(const laci_native_layer *layer, int64_t between) {
   const laci_sparse_window *g = &layer->window;
   if (laci_native_by_images(layer->n_images)) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A product of constant floats by compressed sparse rows (kernel/sparse/csr.h), without generated
- * code: where most weights are zeros at any place, CSR is faster than code. */
+ * code. Where most weights are zeros in no regular pattern, CSR is faster than generated code. */
 #include "base/divide.h"
 #include "kernel/sparse/csr.h"
 #include "engine/cpu/native/layer.h"
@@ -46,7 +46,7 @@ typedef struct work {
   int64_t n_strips;
 } work;
 
-/** Strips of a chunk of rows after each other. */
+/** Computes the strips of a chunk of rows one after the other. */
 static void run_strips(int64_t begin, int64_t end, void *context) {
   const work *w = context;
   const laci_sparse_form *form = &w->kernel->form;
@@ -67,12 +67,13 @@ static void run(laci_net *net, const laci_native_step *step) {
 
 /* ---- The record ---- */
 
-/** Weights are read again for each strip of tiles, while the one before is computed. */
+/** Estimates the time. Weights are read again for each strip of tiles, while the previous strip is
+ * computed. */
 static double csr_cost(const laci_net *net, const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   const laci_cost_figures *c = laci_costs_of(net, layer);
   const bool aligned = laci_native_is_pixel(g) || laci_native_by_images(layer->n_images);
-  const double kept = laci_cost_terms(g) * layer->kept; /* of a row */
+  const double kept = laci_cost_terms(g) * layer->kept; /* weights of a row */
   const double lanes = (double)(laci_cost_tiles(layer, 1) * LACI_SPARSE_LANES * g->channels_out);
   return lanes * (kept / (aligned ? c->csr : c->csr_window) + c->result);
 }
@@ -85,7 +86,8 @@ static double bytes(const laci_net *net, const laci_native_layer *layer) {
   return n * layer->kept * each;
 }
 
-/** Where rows group, CSR was fastest for none of 26 layers (docs/sparse-kernels.md). */
+/** Where rows can be grouped, CSR was the fastest for none of 26 layers
+ * (docs/sparse-kernels.md). */
 static bool can(const laci_net *net, const laci_native_layer *layer, const char **why) {
   *why = laci_native_may_group(layer) ? "its rows can be grouped"
                                       : "its weights change, are no floats, or have few zeros";

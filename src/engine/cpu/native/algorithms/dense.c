@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Dense kernels: the cost of a layer that is not chosen. */
+ * Dense kernels: the cost of a layer if it is not chosen to be native. */
 #include "engine/cpu/onednn/convolution.h"
 #include "engine/cpu/native/costs/costs.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
@@ -9,7 +9,7 @@ static bool has_few_pixels(const laci_native_layer *layer) {
   return layer->n_images * layer->window.out_h * layer->window.out_w <= FEW;
 }
 
-/** The time of oneDNN's Winograd kernels, as a factor of its direct kernels' time. */
+/** Returns the time of oneDNN's Winograd kernels as a factor of its direct kernels' time. */
 static double winograd_of(const laci_cost_figures *c, const laci_native_layer *layer) {
   enum { SMALL = 8 * 8, LARGE = 16 * 16, MANY = 128 };
   const laci_sparse_window *g = &layer->window;
@@ -20,9 +20,9 @@ static double winograd_of(const laci_cost_figures *c, const laci_native_layer *l
   return many && layer->n_images == 1 ? c->onednn_large : c->onednn_winograd;
 }
 
-/** How much longer a grouped convolution of few channels takes than its multiply-adds say. Where
- * oneDNN has no code for it, the pixels of a window are copied together for small matrix
- * products. */
+/** Returns the factor by which a grouped convolution of few channels takes longer than its
+ * multiply-adds alone would. Where oneDNN has no code for it, it copies the pixels of each window
+ * together for small matrix products. */
 static double groups_cost(const laci_cost_figures *c, const laci_sparse_window *g) {
   enum { BLOCK = 8, WHOLE = 64 };
   const int64_t in = g->channels_in / g->groups, out = g->channels_out / g->groups;

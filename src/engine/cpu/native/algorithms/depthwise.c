@@ -14,13 +14,13 @@
 #include "kernel/sparse/reorder.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
 
-/* What a thread does at a time: some tiles of some channels, of one image block. */
+/* The work of a layer. A work item is some tiles of some channels, of one image block. */
 typedef struct work {
   const laci_depthwise *kernel;
   laci_sparse_operands o;
-  int64_t tiles, channels;   /* of one item of work */
-  int64_t parts, over_parts; /* into how many the tiles of an image block, and all channels, are cut
-                                */
+  int64_t tiles, channels;   /* of one work item */
+  int64_t parts, over_parts; /* number of work items into which the tiles of an image block, and all
+                                channels, are divided */
 } work;
 
 static int64_t end_of(int64_t begin, int64_t n, int64_t most) {
@@ -41,8 +41,8 @@ static void multiply_some(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/* Fills what is no pixel of the result with zeros. In PC16P the tiles cover all memory of an image,
- * but for a last group of 16 pixels that may be beyond all pixels. */
+/* Writes zeros where the result has no pixels. In PC16P the tiles cover all memory of an image,
+ * except for a last block of 16 pixels that may be beyond all pixels. */
 static void zero(laci_net *net, const laci_native_step *s, float *y) {
   const laci_depthwise *d = s->state;
   if (d->out.format != LACI_FORMAT_PC16P) {
@@ -70,7 +70,7 @@ static void run(laci_net *net, const laci_native_step *s) {
   laci_pool_for(net->pool, d->n_images * w.parts * w.over_parts, 1, multiply_some, &w);
 }
 
-/** The kernel, in the plan's memory, its tiles included. NULL after a failure, and where the
+/** Makes the kernel and its tiles, in the plan's memory. Returns NULL after a failure, or if the
  * implementation declines. */
 static laci_depthwise *make_kernel(laci_net *net, const laci_native_layer *layer) {
   const laci_sparse_layouts layouts = {

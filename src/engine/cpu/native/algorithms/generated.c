@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A product by code that is generated for its kept weights (jit/sparse_code.h); of values that no
- * code is generated for here, by the definition (kernel/sparse/product.h). */
+ * A product by code that is generated for its kept weights (jit/sparse_code.h). If no code can be
+ * generated for its type of values here, the scalar reference computes it
+ * (kernel/sparse/product.h). */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +18,7 @@
 /* ---- Running ---- */
 
 enum { ZERO_GRAIN = 1 << 16 };
-enum { TILES = 32, ROWS = 32 }; /* that a thread does at a time, without code */
+enum { TILES = 32, ROWS = 32 }; /* tiles and rows of a work item, without code */
 
 typedef struct work {
   const laci_native_kernel *kernel;
@@ -45,7 +46,7 @@ static void zero_all(int64_t begin, int64_t end, void *context) {
   memset(w->o.y + begin, 0, (size_t)(end - begin) * sizeof *w->o.y);
 }
 
-/** All that no kernel writes. */
+/** Writes zeros to all memory that no kernel writes. */
 static void zero(laci_net *net, const laci_native_step *s, work *w) {
   const int64_t n_floats = laci_native_image_blocks(&s->out, s->layer->n_images) * s->out.n_floats;
   if (s->layer->scatter > 1 && s->layer->n_phases == 1) {
@@ -101,7 +102,8 @@ static void make(laci_net *net, laci_native_step *step) {
 
 /* ---- The record ---- */
 
-/** What is read of larger windows than one pixel is read again soon. */
+/** Returns the share of the peak rate that generated code reaches. Windows larger than one pixel
+ * read the same pixels again soon. */
 static double generated_share(const laci_net *net, const laci_native_layer *layer) {
   enum { MANY = 128 };
   const laci_cost_figures *c = laci_costs_of(net, layer);
@@ -111,8 +113,8 @@ static double generated_share(const laci_net *net, const laci_native_layer *laye
   return far && c->generated_far > 0 ? c->generated_far : c->generated_share;
 }
 
-/** A chunk of tiles goes through all code before the next one. Code is read from memory while the
- * code block before it runs. */
+/** Estimates the time. A chunk of tiles goes through all code before the next chunk; each code
+ * block is read from memory while the previous one runs. */
 static double sparse_cost(const laci_net *net, const laci_native_layer *layer) {
   enum { CHUNK = 64 };
   const double half = 0.5;
@@ -129,7 +131,7 @@ static double sparse_cost(const laci_net *net, const laci_native_layer *layer) {
   return kept * (worked + waited > streamed ? worked + waited : streamed) + around;
 }
 
-/* Of a kept weight. docs/sparse-kernels.md */
+/* Returns the bytes of code and weights: so many for each kept weight (docs/sparse-kernels.md). */
 static double code_bytes(const laci_net *net, const laci_native_layer *layer) {
   const laci_jit_isa isa = laci_native_isa_of(net, layer);
   const double avx2 = 27, others = 12.3;
@@ -142,7 +144,7 @@ static double bytes(const laci_net *net, const laci_native_layer *layer) {
   return n * layer->kept * code_bytes(net, layer);
 }
 
-/** CSR and grouped rows compute constant floats without code. */
+/** If no code can be generated, CSR and grouped rows compute constant floats. */
 static bool can(const laci_net *net, const laci_native_layer *layer, const char **why) {
   const bool code = laci_native_isa_of(net, layer) != LACI_JIT_NONE;
   *why = "it is no product, has few zeros, or no code can be generated";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A product of constant floats with the rows that keep the same columns computed together
+ * A product of constant floats that computes rows with the same kept columns together
  * (kernel/sparse/grouped_rows.h), without generated code. */
 #include "base/divide.h"
 #include "kernel/sparse/grouped_rows.h"
@@ -14,7 +14,8 @@
 
 static void drop(laci_native_kernel *kernel) { laci_grouped_rows_clear(kernel->grouped); }
 
-/** Half of all weights may be kept at any place: only the product shows whether its rows group. */
+/** Makes the grouped rows, or the CSR form if the rows have too few kept columns in common: before
+ * this, only the share of kept weights is known. */
 static lac_status finish(laci_net *net, const laci_native_layer *layer, laci_native_kernel *kernel,
                          lac_error *err) {
   laci_sparse_form *form = &kernel->form;
@@ -49,7 +50,7 @@ typedef struct work {
   int64_t n_units, n_strips;
 } work;
 
-/** Strips of a chunk of rows after each other. */
+/** Computes the strips of a chunk of rows one after the other. */
 static void run_strips(int64_t begin, int64_t end, void *context) {
   const work *w = context;
   const laci_sparse_tile *tiles = w->kernel->form.tiles;
@@ -72,17 +73,17 @@ static void run(laci_net *net, const laci_native_step *step) {
 
 /* ---- The record ---- */
 
-/* Halves of tiles that have results. */
+/* Returns the number of units, halves of tiles, that have results. */
 static int64_t units_of(const laci_native_layer *layer) {
   enum { UNIT = LACI_SPARSE_LANES / 2 };
   const laci_sparse_window *g = &layer->window;
-  const int64_t between = laci_native_is_pixel(g) ? 0 : 1; /* pixels, from row to row */
+  const int64_t between = laci_native_is_pixel(g) ? 0 : 1; /* zeros between two rows of pixels */
   const int64_t pixels = (g->out_h - 1) * (g->out_w + between) + g->out_w;
   if (laci_native_by_images(layer->n_images)) return 2 * laci_cost_tiles(layer, 1);
   return layer->n_images * laci_ceil_div(pixels, UNIT);
 }
 
-/** What is lost with each strip is the same for fewer units. */
+/** Estimates the time. Each strip has a constant overhead, which matters more with few units. */
 static double grouped_rows_cost(const laci_net *net, const laci_native_layer *layer) {
   enum { UNIT = LACI_SPARSE_LANES / 2, FEW = 128 };
   const laci_sparse_window *g = &layer->window;
@@ -92,7 +93,7 @@ static double grouped_rows_cost(const laci_net *net, const laci_native_layer *la
   const double lost = (double)laci_grouped_rows_strips(units_of(layer)) * c->strip;
   const double share = (laci_native_is_pixel(g) || images ? c->grouped : c->grouped_window) *
                        (g->channels_out / g->groups < FEW ? c->grouped_few : 1);
-  const double kept = laci_cost_terms(g) * layer->kept; /* of a row */
+  const double kept = laci_cost_terms(g) * layer->kept; /* weights of a row */
   const double result = images ? c->grouped_of_images : c->grouped_result;
   const double each = kept * (units + lost) / share + units * result;
   return (double)g->channels_out * (UNIT * each + kept * c->grouped_weight);

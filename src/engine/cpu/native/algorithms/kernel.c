@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The kernel of a layer that skips zeros: the layer as a sparse product, whatever runs it.
+ * Makes the kernel of a layer that skips zeros: the layer as a sparse product, whichever algorithm
+ * runs it.
  *
- * The zeros of the constant are the pattern: no mask has to come with it. Only kept weights are
- * packed; all threads read the dense ones, which are then released. */
+ * The zeros of the constant are the pattern, so no mask has to be given. Only kept weights are
+ * packed. All threads read the dense weights, which are then released. */
 #include "base/divide.h"
 #include "jit/cache.h"
 #include "engine/cpu/native/layer.h"
@@ -25,7 +26,8 @@ static laci_native_kernel *new_kernel(laci_net *net) {
   return kernel;
 }
 
-/** The layer as a product, with the weights that are kept, or with a mask's zeros. */
+/** Makes the layer's product, from the weights that are not zero, or for a weight that changes from
+ * its mask. */
 static lac_status make_form(laci_net *net, const laci_native_layer *layer,
                             const laci_sparse_window *g, const laci_sparse_layouts *layouts,
                             laci_native_kernel *kernel, lac_error *err) {
@@ -45,7 +47,7 @@ static lac_status make_form(laci_net *net, const laci_native_layer *layer,
   return st;
 }
 
-/** From a corner without a border to the phase's first result. */
+/** Moves tiles from a layout without a border to the phase's first result in the layer's output. */
 static void move_tiles(const laci_net *net, const laci_native_layer *layer, int phase,
                        laci_sparse_form *form) {
   const laci_sparse_layout *out = laci_native_memory_at(net, layer->output);
@@ -82,7 +84,8 @@ static laci_native_kernel *make_kernel(laci_net *net, const laci_native_layer *l
   return st ? NULL : kernel;
 }
 
-/** A layer whose weight changes keeps its kernel when the net is planned again. */
+/** Returns the kernel that a layer has from an earlier planning of the net: layers whose weight
+ * changes keep theirs. Otherwise it makes one. */
 static const laci_native_kernel *kernel_of(laci_net *net, const laci_native_layer *layer,
                                            laci_native_finish *finish) {
   laci_native_layer *own = &net->native->layers[layer - net->native->layers];
@@ -103,7 +106,7 @@ void laci_native_make_kernel(laci_net *net, laci_native_step *step, laci_native_
 }
 
 int64_t laci_native_chunk_rows(const laci_net *net, int64_t n_rows, int64_t strips) {
-  enum { LEAST = 16, EACH = 2 }; /* rows of a chunk, and items of a thread */
+  enum { LEAST = 16, EACH = 2 }; /* least rows of a chunk, and wanted items for each thread */
   const int64_t cuts = laci_ceil_div((int64_t)net->n_threads * EACH, strips);
   const int64_t rows = laci_ceil_div(n_rows, cuts);
   return rows < LEAST ? LEAST : rows;

@@ -17,10 +17,10 @@ enum { BLOCK = 4 }; /* channels whose taps are neighbours: window.h, "Columns" *
 
 typedef struct merging {
   const laci_engine_weight *known;
-  const laci_net_weight *weight; /* its factors */
+  const laci_net_weight *weight; /* the factors of its rows */
   int64_t taps, rows_together, length;
   laci_sparse_kept *kept;
-  int64_t *n; /* [rows]: kept of each */
+  int64_t *n; /* [rows]: how many weights of each row are kept */
   atomic_int failed;
 } merging;
 

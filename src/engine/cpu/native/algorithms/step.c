@@ -14,7 +14,7 @@ static lac_status run(laci_net *net, laci_net_step *step, lac_error *err) {
   return LAC_OK;
 }
 
-/** What is known of the step before its algorithm prepares it. */
+/** Returns the step as far as it is known before its algorithm prepares it. */
 static laci_native_step begin(laci_net *net, const laci_native_layer *layer) {
   const laci_native_layout out =
       laci_native_layout_at(net, layer->output, layer->bytes ? layer->bytes->y : NULL);

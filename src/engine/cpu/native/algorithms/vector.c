@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Products of few rows with a constant matrix of many zeros. They take as long as the matrix takes
- * to be read, and kernel/sparse/vector reads only what is kept.
+ * Products of few rows with a constant matrix of many zeros. Their time is that of reading the
+ * matrix, and kernel/sparse/vector reads only kept weights.
  *
  * The matrix is packed from slices of the constant, in two passes: the first counts, the second
- * fills. The result is short, so that fused functions and sums are steps of their own after it. */
+ * fills. The result is small, so fused functions and sums are separate steps after it. */
 #include <string.h>
 
 #include "base/divide.h"
@@ -16,7 +16,7 @@
 #include "cpu/pool.h"
 #include "engine/cpu/onednn/onednn.h"
 
-/** Do the options and the number of kept weights allow it? */
+/** Do the options and the number of kept weights allow this kernel? */
 static bool is_wanted(const laci_net *net, const laci_right *r, int matrix) {
   const int64_t n = r->depth * r->columns;
   switch (net->native_use) {
@@ -55,7 +55,9 @@ double laci_product_sparse_saves(laci_net *net) {
     if (!laci_product_sparse_fits(net, fused, &why)) continue;
     const laci_right r = laci_right_of(net, fused);
     const int matrix = net->plan.graph->nodes[fused->node].inputs[1];
-    if (laci_plan_uses(&net->plan, matrix) > 1) continue; /* others may read it as it is */
+    if (laci_plan_uses(&net->plan, matrix) > 1)
+      continue; /* other readers may need the dense
+                                                             matrix */
     const double zeros = 1 - laci_net_kept_share(net, matrix);
     n += (double)(r.depth * r.columns) * (sizeof(float) * zeros - a_bit);
   }
@@ -90,7 +92,8 @@ static bool pack_slice(void *context, int64_t first, int64_t n, const float *x) 
   return true;
 }
 
-/** The packed matrix as a weight: where chunks begin, then their bytes. -1 after a failure. */
+/** Stores the packed matrix as a weight, the chunks' beginnings and then their bytes, and returns
+ * its index; -1 after a failure. */
 static int pack(laci_net *net, const laci_fused *fused, const laci_right *r,
                 laci_sparse_rows *rows) {
   const laci_net_weight weight = laci_right_weight(net, fused, r);
@@ -137,7 +140,10 @@ static void multiply_some(int64_t begin, int64_t end, void *context) {
 }
 
 static lac_status run_sparse(laci_net *net, laci_net_step *step, lac_error *err) {
-  enum { PARTS = 4 }; /* of each thread, so that the others take over if one is interrupted */
+  enum {
+    PARTS = 4
+  }; /* parts for each thread, so that others take over if a thread is
+                         interrupted */
   const sparse_step *s = step->context;
   const int64_t places = laci_sparse_rows_places(&s->rows);
   const bool biased = step->tensors[2] >= 0;
@@ -154,7 +160,8 @@ static lac_status run_sparse(laci_net *net, laci_net_step *step, lac_error *err)
   return LAC_OK;
 }
 
-/** The product with its bias; the tensor of the result, [rows, columns]. */
+/** Adds the step of the product with its bias; returns the tensor of the result, [rows,
+ * columns]. */
 static int product_step(laci_net *net, const laci_fused *fused, const laci_right *r) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape flat = laci_shape_of(2, (int64_t[]){r->rows, r->columns});
@@ -176,7 +183,7 @@ static int product_step(laci_net *net, const laci_fused *fused, const laci_right
   return to;
 }
 
-/** Adds another value in place. */
+/** Adds a step that adds another value in place. */
 static int sum_step(laci_net *net, const laci_fused *fused, const laci_right *r, int value,
                     int from) {
   const int other = laci_product_rows(net, value, r->rows, r->columns, false);

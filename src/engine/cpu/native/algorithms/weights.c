@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Weights and bias of a layer, whether it is a convolution or a product.
+ * Reads the weights and bias of a layer, which is a convolution or a product.
  *
- * Packed weights are read row by row (packed.c). Other weights are read at once, and then all
- * threads look for the kept ones, in some rows of the product each: first to count them, then to
- * write them. */
+ * Packed weights are read row by row (packed.c). Other weights are read all at once. Then the
+ * threads search rows of the product for kept weights, in two passes: the first counts them, the
+ * second writes them. */
 #include "engine/cpu/onednn/convolution.h"
 #include "engine/cpu/lower/product.h"
 #include "engine/cpu/native/layer.h"
@@ -11,13 +11,13 @@
 #include "cpu/pool.h"
 
 enum {
-  GRAIN = 1 << 15,     /* weights that a thread looks at before it takes the next ones */
-  MOST_HELD = 4 << 20, /* floats of scratch that stay for the next layer */
+  GRAIN = 1 << 15,     /* weights that a thread searches before it takes more */
+  MOST_HELD = 4 << 20, /* most floats of scratch that are kept for the next layer */
 };
 
 /* ---- Scratch ---- */
 
-/** Memory for n floats; NULL: no memory (noted). */
+/** Returns memory for n floats; NULL: no memory (noted). */
 static float *take_scratch(laci_net *net, laci_native_scratch *s, int64_t n) {
   if (s->n >= n) return s->floats;
   laci_free(s->floats);
@@ -41,8 +41,8 @@ typedef struct turning {
   int64_t columns, depth;
 } turning;
 
-/** Transposes some columns, in blocks, so that cache lines that were read serve the next columns
- * too. */
+/** Transposes some columns, in blocks, so that each cache line is used for several columns while it
+ * is in the cache. */
 static void turn_some(int64_t begin, int64_t end, void *context) {
   enum { WIDE = 8, DEEP = 256 };
   const turning *t = context;
@@ -77,7 +77,8 @@ static laci_net_weight weight_of(const laci_net *net, const laci_native_layer *l
   return laci_right_weight(net, fused, &r);
 }
 
-/** The layer's weights as [channels_out][what a result reads], in scratch. NULL after a failure. */
+/** Reads the layer's weights as [channels_out][inputs of a result], in scratch. NULL after a
+ * failure. */
 static const float *read_weight(laci_net *net, const laci_native_layer *layer,
                                 const laci_net_weight *weight) {
   float *floats = take_scratch(net, &net->native->dense, laci_shape_count(&weight->shape));
@@ -90,8 +91,8 @@ static const float *read_weight(laci_net *net, const laci_native_layer *layer,
 typedef struct looking {
   const float *dense;
   const int32_t *dense_at;
-  int64_t n_dense, length; /* weights and columns of a row */
-  int64_t rows_together;   /* rows of a group */
+  int64_t n_dense, length; /* weights of a dense row, and columns of a row of the product */
+  int64_t rows_together;   /* rows of a convolution group */
   laci_sparse_kept *kept;
 } looking;
 
@@ -106,7 +107,7 @@ static void count_some(int64_t begin, int64_t end, void *context) {
 }
 
 /** Writes the kept columns without a branch, since no branch could be predicted: every column is
- * written, and the next one overwrites it if it was not kept. */
+ * written, and overwritten by the next one if it is not kept. */
 static void take_some(int64_t begin, int64_t end, void *context) {
   const looking *l = context;
   for (int64_t row = begin; row < end; row++) {
@@ -147,7 +148,7 @@ static bool find_kept(laci_net *net, const laci_native_layer *layer, const laci_
 }
 
 bool laci_native_read_kept(laci_net *net, const laci_native_layer *layer, laci_sparse_kept *kept) {
-  enum { EACH = 64 }; /* bytes that an element takes at most while code is generated for it */
+  enum { EACH = 64 }; /* bytes of memory for an element at most, while code is generated for it */
   const laci_net_weight weight = weight_of(net, layer);
   const uint64_t bytes = laci_bytes_of(laci_shape_count(&weight.shape), EACH);
   *kept = (laci_sparse_kept){.row_begin = NULL};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A convolution between native layers, or of a network without zeros, by Winograd's algorithm
- * (kernel/sparse/winograd4.h), as a step.
+ * A convolution by Winograd's algorithm (kernel/sparse/winograd4.h), as a step: between native
+ * layers, or in a network without zeros.
  *
- * Weights are transformed once, by all threads. Tiles are cut into blocks. If there are enough
- * blocks, and a cache that all threads share holds the weights, each thread computes blocks of its
- * own with its own scratch. Otherwise all threads share each block: first the input channels that
- * are transformed, then the points of the transform, then the output channels. */
+ * Weights are transformed once, by all threads. Tiles are divided into blocks. If there are enough
+ * blocks, and a cache that all threads share holds the weights, each thread computes its own blocks
+ * with its own scratch. Otherwise all threads compute each block together: they share the input
+ * channels to be transformed, then the points to be multiplied, then the output channels. */
 #include <math.h>
 #include <string.h>
 
@@ -22,9 +22,9 @@
 typedef struct winograd_state {
   laci_winograd4 w;
   int64_t n_blocks;
-  int64_t shares;           /* threads with blocks of their own; 1: all threads do each block
-                               together */
-  int64_t n_points, n_sums; /* floats of scratch of a share */
+  int64_t shares;           /* number of threads that compute their own blocks; 1: all threads
+                               compute each block together */
+  int64_t n_points, n_sums; /* floats of scratch of each such thread */
 } winograd_state;
 
 typedef struct work {
@@ -32,7 +32,7 @@ typedef struct work {
   laci_winograd4_kernel kernel;
   laci_sparse_operands o;
   const float *weights;
-  laci_winograd4_block block; /* the block that all threads do together, and its scratch */
+  laci_winograd4_block block; /* the block that all threads compute together, and its scratch */
   float *points, *sums;
 } work;
 
@@ -59,7 +59,7 @@ static void run_shares(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/* ---- A block of all threads ---- */
+/* ---- A block computed by all threads ---- */
 
 static void transform_some(int64_t begin, int64_t end, void *context) {
   const work *w = context;
@@ -113,7 +113,8 @@ static void fill_some(int64_t begin, int64_t end, void *context) {
   laci_winograd4_fill(f->w, f->dense, (int64_t[]){begin, end}, f->to);
 }
 
-/** -1 after a failure (noted). */
+/** Transforms the layer's weights into a tensor of the plan, and returns its index; -1 after a
+ * failure (noted). */
 static int make_weights(laci_net *net, const laci_native_layer *layer, const laci_winograd4 *w) {
   const int value = net->plan.graph->nodes[layer->fused->node].inputs[1];
   const int tensor = laci_net_weight_new(net, laci_winograd4_bytes(&layer->window), value);
@@ -124,7 +125,7 @@ static int make_weights(laci_net *net, const laci_native_layer *layer, const lac
   return tensor;
 }
 
-/** Makes the kernel's tiles, in the plan's memory. False after a failure, and where the
+/** Makes the kernel's tiles, in the plan's memory. Returns false after a failure, or if the
  * implementation declines. */
 static bool make_tiles(laci_net *net, const laci_native_layer *layer, laci_winograd4 *w) {
   const laci_sparse_layout *out = laci_native_memory_at(net, layer->output);
@@ -177,7 +178,7 @@ static void make(laci_net *net, laci_native_step *step) {
 
 /* ---- The record ---- */
 
-/** Lanes are tiles, padded to whole vectors, or 16 images. */
+/** Estimates the time. Lanes are tiles, padded to whole vectors, or 16 images. */
 static double winograd4_cost(const laci_net *net, const laci_native_layer *layer) {
   enum { SIDE = LACI_WINOGRAD4_SIDE, VECTOR = 8 };
   const laci_sparse_window *g = &layer->window;
@@ -191,7 +192,7 @@ static double winograd4_cost(const laci_net *net, const laci_native_layer *layer
                points = (double)laci_winograd4_points(g);
   const double weights = points * sources * (double)g->channels_out;
   const double channels = sources + (double)g->channels_out;
-  const bool own = g->stride_w > 1; /* threads do these in blocks of their own */
+  const bool own = g->stride_w > 1; /* threads compute their own blocks for strided windows */
   const bool far = each == VECTOR && !own && points * lanes * channels > c->tiles_held;
   return weights * (lanes / c->winograd + c->transformed) +
          lanes * channels * (far ? c->tile_far : c->tile) + c->parts;
@@ -208,16 +209,16 @@ static bool can(const laci_net *net, const laci_native_layer *layer, const char 
          !(net->native && net->native->tight) && laci_winograd4_fits(&layer->window);
 }
 
-/** oneDNN has Winograd's algorithm with AVX-512 alone, and for windows of three that do not stride.
- */
+/** Dense kernels of oneDNN use Winograd's algorithm only with AVX-512, and only for 3x3 windows of
+ * stride 1. */
 static bool gains_without_zeros(const laci_net *net, const laci_native_layer *layer) {
   enum { WINDOW = 3 };
   const bool lacks = layer->window.kernel_h != WINDOW || layer->window.stride_h > 1;
   return lacks || laci_jit_isa_allowed() == LACI_JIT_AVX2 || net->timings;
 }
 
-/** At the ends of a row it reads whatever is stored there, so that there must be memory: before the
- * first row, the padding above. */
+/** At the ends of a row, the kernel reads whatever is stored there, so there must be readable
+ * memory: before the first row, this is the padding above. */
 static bool is_unpadded(const laci_net *net, const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   const laci_sparse_border b = laci_sparse_border_of(g);

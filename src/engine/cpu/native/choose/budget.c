@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How much memory weights may take: half as many weights with their code, or a window's transformed
- * ones, are more bytes than all weights without anything. Where it becomes more than 1.7 times as
- * much, and more than dense kernels would take (oneDNN transforms windows, too), layers of
- * Winograd's algorithm are done by what takes less, those first that lose the least time for it. */
+ * Limits the memory of weights. With generated code, half of the weights take more bytes than all
+ * weights of the file, and so do transformed weights of Winograd's algorithm. The limit is 1.7
+ * times the bytes of all weights, or what dense kernels would take if that is more (oneDNN
+ * transforms weights, too). Beyond it, layers of Winograd's algorithm get another one that takes
+ * less memory; those that lose the least time for each byte come first. */
 #include <math.h>
 
 #include "engine/cpu/onednn/convolution.h"
@@ -18,8 +19,8 @@ static double bytes_by(const laci_net *net, const laci_native_layer *layer, laci
   return algorithm->bytes ? algorithm->bytes(net, layer) : 0;
 }
 
-/* By dense kernels. Of one image with few pixels or channels oneDNN has tiles of 2 x 2 results, and
- * 16 points; else 36. */
+/* Returns the bytes of the layer's weights with dense kernels. For one image with few pixels or
+ * channels oneDNN has tiles of 2 x 2 results, and 16 points; otherwise 36 points. */
 static double dense_bytes(const laci_net *net, const laci_native_layer *layer) {
   enum { FEW_PIXELS = 16 * 16, FEW_CHANNELS = 127, POINTS = 16 };
   const laci_sparse_window *g = &layer->window;
@@ -32,7 +33,7 @@ static double dense_bytes(const laci_net *net, const laci_native_layer *layer) {
                                      : transformed;
 }
 
-/* Of all weights, as they are. */
+/* Returns the bytes of all weights as they are in the network. */
 static double all_bytes(const laci_net *net) {
   double n = 0;
   for (int v = 0; v < net->plan.graph->n_values; v++) {
@@ -42,7 +43,7 @@ static double all_bytes(const laci_net *net) {
   return n * sizeof(float);
 }
 
-/* What else it could be done by, for the least cost. */
+/* Returns the algorithm that costs the least among those that do not transform weights. */
 static laci_algorithm_id other_algorithm(const laci_native_layer *layer,
                                          const laci_native_costs *costs, int at) {
   laci_algorithm_id least = laci_algorithm_of_kind(layer->kind);
@@ -53,7 +54,8 @@ static laci_algorithm_id other_algorithm(const laci_native_layer *layer,
   return least;
 }
 
-/* What the layer's algorithm saves of time for each byte that it takes more; infinite: none. */
+/* Returns the time that the layer's algorithm saves for each additional byte of memory; infinite:
+ * there is no alternative that takes less memory. */
 static double gain(const laci_net *net, const laci_native_costs *costs, int at) {
   const laci_native_layer *layer = &net->native->layers[at];
   const laci_algorithm_id other = other_algorithm(layer, costs, at);
@@ -64,7 +66,8 @@ static double gain(const laci_net *net, const laci_native_costs *costs, int at) 
   return (cost - costs->chosen[at]) / more;
 }
 
-/* The layer that loses the least by another algorithm; -1: none has one that takes less memory. */
+/* Returns the layer that loses the least time for each byte by another algorithm; -1: no layer has
+ * one that takes less memory. */
 static int least_gain(const laci_net *net, const laci_native_costs *costs) {
   int least = -1;
   double best = INFINITY;
@@ -78,8 +81,8 @@ static int least_gain(const laci_net *net, const laci_native_costs *costs) {
   return least;
 }
 
-/* Returns by how many bytes weights become less. Dense kernels are not to take the layer instead
- * where they would save nothing. */
+/* Gives the layer the other algorithm, and returns by how many bytes that reduces weights. Where
+ * dense kernels would not save memory either, their cost is raised so that they are not chosen. */
 static double take_other(laci_net *net, laci_native_costs *costs, int at) {
   const double much = 1.5;
   laci_native_layer *layer = &net->native->layers[at];
@@ -92,7 +95,7 @@ static double take_other(laci_net *net, laci_native_costs *costs, int at) {
   return before - bytes;
 }
 
-/* What dense kernels cost between sparse layers, with reorders on both sides. */
+/* Returns the cost of dense kernels between native layers, with reorders on both sides. */
 static double dense_between(const laci_native_costs *costs, const laci_native_layer *layer,
                             int at) {
   const laci_sparse_window *g = &layer->window;
@@ -108,7 +111,7 @@ void laci_native_save_memory(laci_net *net, laci_native_costs *costs) {
   double bytes = all - laci_product_sparse_saves(net), dense = all;
   for (int at = 0; at < native->n_layers; at++) {
     const laci_native_layer *layer = &native->layers[at];
-    if (layer->kind != LACI_NATIVE_PRODUCT) continue; /* nothing but its weights, if it has any */
+    if (layer->kind != LACI_NATIVE_PRODUCT) continue; /* other kinds have few or no weights */
     const double by_dense = dense_bytes(net, layer);
     const bool gains = costs->chosen[at] < dense_between(costs, layer, at);
     const double raw = bytes_by(net, layer, LACI_ALGORITHM_dense);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which layers are done by sparse kernels: those that together cost the least, reorders included.
- * Layers are toggled one by one, and two neighbours at a time, as long as the sum becomes less. */
+ * Chooses which layers are computed by native kernels, so that the sum of costs, reorders included,
+ * is the least. Layers are toggled one by one, and two neighbours at a time, as long as the sum
+ * decreases. */
 #include <math.h>
 
 #include "cpu/cpu.h"
@@ -11,17 +12,17 @@
 #include "engine/cpu/native/choose/choose.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
 
-enum { NEIGHBOURS = 3 }; /* layers after one that are toggled together with it */
+enum { NEIGHBOURS = 3 }; /* layers after a layer that are tried together with it */
 
 /* ---- The sum ---- */
 
-/** What is known of a value that layers read or write. */
+/** What a value is in the present choice of layers. */
 typedef struct node_value {
-  bool made; /* by a chosen layer */
-  bool lies; /* a chosen layer reads or adds it in its native layout */
-  bool norm; /* a normalization, which can write a native layout */
+  bool made; /* a chosen layer writes it */
+  bool lies; /* a chosen layer reads or adds it as it is stored, in a native layout */
+  bool norm; /* the result of a normalization, which can write a native layout */
   bool images;
-  int n_read; /* reads by chosen layers */
+  int n_read; /* how often chosen layers read it */
   double floats;
 } node_value;
 
@@ -36,7 +37,7 @@ static void read_value(choice *c, int value, bool lies) {
   c->values[value].lies = c->values[value].lies || lies;
 }
 
-/** A copy that only this layer reads. */
+/** Returns the cost of a reordered copy that only this layer reads; 0: it needs none. */
 static double private_copy(const choice *c, const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   const bool as_it_lies = layer->reading == LACI_NATIVE_AS_STORED;
@@ -84,7 +85,8 @@ static void toggle(laci_native_net *native, int layer) {
   native->layers[layer].chosen = !native->layers[layer].chosen;
 }
 
-/** Toggles two layers, or one where they are the same, if the sum is then below `best`. */
+/** Toggles two layers, or one if both are the same, and keeps that if the sum is then below `best`.
+ * Returns whether it was. */
 static bool try_turn(choice *c, int first, int second, double *best) {
   laci_native_net *native = c->net->native;
   toggle(native, first);
@@ -99,7 +101,7 @@ static bool try_turn(choice *c, int first, int second, double *best) {
   return false;
 }
 
-/** From the present choice to one that no toggling makes better. */
+/** Toggles layers until no toggling decreases the sum; returns the sum. */
 static double improve(choice *c) {
   const laci_native_net *native = c->net->native;
   double best = total(c);
@@ -118,7 +120,7 @@ static void choose_all(laci_native_net *native, bool chosen) {
   for (int at = 0; at < native->n_layers; at++) native->layers[at].chosen = chosen;
 }
 
-/** All that can be estimated. */
+/** Chooses all layers whose cost can be estimated. */
 static void choose_known(choice *c) {
   laci_native_net *native = c->net->native;
   for (int at = 0; at < native->n_layers; at++) {
@@ -126,7 +128,7 @@ static void choose_known(choice *c) {
   }
 }
 
-/** The better of what comes from all and from none. */
+/** Improves the choice of all layers and the choice of none, and keeps the better result. */
 static void choose(choice *c) {
   laci_native_net *native = c->net->native;
   choose_all(native, false);
@@ -140,7 +142,7 @@ static void choose(choice *c) {
   if (total(c) > without - c->costs.least_gain) choose_all(native, false);
 }
 
-/* ---- All of it ---- */
+/* ---- The whole choice ---- */
 
 static bool may_be_sparse(const laci_net *net) {
   if (net->plan.status) return false;
@@ -148,7 +150,7 @@ static bool may_be_sparse(const laci_net *net) {
   return net->native_use != LACI_NATIVE_USE_NONE || net->timings;
 }
 
-/** Sizes of values, and which are normalized. */
+/** Finds the sizes of values, and which are results of normalizations. */
 static void measure_values(choice *c) {
   const laci_cpu_plan *plan = &c->net->plan;
   const laci_native_net *native = c->net->native;
@@ -169,7 +171,8 @@ static void measure_values(choice *c) {
   }
 }
 
-/** What transforms values takes rows apart by itself. */
+/** Algorithms that transform values split strided windows by themselves, so their layers read the
+ * value without phases. */
 static void read_as_algorithms_do(laci_native_net *native) {
   for (int at = 0; at < native->n_layers; at++) {
     laci_native_layer *layer = &native->layers[at];
@@ -188,8 +191,9 @@ static void choose_faster(laci_net *net) {
   choose(&c);
 }
 
-/** Whatever it costs. Where weights are zeros alone are
- * taken, an algorithm that needs none leaves all others to dense kernels. */
+/** Chooses layers whatever they cost. If only algorithms that use zeros were asked for, and the
+ * wanted algorithm transforms weights, all layers that it cannot compute are left to dense
+ * kernels. */
 static void take_all(laci_net *net) {
   laci_native_net *native = net->native;
   const laci_algorithm_id wanted = net->algorithm;

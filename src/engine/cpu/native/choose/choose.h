@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which fused nodes native kernels can do, what each algorithm takes for them, and the choice. */
+ * Which fused nodes native kernels can compute, what each algorithm costs for them, and the
+ * choice. */
 #ifndef LACI_ENGINE_CPU_NATIVE_CHOOSE_CHOOSE_H
 #define LACI_ENGINE_CPU_NATIVE_CHOOSE_CHOOSE_H
 
@@ -7,7 +8,8 @@
 
 /* ---- limits.c ---- */
 
-/** Pads, dilations and strides make no layout much larger than the image. */
+/** Is the layout that the window needs, with its pads, dilations and strides, not much larger than
+ * the image? */
 bool laci_native_padding_is_small(const laci_native_layer *layer);
 /** Can the layer be computed in bf16? Values then have channels last, in bf16 pairs; outputs of the
  * network are not rounded to bf16 first, so that no native layer writes them. */
@@ -15,37 +17,42 @@ bool laci_native_can_bf16(const laci_net *net, const laci_native_layer *layer);
 
 /* ---- posts.c ---- */
 
-/** Sets what follows the layer's sums; false where sparse kernels lack it. */
+/** Sets the functions, bounds and residual that follow the layer's sums; false if native kernels
+ * cannot compute them. */
 bool laci_native_take_posts(laci_net *net, laci_native_layer *layer);
 
 /* ---- find.c ---- */
 
-/** Finds the layers that native kernels can do: net->native has them, none of them chosen; it stays
- * NULL where there are none. */
+/** Finds the layers that native kernels can compute, and stores them in net->native, none of them
+ * chosen. net->native stays NULL if there are none. */
 void laci_native_find_layers(laci_net *net);
 
 /* ---- find_between.c ---- */
 
-/** Is it a sum of two values of bytes, which becomes bytes itself? */
+/** Is the node a sum of two int8 values whose result is int8? */
 bool laci_native_find_sum(laci_net *net, const laci_fused *fused, laci_native_layer *layer);
 /** Is it a MaxPool of floats, with nothing fused after it? */
 bool laci_native_find_pool(laci_net *net, const laci_fused *fused, laci_native_layer *layer);
-/** Is it one of a value of bytes, which stays bytes of the same units? */
+/** Is the node a MaxPool of an int8 value, whose result is int8 with the same scale and zero
+ * point? */
 bool laci_native_find_pool_of_bytes(laci_net *net, const laci_fused *fused,
                                     laci_native_layer *layer);
 
-/* ---- Finders of other folders ---- */
+/* ---- Functions that find layers, in other folders ---- */
 
-/** The value, or the one that it is, too: of bytes that several DequantizeLinear read. */
+/** Returns the value itself; or, if several DequantizeLinear read the same int8 value, the one
+ * value that stands for their results. */
 int laci_native_same_value(const laci_cpu_plan *plan, int value);
-/** The QuantizeLinear and DequantizeLinear that alone read the value; NULL: others do. */
+/** Returns the fused node of the QuantizeLinear and DequantizeLinear that are the value's only
+ * readers; NULL: there are other readers. */
 const laci_fused *laci_native_quantized_after(const laci_cpu_plan *plan, int value);
-/** A convolution, or the gradient of its input, whose weights change and keep their zeros? */
+/** Is the node a convolution, or the gradient of its input, whose weights change and keep their
+ * zeros? */
 bool laci_native_find_trained(laci_net *net, const laci_fused *fused, laci_native_layer *layer);
-/** Chooses among such layers. */
+/** Chooses among layers under training with masks. */
 void laci_native_choose_trained(laci_net *net);
-/** Makes the layer, which was found as one of floats, one of int8 where its input, its weight and
- * what follows allow it; else it stays. */
+/** Makes a layer of floats an int8 layer, if its input, its weight and what follows it allow
+ * that. */
 void laci_native_take_bytes(laci_net *net, laci_native_layer *layer);
 
 /* ---- name.c ---- */
@@ -59,22 +66,23 @@ void laci_native_name(const laci_net *net, const laci_native_layer *layer, laci_
 /* ---- cost.c, estimate.c ---- */
 
 typedef struct laci_native_costs {
-  double *of[LACI_N_ALGORITHMS]; /* by each algorithm, [n_layers], in the plan's memory;
+  double *of[LACI_N_ALGORITHMS]; /* costs by each algorithm, [n_layers], in the plan's memory;
                                     infinite where it cannot compute a layer */
-  double *chosen;                /* by the layer's own algorithm, if it is chosen */
-  double reorder;                /* of a float */
-  double norm_of_images;         /* of a float that a normalization writes in HWC16N, more than
-                                    in another layout */
-  double step;                   /* of a reorder, however few floats it has */
-  double least_gain; /* of the whole network, for which it is worth to leave dense kernels */
+  double *chosen;                /* [n_layers]: the cost by the layer's own algorithm, if it is
+                                    chosen */
+  double reorder;                /* cost of reordering a float */
+  double norm_of_images;         /* additional cost of a float that a normalization writes in HWC16N
+                                    instead of another layout */
+  double step;                   /* constant cost of a reorder */
+  double least_gain; /* the least gain, for the whole network, for which dense kernels are left */
 } laci_native_costs;
 
-/** Room for all layers; false: no memory (noted). */
+/** Allocates arrays for all layers; false: no memory (noted). */
 bool laci_native_new_costs(laci_net *net, laci_native_costs *costs);
-/** The times of all layers; false where one was not timed. */
+/** Finds the measured times of all layers; false if one was not timed. */
 bool laci_native_find_timings(const laci_net *net, const laci_timings *timings,
                               laci_native_costs *costs);
-/** Estimates of all of it. estimate.c */
+/** Estimates all costs. Defined in estimate.c. */
 void laci_native_estimate(const laci_net *net, laci_native_costs *costs);
 /** Finds times, or else estimates, and gives each layer the algorithm that costs the least. False:
  * no memory (noted). */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What layers cost by each algorithm: the seconds that they were timed at, where all of them were,
- * or else estimates (estimate.c). */
+ * Finds the costs of layers by each algorithm: measured times in seconds if all were measured,
+ * otherwise estimates (estimate.c). */
 #include <math.h>
 
 #include "base/timings.h"
@@ -9,7 +9,7 @@
 #include "engine/cpu/native/choose/choose.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
 
-/** Of a layer, or of reorders (NULL). */
+/** Finds the measured time of a layer, or with layer NULL that of reorders. */
 static bool find_time(const laci_net *net, const laci_timings *timings,
                       const laci_native_layer *layer, laci_algorithm_id id, double *seconds) {
   char name[LACI_NATIVE_NAME];
@@ -29,7 +29,7 @@ bool laci_native_find_timings(const laci_net *net, const laci_timings *timings,
       known = find_time(net, timings, layer, id, &costs->of[id][at]);
     }
   }
-  costs->step = costs->least_gain = costs->norm_of_images = 0; /* what is timed has it in it */
+  costs->step = costs->least_gain = costs->norm_of_images = 0; /* measured times include these */
   return known;
 }
 
@@ -51,7 +51,8 @@ static void choose_algorithm(const laci_net *net, laci_native_layer *layer, int 
   costs->chosen[at] = costs->of[layer->algorithm][at];
 }
 
-/** Estimates but for those of dense kernels, times the margin of another processor's figures. */
+/** Multiplies estimates, except those of dense kernels, by a margin if the figures are those of
+ * another processor. */
 static void doubt_estimates(const laci_net *net, laci_native_costs *costs) {
   for (int at = 0; at < net->native->n_layers; at++) {
     for (int id = 0; id < LACI_N_ALGORITHMS; id++) {

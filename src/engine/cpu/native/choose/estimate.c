@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What layers cost by each algorithm, where they were not timed: as the records say, from shape,
- * the share of weights that are kept, and the processor's figures (costs/costs.h).
- */
+ * Estimates what layers cost by each algorithm, by the algorithms' formulas: from shape, the share
+ * of weights that are kept, and the processor's figures (costs/costs.h). */
 #include <math.h>
 
 #include "engine/cpu/native/costs/costs.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finds the convolutions and products that sparse kernels can do: constant weights, enough of them
- * zeros, and nothing fused that these kernels lack. */
+ * Finds the convolutions and products that native kernels can compute: the weights are constant,
+ * enough of them are zeros, and native kernels support all that is fused with them. */
 #include "engine/cpu/onednn/convolution.h"
 #include "engine/cpu/lower/product.h"
 #include "graph/ops.h"
@@ -33,7 +33,7 @@ static laci_native_reading reading_of(const laci_native_layer *layer) {
   return laci_native_is_pixel(g) ? LACI_NATIVE_SUBSAMPLED : LACI_NATIVE_PHASES;
 }
 
-/** A product as a convolution of one pixel. */
+/** Describes a matrix product as a 1x1 convolution. */
 static bool rows_of(laci_net *net, const laci_fused *fused, laci_native_layer *layer) {
   const char *why;
   if (!laci_right_fits(net, fused, &why)) return false;
@@ -47,7 +47,8 @@ static bool rows_of(laci_net *net, const laci_fused *fused, laci_native_layer *l
   return true;
 }
 
-/** What comes out where a layer's result goes through integers alone, in the result's layout. */
+/** If the layer's result is quantized and dequantized, and has no other reader, returns the value
+ * after that; it is the layer's result. Otherwise returns the value itself. */
 static int after_integers(const laci_cpu_plan *plan, int value) {
   const laci_fused *after = laci_native_quantized_after(plan, value);
   for (; after; after = laci_native_quantized_after(plan, value)) value = after->output;
@@ -58,11 +59,11 @@ static const laci_cost_figures *of_floats(const laci_net *net) {
   return &net->costs->tables[LACI_COSTS_f32]->figures[LACI_COSTS_f32];
 }
 
-/** Layers are found that gain nothing, too. */
+/** Are layers found even if native kernels gain nothing? */
 static bool takes_all(const laci_net *net) { return net->native_use == LACI_NATIVE_USE_ALL; }
 
-/** Of groups of few channels, dense kernels use a part of each vector alone, or a copy for matrix
- * products, so that code gains whatever is kept. */
+/** Are there groups of few channels? For these, dense kernels use only a part of each vector, or
+ * copy values for matrix products, so that generated code gains whatever is kept. */
 static bool has_narrow_groups(const laci_net *net, const laci_sparse_window *g) {
   enum { FEW = 8 };
   const bool known = of_floats(net)->by_gemm > 0 || net->timings;
@@ -104,7 +105,8 @@ static bool layer_of(laci_net *net, const laci_fused *fused, bool bytes, laci_na
   return !layer->is_dense || laci_native_gains_without_zeros(net, layer);
 }
 
-/** No value is a matrix of rows to one layer and images of a convolution to another. */
+/** Is none of the layer's values a matrix of rows to one layer and images of a convolution to
+ * another? */
 static bool agrees(uint8_t *kinds, const laci_native_layer *layer) {
   const uint8_t kind = layer->rows ? 1 : 2;
   const int values[] = {layer->input, layer->output, layer->residual};
@@ -117,7 +119,8 @@ static bool agrees(uint8_t *kinds, const laci_native_layer *layer) {
   return true;
 }
 
-/** Between layers whose weights change, all but these layers stays with oneDNN. */
+/** Removes pools from the list: between layers whose weights change, oneDNN computes them. Returns
+ * how many layers are left. */
 static int without_pools(laci_native_layer *layers, int n) {
   int left = 0;
   for (int at = 0; at < n; at++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finds what may stand between sparse layers: pools, and of int8, from bytes to bytes, sums. */
+ * Finds the layers that may be between native products: pools, and in int8 networks sums of int8
+ * values. */
 #include "engine/cpu/onednn/pool.h"
 #include "graph/ops.h"
 #include "kernel/sparse/max_pool.h"
@@ -41,7 +42,7 @@ bool laci_native_find_sum(laci_net *net, const laci_fused *fused, laci_native_la
   return true;
 }
 
-/** A MaxPool of floats, with nothing fused after it. */
+/** Is it a MaxPool of floats, with nothing fused after it? Sets the layer. */
 static bool find_max_pool(const laci_net *net, const laci_fused *fused, laci_native_layer *layer) {
   const laci_cpu_plan *plan = &net->plan;
   const laci_node *node = &plan->graph->nodes[fused->node];

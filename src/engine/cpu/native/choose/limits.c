@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What all sparse layers ask of their windows, whether weights are constants or change. */
+ * Conditions on the windows of native layers, whether weights are constants or change. */
 #include <math.h>
 
 #include "engine/cpu/native/layer.h"
 #include "engine/cpu/native/choose/choose.h"
 
-/** Pads, dilations and strides are what a file says: none makes a layout much larger than the
- * image. */
+/** Pads, dilations and strides come from a file and may be huge: the layout must not be much larger
+ * than the image. */
 bool laci_native_padding_is_small(const laci_native_layer *layer) {
   enum { MOST_TIMES = 4, FEW_PIXELS = 4096, MOST_PHASES = 16 };
   const laci_sparse_window *g = &layer->window;

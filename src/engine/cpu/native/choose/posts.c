@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is fused after a layer, in the order that sparse kernels have: a residual, a clip,
+ * What is fused after a layer, in the order that native kernels support: a residual, a clip,
  * functions (kernel/sparse/product.h); or functions and then a residual. */
 #include "kernel/pointwise/function.h"
 #include "engine/cpu/native/layer.h"
@@ -29,7 +29,8 @@ static bool can_add(const laci_net *net, int value, int to) {
          laci_shape_equal(laci_plan_shape(&net->plan, value), laci_plan_shape(&net->plan, to));
 }
 
-/** Generated code clips before it stores: of what comes first, that is free. */
+/** Makes a first function that clips a bound of the results: generated code clips before it stores,
+ * at no cost. */
 static bool clip(laci_native_layer *layer, const laci_function *f) {
   const bool relu = f->kind == LACI_FUNCTION_RELU && f->alpha == 0;
   const bool clips = f->kind == LACI_FUNCTION_CLIP || f->kind == LACI_FUNCTION_CLIP_OPEN;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which layers are native, and by what algorithm: what the environment says for the whole process,
- * and the caller's options say for one engine. */
+ * Which layers are native, and by which algorithm, according to the environment (for the whole
+ * process) and the caller's options (for one engine). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "engine/cpu/native/layer.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
 
-/** "dense, generated, ..." */
+/** Writes the names of all algorithms, "dense, generated, ...". */
 static void write_names(char *text, size_t size) {
   size_t used = 0;
   for (int id = 0; id < LACI_N_ALGORITHMS && used < size; id++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which table of costs serves a processor. */
+ * Chooses the table of costs for a processor. */
 #include "engine/cpu/native/costs/costs.h"
 
 #include <stdio.h>
@@ -31,7 +31,7 @@ laci_cost_processor laci_costs_processor(void) {
 
 /* ---- The distance between processors ---- */
 
-/** Length of the next word; 0: there is none. */
+/** Returns the length of the next word and moves *at to its beginning; 0: there is none. */
 static size_t next_word(const char **at) {
   *at += strspn(*at, " ");
   return strcspn(*at, " ");
@@ -44,7 +44,7 @@ static bool has_word(const char *words, const char *word, size_t n) {
   return false;
 }
 
-/** Is code for both generated for the same instruction set? */
+/** Do both processors generate code for the same instruction set? */
 static bool same_code(const laci_cost_processor *a, const laci_cost_processor *b) {
   const char *x = a->instructions, *y = b->instructions;
   const size_t n = next_word(&x);
@@ -55,7 +55,7 @@ static bool is_own(const laci_cost_processor *a, const laci_cost_processor *b) {
   return strcmp(a->vendor, b->vendor) == 0 && a->family == b->family && same_code(a, b);
 }
 
-/** How many words of `of` are missing in `in`. */
+/** Returns how many words of `of` are missing in `in`. */
 static int missing(const char *of, const char *in) {
   int n_missing = 0;
   for (size_t n; (n = next_word(&of)) > 0; of += n) n_missing += !has_word(in, of, n);
@@ -71,7 +71,7 @@ static int nearness(const laci_cost_processor *a, const laci_cost_processor *b) 
          differ;
 }
 
-/** The nearest table that has the section; of equally near ones the first. */
+/** Returns the nearest table that has the section; among equally near ones, the first. */
 static const laci_cost_table *nearest(const laci_cost_processor *of, laci_cost_section section) {
   const laci_cost_table *best = NULL;
   for (int at = 0; laci_cost_table_at(at); at++) {

@@ -2,7 +2,7 @@
  * What layers cost where they were not timed: tables of figures, one for each kind of processor,
  * each a .def of this folder. The cost formulas of algorithms read the table that was chosen for
  * this processor, or the one in the file of LAC_COSTS. docs/decisions/costs-are-tables.md says why.
- * Next: figures.def (what is in a table), tables.c (the list of tables), file.c (tables in
+ * Read next: figures.def (what is in a table), tables.c (the list of tables), file.c (tables in
  * files). */
 #ifndef LACI_ENGINE_CPU_NATIVE_COSTS_COSTS_H
 #define LACI_ENGINE_CPU_NATIVE_COSTS_COSTS_H
@@ -54,13 +54,12 @@ typedef struct laci_cost_processor {
 
 typedef struct laci_cost_table {
   const char *name; /* its name in the list, or the path of a file */
-  double margin;    /* on another processor, by how much the costs of native algorithms are
-                       multiplied */
+  double margin;    /* factor for the costs of native algorithms on a processor other than `of` */
   laci_cost_processor of;
   laci_cost_figures figures[LACI_N_COST_SECTIONS];
 } laci_cost_table;
 
-/** Table `at` of the list (tables.c); NULL: there are no more. */
+/** Returns table `at` of the list (tables.c); NULL: there are no more. */
 const laci_cost_table *laci_cost_table_at(int at);
 /** Has the table that section? A section is complete or missing; f32 is never missing. */
 bool laci_cost_table_has(const laci_cost_table *table, laci_cost_section section);
@@ -81,7 +80,7 @@ typedef struct laci_figure {
   size_t at; /* in laci_cost_figures */
 } laci_figure;
 
-/** NULL: there are no more. */
+/** Returns figure `at` of the list; NULL: there are no more. */
 const laci_figure *laci_figure_at(int at);
 double laci_figure_of(const laci_cost_table *table, const laci_figure *figure);
 void laci_figure_set(laci_cost_table *table, const laci_figure *figure, double value);
@@ -96,18 +95,19 @@ typedef struct laci_costs {
   laci_cost_table read; /* the table of a file, if one was read */
 } laci_costs;
 
-/** This processor, with the instruction sets that LAC_CPU and laci_cpu_cap allow. */
+/** Returns a description of this processor, with the instruction sets that LAC_CPU and laci_cpu_cap
+ * allow. */
 laci_cost_processor laci_costs_processor(void);
 /** Chooses from the list: the table of that processor, or the nearest one by instruction set, then
  * by vendor, then by extensions. A section that it lacks comes from the nearest table that has
  * it. */
 void laci_costs_choose(const laci_cost_processor *of, laci_costs *costs);
-/** The same, but all sections that `table` has are taken from it. It counts as the table of the
- * processor that it names. */
+/** Takes all sections that `table` has, which counts as the table of the processor that it names;
+ * the others are chosen as by laci_costs_choose. */
 void laci_costs_take(const laci_cost_table *table, const laci_cost_processor *of,
                      laci_costs *costs);
-/** The costs for this process: from the table or file that LAC_COSTS names, or else chosen. `costs`
- * must not be moved. Fails as laci_cost_table_read. */
+/** Sets the costs of this process: from the table or file that LAC_COSTS names, or otherwise
+ * chosen. `costs` must not be moved afterwards. Fails as laci_cost_table_read does. */
 LAC_MUST_CHECK lac_status laci_costs_now(laci_costs *costs, lac_error *err);
 
 /* ---- Files (file.c) ---- */
@@ -116,8 +116,8 @@ LAC_MUST_CHECK lac_status laci_costs_now(laci_costs *costs, lac_error *err);
  * has file, line, what was found and what was expected), LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_cost_table_read(const char *path, laci_cost_table *table,
                                                lac_error *err);
-/** The text of such a file, the caller's (laci_free). head: lines for the comment at its top. NULL:
- * no memory. */
+/** Returns the table as the text of such a file, which the caller frees (laci_free). head: lines
+ * for the comment at its top. NULL: no memory. */
 char *laci_cost_table_text(const laci_cost_table *table, const char *head);
 
 #endif

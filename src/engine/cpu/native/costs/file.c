@@ -25,7 +25,7 @@ typedef struct reading {
   lac_error *err;
 } reading;
 
-/** A line: the name of the macro, and its arguments without quotes. */
+/** A parsed line: the name of the macro, and its arguments without quotes. */
 typedef struct call {
   char name[LACI_COST_TEXT], fields[FIELDS][LACI_COST_TEXT];
   int n;
@@ -68,7 +68,7 @@ static bool read_number(const char *text, double *value) {
   return *end == 0 && isfinite(*value);
 }
 
-/** The figure of that section and name, and its index in the list; NULL: there is none. */
+/** Returns the figure of that section and name, and its index in the list; NULL: there is none. */
 static const laci_figure *find_figure(const call *c, int *place) {
   const laci_figure *figure;
   for (*place = 0; (figure = laci_figure_at(*place)); (*place)++) {
@@ -121,7 +121,7 @@ static lac_status take_line(reading *r, const char *line) {
 
 /* ---- The file ---- */
 
-/** Every section that was begun must be complete, and f32 must be there. */
+/** Checks that f32 is present, and that every section with a figure has all its figures. */
 static lac_status check_whole(const reading *r) {
   bool begun[LACI_N_COST_SECTIONS] = {[LACI_COSTS_f32] = true};
   const laci_figure *figure;
@@ -137,7 +137,7 @@ static lac_status check_whole(const reading *r) {
                    r->path, r->line);
 }
 
-/** Replaces comments with spaces, so that line numbers stay. False: a comment does not end. */
+/** Replaces comments with spaces, which keeps line numbers. False: a comment does not end. */
 static bool blank_comments(char *text) {
   for (char *begin; (begin = strstr(text, "/*"));) {
     char *end = strstr(begin + 2, "*/");
@@ -176,7 +176,7 @@ lac_status laci_cost_table_read(const char *path, laci_cost_table *table, lac_er
 
 /* ---- Writing ---- */
 
-/** The shortest text that is read back as the same number. */
+/** Writes the shortest text that is read back as the same number. */
 static void write_number(double value, char *text, size_t size) {
   enum { DIGITS = 17 };
   for (int digits = 3; digits <= DIGITS; digits++) {

@@ -28,7 +28,7 @@ static const laci_cost_table neon = {
 #include "engine/cpu/native/costs/neon.def"
 };
 
-/* Of equally near tables the first is taken. */
+/* Among equally near tables, the first is taken. */
 static const laci_cost_table *const tables[] = {&zen4, &zen3, &neon};
 
 const laci_cost_table *laci_cost_table_at(int at) {

@@ -3,9 +3,9 @@
  * QuantizeLinear and a DequantizeLinear, and their weight is a constant of integers followed by a
  * DequantizeLinear.
  *
- * Sums are exact, where floats would be rounded. Results become int8 where QuantizeLinear and
- * DequantizeLinear alone read them. Relu and Clip are then bounds of the int8 result. All other
- * results are floats. */
+ * Sums are exact, where floats would be rounded. Results become int8 where a QuantizeLinear and a
+ * DequantizeLinear are their only readers. Relu and Clip are then bounds of the int8 result. All
+ * other results are floats. */
 #include <float.h>
 #include <math.h>
 
@@ -19,7 +19,7 @@
 
 /* ---- Values ---- */
 
-/** The only node that reads the value, once; -1: none or several read it. */
+/** Returns the only node that reads the value, and reads it once; -1: none or several do. */
 static int reader_of(const laci_cpu_plan *plan, int value) {
   int readers[2];
   const bool one = value >= 0 && laci_plan_uses(plan, value) == 1 &&
@@ -62,7 +62,7 @@ bool laci_native_same_units(const laci_fake_quantized *a, const laci_fake_quanti
 
 /* ---- Weights ---- */
 
-/** Are all elements of a constant of integers `wanted`? */
+/** Are all elements of an integer constant equal to `wanted`? */
 static bool all_are(laci_cpu_plan *plan, int value, int64_t wanted) {
   laci_buf *zeros = laci_plan_constant_buf(plan, value);
   bool all = zeros && zeros->i;
@@ -103,7 +103,7 @@ double laci_native_bytes_scale(const laci_native_bytes *bytes, int64_t row) {
   return (double)bytes->x->scale * (double)bytes->weight_scale[bytes->n_scales == 1 ? 0 : row];
 }
 
-/** Fits every row's sum into 32 bits, its bias included? */
+/** Does every row's sum, including its bias, fit in 32 bits? */
 static bool sums_fit(laci_cpu_plan *plan, const laci_native_layer *layer) {
   const double most = (double)(1 << 30);
   const laci_node *node = &plan->graph->nodes[layer->fused->node];

@@ -8,13 +8,13 @@
 #include "engine/cpu/native/layer.h"
 #include "engine/cpu/native/int8/int8.h"
 
-/** The byte of a bound of the results. */
+/** Returns the byte of a bound of the results. */
 static uint8_t byte_of(const laci_fake_quantized *q, float bound) {
   return (uint8_t)(laci_quantize_clip(rintf(bound / q->scale), q->low, q->high) - q->low);
 }
 
-/** Functions compute on real numbers. So all that follows the sums is in real numbers, and a last
- * function converts to units of the result. */
+/** Sets the functions that follow the sums. Functions compute real numbers, so everything after the
+ * sums is in real numbers, and an additional last function converts to units of the result. */
 static bool follow_numbers(laci_net *net, laci_native_layer *layer, const laci_fake_quantized *y) {
   laci_pointwise *functions =
       laci_plan_new(&net->plan, (size_t)layer->n_functions + 2, sizeof *functions);

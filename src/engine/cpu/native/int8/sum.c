@@ -10,11 +10,11 @@
 
 typedef struct sum_work {
   const laci_bytes_sum *sum;
-  const float *a, *b; /* places */
+  const float *a, *b; /* places of four bytes */
   float *y;
 } sum_work;
 
-enum { GRAIN = 1 << 14 }; /* places */
+enum { GRAIN = 1 << 14 }; /* places of four bytes */
 
 static void add_some(int64_t begin, int64_t end, void *context) {
   const sum_work *w = context;

@@ -25,7 +25,7 @@ static laci_native_place *place_of(const laci_net *net, int value) {
 
 /* ---- Rows ---- */
 
-/** The row stride of all values of one height and width. */
+/** The row stride that all values of one height and width have. */
 typedef struct rows {
   int64_t h, w, stride;
   int64_t of_phases; /* the stride that windows reading phases need; 0: there are none */
@@ -43,27 +43,28 @@ static rows *rows_of(row_table *table, int64_t h, int64_t w) {
   return &table->list[at];
 }
 
-/** Does the layer's kernel need no zeros between rows, where its window reaches over their ends? */
+/** Can the layer's kernel do without zeros between rows, even if its window reaches beyond their
+ * ends? */
 static bool needs_no_sides(const laci_net *net, const laci_native_layer *layer) {
   if (laci_native_by_images(layer->n_images) || layer->kind != LACI_NATIVE_PRODUCT) return false;
   const laci_algorithm *algorithm = laci_algorithm_of(layer->algorithm);
   return algorithm->is_unpadded && algorithm->is_unpadded(net, layer);
 }
 
-/** The border of zeros that a layer reads around its input. */
+/** Returns the border of zeros that a layer reads around its input. */
 static laci_sparse_border border_of(const laci_net *net, const laci_native_layer *layer) {
   laci_sparse_border b = laci_sparse_border_of(&layer->window);
   if (needs_no_sides(net, layer)) b.left = b.right = 0;
   return b;
 }
 
-/** The row stride of one phase, without zeros added between rows. */
+/** Returns the row stride of one phase, without zeros added between rows. */
 static int64_t phase_stride(const laci_net *net, const laci_native_layer *layer) {
   const laci_sparse_border b = border_of(net, layer);
   return laci_ceil_div(b.left + layer->window.w + b.right, layer->window.stride_w);
 }
 
-/** Does it read the border of its input as if these were pixels? */
+/** Does the layer read the border of its input as if it were pixels? */
 static bool reads_around(const laci_native_layer *layer) {
   return layer->reading == LACI_NATIVE_AS_STORED && layer->kind != LACI_NATIVE_POOL;
 }
@@ -81,8 +82,8 @@ static void want_rows(const laci_net *net, row_table *table, const laci_native_l
   }
 }
 
-/** Number of tiles of a layer's results with that row stride. Where a layer reads phases and its
- * results have a smaller row stride than these, its tiles begin anew in each row. */
+/** Returns the number of tiles of a layer's results with that row stride. If a layer reads phases
+ * and its results have a smaller row stride than these, its tiles begin anew in each row. */
 static int64_t tiles_at(const laci_net *net, const laci_native_layer *layer, int64_t stride) {
   const laci_sparse_window *g = &layer->window;
   const bool apart = layer->reading == LACI_NATIVE_PHASES && stride < phase_stride(net, layer);
@@ -90,7 +91,7 @@ static int64_t tiles_at(const laci_net *net, const laci_native_layer *layer, int
   return laci_ceil_div((g->out_h - 1) * stride + g->out_w, LACI_SPARSE_LANES);
 }
 
-/** Multiply-adds of all layers with results of that size, with that row stride. */
+/** Returns the multiply-adds of all layers with results of that size, with that row stride. */
 static double terms_at(const laci_net *net, const rows *r, int64_t stride) {
   const laci_native_net *native = net->native;
   double n = 0;
@@ -139,15 +140,16 @@ static void use(laci_net *net, const laci_native_layer *layer) {
     in->used = true;
     in->rows = layer->rows;
   }
-  in->is_chw = in->is_chw || layer->kind == LACI_NATIVE_POOL; /* reads rows of one channel */
+  in->is_chw = in->is_chw || layer->kind == LACI_NATIVE_POOL; /* a pool reads rows of one channel */
   if (!reads_around(layer)) return;
   const laci_sparse_border b = border_of(net, layer);
   in->is_chw = in->is_chw || !laci_native_is_pixel(&layer->window);
   widen(&in->border, &b);
 }
 
-/** PC16P can be written by products whose input has the same row stride as the results, and by
- * layers that walk along their results. Otherwise the result is in CHW. */
+/** Checks that the layer can write its result in PC16P, and otherwise makes the result CHW. PC16P
+ * can be written by products whose input has the same row stride as the result, and by layers that
+ * traverse their results. */
 static void check_format(laci_net *net, row_table *table, const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   const int64_t out = rows_of(table, g->out_h, g->out_w)->stride;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From floats to int8x4 and back, as steps. */
+ * Converts floats to int8x4 and back, as steps. */
 #include "engine/cpu/native/layout/tensors.h"
 #include "kernel/sparse/bytes.h"
 #include "cpu/pool.h"
@@ -35,7 +35,8 @@ static lac_status run_bytes(laci_net *net, laci_net_step *step, lac_error *err) 
 static const laci_node packing = {.name = "", .type = "QuantizeLinear"};
 static const laci_node unpacking = {.name = "", .type = "DequantizeLinear"};
 
-/** int8x4: the layout of the int8x4 side, which is the source or the target. */
+/** Adds a step that converts; int8x4: the layout of the int8x4 side, which is the source or the
+ * target. */
 static int convert(laci_net *net, int from, const laci_native_layout *to,
                    const laci_native_layout *int8x4) {
   const laci_shape shape = net->tensors[from].shape;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The inputs of native layers.
+ * Prepares the inputs of native layers.
  *
  * As in values.c, the same content in another layout is another tensor. A step makes it when it is
  * first needed. */
@@ -28,8 +28,8 @@ int laci_native_source(laci_net *net, int value, bool rows, laci_sparse_layout *
   return -1;
 }
 
-/** A reordered copy of `from`, whose layout is `have`. subsampled: the strided 1x1 window whose
- * pixels are copied; NULL: all. */
+/** Returns a reordered copy of `from`, whose layout is `have`. subsampled: the strided 1x1 window
+ * whose pixels are copied; NULL: all pixels. */
 static int copy_of(laci_net *net, int from, const laci_sparse_layout *have,
                    const laci_native_layout *native, const laci_sparse_window *subsampled) {
   if (from < 0) return -1;
@@ -46,7 +46,7 @@ static int copy_of(laci_net *net, int from, const laci_sparse_layout *have,
   return to;
 }
 
-/** The value as f32 or bf16; or as int8x4, which must exist where it is needed. */
+/** Returns the value as an f32 or bf16 tensor; or as int8x4, which must already exist. */
 static int source_of(laci_net *net, int value, const laci_native_layout *native,
                      laci_sparse_layout *layout) {
   if (!native->bytes) return laci_native_source(net, value, native->rows, layout);
@@ -77,7 +77,7 @@ int laci_native_read_subsampled(laci_net *net, const laci_native_layer *layer,
   return copy_of(net, from, &have, native, &layer->window);
 }
 
-/** The layer's input, row-major: as it is, or a copy. */
+/** Returns the layer's input in row-major order: the tensor itself, or a copy. */
 static int read_plainly(laci_net *net, const laci_native_layer *layer) {
   const laci_sparse_layout wanted = laci_native_layer_in(net, layer);
   laci_sparse_layout have;

@@ -126,7 +126,7 @@ int laci_native_find(const laci_net *net, int content, const laci_native_layout 
   return -1;
 }
 
-/** Has the tensor that layout? Takes the layout. */
+/** Does the tensor have that layout? Destroys `layout`. */
 static bool has_layout(laci_layout *layout, const laci_net_tensor *t) {
   const bool same = layout && laci_layout_equal(layout, t->md);
   laci_layout_destroy(layout);

@@ -20,46 +20,49 @@ struct laci_native_layout {
   laci_sparse_layout as_floats;     /* of int8x4: the layout of the same values as floats */
 };
 
-/** The size of a value in a native layout: of a matrix (rows), or of three or four axes of a
- * convolution. bf16 pairs count as channels. */
+/** Returns the size of a value in a native layout: of a matrix (rows), or of a convolution's value
+ * with three or four axes. A bf16 pair counts as one channel. */
 laci_sparse_size laci_native_size(const laci_net *net, const laci_shape *shape, bool rows);
-/** The same; where the layout is of int8x4, groups of 4 channels count as channels. */
+/** Returns the size of a value in `native`; if that layout is of int8x4, groups of 4 channels count
+ * as channels. */
 laci_sparse_size laci_native_size_of(const laci_net *net, const laci_shape *shape,
                                      const laci_native_layout *native);
 
-/** A new tensor in that layout: in the arena, or in the memory of `over` (-1: none), which has the
- * same layout, if nothing reads that one any more. */
+/** Adds a tensor in that layout: in the arena, or in the memory of tensor `over`, which has the
+ * same layout, if nothing reads `over` any more (-1: none). */
 int laci_native_tensor(laci_net *net, const laci_shape *shape, const laci_native_layout *native,
                        int over);
-/** A tensor of that content in that layout, or -1. */
+/** Returns a tensor with that content in that layout, or -1. */
 int laci_native_find(const laci_net *net, int content, const laci_native_layout *native);
-/** The layout of a tensor as a native reorder reads it. The tensor may be in a native layout,
- * row-major or in blocks of 16 channels; in a bf16 plan, with channels last, where bf16 pairs are
- * neighbours. False: it is in another layout. */
+/** Sets *layout to the layout that native reorders need to read the tensor. The tensor may be in a
+ * native layout, row-major, or in blocks of 16 channels; in a bf16 plan also with channels last,
+ * where bf16 pairs are neighbours. Returns false for other layouts. */
 bool laci_native_layout_of(laci_net *net, int tensor, bool rows, laci_sparse_layout *layout);
-/** The layout of copies for oneDNN: blocks of 16 channels, where its kernels have vectors of 16 and
- * the number of channels allows it; channels last, where it computes in bf16; else row-major. NULL
- * after a failure. */
+/** Returns the layout of copies for oneDNN: blocks of 16 channels, if its kernels have vectors of
+ * 16 and the number of channels allows it; channels last, if it computes in bf16; otherwise
+ * row-major. NULL after a failure. */
 laci_layout *laci_native_dense_layout(laci_net *net, const laci_shape *shape, bool rows);
 /** Adds a step that reorders all rows and pixels, or every stride-th one, of f32 (or bf16), or of
  * int8x4. The step belongs to no node until the caller sets one. NULL after a failure. */
 laci_net_step *laci_native_reorder(laci_net *net, int from, int to, const laci_sparse_reorder *r);
-/** Is it such a step, of no node? */
+/** Is it a step of laci_native_reorder that belongs to no node? */
 bool laci_native_is_reorder(const laci_net_step *step);
-/** A tensor in a native layout, for oneDNN: an existing copy, or a new one, made by a step. */
+/** Returns a tensor in a native layout as a tensor for oneDNN: an existing copy, or a new one, made
+ * by a step. */
 int laci_native_to_onednn(laci_net *net, int tensor);
-/** The value of what is no pixel: zero, or four bytes of the zero point. */
+/** Returns the value of memory that is not a pixel: zero, or four bytes of the zero point. */
 uint32_t laci_native_around(const laci_native_layout *native);
-/** Writes `with` to everything that is no pixel, by all threads. */
+/** Writes `with` to all memory that is not a pixel, with all threads. */
 void laci_native_fill_border(const laci_net *net, const laci_sparse_layout *layout,
                              const laci_sparse_size *size, uint32_t with, float *values);
 
 /* ---- int8x4.c ---- */
 
-/** Quantizes a tensor of floats to int8x4 in the layout of `to`, by a step. */
+/** Adds a step that quantizes a tensor of floats to int8x4 in the layout `to`; returns the new
+ * tensor. */
 int laci_native_pack(laci_net *net, int tensor, const laci_native_layout *to);
-/** A tensor of int8x4 as floats: an existing copy, or a new one, made by a step. Others as they
- * are. */
+/** Returns an int8x4 tensor as floats: an existing copy, or a new one, made by a step. Other
+ * tensors are returned unchanged. */
 int laci_native_to_floats(laci_net *net, int tensor);
 
 #endif

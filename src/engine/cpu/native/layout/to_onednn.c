@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copies of tensors in native layouts, for oneDNN's kernels. */
+ * Makes copies of tensors in native layouts, for oneDNN's kernels. */
 #include "cpu/cpu.h"
 #include "engine/cpu/native/layout/tensors.h"
 #include "engine/cpu/onednn/onednn.h"

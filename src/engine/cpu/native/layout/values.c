@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Values in native layouts, for code that does not know these layouts. */
+ * Gives values in native layouts to code that does not know these layouts. */
 #include "engine/cpu/native/values.h"
 
 #include "engine/cpu/native/layout/layout.h"

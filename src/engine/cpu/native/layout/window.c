@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Windows of native layers: from the windows of nodes, and 1x1 windows. One group, f32. */
+ * Makes the windows of native layers, from the windows of nodes or as 1x1 windows. They have one
+ * group and f32 values. */
 #include "kernel/sparse/depthwise.h"
 #include "engine/cpu/native/layout/layout.h"
 #include "engine/cpu/onednn/onednn.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finds the figures with which the formulas of all algorithms come nearest to the measured times,
- * by the logarithm of estimate / time. A second is as many units of cost as the multiply-adds that
- * dense kernels do in it on large layers without groups.
+ * Finds the figures for which the estimates of all algorithms are nearest to the measured times, by
+ * the logarithm of estimate / time. A unit of cost is the time that dense kernels need for a
+ * multiply-add, on large layers without groups.
  *
- * One figure after the other is tried a step up and a step down. A change that makes the sum of
- * squares smaller stays. Steps become smaller and smaller. The formulas contain maxima, limits and
- * cases, so that there is no gradient to follow. The distance from the first figures counts a
- * little, so that a figure on which no time depends stays. */
+ * It tries to change one figure after the other by a step up and a step down, and keeps changes
+ * that decrease the sum of squares. Steps become smaller and smaller. The formulas contain maxima,
+ * limits and cases, so a gradient would not help. The distance from the initial figures adds a
+ * small penalty, so that figures on which no time depends do not change. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,10 +21,10 @@ typedef struct fit {
   double unit; /* seconds of a unit of cost */
 } fit;
 
-/** Weight of the squared distance of a figure from its first value; that of an observation's error
- * is 1. */
+/** The weight of the squared distance of a figure from its initial value; the weight of an
+ * observation's squared error is 1. */
 static const double prior = 0.1;
-/** The penalty where a figure that was 0 is not any more. */
+/** The penalty for a figure that was initially 0 and is not 0 any more. */
 static const double of_new = 0.5;
 
 /* ---- How well it fits ---- */
@@ -34,7 +34,7 @@ static double estimate(const laci_observation *o) {
   return laci_algorithm_of(o->algorithm)->cost(o->net, o->layer);
 }
 
-/** ln(estimate / time); 0 where there is no estimate. */
+/** Returns ln(estimate / time), or 0 if there is no estimate. */
 static double off_by(const fit *f, const laci_observation *o) {
   const double cost = estimate(o);
   return isfinite(cost) && cost > 0 ? log(cost * f->unit / o->seconds) : 0;
@@ -49,7 +49,7 @@ static double sum_of_squares(const fit *f) {
   return sum;
 }
 
-/** Is it a large layer by dense kernels, without groups? */
+/** Is it a large layer without groups, computed by dense kernels? */
 static bool is_plain(const laci_observation *o) {
   enum { MANY = 1 << 24 };
   const laci_native_layer *l = o->layer;
@@ -62,7 +62,7 @@ static int compare(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/** The median of n numbers, which are reordered; 0: there are none. */
+/** Returns the median of n numbers, which are reordered; 0: there are none. */
 static double middle(double *x, size_t n) {
   if (n == 0) return 0;
   qsort(x, n, sizeof *x, compare);
@@ -82,7 +82,7 @@ static double unit_of(const laci_observation *observations, size_t n) {
   return unit;
 }
 
-/** Makes all nets read the table. */
+/** Makes all nets read the table, and finds the unit of cost. */
 static fit begin(const laci_measured *m, const laci_cost_table *table) {
   m->costs->tables[LACI_COSTS_f32] = table;
   return (fit){m->observations, m->n, unit_of(m->observations, m->n)};
@@ -90,8 +90,8 @@ static fit begin(const laci_measured *m, const laci_cost_table *table) {
 
 /* ---- The search ---- */
 
-/** May the figure be fitted? Times of parts of networks on one thread say nothing about limits,
- * about what comes from memory and about what waits for threads. These have other units
+/** May the figure be fitted? Times of parts of networks on one thread do not depend on limits, on
+ * what comes from memory, or on waiting for threads; such figures have other units
  * (figures.def). */
 static bool is_of_time(const laci_figure *figure) {
   static const char *const units[] = {"share:", "cost:", "factor:", "units:"};
@@ -113,7 +113,8 @@ static double distance(const laci_cost_table *first, const laci_cost_table *tabl
   return sum;
 }
 
-/** The largest value in any table: where the search begins for a figure that was 0. */
+/** Returns the largest value of the figure in all tables: the search begins there if the figure was
+ * 0. */
 static double usual(const laci_figure *figure) {
   double most = 0;
   for (int at = 0; laci_cost_table_at(at); at++) {
@@ -122,7 +123,7 @@ static double usual(const laci_figure *figure) {
   return most;
 }
 
-/** Sets the figure to the value if that is better. */
+/** Sets the figure to the value if that decreases the sum. */
 static bool try_value(const fit *f, const laci_cost_table *first, laci_cost_table *table,
                       const laci_figure *figure, double value, double *best) {
   const double before = laci_figure_of(table, figure);

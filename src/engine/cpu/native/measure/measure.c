@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Measures a table of costs of this processor on one thread. It goes over all networks several
- * times. Each round times each algorithm as tuning does (tune.c), so that a slow moment of the
- * machine affects all of them. The least time of all rounds counts. */
+ * times. Each round times each algorithm as tuning does (tune.c), so that temporary slowness of the
+ * machine affects all algorithms. The least time of all rounds counts. */
 #include "base/error.h"
 #include "base/log.h"
 #include "base/timings.h"

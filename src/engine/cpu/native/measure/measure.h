@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Measuring a table of costs. Networks of representative layers are timed layer by layer, by each
- * algorithm. Then the figures are found with which the algorithms' own formulas come nearest to
- * these times. Next: networks.c (what is timed), fit.c, text.c, measure.c. */
+ * algorithm. Then the figures are found for which the algorithms' own formulas are nearest to these
+ * times. Read next: networks.c (what is timed), fit.c, text.c, measure.c. */
 #ifndef LACI_ENGINE_CPU_NATIVE_MEASURE_MEASURE_H
 #define LACI_ENGINE_CPU_NATIVE_MEASURE_MEASURE_H
 
@@ -11,8 +11,8 @@
 /* ---- networks.c ---- */
 
 int laci_measured_networks(void);
-/** Network `at` for inference, with a batch of that size and fixed shapes. Its weights are random;
- * pruned ones keep two of every four channels. Fails LAC_NO_MEMORY. */
+/** Builds network `at` for inference, with a batch of that size and fixed shapes. Its weights are
+ * random; pruned ones keep two of every four channels. Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_measured_network(int at, int64_t batch, laci_graph **graph,
                                                 lac_error *err);
 
@@ -23,8 +23,8 @@ bool laci_measured_reorders(int at);
 
 /** The time of a layer by an algorithm. */
 typedef struct laci_observation {
-  const laci_net *net;            /* with its layers found, none of them chosen */
-  const laci_native_layer *layer; /* NULL: a reorder; seconds are of one element */
+  const laci_net *net;            /* with its layers found, but none chosen */
+  const laci_native_layer *layer; /* NULL: a reorder, whose seconds are those of one element */
   laci_algorithm_id algorithm;
   double seconds;
 } laci_observation;
@@ -40,7 +40,7 @@ typedef struct laci_measured {
  * for reorders if `reorders`. The net reads measured->costs from now on. Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_measured_add(laci_measured *measured, laci_net *net, bool reorders,
                                             lac_error *err);
-/** Sets the times of observations [first, last) from `timings`, where these are less. */
+/** Updates the times of observations [first, last) with those of `timings` that are less. */
 void laci_measured_note(laci_measured *measured, size_t first, size_t last,
                         const laci_timings *timings);
 /** Drops observations that were not timed or took no time. */
@@ -48,18 +48,18 @@ void laci_measured_drop_unknown(laci_measured *measured);
 
 /* ---- fit.c ---- */
 
-/** Fits the table's figures of f32. It begins with the figures that the table has. Figures on which
- * no time depends stay. Results are rounded to three digits. */
+/** Fits the table's f32 figures, beginning with their present values. Figures on which no time
+ * depends stay. Results are rounded to three digits. */
 void laci_costs_fit(const laci_measured *measured, laci_cost_table *table);
-/** The median error of the table's estimates for an algorithm, as a factor less 1; 0: nothing was
- * timed by it. *n: how many times there are. */
+/** Returns the median error of the table's estimates for an algorithm, as a factor minus 1; 0: it
+ * has no times. *n: how many times it has. */
 double laci_costs_error(const laci_measured *measured, const laci_cost_table *table,
                         laci_algorithm_id algorithm, int *n);
 
 /* ---- text.c ---- */
 
-/** The table that fits best, as the text of a file, the caller's (laci_free). n_runs: how often
- * networks were run, for the comment at its top. */
+/** Writes the table that fits best as the text of a file, which the caller frees (laci_free).
+ * n_runs: how often networks were run, for the comment at its top. */
 LAC_MUST_CHECK lac_status laci_measured_text(const laci_measured *measured, int n_runs, char **text,
                                              lac_error *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The networks whose layers are timed. They are parts of well-known pruned networks, so that the
- * caches are in the state in which a layer's neighbours leave them. */
+ * Defines the networks whose layers are timed. They are parts of well-known pruned networks, so
+ * that a layer's neighbours leave the caches in a realistic state. */
 #include <stdio.h>
 
 #include "base/error.h"
@@ -129,7 +129,7 @@ static int add_weight(building *b, laci_shape shape, int axis, bool dense) {
   return b->graph->stored[id].value;
 }
 
-/** Adds a node of one result, which becomes the current value. weight -1: it has none. */
+/** Adds a node with one result, which becomes the current value. weight -1: the node has none. */
 static lac_status add_node(building *b, const char *type, int weight, const laci_attr *attrs,
                            int n_attrs) {
   char name[NAME];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Observations: the times that tuning stores under the names of layers. */
+ * Collects observations: the times that tuning stores under the names of layers. */
 #include <math.h>
 
 #include "base/error.h"

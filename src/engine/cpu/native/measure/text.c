@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A measured table as text: its processor, and how well its figures fit the times. */
+ * Writes a measured table as text: its processor, and how well its figures fit the times. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,8 @@
 
 enum { HEAD = 4096 };
 
-/** Copies text for a C string and a comment: characters that would need an escape become spaces. */
+/** Copies text for use in a C string and a comment: characters that would need an escape become
+ * spaces. */
 static void copy_plain(const char *from, char *to, size_t size) {
   size_t n = 0;
   for (; from[n] && n + 1 < size; n++) {
@@ -35,7 +36,8 @@ static void describe(laci_cost_processor *of) {
   (void)strftime(of->date, sizeof of->date, "%Y-%m-%d", &day);
 }
 
-/** "dense 5 % (8 %)": the error of estimates by the table, and by the one from which it began. */
+/** Writes "dense 5 % (8 %)": the error of estimates by the table, and by the table from which it
+ * began. */
 static void write_errors(const laci_measured *m, const laci_cost_table *before,
                          const laci_cost_table *table, char *text, size_t size) {
   enum { PERCENT = 100 };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The gradient of a convolution's weights by kernel/weight_gradient, where all values are bf16 in
- * blocks of channels (nChw16c).
+ * The gradient of a convolution's weights by kernel/convolution/weight_gradient.h, where all values
+ * are bf16 in blocks of channels (nChw16c).
  *
- * The work is cut into tiles of the gradient times parts of the batch. A tile is some blocks of
- * output and input channels, whose sums fit into a core's cache. There are only as many parts as
- * all threads need to get about the same share, since each part has sums of its own. These are
- * added in order and transposed to row-major at the end. So the results depend on the number of
- * threads, but on nothing else. Next: kernel/convolution/weight_gradient.h. */
+ * The work is divided into items: a tile of the gradient for a part of the batch. A tile is some
+ * blocks of output and input channels, whose sums fit into a core's cache. There are only as many
+ * parts as all threads need to get about the same share, since each part has sums of its own. These
+ * are added in order and transposed to row-major at the end. So the results depend on the number of
+ * threads, but on nothing else. Read next: kernel/convolution/weight_gradient.h. */
 #include "engine/cpu/onednn/convolution.h"
 #include "base/least.h"
 #include "kernel/convolution/weight_gradient.h"
@@ -28,9 +28,9 @@ typedef struct weight_step {
   laci_weight_gradient g;
   laci_weight_sums *sums_of;
   int64_t n;              /* images */
-  int64_t k_tile, c_tile; /* blocks of channels of a tile */
+  int64_t k_tile, c_tile; /* blocks of input or output channels of a tile */
   int64_t k_tiles, c_tiles, parts;
-  int64_t shares; /* of the work: one for each thread, with scratch of its own */
+  int64_t shares; /* number of threads that work, each with its own scratch */
   int x, dy, dw, sums, scratch;
   size_t scratch_bytes;
 } weight_step;
@@ -137,7 +137,7 @@ static bool describe(const laci_net *net, const laci_shape *x, const laci_shape 
   return laci_weight_gradient_scratch(g, MOST_OUT) > 0;
 }
 
-/** Has the busiest thread at most UNEVEN percent more items than its share? */
+/** Does the busiest thread have at most UNEVEN percent more than an equal share of the items? */
 static bool is_even(int64_t items, int64_t n_threads) {
   int64_t most = (items + n_threads - 1) / n_threads;
   return most * n_threads * 100 <= items * (100 + UNEVEN);

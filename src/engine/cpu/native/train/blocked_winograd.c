@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Convolutions of bf16 in training by kernel/winograd, forward and the gradient of the input: 3x3
- * windows of stride 1, where there are enough channels to make up for the transforms.
+ * Convolutions of bf16 in training by kernel/convolution/winograd.h, forward and the gradient of
+ * the input: 3x3 windows of stride 1, where there are enough channels to make up for the
+ * transforms.
  *
  * Weights change in every step, so that each run transforms them anew from their row-major f32. The
  * images are cut into bands, which threads share. Results do not depend on the number of threads.
- * Next: kernel/convolution/winograd.h. */
+ * Read next: kernel/convolution/winograd.h. */
 #include "engine/cpu/onednn/convolution.h"
 #include "base/least.h"
 #include "graph/ops.h"
@@ -23,9 +24,9 @@ typedef struct winograd_step {
   laci_winograd g;
   laci_winograd_kernel kernel;
   bool gradient;
-  int64_t n, rows, images;    /* images of the batch; rows and images of a band */
-  int64_t row_bands, n_bands; /* n_bands: all of them */
-  int64_t shares;             /* of the bands: one for each thread, with scratch of its own */
+  int64_t n, rows, images;    /* n: images of the batch; rows and images: of a band */
+  int64_t row_bands, n_bands; /* row_bands: bands of an image's rows; n_bands: all bands */
+  int64_t shares;             /* number of threads that work, each with its own scratch */
   int x, weight, y, transformed, scratch;
   size_t scratch_bytes;
 } winograd_step;
@@ -101,7 +102,9 @@ static bool describe(const laci_net *net, const laci_shape *x, const laci_shape 
 }
 
 static bool share_out(winograd_step *s, int n_threads) {
-  if (laci_winograd_scratch(&s->g, 1, 1) == 0) return false; /* too large to be cut */
+  if (laci_winograd_scratch(&s->g, 1, 1) == 0)
+    return false; /* too large to be divided into
+                                                                bands */
   laci_winograd_cut(&s->g, &s->rows, &s->images);
   s->images = laci_least(s->images, (s->n + n_threads - 1) / n_threads);
   s->row_bands = (s->g.out_h + s->rows - 1) / s->rows;

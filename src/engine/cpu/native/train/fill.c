@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writes weights that training changes into generated code, or into the compiled kernel: gathers
- * what the mask keeps. For code of bf16 pairs, the whole weight is rounded first, so that a pair is
- * gathered from two bf16 values. */
+ * Copies weights that training changes into generated code, or into the compiled kernel: it gathers
+ * the elements that the mask keeps. For code of bf16 pairs, the whole weight is rounded first, so
+ * that a pair is gathered from two bf16 values. */
 #include <string.h>
 
 #include "jit/sparse_code.h"
@@ -35,7 +35,7 @@ static void fill_some(int64_t begin, int64_t end, void *context) {
   for (int64_t k = begin; k < end; k++) f->to[k] = f->weight[f->places->at[k]];
 }
 
-/** A missing half of a pair (LACI_SPARSE_NOWHERE) is zero. */
+/** Fills pairs. A missing half of a pair (LACI_SPARSE_NOWHERE) is zero. */
 static void fill_pairs(int64_t begin, int64_t end, void *context) {
   const filling *f = context;
   const int32_t *at = f->places->at + 2 * begin;
@@ -63,7 +63,7 @@ static lac_status run_fill(laci_net *net, laci_net_step *step, lac_error *err) {
   return LAC_OK;
 }
 
-/* In a recomputation the weights are already in place. */
+/* Adds the step, unless the node is a recomputation: the weights are then already in place. */
 void laci_native_fill(laci_net *net, const laci_native_layer *layer,
                       const laci_native_kernel *kernel) {
   const laci_node *node = &net->plan.graph->nodes[layer->fused->node];

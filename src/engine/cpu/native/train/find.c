@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Convolutions whose weights change while their zeros stay, as in fine-tuning under masks. Both the
  * forward convolution and the gradient of its input, a transposed convolution, are layers. The mask
- * is the pattern: code is generated once, and every run only fills in values. Next:
+ * is the pattern: code is generated once, and every run only fills in values. Read next:
  * native/algorithms/kernel.c, and norm.c for what is between such layers. */
 #include "cpu/cpu.h"
 #include "engine/cpu/onednn/convolution.h"
@@ -12,7 +12,7 @@
 #include "engine/cpu/native/train/train.h"
 #include "engine/cpu/onednn/onednn.h"
 
-enum { MOST_KEPT = 70 /* percent */, FEW = 32 /* channels */ };
+enum { MOST_KEPT = 70 /* most kept weights, in percent */, FEW = 32 /* channels */ };
 
 /* ---- Finding ---- */
 
@@ -22,9 +22,10 @@ static double kept_share(const uint8_t *mask, int64_t n) {
   return n > 0 ? (double)kept / (double)n : 1;
 }
 
-enum { THREE = 3, PHASES = 4 }; /* of a 3x3 window of stride 2 */
+enum { THREE = 3, PHASES = 4 }; /* THREE and PHASES: of a 3x3 window of stride 2 */
 
-/** The gradient of a 1x1 convolution with stride: results in between are zeros. */
+/** Sets the window of the gradient of a strided 1x1 convolution; the results in between are
+ * zeros. */
 static bool scatter_window(const laci_sparse_window *f, laci_native_layer *layer) {
   laci_sparse_window *g = &layer->window;
   layer->scatter = f->stride_h;
@@ -34,9 +35,9 @@ static bool scatter_window(const laci_sparse_window *f, laci_native_layer *layer
   return laci_native_is_pixel(f) && f->pad_top == 0 && f->pad_left == 0;
 }
 
-/** The gradient of a 3x3 convolution of stride 2 and padding 1: results of even or odd rows and
- * columns have windows of their own, along each axis the middle tap or the two others. The layer's
- * window is the largest one. */
+/** Sets the windows of the gradient of a 3x3 convolution of stride 2 and padding 1. Results of even
+ * and of odd rows and columns have their own windows: along each axis, the middle tap or the other
+ * two. The layer's window is the largest one. */
 static bool phase_window(const laci_sparse_window *f, laci_native_layer *layer) {
   if (f->kernel_h != THREE || f->kernel_w != THREE || f->stride_h != 2 || f->pad_top != 1 ||
       f->pad_left != 1 || f->dilation_h != 1 || f->dilation_w != 1 || f->h < 2 || f->w < 2) {
@@ -59,8 +60,8 @@ laci_sparse_window laci_native_phase(const laci_native_layer *layer, int phase) 
   return g;
 }
 
-/** Makes of the forward convolution's window that of its input's gradient, which walks over
- * the gradient of the results. False: there is no kernel for its stride. */
+/** Replaces the window of the forward convolution by that of its input's gradient, which reads the
+ * gradient of the results. False: there is no kernel for its stride. */
 static bool transpose_window(laci_native_layer *layer) {
   laci_sparse_window *g = &layer->window;
   const laci_sparse_window f = *g;
@@ -136,7 +137,7 @@ static bool is_worth(laci_net *net, const laci_native_layer *layer) {
   return !(three && g->groups == 1 && g->dilation_h == 1 && laci_cpu_has_avx512f());
 }
 
-/** Multiply-adds of the layer's dense product, for one image. */
+/** Returns the multiply-adds of the layer's dense product, for one image. */
 static double products(const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   double sum = 0;
@@ -150,7 +151,7 @@ static double products(const laci_native_layer *layer) {
 /** Chooses among layers with masks. If few of a network's layers gain, the reorders around them
  * cost more than that, and none is chosen. */
 void laci_native_choose_trained(laci_net *net) {
-  enum { LEAST_SHARE = 5 }; /* percent of all products */
+  enum { LEAST_SHARE = 5 }; /* least percent of all products that must gain */
   laci_native_net *native = net->native;
   const bool any = net->native_use != LACI_NATIVE_USE_FASTER;
   double all = 0, chosen = 0;
@@ -167,7 +168,7 @@ void laci_native_choose_trained(laci_net *net) {
 
 /* ---- The pattern ---- */
 
-/** Which tap of the weight a tap of the window is. */
+/** Returns the tap of the weight that a tap of the window uses. */
 static int64_t tap_of(const laci_native_layer *layer, int phase, int64_t tap) {
   const laci_sparse_window *g = &layer->window;
   if (!layer->transposed) return tap;
@@ -176,7 +177,8 @@ static int64_t tap_of(const laci_native_layer *layer, int phase, int64_t tap) {
   return (phase / 2 ? 2 - 2 * row : 1) * THREE + (phase % 2 ? 2 - 2 * column : 1);
 }
 
-/** Index in the weight of the element of a row, an input channel of its group and a tap. */
+/** Returns the index in the weight of the element for a row, an input channel of its group and a
+ * tap. */
 static int64_t place_in_weight(const laci_native_layer *layer, int phase, int64_t row,
                                int64_t channel, int64_t tap) {
   const laci_sparse_window *g = &layer->window;

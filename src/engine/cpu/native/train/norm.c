@@ -3,10 +3,10 @@
  * gradient.
  *
  * A first pass over x finds the statistics of tiles. These are combined in double, in order. A
- * second pass normalizes. The gradient also takes two passes: sums, then the gradient from which
- * their parts are subtracted. Tiles do not depend on the number of threads, and so results do not.
- * For the gradient, x is kept in HWC16N: which values a Relu let through is computed from it again.
- * Next: kernel/sparse/image_norm.h. */
+ * second pass normalizes. The gradient also takes two passes: the first computes sums, the second
+ * the gradient, which needs them. Tiles, and so results, do not depend on the number of threads.
+ * For the gradient, x is kept in HWC16N, and which values passed a Relu is recomputed from it.
+ * Read next: kernel/sparse/image_norm.h. */
 #include "kernel/sparse/image_norm.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@
 #include "cpu/pool.h"
 
 enum {
-  TILE_PIXELS = 64, /* about; a tile of all channels fits into the second-level cache */
+  TILE_PIXELS = 64, /* about; the tile, with all channels, fits in the second-level cache */
   LANES = LACI_SPARSE_LANES,
   TOTALS_GRAIN = 64, /* channels */
 };
@@ -29,8 +29,8 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 /** One step, forward or backward. */
 typedef struct norm_step {
   const laci_image_norm *kernel;
-  laci_sparse_size size; /* channels: of the layout, each of which is `each` channels of the
-                            value */
+  laci_sparse_size size; /* channels: those of the layout, each of which holds `each` channels of
+                            the value */
   int each;
   laci_sparse_layout x, y, to; /* backward: y is the layout of dy */
   int64_t tile_rows, n_tiles;  /* of an image block */
@@ -70,12 +70,12 @@ static float *data(const norm_work *w, int which) {
   return laci_net_data(w->net, w->s->tensors[which]);
 }
 
-/** Some channels of some rows of an image block. For sums, as many channels as fit into the
- * first-level cache; for all else all channels, in the order of memory. */
+/** A work item: some channels of some rows of an image block. For sums it has as many channels as
+ * fit in the first-level cache; otherwise all channels, in the order of memory. */
 typedef struct norm_item {
   laci_norm_tile tile;
   int64_t tile_at, place, row, image_block;
-  int64_t channel; /* the first one of `place` */
+  int64_t channel; /* the first channel of `place` */
 } norm_item;
 
 static int64_t most_places(const norm_step *s) { return LACI_IMAGE_NORM_CHANNELS / s->each; }
@@ -84,7 +84,7 @@ static int64_t chunks(const norm_step *s) {
   return laci_ceil_div(s->size.channels, most_places(s));
 }
 
-/** Item i, where each tile has n_chunks items. */
+/** Returns work item i; each tile has n_chunks items. */
 static norm_item item_of(const norm_step *s, int64_t i, int64_t n_chunks) {
   const int64_t places = s->size.channels, tile_at = i / n_chunks;
   const int64_t most = n_chunks > 1 ? most_places(s) : places;
@@ -156,7 +156,7 @@ static void join_moments(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/** vectors[0]: scale / sqrt(variance + epsilon) */
+/** Computes vectors[0]: scale / sqrt(variance + epsilon). */
 static void find_scales(norm_work *w) {
   for (int64_t c = 0; c < channels_of(w->s); c++) {
     const double deviation = sqrt((double)data(w, VAR)[c] + w->s->epsilon);
@@ -208,7 +208,8 @@ static void find_sums(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/** The gradients of scale and shift, and in vectors[1], [2] what the gradient subtracts. */
+/** Computes the gradients of scale and shift, and in vectors[1] and [2] what the gradient of x
+ * subtracts. */
 static void join_sums(int64_t begin, int64_t end, void *context) {
   const norm_work *w = context;
   const norm_step *s = w->s;
@@ -256,7 +257,7 @@ static int output_of(const laci_node *node, int port) {
   return port < node->n_outputs ? node->outputs[port] : -1;
 }
 
-/** A new step with x and `to`; its other tensors are set later. */
+/** Adds a step with x and `to`; its other tensors are set later. */
 static norm_step *new_norm(laci_net *net, const laci_node *node, int x, int to) {
   norm_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
   if (!s || x < 0 || to < 0) return NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The sum of two values in HWC16N, the layout of native layers in training, followed by a Relu or
- * nothing: the end of a residual block. The borders of both operands are zeros, and so is that of
- * the result. */
+ * nothing: the end of a residual block. The borders of both operands are zeros, so the border of
+ * the result is, too. */
 #include "graph/ops.h"
 #include "kernel/sparse/image_norm.h"
 #include "engine/cpu/native/native.h"

@@ -10,14 +10,14 @@ typedef struct laci_native_kernel laci_native_kernel;
 
 /* ---- find.c ---- */
 
-/** The window of one of the layer's kernels, or phases: the one that writes the results of even or
- * odd rows and of even or odd columns. */
+/** Returns the window of one phase of the layer: of the kernel that writes the results of even or
+ * odd rows, and of even or odd columns. */
 laci_sparse_window laci_native_phase(const laci_native_layer *layer, int phase);
-/** The mask in the order of the transposed layer's product. The caller frees it. NULL: no memory
- * (noted). */
+/** Returns the mask in the order of the transposed layer's product. The caller frees it. NULL: no
+ * memory (noted). */
 uint8_t *laci_native_transposed_mask(laci_net *net, const laci_native_layer *layer, int phase);
-/** For each kept element of the form, its index in the weight: [n_kept]. The caller frees it. NULL:
- * no memory (noted). */
+/** Returns, for each kept element of the form, its index in the weight: [n_kept]. The caller frees
+ * it. NULL: no memory (noted). */
 int32_t *laci_native_weight_places(laci_net *net, const laci_native_layer *layer, int phase,
                                    const laci_sparse_form *form);
 

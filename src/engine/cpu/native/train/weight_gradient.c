@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The gradient of a native layer's weight under a mask: only of what is kept; the rest is zero. It
- * is computed from the layer's input and the gradient of its results, both in HWC16N. Next:
- * kernel/sparse/gradient.h. */
+ * The gradient of a native layer's weight under a mask: it is computed for kept weights only, and
+ * is zero for the others. It is computed from the layer's input and the gradient of its results,
+ * both in HWC16N. Read next: kernel/sparse/gradient.h. */
 #include "kernel/sparse/gradient.h"
 
 #include <string.h>
@@ -19,13 +19,13 @@ typedef struct laci_native_weight_gradient {
   laci_sparse_gradient g;
   int32_t *places;         /* [g.n_kept]: index in the weight */
   laci_sparse_layout dy;   /* the layout of the results' gradient */
-  laci_sparse_tile *tiles; /* NULL: those of the forward product */
+  laci_sparse_tile *tiles; /* NULL: the tiles of the forward product are used */
 } laci_native_weight_gradient;
 
 /* ---- While the forward layer is lowered ---- */
 
-/** The layout of the results' gradient. Its readers differ from those of the results, and so does
- * its border. */
+/** Returns the layout of the results' gradient. Its readers differ from those of the results, and
+ * so does its border. */
 static laci_sparse_layout layout_of_dy(const laci_net *net, const laci_native_layer *layer,
                                        const laci_sparse_form *form) {
   const laci_graph *graph = net->plan.graph;
@@ -96,7 +96,7 @@ typedef struct gradient_step {
 
 typedef struct gradient_work {
   const gradient_step *s;
-  laci_sparse_slopes slopes; /* scratch: where that of the first part begins */
+  laci_sparse_slopes slopes; /* scratch: that of the first part */
   float *dw;
 } gradient_work;
 
@@ -139,7 +139,8 @@ static lac_status run_gradient(laci_net *net, laci_net_step *step, lac_error *er
 
 /* ---- Lowering ---- */
 
-/** The chosen forward layer whose weight gradient the fused node computes; NULL: there is none. */
+/** Returns the chosen forward layer whose weight gradient the fused node computes; NULL: there is
+ * none. */
 static const laci_native_layer *layer_of(const laci_net *net, const laci_fused *fused) {
   const laci_native_net *native = net->native;
   for (int at = 0; native && at < native->n_layers; at++) {
