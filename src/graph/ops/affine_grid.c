@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * AffineGrid (opset 20): for each place of an image of the given size where an affine map, theta
- * [N, 2, 3] or [N, 3, 4], puts it; places count from -1 to 1, the last axis first. See
- * grid_sample.c. Maps belong to images, one to one; all else stays. */
+ * AffineGrid (opset 20): for each position of an image of the given size, the position to which an
+ * affine map, theta [N, 2, 3] or [N, 3, 4], moves it. Coordinates run from -1 to 1, the last axis
+ * first. See grid_sample.c. The batch axes of theta and output share an order; all other axes are
+ * FIXED. */
 #include "graph/ops/shared/op_in.h"
 
 static lac_status infer(laci_infer *infer) {

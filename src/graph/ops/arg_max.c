@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ArgMax: the place of the largest element along an axis; of equal ones the first, or the last
- * (select_last_index). Its result is a place, so nothing may move along the axis; the others pass
- * through. arg_min.c shares all of it. */
+ * ArgMax: the index of the largest element along an axis; of equal elements the first, or the last
+ * (select_last_index). The result is an index, so the axis is FIXED; the labels of other axes pass.
+ * arg_min.c shares this code. */
 #include "graph/ops/shared/arg_in.h"
 
 lac_status laci_arg_infer(laci_infer *infer) {
@@ -26,7 +26,7 @@ lac_status laci_arg_infer(laci_infer *infer) {
   return LAC_OK;
 }
 
-/** Does element `at` beat the best one so far? */
+/** Is element `at` to be chosen instead of the best one so far? */
 static bool beats(const laci_buf *x, int64_t at, int64_t best, bool largest, bool last) {
   int order; /* sign of x[at] - x[best] */
   if (x->f) order = (x->f[at] > x->f[best]) - (x->f[at] < x->f[best]);

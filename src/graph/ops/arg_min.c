@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ArgMin: the place of the smallest element along an axis. See arg_max.c. */
+ * ArgMin: the index of the smallest element along an axis. See arg_max.c. */
 #include "graph/ops/shared/arg_in.h"
 
 static lac_status eval(laci_eval *eval) { return laci_arg_eval(eval, false); }

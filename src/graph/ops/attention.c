@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Attention (opsets 23 to 25): y = softmax(softcap(scale * q k^T) + bias) v for every head. Vaswani
- * et al., arXiv:1706.03762, 2017; several heads of queries may share one of keys and values
+ * et al., arXiv:1706.03762, 2017; several heads of queries may share one head of keys and values
  * (Ainslie et al., arXiv:2305.13245, 2023).
  *
  * q, k, v are [B, heads, tokens, size], or [B, tokens, heads * size] with the heads as attributes.
- * Keys and values may begin with those of the past; nonpad_kv_seqlen says how many count. The bias
- * is a mask (bool: minus infinity where false), the causal limit, the window and that number, all
- * together. A query that may look at nothing gives 0.
+ * Keys and values of past tokens may come before the new ones; nonpad_kv_seqlen is the number of
+ * valid ones. The bias combines the mask (bool: minus infinity where false), the causal limit, the
+ * window and that number. A query that attends to no key gives 0.
  *
- * Channels: q's and k's are summed over together, v's go to y; within a head, where the heads have
- * no axis of their own. Heads pass where each query's has its own keys. Tokens pass where nothing
- * counts them. */
+ * Channels: q and k share an order, for their channels are summed together; channels of v are those
+ * of y. Where heads have no axis of their own, this holds within each head. The axis of heads
+ * passes where each head of queries has its own keys. Tokens pass where nothing depends on their
+ * position. */
 #include <math.h>
 
 #include "base/error.h"
@@ -21,13 +22,13 @@ enum { Q, K, V, MASK, PAST_K, PAST_V, N_VALID };
 enum { Y, PRESENT_K, PRESENT_V, SCORES };
 enum { RAW, CAPPED, BIASED, PROBABLE }; /* qk_matmul_output_mode */
 
-/** An operand's sizes, in either of its layouts. */
+/** The sizes of an operand in either of its layouts. */
 typedef struct heads {
   int64_t batch, heads, tokens, size;
   bool apart; /* heads have an axis of their own */
 } heads;
 
-/** -1 where a size is not known. False: it does not fit. */
+/** Reads the sizes of an operand; -1: not known. Returns false where the shape does not fit. */
 static bool read_heads(const laci_node *node, const laci_shape *x, const char *attr, heads *h) {
   *h = (heads){.apart = x->rank == 4};
   if (x->rank != 3 && x->rank != 4) return false;
@@ -89,22 +90,22 @@ static lac_status infer(laci_infer *infer) {
 typedef struct job {
   const laci_eval *eval;
   heads q, k, v;
-  int64_t past, total; /* keys from before, and all */
+  int64_t past, total; /* past: number of past keys; total: of all keys */
   double scale, cap;
   bool causal;
-  int64_t left, right; /* of the window; negative: no limit */
+  int64_t left, right; /* limits of the local window; negative: no limit */
   int mode;
-  double *work; /* [B, heads of q, tokens of q] rows of `total` */
+  double *work; /* [B, heads of q, tokens of q] rows of `total` scores */
 } job;
 
-/** Element 0 of a row of an operand. */
+/** Returns the index of the first element of a row of an operand. */
 static int64_t row_of(const heads *h, int64_t batch, int64_t head, int64_t token) {
   int64_t row = h->apart ? (batch * h->heads + head) * h->tokens + token
                          : (batch * h->tokens + token) * h->heads + head;
   return row * h->size;
 }
 
-/** Row of keys (or values) `token` of past and present together. */
+/** Returns row `token` of keys (or values), counted over past and new ones together. */
 static const double *key_row(const job *j, int port, int64_t batch, int64_t head, int64_t token) {
   const heads *h = port == K ? &j->k : &j->v;
   const laci_buf *past = laci_operand(j->eval, port == K ? PAST_K : PAST_V);
@@ -112,7 +113,7 @@ static const double *key_row(const job *j, int port, int64_t batch, int64_t head
   return past->f + ((batch * h->heads + head) * j->past + token) * h->size;
 }
 
-/** What the mask adds for a query and a key. */
+/** Returns what the mask adds to the score of a query and a key. */
 static double mask_of(const job *j, int64_t batch, int64_t head, int64_t query, int64_t key) {
   const laci_buf *mask = laci_operand(j->eval, MASK);
   if (!mask) return 0;
@@ -120,7 +121,7 @@ static double mask_of(const job *j, int64_t batch, int64_t head, int64_t query, 
   const int64_t index[4] = {batch, head, query, key};
   int64_t at = 0;
   if (shape->rank > 0 && key >= shape->dims[shape->rank - 1])
-    return -INFINITY; /* a mask may be shorter than the keys are many */
+    return -INFINITY; /* a mask may have fewer columns than there are keys */
   for (int axis = 0; axis < shape->rank; axis++) {
     int64_t place = shape->dims[axis] == 1 ? 0 : index[axis + 4 - shape->rank];
     at = at * shape->dims[axis] + place;
@@ -128,7 +129,7 @@ static double mask_of(const job *j, int64_t batch, int64_t head, int64_t query, 
   return mask->f ? mask->f[at] : mask->i[at] ? 0 : -INFINITY;
 }
 
-/** May the query look at the key? */
+/** May the query attend to the key? */
 static bool is_seen(const job *j, int64_t batch, int64_t query, int64_t key) {
   const laci_buf *valid = laci_operand(j->eval, N_VALID);
   int64_t n = valid ? laci_buf_get_i(valid, batch) : j->total;
@@ -143,7 +144,7 @@ static double dot(const double *a, const double *b, int64_t n) {
   return sum;
 }
 
-/** row becomes softmax(row), where `seen` says that one may be looked at at all. */
+/** Replaces row by softmax(row); by zeros if the query attends to no key (seen is false). */
 static void soften(double *row, int64_t n, bool seen) {
   double largest = -INFINITY, sum = 0;
   for (int64_t i = 0; i < n; i++) largest = fmax(largest, row[i]);
@@ -181,7 +182,7 @@ static void attend(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/** Past and present, concatenated. */
+/** Writes past and new rows, concatenated, to an output. */
 static void keep_present(const job *j, int port, laci_buf *out) {
   const heads *h = port == K ? &j->k : &j->v;
   for (int64_t row = 0; out && row < h->batch * h->heads * j->total; row++) {
@@ -192,7 +193,7 @@ static void keep_present(const job *j, int port, laci_buf *out) {
   }
 }
 
-/** Are past, mask and lengths as large as they are read? */
+/** Do the shapes of past, mask and lengths fit the other operands? */
 static bool check_sizes(const job *j) {
   const laci_buf *past_k = laci_operand(j->eval, PAST_K), *past_v = laci_operand(j->eval, PAST_V);
   const laci_buf *mask = laci_operand(j->eval, MASK), *valid = laci_operand(j->eval, N_VALID);
@@ -241,10 +242,11 @@ static lac_status eval(laci_eval *eval) {
 
 /* ---- Coupling ---- */
 
-/** Where an operand's axes are. */
+/** The axes of an operand. */
 static int tokens_axis(const laci_shape *x) { return x->rank - 2; }
 
-/** The label of the channels of two operands, within a head where heads share their axis. */
+/** Couples the channels of two operands, within each head where heads share an axis with
+ * channels. */
 static void couple_size(laci_coupling *c, int a, int b, int64_t n_heads) {
   const laci_shape *x = laci_port_shape(c, a), *y = laci_port_shape(c, b);
   if (!x || !y || x->dims[x->rank - 1] != y->dims[y->rank - 1]) return;
@@ -256,7 +258,8 @@ static void couple_size(laci_coupling *c, int a, int b, int64_t n_heads) {
   laci_coupling_parts(c, b, y->rank - 1, n_heads);
 }
 
-/** Is nothing there that counts tokens or picks among them, and no further output or input? */
+/** Has the node no input or attribute that depends on positions of tokens, and no further input or
+ * output? */
 static bool is_simple(const laci_node *node) {
   for (int port = MASK; port < node->n_inputs; port++) {
     if (laci_has_input(node, port)) return false;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * BatchNormalization: y = (x - mean[c]) / sqrt(var[c] + epsilon) * scale[c] + bias[c].
  *
- * In training (training_mode from opset 14 on, further outputs before it) mean and variance are the
- * batch's own, and the running ones come out: running * momentum + batch * (1 - momentum). The four
- * parameters follow the channels. */
+ * In training (training_mode from opset 14 on, more than one output before it), mean and variance
+ * are computed from the batch, and new running ones are outputs: running * momentum + batch * (1 -
+ * momentum). The four parameters share the order of the channels. */
 #include <math.h>
 
 #include "graph/ops/shared/expect_in.h"
@@ -18,7 +18,7 @@ static bool trains(const laci_node *node) {
 }
 
 static bool per_element(
-    const laci_node *node) { /* opset 7 could normalize every place of its own */
+    const laci_node *node) { /* opset 7 could normalize every spatial position separately */
   return node->version < 9 && laci_node_int(node, "spatial", 1) == 0;
 }
 
@@ -71,7 +71,7 @@ static void normalize_channels(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/** The batch's own moments of one channel, over all images and places. */
+/** Returns mean and variance of one channel, over all images and positions of the batch. */
 static laci_moments batch_moments(const job *j, int64_t channel) {
   const double *x = j->eval->in[0]->f + channel * j->spatial;
   int64_t image = j->channels * j->spatial, n = j->n_images * j->spatial;
@@ -99,7 +99,8 @@ static lac_status eval_training(laci_eval *eval, job *j) {
     const double now[] = {own.mean, own.variance};
     for (int out = 1; out < eval->n_out; out++) {
       if (!eval->out[out]) continue;
-      bool running = out <= 2; /* before opset 14, outputs 3 and 4 are the batch's own */
+      /* before opset 14, outputs 3 and 4 are the statistics of the batch */
+      bool running = out <= 2;
       double old = eval->in[MEAN + (out - 1) % 2]->f[channel], fresh = now[(out - 1) % 2];
       eval->out[out]->f[channel] = running ? old * keep + fresh * (1 - keep) : fresh;
     }
@@ -145,7 +146,8 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_ok(c);
 }
 
-/** The normalization with other parameters (-1: a vector of that number), the same statistics. */
+/** Adds the normalization again with the same statistics, but other operands; -1: a vector full of
+ * that number (scale 1, mean 0). */
 static int again(laci_gradient_builder *b, const laci_node *node, int x, int scale, int mean) {
   laci_shape side = laci_gradient_in_shape(b, node, SCALE);
   int one = laci_gradient_full(b, x, &side, 1), zero = laci_gradient_full(b, x, &side, 0);
@@ -161,8 +163,8 @@ static int again(laci_gradient_builder *b, const laci_node *node, int x, int sca
                            NULL);
 }
 
-/** Of the form for inference: with fixed statistics it is linear in x. In training a graph has
- *  BatchNormTrain instead. */
+/** The rule for the inference form, which is linear in x. Training graphs have BatchNormTrain
+ * instead. */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   if (laci_gradient_in_shape(b, node, 0).rank < 2 || trains(node) || per_element(node) ||
       laci_gradient_wanted(b, node, MEAN) || laci_gradient_wanted(b, node, VARIANCE))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * BitShift: x shifted by y bits, direction LEFT or RIGHT, broadcast. Shifting by the whole width or
- * more, or by less than nothing, leaves nothing; to the right a negative number (opset 28) is
- * filled with its sign. */
+ * BitShift: x shifted by y bits, direction LEFT or RIGHT, broadcast. A shift by the width of the
+ * type or more, or by a negative count, gives 0. A right shift of a negative number (opset 28)
+ * fills in sign bits. */
 #include "graph/ops/shared/op_in.h"
 
 static int64_t shift_left(int64_t x, int64_t n) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * BitwiseOr: of integers, broadcast. */
+ * BitwiseOr: y = a | b of integers, broadcast. */
 #include "graph/ops/shared/op_in.h"
 
 static int64_t value_integer(int64_t a, int64_t b) { return a | b; }

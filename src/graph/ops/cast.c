@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Cast: y = x in another element type. Integers wrap around, floats are rounded to narrower floats
- * (tensor/narrow.h) and truncated towards zero to integers (laci_int_cast says what becomes of
- * those that do not fit), bool is x != 0. Every channel order passes through. See also cast_like.c.
+ * (tensor/narrow.h) and truncated towards zero to integers (laci_int_cast defines the result for
+ * values that do not fit), bool is x != 0. Every channel order passes through. See also
+ * cast_like.c.
  *
- * An engine may hold x more exactly than its type does. The cast sees what the type holds: a float
- * product that is 29 is not 28 as an integer. */
+ * An engine may hold x with more digits than its type has, so x is rounded to its type first.
+ * Otherwise a product that is 29 in float could become 28 as an integer. */
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/quant_in.h"
@@ -17,9 +18,10 @@ typedef struct conversion {
   laci_buf *out;
 } conversion;
 
-/* A double of an integer of 64 bits is rounded; of that, a smaller type would be rounded twice. So
- * what a double does not hold is cut off, and the last bit is set in its place: a number that no
- * smaller type rounds otherwise than the integer. */
+/* Returns a double that rounds to type `to` as the exact element does. Converting a 64-bit integer
+ * to double rounds it, and rounding again to a smaller type could differ from rounding once. So
+ * bits that do not fit into a double are cut off, and the last bit is set instead (rounding to
+ * odd). */
 static double number_of(const laci_buf *in, int64_t at, lac_dtype to) {
   if (in->f || to == LAC_DTYPE_F64) return laci_buf_get_f(in, at);
   const bool negative = in->dtype != LAC_DTYPE_U64 && in->i[at] < 0;
@@ -78,7 +80,8 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-/* A gradient keeps its small numbers, which half precision does not have. */
+/* The gradient has the type of x but is not rounded to it, for half precision cannot hold small
+ * numbers. */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   laci_attr attrs[2] = {laci_attr_int("to", laci_gradient_dtype(b, node->inputs[0])),
                         laci_attr_text("round_mode", LACI_ROUND_MODE_NONE)};

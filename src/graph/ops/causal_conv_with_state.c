@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * CausalConvWithState (opset 27): every channel of x [B, C, L] folded with its own kernel [C, 1, k]
- * over the last k places, which begin with those of the state [B, C, k - 1]; then SiLU, if wanted.
- * The last k - 1 places come out as the next state. Gu & Dao, arXiv:2312.00752, 2023.
+ * CausalConvWithState (opset 27): each channel of x [B, C, L] is convolved with its own kernel [C,
+ * 1, k] over the last k positions; the state [B, C, k - 1] holds the positions before x. Then SiLU,
+ * if wanted. The last k - 1 positions are output as the next state. Gu & Dao, arXiv:2312.00752,
+ * 2023.
  *
- * Batch and channels pass, time stays. */
+ * Labels of batch and channels pass; the time axis is FIXED. */
 #include <math.h>
 
 #include "graph/ops/shared/op_in.h"
@@ -29,7 +30,7 @@ static lac_status infer(laci_infer *infer) {
   return LAC_OK;
 }
 
-/** Place t of a channel: the state's before 0. */
+/** Returns element t of a channel; t < 0 reads the state. */
 static double place_of(const laci_eval *eval, int64_t row, int64_t t, int64_t k) {
   const laci_buf *state = laci_operand(eval, STATE);
   if (t >= 0) return eval->in[X]->f[row * eval->in[X]->shape.dims[2] + t];

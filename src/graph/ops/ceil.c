@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ceil: up to the next integer. Folds: exporters write size arithmetic with it. */
+ * Ceil: rounds up to the next integer. Inference evaluates it, for exporters use it in size
+ * arithmetic. */
 #include <math.h>
 
 #include "graph/gradient.h"

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * CenterCropPad: the middle of the listed axes, cut or filled with zeros to the given sizes.
+ * CenterCropPad: crops the listed axes to their middle, or pads them with zeros on both sides, to
+ * the given sizes.
  *
- * Out position o of an axis reads o + (in - out) / 2 where it is cut, o - (out - in) / 2 where it
- * is filled, both rounded down. Axes that keep their size keep their labels; others are maps. */
+ * Out position o of an axis reads o + (in - out) / 2 where the axis is cropped, o - (out - in) / 2
+ * where it is padded, both rounded down. Axes that keep their size keep their labels; others are
+ * maps. */
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
 
@@ -47,7 +49,7 @@ static lac_status infer(laci_infer *infer) {
   return LAC_OK;
 }
 
-/** The place that out position o reads: outside of [0, in) it is filled. */
+/** Returns the position that out position o reads; outside of [0, in): a zero. */
 static int64_t source(int64_t o, int64_t in, int64_t out) {
   return in >= out ? o + (in - out) / 2 : o - (out - in) / 2;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Col2Im (opset 18): columns [N, C * block, L] added up at their blocks' positions in an image [N,
- * C, sizes...]; what a convolution's patches are taken from. Images pass; channels are followed as
- * runs of `block` rows, places stay. */
+ * Col2Im (opset 18): adds columns [N, C * block, L] at the positions of their blocks in an image
+ * [N, C, sizes...]: the inverse of taking patches for a convolution. The batch axis passes; a
+ * channel is a run of `block` rows of the columns; spatial axes are FIXED. */
 #include "graph/ops/shared/op_in.h"
 
 enum { MAX_AXES = LACI_MAX_RANK - 2, MOST = 1 << 30 };
 
-/** Along each spatial axis. */
+/** Sizes along each spatial axis. */
 typedef struct geometry {
   int n;
   int64_t image[MAX_AXES], block[MAX_AXES], out[MAX_AXES]; /* out: number of blocks */
@@ -77,7 +77,7 @@ static lac_status infer(laci_infer *infer) {
   return LAC_OK;
 }
 
-/** Place in the image of element `at` of the block number `number`, or -1. */
+/** Returns the flat position in the image of element `at` of block `number`, or -1. */
 static int64_t place_of(const geometry *g, int64_t at, int64_t number) {
   int64_t place = 0, stride = 1;
   for (int axis = g->n - 1; axis >= 0; axis--) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Compress: the places of an axis (without one: of all elements in a row) where the condition
- * holds. How many there are is known only where the condition is. The other axes pass through. */
+ * Compress: keeps the positions of an axis (without one: of the flattened tensor) where the
+ * condition is true. Their number is known only where the condition is. Labels of the other axes
+ * pass. */
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Concat: the inputs one after the other along one axis.
  *
- * Along that axis every input owns a run of the output's places (a map each); the other axes are
- * shared by all. Inference evaluates it on shape contents: it is how exporters put shapes together.
+ * Along that axis every input is a run of the output's positions (one map each); the other axes
+ * share labels. Inference evaluates it, for exporters build shapes with it.
  */
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
 
-/** Size of the output along `axis`, -1 unknown; checks that the other sizes agree and takes the
- * best known ones. */
+/** Adds the size of an input along `axis` to that of out, or sets *unknown. Checks that the other
+ * sizes agree, and keeps the best known ones. */
 static lac_status add_input(laci_infer *infer, const laci_shape *in, int axis, laci_shape *out,
                             bool *unknown) {
   char found[128], wanted[128];
@@ -80,7 +80,7 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-/** Every input's run of places along `axis`. Sizes are known. */
+/** Adds a map for each input: its run of positions along `axis`. Sizes are known. */
 static void couple_runs(laci_coupling *c, const laci_node *node, int axis, int64_t n_out) {
   int64_t start = 0;
   for (int port = 0; port < node->n_inputs; port++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Conv: y[n k o] = bias[k] + sum over c, t of x[n c o*stride - pad + t*dilation] * weight[k c t].
  *
- * Channels: x's are reduced over against the weight's axis 1, the weight's axis 0 makes y's; space
- * is fixed. One channel a group (depthwise) is computed directly, all else through conv_in.h's
- * patches. */
+ * Channels: those of x are reduced with axis 1 of the weight; axis 0 of the weight gives those of
+ * y; spatial axes are FIXED. Depthwise convolutions (one channel in each group) are computed
+ * directly, all others from the patches of conv_in.h. */
 #include <string.h>
 
 #include "graph/ops/shared/grad_in.h"
@@ -68,7 +68,7 @@ typedef struct depthwise {
   int64_t channels_out, multiplier;
 } depthwise;
 
-/** out += weight * x along one line. */
+/** Adds w * x to y along one line, for kernel position t. */
 static void add_line(const laci_conv_axis *axis, const double *x, int64_t t, double w, double *y) {
   int64_t start = t * axis->dilation - axis->pad;
   int64_t first = start < 0 ? (-start + axis->stride - 1) / axis->stride : 0;
@@ -131,8 +131,8 @@ static bool identity_map(laci_coupling *c, int port, int64_t n) {
   return map != NULL;
 }
 
-/** Each channel of x makes `multiplier` neighbouring channels of y, in places of their own: channel
- *  o of y reads channel o / multiplier of x, row o of the weight and element o of the bias. */
+/** Maps each channel of x to `multiplier` neighbouring channels of y: channel o of y reads channel
+ * o / multiplier of x, row o of the weight and element o of the bias. */
 static void couple_copies(laci_coupling *c, const laci_shape *w, int64_t multiplier) {
   laci_axis_map *map = laci_map(c, LACI_OUT(0), 1, 0, 1, w->dims[0]);
   for (int64_t at = 0; map && at < w->dims[0]; at++) map->from[at] = (int32_t)(at / multiplier);

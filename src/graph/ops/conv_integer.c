@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ConvInteger: a convolution of integers less their zero points (shared/integer_in.h); the weight's
- * may be one for each output channel. */
+ * ConvInteger: a convolution of integers minus their zero points (shared/integer_in.h). The weight
+ * may have one zero point for each output channel. */
 #include "graph/ops/shared/integer_in.h"
 
 static const laci_integer_ports ports = {.a = 0,

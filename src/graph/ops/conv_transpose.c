@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ConvTranspose: the input spread apart by the strides, then convolved with the weight [C, K/g,
- * kernel].
+ * ConvTranspose: the input, with zeros between elements for strides, convolved with the weight [C,
+ * K/g, kernel].
  *
  *   out = stride * (in - 1) + output_padding + (kernel - 1) * dilation + 1 - pad_begin - pad_end
  *
- * Channels mirror Conv's: the weight's axis 0 is reduced against x's channels, its axis 1 makes
- * y's. */
+ * Channels are the reverse of Conv's: those of x are reduced with axis 0 of the weight; axis 1 of
+ * the weight gives those of y. */
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/plural.h"
@@ -40,9 +40,8 @@ static lac_status checked_ints(const laci_node *node, const char *name, int n_sp
   return LAC_OK;
 }
 
-/** Sizes that follow from a given output: the pads take what is left, the odd one goes to the end,
- *  but for SAME_LOWER (and, by the letter of the operator, to the begin where no auto_pad is
- *  given). */
+/** Computes the pads from a given output size. If the total is odd, the end gets one more; with
+ * SAME_LOWER the begin does, and also, as the operator's text says, where auto_pad is absent. */
 static void pads_from_output(laci_window_axis *axis, laci_auto_pad mode, int64_t in, int64_t extra,
                              int64_t out) {
   int64_t total = axis->stride * (in - 1) + extra + (axis->kernel - 1) * axis->dilation + 1 - out;
@@ -196,8 +195,9 @@ static int weights(const laci_graph *graph, const laci_node *node, laci_weight_a
   return 1;
 }
 
-/** Forward it is the gradient of a convolution from its output to its input: so its gradient is
- * that convolution, and the weight's is that convolution's with the two sides exchanged. */
+/** The forward pass equals the gradient of a convolution with respect to its input. So its gradient
+ * is that convolution, and the gradient of the weight is that of the convolution's weight with
+ * input and output exchanged. */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   laci_window_attrs attrs = {.n = 0};
   plan p;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * DeformConv: a convolution over height and width whose kernel reads each place moved by an offset,
- * between four elements (0 outside), and times a mask. Dai et al., arXiv:1703.06211, 2017; with the
- * mask, Zhu et al., arXiv:1811.11168, 2018.
+ * DeformConv: a convolution over height and width whose kernel reads each position moved by an
+ * offset, interpolated between four elements (0 outside), times a mask. Dai et al.,
+ * arXiv:1703.06211, 2017; with the mask, Zhu et al., arXiv:1811.11168, 2018.
  *
- * Channels go as through Conv where there is one group and one set of offsets; else they stay. */
+ * Channels are coupled as in Conv where there is one group and one set of offsets; else they are
+ * FIXED. */
 #include <math.h>
 
 #include "base/to_int.h"
@@ -12,7 +13,7 @@
 
 enum { X, W, OFFSET, BIAS, MASK };
 
-/** What inputs and attributes say, checked against each other as far as sizes are known. */
+/** Sizes from inputs and attributes, checked against each other as far as they are known. */
 typedef struct geometry {
   int64_t groups, offset_groups;
   laci_node_window window;
@@ -36,7 +37,8 @@ static lac_status read_geometry(const laci_node *node, const laci_shape *w, geom
   return st ? st : laci_window_read(node, 2, w, &g->window, err);
 }
 
-/** Offsets and masks have their places for each kernel element and set, and the output's size. */
+/** Checks the shapes of offsets and mask: channels for each set and kernel element, and the
+ * output's spatial size. */
 static lac_status check_places(laci_infer *infer, const geometry *g, const laci_shape *y) {
   int64_t kernel = g->offset_groups;
   lac_status st = LAC_OK;
@@ -99,7 +101,7 @@ typedef struct job {
   int64_t channels, height, width, out, out_height, out_width, kernel_height, kernel_width;
 } job;
 
-/** One element of a channel, 0 outside. */
+/** Returns one element of a channel; 0 outside. */
 static double element(const job *j, const double *x, double h, double w) {
   bool inside = h >= 0 && h < (double)j->height && w >= 0 && w < (double)j->width;
   return inside ? x[laci_int_from_f(h) * j->width + laci_int_from_f(w)] : 0;
@@ -111,7 +113,7 @@ static double between(const job *j, const double *x, double h, double w) {
          dh * ((1 - dw) * element(j, x, h0 + 1, w0) + dw * element(j, x, h0 + 1, w0 + 1));
 }
 
-/** What kernel element k reads in a channel for an output place. */
+/** Returns what kernel element k reads in a channel for an output position. */
 static double read_place(const job *j, int64_t image, int64_t channel, int64_t k, int64_t at) {
   const laci_window_axis *axis = j->g.window.axis;
   int64_t kernel = j->kernel_height * j->kernel_width, places = j->out_height * j->out_width;
@@ -128,7 +130,7 @@ static double read_place(const job *j, int64_t image, int64_t channel, int64_t k
   return mask ? value * mask->f[where * places + at] : value;
 }
 
-/** Outputs of one channel of one image. */
+/** Computes the output for a range of channels of all images. */
 static void convolve_channels(int64_t begin, int64_t end, void *context) {
   const job *j = context;
   const laci_buf *bias = laci_operand(j->eval, BIAS);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * DepthToSpace (pixel shuffle): b * b channels become the blocks of one: out channel c reads, at
- * offset k of each block, channel k * C + c (mode DCR) or c * b * b + k (mode CRD, opset 11). One
- * map for each offset k: all b * b in channels of an out channel are one channel with it. Space is
- * fixed. */
+ * DepthToSpace (pixel shuffle): b * b channels become b x b blocks of one channel: out channel c
+ * reads, at offset k of each block, channel k * C + c (mode DCR) or c * b * b + k (mode CRD, opset
+ * 11). There is one map for each offset k, so the b * b in channels of an out channel move with it.
+ * Spatial axes are FIXED. */
 #include "graph/gradient.h"
 #include "graph/ops/shared/block_in.h"
 #include "graph/ops/shared/walk_in.h"
@@ -19,7 +19,7 @@ static lac_status eval(laci_eval *eval) {
   lac_status st = laci_block_size(eval->node, &b, eval->err);
   if (st) return st;
   int64_t height = x->shape.dims[2], width = x->shape.dims[3], spatial = height * width;
-  /* out as [N, C, H, row, W, column] */
+  /* the output seen as [N, C, H, row, W, column] */
   laci_shape space = {.rank = 6, .dims = {out->dims[0], out->dims[1], height, b, width, b}};
   int64_t channel = laci_block_channel_first(eval->node) ? b * b * spatial : spatial;
   int64_t offset = laci_block_channel_first(eval->node) ? spatial : out->dims[1] * spatial;
@@ -50,7 +50,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_ok(c);
 }
 
-/** The elements go back where they came from, by the inverse reshape and transpose. */
+/** dX is dY with the inverse reshape and transpose. */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   laci_shape x = laci_gradient_in_shape(b, node, 0);
   int64_t block = laci_node_int(node, "blocksize", 0), n = x.dims[0];

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * DequantizeLinear: y = (x - zero) * scale, with one scale for all or one for each place along
- * `axis` (opset 13), or for each block of places along it (opset 21). Every channel order passes
- * through, but along blocks; scales and zero points of an axis follow it. quantize_linear.c shares
- * the checks. */
+ * DequantizeLinear: y = (x - zero) * scale, with one scale for the tensor, one for each index along
+ * `axis` (opset 13), or one for each block of indices along it (opset 21). Every label passes,
+ * except along an axis with blocks; scales and zero points along an axis share its label.
+ * quantize_linear.c shares the checks. */
 #include "graph/ops/shared/quant_in.h"
 
-/** The size of blocks along the axis; 0: there are none. */
+/** Returns the size of blocks along the axis; 0: there are none. */
 static int64_t block_of(const laci_node *node) { return laci_node_int(node, "block_size", 0); }
 
-/** A scale has the axes of the data, and a place for each block along one of them. */
+/** Checks the shape of scales with blocks: that of the data, with one index for each block along
+ * `axis`. */
 static lac_status check_blocks(laci_infer *infer) {
   const laci_node *node = infer->node;
   const laci_shape *x = laci_in_shape(infer, 0);
@@ -76,20 +77,20 @@ lac_status laci_quant_read(const laci_eval *eval, laci_quant *quant) {
   return LAC_OK;
 }
 
-/** The label of the data's axis goes to a one-dimensional parameter of that size. */
+/** Gives a one-dimensional parameter the label of the data's axis, if its size is the same. */
 static void couple_parameter(laci_coupling *c, int port, int axis) {
   const laci_shape *x = laci_port_shape(c, 0), *parameter = laci_port_shape(c, port);
   if (!parameter || parameter->rank != 1) return;
   if (axis >= 0 && parameter->dims[0] == x->dims[axis])
     laci_set_label(c, port, 0, laci_get_label(c, 0, axis));
   else if (parameter->dims[0] == 1) laci_set_label(c, port, 0, laci_coupling_new_label(c));
-  else if (axis >= 0) { /* sizes are not sure: nothing may move there */
+  else if (axis >= 0) { /* the sizes may differ: the axis is FIXED */
     laci_set_label(c, 0, axis, LACI_FIXED);
     laci_set_label(c, LACI_OUT(0), axis, LACI_FIXED);
   }
 }
 
-/** All axes but that of the blocks pass, and the parameters have them too. */
+/** Couples data and parameters along all axes except the one with blocks. */
 static lac_status couple_blocks(const laci_node *node, laci_coupling *c) {
   const laci_shape *x = laci_port_shape(c, 0);
   int axis = laci_axis_of(laci_node_int(node, "axis", 1), x->rank);
@@ -120,15 +121,16 @@ lac_status laci_quant_couple(const laci_graph *graph, const laci_node *node, lac
   int axis = laci_axis_of(laci_node_int(node, "axis", 1), x->rank);
   couple_parameter(c, 2, axis);
   couple_parameter(c, 1, axis);
-  if (axis >= 0 &&
-      laci_get_label(c, 0, axis) == LACI_FIXED) { /* one of them was not sure: all stay fixed */
+  /* one of the parameters has an uncertain size: all are FIXED */
+  if (axis >= 0 && laci_get_label(c, 0, axis) == LACI_FIXED) {
     laci_set_label(c, 1, 0, LACI_FIXED);
     laci_set_label(c, 2, 0, LACI_FIXED);
   }
   return laci_coupling_ok(c);
 }
 
-/* A zero point of another type may be no number of the data's, and a pruned weight must hold it. */
+/* Checks that the zero point has the data's type. A pruned weight has to hold the zero point, and
+ * another type may have numbers that the data's type lacks. */
 static lac_status check_types(const laci_infer *infer) {
   lac_dtype x = infer->in[0]->dtype;
   lac_dtype zero = infer->n_in > 2 && infer->in[2] ? infer->in[2]->dtype : LAC_DTYPE_NONE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Det: the determinant of each matrix in the last two axes, by elimination with the largest pivot
- * of each column. Rows and columns stay, for an exchange changes the sign; what comes before
- * passes. */
+ * Det: the determinant of each matrix in the last two axes, by Gaussian elimination with the
+ * largest pivot of each column. Rows and columns are FIXED, for exchanging two changes the sign;
+ * labels of the axes before them pass. */
 #include <math.h>
 
 #include "base/error.h"
@@ -31,7 +31,7 @@ static void exchange_rows(double *a, int64_t n, int64_t p, int64_t q) {
   }
 }
 
-/** a [n, n] is used up. */
+/** Returns the determinant of a [n, n], which it overwrites. */
 static double determinant(double *a, int64_t n) {
   double det = 1;
   for (int64_t col = 0; col < n; col++) {

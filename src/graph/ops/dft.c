@@ -2,9 +2,9 @@
  * DFT: the discrete Fourier transform along an axis, from the definition.
  *   y[k] = sum over n of e^(-2 pi i k n / N) x[n],  the inverse with e^(+...) and 1 / N
  *
- * The last axis holds real and imaginary part, or the real one alone. `onesided` gives the first
- * N / 2 + 1 of a real signal's, or (inverse) a real signal from these. Axis: an attribute before
- * opset 20, then an input. All axes but that and the last pass. */
+ * The last axis holds real and imaginary part, or the real one alone. `onesided` gives the first N
+ * / 2 + 1 values of a real signal's spectrum, or (inverse) a real signal from these. The axis is an
+ * attribute before opset 20, then an input. Labels of all axes but that one and the last pass. */
 #include <math.h>
 
 #include "graph/ops/shared/op_in.h"
@@ -64,8 +64,8 @@ typedef struct job {
   int64_t inner, n_in, n_out, parts_in, parts_out;
 } job;
 
-/** Part 0 or 1 of element n of a line: beyond the signal it is 0; of the second half of a one-sided
- * spectrum it is the first's, conjugated. */
+/** Returns the real (part 0) or imaginary part (1) of element n of a line. Beyond the signal it is
+ * 0. In the second half of a one-sided spectrum, it is the conjugate of the mirrored element. */
 static double element(const job *j, int64_t first, int64_t n, int part) {
   bool mirrored = j->p.inverse && j->p.onesided && n > j->p.length / 2;
   if (mirrored) n = j->p.length - n;

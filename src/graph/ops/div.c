@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Div: y = a / b, broadcast; integers are cut towards zero.
- * A zero integer divisor has no defined result: it gives 0 here, never a trap. */
+ * Div: y = a / b, broadcast; integer quotients are truncated towards zero. An integer division by
+ * zero is not defined in ONNX; here it gives 0 and never traps. */
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
 

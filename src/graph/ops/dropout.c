@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Dropout as inference sees it, or with a ratio of 0: y = x, and a mask of ones where it is asked
- * for. Every channel order passes through; the mask holds the same everywhere. */
+ * Dropout in inference, or with a ratio of 0: y = x, and a mask of ones if that output is used.
+ * Every channel order passes; the mask is uniform. */
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"

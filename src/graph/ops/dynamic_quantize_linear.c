@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * DynamicQuantizeLinear: u8 with a scale and a zero point that fit what is there; in float, as the
- * standard has it.
+ * DynamicQuantizeLinear: quantizes to u8 with a scale and a zero point from the range of x,
+ * computed in float as the standard says.
  *   scale = (max(x, 0) - min(x, 0)) / 255
  *   zero  = round(-min / scale)
  *   y     = round(x / scale) + zero */
@@ -19,7 +19,7 @@ static lac_status infer(laci_infer *infer) {
   return LAC_OK;
 }
 
-/* A NaN becomes 0. */
+/* Clamps to the range of u8; NaN gives 0. */
 static float held(float x) { return !(x > 0) ? 0 : x < UINT8_MAX ? x : UINT8_MAX; }
 
 static lac_status eval(laci_eval *eval) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Einsum: products of operands summed over the indices that the output does not name.
  *
- * The equation is read into one number for each axis: a letter's, or for the axes under "..." their
- * place counted from the right, where sizes of 1 are broadcast. Those numbers are shape rule, loop
- * order and coupling at once. */
+ * The equation is parsed into an index number for each axis: that of its letter, or, for axes under
+ * "...", of its position from the right; there, sizes of 1 are broadcast. Shapes, loops and
+ * coupling are all derived from these numbers. */
 #include <ctype.h>
 
 #include "graph/gradient.h"
@@ -30,8 +30,8 @@ static bool put(term *t, int index) {
   return true;
 }
 
-/** Reads one term up to ',', '-' or the end. rank -1: as many "..." axes as `n_dots`; *rest moves
- *  on. */
+/** Reads one term up to ',', '-' or the end. rank -1: "..." stands for n_dots axes. *rest is moved
+ * past the term. */
 static bool read_term(const char **rest, int rank, int n_dots, term *t) {
   int n_letters = 0;
   for (const char *c = *rest; *c && *c != ',' && *c != '-'; c++)
@@ -58,8 +58,8 @@ static bool read_term(const char **rest, int rank, int n_dots, term *t) {
   return rank < 0 || t->n == rank;
 }
 
-/** Without "->": the axes under "...", then each letter that occurs once, in the order of the
- *  alphabet. */
+/** Builds the output term of an equation without "->": the axes under "...", then each letter that
+ * occurs once, in alphabetical order. */
 static bool implied_output(const equation *e, int n_dots, term *out) {
   int times[N_INDICES] = {0};
   for (int k = 0; k < e->n_in; k++) {
@@ -95,9 +95,9 @@ static bool parse(const char *rest, const laci_shape *const *shapes, int n_in, e
   return read && !*rest;
 }
 
-/** size[index], -1 where no operand has it: known sizes win over symbols, larger ones over the 1 of
- *  a broadcast. False where sizes contradict each other, or the output names an index twice or one
- *  that is not there. */
+/** Finds size[index], -1 where no operand has the index. Known sizes take precedence over symbols,
+ * larger ones over a 1 that is broadcast. Returns false where sizes contradict each other, or where
+ * the output has an index twice or one that no operand has. */
 static bool find_sizes(const equation *e, const laci_shape *const *shapes, int64_t *size,
                        bool *has) {
   memset(has, 0, N_INDICES * sizeof *has);
@@ -157,7 +157,7 @@ static lac_status infer(laci_infer *infer) {
 typedef struct job {
   const laci_eval *eval;
   int n_in, n_out, n_sum;
-  int64_t size[N_INDICES]; /* of the loops: the output's axes, then the summed indices */
+  int64_t size[N_INDICES]; /* of the loops: first the output's axes, then the summed indices */
   int64_t stride[MAX_OPERANDS][N_INDICES];
   int64_t n_terms; /* products in one sum */
 } job;
@@ -189,7 +189,7 @@ static void make_loops(const equation *e, const int64_t *size, job *j) {
   j->n_sum = n_loops - j->n_out;
 }
 
-/** Flat places of all operands for the at-th element of loops [first, first + n). */
+/** Computes the flat index in every operand for iteration `at` of loops [first, first + n). */
 static void places_of(const job *j, int first, int n, int64_t at, int64_t *places) {
   for (int loop = first + n - 1; loop >= first; loop--) {
     int64_t index = at % j->size[loop];
@@ -204,7 +204,7 @@ static double product_of_floats(const job *j, const int64_t *places) {
   return product;
 }
 
-/** It wraps, as runtimes have it. */
+/** Returns the product of integers, which wraps around as in runtimes. */
 static uint64_t product_of_integers(const job *j, const int64_t *places) {
   uint64_t product = 1;
   for (int k = 0; k < j->n_in; k++) product *= (uint64_t)j->eval->in[k]->i[places[k]];
@@ -250,8 +250,8 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-/** Every index is a label. A size of 1 that is broadcast has a label of its own; where it is not
- *  sure whether it is, all axes of that index stay FIXED. */
+/** Gives each index a label. An axis of size 1 that is broadcast gets a label of its own. Where it
+ * is not known whether an axis is broadcast, all axes of its index are FIXED. */
 static void couple_indices(laci_coupling *c, const equation *e, const laci_shape *const *shapes,
                            const int64_t *size) {
   int label[N_INDICES];
@@ -297,12 +297,13 @@ typedef struct written {
   size_t n;
 } written;
 
-/** Indices as letters; those under "..." take capitals that the equation does not use. */
+/** Writes a term as letters; indices under "..." have capital letters that the equation does not
+ * use. */
 static void write_term(written *t, const term *from, const char letters[N_INDICES]) {
   for (int at = 0; at < from->n; at++) t->s[t->n++] = letters[from->index[at]];
 }
 
-/** A letter for each index that occurs. False: there are too many. */
+/** Chooses a letter for each index that occurs. Returns false where there are too many. */
 static bool choose_letters(const equation *e, char letters[N_INDICES]) {
   bool used[N_INDICES] = {false};
   for (int k = 0; k < e->n_in; k++) {
@@ -320,8 +321,8 @@ static bool choose_letters(const equation *e, char letters[N_INDICES]) {
   return true;
 }
 
-/** dy and the other operands, summed to those indices of operand k that they have; the axes of its
- * other indices, along which all is equal, are put between and expanded. */
+/** Adds an Einsum of dy and the other operands for those indices of operand k that they have. Axes
+ * for its other indices, along which the gradient is constant, are inserted and expanded. */
 static int gradient_of_operand(laci_gradient_builder *b, const laci_node *node, const equation *e,
                                int k, const char letters[N_INDICES]) {
   bool has[N_INDICES] = {false};
@@ -354,7 +355,7 @@ static int gradient_of_operand(laci_gradient_builder *b, const laci_node *node, 
   return laci_gradient_expand(b, laci_gradient_reshape(b, sum, &narrow), &shape);
 }
 
-/** Is an index twice in the operand (a diagonal), or is it broadcast in one that has size 1? */
+/** Is the operand free of repeated indices (diagonals) and of axes of size 1 that are broadcast? */
 static bool is_plain(const term *t, const laci_shape *shape, const int64_t *size) {
   for (int at = 0; at < t->n; at++) {
     for (int before = 0; before < at; before++) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * EyeLike: ones on the k-th diagonal of a matrix of the input's shape, whose content is not looked
- * at. Any order of the input is welcome; the places of the result have a meaning, so nothing moves
- * there. */
+ * EyeLike: ones on the k-th diagonal of a matrix of the input's shape, whose content is not read.
+ * The input may have any channel order; the axes of the output are FIXED. */
 #include "graph/ops/shared/op_in.h"
 
 static lac_status infer(laci_infer *infer) {

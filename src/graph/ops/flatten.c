@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Flatten: [d0 .. dn] -> [d0 * .. * d(axis-1), daxis * .. * dn]; the elements stay where they are.
- * Channels are reshaped: channel c of [N, C, H, W] becomes H * W neighbouring places. */
+ * Flatten: [d0 .. dn] -> [d0 * .. * d(axis-1), daxis * .. * dn]; the order of elements in memory is
+ * kept. Channel c of [N, C, H, W] becomes H * W neighbouring positions. */
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"

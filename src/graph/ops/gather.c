@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Gather: takes slices of x along one axis, by indices of any shape.
  *
- * Constant indices in a row are a map along that axis (channel shuffles are written so); a scalar
- * one leaves a virtual place. Indices that are computed, or run along several axes, freeze the
- * axis. The other axes of x pass through. */
+ * A constant list of indices gives a map along that axis (exporters write channel shuffles like
+ * this); a scalar index gives a map with one virtual position. If indices are computed, or have
+ * several axes longer than 1, the axis is FIXED. Labels of the other axes of x pass. */
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
@@ -49,7 +49,7 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-/** The only axis of the indices with a size above 1; -1: there are two. */
+/** Returns the only axis of the indices with a size above 1; -1: there are two. */
 static int long_axis(const laci_shape *indices) {
   int found = indices->rank - 1;
   for (int at = 0; at < indices->rank; at++) {
@@ -60,7 +60,7 @@ static int long_axis(const laci_shape *indices) {
   return found;
 }
 
-/** The map along the axis; nothing is said where an index is out of range. */
+/** Adds the map along the axis; adds none where an index is out of range. */
 static void couple_indices(laci_coupling *c, int axis, const laci_buf *indices, int64_t n) {
   for (int64_t at = 0; at < indices->count; at++) {
     int64_t index = laci_buf_get_i(indices, at);
@@ -69,7 +69,7 @@ static void couple_indices(laci_coupling *c, int axis, const laci_buf *indices, 
   bool scalar = indices->shape.rank == 0;
   int along = axis + long_axis(&indices->shape);
   for (int at = axis; at < axis + indices->shape.rank; at++) {
-    if (at != along) laci_fresh_axes(c, LACI_OUT(0), at, at + 1); /* of size 1 */
+    if (at != along) laci_fresh_axes(c, LACI_OUT(0), at, at + 1); /* an axis of size 1 */
   }
   laci_axis_map *map = laci_map(c, LACI_OUT(0), scalar ? -1 : along, 0, axis, indices->count);
   for (int64_t at = 0; map && at < indices->count; at++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * GatherElements: out[i, j, ..] = x[i, index[i, j, ..], ..] along one axis. out has the shape of
- * the indices. Which place is read depends on all of them, so nothing is said about channel orders.
+ * the indices. Which element is read depends on all indices, so all axes are FIXED.
  */
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * GatherND: for each tuple of indices the part of x that it names; batch_dims (opset 12) leading
- * axes are walked together. Which place is read depends on the indices, so nothing is said about
- * channel orders. */
+ * GatherND: for each tuple of indices, the slice of x that it names; indices and x share the first
+ * batch_dims axes (opset 12). Which slice is read depends on the indices, so all axes are FIXED. */
 #include "graph/ops/shared/scatter_in.h"
 #include "graph/ops/shared/walk_in.h"
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Gemm: y = alpha * op(A) * op(B) + beta * C, op transposing where transA or transB say so; C is
+ * Gemm: y = alpha * op(A) * op(B) + beta * C, where op transposes if transA or transB is set; C is
  * broadcast.
  *
- * Channels: the contracted axis of A and B is one, B's other axis makes y's columns, C follows. */
+ * Channels: the contracted axes of A and B share a label, the other axis of B has the label of y's
+ * columns, and so does C. */
 #include "graph/gradient.h"
 #include "graph/ops/shared/expect_in.h"
 #include "graph/ops/shared/gemm_f64.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
 
-/** Which axes are what; port 0 is A, port 1 B. */
+/** The roles of the axes; port 0 is A, port 1 is B. */
 typedef struct roles {
   int a_row, a_k, b_k, b_col;
 } roles;
@@ -65,7 +66,7 @@ static bool expect(const laci_infer *infer, laci_shape *shape) {
   return b && b->rank == 2 && laci_expect_size(infer, 2, r.a_k, b->dims[r.b_k], shape);
 }
 
-/** y = alpha * y + beta * C, broadcast. */
+/** Computes y = alpha * y + beta * C, where C is broadcast. */
 static void scale_and_add(const laci_eval *eval, double alpha, double beta) {
   laci_buf *y = eval->out[0];
   const laci_buf *c = laci_operand(eval, 2);
@@ -113,7 +114,7 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-/** Takes a label off A, B and y. */
+/** Makes the axes of A, B and y that have this label FIXED. */
 static void drop_label(laci_coupling *c, int label) {
   const int ports[] = {0, 1, LACI_OUT(0)};
   for (int at = 0; at < 3; at++) {
@@ -124,10 +125,12 @@ static void drop_label(laci_coupling *c, int label) {
   }
 }
 
-/** C is right-aligned against y; an axis of size 1 against more has a label of its own. */
+/** Couples C, aligned with the last axes of y. An axis of size 1 that is broadcast gets a label of
+ * its own. */
 static void couple_bias(laci_coupling *c) {
   const laci_shape *bias = laci_port_shape(c, 2), *y = laci_port_shape(c, LACI_OUT(0));
-  if (!bias || bias->rank > 2) return; /* absent, or not described: then all of it stays */
+  /* absent, or not described: then laci_couple makes all axes FIXED */
+  if (!bias || bias->rank > 2) return;
   laci_describe(c, 2);
   for (int back = 1; back <= bias->rank; back++) {
     int64_t have = bias->dims[bias->rank - back], full = y->dims[2 - back];
@@ -172,7 +175,7 @@ static int weights(const laci_graph *graph, const laci_node *node, laci_weight_a
   return n;
 }
 
-/** factor * op(x) * op(y). */
+/** Adds a Gemm node factor * op(x) * op(y). */
 static int product(laci_gradient_builder *b, const int inputs[2], bool trans_x, bool trans_y,
                    float factor) {
   const laci_attr attrs[] = {laci_attr_float("alpha", factor), laci_attr_int("transA", trans_x),
@@ -184,8 +187,8 @@ static int product(laci_gradient_builder *b, const int inputs[2], bool trans_x, 
       NULL);
 }
 
-/** With Y' = dY of alpha * A' * B':  dA' = alpha * dY * B'^T,  dB' = alpha * A'^T * dY, each
- * transposed where A or B is. */
+/** For Y = alpha * A' * B' with A' = op(A), B' = op(B): dA' = alpha * dY * B'^T, dB' = alpha * A'^T
+ * * dY. dA is dA' transposed if A was, and dB likewise. */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   roles r = roles_of(node);
   bool trans_a = r.a_row == 1, trans_b = r.b_k == 1;

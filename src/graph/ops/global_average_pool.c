@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * GlobalAveragePool: the mean over all places of each channel; space shrinks to size 1. */
+ * GlobalAveragePool: the mean over all positions of each channel; spatial axes get size 1. */
 #include "graph/gradient.h"
 #include "graph/ops/shared/reduce_in.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * GlobalLpPool: (sum |x|^p)^(1/p) over all places of each channel.
+ * GlobalLpPool: (sum |x|^p)^(1/p) over all positions of each channel.
  *
- * p rides along in the state's second number, so that the reduction's frame need not know of it. */
+ * p is stored in the second number of the reduction's state, so the common code need not know of
+ * it. */
 #include <math.h>
 
 #include "graph/ops/shared/reduce_in.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * GlobalMaxPool: the largest over all places of each channel; space shrinks to size 1. NaN wins. */
+ * GlobalMaxPool: the largest element over all positions of each channel, or NaN if there is one;
+ * spatial axes get size 1. */
 #include <math.h>
 
 #include "graph/ops/shared/grad_in.h"

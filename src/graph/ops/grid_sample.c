@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * GridSample: for each place of the grid, x [N, C, sizes...] read where the grid says, as a sum of
- * neighbours whose weights are products over the axes. The grid [N, places..., axes] counts from -1
- * to 1, the last axis first. Jaderberg et al., arXiv:1506.02025, 2015.
+ * GridSample: for each position of the grid, reads x [N, C, sizes...] at the coordinates that the
+ * grid holds, interpolated between neighbours whose weights are products over the axes. Coordinates
+ * in the grid [N, positions..., axes] run from -1 to 1, the last axis first. Jaderberg et al.,
+ * arXiv:1506.02025, 2015.
  *
- * Batch and channels pass; places stay. */
+ * Labels of batch and channels pass; all other axes are FIXED. */
 #include <math.h>
 
 #include "base/to_int.h"
@@ -43,7 +44,7 @@ typedef struct job {
   int64_t spatial, places, channels;
 } job;
 
-/** Neighbours along one axis: place -1 is nothing. */
+/** The neighbours along one axis and their weights; position -1: no element. */
 typedef struct taps {
   int n;
   int64_t at[MAX_TAPS];
@@ -58,7 +59,7 @@ static double reflected(double x, double low, double high) {
   return from_low ? low + rest : high - rest;
 }
 
-/** The element that is read for position `at` of an axis, or -1. */
+/** Returns the element that is read for position `at` of an axis, or -1. */
 static int64_t resolve(const job *j, double at, int64_t size) {
   double last = (double)(size - 1);
   double low = j->corners ? 0 : -0.5, high = j->corners ? last : last + 0.5;
@@ -67,7 +68,8 @@ static int64_t resolve(const job *j, double at, int64_t size) {
   return laci_int_within(at, 0, size - 1);
 }
 
-/** Keys, Cubic convolution interpolation, 1981; as the runtimes take it, with a = -0.75. */
+/** Returns the cubic weight at a distance (Keys, Cubic convolution interpolation, 1981), with a =
+ * -0.75 as in runtimes. */
 static double cubic(double distance) {
   double d = fabs(distance), a = -0.75;
   if (d <= 1) return ((a + 2) * d - (a + 3)) * d * d + 1;
@@ -78,14 +80,14 @@ static void find_taps(const job *j, double given, int64_t size, taps *t) {
   double last = (double)(size - 1), low = j->corners ? 0 : -0.5;
   double high = j->corners ? last : last + 0.5;
   double at = j->corners ? (given + 1) / 2 * last : ((given + 1) * (double)size - 1) / 2;
-  at = (float)at; /* where rounding follows, as runtimes reckon */
+  at = (float)at; /* positions are rounded to float before further rounding, as in runtimes */
   if (j->mode == SAMPLE_NEAREST) at = rint(at);
-  /* a cubic filter reaches beyond the border from where it is; its elements are held inside */
+  /* a cubic filter may read beyond the border; resolve() clamps each of its elements */
   if (!(at >= low && at <= high) && j->mode != SAMPLE_CUBIC) {
     if (j->beyond == OUTSIDE_BORDER) at = fmin(fmax(at, 0), last);
     if (j->beyond == OUTSIDE_REFLECTION) at = reflected(at, low, high);
   }
-  if (!(fabs(at) < 0x1p52)) at = -2; /* nowhere */
+  if (!(fabs(at) < 0x1p52)) at = -2; /* outside of any axis */
   double first = j->mode == SAMPLE_NEAREST ? trunc(at) : floor(at);
   if (j->mode == SAMPLE_CUBIC) first -= 1;
   t->n = j->mode == SAMPLE_NEAREST ? 1 : j->mode == SAMPLE_LINEAR ? 2 : 4;
@@ -98,7 +100,7 @@ static void find_taps(const job *j, double given, int64_t size, taps *t) {
   }
 }
 
-/** Sum over the neighbours, one from each axis. */
+/** Returns the weighted sum over all combinations of neighbours, one from each axis. */
 static double sample(const double *x, const int64_t *sizes, const taps *t, int n_axes) {
   if (n_axes == 0) return *x;
   int64_t stride = 1;
@@ -129,7 +131,7 @@ static void sample_places(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/** The place of a text in a list, or -1. */
+/** Returns the index of a text in a list, or -1. */
 static int chosen(const char *text, const char *const *names, int n) {
   for (int at = 0; at < n; at++) {
     if (strcmp(text, names[at]) == 0) return at;

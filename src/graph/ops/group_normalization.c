@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * GroupNormalization: the channels, in num_groups equal runs; every run of every image is brought
- * to mean 0 and variance 1, then scaled and shifted. Scale and bias are one a group in opset 18,
- * one a channel from 21 on.
+ * GroupNormalization: the channels are divided into num_groups equal runs; every run of every image
+ * is normalized to mean 0 and variance 1, then scaled and shifted. Scale and bias have one element
+ * for each group in opset 18, one for each channel from 21 on.
  *
- * Channels may change places within their run; the parameters of opset 18 stay where they are. */
+ * Channels may be reordered within their run; the parameters of opset 18 do not move. */
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/norm_in.h"
 
@@ -76,7 +76,8 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_ok(c);
 }
 
-/** A row is a group of channels: x cut into [N, groups, channels of one, places]. */
+/** Uses LayerNormalizationGrad with x as [N, groups, channels of a group, positions]: a row is one
+ * group. */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int out[3];
   laci_shape x = laci_gradient_in_shape(b, node, 0), vector = laci_gradient_in_shape(b, node, 1);

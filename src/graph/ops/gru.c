@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * GRU: gates z, r, h of the frame in shared/recurrent_in.h.
+ * GRU: gates z, r, h, for the common code in shared/recurrent_in.h.
  *   z = f(x_z + R_z h)   r = f(x_r + R_r h)
  *   n = g(x_h + R_h (r * h)), or g(x_h + r * (R_h h)) with linear_before_reset, R_h with its bias
  *   h = (1 - z) * n + z * h */
@@ -8,7 +8,7 @@
 static void step(const laci_cell *cell) {
   int64_t n = cell->hidden;
   double *update = cell->gates, *reset = cell->gates + n, *state = cell->gates + 2 * n;
-  double *kept = cell->c; /* not a GRU's: free */
+  double *kept = cell->c; /* a GRU has no cell state, so this array is free for use */
   laci_cell_product(cell, 0, cell->h, update);
   laci_cell_product(cell, n, cell->h, reset);
   for (int64_t k = 0; k < n; k++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * HannWindow (opset 17), and what it shares with the other tapers (shared/taper_in.h). */
+ * HannWindow (opset 17), and the code that it shares with the other window functions
+ * (shared/taper_in.h). */
 #include <math.h>
 
 #include "graph/ops/shared/taper_in.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Identity: y = x. Exporters leave one where a weight is shared or a layer was removed. Every
+ * Identity: y = x. Exporters write it where a weight is shared or a layer was removed. Every
  * channel order passes through. */
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/op_in.h"

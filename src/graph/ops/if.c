@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * If: the results of one of two bodies. The bodies' nodes come before it (graph.h, laci_body); its
- * inputs are the condition, what the one gives and what the other gives, its outputs are joined
- * with both: whichever is taken, the same channels are in the same places. */
+ * inputs are the condition, then the results of the then branch, then those of the else branch. An
+ * output is coupled with both of its results, so channels have the same order whichever branch
+ * runs. */
 #include "graph/ops/shared/op_in.h"
 
-/** Which results are taken: 0 the one's, 1 the other's, -1: that depends on data. */
+/** Returns which branch is taken: 0 then, 1 else, -1: it depends on data. */
 static int taken(const laci_buf *condition) {
   if (!condition || !condition->i || condition->count != 1) return -1;
   if (laci_is_symbol(condition->i[0])) return -1;
   return condition->i[0] ? 0 : 1;
 }
 
-/** The type of a result that is one of two. */
+/** Infers the type of an output that is one of two results. */
 static void infer_either(laci_infer *infer, const laci_type *a, const laci_type *b,
                          laci_type *out) {
   if (!a || !b) return;
@@ -37,8 +38,8 @@ static lac_status infer(laci_infer *infer) {
   return LAC_OK;
 }
 
-/* A body that is never taken, whatever goes in, has no say; sizes that the caller fixed prove
- * nothing. */
+/* A branch that is never taken is not coupled. But if the caller fixed sizes, the condition may
+ * differ in other runs, so both branches are coupled. */
 static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   int n = node->n_outputs, one = graph->sizes_fixed ? -1 : taken(laci_contents(graph, node, 0));
   c->why = "order matters where the results of two bodies differ in size or stay";

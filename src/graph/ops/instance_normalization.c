@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * InstanceNormalization: every channel of every image is brought to mean 0 and variance 1 over its
- * places, then scaled and shifted: y = (x - mean) / sqrt(var + epsilon) * scale[c] + bias[c]. */
+ * InstanceNormalization: every channel of every image is normalized to mean 0 and variance 1 over
+ * its positions, then scaled and shifted: y = (x - mean) / sqrt(var + epsilon) * scale[c] +
+ * bias[c]. */
 #include "graph/ops/shared/expect_in.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/norm_in.h"
@@ -53,7 +54,8 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_ok(c);
 }
 
-/** A row is one channel of one sample; scale and bias are along the channel axis. */
+/** Uses LayerNormalizationGrad: a row is one channel of one image; scale and bias are along the
+ * channel axis. */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int out[3];
   laci_shape x = laci_gradient_in_shape(b, node, 0), side = {.rank = x.rank - 1};

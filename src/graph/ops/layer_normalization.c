@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * LayerNormalization: all axes from `axis` on are brought to mean 0 and variance 1 together, then
- * scaled and shifted by parameters that are broadcast from the right. Mean and 1 / sqrt(var +
- * epsilon) may come out as well. */
+ * LayerNormalization: all axes from `axis` on are normalized together to mean 0 and variance 1,
+ * then scaled and shifted by parameters that are broadcast to the last axes. Mean and 1 / sqrt(var
+ * + epsilon) are optional outputs. */
 #include <math.h>
 
 #include "graph/ops/shared/expect_in.h"
@@ -9,7 +9,7 @@
 #include "graph/ops/shared/norm_in.h"
 #include "graph/ops/shared/walk_in.h"
 
-/** Is x, broadcast with a parameter, still as large as it was? */
+/** Does x keep its shape when it is broadcast with a parameter? both: the broadcast shape. */
 static bool keeps_shape(const laci_shape *x, const laci_shape *both) {
   bool same = both->rank == x->rank;
   for (int axis = 0; same && axis < x->rank; axis++) {
@@ -18,7 +18,7 @@ static bool keeps_shape(const laci_shape *x, const laci_shape *both) {
   return same;
 }
 
-/** A scale of one element is broadcast, and says nothing. */
+/** The scale tells the last sizes of x, unless it has one element, which is broadcast. */
 static bool expect(const laci_infer *infer, laci_shape *shape) {
   const laci_shape *scale = laci_expect_from(infer, 1);
   bool says = scale && scale->rank >= 1 && scale->dims[scale->rank - 1] > 1;
@@ -69,7 +69,7 @@ static void normalize_rows(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/** y = y * p or y + p, broadcast. */
+/** A job that computes y = y * p or y + p, where p is broadcast. */
 typedef struct spreading {
   laci_walk walk;
   laci_buf *y;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * LogSoftmax: y = x - log(sum e^x) along a line; the largest is taken off first, so that nothing
+ * LogSoftmax: y = x - log(sum e^x) along a line; the largest x is subtracted first, so that nothing
  * overflows. */
 #include <math.h>
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Loop: what its body carries from iteration to iteration, and a slice of a result for every
- * iteration. The body's nodes are between LoopBegin and this node, which ends an iteration
- * (graph.h, laci_body). What is carried has one order for all iterations, so what comes in first,
- * what goes into any iteration, what comes out of one and the result are joined. */
+ * Loop: repeats its body. Outputs are the carried values after the last iteration, then values with
+ * one slice for every iteration. The nodes of the body are between LoopBegin and this node, which
+ * ends an iteration (graph.h, laci_body). A carried value has one channel order in all iterations,
+ * so its first value, its values at the start and end of an iteration, and the output are
+ * coupled. */
 #include "graph/ops/shared/loop_in.h"
 
 static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {

@@ -38,8 +38,8 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_line_couple(c, axis_of(node));
 }
 
-/** With the norm n: dx = (dy - d sum(dy y)) / n, where d = dn / dx is y for p 2 and sign x for p 1;
- * 0 along a line of zeros. */
+/** dx = (dy - d sum(dy y)) / n, where n is the norm and d = dn / dx, which is y for p = 2 and
+ * sign(x) for p = 1; dx is 0 along a line of zeros. */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int dy = laci_gradient_of(b, node, 0), x = node->inputs[0], y = node->outputs[0];
   int rank = laci_gradient_shape(b, x).rank;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * LRN: y = x / (bias + alpha / size * sum of x^2 over `size` neighbouring channels)^beta.
- * Neighbourhood makes the order of channels matter: that axis is FIXED, all others go through. */
+ * LRN: y = x / (bias + alpha / size * sum of x^2 over `size` neighbouring channels)^beta. The order
+ * of channels matters, since neighbours are summed: that axis is FIXED; labels of all others
+ * pass. */
 #include <math.h>
 
 #include "graph/ops/shared/op_in.h"
 
 typedef struct job {
   const laci_eval *eval;
-  int64_t channels, spatial, before, after; /* neighbours on either side */
+  /* before, after: numbers of neighbours on either side */
+  int64_t channels, spatial, before, after;
   double alpha, beta, bias;
 } job;
 
@@ -46,7 +48,8 @@ static lac_status eval(laci_eval *eval) {
   if (st) return st;
   const laci_shape *x = &eval->in[0]->shape;
   int64_t size = laci_node_int(eval->node, "size", 1);
-  if (size > x->dims[1] * 2 + 2) size = x->dims[1] * 2 + 2; /* all channels; keeps sums in range */
+  /* a window over all channels; the limit keeps sums in range */
+  if (size > x->dims[1] * 2 + 2) size = x->dims[1] * 2 + 2;
   job j = {.eval = eval,
            .channels = x->dims[1],
            .spatial = laci_shape_count_range(x, 2, x->rank),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * LSTM: gates i, o, f, c of the frame in shared/recurrent_in.h.
+ * LSTM: gates i, o, f, c, for the common code in shared/recurrent_in.h.
  *   i = f(x_i + R_i h + p_i c)   f = f(x_f + R_f h + p_f c), or 1 - i with input_forget
  *   c = f * c + i * g(x_c + R_c h)   o = f(x_o + R_o h + p_o c)   h = o * h(c) */
 #include "graph/ops/shared/recurrent_in.h"
@@ -19,7 +19,8 @@ static void step(const laci_cell *cell) {
     c = forget * c + in * laci_cell_act(cell, 1, x[3 * n] + r[3 * n]);
     double out = laci_cell_act(cell, 0, x[n] + r[n] + (p ? p[n + k] * c : 0));
     cell->c[k] = c;
-    cell->h[k] = out * state->f(c, state->alpha, state->beta); /* which is not clipped */
+    /* the cell state is not clipped here */
+    cell->h[k] = out * state->f(c, state->alpha, state->beta);
   }
 }
 

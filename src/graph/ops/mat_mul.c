@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * MatMul: products of the last two axes, with NumPy's rules: an operand of one axis is a row on the
- * left, a column on the right, and that axis vanishes; the axes before the last two are broadcast.
+ * left or a column on the right, and the output lacks that axis; the axes before the last two are
+ * broadcast.
  *
- * Channels: the contracted axis of both sides is one; rows, columns and batch axes go through. */
+ * Channels: the contracted axes of both operands share a label; labels of rows, columns and batch
+ * axes pass to y. */
 #include "base/error.h"
 #include "base/memory.h"
 #include "graph/gradient.h"
@@ -11,7 +13,7 @@
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
 
-/** Both operands with at least two axes. */
+/** The shapes of both operands, with at least two axes. */
 typedef struct matrices {
   laci_shape a, b;
   bool row_vanishes, col_vanishes;
@@ -57,8 +59,8 @@ static lac_status infer(laci_infer *infer) {
   return LAC_OK;
 }
 
-/** offsets[batch] of an operand whose batch axes are broadcast to `batches`; each matrix has `size`
- *  elements. */
+/** Fills offsets[batch] for an operand whose batch axes are broadcast to `batches`; each of its
+ * matrices has `size` elements. */
 static void batch_offsets(const laci_shape *batches, const laci_shape *operand, int64_t size,
                           int64_t *offsets) {
   laci_shape own = laci_shape_of(operand->rank - 2, operand->dims);
@@ -104,7 +106,7 @@ static lac_status multiply(const laci_eval *eval, const matrices *m, const laci_
   return st;
 }
 
-/* ---- Of integers: sums that wrap, as runtimes have them ---- */
+/* ---- Integers: sums wrap around, as in runtimes ---- */
 
 typedef struct integer_job {
   const laci_eval *eval;
@@ -156,8 +158,7 @@ static lac_status eval(laci_eval *eval) {
   laci_shape batches = eval->out[0]->shape;
   batches.rank -= !m.row_vanishes + !m.col_vanishes;
   if (m.b.rank == 2 && !m.row_vanishes) {
-    /* One matrix on the right: all rows on the left, whatever their batch, are one matrix of
-     * flattened rows. */
+    /* With one matrix on the right, all rows of the left batch are one matrix. */
     int64_t k = m.a.dims[m.a.rank - 1];
     int64_t rows = laci_shape_count_range(&m.a, 0, m.a.rank - 1);
     m.a = laci_shape_of(2, (int64_t[]){rows, k});
@@ -166,7 +167,7 @@ static lac_status eval(laci_eval *eval) {
   return integers ? multiply_integers(eval, &m, &batches) : multiply(eval, &m, &batches);
 }
 
-/** Batch axes, right-aligned before the last two; `tail` is how many axes of y follow them. */
+/** Couples batch axes, aligned at the last one; y has `tail` axes after its batch axes. */
 static void couple_batches(laci_coupling *c, int a_rank, int b_rank, int tail) {
   const laci_shape *a = laci_port_shape(c, 0), *b = laci_port_shape(c, 1);
   const laci_shape *y = laci_port_shape(c, LACI_OUT(0));
@@ -181,7 +182,7 @@ static void couple_batches(laci_coupling *c, int a_rank, int b_rank, int tail) {
       int64_t size = (port == 0 ? a : b)->dims[axis];
       if (size == full) laci_set_label(c, port, axis, label);
       else if (size == 1) laci_set_label(c, port, axis, laci_coupling_new_label(c));
-      else certain = false; /* stays FIXED, and so must what it meets */
+      else certain = false; /* FIXED, and so must be the axes that it corresponds to */
     }
     if (certain) {
       laci_set_label(c, LACI_OUT(0), y_axis, label);
@@ -220,13 +221,13 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_ok(c);
 }
 
-/** A matrix of two axes on either side; a batch of matrices is not one weight. */
+/** Describes operands of two axes as weights; a batch of matrices is no weight. */
 static int weights(const laci_graph *graph, const laci_node *node, laci_weight_axes axes[2]) {
   int n = 0;
   for (int port = 1; port >= 0; port--) {
     if (!laci_has_input(node, port)) continue;
     const int rank = graph->values[node->inputs[port]].type.shape.rank;
-    if (rank >= 0 && rank != 2) continue; /* of unknown rank it may be one */
+    if (rank >= 0 && rank != 2) continue; /* an operand of unknown rank may have two axes */
     axes[n++] = (laci_weight_axes){.port = port, .k_axis = port, .c_axis = !port, .groups = 1};
   }
   return n;
@@ -241,8 +242,8 @@ static int transposed(laci_gradient_builder *b, int x) {
   return laci_gradient_transpose(b, x, shape.rank, order);
 }
 
-/** A single matrix on the right of a batch: its gradient is one product over all rows of the batch,
- *  not a batch of products to be added up. */
+/** Returns the gradient of a single matrix on the right of a batch: one product over all rows of
+ * the batch, not a batch of products to be summed. */
 static int of_one_matrix(laci_gradient_builder *b, int a, int dy) {
   laci_shape a_shape = laci_gradient_shape(b, a), y_shape = laci_gradient_shape(b, dy);
   int64_t rows = laci_shape_count_range(&a_shape, 0, a_shape.rank - 1);
@@ -258,8 +259,8 @@ static int of_one_matrix(laci_gradient_builder *b, int a, int dy) {
       NULL);
 }
 
-/** dA = dY * B^T and dB = A^T * dY, matrix by matrix; broadcast batches are summed, vanished axes
- *  put back first. */
+/** dA = dY * B^T and dB = A^T * dY, matrix by matrix. Axes that the output lacks are inserted
+ * first; broadcast batches are summed. */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   laci_shape a_shape = laci_gradient_in_shape(b, node, 0);
   laci_shape b_shape = laci_gradient_in_shape(b, node, 1);

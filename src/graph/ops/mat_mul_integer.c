@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * MatMulInteger: the product of integers less their zero points, and what the other products of
- * integers share (shared/integer_in.h). */
+ * MatMulInteger: the product of integers minus their zero points, and the code that all integer
+ * products share (shared/integer_in.h). */
 #include <math.h>
 
 #include "base/error.h"
@@ -39,12 +39,14 @@ lac_status laci_integer_infer(laci_infer *infer, const laci_op *like,
   return LAC_OK;
 }
 
-/** Element of a list along an axis of x, or of a scalar, that belongs to element `at` of x. */
+/** Returns the element of a list along an axis of x (or of a scalar) that applies to element `at`
+ * of x. */
 static double along(const laci_buf *list, const laci_shape *x, int axis, int64_t at) {
   if (list->count == 1) return laci_buf_get_f(list, 0);
   if (axis < 0) axis += x->rank;
   if (axis < 0) axis = 0;
-  /* a list of the shape of x but for one axis: one for each row of a stack of matrices */
+  /* a list with all axes of x, one of them of size 1: one element for each row of a batch of
+   * matrices */
   if (list->shape.rank == x->rank) {
     laci_walk walk;
     laci_walk_start(&walk, x);
@@ -59,7 +61,7 @@ static double along(const laci_buf *list, const laci_shape *x, int axis, int64_t
   return laci_buf_get_f(list, at / laci_shape_count_range(x, axis + 1, x->rank) % x->dims[axis]);
 }
 
-/** Does a list have one element, or one for each place of the axis? */
+/** Does a list have one element, or one for each index along the axis? */
 static bool fits(const laci_buf *list, const laci_shape *x, int axis) {
   if (!list || list->count == 1) return true;
   if (axis < 0) axis += x->rank;
@@ -71,7 +73,7 @@ static bool fits(const laci_buf *list, const laci_shape *x, int axis) {
   return true;
 }
 
-/** x less its zero point, in double. */
+/** Makes *out = x minus its zero point, in double. */
 static lac_status lift(const laci_eval *eval, int port, int zero_port, int axis, laci_buf **out) {
   const laci_buf *x = eval->in[port], *zero = zero_port >= 0 ? laci_operand(eval, zero_port) : NULL;
   if (!fits(zero, &x->shape, axis)) {
@@ -85,7 +87,7 @@ static lac_status lift(const laci_eval *eval, int port, int zero_port, int axis,
   return st;
 }
 
-/** The sums, quantized again with the scales of both operands and of the output. */
+/** Quantizes the sums with the scales of both operands and of the output. */
 static lac_status quantize(const laci_eval *eval, const laci_integer_ports *ports,
                            const laci_buf *sums) {
   laci_buf *y = eval->out[0];
@@ -138,14 +140,14 @@ lac_status laci_integer_eval(const laci_eval *eval, const laci_op *like,
 
 /* ---- Channels ---- */
 
-/** A number, or a list of one. */
+/** Is the input absent, a scalar, or a list of one element? */
 static bool is_one(const laci_coupling *c, int port) {
   if (port < 0 || !laci_has_input(c->node, port)) return true;
   const laci_shape *shape = laci_port_shape(c, port);
   return shape && (shape->rank == 0 || (shape->rank == 1 && shape->dims[0] == 1));
 }
 
-/** A number, or one for each output channel of b. */
+/** Does the input have one element, or one for each output channel of b? */
 static bool is_along(const laci_coupling *c, int port, int64_t n_channels) {
   if (is_one(c, port)) return true;
   const laci_shape *shape = laci_port_shape(c, port);
@@ -163,7 +165,8 @@ static void rename_port(int *port, const int to[N_OPERANDS]) {
   if (*port >= 0) *port = to[*port];
 }
 
-/** Axes of a, b, bias and y as the operator of floats has them, whose inputs have other ports. */
+/** Couples a, b, bias and y as the float operator does; port[] are the inputs that stand for its
+ * inputs. */
 static lac_status couple_operands(laci_coupling *c, const laci_op *like,
                                   const int port[N_OPERANDS]) {
   laci_port_labels in[N_OPERANDS] = {{0}};
@@ -208,7 +211,8 @@ lac_status laci_integer_couple(const laci_graph *graph, const laci_node *node, l
   bool sure = n > 0 && is_one(c, ports->a_scale) && is_one(c, ports->a_zero) &&
               is_one(c, ports->y_scale) && is_one(c, ports->y_zero) &&
               is_along(c, ports->b_scale, n) && is_along(c, ports->b_zero, n);
-  /* several channels out of each one in: Conv describes them by a map, which lists have not */
+  /* a depthwise Conv with several outputs for each input channel has maps; the lists of scales have
+   * none */
   bool copies = like == &laci_op_conv && b->dims[1] == 1 && laci_node_int(c->node, "group", 1) != n;
   if (!sure || (copies && !lists)) return laci_coupling_ok(c);
   c->why = NULL;

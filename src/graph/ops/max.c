@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Max: the largest of any number of operands, broadcast; NaN wins. */
+ * Max: the largest of any number of operands, broadcast; NaN if one is NaN. */
 #include <math.h>
 
 #include "graph/ops/shared/grad_in.h"

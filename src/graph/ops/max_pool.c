@@ -2,7 +2,7 @@
  * MaxPool: the largest element under the window, and its position (Indices: flat over the whole
  * tensor; with storage_order = 1 positions within a channel count column by column).
  *
- * Where the indices are used, they number channels: then everything is FIXED. */
+ * Indices depend on channel numbers: where that output is used, all axes are FIXED. */
 #include <math.h>
 
 #include "graph/ops/shared/grad_in.h"
@@ -24,7 +24,7 @@ static void step(laci_pool_state *state, double x, int64_t at) {
 
 const laci_pooling laci_max_pooling = {.start = {.value = -INFINITY, .at = -1}, .step = step};
 
-/** Row-major positions within channels become column-major ones. */
+/** Converts row-major positions within channels to column-major ones. */
 static void count_by_columns(const laci_shape *x, laci_buf *indices) {
   int64_t spatial = laci_shape_count_range(x, 2, x->rank);
   for (int64_t at = 0; spatial > 0 && at < indices->count; at++) {

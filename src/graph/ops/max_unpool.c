@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * MaxUnpool: each element of x goes back to the place that MaxPool found it at, a flat index into
- * the whole tensor that was pooled; all else is 0. Where a larger output is asked for, that tensor
- * is its first corner. The indices count channels and images, so nothing may move. */
+ * MaxUnpool: writes each element of x to the position at which MaxPool found it, a flat index into
+ * the whole pooled tensor; all other elements are 0. If a larger output is wanted, the pooled
+ * tensor is its first corner. The indices depend on channels and images, so all axes are FIXED. */
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
 
-/** The tensor that was pooled. */
+/** Finds the shape of the tensor that MaxPool read. */
 static lac_status find_pooled(const laci_node *node, const laci_shape *x, laci_shape *pooled,
                               lac_error *err) {
   laci_ints kernel = laci_ints_of(node, "kernel_shape", -1, NULL);

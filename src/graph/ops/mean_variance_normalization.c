@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * MeanVarianceNormalization: over `axes` (all but the channels where none are given) brought to
- * mean 0 and variance 1.  y = (x - mean) / (sqrt(variance) + 1e-9), as the standard writes it out.
- * Labels pass; the axes' are normalized. */
+ * MeanVarianceNormalization: normalizes to mean 0 and variance 1 over `axes` (by default all but
+ * the channels): y = (x - mean) / (sqrt(variance) + 1e-9), as in the standard. Labels pass; those
+ * of `axes` are marked as normalized. */
 #include <math.h>
 
 #include "base/error.h"
@@ -25,7 +25,7 @@ static lac_status infer(laci_infer *infer) {
   return x ? read_axes(infer->node, x->rank, flags, infer->err) : LAC_OK;
 }
 
-/** to[kept place] += x, or the square of what x is away from mean[kept place]. */
+/** Adds x, or (x - mean)^2 where mean is given, to `to`, at the index of the axes that are kept. */
 static void add_up(const laci_buf *x, laci_walk walk, const double *mean, double *to) {
   for (int64_t run = 0; run < walk.n_runs; run++, laci_walk_next(&walk)) {
     for (int64_t i = 0; i < walk.run; i++) {
@@ -81,8 +81,8 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_ok(c);
 }
 
-/** With z = x - mean, s its deviation and d = s + 1e-9: dx = (g - mean g) / d - z mean(g z) / (d^2
- * s).
+/** With z = x - mean, s = sqrt(variance) and d = s + 1e-9: dx = (g - mean g) / d - z mean(g z) /
+ * (d^2 s).
  */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   bool flags[LACI_MAX_RANK] = {false};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Min: the smallest of any number of operands, broadcast; NaN wins. */
+ * Min: the smallest of any number of operands, broadcast; NaN if one is NaN. */
 #include <math.h>
 
 #include "graph/ops/shared/grad_in.h"

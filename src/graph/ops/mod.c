@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Mod: the remainder, broadcast. It has the divisor's sign, or with fmod = 1 the dividend's as in
- * C. Floats take fmod = 0 from opset 28 on. A zero integer divisor has no defined result: it gives
- * 0 here, never a trap. */
+ * Mod: the remainder, broadcast. It has the sign of the divisor, or with fmod = 1 that of the
+ * dividend, as in C. Floats may have fmod = 0 from opset 28 on. An integer remainder by zero is not
+ * defined in ONNX; here it gives 0 and never traps. */
 #include <math.h>
 
 #include "graph/ops/shared/op_in.h"

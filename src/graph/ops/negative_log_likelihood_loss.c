@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * NegativeLogLikelihoodLoss: shared/loss_in.h says what it is; softmax_cross_entropy_loss.c shares
- * it. */
+ * NegativeLogLikelihoodLoss: shared/loss_in.h defines it; softmax_cross_entropy_loss.c shares this
+ * code. */
 #include "graph/ops/shared/loss_in.h"
 
 static bool is_kept(const laci_node *node) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * NonMaxSuppression: for every image and class the boxes of highest score, without those that
- * overlap one already taken; rows of (image, class, box). Neubeck & Van Gool, Efficient Non-Maximum
- * Suppression, ICPR 2006.
+ * overlap a box chosen before. The output has rows of (image, class, box). Neubeck & Van Gool,
+ * Efficient Non-Maximum Suppression, ICPR 2006.
  *
- * What comes out are numbers of boxes and classes, so nothing may move. */
+ * The output holds indices of boxes and classes, so all axes are FIXED. */
 #include <math.h>
 
 #include "base/error.h"
@@ -23,7 +23,7 @@ static double scalar_of(const laci_buf *buf, double otherwise) {
   return buf && buf->count > 0 ? laci_buf_get_f(buf, 0) : otherwise;
 }
 
-/** False: the operands do not fit each other. */
+/** Reads operands and attributes. Returns false where shapes do not fit each other. */
 static bool read_choice(const laci_node *node, const laci_buf *const *in, int n_in, choice *ch) {
   const laci_buf *boxes = in[BOXES], *scores = in[SCORES];
   const laci_buf *score = n_in > SCORE ? in[SCORE] : NULL;
@@ -43,7 +43,7 @@ static bool read_choice(const laci_node *node, const laci_buf *const *in, int n_
          scores->shape.dims[2] == ch->n_boxes;
 }
 
-/** Where a box begins and ends along y (axis 0) or x (1). */
+/** Finds where a box begins and ends along y (axis 0) or x (1). */
 static void find_side(const choice *ch, const double *box, int axis, double *low, double *high) {
   if (ch->centred) { /* x, y, width, height */
     double middle = box[1 - axis], half = box[3 - axis] / 2;
@@ -69,7 +69,7 @@ static bool overlap(const choice *ch, const double *a, const double *b) {
   return area_a > 0 && area_b > 0 && all > 0 && (float)(common / all) > (float)ch->iou;
 }
 
-/** Box of highest score that is not done; of equal ones the first. -1: none is left. */
+/** Returns the box of highest score that is not done, of equal ones the first; -1: none is left. */
 static int64_t next_box(const choice *ch, const double *scores, const bool *done) {
   int64_t best = -1;
   for (int64_t at = 0; at < ch->n_boxes; at++) {
@@ -79,7 +79,8 @@ static int64_t next_box(const choice *ch, const double *scores, const bool *done
   return best;
 }
 
-/** Rows for one class of one image; `rows` may be NULL: only counted. */
+/** Chooses boxes for one class of one image and returns their number. rows may be NULL: then they
+ * are only counted. */
 static int64_t choose(const choice *ch, int64_t image, int64_t class_at, bool *done, int64_t *taken,
                       int64_t *rows) {
   const double *boxes = ch->boxes->f + image * ch->n_boxes * 4;
@@ -98,7 +99,7 @@ static int64_t choose(const choice *ch, int64_t image, int64_t class_at, bool *d
   return n;
 }
 
-/** All rows one after the other, their number in *n. */
+/** Writes all rows and their number to *n; rows may be NULL. */
 static lac_status choose_all(const laci_node *node, const choice *ch, int64_t *rows, int64_t *n,
                              lac_error *err) {
   bool *done = laci_alloc((size_t)ch->n_boxes, sizeof *done);

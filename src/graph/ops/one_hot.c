@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * OneHot: a new axis of `depth` places, holding values[1] at the place that the index names and
- * values[0] elsewhere. Indices name places, so nothing may move along the new axis nor among the
- * indices. */
+ * OneHot: a new axis of size `depth`, with values[1] at the index and values[0] elsewhere. All axes
+ * are FIXED, for content is used as positions. */
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
 
@@ -50,7 +49,7 @@ static lac_status eval(laci_eval *eval) {
   for (int64_t at = 0; at < indices->count; at++) {
     int64_t index = laci_buf_get_i(indices, at);
     if (index < 0) index += depth;
-    if (index < 0 || index >= depth) continue; /* an index outside is off everywhere */
+    if (index < 0 || index >= depth) continue; /* an index out of range: values[0] everywhere */
     laci_move(out, (at / inner * depth + index) * inner + at % inner, values, 1, 1);
   }
   return LAC_OK;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Pad: puts places before and after x along its axes, filled with a constant or with places of x
- * (reflect, edge, wrap); negative pads crop. pads is an attribute before opset 11, then an input,
- * with axes of its own from opset 18 on.
+ * Pad: adds elements before and after x along its axes: a constant, or elements of x (reflect,
+ * edge, wrap). Negative pads crop. pads is an attribute before opset 11, then an input; from opset
+ * 18 on, another input lists its axes.
  *
- * Constant fill is uniform: those places of the map read nothing. The other modes read places by
- * their position, so nothing may move along such an axis. Axes without pads pass through. */
+ * With constant padding, the map of an axis reads nothing at padded positions. The other modes read
+ * elements by position, so a padded axis is FIXED. Labels of axes without pads pass. */
 #include "base/error.h"
 #include "base/memory.h"
 #include "graph/gradient.h"
@@ -15,7 +15,7 @@ typedef enum pad_mode { PAD_CONSTANT, PAD_REFLECT, PAD_EDGE, PAD_WRAP } pad_mode
 
 typedef struct pad_args {
   pad_mode mode;
-  bool known; /* begin and end are */
+  bool known; /* whether begin and end are known */
   int64_t begin[LACI_MAX_RANK], end[LACI_MAX_RANK];
 } pad_args;
 
@@ -88,8 +88,8 @@ static lac_status infer(laci_infer *infer) {
 
 static int64_t positive_mod(int64_t x, int64_t n) { return (x % n + n) % n; }
 
-/** The place of x that place o reads along an axis, or -1: the fill. What is left after cropping is
- * padded. */
+/** Returns the position of x that output position o reads along an axis, or -1: the constant. Where
+ * one side is cropped and the other padded, x is cropped first. */
 static int64_t source(pad_mode mode, int64_t o, int64_t begin, int64_t end, int64_t size) {
   int64_t start = begin < 0 ? -begin : 0, n = size - start + (end < 0 ? end : 0);
   int64_t i = o - (begin > 0 ? begin : 0);
@@ -98,7 +98,7 @@ static int64_t source(pad_mode mode, int64_t o, int64_t begin, int64_t end, int6
   if (mode == PAD_EDGE) return (i < 0 ? 0 : n - 1) + start;
   if (mode == PAD_WRAP) return positive_mod(i, n) + start;
   if (n == 1) return start;
-  int64_t swing = positive_mod(i, 2 * (n - 1)); /* there and back again, the ends once */
+  int64_t swing = positive_mod(i, 2 * (n - 1)); /* forwards and backwards, the ends counted once */
   return (swing < n ? swing : 2 * (n - 1) - swing) + start;
 }
 
@@ -106,7 +106,7 @@ typedef struct padding {
   const laci_buf *x;
   laci_buf *out;
   int64_t *from[LACI_MAX_RANK]; /* [size of out's axis] */
-  const laci_buf *fill;         /* NULL: fill_value */
+  const laci_buf *fill;         /* NULL: fill_value is used */
   double fill_value;
 } padding;
 
@@ -204,8 +204,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_ok(c);
 }
 
-/** Constant padding is undone by cropping, and cropping by padding with zeros: Pad with the pads
- * negated. */
+/** dX is dY with negated pads: Pad crops where it padded, and pads with zeros where it cropped. */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   pad_args args;
   int64_t back[2 * LACI_MAX_RANK];

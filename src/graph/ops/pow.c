@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Pow: y = a^b, broadcast, of a's type. From opset 12 on the exponent may be of another type than
- * the base: it is brought to the base's class first. An integer base with a fractional exponent is
- * declined. */
+ * the base: it is converted to float or integer first, as the base is. An integer base with a
+ * fractional exponent is not supported. */
 #include <math.h>
 
 #include "graph/gradient.h"
@@ -64,7 +64,7 @@ out:
   return st;
 }
 
-/** e * a^(e-1), the power from Pow itself; for a known exponent of 2 simply 2a. */
+/** Returns e * a^(e-1), with the power computed by Pow; 2a for a known exponent of 2. */
 static int slope_of_base(laci_gradient_builder *b, const laci_node *node) {
   const laci_buf *known = laci_gradient_known(b, node, 1);
   int base = node->inputs[0], exponent = node->inputs[1];

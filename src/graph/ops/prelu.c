@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * PRelu: y = x where x >= 0, else slope * x; the slope is broadcast to x.
- * The slope is a parameter that follows the channels of x. */
+ * PRelu: y = x where x >= 0, else slope * x; the slope is broadcast to x. The slope is a parameter
+ * in the channel order of x. */
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
 
@@ -10,7 +10,7 @@ static int64_t value_integer(int64_t a, int64_t b) {
   return a < 0 ? (int64_t)((uint64_t)a * (uint64_t)b) : a;
 }
 
-/** The slope is broadcast to x, never x to the slope. */
+/** Checks that the slope is broadcast to x, not x to the slope. */
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_infer_broadcast(infer);
   const laci_shape *x = st ? NULL : laci_in_shape(infer, 0),

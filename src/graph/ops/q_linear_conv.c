@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * QLinearConv: a convolution of quantized operands, quantized again (shared/integer_in.h); the
- * weight's scales and zero points may be one for each output channel. The bias is in units of the
+ * weight may have a scale and a zero point for each output channel. The bias is in units of the
  * product of both scales. */
 #include "graph/ops/shared/integer_in.h"
 

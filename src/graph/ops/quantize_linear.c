@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * QuantizeLinear: y = x / scale, rounded half to even, + zero, clipped to the range of y's type, or
- * rounded to a float of 8 or 4 bits as Cast does. The quotient is of the scale's type or of
- * `precision`, as the standard has it: which numbers are halfway depends on it. An engine may hold
- * x and scale more exactly than their types do; the quotient is of what these hold. Every channel
- * order passes through; scales and zero points of an axis follow it. See dequantize_linear.c. */
+ * rounded to a float of 8 or 4 bits as in Cast. The quotient is rounded to the scale's type or to
+ * `precision`, as in the standard, which decides what numbers are halfway. An engine may hold x and
+ * scale with more digits than their types have; both are rounded to their types first. Every label
+ * passes; scales and zero points along an axis share its label. See dequantize_linear.c. */
 #include <math.h>
 
 #include "graph/ops/shared/quant_in.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Range: start, start + delta, ... before limit. Its places are numbers, so nothing may move along
- * it. */
+ * Range: start, start + delta, ... before limit. The output is FIXED, for its order matters. */
 #include <math.h>
 
 #include "base/to_int.h"
 #include "graph/ops/shared/op_in.h"
 
-/** How many steps; -1: the three numbers make no sense. Integer steps are counted exactly. */
+/** Returns the number of steps; -1: the three numbers are invalid. Integer steps are counted
+ * exactly. */
 static int64_t count_steps(const laci_buf *start, const laci_buf *limit, const laci_buf *delta) {
   if (start->count != 1 || limit->count != 1 || delta->count != 1) return -1;
   if (start->i && limit->i && delta->i) {
@@ -38,7 +38,7 @@ static lac_status infer(laci_infer *infer) {
     *n = infer->new_symbol(infer);
     return LAC_OK;
   }
-  if (has_symbol(limit)) { /* Range(0, n, 1) has n places */
+  if (has_symbol(limit)) { /* Range(0, n, 1) has n elements */
     bool counts = start->i && start->count == 1 && start->i[0] == 0 && delta->i && delta->i[0] == 1;
     *n = counts ? laci_size_from_element(limit->i[0]) : infer->new_symbol(infer);
     return LAC_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ReduceLogSumExp: log(sum e^x) over axes, in one pass: a is the largest x so far, b the sum of
- * e^(x - a). A new largest scales b down; nothing overflows. */
+ * e^(x - a). When a larger x is found, b is scaled down, so nothing overflows. */
 #include <math.h>
 
 #include "graph/ops/shared/grad_in.h"

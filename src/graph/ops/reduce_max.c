@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ReduceMax: the largest over axes; NaN wins. Of nothing: minus infinity. */
+ * ReduceMax: the largest element over axes, NaN if one is NaN; minus infinity over no elements. */
 #include <math.h>
 
 #include "graph/ops/shared/grad_in.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ReduceMean: the mean over axes; of integers, cut towards zero. */
+ * ReduceMean: the mean over axes; for integers, truncated towards zero. */
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/reduce_in.h"
 

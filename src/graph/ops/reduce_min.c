@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ReduceMin: the smallest over axes; NaN wins. Of nothing: infinity. */
+ * ReduceMin: the smallest element over axes, NaN if one is NaN; infinity over no elements. */
 #include <math.h>
 
 #include "graph/ops/shared/grad_in.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ReduceProd: the product over axes. Folds: exporters count elements with it. */
+ * ReduceProd: the product over axes. Inference evaluates it, for exporters count elements with
+ * it. */
 #include "graph/ops/shared/reduce_in.h"
 
 static void step(laci_reduce_state *state, double x) { state->a *= x; }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ReduceSum: the sum over axes. Axes became an input with opset 13, for all others with 18. */
+ * ReduceSum: the sum over axes. Axes became an input with opset 13; for all other reductions with
+ * 18. */
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/reduce_in.h"
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reshape: the same elements in row-major order under other axes. In the wanted shape 0 copies a
- * size (unless allowzero, opset 14) and one -1 takes what is left.
+ * Reshape: the same elements in row-major order under other axes. In the wanted shape, 0 copies a
+ * size (unless allowzero, opset 14), and one -1 stands for the remaining size.
  *
- * What -1 stands for is found by cancelling: sizes and symbols of the input against those of the
- * wanted shape, so that [N, 512, 1, 1] under [N, -1] is [N, 512]. */
+ * The size for -1 is found by cancelling sizes and symbols of the input against those of the wanted
+ * shape, so that [N, 512, 1, 1] under [N, -1] is [N, 512]. */
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
 
-/** Takes one occurrence of `symbol` out of the list. */
+/** Removes one occurrence of `symbol` from the list. Returns false if there is none. */
 static bool cancel(int64_t *symbols, int *n, int64_t symbol) {
   for (int at = 0; at < *n; at++) {
     if (symbols[at] != symbol) continue;
@@ -18,7 +18,8 @@ static bool cancel(int64_t *symbols, int *n, int64_t symbol) {
   return false;
 }
 
-/** The size at axis `open` of out: the input's elements over those of all other axes. */
+/** Computes the size at axis `open` of out: the number of elements of x, divided by the sizes of
+ * all other axes. */
 static lac_status find_rest(laci_infer *infer, const laci_shape *x, int open, laci_shape *out) {
   int64_t symbols[LACI_MAX_RANK], have = 1, want = 1;
   int n_symbols = 0;

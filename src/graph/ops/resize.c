@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Resize: an image (or any axes) resampled to other sizes, given as scales or as sizes.
  *
- * Opset 10 has scales as its second input and asymmetric places; from 11 on the inputs are roi,
- * scales, sizes; from 18 on axes, antialias and keep_aspect_ratio_policy. Axes that keep their size
- * keep their labels, others are FIXED. */
+ * Opset 10 has scales as its second input, and asymmetric coordinates. From opset 11 on the inputs
+ * are roi, scales, sizes; opset 18 adds the attributes axes, antialias and
+ * keep_aspect_ratio_policy. Axes that keep their size keep their labels, others are FIXED. */
 #include <math.h>
 
 #include "base/to_int.h"
@@ -11,9 +11,9 @@
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/resample_in.h"
 
-/** What the inputs say, for every axis of x. */
+/** What the inputs define for every axis of x. */
 typedef struct plan {
-  bool known;                  /* the sizes are */
+  bool known;                  /* whether the sizes are known */
   int64_t size[LACI_MAX_RANK]; /* -1 or a symbol: unknown */
   laci_resample_axis axis[LACI_MAX_RANK];
 } plan;
@@ -22,13 +22,13 @@ typedef struct contents {
   const laci_buf *roi, *scales, *sizes; /* NULL: absent, unknown or empty */
 } contents;
 
-/** An operand of float or integers, as far as its content is here. */
+/** Returns the operand if its content is known and not empty, else NULL. */
 static const laci_buf *not_empty(const laci_buf *buf) { return buf && buf->count > 0 ? buf : NULL; }
 
 static int scales_port(const laci_node *node) { return node->version < 11 ? 1 : 2; }
 static int sizes_port(const laci_node *node) { return node->version < 11 ? -1 : 3; }
 
-/** Which axis of x the i-th scale or size is about. */
+/** The axis of x that scale or size number i applies to. */
 typedef struct listed {
   int n, axis[LACI_MAX_RANK];
 } listed;
@@ -64,7 +64,7 @@ static lac_status plan_from_scales(const laci_node *node, const laci_shape *x, c
   return LAC_OK;
 }
 
-/** Sizes, with the policy that keeps the aspect ratio: one scale for all listed axes. */
+/** Plans from sizes, with the policy that keeps the aspect ratio: one scale for all listed axes. */
 static void plan_from_sizes(const laci_node *node, const laci_shape *x, const listed *axes,
                             const laci_buf *sizes, plan *p) {
   const char *policy = laci_node_text(node, "keep_aspect_ratio_policy", "stretch");
@@ -133,7 +133,7 @@ static lac_status infer(laci_infer *infer) {
   return LAC_OK;
 }
 
-/** The index of `text` among n names, or -1. */
+/** Returns the index of `text` among n names, or -1. */
 static int chosen(const char *text, const char *const *names, int n) {
   for (int at = 0; at < n; at++) {
     if (names[at] && strcmp(text, names[at]) == 0) return at;
@@ -209,7 +209,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_ok(c);
 }
 
-/** The attributes that say how places are read, as the newest version has them. */
+/** Copies the attributes that define how elements are read, converted to the newest version. */
 static int copy_attributes(const laci_node *node, bool shrinks, laci_attr attrs[8]) {
   static const char *const names[] = {"antialias",     "coordinate_transformation_mode",
                                       "cubic_coeff_a", "exclude_outside",
@@ -227,7 +227,8 @@ static int copy_attributes(const laci_node *node, bool shrinks, laci_attr attrs[
   return n;
 }
 
-/** Every resampled axis was multiplied by a matrix; so is dy, by the transpose. */
+/** The forward pass multiplies each resampled axis by a matrix, so dX is dY multiplied by the
+ * transposes. */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   laci_shape x = laci_gradient_in_shape(b, node, 0);
   int sizes = sizes_port(node), dx = laci_gradient_of(b, node, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ReverseSequence: along the time axis the first lengths[b] places of batch entry b are reversed
- * round. Order matters along both of those axes; the others pass through. */
+ * ReverseSequence: reverses the first lengths[b] elements of batch entry b along the time axis.
+ * Order matters along the time and batch axes; labels of the others pass. */
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * RMSNormalization (opset 23): all axes from `axis` on are divided by their root mean square, then
- * scaled by a parameter that is broadcast from the right.  y = x / sqrt(mean x^2 + epsilon) * scale
+ * scaled by a parameter that is broadcast to the last axes.  y = x / sqrt(mean x^2 + epsilon) *
+ * scale
  */
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/norm_in.h"
@@ -29,7 +30,7 @@ static lac_status infer(laci_infer *infer) {
 typedef struct job {
   const double *x;
   double *y;
-  int64_t n; /* of a row */
+  int64_t n; /* elements of a row */
   double epsilon;
 } job;
 
@@ -79,7 +80,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
 }
 
 /** With r = 1 / sqrt(mean x^2 + epsilon), h = x r and g = dy scale: dx = r (g - h mean(g h)), and
- * dscale is dy h summed over what the scale was broadcast to. */
+ * dscale is dy h, summed over the axes along which scale was broadcast. */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int dy = laci_gradient_of(b, node, 0), x = node->inputs[0];
   laci_shape shape = laci_gradient_shape(b, x);

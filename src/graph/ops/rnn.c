@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * RNN: the one gate of the frame in shared/recurrent_in.h.  h = f(x + R h) */
+ * RNN: one gate, for the common code in shared/recurrent_in.h.  h = f(x + R h) */
 #include "graph/ops/shared/recurrent_in.h"
 
 static void step(const laci_cell *cell) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * RoiAlign: regions [R, 4] of images [N, C, H, W], each cut into output_height x output_width bins;
- * a bin is the mean (or the largest) of places inside, each read between four elements. He et al.,
- * Mask R-CNN, arXiv:1703.06870, 2017.
+ * a bin is the mean (or maximum) of sampled points inside, each interpolated between four elements.
+ * He et al., Mask R-CNN, arXiv:1703.06870, 2017.
  *
- * Channels pass, and regions may change places; images are numbered and stay. */
+ * Labels of channels and regions pass; the axis of images is FIXED, for regions refer to images by
+ * index. */
 #include <math.h>
 
 #include "base/to_int.h"
@@ -29,22 +30,22 @@ static lac_status infer(laci_infer *infer) {
 
 typedef struct job {
   const laci_eval *eval;
-  int64_t ratio; /* places a bin along each axis; 0: as many as elements */
+  int64_t ratio; /* sampled points in a bin along each axis; 0: as many as elements */
   double scale, offset;
   bool largest;
 } job;
 
-/** Along one axis of a region. */
+/** The bins along one axis of a region. */
 typedef struct side {
   double begin, bin;
-  int64_t n_places; /* in a bin */
+  int64_t n_places; /* sampled points in a bin */
 } side;
 
 static side make_side(const job *j, double from, double to, int64_t bins) {
-  /* in float, where rounding up follows, as runtimes reckon */
+  /* computed in float, as in runtimes, because the result is rounded up below */
   float begin = (float)from * (float)j->scale - (float)j->offset;
   float size = (float)to * (float)j->scale - (float)j->offset - begin;
-  if (j->offset == 0) size = fmaxf(size, 1); /* before opset 16 none is smaller */
+  if (j->offset == 0) size = fmaxf(size, 1); /* before opset 16 a region has at least size 1 */
   float places = ceilf(size / (float)bins);
   bool fits = places > 0 && places < 0x1p20F;
   return (side){.begin = begin,
@@ -54,7 +55,8 @@ static side make_side(const job *j, double from, double to, int64_t bins) {
                                          : 0};
 }
 
-/** Two neighbours of a place, and the second's weight. False: it is outside. */
+/** Finds the two neighbours of a position, and the weight of the second. Returns false where it is
+ * outside. */
 static bool find_neighbours(double at, int64_t size, int64_t *low, int64_t *high, double *weight) {
   if (!(at >= -1 && at <= (double)size)) return false;
   at = fmax(at, 0);
@@ -68,7 +70,8 @@ static bool find_neighbours(double at, int64_t size, int64_t *low, int64_t *high
   return true;
 }
 
-/** One bin of one channel: the mean of the places, or the largest of all weighted neighbours. */
+/** Returns one bin of one channel: the mean of the sampled points, or the largest of all weighted
+ * neighbours. */
 static double pool_bin(const job *j, const double *x, const side *y_side, const side *x_side,
                        const int64_t *bin) {
   const int64_t *size = j->eval->in[0]->shape.dims + 2;

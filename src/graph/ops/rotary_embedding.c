@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * RotaryEmbedding (opset 23): pairs (a, b) of a head's channels are rotated by the angle of their
- * token, a' = cos a - sin b, b' = sin a + cos b. A pair is two neighbours (interleaved) or the same
- * place of two halves of what is rotated; channels after that stay as they are. Su et al.,
- * arXiv:2104.09864, 2021.
+ * token, a' = cos a - sin b, b' = sin a + cos b. A pair is two neighbours (interleaved), or the
+ * channels at the same index of the two halves of the rotated channels. Channels after the rotated
+ * ones are copied. Su et al., arXiv:2104.09864, 2021.
  *
- * x [B, heads, S, D] or [B, S, heads * D]. Batch, heads on an axis of their own and tokens pass;
- * channels stay: every pair has its own angle. */
+ * x [B, heads, S, D] or [B, S, heads * D]. Labels of batch, of tokens and of a separate axis of
+ * heads pass; channels are FIXED, for every pair has its own angle. */
 #include "graph/ops/shared/op_in.h"
 
 enum { X, COS, SIN, POSITIONS };
@@ -22,11 +22,11 @@ static lac_status infer(laci_infer *infer) {
 typedef struct job {
   const laci_eval *eval;
   int64_t heads, tokens, size; /* size: of a head */
-  int64_t n_pairs, step;       /* of what is rotated; from a to b */
-  bool apart, interleaved;     /* heads have an axis of their own, before the tokens */
+  int64_t n_pairs, step;       /* n_pairs: rotated pairs; step: distance from a to b */
+  bool apart, interleaved;     /* apart: heads have an axis of their own, before the tokens */
 } job;
 
-/** Row of the tables for a token. */
+/** Returns the row of the tables for a token. */
 static int64_t row_of(const job *j, int64_t batch, int64_t token) {
   const laci_buf *positions = laci_operand(j->eval, POSITIONS);
   int64_t at = batch * j->tokens + token;
@@ -99,7 +99,8 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   bool positions = laci_has_input(node, POSITIONS);
   laci_couple_others(c, X, LACI_OUT(0), x->rank - 1);
   for (int port = X; port <= POSITIONS; port++) {
-    bool picked = positions && (port == COS || port == SIN); /* rows are picked by number */
+    /* rows of the tables are read by index */
+    bool picked = positions && (port == COS || port == SIN);
     if (picked) laci_describe(c, port);
     if (!laci_has_input(node, port) || picked) continue;
     laci_set_label(c, port, 0, batch);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Scan: a loop over the slices of sequences, which gives slices of its results. The body's nodes
- * are between ScanBegin and this node, which ends an iteration (graph.h, laci_body). */
+ * Scan: a loop over slices of its sequences, whose outputs are carried values and stacked slices.
+ * The nodes of the body are between ScanBegin and this node, which ends an iteration (graph.h,
+ * laci_body). */
 #include "graph/ops/shared/loop_in.h"
 
 static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Scatter: what ScatterElements was called before opset 11. */
+ * Scatter: the name of ScatterElements before opset 11. */
 #include "graph/ops/shared/op_in.h"
 
 extern const laci_op laci_op_scatter_elements;

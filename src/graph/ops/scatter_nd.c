@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ScatterND: a copy of x in which each update is put at (or combined with) the part that a tuple of
- * indices names. Which place is written depends on the indices, so nothing is said about channel
- * orders. */
+ * ScatterND: a copy of x in which each update replaces (or is combined with) the slice that a tuple
+ * of indices names. Which slice is written depends on the indices, so all axes are FIXED. */
 #include "graph/ops/shared/scatter_in.h"
 #include "graph/ops/shared/walk_in.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Shape: the sizes of x, from axis `start` to before `end` (opset 15), as integers.
  *
- * Only sizes are read: any channel order of x is welcome, and none comes out. Inference evaluates
- * it on shapes that hold symbols, which is where the symbols of shape arithmetic come from. */
+ * Only sizes are read, so x may have any channel order. Inference evaluates it on shapes with
+ * symbols; the symbols in shape arithmetic come from here. */
 #include "graph/ops/shared/op_in.h"
 
-/** Clamped [start, end) of the axes that are wanted. */
+/** Finds the range [start, end) of the wanted axes, clamped to the rank. */
 static void find_range(const laci_node *node, int rank, int *start, int *end) {
   int64_t from = laci_node_int(node, "start", 0), to = laci_node_int(node, "end", rank);
   if (from < 0) from += rank;

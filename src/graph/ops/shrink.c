@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Shrink: what is at most lambd away from 0 becomes 0, all else comes nearer by bias.
+ * Shrink: elements within lambd of 0 become 0; all others move towards 0 by bias.
  *   y = x + bias where x < -lambd,  x - bias where x > lambd,  0 elsewhere */
 #include <math.h>
 
@@ -16,7 +16,7 @@ static double shrink(double x, const void *context) {
   return x < -l->lambd ? x + l->bias : x > l->lambd ? x - l->bias : 0;
 }
 
-/** x + by, exactly where a double would round, and held inside the type. */
+/** Returns x + by, exact for 64-bit integers, and clamped to the type. */
 static int64_t moved(lac_dtype dtype, int64_t x, double by) {
   const laci_wide wide = laci_int_wide(dtype, x);
   const bool exact =

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Size: how many elements x has, as an integer. Like Shape it reads sizes only: any channel order
- * is welcome. */
+ * Size: the number of elements of x. Only sizes are read, so x may have any channel order. */
 #include "graph/ops/shared/op_in.h"
 
 static lac_status infer(laci_infer *infer) {

@@ -2,14 +2,13 @@
  * Slice: x[start:end:step] along some axes (attributes before opset 10, then inputs); steps may be
  * negative.
  *
- * Along a sliced axis the output reads one place of x for each of its own (a map); axes taken whole
- * keep their orders. */
+ * Along a sliced axis, a map tells which position of x each output position reads; axes that are
+ * not cut keep their labels. */
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
 
-/** One axis' share of the slice. whole: the axis is taken as it is; unsure: not known where it
- * starts. */
+/** The slice along one axis. whole: the axis is not cut; unsure: the start is not known. */
 typedef struct cut {
   int64_t start, step, n; /* n: size of the result, a symbol where unknown */
   bool whole, unsure;
@@ -32,7 +31,7 @@ static int64_t clamp(int64_t x, int64_t low, int64_t high) {
   return x < low ? low : x > high ? high : x;
 }
 
-/** The cut of one axis of known size by known numbers: NumPy's rules. */
+/** Computes the cut of one axis of known size by known numbers, with NumPy's rules. */
 static cut cut_known(int64_t size, int64_t start, int64_t end, int64_t step) {
   bool back = step < 0;
   if (start < 0) start += size;
@@ -45,8 +44,8 @@ static cut cut_known(int64_t size, int64_t start, int64_t end, int64_t step) {
   return (cut){.start = start, .step = step, .n = n, .whole = step == 1 && n == size};
 }
 
-/** x[0:end], x[s:INT_MAX] of an axis whose size is a symbol is understood where it takes
- * everything, or a known number. */
+/** Computes the cut of an axis whose size is a symbol, such as x[0:end] or x[s:INT_MAX]. The result
+ * is known if it is the whole axis or has a known number of elements; else its size is `fresh`. */
 static cut cut_symbol(int64_t size, int64_t start, int64_t end, int64_t step, int64_t fresh) {
   cut result = {.start = start, .step = step, .n = fresh, .unsure = true};
   if (step != 1 || laci_is_symbol(start) || start != 0) return result;
@@ -55,8 +54,8 @@ static cut cut_symbol(int64_t size, int64_t start, int64_t end, int64_t step, in
   return result;
 }
 
-/** Fills cuts[axis] for every axis of x; infer (may be NULL) makes the symbols. It is known which
- * axes are cut. */
+/** Fills cuts[axis] for every axis of x; infer makes fresh symbols, and may be NULL. The list of
+ * cut axes must be known. */
 static lac_status find_cuts(const laci_node *node, const slice_args *args, const laci_shape *x,
                             cut cuts[LACI_MAX_RANK], laci_infer *infer, lac_error *err) {
   for (int axis = 0; axis < x->rank; axis++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Softmax: y = e^x / sum e^x along a line; the largest is taken off first, so that nothing
+ * Softmax: y = e^x / sum e^x along a line; the largest x is subtracted first, so that nothing
  * overflows. */
 #include <math.h>
 
@@ -24,7 +24,7 @@ static lac_status eval(laci_eval *eval) {
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int64_t axes[LACI_MAX_RANK];
   int n = laci_softmax_axes(node, laci_gradient_in_shape(b, node, 0).rank, axes);
-  if (n == 0) { /* lines of one element: 1, whatever x is */
+  if (n == 0) { /* lines of one element: y is 1 for any x */
     return laci_gradient_zero(b, node);
   }
   laci_attr attr = laci_attr_ints("axes", n, axes);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * SoftmaxCrossEntropyLoss: the loss of shared/loss_in.h of log(softmax(scores)) over the classes,
- * which may come out as well. */
+ * SoftmaxCrossEntropyLoss: the loss of shared/loss_in.h, applied to log(softmax(scores)) over the
+ * classes, which is an optional output. */
 #include <math.h>
 
 #include "base/error.h"

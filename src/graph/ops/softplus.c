@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Softplus: y = log(1 + e^x), written so that large x neither overflow nor lose digits. */
+ * Softplus: y = log(1 + e^x), computed so that large x neither overflows nor loses digits. */
 #include <math.h>
 
 #include "graph/ops/shared/op_in.h"

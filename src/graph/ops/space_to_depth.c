@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * SpaceToDepth: blocks of b x b places become channels: out channel (row * b + column) * C + c
+ * SpaceToDepth: blocks of b x b positions become channels: out channel (row * b + column) * C + c
  * reads channel c (mode DCR), or out channel c * b * b + row * b + column does (mode CRD, opset
- * 28). A map says so; height and width are fixed. The sizes shared with depth_to_space.c are here
- * too. */
+ * 28). Maps describe this; height and width are FIXED. The shape rules shared with depth_to_space.c
+ * are here too. */
 #include "graph/gradient.h"
 #include "graph/ops/shared/block_in.h"
 #include "graph/ops/shared/walk_in.h"
@@ -13,7 +13,8 @@ lac_status laci_block_size(const laci_node *node, int64_t *block, lac_error *err
   return laci_node_fail(node, err, LAC_BAD_SHAPE, "blocksize %lld", (long long)*block);
 }
 
-/** size * factor or size / factor, symbols staying unknown. False where it does not divide. */
+/** Computes size * factor, or size / factor if not grow; a symbol gives a fresh one. Returns false
+ * where the division has a remainder. */
 static bool scale_size(laci_infer *infer, int64_t size, int64_t factor, bool grow, int64_t *out) {
   if (factor == 1) *out = size;
   else if (size < 0) *out = infer->new_symbol(infer);
@@ -64,7 +65,7 @@ static lac_status eval(laci_eval *eval) {
   lac_status st = laci_block_size(eval->node, &b, eval->err);
   if (st) return st;
   int64_t channels = x->shape.dims[1], height = x->shape.dims[2], width = x->shape.dims[3];
-  /* out as [N, row, column, C, H / b, W / b], or C before row and column */
+  /* the output seen as [N, row, column, C, H / b, W / b], or with C before row and column */
   laci_shape space = {.rank = 6, .dims = {x->shape.dims[0], b, b, channels, height / b, width / b}};
   int64_t spatial = height * width;
   int64_t strides[6] = {channels * spatial, width, 1, spatial, b * width, b};

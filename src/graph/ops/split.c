@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Split: cuts x along one axis. Sizes are given (attribute before opset 13, then an input), or
  * equal parts are made, the last one smaller where num_outputs (opset 18) does not divide the axis.
- * Each output reads its own run of places along that axis (a map each); the other axes pass
- * through. */
+ * Each output reads its own run of positions along that axis (one map each); labels of the other
+ * axes pass. */
 #include "base/memory.h"
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
 #include "base/plural.h"
 
-/** The sizes that are given, of any number; NULL where they are not, or (with *present) not known.
- */
+/** Returns the given sizes and their number; NULL where none are given, or (with *present) they are
+ * not known. */
 static const int64_t *find_sizes(const laci_node *node, const laci_buf *content, int64_t *n,
                                  bool *present) {
   size_t n_attr = 0;
@@ -26,7 +26,7 @@ static const int64_t *find_sizes(const laci_node *node, const laci_buf *content,
   return sizes;
 }
 
-/** Size of part `part` of an axis of known size, where no sizes are given. */
+/** Returns the size of a part of an axis of known size, where no sizes are given. */
 static int64_t equal_part(int64_t size, int n_parts, int part) {
   int64_t chunk = (size + n_parts - 1) / n_parts, start = chunk * part;
   return start >= size ? 0 : size - start < chunk ? size - start : chunk;
@@ -99,7 +99,7 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-/** Labels of the other axes, shared by x and every part. */
+/** Sets the labels of the other axes, shared by x and every part. */
 static void couple_shared(laci_coupling *c, const laci_node *node, const laci_shape *x, int axis) {
   for (int at = 0; at < x->rank; at++) {
     int label = at == axis ? LACI_FIXED : laci_coupling_new_label(c);
@@ -123,7 +123,8 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   for (int part = 0; part < node->n_outputs; part++) {
     int64_t own = sizes ? sizes[part] : equal_part(x->dims[axis], node->n_outputs, part);
     const laci_shape *y = laci_port_shape(c, LACI_OUT(part));
-    if (own < 0 || start + own > x->dims[axis]) break; /* a wrong size that inference did not see */
+    /* sizes that do not fit, which inference did not know */
+    if (own < 0 || start + own > x->dims[axis]) break;
     if (y && y->dims[axis] == own) {
       laci_axis_map *map = laci_map(c, LACI_OUT(part), axis, 0, axis, own);
       for (int64_t at = 0; map && at < own; at++) map->from[at] = (int32_t)(start + at);
@@ -133,7 +134,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_ok(c);
 }
 
-/** The parts concatenated again; zeros for a part whose output has no gradient. */
+/** dX is the gradients of the parts, concatenated; zeros for a part without a gradient. */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   laci_shape x = laci_gradient_in_shape(b, node, 0);
   laci_attr axis = laci_attr_int("axis", laci_axis_of(laci_node_int(node, "axis", 0), x.rank));

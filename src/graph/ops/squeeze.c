@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Squeeze: drops axes of size 1; all of them where no axes are given (attribute before opset 13,
- * then an input). The other axes keep their channel orders; a dropped one joins nothing. Its mirror
- * is unsqueeze.c. */
+ * then an input). The other axes keep their labels; a dropped one gets a label of its own. See also
+ * unsqueeze.c. */
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
@@ -10,7 +10,7 @@ static laci_ints read_axes(const laci_node *node, const laci_buf *content) {
   return laci_ints_of(node, "axes", node->version >= 13 || node->version == 0 ? 1 : -1, content);
 }
 
-/** Which axes go; false where that is not known. */
+/** Finds the axes that are dropped; returns false where they are not known. */
 static bool find_dropped(const laci_node *node, const laci_ints *axes, const laci_shape *x,
                          bool dropped[LACI_MAX_RANK]) {
   if (axes->present) {

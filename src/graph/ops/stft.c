@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * STFT (opset 17): the discrete Fourier transform (dft.c) of frames of a signal [B, L, parts],
- * `frame_step` apart and weighted by a window; y is [B, frames, frequencies, 2]. Signals pass, all
- * else stays. */
+ * `frame_step` apart and weighted by a window; y is [B, frames, frequencies, 2]. The label of the
+ * batch axis passes; all others are FIXED. */
 #include <math.h>
 
 #include "graph/ops/shared/op_in.h"
 
 enum { SIGNAL, STEP, WINDOW, LENGTH };
 
-/** The scalar of an input; -1: it is not known. */
+/** Returns the integer in a scalar input; -1: it is not known. */
 static int64_t scalar_of(const laci_buf *buf) {
   return buf && buf->count == 1 ? laci_size_from_element(laci_buf_get_i(buf, 0)) : -1;
 }

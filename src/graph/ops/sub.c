@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sub: y = a - b, broadcast. Folds: symbols of sizes survive - 0. */
+ * Sub: y = a - b, broadcast. Inference evaluates it: a symbol - 0 stays that symbol. */
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
 

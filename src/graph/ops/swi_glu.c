@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * SwiGLU (opset 28): y = a * sigmoid(alpha * a) * b, element by element; both operands have one
- * shape. */
+ * SwiGLU (opset 28): y = a * sigmoid(alpha * a) * b, element by element; both operands have the
+ * same shape. */
 #include <math.h>
 
 #include "graph/gradient.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * TensorScatter (opset 24): a cache with an update written along `axis`, from write_indices[batch]
- * on (0 where they are absent), round and round in mode "circular". All axes but that one pass. */
+ * TensorScatter (opset 24): a copy of a cache with an update written along `axis`, from
+ * write_indices[batch] on (0 by default); in mode "circular" it wraps around. Labels of all other
+ * axes pass. */
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tile: repeats x along its axes. Place o of a repeated axis reads place o mod size (a map); an
- * axis that is repeated once passes through. Repeats that are not constant freeze their axes. */
+ * Tile: repeats x along its axes. Position o of a repeated axis reads position o mod size (a map).
+ * The label of an axis that is not repeated passes. Axes whose repeats are not constant are
+ * FIXED. */
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
@@ -40,7 +41,7 @@ typedef struct tiling {
   int64_t row_in, row_out;
 } tiling;
 
-/** Rows of out, each a repetition of one row of x. */
+/** Writes rows of out, each a repetition of one row of x. */
 static void tile_rows(int64_t begin, int64_t end, void *context) {
   const tiling *job = context;
   const laci_shape *x = &job->x->shape, *out = &job->out->shape;
@@ -90,7 +91,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_ok(c);
 }
 
-/** Every axis seen as repeats x size: the repeats are summed. */
+/** dY is reshaped so that each axis is repeats x size, then summed over the repeats. */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   laci_shape x = laci_gradient_in_shape(b, node, 0);
   laci_shape y = laci_gradient_shape(b, node->outputs[0]), cut = {.rank = 0};

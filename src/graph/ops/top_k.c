@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * TopK: the k largest (or smallest, opset 11) elements along an axis, in order, and their indices.
  * k is an attribute before opset 10, then an input. Of equal elements the first comes first; NaN
- * counts as larger than all. Order matters along the axis; the other axes pass through. */
+ * counts as larger than all. The axis is FIXED; labels of the other axes pass. */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -45,7 +45,7 @@ typedef struct entry {
   int64_t at;
 } entry;
 
-/** Values in ascending order, NaN last; 0 where equal. */
+/** Compares two values: ascending order, NaN last; returns 0 where equal. */
 static int compare_values(const entry *a, const entry *b) {
   if (a->f != a->f || b->f != b->f) return (a->f != a->f) - (b->f != b->f);
   if (a->f != b->f) return a->f < b->f ? -1 : 1;

@@ -5,7 +5,7 @@
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
 
-/** perm of a tensor of that rank, checked to be a permutation. */
+/** Reads perm for a tensor of that rank, and checks that it is a permutation. */
 static lac_status read_perm(const laci_node *node, int rank, int perm[LACI_MAX_RANK],
                             lac_error *err) {
   bool seen[LACI_MAX_RANK] = {false};

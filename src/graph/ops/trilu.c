@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Trilu: the upper (or lower) triangle of the last two axes, from the k-th diagonal on; zeros
- * elsewhere. Places of those two axes have a meaning; the batch axes pass through. */
+ * elsewhere. Those two axes are FIXED; labels of the batch axes pass. */
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/walk_in.h"
 
@@ -23,7 +23,7 @@ static lac_status eval(laci_eval *eval) {
   if (k < -n_rows) k = -n_rows;
   for (int64_t at = 0; at < x->count; at++) {
     int64_t beyond =
-        at % n_columns - at / n_columns % n_rows - k; /* how far right of the diagonal */
+        at % n_columns - at / n_columns % n_rows - k; /* columns to the right of the diagonal */
     if (upper ? beyond >= 0 : beyond <= 0) laci_move(eval->out[0], at, x, at, 1);
   }
   return LAC_OK;
@@ -42,7 +42,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_ok(c);
 }
 
-/** What was kept gets what comes back: the same triangle of it. */
+/** dX is the same triangle of dY, and zeros elsewhere. */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int inputs[2] = {laci_gradient_of(b, node, 0), node->n_inputs > 1 ? node->inputs[1] : -1};
   laci_attr upper = laci_attr_int("upper", laci_node_int(node, "upper", 1));

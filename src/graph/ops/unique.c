@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Unique: the different elements, or the different slices along an axis, in ascending order or in
- * that of their first places; also the first place of each, which of them each is, and how often it
- * is there. All depends on content, so nothing is said about channel orders. */
+ * Unique: the distinct elements, or distinct slices along an axis, in ascending order or in order
+ * of first occurrence. Further outputs: the index of each first occurrence, for each input element
+ * the index of its distinct element, and counts. All depends on content, so all axes are FIXED. */
 #include "base/error.h"
 #include "base/memory.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
 
-/** An item is an element, or all elements of one place of the axis. */
+/** The items to compare: elements, or slices at one index of the axis. */
 typedef struct items {
   const laci_buf *x;
   int64_t n, outer, inner; /* item k: elements (o * n + k) * inner + i */
 } items;
 
-/** The different items: place of the first of each, in the wanted order. */
+/** The distinct items: the index of the first occurrence of each, in the wanted order. */
 typedef struct found {
   int64_t n;
   int64_t *first; /* [items] */
@@ -43,7 +43,7 @@ static int compare(const items *it, int64_t a, int64_t b) {
   return 0;
 }
 
-/** The number of the different item that equals item k, or -1. */
+/** Returns the index of the distinct item that equals item k, or -1. */
 static int64_t which(const items *it, const found *f, int64_t k) {
   for (int64_t at = 0; at < f->n; at++) {
     if (compare(it, f->first[at], k) == 0) return at;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Unsqueeze: puts in axes of size 1 where the output shall have them (attribute before opset 13,
- * then an input). The axes that were there keep their channel orders; a new one joins nothing. */
+ * Unsqueeze: inserts axes of size 1 at the given axes of the output (attribute before opset 13,
+ * then an input). The axes of x keep their labels; a new one gets a label of its own. */
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"

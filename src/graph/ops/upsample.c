@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Upsample, Resize's ancestor: scales as attribute (opset 7) or input (9), asymmetric places,
- * rounded down. */
+ * Upsample, the predecessor of Resize: scales are an attribute (opset 7) or an input (9);
+ * coordinates are asymmetric, rounded down. */
 #include <math.h>
 
 #include "base/to_int.h"
@@ -8,7 +8,7 @@
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/resample_in.h"
 
-/** scales[axis]; *known is false where they come from an input of unknown content. */
+/** Reads scales[axis]; *known is false where they come from an input of unknown content. */
 static lac_status read_scales(const laci_node *node, const laci_buf *input, int rank,
                               double *scales, bool *known, lac_error *err) {
   const laci_attr *attr = laci_node_attr(node, "scales");
@@ -88,7 +88,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_ok(c);
 }
 
-/** Resize's, with the places that Upsample reads. */
+/** The gradient of Resize, with the coordinates that Upsample uses. */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   laci_shape x = laci_gradient_in_shape(b, node, 0);
   bool nearest = strcmp(laci_node_text(node, "mode", "nearest"), "nearest") == 0, known = false;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where: out = condition ? x : y, all three broadcast. Channel orders pass through element by
- * element. In shape arithmetic a condition that is not known gives a fresh symbol, unless both
- * sides agree. */
+ * Where: out = condition ? x : y, all three broadcast. Labels pass, as in any elementwise operator.
+ * In shape arithmetic, an unknown condition gives a fresh symbol, unless x and y are equal. */
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Xor: of booleans, broadcast. */
+ * Xor: y = a != b of booleans, broadcast. */
 #include "graph/ops/shared/op_in.h"
 
 static int64_t value_integer(int64_t a, int64_t b) { return (a != 0) != (b != 0); }
