@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The parser. It walks argv once; every word is an option of the table, its value, or the operand.
- * The rules are those of GNU's getopt_long (--name value, --name=value, -n value, -nvalue, --
- * ends), and -n=value, with _ for - in names and --no- before every switch. The tables are in
- * args.h; nearest.c says what an unknown word could have meant. */
+ * The parser of the command line. It reads argv once; every word is an option of the table, an
+ * option's value, or an operand. The rules are those of GNU's getopt_long (--name value,
+ * --name=value, -n value, -nvalue, and -- ends the options). In addition -n=value, _ for - in
+ * names, and --no- before every switch are accepted. The tables are in args.h; nearest.c finds a
+ * similar known word for an unknown one. */
 #include "args.h"
 
 #include <ctype.h>
@@ -43,7 +44,7 @@ const option_row option_table[] = {
 };
 const int n_options = sizeof option_table / sizeof option_table[0];
 
-/* An option in other words under some verbs. */
+/* Different help texts of an option for some verbs. */
 static const struct {
   const char *name;
   unsigned verbs;
@@ -80,7 +81,7 @@ void options_print(FILE *out, verb_id verb, const char *title, option_printer *p
   }
 }
 
-/* Its place in words_table, or -1. */
+/* Returns the index in words_table for this option and verb, or -1. */
 static int words_of(const option_row *option, verb_id verb) {
   for (int i = 0; i < N_WORDS; i++) {
     bool same = strcmp(words_table[i].name, option->name) == 0;
@@ -142,7 +143,8 @@ bool option_takes_value(const option_row *option) {
   return option->kind != OPTION_SWITCH && option->kind != OPTION_COUNT;
 }
 
-/* "FILE.npz" among the choices stands for any name that ends so. */
+/* Is the value among the choices? "FILE.npz" among the choices stands for any name that ends in
+ * .npz. */
 static bool is_choice(const char *choices, const char *value) {
   static const char file[] = "FILE";
   size_t n = strlen(value), n_file = sizeof file - 1;
@@ -163,7 +165,7 @@ static lac_status parse_number(const option_row *option, const char *value, uint
   errno = 0;
   *number = strtoull(value, &end, 10);
   bool is_whole = isdigit((unsigned char)value[0]) && !*end;
-  if (!is_whole && most == UINT64_MAX) { /* the limits are checked where they are known */
+  if (!is_whole && most == UINT64_MAX) { /* the code that uses the value checks its limits */
     return laci_fail(err, LAC_BAD_ARGUMENT, "--%s %s: wanted an integer without sign or unit",
                      text_dashed(option->name), value);
   }
@@ -207,7 +209,8 @@ static lac_status list_add(text_list *list, const char *value, lac_error *err) {
   return LAC_OK;
 }
 
-/* Stores a value in the option's field. Switches and counts come as "yes" and "no". */
+/* Parses a value into the option's field of args. Values of switches and counters are "yes" and
+ * "no". */
 static lac_status store(arguments *args, const option_row *option, const char *value,
                         lac_error *err) {
   void *field = (char *)args + option->offset;
@@ -248,19 +251,20 @@ static lac_status store(arguments *args, const option_row *option, const char *v
   return LAC_OK;
 }
 
-/* The same for a value of the command line. */
+/* Stores a value from the command line, and marks the option as given. */
 static lac_status give(arguments *args, const option_row *option, const char *value,
                        lac_error *err) {
   *(bool *)((char *)args + option->given) = true;
   return store(args, option, value, err);
 }
 
-/* "--effort" of "--effort=best"; for -x, "-x". */
+/* Extracts the option's name from a word: "--effort" from "--effort=best", "-x" from "-xVALUE". */
 static void name_of(const char *word, char name[LONGEST_NAME]) {
   snprintf(name, LONGEST_NAME, "%.*s", (int)strcspn(word, "="), word);
 }
 
-/* The verb's option of that name, or with --no- the switch; NULL: there is none. */
+/* Returns the verb's option of this name, or the switch for a name with --no-; NULL: there is none.
+ */
 static const option_row *option_by_word(verb_id verb, const char *name) {
   if (name[1] != '-') return name[1] && !name[2] ? option_by_letter(verb, name[1]) : NULL;
   const option_row *option = option_by_name(verb, name + 2, strlen(name + 2));
@@ -275,7 +279,7 @@ const option_row *option_of_word(verb_id verb, const char *word) {
   return option_by_word(verb, name);
 }
 
-/* The verbs that know the word, "train, finetune"; empty: none. */
+/* Lists the verbs that have an option of this name: "train, finetune"; empty: none. */
 static void verbs_with(const char *name, char text[256]) {
   size_t used = 0;
   text[0] = 0;
@@ -287,7 +291,8 @@ static void verbs_with(const char *name, char text[256]) {
   }
 }
 
-/* Every form that the verb takes; but none that destroys: no one shall be led to it. */
+/* Returns the verb's option most like the name, in any form; never one that destroys data, which
+ * should not be suggested. */
 static const char *nearest_option(verb_id verb, const char *name) {
   static _Thread_local char names[sizeof option_table / sizeof option_table[0] * 2][LONGEST_NAME];
   const char *candidates[sizeof names / sizeof names[0]];
@@ -332,13 +337,14 @@ static lac_status fail_unknown_option(verb_id verb, const char *word, lac_error 
                    of);
 }
 
-/* Where the parser is. `next` is the index of the word after the current one. */
+/* Position of the parser. `next` is the index of the word after the current one. */
 typedef struct cursor {
   int argc, next;
   char **argv;
 } cursor;
 
-/* The next word, whatever it looks like; but an option of the verb is one that was forgotten. */
+/* Takes the next word as the option's value, even if it begins with a dash. But if it is an option
+ * of the verb, the value was forgotten, and the call fails. */
 static lac_status take_value(cursor *at, const option_row *option, verb_id verb, const char **value,
                              lac_error *err) {
   const char *word = at->next < at->argc ? at->argv[at->next] : NULL;
@@ -375,7 +381,7 @@ static lac_status parse_long(cursor *at, const char *word, arguments *args, lac_
   return st ? st : give(args, option, value, err);
 }
 
-/* -output is no -o utput: a dash was forgotten. */
+/* Refuses "-output", which would mean -o with the value "utput": a dash was forgotten. */
 static lac_status check_dashes(const char *word, const arguments *args, lac_error *err) {
   const option_row *option = option_by_name(args->verb, word + 1, strcspn(word + 1, "="));
   if (!option || !word[2]) return LAC_OK;
@@ -408,7 +414,7 @@ static lac_status parse_letters(cursor *at, const char *word, arguments *args, l
 
 /* ---- Operands and the verb ---- */
 
-/* What a surplus word could have been meant for. */
+/* Returns a hint on what a surplus word was probably meant for. */
 static const char *surplus_hint(const arguments *args) {
   switch (args->verb) {
     case VERB_prune:
@@ -442,7 +448,8 @@ static lac_status fail_surplus(const arguments *args, const char *word, lac_erro
                    row->name, row->operands[0] ? " [options] " : "", row->operands);
 }
 
-/* A surplus operand is only kept: what it was meant for shows when all options are known. */
+/* Stores an operand. A surplus one is only remembered, since the hint for it depends on options
+ * that may follow. */
 static lac_status parse_operand(const char *word, arguments *args, const char **surplus,
                                 lac_error *err) {
   const verb_row *row = &verb_table[args->verb];
@@ -479,7 +486,8 @@ lac_status verb_find(const char *word, verb_id *verb, lac_error *err) {
                    word[0] ? word : "an empty word");
 }
 
-/* The first word is to be a verb; what else it is shows what was misunderstood. */
+/* Parses the first word, which must be a verb; otherwise the error explains the probable mistake.
+ */
 static lac_status parse_verb(int argc, char **argv, verb_id *verb, lac_error *err) {
   const char *word = argv[1];
   if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) word = "version";

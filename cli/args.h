@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The command line as data: one table of verbs (verbs.def) and one of options (options.def), and
- * the parser that fills struct arguments from them. help.c, manual.c and completion.c print the
- * same tables. */
+ * The command line: a table of verbs (verbs.def), a table of options (options.def), and the parser
+ * that fills struct arguments according to them. help.c, manual.c and completion.c print the same
+ * tables. */
 #ifndef CLI_ARGS_H
 #define CLI_ARGS_H
 
@@ -34,7 +34,7 @@ typedef enum option_kind {
   OPTION_SECONDS,
   OPTION_REAL,
   OPTION_SIZE,
-  OPTION_HEAD, /* no option: the title of those after it */
+  OPTION_HEAD, /* not an option: the title of the options after it */
 } option_kind;
 
 /** Values of an option that may be given several times; views of argv. */
@@ -58,8 +58,9 @@ typedef uint64_t SIZE_value;
 typedef struct arguments {
   verb_id verb;
   const char *operand;             /* NULL: not given */
-  const char *second;              /* operand, of verbs that take two */
-  struct lac_process_group *group; /* processes that do this together, group.h; NULL: alone */
+  const char *second;              /* second operand, of verbs that take two */
+  struct lac_process_group *group; /* the processes that run this command together, see group.h;
+                                      NULL: this process alone */
 #define LAC_OPTION(kind, id, letter, argument, initial, verbs, help) kind##_value id;
 #include "options.def"
 #undef LAC_OPTION
@@ -67,12 +68,12 @@ typedef struct arguments {
 #define LAC_OPTION(kind, id, letter, argument, initial, verbs, help) bool id;
 #include "options.def"
 #undef LAC_OPTION
-  } given; /* on the command line, whatever the value */
+  } given; /* was the option given on the command line, with any value? */
 } arguments;
 
 typedef struct verb_row {
   const char *name, *operands;
-  int least, most; /* operands */
+  int least, most; /* number of operands */
   const char *summary, *description;
 } verb_row;
 
@@ -83,12 +84,12 @@ typedef struct example_row {
 
 typedef struct option_row {
   option_kind kind;
-  const char *name; /* with _; text_dashed shows it. Of a head: the title */
+  const char *name; /* with _ for -, see text_dashed; of OPTION_HEAD the title */
   char letter;      /* 0: none */
   const char *argument, *initial;
-  unsigned verbs; /* set of ON(id); a head has none */
+  unsigned verbs; /* the verbs that take the option, a set of ON(id); OPTION_HEAD has none */
   const char *help;
-  size_t offset, given; /* in struct arguments: the value, and whether it was given */
+  size_t offset, given; /* offsets in struct arguments of the value, and of the bool in `given` */
 } option_row;
 
 extern const verb_row verb_table[VERB_COUNT];
@@ -97,34 +98,38 @@ extern const int n_options;
 extern const example_row example_table[];
 extern const int n_examples;
 
-/** Fills args from argv (views of it). Fails LAC_BAD_ARGUMENT with a text that says what was found
- * and, for an unknown name, what is nearest. After --help nothing more is required. Clear it in any
- * case. */
+/** Fills args, which gets views of argv. Fails LAC_BAD_ARGUMENT; the text says what was found and,
+ * for an unknown name, which known name is nearest. With --help no operand is required. Clear args
+ * in any case. */
 LAC_MUST_CHECK lac_status arguments_parse(int argc, char **argv, arguments *args, lac_error *err);
 void arguments_clear(arguments *args);
 
-/** The verb of that name. Fails LAC_BAD_ARGUMENT with the nearest one, if any is near. */
+/** Finds the verb of this name. Fails LAC_BAD_ARGUMENT; the text suggests a similar verb, if there
+ * is one. */
 LAC_MUST_CHECK lac_status verb_find(const char *word, verb_id *verb, lac_error *err);
 
-/** True for options that help, manual and completions show under this verb. */
+/** Do help, manual and completions show this option under this verb? */
 bool option_shown(const option_row *option, verb_id verb);
 typedef void option_printer(FILE *out, const option_row *option, verb_id verb);
-/** Every option that the verb shows, by `print`, below the titles of their groups; `title` is the
- * format of a title. */
+/** Prints the options that the verb shows: the title of each group with the printf format `title`,
+ * and each option by calling `print`. */
 void options_print(FILE *out, verb_id verb, const char *title, option_printer *print);
 
-/** The verb's option that the word is meant for, "--name", "--name=value", "--no-name" or "-n";
- * NULL: it is none. */
+/** Returns the verb's option for a word "--name", "--name=value", "--no-name" or "-n"; NULL: the
+ * verb has no such option. */
 const option_row *option_of_word(verb_id verb, const char *word);
 bool option_takes_value(const option_row *option);
 
-/** What this verb's help says of the option, and how it calls its value (NULL: it takes none). */
+/** Returns the option's help text under this verb, and in *value the placeholder for its value
+ * (NULL: it takes none). */
 const char *option_help(const option_row *option, verb_id verb);
 const char *option_argument(const option_row *option, verb_id verb);
 
-/** The name as it is typed, with - for _; valid until the fourth next call of the same thread. */
+/** Returns the name as typed on the command line, with - for _. Valid until the fourth next call in
+ * the same thread. */
 const char *text_dashed(const char *name);
-/** How many characters of a word as it was typed are no letters of its name: dashes, and "no-". */
+/** Returns the length of the prefix of a typed word that is not part of the option's name: dashes,
+ * and "no-". */
 size_t option_mark(const char *word);
 
 #endif

@@ -69,8 +69,8 @@ static lac_status read_options(const arguments *args, laci_arena *arena, lac_ben
 
 static double ratio(double over, double under) { return under > 0 ? over / under : 0; }
 
-/* Under columns that are there for two plans: what the dense one takes, and how many times that of
- * the other. */
+/* Fills the columns that exist only with two plans: the time in the dense plan, and its ratio to
+ * the time in the plan with sparse kernels. */
 static void dense_cells(text_table *table, const lac_bench_result *r, double seconds,
                         double dense) {
   if (!r->has_sparse) return;
@@ -80,8 +80,8 @@ static void dense_cells(text_table *table, const lac_bench_result *r, double sec
   else table_cell(table, "-");
 }
 
-/* Time, share of it, and for what computes products: their rate, and that as a share of the peak;
- * then the traffic. */
+/* Fills the columns: time; share of the total time; for matrix products the rate, and the rate as a
+ * share of the peak; memory traffic. */
 static void rate_cells(text_table *table, const lac_bench_result *r, const lac_bench_layer *sum) {
   double seconds = sum->seconds, rate = ratio((double)sum->flops, seconds);
   int64_t flops = sum->flops, bytes = sum->bytes_read + sum->bytes_written;
@@ -100,7 +100,7 @@ static void rate_cells(text_table *table, const lac_bench_result *r, const lac_b
 }
 
 static void rest_row(text_table *table, const lac_bench_result *r) {
-  enum { BEFORE = 3 }; /* columns of text after the name, and the time */
+  enum { BEFORE = 3 }; /* columns before the time */
   table_cell(table, "(in the dense plan only)");
   for (int column = 0; column < BEFORE; column++) table_cell(table, "-");
   dense_cells(table, r, 0, r->dense_rest_seconds);
@@ -188,8 +188,8 @@ static void print_exact(const lac_bench_result *r) {
                r->exact_reason);
 }
 
-/* Layers that run for a part of the batch at a time (a micro-batch), so that its values stay in the
- * caches. Steps with the same number of micro-batches are one group. */
+/* Prints which layers run in micro-batches: on a part of the batch at a time, so that its values
+ * stay in the caches. Steps with the same number of micro-batches form one group. */
 static void print_micro_batches(const lac_bench_result *r) {
   for (int at = 0, end; at < r->n_layers; at = end) {
     const int64_t micro_batches = r->layers[at].micro_batches,
@@ -205,7 +205,7 @@ static void print_micro_batches(const lac_bench_result *r) {
   }
 }
 
-/* What planning took, and the same for the dense plan where there are two. */
+/* Prints time and memory of planning; for the dense plan, too, if there are two. */
 static void print_plan(const lac_bench_result *r) {
   char seconds[64] = "", memory[128] = "";
   if (r->has_sparse) {
@@ -266,7 +266,8 @@ static lac_status report(outputs *plan, const lac_bench_result *result, lac_erro
   return st;
 }
 
-/* Where the rule that chose sparse kernels was wrong for this processor. */
+/* Warns if sparse kernels were slower than dense ones, that is, if the rule that chose them is
+ * wrong for this processor. */
 static void warn_of_slower(const arguments *args, const lac_bench_result *r) {
   const double chance = 1.03;
   if (!r->has_sparse || !(r->sparse.median > chance * r->dense.median)) return;
@@ -277,7 +278,7 @@ static void warn_of_slower(const arguments *args, const lac_bench_result *r) {
       timed ? "" : "; --tune quick times both for each layer, and eval and infer take it, too");
 }
 
-/* Where the nearest processor's figures chose, and it was not timed. */
+/* Warns if kernels were chosen by the costs of the most similar known processor, without timing. */
 static void warn_of_unknown(const arguments *args, const lac_bench_result *r) {
   if (r->costs_known || strcmp(args->tune, "off") != 0 || !args->sparse_kernels) return;
   if (!r->has_sparse && r->n_holding == 0) return;
@@ -286,7 +287,7 @@ static void warn_of_unknown(const arguments *args, const lac_bench_result *r) {
            "kernels; --tune quick times this network, --measure-costs FILE measures a table");
 }
 
-/* ---- A table of costs, in the place of a network ---- */
+/* ---- --measure-costs: a table of costs, without a network ---- */
 
 static lac_status check_alone(const arguments *args, lac_error *err) {
   const char *path = args->measure_costs;

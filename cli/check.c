@@ -26,7 +26,7 @@ static lac_status print_result(const arguments *args, const lac_model *model,
   return targets_print(report, stdout, err);
 }
 
-/* Every eligible layer holds the pattern. */
+/* Returns EXIT_DONE if every eligible layer holds the pattern. */
 static exit_code judge_pattern(const arguments *args, const lac_report *report, lac_error *err) {
   int n_missing = 0, n_eligible = 0;
   const char *first = NULL;
@@ -50,8 +50,8 @@ static bool any_dense_is_storable(const lac_report *report) {
   return false;
 }
 
-/* The same of the network as prune would prune it: a weight that is computed and dense is a layer
- * that should hold the pattern where prune stores it as one tensor. */
+/* judge_pattern for the network as prune would see it, with computed weights folded into stored
+ * tensors: such a weight should hold the pattern, too. */
 static exit_code judge_folded(const arguments *args, lac_model *model, const lac_options *options,
                               lac_error *err) {
   lac_report *report = NULL;
@@ -63,7 +63,8 @@ static exit_code judge_folded(const arguments *args, lac_model *model, const lac
   return st ? exit_code_of(st) : code;
 }
 
-/* The verdict: that, and every target takes every layer that is pruned. Changes the model. */
+/* The result of the check: every eligible layer holds the pattern, and every target takes every
+ * pruned layer. Changes the model by folding weights. */
 static exit_code judge(const arguments *args, lac_model *model, const lac_options *options,
                        const lac_report *report, lac_error *err) {
   if (!targets_take_all(args->operand, report, err)) return EXIT_FAILED;
@@ -90,7 +91,7 @@ exit_code verb_check(const arguments *args, lac_error *err) {
     st = lac_check(model, original, &options, &report, err);
     if (st == LAC_PROOF_FAILED) st = laci_fail_in(err, st, "%s", args->operand);
   }
-  /* The report is the result, whatever the verdict. */
+  /* the report is written whether or not the check passes */
   if (!st) st = outputs_write(&plan, model, report, err);
   if (!st && !plan.uses_stdout) st = print_result(args, model, report, err);
   st = outputs_finish(&plan, st, err);

@@ -1,31 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Completion scripts from the tables: `lacuna help --completion bash|zsh|fish`. After a verb its
- * options are offered; after an option with a closed set of values, these; after an option with a
- * file, and for the operand, files. */
+ * Prints completion scripts from the tables: `lacuna help --completion bash|zsh|fish`. The scripts
+ * offer a verb's options after the verb; the values of an option with a fixed set of values; and
+ * file names for options that take files and for operands. */
 #include <string.h>
 
 #include "help.h"
 #include "lacuna/train.h"
 
-/* Is it known which values the option takes? */
+/* Does the option have a fixed set of values? */
 static bool has_choices(const option_row *option) {
   return option->kind == OPTION_CHOICE || strcmp(option->name, "arch") == 0;
 }
 
-/* The choices of an option, separated by spaces; what they are may be the library's to say. */
+/* Prints the choices of an option, separated by spaces. For some options the library lists the
+ * choices. */
 static void print_choices(FILE *out, const option_row *option) {
   int n = 0;
   const char *const *names = option->kind == OPTION_CHOICE ? NULL : lac_network_names(&n);
   for (int i = 0; i < n; i++) fprintf(out, "%s%s", i ? " " : "", names[i]);
   for (const char *at = names ? "" : option->argument; *at;) {
     const int length = (int)strcspn(at, "|");
-    const bool is_file = strncmp(at, "FILE.", 5) == 0; /* any file of that ending */
+    const bool is_file = strncmp(at, "FILE.", 5) == 0; /* any file with this ending */
     if (!is_file) fprintf(out, "%s%.*s", at == option->argument ? "" : " ", length, at);
     at += length + (at[length] == '|');
   }
 }
 
-/* For zsh and fish: text inside single quotes. `special` are characters that get a backslash. */
+/* Prints text in single quotes for zsh and fish, with a backslash before each character in
+ * `special`. */
 static void print_quoted(FILE *out, const char *text, const char *special) {
   for (; *text; text++) {
     if (*text == '\'') fputs("'\\''", out);
@@ -34,7 +36,7 @@ static void print_quoted(FILE *out, const char *text, const char *special) {
   }
 }
 
-/* --name, and --no-name for a switch; each followed by a space. */
+/* Prints --name, and --no-name for a switch; each followed by a space. */
 static void print_forms(FILE *out, const option_row *option) {
   if (option->letter) fprintf(out, "-%c ", option->letter);
   fprintf(out, "--%s ", text_dashed(option->name));
@@ -51,7 +53,8 @@ static void print_bash(FILE *out) {
           "_lacuna() {\n"
           "  local now=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} options=\n"
           "  COMPREPLY=()\n"
-          "  if [ \"$now\" = = ]; then now=\n" /* --effort=: = is a word of its own */
+          "  if [ \"$now\" = = ]; then now=\n" /* bash splits "--effort=" into two words, "--effort"
+                                                  and "=" */
           "  elif [ \"$before\" = = ]; then before=${COMP_WORDS[COMP_CWORD-2]}; fi\n"
           "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
           "    COMPREPLY=($(compgen -W \"");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `lacuna data imagenet`: ImageNet as it is handed out, to TFRecords. */
+ * `lacuna data imagenet`: converts ImageNet's original files to TFRecords. */
 #include "lacuna/data.h"
 
 #include <inttypes.h>

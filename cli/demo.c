@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `lacuna demo`: the whole pipeline on the images inside the program, logged step by step. A
- * network is trained, pruned by several methods, fine-tuned, checked and run; a table says what
- * each step costs, and which of its differences are more than chance.
+ * `lacuna demo`: the whole pipeline on images that are linked into the program, logged step by
+ * step. It trains a network, prunes it with several methods, fine-tunes, checks and runs the
+ * results. A table shows the accuracy after each step, and the text below it says which differences
+ * are significant.
  *
  * It uses nothing but the public library, so it is also the example of how its functions fit
- * together. So small a network gains nothing from a second thread: it is trained by one, and the
- * result is the same for every --threads. Next: output_folder.h, how its files appear all together
- * or not at all. */
+ * together. The network is too small to gain from a second thread: one thread trains it, so that
+ * the result is the same for every --threads. Next: output_folder.h, by which the output files
+ * appear together or not at all. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -31,9 +32,11 @@
 #include "verbs.h"
 
 enum { BATCH = 32, TRAINING_EPOCHS = 20, TUNING_EPOCHS = 4, TRAINING_THREADS = 1 };
-/* Of each four seeds all four are better by chance in 2 of 70 cases only. */
+/* Number of seeds per method. With four seeds each, all four of one method are better than all four
+ * of the other by chance in only 2 of 70 cases. */
 enum { SEEDS = 4, SAMPLES = 256 };
-static const double TUNING_RATE = 0.02, DOUBT = 0.025; /* at each end of an interval */
+static const double TUNING_RATE = 0.02, DOUBT = 0.025; /* DOUBT: probability beyond each end of a
+                                                          confidence interval */
 
 #define IMAGES "digits.csv.gz"
 #define DENSE "digits.onnx"
@@ -52,7 +55,7 @@ typedef struct attempt {
   lac_model *model;
   lac_report *report;
   lac_eval_result pruned, tuned;
-  lac_recovery_score scores[TUNING_EPOCHS + 1]; /* during fine-tuning, from step 0 on */
+  lac_recovery_score scores[TUNING_EPOCHS + 1]; /* top-1 during fine-tuning, from step 0 on */
   int n_scores;
   int64_t steps;
 } attempt;
@@ -62,8 +65,10 @@ typedef struct demo {
   lac_options pruning;
   output_folder out;
   lac_eval_result dense;
-  lac_eval_result again;                            /* by magnitude, statistics estimated again */
-  lac_eval_result in_order[SEEDS], permuted[SEEDS]; /* calibrated */
+  lac_eval_result again;                            /* pruned by magnitude, then batch
+                                                       normalization's statistics estimated again */
+  lac_eval_result in_order[SEEDS], permuted[SEEDS]; /* pruned with calibration, one result per seed:
+                                                       in the file's order, and permuted */
   attempt magnitude, calibrated;
 } demo;
 
@@ -76,7 +81,7 @@ static lac_status write_images(const demo *d, lac_error *err) {
   return laci_file_write(path, demo_images, (size_t)(demo_images_end - demo_images), false, err);
 }
 
-/* What training and fine-tuning share. */
+/* Returns the options that training and fine-tuning have in common. */
 static lac_train_options training_options(const demo *d, const char *folder) {
   lac_train_options o = lac_train_options_default();
   o.threads = TRAINING_THREADS;
@@ -90,7 +95,7 @@ static lac_train_options training_options(const demo *d, const char *folder) {
   return o;
 }
 
-/* The curves that a training drew in its folder get a name of their own. */
+/* Moves the curves that a training drew in its folder to the output `name`. */
 static lac_status keep_curves(const demo *d, const char *folder, const char *name, lac_error *err) {
   char from[PATH_MAX], to[PATH_MAX];
   int n = snprintf(from, sizeof from, "%s/curves.svg", folder);
@@ -149,7 +154,7 @@ static void on_event(const lac_train_event *event, void *context) {
   if (event->kind == LAC_TRAIN_EVALUATED) note_score(a, event->step, event->top1);
 }
 
-/* Trains on with the zeros of the pruning held. */
+/* Fine-tunes the pruned network with its zeros held. */
 static lac_status tune(const demo *d, attempt *a, const char *name, lac_error *err) {
   char folder[PATH_MAX];
   lac_mask *mask = NULL;
@@ -169,7 +174,7 @@ static lac_status tune(const demo *d, attempt *a, const char *name, lac_error *e
   return st;
 }
 
-/* The dense network, pruned as the options say, and how it fares. */
+/* Prunes the dense network with these options, and evaluates it. */
 static lac_status prune(const demo *d, const lac_options *how, attempt *a, lac_error *err) {
   lac_status st = load(d, DENSE, &a->model, err);
   if (!st) st = lac_prune(a->model, how, &a->report, err);
@@ -190,8 +195,8 @@ static lac_calibration calibration_options(const demo *d) {
   return c;
 }
 
-/* By the largest weights alone; then the same with the statistics of batch normalization estimated
- * again, which is what most of the loss comes from. */
+/* Prunes by magnitude alone; then again with the statistics of batch normalization estimated anew,
+ * since wrong statistics cause most of the loss. */
 static lac_status prune_by_magnitude(demo *d, lac_error *err) {
   lac_options how = d->pruning;
   lac_calibration c = calibration_options(d);
@@ -213,7 +218,7 @@ static lac_status prune_by_magnitude(demo *d, lac_error *err) {
   return st ? st : tune(d, &d->magnitude, "magnitude", err);
 }
 
-/* Masks and weights fitted to samples: several times, each on others. */
+/* Prunes with masks and weights fitted to samples, once per seed on different samples. */
 static lac_status prune_calibrated(demo *d, lac_error *err) {
   lac_calibration c = calibration_options(d);
   lac_options how = d->pruning;
@@ -236,14 +241,15 @@ static lac_status prune_calibrated(demo *d, lac_error *err) {
   return st ? st : tune(d, &d->calibrated, "calibrated", err);
 }
 
-/* An interval of top-1 for images like those that were seen, in percent. */
+/* Computes the confidence interval of top-1, in percent, for images like those of the test part. */
 static void interval_of(const lac_eval_result *r, double ends[2]) {
   int64_t right = (int64_t)llround(r->top1 * (double)r->images / 100);
   ends[0] = 100 * laci_binomial_lower(right, r->images, DOUBT);
   ends[1] = 100 * laci_binomial_upper(right, r->images, DOUBT);
 }
 
-/* Dense, pruned, fine-tuned: both methods in one drawing, which says how far chance reaches. */
+/* Draws the recovery of top-1 of both methods (dense, pruned, fine-tuned) in one diagram, whose
+ * text gives the confidence interval. */
 static lac_status draw_recovery(const demo *d, lac_error *err) {
   char path[PATH_MAX], data[160];
   double ends[2];
@@ -288,9 +294,9 @@ static lac_status walk(demo *d, lac_error *err) {
   return st ? st : draw_recovery(d, err);
 }
 
-/* ---- What came of it ---- */
+/* ---- Results ---- */
 
-/* As any other program would: reads the file that was written, looks at every layer, runs it. */
+/* Reads the written network as any other program would, checks every layer, and runs it. */
 static lac_status print_check(const demo *d, lac_error *err) {
   lac_model *model = NULL;
   lac_report *report = NULL;
@@ -329,7 +335,7 @@ static void loss_range(const lac_eval_result of[SEEDS], double *least, double *m
   }
 }
 
-/* Of all seeds: the first one's top-1, and the range of the loss. */
+/* Prints top-1 of the first seed, and the range of the loss over all seeds. */
 static void print_seeds(const char *name, const lac_eval_result of[SEEDS]) {
   double ends[2], least, most;
   interval_of(&of[0], ends);
@@ -338,7 +344,7 @@ static void print_seeds(const char *name, const lac_eval_result of[SEEDS]) {
          of[0].loss, least, most);
 }
 
-/* Is one interval of top-1 below the other? */
+/* Is the confidence interval of a's top-1 completely below that of b? */
 static bool is_below(const lac_eval_result *a, const lac_eval_result *b) {
   double of_a[2], of_b[2];
   interval_of(a, of_a);
@@ -346,7 +352,7 @@ static bool is_below(const lac_eval_result *a, const lac_eval_result *b) {
   return of_a[1] < of_b[0];
 }
 
-/* What the figures show, and what they do not. */
+/* Prints which differences the figures prove, and which they do not. */
 static void print_claims(const demo *d) {
   double least[2], most[2];
   loss_range(d->in_order, &least[0], &most[0]);
@@ -389,7 +395,8 @@ static void print_files(const demo *d) {
   printf("  " TUNING_CURVES "      what pruning took and fine-tuning brought back\n");
 }
 
-/* The result is out before the files get their places: where it cannot be, there are none. */
+/* Flushes standard output, and then moves the files into place: if printing failed, there are no
+ * files. */
 static lac_status finish(demo *d, lac_error *err) {
   lac_status st = print_check(d, err);
   if (st) return st;

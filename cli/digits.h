@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The data inside the program for `lacuna demo`: 1797 handwritten digits of 8 x 8 pixels (UCI
- * Optical Recognition of Handwritten Digits, E. Alpaydin, C. Kaynak, CC BY 4.0), as
- * examples/digits/digits.csv.gz. Put there by demo_data.S. */
+ * The data set for `lacuna demo`, which is linked into the program (demo_data.S): the bytes of
+ * examples/digits/digits.csv.gz, 1797 handwritten digits of 8 x 8 pixels (UCI Optical Recognition
+ * of Handwritten Digits, E. Alpaydin, C. Kaynak, CC BY 4.0). */
 #ifndef CLI_DIGITS_H
 #define CLI_DIGITS_H
 

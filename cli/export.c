@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading the network of an earlier export, and the check before the sparse one is written. */
+ * Reads the network that an earlier command exported, and checks the sparse network before it is
+ * written. */
 #include "export.h"
 
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Joining, agreeing and leaving. A failure that all have agreed on is told once, by process 0; one
- * that the others do not know of, by the process that has it, and its leaving ends all. */
+ * Joining, agreeing and leaving. Process 0 prints a failure on which all processes agreed. A
+ * failure that the others do not know is printed by the process in which it happened; when that
+ * process leaves the group, all processes end. */
 #include "group.h"
 
 #include <fcntl.h>
@@ -9,10 +10,10 @@
 #include "base/error.h"
 #include "lacuna/process_group.h"
 
-/* Of process 0, which tells what it failed of, and whose end is that of all. */
+/* How long other processes wait, so that process 0 can report its failure and end all of them. */
 enum { HEAD_START_S = 2 };
 
-/* Other verbs are short, or measure this machine. */
+/* Do all processes run this verb together? The other verbs are short, or measure this machine. */
 static bool is_shared(const arguments *args) {
   switch (args->verb) {
     case VERB_prune: return !args->help;
@@ -31,7 +32,7 @@ bool group_speaks(const arguments *args) { return lac_process_group_rank(args->g
 
 int group_size(const arguments *args) { return lac_process_group_size(args->group); }
 
-/* What the others print is what process 0 prints. */
+/* Redirects this process's standard output to /dev/null, since process 0 prints the same. */
 static lac_status hush(lac_error *err) {
   int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
   bool done = nowhere >= 0 && dup2(nowhere, STDOUT_FILENO) >= 0;
@@ -71,7 +72,9 @@ bool group_says(const arguments *args, lac_error *err) {
   int rank = is_shared(args) ? lac_process_group_launched_rank() : 0;
   if (rank == 0) return true;
   if (args->group && lac_process_group_agreed(args->group)) return false;
-  if (!args->group) (void)sleep(HEAD_START_S); /* what fails here fails everywhere, mostly */
+  if (!args->group)
+    (void)sleep(HEAD_START_S); /* a failure to join usually happens in all processes
+                                                  */
   if (err->status == LAC_PEER) lac_process_group_leave_to_first(args->group);
   else (void)laci_fail_in(err, err->status, "process %d", rank);
   return true;

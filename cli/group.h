@@ -1,40 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The command as one of several processes (mpirun, srun). Verbs that are long work are done by all
- * together, the others by process 0 alone. Only process 0 prints, logs and writes files: the
- * standard output of the others is nowhere, and their plans of outputs are empty. */
+ * The command run as several processes (mpirun, srun). All processes together run the verbs with
+ * long work (is_shared in group.c); process 0 alone runs the others. Only process 0 prints, logs
+ * and writes files: standard output of the others is /dev/null, and they plan no outputs. */
 #ifndef CLI_GROUP_H
 #define CLI_GROUP_H
 
 #include "args.h"
 
-/** Is there nothing to do, since process 0 does it alone? */
+/** Does this process have nothing to do, because process 0 runs this verb alone? */
 bool group_is_idle(const arguments *args);
 
-/** Where the verb is done by all: joins the others, in args->group. st: how reading the command
- * line ended; one that failed ends all. */
+/** If all processes run the verb together, joins them and sets args->group. st: the status of
+ * parsing the command line; if it failed in one process, the call fails in all. */
 LAC_MUST_CHECK lac_status group_open(arguments *args, lac_status st, lac_error *err);
 
-/** Does this process print, log and write? Process 0 does. */
+/** Is this process 0, the one that prints, logs and writes files? */
 bool group_speaks(const arguments *args);
 
-/** How many processes there are; 1: this one works alone. */
+/** Returns the number of processes; 1: this process works alone. */
 int group_size(const arguments *args);
 
-/** All processes come here at the same places of a verb, with what failed, if anything did, and
- * leave with the same. What they all know already is not told again. */
+/** Makes the processes agree on a status. All processes call it at the same points of a verb, each
+ * with its own status, and all return the same one. A failure on which all have agreed before is
+ * returned at once. */
 LAC_MUST_CHECK lac_status group_agree(const arguments *args, lac_status st, lac_error *err);
 
-/** The same after work on files, which may take one process much longer than the others: waits for
- * as long as the others live. As the last step of a verb only where all went well in the library:
- * what failed there ended alike, or others may be anywhere. */
+/** group_agree after work on files, which may take one process much longer than the others: it
+ * waits as long as the others live. As the last step of a verb call it only if no library call
+ * failed, since after such a failure other processes may not get here. */
 LAC_MUST_CHECK lac_status group_agree_late(const arguments *args, lac_status st, lac_error *err);
 
-/** Is it this process that says what failed? Where the others do not know, its number is put before
- * the text; where one was lost, or the group could not be joined, process 0 says so, and others
- * only where it does not end them. */
+/** Should this process print the failure `err`? Process 0 prints failures on which all agreed. A
+ * process whose failure the others do not know prints it; "process N" is then put before the text.
+ * If a process was lost, or the group could not be joined, other processes wait first, so that
+ * process 0 can report it and end them. */
 bool group_says(const arguments *args, lac_error *err);
 
-/** The last step, after all was said: it may not return. */
+/** Leaves the group, as the last step, after all messages were printed. May end the process instead
+ * of returning. */
 void group_close(arguments *args, lac_status ended);
 
 #endif

@@ -10,7 +10,8 @@
 
 enum { WIDTH = 80, HELP_COLUMN = 32, NARROW = 64, NARROW_COLUMN = 8, EXAMPLE_INDENT = 4 };
 
-/* Help is read, not parsed: 80 columns, or what a narrower terminal has. */
+/* Returns the width of help texts, which are for people: 80 columns, or fewer on a narrower
+ * terminal. */
 static int help_columns(FILE *out) {
   int columns = terminal_real_columns(out);
   return columns && columns < WIDTH ? columns : WIDTH;
@@ -20,7 +21,8 @@ static void print_wrapped(FILE *out, const char *text) {
   text_wrap(out, text, help_columns(out), 0, 0);
 }
 
-/* A long list of values below the name of its option, broken after |. Ends the line. */
+/* Prints a long list of values below the option's name, with line breaks only after |. Ends the
+ * line. */
 static void print_values(FILE *out, const char *values, int columns) {
   int column = fprintf(out, "\n%*s", NARROW_COLUMN, "") - 1;
   for (size_t n; *values; values += n) {
@@ -32,7 +34,7 @@ static void print_values(FILE *out, const char *values, int columns) {
   fputc('\n', out);
 }
 
-/* The option and its value, then spaces up to where its text begins. */
+/* Prints the option and its value, and then spaces up to text_column. */
 static void print_names(FILE *out, const option_row *option, verb_id verb, int text_column) {
   bool is_on = option->kind == OPTION_SWITCH && strcmp(option->initial, "yes") == 0;
   const char *argument = option_argument(option, verb);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Everything that is printed from the tables of verbs and options. VERB_COUNT stands for the
- * program as a whole. */
+ * Everything that is printed from the tables of verbs and options. The parameter verb is VERB_COUNT
+ * for the program as a whole. */
 #ifndef CLI_HELP_H
 #define CLI_HELP_H
 
@@ -8,13 +8,13 @@
 
 #include "args.h"
 
-/** What `lacuna help` and `lacuna help VERB` print. */
+/** Prints the text of `lacuna help` or `lacuna help VERB`. */
 void help_print(FILE *out, verb_id verb);
 
-/** lacuna.1, lacuna-VERB.1 as roff with the man macros. */
+/** Prints the manual page lacuna.1 or lacuna-VERB.1 as roff with the man macros. */
 void manual_print(FILE *out, verb_id verb);
 
-/** The completion script of a shell: bash, zsh or fish. */
+/** Prints the completion script for a shell: bash, zsh or fish. */
 void completion_print(FILE *out, const char *shell);
 
 #endif

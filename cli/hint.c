@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The command's words for each of the library's hints. A hint without words does not compile. */
+ * The command's text for each of the library's hints. A hint without a text is a compile error. */
 #include "hint.h"
 
 #include <string.h>
@@ -39,12 +39,13 @@
 
 /* % stands for the file. */
 static const char *const words[] = {
-#define LAC_HINT(name, helps) (WORDS_##name), /* some are of two literals, on purpose */
+#define LAC_HINT(name, helps) (WORDS_##name), /* parentheses: some texts consist of two literals */
 #include "lacuna/hint.def"
 #undef LAC_HINT
 };
 
-/* The file is what the text names before it says what was wrong with it. */
+/* Returns the length of the file's name at the begin of an error text; the name ends before ": ".
+ */
 static int file_length(const char *text) {
   const char *end = strstr(text, ": not an ONNX model");
   return end ? (int)(end - text) : 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The library says what failed, and by a hint what could help; which options do that is ours. */
+ * The command's words for the library's hints: lac_error.hint says what could help, and this file
+ * says which option does that. */
 #ifndef CLI_HINT_H
 #define CLI_HINT_H
 
@@ -7,7 +8,7 @@
 
 #include "lacuna/status.h"
 
-/** What follows the failure's text on its line: nothing, or the options that help. */
+/** Prints what follows a failure's text on the same line: the options that help, or nothing. */
 void hint_print(const lac_error *err, FILE *out);
 
 #endif

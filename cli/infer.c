@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `lacuna infer`: runs a network on arrays from .npy files and writes its outputs as such. */
+ * `lacuna infer`: runs a network on arrays from .npy files and writes its outputs as .npy files. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "tuning.h"
 #include "verbs.h"
 
-/* What the command line said, taken apart. */
+/* The parsed values of the command line. */
 typedef struct request {
   laci_arena arena;
   lac_infer_input *inputs;
@@ -23,7 +23,7 @@ typedef struct request {
   lac_infer_options options;
 } request;
 
-/* "NAME=FILE.npy" */
+/* Parses "NAME=FILE.npy" into the request. */
 static lac_status parse_input(request *r, const char *text, lac_infer_input *input,
                               lac_error *err) {
   const char *equals = strchr(text, '=');
@@ -84,7 +84,8 @@ static lac_status print_outputs(const lac_infer_result *result, lac_error *err) 
   return st;
 }
 
-/* ml_dtypes' name of a type that NumPy does not have; NULL: it has it. */
+/* Returns the name in the Python package ml_dtypes of a type that NumPy does not have; NULL: NumPy
+ * has it. */
 static const char *ml_dtype(lac_dtype dtype) {
   switch (dtype) {
     case LAC_DTYPE_BF16: return "bfloat16";
@@ -102,7 +103,7 @@ static const char *ml_dtype(lac_dtype dtype) {
   }
 }
 
-/* A reader of the file has to say what the bytes are. */
+/* Logs how to read outputs of types that NumPy does not have: the reader must name the type. */
 static void log_types(const lac_infer_result *result) {
   for (int at = 0; at < result->n_outputs; at++) {
     const lac_infer_output *output = &result->outputs[at];

@@ -15,7 +15,7 @@
 
 enum { MOST_RANK = 8 };
 
-/* All of standard input, in memory of laci_alloc. */
+/* Reads all of standard input into memory of laci_alloc. */
 static lac_status read_stdin(uint8_t **bytes, size_t *size_bytes, lac_error *err) {
   size_t capacity = 1 << 20;
   *size_bytes = 0;
@@ -32,7 +32,8 @@ static lac_status read_stdin(uint8_t **bytes, size_t *size_bytes, lac_error *err
   return laci_fail_memory(err, "standard input");
 }
 
-/* The same for all processes of a group: launchers connect standard input to process 0. */
+/* read_stdin for all processes of a group: process 0 reads and sends the bytes to the others, since
+ * launchers connect standard input to process 0 only. */
 static lac_status read_shared_stdin(const arguments *args, uint8_t **bytes, size_t *size_bytes,
                                     lac_error *err) {
   bool reads = group_speaks(args);
@@ -47,8 +48,10 @@ static lac_status read_shared_stdin(const arguments *args, uint8_t **bytes, size
   return st ? st : lac_process_group_broadcast(args->group, *bytes, *size_bytes, err);
 }
 
-/* Weights that constants make. A run loses nothing by all of them; a pack is to bring its file
- * back, and a check says what is in the file unless it is asked to look further. */
+/* Folds weights that are computed from constants into stored tensors: for bench, or if --fold was
+ * given, all of them; for other verbs those whose parts nothing else reads. infer, eval and pack do
+ * not fold, since a pack must restore its file. check folds only on request, since it reports what
+ * is in the file. */
 static lac_status fold(const arguments *args, lac_model *model, lac_error *err) {
   const bool asked = args->given.fold && args->fold;
   const bool all = args->verb == VERB_bench || asked;
@@ -122,7 +125,7 @@ static bool needs_inputs(const char *score) {
   return !is_file && strcmp(score, "magnitude") != 0 && strcmp(score, "random") != 0;
 }
 
-/* "64:2:8", or N:M. */
+/* Parses the pattern "64:2:8" (V:N:M) or "2:4" (N:M). */
 static lac_status read_rule(const arguments *args, lac_options *options, lac_error *err) {
   const char *text = args->pattern, *colon = strchr(text, ':');
   int used = 0;

@@ -11,7 +11,7 @@
 #include "terminal.h"
 #include "verbs.h"
 
-/* "conv1, conv2 and 5 more" of the names. */
+/* Fills a cell with the names: "conv1, conv2 and 5 more". */
 static void name_cell(text_table *table, const char *const *names, int n) {
   enum { SHOWN = 2 };
   if (n == 0) table_cell(table, "%s", "");
@@ -26,7 +26,8 @@ static bool same_names(const char *const *a, int n_a, const char *const *b, int 
   return same;
 }
 
-/* A grouped convolution has as many groups of channels that differ in nothing but their number. */
+/* Do the two groups differ only in their number? A grouped convolution has one such group of
+ * channels per convolution group. */
 static bool is_alike(const lac_group *a, const lac_group *b) {
   return a->channels == b->channels && a->frozen == b->frozen &&
          strcmp(a->cause ? a->cause : "", b->cause ? b->cause : "") == 0 &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The tables of layers and the closing lines. */
+ * The tables of layers and the summary lines below them. */
 #include "layers.h"
 
 #include <inttypes.h>
@@ -19,7 +19,8 @@ static const char *axes_text(bool k, bool c) {
 
 static const char *text_or_empty(const char *text) { return text ? text : ""; }
 
-/* Of a layer's outputs, under its mask and with the weights that are written. */
+/* Fills two cells with the errors of a layer's outputs: with the mask alone, and with the weights
+ * that were written. */
 static void error_cells(text_table *table, const lac_layer *layer) {
   const double errors[] = {layer->error_before, layer->error_after};
   for (int k = 0; k < 2; k++) {
@@ -28,7 +29,8 @@ static void error_cells(text_table *table, const lac_layer *layer) {
   }
 }
 
-/* is_free: what may be permuted in the place of what was reordered. */
+/* Prints the table of layers. is_free: a column shows what may be permuted, instead of what was
+ * reordered. */
 static lac_status print_layers(const lac_report *report, bool is_free, FILE *out, lac_error *err) {
   text_table table = {0};
   const bool calibrated = report->calibration != NULL;
@@ -61,7 +63,7 @@ lac_status layers_print_free(const lac_report *report, FILE *out, lac_error *err
   return print_layers(report, true, out, err);
 }
 
-/* Of one that is not pruned to the pattern. */
+/* Returns the text of the column "structure" for a layer that is not pruned to the pattern. */
 static const char *structure_of(const lac_layer *layer) {
   if (layer->computed) return "computed";
   if (!layer->measured) return "not known";
@@ -128,7 +130,7 @@ static const char *score_text(const lac_calibration_result *c, char text[40]) {
   return text;
 }
 
-/* What followed the fits of layers. */
+/* Prints the results of recalibration and refinement, which follow the fits of layers. */
 static void print_refinement(const lac_calibration_result *c, FILE *out) {
   if (c->error_recalibrated > 0)
     terminal_say(out, "statistics of batch normalization again: outputs differ by %.3f%%, %s",
@@ -141,7 +143,7 @@ static void print_refinement(const lac_calibration_result *c, FILE *out) {
   if (c->refine_reason) terminal_say(out, "%s", c->refine_reason);
 }
 
-/* What a loss was limited to, and what it is. */
+/* Prints the limit of the loss (max_drop), and the loss that was measured. */
 static void print_drop(const lac_calibration_result *c, FILE *out) {
   if (!c->drop_measure) return;
   const bool is_top1 = strcmp(c->drop_measure, "top1") == 0;
@@ -161,8 +163,8 @@ typedef struct agreement {
   double percent, least; /* 0: no bound is known */
 } agreement;
 
-/* What a share of answers says of other samples is part of it: few say little, those of the fit
- * nothing. */
+/* Writes the share of equal predictions with its lower bound for other samples. Few samples give a
+ * weak bound, and samples used for the fit give none. */
 static void agreement_text(const agreement *a, char text[128]) {
   const int64_t n = (int64_t)(a->percent / 100 * (double)a->answers + 0.5);
   text[0] = 0;
@@ -234,11 +236,12 @@ void layers_print_quantized(const lac_report *report, FILE *out) {
   }
 }
 
-/* Would prune store the weight, and prune it? Not one that is pruned, or holds what it refuses. */
+/* Would prune fold this weight into a stored tensor and prune it? Not if it is pruned already, or
+ * has values that prune refuses. */
 static bool is_promised(const lac_layer *layer) { return layer->measured && !layer->pruned; }
 
-/* Of those that stay computed: what would store them. Where nothing would, their reasons say why.
- */
+/* Prints which option would fold the weights that are still computed. If none would, the layers'
+ * reasons explain why. */
 static void print_storable(const arguments *args, const lac_report *report, FILE *out) {
   const bool left = args->given.fold && !args->fold, checks = args->verb == VERB_check;
   int n = 0;
@@ -261,7 +264,8 @@ void layers_print_folded(const arguments *args, const lac_report *report, FILE *
   print_storable(args, report, out);
 }
 
-/* "5 groups searched"; of an order that is read from a file "an order applied to 5 groups". */
+/* Writes "5 groups searched", or "an order applied to 5 groups" if the order was read from a file.
+ */
 static void groups_text(const lac_report *report, char text[64]) {
   const int n = report->summary.groups;
   bool searched = n == 0;
@@ -280,7 +284,7 @@ void layers_print_figures(const lac_report *report, FILE *out) {
   for (int i = 0; i < report->n_layers; i++) {
     if (report->layers[i].eligible) total += report->layers[i].total;
   }
-  if (total > 0 && report->calibration) { /* what masks go by is another figure */
+  if (total > 0 && report->calibration) { /* with calibration masks are not chosen by magnitude */
     terminal_say(out,
                  "%s%s%s keeps %.3f%% of the weight magnitude, which masks by %s do not go by; %s",
                  report->pattern, is_2d ? " " : "", is_2d ? report->mask : "",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the verbs say about layers: tables and closing lines on standard output. */
+ * Tables of layers, and the summary lines below them, on standard output. */
 #ifndef CLI_LAYERS_H
 #define CLI_LAYERS_H
 
@@ -8,33 +8,36 @@
 #include "args.h"
 #include "lacuna/report.h"
 
-/** prune, permute: layer, what was reordered, shape, share of kept magnitude, remark. */
+/** Prints the table of prune and permute: layer, what was reordered, shape, share of kept
+ * magnitude, remark. */
 LAC_MUST_CHECK lac_status layers_print(const lac_report *report, FILE *out, lac_error *err);
 
-/** inspect: the same with what may be permuted. */
+/** Prints the table of inspect: as layers_print, but with what may be permuted. */
 LAC_MUST_CHECK lac_status layers_print_free(const lac_report *report, FILE *out, lac_error *err);
 
-/** check: layer, operator, shape, structure, share of zeros, non-zeros of all elements, remark. */
+/** Prints the table of check: layer, operator, shape, structure, share of zeros, non-zeros of all
+ * elements, remark. */
 LAC_MUST_CHECK lac_status layers_print_sparsity(const lac_report *report, FILE *out,
                                                 lac_error *err);
 
-/** "53/54 layers (Conv or Dense) are pruned" and "53/53 layers are permuted". */
+/** Prints the lines "53/54 layers (Conv or Dense) are pruned" and "53/53 layers are permuted". */
 void layers_print_pruned(const lac_report *report, FILE *out);
 void layers_print_permuted(const lac_report *report, FILE *out);
-/** Where only the network as it is now is known: "53/53 layers may be permuted". */
+/** Prints the line "53/53 layers may be permuted", for verbs that do not change the network. */
 void layers_print_permutable(const lac_report *report, FILE *out);
 
-/** What calibration found of the network as a whole; nothing where there was none. */
+/** Prints the results of calibration for the whole network; nothing without calibration. */
 void layers_print_calibration(const lac_report *report, FILE *out);
-/** The same of quantization, and why a layer was not. */
+/** Prints the results of quantization, and why layers were not quantized; nothing without
+ * quantization. */
 void layers_print_quantized(const lac_report *report, FILE *out);
 
-/** What was compared, and what could not be; in every case a line says which. */
+/** Prints one line on what the verification compared, and what it could not compare. */
 void layers_print_verification(const lac_summary *summary, FILE *out);
 
-/** A line where weights were folded, and one that says how more can be. */
+/** Prints how many weights were folded, and which option folds more; nothing if neither applies. */
 void layers_print_folded(const arguments *args, const lac_report *report, FILE *out);
-/** Kept and verified, one line each. */
+/** Prints one line on the kept magnitude and one on the verification. */
 void layers_print_figures(const lac_report *report, FILE *out);
 
 #endif

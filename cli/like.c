@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The words are walked once against the list of like.def; then like_scripts.c gives what the script
- * has by default and what only all options together say. */
+ * Translates the words of the command line with the list in like.def; then like_scripts.c adds the
+ * script's defaults and the options that depend on several others. */
 #include "like.h"
 
 #include <stdio.h>
@@ -63,7 +63,7 @@ static const char *nearest(const like *l, const char *word) {
     }
   }
   for (int k = 0; k < n_options && n < 2 * N_ROWS + 256; k++) {
-    bool destroys = strcmp(option_table[k].name, "force") == 0; /* no one shall be led to it */
+    bool destroys = strcmp(option_table[k].name, "force") == 0; /* it should not be suggested */
     if (!option_shown(&option_table[k], l->verb) || destroys) continue;
     (void)snprintf(names[n++], LONGEST, "--%s", text_dashed(option_table[k].name));
   }
@@ -80,14 +80,14 @@ typedef struct cursor {
 
 static bool is_option(const char *word) { return word[0] == '-' && word[1]; }
 
-/* The next word, where it can be a value; NULL: there is none. */
+/* Takes the next word if it can be a value; NULL: it cannot, or there is none. */
 static char *take_value(cursor *at) {
   if (at->next >= at->argc || is_option(at->argv[at->next])) return NULL;
   return at->argv[at->next++];
 }
 
-/* A value that may be missing is a file's name: "--ONNX net.onnx data" has one, "--ONNX data" not.
- */
+/* Takes the next word as an optional value if it looks like a file's name: "--ONNX net.onnx data"
+ * has a value, "--ONNX data" has none. */
 static char *take_file(cursor *at) {
   const char *word = at->next < at->argc ? at->argv[at->next] : "";
   const char *dot = strrchr(word, '.');
@@ -112,7 +112,7 @@ static lac_status use_row(like *l, const row *r, const char *typed, const char *
   return like_note(l, typed, r->text, err);
 }
 
-/* An option of ours, with its value. */
+/* Copies an option of this command, with its value, to the result. */
 static lac_status use_ours(like *l, const option_row *option, char *word, cursor *at,
                            lac_error *err) {
   if (l->n_others + 2 > LIKE_MOST_WORDS)
@@ -154,8 +154,8 @@ static lac_status use_word(like *l, cursor *at, lac_error *err) {
 
 /* ---- All of it ---- */
 
-/* Where the value of --like is: [*first, *first + *n_words) are its words; NULL: there is none.
- */
+/* Returns the value of --like and the words [*first, *first + *n_words) that --like and its value
+ * take; NULL: --like was not given. */
 static const char *find_script(int argc, char **argv, int *first, int *n_words) {
   for (int k = 2; k < argc && strcmp(argv[k], "--") != 0; k++) {
     *first = k;
@@ -180,7 +180,7 @@ static lac_status add_item(like *l, const like_item *item, lac_error *err) {
   return st;
 }
 
-/* What a reader looks for first comes first. */
+/* Writes the translated command line, with the most important words first. */
 static lac_status write_words(like *l, char **argv, lac_error *err) {
   static const char *const order[] = {"arch",       "recipe", "data", "dtype",
                                       "batch-size", "epochs", "steps"};
@@ -239,7 +239,7 @@ void like_clear(like *l) {
 
 /* ---- What is said ---- */
 
-/* "-e, --epochs VALUE" */
+/* Writes how an option of the script is used: "-e, --epochs VALUE". */
 static void write_usage(const row *r, char text[128]) {
   const bool wants = r->kind == VALUE || r->kind == IDLE_VALUE;
   const bool may = r->kind == MAYBE || r->kind == IDLE_MAYBE;
@@ -267,7 +267,7 @@ void like_print_help(const like *l, FILE *out) {
           verb_table[l->verb].name, verb_table[l->verb].name);
 }
 
-/* A word as a shell takes it. */
+/* Writes a word, quoted for a shell if necessary; returns its length. */
 static size_t write_quoted(const char *word, char *text, size_t capacity) {
   static const char plain[] =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:,=+@%";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One function for each script; demo_resnet and demo_keras_resnet share theirs. A default is given
- * only where neither the script's option nor ours was. docs/from-reference-scripts.md tells users
- * the same. */
+ * One function for each script; demo_resnet and demo_keras_resnet share one. A script's default is
+ * used only if neither the script's option nor the equivalent option of this command was given.
+ * docs/from-reference-scripts.md documents this for users. */
 #include "like_scripts.h"
 
 #include <inttypes.h>
@@ -83,7 +83,7 @@ static lac_status set_default(like *l, const char *name, const char *value, lac_
   return is_known(l, name) ? LAC_OK : like_set(l, name, value, NULL, err);
 }
 
-/* Nothing is trained, so nothing may be missing. */
+/* Is the translation only shown (--help, --print), so that required words may be missing? */
 static bool is_only_shown(const like *l) { return like_has(l, "print") || like_has(l, "help"); }
 
 static lac_status fail_value(like *l, const char *name, const char *wanted, lac_error *err) {
@@ -91,7 +91,7 @@ static lac_status fail_value(like *l, const char *name, const char *wanted, lac_
   return laci_fail(err, LAC_BAD_ARGUMENT, "%s %s: wanted %s", item->typed, item->value, wanted);
 }
 
-/* An integer from 1 on. */
+/* Reads the option's value, an integer >= 1. */
 static lac_status read_count(like *l, const char *name, uint64_t *count, lac_error *err) {
   const char *text = value_of(l, name, "");
   char *end;
@@ -110,7 +110,7 @@ static bool is_one_of(const char *text, const char *const *list) {
   return false;
 }
 
-/* `train` needs --arch; MODEL is finetune's. */
+/* Sets the network: `train` needs --arch, `finetune` needs a MODEL. */
 static lac_status set_network(like *l, bool resnext, lac_error *err) {
   static const char *const sizes[] = {"18", "34", "50", "101", "152", NULL};
   static const char *const resnext_sizes[] = {"50", "101", NULL};
@@ -130,7 +130,7 @@ static lac_status set_network(like *l, bool resnext, lac_error *err) {
 
 /* ---- demo_resnet, demo_keras_resnet ---- */
 
-/* -l N evaluates on N batches. */
+/* Translates -l N: the evaluation uses N batches. */
 static lac_status set_eval_limit(like *l, lac_error *err) {
   uint64_t batch, batches;
   const like_item *item = find(l, "*eval-batches");
@@ -153,7 +153,7 @@ static lac_status set_demo_type(like *l, lac_error *err) {
   return set_default(l, "batch-size", bf16 ? "256" : "128", err);
 }
 
-/* The steps of -s; else -e, one epoch by default. */
+/* Sets the length of the training: the steps of -s, or else the epochs of -e, by default one. */
 static lac_status set_length(like *l, lac_error *err) {
   const like_item *epochs = find(l, "epochs");
   if (!is_known(l, "steps")) return set_default(l, "epochs", "1", err);
@@ -163,7 +163,7 @@ static lac_status set_length(like *l, lac_error *err) {
   return st;
 }
 
-/* Checkpoints and the network, all in one folder, which is here by default. */
+/* Sets one folder for checkpoints and network; by default the current folder. */
 static lac_status set_demo_folder(like *l, bool keeps, lac_error *err) {
   const char *usual = value_of(l, "arch", "run"), *note;
   const like_item *given = find(l, "model-dir");
@@ -202,7 +202,7 @@ static lac_status complete_demo_keras_resnet(like *l, lac_error *err) {
 
 /* ---- resnet_ctl ---- */
 
-/* What it calls precision. */
+/* Translates the script's option for the precision. */
 static lac_status set_precision(like *l, lac_error *err) {
   static const char *const full[] = {"fp32", "tf32", NULL}, *const half[] = {"fp16", "amp", NULL};
   const char *precision = value_of(l, "*precision", NULL);
@@ -242,7 +242,7 @@ static lac_status complete_resnet_ctl(like *l, lac_error *err) {
 
 /* ---- resnet_training_main ---- */
 
-/* The example's rate falls by ten every 30 epochs. */
+/* Sets the script's schedule: the rate is divided by ten every 30 epochs. */
 static lac_status set_stages(like *l, lac_error *err) {
   double epochs = strtod(value_of(l, "epochs", "90"), NULL);
   char text[64] = "";
@@ -257,7 +257,7 @@ static lac_status set_stages(like *l, lac_error *err) {
   return st ? st : set_default(l, "boundaries", kept, err);
 }
 
-/* The script's "true" is no file. */
+/* Translates --pretrained. The script also accepts "true" here, which is not a file. */
 static lac_status set_pretrained(like *l, lac_error *err) {
   const like_item *item = find(l, "*pretrained");
   if (!item || (item->value && strcmp(item->value, "false") == 0)) return LAC_OK;
@@ -269,7 +269,7 @@ static lac_status set_pretrained(like *l, lac_error *err) {
                    item->typed, item->typed);
 }
 
-/* A file of its own, or the network's name. */
+/* Translates --ONNX: the output is the file given, or else is named after the network. */
 static lac_status set_onnx(like *l, lac_error *err) {
   const like_item *item = find(l, "*onnx");
   const char *name = item ? item->value : NULL, *typed = item ? item->typed : NULL;
@@ -307,7 +307,7 @@ static lac_status set_resumed(like *l, lac_error *err) {
   return like_set(l, "eval-only", NULL, evaluate->typed, err);
 }
 
-/* The first word is the folder of images; of finetune the second. */
+/* Takes the folder of images: the first operand of train, the second of finetune. */
 static lac_status take_data(like *l, lac_error *err) {
   int first = verb_table[l->verb].most;
   if (l->n_operands <= first || is_known(l, "data")) return LAC_OK;

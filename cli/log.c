@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Standard error: lines and one progress bar, which is wiped before a line and drawn again after
- * it. The library calls the two sinks from any thread, each one call at a time; one mutex keeps
- * them from mixing. */
+ * Log lines and one progress bar on standard error. The bar is erased before a line and drawn again
+ * after it. The library calls the log's sink and the progress sink from any thread, each one call
+ * at a time; a mutex prevents calls of both at the same time. */
 #include "log.h"
 
 #include <pthread.h>
@@ -24,10 +24,10 @@ static const double BAR_EVERY_S = 0.1, LINE_EVERY_S = 5;
 static struct {
   pthread_mutex_t lock;
   bool quiet, is_terminal;
-  char bar[512]; /* what the last line shows; empty: nothing */
+  char bar[512]; /* the progress line on the screen; empty: none */
   char job[64];
   char note[64];  /* after the bar */
-  double shown_s; /* when progress was shown last */
+  double shown_s; /* time when progress was last shown */
 } display = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void wipe_bar(void) {
@@ -49,8 +49,8 @@ static void write_line(lac_log_level level, const char *line, void *context) {
   pthread_mutex_unlock(&display.lock);
 }
 
-/* "what [####....]  40%, note" in one line, whose last cell stays free: a cursor there may wrap.
- * The note goes first, then the bar, then letters of the name. */
+/* Draws "what [####....] 40%, note" in one line, whose last cell stays empty, since a cursor there
+ * may wrap. On a narrow terminal the note is left out, and then the bar gets shorter. */
 static void draw_bar(double share) {
   char full[BAR_WIDTH + 1] = {0}, name[sizeof display.job + 4], percent[8];
   int available = terminal_real_columns(stderr) - 1, n_percent, n_bar;
@@ -75,7 +75,8 @@ static void show_progress(const char *what, int64_t done, int64_t total, void *c
   pthread_mutex_lock(&display.lock);
   if (strncmp(what, display.job, sizeof display.job - 1) != 0) {
     snprintf(display.job, sizeof display.job, "%s", what);
-    display.shown_s = now; /* short jobs show nothing */
+    display.shown_s = now; /* a new job's progress is shown only after the first interval, so short
+                              jobs show nothing */
     display.note[0] = 0;
   }
   if (done >= total) {

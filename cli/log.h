@@ -5,21 +5,20 @@
 
 #include "args.h"
 
-/** Logs what the library says from now on, as -q and -v say. On a terminal progress is a bar in the
- * last line; elsewhere it is a plain line every few seconds. */
+/** Starts to print the library's log, at the level of -q and -v. Progress is a bar in the last line
+ * of a terminal; elsewhere a plain line every few seconds. */
 void log_begin(const arguments *args);
 
-/** Takes the bar away and logs no more. */
+/** Removes the progress bar and stops logging. */
 void log_end(void);
 
-/** A line of the command's own, at the level of the library's plain information. */
+/** Logs a line of the command, at the level LAC_LOG_INFO. */
 void log_line(const char *format, ...) LAC_PRINTF(1, 2);
 
-/** How fast a network ran, and how many of its layers by sparse kernels. */
+/** Logs how fast a network ran, and how many of its layers used sparse kernels. */
 void log_rate(double images_per_second, int n_sparse);
 
-/** What is printed after the progress from now on, such as ", 100 images/s"; until the job's end.
- * */
+/** Sets the text after the progress bar, such as ", 100 images/s", until the job ends. */
 void log_note(const char *format, ...) LAC_PRINTF(1, 2);
 
 #endif

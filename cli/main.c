@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The command `lacuna`: parse, listen, run the verb, say how it ended.
+ * The command `lacuna`: parses the command line, sets log and signal handlers, runs the verb, and
+ * reports failures.
  *
- * Standard output carries the result, standard error the log, the status is 0 done, 1 failed, 2
- * misuse. The first Ctrl-C asks running work to end, the second ends the program at once. Next:
- * verbs.def, options.def, args.h. */
+ * The result is printed to standard output, the log to standard error. The exit status is 0 (done),
+ * 1 (failed) or 2 (misuse). The first Ctrl-C asks running work to end, the second one ends the
+ * program at once. Next: verbs.def, options.def, args.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -31,11 +32,12 @@ enum { STATUS_OF_SIGNAL = 128 };
 
 static volatile sig_atomic_t n_interrupts;
 static volatile sig_atomic_t n_broken_pipes;
-static volatile sig_atomic_t ends_by_itself; /* any signal asks for the end: it saves, tidies */
+static volatile sig_atomic_t ends_by_itself; /* any signal only asks the work to end, since the verb
+                                                saves or tidies up */
 static struct timespec first_interrupt;
 
-/* One wish to end comes twice: from a terminal that closes and from its shell, and from timeout(1)
- * to the process and to its group. */
+/* Is this signal a repetition of one that was just received? One event may send two signals: a
+ * closing terminal and its shell, or timeout(1), which signals the process and its group. */
 static bool is_echo(int signal) {
   struct timespec now;
   if (!ends_by_itself || n_interrupts == 0 || signal == SIGINT) return false;
@@ -51,13 +53,14 @@ static void on_interrupt(int signal) {
     lac_interrupt(true);
     return;
   }
-  if (laci_file_sets_are_placed()) return; /* all is done but the renaming */
+  if (laci_file_sets_are_placed()) return; /* everything is done except for renaming the files */
   laci_temporaries_remove();
   _exit(STATUS_OF_SIGNAL + signal);
 }
 
-/* A standard stream that is closed would be the descriptor of the first file that is opened: the
- * result would be written into it. What takes its place cannot be used, which is an error. */
+/* Opens descriptors 0 to 2 if they are closed. Otherwise the first file that the program opens
+ * would get such a descriptor, and the result would be printed into that file. The replacements
+ * cannot be read or written, so that their use is an error. */
 static void fill_descriptors(void) {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
     if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
@@ -65,20 +68,22 @@ static void fill_descriptors(void) {
   }
 }
 
-/* The write fails then, and the program ends in order: it tidies up. */
+/* Handles SIGPIPE: the write that caused it fails, and the program tidies up and ends. */
 static void on_broken_pipe(int signal) {
   (void)signal;
   n_broken_pipes = 1;
 }
 
-/* The reader of standard output went away, and says so by going: as other programs, quietly. */
+/* Ends the program silently by SIGPIPE, as other programs end if the reader of their standard
+ * output has closed the pipe. */
 static void end_as_pipes_do(void) {
   (void)signal(SIGPIPE, SIG_DFL);
   (void)raise(SIGPIPE);
 }
 
-/* A terminal that closes ends the program as SIGTERM does; nohup's wish to ignore that counts. A
- * file that grows beyond the limit is an error of the write, which tidies up, not the end. */
+/* Sets the signal handlers. SIGHUP ends the program as SIGTERM does, unless nohup has set it to be
+ * ignored. SIGXFSZ is ignored: exceeding the limit of file sizes makes a write fail, after which
+ * the program can tidy up. */
 static void set_signal_handlers(void) {
   (void)signal(SIGINT, on_interrupt);
   (void)signal(SIGTERM, on_interrupt);
@@ -112,8 +117,8 @@ static exit_code run_verb(const arguments *args, lac_error *err) {
   return verbs[args->verb](args, err);
 }
 
-/* A name inside err may hold control characters or no text at all; a failure is one line all the
- * same, which no terminal obeys. */
+/* Prints a failure as one line. Control characters and invalid UTF-8 in names are replaced, so that
+ * a terminal does not interpret them. */
 static void say_failure(lac_error *err) {
   text_tame(err->text);
   fprintf(stderr, "lacuna: %s", err->text);
@@ -121,7 +126,7 @@ static void say_failure(lac_error *err) {
   fputc('\n', stderr);
 }
 
-/* Another script's options become ours first. */
+/* Translates another script's options (--like), and then parses the command line. */
 static lac_status parse(int argc, char **argv, like *words, arguments *args, lac_error *err) {
   *args = (arguments){.verb = VERB_help};
   lac_status st = like_translate(argc, argv, words, err);
@@ -133,7 +138,7 @@ static lac_status parse(int argc, char **argv, like *words, arguments *args, lac
 int main(int argc, char **argv) {
   lac_error err = {0};
   arguments args;
-  static like words; /* large */
+  static like words; /* static because it is large */
   fill_descriptors();
   spin_count_set(argv);
   set_signal_handlers();

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Manual pages from the tables, as roff with the man macros: `lacuna help --man [VERB]`. `make
- * install` puts them where man finds them. */
+ * Prints manual pages from the tables, as roff with the man macros: `lacuna help --man [VERB]`.
+ * `make install` installs the pages. */
 #include <string.h>
 
 #include "help.h"
 #include "lacuna/prune.h"
 
-/* Text as roff: - is a minus sign that can be copied, a backslash is itself, a blank line starts a
- * paragraph, and no line begins with a control character. */
+/* Prints text as roff: - becomes a minus sign that can be copied, a backslash is escaped, a blank
+ * line starts a paragraph, and no line begins with a control character. */
 static void print_roff(FILE *out, const char *text) {
   if (*text == '.' || *text == '\'') fputs("\\&", out);
   for (; *text; text++) {

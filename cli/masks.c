@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Masks as text, read from the stored tensor itself. Groups of m are along the axis of input
- * channels; the other axes, last fastest, number the rows that the groups are cut from. */
+ * Masks as text, read from the stored tensor. Groups of m are along the axis of input channels; the
+ * indices of the other axes, the last one fastest, number the rows that consist of such groups. */
 #include "masks.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@ static bool is_float(lac_dtype dtype) {
          dtype == LAC_DTYPE_F64;
 }
 
-/* -0.0 is zero too: the sign bit of a float is not looked at. */
+/* Is element `at` zero? The sign bit of floats is ignored: -0.0 is zero, too. */
 static bool is_zero(const lac_tensor *tensor, int64_t at, size_t size) {
   const uint8_t *bytes = (const uint8_t *)tensor->bytes + (size_t)at * size;
   uint8_t any = is_float(tensor->dtype) ? bytes[size - 1] & 0x7f : bytes[size - 1];
@@ -24,8 +24,8 @@ static bool is_zero(const lac_tensor *tensor, int64_t at, size_t size) {
   return any == 0;
 }
 
-/* Integers may be stored with a zero point that is not 0; then what the library counted as zero is
- * not what is stored here. */
+/* Are the layer's zeros stored as zeros? Quantized integers may have a zero point other than 0, and
+ * then elements that the library counts as zero are stored as other numbers. */
 static bool zeros_are_stored(const lac_tensor *tensor, const lac_layer *layer, size_t size) {
   if (is_float(tensor->dtype)) return true;
   int64_t n_zeros = 0;
@@ -33,7 +33,7 @@ static bool zeros_are_stored(const lac_tensor *tensor, const lac_layer *layer, s
   return n_zeros == layer->n_zeros;
 }
 
-/* Where row number `row` of the groups begins: the index of its element with input channel 0. */
+/* Returns the index of the first element, that of input channel 0, of row number `row`. */
 static int64_t row_start(const lac_layer *layer, int64_t row) {
   int64_t at = 0, stride = 1;
   for (int axis = layer->rank - 1; axis >= 0; axis--) {
@@ -52,8 +52,8 @@ static int64_t channel_stride(const lac_layer *layer) {
   return stride;
 }
 
-/* Prints the name; returns the column where lines of the mask begin: after it, or below it where
- * the name takes more than half a line. */
+/* Prints the name and returns the column at which lines of the mask begin: after the name, or on
+ * the next line if the name takes more than half a line. */
 static int print_name(const char *name, int columns, FILE *out) {
   char *shown = laci_alloc(strlen(name) + sizeof "...", 1);
   if (!shown) return -1;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A work folder inside the target, so that renaming never crosses file systems. */
+ * Uses a work folder inside the target folder, so that files are never renamed across file systems.
+ */
 #include "output_folder.h"
 
 #include <errno.h>
@@ -26,7 +27,7 @@ static lac_status fail_taken(lac_error *err, const char *path) {
   return laci_fail(err, LAC_EXISTS, "%s: it exists already (--force replaces it)", path);
 }
 
-/* A name must be free, or a file that we may replace. */
+/* Checks that no file of this name exists, or that it may be replaced. */
 static lac_status check_free(const output_folder *b, const char *name, lac_error *err) {
   char path[PATH_MAX];
   struct stat found;
@@ -74,5 +75,5 @@ void output_folder_close(output_folder *b, lac_status st, lac_error *err) {
     laci_temporary_folder_remove(b->work, b->lock);
     if (st) laci_error_rename(err, b->work, b->folder);
   }
-  if (b->made) (void)rmdir(b->folder); /* where something is in it now, it stays */
+  if (b->made) (void)rmdir(b->folder); /* fails if the folder is not empty, which is intended */
 }

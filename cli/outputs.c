@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * All output files of a command, or none of them: the checks before the work, and the writing after
- * it. What is written waits in a set of files until standard output is out, too. */
+ * All output files of a command, or none: checks before the work, and writing after it. The files
+ * keep temporary names until standard output was written, too. */
 #define _GNU_SOURCE /* realpath */
 #include "outputs.h"
 
@@ -45,7 +45,7 @@ static lac_status fail_errno(lac_error *err, const char *path) {
   return laci_fail(err, LAC_IO, "%s: %s", path, strerror(errno));
 }
 
-/* Fills real: the folder resolved, then the last part of the path. */
+/* Fills file->real: the resolved folder of the path, followed by the path's last part. */
 static lac_status resolve(output_file *file, lac_error *err) {
   char folder[PATH_MAX], last[PATH_MAX], resolved[PATH_MAX];
   struct stat found;
@@ -69,7 +69,8 @@ static lac_status resolve(output_file *file, lac_error *err) {
   return LAC_OK;
 }
 
-/* The same where the folder itself may be missing, but not the one that it is in. */
+/* resolve for OUTPUT_EXPORT, whose folder may be missing, but the parent of that folder must exist.
+ */
 static lac_status resolve_export(outputs *plan, lac_error *err) {
   output_file *file = &plan->files[OUTPUT_EXPORT], folder = {0};
   char path[PATH_MAX];
@@ -98,7 +99,7 @@ static lac_status fail_input(const output_file *file, lac_error *err) {
   return laci_fail(err, LAC_EXISTS, "%s: it is an input, which is never replaced", file->path);
 }
 
-/* The name must be free, or ours to replace. */
+/* Checks that no file of this name exists, or that it may be replaced (--force). */
 static lac_status check_free(const output_file *file, const arguments *args, lac_error *err) {
   struct stat found;
   if (stat(file->path, &found) != 0) return errno == ENOENT ? LAC_OK : fail_errno(err, file->path);
@@ -153,7 +154,7 @@ static lac_status plan_file(outputs *plan, output_role role, const arguments *ar
   return st;
 }
 
-/* A folder that is going to be made is no name for a file. */
+/* Checks that no output file has the name of a folder that the command will create. */
 static lac_status check_folder(const outputs *plan, const char *folder, const char *option,
                                lac_error *err) {
   for (int role = 0; folder[0] && role < OUTPUT_COUNT; role++) {
@@ -167,7 +168,7 @@ static lac_status check_folder(const outputs *plan, const char *folder, const ch
 lac_status outputs_plan(const arguments *args, outputs *plan, lac_error *err) {
   memset(plan, 0, sizeof *plan);
   plan->force = args->force;
-  if (!group_speaks(args)) return LAC_OK; /* nothing is written here */
+  if (!group_speaks(args)) return LAC_OK; /* this process writes nothing */
   if (args->verb == VERB_plot) {
     plan->files[OUTPUT_PLOT].path = args->output;
   } else {
@@ -196,8 +197,9 @@ lac_status outputs_plan(const arguments *args, outputs *plan, lac_error *err) {
   return st ? st : check_folder(plan, plan->folder, option_names[OUTPUT_EXPORT], err);
 }
 
-/* Saving a model makes data files next to it where it has external data: OUT.onnx's are called
- * OUT.data, OUT.1.data ..., or as they were called where they come from (a folder of OUT's own). */
+/* Would saving the model as `out` write an external data file named `real`? Data files of OUT.onnx
+ * are called OUT.data, OUT.1.data ..., or keep the names that they had in the input's folder if OUT
+ * is in another folder. */
 static bool is_data_name(const char *out, const char *real, const lac_model *model) {
   size_t n_folder = (size_t)(base_name(out) - out);
   if (strncmp(out, real, n_folder) != 0 || strchr(real + n_folder, '/')) return false;
@@ -212,8 +214,9 @@ static bool is_data_name(const char *out, const char *real, const lac_model *mod
   return data != NULL;
 }
 
-/* The names that the data will have, as lac_model_save gives them and would find out late: the same
- * in another folder, where they can be; else named after the model. */
+/* Checks early that the names which lac_model_save will give external data files are free: the
+ * original names if the output is in another folder and they are free there, else names derived
+ * from the model's. */
 static lac_status guard_data_names(const outputs *plan, const output_file *out,
                                    const lac_model *model, const char *input, lac_error *err) {
   char copy[PATH_MAX], folder[PATH_MAX], path[PATH_MAX];
@@ -243,7 +246,8 @@ static lac_status guard_data_names(const outputs *plan, const output_file *out,
   return LAC_OK;
 }
 
-/* Both models in one folder: their data files might get the same names there. */
+/* Refuses two models with external data in one folder, where their data files might get the same
+ * names. */
 static lac_status guard_both_models(const outputs *plan, const lac_model *model, lac_error *err) {
   const output_file *a = &plan->files[OUTPUT_MODEL], *b = &plan->files[OUTPUT_EXPORT];
   size_t n = (size_t)(base_name(a->real) - a->real);
@@ -279,7 +283,7 @@ lac_status outputs_guard(const outputs *plan, const lac_model *model, const char
   return st;
 }
 
-/* Is it this input, by whatever name? */
+/* Is the file `found` this input, under any name? */
 static bool is_same_file(const struct stat *found, const char *input) {
   struct stat it;
   return input && stat(input, &it) == 0 && found->st_dev == it.st_dev && found->st_ino == it.st_ino;
@@ -309,8 +313,8 @@ lac_status outputs_guard_run(const outputs *plan, const char *model_dir, lac_err
   char folder[PATH_MAX];
   output_file made = {.path = model_dir};
   if (!model_dir) return LAC_OK;
-  /* one that is not there yet holds no output either, but for the export's, whose name is another;
-   * what is wrong with it is reported when it is made */
+  /* a folder that does not exist contains no outputs, except for the exported network, whose name
+   * differs from the run's files; other problems are reported when the folder is created */
   if (!realpath(model_dir, folder))
     return resolve(&made, NULL) ? LAC_OK : check_folder(plan, made.real, "model-dir", err);
   for (int role = 0; role < OUTPUT_COUNT; role++) {
@@ -386,7 +390,7 @@ lac_status outputs_write(outputs *plan, lac_model *model, const lac_report *repo
   if (!st) st = export_model(plan, model, err);
   if (!st && out && !is_stdout(out)) st = lac_model_save(model, out, plan->force, err);
   if (!st) st = write_report(plan, report, err);
-  /* last: nothing of it can be taken back */
+  /* last, since bytes in standard output cannot be removed after a failure */
   if (!st && is_stdout(out)) st = lac_model_stream(model, to_stdout, NULL, err);
   return st;
 }
@@ -396,7 +400,7 @@ lac_status outputs_write(outputs *plan, lac_model *model, const lac_report *repo
 lac_status outputs_flush(lac_error *err) {
   errno = 0;
   if (fflush(stdout) == 0 && !ferror(stdout)) return LAC_OK;
-  if (errno == 0) errno = EIO; /* an earlier write failed, and why is lost */
+  if (errno == 0) errno = EIO; /* an earlier write failed, and its errno is lost */
   return fail_errno(err, "standard output");
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `lacuna pack` and `lacuna unpack`: a network with its N:M weights packed, and back. */
+ * `lacuna pack` and `lacuna unpack`: pack the N:M weights of a network, and restore the network. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "terminal.h"
 #include "verbs.h"
 
-/* The names of the outputs, checked; what is written goes to a file of its own. */
+/* Checks the names of the outputs. */
 static lac_status plan_outputs(const arguments *args, outputs *plan, lac_error *err) {
   if (!args->output) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "-o FILE is missing: where the result goes");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `lacuna permute`: a searched permutation, or a saved one replayed or undone. */
+ * `lacuna permute`: searches a permutation, or applies or inverts a saved one. */
 #include "base/error.h"
 #include "pipeline.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The pipeline of prune and permute. Everything that can be refused is refused before the long
- * work; files get their names last, when standard output is written. */
+ * The pipeline of prune and permute. Everything that can be checked early is checked before the
+ * long work; files are renamed last, after standard output was written. */
 #include "pipeline.h"
 
 #include "group.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `lacuna prune`: permute, prune, verify, save; with --calibration by a look at data. */
+ * `lacuna prune`: permutes, prunes, verifies and saves a network, with --calibration on sample
+ * data. */
 #include <stdint.h>
 #include <string.h>
 
@@ -11,7 +12,7 @@
 
 enum { MOST_PIXELS = 16384, MOST_COPIES = 1000 };
 
-/* An option that means nothing without data. */
+/* Refuses options that need --calibration if it was not given. */
 static lac_status check_needs(const arguments *args, lac_error *err) {
   const struct {
     const char *name;
@@ -91,7 +92,7 @@ static lac_status prune(const arguments *args, const lac_options *options, lac_m
 exit_code verb_prune(const arguments *args, lac_error *err) {
   lac_calibration checked;
   lac_quantization ignored;
-  lac_status st = read_calibration(args, &checked, err); /* before the model is read */
+  lac_status st = read_calibration(args, &checked, err); /* checked before the model is read */
   if (!st) st = read_quantization(args, &ignored, err);
   return st ? exit_code_of(st) : pipeline_run(args, prune, err);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Text tables. Cells are collected first, since a column is as wide as its widest cell; then the
- * columns are laid out for the width that there is, and printed. Control characters, which a name
- * in a file may hold, are shown as ?. Next: terminal.h. */
+ * columns are laid out for the available width, and printed. Control characters, which names in
+ * files may have, are shown as ?. Next: terminal.h. */
 #include "table.h"
 
 #include <inttypes.h>
@@ -13,17 +13,18 @@
 
 enum {
   GAP = 2,         /* spaces between columns */
-  INDENT = 4,      /* of what goes below a row */
-  SHORT_NAME = 20, /* names are cut down to this to keep a row on one line */
+  INDENT = 4,      /* of lines below a row */
+  SHORT_NAME = 20, /* cells to which names may be shortened so that a row stays on one line */
   SHORTEST_NAME = 12,
 };
 
-/* Where the columns are. */
+/* The layout of the columns. */
 typedef struct layout {
   int columns;      /* of the terminal, or TERMINAL_NO_LIMIT */
-  int n_neighbours; /* columns side by side: all, or all but the remark */
+  int n_neighbours; /* number of columns side by side: all, or all but the remark */
   int width[TABLE_COLUMNS];
-  int line[TABLE_COLUMNS]; /* of the row, from 0 on */
+  int line[TABLE_COLUMNS]; /* [k]: the line within the row on which column k is printed, from 0 on
+                              */
 } layout;
 
 static void add_cell(text_table *table, char *text) {
@@ -85,7 +86,7 @@ static void measure(const text_table *table, layout *l) {
   }
 }
 
-/* Cells of the first columns in one line; an absent remark takes none. */
+/* Returns the cells that columns [begin, end) take in one line; an empty remark takes none. */
 static int sum_of(const layout *l, int begin, int end) {
   int sum = begin < end ? l->width[begin] : 0;
   for (int column = begin + 1; column < end; column++) {
@@ -94,8 +95,8 @@ static int sum_of(const layout *l, int begin, int end) {
   return sum;
 }
 
-/* Cuts the widest names of the line, one cell after the other, until it fits. False: it does not,
- * and nothing is changed. */
+/* Shortens the widest names of the line, cell by cell, until the line fits. Returns false, and
+ * changes nothing, if it cannot fit. */
 static bool shrink(const text_table *table, layout *l, int begin, int end, int available,
                    int shortest) {
   layout tried = *l;
@@ -112,8 +113,7 @@ static bool shrink(const text_table *table, layout *l, int begin, int end, int a
   return true;
 }
 
-/* Columns go to the next line where they do not fit into this one with their names at the
- * shortest. */
+/* Moves columns that do not fit, even with the shortest names, to further lines. */
 static void fold(const text_table *table, layout *l) {
   for (int begin = 0, line = 0; begin < l->n_neighbours; line++) {
     int available = l->columns - (line ? INDENT : 0), end = begin + 1;
@@ -123,7 +123,9 @@ static void fold(const text_table *table, layout *l) {
       end++;
     }
     (void)shrink(table, l, begin, end, available, 1);
-    if (l->width[begin] > available) l->width[begin] = available; /* it is alone */
+    if (l->width[begin] > available)
+      l->width[begin] = available; /* the column is alone on its line
+                                                                     */
     for (; begin < end; begin++) l->line[begin] = line;
   }
 }
@@ -149,7 +151,8 @@ static bool is_empty(const char *const *cells, const layout *l, int begin, int e
 
 static lac_status print_line(const text_table *table, const layout *l, const char *const *cells,
                              int begin, int end, FILE *out) {
-  int owed = l->line[begin] ? INDENT : 0; /* held back so that no line ends with spaces */
+  int owed = l->line[begin] ? INDENT : 0; /* pending spaces, printed only before text, so that no
+                                             line ends with spaces */
   for (int column = begin; column < end; column++) {
     char *text = laci_alloc(strlen(cells[column]) + sizeof "...", 1);
     if (!text) return LAC_NO_MEMORY;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What targets make of a network's layers, as tables and closing lines. */
+ * How targets handle a network's layers, as tables and summary lines. */
 #include "targets.h"
 
 #include "base/error.h"
@@ -22,7 +22,7 @@ static void gain_cell(text_table *table, const lac_target_layer *layer) {
   else table_cell(table, "%s", "not stated");
 }
 
-/* The reason, and where the gain comes from. */
+/* Fills the remark: the reason, and the source of the gain. */
 static void remark_cell(text_table *table, const lac_target_layer *layer) {
   const char *reason = layer->reason ? layer->reason : "";
   const char *gain = layer->gain_of ? layer->gain_of : "";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What targets make of a network's layers, as tables and closing lines. */
+ * How targets handle a network's layers, as tables and summary lines. */
 #ifndef CLI_TARGETS_H
 #define CLI_TARGETS_H
 
@@ -7,13 +7,15 @@
 
 #include "lacuna/report.h"
 
-/** check: for each target a table (layer, shape, sparse, gain, remark) and a closing line. */
+/** For check: prints for each target a table (layer, shape, sparse, gain, remark) and a summary
+ * line. */
 LAC_MUST_CHECK lac_status targets_print(const lac_report *report, FILE *out, lac_error *err);
 
-/** The closing lines alone: "tensorrt takes 12 of 12 pruned layers, 2 are dense". */
+/** Prints the summary lines alone: "tensorrt takes 12 of 12 pruned layers, 2 are dense". */
 void targets_print_sums(const lac_report *report, FILE *out);
 
-/** False where a target refuses a layer that is pruned: err says how many, and the first. */
+/** Do all targets take all pruned layers? If not, err says how many are refused, and names the
+ * first. */
 bool targets_take_all(const char *model, const lac_report *report, lac_error *err);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The terminal's width, and texts that fit into it. Widths of characters are the C library's, asked
- * in a locale of UTF-8 whatever the user's is: names in ONNX files are UTF-8. Next: table.c. */
+ * The terminal's width, and texts fitted to it. Widths of characters are from the C library's
+ * wcwidth in a UTF-8 locale, whatever the user's locale is, since names in ONNX files are UTF-8.
+ * Next: table.c. */
 #define _GNU_SOURCE /* wcwidth, vasprintf */
 #include "terminal.h"
 
@@ -20,8 +21,8 @@ enum { USUAL_COLUMNS = 80, MOST_COLUMNS = 10000 };
 
 static struct {
   bool wide;
-  bool draws_utf8; /* the user's locale: may … be printed? */
-  locale_t widths; /* (locale_t)0: a character is a cell */
+  bool draws_utf8; /* the user's locale is UTF-8, so that the character … may be printed */
+  locale_t widths; /* UTF-8 locale for wcwidth; (locale_t)0: every character counts as one cell */
 } terminal;
 
 void terminal_begin(bool wide) {
@@ -51,7 +52,8 @@ int terminal_columns(FILE *out) {
 
 /* ---- Characters ---- */
 
-/* The next character's bytes and cells; a byte that is no UTF-8 counts as one of each. */
+/* Returns the bytes of the next character, and its cells in *cells; a byte that is not UTF-8 counts
+ * as one byte and one cell. */
 static size_t next_character(const char *text, int *cells) {
   uint32_t code = 0;
   size_t n = laci_utf8_next(text, &code);
@@ -96,7 +98,7 @@ char *text_shorten(const char *text, int cells, char *to) {
     if (at + width > head_cells) break;
     n_head += n, at += width;
   }
-  int skipped = at; /* cells of the text that are not printed, and those before */
+  int skipped = at; /* number of cells left out in the middle, plus the cells before them */
   const char *rest = text + n_head;
   while (*rest && all - skipped > left - at) rest += next_character(rest, &width), skipped += width;
   sprintf(to, "%.*s%s%s", (int)n_head, text, mark, rest);
@@ -105,7 +107,7 @@ char *text_shorten(const char *text, int cells, char *to) {
 
 /* ---- Sentences ---- */
 
-/* As many bytes of the word as fit into the cells, one character at least. */
+/* Returns how many bytes of the word fit into the cells; at least one character. */
 static int bytes_that_fit(const char *word, int n_word, int cells) {
   int n = 0, used = 0, width;
   while (n < n_word) {
@@ -124,7 +126,7 @@ static int cells_of(const char *text, int n) {
 
 void text_wrap(FILE *out, const char *text, int columns, int column, int indent) {
   bool at_start = true;
-  int gap = 0; /* spaces before the word: none where it begins a line that was wrapped */
+  int gap = 0; /* spaces before the word; none at the begin of a wrapped line */
   while (*text) {
     if (*text == '\n') {
       fprintf(out, "\n%*s", text[1] == '\n' ? 0 : indent, "");
@@ -141,7 +143,7 @@ void text_wrap(FILE *out, const char *text, int columns, int column, int indent)
       fprintf(out, "\n%*s", indent, "");
       column = indent, gap = 0;
     }
-    if (columns && column + gap + cells > columns) { /* longer than a line */
+    if (columns && column + gap + cells > columns) { /* the word is longer than a line */
       n_word = bytes_that_fit(text, n_word, columns - column - gap);
       cells = cells_of(text, n_word);
     }

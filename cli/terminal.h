@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is printed on a terminal keeps to its width; what goes to a file or a pipe is as long as it
- * is, so that scripts see whole names. */
+ * Output for terminals, which is fitted to their width. Output to a file or a pipe is never
+ * shortened or wrapped, so that scripts see whole names. */
 #ifndef CLI_TERMINAL_H
 #define CLI_TERMINAL_H
 
@@ -12,31 +12,37 @@
 
 enum { TERMINAL_LEAST = 40, TERMINAL_NO_LIMIT = 0 };
 
-/** Call it once, before anything is printed. wide: tables and sentences are as long as they are. */
+/** Initializes this module; call it once, before anything is printed. wide: nothing is shortened or
+ * wrapped on terminals either. */
 void terminal_begin(bool wide);
 
-/** Columns of the terminal that `out` is, TERMINAL_LEAST at least; TERMINAL_NO_LIMIT for what is no
- * terminal, and with --wide. Asked anew each time: windows change. */
+/** Returns the number of columns of the terminal `out`, at least TERMINAL_LEAST; TERMINAL_NO_LIMIT
+ * if `out` is no terminal, or with --wide. The terminal is asked at each call, since windows
+ * change. */
 int terminal_columns(FILE *out);
 
-/** The same, but --wide does not count: for the line that is written over and over. */
+/** terminal_columns without regard to --wide: for the progress line, which is overwritten
+ * repeatedly. */
 int terminal_real_columns(FILE *out);
 
-/** The cells of a terminal that the text takes: 2 for wide characters, 0 for combining ones. */
+/** Returns the number of terminal cells that the text takes: 2 per wide character, 0 per combining
+ * one. */
 int text_cells(const char *text);
 
-/** Makes the text harmless: control characters and what is no UTF-8 become ?. In place. */
+/** Makes the text safe to print, in place: control characters and bytes that are not UTF-8 become
+ * ?. */
 void text_tame(char *text);
 
-/** The text, or where it takes more cells its begin and end with ... between (one character where
- * the locale is UTF-8). `to` has strlen(text) + 4 bytes. Returns to. */
+/** Writes the text to `to`; if it takes more than `cells` cells, its begin and end with ... between
+ * (one character in a UTF-8 locale). `to` has strlen(text) + 4 bytes. Returns to. */
 char *text_shorten(const char *text, int cells, char *to);
 
 /** Prints the text word by word in lines of at most `columns` cells (TERMINAL_NO_LIMIT: one line),
- * the first from `column` on, the others from `indent`; \n is kept. Ends the last line. */
+ * the first line starting at `column`, the others at `indent`. A \n in the text is kept. Ends with
+ * a newline. */
 void text_wrap(FILE *out, const char *text, int columns, int column, int indent);
 
-/** A sentence of the result, wrapped at the terminal's width, with its end of line. */
+/** Prints a sentence, wrapped at the terminal's width, and a newline. */
 void terminal_say(FILE *out, const char *format, ...) LAC_PRINTF(2, 3);
 
 #endif

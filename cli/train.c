@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `lacuna train` and `lacuna finetune`: a network that is made or read, pruned where it is to be
- * sparse, trained, written. Next: train_options.c. */
+ * `lacuna train` and `lacuna finetune`: a network is created or read, pruned if it should be
+ * sparse, trained, and written. Next: train_options.c. */
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -27,15 +27,15 @@
 #include "train_options.h"
 #include "verbs.h"
 
-/* One run of either verb; cleared at its end. */
+/* One run of train or finetune. */
 typedef struct run {
   const arguments *args;
   train_options options;
   lac_train_data data;
   lac_model *model;
-  lac_report *drawn;     /* for the drawing of a network that was not pruned now; else NULL */
-  lac_report *check;     /* of the result, where it is to be printed; NULL: it is not */
-  char source[PATH_MAX]; /* where the network comes from; empty: from nowhere */
+  lac_report *drawn;     /* report for the drawing, if this run did not prune; else NULL */
+  lac_report *check;     /* check of the resulting network, to be printed; NULL: not wanted */
+  char source[PATH_MAX]; /* file that the network is read from; empty: the network is created */
   lac_finetune_result result;
 } run;
 
@@ -46,7 +46,8 @@ static void write_time(double seconds, char text[32]) {
   (void)snprintf(text, 32, "%" PRId64 ":%02d:%02d", s / 3600, (int)(s / 60 % 60), (int)(s % 60));
 }
 
-/* Large networks take seconds for an image: 0.31, 8.5, 277. */
+/* Writes images per second with as many digits as make sense, such as 0.31, 8.5, 277: large
+ * networks take seconds for an image. */
 static void write_speed(double images_per_second, char text[32]) {
   int places = images_per_second < 1 ? 2 : images_per_second < 10 ? 1 : 0;
   (void)snprintf(text, 32, "%.*f images/s", places, images_per_second);
@@ -93,7 +94,7 @@ static void on_event(const lac_train_event *event, void *context) {
   }
 }
 
-/* How the run went; with a failure that is an interrupt, too. */
+/* Logs a summary of the run, also after an interrupt. */
 static void report_summary(const run *r) {
   const lac_train_result *result = &r->result.training;
   int64_t n = result->steps - result->first_step;
@@ -113,7 +114,7 @@ static void report_summary(const run *r) {
 
 /* ---- The network ---- */
 
-/* What the folder holds fits; the rest shows when the network is planned. */
+/* Checks early that the folder's images fit the network; planning checks the rest. */
 static lac_status check_images(const run *r, lac_error *err) {
   const lac_train_data *data = &r->data;
   const char *arch = r->options.arch;
@@ -127,7 +128,7 @@ static lac_status check_images(const run *r, lac_error *err) {
                    data->height, data->width);
 }
 
-/* What another training left, in the place of fresh weights. */
+/* Replaces fresh weights by pretrained ones (--pretrained). */
 static lac_status take_pretrained(run *r, lac_error *err) {
   lac_pretrained found;
   const char *path = r->args->pretrained;
@@ -166,7 +167,7 @@ static lac_status make_network(run *r, lac_error *err) {
   return !st && r->args->pretrained ? take_pretrained(r, err) : st;
 }
 
-/* The file that the network is read from, if any: what is written may not be it. */
+/* Finds the file that the network is read from, if any, which the outputs must not replace. */
 static lac_status find_source(run *r, lac_error *err) {
   const arguments *args = r->args;
   if (export_is_read(args)) return export_source(args, r->source, err);
@@ -176,7 +177,7 @@ static lac_status find_source(run *r, lac_error *err) {
   return laci_fail(err, LAC_IO, "%s: the name is too long", source);
 }
 
-/* What the library says of layers, with the options that help. */
+/* Adds the options that help to the library's error about layers. */
 static lac_status name_options(const run *r, lac_status st, lac_error *err) {
   const lac_finetune_options *o = &r->options.library;
   const lac_finetune_result *result = &r->result;
@@ -194,9 +195,9 @@ static lac_status name_options(const run *r, lac_status st, lac_error *err) {
                    r->source, r->args->pattern);
 }
 
-/* Pruned where it is to be sparse, and trained. */
+/* Prunes the network if it should be sparse, and trains it. */
 static lac_status finetune(run *r, lac_error *err) {
-  /* fresh weights know nothing that pruning could take away */
+  /* for fresh weights an evaluation after pruning would show nothing */
   r->options.library.training.eval_first = r->source[0] != 0;
   lac_status st = lac_finetune(r->model, r->args->data, &r->options.library, &r->result, err);
   if (!st || r->result.training.interrupted) report_summary(r);
@@ -212,7 +213,7 @@ static lac_status fail_folder(const char *folder, const char *text, lac_error *e
   return laci_fail(err, LAC_IO, "--model-dir %s: %s", folder, text);
 }
 
-/* A folder that is not there is made, with those above it; the nearest that is there takes it. */
+/* Checks that the folder can be created: the nearest existing folder above it must be writable. */
 static lac_status check_parent(const char *folder, lac_error *err) {
   char parent[PATH_MAX];
   struct stat link;
@@ -235,14 +236,14 @@ static lac_status guard_input(const run *r, const char *path, lac_error *err) {
                    path, o->model_dir);
 }
 
-/* What is read is none of the files that the run will write. */
+/* Checks that no input is a file that the run will write. */
 static lac_status guard_inputs(const run *r, lac_error *err) {
   lac_status st = guard_input(r, r->source, err);
   if (!st) st = guard_input(r, r->args->data, err);
   return st ? st : guard_input(r, r->args->classes, err);
 }
 
-/* The same for the model's data files, which only the loaded model names. */
+/* guard_inputs for the model's external data files, whose names are known only after loading. */
 static lac_status guard_data_files(const run *r, lac_error *err) {
   const char *slash = strrchr(r->source, '/'), *name;
   int n_folder = slash ? (int)(slash + 1 - r->source) : 0;
@@ -255,7 +256,8 @@ static lac_status guard_data_files(const run *r, lac_error *err) {
   return st;
 }
 
-/* Most of it the library would say, too, but only after the pruning, which may take long. */
+/* Checks --model-dir before the pruning, which may take long; the library checks most of this, too,
+ * but only later. */
 static lac_status check_model_dir(const run *r, lac_error *err) {
   const lac_train_options *o = &r->options.library.training;
   if (!o->model_dir) return LAC_OK;
@@ -281,7 +283,7 @@ static lac_status check_model_dir(const run *r, lac_error *err) {
                    o->model_dir);
 }
 
-/* Nothing that the run writes exists already, or is an input. */
+/* Checks that no file that the run writes exists already or is an input. */
 static lac_status check_outputs(const run *r, const outputs *plan, lac_error *err) {
   lac_status st = outputs_guard_run(plan, r->args->model_dir, err);
   if (!st) st = guard_inputs(r, err);

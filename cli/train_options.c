@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Options of train and finetune: each inside its limits, none against another, and a recipe where
- * none is named. Next: train.c, which does what they say. */
+ * Options of train and finetune: checks their limits and which exclude each other, and chooses a
+ * recipe if none is named. Next: train.c, which uses them. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,7 +75,8 @@ static bool is_sparse(const arguments *args) {
   return args->given.sparse ? args->sparse : args->verb == VERB_finetune;
 }
 
-/* What becomes of the layers of a network that are not pruned where others are. */
+/* Checks the option that says what is done with unpruned layers of a network that has pruned ones.
+ */
 static lac_status check_rest(const arguments *args, lac_error *err) {
   bool keep_given = args->given.keep_masks, rest_given = args->given.prune_rest;
   if (keep_given && rest_given && args->keep_masks == args->prune_rest) {
@@ -90,7 +91,7 @@ static lac_status check_rest(const arguments *args, lac_error *err) {
   return laci_fail(err, LAC_BAD_ARGUMENT, "--%s without --sparse: all weights are trained", idle);
 }
 
-/* ---- What cannot be together ---- */
+/* ---- Options that exclude each other ---- */
 
 static lac_status check_together(const arguments *args, lac_error *err) {
   const char *text = NULL;
@@ -120,7 +121,7 @@ static lac_status check_together(const arguments *args, lac_error *err) {
 
 /* ---- To the library's ---- */
 
-/* "30,60,80" */
+/* Parses a list of epochs such as "30,60,80". */
 static lac_status copy_boundaries(const char *text, train_options *to, lac_error *err) {
   lac_train_options *o = &to->library.training;
   o->boundaries = to->boundaries;
@@ -160,7 +161,8 @@ static void copy_recipe(const arguments *args, lac_train_options *o) {
   o->shuffle = args->shuffle;
 }
 
-/* 0.76 means 76 %: no one stops at less than one. */
+/* Returns the threshold in percent: values up to 1 are fractions (0.76 means 76 %), since nobody
+ * stops at less than one percent. */
 static double percent_of(double threshold) { return threshold <= 1 ? 100 * threshold : threshold; }
 
 static void copy_loop(const arguments *args, lac_train_options *o) {
@@ -185,7 +187,7 @@ static bool has_prefix(const char *text, const char *prefix) {
   return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* What counts where no recipe is named, as the verbs' descriptions say. */
+/* Chooses the recipe if none is named, as the verbs' descriptions say. */
 static void choose_recipe(const arguments *args, const char *arch, lac_train_options *o) {
   if (o->recipe) return;
   if (args->verb == VERB_train) {
@@ -235,7 +237,7 @@ static lac_status find_arch(const arguments *args, char arch[TRAIN_ARCH_BYTES], 
 static lac_status copy_pruning(const arguments *args, lac_finetune_options *o, lac_error *err) {
   o->sparse = is_sparse(args);
   o->prune_rest = args->given.keep_masks ? !args->keep_masks : args->prune_rest;
-  o->replay = !args->plot; /* a drawing shows what was found, so it is found again */
+  o->replay = !args->plot; /* the drawing shows the search's results, so the search is done again */
   o->must_mask = export_is_read(args);
   return input_options(args, &o->pruning, err);
 }
@@ -282,8 +284,8 @@ lac_status train_options_read(const arguments *args, train_options *options, lac
   return LAC_OK;
 }
 
-/* What the recipe becomes with these data. How long it takes depends on the machine, the network's
- * plan and the data's format: no figure is honest before a step was taken, but a few tell it. */
+/* Prints the sizes of a training with these data. It prints no time, which depends on the machine,
+ * the network's plan and the data's format and cannot be predicted without running a few steps. */
 static lac_status print_size(const lac_train_options *o, const char *data, FILE *out,
                              lac_error *err) {
   lac_train_size size;
@@ -330,6 +332,7 @@ lac_status train_options_print(const train_options *options, const char *data, F
   fprintf(out, "recipe %s\n\n", o->recipe);
   st = table_print(&table, out, err);
   table_clear(&table);
-  const bool there = data && access(data, F_OK) == 0; /* the recipe is shown without it, too */
+  const bool there = data && access(data, F_OK) == 0; /* the recipe is also shown if the folder does
+                                                         not exist */
   return st || !there ? st : print_size(o, data, out, err);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From the command line of train and finetune to the library's options. */
+ * Makes the library's options from the command line of train and finetune. */
 #ifndef CLI_TRAIN_OPTIONS_H
 #define CLI_TRAIN_OPTIONS_H
 
@@ -8,20 +8,20 @@
 
 enum { TRAIN_ARCH_BYTES = 64, TRAIN_MOST_BOUNDARIES = 8 };
 
-/** Options with what they point to. */
+/** The library's options, and the memory that they point to. */
 typedef struct train_options {
-  char arch[TRAIN_ARCH_BYTES]; /* empty: finetune */
+  char arch[TRAIN_ARCH_BYTES]; /* the network to build; empty for finetune */
   double boundaries[TRAIN_MOST_BOUNDARIES];
-  lac_finetune_options library; /* views of args and of this */
+  lac_finetune_options library; /* has views of args and of this struct */
 } train_options;
 
-/** Fills options, which stay where they are. What cannot be together is refused: LAC_BAD_ARGUMENT.
- * With --print only the settings of the training itself have to be right. */
+/** Fills options, which must not be moved afterwards. Fails LAC_BAD_ARGUMENT for bad values and
+ * options that exclude each other. With --print only the training's settings are checked. */
 LAC_MUST_CHECK lac_status train_options_read(const arguments *args, train_options *options,
                                              lac_error *err);
 
-/** Prints the settings of the recipe with what options change and, with a folder of data, what this
- * run becomes of them: steps, warm-up, rate. data: NULL for none. */
+/** Prints the recipe's settings with the options applied. data: a folder, for which the run's
+ * steps, warm-up and rate are printed, too; NULL: none. */
 LAC_MUST_CHECK lac_status train_options_print(const train_options *options, const char *data,
                                               FILE *out, lac_error *err);
 

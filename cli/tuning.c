@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tuning.h by the conventions for files that can be made again (XDG Base Directory). */
+ * The path of the timings' file, in the user's cache folder (XDG Base Directory). */
 #include "tuning.h"
 
 #include <limits.h>
@@ -17,7 +17,8 @@ lac_tuning tuning_of(const arguments *args) {
 const char *tuning_file(void) {
   static char path[PATH_MAX];
   const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-  const bool has_cache = cache && cache[0] == '/'; /* others are to be ignored */
+  const bool has_cache = cache && cache[0] == '/'; /* relative paths must be ignored, says the XDG
+                                                      specification */
   if (!has_cache && !(home && home[0] == '/')) return NULL;
   const int n = snprintf(path, sizeof path, "%s%s/lacuna/timings.json", has_cache ? cache : home,
                          has_cache ? "" : "/.cache");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * --tune, and where its timings are kept. */
+ * The option --tune, and the file that stores its timings. */
 #ifndef CLI_TUNING_H
 #define CLI_TUNING_H
 
@@ -8,8 +8,8 @@
 typedef struct arguments arguments;
 
 lac_tuning tuning_of(const arguments *args);
-/** $XDG_CACHE_HOME/lacuna/timings.json, or below ~/.cache; NULL: there is no home. A view, until it
- * is asked again. */
+/** $XDG_CACHE_HOME/lacuna/timings.json, or the same below ~/.cache; NULL: there is no home folder.
+ * Valid until the next call. */
 const char *tuning_file(void);
 
 #endif

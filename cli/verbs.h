@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What main.c calls: one function a verb, each in its own file, declared from the list of verbs. */
+ * One function per verb, each in a separate file; main.c calls them. The declarations are made from
+ * verbs.def. */
 #ifndef CLI_VERBS_H
 #define CLI_VERBS_H
 
 #include "args.h"
 
-/** What the program ends with. */
+/** Exit status of the program. */
 typedef enum exit_code { EXIT_DONE, EXIT_FAILED, EXIT_MISUSE } exit_code;
 
-/** EXIT_MISUSE for LAC_BAD_ARGUMENT, EXIT_FAILED for any other failure. */
+/** Returns the exit status for a status: EXIT_MISUSE for LAC_BAD_ARGUMENT, EXIT_FAILED for any
+ * other failure. */
 exit_code exit_code_of(lac_status status);
 
-/** Does the work and prints the result. Not EXIT_DONE: err says why, in one line, which main
- * prints. */
+/** Does the verb's work and prints the result. If it does not return EXIT_DONE, err has the reason
+ * in one line, which main prints. */
 #define LAC_VERB(id, ...) exit_code verb_##id(const arguments *args, lac_error *err);
 #include "verbs.def"
 #undef LAC_VERB
