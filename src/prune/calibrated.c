@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Masks and weights from samples: the network is walked in its new order (calibrate/walk.h), and
- * what the walk leaves takes the place of what magnitude would have. Layers that keep their masks
- * are as they were; so are those that the loss of the outputs leaves dense (dense.c). */
+ * the walk's masks and weights are used instead of those by magnitude. Layers that keep their masks
+ * stay unchanged, and so do those that stay dense to limit the loss (dense.c). */
 #include <stdio.h>
 #include <string.h>
 
@@ -21,14 +21,14 @@ static int first_layer_of(const laci_analysis *a, const bool *wanted, int stored
   return -1;
 }
 
-/* The walk's mask and weight of a stored tensor become the network's. */
+/* Moves the walk's mask and weight of layer l's stored tensor into the result. */
 static lac_status take_weight(laci_pruning *p, int l, laci_calibrated *c, laci_pool *pool,
                               lac_error *err) {
   const int s = p->analysis->layers[l].stored;
   const laci_stored *stored = &p->analysis->graph->stored[s];
   uint8_t *bytes = c->weights[s];
   c->weights[s] = NULL;
-  if (!bytes) { /* its zeros were there already */
+  if (!bytes) { /* the weight is unchanged: its zeros were there already */
     bytes = laci_alloc(stored->size_bytes, 1);
     if (!bytes) return laci_fail_memory(err, stored->name);
     memcpy(bytes, p->weights[s] ? p->weights[s] : stored->bytes, stored->size_bytes);
@@ -66,7 +66,7 @@ static lac_status take(laci_pruning *p, const bool *wanted, laci_calibrated *c, 
   return st;
 }
 
-/* What the outputs became, and what it took. */
+/* Stores the numbers of samples, the difference of the outputs and the memory in the result. */
 static lac_status note_result(laci_pruning *p, const laci_prune_options *options,
                               const laci_calibrated *c, lac_error *err) {
   laci_pruning_calibration *to = &p->calibration;
@@ -108,7 +108,7 @@ lac_status laci_pruning_calibrate(laci_pruning *p, const laci_prune_options *opt
   p->wanted = laci_alloc((size_t)p->analysis->n_layers, sizeof *p->wanted);
   if (!p->wanted) return laci_fail_memory(err, "the pruning");
   if (laci_pruning_want(p, options, p->wanted) == 0) return LAC_OK;
-  if (!p->fitted) /* else it is from when the orders were judged */
+  if (!p->fitted) /* else the fit is that of the judged orders */
     st = laci_pruning_fit(p, options, p->wanted, pool, &p->fitted, err);
   return st ? st : laci_pruning_keep_dense(p, options, pool, p->wanted, &p->fitted, err);
 }

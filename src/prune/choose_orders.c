@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Orders judged by what they are for: the error of the layers' outputs on samples held back, fitted
- * in the order that was found and in the file's. A group keeps its new order where the errors of
- * the layers that read it are smaller for it; and all go back where the network's outputs do not
- * gain. What a search keeps of weights is only a guess at that. */
+ * Judges orders by the errors of the layers' outputs on samples held back, after fits in the order
+ * that was found and in the file's. A group keeps its new order where it lowers the errors of the
+ * layers that read the group. All orders are reverted where the network's outputs do not gain. The
+ * weights that a search keeps are only an estimate of these errors. */
 #include "analyze/analyze.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -20,7 +20,7 @@ typedef struct judge_work {
   laci_pool *pool;
 } judge_work;
 
-/* Of the layers that read the group, as they were fitted. */
+/* Returns the sum of the errors after the fit, over the layers that read the group. */
 static double error_of(const laci_group *group, const laci_calibrated *fitted) {
   double sum = 0;
   for (int i = 0; i < group->n_layers; i++) sum += fitted->layers[group->layers[i]].error_after;
@@ -52,7 +52,8 @@ static lac_status fit_in_order(const judge_work *w, bool file_order, laci_calibr
   return st;
 }
 
-/* The groups whose layers do worse go back. Returns how many did, of *n_moved. */
+/* Reverts the orders of groups whose layers have larger errors by them. Returns how many were
+ * reverted, of *n_moved groups that had a new order. */
 static int revert(laci_pruning *p, const laci_calibrated *file, const laci_calibrated *moved,
                   int *n_moved) {
   const laci_analysis *a = p->analysis;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is in a weight that is computed from stored tensors, as it would be stored. */
+ * Computes the content of a weight that is computed from stored tensors, as it would be stored. */
 #include "analyze/analyze.h"
 #include "base/budget.h"
 #include "base/error.h"
@@ -53,7 +53,9 @@ lac_status laci_computed_is_pruned(const laci_analysis *a, int l, const laci_loo
     lac_error why = {0};
     st = laci_weight_look_at(&view, how->rule, how->pool, &look, &why);
     *pruned = !st && look.is_pruned;
-    if (st && !laci_ends_the_run(st)) st = LAC_OK; /* as measuring: it may hold what it likes */
+    if (st && !laci_ends_the_run(st))
+      st = LAC_OK; /* as in measure.c: bad values in it are no
+                                                      failure */
     if (st && err) *err = why;
   }
   laci_free(bytes);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which layers stay dense: those whose pruning costs the network's outputs most.
+ * Chooses the layers that stay dense: those whose pruning changes the network's outputs most.
  *
  *     effect of a layer = sum |y - y_l|^2 / sum |y|^2     y: outputs of the dense network,
  *                                                         y_l: with this layer alone pruned
  *
- * Layers are ranked by it, with the weights that a fit of all of them left. The loss over the
- * number of layers pruned is that of the first n of this ranking, with these same weights. Where a
- * loss is given, the number is looked for between what holds and what does not, and each try is
- * fitted anew: with fewer layers pruned the fits of the others have less to make good. What holds
- * is said by samples of their own (drop.c), that neither fits nor the ranking have seen. */
+ * Layers are ranked by their effect, with the weights of a fit of all layers. The curve of the loss
+ * over the number of pruned layers prunes the first n of this ranking, with the same weights. Where
+ * a limit of the loss is given, n is found by bisection, and each try is fitted anew: with fewer
+ * layers pruned, the fits of the others have less to compensate for. Each try is judged on samples
+ * that neither the fits nor the ranking have read (drop.c). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,13 +34,15 @@ typedef struct chooser {
   laci_pruning *p;
   const laci_prune_options *options;
   laci_pool *pool;
-  laci_calibrated *all;  /* every wanted layer is pruned; borrowed */
-  int n;                 /* layers that have weights of their own to be pruned */
+  laci_calibrated *all;  /* a fit in which every wanted layer is pruned; borrowed */
+  int n;                 /* layers to be ranked: those that share a weight count once */
   ranked_layer *ranking; /* [n] the least effect first */
-  const uint8_t **mixed; /* [n_stored] the dense network's weights, some of them pruned */
-  laci_judged_drop drop; /* of what was fitted last, or is kept */
+  const uint8_t **mixed; /* [n_stored] the dense network's weights, some of them replaced by pruned
+                            ones */
+  laci_judged_drop drop; /* the loss of the last fit, or of the one that is kept */
   laci_kept_outputs
-      *kept; /* of the dense network, with which everything is compared; NULL: not enough memory */
+      *kept; /* outputs of the dense network, the reference of all comparisons; NULL: not enough
+                memory */
 } chooser;
 
 static const char *layer_name(const laci_analysis *a, int l) {
@@ -49,7 +51,7 @@ static const char *layer_name(const laci_analysis *a, int l) {
 
 /* ---- The change of outputs ---- */
 
-/* The dense network against the mixed one, on at most so many of the samples that judge. */
+/* Compares the dense network with the mixed one, on at most `most` of the samples that judge. */
 static lac_status compare(const chooser *c, int64_t most, laci_output_difference *difference,
                           lac_error *err) {
   const laci_calibration_cut *cut = &c->all->cut;
@@ -70,7 +72,8 @@ static lac_status compare(const chooser *c, int64_t most, laci_output_difference
                               err);
 }
 
-/* Of a point of the curve, in the unit of max_drop: on few samples, a first guess. */
+/* Returns the loss of a point of the curve in the unit of max_drop: a first guess, on few samples.
+ */
 static double guess_of(const laci_output_difference *d) {
   if (d->n_labelled > 0) return 100 * (double)(d->n_right_a - d->n_right_b) / (double)d->n_labelled;
   return 100 * d->relative;
@@ -81,7 +84,8 @@ static void mix(chooser *c, int layer, bool pruned) {
   c->mixed[s] = pruned ? c->all->weights[s] : c->p->weights[s];
 }
 
-/* Does the loss of what was fitted stay within the limit? It does where there is none. */
+/* Judges a fit: *holds is set to whether its loss is within the limit; true where there is no
+ * limit. */
 static lac_status judge(chooser *c, const laci_calibrated *fitted, bool *holds, lac_error *err) {
   const double most = c->options->calibration->max_drop;
   const int n_stored = c->p->analysis->graph->n_stored;
@@ -107,7 +111,7 @@ static int compare_effects(const void *a, const void *b) {
   return x->layer - y->layer;
 }
 
-/* The layers to be ranked: the first of those that share a weight represents all. */
+/* Lists the layers to be ranked: of those that share a weight, only the first. */
 static void list_layers(chooser *c, const bool *wanted) {
   const laci_analysis *a = c->p->analysis;
   for (int l = 0; l < a->n_layers; l++) {
@@ -118,7 +122,8 @@ static void list_layers(chooser *c, const bool *wanted) {
   }
 }
 
-/* Where outputs cannot be computed, a layer's own error has to do. */
+/* Ranks the layers by their effects; by their own errors where the network's outputs cannot be
+ * computed. */
 static lac_status rank(chooser *c, lac_error *err) {
   lac_status st = LAC_OK;
   for (int k = 0; k < c->n && !st; k++) {
@@ -166,7 +171,7 @@ static lac_status measure_curve(chooser *c, lac_error *err) {
 
 /* ---- The choice ---- */
 
-/* The first n of the ranking are to be pruned, with all that share their weights. */
+/* Sets wanted to the first n layers of the ranking, and all layers that share their weights. */
 static void want_first(const chooser *c, int n, bool *wanted) {
   const laci_analysis *a = c->p->analysis;
   for (int k = 0; k < c->n; k++) {
@@ -183,7 +188,7 @@ static lac_status fit_first(chooser *c, int n, bool *wanted, laci_calibrated **f
   return laci_pruning_fit(c->p, c->options, wanted, c->pool, fitted, err);
 }
 
-/* The most layers, below n, of which the curve says that they may be pruned. */
+/* Returns the largest number of layers, below n, for which the curve's loss is within the limit. */
 static int guess(const chooser *c, int n, double most) {
   const laci_pruning_calibration *curve = &c->p->calibration;
   int best = 0;
@@ -204,7 +209,8 @@ static void log_try(const chooser *c, int n, bool holds) {
            most, holds ? "within the limit" : "too much");
 }
 
-/* Between none, which holds, and `bad`, which does not: *best is fitted with *n of them. */
+/* Searches for the largest number of pruned layers within the limit, between 0, which is within it,
+ * and `bad`, which is not. *best is the fit with *n layers pruned. */
 static lac_status look_for(chooser *c, int bad, bool *wanted, int *n, laci_calibrated **best,
                            lac_error *err) {
   const double most = c->options->calibration->max_drop;
@@ -251,7 +257,8 @@ static lac_status explain(const chooser *c, int n, lac_error *err) {
   return LAC_OK;
 }
 
-/* *best: fitted with the first *n of the ranking; NULL: with all, as they are already. */
+/* Chooses *n. *best is the fit with the first *n layers of the ranking; NULL: the fit of all layers
+ * is kept. */
 static lac_status choose(chooser *c, bool *wanted, int *n, laci_calibrated **best, lac_error *err) {
   const laci_prune_calibration *how = c->options->calibration;
   *n = how->keep_dense < c->n ? c->n - how->keep_dense : 0;
@@ -265,7 +272,7 @@ static lac_status choose(chooser *c, bool *wanted, int *n, laci_calibrated **bes
     *best = NULL;
     st = look_for(c, *n, wanted, n, best, err);
   }
-  if (!st && !*best && *n < c->n) { /* of none */
+  if (!st && !*best && *n < c->n) { /* the fit that prunes no layer */
     st = fit_first(c, *n, wanted, best, err);
     if (!st) st = judge(c, *best, &holds, err);
   }
@@ -273,7 +280,7 @@ static lac_status choose(chooser *c, bool *wanted, int *n, laci_calibrated **bes
   return st;
 }
 
-/* Bytes of all outputs for a sample; of sizes that are not known, a guess. */
+/* Bytes of all outputs for a sample; unknown sizes are guessed. */
 static uint64_t sample_bytes(const laci_graph *graph) {
   enum { GUESS = 4096 };
   uint64_t sum = 0;
@@ -285,7 +292,8 @@ static uint64_t sample_bytes(const laci_graph *graph) {
   return sum;
 }
 
-/* Their share of the memory is small, and set aside before what else is done. */
+/* Allocates memory for the kept outputs: a small share of the limit, reserved before anything else.
+ */
 static void keep_outputs(chooser *c, laci_budget *budget, laci_prune_options *options) {
   enum { SHARE = 32 };
   const laci_calibration_samples *samples = options->calibration->samples;
@@ -309,7 +317,8 @@ static lac_status open_chooser(chooser *c, lac_error *err) {
   return LAC_OK;
 }
 
-/* Is there a limit that is not kept yet? With layers that stay dense anyway, that is not known. */
+/* Sets *limited to whether there is a limit that the fit of all layers may exceed. This is not
+ * known where layers stay dense anyway. */
 static lac_status check_limit(chooser *c, bool *limited, lac_error *err) {
   const laci_prune_calibration *how = c->options->calibration;
   bool holds = true;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How much the pruned network loses, judged on samples that no fit and no choice has seen: not only
- * what it is on these, but the most that it may be on all such data.
+ * How much quality the pruned network loses, judged on samples that no fit and no choice has read:
+ * the loss on these samples, and an upper bound for all data of this kind.
  *
  *     labels, one answer a sample:  lost - won: right before and wrong now; wrong before, right now
- *     one answer a sample:          those that change; no labels could make more of them a loss
+ *     one answer a sample:          answers that change: a bound of the loss for any labels
  *     else:                         sum |y - y_p|^2 / sum |y|^2
  *
  * The first two are exact, whatever the rates are (base/binomial.h): with d = lost + won of n, the
- * loss is d/n (2 lost/d - 1), and each factor has an upper bound. The third is Student's, of a
- * ratio over samples. Several networks are judged by the same samples, and the doubt is shared out
- * among them, so that the one that is kept holds with the confidence that is promised. */
+ * loss is d/n (2 lost/d - 1), and each factor has an upper bound. The bound of the third is
+ * Student's, for a ratio of sums over samples. Several networks are judged on the same samples, so
+ * the probability of error is divided among them: the bound of the network that is kept then holds
+ * with the promised confidence. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -23,14 +24,15 @@
 
 enum { LEAST_UNITS = 100, MOST_UNITS = 4096, TIMES_LEAST = 6, LOOKS = 3 };
 static const double doubt = (1 - LACI_DROP_CONFIDENCE) / LACI_DROP_TRIES;
-/* Of the normal law at that doubt; and what ends a trial early, which can only refuse. */
+/* Quantiles of the normal distribution: `deviations` at the probability of error of one network;
+ * the other two end a trial early, which can only refuse a network. */
 static const double deviations = 2.4977, hopeless = 1e-3, hopeless_deviations = 3.1;
 
 int64_t laci_drop_least(double max_drop, bool has_answers) {
   return has_answers ? laci_binomial_least(max_drop / 100, doubt / 2) : LEAST_UNITS;
 }
 
-/* So many that half of the loss that is allowed, if that is what it is, is told from all of it. */
+/* A number of samples with which a loss of half of max_drop is shown to be below max_drop. */
 int64_t laci_drop_enough(double max_drop, bool has_answers) {
   int64_t least = laci_drop_least(max_drop, has_answers);
   if (!has_answers) return MOST_UNITS;
@@ -44,7 +46,7 @@ static laci_drop_measure measure_of(const laci_output_difference *d) {
   return d->n_answers > 0 && d->n_answers == d->n_samples ? LACI_DROP_ANSWERS : LACI_DROP_OUTPUTS;
 }
 
-/* Both ends of lost - won, each with doubt `of`, as a share. */
+/* Upper bound of (lost - won) / n; each of its two factors may be wrong with probability `of`. */
 static double most_lost(int64_t lost, int64_t won, int64_t n, double of) {
   double share = laci_binomial_upper(lost, lost + won, of / 2);
   return share <= 0.5 ? 0 : laci_binomial_upper(lost + won, n, of / 2) * (2 * share - 1);
@@ -61,7 +63,7 @@ static double error_of_ratio(const laci_error_sums *s) {
   return sqrt(fmax(0, squares) * (double)s->n / (double)(s->n - 1)) / s->s;
 }
 
-/* Student's for n units, from the normal law's. */
+/* Student's quantile for n units, from z, that of the normal distribution. */
 static double widened(double z, int64_t n) { return z + (z * z * z + z) / (4 * (double)(n - 1)); }
 
 static double least_of(const laci_output_difference *d, laci_drop_measure measure) {
@@ -119,8 +121,9 @@ typedef struct trial {
   laci_output_difference all;
 } trial;
 
-/* [first, end) of those that judge: whole batches, then what is left as a batch of its own. A
- * sample that is alone may look like no other; only outputs that are not finite condemn it. */
+/* Compares the networks on the samples [first, end) of those that judge: whole batches, then the
+ * rest as one batch. A batch of one sample cannot show variety, so there only outputs that are not
+ * finite count as doubtful. */
 static lac_status look(trial *t, int64_t first, int64_t end, lac_error *err) {
   lac_status st = LAC_OK;
   for (int64_t at = first; at < end && !st;) {
@@ -141,7 +144,8 @@ static lac_status look(trial *t, int64_t first, int64_t end, lac_error *err) {
   return st;
 }
 
-/* After a first look, which tells what there is to count. */
+/* Checks that n samples are enough. To be called after a first comparison, which shows what measure
+ * applies. */
 static lac_status check_number(const trial *t, double max_drop, int64_t n, lac_error *err) {
   const bool has_answers = measure_of(&t->all) != LACI_DROP_OUTPUTS;
   const int64_t units = has_answers ? n : n / (t->all.n_samples / t->all.sums.n);

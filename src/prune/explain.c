@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Recovering the orders between two networks of the same structure from their contents.
+ * Recovers the orders that map one network to another of the same structure, from their contents.
  *
- * match_in.h says how; every element is compared at the end, so a wrong guess cannot pass. */
+ * match_in.h explains the method. Every element is compared at the end, so a wrong guess is found.
+  */
 #include "prune/prune.h"
 
 #include <math.h>
@@ -25,7 +26,7 @@ static uint64_t multiset(const laci_stored *stored) {
   return sum;
 }
 
-/* The zero point of every element, reordered as the elements are; *zeros NULL: 0 for all. */
+/* Computes the zero point of every element, reordered like the elements; *zeros NULL: all are 0. */
 static lac_status place_zeros(const laci_plan *plan, const laci_pair *p, double **zeros,
                               lac_error *err) {
   const laci_weight_view *view = p->view;
@@ -73,7 +74,8 @@ static bool is_near(lac_dtype dtype, double found, double wanted) {
   return fabs(found - wanted) <= (wide ? 1e-6 : 1e-2) * fabs(wanted);
 }
 
-/* g of a weight g * v / |v|: as the original's, times what the mask did to the norm. */
+/* Compares g of a weight g * v / |v|: it must be the original's, times the change of the norm by
+ * the mask. */
 static lac_status compare_gain(const laci_plan *plan, const laci_pair *g, const laci_pair *v,
                                lac_error *err) {
   int64_t n = laci_shape_count(&g->old->shape);
@@ -102,8 +104,8 @@ static lac_status compare_gain(const laci_plan *plan, const laci_pair *g, const 
   return st;
 }
 
-/* Where all zero points are the same, a mask only makes more of them: equal contents mean that no
- * element was masked. */
+/* Do zero points differ? If not, a mask only adds elements of one value, so slices with equal
+ * contents were not masked. */
 static bool zeros_differ(const laci_weight_view *view) {
   for (int64_t k = 1; view->zero && k < view->n_scales; k++) {
     if (view->zero[k] != view->zero[0]) return true;
@@ -111,7 +113,7 @@ static bool zeros_differ(const laci_weight_view *view) {
   return false;
 }
 
-/* Tensors go together by name; structure and shapes must be the same. */
+/* Matches the tensors of both networks by name; structure and shapes must agree. */
 static lac_status pair_up(const laci_analysis *a, const laci_graph *changed, laci_pair *pairs,
                           lac_error *err) {
   if (a->graph->n_nodes != changed->n_nodes || a->graph->n_stored != changed->n_stored) {

@@ -18,7 +18,7 @@ int laci_pruning_want(const laci_pruning *p, const laci_prune_options *options, 
   return n;
 }
 
-/* What is held while the walk goes on: the weights in their new order. */
+/* The budget during the walk: `base`, and the weights in their new order. */
 static laci_budget budget_of(const laci_pruning *p, const laci_budget *base) {
   const laci_graph *graph = p->analysis->graph;
   laci_budget budget = *base;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What holds the pattern already and gets no new mask. A mask is along the input channels: in
- * another order its weight would not hold the pattern any more, so the groups of these channels
- * stay as they are. Output channels may move: the mask moves with the rows.
+ * Layers that hold the pattern already and get no new mask. A mask is along the input channels: in
+ * another order the weight would not hold the pattern any more, so the groups of these channels are
+ * not reordered. Output channels may be reordered: the mask moves with the rows.
  *
- * That goes for what is pruned already where its masks are to stay, and always for layers that are
- * not pruned here: nothing would give a weight that is left out, or computed, its pattern back. */
+ * This applies to pruned layers where masks are to be kept, and always to layers that are not
+ * pruned in this run: a weight that is excluded, or computed, would lose its pattern for good. */
 #include <stdio.h>
 
 #include "analyze/analyze.h"
@@ -17,7 +17,7 @@ static const char *layer_name(const laci_analysis *a, int l) {
   return a->graph->nodes[a->layers[l].node].name;
 }
 
-/** The first layer that consumes the group and keeps its mask; -1: none. */
+/** Returns the first layer that reads the group and keeps its mask; -1: none. */
 static int find_keeper(const laci_pruning *p, const laci_group *group) {
   for (int i = 0; i < group->n_layers; i++) {
     if (p->layers[group->layers[i]].was_pruned) return group->layers[i];
@@ -41,7 +41,7 @@ static bool hold_group(laci_pruning *p, int g) {
 
 /* ---- Layers that get no mask here ---- */
 
-/* The track of a weight's axis; -1: nothing moves along it. */
+/* Returns the track of a weight's axis; -1: the axis is never reordered. */
 static int track_of(const laci_analysis *a, int value, int axis) {
   laci_value_axes axes[LACI_MAX_RANK];
   int n = laci_value_on_tracks(a, value, axes);
@@ -60,8 +60,8 @@ static bool lies_on(const laci_analysis *a, int g, int track) {
   return false;
 }
 
-/* Holds the groups that would move channels along the track for the keeper; with keeper -1 only
- * says whether there are any. */
+/* Excludes the groups that would move channels along the track from reordering, with the layer
+ * `keeper` as the cause. With keeper -1 it only returns whether there are any. */
 static bool hold_track(laci_pruning *p, int track, int keeper, bool *whole) {
   bool any = false;
   for (int g = 0; g < p->analysis->n_searchable && track >= 0; g++) {
@@ -72,7 +72,8 @@ static bool hold_track(laci_pruning *p, int track, int keeper, bool *whole) {
   return any;
 }
 
-/* Rows that share one mask are along the output channels, too. */
+/* Excludes the groups of layer l, which gets no mask, if it is pruned already. Masks whose blocks
+ * span several rows are along the output channels, too, so these are then also excluded. */
 static lac_status hold_left_out(laci_pruning *p, int l, const laci_prune_options *options,
                                 laci_pool *pool, lac_error *err) {
   const laci_analysis *a = p->analysis;
@@ -89,15 +90,15 @@ static lac_status hold_left_out(laci_pruning *p, int l, const laci_prune_options
   return st || whole ? st : laci_fail_memory(err, "the layers that keep their masks");
 }
 
-/* ---- The whole ---- */
+/* ---- All groups ---- */
 
-/** Why the group does not move; NULL: it may. */
+/** Returns why the group is not reordered; NULL: it may be. */
 static const char *cause_of(const laci_pruning *p, int g) {
   if (g < 0) return NULL;
   return p->plan->held[g] ? p->held_cause[g] : p->analysis->groups[g].cause;
 }
 
-/** Whether a group that may still be searched is among the input channels of a layer. */
+/** Is a group that may be searched among the layer's input channels? */
 static bool is_searchable(const laci_pruning *p, int l) {
   const laci_analysis *a = p->analysis;
   const laci_layer *layer = &a->layers[l];

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Candidates of all channels, refined until nothing changes, then by trial (match_in.h).
+ * Refines the candidates of all channels until nothing changes, then resolves the rest by trial
+ * (match_in.h).
  *
- * Candidates are a graph between new and old channels. Its components are colours: channels of
- * other components differ for certain, so elements are told apart by the components of their
- * channels. A component of one channel places them exactly. */
+ * Candidates are edges of a graph between new and old channels. The components of this graph are
+ * colours: channels of different components certainly differ, so elements are distinguished by the
+ * components of their channels. A component with one new and one old channel is known exactly. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,8 @@
 #include "prune/match_in.h"
 #include "tensor/shape.h"
 
-/* Steps that a search by trial may take, and for each element and pair of channels without one. */
+/* Limits of the number of steps: for the search by trial, and without trials per element and pair
+ * of channels. */
 enum { TRIAL_STEPS = 1 << 29, STEPS_AN_ELEMENT = 64 };
 
 typedef struct undo {
@@ -27,26 +29,28 @@ typedef struct undo {
 
 typedef struct trial {
   int group, fresh, old;
-  size_t n_undo;  /* before it */
-  uint64_t round; /* at which it began */
+  size_t n_undo;  /* length of the undo list before the trial */
+  uint64_t round; /* the round at which the trial began */
 } trial;
 
 struct laci_match {
   laci_plan *plan;
   const laci_analysis *a;
   const laci_pair *pairs;
-  laci_match_group *groups; /* [n_groups]; n 0: frozen */
+  laci_match_group *groups; /* [n_groups]; n is 0 where the group is frozen */
   laci_match_unit *units;
   size_t n_units, unit_capacity;
-  uint64_t **fresh_colour, **old_colour; /* [n_tracks]; NULL: no unit needs it */
-  uint64_t *track_round;                 /* [n_tracks] when its colours changed */
-  int64_t *track_open;                   /* [n_tracks] positions of several candidates */
+  uint64_t **fresh_colour, **old_colour; /* [n_tracks]; NULL: no unit needs them */
+  uint64_t *track_round;                 /* [n_tracks] the round at which the track's colours
+                                            changed */
+  int64_t *track_open;                   /* [n_tracks] positions with several candidates */
   uint64_t round, steps, limit;
   undo *undone;
   size_t n_undo, undo_capacity;
   trial *trials;
   size_t n_trials, trial_capacity;
-  bool no_memory, changed; /* changed: a candidate was ruled out since that was set to false */
+  bool no_memory, changed; /* changed: a candidate was ruled out since `changed` was last set to
+                              false */
   int lost_group, lost;    /* a channel without candidates; group -1: none */
   laci_arena arena;
 };
@@ -84,8 +88,8 @@ static void keep_only(laci_match *m, int group, int fresh, int old) {
   }
 }
 
-/* Counts of candidates: [n] new channels that each old one is a candidate of, and the only one of.
- * False: some new channel has none. */
+/* Counts for every old channel, [n]: n_of new channels have it as a candidate, n_only as their only
+ * one. False: some new channel has no candidate. */
 static bool count_candidates(laci_match *m, int group, int *n_of, int *n_only) {
   laci_match_group *g = &m->groups[group];
   memset(n_of, 0, (size_t)g->n * sizeof *n_of);
@@ -109,9 +113,9 @@ static bool count_candidates(laci_match *m, int group, int *n_of, int *n_only) {
   return true;
 }
 
-/* Every old channel is taken as often as there are channels alike: those that are taken are no
- * candidates of others, those with no more candidates than that are theirs. False: a contradiction.
- */
+/* Uses that an old channel is assigned exactly as often as there are old channels alike. Once so
+ * many new channels have it as their only candidate, it is removed from the others; if only so many
+ * have it at all, they are assigned to it. False: a contradiction. */
 static bool take_each_once(laci_match *m, int group) {
   laci_match_group *g = &m->groups[group];
   int *n_of = laci_alloc((size_t)g->n, sizeof *n_of);
@@ -148,8 +152,8 @@ static int root_of(int32_t *parent, int i) {
   return i;
 }
 
-/* Components of the candidates, named by their first old channel. False: one of them has more new
- * channels than old ones. *changed: they are not what they were. */
+/* Finds the components of the graph of candidates, each named by its first old channel. False: some
+ * component has more new channels than old ones. *changed is set if the components changed. */
 static bool find_components(laci_match *m, int group, bool *changed) {
   laci_match_group *g = &m->groups[group];
   const size_t n = (size_t)g->n;
@@ -161,7 +165,9 @@ static bool find_components(laci_match *m, int group, bool *changed) {
   for (int c = 0; c < g->n; c++) {
     for (int o = next_old(g, c, 0); o < g->n; o = next_old(g, c, o + 1)) {
       int a = root_of(parent, o), b = root_of(parent, g->n + c);
-      if (a < b) parent[b] = a; /* old ones come first: the root is one */
+      if (a < b)
+        parent[b] = a; /* old channels have the lower numbers, so a root is an old
+                                   channel */
       else parent[a] = b;
     }
   }
@@ -197,7 +203,7 @@ static void colour_slots(laci_match *m, int group) {
   }
 }
 
-/* After candidates of a group were ruled out, or came back. False: a contradiction. */
+/* Updates a group after candidates were ruled out or restored. False: a contradiction. */
 static bool propagate(laci_match *m, int group) {
   laci_match_group *g = &m->groups[group];
   const int were_open = g->n_open;
@@ -211,8 +217,8 @@ static bool propagate(laci_match *m, int group) {
 
 /* ---- Refinement ---- */
 
-/* Is there something new to be learned from it? While nothing was tried, what is known for certain
- * needs no second look: the caller compares every element. */
+/* Can comparing this unit rule out more candidates than before? Without a trial, a group whose
+ * channels are all known is not compared again: the caller compares every element. */
 static bool is_due(const laci_match *m, const laci_match_unit *unit) {
   if (!m->n_trials && m->groups[unit->group].n_open == 0) return false;
   bool due = unit->done == 0;
@@ -220,8 +226,9 @@ static bool is_due(const laci_match *m, const laci_match_unit *unit) {
   return due;
 }
 
-/* The unit that tells most for what it takes: first those whose other axes are known, small ones
- * first, as they are sorted; then unmasked ones; then by how much is known. NULL: none is due. */
+/* Returns the unit that is likely to rule out most for its cost: first those whose other axes are
+ * known, in their sorted order, small ones first; then unmasked ones; then those of which most is
+ * known. NULL: none is due. */
 static laci_match_unit *choose_unit(laci_match *m) {
   laci_match_unit *best = NULL;
   double least = 0;
@@ -281,7 +288,8 @@ static bool same_candidates(const laci_match_group *g, int a, int b) {
   return true;
 }
 
-/* Old channels that hold the same everywhere may change places, so one is the candidate for all. */
+/* Joins old channels that have the same content everywhere: they are interchangeable, so one is the
+ * candidate for all. */
 static void join_alike(laci_match *m, int group, const uint64_t *content) {
   laci_match_group *g = &m->groups[group];
   for (int o = 0; o < g->n; o++) {
@@ -326,7 +334,8 @@ static bool find_alike(laci_match *m, bool *fit) {
 
 /* ---- Trial ---- */
 
-/* The channel of fewest candidates; of these its own place is tried first. False: all are known. */
+/* Chooses the channel with the fewest candidates; the candidate at its own position is tried first.
+ * False: all channels are known. */
 static bool choose_trial(const laci_match *m, trial *to) {
   int least = INT32_MAX;
   for (int group = 0; group < m->a->n_groups; group++) {
@@ -355,8 +364,7 @@ static bool begin_trial(laci_match *m, trial next) {
   return propagate(m, next.group);
 }
 
-/* Takes the last trial back, and what was tried is no candidate any more. False: a contradiction
- * without it. */
+/* Undoes the last trial and rules its candidate out. False: this, too, is a contradiction. */
 static bool take_back(laci_match *m) {
   const trial last = m->trials[m->n_trials - 1];
   while (m->n_undo > last.n_undo) {
@@ -421,7 +429,7 @@ static bool is_compared(const laci_pair *pair) {
   return !pair->gain_of && pair->old->shape.rank > 0 && lac_dtype_size(pair->old->dtype) > 0;
 }
 
-/* Which stored tensors are on each track: those of track t begin at at[first[t]]. */
+/* The stored tensors on each track: those of track t begin at at[first[t]]. */
 typedef struct track_lists {
   size_t *first;
   int *at;
@@ -533,7 +541,8 @@ static bool match_init(laci_match *m) {
   return true;
 }
 
-/* One of the channels that are alike for each new one, its own place where it is among them. */
+/* Writes the group's order: each new channel gets one of the old channels alike to its candidate,
+ * the one at its own position where possible. */
 static bool write_order(laci_match *m, int group) {
   const laci_match_group *g = &m->groups[group];
   int32_t *order = m->plan->found[group].order;

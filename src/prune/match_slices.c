@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What slices of stored tensors say about candidates. The place of an element in its slice is given
- * by the colours of its positions along the other axes; equal colours mean that it may be the same
- * place. Tensors that were not masked hold the same in both networks, so sums of hashes have to be
- * equal; of masked ones, what is left must be in the old slice as often. */
+ * Rules out candidates by comparing slices of stored tensors. The place of an element in its slice
+ * is given by the colours of its positions along the other axes; equal colours mean that two places
+ * may be the same. Tensors that were not masked have the same content in both networks, so sums of
+ * hashes must be equal. In masked tensors, every remaining element must occur in the old slice as
+ * often. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -33,10 +34,10 @@ bool laci_is_masked_value(lac_dtype dtype, uint64_t bits, double zero) {
 /* ---- Where the elements of slices are ---- */
 
 /* Element k of the slice of channel c is at base[c] + rest[k]; its position along another axis, and
- * its place along those without a track, are such sums, too. */
+ * its place along axes without a track, are sums of the same form. */
 typedef struct slices {
   int n_channels;
-  int64_t n; /* elements of a slice */
+  int64_t n; /* elements in a slice */
   int64_t *base, *rest;
   uint64_t *fixed_base, *fixed_rest;
   int n_others;
@@ -52,7 +53,7 @@ typedef struct geometry {
   int64_t strides[LACI_MAX_RANK];
   int n;
   laci_value_axes on[LACI_MAX_RANK];
-  unsigned tracked; /* axes on a track */
+  unsigned tracked; /* bits of the axes that are on a track */
 } geometry;
 
 static void read_geometry(const laci_analysis *a, const laci_stored *stored, geometry *to) {
@@ -83,7 +84,7 @@ static int64_t position_of(const geometry *g, const laci_value_axes *on, int64_t
          index_along(g, on->row_axis, element) / rows_of_group(g, on) * g->shape->dims[on->axes[0]];
 }
 
-/* The first element at a position. */
+/* Returns the index of the first element at a position of the axis. */
 static int64_t element_at(const geometry *g, const laci_value_axes *on, int64_t position) {
   int64_t element = 0;
   for (int k = on->n_axes - 1; k >= 0; k--) {
@@ -103,7 +104,7 @@ static uint64_t fixed_place(const geometry *g, int64_t element) {
   return place * 0x9E3779B97F4A7C15u;
 }
 
-/* Offsets of all elements of the first slice. */
+/* Computes the offsets of all elements of the first slice. */
 static void fill_rest(const geometry *g, const laci_value_axes *on, slices *to) {
   int64_t dims[LACI_MAX_RANK];
   for (int axis = 0; axis < g->shape->rank; axis++) dims[axis] = g->shape->dims[axis];
@@ -160,7 +161,8 @@ static bool slices_init(const laci_match_look *look, slices *to) {
   return true;
 }
 
-/* The place of element k in the slice of channel c; colours: [n_others] of positions. */
+/* Returns the place of element k in the slice of channel c. colours: [n_others] arrays of the
+ * positions' colours. */
 static uint64_t place_of(const slices *s, const uint64_t *const *colours, int c, int64_t k) {
   uint64_t place = s->fixed_base[c] + s->fixed_rest[k];
   for (int i = 0; i < s->n_others; i++) {
@@ -200,7 +202,7 @@ bool laci_match_add_content(const laci_match_look *look, const uint64_t *place, 
   return ok;
 }
 
-/* ---- Tensors that hold the same ---- */
+/* ---- Unmasked tensors ---- */
 
 static bool look_at_same(const laci_match_look *look, const slices *s) {
   const uint64_t *fresh[LACI_MAX_RANK], *old[LACI_MAX_RANK];
@@ -226,8 +228,9 @@ static bool look_at_same(const laci_match_look *look, const slices *s) {
 
 /* ---- Masked tensors ---- */
 
-/* How often every hash occurs in an old slice (count), and how many of these are left for the new
- * slice number `round`. Hash 0 marks a free place; a hash that is 0 counts as 1. */
+/* A hash table: how often every hash occurs in an old slice (count), and how many of these the new
+ * slice number `round` has not used yet. Hash 0 marks a free entry, so a hash of 0 is stored as 1.
+ */
 typedef struct bag {
   uint64_t mask;
   struct bag_place {
@@ -268,7 +271,8 @@ typedef struct masked {
   const laci_match_look *look;
   const slices *s;
   const uint64_t *fresh[LACI_MAX_RANK], *old[LACI_MAX_RANK];
-  bag kept, zeros; /* zeros: where zero points differ; else places NULL and: */
+  bag kept, zeros; /* zeros: used where zero points differ; else its `places` is NULL and the next
+                      field is used: */
   double zero;
   uint64_t round;
 } masked;
@@ -301,7 +305,7 @@ static void fill_bags(masked *m, int old) {
   *m->look->steps += (uint64_t)s->n * 2;
 }
 
-/* May it be masked out there, whichever zero point it has to be? */
+/* May these bits be a masked-out element at this place, given the zero points there? */
 static bool is_masked(const masked *m, uint64_t place, uint64_t bits) {
   const lac_dtype dtype = m->look->pair->old->dtype;
   if (!m->zeros.places) return laci_is_masked_value(dtype, bits, m->zero);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What layers hold and what N:M would keep of them. How an element is scored is sparse/score.h's.
- */
+ * Measures what the layers' weights hold and how much of them N:M would keep. sparse/score.h
+ * defines the score of an element. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -22,13 +22,13 @@ lac_status laci_pruning_set_rule(laci_pruning *p, const laci_prune_options *opti
   return laci_mask_rule_check(&p->rule, err);
 }
 
-/* Of these a magnitude is known; of others, such as four bits, nothing is said. */
+/* Can elements of this type be measured? Types such as those of four bits cannot. */
 static bool is_measurable(lac_dtype dtype) {
   return lac_dtype_size(dtype) > 0 && (laci_dtype_is_float(dtype) || laci_dtype_is_integer(dtype));
 }
 
-/* Of a weight in memory. What will not be pruned needs no mask by the rule; whether it holds the
- * pattern is still asked. */
+/* Measures a weight in memory. A layer that will not be pruned may have a shape that the rule
+ * cannot mask; whether it holds the pattern is still measured. */
 static lac_status measure_layer(laci_pruning *p, int l, const laci_weight_view *weight,
                                 laci_pool *pool, lac_error *err) {
   const laci_layer *layer = &p->analysis->layers[l];
@@ -82,7 +82,7 @@ lac_status laci_pruning_measure(laci_pruning *p, laci_pool *pool, lac_error *err
     st = measure_layer(p, l, &view, pool, &own);
     laci_let_go(&held);
     const bool matters = layer->eligible || laci_ends_the_run(st);
-    if (st && !matters) continue; /* a layer that stays as it is may hold what it likes */
+    if (st && !matters) continue; /* bad values in a layer that stays unchanged are no failure */
     if (st) {
       if (err) *err = own;
       return st;

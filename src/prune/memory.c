@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What pruning will hold, phase by phase: search, new weights, verification. The largest phase,
- * with what is there all the time, must be within the limit. */
+ * Plans the memory of pruning, phase by phase: search, new weights, verification. The largest
+ * phase, together with what is held throughout, must be within the limit. */
 #include <stdlib.h>
 
 #include "analyze/analyze.h"
@@ -17,9 +17,9 @@ static int compare_bytes(const void *a, const void *b) {
   return (x < y) - (x > y); /* the largest first */
 }
 
-/* What a group's search holds: its magnitudes as 16-bit numbers, and prices of its channels against
- * each other; of a streamed model the weight that is being read, too. Weights whose columns are the
- * group's channels are stacked and sampled together, others each by itself. */
+/* Bytes that a group's search holds: its magnitudes as 16-bit numbers and the costs of swapping its
+ * channels; for a streamed model also the weight that is being read. Weights whose columns are the
+ * group's channels are stacked and sampled together, others separately. */
 static uint64_t search_bytes(const laci_analysis *a, const laci_group *group, bool streamed) {
   uint64_t stacked = 0, others = 0, largest = 0;
   for (int l = 0; l < group->n_layers; l++) {
@@ -35,7 +35,8 @@ static uint64_t search_bytes(const laci_analysis *a, const laci_group *group, bo
          laci_bytes_of((int64_t)(stacked + others), sizeof(uint16_t)) + largest;
 }
 
-/* As many searches as there are threads go on at a time: the largest, at worst. */
+/* Adds the searches to the budget. As many as there are threads may run at the same time: at worst,
+ * the largest ones. */
 static lac_status plan_search(const laci_analysis *a, bool streamed, int n_threads,
                               laci_budget *budget, lac_error *err) {
   int n = a->n_searchable;
@@ -50,7 +51,8 @@ static lac_status plan_search(const laci_analysis *a, bool streamed, int n_threa
   return laci_budget_check(budget, "the search", err);
 }
 
-/* One at a time, before it goes to the spill: its new bytes, and a mask as bytes and as bits. */
+/* Adds the new weights of a spilled result: one at a time is in memory, with its mask as bytes and
+ * as bits. */
 static lac_status plan_spilled(const laci_analysis *a, const laci_prune_options *options,
                                laci_budget *budget, lac_error *err) {
   laci_budget most = *budget;
@@ -67,8 +69,8 @@ static lac_status plan_spilled(const laci_analysis *a, const laci_prune_options 
   return laci_budget_check(budget, "making the new weights", err);
 }
 
-/* All tensors that move, and the weights that are pruned, are made anew while the old ones are
- * kept. */
+/* Adds the new weights: all reordered tensors and pruned weights are allocated while the old ones
+ * are still held. */
 static lac_status plan_weights(const laci_analysis *a, const laci_prune_options *options,
                                laci_budget *budget, lac_error *err) {
   if (options->spill) return plan_spilled(a, options, budget, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The pipeline: measure, search, verify, mask, and what is logged of it. */
+ * The pipeline: measure, search, verify, mask, and the log of what was done. */
 #include <stdio.h>
 #include <string.h>
 
@@ -75,8 +75,9 @@ double laci_found_efficacy(const laci_found *found) {
 
 /* ---- The search ---- */
 
-/* By squares: one large weight matters more to a layer's outputs than two of half its size. By the
- * scores themselves where somebody gave them. */
+/* Returns the view that the search scores. It scores squares of elements, since one large weight
+ * matters more to a layer's outputs than two of half its size; scores that the caller gave are used
+ * as they are. */
 static laci_weight_view view_for(const laci_pruning *p, int l) {
   const laci_layer *layer = &p->analysis->layers[l];
   laci_weight_view view = layer->view;
@@ -132,7 +133,7 @@ static void revert_group(laci_plan *plan, int g) {
   plan->found[g].kept = plan->found[g].kept_identity;
 }
 
-/* Takes back the orders of groups whose layers keep less by them; returns whether there are any. */
+/* Reverts the orders of groups whose layers keep less by them; returns whether there were any. */
 static bool revert_losers(laci_pruning *p) {
   const laci_analysis *a = p->analysis;
   bool changed = false;
@@ -149,7 +150,8 @@ static bool revert_losers(laci_pruning *p) {
   return changed;
 }
 
-/* The same of all groups together. */
+/* Reverts the orders of all groups if their layers together keep less by them; returns whether it
+ * did. */
 static bool revert_all(laci_pruning *p) {
   double before = 0, after = 0;
   for (int l = 0; l < p->analysis->n_layers; l++) {
@@ -161,10 +163,10 @@ static bool revert_all(laci_pruning *p) {
   return after < before;
 }
 
-/* Never worse than before: what counts is what the layers keep, whatever the search was able to
- * score. Where masks hold several rows together, a layer also keeps less or more by the order of
- * its output channels, which are other layers' input channels: so again until nothing loses, and at
- * last all together. */
+/* Reverts orders by which layers keep less than before; the search itself may not have scored
+ * everything. Where blocks of a mask span several rows, what a layer keeps also depends on the
+ * order of its output channels, which are input channels of other layers. So this is repeated until
+ * no group loses, and at last all groups are judged together. */
 static lac_status revert_losses(laci_pruning *p, laci_pool *pool, lac_error *err) {
   const bool rows_count = p->rule.form != LACI_MASK_1D;
   lac_status st = laci_pruning_measure_kept(p, pool, err);
@@ -178,7 +180,7 @@ static lac_status revert_losses(laci_pruning *p, laci_pool *pool, lac_error *err
   return st;
 }
 
-/* Of those that were found, those that help. */
+/* Finds orders and keeps those that help. */
 static lac_status choose_orders(laci_pruning *p, const laci_prune_options *options, laci_pool *pool,
                                 lac_error *err) {
   lac_status st = revert_losses(p, pool, err);
@@ -200,7 +202,7 @@ static void log_groups(const laci_pruning *p) {
   }
 }
 
-/* How many layers have the reason of layer l. */
+/* Returns how many layers have the same reason as layer l. */
 static int share_reason(const laci_pruning *p, int l) {
   const char *wanted = p->layers[l].reason;
   int n = 0;
@@ -218,7 +220,7 @@ static bool prunes_any(const laci_pruning *p) {
   return false;
 }
 
-/* Does a weight hold the pattern that is computed, and stays so? */
+/* Sets *any to whether some computed weight holds the pattern. */
 static lac_status any_computed_is_pruned(const laci_pruning *p, const laci_prune_options *options,
                                          laci_pool *pool, bool *any, lac_error *err) {
   const laci_analysis *a = p->analysis;
@@ -230,7 +232,7 @@ static lac_status any_computed_is_pruned(const laci_pruning *p, const laci_prune
   return st;
 }
 
-/* Why no layer at all was pruned: what most of them say. */
+/* Warns that no layer was pruned, with the most frequent reason. */
 static void warn_of_none(const laci_pruning *p) {
   const laci_analysis *a = p->analysis;
   int n_odd = 0, odd = 0, most = 0;
@@ -255,9 +257,9 @@ static void warn_of_none(const laci_pruning *p) {
   laci_log(LAC_LOG_WARNING, "no layer takes %d:%d; %s", p->pattern.n, p->pattern.m, why);
 }
 
-/* ---- The whole ---- */
+/* ---- The pipeline ---- */
 
-/* All that can be refused before the long work. */
+/* Does the quick steps that may fail, before the long ones begin. */
 static lac_status prepare(const laci_analysis *a, const laci_prune_options *options,
                           laci_pool *pool, laci_pruning **out, lac_error *err) {
   lac_status st = laci_prune_plan_memory(a, options, laci_pool_threads(pool), err);
@@ -271,7 +273,7 @@ static lac_status prepare(const laci_analysis *a, const laci_prune_options *opti
   return st ? st : laci_pruning_compare(*out, options, err);
 }
 
-/* Process 0 verifies; the others wait for what it finds. */
+/* Process 0 verifies; the others wait for its findings. */
 static lac_status verify(laci_pruning *p, const laci_prune_options *options, laci_pool *pool,
                          lac_status st, lac_error *err) {
   bool first = laci_comm_rank(options->comm) == 0;

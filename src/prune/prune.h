@@ -75,7 +75,7 @@ typedef struct laci_pruned_layer {
   bool measured;               /* what is in it was looked at; else what follows is 0 */
   bool holds_rows;             /* the new weight: N:M along its output channels, too */
   int64_t n_zeros, n_elements; /* of the new weight */
-  bool holds_pattern;          /* the new weight */
+  bool holds_pattern;          /* the new weight holds it */
   bool was_pruned; /* before: it holds the pattern, which says something about it, and some of it is
                       left */
   bool pruned;     /* it has a mask in the result */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Pruning by several processes: that all have the same network, and what the verification of one
- * found. The search is shared in permute/plan_share.h. */
+ * Pruning by several processes: checks that all have the same network, and sends the findings of
+ * process 0's verification to the others. permute/plan_share.h shares the search. */
 #include <string.h>
 
 #include "analyze/analyze.h"
@@ -10,8 +10,8 @@
 #include "permute/plan.h"
 #include "prune/prune_in.h"
 
-/* Of the layers' magnitudes, in which every weight has a part, of the channels, and of what decides
- * on orders and masks. */
+/* Returns a hash of all that orders and masks depend on: the layers' sums of magnitudes, to which
+ * every weight contributes, the channels and the options. */
 static uint64_t hash_of(const laci_pruning *p, const laci_prune_options *options) {
   const laci_analysis *a = p->analysis;
   const laci_search_options *search = &options->search;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Two networks whose weights cannot be compared one by one: what the masks kept was solved for or
- * trained, so that no slice of the one is found in the other, or the one was quantized or has other
- * nodes. Their outputs can be compared, on inputs drawn as the verification draws them.
- * Next: explain.c. */
+ * Compares two networks whose weights cannot be matched one by one: the kept weights were fitted or
+ * trained, or one of the networks was quantized or has other nodes. Their outputs are compared
+ * instead, on random inputs like those of the verification. Next: explain.c. */
 #include <stdio.h>
 #include <string.h>
 
@@ -44,7 +43,7 @@ static lac_status fetch(void *context, int64_t first, int64_t n, void *const *to
   return st;
 }
 
-/* The batch that the network fixes; 1: none. */
+/* Returns the batch size that the network requires; 1 where it requires none. */
 static int64_t batch_of(const laci_graph *graph) {
   const laci_shape *shape =
       graph->n_inputs > 0 ? &graph->values[graph->inputs[0]].type.shape : NULL;
@@ -86,7 +85,8 @@ static bool same_types(const laci_graph *a, const laci_graph *b) {
   return same;
 }
 
-/* Nodes of integers in the place of floats: QLinearConv, MatMulInteger, MatMulNBits. */
+/* Returns the number of nodes that compute with integers: QLinearConv, MatMulInteger, MatMulNBits.
+ */
 static int n_of_integers(const laci_graph *graph) {
   int n = 0;
   for (int k = 0; k < graph->n_nodes; k++) {
@@ -97,7 +97,7 @@ static int n_of_integers(const laci_graph *graph) {
   return n;
 }
 
-/* Which weights these are. */
+/* Returns a text on how the weights differ. */
 static const char *kind_of(const laci_graph *old, const laci_graph *fresh) {
   if (same_nodes(old, fresh))
     return same_types(old, fresh) ? "that were solved or trained" : "of another type";

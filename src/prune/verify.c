@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The network before and after the reordering (verify/verify.h), and what is logged of it. */
+ * Verifies the network before and after the reordering (verify/verify.h), and logs the findings. */
 #include <stdio.h>
 
 #include "analyze/analyze.h"
@@ -77,7 +77,7 @@ static lac_status fail_unverified(const laci_verification *found, lac_error *err
                              found->reason));
 }
 
-/* Failures of the verification that say nothing of the reordering. */
+/* Handles failures of the verification that say nothing of the reordering. */
 static lac_status explain_failure(lac_status st, laci_verification *found, lac_error *err) {
   if (st == LAC_MEMORY_LIMIT) return laci_hint(err, LAC_HINT_VERIFY, st);
   if (laci_ends_the_run(st) || st == LAC_PROOF_FAILED || st == LAC_INTERNAL) return st;

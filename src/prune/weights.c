@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Masks and new weights: all new bytes are made while the old ones are kept, a tensor at a time, in
- * memory or in a spill, then all are put in place. */
+ * Masks and new weights: the new bytes are made one tensor at a time, in memory or in a spill,
+ * while the old ones are kept. The commit then replaces all of them. */
 #include <string.h>
 
 #include "analyze/analyze.h"
@@ -38,7 +38,7 @@ lac_status laci_reordered_bytes(const laci_plan *plan, int stored, uint8_t **byt
   return st;
 }
 
-/* The same, and a copy where they stay as they are. */
+/* Does as laci_reordered_bytes, but copies the tensor where the order does not change it. */
 static lac_status copy_bytes(const laci_plan *plan, int stored, uint8_t **bytes, lac_error *err) {
   const laci_graph *graph = plan->analysis->graph;
   const laci_stored *from = &graph->stored[stored];
@@ -57,7 +57,8 @@ static lac_status copy_bytes(const laci_plan *plan, int stored, uint8_t **bytes,
   return LAC_OK;
 }
 
-/* Where it is kept: in memory, or in a spill. Takes the bytes, whatever happens. */
+/* Keeps `take` in memory, as *kept, or writes it to the spill and frees it. Owns `take` even on
+ * failure. */
 static lac_status keep_bytes(laci_spill *spill, const char *name, uint8_t *take, size_t n,
                              uint8_t **kept, lac_error *err) {
   const uint8_t *view;
@@ -89,8 +90,8 @@ lac_status laci_reordered_scores(const laci_pruning *p, int stored, laci_weight_
   return st;
 }
 
-/* Scales of blocks have all of the weight's axes, shorter along the one of the blocks, which no
- * order moves. */
+/* Reorders scales of blocks into `moved`. They have all axes of the weight, shorter along the axis
+ * of the blocks, which is never reordered. */
 static bool reorder_blocks(const laci_shape *weight, const laci_value_orders *orders,
                            laci_weight_view *view, double *moved) {
   laci_shape shape = *weight;
@@ -112,7 +113,8 @@ static bool reorder_blocks(const laci_shape *weight, const laci_value_orders *or
   return true;
 }
 
-/* moved: memory for scales and zero points. */
+/* Reorders the view's scales and zero points into `moved`, and points the view there; leaves the
+ * view unchanged where they do not move. False: failure. */
 static bool reorder_scales(const laci_stored *stored, const laci_value_orders *orders,
                            laci_weight_view *view, double *moved) {
   if (view->n_scales < 2) return true;
@@ -144,7 +146,7 @@ bool laci_reordered_scales(const laci_plan *plan, const laci_layer *layer, laci_
   const size_t grids = view->grid ? 2 * (size_t)view->grid->to.n_scales : 0;
   *memory = NULL;
   if (own + grids == 0 || laci_orders_are_identity(orders)) return true;
-  /* Both sets of scales, then the grid that has the latter. */
+  /* The memory holds the scales of the view, those of the grid, then the grid. */
   *memory =
       laci_alloc(own + grids + sizeof(laci_weight_grid) / sizeof **memory + 1, sizeof **memory);
   if (!*memory || !reorder_scales(stored, orders, view, *memory)) return false;
@@ -180,14 +182,14 @@ static lac_status note_layer(laci_pruning *p, int l, const laci_weight_look *fou
   return laci_pruning_note_scarce(p, l, err);
 }
 
-/* What a mask left: that it holds the rule is checked, not taken for granted. */
+/* Measures a masked weight: whether it holds the rule is checked, not assumed. */
 static lac_status look_at(const laci_pruning *p, const laci_weight_view *view, laci_pool *pool,
                           laci_weight_look *found, lac_error *err) {
   return laci_weight_look_at(view, &p->rule, pool, found, err);
 }
 
-/* Every layer that has layer l's stored tensor has it pruned now: each counts what it sees, with
- * zero points, scales and rows of its own, as a look at the file will. `bytes` are the new weight.
+/* Notes for every layer that uses layer l's stored tensor that it is pruned. Each layer is measured
+ * with its own zero points, scales and rows, as when the file is read. `bytes` are the new weight.
  */
 static lac_status note_masked(laci_pruning *p, int l, const laci_weight_look *found,
                               const uint8_t *bytes, laci_pool *pool, lac_error *err) {
@@ -222,8 +224,8 @@ lac_status laci_follow_norm(const laci_stored *v, int axis, const uint8_t *befor
   return LAC_OK;
 }
 
-/* A weight g * v / |v| whose v has been masked: g follows the norm, so that what is kept keeps its
- * value but for a rounding. */
+/* For a weight g * v / |v| whose v has been masked, scales g by the change of the norm, so that
+ * kept elements keep their values up to rounding. */
 static lac_status follow_norm(laci_pruning *p, const laci_layer *layer, lac_error *err) {
   if (layer->gain < 0) return LAC_OK;
   const laci_stored *v = &p->analysis->graph->stored[layer->stored];
@@ -250,7 +252,7 @@ static lac_status follow_norm(laci_pruning *p, const laci_layer *layer, lac_erro
   return st;
 }
 
-/* The layer's new weight, masked. */
+/* Makes the layer's new, masked weight. */
 static lac_status mask_layer(laci_pruning *p, int l, bool keeps, laci_pool *pool, lac_error *err) {
   const laci_layer *layer = &p->analysis->layers[l];
   const laci_stored *stored = &p->analysis->graph->stored[layer->stored];
@@ -324,7 +326,8 @@ static bool keeps_mask(const laci_pruning *p, const laci_prune_options *options,
   return options->keep_pruned && p->layers[l].was_pruned;
 }
 
-/* Does its weight get a mask here? By samples: when the others are there. */
+/* Does the layer get its mask in this step? Masks by samples come later, when the other weights
+ * exist. */
 static bool is_masked_now(const laci_pruning *p, const laci_prune_options *options, int l) {
   const laci_pruned_layer *layer = &p->layers[l];
   if (!options->mask || !p->analysis->layers[l].eligible || laci_pruned_layer_is_zero(layer))
@@ -332,7 +335,7 @@ static bool is_masked_now(const laci_pruning *p, const laci_prune_options *optio
   return !options->calibration || keeps_mask(p, options, l);
 }
 
-/* What is only reordered. */
+/* Reorders the stored tensors that get no mask. */
 static lac_status reorder_others(laci_pruning *p, const laci_prune_options *options,
                                  lac_error *err) {
   const laci_analysis *a = p->analysis;
@@ -376,7 +379,7 @@ lac_status laci_pruning_note_others(laci_pruning *p, laci_pool *pool, lac_error 
     laci_weight_view view = layer->view;
     double *scales = NULL;
     out->is_pruned |= out->was_pruned && !fresh;
-    if (out->pruned || !out->measured || !fresh) continue; /* nothing changed */
+    if (out->pruned || !out->measured || !fresh) continue; /* its weight is unchanged */
     if (!laci_reordered_scales(p->plan, layer, &view, &scales))
       return laci_fail_memory(err, view.name);
     view.bytes = fresh;
