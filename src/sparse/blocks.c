@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where the blocks of a weight are. The flat index of an element is read as
+ * Computes where the blocks of a weight are. The flat index of an element is split as
  *
  *     rows outside:  ((a * rows + row) * between + b) * columns * inner + column * inner + p
  *     rows inside:   (o * columns + column) * inner + (a * rows + row) * between + p
@@ -55,7 +55,8 @@ int64_t laci_blocks_capacity(const laci_blocks *b) {
   return (int64_t)b->size.rows * b->size.columns * b->chunk;
 }
 
-/* Blocks `number` of runs that are `run` long: where it begins and how much of it is there. */
+/* Returns where block `number` begins, with `blocks` blocks in a run of length `run`, and sets
+ * *length, at most `size`. */
 static int64_t cut_run(int64_t number, int64_t blocks, int64_t run, int size, int *length) {
   const int64_t in_run = number % blocks * size, left = run - in_run;
   *length = left < size ? (int)left : size;
@@ -88,8 +89,8 @@ laci_block laci_block_at(const laci_blocks *b, int64_t index) {
   return k;
 }
 
-/* Columns are neighbours where a block has all of inner, rows where it has all that is between two
- * of them: then a line of the block is one stretch of elements. */
+/* Columns are contiguous where a block has all of inner; rows are contiguous where it has all
+ * elements between two of them. A line of the block is then read as one range of elements. */
 void laci_block_read(const laci_blocks *b, const laci_block *k, laci_elements_read *read,
                      double *raw, double *out) {
   const laci_weight_view *w = b->weight;

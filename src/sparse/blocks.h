@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A weight in blocks of several output channels by several input channels, at every kernel position
- * apart.
+ * Cuts a weight into blocks of several output channels by several input channels, separately at
+ * every kernel position.
  *
  *     element (row, column, p) of a block is at  first + row * row_step + column * inner + p
  *
- * with p = 0 .. n_positions - 1: neighbours in memory are positions that share their blocks. Rows
- * are output channels of one convolution group, columns its input channels; the last block of
- * either may be smaller. Blocks are numbered, share no element, and hold all of them. Next: rule.c.
- */
+ * with p = 0 .. n_positions - 1: one laci_block stands for n_positions blocks at kernel positions
+ * that are neighbours in memory. Rows are output channels of one convolution group, columns its
+ * input channels; the last block of either may be smaller. Blocks are numbered; every element of
+ * the weight is in exactly one. Next: rule.c. */
 #ifndef LACI_SPARSE_BLOCKS_H
 #define LACI_SPARSE_BLOCKS_H
 
@@ -22,10 +22,13 @@ typedef struct laci_blocks {
   const laci_weight_view *weight;
   laci_blocks_size size;
   bool rows_outside; /* the axis of output channels comes before that of input channels */
-  int64_t n_slices;  /* what is left of the axes: everything but rows, columns and positions */
-  int64_t between;   /* sizes of the axes between the two, or after both */
-  int64_t row_blocks, n_row_blocks, column_blocks, n_column_blocks; /* of a run; of all */
-  int64_t positions, chunk, n_chunks; /* neighbours; how many a block has at most */
+  int64_t n_slices;  /* product of all axes' sizes other than rows, columns and positions */
+  int64_t between;   /* product of the axes' sizes between rows and columns, or after both */
+  int64_t row_blocks, n_row_blocks, column_blocks, n_column_blocks; /* blocks in a run, and in all
+                                                                       runs, along rows and along
+                                                                       columns */
+  int64_t positions, chunk, n_chunks; /* kernel positions that are neighbours in memory; the most of
+                                         them in one laci_block */
   int64_t n;
 } laci_blocks;
 
@@ -35,12 +38,13 @@ typedef struct laci_block {
   int64_t n_positions;
 } laci_block;
 
-/** Fails LAC_BAD_SHAPE where the view's rows make no sense, naming the weight; a view that
- * laci_weight_check accepts. */
+/** Cuts a weight that laci_weight_check accepts. Fails LAC_BAD_SHAPE, naming the weight, where the
+ * view's rows contradict its shape. */
 LAC_MUST_CHECK lac_status laci_blocks_init(laci_blocks *blocks, const laci_weight_view *weight,
                                            laci_blocks_size size, lac_error *err);
 
-/** Elements that a block has at most: capacity of each of the arrays below. */
+/** Returns the most elements of a laci_block: the length that `raw` and `out` of laci_block_read
+ * need. */
 int64_t laci_blocks_capacity(const laci_blocks *blocks);
 
 laci_block laci_block_at(const laci_blocks *blocks, int64_t index);
@@ -54,7 +58,8 @@ static inline int64_t laci_block_element(const laci_blocks *blocks, const laci_b
 typedef void laci_elements_read(const laci_weight_view *weight, int64_t first, int64_t n,
                                 double *out);
 
-/** out[(p * n_rows + row) * n_columns + column]; raw: working memory of the same size. */
+/** Reads a block into out[(p * n_rows + row) * n_columns + column]; raw is scratch memory of the
+ * same length. */
 void laci_block_read(const laci_blocks *blocks, const laci_block *block, laci_elements_read *read,
                      double *raw, double *out);
 

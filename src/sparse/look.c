@@ -5,7 +5,9 @@ lac_status laci_weight_look_at(const laci_weight_view *weight, const laci_mask_r
                                laci_pool *pool, laci_weight_look *look, lac_error *err) {
   laci_mask_rule by = *rule;
   laci_mask_scores scores;
-  if (by.form != LACI_MASK_SHARED) by.form = LACI_MASK_1D; /* how masks are chosen is no matter */
+  if (by.form != LACI_MASK_SHARED)
+    by.form = LACI_MASK_1D; /* holding N:M does not depend on how
+                                                              masks are chosen */
   *look = (laci_weight_look){.is_pruned = false};
   lac_status st = laci_mask_measure_by(weight, &by, pool, &look->stats, &scores, err);
   if (st) return st;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A weight as it is: what a look at a file says of it, whoever looks. */
+ * Measures a weight as it is stored, in the same way for all callers. */
 #ifndef LACI_SPARSE_LOOK_H
 #define LACI_SPARSE_LOOK_H
 
@@ -7,17 +7,18 @@
 
 typedef struct laci_weight_look {
   laci_mask_stats stats; /* holds_pattern: V:N:M where that is the rule, else N:M */
-  bool is_pruned;        /* the pattern says something about it and holds, and some of it is left */
-  bool holds_rows;       /* N:M along its output channels, too */
+  bool is_pruned;        /* laci_look_is_pruned */
+  bool holds_rows;       /* it holds N:M along its output channels, too */
 } laci_weight_look;
 
-/** The pattern says something about so many input channels and holds, and something is left. */
+/** Is a weight with these statistics pruned? It holds the pattern, has more than n input channels,
+ * so that the pattern matters, and is not all zeros. */
 static inline bool laci_look_is_pruned(const laci_mask_stats *stats, int64_t channels_in, int n) {
   const bool is_zero = stats->n_elements > 0 && stats->n_zeros == stats->n_elements;
   return stats->holds_pattern && channels_in > n && !is_zero;
 }
 
-/** Fails as laci_mask_measure. */
+/** Measures a weight. Fails as laci_mask_measure. */
 LAC_MUST_CHECK lac_status laci_weight_look_at(const laci_weight_view *weight,
                                               const laci_mask_rule *rule, laci_pool *pool,
                                               laci_weight_look *look, lac_error *err);

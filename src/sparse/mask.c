@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * N:M masks, tile by tile.
  *
- * A tile is some whole blocks, transposed so that one array holds the first column of all of them,
- * the next array the second, and so on. The rank of an element in its block is then a count of
- * comparisons between arrays, without a branch:
+ * A tile is a number of whole blocks, transposed: the first array holds the first column of every
+ * block, the next array the second column, and so on. The rank of an element in its block is then a
+ * count of comparisons between arrays, without a branch:
  *
  *     rank(c) = #{d < c : score(d) >= score(c)} + #{d > c : score(d) > score(c)},   kept = rank < n
  *
- * so ties keep the lowest column. Partial sums belong to fixed parts of the weight and are added in
- * their order: the same bits for any number of threads. Next: score.h (what a score is). */
+ * so of equal scores the lowest column is kept. Partial sums belong to fixed parts of the weight
+ * and are added in a fixed order, so they have the same bits for any number of threads. Next:
+ * score.h (what a score is). */
 #include "sparse/mask.h"
 
 #include <stdatomic.h>
@@ -28,19 +29,20 @@ enum {
   SCAN_ELEMENTS = 1 << 18,
 };
 
-/* How a weight is cut. A segment is a stretch of columns that blocks are aligned in: the whole
- * weight where runs are whole blocks, else one run of one outer index. */
+/* How a weight is cut into tiles. A segment is a range of columns in which blocks are aligned: the
+ * whole weight where a run is a multiple of m, else one run of one outer index. */
 typedef struct cut {
   const laci_weight_view *weight;
   laci_pattern pattern;
   int64_t n_segments, segment_columns;
-  int64_t full_blocks, blocks_a_tile, full_tiles; /* of a segment */
-  int partial;             /* columns of the last block of a segment; 0: it is whole */
+  int64_t full_blocks, blocks_a_tile, full_tiles; /* numbers per segment */
+  int partial;             /* columns of the partial block at the end of a segment; 0: there is
+                              none */
   int64_t chunk, n_chunks; /* a tile's share of `inner` */
   int64_t n_tiles;
 } cut;
 
-/* A tile: blocks of m columns (m < pattern.m in a partial one), lanes = n_blocks * width. */
+/* A tile: blocks of m columns (m < pattern.m in a partial one), with lanes = n_blocks * width. */
 typedef struct tile {
   int64_t first; /* flat index of its first element */
   int64_t n_blocks, width;
@@ -84,17 +86,17 @@ static tile tile_at(const cut *c, int64_t index) {
   return t;
 }
 
-/* Working memory of one tile: arrays of lanes, one a column. */
+/* Scratch memory for one tile: an array of lanes for each column. */
 typedef struct bench {
-  double raw[TILE_ELEMENTS];     /* as stored */
+  double raw[TILE_ELEMENTS];     /* scores in the order of the weight */
   double score[TILE_ELEMENTS];   /* [m][lanes] */
   int64_t rank[TILE_ELEMENTS];   /* [lanes] */
   int64_t filled[TILE_ELEMENTS]; /* [lanes]: elements of the block that are not zero */
   int64_t n_zeros;
 } bench;
 
-/* Columns of a block are `inner` apart in the weight: where the tile has all of inner, it is one
- * stretch of elements, else one stretch a column. */
+/* Reads a range of elements. Columns of a block are `inner` apart in the weight: a tile that has
+ * all of inner is one range, else each column is one. */
 typedef void element_job(const laci_weight_view *weight, int64_t first, int64_t n, double *out);
 
 static void for_stretches(const cut *c, const tile *t, element_job *job, double *raw) {
@@ -160,8 +162,8 @@ static void rank_column(const tile *t, int column, bench *b) {
 
 typedef struct job {
   const cut *cut;
-  uint8_t *mask;          /* choose */
-  laci_mask_stats *parts; /* measure: one a part */
+  uint8_t *mask;          /* for choosing: the mask */
+  laci_mask_stats *parts; /* for measuring: one for each part */
   atomic_bool no_memory;
 } job;
 
@@ -221,7 +223,7 @@ static void do_parts(int64_t begin, int64_t end, void *context) {
 typedef struct scan {
   const laci_weight_view *weight;
   int64_t count;
-  _Atomic int64_t first; /* lowest index found so far */
+  _Atomic int64_t first; /* lowest index of a bad element found so far */
 } scan;
 
 static void scan_parts(int64_t begin, int64_t end, void *context) {
@@ -245,7 +247,8 @@ lac_status laci_weight_check_finite(const laci_weight_view *w, laci_pool *pool, 
   return first == INT64_MAX ? LAC_OK : laci_fail_not_finite(w, first, err);
 }
 
-/* A part is worth a thread's visit; the working memory is made once a visit. */
+/* Runs the job on all parts. Each is large enough for a task of a thread, which allocates its
+ * scratch memory once. */
 static lac_status run(job *j, laci_pool *pool, lac_error *err) {
   int64_t n_parts = laci_ceil_div(j->cut->n_tiles, TILES_A_PART);
   int64_t visits = 8 * (int64_t)laci_pool_threads(pool), grain = laci_ceil_div(n_parts, visits);
@@ -296,8 +299,8 @@ void laci_mask_of_zeros(const laci_weight_view *weight, uint8_t *mask) {
   }
 }
 
-/* Weights are zeroed without a branch: half of them go, in no order that a processor could guess.
- */
+/* Elements are zeroed without a branch: about half of them are pruned, in an order that no
+ * processor predicts. */
 #define AND_LOOP(type)                                                    \
   for (int64_t e = 0; e < count; e++) {                                   \
     type element;                                                         \
@@ -315,8 +318,8 @@ static void clear_masked(size_t size, int64_t count, const uint8_t *mask, uint8_
   }
 }
 
-/* Every supported zero point is an integer of the element's own type; floats have none (score.c
- * sees to it). */
+/* Every supported zero point is an integer of the element's own type; floats have none
+ * (laci_weight_check ensures this). */
 void laci_mask_apply(const laci_weight_view *w, const uint8_t *mask, uint8_t *bytes) {
   const int64_t count = w->outer * w->columns * w->inner;
   const size_t size = lac_dtype_size(w->dtype);

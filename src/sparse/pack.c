@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Packing and unpacking, one block of columns for a stretch of rows at a time.
+ * Packs and unpacks one block of columns of a range of rows at a time.
  *
- * Rows that are neighbours in the packed form are neighbours in the dense one too, while the
- * columns of a block are `inner` apart there: so a tile is one block of columns by many rows, and
- * both sides are walked in short straight stretches. Which columns of a block are kept is a mask of
- * at most 64 bits. */
+ * Neighbouring packed rows are neighbours in the dense weight, too, but the columns of a block are
+ * `inner` apart there. So a tile is one block of columns by many rows, and both forms are accessed
+ * in short contiguous ranges. Which columns of a block are kept is a mask of at most 64 bits. */
 #include "sparse/pack.h"
 
 #include <string.h>
@@ -23,11 +22,11 @@ enum { TILE_ROWS = 32, WORD_BITS = 32 };
 typedef struct tile {
   int64_t first;       /* flat index of the first row's first column */
   int64_t row, n_rows; /* packed rows */
-  int columns, kept;   /* of the block */
-  int64_t value, left; /* places in a row: of the block's first value, of its first sign */
+  int columns, kept;   /* columns of the block, and how many of them are kept */
+  int64_t value, left; /* indices in a packed row: of the block's first value, of its first sign */
 } tile;
 
-/** False ends the walk. */
+/** Processes a tile. Returning false ends the walk. */
 typedef bool tile_job(const laci_packing *p, const tile *t, void *context);
 
 /* ---- Geometry ---- */
@@ -86,7 +85,8 @@ lac_status laci_packing_init(laci_packing *packing, const laci_weight_view *shap
 
 /* ---- Walking ---- */
 
-/* The blocks of rows [t->row, + n_rows), whose first element is at `start`. */
+/* Runs the job on the blocks of rows [t->row, t->row + n_rows), whose first element is at `start`.
+ */
 static bool walk_rows(const laci_packing *p, tile *t, int64_t start, tile_job *job, void *context) {
   t->value = t->left = 0;
   for (int64_t column = 0; column < p->columns; column += t->columns) {
@@ -150,7 +150,7 @@ static uint32_t get_bits(const uint32_t *words, int64_t at, int n_bits) {
 /* A block's elements in one row, and which columns of it have to be stored. */
 typedef struct block {
   uint64_t bits[LACI_MOST_PATTERN_M];
-  uint64_t filled, negative; /* a bit a column: neither fill nor -0.0; -0.0 */
+  uint64_t filled, negative; /* one bit a column: neither fill nor -0.0; -0.0 */
 } block;
 
 static void read_block(const laci_packing *p, const tile *t, int64_t row, const uint8_t *dense,
@@ -165,7 +165,8 @@ static void read_block(const laci_packing *p, const tile *t, int64_t row, const 
   }
 }
 
-/* Those and, up to `kept`, the lowest others; -0.0 first, which saves most signs. */
+/* Returns the mask of the columns to store: all filled ones, then up to `kept` those with -0.0,
+ * which saves most signs, then the lowest others. */
 static uint64_t choose_kept(const block *b, int kept) {
   uint64_t mask = b->filled, negative = b->negative;
   int n = __builtin_popcountll(mask);
@@ -174,7 +175,7 @@ static uint64_t choose_kept(const block *b, int kept) {
   return mask;
 }
 
-/* ---- Looking ---- */
+/* ---- Surveying ---- */
 
 typedef struct look {
   const uint8_t *dense;
@@ -241,10 +242,10 @@ void laci_pack(const laci_packing *packing, const uint8_t *dense, const laci_pac
 typedef struct unpack_job {
   const laci_packed_view *packed;
   uint8_t *dense;
-  int64_t bad_row; /* where a block's columns make no sense */
+  int64_t bad_row; /* first row in which a block's columns are not valid */
 } unpack_job;
 
-/* The columns of the block that are kept; 0: they do not ascend, or leave the block. */
+/* Returns the mask of the block's kept columns; 0: they do not ascend, or leave the block. */
 static uint64_t read_kept(const laci_packing *p, const tile *t, const uint32_t *index) {
   uint64_t kept = 0;
   for (int v = 0; v < t->kept; v++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Masks by any rule, block after block. */
+ * Chooses and measures masks by any rule, block by block. */
 #include "sparse/mask.h"
 
 #include <stdatomic.h>
@@ -47,12 +47,12 @@ typedef struct block_job {
   const laci_blocks *blocks;
   const laci_mask_rule *rule;
   laci_elements_read *read;
-  uint8_t *mask;     /* choosing */
-  atomic_bool fails; /* checking: a block does not hold */
+  uint8_t *mask;     /* output of choosing */
+  atomic_bool fails; /* result of checking: some block does not hold the rule */
   atomic_bool no_memory;
 } block_job;
 
-/* Of one thread. */
+/* Scratch memory of one thread. */
 typedef struct bench {
   double *raw, *values, *work;
   uint8_t *mask;
@@ -104,7 +104,7 @@ static void choose_block(const block_job *j, const laci_block *k, bench *b) {
 
 /* ---- Checking ---- */
 
-/* Columns of the block at one position that are not all zero are at most four. */
+/* Does the block, at one kernel position, have at most four columns that are not all zero? */
 static bool shares_columns(const double *distance, int rows, int columns) {
   int n_used = 0;
   for (int c = 0; c < columns; c++) {
@@ -212,7 +212,7 @@ typedef struct sums {
 } sums;
 
 typedef struct sum_job {
-  const laci_weight_view *weight, *own; /* own: without other scores */
+  const laci_weight_view *weight, *own; /* own: the view without `score` */
   const uint8_t *mask;
   int64_t count;
   sums *parts;
@@ -240,7 +240,7 @@ static void sum_parts(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/* What the rule's mask keeps; parts of a fixed size, added in their order. */
+/* Sums what the rule's mask keeps, in parts of a fixed size that are added in order. */
 static lac_status sum_kept(sum_job *j, const laci_mask_rule *rule, laci_pool *pool, sums *all,
                            lac_error *err) {
   const int64_t n_parts = laci_ceil_div(j->count, SUM_ELEMENTS);

@@ -84,11 +84,13 @@ lac_status laci_weight_check(const laci_weight_view *w, laci_pattern pattern, la
   return st ? st : check_scales(w, err);
 }
 
-/* Calls for every stretch of [first, first + n) that shares one scale: at most n of them. */
+/* Returns how many elements from `first` on, at most n, share one scale, and sets *k to the scale's
+ * index. */
 static int64_t stretch(const laci_weight_view *w, int64_t first, int64_t n, int64_t *k) {
   int64_t left = w->n_scales == 1 ? n : w->scale_stride - first % w->scale_stride;
   *k = laci_scale_of(w, first);
-  if (w->scale_block) { /* in a row its neighbors have other scales, or all of the block this one */
+  if (w->scale_block) { /* in a row, each element has another scale, or all of the block have this
+                           one */
     int64_t place = first % w->scale_size, end = (place / w->scale_block + 1) * w->scale_block;
     left = w->scale_stride > 1 ? 1 : (end < w->scale_size ? end : w->scale_size) - place;
   }
@@ -113,7 +115,8 @@ static void read_integers(const laci_weight_view *w, int64_t first, int64_t n, d
   }
 }
 
-/* What is multiplied by 0 is 0, whatever is stored: a factor that leaves channels out is a mask. */
+/* Sets the scores of elements whose scale is 0 to 0, whatever is stored there: scales of 0 act as a
+ * mask of channels. */
 static void clear_unscaled(const laci_weight_view *w, int64_t first, int64_t n, double *out) {
   for (int64_t done = 0; done < n;) {
     int64_t k, length = stretch(w, first + done, n - done, &k);
@@ -143,7 +146,8 @@ static void multiply_by_scales(const laci_weight_view *w, int64_t first, int64_t
   }
 }
 
-/* What element e with the value x becomes on the grid; 0 where that is no number. */
+/* Returns the value x of element e as quantized and dequantized by the grid; 0 where the result is
+ * NaN. */
 static double on_grid(const laci_weight_grid *grid, int64_t e, double x) {
   const laci_weight_view *to = &grid->to;
   const int64_t k = laci_scale_of(to, e);
@@ -157,7 +161,7 @@ static double on_grid(const laci_weight_grid *grid, int64_t e, double x) {
   return isfinite(y) ? y : 0;
 }
 
-/* |w| as the grid has it, and the scales. */
+/* Reads |w| with the grid and the scales applied. */
 static void read_on_grid(const laci_weight_view *w, int64_t first, int64_t n, double *out) {
   const bool scaled = w->n_scales && w->scale;
   read_differences(w, first, n, out);
@@ -185,7 +189,7 @@ void laci_scores_read(const laci_weight_view *w, int64_t first, int64_t n, doubl
   laci_distances_scale(w, first, n, out);
 }
 
-/* The exponent's bits tell: all ones are infinities and NaNs. */
+/* Infinities and NaNs have an exponent of all ones. */
 #define FIND_LOOP(type, exponent)                                 \
   for (int64_t at = 0; at < n; at++) {                            \
     type bits;                                                    \

@@ -9,17 +9,16 @@
 
 typedef struct laci_held laci_held;
 
-/** BAD_ARGUMENT where no pattern is of this kind. */
+/** Fails LAC_BAD_ARGUMENT where the pattern is not valid. */
 LAC_MUST_CHECK lac_status laci_pattern_check(laci_pattern pattern, lac_error *err);
 
 /** Fails LAC_BAD_ARGUMENT, LAC_BAD_SHAPE, LAC_UNSUPPORTED or LAC_BAD_VALUE (a scale or zero point),
- * naming the weight, where the view or the pattern makes no sense. The elements themselves are not
- * looked at. */
+ * naming the weight, where the view or the pattern is not valid. The elements are not read. */
 LAC_MUST_CHECK lac_status laci_weight_check(const laci_weight_view *weight, laci_pattern pattern,
                                             lac_error *err);
 
-/** *in_memory: the same weight with its bytes in memory, until laci_let_go; what reads a weight
- * requires such a one. Fails as laci_hold_bytes. */
+/** Copies the view to *in_memory with its bytes in memory, until laci_let_go of `held`. Functions
+ * that read elements require such a view. Fails as laci_hold_bytes. */
 LAC_MUST_CHECK lac_status laci_weight_hold(const laci_weight_view *weight,
                                            laci_weight_view *in_memory, laci_held *held,
                                            lac_error *err);
@@ -27,11 +26,12 @@ LAC_MUST_CHECK lac_status laci_weight_hold(const laci_weight_view *weight,
 /** out[i] = |w[first + i] - zero|: 0 exactly where the stored element is its zero. */
 void laci_distances_read(const laci_weight_view *weight, int64_t first, int64_t n, double *out);
 
-/** out[i] *= |scale| of element first + i, squared where the view says so: distances become scores.
- */
+/** Turns distances into scores: multiplies out[i] by |scale| of element first + i, and squares it
+ * where the view says so. */
 void laci_distances_scale(const laci_weight_view *weight, int64_t first, int64_t n, double *out);
 
-/** Both in one: the scores of elements [first, first + n). */
+/** Reads the scores of elements [first, first + n): laci_distances_read, then laci_distances_scale.
+ */
 void laci_scores_read(const laci_weight_view *weight, int64_t first, int64_t n, double *out);
 
 /** Fails LAC_BAD_VALUE naming tensor and flat index, if the element at `at` (>= 0) is what

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which four columns, and which of them in a row. Columns are transposed first, so that a set of
- * four is judged by loops over rows without a branch. */
+ * Chooses four columns of a block, and N of these in each row. Columns are transposed first, so
+ * that a set of four is rated by loops over rows without a branch. */
 #include "sparse/shared_columns.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ enum { FOUR = LACI_SHARED_COLUMNS };
 static double larger(double a, double b) { return a > b ? a : b; }
 static double smaller(double a, double b) { return a < b ? a : b; }
 
-/* kept[row] = the n largest of four, added from the largest on. */
+/* Sets kept[row] to the sum of the n largest of four, added from the largest on. */
 static void keep_of_four(const double *const column[FOUR], int rows, int n, double *kept) {
   for (int row = 0; row < rows; row++) {
     const double a = column[0][row], b = column[1][row], c = column[2][row], d = column[3][row];
@@ -29,7 +29,7 @@ static double sum_of(const double *values, int n) {
   return sum;
 }
 
-/* The next set of four columns, in the order of their lowest; false: that was the last. */
+/* Advances to the next set of four columns in lexicographic order; false: that was the last. */
 static bool next_set(int set[FOUR], int columns) {
   for (int k = FOUR - 1; k >= 0; k--) {
     if (set[k] == columns - FOUR + k) continue;
@@ -56,7 +56,8 @@ static void choose_best(const double *by_column, int rows, int columns, int n, d
   } while (next_set(set, columns));
 }
 
-/* largest[k * rows + row]: the k-th largest that the row has among the chosen columns; 0: none. */
+/* Inserts a chosen column into largest[k * rows + row], the k-th largest score of the row among the
+ * chosen columns; 0: none. */
 static void add_column(double *largest, const double *column, int rows, int n) {
   for (int row = 0; row < rows; row++) {
     double x = column[row];

@@ -2,12 +2,12 @@
  * V:N:M masks, block by block: V output channels by M input channels share four columns, and each
  * row keeps N of these.
  *
- *     sum over rows of (the N largest of the four)   is to be the largest
+ *     maximize the sum over rows of (the N largest of the four)
  *
  * Castro, Ivanov, Andrade, Ben-Nun, Fraguela, Hoefler, "VENOM: A vectorized N:M format for
- * unleashing the power of sparse Tensor Cores" (SC 2023). Packed without the other columns, a block
- * is V x 4 of N:4; with them, every row holds N:M. A block of fewer rows or columns is chosen among
- * what it has; one of up to four columns keeps N of each row. */
+ * unleashing the power of sparse Tensor Cores" (SC 2023). The four columns of a block hold N:4;
+ * with the other columns, whose elements are all pruned, every row holds N:M. Smaller blocks at the
+ * ends are treated alike; a block of up to four columns keeps N of each row. */
 #ifndef LACI_SPARSE_SHARED_COLUMNS_H
 #define LACI_SPARSE_SHARED_COLUMNS_H
 
@@ -20,16 +20,16 @@ enum {
   LACI_SHARED_EXACT_COLUMNS = 16,
 };
 
-/** The four columns, ascending. Up to LACI_SHARED_EXACT_COLUMNS columns: the best four, of equal
- * ones the first by their lowest columns. More: one after the other, each time the one that adds
- * most to the sum above (the lowest of equal ones), which comes within a factor 1 - 1/e of it
- * (Nemhauser, Wolsey, Fisher 1978). score [rows, columns], finite, >= 0, columns > 4; work
+/** Chooses the four columns, ascending. Of up to LACI_SHARED_EXACT_COLUMNS columns: the best four;
+ * of equal sets the first in lexicographic order. Of more: one by one, each time the column that
+ * adds most to the sum above (the lowest of equal ones); this reaches at least 1 - 1/e of the
+ * maximum (Nemhauser, Wolsey, Fisher 1978). score [rows, columns], finite, >= 0, columns > 4; work
  * [rows * (columns + 4)]. */
 void laci_shared_choose(const double *score, int rows, int columns, int n, double *work,
                         int chosen[LACI_SHARED_COLUMNS]);
 
-/** mask [rows, columns], 1 = kept; ties of a row keep the lowest column. Any number of columns;
- * work as above. */
+/** Chooses mask [rows, columns], 1 = kept; of equal scores in a row the lowest column is kept. Any
+ * number of columns; work as in laci_shared_choose. */
 void laci_shared_mask(const double *score, int rows, int columns, int n, double *work,
                       uint8_t *mask);
 

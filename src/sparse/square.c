@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One block's mask in both directions.
+ * Chooses the mask of one block that holds N:M in both directions.
  *
- * Lists. A row's choices are the C(m, n) sets of columns; a pattern is a choice for each row. What
- * each choice of each row keeps is summed first, so that a pattern costs m additions.
+ * By lists: a row's choices are the C(m, n) sets of n columns, and a pattern is a choice for each
+ * row. The sum that each choice keeps in each row is computed first, so rating a pattern costs m
+ * additions.
  *
- * Paths. Rows are satisfied one after the other: n times, a cheapest path from the row to a column
- * that has fewer than n, over (row, column) not kept yet, cost = top - score, and back over what is
- * kept, cost = -(top - score). With prices, price[x] + cost(x, y) - price[y] is never negative, so
- * that Dijkstra's method finds it; each (row, column) on the path then changes between kept and not
- * kept. */
+ * By paths: for each row in order, n times, it finds a cheapest path from the row to a column that
+ * has fewer than n kept elements. The path goes from rows to columns over elements that are not
+ * kept, cost = top - score, and from columns to rows over kept ones, cost = -(top - score). With
+ * node prices, price[x] + cost(x, y) - price[y] is never negative, so Dijkstra's algorithm applies.
+ * Each element on the path is then toggled between kept and not kept. */
 #include "sparse/square.h"
 
 #include <stdlib.h>
@@ -26,21 +27,24 @@ typedef struct element {
 
 struct laci_square {
   laci_pattern pattern;
-  int n_choices, n_patterns;                      /* 0 where m is larger than LISTED_M */
+  int n_choices, n_patterns;                      /* both 0 where m is larger than LISTED_M */
   uint8_t choice[MOST_CHOICES];                   /* bit c: column c */
   uint8_t patterns[MOST_PATTERNS][LISTED_M];      /* a choice for each row */
-  element *elements;                              /* [m * m] of greedy */
-  double *cost;                                   /* [m * m] of paths, as all that follow */
+  element *elements;                              /* [m * m] for greedy */
+  double *cost;                                   /* [m * m] for paths, like all members from here
+                                                     on */
   uint8_t *kept;                                  /* [m * m] */
   double price[2 * MOST_M], distance[2 * MOST_M]; /* rows, then columns */
-  int before[2 * MOST_M];                         /* on the cheapest path; -1: none */
+  int before[2 * MOST_M];                         /* the node before it on the cheapest path; -1:
+                                                     none */
   bool visited[2 * MOST_M];
   int load[MOST_M]; /* kept elements of a column */
 };
 
-/* ---- Making it ---- */
+/* ---- Lists of choices and patterns ---- */
 
-/* Rows before `row` have their choices; used[c] counts column c. */
+/* Lists all patterns in which the rows before `row` have the choices chosen[]; used[c] counts the
+ * kept elements of column c. */
 static void list_patterns(laci_square *s, int row, int *used, uint8_t *chosen) {
   const int m = s->pattern.m, n = s->pattern.n;
   if (row == m) {
@@ -59,14 +63,14 @@ static void list_patterns(laci_square *s, int row, int *used, uint8_t *chosen) {
   }
 }
 
-/* {0, 1}, {0, 2}, ... {2, 3}: by their lowest columns. */
+/* Lists the choices in lexicographic order: {0, 1}, {0, 2}, ... {2, 3}. */
 static void list_choices(laci_square *s) {
   const int m = s->pattern.m;
   for (int first = 0; first < 1 << m; first++) {
     uint8_t set = 0;
     int n = 0;
     for (int c = 0; c < m; c++) {
-      if (first >> (m - 1 - c) & 1) continue; /* counted down: 0 means kept */
+      if (first >> (m - 1 - c) & 1) continue; /* the bits count down: 0 means kept */
       set |= (uint8_t)(1 << c);
       n++;
     }
@@ -169,13 +173,15 @@ static int nearest(const laci_square *s) {
 
 static void relax(laci_square *s, int from, int to, double cost) {
   const double step = s->price[from] + cost - s->price[to];
-  const double distance = s->distance[from] + (step > 0 ? step : 0); /* below 0 by rounding alone */
+  const double distance = s->distance[from] + (step > 0 ? step : 0); /* step is below 0 only by
+                                                                        rounding */
   if (s->visited[to] || (s->before[to] != -2 && s->distance[to] <= distance)) return;
   s->distance[to] = distance;
   s->before[to] = from;
 }
 
-/* The column that is reached; before[]: -2 where nothing leads, -1 at the row itself. */
+/* Returns the column at the end of the cheapest path. before[]: -2 where no path leads, -1 at the
+ * row itself. */
 static int find_path(laci_square *s, int row) {
   const int m = s->pattern.m;
   for (int x = 0; x < 2 * m; x++) {
@@ -185,7 +191,7 @@ static int find_path(laci_square *s, int row) {
   s->before[row] = -1;
   s->distance[row] = 0;
   for (;;) {
-    const int x = nearest(s); /* there is one: some pattern holds what every row has so far */
+    const int x = nearest(s); /* it exists: some pattern extends what is kept so far */
     if (x >= m && s->load[x - m] < s->pattern.n) return x;
     s->visited[x] = true;
     for (int y = 0; y < m; y++) {

@@ -2,15 +2,15 @@
  * The mask of one M x M block that keeps N of every row and N of every column: for a weight and its
  * transpose at once, as forward and backward products read it.
  *
- * A block of fewer rows or columns is one of M x M whose missing scores are 0: it keeps at most N
- * of each row and column, and of a row that is whole, exactly N.
+ * A smaller block is treated as M x M with missing scores of 0: it keeps at most N of each row and
+ * column, and exactly N of a row that has all M columns.
  *
  *     best    of all patterns with N in every row and column, the one with the largest sum
  *     greedy  scores from the largest on, each one kept while its row and its column have fewer
  *             than N; may end with fewer than N in a row
  *
- * best for m <= 4 looks at all patterns (2:4: 90) and takes the first of the best, in the order of
- * their rows; for larger m it is the exact solution of a transportation problem, by shortest
+ * For m <= 4, best compares all patterns (90 for 2:4) and takes the first of the best, in the order
+ * of their rows; for larger m it is the exact solution of a transportation problem, by shortest
  * augmenting paths (Ahuja, Magnanti, Orlin, "Network Flows", 1993, chapter 9): exact but for
  * rounding, at about n * m steps an element. greedy: Pool, Yu, "Channel permutations for N:M
  * sparsity" (2021) and its library; ties go to the first element by rows. */
@@ -20,7 +20,7 @@
 #include "lacuna/status.h"
 #include "sparse/weight_view.h"
 
-/** Patterns and working memory; of one thread. */
+/** The list of patterns, and scratch memory; for one thread at a time. */
 typedef struct laci_square laci_square;
 
 /** Fails LAC_NO_MEMORY. */
@@ -28,10 +28,11 @@ LAC_MUST_CHECK lac_status laci_square_create(laci_pattern pattern, laci_square *
                                              lac_error *err);
 void laci_square_destroy(laci_square *square); /* NULL is fine */
 
-/** How many patterns best chooses among; 0: it does not list them. */
+/** Returns how many patterns `best` chooses among; 0: it does not list them. */
 int laci_square_patterns(const laci_square *square);
 
-/** score [rows, columns], both at most m, finite, >= 0; mask [rows, columns], 1 = kept. */
+/** Choose the mask of a block, [rows, columns], 1 = kept. score [rows, columns]: finite, >= 0; rows
+ * and columns are at most m. */
 void laci_square_greedy(laci_square *square, const double *score, int rows, int columns,
                         uint8_t *mask);
 void laci_square_best(laci_square *square, const double *score, int rows, int columns,

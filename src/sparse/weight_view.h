@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A stored tensor seen as a prunable weight: which of its axes is reduced over, and how an element
- * is scored. */
+ * A stored tensor seen as a prunable weight: which axis holds the input channels, and how an
+ * element is scored. */
 #ifndef LACI_SPARSE_WEIGHT_VIEW_H
 #define LACI_SPARSE_WEIGHT_VIEW_H
 
@@ -18,7 +18,7 @@ typedef struct laci_pattern {
 
 enum { LACI_MOST_PATTERN_M = 64 };
 
-/** Which elements a mask's blocks hold together (mask.h). */
+/** The shape of a mask's blocks (mask.h). */
 typedef enum laci_mask_form {
   LACI_MASK_1D,
   LACI_MASK_2D_GREEDY,
@@ -41,34 +41,37 @@ typedef struct laci_mask_rule {
 typedef struct laci_weight_view {
   const char *name;                   /* stored tensor, for messages */
   lac_dtype dtype;                    /* any of floats or integers */
-  const uint8_t *bytes;               /* in memory; else: */
-  const laci_byte_source *bytes_from; /* not NULL: where they are (laci_weight_hold) */
+  const uint8_t *bytes;               /* in memory; NULL where bytes_from is set */
+  const laci_byte_source *bytes_from; /* where the bytes can be read (laci_weight_hold); NULL: they
+                                         are in memory */
   int64_t outer, columns, inner, run;
   int64_t n_scales, scale_stride;  /* n_scales 0: none */
-  int64_t scale_block, scale_size; /* blocks along an axis of that size, whose scales differ in all
-                                      other axes, too; 0: none */
+  int64_t scale_block, scale_size; /* scale_block elements along an axis of size scale_size share a
+                                      scale, and every place along the other axes has its own; 0: no
+                                      such blocks */
   const double *scale;             /* [n_scales] or NULL (1) */
   const double *zero;              /* [n_scales] or NULL (0) */
   bool squared;                    /* scores are squares */
-  /* Output channels, for masks whose blocks hold several rows (mask.h): `rows` of them, row_step
-   * elements apart, blocks aligned inside row_run (one convolution group's). rows 0: unknown. */
+  /* Output channels, for masks whose blocks span several rows (mask.h): `rows` of them, row_step
+   * elements apart. Blocks are aligned inside runs of row_run rows (one convolution group). rows 0:
+   * not known. */
   int64_t rows, row_step, row_run;
-  const float *score; /* scores of somebody else, >= 0, of the weight's layout, in the place of the
-                         above; NULL: none */
+  const float *score; /* scores given by the caller, >= 0, in the weight's layout, used instead of
+                         those from the elements; NULL: none */
   const struct laci_weight_grid *grid; /* NULL: elements are used as they are stored */
 } laci_weight_view;
 
-/** A float that is quantized and dequantized before the layer: x becomes
- * (q(x / scale + zero) - zero) * scale, q the nearest element of `to.dtype`; that is what is
- * scored. What is stored decides whether an element is zero. */
+/** Describes a float weight that the network quantizes and dequantizes: x becomes (q(x / scale +
+ * zero) - zero) * scale, where q rounds to the nearest element of `to.dtype`. The result is scored;
+ * the stored element decides whether it is zero. */
 typedef struct laci_weight_grid {
   laci_weight_view to; /* dtype, scales and zero points */
-  lac_dtype precision; /* of the quotient */
-  unsigned rounding;   /* of floats (tensor/narrow.h) */
-  bool after_scales;   /* the view's own scales come before it; else after it */
+  lac_dtype precision; /* type in which the quotient is computed */
+  unsigned rounding;   /* rounding mode for floats (tensor/narrow.h) */
+  bool after_scales;   /* the view's own scales are applied first; else the grid is */
 } laci_weight_grid;
 
-/** k of element e, with scales. */
+/** Returns the index of element e's scale; n_scales must not be 0. */
 static inline int64_t laci_scale_of(const laci_weight_view *w, int64_t e) {
   int64_t place = e / w->scale_stride;
   if (w->scale_block == 0) return place % w->n_scales;
