@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Blocks from the shape of the graph alone: sums of two computed values, else layers counted. */
+ * Finds blocks by the structure of the graph alone: at sums of two computed values, else after
+ * every few layers. */
 #include "distill/blocks.h"
 
 #include <string.h>
@@ -14,7 +15,7 @@ enum { MOST_LAYERS_APART = 4, FEWEST_BLOCKS = 3 };
 
 typedef struct finder {
   const laci_graph *graph;
-  bool *computed; /* [n_values] depends on the inputs, and the logits on it */
+  bool *computed; /* [n_values] the value depends on the inputs, and the logits depend on it */
   int logits;
 } finder;
 
@@ -31,7 +32,7 @@ static void mark_computed(const finder *f) {
   }
 }
 
-/** What the logits do not depend on is not computed. */
+/** Clears `computed` for values that the logits do not depend on. */
 static lac_status unmark_others(const finder *f, lac_error *err) {
   const laci_graph *g = f->graph;
   bool *wanted = laci_alloc((size_t)g->n_values, sizeof *wanted);
@@ -72,7 +73,8 @@ static bool is_activation(const laci_node *node) {
 
 static bool is_norm(const laci_node *node) { return strcmp(node->type, "BatchNormalization") == 0; }
 
-/** The value after norms (where `norms` is set) and one activation, each the only reader. */
+/** Follows `value` through norms (if `norms`) and one activation, each its only reader; returns the
+ * value after them. */
 static int after(const finder *f, int value, bool norms) {
   const laci_graph *g = f->graph;
   for (bool active = false; !active;) {

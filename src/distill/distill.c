@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The network as a whole, once its layers are fitted: statistics of batch normalization again, then
- * steps towards the dense network. The dense one is that in the new order. */
+ * Improves the network as a whole, once its layers are fitted: re-estimates the statistics of batch
+ * normalization, then trains towards the dense network. Both networks are in the new order of
+ * channels. */
 #include "distill/distill.h"
 
 #include <stdio.h>
@@ -26,10 +27,10 @@ typedef struct refiner {
   laci_pool *pool;
   laci_calibrated *fitted;
   laci_distilled *to;
-  uint8_t **made;        /* [n_stored] what takes the place of weights in the end; NULL: nothing */
+  uint8_t **made;        /* [n_stored] new bytes that finally replace weights; NULL: unchanged */
   const uint8_t **mixed; /* [n_stored] the pruned network's weights; NULL entries: the graph's */
   const uint8_t **masks; /* [n_stored] one byte an element; NULL entries: dense */
-  uint8_t **unpacked;    /* [n_stored] masks that were there before */
+  uint8_t **unpacked;    /* [n_stored] masks from earlier prunings, one byte an element */
 } refiner;
 
 static const laci_graph *graph_of(const refiner *r) { return r->p->analysis->graph; }
@@ -38,7 +39,7 @@ static int64_t worked_on(const refiner *r) {
   return r->how->samples->count - r->how->samples->held_back;
 }
 
-/* ---- The pruned network, as its weights are now ---- */
+/* ---- The pruned network with its current weights ---- */
 
 static void mix(refiner *r) {
   for (int s = 0; s < graph_of(r)->n_stored; s++) {
@@ -48,7 +49,7 @@ static void mix(refiner *r) {
   }
 }
 
-/* Masks of the walk, and those of layers that keep theirs. */
+/* Collects the masks of the walk, and those of layers that keep their masks. */
 static lac_status find_masks(refiner *r, lac_error *err) {
   for (int s = 0; s < graph_of(r)->n_stored; s++) r->masks[s] = r->fitted->masks[s];
   for (int k = 0; k < r->p->n_masks; k++) {
@@ -68,7 +69,7 @@ static void make(refiner *r, int stored, uint8_t *take) {
   r->made[stored] = take;
 }
 
-/* What was made becomes the pruning's. Until then the dense network's weights are there. */
+/* Moves the new weights into the pruning; until then, it holds the dense network's weights. */
 static void put_in_place(refiner *r) {
   for (int s = 0; s < graph_of(r)->n_stored; s++) {
     if (!r->made[s]) continue;
@@ -96,7 +97,8 @@ static lac_status compare(refiner *r, const laci_weighted_graph *candidate,
                               err);
 }
 
-/* What the network or the machine does not allow is said, and is no failure. */
+/* Stores the error as to->reason and returns LAC_OK where it only says what the network or the
+ * machine does not allow; else returns st. */
 static lac_status excuse(refiner *r, lac_status st, const char *what, lac_error *err) {
   if (st != LAC_UNSUPPORTED && st != LAC_BAD_SHAPE && st != LAC_MEMORY_LIMIT && st != LAC_BAD_VALUE)
     return st;
@@ -108,7 +110,7 @@ static lac_status excuse(refiner *r, lac_status st, const char *what, lac_error 
   return r->to->reason ? LAC_OK : laci_fail_memory(err, "the pruning");
 }
 
-/* ---- Statistics again ---- */
+/* ---- Statistics ---- */
 
 static lac_status estimate(refiner *r, laci_graph *view, lac_error *err) {
   int64_t first = r->how->first_changed < worked_on(r) ? r->how->first_changed : 0;
@@ -150,7 +152,7 @@ static lac_status recalibrate(refiner *r, lac_error *err) {
 
 /* ---- Steps ---- */
 
-/* The largest batch that memory allows. */
+/* Trains with the largest batch that memory allows. */
 static lac_status take_steps(refiner *r, const laci_weighted_graph *student,
                              const laci_weighted_graph *teacher, laci_refined *refined,
                              lac_error *err) {
@@ -201,8 +203,8 @@ static lac_status refine(refiner *r, lac_error *err) {
   return st;
 }
 
-/* Outputs that err less may still lose more answers: where a loss is limited, what was made has to
- * keep it, too, or goes. */
+/* Judges the loss of the improved network: a lower error of the outputs may still lose more
+ * answers. Where there is a limit of the loss and it is exceeded, the new weights are dropped. */
 static lac_status judge(refiner *r, const laci_output_difference *fitted, lac_error *err) {
   const double limit = r->options->calibration->max_drop;
   const laci_weighted_graph pruned = {graph_of(r), r->mixed};
@@ -238,7 +240,7 @@ lac_status laci_distill(laci_pruning *p, const laci_prune_options *options,
                         const laci_distill_options *how, laci_pool *pool, laci_distilled *to,
                         lac_error *err) {
   const size_t n = (size_t)p->analysis->graph->n_stored;
-  lac_error own = {0}; /* its text is needed */
+  lac_error own = {0}; /* a separate error, whose text is read */
   *to = (laci_distilled){.reason = NULL};
   refiner r = {.p = p, .options = options, .how = how, .pool = pool, .fitted = p->fitted, .to = to};
   if (!p->fitted) return LAC_OK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A pruned network as a whole, after the fits of its layers: statistics of batch normalization
- * again (recalibrate.h), then steps towards the dense network (refine.h). Each is kept only where
- * the outputs err less on the samples that are held back. */
+ * Improves a pruned network as a whole, after the fits of its layers: re-estimates the statistics
+ * of batch normalization (recalibrate.h), then trains towards the dense network (refine.h). The
+ * result of each is kept only where it lowers the error of the outputs on samples held back. */
 #ifndef LACI_DISTILL_DISTILL_H
 #define LACI_DISTILL_DISTILL_H
 
@@ -11,32 +11,33 @@ typedef struct laci_prune_options laci_prune_options;
 typedef struct laci_pruning laci_pruning;
 
 typedef struct laci_distill_options {
-  const laci_calibration_samples *samples; /* held_back of them, the last ones, one at least */
-  int64_t first_changed; /* samples from here to those held back are changed as training changes
-                            images: what statistics are estimated on. None: all are */
-  bool recalibrate;      /* batch normalization's statistics are estimated again */
-  double seconds;        /* of steps towards the dense network; 0: none */
-  int64_t steps;         /* in the place of seconds; 0: as many as fit */
+  const laci_calibration_samples *samples; /* the last samples->held_back, at least one, judge */
+  int64_t first_changed; /* samples from here to those held back are augmented as in training;
+                            statistics are estimated on them. If there are none: on all samples */
+  bool recalibrate;      /* the statistics of batch normalization are re-estimated */
+  double seconds;        /* time for training towards the dense network; 0: none */
+  int64_t steps;         /* number of training steps instead of seconds; 0: as many as fit into
+                            seconds */
   uint64_t seed;
 } laci_distill_options;
 
-/** What came of it. Errors are those of the outputs on what is held back. */
+/** The result. Errors are those of the outputs on the samples held back. */
 typedef struct laci_distilled {
-  double error_fitted;       /* as the fits of layers left them */
-  bool recalibrated;         /* statistics were estimated again before any step, and are kept */
-  double error_recalibrated; /* with these; 0: not tried */
-  bool refined;              /* steps were taken, and what they made is kept */
-  double error_refined;      /* with what they made, kept or not; 0: no step */
+  double error_fitted;       /* after the fits of the layers */
+  bool recalibrated;         /* statistics were re-estimated, and are kept */
+  double error_recalibrated; /* with these statistics; 0: not tried */
+  bool refined;              /* training steps were taken, and their result is kept */
+  double error_refined;      /* after the steps, whether their result is kept or not; 0: no steps */
   int64_t steps;
   double seconds;
-  const char *reason; /* why something that was asked for could not be done, a text of the pruning;
-                         NULL: it could */
+  const char *reason; /* why a requested step could not be done, a text in the pruning's arena;
+                         NULL: all could */
 } laci_distilled;
 
-/** Between laci_prune_begin and laci_prune_end of the same options: weights of `fitted` and others
- * of the pruning become those that are kept. A pruning that fitted nothing stays as it is. Fails
- * LAC_INTERRUPTED, LAC_NO_MEMORY, as samples are fetched; what the network or memory does not allow
- * is a reason in the result. */
+/** To be called between laci_prune_begin and laci_prune_end, with the same options: replaces
+ * weights in pruning->fitted and pruning->weights by the improved ones. A pruning without fitted
+ * layers stays unchanged. Fails LAC_INTERRUPTED, LAC_NO_MEMORY, and as samples->fetch; where the
+ * network or the memory limit does not allow a step, to->reason says so instead. */
 LAC_MUST_CHECK lac_status laci_distill(laci_pruning *pruning, const laci_prune_options *options,
                                        const laci_distill_options *how, laci_pool *pool,
                                        laci_distilled *to, lac_error *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Forward plans of the training graph whose running statistics are each batch's own, several
- * batches at the same time; sums in double, in the order of the batches. */
+ * Runs forward plans of the training graph, in which a batch is normalized by its own statistics,
+ * on several batches at the same time. Sums are in double, in the order of the batches. */
 #include "distill/recalibrate.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@ static const char what[] = "statistics again";
 
 enum { MOST_LANES = 16 };
 
-/** A batch that runs, by an engine of one thread: sums over a batch are then the same for any
+/** A lane runs a batch on an engine of one thread, so that sums over a batch do not depend on the
  * number of lanes. */
 typedef struct lane {
   laci_engine *engine;
@@ -38,7 +38,7 @@ typedef struct job {
   int64_t batch, n_batches;
   lane lanes[MOST_LANES];
   int n_lanes;
-  float *before;    /* [size] as the model has them */
+  float *before;    /* [size] statistics that the model has now */
   double *sums;     /* [size] */
   int64_t *offsets; /* [n_stats] */
   int64_t size;
@@ -114,7 +114,7 @@ static lac_status open_lane(job *j, lane *l, laci_budget *budget, lac_error *err
   return LAC_OK;
 }
 
-/** As many as there are threads, batches and memory. */
+/** Opens as many lanes as there are threads and batches, and as memory allows. */
 static lac_status open_lanes(job *j, lac_error *err) {
   laci_budget budget =
       j->options->budget ? *j->options->budget : (laci_budget){.limit = UINT64_MAX};
@@ -144,7 +144,7 @@ static void run_lanes(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/** The next n batches, from number k on. */
+/** Runs n batches, from number k on. */
 static lac_status run_some(job *j, int64_t k, int64_t n, lac_error *err) {
   lac_status st = LAC_OK;
   for (int64_t at = 0; at < n && !st; at++) {
@@ -175,7 +175,7 @@ static lac_status run_batches(job *j, lac_error *err) {
 
 static lac_status store(job *j, laci_graph *model, lac_error *err) {
   const laci_training_graph *g = j->graph;
-  float *mean = j->before; /* no batch reads them any more */
+  float *mean = j->before; /* the old values are not needed any more */
   for (int64_t i = 0; i < j->size; i++) mean[i] = (float)(j->sums[i] / (double)j->n_batches);
   for (int s = 0; s < g->n_stats; s++) {
     for (int64_t i = 0; i < g->stats[s].count; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Two plans: the teacher's forward, which gives targets, and the student's step of training, which
- * reads them. */
+ * Runs two plans: the teacher's forward pass, which computes targets, and the student's training
+ * step, which reads them. */
 #include "distill/reconstruct.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@
 struct laci_reconstruct {
   laci_trainer *trainer;
   laci_training_graph *teacher;
-  laci_engine *engine; /* the teacher's */
+  laci_engine *engine; /* of the teacher */
   void **outputs;      /* [the teacher's outputs] */
   int64_t batch;
 };
@@ -117,7 +117,7 @@ void laci_reconstruct_destroy(laci_reconstruct *r) {
   laci_free(r);
 }
 
-/* ---- Looking ---- */
+/* ---- Sizes ---- */
 
 static int64_t values_of(const laci_reconstruct *r, int value) {
   return laci_shape_count(&r->teacher->graph->values[value].type.shape) / r->batch;

@@ -4,10 +4,10 @@
  *
  *   loss = 1/B sum over the batch |z - z'|^2 + mean over blocks of sum |x - x'|^2 / sum |x'|^2
  *
- * z are the logits, x what a block gives (blocks.h), both of the student; z' and x' the teacher's.
- * Batch normalization is as deployed, in both.
- * Hinton et al., "Distilling the Knowledge in a Neural Network" (2015), with squared errors;
- * blocks: Romero et al., "FitNets" (2015). Next: refine.h (how long, and whether it is kept). */
+ * z are the student's logits, x the outputs of its blocks (blocks.h); z' and x' are the teacher's.
+ * Both networks use batch normalization with running statistics, as in inference. Hinton et al.,
+ * "Distilling the Knowledge in a Neural Network" (2015), with squared errors; blocks: Romero et
+ * al., "FitNets" (2015). Next: refine.h (how long, and whether it is kept). */
 #ifndef LACI_DISTILL_RECONSTRUCT_H
 #define LACI_DISTILL_RECONSTRUCT_H
 
@@ -18,21 +18,21 @@ typedef struct laci_graph laci_graph;
 typedef struct laci_trainer laci_trainer;
 
 typedef struct laci_reconstruct_options {
-  const uint8_t *const *masks; /* [n_stored] bytes in the weight's own order, 1 = kept; entries and
-                                  all may be NULL: dense. For as long as the reconstruction lives */
-  int64_t batch;               /* samples a step */
-  laci_shape image;            /* [channels, height, width] where the network leaves them open */
+  const uint8_t *const *masks; /* [n_stored] bytes in the weight's own order, 1 = kept; NULL, or a
+                                  NULL entry: dense. They must outlive the reconstruction */
+  int64_t batch;               /* samples in a step */
+  laci_shape image;            /* [channels, height, width], read where the network's are dynamic */
   int threads;                 /* <= 0: the cores this process may use */
-  bool bf16;                   /* activations and their gradients, of both networks */
-  bool dense_only;             /* no sparse kernels under masks */
+  bool bf16;                   /* activations and their gradients are bf16, in both networks */
+  bool dense_only;             /* dense kernels are used for masked weights, too */
   const laci_budget *budget;   /* NULL: no limit */
 } laci_reconstruct_options;
 
 typedef struct laci_reconstruct laci_reconstruct;
 
-/** Plans the steps by which `student` comes nearer to `teacher`: two graphs of one shape with other
- * weights (graph/view.h), which outlive the reconstruction and have one input. Fails
- * LAC_UNSUPPORTED with the node where an operator has no gradient, where weights are not f32;
+/** Plans the steps that train `student` towards `teacher`: two graphs of the same structure with
+ * different weights (graph/view.h), which have one input and must outlive the reconstruction. Fails
+ * LAC_UNSUPPORTED where an operator has no gradient, naming the node, or weights are not f32;
  * LAC_MEMORY_LIMIT; as laci_trainer_create. */
 LAC_MUST_CHECK lac_status laci_reconstruct_create(const laci_graph *student,
                                                   const laci_graph *teacher,
@@ -40,24 +40,25 @@ LAC_MUST_CHECK lac_status laci_reconstruct_create(const laci_graph *student,
                                                   laci_reconstruct **reconstruct, lac_error *err);
 void laci_reconstruct_destroy(laci_reconstruct *reconstruct); /* NULL is fine */
 
-/** Targets of a step: that of the logits, then those of blocks. */
+/** The number of targets: the logits, then the blocks' outputs. */
 int laci_reconstruct_targets(const laci_reconstruct *reconstruct);
 /** Floats of target k for one sample. */
 int64_t laci_reconstruct_target_size(const laci_reconstruct *reconstruct, int k);
 /** Floats of one sample of the input. */
 int64_t laci_reconstruct_image_size(const laci_reconstruct *reconstruct);
-/** What the teacher makes of a batch: targets[k] is [batch, size]. */
+/** Runs the teacher on a batch of images and writes what the student is to reproduce: targets[k] is
+ * [batch, laci_reconstruct_target_size(k)]; k = 0 is the logits, k >= 1 a block's output. */
 LAC_MUST_CHECK lac_status laci_reconstruct_teach(laci_reconstruct *reconstruct, const float *images,
                                                  float *const *targets, lac_error *err);
-/** One step at that rate; *loss is that before it. Fails LAC_BAD_VALUE where it is no finite
- * number: nothing is stored then. */
+/** Runs one training step at this learning rate; *loss is the loss before the step. Fails
+ * LAC_BAD_VALUE where the loss is not finite: the weights are then unchanged. */
 LAC_MUST_CHECK lac_status laci_reconstruct_step(laci_reconstruct *reconstruct, const float *images,
                                                 const float *const *targets, double rate,
                                                 float *loss, lac_error *err);
-/** Writes the student's weights and running statistics as they are now. */
+/** Writes the student's current weights and running statistics into the model's stored tensors. */
 LAC_MUST_CHECK lac_status laci_reconstruct_store(const laci_reconstruct *reconstruct,
                                                  laci_graph *model, lac_error *err);
-/** Its weights, gradients, plan. */
+/** The trainer of the student: its weights, gradients and plan. */
 laci_trainer *laci_reconstruct_trainer(laci_reconstruct *reconstruct);
 
 #endif

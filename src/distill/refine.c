@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Steps by the clock; what comes of them is kept if it is better than what was there. */
+ * Runs training steps for a given time, and keeps the result if it has a lower error than before.
+  */
 #include "distill/refine.h"
 
 #include <math.h>
@@ -28,9 +29,9 @@ typedef struct job {
   const laci_refine_options *o;
   laci_refined *to;
   double start;
-  double judge_seconds; /* that judging took */
+  double judge_seconds; /* duration of judging */
   int64_t batch;
-  laci_graph *views[2]; /* of the student, the teacher */
+  laci_graph *views[2]; /* graphs of the student, the teacher */
   laci_graph *result;   /* the student after the steps */
   laci_reconstruct *reconstruct;
   laci_distill_targets *batches;
@@ -75,8 +76,8 @@ static double median(double *times, int n) {
   return times[n / 2];
 }
 
-/** How many there are to be, once `done` took `step_seconds` each and judging will take time, too.
- */
+/** Returns how many steps fit into the time, after `done` steps of `step_seconds` each, with time
+ * left for judging. */
 static int64_t steps_for(const job *j, int64_t done, double step_seconds) {
   double used = laci_clock_seconds() - j->start;
   double left = j->o->seconds - used - j->judge_seconds;
@@ -122,9 +123,9 @@ static lac_status take_steps(job *j, lac_error *err) {
   return st;
 }
 
-/* ---- What comes of it ---- */
+/* ---- The result ---- */
 
-/** The candidate's own bytes become the result. */
+/** Moves the candidate's own bytes into the result. */
 static void take_weights(job *j, laci_graph *from) {
   for (int s = 0; s < from->n_stored; s++) {
     j->to->weights[s] = from->stored[s].owned;

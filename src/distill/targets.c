@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Two methods: all samples are in memory, and a batch is any of them (their targets may be kept,
- * too); or whole batches are read again in each epoch, in another order. */
+ * Has two methods. If all samples fit into memory, a batch is a random choice of them, and targets
+ * may be kept, too. Else fixed batches are read again in each epoch, in a new order. */
 #include "distill/targets.h"
 
 #include <string.h>
@@ -20,14 +20,14 @@ struct laci_distill_targets {
   int64_t image_size, target_sizes; /* floats of a sample; of all its targets */
   float *images;                    /* [n, image_size]; NULL: not kept */
   float *kept;                      /* [n, target_sizes]; NULL: not kept */
-  bool *known;                      /* [n] which of these are there */
+  bool *known;                      /* [n] the sample's targets are in `kept` */
   int64_t *order;                   /* of samples, or of batches */
   int64_t n_order, at, epoch;
   float *batch_images; /* [batch, image_size] */
   float **targets;     /* [n_targets] each [batch, size] */
 };
 
-/** Does so much more fit? */
+/** Do so many more bytes fit? If so, adds them to *held. */
 static bool fits(const laci_distill_targets *t, uint64_t bytes, uint64_t *held) {
   if (bytes > t->how.most_bytes || *held > t->how.most_bytes - bytes) return false;
   if (!laci_budget_has(t->how.budget, *held + bytes)) return false;
@@ -58,7 +58,7 @@ static lac_status make_buffers(laci_distill_targets *t, lac_error *err) {
     }
   }
   t->n_order = t->images ? o->n : o->n / o->batch;
-  t->at = t->n_order; /* an epoch begins */
+  t->at = t->n_order; /* the next batch begins an epoch */
   t->order = laci_alloc((size_t)t->n_order, sizeof *t->order);
   t->batch_images = laci_alloc((size_t)o->batch * image, sizeof *t->batch_images);
   t->targets = laci_alloc((size_t)t->n_targets, sizeof *t->targets);
@@ -119,7 +119,7 @@ static void shuffle(laci_distill_targets *t) {
   t->at = 0;
 }
 
-/** Copies between the batch's targets and those that are kept. */
+/** Copies a sample's targets from the batch to `kept` (keep), or from `kept` to the batch. */
 static void copy_targets(laci_distill_targets *t, int64_t row, int64_t sample, bool keep) {
   float *kept = t->kept + sample * t->target_sizes;
   for (int k = 0; k < t->n_targets; k++) {
@@ -147,7 +147,7 @@ static void gather(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/** Any samples of those in memory. */
+/** Makes a batch of the next samples of the order, from memory. */
 static lac_status take_kept(laci_distill_targets *t, lac_error *err) {
   const int64_t batch = t->how.batch;
   gathering g = {.t = t, .order = t->order + t->at};
@@ -164,7 +164,7 @@ static lac_status take_kept(laci_distill_targets *t, lac_error *err) {
   return st;
 }
 
-/** The samples of one batch, in the order of the data. */
+/** Reads the next batch of the order: neighbouring samples of the data. */
 static lac_status take_read(laci_distill_targets *t, lac_error *err) {
   void *to = t->batch_images;
   int64_t first = t->how.first + t->order[t->at++] * t->how.batch;
