@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Measures a weight as it is stored, in the same way for all callers. */
+ * Measures a weight as it is stored, alike for all callers. */
 #ifndef LACI_SPARSE_LOOK_H
 #define LACI_SPARSE_LOOK_H
 
