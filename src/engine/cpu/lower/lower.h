@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Lowering turns fused nodes into steps. This file declares what an implementation is, and the
+ * Lowering makes steps of fused nodes. This file declares what an implementation is, and the
  * functions with which it lowers.
  *
  *   buffer   bytes with a lifetime: in the arena, a weight, or the caller's
