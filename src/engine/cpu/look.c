@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Looks at values in a run: is every number finite, and no larger than plan/finite.h says?
+ * Checks values during a run: is every number finite, and no larger than plan/finite.h allows?
  *
- * One look is a load, a mask, a subtraction and an or: what is too large, infinite or NaN has
- * larger bits than the bound. Inputs are looked at before the first step, where they are. */
+ * The check of an element is a load, a mask, a subtraction and an or: numbers that are too large,
+ * infinite or NaN have larger bits than the bound. Inputs are checked before the first step, in the
+ * caller's buffers. */
 #include <stdatomic.h>
 #include <string.h>
 

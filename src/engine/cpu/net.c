@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Making a net and running it: plan, place, and the walk over the steps.
+ * Creates and runs a net: planning, placing buffers, and the walk over the steps.
  *
- * oneDNN works on the threads of an OpenMP run time, whose number belongs to the calling thread. It
- * decides how primitives are cut, so it is set alike for planning and for each run, and put back
- * afterwards. */
+ * oneDNN uses the threads of an OpenMP runtime, whose number is a setting of the calling thread. It
+ * determines how primitives divide their work, so it is set to the same number for planning and for
+ * each run, and restored afterwards. */
 #include "engine/cpu/net.h"
 
 #include <pthread.h>
@@ -62,7 +62,7 @@ static void make_memory(laci_net *net, int tensor) {
                      "memory object");
 }
 
-/** The largest of the values that a run computes; -1: there is none. */
+/** Finds the largest value that a run computes; -1: there is none. */
 static int largest_value(const laci_net *net) {
   int largest = -1;
   int64_t most = 0;
@@ -76,7 +76,8 @@ static int largest_value(const laci_net *net) {
   return largest;
 }
 
-/** All that a run needs against what is allowed: before the arena is taken and primitives are made.
+/** Checks all memory that a run needs against the budget, before the arena is allocated and
+ * primitives are created.
  */
 static void check_memory(laci_net *net) {
   laci_budget *budget = &net->plan.budget;
@@ -94,13 +95,13 @@ static void check_memory(laci_net *net) {
     laci_value_text(net->plan.graph, v, &type, text, sizeof text);
     uint64_t bytes = laci_bytes_of(laci_shape_count(&type.shape), element);
     laci_budget_add(budget, bytes, "%s", text);
-    laci_budget_give_back(budget, bytes); /* it is in the arena */
+    laci_budget_give_back(budget, bytes); /* its bytes are counted as part of the arena */
   }
   laci_budget_add_sum(budget, net->plan.arena_bytes);
   net->plan.status = laci_budget_check(budget, "the run", net->plan.err);
 }
 
-/** A step's primitive, now that there is memory for what it reads and writes. */
+/** Creates a step's primitive, after the memory of its operands has been allocated. */
 static void make_primitive(laci_net *net, laci_net_step *step) {
   lac_error why = {0}, *err = net->plan.err;
   if (!step->primitive || !laci_net_has_memory(net)) return;
@@ -113,7 +114,7 @@ static void make_primitive(laci_net *net, laci_net_step *step) {
   net->plan.err = err;
 }
 
-/** The primitive's arguments, as memory that its tensors share. */
+/** Sets the primitive's arguments; memory objects are shared by all steps that use a tensor. */
 static void bind_primitive(laci_net *net, laci_net_step *step) {
   laci_memory **memory = laci_alloc((size_t)step->n_args, sizeof *memory);
   if (!memory) laci_plan_no_memory(&net->plan);
@@ -128,7 +129,7 @@ static void bind_primitive(laci_net *net, laci_net_step *step) {
   laci_free((void *)memory);
 }
 
-/** The arena's bytes, and primitives bound to them. */
+/** Allocates the arena, creates the primitives and binds them to it. */
 static void bind_memory(laci_net *net) {
   if (net->plan.status) return;
   net->arena = laci_alloc(net->plan.arena_bytes, 1);
@@ -153,7 +154,8 @@ static lac_status check_team(const laci_net *net, lac_error *err) {
                    net->n_threads);
 }
 
-/** oneDNN's kernels are code that is made at run time, whatever the processor. */
+/** Checks that code can be generated at run time, which oneDNN's kernels need on every
+ * processor. */
 static lac_status check_code(lac_error *err) {
   lac_error why = {0};
   lac_status st = laci_jit_check(&why);
@@ -343,8 +345,8 @@ static lac_status run_steps(laci_net *net, const laci_engine_watch *watch, lac_e
   return st;
 }
 
-/** Denormals are flushed in all threads that a run uses, which include those of oneDNN's OpenMP.
- * After the run each thread has its former mode. A run may be inside another one's. */
+/** Sets a thread to flush denormals; done for all threads of a run, those of oneDNN's OpenMP
+ * included. After the run each thread gets its former mode back. Runs may be nested. */
 static void flush_one(void *context) {
   static _Thread_local int n_inside;
   static _Thread_local bool before;

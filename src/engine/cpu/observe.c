@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Values that an observer sees in every run (engine/engine.h).
  *
- * Being observed is one more use of a value: so nothing is fused over it, and its bytes are not
- * overwritten before it was shown. As soon as the plan has it, a step converts it to what the port
- * says, if need be, and another hands it over. */
+ * An observed value has one more reader. So no fusion removes it, and its bytes are not overwritten
+ * before the observer has seen it. As soon as the plan has it, one step converts it to the port's
+ * format, if need be, and another calls the observer. */
 #include "engine/cpu/net_in.h"
 #include "engine/row.h"
 

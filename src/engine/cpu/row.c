@@ -6,7 +6,7 @@
 #include "engine/cpu/microbatch/microbatch.h"
 #include "engine/cpu/native/tune.h"
 
-/* What has no fast form is run by the operator's own evaluation. */
+/* Nodes without a fast kernel are run by the operator's own evaluation. */
 static bool supports(const laci_graph *graph, const laci_node *node, lac_error *why) {
   (void)graph;
   return !laci_engine_node_check(node, why);

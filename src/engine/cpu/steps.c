@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What each step of a plan is and how much it has to do, for reports.
+ * Describes each step of a plan and counts its work, for reports.
  *
- * Work is counted where it is done: of a primitive by its own operands, as oneDNN sees them, so
- * that a node that became several steps is counted once; of a plain operator by the node's values.
- * Next: api/bench/bench.c, the reader. */
+ * Work is counted where it is done. A primitive's work follows from its own operands, as oneDNN
+ * sees them, so that a node that became several steps is counted once. The work of a plain operator
+ * follows from the node's values. Next: api/bench/bench.c, which prints it. */
 #include <string.h>
 
 #include "engine/cpu/net_in.h"
@@ -24,7 +24,7 @@ static const laci_shape *operand(const laci_net *net, const laci_net_step *step,
   return NULL;
 }
 
-/* Every result is a sum over as many products as there are weights for one output channel. */
+/* Each element of the result is a sum of as many products as an output channel has weights. */
 static int64_t convolution_flops(const laci_shape *result, const laci_shape *weight) {
   int64_t channels = result && result->rank > 1 ? result->dims[1] : 0;
   if (!weight || channels < 1) return 0;
@@ -63,7 +63,7 @@ static int64_t tensor_bytes(const laci_net *net, int tensor) {
 
 static void primitive_traffic(const laci_net *net, const laci_net_step *step,
                               laci_engine_step *info) {
-  bool adds = laci_primitive_adds(step->primitive); /* reads it first */
+  bool adds = laci_primitive_adds(step->primitive); /* the destination is read, too */
   for (int at = 0; at < step->n_args; at++) {
     if (step->codes[at] == LACI_ARG_SCRATCHPAD || step->tensors[at] < 0) continue;
     bool result = step->codes[at] == LACI_ARG_DST;
@@ -88,8 +88,8 @@ static void plain_traffic(const laci_net *net, const laci_node *node, laci_engin
   }
 }
 
-/* What is no primitive and not plain: the result is the tensor that is shown, or the last. Of a
- * table whose rows are picked, as much is read as is written. */
+/* Counts the bytes of a step with a function. The result is the tensor that the text shows, or the
+ * last one. Of a table from which rows are picked, as many bytes are read as are written. */
 static void code_traffic(const laci_net *net, const laci_net_step *step, laci_engine_step *info) {
   int to = step->shown >= 0 ? step->shown : step->tensors[step->n_args - 1];
   bool picks = step->node && strncmp(step->node->type, "Gather", 6) == 0;
@@ -105,7 +105,7 @@ static void code_traffic(const laci_net *net, const laci_net_step *step, laci_en
 
 size_t laci_net_step_count(const laci_net *net) { return net->n_steps; }
 
-/* The last step that touches the caller's buffer; nothing has to be written to one without bytes.
+/* The last step that uses the output's buffer. An output without bytes is never written.
  */
 size_t laci_net_output_step(const laci_net *net, int port) {
   for (size_t at = 0; at < net->n_buffers; at++) {

@@ -9,7 +9,7 @@
 #include "engine/cpu/native/native.h"
 
 typedef struct writer {
-  char *text; /* NULL: only count */
+  char *text; /* NULL: only the length is counted */
   size_t used, capacity;
 } writer;
 
@@ -23,12 +23,12 @@ static void put(writer *w, const char *format, ...) {
   if (n > 0) w->used += (size_t)n;
 }
 
-/* A step without a kernel's name is a copy of ours. */
+/* Returns the step's kernel; without a name it is a copy by code of this library. */
 static const char *kernel_of(const laci_net_step *step) {
   return step->kernel && step->kernel[0] ? step->kernel : "own";
 }
 
-/* How wide the columns before the shape are. */
+/* Widths of the text's columns before the shape. */
 typedef struct widths {
   int what, kernel;
 } widths;

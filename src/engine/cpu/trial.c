@@ -54,8 +54,8 @@ static lac_status take_memory(laci_trial *t, lac_error *err) {
   return whole ? LAC_OK : laci_fail_memory(err, "timing a plan");
 }
 
-/** Inputs are zeros: no kernel of ours or oneDNN's looks at what it multiplies. The first run warms
- * up. */
+/** Inputs are zeros: no kernel takes a time that depends on its data. The first run is a
+ * warm-up. */
 lac_status laci_trial_run(laci_trial *t, laci_engine_tuning tuning, lac_error *err) {
   const int most = tuning == LACI_TUNING_FULL ? 50 : 4;
   const double limit = tuning == LACI_TUNING_FULL ? 5 : 0.5; /* seconds */

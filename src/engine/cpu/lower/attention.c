@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Attention (plan/fuse_attention.c) as one step over kernel/attention.
+ * Attention (plan/fuse_attention.c) as one step, which calls kernel/attention.
  *
- * Operands are read as they are stored: heads that Reshape, Transpose and Slice cut out of one
+ * Operands are read as they are stored: heads that Reshape, Transpose and Slice take from one
  * product cost nothing. A following Transpose only changes where rows are written. */
 #include <stdatomic.h>
 #include <string.h>
@@ -13,7 +13,8 @@
 
 /* ---- Running ---- */
 
-/** A tensor that a step reads or writes: where index 0 is, and the stride along each axis. */
+/** A tensor that the step reads or writes: the offset of its first element, and the stride along
+ * each axis. */
 typedef struct operand {
   int tensor;
   int64_t offset, strides[LACI_MAX_RANK]; /* elements */
@@ -22,12 +23,12 @@ typedef struct operand {
 typedef struct attend_step {
   laci_attention a;
   laci_attend *attend;
-  int n_outer; /* axes before those of the matrices */
+  int n_outer; /* number of axes before those of the matrices */
   int64_t sizes[LACI_MAX_RANK], n_heads, n_parts;
   operand q, k, v, mask, y; /* mask.tensor -1: none */
   int scratch;
-  size_t scratch_bytes; /* of one part */
-  laci_looked result;   /* what is suspect where a mask makes NaN of a row */
+  size_t scratch_bytes; /* for one part of the work */
+  laci_looked result;   /* reported as suspect where a mask makes a row NaN */
 } attend_step;
 
 typedef struct work {
@@ -79,7 +80,8 @@ static lac_status run_attention(laci_net *net, laci_net_step *step, lac_error *e
 
 /* ---- Building ---- */
 
-/** The tensor with elements of the net's type whose axis `along` has stride 1, copied if need be.
+/** Returns the value as an operand of the net's element type whose axis `along` has stride 1;
+ * copied if need be.
  */
 static operand rows_of(laci_net *net, int value, int along) {
   operand o = {.tensor = laci_net_read(net, value)};
@@ -105,7 +107,8 @@ static operand rows_of(laci_net *net, int value, int along) {
   return o;
 }
 
-/** Strides over the scores' axes; 0 where the mask repeats. */
+/** Returns the mask as an operand, with strides along the scores' axes; 0 where the mask
+ * repeats. */
 static operand mask_of(laci_net *net, int value, int rank) {
   operand o = {.tensor = -1};
   if (value < 0) return o;
@@ -119,7 +122,8 @@ static operand mask_of(laci_net *net, int value, int rank) {
   return o;
 }
 
-/** the fused node's output, row-major; its strides along the product's axes. */
+/** Returns the fused node's output as an operand: row-major, with strides along the product's
+ * axes. */
 static operand output_of(laci_net *net, const laci_fused *fused, const int *places) {
   const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
   laci_element dt = laci_net_dt(net);
@@ -160,7 +164,7 @@ static void describe(laci_net *net, attend_step *s, const laci_attention_pattern
   s->scratch_bytes = (laci_attention_scratch(&s->a) + 63) / 64 * 64;
 }
 
-/** A head that the kernel has scratch memory for. */
+/** Is a head small enough for the kernel's scratch memory? */
 static bool attention_fits(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_attention_pattern *a = fused->details;
   const laci_shape *k = laci_plan_shape(&net->plan, a->k), *v = laci_plan_shape(&net->plan, a->v);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * When a batch normalization is by constants (batch_norm.h). */
+ * Tests whether a batch normalization has constant operands (batch_norm.h). */
 #include "engine/cpu/lower/batch_norm.h"
 
 bool laci_norm_constant_fits(laci_net *net, const laci_fused *fused, const char **why) {

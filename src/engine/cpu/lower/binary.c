@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Element by element, two values with broadcasting.
+ * Element-wise operations of two values, with broadcasting.
  *
- * The first operand is read as it is stored, and the result like it; oneDNN broadcasts the second
- * only. A value without a later reader is overwritten. Channels in blocks are multiplied by a
- * kernel of ours (kernel/pointwise/gate.h), since oneDNN copies them to another layout for that. */
+ * The first operand is read as it is stored, and the result has its layout; oneDNN broadcasts only
+ * the second one. A value without a later reader is overwritten. Channels in blocks are multiplied
+ * by a separate kernel (kernel/pointwise/gate.h), since oneDNN would copy them to another
+ * layout. */
 #include "engine/cpu/lower/binary.h"
 
 #include "cpu/cpu.h"
@@ -26,13 +27,14 @@ static const named_binary binaries[] = {
     {&laci_op_min, LACI_BINARY_MIN, true},
 };
 
-/** The second operand in the form that oneDNN needs: with as many axes as the first, and in the
- * same layout where it has the same size. */
+/** Returns the second operand in the form that oneDNN needs: with as many axes as the first, and in
+ * the same layout if it has the same size. */
 static int aligned(laci_net *net, int tensor, int first) {
   if (net->plan.status || tensor < 0 || first < 0) return -1;
   laci_shape shape = net->tensors[tensor].shape, like = net->tensors[first].shape;
   if (laci_shape_equal(&shape, &like)) {
-    /* Strides of axes of size 1 are equal to oneDNN, but not to its kernels: described alike. */
+    /* Two layouts that differ only in strides of axes of size 1 are equal to oneDNN, but not to its
+     * kernels: both operands get the same description. */
     laci_layout *md = NULL;
     tensor = laci_net_as(net, tensor, net->tensors[first].md, net->tensors[first].dt);
     if (!laci_layout_copy(&md, net->tensors[first].md)) laci_plan_no_memory(&net->plan);
@@ -53,7 +55,8 @@ typedef struct pair {
   laci_primitive *pd;
 } pair;
 
-/** The operation with its first operand in a layout: 0 as stored, 1 channels last, 2 row-major. */
+/** Describes the operation with its first operand in a layout: 0 as stored, 1 channels last, 2
+ * row-major. */
 static pair try_layout(laci_net *net, const named_binary *binary, pair from, int layout,
                        const laci_posts *attr) {
   laci_element dt = laci_net_dt(net);
@@ -78,7 +81,7 @@ static pair try_layout(laci_net *net, const named_binary *binary, pair from, int
   return p;
 }
 
-/** Is the tensor larger than its elements? */
+/** Has the tensor padding in addition to its elements? */
 static bool has_padding(const laci_net *net, int tensor) {
   if (net->plan.status || tensor < 0) return false;
   const laci_net_tensor *t = &net->tensors[tensor];
@@ -86,9 +89,9 @@ static bool has_padding(const laci_net *net, int tensor) {
   return laci_layout_bytes(t->md) != dense;
 }
 
-/** Is the tensor in blocks that oneDNN 2.6 computes wrongly where a function follows? They are
- * narrower than a vector, and have padding, or four channels (as those of small groups do; results
- * are then also written beyond the last one). */
+/** Is the tensor in blocks for which oneDNN 2.6 computes wrongly if a function follows? These are
+ * narrower than a vector and have padding, or have four channels (as those of small groups do; then
+ * it also writes beyond the end). */
 static bool in_narrow_blocks(const laci_net *net, int tensor) {
   enum { NARROWEST = 4, OF_AVX2 = 8, OF_AVX512 = 16 };
   if (net->plan.status || tensor < 0) return false;
@@ -97,9 +100,9 @@ static bool in_narrow_blocks(const laci_net *net, int tensor) {
   return block > 1 && block < vector && (block <= NARROWEST || has_padding(net, tensor));
 }
 
-/** The layout in which the operands are stored; where oneDNN has no quick kernel for that (a
- * broadcast along blocks with padding), or a wrong one, in a layout where it has one: two copies
- * are cheaper. */
+/** Describes the operation in the layout of the operands. If oneDNN has no quick kernel for that (a
+ * broadcast along blocks with padding), or a wrong one, another layout is chosen: two copies cost
+ * less. */
 static pair choose_layout(laci_net *net, const named_binary *binary, pair from,
                           const laci_posts *attr, bool has_posts) {
   pair p = {-1, -1, NULL};
@@ -114,8 +117,8 @@ static pair choose_layout(laci_net *net, const named_binary *binary, pair from,
   return p;
 }
 
-/** In the bytes of a. Not where a block's channels are padded and a function follows: oneDNN 2.6
- * then leaves that block as it was. */
+/** Adds the step; the result overwrites a if possible. It does not where a block's channels are
+ * padded and a function follows: oneDNN 2.6 then leaves that block unchanged. */
 static void binary_step(laci_net *net, const laci_fused *fused, const named_binary *binary, int a,
                         int b) {
   int sum;
@@ -136,8 +139,8 @@ static const named_binary *binary_of(const laci_node *node) {
   return binary;
 }
 
-/** Do the operands change places? One of the result's shape comes first, and a constant is no good
- * there: its layout would rule. */
+/** Shall the operands be swapped? The first one must have the result's shape and should not be a
+ * constant, since its layout determines that of the result. */
 static bool swaps(const laci_net *net, const laci_node *node, bool left, bool right) {
   return right && binary_of(node)->commutes &&
          (!left || laci_plan_is_constant(&net->plan, node->inputs[0]));
@@ -179,11 +182,12 @@ void laci_lower_binary(laci_net *net, const laci_fused *fused) {
   binary_step(net, fused, binary_of(node), a, b);
 }
 
-/* ---- Channels times a number each: squeeze and excitation ---- */
+/* ---- Channels times one factor each: squeeze and excitation ---- */
 
 typedef struct gate_step {
   laci_gate *gate;
-  int64_t n_blocks, n_pixels, n_factors; /* of an image's channels and all; factors repeat */
+  int64_t n_blocks, n_pixels, n_factors; /* n_blocks: of channels in all images; n_factors: of
+                                            distinct ones, which repeat for each image */
 } gate_step;
 
 typedef struct gate_work {
@@ -212,7 +216,7 @@ static lac_status run_gate(laci_net *net, laci_net_step *step, lac_error *err) {
   return LAC_OK;
 }
 
-/** a [n, c, h, w] in blocks times b [n or 1, c, 1, 1]. */
+/** Is it a [n, c, h, w] in blocks times b [n or 1, c, 1, 1]? */
 bool laci_gate_fits(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   if (node->op != &laci_op_mul || !laci_binary_fits(net, fused, why)) return false;

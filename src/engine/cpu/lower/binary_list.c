@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The implementations of operations of two values, in their order. Next: function.c, binary.c,
- * native/train/sum.c, native/int8/sum.c. */
+ * The lists of implementations of element-wise operations of two values. Next: function.c,
+ * binary.c, native/train/sum.c, native/int8/sum.c. */
 #include "engine/cpu/lower/binary.h"
 #include "engine/cpu/native/native.h"
 
-/** Those whose second operand may be a constant number. */
+/** Operators whose second operand may be a constant number. */
 const laci_implementation laci_implementations_arithmetic[] = {
     {"of bytes, between layers of int8", LACI_TAKES_FUNCTIONS, laci_native_fits, laci_native_lower},
     {"oneDNN's function", LACI_TAKES_NOTHING, laci_function_fits, laci_lower_function_of_one},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Concat: parts one after the other along an axis.
+ * Concat: copies parts one after the other along an axis.
  *
- * oneDNN copies each part, in any layout. Where all parts are row-major, or in blocks of 8 or 16
+ * oneDNN can copy parts in any layout. If all parts are row-major, or in blocks of 8 or 16
  * channels, a part is one run of bytes in each image, and copying runs is quicker. Some networks
  * concatenate the same parts again with one more after them (DenseNet). Then the bytes of the first
  * Concat stay and only the new part is copied: it is concatenated in place.
@@ -15,15 +15,16 @@
 #include "cpu/pool.h"
 #include "engine/cpu/onednn/onednn.h"
 
-enum { CHUNKS = 8 }; /* of a run, for the threads */
+enum { CHUNKS = 8 }; /* parts of a run for the threads */
 
 /* ---- Runs of bytes ---- */
 
 typedef struct runs {
-  int n; /* parts */
+  int n; /* number of parts */
   int64_t n_images;
-  size_t image;           /* bytes of the result's */
-  size_t *bytes, *offset; /* [n] of a part's image, and where it goes in the result's */
+  size_t image;           /* bytes of an image of the result */
+  size_t *bytes, *offset; /* [n] bytes: of an image of a part; offset: its place in the image of the
+                             result */
 } runs;
 
 typedef struct work {
@@ -53,14 +54,15 @@ static lac_status run_copy(laci_net *net, laci_net_step *step, lac_error *err) {
   return LAC_OK;
 }
 
-/* ---- A join that goes on ---- */
+/* ---- A Concat that extends another ---- */
 
 static int64_t axis_of(const laci_net *net, const laci_node *node) {
   int64_t axis = laci_node_int(node, "axis", 1);
   return axis < 0 ? axis + laci_plan_shape(&net->plan, node->outputs[0])->rank : axis;
 }
 
-/** How many inputs of `longer` are what `shorter` joins; 0: it is no beginning of it. */
+/** Returns how many inputs of `longer` are those that `shorter` joins; 0: it does not begin with
+ * all of these. */
 static int beginning(const laci_net *net, const laci_node *longer, const laci_node *shorter) {
   if (longer->op != &laci_op_concat || shorter->op != &laci_op_concat) return 0;
   if (longer == shorter || axis_of(net, longer) != axis_of(net, shorter)) return 0;
@@ -72,7 +74,7 @@ static int beginning(const laci_net *net, const laci_node *longer, const laci_no
   return shorter->n_inputs;
 }
 
-/** The next node after n that reads the value and continues n's result; -1: none. In a
+/** Returns the next node after n that reads the value and extends n's result; -1: none. In a
  * recomputation it must be recomputed, too. */
 static int continuation_by(const laci_net *net, int n, int value) {
   const laci_graph *graph = net->plan.graph;
@@ -93,7 +95,8 @@ static int continuation(const laci_net *net, int n) {
   return a < 0 || (b >= 0 && b < a) ? b : a;
 }
 
-/** The join whose buffer waits for node n, and how many of n's inputs are there; -1: none. */
+/** Returns the Concat whose buffer node n is to extend, and how many of n's inputs are in that
+ * buffer; -1: none. */
 static int waiting_for(const laci_net *net, int n, int *there) {
   const laci_graph *graph = net->plan.graph;
   const laci_node *node = &graph->nodes[n];
@@ -113,11 +116,13 @@ static int waiting_for(const laci_net *net, int n, int *there) {
 
 /* ---- Layouts of parts ---- */
 
-/* Channels of a block, which are stored pixel by pixel; 0: a part has another layout. */
+/* Candidates for the channels in a block, which are stored pixel by pixel; 0 means that a part has
+ * another layout. */
 static const int togethers[] = {LACI_NET_BLOCK, LACI_NET_BLOCK / 2, 1};
 enum { N_TOGETHERS = sizeof togethers / sizeof *togethers };
 
-/** NULL: channels are no multiple of that, or after a failure. */
+/** Makes a layout with blocks of `together` channels. NULL: the channels are no multiple of it, or
+ * after a failure. */
 static laci_layout *layout_of(laci_net *net, const laci_shape *shape, int together) {
   laci_layout *md = NULL;
   if (shape->rank != 4 || shape->dims[1] % together != 0) return NULL;
@@ -138,7 +143,8 @@ static int together_of(laci_net *net, const laci_layout *md, const laci_shape *s
   return together;
 }
 
-/** Of the layout (taken) in which native values are read. */
+/** Returns the channels in a block of the layout md, into which native values are converted for
+ * reading. Frees md. */
 static int native_together(laci_net *net, laci_layout *md, const laci_shape *shape) {
   const int together = together_of(net, md, shape);
   laci_layout_destroy(md);
@@ -162,20 +168,20 @@ static bool becomes_native(const laci_net *net, int value) {
   return false;
 }
 
-/** What is known of a node's result. */
+/** How a Concat's result is stored. */
 typedef struct join {
-  int waiting;  /* the tensor that it extends; -1: none */
-  int there;    /* inputs that are in that */
-  int together; /* its block of channels; 0: parts have different layouts, or some part cannot have
-                   it */
+  int waiting;  /* the tensor that is extended; -1: none */
+  int there;    /* number of inputs that this tensor has already */
+  int together; /* channels in a block of the result; 0: parts have different layouts, or some part
+                   cannot have that layout */
 } join;
 
 static int part_of(const laci_net *net, const laci_node *node, int at) {
   return net->plan.values[node->inputs[at]].tensor;
 }
 
-/** As what goes to native layouts, or as the first part that does not come from one, or as those
- * become. */
+/** Chooses the channels in a block of a new result: that which native readers need, or that of the
+ * first part in a layout of oneDNN, or that into which native parts are converted. */
 static int new_together(laci_net *net, const laci_node *node, bool to_native) {
   int from_native = 0;
   if (to_native) {
@@ -190,7 +196,8 @@ static int new_together(laci_net *net, const laci_node *node, bool to_native) {
   return from_native;
 }
 
-/** What comes from native layouts or goes to some, and what joins others, is reordered. */
+/** Decides how the result of node n is stored. Values that come from native layouts or go to them,
+ * and results of other Concats, may be reordered. */
 static join find_join(laci_net *net, int n) {
   const laci_node *node = &net->plan.graph->nodes[n];
   join j = {.there = 0};
@@ -211,7 +218,8 @@ static join find_join(laci_net *net, int n) {
 
 /* ---- Building ---- */
 
-/** The result's tensor: of a new buffer, or of `waiting`'s, which is extended in place. */
+/** Returns the result's tensor, in a new buffer or in that of `waiting`, which is extended in
+ * place. */
 static int result_tensor(laci_net *net, int n, const join *j) {
   const laci_shape *y = laci_plan_shape(&net->plan, net->plan.graph->nodes[n].outputs[0]);
   laci_layout *md = layout_of(net, y, j->together);
@@ -225,7 +233,8 @@ static int result_tensor(laci_net *net, int n, const join *j) {
   return to;
 }
 
-/** Copies inputs [there, n_inputs), which all have that layout, after what is there. */
+/** Adds a step that copies inputs [there, n_inputs), which all have that layout, after those that
+ * are in the buffer. */
 static void copy_step(laci_net *net, const laci_fused *fused, const int *parts, const join *j) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   int n = node->n_inputs - j->there;
@@ -300,7 +309,8 @@ static bool parts_fit(laci_net *net, const laci_fused *fused, const char **why) 
   return joins_floats(net, fused) && node->n_inputs <= LACI_MOST_SOURCES;
 }
 
-/** Inputs [first, n_inputs) as whole tensors; NULL after a failure. */
+/** Returns tensors of the inputs [first, n_inputs), none of which is a part of another tensor; NULL
+ * after a failure. */
 static int *read_parts(laci_net *net, const laci_node *node, int first) {
   int *parts = laci_plan_new(&net->plan, (size_t)node->n_inputs, sizeof *parts);
   for (int at = first; at < node->n_inputs && parts; at++) {

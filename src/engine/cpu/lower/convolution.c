@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The implementations of a convolution, in their order. Next: onednn/convolution.c,
+ * The list of implementations of convolutions. Next: onednn/convolution.c,
  * native/algorithms/generated.c, then onednn/convolution_train.c, for training. */
 #include "engine/cpu/onednn/convolution.h"
 #include "engine/cpu/native/native.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where lowering cannot go on: another implementation is tried, or the plan fails. */
+ * What happens when an implementation cannot lower a node: the next one is tried, or the plan
+ * fails. */
 #include <stdio.h>
 
 #include "engine/cpu/net_in.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * QuantizeLinear and DequantizeLinear together, in one pass over memory, whatever the layout: a
- * zero stays zero, so that padding between pixels may go through it, too. */
+ * QuantizeLinear and DequantizeLinear together, in one pass over memory in any layout: zeros stay
+ * zeros, so that padding between pixels can be included. */
 #include "engine/cpu/native/values.h"
 #include "kernel/pointwise/fake_quantize.h"
 #include "cpu/pool.h"
@@ -38,21 +38,22 @@ static bool fits(laci_net *net, const laci_fused *fused, const char **why) {
   return !net->plan.bf16;
 }
 
-/** Floats of a tensor, padding included. */
+/** Returns the number of floats of a tensor, padding included. */
 static int64_t floats_of(const laci_net *net, int tensor) {
   const laci_net_tensor *t = &net->tensors[tensor];
   if (!t->native) return (int64_t)(laci_layout_bytes(t->md) / sizeof(float));
   return laci_native_floats(net, tensor);
 }
 
-/** Bytes for the layers of int8 that read them. */
+/** Returns a tensor of int8 values for the int8 layers that read them; -1: none. */
 static int packed(laci_net *net, const laci_fused *fused) {
   return laci_native_read_bytes(net, fused->reads[0], fused->output, fused->details);
 }
 
 static void lower_quantize(laci_net *net, const laci_fused *fused) {
   int x = laci_net_tensor_of(net, fused->reads[0]);
-  const bool are_there = laci_native_is_bytes(net, x, fused->details); /* by the layer before */
+  const bool are_there = laci_native_is_bytes(net, x, fused->details); /* the layer before has
+                                                                          written them */
   if (are_there || laci_native_wants_bytes(net, fused->output)) {
     laci_net_bind(net, fused->output, are_there ? x : packed(net, fused));
     return;
@@ -74,7 +75,7 @@ static void lower_quantize(laci_net *net, const laci_fused *fused) {
   laci_net_bind(net, fused->output, y);
 }
 
-/** What a DequantizeLinear makes of bytes that another one has read. */
+/** Binds the result of a DequantizeLinear to that of another one that reads the same bytes. */
 static void lower_again(laci_net *net, const laci_fused *fused) {
   laci_net_bind(net, fused->output, laci_net_tensor_of(net, fused->reads[0]));
 }

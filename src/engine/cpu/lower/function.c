@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Element-wise functions of one value, and their gradients.
  *
- * The result has the layout of the operand, and its memory where no reader follows. A Relu's
- * gradient needs only its result. Where the Relu was fused to the batch norm before it, so is its
- * gradient: the value is then that of the node after it, under another name. Next: binary.c. */
+ * The result has the layout of the operand, and its memory if no later node reads the operand. A
+ * Relu's gradient needs only the Relu's result. If the Relu was fused to the batch norm before it,
+ * its gradient is fused to that of the norm: this node's result is then the same tensor as its
+ * operand. Next: binary.c. */
 #include <math.h>
 
 #include "engine/cpu/lower/binary.h"
@@ -37,9 +38,10 @@ void laci_lower_function_of_one(laci_net *net, const laci_fused *fused) {
   laci_net_bind(net, fused->output, at);
 }
 
-/* ---- With all digits ---- */
+/* ---- Without loss of digits ---- */
 
-/* log(x) near 1, and softplus(x) far below 0, are as exact as results of any other size. */
+/* log(x) near x = 1, and softplus(x) for very negative x, are as accurate as results of any other
+ * size. */
 typedef struct careful {
   int64_t n;
   bool softplus;
@@ -96,7 +98,8 @@ static void lower_careful(laci_net *net, const laci_fused *fused) {
 
 /* ---- Gradients ---- */
 
-/** dY times the slope at `data`, in its own layout. */
+/** Adds a step that multiplies dY by the slope at `data`, in the layout of `data`; returns the
+ * result's tensor. */
 static int slope_step(laci_net *net, const laci_fused *fused, const laci_function *f, int dy,
                       int data) {
   bool by_result = f->kind == LACI_FUNCTION_RELU_BY_RESULT;
@@ -117,7 +120,8 @@ static int slope_step(laci_net *net, const laci_fused *fused, const laci_functio
   return to;
 }
 
-/** After a norm that knows what its Relu let through, nothing is left to do: dy stays as it is. */
+/** If the norm's workspace has the Relu's bits, the norm's gradient also does that of the Relu, and
+ * dy is passed on unchanged. */
 static void lower_relu_grad(laci_net *net, const laci_fused *fused) {
   static const laci_function relu = {LACI_FUNCTION_RELU_BY_RESULT, 0, 0};
   const laci_node *node = &net->plan.graph->nodes[fused->node];
@@ -132,7 +136,8 @@ static void lower_relu_grad(laci_net *net, const laci_fused *fused) {
   laci_net_bind(net, fused->output, dy);
 }
 
-/** The one function whose slope a UnaryGrad or ClipGrad takes. */
+/** Finds the function whose slope a UnaryGrad or ClipGrad multiplies by; false: it is not a single
+ * one. */
 static bool read_grad(laci_net *net, const laci_fused *fused, laci_function *f) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_function of[2] = {{0}};
@@ -140,7 +145,7 @@ static bool read_grad(laci_net *net, const laci_fused *fused, laci_function *f) 
   int n = clip ? laci_function_clip(&net->plan, node, 2, of)
                : laci_functions_named(node, laci_node_text(node, "of", ""), of);
   *f = of[0];
-  if (clip) f->kind = LACI_FUNCTION_CLIP_OPEN; /* as the operator has it */
+  if (clip) f->kind = LACI_FUNCTION_CLIP_OPEN; /* the operator's slope is 0 at the bounds */
   return n == 1;
 }
 

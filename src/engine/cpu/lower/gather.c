@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Gather and GatherND: rows of a table are copied; one row whose place is known is a view. */
+ * Gather and GatherND: copy rows of a table. A single row with a constant index is a view. */
 #include "engine/cpu/lower/move.h"
 
 #include <string.h>
@@ -38,7 +38,7 @@ static lac_status run_gather(laci_net *net, laci_net_step *step, lac_error *err)
   return LAC_OK;
 }
 
-/** Floats as f32, or integers. */
+/** Adds the step of a gather from floats (as f32) or integers. */
 static void gather_step(laci_net *net, const laci_fused *fused, gather *g) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
@@ -65,7 +65,8 @@ static bool rows_fit(laci_net *net, const laci_fused *fused, const char **why) {
          axis < laci_plan_shape(&net->plan, node->inputs[0])->rank;
 }
 
-/** A constant index into floats that are no constant: its value. */
+/** Reads a constant index into a table of floats that is not constant; false: it is no such
+ * gather. */
 static bool read_index(laci_net *net, const laci_node *node, int64_t *index) {
   int64_t size = laci_plan_shape(&net->plan, node->inputs[0])
                      ->dims[laci_move_axis(net, node, node->inputs[0])];
@@ -87,7 +88,7 @@ static bool index_fits(laci_net *net, const laci_fused *fused, const char **why)
   return read_index(net, node, &index);
 }
 
-/** That part of the table, without the axis. */
+/** Binds the result to a view of the indexed row, without the axis. */
 static void lower_index(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_shape part = *laci_plan_shape(&net->plan, node->inputs[0]);
@@ -112,7 +113,7 @@ static void lower_rows(laci_net *net, const laci_fused *fused) {
   gather_step(net, fused, g);
 }
 
-/** Indices of one element's row each. */
+/** Returns how many indices select one row (the last axis of GatherND's indices). */
 static int64_t tuple_of(const laci_net *net, const laci_node *node) {
   const laci_shape *i = laci_plan_shape(&net->plan, node->inputs[1]);
   return i->rank > 0 ? i->dims[i->rank - 1] : 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The loss and where all gradients start: softmax cross-entropy over rows of probabilities, on f32
- * logits, added up in double and in the rows' order, so that it does not depend on the threads. */
+ * The loss, from which all gradients start: softmax cross-entropy over rows of f32 logits. Sums are
+ * double and in the order of the rows, so that the result does not depend on the number of
+ * threads. */
 #include <math.h>
 
 #include "engine/cpu/net_in.h"
@@ -10,10 +11,10 @@ typedef struct rows {
   int64_t n, classes;
 } rows;
 
-/** log of the sum of exp over a row. */
+/** Returns the log of the sum of exp over a row. */
 static double log_sum(const float *row, int64_t n) {
   double top = (double)row[0], sum = 0;
-  for (int64_t c = 1; c < n; c++) { /* by fmax, gcc 12 for 64-bit ARM does not end well */
+  for (int64_t c = 1; c < n; c++) { /* no fmax: gcc 12 for 64-bit ARM ends with an internal error */
     if ((double)row[c] > top) top = (double)row[c];
   }
   for (int64_t c = 0; c < n; c++) sum += exp((double)row[c] - top);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From fused nodes to steps: a table says which implementations an operator has, and the first one
- * that supports the node lowers it. What none supports is done by the plain operator. */
+ * Lowers fused nodes to steps: a table gives the list of implementations of each operator, and the
+ * first one that supports the node lowers it. The plain operator lowers nodes that none
+ * supports. */
 #include "engine/cpu/lower/lower.h"
 
 #include <string.h>
@@ -87,7 +88,7 @@ static const operator_implementations of_operators[] = {
     {&laci_op_less_or_equal, laci_implementations_logic},
     {&laci_op_greater, laci_implementations_logic},
     {&laci_op_greater_or_equal, laci_implementations_logic},
-    /* gradients: graph/gradient.h */
+    /* operators of gradients: graph/gradient.h */
     {&laci_op_batch_norm_train, laci_implementations_batch_norm_train},
     {&laci_op_batch_norm_train_grad, laci_implementations_batch_norm_train_grad},
     {&laci_op_softmax_cross_entropy, laci_implementations_cross_entropy},
@@ -114,8 +115,9 @@ static const laci_implementation *const of_patterns[LACI_N_PATTERNS] = {
 
 /* ---- Choosing ---- */
 
-/** What a careful plan does as any other: moves keep what is not finite. Products do not: a sum of
- * floats may overflow in between, and become infinite with the other sign. */
+/** Does a careful plan lower the operator like any other plan? It does for moves of data, which
+ * keep NaN and infinity. Not for products: a sum of floats may overflow in between, and become
+ * infinite with the other sign. */
 static bool is_shown(const laci_node *node) {
   static const laci_op *const shown[] = {&laci_op_concat,  &laci_op_reshape,   &laci_op_flatten,
                                          &laci_op_squeeze, &laci_op_unsqueeze, &laci_op_transpose,
@@ -137,7 +139,7 @@ static const laci_implementation *list_of(const laci_net *net, const laci_fused 
   return NULL;
 }
 
-/** What an implementation has to take for all that is fused to the node. */
+/** Returns the laci_takes that an implementation must have for all that is fused to the node. */
 static int needs_of(const laci_fused *fused) {
   int needs = fused->scale ? LACI_TAKES_SCALE : 0;
   for (int at = 0; at < fused->n_posts; at++) {
@@ -152,8 +154,8 @@ static bool takes_all(const laci_implementation *implementation, int needs) {
   return (needs & ~takes) == 0;
 }
 
-/** The first implementation from `implementation` on that fits; the end of the list: none. why:
- * what the last one lacks. */
+/** Returns the first implementation from `implementation` on that supports the fused node, or the
+ * end of the list. why: what the last one lacks. */
 static const laci_implementation *choose_from(laci_net *net, const laci_fused *fused,
                                               const laci_implementation *implementation,
                                               const char **why) {
@@ -171,14 +173,14 @@ int laci_lower_takes(void *lowering, const laci_fused *fused) {
   const char *why = NULL;
   while (implementation && implementation->name && !implementation->takes) implementation++;
   if (!implementation) return -1;
-  if (!implementation->name && !fused->pattern) return 0; /* none takes anything */
+  if (!implementation->name && !fused->pattern) return 0; /* the plain operator fuses nothing */
   implementation = choose_from(net, fused, list, &why);
   return implementation->name ? implementation->takes : -1;
 }
 
 /* ---- Lowering ---- */
 
-/** The fused node has read its inputs: once for each input port. */
+/** Notes that the fused node has read its inputs: once for each input port. */
 static void reads_done(laci_net *net, const laci_fused *fused) {
   for (int at = 0; at < laci_fused_n_reads(&net->plan, fused, net->recomputing); at++) {
     int value = laci_fused_read(&net->plan, fused, at);
@@ -186,7 +188,7 @@ static void reads_done(laci_net *net, const laci_fused *fused) {
   }
 }
 
-/** The implementations in their order; false: all of them declined, and nothing has been done. */
+/** Tries the implementations in order; false: all of them declined, and no step was added. */
 static bool lower_by_list(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_implementation *implementation = choose_from(net, fused, list_of(net, fused), why);
   for (; implementation && implementation->name && !net->plan.status;
@@ -223,7 +225,7 @@ static void lower_fused(laci_net *net, const laci_fused *fused) {
 
 /* ---- Inputs and outputs ---- */
 
-/** The layout of a port's floats. NULL after a failure. */
+/** Returns the layout of a port's floats. NULL after a failure. */
 static laci_layout *port_layout(laci_net *net, const laci_shape *shape, bool in_blocks) {
   laci_layout *md = in_blocks ? laci_net_blocks(net, shape, LACI_ELEMENT_F32) : NULL;
   return md ? md : laci_net_dense(net, shape, LACI_ELEMENT_F32);
@@ -270,7 +272,8 @@ static void lower_output(laci_net *net, int port) {
   laci_net_step_add(net, NULL, pd, 2, (const int[][2]){{LACI_ARG_SRC, from}, {LACI_ARG_DST, to}});
 }
 
-/** Those outputs that are not lowered yet and are there, or all. */
+/** Adds steps that write outputs which have no such step yet: those whose values are lowered, or
+ * all. */
 static void lower_outputs(laci_net *net, bool *lowered, bool all) {
   for (int at = 0; at < net->n_outputs && !net->plan.status; at++) {
     int value = net->plan.graph->outputs[at];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Masks and what they are made of: integers and truth values, compared, combined, spread out and
- * made into numbers, in one pass over the result's rows.
+ * Masks and the operations from which they are computed: integers and truth values are compared,
+ * combined, broadcast and converted to numbers, in one pass over the result's rows.
  *
- * Truth values are int64 as every integer of a net, and row-major. An operand that broadcasts is
+ * Truth values are int64, as all integers in a net, and row-major. An operand that broadcasts is
  * read with strides of 0; floats are read and written as f32. */
 #include <string.h>
 
@@ -15,7 +15,7 @@
 
 enum { MOST_OPERANDS = 3 };
 
-/** One row of the result: to[i] from operand k at from[k] + i * steps[k] elements. */
+/** Computes one row of the result: to[i] from element i * steps[k] of each operand from[k]. */
 typedef void row_function(int64_t n, void *to, const void *const from[MOST_OPERANDS],
                           const int64_t steps[MOST_OPERANDS]);
 
@@ -23,7 +23,8 @@ typedef struct rows {
   row_function *row;
   int n_operands, rank; /* rank >= 1 */
   int64_t sizes[LACI_MAX_RANK], strides[MOST_OPERANDS][LACI_MAX_RANK];
-  size_t elements[MOST_OPERANDS + 1]; /* bytes of an operand's element; the last: the result's */
+  size_t elements[MOST_OPERANDS + 1]; /* bytes of an element of each operand and, last, of the
+                                         result */
 } rows;
 
 /* ---- Rows ---- */
@@ -70,7 +71,8 @@ static lac_status run_rows(laci_net *net, laci_net_step *step, lac_error *err) {
   for (int axis = 0; axis >= 0;) {
     r->row(r->sizes[last], to, (const void *const *)from, steps);
     to += (size_t)r->sizes[last] * r->elements[MOST_OPERANDS];
-    for (axis = last - 1; axis >= 0; axis--) { /* the next row: an odometer */
+    for (axis = last - 1; axis >= 0; axis--) { /* advances the indices to the next row, as an
+                                                  odometer does */
       bool wraps = ++index[axis] == r->sizes[axis];
       int64_t move = wraps ? 1 - r->sizes[axis] : 1;
       if (wraps) index[axis] = 0;
@@ -91,7 +93,7 @@ static int read_plain(laci_net *net, int value) {
                                                : tensor;
 }
 
-/** Where it goes along in the result; 0 where it repeats. */
+/** Sets an operand's strides along the result's axes; 0 where it repeats. */
 static void set_strides(const laci_shape *x, int rank, int64_t strides[LACI_MAX_RANK]) {
   int64_t stride = 1;
   for (int axis = x->rank - 1; axis >= 0; axis--) {
@@ -100,7 +102,8 @@ static void set_strides(const laci_shape *x, int rank, int64_t strides[LACI_MAX_
   }
 }
 
-/** the fused node's output, row by row, from the node's first n inputs. */
+/** Adds a step that computes the fused node's output, row by row, from the node's first n
+ * inputs. */
 static void rows_step(laci_net *net, const laci_fused *fused, row_function *row, int n) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
@@ -202,7 +205,8 @@ static lac_dtype type_before(const laci_net *net, const laci_fused *fused) {
 
 static bool is_wide(lac_dtype dtype) { return dtype == LAC_DTYPE_F32 || dtype == LAC_DTYPE_F64; }
 
-/** The same bytes in a net: a net's floats are f32, so only narrow types round. */
+/** Are operand and result stored as the same bytes? A net's floats are all f32, so only a cast to a
+ * narrow type rounds. */
 static bool same_fits(laci_net *net, const laci_fused *fused, const char **why) {
   lac_dtype from = type_before(net, fused), to = net->plan.values[fused->output].type.dtype;
   const laci_node *node = &net->plan.graph->nodes[fused->node];
@@ -219,7 +223,7 @@ static void lower_same(laci_net *net, const laci_fused *fused) {
   laci_net_bind(net, fused->output, laci_net_read(net, node->inputs[0]));
 }
 
-/** The narrow type that a cast between floats rounds to, where it is one; NONE: not one alone. */
+/** Returns the narrow type to which a cast between floats rounds; NONE: it does not only round. */
 static lac_dtype rounds_to(lac_dtype from, lac_dtype to) {
   if (!laci_dtype_is_float(from) || !laci_dtype_is_float(to)) return LAC_DTYPE_NONE;
   if (is_wide(from) || from == to) return to;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Moving data without computing: mostly another view of the same bytes.
  *
- * Reshape, Transpose, Slice and Split cost nothing here: they describe the bytes anew, and whoever
- * needs another layout reorders once. Pad copies. Next: slice.c, gather.c, resize.c, concat.c. */
+ * Reshape, Transpose, Slice and Split cost nothing here: their result is a view, and a reader that
+ * needs another layout reorders it. Pad copies. Next: slice.c, gather.c, resize.c, concat.c. */
 #include "engine/cpu/lower/move.h"
 
 #include <string.h>
@@ -106,7 +106,7 @@ static bool split_fits(laci_net *net, const laci_fused *fused, const char **why)
       axis >= laci_plan_shape(&net->plan, node->inputs[0])->rank) {
     return false;
   }
-  *why = "a part that is left out"; /* its size is not known here */
+  *why = "a part that is left out"; /* the size of an output that is left out is not known */
   for (int at = 0; at < node->n_outputs; at++) {
     if (node->outputs[at] < 0) return false;
   }
@@ -133,11 +133,11 @@ static lac_status clear_bytes(laci_net *net, laci_net_step *step, lac_error *err
   return LAC_OK;
 }
 
-/** Zeros around the value, and what goes of it where pads are negative. */
+/** The zeros around a value, and the elements that negative pads remove. */
 typedef struct padding {
   int64_t begin[LACI_MAX_RANK]; /* zeros before each axis */
   int64_t crop[LACI_MAX_RANK];  /* elements left out before each axis */
-  laci_shape kept;              /* of the value */
+  laci_shape kept;              /* shape of the part of the value that stays */
   bool has_zeros;
 } padding;
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The implementations of batch normalization, in their order. Next: batch_norm.c,
- * native/train/norm.c. */
+ * The lists of implementations of batch normalization. Next: batch_norm.c, native/train/norm.c. */
 #include "engine/cpu/lower/batch_norm.h"
 #include "engine/cpu/native/native.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What oneDNN lacks: the operator's own eval, between conversions to double and back.
+ * The plain operator, for nodes without a fast kernel: the operator's own eval, with conversions to
+ * double and back.
  *
- * Operands and results are double buffers of the arena (constants are converted once), integers are
- * used where they are. This is correct, but slow: the plan's text names each of them. */
+ * Operands and results are converted in buffers of doubles in the arena (constants only once);
+ * integers are used in place. This is correct but slow: the plan's text names each such node. */
 #include <string.h>
 
 #include "engine/cpu/net_in.h"
@@ -12,10 +13,10 @@
 #include "tensor/buf.h"
 
 typedef struct operand {
-  laci_buf buf;    /* its f or i is set by every run */
-  int tensor;      /* f32, dense, or integers; -1: absent */
-  int doubles;     /* the same as double; -1: integers */
-  laci_buf *stays; /* a constant's content; NULL: none */
+  laci_buf buf;    /* `f` or `i` is set by every run */
+  int tensor;      /* row-major f32 or integers; -1: absent */
+  int doubles;     /* tensor with the same content as double; -1: integers */
+  laci_buf *stays; /* content of a constant, converted once; NULL: not constant */
 } operand;
 
 typedef struct plain {
@@ -25,7 +26,7 @@ typedef struct plain {
   laci_buf **out_bufs;
 } plain;
 
-/** An operand's buffers, without contents. */
+/** Adds an operand's buffers, without contents. */
 static void prepare(laci_net *net, int value, operand *o) {
   const laci_type *type = &net->plan.values[value].type;
   o->buf = (laci_buf){
@@ -36,7 +37,7 @@ static void prepare(laci_net *net, int value, operand *o) {
   o->doubles = laci_net_tensor_new(net, &type->shape, LACI_ELEMENT_NONE, NULL, buffer);
 }
 
-/** A constant's content as a weight that stays. */
+/** Converts a constant's content once, to a weight. */
 static void prepare_constant(laci_net *net, int value, operand *o) {
   laci_buf *buf = laci_plan_constant_buf(&net->plan, value);
   if (!buf) return;
@@ -78,7 +79,7 @@ static void prepare_output(laci_net *net, int value, operand *o) {
 }
 
 static void bind_operand(laci_net *net, operand *o, bool read) {
-  if (o->tensor < 0) return; /* a constant: set for good */
+  if (o->tensor < 0) return; /* a constant: was set while planning */
   if (o->doubles < 0) {
     o->buf.i = laci_net_data(net, o->tensor);
     return;
@@ -130,7 +131,8 @@ static lac_status run_plain(laci_net *net, laci_net_step *step, lac_error *err) 
   return st;
 }
 
-/** All tensors that the step touches, so that their buffers live long enough. */
+/** Adds the step, with all tensors that it uses as operands, so that their buffers live long
+ * enough. */
 static void add_step(laci_net *net, plain *p) {
   const laci_node *node = p->node;
   int n = 2 * (node->n_inputs + node->n_outputs), at = 0;

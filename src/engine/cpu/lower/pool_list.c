@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The implementations of pools over windows, in their order. Next: pool.c,
- * native/algorithms/pool.c. */
+ * The list of implementations of pools over windows. Next: pool.c, native/algorithms/pool.c. */
 #include "engine/cpu/onednn/pool.h"
 #include "engine/cpu/native/native.h"
 

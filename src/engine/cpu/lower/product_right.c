@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Products whose right operand is a constant matrix, Gemm's and MatMul's: what both implementations
- * (onednn/product.c, native/algorithms/vector.c) have in common. */
+ * Gemm and MatMul with a constant matrix as right operand: code that both implementations share
+ * (onednn/product.c, native/algorithms/vector.c). */
 #include "engine/cpu/lower/product.h"
 #include "graph/ops.h"
 #include "engine/cpu/onednn/onednn.h"
 
-/** Gemm's C as something that can be a bias: absent, one number, or one number a column. */
+/** Can Gemm's C be a bias: is it absent, one number, or a row with one number for each column? */
 static bool fits_bias(const laci_net *net, const laci_node *node, int64_t columns) {
   if (!laci_plan_has_input(node, 2)) return true;
   const laci_shape *c = laci_plan_shape(&net->plan, node->inputs[2]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reductions over axes. The mean over height and width is a pool. Sums over all axes but the
- * channels, as for a bias gradient, are computed here: oneDNN's reduction is slow for them. Threads
- * share the channels, so that their number changes no bit. Sums of an image are f32 in SIMD lanes,
- * and sums over images are double. */
+ * channels, as for a bias gradient, have a kernel here, since oneDNN's reduction is slow for them.
+ * Threads divide the channels among them, so that their number does not change any bit. Sums over
+ * an image are f32 in SIMD lanes, and sums over images are double. */
 #include "engine/cpu/onednn/pool.h"
 #include "graph/ops.h"
 #include "tensor/bf16.h"
@@ -10,11 +10,12 @@
 #include "engine/cpu/onednn/onednn.h"
 
 typedef struct reduction {
-  laci_shape x, y; /* y: with the reduced axes, of size 1 */
+  laci_shape x, y; /* y: keeps the reduced axes, with size 1 */
   bool axes[LACI_MAX_RANK];
 } reduction;
 
-/** False: axes that are not known here, or elements that no library has. */
+/** Reads the axes and shapes of a reduction. False: the axes are not constant, or the element type
+ * is not supported. */
 static bool read_reduction(laci_net *net, const laci_node *node, reduction *r) {
   r->x = r->y = *laci_plan_shape(&net->plan, node->inputs[0]);
   if (!laci_plan_is_float(&net->plan, node->inputs[0]) || r->x.rank < 1 || r->x.rank > 5)
@@ -43,7 +44,7 @@ static bool channel_means_fit(laci_net *net, const laci_fused *fused, const char
 
 typedef struct sums {
   int64_t n, channels, pixels; /* pixels of an image */
-  int64_t block;               /* channels of a block: 16, or 1 for row-major */
+  int64_t block;               /* channels in a block: 16, or 1 for row-major */
   bool bf16;
 } sums;
 
@@ -72,7 +73,7 @@ static void add_halves(const uint16_t *x, int64_t n, float lanes[LANES]) {
   for (int64_t at = whole; at < n; at++) lanes[at - whole] += laci_bf16_value(x[at]);
 }
 
-/** A block of channels, or one channel, over all images. */
+/** Sums blocks of channels (or single channels) [begin, end) over all images. */
 static void sum_some(int64_t begin, int64_t end, void *context) {
   const sums_work *w = context;
   const sums *s = w->s;
@@ -137,13 +138,15 @@ static void lower_sums(laci_net *net, const laci_fused *fused) {
   laci_net_bind_shaped(net, fused->output, to);
 }
 
-/* ---- Largest and smallest elements, of axes side by side ---- */
+/* ---- Largest and smallest elements, over adjacent axes ---- */
 
-/* oneDNN's begin with the largest finite number, so that rows of infinities would come out finite.
+/* Own kernels: oneDNN's start from the largest finite number, so that a row of infinities would
+ * give a finite result.
  */
 typedef struct extremes {
-  int64_t outer, n, inner; /* n are reduced */
-  int64_t n_parts;         /* of these n, each by itself first; 1: all at once */
+  int64_t outer, n, inner; /* n: elements that are reduced to one */
+  int64_t n_parts;         /* parts into which the n elements are divided, each reduced first by
+                              itself; 1: not divided */
   bool largest;
 } extremes;
 
@@ -154,7 +157,8 @@ typedef struct extremes_work {
   float *y;
 } extremes_work;
 
-/** Of n rows: the first of equal ones, and a NaN stays. So whether there are parts changes no bit.
+/** Reduces n rows. The first of equal elements wins and a NaN is kept, so that a division into
+ * parts changes no bit.
  */
 static void extremes_of(const extremes *e, const float *x, int64_t n, float *y) {
   for (int64_t k = 0; k < e->inner; k++) y[k] = x[k];
@@ -202,7 +206,8 @@ static bool extremes_fit(laci_net *net, const laci_fused *fused, const char **wh
   return runs == 1;
 }
 
-/** Where few rows are left for the threads, each row's elements are shared out among them. */
+/** Describes the reduction. If there are too few rows for the threads, each row is divided into
+ * parts. */
 static void describe_extremes(const laci_net *net, const reduction *r, extremes *e) {
   enum { GRAIN = 1 << 13, EACH = 2 };
   bool after = false;
@@ -212,7 +217,7 @@ static void describe_extremes(const laci_net *net, const reduction *r, extremes 
     after = after || r->axes[axis];
   }
   const int64_t wanted = (EACH * net->n_threads + e->outer - 1) / e->outer;
-  const int64_t rows = (GRAIN + e->inner - 1) / e->inner; /* of a part at least */
+  const int64_t rows = (GRAIN + e->inner - 1) / e->inner; /* least rows of a part */
   const int64_t most = e->n / rows;
   if (net->n_threads > 1 && e->outer < net->n_threads) e->n_parts = wanted < most ? wanted : most;
   if (e->n_parts < 1) e->n_parts = 1;

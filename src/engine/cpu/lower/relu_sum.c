@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Relus whose result two nodes read, as at the end of a residual block: the sum of what both give
- * back and the Relu's own gradient in one pass over memory, which is all that such steps cost. */
+ * The gradient of a Relu whose result has two readers, as at the end of a residual block. The sum
+ * of the gradients from both and the Relu's own gradient are computed in one pass, since memory
+ * traffic is the whole cost of such steps. */
 #include "engine/cpu/native/values.h"
 #include "kernel/pointwise/relu_sum.h"
 #include "cpu/pool.h"
@@ -63,7 +64,7 @@ static bool images_fit(laci_net *net, const laci_fused *fused, const char **why)
   return laci_native_is_trained(net, fused->reads[2]);
 }
 
-/** Zeros of y's border make the others'. */
+/** Lowers on native layouts. Where y's border is zero, the gradient is zero, too. */
 static void lower_over_images(laci_net *net, const laci_fused *fused) {
   const int y = laci_net_tensor_of(net, fused->reads[2]);
   if (y < 0) return;
@@ -75,7 +76,7 @@ static void lower_over_images(laci_net *net, const laci_fused *fused) {
   add_relu_sum(net, fused, (int[]){a, b, y, to}, bytes);
 }
 
-/** All in the layout of y, whatever that is. */
+/** Lowers with all operands in the layout of y, whatever it is. */
 static void lower_relu_sum(laci_net *net, const laci_fused *fused) {
   laci_element dt = laci_net_dt(net);
   int a = laci_net_read(net, fused->reads[0]), b = laci_net_read(net, fused->reads[1]);

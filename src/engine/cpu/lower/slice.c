@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Slices, and their gradient: zeros, and what came back written to where Slice had read.
+ * Slices, and their gradient: a tensor of zeros with the slice's gradient written to the elements
+ * that Slice had read.
  *
- * A slice without steps is a view. The others, and the gradient, walk the rows of the part. A
- * tensor in blocks of 16 channels is one of five axes here, whose last is a block: slices along
- * height and width need no other layout. */
+ * A slice with all steps 1 is a view. Other slices, and the gradient, visit the rows of the part. A
+ * tensor in blocks of 16 channels is described with five axes, the last of which is a block, so
+ * that slices along height and width need no other layout. */
 #include "engine/cpu/lower/move.h"
 
 #include <string.h>
@@ -14,26 +15,27 @@
 #include "tensor/buf.h"
 
 typedef struct part {
-  laci_shape shape;                      /* as it is stored, last axis innermost */
-  int64_t first, strides[LACI_MAX_RANK]; /* in elements of the input */
-  size_t element, whole;                 /* bytes */
+  laci_shape shape;                      /* of the part in its order in memory, last axis
+                                            innermost */
+  int64_t first, strides[LACI_MAX_RANK]; /* of the part in the whole tensor, in elements */
+  size_t element, whole;                 /* bytes of an element, and of the whole tensor */
 } part;
 
 typedef struct part_work {
   const part *p;
   uint8_t *small, *large;
-  bool collects; /* from large to small */
+  bool collects; /* true: copies from the whole to the part; false: the reverse */
 } part_work;
 
 /* ---- Strides ---- */
 
-/** [n, c, h, w] in blocks as [n, c / 16, h, w, 16]. */
+/** Returns the five-axis shape of [n, c, h, w] in blocks: [n, c / 16, h, w, 16]. */
 static laci_shape in_blocks(const laci_shape *s) {
   return laci_shape_of(5, (int64_t[]){s->dims[0], s->dims[1] / LACI_NET_BLOCK, s->dims[2],
                                       s->dims[3], LACI_NET_BLOCK});
 }
 
-/** y of x, which starts and steps describe. */
+/** Describes the part y of x that starts and steps select. */
 static void describe_part(const laci_shape *x, const laci_shape *y, const int64_t *starts,
                           const int64_t *steps, bool blocks, part *p) {
   laci_shape whole = blocks ? in_blocks(x) : *x;
@@ -41,16 +43,16 @@ static void describe_part(const laci_shape *x, const laci_shape *y, const int64_
   p->shape = blocks ? in_blocks(y) : *y;
   p->first = 0;
   for (int axis = whole.rank - 1; axis >= 0; axis--) {
-    bool inner = blocks && axis == 4; /* whole blocks: channels have step 1 */
+    bool inner = blocks && axis == 4; /* inside a block, channels have step 1 */
     int64_t start = inner ? 0 : blocks && axis == 1 ? starts[1] / LACI_NET_BLOCK : starts[axis];
-    /* of one place or none no step is taken, and it may be any number */
+    /* an axis of size 0 or 1 is never stepped along, and its step may be any number */
     p->strides[axis] = p->shape.dims[axis] > 1 ? stride * (inner ? 1 : steps[axis]) : 0;
     p->first += stride * start;
     stride *= whole.dims[axis];
   }
 }
 
-/** Does the slice take whole blocks? */
+/** Does the slice select whole blocks of channels? */
 static bool keeps_blocks(const laci_shape *y, const int64_t *starts, const int64_t *steps) {
   return y->rank == 4 && y->dims[1] % LACI_NET_BLOCK == 0 && starts[1] % LACI_NET_BLOCK == 0 &&
          steps[1] == 1;
@@ -128,7 +130,7 @@ static void part_step(laci_net *net, const laci_fused *fused, laci_net_code *cod
   laci_net_bind(net, fused->output, to);
 }
 
-/** A new tensor like that, in blocks or row-major. */
+/** Adds a new tensor of that shape, in blocks or row-major. */
 static int result(laci_net *net, const laci_shape *shape, laci_element dt, bool blocks) {
   laci_layout *md = blocks ? laci_net_blocks(net, shape, dt) : laci_net_dense(net, shape, dt);
   int tensor = md ? laci_net_result(net, shape, dt, md) : -1;
@@ -146,7 +148,7 @@ typedef struct integers {
   bool given, known;
 } integers;
 
-/** An attribute (before opset 10) or a constant input of few integers. */
+/** Reads an attribute (before opset 10) or a constant input of a few integers. */
 static integers read_integers(laci_net *net, const laci_node *node, const char *name, int port) {
   integers out = {.known = true};
   const bool inputs = node->version >= 10 || node->version == 0;
@@ -170,10 +172,11 @@ static integers read_integers(laci_net *net, const laci_node *node, const char *
 /** Where a Slice starts and how it steps along every axis of its operand. */
 typedef struct cut {
   int64_t starts[LACI_MAX_RANK], steps[LACI_MAX_RANK];
-  bool jumps; /* any step is not 1 */
+  bool jumps; /* a step is not 1 */
 } cut;
 
-/** False: integers, or places that depend on data. */
+/** Reads starts and steps of a Slice; false: its elements are integers, or the starts or steps
+ * depend on data. */
 static bool read_cut(laci_net *net, const laci_node *node, cut *c) {
   const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
   integers starts = read_integers(net, node, "starts", 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How far a value is from its target, and the gradient of that: one pass over both as they are
- * stored, the target in the layout of the value. Sums are made in parts of a fixed size, which are
- * added in order, so that they do not depend on the threads. */
+ * The squared error between a value and its target, and its gradient: one pass over both as they
+ * are stored, the target in the layout of the value. Sums are computed for parts of a fixed size,
+ * which are added in order, so that they do not depend on the number of threads. */
 #include "engine/cpu/net_in.h"
 #include "graph/graph.h"
 #include "kernel/pointwise/squared_error.h"
@@ -14,8 +14,8 @@ typedef struct error_step {
   const laci_squared_error *kernel;
   double factor;
   bool relative, bf16;
-  int64_t n;          /* elements, with those that a layout pads with zeros */
-  double (*parts)[2]; /* of GRAIN elements each */
+  int64_t n;          /* elements, including zeros with which a layout is padded */
+  double (*parts)[2]; /* sums of GRAIN elements each */
 } error_step;
 
 typedef struct error_work {
@@ -37,7 +37,7 @@ static void sum_some(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/** Sum of squares, and factor / d. */
+/** Returns the sum of squares; *scale is factor / d. */
 static double sum_all(laci_net *net, error_work *w, double *scale) {
   const error_step *s = w->s;
   const int64_t n_parts = (s->n + GRAIN - 1) / GRAIN;
@@ -88,7 +88,7 @@ static lac_status run_gradient(laci_net *net, laci_net_step *step, lac_error *er
   return LAC_OK;
 }
 
-/** x and t in the layout of x: tensors[0], tensors[1]; of bf16 or f32. */
+/** Reads x and t in the layout of x, as bf16 or f32, into tensors[0] and tensors[1]. */
 static error_step *read_both(laci_net *net, const laci_node *node, int first, int tensors[2]) {
   int x = laci_net_read(net, node->inputs[first]);
   if (x < 0) return NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Steps: a primitive or a function over tensors, and how those of an implementation that declined
- * are taken back. */
+ * Adds steps, each a primitive or a function over tensors, and removes those of an implementation
+ * that declined. */
 #include <stdio.h>
 
 #include "engine/cpu/net_in.h"

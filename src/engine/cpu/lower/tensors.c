@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Layouts, buffers and tensors: where values are while steps are being made.
+ * Layouts, buffers and tensors: where values are stored, while steps are added.
  *
- * A value has one tensor. Buffers in the arena note the first and the last step that touches them,
- * which is all that plan/memory.c needs, and how many reads are still to come, so that the last one
- * may write over them. Next: values.c. */
+ * A value has one tensor. A buffer in the arena records the first and the last step that use it,
+ * which is all that plan/memory.c needs. It also counts the reads that are still to come, so that
+ * the last one may overwrite it. Next: values.c. */
 #include "engine/cpu/net_in.h"
 #include "engine/cpu/onednn/onednn.h"
 
@@ -126,8 +126,8 @@ void laci_net_read_done(laci_net *net, int value) {
   if (tensor >= 0) net->buffers[net->tensors[tensor].buffer].pending--;
 }
 
-/** The bytes will hold something else: copies of older content there must not be found again. (A
- * value and its copy in another layout have buffers of their own.) */
+/** Prepares a tensor's buffer to be overwritten: tensors in it must no longer be found as copies of
+ * their old content. (A value and its copy in another layout have separate buffers.) */
 static int overwrite(laci_net *net, int tensor) {
   int buffer = net->tensors[tensor].buffer;
   for (size_t at = 0; at < net->n_tensors; at++) {
@@ -189,7 +189,9 @@ bool laci_net_dies(const laci_net *net, int tensor) {
 void laci_net_same_content(laci_net *net, int tensor, int content) {
   bool alone = net->tensors[tensor].content == tensor && net->tensors[tensor].next < 0;
   net->tensors[tensor].content = content;
-  if (!alone || content < 0 || content == tensor) return; /* it is in no other chain */
+  if (!alone || content < 0 || content == tensor)
+    return; /* the tensor must not be in another
+                                                             chain */
   net->tensors[net->tensors[content].last].next = tensor;
   net->tensors[content].last = tensor;
 }

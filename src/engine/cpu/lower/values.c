@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Values as operands: in the layout and type that a step reads.
  *
- * The same content in another layout is another tensor, made by a reorder step when it is first
- * needed, and found again afterwards. What is constant is reordered at once and kept as a weight
+ * The same content in another layout is another tensor. A reorder step makes it when it is first
+ * needed, and later reads find it again. Constants are reordered while planning and kept as weights
  * (weights.c). */
 #include "engine/cpu/native/values.h"
 #include "engine/cpu/onednn/onednn.h"
@@ -10,7 +10,8 @@
 
 /* ---- Reading ---- */
 
-/** A stored tensor of elements that are no numbers here, or a mistake of ours. */
+/** Fails the plan: the value is a stored tensor whose elements are no numbers, or was not lowered
+ * yet, which is an internal error. */
 static void fail_read(laci_net *net, int value) {
   const laci_value *read = &net->plan.graph->values[value];
   lac_dtype dtype = read->type.dtype;
@@ -89,8 +90,8 @@ int laci_net_as_blocks(laci_net *net, int value) {
   return tensor;
 }
 
-/** The elements in their order, with the axes of `shape`: as they are stored, where strides can
- * describe that. */
+/** Returns a tensor with the same elements in the same order and the axes of `shape`: a view where
+ * strides can describe it. */
 static int reshaped(laci_net *net, int tensor, const laci_shape *shape) {
   laci_element dt = net->tensors[tensor].dt;
   const laci_layout *from = net->tensors[tensor].md;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Constants as weights: reordered while planning, and kept in the layout that a kernel reads.
+ * Makes weights of constants: they are reordered while planning, and kept in the layout that a
+ * kernel reads.
  *
- * A weight can be most of the network, so that no second copy of it may be around. It is taken from
- * the file in slices along its slowest axis; each is read, scaled and reordered into its part of
- * the result. What no step reads in the end is dropped. Next: plan/constants.c, convolution.c. */
+ * A weight can be most of the network, so that there must be no second copy of it in memory. It is
+ * read from the file in slices along its slowest axis; each is scaled and reordered into its part
+ * of the result. Weights that no step reads are freed in the end. Next: plan/constants.c,
+ * convolution.c. */
 #include <string.h>
 
 #include "engine/cpu/net_in.h"
@@ -14,16 +16,16 @@
 #include "tensor/buf.h"
 
 enum {
-  SLICE = 1 << 20,  /* elements */
+  SLICE = 1 << 20,  /* elements in a slice */
   SCALED = 1 << 16, /* elements that a thread scales at a time */
-  STEP = 64,        /* slices begin at multiples of it: no layout has longer blocks */
-  SAMPLES = 16,     /* runs of weights where zeros are counted, and ... */
+  STEP = 64,        /* slices begin at multiples of this: no layout has longer blocks */
+  SAMPLES = 16,     /* places of a weight where zeros are counted, and ... */
   SAMPLE = 2048,    /* ... elements of each */
 };
 
 /* ---- Buffers ---- */
 
-/* value: whose content it is; -1: of no value. */
+/* Adds a weight's buffer. value: the value that it holds; -1: none. */
 static int weight_buffer(laci_net *net, size_t bytes, int value) {
   if (!laci_plan_may_take(&net->plan, bytes, value)) return -1;
   int buffer = laci_net_buffer_new(net, LACI_PLACE_WEIGHT, bytes);
@@ -37,7 +39,7 @@ static int weight_buffer(laci_net *net, size_t bytes, int value) {
 }
 
 int laci_net_weight_new(laci_net *net, size_t bytes, int value) {
-  enum { ELEMENT = sizeof(int64_t) }; /* of tensors without a layout */
+  enum { ELEMENT = sizeof(int64_t) }; /* of tensors without a oneDNN layout */
   const laci_shape shape = laci_shape_of(1, (int64_t[]){(int64_t)(bytes / ELEMENT)});
   const int buffer = weight_buffer(net, bytes, value);
   if (buffer >= 0) laci_pages_enlarge(net->buffers[buffer].data, bytes);
@@ -72,8 +74,8 @@ int laci_net_weight_from(laci_net *net, const laci_net_tensor *from, const void 
 
 /* ---- Slices ---- */
 
-/** A weight that is being read: `step` indices of axis `slow` at a time, `each` elements an
- * index. */
+/** The state of reading a weight in slices: `step` indices of axis `slow` at a time, with `each`
+ * elements for an index. */
 typedef struct slices {
   laci_net *net;
   const laci_net_weight *weight;
@@ -98,7 +100,7 @@ static void scale_all(float factor, float *x, int64_t n) {
   for (int64_t i = 0; i < n; i++) x[i] *= factor;
 }
 
-/** Multiplies each element by its channel's factor, after `factor`. */
+/** Multiplies each element by `factor`, then by its channel's factor. */
 static void scale_each(float factor, const float *channels, float *x, int64_t n) {
   for (int64_t i = 0; i < n; i++) x[i] = x[i] * factor * channels[i];
 }
@@ -107,12 +109,12 @@ static void scale_channel(float factor, float channel, float *x, int64_t n) {
   for (int64_t i = 0; i < n; i++) x[i] = x[i] * factor * channel;
 }
 
-/** x: elements [first, first + n). */
+/** Scales elements [first, first + n), which are in x. */
 static void scale(const laci_net_weight *w, int64_t first, int64_t n, float *x) {
   if (!w->scale && w->factor != 1) scale_all(w->factor, x, n);
   if (!w->scale) return;
   for (int64_t at = 0, some; at < n;
-       at += some) { /* as far as one factor, or one row of them, goes */
+       at += some) { /* as many elements as one factor, or one row of factors, is for */
     const int64_t whole = first + at, channel = whole / w->run % w->n_scale;
     some = w->run > 1 ? w->run - whole % w->run : w->n_scale - channel;
     if (some > n - at) some = n - at;
@@ -132,7 +134,7 @@ static void scale_some(int64_t begin, int64_t end, void *context) {
   scale(s->weight, s->first + begin, end - begin, s->x + begin);
 }
 
-/** Elements [first, first + n), scaled; false: a failure (noted). */
+/** Reads elements [first, first + n) and scales them; false: a failure (noted). */
 static bool read_scaled(laci_net *net, const laci_net_weight *w, int64_t first, int64_t n,
                         float *to) {
   scaling s = {w, first, to};
@@ -144,7 +146,7 @@ static bool read_scaled(laci_net *net, const laci_net_weight *w, int64_t first, 
   return st == LAC_OK;
 }
 
-/** False where the layout cannot be filled in parts. */
+/** Reorders a slice into its part of the weight; false: the layout cannot be filled in parts. */
 static bool reorder_slice(void *context, int64_t first_element, int64_t n_elements,
                           const float *x) {
   const slices *s = context;
@@ -169,7 +171,8 @@ static bool reorder_slice(void *context, int64_t first_element, int64_t n_elemen
   return good;
 }
 
-/** Reads the constant, `step` elements at a time; false where `visit` was. */
+/** Reads the constant, `step` elements at a time, and calls `visit`; false if `visit` returned
+ * false. */
 static bool read_slices(laci_net *net, const laci_net_weight *w, int64_t step,
                         laci_net_slice *visit, void *context) {
   const int64_t n = laci_shape_count(&w->shape);
@@ -251,7 +254,7 @@ double laci_net_kept_share(const laci_net *net, int value) {
   return c->kept;
 }
 
-/* ---- As it is ---- */
+/* ---- Unscaled, row-major ---- */
 
 int laci_net_vector(laci_net *net, const float *floats, int64_t n) {
   laci_shape shape = laci_shape_of(1, &n);
@@ -261,7 +264,8 @@ int laci_net_vector(laci_net *net, const float *floats, int64_t n) {
   return laci_net_tensor_new(net, &shape, LACI_ELEMENT_F32, md, buffer);
 }
 
-/** The weight takes what there is. */
+/** Returns a weight tensor of a constant of floats; it reuses the memory of the constant's floats
+ * if there are any. */
 static int floats_tensor(laci_net *net, int value) {
   const laci_shape *shape = laci_plan_shape(&net->plan, value);
   laci_constant *c = net->plan.values[value].constant;
@@ -274,7 +278,7 @@ static int floats_tensor(laci_net *net, int value) {
     net->buffers[buffer].owned = net->buffers[buffer].unreferenced = true;
     net->plan.weight_bytes += bytes;
     if (c->owned) net->plan.constant_bytes -= bytes;
-    c->owned = NULL; /* c->f stays, as long as the weight does */
+    c->owned = NULL; /* c->f remains valid as long as the weight */
   }
   return laci_net_tensor_new(net, shape, LACI_ELEMENT_F32, md, buffer);
 }

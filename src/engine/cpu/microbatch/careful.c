@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is done where a plan is not sure that all numbers are finite (plan/finite.h): the whole
- * network by one careful net, from the start where its weights say so, or from the first run on
- * that suspects a value. */
+ * What is done where a plan cannot be sure that all numbers are finite (plan/finite.h): one careful
+ * net runs the whole network, from the start if the weights require it, or from the first run that
+ * suspects a value. */
 #include <string.h>
 
 #include "base/budget.h"
@@ -65,7 +65,7 @@ lac_status laci_microbatches_make_careful(laci_microbatches *stages,
   return LAC_OK;
 }
 
-/** Shapes as the plan has them. */
+/** Creates the careful net, with the input shapes of the existing plan. */
 static lac_status make_now(laci_microbatches *stages, lac_error *err) {
   const laci_engine_port *ports;
   const int n = laci_microbatches_inputs(stages, &ports);
@@ -86,8 +86,8 @@ static lac_status make_now(laci_microbatches *stages, lac_error *err) {
   return stages->careful_seconds ? LAC_OK : laci_fail_memory(err, "the engine");
 }
 
-/** The step of the stages with that name, the next one after `from` if there are several; `from`:
- * there is none, as of a node that is fused to another. */
+/** Returns the step of the stages with that name, searching on from `from` if there are several;
+ * returns `from` if there is none, as for a node that is fused to another. */
 static size_t step_named(const laci_microbatches *stages, const char *name, size_t from) {
   const size_t n = laci_microbatches_step_count(stages);
   for (size_t more = 0; name && more < n; more++) {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The rule of cut.h.
  *
- * A node takes as long as its products, or as its operands and results take to come and go, from
- * memory where they are larger than the caches, whichever is longer. A stage gains the difference
- * between the whole batch and a micro-batch, less what its steps take for being called more often,
- * and less the time to write the value at the cut to memory and read it back. */
+ * The time of a node is the longer one of two: that of its multiplications, and that of moving its
+ * operands and results, from memory where they are larger than the caches. A stage gains the
+ * difference between the whole batch and a micro-batch. From this the rule subtracts the overhead
+ * of running its steps more often, and the time to write the value at the cut to memory and read it
+ * back. */
 #include "engine/cpu/microbatch/cut.h"
 
 #include <math.h>
@@ -14,8 +15,8 @@
 #include "graph/ops.h"
 #include "graph/op.h"
 
-/* Two threads of a Zen 4; what counts is how much of the one goes with how much of the other, and
- * that is much the same elsewhere. */
+/* Measured with two threads of a Zen 4. Only the ratios of these numbers matter, and they are
+ * similar on other processors. */
 const laci_stage_rule laci_stage_usual = {.flops = 200e9,
                                           .memory = 30e9,
                                           .cache = 60e9,
@@ -25,12 +26,12 @@ const laci_stage_rule laci_stage_usual = {.flops = 200e9,
 
 enum { MOST_MICRO_BATCHES = 16 };
 
-/** What one image is to a node. */
+/** A node's work for one image. */
 typedef struct work {
   double flops, bytes;
-  double pixels; /* of results of one channel */
-  double wasted; /* so many pixels more a call would take as long */
-  bool runs;     /* it is a step of its own */
+  double pixels; /* of the result, in one channel */
+  double wasted; /* pixels that could be added to a call without more time */
+  bool runs;     /* it is a separate step */
 } work;
 
 /* ---- What a node has to do ---- */
@@ -53,9 +54,9 @@ static bool moves(const laci_cpu_plan *plan, const laci_node *node) {
          op == &laci_op_reduce_mean || op == &laci_op_concat;
 }
 
-/** Bytes that an element-wise node reads and writes. A sum reads one value in addition to the one
- * to which it is fused. Channels that are scaled by values are read and written. All other
- * element-wise nodes are part of what came before them. */
+/** Returns the bytes that an element-wise node reads and writes. A sum reads one value more than
+ * the node to which it is fused. A product of channels with computed factors reads and writes a
+ * value. All other element-wise nodes are fused to the node before them. */
 static double element_bytes(const laci_cpu_plan *plan, const laci_node *node) {
   double most = 0, least = INFINITY;
   for (int at = 0; at < node->n_inputs; at++) {
@@ -88,7 +89,7 @@ static work work_of(const laci_cpu_plan *plan, const laci_node *node) {
     const laci_shape *y = laci_plan_shape(plan, node->outputs[0]);
     w.flops = (double)laci_engine_node_flops(node, laci_plan_shape(plan, node->inputs[0]),
                                              laci_plan_shape(plan, node->inputs[1]), y) /
-              (double)y->dims[0] / (plan->bf16 ? 2 : 1); /* two in the time of one */
+              (double)y->dims[0] / (plan->bf16 ? 2 : 1); /* bf16 computes two in the time of one */
     w.pixels = (double)laci_shape_count(y) / (double)(y->dims[0] * y->dims[1]);
     w.wasted = kernel_of(plan, node) > 1 ? 320 : 40;
   }
@@ -104,8 +105,9 @@ static double seconds(const laci_stage_rule *rule, const work *w, int64_t images
 
 /* ---- Where a graph can be cut ---- */
 
-/** Is little lost where the value goes through memory? Not so where what reads it would have been
- * done together with what makes it, and of numbers that were rounded to bytes nobody would know. */
+/** Is little time lost if the value is written to memory? Not so where its reader would have been
+ * fused with its producer. A value that was rounded to int8 cannot be cut, since the next stage
+ * would not know of the rounding. */
 static bool can_be_cut(const laci_cpu_plan *plan, int value, int64_t batch) {
   const laci_value *v = &plan->graph->values[value];
   const laci_shape *shape = laci_plan_shape(plan, value);
@@ -134,8 +136,8 @@ static int last_reader(const laci_cpu_plan *plan, int value) {
   return -1;
 }
 
-/** [n_nodes]: values that nodes up to that one, or the caller, make and later nodes, or the caller,
- * read. NULL: no memory (noted). */
+/** Returns an array [n_nodes]: the number of values that nodes up to each one, or the caller, make
+ * and that later nodes, or the caller, read. NULL: no memory (noted). */
 static int *count_live(laci_cpu_plan *plan) {
   const laci_graph *graph = plan->graph;
   int *live = laci_plan_new(plan, (size_t)graph->n_nodes, sizeof *live);
@@ -162,13 +164,13 @@ typedef struct search {
   int64_t batch;
   int n_micro;
   int64_t micro[MOST_MICRO_BATCHES];
-  double gain[MOST_MICRO_BATCHES]; /* of all nodes so far */
+  double gain[MOST_MICRO_BATCHES]; /* [micro-batch sizes] seconds gained in all nodes so far */
   double whole;                    /* seconds of the network in one stage */
   double best;
   laci_stage_cut cut;
 } search;
 
-/** A node after all stages, of any operator. */
+/** Adds the time of a node that runs for the whole batch, of any operator. */
 static void add_other(search *s, const laci_node *node) {
   if (node->n_inputs < 2 || node->inputs[0] < 0 || node->inputs[1] < 0) return;
   if (node->n_outputs < 1 || node->outputs[0] < 0) return;
@@ -201,7 +203,7 @@ static void try_cut(search *s, int value) {
 
 static void walk(search *s, const int *live) {
   const laci_graph *graph = s->plan->graph;
-  bool all = true; /* nodes so far are per image */
+  bool all = true; /* all nodes so far compute each image by itself */
   for (int n = 0; n < graph->n_nodes; n++) {
     const laci_node *node = &graph->nodes[n];
     if (!s->plan->computed[n]) continue;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Making stages: parts are cut off the beginning of the graph for as long as that gains
- * something. */
+ * Creates stages: parts are cut off from the beginning of the graph as long as that saves time. */
 #include <string.h>
 
 #include "base/budget.h"
@@ -21,10 +20,10 @@ typedef struct making {
   laci_native_use use;
   laci_net_place place;
   const laci_stage_rule *rule;
-  bool has_first_part; /* a part was found to be cut off */
+  bool has_first_part; /* a part to be cut off was found */
 } making;
 
-/** The graph of m as the next stage. */
+/** Adds the graph of m as the next stage. */
 static lac_status add_stage(laci_microbatches *stages, const making *m, lac_error *err) {
   laci_stage *to = &stages->stages[stages->n];
   lac_status st = LAC_OK;
@@ -50,7 +49,7 @@ void laci_microbatches_drop(laci_microbatches *stages) {
 typedef struct first_part {
   laci_type input, output; /* of the whole batch */
   laci_stage_cut cut;
-  laci_graph *part, *rest; /* NULL: nothing is to be cut off */
+  laci_graph *part, *rest; /* NULL: no part is to be cut off */
 } first_part;
 
 static lac_status split(laci_microbatches *stages, const laci_graph *graph, first_part *f,
@@ -87,8 +86,8 @@ static bool same_content(const laci_constant *a, const laci_constant *b) {
   return a->i && b->i && memcmp(a->i, b->i, (size_t)a->count * sizeof *a->i) == 0;
 }
 
-/** Do the part's nodes read the constants that they read in the whole network? What is made of the
- * batch's size is another for a micro-batch. */
+/** Do the part's nodes read the same constants as in the whole network? A constant that is computed
+ * from the batch's size differs for a micro-batch. */
 static lac_status compare_constants(const laci_cpu_plan *whole, const making *m, bool *same,
                                     lac_error *err) {
   lac_error why = {0};
@@ -112,8 +111,8 @@ static lac_status compare_constants(const laci_cpu_plan *whole, const making *m,
   return st == LAC_NO_MEMORY ? laci_fail_memory(err, "the plan") : LAC_OK;
 }
 
-/** Where the rule cuts the graph. A graph that cannot be planned is not cut: its failure is the
- * whole network's. */
+/** Finds where the rule cuts the graph. A graph that cannot be planned is not cut: planning the
+ * whole network will fail, too. */
 static lac_status find_first_part(laci_microbatches *stages, const making *m, first_part *f,
                                   lac_error *err) {
   lac_error why = {0};
@@ -137,9 +136,9 @@ static lac_status find_first_part(laci_microbatches *stages, const making *m, fi
   return st;
 }
 
-/** Memory for the value at the cut. What the budget has of the stage's ports is a micro-batch: the
- * input is counted here, if it is not an input of the next stage, too, and the value at the cut
- * there. */
+/** Allocates the value at the cut. The budget has counted the stage's ports for one micro-batch
+ * only. So the input is counted here for the whole batch, unless the next stage also has it as an
+ * input; the value at the cut is counted as an input of the next stage. */
 static lac_status take_written(laci_stage *s, const first_part *f, laci_budget *budget,
                                lac_error *err) {
   const laci_engine_port *in, *out;
@@ -160,7 +159,8 @@ static lac_status take_written(laci_stage *s, const first_part *f, laci_budget *
   return s->written ? LAC_OK : laci_fail_memory(err, out->name);
 }
 
-/** Not so where the graph makes constants of the batch's size. */
+/** Does the stage's output have the size of a micro-batch? Not if the graph computes constants from
+ * the batch's size. */
 static bool makes_micro_batch(const laci_stage *s, const first_part *f) {
   const laci_engine_port *out;
   laci_shape wanted = f->output.shape;
@@ -169,8 +169,8 @@ static bool makes_micro_batch(const laci_stage *s, const first_part *f) {
   return laci_shape_equal(&out->type.shape, &wanted);
 }
 
-/** The part before the cut becomes a stage, and m the rest. *cut is false, and nothing has changed,
- * where one stage is faster, or the part is no network by itself. */
+/** Makes the part before the cut a stage, and m the rest. *cut is false, and nothing has changed,
+ * where one stage is faster or the part cannot be a separate network. */
 static lac_status cut_off(laci_microbatches *stages, making *m, bool *cut, lac_error *err) {
   first_part f;
   making first = *m;
@@ -209,12 +209,12 @@ static lac_status cut_off(laci_microbatches *stages, making *m, bool *cut, lac_e
 
 /* ---- All of them ---- */
 
-/* More threads have caches for a batch together, and would wait for each other in every
+/* More threads have enough cache for the whole batch, and would wait for each other in every
  * micro-batch. */
 enum { MOST_THREADS = 8 };
 
-/** A batch of images alone, none of whose values somebody looks at, or has computed twice. One
- * image is not looked at any further. */
+/** May the network be cut? It must have one input, a batch of several images, with no observer and
+ * no recomputation. */
 static bool may_cut(const laci_microbatches *stages, const making *m) {
   const laci_engine_options *o = &m->options;
   if (laci_pool_threads(stages->pool) > MOST_THREADS) return false;
@@ -237,7 +237,7 @@ static lac_status finish(laci_microbatches *stages, lac_error *err) {
   return laci_microbatches_write_text(stages, err);
 }
 
-/** cut: parts may be cut off. */
+/** Creates all stages. cut: parts may be cut off. */
 static lac_status make_all(laci_microbatches *stages, making *m, bool cut, lac_error *err) {
   lac_status st = LAC_OK;
   while (!st && cut && stages->n < LACI_MOST_STAGES - 1 && may_cut(stages, m)) {
@@ -247,8 +247,8 @@ static lac_status make_all(laci_microbatches *stages, making *m, bool cut, lac_e
   return !st && stages->n > 1 ? finish(stages, err) : st;
 }
 
-/** Where stages together need more memory than is allowed, the whole network by itself may not: the
- * arenas of stages exist at the same time. */
+/** Creates the stages, or one stage where several need more memory than is allowed: the arenas of
+ * stages exist at the same time. */
 static lac_status make_what_fits(laci_microbatches *stages, const making *m, lac_error *err) {
   making cut = *m, whole = *m;
   const laci_budget budget = m->options.budget ? *m->options.budget : (laci_budget){0};

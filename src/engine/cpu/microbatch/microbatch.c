@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What stages are, for reports. */
+ * Describes stages, for reports. */
 #include "engine/cpu/microbatch/microbatch.h"
 
 #include <inttypes.h>
@@ -20,7 +20,7 @@ int laci_microbatches_outputs(const laci_microbatches *stages, const laci_engine
   return laci_net_outputs(laci_microbatches_last(stages)->net, ports);
 }
 
-/* Values at cuts live between steps, too. */
+/* The arena's bytes include the values at cuts, which live between steps. */
 laci_engine_memory laci_microbatches_planned(const laci_microbatches *stages) {
   laci_engine_memory sum = {0};
   for (int at = 0; at < stages->n; at++) {
@@ -61,7 +61,8 @@ size_t laci_microbatches_output_step(const laci_microbatches *stages, int port) 
 
 /* ---- Text ---- */
 
-/** "stage 1 of 2: 8 micro-batches of 2 images, up to relu_3" */
+/** Writes a stage's title: "stage 1 of 2: 8 micro-batches of 2 images, up to relu_3". Returns its
+ * length. */
 static int write_title(const laci_microbatches *stages, int at, char *to, size_t size) {
   const laci_stage *s = &stages->stages[at];
   const laci_engine_port *in, *out;

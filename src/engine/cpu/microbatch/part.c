@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "graph/part.h"
 
-/** What a part needs of the graph. */
+/** The values and nodes of the graph that a part needs. */
 typedef struct needs {
   bool *values; /* [n_values] */
   bool *nodes;  /* [n_nodes] */
@@ -20,7 +20,7 @@ static bool makes_needed(const laci_node *node, int input, const bool *values) {
   return false;
 }
 
-/** Marks what is needed, from the end on. */
+/** Marks the needed values and nodes, from the last node to the first. */
 static void mark(const laci_graph *graph, int input, const needs *to) {
   for (int n = graph->n_nodes - 1; n >= 0; n--) {
     const laci_node *node = &graph->nodes[n];

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Operators by what they may mix: per_image.h. */
+ * Implements per_image.h: a table of operators and of the elements that they combine. */
 #include "engine/cpu/microbatch/per_image.h"
 
 #include "graph/ops.h"
 #include "graph/op.h"
 
 typedef enum kind {
-  NO,          /* images are mixed, or nobody looked */
-  BY_ELEMENT,  /* operands are spread over each other */
-  BY_WINDOW,   /* pixels of operand 0; the others are constants */
-  BY_LINE,     /* channels scaled or rounded, by constants */
-  BY_CHANNELS, /* joined */
+  NO,          /* combines images, or has not been examined */
+  BY_ELEMENT,  /* operands broadcast to each other */
+  BY_WINDOW,   /* combines pixels of operand 0; the other operands are constants */
+  BY_LINE,     /* scales or rounds channels by constants */
+  BY_CHANNELS, /* joins channels */
 } kind;
 
 static const struct {
@@ -63,7 +63,7 @@ static bool has_images(const laci_cpu_plan *plan, int value, int64_t batch) {
          laci_shape_count(shape) > 0;
 }
 
-/** A constant that is spread over all images of a result of that rank. */
+/** Is it a constant that broadcasts to all images of a result of that rank? */
 static bool is_spread(const laci_cpu_plan *plan, int value, int rank) {
   const laci_shape *shape = laci_plan_shape(plan, value);
   return laci_plan_is_constant(plan, value) &&
@@ -105,7 +105,7 @@ static bool window_fits(laci_cpu_plan *plan, const laci_node *node) {
          laci_node_int(node, "keepdims", 1) == 1;
 }
 
-/** Are the constants of channels, or of everything? */
+/** Are the constants one number for each channel, or one for all? */
 static bool line_fits(const laci_node *node) {
   if (node->op == &laci_op_batch_normalization) return laci_plan_is_inference_norm(node);
   return laci_node_int(node, "axis", 1) == 1 && laci_node_int(node, "block_size", 0) == 0;

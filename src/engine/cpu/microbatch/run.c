@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Running stages, one after the other, each micro-batch by micro-batch. */
+ * Runs stages one after the other, each for one micro-batch after the other. */
 #include "engine/cpu/microbatch/microbatch_in.h"
 
-/** Who watches all stages, to one of them. */
+/** The caller's watch of all stages, as seen by the steps of one of them. */
 typedef struct stage_watch {
   const laci_engine_watch *all;
   size_t first_step;
@@ -49,7 +49,7 @@ static lac_status run_micro_batch(laci_microbatches *stages, const laci_stage *s
 
 static bool is_sure(const laci_stage *s) { return !laci_net_suspect(s->net); }
 
-/** All micro-batches of a stage that is not the last one; `from` is its input, of the whole
+/** Runs all micro-batches of a stage that is not the last one. from: its input, for the whole
  * batch. */
 static lac_status run_micro_batches(laci_microbatches *stages, const laci_stage *s,
                                     const uint8_t *from, const laci_engine_watch *watch,
@@ -81,7 +81,8 @@ lac_status laci_microbatches_run(laci_microbatches *stages, const void *const *i
     if (st || !is_sure(s)) return st;
     from = s->written;
   }
-  const void *const read[] = {from, inputs[0]}; /* the second one if it asks for its shape */
+  const void *const read[] = {from, inputs[0]}; /* the second is read if the part asks for the shape
+                                                   of the graph's input */
   lac_status st = run_micro_batch(stages, last, 0, (stage_ports){read, outputs}, watch, err);
   if (st || is_sure(last)) return st;
   return laci_microbatches_run_careful(stages, last, inputs, outputs, watch, err);

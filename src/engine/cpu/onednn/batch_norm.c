@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Batch normalization: by constants, by the batch's own statistics, and the gradient of these.
+ * Batch normalization: with constant statistics, with those of the batch, and the gradient of the
+ * latter.
  *
- * A following Relu is fused where the two gradients follow each other, too. Then the forward
- * primitive keeps a bit for each element (its workspace), and the backward one starts from the
+ * A Relu after the norm is fused if their two gradients also follow each other. Then the forward
+ * primitive stores a bit for each element (its workspace), and the backward primitive reads the
  * gradient of the Relu's result. In a recomputation (plan/remat.c) a norm reads the statistics of
- * the first computation. Statistics, scale and bias are f32 in every net. */
+ * the first computation. Statistics, scale and bias are f32 even in bf16 networks. */
 #include "engine/cpu/lower/batch_norm.h"
 #include "engine/cpu/onednn/onednn.h"
 
@@ -14,7 +15,7 @@ static int output_of(const laci_node *node, int port) {
 
 /* ---- By statistics that are constants ---- */
 
-/** mean, variance, scale and shift as weights, in that order. */
+/** Writes the tensors of mean, variance, scale and shift, in that order, as weights. */
 static void norm_parameters(laci_net *net, const laci_node *node, int tensors[4]) {
   static const int ports[] = {3, 4, 1, 2};
   for (int at = 0; at < 4; at++) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Convolutions with constant weights by oneDNN, and when values are in blocks of channels.
+ * Convolutions with constant weights by oneDNN, and the choice whether values are in blocks of
+ * channels.
  *
  * oneDNN chooses the layouts of a convolution's input, weights and output, unless the network's
- * convolutions are in blocks of channels, which its Winograd kernels need
- * (laci_conv_choose_blocks). The weights are scaled by what was fused and reordered once. Next:
- * convolution_window.c. */
+ * values are in blocks of channels, which its Winograd kernels need (laci_conv_choose_blocks). The
+ * weights are multiplied by the fused scale and reordered once. Next: convolution_window.c. */
 #include "engine/cpu/onednn/convolution.h"
 #include "cpu/cpu.h"
 #include "graph/ops.h"
@@ -15,11 +15,13 @@
 
 enum {
   BLOCK = LACI_NET_BLOCK,
-  WINOGRAD_MIN_CHANNELS = 64, /* of the input; fewer lose it in the transforms */
-  WINOGRAD_FEW_CHANNELS = 32, /* at least so many of the output, and ... */
-  WINOGRAD_FEW_ROWS = 14,     /* ... images of so many rows where it has less than MIN_CHANNELS */
-  /* The whole network is in blocks if at least one in so many of its products gains by that. A
-   * depthwise product moves far more bytes than others, so that few of them matter. */
+  WINOGRAD_MIN_CHANNELS = 64, /* of the input; with fewer, the transforms take more time than is
+                                 saved */
+  WINOGRAD_FEW_CHANNELS = 32, /* least channels of the output, if ... */
+  WINOGRAD_FEW_ROWS = 14,     /* ... its images have at least so many rows; else MIN_CHANNELS */
+  /* The whole network is in blocks if at least one in so many of its multiplications is in a layer
+   * that gains by blocks. A depthwise convolution moves far more bytes for each multiplication, so
+   * a smaller share is enough. */
   WINOGRAD_SHARE = 8,
   DEPTHWISE_SHARE = 32,
 };
@@ -79,14 +81,15 @@ static void read_conv(const laci_net *net, const laci_fused *fused, conv *c) {
   (void)laci_conv_window(node, c->x, c->y, stored->dims + 2, &c->window);
 }
 
-/** In blocks; any layout where those are no divisor of the channels. */
+/** Makes a layout in blocks of 16 channels, or one that the primitive chooses if 16 does not divide
+ * the channels. */
 static laci_layout *blocks_or_any(laci_net *net, const laci_shape *shape, laci_element dt) {
   laci_layout *md = laci_net_blocks(net, shape, dt);
   return md ? md : laci_net_any(net, shape, dt);
 }
 
-/** A primitive for c with input and output in blocks or as oneDNN likes; its status is not a
- * failure yet. */
+/** Describes a primitive for c, with input and output in blocks or in layouts that oneDNN chooses.
+ * A status of refusal does not fail the plan. */
 static lac_status try_conv(laci_net *net, const conv *c, laci_conv_algorithm alg, bool blocks,
                            const laci_posts *attr, laci_primitive **pd) {
   laci_element dt = laci_net_dt(net);
@@ -106,7 +109,8 @@ static lac_status try_conv(laci_net *net, const conv *c, laci_conv_algorithm alg
   return st;
 }
 
-/** The measured gain is 1.1 (7x7 pixels) to 3, where there are enough channels. */
+/** Is Winograd's algorithm faster? With enough channels, the measured speedup is 1.1 (7x7 pixels)
+ * to 3. */
 static bool gains_by_winograd(const laci_net *net, const conv *c) {
   int64_t in = c->x->dims[1], out = c->y->dims[1];
   int64_t rows = c->y->dims[2], columns = c->y->dims[c->y->rank - 1];
@@ -137,10 +141,11 @@ static laci_primitive *choose_conv(laci_net *net, const conv *c, const laci_post
   return laci_net_did(net, st, "convolution") ? pd : NULL;
 }
 
-/** Products of the direct algorithm, of all convolutions and of those that gain from blocks. */
+/** Multiplications of the direct algorithm: of all convolutions, of those that gain by Winograd's
+ * algorithm, and of depthwise ones. */
 typedef struct products {
   double all, winograd, depthwise;
-  bool misfits; /* depthwise ones whose channels would need copies into blocks and back */
+  bool misfits; /* a depthwise convolution would need copies into blocks and back */
 } products;
 
 static void count_products(laci_net *net, const laci_fused *fused, products *p) {
@@ -155,14 +160,14 @@ static void count_products(laci_net *net, const laci_fused *fused, products *p) 
     p->misfits = p->misfits || channels % BLOCK != 0;
   }
   if (!gains_by_winograd(net, &c)) return;
-  /* Without AVX-512, and in version 3, oneDNN has none. */
+  /* Without AVX-512, and in version 3, oneDNN has no Winograd kernel. */
   if (try_conv(net, &c, LACI_CONV_WINOGRAD, true, NULL, &pd) != LAC_OK) return;
   laci_primitive_destroy(pd);
   p->winograd += n;
 }
 
-/** Is it a network whose weights change? The forward and backward primitives agree about blocks,
- * and about nothing else. */
+/** Does a convolution's weight change, as in training? Forward and backward primitives agree about
+ * blocks, but not about layouts that each would choose. */
 static bool has_conv_of_values(const laci_net *net) {
   for (int n = 0; n < net->plan.graph->n_nodes; n++) {
     const laci_node *node = &net->plan.graph->nodes[n];
@@ -176,7 +181,7 @@ static bool has_conv_of_values(const laci_net *net) {
 
 void laci_conv_choose_blocks(laci_net *net) {
   products p = {0};
-  if (!laci_cpu_has_avx512f()) return; /* narrower vectors have other blocks */
+  if (!laci_cpu_has_avx512f()) return; /* narrower vectors need other blocks */
   net->blocks = has_conv_of_values(net);
   if (net->plan.bf16 || net->blocks) return;
   for (int n = 0; n < net->plan.graph->n_nodes && !net->plan.status; n++) {
@@ -192,7 +197,7 @@ void laci_conv_choose_blocks(laci_net *net) {
       p.winograd * WINOGRAD_SHARE > p.all || (p.depthwise * DEPTHWISE_SHARE > p.all && !p.misfits);
 }
 
-/** The result's tensor. */
+/** Adds the step of the convolution; returns the result's tensor. */
 static int conv_step(laci_net *net, const laci_fused *fused, laci_primitive *pd,
                      const laci_shape *weight, int bias, int sum) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
@@ -233,7 +238,7 @@ static void swish_some(int64_t begin, int64_t end, void *context) {
   w->swish(w->x + begin, end - begin);
 }
 
-/* Over all bytes of the result, in whatever layout: what pads its blocks is 0, and stays 0. */
+/* Applies swish to all bytes of the result in any layout; padding of blocks is 0 and stays 0. */
 static lac_status run_swish(laci_net *net, laci_net_step *step, lac_error *err) {
   size_t bytes = laci_layout_bytes(net->tensors[step->tensors[0]].md);
   swish_work w = {.swish = laci_swish_now(), .x = laci_net_data(net, step->tensors[0])};
@@ -251,7 +256,8 @@ static void swish_step(laci_net *net, const laci_fused *fused, int tensor) {
   step->shown = tensor;
 }
 
-/** Takes a swish off the fused node's end. */
+/** Removes a swish from the end of the fused node's posts, for the separate kernel; false: there is
+ * none. */
 static bool drop_swish(const laci_net *net, laci_fused *fused) {
   const laci_post *last = fused->n_posts > 0 ? &fused->posts[fused->n_posts - 1] : NULL;
   bool swish = last && last->value < 0 && last->function.kind == LACI_FUNCTION_SWISH;

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Convolutions while training: weights that change, and the gradients of input and weights.
  *
- * Weights and their gradients are row-major, as the optimizer keeps them. Images are in blocks of
- * 16 channels, forward and backward, wherever possible, so that all steps agree and only weights
- * are reordered. oneDNN's Winograd kernels need these blocks, too. Gradients of weights are f32
- * even where all else is bf16. */
+ * Weights and their gradients are row-major, as the optimizer stores them. Wherever possible,
+ * images are in blocks of 16 channels, forward and backward, so that all steps agree and only
+ * weights are reordered. oneDNN's Winograd kernels need these blocks, too. Gradients of weights are
+ * f32 even in bf16 networks. */
 #include "engine/cpu/onednn/convolution.h"
 #include "engine/cpu/native/native.h"
 #include "engine/cpu/onednn/onednn.h"
 
 /* What the three primitives of one convolution have in common. */
 typedef struct conv {
-  laci_shape x, weight, y; /* weight: with an axis of groups where there are several */
+  laci_shape x, weight, y; /* weight: has an axis for groups if there are several */
   laci_window window;
-  laci_layout *md_x, *md_weight, *md_y; /* in blocks or of any layout; the weight's is always any */
-  bool winograd;                        /* worth trying */
+  laci_layout *md_x, *md_weight, *md_y; /* in blocks, or chosen by the primitive; md_weight is
+                                           always chosen by it */
+  bool winograd;                        /* Winograd's algorithm is worth trying */
 } conv;
 
 static void conv_clear(conv *c) {
@@ -23,13 +24,14 @@ static void conv_clear(conv *c) {
   laci_layout_destroy(c->md_y);
 }
 
-/** In blocks where those divide the channels. */
+/** Makes a layout in blocks of 16 channels if `blocks` is set and 16 divides the channels; else one
+ * that the primitive chooses. */
 static laci_layout *blocks_or_any(laci_net *net, const laci_shape *shape, bool blocks) {
   laci_layout *md = blocks ? laci_net_blocks(net, shape, laci_net_dt(net)) : NULL;
   return md ? md : laci_net_any(net, shape, laci_net_dt(net));
 }
 
-/** The forward primitive with Winograd's algorithm or without. */
+/** Describes the forward primitive, with Winograd's algorithm or without. */
 static lac_status try_forward(const laci_net *net, const conv *c, const laci_layout *bias,
                               bool winograd, laci_primitive **pd) {
   const laci_layout *const mds[] = {c->md_x, c->md_weight, bias, c->md_y};
@@ -37,7 +39,7 @@ static lac_status try_forward(const laci_net *net, const conv *c, const laci_lay
   return laci_primitive_conv_train(pd, net->onednn, alg, mds, &c->window);
 }
 
-/** Is it a window? values: x, weight and y (or their gradients). */
+/** Does oneDNN support the convolution's window? values: x, weight and y (or their gradients). */
 static bool values_fit(const laci_net *net, const laci_node *node, const int values[3],
                        const char **why) {
   const laci_shape *x = laci_plan_shape(&net->plan, values[0]),
@@ -63,7 +65,7 @@ static void conv_describe(laci_net *net, const laci_node *node, const int values
   c->winograd = blocks && laci_conv_allows_winograd(net, &c->x, &c->y, groups, &c->window);
 }
 
-/** A weight that changes, in the layout that is wanted. */
+/** Returns a tensor of a weight that changes from step to step, in the wanted layout. */
 static int conv_weight(laci_net *net, int value, const conv *c, const laci_layout *wanted) {
   int tensor = laci_net_read(net, value);
   if (c->weight.rank != c->x.rank) {
@@ -74,7 +76,7 @@ static int conv_weight(laci_net *net, int value, const conv *c, const laci_layou
   return laci_net_as(net, tensor, wanted, laci_net_dt(net));
 }
 
-/** The primitive in the best form that there is. NULL after a failure. */
+/** Describes the best available forward primitive. NULL after a failure. */
 static laci_primitive *choose_forward(laci_net *net, const conv *c, const laci_layout *bias) {
   laci_primitive *pd = NULL;
   if (net->plan.status) return NULL;
@@ -119,7 +121,8 @@ typedef lac_status gradient_of(laci_primitive **made, const laci_onednn *dnn,
                                laci_conv_algorithm algorithm, const laci_layout *const md[3],
                                const laci_window *w, const laci_primitive *hint);
 
-/** The gradient's primitive with Winograd's algorithm or without; the forward one is its hint. */
+/** Describes a gradient's primitive, with Winograd's algorithm or without; the forward primitive is
+ * its hint. */
 static lac_status try_gradient(const laci_net *net, const conv *c, laci_conv_algorithm algorithm,
                                const laci_layout *const md[3], gradient_of *describe,
                                laci_primitive **pd) {
@@ -131,7 +134,8 @@ static lac_status try_gradient(const laci_net *net, const conv *c, laci_conv_alg
   return st;
 }
 
-/** The same for a gradient; `what` it is called where there is none. */
+/** Describes the best available primitive of a gradient. NULL after a failure, whose text calls it
+ * `what`. */
 static laci_primitive *choose_gradient(laci_net *net, const conv *c, const laci_layout *const md[3],
                                        gradient_of *describe, const char *what) {
   laci_primitive *pd = NULL;

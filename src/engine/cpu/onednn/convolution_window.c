@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Windows of convolutions and pools as oneDNN has them, and what fits which algorithm and layout.
+ * Windows of convolutions and pools in oneDNN's form, and which of them fit an algorithm or a
+ * layout.
  */
 #include <string.h>
 
 #include "engine/cpu/onednn/convolution.h"
 #include "engine/cpu/onednn/onednn.h"
 
-enum { WINOGRAD_MIN_SIDE = 7 }; /* rows and columns of the output */
+enum { WINOGRAD_MIN_SIDE = 7 }; /* least rows and columns of the output for Winograd's algorithm */
 
 bool laci_conv_window(const laci_node *node, const laci_shape *x, const laci_shape *y,
                       const int64_t *kernel, laci_window *w) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Layer norms, also those that a graph spells out, and softmax: over the last axis, or one axis, of
- * rows. Next: batch_norm.c. */
+ * Layer norms (also those that a graph writes as single operators) and softmax, over the last axis
+ * or one axis. Next: batch_norm.c. */
 #include "engine/cpu/net_in.h"
 #include "graph/ops.h"
 #include "engine/cpu/onednn/onednn.h"
 
 /* ---- Layer norm ---- */
 
-/** The constant, or n times `otherwise` where there is none. */
+/** Returns a weight tensor of the constant, or of n times `otherwise` where value is -1. */
 static int norm_vector(laci_net *net, int value, int64_t n, float otherwise) {
   const float *floats = value >= 0 ? laci_plan_floats(&net->plan, value) : NULL;
   if (net->plan.status || floats) return floats ? laci_net_vector(net, floats, n) : -1;
@@ -19,7 +19,7 @@ static int norm_vector(laci_net *net, int value, int64_t n, float otherwise) {
   return tensor;
 }
 
-/** Over the last axis of a tensor of rank 2 to 5. */
+/** Adds the step of a layer norm over the last axis of a tensor of rank 2 to 5. */
 static void norm_step(laci_net *net, const laci_fused *fused, const laci_layer_norm_pattern *norm) {
   laci_element dt = laci_net_dt(net);
   laci_primitive *pd = NULL;
@@ -75,7 +75,7 @@ static void lower_pattern(laci_net *net, const laci_fused *fused) {
 
 /* ---- Softmax ---- */
 
-/** Of opsets before 13, all axes from `axis` on together. */
+/** Is it a Softmax of an opset before 13, over all axes from `axis` on together? */
 static bool is_flat(const laci_node *node) { return node->version < 13; }
 
 static int64_t axis_of(const laci_net *net, const laci_node *node) {

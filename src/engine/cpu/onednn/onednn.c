@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The library's engine, layouts, memory and primitives under our names. A layout is the library's
- * descriptor under another name; a primitive holds its description until it is made. */
+ * Wraps the library's engine, layouts, memory and primitives. A layout is the library's memory
+ * descriptor under another name; a primitive holds its description until it is created. */
 #include "engine/cpu/onednn/onednn_in.h"
 
 #include <string.h>

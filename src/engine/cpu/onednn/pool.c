@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Pools and their gradients.
  *
- * A pool takes its input as stored. The gradient of a maximum goes where the forward pool found it:
- * that pool stores the places in its workspace. An average needs no memory. */
+ * A pool reads its input in the layout in which it is stored. The gradient of a max pool goes to
+ * the pixels where the forward pool found the maxima, which that pool stores in its workspace. An
+ * average pool needs no workspace. */
 #include "engine/cpu/onednn/pool.h"
 
 #include <string.h>
@@ -24,8 +25,9 @@ static bool has_gradient(const laci_net *net, int pool) {
 
 /* ---- Forward ---- */
 
-/** As stored; but row-major values, which native layouts become for AVX2, in blocks of 8 channels:
- * oneDNN's pools take ten times as long over other layouts there. */
+/** Returns the input's tensor in the layout in which it is stored. Row-major values, which native
+ * layouts become for AVX2, are first copied into blocks of 8 channels: oneDNN's pools take ten
+ * times as long over other layouts there. */
 static int read_pooled(laci_net *net, int value, bool trains) {
   enum { BLOCK = 8 };
   const int from = laci_net_whole(net, laci_net_read(net, value));
@@ -45,8 +47,8 @@ static int read_pooled(laci_net *net, int value, bool trains) {
   return to;
 }
 
-/** A pool over any window, from tensor to tensor. A maximum whose gradient is computed stores where
- * it found it. */
+/** Adds the step of a pool over any window; returns the result's tensor. A max pool whose gradient
+ * is computed stores in its workspace where the maxima are. */
 static int pool_step(laci_net *net, const laci_fused *fused, laci_pool_kind alg,
                      const laci_window *window, const laci_shape *y) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
@@ -70,8 +72,8 @@ out:
   return to;
 }
 
-/** With padding counted, a last window of ceil_mode counts only what the pads reach: not what
- * oneDNN divides by. */
+/** Does oneDNN divide by the right number of elements? Not in a last window of ceil_mode where
+ * padding counts: only the elements inside the pads count there. */
 static bool counts_fit(const laci_node *node, const laci_window *w) {
   size_t n;
   const int64_t *pads = laci_node_ints(node, "pads", &n);
@@ -138,7 +140,8 @@ void laci_pool_channels(laci_net *net, const laci_fused *fused) {
 
 /* ---- Backward ---- */
 
-/** The primitive's step: brings the gradient of the pool's result into its layout. */
+/** Adds the primitive's step, and a reorder of the gradient of the pool's result to the layout that
+ * the primitive reads. */
 static void gradient_step(laci_net *net, const laci_fused *fused, laci_primitive *pd,
                           int workspace) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
@@ -188,7 +191,7 @@ static void lower_max_grad(laci_net *net, const laci_fused *fused) {
   laci_layout_destroy(any);
 }
 
-/** Of an AveragePoolGrad. */
+/** Reads the window of an AveragePoolGrad; false: oneDNN does not support it. */
 static bool read_average(const laci_net *net, const laci_fused *fused, laci_window *window) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *x = laci_plan_shape(&net->plan, fused->output);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Primitives, described by one call each: our kinds and layouts to the library's. */
+ * Describes primitives, each by one call, and translates kinds and layouts to those of the
+ * library. */
 #include "engine/cpu/onednn/onednn_in.h"
 
 #include "base/memory.h"
@@ -69,7 +70,7 @@ static dnnl_alg_kind_t function_alg(laci_function_kind kind) {
 
 enum { MOST_LAYOUTS = 4 };
 
-/** The library's descriptors of n layouts. */
+/** Writes the library's descriptors of n layouts. */
 static void views(const laci_layout *const *md, int n, laci_md_view out[MOST_LAYOUTS]) {
   for (int at = 0; at < n; at++) out[at] = laci_md_of(md[at]);
 }
@@ -90,7 +91,8 @@ static const_dnnl_primitive_attr_t attr_of(const laci_onednn *dnn, const laci_po
   return posts ? (const_dnnl_primitive_attr_t)(const void *)posts : dnn->attr;
 }
 
-/** The primitive of a description that the library gave, or refused. */
+/** Makes a primitive from a description, or returns the status with which the library refused
+ * it. */
 static lac_status give(dnnl_status_t st, dnnl_primitive_desc_t pd, laci_primitive **made) {
   *made = NULL;
   if (st) return laci_onednn_status(st);
@@ -102,11 +104,11 @@ static lac_status give(dnnl_status_t st, dnnl_primitive_desc_t pd, laci_primitiv
 
 /* ---- The same implementation for any number of threads ---- */
 
-/* The library takes another implementation where many threads would have little to do, and some
- * differ in the last bits of their results: Winograd's F(2x2) and F(4x4). So it is asked which one
- * it takes for one thread, and has to take that one for any number, wherever it can. (Its brgconv
- * cuts sums of a few windows with few results otherwise for some numbers of threads, by itself, and
- * so do its products on processors without AVX2.) */
+/* The library chooses another implementation where many threads would have little to do, and some
+ * differ in the last bits of their results, as Winograd's F(2x2) and F(4x4) do. So it is asked for
+ * its choice with one thread, and this one is used for any number of threads wherever possible. Two
+ * differences remain: its brgconv, for windows with few results, and its products on processors
+ * without AVX2 split sums depending on the number of threads. */
 enum { ASKED_THREADS = 1 };
 
 static dnnl_status_t describe_conv(dnnl_primitive_desc_t *pd, const laci_onednn *dnn,

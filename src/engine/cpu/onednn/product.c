@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Matrix products: Gemm and MatMul.
  *
- * With one constant matrix on the right, all rows on the left are one matrix, and the weight is
- * scaled, reordered and kept; a product of two values is oneDNN's batched one, on the operands as
- * they are stored if it has a kernel for that. */
+ * If the right operand is one constant matrix, all rows on the left form one matrix, and the weight
+ * is scaled, reordered and kept. A product of two computed values is oneDNN's batched product. It
+ * reads the operands as they are stored, if it has a kernel for that. */
 #include "engine/cpu/lower/product.h"
 
 #include "graph/ops.h"
@@ -66,7 +66,8 @@ static void product_with_constant(laci_net *net, const laci_fused *fused) {
 
 /* ---- Two values ---- */
 
-/** With leading axes of size 1, so that both have the same number. */
+/** Returns a view of the tensor with leading axes of size 1, so that both operands have `rank`
+ * axes. */
 static int widened(laci_net *net, int tensor, int rank) {
   if (net->plan.status || tensor < 0) return -1;
   laci_shape shape = net->tensors[tensor].shape, wide = {.rank = rank};
@@ -79,15 +80,14 @@ static int widened(laci_net *net, int tensor, int rank) {
   return laci_net_view(net, dense, &wide, laci_net_dense(net, &wide, laci_net_dt(net)), false);
 }
 
-/** The operands as they are stored (transposed, say), or dense where oneDNN has no kernel for
- * that. */
+/** Describes a batched product of the operands as they are stored (maybe transposed), or of
+ * row-major copies where oneDNN has no kernel for that. */
 static laci_primitive *batched(laci_net *net, int operands[2], const laci_layout *dst,
                                const laci_posts *attr) {
   laci_primitive *pd = NULL;
   for (int dense = 0; dense < 2 && !net->plan.status; dense++) {
     for (int at = 0; at < 2; at++) {
-      /* A part is copied to a tensor of its own first: oneDNN 2.6's kernels forget where it
-       * starts. */
+      /* A view of a part of a tensor is copied first: oneDNN 2.6's kernels ignore its offset. */
       operands[at] = dense ? laci_net_as_dense(net, operands[at], laci_net_dt(net))
                            : laci_net_whole(net, operands[at]);
     }

@@ -4,8 +4,8 @@
 #include "engine/cpu/lower/product.h"
 #include "engine/cpu/onednn/onednn.h"
 
-/** The operand as [rows, columns]: transposed where `transposed` says that it is stored as
- * [columns, rows]. */
+/** Returns a tensor of the operand as [rows, columns]. `transposed`: it is stored as [columns,
+ * rows]. */
 static int operand(laci_net *net, int value, bool transposed) {
   laci_element dt = laci_net_dt(net);
   int dense = laci_net_as_dense(net, laci_net_read(net, value), dt);
@@ -18,7 +18,7 @@ static int operand(laci_net *net, int value, bool transposed) {
   return laci_net_view(net, dense, &shape, md, false);
 }
 
-/** C is absent, or one number a column. */
+/** Is C absent, or a row with one number for each column? */
 static bool fits_row(const laci_net *net, const laci_node *node, int64_t columns) {
   if (!laci_plan_has_input(node, 2)) return true;
   const laci_shape *c = laci_plan_shape(&net->plan, node->inputs[2]);
@@ -26,7 +26,7 @@ static bool fits_row(const laci_net *net, const laci_node *node, int64_t columns
          laci_node_float(node, "beta", 1) == 1;
 }
 
-/** C as a row of f32; -1: there is none. */
+/** Returns a tensor of C as a row of f32; -1: there is no C. */
 static int bias_row(laci_net *net, const laci_node *node, int64_t columns) {
   if (!laci_plan_has_input(node, 2)) return -1;
   laci_shape shape = laci_shape_of(2, (int64_t[]){1, columns});

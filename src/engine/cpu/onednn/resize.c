@@ -7,8 +7,8 @@
 #include "engine/cpu/onednn/onednn.h"
 #include "tensor/buf.h"
 
-/** Height and width only, by integer factors (nearest) or by half-pixel centres (linear); anything
- * else is the plain operator's. */
+/** Does oneDNN support the resize: height and width only, by integer factors (nearest) or with
+ * half-pixel centres (linear)? The plain operator does all others. */
 static bool fits_resize(const laci_node *node, const laci_shape *x, const laci_shape *y,
                         bool nearest) {
   const char *mode = laci_node_text(node, "mode", "nearest");
@@ -34,7 +34,7 @@ static bool fits_resize(const laci_node *node, const laci_shape *x, const laci_s
   return half && strcmp(mode, "linear") == 0;
 }
 
-/** Sizes must be what the scales say exactly, since oneDNN knows the sizes only. */
+/** Are the output's sizes exactly input size times scale? oneDNN knows only the sizes. */
 static bool scales_fit(laci_net *net, const laci_node *node, const laci_shape *x,
                        const laci_shape *y) {
   int port = node->op == &laci_op_upsample || node->version < 11 ? 1 : 2;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Types of all values for the given input shapes, and what does not depend on the inputs.
+ * Infers the types of all values for the given input shapes, and computes the values that do not
+ * depend on the inputs.
  *
- * The graph's own inference (graph/infer.h) writes into the graph and knows symbols; here every
- * size is a number, the graph is shared and stays as it is, and contents of any size fold: one walk
- * asks each operator for its shapes and evaluates what is constant. Next: fuse.c. */
+ * The graph's own inference (graph/infer.h) writes into the graph and handles symbolic sizes. Here
+ * every size is a number, the graph is shared and not changed, and constants of any size are
+ * folded: one walk asks each operator for its shapes and evaluates constant nodes. Next: fuse.c. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -15,7 +16,7 @@
 #include "tensor/buf.h"
 
 static const int64_t most_elements = (int64_t)1 << 31, most_folded = (int64_t)1 << 28;
-enum { KNOWN_ELEMENTS = 4096 }; /* contents that shape rules may ask for */
+enum { KNOWN_ELEMENTS = 4096 }; /* most elements of a content that shape rules may read */
 
 static void clear_constant(laci_constant *constant) {
   if (!constant) return;
@@ -40,7 +41,7 @@ void laci_plan_clear(laci_cpu_plan *plan) {
 
 /* ---- Contents ---- */
 
-/** Elements of a stored tensor as the file has them. */
+/** Reads n elements of a stored tensor from index `first`, in the file's type. */
 static lac_status fetch(const laci_cpu_plan *plan, const laci_stored *stored, int64_t first,
                         int64_t n, void *to, lac_error *err) {
   size_t size = lac_dtype_size(stored->dtype), offset = (size_t)first * size;
@@ -115,7 +116,8 @@ static lac_status copy_stored(const laci_cpu_plan *plan, int value, laci_buf **b
   return st;
 }
 
-/** Without a failure on record: inference asks for what it can do without. */
+/** Copies a constant. A failure does not fail the plan: inference can often do without the
+ * content. */
 static lac_status copy_constant(const laci_cpu_plan *plan, int value, laci_buf **buf,
                                 lac_error *err) {
   const laci_plan_value *v = &plan->values[value];
@@ -144,14 +146,16 @@ bool laci_plan_scalar(laci_cpu_plan *plan, int value, double *x) {
   if (!c || c->count != 1) return false;
   laci_buf *buf = NULL;
   lac_status st = copy_constant(plan, value, &buf, NULL);
-  if (st == LAC_NO_MEMORY) laci_plan_no_memory(plan); /* else another plan, and other bytes */
+  if (st == LAC_NO_MEMORY)
+    laci_plan_no_memory(plan); /* otherwise the plan would depend on the free
+                                                         memory */
   if (st) return false;
   *x = laci_buf_get_f(buf, 0);
   laci_buf_destroy(buf);
   return true;
 }
 
-/** Keeps a folded result; floats as f32. */
+/** Stores a folded result in the plan; floats as f32. */
 static lac_status keep(laci_cpu_plan *plan, int value, laci_buf *buf, lac_error *err) {
   laci_constant *c = laci_arena_alloc(&plan->memory, 1, sizeof *c);
   if (!c) return laci_fail_memory(err, "constants");
@@ -224,7 +228,8 @@ static lac_status check_input(const laci_cpu_plan *plan, int value, lac_error *e
   return LAC_OK;
 }
 
-/** Declared shapes, with the sizes that the caller fixes wherever the file uses the same symbol. */
+/** Sets the input shapes: the declared ones, with the sizes that the caller fixes wherever the file
+ * uses the same symbol. */
 static lac_status fix_inputs(laci_cpu_plan *plan, const laci_input_shape *fixed, int n_fixed,
                              lac_error *err) {
   const laci_graph *graph = plan->graph;
@@ -256,8 +261,8 @@ static int64_t unknown_size(laci_infer *infer) {
 typedef struct look {
   const laci_type **in;
   const laci_buf **known;
-  laci_buf **owned; /* known, as what it has to be freed as */
-  laci_buf *shapes; /* operands of operators that look at shapes only */
+  laci_buf **owned; /* the content of `known`, as pointers that can be freed */
+  laci_buf *shapes; /* operands of operators that read shapes only */
   laci_type *out;
   laci_buf **results;
 } look;
@@ -343,7 +348,7 @@ static lac_status take_types(laci_cpu_plan *plan, const laci_node *node, const l
   return LAC_OK;
 }
 
-/** The results as they are computed, and kept. */
+/** Does the budget allow the node's results to be computed and stored? */
 static bool may_fold(laci_cpu_plan *plan, const laci_node *node) {
   uint64_t bytes = 0;
   for (int at = 0; at < node->n_outputs; at++) {
@@ -450,7 +455,7 @@ lac_status laci_plan_infer(laci_cpu_plan *plan, const laci_input_shape *fixed, i
 
 /* ---- As far as it goes ---- */
 
-/** A value that a step could read or write: of numbers, and of known size. */
+/** Can a step read or write the value: has it numbers, and a known size? */
 static bool is_usable(const laci_type *type) {
   if (!is_number(type->dtype) || !laci_shape_known(&type->shape)) return false;
   const int64_t count = laci_shape_count(&type->shape);
@@ -464,7 +469,8 @@ static bool are_usable(const laci_cpu_plan *plan, const int *values, int n) {
   return true;
 }
 
-/** Fails as infer_node; LAC_UNSUPPORTED with no text: the node only reads what is not known. */
+/** Infers one node. Fails as infer_node; LAC_UNSUPPORTED with an empty text means that an operand
+ * is not known. */
 static lac_status try_node(laci_cpu_plan *plan, int id, lac_error *why) {
   const laci_node *node = &plan->graph->nodes[id];
   lac_status st = laci_engine_node_check(node, why);

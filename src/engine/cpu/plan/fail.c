@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The first failure of planning, which stays, and memory that planning takes. */
+ * Keeps the first failure of planning, and allocates the memory of plans. */
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -42,7 +42,7 @@ bool laci_plan_may_take(laci_cpu_plan *plan, uint64_t bytes, int value) {
     const laci_plan_value *v = &plan->values[value];
     laci_value_text(plan->graph, value, &v->type, text, sizeof text);
   }
-  now.largest = 0; /* what does not fit is named, whatever else is large */
+  now.largest = 0; /* the failure names the value that does not fit, not the largest one */
   laci_budget_add(&now, bytes, "%s", text);
   plan->status = laci_budget_check(&now, "the plan", plan->err);
   return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * finite.h: the walk over fused nodes. Next: finite_core.c. */
+ * Implements finite.h: the walk over fused nodes. Next: finite_core.c. */
 #include "engine/cpu/plan/finite.h"
 
 #include <math.h>
@@ -9,13 +9,13 @@
 
 typedef struct walk {
   laci_cpu_plan *plan;
-  double *bounds; /* [n_values] of floats that are computed; INFINITY: not known */
-  bool *numbers;  /* [n_values] which of these hold no NaN, however large they are */
+  double *bounds; /* [n_values] bounds of computed values of floats; INFINITY: not known */
+  bool *numbers;  /* [n_values] the value has no NaN, even if it has no bound */
 } walk;
 
 static bool is_known(double bound) { return bound < LACI_FINITE_BOUND; }
 
-/** fmin and fmax step over a NaN: what comes of one has no bound. */
+/** Returns the bound, or INFINITY if it is NaN, since fmin and fmax would ignore a NaN. */
 static double bound_of(double x) { return isnan(x) ? INFINITY : x; }
 
 static bool is_move(const laci_node *node) {
@@ -27,7 +27,8 @@ static bool is_move(const laci_node *node) {
   return false;
 }
 
-/** The value whose elements these are, in another order or shape: nothing is copied to look at it.
+/** Returns the value whose elements these are in another order or shape, so that a check needs no
+ * copy.
  */
 static int moved_from(const laci_cpu_plan *plan, int value) {
   for (;;) {
@@ -50,7 +51,8 @@ static void look_at(walk *w, int moved, double most) {
   w->bounds[value] = fmin(w->bounds[value], most);
 }
 
-/** Is every operand known that the node's kernel may not show? Those that can be are looked at. */
+/** Adds each operand without a known bound to the checked values. all: operands whose bound exceeds
+ * LACI_FINITE_MOST, too. */
 static void know_operands(walk *w, const laci_fused *fused, bool all) {
   const int n = laci_fused_n_reads(w->plan, fused, false);
   for (int at = 0; at < n; at++) {
@@ -59,7 +61,7 @@ static void know_operands(walk *w, const laci_fused *fused, bool all) {
       continue;
     const bool is_mask = fused->pattern == LACI_PATTERN_ATTENTION &&
                          value == ((const laci_attention_pattern *)fused->details)->mask;
-    if (is_mask) continue; /* may hold -inf, which leaves a key out */
+    if (is_mask) continue; /* may hold -inf, which excludes a key */
     if (all ? w->bounds[value] > LACI_FINITE_MOST : !is_known(w->bounds[value])) {
       look_at(w, value, LACI_FINITE_MOST);
     }
@@ -77,7 +79,7 @@ static bool holds_numbers(walk *w, int value) {
   return w->numbers[value] || is_known(w->bounds[value]);
 }
 
-/** The node that the value comes from, if it only picks from its operands; NULL: it is another. */
+/** Returns the fused node of the value if it only picks elements of its operands; else NULL. */
 static const laci_fused *picked_by(walk *w, int value) {
   const int producer = w->plan->graph->values[value].producer;
   const laci_fused *fused = producer < 0 ? NULL : &w->plan->fused[producer];
@@ -86,7 +88,8 @@ static const laci_fused *picked_by(walk *w, int value) {
   return whole && laci_finite_core_of(w->plan, w->bounds, fused).picks ? fused : NULL;
 }
 
-/** Looks at what the value is made of until it is sure that it holds no NaN. */
+/** Adds checks of the values from which the value is picked, until it is certain that it has no
+ * NaN. */
 static void know_numbers(walk *w, int value, int depth) {
   if (holds_numbers(w, value)) return;
   const laci_fused *fused = depth < DEEPEST ? picked_by(w, value) : NULL;
@@ -95,7 +98,7 @@ static void know_numbers(walk *w, int value, int depth) {
   for (int at = 0; at < n; at++) {
     const int operand = laci_fused_read(w->plan, fused, at);
     know_numbers(w, operand, depth + 1);
-    sure = sure && holds_numbers(w, operand); /* a constant may be NaN */
+    sure = sure && holds_numbers(w, operand); /* a constant may hold NaN */
   }
   if (sure) {
     const double reach = laci_finite_core_of(w->plan, w->bounds, fused).bound;
@@ -106,7 +109,8 @@ static void know_numbers(walk *w, int value, int depth) {
   }
 }
 
-/** Of a node that picks from operands without bounds: may they be as large as they are? */
+/** May the operands of a node that only picks be without bounds? True if none of them holds a
+ * NaN. */
 static bool picks_numbers(walk *w, const laci_fused *fused) {
   bool all = true;
   const int n = laci_fused_n_reads(w->plan, fused, false);
@@ -119,7 +123,7 @@ static bool picks_numbers(walk *w, const laci_fused *fused) {
 
 /* ---- The walk ---- */
 
-/** With all that is fused to it; *most: of all numbers in between. */
+/** Returns the bound of a fused node with its posts; *most: the bound of all numbers in between. */
 static double with_posts(walk *w, const laci_fused *fused, double core, double *most) {
   double y = bound_of(core);
   *most = y;
@@ -142,7 +146,7 @@ static bool is_open(walk *w, const laci_fused *fused) {
   return n == 1 && laci_finite_is_open(&f[0]);
 }
 
-/** Further outputs: parts of the first operand, or what nobody has a bound for. */
+/** Sets the bounds of further outputs: parts of the first operand have its bound, others none. */
 static void bound_others(walk *w, const laci_fused *fused) {
   const laci_node *node = &w->plan->graph->nodes[fused->node];
   const bool parts = node->op == &laci_op_split && fused->output >= 0;
@@ -154,7 +158,9 @@ static void bound_others(walk *w, const laci_fused *fused) {
 
 static void visit(walk *w, const laci_fused *fused) {
   const laci_node *node = &w->plan->graph->nodes[fused->node];
-  if (fused->output >= 0 && !laci_plan_is_float(w->plan, fused->output)) return; /* exact */
+  if (fused->output >= 0 && !laci_plan_is_float(w->plan, fused->output))
+    return; /* integers are
+                                                                                    exact */
   laci_finite_core core = laci_finite_core_of(w->plan, w->bounds, fused);
   double most, y;
   bool loses = core.loses;
@@ -182,7 +188,7 @@ static void visit(walk *w, const laci_fused *fused) {
   bound_others(w, fused);
 }
 
-/** A training's network: whoever trains looks at the loss. */
+/** Is it a network for training? Then the training loop checks the loss. */
 static bool has_gradients(const laci_cpu_plan *plan) {
   for (int n = 0; n < plan->graph->n_nodes; n++) {
     const laci_node *node = &plan->graph->nodes[n];

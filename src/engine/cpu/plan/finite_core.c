@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * finite.h: how far the results of operators reach, from how far their operands do. */
+ * Implements finite.h: bounds of the results of operators, from bounds of their operands. */
 #include <float.h>
 #include <math.h>
 
@@ -10,7 +10,7 @@
 #include "graph/op.h"
 #include "tensor/buf.h"
 
-/** Integers, as floats. */
+/** The bound of integers that are cast to floats. */
 static const double most_integer = 1e19;
 
 /* ---- Constants ---- */
@@ -21,12 +21,12 @@ enum { RUN = 4096 };
 typedef struct row_sums {
   const laci_finite_rows *rows;
   double *sums;     /* [inner] */
-  int64_t in, left; /* the next element's row, and how many of the block are to come */
+  int64_t in, left; /* in: row of the next element; left: elements of the block still to come */
   int64_t first_row;
   double largest;
 } row_sums;
 
-/** NaN where one is. */
+/** Returns the larger number, or NaN if one is NaN. */
 static double larger(double a, double b) { return a >= b || isnan(a) ? a : b; }
 
 static void end_rows(row_sums *s) {
@@ -107,7 +107,7 @@ static double power(const laci_function *f, double x) {
   return beta == 2 || beta == 3 ? fabs((double)f->alpha) * pow(x, beta) : INFINITY;
 }
 
-/** A bound with 0 inside is none of a smaller number. */
+/** Returns the bound of a clip to [alpha, beta]. */
 static double clip(const laci_function *f, double x) {
   const double alpha = fabs((double)f->alpha), beta = fabs((double)f->beta);
   const double nearest = f->alpha <= 0 && f->beta >= 0 ? 0 : fmin(alpha, beta);
@@ -131,14 +131,14 @@ double laci_finite_function(const laci_function *f, double x) {
     case LACI_FUNCTION_EXP:
     case LACI_FUNCTION_LOG:
     case LACI_FUNCTION_SQRT: return INFINITY;
-    default:
-      return x; /* ABS, MISH, SWISH and GELU, which are closer to 0 than x, or a little off */
+    default: return x; /* ABS, MISH, SWISH and GELU: no larger than x, up to a small error */
   }
 }
 
 /* ---- Products ---- */
 
-/** The larger of the sums of an operand's rows, or so many times its largest number. */
+/** Returns the bound of a product: the largest sum of magnitudes in a row of the constant operand
+ * times the bound of the other; without a constant, the number of terms times both bounds. */
 static double product_of(laci_cpu_plan *plan, const double *bounds, const laci_fused *fused,
                          const laci_finite_rows *rows) {
   const laci_node *node = &plan->graph->nodes[fused->node];
@@ -197,7 +197,7 @@ static double matrix(laci_cpu_plan *plan, const double *bounds, const laci_fused
 
 /* ---- Others ---- */
 
-/** The larger of all operands, or their sum. */
+/** Returns the largest bound of all operands, or the sum of their bounds. */
 static double of_all(laci_cpu_plan *plan, const double *bounds, const laci_node *node, bool sum) {
   double all = 0;
   for (int at = 0; at < node->n_inputs; at++) {
@@ -208,8 +208,8 @@ static double of_all(laci_cpu_plan *plan, const double *bounds, const laci_node 
   return all;
 }
 
-/** Of Max (sign 1) or Min (-1): a constant counts by how far it reaches beyond 0 on its side, so
- * that the largest negative float, as masks have it, does not. */
+/** Returns the bound of Max (sign 1) or Min (-1). A constant counts only by how far it is beyond 0
+ * on that side, so that the largest negative float in a mask does not count. */
 static double of_extremes(laci_cpu_plan *plan, const double *bounds, const laci_node *node,
                           double sign) {
   double all = 0;
@@ -231,7 +231,8 @@ static double elements_of(laci_cpu_plan *plan, int value) {
   return (double)laci_shape_count(laci_plan_shape(plan, value));
 }
 
-/** Without an epsilon that a float can hold, rows of one number are divided by 0. */
+/** Returns the bound of a layer norm. If epsilon is too small for a float, a row of equal numbers
+ * is divided by 0: the bound is INFINITY. */
 static double layer_norm(laci_cpu_plan *plan, double x, int64_t n, float epsilon,
                          const int scale_and_shift[2]) {
   double y = sqrt((double)n);
@@ -259,7 +260,7 @@ static double batch_norm(laci_cpu_plan *plan, const laci_node *node, double x) {
 
 static double number_functions(const laci_function *f, int n, double x) {
   for (int at = 0; at < n; at++) {
-    if (isnan(x)) return INFINITY; /* a later one may step over it */
+    if (isnan(x)) return INFINITY; /* fmax would skip the NaN in a later comparison */
     x = laci_finite_function(&f[at], x);
   }
   return x;
@@ -269,19 +270,19 @@ static double number_functions(const laci_function *f, int n, double x) {
 
 typedef enum reach {
   REACH_NONE,
-  REACH_SAME,     /* of operand 0 */
-  REACH_POOLED,   /* the same, where each window of a MaxPool meets a number */
-  REACH_CAST,     /* the same, unless it is beyond a narrow type's largest */
-  REACH_LARGER,   /* of all operands */
-  REACH_PADDED,   /* the same, and an attribute */
-  REACH_LARGEST,  /* of Max: constants below 0 never make it larger */
-  REACH_LEAST,    /* of Min, likewise above 0 */
-  REACH_CHOSEN,   /* the same, but for the first, which chooses */
-  REACH_SUM,      /* of all operands */
-  REACH_PRODUCT,  /* of all operands */
-  REACH_QUOTIENT, /* by a constant */
-  REACH_MANY,     /* of as many elements as become one */
-  REACH_TWICE,    /* of operand 0: cubic weights, a logarithm of a softmax */
+  REACH_SAME,     /* that of operand 0 */
+  REACH_POOLED,   /* that of operand 0, if each window of a MaxPool covers an element */
+  REACH_CAST,     /* that of operand 0, unless it exceeds the largest number of a narrow type */
+  REACH_LARGER,   /* the largest of all operands */
+  REACH_PADDED,   /* the largest of all operands and an attribute */
+  REACH_LARGEST,  /* of Max: constants below 0 do not count */
+  REACH_LEAST,    /* of Min: constants above 0 do not count */
+  REACH_CHOSEN,   /* the largest of all operands except the first, which selects */
+  REACH_SUM,      /* sum of all operands */
+  REACH_PRODUCT,  /* product of all operands */
+  REACH_QUOTIENT, /* division by a constant */
+  REACH_MANY,     /* operand 0 times the number of elements that are summed */
+  REACH_TWICE,    /* operand 0 times a small factor: cubic weights, a logarithm of a softmax */
   REACH_ONE,
   REACH_CONV,
   REACH_MATRIX,
@@ -357,7 +358,8 @@ static double product(laci_cpu_plan *plan, const double *bounds, const laci_node
   return isnan(all) ? INFINITY : all;
 }
 
-/** Rounding adds 2^-8 at most in 16 bits; in fewer, the largest is small, and may be infinite. */
+/** Returns the bound after a cast. Rounding to 16 bits adds a factor of 1 + 2^-8 at most; narrower
+ * types have a small largest number, and a result beyond it may be infinite. */
 static double cast(const laci_cpu_plan *plan, const laci_node *node, double x) {
   const int ends[2] = {node->inputs[0], node->outputs[0]};
   for (int at = 0; at < 2; at++) {
@@ -388,7 +390,8 @@ static double reach_of(laci_cpu_plan *plan, const double *bounds, const laci_fus
     case REACH_QUOTIENT: return quotient(plan, node, x);
     case REACH_MANY:
       return x * elements_of(plan, node->inputs[0]) / elements_of(plan, node->outputs[0]);
-    case REACH_TWICE: /* ln of as many as there can be; what is outside of a resized image */
+    case REACH_TWICE: /* the added term covers the logarithm of any row length, and values outside
+                         of a resized image */
       return larger(2 * x + 64, fabs((double)laci_node_float(node, "extrapolation_value", 0)));
     case REACH_PADDED:
       return larger(of_all(plan, bounds, node, false),
@@ -439,7 +442,8 @@ static laci_finite_core core_of_pattern(laci_cpu_plan *plan, const double *bound
   return core;
 }
 
-/** A number of the node itself, as what a Pad fills with, may be a NaN, which nobody looks at. */
+/** Has the node a NaN among its attributes, such as the number that a Pad fills with? No check of
+ * operands would find it. */
 static bool has_own_nan(const laci_node *node) {
   for (int at = 0; at < node->n_attrs; at++)
     if (node->attrs[at].kind == LACI_ATTR_FLOAT && isnan(node->attrs[at].f)) return true;

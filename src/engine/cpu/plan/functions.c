@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which nodes are element-wise functions of one value: a table by operator, and Add, Sub, Mul, Div
- * and Pow with one constant number. Next: fuse_chain.c, which fuses them. */
+ * Finds which nodes are element-wise functions of one value: a table by operator, and Add, Sub,
+ * Mul, Div and Pow with one constant number. Next: fuse_chain.c, which fuses them. */
 #include <float.h>
 #include <string.h>
 
@@ -11,11 +11,12 @@
 typedef struct named_function {
   const laci_op *op;
   laci_function_kind kind;
-  const char *alpha_name; /* attribute; NULL: the number */
+  const char *alpha_name; /* attribute that gives alpha; NULL: alpha is the number in this table */
   float alpha, beta;
 } named_function;
 
-/* Not Log and Softplus, of which oneDNN loses digits where a result is near 0: lower/function.c. */
+/* Log and Softplus are not listed: oneDNN loses digits where their result is near 0
+ * (lower/function.c). */
 static const named_function functions[] = {
     {&laci_op_relu, LACI_FUNCTION_RELU, NULL, 0, 0},
     {&laci_op_leaky_relu, LACI_FUNCTION_RELU, "alpha", 0.01f, 0},
@@ -40,12 +41,13 @@ int laci_function_clip(laci_cpu_plan *plan, const laci_node *node, int port, lac
     return 0;
   if (low < -(double)FLT_MAX) low = -FLT_MAX;
   if (high > (double)FLT_MAX) high = FLT_MAX;
-  if (!(low <= high)) return 0; /* every x becomes `high`: rare enough for the plain operator */
+  if (!(low <= high)) return 0; /* every x becomes `high`: rare, and left to the plain operator */
   *out = (laci_function){LACI_FUNCTION_CLIP, (float)low, (float)high};
   return 1;
 }
 
-/** As an operator `op` with this node's attributes; 0: none. */
+/** Writes the functions that operator `op` with this node's attributes is equal to; returns their
+ * number, 0 if none. */
 static int functions_of_op(const laci_node *node, const laci_op *op, laci_function out[2]) {
   for (size_t at = 0; at < sizeof functions / sizeof *functions; at++) {
     const named_function *f = &functions[at];
@@ -73,14 +75,15 @@ int laci_functions_named(const laci_node *node, const char *type, laci_function 
   return op ? functions_of_op(node, op, out) : 0;
 }
 
-/** c / x, or x / c; 0: a division by 0. */
+/** Writes the function c / x, or x / c if `right`; returns 1, or 0 for a division by 0. */
 static int quotient(double c, bool right, laci_function *out) {
   *out = right ? (laci_function){LACI_FUNCTION_LINEAR, (float)(1 / c), 0}
                : (laci_function){LACI_FUNCTION_POW, (float)c, -1};
   return !right || c != 0;
 }
 
-/** Add, Sub, Mul, Div and Pow with one constant number. */
+/** Writes the function of an Add, Sub, Mul, Div or Pow with one constant number; returns 0 if it is
+ * none. */
 static int with_number(laci_cpu_plan *plan, const laci_node *node, int *input, laci_function *out) {
   const laci_op *op = node->op;
   double c = 0;
@@ -92,7 +95,7 @@ static int with_number(laci_cpu_plan *plan, const laci_node *node, int *input, l
   bool right = laci_plan_scalar(plan, node->inputs[1], &c);
   if (!right && !laci_plan_scalar(plan, node->inputs[0], &c)) return 0;
   *input = right ? 0 : 1;
-  /* A "number" of more axes than the other operand makes the result larger. */
+  /* A constant with more axes than the other operand adds axes to the result. */
   if (laci_plan_shape(plan, node->inputs[!*input])->rank >
       laci_plan_shape(plan, node->inputs[*input])->rank) {
     return 0;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which nodes are computed, and which of them are fused: two tables.
+ * Decides which nodes are computed and which of them are fused, by two tables.
  *
- * Patterns are several nodes that are one operation together: attention, or a layer norm written as
- * single operators. Then every node whose implementation takes in others is followed by a chain of
- * them, as long as no other node reads the values in between: scales and shifts of its channels,
- * which go into its weights, then functions and a sum, which are applied before the result is
- * written. A fused node is computed at the place of its last node, since a summand is there by
- * then. Lowering says what an implementation takes (laci_plan_ask): nothing is fused that could not
- * be built. Next: fuse_chain.c. */
+ * A pattern is a group of nodes that form one operation, such as attention, or a layer norm written
+ * as single operators. After patterns come chains. To a node whose implementation can fuse others,
+ * the nodes that follow are fused, as long as no other node reads the values in between. These are
+ * scales and shifts of its channels, which go into its weights, then functions and a sum, which are
+ * applied before the result is written. A fused node is computed at the place of its last node,
+ * since a summand has been computed by then. Lowering says what an implementation can fuse
+ * (laci_plan_ask), so that every fused node can be lowered. Next: fuse_chain.c. */
 #include "base/error.h"
 #include "engine/cpu/plan/finite.h"
 #include "graph/ops.h"
 
 typedef struct pattern_row {
   laci_pattern_find *find;
-  laci_pattern_finish *finish; /* NULL: nothing to be done */
+  laci_pattern_finish *finish; /* NULL: none */
 } pattern_row;
 
 static const pattern_row patterns[] = {
@@ -26,7 +26,7 @@ static const pattern_row patterns[] = {
 };
 
 typedef struct chain_row {
-  laci_takes needs; /* what the implementation has to take */
+  laci_takes needs; /* what the implementation must be able to fuse */
   laci_chain_rule *rule;
 } chain_row;
 
@@ -59,7 +59,7 @@ void laci_plan_find_computed(laci_cpu_plan *plan) {
 
 /* ---- Patterns ---- */
 
-/** The match's nodes become part of its last one. */
+/** Fuses the match's nodes into its last one; returns the fused node. */
 static laci_fused *fuse_match(laci_cpu_plan *plan, const laci_match *match) {
   for (int at = 0; at < match->n_nodes; at++) {
     plan->fused[match->nodes[at]].output = -1;
@@ -85,14 +85,14 @@ static void find_patterns(laci_cpu_plan *plan, int node) {
 
 /* ---- Chains ---- */
 
-/** Channels whose scale can go into the weights. */
+/** Returns the number of channels whose scale can be multiplied into the weights. */
 static int64_t channels_of(const laci_cpu_plan *plan, const laci_node *node) {
   const laci_shape *y = laci_plan_shape(plan, node->outputs[0]);
   return y->rank < 1 ? 0 : y->dims[node->op == &laci_op_conv ? 1 : y->rank - 1];
 }
 
-/** Can the node's result be any number, infinite ones and NaN among them, whatever its operands
- * are? Then nothing is fused after it that could lose these. */
+/** Can the node's result be infinite or NaN even for finite operands? Then no node that could lose
+ * these is fused after it. */
 static bool is_open(laci_cpu_plan *plan, const laci_node *node) {
   laci_function f[2];
   int input;
@@ -101,7 +101,7 @@ static bool is_open(laci_cpu_plan *plan, const laci_node *node) {
   return node->op == &laci_op_div && !laci_plan_is_constant(plan, node->inputs[1]);
 }
 
-/** One more of the chain; false: it ends here. */
+/** Fuses one more node of the chain; false: the chain ends here. */
 static bool extend(laci_cpu_plan *plan, laci_fused *fused, int takes) {
   const laci_post *last = fused->n_posts > 0 ? &fused->posts[fused->n_posts - 1] : NULL;
   if (last && last->value < 0 && laci_finite_is_open(&last->function)) return false;

@@ -4,8 +4,8 @@
  *     q -> [* number] -> MatMul -> [* number] -> [+ mask] -> Softmax -> [NaN to 0] -> MatMul
  *     k -> [* number] ----^                                                   v ------^
  *
- * is found around its Softmax, wherever the values in between have no other reader. A following
- * Transpose only changes where rows are written. Next: lower/attention.c. */
+ * The pattern is searched from its Softmax, and needs that the values in between have no other
+ * reader. A following Transpose only changes where rows are written. Next: lower/attention.c. */
 #include <string.h>
 
 #include "engine/cpu/plan/plan.h"
@@ -14,11 +14,12 @@
 enum { MOST_NODES = LACI_FUSED_MAX_NODES };
 
 typedef struct found {
-  int nodes[MOST_NODES]; /* between the operands and the second product */
+  int nodes[MOST_NODES]; /* nodes between the operands and the second product */
   int n;
 } found;
 
-/** value = number * x, without another reader: x, and the number into scale. Otherwise value. */
+/** If value = number * x and has no other reader, multiplies *scale by the number and returns x.
+ * Otherwise returns value. */
 static int without_scale(laci_cpu_plan *plan, int value, float *scale, found *between) {
   int producer = laci_plan_producer(plan, value), input;
   laci_function f[2];
@@ -39,7 +40,7 @@ static int matmul_of(const laci_cpu_plan *plan, int value) {
   return is && laci_plan_uses(plan, value) == 1 ? producer : -1;
 }
 
-/** Does the mask go along with scores of this shape without making them larger? */
+/** Can the mask be broadcast to the shape of the scores? */
 static bool fits_mask(const laci_cpu_plan *plan, int mask, const laci_shape *scores) {
   const laci_shape *m = laci_plan_shape(plan, mask);
   if (!laci_plan_is_float(plan, mask) || m->rank > scores->rank) return false;
@@ -50,7 +51,7 @@ static bool fits_mask(const laci_cpu_plan *plan, int mask, const laci_shape *sco
   return true;
 }
 
-/** From the Softmax's input up to the first product's operands. */
+/** Finds the nodes from the Softmax's input back to the operands of the first product. */
 static bool find_scores(laci_cpu_plan *plan, int scores, laci_attention_pattern *a,
                         found *between) {
   int producer = laci_plan_producer(plan, scores), product = -1, x = scores;
@@ -81,7 +82,8 @@ static bool find_scores(laci_cpu_plan *plan, int scores, laci_attention_pattern 
   return true;
 }
 
-/** Where(IsNaN(p), 0, p), which guards a Softmax: its result; or p itself. */
+/** If p is read by Where(IsNaN(p), 0, p), which guards a Softmax, returns the result of the Where;
+ * else p. */
 static int without_guard(laci_cpu_plan *plan, int p, laci_attention_pattern *a, found *between) {
   const laci_graph *graph = plan->graph;
   const laci_value *v = &graph->values[p];
@@ -106,7 +108,7 @@ static int without_guard(laci_cpu_plan *plan, int p, laci_attention_pattern *a, 
   return node->outputs[0];
 }
 
-/** All three operands change from run to run, with the same leading axes. */
+/** Are all three operands computed values with the same leading axes? */
 static bool fits_operands(const laci_cpu_plan *plan, const laci_attention_pattern *a) {
   const laci_shape *q = laci_plan_shape(plan, a->q), *k = laci_plan_shape(plan, a->k);
   const laci_shape *v = laci_plan_shape(plan, a->v);
@@ -123,7 +125,7 @@ static bool fits_operands(const laci_cpu_plan *plan, const laci_attention_patter
   return fits;
 }
 
-/** Takes a Reshape that changes nothing and a Transpose that leaves the last axis. */
+/** Fuses a following Reshape that changes nothing, and a Transpose that keeps the last axis. */
 static void take_moves(laci_cpu_plan *plan, laci_fused *fused, int places[LACI_MAX_RANK]) {
   int rank = laci_plan_shape(plan, fused->output)->rank, next;
   for (int axis = 0; axis < rank; axis++) places[axis] = axis;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is fused after a node, rule by rule: fuse.c has the table.
+ * The rules by which nodes are fused to the node before them; fuse.c has the table.
  *
  *     Conv -> batch norm or constants along the channels      into weights and bias
  *          -> Relu, Clip, x * number + number ...             functions
@@ -11,13 +11,14 @@
 #include "graph/ops.h"
 #include "graph/op.h"
 
-/** The node that alone reads the result, once; -1: there is none to fuse. */
+/** Returns the only reader of the fused node's output, if it reads it once; -1: there is none that
+ * can be fused. */
 static int next_node(const laci_cpu_plan *plan, const laci_fused *fused) {
   if (!laci_plan_is_float(plan, fused->output)) return -1;
   return laci_plan_only_reader(plan, fused->output);
 }
 
-/** The two nodes that read the result, once each. */
+/** Finds the two readers of the fused node's output, each of which reads it once. */
 static bool two_readers(const laci_cpu_plan *plan, const laci_fused *fused, int readers[2]) {
   return laci_plan_is_float(plan, fused->output) &&
          laci_plan_readers(plan, fused->output, readers) == 2 &&
@@ -49,7 +50,7 @@ bool laci_plan_norm_scales(laci_cpu_plan *plan, const laci_node *node, int64_t c
   return true;
 }
 
-/** Is the constant one number, or one number a channel of axis `axis` of `rank`? */
+/** Is the constant one number, or one number for each channel of axis `axis` of `rank`? */
 static bool along_channels(const laci_cpu_plan *plan, int value, int rank, int axis,
                            int64_t channels) {
   const laci_shape *s = laci_plan_shape(plan, value);
@@ -60,7 +61,8 @@ static bool along_channels(const laci_cpu_plan *plan, int value, int rank, int a
   return at >= 0 && count == channels && s->dims[at] == channels;
 }
 
-/** Channel by channel: y = x op c or c op x. False: not a scale and a shift. */
+/** Finds scale and shift of y = x op c, or c op x if not `left`, for one channel. False: it is no
+ * scale and shift. */
 static bool affine_of_number(const laci_op *op, bool left, float c, float *scale, float *shift) {
   *scale = 1;
   *shift = 0;
@@ -74,7 +76,7 @@ static bool affine_of_number(const laci_op *op, bool left, float c, float *scale
   return op != &laci_op_div || (left && c != 0);
 }
 
-/** y = x op c or c op x, for a constant c along the channels. */
+/** Finds scales and shifts of y = x op c or c op x, for a constant c along the channels. */
 static bool affine_of_constant(laci_cpu_plan *plan, const laci_node *node, const laci_fused *fused,
                                int axis, affine *out) {
   const laci_op *op = node->op;
@@ -113,7 +115,9 @@ static bool take_scale(laci_cpu_plan *plan, laci_fused *fused, const laci_node *
   size_t n = (size_t)fused->channels;
   affine a = {.scale = laci_alloc(n, sizeof(float)), .shift = laci_alloc(n, sizeof(float))};
   bool whole = a.scale && a.shift, fits = whole && axis >= 0;
-  if (!whole) laci_plan_no_memory(plan); /* unfused, the sums would be rounded otherwise */
+  if (!whole)
+    laci_plan_no_memory(plan); /* the plan fails, since an unfused sum would be rounded
+                                            differently */
   if (fits && laci_plan_is_inference_norm(next)) {
     fits = axis == 1 && next->inputs[0] == fused->output &&
            laci_plan_norm_scales(plan, next, fused->channels, a.scale, a.shift);
@@ -145,7 +149,8 @@ bool laci_chain_scale(laci_cpu_plan *plan, laci_fused *fused) {
 
 /* ---- Functions ---- */
 
-/** Another post of the same algorithm? oneDNN 2.6 applies the parameters of the first to both. */
+/** Is there another post of the same kind? oneDNN 2.6 then applies the parameters of the first to
+ * both. */
 static bool has_function(const laci_fused *fused, const laci_function *f) {
   for (int at = 0; at < fused->n_posts; at++) {
     const laci_function *have = &fused->posts[at].function;
@@ -155,7 +160,8 @@ static bool has_function(const laci_fused *fused, const laci_function *f) {
   return false;
 }
 
-/** oneDNN 2.6's convolutions on 64-bit ARM leave it out; alone it is right. */
+/** Is it a function that oneDNN 2.6's convolutions on 64-bit ARM omit as a post? As a primitive of
+ * its own it is correct. */
 static bool is_broken_after(const laci_function *f) {
 #ifdef __aarch64__
   return f->kind == LACI_FUNCTION_HARDSWISH;
@@ -201,7 +207,8 @@ bool laci_chain_function(laci_cpu_plan *plan, laci_fused *fused) {
   return true;
 }
 
-/** x * sigmoid(x), x * hardsigmoid(x): two readers, one of which reads the other. */
+/** Fuses x * sigmoid(x) or x * hardsigmoid(x): two readers of x, one of which reads the other's
+ * result. */
 bool laci_chain_gate(laci_cpu_plan *plan, laci_fused *fused) {
   int readers[2];
   if (!two_readers(plan, fused, readers)) return false;
@@ -228,7 +235,7 @@ bool laci_chain_gate(laci_cpu_plan *plan, laci_fused *fused) {
   return true;
 }
 
-/** x / sqrt 2 -> Erf -> + 1 -> * x -> / 2, in the orders that exporters write: gelu. */
+/** Fuses gelu, x / sqrt 2 -> Erf -> + 1 -> * x -> / 2, in the orders that exporters write. */
 bool laci_chain_gelu(laci_cpu_plan *plan, laci_fused *fused) {
   int readers[2];
   if (!two_readers(plan, fused, readers)) return false;
@@ -241,7 +248,7 @@ bool laci_chain_gelu(laci_cpu_plan *plan, laci_fused *fused) {
       e[0].beta != 0) {
     return false;
   }
-  for (int step = 1; step < 5; step++) { /* each has one reader */
+  for (int step = 1; step < 5; step++) { /* each node has one reader */
     int y = graph->nodes[at[step - 1]].outputs[0];
     if (laci_plan_uses(plan, y) != 1 || laci_plan_readers(plan, y, next) != 1) return false;
     at[step] = next[0];
@@ -265,7 +272,7 @@ bool laci_chain_gelu(laci_cpu_plan *plan, laci_fused *fused) {
 
 /* ---- A sum ---- */
 
-/** x + another value of the same shape. */
+/** Fuses x + another value of the same shape. */
 bool laci_chain_sum(laci_cpu_plan *plan, laci_fused *fused) {
   int next = next_node(plan, fused);
   if (next < 0) return false;
@@ -290,7 +297,7 @@ static int output_of(const laci_node *node, int port) {
   return port < node->n_outputs ? node->outputs[port] : -1;
 }
 
-/** The only computed reader of a value that is no output, or NULL. */
+/** Returns the only computed node that reads a value that is no output, or NULL. */
 static const laci_node *only_reading_node(const laci_cpu_plan *plan, int value) {
   const laci_value *v = &plan->graph->values[value];
   const laci_node *reader = NULL;

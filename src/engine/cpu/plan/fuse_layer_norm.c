@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A layer norm that a graph spells out, as one fused node:
+ * Fuses a layer norm that a graph writes as single operators:
  *
  *     x -> ReduceMean -> Sub -> Pow 2 -> ReduceMean -> + epsilon -> Sqrt -> Div [-> * scale] [-> +]
  *      \_________________/ \__________________________________________/
@@ -56,7 +56,7 @@ static bool is_mean_of_last(laci_cpu_plan *plan, const laci_node *node) {
   return true;
 }
 
-/** The node is x^2: by Pow with 2, or x times x. */
+/** Does the node compute x^2, by Pow with 2 or as x times x? */
 static bool is_square(laci_cpu_plan *plan, const laci_node *node, int x) {
   double power = 0;
   if (node->op == &laci_op_mul) return node->inputs[0] == x && node->inputs[1] == x;
@@ -64,7 +64,7 @@ static bool is_square(laci_cpu_plan *plan, const laci_node *node, int x) {
          laci_plan_scalar(plan, node->inputs[1], &power) && power == 2;
 }
 
-/** The two nodes that read the value, besides each other: its square, and a division by b. */
+/** Finds the two readers of the difference d: its square, and a division by the deviation. */
 static bool square_and_division(laci_cpu_plan *plan, int d, int *square, int *division) {
   const laci_value *v = &plan->graph->values[d];
   *square = *division = -1;
@@ -79,7 +79,7 @@ static bool square_and_division(laci_cpu_plan *plan, int d, int *square, int *di
   return laci_plan_uses(plan, d) == reads && plan->graph->nodes[*division].inputs[0] == d;
 }
 
-/** From the square to the number that the difference is divided by. */
+/** Follows the nodes from the square to the divisor; false: they do not compute the deviation. */
 static bool is_deviation(laci_cpu_plan *plan, int square, int divisor, int nodes[3],
                          float *epsilon) {
   const laci_graph *graph = plan->graph;
@@ -99,7 +99,8 @@ static bool is_deviation(laci_cpu_plan *plan, int square, int divisor, int nodes
          graph->nodes[nodes[2]].outputs[0] == divisor;
 }
 
-/** A following product with, or sum with, a vector along the last axis: its other operand. */
+/** Fuses a following product or sum with a vector along the last axis; returns the vector; -1:
+ * there is none. */
 static int take_vector(laci_cpu_plan *plan, laci_fused *fused, const laci_op *op) {
   int next = laci_plan_only_reader(plan, fused->output);
   if (next < 0) return -1;

@@ -5,7 +5,8 @@
 #include "graph/ops.h"
 #include "kernel/pointwise/fake_quantize.h"
 
-/* One scale and one zero point of f32 for all, and a quotient of f32. */
+/* Reads the scale and zero point: one f32 scale and one zero point for the whole tensor, and a
+ * quotient computed in f32. False: they are not so. */
 static bool read_parameters(laci_cpu_plan *plan, const laci_node *node, double *scale,
                             double *zero) {
   *zero = 0;
@@ -29,14 +30,16 @@ static bool is_f32(const laci_cpu_plan *plan, int value) {
 
 /* ---- Several readers of the same bytes, as some exporters write them ---- */
 
-/** Do both make the same floats of the same bytes, by one scale? */
+/** Do both DequantizeLinear nodes compute the same floats from the same bytes, with the same
+ * scale? */
 static bool are_same(laci_cpu_plan *plan, int first, int other) {
   const laci_node *a = &plan->graph->nodes[first], *b = &plan->graph->nodes[other];
   return a->op == b->op && a->inputs[0] == b->inputs[0] && is_f32(plan, b->outputs[0]) &&
          laci_plan_quantize_alike(plan, a, b);
 }
 
-/** Do all who read the node's bytes make the same of them, and is none of them another's part? */
+/** Do all readers of the bytes that the node reads compute the same floats, and is none of them
+ * fused already? */
 static bool readers_are_same(laci_cpu_plan *plan, int dequantize) {
   const int bytes = plan->graph->nodes[dequantize].inputs[0];
   const laci_value *v = &plan->graph->values[bytes];

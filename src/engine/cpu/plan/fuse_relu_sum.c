@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The gradient of a Relu whose result two nodes read, as one fused node: the sum of what both give
- * back, and the Relu's own gradient. Next: lower/relu_sum.c. */
+ * Fuses the gradient of a Relu whose result has two readers: the sum of the gradients from both
+ * readers, and the Relu's own gradient. Next: lower/relu_sum.c. */
 #include <string.h>
 
 #include "engine/cpu/plan/plan.h"
 #include "graph/ops.h"
 
-/** Is y the Relu of a batch norm? Its gradient may undo the Relu itself (onednn/batch_norm.c). */
+/** Is y the result of a Relu after a batch norm? The norm's gradient may then include that of the
+ * Relu (onednn/batch_norm.c). */
 static bool after_norm(const laci_cpu_plan *plan, int y) {
   const laci_graph *graph = plan->graph;
   int relu = graph->values[y].producer;

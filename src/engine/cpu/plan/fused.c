@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Questions about nodes while they are being fused, and about fused nodes: who reads what. */
+ * Queries about nodes and fused nodes during fusion: which nodes read which values. */
 #include "engine/cpu/plan/plan.h"
 #include "graph/ops.h"
 
@@ -31,7 +31,8 @@ int laci_plan_only_reader(const laci_cpu_plan *plan, int value) {
 int laci_plan_producer(const laci_cpu_plan *plan, int value) {
   int node = plan->graph->values[value].producer;
   if (node < 0 || !plan->computed[node] || laci_plan_is_fused(plan, node)) return -1;
-  return plan->fused[node].pattern ? -1 : node; /* else it is no longer what it looks like */
+  return plan->fused[node].pattern ? -1 : node; /* a pattern's last node computes more than its own
+                                                   operator */
 }
 
 bool laci_plan_has_elements(const laci_cpu_plan *plan, const laci_node *node) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One arena for all that lives between steps, scratchpads included.
+ * Places all buffers that live between steps, scratchpads included, in one arena.
  *
- * A buffer occupies [offset, offset + bytes) from its first step to its last. The largest is placed
- * first; each goes to the lowest gap among those placed before that live at the same time. All
- * of these are looked at, in one array of what counts: a Split may have ten thousand outputs. */
+ * A buffer occupies [offset, offset + bytes) from its first step to its last. The largest buffer is
+ * placed first; each goes to the lowest gap among the buffers placed before it that live at the
+ * same time. Placed buffers are kept in one compact array, since all of them are visited for each
+ * buffer and a Split may have ten thousand outputs. */
 #include <stdlib.h>
 
 #include "engine/cpu/plan/plan.h"
@@ -12,7 +13,7 @@ enum { LINE = 64 };
 
 static size_t rounded(size_t bytes) { return (bytes + LINE - 1) & ~(size_t)(LINE - 1); }
 
-/* Larger first; among equals the earlier, so that the plan is the same every time. */
+/* Orders larger buffers first, and equal ones by age, so that the plan is the same every time. */
 static int compare(const void *a, const void *b) {
   const laci_buffer *x = *(laci_buffer *const *)a, *y = *(laci_buffer *const *)b;
   if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;

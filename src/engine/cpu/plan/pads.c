@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Pads of zeros: what they put around a value, and windows that take them in.
+ * Pads of zeros, and the convolutions and pools that they are merged into.
  *
- * Some exporters write the pads of a convolution as a node before it. The convolution can have them
- * in its own window, where they cost nothing: the plan then reads a copy of the graph, in which
- * the convolution reads what the Pad reads. The Pad stays, and nobody computes it. The same where a
- * quantized network rounds what comes out of the Pad to the numbers that go in, and of a MaxPool
- * of what is never less than zero. */
+ * Some exporters write the padding of a convolution as a separate node before it. The convolution
+ * can have the pads in its own window, at no cost. The plan then uses a copy of the graph, in which
+ * the convolution reads what the Pad reads. The Pad stays in the copy, but is not computed. This is
+ * also done where a quantized network rounds the Pad's output with the same scale as its input, and
+ * for a MaxPool over values that are never below zero. */
 #include <string.h>
 
 #include "base/error.h"
@@ -15,7 +15,7 @@
 
 /* ---- What a Pad puts around ---- */
 
-/** The Pad's numbers of pads, whatever it fills with; false: it is not constant. */
+/** Reads the pads of a Pad, whatever it fills with; false: they are not constant. */
 static bool read_list(laci_cpu_plan *plan, const laci_node *node, bool inputs, int rank,
                       laci_pads *pads) {
   size_t n = 0;
@@ -63,7 +63,9 @@ bool laci_plan_window_misses(const laci_cpu_plan *plan, const laci_node *node) {
     const int64_t before = given && pads ? pads[at] : 0, stride = strides ? strides[at] : 1;
     const int64_t reach = (kernel[at] - 1) * step + 1;
     if (before >= reach || (y->dims[at + 2] - 1) * stride - before >= in) return true;
-    if (step > in && kernel[at] > 1) return true; /* steps over the image */
+    if (step > in && kernel[at] > 1)
+      return true; /* the dilation is larger than the image, so that
+                                                     all elements of the window may be outside */
   }
   return false;
 }
@@ -77,7 +79,7 @@ static bool is_observed(const laci_cpu_plan *plan, int value) {
   return plan->graph->values[value].is_output;
 }
 
-/** Rows and columns of the node's window; NULL: not known. */
+/** Returns the rows and columns of the node's window; NULL: not known. */
 static const int64_t *kernel_of(const laci_cpu_plan *plan, const laci_node *node, int n_spatial) {
   size_t n = 0;
   if (node->op == &laci_op_conv) return laci_plan_shape(plan, node->inputs[1])->dims + 2;
@@ -85,8 +87,8 @@ static const int64_t *kernel_of(const laci_cpu_plan *plan, const laci_node *node
   return n == (size_t)n_spatial ? kernel : NULL;
 }
 
-/** The window's pads together with those, as its attribute; false: they are not along its axes, or
- * wider than it reaches. */
+/** Adds `pads` to the window's own pads, as the attribute "pads"; false: pads are along other axes,
+ * or wider than the window. */
 static bool add_pads(const laci_cpu_plan *plan, const laci_node *node, const laci_pads *pads,
                      int64_t sums[2 * LACI_MAX_RANK]) {
   const int n_spatial = laci_plan_shape(plan, node->inputs[0])->rank - 2;
@@ -119,7 +121,7 @@ static bool convolves(const laci_node *node, int value) {
   return only;
 }
 
-/** Does what makes the value leave nothing below zero? */
+/** Is the value never below zero, as the result of a Relu or Clip? */
 static bool is_no_less_than_zero(laci_cpu_plan *plan, int value) {
   const int producer = plan->graph->values[value].producer;
   const laci_node *node = producer < 0 ? NULL : &plan->graph->nodes[producer];
@@ -129,8 +131,9 @@ static bool is_no_less_than_zero(laci_cpu_plan *plan, int value) {
   return node->op == &laci_op_clip && laci_function_clip(plan, node, 1, &clip) && clip.alpha >= 0;
 }
 
-/** Is it a MaxPool to which a zero around what is no less is nothing? Every window meets a pixel,
- * since no pads are as wide as it is. */
+/** Is it a MaxPool whose results do not change if zeros around values that are never below zero
+ * become its own padding? Every window then covers a pixel, since no pads are as wide as the
+ * window. */
 static bool pools_no_less(laci_cpu_plan *plan, const laci_node *node, int from) {
   size_t n = 0;
   const int64_t *dilations = laci_node_ints(node, "dilations", &n);
@@ -142,15 +145,16 @@ static bool pools_no_less(laci_cpu_plan *plan, const laci_node *node, int from) 
          is_no_less_than_zero(plan, from);
 }
 
-/** The only node that reads the value, with nobody else to see it; NULL: there is none. */
+/** Returns the only reader of a value that is neither an output nor observed; NULL: there is
+ * none. */
 static const laci_node *only_reader(const laci_cpu_plan *plan, int value) {
   const laci_value *v = value < 0 ? NULL : &plan->graph->values[value];
   if (!v || v->n_readers != 1 || is_observed(plan, value)) return NULL;
   return &plan->graph->nodes[v->readers[0]];
 }
 
-/** What comes of the Pad's result through integers that its input came from, too: the same numbers,
- * and zeros. Else the result. */
+/** If the Pad's result is quantized again with the parameters with which its input was dequantized,
+ * returns the value after that: the same numbers and zeros. Else returns the Pad's result. */
 static int after_integers(laci_cpu_plan *plan, const laci_node *pad) {
   const int out = pad->outputs[0], before = plan->graph->values[pad->inputs[0]].producer;
   const laci_node *from = before < 0 ? NULL : &plan->graph->nodes[before];
@@ -171,13 +175,13 @@ static int after_integers(laci_cpu_plan *plan, const laci_node *pad) {
   return same ? again->outputs[0] : out;
 }
 
-/** A Pad that windows take in. */
+/** A Pad that can be merged into the windows that read it. */
 typedef struct joint {
   laci_pads pads;
-  int from, to; /* values: what the Pad reads, and what they read */
+  int from, to; /* values: `from` is what the Pad reads, `to` what the windows read */
 } joint;
 
-/** Do only windows that can take its zeros in read the Pad? */
+/** Is the Pad read only by windows into which it can be merged? */
 static bool can_join(laci_cpu_plan *plan, const laci_node *node, joint *j) {
   const laci_graph *graph = plan->graph;
   int64_t sums[2 * LACI_MAX_RANK];
@@ -210,7 +214,7 @@ static laci_graph *copy_graph(laci_cpu_plan *plan) {
   return copy;
 }
 
-/** Attributes with these pads. */
+/** Replaces the node's attribute "pads". */
 static void set_pads(laci_cpu_plan *plan, laci_node *node, int n, const int64_t *sums) {
   laci_attr *attrs = laci_plan_new(plan, (size_t)node->n_attrs + 1, sizeof *attrs);
   int64_t *pads = laci_plan_new(plan, (size_t)n, sizeof *pads);
@@ -234,7 +238,7 @@ static void read_instead(laci_cpu_plan *plan, laci_node *node, int value) {
   node->inputs = inputs;
 }
 
-/** Both lists, ascending, each reader once. */
+/** Moves the readers of `from` to `to`: a sorted list, each reader once. */
 static void join_readers(laci_cpu_plan *plan, laci_value *to, laci_value *from) {
   int *readers =
       laci_plan_new(plan, (size_t)to->n_readers + (size_t)from->n_readers, sizeof *readers);

@@ -3,10 +3,11 @@
  * that a training step takes less memory.
  *
  * The forward part is cut where few values cross (remat_cuts.c). Values that cross a cut are kept,
- * and so are small ones. Between two cuts all others are dropped, and recomputed just before the
- * gradients of that segment read them. A recomputation is the same fused node over the same values,
- * lowered alike, so that gradients keep every bit. A batch norm then reads the statistics
- * of its first computation, and does not update the running ones. Next: remat.h, lower/lower.c. */
+ * and so are small ones. All other values between two cuts are dropped, and recomputed just before
+ * the gradients of that segment read them. A recomputation is the same fused node over the same
+ * values, lowered alike, so that gradients have the same bits. A recomputed batch norm reads the
+ * statistics of its first computation, and does not update the running ones. Next: remat.h,
+ * lower/lower.c. */
 #include "engine/cpu/plan/remat.h"
 
 #include <string.h>
@@ -15,8 +16,8 @@
 
 /* ---- What is there ---- */
 
-/** Appends the values that the step reads and writes to `places`; returns how many places they
- * took. */
+/** Appends the values that the step reads and writes to `places`; returns how many were
+ * appended. */
 static int note_values(laci_remat *r, laci_remat_step *step, int *places) {
   const laci_cpu_plan *plan = r->plan;
   const laci_fused *fused = &plan->fused[step->fused];
@@ -34,7 +35,7 @@ static int note_values(laci_remat *r, laci_remat_step *step, int *places) {
   return step->n_reads + step->n_writes;
 }
 
-/** Steps in their order. first_after: the first node after the forward part. */
+/** Fills the steps in the order of the plan. first_after: the first node after the forward part. */
 static void find_steps(laci_remat *r, int first_after) {
   const laci_cpu_plan *plan = r->plan;
   int *places = r->places;
@@ -68,7 +69,8 @@ static void measure(laci_remat *r) {
 
 /* ---- Recomputations ---- */
 
-/** Reads after a value's recomputation are no longer reads of the first one. twice: [values] */
+/** Counts reads after a value's recomputation as reads of the second copy. twice: [values] the
+ * value was recomputed already. */
 static void share_uses(laci_cpu_plan *plan, const laci_remat *r, bool *twice) {
   for (int t = 0; t < plan->n_scheduled; t++) {
     const laci_scheduled *scheduled = &plan->schedule[t];

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where the forward part is cut, so that a training step needs little memory.
+ * Chooses where the forward part is cut, so that a training step needs little memory.
  *
- * While the gradients of the segment between cuts i and j are computed, memory holds what crosses
- * the cuts up to i, and what the gradients read of the segment itself. So for a limit on both
- * together the cheapest cuts follow from left to right:
+ * While the gradients of the segment between cuts i and j are computed, memory holds the values
+ * that cross the cuts up to i, and the values that the gradients read inside the segment. So for a
+ * limit on the sum of both, the cheapest cuts follow from left to right:
  *
  *   kept(j) = min over i < j of kept(i) + crossing(j), made after i
  *             where kept(i) + inside(i, j) <= limit
  *
- * Limits are tried from "all" downwards as long as there are such cuts, and each plan is walked
- * through (remat_peak.c): of those near the least peak, the one that computes least once more wins.
+ * Limits are tried from "all" downwards as long as cuts exist, and the peak of each plan is
+ * computed (remat_peak.c). Of the plans near the least peak, the one with the least recomputation
+ * wins.
  */
 #include "engine/cpu/plan/remat.h"
 
@@ -22,36 +23,38 @@
 #include "graph/op.h"
 
 enum {
-  SMALL_SHARE = 256, /* a value of this part of the largest one is not worth a thought */
-  MOST_CUTS = 400,   /* places to choose from; the narrowest of each neighbourhood */
-  MOST_LIMITS = 96,  /* each is 1/STEP smaller than the one before */
+  SMALL_SHARE = 256, /* values smaller than 1/SMALL_SHARE of the largest are always kept */
+  MOST_CUTS = 400,   /* cuts to choose from; of neighbours the one that the fewest bytes cross */
+  MOST_LIMITS = 96,  /* each limit is 1/STEP smaller than the one before */
   STEP = 12,
-  PRODUCTS_A_BYTE = 8, /* that a core does while it moves one */
-  NEAR_BEST = 16,      /* a peak is as good as the least if it is larger by one part of so many */
-  LEAST_GAIN = 50,     /* a plan that saves less than one part of so many is none */
+  PRODUCTS_A_BYTE = 8, /* multiplications that a core does in the time in which it moves one byte */
+  NEAR_BEST = 16,      /* a peak counts as equal to the least if it is larger by at most
+                          1/NEAR_BEST */
+  LEAST_GAIN = 50,     /* a plan must save at least 1/LEAST_GAIN of the memory */
 };
 
 typedef struct cut {
-  int after; /* the forward step before it; -1: before all */
-  int n;     /* values that cross it and are not kept anyway */
+  int after; /* the forward step before the cut; -1: before all steps */
+  int n;     /* values that cross the cut and are not always kept */
   int *values;
   int64_t bytes;
 } cut;
 
 typedef struct planner {
   laci_remat *r;
-  bool *anyway; /* [values] kept whatever is decided */
+  bool *anyway; /* [values] always kept */
   int n_cuts;
-  cut *cuts;               /* [n_cuts]; the last is the end, which nothing crosses */
+  cut *cuts;               /* [n_cuts]; the last one is the end of the forward part, which no value
+                              crosses */
   int64_t *added, *inside; /* [n_cuts, n_cuts], see above */
   int64_t *kept;           /* [n_cuts] */
-  int *from, *best;        /* [n_cuts] the cut before; best: [n_best] cuts of the best plan */
+  int *from, *best;        /* from: [n_cuts] the cut before; best: [n_best] cuts of the best plan */
   int n_best;
 } planner;
 
 /* ---- Places to cut */
 
-/** Must the value be kept in any case? */
+/** Is the value always kept? */
 static bool is_always_kept(const laci_remat *r, int value) {
   const laci_fused *fused = &r->plan->fused[r->steps[r->producer[value]].fused];
   bool statistic = laci_fused_has_statistics(r->plan, fused) && value != fused->output;
@@ -78,8 +81,8 @@ static lac_status set_values(cut *c, const int *alive, int n_alive, lac_error *e
   return LAC_OK;
 }
 
-/** A cut after every forward step but the last; with `fill`, those that are left get their values
- * instead. alive: memory for all values. */
+/** Counts the values that cross a cut after each forward step but the last; with `fill`, lists the
+ * values of the cuts that are left. alive: memory for all values. */
 static lac_status find_cuts(planner *p, int *alive, bool fill, lac_error *err) {
   const laci_remat *r = p->r;
   int n_alive = 0, next = 1;
@@ -102,7 +105,8 @@ static lac_status find_cuts(planner *p, int *alive, bool fill, lac_error *err) {
   return st;
 }
 
-/** Of each run of neighbours the narrowest stays, and the first cut in any case. */
+/** Reduces the cuts: of each run of neighbours the one that the fewest bytes cross stays, and the
+ * first cut always. */
 static void one_lane_cuts(planner *p) {
   int run = (p->n_cuts - 1 + MOST_CUTS - 1) / MOST_CUTS, n = 1;
   for (int first = 1; run > 1 && first < p->n_cuts; first += run) {
@@ -114,7 +118,7 @@ static void one_lane_cuts(planner *p) {
   if (run > 1) p->n_cuts = n;
 }
 
-/** From before all steps to after all. */
+/** Makes the list of cuts, from before the first forward step to after the last one. */
 static lac_status place_cuts(planner *p, lac_error *err) {
   int *alive = laci_alloc((size_t)p->r->plan->graph->n_values + 1, sizeof *alive);
   if (!alive) return laci_fail_memory(err, "what is computed once more");
@@ -129,7 +133,8 @@ static lac_status place_cuts(planner *p, lac_error *err) {
 
 /* ---- What a segment costs */
 
-/** Bytes of values that cross cut j and are made after cut i; only those that gradients read. */
+/** Returns the bytes of values that cross cut j and are computed after cut i; with `needed`, only
+ * of those that gradients read. */
 static int64_t crossing(const planner *p, int i, int j, bool needed) {
   const cut *c = &p->cuts[j];
   int64_t sum = 0;
@@ -141,7 +146,8 @@ static int64_t crossing(const planner *p, int i, int j, bool needed) {
   return sum;
 }
 
-/** Two values as large as the segment's largest: the gradients that pass through it. */
+/** Computes the memory inside each segment, with two more values as large as its largest, for the
+ * gradients that pass through it. */
 static void weigh_segments(planner *p) {
   const laci_remat *r = p->r;
   for (int i = 0; i < p->n_cuts; i++) {
@@ -164,7 +170,7 @@ static void weigh_segments(planner *p) {
 
 /* ---- The cheapest cuts for a limit */
 
-/** False: there are none. */
+/** Finds the cheapest cuts under the limit; false: there are none. */
 static bool choose(planner *p, int64_t limit) {
   p->kept[0] = 0;
   for (int j = 1; j < p->n_cuts; j++) {
@@ -181,7 +187,8 @@ static bool choose(planner *p, int64_t limit) {
   return p->kept[p->n_cuts - 1] >= 0;
 }
 
-/** Fills `recomputed`: what gradients need and is not kept, and what that needs. */
+/** Fills `recomputed`: the steps whose results gradients need and that are not kept, and all that
+ * these need. */
 static void follow_keep(laci_remat *r) {
   memset(r->recomputed, 0, (size_t)r->n_steps * sizeof *r->recomputed);
   for (int v = 0; v < r->plan->graph->n_values; v++) {
@@ -198,7 +205,7 @@ static void follow_keep(laci_remat *r) {
   }
 }
 
-/** keep and recomputed for cuts [n], the latest first. */
+/** Fills keep and recomputed for n cuts, the latest first. */
 static void follow(planner *p, const int *cuts, int n) {
   laci_remat *r = p->r;
   int last = n > 0 ? p->cuts[cuts[0]].after : -1;
@@ -209,7 +216,8 @@ static void follow(planner *p, const int *cuts, int n) {
   follow_keep(r);
 }
 
-/** Products that each element of a fused node's result is a sum of; 0: it is no sum of products. */
+/** Returns how many products are summed for each element of a fused node's result; 0: it is no sum
+ * of products. */
 static int64_t depth_of(const laci_cpu_plan *plan, const laci_fused *fused) {
   const laci_node *node = &plan->graph->nodes[fused->node];
   if (!node->op || node->op->role != LACI_ROLE_ALLOW || node->n_inputs < 2) return 0;
@@ -221,7 +229,7 @@ static int64_t depth_of(const laci_cpu_plan *plan, const laci_fused *fused) {
   return x->rank > 0 ? x->dims[x->rank - 1] : 1;
 }
 
-/** How long computing once more takes, in products; near enough to choose by. */
+/** Estimates the time of all recomputations, in multiplications, to compare plans by. */
 static int64_t work_of(const laci_remat *r) {
   int64_t work = 0;
   for (int s = 0; s < r->n_forward; s++) {
@@ -236,11 +244,11 @@ static int64_t work_of(const laci_remat *r) {
 }
 
 typedef struct trial {
-  int64_t most;  /* peaks up to this one will do, the least work wins; < 0: the least peak wins */
-  int64_t least; /* that so far; < 0: none */
+  int64_t most;  /* of peaks up to this, the least work wins; < 0: the least peak wins */
+  int64_t least; /* the least so far; < 0: none */
 } trial;
 
-/** The cuts of every limit; those that win stay in p->best. */
+/** Tries the cuts of every limit; the best ones are left in p->best. */
 static lac_status try_limits(planner *p, trial *t, lac_error *err) {
   int *cuts = laci_alloc((size_t)p->n_cuts, sizeof *cuts);
   double limit = (double)p->inside[p->n_cuts - 1];
@@ -249,7 +257,9 @@ static lac_status try_limits(planner *p, trial *t, lac_error *err) {
   for (int k = 0; k < MOST_LIMITS && !st && choose(p, laci_int_from_f(limit)); k++) {
     int n = 0;
     limit -= limit / STEP;
-    if (p->kept[p->n_cuts - 1] == before) continue; /* the same cuts */
+    if (p->kept[p->n_cuts - 1] == before)
+      continue; /* the limit gives the same cuts as the one
+                                                       before */
     before = p->kept[p->n_cuts - 1];
     for (int at = p->from[p->n_cuts - 1]; at > 0; at = p->from[at]) cuts[n++] = at;
     follow(p, cuts, n);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How much memory a plan would need with the values that are kept: the fused nodes are visited in
- * their order, recomputations before their first reader, and the sizes of live values are added up.
- * Weights and scratch memory are the same for every plan and do not count. Outputs leave as soon as
- * no one reads them. */
+ * Computes how much memory a plan would need for a choice of kept values. The fused nodes are
+ * visited in their order, recomputations before their first reader, and the sizes of live values
+ * are added up. Weights and scratch memory are the same for every plan and are not counted. Outputs
+ * are freed as soon as no node reads them. */
 #include "engine/cpu/plan/remat.h"
 #include "graph/ops.h"
 #include "graph/op.h"
@@ -12,11 +12,11 @@
 typedef struct ordering {
   const laci_remat *r;
   int n, *order; /* a step, or ~step for its recomputation */
-  bool *placed;  /* [forward steps] its recomputation is in the order */
-  bool *wanted;  /* [forward steps] its recomputation must come now */
+  bool *placed;  /* [forward steps] the recomputation is in the order already */
+  bool *wanted;  /* [forward steps] the recomputation must come next */
 } ordering;
 
-/** Adds the recomputation of a step after those of all that it needs. */
+/** Adds the recomputation of a step to the order, after the recomputations that it needs. */
 static void place_again(ordering *o, int step) {
   if (o->placed[step]) return;
   int first = step, n_open = 1;
@@ -66,7 +66,8 @@ int laci_remat_order(const laci_remat *r, int *order) {
 typedef struct walk {
   const laci_remat *r;
   int n_order, *order;
-  int *last_use; /* [values, then values once more] place in the order; -1: nowhere, or freed */
+  int *last_use; /* [2 * values: first copies, then recomputed copies] place of the last use in the
+                    order; -1: none, or freed */
 } walk;
 
 static const laci_remat_step *step_at(const walk *w, int at) {
@@ -74,7 +75,7 @@ static const laci_remat_step *step_at(const walk *w, int at) {
   return &w->r->steps[step < 0 ? ~step : step];
 }
 
-/** What a step reads, among values and values once more; -1: nothing that takes memory. */
+/** Returns a value that a step reads, as an index of last_use; -1: it takes no memory. */
 static int read_id(const walk *w, int at, int i) {
   const laci_remat *r = w->r;
   int value = step_at(w, at)->reads[i];
@@ -105,7 +106,8 @@ static int64_t bytes_of(const walk *w, int id) {
   return w->r->bytes[id < n_values ? id : id - n_values];
 }
 
-/** Products and windows need all of their input until the end; others may write over it. */
+/** Does the operator need its whole input until it has finished? Products and windows do; others
+ * may write the result over it. */
 static bool keeps_operands(const laci_op *op) {
   static const laci_op *const windows[] = {
       &laci_op_conv_grad_input, &laci_op_conv_grad_weight,    &laci_op_max_pool,
@@ -117,7 +119,8 @@ static bool keeps_operands(const laci_op *op) {
   return is_window;
 }
 
-/** A value that is added to a result may be where the result is written. */
+/** May the step write its result over this value, because it is the summand that is added to the
+ * result? */
 static bool may_overwrite(const walk *w, int at, int value) {
   const laci_cpu_plan *plan = w->r->plan;
   const laci_fused *fused = &plan->fused[step_at(w, at)->fused];

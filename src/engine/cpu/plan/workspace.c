@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which gradients read what a forward step left for them, instead of the value that it was computed
- * from: so that planning, which keeps or drops that value, and lowering mean the same. */
+ * Finds which gradients read the workspace of a forward step instead of the value that it was
+ * computed from. Planning, which keeps or drops that value, and lowering both use this. */
 #include <string.h>
 
 #include "engine/cpu/plan/plan.h"
@@ -12,12 +12,12 @@ static bool same_window(const laci_node *a, const laci_node *b) {
   for (int at = 0; at < 4; at++) {
     size_t n_a, n_b;
     const int64_t *x = laci_node_ints(a, names[at], &n_a), *y = laci_node_ints(b, names[at], &n_b);
-    bool zero = at == 2 && !x && n_b <= 2 * LACI_MAX_RANK; /* pads that are not given */
+    bool zero = at == 2 && !x && n_b <= 2 * LACI_MAX_RANK; /* absent pads are zeros */
     if (zero) {
       x = none;
       n_a = n_b;
     }
-    if (!x && y) { /* strides and dilations of 1 */
+    if (!x && y) { /* absent strides and dilations are 1 */
       for (size_t i = 0; i < n_b; i++) {
         if (y[i] != 1) return false;
       }
@@ -44,7 +44,7 @@ static int pool_of(const laci_cpu_plan *plan, const laci_node *grad) {
   return -1;
 }
 
-/** The batch norm that the Relu of a gradient was fused to. */
+/** Returns the batch norm to which the Relu of a gradient was fused; -1: none. */
 static int norm_of(const laci_cpu_plan *plan, const laci_node *grad) {
   const laci_graph *graph = plan->graph;
   int relu = graph->values[grad->inputs[1]].producer;
