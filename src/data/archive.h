@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tar archives, read where they are: which files they hold, and where these are in the archive. So
- * an archive of archives is walked without unpacking anything, and each file in it can be read at
- * any time, from any thread. */
+ * Lists tar archives: the names of their files, and where these are in the archive. So an archive
+ * of archives is read without unpacking, and each file in it can be read at any time, by any
+ * thread. */
 #ifndef LACI_DATA_ARCHIVE_H
 #define LACI_DATA_ARCHIVE_H
 
@@ -18,8 +18,8 @@ typedef struct laci_archive {
   size_t offset, n;
 } laci_archive;
 
-/** A regular file in it, at bytes [offset, offset + n) of the file that holds the archive. The name
- * is a view until visit returns. */
+/** A regular file in an archive, at bytes [offset, offset + n) of the file that holds the archive.
+ * The name is valid until visit returns. */
 typedef struct laci_archive_member {
   const char *name;
   size_t offset, n;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Images changed at random as they are read for training: padded with black and cropped to the old
- * size anywhere, or a part of them resized, and flipped left to right.
+ * Random changes of images as they are read for training: padding with black and cropping back to
+ * the old size at a random place, or resizing a random part; and flipping left to right.
  *
- * What happens to an image follows from (seed, number of the sample since training began), so that
- * threads and restarts change nothing. Next: loader.h. */
+ * The change of an image follows from (seed, number of the sample since training began), so that it
+ * does not depend on threads and restarts. Next: loader.h. */
 #ifndef LACI_DATA_AUGMENT_H
 #define LACI_DATA_AUGMENT_H
 
@@ -17,13 +17,14 @@ typedef struct laci_image laci_image;
 typedef struct laci_augment {
   int pad;      /* pixels on every side, 0..LACI_AUGMENT_MAX_PAD; 0: no crop */
   bool flip;    /* half of the images are mirrored */
-  bool resized; /* a part of random area and aspect (region.h) is resized to the crop, in the place
-                   of padding */
+  bool resized; /* a part of random area and aspect (region.h) is resized to the crop's size,
+                   instead of padding */
 } laci_augment;
 
 enum { LACI_AUGMENT_MAX_PAD = 1024 };
 
-/** What happens to a sample: the crop's corner in the padded image, both 0 .. 2 pad. */
+/** The change of a sample: the crop's corner in the padded image, both 0 .. 2 pad, and whether it
+ * is mirrored. */
 typedef struct laci_augment_draw {
   int top, left;
   bool flipped;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a kind of data set has to offer: it fills the common part when it is opened, and brings two
+ * The interface of a kind of data set: when opened, it fills the common part, and it has two
  * functions. dataset.c does the rest. */
 #ifndef LACI_DATA_DATASET_IN_H
 #define LACI_DATA_DATASET_IN_H
@@ -9,52 +9,53 @@
 
 /** The bytes of a stored image: JPEG, PNG or WebP. Zero-initialised is empty. */
 typedef struct laci_encoded {
-  uint8_t *memory; /* what holds them; free it */
+  uint8_t *memory; /* memory that holds the bytes; to be freed */
   const uint8_t *bytes;
   size_t size_bytes;
 } laci_encoded;
 
 typedef struct laci_dataset_kind {
-  /* One of the two, the other is NULL: pixels, or bytes to be decoded; on failure, too, the caller
-   * frees. Any thread. */
+  /* One of the two functions is set: image returns pixels, encoded returns bytes to be decoded. The
+   * caller frees the result, also after a failure. Any thread. */
   lac_status (*image)(const laci_dataset *set, int64_t at, laci_image *image, lac_error *err);
   lac_status (*encoded)(const laci_dataset *set, int64_t at, laci_encoded *encoded, lac_error *err);
-  /* What to call image `at` in an error's text. */
+  /* Writes the name of image `at` for error texts. */
   void (*name)(const laci_dataset *set, int64_t at, char *text, size_t size_bytes);
-  void (*close)(laci_dataset *set); /* frees `own` and what hangs on it; own may be NULL */
+  void (*close)(laci_dataset *set); /* frees `own` and all that it owns; own may be NULL */
 } laci_dataset_kind;
 
 struct laci_dataset {
   const laci_dataset_kind *kind;
   laci_arena arena; /* all texts */
   const char *folder;
-  const char *format; /* as laci_dataset_format says */
+  const char *format; /* laci_dataset_format */
   int64_t count;
   int32_t *labels; /* [count] */
   int n_classes;
   laci_numbering numbering;
   const char **class_names;   /* [n_classes], or NULL */
-  const char **class_folders; /* [n_classes] in the arena, where they are called otherwise; NULL */
+  const char **class_folders; /* [n_classes] in the arena, if they differ from the class names; else
+                                 NULL */
   laci_preprocessing preprocessing;
   laci_augment augment;
-  void *own; /* the kind's */
+  void *own; /* data of the kind */
 };
 
-/** Both fill a set whose folder is set; on failure the caller closes it. */
+/** These fill a set whose folder is set; on failure the caller closes it. */
 LAC_MUST_CHECK lac_status laci_cifar_open(laci_dataset *set, const laci_dataset_options *options,
                                           lac_error *err);
 LAC_MUST_CHECK lac_status laci_folder_open(laci_dataset *set, const laci_dataset_options *options,
                                            lac_error *err);
 LAC_MUST_CHECK lac_status laci_digits_open(laci_dataset *set, const laci_dataset_options *options,
                                            lac_error *err);
-/** The same from the bytes of digits.csv.gz. */
+/** As laci_digits_open, from the bytes of digits.csv.gz. */
 LAC_MUST_CHECK lac_status laci_digits_read(laci_dataset *set, const char *name,
                                            const uint8_t *bytes, size_t size_bytes,
                                            laci_dataset_part part, lac_error *err);
-/** Images in one folder, and a text file that says which class each is. */
+/** Opens images in one folder, with a text file that gives the class of each. */
 LAC_MUST_CHECK lac_status laci_flat_open(laci_dataset *set, const laci_dataset_options *options,
                                          lac_error *err);
-/** TFRecords in ImageNet's layout: train-00000-of-01024 ..., validation-00000-of-00128 ... */
+/** Opens TFRecords in ImageNet's layout: train-00000-of-01024 ..., validation-00000-of-00128 ... */
 LAC_MUST_CHECK lac_status laci_records_open(laci_dataset *set, const laci_dataset_options *options,
                                             lac_error *err);
 bool laci_records_are_there(const char *folder);
@@ -65,26 +66,26 @@ bool laci_flat_has_images(const char *folder);
 /** Whether the folder holds one of CIFAR's files. */
 bool laci_cifar_is_there(const char *folder);
 
-/** folder/name in the arena; NULL: no memory. */
+/** Returns folder/name, in the arena; NULL: no memory. */
 char *laci_path_in(laci_arena *arena, const char *folder, const char *name);
 
-/** The lines of a text file of at most 16 MiB, without their ends and without empty lines at
- * the end of the file; copies in the arena. */
+/** Reads the lines of a text file of at most 16 MiB, without line ends and without empty lines at
+ * the end of the file; they are copies in the arena. */
 LAC_MUST_CHECK lac_status laci_read_lines(laci_arena *arena, const char *path, const char ***lines,
                                           int *n_lines, lac_error *err);
 
-/** The set's classes from a list, as dataset.h says. */
+/** Sets the classes from a list, as dataset.h describes. */
 LAC_MUST_CHECK lac_status laci_list_classes(laci_dataset *set, const char *classes_path,
                                             lac_error *err);
 
-/** The class of "n01440764" in ImageNet; -1: none. */
+/** Returns the class number of a synset such as "n01440764" in ImageNet; -1: none. */
 int laci_imagenet_class(const char *name);
-/** ... and back: the synset of class 0..999, 9 letters. */
+/** Writes the synset of class 0..999, 9 letters. */
 void laci_imagenet_synset(int class_number, char synset[16]);
-/** The set's classes are ImageNet's. Fails LAC_NO_MEMORY. */
+/** Sets the classes to those of ImageNet. Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_imagenet_classes(laci_dataset *set, lac_error *err);
 
-/** Gives the folders (sorted names) their class numbers and the set its classes, as dataset.h says.
+/** Numbers the folders (sorted names) and sets the classes, as dataset.h describes.
  */
 LAC_MUST_CHECK lac_status laci_number_classes(laci_dataset *set, const char *const *folders, int n,
                                               const laci_dataset_options *options, int32_t *numbers,

@@ -17,7 +17,7 @@
 
 typedef struct laci_reader laci_reader;
 
-/** What is written. */
+/** The fields that are written. */
 typedef struct laci_example {
   const uint8_t *encoded; /* a JPEG */
   size_t encoded_bytes;
@@ -26,32 +26,33 @@ typedef struct laci_example {
   const char *synset, *text, *filename;
 } laci_example;
 
-/** The message's bytes, *n of them, the caller's (laci_free). Fails LAC_NO_MEMORY. The same for the
- * same example, always. */
+/** Packs an example into the message's bytes, *n of them, the caller's (laci_free); equal examples
+ * give equal bytes. Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_example_pack(const laci_example *example, uint8_t **bytes, size_t *n,
                                             lac_error *err);
 
-/** Where an Example is: in memory, or in a part of a file, of which as little is read as will
- * do. */
+/** The source of an Example: memory, or a part of a file, of which as little as possible is
+ * read. */
 typedef struct laci_example_source {
   const char *name;     /* for messages */
-  size_t at;            /* ... and where it begins */
-  size_t n;             /* bytes of it */
+  size_t at;            /* position where it begins, for messages */
+  size_t n;             /* its bytes */
   const uint8_t *bytes; /* NULL: in the file */
   laci_reader *reader;
-  size_t offset; /* of its first byte in the file */
+  size_t offset; /* offset of its first byte in the file */
 } laci_example_source;
 
 enum { LACI_SYNSET_BYTES = 32 };
 
-/** What is read of an Example. */
+/** The fields that are read. */
 typedef struct laci_example_view {
-  size_t encoded, encoded_bytes;  /* image/encoded begins here, in the Example */
-  int64_t label;                  /* image/class/label as it is there */
-  char synset[LACI_SYNSET_BYTES]; /* "": none, or longer */
+  size_t encoded, encoded_bytes;  /* position and size of image/encoded in the Example */
+  int64_t label;                  /* image/class/label, unchanged */
+  char synset[LACI_SYNSET_BYTES]; /* "": missing, or too long */
 } laci_example_view;
 
-/** Fails LAC_BAD_FILE for what is no Example or has no image, no label or two, LAC_IO. Any thread.
+/** Reads the fields of an Example. Fails LAC_BAD_FILE if it is no Example or has no image, no label
+ * or two, LAC_IO. Any thread.
  */
 LAC_MUST_CHECK lac_status laci_example_find(const laci_example_source *source,
                                             laci_example_view *view, lac_error *err);

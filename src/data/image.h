@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Decoded images, and the formats they come in: JPEG, PNG and WebP.
+ * Decoded images, and decoders of JPEG, PNG and WebP.
  *
- * An image is what a photograph shows and nothing else: three bytes a pixel, red, green, blue, rows
- * from top to bottom. The orientation that a camera notes (EXIF) is ignored, as reference pipelines
- * do that networks were trained and measured with. Next: prepare.h, from an image to a network's
- * input. */
+ * An image has three bytes for each pixel (red, green, blue), in rows from top to bottom. The
+ * orientation noted by a camera (EXIF) is ignored, as it is in the reference pipelines with which
+ * networks were trained and measured. Next: prepare.h, from an image to a network's input. */
 #ifndef LACI_DATA_IMAGE_H
 #define LACI_DATA_IMAGE_H
 
@@ -15,14 +14,14 @@
 #include "data/region.h"
 #include "lacuna/status.h"
 
-/** Zero-initialised is empty. The memory grows and is used again for the next image. */
+/** Zero-initialised is empty. The memory grows as needed and is reused for the next image. */
 typedef struct laci_image {
   int width, height;     /* pixels */
   uint8_t *rgb;          /* [height, width, 3], and LACI_RESIZE_SLACK bytes more */
   size_t capacity_bytes; /* of rgb */
 } laci_image;
 
-/** What an image may have at most, so that a small file cannot ask for all memory. */
+/** Limits of an image, so that a small file cannot claim all memory. */
 enum { LACI_IMAGE_MAX_PIXELS = 1 << 26, LACI_IMAGE_MAX_SIDE = 65535 };
 
 /** Gives the image a size (each side at least 1) and memory for it; the pixels are undefined. Fails
@@ -32,32 +31,34 @@ LAC_MUST_CHECK lac_status laci_image_set_size(laci_image *image, const char *nam
 /** Makes *image empty again; an empty one is fine. */
 void laci_image_clear(laci_image *image);
 
-/** Only the region stays, in place. */
+/** Crops the image to the region, in place. */
 void laci_image_crop(laci_image *image, laci_region region);
 
-/** Which part of an image is wanted, and how small it may come. */
+/** Which part of an image to decode, and to how small a size it may be reduced. */
 typedef struct laci_image_part {
-  /* inside of width x height pixels, which are known only when the file is read */
+  /* returns the part of an image of width x height pixels, which are known when the header is
+   * read */
   laci_region (*choose)(const void *context, int width, int height);
   const void *context;
-  int least_width, least_height; /* pixels that the part is resized to; 0: it comes as it is */
+  int least_width, least_height; /* size to which the caller will resize the part; 0: it must not be
+                                    reduced */
 } laci_image_part;
 
-/** Decodes an image of any of the three formats, told by its first bytes and not by its name: PNG
- * files with a JPEG's name are among ImageNet's. Fails as the three below do, and LAC_BAD_FILE for
- * other bytes. Any thread, each with its own image. */
+/** Decodes an image of any of the three formats, recognized by its first bytes and not by its name:
+ * ImageNet has PNG files with a JPEG's name. Fails as the three decoders below do, and LAC_BAD_FILE
+ * for other bytes. Any thread, each with its own image. */
 LAC_MUST_CHECK lac_status laci_image_decode(const char *name, const uint8_t *bytes,
                                             size_t size_bytes, laci_image *image, lac_error *err);
-/** The same of a part alone: the pixels of *image are those of the part in the whole image. part:
- * NULL is all of it. */
+/** As laci_image_decode, for a part only: *image has the pixels that the part has in the whole
+ * image. part: NULL is the whole image. */
 LAC_MUST_CHECK lac_status laci_image_decode_part(const char *name, const uint8_t *bytes,
                                                  size_t size_bytes, const laci_image_part *part,
                                                  laci_image *image, lac_error *err);
-/** The same for a file. */
+/** As laci_image_decode, for a file. */
 LAC_MUST_CHECK lac_status laci_image_read(const char *path, laci_image *image, lac_error *err);
 
-/** Is it a JPEG of three colours or of grey, as every reader of such files takes it? Not in four
- * inks, and no other format. Its header is looked at only. */
+/** Is it a JPEG of three colours or grey, which every reader supports? False for CMYK and for other
+ * formats. Only the header is read. */
 bool laci_image_is_plain_jpeg(const uint8_t *bytes, size_t size_bytes);
 
 /** Decodes a JPEG: baseline, progressive or arithmetic, 8 bits; grey becomes three equal bytes,
@@ -71,26 +72,28 @@ bool laci_image_is_plain_jpeg(const uint8_t *bytes, size_t size_bytes);
  * Any thread, each with its own image. */
 LAC_MUST_CHECK lac_status laci_jpeg_decode(const char *name, const uint8_t *bytes,
                                            size_t size_bytes, laci_image *image, lac_error *err);
-/** The same of a part alone; NULL: all of it. A part that is many times larger than it may come is
- * decoded at half, a quarter or an eighth of its size, without pixels at its edges that are no
- * whole one then. What is below the part is not read, and damage there is not seen. */
+/** As laci_jpeg_decode, for a part only (NULL: all of it). A part that is many times larger than
+ * needed is decoded at 1/2, 1/4 or 1/8 of its size, without pixels at its edges that would be
+ * incomplete. Data below the part are not read, and damage there is not detected. */
 LAC_MUST_CHECK lac_status laci_jpeg_decode_part(const char *name, const uint8_t *bytes,
                                                 size_t size_bytes, const laci_image_part *part,
                                                 laci_image *image, lac_error *err);
 
-/** The image as a JPEG of the best quality, with colours at half their resolution: its bytes, the
- * caller's (laci_free). The same bytes from the same image. Fails LAC_UNSUPPORTED, LAC_NO_MEMORY.
+/** Encodes the image as a JPEG of the best quality, with colours at half their resolution. *bytes
+ * is the caller's (laci_free). The result depends only on the image. Fails LAC_UNSUPPORTED,
+ * LAC_NO_MEMORY.
  */
 LAC_MUST_CHECK lac_status laci_jpeg_encode(const char *name, const laci_image *image,
                                            uint8_t **bytes, size_t *n, lac_error *err);
 
-/** Decodes a PNG of any kind: grey and palettes become colours, of 16 bits the upper 8 count,
- * transparency and gamma are left out: the bytes of Pillow's convert('RGB'), but for grey of 16
- * bits, which Pillow clips. Of an animation, the still image. Fails as laci_jpeg_decode does. */
+/** Decodes a PNG of any kind. Grey and palettes become colours, 16-bit samples lose their lower 8
+ * bits, and transparency and gamma are ignored. These are the bytes of Pillow's convert('RGB'),
+ * except for 16-bit grey, which Pillow clips. Of an animation, the still image is decoded. Fails as
+ * laci_jpeg_decode does. */
 LAC_MUST_CHECK lac_status laci_png_decode(const char *name, const uint8_t *bytes, size_t size_bytes,
                                           laci_image *image, lac_error *err);
 
-/** Decodes a WebP, lossy or lossless; transparency is left out. Fails as laci_jpeg_decode does, and
+/** Decodes a WebP, lossy or lossless; transparency is ignored. Fails as laci_jpeg_decode does, and
  * LAC_UNSUPPORTED for an animation. */
 LAC_MUST_CHECK lac_status laci_webp_decode(const char *name, const uint8_t *bytes,
                                            size_t size_bytes, laci_image *image, lac_error *err);

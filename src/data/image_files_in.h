@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A set whose images are files below its folder. */
+ * A data set whose images are files below its folder. */
 #ifndef LACI_DATA_IMAGE_FILES_IN_H
 #define LACI_DATA_IMAGE_FILES_IN_H
 
@@ -9,12 +9,12 @@
 /** laci_dataset.own of such a set. */
 typedef struct laci_image_files {
   laci_name_list images; /* paths below the set's folder, in the set's order */
-  size_t n_left_out;     /* files that are no images by their names */
+  size_t n_left_out;     /* files without the name of an image */
 } laci_image_files;
 
-/** Fills all of the set but images, labels and classes. Fails LAC_NO_MEMORY. */
+/** Fills all fields of the set except images, labels and classes. Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_image_files_begin(laci_dataset *set, lac_error *err);
-/** A warning, where any file was left out. */
+/** Logs a warning if files were left out. */
 void laci_image_files_log_left_out(const laci_dataset *set);
 
 #endif

@@ -3,8 +3,8 @@
  *
  *     train-00000-of-01024 ...   validation-00000-of-00128 ...
  *
- * The order of each part is a seeded permutation of all its images, so that a shard holds every
- * class. Shards are made by several threads, one each; which and how many changes no byte. */
+ * The order of each part is a seeded permutation of all its images, so that each shard has images
+ * of every class. Several threads write one shard each; their number does not change any byte. */
 #ifndef LACI_DATA_IMAGENET_H
 #define LACI_DATA_IMAGENET_H
 
@@ -17,18 +17,17 @@ typedef struct laci_imagenet_options {
   int threads;            /* <= 0: as many as cores */
   int shards, val_shards; /* 1..99999 */
   uint64_t seed;
-  bool force; /* a conversion of something else in the folder goes first */
+  bool force; /* removes another conversion that the folder holds */
 } laci_imagenet_options;
 
 typedef struct laci_imagenet_part {
-  int64_t images, broken; /* written; left out */
-  int shards, kept;       /* in all; of them there before */
+  int64_t images, broken; /* images: written; broken: left out */
+  int shards, kept;       /* shards: in all; kept: of these, existing before the run */
 } laci_imagenet_part;
 
-/** Converts RAW into the folder, which is made. Broken images are logged and left out; they are
- * listed in folder/broken.txt. A run that ended early, however, goes on where it was: the shards
- * are those of a run that did not. Memory: names, and for each thread an image and what is decoded
- * of it.
+/** Converts RAW to TFRecords in the folder, which is created. Broken images are logged, left out,
+ * and listed in folder/broken.txt. A run continues an earlier one that was ended in any way, with
+ * the same resulting shards. Memory: names, and for each thread an image and its decoded pixels.
  *
  * Fails as laci_raw_open does, LAC_NOT_FOUND for a RAW without images, LAC_EXISTS for a folder with
  * shards of something else or in use, LAC_INTERRUPTED, LAC_IO, LAC_NO_MEMORY. Finished shards

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One shard of the conversion. */
+ * Writes one shard of the conversion of ImageNet to TFRecords. */
 #ifndef LACI_DATA_IMAGENET_SHARD_H
 #define LACI_DATA_IMAGENET_SHARD_H
 
@@ -12,24 +12,24 @@ enum { LACI_SHARD_NAME = 48 };
 
 typedef struct laci_imagenet_shard {
   const laci_raw_part *raw;
-  const char *const *texts; /* [LACI_IMAGENET_CLASSES] what people call the classes */
+  const char *const *texts; /* [LACI_IMAGENET_CLASSES] readable names of the classes */
   const char *folder;
   char name[LACI_SHARD_NAME];
   uint64_t seed;
   int part;           /* 0: training, 1: validation */
-  int64_t first, end; /* places in the part's order */
+  int64_t first, end; /* range of places in the part's order of images */
   /* Results. */
   int64_t images, broken;
   char *broken_lines; /* "NAME<TAB>why\n" each; laci_imagenet_shard_clear */
   size_t n_broken_bytes;
 } laci_imagenet_shard;
 
-/** After each image; false: the work is to end. */
+/** Called after each image; returns false to end the conversion. */
 typedef bool laci_imagenet_counter(void *context);
 
-/** Writes folder/name in one step and fills the results. Images that cannot be decoded are logged
- * and left out. Fails LAC_INTERRUPTED, LAC_IO, LAC_NOT_FOUND for an image that went away meanwhile,
- * LAC_NO_MEMORY; there is no file then. Any thread. */
+/** Writes folder/name atomically and fills the results. Images that cannot be decoded are logged
+ * and left out. Fails LAC_INTERRUPTED, LAC_IO, LAC_NOT_FOUND for an image that was removed
+ * meanwhile, LAC_NO_MEMORY; then there is no file. Any thread. */
 LAC_MUST_CHECK lac_status laci_imagenet_shard_write(laci_imagenet_shard *shard,
                                                     laci_imagenet_counter *counter, void *context,
                                                     lac_error *err);

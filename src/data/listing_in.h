@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The names in folders of images: classes, and images at any depth below them. What is listed is
- * only names; what an image's bytes are is found out when it is read. */
+ * Lists the names in folders of images: classes, and images at any depth below them. The content of
+ * images is not read. */
 #ifndef LACI_DATA_LISTING_IN_H
 #define LACI_DATA_LISTING_IN_H
 
@@ -17,27 +17,28 @@ typedef struct laci_name_list {
   size_t n, capacity;
 } laci_name_list;
 
-/** False: no memory, or name is NULL for want of it. */
+/** Adds a name. False: no memory, or name is NULL because an earlier allocation failed. */
 bool laci_name_list_add(laci_name_list *list, const char *name);
 
 bool laci_is_folder(const char *path);
-/** Does an image go by such a name (.jpg .jpeg .jpe .png .webp in small or large letters)? */
+/** Is it the name of an image (.jpg .jpeg .jpe .png .webp, in any case)? */
 bool laci_is_image_name(const char *name);
 
-/** The folders in a folder, sorted; names that begin with a dot do not count. Fails LAC_NOT_FOUND,
- * LAC_IO, LAC_NO_MEMORY. */
+/** Lists the folders in a folder, sorted, without those whose names begin with a dot. Fails
+ * LAC_NOT_FOUND, LAC_IO, LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_list_folders(laci_arena *arena, const char *path,
                                             laci_name_list *list, lac_error *err);
 
-/** Where images are looked for. */
+/** Where images are searched. */
 typedef struct laci_listing {
-  const char *root;   /* what is listed is a path below it */
-  bool deep;          /* in folders of folders, too */
-  size_t *n_left_out; /* files whose names are not those of images; counted up */
+  const char *root;   /* listed paths are relative to it */
+  bool deep;          /* searches nested folders, too */
+  size_t *n_left_out; /* incremented for each file without the name of an image */
 } laci_listing;
 
-/** Appends the images of root/inside ("": of root): sorted by their folders' paths, then by their
- * names, in bytes. Fails as above, and LAC_BAD_FILE beyond 32 levels of folders. */
+/** Appends the images of root/inside ("": of root), sorted by their folders' paths, then by their
+ * names, as bytes. Fails as laci_list_folders, and LAC_BAD_FILE for more than 32 levels of
+ * folders. */
 LAC_MUST_CHECK lac_status laci_list_images(laci_arena *arena, const laci_listing *where,
                                            const char *inside, laci_name_list *list,
                                            lac_error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How good a classifier is: top-1, top-5 and loss, from its logits.
+ * Accuracy of a classifier: top-1, top-5 and loss, from its logits.
  *
  * An image counts as right among the best k where fewer than k classes come before its label; class
  * a comes before b where its logit is greater, or equal and a < b. The loss is the mean softmax
@@ -14,7 +14,7 @@
 
 #include "lacuna/status.h"
 
-/** What one image scored: all that its part of the metrics follows from. */
+/** The score of one image: everything that the metrics need of it. */
 typedef struct laci_image_score {
   double loss;
   int64_t before; /* classes that come before its label */
@@ -22,17 +22,17 @@ typedef struct laci_image_score {
 
 /** Zero-initialised is empty. */
 typedef struct laci_metrics {
-  int64_t first;      /* the number of the first image that is added */
-  int64_t images;     /* that were added */
-  int64_t top1, top5; /* images that are right */
+  int64_t first;      /* number of the first image to be added */
+  int64_t images;     /* number of images added */
+  int64_t top1, top5; /* images that were classified correctly */
   double loss_sum;
-  bool of_probabilities;    /* what is added are rows of those, not of logits */
-  bool counts_bad;          /* rows that are not finite are counted and not refused: no rate may be
-                               given then, see laci_metrics_check */
-  int64_t n_bad;            /* of these */
-  lac_error bad;            /* what is wrong with the first of them */
-  laci_image_score *scores; /* [first + images that are added] by their numbers, where each one's
-                               score is written; NULL: nowhere */
+  bool of_probabilities;    /* the rows are probabilities, not logits */
+  bool counts_bad;          /* rows that are not finite are counted instead of failing; then no rate
+                               may be reported, see laci_metrics_check */
+  int64_t n_bad;            /* number of rows that are not finite */
+  lac_error bad;            /* what is wrong with the first such row */
+  laci_image_score *scores; /* [first + number of images] the score of each image is written to its
+                               number's place; NULL: not written */
 } laci_metrics;
 
 /** Adds n images: logits [n, classes] row by row, labels [n]. Fails, with nothing added,
@@ -41,14 +41,14 @@ typedef struct laci_metrics {
 LAC_MUST_CHECK lac_status laci_metrics_add(laci_metrics *metrics, const float *logits, int64_t n,
                                            int64_t classes, const int32_t *labels, lac_error *err);
 
-/** Adds an image of which the score is known: the same bits as its logits, in the same order. */
+/** Adds an image by its score, with the same resulting bits as by its logits. */
 void laci_metrics_add_score(laci_metrics *metrics, const laci_image_score *score);
 
-/** After the last image: were all logits numbers? Fails LAC_BAD_VALUE, saying of how many images
- * they were not. */
+/** Checks after the last image that all logits were finite. Fails LAC_BAD_VALUE with the number of
+ * images whose logits were not. */
 LAC_MUST_CHECK lac_status laci_metrics_check(const laci_metrics *metrics, lac_error *err);
 
-/** Percent of the images, and the mean; 0 where there are none. */
+/** Top-1 and top-5 in percent of the images, and the mean loss; 0 where there are no images. */
 double laci_metrics_top1(const laci_metrics *metrics);
 double laci_metrics_top5(const laci_metrics *metrics);
 double laci_metrics_loss(const laci_metrics *metrics);

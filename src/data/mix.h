@@ -15,8 +15,8 @@
 LAC_MUST_CHECK lac_status laci_labels_smooth(const int32_t *labels, int n, int n_classes,
                                              double smoothing, float *rows, lac_error *err);
 
-/** The share of the first image, drawn from Beta(alpha, alpha) for this step; 1 where alpha is 0.
- * alpha >= 0, finite. */
+/** Returns the share of the first image, drawn from Beta(alpha, alpha) for this step; 1 where alpha
+ * is 0. alpha >= 0, finite. */
 double laci_mixup_share(uint64_t seed, uint64_t step, double alpha);
 
 /** Blends item i with item n - 1 - i, in place: x[i] = share x[i] + (1 - share) x[n - 1 - i], of n

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * NumPy's array files (.npy): the form in which users hand over inputs and get outputs back.
+ * NumPy's array files (.npy), in which users give inputs and get outputs.
  *
- * An array in memory is always the same thing: little-endian elements in C order, whatever the file
- * held. laci_buf_from_bytes (tensor/buf.h) and laci_read_f take exactly that. Next: npy_header.c,
- * the grammar of the header. */
+ * An array in memory always has little-endian elements in C order, whatever the file had.
+ * laci_buf_from_bytes (tensor/buf.h) and laci_read_f read this form. Next: npy_header.c, the
+ * grammar of the header. */
 #ifndef LACI_DATA_NPY_H
 #define LACI_DATA_NPY_H
 
@@ -11,9 +11,9 @@
 
 typedef struct laci_writer laci_writer;
 
-/** An array of its own memory. Zero-initialised is empty. */
+/** An array that owns its memory. Zero-initialised is empty. */
 typedef struct laci_npy {
-  laci_type type; /* the shape is wholly known */
+  laci_type type; /* all sizes of the shape are known */
   size_t size_bytes;
   uint8_t *bytes; /* little-endian, C order; a bool is 0 or 1 */
 } laci_npy;
@@ -26,29 +26,28 @@ typedef struct laci_npy {
  * holds. */
 LAC_MUST_CHECK lac_status laci_npy_read(const char *path, laci_npy *array, lac_error *err);
 
-/** The same for a network's input of type dtype, which NumPy may not know: it stores ml_dtypes'
- * int4 and float8_e4m3fn as a byte of anything ('V1'), and these are then of that type. The other
- * two fail LAC_UNSUPPORTED for such a file. */
+/** As laci_npy_read, for a network's input of type dtype, which NumPy may not know: it stores int4
+ * and float8_e4m3fn of the package ml_dtypes as untyped bytes ('V1'), and these are then read as
+ * dtype. laci_npy_read and laci_npy_parse fail LAC_UNSUPPORTED for such a file. */
 LAC_MUST_CHECK lac_status laci_npy_read_as(const char *path, lac_dtype dtype, laci_npy *array,
                                            lac_error *err);
 
-/** The same from bytes at hand; `name` is put in the error texts. */
+/** As laci_npy_read, from bytes in memory; `name` is used in the error texts. */
 LAC_MUST_CHECK lac_status laci_npy_parse(const char *name, const uint8_t *bytes, size_t size_bytes,
                                          laci_npy *array, lac_error *err);
 
 /** Makes *array empty again; an empty one is fine. */
 void laci_npy_clear(laci_npy *array);
 
-/** Writes elements that are in C order, in one step (base/file.h); the bytes are those that
- * numpy.save writes. All types that the reader knows; NumPy has no bf16 of its own, and stores that
- * of the package ml_dtypes as two bytes of anything, '<V2', and types of 8 bits and fewer as one,
- * '<V1' (also f8e5m2: what numpy.save calls it, numpy.load does not read). Fails LAC_UNSUPPORTED
- * for other types, LAC_BAD_SHAPE for a shape that is not wholly known, and as a writer does. */
+/** Writes elements in C order as a file, atomically (base/file.h), with the bytes that numpy.save
+ * writes. It supports all types that the reader does. NumPy has no bf16 and no types of fewer than
+ * 8 bits; it stores those of ml_dtypes untyped, bf16 as '<V2', the others as '<V1' (also f8e5m2:
+ * numpy.load cannot read the name that numpy.save gives it). Fails LAC_UNSUPPORTED for other types,
+ * LAC_BAD_SHAPE for a shape with unknown sizes, and as a writer does. */
 LAC_MUST_CHECK lac_status laci_npy_write(const char *path, const laci_type *type, const void *bytes,
                                          bool force, lac_error *err);
 
-/** Only the header, for arrays that come part by part: the caller appends the elements, which are
- * as many as the shape says. */
+/** Writes only the header; the caller then appends all elements of the shape. */
 LAC_MUST_CHECK lac_status laci_npy_append_header(laci_writer *writer, const laci_type *type,
                                                  lac_error *err);
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The header of a .npy file, taken apart and put together. */
+ * Parsing and writing the header of a .npy file. */
 #ifndef LACI_DATA_NPY_IN_H
 #define LACI_DATA_NPY_IN_H
 
 #include "data/npy.h"
 
-/** What the header says. */
+/** The parsed header. */
 typedef struct laci_npy_header {
   laci_type type;
   bool big_endian;
-  bool fortran_order;  /* the first axis runs fastest */
-  bool opaque;         /* a byte of anything ('V1'): type is u8, until somebody knows */
+  bool fortran_order;  /* the first axis is contiguous */
+  bool opaque;         /* untyped bytes ('V1'): type is u8, until the caller gives a type */
   size_t offset_bytes; /* of the first element */
 } laci_npy_header;
 
@@ -19,9 +19,9 @@ LAC_MUST_CHECK lac_status laci_npy_header_parse(const char *name, const uint8_t 
                                                 size_t size_bytes, laci_npy_header *header,
                                                 lac_error *err);
 
-/** Is that a type that NumPy stores as a byte of anything? */
+/** Does NumPy store this type as untyped bytes ('V1')? */
 bool laci_npy_is_opaque(lac_dtype dtype);
-/** The error where nobody knows what a byte of anything is. */
+/** Fails LAC_UNSUPPORTED: the file has untyped bytes, and the type is not known. */
 LAC_MUST_CHECK lac_status laci_npy_fail_opaque(const char *name, lac_error *err);
 
 enum { LACI_NPY_HEADER_BYTES = 512 }; /* more than any header of rank 8 takes */

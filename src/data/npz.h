@@ -9,20 +9,20 @@
 
 typedef struct laci_npz laci_npz;
 
-/** Lists what is in it. Fails LAC_BAD_FILE for what is no whole archive of .npy files,
- * LAC_UNSUPPORTED, LAC_NOT_FOUND, LAC_IO, LAC_NO_MEMORY. */
+/** Opens an archive and lists its arrays. Fails LAC_BAD_FILE for anything but a complete archive of
+ * .npy files, LAC_UNSUPPORTED, LAC_NOT_FOUND, LAC_IO, LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_npz_open(const char *path, laci_npz **npz, lac_error *err);
-/** The same of a copy of bytes at hand; `name` is put in the texts. */
+/** As laci_npz_open, from bytes in memory, which are copied; `name` is used in texts. */
 LAC_MUST_CHECK lac_status laci_npz_open_memory(const char *name, const void *bytes,
                                                size_t size_bytes, laci_npz **npz, lac_error *err);
 void laci_npz_close(laci_npz *npz); /* NULL is fine */
 
 int laci_npz_count(const laci_npz *npz);
-/** Of array `at`, without ".npy". Lives as long as the archive. */
+/** Returns the name of array `at` without ".npy"; it lives as long as the archive. */
 const char *laci_npz_name(const laci_npz *npz, int at);
-/** Array `at`; the archive must outlive the rows. A deflated one is added to the budget (NULL: no
- * limit) and read as a whole; a stored one is read once, for its checksum. Fails as laci_npy_parse,
- * LAC_MEMORY_LIMIT, LAC_IO. */
+/** Opens array `at`; the archive must outlive the rows. A deflated array is read as a whole and
+ * counted in the budget (NULL: no limit); a stored one is read once to check its checksum. Fails as
+ * laci_npy_parse, LAC_MEMORY_LIMIT, LAC_IO. */
 LAC_MUST_CHECK lac_status laci_npz_rows(const laci_npz *npz, int at, laci_budget *budget,
                                         laci_rows **rows, lac_error *err);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The few things that CIFAR's files of Python hold: numbers, texts, lists, dictionaries and NumPy
- * arrays of bytes, pickled with protocol 2 by Python 2.
+ * Reads the pickles in CIFAR's Python files: numbers, texts, lists, dictionaries and NumPy arrays
+ * of bytes, pickled with protocol 2 by Python 2.
  *
- * A pickle is a program for a machine that may call anything. This machine calls nothing: three
- * names of NumPy's are known, which mean an array; every other name, and every opcode that
- * these files do not have, is refused with its name and place. Values are views of the bytes. */
+ * A pickle is a program for a virtual machine that may call any Python function. This reader calls
+ * nothing: it knows three of NumPy's names, which mean an array. Every other name or opcode is
+ * refused with its name and position. Values are views of the bytes. */
 #ifndef LACI_DATA_PICKLE_H
 #define LACI_DATA_PICKLE_H
 
@@ -36,15 +36,16 @@ typedef struct laci_pickle_value {
   size_t n, capacity;
 } laci_pickle_value;
 
-/** What the pickle holds; it lives in the arena and looks into `bytes`. A list may hold itself.
- * Fails LAC_BAD_FILE (cut off; a value missing or of another kind than the opcode wants; bytes
- * after the end), LAC_UNSUPPORTED for opcodes and names that are not known, saying which and
- * where, LAC_NO_MEMORY; `name` is put in the text. Memory is a small multiple of the bytes. */
+/** Parses a pickle; *value lives in the arena and points into `bytes`. A list may contain itself.
+ * Fails LAC_BAD_FILE (cut off; a value missing or of another kind than the opcode needs; bytes
+ * after the end), LAC_UNSUPPORTED for opcodes and names that are not known, naming them and their
+ * position, LAC_NO_MEMORY; `name` is used in the text. Memory is a small multiple of the bytes. */
 LAC_MUST_CHECK lac_status laci_pickle_parse(laci_arena *arena, const char *name,
                                             const uint8_t *bytes, size_t size_bytes,
                                             const laci_pickle_value **value, lac_error *err);
 
-/** The value of a key in a dictionary; NULL: it has none, or the value is no dictionary. */
+/** Returns the value of a key in a dictionary; NULL: the key is missing, or `dict` is no
+ * dictionary. */
 const laci_pickle_value *laci_pickle_get(const laci_pickle_value *dict, const char *key);
 
 #endif

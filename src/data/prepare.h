@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From a decoded image to a network's input: shorter side to a size, the middle cut out, scaled.
+ * From a decoded image to a network's input: resizes the shorter side, crops the middle, and scales
+ * the values.
  *
- * The rules are those of Pillow and of torchvision's transforms on Pillow images, to the last bit,
- * because those prepared the images of nearly every published accuracy (from version 13 on
- * Pillow resizes much taller than wide images down first: there one grey level may differ):
+ * The results are bit for bit those of Pillow and of torchvision's transforms on Pillow images,
+ * because these prepared the images for nearly every published accuracy. (From version 13 on,
+ * Pillow resizes images that are much taller than wide down first: there one grey level may
+ * differ.)
  *
  * 1. resize: the shorter side becomes `resize` pixels, the longer floor(resize * long / short).
  *    Bilinear with antialiasing: out pixel k takes in pixels around c = (k + 1/2) s, s = in / out,
@@ -13,7 +15,7 @@
  *    and on the left.
  * 3. scale: out[c][y][x] = (grey - mean[c]) / std[c] in float32, channels red, green, blue.
  *
- * Only pixels inside the crop are computed. Next: dataset.h, where images come from. */
+ * Only pixels inside the crop are computed. Next: dataset.h, which provides the images. */
 #ifndef LACI_DATA_PREPARE_H
 #define LACI_DATA_PREPARE_H
 
@@ -25,7 +27,7 @@
 typedef struct laci_image laci_image;
 
 typedef struct laci_preprocessing {
-  int resize; /* shorter side after resizing, pixels, 1..LACI_PREPROCESSING_MAX; 0: as it is */
+  int resize; /* shorter side after resizing, pixels, 1..LACI_PREPROCESSING_MAX; 0: not resized */
   int height, width; /* of the crop, pixels, 1..LACI_PREPROCESSING_MAX */
   float mean[3];     /* grey levels 0..255 */
   float std[3];      /* grey levels, > 0 */
@@ -34,14 +36,17 @@ typedef struct laci_preprocessing {
 
 enum { LACI_PREPROCESSING_MAX = 16384 };
 
-/** ImageNet's: 256, crop 224 x 224, mean 123.675 116.28 103.53, std 58.395 57.12 57.375. */
+/** Returns ImageNet's preprocessing: resize 256, crop 224 x 224, mean 123.675 116.28 103.53, std
+ * 58.395 57.12 57.375. */
 laci_preprocessing laci_preprocessing_default(void);
 
-/** 3, or 1 where it is grey; and the floats of a prepared image. */
+/** laci_preprocessing_channels: 3, or 1 for grey. laci_preprocessing_sample: number of floats of a
+ * prepared image. */
 int laci_preprocessing_channels(const laci_preprocessing *preprocessing);
 size_t laci_preprocessing_sample(const laci_preprocessing *preprocessing);
 
-/** LAC_BAD_ARGUMENT where a field is out of its limits or the crop exceeds the resized side. */
+/** Fails LAC_BAD_ARGUMENT where a field is out of its limits or the crop exceeds the resized
+ * side. */
 LAC_MUST_CHECK lac_status laci_preprocessing_check(const laci_preprocessing *preprocessing,
                                                    lac_error *err);
 
@@ -52,16 +57,16 @@ LAC_MUST_CHECK lac_status laci_preparer_create(const laci_preprocessing *preproc
                                                laci_preparer **preparer, lac_error *err);
 void laci_preparer_destroy(laci_preparer *preparer); /* NULL is fine */
 
-/** Pixels of what it writes. */
+/** Returns the size of the prepared image in pixels. */
 void laci_preparer_size(const laci_preparer *preparer, int *width, int *height);
 
-/** Writes out[channels][height][width]. Fails LAC_BAD_SHAPE for an image smaller than the crop
- * (without resizing), LAC_NO_MEMORY; `name` is put in the text. */
+/** Prepares an image into out[channels][height][width]. Fails LAC_BAD_SHAPE for an image smaller
+ * than the crop (without resizing), LAC_NO_MEMORY; `name` is used in the text. */
 LAC_MUST_CHECK lac_status laci_prepare(laci_preparer *preparer, const char *name,
                                        const laci_image *image, float *out, lac_error *err);
 
-/** The whole image resized to the crop's size, whatever its own and its aspect, mirrored or not:
- * what training makes of the part that it looks at. `resize` does not count. */
+/** Prepares a part of an image for training: it is resized to the crop's size, whatever its size
+ * and aspect, and mirrored if asked for. `resize` is ignored. */
 LAC_MUST_CHECK lac_status laci_prepare_part(laci_preparer *preparer, const char *name,
                                             const laci_image *part, bool mirrored, float *out,
                                             lac_error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ImageNet as it is handed out: archives, or folders that these were unpacked to.
+ * ImageNet as it is distributed: archives, or folders into which they were unpacked.
  *
  *     RAW/ILSVRC2012_img_train.tar   archives n01440764.tar ... of images; or img_train/WNID/NAME
  *     RAW/ILSVRC2012_img_val.tar     images; or img_val/NAME
@@ -23,35 +23,35 @@ typedef struct laci_reader laci_reader;
 enum { LACI_IMAGENET_CLASSES = 1000 };
 
 typedef struct laci_raw_image {
-  const char *name; /* below the part's folder; in an archive, its own */
+  const char *name; /* path below the part's folder; in an archive, the member's name */
   int32_t label;    /* 0..999 */
-  size_t offset, n; /* bytes of the archive; in a folder both 0 */
+  size_t offset, n; /* its bytes in the archive; in a folder both 0 */
 } laci_raw_image;
 
 /** Training or validation images: by label, then by name. Zero-initialised is empty. */
 typedef struct laci_raw_part {
   laci_arena arena;    /* texts */
-  const char *path;    /* of the archive or folder; NULL: the part is not there */
+  const char *path;    /* of the archive or folder; NULL: the part is missing */
   laci_reader *reader; /* of the archive; NULL: a folder */
   laci_raw_image *images;
   size_t n, capacity;
   size_t n_left_out; /* files whose names are not those of images */
 } laci_raw_part;
 
-/** Lists the training or the validation images of RAW. A part that is not there is empty. Fails
- * LAC_BAD_FILE (a folder or archive that is none of ImageNet's classes; an archive that is cut off;
- * labels that do not fit), LAC_NOT_FOUND where validation images have no labels, LAC_UNSUPPORTED
- * for archives where Lacuna was built without libarchive, LAC_IO, LAC_NO_MEMORY. */
+/** Lists the training or the validation images of RAW. A missing part is empty. Fails LAC_BAD_FILE
+ * (a folder or archive that is no class of ImageNet; an archive that is cut off; labels that do not
+ * fit), LAC_NOT_FOUND where validation images have no labels, LAC_UNSUPPORTED for archives where
+ * Lacuna was built without libarchive, LAC_IO, LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_raw_open(const char *raw, bool is_training, laci_raw_part *part,
                                         lac_error *err);
 void laci_raw_close(laci_raw_part *part);
 
-/** The bytes of an image as it is stored; the caller's (laci_free). Any thread. Fails
+/** Reads the encoded bytes of an image; they are the caller's (laci_free). Any thread. Fails
  * LAC_NOT_FOUND, LAC_IO, LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_raw_read(const laci_raw_part *part, const laci_raw_image *image,
                                         uint8_t **bytes, size_t *n, lac_error *err);
 
-/** What people call each class, "" where it is not known; in the arena. */
+/** Reads the readable names of the classes, "" where not known; they live in the arena. */
 LAC_MUST_CHECK lac_status laci_raw_texts(const char *raw, laci_arena *arena,
                                          const char *texts[LACI_IMAGENET_CLASSES], lac_error *err);
 

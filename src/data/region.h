@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A part of an image, and the one that training looks at: of random area and aspect.
+ * A part of an image, and the random choice of the part that training uses.
  *
  * Szegedy et al., "Going deeper with convolutions" (2015): the area is drawn from 8 to 100 % of the
  * image's, the aspect, width by height, from 3/4 to 4/3, evenly in its logarithm; the corner is any
@@ -14,7 +14,7 @@ typedef struct laci_region {
   int left, top, width, height; /* pixels; inside of the image, each side at least 1 */
 } laci_region;
 
-/** The part for a sample: it follows from (seed, sample) and the image's size. */
+/** Returns the part for a sample, which follows from (seed, sample) and the image's size. */
 laci_region laci_region_draw(uint64_t seed, uint64_t sample, int width, int height);
 
 #endif

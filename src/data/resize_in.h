@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One axis of a resize: which pixels go into each pixel of the result, and with what weight.
- * prepare.h has the formula, kernel/image/resize.h what is done with them. */
+ * One axis of a resize: which input pixels contribute to each pixel of the result, and with what
+ * weight. prepare.h has the formula; kernel/image/resize.h applies the weights. */
 #ifndef LACI_DATA_RESIZE_IN_H
 #define LACI_DATA_RESIZE_IN_H
 
@@ -10,17 +10,18 @@
 #include "kernel/image/resize.h"
 #include "lacuna/status.h"
 
-/** Zero-initialised is empty; the memory is used again. */
+/** Zero-initialised is empty; the memory is reused by the next laci_taps_set. */
 typedef struct laci_taps {
   int n;                /* pixels of the result */
   laci_tap_span *spans; /* [n] */
   int32_t *weights;
   laci_tap_pair *pairs;
-  double *scratch; /* of one pixel */
+  double *scratch; /* weights of one pixel before rounding */
   size_t n_spans, n_weights, n_pairs, n_scratch;
 } laci_taps;
 
-/** Pixels [first, first + n) of an axis that shrinks or grows from `in` to `out` pixels. */
+/** Computes the weights for pixels [first, first + n) of an axis that is resized from `in` to `out`
+ * pixels. */
 LAC_MUST_CHECK lac_status laci_taps_set(laci_taps *taps, int in, int64_t out, int64_t first, int n,
                                         lac_error *err);
 void laci_taps_clear(laci_taps *taps);

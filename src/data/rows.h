@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An array of samples, row by row: the first axis counts samples, and only those rows that are
- * asked for are brought into memory, where the file lets them be found (C order, little-endian, not
- * deflated). Others are read as a whole. Next: npz.h, samples.h. */
+ * An array of samples, whose first axis counts the samples. If the file's format allows it (C
+ * order, little-endian, not deflated), only requested rows are read into memory. Other arrays are
+ * read as a whole. Next: npz.h, samples.h. */
 #ifndef LACI_DATA_ROWS_H
 #define LACI_DATA_ROWS_H
 
@@ -10,21 +10,21 @@
 typedef struct laci_budget laci_budget;
 typedef struct laci_rows laci_rows;
 
-/** A .npy file. What is read as a whole is added to the budget (NULL: no limit) and has to fit.
- * Fails as laci_npy_read, LAC_MEMORY_LIMIT. */
+/** Opens a .npy file. An array that is read as a whole is counted in the budget (NULL: no limit)
+ * and has to fit. Fails as laci_npy_read, LAC_MEMORY_LIMIT. */
 LAC_MUST_CHECK lac_status laci_rows_open(const char *path, laci_budget *budget, laci_rows **rows,
                                          lac_error *err);
 void laci_rows_close(laci_rows *rows); /* NULL is fine */
 
-/** Where it came from, for messages: "x.npy", "data.npz: x". */
+/** Returns the array's source, for messages: "x.npy", "data.npz: x". */
 const char *laci_rows_name(const laci_rows *rows);
-/** Known wholly; rank 0 to 8. */
+/** Returns the array's type; all sizes are known, rank 0 to 8. */
 const laci_type *laci_rows_type(const laci_rows *rows);
-/** Elements of a row: of an array of rank 0 there is one row of one. */
+/** Returns the elements of a row; an array of rank 0 has one row of one element. */
 int64_t laci_rows_width(const laci_rows *rows);
 
-/** Row `row`, 0 <= row < dims[0], as floats or as integers, whichever the array holds; the other is
- * LAC_BAD_ARGUMENT. out[width]. Fails LAC_IO, LAC_NO_MEMORY. Any thread. */
+/** Reads row `row`, 0 <= row < dims[0], as floats or as integers, whichever the array holds; the
+ * wrong function fails LAC_BAD_ARGUMENT. out[width]. Fails LAC_IO, LAC_NO_MEMORY. Any thread. */
 LAC_MUST_CHECK lac_status laci_rows_read_f32(const laci_rows *rows, int64_t row, float *out,
                                              lac_error *err);
 LAC_MUST_CHECK lac_status laci_rows_read_i64(const laci_rows *rows, int64_t row, int64_t *out,

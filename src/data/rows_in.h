@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How rows are found: in memory, or in a file that is open. */
+ * Where the rows of an array are: in memory, or in an open file. */
 #ifndef LACI_DATA_ROWS_IN_H
 #define LACI_DATA_ROWS_IN_H
 
@@ -20,11 +20,12 @@ typedef struct laci_rows_source {
   size_t n_first;
 } laci_rows_source;
 
-/** Rows to be read where they are; *rows is NULL, with LAC_OK, where they are not to be found so.
+/** Opens rows that are read from their places in the file. *rows is NULL, with LAC_OK, if the
+ * file's format does not allow that.
  */
 LAC_MUST_CHECK lac_status laci_rows_in_place(const laci_rows_source *source, laci_rows **rows,
                                              lac_error *err);
-/** Rows of an array in memory, which they take on success. */
+/** Opens rows of an array in memory; takes ownership of it on success. */
 LAC_MUST_CHECK lac_status laci_rows_in_memory(const char *name, laci_npy *take, laci_rows **rows,
                                               lac_error *err);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The two kinds of samples: each finds how many there are, and reads one by its number. */
+ * The interface of the two kinds of samples (images, arrays): each finds how many samples there
+ * are, and reads them by number. */
 #ifndef LACI_DATA_SAMPLES_IN_H
 #define LACI_DATA_SAMPLES_IN_H
 
@@ -7,7 +8,7 @@
 #include "data/samples.h"
 
 typedef struct laci_samples_kind {
-  /* Places first .. first + n - 1 of the samples to the batch of each input. */
+  /* reads the samples at places first .. first + n - 1 into the batch of each input */
   lac_status (*read)(laci_samples *samples, int64_t first, int64_t n, void *const *to,
                      lac_error *err);
   void (*close)(laci_samples *samples); /* frees `own`, which may be NULL */
@@ -20,18 +21,19 @@ struct laci_samples {
   laci_arena arena;
   const char *path, *text;
   laci_type *types;  /* [n_inputs] dims[0] is 1 */
-  int64_t available; /* of the data */
-  int64_t taken;     /* of those, by the permutation */
+  int64_t available; /* samples in the data */
+  int64_t taken;     /* samples chosen from them by the permutation */
   int64_t count, held_back, judging;
   int64_t *labels; /* [count + judging], or NULL */
   void *own;
 };
 
-/** Which of the data's samples is at a place, 0 <= place < count + judging; *copy: 0 as it is,
- * 1 and on: changed at random. */
+/** Returns which sample of the data is at a place, 0 <= place < count + judging; *copy: 0
+ * unchanged, from 1 on the number of a random change. */
 int64_t laci_samples_place(const laci_samples *samples, int64_t place, int *copy);
 
-/** The kinds' openings set kind, own, types and available. Labels come when all is counted. */
+/** Each kind's open function sets kind, own, types and available. The label functions are called
+ * when the number of samples is known. */
 LAC_MUST_CHECK lac_status laci_samples_open_images(laci_samples *samples, lac_error *err);
 LAC_MUST_CHECK lac_status laci_samples_open_arrays(laci_samples *samples, lac_error *err);
 LAC_MUST_CHECK lac_status laci_samples_label_images(laci_samples *samples, lac_error *err);
@@ -40,7 +42,7 @@ LAC_MUST_CHECK lac_status laci_samples_label_arrays(laci_samples *samples, lac_e
 /** Is the path a .npy, a .npz or a folder of .npy? */
 bool laci_samples_are_arrays(const char *path);
 
-/** Of images; NULL where the samples are none. */
+/** Returns the data set of images and their preprocessing; NULL if the samples are arrays. */
 const laci_dataset *laci_samples_images(const laci_samples *samples,
                                         laci_preprocessing *preprocessing);
 

@@ -3,7 +3,7 @@
  *
  *     length u64   masked crc32c of the length u32   bytes   masked crc32c of the bytes u32
  *
- * all little-endian. Next: example.h, what such a string holds; records.c, the set of them. */
+ * all little-endian. Next: example.h, the content of such a string; records.c, the set of them. */
 #ifndef LACI_DATA_TFRECORD_H
 #define LACI_DATA_TFRECORD_H
 
@@ -19,21 +19,21 @@ typedef struct laci_writer laci_writer;
 LAC_MUST_CHECK lac_status laci_tfrecord_append(laci_writer *writer, const void *bytes, size_t n,
                                                lac_error *err);
 
-/** Where a record is in its file. */
+/** The position of a record in its file. */
 typedef struct laci_tfrecord {
-  size_t at;   /* byte where it begins: its length */
-  size_t data; /* byte where its bytes begin */
-  size_t n;    /* bytes of it */
-  size_t next; /* where the next one begins; the file's size: there is none */
+  size_t at;   /* offset of the record, which begins with its length */
+  size_t data; /* offset of its data */
+  size_t n;    /* bytes of data */
+  size_t next; /* offset of the next record; the file's size: there is none */
 } laci_tfrecord;
 
-/** The record that begins at byte `at` < the file's size: only its length is read and checked.
- * Fails LAC_BAD_FILE for one that is cut off or whose length is damaged, LAC_UNSUPPORTED for a
- * compressed file, LAC_IO; the text has the file's name and the byte. Any thread. */
+/** Finds the record at offset `at` < the file's size: only its length is read and checked. Fails
+ * LAC_BAD_FILE for a record that is cut off or whose length is damaged, LAC_UNSUPPORTED for a
+ * compressed file, LAC_IO; the text has the file's name and the offset. Any thread. */
 LAC_MUST_CHECK lac_status laci_tfrecord_find(const char *path, laci_reader *reader, size_t at,
                                              laci_tfrecord *record, lac_error *err);
-/** Its bytes, the caller's (laci_free), after their checksum was compared. Fails LAC_BAD_FILE,
- * LAC_IO, LAC_NO_MEMORY. Any thread. */
+/** Reads a record's data and checks their checksum; they are the caller's (laci_free). Fails
+ * LAC_BAD_FILE, LAC_IO, LAC_NO_MEMORY. Any thread. */
 LAC_MUST_CHECK lac_status laci_tfrecord_read(const char *path, laci_reader *reader,
                                              const laci_tfrecord *record, uint8_t **bytes,
                                              lac_error *err);
