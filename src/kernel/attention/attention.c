@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Chooses the variant of attention.h, and counts its scratch memory. */
+ * Chooses the variant of attention.h, and computes the size of its scratch memory. */
 #include "kernel/attention/attention.h"
 
 #include "cpu/cpu.h"
@@ -21,7 +21,7 @@ laci_attend *laci_attend_now(bool bf16) {
 }
 
 size_t laci_attention_scratch(const laci_attention *a) {
-  const uint64_t most = (uint64_t)1 << 24; /* of each size: nothing below overflows */
+  const uint64_t most = (uint64_t)1 << 24; /* most of each size: below this, nothing overflows */
   uint64_t queries = LACI_ATTENTION_ROWS, block = LACI_ATTENTION_COLUMNS;
   uint64_t keys = (uint64_t)a->n_keys, depth = (uint64_t)a->depth, width = (uint64_t)a->width;
   if (keys > most || depth > most || width > most) return 0;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * attention.h for every instruction set: the build compiles this once for each (variants.h).
  *
- * Keys and values are packed once per head into panels: COLUMNS of the result next to each other,
- * one `unit` of the inner axis after the other. A unit is one float, or (AVX512-BF16) two bf16 that
- * one instruction multiplies and adds. Then ROWS queries at a time: scores, their exponentials
- * against the row's largest, and the sum over the values, divided at the end:
+ * Keys and values are packed once per head into panels: a panel has COLUMNS columns of the result
+ * next to each other, for one `unit` of the inner axis after the other. A unit is one float, or
+ * (AVX512-BF16) two bf16 that one instruction multiplies and adds. Then ROWS queries are computed
+ * at a time: scores, their exponentials relative to the row's largest score, and the sum over the
+ * values, divided at the end:
  *
  *     queries [ROWS, depth] x keys -> scores [ROWS, n_keys] -> exp -> x values -> / sum -> y */
 #include <math.h>
@@ -35,7 +36,7 @@ typedef uint32_t words __attribute__((vector_size(4 * LANES)));
 #define LOAD(to, from) memcpy(&(to), (from), sizeof(lanes))
 #define STORE(to, from) memcpy((to), &(from), sizeof(lanes))
 
-/* sum + a * b, rounded once where the processor can */
+/* Returns sum + a * b, rounded once where the processor can. */
 INLINE lanes multiply_add(lanes a, lanes b, lanes sum) {
 #if defined(__AVX512F__)
   return (lanes)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)sum);
@@ -59,7 +60,7 @@ typedef uint32_t unit;
 enum { PER_UNIT = 2 };
 
 INLINE unit pair_of(uint16_t first, uint16_t second) { return first | ((uint32_t)second << 16); }
-/* Inner elements 2u and 2u + 1 of a row, and of a column of rows. */
+/* Return inner elements 2u and 2u + 1 of a row, and of a column of rows. */
 INLINE unit along(const laci_attention *a, const void *row, int64_t u, int64_t n) {
   const uint16_t *x = (const uint16_t *)row + 2 * u;
   (void)a;
@@ -105,7 +106,8 @@ INLINE const void *advance(const laci_attention *a, const void *from, int64_t el
 
 /* ---- Packing ---- */
 
-/* Panels of the keys as columns: [panel][unit of depth][COLUMNS], zeros after the last key. */
+/* Packs the keys as columns into panels: [panel][unit of depth][COLUMNS], with zeros after the last
+ * key. */
 static void pack_keys(const laci_attention *a, const void *k, unit *to) {
   int64_t n_units = units_of(a->depth);
   for (int64_t first = 0; first < a->n_keys; first += COLUMNS, to += n_units * COLUMNS) {
@@ -119,7 +121,8 @@ static void pack_keys(const laci_attention *a, const void *k, unit *to) {
   }
 }
 
-/* Panels of the values: [panel][unit of keys][COLUMNS], zeros after the last column. */
+/* Packs the values into panels: [panel][unit of keys][COLUMNS], with zeros after the last
+ * column. */
 static void pack_values(const laci_attention *a, const void *v, unit *to) {
   int64_t n_units = units_of(a->n_keys);
   for (int64_t first = 0; first < a->width; first += COLUMNS) {
@@ -133,7 +136,7 @@ static void pack_values(const laci_attention *a, const void *v, unit *to) {
   }
 }
 
-/* Queries row .. row + n - 1; the missing ones are zeros. */
+/* Packs n queries; rows from n to ROWS are zeros. */
 static void pack_queries(const laci_attention *a, const void *q, int64_t n, unit *to) {
   int64_t n_units = units_of(a->depth);
   for (int64_t r = 0; r < ROWS; r++) {
@@ -146,7 +149,7 @@ static void pack_queries(const laci_attention *a, const void *q, int64_t n, unit
 
 /* ---- Products ---- */
 
-/* ROWS rows of units times a panel: [ROWS][COLUMNS]. */
+/* Multiplies ROWS rows of units by a panel: [ROWS][COLUMNS]. */
 static void multiply(const unit *rows, int64_t stride, const unit *panel, int64_t n_units,
                      float out[ROWS * COLUMNS]) {
   lanes sum[ROWS][VECTORS] = {0};
@@ -170,10 +173,10 @@ static void multiply(const unit *rows, int64_t stride, const unit *panel, int64_
 
 /* ---- Softmax ---- */
 
-/* 2^t for t <= 0 of a few ulps: t = whole + part, |part| <= 1/2, a polynomial of the part, and the
- * whole into the exponent. Below 2^-126: 0. NaN stays. */
+/* Returns 2^t for t <= 0, to a few ulps: t = whole + part, |part| <= 1/2; a polynomial of the part
+ * is scaled by adding the whole to the exponent. Below 2^-126 it is 0. NaN stays. */
 INLINE lanes power_of_two(lanes t) {
-  const float magic = 12582912.0F; /* 1.5 * 2^23: its last bit is worth 1 */
+  const float magic = 12582912.0F; /* 1.5 * 2^23: its last bit has the value 1 */
   lanes shifted = t + magic, part = t - (shifted - magic);
   words whole = (words)shifted - (words)((lanes){0} + magic); /* wraps, below -126 */
   lanes p = (lanes){0} + 1.5403530e-4F;
@@ -182,10 +185,10 @@ INLINE lanes power_of_two(lanes t) {
   for (int at = 0; at < 6; at++) p = multiply_add(p, part, (lanes){0} + factors[at]);
   lanes power = (lanes)((words)p + (whole << 23));
   power = choose(t < -126.0F, (lanes){0}, power);
-  return choose(t != t, t, power); /* a NaN's own bits would have gone into the exponent */
+  return choose(t != t, t, power); /* otherwise the bits of a NaN would be in the exponent */
 }
 
-/* scale * product + mask of one row, -inf after the last key. */
+/* Replaces products by scale * product + mask, for one row, with -inf after the last key. */
 static void finish_scores(const laci_attention *a, const float *mask, float *s, int64_t capacity) {
   for (int64_t j = 0; j < a->n_keys; j++) s[j] *= a->scale;
   if (mask && a->mask_column == 1) {
@@ -196,7 +199,7 @@ static void finish_scores(const laci_attention *a, const float *mask, float *s, 
   for (int64_t j = a->n_keys; j < capacity; j++) s[j] = -INFINITY;
 }
 
-/* exp(s - max s) in place of s; returns the sum. NaN where every key is masked. */
+/* Replaces s by exp(s - max s) and returns the sum; NaN if every key is masked. */
 static float exponentials(float *s, int64_t capacity) {
   const float log2_e = 1.44269504F;
   lanes x, most = (lanes){0} - INFINITY, sum = {0};
@@ -244,14 +247,15 @@ static capacity divide(const laci_attention *a, void *scratch) {
   return m;
 }
 
-/* The exponentials as what the second product multiplies; returns the stride of a row. */
+/* Converts the exponentials to units, the operand of the second product; returns the stride of a
+ * row. */
 static int64_t make_weights(const laci_attention *a, capacity *m) {
 #if defined(__AVX512BF16__)
   int64_t n_units = units_of(a->n_keys);
   for (int64_t r = 0; r < ROWS; r++) {
     const float *s = m->scores + r * m->n_scores;
     unit *to = m->weights + r * n_units;
-    for (int64_t u = 0; u < n_units; u += LANES) { /* both rooms go on to whole vectors */
+    for (int64_t u = 0; u < n_units; u += LANES) { /* both arrays extend to whole vectors */
       __m512 low = _mm512_loadu_ps(s + 2 * u);
       __m512 high = 2 * u + LANES < m->n_scores ? _mm512_loadu_ps(s + 2 * u + LANES) : low;
       __m512i pairs = (__m512i)_mm512_cvtne2ps_pbh(high, low);
@@ -268,7 +272,7 @@ static int64_t make_weights(const laci_attention *a, capacity *m) {
 #endif
 }
 
-/* n <= ROWS queries from `row` on; false: a row has become NaN. */
+/* Computes n <= ROWS queries from `row` on; false: a row has become NaN. */
 static bool attend_rows(const laci_attention *a, const laci_attention_head *head, capacity *m,
                         int64_t row, int64_t n) {
   float block[ROWS * COLUMNS], sums[ROWS];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * weight_gradient.h by AVX512-BF16. A register holds an entry, two positions of a block as
- * [channel][position]. The innermost loop multiplies such a pair of dy by that of one input
- * channel, spread over all lanes: 16 registers are the sums of 16 channels in and out for one tap
- * of the window, or one point, over all rows of a band. */
+ * [channel][position]. The innermost loop multiplies an entry of dy by the pair of one input
+ * channel, broadcast to all lanes. 16 registers are the sums of 16 channels in and out, for one tap
+ * of the window or one point, over all rows of a band. */
 #include <immintrin.h>
 #include <stdbool.h>
 #include <string.h>
@@ -16,20 +16,20 @@ enum { BLOCK = LACI_GRADIENT_BLOCK, TILE = LACI_GRADIENT_TILE, POINTS = LACI_WIN
 #define INLINE static inline __attribute__((always_inline))
 
 typedef struct entry {
-  uint32_t pair[BLOCK]; /* a channel's two places */
+  uint32_t pair[BLOCK]; /* the two positions of each channel */
 } entry;
 
 INLINE void store_pair(entry *to, __m512i two) {
   _mm512_store_si512(to->pair, laci_pixel_pairs(two));
 }
 
-/** A row of pixels, 16 channels each; reads outside of it give zeros. */
+/** A row of pixels, 16 channels each; reads outside of the row give zeros. */
 typedef struct line {
   const uint16_t *pixels;
   int64_t width;
 } line;
 
-/* ---- Pixels as they are ---- */
+/* ---- Pixels without a transform ---- */
 
 /** Entry e of a row holds pixel first + e * step and the pixel `apart` after it. */
 typedef struct pairing {
@@ -45,7 +45,7 @@ INLINE void pair_at(const line *l, const pairing *p, int64_t e, entry *to) {
 static void pair_row(const line *l, const pairing *p, entry *to) {
   int64_t e = 0;
   for (; e < p->n && p->first + e * p->step < 0; e++) pair_at(l, p, e, to);
-  if (p->apart == 1) { /* neighbours within the row are read at once */
+  if (p->apart == 1) { /* neighbouring pixels inside the row are read together */
     const uint16_t *from = l->pixels + (p->first + e * p->step) * BLOCK;
     int64_t capacity = l->width - 2 - p->first, inside = capacity < 0 ? 0 : capacity / p->step + 1;
     for (; e < p->n && e < inside; e++, from += p->step * BLOCK) {
@@ -65,7 +65,7 @@ INLINE void store_points(entry *to, __m512 first, __m512 second) {
   store_pair(to, (__m512i)_mm512_cvtne2ps_pbh(second, first));
 }
 
-/** to: [4 points][n] of the input; tiles overlap by two pixels. */
+/** Computes points [4 points][n] of the input; tiles overlap by two pixels. */
 static void input_points(const line *l, int64_t first, int64_t n, entry *to) {
   int64_t at = first;
   __m512 d0 = load_float(l, at), d1 = load_float(l, at + 1);
@@ -81,7 +81,7 @@ static void input_points(const line *l, int64_t first, int64_t n, entry *to) {
   }
 }
 
-/** to: n entries of each point of dy, `next` from one point to the other. */
+/** Computes n entries of each point of dy; `next`: entries from one point to the next. */
 static void output_points(const line *l, int64_t n, int64_t next, entry *to) {
   const __m512i sign = _mm512_set1_epi32(INT32_MIN);
   for (int64_t e = 0; e < n; e++, to++) {
@@ -98,12 +98,13 @@ static void output_points(const line *l, int64_t n, int64_t next, entry *to) {
 
 /* ---- Bands ---- */
 
-/** What is multiplied now: rows [row, row + rows) of images [n, n + images). */
+/** The part that is computed now: rows [row, row + rows) of images [n, n + images). */
 typedef struct band {
   laci_gradient_band most;
   int64_t n, images, row, rows;
-  entry *in;  /* [images][in_rows][entries] of one block */
-  entry *out; /* [blocks of the part][points][images][rows][pairs]; one point without Winograd */
+  entry *in;  /* [images][in_rows][entries] of one channel block */
+  entry *out; /* [blocks of the part][points][images][rows][pairs]; without Winograd there is one
+                 point */
 } band;
 
 static void pair_input(const laci_weight_gradient *g, const laci_weight_gradient_part *part,
@@ -142,7 +143,8 @@ static void pair_output(const laci_weight_gradient *g, const laci_weight_gradien
   }
 }
 
-/** sums[in][out] += over the band; in: the entry that meets the first one of out. */
+/** Adds the products over the band to sums [in][out]; in: the entry that is multiplied by the first
+ * entry of out. */
 static void add_products(const band *b, int64_t row_step, const entry *in, const entry *out,
                          float *sums) {
   const laci_gradient_band *m = &b->most;
@@ -166,7 +168,7 @@ static void add_products(const band *b, int64_t row_step, const entry *in, const
   for (int c = 0; c < BLOCK; c++) _mm512_storeu_ps(sums + c * BLOCK, s[c]);
 }
 
-/** All sums of one block in and one out; out: of that block. */
+/** Adds all sums of one input block and one output block; out: that of the output block. */
 static void add_window(const laci_weight_gradient *g, const band *b, const entry *out,
                        float *sums) {
   int64_t places = g->winograd ? POINTS : g->kernel_w, n = b->most.entries;

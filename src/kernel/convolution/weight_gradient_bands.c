@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How images are cut into bands for weight_gradient.h, and what a window's sums mean. */
+ * Divides images into bands for weight_gradient.h, and computes weights from a window's sums. */
 #include "kernel/convolution/weight_gradient.h"
 
 enum {
   ENTRY = 2 * LACI_GRADIENT_BLOCK * sizeof(uint16_t), /* bytes: two pixels of a block */
-  NEAR = 20 << 10, /* of the cache: what is paired is read by all windows, one after the other */
+  NEAR = 20 << 10, /* bytes of the cache for paired input, which all windows read one after the
+                      other */
 };
 
 void laci_weight_gradient_window(const laci_weight_gradient *g, const float *sums, float *weights) {

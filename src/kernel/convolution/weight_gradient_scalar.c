@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * weight_gradient.h as it is defined: a sum after the other, in double. Points are rounded to bf16,
- * as they are multiplied. */
+ * The reference of weight_gradient.h: sums in double, one after the other. Points are rounded to
+ * bf16 before they are multiplied. */
 #include "kernel/convolution/weight_gradient.h"
 #include "tensor/bf16.h"
 
@@ -8,9 +8,9 @@ enum { BLOCK = LACI_GRADIENT_BLOCK };
 
 static double rounded(float x) { return (double)laci_bf16_value(laci_bf16_round(x)); }
 
-/** A row of one channel; reads outside of it give zeros. */
+/** A row of one channel; reads outside of the row give zeros. */
 typedef struct line {
-  const uint16_t *pixels; /* of that channel in its block */
+  const uint16_t *pixels; /* the channel's first element in its block */
   int64_t width;
 } line;
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Chooses the variant of winograd.h, and cuts images into bands. */
+ * Chooses the variant of winograd.h, and divides images into bands. */
 #include "kernel/convolution/winograd.h"
 
 #include "cpu/cpu.h"
 
 enum {
-  HELD = 384 << 10, /* bytes of transformed input that stay in a core's cache */
+  HELD = 384 << 10, /* bytes of transformed input that fit in a core's cache */
   TILE = LACI_WINOGRAD_POINTS * LACI_WINOGRAD_BLOCK * sizeof(uint16_t),
   AROUND = LACI_WINOGRAD_WINDOW - 1, /* rows of the input in addition to those of the result */
 };
@@ -26,14 +26,14 @@ void laci_winograd_cut(const laci_winograd *g, int64_t *rows, int64_t *images) {
   if (*rows < 4) *rows = 4;
   if (*rows > g->out_h) *rows = g->out_h;
   int64_t n_bands = (g->out_h + *rows - 1) / *rows;
-  *rows = (g->out_h + n_bands - 1) / n_bands; /* of the same height */
+  *rows = (g->out_h + n_bands - 1) / n_bands; /* bands of about the same height */
   *images = *rows == g->out_h ? HELD / (row * (*rows + AROUND)) : 1;
   if (*images < 1) *images = 1;
 }
 
 size_t laci_winograd_scratch(const laci_winograd *g, int64_t rows, int64_t images) {
   const int64_t most =
-      (int64_t)1 << 19; /* so many blocks `transform` reaches by places of 32 bits */
+      (int64_t)1 << 19; /* `transform` reaches at most so many blocks by 32-bit offsets */
   if (g->c_blocks > most || g->out_w > most || rows > most || images > most) return 0;
   size_t bytes = (size_t)(g->c_blocks * laci_winograd_tiles(g)) * TILE;
   if (__builtin_mul_overflow(bytes, (size_t)(rows + AROUND), &bytes)) return 0;

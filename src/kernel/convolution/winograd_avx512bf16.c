@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * winograd.h by AVX512-BF16. A register holds the sums of one transformed point of one tile for 16
- * channels out; 4 points of 6 tiles are summed at once over all channels in, two of which, spread
- * over all lanes, an instruction multiplies by their weights. Tiles of a row follow those of the
- * row before, so that short rows fill the six as well as long ones. */
+ * winograd.h by AVX512-BF16. A register holds the sums of one transformed point of one tile, for 16
+ * output channels. 4 points of 6 tiles are summed at once over all input channels. An instruction
+ * multiplies two input channels, broadcast to all lanes, by their weights. The six tiles may
+ * continue in the next row, so that short rows fill them as well as long ones. */
 #include <immintrin.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ enum {
   WINDOW = LACI_WINOGRAD_WINDOW,
   POINTS = LACI_WINOGRAD_POINTS,
   OUT = LACI_WINOGRAD_OUT,
-  AT_ONCE = 6, /* tiles */
+  AT_ONCE = 6, /* tiles that are computed at once */
   PAIRS = BLOCK / 2,
 };
 
@@ -22,7 +22,7 @@ enum {
 
 /* ---- Weights ---- */
 
-/** Points of 16 channels out and one in, of one window row. */
+/** Transforms the weights of 16 output channels and one input channel, for one window row. */
 INLINE void points_of(const float *weight, __m512i channels, const int order[WINDOW],
                       __m512 points[POINTS]) {
   const __m512 half = _mm512_set1_ps(0.5F);
@@ -35,7 +35,7 @@ INLINE void points_of(const float *weight, __m512i channels, const int order[WIN
   points[3] = g[2];
 }
 
-/** [16 out][2 in] of two registers of 16 out. */
+/** Makes [16 out][2 in] of two registers of 16 out. */
 INLINE __m512i pair_up(__m512 first, __m512 second) {
   return laci_pixel_pairs((__m512i)_mm512_cvtne2ps_pbh(second, first));
 }
@@ -79,7 +79,7 @@ INLINE void store_point(uint16_t *to, __m512 x) {
   _mm256_store_si256((void *)to, (__m256i)_mm512_cvtneps_pbh(x));
 }
 
-/** A row of the image; point_stride: the distance from one point to the next. */
+/** Transforms a row of the image; point_stride: the distance from one point to the next. */
 static void transform_row(const uint16_t *row, int64_t width, int64_t first, const rows *r,
                           uint16_t *to) {
   int64_t point_stride = r->n_in * r->tiles * BLOCK, at = first;
@@ -116,9 +116,9 @@ static void transform(const laci_winograd *g, const laci_winograd_band *band, co
   }
 }
 
-/** Where tiles of the result go. */
+/** Where result tiles are stored. */
 typedef struct target {
-  uint16_t *y; /* the band's first row in the block of 16 channels */
+  uint16_t *y; /* the band's first row, in the block of 16 channels */
   int64_t width, tiles;
 } target;
 
@@ -134,13 +134,13 @@ INLINE void store_tile(const target *t, int64_t tile, const __m512 m[POINTS]) {
   }
 }
 
-/** What is multiplied: transformed rows of an image, and the weights of a block out. */
+/** The operands: transformed rows of an image, and the weights of an output block. */
 typedef struct operands {
   const uint16_t *points, *weights;
 } operands;
 
-/** n tiles from `tile` on, of one image and one block out. n is a constant where this is inlined.
- */
+/** Computes n tiles from `tile` on, of one image and one output block. n is a constant where this
+ * is inlined. */
 INLINE void convolve_tiles(const laci_winograd *g, const rows *r, operands of, const target *t,
                            int64_t tile, const int n) {
   const uint16_t *weights = of.weights;

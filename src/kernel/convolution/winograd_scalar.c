@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * winograd.h as it is defined: a pair of pixels and a channel after the other. */
+ * The reference of winograd.h: one pair of pixels and one channel at a time. */
 #include "kernel/convolution/winograd.h"
 #include "tensor/bf16.h"
 
@@ -10,7 +10,8 @@ enum {
   OUT = LACI_WINOGRAD_OUT,
 };
 
-/** Where channel `in` of block c meets channel `out` of block k in window row i. */
+/** Returns the index of the weight of channel `in` of all blocks and channel `out` of block k, for
+ * window row i and a point. */
 static int64_t place_of(const laci_winograd *g, int64_t k, int64_t i, int64_t in, int64_t point,
                         int64_t out) {
   int64_t pair = ((k * g->c_blocks + in / BLOCK) * WINDOW + i) * (BLOCK / 2) + in % BLOCK / 2;
@@ -36,7 +37,7 @@ void laci_winograd_transform_scalar(const laci_winograd *g, const float *weight,
   }
 }
 
-/** A pixel of one channel; zero outside of the image. */
+/** Returns a pixel of one channel; zero outside of the image. */
 static float pixel(const laci_winograd *g, const uint16_t *block, int64_t row, int64_t column,
                    int64_t channel) {
   if (row < 0 || row >= g->h || column < 0 || column >= g->w) return 0;

@@ -5,17 +5,18 @@
  *
  *     H[(t, c), (t', c')] = sum over o of x_c(u) x_c'(u + d),    d = (t' - t) * dilation
  *
- * which is R_d[c, c'], the same sum over the whole image, except for positions u that no output o
- * reads by tap t: some rows and columns at the border. All pairs of taps with one displacement d
- * share R_d: 13 for H of 3x3 taps, where d and -d are each other's transpose, and 25 for K, instead
- * of 81 products. With rows Y(t) and columns X(t) of the image that tap t misses
+ * This is R_d[c, c'], the same sum over the whole image, minus the terms of positions u that no
+ * output o reads by tap t: some rows and columns at the border. All pairs of taps with the same
+ * displacement d share R_d. For 3x3 taps, H needs 13 of them, since R_-d is the transpose of R_d,
+ * and K needs 25, instead of 81 products. With rows Y(t) and columns X(t) of the image that tap t
+ * does not read,
  *
  *     H[t, t'] = R_d - sum over Y of its part in a row - sum over X of its part in a column
  *                    + sum over both of its part in a corner
  *
- * and these parts, too, serve several pairs of taps.
+ * These sums, too, are shared by several pairs of taps.
  *
- * A channel's images are stored with zeros after every row, as many as taps reach. So a displaced
+ * A channel's images are stored with zeros after every row, as many as taps reach. So a shifted
  * image is the same memory at another offset, and pixels outside of the image are zeros. After the
  * images follow the rows, columns and corners at the border, of all images together, again with
  * zeros in between. */
@@ -27,20 +28,23 @@
 
 enum { TILE = LACI_GRAM_TILE, POSITIONS = 8192 };
 
-/* ---- where a channel's values are ---- */
+/* ---- The layout of a channel ---- */
 
-/** One axis: taps miss only positions within `reach` of either end. */
+/** One axis: each tap reads all positions except some within `reach` of either end. */
 typedef struct side {
-  int64_t in, reach, slots; /* slots: 2 * reach places at the border, low ones first */
+  int64_t in, reach, slots; /* slots: 2 * reach positions at the border, low ones first */
   const laci_unfold_axis *axis;
 } side;
 
 typedef struct layout {
   side y, x;
   int64_t images;                                       /* of a block */
-  int64_t wide, high;                                   /* of a row and of a column, with zeros */
-  int64_t image_stride, row, column, corner;            /* floats from one to the next of a kind */
-  int64_t first_image, rows, columns, corners, channel; /* where the kinds begin; floats in all */
+  int64_t wide, high;                                   /* floats of a row and of a column, zeros
+                                                           included */
+  int64_t image_stride, row, column, corner;            /* floats from an image, row, column or
+                                                           corner to the next one */
+  int64_t first_image, rows, columns, corners, channel; /* where each kind begins; channel: floats
+                                                           of a channel */
 } layout;
 
 static side side_of(const laci_unfold_axis *axis) {
@@ -53,7 +57,7 @@ static layout layout_of(const laci_unfold *u) {
   l.wide = l.x.in + l.x.reach;
   l.high = l.y.in + l.y.reach;
   l.images = laci_least(laci_ceil_div(POSITIONS, l.y.in * l.wide), u->images);
-  /* After everything: zeros for a displacement and for the rest of a vector. */
+  /* Zeros at the end: for the largest displacement and for the rest of a vector. */
   const int64_t more = (l.x.reach > l.y.reach ? l.x.reach : l.y.reach) + LACI_DOTS_LANES;
   l.image_stride = laci_gram_whole(l.y.in * l.wide + more);
   l.row = laci_gram_whole(l.images * l.wide + more);
@@ -85,7 +89,7 @@ uint64_t laci_gram_correlate_scratch(const laci_unfold *u, bool with_dense) {
   return (uint64_t)(u->channels * l.channel) * (with_dense ? 2 : 1) * sizeof(float);
 }
 
-/* ---- filling it ---- */
+/* ---- Filling the layout ---- */
 
 typedef struct filling {
   const laci_unfold *unfold;
@@ -126,29 +130,29 @@ static void fill_channels(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/* ---- what is summed ---- */
+/* ---- The sums ---- */
 
-/** One displacement, in taps, of one tile of channels. */
+/** One displacement, in taps, for one tile of channels. */
 typedef struct displaced_tile {
-  int64_t ey, ex; /* t' - t */
-  int64_t dy, dx; /* the same in places */
-  int64_t i, j;   /* channels from which the tile begins */
-  int m, n;       /* and how many */
+  int64_t ey, ex; /* t' - t, in taps */
+  int64_t dy, dx; /* t' - t, in positions of the image */
+  int64_t i, j;   /* the first channels of the tile */
+  int m, n;       /* numbers of channels of the tile */
   double sum[TILE * TILE];
 } displaced_tile;
 
 typedef struct correlation {
   const laci_unfold *unfold;
   const layout *l;
-  const float *left, *right; /* laid out */
-  double *out;               /* of the group */
+  const float *left, *right; /* values in the layout above */
+  double *out;               /* that of the group */
   int64_t n;                 /* images */
-  int64_t tiles;             /* of channels */
+  int64_t tiles;             /* tiles of channels */
   bool half;
   laci_dots_kernel *kernel;
 } correlation;
 
-/** Where a part is in both operands, from the beginning of a channel on. */
+/** The positions of a part in both operands, from the beginning of a channel on. */
 typedef struct part {
   int64_t left, right, n_runs, stride, length;
 } part;
@@ -183,8 +187,8 @@ static void add_to_taps(const correlation *c, const displaced_tile *p, const int
   }
 }
 
-/* row, column: -1, or the place in the image that taps have to miss. Returns whether any does; with
- * `sign` 0 nothing is added. */
+/* Adds the part's sum, times `sign`, to the tile. row, column: -1, or the position in the image
+ * that taps must miss. Returns whether any tap does; with `sign` 0 nothing is added. */
 static bool add(const correlation *c, const displaced_tile *p, int64_t row, int64_t column,
                 double sign) {
   const side *y = &c->l->y, *x = &c->l->x;
@@ -202,7 +206,8 @@ static bool add(const correlation *c, const displaced_tile *p, int64_t row, int6
   return any;
 }
 
-/* The place that `place` meets; -1: it leaves the image, and meets zeros. */
+/* Returns the position that is multiplied by `place`; -1: it is outside of the image, where there
+ * are zeros. */
 static int64_t met(const side *s, int64_t place, int64_t d) {
   return place + d >= 0 && place + d < s->in ? place + d : -1;
 }
@@ -288,7 +293,7 @@ static void sum_displaced_tiles(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/* ---- blocks of images ---- */
+/* ---- Blocks of images ---- */
 
 static void sum_block(correlation *c, laci_pool *pool) {
   const laci_unfold_axis *y = &c->unfold->axis[1], *x = &c->unfold->axis[2];

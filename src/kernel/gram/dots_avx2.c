@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * dots.h in AVX2: 12 of 16 registers are sums. */
+ * dots.h for AVX2: 12 of 16 registers are sums. */
 #include "kernel/gram/dots.h"
 
 #include <immintrin.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * dots.h in AVX-512: 24 of 32 registers are sums. */
+ * dots.h for AVX-512: 24 of 32 registers are sums. */
 #include "kernel/gram/dots.h"
 
 #include <immintrin.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * dots.h where vectors have four floats, or where the compiler makes some of such. */
+ * dots.h for instruction sets whose vectors have four floats, or for which the compiler emulates
+ * these. */
 #include "kernel/gram/dots.h"
 
 #include <string.h>

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sums over positions that are laid out, a line a column, some at a time.
+ * Computes Gram matrices from input vectors, which are written out transposed, a block of positions
+ * at a time.
  *
- * What threads share are tiles of the sums: each is one thread's, for all positions of a block. Of
- * layers in many small groups some groups are laid out at once. */
+ * The work is divided into tiles of the Gram matrices: one thread computes a tile, for all
+ * positions of a block. For layers in many small groups, the input vectors of several groups are
+ * written out at once. */
 #include "kernel/gram/gram.h"
 
 #include "base/divide.h"
@@ -17,7 +19,7 @@ bool laci_gram_correlates(const laci_unfold *u) {
   if (u->transposed || axis[0].in > 1 || axis[0].out > 1 || axis[0].kernel > 1) return false;
   for (int i = 1; i < LACI_UNFOLD_AXES; i++) {
     const int64_t reach = (axis[i].kernel - 1) * axis[i].dilation;
-    /* What a border cuts off has to be a small part, and padding is none or more. */
+    /* The border may cut off only a small part, and padding must not be negative. */
     if (axis[i].stride != 1 || axis[i].in < 3 * reach || axis[i].pad < 0 ||
         axis[i].out + reach < axis[i].in + axis[i].pad)
       return false;
@@ -26,13 +28,14 @@ bool laci_gram_correlates(const laci_unfold *u) {
   return taps > 1 && u->channels >= 8;
 }
 
-/* ---- blocks ---- */
+/* ---- Blocks ---- */
 
 typedef struct block {
   const laci_gram *gram;
   int64_t columns, group, n_groups; /* groups [group, group + n_groups) */
-  int64_t first, n, tiles, n_tiles; /* positions; tiles of a row, and of a group's sums */
-  const float *value;               /* that is laid out */
+  int64_t first, n, tiles, n_tiles; /* positions [first, first + n); tiles of a row, and of a
+                                       group's matrix */
+  const float *value;               /* the value whose vectors are written out */
   float *to;
   const float *left, *right;
   double *sum;
@@ -109,7 +112,7 @@ static void add_block(block *b, laci_pool *pool) {
   const laci_unfold *u = b->gram->unfold;
   float *pruned = b->gram->scratch;
   float *dense = pruned + groups_at_once(u) * b->columns * distance_of(u);
-  /* small tiles are no work for a thread each */
+  /* small tiles are too little work for a thread, so it takes several */
   const int64_t grain = b->columns < TILE ? laci_ceil_div(TILE, b->columns) : 1;
   lay_out(b, b->gram->pruned, pruned, pool);
   b->left = b->right = pruned;
@@ -144,7 +147,7 @@ void laci_gram_add(const laci_gram *gram, laci_pool *pool) {
   }
 }
 
-/* ---- the other half ---- */
+/* ---- The lower triangle ---- */
 
 typedef struct mirror {
   double *h;
@@ -154,7 +157,8 @@ typedef struct mirror {
 static void mirror_rows(int64_t begin, int64_t end, void *context) {
   const mirror *m = context;
   const int64_t n = m->columns;
-  for (int64_t from = 0; from < laci_least(end * TILE, n); from += TILE) { /* stays in the cache */
+  for (int64_t from = 0; from < laci_least(end * TILE, n); from += TILE) { /* block by block, which
+                                                                              stays in the cache */
     for (int64_t i = begin * TILE; i < laci_least(end * TILE, n); i++) {
       for (int64_t j = from; j < laci_least(from + TILE, i); j++) m->h[i * n + j] = m->h[j * n + i];
     }

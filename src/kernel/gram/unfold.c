@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Inputs of a layer, column by column. */
+ * Writes out the inputs of a layer, column by column. */
 #include "kernel/gram/unfold.h"
 
 #include <string.h>
@@ -29,7 +29,7 @@ bool laci_unfold_equal(const laci_unfold *a, const laci_unfold *b) {
   return same;
 }
 
-/* The input position at which position `o` meets tap `t`, or -1. */
+/* Returns the input position at which position `o` meets tap `t`, or -1. */
 static int64_t meeting(const laci_unfold_axis *axis, bool transposed, int64_t o, int64_t t) {
   int64_t at = transposed ? o + axis->pad - t * axis->dilation
                           : o * axis->stride - axis->pad + t * axis->dilation;
@@ -40,7 +40,7 @@ static int64_t meeting(const laci_unfold_axis *axis, bool transposed, int64_t o,
   return at >= 0 && at < axis->in ? at : -1;
 }
 
-/* ---- a line a column ---- */
+/* ---- One line for each column ---- */
 
 static void copy_spread(const float *from, int64_t stride, float *to, int64_t n) {
   if (stride == 1) memcpy(to, from, sizeof *to * (size_t)n);
@@ -49,7 +49,7 @@ static void copy_spread(const float *from, int64_t stride, float *to, int64_t n)
   }
 }
 
-/* Positions [o, o + n) of the last axis under tap t, from one row of the input. */
+/* Fills positions [o, o + n) of the last axis for tap t, from one row of the input. */
 static void fill_row(const laci_unfold *u, int64_t t, const float *from, int64_t o, int64_t n,
                      float *to) {
   const laci_unfold_axis *axis = &u->axis[2];
@@ -98,7 +98,7 @@ static void fill_line(const laci_unfold_lines *l, int64_t column, float *line) {
 
 enum { SQUARE = 16, AT_ONCE = 512 };
 
-/* Chosen positions: where they are is the same for all channels of a tap. */
+/* Fills lines of chosen positions; the offsets of a tap are the same for all channels. */
 static void gather_tap(const laci_unfold_lines *l, int64_t begin, int64_t end) {
   const laci_unfold *u = l->unfold;
   const laci_unfold_axis *axis = u->axis;
@@ -106,7 +106,7 @@ static void gather_tap(const laci_unfold_lines *l, int64_t begin, int64_t end) {
   const int64_t t2 = tap % axis[2].kernel, t1 = tap / axis[2].kernel % axis[1].kernel;
   const int64_t t0 = tap / axis[2].kernel / axis[1].kernel;
   const int64_t channel_stride = axis[0].in * axis[1].in * axis[2].in;
-  int64_t places[AT_ONCE]; /* of the group's channel 0; -1: none */
+  int64_t places[AT_ONCE]; /* offsets in the group's channel 0; -1: none */
   for (int64_t done = 0; done < l->n; done += AT_ONCE) {
     const int64_t n = laci_least(AT_ONCE, l->n - done);
     for (int64_t i = 0; i < n; i++) {
@@ -129,8 +129,8 @@ static void gather_tap(const laci_unfold_lines *l, int64_t begin, int64_t end) {
   }
 }
 
-/* A value without spatial axes is a matrix, which is transposed in squares that fit into the cache.
- */
+/* Fills lines from a value without spatial axes: it is a matrix, which is transposed in squares
+ * that fit in the cache. */
 static void transpose(const laci_unfold_lines *l, int64_t begin, int64_t end) {
   const laci_unfold *u = l->unfold;
   const int64_t width = u->groups * u->channels;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * resize.h in vectors. A multiplication of 16 bits by 16 with a sum of two neighbours is one
- * instruction, so that weights are cut into halves of 11 bits, taps come two at a time, and the
- * sums of both halves are joined at the end. All is exact: 22 bits of weight and 8 of pixel are 30.
+ * resize.h with vectors. One instruction multiplies 16-bit numbers and adds two neighbouring
+ * products. So weights are divided into halves of 11 bits, taps are processed in pairs, and the
+ * sums of both halves are joined at the end. All is exact: 22 bits of weight and 8 of pixel make
+ * 30.
  *
- * Across, a vector is two rows, four sums each: a pixel's three colours, and one that is not used.
- */
+ * For the horizontal resize, a vector is two rows with four sums each: a pixel's three colours, and
+ * one sum that is not used. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -13,16 +14,16 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-/* ---- Across ---- */
+/* ---- Horizontal ---- */
 
-/** Sixteen bytes of each row. */
+/** Loads sixteen bytes of each row. */
 static inline __m256i two_rows(const uint8_t *a, const uint8_t *b) {
   __m256i low = _mm256_castsi128_si256(_mm_loadu_si128((const void *)a));
   return _mm256_inserti128_si256(low, _mm_loadu_si128((const void *)b), 1);
 }
 
-/** Pixels n and n + 1 of both rows, each colour of the first row next to that of the second, in 16
- * bits. */
+/** Returns pixels n and n + 1 of both rows in 16 bits, each colour of pixel n next to that of pixel
+ * n + 1. */
 static inline __m256i pixels_of(__m256i bytes, int n) {
   const char z = -1, at = (char)(3 * n);
   const __m128i order = _mm_setr_epi8(at, z, (char)(at + 3), z, (char)(at + 1), z, (char)(at + 4),
@@ -69,7 +70,7 @@ static void across_two(const laci_tap_span *spans, int n_spans, const uint8_t *c
   }
 }
 
-/** An odd last row is its own neighbour. */
+/** Resizes two rows at a time; if the last row has no neighbour, it is computed twice. */
 static void across(const laci_tap_span *spans, int n_spans, const laci_resize_rows *rows) {
   for (int y = 0; y < rows->n; y += 2) {
     size_t first = (size_t)y, second = y + 1 < rows->n ? first + 1 : first;
@@ -81,7 +82,7 @@ static void across(const laci_tap_span *spans, int n_spans, const laci_resize_ro
   }
 }
 
-/* ---- Down ---- */
+/* ---- Vertical ---- */
 
 typedef struct sums {
   __m128i high, low;
@@ -100,7 +101,7 @@ static inline __m128i joined(sums s) {
 
 enum { WIDE = 16 }; /* bytes of a row at a time */
 
-/** Two rows at a time, 16 bytes of each; `second` is of no weight where there is none. */
+/** Adds two rows, 16 bytes of each. If there is no second row, `second` has weight 0. */
 static inline void add_rows(sums s[4], const uint8_t *first, const uint8_t *second,
                             laci_tap_pair pair) {
   __m128i a = _mm_loadu_si128((const void *)first), b = _mm_loadu_si128((const void *)second);
@@ -134,7 +135,8 @@ static void down(laci_tap_span span, const uint8_t *rows, size_t stride, uint8_t
 
 enum { PIXELS = 8 };
 
-/** One channel of eight pixels: bytes 0 to 15 and 8 to 23 of them. */
+/** Returns one channel of eight pixels, whose bytes are 0 to 15 in `first` and 8 to 23 in
+ * `second`. */
 static inline __m256 channel_of(__m128i first, __m128i second, int c) {
   char from_first[16], from_second[16];
   for (int k = 0; k < 16; k++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * resize.h by its definition (resize_in.h). */
+ * The reference of resize.h (resize_in.h). */
 #include "kernel/image/resize_in.h"
 
 static void across(const laci_tap_span *spans, int n_spans, const laci_resize_rows *rows) {

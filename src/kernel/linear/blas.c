@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * OpenBLAS, one thread a call.
+ * OpenBLAS, used with one thread for each call.
  *
- * It is loaded when it is first needed, not linked: it takes 128 MiB of address space for every
- * thread that calls it, for the first one as soon as it is loaded, and waits for ever where it does
- * not get them. So before it is loaded, it is checked that memory for the buffers of all threads is
- * available, and the buffers are made at once. Without that memory, or without the library, the
- * plain implementation is used.
+ * It is loaded when it is first needed, not linked. The reason is its memory: 128 MiB of address
+ * space for every thread that calls it, for the first one as soon as it is loaded; and it waits
+ * forever if it does not get them. So before it is loaded, we check that memory for the buffers of
+ * all threads is available, and then create the buffers at once. Without that memory, or without
+ * the library, the plain implementation is used.
  *
- * There are three builds of it. One with OpenMP takes as many threads as a loop of its caller
- * would, so the caller asks for one thread around every call. It asks the OpenMP run time that was
- * loaded with the library: where nothing else in the process uses one, its symbols are found only
- * through the library. A build with threads of its own is told once, for the process. A build
- * without threads may not be called by two threads at a time. */
+ * There are three builds of OpenBLAS. A build with OpenMP uses as many threads as a loop of its
+ * caller would, so we set one thread around every call. We set it in the OpenMP run time that was
+ * loaded with the library: if nothing else in the process uses OpenMP, its symbols are found only
+ * through the library. A build with its own threads is set to one thread once, for the process. A
+ * build without threads must not be called by two threads at a time. */
 #include <cblas.h>
 #include <dlfcn.h>
 #include <pthread.h>
@@ -26,8 +26,8 @@
 static const char LIBRARY[] = "libopenblas.so.0";
 static const size_t BUFFER_BYTES = 128UL << 20;
 
-enum { SERIAL = 0, OWN_THREADS = 1 }; /* openblas_get_parallel */
-enum { MOST_BUFFERS = 64 };           /* more are made when they are needed */
+enum { SERIAL = 0, OWN_THREADS = 1 }; /* results of openblas_get_parallel */
+enum { MOST_BUFFERS = 64 };           /* more buffers are created when they are needed */
 
 typedef void factorise_f32(const char *triangle, const int *n, float *a, const int *lda, int *info);
 typedef void factorise_f64(const char *triangle, const int *n, double *a, const int *lda,
@@ -55,7 +55,7 @@ static struct {
 #undef FIELD
 } blas;
 
-/* Of its OpenMP run time; NULL: it has none. Both for the calling thread. */
+/* Functions of OpenBLAS's OpenMP run time, for the calling thread; NULL: it has none. */
 static void (*set_threads)(int n);
 static int (*max_threads)(void);
 
@@ -88,8 +88,8 @@ static void find_openmp(void *library) {
   memcpy(&max_threads, &most, sizeof most);
 }
 
-/* Its buffers for n threads: once made they stay. Not among the functions of its headers, but there
- * in all its releases. */
+/* Creates OpenBLAS's buffers for n threads; they are never freed. The two functions are not in its
+ * headers, but in the library in all its releases. */
 static void make_buffers(void *library, int n) {
   void *const take_at = dlsym(library, "blas_memory_alloc");
   void *const give_at = dlsym(library, "blas_memory_free");
@@ -111,11 +111,12 @@ static void tell_version(void) {
                  number ? config : "OpenBLAS");
 }
 
-/* NULL: it can be called; else why not. */
+/* Loads the library. Returns NULL if it can be called, or else a text that says why not. */
 static const char *load(void) {
   const long processors = sysconf(_SC_NPROCESSORS_ONLN);
   const int n = processors < 1 ? 1 : processors < MOST_BUFFERS ? (int)processors : MOST_BUFFERS;
-  /* Two more for its text and data, and one that another thread of ours may take meanwhile. */
+  /* Two more buffers for the library's code and data, and one that another thread of ours may
+   * allocate meanwhile. */
   if (!laci_memory_is_available((size_t)(n + 3) * BUFFER_BYTES)) return "not enough memory";
   void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
   if (!library) return dlerror();
@@ -170,7 +171,7 @@ static void product_f32(const laci_linear_operands_f32 *p) {
   leave(threads);
 }
 
-/* LAPACK's columns are our rows: our lower triangle is its upper one. */
+/* LAPACK's columns are our rows: our lower triangle is LAPACK's upper one. */
 static int cholesky(double *a, int n, int lda) {
   int info = 0;
   const int threads = enter();

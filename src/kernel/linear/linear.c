@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Parts of a product, a factorisation or a solution, for the threads of a pool. Their sizes depend
- * on the matrices only, and each is computed by one thread: which one changes nothing. */
+ * Divides products, factorizations and solutions into parts for the threads of a pool. The parts
+ * depend on the matrices only, and one thread computes each part: results do not depend on the
+ * threads. */
 #include "kernel/linear/linear.h"
 
 #include <stdatomic.h>
@@ -15,7 +16,7 @@ enum {
   TILE_ROWS = 128,
   TILE_COLUMNS = 512,
   PANEL = 384,
-  ALONE = 768, /* columns of a matrix that is factorised by one thread at once */
+  ALONE = 768, /* a matrix of at most so many columns is factorized by one thread */
   SIDES = 128
 };
 
@@ -83,8 +84,8 @@ typedef struct inversion {
   int n;
 } inversion;
 
-/* Rows [first, first + SIDES) of the inverse from column first on: the unit vectors that they are
- * solved for begin there, and what is left of it follows from symmetry. */
+/* Computes rows [first, first + SIDES) of the inverse, from column `first` on: the unit vectors of
+ * the right side begin there. Elements left of that column follow from symmetry. */
 static void invert_rows(int64_t begin, int64_t end, void *context) {
   const inversion *all = context;
   for (int64_t at = begin; at < end; at++) {
@@ -109,7 +110,7 @@ static void invert_rows(int64_t begin, int64_t end, void *context) {
 void laci_linear_inverse(laci_pool *pool, const double *l, int n, double *inverse) {
   inversion all = {.l = l, .inverse = inverse, .n = n};
   laci_pool_for(pool, laci_ceil_div(n, SIDES), 1, invert_rows, &all);
-  for (int i = 0; i < n; i++) { /* but for rounding it is symmetric inside of the first columns */
+  for (int i = 0; i < n; i++) { /* diagonal blocks differ by rounding */
     for (int j = 0; j < i; j++) inverse[(int64_t)i * n + j] = inverse[(int64_t)j * n + i];
   }
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The plain implementation: the definition of the operations, in loops that a compiler vectorizes.
- */
+ * The plain implementation: loops that a compiler vectorizes. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>

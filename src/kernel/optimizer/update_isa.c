@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * update.h for every instruction set: the build compiles this once for each (variants.h). Loops are
- * plain, so that the compiler makes vector code of them; what does not change inside a loop is
- * decided outside of it. */
+ * plain, so that the compiler vectorizes them; conditions that do not change inside a loop are
+ * tested outside of it. */
 #include <math.h>
 
 #include "kernel/optimizer/update.h"
@@ -41,8 +41,8 @@ static void adam(const laci_adam_rule *rule, float *restrict w, const float *res
   }
 }
 
-/* By bits: a product with 0 would keep NaN, and of a choice between floats compilers make a branch.
- */
+/* Masks by bits: a product with 0 would keep NaN, and compilers make a branch of a choice between
+ * floats. */
 static void mask(float *restrict x, const uint8_t *restrict kept, size_t n) {
   uint32_t __attribute__((may_alias)) *bits = (void *)x;
   for (size_t i = 0; i < n; i++) bits[i] &= kept[i] ? UINT32_MAX : 0;

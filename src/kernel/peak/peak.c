@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Chooses the baseline of f32, and reads memory. */
+ * Chooses the f32 baseline, and reads memory. */
 #include "kernel/peak/peak.h"
 
 #include "cpu/cpu.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * peak.h's baseline of bf16: products of bf16 pairs, summed in f32, by the instructions that the
- * engine's dense kernels use. AVX512-BF16 is no level of cpu/cpu.h, since nothing but this asks for
- * it; so the function carries its own target, and the processor is asked here. */
+ * engine's dense kernels use. AVX512-BF16 is not a level of cpu/cpu.h, so this function has its own
+ * target attribute, and tests for the instructions here. */
 #include "kernel/peak/peak.h"
 
 #if defined(__x86_64__)
@@ -11,7 +11,7 @@
 #include "cpu/cpu.h"
 
 enum { LANES = 16, CHAINS = 12, PAIR = 2 };
-static const short half_bits = 0x3F00; /* 0.5 as bf16: a pair of 0.5 * 1 makes 1 */
+static const short half_bits = 0x3F00; /* 0.5 as bf16: a pair of products 0.5 * 1 adds 1 */
 static const short one_bits = 0x3F80;
 
 __attribute__((target("avx512f,avx512bf16"))) static double pairs(int64_t iterations,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * peak.h for every instruction set: the build compiles this once for each (variants.h). What
- * differs is the vector, how many chains it takes to fill the pipes, and the step half * x + one.
- * Chains begin at different values, or the compiler would walk one for all. */
+ * peak.h for every instruction set: the build compiles this once for each (variants.h). Instruction
+ * sets differ in the vector, the number of chains that hides the latency, and the step half * x +
+ * one. Chains begin at different values, or the compiler would merge them into one. */
 #include "kernel/peak/peak.h"
 
 #if defined(__AVX512F__) /* two units of four cycles want eight chains; twelve leave no gap */
@@ -9,17 +9,17 @@
 enum { LANES = 16, CHAINS = 12 };
 typedef __m512 lanes;
 #define NEXT(x, half, one) _mm512_fmadd_ps(x, half, one)
-#elif defined(__AVX2__) /* as many */
+#elif defined(__AVX2__) /* as many chains as AVX-512 */
 #include <immintrin.h>
 enum { LANES = 8, CHAINS = 12 };
 typedef __m256 lanes;
 #define NEXT(x, half, one) _mm256_fmadd_ps(x, half, one)
-#elif defined(LACI_ISA_NEON) /* large cores have four units of four cycles */
+#elif defined(LACI_ISA_NEON) /* large cores have four units with a latency of four cycles */
 #include <arm_neon.h>
 enum { LANES = 4, CHAINS = 24 };
 typedef float32x4_t lanes;
 #define NEXT(x, half, one) vfmaq_f32(one, x, half)
-#else /* four floats, which every processor of the last twenty years takes in one instruction */
+#else /* four floats, which the vectors of all common processors hold */
 enum { LANES = 4, CHAINS = 12 };
 typedef float lanes __attribute__((vector_size(16)));
 #define NEXT(x, half, one) ((x) * (half) + (one))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fake_quantize.h for every instruction set. The loop is plain, so that the compiler makes vector
- * code of it. */
+ * fake_quantize.h for every instruction set. The loop is plain, so that the compiler vectorizes
+ * it. */
 #include "kernel/pointwise/fake_quantize.h"
 
 #include <math.h>

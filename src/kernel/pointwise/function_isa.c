@@ -3,9 +3,9 @@
  *
  *     exp(x) = 2^n exp(r),  x = n ln 2 + r,  |r| <= ln 2 / 2,  exp(r) - 1 = r + r^2 P(r)
  *
- * All that has a tail is made of exp(-|x|), which does not overflow, so that tails keep their
- * digits. Arguments of exp that are products come in two parts, the second one what rounding
- * took from the first. */
+ * All functions with a tail are computed from exp(-|x|), which does not overflow, so that tails
+ * keep their precision. Arguments of exp that are products are given in two parts; the second is
+ * the rounding error of the first. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -31,7 +31,7 @@ typedef uint32_t words __attribute__((vector_size(4 * LANES)));
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* a * b + sum, rounded once. */
+/* Returns a * b + sum, rounded once. */
 INLINE lanes fma_of(lanes a, lanes b, lanes sum) {
 #if defined(__AVX512F__)
   return (lanes)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)sum);
@@ -49,7 +49,8 @@ INLINE lanes all(float x) { return (lanes){0} + x; }
 INLINE lanes choose(ints mask, lanes yes, lanes no) {
   return (lanes)(((ints)yes & mask) | ((ints)no & ~mask));
 }
-/* A NaN of x stays: x86's instructions choose their second operand then. */
+/* Returns max(low, x); if x is NaN, the result is NaN: x86's instructions then return their second
+ * operand. */
 INLINE lanes at_least(float low, lanes x) {
 #if defined(__AVX512F__)
   return (lanes)_mm512_max_ps(_mm512_set1_ps(low), (__m512)x);
@@ -69,7 +70,7 @@ INLINE lanes at_most(float high, lanes x) {
 #endif
 }
 INLINE lanes magnitude(lanes x) { return (lanes)((ints)x & INT32_MAX); }
-/* The first where x has a sign. */
+/* Returns `yes` where x has its sign bit set, otherwise `no`. */
 INLINE lanes by_sign(lanes x, lanes yes, lanes no) {
 #if defined(__AVX2__) && !defined(__AVX512F__)
   return (lanes)_mm256_blendv_ps((__m256)no, (__m256)yes, (__m256)x);
@@ -84,19 +85,19 @@ INLINE lanes polynomial(const float *factors, int n, lanes x) {
   return sum;
 }
 
-/* exp(r) - 1, and n in the place of an exponent; any n of a NaN. */
+/* Returns exp(r) - 1, and sets *n to n shifted to the exponent; for NaN, n is arbitrary. */
 INLINE lanes reduced(lanes x, words *n) {
   static const float factors[] = {1.39012991e-3F, 8.36320128e-3F, 4.16668542e-2F, 1.66665763e-1F,
                                   0.5F};
-  const float magic = 12582912.0F; /* 1.5 * 2^23: its last bit is worth 1, and is the lowest */
+  const float magic = 12582912.0F; /* 1.5 * 2^23: its last bit has the value 1 */
   const lanes shifted = fma_of(x, all(1.44269504F), all(magic)), whole = shifted - magic;
-  /* ln 2 in two parts, the first with so few digits that its multiples are exact. */
+  /* ln 2 in two parts; the first has so few digits that its multiples are exact. */
   const lanes r = fma_of(whole, all(-1.42860677e-6F), fma_of(whole, all(-0.693145752F), x));
   *n = (words)shifted << 23;
   return fma_of(r * r, polynomial(factors, 5, r), r);
 }
 
-/* exp(-z), z >= 0; 0 beyond what has an exponent. */
+/* Returns exp(-z) for z >= 0; 0 where the result would be denormal. */
 INLINE lanes falling(lanes z) {
   const float most = 86.9F;
   words n;
@@ -104,26 +105,26 @@ INLINE lanes falling(lanes z) {
   return (lanes)((ints)(part * (lanes)((words)all(1) + n)) & ~(z > most));
 }
 
-/* exp(-z - rest), rest tiny */
+/* Returns exp(-z - rest) for a tiny `rest`. */
 INLINE lanes falling_more(lanes z, lanes rest) {
   const lanes e = falling(z);
   return fma_of(e, -rest, e);
 }
 
-/* exp(x) - 1, x <= 0 */
+/* Returns exp(x) - 1 for x <= 0. */
 INLINE lanes falling_less_1(lanes x) {
   words n;
   const lanes part = reduced(at_least(-30, x), &n), power = (lanes)((words)all(1) + n);
   return fma_of(power, part, power - 1.0F);
 }
 
-/* 1 / (1 + exp(-x)) from e = exp(-|x|) */
+/* Returns 1 / (1 + exp(-x)) from e = exp(-|x|). */
 INLINE lanes logistic_of(lanes x, lanes e) { return by_sign(x, e, all(1)) / (e + 1.0F); }
 
-/* A closed gate closes for infinities, too. */
+/* Returns x * gate, but 0 where the gate is 0, even for an infinite x. */
 INLINE lanes gated(lanes x, lanes gate) { return choose(gate == 0.0F, all(0), x * gate); }
 
-/* ---- the functions ---- */
+/* ---- The functions ---- */
 
 INLINE lanes relu(const laci_pointwise *f, lanes x) {
   return f->alpha == 0 ? at_least(0, x) : choose(x > 0.0F, x, x * f->alpha);
@@ -148,7 +149,7 @@ INLINE lanes linear(const laci_pointwise *f, lanes x) {
   return fma_of(all(f->alpha), x, all(f->beta));
 }
 
-/* Swish of 1 * x, which is never -inf here. */
+/* Swish with alpha = 1; x is clamped, so that it is never -inf. */
 INLINE lanes silu(const laci_pointwise *f, lanes x) {
   (void)f;
   x = at_least(-FLT_MAX, x);
@@ -165,7 +166,8 @@ INLINE lanes hardswish(const laci_pointwise *f, lanes x) {
   return gated(x, at_most(1, at_least(0, linear(f, x))));
 }
 
-/* x times the share of a normal distribution below x; that above z is exp(-z^2 / 2) R(z). */
+/* Returns x times the normal distribution function of x; 1 minus that function at z is exp(-z^2 /
+ * 2) R(z). */
 INLINE lanes gelu_erf(const laci_pointwise *f, lanes x) {
   static const float factors[] = {-2.91635673e-2F, 1.44059196e-1F,  -2.55898833e-1F,
                                   1.59389794e-1F,  -2.32618991e-2F, 1.05574071e-1F,
@@ -177,7 +179,7 @@ INLINE lanes gelu_erf(const laci_pointwise *f, lanes x) {
   return gated(x, by_sign(x, above, 1.0F - above));
 }
 
-/* (1 + tanh(u)) / 2 = logistic(2 u), 2 u = z (a + b z^2) */
+/* Uses (1 + tanh(u)) / 2 = logistic(2 u), with 2 u = z (a + b z^2). */
 INLINE lanes gelu_tanh(const laci_pointwise *f, lanes x) {
   const float a = 1.59576917F, a_rest = -4.53406803e-8F;
   const float b = 7.13548139e-2F, b_rest = 2.3988324e-9F;
@@ -198,7 +200,7 @@ INLINE lanes clip(const laci_pointwise *f, lanes x) {
   return at_most(f->beta, at_least(f->alpha, x));
 }
 
-/* ---- loops ---- */
+/* ---- Loops ---- */
 
 typedef lanes function(const laci_pointwise *f, lanes x);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * relu_sum.h for every instruction set: the build compiles this once for each (variants.h). Loops
- * are plain, so that the compiler makes vector code of them: it is told that `to` is one of the
- * others only element by element. */
+ * are plain, so that the compiler vectorizes them. It is told that element i of `to` overlaps only
+ * element i of the other arrays. */
 #include "kernel/pointwise/relu_sum.h"
 #include "tensor/bf16.h"
 
@@ -24,7 +24,8 @@ static void sum_bf16(const uint16_t *a, const uint16_t *b, const uint16_t *y, in
   EACH_BY_ITSELF
   for (int64_t i = 0; i < n; i++) {
     uint16_t sum = laci_bf16_round(laci_bf16_value(a[i]) + laci_bf16_value(b[i]));
-    to[i] = (uint16_t)(y[i] - 1) < 0x7F80 ? sum : 0; /* no zero, no sign, no NaN */
+    to[i] = (uint16_t)(y[i] - 1) < 0x7F80 ? sum : 0; /* true if y[i] > 0: not zero, not negative,
+                                                        not NaN */
   }
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * squared_error.h for every instruction set: the build compiles this once for each (variants.h).
- * Lanes are arrays, so that the compiler makes vectors of them without another order of sums. */
+ * Lanes are arrays, so that the compiler vectorizes the loops without changing the order of
+ * sums. */
 #include "kernel/pointwise/squared_error.h"
 #include "tensor/bf16.h"
 

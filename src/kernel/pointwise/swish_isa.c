@@ -4,7 +4,7 @@
  *
  *     exp(-x) = 2^t,  t = -x / ln 2 = whole + part,  |part| <= 1/2
  *
- * 2^part is a polynomial (relative error 8e-8), 2^whole goes into the exponent. */
+ * 2^part is computed by a polynomial (relative error 8e-8); 2^whole is added to the exponent. */
 #include <string.h>
 
 #include "kernel/pointwise/swish.h"
@@ -22,7 +22,7 @@ enum { LANES = 4 };
 
 typedef float lanes __attribute__((vector_size(4 * LANES)));
 
-static const float log2_e = 1.44269504F, lowest = -126, highest = 126; /* of t */
+static const float log2_e = 1.44269504F, lowest = -126, highest = 126; /* bounds of t */
 static const float factors[] = {1.32764640e-3F, 9.67554127e-3F, 5.55071330e-2F,
                                 2.40221197e-1F, 6.93146967e-1F, 1.00000007F};
 
@@ -33,12 +33,13 @@ static const float factors[] = {1.32764640e-3F, 9.67554127e-3F, 5.55071330e-2F,
 INLINE lanes of(lanes x) {
   __m512 t = (__m512)(x * -log2_e);
   __mmask16 vanishes = _mm512_cmp_ps_mask(t, _mm512_set1_ps(highest), _CMP_GT_OQ);
-  t = _mm512_max_ps(_mm512_set1_ps(lowest), t); /* the second operand, where it is NaN */
+  t = _mm512_max_ps(_mm512_set1_ps(lowest), t); /* if t is NaN, the result is NaN, the second
+                                                   operand */
   __m512 whole = _mm512_roundscale_ps(t, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
   __m512 part = _mm512_sub_ps(t, whole), p = _mm512_set1_ps(factors[0]);
   for (int at = 1; at < 6; at++) p = _mm512_fmadd_ps(p, part, _mm512_set1_ps(factors[at]));
   __m512 sum = _mm512_add_ps(_mm512_scalef_ps(p, whole), _mm512_set1_ps(1));
-  /* 14 bits of 1 / sum, and Newton's step for the others. */
+  /* 14 bits of 1 / sum, then a Newton step for the other bits. */
   __m512 inverse = _mm512_rcp14_ps(sum);
   __m512 error = _mm512_fnmadd_ps(inverse, sum, _mm512_set1_ps(1));
   inverse = _mm512_fmadd_ps(inverse, error, inverse);
@@ -63,7 +64,7 @@ INLINE lanes choose(ints mask, lanes yes, lanes no) {
 }
 
 INLINE lanes of(lanes x) {
-  const float magic = 12582912.0F; /* 1.5 * 2^23: its last bit is worth 1 */
+  const float magic = 12582912.0F; /* 1.5 * 2^23: its last bit has the value 1 */
   lanes t = x * -log2_e, p = (lanes){0} + factors[0];
   ints vanishes = t > highest;
   t = choose(t < lowest, (lanes){0} + lowest, t);
@@ -71,7 +72,7 @@ INLINE lanes of(lanes x) {
   words whole = (words)shifted - (words)((lanes){0} + magic);
   for (int at = 1; at < 6; at++) p = multiply_add(p, part, (lanes){0} + factors[at]);
   lanes power = (lanes)((words)p + (whole << 23));
-  return choose(vanishes, (lanes){0}, x / (power + 1.0F)); /* NaN stays by its division */
+  return choose(vanishes, (lanes){0}, x / (power + 1.0F)); /* if x is NaN, the division gives NaN */
 }
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * swish.h as every processor can: the definition of right for the other variants. */
+ * swish.h in plain C: the reference for the other variants. */
 #include <math.h>
 
 #include "kernel/pointwise/swish.h"

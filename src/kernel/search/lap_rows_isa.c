@@ -2,8 +2,8 @@
  * lap_rows.h for every instruction set: the build compiles this once for each (variants.h).
  *
  * `lanes` is a vector of the compiler's, as wide as a register. Comparisons give -1 or 0 in each
- * lane, so a choice is two ands and an or. Each lane keeps its own smallest and the step in which
- * it came; a handful of candidates is left at the end, of which the lowest index wins. */
+ * lane, so a choice is two ands and an or. Each lane keeps its smallest value and the step in which
+ * it was found. At the end, the lowest index among the lanes with the least value is chosen. */
 #include <string.h>
 
 #include "kernel/search/lap_rows.h"
@@ -30,7 +30,8 @@ static int32_t least_of(const lanes *x) {
   return least;
 }
 
-/* Of the lanes that hold `value`, the first element: `step` is where each lane found it. */
+/* Returns the lowest index of an element that equals `value`, among the lanes that hold it; `step`
+ * is where each lane found it. */
 static int first_index(const lanes *x, const lanes *step, int32_t value) {
   lanes index;
   LOAD(index, lane_numbers);
@@ -50,7 +51,7 @@ static laci_two_least two_least(const int32_t *row, const int32_t *price, int n)
     LOAD(p, price + j);
     step += 1;
     lanes x = r - p, lower = x < least;
-    lanes other = CHOOSE(lower, least, x); /* what does not become the smallest */
+    lanes other = CHOOSE(lower, least, x); /* the larger of both */
     lanes nearer = other < second;
     second = CHOOSE(nearer, other, second);
     least = CHOOSE(lower, x, least);
@@ -95,8 +96,8 @@ static void lower(const laci_lap_offer *offer, int32_t *least, int32_t *from, in
   }
 }
 
-/* Nothing is ever shorter for a column that is done, so only looking for the nearest must skip it:
- * mark lifts it out of sight. */
+/* Paths to finished columns never become shorter, so only the search for the nearest column has to
+ * skip them: `mark` raises their distance to the maximum. */
 static int relax(const laci_lap_frontier *frontier, const int32_t *row, int32_t i, int32_t base) {
   const int32_t *price = frontier->price, *marks = frontier->mark;
   int32_t *distances = frontier->distance, *parents = frontier->parent;

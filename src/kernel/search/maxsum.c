@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Chooses the variant of the value table and feeds it rows chunk by chunk: a chunk of a tile fits
- * the first cache, and the columns that stream past it stay in the second. Most tables of small
- * networks are one chunk, and go to the variant as they are. */
+ * Chooses the variant of the value table, and computes it chunk by chunk of rows. A chunk of a tile
+ * of t fits in the first-level cache, and the columns of x that are read with it fit in the second.
+ * Most tables of small networks are one chunk, and are passed on unchanged. */
 #include "kernel/search/maxsum.h"
 
 #include "cpu/cpu.h"
@@ -19,7 +19,7 @@ void laci_maxsum_table(laci_number number, const laci_maxsum_job *job) {
   const size_t chunk = CHUNK_BYTES / laci_number_size(number);
   laci_maxsum_job part = *job;
   part.first = 0;
-  do { /* a table without rows is zeros: one empty chunk */
+  do { /* a table without rows is all zeros: it is one empty chunk */
     part.rows = job->rows - part.first < chunk ? job->rows - part.first : chunk;
     part.adds = part.first > 0;
     for (int j = 0; j < job->nx; j += COLUMNS_AT_ONCE) {

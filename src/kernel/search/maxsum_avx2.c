@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * maxsum.h by AVX2. Words: a maximum, pmaddwd with ones, an addition. Bytes do without the maximum:
+ * maxsum.h for AVX2. 16-bit words take a maximum, pmaddwd with ones, and an addition. Bytes need no
+ * maximum:
  *
  *     sum max(t, x) = (sum t + sum x + sum |t - x|) / 2,
  *
- * and psadbw is |t - x| summed in one instruction; sums of single columns are few compared with
- * those of pairs. A 2 x 4 tile keeps its eight sums in the sixteen registers. Tiles at the edge
- * repeat their last column and drop what that gives. */
+ * and psadbw computes and sums |t - x| in one instruction; sums of single columns are few compared
+ * with sums of pairs of columns. A 2 x 4 tile keeps its eight sums in registers. Tiles at the edge
+ * repeat their last column, and the additional results are dropped. */
 #include "kernel/search/maxsum.h"
 
 #include <immintrin.h>
@@ -14,8 +15,7 @@ enum { TILE_T = 2, TILE_X = 4, COLUMNS_AT_ONCE = 128 };
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* gcc 12 moves the sums from register to register inside the loop unless told that one is as good
- * as another. */
+/* Prevents gcc 12 from moving the sums between registers inside the loop. */
 INLINE __m256i stay(__m256i sum) {
   __asm__("" : "+x"(sum));
   return sum;
@@ -34,7 +34,7 @@ INLINE __m256i load(const char *at) {
   return _mm256_loadu_si256((const __m256i *)(const void *)at);
 }
 
-/* Sums of four registers' lanes, in their order. */
+/* Returns the sums of the lanes of four registers, in order. */
 INLINE __m128i sums_of_lanes(const __m256i v[TILE_X]) {
   __m256i s = _mm256_hadd_epi32(_mm256_hadd_epi32(v[0], v[1]), _mm256_hadd_epi32(v[2], v[3]));
   return _mm_add_epi32(_mm256_castsi256_si128(s), _mm256_extracti128_si256(s, 1));
@@ -44,7 +44,8 @@ INLINE int lower(int a, int b) { return a < b ? a : b; }
 
 typedef __m256i step(__m256i sum, __m256i a, __m256i b);
 
-/* One tile over 32-byte chunks of two columns by four; `add` is known where this is inlined. */
+/* Computes one tile, two columns by four, in chunks of 32 bytes; `add` is known where this is
+ * inlined. */
 INLINE void tile(const char *const t[TILE_T], const char *const x[TILE_X], size_t bytes, step *add,
                  __m128i out[TILE_T]) {
   __m256i sum[TILE_T][TILE_X];
@@ -75,7 +76,7 @@ INLINE void write_row(int32_t *out, int n, __m128i sums, bool adds) {
   _mm_maskstore_epi32(out, wanted, sums);
 }
 
-/* Sums of single columns of bytes, for n of them; `sums` holds whole tiles. */
+/* Computes the sums of n single columns of bytes; `sums` has room for whole tiles. */
 static void sum_columns(const laci_maxsum_job *job, const void *const *columns, int n,
                         int32_t *sums) {
   const char *x[TILE_X];
@@ -89,7 +90,7 @@ static void sum_columns(const laci_maxsum_job *job, const void *const *columns, 
   }
 }
 
-/* Columns [j0, j0 + n) of the table, n <= COLUMNS_AT_ONCE. */
+/* Computes columns [j0, j0 + n) of the table, n <= COLUMNS_AT_ONCE. */
 INLINE void bytes_block(const laci_maxsum_job *job, int j0, int n) {
   const char *t[TILE_T], *x[TILE_X];
   int32_t x_sums[COLUMNS_AT_ONCE], t_sums[TILE_X];

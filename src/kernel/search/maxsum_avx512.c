@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * maxsum.h by AVX-512 with VNNI: a maximum, then one dot product with ones that adds four bytes (or
- * two words) into each 32-bit lane. A 4 x 4 tile keeps sixteen sums in registers, so that every
- * load serves four of them; at its end they are transposed and added into one register, four lanes
- * a row of the table. Tiles at the edge repeat their last column and drop what that gives. */
+ * maxsum.h for AVX-512 with VNNI: a maximum, then a dot product with ones, which adds four bytes
+ * (or two words) to each 32-bit lane. A 4 x 4 tile keeps sixteen sums in registers, so that every
+ * load is used four times. At its end, the sums are transposed and added into one register, four
+ * lanes for each row of the table. Tiles at the edge repeat their last column, and the additional
+ * results are dropped. */
 #include "kernel/search/maxsum.h"
 
 #include <immintrin.h>
@@ -11,8 +12,7 @@ enum { TILE = 4 };
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* gcc 12 moves the sums from register to register inside the loop unless told that one is as good
- * as another. */
+/* Prevents gcc 12 from moving the sums between registers inside the loop. */
 INLINE __m512i stay(__m512i sum) {
   __asm__("" : "+v"(sum));
   return sum;
@@ -30,7 +30,7 @@ INLINE int lower(int a, int b) { return a < b ? a : b; }
 
 typedef __m512i step(__m512i sum, __m512i a, __m512i b);
 
-/* Each 128 bits of the result: partial sums of a, b, c, d. */
+/* Returns, in each 128 bits, partial sums of a, b, c, d. */
 INLINE __m512i transpose(const __m512i v[TILE]) {
   __m512i ab = _mm512_add_epi32(_mm512_unpacklo_epi32(v[0], v[1]),
                                 _mm512_unpackhi_epi32(v[0], v[1])),
@@ -39,13 +39,13 @@ INLINE __m512i transpose(const __m512i v[TILE]) {
   return _mm512_add_epi32(_mm512_unpacklo_epi64(ab, cd), _mm512_unpackhi_epi64(ab, cd));
 }
 
-/* Adds 128-bit parts 0 and 1, 2 and 3 of a, then of b. */
+/* Adds 128-bit parts 0 and 1, and 2 and 3, of a, then of b. */
 INLINE __m512i fold(__m512i a, __m512i b) {
   return _mm512_add_epi32(_mm512_shuffle_i32x4(a, b, 0x88), _mm512_shuffle_i32x4(a, b, 0xDD));
 }
 
-/* One tile over 64-byte chunks of four columns by four: 128 bits a row. `add` is known where this
- * is inlined. */
+/* Computes one tile, four columns by four, in chunks of 64 bytes; the result has 128 bits for each
+ * row. `add` is known where this is inlined. */
 INLINE __m512i tile(const char *const t[TILE], const char *const x[TILE], size_t bytes, step *add) {
   __m512i sum[TILE][TILE];
   for (int i = 0; i < TILE; i++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * maxsum.h by the vector instructions that every 64-bit ARM has: a maximum, then a pairwise
- * addition into lanes of twice the width. Bytes add into 16 bits, two at most 255 a step, so after
- * 128 steps the lanes are emptied; words add into 32 bits, which the limit of maxsum.h keeps safe.
- * A 4 x 4 tile keeps sixteen of the 32 registers. Tiles at the edge repeat their last column and
- * drop what that gives. */
+ * maxsum.h for NEON, which every 64-bit ARM has: a maximum, then a pairwise addition into lanes of
+ * twice the width. Bytes are added in 16 bits, each step at most twice 255, so after 128 steps the
+ * lanes are added to other sums. Words are added in 32 bits, which do not overflow below the limit
+ * of maxsum.h. A 4 x 4 tile keeps sixteen of the 32 registers. Tiles at the edge repeat their last
+ * column, and the additional results are dropped. */
 #include "kernel/search/maxsum.h"
 
 #include <arm_neon.h>

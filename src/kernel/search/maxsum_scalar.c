@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * maxsum.h in plain C: the definition of right for the other variants. */
+ * maxsum.h in plain C: the reference for the other variants. */
 #include "kernel/search/maxsum.h"
 
 static int32_t sum_u8(const uint8_t *t, const uint8_t *x, size_t rows) {

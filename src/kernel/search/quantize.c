@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Chooses the variant that quantizes, and says what float32 can do. */
+ * Chooses the variant of quantize.h, and decides what float32 can quantize. */
 #include "kernel/search/quantize.h"
 
 #include <float.h>

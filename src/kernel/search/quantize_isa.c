@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * quantize.h for every instruction set: the build compiles this once for each (variants.h). Loops
- * are plain, so that the compiler can make vector code of them; without fused multiply-adds
- * (-ffp-contract=off) no such code changes a result. */
+ * are plain, so that the compiler can vectorize them; without fused multiply-adds
+ * (-ffp-contract=off) that does not change results. */
 #include <string.h>
 
 #include "kernel/search/quantize.h"
 
-/* Elements of mapped files are at any address. */
+/* Elements of mapped files may be at any address. */
 typedef uint16_t __attribute__((aligned(1), may_alias)) stored_16;
 typedef uint32_t __attribute__((aligned(1), may_alias)) stored_32;
 
@@ -22,8 +22,9 @@ INLINE float size_f32(uint32_t bits) { return float_of(bits & 0x7FFFFFFFU); }
 
 INLINE float size_bf16(uint16_t bits) { return float_of((uint32_t)(bits & 0x7FFF) << 16); }
 
-/* The exponent moves from bias 15 to 127. Below the least exponent the fraction alone counts, in
- * units of 2^-24. Chosen by bits: of a choice between floats compilers make a branch. */
+/* Returns |x| of an f16 as a float. The exponent's bias changes from 15 to 127. Below the least
+ * normal exponent the fraction counts in units of 2^-24. The choice is by bits: compilers make a
+ * branch of a choice between floats. */
 INLINE float size_f16(uint16_t bits) {
   int32_t size = bits & 0x7FFF;
   float tiny = (float)size * 0x1p-24F;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Chooses the variant of the n largest. Calls are small, a block's columns at a time: the choice is
- * one atomic read and one table. Read next: topn_scalar.c. */
+ * Chooses the variant of topn.h. Calls are small (the columns of one block), so the choice is only
+ * an atomic read and a table. Read next: topn_scalar.c. */
 #include "kernel/search/topn.h"
 
 #include "cpu/cpu.h"

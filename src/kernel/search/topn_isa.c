@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * topn.h for every instruction set that has vectors: the build compiles this once for each
- * (variants.h). First what differs: the type `lanes`, load, store and set_zero, max and min of both
- * element types, and sums of lanes (add_u8, add_i16 into 32 bits or more, total_of).
+ * (variants.h). It begins with what differs between them: the type `lanes`, load, store and
+ * set_zero, max and min of both element types, and sums of lanes (add_u8, add_i16 into 32 bits or
+ * more, total_of).
  *
- * The places that elements sink through are registers wherever n is known when this is compiled:
- * so for n up to 8. What counts most is spelled out: the second of three columns (the value of a
- * place under 2:4) and the two largest of four (what 2:4 keeps). */
+ * The n places are registers if n is known at compile time, which it is up to 8. The most frequent
+ * cases have their own code: the second largest of three columns (the value of a place under 2:4)
+ * and the two largest of four (what 2:4 keeps). */
 #include "kernel/search/topn.h"
 
 #if defined(__AVX512F__)
@@ -30,7 +31,7 @@ static inline lanes add_i16(lanes sums, lanes v) {
   return _mm512_dpwssd_epi32(sums, v, _mm512_set1_epi16(1));
 }
 
-/* Neighbours first, in 64 bits: sums of many lanes leave 32. */
+/* Adds neighbours first, in 64 bits, since sums of many lanes exceed 32 bits. */
 static inline int64_t total_of(lanes sums) {
   __m512i low = _mm512_and_si512(sums, _mm512_set1_epi64(UINT32_MAX));
   return _mm512_reduce_add_epi64(_mm512_add_epi64(low, _mm512_srli_epi64(sums, 32)));
@@ -61,7 +62,7 @@ static inline lanes add_i16(lanes sums, lanes v) {
   return _mm256_add_epi32(sums, _mm256_madd_epi16(v, _mm256_set1_epi16(1)));
 }
 
-/* Neighbours first, in 64 bits: sums of many lanes leave 32. */
+/* Adds neighbours first, in 64 bits, since sums of many lanes exceed 32 bits. */
 static inline int64_t total_of(lanes sums) {
   __m256i low = _mm256_and_si256(sums, _mm256_set1_epi64x(UINT32_MAX));
   __m256i wide = _mm256_add_epi64(low, _mm256_srli_epi64(sums, 32));
@@ -109,13 +110,13 @@ static inline int64_t total_of(lanes sums) { return (int64_t)vaddlvq_u32(wide(su
 typedef lanes choose(lanes a, lanes b);
 typedef lanes add(lanes sums, lanes elements);
 
-/* What a loop needs to know of the element type; all of it is known where it is inlined. */
+/* The operations for an element type; they are known where a function is inlined. */
 typedef struct kind {
   choose *max, *min;
   add *add;
 } kind;
 
-/* Columns as bytes, at one place of their rows. */
+/* Columns as bytes, at one position of their rows. */
 typedef struct stripe {
   const void *const *columns;
   int n_columns;
@@ -126,7 +127,7 @@ INLINE lanes load_column(const stripe *s, int c) {
   return load((const char *)s->columns[c] + s->at);
 }
 
-/* The n largest of every row, in order. */
+/* Finds the n largest of every row, in order. */
 INLINE void sort_largest(const kind *k, const stripe *s, int n, lanes *top) {
   for (int place = 0; place < n; place++) top[place] = set_zero();
   for (int c = 0; c < s->n_columns; c++) {
@@ -139,7 +140,8 @@ INLINE void sort_largest(const kind *k, const stripe *s, int n, lanes *top) {
   }
 }
 
-/* min(a, b) loses against c, or the larger of a and b does: the second is what is left. */
+/* Returns the second largest. min(a, b) is below max(a, b); so the second largest is either min(a,
+ * b), or the smaller of max(a, b) and c. */
 INLINE lanes second_of_three(const kind *k, const stripe *s) {
   lanes a = load_column(s, 0), b = load_column(s, 1), c = load_column(s, 2);
   return k->max(k->min(a, b), k->min(k->max(a, b), c));
@@ -175,8 +177,8 @@ INLINE void nth_of_kind(const kind *k, const void *const *columns, int n_columns
   }
 }
 
-/* Pairs first: the largest is the larger winner, the second the other winner or the larger loser.
- */
+/* Adds the two largest of four. Of two pairs, the largest is the larger winner; the second is
+ * either the other winner or the loser of the first's pair. */
 INLINE lanes add_two_of_four(const kind *k, const stripe *s, lanes sums) {
   lanes a = load_column(s, 0), b = load_column(s, 1), c = load_column(s, 2), d = load_column(s, 3);
   lanes won_ab = k->max(a, b), won_cd = k->max(c, d), lost_ab = k->min(a, b),
@@ -185,8 +187,8 @@ INLINE lanes add_two_of_four(const kind *k, const stripe *s, lanes sums) {
   return k->add(sums, k->max(k->min(won_ab, won_cd), k->max(lost_ab, lost_cd)));
 }
 
-/* Lanes of 32 bits take twice 32767 a place and step: emptied every so often, they hold 64 places.
- */
+/* Each step adds at most twice 32767 for each of 64 places to a lane of 32 bits: after this many
+ * steps, lanes are added to the total. */
 enum { STEPS_AT_ONCE = 256 };
 
 INLINE int64_t sum_rows(const kind *k, const void *const *columns, int n_columns, int n,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * topn.h in plain C, both element types from one text: the definition of right for the other
- * variants. Read next: topn_isa.c. */
+ * topn.h in plain C, both element types by the same macro: the reference for the other variants.
+ * Read next: topn_isa.c. */
 #include "kernel/search/topn.h"
 
 #include <string.h>

@@ -6,8 +6,8 @@
  *     a b    interleave    a c    interleave    a c
  *     c d    ---------->   b d       ...        b d      (2 x 2: one round)
  *
- * Vectors are the compiler's own, 16 bytes each: they become the unpack instructions of SSE2 and
- * the zip instructions of ARM. */
+ * Vectors are GNU C vectors of 16 bytes; compilers translate them to the unpack instructions of
+ * SSE2 and the zip instructions of ARM. */
 #include "kernel/search/transpose.h"
 
 #include <string.h>
@@ -34,7 +34,7 @@ INLINE words_8 high_words(words_8 a, words_8 b) {
   return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
 }
 
-/* One square of N rows and columns, LOG_N rounds; rows are `stride` elements apart. */
+/* Transposes a square of N rows and columns in LOG_N rounds; rows are `stride` elements apart. */
 #define DEFINE_SQUARE(NAME, TYPE, VECTOR, LOW, HIGH, N, LOG_N)                      \
   static void NAME(const TYPE *from, size_t stride, void *const *to, size_t row) {  \
     VECTOR v[N], transposed[N];                                                     \
@@ -49,8 +49,8 @@ INLINE words_8 high_words(words_8 a, words_8 b) {
     for (int c = 0; c < (N); c++) memcpy((TYPE *)to[c] + row, &v[c], sizeof v[c]);  \
   }
 
-/* Column by column, so that what is written of one stays together; what is left at the edges goes
- * element by element. */
+/* Goes column by column, so that writes to a column are close together; the remaining elements at
+ * the edges are copied one by one. */
 #define DEFINE_TRANSPOSE(NAME, SQUARE, TYPE, N)                                                \
   static void NAME(const TYPE *from, int n_rows, int n_columns, void *const *to, size_t row) { \
     const size_t stride = (size_t)n_columns;                                                   \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Chooses the variant of the rounding of bf16_pairs.h. */
+ * Chooses the variant of the rounding function of bf16_pairs.h. */
 #include "kernel/sparse/bf16_pairs.h"
 
 #include "cpu/cpu.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The rounding of bf16_pairs.h for every instruction set (variants.h): a plain loop that the
- * compiler makes vector code of. */
+ * The rounding function of bf16_pairs.h for every instruction set (variants.h): a plain loop that
+ * the compiler vectorizes. */
 #include "kernel/sparse/bf16_pairs.h"
 #include "kernel/variants.h"
 

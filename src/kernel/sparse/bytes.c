@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Chooses the variant of bytes.h; into how many items its work falls. */
+ * Chooses the variant of bytes.h, and counts the items of its work. */
 #include "kernel/sparse/bytes.h"
 
 #include "cpu/cpu.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * bytes.h for every instruction set. Loops over sixteen lanes are plain, so that the compiler makes
- * vector code of them. */
+ * bytes.h for every instruction set. Loops over sixteen lanes are plain, so that the compiler
+ * vectorizes them. */
 #include "kernel/sparse/bytes.h"
 #include "kernel/variants.h"
 
@@ -10,8 +10,8 @@
 
 enum { LANES = LACI_SPARSE_LANES, INT8X4 = 4, BYTE = 8 };
 
-/* Four bytes at a time, as a loop over lanes reads and writes whole vectors of them; arrays that
- * are copied first would be by half vectors, and waited for. */
+/* Loads four bytes as a word. Loops over lanes that use this read and write whole vectors of words;
+ * copying arrays first would use half vectors, whose reload stalls. */
 static inline uint32_t word_at(const float *at) {
   uint32_t word;
   memcpy(&word, at, sizeof word);
@@ -22,7 +22,7 @@ static inline void put_word(float *at, uint32_t word) { memcpy(at, &word, sizeof
 
 /* ---- Sixteen places ---- */
 
-/* A byte of sixteen places; x: [16]. */
+/* Converts x, [16], to a byte of sixteen places. */
 static void pack_lanes(const laci_fake_quantized *q, const float *x, int shift,
                        uint32_t *restrict int8x4) {
   const float scale = q->scale, low = q->low, high = q->high;
@@ -41,7 +41,7 @@ static void unpack_lanes(const laci_fake_quantized *q, const float *int8x4, int 
   }
 }
 
-/* ---- Runs of places of up to four channels ---- */
+/* ---- Runs of places with up to four channels ---- */
 
 typedef struct run {
   const laci_fake_quantized *q;
@@ -74,11 +74,11 @@ static void unpack_run(const run *r, const float *from, float *floats) {
 
 /* ---- Items ---- */
 
-/* The int8x4 of an item and where they are. */
+/* The int8x4 of an item, and their offsets. */
 typedef struct item {
   run run;
   int64_t channel_first, channel_last;
-  int64_t floats, int8x4; /* of channel_first */
+  int64_t floats, int8x4; /* offsets of channel_first */
   int64_t apart;          /* int8x4 from a place to the next */
 } item;
 
@@ -104,7 +104,7 @@ static item item_of(const laci_bytes_form *f, int64_t at) {
   return i;
 }
 
-/* The channels that are there of the place that begins with this one. */
+/* Returns how many channels exist of the int8x4 that begins with this channel. */
 static int channels_of(const item *i, int64_t channel) {
   const int64_t left = i->channel_last - channel;
   return left < INT8X4 ? (int)left : INT8X4;
@@ -136,7 +136,7 @@ static void unpack(const laci_bytes_form *f, const float *int8x4, float *floats,
 
 /* ---- Sums ---- */
 
-/* The byte of a place, at its place. */
+/* Returns the sum of one byte of a and b, shifted to its position. */
 static inline uint32_t sum_of(const laci_bytes_sum *s, uint32_t a, uint32_t b, int shift) {
   const float first = (float)(int32_t)(a >> shift & UINT8_MAX) - s->a_zero;
   const float second = (float)(int32_t)(b >> shift & UINT8_MAX) - s->b_zero;

@@ -18,7 +18,8 @@ static laci_csr_run *const of_level[] = {
 
 laci_csr_run *laci_csr_now(void) { return of_level[laci_cpu()]; }
 
-/* As many vectors of sums as hide the time of a multiply-add, and leave registers for a weight. */
+/* As many vectors of sums as hide the latency of a multiply-add, and leave registers for a
+ * weight. */
 int64_t laci_csr_strip(void) {
   static const int8_t strips[] = {
       [LACI_CPU_ANY] = 4, [LACI_CPU_AVX2] = 5, [LACI_CPU_AVX512] = 8, [LACI_CPU_NEON] = 4};
@@ -29,11 +30,11 @@ int64_t laci_csr_strips(int64_t n_tiles) { return laci_ceil_div(n_tiles, laci_cs
 
 /* ---- Blocks ---- */
 
-/* The lines of memory that a strip reads of some columns. */
+/* The set of cache lines that a strip reads for some columns. */
 enum {
-  LINE = 64 / (int)sizeof(float), /* floats */
-  MOST_LINES = 256,               /* half of a first cache of 32 KB */
-  SLOTS = 1024,                   /* of a table that is never full */
+  LINE = 64 / (int)sizeof(float), /* floats of a line */
+  MOST_LINES = 256,               /* half of a first-level cache of 32 KB */
+  SLOTS = 1024,                   /* of a hash table that is never full */
   FOUR = 4,                       /* columns */
 };
 
@@ -49,9 +50,9 @@ static void add_line(lines *l, int64_t line) {
   l->slot[at] = line + 1;
 }
 
-/* The first column of the next block: as many groups of four columns as fit, but at least one. With
- * 2:4, all rows of a block then have equally many entries, so that a processor predicts the ends of
- * the loops. */
+/* Returns the first column of the next block: the block has as many groups of four columns as fit
+ * in the cache, but at least one. With 2:4, all rows of a block then have the same number of
+ * entries, so that the ends of loops are predicted well. */
 static int64_t block_end(const laci_sparse_product *p, const laci_sparse_tile *tiles,
                          int64_t n_tiles, int64_t first, int64_t last) {
   lines l = {.n = 0};
@@ -68,14 +69,14 @@ static int64_t block_end(const laci_sparse_product *p, const laci_sparse_tile *t
 
 /* ---- Chunks ---- */
 
-/* What is known while the CSR form is built. */
+/* The state while the CSR form is built. */
 typedef struct making {
   const laci_sparse_product *p;
   const float *weight;
   const laci_sparse_tile *tiles;
   int64_t n_tiles, chunk_rows;
-  int64_t *ends;  /* [n_columns]: of blocks, column after column of all groups */
-  int64_t *first; /* [n_groups + 1]: blocks before a group's */
+  int64_t *ends;  /* [n_columns]: ends of blocks, one group's after the other's */
+  int64_t *first; /* [n_groups + 1]: number of blocks before each group */
   laci_csr *csr;
 } making;
 
@@ -92,7 +93,7 @@ static void find_blocks(making *m) {
   m->first[n_groups] = n;
 }
 
-/* Some rows of a group; where their entries begin. */
+/* Fills a chunk with the entries of some rows of a group, and sets where they begin. */
 static void fill_chunk(const making *m, int64_t group, int64_t row_first, laci_csr_chunk *chunk,
                        int64_t *begin) {
   const laci_sparse_product *p = m->p;
@@ -102,7 +103,7 @@ static void fill_chunk(const making *m, int64_t group, int64_t row_first, laci_c
                             .row_last = row_end < group_end ? row_end : group_end,
                             .n_blocks = m->first[group + 1] - m->first[group],
                             .begin = begin};
-  int64_t taken[LACI_CSR_MOST_ROWS]; /* of each row */
+  int64_t taken[LACI_CSR_MOST_ROWS]; /* the next kept weight of each row */
   for (int64_t row = row_first; row < chunk->row_last; row++) {
     taken[row - row_first] = p->row_begin[row];
   }
@@ -118,7 +119,7 @@ static void fill_chunk(const making *m, int64_t group, int64_t row_first, laci_c
   *begin = n;
 }
 
-/* Memory for the chunks, and for where a row's entries begin. */
+/* Allocates the chunks and the arrays of where entries begin. */
 static bool take_memory(const making *m, int64_t n_groups) {
   const laci_sparse_product *p = m->p;
   laci_csr *csr = m->csr;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * csr.h for every instruction set, the definition included: a row's entries for all vectors of a
- * strip at once. */
+ * csr.h for every instruction set, the scalar reference included: a row's entries are applied to
+ * all vectors of a strip at once. */
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,36 +12,37 @@
 
 enum { LANES = LACI_SPARSE_LANES };
 
-/* Tiles that are done together. */
+/* Tiles that are computed together. */
 typedef struct strip {
-  const float *x[LACI_CSR_MOST_TILES]; /* where they begin */
-  float *y[LACI_CSR_MOST_TILES];       /* their first row's results, and what is added to these */
+  const float *x[LACI_CSR_MOST_TILES]; /* the beginnings of the tiles in x */
+  float *y[LACI_CSR_MOST_TILES];       /* y: results of the first row; residual: what is added to
+                                          them */
   const float *residual[LACI_CSR_MOST_TILES];
-  int64_t apart;          /* floats from a tile's sums to the next one's */
-  int n_tiles, n_vectors; /* the last tile may have but half of its vectors */
-  bool all_lanes;         /* are results; else those that `lanes` says, and zeros around them */
+  int64_t apart;          /* floats from the sums of a tile to those of the next one */
+  int n_tiles, n_vectors; /* the last tile may use only half of its vectors */
+  bool all_lanes;         /* all lanes are results; otherwise `lanes` marks results, and the other
+                             lanes become zero */
   float lanes[LACI_CSR_MOST_TILES * LANES];
 } strip;
 
-/* The entries of a block's rows. */
+/* A block's entries for the rows of a chunk, and what begins and ends their sums. */
 typedef struct block {
   const laci_csr_entry *entries;
   const int64_t *begin; /* [n_rows + 1] */
   int64_t n_rows;
-  const float *bias;  /* [n_rows]; NULL: sums go on */
+  const float *bias;  /* [n_rows]; NULL: the sums continue from an earlier block */
   float *sums;        /* of the first tile, [row][16] */
-  bool finishes;      /* results are stored, and no function follows */
-  bool adds;          /* residuals */
-  int64_t row_stride; /* of results */
+  bool finishes;      /* results are stored here, and no function follows */
+  bool adds;          /* residuals are added */
+  int64_t row_stride; /* of y */
   float low, high;
 } block;
 
 #ifdef ALL
 enum {
   EACH = LANES / WIDTH,
-  AWAY = 128,    /* distance, in entries, from where a row is read to what is prefetched: a kilobyte
-                  */
-  EACH_LINE = 8, /* entries */
+  AWAY = 128,    /* distance of the prefetch, in entries, from the row that is read: a kilobyte */
+  EACH_LINE = 8, /* entries in a cache line */
 };
 
 static inline int64_t sums_at(const strip *s, int at) {
@@ -63,7 +64,8 @@ static inline __attribute__((always_inline)) void store_results(const strip *s, 
   }
 }
 
-/* The entries of one row; inlined with n known, so that sums stay in registers. */
+/* Adds the entries of one row. n is a constant where this is inlined, so that sums stay in
+ * registers. */
 static inline __attribute__((always_inline)) void add_row(const strip *s, const block *b,
                                                           int64_t row, const int n) {
   float *sums = b->sums + row * LANES;
@@ -117,7 +119,8 @@ static void add_block(const strip *s, const block *b) {
   }
 }
 
-/* Where no lane of its second half is a result, that half is left out. */
+/* Returns the number of vectors of n tiles. The second half of the last tile is left out if none of
+ * its lanes is a result. */
 static int vectors_of(const laci_sparse_tile *tiles, int64_t n) {
   const uint64_t upper = tiles[n - 1].lanes & LACI_SPARSE_ALL_LANES & ~(uint64_t)0xFF;
   return (int)n * EACH - (WIDTH == 8 && !upper);
@@ -149,7 +152,7 @@ static int vectors_of(const laci_sparse_tile *tiles, int64_t n) {
 }
 #endif
 
-/* Are results stored whole vectors at a time, as they come? */
+/* Can results be stored as whole vectors, without further functions? */
 static bool stores_whole(const laci_sparse_operands *o, const laci_sparse_tile *tiles,
                          int64_t n_tiles) {
   bool whole = WIDTH > 1 && laci_sparse_only_clips(o);
@@ -182,7 +185,7 @@ void LACI_VARIANT(laci_csr)(const laci_csr *csr, const laci_sparse_operands *o, 
   strip s = {.apart = n_rows * LANES, .all_lanes = true};
   for (int64_t t = 0; t < n_tiles; t++) place_tile(csr, o, c->row_first, &tiles[t], &s);
   s.n_vectors = vectors_of(tiles, n_tiles);
-  if (s.n_vectors < (int)n_tiles * EACH) { /* what is left out is written by nobody */
+  if (s.n_vectors < (int)n_tiles * EACH) { /* nobody writes the lanes that are left out */
     memset(sums + (n_tiles - 1) * s.apart, 0, (size_t)s.apart * sizeof *sums);
   }
   for (int64_t at = 0; at < c->n_blocks; at++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tiles of depthwise.h, and the variant. */
+ * Makes the tiles of depthwise.h, and chooses the variant. */
 #include "kernel/sparse/depthwise.h"
 
 #include "base/divide.h"
@@ -23,7 +23,7 @@ bool laci_depthwise_fits(const laci_sparse_window *g) {
          g->stride_w <= 2;
 }
 
-/* Floats that so many tiles read, whichever they are: of all phases. */
+/* Returns the floats of all phases that any n_tiles consecutive tiles read. */
 static int64_t phases_of(const laci_depthwise *d, int64_t n_tiles) {
   const int64_t rows = laci_ceil_div(n_tiles * LACI_SPARSE_LANES, d->out.row_stride) + 1;
   return 2 * d->window.stride_h * laci_depthwise_phase(d, rows);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * depthwise.h for every instruction set. Where lanes are pixels, some tiles of a channel at a time:
- * results make one long row, and so do the pixels that a tap reads of them where neither strides;
- * else it is row by row. Where a window strides along a row, every second pixel is gathered first,
- * so that taps are neighbours again. In HWC16N, some pixels of a row by some channels. */
+ * depthwise.h for every instruction set. Where lanes are pixels, some tiles of a channel are
+ * computed at a time. Without strides, results make one long row, and so do the pixels that a tap
+ * reads for them; otherwise it goes row by row. Where a window strides along a row, every second
+ * pixel is gathered first, so that pixels for the same tap are neighbours. In HWC16N, it computes
+ * some pixels of a row for some channels. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -18,28 +19,28 @@
 enum {
   LANES = LACI_SPARSE_LANES,
   VECTORS = LANES / WIDTH,
-  MOST_VECTORS = WIDTH == 16 ? 4 : 32 / WIDTH, /* sums in registers */
+  MOST_VECTORS = WIDTH == 16 ? 4 : 32 / WIDTH, /* vectors of sums in registers */
   TAPS = LACI_DEPTHWISE_MOST_TAPS,
-  CHANNELS = 16, /* at a time */
-  SIDE = 4,      /* neighbours in a row that share a weight */
+  CHANNELS = 16, /* channels at a time */
+  SIDE = 4,      /* neighbouring pixels of a row that share a weight */
 };
 
 /* ---- Pixels ---- */
 
-/* What a channel's sums are made of: position i of the long row reads tap[t][i] for each tap t. */
+/* The operands of a channel's sums: position i of the long row reads tap[t][i] for each tap t. */
 typedef struct channel {
   const float *tap[TAPS], *weight;
   int n_taps;
   float bias;
 } channel;
 
-/* Copies that stay in registers. */
+/* A copy of a channel's operands that the compiler keeps in registers. */
 typedef struct held {
   const float *tap[TAPS];
   vector weight[TAPS], bias;
 } held;
 
-/* n vectors of sums; those of 16 lanes are `apart` from those of the next ones. */
+/* Computes n vectors of sums; `apart`: floats from 16 sums to the next 16. */
 INLINE void add_up(const held *h, int64_t at, const int n_taps, const int n, int64_t apart,
                    float *to) {
   vector sum[MOST_VECTORS];
@@ -58,7 +59,7 @@ INLINE void add_up(const held *h, int64_t at, const int n_taps, const int n, int
   }
 }
 
-/* n contiguous sums, or up to 15 more. */
+/* Computes n contiguous sums, and up to 15 more. */
 INLINE void add_up_span(const channel *c, int64_t from, const int n_taps, int64_t n, int64_t apart,
                         float *to) {
   enum { AT_ONCE = MOST_VECTORS * WIDTH };
@@ -80,8 +81,8 @@ static void sum_span(const channel *c, int64_t from, int64_t n, int64_t apart, f
   else add_up_span(c, from, c->n_taps, n, apart, to);
 }
 
-/* Every second of n floats, and the others. Up to 15 floats after these are read, and up to 7 after
- * each half are written. */
+/* Splits n floats into those at even and at odd positions. Up to 15 floats after them are read, and
+ * up to 7 after each half are written. */
 static void split(const float *from, int64_t n, float *even, float *odd) {
   for (int64_t at = 0; 2 * at < n; at += 8) {
 #if defined(__AVX2__)
@@ -99,25 +100,26 @@ static void split(const float *from, int64_t n, float *even, float *odd) {
   }
 }
 
-/* Some tiles of an image block, and where a channel's taps find the pixels of their results: for
- * row y and column x at place[tap] + y * row_stride + x, in the channel or in its phases. */
+/* Some tiles of an image block, and where a channel's taps find their pixels: for row y and column
+ * x, at place[tap] + y * row_stride + x, in the channel or in its phases. */
 typedef struct reading {
-  int64_t first_row, n_rows; /* of results, that the tiles are part of */
-  int64_t first, last;       /* places of the long row, from the first row's beginning */
+  int64_t first_row, n_rows; /* the rows of results that contain the tiles */
+  int64_t first, last;       /* positions in the long row, from the beginning of the first row */
   int64_t n_taps, place[TAPS], row_stride;
-  int64_t phase_stride; /* 0: channels are read in place */
+  int64_t phase_stride; /* 0: the channel is read directly, not its phases */
 } reading;
 
-/* Where a row of a channel begins: row 0 is the first one that the window reads for the reading's
- * first row. */
+/* Returns the offset of a row of a channel; row 0 is the first one that the window reads for the
+ * reading's first row. */
 static int64_t row_at(const laci_depthwise *d, const reading *r, int64_t row) {
   const laci_sparse_window *g = &d->window;
   const int64_t y = r->first_row * g->stride_h - g->pad_top + row;
   return (y + d->in.top) * d->in.row_stride + d->in.left - g->pad_left;
 }
 
-/* Where windows stride along a row, what they read is put down as phases[row % stride_h][column %
- * 2][row / stride_h][column / 2] first, so that neighbours are together again. */
+/* Sets the taps' places. Where windows stride along a row, the input is first copied to phases[row
+ * % stride_h][column % 2][row / stride_h][column / 2], so that pixels for the same tap are
+ * neighbours. */
 static void plan_taps(const laci_depthwise *d, reading *r) {
   const laci_sparse_window *g = &d->window;
   const bool phases = g->stride_w > 1;
@@ -164,7 +166,7 @@ static void read_phases(const laci_depthwise *d, const reading *r, const float *
   }
 }
 
-/* A channel of an image block; tiles are `apart` from each other. */
+/* Computes the sums of a channel of an image block; tiles are `apart` floats apart. */
 static void sum_tiles(const laci_depthwise *d, const reading *r, const channel *c, int64_t apart,
                       float *to) {
   const int64_t width = d->out.row_stride;
@@ -173,7 +175,7 @@ static void sum_tiles(const laci_depthwise *d, const reading *r, const channel *
     sum_span(c, r->first, r->last - r->first, apart, to);
     return;
   }
-  memset(line, 0, sizeof line); /* what is between rows stays zero */
+  memset(line, 0, sizeof line); /* what is between rows is zero */
   for (int64_t at = r->first, y = 0; at < r->last; at = ++y * width) {
     const int64_t x = at - y * width, end = y * width + d->window.out_w;
     const int64_t n = laci_least(end, r->last) - at;
@@ -184,7 +186,8 @@ static void sum_tiles(const laci_depthwise *d, const reading *r, const channel *
   }
 }
 
-/* PC16P stores all channels of a tile together. */
+/* Computes the sums of a part where lanes are pixels; in PC16P all channels of a tile are stored
+ * together. */
 static void sum_pixels(const laci_depthwise *d, const laci_sparse_operands *o,
                        const laci_sparse_part *part, float *phases, float *sums) {
   const int64_t n = part->row_last - part->row_first;
@@ -203,10 +206,10 @@ static void sum_pixels(const laci_depthwise *d, const laci_sparse_operands *o,
 
 /* ---- HWC16N ---- */
 
-/* Where the pixels that a window reads are, in HWC16N. */
+/* Distances of the pixels that a window reads, in HWC16N. */
 typedef struct stride_of_pixels {
-  int64_t row, column; /* of taps */
-  int64_t next;        /* of results that are neighbours */
+  int64_t row, column; /* from tap to tap */
+  int64_t next;        /* from a result's pixels to those of its neighbour */
 } stride_of_pixels;
 
 static stride_of_pixels strides_of(const laci_depthwise *d) {
@@ -215,7 +218,7 @@ static stride_of_pixels strides_of(const laci_depthwise *d) {
                             g->stride_w * d->in.pixel_stride};
 }
 
-/* A row of the window, for n neighbours: the sum of each takes its taps in their order. */
+/* Adds a row of the window to the sums of n neighbouring results, tap after tap. */
 INLINE void add_row(const float *x, const stride_of_pixels *s, const float *weight, int64_t width,
                     const int n, vector *sum) {
   for (int64_t column = 0; column < width; column++) {
@@ -229,7 +232,7 @@ INLINE void add_row(const float *x, const stride_of_pixels *s, const float *weig
   }
 }
 
-/* The same of three taps where neighbours share what they read: each pixel is loaded once. */
+/* Adds a row of three taps where neighbouring results share pixels: each pixel is loaded once. */
 INLINE void add_row_of_three(const float *x, const stride_of_pixels *s, const float *weight,
                              vector *sum) {
   const vector w[3] = {ALL(weight[0]), ALL(weight[1]), ALL(weight[2])};
@@ -248,11 +251,11 @@ INLINE void add_row_of_three(const float *x, const stride_of_pixels *s, const fl
   }
 }
 
-/* How many neighbours of a row at a time. */
+/* How many neighbouring results are computed at a time: one, SIDE, or SIDE with shared pixels. */
 enum { ONE, SOME, SHARED };
 
-/* Where neighbours' sums go, channels `step` apart, and the bounds that clip them if they are
- * results. */
+/* Where the sums of neighbours are stored, channels `step` apart, and the bounds that clip them if
+ * they are results. */
 typedef struct target {
   float *at[SIDE];
   int64_t step;
@@ -260,7 +263,7 @@ typedef struct target {
   float low, high;
 } target;
 
-/* Neighbours of a row for some channels. */
+/* Computes the sums of neighbours of a row, for some channels. */
 INLINE void sum_neighbours(const laci_depthwise *d, const laci_sparse_operands *o, const float *x,
                            const laci_sparse_part *part, const int how, const target *to) {
   const int n = how == ONE ? 1 : SIDE;
@@ -285,7 +288,7 @@ INLINE void sum_neighbours(const laci_depthwise *d, const laci_sparse_operands *
   }
 }
 
-/* Some channels of some pixels: sums, or results if there are none. */
+/* Computes some channels of some pixels: into `sums`, or if that is NULL as results. */
 static void sum_images(const laci_depthwise *d, const laci_sparse_operands *o,
                        const laci_sparse_part *part, float *sums) {
   const laci_sparse_window *g = &d->window;
@@ -309,7 +312,7 @@ static void sum_images(const laci_depthwise *d, const laci_sparse_operands *o,
   }
 }
 
-/* Are sums results, but for the clip? */
+/* Does a clip alone follow the sums, and are all lanes of the tiles results? */
 static bool only_clips(const laci_sparse_operands *o, const laci_sparse_part *part) {
   bool all = true;
   for (int64_t tile = part->tile_first; tile < part->tile_last; tile++) {
@@ -318,9 +321,10 @@ static bool only_clips(const laci_sparse_operands *o, const laci_sparse_part *pa
   return all && !o->residual && laci_sparse_only_clips(o);
 }
 
-/* ---- Both ---- */
+/* ---- Both layouts ---- */
 
-/* Some channels at a time, whose rows are still near when the next row of results reads them. */
+/* Computes a part, some channels at a time, so that their rows are still in the cache when the next
+ * row of results reads them. */
 void LACI_VARIANT(laci_depthwise_multiply)(const laci_depthwise *d, const laci_sparse_operands *o,
                                            const laci_sparse_part *part) {
   const bool images = d->out.format == LACI_FORMAT_HWC16N;

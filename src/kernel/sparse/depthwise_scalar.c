@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * depthwise.h result by result. */
+ * The reference of depthwise.h, one result at a time. */
 #include <math.h>
 
 #include "kernel/sparse/depthwise.h"
 
-/* The sum at a place of the results' long row, or of a pixel. */
+/* Returns the sum of a channel at a position of the results' long row, or of a pixel. */
 static float sum_at(const laci_depthwise *d, const float *x, const float *weight, float bias,
                     int64_t channel, int64_t place) {
   const laci_sparse_window *g = &d->window;

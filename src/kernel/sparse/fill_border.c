@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is no pixel, of reorder.h, run by run: from where one row's pixels end to where the next
- * one's begin. */
+ * Fills the padding of a layout (reorder.h), run by run: from the end of a row's pixels to the
+ * beginning of the next row's. */
 #include <string.h>
 
 #include "base/divide.h"
@@ -8,17 +8,17 @@
 
 enum { LANES = LACI_SPARSE_LANES };
 
-/* Floats, or other words of four bytes. */
+/* Fills floats, or other words of four bytes. */
 static void fill(float *words, int64_t begin, int64_t end, uint32_t with) {
-  if (with == 0 && end > begin + 1) { /* one is between two rows, mostly */
+  if (with == 0 && end > begin + 1) { /* a single word is usual between two rows */
     memset(words + begin, 0, (size_t)(end - begin) * sizeof *words);
     return;
   }
   for (int64_t at = begin; at < end; at++) memcpy(words + at, &with, sizeof with);
 }
 
-/* Of coordinates c of an image with its border, those in [begin, begin + n) with c % phases ==
- * phase, as c / phases. */
+/* A range of coordinates of an image with its border, seen from one phase: those c in [begin, begin
+ * + n) with c % phases == phase, as c / phases. */
 typedef struct span {
   int64_t begin, end;
 } span;
@@ -27,7 +27,7 @@ static span span_of(int64_t begin, int64_t n, int64_t phases, int64_t phase) {
   return (span){laci_ceil_div(begin - phase, phases), laci_ceil_div(begin + n - phase, phases)};
 }
 
-/* ---- CHW: an item is a channel; those of all images are equally far apart ---- */
+/* ---- CHW: an item is a channel; channels of all images are equally far apart ---- */
 
 static void fill_phase(const laci_sparse_layout *l, span rows, span columns, uint32_t with,
                        float *to) {
@@ -86,9 +86,9 @@ static void fill_row_of_images(const laci_sparse_layout *l, const laci_sparse_si
   fill(to, end, l->row_stride, with);
 }
 
-/* ---- all ---- */
+/* ---- All formats ---- */
 
-/* How many items an image block has. */
+/* Returns how many items an image block has. */
 static int64_t items_each(const laci_sparse_layout *l, const laci_sparse_size *size) {
   switch (l->format) {
     case LACI_FORMAT_CHW: return l->channel_stride > size->h * size->w ? size->channels : 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What follows the whole sums of some rows and tiles (int8x4.h), for every instruction set. */
+ * Computes what follows the integer sums of some rows and tiles (int8x4.h), for every instruction
+ * set. */
 #include <string.h>
 
 #include "kernel/pointwise/fake_quantize.h"

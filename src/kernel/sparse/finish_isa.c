@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What follows the sums of some rows and tiles (product.h), for every instruction set: functions
- * run over all of these at once, in place; then results go into y. */
+ * Computes what follows the sums of some rows and tiles (product.h), for every instruction set:
+ * functions are applied to all sums in place; then results are stored in y. */
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 enum { LANES = LACI_SPARSE_LANES };
 
-/* Rows whose results share the same four bytes, and where these are. */
+/* Rows whose results share the same four bytes, and the position of these. */
 typedef struct target {
   int64_t row_stride;
   laci_sparse_values values;
@@ -23,7 +23,7 @@ static int64_t place_of(const target *t, const laci_sparse_tile *tile, int64_t r
   return tile->out + row / laci_sparse_each(t->values) * t->row_stride;
 }
 
-/* What a row adds, of all lanes. */
+/* Adds the residual of a row, to all lanes. */
 static void add_lanes(const float *residual, const target *t, int64_t row, float *v) {
   uint32_t pairs[LANES];
   memcpy(pairs, residual, sizeof pairs);
@@ -48,7 +48,7 @@ static void add_residual(const laci_sparse_operands *o, const target *to,
   }
 }
 
-/* Two rows as bf16 pairs; the second may not be there. */
+/* Converts two rows to bf16 pairs; the second one may be missing. */
 static void pair_rows(const float *v, bool both, float *pairs) {
   static const float zeros[LANES];
   const float *second = both ? v + LANES : zeros;

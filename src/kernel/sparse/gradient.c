@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which rows are summed together in gradient.h, and the choice of the variant. */
+ * Finds the rows that are summed together in gradient.h, and chooses the variant. */
 #include "kernel/sparse/gradient.h"
 
 #include <stddef.h>
@@ -15,17 +15,18 @@ enum {
   LANES = LACI_SPARSE_LANES,
   WINDOW = LACI_SPARSE_WINDOW,
   TOGETHER = LACI_SPARSE_TOGETHER,
-  BLOCK = 49, /* tiles at most: a window's x stays in the first cache, dy in the second */
-  ROWS = 256, /* of an item at most, for the same */
+  BLOCK = 49, /* most tiles of a block: a window's x then fits in the first-level cache, and dy in
+                 the second */
+  ROWS = 256, /* most rows of an item, for the same reason */
   PATTERNS = 1 << WINDOW
 };
 
-/* Rows of a run at most, by its columns: their sums are in 24 registers. */
+/* Most rows of a run by its number of columns: their sums are in 24 registers. */
 static const int most_rows_of[TOGETHER + 1] = {1, 12, 12, 8, 6};
 
-/* ---- rows and their patterns ---- */
+/* ---- Rows and their patterns ---- */
 
-/* Kept columns of a row in a window, four at most. */
+/* The kept columns of a row in a window, four at most. */
 typedef struct member {
   int32_t row, k;
   uint8_t pattern, n_columns;
@@ -36,10 +37,10 @@ typedef struct finder {
   laci_sparse_gradient *g;
   int64_t *next;            /* [n_rows]: the first k after the window */
   member *members, *sorted; /* [2 * ROWS] */
-  int64_t n_runs, n_rows;   /* found so far */
+  int64_t n_runs, n_rows;   /* so far */
 } finder;
 
-/* The members of an item; moves `next` on. */
+/* Finds the members of an item, and advances `next`. */
 static int64_t find_members(finder *f, const laci_sparse_gradient_item *item) {
   int64_t n = 0;
   for (int64_t row = 0; row < item->n_rows; row++) {
@@ -58,7 +59,7 @@ static int64_t find_members(finder *f, const laci_sparse_gradient_item *item) {
   return n;
 }
 
-/* By pattern, rows ascending in each; begin: [PATTERNS + 1]. */
+/* Sorts members by pattern, with ascending rows in each; begin: [PATTERNS + 1]. */
 static void sort_members(const finder *f, int64_t n, int64_t *begin) {
   int64_t to[PATTERNS];
   memset(begin, 0, (PATTERNS + 1) * sizeof *begin);
@@ -68,7 +69,7 @@ static void sort_members(const finder *f, int64_t n, int64_t *begin) {
   for (int64_t at = 0; at < n; at++) f->sorted[to[f->members[at].pattern]++] = f->members[at];
 }
 
-/* Runs of about equal length of n members with one pattern. */
+/* Divides n members with the same pattern into runs of about equal length. */
 static void add_runs(finder *f, const member *from, int64_t n) {
   laci_sparse_run run = {.n_columns = from->n_columns};
   for (int column = 0, at = 0; column < WINDOW; column++) {
@@ -85,9 +86,9 @@ static void add_runs(finder *f, const member *from, int64_t n) {
   }
 }
 
-/* ---- items ---- */
+/* ---- Items ---- */
 
-/* Counts; or writes, where there is memory for it. */
+/* Counts the runs and rows of an item; also writes them, once memory is allocated. */
 static void add_item(finder *f, const laci_sparse_gradient_item *item) {
   int64_t begin[PATTERNS + 1];
   laci_sparse_gradient *g = f->g;
@@ -104,13 +105,13 @@ static void add_item(finder *f, const laci_sparse_gradient_item *item) {
   }
 }
 
-/* Group by group, rows by rows, window by window. */
+/* Adds all items: group by group, rows by rows, window by window. */
 static void add_items(finder *f) {
   const laci_sparse_product *p = f->p;
   const int64_t together = p->rows_together, groups = together ? p->n_rows / together : 0;
   const int64_t length = groups ? p->n_columns / groups : 0;
   int64_t rows = groups ? laci_ceil_div(together, laci_ceil_div(together, ROWS)) : 0;
-  if (p->values == LACI_SPARSE_BF16) rows += rows % 2; /* two rows share their places */
+  if (p->values == LACI_SPARSE_BF16) rows += rows % 2; /* two rows share four bytes */
   memcpy(f->next, p->row_begin, (size_t)p->n_rows * sizeof *f->next);
   f->n_runs = f->n_rows = f->g->n_items = 0;
   f->g->most_rows = rows;

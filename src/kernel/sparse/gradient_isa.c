@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * gradient.h for every instruction set. What a block of tiles reads is packed, row by row and
- * column by column: a window's x then stays in the first cache while runs read dy of all rows of
- * an item from the second, and no distance is a power of two. */
+ * column by column. So a window's x stays in the first-level cache, while runs read dy of all rows
+ * of an item from the second, and no distance is a power of two. */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -9,7 +9,7 @@
 #include "kernel/sparse/gradient.h"
 #include "kernel/variants.h"
 
-/* Compiled for AVX512-BF16, it is the text for bf16. */
+/* When compiled for AVX512-BF16, this is the variant for bf16. */
 #if defined(__AVX512BF16__)
 enum { PAIRS = 1 };
 #else
@@ -19,7 +19,7 @@ enum { PAIRS = 0 };
 #include <immintrin.h>
 enum { WIDTH = 16 };
 typedef __m512 vector;
-/* X(rows, columns): sums that are made at once. */
+/* X(rows, columns): numbers of rows and columns whose sums are computed at once. */
 #define ROWS_1(X) X(1, 1) X(2, 1) X(3, 1) X(4, 1) X(5, 1) X(6, 1) X(7, 1) X(8, 1)
 #define ROWS_2(X) \
   X(1, 2) X(2, 2) X(3, 2) X(4, 2) X(5, 2) X(6, 2) X(7, 2) X(8, 2) X(9, 2) X(10, 2) X(11, 2) X(12, 2)
@@ -65,23 +65,24 @@ enum {
 };
 enum { MOST_ROWS = 12, MOST_SUMS = 24 };
 
-/* ---- sums of a block ---- */
+/* ---- The sums of a block ---- */
 
-/* What some rows and columns are summed over, and where sums go. */
+/* The operands of the sums for some rows and columns, and where sums are stored. */
 typedef struct walk {
   const laci_sparse_tile *tiles; /* [n] */
   int64_t n, n_steps, pitch;
-  const float *y;           /* packed: [row][vector of 16 lanes][pitch], its part of each tile */
-  const float *x[TOGETHER]; /* from here to a tile's value: tile.in; of bf16: packed, too */
+  const float *y;           /* packed dy, [row][vector of 16 lanes][pitch]: this vector of each
+                               tile */
+  const float *x[TOGETHER]; /* the columns' values, at tile.in from here; with bf16 packed, too */
   float *gradient;
-  bool more;               /* there is a sum already */
-  const float *ahead;      /* NULL; or from here a line of each tile is fetched meanwhile: */
-  const int64_t *ahead_at; /* a member of the first tile that is meant */
+  bool more;               /* sums exist already and are added to */
+  const float *ahead;      /* NULL; or: of each tile, the line at ahead + *ahead_at is prefetched */
+  const int64_t *ahead_at; /* the member `in` or `out` of the first of these tiles */
 } walk;
 enum { APART = sizeof(laci_sparse_tile) / sizeof(int64_t), STEP = 1 + PAIRS };
 
-/* A vector of each sum of some rows and columns; inlined with both numbers known, so that they stay
- * in registers. */
+/* Computes a vector of each sum for some rows and columns. Both numbers are constants where this is
+ * inlined, so that sums stay in registers. */
 static inline __attribute__((always_inline)) void add_up(const walk *w,
                                                          const laci_sparse_run_row *row, int part,
                                                          const int rows, const int columns,
@@ -115,8 +116,8 @@ static inline __attribute__((always_inline)) void add_up(const walk *w,
 
 #if defined(__AVX512F__)
 
-/* Of two sums halves are added, then quarters and so on, until 16 sums are one vector, transposed
- * as a matrix of 4 x 4. */
+/* Adds the lanes of n sums: halves, then quarters and so on, until 16 sums are one vector, which is
+ * then transposed as a 4 x 4 matrix. */
 static inline __attribute__((always_inline)) void fold(const vector *sum, const int n, float *to) {
   const __m512i transposed =
       _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
@@ -153,7 +154,7 @@ static inline __attribute__((always_inline)) void sum_rows(const walk *w,
 
 #else
 
-/* A part of the lanes at a time. */
+/* Computes the sums of some rows and columns, a part of the lanes at a time. */
 static inline __attribute__((always_inline)) void sum_rows(const walk *w,
                                                            const laci_sparse_run_row *row,
                                                            const int rows, const int columns,
@@ -175,7 +176,7 @@ static inline __attribute__((always_inline)) void sum_rows(const walk *w,
 
 #endif
 
-/* ---- a function for each number of rows and columns ---- */
+/* ---- A function for each number of rows and columns ---- */
 
 static inline __attribute__((always_inline)) void add_rows(const walk *w,
                                                            const laci_sparse_run_row *row,
@@ -209,7 +210,7 @@ static add_function *const of_1[] = {ROWS_1(NAME)}, *const of_2[] = {ROWS_2(NAME
                            *const of_3[] = {ROWS_3(NAME)}, *const of_4[] = {ROWS_4(NAME)};
 #undef NAME
 
-/* By the number of columns; of each number of rows up to `most`. */
+/* By the number of columns: a function for each number of rows up to `most`. */
 static const struct {
   add_function *const *of_rows;
   int most;
@@ -219,11 +220,11 @@ static const struct {
                            {of_3, sizeof of_3 / sizeof *of_3},
                            {of_4, sizeof of_4 / sizeof *of_4}};
 
-/* ---- packing ---- */
+/* ---- Packing ---- */
 
 #if defined(__AVX512F__)
 
-/* A place of a tile; lanes that are no results are zeros. */
+/* Loads a vector of a tile of dy; lanes that are not results become zero. */
 static inline vector load_results(const laci_sparse_tile *tile, const float *from) {
   return _mm512_maskz_loadu_ps((__mmask16)tile->lanes, from);
 }
@@ -243,8 +244,8 @@ static inline void pack(const laci_sparse_tile *tile, const float *from, float *
 
 #if defined(__AVX512BF16__)
 
-/* Two tiles hold pairs of neighbouring rows or columns; for each neighbour this stores the pair of
- * its two tiles. */
+/* Two tiles hold pairs of neighbouring rows or columns. Stores, for each of both neighbours, the
+ * pair of its values in the two tiles. */
 static inline void store_pairs(vector first, vector second, float *even, float *odd) {
   const __m512i a = _mm512_castps_si512(first), b = _mm512_castps_si512(second);
   const __mmask32 upper = 0xAAAAAAAA;
@@ -301,31 +302,32 @@ static void pack_rows(const walk *w, const laci_sparse_gradient *g,
 }
 #endif
 
-/* ---- blocks ---- */
+/* ---- Blocks ---- */
 
-/* What an item is done with. */
+/* The state of computing an item. */
 typedef struct block {
   const laci_sparse_gradient *g;
   const laci_sparse_slopes *s;
   float *x, *y; /* packed */
-  /* Rows of items [item_first, item_last) are packed. Meanwhile those that will be packed next are
-   * fetched, if there are any, and x for the next item. */
+  /* Rows of items [item_first, item_last) are packed. Meanwhile the rows that will be packed next
+   * are prefetched, if there are any, and x for the next item. */
   int64_t item_first, item_last;
   const laci_sparse_gradient_item *next_item, *next_rows;
   const laci_sparse_tile *next_tiles, *next_rows_tiles;
-  int64_t ahead; /* runs of this item so far, each of which fetches a line of every tile */
+  int64_t ahead; /* number of runs of this item so far; each prefetches a line of every tile */
   int64_t ahead_columns, ahead_row, ahead_row_end;
 } block;
 
-/* A member of every tile; of bf16, of the first of each two or, for odd places, of the second. */
+/* Returns where walk.ahead_at begins: the given member of the first tile; with bf16, of the first
+ * of each two tiles or, for odd places, of the second. */
 static const int64_t *members(const block *b, const walk *w, const laci_sparse_tile *tiles,
                               const int64_t *member, int64_t place) {
   const bool all = tiles - b->g->tiles + w->n_steps * STEP <= b->g->n_tiles;
   return all ? member + place % STEP * APART : member;
 }
 
-/* What a run fetches: one column of the next item after the other, then this item's share of the
- * next rows. */
+/* Sets what a run prefetches: one column of the next item after the other, then this item's share
+ * of the next rows. */
 static void fetch_ahead(block *b, walk *w) {
   const int64_t at = b->ahead++, row = at - b->ahead_columns + b->ahead_row;
   w->ahead = NULL;
@@ -373,8 +375,7 @@ static void add_item(block *b, int64_t item_at, walk *w) {
   }
 }
 
-/* The rows of item `at`, and of the items after it that have the same rows. after: the next block.
- */
+/* Packs the rows of item `at`, which items after it may share. after: the next block of tiles. */
 static void begin_rows(block *b, const int64_t items[3], const walk *w,
                        const laci_sparse_tile *after) {
   const int64_t first = items[0], at = items[1], last = items[2];

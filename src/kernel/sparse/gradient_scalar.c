@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The definition of gradient.h: gradient by gradient. */
+ * The reference of gradient.h, one gradient at a time. */
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,14 +10,15 @@
 
 enum { LANES = LACI_SPARSE_LANES };
 
-/* Of a row and a column, from where the first tile would begin at 0; of bf16, which halves. */
+/* The operands of a gradient: a row and a column, at the position where a tile at 0 would begin;
+ * with bf16, also which halves. */
 typedef struct operands {
   const laci_sparse_tile *tiles;
   const float *x, *dy;
   bool upper_x, upper_dy;
 } operands;
 
-/* Lanes of a sum in a fixed order. */
+/* Adds the lanes of a sum in a fixed order. */
 static float add_lanes(float *sum) {
   for (int apart = LANES / 2; apart > 0; apart /= 2) {
     for (int lane = 0; lane < apart; lane++) sum[lane] += sum[lane + apart];
@@ -27,7 +28,7 @@ static float add_lanes(float *sum) {
 
 static bool is_result(const laci_sparse_tile *tile, int lane) { return tile->lanes >> lane & 1; }
 
-/* The sum of the tiles [first, last) for a row and a column. */
+/* Returns the sum over tiles [first, last) for a row and a column. */
 static float block_sum(const operands *o, int64_t first, int64_t last) {
   float sum[LANES] = {0};
   for (const laci_sparse_tile *tile = o->tiles + first; tile < o->tiles + last; tile++) {
@@ -39,14 +40,14 @@ static float block_sum(const operands *o, int64_t first, int64_t last) {
   return add_lanes(sum);
 }
 
-/* One half of a bf16 pair. */
+/* Returns one half of a bf16 pair. */
 static uint32_t half_of(const float *pair, bool upper) {
   uint32_t bits;
   memcpy(&bits, pair, sizeof bits);
   return upper ? bits >> 16 : bits & 0xFFFFU;
 }
 
-/* The same for bf16. */
+/* Returns the sum over tiles [first, last) for a row and a column of bf16. */
 static float block_sum_of_pairs(const operands *o, int64_t first, int64_t last) {
   float sum[LANES] = {0};
   for (int64_t t = first; t < last; t += 2) {
@@ -74,7 +75,7 @@ static float gradient_of(const laci_sparse_gradient *g, const operands *o) {
   return sum;
 }
 
-/* Of a row and a column. */
+/* Returns the operands of a row and a column. */
 static operands operands_of(const laci_sparse_gradient *g, const laci_sparse_slopes *s, int64_t row,
                             int64_t column) {
   return (operands){.tiles = g->tiles,

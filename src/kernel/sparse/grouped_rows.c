@@ -28,7 +28,7 @@ enum {
   MOST_ROWS = LACI_GROUPED_ROWS_FLOATS / (UNITS * HALF),
 };
 
-/* A whole vector, or half a tile. */
+/* Returns the lanes of a unit: a whole vector, or half a tile. */
 static int unit_lanes(void) { return laci_cpu() == LACI_CPU_AVX512 ? LACI_SPARSE_LANES : HALF; }
 
 int64_t laci_grouped_rows_units(const laci_sparse_tile *tiles, int64_t n_tiles) {
@@ -39,17 +39,17 @@ int64_t laci_grouped_rows_units(const laci_sparse_tile *tiles, int64_t n_tiles) 
 
 int64_t laci_grouped_rows_strips(int64_t n_units) { return laci_ceil_div(n_units, UNITS); }
 
-/* ---- What rows keep of a window ---- */
+/* ---- The kept columns of rows in a window ---- */
 
-/* The rows of a chunk, one window after the other. */
+/* The rows of a chunk while windows are visited one after the other. */
 typedef struct rows {
   const laci_sparse_product *p;
   int64_t first, n;           /* rows */
-  int64_t column;             /* the window's first one */
-  int64_t next[MOST_ROWS];    /* where a row's kept columns begin that were not looked at yet */
-  int64_t from[MOST_ROWS];    /* and those of the window */
-  uint8_t pattern[MOST_ROWS]; /* a bit for each column that is kept, if four are; or 0 */
-  int n_rows[PATTERNS];       /* that have a pattern */
+  int64_t column;             /* the first column of the window */
+  int64_t next[MOST_ROWS];    /* each row's first kept weight after the window */
+  int64_t from[MOST_ROWS];    /* each row's first kept weight in the window */
+  uint8_t pattern[MOST_ROWS]; /* a bit for each kept column, if there are four; otherwise 0 */
+  int n_rows[PATTERNS];       /* number of rows that have each pattern */
   int n_singles;
 } rows;
 
@@ -82,7 +82,8 @@ static void next_window(rows *r) {
   }
 }
 
-/* How many groups have `size` rows, if the n rows of a pattern are cut as evenly as can be. */
+/* Returns how many groups have `size` rows, if the n rows of a pattern are divided as evenly as
+ * possible. */
 static int groups_of(int n, int size) {
   const int grouped = (n + MOST - 1) / MOST;
   if (grouped == 0) return 0;
@@ -98,7 +99,7 @@ typedef struct making {
   const float *weight;
   laci_grouped_rows *b;
   int64_t chunk_rows;
-  /* Of all chunks, or of those that are done. */
+  /* Totals of all chunks while counting; then of the chunks that are filled so far. */
   int64_t n_row_groups, n_rows, n_singles, n_windows;
 } making;
 
@@ -135,7 +136,7 @@ static void add_singles(making *m, const rows *r) {
 }
 
 static void fill_window(making *m, const rows *r) {
-  uint8_t order[MOST_ROWS]; /* rows by their patterns */
+  uint8_t order[MOST_ROWS]; /* rows sorted by their patterns */
   int next[PATTERNS], begin = 0, taken[PATTERNS];
   laci_grouped_rows_window *w = &m->b->windows[m->n_windows++];
   for (int pattern = 0; pattern < PATTERNS; pattern++) {
@@ -169,7 +170,7 @@ static void do_chunk(making *m, int64_t first, int64_t n, do_window *what) {
   }
 }
 
-/* All chunks; those of a group end with it. */
+/* Calls a function for all windows of all chunks; a chunk has rows of only one group. */
 static void do_chunks(making *m, do_window *what) {
   const int64_t together = m->p->rows_together;
   laci_grouped_rows *b = m->b;
@@ -235,17 +236,17 @@ void laci_grouped_rows_clear(laci_grouped_rows *b) {
   *b = (laci_grouped_rows){.n_chunks = 0};
 }
 
-/* ---- Where they gain ---- */
+/* ---- Where grouped rows are faster ---- */
 
 bool laci_grouped_rows_may_gain(int64_t rows_together, double kept) {
-  enum { LEAST_ROWS = 64 }; /* fewer share too little */
+  enum { LEAST_ROWS = 64 }; /* with fewer rows, groups are too small */
   const double half = (double)KEPT / WINDOW, nearly = 0.9;
   return laci_cpu() == LACI_CPU_AVX2 && rows_together >= LEAST_ROWS && kept >= nearly * half &&
          kept <= half / nearly;
 }
 
 bool laci_grouped_rows_gain(const laci_sparse_product *p) {
-  enum { SAMPLE = 64, MOST_SINGLES = 20 }; /* one in 20 */
+  enum { SAMPLE = 64, MOST_SINGLES = 20 }; /* at most one weight in 20 is single */
   const double columns = (double)p->n_columns * (double)p->rows_together;
   rows r;
   if (!laci_grouped_rows_may_gain(p->rows_together, (double)p->row_begin[p->n_rows] / columns)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * grouped_rows.h for every instruction set, the definition included. */
+ * grouped_rows.h for every instruction set, the scalar reference included. */
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,23 +18,23 @@ enum {
 #else
   UNIT = LANES / 2,
 #endif
-  APART = UNITS * UNIT, /* floats from a row's sums to the next one's */
-  ROUNDED = LANES,      /* floats after the sums, which are cut into whole tiles */
+  APART = UNITS * UNIT, /* floats from the sums of a row to those of the next */
+  ROUNDED = LANES,      /* floats after the sums, since they are also processed as whole tiles */
 };
 
-/* Units that are done together, in registers. */
+/* Units that are computed together, in registers. */
 typedef struct strip {
-  const float *x[UNITS]; /* where they begin */
-  float *y[UNITS];       /* their first row's results, and what is added to these */
+  const float *x[UNITS]; /* the beginnings of the units in x */
+  float *y[UNITS];       /* y: results of the first row; residual: what is added to them */
   const float *residual[UNITS];
-  uint64_t lanes[UNITS]; /* of a unit that are results */
-  bool around[UNITS];    /* zeros may be written into others */
+  uint64_t lanes[UNITS]; /* lanes of a unit that are results */
+  bool around[UNITS];    /* zeros may be written into the other lanes */
   int n;
   int64_t row_stride, n_rows;
   float *sums; /* [row][unit][lane] */
 } strip;
 
-/* What of a chunk comes next. */
+/* The next data to be read of a chunk. */
 typedef struct stream {
   const laci_grouped_rows_columns *columns;
   const uint16_t *sums;
@@ -45,9 +45,14 @@ typedef struct stream {
 #define UNROLL _Pragma("GCC unroll 32")
 
 #ifdef ALL
-enum { EACH = UNIT / WIDTH, LINE = 64 / (int)sizeof(float), AWAY = 1024 /* weights */ };
+enum {
+  EACH = UNIT / WIDTH,
+  LINE = 64 / (int)sizeof(float),
+  AWAY = 1024 /* distance of the prefetch, in weights */
+};
 
-/* Inlined with both numbers known, so that x and sums are in registers. */
+/* Adds the products of a row group. Both numbers are constants where this is inlined, so that x and
+ * sums stay in registers. */
 static inline __attribute__((always_inline)) void add_row_group(const strip *s, stream *from,
                                                                 const int n_units, const int size) {
   vector x[KEPT][UNITS * EACH];
@@ -101,12 +106,12 @@ static void add_singles(const strip *s, const laci_grouped_rows_single *single, 
   }
 }
 
-/* All groups of a size. */
+/* Adds all groups of a size. */
 #define GROUPED_ROWS(n_units, size) \
   for (int32_t at = w->n[(size)-1]; at > 0; at--) add_row_group(s, &from, n_units, size);
 
-/* Results and what is added to them come into the second cache meanwhile, some rows with each
- * window: at the end they would be waited for. */
+/* Prefetches results and residuals into the second-level cache, for some rows with each window:
+ * otherwise the end of the chunk would wait for them. */
 static void fetch_results(const strip *s, int64_t first, int64_t last) {
   for (int unit = 0; unit < s->n; unit++) {
     for (int64_t row = first; row < last; row++) {
@@ -158,7 +163,7 @@ static void store_unit(const strip *s, int unit, const float *from) {
   }
 }
 
-/* What is added to a unit's sums, gathered in their order; 0 where no result is. */
+/* Copies the residual of a unit in the order of its sums; 0 where there is no result. */
 static void take_residual(const strip *s, int unit, float *to) {
   const float *from = s->residual[unit];
   for (int64_t row = 0; row < s->n_rows; row++, from += s->row_stride, to += APART) {
@@ -167,8 +172,8 @@ static void take_residual(const strip *s, int unit, float *to) {
   }
 }
 
-/* Sums become results in place. The functions that follow see them as contiguous tiles; the order
- * of lanes does not matter to them. */
+/* Applies functions to the sums in place, and stores the results. The functions see the sums as
+ * contiguous tiles; the order of lanes does not matter to them. */
 static void finish(const strip *s, const laci_sparse_operands *o) {
   float residual[LACI_GROUPED_ROWS_FLOATS + ROUNDED], results[LACI_GROUPED_ROWS_FLOATS + ROUNDED];
   const int64_t n = (s->n_rows * APART + LANES - 1) / LANES;
@@ -190,7 +195,7 @@ static void finish(const strip *s, const laci_sparse_operands *o) {
 }
 
 #ifdef ALL
-/* Where no function follows: from sums to results, whole vectors of them. */
+/* Stores the results of a unit if no function follows: clips the sums, whole vectors at a time. */
 static void clip_unit(const strip *s, const laci_sparse_operands *o, int unit) {
   const vector low = ALL(o->low), high = ALL(o->high);
   const bool all = s->lanes[unit] == ALL_OF_UNIT;

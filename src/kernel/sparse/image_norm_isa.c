@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * image_norm.h for every instruction set: the build compiles this once for each (variants.h). All
- * of it is bound by memory: channels are read in the order in which they are stored, and sums stay
- * in the first cache. Floats and bf16 have one text: `each` channels share four bytes, a constant
- * wherever code is inlined. */
+ * functions are bound by memory: channels are read in the order in which they are stored, and sums
+ * stay in the first-level cache. Floats and bf16 share this code: `each` is how many channels share
+ * four bytes, a constant wherever code is inlined. */
 #include "kernel/sparse/image_norm.h"
 #include "kernel/variants.h"
 
@@ -17,7 +17,7 @@ enum { WIDTH = 8 };
 enum { WIDTH = 4 };
 #endif
 enum { LANES = 16, MOST_EACH = 2, MOST = LACI_IMAGE_NORM_CHANNELS * LANES };
-enum { TOGETHER = 4 }; /* pixels that are added at once to sums in the first cache */
+enum { TOGETHER = 4 }; /* pixels that are added at once to the sums */
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -39,7 +39,7 @@ INLINE vector bound(vector v) { return keep(v, ~(v <= 0)); }
 
 /* ---- Places ---- */
 
-/** The channels of a place, of some lanes. */
+/** The channels of a place of four bytes, for some lanes. */
 typedef struct place {
   vector channel[MOST_EACH];
 } place;
@@ -55,7 +55,7 @@ INLINE place load_place(const float *from, const int each) {
   return p;
 }
 
-/** Rounded to the nearest bf16, ties to even, in the upper half; a NaN stays one. */
+/** Rounds to the nearest bf16, ties to even, in the upper half; a NaN stays a NaN. */
 INLINE words rounded(vector v) {
   const words bits = (words)v, nan = (words)(v != v);
   return ((bits + 0x7FFFU + (bits >> 16 & 1U)) & ~nan) | ((bits | 0x400000U) & nan);
@@ -69,7 +69,7 @@ INLINE void store_place(float *to, place p, const int each) {
   store(to, p.channel[0]);
 }
 
-/** Lanes together, halves first. */
+/** Adds the lanes: each time the upper half to the lower half. */
 static float together(float *lanes) {
   for (int half = LANES / 2; half > 0; half /= 2) {
     for (int lane = 0; lane < half; lane++) lanes[lane] += lanes[lane + half];
@@ -91,8 +91,8 @@ INLINE void store_sums(float *both, sums s) {
 
 /* ---- Forward ---- */
 
-/** Of each channel the sums around `near`, then the sums of squares around it, lane by lane; of n
- * pixels, one after the other. */
+/** Adds n pixels, one after the other: for each channel and lane, the sum of x - near, then the sum
+ * of its squares. */
 INLINE void add_pixels(const laci_norm_tile *t, const float *from, const float *near, float *both,
                        const int n, const int each) {
   for (int64_t at = 0; at < t->n_places; at++, from += LANES, near += each) {
@@ -125,7 +125,7 @@ INLINE void add_up(const laci_norm_tile *t, laci_norm_from x, const float *near,
   }
 }
 
-/** The mean of a pixel. */
+/** Computes the mean of each channel of a pixel. */
 INLINE void find_near(const laci_norm_tile *t, const float *from, float *near, const int each) {
   for (int64_t at = 0; at < t->n_places; at++, from += LANES, near += each) {
     float lanes[MOST_EACH][LANES];
@@ -137,8 +137,8 @@ INLINE void find_near(const laci_norm_tile *t, const float *from, float *near, c
   }
 }
 
-/** Around the mean of the pixel in the middle, which is near that of the tile: one pass, and
- * nothing large is taken from something large. */
+/** Computes mean and squares relative to the mean of the pixel in the middle, which is near the
+ * tile's mean: that takes one pass and avoids cancellation. */
 INLINE void find_moments(const laci_norm_tile *t, laci_norm_from x, float *mean, float *squares,
                          const int each) {
   const float n = (float)(t->n_rows * t->n_pixels * LANES);
@@ -155,13 +155,14 @@ INLINE void find_moments(const laci_norm_tile *t, laci_norm_from x, float *mean,
   }
 }
 
-/** How code is inlined: what follows, channels of a place, and pixels at a time. */
+/** Constants with which code is inlined: whether a Relu follows, channels of a place, and pixels at
+ * a time. */
 typedef struct shape {
   bool relu;
   int each, n;
 } shape;
 
-/** Of a pixel. */
+/** Normalizes a pixel. */
 INLINE void apply_pixel(const laci_norm_scales *s, int64_t n_places, const float *from, float *to,
                         const shape is) {
   const float *mean = s->mean, *scale = s->scale, *shift = s->shift;
@@ -199,12 +200,12 @@ INLINE void apply_each(const laci_norm_tile *t, const laci_norm_scales *s, laci_
 
 /* ---- Backward ---- */
 
-/** The gradient before the Relu; off: x less its mean. */
+/** Returns the gradient before the Relu; off: x minus its mean. */
 INLINE vector let_through(vector off, float scale, float shift, vector dy, const bool relu) {
   return relu ? keep(dy, off * scale + shift > 0) : dy;
 }
 
-/** What goes back reads both. */
+/** The operands of the backward functions. */
 typedef struct both_ends {
   laci_norm_from x, dy;
 } both_ends;
@@ -270,13 +271,13 @@ INLINE void find_sums(const laci_norm_tile *t, const laci_norm_scales *s, both_e
   }
 }
 
-/** All that a channel's gradient takes. */
+/** The parameters of a channel's gradient. */
 typedef struct gradient_of {
   const laci_norm_scales *s;
   const laci_norm_slopes *off;
 } gradient_of;
 
-/** Of a pixel. */
+/** Computes the gradient of a pixel. */
 INLINE void gradient_pixel(const gradient_of *g, int64_t n_places, const float *from,
                            const float *back, float *to, const shape is) {
   const float *mean = g->s->mean, *scale = g->s->scale, *shift = g->s->shift;
@@ -338,7 +339,7 @@ INLINE void add_relu(const float *a, const float *b, float *to, int64_t n, bool 
   else add_all(a, b, to, n, (shape){false, each, 1});
 }
 
-/** The last ones pass through a vector of our own. */
+/** Adds all elements; the last ones, less than a vector, go through a vector on the stack. */
 INLINE void add_each(const float *a, const float *b, float *to, int64_t n, bool relu,
                      const int each) {
   const int64_t whole = n / WIDTH * WIDTH, rest = n - whole;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Chooses the variant of max_pool.h, and says which windows it takes. */
+ * Chooses the variant of max_pool.h, and decides which windows it supports. */
 #include "kernel/sparse/max_pool.h"
 
 #include "cpu/cpu.h"

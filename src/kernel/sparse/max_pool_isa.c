@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * max_pool.h for every instruction set: the maximum over a window's rows first, for a part of a
- * row, then over its columns. A place is four bytes or a float; padding has the least value of
- * these. */
+ * max_pool.h for every instruction set. For a part of a row, it takes the maximum over the rows of
+ * the window first, then over its columns. A place is a float or four bytes; padding has their
+ * least value. */
 #include "kernel/sparse/max_pool.h"
 
 #include <math.h>
@@ -28,7 +28,7 @@ static void take_larger_floats(float *restrict to, const float *restrict from, i
   for (int64_t at = 0; at < n; at++) to[at] = from[at] > to[at] ? from[at] : to[at];
 }
 
-/* What is larger at each of n places, in `to`. */
+/* Replaces each of n places of `to` by the larger of `to` and `from`. */
 static void take_larger(const laci_max_pool *p, float *to, const float *from, int64_t n) {
   if (p->window.values == LACI_SPARSE_F32) take_larger_floats(to, from, n);
   else take_larger_bytes((uint8_t *)to, (const uint8_t *)from, n * (int64_t)sizeof *to);
@@ -39,20 +39,21 @@ static void clear(const laci_max_pool *p, float *to, int64_t n) {
   for (int64_t at = 0; at < n; at++) to[at] = least_of;
 }
 
-/* ---- Pixels side by side ---- */
+/* ---- Lanes are pixels ---- */
 
-/* How many places are contiguous from this pixel of a row on. */
+/* Returns how many places are contiguous from this pixel of a row on. */
 static int64_t together(const laci_sparse_layout *l, int64_t y, int64_t x) {
   const int64_t place = (y + l->top) * l->row_stride + l->left + x;
   return l->format == LACI_FORMAT_PC16P ? LANES - place % LANES : INT64_MAX;
 }
 
-/* A part of a row of results, and of what it reads. */
+/* A part of a row of results, and of the pixels that it reads. */
 typedef struct part {
   const laci_max_pool *p;
   int64_t channel, y;  /* of the results */
-  int64_t first, last; /* columns of results */
-  int64_t from, n;     /* of what they read: from -pad_left on */
+  int64_t first, last; /* columns of the results */
+  int64_t from, n;     /* the columns that they read: n from `from` on, which may be in the
+                          padding */
 } part;
 
 static void take_row(const part *r, const float *x, int64_t row, float *columns) {
@@ -65,7 +66,8 @@ static void take_row(const part *r, const float *x, int64_t row, float *columns)
   }
 }
 
-/* Makes places that are `stride` apart contiguous; stride is a constant where this is inlined. */
+/* Copies places that are `stride` apart to contiguous ones; stride is a constant where this is
+ * inlined. */
 static inline __attribute__((always_inline)) void gather(const float *restrict from, int64_t n,
                                                          const int64_t stride, float *restrict to) {
   for (int64_t at = 0; at < n; at++) to[at] = from[at * stride];
@@ -80,7 +82,7 @@ static void take_column(const part *r, const float *columns, int64_t tap, float 
   take_larger(r->p, results, taken, n);
 }
 
-/* n floats, LANES at most: a call for each of these would take as long as all else. */
+/* Copies n floats, at most LANES. A call of memcpy for so few would take too long. */
 static void copy_few(float *to, const float *from, int64_t n) {
 #pragma GCC unroll 5
   for (int64_t some = LANES; some > 0; some /= 2) {
@@ -120,7 +122,7 @@ static void take_any(const part *r, const float *x, float *results) {
 }
 
 #if defined(LOAD)
-/* The most of n floats of some rows, a stride apart; n is WIDTH at least. */
+/* Takes the maximum of n_rows rows, `stride` apart, for n floats; n is at least WIDTH. */
 static void take_rows(const float *from, int64_t stride, int64_t n_rows, int64_t n, float *to) {
   for (int64_t begin = 0; begin < n; begin += WIDTH) {
     const int64_t at = least(begin, n - WIDTH);
@@ -130,8 +132,8 @@ static void take_rows(const float *from, int64_t stride, int64_t n_rows, int64_t
   }
 }
 
-/* The same of neighbouring columns, for windows of stride 1 or 2; a constant where this is inlined.
- */
+/* Takes the maximum of `kernel` neighbouring columns, for windows of stride 1 or 2; a constant
+ * where this is inlined. */
 static inline __attribute__((always_inline)) void take_columns(const float *from, int64_t kernel,
                                                                int64_t n, const int stride,
                                                                float *to) {
@@ -181,7 +183,7 @@ static void pool_part(const part *r, const float *x, float *y) {
   put(r, results, y);
 }
 
-/* A band of rows of a channel. */
+/* Pools a band of rows of a channel. */
 static void pool_band(const laci_max_pool *p, int64_t item, const float *x, float *y) {
   const laci_sparse_window *g = &p->window;
   const int64_t channels = laci_max_pool_channels(p), n = laci_max_pool_bands(p);
@@ -201,7 +203,7 @@ static void pool_band(const laci_max_pool *p, int64_t item, const float *x, floa
   }
 }
 
-/* ---- Images ---- */
+/* ---- HWC16N ---- */
 
 static void pool_pixel(const laci_max_pool *p, int64_t row, int64_t column, const float *x,
                        float *y) {
@@ -217,7 +219,7 @@ static void pool_pixel(const laci_max_pool *p, int64_t row, int64_t column, cons
   }
 }
 
-/* ---- All of it ---- */
+/* ---- All formats ---- */
 
 void LACI_VARIANT(laci_max_pool)(const laci_max_pool *p, const float *x, float *y, int64_t first,
                                  int64_t last) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * one_lane.h for every instruction set. Spreading weights to rows is an instruction of AVX-512;
- * others go from row to row, which is the definition. */
+ * one_lane.h for every instruction set. AVX-512 has an instruction that expands weights to rows;
+ * other instruction sets go from row to row, which is the reference. */
 #include "kernel/sparse/one_lane.h"
 #include "kernel/variants.h"
 
@@ -9,17 +9,22 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-enum { HALF = LACI_ONE_LANE_ROWS / 2, LINE = 64, SECOND_CACHE = 2, FRACTION = 16 /* bits */ };
+enum {
+  HALF = LACI_ONE_LANE_ROWS / 2,
+  LINE = 64,
+  SECOND_CACHE = 2,
+  FRACTION = 16 /* fraction bits of the number of lines for each column */
+};
 
-/* Onto zeros that the compiler does not know to be zeros: on some processors (Zen 4) this
- * instruction depends on the register that it writes, even where it writes all of it. */
+/* Expands weights into zeros that the compiler does not know to be zeros: on some processors (Zen
+ * 4) this instruction depends on the register that it writes, even where it writes all of it. */
 INLINE __m512 spread(__mmask16 rows, const float *weight) {
   __m512 zeros = _mm512_setzero_ps();
   __asm__("" : "+v"(zeros));
   return _mm512_mask_expand_ps(zeros, rows, _mm512_loadu_ps(weight));
 }
 
-/* Lines a column, in parts of 1 << FRACTION. */
+/* Returns the number of lines to prefetch for each column, in units of 1 / (1 << FRACTION). */
 INLINE uint64_t step_of(const laci_one_lane_ahead *next, int64_t n_columns) {
   return ((uint64_t)next->n_lines << FRACTION) / (uint64_t)(n_columns + 1);
 }

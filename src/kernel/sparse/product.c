@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a product must hold before kernels read it. */
+ * Checks conditions that kernels have on a product. */
 #include "kernel/sparse/product.h"
 
 #include "base/error.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The definition of products of bf16 (bf16_pairs.h): step by step what AVX512-BF16 does at once. */
+ * The reference for products of bf16 (bf16_pairs.h): it does step by step what AVX512-BF16 does at
+ * once. */
 #include <stddef.h>
 
 #include "kernel/sparse/bf16_pairs.h"
@@ -7,14 +8,14 @@
 
 enum { LANES = LACI_SPARSE_LANES, BLOCK = LACI_SPARSE_BLOCK, TILES = LACI_SPARSE_STRIP };
 
-/* What a row keeps of one block: a bit and a weight for each column. */
+/* The kept weights of a row in one block: a bit and a weight for each column. */
 typedef struct block {
-  int64_t first; /* column */
+  int64_t first; /* the first column */
   uint32_t kept[BLOCK];
   float weight[BLOCK];
 } block;
 
-/* The block of kept weight k; returns the first weight after it. */
+/* Reads the block of kept weight k; returns the first weight after the block. */
 static int64_t take_block(const laci_sparse_product *p, const float *weight, int64_t k, int64_t end,
                           block *b) {
   *b = (block){.first = p->column[k] / BLOCK * BLOCK};
@@ -25,7 +26,8 @@ static int64_t take_block(const laci_sparse_product *p, const float *weight, int
   return k;
 }
 
-/* Sixteen lanes of one dot: for each half, where its column is and which half of that it is. */
+/* Adds sixteen lanes of one dot. For each half: where its column is in x, and which half of the
+ * bf16 pair it is. */
 static void add_lanes(const float *low, const float *high, const int shift[2], uint32_t weight,
                       float *sums) {
   uint32_t low_pairs[LANES], high_pairs[LANES];
@@ -54,7 +56,7 @@ static void add_block(const laci_sparse_product *p, const laci_sparse_strip *s, 
   }
 }
 
-/* sums: [tile][16] */
+/* Computes the sums of a row, [tile][16]. */
 static void add_row(const laci_sparse_product *p, const laci_sparse_operands *o,
                     const laci_sparse_strip *s, int64_t row, float *sums) {
   const int64_t end = p->row_begin[row + 1];
@@ -66,7 +68,7 @@ static void add_row(const laci_sparse_product *p, const laci_sparse_operands *o,
   }
 }
 
-/* Two rows, whose results share bf16 pairs, or a last one. */
+/* Computes two rows, whose results share bf16 pairs, or a last single row. */
 static void multiply_rows(const laci_sparse_product *p, const laci_sparse_operands *o,
                           const laci_sparse_part *part, const laci_sparse_strip *s) {
   const int64_t n = part->row_last - part->row_first;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * reorder.h for every instruction set. A layout has vectors of 16 along one axis: pixels (CHW,
- * PC16P), channels (CHW16C, HWC) or images (HWC16N). Where both have the same, vectors are copied;
- * else tiles of 16 x 16 are transposed in registers, and incomplete tiles go through a buffer. */
+ * PC16P), channels (CHW16C, HWC) or images (HWC16N). If both layouts have the same axis, vectors
+ * are copied; otherwise tiles of 16 x 16 are transposed in registers, and incomplete tiles go
+ * through a buffer. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 
 enum { LANES = LACI_SPARSE_LANES };
 
-/* ---- instruction sets ---- */
+/* ---- Instruction sets ---- */
 
 #if defined(__AVX512F__)
 #include <immintrin.h>
@@ -122,7 +123,7 @@ static inline vector only(vector x, const int32_t *used) {
 }
 #endif
 
-/* ---- where things are ---- */
+/* ---- Positions ---- */
 
 typedef enum axis { PIXELS, CHANNELS, IMAGES } axis;
 
@@ -139,27 +140,28 @@ static int64_t channel_at(const laci_sparse_layout *l, int64_t channel) {
   return (l->format == LACI_FORMAT_CHW16C ? channel / LANES : channel) * l->channel_stride;
 }
 
-/* Where the vector that begins at a place is: of CHW and PC16P. */
+/* Returns the offset of the vector that begins at a place, in CHW or PC16P. */
 static int64_t vector_at(const laci_sparse_layout *l, int64_t place) {
   return l->format == LACI_FORMAT_PC16P ? place * l->pixel_stride : place;
 }
 
-/* ---- transposed ---- */
+/* ---- Transposing ---- */
 
-/* How a tile is normalized: each target is a channel's, and its lanes are pixels or images. */
+/* How a tile is normalized: each target belongs to one channel, and its lanes are pixels or
+ * images. */
 typedef struct tile_norm {
-  float scale[LANES], shift[LANES], low; /* of targets */
-  int32_t used[LANES];                   /* -1: the lane is a value; 0: it is none */
+  float scale[LANES], shift[LANES], low; /* [targets] */
+  int32_t used[LANES];                   /* -1: the lane is a value; 0: it is not */
 } tile_norm;
 
-/* A vector of a target, from a lane on. */
+/* Stores a vector of a target, from a lane on, normalized if n is not NULL. */
 static inline __attribute__((always_inline)) void put(const tile_norm *n, int64_t target,
                                                       int64_t lane, vector x, float *to) {
   if (n) x = only(normalized(x, n->scale[target], n->shift[target], n->low), n->used + lane);
   STORE(to + lane, x);
 }
 
-/* Four floats of as many sources as a vector has fours of lanes are transposed four by four. */
+/* Transposes blocks of 4 x 4 floats, for four sources in each quarter of a vector. */
 static inline __attribute__((always_inline)) void transpose_fours(const float *const *from,
                                                                   int64_t column, float *const *to,
                                                                   int64_t row, const tile_norm *n) {
@@ -174,7 +176,8 @@ static inline __attribute__((always_inline)) void transpose_fours(const float *c
   put(n, column + 3, row, HALVES_HIGH(ab2, cd2), to[column + 3]);
 }
 
-/* n: NULL where nothing is normalized, known where this is inlined. */
+/* Transposes a full tile. n: NULL if nothing is normalized, which is known where this is
+ * inlined. */
 static inline __attribute__((always_inline)) void transpose_full(const float *const *from,
                                                                  float *const *to,
                                                                  const tile_norm *n) {
@@ -193,17 +196,17 @@ static inline void transpose(const float *const *from, float *const *to, const t
   else transpose_full(from, to, NULL);
 }
 
-/* What an item's tiles have in common. Sources of a tile are apart along the target's axis, and
- * targets along the source's. */
+/* What the tiles of an item have in common. A tile's sources follow each other along the target's
+ * axis, and its targets along the source's axis. */
 typedef struct work {
   const laci_sparse_reorder *r;
   const laci_sparse_item *item;
-  const float *from; /* of the first image */
+  const float *from; /* the first image */
   float *to;
   axis from_axis, to_axis;
-  bool by_channel; /* between lanes of pixels and of images: a tile has one channel */
-  bool by_pixel;   /* between channels and images: a tile has one pixel */
-  /* Where the lanes of a tile are, if they are not pixels but channels or images. */
+  bool by_channel; /* from lanes of pixels to lanes of images, or back: a tile has one channel */
+  bool by_pixel;   /* from lanes of channels to lanes of images, or back: a tile has one pixel */
+  /* Offsets of a tile's lanes, if these are channels or images instead of pixels. */
   int64_t from_lanes[LANES], to_lanes[LANES];
 } work;
 
@@ -214,15 +217,15 @@ static int64_t lanes_of(const laci_sparse_item *item, axis a, int64_t channel, i
   return n < LANES ? n : LANES;
 }
 
-/* One of 16 that is not -1. */
+/* Returns one of 16 offsets that is not -1. */
 static bool any_pixel(const int64_t *pixel) {
   int64_t all = -1;
   for (int lane = 0; lane < LANES; lane++) all &= pixel[lane];
   return all >= 0;
 }
 
-/* to[j][i] = from[i][j] for i < n_from, j < n_to; a source that is not there reads zeros, a target
- * is written nowhere. n_read floats are there of each source, n_written of each target. */
+/* A tile: to[j][i] = from[i][j] for i < n_from, j < n_to. A missing source points to zeros, a
+ * missing target to unused memory. Each source has n_read floats, each target n_written. */
 typedef struct tile {
   const float *from[LANES];
   float *to[LANES];
@@ -231,7 +234,7 @@ typedef struct tile {
 
 static const float zeros[LANES];
 
-/* The tile that begins at a channel and a place of the item. */
+/* Finds the tile that begins at a channel and a place of the item. */
 static void find_tile(const work *w, int64_t channel, int64_t place, float *nowhere, tile *t) {
   const laci_sparse_item *item = w->item;
   const laci_sparse_layout *in = &w->r->from, *out = &w->r->to;
@@ -244,7 +247,7 @@ static void find_tile(const work *w, int64_t channel, int64_t place, float *nowh
   else if (w->to_axis != PIXELS) from += *from_pixel;
   if (w->to_axis == PIXELS) to += vector_at(out, item->place + place);
   else if (w->from_axis != PIXELS) to += *to_pixel;
-/* Loops that gcc unrolls at once do not become vectors. */
+/* Prevents gcc from unrolling the loops, since it does not vectorize unrolled ones. */
 #pragma GCC unroll 1
   for (int i = 0; i < LANES; i++) t->from[i] = from_lanes[i] < 0 ? zeros : from + from_lanes[i];
 #pragma GCC unroll 1
@@ -257,7 +260,7 @@ static void find_tile(const work *w, int64_t channel, int64_t place, float *nowh
   t->n_written = w->to_axis == IMAGES ? LANES : t->n_from;
 }
 
-/* Of the tile that begins at a channel. */
+/* Finds the normalization of the tile that begins at a channel. */
 static void find_norm(const work *w, int64_t channel, const tile *t, tile_norm *n) {
   const laci_sparse_norm *norm = &w->r->norm;
   const int64_t first = w->item->channel + channel;
@@ -284,9 +287,9 @@ static void transpose_part(const tile *t, const tile_norm *n) {
   }
 }
 
-/* Between lanes of pixels and of images, the next channel's tile is in as many other cache lines as
- * this one's, too far away for the hardware prefetcher. Inlined, since gcc drops calls of what only
- * prefetches. */
+/* Prefetches the tile of the next channel. Between lanes of pixels and of images, it is in other
+ * cache lines, too far away for the hardware prefetcher. Inlined, since gcc drops calls of
+ * functions that only prefetch. */
 static inline __attribute__((always_inline)) void prefetch_next_channel(const work *w,
                                                                         const tile *t,
                                                                         const float *nowhere) {
@@ -310,7 +313,8 @@ static void transpose_tile(const work *w, int64_t channel, int64_t place) {
   else transpose_part(&t, n);
 }
 
-/* Along channels first where these are neighbours in memory for long, else along places. */
+/* Transposes the tiles of an item: channels first if many channels are neighbours in memory,
+ * otherwise places first. */
 static void transpose_item(const work *w) {
   const laci_sparse_item *item = w->item;
   const int64_t channel_step = w->by_channel ? 1 : LANES, place_step = w->by_pixel ? 1 : LANES;
@@ -331,7 +335,7 @@ static void transpose_item(const work *w) {
   }
 }
 
-/* ---- copied ---- */
+/* ---- Copying ---- */
 
 static void copy_channels(const work *w) {
   const laci_sparse_item *item = w->item;
@@ -348,7 +352,7 @@ static void copy_channels(const work *w) {
   }
 }
 
-/* Of vectors of 16 images, those of some channels of a pixel. */
+/* Normalizes vectors of 16 images, for some channels of a pixel. */
 static void normalize_images(const laci_sparse_norm *norm, const laci_sparse_item *item,
                              float *pixel) {
   for (int64_t channel = 0; channel < item->n_channels; channel++) {
@@ -374,14 +378,15 @@ static void copy_images(const work *w) {
   }
 }
 
-/* Of one vector of places, those whose pixels are neighbours in the source. value[lane] is
- * at[index[lane]] if that is used; other lanes have the index of a float that is not. */
+/* Some lanes of a vector of places, whose pixels are close to each other in the source. Used lanes
+ * have value[lane] = at[index[lane]]; other lanes have the index of a float that is not used. */
 typedef struct run {
   int64_t at;
   int32_t used[WIDTH], index[WIDTH]; /* used: -1 or 0 */
 } run;
 
-/* Takes from `left`, a bit for each lane, those of the part that begins at the first of them. */
+/* Removes from `left`, a bit for each lane, the lanes of the run that begins at the first of
+ * them. */
 static uint32_t take_run(const int64_t *pixel, uint32_t left, run *p) {
   *p = (run){.at = pixel[__builtin_ctz(left)]};
   uint32_t lanes = 0;
@@ -408,14 +413,14 @@ static int runs_of(const int64_t *pixel, run *runs) {
   return n;
 }
 
-/* One vector of places, of some channels. */
+/* A vector of places, for some channels. */
 typedef struct strip {
   const float *from;
   float *to;
   int64_t from_step, to_step; /* to the next channel */
   int64_t n_channels, n_places;
-  laci_sparse_norm norm; /* of its channels */
-  const int32_t *used;   /* [WIDTH] places that are pixels: -1, or 0 */
+  laci_sparse_norm norm; /* that of its channels */
+  const int32_t *used;   /* [WIDTH]: -1 for places that are pixels, otherwise 0 */
 } strip;
 
 static inline vector strip_value(const strip *s, int64_t channel, vector x) {
@@ -426,7 +431,8 @@ static inline vector strip_value(const strip *s, int64_t channel, vector x) {
 
 enum { FEW = 8 };
 
-/* n parts, FEW at most: inlined with n known, so that their masks and indices stay in registers. */
+/* Copies n runs, at most FEW. n is a constant where this is inlined, so that masks and indices stay
+ * in registers. */
 static inline __attribute__((always_inline)) void copy_few(const strip *s, const run *runs,
                                                            const int n) {
   const float *from[FEW];
@@ -447,7 +453,7 @@ static inline __attribute__((always_inline)) void copy_few(const strip *s, const
   }
 }
 
-/* Any number of parts, any number of places. */
+/* Copies any number of runs. */
 static void copy_any(const strip *s, const run *runs, int n) {
   for (int64_t channel = 0; channel < s->n_channels; channel++) {
     const float *from = s->from + channel * s->from_step;
@@ -477,12 +483,13 @@ static void copy_strip(const strip *s, const run *runs, int n) {
   }
 }
 
-/* Of channels from one on. */
+/* Returns the normalization of channels from `channel` on. */
 static laci_sparse_norm norm_from(const laci_sparse_norm *n, int64_t channel) {
   return (laci_sparse_norm){n->scale + channel, n->shift + channel, n->low};
 }
 
-/* 16 channels at a time: in PC16P they are neighbours, and of CHW they are not too many streams. */
+/* Copies pixels, 16 channels at a time: in PC16P they are neighbours, and in CHW they are not too
+ * many streams. */
 static void copy_pixels(const work *w) {
   const laci_sparse_item *item = w->item;
   const laci_sparse_layout *in = &w->r->from, *out = &w->r->to;
@@ -510,7 +517,7 @@ static void copy_pixels(const work *w) {
   }
 }
 
-/* ---- all ---- */
+/* ---- All layouts ---- */
 
 void LACI_VARIANT(laci_sparse_reorder)(const laci_sparse_reorder *r, const float *from, float *to,
                                        int64_t first, int64_t last) {
@@ -531,7 +538,7 @@ void LACI_VARIANT(laci_sparse_reorder)(const laci_sparse_reorder *r, const float
     else if (w.from_axis == IMAGES) copy_images(&w);
     else copy_pixels(&w);
   }
-  if (laci_sparse_has_pixels(&r->to)) return; /* its vectors have all, zeros too */
+  if (laci_sparse_has_pixels(&r->to)) return; /* its vectors contain all padding */
   const int64_t n = laci_sparse_reorder_items(r);
   const int64_t n_border = laci_sparse_border_items(&r->to, &r->size);
   laci_sparse_fill_border(&r->to, &r->size, 0, to, n_border * first / n, n_border * last / n);

@@ -7,7 +7,7 @@
 
 enum { LANES = LACI_SPARSE_LANES, CHUNK = LACI_SPARSE_CHUNK };
 
-/* Places as rows of pixels: [phase][row][column], of which not all are pixels of the image. */
+/* Places as rows of pixels: [phase][row][column]. Not all of them are pixels of the image. */
 typedef struct grid {
   bool is_target;
   int64_t n_places, phase_stride, row_stride;
@@ -31,8 +31,8 @@ static grid grid_of(const laci_sparse_reorder *r) {
   return g;
 }
 
-/* Pixels of a row, `step` apart, from x on, into every hop-th element of an array. No layout:
- * zeros. */
+/* n pixels of a row, `step` apart, from x on; their offsets go into every hop-th element of an
+ * array. Without a layout, zeros are written. */
 typedef struct run {
   int64_t y, x, step, n, hop;
 } run;
@@ -56,11 +56,11 @@ static void list_pixels(const laci_sparse_layout *l, const run *r, int64_t *to) 
   }
 }
 
-/* Most divisors are 1, and a division takes as long as some pixels. */
+/* Divides, rounding up. Most divisors are 1, and a division takes as long as several pixels. */
 static int64_t divide(int64_t a, int64_t b) { return b == 1 ? a : laci_ceil_div(a, b); }
 
-/* n places of the item from `at` on, neighbours in a row of the grid; the first one's pixel is at
- * y, x, the next is `step` further. */
+/* Finds the pixels of n places of the item from `at` on, which are neighbours in a row of the grid.
+ * The pixel of the first is at y, x; the next is `step` further. */
 static void look_up(const laci_sparse_reorder *r, bool is_target, const run *p, int64_t at,
                     laci_sparse_item *item) {
   const int64_t each_h = is_target ? 1 : r->stride_h, each_w = is_target ? 1 : r->stride_w;

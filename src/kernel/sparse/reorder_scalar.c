@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The definition of reorder.h: value by value. */
+ * The reference of reorder.h, value by value. */
 #include "kernel/sparse/reorder.h"
 
 enum { LANES = LACI_SPARSE_LANES };
 
-/* One value of a tensor. */
+/* The position of one value of a tensor. */
 typedef struct place {
   int64_t image, channel, y, x;
 } place;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * vector.h: packs a matrix, and chooses the variant that multiplies. */
+ * Packs a matrix for vector.h, and chooses the variant that multiplies. */
 #include "kernel/sparse/vector.h"
 
 #include <string.h>
@@ -34,7 +34,7 @@ static int64_t chunks_of_row(const laci_sparse_rows *w) {
   return (w->n_columns + LACI_SPARSE_ROWS_CHUNK - 1) / LACI_SPARSE_ROWS_CHUNK;
 }
 
-/* Bytes of the bits of a chunk. */
+/* Returns the bytes of the bits of a chunk. */
 static int64_t mask_bytes(const laci_sparse_rows *w, int64_t chunk) {
   const int64_t left = w->n_columns - chunk * LACI_SPARSE_ROWS_CHUNK;
   if (left >= LACI_SPARSE_ROWS_CHUNK) return LACI_SPARSE_ROWS_CHUNK / 8;
@@ -45,7 +45,7 @@ int64_t laci_sparse_rows_chunks(const laci_sparse_rows *w) { return w->n_rows * 
 
 enum { FOUR = 4, TWO = 2 };
 
-/* Four columns, or as many as there are: those that are kept, as bits. */
+/* Returns which of four columns, or of the n that exist, are kept, as bits. */
 static unsigned kept_of(const float *from, int64_t n, int64_t stride) {
   unsigned bits = 0;
   for (int64_t at = 0; at < n && at < FOUR; at++) bits |= (unsigned)(from[at * stride] != 0) << at;
@@ -65,7 +65,7 @@ void laci_sparse_rows_count(laci_sparse_rows *w, const laci_sparse_rows_part *pa
   }
 }
 
-/* Zeros that are stored for nothing should be few. */
+/* Are few enough zeros stored if every four columns store two weights? */
 static bool are_pairs_worth_it(const laci_sparse_rows *w) {
   enum { LEAST = 40 }; /* percent */
   uint64_t kept = 0;
@@ -100,14 +100,14 @@ static void put_value(laci_sparse_rows *w, int64_t row, float value, uint8_t *to
   }
 }
 
-/* n columns of one row and chunk. */
+/* Packs n columns of one row and chunk. */
 static void fill_chunk(laci_sparse_rows *w, int64_t row, int64_t column, int64_t n,
                        const float *from, int64_t stride) {
   const int64_t chunk = column / LACI_SPARSE_ROWS_CHUNK, first = column % LACI_SPARSE_ROWS_CHUNK;
   uint8_t *mask = w->bytes + w->chunk_at[row * chunks_of_row(w) + chunk];
   uint8_t *to = mask + mask_bytes(w, chunk);
-  int64_t whole = FOUR;                       /* columns are filled up to a multiple of it */
-  for (int64_t at = 0; at < first; at += 8) { /* after what is there already */
+  int64_t whole = FOUR;                       /* columns are completed to a multiple of this */
+  for (int64_t at = 0; at < first; at += 8) { /* after the weights that are packed already */
     to += (size_t)__builtin_popcount(mask[at / 8]) * value_bytes[w->values];
   }
   if (w->pairs && column + n == w->n_columns) whole = LACI_SPARSE_MASK;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * vector.h for every instruction set but plain C.
+ * vector.h for every instruction set except plain C.
  *
- * 64 columns at a time: a word of bits for each stream, and kept weights that are spread to their
- * columns, zeros between them, and multiplied with x as stored. Spreading is an instruction of
- * AVX-512; others look up where each lane's weight is, by the bits of four or eight columns. */
+ * It processes 64 columns at a time: for each stream, a word of bits, and kept weights that are
+ * expanded to their columns, with zeros between them, and multiplied with x as stored. AVX-512 has
+ * an instruction that expands; others look up the position of each lane's weight, by the bits of
+ * four or eight columns. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -12,8 +13,8 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* ---- Words of the instruction set: W lanes of 32 bits ---- spread_* takes the bits of W columns
- * and the address of the first of their weights. */
+/* ---- Vectors of the instruction set: W lanes of 32 bits ---- spread_* expands weights: it gets
+ * the bits of W columns and the address of the first of their weights. */
 
 #if defined(__AVX512F__)
 #include <immintrin.h>
@@ -22,7 +23,7 @@ typedef __m512i lanes;
 
 /* Zeros that the compiler does not know to be zeros. On some processors (Zen 4) an expanding
  * instruction depends on the register that it writes, even where it writes all of it, and so on the
- * one before it. Given a copy of these zeros as its target, it depends on nothing. */
+ * one before it. With a copy of these zeros as its target, it does not have to wait. */
 INLINE lanes zeros(void) {
   lanes all = _mm512_setzero_si512();
   __asm__("" : "+v"(all));
@@ -37,7 +38,7 @@ INLINE lanes spread_f32(uint32_t bits, const uint8_t *at) {
   return _mm512_mask_expand_epi32(zeros(), (__mmask16)bits, _mm512_loadu_si512(at));
 }
 #if defined(__AVX512VBMI2__)
-/* Words go into the upper halves of lanes at once. */
+/* Expands 16-bit words directly into the upper halves of lanes. */
 INLINE lanes spread_bf16(uint32_t bits, const uint8_t *at) {
   const __m256i words = _mm256_loadu_si256((const __m256i *)(const void *)at);
   return _mm512_mask_expand_epi16(zeros(), _pdep_u32(bits, 0xAAAAAAAA),
@@ -67,7 +68,7 @@ INLINE lanes widen_u8(const uint8_t *at) {
 enum { W = 8, SUMS_AT_ONCE = 4 };
 typedef __m256i lanes;
 
-/* Byte i of entry `bits`: how many bits are set below bit i; above 127 where bit i is not. */
+/* Byte i of entry `bits`: how many bits are set below bit i; more than 127 if bit i is not set. */
 #define LANE(bits, i) \
   ((bits) >> (i)&1 ? (uint64_t)__builtin_popcount((bits) & ((1U << (i)) - 1)) : 128U) << 8 * (i)
 #define ENTRY(bits)                                                                                \
@@ -86,14 +87,14 @@ INLINE lanes spread(uint32_t bits, lanes from) {
       _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)&places[bits]));
   return _mm256_andnot_si256(_mm256_srai_epi32(to, 31), _mm256_permutevar8x32_epi32(from, to));
 }
-/* Where each four columns have two weights, those of eight are at hand in both halves, and one
- * shuffle of bytes spreads them, zeros and all. Entry `bits` of the table is what it takes: of lane
- * i those of the weight that has as many set bits of its four columns below it; 0x80 gives zeros.
- */
+/* Where each four columns have two weights, eight columns have four, which are loaded into both
+ * halves of a vector; one shuffle of bytes then expands them and sets zeros. Entry `bits` of the
+ * table is the operand of the shuffle: for lane i, the bytes of the weight that has as many set
+ * bits below it among its four columns; 0x80 gives zeros. */
 #define BEFORE(bits, i) \
   ((uint32_t)__builtin_popcount((bits) & ((1U << (i)) - (1U << (i) / 4 * 4))) + (i) / 4 * 2)
 #define WORD(bits, i) ((bits) >> (i)&1 ? 0x03020100U + 0x04040404U * BEFORE(bits, i) : 0x80808080U)
-/* Of bf16, those of a word, as the upper half. */
+/* For bf16: the bytes of a 16-bit word, as the upper half of a lane. */
 #define HALF(bits, i) ((bits) >> (i)&1 ? 0x01008080U + 0x02020000U * BEFORE(bits, i) : 0x80808080U)
 #define EIGHT(of, bits)                                                                        \
   {                                                                                            \
@@ -149,8 +150,8 @@ INLINE lanes widen_u8(const uint8_t *at) {
 enum { W = 4, SUMS_AT_ONCE = 4 };
 typedef int32x4_t lanes;
 
-/* Bytes of entry `bits`: of lane i, those of the word that has as many set bits below it; beyond
- * the vector, which gives zeros, where bit i is not set. */
+/* Entry `bits`: for lane i, the bytes of the 32-bit word that has as many set bits below it; if bit
+ * i is not set, an index beyond the vector, which gives zeros. */
 #define WORD(bits, i)                                                                         \
   ((bits) >> (i)&1                                                                            \
        ? 0x03020100U + 0x04040404U * (uint32_t)__builtin_popcount((bits) & ((1U << (i)) - 1)) \
@@ -188,7 +189,7 @@ INLINE lanes widen_u8(const uint8_t *at) {
 #endif
 enum { VECTORS = LACI_SPARSE_ROWS_SUMS / W };
 
-/* What is known where a function is inlined; n, n_x: how many streams and vectors at once. */
+/* Constants with which functions are inlined; n, n_x: how many streams and vectors at once. */
 typedef struct batch {
   laci_sparse_values values;
   bool pairs;
@@ -225,8 +226,8 @@ INLINE const uint8_t *add_floats(batch b, uint64_t bits, const uint8_t *at, cons
 }
 
 #if defined(__AVX512F__) && !defined(__AVX512VBMI2__)
-/* Byte j of entry `bits`: which of the two weights of four columns is that of column j; above 127
- * for the zeros. */
+/* Byte j of entry `bits`: which of the two weights of four columns belongs to column j; more than
+ * 127 for a zero. */
 #define TWO_OF(bits) \
   [bits] =           \
       LANE_OF(bits, 0) | LANE_OF(bits, 1) << 8 | LANE_OF(bits, 2) << 16 | LANE_OF(bits, 3) << 24
@@ -234,8 +235,8 @@ INLINE const uint8_t *add_floats(batch b, uint64_t bits, const uint8_t *at, cons
 static const uint32_t place_of_two[16] = {TWO_OF(3), TWO_OF(5),  TWO_OF(6),
                                           TWO_OF(9), TWO_OF(10), TWO_OF(12)};
 
-/* Where each four columns have two weights, their places come from a table by the four bits, and
- * bytes of 16 columns are spread at once. */
+/* Where each four columns have two weights, a table gives the weights' positions from the four
+ * bits, and bytes of 16 columns are expanded at once. */
 INLINE const uint8_t *add_s8_pairs(uint64_t mask, const uint8_t *at, const uint8_t *const *x,
                                    int n_x, lanes *sum) {
   const lanes shifts = _mm512_set_epi32(28, 24, 20, 16, 12, 8, 4, 0, 28, 24, 20, 16, 12, 8, 4, 0);
@@ -296,7 +297,7 @@ INLINE const uint8_t *add_s8(uint64_t bits, const uint8_t *at, const uint8_t *co
 
 /* ---- Rows ---- */
 
-/* The last columns of x, followed by zeros. */
+/* The last columns of x, filled up with zeros. */
 typedef struct edge {
   float of[LACI_SPARSE_VECTORS][LACI_SPARSE_MASK];
 } edge;
@@ -309,11 +310,11 @@ typedef struct job {
   edge edge;
 } job;
 
-/* Bytes of an element of x. */
+/* Returns the bytes of an element of x. */
 INLINE ptrdiff_t element_of(laci_sparse_values values) { return values == LACI_SPARSE_S8 ? 1 : 4; }
 
-/* Prefetches a cache line of a stream so far ahead, into the second cache: the first one has few
- * outstanding misses (Zen 4: 18 GB/s, where the second one reaches 27). */
+/* Prefetches a later cache line of a stream into the second-level cache. The first level allows
+ * only few outstanding misses (Zen 4: 18 GB/s, against 27 for the second level). */
 INLINE void fetch(const uint8_t *at) {
   enum { AHEAD = 34 * 64, SECOND_CACHE = 2 };
   __builtin_prefetch(at + AHEAD, 0, SECOND_CACHE);
@@ -340,7 +341,7 @@ INLINE void begin_edge(job *j, laci_sparse_values values) {
   }
 }
 
-/* A chunk of some streams; its first column is k. */
+/* Adds a chunk of some streams; k is its first column. */
 INLINE void add_chunk(const job *j, batch b, int64_t k, const uint8_t **at, lanes *sum) {
   const int64_t left = j->w->n_columns - k;
   const int64_t end = k + (left < LACI_SPARSE_ROWS_CHUNK ? left : LACI_SPARSE_ROWS_CHUNK);
@@ -368,8 +369,8 @@ INLINE void add_chunk(const job *j, batch b, int64_t k, const uint8_t **at, lane
   }
 }
 
-/* The sums of some streams; rows: one of each. Inlined with all numbers known, so that they stay in
- * registers. */
+/* Computes the sums of some streams; rows: one row of each. Numbers are constants where this is
+ * inlined, so that sums stay in registers. */
 INLINE void add_up(const job *j, batch b, const int64_t *rows, lanes *result) {
   const int64_t each = (j->w->n_columns + LACI_SPARSE_ROWS_CHUNK - 1) / LACI_SPARSE_ROWS_CHUNK;
   const uint8_t *at[LACI_SPARSE_STREAMS];
@@ -413,7 +414,8 @@ static void finish(const job *j, int64_t row, const lanes *sum) {
   }
 }
 
-/* Some streams of every place at a time. Where rows run out, the place's first is read again. */
+/* Multiplies some streams of every place at a time. Where a stream has no row, the first row of the
+ * place is read again. */
 INLINE void multiply(const job *j, batch b, int64_t first, int64_t last) {
   const int64_t step = laci_sparse_rows_places(j->w);
   for (int64_t place = first; place < last; place++) {

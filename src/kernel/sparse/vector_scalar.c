@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The definition of vector.h: row by row, column by column. */
+ * The reference of vector.h: row by row, column by column. */
 #include <math.h>
 #include <string.h>
 
 #include "kernel/sparse/vector.h"
 #include "tensor/bf16.h"
 
-/* Where a row is being read. */
+/* The state of reading a row. */
 typedef struct reader {
   const laci_sparse_rows *w;
   const uint8_t *mask, *value;
@@ -24,7 +24,7 @@ static void begin_chunk(reader *r, int64_t column) {
   r->value = r->mask + (left < LACI_SPARSE_ROWS_CHUNK ? left : LACI_SPARSE_ROWS_CHUNK) / 8;
 }
 
-/* Of the next column; +0 where it is not kept. */
+/* Returns the weight of the next column; +0 if it is not kept. */
 static float next_weight(reader *r, int64_t column) {
   if (column % LACI_SPARSE_ROWS_CHUNK == 0) begin_chunk(r, column);
   const int64_t at = column % LACI_SPARSE_ROWS_CHUNK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Layouts of window.h, and a convolution's columns, tiles and weights. */
+ * Makes the layouts of window.h, and a convolution's columns, tiles and weights. */
 #include "kernel/sparse/window.h"
 
 #include <assert.h>
@@ -13,14 +13,15 @@
 enum {
   LANES = LACI_SPARSE_LANES,
   BLOCK = 4,           /* channels whose taps are stored together */
-  ALIASES = 4096 / 4,  /* floats: addresses so far apart fall into the same set of a cache */
-  APART = 2 * LANES,   /* added where the distance of channels would be near to that */
-  BETWEEN = 5 * LANES, /* pixels: a window reads some lines of each of nine of them */
+  ALIASES = 4096 / 4,  /* floats: addresses with this distance map to the same cache set */
+  APART = 2 * LANES,   /* added where the distance of channels would be close to a multiple of
+                          ALIASES */
+  BETWEEN = 5 * LANES, /* pixels between channels: the lines that a 3x3 window reads of them */
 };
 
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* ---- layouts ---- */
+/* ---- Layouts ---- */
 
 static bool near_alias(int64_t floats) {
   const int64_t rest = floats % ALIASES;
@@ -43,7 +44,7 @@ static laci_sparse_layout hwc16n_layout(int64_t channels, int64_t h, int64_t w,
                               .left = border.left};
 }
 
-/* One long row. */
+/* Returns a PC16P layout, which is one long row. */
 static laci_sparse_layout pc16p_layout(int64_t channels, int64_t h, int64_t row_stride) {
   return (laci_sparse_layout){.format = LACI_FORMAT_PC16P,
                               .channel_stride = LANES,
@@ -54,8 +55,8 @@ static laci_sparse_layout pc16p_layout(int64_t channels, int64_t h, int64_t row_
                               .phases_w = 1};
 }
 
-/* CHW with channels of whole vectors; a tile that begins in a channel does not reach beyond it.
- * beyond: pixels that a window reads after the last row. */
+/* Returns a CHW layout whose channels are whole vectors, so that a tile that begins in a channel
+ * does not reach beyond it. beyond: pixels that a window reads after the last row. */
 static laci_sparse_layout chw_layout(int64_t channels, laci_sparse_layout l, int64_t rows,
                                      int64_t beyond) {
   l.format = LACI_FORMAT_CHW;
@@ -135,22 +136,22 @@ laci_sparse_layout laci_sparse_layout_out(laci_memory_format format, const laci_
                     most(1, most(border.left, border.right)));
 }
 
-/* ---- tiles ---- */
+/* ---- Tiles ---- */
 
-/* Does every tile of a long row of so many pixels end within its channel (CHW) or pixel block
- * (PC16P)? Those have zeros where no pixel is. */
+/* Does every tile of a long row of that length end within its channel (CHW) or pixel block (PC16P)?
+ * In these layouts padding is zeros. */
 static bool keeps_within(const laci_sparse_layout *out, int64_t length) {
   const int64_t begin = laci_sparse_at(out, 0, 0, 0);
   if (out->format == LACI_FORMAT_PC16P) return begin % LANES == 0;
   return begin + laci_ceil_div(length, LANES) * LANES <= out->phase_stride;
 }
 
-/* Where results are as far apart as what they read, rows make one long row. */
+/* Do the rows of results have the distance of the input's rows? They then make one long row. */
 static bool is_flat(const laci_sparse_form *form) {
   return form->in.row_stride == form->out.row_stride;
 }
 
-/* Lanes of a tile whose results begin in a row's column `at`. */
+/* Sets the lanes of a tile whose results begin at column `at` of a row. */
 static void set_lanes(const laci_sparse_window *g, int64_t length, int64_t at, int64_t row_stride,
                       laci_sparse_tile *tile) {
   for (int lane = 0; lane < LANES && at + lane < length; lane++) {
@@ -230,12 +231,13 @@ laci_sparse_tile *laci_sparse_result_tiles(const laci_sparse_window *g,
   return form.tiles;
 }
 
-/* ---- columns and weights ---- */
+/* ---- Columns and weights ---- */
 
-/* The dense weight as rows over (channel, tap), and the columns' order. */
+/* The shape of a row of the dense weight, [channel][tap], and how columns are ordered. */
 typedef struct order {
-  int64_t taps, channels; /* of a group */
-  bool whole;             /* all blocks are, as where values share their place */
+  int64_t taps, channels; /* those of a group */
+  bool whole;             /* all blocks are filled up to BLOCK channels (where values share four
+                             bytes) */
 } order;
 
 static order order_of(const laci_sparse_window *g) {
@@ -243,7 +245,7 @@ static order order_of(const laci_sparse_window *g) {
                  g->values != LACI_SPARSE_F32};
 }
 
-/* Place of (channel, tap) of a group in the order of columns. */
+/* Returns the column of a group's (channel, tap). */
 static int64_t place_of(const order *o, int64_t channel, int64_t tap) {
   const int64_t first = channel / BLOCK * BLOCK;
   const int64_t left = o->channels - first, width = left < BLOCK && !o->whole ? left : BLOCK;
@@ -268,8 +270,8 @@ void laci_sparse_order_columns(const laci_sparse_window *g, int32_t *dense_at) {
   }
 }
 
-/* How many results of a row have no pixel at that offset: it is before the row's first or after its
- * last. */
+/* Return how many results of a row have no pixel at that offset from their first one, because it is
+ * before the first pixel of the row, or after the last. */
 static int64_t missing_before(const laci_sparse_window *g, int64_t x) {
   return x < 0 ? laci_ceil_div(-x, g->stride_w) : 0;
 }
@@ -279,7 +281,7 @@ static int64_t missing_after(const laci_sparse_window *g, int64_t x) {
   return further > 0 ? laci_ceil_div(further, g->stride_w) : 0;
 }
 
-/* Of the window's column of taps, from a result's first pixel on. */
+/* Returns the horizontal offset of a tap from the first pixel of a result, padding included. */
 static int64_t tap_at(const laci_sparse_window *g, int64_t tap) {
   return tap * g->dilation_w - g->pad_left;
 }
@@ -293,7 +295,7 @@ bool laci_sparse_may_be_unpadded(const laci_sparse_window *g) {
   return may;
 }
 
-/* Are there fewer zeros around rows than the window reads? */
+/* Does the layout have fewer zeros around rows than the window reads? */
 static bool is_unpadded(const laci_sparse_window *g, const laci_sparse_layout *in) {
   const laci_sparse_border b = laci_sparse_border_of(g);
   return in->format == LACI_FORMAT_CHW && laci_sparse_may_be_unpadded(g) &&
@@ -316,7 +318,8 @@ static void find_next_to(const laci_sparse_window *g, uint8_t *neighbour) {
   }
 }
 
-/* Where the layout has no pixels before a row's first one, they are where the row above ends. */
+/* Returns the offset of a pixel. If the layout has no memory before a row's first pixel, that is at
+ * the end of the row above. */
 static int64_t place_at(const laci_sparse_layout *in, int64_t channel, int64_t y, int64_t x) {
   if (in->format != LACI_FORMAT_CHW || x + in->left >= 0) return laci_sparse_at(in, channel, y, x);
   return place_at(in, channel, y, x + in->phases_w) - in->pixel_stride;
@@ -344,8 +347,9 @@ void laci_sparse_kept_clear(laci_sparse_kept *kept) {
   *kept = (laci_sparse_kept){.row_begin = NULL};
 }
 
-/* A row's kept weights in the order of their columns; how many there are. Every column is written
- * down, over the one before it if that was not kept: nothing here can be foretold. */
+/* Writes the columns of a row's kept weights in ascending order, and returns how many there are. It
+ * is without branches, which could not be predicted: every column is written, and overwritten by
+ * the next one if it is not kept. */
 static int64_t take_row(const uint8_t *mask, const int32_t *dense_at, int64_t length,
                         int64_t first_column, int32_t *column) {
   int64_t n = 0;
@@ -357,7 +361,7 @@ static int64_t take_row(const uint8_t *mask, const int32_t *dense_at, int64_t le
   return n;
 }
 
-/* False: no memory. */
+/* Makes `kept` from a mask; false: no memory. */
 static bool take_mask(const laci_sparse_window *g, const uint8_t *mask, laci_sparse_kept *kept) {
   const int64_t length = laci_sparse_row_length(g), rows = g->channels_out / g->groups;
   const int64_t n_dense = laci_sparse_dense_length(g);
@@ -379,7 +383,7 @@ static bool take_mask(const laci_sparse_window *g, const uint8_t *mask, laci_spa
   return good;
 }
 
-/* What the product needs besides the kept weights. */
+/* Makes what the product needs in addition to the kept weights. */
 static bool make_product(const laci_sparse_window *g, const laci_sparse_kept *kept,
                          laci_sparse_form *form) {
   const int64_t length = laci_sparse_row_length(g), n_columns = length * g->groups;
@@ -412,7 +416,7 @@ static bool make_product(const laci_sparse_window *g, const laci_sparse_kept *ke
 static lac_status check_window(const laci_sparse_window *g, const laci_sparse_form *form,
                                lac_error *err) {
   const int64_t each = laci_sparse_each(g->values);
-  const int64_t most = each > 1 ? BLOCK : 1; /* columns that a channel may take */
+  const int64_t most = each > 1 ? BLOCK : 1; /* columns that a channel may have */
   if (g->channels_in * g->kernel_h * g->kernel_w > INT32_MAX / most) {
     return laci_fail(err, LAC_UNSUPPORTED, "a sparse convolution of %lld columns",
                      (long long)(g->channels_in * g->kernel_h * g->kernel_w));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sizes, weights and the variant of winograd4.h. */
+ * Computes the sizes and weights of winograd4.h, and chooses the variant. */
 #include "kernel/sparse/winograd4.h"
 
 #include "base/divide.h"
@@ -24,7 +24,8 @@ static const laci_winograd4_kernel of_level[] = {
 #undef VARIANT
 };
 
-/* Half a vector of AVX-512 is one of AVX2, and what does not move takes half as long. */
+/* Half a vector of AVX-512 is a vector of AVX2: layers with at most eight tiles in a row use the
+ * transforms of AVX2. */
 laci_winograd4_kernel laci_winograd4_now(const laci_winograd4 *w) {
   enum { HALF = 8 };
   laci_winograd4_kernel k = of_level[laci_cpu()];
@@ -35,8 +36,9 @@ laci_winograd4_kernel laci_winograd4_now(const laci_winograd4 *w) {
   return k;
 }
 
-/* As many rows of sums, 16 lanes wide or 32 with AVX-512, as registers hold; of these 13 rather
- * than 12, of which powers of two are nearly multiples. */
+/* Returns how many output channels are stored together: as many as registers can hold sums for (16
+ * lanes wide, or 32 with AVX-512). It is 13 rather than 12, since numbers of channels that are
+ * powers of two are nearly multiples of 13. */
 static int64_t group_rows(void) {
   static const int8_t rows[] = {
       [LACI_CPU_ANY] = 6, [LACI_CPU_AVX2] = 6, [LACI_CPU_AVX512] = 13, [LACI_CPU_NEON] = 6};
@@ -67,14 +69,14 @@ int64_t laci_winograd4_points(const laci_sparse_window *g) {
   return read * read;
 }
 
-/* Fits in 64 bits since the dense ones are there. */
+/* Does not overflow, since the dense weights are in memory. */
 size_t laci_winograd4_bytes(const laci_sparse_window *g) {
   const int64_t rows = group_rows(), groups = laci_ceil_div(g->channels_out, rows);
   return (size_t)(laci_winograd4_points(g) * groups * rows * laci_winograd4_sources(g)) *
          sizeof(float);
 }
 
-/* Does a line not hold its rows, each with the surplus of its last tile, and one more tile? */
+/* Is a line too short for its rows, each with the surplus of its last tile, and one more tile? */
 static bool is_too_wide(const laci_winograd4 *w) {
   return SIDE * (w->out.row_stride + 2 * SIDE * LANES) > LACI_WINOGRAD4_LINE;
 }
@@ -109,8 +111,8 @@ void laci_winograd4_clear(laci_winograd4 *w) {
   *w = (laci_winograd4){.n_each = 0};
 }
 
-/* The lanes of a block are followed by padding for a vector. The distance of channels is an odd
- * number of cache lines, so that channels of a lane fall into all sets of a cache. */
+/* Returns a block. Its lanes are followed by padding for a vector. The distance of channels is an
+ * odd number of cache lines, so that the channels of a lane use all sets of a cache. */
 laci_winograd4_block laci_winograd4_block_of(const laci_winograd4 *w, int64_t first, int64_t last) {
   laci_winograd4_block b = {first, last, (last - first) * w->unit, 0};
   const bool images = w->out.format == LACI_FORMAT_HWC16N;
@@ -124,19 +126,22 @@ int64_t laci_winograd4_floats(const laci_winograd4 *w, const laci_winograd4_bloc
   return w->points * laci_winograd4_apart(b, channels);
 }
 
-/* All threads wait for a block that they do together, and read weights once for it. */
+/* Chooses the size of a block. All threads wait for each other in a block that they compute
+ * together, and read weights once for it. */
 int64_t laci_winograd4_cut(const laci_winograd4 *w, bool together) {
-  const int64_t held = together ? 1 << 19 : 1 << 18; /* floats */
-  const int64_t least = together ? 64 : 48;          /* lanes, for which weights are read once */
+  const int64_t held = together ? 1 << 19 : 1 << 18; /* floats that fit in the caches */
+  const int64_t least = together ? 64 : 48;          /* least lanes for which it is worth reading
+                                                        the weights */
   const int64_t channels = w->sources + w->window.channels_out;
   const int64_t holds = held / (w->points * channels), lanes = holds > least ? holds : least;
-  const int64_t units = (2 * lanes + w->unit - 1) / (2 * w->unit); /* the nearest */
+  const int64_t units = (2 * lanes + w->unit - 1) / (2 * w->unit); /* rounded to the nearest */
   return units > 1 ? laci_least(units, w->n_units) : 1;
 }
 
 /* ---- Weights ---- */
 
-/* G g: each point's polynomial without that point is 1 there. Of three weights. */
+/* Computes G g for three weights g: the row of each point p is scaled such that the polynomial with
+ * all other points as zeros is 1 at p. */
 static void six_of(const double g[TAPS], double to[READ]) {
   static const double a = LACI_WINOGRAD4_A, b = LACI_WINOGRAD4_B;
   const double at_a = 1 / (2 * a * a * (a * a - b * b)), at_b = 1 / (2 * b * b * (b * b - a * a));
@@ -149,7 +154,7 @@ static void six_of(const double g[TAPS], double to[READ]) {
   to[5] = g[2];
 }
 
-/* Of four. */
+/* Computes G g for four weights. */
 static void seven_of(const double g[TAPS], double to[READ]) {
   static const double at[] = {LACI_WINOGRAD4_P, LACI_WINOGRAD4_Q, LACI_WINOGRAD4_R};
   enum { N = sizeof at / sizeof *at };
@@ -168,10 +173,10 @@ static void points_of(const double g[TAPS], int64_t taps, double to[READ]) {
   else six_of(g, to);
 }
 
-/* G g G' of a source's taps, its points `apart`. */
+/* Computes G g G' of a source's taps; its points are `apart` floats apart. */
 static void fill_taps(double g[TAPS][TAPS], int64_t taps, int64_t apart, float *to) {
   const int64_t read = laci_winograd4_read(taps);
-  double columns[READ][TAPS], of[READ]; /* the vertical transform */
+  double columns[READ][TAPS], of[READ]; /* columns: the result of the vertical transform */
   for (int64_t x = 0; x < taps; x++) {
     double column[TAPS];
     for (int64_t y = 0; y < taps; y++) column[y] = g[y][x];
@@ -184,7 +189,8 @@ static void fill_taps(double g[TAPS][TAPS], int64_t taps, int64_t apart, float *
   }
 }
 
-/* The taps of a source: each of the window's, or each second one of a row and a column. */
+/* Copies the taps of a source: all taps of the window, or every second one of its rows and
+ * columns. */
 static void take_taps(const laci_winograd4 *w, const float *window, int64_t part,
                       double to[TAPS][TAPS]) {
   const laci_sparse_window *g = &w->window;

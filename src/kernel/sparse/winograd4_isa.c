@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * winograd4.h for every instruction set. Where lanes are pixels, a row of tiles is done at a time,
- * or some rows of narrow images: the vertical transform goes along rows of pixels, and for the
+ * winograd4.h for every instruction set. Where lanes are pixels, it computes a row of tiles at a
+ * time, or several rows of narrow images. The vertical transform goes along rows of pixels; for the
  * horizontal one every fourth pixel is gathered, so that lanes are neighbouring tiles. In HWC16N
- * lanes are images, and nothing is moved. */
+ * lanes are images, and nothing has to be moved. */
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
@@ -22,17 +22,19 @@ enum {
   POINTS = LACI_WINOGRAD4_POINTS,
   LINE = LACI_WINOGRAD4_LINE,
   VECTORS = LANES / WIDTH,
-  AHEAD = 256,                    /* floats, of weights that are fetched: these pass pages */
-  ROWS = WIDTH == 16 ? 13 : 6,    /* winograd4.c */
-  AT_ONCE = WIDTH == 4 ? 4 : 2,   /* vectors of these rows' sums */
-  CHUNK = SIDE * WIDTH,           /* results of a row, or pixels, of a vector of tiles */
-  MOST = LINE / SIDE + 2 * CHUNK, /* floats of a row */
-  TOGETHER = 8,                   /* channels of a tile of HWC16N */
+  AHEAD = 256,                    /* distance of the prefetch of weights, in floats; it crosses
+                                     pages */
+  ROWS = WIDTH == 16 ? 13 : 6,    /* rows of a group of weights, as in winograd4.c */
+  AT_ONCE = WIDTH == 4 ? 4 : 2,   /* vectors of lanes whose sums are computed at once */
+  CHUNK = SIDE * WIDTH,           /* result pixels, or input pixels, of a row that a vector of tiles
+                                     has */
+  MOST = LINE / SIDE + 2 * CHUNK, /* most floats of a row */
+  TOGETHER = 8,                   /* channels of a tile of HWC16N that are transformed together */
 };
 
 /* ---- The transforms ---- */
 
-/* B' d, of six pixels */
+/* Computes B' d for six pixels. */
 INLINE void six_points(vector d[READ]) {
   const vector a = ALL(LACI_WINOGRAD4_A), b = ALL(LACI_WINOGRAD4_B);
   const vector a2 = ALL(-LACI_WINOGRAD4_A2), b2 = ALL(-LACI_WINOGRAD4_B2);
@@ -47,7 +49,7 @@ INLINE void six_points(vector d[READ]) {
   d[4] = SUB(even_b, odd_b);
 }
 
-/* The same of seven, by pairs of points. */
+/* Computes two points, x and -x, of seven pixels. */
 INLINE void pair_of_points(const vector d[READ], float x, float product, float sum, vector to[2]) {
   const vector even = FMA(ALL(product), d[0], FMA(ALL(-sum), d[2], d[4]));
   const vector odd = FMA(ALL(product), d[1], FMA(ALL(-sum), d[3], d[5]));
@@ -65,13 +67,13 @@ INLINE void seven_points(vector d[READ]) {
   for (int i = 0; i < READ; i++) d[i] = to[i];
 }
 
-/* read is a constant where this is inlined: 6 or 7. */
+/* Transforms `read` pixels to points: 6 or 7, a constant where this is inlined. */
 INLINE void points_of(vector d[READ], const int read) {
   if (read == READ) seven_points(d);
   else six_points(d);
 }
 
-/* A' m, into the first four, of six */
+/* Computes A' m for six points; the first four elements become the results. */
 INLINE void four_of_six(vector m[READ]) {
   const vector sum_a = ADD(m[1], m[2]), less_a = SUB(m[1], m[2]);
   const vector sum_b = ADD(m[3], m[4]), less_b = SUB(m[3], m[4]);
@@ -81,7 +83,7 @@ INLINE void four_of_six(vector m[READ]) {
   m[3] = FMA(ALL(LACI_WINOGRAD4_A3), less_a, FMA(ALL(LACI_WINOGRAD4_B3), less_b, m[5]));
 }
 
-/* The same of seven. */
+/* Computes A' m for seven points; the first four elements become the results. */
 INLINE void four_of_seven(vector m[READ]) {
   const vector sum_p = ADD(m[0], m[1]), less_p = SUB(m[0], m[1]);
   const vector sum_q = ADD(m[2], m[3]), less_q = SUB(m[2], m[3]);
@@ -100,12 +102,12 @@ INLINE void four_results(vector m[READ], const int read) {
   else four_of_six(m);
 }
 
-/* ---- Every fourth ---- */
+/* ---- Gathering every fourth ---- */
 
-/* SHIFT(a, b): lanes of a from the second on, then the first of b. */
+/* SHIFT(a, b): the lanes of a from the second on, then the first lane of b. */
 #if defined(__ARM_NEON)
 #define SHIFT(a, b) vextq_f32(a, b, 1)
-/* Vector k of the result is each fourth float, from the k-th one on. */
+/* Vector k becomes every fourth float from the k-th one on. */
 INLINE void take_apart(const float *from, vector to[SIDE]) {
   const float32x4x4_t all = vld4q_f32(from);
   for (int k = 0; k < SIDE; k++) to[k] = all.val[k];
@@ -116,7 +118,7 @@ INLINE void put_together(const vector from[SIDE], float *to) {
 #elif defined(__AVX512F__)
 #define SHIFT(a, b) \
   _mm512_castsi512_ps(_mm512_alignr_epi32(_mm512_castps_si512(b), _mm512_castps_si512(a), 1))
-/* Rows and columns of four floats in each quarter change places. */
+/* Transposes the 4 x 4 floats in each quarter of the vectors. */
 INLINE void transpose_quarters(vector v[SIDE]) {
   const vector low = _mm512_unpacklo_ps(v[0], v[1]), low2 = _mm512_unpacklo_ps(v[2], v[3]);
   const vector high = _mm512_unpackhi_ps(v[0], v[1]), high2 = _mm512_unpackhi_ps(v[2], v[3]);
@@ -125,7 +127,7 @@ INLINE void transpose_quarters(vector v[SIDE]) {
   v[2] = _mm512_shuffle_ps(high, high2, 0x44);
   v[3] = _mm512_shuffle_ps(high, high2, 0xEE);
 }
-/* Vector i gets the i-th quarter of each. */
+/* Vector i becomes the i-th quarters of all vectors. */
 INLINE void sort_quarters(vector v[SIDE]) {
   const vector a = _mm512_shuffle_f32x4(v[0], v[1], 0x44);
   const vector b = _mm512_shuffle_f32x4(v[2], v[3], 0x44);
@@ -181,8 +183,8 @@ INLINE void put_together(const vector from[SIDE], float *to) {
 
 /* ---- Rows of tiles ---- */
 
-/* How many rows of tiles fill a vector: of narrow images some, where their pixels and results fill
- * vectors, too. Else each row has vectors of its own. */
+/* Returns how many rows of tiles fill a vector: several rows for narrow images, if their pixels and
+ * results fill whole vectors, too. Otherwise each row has its own vectors: 1. */
 INLINE int64_t rows_together(const laci_winograd4 *w) {
   const bool fills = WIDTH % w->tiles_w == 0 && SIDE * w->tiles_w % WIDTH == 0;
   return w->tiles_w < WIDTH && fills ? WIDTH / w->tiles_w : 1;
@@ -192,19 +194,21 @@ INLINE int64_t rows_together(const laci_winograd4 *w) {
 
 static const float zeros[MOST];
 
-/* How an image's rows of tiles fill vectors: each row has some vectors of its own, or a vector
- * holds some rows. */
+/* How an image's rows of tiles fill vectors: either a row has several vectors, or a vector holds
+ * several rows. */
 typedef struct filling {
-  int64_t n_rows;    /* of a vector */
-  int64_t n_vectors; /* of pixels of one of these, SIDE of all */
-  int64_t n_chunks;  /* that there are, vectors of tiles: the last one may have no tile, and only
-                        pixels that the one before it reads */
-  int64_t n_pixels;  /* of a row, from the border on; zeros after these */
-  int64_t n_missing; /* of the border before a row: the row above is stored there */
-  vector same_row;   /* all bits of lanes that are followed by a tile of their row */
+  int64_t n_rows;    /* rows of tiles in a vector */
+  int64_t n_vectors; /* vectors of pixels for a row; SIDE for several rows */
+  int64_t n_chunks;  /* existing vectors of tiles; the last one may have no tile, but only pixels
+                        that the previous one reads */
+  int64_t n_pixels;  /* pixels of a row, from the border on; zeros follow */
+  int64_t n_missing; /* border pixels before a row that the layout lacks: the row above is stored
+                        there */
+  vector same_row;   /* all bits are set in lanes that are followed by a tile of the same row */
 } filling;
 
-/* Of a source's rows, whose pixels begin with the border's, or with the second of them. */
+/* Returns how rows of a source fill vectors; their pixels begin with the first or the second of the
+ * border's. */
 static filling filling_of(const laci_winograd4 *w, int64_t part) {
   const laci_sparse_window *g = &w->window;
   const int64_t all = g->w + g->pad_left - part % w->stride;
@@ -226,15 +230,16 @@ static filling filling_of(const laci_winograd4 *w, int64_t part) {
   return f;
 }
 
-/* Of even or odd rows and columns of a channel, where a window strides. */
+/* A source of a channel: all pixels, or if the window strides, those of even or odd rows and
+ * columns. */
 typedef struct source {
   const float *channel;
   const filling *filling;
   int64_t part;
-  int64_t apart; /* floats from its points to the next ones */
+  int64_t apart; /* floats from a point to the next */
 } source;
 
-/* Each second of 2 n floats; none may follow the last one. */
+/* Copies every second of 2 n floats; nothing may be readable after the last one. */
 static void take_second(const float *from, int64_t n, float *to) {
   int64_t at = 0;
   for (; at + WIDTH < n; at += WIDTH) {
@@ -248,7 +253,7 @@ static void take_second(const float *from, int64_t n, float *to) {
   STORE(to + n - WIDTH, ODD(LOAD(last), LOAD(last + WIDTH)));
 }
 
-/* The pixels of a source in one of its channel's rows, with those on the border. */
+/* Copies the pixels of a source in one row of its channel, with those of the border. */
 static void one_lane_row(const laci_winograd4 *w, const source *s, const float *from, float *to) {
   const int64_t stride = w->stride, first = s->part % stride - w->window.pad_left;
   const int64_t left = first < 0 ? (-first + stride - 1) / stride : 0;
@@ -257,8 +262,8 @@ static void one_lane_row(const laci_winograd4 *w, const source *s, const float *
   take_second(from + first + left * stride, s->filling->n_pixels - n, to + n);
 }
 
-/* Where a row of tiles finds the rows of a source's pixels that it reads: in the image, in zeros
- * above and below it, or where a window strides in `one_lane`. */
+/* Finds the rows of a source's pixels that a row of tiles reads: in the image; in zeros, above and
+ * below it; or if the window strides, copied to `one_lane`. */
 INLINE void rows_of(const laci_winograd4 *w, const source *s, int64_t unit, const int read,
                     float (*one_lane)[MOST], const float *row[READ]) {
   const laci_sparse_window *g = &w->window;
@@ -277,7 +282,7 @@ INLINE void rows_of(const laci_winograd4 *w, const source *s, int64_t unit, cons
   }
 }
 
-/* All bits of lanes [first, last). */
+/* Returns a mask with all bits set in lanes [first, last). */
 INLINE vector some_lanes(int64_t first, int64_t last) {
   uint32_t bits[WIDTH];
   for (int lane = 0; lane < WIDTH; lane++) {
@@ -288,7 +293,7 @@ INLINE vector some_lanes(int64_t first, int64_t last) {
   return v;
 }
 
-/* The vertical transforms of vectors of pixels from x on; a row has zeros around. */
+/* Transforms vectors of pixels from x on vertically; rows have zeros around them. */
 INLINE void transform_down(const filling *f, const float *const row[READ], int64_t x,
                            const int read, float to[READ * CHUNK]) {
   for (int64_t k = 0; k < f->n_vectors; k++, x += WIDTH, to += WIDTH) {
@@ -304,8 +309,8 @@ INLINE void transform_down(const filling *f, const float *const row[READ], int64
   }
 }
 
-/* The horizontal ones of a vector of tiles. after: the first pixels of the tile that follows it,
- * then of its own first tile. */
+/* Transforms a vector of tiles horizontally. after: first the pixels of the tile that follows the
+ * vector, then those of its own first tile. */
 INLINE void transform_along(const filling *f, const float *pixels, const int read,
                             vector after[READ - SIDE], vector d[READ]) {
   take_apart(pixels, d);
@@ -316,7 +321,7 @@ INLINE void transform_along(const filling *f, const float *pixels, const int rea
   points_of(d, read);
 }
 
-/* n_rows rows of tiles from `unit` on, of a source. */
+/* Transforms n_rows rows of tiles of a source, from `unit` on. */
 INLINE void transform_rows(const laci_winograd4 *w, const source *s, int64_t unit, const int read,
                            float *to) {
   const filling *f = s->filling;
@@ -355,22 +360,22 @@ INLINE void transform_pixels(const laci_winograd4 *w, const laci_winograd4_block
       transform_rows(w, &s, unit, read, to + (unit - b->first) * w->unit);
     }
     for (int p = 0; p < read * read && b->n_lanes % WIDTH != 0; p++) {
-      STORE(to + p * apart + b->n_lanes, ALL(0)); /* of the last vector */
+      STORE(to + p * apart + b->n_lanes, ALL(0)); /* padding of the last vector */
     }
   }
 }
 
 /* ---- Points of HWC16N ---- */
 
-/* Where the pixels of a tile are; there are none around an image. */
+/* The pixels of a tile. Those outside of an image point to zeros. */
 typedef struct pixels {
   const float *at[POINTS];
-  int64_t next[POINTS]; /* to the next channel */
+  int64_t next[POINTS]; /* floats to the next channel */
 } pixels;
 
-/* A tile among those of all image blocks. */
+/* The position of a tile among those of all image blocks. */
 typedef struct tile {
-  int64_t image_block, y, x; /* its first result */
+  int64_t image_block, y, x; /* of its first result */
 } tile;
 
 static tile tile_of(const laci_winograd4 *w, int64_t unit) {
@@ -378,7 +383,7 @@ static tile tile_of(const laci_winograd4 *w, int64_t unit) {
   return (tile){unit / each, unit % each / w->tiles_w * SIDE, unit % w->tiles_w * SIDE};
 }
 
-/* Of the sources of that part of channels. */
+/* Returns the pixels for that source of each channel. */
 static pixels pixels_of(const laci_winograd4 *w, const float *x, int64_t unit, int64_t part) {
   const laci_sparse_window *g = &w->window;
   const int64_t stride = w->stride, read = laci_winograd4_read(w->taps);
@@ -399,9 +404,10 @@ static pixels pixels_of(const laci_winograd4 *w, const float *x, int64_t unit, i
   return p;
 }
 
-/* Vertical transforms of n channels of a tile, from c on, into [channel][row][column][lane]. Pixels
- * are far from each other, often at a distance that makes them share a set of a cache, and their
- * channels are contiguous: a column of pixels of all n comes before the next one. */
+/* Transforms n channels of a tile vertically, from c on, into [channel][row][column][lane]. Pixels
+ * are far from each other, often at a distance that maps them to the same cache set, and their
+ * channels are contiguous. So it reads a column of pixels for all n channels before the next
+ * column. */
 INLINE void transform_columns(const pixels *p, int64_t c, int64_t n, const int read, float *to) {
   for (int j = 0; j < read; j++) {
     const float *from[READ];
@@ -432,7 +438,8 @@ INLINE void transform_columns(const pixels *p, int64_t c, int64_t n, const int r
 INLINE void transform_images(const laci_winograd4 *w, const laci_winograd4_block *b, const float *x,
                              const int64_t first_last[2], const int read, float *points) {
   const int64_t apart = laci_winograd4_apart(b, w->sources), parts = w->stride * w->stride;
-  const int64_t together = parts == 1 ? TOGETHER : 1; /* others are no neighbours */
+  const int64_t together = parts == 1 ? TOGETHER : 1; /* the sources of a strided window are not
+                                                         neighbours in memory */
   float columns[TOGETHER * POINTS * LANES];
   for (int64_t unit = b->first; unit < b->last; unit++) {
     pixels p[LACI_WINOGRAD4_PARTS];
@@ -455,7 +462,7 @@ INLINE void transform_images(const laci_winograd4 *w, const laci_winograd4_block
   }
 }
 
-/* ---- Points of both ---- */
+/* ---- Points for both kinds of lanes ---- */
 
 INLINE void transform(const laci_winograd4 *w, const laci_winograd4_block *b, const float *x,
                       const int64_t first_last[2], const int read, float *points) {
@@ -472,14 +479,15 @@ void LACI_VARIANT(laci_winograd4_transform)(const laci_winograd4 *w, const laci_
 
 /* ---- Sums ---- */
 
-/* What is multiplied: two groups of rows at most. */
+/* The operands of a product: at most two groups of rows. */
 typedef struct groups {
-  const float *weight; /* of the first group, and of the second after it */
+  const float *weight; /* weights of the first group; those of the second follow */
   int64_t channels, stride;
-  int64_t n_rows; /* that there are */
+  int64_t n_rows; /* rows that exist */
 } groups;
 
-/* Rows of n_groups, n vectors of lanes; both are constants where this is inlined. */
+/* Computes the sums of the rows of n_groups groups, for n vectors of lanes; both are constants
+ * where this is inlined. */
 INLINE void add_channels(const groups *g, const float *x, const int n_groups, const int n,
                          float *to) {
   const int64_t channels = g->channels, stride = g->stride, after = channels * ROWS;
@@ -511,8 +519,8 @@ INLINE void add_channels(const groups *g, const float *x, const int n_groups, co
 }
 
 #if defined(__AVX512F__)
-/* The same for half a vector of lanes, which processors that do a vector in two halves do in half
- * the time. */
+/* Computes the sums of n_groups groups for half a vector of lanes: processors that execute a vector
+ * in two halves do this in half the time. */
 INLINE void add_half(const groups *g, const float *x, const int n_groups, float *to) {
   const int64_t stride = g->stride, after = g->channels * ROWS;
   const float *weight = g->weight;
@@ -534,8 +542,8 @@ INLINE void add_half(const groups *g, const float *x, const int n_groups, float 
 }
 #endif
 
-/* The lanes that are left after pairs of vectors: a vector, or half of one, and twice as many rows.
- */
+/* Computes the lanes that remain after pairs of vectors: a vector or half of one, for twice as many
+ * rows at once. */
 INLINE void add_last(const groups *g, const float *x, const int n_groups, int64_t n_lanes,
                      float *to) {
 #if defined(__AVX512F__)
@@ -548,7 +556,7 @@ INLINE void add_last(const groups *g, const float *x, const int n_groups, int64_
   add_channels(g, x, n_groups, 1, to);
 }
 
-/* All rows of a point. */
+/* Computes all rows of a point. */
 static void multiply_point(const groups *point, int64_t n_lanes, int64_t n_groups, const float *x,
                            float *y) {
   const int64_t whole = n_lanes / (AT_ONCE * WIDTH) * AT_ONCE * WIDTH;
@@ -586,7 +594,7 @@ void LACI_VARIANT(laci_winograd4_multiply)(const laci_winograd4 *w, const laci_w
 
 /* ---- Results ---- */
 
-/* Sixteen vectors out of all points' of sums, with the bias. */
+/* Transforms the sums of all points into sixteen vectors of results, with the bias. */
 INLINE void results_of(const float *sums, int64_t apart, float bias, const int read,
                        vector to[SIDE][READ]) {
   for (int j = 0; j < read; j++) {
@@ -601,18 +609,19 @@ INLINE void results_of(const float *sums, int64_t apart, float bias, const int r
   }
 }
 
-/* Consecutive rows of tiles of an image, whose results are made at once. */
+/* Consecutive rows of tiles of an image, whose results are computed at once. */
 typedef struct band {
-  int64_t n;                   /* rows of tiles */
-  int64_t first_row, last_row; /* of results */
-  int64_t begin, end;          /* places of the long row */
-  int64_t n_tiles;             /* of results */
-  int64_t apart;               /* floats from a point's sums to the next one's */
-  float bias;                  /* of a channel */
+  int64_t n;                   /* number of rows of tiles */
+  int64_t first_row, last_row; /* rows of results */
+  int64_t begin, end;          /* positions in the results' long row */
+  int64_t n_tiles;             /* tiles (product.h) of results */
+  int64_t apart;               /* floats from a point's sums to those of the next point */
+  float bias;                  /* that of the channel */
   laci_sparse_tile tiles[LINE / LANES];
 } band;
 
-/* A tile that the band before or after has a part of is written lane by lane. */
+/* Restricts a tile to the band's lanes: if the previous or the next band has some of its lanes, it
+ * is stored lane by lane. */
 static void cut_tile(laci_sparse_tile *t, uint64_t lanes) {
   if ((lanes & LACI_SPARSE_ALL_LANES) != LACI_SPARSE_ALL_LANES) t->lanes &= lanes;
 }
@@ -639,8 +648,8 @@ INLINE vector clip(const laci_sparse_operands *o, vector v) {
   return SMALLER(ALL(o->high), LARGER(ALL(o->low), v));
 }
 
-/* The rows of results that a vector of tiles has, n at most: of one row of tiles, or of some
- * (rows_together). What a last tile has too much of a row is written over by the next one. */
+/* Stores the rows of results of a vector of tiles, at most n: of one row of tiles, or of several
+ * (rows_together). Surplus results of the last tile of a row are overwritten by the next row. */
 INLINE void put_vectors(const laci_winograd4 *w, vector results[SIDE][READ], int64_t n, float *to) {
   const int64_t rows = rows_together(w), stride = w->out.row_stride;
   float together[SIDE][CHUNK];
@@ -656,9 +665,9 @@ INLINE void put_vectors(const laci_winograd4 *w, vector results[SIDE][READ], int
   }
 }
 
-/* A band's results of a channel, whose sums are at `sums`. A row's vectors come from right to left,
- * so that what the last one has too much is written over. Where nothing is added they are clipped.
- */
+/* Computes a band's results of a channel from its sums. A row's vectors are stored from right to
+ * left, so that surplus results are overwritten. Results are clipped here if nothing is added to
+ * them. */
 INLINE void put_channel(const laci_winograd4 *w, const laci_sparse_operands *o, const band *of,
                         const float *sums, const int read, float *line) {
   const int64_t rows = rows_together(w), last = rows > 1 ? 0 : (w->tiles_w - 1) / WIDTH * WIDTH;
@@ -676,13 +685,14 @@ INLINE void put_channel(const laci_winograd4 *w, const laci_sparse_operands *o, 
   }
 }
 
-/* Lines of n channels from `first` on, `each` floats apart. */
+/* n lines of results, `each` floats apart; `first` is the first channel. */
 typedef struct lines {
   const float *at;
   int64_t each, first, n;
 } lines;
 
-/* Writes them, where nothing follows the clip. Channels of a tile are neighbours in memory. */
+/* Stores the lines in y, if nothing follows the clip. In PC16P the channels of a tile are
+ * neighbours in memory. */
 static void write_lines(const laci_sparse_operands *o, int64_t stride, const band *of,
                         const lines *l) {
   float added[LANES];
@@ -703,11 +713,11 @@ static void write_lines(const laci_sparse_operands *o, int64_t stride, const ban
   }
 }
 
-/* The same where there is more, which finish_isa.c does. */
+/* Finishes and stores the lines if functions follow the clip, by finish_isa.c. */
 static void finish_lines(const laci_sparse_operands *o, int64_t stride, const band *of,
                          const lines *l, float *line) {
   laci_sparse_operands left = *o;
-  if (!o->residual) { /* they are clipped */
+  if (!o->residual) { /* the results are clipped already */
     left.low = -INFINITY;
     left.high = INFINITY;
   }
@@ -720,7 +730,7 @@ static void finish_lines(const laci_sparse_operands *o, int64_t stride, const ba
 INLINE void finish_pixels(const laci_winograd4 *w, const laci_winograd4_block *b, const float *sums,
                           const int64_t first_last[2], const laci_sparse_operands *o,
                           const int read) {
-  enum { OVER = 2 * CHUNK + LANES }; /* floats after a line that are written, and before it */
+  enum { OVER = 2 * CHUNK + LANES }; /* floats before and after a line that may be overwritten */
   const int64_t row = SIDE * w->out.row_stride, most = (LINE / TOGETHER - OVER) / row;
   const int64_t stride = w->out.channel_stride;
   _Alignas(64) float line[LINE];
@@ -745,12 +755,13 @@ INLINE void finish_pixels(const laci_winograd4 *w, const laci_winograd4_block *b
   }
 }
 
-/* A tile of 16 images: some channels of it, its first result among all, and how many there are. */
+/* A tile of 16 images: some of its channels, the index of its first result, and how many rows and
+ * columns of results exist. */
 typedef struct tile_part {
   int64_t channel_first, channel_last, result, n_rows, n_columns;
 } tile_part;
 
-/* One pixel's results of n channels, where nothing follows the clip. */
+/* Stores one pixel's results of n channels, if nothing follows the clip. */
 INLINE void put_pixel(const laci_sparse_operands *o, int64_t place, int64_t stride, int64_t n,
                       const float *from) {
   for (int64_t c = 0; c < n; c++, place += stride, from += LANES) {
@@ -762,7 +773,8 @@ INLINE void put_pixel(const laci_sparse_operands *o, int64_t place, int64_t stri
   }
 }
 
-/* They are put together first, since memory likes neighbours to come together. */
+/* Computes the results of a tile. They are collected first, so that neighbours in memory are
+ * written one after the other. */
 INLINE void finish_tile(const laci_winograd4 *w, const laci_sparse_operands *o,
                         const tile_part *part, const float *sums, const laci_winograd4_block *b,
                         const int read) {
@@ -792,7 +804,7 @@ INLINE void finish_tile(const laci_winograd4 *w, const laci_sparse_operands *o,
   }
 }
 
-/* Each is a function of its own, of which gcc makes better code. */
+/* Two functions for 6 and 7 points: gcc optimizes separate functions better. */
 static __attribute__((noinline)) void finish_six(const laci_winograd4 *w,
                                                  const laci_sparse_operands *o,
                                                  const tile_part *part, const float *sums,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * winograd4.h as it is defined: lane by lane. */
+ * The reference of winograd4.h, lane by lane. */
 #include <math.h>
 
 #include "base/divide.h"
@@ -15,7 +15,7 @@ static const float A = LACI_WINOGRAD4_A, B = LACI_WINOGRAD4_B, A2 = LACI_WINOGRA
                    B2 = LACI_WINOGRAD4_B2, A3 = LACI_WINOGRAD4_A3, B3 = LACI_WINOGRAD4_B3,
                    A2B2 = LACI_WINOGRAD4_A2B2, BOTH = LACI_WINOGRAD4_A2_AND_B2;
 
-/* B' d: six pixels, `apart` from each other, in place. */
+/* Computes B' d in place, for six pixels that are `apart` floats apart. */
 static void six_points(float *d, int apart) {
   const float d0 = d[0], d1 = d[apart], d2 = d[2 * apart], d3 = d[3 * apart], d4 = d[4 * apart],
               d5 = d[5 * apart];
@@ -29,7 +29,7 @@ static void six_points(float *d, int apart) {
   d[5 * apart] = fmaf(A2B2, d1, fmaf(-BOTH, d3, d5));
 }
 
-/* The same of seven, by pairs of points. */
+/* Computes two points, x and -x, of seven pixels. */
 static void pair_of_points(const float d[6], float x, float product, float sum, float to[2]) {
   const float even = fmaf(product, d[0], fmaf(-sum, d[2], d[4]));
   const float odd = fmaf(product, d[1], fmaf(-sum, d[3], d[5]));
@@ -53,7 +53,7 @@ static void points_of(const laci_winograd4 *w, float *d, int apart) {
   else six_points(d, apart);
 }
 
-/* A' m: the first four become results. */
+/* Computes A' m for six points; the first four elements become the results. */
 static void four_of_six(float *m, int apart) {
   const float m0 = m[0], m5 = m[5 * apart];
   const float sum_a = m[apart] + m[2 * apart], less_a = m[apart] - m[2 * apart];
@@ -64,7 +64,7 @@ static void four_of_six(float *m, int apart) {
   m[3 * apart] = fmaf(A3, less_a, fmaf(B3, less_b, m5));
 }
 
-/* The same of seven. */
+/* Computes A' m for seven points; the first four elements become the results. */
 static void four_of_seven(float *m, int apart) {
   const float m6 = m[6 * apart];
   const float sum_p = m[0] + m[apart], less_p = m[0] - m[apart];
@@ -84,7 +84,7 @@ static void four_results(const laci_winograd4 *w, float *m, int apart) {
   else four_of_six(m, apart);
 }
 
-/* Where a lane's tile is: its image block, first result, and which image of the block. */
+/* The position of a lane's tile: image block, first result, and the image in the block. */
 typedef struct place {
   int64_t image_block, y, x;
   int lane;
@@ -150,7 +150,7 @@ void laci_winograd4_multiply_scalar(const laci_winograd4 *w, const laci_winograd
   }
 }
 
-/* One result, as a tile with a lane. */
+/* Stores one result, as a tile with one lane. */
 static void store(const laci_winograd4 *w, const laci_sparse_operands *o, const place *at,
                   const int64_t row_y_x[3], float value) {
   const int64_t y = row_y_x[1], x = row_y_x[2];
