@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What bodies that stay closed (open.c) read from outside.
+ * Finds the values that bodies read from outside, for bodies that are not imported (open.c).
  *
- * The graph only learns which outer values go in. Nodes are taken in order, so that a name is the
- * outer value up to where the body defines it itself. Next: node.c. */
+ * The graph only records which outer values such a body reads. Nodes are visited in order, so a
+ * name means the outer value until the body defines it. Next: node.c. */
 #include "onnx/import_in.h"
 
 #include "base/error.h"
@@ -29,8 +29,8 @@ static lac_status define(capture_list *list, body_scope *body, const char *name,
   return laci_fail_memory(err, list->node);
 }
 
-/** The value outside of all bodies, -1 where there is none. Unlike a node's input it need not be
- * there: a body whose nodes are out of order may define it later. */
+/** Returns the value of that name outside of all bodies, -1 where there is none. It may be missing,
+ * because a body whose nodes are out of order may define the name later. */
 static int find_outside(const capture_list *list, const char *name) {
   int value;
   return laci_import_find(list->im, list->scope, name, &value) ? value : -1;
@@ -50,7 +50,7 @@ static lac_status read_name(capture_list *list, const body_scope *body, const ch
   if (!grown || !laci_name_add(&list->seen, name, 0)) return laci_fail_memory(err, list->node);
   for (size_t at = 0; at < list->n; at++) {
     if (list->ids[at] == value)
-      return LAC_OK; /* two names of one value: a function's input given twice */
+      return LAC_OK; /* two names may be the same value: a function's input passed twice */
   }
   list->ids[list->n++] = value;
   return LAC_OK;

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/** Files of IR 1 and careless writers leave the type out; then it is the field that is set. */
+/** Files of IR 1, and some writers, leave out the type; then the field that is set tells it. */
 Onnx__AttributeProto__AttributeType laci_import_attr_type(const Onnx__AttributeProto *attr) {
   if (attr->type != ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__UNDEFINED) return attr->type;
   if (attr->t) return ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR;
@@ -39,7 +39,7 @@ Onnx__AttributeProto *laci_import_constant_attr(const Onnx__NodeProto *node) {
   return NULL;
 }
 
-/** A number or a list of numbers in an attribute, as a tensor. */
+/** Views a number or a list of numbers in an attribute as a tensor. */
 static lac_status view_numbers(Onnx__AttributeProto *attr, laci_tensor_view *view, lac_error *err) {
   int64_t n_floats = (int64_t)attr->n_floats, n_ints = (int64_t)attr->n_ints;
   static const uint8_t nothing[1];
@@ -91,8 +91,8 @@ lac_status laci_import_constant(laci_importer *im, Onnx__AttributeProto *attr,
   stored.in_constant_node = true;
   if (is_shared) {
     /* Another node may read the same attribute, so the tensor is declared replaceable, which
-     * freezes its orders. Integers are not: they are axes and sizes, whose contents must stay known
-     * and which no search touches. */
+     * freezes its channel orders. Integers are not declared so: they are axes and sizes, whose
+     * contents must stay known and which are never permuted. */
     view.source = (laci_source){.kind = LACI_SOURCE_NONE};
     stored.overridable |= laci_dtype_is_float(view.dtype);
   }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the file declares of values: types, whose sizes may be names, and initializers. Next:
- * import.c (the main graph), open.c (bodies). */
+ * Imports declarations of values: types, whose sizes may be names, and initializers. Next: import.c
+ * (the main graph), open.c (bodies). */
 #include "onnx/import_in.h"
 
 #include "base/error.h"
@@ -10,7 +10,8 @@
 
 /* ---- Types ---- */
 
-/** Sizes of one name are one symbol; a size without a name is a symbol of its own. */
+/** Converts a size. Sizes with equal names are one symbol; a size without a name is a new
+ * symbol. */
 static lac_status convert_dim(laci_importer *im, const Onnx__TensorShapeProto__Dimension *dim,
                               const char *name, int64_t *size, lac_error *err) {
   if (dim->has_dim_value && dim->dim_value != -1) { /* some exporters write -1 for "unknown" */
@@ -53,7 +54,7 @@ lac_status laci_import_type(laci_importer *im, const Onnx__ValueInfoProto *info,
   return st;
 }
 
-/** The declared type of a value that is not an input; inference refines it. */
+/** Sets the declared type of a value that is not an input; inference refines it. */
 lac_status laci_import_declare(laci_importer *im, int value, const Onnx__ValueInfoProto *info,
                                bool in_body, lac_error *err) {
   laci_type type;

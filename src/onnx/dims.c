@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How many elements a tensor of a file has. */
+ * Computes how many elements a tensor of a file has. */
 #include <inttypes.h>
 
 #include "base/error.h"

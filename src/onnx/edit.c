@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Collecting what is to be changed: names that are free, lists of wishes. */
+ * Collects the changes of an edit: finds free names, and lists what is to be changed. */
 #include "onnx/edit_in.h"
 
 #include <stdio.h>
@@ -113,7 +113,7 @@ const char *laci_edit_name(laci_onnx_edit *edit, const char *base, const char *s
   return laci_name_add(&edit->names, name, 0) ? name : NULL;
 }
 
-/* ---- Wishes ---- */
+/* ---- Changes ---- */
 
 static void *add(void **array, size_t *n, size_t *capacity, size_t size) {
   if (!laci_grow(array, *n, capacity, size)) return NULL;

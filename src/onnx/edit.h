@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Changing the nodes of a file that was read: new nodes and stored tensors, inputs that read
- * another value, nodes that go.
+ * Changes the nodes of a loaded file: adds nodes and stored tensors, makes inputs read other
+ * values, removes nodes.
  *
  *   laci_onnx_edit_begin(file, &edit, err)
  *   name = laci_edit_name(edit, "x", "_scale"); laci_edit_add_tensor(...); laci_edit_add_node(...)
- *   laci_onnx_edit_apply(edit, &graph, err)     the file is another one, graph is what it says now
+ *   laci_onnx_edit_apply(edit, &graph, err)     the file is changed, and graph is imported from it
  *   laci_onnx_edit_keep(edit) or laci_onnx_edit_undo(edit)
  *
- * Nodes are those of the main graph, named by the value that they make. All else of the file stays
- * as it is: fields that this library does not know, bodies, functions, names. Stored tensors that
- * nothing reads any more go. Next: edit.c collects, edit_apply.c does it. */
+ * Nodes are those of the main graph, named by a value that they output. All else of the file stays
+ * unchanged: fields that this library does not know, bodies, functions, names. Stored tensors that
+ * nothing reads any more are removed. Next: edit.c collects the changes, edit_apply.c makes
+ * them. */
 #ifndef LACI_ONNX_EDIT_H
 #define LACI_ONNX_EDIT_H
 
@@ -26,86 +27,95 @@ typedef struct laci_edit_node {
   const char *type;
   const char *inputs[LACI_EDIT_INPUTS];
   int n_inputs;
-  const char *output; /* and the node's name begins with it */
-  const char *after;  /* it is added after the node that makes this value; NULL: ... */
-  const char *before; /* ... before the node that makes this one */
+  const char *output; /* also the beginning of the node's name */
+  /* the new node is added after the node that outputs `after`; if that is NULL, before the node
+   * that outputs `before` */
+  const char *after;
+  const char *before; /* used where `after` is NULL */
   bool has_axis;
   int64_t axis;
 } laci_edit_node;
 
-/** Nothing is changed before laci_onnx_edit_apply. The file must outlive the edit. */
+/** Begins an edit. The file is not changed before laci_onnx_edit_apply, and must outlive the
+ * edit. */
 LAC_MUST_CHECK lac_status laci_onnx_edit_begin(laci_onnx *file, laci_onnx_edit **edit,
                                                lac_error *err);
 
-/** Is the value made by a node of the main graph, be it the call of a function? */
+/** Is the value an output of a node of the main graph, which may be a call of a function? */
 bool laci_edit_makes(const laci_onnx_edit *edit, const char *value);
-/** ... and by this one of ai.onnx, not by one of a function that was inlined? */
+/** Is the value the output of a node of the main graph of that ai.onnx type and number of inputs?
+ * False for nodes inside functions, which are inlined only in laci_graph. */
 bool laci_edit_is_node(const laci_onnx_edit *edit, const char *value, const char *type,
                        int n_inputs);
 /** Is it an initializer or a Constant node of the main graph, or one of its inputs? */
 bool laci_edit_holds(const laci_onnx_edit *edit, const char *value);
 
-/** A name that the file does not have yet: base and suffix, and a number where these are taken.
- * NULL: no memory. */
+/** Returns a name that the file does not have yet: base and suffix, and a number where that name is
+ * taken. NULL: no memory. */
 const char *laci_edit_name(laci_onnx_edit *edit, const char *base, const char *suffix);
 
-/** Adds an initializer; name is laci_edit_name's, or that of laci_edit_replace; bytes are copied.
- */
+/** Adds an initializer. name comes from laci_edit_name, or is a value passed to laci_edit_replace.
+ * The bytes are copied. */
 LAC_MUST_CHECK lac_status laci_edit_add_tensor(laci_onnx_edit *edit, const char *name,
                                                lac_dtype dtype, const laci_shape *shape,
                                                const void *bytes, lac_error *err);
-/** Texts must live as long as the edit. */
+/** Adds a node. Its texts must live as long as the edit. */
 LAC_MUST_CHECK lac_status laci_edit_add_node(laci_onnx_edit *edit, const laci_edit_node *node,
                                              lac_error *err);
-/** All nodes of the main graph that read `from` read `to`; not those that are added, and neither
- * bodies nor the graph's outputs. */
+/** Makes all nodes of the main graph that read `from` read `to`. Nodes added by this edit, bodies
+ * and the graph's outputs are not changed. */
 LAC_MUST_CHECK lac_status laci_edit_redirect(laci_onnx_edit *edit, const char *from, const char *to,
                                              lac_error *err);
-/** Input `port` of the node that makes `output` reads `input`; port may be one past the last. */
+/** Makes input `port` of the node that outputs `output` read `input`; port may be one past the
+ * last. */
 LAC_MUST_CHECK lac_status laci_edit_input(laci_onnx_edit *edit, const char *output, int port,
                                           const char *input, lac_error *err);
-/** The node that makes `output` goes, and what made its operand `instead`, which nothing else
- * reads, makes `output`. Other calls name the node that stays by `output`. */
+/** Removes the node that outputs `output`. The node that outputs its operand `instead`, which
+ * nothing else may read, outputs `output` then. Other calls of this edit name that remaining node
+ * by `output`. */
 LAC_MUST_CHECK lac_status laci_edit_drop(laci_onnx_edit *edit, const char *output,
                                          const char *instead, lac_error *err);
 
-/** The value is a stored tensor from now on, which laci_edit_add_tensor adds under the value's
- * name. The node that makes it goes, and so do nodes whose results nothing reads then. What else
- * the node makes (laci_edit_results) must be replaced, too, where it is read. */
+/** Replaces a computed value by a stored tensor, which the caller adds by laci_edit_add_tensor
+ * under the value's name. The node that computed it is removed, and so are nodes whose outputs
+ * nothing reads then. Other outputs of the node (laci_edit_results) must be replaced too if they
+ * are read. */
 LAC_MUST_CHECK lac_status laci_edit_replace(laci_onnx_edit *edit, const char *value,
                                             lac_error *err);
-/** All values that the value's node makes, [*n]; some may be "". NULL: no node of the main graph
- * makes it. */
+/** Returns all outputs, [*n], of the node that outputs the value; some may be "". NULL: no node of
+ * the main graph outputs it. */
 const char *const *laci_edit_results(const laci_onnx_edit *edit, const char *value, size_t *n);
 
-/** A value of the graph that the body of a local function makes, in one call of it. */
+/** A value that the body of a local function computes, in one call of the function. */
 typedef struct laci_edit_call_value {
-  int function;      /* of the file */
-  int call;          /* node of the main graph */
+  int function;      /* index in the file */
+  int call;          /* index of the calling node in the main graph */
   const char *value; /* its name in the function */
 } laci_edit_call_value;
 
-/** Finds it by the name that inlining gave it. False: it is none, or the function is called from
- * elsewhere than the main graph, or its calls have no names of their own. */
+/** Finds such a value by the name that inlining gave it. Returns false where the value is none, or
+ * the function is called from elsewhere than the main graph, or its calls have no unique names. */
 bool laci_edit_find_inner(const laci_onnx_edit *edit, const char *value,
                           laci_edit_call_value *found);
-/** The name that inlining gives the same value in the main graph's call number `at`, 0, 1 ...,
- * unless that was taken: whose it is then says laci_value.is_contested. In the edit's arena. NULL:
- * there is no such call, or no memory. */
+/** Returns the name that inlining gives the same value in call number `at` (0, 1 ...) of the
+ * function in the main graph, and that node in *call. If the name was taken, the value that has it
+ * is marked laci_value.is_contested. The text is in the edit's arena. NULL: there is no such call,
+ * or no memory. */
 const char *laci_edit_inner_name(laci_onnx_edit *edit, const laci_edit_call_value *value, int at,
                                  int *call);
-/** The function gets the value as an input from now on, and this call hands it `tensor`. To be said
- * for all calls of the function. Nodes and inputs of the function that nothing reads then go. */
+/** Makes the value an input of the function, and this call pass `tensor` for it. The caller must do
+ * this for all calls of the function. Nodes and inputs of the function that nothing reads then are
+ * removed. */
 LAC_MUST_CHECK lac_status laci_edit_replace_inner(laci_onnx_edit *edit,
                                                   const laci_edit_call_value *value,
                                                   const char *tensor, lac_error *err);
 
-/** Changes the file, and makes the graph of what it says then. What fails leaves the file as it
- * was. Graphs of the file from before see bytes that may go with laci_onnx_edit_keep. */
+/** Changes the file, and imports it as *graph. A failure leaves the file as it was. Older graphs of
+ * the file refer to bytes that laci_onnx_edit_keep may free. */
 LAC_MUST_CHECK lac_status laci_onnx_edit_apply(laci_onnx_edit *edit, laci_graph **graph,
                                                lac_error *err);
-/** The change stays, or goes; the edit is destroyed. Graphs made by apply must be destroyed before
- * undo. NULL is fine. */
+/** End an edit and destroy it: keep makes the change final, undo restores the file. Graphs made by
+ * apply must be destroyed before undo. edit may be NULL. */
 void laci_onnx_edit_keep(laci_onnx_edit *edit);
 void laci_onnx_edit_undo(laci_onnx_edit *edit);
 

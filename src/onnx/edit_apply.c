@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Applying an edit: new lists of the message are built next to the old ones and exchanged, so that
- * everything can be undone. A string or a message that is in both lists is one and the same. */
+ * Applies an edit: new arrays of the message are built next to the old ones and exchanged, so that
+ * everything can be undone. Strings and messages that are in both arrays are shared, not copied. */
 #include "onnx/edit_in.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@
 
 typedef laci_edit_applier applier;
 
-/* ---- Memory that goes with one end or the other ---- */
+/* ---- Memory that is freed at one end of the edit ---- */
 
 bool laci_edit_own(laci_onnx_edit *edit, void *block, ProtobufCMessage *message, bool is_fresh) {
   void *array = edit->blocks;
@@ -55,9 +55,9 @@ static bool note(laci_name_table *table, const char *name, int id) {
   return laci_name_add(table, name, id);
 }
 
-/* ---- Inputs and outputs of nodes that stay ---- */
+/* ---- Inputs and outputs of nodes that are kept ---- */
 
-/** The index of the node that makes a value afterwards; -1: none does. */
+/** Returns the index of the node that outputs a value after the edit; -1: none does. */
 static int place_of(const applier *a, const char *value) {
   for (size_t at = 0; at < a->edit->n_gone; at++) {
     if (strcmp(a->edit->gone[at].output, value) == 0)
@@ -73,7 +73,7 @@ static bool is_redirected(const applier *a, const Onnx__NodeProto *node) {
   return false;
 }
 
-/** The node's inputs become a list of its own, one longer where `longer` says so. */
+/** Replaces the node's inputs by a new array of n entries. */
 static lac_status replace_inputs(applier *a, Onnx__NodeProto *node, size_t n, lac_error *err) {
   size_t old_n = node->n_input;
   char **fresh = laci_edit_fresh_block(a->edit, (n + 1) * sizeof *fresh);
@@ -89,7 +89,7 @@ static lac_status replace_inputs(applier *a, Onnx__NodeProto *node, size_t n, la
   return laci_edit_exchange(a->edit, &node->input, &node->n_input, fresh, n, err);
 }
 
-/** An entry of a fresh list gets another text. */
+/** Replaces the text of an entry of a new array. */
 static lac_status replace_text(applier *a, char **entry, const char *text, lac_error *err) {
   if (!note(&a->let_go, *entry, 0) || !laci_edit_own(a->edit, *entry, NULL, false))
     return laci_fail_memory(err, "a node's inputs");
@@ -124,7 +124,7 @@ static lac_status set_inputs(applier *a, lac_error *err) {
   return st;
 }
 
-/** What made the operand of a node that goes makes its result. */
+/** Removes dropped nodes: the node that computed the operand of one outputs its result instead. */
 static lac_status drop_nodes(applier *a, lac_error *err) {
   lac_status st = LAC_OK;
   for (size_t at = 0; at < a->edit->n_gone && !st; at++) {
@@ -167,7 +167,8 @@ static bool set_axis(Onnx__NodeProto *node, int64_t axis) {
   return set_text(&attr->name, "axis");
 }
 
-/** A message whose parts are whole from the first moment on, so that it can be freed. */
+/** Creates the message of a new node. Its parts are valid from the start, so that it can be freed
+ * at any time. */
 static Onnx__NodeProto *new_node(applier *a, const laci_edit_node *from) {
   Onnx__NodeProto *node = laci_onnx_block(sizeof *node);
   if (!node) return NULL;
@@ -191,8 +192,8 @@ static Onnx__NodeProto *new_node(applier *a, const laci_edit_node *from) {
   return ok ? node : NULL;
 }
 
-/** The slot of a new node: twice the index of a node to be before it, one more to be after it; -1:
- * before all. */
+/** Returns the slot of a new node: twice the index of the node that it is added before, or one more
+ * than twice the index of the node that it is added after; -1: before all. */
 static int slot_of(const applier *a, const laci_edit_node *node) {
   int place = place_of(a, node->after ? node->after : node->before);
   if (place < 0) return -1;
@@ -210,7 +211,7 @@ static lac_status emit(applier *a, int slot, lac_error *err) {
   return LAC_OK;
 }
 
-/** New nodes sorted by slot, those of one slot in the order in which they were added. */
+/** Returns new nodes sorted by slot; in one slot, in the order in which they were added. */
 static size_t *sort_nodes(const applier *a) {
   const laci_onnx_edit *edit = a->edit;
   size_t n_slots = 2 * a->graph->n_node + 2, at = 0;
@@ -246,7 +247,7 @@ static lac_status place_nodes(applier *a, lac_error *err) {
             : laci_edit_exchange(a->edit, &graph->node, &graph->n_node, a->list, a->n_list, err);
 }
 
-/* ---- What nothing reads any more ---- */
+/* ---- Stored tensors that nothing reads any more ---- */
 
 static bool note_read(applier *a, const Onnx__GraphProto *graph) {
   bool ok = true;
@@ -271,7 +272,7 @@ static bool note_bindings(applier *a, Onnx__StringStringEntryProto *const *bindi
   return ok;
 }
 
-/** What the file names outside of the network's nodes stays where it is (ties.c). */
+/** Marks the values that the file names outside of the network's nodes (ties.c) as read. */
 static bool note_named(applier *a, const Onnx__ModelProto *model) {
   bool ok = true;
   for (size_t at = 0; at < model->graph->n_quantization_annotation && ok; at++) {
@@ -385,7 +386,7 @@ static Onnx__ValueInfoProto *new_type(applier *a, const laci_edit_tensor *from) 
   return set_text(&info->name, from->name) && set_type(info, from) ? info : NULL;
 }
 
-/** Files of old must list each stored tensor as an input, too. */
+/** Lists each new stored tensor as an input too, as files of old IR versions must. */
 static lac_status list_tensors(applier *a, lac_error *err) {
   Onnx__GraphProto *graph = a->graph;
   if (a->edit->n_tensors == 0 || a->edit->file->model->ir_version >= LACI_FIRST_IR_WITH_DEFAULTS)
@@ -403,8 +404,8 @@ static lac_status list_tensors(applier *a, lac_error *err) {
   return laci_edit_exchange(a->edit, &graph->input, &graph->n_input, list, n, err);
 }
 
-/** Types that the file states of what is not there any more; files of old list stored tensors as
- * inputs, too. */
+/** Removes declared types of values that no longer exist. In files of old IR versions, also inputs
+ * that list removed stored tensors. */
 static lac_status drop_types(applier *a, Onnx__ValueInfoProto ***types, size_t *n_types,
                              lac_error *err) {
   size_t n = 0;
@@ -428,7 +429,8 @@ static lac_status note_tensor(Onnx__TensorProto *tensor, void *context, lac_erro
   return LAC_OK;
 }
 
-/** Tensors that went leave their data files, which are written without their bytes from now on. */
+/** Removes the records of removed tensors from their data files, which are written without their
+ * bytes from now on. */
 static lac_status leave_data_files(applier *a, lac_error *err) {
   laci_onnx *file = a->edit->file;
   laci_onnx_edit *edit = a->edit;

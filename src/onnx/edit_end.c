@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The two ends of an edit: what was exchanged stays, or goes back; what only the other end would
- * have needed is freed. */
+ * Ends an edit: keeps what was exchanged, or restores it, and frees the blocks that are not needed
+ * then. */
 #include "onnx/edit_in.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@ void laci_edit_restore(laci_onnx_edit *edit) {
     file->data_files[at].is_compact = edit->was_compact[at];
 }
 
-/** Frees what one end leaves over, and the edit. */
+/** Frees the blocks that this end does not need, and the edit. */
 static void end(laci_onnx_edit *edit, bool keeps) {
   for (size_t at = 0; at < edit->n_blocks; at++) {
     const laci_edit_block *b = &edit->blocks[at];

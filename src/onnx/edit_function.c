@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A value that a local function computes becomes an input of the function: each call hands over a
- * stored tensor of its own.
+ * A value that a local function computes becomes an input of the function: each call passes its own
+ * stored tensor.
  *
- * Values of calls are found by the names that inlining makes up, CALL/VALUE (function.c). Values of
- * the function's body that are not read any more are removed, and inputs that nothing reads, too.
+ * Values of calls are found by the names that inlining makes up, CALL/VALUE (function.c). Nodes of
+ * the function's body whose outputs nothing reads any more are removed, and so are inputs that
+ * nothing reads.
  */
 #include "onnx/edit_in.h"
 
@@ -12,7 +13,7 @@
 
 #include "base/error.h"
 
-/* ---- Who calls, who reads ---- */
+/* ---- Callers and readers ---- */
 
 static bool has_name_of(const char *name, const char *domain, const Onnx__FunctionProto *f) {
   return strcmp(laci_onnx_name(name), laci_onnx_name(f->name)) == 0 &&
@@ -42,8 +43,8 @@ static bool body_calls(const Onnx__GraphProto *graph, const Onnx__FunctionProto 
   return found;
 }
 
-/* Is it called by nodes of the main graph alone, each with a name, and the one function of that
- * name? */
+/* Is the function called by nodes of the main graph alone, each with a name, and is it the only
+ * function of that name? */
 static bool is_called_plainly(const laci_onnx_edit *edit, const Onnx__FunctionProto *f) {
   const Onnx__ModelProto *model = edit->file->model;
   bool plain = model->n_training_info == 0;
@@ -97,7 +98,7 @@ static bool is_output(const Onnx__FunctionProto *f, const char *name) {
   return found;
 }
 
-/* ---- Wishes ---- */
+/* ---- Changes ---- */
 
 bool laci_edit_find_inner(const laci_onnx_edit *edit, const char *value,
                           laci_edit_call_value *found) {
@@ -147,13 +148,13 @@ lac_status laci_edit_replace_inner(laci_onnx_edit *edit, const laci_edit_call_va
 
 /* ---- One function ---- */
 
-/** A function and what becomes of it. */
+/** A function that is changed, and the changes. */
 typedef struct change {
   laci_edit_applier *a;
   Onnx__FunctionProto *f;
-  bool *goes;         /* [n_node] */
-  bool *keeps;        /* [n_input] */
-  const char **fresh; /* [n_fresh] values that are inputs from now on */
+  bool *goes;         /* [n_node] the node is removed */
+  bool *keeps;        /* [n_input] the input is kept */
+  const char **fresh; /* [n_fresh] values that become inputs */
   size_t n_fresh, n_kept;
 } change;
 
@@ -170,8 +171,9 @@ static bool is_read(const change *c, const char *name) {
   return reads;
 }
 
-/* Nodes that make what is an input now, or what nothing reads once these are gone: from the last to
- * the first, since readers come after. Others that nothing reads stay. */
+/* Marks nodes to be removed: those whose outputs are inputs now, and those that only such nodes
+ * read. Goes from the last node to the first, since readers come after. Other nodes that nothing
+ * reads stay. */
 static void find_what_goes(change *c) {
   for (size_t k = c->f->n_node; k-- > 0;) {
     const Onnx__NodeProto *node = c->f->node[k];
@@ -211,7 +213,7 @@ static lac_status change_nodes(change *c, lac_error *err) {
   return laci_edit_exchange(edit, &c->f->node, &c->f->n_node, list, n, err);
 }
 
-/* Names of a list of inputs: those that stay, "" where there is none, then the fresh ones. */
+/* Builds a list of inputs: the names that stay ("" for an absent one), then the new ones. */
 static lac_status change_names(const change *c, char ***names, size_t *count,
                                const char *const *fresh, bool is_caller, lac_error *err) {
   laci_onnx_edit *edit = c->a->edit;
@@ -237,7 +239,7 @@ static lac_status change_names(const change *c, char ***names, size_t *count,
   return laci_edit_exchange(edit, names, count, list, n, err);
 }
 
-/* What this call hands over for each fresh input; NULL: nothing was said. */
+/* Returns the tensor that this call passes for a new input; NULL: none was given. */
 static const char *tensor_of(const change *c, int call, const char *value) {
   const laci_onnx_edit *edit = c->a->edit;
   for (size_t k = 0; k < edit->n_inner; k++) {
@@ -278,7 +280,7 @@ static lac_status change_function(change *c, lac_error *err) {
     find_inputs(c);
     st = change_calls(c, err);
   }
-  /* the calls' lists are laid out by the function's inputs, which change last */
+  /* lists of calls are built from the function's old inputs, so these change last */
   if (!st) st = change_nodes(c, err);
   if (!st) st = change_names(c, &c->f->input, &c->f->n_input, c->fresh, false, err);
   laci_free(c->goes);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What an edit of a file holds: private to edit.c, edit_apply.c and edit_end.c. */
+ * The state of an edit of a file; private to the edit*.c files. */
 #ifndef LACI_ONNX_EDIT_IN_H
 #define LACI_ONNX_EDIT_IN_H
 
@@ -11,12 +11,12 @@ typedef struct laci_edit_tensor {
   const char *name;
   lac_dtype dtype;
   laci_shape shape;
-  const void *bytes; /* the edit's */
+  const void *bytes; /* owned by the edit */
   size_t size_bytes;
 } laci_edit_tensor;
 
 typedef struct laci_edit_change {
-  const char *node; /* by the value that it makes; NULL: whoever reads `from` */
+  const char *node; /* name of a value that the node outputs; NULL: all nodes that read `from` */
   int port;
   const char *from, *to;
 } laci_edit_change;
@@ -25,32 +25,33 @@ typedef struct laci_edit_gone {
   const char *output, *instead;
 } laci_edit_gone;
 
-/** A list of the message that was replaced: where it is named, and what was there. */
+/** An array of the message that was replaced, and how to restore it. */
 typedef struct laci_edit_swap {
-  void *place; /* of the pointer */
+  void *place; /* address of the pointer to the array */
   void *old, *fresh;
   size_t *count, old_n;
 } laci_edit_swap;
 
-/** What is freed with the one or the other end. */
+/** A block that is freed when the edit ends by keep or by undo. */
 typedef struct laci_edit_block {
-  void *block;               /* of laci_onnx_block; NULL: ... */
-  ProtobufCMessage *message; /* ... a whole message */
-  bool is_fresh;             /* goes with undo; else with keep */
+  void *block;               /* from laci_onnx_block; NULL: `message` is set */
+  ProtobufCMessage *message; /* a whole message, freed with its parts */
+  bool is_fresh;             /* true: freed by undo; false: freed by keep */
 } laci_edit_block;
 
-/** What a call of a local function gets in the place of a value that the function's body makes. */
+/** The tensor that a call of a local function passes for a value that the function's body
+ * computed. */
 typedef struct laci_edit_inner {
   Onnx__FunctionProto *function;
-  const char *value; /* in the function */
-  int call;          /* node of the main graph */
+  const char *value; /* its name in the function */
+  int call;          /* index of the calling node in the main graph */
   const char *tensor;
 } laci_edit_inner;
 
 struct laci_onnx_edit {
   laci_onnx *file;
   laci_arena arena;
-  laci_name_table names; /* of the whole file: values, nodes */
+  laci_name_table names; /* names used in the whole file: of values and nodes */
   laci_name_table made;  /* value -> node of the main graph */
   laci_name_table held;  /* value -> initializer, input or Constant node of the main graph */
   laci_edit_tensor *tensors;
@@ -58,45 +59,48 @@ struct laci_onnx_edit {
   laci_edit_change *changes;
   laci_edit_gone *gone;
   laci_edit_inner *inner;
-  const char **replaced; /* values that are stored from now on */
-  laci_edit_swap *swaps; /* undone from the last to the first */
+  const char **replaced; /* values that become stored tensors */
+  laci_edit_swap *swaps; /* restored from the last to the first */
   laci_edit_block *blocks;
   size_t n_tensors, n_nodes, n_changes, n_gone, n_replaced, n_inner, n_swaps, n_blocks;
   size_t tensor_capacity, node_capacity, change_capacity, gone_capacity, replaced_capacity,
       inner_capacity, swap_capacity, block_capacity;
-  laci_external *externals; /* what file->externals was; NULL: the same */
+  laci_external *externals; /* the old file->externals; NULL: not replaced */
   size_t n_externals;
-  bool *was_compact; /* [n_data_files] */
+  bool *was_compact; /* [n_data_files] the old is_compact of data files */
 };
 
-/** The state of one apply: new lists of the message are built next to the old ones. */
+/** The state of laci_onnx_edit_apply: new arrays of the message are built next to the old ones. */
 typedef struct laci_edit_applier {
   laci_onnx_edit *edit;
   Onnx__GraphProto *graph;
-  laci_name_table redirects; /* from -> change */
-  laci_name_table let_go;    /* names that a node read, and reads no more */
-  laci_name_table read;      /* names that somebody reads afterwards, or that the file names */
-  bool *is_gone;             /* [n_node] */
-  size_t *order, next;       /* of new nodes by their slots; the next one to be placed */
-  Onnx__NodeProto **list;    /* of all nodes, so far n_list of them */
+  laci_name_table redirects; /* name of a value -> index in edit->changes */
+  laci_name_table let_go;    /* names that a node no longer reads */
+  /* names that are read after the edit, or that the file names elsewhere */
+  laci_name_table read;
+  bool *is_gone;          /* [n_node] */
+  size_t *order, next;    /* order: new nodes sorted by slot; next: how many are placed */
+  Onnx__NodeProto **list; /* the new list of nodes, n_list so far */
   size_t n_list;
 } laci_edit_applier;
 
-/** The block goes with one end of the edit. False: no memory, and it is the caller's. */
+/** Frees a block (or a message) at one end of the edit: is_fresh: at undo, else at keep. Returns
+ * false without memory; then the caller still owns the block. */
 bool laci_edit_own(laci_onnx_edit *edit, void *block, ProtobufCMessage *message, bool is_fresh);
 void *laci_edit_fresh_block(laci_onnx_edit *edit, size_t size_bytes);
 char *laci_edit_fresh_text(laci_onnx_edit *edit, const char *text);
-/** Exchanges a list of the message: *place of *count entries. */
+/** Replaces an array of the message, *place with *count entries, by fresh with n entries. */
 LAC_MUST_CHECK lac_status laci_edit_exchange(laci_onnx_edit *edit, void *place, size_t *count,
                                              void *fresh, size_t n, lac_error *err);
-/** Does all that laci_edit_replace_inner asks for (edit_function.c). */
+/** Makes all changes that laci_edit_replace_inner collected (edit_function.c). */
 LAC_MUST_CHECK lac_status laci_edit_change_functions(laci_edit_applier *a, lac_error *err);
-/** Marks the nodes that go with what is replaced, which let their inputs go (edit_replace.c). */
+/** Marks the nodes that are removed with replaced values, and adds the names that they read to
+ * let_go (edit_replace.c). */
 LAC_MUST_CHECK lac_status laci_edit_drop_replaced(laci_edit_applier *a, lac_error *err);
 
-/** Nodes of the main graph, by place, -1: none makes the value. */
+/** Returns the index of the node of the main graph that outputs the value; -1: none does. */
 int laci_edit_producer(const laci_onnx_edit *edit, const char *value);
-/** Lists of the message are what they were before the edit was applied. */
+/** Restores all arrays of the message to what they were before the edit was applied. */
 void laci_edit_restore(laci_onnx_edit *edit);
 
 #endif

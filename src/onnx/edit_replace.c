@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which nodes go with a value that becomes a stored tensor: the one that makes it, and backwards
- * those whose results nothing else reads. */
+ * Finds the nodes that are removed when a value becomes a stored tensor: the one that computes it,
+ * and backwards those whose outputs nothing else reads. */
 #include "onnx/edit_in.h"
 
 #include <string.h>
 
 #include "base/error.h"
 
-/** How often each name is read, by nodes that are still there, by bodies and as an output. */
+/** Counts how often each name is read by remaining nodes, by bodies and as an output. */
 typedef struct reads {
-  laci_name_table ids; /* name -> place in n */
+  laci_name_table ids; /* name -> index in n */
   int *n;
   size_t n_names, capacity;
 } reads;
@@ -44,7 +44,7 @@ static bool count_all(reads *r, const Onnx__GraphProto *graph) {
   return ok;
 }
 
-/** The nodes that are to go, the last first; each is listed once. */
+/** The nodes to be removed, the last first; each is listed once. */
 typedef struct leaving {
   laci_edit_applier *a;
   reads r;
@@ -70,7 +70,8 @@ static void leave(leaving *l, int place) {
   l->stack[l->n++] = place;
 }
 
-/** What it read is read once less; what made that may go, too. */
+/** Decreases the counts of the names that the node read; nodes whose outputs are not read any more
+ * may be removed too. */
 static bool let_go(leaving *l, const Onnx__NodeProto *node) {
   for (size_t i = 0; i < node->n_input; i++) {
     const char *name = node->input[i];

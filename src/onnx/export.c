@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writing a model: the decoded file, with changed tensors in place of the old ones.
+ * Writes a model: the decoded file, with changed tensors instead of the old ones.
  *
  * The message itself is patched for as long as it is being written and restored afterwards:
  * pointers to arrays, not their contents, so that nothing large is copied. A tensor goes back into
@@ -16,8 +16,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/** The wide array with changed elements. What did not change keeps its bits: writers differ in what
- * they leave above a narrow element. A signed element is extended as its readers expect. */
+/** Makes a copy of the wide array with changed elements. Elements that did not change keep their
+ * bits, for writers differ in the bits above a narrow element. Signed elements are
+ * sign-extended. */
 static lac_status widen(laci_export *x, const laci_stored *stored, const uint8_t *bytes,
                         size_t size_bytes, void **widened, lac_error *err) {
   const laci_source *source = stored->source;
@@ -65,7 +66,7 @@ static lac_status patch_stored(laci_export *x, const laci_stored *stored, lac_er
                    stored->name);
 }
 
-/* Class names that a training gave the network, or took from it. */
+/* Puts class names that training set or removed into the metadata. */
 static lac_status patch_metadata(laci_export *x, const laci_graph *graph, lac_error *err) {
   Onnx__ModelProto *model = x->file->model;
   Onnx__StringStringEntryProto **entries;
@@ -78,16 +79,17 @@ static lac_status patch_metadata(laci_export *x, const laci_graph *graph, lac_er
 
 /* ---- Writing ---- */
 
-/** Data files first: a model that is there has its data. */
+/** Commits data files before the model, so that a model on disk always has its data. */
 static lac_status commit(laci_export *x, laci_writer *model, lac_error *err) {
   lac_status st = laci_export_first_version(x, err);
   for (size_t at = 0; at < x->file->n_data_files && !st; at++) {
-    if (x->writers[at]) st = laci_writer_commit(x->writers[at], err); /* else: no tensor is left */
+    /* no writer: no tensor of that file is left */
+    if (x->writers[at]) st = laci_writer_commit(x->writers[at], err);
   }
   return st ? st : laci_writer_commit(model, err);
 }
 
-/** Which files were read: they survive, whatever path is called. */
+/** Lists the files that were read, which must not be replaced, whatever the path. */
 static lac_status list_inputs(laci_export *x, lac_error *err) {
   const laci_onnx *file = x->file;
   x->inputs = laci_arena_alloc(&x->arena, file->n_data_files + 1, sizeof *x->inputs);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writing data files: copies of the old ones with changed tensors at their old places.
+ * Writes data files: copies of the old ones, with changed tensors at their old offsets.
  *
- * Tensors may share bytes of a data file (tied weights). A changed tensor keeps its place only if
- * whatever else is stored there has the same new content; else it moves to the end of the file.
- * Files are streamed a chunk at a time, so that their size does not matter. */
+ * Tensors may share bytes of a data file (tied weights). A changed tensor keeps its offset only if
+ * all other tensors in these bytes have the same new content; else it moves to the end of the file.
+ * Files are copied chunk by chunk, so they need not fit into memory. */
 #include "onnx/export_in.h"
 
 #include "base/error.h"
@@ -30,17 +30,18 @@ static const char *base_name(const char *path) {
   return slash ? slash + 1 : path;
 }
 
-/** True where OUT goes into the folder of the old data files (or one that is not known). */
+/** Is the output written to the folder of the old data files, or to a folder that may be it? */
 static bool is_same_folder(laci_export *x) {
   char resolved[PATH_MAX];
   size_t n = laci_path_folder(x->path);
-  if (x->file->open_data) return false; /* they were in no folder */
+  if (x->file->open_data) return false; /* the data files were in no folder */
   const char *folder = n ? laci_arena_text_n(&x->arena, x->path, n) : ".";
   if (!folder || !x->file->data_dir || !realpath(folder, resolved)) return true;
   return strcmp(resolved, x->file->data_dir) == 0;
 }
 
-/** In another folder the old names serve, unless one has a folder of its own or is OUT's name. */
+/** Can the data files keep their names? Yes in another folder, unless a name has a folder of its
+ * own or is the output's name. */
 static bool can_keep_names(laci_export *x) {
   if (is_same_folder(x)) return false;
   for (size_t at = 0; at < x->file->n_data_files; at++) {
@@ -50,21 +51,22 @@ static bool can_keep_names(laci_export *x) {
   return true;
 }
 
-/** OUT's name without .onnx, then .data, .1.data, .2.data ... */
+/** Builds the name of data file `at`: the output's name without .onnx, then .data, .1.data, .2.data
+ * ... */
 static char *derived_name(laci_export *x, size_t at) {
   const char *base = base_name(x->path);
   const char *dot = strrchr(base, '.');
   int n_stem = dot && dot != base ? (int)(dot - base) : (int)strlen(base);
   char *name = laci_arena_alloc(&x->arena, (size_t)n_stem + 40, 1);
   if (!name) return NULL;
-  /* model.data as OUT would make its own data file's name. */
+  /* if the output is called model.data, its data file needs another ending */
   const char *ending = dot && strcmp(dot, ".data") == 0 ? "external.data" : "data";
   if (at == 0) (void)snprintf(name, (size_t)n_stem + 40, "%.*s.%s", n_stem, base, ending);
   else (void)snprintf(name, (size_t)n_stem + 40, "%.*s.%zu.%s", n_stem, base, at, ending);
   return name;
 }
 
-/** Path of a new data file, in the folder of OUT. */
+/** Returns the path of a new data file, in the folder of the output. */
 static const char *path_of(laci_export *x, const char *name) {
   size_t n = (size_t)(base_name(x->path) - x->path), n_name = strlen(name);
   char *path = laci_arena_alloc(&x->arena, n + n_name + 1, 1);
@@ -74,21 +76,22 @@ static const char *path_of(laci_export *x, const char *name) {
   return path;
 }
 
-/* ---- Places ---- */
+/* ---- Offsets ---- */
 
 static int compare_spans(const void *a, const void *b) {
   const laci_external *left = *(laci_external *const *)a, *right = *(laci_external *const *)b;
   if (left->file != right->file) return left->file < right->file ? -1 : 1;
   if (left->offset != right->offset) return left->offset < right->offset ? -1 : 1;
   if (left->length != right->length) return left->length < right->length ? -1 : 1;
-  return left->order < right->order ? -1 : 1; /* addresses would differ from run to run */
+  /* not by address, which would differ from run to run */
+  return left->order < right->order ? -1 : 1;
 }
 
 static const uint8_t *content(const laci_export *x, const laci_external *e) {
   return e->fresh ? e->fresh : laci_reader_bytes(x->file->data_files[e->file].reader) + e->offset;
 }
 
-/** *same: whether both put the same bytes at the same place. */
+/** Finds whether two tensors write the same bytes to the offsets that they share: *same. */
 static lac_status agree(const laci_export *x, const laci_external *a, const laci_external *b,
                         bool *same, lac_error *err) {
   const laci_byte_source from = laci_onnx_bytes(x->file);
@@ -106,11 +109,11 @@ static lac_status agree(const laci_export *x, const laci_external *a, const laci
   return st;
 }
 
-/** Marks the changed ones among n tensors of one file, sorted by place, that cannot keep their
- * places. */
+/** Marks changed tensors that cannot keep their offsets, among n tensors of one file, sorted by
+ * offset. */
 static lac_status mark_moved(const laci_export *x, laci_external **spans, size_t n,
                              lac_error *err) {
-  size_t run = 0; /* spans[run ..] may reach as far as spans[at] */
+  size_t run = 0; /* spans[run] and those after it may overlap spans[at] */
   uint64_t reach = 0;
   for (size_t at = 0; at < n; at++) {
     if (spans[at]->offset >= reach) run = at;
@@ -138,7 +141,7 @@ static lac_status append_zeros(laci_writer *writer, uint64_t n, lac_error *err) 
   return laci_writer_append(writer, zeros, (size_t)n, err);
 }
 
-/** Old bytes [from, to). */
+/** Appends bytes [from, to) of the old file. */
 static lac_status append_old(laci_writer *writer, laci_reader *old, uint64_t from, uint64_t to,
                              lac_error *err) {
   lac_status st = LAC_OK;
@@ -168,7 +171,7 @@ static lac_status write_data(laci_external **spans, size_t n, laci_writer *write
   for (size_t at = 0; at < n && !st; at++) {
     const laci_external *e = spans[at];
     if (!e->fresh || e->moved || e->offset < done)
-      continue; /* < done: another span of the same content */
+      continue; /* offset < done: another tensor with the same content was written */
     st = append_old(writer, old, done, e->offset, err);
     if (!st) st = append_fresh(writer, e, err);
     done = e->offset + e->length;
@@ -185,7 +188,7 @@ static lac_status write_data(laci_external **spans, size_t n, laci_writer *write
   return st ? st : laci_writer_finish(writer, err);
 }
 
-/** Writes tensors one after the other, those of the same place once, aligned as they were. */
+/** Writes tensors one after the other, those with equal offsets once, with their old alignment. */
 static lac_status write_compact(const laci_export *x, laci_external **spans, size_t n,
                                 laci_writer *writer, laci_reader *old, lac_error *err) {
   uint64_t end = 0;
@@ -221,8 +224,8 @@ static Onnx__StringStringEntryProto *new_entry(laci_export *x, const char *key, 
   return entry->key ? entry : NULL;
 }
 
-/** The tensor's entries with the new location and offset. The file's checksum goes where the file
- * changed. */
+/** Sets the new location and offset in the tensor's entries. Removes the file's checksum if the
+ * file changed. */
 static lac_status refer(laci_export *x, const laci_external *e, bool file_changed, lac_error *err) {
   Onnx__TensorProto *tensor = e->tensor;
   Onnx__StringStringEntryProto **entries =
@@ -250,7 +253,7 @@ static lac_status refer(laci_export *x, const laci_external *e, bool file_change
 
 /* ---- One file after the other ---- */
 
-/** Opens, fills and finishes the data file of spans (n, sorted). */
+/** Writes the data file that holds n tensors, sorted by offset. */
 static lac_status export_file(laci_export *x, int file, laci_external **spans, size_t n,
                               lac_error *err) {
   laci_write_options options = {
@@ -290,15 +293,15 @@ lac_status laci_export_data(laci_export *x, lac_error *err) {
   return st;
 }
 
-/* ---- In the place of another model ---- */
+/* ---- Replacing an existing model ---- */
 
 static bool exists(const char *path) {
   struct stat found;
   return path && lstat(path, &found) == 0;
 }
 
-/** Makes the model refer to second names. *wanted: false where there are none, or none is
- * needed. */
+/** Makes the model refer to second names of the data files. *wanted is false where there are no
+ * such names, or none is needed. */
 static lac_status refer_to_second_names(laci_export *x, char **seconds, bool *wanted,
                                         lac_error *err) {
   lac_status st = LAC_OK;

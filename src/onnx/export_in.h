@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What saving needs to change in the decoded file, and to change back: export.c writes the model's
+ * Changes that saving makes in the decoded file, and undoes afterwards. export.c writes the model's
  * file, export_data.c the data files in its folder. */
 #ifndef LACI_ONNX_EXPORT_IN_H
 #define LACI_ONNX_EXPORT_IN_H
@@ -17,22 +17,24 @@ typedef struct laci_patch {
 /** A save in progress. */
 typedef struct laci_export {
   laci_onnx *file;
-  const char *path; /* of the model's file to be */
+  const char *path; /* path of the model's new file */
   bool force;
   laci_arena arena;
-  laci_patch *patches; /* undone from the last to the first */
+  laci_patch *patches; /* undone in reverse order */
   size_t n_patches, patch_capacity;
-  laci_file_id *inputs; /* never to be replaced: the model that was read and its data files */
+  /* files that must not be replaced: the model that was read and its data files */
+  laci_file_id *inputs;
   size_t n_inputs;
-  char **names;                             /* [n_data_files] new locations */
-  Onnx__StringStringEntryProto **locations; /* [n_data_files] what all tensors of a file refer to */
-  laci_writer **writers;                    /* [n_data_files] */
+  char **names; /* [n_data_files] new locations */
+  /* [n_data_files] the location entry that all tensors in that file share */
+  Onnx__StringStringEntryProto **locations;
+  laci_writer **writers; /* [n_data_files] */
 } laci_export;
 
 /** Replaces up to 8 bytes of the message until the save is over. */
 LAC_MUST_CHECK lac_status laci_export_patch(laci_export *x, void *place, const void *bytes,
                                             size_t size_bytes, lac_error *err);
-/** Puts all back. */
+/** Undoes all patches. */
 void laci_export_undo(laci_export *x);
 
 /** Writes the message as it is now, and finishes the writer. */
@@ -42,9 +44,9 @@ LAC_MUST_CHECK lac_status laci_export_message(const laci_export *x, laci_writer 
 /** Writes all data files under temporary names, and makes the model refer to them. */
 LAC_MUST_CHECK lac_status laci_export_data(laci_export *x, lac_error *err);
 
-/** Where the model and data files of the new names exist: commits a first version of the model,
- * which refers to the new data by second names (base/file_set.h), so that in no moment a model is
- * there whose data are another's. */
+/** If a model and data files with the new names exist already, first commits a version of the model
+ * that refers to the new data under second names (base/file_set.h). So at no moment does a model
+ * exist on disk together with data of another model. */
 LAC_MUST_CHECK lac_status laci_export_first_version(laci_export *x, lac_error *err);
 
 #endif

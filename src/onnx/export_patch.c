@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The decoded message with other values in some places, for as long as it is being written. */
+ * Patches values in the decoded message while it is being written, and restores them. */
 #include <string.h>
 
 #include "base/error.h"

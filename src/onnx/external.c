@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_OPEN = 16 }; /* data files whose descriptors stay: a process has few */
+enum { MOST_OPEN = 16 }; /* data files kept open at once, for a process has few descriptors */
 
-/** What a tensor says about its data. Absent: text NULL. */
+/** A tensor's entries about its external data; an absent one is NULL. */
 typedef struct claim {
   const char *location, *offset, *length;
 } claim;
@@ -33,7 +33,7 @@ static claim claim_of(const Onnx__TensorProto *tensor) {
   return c;
 }
 
-/** A decimal number and nothing else. */
+/** Parses a text that must be a decimal number and nothing else. */
 static bool parse_number(const char *text, uint64_t *number) {
   *number = 0;
   for (const char *c = text; *c; c++) {
@@ -53,7 +53,7 @@ static bool has_parent_step(const char *path) {
   return false;
 }
 
-/** The path of a location, links resolved; checked to be in the model's folder. */
+/** Finds the path of a location, with links resolved; checks that it is in the model's folder. */
 static lac_status resolve(const laci_onnx *file, const char *name, const char *location,
                           char path[PATH_MAX], lac_error *err) {
   if (!file->data_dir) {
@@ -95,7 +95,7 @@ static lac_status open_reader(const laci_onnx *file, const char *name, const cha
     st = file->open_data(file->data_context, location, reader, err);
   } else {
     st = resolve(file, name, location, path, err);
-    if (st) return st; /* that text names the tensor already */
+    if (st) return st; /* the error's text names the tensor already */
     st = laci_reader_open(path, reader, err);
   }
   return st ? laci_fail_in(err, st, "tensor '%s'", name) : st;
@@ -124,7 +124,7 @@ static lac_status open_data_file(laci_onnx *file, const char *name, const char *
   return LAC_OK;
 }
 
-/** Bytes that the dims ask for; 0 where the element type has no fixed size. */
+/** Computes the bytes that the dims require; 0 where the element type has no fixed size. */
 static lac_status wanted_bytes(const Onnx__TensorProto *tensor, const char *name, uint64_t *wanted,
                                bool *is_known, lac_error *err) {
   int64_t count;

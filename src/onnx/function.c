@@ -4,9 +4,9 @@
  *
  * The file keeps its functions, so what the graph changes in one call changes in all: a Constant
  * node of a body is one stored tensor, shared by the calls. A function that is also called from
- * where the graph does not look (bodies that stay closed, training graphs) must keep its constants:
- * they are declared replaceable, which freezes them. A small file can describe an enormous
- * expansion, so there is a budget. Next: node.c (all other nodes), scope.c (names). */
+ * graphs that are not imported (bodies, training graphs) must keep its constants: they are declared
+ * replaceable, which freezes them. A small file can describe an enormous expansion, so there is a
+ * budget. Next: node.c (all other nodes), scope.c (names). */
 #include "onnx/import_in.h"
 
 #include "base/error.h"
@@ -51,7 +51,7 @@ lac_status laci_import_functions(laci_importer *im, lac_error *err) {
 
 /* ---- Calls ---- */
 
-/** The function's own tensors, added with its first call. */
+/** Adds the tensors of the function's Constant nodes, with its first call. */
 static lac_status add_constants(laci_importer *im, laci_onnx_function *function, lac_error *err) {
   const Onnx__FunctionProto *proto = function->proto;
   const char *prefix, *name;
@@ -89,7 +89,7 @@ static lac_status define_inputs(laci_importer *im, laci_scope *scope, lac_error 
   return st;
 }
 
-/** The value that the call makes of the function's output of that name; -1: none. */
+/** Finds the value that the call has for the function's output of that name; -1: none. */
 static lac_status actual_output(laci_importer *im, const laci_scope *scope, const char *name,
                                 int *value, lac_error *err) {
   const Onnx__FunctionProto *f = scope->function->proto;
@@ -101,8 +101,8 @@ static lac_status actual_output(laci_importer *im, const laci_scope *scope, cons
   return LAC_OK;
 }
 
-/** One value for each output of the function's nodes: the call's own, the shared constant, or a
- * fresh one. */
+/** Defines one value for each output of a node of the function: the call's output, the shared
+ * constant, or a new value. */
 static lac_status define_node_outputs(laci_importer *im, laci_scope *scope,
                                       const Onnx__NodeProto *node, lac_error *err) {
   const char *fresh;
@@ -126,8 +126,8 @@ static lac_status define_node_outputs(laci_importer *im, laci_scope *scope,
   return st;
 }
 
-/** Outputs that no node of the function makes (an input handed through, a shared constant) are
- * copied. */
+/** Adds Identity nodes for outputs of the function that no node computes (an input returned
+ * directly, a shared constant). */
 static lac_status copy_outputs(laci_importer *im, const laci_scope *scope, lac_error *err) {
   const Onnx__FunctionProto *f = scope->function->proto;
   const laci_scope model = {0};

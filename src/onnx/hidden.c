@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Local functions that are called from where the graph does not look: bodies that stay closed, and
- * training graphs. What they have stored stays as it is. Next: function.c. */
+ * Finds local functions that are called from graphs that are not imported: bodies that are not
+ * opened, and training graphs. Their stored tensors must not change. Next: function.c. */
 #include "onnx/import_in.h"
 
 #include "base/error.h"
@@ -24,10 +24,10 @@ laci_onnx_function *laci_import_function_of(const laci_importer *im, const Onnx_
   return NULL;
 }
 
-/** Functions found to be hidden whose own calls are still to be followed. */
+/** Hidden functions whose own calls still have to be followed. */
 typedef struct hidden_list {
   laci_importer *im;
-  laci_onnx_function **items; /* [n_functions]: each comes here once */
+  laci_onnx_function **items; /* [n_functions]; each is added once */
   size_t n;
 } hidden_list;
 
@@ -55,7 +55,8 @@ static void hide_graph(hidden_list *list, const Onnx__GraphProto *graph) {
   }
 }
 
-/** What a hidden function calls is hidden, too; and what it has stored already. */
+/** Marks the functions that hidden functions call as hidden too, and freezes stored tensors that
+ * they have already. */
 static void follow_hidden(hidden_list *list) {
   bool any = list->n > 0;
   while (list->n > 0) {
@@ -70,7 +71,7 @@ static void follow_hidden(hidden_list *list) {
     graph->stored[at].overridable |= graph->stored[at].in_function;
 }
 
-/** Memory for all functions. */
+/** Allocates a list with capacity for all functions. */
 static lac_status hidden_list_init(hidden_list *list, laci_importer *im, lac_error *err) {
   *list = (hidden_list){.im = im, .items = laci_alloc(im->n_functions, sizeof *list->items)};
   return list->items ? LAC_OK : laci_fail_memory(err, "local functions");

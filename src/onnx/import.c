@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From the decoded file to the graph: inputs, outputs, declared types, initializers; then the
+ * Imports the decoded file into a graph: inputs, outputs, declared types, initializers; then the
  * nodes, one by one.
  *
- * All names of the main graph get their values first, so that the names which inlining makes up
- * never meet them. Next: node.c, function.c, body.c. */
+ * All names of the main graph get their values first, so that names which inlining makes up never
+ * collide with them. Next: node.c, function.c, body.c. */
 #include "onnx/import_in.h"
 #include "onnx/metadata_in.h"
 
@@ -32,7 +32,7 @@ static lac_status check_versions(const Onnx__ModelProto *model, lac_error *err) 
   return laci_import_check_opsets(model->opset_import, model->n_opset_import, err);
 }
 
-/* ---- The frame ---- */
+/* ---- Inputs, outputs, initializers ---- */
 
 static lac_status declare(laci_importer *im, const Onnx__ValueInfoProto *info, lac_error *err) {
   int value = laci_graph_find_value(im->graph, laci_onnx_name(info->name));
@@ -58,7 +58,7 @@ static lac_status add_initializer(laci_importer *im, Onnx__TensorProto *tensor, 
   return laci_import_initializer(im, tensor, &about, err);
 }
 
-/** A sparse initializer is a value that comes from an undeclared operator. */
+/** Adds a sparse initializer, as the output of an undeclared operator. */
 static lac_status add_sparse(laci_importer *im, const Onnx__SparseTensorProto *sparse,
                              lac_error *err) {
   const char *name = sparse->values ? laci_onnx_name(sparse->values->name) : "";
@@ -143,8 +143,8 @@ lac_status laci_onnx_import(laci_onnx *file, laci_graph **graph, lac_error *err)
 
 /* ---- Loading ---- */
 
-/** The folder's path, links resolved. A folder that is not there holds no data; that shows when
- * data is wanted. */
+/** Stores the folder's path, with links resolved. A folder that does not exist is no error until
+ * data is needed. */
 static lac_status keep_folder(laci_onnx *file, const char *folder, lac_error *err) {
   char *resolved = realpath(folder, NULL);
   if (!resolved) return LAC_OK;
@@ -160,7 +160,7 @@ static lac_status keep_folder_of(laci_onnx *file, const char *path, lac_error *e
   return keep_folder(file, folder, err);
 }
 
-/** Everything after reading the bytes; file holds reader and folder already. */
+/** Loads the model after its bytes are read; file has its reader and folder already. */
 static lac_status load(laci_onnx *file, laci_graph **graph, lac_error *err) {
   lac_status st = laci_onnx_unpack(file, err);
   if (!st) st = laci_onnx_open_external(file, err);
@@ -169,15 +169,14 @@ static lac_status load(laci_onnx *file, laci_graph **graph, lac_error *err) {
   return st;
 }
 
-/** Names in messages come from the file; one with a line break in it must not make two lines of
- * one. */
+/** Replaces line breaks in an error text, for names from the file may contain them. */
 static void keep_one_line(lac_error *err) {
   for (char *c = err ? err->text : NULL; c && *c; c++) {
     if ((unsigned char)*c < ' ') *c = '?';
   }
 }
 
-/** A made file, or none. */
+/** Returns the loaded file in *file, or destroys it after a failure. */
 static lac_status give(laci_onnx *made, lac_status st, laci_onnx **file, lac_error *err) {
   if (!st) {
     *file = made;

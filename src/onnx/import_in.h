@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The importer's state, shared by import.c (the graph's frame), scope.c (names), open.c (the bodies
- * of If, Loop and Scan), body.c (what bodies read that stay closed), node.c (nodes and constants)
- * and function.c (calls of local functions). */
+ * The importer's state, shared by import.c (inputs, outputs, initializers), scope.c (names), open.c
+ * (the bodies of If, Loop and Scan), body.c (what unopened bodies read), node.c (nodes and
+ * constants) and function.c (calls of local functions). */
 #ifndef LACI_ONNX_IMPORT_IN_H
 #define LACI_ONNX_IMPORT_IN_H
 
@@ -14,26 +14,29 @@ typedef struct laci_stored laci_stored;
 /** A local function. */
 typedef struct laci_onnx_function {
   const Onnx__FunctionProto *proto;
-  int next_of_name;   /* another function of this name, of another domain or overload; -1: none */
-  bool is_hidden;     /* also called from where the graph does not look: its constants must stay */
-  bool has_constants; /* the table is filled */
+  int next_of_name; /* another function of this name, of another domain or overload; -1: none */
+  /* also called from bodies or graphs that are not imported: its constants must not change */
+  bool is_hidden;
+  bool has_constants;        /* whether `constants` is filled */
   laci_name_table constants; /* output of a Constant node -> value; one tensor for all calls */
 } laci_onnx_function;
 
-enum { LACI_MAX_SCOPES = 100 /* calls and bodies in each other */ };
-/** Where an initializer that is listed as an input is a default value; before, each is listed. */
+enum { LACI_MAX_SCOPES = 100 /* nesting depth of calls and bodies */ };
+/** The first IR version in which an initializer that is also an input is a default value; in older
+ * files every initializer is listed as an input. */
 enum { LACI_FIRST_IR_WITH_DEFAULTS = 4 };
 
-/** Where names of values mean something: the main graph, one call of a function, or a body of a
- * node in either, which sees what is around it. */
+/** A scope of names of values: the main graph, one call of a function, or a body of a node in
+ * either. A body also sees the names of the scopes around it. */
 typedef struct laci_scope {
-  const struct laci_scope *outer;  /* of a body: around it; NULL: it is none */
+  const struct laci_scope *outer;  /* for a body: the enclosing scope; NULL: it is no body */
   const struct laci_scope *caller; /* NULL: the main graph */
   laci_onnx_function *function;    /* NULL: the main graph */
   const Onnx__NodeProto *call;
-  const char *prefix;     /* of the scope's nodes and values, "call/"; "" in the main graph */
-  laci_name_table values; /* of all but the main graph: name -> value + 1; 0: an input that is left
-                             out */
+  /* prefix of the names of nodes and values, "call/"; "" in the main graph */
+  const char *prefix;
+  /* for all but the main graph: name -> value + 1; 0: an input that the call leaves out */
+  laci_name_table values;
   int depth;
 } laci_scope;
 
@@ -47,10 +50,12 @@ struct laci_importer {
   laci_name_table function_ids; /* name -> first function of that name */
   laci_onnx_function *functions;
   size_t n_functions;
-  laci_name_table shared; /* place in the file of a tensor in a function's bodies -> value */
-  int body;               /* that nodes are added to, as in laci_node.body */
-  int64_t budget; /* bytes that inlining may still make; a small file could ask for terabytes */
-  /* laci_import_node, for nodes of bodies */
+  laci_name_table shared; /* address of a tensor in a function's bodies -> value */
+  int body;               /* the body that nodes are added to, as in laci_node.body */
+  /* bytes that inlining may still allocate; without a limit, a small file could require
+   * terabytes */
+  int64_t budget;
+  /* laci_import_node; called through this pointer for nodes of bodies */
   lac_status (*add_node)(laci_importer *im, const laci_scope *scope, const Onnx__NodeProto *node,
                          lac_error *err);
   int n_fresh; /* names made unique so far */
@@ -58,69 +63,74 @@ struct laci_importer {
 
 /* declared.c */
 
-/** The type that the file declares. */
+/** Converts a type that the file declares. */
 LAC_MUST_CHECK lac_status laci_import_type(laci_importer *im, const Onnx__ValueInfoProto *info,
                                            laci_type *type, lac_error *err);
 /** Adds an initializer as the stored tensor that `about` describes. */
 LAC_MUST_CHECK lac_status laci_import_initializer(laci_importer *im, Onnx__TensorProto *tensor,
                                                   const laci_stored *about, lac_error *err);
-/** Gives a value the type that the file declares. in_body: names of sizes mean nothing outside. */
+/** Gives a value the type that the file declares. in_body: the names of sizes are local to the
+ * body. */
 LAC_MUST_CHECK lac_status laci_import_declare(laci_importer *im, int value,
                                               const Onnx__ValueInfoProto *info, bool in_body,
                                               lac_error *err);
 
 /* constant.c */
 
-/** What an attribute holds, whether the file says it or not. */
+/** Returns the type of an attribute's value, found from its fields if the file does not give it. */
 Onnx__AttributeProto__AttributeType laci_import_attr_type(const Onnx__AttributeProto *attr);
-/** The attribute with the tensor or the numbers of a Constant node; NULL: it is no such node. */
+/** Returns the attribute with the tensor or numbers of a Constant node; NULL: it is no such
+ * node. */
 Onnx__AttributeProto *laci_import_constant_attr(const Onnx__NodeProto *node);
 /** Adds the content of such an attribute (resolved) as the stored tensor that `about` describes.
- * is_shared: the caller of a function gives it, so that it must stay as it is. */
+ * is_shared: the attribute is an argument of a function call, which other nodes may read too, so
+ * the tensor must not change. */
 LAC_MUST_CHECK lac_status laci_import_constant(laci_importer *im, Onnx__AttributeProto *attr,
                                                const laci_stored *about, bool is_shared, int *value,
                                                lac_error *err);
 
 /* node.c */
 
-/** A node that calls no local function. */
+/** Imports a node that calls no local function. */
 LAC_MUST_CHECK lac_status laci_import_own_node(laci_importer *im, const laci_scope *scope,
                                                const Onnx__NodeProto *node, lac_error *err);
 /* scope.c */
 
-/** Value of a name; -1 for the empty name and for an input that the call leaves out. */
+/** Finds the value of a name; -1 for the empty name and for an input that the call leaves out. */
 LAC_MUST_CHECK lac_status laci_import_lookup(laci_importer *im, const laci_scope *scope,
                                              const char *name, int *value, lac_error *err);
-/** Does the name mean something in a scope? *value as in laci_import_lookup. */
+/** Is the name defined in the scope? *value as in laci_import_lookup. */
 bool laci_import_find(const laci_importer *im, const laci_scope *scope, const char *name,
                       int *value);
 /** Gives a name a value in a scope that is not the main graph. Fails LAC_BAD_FILE where it has one.
  */
 LAC_MUST_CHECK lac_status laci_import_define(laci_scope *scope, const char *name, int value,
                                              lac_error *err);
-/** The version of a domain's operators that a scope imports; 0: none. */
+/** Returns the version of a domain's operators that a scope imports; 0: none. */
 int laci_import_version(const laci_importer *im, const laci_scope *scope, const char *domain);
-/** What an attribute refers to in a scope: itself, what the call gives for it; NULL: nothing. */
+/** Resolves an attribute in a scope: *resolved is the attribute itself, or the argument of the call
+ * that it refers to; NULL: there is none. */
 LAC_MUST_CHECK lac_status laci_import_resolve(const laci_scope *scope, Onnx__AttributeProto *attr,
                                               Onnx__AttributeProto **resolved, lac_error *err);
 
-/** first + second; the importer's memory. */
+/** Concatenates first and second, in the importer's memory. */
 LAC_MUST_CHECK lac_status laci_import_join(laci_importer *im, const char *first, const char *second,
                                            const char **joined, lac_error *err);
-/** The same, made unique among the names of values. */
+/** Concatenates first and second, and makes the result unique among the names of values. */
 LAC_MUST_CHECK lac_status laci_import_value_name(laci_importer *im, const char *first,
                                                  const char *second, const char **name,
                                                  lac_error *err);
-/** Takes from the budget; fails LAC_UNSUPPORTED where it is spent. */
+/** Subtracts from the budget; fails LAC_UNSUPPORTED where it is used up. */
 LAC_MUST_CHECK lac_status laci_import_spend(laci_importer *im, size_t size_bytes, lac_error *err);
 
 /* hidden.c */
 
-/** The local function that a node calls; NULL: none. */
+/** Returns the local function that a node calls; NULL: none. */
 laci_onnx_function *laci_import_function_of(const laci_importer *im, const Onnx__NodeProto *node);
-/** Finds the functions that training graphs call. */
+/** Marks the functions that training graphs call as hidden. */
 LAC_MUST_CHECK lac_status laci_import_hide_training(laci_importer *im, lac_error *err);
-/** Freezes the tensors of functions that the node's bodies call: nobody looks into these bodies. */
+/** Freezes the tensors of functions that the node's bodies call, for these bodies are not
+ * imported. */
 LAC_MUST_CHECK lac_status laci_import_hide(laci_importer *im, const Onnx__NodeProto *node,
                                            lac_error *err);
 
@@ -128,21 +138,22 @@ LAC_MUST_CHECK lac_status laci_import_hide(laci_importer *im, const Onnx__NodePr
 
 /** Lists the local functions, and finds out which are called from training graphs. */
 LAC_MUST_CHECK lac_status laci_import_functions(laci_importer *im, lac_error *err);
-/** A node, whatever it is: a call is expanded. */
+/** Imports any node; a call of a local function is expanded. */
 LAC_MUST_CHECK lac_status laci_import_node(laci_importer *im, const laci_scope *scope,
                                            const Onnx__NodeProto *node, lac_error *err);
 
 /* open.c */
 
-/** Opens the bodies of an If, a Loop or a Scan: then all of it is done. Else node->fault may say
- * why they stay closed. `node` is as it would be added, but for its values. */
+/** Imports the bodies of an If, a Loop or a Scan as nodes of the graph. Sets *is_done if so; then
+ * the node itself is added too. Otherwise node->fault may say why the bodies are not imported.
+ * `node` is complete except for its inputs and outputs. */
 LAC_MUST_CHECK lac_status laci_import_open(laci_importer *im, const laci_scope *scope,
                                            const Onnx__NodeProto *from, laci_node *node,
                                            bool *is_done, lac_error *err);
 
 /* body.c */
 
-/** Values that the bodies among the node's attributes read from outside, each once. */
+/** Finds the values that the bodies in the node's attributes read from outside, each once. */
 LAC_MUST_CHECK lac_status laci_import_captures(laci_importer *im, const laci_scope *scope,
                                                const Onnx__NodeProto *node, const int **ids, int *n,
                                                lac_error *err);

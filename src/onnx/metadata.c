@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The one entry of a model's metadata that is ours: what its classes are called. All others stay as
- * they are in the file. */
+ * Reads and writes the entry of a model's metadata that holds the names of its classes. Other
+ * entries are not changed. */
 #include "onnx/metadata_in.h"
 
 #include <string.h>
@@ -35,7 +35,7 @@ bool laci_class_names_are_new(const Onnx__ModelProto *model, const laci_graph *g
   return !there || strcmp(model->metadata_props[at]->value, graph->class_names) != 0;
 }
 
-/* What was written of other classes goes, however often it is there. */
+/* Copies the metadata without the entry for class names, of which there may be several. */
 static lac_status without_ours(laci_arena *arena, const Onnx__ModelProto *model,
                                Onnx__StringStringEntryProto ***entries, size_t *n, lac_error *err) {
   Onnx__StringStringEntryProto **list =

@@ -6,15 +6,16 @@
 
 #include "onnx/onnx_in.h"
 
-/** graph->class_names, where the model has them. Fails LAC_NO_MEMORY. */
+/** Sets graph->class_names, if the model has class names. Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_import_class_names(const Onnx__ModelProto *model, laci_graph *graph,
                                                   lac_error *err);
 
-/** Are the graph's names others than the model's, or has it none where the model has some? */
+/** Do the graph's class names differ from the model's, or has the graph none while the model has
+ * some? */
 bool laci_class_names_are_new(const Onnx__ModelProto *model, const laci_graph *graph);
 
-/** The model's metadata with the graph's names in it, or with none where the graph has none; in the
- * arena. Fails LAC_NO_MEMORY. */
+/** Builds the model's metadata, in the arena, with the class names of the graph; without class
+ * names if the graph has none. Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_metadata_with_classes(laci_arena *arena,
                                                      const Onnx__ModelProto *model,
                                                      const laci_graph *graph,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Nodes of the message as nodes of the graph: names become values, attributes become data.
+ * Imports nodes of the message into the graph: names become values, attributes become data.
  *
- * Three kinds are not handed on as they are: calls of local functions are expanded (function.c,
+ * Three kinds of nodes are not copied directly: calls of local functions are expanded (function.c,
  * which calls this file), Constant nodes become stored tensors, and the bodies of If, Loop, Scan
- * are opened (open.c), or keep only what they read (body.c). Constant is known by name here: it is
- * ONNX's second form of a stored tensor. */
+ * are imported (open.c), or only the values that they read are recorded (body.c). Only Constant is
+ * known by name here, as ONNX's second form of a stored tensor. */
 #include "onnx/import_in.h"
 
 #include "base/error.h"
@@ -16,7 +16,7 @@
 
 /* ---- Attributes ---- */
 
-/** A tensor in an attribute becomes exact numbers, where it is made of numbers. */
+/** Converts a tensor in an attribute to exact numbers, if it has a numeric type. */
 static lac_status convert_tensor(laci_importer *im, Onnx__TensorProto *tensor, laci_attr *attr,
                                  lac_error *err) {
   laci_tensor_view view;
@@ -85,7 +85,8 @@ static void drop_tensors(const laci_node *node) {
   for (int at = 0; at < node->n_attrs; at++) laci_buf_destroy(node->attrs[at].tensor);
 }
 
-/** The node's attributes in a scope; those that refer to nothing are left out. */
+/** Converts the node's attributes in a scope; those that refer to an absent argument are left
+ * out. */
 static lac_status convert_attrs(laci_importer *im, const laci_scope *scope,
                                 const Onnx__NodeProto *from, laci_node *node, lac_error *err) {
   laci_attr *attrs = laci_arena_alloc(&im->scratch, from->n_attribute, sizeof *attrs);
@@ -145,7 +146,7 @@ static bool has_bodies(const Onnx__NodeProto *node) {
   return false;
 }
 
-/** An If, a Loop or a Scan whose bodies can be opened. */
+/** Adds an If, a Loop or a Scan whose bodies can be imported. */
 static lac_status add_opened(laci_importer *im, const laci_scope *scope,
                              const Onnx__NodeProto *from, laci_node *node, bool *is_done,
                              lac_error *err) {
@@ -160,8 +161,8 @@ static lac_status add_opened(laci_importer *im, const laci_scope *scope,
   return st;
 }
 
-/** A Constant node of the main graph, or of a function where the call says what it holds. Others of
- * a function or a body are added with it. */
+/** Adds a Constant node of the main graph, or of a function if an argument of the call is its
+ * content. Other Constant nodes are added together with their function or body. */
 static lac_status add_constant_node(laci_importer *im, const laci_scope *scope,
                                     const Onnx__NodeProto *from, bool *is_done, lac_error *err) {
   Onnx__AttributeProto *attr = laci_import_constant_attr(from), *resolved = NULL;
@@ -183,8 +184,8 @@ static lac_status add_constant_node(laci_importer *im, const laci_scope *scope,
   return laci_import_constant(im, resolved, &about, is_shared, &value, err);
 }
 
-/* A function's node is read by the set that the function imports. Runtimes that put the nodes in
- * the place of the call read them by the model's: where that is another network, neither is chosen.
+/* Fails where a function imports another operator set than the model, and the node means something
+ * else in it. Runtimes that inline functions use the model's set, so the results would differ.
  */
 static lac_status check_meaning(laci_importer *im, const laci_scope *scope, const laci_node *node,
                                 lac_error *err) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the files of this room share: the decoded file, where the bytes of tensors live, and the
- * importer's parts.
+ * What the files of this folder share: the decoded file, where the bytes of tensors are stored, and
+ * parts of the importer.
  *
- * protobuf-c decodes the message; everything here only points into it. */
+ * protobuf-c decodes the message; the structs here point into it. */
 #ifndef LACI_ONNX_ONNX_IN_H
 #define LACI_ONNX_ONNX_IN_H
 
@@ -21,28 +21,29 @@ typedef struct laci_writer laci_writer;
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "stored tensors are handed out as they are in the file: little-endian");
 
-/** How a tensor's bytes are kept. */
+/** Where the bytes of a stored tensor are in the file. */
 typedef enum laci_source_kind {
-  LACI_SOURCE_NONE,     /* nothing to change: text, what a function's caller set */
-  LACI_SOURCE_ARRAY,    /* an array of the message, in the layout that the graph sees: `*array` */
+  LACI_SOURCE_NONE,     /* nothing that can be changed: text, arguments of a function call */
+  LACI_SOURCE_ARRAY,    /* an array of the message, in the same layout as in the graph: `*array` */
   LACI_SOURCE_SCALAR,   /* a number of the message: `scalar` */
-  LACI_SOURCE_WIDENED,  /* an array with a wider element (float16 in int32_data): `*array` */
+  LACI_SOURCE_WIDENED,  /* an array with wider elements (float16 in int32_data): `*array` */
   LACI_SOURCE_EXTERNAL, /* in a data file: `external` */
 } laci_source_kind;
 
-/** A stored tensor's `source`. */
+/** What laci_stored.source points to. */
 typedef struct laci_source {
   laci_source_kind kind;
   void **array;
   void *scalar;
   size_t wide_bytes; /* WIDENED: size of the array's element, 4 or 8 */
   size_t narrow_bytes;
-  int per_byte; /* elements of 4 or 2 bits in a byte of the file, which the graph sees as a byte
-                   each; 0: the bytes are the graph's */
+  /* 2 or 4: how many elements of 4 or 2 bits share a byte of the file, while the graph has a byte
+   * for each; 0: the file has the same bytes as the graph */
+  int per_byte;
   struct laci_external *external;
 } laci_source;
 
-/** A tensor of the message, checked: as many bytes as its dims ask for. */
+/** A tensor of the message, after checking that it has as many bytes as its dims require. */
 typedef struct laci_tensor_view {
   lac_dtype dtype;
   laci_shape shape;
@@ -55,51 +56,54 @@ typedef struct laci_tensor_view {
 typedef struct laci_external {
   Onnx__TensorProto *tensor;
   int file;
-  size_t order; /* in the message */
+  size_t order; /* index among the tensors of the message */
   uint64_t offset, length;
-  const uint8_t *fresh; /* while saving: what to write there instead; NULL: as it was */
+  const uint8_t *fresh; /* while saving: the new bytes; NULL: unchanged */
   bool spilled;         /* while saving: `fresh` is in a spill */
-  bool moved;           /* while saving: it shared its place with a tensor of other content */
+  /* while saving: the tensor moves, since it shared bytes with a tensor of other content */
+  bool moved;
   uint64_t new_offset;
 } laci_external;
 
 /** A data file. */
 typedef struct laci_data_file {
-  const char *location; /* as the model says it */
+  const char *location; /* as written in the model */
   laci_reader *reader;
-  bool is_compact; /* some of its tensors went: it is written without what is no tensor's */
+  /* some of its tensors were removed: bytes that belong to no tensor are not written */
+  bool is_compact;
 } laci_data_file;
 
 struct laci_onnx {
   laci_arena arena;
   Onnx__ModelProto *model;
-  laci_reader *reader;            /* of the model's file */
-  laci_byte_source bytes_from;    /* the graph's */
-  atomic_bool materialised;       /* all stored bytes are where they are said to be */
-  char *data_dir;                 /* folder of external data, resolved; NULL: none, or: */
-  laci_onnx_open_data *open_data; /* what opens data files; NULL: they are in data_dir */
-  void *data_context;             /* its own; only while loading */
+  laci_reader *reader;         /* reader of the model's file */
+  laci_byte_source bytes_from; /* the byte source of its graphs */
+  atomic_bool materialised;    /* whether all stored bytes are loaded at their addresses */
+  /* folder of external data, resolved; NULL: none, or open_data is set */
+  char *data_dir;
+  laci_onnx_open_data *open_data; /* opens data files; NULL: they are in data_dir */
+  void *data_context;             /* context of open_data; valid only while loading */
   laci_data_file *data_files;     /* in order of first use */
   size_t n_data_files, data_file_capacity;
-  laci_external *externals; /* sorted by tensor's address */
+  laci_external *externals; /* sorted by address of the tensor */
   size_t n_externals, external_capacity;
 };
 
 /* wire.c */
 
-/** Whether the file is a message that can be decoded. Texts of failures start with "not an ONNX
- * model: ". Looks at all but the bytes of tensors. */
+/** Checks that the file is a message that can be decoded; reads all but the bytes of tensors. Texts
+ * of failures start with "not an ONNX model: ". */
 LAC_MUST_CHECK lac_status laci_onnx_check_wire(laci_reader *file, lac_error *err);
 LAC_MUST_CHECK lac_status laci_onnx_decode(const uint8_t *bytes, size_t size_bytes,
                                            Onnx__ModelProto **model, lac_error *err);
 void laci_onnx_free_model(Onnx__ModelProto *model);
-/** Frees a message that is a part of the decoded one. */
+/** Frees a message that is a part of a decoded message. */
 void laci_onnx_free_part(ProtobufCMessage *message);
-/** Blocks of a decoded message. NULL: no memory. */
+/** Allocate and free blocks of a decoded message. NULL: no memory. */
 void *laci_onnx_block(size_t size_bytes);
 void laci_onnx_block_free(void *block);
-/** The bytes of an attribute as text. Every block of a decoded message ends in a zero byte (see
- * wire.c). */
+/** Returns the bytes of an attribute as text. Every block of a decoded message ends in a zero byte
+ * (see wire.c). */
 const char *laci_onnx_text(const ProtobufCBinaryData *bytes);
 
 typedef lac_status laci_tensor_visit(Onnx__TensorProto *tensor, void *context, lac_error *err);
@@ -109,18 +113,18 @@ LAC_MUST_CHECK lac_status laci_onnx_each_tensor(ProtobufCMessage *message, laci_
 
 /* export.c */
 
-/** A model's message. */
+/** A model's message to be written. */
 typedef struct laci_onnx_message {
   const ProtobufCMessage *base;
-  laci_byte_source bytes_from; /* of what it points to; all zero: memory */
+  laci_byte_source bytes_from; /* source of the bytes that it points to; all zero: memory */
   const char *path;            /* for messages */
 } laci_onnx_message;
 
-/** Gives `put` a model's message, chunk by chunk; what is not in memory is read a stretch at a
- * time. Fails LAC_UNSUPPORTED beyond 2 GiB, and as put does. */
+/** Passes a model's message to `put`, chunk by chunk; bytes that are not in memory are read one
+ * chunk at a time. Fails LAC_UNSUPPORTED beyond 2 GiB, and as put does. */
 LAC_MUST_CHECK lac_status laci_onnx_pack(const laci_onnx_message *message, lac_write_bytes *put,
                                          void *context, lac_error *err);
-/** The same to a writer, which is finished. */
+/** Writes a model's message to a writer, and finishes the writer. */
 LAC_MUST_CHECK lac_status laci_onnx_pack_file(const laci_onnx_message *message, laci_writer *writer,
                                               lac_error *err);
 /* spans.c */
@@ -129,41 +133,41 @@ typedef struct laci_stretch {
   const uint8_t *at, *end;
 } laci_stretch;
 
-/** The next field of a message: its number and content; a number's content is empty. False: no
- * valid field. */
+/** Reads the next field of a message: its number and content; the content of a numeric field is
+ * empty. Returns false where there is no valid field. */
 bool laci_onnx_field(laci_stretch *s, unsigned *number, laci_stretch *content);
 
 /* outline.c */
 
-/** The message of the file (which passed laci_onnx_check_wire) with a laci_onnx_span, as bytes, in
- * the place of every tensor's raw bytes, which are not looked at. *outline is the caller's
- * (laci_free). */
+/** Builds *outline: the message of the file (which passed laci_onnx_check_wire) in which the bytes
+ * of a laci_onnx_span replace the raw bytes of every tensor. The raw bytes are not read. The caller
+ * frees *outline by laci_free. */
 LAC_MUST_CHECK lac_status laci_onnx_outline(laci_reader *file, uint8_t **outline, size_t *n,
                                             lac_error *err);
 
 /* source.c */
 
-/** Checks and decodes the file, to file->model. But for small ones, raw bytes of tensors are views
- * of where the reader has them, or will. */
+/** Checks and decodes the file to file->model. Except in small tensors, raw bytes of tensors are
+ * the reader's addresses, where bytes may not be loaded yet. */
 LAC_MUST_CHECK lac_status laci_onnx_unpack(laci_onnx *file, lac_error *err);
-/** Where the bytes of the file's stored tensors come from. */
+/** Returns the source of the bytes of the file's stored tensors. */
 laci_byte_source laci_onnx_bytes(laci_onnx *file);
-/** Lets go of the reader; the message's views into it first. */
+/** Closes the reader, after removing the message's pointers into its memory. */
 void laci_onnx_close_reader(laci_onnx *file);
 
-/** Frees a part of the decoded message that is in it no more. */
+/** Frees a message that was removed from the decoded message. */
 void laci_onnx_free_message(const laci_onnx *file, ProtobufCMessage *message);
 
 /* import.c */
 
-/** The decoded file, whose data files are open, as a graph. */
+/** Imports the decoded file, whose data files are open, as a graph. */
 LAC_MUST_CHECK lac_status laci_onnx_import(laci_onnx *file, laci_graph **graph, lac_error *err);
 
 /* external.c */
 
 /** Opens the data files of all external tensors and checks that each is inside its file. */
 LAC_MUST_CHECK lac_status laci_onnx_open_external(laci_onnx *file, lac_error *err);
-/** The record of an external tensor; NULL: it is none. */
+/** Returns the record of an external tensor; NULL: the tensor is not external. */
 laci_external *laci_onnx_external(const laci_onnx *file, const Onnx__TensorProto *tensor);
 
 /* tensor.c */
@@ -171,25 +175,27 @@ laci_external *laci_onnx_external(const laci_onnx *file, const Onnx__TensorProto
 /** Checks a tensor and finds its bytes. `name` is for messages. Memory comes from file's arena. */
 LAC_MUST_CHECK lac_status laci_onnx_view(laci_onnx *file, Onnx__TensorProto *tensor,
                                          const char *name, laci_tensor_view *view, lac_error *err);
-/** The product of dims times bytes an element. Fails on negative and absurd dims. */
+/** Computes the number of elements: the product of dims. Fails on negative and absurd dims. */
 LAC_MUST_CHECK lac_status laci_onnx_count(const Onnx__TensorProto *tensor, const char *name,
                                           int64_t *count, lac_error *err);
 
 /* packed.c */
 
-/** How many elements of a type share a byte of a file: 1, or 2 or 4 where they have 4 or 2 bits. */
+/** Returns how many elements of a type share a byte of a file: 2 or 4 for elements of 4 or 2 bits,
+ * else 1. */
 int laci_onnx_per_byte(lac_dtype dtype);
-/** Bytes that count elements take in a file. False: more than 64 bits count. */
+/** Computes the bytes that count elements take in a file. Returns false where the result does not
+ * fit into 64 bits. */
 bool laci_onnx_file_bytes(lac_dtype dtype, int64_t count, uint64_t *size_bytes);
-/** to [count]: packed elements, a byte each, signs extended. */
+/** Unpacks elements to to[count], one byte for each, with signs extended. */
 void laci_onnx_unpack_elements(lac_dtype dtype, const uint8_t *packed, uint64_t count, uint8_t *to);
-/** The inverse, in memory of the arena; NULL: no memory. */
+/** Packs elements, one byte each, in memory of the arena; NULL: no memory. */
 uint8_t *laci_onnx_pack_elements(laci_arena *arena, lac_dtype dtype, const uint8_t *bytes,
                                  uint64_t count);
 
 /* text helpers: absent texts are empty */
 static inline const char *laci_onnx_name(const char *text) { return text ? text : ""; }
-/** "" for ai.onnx, whichever of its names is used. */
+/** Returns "" for ai.onnx under any of its names, else the domain. */
 const char *laci_onnx_domain(const char *domain);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Bodies of If, Loop and Scan that are opened: their nodes become nodes of the graph, with names of
- * their own, between a node that begins an iteration and one that ends it (graph.h, laci_body).
+ * Opens (imports) bodies of If, Loop and Scan: their nodes become nodes of the graph, with unique
+ * names, between a node that begins an iteration and one that ends it (graph.h, laci_body).
  *
- * The three are known by name, because which names of a body are whose values is a matter of the
- * file. A body whose names or counts do not fit stays closed: the graph only learns what it reads
- * (body.c), and nothing that reaches it may move. Next: scope.c. */
+ * These three operators are known by name here, because the file defines how names of a body map to
+ * values. A body whose names or counts do not fit stays closed: the graph only records what it
+ * reads (body.c), and channels of these values are frozen. Next: scope.c. */
 #include "onnx/import_in.h"
 
 #include "base/error.h"
@@ -13,9 +13,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FIRST_SCAN = 9 /* before, a Scan had batches */ };
+enum { FIRST_SCAN = 9 /* before opset 9, a Scan had a batch axis */ };
 
-/* ---- Which are opened ---- */
+/* ---- Which bodies are opened ---- */
 
 typedef enum body_kind { KIND_NONE, KIND_IF, KIND_LOOP, KIND_SCAN } body_kind;
 
@@ -48,7 +48,8 @@ static size_t n_scanned(const Onnx__NodeProto *node) {
   return fits ? (size_t)attr->i : SIZE_MAX;
 }
 
-/** What a body's values are called: all there, none twice. */
+/** Checks that all names of a body's inputs and outputs are present and differ. Returns what is
+ * wrong, or NULL. */
 static const char *judge_names(const Onnx__GraphProto *body) {
   for (size_t at = 0; at < body->n_input; at++) {
     if (!laci_onnx_name(body->input[at]->name)[0]) return "an input of its body has no name";
@@ -107,7 +108,8 @@ static const char *judge_scan(const Onnx__NodeProto *node) {
   return why ? why : judge_names(body);
 }
 
-/** A name that means something outside is the body's own from some node on only. */
+/** Checks that the body does not define names that exist outside, for these would change their
+ * meaning at some node of the body. Returns what is wrong, or NULL. */
 static const char *judge_hiding(const laci_importer *im, const laci_scope *scope,
                                 const Onnx__GraphProto *body) {
   for (size_t at = 0; body && at < body->n_node; at++) {
@@ -121,7 +123,7 @@ static const char *judge_hiding(const laci_importer *im, const laci_scope *scope
   return NULL;
 }
 
-/** Why the node's bodies stay closed; NULL: they are opened. */
+/** Returns why the node's bodies stay closed; NULL: they are opened. */
 static const char *judge(const laci_importer *im, const laci_scope *scope,
                          const Onnx__NodeProto *node, int version) {
   static const char *const names[] = {"then_branch", "else_branch", "body"};
@@ -141,15 +143,15 @@ static const char *judge(const laci_importer *im, const laci_scope *scope,
 /** A node whose bodies are being opened. */
 typedef struct opening {
   laci_importer *im;
-  const laci_scope *scope; /* around the node */
+  const laci_scope *scope; /* the scope around the node */
   const Onnx__NodeProto *from;
-  laci_node *node; /* the one that ends the bodies, but for its values */
-  int body;        /* that it belongs to */
-  int stride;      /* from one of its bodies to the next */
+  laci_node *node; /* the node that ends the bodies, complete but for its inputs and outputs */
+  int body;        /* the body that the node belongs to */
+  int stride;      /* difference of the numbers of two bodies of the node */
   const int *begin_inputs;
 } opening;
 
-/** A value of its own for a name of the body. */
+/** Defines a new value for a name of the body. */
 static lac_status define(laci_importer *im, laci_scope *body, const char *name, int *value,
                          lac_error *err) {
   const char *fresh;
@@ -160,7 +162,8 @@ static lac_status define(laci_importer *im, laci_scope *body, const char *name, 
   return laci_import_define(body, name, *value, err);
 }
 
-/** A tensor of a function is one for all calls: found by the place that it has in the file. */
+/** Makes a key from the address of a tensor in the file: a tensor in a function is one stored
+ * tensor for all calls. */
 static void key_of(const void *place, char key[32]) { (void)snprintf(key, 32, "%p", place); }
 
 static bool find_shared(const laci_importer *im, const laci_scope *body, const void *place,
@@ -233,7 +236,7 @@ static lac_status declare(laci_importer *im, const laci_scope *body,
   return value < 0 ? LAC_OK : laci_import_declare(im, value, info, true, err);
 }
 
-/** Values of the body's inputs. */
+/** Defines values for the body's inputs. */
 static lac_status define_inputs(laci_importer *im, laci_scope *body, const Onnx__GraphProto *proto,
                                 int *inputs, lac_error *err) {
   lac_status st = LAC_OK;
@@ -249,7 +252,7 @@ static lac_status define_inputs(laci_importer *im, laci_scope *body, const Onnx_
   return st;
 }
 
-/** Its nodes, which belong to body `id`, and the values of its results. */
+/** Adds the nodes of the body, as part of body `id`, and finds the values of its results. */
 static lac_status add_nodes(laci_importer *im, laci_scope *body, const Onnx__GraphProto *proto,
                             int id, int *outputs, lac_error *err) {
   lac_status st = LAC_OK;
@@ -270,7 +273,7 @@ static lac_status add_nodes(laci_importer *im, laci_scope *body, const Onnx__Gra
   return st;
 }
 
-/** A body of the node: opened in scope `inner`, whose inputs have values now. */
+/** Begins to import a body of the node in scope `inner`, and defines values for its inputs. */
 static lac_status enter(const opening *o, const char *name, laci_scope *inner, int *inputs,
                         lac_error *err) {
   *inner = *o->scope; /* the same call of a function */
@@ -291,15 +294,15 @@ static lac_status enter(const opening *o, const char *name, laci_scope *inner, i
   return st;
 }
 
-/** A body that is known to the graph; the number of its end follows. */
+/** Adds a body to the graph; its end is set later. */
 static lac_status add_body(const opening *o, int begin, int branch, int *id, lac_error *err) {
   laci_body body = {.outer = o->body, .begin = begin, .end = -1, .branch = branch};
   *id = laci_graph_add_body(o->im->graph, &body);
   return *id < 0 ? laci_fail_memory(err, o->node->name) : LAC_OK;
 }
 
-/** The node that ends bodies [first, first + n). Its outputs are the file's, and as many that
- * nobody reads as it takes to have `n_outputs`. */
+/** Adds the node that ends the bodies. Its outputs are those of the file's node, plus outputs that
+ * nothing reads up to `n_outputs`. */
 static lac_status add_end(const opening *o, const int *inputs, size_t n_inputs, size_t n_outputs,
                           int n_bodies, lac_error *err) {
   laci_node *node = o->node;
@@ -320,7 +323,7 @@ static lac_status add_end(const opening *o, const int *inputs, size_t n_inputs, 
   return st;
 }
 
-/* ---- The three ---- */
+/* ---- If, Loop, Scan ---- */
 
 static lac_status open_if(opening *o, lac_error *err) {
   static const char *const names[] = {"then_branch", "else_branch"};
@@ -344,8 +347,8 @@ static lac_status open_if(opening *o, lac_error *err) {
   return add_end(o, inputs, 1 + 2 * n, n, 2, err);
 }
 
-/** The node that begins an iteration: it reads what the file's node reads, and gives the body's
- * inputs. */
+/** Adds the node that begins an iteration. It reads the inputs of the file's node, and outputs the
+ * body's inputs. */
 static lac_status add_begin(opening *o, const char *type, const laci_scope *inner,
                             const int *values, int *id, lac_error *err) {
   size_t n = o->from->n_input;
@@ -366,8 +369,8 @@ static lac_status add_begin(opening *o, const char *type, const laci_scope *inne
   return st ? st : laci_graph_add_copy(o->im->graph, &begin, id, err);
 }
 
-/** Loop and Scan. Of the body's inputs, `carried` from `from` on are carried, and as many of its
- * results, after the condition of a Loop; what follows are slices. */
+/** Imports a Loop or a Scan. `carried` inputs of the body, from number `from` on, are carried
+ * values, and as many of its results (after the condition of a Loop); the rest are slices. */
 static lac_status open_iterations(opening *o, const char *type, size_t from, size_t carried,
                                   lac_error *err) {
   laci_importer *im = o->im;
@@ -393,8 +396,8 @@ static lac_status open_iterations(opening *o, const char *type, size_t from, siz
   return add_end(o, inputs, n_inputs, carried + n_slices, 1, err);
 }
 
-/** Names of values and nodes of bodies begin with the node's: where it has none, an output tells it
- * from others. */
+/** Names the node, whose name is the prefix of names in its bodies. A node without a name is named
+ * after an output. */
 static lac_status name_node(const opening *o, lac_error *err) {
   const Onnx__NodeProto *from = o->from;
   const char *own = laci_onnx_name(from->name);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A model's message without the bytes of its tensors.
  *
- * protobuf-c copies all it decodes, weights above all. So it is given an outline: the same message,
- * but where raw bytes of a tensor were there are 16 that say where they are in the file. Decoded,
- * these become views (source.c). Messages become shorter, so that their lengths are written anew:
- * in five bytes each, since they are known only at the end. */
+ * protobuf-c copies all that it decodes, mostly weights. So it decodes an outline: the same
+ * message, in which 16 bytes with offset and size in the file replace the raw bytes of each tensor.
+ * After decoding, source.c replaces these by pointers. Lengths of enclosing messages change, and
+ * are written in five bytes each, since they are known only at the end. */
 #include "onnx/onnx_in.h"
 
 #include "base/error.h"
@@ -22,7 +22,7 @@ enum {
 
 typedef struct outline {
   laci_reader *reader;
-  const uint8_t *file; /* its addresses */
+  const uint8_t *file; /* begin of the file's addresses */
   uint8_t *to;
   size_t n, capacity;
 } outline;
@@ -49,7 +49,7 @@ static lac_status put_tag(outline *o, unsigned number, lac_error *err) {
   return put(o, bytes, n, err);
 }
 
-/** The place of the content, instead of the content. */
+/** Writes the offset and size of the content instead of the content. */
 static lac_status put_place(outline *o, unsigned number, laci_stretch content, lac_error *err) {
   const laci_onnx_span span = {.offset = (size_t)(content.at - o->file),
                                .size_bytes = (size_t)(content.end - content.at)};
@@ -88,7 +88,7 @@ static bool is_raw(const ProtobufCMessageDescriptor *message,
          field->offset == offsetof(Onnx__TensorProto, raw_data);
 }
 
-/** One that is kept as it is: it may hold what was not looked at yet. */
+/** Copies a field unchanged; its bytes may not have been read yet. */
 static lac_status put_field(outline *o, const uint8_t *begin, const uint8_t *end, lac_error *err) {
   lac_status st =
       laci_reader_look(o->reader, (size_t)(begin - o->file), (size_t)(end - begin), err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A message as the bytes of a file. */
+ * Writes a message as the bytes of a file. */
 #include "base/error.h"
 #include "base/writer.h"
 #include "onnx/onnx_in.h"
@@ -8,7 +8,7 @@ enum { AT_ONCE = 1 << 20, LEAST_AWAY = 512 /* below, bytes are copies (source.c)
 
 static const uint64_t max_model_bytes = INT32_MAX;
 
-/** protobuf-c's idea of a place to write to. */
+/** A buffer to which protobuf-c writes. */
 typedef struct sink {
   ProtobufCBuffer base;
   const laci_onnx_message *message;
@@ -18,7 +18,7 @@ typedef struct sink {
   lac_error *err;
 } sink;
 
-/** A large tensor may still be in its file. */
+/** Writes the bytes of a large tensor, which may not be in memory. */
 static lac_status put_away(const sink *s, const uint8_t *bytes, size_t size_bytes) {
   laci_held held;
   lac_status st = LAC_OK;

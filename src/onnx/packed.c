@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Elements of 4 and 2 bits: two or four in a byte of the file, the first in its lowest bits, and a
- * byte each in the graph. Bits beyond the last element are 0. */
+ * Packs and unpacks elements of 4 and 2 bits. In the file, two or four share a byte, the first in
+ * its lowest bits; in the graph, each has a byte. Bits beyond the last element are 0. */
 #include "onnx/onnx_in.h"
 
 #include "base/error.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What names, attributes and versions mean in a scope, which is the main graph, one call of a local
- * function, or a body in either; and the names that a scope's own values get. Next: node.c,
- * function.c, open.c. */
+ * Resolves names, attributes and versions in a scope: the main graph, one call of a local function,
+ * or a body in either. Also makes names for values of a scope. Next: node.c, function.c, open.c. */
 #include "onnx/import_in.h"
 
 #include "base/error.h"
@@ -23,12 +22,12 @@ lac_status laci_import_spend(laci_importer *im, size_t size_bytes, lac_error *er
 
 enum { SUFFIX_ROOM = 16 };
 
-/** first + second, with space for a suffix after them. */
+/** Concatenates first and second, with space for a suffix after them. */
 static lac_status join(laci_importer *im, const char *first, const char *second, char **joined,
                        lac_error *err) {
   size_t n_first = strlen(first), n_second = strlen(second);
   *joined = NULL;
-  /* What the name's owner takes in the graph is of the order of a node. */
+  /* The node or value with this name takes about as much memory as a laci_node. */
   lac_status st = laci_import_spend(im, n_first + n_second + sizeof(laci_node), err);
   if (st) return st;
   char *text = laci_arena_alloc(&im->scratch, n_first + n_second + SUFFIX_ROOM, 1);
@@ -122,11 +121,11 @@ lac_status laci_import_lookup(laci_importer *im, const laci_scope *scope, const 
     return laci_fail(err, LAC_BAD_FILE, "function '%s': reads '%s', which nothing defines",
                      laci_onnx_name(scope->function->proto->name), name);
   }
-  *value = laci_graph_value(im->graph, name); /* the main graph may define it further on */
+  *value = laci_graph_value(im->graph, name); /* the main graph may define the name later */
   return *value < 0 ? laci_fail_memory(err, name) : LAC_OK;
 }
 
-/* A function that forgets an import gets the model's. */
+/* A domain that a function does not import has the model's version. */
 int laci_import_version(const laci_importer *im, const laci_scope *scope, const char *domain) {
   const Onnx__ModelProto *model = im->file->model;
   const Onnx__FunctionProto *function = scope->function ? scope->function->proto : NULL;

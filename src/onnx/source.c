@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Where the bytes of a model's tensors come from.
  *
- * A network that is run needs each weight once, in another layout; one that is changed needs them
- * all, for long. So large tensors stay in their files: they have addresses, those of a reader, and
- * an engine fetches what it reorders, others hold them for a while (base/held.h). A reader that
- * needs them in place materialises the model first: then they are in memory of our own, at the same
- * addresses. Next: base/reader.h, outline.c,
- * external.c. */
+ * Running a network needs each weight once, to copy it to another layout; changing a network needs
+ * all weights for a long time. So large tensors stay in their files at first: they have addresses,
+ * which a reader reserves. An engine fetches the bytes that it reorders; others hold them for a
+ * while (base/held.h). Code that reads bytes at their addresses materialises the model first: then
+ * the bytes are in memory at the same addresses. Next: base/reader.h, outline.c, external.c. */
 #include "onnx/onnx_in.h"
 
 #include "base/error.h"
@@ -15,11 +14,12 @@
 
 #include <string.h>
 
-enum { SMALL = 1024 }; /* bytes of a tensor that are copied at once */
+enum { SMALL = 1024 }; /* tensors of up to so many bytes are copied at once */
 
 /* ---- Views ---- */
 
-/** The place that the outline left becomes bytes: a view, or a copy of few. */
+/** Replaces the offset and size that the outline has by a pointer, or by a copy of a small
+ * tensor. */
 static lac_status attach(Onnx__TensorProto *tensor, void *context, lac_error *err) {
   laci_reader *reader = ((laci_onnx *)context)->reader;
   ProtobufCBinaryData *raw = &tensor->raw_data;
@@ -45,7 +45,7 @@ static lac_status attach(Onnx__TensorProto *tensor, void *context, lac_error *er
   return LAC_OK;
 }
 
-/** Views are not to be freed with the message. */
+/** Removes pointers into the reader's memory, which must not be freed with the message. */
 static lac_status detach(Onnx__TensorProto *tensor, void *context, lac_error *err) {
   const laci_onnx *file = *(const laci_onnx *const *)context;
   (void)err;
@@ -80,7 +80,7 @@ void laci_onnx_free_message(const laci_onnx *file, ProtobufCMessage *message) {
 
 /* ---- Reading ---- */
 
-/** The file that an address belongs to; NULL: to memory. */
+/** Returns the reader whose file an address belongs to; NULL: it is in memory. */
 static laci_reader *reader_of(const laci_onnx *file, const uint8_t *bytes) {
   if (laci_reader_has(file->reader, bytes)) return file->reader;
   for (size_t at = 0; at < file->n_data_files; at++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finding the bytes of tensors in a model's file without decoding it: a walk along the wire format,
- * by the same description of the messages that decoding uses. */
+ * Finding the bytes of tensors in a model's file without decoding it: walks the wire format, using
+ * the message descriptors that decoding uses. */
 #include "onnx/spans.h"
 
 #include "base/error.h"
@@ -10,7 +10,7 @@
 enum { MAX_DEPTH = 200 }; /* as in wire.c, which has accepted the file already */
 
 typedef struct finder {
-  const uint8_t *bytes; /* of the whole file */
+  const uint8_t *bytes; /* bytes of the whole file */
   laci_onnx_span *spans;
   size_t n, capacity;
 } finder;
@@ -46,7 +46,7 @@ bool laci_onnx_field(laci_stretch *s, unsigned *number, laci_stretch *content) {
   return true;
 }
 
-/** Whether a field of a tensor holds elements in their layout in memory. */
+/** Does a field of a tensor hold elements in their layout in memory? */
 static bool is_elements(const ProtobufCFieldDescriptor *field) {
   bool is_list = field->label == PROTOBUF_C_LABEL_REPEATED;
   return is_list ? field->type == PROTOBUF_C_TYPE_FLOAT || field->type == PROTOBUF_C_TYPE_DOUBLE

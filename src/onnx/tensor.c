@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A tensor of the message as bytes: which field holds them, and whether there are as many as its
- * dims ask for.
+ * Finds the bytes of a tensor of the message: which field holds them, and whether there are as many
+ * as its dims require.
  *
  * Where the field has the graph's layout already (raw bytes, floats, int64 ...) the bytes are the
  * message's own; where it holds wider elements (float16 in int32_data) a narrow copy is made. Next:
@@ -19,14 +19,13 @@ const char *laci_onnx_domain(const char *domain) {
   return domain && strcmp(domain, "ai.onnx") != 0 ? domain : "";
 }
 
-/** A field of numbers: where its array is, how many elements it has and of how many bytes. */
+/** A field of numbers: its array, the number of elements, and bytes of an element. */
 typedef struct typed_field {
   void **array;
   size_t n, element_bytes;
 } typed_field;
 
-/** The typed field that the element type goes into; array NULL: there is none (text, unknown
- * types). */
+/** Returns the typed field for an element type; array NULL: there is none (text, unknown types). */
 static typed_field typed_field_of(Onnx__TensorProto *t, lac_dtype dtype) {
   switch (dtype) {
     case LAC_DTYPE_F32:
@@ -50,8 +49,9 @@ static lac_status fail_size(lac_error *err, const char *name, const laci_tensor_
       found, lac_dtype_name(view->dtype), laci_shape_text(&view->shape, text, sizeof text), wanted);
 }
 
-/** Elements as wide as the array's, or two of them (complex numbers): the array as it is. Else a
- * narrow copy. Packed elements come a byte of them in each of the array's. */
+/** Views a typed field. If elements are as wide as those of the array, or twice as wide (complex
+ * numbers), the bytes are the array itself; else a narrow copy. Packed elements have one byte in
+ * each element of the array. */
 static lac_status view_typed(laci_onnx *file, const char *name, typed_field field,
                              laci_tensor_view *view, lac_error *err) {
   size_t element = lac_dtype_size(view->dtype);
@@ -109,7 +109,7 @@ static lac_status view_bytes(laci_onnx *file, Onnx__TensorProto *tensor, const c
   return LAC_OK;
 }
 
-/** The bytes of the file, which view has, become a byte an element. */
+/** Unpacks view's bytes, as packed in the file, to one byte for each element. */
 static lac_status unpack(laci_onnx *file, const char *name, int64_t count, laci_tensor_view *view,
                          lac_error *err) {
   const laci_byte_source from = laci_onnx_bytes(file);

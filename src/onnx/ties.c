@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tensors that the file names outside of its nodes: annotations of quantization and training
- * graphs. No operator says how their channels go together, so what is named stays as it is. */
+ * Marks values that the file names outside of its nodes: in quantization annotations and training
+ * graphs. No operator describes their channels, so these values must not be reordered. */
 #include "onnx/import_in.h"
 
 #include <string.h>
@@ -14,7 +14,8 @@ static void tie(laci_importer *im, const char *name, const char *by) {
   if (value >= 0 && !im->graph->values[value].tied_by) im->graph->values[value].tied_by = by;
 }
 
-/* A parameter with one element has no order. What is not stored counts as a list. */
+/* Is the value a stored tensor of one element, which has no channel order? A value that is not
+ * stored counts as a list. */
 static bool is_scalar(const laci_importer *im, const char *name) {
   const int value = laci_graph_find_value(im->graph, laci_onnx_name(name));
   const int stored = value >= 0 ? im->graph->values[value].stored : -1;
@@ -37,7 +38,7 @@ static void tie_annotation(laci_importer *im, const Onnx__TensorAnnotation *anno
 enum { MOST_DEPTH = 100 };
 static const char by_training[] = "training_info";
 
-/* What the graph reads, computes or stores under names of the network's values. */
+/* Marks the network's values whose names the graph reads, computes or stores. */
 static void tie_graph(laci_importer *im, const Onnx__GraphProto *graph, int depth) {
   if (!graph || depth > MOST_DEPTH) return;
   for (size_t at = 0; at < graph->n_node; at++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From bytes to a decoded message, and walking one.
+ * Checks and decodes the bytes of a message, and visits its tensors.
  *
- * protobuf-c decodes recursively and says only yes or no. So the bytes are walked first, by the
- * same description of the messages: that bounds the depth, finds wrong lengths before anything is
- * allocated, and can say what is wrong and where. Next: source.c, import.c. */
+ * protobuf-c decodes recursively, and its failures have no reason. So the bytes are checked first,
+ * using the same message descriptors: this bounds the depth, finds wrong lengths before anything is
+ * allocated, and can report what is wrong and where. Next: source.c, import.c. */
 #include "onnx/onnx_in.h"
 
 #include "base/error.h"
@@ -13,15 +13,15 @@
 #include <string.h>
 
 enum {
-  MAX_DEPTH = 200, /* messages in messages; a graph in a graph takes three */
-  TAG_BYTES = 20,  /* a tag and what follows it, a number or a length, at their longest */
+  MAX_DEPTH = 200, /* nested messages; a graph in a graph takes three levels */
+  TAG_BYTES = 20,  /* maximal length of a tag and the number or length after it */
 };
 
-static const uint64_t max_model_bytes = INT32_MAX; /* what protobuf can count */
+static const uint64_t max_model_bytes = INT32_MAX; /* the limit of protobuf */
 
 typedef struct cursor {
   laci_reader *reader;
-  const uint8_t *begin, *at, *end; /* begin: of the whole file, for messages */
+  const uint8_t *begin, *at, *end; /* begin: start of the whole file */
 } cursor;
 
 static lac_status fail_at(const cursor *c, lac_error *err, const char *what) {
@@ -29,7 +29,7 @@ static lac_status fail_at(const cursor *c, lac_error *err, const char *what) {
                    (size_t)(c->at - c->begin));
 }
 
-/** The next n bytes of c, or all up to its end, can be read from here on. */
+/** Makes sure that the next n bytes of c, or all up to its end, can be read. */
 static lac_status look(const cursor *c, size_t n, lac_error *err) {
   size_t left = (size_t)(c->end - c->at);
   return laci_reader_look(c->reader, (size_t)(c->at - c->begin), n < left ? n : left, err);
@@ -105,8 +105,8 @@ static lac_status check_content(cursor inner, const ProtobufCFieldDescriptor *fi
   }
 }
 
-/** One field: its tag and what follows. `seen` has a bit for every single message met so far in
- * this message. */
+/** Checks one field: its tag and content. `seen` has a bit for every non-repeated message field met
+ * so far in this message. */
 static lac_status check_field(cursor *c, const ProtobufCMessageDescriptor *message, int depth,
                               uint32_t *seen, lac_error *err) {
   uint64_t tag, value = 0;
@@ -157,7 +157,8 @@ static lac_status check_message(cursor c, const ProtobufCMessageDescriptor *mess
   return st;
 }
 
-/* Blocks are zeroed and one byte longer than asked for: bytes fields can be read as texts. */
+/* Blocks are zeroed and one byte longer than requested, so that bytes fields can be read as
+ * texts. */
 static void *block_alloc(void *failed, size_t size) {
   void *block = laci_alloc(size + 1, 1);
   if (!block && failed) *(bool *)failed = true;
@@ -220,7 +221,7 @@ void laci_onnx_free_part(ProtobufCMessage *message) {
   protobuf_c_message_free_unpacked(message, &allocator);
 }
 
-/* ---- Walking ---- */
+/* ---- Visiting tensors ---- */
 
 lac_status laci_onnx_each_tensor(ProtobufCMessage *message, laci_tensor_visit *visit, void *context,
                                  lac_error *err) {

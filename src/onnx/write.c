@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A new model from a graph: the message is put together in an arena, its texts and bytes are views
- * into the graph, and it is packed like any other. */
+ * Writes a new model from a graph: builds the message in an arena, with texts and bytes that point
+ * into the graph, and packs it like any other message. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "onnx/metadata_in.h"
 #include "onnx/onnx_in.h"
 
-/** A model in the making. */
+/** The state of building a model. */
 typedef struct builder {
   const laci_graph *graph;
   laci_arena arena;
@@ -21,10 +21,10 @@ typedef struct builder {
 
 static lac_status no_memory(const builder *m) { return laci_fail_memory(m->err, m->path); }
 
-/** protobuf-c does not write to what it packs, but its texts are not const. */
+/** Casts away const: protobuf-c does not write to texts that it packs. */
 static char *text_of(const char *text) { return (char *)(uintptr_t)text; }
 
-/** A list of n messages of a kind, initialised one by one: pointers and what they point to. */
+/** Allocates a list of n messages and an array of pointers to them; the caller initializes each. */
 static void *make_list(builder *m, size_t n, size_t size, void *list) {
   void **pointers = laci_arena_alloc(&m->arena, n, sizeof *pointers);
   uint8_t *items = laci_arena_alloc(&m->arena, n, size);
@@ -168,7 +168,7 @@ static lac_status make_attribute(builder *m, const laci_node *node, const laci_a
   }
 }
 
-/** Names of values; an absent one is empty. */
+/** Returns the names of values; an absent value has an empty name. */
 static char **make_names(builder *m, const int *ids, int n) {
   char **names = laci_arena_alloc(&m->arena, (size_t)n, sizeof *names);
   for (int at = 0; names && at < n; at++) {
@@ -203,7 +203,7 @@ static lac_status make_node(builder *m, const laci_node *node, Onnx__NodeProto *
 
 /* ---- The model ---- */
 
-/** The versions of the operators' domains; all nodes of a domain have the same. */
+/** Sets the versions of the operators' domains; all nodes of a domain have the same. */
 static lac_status make_opsets(builder *m, Onnx__ModelProto *model) {
   const laci_graph *g = m->graph;
   Onnx__OperatorSetIdProto *sets =
@@ -246,7 +246,7 @@ static lac_status make_graph(builder *m, Onnx__GraphProto *to) {
   return st;
 }
 
-/** The message, which lives in m->arena and body. */
+/** Builds the message, allocated in m->arena and body. */
 static lac_status make_model(builder *m, Onnx__ModelProto *model, Onnx__GraphProto *body) {
   onnx__model_proto__init(model);
   lac_status st = make_graph(m, body);
