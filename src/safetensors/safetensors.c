@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The header is read as JSON, each tensor of it is checked alone, and then all of them, sorted by
- * place, against each other. */
+ * Reads the header as JSON, checks each tensor by itself, then all tensors, sorted by offset, for
+ * overlaps. */
 #include "safetensors/safetensors.h"
 
 #include <inttypes.h>
@@ -19,10 +19,10 @@ enum { LENGTH_BYTES = 8, PART = 1 << 16 };
 struct laci_safetensors {
   const char *path;
   laci_reader *reader;
-  json_t *root; /* names are views of it */
+  json_t *root; /* owns the names of tensors */
   laci_safetensor *tensors;
   int n;
-  size_t data; /* where the tensors' bytes begin */
+  size_t data; /* offset in the file at which the tensors' bytes begin */
 };
 
 /* ---- The header ---- */
@@ -37,7 +37,7 @@ bool laci_safetensors_begins(const uint8_t *bytes, size_t n) {
   return n > LENGTH_BYTES && bytes[LENGTH_BYTES] == '{' && length_of(bytes) <= MOST_HEADER;
 }
 
-/** The header's text, which ends in a zero byte. */
+/** Reads the header's text, and adds a zero byte. */
 static lac_status read_header(laci_safetensors *f, char **text, lac_error *err) {
   uint8_t bytes[LENGTH_BYTES];
   const size_t size = laci_reader_size(f->reader);
@@ -71,7 +71,7 @@ static lac_status fail_tensor(const laci_safetensors *f, const char *name, const
   return laci_fail(err, LAC_BAD_FILE, "%s: %.200s: %s", f->path, name, what);
 }
 
-/** The format's types; bytes of an element. */
+/** Looks up a type of the format; returns the bytes of an element, 0 for an unknown type. */
 static size_t bytes_of_type(const char *type, lac_dtype *dtype, bool *is_float) {
   static const struct {
     const char *name;

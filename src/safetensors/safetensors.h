@@ -6,8 +6,8 @@
  *     {"fc.bias": {"dtype": "F32", "shape": [10], "data_offsets": [0, 40]}, "__metadata__": {...}}
  *
  * Everything a header says is checked against the file before a tensor is read: its length (100 MB
- * at most, as the format's own reader requires), types, shapes, places that are in the file and do
- * not overlap. */
+ * at most, as the format's own reader requires), types, shapes, and that tensors are inside the
+ * file and do not overlap. */
 #ifndef LACI_SAFETENSORS_SAFETENSORS_H
 #define LACI_SAFETENSORS_SAFETENSORS_H
 
@@ -22,34 +22,33 @@ enum { LACI_SAFETENSORS_MOST_RANK = 8 };
 
 typedef struct laci_safetensors laci_safetensors;
 
-/** A view; dies with its file. */
+/** A tensor of a file; valid until the file is closed. */
 typedef struct laci_safetensor {
   const char *name;
   const char *type; /* as the file calls it: "F32", "I64" */
-  lac_dtype dtype;  /* where `is_float` */
+  lac_dtype dtype;  /* set where `is_float` */
   bool is_float;    /* F64, F32, F16 or BF16: the only ones that are read */
   int rank;
   int64_t shape[LACI_SAFETENSORS_MOST_RANK];
   int64_t count;
-  size_t first, size_bytes; /* in the file */
+  size_t first, size_bytes; /* position and size in the file */
 } laci_safetensor;
 
-/** Do these first bytes of a file begin as a safetensors file does? n >= 9. */
+/** Do these first n >= 9 bytes look like the beginning of a safetensors file? */
 bool laci_safetensors_begins(const uint8_t *bytes, size_t n);
 
-/** Reads and checks the header. Fails LAC_BAD_FILE saying what was wrong and with which tensor, and
- * as a reader does; *file is then NULL. */
+/** Reads and checks the header. Fails LAC_BAD_FILE with the tensor and what is wrong, and as
+ * laci_reader_open does; *file is then NULL. */
 LAC_MUST_CHECK lac_status laci_safetensors_open(const char *path, laci_safetensors **file,
                                                 lac_error *err);
-void laci_safetensors_close(laci_safetensors *file); /* NULL is fine */
+void laci_safetensors_close(laci_safetensors *file); /* file may be NULL */
 
-/** Its tensors, by name. */
+/** Returns the file's tensors, sorted by name. */
 const laci_safetensor *laci_safetensors_list(const laci_safetensors *file, int *n);
-/** NULL: there is none. */
+/** Returns the tensor of that name; NULL: there is none. */
 const laci_safetensor *laci_safetensors_find(const laci_safetensors *file, const char *name);
 
-/** The elements [count] as floats; NaN and infinities are as they are. The tensor is a float one.
- */
+/** Reads the elements of a float tensor as floats, to[count]; NaN and infinities are kept. */
 LAC_MUST_CHECK lac_status laci_safetensors_read(const laci_safetensors *file,
                                                 const laci_safetensor *tensor, float *to,
                                                 lac_error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One element of bf16: the upper half of a float32. Plain C that compilers make vectors of. */
+ * One element of bf16: the upper half of a float32. Plain C that compilers can vectorize. */
 #ifndef LACI_TENSOR_BF16_H
 #define LACI_TENSOR_BF16_H
 
@@ -13,7 +13,7 @@ static inline float laci_bf16_value(uint16_t bits) {
   return x;
 }
 
-/** To the nearest, ties to even; NaN stays NaN. */
+/** Rounds to the nearest bf16, ties to even; NaN stays NaN. */
 static inline uint16_t laci_bf16_round(float x) {
   uint32_t bits;
   memcpy(&bits, &x, sizeof bits);

@@ -110,7 +110,7 @@ int64_t laci_buf_get_i(const laci_buf *buf, int64_t at) {
   return buf->i ? buf->i[at] : laci_int_from_f(buf->f[at]);
 }
 
-/* Floats and integers of 8 bits and fewer, a byte each. */
+/* Case labels of float and integer types of 8 bits and fewer, each stored in a byte. */
 #define NARROW_BYTES         \
   case LAC_DTYPE_F8E4M3FN:   \
   case LAC_DTYPE_F8E4M3FNUZ: \
@@ -124,8 +124,8 @@ int64_t laci_buf_get_i(const laci_buf *buf, int64_t at) {
   case LAC_DTYPE_U4: \
   case LAC_DTYPE_I4
 
-/* One loop a type: `type` is what memcpy reads, `x` the element in the expression that is stored.
- */
+/* A loop that reads elements: `type` is what memcpy reads, `x` is the element in the expression
+ * that is stored. */
 #define READ_LOOP(type, expression)                       \
   do {                                                    \
     const uint8_t *from = bytes;                          \

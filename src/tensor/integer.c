@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Integers as elements of a tensor: what each type holds, how elements compare, and what a number
- * becomes in a type that does not hold it. */
+ * Integers as elements of a tensor: the range of each type, how elements compare, and conversion of
+ * numbers outside of the range. */
 #include <math.h>
 
 #include "base/to_int.h"

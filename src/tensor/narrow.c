@@ -9,12 +9,13 @@
 
 #include "tensor/bf16.h"
 
-/** Where a type has no infinity, `infinite` is its NaN. */
+/** A float format. Where it has no infinity, `infinite` is its NaN. */
 typedef struct format {
-  int bits, smallest;              /* of the fraction; the exponent of the smallest normal */
+  /* bits of the fraction; exponent of the smallest normal number */
+  int bits, smallest;
   uint16_t largest, infinite, nan; /* codes */
   uint16_t sign;
-  bool saturates; /* by default */
+  bool saturates; /* too large numbers become the largest by default */
   bool one_zero;  /* the code of -0 is NaN */
 } format;
 
@@ -34,7 +35,7 @@ bool laci_dtype_is_narrow(lac_dtype dtype) {
   return (unsigned)dtype < LAC_DTYPE_COUNT && (formats[dtype].sign || dtype == LAC_DTYPE_F8E8M0);
 }
 
-/* 2^(code - 127) */
+/* Returns the f8e8m0 code of x: 2^(code - 127). */
 static uint16_t power_bits(double x, unsigned rounding) {
   double size = fabs(x);
   int exponent = -E8M0_BIAS;
@@ -73,7 +74,8 @@ uint16_t laci_narrow_bits(lac_dtype dtype, double x, unsigned rounding) {
 double laci_f16_value(uint16_t bits) {
   const unsigned exponent = bits >> 10 & 31, fraction = bits & 1023;
   double magnitude = exponent == 0 ? (double)fraction * 0x1p-24 : fraction ? NAN : INFINITY;
-  if (exponent != 0 && exponent != 31) { /* the same fields, wider */
+  /* a normal number: exponent and fraction are moved to the fields of a double */
+  if (exponent != 0 && exponent != 31) {
     const uint64_t wide = (uint64_t)(exponent - 15 + 1023) << 52 | (uint64_t)fraction << 42;
     memcpy(&magnitude, &wide, sizeof magnitude);
   }

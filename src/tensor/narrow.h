@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Floats of 16 bits and fewer: f16, bf16, those of 8 bits (f8e4m3fn ...), f4e2m1 and the powers of
- * two of f8e8m0. Each is a row of a table in narrow.c; this is the one place that rounds to them.
+ * two of f8e8m0. Each is a row of a table in narrow.c; all rounding to these types is done here.
  *
- * Engines that plan hold a value of such a type as a float between nodes, and Cast, CastLike and
- * QuantizeLinear alone round; the plain engine rounds every result. See docs/robustness.md. */
+ * The fast engine stores values of such a type as float between nodes, and only Cast, CastLike and
+ * QuantizeLinear round; the plain engine rounds every result. See docs/robustness.md. */
 #ifndef LACI_TENSOR_NARROW_H
 #define LACI_TENSOR_NARROW_H
 
@@ -14,38 +14,41 @@
 
 #include "lacuna/dtype.h"
 
-/** How to round, a sum of: beyond the largest number is infinite, or NaN where a type has no
- * infinity (else it is the largest, of f16 and bf16 infinite always); and of f8e8m0 the next power
- * of two downwards, or the nearest (else upwards). NONE: laci_float_round gives x. */
+/** Flags for rounding. OVERFLOW: numbers that are too large become infinite, or NaN where the type
+ * has no infinity; without it, they become the largest number (in f16 and bf16 always infinite).
+ * DOWN, NEAREST: f8e8m0 rounds to the next power of two downwards, or to the nearest; without both,
+ * upwards. NONE: laci_float_round returns x. */
 enum { LACI_ROUND_OVERFLOW = 1, LACI_ROUND_DOWN = 2, LACI_ROUND_NEAREST = 4, LACI_ROUND_NONE = 8 };
 
-/** What Cast's `round_mode` is where nothing is rounded, in graphs that are made here. */
+/** The value of Cast's `round_mode` that means no rounding; only in graphs that this library
+ * makes. */
 #define LACI_ROUND_MODE_NONE "none"
 
 bool laci_dtype_is_narrow(lac_dtype dtype); /* a float type of 16 bits or fewer */
 
-/** The bits of x rounded once to the nearest, ties to even. f4e2m1 has no NaN: it becomes -0, as in
- * ml_dtypes. f8e8m0 has neither sign nor zero. */
+/** Returns the bits of x, rounded once to the nearest, ties to even. f4e2m1 has no NaN: NaN becomes
+ * -0, as in ml_dtypes. f8e8m0 has neither sign nor zero. */
 uint16_t laci_narrow_bits(lac_dtype dtype, double x, unsigned rounding);
 
-/** The number that bits of a narrow type are; bits above its width are not looked at. */
+/** Returns the number that the bits of a narrow type represent; bits above its width are
+ * ignored. */
 double laci_narrow_value(lac_dtype dtype, uint16_t bits);
 
-/** x as an element of any float type: rounded to it, exact in f64. */
+/** Returns x rounded to any float type; exact in f64. */
 double laci_float_round(lac_dtype dtype, double x, unsigned rounding);
 
-/** A number that an engine holds for an element of the type, as that element: rounded; what is not
- * finite stays. */
+/** Rounds a number that an engine stores with more digits to its element type; infinities and NaN
+ * are kept. */
 static inline double laci_float_held(lac_dtype dtype, double x) {
   return isfinite(x) ? laci_float_round(dtype, x, 0) : x;
 }
 
-/** The bits of -0 of any float type; 0 where a type has no other zero than that. */
+/** Returns the bits of -0 of any float type; 0 where the type has no such zero. */
 uint64_t laci_negative_zero(lac_dtype dtype);
 
 double laci_f16_value(uint16_t bits);
 
-/** The f16 nearest to x, as a float. Plain C that compilers make vectors of. */
+/** Returns the f16 nearest to x, as a float. Plain C that compilers can vectorize. */
 static inline float laci_f16_nearest(float x) {
   uint32_t bits;
   float size = fabsf(x), y;
