@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Writing and reading permutation files.
  *
- * The places are written for other programs and for readers: this library finds them again by its
- * own analysis and takes them as a check that the file means the same channels. */
+ * For each class of channels the file lists the places (tensor, axis, positions) where the channels
+ * are. They are written for other programs and for people; when the library reads a file, it finds
+ * the places by analysis and compares them, to check that the file means the same channels. */
 #include "permute/file.h"
 
 #include <inttypes.h>
@@ -18,7 +19,8 @@
 #include "permute/plan.h"
 #include "permute/search.h"
 
-/* Operators, wiring and shapes of stored tensors; not names, not contents. */
+/* Returns a hash of the network's structure: operators, connections and shapes of stored tensors,
+ * but not names or contents. */
 static uint64_t structure_hash(const laci_graph *graph) {
   uint64_t hash = 0x1ACu;
   for (int n = 0; n < graph->n_nodes; n++) {
@@ -39,7 +41,7 @@ static uint64_t structure_hash(const laci_graph *graph) {
   return hash;
 }
 
-/* Positions of a slot as runs of equal step. */
+/* Returns the positions of a class's channels as JSON: runs of equal step. */
 static json_t *runs_of(laci_json_writer *w, const int32_t *position, int n) {
   json_t *runs = json_array();
   for (int i = 0; i < n;) {
@@ -81,8 +83,8 @@ static void add_place(int stored_id, int axis, int conv_groups, void *context) {
   laci_json_append(c->w, c->places, place);
 }
 
-/* Where the channels of group g are: stored tensors, and places in them. The writer knows whether
- * all of it was made. */
+/* Returns as JSON where the channels of group g are: stored tensors, and places in them. The writer
+ * records a failure to allocate. */
 static json_t *class_places(laci_json_writer *w, const laci_plan *plan, int g) {
   const laci_analysis *a = plan->analysis;
   json_t *places = json_array();
@@ -138,8 +140,8 @@ lac_status laci_permutation_text(const laci_plan *plan, laci_pattern pattern, ui
 
 /* ---- Reading ---- */
 
-/* A place more or fewer is another class, and one number twice no order: what was lost from a file
- * is noticed, wherever it was. */
+/* Reads the order of group g. Fails if its length is not the number of channels or a number occurs
+ * twice, so that any loss of data in the file is noticed. */
 static lac_status read_order(laci_plan *plan, int g, const json_t *class, const char *name,
                              bool invert, lac_error *err) {
   const json_t *order = json_object_get(class, "permutation");
@@ -167,8 +169,9 @@ static lac_status read_order(laci_plan *plan, int g, const json_t *class, const 
   return st;
 }
 
-/* Which of the classes still to be found covers just these places; -1: none. The search begins
- * after the last one: most files list the classes in the order in which they are found here. */
+/* Returns the class whose places are exactly `wanted`, among those not matched yet; -1: none. The
+ * search starts at `begin`, after the class found last, since most files list the classes in the
+ * order of the analysis. */
 static int find_class(json_t *const *places, int n, int begin, const json_t *wanted) {
   for (int k = 0; k < n; k++) {
     int g = (begin + k) % n;
@@ -177,8 +180,8 @@ static int find_class(json_t *const *places, int n, int begin, const json_t *wan
   return -1;
 }
 
-/* Classes are known by their places: their numbers depend on which layers are to be pruned. Each
- * class of the network is found once; places[g] goes when it is. */
+/* Matches the file's classes with the network's by their places, since class numbers depend on
+ * which layers are to be pruned. Each class is matched once; then places[g] is freed. */
 static lac_status match_classes(laci_plan *plan, const json_t *classes, json_t **places,
                                 const char *name, bool invert, lac_error *err) {
   int n = plan->analysis->n_groups, found = -1;
@@ -224,8 +227,8 @@ static lac_status read_classes(laci_plan *plan, const json_t *classes, const cha
   return st;
 }
 
-/* Everything that laci_permutation_text writes has to be there: a file that lost a part may have
- * lost more. */
+/* Reads the file's top level. Everything that laci_permutation_text writes must be present: if one
+ * part is missing, others may be, too. */
 static lac_status read_root(laci_plan *plan, const json_t *root, const char *name, bool invert,
                             lac_error *err) {
   char hash[20];

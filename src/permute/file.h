@@ -7,13 +7,14 @@
 
 typedef struct laci_plan laci_plan;
 
-/** Text of the plan's permutation file (laci_alloc). It names the network's structure by a hash, so
- * that pruned and fine-tuned descendants still match. */
+/** Returns the text of the plan's permutation file (free with laci_free). It identifies the network
+ * by a hash of its structure, so that it also fits the network after pruning or fine-tuning. */
 LAC_MUST_CHECK lac_status laci_permutation_text(const laci_plan *plan, laci_pattern pattern,
                                                 uint64_t seed, char **text, lac_error *err);
 
-/** Reads such a text into plan->found[].order (inverted if asked) and completes the plan. `name` is
- * for messages. Fails LAC_BAD_FILE where it is damaged, no permutation, or of another network. */
+/** Reads the text of a permutation file into plan->found[].order, inverted if `invert`, and
+ * completes the plan. `name` is for messages. Fails LAC_BAD_FILE if the text is damaged, no
+ * permutation, or of another network. */
 LAC_MUST_CHECK lac_status laci_permutation_read(laci_plan *plan, const char *name, const char *text,
                                                 bool invert, lac_error *err);
 

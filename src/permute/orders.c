@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Gathering a tensor through its axis orders.
  *
- * Each order becomes a table of old offsets, one entry for each combined index of its axes; the old
- * place of a new element is then the sum of one entry a table, so any number of orders costs one
- * pass. Everything after the last axis that moves stays together as one run. */
+ * Each order becomes a table of old offsets with one entry for each combined index of its axes. The
+ * old offset of a new element is then the sum of one entry per table, so that any number of orders
+ * takes one pass. The elements after the last reordered axis stay together as one run. */
 #include "permute/orders.h"
 
 #include <string.h>
@@ -32,7 +32,8 @@ bool laci_orders_are_identity(const laci_value_orders *orders) {
   return true;
 }
 
-/* The axes exist, are taken once over all orders, and `count` is what their sizes say. */
+/* Checks that the axes exist, that no axis is in two orders, and that `count` is the product of
+ * their sizes. */
 static lac_status check_axes(const laci_axis_order *item, const laci_shape *shape, unsigned *taken,
                              lac_error *err) {
   bool grouped = item->n_groups > 0;
@@ -65,7 +66,8 @@ static lac_status check_axes(const laci_axis_order *item, const laci_shape *shap
   return LAC_OK;
 }
 
-/* A permutation; a grouped one keeps every place inside its own group. */
+/* Checks that the order is a permutation, and that a grouped one moves no channel to another group.
+ */
 static lac_status check_places(const laci_axis_order *item, lac_error *err) {
   int64_t part = item->n_groups > 0 ? item->count / item->n_groups : item->count;
   lac_status st = LAC_OK;
@@ -106,14 +108,15 @@ static lac_status fill_item(struct laci_order_walk_item *to, const laci_order_wa
     for (int i = item->n_axes - 1; i >= 0; i--) {
       int axis = item->axes[i];
       to->offset[q] += left % walk->dims[axis] * walk->strides[axis];
-      left /= walk->dims[axis]; /* grouped: what is left is the group, which the row chooses */
+      left /= walk->dims[axis]; /* grouped: the rest is the group's number, which depends on the row
+                                   */
     }
   }
   return LAC_OK;
 }
 
-/* Makes the axes after the last moving one part of the run, and lets an axis without an order step
- * by its stride. */
+/* Makes the axes after the last reordered one part of the run, and sets the stride of the other
+ * axes without an order. */
 static void cut_runs(laci_order_walk *walk, unsigned moving) {
   while (walk->rank > 0 && !(moving >> (walk->rank - 1) & 1)) walk->run *= walk->dims[--walk->rank];
   walk->n_runs = 1;
@@ -146,7 +149,7 @@ lac_status laci_order_walk_init(laci_order_walk *walk, const laci_shape *shape,
     for (int k = 0; k < item->n_axes; k++) moving |= 1u << item->axes[k];
     if (to->row_axis >= 0) moving |= 1u << to->row_axis;
   }
-  /* The stride of an axis now says how far a step along it goes where no table answers for it. */
+  /* From here on the stride of an axis is 0 if a table has its offsets. */
   for (int i = 0; i < walk->n_items; i++) {
     for (int axis = 0; axis < walk->rank; axis++) {
       if (walk->items[i].step[axis]) walk->strides[axis] = 0;
@@ -161,7 +164,7 @@ void laci_order_walk_clear(laci_order_walk *walk) {
   memset(walk, 0, sizeof *walk);
 }
 
-/* Where a table's part of a run begins: the combined index of the outer axes. */
+/* Returns the combined index in this table that the outer axes contribute. */
 static int64_t item_start(const struct laci_order_walk_item *item, int inner,
                           const int64_t *index) {
   int64_t q = 0;
@@ -170,9 +173,9 @@ static int64_t item_start(const struct laci_order_walk_item *item, int inner,
   return outer_row ? q + index[item->row_axis] / item->rows_per_group * item->size : q;
 }
 
-/* n runs that differ in the innermost axis only, from index `at` of it on. An order along it leads;
- * else its stride does. What the outer axes give is a number, and a grouped order whose rows are
- * along it is added. */
+/* Writes the sources of n runs that differ only in the innermost axis, from index `at` on. An order
+ * along that axis gives their offsets; without one its stride does. The outer axes add a constant,
+ * and a grouped order whose rows are along this axis adds its offsets. */
 static void read_line(const laci_order_walk *walk, const int64_t *index, int64_t at, int64_t n,
                       int64_t base, int64_t *restrict sources) {
   int inner = walk->rank - 1;
@@ -207,7 +210,7 @@ static void read_line(const laci_order_walk *walk, const int64_t *index, int64_t
 void laci_order_walk_sources(const laci_order_walk *walk, int64_t first, int64_t n,
                              int64_t *sources) {
   int inner = walk->rank - 1;
-  if (inner < 0) { /* nothing moves: one run */
+  if (inner < 0) { /* nothing is reordered: the whole tensor is one run */
     if (n > 0) sources[0] = 0;
     return;
   }
@@ -226,7 +229,7 @@ void laci_order_walk_sources(const laci_order_walk *walk, int64_t first, int64_t
   }
 }
 
-/* Elements as plain numbers of their size, at any address and whatever they mean. */
+/* Integers of an element's size, to copy elements of any type at any address. */
 typedef uint16_t word16 __attribute__((may_alias, aligned(1)));
 typedef uint32_t word32 __attribute__((may_alias, aligned(1)));
 typedef uint64_t word64 __attribute__((may_alias, aligned(1)));
@@ -236,8 +239,8 @@ typedef uint64_t word64 __attribute__((may_alias, aligned(1)));
     for (int64_t i = 0; i < n; i++) ((type *)out)[i] = ((const type *)in)[sources[i]]; \
   } while (0)
 
-/* Single elements are moved as numbers (gathering columns is the common case), longer runs as
- * bytes. */
+/* Copies runs to `out`: single elements as integers, which is the common case (reordered columns);
+ * longer runs by memcpy. */
 static void gather(const int64_t *sources, int64_t n, int64_t run, size_t element_size,
                    const void *in, void *out) {
   switch (run == 1 ? element_size : 0) {

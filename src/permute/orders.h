@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A chosen reordering, as every value and stored tensor sees it.
+ * What a chosen reordering means for every value and stored tensor.
  *
- * A value's axes are reordered by zero or more *axis orders*; each covers one axis, or several
- * taken together (heads x size). With the index along its axes written as one number, first axis
- * slowest:  new[p] = old[order[p]]. */
+ * A value is reordered by zero or more *axis orders*. Each applies to one axis, or to several axes
+ * together (heads x size). With p as the combined index along these axes, the first one slowest:
+ * new[p] = old[order[p]]. */
 #ifndef LACI_PERMUTE_ORDERS_H
 #define LACI_PERMUTE_ORDERS_H
 
@@ -26,8 +26,8 @@ typedef struct laci_value_orders {
   laci_axis_order *items;
 } laci_value_orders;
 
-/** For all values of a graph (stored tensors through their value): [n_values]. Everything lives in
- * the arena. */
+/** The orders of all values of a graph, [n_values]; those of a stored tensor are found by its
+ * value. All memory is in the arena. */
 typedef struct laci_orders {
   laci_arena arena;
   int n_values;
@@ -36,23 +36,23 @@ typedef struct laci_orders {
 
 void laci_orders_clear(laci_orders *orders);
 
-/** True when the orders move nothing (all identities, or none). */
+/** Are all orders identities, or is there none? */
 bool laci_orders_are_identity(const laci_value_orders *orders);
 
-/** out = in with every order of `orders` applied; both row-major of `shape` with elements of
- * element_size bytes, not overlapping. Fails LAC_NO_MEMORY, LAC_INTERNAL where an order does not
- * fit the shape. */
+/** Copies `in` to `out` with every order of `orders` applied. Both are row-major, of `shape`, with
+ * elements of element_size bytes, and must not overlap. Fails LAC_NO_MEMORY, LAC_INTERNAL if an
+ * order does not fit the shape. */
 LAC_MUST_CHECK lac_status laci_reorder(const laci_shape *shape, size_t element_size,
                                        const laci_value_orders *orders, const void *in, void *out,
                                        lac_error *err);
 
-/** Where every element of a reordered tensor comes from, as runs of neighbours: run r of the new
- * tensor (elements [r * run, (r + 1) * run)) is the old tensor's elements from
- * laci_order_walk_sources' sources[r] on. It lets a caller compare or gather in place.
+/** Maps the elements of a reordered tensor to their old offsets, in runs of adjacent elements. Run
+ * r of the new tensor, elements [r * run, (r + 1) * run), is copied from the old tensor's elements
+ * at sources[r] and after (laci_order_walk_sources). It lets a caller compare or gather in place.
  * Zero-initialise; clear also after a failure. */
 typedef struct laci_order_walk {
   int64_t n_runs, run; /* n_runs * run == elements of the tensor */
-  int rank; /* axes that still count: the last of them that anything moves along is the innermost */
+  int rank;            /* number of axes up to the last reordered one, which is the innermost */
   int64_t dims[LACI_MAX_RANK], strides[LACI_MAX_RANK];
   int n_items;
   struct laci_order_walk_item {
@@ -63,11 +63,13 @@ typedef struct laci_order_walk {
   } items[LACI_MAX_RANK];
 } laci_order_walk;
 
-/** Fails LAC_NO_MEMORY, LAC_INTERNAL where an order does not fit the shape or is no permutation. */
+/** Initializes a walk. Fails LAC_NO_MEMORY, LAC_INTERNAL if an order does not fit the shape or is
+ * no permutation. */
 LAC_MUST_CHECK lac_status laci_order_walk_init(laci_order_walk *walk, const laci_shape *shape,
                                                const laci_value_orders *orders, lac_error *err);
 void laci_order_walk_clear(laci_order_walk *walk);
-/** sources[i] = old offset (in elements) of run first + i, 0 <= i < n. Any thread. */
+/** Sets sources[i] to the old offset, in elements, of run first + i, 0 <= i < n. Any thread may
+ * call it. */
 void laci_order_walk_sources(const laci_order_walk *walk, int64_t first, int64_t n,
                              int64_t *sources);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From the orders of groups to the orders of all tensors, with the certificate between. */
+ * Derives the orders of all tensors from the orders of groups, and checks them by the certificate.
+ */
 #include "permute/plan.h"
 
 #include <string.h>
@@ -102,8 +103,8 @@ static bool fill_value(laci_plan *plan, int value) {
   return true;
 }
 
-/* Track orders of all groups; a group that breaks the certificate is set back and all is done
- * again. */
+/* Makes the track orders of all groups. If a group fails the certificate, its order is reset to the
+ * identity and all track orders are made again. */
 static lac_status order_tracks(laci_plan *plan, lac_error *err) {
   const laci_analysis *a = plan->analysis;
   for (;;) {

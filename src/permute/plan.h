@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A plan: one chosen order for each group of channels, and what it means for every tensor of the
- * network. */
+ * A plan: one chosen order for each group of channels, and the resulting orders of every tensor of
+ * the network. */
 #ifndef LACI_PERMUTE_PLAN_H
 #define LACI_PERMUTE_PLAN_H
 
@@ -18,31 +18,32 @@ typedef struct laci_plan {
   laci_arena arena;
   laci_found *found; /* [n_groups]; order: [n_channels] place -> old channel, identity for groups
                         not searched */
-  bool *held; /* [n_groups] stays in its order, whatever another one would gain (none does) */
+  bool *held; /* [n_groups] the group is not searched and keeps its order; initially no group is
+                 held */
   int32_t **track_order; /* [n_tracks] place -> old position, NULL: identity */
   laci_orders orders;    /* of all values */
 } laci_plan;
 
-/** A plan that moves nothing. */
+/** Creates a plan in which all orders are the identity. */
 LAC_MUST_CHECK lac_status laci_plan_create(const laci_analysis *analysis, laci_plan **plan,
                                            lac_error *err);
 void laci_plan_destroy(laci_plan *plan);
 
-/** Searches all searchable groups that are not held (several at a time) and completes the plan. The
- * result keeps no less magnitude, or score by options->views, than the order that is there. With
- * options->comm all processes call it for the same network, each searches a part, and all end with
- * the same plan or the same failure. */
+/** Searches the orders of all searchable groups that are not held, several at a time, and completes
+ * the plan. The result keeps at least as much magnitude (or score, if options->views is set) as the
+ * present order. With options->comm all processes call it for the same network, each searches a
+ * part of the groups, and all end with the same plan or the same failure. */
 LAC_MUST_CHECK lac_status laci_plan_search(laci_plan *plan, laci_pattern pattern,
                                            const laci_search_options *options, laci_pool *pool,
                                            lac_error *err);
 
-/** Puts found[group].order into the track orders, for what is searched next; the plan is to be
- * completed before it is used. */
+/** Puts found[group].order into the track orders, so that later searches treat it as fixed.
+ * Complete the plan before it is used. */
 LAC_MUST_CHECK lac_status laci_plan_hold_still(laci_plan *plan, int group, lac_error *err);
 
-/** From found[g].order of all groups: track orders, checked by the certificate, and the orders of
- * all values. A group that fails the certificate goes back to the identity, with an error in the
- * log. */
+/** Makes the track orders and the orders of all values from found[g].order of all groups, and
+ * checks them by the certificate. A group that fails it is reset to the identity, with an error in
+ * the log. */
 LAC_MUST_CHECK lac_status laci_plan_complete(laci_plan *plan, lac_error *err);
 
 /** Does the order of this group move any channel? False: the order is the identity. */

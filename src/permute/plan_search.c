@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Makes search problems of groups, and a plan of their results.
+ * Makes a search problem of each group, and a plan from the results.
  *
- * Groups whose blocks hold no channel of another searched group are independent and are searched
- * together; the others follow one by one, each with the orders found so far fixed. Several
- * processes share the independent ones (plan_share.h). */
+ * Groups whose blocks contain no channel of another searched group are independent and are searched
+ * at the same time. The others (mixed groups) follow one by one, each with the orders found so far
+ * fixed. Several processes divide the independent groups among them (plan_share.h). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,10 +21,10 @@
 typedef struct builder {
   laci_plan *plan;
   laci_pattern pattern;
-  const laci_weight_view *views; /* as laci_search_options has them */
-  laci_arena arena;              /* of the problems, and of what follows */
+  const laci_weight_view *views; /* see laci_search_options */
+  laci_arena arena;              /* for the problems and the arrays below */
   int *first;         /* [n_searchable + 1] where a group's consumers begin in long_run */
-  bool *long_run;     /* of all consumers of searchable groups: see note_long_runs */
+  bool *long_run;     /* [all consumers of searchable groups] see note_long_runs */
   bool *mixed;        /* [n_searchable] a block of it holds channels of another group, too */
   int *n_layers_with; /* [n_stored] layers that read the tensor */
 } builder;
@@ -33,7 +33,8 @@ static bool same_rows(const laci_consumer *a, const laci_consumer *b) {
   return a->layer == b->layer && a->conv_group == b->conv_group;
 }
 
-/* The same weight read by two layers counts once. Within a layer all columns are different. */
+/* Does an earlier consumer of the group read the same weight? Such a weight counts once. Within a
+ * layer all columns are different. */
 static bool seen_before(const builder *b, const laci_group *group, int at) {
   const laci_analysis *a = b->plan->analysis;
   const laci_consumer *one = &group->consumers[at];
@@ -68,9 +69,10 @@ static int by_rows(const void *x, const void *y) {
   return a->at < b->at ? -1 : a->at > b->at;
 }
 
-/* After an NCHW Flatten a channel is a run of copies. Blocks inside a run hold the same channel in
- * any order; where runs are much longer than blocks, hardly a block says anything about the order,
- * and the layer is left out. The n users are those of one group. */
+/* After an NCHW Flatten a channel is a run of columns. A block inside a run contains copies of one
+ * channel only, whatever the order is. If runs are much longer than blocks, hardly any block
+ * depends on the order, and the layer is left out of the search. The n users are all consumers of
+ * one group. */
 static void note_long_runs(builder *b, const user *users, int n) {
   int32_t low = consumer_of(b, users)->column[0], high = low;
   for (int k = 1; k < n; k++) {
@@ -84,7 +86,7 @@ static void note_long_runs(builder *b, const user *users, int n) {
 
 static bool is_long_run(const builder *b, int g, int at) { return b->long_run[b->first[g] + at]; }
 
-/* Of such a group no order is proven. */
+/* Is a consumer of the group left out? Then no order can be proven the best. */
 static bool leaves_out(const builder *b, int g) {
   for (int k = 0; k < b->plan->analysis->groups[g].n_consumers; k++) {
     if (is_long_run(b, g, k)) return true;
@@ -107,7 +109,7 @@ static bool mixes(const builder *b, int g, const int32_t *searched_by, const lac
   return false;
 }
 
-/* The n users read the same rows. */
+/* Sets mixed[] of groups that share blocks. The n users read the same rows. */
 static bool note_mixed(builder *b, const user *users, int n) {
   const laci_analysis *a = b->plan->analysis;
   int64_t columns = a->layers[users->layer].view.columns;
@@ -172,8 +174,8 @@ static bool builder_init(builder *b) {
 
 /* ---- Problems ---- */
 
-/* The old column that is now at every column of the consumer's rows: the orders found so far. NULL:
- * nothing has moved. */
+/* Sets *held to the old column that is now at each column of the consumer's rows, by the orders
+ * found so far; NULL: nothing was reordered. */
 static bool held_columns(builder *b, const laci_consumer *one, const int32_t **held) {
   const laci_analysis *a = b->plan->analysis;
   const laci_layer *layer = &a->layers[one->layer];
@@ -193,12 +195,12 @@ static bool held_columns(builder *b, const laci_consumer *one, const int32_t **h
   return true;
 }
 
-/* views: NULL: as the analysis sees the weights. */
+/* Makes the search problem of group g. views NULL: the weights as the analysis sees them. */
 static bool make_problem(builder *b, int g, const laci_weight_view *views, laci_problem *problem) {
   const laci_analysis *a = b->plan->analysis;
   const laci_group *group = &a->groups[g];
   laci_slice *slices = laci_arena_alloc(&b->arena, (size_t)group->n_consumers, sizeof *slices);
-  const laci_consumer *before = NULL; /* of the last slice */
+  const laci_consumer *before = NULL; /* consumer of the last slice */
   if (!slices) return false;
   *problem =
       (laci_problem){.n_channels = group->n_channels, .pattern = b->pattern, .slices = slices};
@@ -224,7 +226,8 @@ static bool make_problem(builder *b, int g, const laci_weight_view *views, laci_
   return true;
 }
 
-/* What was found by other views, as the analysis sees it. */
+/* Measures the orders that were searched with options->views again, with the weights as the
+ * analysis sees them. */
 static lac_status measure_again(builder *b, int g, laci_pool *pool, laci_found *found,
                                 lac_error *err) {
   laci_problem problem;
@@ -233,10 +236,10 @@ static lac_status measure_again(builder *b, int g, laci_pool *pool, laci_found *
   return laci_search_measure(&problem, pool, found, err);
 }
 
-/** Independent problems, and who searches which. */
+/** The independent problems, and which process searches each. */
 typedef struct listed {
   int n;
-  laci_problem *problems; /* [n], as all that follow */
+  laci_problem *problems; /* [n], like all arrays below */
   laci_found *found;
   int *group, *n_channels, *owner;
   double *cost;
@@ -273,7 +276,7 @@ static lac_status list_independent(builder *b, laci_effort effort, listed *l, la
   return ok ? LAC_OK : laci_fail_memory(err, "the search");
 }
 
-/* Those of this process. */
+/* Searches the problems of this process. */
 static lac_status search_own(builder *b, const listed *l, const laci_search_options *options,
                              laci_pool *pool, lac_error *err) {
   const int rank = laci_comm_rank(options->comm);
@@ -315,14 +318,15 @@ static lac_status search_independent(builder *b, const laci_search_options *opti
   return st;
 }
 
-/* Seconds of a time limit that are left for what costs `part` of `whole`; 0: no limit. */
+/* Returns the seconds up to `end` that work of cost `part` gets, if `whole` is the cost of all
+ * remaining work; 0: no limit. */
 static double share_of(double end, double part, double whole) {
   if (!(end > 0)) return 0;
   double seconds = (end - laci_clock_seconds()) * (whole > 0 ? part / whole : 1);
   return seconds > 1e-6 ? seconds : 1e-6;
 }
 
-/* One by one: each holds the orders found so far still. */
+/* Searches the mixed groups one by one, each with the orders found so far fixed. */
 static lac_status search_in_turn(builder *b, laci_search_options options, double end, double cost,
                                  laci_pool *pool, lac_error *err) {
   lac_status st = LAC_OK;
@@ -341,13 +345,13 @@ static lac_status search_in_turn(builder *b, laci_search_options options, double
   return st;
 }
 
-/* Of several processes the first searches them, since each waits for the one before. st: how it
- * went there. */
+/* Sends the orders of the mixed groups from process 0 to the others. Process 0 alone searches them,
+ * since each search depends on the previous one. st: the status of that search. */
 static lac_status gather_mixed(const builder *b, lac_status st, laci_comm *comm, lac_error *err) {
   laci_plan *plan = b->plan;
   const size_t most = (size_t)plan->analysis->n_searchable;
   int n = 0, *n_channels = laci_alloc(most, sizeof *n_channels);
-  int *owner = laci_alloc(most, sizeof *owner); /* process 0: zeros */
+  int *owner = laci_alloc(most, sizeof *owner); /* zeros: process 0 owns all */
   laci_found *found = laci_alloc(most, sizeof *found);
   if (!st && (!n_channels || !owner || !found)) st = laci_fail_memory(err, "the search");
   for (int g = 0; g < (int)most && !st; g++) {
@@ -372,9 +376,11 @@ lac_status laci_plan_search(laci_plan *plan, laci_pattern pattern,
   const double end = options->seconds > 0 ? laci_clock_seconds() + options->seconds : 0;
   laci_search_options how = *options;
   laci_comm *comm = options->comm;
-  double cost[2] = {0}; /* of independent and of mixed groups; the latter use one thread mostly */
+  double cost[2] = {0}; /* costs of independent and of mixed groups; mixed ones mostly use one
+                           thread */
   lac_status st = builder_init(&b) ? LAC_OK : laci_fail_memory(err, "the search");
-  for (int g = 0; g < n && end > 0 && !st; g++) { /* only a time limit has to be shared */
+  for (int g = 0; g < n && end > 0 && !st; g++) { /* costs matter only if there is a time limit to
+                                                     divide */
     laci_problem problem;
     if (plan->held[g]) continue;
     if (!make_problem(&b, g, b.views, &problem)) st = laci_fail_memory(err, "the search");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Dealing out problems, and gathering what was found. An order travels as it is, and the figures of
- * a report with it, so that all processes go on from the same bytes. */
+ * Assigning problems to processes, and gathering the results. Orders are sent with the figures for
+ * the report, so that all processes continue with the same bytes. */
 #include "permute/plan_share.h"
 
 #include <stdint.h>
@@ -45,7 +45,7 @@ lac_status laci_plan_deal(const double *cost, int n, int n_processes, int *owner
 
 /* ---- Gathering ---- */
 
-/** What a laci_found is, as it travels; its order follows. */
+/** A laci_found in a message; its order follows. */
 typedef struct parcel {
   double kept_identity, kept, upper;
   int64_t iterations;
@@ -81,10 +81,10 @@ static void unpack(const uint8_t *from, int n_channels, laci_found *found) {
                         .strategy = laci_search_strategy(p.strategy)};
 }
 
-/** Where everything is in the bytes of all: process by process, each one's problems in order. */
+/** Offsets in the gathered bytes, which are ordered by process, and by problem within a process. */
 typedef struct layout {
-  size_t *begin; /* [size + 1] of processes */
-  size_t *at;    /* [n] of problems */
+  size_t *begin; /* [size + 1] where each process's bytes begin */
+  size_t *at;    /* [n] where each problem's bytes begin */
   uint8_t *bytes;
 } layout;
 

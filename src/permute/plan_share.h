@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A search shared by processes: who searches which problem, and what each found, at all. The same
- * problems in the same order everywhere. */
+ * A search divided among processes: which process searches which problem, and the exchange of the
+ * results. All processes have the same problems in the same order. */
 #ifndef LACI_PERMUTE_PLAN_SHARE_H
 #define LACI_PERMUTE_PLAN_SHARE_H
 
@@ -15,16 +15,16 @@ typedef struct laci_found laci_found;
 LAC_MUST_CHECK lac_status laci_plan_deal(const double *cost, int n, int n_processes, int *owner,
                                          lac_error *err);
 
-/** Problems that were dealt out; views. */
+/** Problems with the processes that search them; views. */
 typedef struct laci_dealt {
   int n;
-  laci_found *found; /* [n], as all that follow */
+  laci_found *found; /* [n], like all arrays below */
   const int *n_channels, *owner;
 } laci_dealt;
 
-/** After the search: st is how it went here. found[k] becomes what process owner[k] has there.
- * Waits for as long as the others search. All end with the same status, the first failure of any,
- * or LAC_PEER. */
+/** Exchanges results after the search: found[k] of all processes becomes that of process owner[k].
+ * st: the status of this process's search. Waits as long as others are still searching. All
+ * processes return the same status, the first failure of any, or LAC_PEER. */
 LAC_MUST_CHECK lac_status laci_plan_gather(laci_comm *comm, lac_status st, const laci_dealt *dealt,
                                            lac_error *err);
 

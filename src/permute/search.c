@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The permutation search of one problem: measure, let a strategy work, tidy up, and believe only
- * what float64 confirms. Next: strategy.h, search_cut.h; search_all.c for many problems. */
+ * The permutation search of one problem: measures the weights, runs a strategy, normalizes the
+ * order, and accepts it only if a float64 score confirms it. Next: strategy.h, search_cut.h;
+ * search_all.c for many problems. */
 #include "permute/search.h"
 
 #include <stdlib.h>
@@ -39,7 +40,8 @@ const char *laci_search_strategies(void) {
 #undef LACI_STRATEGY
 }
 
-/* The wanted one where it fits, else the first that does: swap fits everything. */
+/* Returns the strategy of this name if it is applicable, else the first that is; swap is always
+ * applicable. */
 static int choose(const laci_cuts *cuts, const char *name) {
   int first = -1;
   for (int i = 0; i < N_STRATEGIES; i++) {
@@ -56,7 +58,7 @@ static int ascending(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* A block of a plain cut with the channels that a search put there. */
+/* A block of a plain cut, and the channels that a search assigned to it. */
 typedef struct content {
   int size;
   int32_t channel[64];
@@ -67,9 +69,9 @@ static int by_first_channel(const void *a, const void *b) {
   return ascending(&x->channel[0], &y->channel[0]);
 }
 
-/* Places of a block are interchangeable, and so are blocks of one size: of all orders that keep the
- * same, the one that reads best. Channels ascend inside a block, and full blocks by their first
- * channel. */
+/* Normalizes an order. Places within a block, and blocks of one size, are interchangeable. Of the
+ * equivalent orders this makes the one in which channels ascend within blocks, and full blocks by
+ * their first channel. */
 static lac_status tidy(const laci_cuts *cuts, int32_t *order, lac_error *err) {
   const laci_cut *cut = &cuts->cuts[0];
   content *blocks = laci_alloc((size_t)cut->n_blocks, sizeof *blocks);
@@ -99,8 +101,8 @@ static void set_identity(int32_t *order, int n) {
   for (int j = 0; j < n; j++) order[j] = j;
 }
 
-/* Takes the order that a strategy found where it is at least as good as what is found already, and
- * better than the one of the file. */
+/* Accepts the order that a strategy found if it is at least as good as the best found so far, and
+ * better than the file's. */
 static lac_status confirm(const laci_cuts *cuts, const laci_task *task, const char *strategy,
                           laci_found *found, lac_error *err) {
   lac_status st = laci_cuts_plain(cuts) ? tidy(cuts, task->order, err) : LAC_OK;
@@ -117,9 +119,9 @@ static lac_status confirm(const laci_cuts *cuts, const laci_task *task, const ch
   return LAC_OK;
 }
 
-/* An annealing at more effort is another run, not a longer one, and may be less lucky. So it comes
- * after those at less effort, and the best of all counts. Where the caller says how long to search,
- * effort decides nothing. */
+/* Runs the strategy at all efforts up to the one asked for, and keeps the best result. Annealing at
+ * a higher effort is a different run, not a longer one, and may end worse. If the caller limits
+ * iterations or time, there is only one run. */
 static lac_status run_efforts(const laci_task *task, int chosen, laci_found *found,
                               lac_error *err) {
   const laci_cuts *cuts = task->cuts;
@@ -142,7 +144,7 @@ static double efficacy(const laci_found *found) {
   return possible > 0 ? 100 * (found->kept - found->kept_identity) / possible : 0;
 }
 
-/* What all runs share. */
+/* Prepares what all runs on the problem share. */
 static lac_status open_task(laci_task *task, lac_error *err) {
   task->order = laci_alloc((size_t)task->cuts->n_channels, sizeof *task->order);
   task->matrices = laci_alloc((size_t)task->cuts->n_cuts, sizeof *task->matrices);
@@ -171,7 +173,8 @@ static lac_status search_order(const laci_cuts *cuts, const laci_search_options 
       .cuts = cuts, .measure = &measure, .effort = options->effort, .seed = options->seed};
   task.iterations_wanted = options->iterations;
   task.pool = pool;
-  if (options->seconds > 0) { /* what comes after the strategy takes half as long as measuring */
+  if (options->seconds > 0) { /* reserve time for the work after the strategy, which takes half as
+                                 long as measuring */
     task.deadline = begin + options->seconds - 0.5 * (measured - begin);
   }
   found->kept_identity = found->kept = measure.kept_identity;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The permutation search: the order of one class' channels that keeps the most of the weights'
- * scores under N:M: of their squares, or of their magnitudes.
+ * The permutation search: finds the order of one class's channels with which N:M keeps the largest
+ * sum of scores. A weight's score is its square or its magnitude.
  *
- * A problem is a class of n channels and its *slices*: a slice is one weight whose C axis holds the
- * class (one convolution group of it, one copy label). Slices that cut the places into the same
- * blocks simply stack their rows. */
+ * A problem is a class of n channels and its *slices*. A slice is one weight whose axis of input
+ * channels contains the class (for one convolution group and one copy of the channels). If slices
+ * divide the places into the same blocks, their rows are stacked. */
 #ifndef LACI_PERMUTE_SEARCH_H
 #define LACI_PERMUTE_SEARCH_H
 
@@ -12,7 +12,7 @@
 
 #include "sparse/weight_view.h"
 
-/** Weights of more elements are sampled; stacked ones are sampled together. */
+/** Weights with more elements than this are sampled; stacked weights are sampled together. */
 enum { LACI_MOST_ELEMENTS = 1 << 26 };
 
 typedef struct laci_pool laci_pool;
@@ -41,55 +41,59 @@ typedef struct laci_search_options {
   laci_effort effort;
   uint64_t seed;
   const char *strategy; /* NULL: chosen by the problem */
-  int64_t iterations;   /* of annealing, a problem; 0: by effort and number of channels */
-  double seconds; /* of wall time for all problems of a call together, which then decides instead of
-                     iterations; 0: none. The result then depends on the machine. */
-  /* Of laci_plan_search: */
-  laci_comm *comm;               /* processes that share its groups; NULL: alone */
-  const laci_weight_view *views; /* [n_layers of the analysis] the weights as the search is to score
-                                    them, of the same sizes; what was found is then measured as the
-                                    analysis sees them. NULL: searched so, too */
+  int64_t iterations;   /* iterations of annealing per problem; 0: chosen by effort and number of
+                           channels */
+  double seconds; /* wall time for all problems of a call together, used instead of iterations; the
+                     result then depends on the machine's speed; 0: no limit */
+  /* The fields below are for laci_plan_search: */
+  laci_comm *comm;               /* processes that divide the groups among them; NULL: this process
+                                    alone */
+  const laci_weight_view *views; /* [n_layers of the analysis] weights of the same sizes that the
+                                    search scores instead of the analysis's; the results are then
+                                    measured with the analysis's weights. NULL: the search uses the
+                                    analysis's weights */
 } laci_search_options;
 
-/** Is there a strategy of that name? */
+/** Is there a strategy of this name? */
 bool laci_search_knows(const char *strategy);
 
-/** The text of that name that stays; NULL: there is no such strategy. */
+/** Returns the strategy's name as a static string; NULL: there is no such strategy. */
 const char *laci_search_strategy(const char *name);
 
-/** All names, for messages: "exact, assign, ...". */
+/** Returns all names, for messages: "exact, assign, ...". */
 const char *laci_search_strategies(void);
 
-/** kept: sum of |w| (scores, float64, summed in a fixed order) over what
- * N:M keeps of all blocks that hold a column of the class; upper: every row keeps its largest as if
- * blocks could be chosen freely (row by row over the class' columns plus those that stay in mixed
- * blocks). kept >= kept_identity always. */
+/** The result of a search. kept: sum of the scores that N:M keeps, over all blocks with a column of
+ * the class (float64, in a fixed order of summation). upper: an upper bound, for which each row
+ * keeps its largest scores as if it could choose blocks freely (over the class's columns and the
+ * fixed columns of mixed blocks). kept >= kept_identity always. */
 typedef struct laci_found {
-  int32_t *order; /* [n_channels], caller's: order[j] = old channel (class rank) now at place j */
+  int32_t *order; /* [n_channels], memory of the caller: order[j] is the old channel (rank in the
+                     class) now at place j */
   double kept_identity, kept, upper;
   const char *strategy;
   int64_t iterations;
-  int proven; /* 1: the best there is */
+  int proven; /* 1: it is proven that no order keeps more */
 } laci_found;
 
-/** Searches one problem on the calling thread (pool may help inside a large one; NULL is fine). The
- * same bytes for any number of threads and any instruction set. Ends early with the best found when
- * laci_interrupted(). */
+/** Searches one problem on the calling thread; pool, which may be NULL, helps with large ones. The
+ * result is the same bytes for any number of threads and any instruction set. When
+ * laci_interrupted(), it ends early with the best order found. */
 LAC_MUST_CHECK lac_status laci_search(const laci_problem *problem,
                                       const laci_search_options *options, laci_pool *pool,
                                       laci_found *found, lac_error *err);
 
-/** kept_identity, kept and upper of found->order, for another scoring of the weights than the one
- * that was searched. Fails as laci_search. */
+/** Computes kept_identity, kept and upper of found->order with the problem's weights, which may be
+ * scored differently from those that were searched. Fails as laci_search. */
 LAC_MUST_CHECK lac_status laci_search_measure(const laci_problem *problem, laci_pool *pool,
                                               laci_found *found, lac_error *err);
 
-/** What searching a problem costs about, in nanoseconds of one core: to rank problems, and to share
- * time among them. */
+/** Estimates the time of searching a problem, in nanoseconds of one core, to rank problems and to
+ * divide time among them. */
 double laci_search_cost(const laci_problem *problem, laci_effort effort);
 
-/** Many problems, several at a time (the most expensive first); found[i] belongs to problems[i].
- * Reports progress. */
+/** Searches n problems, several at a time, the most expensive first; found[i] is the result of
+ * problems[i]. Reports progress. */
 LAC_MUST_CHECK lac_status laci_search_all(const laci_problem *problems, int n,
                                           const laci_search_options *options, laci_pool *pool,
                                           laci_found *found, lac_error *err);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Many problems at a time. Classes are independent: the most expensive is searched first, and one
- * that is larger than a thread's fair share alone, by all threads together. A time limit is dealt
- * out by what problems cost, anew whenever one begins, so that what one leaves goes to the others.
+ * Searching many problems, which are independent, at a time. The most expensive is searched first;
+ * one that costs more than a thread's equal share is searched alone by all threads together. A time
+ * limit is divided by the problems' costs, again whenever a problem begins, so that time which one
+ * problem did not use goes to the others.
  * Next: search.c. */
 #include <pthread.h>
 #include <stdlib.h>
@@ -14,8 +15,8 @@
 #include "permute/search.h"
 #include "permute/strategy.h"
 
-/* Nanoseconds, as measured with AVX-512; ratios matter, and they hold well enough elsewhere. Values
- * of a table are made anew in a third of the steps. */
+/* The constants are nanoseconds measured with AVX-512; only their ratios matter, which are similar
+ * on other processors. A third of the steps compute the values of a table again. */
 double laci_search_cost(const laci_problem *problem, laci_effort effort) {
   const double n = problem->n_channels;
   const double blocks = n / (problem->pattern.m > 0 ? problem->pattern.m : 1);
@@ -45,30 +46,31 @@ static int least_expensive_first(const void *a, const void *b) {
   return most_expensive_first(b, a);
 }
 
-/* A time limit in the course of being dealt out. */
+/* A time limit, and how much of it is assigned to problems. */
 typedef struct budget {
   double end;       /* on the clock; 0: no limit */
   int n_threads;    /* of the pool */
   double cost_left; /* of problems that have not begun */
-  double promised;  /* sum of the ends of those that run, each as often as it has threads */
-  int n_busy;       /* threads of those */
+  double promised;  /* sum over running problems of their end times, each multiplied by its threads
+                       */
+  int n_busy;       /* number of threads of the running problems */
 } budget;
 
 typedef struct all {
   const laci_problem *problems;
   const laci_search_options *options;
-  laci_pool *inner; /* for problems that are searched alone */
+  laci_pool *inner; /* pool for problems that are searched one at a time */
   laci_found *found;
   const ranked *ranked;
-  lac_status *statuses; /* [n]; the errors of failed ones */
+  lac_status *statuses; /* [n]; and the errors of failed problems */
   lac_error *errors;
   int64_t n, n_done;
   budget budget;
-  pthread_mutex_t lock; /* of n_done, so that progress never goes back, and of the budget */
+  pthread_mutex_t lock; /* guards n_done, so that progress never decreases, and the budget */
 } all;
 
-/* The end on the clock for a problem that begins now on n_threads; 0: none. What is left after the
- * others' promises is shared by cost. */
+/* Returns the end time for a problem that begins now on n_threads; 0: no limit. The time not
+ * assigned to running problems is divided by cost. */
 static double take_share(all *a, double cost, int n_threads) {
   budget *b = &a->budget;
   if (!(b->end > 0)) return 0;
@@ -112,7 +114,7 @@ static bool is_large(const ranked *r, double cost, laci_pool *pool) {
   return r->cost * laci_pool_threads(pool) > cost;
 }
 
-/* order: the most expensive first. */
+/* Searches the problems without a time limit. order: the most expensive first. */
 static void search_in_order(all *a, const ranked *order, double cost, laci_pool *pool) {
   int64_t n_large = 0;
   for (double left = cost; n_large < a->n && is_large(&order[n_large], left, pool); n_large++) {
@@ -125,8 +127,9 @@ static void search_in_order(all *a, const ranked *order, double cost, laci_pool 
   laci_pool_for(pool, a->n - n_large, 1, search_ranked, a);
 }
 
-/* What a problem overruns is lost to those that come later: a step of a large one is worth a whole
- * search of small ones, so the large ones come last. order: the least expensive first. */
+/* Searches the problems within a time limit. If a problem takes too long, later ones lose that
+ * time. One step of a large problem may take as long as a whole search of small ones, so the large
+ * ones come last. order: the least expensive first. */
 static void search_within(all *a, const ranked *order, double cost, laci_pool *pool) {
   int64_t n_small = a->n;
   for (double left = cost; n_small > 0 && is_large(&order[n_small - 1], left, pool); n_small--) {
@@ -164,7 +167,8 @@ lac_status laci_search_all(const laci_problem *problems, int n, const laci_searc
     qsort(order, (size_t)n, sizeof *order, most_expensive_first);
     search_in_order(&a, order, cost, pool);
   }
-  for (int i = 0; i < n && !st; i++) { /* the first failure in the caller's order, not in time */
+  for (int i = 0; i < n && !st; i++) { /* returns the first failure in the order of problems, not in
+                                          time */
     st = a.statuses[i];
     if (st && err) *err = a.errors[i];
   }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The step: offer, value, add noise, assign, deal. Only the assignment is serial; the rest is
- * shared by rows. */
+ * One annealing step: every block offers a slot, values are computed, noise is added, the
+ * assignment is solved, and channels are moved. The assignment is serial; threads divide the rest
+ * by rows. */
 #include "permute/search_anneal.h"
 
 #include <string.h>
@@ -59,7 +60,7 @@ lac_status laci_anneal_init(laci_anneal *a, const laci_cuts *cuts, const laci_cu
     return laci_fail_memory(err, cuts->problem->name);
   }
   memcpy(a->order, order, n * sizeof *order);
-  /* waking threads costs microseconds: a step must be worth many of them */
+  /* waking threads takes microseconds: use the pool only for steps that take much longer */
   if ((double)g * (double)g * (double)laci_matrix_rows(cut) > 4e6) a->pool = pool;
   return LAC_OK;
 }
@@ -89,7 +90,8 @@ static void offer_slots(laci_anneal *a, int64_t iteration) {
   for (int g = 0; g < a->n_groups; g++) {
     uint64_t n = (uint64_t)(a->place_begin[g + 1] - a->place_begin[g]);
     uint64_t bits = laci_rng(a->seed, (uint64_t)iteration,
-                             (uint64_t)g); /* half for the slot, half for its noise */
+                             (uint64_t)g); /* half of the random bits for the slot, half for its
+                                              noise */
     a->slot[g] = a->places[a->place_begin[g] + (int32_t)((bits >> 32) * n >> 32)];
     a->noise_key[g] = (uint32_t)bits;
     a->dealt[g] = a->order[a->slot[g]];
@@ -101,7 +103,7 @@ typedef struct row_job {
   laci_anneal_step step;
 } row_job;
 
-/* Values straight from the kernel: rows [begin, end) of the table. */
+/* Computes rows [begin, end) of the step's table with the kernel. */
 static void value_rows(laci_anneal *a, int64_t begin, int64_t end) {
   enum { BATCH = 64 };
   const laci_matrix *x = a->values.x;
@@ -117,14 +119,15 @@ static void value_rows(laci_anneal *a, int64_t begin, int64_t end) {
   }
 }
 
-/* Value of slot k for the channel of slot h. */
+/* Returns the value of slot k for the channel of slot h. */
 static int32_t value(const laci_anneal *a, int64_t k, int h) {
   if (a->caches) return laci_values_row(&a->values, a->slot[k])[a->dealt[h]];
   return a->table[k * a->n_groups + h];
 }
 
-/* A row may be shifted as one likes: by what the slot has now, or, for a solver without a hint,
- * about its mean, so that rows compete for different columns. */
+/* Returns the constant to subtract from row k, which does not change the best assignment: the
+ * slot's present value, or for a solver without a hint the row's mean, so that rows compete for
+ * different columns. */
 static int32_t zero_of_row(const laci_anneal *a, int64_t k) {
   if (a->n_groups >= LEAST_HINTED) return value(a, k, (int)k);
   int64_t sum = 0;
@@ -151,8 +154,8 @@ static void cost_rows(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/* What a channel costs on average is a fair first price; the level of prices that are known already
- * decides the level of the new ones. */
+/* Sets the price of channels that have none: a column's mean cost is a good first price, shifted to
+ * the level of the known prices. */
 static void price_newcomers(laci_anneal *a) {
   const int n = a->n_groups;
   int64_t *sum = a->column_sum, off = 0;
@@ -175,9 +178,9 @@ static void price_newcomers(laci_anneal *a) {
   }
 }
 
-/* Which channels are scarce hardly changes from step to step: where many compete, a solver that
- * starts from the last prices is several times as fast. Each solution has a level of its own: what
- * it adds to all prices is taken off again. */
+/* Solves the assignment. The prices of channels hardly change from step to step: with much
+ * competition a solver that starts from the last prices is several times as fast. Each solution
+ * shifts all prices by a constant, which is subtracted again. */
 static void assign(laci_anneal *a) {
   const int n = a->n_groups;
   if (n < LEAST_HINTED) {

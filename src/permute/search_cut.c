@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From slices to cuts. First slices of one weight and one range of rows are brought together (a
- * *field*), so that blocks see all copies of the class in it; then slices with equal blocks are
- * stacked. Everything lives in the cuts' arena. */
+ * Makes cuts from slices. First, slices of one weight and one range of rows are combined to a
+ * *field*, so that all copies of the class in a block are known; then slices with equal blocks are
+ * stacked. All memory is in the cuts' arena. */
 #include "permute/search_cut.h"
 
 #include <stdlib.h>
@@ -11,16 +11,16 @@
 #include "permute/search_rows.h"
 #include "sparse/score.h"
 
-/* Slices on the same rows of the same weight. Arrays are by column of the weight. */
+/* Slices of the same rows of the same weight. Arrays are indexed by column of the weight. */
 typedef struct field {
   const laci_slice *first; /* weight, rows and held columns */
   int n_copies;
   const laci_slice **copies;
-  int32_t *copy_at, *place_at; /* -1 where there is no place of the class */
-  bool mixes_copies;           /* some block holds two copies */
+  int32_t *copy_at, *place_at; /* -1: the column is no place of the class */
+  bool mixes_copies;           /* a block contains places of two copies */
 } field;
 
-/* Slices that cut the places into the same blocks. */
+/* Slices that divide the places into the same blocks. */
 typedef struct stack {
   int32_t *block_of; /* [n_channels]: blocks numbered as they first appear */
   int n_blocks, n_members;
@@ -45,7 +45,8 @@ static void *take(builder *b, int64_t n, size_t size) {
 
 static lac_status no_memory(const builder *b) { return laci_fail_memory(b->err, b->problem->name); }
 
-/* Blocks of a weight are numbered through all runs. */
+/* Returns the number of the block that contains the column; blocks are numbered through all runs of
+ * the weight. */
 static int64_t block_at(const laci_weight_view *w, int m, int64_t column) {
   return column / w->run * ((w->run + m - 1) / m) + column % w->run / m;
 }
@@ -135,8 +136,8 @@ static void find_mixing(const builder *b, field *f) {
   }
 }
 
-/* Writes which block every place is in, blocks numbered as they first appear; returns their number,
- * -1: no memory. */
+/* Writes the block of every place, with blocks numbered in the order in which they first appear.
+ * Returns the number of blocks; -1: no memory. */
 static int number_blocks(builder *b, const laci_slice *s, int32_t *block_of) {
   const int m = b->problem->pattern.m;
   int64_t n = s->weight.columns ? block_at(&s->weight, m, s->weight.columns - 1) + 1 : 0;
@@ -180,7 +181,7 @@ static lac_status add_to_stack(builder *b, const field *f, const laci_slice *s) 
   return LAC_OK;
 }
 
-/* One column to read: where from, and where to. */
+/* One column to read: its column in the weight and in the cut. */
 typedef struct link {
   int64_t source;
   int32_t column;
@@ -215,9 +216,9 @@ static int64_t held_at(const laci_slice *s, int64_t p) { return s->held ? s->hel
 
 static int least(int a, int b) { return a < b ? a : b; }
 
-/* Counts the columns of the blocks of slice s that are no place of the class, per block:
- * held[block_of]. With links, also writes where each comes from (fixed_begin: the cut's column of
- * the first one of each block); returns how many. */
+/* Counts, for each block of the member, the columns that are no places of the class, in held[]. If
+ * links is not NULL, also writes the source of each such column (fixed_begin: the cut's first fixed
+ * column of each block). Returns the number of these columns. */
 static int held_columns(const builder *b, const stack *k, int member, const int32_t *fixed_begin,
                         int32_t *held, link *links) {
   const int m = b->problem->pattern.m;
@@ -225,7 +226,7 @@ static int held_columns(const builder *b, const stack *k, int member, const int3
   const field *f = k->fields[member];
   int n = 0;
   memset(held, 0, (size_t)k->n_blocks * sizeof *held);
-  int next_block = 0; /* each block is looked at once, through its first place */
+  int next_block = 0; /* each block is handled once, at its first place */
   for (int j = 0; j < b->problem->n_channels; j++) {
     if (k->block_of[j] != next_block) continue;
     int64_t first = first_column_of_block(&s->weight, m, s->column[j]);
@@ -242,7 +243,7 @@ static int held_columns(const builder *b, const stack *k, int member, const int3
   return n;
 }
 
-/* Block by block: its places, then its columns that do not move. */
+/* Fills the entries of all blocks: first the block's places, then its fixed columns. */
 static lac_status fill_stacked_blocks(builder *b, const stack *k, const int32_t *n_fixed,
                                       laci_cut *cut) {
   const int n = b->problem->n_channels;
@@ -282,7 +283,7 @@ static lac_status fill_stacked_part(builder *b, const stack *k, int member,
   for (int q = 0; q < n; q++) links[q] = (link){k->members[member]->column[q], q};
   int n_held = held_columns(b, k, member, fixed_begin, held, links + n);
   st = fill_part(b, k->members[member], links, n + n_held, part);
-  for (int j = 0; j < n; j++) held[k->block_of[j]]++; /* now: columns of the block */
+  for (int j = 0; j < n; j++) held[k->block_of[j]]++; /* now all columns of the block */
   for (int g = 0; g < k->n_blocks; g++) part->n_kept += least(b->problem->pattern.n, held[g]);
 out:
   laci_free(held);
@@ -298,7 +299,7 @@ static lac_status cut_from_stack(builder *b, const stack *k, laci_cut *cut) {
   cut->parts = take(b, k->n_members, sizeof *cut->parts);
   if (!map || !fixed_begin || !n_fixed || !held || !cut->parts) return no_memory(b);
   for (int q = 0; q < n; q++) map[q] = q;
-  for (int i = 0; i < k->n_members; i++) { /* capacity for what any member holds there */
+  for (int i = 0; i < k->n_members; i++) { /* room for the largest number that any member has */
     held_columns(b, k, i, NULL, held, NULL);
     for (int g = 0; g < k->n_blocks; g++) n_fixed[g] = n_fixed[g] > held[g] ? n_fixed[g] : held[g];
   }
@@ -319,8 +320,8 @@ static lac_status cut_from_stack(builder *b, const stack *k, laci_cut *cut) {
   return st;
 }
 
-/* The entries of a weight whose blocks mix copies; columns that stay are numbered after those of
- * the class. Returns the number of entries; entries NULL: only counts. */
+/* Writes the entries of a weight whose blocks mix copies; fixed columns are numbered after those of
+ * the class. Returns the number of entries. entries NULL: only counts them. */
 static int field_entries(const builder *b, const field *f, laci_cut *cut, laci_entry *entries,
                          int32_t *begin, link *links) {
   const int m = b->problem->pattern.m;
@@ -375,7 +376,8 @@ static lac_status cut_from_field(builder *b, const field *f, laci_cut *cut) {
   return st;
 }
 
-/* Stable: cuts of equal weight stay in the order of their first slices. */
+/* Sorts the cuts by their number of elements, the largest first; equal ones stay in the order of
+ * their first slices. */
 static void heaviest_first(laci_cuts *cuts) {
   for (int i = 1; i < cuts->n_cuts; i++) {
     laci_cut moving = cuts->cuts[i];

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Exchanges, counted row by row from what each block has on offer.
+ * Computes the gains of all exchanges row by row from the columns that each block can offer.
  *
- * An offer is one or two columns, sorted as high >= low (low is 0 for one column), and what the
- * block holds without them: first >= second, the last two that it would keep. A block that gives
- * one offer away and takes another keeps, besides what is above `first`,
+ * An offer is one or two columns of a block, in each row sorted as high >= low (low is 0 for one
+ * column), together with first >= second, the two smallest values that the block would keep without
+ * these columns. A block that gives away one offer and takes another keeps, in addition to the
+ * values above `first`,
  *     two largest of {first, second, high, low}
  *         = first + high + max(0, max(second, low) - min(first, high)),
- * and all but the last term is known for each offer by itself. */
+ * in which all terms but the last depend on one offer alone. */
 #include "permute/search_exchange.h"
 
 #include <stdbool.h>
@@ -16,7 +17,8 @@
 #include "kernel/search/maxsum.h"
 
 enum {
-  ROWS = LACI_MAXSUM_ROWS, /* at once: the offers of two blocks of four fit the first cache */
+  ROWS = LACI_MAXSUM_ROWS, /* rows at a time: the offers of two blocks of four columns fit the L1
+                              cache */
   BLOCK = LACI_EXCHANGE_BLOCK,
   MOST_OFFERS = BLOCK + BLOCK * (BLOCK - 1) / 2,
 };
@@ -29,21 +31,23 @@ typedef struct offer {
 typedef struct side {
   int n_offers, n_single;
   int8_t columns[MOST_OFFERS][2];
-  int64_t share[MOST_OFFERS]; /* sum over rows: kept up to `first`, and `high` */
-  int64_t kept;               /* of the block as it is */
-  offer offers[MOST_OFFERS];  /* of the rows in work */
+  int64_t share[MOST_OFFERS]; /* sum over rows of the kept values down to `first`, plus `high` */
+  int64_t kept;               /* kept by the block without an exchange */
+  offer offers[MOST_OFFERS];  /* for the present rows */
 } side;
 
 struct laci_exchange_scratch {
   side a, b;
-  int32_t excess[MOST_OFFERS][MOST_OFFERS]; /* last terms of a's offers against b's, both blocks */
+  int32_t excess[MOST_OFFERS][MOST_OFFERS]; /* sums of the last term for a's offers with b's, over
+                                               both blocks */
 };
 
 laci_exchange_scratch *laci_exchange_scratch_create(void) {
   return laci_alloc(1, sizeof(laci_exchange_scratch));
 }
 
-/* Pairs are those of the first n_leading columns with later ones. */
+/* Lists all offers of a block; pairs combine one of the first n_leading columns with a later
+ * column. */
 static void list_offers(side *s, int n, int n_leading) {
   s->n_offers = 0;
   for (int i = 0; i < n; i++) {
@@ -68,7 +72,7 @@ static int32_t sum_of(const int16_t *x) {
   return sum;
 }
 
-/* A block's columns sorted row by row, the n_places largest; 0 where there are fewer columns. */
+/* Sorts a block's columns row by row: the n_places largest values; 0 if there are fewer columns. */
 static void sort_columns(const laci_exchange_block *b, size_t row, int n_places,
                          int16_t sorted[][ROWS]) {
   memset(sorted, 0, (size_t)n_places * sizeof *sorted);
@@ -85,17 +89,18 @@ static void sort_columns(const laci_exchange_block *b, size_t row, int n_places,
   }
 }
 
-/* The k-th largest without high and low, from the block's own k-th and the two below it. */
+/* Returns the k-th largest value of a row without high and low, from the block's k-th value and the
+ * two below it. */
 static inline int16_t leave_out(int16_t high, int16_t low, int16_t own, int16_t below,
                                 int16_t last) {
   int16_t under = low < below ? below : last;
   return high < own ? own : under;
 }
 
-/* Fills an offer of the columns x and y; places: the block's own last two kept, then the two below.
- * Returns its share, less what the block itself keeps above its last one: a sum of the largest
- * loses max(0, high - next) and then max(0, low - after), which leaves of `high` the smaller of
- * two. */
+/* Fills an offer with the columns x and y. places: the last two values that the block keeps, then
+ * the two below. Returns the offer's share minus the values that the block keeps above its last
+ * one: without the offer the sum of the largest loses max(0, high - next) and then max(0, low -
+ * after). */
 static int32_t fill_offer(offer *restrict o, const int16_t *restrict x, const int16_t *restrict y,
                           int16_t (*restrict places)[ROWS]) {
   int32_t sum = 0;
@@ -112,8 +117,8 @@ static int32_t fill_offer(offer *restrict o, const int16_t *restrict x, const in
   return sum;
 }
 
-/* The places above the block's own start with one that is larger than anything, and not counted: if
- * only one column is kept, it is `first`. */
+/* Prepares the offers of a block for these rows. An infinite value, which is not counted, is put
+ * before the block's values, so that `first` exists even if only one column is kept. */
 static void prepare(side *s, const laci_exchange_block *b, size_t row, int keep) {
   static const int16_t nothing[ROWS] = {0};
   int16_t places[1 + BLOCK + 2][ROWS], (*own)[ROWS] = places + 1;
@@ -130,8 +135,8 @@ static void prepare(side *s, const laci_exchange_block *b, size_t row, int keep)
   }
 }
 
-/* The last term of the formula for both blocks, x and y having changed places: two times 15 bits
- * fit 16. */
+/* Returns the last term of the formula, summed over both blocks, if x and y are exchanged: a sum of
+ * two 15-bit values fits 16 bits. */
 static int32_t excess(const offer *x, const offer *y) {
   uint32_t sum = 0;
   for (int r = 0; r < ROWS; r++) {
@@ -146,7 +151,8 @@ static int32_t excess(const offer *x, const offer *y) {
   return (int32_t)sum;
 }
 
-/* Singles go for singles, pairs for pairs: b's offers that can be exchanged for a's offer i. */
+/* Finds b's offers that can be exchanged for a's offer i: single columns for single columns, pairs
+ * for pairs. */
 static void partners(const laci_exchange_scratch *scratch, int i, int *begin, int *end) {
   bool single = i < scratch->a.n_single;
   *begin = single ? 0 : scratch->b.n_single;
@@ -182,7 +188,8 @@ static laci_exchange best_of(const laci_exchange_scratch *scratch) {
 
 laci_exchange laci_exchange_best(const laci_exchange_block *a, const laci_exchange_block *b,
                                  int keep, size_t rows, laci_exchange_scratch *scratch) {
-  /* of blocks of one size: half for half is the other halves' exchange, more than half is less */
+  /* for blocks of one size: exchanging more than half of the columns is the same as exchanging the
+   * others */
   const bool alike = a->n == b->n;
   const int leading = alike && a->n < 4 ? 0 : alike && a->n == 4 ? 1 : a->n;
   list_offers(&scratch->a, a->n, leading);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Runs of parts of one weight: a grouped convolution has a part for each group. */
+ * Visits all parts of one weight together: a grouped convolution has one part per group. */
 #include "permute/search_hold.h"
 
 #include <string.h>

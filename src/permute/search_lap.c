@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Jonker and Volgenant's steps, but for their reduction transfer, which costs annealing's tables
- * more than it spares. A column's price p makes the reduced cost of row i  cost(i, j) -
- * p(j); an assignment in which every row has its cheapest reduced column is optimal. A constant on
- * a row changes nothing but where columns begin: a hint of prices is used by taking off each row
- * its smallest reduced cost.
+ * Implements the steps of Jonker and Volgenant, except for their reduction transfer, which takes
+ * more time on annealing's tables than it saves. A column's price p makes the reduced cost of row i
+ * cost(i, j) - p(j); an assignment in which every row has its cheapest reduced column is optimal. A
+ * constant on a row changes nothing but where columns begin: a hint of prices is used by taking off
+ * each row its smallest reduced cost.
  *
  * Why 32 bits are enough. Let U = 2^26. Costs differ by at most 4 U in a row and are between -U and
  * 5 U once a hint is taken off (or between -2 U and 2 U without). While a column is unassigned it
@@ -50,8 +50,8 @@ static void set_fillers(laci_lap *lap) {
   }
 }
 
-/* Every column takes the row that it is cheapest for; a row that is cheapest for several goes to
- * the first of them. Returns how many rows are left. */
+/* Assigns to every column its cheapest row; a row that is cheapest for several columns goes to the
+ * first of them. Returns the number of unassigned rows. */
 static int reduce_columns(laci_lap *lap, const int32_t *shift) {
   const int n = lap->n;
   int32_t *cheapest = lap->parent;
@@ -75,17 +75,19 @@ static int reduce_columns(laci_lap *lap, const int32_t *shift) {
   return n_free;
 }
 
-/* Another column of the row that costs as much as its best one. */
+/* Returns another column of the row that costs as much as its best one. */
 static int equal_column(const laci_lap *lap, const int32_t *row, laci_two_least two) {
   int j = 0;
   while (j == two.at || row[j] - lap->price[j] != two.second) j++;
   return j;
 }
 
-/* Free rows outbid others for their best column; the loser bids next, as long as prices move. */
+/* Auction: each free row takes its best column and raises its price; the row that lost the column
+ * bids next, as long as prices change. */
 static int bid(laci_lap *lap, int n_free) {
   int still_free = 0, at = 0;
-  int64_t bids_left = 4 * (int64_t)lap->n; /* the search below does the rest at a sure price */
+  int64_t bids_left = 4 * (int64_t)lap->n; /* limit of the bids; `augment` does the rest in bounded
+                                              time */
   while (at < n_free) {
     int i = lap->free_rows[at++];
     const int32_t *row = laci_lap_row(lap, i);
@@ -93,7 +95,7 @@ static int bid(laci_lap *lap, int n_free) {
     int j = two.at, loser = lap->row_of[j];
     bool moves = two.least < two.second && bids_left-- > 0;
     if (loser >= 0 && !moves) {
-      if (two.least == two.second) { /* just as good: perhaps it is free */
+      if (two.least == two.second) { /* the second column is as good and may be free */
         j = equal_column(lap, row, two);
         loser = lap->row_of[j];
       }
@@ -112,8 +114,8 @@ static int bid(laci_lap *lap, int n_free) {
   return still_free;
 }
 
-/* Shortest path from a free row to an unassigned column, by Dijkstra; along it everybody moves one
- * column on. */
+/* Finds the shortest path from a free row to an unassigned column with Dijkstra's algorithm, and
+ * moves each row on the path to the next column. */
 static void augment(laci_lap *lap, int free_row) {
   const int n = lap->n;
   for (int j = 0; j < n; j++) lap->mark[j] = INT32_MIN;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The assignment problem: every row gets a column of its own, so that the costs add up to the
- * least.
+ * The linear assignment problem: assigns a different column to every row so that the sum of the
+ * costs is the least.
  *
  * The shortest augmenting path method of R. Jonker and A. Volgenant, "A shortest augmenting path
- * algorithm for dense and sparse linear assignment problems" (Computing 38, 1987): prices of
- * columns are made right cheaply for most rows, and Dijkstra's search places the rest. */
+ * algorithm for dense and sparse linear assignment problems" (Computing 38, 1987): a cheap phase
+ * finds correct column prices for most rows, and Dijkstra's algorithm assigns the remaining rows.
+ */
 #ifndef LACI_PERMUTE_SEARCH_LAP_H
 #define LACI_PERMUTE_SEARCH_LAP_H
 
@@ -14,8 +15,8 @@
 #include "lacuna/status.h"
 
 enum {
-  LACI_LAP_LIMIT = 1 << 27,      /* |cost| is at most this */
-  LACI_LAP_PRICE_LIMIT = 1 << 26 /* and |price| of a hint this */
+  LACI_LAP_LIMIT = 1 << 27,      /* limit of |cost| */
+  LACI_LAP_PRICE_LIMIT = 1 << 26 /* limit of |price| in a hint */
 };
 
 typedef struct laci_lap {
@@ -24,23 +25,23 @@ typedef struct laci_lap {
   int32_t *cost;      /* [n][stride], filled by the caller; columns past n stay untouched */
   int32_t *column_of; /* [n] the result: column of each row */
   int32_t *row_of;    /* [n] its inverse */
-  int32_t *price;     /* [stride]; after solving: what each column's scarcity costs */
+  int32_t *price;     /* [stride]; price (dual variable) of each column after solving */
   int32_t *distance, *parent, *mark; /* [stride] */
   int32_t *free_rows;
   const laci_lap_rows *rows;
-  void *memory; /* all of the arrays but cost */
+  void *memory; /* memory of all arrays except cost */
 } laci_lap;
 
-/** Clear also after a failure. */
+/** Allocates memory for n rows and columns. Clear also after a failure. */
 LAC_MUST_CHECK lac_status laci_lap_init(laci_lap *lap, int n, lac_error *err);
 void laci_lap_clear(laci_lap *lap);
 
-/** Solves for lap->cost, exactly; among equals the choice is fixed. O(n^3) at worst, a few n^2 on
- * annealing's tables. It is the faster the nearer the rows' means are to each other. */
+/** Solves the problem lap->cost exactly and deterministically. Takes O(n^3) at worst, a few n^2 on
+ * annealing's tables; it is faster if the rows have similar means. */
 void laci_lap_solve(laci_lap *lap);
 
-/** The same, and lap->price holds a hint: prices that similar costs led to. Good ones spare most of
- * the work where rows compete for the same columns. */
+/** Does laci_lap_solve with a hint: lap->price has the prices of a solution for similar costs. Good
+ * prices save most of the work if rows compete for the same columns. */
 void laci_lap_solve_hinted(laci_lap *lap);
 
 static inline int32_t *laci_lap_row(const laci_lap *lap, int64_t row) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Quantizing a cut straight from its stored weights, block by block: elements that neighbour in the
- * file become integers in one go, in the file's order, and are then dealt out to their columns.
- * Only multiplications, additions and truncation touch a score, each rounded once: every machine
- * gets the same integers. Next: kernel/search/quantize.h, kernel/search/transpose.h. */
+ * Quantizes a cut from its stored weights, block by block: adjacent elements of the file become
+ * integers together, in the file's order, and are then copied to their columns. Scores are only
+ * multiplied, added and truncated, each operation rounded once, so that every machine gets the same
+ * integers. Next: kernel/search/quantize.h, kernel/search/transpose.h. */
 #include "permute/search_matrix.h"
 
 #include <stdatomic.h>
@@ -18,8 +18,8 @@
 #include "permute/strategy.h"
 #include "sparse/score.h"
 
-/* A block is read in stretches of up to STRETCH elements: long enough for the memory, short enough
- * for a block of many rows to stay in the second cache. */
+/* A block is read in stretches of up to STRETCH adjacent elements: long enough for fast reading,
+ * short enough for a block of many rows to stay in the L2 cache. */
 enum { STRETCH = 512, BLOCK = 64 * STRETCH, DOUBLES_AT_ONCE = 256, MOST_SPREAD = 128 };
 
 static int64_t row_step(const laci_cut *cut) {
@@ -37,7 +37,8 @@ size_t laci_matrix_rows(const laci_cut *cut) {
   return (rows + LACI_MAXSUM_ROWS - 1) / LACI_MAXSUM_ROWS * LACI_MAXSUM_ROWS;
 }
 
-/* The largest element that keeps the sum over all rows of the tallest cut within the limit. */
+/* Returns the largest element for which the sum over all rows of the cut with the most rows stays
+ * within the limit. */
 static int largest_element(laci_number number, const laci_cuts *cuts) {
   int64_t rows = 1, largest = number == LACI_U8 ? UINT8_MAX : INT16_MAX;
   for (int i = 0; i < cuts->n_cuts; i++) {
@@ -51,16 +52,16 @@ typedef struct job {
   const laci_cut *cut;
   laci_matrix *matrix;
   int64_t *first_block; /* [n_parts + 1] */
-  int64_t begin;        /* block of the first part that is visited */
+  int64_t begin;        /* number of the first block of the parts that are visited */
   laci_pool *pool;
-  int64_t step; /* every so many rows of the cut are kept */
-  int largest;  /* element */
+  int64_t step; /* every step-th row of the cut is kept */
+  int largest;  /* largest integer of an element */
   atomic_bool no_memory;
 } job;
 
-/* How a part is cut into blocks: some outer indices, some columns, and all of inner or, where that
- * is long, a part of it for one outer index. Where rows are left out and each has an outer index of
- * its own, only the kept ones are counted, and read. */
+/* How a part is divided into blocks of some outer indices, some columns, and all inner indices; if
+ * the inner axis is long, a range of it for one outer index. If the cut is sampled and each row has
+ * a different outer index, only the kept rows are counted and read. */
 typedef struct tiling {
   int64_t first_outer, outer_step, n_outers;
   int64_t outers, columns, inners; /* of a block */
@@ -91,12 +92,12 @@ static tiling tiling_of(const laci_cut_part *part, int64_t step) {
 
 static int64_t blocks_of(const tiling *t) { return t->n_by_outer * t->n_by_inner * t->n_by_column; }
 
-/* One block; its rows are numbered within the cut. */
+/* One block; rows are numbered within the cut. */
 typedef struct block {
   const laci_cut_part *part;
-  int64_t outer, outer_step; /* from the part's first on */
+  int64_t outer, outer_step; /* counted from the part's first outer index */
   int64_t inner;
-  int column; /* from here on, of those the part reads */
+  int column; /* first column, as an index into those that the part reads */
   int n_outers, n_inners, n_columns;
   int64_t row;
 } block;
@@ -104,7 +105,8 @@ typedef struct block {
 static int at_most(int64_t n, int64_t most) { return (int)(n < most ? n : most); }
 
 static block block_at(const job *j, int64_t index) {
-  int low = 0, high = j->cut->n_parts - 1; /* the last part that begins at the block or before */
+  int low = 0, high = j->cut->n_parts - 1; /* find the last part that begins at or before the block
+                                              */
   while (low < high) {
     int middle = low + (high - low + 1) / 2;
     if (j->first_block[middle] <= index) low = middle;
@@ -134,7 +136,7 @@ static void count_blocks(const job *j) {
   }
 }
 
-/* Through float64, which serves every element type and scale. */
+/* Quantizes through float64, for any element type and scale. */
 static void quantize_doubles(const job *j, const laci_weight_view *w, int64_t first, int64_t n,
                              void *out) {
   double score[DOUBLES_AT_ONCE];
@@ -150,7 +152,7 @@ static void quantize_doubles(const job *j, const laci_weight_view *w, int64_t fi
   }
 }
 
-/* Elements [first, first + n) of a weight. */
+/* Quantizes elements [first, first + n) of a weight. */
 static void quantize(const job *j, const laci_weight_view *w, int64_t first, int64_t n, void *out) {
   const laci_matrix *m = j->matrix;
   if (w->n_scales || w->squared || w->grid || !laci_search_quantize_fits(w->dtype, m->scale)) {
@@ -181,7 +183,7 @@ static void *column_of(const job *j, const block *b, int c) {
   return laci_matrix_column(j->matrix, b->part->column[b->column + c]);
 }
 
-/* Each outer index is one row. */
+/* Copies a block to its columns if each outer index is one row. */
 static void deal_rows(const job *j, const block *b, const uint8_t *integers) {
   void *to[STRETCH];
   for (int c = 0; c < b->n_columns; c++) to[c] = column_of(j, b, c);
@@ -189,7 +191,7 @@ static void deal_rows(const job *j, const block *b, const uint8_t *integers) {
                  (size_t)(b->row / j->step));
 }
 
-/* Writes the kept ones of n rows, the first of which is `row`. */
+/* Writes the kept rows of n rows, the first of which is `row`, to a column. */
 static void write_rows(const job *j, void *column, int64_t row, int64_t n,
                        const uint8_t *integers) {
   const size_t size = laci_number_size(j->matrix->number);
@@ -203,8 +205,9 @@ static void write_rows(const job *j, void *column, int64_t row, int64_t n,
   }
 }
 
-/* Each outer index holds a few rows of every column: a column's are gathered, 16 bytes at a time
- * with the next ones written over what was too much, and go out together. */
+/* Copies a block to its columns if each outer index has a few rows of every column. The rows of a
+ * column are gathered, 16 bytes at a time (each copy overwrites the surplus bytes of the previous
+ * one), and then written together. */
 static void deal_gathered(const job *j, const block *b, const uint8_t *integers,
                           uint8_t *gathered) {
   const size_t size = laci_number_size(j->matrix->number), length = (size_t)b->n_inners * size;
@@ -218,15 +221,16 @@ static void deal_gathered(const job *j, const block *b, const uint8_t *integers,
   }
 }
 
-/* Working memory of a thread: a block's integers, and a column's gathered rows. */
+/* Allocates a thread's working memory, for a block's integers and a column's gathered rows. */
 static uint8_t *allocate(const job *j, size_t *each) {
-  int64_t all = j->cut->n_rows * j->cut->n_columns; /* small networks have smaller blocks */
+  int64_t all = j->cut->n_rows * j->cut->n_columns; /* size of the whole cut, which limits the
+                                                       block's size */
   *each = (size_t)(all < BLOCK ? all : BLOCK) * laci_number_size(j->matrix->number) + 16;
   return laci_alloc(2, *each);
 }
 
 static void do_blocks(int64_t begin, int64_t end, void *context) {
-  job *j = context; /* blocks are counted from the first of those visited */
+  job *j = context; /* begin and end are counted from the first visited block */
   size_t each = 0;
   uint8_t *integers = allocate(j, &each);
   if (!integers) {
@@ -242,7 +246,7 @@ static void do_blocks(int64_t begin, int64_t end, void *context) {
   laci_free(integers);
 }
 
-/* The blocks of some parts, whose weights are in memory. */
+/* Quantizes the blocks of parts [first, end), whose weights are in memory. */
 static void visit_parts(const laci_cut *held, int first, int end, void *context) {
   job *j = context;
   const laci_cut *whole = j->cut;
@@ -268,17 +272,21 @@ lac_status laci_matrix_init(laci_matrix *matrix, laci_number number, const laci_
   const char *name = from->cuts->problem->name;
   *matrix =
       (laci_matrix){.number = number, .n_columns = cut->n_columns, .rows = laci_matrix_rows(cut)};
-  /* one giant weight may not take all numbers: what is clipped is kept anyway */
+  /* u8: one very large weight must not determine the scale; clipped elements are kept by the
+   * pattern anyway */
   double top = from->measure->common;
   if (number == LACI_I16) {
     double most = MOST_SPREAD * top;
     top = from->measure->largest < most ? from->measure->largest : most;
   }
   int largest = largest_element(number, from->cuts);
-  /* columns start a little apart from powers of two, or they would all use the same cache sets */
+  /* a distance that is no power of two, since otherwise all columns would use the same cache sets
+   */
   matrix->column_bytes = matrix->rows * laci_number_size(number) + LACI_MAXSUM_ROWS;
   matrix->scale = top > 0 ? (double)largest / top : 0;
-  if (!(matrix->scale < 1e300)) matrix->scale = 0; /* scores so small that they have no inverse */
+  if (!(matrix->scale < 1e300))
+    matrix->scale = 0; /* scores are so small that the scale overflows
+                                                      */
   matrix->bytes = laci_alloc((size_t)cut->n_columns, matrix->column_bytes);
   if (!matrix->bytes) return laci_fail_memory(err, name);
   job j = {.cut = cut, .matrix = matrix, .pool = pool, .step = row_step(cut), .largest = largest};

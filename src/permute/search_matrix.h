@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A cut's columns as small integers, one after the other, rows padded with zeros: what the searches
- * count with.
+ * A cut's columns as small integers, column after column, with rows padded by zeros; the searches
+ * compute with them. u8 clips at laci_measure.common, i16 represents scores up to the largest. If a
+ * cut has so many rows that sums could exceed LACI_MAXSUM_LIMIT, the scale is lowered. Very large
+ * cuts are sampled, every row_step-th row; the final check in float64 uses all rows.
  *
  * u8 clips at the common largest score (laci_measure), i16 goes to the very largest. Rows are so
  * many that sums could leave LACI_MAXSUM_LIMIT only if the scale were not lowered, which it then
@@ -16,27 +18,27 @@ typedef struct laci_matrix {
   laci_number number;
   int n_columns;
   size_t rows;         /* padded */
-  size_t column_bytes; /* from one column to the next */
+  size_t column_bytes; /* distance between columns */
   double scale;        /* element = score * scale, rounded */
-  uint8_t *bytes;      /* laci_free */
+  uint8_t *bytes;      /* free with laci_free */
 } laci_matrix;
 
-/** What a matrix is made from. */
+/** The input of laci_matrix_init. */
 typedef struct laci_matrix_source {
   const laci_cuts *cuts;
-  const laci_cut *cut; /* one of them */
+  const laci_cut *cut; /* the cut to quantize, one of the problem's cuts */
   const laci_measure *measure;
 } laci_matrix_source;
 
-/** The same scale for all cuts of a problem, so that their sums may be added. Fails LAC_NO_MEMORY,
- * and as weights are read; *matrix is empty then. */
+/** Quantizes a cut. All cuts of a problem get the same scale, so that their sums can be added.
+ * Fails LAC_NO_MEMORY, and as reading weights does; *matrix is then empty. */
 LAC_MUST_CHECK lac_status laci_matrix_init(laci_matrix *matrix, laci_number number,
                                            const laci_matrix_source *from, laci_pool *pool,
                                            lac_error *err);
 void laci_matrix_clear(laci_matrix *matrix);
 
-/** What a number in one matrix is in another: 1 where scores are so small that there is no scale.
- */
+/** Returns the factor that converts sums of one matrix to the scale of another; 1 if scores are so
+ * small that there is no scale. */
 static inline double laci_matrix_growth(const laci_matrix *from, const laci_matrix *to) {
   return from->scale > 0 && to->scale > 0 ? to->scale / from->scale : 1;
 }
@@ -45,7 +47,7 @@ static inline void *laci_matrix_column(const laci_matrix *matrix, int64_t column
   return matrix->bytes + (size_t)column * matrix->column_bytes;
 }
 
-/** Rows that are left of a cut when it is sampled, padded: what a matrix will have. */
+/** Returns the number of rows that a matrix of the cut has, after sampling and padding. */
 size_t laci_matrix_rows(const laci_cut *cut);
 
 #endif

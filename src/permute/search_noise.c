@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Integer logarithms by repeated squaring, the table of Gumbel quantiles made from them, and
- * noise that is ready to be read: a row of costs takes a run of it from wherever its key says,
- * which is ten times as fast as drawing every element, and no search was seen to notice. */
+ * Integer logarithms by repeated squaring, the table of Gumbel quantiles that is computed with
+ * them, and a pool of prepared noise. A row of costs uses a run of the pool whose start depends on
+ * the row's key. This is ten times as fast as drawing every element, and no search was measurably
+ * worse. */
 #include "permute/search_noise.h"
 
 #include <pthread.h>
@@ -9,11 +10,11 @@
 enum { N_QUANTILES = 1 << LACI_NOISE_BITS, LOG_BITS = 24, N_POOL = 1 << 16, LONGEST_RUN = 1 << 12 };
 
 static int16_t table[N_QUANTILES];
-static int16_t pool[N_POOL + LONGEST_RUN]; /* its beginning follows its end */
+static int16_t pool[N_POOL + LONGEST_RUN]; /* its first elements are repeated after its end */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* log2 of x >= 1 with LOG_BITS fraction bits: squaring a number in [1, 2) doubles its logarithm,
- * and each time it leaves the interval the next bit is one. */
+/* log2 of x >= 1 with LOG_BITS fraction bits: squaring a number in [1, 2) doubles its logarithm;
+ * whenever the square is 2 or more, the next bit is one. */
 static int64_t log2_fixed(uint64_t x) {
   int whole = 63 - __builtin_clzll(x);
   uint64_t mantissa = whole >= 31 ? x >> (whole - 31) : x << (31 - whole); /* [2^31, 2^32) */
@@ -41,8 +42,8 @@ static void make_gumbel_table(void) {
   }
 }
 
-/* A good mixer of 32 bits: multiply and fold, with the constants that Chris Wellons found by search
- * ("Prospecting for hash functions", 2018: lowbias32). */
+/* Hashes 32 bits by multiplications and shifts, with the constants that Chris Wellons found by
+ * search ("Prospecting for hash functions", 2018: lowbias32). */
 static inline uint32_t mix(uint32_t x) {
   x = (x ^ x >> 16) * 0x7feb352dU;
   x = (x ^ x >> 15) * 0x846ca68bU;

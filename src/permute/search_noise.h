@@ -2,8 +2,8 @@
  * Randomness and temperature for annealing, in integers only.
  *
  * Adding Gumbel noise to a table before taking its best assignment draws assignments by their
- * value. Every machine must draw the same, so neither libm nor floating point may take part: the
- * noise comes from a table of quantiles that is made by integer logarithms, and temperatures are
+ * value. Every machine must draw the same noise, so neither libm nor floating point is used: the
+ * noise is from a table of quantiles computed with integer logarithms, and temperatures are
  * fixed-point numbers. */
 #ifndef LACI_PERMUTE_SEARCH_NOISE_H
 #define LACI_PERMUTE_SEARCH_NOISE_H
@@ -13,20 +13,22 @@
 enum {
   LACI_NOISE_BITS = 12,      /* 4096 quantiles */
   LACI_NOISE_ONE = 1 << 11,  /* noise of size 1 */
-  LACI_TEMPERATURE_BITS = 20 /* fraction bits of a temperature: slow cooling takes off little */
+  LACI_TEMPERATURE_BITS = 20 /* fraction bits of a temperature; many, since slow cooling changes it
+                                little */
 };
 
 #define LACI_TEMPERATURE_LIMIT ((INT64_C(1) << (26 + LACI_TEMPERATURE_BITS)) / 10)
 
-/** Quantile (i + 1/2) / 4096 of the Gumbel distribution, -ln(-ln u), times LACI_NOISE_ONE. Made on
- * first use. */
+/** Returns a table whose element i is the quantile u = (i + 1/2) / 4096 of the Gumbel distribution,
+ * -ln(-ln u), times LACI_NOISE_ONE. It is computed on first use. */
 const int16_t *laci_noise_table(void);
 
-/** cost[i] -= temperature * Gumbel for a row of n costs; temperature <= LACI_TEMPERATURE_LIMIT, so
- * that no noise exceeds 2^26. key: random, of (seed, iteration, row). */
+/** Subtracts temperature * Gumbel noise from each of the n costs of a row; temperature <=
+ * LACI_TEMPERATURE_LIMIT, so that no noise exceeds 2^26. key: a random number for (seed, iteration,
+ * row). */
 void laci_noise_subtract(int32_t *cost, int n, int64_t temperature, uint32_t key);
 
-/** temperature * e^(-x / 2^16), |x| <= 2^14: four terms of the series. */
+/** Returns temperature * e^(-x / 2^16) for |x| <= 2^14, computed with four terms of the series. */
 int64_t laci_cool(int64_t temperature, int64_t x);
 
 #endif

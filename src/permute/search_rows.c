@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tiles from stored weights. Columns that neighbour in the weight are read as one stretch and
- * transposed, some columns of all rows at a time; where a long row index runs inside (transposed
- * weights), rows of one column neighbour and come straight. */
+ * Reads tiles from stored weights. Adjacent columns of the weight are read together and transposed,
+ * some columns of all rows at a time. If rows are along a long inner axis (transposed weights), the
+ * rows of a column are adjacent and need no transposition. */
 #include "permute/search_rows.h"
 
 #include <string.h>
@@ -10,10 +10,11 @@
 
 enum { BLOCK = 2048 };
 
-/* Rows of one outer index are cut into chunks of at most a tile, or several outer indices share a
- * tile. */
+/* How rows are divided into tiles: rows of one outer index into chunks of at most a tile, or
+ * several outer indices share one tile. */
 typedef struct tiling {
-  int64_t inner, chunk, n_chunks, outers; /* outers: whole outer indices a tile (n_chunks == 1) */
+  int64_t inner, chunk, n_chunks, outers; /* outers: complete outer indices per tile (if n_chunks ==
+                                             1) */
   int64_t n_tiles;
 } tiling;
 
@@ -44,7 +45,8 @@ int64_t laci_tiles_count(const laci_cut *cut) {
   return last->first_tile + tiling_of(last).n_tiles;
 }
 
-/* The last part that begins at the tile or before it: those without tiles come before it. */
+/* Returns the last part that begins at or before the tile; parts without tiles begin there, too,
+ * and come before it. */
 static const laci_cut_part *part_of(const laci_cut *cut, int64_t tile) {
   int low = 0, high = cut->n_parts - 1;
   while (low < high) {
@@ -55,7 +57,7 @@ static const laci_cut_part *part_of(const laci_cut *cut, int64_t tile) {
   return &cut->parts[low];
 }
 
-/* Columns [at, at + n) of one outer index, with all of inner, as they neighbour. */
+/* Reads the adjacent columns [at, at + n) of one outer index with all inner indices. */
 static void read_outer(const laci_cut_part *part, int64_t outer, int at, int n, double *raw) {
   const laci_weight_view *w = part->weight;
   for (int end = at + n, here; at < end; at += here) {
@@ -65,7 +67,8 @@ static void read_outer(const laci_cut_part *part, int64_t outer, int at, int n, 
   }
 }
 
-/* n stretches of `inner` elements, one after the other; most have one element. */
+/* Copies n stretches of `inner` elements, `stride` apart, one after the other; most have one
+ * element. */
 static void gather(const double *from, int stride, int n, int inner, double *to) {
   if (inner == 1) {
     for (int o = 0; o < n; o++) to[o] = from[o * stride];
@@ -76,8 +79,8 @@ static void gather(const double *from, int stride, int n, int inner, double *to)
   }
 }
 
-/* Outer indices [outer, outer + n_outers): a few columns are read of all of them, and transposed
- * while they are in the first cache. */
+/* Reads outer indices [outer, outer + n_outers): a few columns of all of them at a time, which are
+ * transposed while they are in the L1 cache. */
 static void read_outers(const laci_cut_part *part, int64_t outer, int n_outers, double *score) {
   const int inner = (int)part->weight->inner, capacity = BLOCK / (n_outers * inner);
   double raw[BLOCK];
@@ -100,7 +103,7 @@ static void read_chunk(const laci_cut_part *part, int64_t outer, int64_t inner_a
   }
 }
 
-/* Zeros where nothing will be read. */
+/* Sets the elements of the tile that are not read to zero. */
 static void clear_rest(const laci_cut *cut, const laci_tile *tile) {
   if (tile->part->n_read < cut->n_columns) {
     memset(tile->score, 0, (size_t)cut->n_columns * LACI_TILE_ROWS * sizeof *tile->score);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading the rows of a cut: a tile is up to 32 rows of all its columns, as float64 scores, one
- * array of rows a column. Tiles are numbered through the parts of a cut, so that parallel loops
- * can share them out. */
+ * Reading the rows of a cut: a tile is up to 32 rows of all columns, as float64 scores, with one
+ * array of rows per column. Tiles are numbered through all parts of a cut, so that parallel loops
+ * can divide them. */
 #ifndef LACI_PERMUTE_SEARCH_ROWS_H
 #define LACI_PERMUTE_SEARCH_ROWS_H
 
@@ -22,7 +22,7 @@ void laci_tiles_number(laci_cut *cut);
 
 int64_t laci_tiles_count(const laci_cut *cut);
 
-/** Reads tile `index`; tile->score is the caller's, [n_columns * LACI_TILE_ROWS]. */
+/** Reads tile `index`; tile->score is memory of the caller, [n_columns * LACI_TILE_ROWS]. */
 void laci_tile_read(const laci_cut *cut, int64_t index, laci_tile *tile);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Scoring an order tile by tile. Every tile's sum depends on nothing but the tile, and tiles are
- * added up in their order, so neither threads nor vector width can change a bit. */
+ * Scoring an order tile by tile. A tile's sum depends on the tile alone, and the sums are added in
+ * the order of tiles, so that the result is the same bits for any number of threads and any vector
+ * width. */
 #include "permute/search_score.h"
 
 #include <stdatomic.h>
@@ -17,8 +18,9 @@
 
 enum { SAMPLE = 65536, SAMPLED_OF_1000 = 2 };
 
-/* Keeps the largest first: elements equal to the pivot end the search, so equal weights (zeros of a
- * pruned network) cost no more than others. Partitions move elements without a branch. */
+/* Quickselect with the largest elements first. The search ends within the elements equal to the
+ * pivot, so that many equal weights (zeros of a pruned network) take no more time. Partitioning
+ * moves elements without branches. */
 void laci_select_largest(double *values, int64_t n, int64_t k) {
   double *low = values;
   while (k > 0 && k < n) {
@@ -59,11 +61,11 @@ typedef struct job {
   const laci_cut *cut;
   const int32_t *order;
   laci_pool *pool;
-  int64_t first_tile; /* of those that are visited */
+  int64_t first_tile; /* first tile of the parts that are visited */
   bool measures;
-  tile_sum *sums;      /* one a tile */
+  tile_sum *sums;      /* one per tile */
   double *sample;      /* [n_sampled rows][n_columns] */
-  int64_t sample_step; /* every so many rows */
+  int64_t sample_step; /* every sample_step-th row is sampled */
   atomic_bool no_memory;
 } job;
 
@@ -73,8 +75,7 @@ typedef struct bench {
   double *row; /* [n_columns] */
 } bench;
 
-/* Adds what the n largest of a block's columns are, row by row: four columns keeping two is the
- * case that counts. */
+/* Adds the two largest of a block's four columns row by row; 2:4 is the most important pattern. */
 static void add_two_of_four(const double *const column[4], double *sum) {
   for (int r = 0; r < LACI_TILE_ROWS; r++) {
     double a = column[0][r], b = column[1][r], c = column[2][r], d = column[3][r];
@@ -165,7 +166,7 @@ static int64_t grain_for(int64_t n_tiles, laci_pool *pool) {
   return grain > 0 ? grain : 1;
 }
 
-/* The tiles of some parts, whose weights are in memory. */
+/* Sums the tiles of parts [first, end), whose weights are in memory. */
 static void visit_parts(const laci_cut *held, int first, int end, void *context) {
   job *j = context;
   const laci_cut *whole = j->cut;
@@ -177,7 +178,7 @@ static void visit_parts(const laci_cut *held, int first, int end, void *context)
   j->cut = whole;
 }
 
-/* Runs over all tiles of one cut and adds their sums to `total`, in order. */
+/* Computes the sums of all tiles of one cut and adds them to `total` in order. */
 static lac_status sum_cut(job *j, tile_sum *total, lac_error *err) {
   int64_t n_tiles = laci_tiles_count(j->cut);
   j->sums = laci_alloc((size_t)n_tiles, sizeof *j->sums);
@@ -193,7 +194,8 @@ static lac_status sum_cut(job *j, tile_sum *total, lac_error *err) {
   return atomic_load(&j->no_memory) ? laci_fail_memory(err, j->cuts->problem->name) : LAC_OK;
 }
 
-/* Element `at` of those held, which begin with `first` of the weight. */
+/* Fails for a NaN or Inf, element `at` of `held`, which begins with element `first` of the weight.
+ */
 static lac_status fail_not_finite(const laci_weight_view *w, const uint8_t *held, int64_t first,
                                   int64_t at, lac_error *err) {
   laci_weight_view in_memory = *w;
@@ -205,7 +207,7 @@ static lac_status check_finite(const laci_cuts *cuts, lac_error *err) {
   for (int i = 0; i < cuts->problem->n_slices; i++) {
     const laci_slice *s = &cuts->problem->slices[i];
     const laci_weight_view *w = &s->weight;
-    bool seen = false; /* copies share their weight */
+    bool seen = false; /* copies of a weight are measured once */
     for (int k = 0; k < i && !seen; k++) {
       const laci_slice *t = &cuts->problem->slices[k];
       seen = t->weight.bytes == w->bytes && t->outer_begin == s->outer_begin &&
@@ -260,7 +262,7 @@ lac_status laci_cuts_measure(const laci_cuts *cuts, laci_pool *pool, laci_measur
     int64_t k = n_sample * SAMPLED_OF_1000 / 1000 + 1;
     *measure = (laci_measure){total.kept, total.upper, total.largest, total.largest};
     laci_select_largest(sample, n_sample, k);
-    for (int64_t i = 0; i < k && i < n_sample; i++) { /* the smallest of the largest */
+    for (int64_t i = 0; i < k && i < n_sample; i++) { /* find the smallest of the k largest */
       measure->common = sample[i] < measure->common ? sample[i] : measure->common;
     }
     if (!(measure->common > 0)) measure->common = measure->largest;

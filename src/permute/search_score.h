@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The truth about an order: what it keeps, in float64, summed in a fixed order. Searches count in
- * integers; what they find is believed only when this says so. */
+ * The exact score of an order: what it keeps, in float64, summed in a fixed order. Searches compute
+ * with integers; their results are accepted only if this score confirms them. */
 #ifndef LACI_PERMUTE_SEARCH_SCORE_H
 #define LACI_PERMUTE_SEARCH_SCORE_H
 
@@ -8,15 +8,16 @@
 
 typedef struct laci_measure {
   double kept_identity, upper; /* as in search.h */
-  double largest;              /* largest score of all */
+  double largest;              /* the largest score */
   double common;               /* 99.8 % of the scores are at most this (by a fixed sample) */
 } laci_measure;
 
-/** One pass over the weights. Fails LAC_BAD_VALUE naming weight and index of a NaN or Inf. */
+/** Measures the weights in one pass. Fails LAC_BAD_VALUE for a NaN or Inf; the text names weight
+ * and index. */
 LAC_MUST_CHECK lac_status laci_cuts_measure(const laci_cuts *cuts, laci_pool *pool,
                                             laci_measure *measure, lac_error *err);
 
-/** What `order` keeps. The same bits for any pool. */
+/** Computes what `order` keeps, with the same bits for any pool. */
 LAC_MUST_CHECK lac_status laci_cuts_score(const laci_cuts *cuts, const int32_t *order,
                                           laci_pool *pool, double *kept, lac_error *err);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Open columns and the table of values. Rows of the table are made in batches, so that the kernel
- * can keep four of them in registers; which rows are asked for together does not change a number.
- */
+ * Open columns and the table of values. Rows of the table are computed in batches, so that the
+ * kernel can keep four of them in registers; the batches do not affect the results. */
 #include "permute/search_values.h"
 
 #include <string.h>
@@ -65,7 +64,7 @@ static void make_open(laci_values *v, int32_t place, const int32_t *order) {
 
 typedef struct open_job {
   laci_values *values;
-  const int32_t *places; /* NULL: every place; else the siblings of these */
+  const int32_t *places; /* the places whose siblings are updated; NULL: all places are */
   const int32_t *order;
 } open_job;
 
@@ -103,7 +102,7 @@ typedef struct row_job {
   const int32_t *places;
 } row_job;
 
-/* One batch of rows, into `fresh` and from there to their places. */
+/* Computes one batch of rows in `fresh` and copies them to the table. */
 static void make_rows(int64_t begin, int64_t end, void *context) {
   const row_job *j = context;
   laci_values *v = j->values;

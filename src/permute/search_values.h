@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a channel is worth at a place, as long as the other columns of its block stay: the one
- * identity both searches use.
+ * The value of a channel at a place while the other columns of the block stay the same. Both
+ * searches (assign, swap) use this identity:
  *
  *     kept of a block in one row = (the n - 1 largest others) + max(the n-th largest other, x)
  *
- * The first term does not depend on x. So every place has an *open* column, the n-th largest of its
- * siblings row by row (0 where there are fewer), and, up to a constant of the place,
+ * The first term does not depend on x. So each place has an *open* column, which is, row by row,
+ * the n-th largest of its siblings, the other columns of the block (0 if there are fewer). Up to a
+ * constant per place,
  *
  *     value(place, x) = sum over rows of max(open[r], x[r]).
  *
- * Differences of values are differences of what the whole cut keeps. A place's own channel has no
- * part in its values: exchanging it spoils the values of its siblings only. For stacked cuts. */
+ * Differences of values are differences of what the whole cut keeps. The channel at a place does
+ * not affect that place's values: exchanging it invalidates only the values of its siblings. For
+ * stacked cuts only. */
 #ifndef LACI_PERMUTE_SEARCH_VALUES_H
 #define LACI_PERMUTE_SEARCH_VALUES_H
 
@@ -19,37 +21,36 @@
 typedef struct laci_values {
   const laci_cuts *cuts;
   const laci_cut *cut;
-  const laci_matrix *x; /* the columns, in use since laci_values_use */
+  const laci_matrix *x; /* the columns given to laci_values_use */
   int32_t *block_of;    /* [n_channels] block of a place */
   uint8_t *open;        /* [n_channels] columns like those of x */
   int32_t *table;       /* [n_channels][n_channels] values of every place, or NULL */
-  uint8_t *valid;       /* [n_channels] which rows of the table are right */
-  int32_t *
-      fresh; /* working memory of laci_values_rows: as many rows of the table as it makes at once */
-  int32_t *wanted; /* likewise: [n_channels] */
+  uint8_t *valid;       /* [n_channels] which rows of the table are up to date */
+  int32_t *fresh;       /* working memory of laci_values_rows, for the rows of one batch */
+  int32_t *wanted;      /* working memory of laci_values_rows, [n_channels] */
 } laci_values;
 
-/** largest: the number that takes most space. The table may be left out. Clear also after a
- * failure.
- */
+/** Allocates memory. largest: the largest type of integer that will be used. with_table false:
+ * without the table. Clear also after a failure. */
 LAC_MUST_CHECK lac_status laci_values_init(laci_values *values, const laci_cuts *cuts,
                                            const laci_cut *cut, laci_number largest,
                                            bool with_table, lac_error *err);
 void laci_values_clear(laci_values *values);
 
-/** From now on in x, with `order`: all open columns are made, no row of the table is right. x stays
- * the caller's. */
+/** Uses the columns x and `order` from now on: computes all open columns, and marks all rows of the
+ * table as out of date. x stays owned by the caller. */
 void laci_values_use(laci_values *values, const laci_matrix *x, const int32_t *order,
                      laci_pool *pool);
 
-/** The channels at these places (in different blocks) have changed to those of `order`. */
+/** Updates open columns after the channels at these places, all in different blocks, have changed
+ * to those of `order`. */
 void laci_values_changed(laci_values *values, const int32_t *places, int n, const int32_t *order,
                          laci_pool *pool);
 
-/** Makes these places' rows of the table right. */
+/** Brings these places' rows of the table up to date. */
 void laci_values_rows(laci_values *values, const int32_t *places, int n, laci_pool *pool);
 
-/** Sum of what the cut keeps, in x's integers. */
+/** Returns the sum that the cut keeps, in x's integers. */
 int64_t laci_values_total(const laci_values *values, const int32_t *order);
 
 static inline const void *laci_values_open(const laci_values *values, int32_t place) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * assign: annealing by linear assignments, the temperature controlled by its effect.
  *
- * No temperature fits all weights, so none is computed from them: the share of blocks that change
- * in a step is steered along a falling line, from 15 % to 0.3 % (on a logarithmic scale), and the
- * temperature follows by feedback. Most steps use coarse integers, the last ones fine integers.
- * Steps are search_anneal.h's. */
+ * No fixed schedule of temperatures suits all weights. Instead the target share of blocks that
+ * change in a step falls from 15 % to 0.3 %, evenly on a logarithmic scale, and feedback adapts the
+ * temperature. Most steps use coarse integers, the last ones fine integers. search_anneal.h has the
+ * steps. */
 #include <string.h>
 
 #include "base/error.h"
@@ -15,22 +15,24 @@
 #include "permute/strategy.h"
 
 enum {
-  LOG_ONE = 1 << 16,          /* of logarithms */
+  LOG_ONE = 1 << 16,          /* 1.0 in fixed-point logarithms */
   FALL = 256381,              /* ln(0.15 / 0.003) * LOG_ONE */
-  MOST_COOLING = LOG_ONE / 4, /* of the temperature's logarithm, in one step */
-  WARM_STEPS = 3,             /* without noise, to begin with */
-  MOST_BLOCKS = 12288,        /* a square table of them takes 576 MiB, and there are two */
-  MOST_ASKED = 64,            /* channels up to which stripes is asked too */
-  MOST_FINE = 64,             /* channels that need no coarse integers */
+  MOST_COOLING = LOG_ONE / 4, /* largest decrease of the temperature's logarithm in one step */
+  WARM_STEPS = 3,             /* number of first steps without noise */
+  MOST_BLOCKS = 12288,        /* a square table for this many blocks takes 576 MiB, and there are
+                                 two */
+  MOST_ASKED = 64,            /* largest number of channels for which strategy stripes is tried, too
+                                 */
+  MOST_FINE = 64,             /* up to this many channels all steps use fine integers */
 };
-#define ONE (INT64_C(1) << 32) /* of progress, and of shares of blocks */
+#define ONE (INT64_C(1) << 32) /* 1.0 in fixed-point progress and shares of blocks */
 #define SHARE_FIRST (ONE * 15 / 100)
 #define WARM_END (ONE / 25)
 #define COARSE_END (ONE * 95 / 100)
 #define NOISE_END (ONE * 97 / 100)
 
-/* Small problems are given more: a step of theirs costs a microsecond, and the fewer blocks there
- * are, the more a single bad one costs. */
+/* Small problems get more iterations: a step takes a microsecond, and with few blocks a single bad
+ * one matters more. */
 int64_t laci_assign_iterations(laci_effort effort, int n_channels) {
   static const int64_t base[] = {
       [LACI_EFFORT_FAST] = 25, [LACI_EFFORT_NORMAL] = 100, [LACI_EFFORT_BEST] = 1000};
@@ -43,11 +45,11 @@ int64_t laci_assign_iterations(laci_effort effort, int n_channels) {
   return base[effort];
 }
 
-/* How far a search is, from 0 to ONE: by iterations, or by the clock where there is a deadline. */
+/* Progress of a search from 0 to ONE: by iterations, or by the clock if there is a deadline. */
 typedef struct pace {
   int64_t n;         /* iterations, without a deadline */
   double begin, end; /* end 0: no deadline */
-  int64_t now, step; /* progress, and what the last iteration added to it */
+  int64_t now, step; /* progress, and its increase in the last iteration */
 } pace;
 
 static void advance(pace *p, int64_t iterations) {
@@ -64,16 +66,18 @@ static void advance(pace *p, int64_t iterations) {
 typedef struct search {
   laci_task *task;
   laci_anneal anneal;
-  const laci_matrix *coarse, *fine; /* coarse is left out of small problems */
-  int32_t *best_order;              /* the task's */
+  const laci_matrix *coarse, *fine; /* coarse is not used for small problems */
+  int32_t *best_order;              /* memory of the task */
   int64_t best_total;
   pace pace;
-  int64_t noise_begin; /* progress at which noise sets in; -1: not yet */
+  int64_t noise_begin; /* progress at which noise started; -1: not yet */
   int64_t temperature;
-  int64_t carry;  /* cooling too small to show in the temperature, of LOG_ONE * LOG_ONE */
-  int64_t wanted; /* share of blocks that should change in a step */
-  int64_t fallen; /* how far its logarithm has come down */
-  int64_t least;  /* steps that are made even if time is over: they gain most */
+  int64_t carry;  /* remainder of cooling that was too small to change the temperature, in units of
+                     1 / (LOG_ONE * LOG_ONE) */
+  int64_t wanted; /* target share of blocks that change in a step */
+  int64_t fallen; /* decrease of the target's logarithm so far */
+  int64_t least;  /* number of first steps, which gain most, that are done even after the deadline
+                     */
   bool is_coarse, caches;
 } search;
 
@@ -88,9 +92,9 @@ static int64_t limited(int64_t temperature) {
   return temperature < 1 ? 1 : temperature < most ? temperature : most;
 }
 
-/* Cools by the excess of blocks that changed over the target. On average that is nothing when as
- * many change as the target says, also where a change is rare; clamping the logarithm instead would
- * leave small problems too hot. */
+/* Cools in proportion to the number of changed blocks in excess of the target. If on average as
+ * many blocks change as the target says, the temperature stays, even if changes are rare; clamping
+ * the logarithm instead would leave small problems too hot. */
 static void follow(search *s, int n_changed) {
   int64_t share = ONE * n_changed / s->anneal.n_groups;
   int64_t off = share * LOG_ONE / s->wanted - LOG_ONE;
@@ -103,7 +107,7 @@ static void follow(search *s, int n_changed) {
   s->temperature = limited(laci_cool(s->temperature, whole));
 }
 
-/* The target share falls evenly on a logarithmic scale while there is noise. */
+/* Lowers the target share, evenly on a logarithmic scale while there is noise. */
 static void lower_wanted(search *s) {
   int64_t done = s->pace.now - s->noise_begin, all = NOISE_END - s->noise_begin;
   int64_t fall = (done < all ? done : all) * FALL / all - s->fallen;
@@ -115,9 +119,10 @@ static void lower_wanted(search *s) {
   }
 }
 
-/* The table of all channels costs as much as m * m steps without it. Then a block that changes
- * spoils m - 1 rows of it, each m times as long as one without: it pays if few blocks change, and
- * if there are steps enough until the integers change. */
+/* Should steps use the table of all channels? Making the table takes as long as m * m steps without
+ * it. After that, each block that changes invalidates m - 1 rows, each m times as long as a row of
+ * a step's table. So the table saves time if few blocks change, and enough steps remain until the
+ * integers change. */
 static bool caches(search *s) {
   const int64_t m = s->task->cuts->pattern.m,
                 left = (s->is_coarse ? COARSE_END : ONE) - s->pace.now;
@@ -126,7 +131,8 @@ static bool caches(search *s) {
   return s->caches;
 }
 
-/* Changes to fine integers: both the present order and the best so far are counted anew. */
+/* Changes to fine integers, and computes the totals of the present order and of the best one again.
+ */
 static void refine(search *s) {
   s->temperature =
       limited(laci_int_from_f((double)s->temperature * laci_matrix_growth(s->coarse, s->fine)));
@@ -136,8 +142,8 @@ static void refine(search *s) {
   s->is_coarse = s->caches = false;
 }
 
-/* Noise sets in when a few steps have done the easy part, and ends two steps before the end at the
- * latest. */
+/* Does this step use noise? Noise starts after a few steps that made the easy gains, and stops at
+ * least two steps before the end. */
 static bool is_noisy(search *s) {
   if (s->noise_begin < 0) {
     if (s->task->iterations < WARM_STEPS && s->pace.now < WARM_END) return false;
@@ -174,7 +180,7 @@ lac_status laci_assign_cut(laci_task *task, const laci_cut *cut, lac_error *err)
   s.pace.end = task->deadline;
   if (s.pace.n <= 0) s.pace.n = laci_assign_iterations(task->effort, n);
   s.least = s.pace.n < WARM_STEPS ? s.pace.n : WARM_STEPS;
-  if (cut->n_blocks < 2) return LAC_OK; /* one block: every order keeps the same */
+  if (cut->n_blocks < 2) return LAC_OK; /* with one block every order keeps the same */
   lac_status st = laci_anneal_init(&s.anneal, task->cuts, cut, task->order, task->pool, err);
   if (st) goto out;
   s.anneal.seed = task->seed;
@@ -191,8 +197,8 @@ static bool fits(const laci_cuts *cuts, bool asked) {
   return cuts->n_cuts == 1 && cuts->cuts[0].stacked && cuts->cuts[0].n_blocks <= MOST_BLOCKS;
 }
 
-/* What annealing leaves to chance shows in small problems, where the classic method may be lucky
- * too and costs little: the better of both counts. */
+/* For small problems, also runs strategy stripes, which takes little time, and keeps the better
+ * result, since annealing depends more on chance there. */
 static lac_status ask_stripes(laci_task *task, lac_error *err) {
   const laci_strategy *stripes = &laci_strategy_stripes;
   const size_t n = (size_t)task->cuts->n_channels;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * assign+swap: for a class that several weights cut into different blocks. The heaviest stacked cut
- * leads, by annealed assignment; then swaps of pairs are judged by all cuts together. Where leading
- * made the whole worse, swaps start from the old order. */
+ * assign+swap: for a class that several weights divide into different blocks. First annealed
+ * assignment optimizes the stacked cut with the most elements; then swaps of pairs, judged by all
+ * cuts together, improve the order. If the assignment made the total worse, swaps start from the
+ * old order. */
 #include "base/error.h"
 #include "base/memory.h"
 #include "permute/strategy.h"
@@ -10,7 +11,7 @@
 
 static const laci_cut *leader(const laci_cuts *cuts) {
   for (int i = 0; i < cuts->n_cuts; i++) {
-    if (cuts->cuts[i].stacked) return &cuts->cuts[i]; /* the heaviest comes first */
+    if (cuts->cuts[i].stacked) return &cuts->cuts[i]; /* cuts are sorted, the largest first */
   }
   return NULL;
 }
@@ -27,14 +28,17 @@ static lac_status run(laci_task *task, lac_error *err) {
   if (!start) return laci_fail_memory(err, task->cuts->problem->name);
   memcpy(start, task->order, n * sizeof *start);
   const double end = task->deadline, now = laci_clock_seconds();
-  if (end > 0) task->deadline = now + (end - now) / 2; /* half for leading, half for swaps */
+  if (end > 0)
+    task->deadline = now + (end - now) / 2; /* half of the time for the assignment, half
+                                                          for swaps */
   lac_status st = laci_assign_cut(task, leader(task->cuts), err);
   task->deadline = end;
   if (!st) st = laci_cuts_score(task->cuts, start, task->pool, &before, err);
   if (!st) st = laci_cuts_score(task->cuts, task->order, task->pool, &after, err);
   if (!st && !(after > before)) memcpy(task->order, start, n * sizeof *start);
   if (!st) st = laci_swap_all(task, err);
-  task->final = false; /* the swaps are, but they began where the effort led */
+  task->final = false; /* swaps are final, but they started from an order that depends on the effort
+                          */
   laci_free(start);
   return st;
 }

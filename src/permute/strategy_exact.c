@@ -4,11 +4,12 @@
  *
  *     best(S) = max over blocks B in S that hold S' highest channel:  best(S without B) + score(B)
  *
- * Blocks are interchangeable, so the highest channel that is left may always go next. With j blocks
- * left of K, only sets of the lowest n - K + j channels are then ever asked for: half a million of
- * the 2^24 sets at 24 channels. Sets are numbered among those of their size (colexicographic rank),
- * so tables have no holes. For a last block that is not full, all choices are tried at the end. All
- * sums are float64 in a fixed order: the integers of other searches round, a proof may not. */
+ * Blocks are interchangeable, so the next block may always be the one with the highest remaining
+ * channel. With j of K blocks remaining, only subsets of the lowest n - K + j channels are then
+ * needed: half a million of the 2^24 sets at 24 channels. Sets are numbered by their
+ * colexicographic rank among sets of the same size, so that tables have no gaps. If the last block
+ * is not full, all choices for it are tried at the end. All sums are float64 in a fixed order,
+ * since the rounded integers of other searches could not prove anything. */
 #include <stdatomic.h>
 #include <string.h>
 
@@ -19,15 +20,15 @@
 #include "permute/strategy.h"
 
 enum {
-  MOST_CHANNELS = 20, /* by itself */
+  MOST_CHANNELS = 20, /* largest number of channels unless the user names the strategy */
   MOST_CHANNELS_ASKED = 24,
   MOST_BLOCK = 16,
-  HALF = 12, /* ranks are looked up by halves of a set */
+  HALF = 12, /* bits of half a set; a rank is the sum of two table look-ups, one per half */
   TILES_AT_ONCE = 32,
-  UNPROVEN_STEPS = 1000, /* of annealing, where time is over: about a millisecond */
+  UNPROVEN_STEPS = 1000, /* iterations of annealing after the deadline: about a millisecond */
 };
-/* What a problem may cost, in elements that are sorted or added and in splits of sets: from half a
- * nanosecond each (2:4) to three (large blocks). */
+/* Limits of a problem's work: elements that are sorted or added plus splits of sets, each of which
+ * takes 0.5 ns (2:4) to 3 ns (large blocks). */
 #define MOST_WORK 1e8
 #define MOST_WORK_ASKED 4e9
 
@@ -40,7 +41,7 @@ typedef struct tables {
   double *best[MOST_CHANNELS_ASKED]; /* [j] of sets of j blocks, by rank */
   laci_pool *pool;
   const laci_task *task;
-  atomic_bool gave_up; /* some tables are not whole */
+  atomic_bool gave_up; /* the work was ended early: some tables are incomplete */
   laci_arena arena;
 } tables;
 
@@ -50,7 +51,7 @@ static double binomial(int n, int k) {
   return combinations;
 }
 
-/* All blocks are full, but for at most one. */
+/* Are all blocks full, except for at most one? */
 static bool blocks_are_full(const laci_cuts *cuts) {
   const laci_cut *cut = &cuts->cuts[0];
   int n_short = 0;
@@ -74,7 +75,7 @@ static bool fits(const laci_cuts *cuts, bool asked) {
          work(cuts) <= (asked ? MOST_WORK_ASKED : MOST_WORK);
 }
 
-/* Once the time is over nothing more is done, whatever the clock says next. */
+/* Should the work go on? After it returned false once, it always does. */
 static bool goes_on(tables *t) {
   if (atomic_load_explicit(&t->gave_up, memory_order_relaxed)) return false;
   if (!laci_task_over(t->task)) return true;
@@ -84,7 +85,7 @@ static bool goes_on(tables *t) {
 
 /* ---- scores of sets ---- */
 
-/* Sums are four partial sums, in an order that no compiler may change. */
+/* Returns the sum over rows of max(open, x), as four partial sums in a fixed order. */
 static double sum_of_max(const double *open, const double *x) {
   double lane[4] = {0};
   for (int r = 0; r < LACI_TILE_ROWS; r += 4) {
@@ -101,7 +102,7 @@ static double sum_of(const double *x) {
   return (lane[0] + lane[1]) + (lane[2] + lane[3]);
 }
 
-/* The `keep` largest of some columns, row by row, sorted. */
+/* The `keep` largest values of some columns in each row, sorted. */
 typedef double top_rows[MOST_BLOCK][LACI_TILE_ROWS];
 
 static const top_rows nothing = {{0}};
@@ -118,9 +119,10 @@ static void sink(top_rows to, const top_rows from, int keep, const double *x) {
   }
 }
 
-/* Adds one tile to the scores of all sets that hold what is in `top` and `more` of the channels
- * below `below`. Channels come downwards, so that sets which differ in the last one only have
- * neighbouring ranks; it needs no sorting: it joins as max(n-th largest of the others, x). */
+/* Adds one tile to the scores of all sets that consist of the channels in `top` and `more` channels
+ * below `below`. Channels are added in descending order, so that sets which differ only in the last
+ * channel have adjacent ranks. The last channel needs no sorting: it adds max(n-th largest of the
+ * others, x). */
 static void add_sets(const tables *t, const double *tile, const top_rows top, int below, int more,
                      double *score) {
   if (more == 1) {
@@ -144,8 +146,8 @@ typedef struct batch {
   int n_tiles;
 } batch;
 
-/* Blocks by their highest channel, the most numerous ones first. Threads share sets, not rows:
- * every set's tiles are added in their order. */
+/* Scores the blocks whose highest channels are [begin, end), those with the most blocks first.
+ * Threads divide the sets, not the rows, so that each set's tiles are added in order. */
 static void score_blocks(int64_t begin, int64_t end, void *context) {
   const batch *b = context;
   tables *t = b->t;
@@ -180,7 +182,8 @@ static lac_status score_all(tables *t, const laci_cut *cut, lac_error *err) {
 /* ---- ranks ---- */
 
 /* Rank among the sets of one size:  sum of choose(c_i, i + 1)  over channels c_0 < c_1 < ...;
- * this is the part of the channels base + bits of `half`, of which the lowest is c_first. */
+ * returns the part of that sum for the channels base + (bits of `half`), of which the lowest is
+ * c_first. */
 static uint32_t rank_part(const tables *t, uint32_t half, int base, int first) {
   uint32_t rank = 0;
   for (; half; half &= half - 1) rank += t->choose[base + __builtin_ctz(half)][++first];
@@ -197,7 +200,7 @@ static uint32_t set_at(const tables *t, uint32_t rank, int size) {
   return set;
 }
 
-/* The next larger number with as many bits: the set of the next rank. */
+/* Returns the set of the next rank: the next larger number with the same number of bits. */
 static uint32_t next_set(uint32_t set) {
   uint32_t lowest = set & -set, carried = set + lowest;
   return carried | ((set ^ carried) >> 2) / lowest;
@@ -207,9 +210,9 @@ static uint32_t next_set(uint32_t set) {
 
 typedef struct level {
   tables *t;
-  int n_blocks;             /* of its sets */
-  const double *below;      /* best of the sets that are one block smaller */
-  uint32_t high[1 << HALF]; /* rank of their upper half */
+  int n_blocks;             /* number of blocks in its sets */
+  const double *below;      /* best scores of the sets with one block less */
+  uint32_t high[1 << HALF]; /* part of the rank that the upper half of a set contributes */
 } level;
 
 typedef struct split {
@@ -217,7 +220,7 @@ typedef struct split {
   uint32_t left; /* the set without the block */
 } split;
 
-/* The best of the blocks that lack one channel, one of the first n_channels in channel[]. */
+/* Returns the best block that is completed by one of the first n_channels in channel[]. */
 static inline split take_last(const level *l, const int8_t *channel, int n_channels, uint32_t left,
                               const double *score) {
   split best = {.kept = -1};
@@ -231,8 +234,9 @@ static inline split take_last(const level *l, const int8_t *channel, int n_chann
   return best;
 }
 
-/* The best block made of what `left` no longer holds and `more` of the first n_channels in
- * channel[] (ascending); score: of the blocks that it may become, from the lowest rank on. */
+/* Returns the best block that consists of the channels already removed from `left` and `more` of
+ * the first n_channels in channel[] (ascending). score: scores of the possible blocks, from the
+ * lowest rank on. */
 static split take_more(const level *l, const int8_t *channel, int n_channels, uint32_t left,
                        int more, const double *score) {
   if (more == 1) return take_last(l, channel, n_channels, left, score);
@@ -291,7 +295,7 @@ static void solve(tables *t) {
 
 /* ---- the order ---- */
 
-/* Puts the channels of a set into the next block of places that has their number. */
+/* Puts the channels of a set into the next block with as many places. */
 static void write_block(const laci_cut *cut, uint32_t set, int *next_block, int32_t *order) {
   const int size = __builtin_popcount(set);
   int g = *next_block;
@@ -302,8 +306,9 @@ static void write_block(const laci_cut *cut, uint32_t set, int *next_block, int3
   }
 }
 
-/* Tries every block that is not full (the complement of the set of rank i has the i-th rank from
- * the end), then takes the best splits once more, from the full set down. */
+/* Writes the best order. Tries every choice for the block that is not full (the complement of the
+ * set of rank i has the i-th rank from the end), and then recomputes the best splits from the full
+ * set downwards. */
 static void write_order(tables *t, const laci_cut *cut, int32_t *order) {
   const uint32_t n_rests = t->choose[t->n][t->rest], all = (1U << t->n) - 1;
   const double *best = t->best[t->n_blocks];
@@ -335,7 +340,7 @@ static bool tables_init(tables *t) {
     t->best[j] = laci_arena_alloc(&t->arena, n_sets(t, j), sizeof(double));
     ok &= t->best[j] != NULL;
   }
-  /* where there is no full block, there is none to score */
+  /* without a full block there is nothing to score */
   uint32_t n_scores = t->n_blocks > 0 ? t->choose[t->n][t->m] : 0;
   t->block_score = laci_arena_alloc(&t->arena, n_scores, sizeof(double));
   t->rest_score = laci_arena_alloc(&t->arena, t->choose[t->n][t->rest], sizeof(double));
@@ -353,7 +358,7 @@ static lac_status run(laci_task *task, lac_error *err) {
   t->rest = t->n % t->m;
   t->n_blocks = t->n / t->m;
   t->task = task;
-  t->pool = work(task->cuts) > 4e6 ? task->pool : NULL; /* waking threads costs microseconds */
+  t->pool = work(task->cuts) > 4e6 ? task->pool : NULL; /* waking threads takes microseconds */
   lac_status st = LAC_OK;
   if (!tables_init(t)) st = laci_fail_memory(err, task->cuts->problem->name);
   else st = score_all(t, cut, err);
@@ -362,8 +367,8 @@ static lac_status run(laci_task *task, lac_error *err) {
     write_order(t, cut, task->order);
     task->iterations = 1;
     task->proven = true;
-  } else if (!st && !laci_interrupted()) { /* no proof in the time that there was: then something
-                                               good at once */
+  } else if (!st && !laci_interrupted()) { /* no proof within the time limit: find a good order
+                                              quickly */
     task->deadline = 0;
     task->iterations_wanted = UNPROVEN_STEPS;
     task->found_by = "assign";

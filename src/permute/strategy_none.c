@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * none: every channel stays where it is. What all others are measured against. */
+ * none: every channel keeps its place. The baseline for all other strategies. */
 #include "permute/strategy.h"
 
 static bool fits(const laci_cuts *cuts, bool asked) {

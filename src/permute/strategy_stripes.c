@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * stripes: the best exchange between every two blocks, the best of all pairs first, until none
- * helps.
+ * stripes: computes the best exchange for every pair of blocks and applies the best ones first,
+ * until no exchange helps.
  *
  * The classic method (J. Pool, C. Yu, "Channel permutations for N:M sparsity", NeurIPS 2021) and
- * the baseline for the others. It tries all 35 splits of the eight columns of two blocks of 2:4;
- * exchanges of up to two columns are the same there, and its counterpart for every other pattern
- * (search_exchange.h). In a round every pair is known; pairs are applied from the largest gain
- * down, but for those that share a block with an earlier one. Then what changed is counted anew. */
+ * the baseline for the others. For 2:4 the classic method tries all 35 splits of the eight columns
+ * of two blocks; exchanges of up to two columns are equivalent to that, and also defined for other
+ * patterns (search_exchange.h). In each round the best exchange of every pair is known. Exchanges
+ * are applied in order of decreasing gain, except for pairs with a block that was already changed
+ * in this round. Then pairs with changed blocks are computed again. */
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -31,8 +32,8 @@ typedef struct search {
   const laci_matrix *x;
   int64_t n_pairs;
   pair *pairs;         /* a < b, by a, then b */
-  const pair **ranked; /* [n_pairs] those that help */
-  bool *changed;       /* [n_blocks] since its pairs were looked at */
+  const pair **ranked; /* [n_pairs] the pairs whose exchange helps, sorted by gain */
+  bool *changed;       /* [n_blocks] the block changed since its pairs were computed */
   atomic_bool no_memory;
 } search;
 
@@ -66,7 +67,7 @@ static void look_at_pairs(int64_t begin, int64_t end, void *context) {
 static int largest_gain_first(const void *x, const void *y) {
   const pair *a = *(const pair *const *)x, *b = *(const pair *const *)y;
   if (a->best.gain != b->best.gain) return a->best.gain > b->best.gain ? -1 : 1;
-  return (a > b) - (a < b); /* both in pairs[] */
+  return (a > b) - (a < b); /* both point into pairs[] */
 }
 
 static void apply(const search *s, const pair *p) {
@@ -81,7 +82,7 @@ static void apply(const search *s, const pair *p) {
   }
 }
 
-/* Applies what helps most, every block once; true if anything did. */
+/* Applies the best exchanges, at most one per block. Returns whether any was applied. */
 static bool apply_best(search *s) {
   int64_t n = 0;
   for (int64_t i = 0; i < s->n_pairs; i++) {
@@ -130,7 +131,7 @@ static lac_status run(laci_task *task, lac_error *err) {
     if (atomic_load(&s.no_memory)) st = laci_fail_memory(err, task->cuts->problem->name);
     improved = !st && !laci_task_over(task) && apply_best(&s);
   }
-  task->final = true; /* it takes as long as it takes */
+  task->final = true; /* it does not depend on the effort */
   laci_free(s.changed);
   laci_free(s.ranked);
   laci_free(s.pairs);

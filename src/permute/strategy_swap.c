@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * swap: exchanges pairs of channels as long as that helps, judged by all cuts together. It works
- * for every problem.
+ * swap: exchanges pairs of channels as long as this improves the total of all cuts. Applicable to
+ * every problem.
  *
  * In a stacked cut the change is read from the table of values: with a and b in different blocks it
- * is value(a, xb) - value(a, xa) + value(b, xa) - value(b, xb). Where copies of one channel share a
- * block, the blocks that hold a or b are counted anew. The budget is counted in elements looked at.
+ * is value(a, xb) - value(a, xa) + value(b, xa) - value(b, xb). If copies of one channel share a
+ * block, the blocks with a or b are evaluated again. The budget counts the elements that are read.
  */
 #include <string.h>
 
@@ -17,14 +17,15 @@
 
 enum { MOST_TABLED = 4096, FINE_ELEMENTS = 1 << 24 };
 
-/* One cut at work. */
+/* The state of one cut. */
 typedef struct side {
   const laci_cut *cut;
   const laci_matrix *x;
   bool tabled;
-  laci_values values;    /* tabled */
-  int64_t *kept;         /* [n_blocks]; not tabled, like all below */
-  int32_t *blocks_begin; /* [n_channels + 1]: blocks that hold a place */
+  laci_values values;    /* used if `tabled`: a stacked cut that is not too large has a table of
+                            values */
+  int64_t *kept;         /* [n_blocks]; this and the fields below are for cuts without a table */
+  int32_t *blocks_begin; /* [n_channels + 1]: where the list of blocks of each place begins */
   int32_t *blocks;
 } side;
 
@@ -34,10 +35,10 @@ typedef struct search {
   int n;
   int32_t *order;
   side *sides;
-  int64_t left; /* of the budget */
+  int64_t left; /* remaining budget */
   int64_t clock;
-  int64_t *changed, *looked; /* [n] when a place changed; when its pairs were looked at: unchanged
-                                pairs are skipped */
+  int64_t *changed, *looked; /* [n] time when a place last changed; time when its pairs were last
+                                tried: pairs that did not change since are skipped */
   laci_arena arena;
 } search;
 
@@ -55,15 +56,17 @@ static int64_t block_kept(const search *s, const side *d, int g, const int32_t *
   return laci_top_sum(d->x->number, columns, n, keep < n ? keep : n, d->x->rows);
 }
 
-/* Which blocks hold a place: each once, ascending. Two passes: count, then write, which moves every
- * beginning on to where the next place begins: so they are counted one place further. */
+/* Lists the blocks that contain each place, each once, ascending. A first pass counts them, shifted
+ * by one place, because writing in the second pass advances each begin to that of the next place.
+ */
 static lac_status list_blocks(search *s, side *d, lac_error *err) {
   const laci_cut *cut = d->cut;
   const int n_entries = cut->block_begin[cut->n_blocks];
   d->blocks_begin = laci_arena_alloc(&s->arena, (size_t)s->n + 2, sizeof *d->blocks_begin);
   d->blocks = laci_arena_alloc(&s->arena, (size_t)n_entries, sizeof *d->blocks);
   int32_t *last =
-      laci_arena_alloc(&s->arena, (size_t)s->n, sizeof *last); /* last block seen, plus 1 */
+      laci_arena_alloc(&s->arena, (size_t)s->n, sizeof *last); /* last block that was listed, plus 1
+                                                                  */
   if (!d->blocks_begin || !d->blocks || !last) return no_memory(s, err);
   for (int pass = 0; pass < 2; pass++) {
     memset(last, 0, (size_t)s->n * sizeof *last);
@@ -104,7 +107,7 @@ static lac_status open_side(search *s, side *d, lac_error *err) {
   return list_blocks(s, d, err);
 }
 
-/* The blocks that hold a or b, each once, ascending: two sorted lists as one. */
+/* Iterates over the blocks that contain a or b, each once, ascending: merges two sorted lists. */
 typedef struct merged {
   const int32_t *a, *a_end, *b, *b_end;
 } merged;
@@ -128,7 +131,7 @@ static void swap_places(int32_t *order, int a, int b) {
   order[b] = channel;
 }
 
-/* What the swap changes in one cut; spends the budget by what it looks at. */
+/* Returns the gain of a swap in one cut with a table; reduces the budget by the elements read. */
 static int64_t tabled_gain(search *s, side *d, int a, int b) {
   if (d->values.block_of[a] == d->values.block_of[b]) return 0;
   const int32_t pair[2] = {a, b};
@@ -141,7 +144,7 @@ static int64_t tabled_gain(search *s, side *d, int a, int b) {
   return (int64_t)at_a[xb] - at_a[xa] + at_b[xa] - at_b[xb];
 }
 
-/* order: with the swap done */
+/* Returns the gain of a swap in one cut without a table. order: after the swap. */
 static int64_t counted_gain(search *s, side *d, int a, int b, const int32_t *order) {
   int64_t gain = 0;
   merged m = merge(d, a, b);
@@ -174,7 +177,7 @@ static void apply(search *s, int a, int b) {
     side *d = &s->sides[i];
     if (d->tabled) {
       if (d->values.block_of[a] == d->values.block_of[b])
-        continue; /* the block holds what it held */
+        continue; /* the block's content did not change */
       laci_values_changed(&d->values, pair, 2, s->order, NULL);
       for (int j = 0; j < s->n; j++) {
         int g = d->values.block_of[j];
@@ -193,7 +196,8 @@ static void apply(search *s, int a, int b) {
   s->changed[a] = s->changed[b] = s->clock;
 }
 
-/* All pairs once, the first improvement is taken; true if there was one. */
+/* Tries all pairs once and applies each swap that improves the total. Returns whether there was
+ * one. */
 static bool sweep(search *s) {
   bool improved = false;
   for (int a = 0; a < s->n; a++) {
@@ -227,7 +231,7 @@ lac_status laci_swap_all(laci_task *task, lac_error *err) {
     st = open_side(&s, &s.sides[i], err);
   }
   for (bool improved = !st; improved; task->iterations++) improved = sweep(&s);
-  task->final = s.left > 0; /* a larger budget has nothing to spend */
+  task->final = s.left > 0; /* a larger budget would change nothing */
   for (int i = 0; s.sides && i < s.cuts->n_cuts; i++) { laci_values_clear(&s.sides[i].values); }
   laci_arena_clear(&s.arena);
   return st;
