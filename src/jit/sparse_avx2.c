@@ -132,8 +132,8 @@ static void end_tile(laci_code *code, const laci_sparse_frame *f, const laci_cod
   laci_sparse_end_tile(code, f, loop, HALVES * code_block->n_rows * VECTOR);
 }
 
-/* Writes both cases of write_results, since masked stores take twelve cycles and more on some
- * processors (Zen 3), whatever the mask. */
+/* Writes the end of the last code block: results of whole tiles without masks, and of other tiles
+ * with masks. Masked stores take twelve cycles and more on some processors (Zen 3). */
 static void write_last(laci_code *code, const laci_sparse_frame *f,
                        const laci_code_block *code_block, size_t loop) {
   laci_x86_load(code, LACI_X86_R8,

@@ -130,7 +130,7 @@ void laci_sparse_write_avx512bf16(laci_code *code, const laci_sparse_frame *f,
                                   const laci_code_block *code_block) {
   const int64_t first = next_kept(code_block, 0);
   int64_t x_first = 0;
-  /* As in sparse_avx512.c: a byte of displacement reaches both directions. */
+  /* As in sparse_avx512.c: x points into the middle of what one byte of displacement reaches. */
   if (first < n_blocks(code_block))
     x_first = code_block->column_at[first * BLOCK] + 128 * (VECTOR / 4);
   laci_x86_load_word_mask(code, ODD, LACI_SPARSE_FIELD(odd_words));

@@ -198,7 +198,7 @@ static void write_results(laci_code *code, const laci_sparse_frame *f,
 void laci_sparse_write_avx512vnni(laci_code *code, const laci_sparse_frame *f,
                                   const laci_code_block *code_block) {
   int64_t x_first = 0;
-  /* As in sparse_avx512.c: a byte of displacement reaches both directions. */
+  /* As in sparse_avx512.c: x points into the middle of what one byte of displacement reaches. */
   for (int64_t column = 0; column < code_block->n_columns; column += INT8X4) {
     if (!any_of(code_block->rows + column, INT8X4)) continue;
     x_first = code_block->column_at[column] + 128 * (VECTOR / 4);

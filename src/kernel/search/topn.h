@@ -4,7 +4,7 @@
  *
  * The columns are read one after the other, while each row's n largest so far are kept sorted. A
  * new element is inserted by max and min operations, whole registers of rows at a time.
- * topn_scalar.c defines the result; topn_isa.c is the one text of the vector variants; topn.c
+ * topn_scalar.c defines the result; topn_isa.c is the common source of the vector variants; topn.c
  * chooses. */
 #ifndef LACI_KERNEL_SEARCH_TOPN_H
 #define LACI_KERNEL_SEARCH_TOPN_H

@@ -140,8 +140,7 @@ INLINE void sort_largest(const kind *k, const stripe *s, int n, lanes *top) {
   }
 }
 
-/* Returns the second largest. min(a, b) is below max(a, b); so the second largest is either min(a,
- * b), or the smaller of max(a, b) and c. */
+/* Returns the second largest of three: the larger of min(a, b) and min(max(a, b), c). */
 INLINE lanes second_of_three(const kind *k, const stripe *s) {
   lanes a = load_column(s, 0), b = load_column(s, 1), c = load_column(s, 2);
   return k->max(k->min(a, b), k->min(k->max(a, b), c));

@@ -385,8 +385,8 @@ typedef struct run {
   int32_t used[WIDTH], index[WIDTH]; /* used: -1 or 0 */
 } run;
 
-/* Removes from `left`, a bit for each lane, the lanes of the run that begins at the first of
- * them. */
+/* Sets *p to the run that begins at the first lane of `left`, which has a bit for each lane.
+ * Returns the lanes of `left` that are not in the run. */
 static uint32_t take_run(const int64_t *pixel, uint32_t left, run *p) {
   *p = (run){.at = pixel[__builtin_ctz(left)]};
   uint32_t lanes = 0;
