@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A comm as the files of this room share it: launch.c finds the transport, comm.c opens and closes,
- * meet.c lets all processes meet, sum.c begins and ends sums, phases.c carries them on and add.c is
- * their arithmetic, wait.c waits, and peers.c finds out who has died. */
+ * The data of a comm, shared by the files of this room. launch.c finds the transport, comm.c opens
+ * and closes, meet.c runs operations of all processes, sum.c begins and ends sums, phases.c
+ * advances sums, add.c adds numbers, wait.c waits, and peers.c finds processes that have died. */
 #ifndef LACI_COMM_COMM_IN_H
 #define LACI_COMM_COMM_IN_H
 
 #include "comm/comm.h"
 
-/** Where a process runs. Numbers of processes mean something inside one machine and name space. */
+/** Identifies a process. A pid is meaningful only on one machine and in one pid namespace, which
+ * `place` identifies. */
 typedef struct laci_peer {
   int64_t pid;
   uint64_t place;
@@ -15,7 +16,7 @@ typedef struct laci_peer {
 
 enum { CHANNEL_MEETING, CHANNEL_EXCHANGE, CHANNEL_GATHER };
 
-/** What a failure is, as it travels. */
+/** A failure in the form in which it is sent. */
 typedef struct laci_ending {
   int status, hint;
   char text[sizeof((lac_error *)0)->text];
@@ -25,22 +26,23 @@ struct laci_comm {
   const lac_transport *transport;
   int rank, size;
   double timeout;
-  bool agreed; /* on the last failure, and there was no meeting since */
-  bool left;   /* to process 0, as laci_comm_leave_to_first has it */
+  bool agreed; /* all processes know of the last failure, and no meeting followed */
+  bool left;   /* laci_comm_leave_to_first was called */
 
-  int64_t n_meetings;          /* that this process came to */
-  int64_t *heard;              /* [size], of process 0: the last meeting that each came to */
-  laci_peer *peers;            /* [size]: where they run */
-  size_t *begin;               /* [size + 1]: parts of a meeting */
+  int64_t n_meetings;          /* operations of all processes that this process has entered */
+  int64_t *heard;              /* [size], at process 0: the last meeting that each process has
+                                  entered */
+  laci_peer *peers;            /* [size]: all processes */
+  size_t *begin;               /* [size + 1]: where the parts of a gathered buffer begin */
   uint32_t *votes;             /* [size] */
-  struct laci_ending *endings; /* [size]: how all fared */
-  void *vote;                  /* request; NULL: no question is open */
+  struct laci_ending *endings; /* [size]: the status of each process */
+  void *vote;                  /* request of the vote in progress; NULL: none */
 
-  laci_comm_sum *first, *last; /* begun and not done, in order */
-  bool broken;                 /* a sum failed; the transport says why */
+  laci_comm_sum *first, *last; /* list of sums in progress, in order */
+  bool broken;                 /* a sum failed; the transport has the reason */
 };
 
-/** How far a sum is. */
+/** The phase of a sum. */
 typedef enum laci_phase {
   LACI_PHASE_IDLE,
   LACI_PHASE_EXCHANGING,
@@ -55,10 +57,10 @@ struct laci_comm_sum {
   laci_phase phase;
   float *x;
   int64_t n, most;
-  int64_t first, count; /* our chunk */
+  int64_t first, count; /* the chunk that this process adds */
   uint16_t *packed;     /* [most], bf16 only */
-  void *chunks;         /* [size of the group, our chunk] */
-  size_t *begin;        /* [size + 1]: everybody's chunks in bytes */
+  void *chunks;         /* [processes, count] this process's chunk from all of them */
+  size_t *begin;        /* [size + 1]: where the chunk of each process begins, in bytes */
   void *request;
   laci_comm_times times;
   laci_comm_sum *next;
@@ -67,32 +69,33 @@ struct laci_comm_sum {
 /* ---- peers.c ---- */
 
 laci_peer laci_peer_of_this(void);
-/** Has that process died, as far as this machine knows? */
+/** Has that process died? False if it is not known, as on another machine. */
 bool laci_comm_has_died(const laci_comm *comm, int rank);
-/** LAC_PEER where a process of this machine has died. */
+/** Fails LAC_PEER where a process of this machine has died. */
 LAC_MUST_CHECK lac_status laci_comm_find_dead(const laci_comm *comm, lac_error *err);
 
 /* ---- wait.c ---- */
 
-/** Waits until the request is done; meanwhile sums go on. Fails LAC_PEER. */
+/** Waits until the request is done; sums in progress are advanced meanwhile. Fails LAC_PEER. */
 LAC_MUST_CHECK lac_status laci_comm_wait(laci_comm *comm, void **request, lac_error *err);
 /** Waits until the sum is done. Fails LAC_PEER. */
 LAC_MUST_CHECK lac_status laci_comm_wait_sum(laci_comm *comm, const laci_comm_sum *sum,
                                              lac_error *err);
-/** Tells process 0 that this one came to another meeting or sum; there, takes what others told. */
+/** Tells process 0 that this process has entered another meeting or sum; at process 0, receives
+ * these messages. */
 void laci_comm_begin_meeting(laci_comm *comm);
-/** The transport's own failure. */
+/** Fails with the text of the transport. */
 lac_status laci_comm_fail(const laci_comm *comm, lac_error *err);
 
 /* ---- phases.c ---- */
 
-/** Carries sums on as far as they go now. True where anything moved. */
+/** Advances sums as far as possible without waiting. True where any of them advanced. */
 bool laci_comm_advance(laci_comm *comm);
-/** Puts the sum after those that are in progress. */
+/** Appends the sum to those in progress. */
 void laci_comm_add_sum(laci_comm *comm, laci_comm_sum *sum);
-/** Bytes of a float as it is sent. */
+/** Returns the bytes in which a float is sent. */
 size_t laci_wire_element(laci_wire wire);
-/** Floats of the largest chunk, where a range of n is cut into one for each process. */
+/** Returns the floats of the largest chunk when n floats are divided among the processes. */
 int64_t laci_comm_chunk(int64_t n, int size);
 
 /* ---- launch.c ---- */
@@ -104,7 +107,7 @@ LAC_MUST_CHECK lac_status laci_comm_launched(const lac_transport **transport, la
 
 /** sum [n] = the n numbers of part 0 + those of part 1 ..., in this order; parts [n_parts * n]. */
 void laci_comm_add(const float *parts, int n_parts, int64_t n, float *sum);
-/** The same of numbers in bf16, added in f32 and rounded once. */
+/** As laci_comm_add, for bf16 numbers, which are added in f32 and rounded once. */
 void laci_comm_add_bf16(const uint16_t *parts, int n_parts, int64_t n, uint16_t *sum);
 void laci_comm_to_bf16(const float *from, int64_t n, uint16_t *to);
 void laci_comm_from_bf16(const uint16_t *from, int64_t n, float *to);

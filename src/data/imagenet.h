@@ -26,8 +26,8 @@ typedef struct laci_imagenet_part {
 } laci_imagenet_part;
 
 /** Converts RAW to TFRecords in the folder, which is created. Broken images are logged, left out,
- * and listed in folder/broken.txt. A run continues an earlier one that was ended in any way, with
- * the same resulting shards. Memory: names, and for each thread an image and its decoded pixels.
+ * and listed in folder/broken.txt. A run continues an earlier one, however that was ended, with the
+ * same resulting shards. Memory: names, and for each thread an image and its decoded pixels.
  *
  * Fails as laci_raw_open does, LAC_NOT_FOUND for a RAW without images, LAC_EXISTS for a folder with
  * shards of something else or in use, LAC_INTERRUPTED, LAC_IO, LAC_NO_MEMORY. Finished shards

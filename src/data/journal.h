@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The progress of a conversion, in a small text file next to the shards, so that a run that was
- * interrupted in any way can continue after the last complete shard:
+ * interrupted can continue after the last complete shard:
  *
  *     lacuna imagenet 1 0123456789abcdef          of the images, their labels, the options
  *     broken train-00003-of-01024 NAME<TAB>why

@@ -4,8 +4,9 @@
  *
  *     d = min(decay, (1 + t) / (10 + t)),    average = d * average + (1 - d) * now
  *
- * Early in a training the average forgets quickly, so that it does not hang on to fresh weights.
- * Where a number is always zero, so is its average. The same bits for any number of threads. */
+ * Early in a training the decay is small, so that the average does not depend on the initial
+ * weights for long. Where a number is always zero, so is its average. The result has the same bits
+ * for any number of threads. */
 #ifndef LACI_TRAIN_AVERAGE_H
 #define LACI_TRAIN_AVERAGE_H
 
@@ -13,7 +14,7 @@
 
 typedef struct laci_pool laci_pool;
 
-/** d of the update that t others came before; decay: 0 <= decay < 1. */
+/** Returns d for an update after t earlier ones; decay: 0 <= decay < 1. */
 double laci_average_decay(double decay, int64_t t);
 
 /** Moves average [n] towards now [n]; the formula in double, rounded once. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Batches as a training step wants them: images from the loader, labels as rows of probabilities,
- * smoothed and mixed.
+ * Batches for training steps: images from the loader, and labels as rows of probabilities, smoothed
+ * and mixed.
  *
- * What batch k holds follows from its number, so a feed that starts at k gives what another gives
- * there. Next: data/loader.h, data/mix.h. */
+ * The content of batch k follows from its number, so that a feed that starts at k gives the same
+ * batches from there on as one that started earlier. Next: data/loader.h, data/mix.h. */
 #ifndef LACI_TRAIN_FEED_H
 #define LACI_TRAIN_FEED_H
 
@@ -17,22 +17,23 @@ typedef struct laci_feed laci_feed;
 typedef struct laci_feed_options {
   laci_preprocessing preprocessing;
   int batch;         /* images, >= 1 and not more than the set has */
-  int stride;        /* of the batches every so many: first, first + stride ...; 0: 1 */
+  int stride;        /* step between batch numbers: first, first + stride ...; 0: 1 */
   int64_t n_classes; /* of the network: the labels' columns */
   uint64_t seed;
   bool shuffle, augmented;
   laci_augment augment;
-  double smoothing, mixup; /* of labels, 0..1; alpha of MixUp, 0: none */
+  double smoothing, mixup; /* smoothing: of labels, 0..1; mixup: alpha of MixUp, 0: none */
 } laci_feed_options;
 
-/** Starts with batch number `first`. The set must outlive the feed. Fails as laci_loader_create. */
+/** Creates a feed that starts with batch number `first`. The set must outlive the feed. Fails as
+ * laci_loader_create. */
 LAC_MUST_CHECK lac_status laci_feed_create(const laci_dataset *set,
                                            const laci_feed_options *options, int64_t first,
                                            laci_feed **feed, lac_error *err);
 void laci_feed_destroy(laci_feed *feed); /* NULL is fine */
 
-/** The next batch: images [batch, channels, height, width], labels [batch, n_classes]; views, until
- * the next take. Fails as laci_loader_take. */
+/** Returns the next batch: images [batch, channels, height, width], labels [batch, n_classes];
+ * views, until the next take. Fails as laci_loader_take. */
 LAC_MUST_CHECK lac_status laci_feed_take(laci_feed *feed, const float **images,
                                          const float **labels, lac_error *err);
 

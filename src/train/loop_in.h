@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A running loop, as loop.c (what happens when) and loop_state.c (what is kept) share it. */
+ * The state of a running loop, shared by loop.c (the order of events) and loop_state.c (checkpoints
+ * and best weights). */
 #ifndef LACI_TRAIN_LOOP_IN_H
 #define LACI_TRAIN_LOOP_IN_H
 
@@ -26,51 +27,57 @@ typedef struct laci_loop {
   const laci_loop_hooks *hooks;
   laci_loop_result *result;
   laci_feed *feed;
-  laci_comm *comm; /* NULL: alone, and the next, too */
+  laci_comm *comm; /* comm and share: NULL for a single process */
   laci_share *share;
-  laci_trace *trace;              /* NULL: none is wanted */
-  int64_t compared;               /* the step when processes did so last; -1: never */
-  int64_t step;                   /* taken */
-  int64_t evaluated, saved;       /* the step when that was done last; 0: never */
-  double first_loss, most_rate;   /* of this run's first step (NaN: none was taken), and of all */
-  double first_score, best_score; /* losses: before the first step, and of the best evaluation of
-                                     this run; NaN: there was none */
+  laci_trace *trace;              /* NULL: nothing is recorded */
+  int64_t compared;               /* the last step after which processes compared their state; -1:
+                                     never */
+  int64_t step;                   /* number of steps taken so far */
+  int64_t evaluated, saved;       /* the step of the last evaluation, and of the last checkpoint; 0:
+                                     none */
+  double first_loss, most_rate;   /* first_loss: of this run's first step (NaN: none yet);
+                                     most_rate: the largest rate so far */
+  double first_score, best_score; /* losses of evaluations: before the first step, and the best one
+                                     of this run; NaN: none */
   double best_top1;               /* < 0: none */
   double best_top5;               /* NaN: not known */
   int64_t best_step;
   double seconds_a_step; /* running mean */
-  bool stopped; /* between two steps, by images that cannot be had: all is as it should be */
+  bool stopped; /* the run ended between two steps because images could not be read: the state is
+                   consistent */
   uint64_t structure;
-  float *weights, *statistics; /* the trainer's */
+  float *weights, *statistics; /* buffers of the trainer */
   int64_t n_weights, n_statistics;
   float *statistics_before;              /* the step */
-  float *best_weights, *best_statistics; /* NULL: not wanted */
-  bool best_is_lost;                     /* named by the checkpoint, but not there */
-  lac_error untold;                      /* of this process's log; told at the next vote */
+  float *best_weights, *best_statistics; /* NULL: the best weights are not kept */
+  bool best_is_lost;                     /* the checkpoint refers to best weights whose file is
+                                            missing */
+  lac_error untold;                      /* a failure of this process's log, which is reported at
+                                            the next vote */
   char saved_text[128];                  /* laci_loop_saved_text */
 } laci_loop;
 
-/** Memory, and what the trainer has. Fails on all processes alike. */
+/** Allocates the state, and finds the trainer's buffers. Fails on all processes alike. */
 LAC_MUST_CHECK lac_status laci_loop_prepare(laci_loop *loop, lac_error *err);
 void laci_loop_clear_state(laci_loop *loop);
 
-/** LAC_BAD_VALUE where a weight or a statistic is no finite number. */
+/** Fails LAC_BAD_VALUE where a weight or a statistic is NaN or infinite. */
 LAC_MUST_CHECK lac_status laci_loop_check_finite(const laci_loop *loop, lac_error *err);
-/** A checkpoint of this step; never one of numbers that are not finite. */
+/** Writes a checkpoint of this step; fails instead where numbers are not finite. */
 LAC_MUST_CHECK lac_status laci_loop_save(laci_loop *loop, lac_error *err);
-/** Process 0 reads and writes files; the same for a process alone. */
+/** Is this process 0 (or a single process), which reads and writes files? */
 bool laci_loop_is_first(const laci_loop *loop);
-/** Do all processes hold the same? Once after a step. */
+/** Checks that all processes hold the same state, at most once after a step. */
 LAC_MUST_CHECK lac_status laci_loop_compare_processes(laci_loop *loop, lac_error *err);
-/** From the newest checkpoint, where that is wanted; where there is none the run starts from the
- * beginning. Then all processes hold what process 0 does. */
+/** Restores the newest checkpoint, if options ask for it; without one the run starts from the
+ * beginning. Then all processes get the state of process 0. */
 LAC_MUST_CHECK lac_status laci_loop_recover(laci_loop *loop, lac_error *err);
-/** Remembers the weights of now as the best; in the folder, too. Where averages are kept, they are
- * in the weights' place now, there too. */
+/** Keeps the current weights as the best ones, in memory and in the folder. Where averages are
+ * kept, they are in the weights' place when this is called. */
 LAC_MUST_CHECK lac_status laci_loop_keep_best(laci_loop *loop, lac_error *err);
 void laci_loop_use_best(laci_loop *loop);
 
-/** "; the checkpoint of step N is kept", or nothing; a view. */
+/** Returns "; the checkpoint of step N is kept", or an empty text; a view. */
 const char *laci_loop_saved_text(const laci_loop *loop);
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An optimizer over flat buffers: all parameters of a network are stored one after the other in
- * one float32 buffer, their gradients in a second one at the same places, and so is every slot of
- * its state.
+ * An optimizer over flat buffers: all parameters of a network are stored one after the other in one
+ * float32 buffer, their gradients in a second one at the same places, and so is every slot of its
+ * state.
  *
- * SGD with momentum, LARS (a rate of its own for every tensor: trust |w| / (|g| + decay |w|)) and
- * AdamW. Masks hold weights at zero without a pass over them: where the weight, the state and every
- * gradient are zero, each rule of kernel/optimizer/update.h leaves zero; so masks are applied to
- * weights and state once and to gradients at each step. The same bits for any number of threads. */
+ * The optimizers are SGD with momentum, LARS (a separate rate for every tensor: trust |w| / (|g| +
+ * decay |w|)) and AdamW. Masked weights stay zero without an extra pass over them: where the
+ * weight, the state and every gradient are zero, each rule of kernel/optimizer/update.h keeps zero.
+ * So masks are applied to weights and state once, and to gradients at each step. Results have the
+ * same bits for any number of threads. */
 #ifndef LACI_TRAIN_OPTIMIZER_H
 #define LACI_TRAIN_OPTIMIZER_H
 
@@ -25,14 +26,14 @@ typedef enum laci_optimizer_kind {
 } laci_optimizer_kind;
 
 const char *laci_optimizer_name(laci_optimizer_kind kind);
-/** False where no optimizer is called so. */
+/** Finds an optimizer by its name; false: there is none. */
 bool laci_optimizer_find(const char *name, laci_optimizer_kind *kind);
 
 typedef struct laci_optimizer_options {
   laci_optimizer_kind kind;
   float momentum;   /* AdamW: beta 1 */
   float decay;      /* of weights, >= 0 */
-  bool decay_all;   /* vectors (normalization, biases) too */
+  bool decay_all;   /* weight decay also for vectors (normalization, biases) */
   bool nesterov;    /* SGD and LARS */
   bool rate_inside; /* SGD: the rate is part of the momentum, as in Keras; LARS: always */
   float trust;      /* LARS, > 0 */
@@ -43,14 +44,15 @@ typedef struct laci_optimizer_options {
 /** SGD, momentum 0.9, no decay; trust 0.001; beta2 0.999; epsilon 1e-8 (LARS: 0). */
 laci_optimizer_options laci_optimizer_options_default(laci_optimizer_kind kind);
 
-/** Another optimizer for the same options: what only some of them have becomes the default,
- * momentum and decay stay. */
+/** Changes the kind of optimizer: options that only some kinds have become the default; momentum
+ * and decay are kept. */
 void laci_optimizer_options_set_kind(laci_optimizer_options *options, laci_optimizer_kind kind);
 
 /** A parameter tensor's place in the buffers. */
 typedef struct laci_parameter {
   const char *name;
-  int64_t offset, count; /* floats; tensors may not overlap, gaps are left alone */
+  int64_t offset, count; /* in floats; tensors may not overlap, and gaps between them are not
+                            changed */
   bool is_vector;        /* scale or shift of a normalization, bias: no decay, no trust ratio */
 } laci_parameter;
 
@@ -58,35 +60,36 @@ typedef struct laci_optimizer laci_optimizer;
 
 enum { LACI_OPTIMIZER_MAX_SLOTS = 2 };
 
-/** State of zeros for n parameters; names are copied. The pool (NULL: one thread) must outlive the
- * optimizer. Fails LAC_BAD_ARGUMENT for an option out of its limits and for tensors that overlap,
- * LAC_NO_MEMORY. */
+/** Creates an optimizer for n parameters, whose state is zero; names are copied. The pool (NULL:
+ * one thread) must outlive the optimizer. Fails LAC_BAD_ARGUMENT for an option out of its limits
+ * and for tensors that overlap, LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_optimizer_create(const laci_optimizer_options *options,
                                                 const laci_parameter *parameters, int n,
                                                 laci_pool *pool, laci_optimizer **optimizer,
                                                 lac_error *err);
 void laci_optimizer_destroy(laci_optimizer *optimizer); /* NULL is fine */
 
-/** Floats of a buffer: the end of the last parameter. */
+/** Returns the floats of a buffer, that is the end of the last parameter. */
 int64_t laci_optimizer_size(const laci_optimizer *optimizer);
 
-/** Its state, for checkpoints: [laci_optimizer_size] floats a slot, and the steps that were taken.
- * Slot 0 is the momentum, slot 1 (AdamW) the mean of squares. */
+/** The optimizer's state, for checkpoints: [laci_optimizer_size] floats for each slot, and the
+ * number of steps taken. Slot 0 is the momentum, slot 1 (AdamW) the mean of squares. */
 laci_optimizer_kind laci_optimizer_kind_of(const laci_optimizer *optimizer);
-int laci_optimizer_slots_of(const laci_optimizer_options *options); /* that one would have */
+int laci_optimizer_slots_of(const laci_optimizer_options *options); /* slots of an optimizer with
+                                                                       these options */
 int laci_optimizer_slots(const laci_optimizer *optimizer);
 float *laci_optimizer_slot(laci_optimizer *optimizer, int slot);
 int64_t laci_optimizer_steps(const laci_optimizer *optimizer);
 void laci_optimizer_set_steps(laci_optimizer *optimizer, int64_t steps);
 
-/** From now on the parameter's elements with mask 0 are held at zero: those of `weights` and of the
- * state become zero here. mask: [count] bytes, the caller's, for as long as the optimizer lives;
- * NULL: none. weights may be NULL where they are masked already. */
+/** From now on, elements of the parameter with mask 0 are kept zero; those of `weights` and of the
+ * state become zero here. mask: [count] bytes, which must live as long as the optimizer; NULL:
+ * none. weights may be NULL if they are masked already. */
 void laci_optimizer_set_mask(laci_optimizer *optimizer, int parameter, const uint8_t *mask,
                              float *weights);
 
-/** One step: weights [size] from gradients [size]. The gradient that counts is scale times what the
- * buffer holds (1 / n for the sum over n batches). Masked elements of the gradients become zero. */
+/** Takes one step: updates weights [size] from gradients [size], each multiplied by scale (1 / n
+ * for the sum over n batches). Masked elements of the gradients become zero. */
 void laci_optimizer_step(laci_optimizer *optimizer, float rate, float scale, float *weights,
                          float *gradients);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Do all processes hold the same training? Hashes of every parameter's weights, mask and state of
- * the optimizer, and of the running statistics, against those of process 0. */
+ * Checks that all processes hold the same training state. Hashes of every parameter's weights, mask
+ * and optimizer state, and of the running statistics, are compared with those of process 0. */
 #ifndef LACI_TRAIN_SAME_STATE_H
 #define LACI_TRAIN_SAME_STATE_H
 
@@ -11,8 +11,9 @@
 typedef struct laci_comm laci_comm;
 typedef struct laci_trainer laci_trainer;
 
-/** All processes call it. masks: [laci_optimizer_size] bytes, or NULL. Fails LAC_BAD_VALUE on all
- * of them where one differs, naming the process and the first tensor; LAC_PEER, LAC_NO_MEMORY. */
+/** To be called by all processes. masks: [laci_optimizer_size] bytes, or NULL. Fails LAC_BAD_VALUE
+ * on all of them where one differs, naming the process and the first tensor; LAC_PEER,
+ * LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_compare_training(laci_comm *comm, laci_trainer *trainer,
                                                 const uint8_t *masks, int64_t step, lac_error *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The learning rate of a step: a value computed from its number alone, so that a run that goes on
- * from a checkpoint has the rates of one that never stopped.
+ * The learning rate of a step is computed from its number alone, so that a run that continues from
+ * a checkpoint has the rates of an uninterrupted one.
  *
  *     s < W          rate (s + 1) / W                                     warm-up, W steps
  *     constant       rate
@@ -23,7 +23,7 @@ typedef enum laci_schedule_kind {
 } laci_schedule_kind;
 
 const char *laci_schedule_name(laci_schedule_kind kind);
-/** False where no schedule is called so. */
+/** Finds a schedule by its name; false: there is none. */
 bool laci_schedule_find(const char *name, laci_schedule_kind *kind);
 
 enum { LACI_SCHEDULE_MAX_STAGES = 8 };
@@ -43,10 +43,10 @@ typedef struct laci_schedule {
   laci_schedule_stage stages[LACI_SCHEDULE_MAX_STAGES];
 } laci_schedule;
 
-/** LAC_BAD_ARGUMENT where a field is out of its limits. */
+/** Fails LAC_BAD_ARGUMENT where a field is out of its limits. */
 LAC_MUST_CHECK lac_status laci_schedule_check(const laci_schedule *schedule, lac_error *err);
 
-/** The rate of step number `step`, the first is 0. */
+/** Returns the rate of step number `step`; the first is 0. */
 double laci_schedule_rate(const laci_schedule *schedule, int64_t step);
 
 #endif

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A training shared by several processes: all hold the same weights, masks, statistics and state of
- * the optimizer between two steps, and each computes gradients of batches of its own.
+ * Data-parallel training by several processes. Between two steps all hold the same weights, masks,
+ * statistics and optimizer state; in a step each computes the gradients of its own batches.
  *
- * In a step every process takes its batches, votes whether it could, and computes. As soon as a
- * bucket of gradients is final, its sum over all processes begins, while backward goes on. Last
- * come the running statistics, of which the mean is taken, and the loss. So a step of P processes
- * and A batches each is one of A * P batches of one process, with the same sums in the same order;
- * only running statistics are means where one process's follow each other.
+ * In a step every process reads its batches, votes whether it could, and computes. As soon as a
+ * bucket of gradients is final, its sum over all processes begins, while the backward pass
+ * continues. At the end the mean of the running statistics and of the loss is computed. So a step
+ * of P processes with A batches each equals a step of one process with A * P batches, with the same
+ * sums in the same order. Only the running statistics differ: they are means over processes, where
+ * a single process updates them batch after batch.
  *
- * NULL is a process alone. Next: comm/comm.h, trainer.h (buckets), same_state.h. */
+ * A share that is NULL means a single process. Next: comm/comm.h, trainer.h (buckets),
+ * same_state.h. */
 #ifndef LACI_TRAIN_SHARE_H
 #define LACI_TRAIN_SHARE_H
 
@@ -21,47 +23,51 @@ typedef struct laci_share laci_share;
 
 typedef struct laci_share_options {
   laci_comm *comm;
-  laci_wire wire; /* of gradients; statistics and losses are f32 and double */
+  laci_wire wire; /* format in which gradients are sent; statistics are sent as f32, losses as
+                     double */
   size_t bucket;  /* bytes of gradients that are reduced at a time */
 } laci_share_options;
 
-/** Comm and trainer outlive it. Fails LAC_NO_MEMORY on all processes alike, LAC_PEER. */
+/** Creates a share; comm and trainer must outlive it. Fails LAC_NO_MEMORY on all processes alike,
+ * LAC_PEER. */
 LAC_MUST_CHECK lac_status laci_share_create(laci_trainer *trainer,
                                             const laci_share_options *options, laci_share **share,
                                             lac_error *err);
 void laci_share_destroy(laci_share *share); /* NULL is fine */
-/** All that a training holds becomes process 0's: weights, state of the optimizer, statistics,
- * averages, masks [laci_optimizer_size] (or NULL), and a note of the caller's. Fails LAC_PEER. */
+/** Copies the whole state of the training from process 0 to all: weights, optimizer state,
+ * statistics, averages, masks [laci_optimizer_size] (or NULL), and `note`, bytes of the caller.
+ * Fails LAC_PEER. */
 LAC_MUST_CHECK lac_status laci_share_state(laci_share *share, uint8_t *masks, void *note,
                                            size_t note_bytes, lac_error *err);
 
-/** A batch of a step that is not the last: as laci_trainer_batch, whatever interrupts this process.
- * Its loss is added to *loss. */
+/** Computes a batch of a step other than the last one, as laci_trainer_batch; an interrupt does not
+ * end it. Its loss is added to *loss. */
 LAC_MUST_CHECK lac_status laci_share_early(laci_share *share, const float *images,
                                            const float *labels, double *loss, lac_error *err);
-/** The last batch of a step, as laci_trainer_batch; then gradients are the sums over all processes,
- * statistics their means, and *loss the mean of all: the caller gives its own batches' before this
- * one, summed (0: none), and how many there are with it. Fails on all processes alike where one
- * could not take its batch or was interrupted before it; as laci_trainer_batch; LAC_PEER. */
+/** Computes the last batch of a step, as laci_trainer_batch. Afterwards gradients are the sums over
+ * all processes, and statistics their means. *loss in: the sum of the losses of this process's
+ * earlier batches of the step (0: none); out: the mean over all batches and processes. n_batches:
+ * batches of this process in the step, this one included. Fails on all processes alike where one
+ * could not read its batch or was interrupted before it; as laci_trainer_batch; LAC_PEER. */
 LAC_MUST_CHECK lac_status laci_share_batch(laci_share *share, const float *images,
                                            const float *labels, int n_batches, double *loss,
                                            lac_error *err);
-/** In the place of it, for a process that has no batch: `mine` says why; n_batches: those of a
- * step, which the others may have to do first. Returns the failure that all processes end the step
- * with.
+/** Called instead of laci_share_batch by a process that has no batch. mine: the reason; n_batches:
+ * batches of a step, which the other processes may have to finish first. Returns the failure with
+ * which all processes end the step.
  */
 lac_status laci_share_give_up(laci_share *share, lac_status mine, int n_batches, lac_error *err);
 
-/** How the last step went. */
+/** Times of the communication in the last step. */
 typedef struct laci_share_times {
-  double busy;   /* seconds in which gradients were summed */
-  double waited; /* seconds of these that the step waited for them at its end */
+  double busy;   /* seconds during which sums of gradients were in progress */
+  double waited; /* seconds of these during which the step waited at its end */
 } laci_share_times;
 laci_share_times laci_share_last(const laci_share *share);
 
-/** How many sums of gradients a step has; NULL: 0. */
+/** Returns how many sums of gradients a step has; for NULL 0. */
 int laci_share_sums(const laci_share *share);
-/** From now on every step's last batch is recorded there; both may be NULL. */
+/** Records the last batch of every following step in `trace`; both may be NULL. */
 void laci_share_record(laci_share *share, laci_trace *trace);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * All that a training run is made of, as it goes into a checkpoint and comes back, bit for bit.
+ * The complete state of a training run, written to a checkpoint and read back bit for bit.
  *
  * Random numbers have no state (base/rng.h): the seed and the number of the step are all there is.
  * Next: checkpoint.h, the file. */
@@ -14,29 +14,31 @@ typedef struct laci_checkpoint laci_checkpoint;
 typedef struct laci_optimizer laci_optimizer;
 typedef struct laci_parameter laci_parameter;
 
-/** The caller's run. Buffers are its own; reading fills them. */
+/** The caller's run, with its own buffers; reading fills them. */
 typedef struct laci_snapshot {
   int64_t step;  /* steps taken */
   int64_t epoch; /* whole epochs taken */
   uint64_t seed;
-  double best_top1; /* of the evaluations so far; < 0: none */
+  double best_top1; /* best top-1 of all evaluations so far; < 0: none */
   int64_t best_step;
-  uint64_t structure;  /* hash of what the buffers mean: laci_parameters_hash */
-  const char *options; /* JSON: recipe and options of the run, for people and for going on */
+  uint64_t structure;  /* hash of the parameters in the buffers: laci_parameters_hash */
+  const char *options; /* JSON: recipe and options of the run, for information and for continuing
+                          it */
   float *weights;      /* [n_weights] */
   int64_t n_weights;   /* as the optimizer's buffers */
   float *statistics;   /* [n_statistics]: running means and variances */
   int64_t n_statistics;
-  float *average;            /* [n_weights]: of the weights over the steps; NULL: none is kept */
-  float *average_statistics; /* [n_statistics], with it */
+  float *average;            /* [n_weights]: average of the weights over the steps; NULL: none is
+                                kept */
+  float *average_statistics; /* [n_statistics]: average of the statistics; NULL where average is */
   uint8_t *masks;            /* [n_weights] bytes 0 or 1; NULL: nothing is masked */
   laci_optimizer *optimizer;
 } laci_snapshot;
 
-/** Of names, places and kinds, in order. */
+/** Returns a hash of the parameters' names, places and kinds, in order. */
 uint64_t laci_parameters_hash(const laci_parameter *parameters, int n);
 
-/** Writes it to the folder; laci_checkpoint_write. Masks are kept as bits. */
+/** Writes the snapshot to the folder (laci_checkpoint_write). Masks are stored as bits. */
 LAC_MUST_CHECK lac_status laci_snapshot_write(const char *folder, const laci_snapshot *snapshot,
                                               int keep, lac_error *err);
 
