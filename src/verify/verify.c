@@ -2,9 +2,9 @@
  * The verification: two plain runs in step, compared after every node.
  *
  * Run A is the network as it is, run B the reordered one; B's stored tensors are reordered as they
- * are loaded, so that no second set of weights exists. Whatever A computed must, read through the
- * value's order, be what B computed. A node that cannot be run gets the same made-up outputs in
- * both. Next: verify_tries.c, verify_inputs.c, verify_parameters.c, verify_compare.c. */
+ * are loaded, so there is no second set of weights. Each value that A computes must, reordered,
+ * equal the value that B computes. The outputs of a node that cannot be run are made up, alike in
+ * both runs. Next: verify_tries.c, verify_inputs.c, verify_parameters.c, verify_compare.c. */
 #include "verify/verify.h"
 
 #include <math.h>
@@ -25,18 +25,18 @@
 
 enum { ROUND_STREAM = 40, INPUT_STREAM = 33, MOST_ITERATIONS = 8 };
 static const double default_tolerance = 1e-9;
-/* What cancels out leaves rounding errors of the operands' size: differences below this share of it
- * mean nothing. */
+/* Where terms cancel, rounding errors in proportion to the operands remain: differences below this
+ * share of the operands' size mean nothing. */
 static const double default_rounding = 1e-13;
-/* The same for a whole network in float32, whose errors add up. A small exchange may hide below
- * this: the exact round is there to find it. */
+/* Tolerance and share of rounding for a whole network in float32, whose errors add up. A small
+ * error of the order may be below them: the exact round finds it. */
 static const double float_tolerance = 1e-3, float_rounding = 1e-5;
 
 static const char *value_name(const laci_round *r, int value) {
   return r->graph->values[value].name;
 }
 
-/* Type and shape without content. */
+/* Makes a buffer of the tensor's type and shape, without content. */
 static lac_status placeholder(const laci_stored *stored, laci_buf **buf) {
   *buf = laci_alloc(1, sizeof **buf);
   if (!*buf) return LAC_NO_MEMORY;
@@ -52,7 +52,7 @@ static lac_status load_stored(void *context, int id, laci_buf **buf, lac_error *
   return laci_parameters_load(from->parameters, id, from->anew, orders, buf, err);
 }
 
-/* The network's outer face, and what cannot be looked into, stays as it is. */
+/* Checks that inputs and outputs of the network are not reordered. */
 static lac_status check_frozen(const laci_graph *graph, const laci_orders *orders, lac_error *err) {
   for (int v = 0; v < graph->n_values; v++) {
     const laci_value *value = &graph->values[v];
@@ -66,7 +66,7 @@ static lac_status check_frozen(const laci_graph *graph, const laci_orders *order
   return LAC_OK;
 }
 
-/* What an undeclared operator does is not known: what it reads and gives must not move at all. */
+/* Checks an operator whose effect is not known: its inputs and outputs must not be reordered. */
 static lac_status check_unknown(const laci_round *r, const laci_node *node, lac_error *err) {
   const int id = (int)(node - r->graph->nodes);
   if (node->op || node->assume || !laci_node_matters(r->graph, r->matters, id)) return LAC_OK;
@@ -95,8 +95,8 @@ static laci_draw draw_for(const laci_round *r, int value) {
                      .size_of_symbol = r->size_of_symbol};
 }
 
-/* The same random content for a value in both runs. *made: false where its shape or type allows
- * none. */
+/* Gives a value the same random content in both runs. *made: false where its shape or type does not
+ * allow this. */
 static lac_status make_up(laci_round *r, int value, bool *made, lac_error *err) {
   laci_buf *a = NULL, *b = NULL;
   laci_shape shape;
@@ -116,14 +116,14 @@ static lac_status make_up(laci_round *r, int value, bool *made, lac_error *err) 
   return LAC_OK;
 }
 
-/* The first of all is reported. */
+/* Notes a skipped node; only the first one is reported. */
 static void note_skipped(laci_verification *found, const char *name, const char *why) {
   if (found->first_skipped) return;
   found->first_skipped = name;
   (void)snprintf(found->reason, sizeof found->reason, "%.*s", (int)sizeof found->reason - 1, why);
 }
 
-/* What such an operator gives is random anyway: numbers that we drew are as good as its own. */
+/* Is the output of the operator random? Then numbers drawn by us are as good as its own. */
 static bool is_random(const laci_node *node) {
   return node->domain[0] == 0 &&
          (strncmp(node->type, "Random", 6) == 0 || strcmp(node->type, "Bernoulli") == 0);
@@ -137,8 +137,8 @@ static void note_node(laci_verification *found, const laci_node *node, const cha
   note_skipped(found, node->name, node->fault ? node->fault : node->op ? why : unknown);
 }
 
-/* A node that cannot be run, or whose operands could not: made-up outputs let the rest of the
- * network be verified. */
+/* Skips a node that cannot be run, and makes its outputs up, so that the rest of the network can be
+ * verified. */
 static lac_status skip(laci_round *r, const laci_node *node, const char *why, lac_error *err) {
   lac_status st = check_unknown(r, node, err);
   for (int i = 0; i < node->n_outputs && !st; i++) {
@@ -152,8 +152,8 @@ static lac_status skip(laci_round *r, const laci_node *node, const char *why, la
   return st;
 }
 
-/* What a difference is measured against: the value's own size, and what rounding of its operands
- * may leave. */
+/* Returns the size that a difference is compared with: that of the value itself, or of the rounding
+ * errors of its operands. */
 static double measure_for(const laci_round *r, const laci_node *node, double scale) {
   double operands = 0;
   for (int i = 0; i < node->n_inputs; i++) {
@@ -167,7 +167,7 @@ static void count_value(laci_round *r, int value, const laci_difference *d, doub
   if (d->any_finite) found->n_compared++;
   else found->n_skipped++;
   r->scale[value] = d->scale;
-  bool reporting = !r->fast || r->number > 0; /* float32's own errors are no news */
+  bool reporting = !r->fast || r->number > 0; /* errors of float32 are not reported */
   if (reporting && (!found->worst_value || ratio > found->worst_ratio)) {
     found->worst_ratio = ratio;
     found->worst_value = value_name(r, value);
@@ -177,7 +177,7 @@ static void count_value(laci_round *r, int value, const laci_difference *d, doub
   if (r->number > 0 || !r->graph->values[value].is_output) return;
   found->max_abs_error = fmax(found->max_abs_error, d->kind_differs ? INFINITY : d->largest);
   found->max_abs_output = fmax(found->max_abs_output, d->scale);
-  if (r->made_up[value]) return; /* equal, but not what the network would give */
+  if (r->made_up[value]) return; /* equal, but not computed from the network's inputs */
   r->seen[value] = !d->any_finite                       ? LACI_SEEN_BLANK
                    : d->scale > 0                       ? LACI_SEEN_NUMBERS
                    : laci_stepper_value(r->a, value)->f ? LACI_SEEN_ZERO
@@ -209,7 +209,7 @@ static lac_status fail_value(const laci_round *r, const laci_node *node, int val
                    value_name(r, value), node->name, where, d->largest, d->scale, round);
 }
 
-/* What is equal but for rounding becomes equal: the readers of both begin with the same. */
+/* Copies A's value into B, reordered, so that rounding errors do not reach its readers. */
 static lac_status begin_anew(laci_round *r, int value, lac_error *err) {
   laci_buf *b = NULL;
   lac_status st =
@@ -218,8 +218,8 @@ static lac_status begin_anew(laci_round *r, int value, lac_error *err) {
   return st;
 }
 
-/* May a rounding of the value become a difference that is none of rounding? Scores that tie but for
- * their last bit, say, which TopK then puts in another order. */
+/* May a rounding error of the value become a large difference? Say, scores that differ only in the
+ * last bit, which TopK then sorts in another order. */
 static bool is_jumped_on(const laci_round *r, int value) {
   const laci_value *v = &r->graph->values[value];
   for (int i = 0; i < v->n_readers; i++) {
@@ -249,7 +249,8 @@ static lac_status compare_value(laci_round *r, const laci_node *node, int value,
   return anew && d.at >= 0 ? begin_anew(r, value, err) : LAC_OK;
 }
 
-/* An If hands on what its condition takes: (condition, then's results.., else's results..). */
+/* Does output `output` of an If come from a made-up value? Its inputs are (condition, results of
+ * `then`, results of `else`). */
 static bool if_takes_made_up(const laci_round *r, const laci_node *node, int output) {
   const laci_buf *condition =
       node->inputs[0] >= 0 ? laci_stepper_value(r->a, node->inputs[0]) : NULL;
@@ -260,7 +261,7 @@ static bool if_takes_made_up(const laci_round *r, const laci_node *node, int out
   return made_up || (node->inputs[taken] >= 0 && r->made_up[node->inputs[taken]]);
 }
 
-/* Does anything that the node reads come from a value that was made up? Then its outputs do. */
+/* Does any input of the node come from a made-up value? Then its outputs do. */
 static bool comes_of_made_up(laci_round *r, const laci_node *node) {
   bool made_up = false;
   for (int i = 0; i < node->n_inputs; i++)
@@ -277,12 +278,12 @@ static lac_status step(laci_round *r, int id, lac_error *err) {
   const laci_node *node = &r->graph->nodes[id];
   lac_error why = {0};
   lac_status st = laci_stepper_step(r->a, id, &why);
-  /* Sizes that were made up need not fit to those of another branch. */
+  /* Sizes from made-up values need not agree with those of another branch. */
   bool unfit = comes_of_made_up(r, node) && st == LAC_BAD_SHAPE;
   unfit = unfit || (r->tolerant && st && st != LAC_INTERNAL && !laci_ends_the_run(st));
   if (st == LAC_UNSUPPORTED || unfit) {
     lac_status first = st;
-    st = laci_stepper_step(r->b, id, NULL); /* so that it frees what its last step left */
+    st = laci_stepper_step(r->b, id, NULL); /* so that it frees what its last step kept */
     if (st != first)
       return laci_fail(err, st ? st : LAC_INTERNAL, "%s: runs in one network only", node->name);
     return skip(r, node, why.text, err);
@@ -317,7 +318,7 @@ static lac_status set_inputs(laci_round *r, lac_error *err) {
     lac_status st = make_up(r, value, &made, err);
     if (st) return st;
     if (made) continue;
-    r->found->n_skipped++; /* a text, say: its readers will be skipped */
+    r->found->n_skipped++; /* a string, say: its readers will be skipped */
     char why[sizeof r->found->reason];
     (void)snprintf(why, sizeof why, "no values of type %s could be made up for the input '%.150s'",
                    lac_dtype_name(r->graph->values[value].type.dtype), value_name(r, value));
@@ -339,7 +340,7 @@ static lac_status run_nodes(laci_round *r, lac_error *err) {
   return LAC_OK;
 }
 
-/* One of the two runs: over the graph, or a copy of it that the fast engine helps with. */
+/* Opens one of the two runs: of the graph, or of a copy whose products the fast engine computes. */
 static lac_status open_run(laci_round *r, laci_round_source *from, laci_products **products,
                            laci_stepper **run, lac_error *err) {
   lac_status st = LAC_OK;
@@ -356,8 +357,8 @@ static lac_status open_run(laci_round *r, laci_round_source *from, laci_products
   from->products = *products;
   from->anew = r->number > 0;
   const laci_graph *graph = *products ? laci_products_graph(*products) : r->graph;
-  /* What the fast engine computes exactly differs altogether where operands differ by a rounding,
-     which only a look at every value in between makes equal. */
+  /* Exact products differ entirely where operands differ by a rounding error, so every value in
+   * between must be compared and made equal; the values inside loops are not. */
   const laci_stepper_options options = {.load = load_stored,
                                         .load_context = from,
                                         .pool = r->pool,
@@ -371,7 +372,8 @@ const char *laci_verify_engine_name(bool fast) {
   return fast ? LACI_ENGINE_FAST : LACI_ENGINE_EXACT;
 }
 
-/* By the sizes alone, so that the same network is always verified with the same engine. */
+/* Chooses the engine by the sizes alone, so that the same network is always verified with the same
+ * engine. */
 static void choose_engine(laci_round *r) {
   int64_t cost = laci_products_cost(r->graph, r->size_of_symbol);
   r->fast = laci_verify_is_fast(r->graph, r->engine, r->size_of_symbol);
@@ -406,7 +408,8 @@ lac_status laci_round_run(laci_round *r, lac_error *err) {
   return st;
 }
 
-/* The plain engine has the last word: float32 may round more than we allowed for. */
+/* Runs both rounds; a failure of the fast engine is checked with the plain one, since float32 may
+ * round more than the tolerance allows. */
 static lac_status run_and_doubt(laci_round *r, int64_t *sizes, lac_error *err) {
   lac_error why = {0};
   lac_status st = laci_rounds_run(r, sizes, &why);

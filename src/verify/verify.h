@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The verification: the network before and after a reordering, value by value, on random inputs and
- * in double.
+ * The verification: compares the network before and after a reordering, value by value, on random
+ * inputs and in double.
  *
- * Both networks run in step on the plain engine; after each node every output of the one,
- * reordered, must be the output of the other. Two rounds: the real parameters, and parameters drawn
- * anew (zero gammas and saturated softmaxes hide errors).
+ * Both networks run in step on the plain engine; after each node each output in the original
+ * network, when reordered, must equal the output in the reordered network. There are two rounds:
+ * with the real parameters, and with parameters drawn anew, since zero gammas and saturated
+ * softmaxes hide errors.
  *
  * Large networks have their products (Conv, Gemm, MatMul) computed by the fast engine. The first
  * round is then the whole network in float32, compared as closely as float32 allows. The second is
- * exact: the operands of products are small integers, which sum alike in any order, and each
- * node begins with what it should have read, so that nothing adds up over the layers. What this
- * finds wrong is not believed before the plain engine alone has found it, too. */
+ * exact: the operands of products are small integers, whose sums do not depend on the order. Each
+ * node reads what it should have read, so that errors do not add up over the layers. A difference
+ * that this finds only counts if the plain engine alone finds it, too. */
 #ifndef LACI_VERIFY_VERIFY_H
 #define LACI_VERIFY_VERIFY_H
 
@@ -27,70 +28,73 @@ typedef struct laci_pool laci_pool;
 typedef struct laci_shape laci_shape;
 
 typedef enum laci_verify_engine {
-  LACI_VERIFY_AUTO,  /* plain where that is quick */
+  LACI_VERIFY_AUTO,  /* plain if that is fast enough, else the fast engine */
   LACI_VERIFY_PLAIN, /* double throughout */
-  LACI_VERIFY_CPU,   /* all products on the fast engine, its findings believed: for tests */
+  LACI_VERIFY_CPU,   /* all products on the fast engine, without a second run on the plain one: for
+                        tests */
 } laci_verify_engine;
 
 typedef struct laci_verify_options {
   uint64_t seed;
-  double tolerance; /* of the scale of each value, its largest |element|; default 1e-9 */
+  double tolerance; /* relative to each value's scale, its largest |element|; default 1e-9 */
   laci_verify_engine engine;
   const laci_budget *budget; /* the limit, and what others hold; NULL: no limit */
 } laci_verify_options;
 
-/** What came of it. The order itself is certain before: it was checked channel by channel
- * (analyze/classes_in.h); this says how much of the network has been computed in both orders. */
+/** How much of the network was computed and compared in both orders. That the orders are valid was
+ * checked before, channel by channel (analyze/classes_in.h). */
 typedef enum laci_verify_state {
-  LACI_VERIFY_NONE,    /* not run, or nothing moves */
-  LACI_VERIFY_ALL,     /* every output was compared, each by a finite element that is not 0 */
-  LACI_VERIFY_PART,    /* values were, and not every output, maybe none */
+  LACI_VERIFY_NONE,    /* not run, or nothing is reordered */
+  LACI_VERIFY_ALL,     /* every output was compared and has a finite element that is not 0 */
+  LACI_VERIFY_PART,    /* values were compared, but not every output, perhaps none */
   LACI_VERIFY_NOTHING, /* no finite element was compared: reason says why */
 } laci_verify_state;
 
 typedef struct laci_verification {
   laci_verify_state state;
-  double max_abs_error;      /* largest |difference| of the network's outputs, real parameters */
-  double max_abs_output;     /* largest |output| there */
-  double worst_ratio;        /* largest |difference| / scale, all values and both rounds; only the
-                                exact one with the fast engine */
+  double max_abs_error;      /* largest |difference| of the network's outputs, with the real
+                                parameters */
+  double max_abs_output;     /* largest |output| with the real parameters */
+  double worst_ratio;        /* largest |difference| / scale over all values and both rounds; with
+                                the fast engine, over the exact round only */
   const char *worst_value;   /* the graph's name of that value */
-  int n_compared;            /* values compared, both rounds */
+  int n_compared;            /* values compared, in both rounds */
   int n_skipped;             /* values that could not be computed, or have no finite element */
-  const char *first_skipped; /* the graph's name of the first node that could not, or gave nothing
-                                finite; NULL: none. Up to it values were compared */
-  char reason[512];          /* why it could not, one sentence; empty: none was skipped */
-  int n_outputs;             /* of the network, without those that nothing computes */
-  int n_outputs_compared;    /* of these, in the first round, by a finite element and computed from
-                                what the network was given, nothing made up */
-  const char *engine;        /* laci_verify_engine_name: that which computed products */
+  const char *first_skipped; /* name of the first node that could not be run, or had no finite
+                                output; NULL: none. Values before it were compared */
+  char reason[512];          /* why that node was skipped, one sentence; empty: none was */
+  int n_outputs;             /* outputs of the network, without those that no node computes */
+  int n_outputs_compared;    /* of these, in the first round: compared, with a finite element, and
+                                not computed from made-up values */
+  const char *engine;        /* laci_verify_engine_name of the engine that computed products */
 } laci_verification;
 
-/** The name of the engine that computes products, in f32 where `fast`, else in f64. */
+/** Returns the name of the engine that computes products: in f32 if `fast`, else in f64. */
 const char *laci_verify_engine_name(bool fast);
 
-/** Adds to the budget what the verification will hold at most, whatever the orders. Fails
- * LAC_MEMORY_LIMIT where that is above it. What is not known beforehand is held to the budget by
- * laci_verify. */
+/** Adds to the budget the most bytes that the verification will hold, for any orders. Fails
+ * LAC_MEMORY_LIMIT where this exceeds the limit. Memory that cannot be known beforehand is checked
+ * against the budget by laci_verify. */
 LAC_MUST_CHECK lac_status laci_verify_plan_memory(const laci_graph *graph,
                                                   const laci_verify_options *options,
                                                   laci_budget *budget, lac_error *err);
 
-/** Verifies orders over graph. Dynamic sizes get small sensible values (consistent per symbol),
- * integer inputs values below the size of what they index. What does not run, or gives outputs that
- * are empty, not finite or 0, is tried with other sizes and numbers, a bounded number of times; a
- * node that never runs is stepped over. found->state says how far that led. Fails LAC_PROOF_FAILED
- * naming the first value that differs, by how much and its node; found is filled as far as it came.
- * Peak memory: the live values of two runs. */
+/** Verifies the orders of a graph. Dynamic sizes get small plausible values, the same for the same
+ * symbol; integer inputs get values below the size of the axis that they index. A network that does
+ * not run, or whose outputs are empty, not finite or 0, is tried with other sizes and numbers, a
+ * bounded number of times; a node that never runs is skipped. found->state says how much was
+ * compared. Fails LAC_PROOF_FAILED naming the first value that differs, its node and the
+ * difference; found is then filled up to that value. Peak memory: the live values of two runs. */
 LAC_MUST_CHECK lac_status laci_verify(const laci_graph *graph, const laci_orders *orders,
                                       const laci_verify_options *options, laci_pool *pool,
                                       laci_verification *found, lac_error *err);
 
-/** What the verification shows the network first: a shape for each input, [n_inputs]. Fails
- * LAC_UNSUPPORTED where the network accepts none that was tried. */
+/** Sets the shapes of the inputs, [n_inputs], that the verification tries first. Fails
+ * LAC_UNSUPPORTED where the network accepts none of the tried shapes. */
 LAC_MUST_CHECK lac_status laci_verify_shapes(const laci_graph *graph, laci_shape *shapes,
                                              lac_error *err);
-/** ... and its content: usual numbers in the domain of what reads them. *buf: the caller's. */
+/** Draws the content of an input: usual numbers in the range that its readers accept. The caller
+ * frees *buf. */
 LAC_MUST_CHECK lac_status laci_verify_input(const laci_graph *graph, int value,
                                             const laci_shape *shape, uint64_t seed, laci_buf **buf,
                                             lac_error *err);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Comparing a value with its reordered counterpart, in place.
+ * Compares a value with its reordered counterpart, in place.
  *
- * The walk of orders.h says where in the other a run of the one is; the work is cut into parts of
- * equal size, each part finds its own largest difference, and parts are put together in their
- * order, so that the answer does not depend on which thread did which. */
+ * orders.h maps runs of one tensor to their places in the other. The work is cut into parts of
+ * equal size; each part finds its largest difference, and parts are merged in order, so the result
+ * does not depend on the threads. */
 #include "verify/verify_in.h"
 
 #include <float.h>
@@ -24,7 +24,7 @@ typedef struct comparison {
   laci_difference parts[MAX_PARTS];
 } comparison;
 
-/* The rare elements: further apart than any before, or not finite. */
+/* Notes one of the rare elements that differ more than any before, or are not finite. */
 static void note(laci_difference *part, double wanted, double got, double apart, int64_t at) {
   if (part->kind_differs || wanted == got || (isnan(wanted) && isnan(got))) return;
   if (!isfinite(wanted) || !isfinite(got)) {
@@ -36,7 +36,8 @@ static void note(laci_difference *part, double wanted, double got, double apart,
   }
 }
 
-/* Nothing further apart, larger or not finite: most of what is compared, and free of branches. */
+/* Do these n elements change nothing: none differs more than `largest`, exceeds `scale` or is not
+ * finite? Most do; the test has no branches. */
 static inline LACI_WIDE_BODY bool is_dull_body(const double *wanted, const double *got, int64_t n,
                                                double largest, double scale) {
   int64_t n_news = 0;
@@ -83,7 +84,7 @@ static void compare_integers(laci_difference *part, const int64_t *wanted, const
     if (wanted[i] == got[i]) continue;
     double apart = fabs((double)wanted[i] - (double)got[i]);
     note(part, 0, 1, fmax(apart, 1),
-         at + i); /* large neighbours are equal as doubles, but they do differ */
+         at + i); /* large integers may be equal as doubles and still differ */
   }
   part->any_finite = part->any_finite || n > 0;
 }
@@ -94,7 +95,7 @@ static void compare_run(const comparison *c, laci_difference *part, int64_t from
   else compare_integers(part, c->wanted->i + from, c->got->i + to, n, to);
 }
 
-/* Runs of one element each: gathered, so that they are compared as neighbours. */
+/* Compares runs of one element each: they are gathered first. */
 static void compare_scattered(const comparison *c, laci_difference *part, const int64_t *sources,
                               int64_t n, int64_t to) {
   double near[SOURCES_AT_ONCE];
@@ -109,7 +110,7 @@ static void compare_part(comparison *c, int64_t number) {
   *part = (laci_difference){.at = -1};
   if (end > c->n_chunks) end = c->n_chunks;
   while (chunk < end) {
-    if (c->chunks_a_run > 1) { /* long runs */
+    if (c->chunks_a_run > 1) { /* runs longer than a chunk */
       int64_t begin = chunk % c->chunks_a_run * CHUNK, first = chunk / c->chunks_a_run;
       laci_order_walk_sources(c->walk, first, 1, sources);
       compare_run(c, part, sources[0] + begin, first * run + begin,
@@ -130,7 +131,7 @@ static void compare_parts(int64_t begin, int64_t end, void *context) {
   for (int64_t number = begin; number < end; number++) compare_part(context, number);
 }
 
-/* Adds what `other`, a later part, has found. */
+/* Merges the result of `other`, a later part, into *to. */
 static void merge(laci_difference *to, const laci_difference *other) {
   to->any_finite = to->any_finite || other->any_finite;
   if (other->scale > to->scale) to->scale = other->scale;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a value may hold, told from what reads it: the range of the axis that it indexes, a shape, a
- * number of elements.
+ * Finds what a value may hold from the nodes that read it: indices of an axis, a shape, a number of
+ * elements.
  *
- * A domain is found at the operator that asks for it and carried back to the input, through what
- * hands elements on and through arithmetic with constants: where Gather takes x - 3 of a table of
- * 10 rows, x is 3 to 12. A draw outside would be refused, which says nothing of the reordering. */
+ * A domain is found at the operator that requires it and carried back to the input, through
+ * operators that copy elements and through arithmetic with constants: where Gather reads row x - 3
+ * of a table of 10 rows, x is 3 to 12. With a value outside, a node would fail, which says nothing
+ * of the reordering. */
 #include "verify/verify_in.h"
 
 #include <math.h>
@@ -20,8 +21,8 @@ enum { MAX_WALK = 24, MAX_VISITS = 4096, SMALL = 64, ANY = -1 };
 
 typedef struct walk {
   const laci_graph *graph;
-  const int64_t *sizes; /* of symbols; NULL: none has one */
-  int *visits;          /* left: branches that meet again would be walked many times over */
+  const int64_t *sizes; /* sizes of symbols; NULL: not known */
+  int *visits;          /* remaining visits: branches that join again would be walked many times */
 } walk;
 
 static const laci_domain free_domain = {.kind = LACI_DOMAIN_FREE};
@@ -43,7 +44,7 @@ static const laci_shape *shape_of(const walk *w, const laci_node *node, int port
   return there ? &w->graph->values[node->inputs[port]].type.shape : NULL;
 }
 
-/* The size of an axis of an operand; at least 1, where it is not known. */
+/* Returns the size of an axis of an operand, at least 1; 1 where it is not known. */
 static int64_t size_at(const walk *w, const laci_node *node, int port, int64_t axis) {
   const laci_shape *shape = shape_of(w, node, port);
   if (!shape || shape->rank < 0) return 1;
@@ -85,7 +86,8 @@ static bool stored_span(const laci_graph *graph, const laci_stored *stored, doub
   return ok;
 }
 
-/* The least and the largest element of a small constant, also after a Cast or the like. */
+/* Finds the least and the largest element of a small constant, which a Cast or the like may follow.
+ */
 static bool constant_span(const laci_graph *graph, int value, double *low, double *high) {
   static const char *const same[] = {"Cast",      "CastLike", "Identity", "Reshape",
                                      "Unsqueeze", "Squeeze",  "Expand"};
@@ -100,13 +102,14 @@ static bool constant_span(const laci_graph *graph, int value, double *low, doubl
   return false;
 }
 
-/* ---- What asks for something ---- */
+/* ---- Domains that operators require ---- */
 
 /* Operators that look up an operand's elements along an axis of another operand: 0 <= x < size. */
 static const struct {
   const char *type;
   int port, data, axis;
-  const char *attribute; /* that names the axis; NULL: `axis` does */
+  const char *attribute; /* name of the attribute with the axis; NULL: the field `axis` is the
+                            axis */
 } lookups[] = {
     {"Gather", 1, 0, 0, "axis"},
     {"GatherElements", 1, 0, 0, "axis"},
@@ -120,7 +123,7 @@ static const struct {
     {"EmbedLayerNormalization", 8, 3, 0, NULL},
 };
 
-/* How many elements there are, or how often: low <= x < high. */
+/* Operators that read a count of elements or repetitions: low <= x < high. */
 static const struct {
   const char *type;
   int port;
@@ -177,14 +180,15 @@ static laci_domain class_labels(const walk *w, const laci_node *node) {
   return whole(0, known ? high : 2);
 }
 
-/* Boxes in an image: what ends before it begins, or is outside, gives 0. */
+/* The domain of boxes in an image; boxes that end before they begin, or are outside, would give
+ * only zeros. */
 static laci_domain boxes(const walk *w, const laci_node *node) {
   double scale = laci_node_float(node, "spatial_scale", 1), by = scale > 0 ? scale : 1;
   double size = fmin((double)size_at(w, node, 0, -1), (double)size_at(w, node, 0, -2));
   return (laci_domain){.kind = LACI_DOMAIN_BOXES, .high = size / by};
 }
 
-/* What the node asks of its operand, by itself. */
+/* Returns the domain that the node itself requires of its operand. */
 static laci_domain asked(const walk *w, const laci_node *node, int port) {
   laci_domain found = looked_up(w, node, port);
   if (found.kind) return found;
@@ -205,7 +209,7 @@ static laci_domain asked(const walk *w, const laci_node *node, int port) {
   if (is_one_of(node, sequences, sizeof sequences / sizeof *sequences) && port == 4)
     return whole(1, (double)size_at(w, node, 0, laci_node_int(node, "layout", 0) ? 1 : 0) + 1);
   if (strcmp(node->type, "RotaryEmbedding") == 0) {
-    bool ours = node->domain[0] != 0; /* com.microsoft has the positions second */
+    bool ours = node->domain[0] != 0; /* in com.microsoft, positions are the second input */
     if (port == (ours ? 1 : 3)) return whole(0, (double)size_at(w, node, ours ? 2 : 1, 0));
   }
   return free_domain;
@@ -213,7 +217,7 @@ static laci_domain asked(const walk *w, const laci_node *node, int port) {
 
 /* ---- From a reader back to what it reads ---- */
 
-/* Operators whose outputs hold elements of that operand; ANY: of each. */
+/* Operators whose outputs hold elements of operand `port`; ANY: of all operands. */
 static const struct {
   const char *type;
   int port;
@@ -237,8 +241,8 @@ static bool is_passed(const laci_node *node, int port) {
   return false;
 }
 
-/* x of x + [low, high], x - [..], [..] - x, x * [..] and x / [..], so that the result is in `out`.
- */
+/* Returns the domain of x such that x + c, x - c, c - x, x * c or x / c is in `out`, for all c in
+ * [low, high]. */
 static laci_domain before_constant(const laci_node *node, int port, const laci_domain *out,
                                    double low, double high) {
   const char *type = node->type;
@@ -254,7 +258,8 @@ static laci_domain before_constant(const laci_node *node, int port, const laci_d
   return free_domain;
 }
 
-/* Two operands share what may come out. */
+/* Returns the domain of each of two operands that are added or multiplied, such that the result is
+ * in `out`. */
 static laci_domain of_two(const laci_node *node, const laci_domain *out) {
   if (out->low > 0) return *out;
   if (strcmp(node->type, "Add") == 0) return whole(0, floor((out->high + 1) / 2));
@@ -273,13 +278,14 @@ static laci_domain before_arithmetic(const walk *w, const laci_node *node, int p
   return of_two(node, out);
 }
 
-/* Several shapes put together: each part is a size. */
+/* Returns the domain of operands whose elements are passed on. Parts of a concatenated shape are
+ * sizes. */
 static laci_domain before_passing(const laci_node *node, const laci_domain *out) {
   bool joins = strcmp(node->type, "Concat") == 0 && out->kind != LACI_DOMAIN_WHOLE;
   return joins ? whole(1, 2) : *out;
 }
 
-/* What both ask for; of two that exclude each other the first. */
+/* Intersects *to with `by`; if they exclude each other, *to stays unchanged. */
 static void narrow(laci_domain *to, const laci_domain *by) {
   if (by->kind == LACI_DOMAIN_FREE) return;
   if (to->kind != LACI_DOMAIN_WHOLE || by->kind != LACI_DOMAIN_WHOLE) {
@@ -330,7 +336,8 @@ laci_domain laci_domain_of(const laci_graph *graph, int value, const int64_t *si
 
 /* ---- Shapes ---- */
 
-/* The columns that a product with a stored weight requires of its first operand; 0: none does. */
+/* Returns the number of columns that a product with a stored weight requires of its first operand,
+ * `value`; 0: there is no such product. */
 static int64_t columns_wanted(const walk *w, int value) {
   const laci_value *v = &w->graph->values[value];
   for (int i = 0; i < v->n_readers; i++) {
@@ -352,8 +359,8 @@ static int64_t declared(const walk *w, const laci_shape *shape, int64_t axis, in
   return size > 0 ? size : 0;
 }
 
-/* Sizes that are known stay; of the others one is what is left, before it as in the operand (0),
- * after it 1. */
+/* Known sizes are used. Of the unknown sizes, one gets the remaining elements (-1), those before it
+ * are copied from the operand (0), and those after it are 1. */
 void laci_draw_shape(const laci_graph *graph, const laci_domain *domain, const laci_draw *draw,
                      laci_buf *buf) {
   const walk w = {.graph = graph, .sizes = draw->size_of_symbol};
@@ -361,7 +368,8 @@ void laci_draw_shape(const laci_graph *graph, const laci_domain *domain, const l
   const laci_shape *out = &graph->values[node->outputs[0]].type.shape;
   const laci_shape *in = shape_of(&w, node, 0);
   const int64_t rank = in && in->rank > 0 ? in->rank : 1, n = buf->count;
-  const bool first = draw->kind % 2 == 1; /* every other draw leaves the rest to the first axis */
+  const bool first = draw->kind % 2 == 1; /* in every other draw, the first axis gets the remaining
+                                             elements */
   int64_t columns = first ? 0 : columns_wanted(&w, node->outputs[0]);
   int64_t rest = first || columns > 0 ? 0 : n <= rank ? n - 1 : rank - 1;
   while (rest > 0 && declared(&w, out, rest, n)) rest--;

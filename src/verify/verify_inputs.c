@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sizes and random contents for what the verification's networks read.
+ * Chooses sizes and random contents of the inputs of the verification's networks.
  *
- * Any input will do that lets every channel matter and that the network accepts: images from small
- * to large until one survives all the strides, indices below the size of the table they look into.
- */
+ * Any input will do that the network accepts and for which every channel matters: images from small
+ * to large until one is large enough for all strides, indices below the size of the table that they
+ * index. */
 #include "verify/verify_in.h"
 
 #include <math.h>
@@ -22,24 +22,25 @@ enum {
   BATCH = 2,
   LARGE_NETWORK = 4 * 1000 * 1000 /* parameters */,
   AT_ONCE = 1 << 15,
-  LONGEST = 1 << 14 /* samples of a window that are still tried */
+  LONGEST = 1 << 14 /* the longest window that is still tried */
 };
 
-/* Attempt by attempt: heights and widths of images, and lengths of anything else. Audio is longer:
- * the length of the longest window along one axis (the taps of a Fourier transform, say), and
- * multiples of it, come before the last four; the last four are for many strides one after the
- * other. */
+/* Sizes for each attempt: heights and widths of images, and lengths of all else. Audio needs longer
+ * inputs: the attempts before the last four use the length of the longest one-dimensional window
+ * (the taps of a Fourier transform, say) and multiples of it; the last four are for many strides in
+ * series. */
 static const int64_t image_sizes[] = {32,  64,  128, 224, 299, 8,   16,
                                       256, 320, 384, 448, 512, 640, 1024};
 static const int64_t other_sizes[] = {8, 16, 32, 64, 128, 4, 1, 0, 0, 0, 512, 2048, 8192, 32768};
 static const int64_t window_times[] = {1, 2, 4};
 enum {
   N_SIZES = sizeof image_sizes / sizeof *image_sizes,
-  FIRST_WINDOW = 7, /* where other_sizes has zeros for windows */
+  FIRST_WINDOW = 7, /* index of the first attempt whose length in other_sizes (0) follows from the
+                       longest window */
   N_WINDOWS = sizeof window_times / sizeof *window_times
 };
 
-/* Places that the weight of the longest one-dimensional window spans; 0: there is none. */
+/* Returns the length of the longest one-dimensional window, dilation included; 0: there is none. */
 static int64_t longest_window(const laci_graph *graph) {
   int64_t longest = 0;
   for (int n = 0; n < graph->n_nodes; n++) {
@@ -56,7 +57,8 @@ static int64_t longest_window(const laci_graph *graph) {
   return longest;
 }
 
-/* How many places of a sound its one-dimensional convolutions make one of, if all are in a row. */
+/* Returns the product of the strides of all one-dimensional convolutions: how many samples of audio
+ * become one, if they are in series. */
 static int64_t all_strides(const laci_graph *graph) {
   int64_t product = 1;
   for (int n = 0; n < graph->n_nodes && product < LONGEST; n++) {
@@ -69,8 +71,8 @@ static int64_t all_strides(const laci_graph *graph) {
   return product;
 }
 
-/* The attempt's length of what is no image. Only sounds are longer than 512: others would be far
- * too large where lengths meet lengths. */
+/* Returns the length of inputs that are no images in attempt `at`. Only audio is longer than 512:
+ * in other networks, products of two lengths would be far too large. */
 static int64_t other_size(const laci_graph *graph, int at) {
   const int64_t most = 64 * all_strides(graph);
   if (at >= FIRST_WINDOW + N_WINDOWS && other_sizes[at] > 512 && other_sizes[at] > most)
@@ -91,9 +93,10 @@ static bool is_large(const laci_graph *graph) {
 
 enum { NONE, BATCHES, OTHERS, IMAGES, OF_INPUT = 8 /* added to these */ };
 
-/* The kind of a size is the plainest of its places: first axes are batches, axes of images come
- * after them. What an input said stays. states: the middle one of three axes is a batch, too:
- * [layers, batch, channels]. True: there is such a place. */
+/* Notes the kind of every symbol in the value's shape; of several places of a symbol, the smallest
+ * kind counts: first axes are batches, later axes others or those of images. Kinds from inputs are
+ * not changed. states: the middle one of three axes is a batch, too: [layers, batch, channels].
+ * Returns whether there is such an axis. */
 static bool note_kinds(const laci_graph *graph, int value, bool states, int64_t *kinds) {
   const laci_shape *shape = &graph->values[value].type.shape;
   bool found = false;
@@ -110,8 +113,8 @@ static bool note_kinds(const laci_graph *graph, int value, bool states, int64_t 
   return found;
 }
 
-/* Inputs first; then the outputs of nodes without an implementation, whose contents are made up.
- * True: some input may be a state. */
+/* Finds the kinds of all symbols: first by inputs, then by outputs of nodes without an
+ * implementation, which are made up. True: some input may be a state. */
 static bool find_kinds(const laci_graph *graph, bool states, int64_t *kinds) {
   bool found = false;
   for (int s = 0; s <= graph->n_symbols; s++) kinds[s] = NONE;
@@ -172,8 +175,8 @@ typedef struct filling {
   double low, width;
 } filling;
 
-/* Elements [from, from + n) of the draw. Each block of the generator gives four of them, of 32 bits
- * each. */
+/* Writes elements [from, from + n) of the draw to [to, to + n). Each block of the generator gives
+ * four elements of 32 bits. */
 static void fill(const filling *f, int64_t from, int64_t to, int64_t n) {
   const uint32_t key[2] = {(uint32_t)f->seed, (uint32_t)(f->seed >> 32)};
   uint32_t bits[4];
@@ -221,7 +224,7 @@ void laci_draw_evenly(laci_buf *buf, const laci_draw *draw, double low, double h
   }
 }
 
-/* Floats of each kind of draw, from .. to; integers that nothing bounds. */
+/* Ranges of each kind of draw: of floats, and of integers without a domain. */
 static const struct {
   double low, high, whole_low, whole_high;
 } draws[] = {
@@ -232,7 +235,7 @@ static const struct {
     [LACI_DRAW_ZEROS] = {0, 0, 0, 1},
 };
 
-/* low, low + 1, ..: as many axes as there are elements. */
+/* Fills buf with 0, 1, ..: as many axes as there are elements. */
 static void count_up(laci_buf *buf) {
   for (int64_t e = 0; e < buf->count; e++) {
     if (buf->f) buf->f[e] = (double)e;
@@ -240,7 +243,7 @@ static void count_up(laci_buf *buf) {
   }
 }
 
-/* Integers, also where they are held as floats. */
+/* Draws integers in the domain, also where the type is a float. */
 static void draw_whole(laci_buf *buf, const laci_draw *draw, const laci_domain *domain) {
   double low = domain->low, high = domain->high;
   if (draw->kind == LACI_DRAW_ZEROS && high > low) high = low + 1;
@@ -248,14 +251,14 @@ static void draw_whole(laci_buf *buf, const laci_draw *draw, const laci_domain *
   for (int64_t e = 0; buf->f && e < buf->count; e++) buf->f[e] = floor(buf->f[e]);
 }
 
-/* Each row ends in two corners, the one in the first part of the image, the other in the last;
- * before them may be the number of an image. */
+/* Draws boxes: each row ends in two corners, one in the first part of the image, the other in the
+ * last. Before them may be the index of an image. */
 static void draw_boxes(laci_buf *buf, const laci_draw *draw, const laci_domain *domain) {
   const laci_shape *shape = &buf->shape;
   const int64_t columns = shape->rank > 0 ? shape->dims[shape->rank - 1] : 1;
   laci_draw_evenly(buf, draw, 0, 0.25, NULL);
   for (int64_t e = 0; e < buf->count; e++) {
-    int64_t left = columns - e % columns; /* 4, 3: the first corner; 2, 1: the second */
+    int64_t left = columns - e % columns; /* 4 and 3: the first corner; 2 and 1: the second */
     buf->f[e] = left > 4 ? 0 : (buf->f[e] + (left <= 2 ? 0.7 : 0)) * domain->high;
   }
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The stored tensors as the verification's two runs read them: as they are, or drawn anew.
  *
- * Drawn anew means: other numbers of the same mean and spread, so that a layer that is switched off
- * (a gamma of 0) or saturated comes alive, and signals keep their size. What is no parameter stays:
- * single numbers, bounds, masks, and whatever decides over shapes. */
+ * Drawn anew means other numbers with the same mean and deviation, so that a layer that is switched
+ * off (a gamma of 0) or saturated has an effect, and signals keep their size. Tensors that are no
+ * parameters stay unchanged: single numbers, bounds, masks, and all that shapes depend on. */
 #include "verify/verify_in.h"
 
 #include <math.h>
@@ -29,7 +29,7 @@ struct laci_parameters {
   const laci_graph *graph;
   laci_pool *pool;
   uint64_t seed;
-  rule *rules; /* [n_stored], decided when a tensor is read first */
+  rule *rules; /* [n_stored], set when a tensor is first read */
 };
 
 lac_status laci_parameters_create(const laci_graph *graph, uint64_t seed, laci_pool *pool,
@@ -101,7 +101,8 @@ static rule rule_of_floats(const laci_buf *buf) {
   }
   double spread = sqrt(fmax(squares / n - mean * mean, 0));
   if (spread < 1e-3 * fabs(mean)) spread = least_spread * fabs(mean);
-  double half = sqrt(3) * spread; /* an even draw of that deviation */
+  double half = sqrt(3) * spread; /* a uniform draw from mean - half to mean + half has this
+                                     deviation */
   return (rule){.kind = EVENLY, .low = mean - half, .high = mean + half};
 }
 
@@ -127,7 +128,8 @@ static lac_status read_reordered(const laci_stored *from, const uint8_t *bytes,
                                  const laci_value_orders *orders, laci_buf **buf, lac_error *err) {
   laci_type type = {.dtype = from->dtype, .shape = from->shape};
   if (!orders) return laci_buf_from_bytes(&type, bytes, from->size_bytes, buf, err);
-  /* Reordered as packed bytes: a quarter or half of what the numbers take as double. */
+  /* It is reordered in its stored type, which takes a half or a quarter of the memory of doubles.
+   */
   uint8_t *moved = laci_alloc(from->size_bytes, 1);
   if (!moved) return laci_fail_memory(err, from->name);
   lac_status st =
@@ -187,7 +189,8 @@ typedef struct reading {
   float *out;
 } reading;
 
-/* Integers of n places: first, first + 1, ..., or sources[0], sources[1], ... where given. */
+/* Computes the integers of n places: first, first + 1, ..., or, unless NULL, sources[0],
+ * sources[1], ... */
 static inline LACI_WIDE_BODY void draw_whole_body(uint32_t key, int64_t first,
                                                   const int64_t *sources, int64_t n, float *out) {
   if (sources) {
@@ -212,7 +215,7 @@ static void draw_whole(uint32_t key, int64_t first, const int64_t *sources, int6
   else draw_whole_any(key, first, sources, n, out);
 }
 
-/* n neighbours in the file. */
+/* Reads n consecutive elements of the file. */
 static void read_run(const reading *r, int64_t source, int64_t n, float *out) {
   enum { PART = 256 };
   double part[PART];
@@ -231,7 +234,7 @@ static void read_run(const reading *r, int64_t source, int64_t n, float *out) {
   }
 }
 
-/* n elements from anywhere. */
+/* Reads n elements from the places sources[]. */
 static void read_scattered(const reading *r, const int64_t *sources, int64_t n, float *out) {
   if (r->whole) {
     draw_whole(r->key, 0, sources, n, out);
@@ -244,7 +247,8 @@ static void read_scattered(const reading *r, const int64_t *sources, int64_t n, 
   }
 }
 
-/* Elements begin .. end - 1 of the slab: whole runs of the walk, but for the first and the last. */
+/* Reads elements begin .. end - 1 of the slab: whole runs of the order, except the first and the
+ * last. */
 static void read_range(int64_t begin, int64_t end, void *context) {
   enum { SOURCES = 256 };
   const reading *r = context;

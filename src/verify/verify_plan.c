@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the verification will hold at most, from sizes alone and before anything is computed:
- * the live values of two runs in double and, where the fast engine computes products, their
- * operands. */
+ * Computes the most bytes that the verification will hold, from sizes alone, before it runs: the
+ * live values of two runs in double and, where the fast engine computes products, their operands.
+  */
 #include "base/budget.h"
 #include "base/memory.h"
 #include "engine/engine.h"
@@ -27,8 +27,9 @@ lac_status laci_verify_types(const laci_graph *graph, const int64_t *sizes, laci
   return st;
 }
 
-/* The sizes of all values with the first sizes that the network accepts, as the verification tries
- * them. *types stays NULL where it accepts none: the verification will say so. */
+/* Finds the types of all values for the first sizes that the network accepts, in the order in which
+ * the verification tries them. *types is NULL where it accepts none; the verification will report
+ * that. */
 static lac_status find_types(const laci_graph *graph, int64_t *sizes, laci_type **types,
                              lac_error *err) {
   lac_status st = LAC_BAD_SHAPE;
@@ -53,8 +54,8 @@ lac_status laci_verify_shapes(const laci_graph *graph, laci_shape *shapes, lac_e
   return st;
 }
 
-/* The largest product's operands as float32: in buffers of the verification, and once more in the
- * layouts of the little network that computes it. */
+/* Returns the bytes of the largest product's operands as float32: in the verification's buffers,
+ * and again in the layouts of the single-node network that computes it. */
 static uint64_t product_bytes(const laci_graph *graph, const laci_type *types,
                               const laci_products *products) {
   uint64_t most = 0;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Products (Conv, Gemm, MatMul) of the verification's runs on the fast engine, one node at a time.
  *
- * The plain engine steps through a copy of the graph in which the larger products carry an operator
- * of ours: the same rules for shapes, another evaluation. What an order must not change is the
- * result for *any* operands, so they may be exchanged for small integers drawn by their own
- * content, alike in both networks. Sums of those are exact in float32 whatever their order, and the
- * verification loses nothing to the faster engine. Weights are read a slab at a time: as
- * floats, a slab is all there is. */
+ * The plain engine runs a copy of the graph in which the larger products have an operator of this
+ * file, with the same shape rules and another evaluation. A valid order does not change the result
+ * for *any* operands, so operands may be replaced by small integers computed from their content,
+ * alike in both networks. Sums of these are exact in float32 in any order, so the faster engine
+ * does not weaken the verification. Weights are converted to float one slab at a time. */
 #include <math.h>
 #include <string.h>
 
@@ -22,30 +21,29 @@
 #include "verify/verify_in.h"
 
 enum {
-  LEAST_PRODUCT = 1 << 20, /* multiplications below which a node is not worth a plan */
+  LEAST_PRODUCT = 1 << 20, /* nodes with fewer multiplications are left to the plain engine */
   LONGEST = 100000,        /* terms of a sum: LACI_WHOLE^2 times that is below 2^24 */
   AT_ONCE = 1 << 15
 };
-/* Variance of a product of two even draws from -LACI_WHOLE to LACI_WHOLE. */
+/* Variance of a product of two integers, uniformly drawn from -LACI_WHOLE to LACI_WHOLE. */
 static const double product_variance =
     (double)LACI_WHOLE * (LACI_WHOLE + 1) / 3.0 * LACI_WHOLE * (LACI_WHOLE + 1) / 3.0;
 
 typedef struct product {
-  laci_op op; /* first: an operator of the copied graph is a product */
+  laci_op op; /* must be first: a pointer to the operator is one to the product */
   const laci_op *plain;
   laci_products *owner;
   int node;
 } product;
 
-/* Memory that goes from product to product: fresh pages for every one would cost more than some of
- * the products. */
+/* Buffers that all products share: fresh pages for each one would cost more than some products. */
 enum buffer { BUFFER_LEFT, BUFFER_RIGHT, BUFFER_RESULT, N_BUFFERS };
 
 struct laci_products {
-  laci_graph graph; /* a copy of the struct with nodes of its own; all else is the original's */
+  laci_graph graph; /* a copy of the struct with its own nodes; all else is the original's */
   const laci_graph *original;
   laci_products_options how;
-  product *products; /* [n_nodes]; owner NULL: computed as ever */
+  product *products; /* [n_nodes]; owner NULL: the plain engine computes it */
   bool *streamed;    /* [n_stored] read by products only, straight from the file */
   float *buffers[N_BUFFERS];
   size_t buffer_sizes[N_BUFFERS];
@@ -55,7 +53,7 @@ struct laci_products {
 
 static bool is(const laci_node *node, const char *type) { return strcmp(node->type, type) == 0; }
 
-/* Terms of one sum; 0 where the shape is not known. */
+/* Returns the number of terms of one sum; 0 where the shape is not known. */
 static int64_t terms_of(const laci_node *node, const laci_shape *a, const laci_shape *b) {
   if (a->rank < 1 || b->rank < 1) return 0;
   if (is(node, "Conv")) return laci_shape_count_range(b, 1, b->rank);
@@ -69,10 +67,11 @@ static bool is_product(const laci_node *node) {
   if (node->n_inputs < 2 || node->n_outputs != 1 || node->outputs[0] < 0) return false;
   if (node->inputs[0] < 0 || node->inputs[1] < 0) return false;
   bool scaled = laci_node_float(node, "alpha", 1) != 1 || laci_node_float(node, "beta", 1) != 1;
-  return !(is(node, "Gemm") && scaled); /* the sum after the product is ours */
+  return !(is(node, "Gemm") && scaled); /* the sum after the product is computed in this file */
 }
 
-/* Multiplications of a node; 0: no product of ours, or unknown sizes. */
+/* Returns the multiplications of a node; 0: the fast engine cannot compute it, or sizes are
+ * unknown. */
 static int64_t cost_of(const laci_graph *graph, const laci_node *node, const int64_t *sizes) {
   if (!is_product(node)) return 0;
   laci_shape a, b, y;
@@ -97,7 +96,7 @@ int64_t laci_products_cost(const laci_graph *graph, const int64_t *size_of_symbo
   return total;
 }
 
-/* Multiplications of one run that the plain engine does in well under a second. */
+/* Multiplications that the plain engine computes in well under a second. */
 static const int64_t quick = 1500 * 1000 * 1000;
 
 bool laci_verify_is_fast(const laci_graph *graph, laci_verify_engine engine, const int64_t *sizes) {
@@ -105,7 +104,7 @@ bool laci_verify_is_fast(const laci_graph *graph, laci_verify_engine engine, con
   return laci_products_cost(graph, sizes) > quick;
 }
 
-/* Is the tensor nothing but the right operand of products? Then it has no other reader. */
+/* Is the tensor read only as the right operand of products of the fast engine? */
 static bool is_streamed(const laci_products *p, int stored) {
   const laci_stored *s = &p->original->stored[stored];
   const laci_value *v = s->value >= 0 ? &p->original->values[s->value] : NULL;
@@ -129,14 +128,16 @@ typedef struct operands {
   const laci_eval *eval;
   const product *product;
   const float *a, *b;         /* b NULL: streamed */
-  laci_held held;             /* its bytes, where they are read */
-  laci_shape a_shape;         /* as the little network sees it */
-  bool is_matrix;             /* b is one: all rows of a are one matrix, too; b is read as stored */
-  bool b_transposed, b_stays; /* b is transposed; is a weight of the little network, not an input */
+  laci_held held;             /* the bytes of b, where they are read */
+  laci_shape a_shape;         /* its shape in the single-node network */
+  bool is_matrix;             /* b is a matrix: then all rows of a form one matrix, too, and b is
+                                 read as stored */
+  bool b_transposed, b_stays; /* b is transposed; b is a weight of the single-node network, not an
+                                 input */
 } operands;
 
-/* Memory for n numbers, uninitialized; NULL: no memory. Stays the owner's, and a later call for the
- * same buffer takes it away. */
+/* Returns uninitialized memory for n numbers; NULL: no memory. It belongs to `p`, and is valid
+ * until the next call for the same buffer. */
 static float *take_buffer(laci_products *p, enum buffer which, int64_t n) {
   size_t wanted = (size_t)(n > 0 ? n : 1);
   if (p->buffer_sizes[which] >= wanted) return p->buffers[which];
@@ -162,8 +163,8 @@ typedef struct conversion {
 
 static float as_whole(uint64_t key, double x) {
   uint64_t bits;
-  if (!isfinite(x)) return (float)x; /* they must stay where they are */
-  if (x == 0) x = 0;                 /* both zeros are one */
+  if (!isfinite(x)) return (float)x; /* NaN and infinities must stay in place */
+  if (x == 0) x = 0;                 /* -0 and 0 get the same integer */
   memcpy(&bits, &x, sizeof bits);
   return (float)laci_drawn_integer(key, bits, LACI_WHOLE);
 }
@@ -186,8 +187,9 @@ static lac_status read_operand(const product *p, int port, const laci_buf *buf, 
   return LAC_OK;
 }
 
-/* A weight matrix is used once, so that a kernel reads it as it is stored: transposed by a
- * node before it, which costs nothing. */
+/* Adds a product with a weight matrix, which a Transpose before it transposes where needed. As the
+ * weight is used only once, the kernel reads it as it is stored, so the transposition costs
+ * nothing. */
 static lac_status add_matrix_product(const operands *o, laci_graph *graph, lac_error *err) {
   const laci_node *from = o->eval->node;
   int b = laci_graph_value(graph, "b"), id;
@@ -232,7 +234,7 @@ static lac_status add_same_product(const operands *o, laci_graph *graph, lac_err
   return laci_graph_add_node(graph, &node, &id, err);
 }
 
-/* The node alone, as a graph: the weights are a stored tensor of it, or an input. */
+/* Makes a graph of the node alone; the weights are a stored tensor of it, or an input. */
 static lac_status little_graph(const operands *o, const laci_shape *b_shape, const float *b,
                                laci_graph **graph, lac_error *err) {
   laci_type a_type = {LAC_DTYPE_F32, o->a_shape}, b_type = {LAC_DTYPE_F32, *b_shape};
@@ -252,7 +254,8 @@ static lac_status little_graph(const operands *o, const laci_shape *b_shape, con
   return st ? st : laci_graph_finish(*graph, err);
 }
 
-/* What the fast engine declines is done by the operator's own evaluation, on the same operands. */
+/* Computes a product that the fast engine declines by the operator's plain evaluation, on the same
+ * operands. */
 static lac_status multiply_plainly(const operands *o, const laci_shape *b_shape, const float *b,
                                    const laci_shape *y_shape, float *y, lac_error *err) {
   laci_buf *in[2] = {NULL, NULL}, *out = NULL;
@@ -307,8 +310,7 @@ static lac_status multiply(const operands *o, const laci_shape *b_shape, const f
 
 /* ---- A node ---- */
 
-/* The result as [outer, channels, inner], of which a slab covers channels first .. first + n - 1.
- */
+/* A result [outer, channels, inner]; a slab covers channels first .. first + n - 1. */
 typedef struct result {
   laci_buf *y;
   int64_t outer, channels, inner;
@@ -322,7 +324,8 @@ typedef struct landing {
   int64_t first, n;
 } landing;
 
-/* Rounded, should a kernel have gone through fractions; the sum takes the sign off zeros. */
+/* Copies n results. They are rounded, in case a kernel computed with fractions; adding 0 turns -0
+ * into 0. */
 static void land_run(const result *r, const float *from, double *to, int64_t n) {
   for (int64_t i = 0; i < n; i++) {
     to[i] = r->whole ? rint((double)from[i]) * r->unit + 0.0 : (double)from[i];
@@ -351,7 +354,7 @@ static void land_slab(const operands *o, const result *r, const float *slab, int
   else laci_pool_for(pool, r->outer * n, 1 + AT_ONCE / (r->inner + 1), land_rows, &l);
 }
 
-/* Output channels are the first axis of the weights, so that these can be read in slabs. */
+/* Are output channels the first axis of the weights, so that these can be read in slabs? */
 static bool in_slabs(const laci_node *node) {
   if (is(node, "Conv")) return laci_node_int(node, "group", 1) == 1;
   return is(node, "Gemm") && laci_node_int(node, "transB", 0) != 0;
@@ -367,11 +370,11 @@ static result result_of(const operands *o) {
                   .outer = laci_shape_count_range(&y->shape, 0, axis > 0 ? axis : 0),
                   .channels = axis >= 0 ? y->shape.dims[axis] : 1,
                   .inner = laci_shape_count_range(&y->shape, axis + 1, y->shape.rank),
-                  .unit = exp2(-ceil(log2(size))), /* results come out of size 1 */
+                  .unit = exp2(-ceil(log2(size))), /* scales results to about size 1 */
                   .whole = o->product->owner->how.integers};
 }
 
-/* One slice of the weights: channels first .. first + n - 1 (all, where n is all). */
+/* Computes a product for one slab of the weights: channels first .. first + n - 1. */
 static lac_status run_slab(const operands *o, const result *r, int64_t first, int64_t n,
                            lac_error *err) {
   const laci_products_options *how = &o->product->owner->how;
@@ -483,7 +486,7 @@ static lac_status evaluate(laci_eval *eval) {
   return st;
 }
 
-/* ---- All of them ---- */
+/* ---- All products ---- */
 
 lac_status laci_products_create(const laci_graph *graph, const laci_products_options *options,
                                 laci_products **products, lac_error *err) {

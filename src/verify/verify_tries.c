@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is tried until the verification's outputs say something: sizes until the network accepts
- * them, then other numbers while an output is empty, has no finite element or is 0.
+ * Tries sizes until the network accepts them, then other numbers while an output is empty, has no
+ * finite element or is 0.
  *
  * A detector may find nothing in usual numbers, and then have no shape for what it found. Such a
- * failure is one of the numbers, none of the reordering: where no try leads through, the one that
- * came furthest is run again, and stepped over are the nodes that fail. What was compared stays
- * compared; the state says how much that was. Which tries there are depends on the network alone,
- * never on a clock. */
+ * failure is due to the numbers, not to the reordering. Where no try runs to the end, the one that
+ * came furthest is run again, and nodes that fail are skipped. Values that were compared count even
+ * so; the state says how much was compared. The tries depend on the network alone, never on the
+ * time. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,10 +20,11 @@
 
 static const uint64_t MOST_LATER = (uint64_t)1
                                    << 30; /* bytes of values, for sizes after the first */
-/* Multiplications of tries after the first: so many, or so many times those of a whole run. */
+/* Limits of the multiplications of tries after the first: this number, or a multiple of those of a
+ * whole run. */
 static const double least_spent = 4e9, times_spent = 5;
 
-/* What a try is made of. */
+/* The parameters of a try. */
 typedef struct try {
   int attempt; /* at sizes */
   laci_draw_kind draw;
@@ -34,21 +35,21 @@ try;
 typedef struct tries {
   laci_round *r;
   int64_t *sizes;
-  laci_verification before, best; /* at the round's begin, and of the best run */
+  laci_verification before, best; /* at the beginning of the round, and after the best run */
   double max_abs_error, max_abs_output;
-  uint8_t *seen; /* [n_values] laci_seen: the most of all runs */
-  bool any;      /* run was led to its end */
+  uint8_t *seen; /* [n_values] largest laci_seen of each output over all runs */
+  bool any;      /* run reached its end */
   int n_runs, best_told, best_finite, best_blank;
   try chosen;   /* of the best run */
-  int furthest; /* node; of the runs that failed */
+  int furthest; /* the furthest node at which a run failed */
   try failed;
   double spent;
-  lac_error why; /* of the first that failed */
+  lac_error why; /* error of the first run that failed */
   char tried[256];
 } tries;
 
-/* Adds the sizes of an attempt, as the first input that has dynamic ones shows them: " [2, 3, 32,
- * 32]". */
+/* Adds the sizes of an attempt to the text of tried sizes, as the shape of the first input with
+ * dynamic sizes: " [2, 3, 32, 32]". */
 static void note_sizes(tries *t) {
   char text[128];
   const laci_graph *graph = t->r->graph;
@@ -63,8 +64,8 @@ static void note_sizes(tries *t) {
   }
 }
 
-/* Sizes after the first were not planned for: those of the longest audio would make attention maps
- * of gigabytes. */
+/* Are the values of this try too large? Memory was planned for the first sizes only; with the
+ * longest audio, attention maps would take gigabytes. */
 static bool is_too_large(const tries *t) {
   const laci_graph *graph = t->r->graph;
   laci_type *types = NULL;
@@ -83,13 +84,14 @@ static bool is_too_large(const tries *t) {
   return bytes > MOST_LATER;
 }
 
-/* Does the failure say nothing of the numbers that were drawn? */
+/* Would the failure be the same with other numbers? */
 static bool is_final(lac_status st) {
   return laci_ends_the_run(st) || st == LAC_PROOF_FAILED || st == LAC_INTERNAL ||
          st == LAC_UNSUPPORTED;
 }
 
-/* How much the outputs of this run say: by a finite element, and by one that is not 0. */
+/* Returns how meaningful the outputs of this run are: one point for a finite element, one more for
+ * an element that is not 0. */
 static int count_told(const laci_round *r) {
   int n = 0;
   for (int i = 0; i < r->graph->n_outputs; i++) {
@@ -99,7 +101,7 @@ static int count_told(const laci_round *r) {
   return n;
 }
 
-/* Was the output compared, in any run? Integers may be 0 where other outputs are not. */
+/* Was the output compared in any run? Integers that are 0 count if some other output is not 0. */
 static bool is_told(const tries *t, int output) {
   const laci_graph *graph = t->r->graph;
   uint8_t most = LACI_SEEN_NOTHING, seen = t->seen[output];
@@ -108,7 +110,7 @@ static bool is_told(const tries *t, int output) {
   return seen >= LACI_SEEN_WHOLE_ZERO && most == LACI_SEEN_NUMBERS;
 }
 
-/* Outputs that were empty, not finite or 0, in every run up to now. */
+/* Returns the number of outputs that were empty, not finite or 0 in every run so far. */
 static int count_blank(const tries *t) {
   const laci_graph *graph = t->r->graph;
   int n = 0;
@@ -137,7 +139,7 @@ static void keep_run(tries *t, try how) {
   t->chosen = how;
 }
 
-/* Runs the network so, and notes how far that led. */
+/* Runs the network with the try's parameters, and notes how far it ran. */
 static lac_status run_once(tries *t, try how, lac_error *err) {
   laci_round *r = t->r;
   lac_error why = {0};
@@ -163,7 +165,7 @@ static lac_status run_once(tries *t, try how, lac_error *err) {
   return st;
 }
 
-/* With the next sizes whenever the network does not accept those tried. */
+/* Runs the network, with the next sizes as long as it does not accept them. */
 static lac_status try_sizes(tries *t, try how, lac_error *err) {
   lac_status st = LAC_BAD_SHAPE;
   for (; laci_choose_sizes(t->r->graph, how.attempt, t->sizes); how.attempt++) {
@@ -174,30 +176,30 @@ static lac_status try_sizes(tries *t, try how, lac_error *err) {
   return st && is_final(st) ? st : LAC_OK;
 }
 
-/* Is there nothing left that another draw could show? The second round only has to run. */
+/* Is no other draw needed? The second round only has to run to its end. */
 static bool is_enough(const tries *t) {
   return t->any && (t->r->number > 0 || count_blank(t) == 0);
 }
 
-/* Other numbers, with the sizes that led furthest. */
+/* Tries other kinds of draws, with the sizes of the best run. */
 static lac_status try_draws(tries *t, try how, lac_error *err) {
   const laci_graph *graph = t->r->graph;
   t->spent = 0;
   for (int draw = 0; draw < LACI_N_DRAWS && !is_enough(t); draw++) {
-    if (draw == (int)how.draw) continue; /* with which sizes were tried */
+    if (draw == (int)how.draw) continue; /* it was used when sizes were tried */
     try now = {.attempt = t->any ? t->chosen.attempt : t->failed.attempt,
                .draw = (laci_draw_kind)draw};
     if (!laci_choose_sizes(graph, now.attempt, t->sizes)) break;
     double cost = (double)laci_products_cost(graph, t->sizes);
     if (t->spent + cost > fmax(least_spent, times_spent * cost)) break;
     lac_status st = run_once(t, now, err);
-    if (st == LAC_MEMORY_LIMIT && t->any) break; /* what was compared stays so */
+    if (st == LAC_MEMORY_LIMIT && t->any) break; /* earlier comparisons still count */
     if (st && is_final(st)) return st;
   }
   return LAC_OK;
 }
 
-/* The try that led furthest, over what failed. */
+/* Repeats the try that ran furthest, skipping nodes that fail. */
 static lac_status step_over(tries *t, lac_error *err) {
   try how = t->failed;
   how.tolerant = true;
@@ -212,7 +214,7 @@ static void say_tried(const tries *t, laci_verification *found) {
     (void)snprintf(found->reason + used, sizeof found->reason - used, "; tried%.200s", t->tried);
 }
 
-/* The first output that is 0, where no other is empty or not finite; NULL: none. */
+/* Returns the first output that is 0, if no other is empty or not finite; else NULL. */
 static const laci_value *zero_output(const tries *t) {
   const laci_graph *graph = t->r->graph;
   const laci_value *zero = NULL;
@@ -225,7 +227,7 @@ static const laci_value *zero_output(const tries *t) {
   return zero;
 }
 
-/* Why no output is there that a node computes. */
+/* Sets the reason where the network has no output that a node computes. */
 static void say_uncomputed(const laci_graph *graph, laci_verification *found) {
   bool all_stored = true;
   for (int i = 0; i < graph->n_outputs; i++)
@@ -235,7 +237,7 @@ static void say_uncomputed(const laci_graph *graph, laci_verification *found) {
                             : "no node computes an output: each is an input or a constant");
 }
 
-/* Why outputs are missing although every node ran. */
+/* Sets the reason where outputs are blank although every node ran. */
 static void say_blank(const tries *t, laci_verification *found) {
   const laci_graph *graph = t->r->graph;
   const laci_value *zero = zero_output(t);
@@ -276,7 +278,7 @@ static void resolve_round(tries *t) {
   if (!all) say_blank(t, found);
 }
 
-/* One round; *from: the try to begin with, and then the one that was best. */
+/* Runs one round. *from is the try to begin with, and is set to the best one. */
 static lac_status run_tries(laci_round *r, int64_t *sizes, try *from, lac_error *err) {
   tries t = {.r = r, .sizes = sizes, .before = *r->found, .furthest = -1, .best_blank = -1};
   t.seen = laci_alloc((size_t)r->graph->n_values, sizeof *t.seen);
@@ -299,7 +301,7 @@ static int computed_outputs(const laci_graph *graph) {
 }
 
 lac_status laci_rounds_run(laci_round *r, int64_t *sizes, lac_error *err) {
-  try from = {0}; /* what one round could run is the first that the next one tries */
+  try from = {0}; /* the next round begins with the best try of the last */
   lac_status st = LAC_OK;
   *r->found = (laci_verification){.engine = laci_verify_engine_name(false),
                                   .n_outputs = computed_outputs(r->graph)};
