@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where integers go: the data of layers, the results of convolutions after their activation, and
- * the nodes around them that runtimes do in integers when all that they read is in integers.
+ * Chooses which values are quantized: the data of layers, the results of convolutions after their
+ * activation, and those of nodes around them that runtimes compute in integers if all their inputs
+ * are integers.
  *
- * A value whose elements are another's moved about has its scale, so that a runtime moves bytes. */
+ * A value that only rearranges another's elements shares its scale, so that a runtime moves bytes.
+  */
 #include <string.h>
 
 #include "quantize/quantize_in.h"
 #include "tensor/shape.h"
 
 static const char *const products[] = {"Conv", "ConvTranspose", "Gemm", "MatMul", NULL};
-static const char *const ends[] = {"Relu", "Clip", NULL}; /* cut what a quantizer cuts, too */
+static const char *const ends[] = {"Relu", "Clip", NULL}; /* activations whose clipping a quantizer
+                                                             does, too */
 static const char *const moves[] = {"MaxPool", "Reshape",   "Flatten", "Transpose",
                                     "Squeeze", "Unsqueeze", "Slice",   NULL};
 static const char *const sums[] = {"Add",    "Mul", "AveragePool", "GlobalAveragePool",
@@ -42,7 +45,7 @@ int laci_quantize_scale_of(const laci_quantizing *q, int value) {
   return value;
 }
 
-/* ---- What may be changed at all ---- */
+/* ---- What may be changed ---- */
 
 static bool is_in_file(const laci_quantizing *q, int node) {
   const laci_node *n = &q->graph->nodes[node];
@@ -51,7 +54,7 @@ static bool is_in_file(const laci_quantizing *q, int node) {
          laci_edit_is_node(q->edit, q->graph->values[value].name, n->type, n->n_inputs);
 }
 
-/* Computed floats, or inputs, where nodes can be added after them. */
+/* Is the value of floats, computed or an input, and can nodes be added after it? */
 static bool is_data(const laci_quantizing *q, int value) {
   if (value < 0) return false;
   const laci_value *v = &q->graph->values[value];
@@ -59,7 +62,7 @@ static bool is_data(const laci_quantizing *q, int value) {
   return laci_edit_makes(q->edit, v->name) || laci_edit_holds(q->edit, v->name);
 }
 
-/* A stored tensor of floats that nobody can give in its place. */
+/* Is the value a stored tensor of floats that no input of the network overrides? */
 static bool is_fixed(const laci_quantizing *q, int value) {
   if (value < 0 || q->graph->values[value].stored < 0) return false;
   const laci_stored *stored = &q->graph->stored[q->graph->values[value].stored];
@@ -67,7 +70,7 @@ static bool is_fixed(const laci_quantizing *q, int value) {
          laci_edit_holds(q->edit, q->graph->values[value].name);
 }
 
-/* The only node that reads a value, which is no output; -1: several do, or none. */
+/* Returns the only node that reads a value; -1: several do, or none, or the value is an output. */
 static int only_reader(const laci_quantizing *q, int value) {
   const laci_value *v = &q->graph->values[value];
   if (v->is_output || v->n_readers != 1) return -1;
@@ -90,7 +93,7 @@ static int norm_after(const laci_quantizing *q, const laci_node *node) {
   return ok && norm->outputs[0] >= 0 ? reader : -1;
 }
 
-/* Number of output channels, over all groups. */
+/* Returns the number of output channels of all groups. */
 static int64_t channels_of(const laci_quantizing *q, const laci_quantize_layer *layer) {
   const laci_node *node = &q->graph->nodes[layer->node];
   const laci_shape *shape = &q->graph->values[node->inputs[layer->port]].type.shape;
@@ -107,13 +110,13 @@ static const char *set_bias(const laci_quantizing *q, laci_quantize_layer *layer
   const laci_shape *shape = &q->graph->values[value].type.shape;
   bool fits = is_fixed(q, value) && shape->rank == 1 && shape->dims[0] == channels_of(q, layer);
   if (is_gemm && (laci_node_float(node, "alpha", 1) != 1 || laci_node_float(node, "beta", 1) != 1))
-    fits = false; /* the sum is not in units of the products */
+    fits = false; /* the bias is scaled, so it cannot have the scale of the products */
   if (!fits) return is_gemm ? NULL : "its bias is no stored f32 tensor";
   layer->bias = value;
   return NULL;
 }
 
-/* Why the weight at a port is none to be quantized; NULL: it is one. */
+/* Returns why the weight cannot be quantized; NULL: it can. */
 static const char *judge_weight(const laci_quantizing *q, const laci_node *node,
                                 const laci_weight_axes *axes) {
   int value = node->inputs[axes->port];
@@ -166,7 +169,8 @@ void laci_quantize_find_layers(laci_quantizing *q) {
 
 /* ---- Values ---- */
 
-/* The value after the activation that a runtime fuses into the node that makes `value`. */
+/* Returns the value after the activation that a runtime fuses into the node that computes `value`.
+ */
 static int end_of(const laci_quantizing *q, int value) {
   int reader = only_reader(q, value);
   if (reader < 0) return value;
@@ -190,7 +194,7 @@ static void want_layers(laci_quantizing *q) {
   }
 }
 
-/* Pad with zeros, which any scale has. */
+/* Does the node pad with zeros, which every scale represents? */
 static bool pads_zeros(const laci_quantizing *q, const laci_node *node) {
   if (!laci_node_is(node, "Pad") ||
       strcmp(laci_node_text(node, "mode", "constant"), "constant") != 0)
@@ -203,7 +207,7 @@ static bool pads_zeros(const laci_quantizing *q, const laci_node *node) {
   return stored->size_bytes == sizeof zero && memcmp(stored->bytes, zero, sizeof zero) == 0;
 }
 
-/* A node that moves elements, in integers if they come in integers. */
+/* Does the node only move elements, so that it can run on integers? */
 static bool is_move(const laci_quantizing *q, const laci_node *node) {
   return (is_one_of(node, moves) || pads_zeros(q, node)) && is_data(q, node->inputs[0]) &&
          is_data(q, node->outputs[0]);
@@ -216,8 +220,8 @@ static bool can_sum(const laci_quantizing *q, const laci_node *node, const bool 
   return node->n_inputs > 0;
 }
 
-/* Forward: what could be in integers; backward: what has to be, so that no value is dequantized and
- * quantized again in between. */
+/* Extends q->wanted to nodes around: forward, it finds what can be in integers; backward, what must
+ * be, so that no value in between is dequantized and quantized again. */
 static void want_around(laci_quantizing *q, bool *can) {
   const laci_graph *graph = q->graph;
   memcpy(can, q->wanted, (size_t)graph->n_values);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The steps: where integers go, what ranges values have on samples, the change of the file, and how
- * far its outputs are from those of the floats. */
+ * Runs the steps: choose layers and values, measure ranges on samples, change the file, and compare
+ * its outputs with those of the float network. */
 #include "quantize/quantize.h"
 
 #include <float.h>
@@ -14,7 +14,7 @@
 
 enum { BATCH = 32 };
 
-/* ---- What speaks against it ---- */
+/* ---- Checks ---- */
 
 static lac_status check_graph(const laci_graph *graph, lac_error *err) {
   for (int n = 0; n < graph->n_nodes; n++) {
@@ -152,8 +152,8 @@ static lac_status report_layers(laci_quantizing *q, lac_error *err) {
   return ok ? LAC_OK : laci_fail_memory(err, "the quantized network");
 }
 
-/* Bytes of the old graph's stored tensors that were changed, for the new graph's of the same name.
- */
+/* Returns the changed bytes of the old graph's stored tensors for the stored tensors of the same
+ * name in the new graph. */
 static const uint8_t **match_weights(const laci_weighted_graph *from, const laci_graph *graph) {
   const uint8_t **weights = laci_alloc((size_t)graph->n_stored + 1, sizeof *weights);
   for (int s = 0; weights && s < graph->n_stored; s++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A quantization being made: which layers, which values. Private to quantize. */
+ * The state of a quantization: which layers and values are quantized. Private to quantize. */
 #ifndef LACI_QUANTIZE_QUANTIZE_IN_H
 #define LACI_QUANTIZE_QUANTIZE_IN_H
 
@@ -8,60 +8,64 @@
 #include "onnx/edit.h"
 #include "quantize/quantize.h"
 
-enum { LACI_QUANTIZE_OPSET = 13 }; /* the first with a scale for each channel */
+enum { LACI_QUANTIZE_OPSET = 13 }; /* the first opset with a scale for each channel */
 
-/** A layer that could be quantized. */
+/** A layer that may be quantized. */
 typedef struct laci_quantize_layer {
   int node;
-  int port, other;    /* input with the weight, and with the data */
-  int k_axis;         /* of the weight */
-  int bias;           /* value of a stored bias; -1: none that is quantized */
+  int port, other;    /* the node's inputs with the weight, and with the data */
+  int k_axis;         /* output-channel axis of the weight */
+  int bias;           /* value of a stored bias; -1: no bias that is quantized */
   int norm;           /* node of batch normalization that is folded into it; -1: none */
-  const char *reason; /* why it stays in floats; NULL: it does not */
+  const char *reason; /* why it stays in floats; NULL: it is quantized */
 } laci_quantize_layer;
 
 typedef struct laci_quantizing {
   const laci_graph *graph;
-  const uint8_t *const *weights; /* in the place of the graph's; NULL: none are */
+  const uint8_t *const *weights; /* [n_stored] bytes that replace the graph's; NULL: none do */
   laci_onnx_edit *edit;
   const laci_quantize_options *how;
   laci_quantization *out;
   laci_quantize_layer *layers; /* [n_layers] */
   int n_layers;
-  bool *wanted;  /* [n_values] gets integers */
-  bool *for_all; /* [n_values] whoever reads it reads the integers: a fused node ends there */
-  int *like;     /* [n_values] the value whose scale it has; -1: one of its own */
-  bool *reads;   /* [n_nodes] reads integers where there are any */
+  bool *wanted;  /* [n_values] the value is quantized */
+  bool *for_all; /* [n_values] all readers read the dequantized value, since a fused node ends with
+                    it */
+  int *like;     /* [n_values] the value whose scale it shares; -1: it has its own */
+  bool *reads;   /* [n_nodes] the node reads dequantized inputs where there are any */
   laci_affine *quantizers; /* [n_values] */
 } laci_quantizing;
 
 /* place.c */
 
-/** Fills layers. */
+/** Fills q->layers. */
 void laci_quantize_find_layers(laci_quantizing *q);
-/** Fills wanted, for_all, like, reads; scratch: [n_values]. */
+/** Fills q->wanted, for_all, like and reads; scratch: [n_values]. */
 void laci_quantize_want(laci_quantizing *q, bool *scratch);
-/** Can none of the layers be quantized? Their first reason, else NULL. */
+/** Returns the first layer's reason if no layer can be quantized, else NULL. */
 const char *laci_quantize_nothing(const laci_quantizing *q);
-/** Layers whose data has no scale stay in floats, after the ranges were measured. */
+/** To be called after the ranges are measured: layers whose data has no scale get a reason to stay
+ * in floats. */
 void laci_quantize_resolve(laci_quantizing *q);
-/** The value that names a node in the file: its first output, or that of the norm in it. */
+/** Returns the name of the value by which the file finds a node: its first output, or that of the
+ * norm folded into it. */
 const char *laci_quantize_node_name(const laci_quantizing *q, int node);
-/** The value whose scale a value has. */
+/** Returns the value whose scale `value` uses. */
 int laci_quantize_scale_of(const laci_quantizing *q, int value);
 
 /* weight.c */
 
-/** Integers of a layer: of the weight and its scales, and of the bias with theirs. */
+/** The integers of a layer's weight and bias, with their scales. */
 typedef struct laci_quantized_weight {
   int64_t n_channels, n_bias;
-  int8_t *weight;     /* as many as the weight has elements */
+  int8_t *weight;     /* in the layout of the weight */
   float *scales;      /* [n_channels] */
-  int32_t *bias;      /* [n_bias]; NULL: none */
+  int32_t *bias;      /* [n_bias]; NULL: no bias */
   float *bias_scales; /* [n_bias] */
 } laci_quantized_weight;
 
-/** Fails LAC_BAD_VALUE for what is not finite. Clear it in any case. */
+/** Quantizes a layer's weight and bias. Fails LAC_BAD_VALUE for values that are not finite. The
+ * caller clears *weight in any case. */
 LAC_MUST_CHECK lac_status laci_quantize_weight(const laci_quantizing *q,
                                                const laci_quantize_layer *layer,
                                                laci_quantized_layer *report,
@@ -70,7 +74,7 @@ void laci_quantized_weight_clear(laci_quantized_weight *weight);
 
 /* write.c */
 
-/** Puts all of it into the edit. */
+/** Writes the whole quantization into q->edit. */
 LAC_MUST_CHECK lac_status laci_quantize_write(laci_quantizing *q, lac_error *err);
 
 #endif

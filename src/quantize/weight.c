@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A layer's weight in int8 and its bias in int32.
+ * Converts a layer's weight to int8 and its bias to int32.
  *
  * A channel's scale is its largest magnitude over 127, so that 0 is the integer 0. Batch
- * normalization multiplies a channel and moves it: w' = w * f, b' = (b - mean) * f + shift with f =
+ * normalization multiplies and shifts a channel: w' = w * f, b' = (b - mean) * f + shift with f =
  * gain / sqrt(variance + epsilon). Where the bias would be beyond 2^30, too near to overflow when
  * the sums of products are added, the channel's scale is made larger. */
 #include <float.h>
@@ -21,8 +21,8 @@ typedef struct work {
   const laci_quantize_layer *layer;
   const float *weight;
   int64_t n, inner, n_channels, n_bias;
-  double *factor, *bias; /* [n_bias] of each output channel */
-  double *largest;       /* [n_channels] magnitude */
+  double *factor, *bias; /* [n_bias] for each output channel */
+  double *largest;       /* [n_channels] largest magnitude of the channel */
 } work;
 
 static const float *floats_of(const laci_quantizing *q, int value) {
@@ -44,7 +44,7 @@ static double weight_at(const work *w, int64_t at) {
   return w->layer->norm >= 0 ? x * w->factor[channel_of(w, at)] : x;
 }
 
-/* What is computed for each channel before anything is rounded. */
+/* Computes each channel's factor, bias and largest magnitude, before rounding. */
 static void read_channels(work *w) {
   const laci_quantizing *q = w->q;
   const laci_node *norm = w->layer->norm >= 0 ? &q->graph->nodes[w->layer->norm] : NULL;
@@ -80,7 +80,7 @@ static lac_status measure(work *w, lac_error *err) {
   return LAC_OK;
 }
 
-/* A channel without weights has the scale of the others, which serves its bias. */
+/* A channel of zeros gets the largest scale of the others, which its bias can use. */
 static void choose_scales(const work *w, float data_scale, float *scales) {
   double usual = 0;
   for (int64_t k = 0; k < w->n_channels; k++) usual = fmax(usual, w->largest[k] / most_weight);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A quantization as a change of the file: QuantizeLinear and DequantizeLinear after values,
- * DequantizeLinear of integers before weights. */
+ * Writes a quantization into the file: QuantizeLinear and DequantizeLinear after values, and
+ * DequantizeLinear nodes that turn integer weights into floats. */
 #include "base/error.h"
 #include "quantize/quantize_in.h"
 
-/** Names of what a value got. */
+/** Names of the tensors and values that were added for a value. */
 typedef struct names {
   const char *scale, *zero, *integers, *floats;
 } names;
@@ -49,7 +49,7 @@ static lac_status add_pair(laci_quantizing *q, int value, const names *scale, na
   return st ? st : laci_edit_add_node(q->edit, &up, err);
 }
 
-/* Those that read integers read the value as it comes back from these. */
+/* Makes the readers that are to read integers read the dequantized value instead. */
 static lac_status redirect(laci_quantizing *q, int value, const names *n, lac_error *err) {
   const laci_value *v = &q->graph->values[value];
   if (q->for_all[value]) return laci_edit_redirect(q->edit, v->name, n->floats, err);
@@ -83,9 +83,9 @@ static lac_status write_values(laci_quantizing *q, lac_error *err) {
 
 /* ---- Layers ---- */
 
-/** Integers with a scale for each place along an axis, as a layer reads them. */
+/** Integers with a scale for each index along an axis, to be dequantized for a layer. */
 typedef struct integers {
-  const char *base; /* of the names */
+  const char *base; /* prefix of the names */
   lac_dtype dtype;
   laci_shape shape;
   const void *bytes;
