@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A layer compared with the rules of a target. A rule that the layer is within decides; of several
- * that it is not within, the one that it comes nearest to gives the reason. What a source does not
- * speak of is noted and the rest is looked at all the same: a layer that is refused for something
- * else is refused. */
+ * Compares a layer with the rules of a target. A rule that the layer satisfies decides; if it
+ * satisfies none, the rule that it comes nearest to gives the reason. Where the sources do not
+ * state something, this is noted and the other checks still run: the layer may be refused for
+ * another reason. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,7 +13,10 @@
 #include "target/target_in.h"
 #include "tensor/buf.h"
 
-enum { LOOKS_SPARSE = 25 }; /* percent of zeros: training alone leaves fewer */
+enum {
+  LOOKS_SPARSE = 25
+}; /* percentage of zeros from which a weight counts as sparse: training
+                               alone gives fewer */
 
 /* Is `word` one of the words of `list`? */
 static bool has_word(const char *list, const char *word) {
@@ -44,7 +47,8 @@ static LAC_PRINTF(3, 4) void refuse(laci_target_answer *a, laci_target_fault fau
   a->fault = fault;
 }
 
-/* What no source says: it is the result unless something is refused. */
+/* Notes that something is not stated by any source; this is the answer unless a later check
+ * refuses. */
 static LAC_PRINTF(3, 4) void leave_open(laci_target_answer *a, laci_target_fault fault,
                                         const char *format, ...) {
   va_list list;
@@ -58,7 +62,7 @@ static LAC_PRINTF(3, 4) void leave_open(laci_target_answer *a, laci_target_fault
   a->fault = fault;
 }
 
-/* ---- What does not depend on elements ---- */
+/* ---- Checks without elements ---- */
 
 static void by_stance(laci_target_answer *a, laci_target_stance stance, laci_target_fault fault,
                       const char *what) {
@@ -113,7 +117,7 @@ static void check_rule(const laci_target_choice *choice, const laci_target_rule 
     (void)check_multiple(layer->channels_out, rule->out_multiple, "output", layer->groups, a);
 }
 
-/* ---- What elements say ---- */
+/* ---- Checks of the elements ---- */
 
 static void check_mask(const laci_target_choice *choice, const laci_target_rule *rule,
                        const laci_target_layer *layer, const laci_target_mask *mask,
@@ -187,7 +191,8 @@ static void finish(const laci_target_choice *choice, const laci_target_layer *la
                    a->rule->pays_in, a->rule->pays_out);
 }
 
-/* mask NULL: one of this pattern. */
+/* Compares the layer with all rules; mask NULL: as if it had a mask of this pattern. *best is the
+ * answer of the nearest rule. */
 static void compare(const laci_target_choice *choice, const laci_target_layer *layer,
                     const laci_target_mask *mask, laci_pattern pattern, laci_target_answer *best) {
   const laci_target *target = choice->target;
@@ -210,8 +215,8 @@ static void compare(const laci_target_choice *choice, const laci_target_layer *l
   finish(choice, layer, best);
 }
 
-/* The same; of what is stored in f32 and refused for that it says whether it would be taken in f16.
- */
+/* Answers for a layer, as `compare` does. For a layer that is refused because it is stored in f32,
+ * the reason also says whether it would be accepted in f16. */
 static void answer_of(const laci_target_choice *choice, const laci_target_layer *layer,
                       const laci_target_mask *mask, laci_pattern pattern, laci_target_answer *a) {
   laci_target_choice cast = *choice;
@@ -232,13 +237,13 @@ void laci_target_foresee(const laci_target_choice *choice, const laci_target_lay
   answer_of(choice, layer, NULL, pattern, answer);
 }
 
-/* ---- As it is ---- */
+/* ---- The weight as it is ---- */
 
 static bool can_be_read(lac_dtype dtype) {
   return laci_dtype_is_float(dtype) || laci_dtype_is_integer(dtype);
 }
 
-/* Nothing of it is to be sparse: what the target would say of a mask is a remark. */
+/* Answers for a layer that is dense; what the target would refuse a mask for becomes a remark. */
 static void leave_dense(const laci_target_choice *choice, const laci_target_layer *layer,
                         const laci_target_mask *mask, laci_target_answer *a) {
   const laci_pattern strictest = {1, 64};

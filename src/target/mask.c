@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where the zeros of a weight are: along the input channels as the pattern requires, along another
- * axis in the same pattern, or neither.
+ * Finds whether the zeros of a weight follow the pattern along the input channels, or along another
+ * axis, or neither.
  *
- * Several pruners look at a convolution's weight as rows [O, I*kH*kW], in which four neighbours are
- * taps of one channel: the share of zeros is right, every tool that counts says 2:4, and no sparse
- * unit takes it, since those walk along the input channels of one tap. */
+ * Several pruners treat a convolution's weight as rows [O, I*kH*kW], in which four neighbours are
+ * taps of one channel. The share of zeros is then right and tools that count in these rows report
+ * 2:4, but no sparse unit can use it, since these need the pattern along the input channels of one
+ * tap. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -49,13 +50,15 @@ void laci_target_mask_clear(laci_target_mask *mask) {
 
 /* ---- Blocks ---- */
 
-/* Element (o, c, i) at (o * columns + c) * inner + i; blocks are along c, aligned in runs. */
+/* The geometry of blocks: element (o, c, i) is at (o * columns + c) * inner + i; blocks run along c
+ * and are aligned in runs. */
 typedef struct walk {
   int64_t outer, columns, inner, run;
 } walk;
 
 typedef struct blocks {
-  int64_t n, n_bad, first_bad; /* flat index of the first element of a block that has too many */
+  int64_t n, n_bad, first_bad; /* first_bad: flat index of the first element of the first block with
+                                  too many non-zeros */
 } blocks;
 
 static int count_block(const uint8_t *kept, int64_t size, int64_t stride) {
@@ -102,7 +105,8 @@ static bool holds(const laci_target_mask *mask, const walk *w, laci_pattern patt
 
 /* ---- Other axes ---- */
 
-/* Rows of the first axis, all others in one; or the whole tensor as one row. */
+/* Does the mask hold the pattern along rows that join all axes but the first, or along the whole
+ * tensor as one row? */
 static bool is_flattened(const laci_target_layer *layer, const laci_target_mask *mask,
                          laci_pattern pattern) {
   const int64_t row = mask->n / layer->dims[0];
@@ -116,7 +120,7 @@ static int64_t index_along(const laci_target_layer *layer, int64_t at, int axis)
   return at / product(layer, axis + 1, layer->rank) % layer->dims[axis];
 }
 
-/* ", position 1,2" of the kernel; nothing where it has one position. */
+/* Writes the kernel position as ", position 1,2"; an empty text where the kernel has only one. */
 static void position_text(const laci_target_layer *layer, int64_t at, char *text, size_t size) {
   size_t n = 0;
   text[0] = 0;

@@ -34,7 +34,7 @@ static const char *all_names(char *text, size_t size) {
   return text;
 }
 
-/* Types in which a weight may run. */
+/* Element types that a user may choose for a weight. */
 static const lac_dtype types[] = {LAC_DTYPE_F32, LAC_DTYPE_F16, LAC_DTYPE_BF16, LAC_DTYPE_I8};
 
 static lac_status find_type(const char *text, const char *word, lac_dtype *as, lac_error *err) {
