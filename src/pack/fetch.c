@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading a range of a pack's file without the rest of it.
+ * Reads a range of a file of a pack without reading the rest.
  *
  * A file is a sequence of parts; a range is copied from those that it touches. Of a packed weight
  * only the outer indices that the range touches are unpacked: their rows are consecutive in each of
- * the three packed arrays, so that they are a packed weight, too. Next: open.c, sparse/pack.h. */
+ * the three packed arrays, so they form a packed weight, too. Next: open.c, sparse/pack.h. */
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "pack/open_in.h"
 
-/** A part of a file that is still to come. */
+/** A part of a file, and where it is in the file. */
 typedef struct part {
   const laci_packfile *pack;
   uint64_t offset, end; /* in the file */
@@ -35,7 +35,7 @@ lac_status laci_packfile_rows(const laci_packfile *pack, size_t tensor, int64_t 
                             to->index, err);
 }
 
-/** Outer indices [first, first + n) of a weight, as one. */
+/** Returns the packing of n outer indices of a weight, as if they were a weight. */
 static laci_packing rows_of(const laci_packing *p, int64_t n) {
   laci_packing some = *p;
   size_t all = (size_t)p->outer, few = (size_t)n;
@@ -73,10 +73,10 @@ lac_status laci_packfile_unpack(const laci_packfile *pack, const laci_packfile_t
   return st;
 }
 
-/** Bytes [from, from + n) of a dense weight. */
+/** Copies bytes [from, from + n) of the dense weight. */
 static lac_status fetch_weight(const part *p, const laci_packfile_tensor *t, size_t from, size_t n,
                                uint8_t *to, lac_error *err) {
-  size_t each = t->packing.dense_bytes / (size_t)t->packing.outer; /* of an outer index */
+  size_t each = t->packing.dense_bytes / (size_t)t->packing.outer; /* bytes of an outer index */
   size_t first = from / each, last = (from + n - 1) / each;
   int64_t n_outer = (int64_t)(last - first + 1);
   if (from % each == 0 && n % each == 0) {

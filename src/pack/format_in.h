@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The pack format, version 1, as the file has it. docs/pack.md says the same in words.
+ * The records of the pack format, version 1. docs/pack.md describes the format.
  *
  *     head | section, zeros to a multiple of 64 | section, zeros ... | directory, zeros | tail
  *
  * Sections have a fixed order: the parts of all files (a "rest", or "values", "index" and maybe
  * "signs"), then "names", "files", "pieces", "tensors". Everything is little-endian; every byte is
- * covered by a checksum (XXH3, 64 bits) or has to be zero. */
+ * covered by a checksum (XXH3, 64 bits) or must be zero. */
 #ifndef LACI_PACK_FORMAT_IN_H
 #define LACI_PACK_FORMAT_IN_H
 
@@ -18,18 +18,18 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 
 enum { PACK_VERSION = 1, PACK_ALIGNMENT = 64 };
 
-/* Neither text nor what a transfer in text mode would leave whole. */
+/* Bytes that no text begins with, and that a transfer in text mode would change. */
 #define PACK_HEAD_MAGIC "\x89LAC\r\n\x1a\n"
 #define PACK_TAIL_MAGIC "LACends\n"
 #define PACK_LAYOUT "rows1"
 
-/** Texts of up to 8 bytes, filled up with zeros. */
+/** A text of up to 8 bytes, padded with zeros. */
 typedef struct pack_word {
   char text[8];
 } pack_word;
 
-/** What a record calls an element type: the first 8 letters of its name, where no other type has
- * the same. */
+/** Returns the name of an element type in records: the first 8 letters of its name, or an
+ * abbreviation where two types would have the same. */
 static inline const char *pack_dtype_word(lac_dtype dtype) {
   if (dtype == LAC_DTYPE_F8E4M3FNUZ) return "f8e4m3uz";
   return dtype == LAC_DTYPE_F8E5M2FNUZ ? "f8e5m2fn" : lac_dtype_name(dtype);
@@ -50,26 +50,27 @@ typedef struct pack_tail {
   uint64_t hash; /* of the bytes before it */
 } pack_tail;
 
-/** Of the directory. */
+/** An entry of the directory, for one section. */
 typedef struct pack_section {
   pack_word kind;
   uint64_t offset, size_bytes, hash;
 } pack_section;
 
-/** Of "files". Its parts follow those of the file before it. */
+/** An entry of the section "files". The parts of a file follow those of the file before it. */
 typedef struct pack_file {
-  uint64_t name; /* place in "names", where it ends with a zero */
+  uint64_t name; /* offset in the section "names" of a zero-terminated name */
   uint64_t size_bytes;
-  uint64_t hash; /* of its parts: each one's, with that of the parts before it as the seed */
+  uint64_t hash; /* of the file: each part is hashed with the hash of the parts before it as the
+                    seed */
   uint64_t n_parts;
 } pack_file;
 
-/** Of "pieces": one byte for each part, of all files in order. */
+/** The section "pieces": one byte for each part of all files, in order. */
 enum { PACK_PART_REST = 'r', PACK_PART_TENSOR = 't' };
 
-/** Of "tensors", in the order of the parts. */
+/** An entry of the section "tensors", in the order of the parts. */
 typedef struct pack_tensor {
-  uint64_t name; /* as above */
+  uint64_t name; /* offset in the section "names" */
   pack_word dtype, layout;
   uint32_t n, m;
   int64_t outer, columns, inner, run;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Opening a pack: everything is checked once, so that nothing has to be checked later.
+ * Opens a pack and checks everything, so that nothing must be checked later.
  *
- * From the outside in: head and tail, the directory, each section's place and checksum, the zeros
- * between them, the order of sections, and last what the records say about each other. A pack that
- * passes has no byte that could be another without being noticed. Tables are read once, into memory
- * of our own; what is read again later is held against what was read here (laci_reader_watch).
- * Next: restore.c. */
+ * It checks from the outside in: head and tail, the directory, each section's offset and checksum,
+ * the zeros between sections, the order of sections, and last the consistency of the records. A
+ * change of any byte of a pack is detected. Tables are copied to memory once; whatever is read
+ * again later is compared with what was read here (laci_reader_watch). Next: restore.c. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -81,7 +80,8 @@ static lac_status check_tail(const laci_packfile *pack, pack_tail *tail, lac_err
   return LAC_OK;
 }
 
-/** The directory and the zeros after it, up to the tail; the caller's. */
+/** Reads and checks the directory and the zeros after it, up to the tail. The caller frees
+ * *directory. */
 static lac_status read_directory(const laci_packfile *pack, const pack_tail *tail,
                                  uint8_t **directory, lac_error *err) {
   size_t n = (size_t)tail->n_sections * sizeof(pack_section), capacity = (size_t)aligned(n);
@@ -99,14 +99,14 @@ static lac_status read_directory(const laci_packfile *pack, const pack_tail *tai
 
 /* ---- Sections ---- */
 
-enum { STEP_BYTES = 1 << 20 }; /* of a section, at a time */
+enum { STEP_BYTES = 1 << 20 }; /* bytes of a section that are read at a time */
 
-/** Walks the directory; each section is checked when it is taken. */
+/** A walk through the directory; each section is checked when the walk reaches it. */
 typedef struct walk {
   laci_packfile *pack;
   const uint8_t *directory;
   uint64_t n_left;
-  uint64_t at, end;  /* where the next section has to begin; where the directory does */
+  uint64_t at, end;  /* where the next section must begin; where the directory begins */
   uint8_t *capacity; /* [STEP_BYTES] */
   laci_hash_stream *hash;
 } walk;
@@ -122,7 +122,8 @@ static bool next_is(const walk *r, const char *kind) {
   return r->n_left && is_word(&section.kind, kind);
 }
 
-/** The next section has to be of this kind and to begin where the last one ended; it is passed. */
+/** Advances to the next section, *s, which must be of this kind and begin where the last one ended.
+ */
 static lac_status pass(walk *r, const char *kind, pack_section *s, lac_error *err) {
   *s = peek(r);
   if (!next_is(r, kind)) {
@@ -142,7 +143,7 @@ static lac_status pass(walk *r, const char *kind, pack_section *s, lac_error *er
   return LAC_OK;
 }
 
-/** A section that was read has to fit its checksum, with nothing but zeros up to the next. */
+/** Checks that a section's hash is right, and that only zeros follow up to the next section. */
 static lac_status check_section(walk *r, const char *kind, const pack_section *s, uint64_t hash,
                                 lac_error *err) {
   uint8_t zeros[PACK_ALIGNMENT];
@@ -155,7 +156,7 @@ static lac_status check_section(walk *r, const char *kind, const pack_section *s
                    s->offset);
 }
 
-/** A section that stays in the file: its address and size. */
+/** Checks a section that stays in the file, and returns its address and size. */
 static lac_status take(walk *r, const char *kind, const uint8_t **bytes, uint64_t *size_bytes,
                        lac_error *err) {
   pack_section s;
@@ -173,7 +174,7 @@ static lac_status take(walk *r, const char *kind, const uint8_t **bytes, uint64_
   return st ? st : check_section(r, kind, &s, laci_hash_stream_end(r->hash), err);
 }
 
-/** A section that is a table: a copy, which lives as long as the pack. */
+/** Copies a section that is a table; the copy lives as long as the pack. */
 static lac_status take_table(walk *r, const char *kind, const uint8_t **bytes, uint64_t *size_bytes,
                              lac_error *err) {
   pack_section s;
@@ -188,19 +189,19 @@ static lac_status take_table(walk *r, const char *kind, const uint8_t **bytes, u
   return check_section(r, kind, &s, laci_hash64(table, (size_t)s.size_bytes, 0), err);
 }
 
-/** Addresses of a packed weight's arrays; its record comes later. */
+/** Addresses of a packed weight's arrays, whose record comes later in the file. */
 typedef struct arrays {
   const uint8_t *values, *index, *signs;
   uint64_t values_bytes, index_bytes, signs_bytes;
 } arrays;
 
 typedef struct tables {
-  arrays *weights; /* [n_tensors], as many as sections say */
+  arrays *weights; /* [n_tensors], counted by the sections */
   const uint8_t *names, *files, *parts, *tensors;
   uint64_t names_bytes, files_bytes, parts_bytes, tensors_bytes;
 } tables;
 
-/* The sections of the parts. There are no more rests, and no more weights, than sections. */
+/* Checks the sections of all parts. The number of sections bounds those of rests and of weights. */
 static lac_status take_parts(walk *r, tables *t, lac_error *err) {
   laci_packfile *pack = r->pack;
   pack->rests = laci_alloc((size_t)r->n_left, sizeof *pack->rests);
@@ -291,8 +292,8 @@ static lac_status read_tensor(laci_packfile *pack, const tables *t, size_t at, l
   return LAC_OK;
 }
 
-/* A name becomes a file in the folder of the first one: no folder, nothing that is not a name, no
- * name twice (they ascend). */
+/* Checks the name of a data file, which is unpacked into the folder of the first file: it must be a
+ * plain name without a folder, and names must ascend, so that none occurs twice. */
 static lac_status check_file_name(const laci_packfile *pack, size_t at, lac_error *err) {
   const char *name = pack->files[at].name;
   bool good = (at == 0) == (name[0] == '\0') && !strchr(name, '/') && strcmp(name, ".") != 0 &&
@@ -303,12 +304,12 @@ static lac_status check_file_name(const laci_packfile *pack, size_t at, lac_erro
                    name, at);
 }
 
-/** How far the files' parts have been followed. */
+/** How many parts, rests and weights the files so far have used. */
 typedef struct progress {
   size_t part, rest, tensor;
 } progress;
 
-/* The file's parts must exist, and their sizes add up to the file's. */
+/* Checks that the file's parts exist, and that their sizes add up to the file's. */
 static lac_status follow_parts(laci_packfile *pack, laci_packfile_entry *file, uint64_t n_parts,
                                progress *done, lac_error *err) {
   uint64_t size = 0;
@@ -401,7 +402,8 @@ bool laci_packfile_is(const char *path) {
   return is;
 }
 
-/** Takes the reader; path: for messages, or NULL. */
+/** Opens a pack from a reader, which it owns from then on, even on failure. path: for messages, or
+ * NULL. */
 static lac_status open_from(laci_reader *file, const char *path, laci_packfile **pack,
                             lac_error *err) {
   laci_packfile *made = laci_alloc(1, sizeof *made);
@@ -417,7 +419,8 @@ static lac_status open_from(laci_reader *file, const char *path, laci_packfile *
   return st;
 }
 
-/** What was read is held against what is read again, or there is nothing to read again. */
+/** Opens a pack from a file: either all of it is kept in memory, or what is read again is compared
+ * with the first read. */
 static lac_status open_file(const char *path, bool whole, laci_packfile **pack, lac_error *err) {
   laci_reader *file;
   *pack = NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An open pack: where everything is in the file. open.c fills it, fetch.c and restore.c read it.
+ * An open pack: where its parts are in the file. open.c fills it, fetch.c and restore.c read it.
  *
- * Addresses of parts are those of the reader. They point to memory only where the whole pack is in
- * memory, so parts are read through laci_packfile_read. */
+ * Addresses of parts are addresses of the reader. They can be dereferenced only where the whole
+ * pack is in memory, so parts are read through laci_packfile_read. */
 #ifndef LACI_PACK_OPEN_IN_H
 #define LACI_PACK_OPEN_IN_H
 
@@ -13,9 +13,9 @@
 typedef struct laci_packfile_entry {
   const char *name;
   uint64_t size_bytes, hash;
-  size_t first_part, n_parts; /* of parts */
-  size_t first_rest;          /* of rests */
-  size_t first_tensor;        /* of tensors */
+  size_t first_part, n_parts; /* range in laci_packfile.parts */
+  size_t first_rest;          /* index in laci_packfile.rests */
+  size_t first_tensor;        /* index in laci_packfile.tensors */
 } laci_packfile_entry;
 
 typedef struct laci_packfile_rest {
@@ -33,10 +33,10 @@ struct laci_packfile {
   laci_packfile_tensor *tensors;
 };
 
-/** Bytes of the pack, from an address of its reader on. */
+/** Copies n bytes of the pack, from an address of its reader on, to `to`. */
 LAC_MUST_CHECK lac_status laci_packfile_read(const laci_packfile *pack, const void *bytes, size_t n,
                                              void *to, lac_error *err);
-/** Outer indices [first, first + n) of a weight, dense. */
+/** Unpacks the outer indices [first, first + n) of a weight to `dense`. */
 LAC_MUST_CHECK lac_status laci_packfile_unpack(const laci_packfile *pack,
                                                const laci_packfile_tensor *tensor, int64_t first,
                                                int64_t n, uint8_t *dense, lac_error *err);

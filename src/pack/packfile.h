@@ -3,10 +3,9 @@
  * and the packed form of these.
  *
  * This folder knows nothing of ONNX. A file is a sequence of parts, plain bytes or packed weights;
- * the unpacked parts in order are the file, byte for byte. A pack is read as all files are
- * (base/reader.h), and what is read after its checksums were computed has to be what they were
- * computed from. The format is described in docs/pack.md; next: format_in.h, write.c, open.c,
- * restore.c. */
+ * the unpacked parts in order are the file, byte for byte. A pack is read through base/reader.h,
+ * which detects whether the file has changed since its checksums were computed. The format is
+ * described in docs/pack.md; next: format_in.h, write.c, open.c, restore.c. */
 #ifndef LACI_PACK_PACKFILE_H
 #define LACI_PACK_PACKFILE_H
 
@@ -16,17 +15,17 @@
 
 /* ---- Writing ---- */
 
-/** A file to be kept. name: of a data file, without a folder; "" for the first file, which whoever
- * unpacks it names; the others' names ascend. */
+/** A file to be packed. name: "" for the first file, whose name is chosen when it is unpacked; for
+ * the data files after it, their names without a folder, in ascending order. */
 typedef struct laci_packfile_part {
   const char *name;
   const uint8_t *bytes;
   size_t size_bytes;
 } laci_packfile_part;
 
-/** A weight at files[file].bytes + offset, dense_bytes long; its survey holds. */
+/** A weight at files[file].bytes + offset, dense_bytes long; laci_pack_look must hold for it. */
 typedef struct laci_packfile_weight {
-  laci_packing packing; /* its name is kept */
+  laci_packing packing; /* the weight's name is stored, too */
   bool needs_signs;
   size_t file, offset;
 } laci_packfile_weight;
@@ -38,10 +37,9 @@ typedef struct laci_packfile_input {
   size_t n_weights; /* ascending by file and offset; none overlaps another */
 } laci_packfile_input;
 
-/** Writes the pack to path, atomically; *size_bytes is its size. Each packed weight is unpacked
- * again and compared before anything of it is written. The same input gives the same bytes.
- * Memory: twice the largest weight. Fails as laci_writer_open and so on, LAC_NO_MEMORY,
- * LAC_INTERRUPTED. */
+/** Writes the pack to path, atomically, and sets *size_bytes to its size. Each weight is packed,
+ * unpacked and compared before it is written. The same input gives the same bytes. Memory: twice
+ * the largest weight. Fails as the functions of laci_writer, LAC_NO_MEMORY, LAC_INTERRUPTED. */
 LAC_MUST_CHECK lac_status laci_packfile_write(const laci_packfile_input *input, const char *path,
                                               const laci_write_options *options,
                                               uint64_t *size_bytes, lac_error *err);
@@ -50,25 +48,25 @@ LAC_MUST_CHECK lac_status laci_packfile_write(const laci_packfile_input *input, 
 
 typedef struct laci_packfile laci_packfile;
 
-/** Reads path and checks all of it: sizes, places, counts and checksums, so that nothing that is
- * read later can be out of bounds. Fails LAC_BAD_FILE with a text that starts with path,
- * LAC_UNSUPPORTED for another version of the format. Memory: little; whatever is wanted later is
- * read again. */
+/** Opens a pack and checks all of it: sizes, offsets, counts and checksums, so that no later read
+ * can be out of bounds. Fails LAC_BAD_FILE with a text that starts with path, LAC_UNSUPPORTED for
+ * another version of the format. Only small tables stay in memory; other contents are read again
+ * when needed. */
 LAC_MUST_CHECK lac_status laci_packfile_open(const char *path, laci_packfile **pack,
                                              lac_error *err);
-/** The same, and all of it stays in memory. */
+/** Opens a pack as laci_packfile_open, but keeps all of it in memory. */
 LAC_MUST_CHECK lac_status laci_packfile_open_whole(const char *path, laci_packfile **pack,
                                                    lac_error *err);
-/** The same from memory, which is copied. */
+/** Opens a pack from `bytes`, which are copied. Fails as laci_packfile_open. */
 LAC_MUST_CHECK lac_status laci_packfile_open_memory(const void *bytes, size_t size_bytes,
                                                     laci_packfile **pack, lac_error *err);
-/** Whether a file starts as packs do; false where it cannot be read. */
+/** Does the file begin like a pack? False where it cannot be read. */
 bool laci_packfile_is(const char *path);
 /** NULL is fine. */
 void laci_packfile_close(laci_packfile *pack);
 
 laci_file_id laci_packfile_id(const laci_packfile *pack);
-/** Size of the pack itself. */
+/** The size of the pack in bytes. */
 uint64_t laci_packfile_size(const laci_packfile *pack);
 
 /** Files are numbered from 0; names as in laci_packfile_part, unique and without a folder. */
@@ -76,8 +74,8 @@ size_t laci_packfile_n_files(const laci_packfile *pack);
 const char *laci_packfile_file_name(const laci_packfile *pack, size_t file);
 uint64_t laci_packfile_file_size(const laci_packfile *pack, size_t file);
 
-/** A packed weight. Its values and words, at multiples of 64 bytes, are views; they can be read
- * where the whole pack is in memory. */
+/** A packed weight. Its arrays are views, at multiples of 64 bytes; they can be read only where the
+ * whole pack is in memory. */
 typedef struct laci_packfile_tensor {
   laci_packing packing;
   laci_packed_view packed;
@@ -87,27 +85,28 @@ const laci_packfile_tensor *laci_packfile_tensor_at(const laci_packfile *pack, s
 
 /* ---- Restoring ---- */
 
-/** What of the file is not packed, to its places in `to`, which has the file's size. */
+/** Copies the parts of the file that are not packed weights to their places in `to`, which has the
+ * file's size. */
 LAC_MUST_CHECK lac_status laci_packfile_fill(const laci_packfile *pack, size_t file, uint8_t *to,
                                              lac_error *err);
 
 /** Copies any range of the file. Of a packed weight, only rows that the range touches are unpacked;
- * all rows, where its columns are the slowest axis. No memory is kept. Fails LAC_IO where the pack
- * was cut short or changed since it was opened. Any thread. */
+ * all rows, where its columns are the slowest axis. Keeps no memory. Fails LAC_IO where the pack
+ * was truncated or changed since it was opened. Any thread may call it. */
 LAC_MUST_CHECK lac_status laci_packfile_fetch(const laci_packfile *pack, size_t file, size_t offset,
                                               size_t size_bytes, void *to, lac_error *err);
 
-/** Rows [first, first + n) of a packed weight: values and index words to arrays of the caller.
- * Fails as laci_packfile_fetch. Any thread. */
+/** Copies the values and index words of rows [first, first + n) of a packed weight to arrays of the
+ * caller. Fails as laci_packfile_fetch. Any thread may call it. */
 LAC_MUST_CHECK lac_status laci_packfile_rows(const laci_packfile *pack, size_t tensor,
                                              int64_t first, int64_t n, const laci_packed *to,
                                              lac_error *err);
 
 typedef lac_status laci_packfile_sink(const void *bytes, size_t size_bytes, void *context,
                                       lac_error *err);
-/** Gives the file's bytes to the sink, part by part, and fails LAC_BAD_FILE at the end where they
- * are not those that were packed: they count after LAC_OK. Memory: the largest weight, dense and
- * packed. */
+/** Passes the file's bytes to the sink, part by part. Fails LAC_BAD_FILE at the end if they are not
+ * the bytes that were packed, so they are valid only after LAC_OK. Memory: the largest weight,
+ * dense and packed. */
 LAC_MUST_CHECK lac_status laci_packfile_restore(const laci_packfile *pack, size_t file,
                                                 laci_packfile_sink *sink, void *context,
                                                 lac_error *err);

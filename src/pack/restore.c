@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The files of a pack again: its parts in order, weights unpacked one at a time, checked by the
- * checksum of what was packed. */
+ * Restores the files of a pack: parts in order, weights unpacked one at a time, checked by the
+ * checksum of the original file. */
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "pack/open_in.h"
 
-enum { STEP_BYTES = 1 << 20 }; /* of what is not packed */
+enum { STEP_BYTES = 1 << 20 }; /* bytes of unpacked parts that are copied at a time */
 
-/* Memory for the largest weight of the file. A packed weight is at least 1/64 of its dense form, so
- * that a small pack cannot ask for much. */
+/* Returns the memory that the largest weight of the file needs. A packed weight is at least 1/64 of
+ * its dense form, so a small pack cannot require much memory. */
 static size_t scratch_bytes(const laci_packfile *pack, const laci_packfile_entry *entry) {
   size_t most = STEP_BYTES, tensor = entry->first_tensor;
   for (size_t at = 0; at < entry->n_parts; at++) {
@@ -20,7 +20,7 @@ static size_t scratch_bytes(const laci_packfile *pack, const laci_packfile_entry
   return most;
 }
 
-/** A file that is being written. */
+/** The state of restoring a file. */
 typedef struct restoring {
   const laci_packfile *pack;
   laci_packfile_sink *sink;

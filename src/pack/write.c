@@ -2,7 +2,7 @@
  * Writing a pack from its first byte to its last, in one pass: the parts of the files in order,
  * then the small tables that describe them, the directory and the tail.
  *
- * No total has to be known beforehand, and one weight at most is in memory at a time. */
+ * No total must be known beforehand, and at most one weight is in memory at a time. */
 #include "pack/packfile.h"
 
 #include <string.h>
@@ -66,7 +66,7 @@ static uint64_t add_name(packer *k, const char *name) {
 
 /* ---- Parts ---- */
 
-/* What comes out has to be what went in, bit by bit. */
+/* Checks that unpacking gives the weight again, bit by bit. */
 static lac_status check_inverse(const laci_packfile_weight *weight, const uint8_t *dense,
                                 const laci_packed *packed, lac_error *err) {
   const laci_packing *p = &weight->packing;
@@ -124,7 +124,8 @@ static void count_part(packer *k, pack_file *file, char kind, const uint8_t *byt
   file->hash = laci_hash64(bytes, n, file->hash);
 }
 
-/* One file: its weights begin at k->input->weights[*next]. */
+/* Writes the parts of one file. Its weights begin at k->input->weights[*next]; *next is set to
+ * those of the next file. */
 static lac_status add_file(packer *k, size_t id, size_t *next, lac_error *err) {
   const laci_packfile_part *part = &k->input->files[id];
   pack_file *file = &k->files[id];
