@@ -26,8 +26,8 @@ LAC_MUST_CHECK lac_status laci_weight_hold(const laci_weight_view *weight,
 /** out[i] = |w[first + i] - zero|: 0 exactly where the stored element is its zero. */
 void laci_distances_read(const laci_weight_view *weight, int64_t first, int64_t n, double *out);
 
-/** Makes scores of distances: multiplies out[i] by |scale| of element first + i, and squares it where
- * the view says so. */
+/** Makes scores of distances: multiplies out[i] by |scale| of element first + i, and squares it
+ * where the view says so. */
 void laci_distances_scale(const laci_weight_view *weight, int64_t first, int64_t n, double *out);
 
 /** Reads the scores of elements [first, first + n): laci_distances_read, then laci_distances_scale.
