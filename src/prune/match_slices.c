@@ -106,15 +106,14 @@ static uint64_t fixed_place(const geometry *g, int64_t element) {
 
 /* Computes the offsets of all elements of the first slice. */
 static void fill_rest(const geometry *g, const laci_value_axes *on, slices *to) {
-  int64_t dims[LACI_MAX_RANK];
-  for (int axis = 0; axis < g->shape->rank; axis++) dims[axis] = g->shape->dims[axis];
-  for (int k = 0; k < on->n_axes; k++) dims[on->axes[k]] = 1;
-  if (on->n_groups > 0) dims[on->row_axis] = rows_of_group(g, on);
+  laci_shape slice = *g->shape;
+  for (int k = 0; k < on->n_axes; k++) slice.dims[on->axes[k]] = 1;
+  if (on->n_groups > 0) slice.dims[on->row_axis] = rows_of_group(g, on);
   for (int64_t k = 0; k < to->n; k++) {
     int64_t left = k;
     for (int axis = g->shape->rank - 1; axis >= 0; axis--) {
-      to->rest[k] += left % dims[axis] * g->strides[axis];
-      left /= dims[axis];
+      to->rest[k] += left % slice.dims[axis] * g->strides[axis];
+      left /= slice.dims[axis];
     }
   }
 }
