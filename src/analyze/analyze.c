@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The analysis from end to end: tracks, classes, layers, groups. */
+ * Runs the whole analysis: tracks, classes, layers, groups. */
 #include "analyze/analyze.h"
 
 #include "analyze/classes_in.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The analysis: layers, the groups of channels that may change places, and what prevents that.
+ * The analysis: layers, groups of channels that may be reordered, and what prevents reordering.
  *
- * tracks_in.h says what a track is, classes_in.h what a class; this header is what the other rooms
- * see. */
+ * tracks_in.h defines tracks, classes_in.h classes; this header is the interface for other
+ * folders. */
 #ifndef LACI_ANALYZE_ANALYZE_H
 #define LACI_ANALYZE_ANALYZE_H
 
@@ -20,60 +20,71 @@ typedef struct laci_stored laci_stored;
 typedef struct laci_rules {
   laci_pattern pattern;
   bool padding, all_sizes;
-  const laci_target_choice *targets; /* [n_targets]: only what all of these take, too */
+  const laci_target_choice *targets; /* [n_targets]: only layers that all of these accept */
   int n_targets;
   const char *include,
-      *exclude; /* regular expressions (base/expression.h) on node or weight names; NULL: none */
-  const laci_budget *budget; /* the limit, and what others hold; NULL: no limit */
+      /* regular expressions (base/expression.h) on names of nodes or weights; NULL: none */
+      *exclude;
+  const laci_budget *budget; /* memory limit, and the memory that others use; NULL: no limit */
 } laci_rules;
 
-/** A node with a weight that is stored, or follows from stored tensors alone. Axes are those of the
- * stored tensor. */
+/** A node with a weight that is stored, or is computed from stored tensors alone. Axes are those of
+ * the stored tensor. */
 typedef struct laci_layer {
   int node, stored; /* stored -1: the weight is computed, and there is no view */
   int weight;       /* the value that the node reads */
-  int computed;  /* a value from which on the weight could be a stored tensor, were it stored; -1:
-                    it is one already, or what it is made of is not known */
-  bool storable; /* ... and it can be: it is the same in every run, and exact */
-  bool alone;    /* ... and nothing else reads what it is made of */
-  bool packed;   /* stored -1: it is stored in blocks, and its shape is not that of the value */
-  bool constant; /* stored -1: its content can be looked at, quantized or not */
+  /* the value to replace by a stored tensor, so that the weight could be pruned; -1: the weight is
+   * stored already, or depends on unknown values */
+  int computed;
+  /* that value can be stored: it is the same in every run, and exact */
+  bool storable;
+  bool alone; /* that value can be stored, and nothing else reads what it is computed from */
+  /* stored -1: the weight is stored in packed blocks, whose shape is not that of the value */
+  bool packed;
+  /* stored -1: the weight is a constant, quantized or not, whose content can be computed */
+  bool constant;
   int k_axis, c_axis;
   int64_t groups;                    /* convolution groups */
   int64_t channels_in, channels_out; /* per group */
-  laci_weight_view view;             /* bytes as they were when the analysis was made */
+  /* the layout of the weight, with its bytes at the time of the analysis */
+  laci_weight_view view;
   bool eligible;
-  bool odd_size;   /* it would be eligible, were it not for a size that Tensor Cores do not take */
-  bool declined;   /* a target does not take it */
-  int gain;        /* stored tensor g of a weight g * v / |v|, of which v is masked; -1: none */
-  int gain_axis;   /* of v, along which g runs */
-  int product;     /* the value that both make */
-  bool searchable; /* an input channel belongs to a group of two or more that is free */
+  bool odd_size; /* not eligible only because of a size that Tensor Cores do not accept */
+  bool declined; /* a target does not accept the layer */
+  /* for a weight g * v / |v|, whose v is masked: the stored tensor g; -1: none */
+  int gain;
+  int gain_axis; /* the axis of v along which g runs */
+  int product;   /* the value g * v / |v| */
+  /* some input channels belong to a group of two or more channels that may move */
+  bool searchable;
   int group_c, group_k; /* index into groups, -1: none */
-  const char *reason;   /* why it is not eligible, or else not searchable; NULL: nothing to say */
+  /* why the layer is not eligible, or if it is, why not searchable; NULL: no reason */
+  const char *reason;
 } laci_layer;
 
-/** Places of a group in the input axis of one layer: column[c] of the weight, for rows of
- * convolution group conv_group
- *  (-1: all rows). Slots of one group in one layer differ by their copy label. */
+/** Where a group of channels is in the input axis of one layer: channel c is column[c] of the
+ * weight, in rows of convolution group conv_group (-1: all rows). A group may have several
+ * consumers in one layer, one for each copy of its channels. */
 typedef struct laci_consumer {
   int layer, conv_group;
   const int32_t *column; /* [n_channels] */
 } laci_consumer;
 
-/** norms[k] = root of the sum of squares at index k of the axis, in bytes of the stored tensor. */
+/** Computes norms[k], the root of the sum of squares at index k of the axis; `bytes` are those of
+ * the stored tensor. */
 void laci_norms_along(const laci_stored *stored, const uint8_t *bytes, int axis, double *norms);
 
 typedef struct laci_group {
   int n_channels;
   bool frozen;
   const char *cause;
-  int class_id; /* of the classes; -1: frozen */
+  int class_id; /* index of its class; -1: frozen */
   int n_consumers, n_layers,
-      n_producers; /* consumers: eligible layers' slots; layers: distinct ones */
+      /* consumers: slots of the group in eligible layers; layers: the distinct layers among them */
+      n_producers;
   const laci_consumer *consumers;
-  const int *layers;    /* [n_layers] eligible layers that consume it, ascending */
-  const int *producers; /* [n_producers] layers whose output channels it is */
+  const int *layers;    /* [n_layers] eligible layers that read its channels, ascending */
+  const int *producers; /* [n_producers] layers whose output channels are the group's */
 } laci_group;
 
 /** An axis of a stored tensor that belongs to a track. */
@@ -86,9 +97,11 @@ typedef struct laci_analysis {
   laci_arena arena;
   struct laci_tracks *tracks;
   struct laci_classes *classes;
-  int n_layers; /* with a stored weight */
-  int n_rows;   /* layers [n_layers, n_rows) have a computed one; they are not eligible */
-  int n_groups, n_searchable; /* groups [0, n_searchable) are free and have an eligible consumer */
+  int n_layers; /* layers with a stored weight */
+  /* layers [n_layers, n_rows) have a computed weight and are not eligible */
+  int n_rows;
+  /* groups [0, n_searchable) may move and have an eligible consumer */
+  int n_groups, n_searchable;
   laci_layer *layers;
   int *layer_of_node; /* [n_nodes] index into layers, -1: none */
   int *other_layer;   /* [n_layers] the first other layer of the same stored tensor, -1: none */
@@ -97,40 +110,42 @@ typedef struct laci_analysis {
   laci_stored_axis *stored_axes;
 } laci_analysis;
 
-/** Fails LAC_BAD_ARGUMENT where targets of the rules take no layer at all: a file pruned for them
- * would hold nothing that is pruned. */
+/** Fails LAC_BAD_ARGUMENT where the targets of the rules accept no layer at all, for nothing in the
+ * file would be pruned. */
 LAC_MUST_CHECK lac_status laci_analysis_check_targets(const laci_analysis *analysis,
                                                       lac_error *err);
 
 /** The graph must be inferred already and must outlive the analysis. Fails LAC_BAD_ARGUMENT for a
- * bad regular expression, LAC_NO_MEMORY, LAC_MEMORY_LIMIT (axes of so many positions that what is
- * kept of each is above the budget). */
+ * bad regular expression, LAC_NO_MEMORY, LAC_MEMORY_LIMIT (the analysis keeps data for every
+ * position of an axis, and this exceeds the budget). */
 LAC_MUST_CHECK lac_status laci_analyze(const laci_graph *graph, const laci_rules *rules,
                                        laci_analysis **analysis, lac_error *err);
 void laci_analysis_destroy(laci_analysis *analysis);
 
-/** A computed weight of known shape, whose elements are `bytes` of that type, as stored ones are
- * seen. False: its shape is not known. */
+/** Fills in the view of a computed weight, whose elements are `bytes` of that type, as if it were
+ * stored. Returns false where its shape is not known. */
 bool laci_layer_view_computed(const laci_analysis *analysis, const laci_layer *layer,
                               lac_dtype dtype, const uint8_t *bytes, laci_weight_view *view);
 
-/** A layer as targets see it: a view of the analysis and its graph. */
+/** Describes a layer for targets; *out points into the analysis and its graph. */
 void laci_analysis_target_layer(const laci_analysis *analysis, int layer, laci_target_layer *out);
 
-/** One line a step, from the node to the first cause that keeps its input (or output) channels in
- * place; text from laci_alloc. Fails LAC_NOT_FOUND. */
+/** Describes the path from the node to the first cause that keeps its input (or output) channels in
+ * place, one line for each step; the caller frees *text by laci_free. Fails LAC_NOT_FOUND for an
+ * unknown node. */
 LAC_MUST_CHECK lac_status laci_analysis_why(const laci_analysis *analysis, const char *node,
                                             char **text, lac_error *err);
 
 /** Whether the channels of node's output 0 can move, for drawings of a network. */
 typedef struct laci_node_channels {
-  bool free;   /* some axis of its outputs holds a group that is free (searched or not) */
-  bool blocks; /* it is itself the first cause that something is frozen */
+  bool free;   /* some axis of its outputs has a group that may move, searched or not */
+  bool blocks; /* the node itself is the first cause that freezes channels */
 } laci_node_channels;
 void laci_analysis_node(const laci_analysis *analysis, int node, laci_node_channels *channels);
 
-/** First place of group's channel c in slot s, for the permutation file and for matching two
- * models: walks all slots. A slot is a set of positions of one track, one a channel. */
+/** A slot of a group: positions of one track, one for each of the group's channels. A group has a
+ * slot for every copy of its channels on every track. Used for the permutation file and to match
+ * two models. */
 typedef struct laci_slot {
   int track;               /* root */
   const int32_t *position; /* [n_channels] */
@@ -138,7 +153,8 @@ typedef struct laci_slot {
 int laci_group_slots(const laci_analysis *analysis, int group);
 laci_slot laci_group_slot(const laci_analysis *analysis, int group, int slot);
 
-/** Tracks are numbered [0, n); only roots have positions (size 0 otherwise). */
+/** Return the number of tracks, and the size of one. Only root tracks have positions; others have
+ * size 0. */
 int laci_analysis_tracks(const laci_analysis *analysis);
 int64_t laci_track_size(const laci_analysis *analysis, int track);
 
@@ -147,21 +163,21 @@ int64_t laci_track_size(const laci_analysis *analysis, int track);
 typedef struct laci_value_axes {
   int track; /* root */
   int n_axes;
-  int axes[LACI_MAX_RANK]; /* slowest first */
+  int axes[LACI_MAX_RANK]; /* in row-major order, slowest first */
   int64_t n_groups;
   int row_axis;
 } laci_value_axes;
 /** Fills axes (capacity: LACI_MAX_RANK) and returns how many there are. */
 int laci_value_on_tracks(const laci_analysis *analysis, int value, laci_value_axes *axes);
 
-/** The certificate: do the orders of all tracks (order[track]: new place -> old position, NULL:
- * identity) take each position once and respect every link, tag and frozen position? *group -1:
- * yes; else the group (or -2) that breaks one, which is a mistake of the analysis. False: no memory
- * to look. */
+/** Checks the orders of all tracks (order[track]: new position -> old position, NULL: identity):
+ * each position is used once, and every link, tag and frozen position is respected. *group is -1 if
+ * so; else the group (-2: none) that violates this, which is a bug in the analysis. Returns false
+ * without memory for the check. */
 bool laci_analysis_certify(const laci_analysis *analysis, int32_t *const *order, int *group);
 
-/** The (single-axis) places of a track in stored tensors: calls visit for each. conv_groups > 0: a
- * grouped weight. */
+/** Calls visit for every axis of a stored tensor that is on the track by itself. conv_groups > 0:
+ * the weight of a grouped convolution. */
 typedef void laci_stored_axis_visit(int stored, int axis, int conv_groups, void *context);
 void laci_track_stored_axes(const laci_analysis *analysis, int track, laci_stored_axis_visit *visit,
                             void *context);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finding classes: components of positions by union-find, then a canonical walk over each free
- * component.
+ * Finds classes: connected components of positions by union-find, then a canonical walk over each
+ * component that may move.
  *
- * The walk starts at a position of the track in which the component has the fewest, follows links
- * in their order (up to the small side, then down by link and copy) and hashes what it meets.
- * Components of equal hash are exchangeable; the order in which the walk met their positions
- * matches them. The certificate checks every link of the result again. */
+ * The walk starts at a position on the track where the component has the fewest positions, follows
+ * links in a fixed order (up to the small side, then down by link and copy) and hashes what it
+ * visits. Components of equal hash are exchangeable; the order in which the walk met their
+ * positions matches them. The certificate checks every link of the result again. */
 #include "analyze/classes_in.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 enum {
   MAX_ROOTS = 4096,
   MAX_WALK = 1 << 22
-}; /* starts tried, and positions walked, for one component */
+}; /* limits for one component: starts tried, and positions visited */
 
 typedef struct down_edge { /* from a small position to a big one */
   int32_t link, copy;
@@ -39,9 +39,9 @@ typedef struct walker {
   int64_t *member;       /* vertices by component, ascending */
   up_edge *up;           /* by big position, in the order of the links */
   int64_t *up_first;     /* [n + 1] into up */
-  int32_t *seen;         /* [n] index in the walk + 1, 0: not yet */
+  int32_t *seen;         /* [n] 1 + index in the walk; 0: not visited */
   int64_t *queue;        /* [n] */
-  int64_t *best;         /* [n] the walk to keep, by member offset */
+  int64_t *best;         /* [n] the best walk of each component, at its offset in member */
   int32_t n_components;
 } walker;
 
@@ -106,7 +106,7 @@ static int64_t vertex(const walker *w, int track, int64_t position) {
 }
 
 static bool find_components(walker *w) {
-  int64_t *parent = w->queue; /* borrowed: no walk yet */
+  int64_t *parent = w->queue; /* the queue is free for use before the first walk */
   for (int64_t v = 0; v < w->n; v++) parent[v] = v;
   for (size_t l = 0; l < w->t->n_links; l++) {
     const laci_link *link = &w->t->links[l];
@@ -128,7 +128,7 @@ static bool find_components(walker *w) {
     w->member_first[w->out->component_of[v] + 1]++;
   }
   for (int32_t c = 0; c < w->n_components; c++) w->member_first[c + 1] += w->member_first[c];
-  int64_t *at = w->best; /* borrowed too */
+  int64_t *at = w->best; /* free for use as well */
   for (int32_t c = 0; c < w->n_components; c++) at[c] = w->member_first[c];
   for (int64_t v = 0; v < w->n; v++) w->member[at[w->out->component_of[v]]++] = v;
   return true;
@@ -141,7 +141,7 @@ static int compare_edges(const void *a, const void *b) {
   return x->to < y->to ? -1 : x->to > y->to;
 }
 
-/* How many edges begin at each position, then their index. */
+/* Counts the edges that begin at each position, and computes the index of the first. */
 static void count_edges(walker *w) {
   const laci_tracks *t = w->t;
   for (size_t l = 0; l < t->n_links; l++) {
@@ -159,7 +159,7 @@ static void count_edges(walker *w) {
   }
 }
 
-/* up_at, down_at: [n] zeros. */
+/* Fills in the edges. up_at, down_at: [n] scratch counters, zero before the call. */
 static void fill_edges(walker *w, int32_t *up_at, int32_t *down_at) {
   const laci_tracks *t = w->t;
   for (size_t l = 0; l < t->n_links; l++) {
@@ -195,7 +195,8 @@ static bool index_links(walker *w) {
   return ok;
 }
 
-/* Frozen if a position is, or if nothing in it comes from a source. */
+/* Returns the cause that freezes component c, or -1. A component is frozen if one of its positions
+ * is, or (*sourced false) if none comes from a source. */
 static int32_t frozen_cause(const walker *w, int32_t c, bool *sourced) {
   int32_t cause = -1;
   *sourced = false;
@@ -244,7 +245,7 @@ static signature walk(walker *w, int64_t root) {
   return s;
 }
 
-/* The track of the component with the fewest positions in it, the lowest id among equals. */
+/* Returns the track on which the component has the fewest positions, the lowest id among equals. */
 static int scarcest_track(const walker *w, int32_t c, int64_t *count) {
   int best = -1, current = -1;
   int64_t run = 0;
@@ -280,8 +281,8 @@ static void sign_component(walker *w, component *comp) {
     comp->root = w->member[i];
     memcpy(w->best + first, w->queue, (size_t)comp->size * sizeof *w->queue);
   }
-  if (tried < count)
-    comp->sign = (signature){(uint64_t)comp->id, 0}; /* too large to compare: a class of its own */
+  /* too large to compare: a unique signature, so a class of its own */
+  if (tried < count) comp->sign = (signature){(uint64_t)comp->id, 0};
 }
 
 static int compare_components(const void *a, const void *b) {
@@ -380,8 +381,8 @@ void laci_classes_clear(laci_classes *classes) {
   *classes = (laci_classes){0};
 }
 
-/* -1: good. Each position takes one of the same track, of the same colour, and none twice; what is
- * frozen stays. */
+/* Checks the order of one track; -1: correct. Each position must read one of the same track and
+ * colour, none twice, and frozen positions stay. Returns the first position that violates this. */
 static int64_t miss_in_track(const laci_track *track, const int32_t *order, uint8_t *taken) {
   memset(taken, 0, (size_t)track->n);
   for (int64_t p = 0; p < track->n; p++) {
@@ -395,8 +396,9 @@ static int64_t miss_in_track(const laci_track *track, const int32_t *order, uint
   return -1;
 }
 
-/* The position of the big track at which the link does not hold; -1: good. Orders take no position
- * twice, so where all entries take from entries, what has none takes from what has none. */
+/* Returns a position of the big track at which the orders violate the link; -1: there is none. Only
+ * entries are checked: orders use no position twice, so if all entries read positions with entries,
+ * the others read positions without. */
 static int64_t miss_in_link(const laci_link *link, const int32_t *big, const int32_t *small) {
   for (int64_t i = 0; i < link->n; i++) {
     int64_t p = laci_link_place(link, i);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Weights that are no stored tensor but are computed from stored tensors alone: masks, sums of
+ * Weights that are not stored but computed from stored tensors alone: products with masks, sums of
  * branches, low-rank updates. In the table of layers they follow those with a stored weight, and
- * each says why it is not pruned as it is.
+ * each has a reason why it is not pruned directly.
  *
- * The product can be stored in the place of its parts. That costs nothing where nothing else reads
- * them, which is decided for all such weights together: two may share a mask. */
+ * The product can be stored instead of its parts. This needs no extra memory where nothing else
+ * reads the parts, which is decided for all such weights together, since two may share a mask. */
 #include "analyze/analyze.h"
 #include "analyze/layers_in.h"
 #include "base/error.h"
@@ -14,7 +14,7 @@
 #include "graph/op.h"
 #include "tensor/buf.h"
 
-/* Nodes that trace.c follows, whatever the weight: the product may be stored before these. */
+/* Is it a node that trace.c follows for any weight? The product may be stored before such nodes. */
 static bool keeps_elements(const laci_graph *graph, const laci_node *node) {
   if (node->n_inputs < 1 || node->inputs[0] < 0 || node->n_outputs != 1) return false;
   if (laci_node_is(node, "Identity") || laci_node_is(node, "Transpose")) return true;
@@ -23,8 +23,8 @@ static bool keeps_elements(const laci_graph *graph, const laci_node *node) {
          laci_dtype_is_float(graph->values[node->outputs[0]].type.dtype);
 }
 
-/* The input of a node before which the product may be stored; -1: it is no such node. A float that
- * is quantized and comes back is pruned as a float (trace.c). */
+/* Returns the input of a node before which the product may be stored; -1: it is no such node. A
+ * float that is quantized and dequantized is pruned as a float (trace.c). */
 static int before_step(const laci_graph *graph, const laci_node *node) {
   int quantizer;
   if (keeps_elements(graph, node)) return node->inputs[0];
@@ -41,16 +41,16 @@ int laci_computed_value(const laci_graph *graph, int value, bool whole) {
     if (before < 0) return at;
     at = before;
   }
-  return value; /* a stored tensor, but for such nodes: something else prevents pruning */
+  return value; /* only such nodes come after a stored tensor: something else prevents pruning */
 }
 
-/* ---- What goes once products are stored ---- */
+/* ---- Nodes that are not needed once products are stored ---- */
 
 typedef struct closure {
   const laci_graph *graph;
   const uint8_t *constants; /* [n_values] */
-  bool *stored;             /* [n_values] a product that is stored */
-  bool *goes;               /* [n_nodes] nothing reads what it makes then */
+  bool *stored;             /* [n_values] the product is stored */
+  bool *goes;               /* [n_nodes] nothing reads the node's outputs then */
   int *stack;               /* [n_values] */
   int *seen, round;         /* [n_values] */
 } closure;
@@ -77,7 +77,8 @@ static void find_what_goes(closure *c) {
   }
 }
 
-/* A node that reads the stored tensor although the product is stored; -1: none does, or a shape. */
+/* Returns a node that reads the content of a stored tensor even if the products are stored; -1:
+ * there is none. */
 static int other_reader(const closure *c, int value) {
   const laci_value *v = &c->graph->values[value];
   for (int r = 0; r < v->n_readers; r++) {
@@ -87,7 +88,8 @@ static int other_reader(const closure *c, int value) {
   return -1;
 }
 
-/* One number for each channel, at most: such a part may stay for others. */
+/* Has the part at most one number for each channel? Such a small part may remain stored for other
+ * readers. */
 static bool is_small(const laci_graph *graph, int part, int product) {
   const laci_shape *shape = &graph->values[product].type.shape;
   int64_t most = 1, n = laci_shape_count(&graph->values[part].type.shape);
@@ -97,8 +99,8 @@ static bool is_small(const laci_graph *graph, int part, int product) {
   return n >= 0 && n <= most;
 }
 
-/* A part of the product that something else needs, -1: none; *reader: the node; -1: the file, which
- * names it, or an output. */
+/* Returns a part of the product that something else needs, -1: none. *reader: the node that reads
+ * it; -1: the part is an output, or named by the file elsewhere. */
 static int find_other_use(closure *c, int product, int *reader) {
   int n = 0;
   c->stack[n++] = product;
@@ -140,7 +142,7 @@ static const char *other_use_text(laci_analysis *a, int product, int part, int r
                             of, a->graph->nodes[reader].name, a->graph->nodes[reader].type);
 }
 
-/* Of one whose content cannot be known. */
+/* Returns the reason for a weight whose content cannot be known. */
 static const char *unknown_text(laci_analysis *a, const laci_layer *layer, int unknown) {
   const char *name = a->graph->values[layer->weight].name;
   if (layer->packed)
@@ -190,13 +192,13 @@ static void closure_clear(closure *c) {
   laci_free(c->seen);
 }
 
-/* No pattern has a say in one input channel: such a weight stays as it is. */
+/* May the product be stored? Not with a single input channel, where no pattern applies. */
 static bool may_be_stored(const laci_layer *layer, const uint8_t *constants) {
   return layer->computed >= 0 && layer->channels_in > 1 &&
          constants[layer->computed] == LACI_CONSTANT;
 }
 
-/* Those whose parts something else needs are taken out, until none is. */
+/* Stops storing products whose parts something else needs, until none is left. */
 static bool keep_shared_parts(laci_analysis *a, closure *c) {
   for (bool changed = true; changed;) {
     changed = false;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which layers may be pruned, and for each of the others the reason in one sentence.
+ * Decides which layers may be pruned, and gives the reason for each other layer in one sentence.
  *
  * Sparse Tensor Cores require input channels in multiples of 16 and output channels in multiples of
- * 8. Targets that are named restrict that further, each by its own rules.
- * Names that the caller includes or excludes come after that (names.c).
- * A tensor is masked only if every reader is a layer that may be pruned and sees the same
- * input axis. */
+ * 8. Named targets restrict this further, each by its own rules. After that, names.c leaves out
+ * layers by name. A tensor is masked only if every reader is a layer that may be pruned and has the
+ * same input axis. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -71,7 +70,7 @@ static const char *judge_size(laci_analysis *analysis, laci_layer *layer, const 
   return NULL;
 }
 
-/* The first target that would not take it decides. */
+/* Returns the reason of the first target that does not accept the layer, or NULL. */
 static const char *judge_targets(laci_analysis *analysis, const laci_layer *layer,
                                  const laci_rules *rules) {
   laci_target_layer seen;
@@ -85,8 +84,8 @@ static const char *judge_targets(laci_analysis *analysis, const laci_layer *laye
   return NULL;
 }
 
-/* The node's layer of that stored tensor; without one its last layer; -1: it has none. A node's
- * layers are neighbours. */
+/* Returns the node's layer with that stored tensor, or else its last layer; -1: it has none. Layers
+ * of a node are neighbours. */
 static int layer_of_node(const laci_analysis *analysis, int node, int stored) {
   int last = analysis->layer_of_node[node];
   for (int l = last; l >= 0 && analysis->layers[l].node == node; l--) {
@@ -106,7 +105,8 @@ static bool one_zero(const laci_weight_view *view) {
   return true;
 }
 
-/* Are the same elements 0 in both? A masked element can be one integer only. */
+/* Do both views have equal zero points, so that a masked element, which is one integer, is 0 in
+ * both? */
 static bool zeros_agree(const laci_weight_view *a, const laci_weight_view *b) {
   if (one_zero(a) && one_zero(b)) return zero_at(a, 0) == zero_at(b, 0);
   if (a->n_scales != b->n_scales || a->scale_stride != b->scale_stride ||
@@ -121,13 +121,13 @@ static bool zeros_agree(const laci_weight_view *a, const laci_weight_view *b) {
 static int count_reads(const laci_node *node, int value) {
   int n = 0;
   for (int i = 0; i < node->n_inputs; i++) n += node->inputs[i] == value;
-  for (int i = 0; i < node->n_captures; i++)
-    n += 2 * (node->captures[i] == value); /* never alone */
+  /* a capture counts twice, so that it is never the only reader */
+  for (int i = 0; i < node->n_captures; i++) n += 2 * (node->captures[i] == value);
   return n;
 }
 
-/* Is every reader of the values from the stored tensor to this layer a layer of the same tensor, or
- * a step in between? */
+/* Checks all readers of the values between the stored tensor and this layer: each must be a layer
+ * with the same tensor, or a node on the path to one. Returns the reason if not. */
 static const char *judge_readers(laci_analysis *analysis, const laci_layer *layer, int value,
                                  int depth) {
   const laci_value *v = &analysis->graph->values[value];
@@ -180,7 +180,8 @@ static const char *judge_readers(laci_analysis *analysis, const laci_layer *laye
   return NULL;
 }
 
-/* Sharing spreads: a tensor that one reader keeps whole stays whole for all. */
+/* Extends reasons to all layers that share a tensor: if one reader prevents pruning, none of them
+ * is pruned. */
 static void judge_sharing(laci_analysis *analysis) {
   for (bool changed = true; changed;) {
     changed = false;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From classes of positions to groups of channels as layers see them.
+ * Builds groups of channels, as layers have them, from classes of positions.
  *
- * Searchable groups come first, in the order of their first consumer; then free groups without one;
- * then the frozen ones, one for each track whose channels may not move. */
+ * Searchable groups come first, in the order of their first consumer; then groups that may move but
+ * have no consumer; then frozen groups, one for each track whose channels may not move. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "graph/graph.h"
 
-/* One layer's axis: its track and which positions it covers; track -1: nothing moves along it. */
+/* An axis of a layer: its track and the positions on it; track -1: nothing moves along the axis. */
 typedef struct axis_view {
   int track; /* root */
   int64_t n; /* positions */
@@ -42,7 +42,7 @@ static axis_view view_axis(const laci_analysis *analysis, const laci_layer *laye
 typedef struct builder {
   laci_analysis *a;
   int *group_of_class; /* [n_classes] -1: none yet */
-  int *group_of_track; /* [n_tracks] frozen group, -1 */
+  int *group_of_track; /* [n_tracks] frozen group, -1: none yet */
   int *group_of_cause; /* [n_causes] frozen group of axes that belong to no track, -1 */
   int64_t *seen;       /* [n_classes + 1] zeros between uses */
   size_t capacity;
@@ -56,8 +56,8 @@ static int add_group(builder *b, laci_group group) {
   return b->a->n_groups++;
 }
 
-/* Groups that the positions of an axis belong to are made on first sight; the one with most
- * positions comes back. */
+/* Creates the groups of the positions of an axis where they do not exist yet, and returns the group
+ * with most of these positions. */
 static int group_of_axis(builder *b, const axis_view *view, bool *ok) {
   const laci_tracks *t = b->a->tracks;
   const laci_classes *c = b->a->classes;
@@ -101,7 +101,8 @@ static int group_of_axis(builder *b, const axis_view *view, bool *ok) {
   return best;
 }
 
-/* Slots of a class on a track, as columns of a layer. */
+/* Adds the slots of the group's class on the layer's input track as consumers, with columns of the
+ * layer. */
 static bool add_consumers(laci_analysis *analysis, laci_group *group, int l, laci_consumer **list,
                           size_t *capacity) {
   const laci_layer *layer = &analysis->layers[l];
@@ -163,7 +164,7 @@ static void list_axes(const builder *b, bool is_c, layer_lists *lists) {
       int class = c->class_of[c->first[view.track] + p];
       if (class >= 0) list_layer(lists, b->group_of_class[class], l);
     }
-    /* A frozen group has the layers of which it has most positions. */
+    /* A layer is listed for the frozen group that has most of its positions. */
     if (most >= 0 && b->a->groups[most].frozen) list_layer(lists, most, l);
   }
 }
@@ -234,7 +235,7 @@ static int rank_of(const laci_group *group) {
   return group->n_layers > 0 ? 0 : 1;
 }
 
-/* Searchable ones first; within a kind the order of first sight. */
+/* Sorts groups: searchable ones first; within a kind in order of creation. */
 static bool sort_groups(laci_analysis *analysis) {
   int n = analysis->n_groups, *new_id = laci_alloc((size_t)n, sizeof *new_id), at = 0;
   laci_group *sorted = laci_alloc((size_t)n, sizeof *sorted);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finding the layers of a graph and seeing their stored tensors as weights. */
+ * Finds the layers of a graph, and describes their stored tensors as weights. */
 
 #include "analyze/analyze.h"
 #include "analyze/layers_in.h"
@@ -12,7 +12,8 @@
 #include "graph/op.h"
 #include "tensor/buf.h"
 
-/* Stored float or integer tensor as doubles in the arena; NULL: no memory, or it cannot be read. */
+/* Reads a stored float or integer tensor as doubles in the arena; NULL: no memory, or it cannot be
+ * read. */
 static const double *read_doubles(laci_analysis *analysis, int value, int64_t *n) {
   laci_held held;
   const laci_stored *stored = &analysis->graph->stored[analysis->graph->values[value].stored];
@@ -36,7 +37,7 @@ static int64_t stride_of(const laci_shape *shape, int axis) {
   return laci_shape_count_range(shape, axis + 1, shape->rank);
 }
 
-/* How many scales the source has: one, one for each place along the axis, or one for each block. */
+/* Returns the number of scales: one, one for each index along the axis, or one for each block. */
 static int64_t scale_count(int64_t block, const laci_shape *shape, int axis) {
   if (axis < 0) return 1;
   if (block == 0) return shape->dims[axis];
@@ -50,7 +51,8 @@ static void place_scales(laci_weight_view *view, const laci_shape *shape, int ax
   view->scale_size = axis >= 0 ? shape->dims[axis] : 1;
 }
 
-/* Scales of a dequantized or multiplied weight, along at most one axis or in blocks along one. */
+/* Sets the scales of a dequantized or multiplied weight, which run along at most one axis, or in
+ * blocks along one. Returns false where they cannot be read. */
 static bool set_scales(laci_analysis *analysis, const laci_weight_source *source,
                        laci_layer *layer) {
   const laci_shape *shape = &analysis->graph->stored[source->stored].shape;
@@ -84,8 +86,8 @@ static bool set_scales(laci_analysis *analysis, const laci_weight_source *source
   return true;
 }
 
-/* What a float is rounded to between the stored tensor and the layer. False: its scales cannot be
- * read. */
+/* Sets the grid to which a float weight is rounded by quantization between the stored tensor and
+ * the layer. Returns false where its scales cannot be read. */
 static bool set_grid(laci_analysis *analysis, const laci_weight_source *source, laci_layer *layer) {
   const laci_graph *graph = analysis->graph;
   if (source->grid < 0 || (!source->grid_after_scales && source->scale_value >= 0)) return true;
@@ -107,8 +109,8 @@ static bool set_grid(laci_analysis *analysis, const laci_weight_source *source, 
   return true;
 }
 
-/* Scales and zero points that the layer itself has, of a weight of integers. False: they are
- * computed, or are not one number or one for each output channel. */
+/* Finds scales and zero points that a layer with integer weights has as inputs. Returns false where
+ * they are computed, or are not one number or one for each output channel. */
 static bool take_own_scales(const laci_graph *graph, const laci_node *node,
                             const laci_weight_axes *axes, laci_weight_source *source) {
   const int ports[2] = {axes->scale_port, axes->zero_port};
@@ -126,7 +128,8 @@ static bool take_own_scales(const laci_graph *graph, const laci_node *node,
   return true;
 }
 
-/* The scales of a weight that is normalized: g / |v| along its axis. */
+/* Sets the scales of a normalized weight: g / |v| along its axis. Returns the reason if this
+ * fails. */
 static const char *set_gain(laci_analysis *analysis, const laci_weight_source *source,
                             laci_layer *layer) {
   const laci_graph *graph = analysis->graph;
@@ -152,21 +155,24 @@ static const char *set_gain(laci_analysis *analysis, const laci_weight_source *s
   return NULL;
 }
 
-/* A mask writes 0 into floats; a zero point would be another number. */
+/* Has a float weight a zero point other than 0? A mask writes 0, which would be another number
+ * then. */
 static bool has_float_zero_point(const laci_weight_view *view) {
   bool found = false;
   for (int64_t k = 0; view->zero && k < view->n_scales; k++) found |= view->zero[k] != 0;
   return found && laci_dtype_is_float(view->dtype);
 }
 
-/* A factor that leaves channels out is a mask: what is stored does not hold its zeros. */
+/* Is a factor 0? Such factors are a mask of channels, whose zeros the stored tensor does not
+ * have. */
 static bool has_zero(const laci_weight_view *view) {
   bool found = false;
   for (int64_t k = 0; view->scale && k < view->n_scales && !found; k++) found = view->scale[k] == 0;
   return found;
 }
 
-/* Channels of a weight of that shape, whose axes are `k` and `c`, in each group. */
+/* Sets the numbers of channels in each group, for a weight with sizes k and c along its k_axis and
+ * c_axis. */
 static void set_channels(const laci_weight_axes *axes, int64_t k, int64_t c, laci_layer *layer) {
   bool groups_along_c =
       axes->c_axis < axes->k_axis && axes->groups > 1; /* ConvTranspose: axis 0 holds all groups */
@@ -175,7 +181,7 @@ static void set_channels(const laci_weight_axes *axes, int64_t k, int64_t c, lac
   layer->channels_out = groups_along_c ? k : k / axes->groups;
 }
 
-/* The view's layout for a weight of that shape; its name, type and bytes are not set. */
+/* Returns the layout of a weight of that shape; name, type and bytes are not set. */
 static laci_weight_view view_of(const laci_layer *layer, const laci_shape *shape) {
   return (laci_weight_view){.outer = laci_shape_count_range(shape, 0, layer->c_axis),
                             .columns = shape->dims[layer->c_axis],
@@ -197,7 +203,8 @@ bool laci_layer_view_computed(const laci_analysis *analysis, const laci_layer *l
   return true;
 }
 
-/* False: this operand is not a stored weight of a shape that makes sense. */
+/* Describes a layer with a stored weight. Returns false where the operand is not a stored weight of
+ * a valid shape. */
 static bool describe(laci_analysis *analysis, int node_id, const laci_weight_axes *axes,
                      laci_layer *layer) {
   const laci_graph *graph = analysis->graph;
@@ -245,13 +252,14 @@ static bool describe(laci_analysis *analysis, int node_id, const laci_weight_axe
   return true;
 }
 
-/** What is known of values. */
+/** Facts about values, from graph/constants.h. */
 typedef struct value_facts {
   uint8_t *constants; /* laci_graph_constants */
   int *unknown;       /* laci_graph_unknown */
 } value_facts;
 
-/* The same of one that is not stored, but constant, or would be were all operators known. */
+/* Describes a layer whose weight is computed: constant, or constant if all operators were known.
+ * Returns false for others. */
 static bool describe_computed(const laci_graph *graph, int node_id, const laci_weight_axes *axes,
                               const value_facts *facts, laci_layer *layer) {
   const uint8_t *constants = facts->constants;
@@ -276,7 +284,7 @@ static bool describe_computed(const laci_graph *graph, int node_id, const laci_w
   return true;
 }
 
-/* And of one in packed blocks. */
+/* Describes a layer whose weight is stored in packed blocks. */
 static bool describe_packed(const laci_graph *graph, int node_id, const value_facts *facts,
                             laci_layer *layer) {
   const laci_node *node = &graph->nodes[node_id];
@@ -299,8 +307,8 @@ static bool describe_packed(const laci_graph *graph, int node_id, const value_fa
   return true;
 }
 
-/* Layers by node, and for each another one of the same stored tensor: the first, for the first the
- * second. */
+/* Fills layer_of_node, and other_layer: for each layer the first other layer with the same stored
+ * tensor. */
 static bool index_layers(laci_analysis *analysis) {
   const int n_stored = analysis->graph->n_stored;
   int *first = laci_alloc((size_t)n_stored, sizeof *first);
@@ -320,12 +328,13 @@ static bool index_layers(laci_analysis *analysis) {
   return true;
 }
 
-/* Is what the node makes the same in every run? Then it is a part of a weight, and no layer. */
+/* Is the node's output the same in every run? Then the node computes a part of a weight, and is no
+ * layer. */
 static bool makes_constant(const laci_node *node, const uint8_t *constants) {
   return node->n_outputs > 0 && node->outputs[0] >= 0 && constants[node->outputs[0]];
 }
 
-/* Layers with a stored weight, then rows of those with a computed one. */
+/* Lists layers with a stored weight, or (computed) those with a computed one. */
 static void list_layers(laci_analysis *analysis, const value_facts *facts, bool computed) {
   const laci_graph *graph = analysis->graph;
   for (int n = 0; n < graph->n_nodes; n++) {

@@ -14,18 +14,20 @@ typedef struct laci_rules laci_rules;
 /** Fills analysis->layers with view, eligibility and reasons (layers.c). */
 LAC_MUST_CHECK lac_status laci_find_layers(laci_analysis *analysis, const laci_rules *rules,
                                            lac_error *err);
-/** Decides which layers are eligible (eligible.c); the weights' other readers count too. */
+/** Decides which layers are eligible (eligible.c); all readers of their weights are considered. */
 LAC_MUST_CHECK lac_status laci_judge_layers(laci_analysis *analysis, const laci_rules *rules,
                                             lac_error *err);
-/** Says of layers whose weight is computed why, and whether the product may be stored (computed.c).
- * constants: laci_graph_constants; unknown: laci_graph_unknown. */
+/** For layers whose weight is computed: finds the reason why they are not pruned, and whether the
+ * product may be stored (computed.c). constants: laci_graph_constants; unknown:
+ * laci_graph_unknown. */
 LAC_MUST_CHECK lac_status laci_judge_computed(laci_analysis *analysis, const uint8_t *constants,
                                               const int *unknown, lac_error *err);
-/** The value to be stored for a weight that is computed: before what only casts and transposes it;
- * whole: not before that. */
+/** Returns the value to be stored instead of a computed weight: the value before nodes that only
+ * cast or transpose it. whole: the weight itself, without looking further back. */
 int laci_computed_value(const laci_graph *graph, int value, bool whole);
-/** Gives layers that include and exclude leave out that reason (names.c). Fails LAC_BAD_ARGUMENT
- * for an expression that is none or matches no layer, and where nothing is left. */
+/** Sets the reason of layers that `include` and `exclude` leave out (names.c). Fails
+ * LAC_BAD_ARGUMENT for an expression that is invalid or matches no layer, and where no layer is
+ * left. */
 LAC_MUST_CHECK lac_status laci_judge_by_names(laci_analysis *analysis, const laci_rules *rules,
                                               lac_error *err);
 /** Fills analysis->groups, and the layers' group_c, group_k, searchable (groups.c). */
@@ -33,56 +35,62 @@ LAC_MUST_CHECK lac_status laci_find_groups(laci_analysis *analysis, lac_error *e
 
 enum { LACI_NORM_NODES = 10 };
 
-/** w = g * v / |v|, the norm along all axes but one: values v and g, and the nodes in between. */
+/** A weight normalization w = g * v / |v|, where the norm runs over all axes but one: the values v
+ * and g, and the nodes between them and w. */
 typedef struct laci_weight_norm {
   int v, g;
-  int axis; /* of v, along which g runs; all others are summed over */
+  int axis; /* the axis of v along which g runs; the norm sums over all others */
   int n_nodes, nodes[LACI_NORM_NODES];
 } laci_weight_norm;
 
-/** Is the value such a product, whose parts nothing else reads? */
+/** Is the value a weight normalization whose parts nothing else reads? */
 bool laci_trace_weight_norm(const laci_graph *graph, int value, laci_weight_norm *out);
 
 /** Where the weight of a node comes from. */
 typedef struct laci_weight_source {
   int stored;
   int n_chain;
-  int chain[16]; /* nodes between the stored tensor and the layer, from the layer backwards */
-  int axis_of[LACI_MAX_RANK]; /* axis of the weight at the layer -> axis of the stored tensor */
+  int chain[16]; /* nodes between the stored tensor and the layer, starting at the layer */
+  /* for each axis of the layer's weight, the axis of the stored tensor */
+  int axis_of[LACI_MAX_RANK];
   int scale_value, zero_value,
-      factor_value;    /* DequantizeLinear's operands, Mul's constant; -1: none */
-  int scale_axis;      /* axis of the stored tensor; -1: one scale for all */
-  int64_t scale_block; /* places along it that share a scale; 0: one place, and all other axes */
-  int factor_axis;     /* likewise */
-  int grid;            /* QuantizeLinear of a pair that the float passes; -1: none */
-  int grid_axis;       /* likewise, of its scales */
+      /* operands of DequantizeLinear, and the constant of Mul; -1: none */
+      factor_value;
+  int scale_axis; /* axis of the stored tensor that scales run along; -1: one scale for all */
+  /* 0: one scale for each index along scale_axis; else scales differ by blocks of so many indices
+   * along it, and by the index of all other axes */
+  int64_t scale_block;
+  int factor_axis; /* axis of the stored tensor that factors run along; -1: one factor */
+  /* the QuantizeLinear node of a Quantize-Dequantize sequence after the float tensor; -1: none */
+  int grid;
+  int grid_axis; /* axis of the scales of that QuantizeLinear, as scale_axis */
   int64_t grid_block;
-  bool grid_after_scales; /* what is multiplied is so before */
-  bool reshaped;          /* between the stored tensor and the layer */
-  bool normalized;        /* the stored tensor is norm.v, `product` is made of it */
+  bool grid_after_scales; /* the factor is multiplied before quantization */
+  bool reshaped;          /* there is a Reshape between the stored tensor and the layer */
+  bool normalized;        /* the stored tensor is norm.v, and `product` is computed from it */
   laci_weight_norm norm;
   int product;
 } laci_weight_source;
 
-/** Follows value backwards through Identity, Cast, Transpose, DequantizeLinear, QuantizeLinear
- * before it, Mul by a constant,
- * a Reshape that leaves axes alone, and a weight normalization. axis_of is -1 for an axis that a
- * Reshape has made of others. False: it does not come from a stored tensor through such nodes. */
+/** Follows the value backwards to a stored tensor, through Identity, Cast, Transpose,
+ * DequantizeLinear, a QuantizeLinear before it, Mul by a constant, a Reshape that keeps the axes
+ * that matter, and a weight normalization. axis_of is -1 for an axis that a Reshape changed.
+ * Returns false where the value does not come from a stored tensor through such nodes. */
 bool laci_trace_weight(const laci_graph *graph, int value, laci_weight_source *source);
 
-/** Is a DequantizeLinear node the second of a pair of which the first, *quantizer, takes floats and
- * has the same stored scales and zero points? */
+/** Does a DequantizeLinear node follow a QuantizeLinear node, *quantizer, that reads floats and has
+ * the same stored scales and zero points? */
 bool laci_is_quantized_pair(const laci_graph *graph, const laci_node *back, int *quantizer);
 
-/** The stored tensor's name, or that of the value which is computed. */
+/** Returns the name of the stored tensor, or of the computed value. */
 const char *laci_layer_weight_name(const laci_analysis *analysis, const laci_layer *layer);
 
-/** printf into the analysis' arena; NULL when there is no memory. */
+/** Formats a text into the analysis' arena; NULL when there is no memory. */
 const char *laci_analysis_text(laci_analysis *analysis, const char *format, ...) LAC_PRINTF(2, 3);
 
-/** "; the nearest: conv1, conv2": names of layers that a pattern which matches none could have
- * meant; where none is near, "; the layers are named conv1, conv2, ...". In the analysis' arena.
- * NULL: no memory. */
+/** Returns a hint for a pattern that matches no layer: "; the nearest: conv1, conv2", the layers
+ * with similar names; where none is similar, "; the layers are named conv1, conv2, ...". In the
+ * analysis' arena. NULL: no memory. */
 const char *laci_nearest_layers(laci_analysis *analysis, const char *pattern);
 
 #endif

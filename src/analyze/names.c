@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which layers the caller leaves out by name: those that `include` does not match and those that
- * `exclude` does. An expression that changes nothing is a mistake, and so is one that leaves
- * nothing: both end before any work is done. */
+ * Leaves out layers by name: those that `include` does not match and those that `exclude` matches.
+ * An expression that matches no layer, or leaves no layer, is an error, reported before any other
+ * work. */
 #include "analyze/analyze.h"
 #include "analyze/layers_in.h"
 #include "base/error.h"
@@ -9,7 +9,7 @@
 #include "base/plural.h"
 #include "graph/graph.h"
 
-/** The node's name, or its weight's. */
+/** Does the expression match the name of the node or of its weight? */
 static lac_status find(const laci_expression *expression, const laci_analysis *analysis,
                        const laci_layer *layer, bool *found, lac_error *err) {
   const laci_graph *graph = analysis->graph;
@@ -30,9 +30,8 @@ static lac_status fail_unmatched(laci_analysis *analysis, const char *what, cons
   return laci_fail(err, LAC_BAD_ARGUMENT, "%s: \"%s\" matches no layer%s", what, text, nearest);
 }
 
-/** Where `leaves_out` is what the expression says of a layer, the layer has `reason`. A pattern
- * that matches no layer is a mistake: what it was to leave out would be pruned, what it was to keep
- * would not. */
+/** Sets `reason` for layers whose match with the expression equals `leaves_out`. A pattern that
+ * matches no layer is an error, for it would silently have the wrong effect. */
 static lac_status judge(laci_analysis *analysis, const char *what, const char *text,
                         bool leaves_out, const char *reason, lac_error *err) {
   laci_expression *expression;
@@ -45,7 +44,8 @@ static lac_status judge(laci_analysis *analysis, const char *what, const char *t
     st = find(expression, analysis, layer, &found, err);
     if (st) break;
     any |= found;
-    if (found != leaves_out || l >= analysis->n_layers) continue; /* others have their reason */
+    /* layers with computed weights have a reason already */
+    if (found != leaves_out || l >= analysis->n_layers) continue;
     layer->odd_size = false;
     if (!layer->reason) layer->reason = reason;
   }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which layers a pattern that matches none could have meant: those whose name holds a part that
- * takes the fewest edits to become the pattern's plain characters, at most a third of them. Where
- * no layer is that near, a guess would mislead: some names show how layers are named. */
+ * Suggests layers for a pattern that matches none: those whose name has a substring with the
+ * smallest edit distance to the pattern's plain characters, at most a third of their number. Where
+ * no layer is that near, lists some names of layers as examples. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,13 +13,14 @@ enum { LONGEST = 64, SHOWN = 3 };
 
 static int least(int a, int b) { return a < b ? a : b; }
 
-/* row[i] = edits from the first i characters of text to some part of the name that ends here
- * (P. H. Sellers, 1980). */
+/* Returns the smallest edit distance between text and a substring of name (P. H. Sellers, 1980).
+ * row[i]: distance of the first i characters of text to a substring that ends at the current
+ * character of name. */
 static int edits_to_part(const char *text, int n, const char *name) {
   int row[LONGEST + 1], fewest = n;
   for (int i = 0; i <= n; i++) row[i] = i;
   for (const char *at = name; *at; at++) {
-    int diagonal = 0; /* row[0] stays 0: a part may begin anywhere */
+    int diagonal = 0; /* row[0] stays 0: a substring may begin anywhere */
     for (int i = 1; i <= n; i++) {
       int edits = least(diagonal + (text[i - 1] != *at), least(row[i], row[i - 1]) + 1);
       diagonal = row[i];
@@ -30,7 +31,8 @@ static int edits_to_part(const char *text, int n, const char *name) {
   return fewest;
 }
 
-/* The characters of a pattern that match only themselves. */
+/* Copies the characters of a pattern that match only themselves to text, and returns their
+ * number. */
 static int plain_characters(const char *pattern, char *text) {
   int n = 0;
   for (const char *at = pattern; *at && n < LONGEST; at++) {
@@ -48,7 +50,7 @@ static int edits_to_layer(const laci_analysis *analysis, int l, const char *text
   return least(edits_to_part(text, n, layer_name(analysis, l)), edits_to_part(text, n, weight));
 }
 
-/** The layers with the fewest edits, of equals the first: best[<= SHOWN]. */
+/** Finds the layers with the smallest edit distance, at most SHOWN, of equals the first. */
 static int find_best(const laci_analysis *analysis, const char *text, int n, int most, int *best) {
   int edits[SHOWN], n_best = 0;
   for (int l = 0; l < analysis->n_rows; l++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A node as the resolver sees it: the layouts at its ports, and why it makes something stay. */
+ * Queries of a node for the resolve_*.c files: layouts of its ports, and the causes that it
+ * creates. */
 #include <stdio.h>
 
 #include "analyze/resolve_in.h"

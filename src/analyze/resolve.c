@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The walk over all nodes that makes tracks of couplings.
+ * Visits all nodes and builds tracks from their couplings.
  *
- * Safe by default: an input that no coupling describes is frozen, an output axis about which
- * nothing was said is fixed. See graph/coupling.h for the language, tracks_in.h for the result. */
+ * Safe by default: an input that no coupling describes is frozen, and so is an output axis without
+ * a description. See graph/coupling.h for couplings, tracks_in.h for the result. */
 #include "analyze/resolve_in.h"
 #include "graph/content.h"
 #include "graph/op.h"
@@ -12,13 +12,14 @@
 
 #include "base/error.h"
 
-/* The weight of a grouped convolution: each group has its own order along the input axis, where
- * the weight has no other reader; else one order for all groups. */
+/* Resolves the weight of a grouped convolution. If the weight has no other reader, each group has
+ * its own order along the input axis; else all groups have one order. */
 static void resolve_grouped(laci_resolve *r, const laci_grouped_axis *g) {
   laci_tracks *t = r->t;
   int weight = laci_port_value(r, g->port);
   laci_layout *layout = laci_port_layout(r, g->port);
-  if (!layout || layout->set[g->axis] < 0) { /* a fixed weight axis fixes the data it meets */
+  /* a fixed axis of the weight freezes the data's axis */
+  if (!layout || layout->set[g->axis] < 0) {
     int data = laci_port_value(r, g->data_port);
     if (laci_port_layout(r, g->data_port))
       laci_layout_freeze_axis(t, data, g->data_axis, laci_resolve_cause(r));
@@ -56,8 +57,8 @@ static void resolve_grouped(laci_resolve *r, const laci_grouped_axis *g) {
   laci_link_add(t, r->node_id, data->track, along->track, to, copy);
 }
 
-/* Equal contents that are worked on part by part are equal within a part only: such outputs are not
- * uniform. */
+/* Where an axis is divided into parts, equal elements stay equal only within a part, so such
+ * outputs are not uniform. */
 static void fix_uniform_parts(laci_resolve *r, const laci_axis_parts *part) {
   int label = laci_port_labels_of(r, part->port)->label[part->axis];
   for (int i = 0; i < r->node->n_outputs; i++) {
@@ -95,7 +96,7 @@ static void resolve_parts(laci_resolve *r, const laci_axis_parts *part) {
   laci_free(index);
 }
 
-/* Positions that stay, of an axis whose others may move. */
+/* Freezes the held positions of an axis whose other positions may move. */
 static void resolve_hold(laci_resolve *r, const laci_axis_hold *hold) {
   const laci_axis_set *axis_set = laci_port_axis_set(r, hold->port, hold->axis);
   if (!axis_set) return;
@@ -107,8 +108,8 @@ static void resolve_hold(laci_resolve *r, const laci_axis_hold *hold) {
     laci_track_freeze_at(r->t, axis_set->track, hold->start + at, laci_resolve_cause(r));
 }
 
-/* An operator cannot speak about unknown shapes: the node that made them so is to blame.
- */
+/* Returns the cause for an unknown shape of an input: the node that computed it; -1: all shapes are
+ * known. */
 static int blame_unknown_shape(laci_resolve *r) {
   for (int port = 0; port < r->node->n_inputs; port++) {
     int value = r->node->inputs[port];
@@ -117,7 +118,7 @@ static int blame_unknown_shape(laci_resolve *r) {
   return -1;
 }
 
-/* Inputs that the coupling leaves out, and axes it calls fixed. */
+/* Freezes inputs that the coupling does not describe, and axes that are FIXED in it. */
 static void freeze_undescribed(laci_resolve *r) {
   int blamed = blame_unknown_shape(r);
   for (int port = 0; port < r->node->n_inputs; port++) {
@@ -132,7 +133,7 @@ static void freeze_undescribed(laci_resolve *r) {
       if (layout->set[a] < 0 || laci_is_grouped_axis(r, port, a)) continue;
       const laci_axis_set *axis_set = &layout->axis_sets[layout->set[a]];
       if (axis_set->n_groups && labels->label[a] != LACI_FIXED)
-        fixed = true; /* per-group orders mean nothing here */
+        fixed = true; /* this operator has no separate order for each group */
       if (axis_set->n_groups && fixed)
         laci_track_freeze(r->t, axis_set->track, laci_resolve_cause(r));
       else if (fixed)
@@ -164,7 +165,7 @@ static void freeze_inputs(laci_resolve *r) {
   }
 }
 
-/* Each axis of a fresh output is a track of its own, which a node further on joins. */
+/* Starts a new track for each axis of a fresh output; a later node joins these tracks. */
 static void start_fresh(laci_resolve *r) {
   for (int i = 0; i < r->node->n_outputs; i++) {
     int value = r->node->outputs[i];
@@ -181,7 +182,8 @@ static void start_fresh(laci_resolve *r) {
   }
 }
 
-/* Of a node of whose outputs only the shape is read: the integers that decide it. */
+/* Freezes integer inputs of a node whose outputs' shapes alone are read, for these integers may
+ * decide the shapes. */
 static void freeze_sizes(laci_resolve *r) {
   for (int i = 0; i < r->node->n_inputs; i++) {
     int value = r->node->inputs[i];
@@ -190,13 +192,14 @@ static void freeze_sizes(laci_resolve *r) {
   }
 }
 
-/* What the node's operator says, of a node whose outputs matter. */
+/* Resolves the operator's coupling, for a node whose outputs matter. */
 static lac_status resolve_coupling(laci_resolve *r, laci_coupling *coupling) {
   const laci_node *node = r->node;
   lac_status st = laci_couple(coupling, r->t->graph, node);
   if (st) return st;
   if (node->op && node->op->couple) {
-    for (int i = 0; i < node->n_inputs; i++) { /* joins nothing */
+    /* inputs whose content is not read are not joined */
+    for (int i = 0; i < node->n_inputs; i++) {
       if (!laci_reads_content(node, i)) coupling->in[i] = (laci_port_labels){0};
     }
     if (coupling->reshape) laci_resolve_reshape(r);
@@ -216,7 +219,8 @@ static lac_status resolve_coupling(laci_resolve *r, laci_coupling *coupling) {
   return LAC_OK;
 }
 
-/* Of a node that matters for its shape alone: integers may be sizes, which stay. */
+/* Resolves a node that matters for its shape alone: its integers may be sizes, which must not
+ * move. */
 static lac_status resolve_shape_only(laci_resolve *r, laci_coupling *coupling) {
   lac_status st = laci_coupling_init(coupling, r->t->graph, r->node);
   for (int i = 0; i < r->node->n_inputs && !st; i++) {
@@ -251,8 +255,8 @@ out:
             : LAC_OK;
 }
 
-/* Before any node: stored tensors have a track an axis, graph inputs are fixed, all else is
- * pending. */
+/* Sets the layout of a value before any node is resolved: axes of stored tensors get a track each,
+ * graph inputs are fixed, all else is pending. */
 static void start_layout(laci_tracks *t, int id) {
   const laci_value *value = &t->graph->values[id];
   laci_layout *layout = &t->layouts[id];

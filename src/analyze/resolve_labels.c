@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Joining the axes that carry the same label.
+ * Joins axes that have the same label.
  *
  * Labels of one composite axis set (heads x size) must be treated together: they form a *set*. In
- * each set one axis set that holds all of it, the full one, leads:
- *   - an axis set of the same labels in the same order is in step with it; in another order: a link
- *     position by position;
+ * each set, one axis set with all of its labels, the full one, is the reference:
+ *   - an axis set of the same labels in the same order shares its track; in another order, it is
+ *     linked position by position;
  *   - an axis set of some of its labels (the others are broadcast, or reduced): where these are the
  *     inner ones a link with the rest as copy label; else the full track is tagged by them and the
  *     small axis set stays in place;
@@ -41,8 +41,8 @@ static int set_find(const label_set *set, int label) {
   return -1;
 }
 
-/* An axis set takes part in label joining when it has a label and no mapped axis (those were lifted
- * or frozen). */
+/* Does the axis set take part in label joining? It must have a label and no mapped axis (those were
+ * lifted or frozen). */
 static bool axis_set_takes_part(const laci_resolve *r, int port, const laci_axis_set *axis_set) {
   if (axis_set->n_groups) return false;
   bool any = false;
@@ -54,7 +54,7 @@ static bool axis_set_takes_part(const laci_resolve *r, int port, const laci_axis
   return any;
 }
 
-/* Union-find over labels: labels on one axis set belong together. */
+/* Finds the root of a label in the union-find forest; labels of one axis set are in one tree. */
 static int find(int *parent, int label) {
   while (parent[label] != label) label = parent[label] = parent[parent[label]];
   return label;
@@ -78,18 +78,18 @@ static void connect_labels(const laci_resolve *r, int *parent) {
   }
 }
 
-/* An axis that carries a label. */
+/* An axis that has a label. */
 typedef struct label_place {
   int port, axis;
 } label_place;
 
-/* All places by the root of their label, ports in their order: a node may have thousands of ports
- * and as many labels, so that no set of them looks at all ports. */
+/* All axes with labels, sorted by the root of the label, then by port. A node may have thousands of
+ * ports and labels, so a set must not search all ports. */
 typedef struct label_sets {
   int *parent;   /* [n_labels + 1] */
   int *n;        /* [n_labels + 1] labels of a root's set */
-  int *first;    /* [n_labels + 2] of a root's places */
-  int64_t *size; /* [n_labels + 1] along the label's first axis, INT64_MIN: not seen yet */
+  int *first;    /* [n_labels + 2] index of the first place of a root */
+  int64_t *size; /* [n_labels + 1] size of the label's first axis; INT64_MIN: not seen yet */
   label_place *places;
 } label_sets;
 
@@ -143,7 +143,8 @@ static bool label_sets_init(const laci_resolve *r, label_sets *sets) {
   return ok;
 }
 
-/* Walks the ports of a set: `at` begins at first[root]; -1: no more of this side. */
+/* Returns the next input (or output) port of a set; *at begins at first[root]; -1: there are no
+ * more. */
 static int next_port(const label_sets *sets, int root, bool inputs, int *at) {
   int end = sets->first[root + 1];
   while (*at < end) {
@@ -154,7 +155,7 @@ static int next_port(const label_sets *sets, int root, bool inputs, int *at) {
   return -1;
 }
 
-/* Chooses the full axis set of the set and looks for fixed axes in it. */
+/* Chooses the full axis set of the set, and finds fixed axes in it. */
 static void describe_set(laci_resolve *r, const label_sets *sets, int root, label_set *set) {
   *set = (label_set){.track = -1, .fixed_cause = -1};
   int wanted = sets->n[root], *parent = sets->parent;
@@ -166,8 +167,8 @@ static void describe_set(laci_resolve *r, const label_sets *sets, int root, labe
       if (label <= 0 || find(parent, label) != root || set->fixed_cause >= 0) continue;
       int state = layout->set[a];
       if (state == LACI_AXIS_FIXED) set->fixed_cause = layout->cause[a];
-      /* Of a composite that was mapped and is frozen, or whose output has its layout already: never
-       * uniform. */
+      /* An axis of a composite that was mapped and frozen, or whose output has a layout already:
+       * never uniform. */
       else if (state >= 0 && !axis_set_takes_part(r, port, &layout->axis_sets[state])) {
         set->fixed_cause = laci_resolve_cause(r);
       }
@@ -196,8 +197,8 @@ static void describe_set(laci_resolve *r, const label_sets *sets, int root, labe
   set->broken = set->any_axis_set && set->track < 0;
 }
 
-/* For each position of the full track its row-major index over the chosen labels (part, in the
- * order of `labels`), and over all the others (rest). */
+/* Computes, for each position of the full track, its row-major index over the chosen labels (part,
+ * in the order of `labels`) and over all others (rest). */
 static bool project(laci_resolve *r, const label_set *set, const int *labels, int n, int32_t **part,
                     int32_t **rest) {
   int64_t total = laci_track_at(r->t, set->track)->n;
@@ -253,9 +254,9 @@ static bool same_as_full(const label_set *set, const int *labels, int n) {
   return true;
 }
 
-/* Labels of the port that are in the set, in the order of the axes given (an axis set's, or all
- * axes of the value whose state is `state`). False when a label occurs twice or a size contradicts.
- * */
+/* The labels of a port that are in the set, in the order of the given axes (of an axis set, or all
+ * axes of the value whose state is `state`). Invalid when a label occurs twice or sizes contradict
+ * each other. */
 typedef struct part_of {
   int n;
   int label[MAX_SET];
@@ -321,7 +322,7 @@ static void place_output(laci_resolve *r, const label_set *set, int port) {
   part_of part = part_of_axes(r, set, port, LACI_AXIS_PENDING);
   if (!part.n) return;
   laci_layout *layout = laci_port_layout(r, port);
-  /* In the order of the full axis set, whatever the order of the axes. */
+  /* In the order of the full axis set, not of the output's axes. */
   laci_axis_set axis_set = {.track = set->track};
   int ordered[MAX_SET];
   int64_t n = 1;
@@ -352,7 +353,7 @@ static void place_output(laci_resolve *r, const label_set *set, int port) {
   laci_layout_put(r->t, laci_port_value(r, port), &axis_set);
 }
 
-/* Where nothing is joined: all that carries a label of the set stays in place. */
+/* Freezes all axes that have a label of the set, where they cannot be joined. */
 static void freeze_set(laci_resolve *r, const label_sets *sets, int root) {
   int cause = laci_resolve_cause(r);
   for (int at = sets->first[root]; at < sets->first[root + 1]; at++) {
@@ -363,8 +364,9 @@ static void freeze_set(laci_resolve *r, const label_sets *sets, int root) {
   }
 }
 
-/* The output channels of a grouped ConvTranspose come from its weight, group by group: a track of
- * their own, which the weight joins (resolve.c). False: the axis is not of that kind. */
+/* Starts a track for the output channels of a grouped ConvTranspose, which come from its weight,
+ * group by group; the weight is joined later (resolve.c). Returns false where the axis is not of
+ * that kind. */
 static bool start_grouped_output(laci_resolve *r, int port, int axis) {
   for (size_t i = 0; i < r->c->n_grouped; i++) {
     const laci_grouped_axis *g = &r->c->grouped[i];
@@ -398,7 +400,8 @@ static void tag_by_fixed_axes(laci_resolve *r, const label_set *set, int port) {
   else tag_by(r, set, fixed.label, fixed.n, 0x77u + (uint64_t)cause);
 }
 
-/* A softmax or a normalization over a part of the track must keep the rest in place. */
+/* Tags the track where a softmax or a normalization runs over a part of it: the rest must stay in
+ * place. */
 static void tag_by_normalized(laci_resolve *r, const label_set *set) {
   int rest[MAX_SET], n_rest = 0, n_normalized = 0;
   for (int k = 0; k < set->n; k++) {
@@ -434,12 +437,12 @@ static void resolve_set(laci_resolve *r, const label_sets *sets, int root) {
   }
   tag_by_normalized(r, &set);
   for (int at = sets->first[root], out; (out = next_port(sets, root, false, &at)) >= 0;) {
-    tag_by_fixed_axes(r, &set, LACI_OUT(out)); /* those that a lifted map could not carry */
+    tag_by_fixed_axes(r, &set, LACI_OUT(out)); /* fixed axes that a lifted map could not handle */
     place_output(r, &set, LACI_OUT(out));
   }
 }
 
-/* Sizes of a label must agree wherever it occurs; else the operator's description does not fit the
+/* Do the sizes of each label agree on all axes? If not, the operator's description does not fit the
  * shapes. */
 static bool sizes_agree(const laci_resolve *r, label_sets *sets, int root) {
   for (int at = sets->first[root]; at < sets->first[root + 1]; at++) {

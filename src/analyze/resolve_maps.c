@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Axes that an operator describes by maps: Concat, Split, Slice, Gather, Pad, channel multipliers.
+ * Resolves axes that an operator describes by maps: Concat, Split, Slice, Gather, Pad, channel
+ * multipliers.
  *
  * An output axis with maps becomes a track of its own, linked position by position with what it
- * reads. Where the axis is part of a composite, the map is lifted: it acts on that index and leaves
- * the others alone. */
+ * reads. Where the axis is part of a composite, the map is lifted: it changes the index along that
+ * axis, and keeps the other indices. */
 #include <string.h>
 
 #include "analyze/resolve_in.h"
 
-/* Zeros for n_in places, to be left as zeros again; NULL: no memory. */
+/* Returns counters for n_in positions, all zero, which the caller must leave zero again; NULL: no
+ * memory. */
 static int32_t *reserve_count(laci_resolve *r, int64_t n_in) {
   laci_tracks *t = r->t;
   if ((size_t)n_in > t->count_capacity || !t->count) {
@@ -23,8 +25,8 @@ static int32_t *reserve_count(laci_resolve *r, int64_t n_in) {
   return t->count;
 }
 
-/* copy[i]: how many earlier entries read the same in position, so that (from, copy) is unique. NULL
- * where no two of them do, or there is no memory. */
+/* Returns copy[i], the number of earlier entries that read the same in position, so that (from,
+ * copy) is unique. NULL where all entries read different positions, or there is no memory. */
 static int32_t *count_copies(laci_resolve *r, const int32_t *from, int64_t n, int64_t n_in) {
   int32_t *copy = laci_alloc((size_t)n, sizeof *copy), *count = reserve_count(r, n_in);
   bool any = false;
@@ -68,7 +70,8 @@ static bool reads_uniform(const laci_resolve *r, const laci_axis_map *map) {
   return layout && layout->set[map->in_axis] == LACI_AXIS_UNIFORM;
 }
 
-/* 1 at every out position that one of the maps reads something for; NULL: no memory. */
+/* Returns an array with 1 at every out position for which one of the maps reads something; NULL: no
+ * memory. */
 static uint8_t *places_read(laci_resolve *r, const laci_axis_map *const *maps, int n_maps,
                             bool uniform_too) {
   uint8_t *read = laci_alloc((size_t)maps[0]->n_out, 1);
@@ -92,13 +95,14 @@ static void freeze_positions(laci_resolve *r, int track, const laci_axis_map *ma
 
 /* ---- simple axes ---- */
 
-/* Equal contents along the input axis: but not those of another input, and what reads one place
- * several times (SpaceToDepth) may take something else each time. So each of these has a number of
- * its own, and the track is tagged by them: once for all maps that do not overlap. */
+/* Tags for maps of uniform inputs. Elements along a uniform input axis are equal, but those of
+ * another input may differ, and so may the copies where several maps read one position
+ * (SpaceToDepth). So each map's run gets a number, and the track is tagged by these numbers, once
+ * for all maps that do not overlap. */
 typedef struct tagging {
-  int32_t *index; /* [n of the track], 0: not numbered; NULL: nothing to tag by */
-  int32_t last;   /* number given */
-  int nth;        /* the first map that is in it */
+  int32_t *index; /* [positions of the track] numbers, 0: none; NULL: there is nothing to tag */
+  int32_t last;   /* the last number used */
+  int nth;        /* the first map whose run is numbered */
 } tagging;
 
 static void tag_now(laci_resolve *r, int track, tagging *tags) {
@@ -142,7 +146,7 @@ static void tag_uniform(laci_resolve *r, int track, const laci_axis_map *map, in
   laci_free(copy);
 }
 
-/* Joins `track` (one position an out position) with what the map reads. */
+/* Links `track` (one position for each out position) with the positions that the map reads. */
 static void join_map(laci_resolve *r, int track, const laci_axis_map *map, int nth, tagging *tags) {
   const laci_layout *layout = laci_port_layout(r, map->in_port);
   int state = layout ? layout->set[map->in_axis] : LACI_AXIS_FIXED;
@@ -172,7 +176,7 @@ static void join_map(laci_resolve *r, int track, const laci_axis_map *map, int n
                                        .copy = count_copies(r, map->from, map->n, n_in)});
 }
 
-/* Out positions that no map covers hold a constant fill: a source of its own. */
+/* Marks out positions that no map covers: they hold a constant, which counts as a source. */
 static void mark_fill(laci_resolve *r, int track, const laci_axis_map *const *maps, int n_maps) {
   laci_track *out = laci_track_at(r->t, track);
   uint8_t *read = places_read(r, maps, n_maps, false);
@@ -184,8 +188,8 @@ static void mark_fill(laci_resolve *r, int track, const laci_axis_map *const *ma
   laci_free(read);
 }
 
-/* Nothing that the maps read may move, and they read something for each position: a fill among
- * fixed positions could still move, which only a track knows. */
+/* Is everything that the maps read fixed, and do they cover each out position? Otherwise a track is
+ * needed, since constant positions between fixed ones may move. */
 static bool is_fixed(laci_resolve *r, const laci_axis_map *const *maps, int n_maps) {
   for (int i = 0; i < n_maps; i++) {
     const laci_layout *other = laci_port_layout(r, maps[i]->in_port);
@@ -231,7 +235,7 @@ typedef struct lift {
   int n_axes, which;           /* axes of the composite; which of them is mapped */
   int label[LACI_MAX_RANK];    /* of the others */
   int64_t size[LACI_MAX_RANK]; /* of the others */
-  int out_axis[LACI_MAX_RANK]; /* their axes in the output; -1: a scalar index took it away */
+  int out_axis[LACI_MAX_RANK]; /* their axes in the output; -1: a scalar index removed it */
 } lift;
 
 static bool describe_lift(const laci_resolve *r, const laci_axis_map *map,
@@ -262,8 +266,8 @@ static bool describe_lift(const laci_resolve *r, const laci_axis_map *map,
   return out->which >= 0;
 }
 
-/* Another input that carries one of the composite's labels without being mapped with it would have
- * to be joined too. */
+/* Is no label of the composite used by an input that is not mapped with it? Such an input would
+ * have to be joined too. */
 static bool labels_are_free(const laci_resolve *r, const lift *l, const bool *is_mapped) {
   for (int port = 0; port < r->node->n_inputs; port++) {
     const laci_layout *layout = laci_port_layout(r, port);
@@ -287,7 +291,7 @@ static bool same_lift(const lift *a, const lift *b) {
   return true;
 }
 
-/* The map's run occurs in the big track once for each index of the axes before it. */
+/* Links a lifted map: its run occurs in the big track once for each index of the axes before it. */
 static void link_lifted(laci_resolve *r, int track, const laci_axis_map *map, const lift *l,
                         int small) {
   int64_t inner = 1, outer = 1;
@@ -310,8 +314,8 @@ static void link_lifted(laci_resolve *r, int track, const laci_axis_map *map, co
   laci_link_add_runs(r->t, link);
 }
 
-/* All maps read composites of one kind, and together each out position: a fill inside a composite
- * is not needed by anybody so far. */
+/* Can the maps be lifted? They must read composites of one kind, and together cover each out
+ * position; constants inside a composite are not supported. */
 static bool can_lift(laci_resolve *r, const laci_axis_map *const *maps, int n_maps, lift *first) {
   lift other;
   bool *is_mapped = laci_alloc((size_t)r->node->n_inputs, sizeof *is_mapped), good = is_mapped;
@@ -336,7 +340,7 @@ static bool resolve_lifted(laci_resolve *r, const laci_axis_map *const *maps, in
   int64_t n = maps[0]->n_out;
   if (!can_lift(r, maps, n_maps, &first)) return false;
   laci_axis_set axis_set = {0};
-  for (int k = 0; k < first.n_axes; k++) { /* an axis of size 1 takes no part in an index */
+  for (int k = 0; k < first.n_axes; k++) { /* an axis of size 1 is not part of the index */
     if (k != first.which || n > 1) axis_set.axes[axis_set.n_axes++] = (int8_t)first.out_axis[k];
     else if (first.out_axis[k] >= 0)
       laci_port_layout(r, maps[0]->out_port)->set[first.out_axis[k]] = LACI_AXIS_UNIFORM;
@@ -353,7 +357,8 @@ static bool resolve_lifted(laci_resolve *r, const laci_axis_map *const *maps, in
   return true;
 }
 
-/* The output axes that a map makes, or that share a label with the composite it reads. */
+/* Freezes the output axis of a map, and output axes that share a label with the composite that it
+ * reads. */
 static void freeze_output_of_map(laci_resolve *r, const laci_axis_map *map,
                                  const laci_axis_set *axis_set, int port, int cause) {
   laci_layout *layout = laci_port_value(r, port) >= 0 ? laci_port_layout(r, port) : NULL;
@@ -370,24 +375,24 @@ static void freeze_output_of_map(laci_resolve *r, const laci_axis_map *map,
   }
 }
 
-/* What the walk over a node's maps keeps. */
+/* The state of resolving a node's maps. */
 typedef struct map_walk {
-  const laci_axis_map **same; /* [n_maps] those of one out axis */
+  const laci_axis_map **same; /* [n_maps] the maps of one out axis */
   int *next;                  /* [n_maps] the next map of the same output, -1: none */
-  int *first;                 /* [n_outputs] */
-  bool *done;                 /* [n_maps] */
-  uint16_t *frozen;           /* [n_inputs] axis sets whose labels froze the outputs already */
+  int *first;                 /* [n_outputs] the first map of each output, -1: none */
+  bool *done;                 /* [n_maps] the map is resolved */
+  uint16_t *frozen;           /* [n_inputs] bits of axis sets whose labels froze outputs already */
 } map_walk;
 
-/* Neither simple nor liftable: all that is involved stays in place. */
+/* Freezes all axes of maps that are neither simple nor can be lifted. */
 static void freeze_maps(laci_resolve *r, map_walk *w, int n_maps) {
   int cause = laci_resolve_cause(r);
   for (int i = 0; i < n_maps; i++) {
     const laci_axis_map *map = w->same[i];
     const laci_axis_set *axis_set = laci_port_axis_set(r, map->in_port, map->in_axis);
     if (axis_set) laci_track_freeze(r->t, axis_set->track, cause);
-    /* Also where the mapped axis itself is gone (a scalar index): what is left of the composite is
-     * no uniform axis. One time for all maps that read it. */
+    /* Also where a scalar index removed the mapped axis: the remaining axes of the composite are
+     * not uniform. Done once for all maps that read the composite. */
     int id = axis_set ? laci_port_layout(r, map->in_port)->set[map->in_axis] : -1;
     bool again = axis_set && (w->frozen[map->in_port] >> id & 1);
     if (axis_set) w->frozen[map->in_port] |= (uint16_t)(1 << id);
@@ -401,7 +406,7 @@ static bool is_labelled(const laci_resolve *r, const laci_axis_map *map) {
   return map->out_axis >= 0 && laci_port_labels_of(r, map->out_port)->label[map->out_axis] > 0;
 }
 
-/* Mapped input axes that no map mentions. */
+/* Freezes mapped input axes that no map mentions. */
 static void freeze_unread(laci_resolve *r) {
   uint16_t *read = laci_alloc((size_t)r->node->n_inputs, sizeof *read); /* axes, a bit each */
   if (!read) {
@@ -446,7 +451,7 @@ static void map_walk_clear(map_walk *w) {
   laci_free(w->frozen);
 }
 
-/* Map `i` and those after it that make the same output axis. */
+/* Resolves map `i` together with the later maps of the same output axis. */
 static void resolve_together(laci_resolve *r, map_walk *w, int i) {
   const laci_axis_map *map = &r->c->maps[i];
   int n_same = 0;
@@ -486,8 +491,8 @@ void laci_resolve_labelled_maps(laci_resolve *r) {
       tag_now(r, out->track, &tags);
       continue;
     }
-    /* The output cannot move, so what it reads cannot either; nor is it uniform, for it reads that
-     * too. */
+    /* The output axis is frozen, so the positions that it reads are frozen too; and it is not
+     * uniform. */
     laci_layout *layout = laci_port_layout(r, map->out_port);
     if (out) laci_track_freeze(r->t, out->track, laci_resolve_cause(r));
     if (in) laci_track_freeze(r->t, in->track, laci_resolve_cause(r));

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reshape and similar operators: the same elements in the same order under other axes.
+ * Reshape and similar operators: the same elements in the same order, with other axes.
  *
- * Sizes are matched from both ends into segments whose products agree; axes of size 1 fall out. A
- * segment of one axis on either side passes through. In a segment that is reshaped one axis set,
- * the carrier, is followed: its positions reach the new axes, and the index along all other axes of
- * the segment tells copies apart (a channel of C x H x W becomes H * W copies). Segments that share
- * a composite axis set are treated as one. */
+ * Sizes are matched from both ends into segments whose products agree; axes of size 1 are ignored.
+ * A segment with one axis on each side passes through. In other segments one axis set, the carrier,
+ * is followed: its positions are linked to those of the new axes, and the index along all other
+ * axes of the segment is the copy number (a channel of C x H x W becomes H * W copies). Segments
+ * that share a composite axis set are treated as one. */
 #include <string.h>
 
 #include "analyze/resolve_in.h"
@@ -13,7 +13,7 @@
 typedef struct segment {
   int n_in, n_out;
   int in[LACI_MAX_RANK], out[LACI_MAX_RANK];
-  bool unknown; /* sizes that do not resolve */
+  bool unknown; /* its sizes cannot be matched */
 } segment;
 
 typedef struct reshape {
@@ -22,7 +22,7 @@ typedef struct reshape {
   laci_layout *in, *out;
   int n_segments;
   segment segments[LACI_MAX_RANK + 1];
-  int joined[LACI_MAX_RANK + 1]; /* the lowest segment it hangs together with */
+  int joined[LACI_MAX_RANK + 1]; /* [segment] the lowest segment that it is joined with */
 } reshape;
 
 static int list_long_axes(const laci_shape *shape, int *axes) {
@@ -45,7 +45,7 @@ static void add_segment(reshape *c, const int *in, int n_in, const int *out, int
   memcpy(s->out, out, (size_t)n_out * sizeof *out);
 }
 
-/* Cuts both lists into segments of equal products. */
+/* Divides both lists of sizes into segments of equal products. */
 static void find_segments(reshape *c) {
   int in[LACI_MAX_RANK], out[LACI_MAX_RANK];
   int n_in = list_long_axes(c->in_shape, in), n_out = list_long_axes(c->out_shape, out);
@@ -75,7 +75,7 @@ static void find_segments(reshape *c) {
     break;
   }
   int i_end = n_in,
-      o_end = n_out; /* the rest: what still agrees from the right, and an unknown middle */
+      o_end = n_out; /* the rest: sizes that agree from the right, and a middle that is unknown */
   while (i_end > i && o_end > o && a[in[i_end - 1]] == b[out[o_end - 1]]) i_end--, o_end--;
   if (i < i_end || o < o_end) add_segment(c, in + i, i_end - i, out + o, o_end - o, true);
   for (; i_end < n_in; i_end++, o_end++) add_segment(c, in + i_end, 1, out + o_end, 1, false);
@@ -115,7 +115,7 @@ static void fix_outputs(reshape *c, const segment *s, int cause) {
   }
 }
 
-/* All axes of the segments that hang together, in the values' order. */
+/* Returns all axes of the segments that are joined, in the order of the values' axes. */
 static segment merge(const reshape *c, int first, bool *plain) {
   segment all = {0};
   *plain = true;
@@ -130,7 +130,7 @@ static segment merge(const reshape *c, int first, bool *plain) {
   return all;
 }
 
-/* Segments of one axis each: the axis_sets pass with their axes renamed. */
+/* Passes segments of one axis each through: axis sets are kept, with their axes renumbered. */
 static void pass_through(reshape *c, const segment *all) {
   for (int k = 0; k < all->n_in; k++) {
     int state = c->in->set[all->in[k]];
@@ -151,7 +151,8 @@ static void pass_through(reshape *c, const segment *all) {
   }
 }
 
-/* The index along every in axis (by axis number) of flat out position p of the merged segments. */
+/* Computes the index along every in axis, for one position of the out axes of the joined
+ * segments. */
 static void in_index(const reshape *c, int first, const int64_t *out_index, int64_t *index) {
   for (int s = first; s < c->n_segments; s++) {
     if (c->joined[s] != first) continue;
@@ -194,8 +195,8 @@ static bool fill_link(const reshape *c, int first, const segment *all, const lac
   return identity;
 }
 
-/* The axis set to follow: the first whose axes are all in the segments; all others must stay in
- * place. */
+/* Chooses the axis set to follow: the first whose axes are all in the segments; all others must
+ * stay in place. */
 static int choose_carrier(reshape *c, const segment *all) {
   int best = -1;
   int64_t most = 0;

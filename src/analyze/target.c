@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A layer in the words of the room `target`. */
+ * Describes a layer for `target` (target/target.h). */
 #include "target/target.h"
 
 #include "analyze/analyze.h"

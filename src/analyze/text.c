@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Texts that live as long as an analysis, and names. */
+ * Texts that live as long as an analysis, and names of weights. */
 #include <stdarg.h>
 #include <stdio.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where a layer's weight comes from: a stored tensor, then casts, transposes and dequantization. */
+ * Finds where a layer's weight comes from: a stored tensor, then casts, transposes and
+ * dequantization. */
 #include <string.h>
 
 #include "analyze/layers_in.h"
@@ -8,8 +9,8 @@
 #include "graph/op.h"
 #include "tensor/buf.h"
 
-/* A stored operand that is one number, or runs along one axis of a value of that rank. *axis: -1
- * for one number. */
+/* Is the value a stored operand that is one number (*axis -1), or runs along one axis of a value of
+ * that rank? */
 static bool stored_along_one_axis(const laci_graph *graph, int value, int rank, int *axis) {
   if (value < 0 || graph->values[value].stored < 0) return false;
   const laci_shape *shape = &graph->values[value].type.shape;
@@ -43,7 +44,7 @@ static bool step_transpose(const laci_graph *graph, const laci_node *node, laci_
   }
   if (s->scale_axis >= 0) s->scale_axis = through[s->scale_axis];
   if (s->factor_axis >= 0) s->factor_axis = through[s->factor_axis];
-  if (s->grid_block) forget_grid(s); /* its blocks have an order of axes, too */
+  if (s->grid_block) forget_grid(s); /* blocks depend on the order of axes too */
   if (s->grid_axis >= 0) s->grid_axis = through[s->grid_axis];
   return true;
 }
@@ -87,9 +88,9 @@ static int operand(const laci_node *node, int port) {
   return port < node->n_inputs ? node->inputs[port] : -1;
 }
 
-/* A float that is quantized and comes back: 0 becomes the zero point and 0 again, whatever the
- * scales, where both nodes have one zero point. The float is what is masked, and its size decides:
- * rounding to the steps of a row leaves larger numbers no smaller. */
+/* A float that is quantized and dequantized with equal zero points: 0 becomes the zero point and
+ * then 0 again, for any scale. So the float can be masked, by its magnitude: rounding with one
+ * scale does not change the order of magnitudes. */
 bool laci_is_quantized_pair(const laci_graph *graph, const laci_node *back, int *quantizer) {
   int producer = graph->values[back->inputs[0]].producer;
   if (producer < 0) return false;
@@ -137,7 +138,8 @@ static bool step_mul(const laci_graph *graph, const laci_node *node, int *next,
   return false;
 }
 
-/* An axis passes where its size and the product of sizes before it are the same on both sides. */
+/* Follows a Reshape backwards: an axis is kept where its size and the product of sizes before it
+ * are equal on both sides. */
 static bool step_reshape(const laci_graph *graph, const laci_node *node, laci_weight_source *s) {
   const laci_shape *in = &graph->values[node->inputs[0]].type.shape;
   const laci_shape *out = &graph->values[node->outputs[0]].type.shape;
@@ -154,7 +156,7 @@ static bool step_reshape(const laci_graph *graph, const laci_node *node, laci_we
     }
     s->axis_of[a] = found;
   }
-  if (s->grid_axis >= 0) forget_grid(s); /* its axis may be another's part */
+  if (s->grid_axis >= 0) forget_grid(s); /* its axis may be a part of another axis now */
   s->reshaped = true;
   return true;
 }

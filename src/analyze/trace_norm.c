@@ -3,8 +3,8 @@
  * but one (Salimans and Kingma, arXiv:1602.07868, 2016).
  *
  * Exporters write g * (v / |v|), v * (g / |v|) or (g * v) / |v|, and |v| as ReduceL2 or as the root
- * of a sum of squares, with a Reshape before or after it. Both are stored tensors, and nothing but
- * these nodes may read them: v is masked, and g follows its norm (prune/weights.c). */
+ * of a sum of squares, with a Reshape before or after it. g and v are stored tensors, and only
+ * these nodes may read them: v is masked, and g is scaled with the norm of v (prune/weights.c). */
 #include <math.h>
 
 #include "analyze/analyze.h"
@@ -21,7 +21,8 @@ static const laci_shape *shape_of(const laci_graph *graph, int value) {
   return &graph->values[value].type.shape;
 }
 
-/* The node that makes a value, if all its inputs are there; it is noted as one of the pattern's. */
+/* Returns the node that computes a value, if all its inputs are present, and records it as a node
+ * of the pattern; NULL otherwise. */
 static const laci_node *take(const laci_graph *graph, int value, laci_weight_norm *n) {
   int id = value < 0 ? -1 : graph->values[value].producer;
   if (id < 0 || n->n_nodes == LACI_NORM_NODES) return NULL;
@@ -34,7 +35,7 @@ static const laci_node *take(const laci_graph *graph, int value, laci_weight_nor
   return node;
 }
 
-/* Are all axes of the value 1 but `axis`, which is v's? */
+/* Has the value size 1 along all axes of v except `axis`? */
 static bool is_along(const laci_graph *graph, int value, int v, int axis) {
   const laci_shape *x = shape_of(graph, value), *whole = shape_of(graph, v);
   bool along = x->rank == whole->rank;
@@ -42,7 +43,7 @@ static bool is_along(const laci_graph *graph, int value, int v, int axis) {
   return along;
 }
 
-/* The axes of a reduction as bits; 0: not known. */
+/* Returns the axes of a reduction as bits; 0: not known. */
 static unsigned reduced_axes(const laci_graph *graph, const laci_node *node, int rank) {
   size_t n = 0;
   unsigned bits = 0;
@@ -62,7 +63,7 @@ static unsigned reduced_axes(const laci_graph *graph, const laci_node *node, int
   return bits;
 }
 
-/* The value, or what the Reshape that makes it reads. */
+/* Returns the value, or the input of the Reshape that computes it. */
 static int before_reshape(const laci_graph *graph, int value, laci_weight_norm *n) {
   int producer = value < 0 ? -1 : graph->values[value].producer;
   if (producer < 0 || !is_type(&graph->nodes[producer], "Reshape")) return value;
@@ -70,7 +71,7 @@ static int before_reshape(const laci_graph *graph, int value, laci_weight_norm *
   return node ? node->inputs[0] : -1;
 }
 
-/* x of x * x or x^2; -1: it is neither. */
+/* Returns x where the value is x * x or x^2; -1: it is neither. */
 static int squared(const laci_graph *graph, int value, laci_weight_norm *n) {
   const laci_node *node = take(graph, value, n);
   if (is_type(node, "Mul") && node->inputs[0] == node->inputs[1]) return node->inputs[0];
@@ -85,7 +86,7 @@ static int squared(const laci_graph *graph, int value, laci_weight_norm *n) {
   return two == 2 ? node->inputs[0] : -1;
 }
 
-/* Is the value |v| along one axis, which is set? */
+/* Is the value |v| along one axis? Then n->axis is set. */
 static bool is_norm(const laci_graph *graph, int value, int v, laci_weight_norm *n) {
   int at = before_reshape(graph, value, n);
   const laci_node *node = take(graph, at, n);
@@ -105,7 +106,7 @@ static bool is_norm(const laci_graph *graph, int value, int v, laci_weight_norm 
   if (!left || (left & (left - 1))) return false;
   n->axis = 0;
   while (!(left >> n->axis & 1)) n->axis++;
-  /* a Reshape leaves the axis alone where it is the first one */
+  /* a Reshape keeps the axis where it is the first one */
   bool kept = reduced == v || (n->axis == 0 && inner->dims[0] == whole->dims[0]);
   return kept && is_along(graph, value, v, n->axis);
 }
@@ -116,7 +117,8 @@ static bool is_stored(const laci_graph *graph, int value) {
   return laci_dtype_is_float(stored->dtype) && !stored->overridable && !stored->in_function;
 }
 
-/* Do the values fit? v and g are stored, and `below`, the divisor, is the norm of v. */
+/* Do the values form a weight normalization? v and g must be stored, and `below`, the divisor, the
+ * norm of v. */
 static bool matches(const laci_graph *graph, int v, int g, int below, const laci_weight_norm *from,
                     laci_weight_norm *out) {
   laci_weight_norm n = *from;
@@ -129,7 +131,7 @@ static bool matches(const laci_graph *graph, int v, int g, int below, const laci
   return true;
 }
 
-/* Everything that reads what is inside belongs to it, and the weight has one reader. */
+/* Do only nodes of the pattern read its inner values, and has the weight one reader? */
 static bool is_closed(const laci_graph *graph, const laci_weight_norm *n, int weight) {
   const int values[2] = {n->v, n->g};
   for (int k = -2; k < n->n_nodes; k++) {

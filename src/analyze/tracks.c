@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tracks, links, tags and freezing: the bookkeeping. tracks_in.h says what they mean. */
+ * Creates and changes tracks, links, tags and frozen positions; tracks_in.h defines them. */
 #include "analyze/tracks_in.h"
 #include "graph/graph.h"
 
@@ -21,7 +21,7 @@ int laci_track_new(laci_tracks *t, int64_t n, bool sourced) {
 int laci_track_root(const laci_tracks *t, int track) {
   laci_track *all = t->tracks;
   while (all[track].parent != track) {
-    all[track].parent = all[all[track].parent].parent; /* halves the path for the next one */
+    all[track].parent = all[all[track].parent].parent; /* path halving */
     track = all[track].parent;
   }
   return track;
@@ -39,7 +39,7 @@ static uint64_t mix(uint64_t a, uint64_t b) {
   return x * 0xD6E8FEB86659FD93u + 1;
 }
 
-/* Moves what `from` says about its positions over to `into`. */
+/* Merges the colours and frozen positions of `from` into `into`. */
 static void merge(laci_track *into, laci_track *from) {
   if (from->colour) {
     if (into->colour) {
@@ -80,7 +80,8 @@ int laci_track_union(laci_tracks *t, int a, int b) {
   b = laci_track_root(t, b);
   if (a == b) return a;
   int root = a < b ? a : b,
-      other = a < b ? b : a; /* the oldest stays: ids do not depend on the path */
+      /* the older id is the root, so ids do not depend on the order of unions */
+      other = a < b ? b : a;
   merge(&t->tracks[root], &t->tracks[other]);
   laci_budget_give_back(&t->budget, laci_bytes_of(t->tracks[other].n, LACI_POSITION_BYTES));
   t->tracks[other].parent = root;
@@ -184,7 +185,7 @@ void laci_layout_freeze_axis(laci_tracks *t, int value, int axis, int cause) {
     laci_track_freeze(t, axis_set->track, cause);
     return;
   }
-  /* Part of a composite stays in place: channels never cross it. */
+  /* One axis of a composite is frozen: channels must not cross its indices. */
   int which = 0;
   while (axis_set->axes[which] != axis) which++;
   int32_t *index = laci_alloc((size_t)track->n, sizeof *index);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * lac_inspect_why: the path from a node to the first cause that keeps its channels in place.
+ * For lac_inspect_why: finds the path from a node to the first cause that keeps its channels in
+ * place.
  *
- * The channels of the node's axis are followed breadth-first over the nodes that share them, until
- * one is met that froze them. */
+ * Searches breadth-first over the nodes that share the channels of the node's axis, until it finds
+ * the node that froze them. */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +16,7 @@
 #include "base/nearest.h"
 #include "graph/graph.h"
 
-/* The text grows in place. */
+/* A text that grows line by line. */
 typedef struct lines {
   char *text;
   size_t n, capacity;
@@ -67,8 +68,8 @@ static bool node_holds(const laci_analysis *a, int node_id, int32_t component, i
   return false;
 }
 
-/* Breadth-first over nodes that share the component, from `start` to `goal`; came[n]: node before n
- * + 1. */
+/* Searches breadth-first over nodes that share the component, from `start` to `goal`; came[n]: 1 +
+ * the node before n on the path. */
 static bool find_path(const laci_analysis *a, int start, int goal, int32_t component, int *came,
                       int *queue) {
   int n_queued = 0, ignored;
@@ -94,7 +95,8 @@ static bool find_path(const laci_analysis *a, int start, int goal, int32_t compo
   return false;
 }
 
-/* The node at which a cause shows: its own, or the producer or a reader of the value it names. */
+/* Returns the node to report for a cause: its own node, or the producer or a reader of its
+ * value. */
 static int node_of_cause(const laci_analysis *a, const laci_cause *cause, int32_t component) {
   if (cause->node >= 0) return cause->node;
   if (cause->value < 0) return -1;
@@ -162,7 +164,7 @@ static bool explain_axis(const laci_analysis *a, int l, bool is_c, lines *out) {
 
 enum { MOST_NAMES = 3 };
 
-/* Layers whose names hold the word, "a, b, c"; empty: there are none. */
+/* Lists the layers whose names contain the word, "a, b, c"; empty: there are none. */
 static void layers_with(const laci_analysis *a, const char *word, char *text, size_t capacity) {
   size_t used = 0;
   int n = 0;
@@ -174,7 +176,7 @@ static void layers_with(const laci_analysis *a, const char *word, char *text, si
   }
 }
 
-/* With the names that hold this one, or the nearest of the layers and their weights. */
+/* Fails with the names that contain this one, or the nearest names of layers and their weights. */
 static lac_status fail_unknown(const laci_analysis *a, const char *name, lac_error *err) {
   char held[512];
   int n = 0;
