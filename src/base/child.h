@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A program that works for us: it reads what we have on its standard input and answers on its
- * standard output, within a time limit. However it ends, the caller goes on.
+ * Runs a helper program: it gets input on its standard input and answers on its standard output,
+ * within a time limit. However it ends, the caller can continue.
  *
- * The process is started by posix_spawn, which needs no memory of its own and runs nothing of ours
- * in a copy of this process: other threads may hold any lock. The host program's signals are left
- * alone: SIGCHLD may be handled or ignored (then `end` is not known), and a program that ends
- * while we write to it is no SIGPIPE. */
+ * The process is started by posix_spawn, which does not copy this process's memory and runs none of
+ * its code in the child, where other threads' locks could be held. Signal settings of the host
+ * program are not changed: SIGCHLD may be handled or ignored (then `end` is not known), and writing
+ * to a program that has ended raises no SIGPIPE. */
 #ifndef LACI_BASE_CHILD_H
 #define LACI_BASE_CHILD_H
 
@@ -17,16 +17,16 @@ typedef struct laci_child_job {
   char *const *command; /* path of the program, arguments, NULL */
   const void *input;
   size_t input_bytes;
-  double seconds;    /* it may take; > 0 */
-  size_t most_bytes; /* it may answer */
+  double seconds;    /* time limit; > 0 */
+  size_t most_bytes; /* limit of the answer's size */
 } laci_child_job;
 
 typedef enum laci_child_end {
   LACI_CHILD_EXITED,   /* code: its status */
   LACI_CHILD_KILLED,   /* code: the signal */
-  LACI_CHILD_LATE,     /* it took longer, and was ended */
-  LACI_CHILD_TOO_MUCH, /* it answered more, and was ended */
-  LACI_CHILD_UNKNOWN   /* it ended, and the host program took the status */
+  LACI_CHILD_LATE,     /* it exceeded the time limit and was killed */
+  LACI_CHILD_TOO_MUCH, /* it exceeded the answer's limit and was killed */
+  LACI_CHILD_UNKNOWN   /* it ended, but the host program has collected its status */
 } laci_child_end;
 
 typedef struct laci_child_result {

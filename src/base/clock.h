@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Time for reports and benches. No result may depend on it: budgets are counted in iterations. */
+ * Time for reports and benchmarks. No result may depend on it: limits on work are counted in
+ * iterations. */
 #ifndef LACI_BASE_CLOCK_H
 #define LACI_BASE_CLOCK_H
 
-/** Seconds on a clock that never goes back; only differences mean something. Any thread. */
+/** Returns seconds of a monotonic clock; only differences are meaningful. Any thread. */
 double laci_clock_seconds(void);
 
 #endif

@@ -6,11 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** 0xE3069283 for "123456789". Any thread. */
+/** Returns the checksum of n bytes; 0xE3069283 for "123456789". Any thread. */
 uint32_t laci_crc32c(const void *bytes, size_t n);
 
-/** The checksum as it is stored next to the bytes: masked, since a checksum of bytes that hold
- * their own checksum is a poor one. */
+/** Returns the checksum in the masked form in which it is stored next to the bytes, since a
+ * checksum of bytes that contain their own checksum is weak. */
 uint32_t laci_crc32c_masked(const void *bytes, size_t n);
 
 #endif

@@ -12,7 +12,7 @@
 /** Writes the text (if err is given) and returns status, so that a failure is one statement. */
 lac_status laci_fail(lac_error *err, lac_status status, const char *format, ...) LAC_PRINTF(3, 4);
 
-/** What could help, for a failure that was just written: `return laci_hint(err, LAC_HINT_CROP,
+/** Adds a hint to a failure that was just written: `return laci_hint(err, LAC_HINT_CROP,
  * laci_fail(err, ...))`. Returns the status. */
 lac_status laci_hint(lac_error *err, lac_hint hint, lac_status status);
 
@@ -21,13 +21,14 @@ lac_status laci_hint(lac_error *err, lac_hint hint, lac_status status);
 lac_status laci_fail_in(lac_error *err, lac_status status, const char *format, ...)
     LAC_PRINTF(3, 4);
 
-/** A caller's argument that may not be NULL. */
+/** A pointer argument of a public function that must not be NULL. */
 typedef struct laci_given {
   const char *name;
   const void *pointer;
 } laci_given;
 
-/** LAC_OK, or LAC_BAD_ARGUMENT for the first that is NULL: "lac_prune: model is NULL". */
+/** Returns LAC_OK, or fails LAC_BAD_ARGUMENT for the first argument that is NULL: "lac_prune: model
+ * is NULL". */
 LAC_MUST_CHECK lac_status laci_check_given(const char *function, const laci_given *given, size_t n,
                                            lac_error *err);
 /** LACI_CHECK_GIVEN(err, {"model", model}, {"report", report}): for a public function. */
@@ -35,12 +36,12 @@ LAC_MUST_CHECK lac_status laci_check_given(const char *function, const laci_give
   laci_check_given(__func__, (const laci_given[]){__VA_ARGS__}, \
                    sizeof((const laci_given[]){__VA_ARGS__}) / sizeof(laci_given), (err))
 
-/** Puts `to` wherever `from` (not empty) is in the text: a failure speaks of a temporary file
- * by the name that its reader knows. err may be NULL. */
+/** Replaces `from` (not empty) by `to` everywhere in the text, so that a failure about a temporary
+ * file has the name that the user knows. err may be NULL. */
 void laci_error_rename(lac_error *err, const char *from, const char *to);
 
-/** Does the failure say nothing of what was worked on (memory, an interruption)? Whoever goes on
- * without what failed must not go on then. */
+/** Is it a failure for a reason other than the data (no memory, an interruption)? A caller that
+ * would otherwise continue without the failed part must then stop, too. */
 static inline bool laci_ends_the_run(lac_status status) {
   return status == LAC_NO_MEMORY || status == LAC_MEMORY_LIMIT || status == LAC_INTERRUPTED;
 }

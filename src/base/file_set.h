@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Files that appear together or not at all.
  *
- * While a set is open on a thread, every writer that is committed there (base/writer.h) waits, as a
- * whole file under its temporary name, for the end of the outermost set. That gives all of them
- * their names, by renaming only. What they replace is kept under the temporary names until all have
- * theirs: a failure in between puts every old file back, byte for byte.
+ * While a set is open on a thread, every writer that is committed there (base/writer.h) keeps its
+ * complete file under a temporary name until the outermost set ends. The end of this set renames
+ * all of them. Files that they replace are kept under the temporary names until all are renamed;
+ * after a failure in between, every old file is restored, byte for byte.
  *
- * A process that is killed while names are given leaves new files and old ones, each whole, in the
- * order of the commits; so a file that names others (a model its data) is committed after them. A
- * model that replaces one with a data file of the same name is committed twice: first a version
- * that knows the new data by a second name (laci_file_set_second_name), then the data, then the
- * model itself. So whenever the process ends, the model and the data that it names belong together.
+ * A process that is killed during the renaming leaves some new and some old files, each complete,
+ * renamed in the order of the commits. So a file that names others (a model its data) must be
+ * committed after them. A model that replaces one with a data file of the same name is committed
+ * twice: first a version that names the new data by a second name (laci_file_set_second_name), then
+ * the data, then the model itself. So the model and the data that it names belong together whenever
+ * the process ends.
  */
 #ifndef LACI_BASE_FILE_SET_H
 #define LACI_BASE_FILE_SET_H
@@ -21,26 +22,28 @@
 #include "lacuna/status.h"
 
 typedef enum laci_placing {
-  LACI_PLACING_FILE,   /* `temporary` is to be called `path` */
-  LACI_PLACING_FOLDER, /* `path` was made for the files of the set: stays with them */
-  LACI_PLACING_SECOND, /* `path` is a second name: goes when the set has its names */
-  LACI_PLACING_HIDDEN  /* what is called `path` is called `temporary` meanwhile, and goes then */
+  LACI_PLACING_FILE,   /* `temporary` is to be renamed to `path` */
+  LACI_PLACING_FOLDER, /* the folder `path` was created for the files of the set, and stays if the
+                          set succeeds */
+  LACI_PLACING_SECOND, /* `path` is a second name, which is removed after the renaming */
+  LACI_PLACING_HIDDEN  /* the old file `path` is renamed to `temporary` during the renaming, and
+                          then removed */
 } laci_placing;
 
-/** A file that waits. */
+/** A file to be renamed at the end of the set. */
 typedef struct laci_placement {
   laci_placing kind;
-  int folder; /* what both paths are relative to; AT_FDCWD, or borrowed */
+  int folder; /* folder to which both paths are relative; AT_FDCWD, or a borrowed descriptor */
   char *path, *temporary;
   char *shown;    /* the path as texts name it */
   int fd;         /* holds the temporary file's lock; -1: none */
   int registered; /* base/temporary.h */
-  bool force;     /* may replace */
-  bool placed;    /* has its name */
-  bool over;      /* ... and `temporary` is now what had it before */
+  bool force;     /* may replace an existing file */
+  bool placed;    /* it has been renamed */
+  bool over;      /* `temporary` is now the old file that had the name */
 } laci_placement;
 
-/** The caller's, on its stack. */
+/** Allocated by the caller, on its stack. */
 typedef struct laci_file_set {
   struct laci_file_set *outer;
   laci_placement *files;
@@ -48,41 +51,41 @@ typedef struct laci_file_set {
   bool apart;
 } laci_file_set;
 
-/** From now on commits on this thread wait for the end of the set. */
+/** Opens a set: from now on files committed on this thread are renamed only at its end. */
 void laci_file_set_begin(laci_file_set *set);
-/** The same, but its files get their names at its own end, whatever set it is in: for files that
- * are read back before the outer set ends. */
+/** Opens a set whose files are renamed at its own end, even if it is inside another set: for files
+ * that are read before the outer set ends. */
 void laci_file_set_begin_apart(laci_file_set *set);
 
-/** st: how the work went. Where well, the files join the set around this one, or get their names if
- * there is none. Else, and on a failure here, no new file is left and all old ones are as they
- * were. Returns st, or what failed: LAC_EXISTS where a name was taken meanwhile, LAC_IO,
+/** Ends a set; st: the status of the work. On success the files join the enclosing set, or are
+ * renamed if there is none. Otherwise, and on a failure here, no new file is left and all old ones
+ * are unchanged. Returns st, or the failure: LAC_EXISTS where a name was taken meanwhile, LAC_IO,
  * LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_file_set_end(laci_file_set *set, lac_status st, lac_error *err);
 
-/** Into the open set, or, where none is, to its name at once. Takes what *file owns on success, and
- * empties it. Fails LAC_NO_MEMORY, and as laci_file_set_end. */
+/** Adds a file to the open set, or renames it at once where none is open. On success takes
+ * ownership of what *file holds, and empties it. Fails LAC_NO_MEMORY, and as laci_file_set_end. */
 LAC_MUST_CHECK lac_status laci_file_set_add(laci_placement *file, lac_error *err);
-/** A whole file `from`, on the same file system, for the name `to`; needs an open set. From now on
- * it goes where the set fails. */
+/** Adds a complete file `from`, on the same file system, to be renamed to `to`; needs an open set.
+ * It is removed if the set fails. */
 LAC_MUST_CHECK lac_status laci_file_set_move(const char *from, const char *to, bool force,
                                              lac_error *err);
-/** What is called `path` loses its name before the files that are added after this get theirs: for
- * a model whose data are replaced, where no second name serves. Needs an open set. Fails LAC_IO,
- * LAC_NO_MEMORY. */
+/** Removes the old file `path` before the files added later are renamed: for a model whose data are
+ * replaced, where no second name is possible. Needs an open set. Fails LAC_IO, LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_file_set_hide(const char *path, lac_error *err);
-/** Makes a folder, which goes again where the open set fails; one that exists is fine. Needs an
- * open set. Fails LAC_IO. */
+/** Creates a folder, which is removed if the open set fails; an existing one is fine. Needs an open
+ * set. Fails LAC_IO. */
 LAC_MUST_CHECK lac_status laci_file_set_make_folder(const char *path, lac_error *err);
-/** A second name for a file that waits, next to it, until the open set has its names. *name:
- * without the folder, the caller's (laci_free); NULL where the file system has no second names. */
+/** Makes a second name (hard link) for an added file in the same folder, which is removed after the
+ * renaming. *name: without the folder, the caller's (laci_free); NULL where the file system has no
+ * hard links. */
 LAC_MUST_CHECK lac_status laci_file_set_second_name(const laci_placement *file, char **name,
                                                     lac_error *err);
 
-/** Removes what waits and frees it. */
+/** Removes the temporary file and frees the placement. */
 void laci_placement_clear(laci_placement *file);
 
-/** Are names being given just now? A signal that would end the process had better wait. Safe in a
+/** Is a set being renamed at this moment? A signal should then not end the process yet. Safe in a
  * signal handler. */
 bool laci_file_sets_are_placed(void);
 

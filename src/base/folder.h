@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The files of a folder by a pattern of their names, such as "checkpoint-*.lac". */
+ * Finds the files of a folder by a pattern of their names, such as "checkpoint-*.lac". */
 #ifndef LACI_BASE_FOLDER_H
 #define LACI_BASE_FOLDER_H
 
@@ -7,28 +7,28 @@
 
 #include "lacuna/status.h"
 
-/** Is there any? False where the folder cannot be read, too. */
+/** Does the folder hold a matching file? False also where it cannot be read. */
 bool laci_folder_has(const char *folder, const char *pattern);
-/** Removes them. A folder that is not there holds none. Fails LAC_IO. */
+/** Removes the matching files. A folder that does not exist holds none. Fails LAC_IO. */
 LAC_MUST_CHECK lac_status laci_folder_remove(const char *folder, const char *pattern,
                                              lac_error *err);
 
-/** A descriptor of a folder: what is opened relative to it is in this folder, wherever its path
- * leads meanwhile. Fails LAC_NOT_FOUND, LAC_IO. */
+/** Opens a descriptor of a folder: files opened relative to it are in this folder even if its path
+ * changes. Fails LAC_NOT_FOUND, LAC_IO. */
 LAC_MUST_CHECK lac_status laci_folder_enter(const char *path, int *folder, lac_error *err);
-/** Opens a regular file of that name in it, and no link; flags as openat takes them. shown: its
- * path, for the texts of failures. Fails LAC_NOT_FOUND, LAC_BAD_FILE for what is no regular file,
- * LAC_IO. */
+/** Opens a regular file of that name in the folder, but no link; flags as for openat. shown: the
+ * file's path, for texts of failures. Fails LAC_NOT_FOUND, LAC_BAD_FILE for anything but a regular
+ * file, LAC_IO. */
 LAC_MUST_CHECK lac_status laci_folder_open_file(int folder, const char *name, const char *shown,
                                                 int flags, int *fd, lac_error *err);
 /** Is the path a link? */
 bool laci_path_is_link(const char *path);
 
-/** The folder is the caller's until laci_folder_unlock, or until the program ends, however it does:
- * no file is left. *lock: -1 where the folder cannot be opened or its file system knows no
- * locks; the caller goes on without. Fails LAC_EXISTS where another process holds it. */
+/** Locks the folder until laci_folder_unlock or the end of the process, however it ends; no file is
+ * left. *lock is -1 where the folder cannot be opened or its file system has no locks; the caller
+ * continues without one. Fails LAC_EXISTS where another process holds the lock. */
 LAC_MUST_CHECK lac_status laci_folder_lock(const char *folder, int *lock, lac_error *err);
-/** Of -1: nothing. */
+/** Does nothing for -1. */
 void laci_folder_unlock(int lock);
 
 #endif

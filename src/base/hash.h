@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Hashes of bytes (XXH3): the same on every machine for the same bytes, fast, and no protection
- * against malice. */
+ * Hashes of bytes (XXH3): fast and equal on every machine, but not secure against deliberate
+ * collisions. */
 #ifndef LACI_BASE_HASH_H
 #define LACI_BASE_HASH_H
 
@@ -11,11 +11,12 @@ typedef struct laci_hash128 {
   uint64_t high, low;
 } laci_hash128;
 
-/** Hash of size_bytes bytes. To hash several parts in a row, give the hash of those before as the
- * seed. */
+/** Returns the hash of size_bytes bytes. To hash several parts in a row, pass the hash of the parts
+ * before as the seed. */
 uint64_t laci_hash64(const void *bytes, size_t size_bytes, uint64_t seed);
 
-/** The hash of bytes that come part by part: that of laci_hash64 for all of them at once. */
+/** Computes the hash of bytes that are added part by part; the result is that of laci_hash64 for
+ * all of them at once. */
 typedef struct laci_hash_stream laci_hash_stream;
 /** NULL: no memory. */
 laci_hash_stream *laci_hash_stream_create(void);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a job logs while it works, and whether it is to end: levels, sinks that the caller sets
- * (the library itself never prints), the interrupt.
+ * Logging and interruption of jobs: levels, sinks that the caller sets (the library itself never
+ * prints), and the interrupt.
  *
- * All of it is of the context (lacuna/context.h) that the calling thread is in. A thread that works
- * for another one enters that one's context first: those of pool.h do. */
+ * All of this belongs to the context (lacuna/context.h) of the calling thread. A thread that works
+ * for another one must enter that one's context first, as the threads of pool.h do. */
 #ifndef LACI_BASE_LOG_H
 #define LACI_BASE_LOG_H
 
@@ -14,7 +14,7 @@
 
 typedef struct lac_context lac_context;
 
-/** printf-style line (no newline) to the sink, if the level is wanted. Any thread. */
+/** Logs a printf-style line (without newline), if its level is enabled. Any thread. */
 void laci_log(lac_log_level level, const char *format, ...) LAC_PRINTF(2, 3);
 bool laci_log_wanted(lac_log_level level);
 
@@ -25,13 +25,16 @@ void laci_progress(const char *what, int64_t done, int64_t total);
 /** True once the user asked to stop (lac_interrupt): long jobs look at it now and then. */
 bool laci_interrupted(void);
 
-/** The same, and the request is met: for work that ends early and lets what follows go on. */
+/** As laci_interrupted, and clears the request: for work that ends early and lets later work
+ * continue. */
 bool laci_interrupt_take(void);
 
-/** The context of the calling thread, for one that works for it; never NULL. */
+/** Returns the context of the calling thread, to be entered by a thread that works for it; never
+ * NULL. */
 lac_context *laci_context_current(void);
 
-/** What 0 threads mean in the calling thread's context; 0: the cores this process may use. */
+/** Returns the number of threads that 0 stands for in the calling thread's context; 0: the cores
+ * this process may use. */
 int laci_context_threads(void);
 
 #endif

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading files that are not ours: a model, its external data, packs, images, checkpoints.
+ * Reads files of users: models, external data, packs, images, checkpoints.
  *
- * No file is mapped: another program may cut a file short at any moment, and a mapping would then
- * be the end of this process (SIGBUS). A reader has addresses, as many as the file has bytes, but
- * no memory at them at first: parts are copied to the caller (fetch), or brought to their
- * addresses in memory of our own (look, materialise). Addresses without bytes cannot be read;
- * a caller that does so by mistake learns it at once. So a large tensor can be known by where it
- * would be, long before anybody needs it, and if ever.
+ * No file is mapped: another program may truncate a file at any moment, and access to a mapping
+ * would then end this process (SIGBUS). A reader reserves an address for every byte of the file,
+ * but no memory at first. Parts are copied to the caller (fetch), or read into memory at their
+ * addresses (look, materialise). Access to other addresses crashes at once, so a mistake is found
+ * early. So a large tensor has an address long before its bytes are read, if they ever are.
  *
- * After each read the file is looked at again: where it was cut, or is newer than when it was
- * opened, that is LAC_IO, "FILE: was 100 bytes long, and was cut to 7 meanwhile". What has been
- * brought stays as it was read. A file that another one replaces by a rename is read to its end.
+ * After each read the file is checked again: if it was truncated, or is newer than when it was
+ * opened, that is LAC_IO, "FILE: was 100 bytes long, and was cut to 7 meanwhile". Bytes that were
+ * read before stay in memory. A file that another one replaces by a rename can be read to its end.
  *
  * Fetching and materialising: any thread, and several at once. Everything else: one thread. */
 #ifndef LACI_BASE_READER_H
@@ -20,73 +19,77 @@
 
 typedef struct laci_reader laci_reader;
 
-/** Fails LAC_NOT_FOUND, LAC_BAD_FILE for what is no regular file, LAC_IO, LAC_NO_MEMORY. */
+/** Opens a regular file. Fails LAC_NOT_FOUND, LAC_BAD_FILE for anything else, LAC_IO,
+ * LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_reader_open(const char *path, laci_reader **reader, lac_error *err);
 
-/** A copy of the bytes; all are there. name: for messages. */
+/** Opens a reader over a copy of the bytes, all of which are in memory. name: for messages. */
 LAC_MUST_CHECK lac_status laci_reader_open_memory(const char *name, const void *bytes,
                                                   size_t size_bytes, laci_reader **reader,
                                                   lac_error *err);
 
-/** A file that is made from another one. */
+/** A virtual file whose content is computed from another file. */
 typedef struct laci_origin {
   const char *name; /* for messages */
   size_t size_bytes;
-  laci_file_id id; /* of the file that it is made from */
-  /** Copies a part. Any thread, and several at once. */
+  laci_file_id id; /* of the file from which it is computed */
+  /** Copies a part to `to`. Any thread, and several at once. */
   lac_status (*fetch)(void *context, size_t offset, size_t size_bytes, void *to, lac_error *err);
-  /** What can be had at no cost to its places in `to`, which has the file's size and holds zeros.
+  /** Writes the parts that need no computation to their places in `to`, which has the file's size
+   * and holds zeros.
    */
   lac_status (*outline)(void *context, uint8_t *to, lac_error *err);
-  /** All bytes. */
+  /** Writes all bytes to `to`. */
   lac_status (*whole)(void *context, uint8_t *to, lac_error *err);
   void (*close)(void *context); /* NULL: nothing to close */
   void *context;
 } laci_origin;
 
-/** Takes the origin, on success. */
+/** Opens a reader over a virtual file; takes ownership of the origin on success. */
 LAC_MUST_CHECK lac_status laci_reader_open_origin(const laci_origin *origin, laci_reader **reader,
                                                   lac_error *err);
 /** NULL is fine. */
 void laci_reader_close(laci_reader *reader);
 
 size_t laci_reader_size(const laci_reader *reader);
-/** NULL: it came from memory. */
+/** Returns the file's identity; NULL: it was opened from memory. */
 const laci_file_id *laci_reader_id(const laci_reader *reader);
-/** Where the bytes are, or would be; NULL for an empty file. */
+/** Returns the address of the first byte, even if it was not read yet; NULL for an empty file. */
 const uint8_t *laci_reader_bytes(const laci_reader *reader);
 /** Whether an address is one of the reader's. */
 bool laci_reader_has(const laci_reader *reader, const void *address);
 
-/** Gives the descriptor back: a process has few. Each read opens the file again, which has to be
- * the same one. */
+/** Closes the descriptor, since a process has few. Each read then opens the file again, and fails
+ * unless it is the same one. */
 void laci_reader_park(laci_reader *reader);
 
-/** From now on, what is fetched has to be what was there when it was fetched first, else it is
- * LAC_IO: for a file whose checksums are computed once. Memory: 8 bytes for each 64 KiB. */
+/** From now on, a fetched part that is read again must have the same bytes as the first time, else
+ * it is LAC_IO: for a file whose checksums are computed once. Memory: 8 bytes for each 64 KiB. */
 LAC_MUST_CHECK lac_status laci_reader_watch(laci_reader *reader, lac_error *err);
 
-/** Is a part, which must be inside the file, at its address, and will it stay? Any thread. */
+/** Is a part, which must be inside the file, in memory at its address, and will it stay there? Any
+ * thread. */
 bool laci_reader_is_there(laci_reader *reader, size_t offset, size_t size_bytes);
 
 /** Copies a part, which must be inside the file: from memory if it is there, else from the file. */
 LAC_MUST_CHECK lac_status laci_reader_fetch(laci_reader *reader, size_t offset, size_t size_bytes,
                                             void *to, lac_error *err);
 
-/** Brings a part, which must be inside the file, to its address, until laci_reader_release. Of an
- * origin: its outline. */
+/** Reads a part, which must be inside the file, into memory at its address, until
+ * laci_reader_release. Of a virtual file, only its outline. */
 LAC_MUST_CHECK lac_status laci_reader_look(laci_reader *reader, size_t offset, size_t size_bytes,
                                            lac_error *err);
-/** What was looked at goes. What was materialised stays. */
+/** Frees the memory of laci_reader_look, but not that of laci_reader_materialise. */
 void laci_reader_release(laci_reader *reader);
 
-/** Brings a part to its address for good; an origin's: all of it. Others may be fetching. */
+/** Reads a part into memory at its address permanently; of a virtual file, all of it. Other threads
+ * may fetch meanwhile. */
 LAC_MUST_CHECK lac_status laci_reader_materialise(laci_reader *reader, size_t offset,
                                                   size_t size_bytes, lac_error *err);
 
 /* ---- Whole files ---- */
 
-/** A regular file's bytes, in memory of our own. An empty file has bytes == NULL. */
+/** A regular file's bytes, read into memory. An empty file has bytes == NULL. */
 typedef struct laci_file_bytes {
   const uint8_t *bytes;
   size_t size_bytes;

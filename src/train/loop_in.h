@@ -48,7 +48,7 @@ typedef struct laci_loop {
   uint64_t structure;
   float *weights, *statistics; /* buffers of the trainer */
   int64_t n_weights, n_statistics;
-  float *statistics_before;              /* the step */
+  float *statistics_before;              /* statistics before the current step */
   float *best_weights, *best_statistics; /* NULL: the best weights are not kept */
   bool best_is_lost;                     /* the checkpoint refers to best weights whose file is
                                             missing */

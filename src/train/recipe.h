@@ -18,7 +18,7 @@ typedef struct laci_preprocessing_stage {
 
 /** Rate and warm-up that replace those of the recipe for large batches. */
 typedef struct laci_large_batch {
-  int64_t above; /* images a step */
+  int64_t above; /* used for more images in a step than this */
   double rate, warmup_epochs;
 } laci_large_batch;
 
