@@ -324,8 +324,8 @@ typedef struct landing {
   int64_t first, n;
 } landing;
 
-/* Copies n results. They are rounded, in case a kernel computed with fractions; adding 0 turns -0
- * into 0. */
+/* Copies n results. They are rounded, in case a kernel computed with fractions; adding 0 makes 0 of
+ * -0. */
 static void land_run(const result *r, const float *from, double *to, int64_t n) {
   for (int64_t i = 0; i < n; i++) {
     to[i] = r->whole ? rint((double)from[i]) * r->unit + 0.0 : (double)from[i];
