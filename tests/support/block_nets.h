@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Classifiers of equal blocks, in the text of graph_build.h, for tests of training: in each kind,
- * several nodes read values, by other operators. Images are 3 x 16 x 16, classes 10. */
+ * Classifiers of equal blocks, as text for graph_build.h, for tests of training. Kinds differ in
+ * their operators; in each, some values have several readers. Inputs are images of 3 x 16 x 16;
+ * there are 10 classes. */
 #ifndef TESTS_SUPPORT_BLOCK_NETS_H
 #define TESTS_SUPPORT_BLOCK_NETS_H
 
@@ -8,8 +9,9 @@
 #include <stdio.h>
 
 typedef enum block_kind {
-  BLOCK_JOINS,     /* every block reads all before it (DenseNet) */
-  BLOCK_GATES,     /* swish, squeeze and excitation; 40 channels, which blocks of 16 pad */
+  BLOCK_JOINS,     /* every block reads the outputs of all earlier blocks (DenseNet) */
+  BLOCK_GATES,     /* swish, squeeze and excitation; 40 channels, no multiple of 16, so that blocks
+                      of 16 are padded */
   BLOCK_BRANCHES,  /* a pool, two windows and a longer branch in parallel (Inception) */
   BLOCK_ATTENTION, /* attention, gelu and layer norms as separate operators */
   N_BLOCK_KINDS
@@ -28,7 +30,7 @@ __attribute__((format(printf, 2, 3))) static inline void block_say(block_text *t
   va_end(args);
 }
 
-/** name = Relu(BatchNormalization(from)), of so many channels; inside: name.n */
+/** Adds name = Relu(BatchNormalization(from)) with n channels; the value between is name.n */
 static inline void block_norm_relu(block_text *to, const char *name, const char *from, int n) {
   block_say(to, "stored %s.s %d\nstored %s.b %d\nstored %s.m %d\nstored %s.v %d positive\n", name,
             n, name, n, name, n, name, n);

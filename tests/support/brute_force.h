@@ -2,10 +2,10 @@
  * Can a network still compute the same after two indices of one stored tensor's axis changed
  * places?
  *
- * Nothing is known of couplings here: the other stored tensors are reordered by trial (not at all,
- * as a moved operand is seen to be, or by any transposition), the node is run, and a branch dies
- * where an output is not the old one with one axis reordered. The walk is depth-first over the
- * nodes and gives up after a budget of evaluations. */
+ * The search uses no knowledge of couplings. It reorders the other stored tensors by trial: not at
+ * all, by an order that another operand of the node shows, or by any exchange of two indices. It
+ * then runs the node; a branch ends where an output is not the old output with one axis reordered.
+ * It walks the nodes depth-first and gives up after a budget of evaluations. */
 #ifndef TESTS_SUPPORT_BRUTE_FORCE_H
 #define TESTS_SUPPORT_BRUTE_FORCE_H
 
@@ -20,8 +20,8 @@ typedef struct brute_order {
   int64_t from[BRUTE_MAX_SIZE]; /* new[p] = old[from[p]] */
 } brute_order;
 
-/** Parameters move; numbers that say what an operator does (sizes, scales, limits: names with k),
- * and what the caller sees, do not. */
+/** May the stored tensor be reordered? Parameters may; numbers that define what an operator does
+ * (sizes, scales, limits: names that begin with k), and values that the caller sees, may not. */
 static inline bool brute_may_move(const laci_graph *graph, int value) {
   const laci_value *v = &graph->values[value];
   return v->stored >= 0 && !v->is_output && laci_dtype_is_float(v->type.dtype) && v->name[0] != 'k';
@@ -59,7 +59,7 @@ static inline bool brute_slices_close(const laci_buf *now, int64_t p, const laci
   return true;
 }
 
-/** The order along the axis that makes `now` of `old`, if there is one. */
+/** Finds the order along the axis that maps `old` to `now`. False: there is none. */
 static inline bool brute_order_along(const laci_buf *now, const laci_buf *old, int axis,
                                      double tolerance, brute_order *order) {
   bool used[BRUTE_MAX_SIZE] = {false};
@@ -68,7 +68,8 @@ static inline bool brute_order_along(const laci_buf *now, const laci_buf *old, i
   for (int64_t p = 0; p < order->n; p++) {
     int64_t found = -1;
     for (int64_t k = 0; k < order->n && found < 0; k++) {
-      int64_t q = (p + k) % order->n; /* in place first: equal slices stay where they are */
+      int64_t q = (p + k) % order->n; /* the same index is tried first, so that equal slices keep
+                                         their places */
       if (!used[q] && brute_slices_close(now, p, old, q, axis, tolerance)) found = q;
     }
     if (found < 0) return false;
@@ -90,7 +91,7 @@ static inline bool brute_moved_along_one_axis(const laci_buf *now, const laci_bu
   return false;
 }
 
-/** Orders that the node's other operands show. */
+/** Lists the orders that the node's other operands have undergone; returns their number. */
 static inline int brute_seen_orders(const brute *b, const laci_node *node, brute_order *seen) {
   int n = 0;
   for (int i = 0; i < node->n_inputs; i++) {
@@ -116,7 +117,7 @@ static inline void brute_release(brute *b, const laci_node *node) {
   }
 }
 
-/** All operands are chosen: computes the node and goes on. */
+/** Computes the node, whose operands are all chosen, and continues with the next one. */
 static inline brute_answer brute_step(brute *b, int node_id) {
   const laci_node *node = &b->graph->nodes[node_id];
   if (b->budget-- <= 0) return BRUTE_GAVE_UP;
@@ -139,10 +140,10 @@ static inline brute_answer brute_step(brute *b, int node_id) {
 typedef struct brute_choice {
   int n;
   brute_order order[BRUTE_MAX_SEEN + 1];
-  int64_t swap_a, swap_b; /* the last of order[]; -1: none */
+  int64_t swap_a, swap_b; /* the exchange that is the last of order[]; -1: none */
 } brute_choice;
 
-/** How far the choice for one operand has come. */
+/** The state of the choice for one operand. */
 typedef struct brute_moves {
   int axis, n_moved; /* the next axis; at most two move */
   bool swapped;
@@ -151,7 +152,7 @@ typedef struct brute_moves {
 static inline brute_answer brute_operand(brute *b, int node_id, int port,
                                          const brute_choice *choice, bool swapped);
 
-/** Operand `port`, with the axes from moves.axis on still to be chosen. */
+/** Tries all choices for operand `port`, for its axes from moves.axis on. */
 static inline brute_answer brute_axes(brute *b, int node_id, int port, const brute_choice *choice,
                                       brute_moves moves) {
   int axis = moves.axis;
@@ -186,14 +187,15 @@ static inline brute_answer brute_axes(brute *b, int node_id, int port, const bru
   return worst;
 }
 
-/** Operands from `port` on: those that are stored and not chosen yet get every choice. */
+/** Tries all choices for the operands from `port` on that are stored and not chosen yet. */
 static inline brute_answer brute_operand(brute *b, int node_id, int port,
                                          const brute_choice *choice, bool swapped) {
   const laci_node *node = &b->graph->nodes[node_id];
   while (port < node->n_inputs && (node->inputs[port] < 0 || b->now[node->inputs[port]])) port++;
   if (port == node->n_inputs) {
     return choice->swap_a >= 0 && !swapped ? BRUTE_NO
-                                           : brute_step(b, node_id); /* without: tried elsewhere */
+                                           : brute_step(b, node_id); /* the case without an exchange
+                                                                        is tried elsewhere */
   }
   int v = node->inputs[port];
   b->now[v] = buf_copy(b->old[v]);
@@ -243,8 +245,8 @@ static inline brute_answer brute_node(brute *b, int node_id) {
   return worst;
 }
 
-/** Exchanges indices p and q of a stored tensor's axis and searches. `old`: all values of the graph
- * as it is. */
+/** Exchanges indices p and q of a stored tensor's axis and searches. `old`: all values of the
+ * unchanged graph. */
 static inline brute_answer brute_exchange(const laci_graph *graph, laci_buf *const *old, int stored,
                                           int axis, int64_t p, int64_t q) {
   int v = graph->stored[stored].value;

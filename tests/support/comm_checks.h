@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What holds for a group of processes over any transport. Each check is called by every process of
- * the group with its own comm; it returns NULL, or what is wrong. */
+ * Checks of a group of processes over any transport. Each check is called by every process of the
+ * group with its own comm; it returns NULL, or what is wrong. */
 #ifndef TESTS_SUPPORT_COMM_CHECKS_H
 #define TESTS_SUPPORT_COMM_CHECKS_H
 
@@ -14,7 +14,8 @@
 
 enum { CHECKED_SUMS = 7 };
 
-/** Number i of process k: many sizes, so that the order of additions shows. */
+/** Returns number i of process k. Magnitudes vary widely, so that the order of additions changes
+ * the sum. */
 static float checked_number(int k, int64_t i) {
   uint32_t bits = (uint32_t)(i * 2654435761U + (uint32_t)k * 40503U);
   bits ^= bits >> 13;
@@ -22,7 +23,7 @@ static float checked_number(int k, int64_t i) {
   return ((float)(bits % 2001) - 1000.0F) / scale;
 }
 
-/** The definition: in the order of ranks. */
+/** Returns the sum by definition: in the order of ranks. */
 static float checked_sum(int size, int64_t i, laci_wire wire) {
   float sum = 0;
   for (int k = 0; k < size; k++) {
@@ -48,7 +49,7 @@ static const char *check_bytes(laci_comm *comm) {
     if (got != 1000 + k) return "gathered bytes";
   }
   size_t begin[9] = {0};
-  for (int k = 0; k < size; k++) begin[k + 1] = begin[k] + (size_t)k * 3; /* of process 0: none */
+  for (int k = 0; k < size; k++) begin[k + 1] = begin[k] + (size_t)k * 3; /* process 0 has none */
   for (size_t i = begin[rank]; i < begin[rank + 1]; i++) bytes[i] = (unsigned char)(100 + rank);
   if (laci_comm_gather_parts(comm, bytes, begin, NULL)) return "parts";
   for (int k = 0; k < size; k++) {
@@ -85,7 +86,7 @@ static const char *check_agreement(laci_comm *comm) {
   return any == (size > 1 ? 5U : 4U) ? NULL : "bits of an awaited vote";
 }
 
-/** Several sums at the same time, begun in one order, polled, ended in the same. */
+/** Checks several sums at the same time, which are begun, polled and ended in the same order. */
 static const char *check_sums(laci_comm *comm, laci_wire wire, unsigned seed) {
   static const int64_t counts[CHECKED_SUMS] = {1, 0, 16, 17, 1000, 65536 + 5, 31};
   const int rank = laci_comm_rank(comm), size = laci_comm_size(comm);
@@ -97,7 +98,7 @@ static const char *check_sums(laci_comm *comm, laci_wire wire, unsigned seed) {
     x[s] = malloc((size_t)(counts[s] + 1) * sizeof **x);
     if (!x[s]) return "memory";
     for (int64_t i = 0; i < counts[s]; i++) x[s][i] = checked_number(rank, i);
-    x[s][counts[s]] = 123; /* is nobody's */
+    x[s][counts[s]] = 123; /* a guard after the numbers */
     laci_comm_sum_begin(sums[s], x[s], counts[s]);
     for (unsigned k = 0; k < (seed * 7 + (unsigned)(rank + s)) % 11; k++) laci_comm_poll(comm);
   }
@@ -118,7 +119,7 @@ static const char *check_sums(laci_comm *comm, laci_wire wire, unsigned seed) {
   return wrong;
 }
 
-/** All of them, in several rounds. */
+/** Runs all checks, in several rounds. */
 static const char *check_comm(laci_comm *comm) {
   const char *wrong = check_bytes(comm);
   for (unsigned round = 0; round < 5 && !wrong; round++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An engine as somebody else would write it, knowing nothing but engine/row.h: every node by the
- * plain operators, and a count of what it was asked for. It reports its convolutions as sparse
- * unless dense ones are asked for. Register laci_engine_counting. */
+ * An engine as a third party would write it, with engine/row.h alone. It computes every node by the
+ * plain operators, and counts the calls that it gets. It reports its convolutions as sparse unless
+ * dense ones are asked for. Register laci_engine_counting. */
 #ifndef TESTS_SUPPORT_COUNTING_ENGINE_H
 #define TESTS_SUPPORT_COUNTING_ENGINE_H
 
@@ -17,7 +17,8 @@
 
 typedef struct counts {
   int made, gone, runs, nodes;
-  int patterns, masks; /* given of weights, when one was made last */
+  int patterns, masks; /* numbers of patterns and masks that were given when an engine was last
+                          created */
 } counts;
 
 static counts counting;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One network on the fast engine and on the plain one, compared output by output. The fast one runs
- * twice, the second time with an allocator that gives nothing. Include after cmocka.h. */
+ * Runs a network on the fast and on the plain engine and compares their outputs. The fast engine
+ * runs twice, the second time with an allocator that always fails. Include after cmocka.h. */
 #ifndef TESTS_SUPPORT_ENGINE_CHECK_H
 #define TESTS_SUPPORT_ENGINE_CHECK_H
 
@@ -10,7 +10,7 @@
 
 enum { MAX_PORTS = 64 };
 
-/** Plain results as f64, row-major; the caller destroys the run. */
+/** Runs the plain engine; its results are f64, row-major. The caller destroys the run. */
 static inline laci_stepper *plain_run(const laci_graph *graph, laci_buf *inputs[MAX_PORTS]) {
   laci_stepper *run = NULL;
   lac_error err = {0};
@@ -52,8 +52,8 @@ static inline void compare(const char *text, const laci_engine_port *port, const
 typedef struct expectation {
   double tolerance;
   bool bf16;
-  int plain; /* steps by the plain operator; -1: any number */
-  int steps; /* all steps; 0: any number */
+  int plain; /* number of steps that use a plain operator; -1: any */
+  int steps; /* number of all steps; 0: any */
 } expectation;
 
 static inline int count_text(const char *text, const char *what) {
@@ -69,7 +69,8 @@ static inline void run_twice(const char *text, laci_engine *engine, expectation 
   if (laci_engine_run(engine, read, written, &err)) fail_msg("%s\n%s", err.text, text);
   const char *plan = laci_engine_text(engine);
   int n_plain = count_text(plan, " plain  "), n_steps = count_text(plan, "\n") - 2;
-  n_steps -= count_text(plan, "  look  "); /* for numbers that are not finite: not of the network */
+  n_steps -= count_text(plan, "  look  "); /* these look for numbers that are not finite and are no
+                                              nodes of the network */
   if (e.plain == 0) laci_memory_fail_at(1);
   lac_status st = laci_engine_run(engine, read, written, &err);
   laci_memory_fail_at(0);
@@ -78,7 +79,7 @@ static inline void run_twice(const char *text, laci_engine *engine, expectation 
   if (e.steps && n_steps != e.steps) fail_msg("%d steps:\n%s%s", n_steps, plan, text);
 }
 
-/** Runs the network on both engines. */
+/** Runs the network on both engines and checks the plan and the outputs. */
 static inline void check_plan(const char *text, expectation e) {
   laci_graph *graph;
   laci_engine *engine;
@@ -109,16 +110,16 @@ static inline void check_plan(const char *text, expectation e) {
   laci_graph_destroy(graph);
 }
 
-/** The plan as it is, and those in which sparse kernels do all that they can, dense weights among
- * it, by generated code, by CSR and grouped rows, and by Winograd's algorithm. */
+/** Checks the default plan, then plans in which sparse kernels compute all layers that they can,
+ * dense ones included: by generated code, by CSR and grouped rows, and by Winograd's algorithm. */
 static inline void check_as(const char *text, expectation e) {
   check_plan(text, e);
-  e.steps = 0; /* reorders are others */
+  e.steps = 0; /* these plans have other reorder steps */
   assert_int_equal(setenv("LAC_SPARSE", "all", 1), 0);
   check_plan(text, e);
   assert_int_equal(setenv("LAC_ALGORITHM", "csr", 1), 0);
   check_plan(text, e);
-  e.tolerance *= 4; /* transforms cost some bits */
+  e.tolerance *= 4; /* transforms lose some bits */
   assert_int_equal(setenv("LAC_ALGORITHM", "winograd", 1), 0);
   check_plan(text, e);
   assert_int_equal(unsetenv("LAC_SPARSE"), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A plan of the fast engine from a network's text (graph_build.h), and what comes out of it. */
+ * Makes a plan of the fast engine from a network's text (graph_build.h), and runs it. */
 #ifndef TESTS_SUPPORT_ENGINE_PLAN_H
 #define TESTS_SUPPORT_ENGINE_PLAN_H
 
@@ -7,7 +7,7 @@
 #include "engine/engine.h"
 #include "support/graph_build.h"
 
-/** A plan reads its graph. */
+/** A plan, and its graph, which the plan reads. */
 typedef struct planned {
   laci_graph *graph;
   laci_engine *engine;
@@ -26,7 +26,7 @@ static inline void planned_clear(planned *p) {
   laci_graph_destroy(p->graph);
 }
 
-/** Steps whose kernel's name begins so. */
+/** Returns the number of steps whose kernel's name begins with `kernel`. */
 static inline int planned_steps(const laci_engine *engine, const char *kernel) {
   int n = 0;
   for (size_t at = 0; at < laci_engine_step_count(engine); at++) {
@@ -35,7 +35,8 @@ static inline int planned_steps(const laci_engine *engine, const char *kernel) {
   return n;
 }
 
-/** Its one result from numbers; the caller's to free (laci_free). */
+/** Runs the plan on generic numbers and returns its only output, which the caller frees with
+ * laci_free. */
 static inline float *planned_result(laci_engine *engine, size_t *bytes) {
   const laci_engine_port *in, *out;
   lac_error err = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What tests of the analysis ask of a network given as text: groups by layer and axis ('C' input,
- * 'K' output channels), their members and causes, and which indices of a stored tensor may change
- * places. Failures show where. */
+ * Checks for tests of the analysis, on a network given as text: groups by layer and axis ('C'
+ * input, 'K' output channels), their members and causes, and which indices of a stored tensor may
+ * be exchanged. Failures name the line of the test. */
 #ifndef TESTS_SUPPORT_EXPECT_CLASSES_H
 #define TESTS_SUPPORT_EXPECT_CLASSES_H
 
@@ -48,7 +48,7 @@ static inline const laci_layer *layer_named(const analysed *n, const char *node)
   return NULL;
 }
 
-/** -1: none. */
+/** Returns the group of the node's axis; -1: none. */
 static inline int group_at(const analysed *n, const char *node, char axis) {
   const laci_layer *layer = layer_named(n, node);
   if (!layer) fail_msg("%s is no layer", node);
@@ -85,7 +85,7 @@ static inline void check_frozen(const analysed *n, const char *node, char axis, 
   }
 }
 
-/** The layers of a group as text: "c2 c3 < c1" are consumers and producers. */
+/** Checks the layers of a group; "c2 c3 < c1" are consumers, then producers. */
 static inline void check_members(const analysed *n, int g, const char *wanted, int line) {
   char found[512] = "";
   const laci_group *group = &n->a->groups[g];
@@ -101,7 +101,8 @@ static inline void check_members(const analysed *n, int g, const char *wanted, i
     fail_msg("line %d: group of \"%s\", wanted \"%s\"", line, found, wanted);
 }
 
-/** May indices p and q of a stored tensor's axis change places (with all that goes with them)? */
+/** May indices p and q of a stored tensor's axis be exchanged, together with all that is coupled to
+ * them? */
 static inline bool may_exchange(const analysed *n, const char *stored, int axis, int64_t p,
                                 int64_t q) {
   laci_value_axes axes[LACI_MAX_RANK];
@@ -127,8 +128,8 @@ static inline bool may_exchange(const analysed *n, const char *stored, int axis,
   return false;
 }
 
-/** Indices of an axis as letters, one a class in order of first sight; '.': it changes places with
- * none. */
+/** Checks the classes of exchangeable indices of an axis. `wanted` has a letter for each index, one
+ * for each class in order of appearance; '.': the index cannot be exchanged. */
 static inline void check_pattern(const analysed *n, const char *stored, int axis,
                                  const char *wanted, int line) {
   char found[65] = "";

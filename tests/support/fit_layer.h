@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Small layers with all the inputs that they saw, for tests of calibrate/fit. */
+ * Small layers with all their inputs, for tests of calibrate/fit. */
 #ifndef TESTS_SUPPORT_FIT_LAYER_H
 #define TESTS_SUPPORT_FIT_LAYER_H
 
@@ -17,13 +17,13 @@
 
 enum { MOST_COLUMNS = 48, MOST_ROWS = 24, MOST_WEIGHTS = MOST_COLUMNS * MOST_ROWS };
 
-/* A layer with the inputs that it saw, in both networks. */
+/* A layer with its inputs in both networks. */
 typedef struct layer {
   laci_fit fit;
   int n_inputs;
   double *dense, *pruned;                /* [n_inputs, columns] */
-  double h[MOST_COLUMNS * MOST_COLUMNS]; /* of pruned */
-  double k[MOST_COLUMNS * MOST_COLUMNS]; /* row: dense */
+  double h[MOST_COLUMNS * MOST_COLUMNS]; /* H, from `pruned` */
+  double k[MOST_COLUMNS * MOST_COLUMNS]; /* K, rows: dense */
   double weight[MOST_WEIGHTS];
 } layer;
 
@@ -53,8 +53,8 @@ static inline double noise(uint64_t seed, uint64_t at) {
   return sum;
 }
 
-/* Inputs whose columns have much in common, as those of networks do; what was pruned before made
- * them a little different. */
+/* Draws inputs whose columns are correlated, as in real networks. Those of the pruned network
+ * differ a little from the dense ones. */
 static inline void layer_init(layer *l, const shape *s, uint64_t seed) {
   memset(l, 0, sizeof *l);
   l->n_inputs = s->n_inputs;
@@ -113,7 +113,7 @@ static inline double damping_of(const layer *l) {
   return (part > 0.01 ? part : 0.01) * trace / columns;
 }
 
-/* Where the block of column c begins, and how many columns it has. */
+/* Returns the first column of the block of column c, and sets *n_columns. */
 static inline int block_of(const laci_fit *fit, int c, int *n_columns) {
   const int channel = c % fit->channels, first = channel - channel % fit->pattern.m;
   const int left = fit->channels - first;

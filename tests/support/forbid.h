@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A process of its own in which no memory can be made executable, as under seccomp or SELinux. */
+ * Runs tests in a child process in which no memory can be made executable, as under seccomp or
+ * SELinux. */
 #ifndef TESTS_SUPPORT_FORBID_H
 #define TESTS_SUPPORT_FORBID_H
 
@@ -19,7 +20,7 @@
 enum { NOTHING_FORBIDDEN = 2 };
 
 #if defined(__x86_64__) && defined(__linux__)
-/* From now on mprotect and mmap with PROT_EXEC fail as under SELinux' execmem, EACCES. */
+/* Makes mprotect and mmap with PROT_EXEC fail with EACCES from now on, as SELinux does. */
 static bool forbid_execution(void) {
   struct sock_filter filter[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -38,7 +39,8 @@ static bool forbid_execution(void) {
 static bool forbid_execution(void) { return false; }
 #endif
 
-/* Runs a function in a child that ends with its result: 0, or NOTHING_FORBIDDEN, which skips. */
+/* Runs a function in a child process and expects its result to be 0; NOTHING_FORBIDDEN skips the
+ * test. */
 static void expect_of_child(int (*run)(void)) {
   const pid_t child = fork();
   assert_true(child >= 0);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Gradients against central differences: a network in text (graph_build.h), its first output times
- * fixed random numbers, summed, is the loss; every element of every float input and stored tensor
- * is moved a little up and down and the loss run again, in double.
+ * Compares gradients with central differences. The loss is the sum of the first output of a network
+ * (text as in graph_build.h) times fixed random numbers. Every element of every float input and
+ * stored tensor is changed a little up and down, and the loss is computed again, in double.
  *
  * Values whose names begin with "c_" are constants: they are not differentiated. Networks are in
- * f64, so that constants that rules make are not rounded. */
+ * f64, so that constants in gradient rules are not rounded. */
 #ifndef TESTS_SUPPORT_GRADIENT_CHECK_H
 #define TESTS_SUPPORT_GRADIENT_CHECK_H
 
@@ -38,7 +38,7 @@ static inline lac_status net_add(laci_graph *graph, const char *line, lac_error 
   return net_node(graph, line, &state, err);
 }
 
-/** loss = sum of output 0 times generic numbers. */
+/** Adds loss = sum of output 0 times generic numbers. */
 static inline lac_status add_probe(laci_graph *graph, int *loss, lac_error *err) {
   char line[512], dims[128] = "";
   const laci_value *y = &graph->values[graph->outputs[0]];
@@ -61,7 +61,7 @@ static inline bool is_param(const laci_graph *graph, int value) {
   return source && laci_dtype_is_float(v->type.dtype) && strncmp(v->name, "c_", 2) != 0;
 }
 
-/** The network with its loss and gradients, and the parameters' contents. */
+/** Makes the network with its loss and gradients, and loads the parameters' contents. */
 static inline lac_status gradient_net_make(const char *text, gradient_net *net, lac_error *err) {
   *net = (gradient_net){.n_params = 0};
   lac_status st = net_read(text, &net->graph, err);
@@ -74,7 +74,8 @@ static inline lac_status gradient_net_make(const char *text, gradient_net *net, 
   if (!st)
     st = laci_gradient_build(net->graph, net->loss, net->n_params, net->params, net->grads, err);
   if (!st) st = laci_graph_add_output(net->graph, "c_loss", err);
-  for (int at = 0; !st && at < net->n_params; at++) { /* outputs are kept until a run ends */
+  for (int at = 0; !st && at < net->n_params; at++) { /* outputs of the graph stay in memory until a
+                                                         run ends */
     const laci_value *grad = &net->graph->values[net->grads[at]];
     if (!grad->is_output) st = laci_graph_add_output(net->graph, grad->name, err);
   }
@@ -86,7 +87,8 @@ static inline void gradient_net_clear(gradient_net *net) {
   laci_graph_destroy(net->graph);
 }
 
-/** One run with the contents as they are; grads[at] are copies (NULL: only the loss is needed). */
+/** Runs the network with the current contents and returns the loss; grads[at] are copies of the
+ * gradients (NULL: they are not needed). */
 static inline double gradient_net_run(const gradient_net *net, int n_threads, const char *about,
                                       laci_buf **grads) {
   lac_error err = {0};

@@ -43,14 +43,15 @@ enum {
   NET_LINE = 1024
 };
 
-/** Another salt, other numbers: what holds for one set of contents by accident does not hold for
- * three. */
+/** The salt of generic numbers. Tests run with several salts: what holds by accident for one set of
+ * numbers does not hold for three. */
 static inline uint64_t *net_salt(void) {
   static uint64_t salt;
   return &salt;
 }
 
-/** Generic numbers in +-[0.25, 1.25): no two alike, no sum of few of them zero. */
+/** Returns generic number `at` of a tensor, in +-[0.25, 1.25): no two are equal, and no sum of a
+ * few is zero. */
 static inline double net_number(const char *name, int64_t at) {
   uint64_t stream = 1469598103934665603u + *net_salt();
   for (const char *c = name; *c; c++) stream = (stream ^ (uint8_t)*c) * 1099511628211u;
@@ -63,7 +64,7 @@ static inline const char *net_skip(const char *at) {
   return at;
 }
 
-/** A word of letters, digits, '_', '.', '/'; the rest of the line comes back. */
+/** Reads a word of letters, digits, '_', '.', '/'; returns the rest of the line. */
 static inline const char *net_word(const char *at, char word[64]) {
   size_t n = 0;
   at = net_skip(at);
@@ -97,7 +98,7 @@ static inline void net_put(lac_dtype dtype, uint8_t *bytes, int64_t at, double x
   if (dtype == LAC_DTYPE_F64) memcpy(bytes + at * 8, &x, 8);
   else if (dtype == LAC_DTYPE_F32) memcpy(bytes + at * 4, &f, 4);
   else if (dtype == LAC_DTYPE_BF16) memcpy(bytes + at * 2, (uint8_t *)&f + 2, 2);
-  else memcpy(bytes + at * (int64_t)size, &i, size); /* little-endian hosts only */
+  else memcpy(bytes + at * (int64_t)size, &i, size); /* correct on little-endian hosts only */
 }
 
 /** Is an element of a pruned tensor kept? By chance, two of every four. */
@@ -110,13 +111,13 @@ static inline bool net_is_kept(const laci_shape *shape, int64_t at) {
   return two[laci_rng_below(21, (uint64_t)taps, block, 6)] >> channel % 4 & 1;
 }
 
-/** `stored NAME SHAPE [TYPE] [positive] [pruned] [listed] [= numbers]`. */
+/** Reads `stored NAME SHAPE [TYPE] [positive] [pruned] [listed] [= numbers]`. */
 static inline lac_status net_stored(laci_graph *graph, const char *line, lac_error *err) {
   char name[64], word[64];
   line = net_word(line, name);
   while (*line == ' ') line++;
   size_t n = 0;
-  if (*line == '"') line += 2; /* a scalar */
+  if (*line == '"') line += 2; /* a scalar's shape */
   else
     while (n < 63 && *line && *line != ' ') word[n++] = *line++;
   word[n] = 0;
@@ -153,7 +154,7 @@ static inline lac_status net_stored(laci_graph *graph, const char *line, lac_err
   return laci_graph_add_stored(graph, &stored, &id, err);
 }
 
-/** One attribute value after '='; numbers go to `ints` or `floats` from *used on. */
+/** Reads an attribute value after '='; numbers are stored in `ints` or `floats` from *used on. */
 static inline const char *net_attr(const char *at, laci_attr *attr, int64_t *ints, float *floats,
                                    int *used, char *text) {
   char *end;
@@ -189,7 +190,7 @@ static inline const char *net_attr(const char *at, laci_attr *attr, int64_t *int
   return at;
 }
 
-/** Further texts of a list ("a","b"), after the first; they are stored one after the other in
+/** Reads the texts of a list ("a","b") after the first one, and stores them consecutively in
  * `text`. */
 static inline const char *net_texts(const char *at, laci_attr *attr, char *text,
                                     const char **list) {
@@ -210,12 +211,13 @@ static inline const char *net_texts(const char *at, laci_attr *attr, char *text,
 
 enum { NET_MAX_BODIES = 8 };
 
-/** What statements leave to those after them. */
+/** State that statements leave for later ones. */
 typedef struct net_state {
   int opset;
-  int n_open, open[NET_MAX_BODIES][2]; /* bodies around: then and else, or a loop's and 0 */
-  int ended[2];                        /* of the node that follows */
-  bool begins;                         /* the node that follows begins a loop */
+  int n_open, open[NET_MAX_BODIES][2]; /* bodies that are open: of an If, then and else; or of a
+                                          loop, and 0 */
+  int ended[2];                        /* bodies that end with the next node */
+  bool begins;                         /* the next node begins a loop */
 } net_state;
 
 static inline int net_body(const net_state *s) {
@@ -224,7 +226,7 @@ static inline int net_body(const net_state *s) {
   return open[1] ? open[1] : open[0];
 }
 
-/** `then`, `else` and what begins a loop: a body is entered. */
+/** Enters a body: `then`, `else` or the beginning of a loop. */
 static inline lac_status net_enter(laci_graph *graph, net_state *s, laci_body body, int second) {
   int id = -1;
   if (s->n_open + !second <= NET_MAX_BODIES) {
@@ -247,7 +249,7 @@ static inline void net_leave(laci_graph *graph, net_state *s) {
   laci_graph_enter(graph, net_body(s));
 }
 
-/** The node may begin a body, or end one or two. */
+/** Puts the node into its body; it may begin a body, or end one or two. */
 static inline lac_status net_place(laci_graph *graph, net_state *s, laci_node *node,
                                    lac_error *err) {
   int id;
@@ -263,7 +265,7 @@ static inline lac_status net_place(laci_graph *graph, net_state *s, laci_node *n
   return net_enter(graph, s, (laci_body){.begin = id, .end = -1, .branch = -1}, 0);
 }
 
-/** `y, z = Op(a, _, b) attributes`. */
+/** Reads `y, z = Op(a, _, b) attributes`. */
 static inline lac_status net_node(laci_graph *graph, const char *line, net_state *state,
                                   lac_error *err) {
   char word[64], type[64], names[NET_MAX_ATTRS][64], texts[NET_MAX_ATTRS][64], node_name[64] = "",
@@ -312,7 +314,7 @@ static inline lac_status net_node(laci_graph *graph, const char *line, net_state
   return net_place(graph, state, &node, err);
 }
 
-/** A word that stands alone may begin or end bodies. */
+/** Reads a statement of one word, which begins or ends a body. False: it is none. */
 static inline bool net_frame(laci_graph *graph, net_state *state, const char *word,
                              lac_status *st) {
   const bool then = strcmp(word, "then") == 0, other = strcmp(word, "else") == 0;
@@ -353,7 +355,7 @@ static inline lac_status net_line(laci_graph *graph, const char *line, net_state
   return laci_graph_add_input(graph, name, &tensor, err);
 }
 
-/** The graph of a text, finished and inferred. */
+/** Makes the graph of a text, complete and inferred. */
 static inline lac_status net_read(const char *text, laci_graph **graph, lac_error *err) {
   char line[NET_LINE];
   net_state state = {.opset = 22};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Running a small graph node by node, for tests that want to see every value: operators' eval on
- * tensors in double, with no engine between. Sizes that the graph does not know are found as they
- * come. Next: graph_build.h. */
+ * Runs a small graph node by node, for tests that read every value. It calls the operators' eval on
+ * tensors in double, without an engine. Sizes that the graph does not know are found during the
+ * run. Next: graph_build.h. */
 #ifndef TESTS_SUPPORT_GRAPH_RUN_H
 #define TESTS_SUPPORT_GRAPH_RUN_H
 
@@ -17,7 +17,8 @@ static inline laci_buf *buf_copy(const laci_buf *from) {
   return copy;
 }
 
-/** The shape of a graph input where it is run: -12 and -32, which may differ, both stand for 2. */
+/** Returns the shape with which a graph input is run: the unknown sizes -12 and -32 both become 2,
+ * although the graph may not assume that they are equal. */
 static inline laci_shape run_shape(const laci_shape *shape) {
   laci_shape real = *shape;
   for (int a = 0; a < real.rank; a++) {
@@ -26,8 +27,8 @@ static inline laci_shape run_shape(const laci_shape *shape) {
   return real;
 }
 
-/** Contents of a graph input (generic numbers) or of a stored tensor. NULL: not of a type that can
- * be run. */
+/** Returns the contents of a graph input (generic numbers) or of a stored tensor. NULL: its type
+ * cannot be run. */
 static inline laci_buf *run_source(const laci_graph *graph, int value) {
   const laci_value *v = &graph->values[value];
   laci_shape shape = run_shape(&v->type.shape);
@@ -48,7 +49,7 @@ static inline laci_buf *run_source(const laci_graph *graph, int value) {
 
 static inline int64_t run_unknown_size(laci_infer *infer) { return (void)infer, -1; }
 
-/** Types of a node's outputs for operands as they are, not as the graph knows them beforehand. */
+/** Infers the types of a node's outputs from its actual operands instead of the graph's types. */
 static inline lac_status run_types(const laci_graph *graph, const laci_node *node,
                                    const laci_buf *const *in, laci_type *types, lac_error *err) {
   laci_type in_types[NET_MAX_PORTS];
@@ -75,7 +76,8 @@ static inline lac_status run_types(const laci_graph *graph, const laci_node *nod
   return st;
 }
 
-/** Computes the outputs of a node into values[], which holds its inputs; there must be none yet. */
+/** Computes the outputs of a node into values[], which already holds its inputs, but must not hold
+ * the outputs yet. */
 static inline lac_status run_node(const laci_graph *graph, int node_id, laci_buf **values,
                                   lac_error *err) {
   const laci_node *node = &graph->nodes[node_id];
@@ -110,7 +112,7 @@ static inline void run_clear(const laci_graph *graph, laci_buf **values) {
   laci_free(values);
 }
 
-/** All values of a graph ([n_values]); NULL: something cannot be run. */
+/** Computes all values of a graph, [n_values]; NULL: some node cannot be run. */
 static inline laci_buf **run_graph(const laci_graph *graph) {
   laci_buf **values = laci_alloc((size_t)graph->n_values + 1, sizeof *values);
   bool ok = values != NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A job done by a group of processes that are threads of this program. */
+ * Runs a job on a process group whose processes are threads of this program. */
 #ifndef TESTS_SUPPORT_GROUP_THREADS_H
 #define TESTS_SUPPORT_GROUP_THREADS_H
 
@@ -11,7 +11,7 @@
 #include "lacuna/process_group.h"
 #include "support/transport.h"
 
-/** What one process does; `mine` is its own. */
+/** The job of one process; `mine` is its own argument. */
 typedef lac_status group_job(lac_process_group *group, void *mine, lac_error *err);
 
 typedef struct group_member {
@@ -21,7 +21,7 @@ typedef struct group_member {
   void *mine;
   lac_status status;
   lac_error err;
-  int ended; /* the code that its transport was ended with */
+  int ended; /* the code with which its transport was ended */
 } group_member;
 
 static void *group_member_live(void *context) {
@@ -36,7 +36,7 @@ static void *group_member_live(void *context) {
   return NULL;
 }
 
-/** Every process k does the job with mine[k]; returns when all have ended. */
+/** Runs the job in every process k with mine[k]; returns when all have ended. */
 static void group_threads_run(int size, group_job *job, void *const *mine, group_member *members) {
   local_world *world = local_world_create(size);
   for (int k = 0; k < size; k++) {

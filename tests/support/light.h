@@ -5,9 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** True where all tests together are to stay short (LAC_TESTS=light, as .ci/run sets it): a test
- * that repeats one trial many times then repeats it less often. tools/check_long tries everything.
- */
+/** Are tests to run briefly (LAC_TESTS=light, as .ci/run sets it)? A test that repeats a trial many
+ * times then repeats it less often. tools/check_long runs all repetitions. */
 static inline bool tests_are_light(void) {
   const char *how = getenv("LAC_TESTS");
   return how && strcmp(how, "light") == 0;

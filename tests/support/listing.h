@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Code that was emitted, and how a disassembler should read it. Include after cmocka.h. */
+ * Compares emitted machine code with the text that a disassembler should print for it. Include
+ * after cmocka.h. */
 #ifndef TESTS_SUPPORT_LISTING_H
 #define TESTS_SUPPORT_LISTING_H
 
@@ -14,7 +15,7 @@
 
 enum { LISTING_LINE = 128 };
 
-/** What was emitted, and how it should read. */
+/** Emitted code, and the expected text of the disassembler. */
 typedef struct listing {
   laci_code code;
   char (*lines)[LISTING_LINE];
@@ -34,7 +35,7 @@ expect(listing *l, const char *format, ...) {
   va_end(args);
 }
 
-/** Blanks become one; comments go. */
+/** Replaces runs of blanks by one blank, and removes comments. */
 static inline void listing_tidy(char *text, const char *comment) {
   size_t n = 0;
   for (const char *at = text; *at && *at != '\n'; at++) {
@@ -47,8 +48,8 @@ static inline void listing_tidy(char *text, const char *comment) {
   text[n] = '\0';
 }
 
-/** By `disassembler`, a program and its options, in whose text `comment` begins one. Clears the
- * listing. */
+/** Disassembles the code and compares the texts, then clears the listing. disassembler: a program
+ * and its options; comment: what begins a comment in its output. */
 static inline void listing_compare(listing *l, const char *disassembler, const char *comment) {
   char path[] = "/tmp/lacuna-code-XXXXXX", command[160], line[256];
   lac_error err = {0};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The numbers of NumPy's legacy generator: numpy.random.seed(s); numpy.random.rand(...), in order.
  *
- * Figures that others published hold for their matrix only, so a test or bench that compares itself
- * with them has to make the same one, bit for bit. The generator is the Mersenne Twister MT19937
- * (M. Matsumoto, T. Nishimura, 1998); a float64 takes 53 bits of two outputs. */
+ * Published figures hold for one random matrix only, so a test or bench that compares with them
+ * must generate the same matrix, bit for bit. The generator is the Mersenne Twister MT19937 (M.
+ * Matsumoto, T. Nishimura, 1998); a float64 takes 53 bits of two outputs. */
 #ifndef TESTS_SUPPORT_NUMPY_RANDOM_H
 #define TESTS_SUPPORT_NUMPY_RANDOM_H
 
@@ -42,7 +42,7 @@ static inline uint32_t twister_next(twister *t) {
   return y ^ y >> 18;
 }
 
-/** In [0, 1), as numpy.random.rand gives it. */
+/** Returns the next number in [0, 1), equal to that of numpy.random.rand. */
 static inline double twister_unit(twister *t) {
   uint32_t high = twister_next(t) >> 5, low = twister_next(t) >> 6;
   return (high * 67108864.0 + low) / 9007199254740992.0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Operator cases in text: a small network (graph_build.h), what comes out, and how its axes hang
- * together.
+ * Operator cases as text: a small network (graph_build.h), its expected outputs, and the expected
+ * coupling of its axes.
  *
  * Each case is inferred, folded where the operator folds, and run on the plain engine with 1 and 3
- * threads; shapes, types, contents and coupling are compared with what is written down, and the
+ * threads; shapes, types, contents and coupling are compared with the expected ones, and the
  * results of folding and of both runs with each other.
  *
  *   want      "y f32 2x3 = 1 2 3 4 5 6", a line for each output; "s" is a scalar's shape
@@ -39,7 +39,7 @@ static inline void say(char *text, size_t size, const char *format, ...) {
   va_end(args);
 }
 
-/** The letter of a label, in order of appearance. */
+/** Returns the letter of a label; letters are assigned in order of appearance. */
 static inline char label_letter(int *letters, int *n_letters, int label) {
   if (label == LACI_FIXED) return '.';
   if (label == LACI_MAPPED) return 'M';
@@ -66,7 +66,7 @@ static inline void say_port(const laci_coupling *c, int port, int *letters, int 
   }
 }
 
-/** The coupling of a node as text. */
+/** Writes the coupling of a node as text. */
 static inline void coupling_text(const laci_graph *graph, const laci_node *node, char *text,
                                  size_t size) {
   laci_coupling c;
@@ -112,7 +112,7 @@ static inline void buf_text(const char *name, const laci_buf *buf, char *text, s
   }
 }
 
-/** What inference says about a value must be so. */
+/** Checks that the inferred type and contents of a value agree with the computed value. */
 static inline void check_inferred(const laci_graph *graph, int value, const laci_buf *got,
                                   const char *about) {
   const laci_value *v = &graph->values[value];
@@ -138,8 +138,7 @@ static inline void check_inferred(const laci_graph *graph, int value, const laci
   }
 }
 
-/** Runs the network; all graph outputs as text, a line each. Graph inputs get their generic
- * numbers. */
+/** Runs the network on generic numbers and writes all graph outputs as text, one a line. */
 static inline void run_text(const laci_graph *graph, int n_threads, const char *about, char *text,
                             size_t size) {
   lac_error err = {0};
@@ -183,7 +182,7 @@ static inline void check_cases(const op_case *cases, size_t n) {
   for (size_t at = 0; at < n; at++) check_case(&cases[at]);
 }
 
-/** A network that must be refused by inference, with a text that holds `text`. */
+/** A network that inference must refuse, with an error that contains `text`. */
 typedef struct bad_case {
   const char *about, *net;
   lac_status status;

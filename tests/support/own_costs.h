@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Plans by costs that are held to be this processor's own. Where it has no table, native algorithms
- * are reckoned by the nearest one with a margin, and a test of what is chosen would have other
- * answers there. */
+ * Makes plans use a cost table as if it were measured on this processor. For a processor without a
+ * table, the engine uses the nearest table with a margin, so it would choose other algorithms than
+ * tests expect. */
 #ifndef LAC_TESTS_OWN_COSTS_H
 #define LAC_TESTS_OWN_COSTS_H
 #include <stdio.h>
@@ -14,8 +14,8 @@
 
 static char own_costs_path[] = "/tmp/lacuna-own-XXXXXX";
 
-/** A group's set-up: LAC_COSTS names a file of the nearest table's figures in this processor's
- * name, unless it has a table, or LAC_COSTS is set. */
+/** Set-up of a test group: unless this processor has a table or LAC_COSTS is set, writes the
+ * nearest table to a file under this processor's name and sets LAC_COSTS to it. */
 static inline int own_costs_begin(void **state) {
   const laci_cost_processor here = laci_costs_processor();
   laci_costs costs;
@@ -34,7 +34,7 @@ static inline int own_costs_begin(void **state) {
   return written && setenv("LAC_COSTS", own_costs_path, 1) == 0 ? 0 : -1;
 }
 
-/** Its tear-down. */
+/** Tear-down of a test group: undoes own_costs_begin. */
 static inline int own_costs_end(void **state) {
   const char *path = getenv("LAC_COSTS");
   (void)state;

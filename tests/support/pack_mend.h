@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Makes the checksums of a damaged pack right again, as an attacker would: what opening then
- * accepts must be safe to read all the same. */
+ * Corrects the checksums of a damaged pack, as an attacker would: a pack that then opens must be
+ * safe to read. */
 #ifndef TESTS_SUPPORT_PACK_MEND_H
 #define TESTS_SUPPORT_PACK_MEND_H
 
@@ -10,7 +10,7 @@
 #include "base/hash.h"
 #include "pack/format_in.h"
 
-/** Sections and a directory that are outside are left alone. */
+/** Corrects all checksums, except of sections or a directory that are out of bounds. */
 static inline void pack_mend(uint8_t *bytes, size_t n) {
   pack_tail tail;
   if (n < sizeof(pack_head) + sizeof tail) return;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Further forms of operators (random_forms.def): what their templates in random_ops.h and
- * random_layers.h leave out. And the changes that any node's attributes may undergo
- * (random_attrs.def). What does not fit is dropped by keep(). */
+ * Templates for forms of operators (random_forms.def) that their templates in random_ops.h and
+ * random_layers.h do not make, and changes of attributes of any node (random_attrs.def). keep()
+ * drops what is not valid. */
 #ifndef TESTS_SUPPORT_RANDOM_FORMS_H
 #define TESTS_SUPPORT_RANDOM_FORMS_H
 
 #include "graph/op.h"
 #include "support/random_ops.h"
 
-/** Stored integers of a shape, each below `limit`, now and then counted from the end. */
+/** Adds a stored tensor of integers, each below `limit`; some are negative, counted from the end.
+ */
 static inline name random_ints(builder *m, const laci_shape *shape, int64_t limit) {
   name made = fresh(m, 'k');
   bool back = chance(m, 25);
@@ -82,7 +83,7 @@ static inline bool form_pow(builder *m, const char *op) {
   return true;
 }
 
-/* A condition that broadcasts, or a stored one. */
+/* Where, with a condition that broadcasts, or a stored one. */
 static inline bool form_where(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 1, 5);
   if (v < 0) return false;
@@ -112,7 +113,7 @@ static inline bool form_dropout(builder *m, const char *op) {
   return true;
 }
 
-/* With zero points, and types that are named. */
+/* Quantization with zero points and explicit types. */
 static inline bool form_quantize(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 1, 5);
   if (v < 0) return false;
@@ -131,7 +132,7 @@ static inline bool form_quantize(builder *m, const char *op) {
   return (void)op, true;
 }
 
-/* A scale for each run of two along an axis. */
+/* Quantization with a scale for every two elements along an axis. */
 static inline bool form_blocked(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 2, 4);
   if (v < 0) return false;
@@ -149,7 +150,7 @@ static inline bool form_blocked(builder *m, const char *op) {
 
 /* ---- reductions and norms ---- */
 
-/* Over all axes, over none, and with axes as an attribute. */
+/* Reductions over all axes, over none, and with axes as an attribute. */
 static inline bool form_reduce(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 1, 5);
   if (v < 0) return false;
@@ -171,7 +172,7 @@ static inline bool form_reduce(builder *m, const char *op) {
   return true;
 }
 
-/* As in training, with statistics coming out. */
+/* BatchNormalization in training mode, with statistics as outputs. */
 static inline bool form_batch_norm(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 3, 4);
   if (v < 0) return false;
@@ -212,7 +213,7 @@ static inline bool form_top_k(builder *m, const char *op) {
 
 /* ---- layers ---- */
 
-/* Along three axes of space. */
+/* Layers with three spatial axes. */
 static inline bool form_space(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 4, 4);
   if (v < 0) return false;
@@ -225,7 +226,7 @@ static inline bool form_space(builder *m, const char *op) {
   return true;
 }
 
-/* C of any shape that broadcasts. */
+/* Gemm with C of any shape that broadcasts. */
 static inline bool form_gemm(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 2, 2);
   if (v < 0) return false;
@@ -264,7 +265,7 @@ static inline bool form_einsum(builder *m, const char *op) {
   return true;
 }
 
-/* All operands, all outputs, either layout. */
+/* Recurrent operators with all operands and outputs, in either layout. */
 static inline bool form_recurrent(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 3, 3);
   if (v < 0) return false;
@@ -298,7 +299,7 @@ static inline bool form_recurrent(builder *m, const char *op) {
   return true;
 }
 
-/* A mask, what is kept of tokens before, and all that comes out. */
+/* Attention with a mask, keys and values of past tokens, and all outputs. */
 static inline bool form_attention(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 3, 3);
   if (v < 0) return false;
@@ -324,7 +325,7 @@ static inline bool form_attention(builder *m, const char *op) {
   return true;
 }
 
-/* Heads on one axis, and rows of tables by number. */
+/* RotaryEmbedding with the heads on one axis, and table rows chosen by position ids. */
 static inline bool form_rotary(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 3, 3);
   if (v < 0) return false;
@@ -353,7 +354,7 @@ static inline bool form_tensor_scatter(builder *m, const char *op) {
   return true;
 }
 
-/* Groups, zero points for each channel, a bias in integers. */
+/* Integer convolutions with groups, zero points for each channel, an integer bias. */
 static inline bool form_integer_layer(builder *m, const char *op) {
   bool conv = strstr(op, "Conv") != NULL, again = op[0] == 'Q';
   int v = pick(m, WANT_FLOAT, conv ? 3 : 2, 4);
@@ -458,7 +459,7 @@ static inline bool form_unpool(builder *m, const char *op) {
   return true;
 }
 
-/* Columns of windows of two places along one row. */
+/* Col2Im with windows of two elements along one row. */
 static inline bool form_col2_im(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 3, 3);
   if (v < 0) return false;
@@ -484,7 +485,8 @@ static inline bool form_eye(builder *m, const char *op) {
   return true;
 }
 
-/* Boxes are made of a value, scores of another; which are chosen is counted. */
+/* NonMaxSuppression of boxes made of one value and scores made of another; the number of its
+ * results is computed. */
 static inline bool form_boxes(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 3, 3);
   if (v < 0) return false;
@@ -546,7 +548,7 @@ static inline bool form_reshape(builder *m, const char *op) {
           to[4] = {first, a_divisor(m, count / first), 0, 0};
   int n = 2 + (int)chance(m, 40);
   to[n - 1] = -1;
-  if (chance(m, 30)) to[0] = 0; /* as it is */
+  if (chance(m, 30)) to[0] = 0; /* 0: the size stays */
   name shape = stored_ints(m, n, to);
   add(m, "%s = %s(%s, %s)\n", fresh(m, 'v').text, op, name_of(m, v), shape.text);
   return true;
@@ -580,7 +582,7 @@ static inline bool form_squeeze(builder *m, const char *op) {
   return true;
 }
 
-/* Three parts, or as many as are asked for. */
+/* Split into three parts, or into num_outputs parts. */
 static inline bool form_split(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 1, 5);
   if (v < 0) return false;
@@ -604,7 +606,7 @@ static inline bool form_split(builder *m, const char *op) {
   return true;
 }
 
-/* Two axes at once, and none named. */
+/* Slice of two axes at once, or without `axes`. */
 static inline bool form_slice(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 2, 5);
   if (v < 0) return false;
@@ -685,7 +687,7 @@ static inline bool form_scatter(builder *m, const char *op) {
   int axis = (int)draw(m, shape.rank);
   name at = fresh(m, 'k'), updates;
   int64_t limit = shape.dims[axis];
-  shape.dims[axis] = 1; /* no place twice */
+  shape.dims[axis] = 1; /* no place is written twice */
   updates = stored_of(m, shape, "");
   add(m, "stored %s ", at.text);
   add_shape(m, &shape);
@@ -715,7 +717,7 @@ static inline bool form_scatter_nd(builder *m, const char *op) {
   return true;
 }
 
-/* Along named axes; negative pads take away. */
+/* Pad along given axes; negative pads remove elements. */
 static inline bool form_pad(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 1, 4);
   if (v < 0) return false;
@@ -768,7 +770,7 @@ static inline bool form_crop(builder *m, const char *op) {
   return true;
 }
 
-/* Over the flattened tensor. */
+/* Compress of the flattened tensor. */
 static inline bool form_compress(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 1, 3);
   if (v < 0) return false;
@@ -790,7 +792,7 @@ static inline bool form_one_hot(builder *m, const char *op) {
   return true;
 }
 
-/* Places of what is above 0, read there again and summed. */
+/* NonZero of x > 0; x is then gathered at these places and summed. */
 static inline bool form_non_zero(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 1, 3);
   if (v < 0) return false;
@@ -846,7 +848,7 @@ static const op_template op_forms[] = {
 #undef FORM
 };
 
-/** Its template, or one of its other forms. */
+/** Returns the operator's template, or one of its other forms. */
 static inline template_fn *draw_template(builder *m, const char *op) {
   template_fn *found = find_template(op);
   int n = 1;
@@ -872,7 +874,7 @@ static const op_values op_attributes[] = {
 #undef ATTRIBUTE
 };
 
-/** One of the values that an attribute of the operator may become; "": none is known. */
+/** Returns one of the values that an attribute of the operator may get; "": none is listed. */
 static inline attribute_value draw_value(builder *m, const char *op, const char *attribute) {
   const char *values = NULL;
   attribute_value drawn = {""};
@@ -906,8 +908,8 @@ static inline void set_attribute(char *line, const char *attribute, const char *
   (void)snprintf(at, NET_LINE - (size_t)(at - line), " %s=%s%s", attribute, value, rest);
 }
 
-/** Changes attributes of the operator's last node after `mark`. op: with its domain, as key_of().
- */
+/** Changes attributes of the operator's last node after `mark`. op: with its domain, as key_of()
+ * gives it. */
 static inline void change_attributes(builder *m, size_t mark, const char *op) {
   char sought[80], domain[80], line[NET_LINE], rest[NET_LINE];
   const char *dot = strrchr(op, '.'), *type = dot ? dot + 1 : op;

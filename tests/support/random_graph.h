@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Making random small networks as text, drawn from all declared operators.
+ * Makes small random networks as text, from all declared operators.
  *
  * A builder appends lines to a text and keeps them only if the graph still builds, infers and runs;
  * so a template may propose parameters without proving that they fit. The templates are in
@@ -13,10 +13,10 @@ enum { RANDOM_TEXT = 1 << 14, RANDOM_MAX_ELEMENTS = 1024, RANDOM_MAX_SIZE = 64 }
 
 typedef struct builder {
   char text[RANDOM_TEXT];
-  size_t n; /* of text */
+  size_t n; /* length of text */
   uint64_t seed, drawn;
   int n_names;
-  laci_graph *graph; /* of the text as far as it is kept */
+  laci_graph *graph; /* the graph of the text that is kept so far */
 } builder;
 
 static inline int64_t draw(builder *m, int64_t n) {
@@ -65,7 +65,7 @@ static inline bool fits(const builder *m, int v, operand_kind kind, int min_rank
   return value->stored < 0 || (kind == WANT_FLOAT && rank >= 2);
 }
 
-/** A value to read: mostly a late one, now and then a stored tensor. -1: there is none. */
+/** Picks a value to read: mostly a late one, sometimes a stored tensor. -1: there is none. */
 static inline int pick(builder *m, operand_kind kind, int min_rank, int max_rank) {
   bool stored = chance(m, 6), late = chance(m, 65);
   int found = -1, n = 0;
@@ -85,7 +85,7 @@ static inline void add_shape(builder *m, const laci_shape *shape) {
   for (int a = 0; a < shape->rank; a++) add(m, a ? "x%lld" : "%lld", (long long)shape->dims[a]);
 }
 
-/** A stored tensor of that shape; now and then one that is there already. */
+/** Adds a stored tensor of that shape, or sometimes picks an existing one. */
 static inline name stored_of(builder *m, laci_shape shape, const char *kind) {
   for (int s = 0; !kind[0] && s < m->graph->n_stored && chance(m, 25); s++) {
     const laci_stored *stored = &m->graph->stored[s];
@@ -107,7 +107,7 @@ static inline name stored_vector(builder *m, int64_t n, const char *kind) {
   return stored_of(m, laci_shape_of(1, &n), kind);
 }
 
-/** A stored tensor of int64, given as text ("1 -1"). */
+/** Adds a stored int64 tensor of n given numbers. */
 static inline name stored_ints(builder *m, int n, const int64_t *ints) {
   name made = fresh(m, 'k');
   add(m, "stored %s %d i64 =", made.text, n);
@@ -122,7 +122,7 @@ static inline name scalar_of(builder *m, const char *type, const char *content) 
   return made;
 }
 
-/** A shape that broadcasts into `shape`. */
+/** Draws a shape that broadcasts into `shape`. */
 static inline laci_shape smaller_shape(builder *m, const laci_shape *shape) {
   laci_shape part = {0};
   int skip = chance(m, 40) ? (int)draw(m, shape->rank + 1) : 0;
@@ -131,8 +131,8 @@ static inline laci_shape smaller_shape(builder *m, const laci_shape *shape) {
   return part;
 }
 
-/** Another operand for an operator that broadcasts: a value of the same shape, a part of v, a
- * stored tensor. */
+/** Returns a second operand for an operator that broadcasts: a value of the same shape, a part of
+ * v, or a stored tensor. */
 static inline name partner(builder *m, int v) {
   name made;
   const laci_shape *shape = shape_of(m, v);
@@ -157,8 +157,8 @@ static inline name partner(builder *m, int v) {
   return stored_of(m, smaller_shape(m, shape), "");
 }
 
-/** Keeps what was added since `mark`, if it makes a graph that can be run, of sizes that stay
- * small. */
+/** Keeps the text added since `mark` if the graph can be run and its sizes stay small; else removes
+ * it and returns false. */
 static inline bool keep(builder *m, size_t mark) {
   laci_graph *graph = NULL;
   bool ok = m->n + 512 < sizeof m->text && net_read(m->text, &graph, NULL) == LAC_OK;

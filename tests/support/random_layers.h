@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * More templates: operators that are a whole layer, those of detectors and signals, losses,
- * products of integers. See random_ops.h, which lists them with the others. */
+ * More templates: for operators that are a whole layer, for detectors, signals, losses and integer
+ * products. See random_ops.h, which lists them with the others. */
 #ifndef TESTS_SUPPORT_RANDOM_LAYERS_H
 #define TESTS_SUPPORT_RANDOM_LAYERS_H
 
@@ -8,7 +8,8 @@
 
 /* ---- sequences ---- */
 
-/* Both directions are concatenated, as common networks do: [T, D, B, H] to [T, B, D * H]. */
+/* Recurrent operators; both directions are concatenated, as in common networks: [T, D, B, H] to [T,
+ * B, D * H]. */
 static inline bool of_recurrent(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 3, 3);
   if (v < 0) return false;
@@ -49,12 +50,12 @@ static inline bool of_causal_conv(builder *m, const char *op) {
   return true;
 }
 
-/* Queries, keys and values are projections of one value. */
+/* Attention; queries, keys and values are projections of one value. */
 static inline bool of_attention(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 3, 4);
   if (v < 0) return false;
   int rank = rank_of(m, v);
-  bool shared = rank == 3 && chance(m, 30); /* two heads of queries for one of keys and values */
+  bool shared = rank == 3 && chance(m, 30); /* two query heads share a head of keys and values */
   int64_t heads = 1 + draw(m, 2), size = 1 + draw(m, 3), own = 1 + draw(m, 3);
   int64_t in = shape_of(m, v)->dims[rank - 1], n = rank == 3 ? heads : 1;
   int64_t widths[3] = {n * size * (shared ? 2 : 1), n * size, n * own};
@@ -116,7 +117,10 @@ static inline bool of_mean_variance(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 3, 5);
   if (v < 0) return false;
   int rank = rank_of(m, v), first = (int)draw(m, rank), second = (first + 1) % rank;
-  if (shape_of(m, v)->dims[first] * shape_of(m, v)->dims[second] == 1) return false; /* all 0 */
+  if (shape_of(m, v)->dims[first] * shape_of(m, v)->dims[second] == 1)
+    return false; /* the result
+                                                                                        would be all
+                                                                                        0 */
   add(m, "%s = %s(%s) axes=%d,%d\n", fresh(m, 'v').text, op, name_of(m, v), first, second);
   return true;
 }

@@ -45,7 +45,7 @@ static inline bool of_skip_norm(builder *m, const char *op) {
   return true;
 }
 
-/* Numbers of rows are constants. */
+/* Embedding layers; the row indices are constants. */
 static inline bool of_embedding(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 3, 3);
   if (v < 0 || last_of(m, v) < 2) return false;
@@ -119,7 +119,7 @@ static inline bool of_fused_gemm(builder *m, const char *op) {
   return true;
 }
 
-/* Against a stored tensor, of as many axes now and then, or against itself. */
+/* FusedMatMul of a value with a stored tensor, sometimes of the same rank, or with itself. */
 static inline bool of_fused_matmul(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 2, 4);
   if (v < 0) return false;
@@ -165,7 +165,7 @@ static inline bool of_packed_attention(builder *m, const char *op) {
   return true;
 }
 
-/* Projections of one value, as many as there are widths. */
+/* Adds n projections of one value, of the given widths. */
 static inline void project(builder *m, int v, int n, const int64_t *widths, name *parts) {
   for (int i = 0; i < n; i++) {
     int64_t dims[2] = {last_of(m, v), widths[i]};

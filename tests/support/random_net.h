@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A whole random network: an input, a first layer, a handful of operators and known patterns, a
- * layer after most values without a reader, outputs. Also: making a failing network small. Next:
+ * Makes a whole random network: an input, a first layer, some operators and known patterns, a layer
+ * after most values without a reader, outputs. Also reduces a failing network to a small one. Next:
  * random_ops.h. */
 #ifndef TESTS_SUPPORT_RANDOM_NET_H
 #define TESTS_SUPPORT_RANDOM_NET_H
@@ -8,7 +8,8 @@
 #include "graph/op.h"
 #include "support/random_forms.h"
 
-/** Operators without bodies: If, Loop and Scan come with bodies (unit/analyze_bodies.c). */
+/** Returns the operators that are drawn: those without bodies. If, Loop and Scan are tested by
+ * unit/analyze_bodies.c. */
 static inline const laci_op *const *drawn_ops(int *n) {
   static const laci_op *list[512];
   int n_all, kept = 0;
@@ -19,8 +20,8 @@ static inline const laci_op *const *drawn_ops(int *n) {
   return list;
 }
 
-/** Appends a node of the operator: mostly with other attributes than its template gives it, where
- * these can be run. */
+/** Appends a node of the operator, mostly with other attributes than its template sets, if these
+ * can be run. */
 static inline bool try_op(builder *m, const char *op) {
   static char plain[RANDOM_TEXT];
   size_t mark = m->n;
@@ -43,8 +44,8 @@ static inline bool try_op(builder *m, const char *op) {
 
 /* ---- patterns that random draws would seldom hit ---- */
 
-/* [N, g * k, H, W]: cut the channels in g, transpose, put together: ShuffleNet's channel shuffle.
- */
+/* [N, g * k, H, W]: split the channels into g groups, transpose, merge: ShuffleNet's channel
+ * shuffle. */
 static inline bool add_shuffle(builder *m) {
   int v = pick(m, WANT_FLOAT, 4, 4);
   if (v < 0) return false;
@@ -82,7 +83,7 @@ static inline bool add_attention(builder *m) {
 }
 
 /* Queries, keys and values from one layer: [N, T, 3 * heads * size], transposed to [3, N, heads, T,
- * size] and taken apart. */
+ * size] and split. */
 static inline bool add_fused_attention(builder *m) {
   int v = pick(m, WANT_FLOAT, 3, 3);
   if (v < 0) return false;
@@ -158,7 +159,7 @@ static inline void add_first_lines(builder *m) {
   (void)try_op(m, layers[which]);
 }
 
-/* A layer after a value whose axis is likely to hold channels. */
+/* Adds a layer after a value, if one of its axes is likely to be that of channels. */
 static inline bool add_last_layer(builder *m, int v) {
   int rank = rank_of(m, v);
   if (rank < 2) return false;
@@ -181,20 +182,20 @@ static inline void add_last_lines(builder *m) {
       continue;
     size_t mark = m->n;
     if (!chance(m, 85)) continue;
-    if (add_last_layer(m, v) && keep(m, mark)) v = -1; /* values are numbered anew */
+    if (add_last_layer(m, v) && keep(m, mark)) v = -1; /* the graph was made anew: start again */
     else m->n = mark, m->text[mark] = 0;
     if (m->graph->n_nodes > 24) break;
   }
   bool any = false;
   for (int v = 0; v < m->graph->n_values; v++) {
     if (m->graph->values[v].n_readers || m->graph->values[v].producer < 0) continue;
-    if (any && chance(m, 8)) continue; /* a branch that ends nowhere */
+    if (any && chance(m, 8)) continue; /* a branch without a reader */
     any = true;
     add(m, "output %s\n", name_of(m, v));
   }
 }
 
-/** A network that holds the operator. False: this seed gives none. */
+/** Makes a network that contains the operator. False: this seed gives none. */
 static inline bool make_net(builder *m, uint64_t seed, const char *op) {
   static const char *const likely[] = {"Conv",
                                        "MatMul",
@@ -227,8 +228,8 @@ static inline bool make_net(builder *m, uint64_t seed, const char *op) {
   return keep(m, m->n) && m->graph->n_outputs > 0;
 }
 
-/** Makes some sizes of the input unknown to the graph (run_shape() knows them), so that what is
- * said of channels holds whatever these are. False: the network cannot be run so. */
+/** Makes some sizes of the input unknown to the graph (run_shape() knows them), so that the
+ * analysis of channels must hold for any sizes. False: the network cannot be run with them. */
 static inline bool forget_sizes(builder *m) {
   laci_shape shape = m->graph->values[m->graph->inputs[0]].type.shape;
   size_t n = strcspn(m->text, "\n");
@@ -244,7 +245,7 @@ static inline bool forget_sizes(builder *m) {
   return keep(m, 0);
 }
 
-/* ---- making a failure small ---- */
+/* ---- reducing a failing network ---- */
 
 typedef bool fails_fn(const char *text, void *context);
 
@@ -264,8 +265,8 @@ static inline void replace_word(char *text, const char *from, const char *to) {
   free(copy);
 }
 
-/* `text` without the line at `begin`; a node's readers read its first operand instead where
- * `bypass` is set. */
+/* Copies `text` without the line at `begin`; with `bypass`, the readers of that line's node read
+ * its first operand instead. */
 static inline void without_line(const char *text, size_t begin, bool bypass, char *out) {
   const char *end = strchr(text + begin, '\n');
   char line[NET_LINE], defined[64], read[64];
@@ -278,7 +279,7 @@ static inline void without_line(const char *text, size_t begin, bool bypass, cha
   replace_word(out, defined, read);
 }
 
-/** Removes lines as long as `fails` still holds. text: RANDOM_TEXT bytes. */
+/** Removes lines from the text as long as it still fails. text: RANDOM_TEXT bytes. */
 static inline void make_small(char *text, fails_fn *fails, void *context) {
   char *tried = malloc(RANDOM_TEXT);
   if (!tried) abort();

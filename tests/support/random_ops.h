@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One template for each declared operator: what lines make a node of it, with random parameters, on
- * what is there.
+ * One template for each declared operator: it appends lines that make a node of the operator, with
+ * random parameters, on existing values.
  *
- * A template returns false where nothing fits; parameters that turn out wrong are dropped by
- * keep(). Operators of one family share a template. Next: random_graph.h (the builder),
- * random_net.h (whole networks). */
+ * A template returns false where no value is suitable; keep() drops nodes with invalid parameters.
+ * Operators of one family share a template. Next: random_graph.h (the builder), random_net.h (whole
+ * networks). */
 #ifndef TESTS_SUPPORT_RANDOM_OPS_H
 #define TESTS_SUPPORT_RANDOM_OPS_H
 
@@ -39,17 +39,18 @@ static inline bool of_guarded(builder *m, const char *op, const char *guard) {
       safe.text);
   return true;
 }
-/* Functions that are defined on (0, 1), and on [1, inf). */
+/* Functions that are defined on (0, 1) only, and on [1, inf) only. */
 static inline bool of_unit(builder *m, const char *op) { return of_guarded(m, op, "Sigmoid"); }
 static inline bool of_large(builder *m, const char *op) { return of_guarded(m, op, "Cosh"); }
-/* Those that grow fast. */
+/* Functions that grow fast. */
 static inline bool of_small(builder *m, const char *op) { return of_guarded(m, op, "Tanh"); }
 
 static inline bool of_two(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 0, 5);
   if (v < 0) return false;
   bool slope =
-      strcmp(op, "PRelu") == 0; /* unread where nothing is negative: so of this layer alone */
+      strcmp(op, "PRelu") == 0; /* the slope is not read where nothing is negative, so it is not
+                                   shared with other nodes */
   name other = slope ? stored_of(m, smaller_shape(m, shape_of(m, v)), "") : partner(m, v),
        out = fresh(m, 'v');
   const char *attributes = strcmp(op, "Mod") == 0 ? "fmod=1" : "";
@@ -141,7 +142,7 @@ static inline bool of_quantize(builder *m, const char *op) {
   name scale = along ? stored_vector(m, shape_of(m, v)->dims[axis], "positive")
                      : scalar_of(m, "f32", "0.05");
   name q = fresh(m, 'v');
-  if (dequantize && chance(m, 60)) { /* a stored weight in integers */
+  if (dequantize && chance(m, 60)) { /* a stored integer weight */
     laci_shape shape = *shape_of(m, v);
     name w = fresh(m, 'p');
     add(m, "stored %s ", w.text);
@@ -174,7 +175,7 @@ static inline bool of_softmax(builder *m, const char *op) {
   if (v < 0) return false;
   char text[32];
   (void)snprintf(text, sizeof text, "axis=%d", (int)draw(m, rank_of(m, v)));
-  bool old = chance(m, 25); /* before 13 all axes from `axis` on are taken together */
+  bool old = chance(m, 25); /* before opset 13, all axes from `axis` on are reduced together */
   if (old) add(m, "opset 12\n");
   add_unary(m, op, v, text);
   if (old) add(m, "opset 22\n");
@@ -195,7 +196,7 @@ static inline bool of_batch_norm(builder *m, const char *op) {
 static inline bool of_instance_norm(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 3, 5);
   if (v < 0 || laci_shape_count_range(shape_of(m, v), 2, rank_of(m, v)) == 1)
-    return false; /* x - mean is 0 */
+    return false; /* x - mean would be 0 */
   int64_t c = shape_of(m, v)->dims[1];
   name a = stored_vector(m, c, ""), b = stored_vector(m, c, "");
   add(m, "%s = %s(%s, %s, %s)\n", fresh(m, 'v').text, op, name_of(m, v), a.text, b.text);
@@ -285,8 +286,8 @@ static inline int64_t a_divisor(builder *m, int64_t n) {
   return d;
 }
 
-/* Now and then a weight is computed: passed on, transposed twice, or a constant of equal numbers.
- */
+/* Adds a weight. Sometimes it is computed: by Identity, by two Transposes, or as a constant of
+ * equal numbers. */
 static inline name weight_of(builder *m, laci_shape shape) {
   name out = fresh(m, 'v');
   int kind = (int)draw(m, 100);
@@ -342,7 +343,7 @@ static inline bool of_gemm(builder *m, const char *op) {
   return true;
 }
 
-/* Against a stored tensor on either side, or a value against itself, transposed. */
+/* MatMul of a value with a stored tensor on either side, or with its own transpose. */
 static inline bool of_matmul(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 2, 5);
   if (v < 0) return false;
@@ -358,14 +359,14 @@ static inline bool of_matmul(builder *m, const char *op) {
         kind ? name_of(m, v) : transposed.text);
     return true;
   }
-  if (kind == 2) { /* on the left */
+  if (kind == 2) { /* the stored tensor is on the left */
     dims[0] = 1 + draw(m, 6);
     dims[1] = x->dims[rank - 2];
     name left = stored_of(m, laci_shape_of(2, dims), "");
     add(m, "%s = %s(%s, %s)\n", out.text, op, left.text, name_of(m, v));
     return true;
   }
-  if (kind == 3 && rank > 2) { /* a weight for each index of the axis before */
+  if (kind == 3 && rank > 2) { /* a separate weight for each index of the axis before */
     int64_t batched[3] = {x->dims[rank - 3], dims[0], dims[1]};
     name right = stored_of(m, laci_shape_of(3, batched), "");
     add(m, "%s = %s(%s, %s)\n", out.text, op, name_of(m, v), right.text);
@@ -634,7 +635,7 @@ static inline bool of_shape(builder *m, const char *op) {
   return true;
 }
 
-/* A uniform tensor, read with or like a value. */
+/* Makes a tensor by its shape, and may concatenate it with a value of the same shape. */
 static inline bool of_constant(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 1, 4);
   if (v < 0) return false;
@@ -676,8 +677,8 @@ static inline bool of_one_hot(builder *m, const char *op) {
   return true;
 }
 
-/* Its output's length is known only by running: it may be in a graph, but random networks do not
- * run it. */
+/* Draws nothing, for operators whose output has a length that is known only in a run;
+ * random_forms.h has forms of some of them. */
 static inline bool of_non_zero(builder *m, const char *op) { return (void)m, (void)op, false; }
 
 typedef struct op_template {
@@ -695,7 +696,7 @@ typedef struct op_key {
   char text[80];
 } op_key;
 
-/* "Conv", "com.microsoft.Gelu". */
+/* Returns the operator's name with its domain: "Conv", "com.microsoft.Gelu". */
 static inline op_key key_of(const laci_op *op) {
   op_key key;
   (void)snprintf(key.text, sizeof key.text, "%s%s%s", op->domain ? op->domain : "",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A convolution with kept weights, its operands in memory with guards around them, and the same
- * result in double: what every implementation of sparse products is compared with. */
+ * A convolution with a sparse weight: its operands, with guard bytes around them, and its result
+ * computed in double, which every implementation of sparse products is compared with. */
 #ifndef TESTS_SUPPORT_SPARSE_CASE_H
 #define TESTS_SUPPORT_SPARSE_CASE_H
 
@@ -26,11 +26,12 @@ typedef struct sparse_case {
   const char *what;
   laci_sparse_window window;
   laci_memory_format format, format_out;
-  int64_t n_images; /* or groups of 16 */
-  int keep;         /* of every 4 channels: 0 to 4; 5: any number */
+  int64_t n_images; /* images, or groups of 16 images */
+  int keep;         /* kept channels of every 4: 0 to 4; 5: any number */
 } sparse_case;
 
-/** The border of a CHW result is what a following 3x3 would read. */
+/** The operands of a case. The border of a CHW result is that which a following 3x3 convolution
+ * would read. */
 typedef struct sparse_operands {
   laci_sparse_form form;
   uint8_t *kept;
@@ -119,14 +120,14 @@ static const sparse_case sparse_unpadded_cases[] = {
 };
 enum { N_SPARSE_UNPADDED_CASES = sizeof sparse_unpadded_cases / sizeof *sparse_unpadded_cases };
 
-/** The same convolution, of such values. */
+/** Returns the case with another type of values. */
 static inline sparse_case sparse_case_of(const sparse_case *c, laci_sparse_values values) {
   sparse_case made = *c;
   made.window.values = values;
   return made;
 }
 
-/** Where a channel's value is, and which of the values that share four bytes it is. */
+/** Where a channel's value is: its four bytes, and its index among the values in them. */
 typedef struct sparse_place {
   int64_t at;
   laci_sparse_values values;
@@ -148,7 +149,7 @@ static inline float sparse_get(const float *from, sparse_place place) {
   return place.part ? laci_sparse_high(bits) : laci_sparse_low(bits);
 }
 
-/** x is from -0.5 to 0.5, which are 0 and 255 of bytes. */
+/** Stores x, from -0.5 to 0.5; as a byte, from 0 to 255. */
 static inline void sparse_put(float *to, sparse_place place, float x) {
   const int bits = 32 / laci_sparse_each(place.values), shift = bits * place.part;
   const uint32_t one = place.values == LACI_SPARSE_S8 ? (uint32_t)((x + 0.5F) * 255.99F)
@@ -163,7 +164,8 @@ static inline void sparse_put(float *to, sparse_place place, float x) {
   memcpy(to + place.at, &all, sizeof all);
 }
 
-/* Which of a block of channels is kept; blocks go through all pairs of patterns from row to row. */
+/* Chooses the kept elements. From row to row, blocks go through all combinations of two patterns.
+ */
 static inline void sparse_keep(const sparse_case *c, uint8_t *kept) {
   static const uint8_t two[6] = {3, 5, 9, 6, 10, 12};
   const laci_sparse_window *g = &c->window;
@@ -190,7 +192,7 @@ static inline float *sparse_guarded(int64_t n, int shift, float **memory) {
   return *memory + SPARSE_GUARD_FLOATS / 2 + shift;
 }
 
-/* Random pixels, zeros between them. */
+/* Fills the images with random pixels, and the padding with zeros. */
 static inline void sparse_draw(const sparse_case *c, const laci_sparse_layout *l,
                                const int64_t sizes[3], uint64_t stream, float *to) {
   const int lanes = c->format == LACI_FORMAT_HWC16N ? LACI_SPARSE_LANES : 1;
@@ -209,8 +211,8 @@ static inline void sparse_draw(const sparse_case *c, const laci_sparse_layout *l
   }
 }
 
-/* Weights of -127 to 127; a bias that makes sums wrap, scales that make results larger than any
- * integer of 32 bits, infinite, and NaN. */
+/* Draws int8 operands: weights from -127 to 127, a bias that makes sums wrap, and scales that make
+ * results exceed 32-bit integers, infinite, or NaN. */
 static inline void sparse_quantize(int64_t n_rows, int64_t n_dense, sparse_operands *o) {
   for (int64_t at = 0; at < n_dense; at++) {
     o->dense[at] = (float)laci_rng_below(5, 1, (uint64_t)at, 255) - 127;
@@ -229,7 +231,7 @@ static inline void sparse_quantize(int64_t n_rows, int64_t n_dense, sparse_opera
                                          .high = UINT8_MAX};
 }
 
-/** layouts: of what is read, and of results. */
+/** Makes the operands of a case. layouts: of the input and of the result. */
 static inline void sparse_operands_at(const sparse_case *c, int shift,
                                       const laci_sparse_layouts *layouts, sparse_operands *o) {
   const laci_sparse_window *g = &c->window;
@@ -266,7 +268,7 @@ static inline void sparse_operands_init(const sparse_case *c, int shift, sparse_
   const laci_sparse_window *g = &c->window;
   const laci_sparse_border one = {1, 1, 1, 1, 1, 1};
   const int64_t channels = laci_sparse_channels(g->channels_in, g->values);
-  /* PC16P has the rows of the CHW before or after it. */
+  /* PC16P is converted from or to a CHW layout and has its rows. */
   const laci_sparse_layout in =
       c->format == LACI_FORMAT_PC16P
           ? laci_sparse_layout_of(LACI_FORMAT_PC16P, channels, g->h, g->w, one)
@@ -275,7 +277,7 @@ static inline void sparse_operands_init(const sparse_case *c, int shift, sparse_
   sparse_operands_at(c, shift, &(laci_sparse_layouts){in, out, c->n_images}, o);
 }
 
-/** Of a case whose rows have no zeros between them. */
+/** Makes the operands of a case whose rows have no zeros between them. */
 static inline void sparse_unpadded_operands_init(const sparse_case *c, int shift,
                                                  sparse_operands *o) {
   const laci_sparse_window *g = &c->window;
@@ -302,8 +304,8 @@ static inline void sparse_operands_clear(sparse_operands *o) {
   free(o->memory_residual);
 }
 
-/** What a run reads and writes; clipped to [low, high], where these are finite. Of int8 that is a
- * run of these operands alone, clipped somewhere else. */
+/** Returns the operands of a run, whose result is clipped to [low, high] where these are finite.
+ * int8 results are clipped elsewhere. */
 static inline laci_sparse_operands sparse_run_of(sparse_operands *o, bool residual, float low,
                                                  float high) {
   o->quantized.low = isfinite(low) ? 30 : 0;
@@ -319,7 +321,7 @@ static inline laci_sparse_operands sparse_run_of(sparse_operands *o, bool residu
       .quantized = o->form.product.values == LACI_SPARSE_S8 ? &o->quantized : NULL};
 }
 
-/** n functions after the clip, 3 at most, and the residual after these. */
+/** Adds n functions after the clip, 3 at most; residual_last: the residual is added after them. */
 static inline void sparse_follow(laci_sparse_operands *run, int n, bool residual_last) {
   static const laci_pointwise functions[3] = {{LACI_POINTWISE_SWISH, 1.5F, 0},
                                               {LACI_POINTWISE_LINEAR, -2, 0.25F},
@@ -329,12 +331,12 @@ static inline void sparse_follow(laci_sparse_operands *run, int n, bool residual
   run->residual_last = residual_last;
 }
 
-/** Bytes of the result with its guards; their place in memory is memory_y. */
+/** Returns the bytes of the result with its guards, which begin at memory_y. */
 static inline size_t sparse_result_bytes(const sparse_operands *o) {
   return (size_t)(o->n_y + 2 * SPARSE_GUARD_FLOATS) * sizeof(float);
 }
 
-/** Nothing is written yet: every byte is a guard, except for the zeros around images that tiles
+/** Overwrites the result with guard bytes, except for the zeros around images that tiles also
  * write. */
 static inline void sparse_forget_result(const sparse_operands *o) {
   const laci_sparse_product *p = &o->form.product;
@@ -350,7 +352,7 @@ static inline void sparse_forget_result(const sparse_operands *o) {
   }
 }
 
-/** The definition's result with its guards; the caller's to free. */
+/** Returns the result by definition, with guards; the caller frees it. */
 static inline void *sparse_wanted_result(const sparse_operands *o,
                                          const laci_sparse_operands *run) {
   const laci_sparse_part all = {o->form.tiles, 0, o->form.n_tiles, 0, o->form.product.n_rows};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A transport between threads of one program, each of which is a process of the group. Answers come
- * late by chance, so that orders differ from run to run; a process can be silent. */
+ * A transport between threads of one program, each of which is a process of the group. Answers are
+ * delayed at random, so that orders differ from run to run; a process can be made silent. */
 #ifndef TESTS_SUPPORT_TRANSPORT_H
 #define TESTS_SUPPORT_TRANSPORT_H
 
@@ -15,13 +15,13 @@ enum { MOST_MEMBERS = 8, MOST_OPS = 4096, MOST_WORDS = 4096 };
 
 typedef enum local_kind { LOCAL_NONE, LOCAL_BROADCAST, LOCAL_GATHER, LOCAL_EXCHANGE } local_kind;
 
-/** What all members begin together: number k of a channel. */
+/** An operation that all members take part in: number k of a channel. */
 typedef struct local_op {
   local_kind kind;
   int n_here, n_done;
-  bool copied[MOST_MEMBERS];      /* by whom */
-  void *bytes[MOST_MEMBERS];      /* to: of all kinds */
-  const void *from[MOST_MEMBERS]; /* exchange */
+  bool copied[MOST_MEMBERS];      /* [k] member k has copied */
+  void *bytes[MOST_MEMBERS];      /* destination, for all kinds */
+  const void *from[MOST_MEMBERS]; /* source, for exchanges */
   size_t begin[MOST_MEMBERS][MOST_MEMBERS + 1];
   size_t n;
 } local_op;
@@ -33,7 +33,7 @@ typedef struct local_member {
   local_world *world;
   int n_begun[LAC_CHANNELS];
   unsigned chance;
-  int fails_in; /* > 0: so many tests from now the transport fails */
+  int fails_in; /* > 0: the transport fails after so many more tests */
   int ended;    /* -1: not yet; the code */
 } local_member;
 
@@ -51,7 +51,9 @@ struct local_world {
 
 static local_op *local_join(local_member *m, int channel, local_kind kind, void **request) {
   local_op *op = &m->world->ops[channel][m->n_begun[channel]++ % MOST_OPS];
-  if (op->kind != LOCAL_NONE && op->kind != kind) abort(); /* another order elsewhere */
+  if (op->kind != LOCAL_NONE && op->kind != kind)
+    abort(); /* members began operations in different
+                                                              orders */
   op->kind = kind;
   *request = op;
   op->n_here++;
@@ -107,7 +109,7 @@ static void local_take(const local_op *op, int rank, int size) {
   }
 }
 
-/* Operations that were pending with a process that is gone stay pending; its memory is gone, too.
+/* Is the group cut? Operations with a process that has left stay pending, since its memory is gone.
  */
 static bool local_is_cut(const local_world *w) {
   for (int k = 0; k < w->size; k++) {
@@ -170,7 +172,7 @@ static const char *local_why(void *self) {
   return "the wire was cut";
 }
 
-/** size members; freed by local_world_destroy. */
+/** Creates a world of `size` members; freed by local_world_destroy. */
 static local_world *local_world_create(int size) {
   local_world *w = calloc(1, sizeof *w);
   if (!w || pthread_mutex_init(&w->lock, NULL)) abort();

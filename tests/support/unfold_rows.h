@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * x of a layer (kernel/gram/unfold.h) as it is defined, element by element. */
+ * Computes the inputs x of a layer (kernel/gram/unfold.h) by definition, element by element. */
 #ifndef TESTS_SUPPORT_UNFOLD_ROWS_H
 #define TESTS_SUPPORT_UNFOLD_ROWS_H
 
 #include "kernel/gram/unfold.h"
 
-/** Of one position and column. */
+/** Returns the element of one position and column. */
 static inline float unfold_element(const laci_unfold *u, int64_t group, const float *value,
                                    int64_t position, int64_t column) {
   int64_t o[3], tap[3], t = column / u->channels, at = position, place = 0;
@@ -15,7 +15,7 @@ static inline float unfold_element(const laci_unfold *u, int64_t group, const fl
     t /= u->axis[i].kernel;
     at /= u->axis[i].out;
   }
-  for (int i = 0; i < 3; i++) { /* at: the image */
+  for (int i = 0; i < 3; i++) { /* at is now the index of the image */
     const laci_unfold_axis *axis = &u->axis[i];
     int64_t in = o[i] * axis->stride - axis->pad + tap[i] * axis->dilation;
     if (u->transposed) {
@@ -31,7 +31,7 @@ static inline float unfold_element(const laci_unfold *u, int64_t group, const fl
   return value[channel * channel_places + place];
 }
 
-/** rows [positions, columns]: all of a group. */
+/** Fills rows [positions, columns] with the elements of a group. */
 static inline void unfold_rows(const laci_unfold *u, int64_t group, const float *value,
                                float *rows) {
   const int64_t columns = laci_unfold_columns(u), n = laci_unfold_positions(u);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Walking a whole graph node by node (engine/engine.h), for tests that compare with the definition
- * of right. */
+ * Runs a whole graph node by node (engine/engine.h), as the reference of other tests. */
 #ifndef TESTS_SUPPORT_WALK_H
 #define TESTS_SUPPORT_WALK_H
 
@@ -8,14 +7,14 @@
 #include "graph/graph.h"
 #include "tensor/buf.h"
 
-/** A walk with stored bytes as they are and no inputs yet; pool NULL: one thread. */
+/** Opens a walk with the graph's stored tensors, without inputs yet; pool NULL: one thread. */
 static inline lac_status walk_open(const laci_graph *graph, laci_pool *pool, laci_stepper **walk,
                                    lac_error *err) {
   const laci_stepper_options options = {.pool = pool};
   return laci_stepper_create(graph, &options, walk, err);
 }
 
-/** All nodes in order. */
+/** Runs all nodes in order. */
 static inline lac_status walk_all(laci_stepper *walk, const laci_graph *graph, lac_error *err) {
   lac_status st = LAC_OK;
   for (int node = 0; node < graph->n_nodes && !st; node++) st = laci_stepper_step(walk, node, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Zip archives of .npy files made by hand, whole ones and broken ones. */
+ * Makes zip archives of .npy files byte by byte, valid ones and broken ones. */
 #ifndef TESTS_SUPPORT_ZIP_FILE_H
 #define TESTS_SUPPORT_ZIP_FILE_H
 
@@ -9,25 +9,25 @@
 #include <string.h>
 #include <zlib.h>
 
-/** What one is made of; where the numbers are, for tests that change them. */
+/** An archive that is being made, and where its fields are, for tests that change them. */
 typedef struct zip_file {
   size_t n;
   uint8_t at[1 << 16];
-  size_t directory, end; /* of the first entry, of the last record; after zip_finish */
+  size_t directory, end; /* offsets of the directory and of the end record; set by zip_finish */
   int n_members;
   struct {
     size_t local, entry;
   } members[8];
   uint8_t entries[4096];
   size_t n_entries;
-  bool wide; /* sizes of 64 bits in the entries to come */
+  bool wide; /* following entries have 64-bit sizes */
 } zip_file;
 
 static inline void zip_number(uint8_t *at, uint64_t value, int n_bytes) {
   for (int k = 0; k < n_bytes; k++) at[k] = (uint8_t)(value >> (8 * k));
 }
 
-/** The bytes of a .npy file of version 1; returns how many. */
+/** Writes a .npy file of version 1; returns its number of bytes. */
 static inline size_t npy_bytes(uint8_t *to, const char *header, const void *payload, size_t n) {
   size_t length = strlen(header);
   memcpy(to, "\x93NUMPY\1\0", 8);
@@ -90,7 +90,7 @@ static inline void zip_add(zip_file *z, const char *name, const void *bytes, siz
   z->n_entries += 46 + n_name + n_extra;
 }
 
-/** Directory and end. */
+/** Appends the directory and the end record. */
 static inline void zip_finish(zip_file *z) {
   z->directory = z->n;
   memcpy(z->at + z->n, z->entries, z->n_entries);
