@@ -46,7 +46,7 @@ typedef struct laci_weight_norm {
 /** Is the value a weight normalization whose parts nothing else reads? */
 bool laci_trace_weight_norm(const laci_graph *graph, int value, laci_weight_norm *out);
 
-/** Where the weight of a node comes from. */
+/** The stored tensor that the weight of a node comes from, and the nodes between them. */
 typedef struct laci_weight_source {
   int stored;
   int n_chain;

@@ -23,7 +23,7 @@ typedef struct label_set {
   int n;
   int label[MAX_SET];
   int64_t size[MAX_SET];
-  int track;         /* of the full axis set */
+  int track;         /* track of the full axis set */
   bool any_axis_set; /* some input axis set takes part */
   int fixed_cause;   /* cause of a fixed input axis in the set; -1: none */
   bool broken;       /* no full axis set, or sizes that contradict: nothing may move */

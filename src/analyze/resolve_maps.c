@@ -233,9 +233,9 @@ static void resolve_simple(laci_resolve *r, const laci_axis_map *const *maps, in
 
 typedef struct lift {
   int n_axes, which;           /* axes of the composite; which of them is mapped */
-  int label[LACI_MAX_RANK];    /* of the others */
-  int64_t size[LACI_MAX_RANK]; /* of the others */
-  int out_axis[LACI_MAX_RANK]; /* their axes in the output; -1: a scalar index removed it */
+  int label[LACI_MAX_RANK];    /* labels of the other axes */
+  int64_t size[LACI_MAX_RANK]; /* sizes of the other axes */
+  int out_axis[LACI_MAX_RANK]; /* each axis' number in the output; -1: a scalar index removed it */
 } lift;
 
 static bool describe_lift(const laci_resolve *r, const laci_axis_map *map,

@@ -200,7 +200,7 @@ static lac_status add_constant(job *j, int stored) {
   laci_stored copy = j->model->stored[stored];
   int id;
   copy.spilled = false;
-  copy.owned = NULL; /* the bytes stay the model's, which outlives the training graph */
+  copy.owned = NULL; /* the bytes are the model's, which must outlive the training graph */
   lac_status st = laci_graph_add_stored(j->to->graph, &copy, &id, j->err);
   if (!st) j->value_of[j->model->stored[stored].value] = j->to->graph->stored[id].value;
   return st;

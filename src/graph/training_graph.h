@@ -16,7 +16,7 @@ typedef struct laci_graph laci_graph;
 
 /** What a parameter is, for weight decay and LARS. */
 typedef enum laci_param_kind {
-  LACI_PARAM_WEIGHT, /* of Conv, ConvTranspose, Gemm, MatMul, Gather (an embedding) */
+  LACI_PARAM_WEIGHT, /* weight of Conv, ConvTranspose, Gemm, MatMul, Gather (an embedding) */
   /* bias of such a layer, as an operand or added to its result; also any other tensor that is
    * broadcast into the data: position embeddings, scales of a layer */
   LACI_PARAM_BIAS,

@@ -89,7 +89,7 @@ typedef struct laci_edit_applier {
 bool laci_edit_own(laci_onnx_edit *edit, void *block, ProtobufCMessage *message, bool is_fresh);
 void *laci_edit_fresh_block(laci_onnx_edit *edit, size_t size_bytes);
 char *laci_edit_fresh_text(laci_onnx_edit *edit, const char *text);
-/** Replaces an array of the message, *place with *count entries, by fresh with n entries. */
+/** Replaces the array at *place, which has *count entries, by the array `fresh` of n entries. */
 LAC_MUST_CHECK lac_status laci_edit_exchange(laci_onnx_edit *edit, void *place, size_t *count,
                                              void *fresh, size_t n, lac_error *err);
 /** Makes all changes that laci_edit_replace_inner collected (edit_function.c). */

@@ -61,7 +61,7 @@ lac_status laci_import_value_name(laci_importer *im, const char *first, const ch
   return LAC_OK;
 }
 
-/* ---- What the file says, in a scope ---- */
+/* ---- Names, versions and attributes in a scope ---- */
 
 static Onnx__AttributeProto *find_attr(Onnx__AttributeProto *const *attrs, size_t n,
                                        const char *name) {

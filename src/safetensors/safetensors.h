@@ -25,7 +25,7 @@ typedef struct laci_safetensors laci_safetensors;
 /** A tensor of a file; valid until the file is closed. */
 typedef struct laci_safetensor {
   const char *name;
-  const char *type; /* as the file calls it: "F32", "I64" */
+  const char *type; /* the type's name in the file: "F32", "I64" */
   lac_dtype dtype;  /* set where `is_float` */
   bool is_float;    /* F64, F32, F16 or BF16: the only ones that are read */
   int rank;

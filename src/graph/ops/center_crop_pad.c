@@ -10,7 +10,7 @@
 
 typedef struct sizes {
   bool known;
-  int64_t size[LACI_MAX_RANK]; /* of every axis of y; negative: not known */
+  int64_t size[LACI_MAX_RANK]; /* size of every axis of y; negative: not known */
 } sizes;
 
 static lac_status read_sizes(const laci_node *node, const laci_shape *x, const laci_buf *content,

@@ -157,7 +157,8 @@ static lac_status infer(laci_infer *infer) {
 typedef struct job {
   const laci_eval *eval;
   int n_in, n_out, n_sum;
-  int64_t size[N_INDICES]; /* of the loops: first the output's axes, then the summed indices */
+  /* sizes of the loops: first over the output's axes, then over the summed indices */
+  int64_t size[N_INDICES];
   int64_t stride[MAX_OPERANDS][N_INDICES];
   int64_t n_terms; /* products in one sum */
 } job;

@@ -14,7 +14,7 @@
 /** What the inputs define for every axis of x. */
 typedef struct plan {
   bool known;                  /* whether the sizes are known */
-  int64_t size[LACI_MAX_RANK]; /* -1 or a symbol: unknown */
+  int64_t size[LACI_MAX_RANK]; /* size of every axis of y; -1 or a symbol: unknown */
   laci_resample_axis axis[LACI_MAX_RANK];
 } plan;
 

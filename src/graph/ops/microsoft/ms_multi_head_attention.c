@@ -44,7 +44,8 @@ static bool read_operand(const laci_shape *x, int64_t heads, bool may_be_apart, 
 }
 
 typedef struct operands {
-  int64_t heads, batch, tokens, n_keys, size, size_v; /* -1: not known */
+  /* numbers of heads, images and tokens, and channels of a head; -1: not known */
+  int64_t heads, batch, tokens, n_keys, size, size_v;
 } operands;
 
 static bool read_operands(const laci_node *node, const laci_shape *const in[3], operands *o) {

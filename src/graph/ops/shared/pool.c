@@ -34,7 +34,7 @@ typedef struct job {
   const laci_pooling *pooling;
   const laci_node_window *window;
   const laci_buf *x;
-  laci_buf *y, *indices; /* NULL: not wanted */
+  laci_buf *y, *indices; /* outputs; NULL: not used */
   const laci_shape *out; /* shape of the output: one window for each position */
   int64_t in_spatial, out_spatial;
 } job;

@@ -18,7 +18,7 @@ typedef struct laci_pool_state {
 typedef struct laci_pooling {
   laci_pool_state start;
   void (*step)(laci_pool_state *state, double x, int64_t at);
-  double (*end)(const laci_pool_state *state); /* NULL: value */
+  double (*end)(const laci_pool_state *state); /* NULL: the result is state->value */
 } laci_pooling;
 
 lac_status laci_pooling_infer(laci_infer *infer);
