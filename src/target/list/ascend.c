@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Huawei Ascend: 2:4 (there "4 choose 2") along Cin of int8 layers, switched on when a model is
- * converted (ATC, sparsity=1).
+ * Huawei Ascend: 2:4 (called "4 choose 2" there) along the input channels of int8 layers. It is
+ * enabled when a model is converted (ATC, sparsity=1).
  *
  * AMCT trains such models in f32 or f64 and quantizes them; the converter's pass requires int8
- * inputs and one group. Atlas A2 and A3 products and the 200I/500 A2 have it; Atlas inference and
- * training products (the older ones) and the 350 do not. */
+ * inputs and one group. Atlas A2 and A3 products and the 200I/500 A2 support it; the older Atlas
+ * inference and training products and the 350 do not. */
 #include "target/target_in.h"
 
 static const laci_target_source sources[] = {

@@ -2,11 +2,11 @@
  * cuSPARSELt: products of matrices, one of them 2:4 (1:2 of f32, which runs as TF32) along the axis
  * that is summed over.
  *
- * The documentation gives the ratio for each type; the least sizes are those that PyTorch asks of
- * this library's matrices before it hands them over; the library itself refused smaller multiples
- * (bench). A 1x1 convolution's weight is such a matrix as stored; larger windows are none. The
- * order of a matrix (row- or column-major) is a parameter: the pattern goes along the sum, whatever
- * the order. */
+ * The documentation gives the pattern for each type. The least sizes are those that PyTorch
+ * requires of matrices before it passes them to cuSPARSELt; the library itself refused smaller
+ * multiples (bench). The weight of a 1x1 convolution is such a matrix as stored; that of a larger
+ * window is not. The order of a matrix (row- or column-major) is a parameter: in either order, the
+ * pattern is along the axis that is summed over. */
 #include "target/list/cusparselt_gains.h"
 #include "target/target_in.h"
 

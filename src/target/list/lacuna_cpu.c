@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The engine of this library: zeros anywhere in a constant weight, once enough are.
+ * The engine of this library: zeros anywhere in a constant weight, from a least share of zeros on.
  *
- * engine/cpu/native/choose/find.c has the limits, cost.c there the estimate by which layers of a
- * network are chosen together, so that a figure of a layer alone is no promise. Figures are of f32,
- * one image, one core of a Zen 5: dense is the faster of oneDNN's direct and Winograd kernels. */
+ * engine/cpu/native/choose/find.c has the limits. cost.c in that folder has the estimate by which
+ * the layers of a network are chosen together, so the gain of a single layer does not guarantee
+ * that it is chosen. Figures are of f32, one image, one core of a Zen 5: dense is the faster of
+ * oneDNN's direct and Winograd kernels. */
 #include "target/target_in.h"
 
 static const laci_target_source sources[] = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * OpenVINO's CPU plugin: int8 weights of products stored without their zeros, decompressed for AMX.
  *
- * It saves memory traffic, not multiplications, and needs no pattern: a share of zeros, at least
- * the rate that its user sets (1, which is off, where nothing is set). */
+ * It saves memory traffic, not multiplications, and needs no pattern: the share of zeros must be at
+ * least the rate that the user sets (by default 1, which disables it). */
 #include "target/target_in.h"
 
 static const laci_target_source sources[] = {

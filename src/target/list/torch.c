@@ -2,8 +2,8 @@
  * PyTorch: torch.sparse.to_sparse_semi_structured on the weight of a Linear layer.
  *
  * It takes 2-D CUDA tensors whose sizes are multiples of what the backend requires. Rows are output
- * channels and columns input channels, as Linear has them; Gemm and MatMul of an ONNX file hold the
- * same matrix, maybe transposed, which .t().contiguous() puts right. */
+ * channels and columns input channels, as in Linear. Gemm and MatMul of an ONNX file have the same
+ * matrix, perhaps transposed; .t().contiguous() then gives the right layout. */
 #include "target/target_in.h"
 
 static const laci_target_source sources[] = {

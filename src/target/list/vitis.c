@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * AMD Vitis AI: its DPUs take no zeros of single weights.
+ * AMD Vitis AI: its DPUs do not make use of zeros of single weights.
  *
- * The user guide has a table of pruning methods by DPU, and "fine-grained" is N for DPUCZ, DPUCV,
- * DPUCV2 and DPUCA. The optimizer has a sparse pruner (half or three quarters of every 16 input
- * channels), whose models run on "hardware for specified sparse computations" that no guide names.
- * The AI Engine-ML array itself multiplies by matrices with two zeros in every four elements, in
- * kernels that one writes. */
+ * The user guide has a table of pruning methods by DPU, and "fine-grained" is "N" (no) for DPUCZ,
+ * DPUCV, DPUCV2 and DPUCA. The optimizer has a sparse pruner (half or three quarters of every 16
+ * input channels), whose models run on "hardware for specified sparse computations" that no guide
+ * names. The AI Engine-ML array itself multiplies by matrices with two zeros in every four
+ * elements, in kernels that users write themselves. */
 #include "target/target_in.h"
 
 static const laci_target_source sources[] = {
