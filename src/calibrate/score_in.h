@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A score: one file with a struct of functions, and a line of score.def.
  *
- * The simplest scores only rate each weight (saliency), and the n highest of every block are kept.
- * Others choose weights jointly and update those that they keep. All may use H, K, the damping d
- * and the target G = W_d (K + d I). Next: wanda.c (a saliency), sparsegpt.c (more). */
+ * The simplest scores only rate each weight (saliency); in every block, the n weights of highest
+ * saliency are kept. Others choose weights jointly and update those that they keep. All may use H,
+ * K, the damping d and the target G = W_d (K + d I). Next: wanda.c (a saliency), sparsegpt.c
+ * (more). */
 #ifndef LACI_CALIBRATE_SCORE_IN_H
 #define LACI_CALIBRATE_SCORE_IN_H
 
