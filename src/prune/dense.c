@@ -35,7 +35,7 @@ typedef struct chooser {
   const laci_prune_options *options;
   laci_pool *pool;
   laci_calibrated *all;  /* a fit in which every wanted layer is pruned; borrowed */
-  int n;                 /* layers to be ranked: those that share a weight count once */
+  int n;                 /* number of layers to be ranked; layers that share a weight count once */
   ranked_layer *ranking; /* [n] the least effect first */
   const uint8_t **mixed; /* [n_stored] the dense network's weights, some of them replaced by pruned
                             ones */
