@@ -94,7 +94,8 @@ static const sparse_case sparse_cases[] = {
 };
 enum { N_SPARSE_CASES = sizeof sparse_cases / sizeof *sparse_cases };
 
-/** Of floats; rows of what is read have no zeros between them (laci_sparse_may_be_unpadded). */
+/** Cases of floats in which the rows of the input have no zeros between them
+ * (laci_sparse_may_be_unpadded). */
 static const sparse_case sparse_unpadded_cases[] = {
     {"3x3", SPARSE_WINDOW(20, 31, 1, 9, 11, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PIXELS, 1, 2},
     {"3x3, two images", SPARSE_WINDOW(8, 40, 1, 7, 7, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PIXELS, 2, 2},
