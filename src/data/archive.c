@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tar archives by libarchive, which asks for bytes by callbacks and is given those of a part of a
- * file. Where a member begins is what it has consumed when a header is read; the first bytes there
- * are compared with those that it gives itself, so that a compressed archive, or a library that
- * counts otherwise, is an error and not another file's bytes. */
+ * Reads tar archives by libarchive, which requests bytes by callbacks and gets those of a part of a
+ * file. A member begins where the library's reading has arrived after the header. The first bytes
+ * there are compared with those that the library returns, so that a compressed archive, or a
+ * different count, is an error and never gives bytes of another file. */
 #include "data/archive.h"
 
 #include <archive.h>
@@ -18,10 +18,10 @@ enum { BLOCK = 4096, SECTOR = 512, COMPARED = 64 };
 
 typedef struct feed {
   const laci_archive *archive;
-  size_t at;  /* bytes of it that were given or skipped */
-  size_t end; /* of what was found so far */
+  size_t at;  /* bytes of the archive that were given or skipped */
+  size_t end; /* end of the members found so far */
   uint8_t block[BLOCK];
-  lac_status status; /* of reading the file */
+  lac_status status; /* status of reading the file */
   lac_error *err;
 } feed;
 
@@ -59,8 +59,8 @@ static lac_status fail_archive(const feed *f, const char *what) {
                    what ? what : "it is damaged");
 }
 
-/** An archive ends with sectors of zeros; without them it was cut off, at whatever place. They may
- * be those of an archive in it, the last one that is left: so they have to be after all files. */
+/** Checks that the archive ends with sectors of zeros; otherwise it was cut off. Such sectors could
+ * also belong to an archive inside it, so they must be after all members. */
 static lac_status check_end(feed *f) {
   const laci_archive *a = f->archive;
   uint8_t end[2 * SECTOR];
@@ -73,7 +73,7 @@ static lac_status check_end(feed *f) {
   return st;
 }
 
-/** Does the library give the bytes that the archive has there? */
+/** Are the bytes that the library returns those at the member's position? */
 static lac_status compare_first(const feed *f, struct archive *tar,
                                 const laci_archive_member *member) {
   const void *bytes = NULL;

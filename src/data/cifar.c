@@ -14,11 +14,12 @@
 #include "data/image.h"
 
 enum { SIDE = 32, CHANNEL_BYTES = SIDE * SIDE, IMAGE_BYTES = 3 * CHANNEL_BYTES, MAX_FILES = 64 };
-enum { RUN = 64 }; /* records that are read at a time, for their labels */
+enum { RUN = 64 }; /* records read at a time to get their labels */
 
-/** Which of the two it is, and how it is stored. */
+/** A variant of CIFAR: 10 or 100 classes, binary or pickled. */
 typedef struct layout {
-  int n_labels, n_classes; /* label bytes a record: the last one counts; 0: a pickle */
+  int n_labels, n_classes; /* n_labels: label bytes in a record, of which the last one is used; 0: a
+                              pickle */
   const char *format, *test, *train, *names;
   const char *label_key, *name_key; /* in pickles */
 } layout;
@@ -87,8 +88,8 @@ static const laci_dataset_kind kind = {
 
 /* ---- Opening ---- */
 
-/** A path that does not fit could not be opened either. What pickles are called may be a folder of
- * anything. */
+/** Does the folder have the file? A path that is too long could not be opened either. If `pickle`,
+ * the content is checked, too, since other data may have such names. */
 static bool has(const char *folder, const char *name, bool pickle) {
   char path[PATH_MAX];
   int n = snprintf(path, sizeof path, "%s/%s", folder, name);
@@ -156,7 +157,7 @@ static lac_status add_files(laci_dataset *set, laci_dataset_part part, lac_error
   return LAC_OK;
 }
 
-/** Those of n records from record `first` of the file on; buffer: [n] records. */
+/** Reads the labels of n records from record `first` of the file on; buffer: [n] records. */
 static lac_status read_run(laci_dataset *set, const cifar_file *file, int64_t first, int64_t n,
                            uint8_t *buffer, lac_error *err) {
   const size_t stride = file->images.stride, label_at = file->images.offset - 1;
@@ -206,7 +207,7 @@ static lac_status read_name_lines(laci_dataset *set, const char *path, lac_error
   return LAC_OK;
 }
 
-/** The names are a courtesy: a set without them is whole. */
+/** Reads the class names, if there are any; a set without names is complete. */
 static lac_status read_names(laci_dataset *set, lac_error *err) {
   const layout *l = ((cifar *)set->own)->layout;
   if (!has(set->folder, l->names, !l->n_labels)) return LAC_OK;

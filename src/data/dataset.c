@@ -73,7 +73,7 @@ int laci_dataset_label(const laci_dataset *set, int64_t at) {
   return set->labels[at];
 }
 
-/** A stored image, or a part of it; part: NULL is all of it. */
+/** Decodes a stored image, or a part of it; part: NULL is the whole image. */
 static lac_status decode_stored(const laci_dataset *set, int64_t at, const laci_image_part *part,
                                 laci_image *image, lac_error *err) {
   char name[512];

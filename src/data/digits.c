@@ -55,7 +55,8 @@ bool laci_digits_is_there(const char *folder) {
   return is_there;
 }
 
-/** The text with a final zero, in steps, so that it takes no more memory than it needs. */
+/** Decompresses the text and adds a final zero; memory grows in steps, so that it takes no more
+ * than needed. */
 static lac_status unpack(const char *name, const uint8_t *bytes, size_t size_bytes, char **text,
                          lac_error *err) {
   z_stream stream = {0};
@@ -93,7 +94,7 @@ static lac_status unpack(const char *name, const uint8_t *bytes, size_t size_byt
   return st;
 }
 
-/** Line `line` at *at: 64 pixels and a label. Moves *at past it. */
+/** Reads a line of 64 pixels and a label at *at, and moves *at past it; false: it is malformed. */
 static bool read_line(const char **at, uint8_t *pixels, int32_t *label) {
   for (int k = 0; k <= PIXELS; k++) {
     bool is_label = k == PIXELS;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Images together in one folder, as ImageNet's validation images come, and a text file
- * that says which class each is: a line an image in the order of the images' sorted names,
+ * Opens images in one folder, like ImageNet's validation images, with a text file of their classes:
+ * one line for each image, in the order of the images' sorted names,
  *
  *     n01751748                                   or a number, the first class being 0
  *
@@ -8,8 +8,8 @@
  *
  *     ILSVRC2012_val_00000001.JPEG n01751748      or a number
  *
- * A label that lands at another image makes every accuracy wrong without a word: so each image has
- * exactly one line, and whatever does not fit is refused. */
+ * A label assigned to the wrong image makes every accuracy wrong without notice. So each image must
+ * have exactly one line, and anything else is refused. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static bool is_there(char path[PATH_MAX], const char *folder, int length, const 
   return n > 0 && n < PATH_MAX && access(path, F_OK) == 0;
 }
 
-/** In the folder, or next to it. */
+/** Finds the file of labels in the folder, or next to it. */
 static bool find_labels(const char *folder, char path[PATH_MAX]) {
   int n = (int)strlen(folder);
   while (n > 1 && folder[n - 1] == '/') n--;
@@ -69,7 +69,7 @@ typedef struct labelled {
 
 static bool is_gap(char c) { return c == ' ' || c == '\t' || c == ','; }
 
-/** "NAME LABEL" or "LABEL"; false for what is neither. Cuts the line. */
+/** Splits "NAME LABEL" or "LABEL" in place; false for other lines. */
 static bool split_line(char *line, labelled *row) {
   size_t n = strlen(line);
   while (n > 0 && is_gap(line[n - 1])) n--;
@@ -102,7 +102,7 @@ static int compare_rows(const void *a, const void *b) {
   return strcmp(((const labelled *)a)->name, ((const labelled *)b)->name);
 }
 
-/** The label's text of each image. */
+/** Finds the text of each image's label. */
 static lac_status match_names(const laci_name_list *images, const char *path, labelled *rows, int n,
                               const char **labels, lac_error *err) {
   qsort(rows, (size_t)n, sizeof *rows, compare_rows);
@@ -132,7 +132,7 @@ static lac_status match_order(const laci_dataset *set, const char *path, const l
 
 /* ---- Classes ---- */
 
-/** -1: no number. */
+/** Returns the number in a label; -1: it is no number. */
 static int number_of(const char *label) {
   size_t n = strspn(label, "0123456789");
   return n > 0 && n <= MOST_DIGITS && !label[n] ? atoi(label) : -1;
@@ -161,7 +161,7 @@ static int compare_labels(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/** Names are numbered as those of class folders are. */
+/** Numbers class names like those of class folders. */
 static lac_status number_by_name(laci_dataset *set, const char **labels,
                                  const laci_dataset_options *options, lac_error *err) {
   const size_t n = (size_t)set->count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From images to a shard: each is decoded wholly, which shows whether it is whole; what is a plain
- * JPEG is stored as it came, all else as a JPEG made of its pixels. */
+ * Writes images to a shard. Each is decoded completely, to see whether it is intact. A plain JPEG
+ * is stored unchanged, any other image as a JPEG encoded from its pixels. */
 #include "data/imagenet_shard.h"
 
 #include <stdio.h>
@@ -67,7 +67,7 @@ static lac_status append_example(const laci_imagenet_shard *shard, const laci_ra
   return st;
 }
 
-/** Bytes of an image that cannot be decoded are *broken; what fails otherwise is a failure. */
+/** Adds an image. *broken: it cannot be decoded, which is not a failure. */
 static lac_status add_image(laci_imagenet_shard *shard, const laci_raw_image *image,
                             laci_image *decoded, laci_writer *writer, lac_error *err) {
   lac_error why = {0};

@@ -14,7 +14,7 @@
 
 #include <jpeglib.h>
 
-#include <jerror.h> /* wants to come after it */
+#include <jerror.h> /* must be included after jpeglib.h */
 
 #include "base/error.h"
 
@@ -69,7 +69,7 @@ static void limit_scans(j_common_ptr jpeg) {
 
 /* ---- Decoding ---- */
 
-/** Whether the header can be believed. */
+/** Checks that the size in the header is plausible. */
 static lac_status check_size(decoder *d, size_t size_bytes) {
   int64_t width = d->jpeg.image_width, height = d->jpeg.image_height;
   if (!d->jpeg.arith_code && width * height / MAX_PIXELS_PER_BYTE > (int64_t)size_bytes) {
@@ -79,7 +79,8 @@ static lac_status check_size(decoder *d, size_t size_bytes) {
   return LAC_OK;
 }
 
-/** Stored inverted, ink 255 - c over paper: red is what cyan and black both let through. */
+/** Converts inverted CMYK, in which 255 - c is the ink, to RGB: red is the light that passes both
+ * cyan and black. */
 static void rgb_from_cmyk(const uint8_t *cmyk, int width, uint8_t *rgb) {
   for (int x = 0; x < width; x++, cmyk += 4, rgb += 3) {
     for (int c = 0; c < 3; c++) rgb[c] = (uint8_t)((cmyk[c] * cmyk[3] + 127) / 255);
@@ -105,8 +106,8 @@ static void read_rows(decoder *d, laci_image *image) {
   }
 }
 
-/** How many times smaller a part may be decoded. What is decoded stays four times as wide as what
- * becomes of it, so that its pixels are hardly other ones than those of the whole image resized. */
+/** Returns how many times smaller a part may be decoded. The decoded part is at least four times as
+ * wide as its final size, so that the result hardly differs from that of the full image. */
 static int shrink_of(const laci_image_part *part, laci_region region) {
   int shrink = 1;
   if (part->least_width < 1 || part->least_height < 1) return 1;
@@ -117,16 +118,15 @@ static int shrink_of(const laci_image_part *part, laci_region region) {
   return shrink;
 }
 
-/** The region in pixels of an image that is so many times smaller: what of it begins and ends
- * between two of them is left out. */
+/** Returns the region in pixels of the reduced image, without pixels that it covers only partly. */
 static laci_region shrunk(laci_region r, int shrink) {
   int left = (r.left + shrink - 1) / shrink, top = (r.top + shrink - 1) / shrink;
   return (laci_region){left, top, (r.left + r.width) / shrink - left,
                        (r.top + r.height) / shrink - top};
 }
 
-/** Rows and columns of the region alone. Colours of a pixel come from neighbours, too, so that one
- * more pixel is decoded on both sides of a row. */
+/** Reads only rows and columns of the region. A pixel's colours also depend on its neighbours, so
+ * one more pixel is decoded at both ends of a row. */
 static void read_region(decoder *d, laci_region r, laci_image *image) {
   j_decompress_ptr jpeg = &d->jpeg;
   JDIMENSION whole = jpeg->output_width, left = (JDIMENSION)r.left;
@@ -166,7 +166,8 @@ static void decode_all(decoder *d, laci_image *image) {
   /* No jpeg_finish_decompress: all rows are here, and what follows them is not read. */
 }
 
-/** Returns here by longjmp on failure. Only *d and *image change, and they are the caller's. */
+/** Decodes the image; a failure comes back here by longjmp. Only *d and *image change, which belong
+ * to the caller. */
 static void decode(decoder *d, const uint8_t *bytes, size_t size_bytes, const laci_image_part *part,
                    laci_image *image) {
   if (setjmp(d->failed)) return;

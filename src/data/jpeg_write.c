@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * JPEG written by libjpeg-turbo, to memory: for images that are stored as something else and have
- * to become one. As in jpeg.c, a fatal error jumps back to where encoding began. */
+ * Encodes JPEGs in memory by libjpeg-turbo, for images in other formats that must become JPEGs. As
+ * in jpeg.c, a fatal error jumps back to where encoding began. */
 #include <setjmp.h>
 #include <stdio.h> /* jpeglib.h wants it */
 #include <stdlib.h>
@@ -18,7 +18,7 @@ typedef struct encoder {
   struct jpeg_compress_struct jpeg;
   struct jpeg_error_mgr messages;
   jmp_buf failed;
-  unsigned char *bytes; /* the library's own, by malloc */
+  unsigned char *bytes; /* allocated by the library with malloc */
   unsigned long size_bytes;
   const char *name;
   lac_error *err;

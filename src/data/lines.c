@@ -17,7 +17,7 @@ char *laci_path_in(laci_arena *arena, const char *folder, const char *name) {
   return path;
 }
 
-/** Cuts the text at its line ends; empty lines count only where others follow. */
+/** Splits the text at its line ends, without empty lines at the end; returns their number. */
 static int cut_lines(char *text, const char **lines) {
   int n = 0, n_filled = 0;
   for (char *line = text; *line;) {
@@ -37,7 +37,7 @@ lac_status laci_read_lines(laci_arena *arena, const char *path, const char ***li
   char *text = NULL;
   lac_status st = laci_file_read_text(path, MAX_LINES_BYTES, &text, err);
   if (st) return st;
-  size_t n_most = 0; /* empty lines at the end are cut, but need their place before */
+  size_t n_most = 0; /* also counts empty lines at the end, which are dropped later */
   for (const char *at = text; *at; at++) n_most += *at == '\n';
   char *copy = laci_arena_text(arena, text);
   const char **made = copy ? laci_arena_alloc(arena, n_most + 1, sizeof *made) : NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Walking folders. A link to a folder counts as one; a circle of them ends at a depth that no data
- * have. */
+ * Walks folders. A link to a folder counts as a folder; a cycle of links ends at the maximum
+ * depth. */
 #include "data/listing_in.h"
 
 #include <dirent.h>
@@ -62,7 +62,8 @@ static lac_status visit_all(const char *path, visit_name *visit, void *context, 
   return st;
 }
 
-/** Most file systems say what an entry is, and a million images need no look each. */
+/** Finds whether an entry is a folder. Most file systems say so in the listing, which saves a call
+ * of stat for each of a million images. */
 static lac_status find_kind(const char *folder, const struct dirent *entry, bool *is_folder,
                             lac_error *err) {
   *is_folder = entry->d_type == DT_DIR;
@@ -79,7 +80,7 @@ static lac_status find_kind(const char *folder, const struct dirent *entry, bool
 typedef struct collector {
   laci_arena *arena;
   laci_name_list *folders;
-  const laci_listing *where; /* NULL: no files are wanted */
+  const laci_listing *where; /* NULL: only folders are listed */
   const char *inside;
   laci_name_list *images;
 } collector;

@@ -36,7 +36,7 @@ typedef struct draws {
   uint64_t seed, at;
 } draws;
 
-/** In (0, 1]: its logarithm is finite. */
+/** Returns a number in (0, 1], whose logarithm is finite. */
 static double unit(draws *d) { return 1 - laci_rng_unit(d->seed, STREAM_MIXUP, d->at++); }
 
 static double normal(draws *d) {
@@ -44,7 +44,8 @@ static double normal(draws *d) {
   return radius * cos(6.283185307179586 * unit(d));
 }
 
-/** The logarithm, since for a small alpha the value itself is often below the least double. */
+/** Returns the logarithm of a Gamma draw, since for a small alpha the value itself is often too
+ * small for a double. */
 static double log_gamma_draw(draws *d, double alpha) {
   double boost = 0, shape = alpha;
   if (alpha < 1) {
@@ -73,7 +74,7 @@ double laci_mixup_share(uint64_t seed, uint64_t step, double alpha) {
 
 void laci_mixup(double share, float *items, int n, size_t size) {
   const float a = (float)share, b = (float)(1 - share);
-  for (int i = 0; i < n / 2; i++) { /* the middle one of an odd number meets itself */
+  for (int i = 0; i < n / 2; i++) { /* the middle one of an odd number stays as it is */
     float *first = items + (size_t)i * size, *second = items + (size_t)(n - 1 - i) * size;
     for (size_t k = 0; k < size; k++) {
       float x = first[k], y = second[k];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading and writing .npy files: the header says how the elements are stored, and they are brought
- * into the one form that the rest of the program knows. The payload's size is checked against the
- * shape before anything is allocated. */
+ * Reads and writes .npy files. The header says how the elements are stored, and they are converted
+ * to the one form that the program uses. The data's size is checked against the shape before any
+ * allocation. */
 #include "data/npy.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@
 
 /* ---- Reading ---- */
 
-/** Gathers elements whose first axis runs fastest into C order, a line of the last axis at a time.
+/** Copies elements from Fortran order into C order, a line of the last axis at a time.
  */
 static void copy_from_fortran(const laci_shape *shape, size_t element, const uint8_t *from,
                               uint8_t *to) {
@@ -49,7 +49,7 @@ static void swap_bytes(uint8_t *bytes, size_t size_bytes, size_t element) {
   }
 }
 
-/** Sizes checked, the elements are brought into their form. */
+/** Converts the elements to C order and little-endian; their size was checked before. */
 static void read_elements(const laci_npy_header *header, const uint8_t *from, laci_npy *array) {
   size_t element = lac_dtype_size(header->type.dtype);
   if (array->size_bytes == 0) return;
@@ -63,7 +63,7 @@ static void read_elements(const laci_npy_header *header, const uint8_t *from, la
   for (size_t at = 0; at < array->size_bytes; at++) array->bytes[at] = array->bytes[at] != 0;
 }
 
-/** Bytes of anything are elements of type opaque; NONE: nobody knows. */
+/** Parses a file. opaque: the type of untyped bytes ('V1'); NONE: not known. */
 static lac_status parse(const char *name, const laci_file_bytes *file, lac_dtype opaque,
                         laci_npy *array, lac_error *err) {
   const uint8_t *bytes = file->bytes;

@@ -3,9 +3,9 @@
  *
  *     {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
  *
- * Only that dictionary is understood, with its three keys in any order; it is read token by token
- * and never evaluated. What Python would accept and NumPy does not write is an error that says
- * where. */
+ * Only such a dictionary is accepted, with its three keys in any order; it is read token by token
+ * and never evaluated. Anything that Python would accept but NumPy does not write is an error that
+ * names the position. */
 #include "data/npy_in.h"
 
 #include <inttypes.h>
@@ -17,8 +17,9 @@
 enum {
   MAGIC_BYTES = 6,
   VERSION_BYTES = 2,
-  ALIGNMENT = 64,    /* the elements start at a multiple of it */
-  GROWTH_DIGITS = 21 /* numpy.save leaves room for the first size to grow to so many digits */
+  ALIGNMENT = 64,    /* the elements start at a multiple of this */
+  GROWTH_DIGITS = 21 /* numpy.save leaves space for so many digits of the first size, so that it can
+                        grow */
 };
 static const char magic[MAGIC_BYTES + 1] = "\x93NUMPY";
 
@@ -30,8 +31,9 @@ static const struct {
     {"f4", LAC_DTYPE_F32},    {"f2", LAC_DTYPE_F16}, {"f8", LAC_DTYPE_F64}, {"b1", LAC_DTYPE_BOOL},
     {"u1", LAC_DTYPE_U8},     {"i1", LAC_DTYPE_I8},  {"u2", LAC_DTYPE_U16}, {"i2", LAC_DTYPE_I16},
     {"u4", LAC_DTYPE_U32},    {"i4", LAC_DTYPE_I32}, {"u8", LAC_DTYPE_U64}, {"i8", LAC_DTYPE_I64},
-    {"V2", LAC_DTYPE_BF16}, /* two bytes of anything: so NumPy calls ml_dtypes' bfloat16 */
-    {"V1", LAC_DTYPE_NONE}, /* one byte: its other types of 8 bits and fewer, but that: */
+    {"V2", LAC_DTYPE_BF16}, /* two untyped bytes: NumPy's name of ml_dtypes' bfloat16 */
+    {"V1", LAC_DTYPE_NONE}, /* one untyped byte: ml_dtypes' other types of 8 bits and fewer,
+                               except: */
     {"f1", LAC_DTYPE_F8E5M2},
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
@@ -109,7 +111,7 @@ static lac_status read_descr(cursor *c, laci_npy_header *header) {
     header->opaque = kinds[at].dtype == LAC_DTYPE_NONE;
     header->type.dtype = header->opaque ? LAC_DTYPE_U8 : kinds[at].dtype;
     header->big_endian = text[0] == '>';
-    /* '|' says that a single byte has no order. */
+    /* '|' means that a single byte has no byte order. */
     bool any = kinds[at].name[0] == 'V';
     bool ordered = text[0] == '<' || (text[0] == '>' && !any);
     bool orderless = lac_dtype_size(header->type.dtype) == 1 || any;
@@ -141,7 +143,7 @@ static lac_status read_size(cursor *c, int64_t *size) {
   return LAC_OK;
 }
 
-/** (), (3,), (3, 4) or (3, 4,) */
+/** Reads a shape such as (), (3,), (3, 4) or (3, 4,). */
 static lac_status read_shape(cursor *c, laci_npy_header *header) {
   laci_shape *shape = &header->type.shape;
   shape->rank = 0;
@@ -230,7 +232,7 @@ lac_status laci_npy_header_parse(const char *name, const uint8_t *bytes, size_t 
 
 /* ---- Writing ---- */
 
-/** Python's text of a shape: "()", "(3,)", "(3, 4)". */
+/** Writes a shape in Python's form: "()", "(3,)", "(3, 4)"; returns its length. */
 static int print_shape(const laci_shape *shape, char *text, size_t capacity) {
   int used = snprintf(text, capacity, "(");
   for (int axis = 0; axis < shape->rank; axis++) {

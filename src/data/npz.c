@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A .npz is its zip archive's members, each a .npy file: the header of each is looked at first, so
- * that nothing is taken for one whose shape does not want the bytes that the archive claims. */
+ * Reads .npz files, zip archives whose members are .npy files. Each member's header is read first,
+ * and nothing is allocated for a member whose shape does not have the size that the archive
+ * claims. */
 #include "data/npz.h"
 
 #include <stdio.h>
@@ -42,7 +43,7 @@ static lac_status name_arrays(laci_npz *npz, lac_error *err) {
   return LAC_OK;
 }
 
-/* Takes the reader in any case. */
+/* Takes ownership of the reader, also on failure. */
 static lac_status open_reader(const char *name, laci_reader *reader, laci_npz **npz,
                               lac_error *err) {
   laci_npz *made = laci_alloc(1, sizeof *made);
@@ -88,7 +89,7 @@ void laci_npz_close(laci_npz *npz) {
 int laci_npz_count(const laci_npz *npz) { return (int)npz->n; }
 const char *laci_npz_name(const laci_npz *npz, int at) { return npz->names[at]; }
 
-/* Bytes of the archive, and the array made of them. */
+/* Reads a whole member and parses its array. */
 static lac_status read_whole(const laci_npz *npz, const laci_zip_member *m, const char *name,
                              laci_budget *budget, laci_rows **rows, lac_error *err) {
   uint8_t *bytes = NULL;

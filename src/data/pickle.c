@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The machine of pickle.h: a stack of values, marks in it, and a memo of values that are needed
- * again. What an opcode takes from the stack may not be below the last mark, as Python has it. */
+ * The virtual machine of pickle.h: a stack of values, marks in it, and a memo of values that are
+ * used again. As in Python, an opcode may only take values above the last mark from the stack. */
 #include "data/pickle.h"
 
 #include <inttypes.h>
@@ -70,12 +70,12 @@ static lac_status push_new(machine *m, laci_pickle_kind kind, int64_t number) {
   return push(m, value);
 }
 
-/** The top value, which goes; NULL: there is none above the last mark. */
+/** Removes the top value and returns it; NULL: there is none above the last mark. */
 static laci_pickle_value *pop(machine *m) {
   return m->n_stack > floor_of(m) ? m->stack[--m->n_stack] : NULL;
 }
 
-/** The top value, which stays. */
+/** Returns the top value without removing it; NULL: there is none above the last mark. */
 static laci_pickle_value *top(const machine *m) {
   return m->n_stack > floor_of(m) ? m->stack[m->n_stack - 1] : NULL;
 }
@@ -148,7 +148,7 @@ static lac_status do_mark(machine *m) {
   return LAC_OK;
 }
 
-/** The values above the last mark, and the mark, go. */
+/** Removes the last mark and the values above it, and returns these. */
 static lac_status take_marked(machine *m, laci_pickle_value ***items, size_t *n) {
   if (m->n_marks == 0) return fail_opcode(m, "no mark");
   size_t from = m->marks[--m->n_marks];
@@ -248,7 +248,7 @@ static lac_status do_get_4(machine *m) { return get(m, 4); }
 
 typedef enum numpy_name { RECONSTRUCT, NDARRAY, DTYPE } numpy_name;
 
-/** The text up to the next line end. */
+/** Reads the text up to the next line end. */
 static lac_status take_line(machine *m, const char **line, int *length) {
   const uint8_t *end = memchr(m->bytes + m->at, '\n', m->size_bytes - m->at);
   *line = (const char *)m->bytes + m->at;
@@ -290,7 +290,8 @@ static bool text_is(const laci_pickle_value *value, const char *text) {
          memcmp(value->bytes, text, value->n_bytes) == 0;
 }
 
-/** numpy.core.multiarray._reconstruct(ndarray, (0,), 'b') or numpy.dtype('u1', 0, 1). */
+/** Executes a call of numpy.core.multiarray._reconstruct(ndarray, (0,), 'b') or numpy.dtype('u1',
+ * 0, 1), the only ones that are known. */
 static lac_status do_reduce(machine *m) {
   const laci_pickle_value *given = pop(m), *name = pop(m);
   if (!is(name, LACI_PICKLE_NAME) || !is(given, LACI_PICKLE_LIST) || given->n != 3) {
@@ -305,7 +306,7 @@ static lac_status do_reduce(machine *m) {
                : fail_opcode(m, "a call that is none of NumPy's");
 }
 
-/** Does the shape hold just so many bytes? */
+/** Has the shape exactly so many bytes? */
 static bool fits(const laci_pickle_value *shape, size_t n_bytes) {
   uint64_t count = 1;
   for (size_t k = 0; k < shape->n; k++) {
@@ -317,8 +318,8 @@ static bool fits(const laci_pickle_value *shape, size_t n_bytes) {
   return count == n_bytes;
 }
 
-/** An array's state is (1, shape, type, Fortran order, bytes); what a type has of it says nothing
- * of bytes. */
+/** Sets the state of an array, (1, shape, type, Fortran order, bytes); that of a type is
+ * ignored. */
 static lac_status do_build(machine *m) {
   const laci_pickle_value *state = pop(m);
   laci_pickle_value *array = top(m);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Preprocessing: plan the crop in the resized image, resize no more than is inside it, and scale.
- * The rules are in prepare.h, the resizing in resize.c. */
+ * Preprocessing: finds the crop in the resized image, computes only its pixels, and scales the
+ * values. The rules are in prepare.h, the resizing in resize.c. */
 #include "data/prepare.h"
 
 #include <inttypes.h>
@@ -90,13 +90,13 @@ void laci_preparer_size(const laci_preparer *preparer, int *width, int *height) 
   *height = preparer->preprocessing.height;
 }
 
-/** Half of what is cut off, rounded to even. */
+/** Returns half of the pixels that are cut off, rounded to even. */
 static int64_t margin(int64_t whole, int kept) {
   int64_t twice = whole - kept, low = twice / 2;
   return twice % 2 && low % 2 ? low + 1 : low;
 }
 
-/** Row y of the result, [width, 3] bytes, goes to its channels. */
+/** Scales row y of the result, [width, 3] bytes, into the channels of `out`. */
 static void scale_row(const laci_preparer *p, const uint8_t *row, bool mirrored, int y,
                       float *out) {
   const laci_preprocessing *r = &p->preprocessing;
@@ -132,7 +132,7 @@ static bool make_narrow(laci_preparer *p, size_t wanted) {
   return p->narrow != NULL;
 }
 
-/** Taps for the crop's columns and rows in the resized image. */
+/** Computes the resize weights for the crop's columns and rows in the resized image. */
 static lac_status plan(laci_preparer *p, const laci_image *image, lac_error *err) {
   const laci_preprocessing *r = &p->preprocessing;
   int64_t width = image->width, height = image->height, side = r->resize;
@@ -145,7 +145,7 @@ static lac_status plan(laci_preparer *p, const laci_image *image, lac_error *err
                        r->height, err);
 }
 
-/** What the taps make of the image, row after row. */
+/** Resizes the image by these weights, row after row. */
 static lac_status resize(laci_preparer *p, const char *name, const laci_image *image, bool mirrored,
                          float *out, lac_error *err) {
   size_t stride = (size_t)p->preprocessing.width * 3, in_stride = (size_t)image->width * 3;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Listing what raw.h describes. A label is the class of the folder or archive that an image is
- * in, or the line of the list that its place among the sorted names has; neither is ever guessed.
+ * Lists the images that raw.h describes. A label is the class of an image's folder or archive, or
+ * the line of the list with the same number as its name in sorted order; labels are never guessed.
  */
 #include "data/raw.h"
 
@@ -38,7 +38,7 @@ static int compare_images(const void *a, const void *b) {
   return strcmp(x->name, y->name);
 }
 
-/** Two of one name would have one label each, and which is whose no one knows. */
+/** Sorts the images and refuses two of one name, whose labels could not be told apart. */
 static lac_status sort_images(laci_raw_part *part, lac_error *err) {
   if (part->n > 1) qsort(part->images, part->n, sizeof *part->images, compare_images);
   for (size_t k = 1; k < part->n; k++) {
@@ -53,7 +53,7 @@ static lac_status sort_images(laci_raw_part *part, lac_error *err) {
 
 typedef struct lister {
   laci_raw_part *part;
-  int label; /* of the images of the archive that is walked */
+  int label; /* label of the images of the current archive */
 } lister;
 
 static lac_status list_member(void *context, const laci_archive_member *member, lac_error *err) {
@@ -68,7 +68,7 @@ static lac_status list_member(void *context, const laci_archive_member *member, 
   return add_image(l->part, image, err);
 }
 
-/** An archive n01440764.tar of a class. */
+/** Lists the images of a class's archive, such as n01440764.tar. */
 static lac_status list_class(void *context, const laci_archive_member *member, lac_error *err) {
   lister *l = context;
   const char *name = last_part(member->name), *dot = strrchr(name, '.');
@@ -146,7 +146,7 @@ static lac_status label_validation(const char *raw, laci_raw_part *part, lac_err
 
 /* ---- Parts ---- */
 
-/** The first of the names that is there; NULL: none. */
+/** Finds the archive or folder of a part, whichever exists first; NULL: neither does. */
 static const char *find_source(laci_raw_part *part, const char *raw, const char *archive,
                                const char *folder, bool *is_archive) {
   struct stat info;

@@ -17,8 +17,8 @@ struct laci_rows {
   const char *name;
   laci_type type;
   int64_t width;       /* elements of a row */
-  size_t row_bytes;    /* as it is stored */
-  laci_npy array;      /* in memory; empty: in the reader */
+  size_t row_bytes;    /* bytes of a row in the file */
+  laci_npy array;      /* the array in memory; empty: rows are read by the reader */
   laci_reader *reader; /* borrowed, or `own` */
   laci_reader *own;
   size_t offset; /* of the first row */
@@ -32,7 +32,7 @@ static lac_status rows_create(const char *name, const laci_type *type, laci_rows
   made->name = laci_arena_text(&made->arena, name);
   made->type = *type;
   made->width = laci_shape_count_range(&type->shape, 1, type->shape.rank);
-  if (made->width < 0) made->width = 0; /* of no rows */
+  if (made->width < 0) made->width = 0; /* the array has no rows */
   made->row_bytes = (size_t)made->width * lac_dtype_size(type->dtype);
   if (!made->name) {
     laci_rows_close(made);
@@ -42,7 +42,7 @@ static lac_status rows_create(const char *name, const laci_type *type, laci_rows
   return LAC_OK;
 }
 
-/* The shape wants exactly the bytes that are there. */
+/* Checks that the file has exactly the bytes of the shape. */
 static lac_status check_size(const laci_rows_source *source, const laci_npy_header *header,
                              lac_error *err) {
   char text[256];
@@ -79,7 +79,7 @@ lac_status laci_rows_in_memory(const char *name, laci_npy *take, laci_rows **row
   return LAC_OK;
 }
 
-/* All of it: twice, since its elements are brought into another order. */
+/* Reads the whole array, which takes its memory twice while elements are reordered. */
 static lac_status open_whole(const char *path, const laci_reader *reader, laci_budget *budget,
                              laci_rows **rows, lac_error *err) {
   laci_npy array;
@@ -129,7 +129,7 @@ const char *laci_rows_name(const laci_rows *rows) { return rows->name; }
 const laci_type *laci_rows_type(const laci_rows *rows) { return &rows->type; }
 int64_t laci_rows_width(const laci_rows *rows) { return rows->width; }
 
-/* The row's bytes: a view, or a copy in *memory, which the caller frees. */
+/* Finds a row's bytes: a view, or a copy in *memory, which the caller frees. */
 static lac_status find_row(const laci_rows *rows, int64_t row, const uint8_t **bytes,
                            uint8_t **memory, lac_error *err) {
   *memory = NULL;

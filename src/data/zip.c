@@ -26,7 +26,7 @@ enum {
   LONGEST_NAME = 4096,
   BLOCK = 1 << 16,
   FIRST_ROOM = 1 << 20,
-  BEST_RATIO = 1032, /* bytes that deflate makes of one, at most */
+  BEST_RATIO = 1032, /* most bytes that one byte of deflated data can expand to */
 };
 #define MAGIC_END 0x06054b50u
 #define MAGIC_END64 0x06064b50u
@@ -52,14 +52,16 @@ static lac_status fail_archive(const archive *a, const char *why) {
 
 /* ---- The end ---- */
 
-/* The sizes of 64 bits, where the record at `end` leaves them to the one before it. */
+/* Reads the 64-bit sizes, if the record at `end` refers to the record before it. */
 static lac_status read_end64(archive *a, uint64_t end) {
   uint8_t locator[LOCATOR_BYTES], record[END64_BYTES];
   if (end < LOCATOR_BYTES) return fail_archive(a, "its end lacks the record of 64 bits");
   lac_status st =
       laci_reader_fetch(a->reader, (size_t)end - LOCATOR_BYTES, LOCATOR_BYTES, locator, a->err);
   if (st) return st;
-  if (u32(locator) != MAGIC_LOCATOR) return LAC_OK; /* the small numbers are meant as they are */
+  if (u32(locator) != MAGIC_LOCATOR)
+    return LAC_OK; /* no 64-bit record: the 32-bit numbers are
+                                                       valid */
   uint64_t at = u64(locator + 8);
   if (end - LOCATOR_BYTES < END64_BYTES || at > end - LOCATOR_BYTES - END64_BYTES)
     return fail_archive(a, "its end lacks the record of 64 bits");
@@ -91,7 +93,8 @@ static lac_status use_end(archive *a, const uint8_t *record, uint64_t end) {
   return LAC_OK;
 }
 
-/* The last place where the record's magic is and its comment reaches the end exactly. */
+/* Finds the last place with the record's magic and a comment that reaches exactly to the end of the
+ * file. */
 static lac_status find_end(archive *a) {
   size_t size = laci_reader_size(a->reader);
   size_t n = size < END_BYTES + MOST_COMMENT ? size : END_BYTES + MOST_COMMENT;
@@ -139,8 +142,8 @@ static bool read_sizes(const uint8_t *entry, const uint8_t *extra, size_t n_extr
   return true;
 }
 
-/* Where the member's bytes begin: after its own header, which has a name and an extra field, too.
- * */
+/* Where the member's bytes begin: after its own header, which has a name and an extra field,
+ * too. */
 static lac_status find_bytes(const archive *a, laci_zip_member *m, uint64_t local) {
   uint8_t head[LOCAL_BYTES];
   if (a->directory < LOCAL_BYTES || local > a->directory - LOCAL_BYTES)
