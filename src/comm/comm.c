@@ -22,7 +22,7 @@ static lac_status allocate(laci_comm *c, lac_error *err) {
   return made ? LAC_OK : laci_fail_memory(err, "a list of all processes");
 }
 
-/* All tell all where they run. */
+/* Exchanges between all processes where each one runs. */
 static lac_status introduce(laci_comm *c, lac_error *err) {
   const laci_peer ours = laci_peer_of_this();
   return laci_comm_gather(c, &ours, sizeof ours, c->peers, err);
@@ -64,7 +64,7 @@ lac_status laci_comm_open(const laci_comm_options *options, laci_comm **comm, la
 
 /* A transport that closes in order waits for all, and cannot tell one that never comes. */
 static bool all_close(laci_comm *c, lac_status ended) {
-  static const double MOST_S = 30; /* there is nothing to do after a failure, but to tell it */
+  static const double MOST_S = 30; /* after a failure it must only be reported */
   void *request = NULL;
   c->timeout = !ended ? INFINITY : c->timeout < MOST_S ? c->timeout : MOST_S;
   for (int k = 0; k <= c->size; k++) c->begin[k] = (size_t)k * sizeof *c->votes;

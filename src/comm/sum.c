@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sums as callers see them. Next: phases.c, what becomes of them between begin and end. */
+ * The interface of sums. Next: phases.c, which advances them between begin and end. */
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -39,7 +39,7 @@ lac_status laci_comm_sum_create(laci_comm *comm, int64_t most, laci_wire wire, l
   return st;
 }
 
-/* The transport still knows its memory, and may for as long as the process lives. */
+/* Leaves the sum's memory allocated, since the transport may still write to it. */
 static void abandon(laci_comm_sum *s) {
   laci_comm *comm = s->comm;
   comm->first = comm->last = NULL;

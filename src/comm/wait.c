@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Waiting for other processes, and finding out whom in vain.
+ * Waits for other processes, and finds out which one does not come.
  *
- * Every process counts what it came to and tells process 0, which so knows who is late. Where
- * processes run is told at the start: those of the same machine are looked at while they are
- * waited for, so that a death shows at once, and not after the timeout. */
+ * Every process counts its meetings and sums and tells process 0, which so knows who is late. At
+ * the start all exchange where they run: processes of the same machine are checked during the wait,
+ * so that a death is noticed at once and not after the timeout. */
 #include <sched.h>
 #include <stdio.h>
 #include <time.h>
@@ -22,7 +22,8 @@ enum {
   RANK_NAPS = 10     /* between one that tells and the next */
 };
 static const double LOOK_EVERY_S = 0.25,
-                    HEAD_START_S = 2; /* of process 0, whose word counts most */
+                    HEAD_START_S = 2; /* time that process 0 has to report first, since it knows
+                                         most */
 
 /* ---- Who is late ---- */
 
@@ -36,13 +37,13 @@ static void hear(laci_comm *comm) {
 void laci_comm_begin_meeting(laci_comm *comm) {
   const lac_transport *t = comm->transport;
   comm->n_meetings++;
-  comm->agreed = false; /* whoever goes on has dealt with the failure before */
-  hear(comm);           /* words that nobody takes would pile up */
+  comm->agreed = false; /* the caller continues, so it has handled the earlier failure */
+  hear(comm);           /* messages must be received, or they would accumulate */
   if (comm->rank != 0 && t->tell(t->self, comm->n_meetings)) comm->broken = true;
 }
 
-/* Process 0 knows who is late, unless that one stopped just where it waits itself. The others know
- * that nothing came, not even from process 0. */
+/* Fails because a process is late. Process 0 knows which one, unless that one stopped at the same
+ * meeting. The others only know that nothing came, not even from process 0. */
 static lac_status fail_late(const laci_comm *comm, lac_error *err) {
   char who[128] = "";
   int n_late = 0, at = 0;
@@ -84,7 +85,7 @@ static void rest(wait_state *p) {
   (void)nanosleep(&time, NULL);
 }
 
-/* After an iteration in which nothing came. */
+/* Called after each poll in which nothing arrived. */
 static lac_status wait_a_little(laci_comm *comm, wait_state *p, lac_error *err) {
   double now = laci_clock_seconds();
   rest(p);
@@ -97,7 +98,7 @@ static lac_status wait_a_little(laci_comm *comm, wait_state *p, lac_error *err) 
   return now - p->begun > most ? fail_late(comm, err) : LAC_OK;
 }
 
-/* One of the two is NULL. */
+/* Waits for a request or a sum; the other one is NULL. */
 static lac_status wait_for(laci_comm *comm, void **request, const laci_comm_sum *sum,
                            lac_error *err) {
   const lac_transport *t = comm->transport;
@@ -117,7 +118,7 @@ static lac_status wait_for(laci_comm *comm, void **request, const laci_comm_sum 
     lac_status st = wait_a_little(comm, &p, err);
     if (st) return st;
   }
-  /* What the transport says of a peer that is gone is less than what the machine knows. */
+  /* This machine knows more about a dead process than the transport. */
   lac_status st = laci_comm_find_dead(comm, err);
   return st ? st : laci_comm_fail(comm, err);
 }
@@ -131,7 +132,7 @@ void laci_comm_leave_to_first(laci_comm *comm) {
   const double begin = laci_clock_seconds();
   if (!comm || comm->rank == 0 || comm->left) return;
   comm->left = true;
-  if (comm->size == 2) return; /* it is process 0 that was lost */
+  if (comm->size == 2) return; /* the lost process is process 0 */
   const bool was_there = !laci_comm_has_died(comm, 0);
   while (!laci_comm_has_died(comm, 0) && laci_clock_seconds() - begin < comm->timeout) nap(1);
   /* Where it has gone meanwhile, it has ended all, this one in a moment, too. Of those that are

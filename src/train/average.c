@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Element by element, so that parts of any size give the same. */
+ * Computes averages element by element, so that any division among threads gives the same bits. */
 #include "train/average.h"
 
 #include "cpu/pool.h"

@@ -57,7 +57,7 @@ static size_t directory_bytes(uint32_t n) { return sizeof(header) + n * sizeof(e
 
 /* ---- Names ---- */
 
-/** The step that a file's name says; -1: it is no checkpoint's. */
+/** Returns the step in a file's name; -1: it is not the name of a checkpoint. */
 static int64_t step_of(const char *name) {
   const size_t before = sizeof prefix - 1, after = sizeof suffix - 1;
   size_t length = strlen(name);
@@ -79,7 +79,7 @@ static lac_status path_of(const char *folder, const char *name, char **path, lac
   return LAC_OK;
 }
 
-/** What is in a folder: checkpoints by step, descending. */
+/** The checkpoints in a folder, sorted by step, descending. */
 typedef struct listing {
   char **names;
   size_t n, capacity;
@@ -96,7 +96,7 @@ static int newest_first(const void *a, const void *b) {
   return first != second ? (first < second ? 1 : -1) : strcmp(*x, *y);
 }
 
-/** Files whose names `wanted` likes. */
+/** Lists the files for whose names `wanted` is true. */
 static lac_status list(const char *folder, bool (*wanted)(const char *name), listing *l,
                        lac_error *err) {
   DIR *open = opendir(folder);
@@ -182,7 +182,7 @@ static lac_status append_all(laci_writer *writer, int64_t step, const laci_secti
   return st;
 }
 
-/** Keeps the newest ones, and among them the one just written, whatever its step. */
+/** Removes all but the newest `keep` checkpoints; the one just written always stays. */
 static void tidy(int in, const char *folder, const char *written, int keep) {
   listing l;
   if (!list(folder, is_checkpoint, &l, NULL)) {
@@ -193,7 +193,7 @@ static void tidy(int in, const char *folder, const char *written, int keep) {
       l.names[at] = l.names[kept - 1];
       l.names[kept - 1] = spared;
     }
-    /* best effort: a file that cannot be removed does no harm */
+    /* a file that cannot be removed does no harm */
     for (size_t at = kept; at < l.n; at++) (void)unlinkat(in, l.names[at], 0);
     clear_listing(&l);
   }
@@ -252,8 +252,8 @@ static lac_status read_header(laci_checkpoint *c, lac_error *err) {
   return LAC_OK;
 }
 
-/** Sections follow each other at the next multiple of 64, and zeros are zeros: nothing in the file
- * is left unchecked by the hash and this. */
+/** Checks that each section begins at the next multiple of 64, that padding is zero, and the hash:
+ * so no byte of the file is unchecked. */
 static lac_status check_content(const laci_checkpoint *c, lac_error *err) {
   const size_t last = c->file.size_bytes - HASH_BYTES,
                directory = directory_bytes(c->head.n_sections);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The event file: packed messages, framed. See events.h for the format, cmake/onnx.cmake for how
- * events.pb-c.h comes about. */
+ * Writes the event file, in which each message is framed. events.h has the format; cmake/onnx.cmake
+ * generates events.pb-c.h. */
 #include "train/events.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Two buffers go round: one is trained on while the loader fills the other. */
+ * Alternates two buffers: the loader fills one while the training uses the other. */
 #include "train/feed.h"
 
 #include "base/error.h"
@@ -17,7 +17,7 @@ struct laci_feed {
   float *pixels[DEPTH];
   int32_t *labels[DEPTH];
   float *rows;      /* [batch, n_classes] */
-  laci_batch shown; /* what the caller looks at; n 0: nothing yet */
+  laci_batch shown; /* the batch that the caller uses; n 0: none yet */
 };
 
 static lac_status take_memory(laci_feed *f, lac_error *err) {
@@ -36,7 +36,8 @@ static lac_status start_loader(laci_feed *f, const laci_dataset *set, lac_error 
   laci_loader_options o = laci_loader_options_default(set);
   o.preprocessing = f->options.preprocessing;
   o.batch = f->options.batch;
-  o.threads = READERS; /* reading is little compared with a step, whose threads need the cores */
+  o.threads = READERS; /* reading takes little time compared with a step, whose threads need the
+                          cores */
   o.depth = DEPTH;
   o.training = &f->order;
   lac_status st = laci_loader_create(set, &o, &f->loader, err);
@@ -68,7 +69,7 @@ lac_status laci_feed_create(const laci_dataset *set, const laci_feed_options *op
 
 void laci_feed_destroy(laci_feed *f) {
   if (!f) return;
-  laci_loader_destroy(f->loader); /* first: its threads write to the buffers */
+  laci_loader_destroy(f->loader); /* before the buffers are freed: its threads write to them */
   for (int k = 0; k < DEPTH; k++) {
     laci_free(f->pixels[k]);
     laci_free(f->labels[k]);

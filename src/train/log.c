@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading the lines of an earlier run, cutting the file where this one goes on, appending. Lines
- * that are no log's (the file was edited) are left where they are and not listed. */
+ * Reads the lines of an earlier run, truncates the file at the step from which this run continues,
+ * and appends lines. Lines of another form (from an edited file) are kept and ignored. */
 #include "train/log.h"
 
 #include <errno.h>
@@ -55,9 +55,12 @@ static lac_status parse_line(const laci_train_log *log, const char *text, size_t
                              laci_log_line *line, bool *is_line, lac_error *err) {
   json_error_t cause;
   json_t *object = json_loadb(text, n, 0, &cause);
-  /* Where memory ends for a moment, jansson cuts a token short and calls the text wrong. */
+  /* When an allocation fails, jansson may cut a token short and report a syntax error. */
   if (!object) object = json_loadb(text, n, 0, &cause);
-  if (!object && !cause.text[0]) return laci_fail_memory(err, log->path); /* it says no cause */
+  if (!object && !cause.text[0])
+    return laci_fail_memory(err, log->path); /* without a cause, it was
+                                                                             an allocation
+                                                                             failure */
   const json_t *step = json_object_get(object, "step");
   *is_line = json_is_object(object) && json_is_integer(step) && json_integer_value(step) >= 0;
   *line = (laci_log_line){0};
@@ -75,7 +78,7 @@ static lac_status parse_line(const laci_train_log *log, const char *text, size_t
   return LAC_OK;
 }
 
-/** Lists the lines up to the step; *kept: the bytes that they and all before them take. */
+/** Lists the lines up to the step; *kept: the end of the last one of them in the file. */
 static lac_status read_lines(laci_train_log *log, const char *text, size_t n, int64_t step,
                              size_t *kept, lac_error *err) {
   lac_status st = LAC_OK;
@@ -95,7 +98,8 @@ static lac_status read_lines(laci_train_log *log, const char *text, size_t n, in
   return st;
 }
 
-/** *n: in the file; becomes what could be read, if it was cut meanwhile. */
+/** Reads the file. *n in: its size; out: the bytes that were read, fewer if it was truncated
+ * meanwhile. */
 static lac_status read_text(const laci_train_log *log, char *text, size_t *n, lac_error *err) {
   size_t done = 0;
   while (done < *n) {
@@ -162,7 +166,7 @@ lac_status laci_train_log_open(const char *folder, int64_t step, laci_train_log 
 
 /* ---- Writing ---- */
 
-/** JSON has no word for what is not finite. */
+/** Writes a number for JSON, which has no NaN or infinity: these become null. */
 static const char *number(double value, char text[32]) {
   (void)snprintf(text, 32, isfinite(value) ? "%.9g" : "null", value);
   return text;

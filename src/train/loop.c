@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The order inside an iteration matters: evaluation first, then the checkpoint, which says that it
- * was done, then the step. A checkpoint of a run that was interrupted in an evaluation does not say
- * so, and that evaluation is made when the run goes on. loop_state.c keeps and brings back. */
+ * The order inside an iteration matters: first the evaluation, then the checkpoint, which records
+ * that it was done, then the step. If a run is interrupted in an evaluation, its checkpoint does
+ * not record that, and the evaluation is done when the run continues. loop_state.c saves and
+ * restores the state. */
 #include "train/loop.h"
 
 #include <inttypes.h>
@@ -36,12 +37,13 @@ static lac_status tell(const laci_loop *l, laci_loop_event *event, lac_error *er
   return l->hooks->on_event ? l->hooks->on_event(l->hooks->context, event, err) : LAC_OK;
 }
 
-/** Process 0 may write to a disk that is full: then all end. */
+/** Reports an event. If that fails at process 0, as on a full disk, all processes end. */
 static lac_status report(const laci_loop *l, laci_loop_event *event, lac_error *err) {
   return laci_comm_agree_late(l->comm, tell(l, event, err), err);
 }
 
-/** The same after a step, without a meeting of its own: a failure waits for the next vote. */
+/** Reports an event after a step, without a meeting of all processes: a failure waits for the next
+ * vote. */
 static lac_status report_step(laci_loop *l, laci_loop_event *event, lac_error *err) {
   lac_status st = tell(l, event, l->share ? &l->untold : err);
   if (!l->share) return st;
@@ -52,8 +54,8 @@ static lac_status report_step(laci_loop *l, laci_loop_event *event, lac_error *e
 
 /* ---- Evaluation and checkpoints ---- */
 
-/** What the network scores. Numbers that are none are the run's own fault, and not worth keeping;
- * anything else that fails leaves it as it is. */
+/** Evaluates the network. LAC_BAD_VALUE (NaN or infinity) is a failure of the training, and its
+ * state is not worth saving; after any other failure the state is intact. */
 static lac_status score_now(laci_loop *l, laci_loop_score *score, lac_error *err) {
   lac_status st = l->hooks->evaluate(l->hooks->context, score, err);
   l->stopped = st && st != LAC_BAD_VALUE;
@@ -88,7 +90,7 @@ static lac_status evaluate_held(laci_loop *l, lac_error *err) {
   return st ? st : report(l, &event, err);
 }
 
-/** The averages, where they are kept, replace the weights meanwhile. */
+/** Evaluates; averages, if they are kept, replace the weights meanwhile. */
 static lac_status evaluate(laci_loop *l, lac_error *err) {
   lac_status st = laci_comm_agree(l->comm, laci_loop_check_finite(l, err), err);
   if (st) return st;
@@ -98,7 +100,7 @@ static lac_status evaluate(laci_loop *l, lac_error *err) {
   return st;
 }
 
-/** What the steps begin from. It is no result of theirs: nothing but the event remains of it. */
+/** Evaluates once before the first step. The score is only reported as an event. */
 static lac_status evaluate_first(laci_loop *l, lac_error *err) {
   laci_loop_event event = {.kind = LACI_LOOP_SCORE};
   lac_status st = score_now(l, &event.score, err);
@@ -106,7 +108,7 @@ static lac_status evaluate_first(laci_loop *l, lac_error *err) {
   return st ? st : report(l, &event, err);
 }
 
-/** Processes that differ save nothing. */
+/** Saves a checkpoint, unless the processes' states differ. */
 static lac_status save(laci_loop *l, lac_error *err) {
   lac_status st = laci_loop_compare_processes(l, err);
   if (!st) st = laci_comm_agree_late(l->comm, laci_loop_save(l, err), err);
@@ -124,11 +126,11 @@ static lac_status do_what_is_due(laci_loop *l, lac_error *err) {
   int64_t best_before = l->best_step;
   if (scores) st = evaluate(l, err);
   if (st || !o->folder) return st;
-  /* A best one is saved at once: the checkpoint that names it must be able to find it. */
+  /* New best weights are saved at once, so that the checkpoint that refers to them finds them. */
   bool found_best = o->keep_best && l->best_step != best_before;
   bool saves = is_over(l) || found_best || crosses(l->saved, l->step, o->checkpoint_every);
   saves = saves && l->saved < l->step;
-  /* One of this step may be there, left by an interrupted evaluation, which is now made. */
+  /* A checkpoint of this step may exist that does not record the evaluation that was just done. */
   saves = saves || (scores && l->saved == l->step);
   return saves ? save(l, err) : LAC_OK;
 }
@@ -144,7 +146,7 @@ static lac_status fail_loss(const laci_loop *l, double loss, lac_error *err) {
                 l->step + 1, plain, laci_loop_saved_text(l)));
 }
 
-/** The next batch of this process, unless it is to end. */
+/** Takes the next batch of this process; fails if it was interrupted. */
 static lac_status take_batch(laci_loop *l, const float **images, const float **labels,
                              lac_error *err) {
   if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
@@ -171,7 +173,8 @@ static lac_status fail_untold(const laci_loop *l, lac_error *err) {
   return laci_fail(err, l->untold.status, "%s", l->untold.text);
 }
 
-/** Gradients of all batches of the step; *loss is their mean, over all processes. */
+/** Computes the gradients of all batches of the step; *loss is the mean over all of them and all
+ * processes. */
 static lac_status run_batches(laci_loop *l, double *loss, lac_error *err) {
   const int n = l->options->accumulate;
   double sum = 0;
@@ -209,7 +212,7 @@ static lac_status take_step(laci_loop *l, lac_error *err) {
   double begin = laci_clock_seconds(), loss = 0;
   memcpy(l->statistics_before, l->statistics, (size_t)l->n_statistics * sizeof(float));
   lac_status st = run_batches(l, &loss, err);
-  if (st) { /* nothing of the step remains; where one process had no batch, no other has failed */
+  if (st) { /* undo the step; where one process had no batch, no other has failed */
     l->stopped = l->stopped || (l->share && laci_comm_agreed(l->comm));
     memcpy(l->statistics, l->statistics_before, (size_t)l->n_statistics * sizeof(float));
     return st;
@@ -237,7 +240,7 @@ static lac_status take_step(laci_loop *l, lac_error *err) {
 
 /* ---- The run ---- */
 
-/** Of the batches of a step this process takes every so many. */
+/** Creates the feed, with the batches of each step divided among the processes. */
 static lac_status create_feed(laci_loop *l, lac_error *err) {
   laci_feed_options o = l->options->feed;
   o.stride = laci_comm_size(l->comm);
@@ -261,12 +264,12 @@ static lac_status go(laci_loop *l, lac_error *err) {
   if (!st && l->share) {
     st = laci_comm_agree(l->comm, l->untold.status ? fail_untold(l, err) : LAC_OK, err);
   }
-  /* Where an earlier run did all, its end is looked at once more, to report it. */
+  /* If an earlier run took all steps, its result is evaluated again, to report it. */
   bool idle = l->step == l->result->first_step && !l->result->evaluated;
   return !st && idle && l->hooks->evaluate ? evaluate(l, err) : st;
 }
 
-/** Saves what the end of the run would lose. may_agree: all processes are here. */
+/** Saves a checkpoint if steps would be lost at the end. may_agree: all processes are here. */
 static lac_status save_steps(laci_loop *l, bool may_agree, lac_error *err) {
   const laci_loop_options *o = l->options;
   if (!o->folder || o->eval_only || l->saved >= l->step) return LAC_OK;
@@ -283,8 +286,8 @@ static lac_status end_interrupted(laci_loop *l, lac_error *err) {
   return laci_comm_agree(l->comm, st, err); /* once more: there were meetings since */
 }
 
-/** An image that cannot be read, say: once it is mended, a run goes on from here. The first cause
- * is what is reported. */
+/** Ends a run that stopped between steps, as for an image that cannot be read, after saving: a
+ * later run can continue here. The first cause is reported. */
 static lac_status end_stopped(laci_loop *l, lac_status cause, lac_error *err) {
   char text[sizeof err->text];
   bool is_saved = !save_steps(l, cause != LAC_PEER, NULL);
@@ -295,8 +298,9 @@ static lac_status end_stopped(laci_loop *l, lac_status cause, lac_error *err) {
   return laci_comm_agree(l->comm, cause, err); /* once more: there were meetings since */
 }
 
-/** Is what the run ends with worse than what it began with, and than a guess? Steps are judged by
- * far more than evaluations: after few of them running statistics are not up to date. */
+/** Is the loss at the end worse than at the beginning, and than a random guess? The limit for
+ * losses of steps is much wider than for evaluations: after few steps the running statistics are
+ * not up to date. */
 static bool has_diverged(const laci_loop *l, double *end) {
   static const double far = 10, worse = 2;
   const laci_loop_result *r = l->result;
@@ -349,7 +353,7 @@ lac_status laci_loop_run(laci_trainer *trainer, const laci_dataset *set,
   if (!st && !options->eval_only)
     st = laci_comm_agree(l.comm, laci_loop_check_finite(&l, err), err);
   if (!st) note_divergence(&l);
-  if (!st) laci_trainer_exchange_average(trainer); /* it is what the training was for */
+  if (!st) laci_trainer_exchange_average(trainer); /* the averages are the result of the training */
   if (!st) laci_loop_use_best(&l);
   if (!st && l.trace) st = laci_trace_text(l.trace, l.comm, &result->trace, err);
   result->step = l.step;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a loop keeps and brings back: checkpoints of the run, and those of the best evaluation in
- * the folder "best" inside theirs.
+ * Saves and restores the state of a loop: checkpoints of the run, and those of the best evaluation
+ * in the folder "best" inside the run's folder.
  *
- * The best one is written before the checkpoint that names it, and two of them are kept, so that
- * the newest checkpoint finds its best wherever the run was cut off. */
+ * Best weights are written before the checkpoint that refers to them, and two of them are kept, so
+ * that the newest checkpoint always finds its best weights, wherever the run was interrupted. */
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -38,7 +38,8 @@ static lac_status allocate(laci_loop *l, lac_error *err) {
   l->weights = laci_trainer_weights(l->trainer);
   l->n_weights = laci_optimizer_size(laci_trainer_optimizer(l->trainer));
   l->statistics = laci_trainer_statistics(l->trainer, &l->n_statistics);
-  laci_trainer_begin_average(l->trainer); /* masks have been set since the trainer was made */
+  laci_trainer_begin_average(l->trainer); /* masks may have been set after the trainer was
+                                             created */
   size_t n_weights = (size_t)l->n_weights, n_statistics = (size_t)l->n_statistics;
   l->statistics_before = laci_alloc(n_statistics, sizeof(float));
   bool whole = l->statistics_before != NULL;
@@ -50,7 +51,7 @@ static lac_status allocate(laci_loop *l, lac_error *err) {
   return whole ? LAC_OK : laci_fail_memory(err, "the best weights");
 }
 
-/* What all processes meet in comes after what each does by itself. */
+/* Each process first does its own work; operations of all processes follow. */
 lac_status laci_loop_prepare(laci_loop *l, lac_error *err) {
   lac_status st = laci_comm_agree_late(l->comm, allocate(l, err), err);
   if (!st && l->comm) st = laci_share_create(l->trainer, l->options->share, &l->share, err);
@@ -183,8 +184,8 @@ void laci_loop_use_best(laci_loop *l) {
   memcpy(l->statistics, l->best_statistics, (size_t)l->n_statistics * sizeof(float));
 }
 
-/** Fills the buffers of the best weights through the trainer's. They may be missing: the earlier
- * run was not told to keep them. */
+/** Restores the best weights through the trainer's buffers. They may be missing, if the earlier run
+ * was not told to keep them. */
 static lac_status recover_best(laci_loop *l, int64_t step, lac_error *err) {
   char folder[PATH_MAX], path[PATH_MAX];
   laci_checkpoint *checkpoint = NULL;
@@ -211,15 +212,15 @@ static lac_status recover_best(laci_loop *l, int64_t step, lac_error *err) {
 
 /* ---- Going on ---- */
 
-/** A number or a name for people: 0.9, not 0.899999976. Ends after the text's last byte at most. */
+/** Writes a number or a name in readable form: 0.9, not 0.899999976; cut at the text's capacity. */
 static void write_value(const json_t *value, char *text, size_t capacity) {
   size_t n =
       value ? json_dumpb(value, text, capacity - 1, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6)) : 0;
   text[n < capacity ? n : 0] = '\0';
 }
 
-/** A line for each option that was another one when the checkpoint was made. False: it says
- * nothing that could be compared. */
+/** Logs a line for each option that differs from that of the checkpoint. False: the checkpoint has
+ * no options to compare. */
 static bool log_changes(const char *read, const char *about) {
   char whole[MOST_ABOUT];
   (void)snprintf(whole, sizeof whole, "{%s}", about);
@@ -241,8 +242,8 @@ static bool log_changes(const char *read, const char *about) {
   return known;
 }
 
-/** Sums over processes and means of running statistics are those of so many: another number cannot
- * go on as if nothing had happened. */
+/** Checks that the number of processes is that of the checkpoint: sums over processes and means of
+ * running statistics depend on it. */
 static lac_status check_processes(const laci_loop *l, const char *read, const char *path,
                                   lac_error *err) {
   const char *at = strstr(read, "\"processes\": ");
@@ -254,7 +255,7 @@ static lac_status check_processes(const laci_loop *l, const char *read, const ch
                    before == 1 ? "" : "es", now);
 }
 
-/** What the checkpoint's options say about evaluations, and whether they are those of this run. */
+/** Reads the checkpoint's evaluations, if their options are those of this run. */
 static void read_options(laci_loop *l, const laci_snapshot *read) {
   int64_t evaluated = 0;
   int used = 0;
@@ -314,7 +315,7 @@ static lac_status recover(laci_loop *l, lac_error *err) {
   if (!st) st = read_newest(l, checkpoint, err);
   bool has_best = !st && l->options->keep_best && l->best_step > 0 && !l->options->eval_only;
   if (has_best) st = recover_best(l, l->best_step, err);
-  /* once more: the best weights came through the trainer's buffers */
+  /* again, because the best weights were read through the trainer's buffers */
   if (has_best && !st) st = read_newest(l, checkpoint, err);
   if (l->best_is_lost) {
     l->best_top1 = -1;
@@ -328,7 +329,7 @@ static lac_status recover(laci_loop *l, lac_error *err) {
   return st;
 }
 
-/** What every process knows of the run besides the trainer. */
+/** The state of the run, without the trainer's, that every process gets. */
 typedef struct note {
   int64_t step, evaluated, saved, best_step;
   double best_top1, best_top5;
@@ -388,6 +389,6 @@ lac_status laci_loop_clear(const char *folder, lac_error *err) {
   char path[PATH_MAX];
   lac_status st = best_path(folder, path, err);
   if (!st) st = laci_folder_remove(folder, LACI_RUN_CHECKPOINTS, err);
-  if (st || laci_path_is_link(path)) return st; /* what a link leads to is not ours */
+  if (st || laci_path_is_link(path)) return st; /* the target of a link is not removed */
   return laci_folder_remove(path, LACI_RUN_CHECKPOINTS, err);
 }

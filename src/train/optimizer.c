@@ -103,7 +103,7 @@ static lac_status check_options(const laci_optimizer_options *o, lac_error *err)
   return LAC_OK;
 }
 
-/** Tensors come in the order of their places, as a network's buffers are laid out. */
+/** Checks the parameters, which must be in the order of their places. */
 static lac_status check_parameters(const laci_parameter *parameters, int n, lac_error *err) {
   int64_t end = 0;
   for (int k = 0; k < n; k++) {

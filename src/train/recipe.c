@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Recipes in steps, and what a run makes of them that is shorter. The table is recipes.c. */
+ * Converts recipes to steps, and describes what a shorter run changes in them. The table is in
+ * recipes.c. */
 #include "train/recipe.h"
 
 #include <inttypes.h>
@@ -10,7 +11,7 @@
 
 #include "base/error.h"
 
-/** The row for this many images a step; NULL: they are not that many. */
+/** Returns the settings for so many images in a step; NULL: the batch is not large. */
 static const laci_large_batch *large_of(const laci_training_recipe *recipe,
                                         const laci_run_size *size) {
   const laci_large_batch *found = NULL;
@@ -35,12 +36,13 @@ static double warmup_epochs_of(const laci_training_recipe *recipe, const laci_ru
   return large ? large->warmup_epochs : recipe->warmup_epochs;
 }
 
-/** All of it in steps, were the run long enough. */
+/** Returns the full warm-up in steps, even if the run is shorter. */
 static double warmup_wanted(const laci_training_recipe *recipe, const laci_run_size *size) {
   return warmup_epochs_of(recipe, size) * (double)size->steps_per_epoch;
 }
 
-/** At most half of a run: the rest of the schedule has to have its time. */
+/** Returns the warm-up in steps, at most half of the run, so that the rest of the schedule has
+ * enough steps. */
 static int64_t warmup_of(const laci_training_recipe *recipe, const laci_run_size *size,
                          int64_t steps) {
   double wanted = warmup_wanted(recipe, size);

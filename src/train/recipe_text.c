@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A recipe's settings in words, one at a time. */
+ * Writes a recipe's settings as text, one at a time. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static const char *const names[LACI_RECIPE_SETTINGS] = {
 
 const char *laci_recipe_setting_name(laci_recipe_setting setting) { return names[setting]; }
 
-/** How far snprintf got in a text of that capacity. */
+/** Returns the used length after an snprintf into a text of that capacity. */
 static size_t written(int n, size_t used, size_t capacity) {
   if (n < 0) return used;
   return used + (size_t)n < capacity ? used + (size_t)n : capacity - 1;
@@ -69,7 +69,7 @@ static void write_schedule(const laci_training_recipe *r, char *text, size_t cap
   }
 }
 
-/** 0.0001, not 9.999999747e-05: as few digits as name the same float. */
+/** Writes the decay with as few digits as identify the float: 0.0001, not 9.999999747e-05. */
 static void write_decay(const laci_optimizer_options *o, char *text, size_t capacity) {
   char number[32];
   for (int digits = 6; digits <= 9; digits++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One number for all is compared each time; only where it differs are those of the tensors. */
+ * Compares the state of processes: a single hash first, and those of the tensors only if it
+ * differs. */
 #include "train/same_state.h"
 
 #include <inttypes.h>
@@ -10,14 +11,15 @@
 #include "comm/comm.h"
 #include "train/trainer.h"
 
-/** What is hashed of a parameter, in this order. */
+/** The hashes of a parameter, in this order. */
 enum { WEIGHTS, MASK, SLOT, KINDS = SLOT + LACI_OPTIMIZER_MAX_SLOTS };
 static const char *const KIND_TEXT[KINDS] = {"its weights differ", "its mask differs",
                                              "the optimizer's momentum differs",
                                              "the optimizer's mean of squares differs"};
 
 typedef struct hashes {
-  int n; /* KINDS a parameter, then one of the statistics and one of the steps */
+  int n; /* number of hashes: KINDS for each parameter, then one of the statistics and one of the
+            step count */
   uint64_t *own, *first;
 } hashes;
 
@@ -44,7 +46,7 @@ static void hash_all(laci_trainer *t, const uint8_t *masks, hashes *h) {
   h->own[h->n - 1] = (uint64_t)steps;
 }
 
-/* What the first difference is. */
+/* Fails with a text about the first difference. */
 static lac_status fail_at(const laci_trainer *t, const hashes *h, int at, int64_t step,
                           lac_error *err) {
   const char *name = "the run", *what = "the optimizer's steps differ";
@@ -60,7 +62,7 @@ static lac_status fail_at(const laci_trainer *t, const hashes *h, int at, int64_
 static lac_status compare(laci_comm *comm, const laci_trainer *t, hashes *h, int64_t step,
                           lac_error *err) {
   const size_t bytes = (size_t)h->n * sizeof *h->own;
-  uint64_t whole[2] = {laci_hash64(h->own, bytes, 0)}; /* ours, process 0's */
+  uint64_t whole[2] = {laci_hash64(h->own, bytes, 0)}; /* of this process, of process 0 */
   whole[1] = whole[0];
   lac_status st = laci_comm_broadcast(comm, &whole[1], sizeof whole[1], err);
   if (st) return st;

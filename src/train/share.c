@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sums are ended in the order in which they were begun, which is that of the buckets: the same on
- * all processes, whose plans are the same. */
+ * Shares gradients of a training between processes. Sums are ended in the order in which they were
+ * begun, which is that of the buckets and the same on all processes, since their plans are the
+ * same. */
 #include "train/share.h"
 
 #include <string.h>
@@ -16,20 +17,20 @@ struct laci_share {
   laci_comm *comm;
   laci_trainer *trainer;
   laci_bucket *buckets;
-  int n_buckets, n_begun; /* of this step */
-  int64_t *offsets;       /* [n_buckets], as process 0 has them */
+  int n_buckets, n_begun; /* n_begun: sums begun in this step */
+  int64_t *offsets;       /* [n_buckets], in the order of process 0 */
   laci_comm_sum **sums;   /* [n_buckets] */
   laci_comm_sum *of_statistics;
   double *losses; /* [size of the group] */
-  bool has_voted; /* in this step: all have their batches */
+  bool has_voted; /* in this step: all processes have their batches */
   laci_share_times times;
   laci_trace *trace; /* NULL: none */
 };
 
 /* ---- Creating ---- */
 
-/* Plans may differ from processor to processor, and with them when a bucket is final: the order of
- * process 0 is that of all. */
+/* Sets the order of buckets to that of process 0: plans may differ between processors, and with
+ * them the order in which buckets become final. */
 static lac_status share_order(laci_share *s, lac_error *err) {
   const size_t n = (size_t)s->n_buckets;
   int64_t *offsets = s->offsets;
@@ -61,7 +62,8 @@ static lac_status make_sums(laci_share *s, laci_wire wire, lac_error *err) {
   return st;
 }
 
-/* Small ones begin early and hide better, each has messages of its own, which take their time. */
+/* Sums of small buckets begin early and overlap better with computation, but each needs its own
+ * messages. */
 enum { BUCKETS = 16, LEAST_BUCKET = 256 << 10, MOST_BUCKET = 4 << 20 };
 
 static size_t bucket_of(const laci_trainer *trainer, const laci_share_options *options) {
@@ -138,7 +140,8 @@ lac_status laci_share_state(laci_share *s, uint8_t *masks, void *note, size_t no
 
 /* ---- A step ---- */
 
-/* All have what they need, or all stop here. Asked before the batch, heard when it matters. */
+/* Ends the vote on whether all processes have their batches; if not, all stop. The vote begins
+ * before the batch, and the answers are read when they are needed. */
 static lac_status hear_vote(laci_share *s, lac_status mine, lac_error *err) {
   uint32_t any = 0;
   lac_status st = laci_comm_vote_end(s->comm, &any, err);
@@ -173,7 +176,7 @@ static void on_between(void *context) {
   laci_comm_poll(s->comm);
 }
 
-/* The means of running statistics: a process that saw other images has others. */
+/* Replaces the running statistics by their means over all processes, whose images differ. */
 static lac_status share_statistics(laci_share *s, lac_error *err) {
   int64_t n;
   float *statistics = laci_trainer_statistics(s->trainer, &n);
@@ -193,7 +196,7 @@ static lac_status share_loss(laci_share *s, int n_batches, double *loss, lac_err
   return st;
 }
 
-/* How long sums were in progress in all: they begin and end one after the other, more or less. */
+/* Computes how long sums were in progress in total; overlapping times count once. */
 static void measure(laci_share *s, double waited) {
   double busy = 0, until = 0;
   for (int b = 0; b < s->n_buckets; b++) {

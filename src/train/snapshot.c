@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A snapshot's sections: numbers, options, weights, statistics, their averages, masks (bits), a
- * slot each. All of them are checked before the first byte of the caller's is touched. */
+ * Reads and writes a snapshot's sections: numbers, options, weights, statistics, their averages,
+ * masks (bits), and one for each slot. All of them are checked before any buffer of the caller is
+ * changed. */
 #include "train/snapshot.h"
 
 #include <inttypes.h>
@@ -97,14 +98,14 @@ lac_status laci_snapshot_write(const char *folder, const laci_snapshot *s, int k
 
 /* ---- Reading ---- */
 
-/** What was found in a checkpoint: views. */
+/** The sections of a checkpoint, as views. */
 typedef struct found {
   numbers run;
   laci_section options, weights, statistics, average, average_statistics, masks,
       slots[LACI_OPTIMIZER_MAX_SLOTS];
 } found;
 
-/** A section of exactly so many bytes. */
+/** Finds a section that must have exactly so many bytes. */
 static lac_status get(const laci_checkpoint *c, const char *name, size_t size_bytes,
                       laci_section *section, lac_error *err) {
   lac_status st = laci_checkpoint_section(c, name, section, err);
@@ -137,8 +138,8 @@ static lac_status check_run(const laci_checkpoint *c, const laci_snapshot *s, nu
   return LAC_OK;
 }
 
-/** Averages cannot be made up: a run with them goes on from a checkpoint that has some, and one
- * without from a checkpoint that has none. */
+/** Finds the averages. A run with averages can only continue from a checkpoint that has them, and a
+ * run without only from one that has none. */
 static lac_status find_averages(const laci_checkpoint *c, const laci_snapshot *s, found *f,
                                 lac_error *err) {
   const bool has = laci_checkpoint_section(c, "average", &f->average, NULL) == LAC_OK;
@@ -184,7 +185,7 @@ static lac_status find_all(const laci_checkpoint *c, const laci_snapshot *s, fou
   return get(c, "masks", bits_bytes(s->n_weights), &f->masks, err);
 }
 
-/** memcpy of nothing may get no NULL. */
+/** Copies a section; memcpy must not be called with NULL, even for no bytes. */
 static void copy(float *to, const laci_section *from) {
   if (from->size_bytes) memcpy(to, from->bytes, from->size_bytes);
 }

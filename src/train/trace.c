@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Records of a fixed size go round, one a step; a record is a row of numbers, which every process
- * can send as it is, since the plans of all are the same. Names are in the plan. */
+ * A ring of records of fixed size, one for each training step. A record is a row of numbers that a
+ * process can send unchanged, since the plans of all processes are the same. Names are in the
+ * plan. */
 #include "train/trace.h"
 
 #include <inttypes.h>
@@ -15,7 +16,12 @@
 #include "base/to_int.h"
 #include "engine/engine.h"
 
-enum { RECORDS = 3, COMPUTES = 1, SUMS = 2 }; /* the last steps; rows of the trace */
+enum {
+  RECORDS = 3,
+  COMPUTES = 1,
+  SUMS = 2
+}; /* RECORDS: number of steps kept; others: rows of the
+                                                 trace */
 
 /* A record: step, begun, ended; begins and seconds of the plan's steps; begun, exchanged, done and
  * bytes of each sum. */
@@ -24,7 +30,7 @@ enum { HEAD = 3, SUM_NUMBERS = 4 };
 struct laci_trace {
   const laci_engine *engine;
   size_t n_steps, n_sums, n_record;
-  int n_taken;     /* records so far; the next is number n_taken % RECORDS */
+  int n_taken;     /* records so far; the next one is written at n_taken % RECORDS */
   double *records; /* [RECORDS, n_record] */
 };
 
@@ -79,15 +85,15 @@ void laci_trace_step(laci_trace *t, int64_t step, double begun, double ended) {
 
 /* ---- Writing ---- */
 
-/** What events of one process have in common. */
+/** What all events of one process share. */
 typedef struct writing {
   laci_json_writer w;
   json_t *events;
   int process;
-  double zero; /* the clock's reading that is 0 in the file */
+  double zero; /* the clock's time that is 0 in the file */
 } writing;
 
-/* An event from `begin`, in microseconds; NULL where it never was. */
+/* Adds an event that starts at `begin`, with times in microseconds; NULL if it never happened. */
 static json_t *add_event(writing *w, const char *name, int row, double begin, double seconds) {
   if (begin <= 0) return NULL;
   json_t *event = json_object();
@@ -138,7 +144,8 @@ static void add_record(writing *w, const laci_trace *t, const double *record) {
   }
 }
 
-/* records: of this process. zero: what its clock said when the first step of all began. */
+/* Adds the events of one process. records: its records. zero: its clock's time when the first
+ * recorded step of any process began. */
 static void add_process(writing *w, const laci_trace *t, const double *records, double zero) {
   char name[64];
   w->zero = zero;
@@ -153,7 +160,8 @@ static void add_process(writing *w, const laci_trace *t, const double *records, 
   }
 }
 
-/* The begin of the first step of all, on the clock that is 0 when all processes met. */
+/* Returns when the first recorded step of any process began, on the clock that is 0 at the meeting
+ * of all processes. */
 static double earliest(const laci_trace *t, const double *all, int size) {
   const size_t each = 1 + RECORDS * t->n_record;
   double first = 0;
@@ -166,7 +174,7 @@ static double earliest(const laci_trace *t, const double *all, int size) {
   return first;
 }
 
-/* all: of every process, its zero and its records. */
+/* Writes the trace. all: for every process its clock's time at the meeting, and its records. */
 static lac_status write_all(const laci_trace *t, const double *all, int size, char **text,
                             lac_error *err) {
   writing w = {.w = {.whole = true}, .events = json_array()};
@@ -190,7 +198,7 @@ lac_status laci_trace_text(const laci_trace *t, laci_comm *comm, char **text, la
   *text = NULL;
   double *all = laci_alloc((size_t)size * each, sizeof *all);
   lac_status st = laci_comm_agree(comm, all ? LAC_OK : laci_fail_memory(err, "a trace"), err);
-  if (!st) { /* all are here now: their clocks say the same */
+  if (!st) { /* all processes are here now, so this time is the same moment for all */
     double *ours = all + (size_t)rank * each;
     ours[0] = laci_clock_seconds();
     memcpy(ours + 1, t->records, RECORDS * t->n_record * sizeof *ours);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The ports of the training graph tied to flat buffers: parameters, gradients and statistics are
- * never copied to the plan and back, but for statistics, which a step reads and
- * writes. */
+ * Connects the ports of the training graph to flat buffers: the plan reads and writes parameters
+ * and gradients in place. Only statistics are copied, since a step both reads and writes them. */
 #include "train/trainer.h"
 
 #include <stdlib.h>
@@ -25,19 +24,21 @@ struct laci_trainer {
   int64_t *statistic_at;      /* [n_stats] */
   int64_t size, n_statistics;
   float *weights, *gradients;  /* [size] */
-  float *sums;                 /* [size]: of the batches before, where there were any */
+  float *sums;                 /* [size]: gradients of the earlier batches of the step; NULL: not
+                                  needed so far */
   float *statistics, *updates; /* [n_statistics] */
-  double ema;                  /* decay of the averages; 0: there are none, and the next are NULL */
+  double ema;                  /* decay of the averages; 0: none are kept, and the next two are
+                                  NULL */
   float *average, *average_statistics; /* [size], [n_statistics] */
-  float *logits;                       /* [batch, classes], where the caller wants none */
-  double *seconds;                     /* of the plan's steps, for an observer; NULL: none */
+  float *logits;                       /* [batch, classes], used if the caller passes NULL */
+  double *seconds;                     /* laci_trainer_watch; NULL: not watched */
   int n_batches;                       /* since the last update */
   int images_port, labels_port, loss_port, logits_port; /* labels: -1 where targets are matched */
   const void **inputs;
   void **outputs;
 };
 
-enum { ALIGN = 16 }; /* floats: every tensor on a cache line of its own */
+enum { ALIGN = 16 }; /* in floats: every tensor begins at a cache line */
 
 static int port_of(const int *values, int n, int value) {
   for (int at = 0; at < n; at++) {
@@ -107,7 +108,7 @@ static void tie_ports(laci_trainer *t) {
   t->logits_port = port_of(graph->outputs, graph->n_outputs, g->logits);
 }
 
-/** A stored tensor's elements as floats. */
+/** Reads a stored tensor's elements as floats. */
 static void read_stored(const laci_graph *model, int stored, float *to, int64_t count) {
   const laci_stored *s = &model->stored[stored];
   laci_read_f32(s->dtype, s->bytes, 0, count, to);
@@ -124,7 +125,8 @@ static void read_model(laci_trainer *t, const laci_graph *model) {
   }
 }
 
-/** What is known of the model's weights, of those inputs of the plan that they have become. */
+/** Makes facts about the plan's inputs from those about the model's weights that became these
+ * inputs. */
 static lac_status known_weights(const laci_trainer *t, const laci_graph *model,
                                 const laci_trainer_options *options, laci_engine_weight **weights,
                                 int *n_weights, lac_error *err) {
@@ -143,7 +145,8 @@ static lac_status known_weights(const laci_trainer *t, const laci_graph *model,
   return LAC_OK;
 }
 
-/** Before any buffer is taken: weights, gradients and statistics are ports of the plan. */
+/** Plans the graph, before any buffer is allocated: weights, gradients and statistics are ports of
+ * the plan. */
 static lac_status plan(laci_trainer *t, const laci_graph *model,
                        const laci_trainer_options *options, lac_error *err) {
   laci_engine_weight *weights;
@@ -252,7 +255,7 @@ size_t laci_trainer_memory(const laci_trainer *t) {
 
 enum { ADD_GRAIN = 1 << 14 };
 
-/** The gradients of a range, to which those of the batches before are added. */
+/** The work of adding the gradients of earlier batches to a range. */
 typedef struct addition {
   float *to;
   const float *from;
@@ -268,7 +271,7 @@ static void add_sums(laci_trainer *t, int64_t offset, int64_t count) {
   if (t->n_batches > 0) laci_pool_for(t->pool, count, ADD_GRAIN, add_range, &a);
 }
 
-/** The gradients so far step aside for those of the next batch. */
+/** Moves the gradients so far to `sums`, since the next batch overwrites them. */
 static lac_status keep_sums(laci_trainer *t, lac_error *err) {
   if (!t->sums) t->sums = laci_alloc((size_t)t->size, sizeof *t->sums);
   if (!t->sums) return laci_fail_memory(err, "gradients of several batches");
@@ -276,7 +279,7 @@ static lac_status keep_sums(laci_trainer *t, lac_error *err) {
   return LAC_OK;
 }
 
-/** A batch that is run with this watch. Gradients of earlier batches are the caller's to add. */
+/** Runs a batch with this watch. The caller must add the gradients of earlier batches. */
 static lac_status run_batch(laci_trainer *t, const float *images, const float *labels, float *loss,
                             const laci_engine_watch *watch, lac_error *err) {
   lac_status st = t->n_batches > 0 ? keep_sums(t, err) : LAC_OK;
@@ -311,7 +314,7 @@ lac_status laci_trainer_match(laci_trainer *t, const float *images, const float 
   return laci_trainer_batch(t, images, NULL, loss, NULL, err);
 }
 
-/** A batch that somebody watches: which bucket comes next. */
+/** The state of a watched batch: which bucket is final next. */
 typedef struct watching {
   laci_trainer *trainer;
   const laci_batch_watch *watch;
@@ -356,7 +359,7 @@ lac_status laci_trainer_batch_watched(laci_trainer *t, const float *images, cons
 
 enum { LEAST_TAPER = 1 << 14 }; /* floats */
 
-/** When the gradient of parameter p is final. */
+/** Returns the step after which the gradient of parameter p is final. */
 static size_t final_step(const laci_trainer *t, int p) {
   const laci_graph *graph = t->graph->graph;
   int port = port_of(graph->outputs, graph->n_outputs, t->graph->params[p].gradient);
@@ -369,9 +372,10 @@ static int compare_steps(const void *a, const void *b) {
   return x->offset > y->offset ? -1 : x->offset < y->offset;
 }
 
-/** Floats at most in a bucket that ends there, where `wanted` are. What becomes final with the last
- * step is waited for, so a bucket leaves to later ones as much as it takes, down to a size that
- * costs no more than its messages. */
+/** Returns the most floats of a bucket that ends at `end`, where `wanted` are usual. The last
+ * bucket is final only with the last step, so its sum must be waited for. Each bucket therefore
+ * leaves as many floats to later ones as it has itself, down to a size at which the time of
+ * messages dominates. */
 static int64_t most_before(int64_t end, int64_t wanted) {
   const int64_t half = end / 2, most = half < LEAST_TAPER ? LEAST_TAPER : half;
   return wanted < most ? wanted : most;
@@ -385,12 +389,14 @@ lac_status laci_trainer_buckets(const laci_trainer *t, size_t bytes, laci_bucket
   *buckets = list;
   *n = 0;
   if (!list) return laci_fail_memory(err, "buckets of gradients");
-  for (int p = n_params - 1; p >= 0; p--) { /* backward: the last ones are there first */
+  for (int p = n_params - 1; p >= 0; p--) { /* backward: the gradients of the last parameters are
+                                               final first */
     const laci_parameter *parameter = &t->parameters[p];
     const int64_t begin = parameter->offset;
     laci_bucket *last = *n > 0 ? &list[*n - 1] : NULL;
     const int64_t end = last ? last->offset + last->count : 0;
-    if (last && end - begin <= most_before(end, wanted)) { /* with the gap between them */
+    if (last && end - begin <= most_before(end, wanted)) { /* including the gap between
+                                                              parameters */
       last->count = end - begin;
       last->offset = begin;
     } else {
