@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Horizontal bars, coloured by kind, with a legend: where something went. Laid out and drawn
- * through graphviz as the plots are, so the same formats and fonts come with it. */
+ * A chart of horizontal bars, coloured by kind, with a legend. It is laid out and drawn with
+ * graphviz like the plots, in the same formats and fonts. */
 #ifndef LACI_REPORT_CHART_H
 #define LACI_REPORT_CHART_H
 
@@ -11,15 +11,15 @@
 typedef struct lac_bench_result lac_bench_result;
 
 typedef struct laci_chart_bar {
-  const char *label; /* left of the bar; the middle of a long one is left out */
-  double value;      /* length, >= 0 */
+  const char *label; /* text left of the bar; shortened in the middle if it is long */
+  double value;      /* length of the bar, >= 0 */
   double pale_value; /* a paler bar continues it up to this; 0: none */
-  int kind;          /* index in kinds, for the colour; -1: none of them, and no bar */
-  const char *text;  /* right of the bar */
-  const char *note;  /* small, in a column of its own */
+  int kind;          /* index in kinds, for the colour; -1: no kind, and no bar */
+  const char *text;  /* text right of the bar */
+  const char *note;  /* small text in a separate column */
 } laci_chart_bar;
 
-/** A line of the legend, which is a chart of its own: what share of the whole the kind is. */
+/** A line of the legend, which is a second chart: it shows the share of each kind. */
 typedef struct laci_chart_kind {
   const char *name;
   double share; /* 0 .. 1 */
@@ -28,16 +28,18 @@ typedef struct laci_chart_kind {
 
 typedef struct laci_chart {
   const char *title, *summary;
-  const char *kinds_head, *bars_head; /* what each part shows, and how much its longest bar is: the
-                                         two have scales of their own; NULL: nothing */
-  const laci_chart_bar *bars;         /* [n_bars], drawn top to bottom as they come */
+  const char *kinds_head, *bars_head; /* headings of the two charts, which say what is shown and
+                                         what the longest bar stands for (their scales differ);
+                                         NULL: none */
+  const laci_chart_bar *bars;         /* [n_bars], drawn from top to bottom */
   int n_bars;
-  const laci_chart_kind *kinds; /* [n_kinds] the first ones get colours of their own */
+  const laci_chart_kind *kinds; /* [n_kinds]; only the first ones get different colours */
   int n_kinds;
 } laci_chart;
 
-/** Writes path (.svg .pdf .png .dot; atomic; force as everywhere). Fails LAC_BAD_ARGUMENT for
- * another ending, LAC_UNSUPPORTED where graphviz cannot draw it. */
+/** Writes the chart to path, atomically; the ending chooses the format (.svg .pdf .png .dot).
+ * force: replace an existing file. Fails LAC_BAD_ARGUMENT for another ending, LAC_UNSUPPORTED if
+ * graphviz cannot draw it. */
 LAC_MUST_CHECK lac_status laci_chart_write(const laci_chart *chart, const char *path, bool force,
                                            lac_error *err);
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What was found and done as JSON, for scripts; docs/json.md describes the fields. All of it is
- * written through base/json.h.
+ * Reports and results as JSON, for scripts; docs/json.md describes the fields. Everything is
+ * written with base/json.h.
  *
  * *text is UTF-8, indented by two spaces, with a final newline; the caller frees it with laci_free.
- * The same values give the same bytes. Numbers that are not finite become null, names that are no
- * UTF-8 are repaired. Each fails LAC_NO_MEMORY only; *text is then NULL. Any thread. */
+ * The same values give the same bytes. Numbers that are not finite become null; invalid UTF-8 in
+ * names is replaced. The functions fail only with LAC_NO_MEMORY; *text is then NULL. Any thread may
+ * call them. */
 #ifndef LACI_REPORT_JSON_H
 #define LACI_REPORT_JSON_H
 
@@ -24,7 +25,7 @@ LAC_MUST_CHECK lac_status laci_report_json(const lac_report *report, char **text
 LAC_MUST_CHECK lac_status laci_bench_json(const lac_bench_result *result, char **text,
                                           lac_error *err);
 
-/** model: the path that the result is of. */
+/** Writes the result of lac_eval. model: path of the evaluated model. */
 LAC_MUST_CHECK lac_status laci_eval_json(const char *model, const lac_eval_result *result,
                                          char **text, lac_error *err);
 
@@ -35,9 +36,9 @@ LAC_MUST_CHECK lac_status laci_train_json(const lac_train_about *about,
                                           const lac_train_result *result, char **text,
                                           lac_error *err);
 
-/** run.json, which says that a folder is a training run's. */
+/** The contents of run.json, which marks a folder as one of a training run. */
 typedef struct laci_run_mark {
-  const char *started; /* when, "2024-05-01T10:00:00Z" */
+  const char *started; /* time of the start, "2024-05-01T10:00:00Z" */
   const char *network; /* a path, or a name */
   uint64_t seed;
   int64_t steps;

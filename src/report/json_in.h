@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What reports say alike: how a layer begins, and a pattern. Private to report. */
+ * JSON that several reports share: the first fields of a layer, calibration, quantization, a
+ * pattern. Private to src/report. */
 #ifndef LACI_REPORT_JSON_IN_H
 #define LACI_REPORT_JSON_IN_H
 
@@ -10,7 +11,7 @@ typedef struct lac_calibration_result lac_calibration_result;
 typedef struct lac_layer lac_layer;
 typedef struct lac_quantization_result lac_quantization_result;
 
-/** What names a layer in any report. */
+/** The fields that identify a layer in all reports. */
 typedef struct laci_layer_name {
   const char *name, *op, *weight;
   lac_dtype dtype;
@@ -18,18 +19,18 @@ typedef struct laci_layer_name {
   const int64_t *shape; /* [rank] */
 } laci_layer_name;
 
-/** {"name", "op", "weight", "dtype", "shape"}, to which a report adds its own fields. */
+/** Returns {"name", "op", "weight", "dtype", "shape"}, to which each report adds further fields. */
 json_t *laci_layer_json(laci_json_writer *w, const laci_layer_name *layer);
 
-/** What calibration did as a whole; NULL is null. */
+/** Returns the result of calibration for the whole network; null for NULL. */
 json_t *laci_calibration_json(laci_json_writer *w, const lac_calibration_result *calibration);
-/** ... and of a layer. */
+/** Adds the fields of a layer's calibration to its object. */
 void laci_layer_add_calibration(laci_json_writer *w, json_t *object, const lac_layer *layer);
 
-/** What was quantized, and how. */
+/** Returns the result of quantization. */
 json_t *laci_quantization_json(laci_json_writer *w, const lac_quantization_result *quantization);
 
-/** "N:M"; null where m is 0. */
+/** Returns "N:M"; null if m is 0. */
 json_t *laci_pattern_json(int n, int m);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writing a drawing as SVG: a growing text, and texts of any bytes escaped and shortened into it.
+ * Writes a drawing as SVG: a growing text, to which texts of any bytes are added after escaping and
+ * shortening.
  *
- * Failure is kept, not returned: write all, then end it. */
+ * Only laci_svg_end returns a status, which includes all earlier failures. */
 #ifndef LACI_REPORT_SVG_H
 #define LACI_REPORT_SVG_H
 
@@ -10,26 +11,28 @@
 
 #include "lacuna/status.h"
 
-/** Zero-initialised is empty; after a failure it stays as it is. */
+/** A growing SVG text; zero-initialised it is empty. After a failure nothing is appended any more.
+ */
 typedef struct laci_svg {
   char *text;
   size_t n, capacity;
   bool failed; /* no memory */
 } laci_svg;
 
-/** Opens the drawing of that size in pixels, on white. */
+/** Begins a drawing of this size in pixels, with a white background. */
 void laci_svg_begin(laci_svg *svg, int width, double height);
-/** Closes it. *text: the whole, the caller's (laci_free). Fails LAC_NO_MEMORY. */
+/** Ends the drawing. *text is the complete SVG, which the caller frees with laci_free. Fails
+ * LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_svg_end(laci_svg *svg, char **text, size_t *size_bytes,
                                        lac_error *err);
 
-/** Markup as it is, printf-style, 511 bytes at most. */
+/** Appends markup without escaping, printf-style, at most 511 bytes. */
 void laci_svg_put(laci_svg *svg, const char *format, ...) LAC_PRINTF(2, 3);
-/** All that was written into another one. */
+/** Appends everything that was written to another svg. */
 void laci_svg_add(laci_svg *svg, const laci_svg *other);
-/** Text inside an element: what XML cannot hold is a blank or U+FFFD. */
+/** Appends text inside an element; characters that XML does not allow become a blank or U+FFFD. */
 void laci_svg_text(laci_svg *svg, const char *text);
-/** The same in at most `width` pixels: the middle of a longer one is left out. */
+/** Appends text of at most `width` pixels; the middle of a longer text is left out. */
 void laci_svg_short(laci_svg *svg, const char *text, double size, bool bold, double width);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How wide a text is drawn, at the widest.
+ * The largest width with which a text may be drawn.
  *
- * A drawing may be read where other fonts are installed than here. Of those that drawings ask for
- * (LACI_FONTS), DejaVu Sans is the widest, and it is what Linux has; where it fits, all of them
- * fit. */
+ * A drawing may be viewed on a machine with other fonts. Of the fonts that drawings name
+ * (LACI_FONTS), DejaVu Sans, the usual one on Linux, is the widest: if a text fits with it, it fits
+ * with all of them. */
 #ifndef LACI_REPORT_TEXT_WIDTH_H
 #define LACI_REPORT_TEXT_WIDTH_H
 
@@ -11,7 +11,8 @@
 
 #define LACI_FONTS "DejaVu Sans,Verdana,Arial,sans-serif"
 
-/** In the unit of `size`, the height of the font. text: UTF-8; what is none counts as U+FFFD. */
+/** Returns the width in the unit of `size`, the height of the font. text: UTF-8; invalid bytes
+ * count as U+FFFD. */
 double laci_text_width(const char *text, double size, bool bold);
 
 #endif
