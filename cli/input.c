@@ -49,9 +49,9 @@ static lac_status read_shared_stdin(const arguments *args, uint8_t **bytes, size
 }
 
 /* Folds weights that are computed from constants into stored tensors: for bench, or if --fold was
- * given, all of them; for other verbs those whose parts nothing else reads. infer, eval and pack do
- * not fold, since a pack must restore its file. check folds only on request, since it reports what
- * is in the file. */
+ * given, all of them; for other verbs those whose parts nothing else reads. infer and eval do not
+ * fold, nor does pack, which must be able to restore its file. check folds only on request, since
+ * it reports what is in the file. */
 static lac_status fold(const arguments *args, lac_model *model, lac_error *err) {
   const bool asked = args->given.fold && args->fold;
   const bool all = args->verb == VERB_bench || asked;

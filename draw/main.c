@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * lacuna-draw FORMAT SECONDS: a graph in graphviz' language from standard input becomes a drawing
- * (svg, pdf, png) on standard output: its size in bytes and a line break, then the bytes.
+ * lacuna-draw FORMAT SECONDS: reads a graph in graphviz' language from standard input and writes a
+ * drawing (svg, pdf, png) to standard output: its size in bytes, a line break, and the bytes.
  *
- * The library starts it for every drawing and has nothing of graphviz in its own process: that ends
- * the process it works in where memory is short, and glib below it prints. What is said about a
- * failure is one line of standard error. report/render.c is the other side.
+ * The library starts this program for every drawing, so that graphviz does not run in the caller's
+ * process: graphviz ends its process if memory is short, and glib, which it uses, prints messages.
+ * A failure is reported as one line on standard error. report/render.c is the caller.
  *
  * Drawings of networks are tall, and formats have limits: Acrobat shows PDF pages of up to 14400
  * points, cairo draws bitmaps of up to 32767 pixels a side. So the scale is chosen after the
@@ -37,7 +37,7 @@ typedef struct format {
 
 static const format formats[] = {{"svg", "svg"}, {"pdf", "pdf"}, {"png", "png:cairo"}};
 
-/* What graphviz said while we worked; it hands over its messages in parts. */
+/* Messages of graphviz, which it passes in parts. */
 static char said[512];
 
 static int on_message(char *part) {
@@ -47,14 +47,15 @@ static int on_message(char *part) {
   return 0;
 }
 
-/* Whatever glib still has to say must not come after it. */
+/* Prints the failure as one line and ends the process at once, so that glib cannot print anything
+ * after it. */
 static void fail(const char *what) {
   fprintf(stderr, "graphviz could not %s: %s\n", what, *said ? said : "it gives no reason");
   (void)fflush(stderr);
   _exit(EXIT_FAILURE);
 }
 
-/* The process that started this one may be killed meanwhile. */
+/* Makes this process end if the one that started it is killed, or after `seconds`. */
 static void end_with_parent(unsigned seconds) {
   pid_t parent = getppid();
 #ifdef __linux__
@@ -64,7 +65,7 @@ static void end_with_parent(unsigned seconds) {
   (void)alarm(seconds);
 }
 
-/* The drawing's size with its margin of 4 points a side, in points. */
+/* Returns the drawing's size in points, with a margin of 4 points on each side. */
 static void drawing_size(Agraph_t *graph, double *width, double *height) {
   *width = GD_bb(graph).UR.x - GD_bb(graph).LL.x + 8;
   *height = GD_bb(graph).UR.y - GD_bb(graph).LL.y + 8;
@@ -76,7 +77,8 @@ static void fit_to_format(Agraph_t *graph, const char *name) {
   double longest = fmax(width, height);
   double capacity = PDF_MAX_POINTS - 2 * PDF_MARGIN - 1;
   if (strcmp(name, "pdf") == 0 && longest > capacity) {
-    /* Margins come on top; sizes are rounded to whole points, so stay a point below. */
+    /* Margins are added, and sizes are rounded to whole points, so stay one point below the limit.
+     */
     double scale = capacity / longest;
     GD_drawing(graph)->size.x = width * scale;
     GD_drawing(graph)->size.y = height * scale;
@@ -117,5 +119,5 @@ int main(int argc, char **argv) {
   agseterr(AGERR);
   agseterrf(on_message);
   draw(as);
-  _exit(EXIT_SUCCESS); /* the system takes back all that graphviz holds faster than graphviz does */
+  _exit(EXIT_SUCCESS); /* ending the process frees graphviz' memory faster than graphviz does */
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The transport over MPI: every channel is a communicator of its own, so that what is begun on one
- * needs no order among the others; words to process 0 are messages on a fourth.
+ * The transport over MPI. Every channel has a separate communicator, so that operations on
+ * different channels need no common order; words to process 0 are messages on a fourth
+ * communicator.
  *
- * MPI is asked to return errors, so that they become a line of ours. It is started once a process,
- * by the thread that opens the transport. */
+ * MPI is set to return errors, so that the library can report them. It is initialized once per
+ * process, by the thread that opens the transport. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,15 +17,15 @@ enum { WORD_TAG = 1, MOST_TOLD = 64, NAP_NS = 100 * 1000 };
 typedef struct transport {
   lac_transport face;
   MPI_Comm channels[LAC_CHANNELS], words;
-  int64_t told[MOST_TOLD]; /* words being sent, in a ring */
+  int64_t told[MOST_TOLD]; /* words that are being sent, in a ring buffer */
   MPI_Request telling[MOST_TOLD];
   int n_told;
   char name[MPI_MAX_LIBRARY_VERSION_STRING];
   char why[MPI_MAX_ERROR_STRING + 64];
 } transport;
 
-/** A request in progress, with its arrays of counts and offsets: MPI may read them until it is
- * done. */
+/** A request in progress, with its arrays of counts and offsets, which MPI may read until the
+ * request is done. */
 typedef struct request {
   MPI_Request mpi;
   int *counts, *offsets, *to_counts, *to_offsets; /* [size] */
@@ -40,7 +41,8 @@ static int fail(transport *t, const char *doing, int code) {
   return -1;
 }
 
-/* MPI counts in ints; what is sent at a time is below 2 GiB (LAC_TRANSPORT_MOST). */
+/* Converts offsets to MPI's counts and offsets, which are ints; no operation exceeds
+ * LAC_TRANSPORT_MOST bytes. */
 static void split(const size_t *begin, int n, int *counts, int *offsets) {
   for (int k = 0; k < n; k++) {
     counts[k] = (int)(begin[k + 1] - begin[k]);
@@ -115,8 +117,8 @@ static int test(void *self, void **started_request) {
   return 1;
 }
 
-/* A word that process 0 has not taken for as long as MOST_TOLD others came after it is waited for
- * no longer: then none is sent. */
+/* Starts to send a word. If process 0 has not received the word sent MOST_TOLD words ago, nothing
+ * is sent, so that the call never waits. */
 static int tell(void *self, int64_t word) {
   transport *t = self;
   int at = t->n_told % MOST_TOLD, done = 1;
@@ -145,7 +147,8 @@ static int hear(void *self, int *from, int64_t *word) {
 
 static const char *why(void *self) { return ((transport *)self)->why; }
 
-/* Words that process 0 never asked for are taken, so that no request is in progress any more. */
+/* Closes the transport. Receives the words that process 0 has not asked for, so that no request is
+ * left in progress. */
 static void close_in_order(transport *t) {
   int64_t word;
   int from;
@@ -173,7 +176,7 @@ static void end(void *self, int code) {
   close_in_order(t);
 }
 
-/* The first line of what MPI says of itself, up to the comma. */
+/* Writes the transport's name: the first line of MPI's version text, up to a comma. */
 static void write_name(transport *t) {
   int n = 0;
   if (MPI_Get_library_version(t->name, &n) != MPI_SUCCESS) t->name[0] = 0;

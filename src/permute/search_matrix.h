@@ -2,12 +2,7 @@
  * A cut's columns as small integers, column after column, with rows padded by zeros; the searches
  * compute with them. u8 clips at laci_measure.common, i16 represents scores up to the largest. If a
  * cut has so many rows that sums could exceed LACI_MAXSUM_LIMIT, the scale is lowered. Very large
- * cuts are sampled, every row_step-th row; the final check in float64 uses all rows.
- *
- * u8 clips at the common largest score (laci_measure), i16 goes to the very largest. Rows are so
- * many that sums could leave LACI_MAXSUM_LIMIT only if the scale were not lowered, which it then
- * is. Very large cuts are sampled, every row_step-th row: the final check in float64 sees all of
- * them. */
+ * cuts are sampled, every row_step-th row; the final check in float64 uses all rows. */
 #ifndef LACI_PERMUTE_SEARCH_MATRIX_H
 #define LACI_PERMUTE_SEARCH_MATRIX_H
 

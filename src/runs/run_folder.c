@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The one list of what a training run calls its files. */
+ * The only list of the names of a training run's files. */
 #define _GNU_SOURCE /* realpath */
 #include "runs/run_folder.h"
 
@@ -26,14 +26,15 @@ bool laci_run_has_name(const char *name) {
   return false;
 }
 
-/** What a process of ours left, or is at: no file of anybody's. */
+/** Is this ".", "..", or a temporary file of this program, none of which count as a user's file? */
 static bool is_passed_over(const char *name) {
   return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
          fnmatch(".lacuna-*.tmp", name, 0) == 0;
 }
 
-/** The log is opened where it is; all else is replaced. A run that finds out only then has removed
- * the checkpoints of the one before already. */
+/** Checks that the log is a regular file, since it is opened in place; all other files are
+ * replaced. It is checked early, because a run removes the previous run's checkpoints before it
+ * opens the log. */
 static lac_status check_log(const char *folder, lac_error *err) {
   char path[PATH_MAX];
   int in = -1, log = -1;
@@ -55,7 +56,8 @@ lac_status laci_run_folder_check(const char *folder, lac_error *err) {
     return errno == ENOENT ? LAC_OK : laci_fail(err, LAC_IO, "%s: %s", folder, strerror(errno));
   }
   for (const struct dirent *file;
-       (file = readdir(files));) { /* the first by name: always the same */
+       (file = readdir(files));) { /* report the first one by name, so that the message is always
+                                      the same */
     if (is_passed_over(file->d_name) || (first[0] && strcmp(file->d_name, first) > 0)) continue;
     (void)snprintf(first, sizeof first, "%s", file->d_name);
   }
@@ -67,7 +69,7 @@ lac_status laci_run_folder_check(const char *folder, lac_error *err) {
                    folder, first);
 }
 
-/** Where a file would be: its folder resolved, then its name. */
+/** Writes the path of a file that need not exist: its resolved folder, followed by its name. */
 static bool resolve(const char *path, char real[PATH_MAX]) {
   char folder[PATH_MAX];
   const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -87,7 +89,7 @@ static bool is_inside(const char *real, const char *folder) {
   return !strchr(rest, '/') && laci_run_has_name(rest);
 }
 
-/** Is one of the run's files there this very file? */
+/** Is one of the run's files in the folder this file? */
 static bool is_same(const char *folder, const struct stat *file) {
   DIR *files = opendir(folder);
   bool same = false;

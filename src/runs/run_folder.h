@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The folder of a training run: which files in it are the run's, and whether a folder is one.
  *
- * A run writes run.json first, which says that the folder is its own. A folder with other files and
- * without it is not ours, and no run writes there: the names of a run's files are common
- * ones. Folders of before run.json are known by their checkpoints. */
+ * A run first writes run.json, which marks the folder as one of a training run. No run writes to a
+ * folder that has files but no run.json, since a run's files have common names. Folders from before
+ * run.json was introduced are recognized by their checkpoints. */
 #ifndef LACI_RUNS_RUN_FOLDER_H
 #define LACI_RUNS_RUN_FOLDER_H
 
@@ -15,19 +15,20 @@
 #define LACI_RUN_LOG "log.jsonl"
 #define LACI_RUN_CURVES "curves.svg"
 #define LACI_RUN_ORDER "order.json"
-#define LACI_RUN_BEST "best" /* a folder, of checkpoints */
+#define LACI_RUN_BEST "best" /* folder of the best checkpoints */
 #define LACI_RUN_CHECKPOINTS "checkpoint-*.lac"
 #define LACI_RUN_EVENTS "events.out.tfevents.*.lacuna"
 
 /** Does a run write files of this name, in its folder or in the one of its best checkpoints? */
 bool laci_run_has_name(const char *name);
 
-/** LAC_OK where the folder is not there, is empty, or is a run's; else LAC_EXISTS, naming a file in
- * it that is none. Fails LAC_BAD_FILE (its log is a link or not a regular file), LAC_IO, too. */
+/** Checks that the folder may be used by a run: it does not exist, is empty, or is a run's folder.
+ * Otherwise fails LAC_EXISTS; the text names a file in it that is not a run's. Also fails
+ * LAC_BAD_FILE (its log is a link or not a regular file), LAC_IO. */
 LAC_MUST_CHECK lac_status laci_run_folder_check(const char *folder, lac_error *err);
 
-/** Whether path is a file that a run in the folder may write: by its place, or since it is the same
- * file under another name. */
+/** Is path a file that a run in the folder may write, by its name or as the same file under another
+ * name? */
 bool laci_run_folder_writes(const char *folder, const char *path);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the files of lac_bench share: the baselines (peak.c), the batch that a network is run
- * in (batch.c), and a plan with its times (plan.c). bench.c runs, layers.c makes
- * the rows, report.c adds up and writes. */
+ * Shared by the files of lac_bench: the processor's peak rates (peak.c), the batch size of a
+ * network (batch.c), and a plan with its times (plan.c). bench.c runs the benchmark, layers.c makes
+ * the rows of the result, report.c sums up and writes. */
 #ifndef LACI_API_BENCH_BENCH_IN_H
 #define LACI_API_BENCH_BENCH_IN_H
 
@@ -17,7 +17,7 @@ typedef struct laci_input_shape laci_input_shape;
 typedef struct laci_pool laci_pool;
 
 typedef struct laci_bench_result {
-  lac_bench_result pub; /* first: a lac_bench_result * is a laci_bench_result * */
+  lac_bench_result pub; /* must be first: a lac_bench_result * is cast to laci_bench_result * */
   laci_arena arena;
   lac_bench_layer *layers;
   lac_bench_kind *kinds;
@@ -25,44 +25,48 @@ typedef struct laci_bench_result {
 
 /* ---- peak.c ---- */
 
-enum { LACI_BENCH_READ = 96 << 20 }; /* bytes that are read: more than caches hold */
+enum { LACI_BENCH_READ = 96 << 20 }; /* number of bytes to read: more than the caches' size */
 
-/** Reading memory on all threads of the pool: bytes a second, the best of a few passes. */
+/** Measures reading from memory on all threads of the pool: bytes per second, the best of a few
+ * passes. */
 LAC_MUST_CHECK lac_status laci_bench_read(laci_pool *pool, double *bytes_per_second,
                                           lac_error *err);
-/** One sample of the kernel on all threads of the pool, a few milliseconds: operations a second. */
+/** Measures one sample of the kernel, a few milliseconds, on all threads of the pool. Returns
+ * operations per second. */
 double laci_bench_peak(laci_pool *pool, laci_peak_kernel kernel);
 
 /* ---- batch.c ---- */
 
-/** A network whose inputs have another batch than its file says, until that is taken back. */
+/** A network whose batch size was changed temporarily, and what is needed to undo this. */
 typedef struct laci_rebatch {
   laci_graph *graph;
-  int64_t from, to;         /* from 0: nothing is changed */
-  const uint8_t **bytes;    /* [graph->n_stored] as they were; NULL: not changed */
-  laci_input_shape *shapes; /* [n_shapes] for the plan */
+  int64_t from, to;         /* batch size of the file, and the one used; from 0: nothing was changed
+                               */
+  const uint8_t **bytes;    /* [graph->n_stored] original bytes; NULL: this tensor was not changed
+                               */
+  laci_input_shape *shapes; /* [n_shapes] shapes of inputs for the plan */
   int n_shapes;
   laci_arena arena;
 } laci_rebatch;
 
-/** Do the options want another batch than the file fixes? Then its shapes must have been inferred.
- */
+/** Do the options want another batch size than the file's fixed one? Shapes must have been inferred
+ * if so. */
 bool laci_rebatch_wanted(const laci_graph *graph, const lac_bench_options *options);
-/** Resolves the shapes of all inputs: batch (0: the file's own, or 1) as first size, and what
- * options give for the rest. Where the file fixes another batch, the graph is changed: its inputs,
- * and those constants of Reshape that hold the batch become 0, "as it comes". laci_rebatch_undo in
- * any case. */
+/** Resolves the shapes of all inputs: the first size is the batch size (0: the file's, or 1), the
+ * others are from the file and the options. If the file has another fixed batch size, changes the
+ * graph: its inputs, and constants of Reshape nodes, in which the batch size becomes 0 (copy the
+ * input's size). Call laci_rebatch_undo in any case. */
 LAC_MUST_CHECK lac_status laci_rebatch_begin(laci_graph *graph, const lac_bench_options *options,
                                              laci_rebatch *batch, lac_error *err);
-/** Did the new batch come through to the outputs of the planned network? */
+/** Checks that the outputs of the planned network have the new batch size. */
 LAC_MUST_CHECK lac_status laci_rebatch_check(const laci_rebatch *batch, const laci_engine *engine,
                                              lac_error *err);
-/** Puts the graph back; not before the engines that were made of it are gone. */
+/** Restores the graph. Destroy the engines that were made from it first. */
 void laci_rebatch_undo(laci_rebatch *batch);
 
 /* ---- plan.c ---- */
 
-/** Samples of one quantity, or of one row of quantities, a run. */
+/** Samples of a quantity, or of a row of `width` quantities, one per run. */
 typedef struct laci_bench_samples {
   double *values; /* [n, width] */
   size_t n, capacity, width;
@@ -72,54 +76,55 @@ typedef struct laci_bench_plan {
   laci_engine *engine;
   size_t n_steps;
   laci_bench_samples runs, steps;
-  double plan_seconds, first_seconds, last_seconds; /* of planning, the first run, the last one */
+  double plan_seconds, first_seconds, last_seconds; /* of planning, of the first run, of the last
+                                                       run */
 } laci_bench_plan;
 
-/** What runs read and write. */
+/** Buffers of the inputs and outputs of runs. */
 typedef struct laci_bench_ports {
   void **inputs, **outputs;
   int n_inputs, n_outputs;
 } laci_bench_ports;
 
-/** Fails as laci_engine_create. laci_bench_plan_clear in any case. */
+/** Makes a plan. Call laci_bench_plan_clear in any case. Fails as laci_engine_create. */
 LAC_MUST_CHECK lac_status laci_bench_plan_create(const laci_graph *graph,
                                                  const lac_bench_options *asked,
                                                  const laci_engine_options *options,
                                                  laci_bench_plan *plan, lac_error *err);
-/** The engine that is timed, and the type that it computes in here, with a warning where that is
- * not the one asked for. */
+/** Returns the engine to time; laci_bench_dtype returns the type in which it computes here, and
+ * warns if that is not the type asked for. */
 const char *laci_bench_engine(const lac_bench_options *asked);
 lac_dtype laci_bench_dtype(const lac_bench_options *asked);
-/** What runs exactly, to the log and to the result. Fails LAC_NO_MEMORY. */
+/** Logs the plan, and which nodes run by slow definitions. */
 void laci_bench_log(const laci_bench_plan *plan, const laci_graph *graph);
 LAC_MUST_CHECK lac_status laci_bench_facts(laci_bench_result *result, const laci_bench_plan *plan,
                                            const laci_graph *graph, lac_error *err);
 void laci_bench_plan_clear(laci_bench_plan *plan);
-/** The first run, and a few more that do not count. */
+/** Does the first run, and a few more that are not timed. */
 LAC_MUST_CHECK lac_status laci_bench_plan_warm(laci_bench_plan *plan, const laci_bench_ports *ports,
                                                lac_error *err);
-/** n runs that count; wakes: after one that does not. */
+/** Does n timed runs; wakes: one run that is not timed comes first. */
 LAC_MUST_CHECK lac_status laci_bench_plan_run(laci_bench_plan *plan, const laci_bench_ports *ports,
                                               int n, bool wakes, lac_error *err);
-/** Of all runs that counted. Their order is lost. */
+/** Returns the times of all timed runs. Sorts the samples. */
 lac_bench_time laci_bench_plan_time(laci_bench_plan *plan);
-/** The step's fastest time. */
+/** Returns the step's fastest time. */
 double laci_bench_plan_step(const laci_bench_plan *plan, size_t step);
 
 /* ---- layers.c ---- */
 
-/** The rows of both plans; dense NULL: there is only one. check: which layers hold the pattern;
- * NULL: it is not known. */
+/** Makes the result's rows of both plans; dense NULL: there is only one plan. check: report that
+ * says which layers hold the pattern; NULL: not known. */
 LAC_MUST_CHECK lac_status laci_bench_describe(laci_bench_result *result, const laci_bench_plan *own,
                                               const laci_bench_plan *dense, const lac_report *check,
                                               lac_error *err);
-/** Gives each of the rows [n_layers] what the dense plan's rows take for the same node, and the
- * rest to dense_rest_seconds. */
+/** Adds to each of the rows [n_layers] the dense plan's time for the same node; the time of nodes
+ * without a row goes to dense_rest_seconds. */
 void laci_bench_match(lac_bench_result *result, lac_bench_layer *rows);
 
 /* ---- report.c ---- */
 
-/** Fills kinds and the sums from the layers. */
+/** Computes the result's kinds and sums from its layers. */
 LAC_MUST_CHECK lac_status laci_bench_sum(laci_bench_result *result, lac_error *err);
 
 #endif

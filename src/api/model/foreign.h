@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Files that are no ONNX model: what they are, and how their network becomes one. */
+ * Explains files that are not ONNX models: which format they have, and how to convert them to ONNX.
+ */
 #ifndef LACI_API_MODEL_FOREIGN_H
 #define LACI_API_MODEL_FOREIGN_H
 
@@ -7,12 +8,13 @@
 
 #include "lacuna/status.h"
 
-/** After a model could not be read: where the path (NULL: none) and the first bytes show what it is
- * instead, err says that and how to get an ONNX file; else it stays as it is. Returns status. */
+/** Call it after a model could not be read. If the path (NULL: none) or the first bytes show which
+ * format the file has, err says so and how to get an ONNX file; otherwise err is unchanged. Returns
+ * status. */
 lac_status laci_foreign_explain(const char *path, const void *bytes, size_t size_bytes,
                                 lac_status status, lac_error *err);
 
-/** The same for a file or folder; reads its beginning. */
+/** laci_foreign_explain for a file or folder, whose first bytes it reads. */
 lac_status laci_foreign_explain_file(const char *path, lac_status status, lac_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A loaded network, as the functions of include/lacuna share it. */
+ * A loaded network: the contents of lac_model, for the functions of include/lacuna. */
 #ifndef LACI_API_MODEL_MODEL_IN_H
 #define LACI_API_MODEL_MODEL_IN_H
 
@@ -16,73 +16,76 @@ typedef struct laci_graph laci_graph;
 typedef struct laci_onnx laci_onnx;
 typedef struct laci_packing laci_packing;
 
-/** What is inferred of a network; the network itself is the same before and after, so that a const
- * model may get it. Under the lock; once it is there it stays as it is for the model's life. */
+/** What was inferred about a network. Inference does not change the network itself, so that it is
+ * allowed for a const model. The lock guards these fields; once set, they do not change while the
+ * model exists. */
 typedef struct laci_inferred {
   pthread_mutex_t lock;
-  char *assumed; /* the shapes and declarations that inference was given; NULL: it has not been yet
-                  */
+  char *assumed; /* the shapes and declarations that inference used; NULL: nothing was inferred yet
+                    */
 } laci_inferred;
 
 typedef struct laci_pack_rows laci_pack_rows; /* api/pack/load.c */
 
 struct lac_model {
-  laci_onnx *file; /* NULL: it came from no file */
+  laci_onnx *file; /* NULL: the model came from no file */
   laci_graph *graph;
-  char *path;  /* "(memory)" where there is none */
-  bool packed; /* from a pack */
+  char *path;  /* "(memory)" if the model came from no file */
+  bool packed; /* the model was loaded from a pack */
   laci_inferred *inferred;
-  laci_engine_weight *weights; /* [n_weights] what the pack says of them (engine/engine.h) */
-  laci_packing *packings;      /* [n_weights] theirs */
-  laci_pack_rows *rows;        /* [n_weights] where these are read */
+  laci_engine_weight *weights; /* [n_weights] the packed weights, for engines (engine/engine.h) */
+  laci_packing *packings;      /* [n_weights] the packing of each weight */
+  laci_pack_rows *rows;        /* [n_weights] from where rows of the weights are read */
   int n_weights;
   char **folded; /* [n_folded] stored tensors that lac_model_fold made */
   int n_folded;
 };
 
-/** Without a network yet. */
+/** Creates a model that has no network yet. */
 LAC_MUST_CHECK lac_status laci_model_new(const char *path, lac_model **model, lac_error *err);
 
-/** Another graph of the model's file becomes the model's: bytes that were changed of stored tensors
- * which it has, too, move there. What is inferred has to be found anew. */
+/** Replaces the model's graph by `take`, another graph of the same file. Changed bytes of stored
+ * tensors that both graphs have are moved to the new graph. Everything must be inferred again. */
 void laci_model_take_graph(lac_model *model, laci_graph *take);
-/** Did lac_model_fold make the stored tensor of that name? */
+/** Did lac_model_fold make the stored tensor of this name? */
 bool laci_model_has_folded(const lac_model *model, const char *name);
 
-/** Stored tensors of more bytes are large: read when they are looked at (graph/graph.h,
- * laci_stored_hold). */
+/** Stored tensors of more bytes are large: they are read only when needed (laci_stored_hold in
+ * graph/graph.h). */
 enum { LACI_LARGE_TENSOR = 64 << 10 };
 
-/** Is it one whose large tensors are to stay in its files: more of them than a part of what may be
- * taken, or than 512 MB? */
+/** Should the model's large tensors stay in its files, because they take more than 512 MB, or more
+ * than a certain part of the memory limit? */
 bool laci_model_is_large(const lac_model *model, const laci_budget *budget);
 
-/** Adds what is held of such a model: its small tensors, and one large one at a time. */
+/** Adds to the budget the memory of a model whose large tensors stay in files: its small tensors,
+ * and one large one at a time. */
 void laci_model_add_held(const lac_model *model, laci_budget *budget);
 
-/** Brings its small tensors into memory. Any thread. */
+/** Loads the model's small tensors into memory. Any thread may call it. */
 LAC_MUST_CHECK lac_status laci_model_materialise_small(const lac_model *model, lac_error *err);
 
-/** Adds the model's stored tensors, which are in memory as a whole once they are materialised. */
+/** Adds to the budget the memory of all stored tensors, which are in memory after
+ * laci_model_materialise. */
 void laci_model_add_to(const lac_model *model, laci_budget *budget);
 
-/** Are shapes known? Any thread. */
+/** Were the shapes inferred? Any thread may call it. */
 bool laci_model_is_inferred(const lac_model *model);
 
-/** To be called before stored bytes are read where they are (an engine fetches them instead). Any
- * thread. */
+/** Loads all stored tensors into memory; call it before stored bytes are read in place (engines
+ * fetch them instead). Any thread may call it. */
 LAC_MUST_CHECK lac_status laci_model_materialise(const lac_model *model, lac_error *err);
 
-/** What an engine may know of the model's weights: of those that are as they were loaded. *weights
- * is to be freed. */
+/** Returns what an engine may know about the weights that were not changed since loading. The
+ * caller frees *weights. */
 LAC_MUST_CHECK lac_status laci_model_weights(const lac_model *model, laci_engine_weight **weights,
                                              int *n_weights, lac_error *err);
 
-/** Of the shapes that a caller gives: is every entry there, with a name and a rank that can be?
- * Fails LAC_BAD_ARGUMENT. */
+/** Checks that each of a caller's shapes has a name and a valid rank. Fails LAC_BAD_ARGUMENT. */
 LAC_MUST_CHECK lac_status laci_check_shapes(const lac_engine_shape *shapes, int n, lac_error *err);
 
-/** How many threads work. Fails LAC_BAD_ARGUMENT: "threads 65537: wanted 0 (all cores) to 1024". */
+/** Checks the option `threads`. Fails LAC_BAD_ARGUMENT: "threads 65537: wanted 0 (all cores) to
+ * 1024". */
 LAC_MUST_CHECK lac_status laci_check_threads(int threads, lac_error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A model being packed, as the files of lac_pack_save share it: files.c knows where bytes are,
- * layers.c chooses what is packed, pack.c does it. */
+ * The state of packing a model, shared by the files of lac_pack_save: files.c finds tensors' bytes
+ * in the files, layers.c chooses the weights to pack, pack.c writes the pack. */
 #ifndef LACI_API_PACK_SAVE_IN_H
 #define LACI_API_PACK_SAVE_IN_H
 
@@ -13,36 +13,39 @@ typedef struct laci_packfile_part laci_packfile_part;
 typedef struct laci_packfile_weight laci_packfile_weight;
 typedef struct laci_stored laci_stored;
 
-/** Packing one model. Files: the model's, then its data files by name. */
+/** The state of packing one model. files: the model's file, then its data files sorted by name. */
 typedef struct laci_packer {
   const lac_model *model;
   laci_pattern pattern;
   laci_pack_report *report;
   laci_job job;
-  const uint8_t *bytes; /* of the model's file */
+  const uint8_t *bytes; /* contents of the model's file */
   laci_packfile_part *files;
   size_t n_files;
-  size_t *file_of_data; /* [n_files - 1] data file as the model counts -> its place in files */
+  size_t *file_of_data; /* [n_files - 1] for each data file, in the model's numbering, its index in
+                           files */
   laci_onnx_span *spans;
   size_t n_spans;
   bool *claimed;                 /* [n_spans] */
-  int *layer_of;                 /* [n_stored] layer whose weight it is packed as, + 1 */
+  int *layer_of;                 /* [n_stored] 1 + the layer as whose weight the tensor is packed;
+                                    0: none */
   laci_packfile_weight *weights; /* space for one per layer */
   size_t n_weights;
 } laci_packer;
 
 /* ---- files.c ---- */
 
-/** Whether the files that the model was read from hold it as it is. */
+/** Do the files that the model was read from contain the model as it is now? */
 bool laci_pack_is_as_in_files(const lac_model *model);
-/** Fills the files, the model's first, and where tensors are in it. */
+/** Fills the list of files, the model's first, and the offsets of tensors in it. */
 LAC_MUST_CHECK lac_status laci_pack_list_files(laci_packer *k, lac_error *err);
-/** The place of a stored tensor's bytes; false: they are not stored there as they are in memory. */
+/** Finds a stored tensor's bytes in the files; false: the files do not store them as they are in
+ * memory. */
 bool laci_pack_find_place(laci_packer *k, const laci_stored *stored, laci_packfile_weight *weight);
 
 /* ---- layers.c ---- */
 
-/** Which weights are packed, a row of the report for each layer. */
+/** Chooses the weights to pack, and adds a row to the report for each layer. */
 LAC_MUST_CHECK lac_status laci_pack_choose_weights(laci_packer *k, lac_error *err);
 
 #endif

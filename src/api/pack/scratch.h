@@ -8,19 +8,20 @@
 
 #include "lacuna/status.h"
 
-/** Zero-initialised is none. */
+/** A temporary folder; zero-initialised there is none. */
 typedef struct laci_scratch {
   char folder[PATH_MAX];
-  int lock; /* where there is a folder */
+  int lock; /* valid if there is a folder */
 } laci_scratch;
 
 LAC_MUST_CHECK lac_status laci_scratch_create(laci_scratch *scratch, lac_error *err);
-/** The path of a file in it. Fails LAC_UNSUPPORTED where that is too long. */
+/** Writes the path of a file in the folder. Fails LAC_UNSUPPORTED if it is too long. */
 LAC_MUST_CHECK lac_status laci_scratch_path(const laci_scratch *scratch, const char *name,
                                             char path[PATH_MAX], lac_error *err);
-/** A failure speaks of the files in it as "a temporary copy in /tmp, NAME". */
+/** Replaces paths in the folder in the error's text by "a temporary copy in /tmp, NAME". */
 void laci_scratch_report(const laci_scratch *scratch, lac_error *err);
-/** Removes the files and the folder; what is open stays readable. None is fine. */
+/** Removes the files and the folder; open files stay readable. Does nothing if there is no folder.
+ */
 void laci_scratch_remove(laci_scratch *scratch);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Data that pruning looks at: opened for the network's inputs, checked against them, and handed to
- * the room prune as samples. Next: prune/calibrated.c. */
+ * Opens calibration data for the network's inputs, checks that they fit, and passes them to
+ * src/prune as samples. Next: prune/calibrated.c. */
 #include "lacuna/calibration.h"
 
 #include <string.h>
@@ -25,14 +25,15 @@ lac_status laci_calibration_fetch_samples(void *context, int64_t first, int64_t 
   return laci_samples_batch(context, first, n, to, err);
 }
 
-/* One answer a sample is the rule for [N, classes]; what is not known is taken for it. */
+/* Does each sample have one answer? This holds for an output [N, classes], and is assumed if the
+ * shape is not known. */
 static bool has_answers(const laci_graph *graph) {
   if (graph->n_outputs < 1) return false;
   const laci_shape *shape = &graph->values[graph->outputs[0]].type.shape;
   return shape->rank < 0 || (shape->rank == 2 && shape->dims[1] != 1 && shape->dims[1] != 0);
 }
 
-/* Scales that are the usual ones are no wish: grey images have their own. */
+/* mean and std that are the defaults count as not set, since grey images have a fixed scale. */
 lac_status laci_calibration_samples_open(const laci_graph *graph, const lac_options *options,
                                          const laci_job *job, int copies, laci_samples **samples,
                                          lac_error *err) {
@@ -68,7 +69,8 @@ lac_status laci_calibration_samples_open(const laci_graph *graph, const lac_opti
   return st;
 }
 
-/* Images against the network's input; and whether their classes are its outputs. */
+/* Checks that the images fit the network's input. *classes: whether their classes are the network's
+ * outputs. */
 static lac_status fit_images(const laci_graph *graph, const laci_samples *samples, bool *classes,
                              lac_error *err) {
   laci_preprocessing preprocessing;
@@ -81,7 +83,8 @@ static lac_status fit_images(const laci_graph *graph, const laci_samples *sample
   return st;
 }
 
-/* Before any work: are there enough samples besides those that are fitted? */
+/* Checks before any work that there are enough samples to measure the loss (max_drop) in addition
+ * to those for fitting. */
 static lac_status check_judging(const laci_graph *graph, const lac_calibration *c,
                                 const laci_samples *samples, lac_error *err) {
   if (c->max_drop < 0) return LAC_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What may be asked of calibration: options and their defaults. */
+ * Calibration's options: defaults and checks. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

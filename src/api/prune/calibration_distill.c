@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The network as a whole, after the fits of its layers: samples in more copies, changed as
- * training changes images, which steps and statistics are made of; and what came of it. */
+ * The steps on the network as a whole, after the fits of its layers: opens the samples with more
+ * augmented copies, for training steps and statistics, and adds the results to the report. */
 #include "api/model/model_in.h"
 #include "api/prune/calibration_in.h"
 #include "api/prune/job_in.h"
@@ -16,7 +16,7 @@
 enum { LEAST_COPIES = 7 };
 
 struct laci_distill_source {
-  laci_samples *samples; /* the calibration's, with more copies */
+  laci_samples *samples; /* the calibration's samples, with more copies */
   laci_calibration_samples list;
   laci_distill_options how;
   laci_distilled done;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From lac_calibration to what the room prune takes. */
+ * Converts lac_calibration to the options of src/prune. */
 #ifndef LACI_API_PRUNE_CALIBRATION_IN_H
 #define LACI_API_PRUNE_CALIBRATION_IN_H
 
@@ -13,45 +13,48 @@ typedef struct laci_job laci_job;
 typedef struct laci_report laci_report;
 typedef struct laci_samples laci_samples;
 
-/** The score that the options mean: their own, or the default one. Fails LAC_BAD_ARGUMENT for one
- * that is not known, and for one that reads inputs where there are none. */
+/** Checks options->score. Fails LAC_BAD_ARGUMENT for an unknown score, and for one that needs
+ * calibration without it. */
 LAC_MUST_CHECK lac_status laci_check_score(const lac_options *options, lac_error *err);
 
-/** The score itself, and its name. */
+/** Returns the options' score, or the default one; the next function returns its name. */
 const laci_score *laci_score_of(const lac_options *options);
 const char *laci_score_name_of(const lac_options *options);
-/** options->calibration, which is there. Fails LAC_BAD_ARGUMENT, LAC_UNSUPPORTED. */
+/** Checks options->calibration, which must not be NULL. Fails LAC_BAD_ARGUMENT, LAC_UNSUPPORTED. */
 LAC_MUST_CHECK lac_status laci_check_calibration(const lac_options *options, lac_error *err);
 
-/** Of a report: part of `of`, and what the agreement of answers is at least on such data, by
- * samples that are held back and have one answer each; else 0. In percent. */
+/** Percentages for a report. laci_percent returns 100 * part / of. The next function returns a
+ * lower bound of the agreement on such data, in percent, if held-back samples have one answer each;
+ * else 0. */
 double laci_percent(int64_t part, int64_t of);
 double laci_least_agreement(const laci_output_difference *d, int64_t n_held_back);
 
-/** Samples that are open, and what is to be done with them. */
+/** Open samples, and how they are used. */
 typedef struct laci_calibration_source {
   laci_samples *samples;
   laci_shape *shapes; /* [n inputs of the network] */
   laci_calibration_samples list;
   laci_prune_calibration calibration;
-  laci_distill_source *distill; /* NULL: nothing is wanted for the network as a whole */
+  laci_distill_source *distill; /* NULL: no steps for the network as a whole are wanted */
 } laci_calibration_source;
 
-/** Opens options->calibration->data for the model's inputs, and logs what it is; of options without
- * calibration nothing is made. Fails as lac_prune says. */
+/** Opens options->calibration->data for the model's inputs, and logs a description of the data.
+ * Does nothing without options->calibration. Fails as lac_prune. */
 LAC_MUST_CHECK lac_status laci_calibration_open(const lac_model *model, const lac_options *options,
                                                 const laci_job *job,
                                                 laci_calibration_source *source, lac_error *err);
-void laci_calibration_close(laci_calibration_source *source); /* an empty one is fine */
+void laci_calibration_close(laci_calibration_source *source); /* may be empty */
 
-/** The samples of `options`, each of those that are not held back with so many copies. */
+/** Opens the samples of options->calibration, with `copies` augmented copies of each image that is
+ * not held back. */
 LAC_MUST_CHECK lac_status laci_calibration_samples_open(const laci_graph *graph,
                                                         const lac_options *options,
                                                         const laci_job *job, int copies,
                                                         laci_samples **samples, lac_error *err);
 laci_calibration_fetch laci_calibration_fetch_samples;
 
-/** What options->calibration wants for the network as a whole: source->distill. */
+/** Opens source->distill for the steps of options->calibration on the network as a whole
+ * (recalibrate, refine, max_drop). */
 LAC_MUST_CHECK lac_status laci_calibration_open_distill(const lac_model *model,
                                                         const lac_options *options,
                                                         const laci_job *job,
@@ -59,7 +62,8 @@ LAC_MUST_CHECK lac_status laci_calibration_open_distill(const lac_model *model,
                                                         lac_error *err);
 void laci_calibration_close_distill(laci_distill_source *distill); /* NULL is fine */
 
-/** Does it, between laci_prune_begin and laci_prune_end; as laci_distill. */
+/** Runs the steps of source->distill, between laci_prune_begin and laci_prune_end. Fails as
+ * laci_distill. */
 LAC_MUST_CHECK lac_status laci_calibration_distill(laci_calibration_source *source,
                                                    laci_pruning *pruning,
                                                    const laci_prune_options *options,
@@ -71,7 +75,7 @@ LAC_MUST_CHECK lac_status laci_report_add_distilled(laci_report *report,
                                                     const laci_distill_source *from,
                                                     lac_calibration_result *to, lac_error *err);
 
-/** What the result says of calibration goes into the report. */
+/** Adds the pruning's results of calibration to the report. */
 LAC_MUST_CHECK lac_status laci_report_add_calibration(laci_report *report,
                                                       const laci_pruning *pruning,
                                                       const laci_calibration_source *source,

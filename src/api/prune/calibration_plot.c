@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The loss over the number of layers pruned, as a drawing. */
+ * Draws the loss over the number of pruned layers. */
 #include <stdio.h>
 #include <string.h>
 

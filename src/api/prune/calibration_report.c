@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What calibration did, as plain data of a report. */
+ * Copies the results of calibration to the plain data of a report. */
 #include "analyze/analyze.h"
 #include "api/prune/calibration_in.h"
 #include "api/prune/report_in.h"
@@ -17,7 +17,7 @@ double laci_least_agreement(const laci_output_difference *d, int64_t n_held_back
   return 100 * laci_binomial_lower(d->n_agree, d->n_answers, 1 - LACI_DROP_CONFIDENCE);
 }
 
-/* What a loss was limited in, and what it came to. */
+/* Adds the limit of the loss (max_drop) and the measured loss. */
 static void add_drop(const laci_judged_drop *from, double limit, lac_calibration_result *to) {
   static const char *const measures[] = {
       [LACI_DROP_TOP1] = "top1", [LACI_DROP_ANSWERS] = "answers", [LACI_DROP_OUTPUTS] = "outputs"};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is sparse in a network, and whether it is another one reordered and masked. */
+ * lac_check: which layers of a network are sparse, and whether it is a reordered and masked
+ * original. */
 #include "api/model/model_in.h"
 #include "api/prune/job_in.h"
 #include "api/prune/prune_in.h"
@@ -7,7 +8,8 @@
 #include "base/error.h"
 #include "lacuna/prune.h"
 
-/* Which orders lead there; *known: false where only outputs could be compared. */
+/* Finds the channel orders that lead from the original to the model. *known is false if only
+ * outputs could be compared. */
 static lac_status explain(laci_pruning *found, const lac_model *model,
                           const laci_prune_options *how, laci_pool *pool, bool *known,
                           lac_error *err) {
@@ -19,7 +21,8 @@ static lac_status explain(laci_pruning *found, const lac_model *model,
   return st;
 }
 
-/* Which orders lead from the original to the model, and that they change nothing. */
+/* Finds the channel orders that lead from the original to the model, and verifies that they do not
+ * change its outputs. */
 static lac_status compare(const lac_model *original, const lac_model *model,
                           const lac_options *options, laci_report *report, lac_error *err) {
   laci_job job;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What every verb starts with: options checked, shapes inferred, the network analysed. */
+ * The first steps of lac_prune, lac_permute, lac_check and lac_inspect: checks options, infers
+ * shapes, analyzes the network. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,7 @@ lac_options lac_options_default(void) {
                        .effort = LAC_EFFORT_NORMAL};
 }
 
-/* `n` texts that are there. */
+/* Checks that a list has `n` texts that are not NULL. */
 static lac_status check_list(const char *name, const char *const *list, int n, lac_error *err) {
   if (n < 0) return laci_fail(err, LAC_BAD_ARGUMENT, "n_%s is %d, wanted 0 or more", name, n);
   if (n > 0 && !list)
@@ -62,7 +63,7 @@ static lac_status check_options(const lac_options *options, lac_error *err) {
   return st ? st : check_list("input_shapes", options->input_shapes, options->n_input_shapes, err);
 }
 
-/* "NAME=1x3x224x224"; ? or -1 leaves a size as it is. */
+/* Parses "NAME=1x3x224x224"; ? or -1 keeps the model's size. */
 static lac_status parse_input_shape(const char *text, laci_arena *arena, laci_input_shape *out,
                                     lac_error *err) {
   const char *equals = strrchr(text, '=');
@@ -105,7 +106,7 @@ static char *join(const lac_options *options, lac_error *err) {
   return text;
 }
 
-/* For the first time: writes what is inferred into the graph. */
+/* Infers shapes for the first time and writes them into the graph. */
 static lac_status infer_graph(laci_graph *graph, const lac_options *options, lac_error *err) {
   laci_arena arena = {0};
   laci_input_shape *fixed = laci_alloc((size_t)options->n_input_shapes, sizeof *fixed);

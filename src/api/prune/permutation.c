@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Permutation files: saving a report's orders, replaying and undoing them. */
+ * Permutation files: saves a report's orders, applies or inverts saved ones. */
 #include <string.h>
 
 #include "api/model/model_in.h"
@@ -30,7 +30,8 @@ lac_status lac_permutation_save(const lac_report *pub, const char *path, bool fo
   return laci_file_write(path, report->permutation, strlen(report->permutation), force, err);
 }
 
-/* Which computed weights hold the pattern, [n_rows]; *held from laci_alloc. */
+/* Sets *held [n_rows], from laci_alloc: which computed weights hold the pattern before the
+ * reordering. */
 static lac_status look_before(const laci_job *job, const lac_options *options, bool **held,
                               lac_error *err) {
   const laci_analysis *a = job->analysis;
@@ -44,8 +45,8 @@ static lac_status look_before(const laci_job *job, const lac_options *options, b
   return st;
 }
 
-/* A stored order is taken as it is, and nothing gives a weight that is not pruned here its pattern
- * back. */
+/* Warns about weights that held the pattern before and do not now: a stored order is applied
+ * without a search, and weights that are not pruned in this call may lose their pattern. */
 static void warn_of_broken(const laci_report *report, const laci_job *job, const bool *held) {
   for (int l = 0; l < job->analysis->n_rows; l++) {
     const lac_layer *layer = &report->layers[l];

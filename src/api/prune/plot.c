@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the drawing says about each node, from the graph and a report. */
+ * Makes the texts and colours of the drawing's nodes from the graph and a report. */
 #include "report/plot.h"
 
 #include <stdio.h>
@@ -13,8 +13,8 @@
 #include "graph/op.h"
 #include "lacuna/prune.h"
 
-/* Does orange belong here: a node with stored parameters of its own that are reordered
- * with the channels? */
+/* Does the node have stored parameters that are reordered with its channels? Such nodes are orange.
+ */
 static bool has_parameters(const laci_graph *graph, const laci_node *node) {
   for (int i = 0; i < node->n_inputs; i++) {
     int value = node->inputs[i];
@@ -26,7 +26,7 @@ static bool has_parameters(const laci_graph *graph, const laci_node *node) {
   return false;
 }
 
-/* Shape arithmetic and what else does not depend on the input. */
+/* Is the node independent of the network's input, such as shape arithmetic? */
 static bool is_constant(const laci_graph *graph, const laci_node *node) {
   for (int i = 0; i < node->n_outputs; i++) {
     if (node->outputs[i] >= 0 && !graph->values[node->outputs[i]].known) return false;
@@ -88,7 +88,7 @@ static const char *first_cause(const laci_analysis *a, int node) {
   return of->fault ? of->fault : of->op ? NULL : "operator is not known";
 }
 
-/* What was done, where the report is of something done; else what could be. */
+/* Writes what was pruned and reordered, or for a report of lac_inspect what could be. */
 static void summary_text(const lac_report *report, char *text, size_t size) {
   const lac_summary *sum = &report->summary;
   bool done = strcmp(report->verb, "prune") == 0 || strcmp(report->verb, "permute") == 0;

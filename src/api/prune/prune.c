@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * lac_prune, lac_permute, lac_inspect: an analysis, what the room prune makes of it, a report. */
+ * lac_prune, lac_permute, lac_inspect: analysis, the work of src/prune, and the report. */
 #include "lacuna/prune.h"
 
 #include <string.h>
@@ -40,7 +40,7 @@ laci_prune_options laci_prune_options_of(const lac_options *options, const laci_
                               .comm = laci_process_group_comm(options->group)};
 }
 
-/* All that can fail is done before the model changes. */
+/* Everything that can fail is done before the model changes. */
 static lac_status run(lac_model *model, const lac_options *options, bool permute, bool mask,
                       lac_report **out, lac_error *err) {
   double start = laci_clock_seconds();

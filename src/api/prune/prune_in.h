@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What pruning, replaying a permutation and checking share. */
+ * Code shared by pruning, replaying a permutation, and checking. */
 #ifndef LACI_API_PRUNE_PRUNE_IN_H
 #define LACI_API_PRUNE_PRUNE_IN_H
 
@@ -8,7 +8,7 @@
 typedef struct lac_options lac_options;
 typedef struct laci_job laci_job;
 
-/** Options as the room prune has them; views of `options` and `job`. */
+/** Converts public options to those of src/prune, with views of `options` and `job`. */
 laci_prune_options laci_prune_options_of(const lac_options *options, const laci_job *job);
 
 #endif

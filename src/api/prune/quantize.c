@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From lac_quantization to the room quantize, and back into model and report. */
+ * Passes lac_quantization to src/quantize, and its results to model and report. */
 #include "api/prune/quantize_in.h"
 
 #include <string.h>

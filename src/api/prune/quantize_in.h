@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Quantization between a pruning and its commit. */
+ * Quantization, which comes after pruning and before the new weights are committed to the model. */
 #ifndef LACI_API_PRUNE_QUANTIZE_IN_H
 #define LACI_API_PRUNE_QUANTIZE_IN_H
 
@@ -13,12 +13,12 @@ typedef struct laci_pruning laci_pruning;
 typedef struct laci_quantization laci_quantization;
 typedef struct laci_report laci_report;
 
-/** What can be refused before the long work: options that make no sense, and what
- * laci_quantize_check says. Without options->quantization all is well. */
+/** Checks before the long work that the options are valid and that the network can be quantized
+ * (laci_quantize_check). Returns LAC_OK without options->quantization. */
 LAC_MUST_CHECK lac_status laci_check_quantization(const lac_model *model,
                                                   const lac_options *options, lac_error *err);
 
-/** A pruning that is done, and what it was made of. */
+/** A finished pruning, and its inputs. */
 typedef struct laci_quantize_source {
   lac_model *model;
   const lac_options *options;
@@ -27,13 +27,13 @@ typedef struct laci_quantize_source {
   const laci_calibration_source *samples;
 } laci_quantize_source;
 
-/** Quantizes the model with a pruning's new weights, and says so in the report; NULL without
- * options->quantization. The model stays as it is, but for its file. */
+/** Quantizes the model with a pruning's new weights, and adds the results to the report. *made is
+ * NULL without options->quantization. Apart from its file, the model is not changed. */
 LAC_MUST_CHECK lac_status laci_quantize_model(const laci_quantize_source *from, laci_report *report,
                                               laci_quantization **made, lac_error *err);
 
-/** The quantized network takes the place of the model's, which nobody may look at any more; made
- * NULL: nothing is done. */
+/** Replaces the model's network by the quantized one; pointers to the old network become invalid.
+ * made NULL: does nothing. */
 void laci_quantized_commit(lac_model *model, laci_quantization *made);
 
 #endif

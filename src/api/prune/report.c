@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From an analysis and the result of pruning to the plain data of a report. */
+ * Converts an analysis and the result of pruning to the plain data of a report. */
 
 #include <stdio.h>
 #include <string.h>
@@ -83,7 +83,7 @@ static bool fill_group(laci_report *report, const laci_analysis *a, int g) {
   return ok;
 }
 
-/* Names are the caller's, and may be gone before the report is. */
+/* Copies the names of the rule, since the caller's texts may be freed before the report is. */
 static bool name_rule(laci_report *report, const lac_options *options, bool prunes) {
   char text[LACI_PATTERN_TEXT];
   bool ok = true;
@@ -194,7 +194,7 @@ static void add_moves(lac_layer *to, const laci_layer *from, const laci_value_or
   }
 }
 
-/* The order of one axis of a stored tensor. */
+/* Adds the order of one axis of a stored tensor. */
 static bool add_order(laci_report *report, const laci_stored *stored, const laci_axis_order *from) {
   laci_report_order *to = &report->orders[report->n_orders];
   *to = (laci_report_order){
@@ -204,7 +204,7 @@ static bool add_order(laci_report *report, const laci_stored *stored, const laci
       .order = laci_arena_alloc(&report->arena, (size_t)from->count, sizeof *to->order)};
   if (!to->tensor || !to->order) return false;
   memcpy(to->order, from->order, (size_t)from->count * sizeof *to->order);
-  if (from->n_groups > 0) { /* a group's own numbers */
+  if (from->n_groups > 0) { /* numbers within the group */
     int64_t size = from->count / from->n_groups;
     for (int64_t p = 0; p < from->count; p++)
       to->order[p] = (int32_t)(to->order[p] - p / size * size);
@@ -278,7 +278,7 @@ static bool add_group(laci_report *report, const laci_pruning *p, int g) {
   return ok;
 }
 
-/* A mask's bits change hands; its tensor's name is copied. */
+/* Moves a mask's bits to the report; copies its tensor's name. */
 static bool take_mask(laci_report *report, const laci_pruning *p, laci_pruned_mask *mask) {
   const char *name = laci_arena_text(&report->arena, p->analysis->graph->stored[mask->stored].name);
   report->masks[report->n_masks++] = (laci_report_mask){

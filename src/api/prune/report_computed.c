@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is in weights that are computed from stored tensors: a mask's product holds N:M although no
- * tensor of the file does. Each product is evaluated as lac_model_fold would store it, and measured
- * as a stored weight is; nothing is changed. */
+ * Measures weights that are computed from stored tensors: the product with a mask may hold N:M
+ * although no tensor of the file does. Each such weight is evaluated as for lac_model_fold and
+ * measured like a stored weight; the model is not changed. */
 #include <stdio.h>
 
 #include "analyze/analyze.h"
@@ -33,7 +33,8 @@ static lac_status measure(laci_report *report, const laci_job *job, int l,
   return st;
 }
 
-/* A weight that holds NaN or infinities, say: no tool stores it or prunes it. */
+/* Notes why a weight could not be measured, for example because it has NaN or infinities; it can be
+ * neither folded nor pruned. */
 static lac_status note_unknown(laci_report *report, int l, const char *why, lac_error *err) {
   lac_layer *layer = &report->layers[l];
   char text[700];

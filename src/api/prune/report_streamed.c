@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a report leaves out where a model is larger than memory. */
+ * Reports without figures of layers, for models that are larger than memory. */
 #include "api/prune/report_in.h"
 #include "base/log.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From options to the rule of masks. */
+ * Makes the rule of masks from options. */
 #include "api/prune/rule_in.h"
 
 #include <stdio.h>
@@ -28,7 +28,7 @@ const char *laci_pattern_text(const lac_options *options, char text[LACI_PATTERN
   return text;
 }
 
-/* Scores that choose weights together know only rows. */
+/* Checks score and mask: scores that choose several weights together work only on rows ("1d"). */
 static lac_status check_score(const lac_options *options, const laci_mask_rule *rule,
                               lac_error *err) {
   const laci_score *score = options->calibration ? laci_score_of(options) : NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What options say of masks: their rule, and scores that somebody else gives. */
+ * Options about masks: the rule of masks, and scores that are random or read from a file. */
 #ifndef LACI_API_PRUNE_RULE_IN_H
 #define LACI_API_PRUNE_RULE_IN_H
 
@@ -8,30 +8,30 @@
 typedef struct lac_options lac_options;
 typedef struct laci_job laci_job;
 
-/** Of options that laci_check_rule accepts. */
+/** Returns the rule of masks for options that laci_check_rule accepts. */
 laci_mask_rule laci_rule_of(const lac_options *options);
-/** Fails LAC_BAD_ARGUMENT. */
+/** Checks the options about masks. Fails LAC_BAD_ARGUMENT. */
 LAC_MUST_CHECK lac_status laci_check_rule(const lac_options *options, lac_error *err);
 
 /** "2:4", "64:2:8". */
 enum { LACI_PATTERN_TEXT = 48 };
 const char *laci_pattern_text(const lac_options *options, char text[LACI_PATTERN_TEXT]);
 
-/** Is the score a file's, "FILE.npz"? */
+/** Does the name mean a file of scores, "FILE.npz"? */
 bool laci_score_is_file(const char *name);
 
-/** Scores of the weights that may be pruned, for laci_prune_options; empty where the score is |w|
- * or calibration's. */
+/** Scores of the weights that may be pruned, for laci_prune_options; empty if the score is the
+ * magnitude or one of calibration. */
 typedef struct laci_score_arrays {
   int n;
-  float **arrays; /* [n stored] laci_alloc; NULL: none */
+  float **arrays; /* [n stored], from laci_alloc; NULL: this tensor has none */
 } laci_score_arrays;
 
-/** Draws them, or reads them from the options' file; their bytes are added to the job's budget.
- * Fails LAC_NOT_FOUND for a weight without an array, LAC_BAD_SHAPE, LAC_BAD_VALUE (NaN, infinite,
- * negative), LAC_MEMORY_LIMIT, and as laci_npz_open. */
+/** Draws random scores, or reads scores from the options' file, and adds their bytes to the job's
+ * budget. Fails LAC_NOT_FOUND for a weight without an array, LAC_BAD_SHAPE, LAC_BAD_VALUE (NaN,
+ * infinite, negative), LAC_MEMORY_LIMIT, and as laci_npz_open. */
 LAC_MUST_CHECK lac_status laci_score_arrays_open(const lac_options *options, laci_job *job,
                                                  laci_score_arrays *scores, lac_error *err);
-void laci_score_arrays_close(laci_score_arrays *scores); /* an empty one is fine */
+void laci_score_arrays_close(laci_score_arrays *scores); /* may be empty */
 
 #endif

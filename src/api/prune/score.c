@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Scores that are not the weights' own: uniform numbers, or arrays of an .npz file, one a weight.
- */
+ * Scores that do not depend on the weights: uniform random numbers, or arrays of an .npz file, one
+ * per weight. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -43,7 +43,8 @@ static void draw_parts(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/* By name, so that a weight's numbers do not depend on what else is pruned. */
+/* Fills random numbers from seed and the tensor's name, so that they do not depend on which other
+ * weights are pruned. */
 static void draw(const laci_stored *stored, uint64_t seed, laci_pool *pool, float *out) {
   drawing d = {.out = out,
                .count = laci_shape_count(&stored->shape),

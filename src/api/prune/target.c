@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What targets make of the layers of a report, in its words. */
+ * How targets handle the layers of a report, as data of the report. */
 #include <stdio.h>
 
 #include "analyze/analyze.h"
@@ -40,7 +40,7 @@ static const char *gain_text(laci_report *report, const laci_target *target,
   return keep(report, text, ok);
 }
 
-/* by: 1, or -1 to take it back. */
+/* Counts an answer. by: 1, or -1 to undo it. */
 static void count(lac_target_report *to, lac_target_answer answer, int by) {
   to->n_dense += by * (answer == LAC_TARGET_DENSE);
   to->n_taken += by * (answer == LAC_TARGET_TAKEN);
@@ -79,7 +79,7 @@ static lac_status add_layers(laci_report *report, const laci_job *job, const lac
     if (st) return st;
     count(to, layers[l].answer, 1);
   }
-  for (int l = a->n_layers; l < a->n_rows; l++) { /* dense, until somebody has looked at it */
+  for (int l = a->n_layers; l < a->n_rows; l++) { /* dense, until the computed weight is measured */
     layers[l].reason = report->layers[l].reason;
     count(to, LAC_TARGET_DENSE, 1);
   }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A public group, as the functions that take one see it. */
+ * Access to the contents of a public lac_process_group. */
 #ifndef LACI_API_RUN_PROCESS_GROUP_IN_H
 #define LACI_API_RUN_PROCESS_GROUP_IN_H
 
@@ -8,10 +8,10 @@
 typedef struct lac_process_group lac_process_group;
 typedef struct laci_comm laci_comm;
 
-/** A view; NULL: alone. */
+/** Returns the group's communicator, a view; NULL: this process is alone. */
 laci_comm *laci_process_group_comm(const lac_process_group *group);
 
-/** Takes the comm. Fails LAC_NO_MEMORY. */
+/** Makes a group that owns comm. Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_process_group_create(laci_comm *comm, lac_process_group **group,
                                                     lac_error *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * That all processes were asked for the same: options, numbers of images, and a network of one
- * structure, without which its bytes mean nothing elsewhere. */
+ * Checks that all processes have the same options, numbers of images, and structure of the network;
+ * without the same structure, bytes of weights could not be exchanged. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@
 #include "lacuna/mask.h"
 #include "tensor/shape.h"
 
-/** Of names, types and sizes of everything that is stored, and of the masks' names. */
+/** Returns a hash of names, types and sizes of all stored tensors, and of the masks' names. */
 static uint64_t structure_of(const laci_graph *graph, const lac_mask *mask) {
   uint64_t hash = 0;
   for (int s = 0; s < graph->n_stored; s++) {
@@ -45,8 +45,8 @@ static lac_status compare_structure(laci_comm *comm, const laci_graph *graph, co
   return laci_comm_agree(comm, st, err);
 }
 
-/** What decides on how many steps there are and what is done between them: processes that differ
- * would wait for each other in vain. */
+/** Returns a hash of everything that determines the number of steps and the work between them:
+ * processes that differ in this would wait for each other forever. */
 static uint64_t plan_hash(const laci_training *t) {
   const lac_train_options *o = t->options;
   const laci_train_plan *p = t->plan;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whether a model can be trained on images: what is looked at before a step is planned. Next:
- * trainer.c. */
+ * Checks that a model can be trained on images, before a step is planned. Next: trainer.c. */
 #include <string.h>
 
 #include "api/model/model_in.h"
@@ -23,15 +22,16 @@ static lac_status infer(const lac_model *model, uint64_t max_memory, lac_error *
     if (st) return st;
     laci_job_close(&job);
   }
-  return laci_model_materialise(model, err); /* a trainer reads weights where they are */
+  return laci_model_materialise(model, err); /* a trainer reads weights in place */
 }
 
-/** Whether the images can be the network's input: its batch may be another, sizes may be open. */
+/** Checks that the images fit the network's input, whose batch size may differ and whose other
+ * sizes may be open. */
 static lac_status laci_training_check_images(const laci_training *t, lac_error *err) {
   const laci_graph *graph = t->model->graph;
   const laci_preprocessing *p = &t->plan->prepare;
   const int64_t wanted[] = {-1, laci_preprocessing_channels(p), p->height, p->width};
-  if (graph->n_inputs != 1) return LAC_OK; /* the training graph says so */
+  if (graph->n_inputs != 1) return LAC_OK; /* making the training graph reports this */
   const laci_value *images = &graph->values[graph->inputs[0]];
   const laci_shape *shape = &images->type.shape;
   bool fits = shape->rank < 0 || shape->rank == 4;
@@ -47,13 +47,15 @@ static lac_status laci_training_check_images(const laci_training *t, lac_error *
                    wanted[1] == 1 ? "" : "s", p->height, p->width);
 }
 
-/** The folder's test part, where it is going to be looked at: that it is there and has the classes
- * of the training part must not come out after an epoch. */
+/** If there will be evaluations, checks now that the folder's test part exists and has the classes
+ * of the training part; otherwise the run would fail only after an epoch. */
 static lac_status check_test_part(const laci_training *t, lac_error *err) {
   const lac_train_options *o = t->options;
   const laci_dataset *train = t->plan->set;
   laci_dataset *test = NULL;
-  if (!o->evaluate || o->eval_only) return LAC_OK; /* all that is open then is that part */
+  if (!o->evaluate || o->eval_only)
+    return LAC_OK; /* with eval_only the open part is the test part
+                                                      */
   const bool by_network = laci_dataset_numbering(train) == LACI_NUMBERED_BY_NETWORK;
   laci_dataset_options how = {.part = LACI_PART_TEST,
                               .classes_path = o->classes,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a trained network's outputs mean is written into it, so that whoever evaluates it numbers
- * folders as the training did. */
+ * Writes the meaning of a network's outputs into its metadata, so that an evaluation numbers the
+ * class folders as the training did. */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@
 #include "data/dataset.h"
 #include "graph/graph.h"
 
-/* A line of metadata, which is UTF-8. */
+/* Can the name be a line of metadata, which is UTF-8? */
 static bool is_line(const char *name) {
   uint32_t code = 0;
   size_t n;
@@ -25,7 +25,7 @@ static bool is_line(const char *name) {
   return name != NULL;
 }
 
-/* ImageNet's numbers, however few of its classes there are. */
+/* Logs that ImageNet's class numbers are used although some of its classes are missing. */
 static void log_absent(const laci_dataset *set) {
   const int n = laci_dataset_classes(set);
   bool *there = laci_alloc((size_t)n, sizeof *there);
@@ -55,8 +55,9 @@ static void log_classes(const laci_training *t) {
              "those of the data, in the order of their folders");
 }
 
-/* From now on the network's outputs mean the folders that it is trained on. ImageNet's ids and
- * numbers of other data say that by themselves: names of former classes would be wrong then. */
+/* Stores the names of the folders as the meaning of the network's outputs. For ImageNet's ids, and
+ * for data with class numbers, no names are needed, and names of former classes are removed, since
+ * they would be wrong. */
 lac_status laci_training_name_classes(const laci_training *t, lac_error *err) {
   const laci_dataset *set = t->plan->set;
   laci_graph *graph = t->model->graph;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The drawing of pruning: what the dense network scored, what is left right after it was pruned,
- * and how training brings it back, for one method of pruning or several. */
+ * Draws the recovery after pruning: the dense network's score, the score right after pruning, and
+ * its rise during training, for one or several methods of pruning. */
 #include <string.h>
 
 #include "base/error.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * lacuna/data.h on the room data. */
+ * Implements lacuna/data.h with src/data. */
 #include "lacuna/data.h"
 
 #include "api/model/model_in.h"

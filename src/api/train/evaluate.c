@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An evaluation during a training stores the weights in the model and lets lac_eval run it, as
- * anybody would: the network that is measured is the one that is written. Several processes share
- * the images; one alone has all of them. */
+ * Evaluation during a training: stores the weights in the model and runs lac_eval on it, so that
+ * exactly the network that will be written is measured. Several processes divide the images. */
 #include <string.h>
 
 #include "api/model/model_in.h"
@@ -13,7 +12,7 @@
 #include "train/loop.h"
 #include "train/trainer.h"
 
-/** The images that are this process's, then everybody's scores. */
+/** Evaluates this process's images, and then gathers the scores of all processes. */
 static lac_status evaluate_shared(const laci_training *t, const lac_eval_options *how,
                                   lac_eval_result *result, lac_error *err) {
   const laci_eval_part part = {

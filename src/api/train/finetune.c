@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * lac_finetune: lac_check, lac_prune or the replay of an earlier run's order, masks, lac_train.
  *
- * The order of channels that a run began with is in its folder, so that a run that goes on need not
- * search and verify it again. It is a permutation file, as lac_permutation_apply reads it; what
- * belongs to it, the masks, is in the checkpoints, and is compared there. */
+ * The channel orders that a run began with are stored in its folder, so that a run that continues
+ * it need not search and verify them again. The file is a permutation file for
+ * lac_permutation_apply. The masks are in the checkpoints, and are compared there. */
 #include "lacuna/finetune.h"
 
 #include <limits.h>
@@ -23,7 +23,7 @@
 
 enum { MOST_NAMES = 3, NAMES_BYTES = 512 };
 
-/* One call. */
+/* The state of one call of lac_finetune. */
 typedef struct tuning {
   lac_model *model;
   const lac_finetune_options *options;
@@ -59,9 +59,9 @@ static bool order_path(const char *model_dir, char path[PATH_MAX]) {
   return n > 0 && n < PATH_MAX;
 }
 
-/* Puts the model's channels into the order of the run, where that has a checkpoint: without one the
- * run begins anew, perhaps from another network. False, and the model is as it was, where it is not
- * known. */
+/* Applies the channel orders of the run in model_dir to the model, if the run has a checkpoint;
+ * without one the run starts again, perhaps from another network. Returns false, with the model
+ * unchanged, if the orders are not known. */
 static bool replay_order(const tuning *t, const lac_options *pruning) {
   const char *folder = t->options->training.model_dir;
   char path[PATH_MAX];
@@ -70,7 +70,7 @@ static bool replay_order(const tuning *t, const lac_options *pruning) {
   lac_error err = {0};
   if (!order_path(folder, path) || access(path, F_OK) != 0) return false;
   if (!laci_folder_has(folder, LACI_RUN_CHECKPOINTS)) return false;
-  how.verify = false; /* it was verified before it was kept */
+  how.verify = false; /* the orders were verified before they were stored */
   lac_status st = lac_permutation_apply(t->model, path, false, &how, &report, &err);
   lac_report_destroy(report);
   if (st) laci_log(LAC_LOG_WARNING, "%s; an order is searched again", err.text);
@@ -78,13 +78,14 @@ static bool replay_order(const tuning *t, const lac_options *pruning) {
   return st == LAC_OK;
 }
 
-/* Whether the order of the run is known is process 0's to say; where it is, all have to find it. */
+/* replay_order for all processes: process 0 decides whether the orders are known; if they are, all
+ * processes must be able to read them. */
 static lac_status replay_together(const tuning *t, const lac_options *pruning, lac_error *err) {
   lac_process_group *group = t->options->training.group;
   lac_finetune_result *r = t->result;
   r->replayed = replay_order(t, pruning);
   bool first = r->replayed;
-  /* A folder may be read sooner by one than by another. */
+  /* one process may take longer to read the folder than another */
   lac_status st = laci_comm_agree_late(laci_process_group_comm(group), LAC_OK, err);
   if (!st) st = lac_process_group_broadcast(group, &first, sizeof first, err);
   if (!st && first != r->replayed) {
@@ -97,19 +98,20 @@ static lac_status replay_together(const tuning *t, const lac_options *pruning, l
   return lac_process_group_agree(group, st, err);
 }
 
-/* Keeps the order of the report; NULL: the run has none. That of an earlier run goes in any case.
- * A failure is a warning. */
+/* Stores the report's channel orders in the folder; NULL: there are none. The file of an earlier
+ * run is removed in any case. A failure is only a warning. */
 static void keep_order(const char *folder, const lac_report *report) {
   char path[PATH_MAX];
   lac_error err = {0};
   if (!order_path(folder, path)) return;
   if (report && !lac_permutation_save(report, path, true, &err)) return;
-  (void)unlink(path); /* that of an earlier run would mislead this one */
+  (void)unlink(path); /* an earlier run's orders would be wrong for this one */
   if (report)
     laci_log(LAC_LOG_WARNING, "%s; a run that goes on will search the order again", err.text);
 }
 
-/* The folder is the run's own from its first event on, and process 0's to write in. */
+/* Stores the orders at the first event, since from then on the folder is the run's; only process 0
+ * writes. */
 static void listen(const lac_train_event *event, void *context) {
   const tuning *t = context;
   const lac_train_options *given = &t->options->training;
@@ -140,7 +142,7 @@ static void count_kinds(lac_finetune_result *r) {
   r->n_zero = n[KIND_ZERO];
 }
 
-/* ": fc, head" where they are few; else nothing. */
+/* Writes the layers' names, ": fc, head", if there are few; else an empty text. */
 static const char *names_of(const lac_report *report, kind wanted, char text[NAMES_BYTES]) {
   int n = 0;
   size_t used = 0;
@@ -154,7 +156,7 @@ static const char *names_of(const lac_report *report, kind wanted, char text[NAM
   return text;
 }
 
-/* A line where a part is pruned already, and a line about what is all zero. */
+/* Logs which layers are pruned already, and which are zero everywhere. */
 static void log_found(const lac_finetune_result *r, bool prunes_rest) {
   char names[NAMES_BYTES];
   if (r->n_pruned && r->n_rest) {
@@ -176,7 +178,8 @@ static void log_found(const lac_finetune_result *r, bool prunes_rest) {
 
 /* ---- Pruning ---- */
 
-/* Permutes and prunes what is not pruned already; a run that goes on is in an order already. */
+/* Permutes and prunes the layers that are not pruned yet; a run that continues has its channel
+ * orders already. */
 static lac_status prune(const tuning *t, lac_error *err) {
   lac_finetune_result *r = t->result;
   lac_options how = t->options->pruning;
@@ -195,7 +198,7 @@ static lac_status prune(const tuning *t, lac_error *err) {
   return st;
 }
 
-/* Prunes what is not pruned already, unless that is to stay as it is. */
+/* Checks the model, and prunes the layers that are not pruned yet, if prune_rest is set. */
 static lac_status prune_rest(const tuning *t, lac_error *err) {
   const lac_options *pruning = &t->options->pruning;
   lac_finetune_result *r = t->result;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The folder of a training run: made, locked, marked as one. Next: record.c. */
+ * Creates, locks and marks the folder of a training run. Next: record.c. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -16,14 +16,15 @@
 #include "train/events.h"
 #include "train/loop.h"
 
-/** From now on the folder is a run's. One that goes on keeps what it began with. */
+/** Writes run.json, which marks the folder as a run's; a run that continues keeps the file of its
+ * start. */
 static lac_status mark_folder(const laci_training *t, lac_error *err) {
   const lac_train_options *o = t->options;
   if (o->recover && laci_folder_has(o->model_dir, LACI_RUN_MARK)) return LAC_OK;
   return laci_train_mark(o->model_dir, t->model->path, o->seed, t->plan->steps, err);
 }
 
-/* a, a/b, a/b/c */
+/* Creates the folder and those above it: a, a/b, a/b/c. */
 static lac_status make_folders(const char *folder, lac_error *err) {
   char path[PATH_MAX];
   const size_t n = strlen(folder);

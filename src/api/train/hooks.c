@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a training does besides its steps: events go to the run's record and to the caller. Next:
- * evaluate.c, record.c, train/loop.h. */
+ * What a training does in addition to its steps: passes events to the run's record and to the
+ * caller's listener. Next: evaluate.c, record.c, train/loop.h. */
 #include <string.h>
 
 #include "api/model/model_in.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Options of a training inside their limits, before any data are looked at. */
+ * Checks the limits of a training's options, before any data are read. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -16,7 +16,7 @@ static lac_status check_whole(const char *what, int64_t value, int64_t least, in
                    value, least, most);
 }
 
-/** -1 stands for the recipe's. */
+/** Checks a number; -1 means the recipe's value. */
 static lac_status check_real(const char *what, double value, double most, lac_error *err) {
   if (value == -1 || (value >= 0 && value <= most)) return LAC_OK;
   return laci_fail(err, LAC_BAD_ARGUMENT, "%s %g: wanted 0 to %g", what, value, most);

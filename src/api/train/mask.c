@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * lacuna/mask.h: a list of masks by name. Choosing them is sparse/mask.h's work. */
+ * lacuna/mask.h: a list of masks by name. sparse/mask.h chooses masks. */
 #include "lacuna/mask.h"
 
 #include <inttypes.h>
@@ -43,7 +43,7 @@ void lac_mask_destroy(lac_mask *mask) {
   laci_free(mask);
 }
 
-/** NULL where there is none, and where mask or name is NULL. */
+/** Finds the mask of this name. Returns NULL if there is none, or if mask or name is NULL. */
 static const entry *find(const lac_mask *mask, const char *name) {
   if (!mask || !name) return NULL;
   for (size_t at = 0; at < mask->n; at++) {
@@ -59,7 +59,7 @@ static bool is_float(lac_dtype dtype) {
          dtype == LAC_DTYPE_F64;
 }
 
-/** The weight as sparse sees it: [outer, columns, inner]. */
+/** Makes the weight's view for src/sparse: [outer, columns, inner]. */
 static lac_status view_of(const lac_mask *mask, const lac_mask_weight *w, laci_weight_view *view,
                           lac_error *err) {
   const laci_given given[] = {{"name", w->name}, {"values", w->values}};
@@ -89,7 +89,7 @@ static lac_status view_of(const lac_mask *mask, const lac_mask_weight *w, laci_w
   return LAC_OK;
 }
 
-/** A new last entry, which counts only once mask->n says so. */
+/** Makes a new last entry; it is not part of the list until mask->n is increased. */
 static lac_status make_entry(lac_mask *mask, const laci_weight_view *view, entry **made,
                              lac_error *err) {
   void *array = mask->entries;
@@ -211,7 +211,7 @@ lac_status lac_mask_bytes(const lac_mask *mask, const char *name, const uint8_t 
 
 lac_status lac_mask_apply(const lac_mask *mask, const char *name, lac_dtype dtype, void *values,
                           size_t count, lac_error *err) {
-  /* no elements need no place */
+  /* without elements, values may be NULL */
   lac_status st = LACI_CHECK_GIVEN(err, {"mask", mask}, {"name", name},
                                    {"values", count ? values : (const void *)name});
   if (st) return st;

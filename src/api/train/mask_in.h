@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Masks as other files of this room see them. */
+ * Private functions of lac_mask for the other files of src/api. */
 #ifndef LACI_API_TRAIN_MASK_IN_H
 #define LACI_API_TRAIN_MASK_IN_H
 
@@ -10,10 +10,10 @@
 typedef struct lac_mask lac_mask;
 typedef struct laci_comm laci_comm;
 
-/** Of the bytes of mask `at`, 0 <= at < lac_mask_count. */
+/** Returns a hash of the bytes of mask `at`, 0 <= at < lac_mask_count. */
 uint64_t laci_mask_hash(const lac_mask *mask, int at);
-/** The masks become process 0's; those of the others are of the same weights, or it fails
- * LAC_BAD_SHAPE. mask NULL: there are none. Fails LAC_PEER. */
+/** Copies process 0's masks to all processes. Fails LAC_BAD_SHAPE if the masks of a process are not
+ * for the same weights, LAC_PEER. mask NULL: there are no masks. */
 LAC_MUST_CHECK lac_status laci_mask_share(lac_mask *mask, laci_comm *comm, lac_error *err);
 
 #endif

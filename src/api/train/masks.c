@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Masks in a training: by name from the caller, by place for the optimizer, by value for the
- * engine.
- */
+ * Converts the caller's masks, which have names, to the optimizer's buffer and to the engine's list
+ * of weights. */
 #include <string.h>
 
 #include "api/model/model_in.h"
@@ -16,7 +15,7 @@
 #include "train/optimizer.h"
 #include "train/trainer.h"
 
-/** The parameter of that name; -1: none is trained. */
+/** Returns the index of the trained parameter of this name; -1: there is none. */
 static int find_parameter(const laci_training *t, const char *name) {
   const laci_parameter *parameters = laci_trainer_parameters(t->trainer);
   for (int p = 0; p < laci_trainer_graph(t->trainer)->n_params; p++) {
@@ -25,8 +24,8 @@ static int find_parameter(const laci_training *t, const char *name) {
   return -1;
 }
 
-/** Does the model store a tensor of that name which training leaves as it is? Those of an output
- * that is not the first keep their zeros by themselves. */
+/** Does the model store a tensor of this name that is not trained? Such a tensor, for example of an
+ * output other than the first, keeps its zeros without a mask. */
 static bool stays(const laci_training *t, const char *name) {
   const laci_graph *graph = t->model->graph;
   const laci_training_graph *g = laci_trainer_graph(t->trainer);
@@ -80,7 +79,7 @@ lac_status laci_training_known_masks(const laci_training *t, const lac_mask *mas
     int stored = value >= 0 ? t->model->graph->values[value].stored : -1;
     const uint8_t *bytes;
     size_t count;
-    if (stored < 0) continue; /* set_masks says what is wrong */
+    if (stored < 0) continue; /* laci_training_set_masks reports this failure */
     lac_status st = lac_mask_bytes(mask, name, &bytes, &count, err);
     if (st) return st;
     if (count != (size_t)laci_shape_count(&t->model->graph->stored[stored].shape)) continue;

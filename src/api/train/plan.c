@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From options to a plan: a copy of the recipe, what the caller changed in it, and, once the number
- * of images is known, all of it in steps. */
+ * Makes a plan from options: a copy of the recipe with the caller's changes, converted to steps
+ * when the number of images is known. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,7 +42,7 @@ lac_train_options lac_train_options_default(void) {
 
 /* ---- The data ---- */
 
-/** Which parts of the data this run is going to look at. */
+/** Returns which parts of the data this run reads. */
 static laci_parts_use use_of(const lac_train_options *o) {
   if (o->eval_only) return LACI_PARTS_TEST;
   return o->evaluate ? LACI_PARTS_BOTH : LACI_PARTS_TRAIN;
@@ -144,7 +144,7 @@ lac_status laci_train_resolve(const lac_train_options *o, laci_train_plan *plan,
                 : o->dtype == LAC_DTYPE_BF16 ? LACI_BATCH_BF16
                                              : LACI_BATCH_F32;
   plan->accumulate = o->accumulate;
-  if (o->eval_only) { /* the part for evaluation, of which no step is made */
+  if (o->eval_only) { /* the open part is the one for evaluation, and there are no steps */
     plan->accumulate = 1;
     if (images < plan->batch) plan->batch = (int)images;
   }

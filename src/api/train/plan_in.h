@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a training does, from its options and a folder of images: made by plan.c, done by
- * train.c. */
+ * The plan of a training, derived from its options and a folder of images: plan.c makes it, train.c
+ * carries it out. */
 #ifndef LACI_API_TRAIN_PLAN_IN_H
 #define LACI_API_TRAIN_PLAN_IN_H
 
@@ -11,33 +11,36 @@
 
 typedef struct laci_dataset laci_dataset;
 
-/** Options with nothing left open. */
+/** Options with all defaults resolved. */
 typedef struct laci_train_plan {
-  laci_training_recipe recipe; /* with what the caller changed */
-  int batch, accumulate;       /* images a batch, batches a step and process */
-  int processes, process;      /* how many, and which of them this one is */
+  laci_training_recipe recipe; /* with the caller's changes */
+  int batch, accumulate;       /* images per batch; batches per step in each process */
+  int processes, process;      /* number of processes, and the rank of this one */
   int64_t steps, steps_per_epoch, eval_every, checkpoint_every;
   laci_schedule schedule;
-  int64_t test_images; /* of the part for evaluation, where it is looked at with the other */
+  int64_t test_images; /* images in the part for evaluation, if it is opened together with the
+                          training part */
   const char *known;   /* the network's classes, as laci_graph has them; NULL: not known */
-  laci_dataset *set;   /* the training part; that for evaluation where nothing is trained */
+  laci_dataset *set;   /* the training part; if nothing is trained, the part for evaluation */
   laci_preprocessing prepare;
-  laci_parts parts;                      /* where the images are */
-  char about[3072];                      /* the inside of a JSON object */
-  char changed[LAC_TRAIN_CHANGED_BYTES]; /* as the result's */
-  bool quiet;                            /* no warnings about the data: training gives them */
+  laci_parts parts;                      /* folders of the parts of the data */
+  char about[3072];                      /* description as the contents of a JSON object */
+  char changed[LAC_TRAIN_CHANGED_BYTES]; /* see lac_train_result.changed */
+  bool quiet;                            /* give no warnings about the data, since the training
+                                            gives them */
 } laci_train_plan;
 
-/** The folder's training part, and how its images are prepared. Fails as lac_train. */
+/** Opens the folder's training part, and determines how images are prepared. Fails as lac_train. */
 LAC_MUST_CHECK lac_status laci_train_open(const char *data, const lac_train_options *options,
                                           laci_train_plan *plan, lac_error *err);
-/** All the rest; after laci_train_open. */
+/** Fills the rest of the plan, after laci_train_open. */
 LAC_MUST_CHECK lac_status laci_train_resolve(const lac_train_options *options,
                                              laci_train_plan *plan, lac_error *err);
-/** Every option by itself, and those that rule each other out. Fails LAC_BAD_ARGUMENT. */
+/** Checks the limits of every option, and which options exclude each other. Fails LAC_BAD_ARGUMENT.
+ */
 LAC_MUST_CHECK lac_status laci_train_check_options(const lac_train_options *options,
                                                    lac_error *err);
-/** The recipe with what the caller changed in it, of options that were checked. Fails
+/** Returns the recipe with the caller's changes, for options that were checked. Fails
  * LAC_BAD_ARGUMENT. */
 LAC_MUST_CHECK lac_status laci_train_recipe(const lac_train_options *options,
                                             laci_training_recipe *recipe, lac_error *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The recipe of a training: a copy of the one that is named, what the caller changed in it, and all
- * of it in words. Next: train/recipe.h. */
+ * The recipe of a training: a copy of the named one with the caller's changes, and its settings as
+ * texts. Next: train/recipe.h. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@ static lac_status fail_name(const char *what, const char *name, const char *name
   return laci_fail(err, LAC_BAD_ARGUMENT, "%s %s: wanted %s", what, name, names);
 }
 
-/** One to begin with, where the recipe has none for such an optimizer. */
+/** Returns a common learning rate for an optimizer, if the recipe has none for it. */
 static double usual_rate(laci_optimizer_kind kind) {
   if (kind == LACI_OPTIMIZER_ADAMW) return 0.001;
   return kind == LACI_OPTIMIZER_LARS ? 2.5 : 0.1;
@@ -43,8 +43,8 @@ static lac_status change_optimizer(const lac_train_options *o, laci_training_rec
   return LAC_OK;
 }
 
-/** A piecewise schedule needs stages: where the recipe has none, those of the first recipe, at the
- * same shares of the training. */
+/** Gives a piecewise schedule its stages if the recipe has none: those of the first recipe, at the
+ * same fractions of the training. */
 static void give_stages(laci_training_recipe *r) {
   int n;
   const laci_training_recipe *first = laci_training_recipes(&n);
@@ -57,7 +57,7 @@ static void give_stages(laci_training_recipe *r) {
   }
 }
 
-/** The caller's epochs, at each of which the rate falls. */
+/** Sets the stages to the caller's epochs, at each of which the rate falls. */
 static lac_status set_stages(const lac_train_options *o, laci_training_recipe *r, lac_error *err) {
   double factor = o->decay >= 0 ? o->decay : 0.1, before = 0;
   if (!o->schedule) r->schedule = LACI_SCHEDULE_PIECEWISE;
@@ -83,7 +83,7 @@ static lac_status set_stages(const lac_train_options *o, laci_training_recipe *r
   return LAC_OK;
 }
 
-/** The recipe's stages, at each of which the rate falls by the caller's factor. */
+/** Sets the caller's factor for the recipe's stages, at each of which the rate falls. */
 static lac_status set_decay(const lac_train_options *o, laci_training_recipe *r, lac_error *err) {
   if (r->schedule != LACI_SCHEDULE_PIECEWISE) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "decay %g with schedule %s: wanted piecewise", o->decay,
@@ -123,7 +123,7 @@ lac_status laci_train_recipe(const lac_train_options *o, laci_training_recipe *r
   return st ? st : change_optimizer(o, r, err);
 }
 
-/** What is shown of an explicit rate: it is the same for every batch. */
+/** Writes the setting of an explicit rate, which does not depend on the batch size. */
 static void show_rate(const lac_train_options *o, laci_training_recipe *r) {
   if (o->batch) r->batch = o->batch;
   else if (!r->batch && laci_dtype_here(o->engine, o->dtype) == LAC_DTYPE_BF16)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What remains of a training besides its weights: one line per step in log.jsonl, TensorBoard's
- * events at every display step, and the curves, drawn again at every evaluation from all lines so
- * far, those of earlier runs too. */
+ * The records of a training: one line per step in log.jsonl, TensorBoard events at every display
+ * step, and the curves, which are drawn at every evaluation from all lines so far, including those
+ * of earlier runs. */
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ struct laci_train_record {
   laci_train_log *log;
   laci_events *events;
   laci_train_about about;
-  int folder; /* where the run began, wherever its path leads now */
+  int folder; /* descriptor of the folder, which stays valid if its path changes */
   char curves[PATH_MAX];
 };
 
@@ -72,14 +72,14 @@ lac_status laci_train_record_open(const char *folder, int64_t step, const laci_t
     *record = r;
     return LAC_OK;
   }
-  lac_status ignored = laci_train_record_close(r, NULL); /* the first cause counts */
+  lac_status ignored = laci_train_record_close(r, NULL); /* the first failure is reported */
   (void)ignored;
   return st;
 }
 
 /* ---- Curves ---- */
 
-/** The points of one series: those lines of the log, with that number of theirs. */
+/** The series of the curves; each uses one number of one kind of log line. */
 typedef enum series { TRAIN_LOSS, EVAL_LOSS, TOP1, TOP5, N_SERIES } series;
 
 static double value_of(const laci_log_line *line, series which) {
@@ -144,8 +144,8 @@ static lac_status add_step(laci_train_record *r, const lac_train_event *e, lac_e
   return laci_events_write(r->events, e->step, scalars, 3, err);
 }
 
-/** Whether the log ends in the evaluation of this step: an earlier run was killed after it, before
- * a checkpoint could say so, and it is made again. */
+/** Does the log end with the evaluation of this step? If an earlier run was killed after an
+ * evaluation and before the next checkpoint, the evaluation is done again. */
 static bool is_known(const laci_train_record *r, int64_t step) {
   int64_t n = 0;
   const laci_log_line *lines = laci_train_log_lines(r->log, &n);

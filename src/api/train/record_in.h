@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What remains of a training in its folder besides its weights; train.c says what happened. */
+ * The records of a training in its folder: log and curves. train.c reports the events to be
+ * recorded. */
 #ifndef LACI_API_TRAIN_RECORD_IN_H
 #define LACI_API_TRAIN_RECORD_IN_H
 
@@ -9,20 +10,20 @@
 
 typedef struct lac_train_event lac_train_event;
 
-/** Writes run.json, which says that the folder is a run's: the program, the network's name, seed,
- * steps, when it began. Fails LAC_IO, LAC_NO_MEMORY. */
+/** Writes run.json, which marks the folder as one of a training run: program, network's name, seed,
+ * steps, time of the start. Fails LAC_IO, LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_train_mark(const char *folder, const char *network, uint64_t seed,
                                           int64_t steps, lac_error *err);
 
 /** log.jsonl, TensorBoard events and curves.svg of a run. */
 typedef struct laci_train_record laci_train_record;
 
-/** What the curves say they are of. */
+/** The texts of the curves' titles. */
 typedef struct laci_train_about {
   const char *network; /* a path, or a name */
   const char *format;  /* of the data */
   int64_t images, steps_per_epoch;
-  double dense_top1; /* 0: not known */
+  double dense_top1; /* top-1 before pruning, percent; 0: not known */
 } laci_train_about;
 
 /** Opens the record in `folder`, which must exist. What an earlier run logged about steps after
@@ -32,7 +33,7 @@ LAC_MUST_CHECK lac_status laci_train_record_open(const char *folder, int64_t ste
                                                  laci_train_record **record, lac_error *err);
 LAC_MUST_CHECK lac_status laci_train_record_add(laci_train_record *record,
                                                 const lac_train_event *event, lac_error *err);
-/** Draws the curves once more and closes; NULL is fine. */
+/** Draws the curves a last time and closes the record; NULL is fine. */
 LAC_MUST_CHECK lac_status laci_train_record_close(laci_train_record *record, lac_error *err);
 
 #endif

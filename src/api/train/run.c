@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The loop of src/train as options and a plan want it, and its result. Next: hooks.c,
+ * Runs the loop of src/train according to options and plan, and fills the result. Next: hooks.c,
  * train/loop.h. */
 #include <inttypes.h>
 #include <math.h>
@@ -14,7 +14,7 @@
 #include "train/share.h"
 #include "train/trainer.h"
 
-/** What the run makes of its recipe, a line each. */
+/** Logs how the run changes its recipe, one line per change. */
 static void log_changes(const laci_training *t) {
   if (t->options->eval_only) return;
   for (const char *at = t->plan->changed; *at;) {
@@ -24,7 +24,7 @@ static void log_changes(const laci_training *t) {
   }
 }
 
-/** A loop is an epoch at most: no evaluation waits longer. */
+/** Returns steps_per_loop, at most an epoch, so that no evaluation waits longer. */
 static int64_t steps_per_loop(const laci_training *t) {
   int64_t wanted = t->options->steps_per_loop, most = t->plan->steps_per_epoch;
   if (wanted <= most) return wanted;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One network on all processes before a step is planned: weights and masks are process 0's.
+ * Makes the network the same in all processes before a step is planned: weights and masks are those
+ * of process 0.
  *
- * Every process has read or built the network by itself, which gives the same everywhere; what is
- * trained is what process 0 has all the same. Next: agree.c. */
+ * Every process has read or built the network itself, normally with the same result; to be sure,
+ * the weights of process 0 are copied to all. Next: agree.c. */
 #include "api/model/model_in.h"
 #include "api/run/eval_in.h"
 #include "api/run/process_group_in.h"
@@ -29,7 +30,8 @@ static lac_status send_stored(laci_comm *comm, laci_graph *graph, lac_error *err
   return st;
 }
 
-/* The masks are the caller's and stay as they are: another one than process 0's is a failure. */
+/* Fails if a mask differs from process 0's; masks are not copied, since they belong to the caller.
+ */
 static lac_status compare_masks(laci_comm *comm, const lac_mask *mask, lac_error *err) {
   lac_status st = LAC_OK;
   for (int k = 0; k < lac_mask_count(mask) && !st; k++) {

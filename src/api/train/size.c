@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How large a training would be: steps, warm-up and rate follow from its options and the number of
- * images alone (plan.c). */
+ * Computes the size of a training: steps, warm-up and rate, which depend only on its options and
+ * the number of images (plan.c). */
 #include "api/run/infer.h"
 #include "api/train/plan_in.h"
 #include "base/error.h"

@@ -60,7 +60,8 @@ lac_status lac_train_check(lac_model *model, const char *data, const lac_train_o
   st = laci_training_prepare(&t, data, err);
   if (!st && !options->eval_only) st = laci_training_check_graph(&t, err);
   if (!st && laci_training_writes(&t)) {
-    st = laci_folder_lock(options->model_dir, &t.lock, err); /* to know that it is free */
+    st = laci_folder_lock(options->model_dir, &t.lock, err); /* to check that no other run uses the
+                                                                folder */
     if (!st) st = laci_run_folder_check(options->model_dir, err);
   }
   st = laci_training_agree_late(&t, st, err);

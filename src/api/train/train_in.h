@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A training in progress, as the files of lac_train share it: check.c looks whether model and
- * images can be trained, trainer.c and masks.c plan the step, folder.c makes the
- * run's folder, run.c runs the loop with the hooks of hooks.c, and train.c calls them
- * in this order. */
+ * The state of a training, shared by the files of lac_train: check.c checks that the model can be
+ * trained on the images, trainer.c and masks.c plan the step, folder.c makes the run's folder,
+ * run.c runs the loop with the hooks of hooks.c, and train.c calls them in this order. */
 #ifndef LACI_API_TRAIN_TRAIN_IN_H
 #define LACI_API_TRAIN_TRAIN_IN_H
 
@@ -26,66 +25,68 @@ typedef struct laci_trainer laci_trainer;
 typedef struct laci_training_graph laci_training_graph;
 typedef struct laci_training_options laci_training_options;
 
-/** Everything that one training holds; cleared by who made it. */
+/** The state of one training; whoever made it clears it. */
 typedef struct laci_training {
   lac_model *model;
   const lac_train_options *options;
   laci_train_plan *plan; /* plan_in.h */
   laci_trainer *trainer;
-  laci_train_record *record; /* NULL: not wanted */
+  laci_train_record *record; /* NULL: no record is wanted */
   uint8_t *masks;            /* [size of the optimizer's buffers], or NULL */
-  int lock;                  /* of the folder; -1: none */
-  bool evaluated;            /* once: the plan has been logged */
+  int lock;                  /* lock of the folder; -1: none */
+  bool evaluated;            /* an evaluation was done, so that its plan was logged */
 } laci_training;
 
 /* ---- check.c ---- */
 
-/** All that can be known without planning a step; fills the plan. */
+/** Checks everything that can be checked without planning a step, and fills the plan. */
 LAC_MUST_CHECK lac_status laci_training_prepare(laci_training *t, const char *data, lac_error *err);
-/** How the graph of a step is made of the model. */
+/** Returns the options with which the graph of a training step is made from the model. */
 laci_training_options laci_training_graph_options(const laci_training *t);
-/** Do the classes and the types of the weights fit? */
+/** Checks that the number of classes and the weights' types fit. */
 LAC_MUST_CHECK lac_status laci_training_check_fit(const laci_training *t,
                                                   const laci_training_graph *graph, lac_error *err);
-/** What only the graph of a step shows: operators without gradients, classes, types of weights. It
- * is made for this and thrown away, which costs little compared with what a caller does next. */
+/** Checks what only the graph of a step shows: operators without gradients, classes, types of
+ * weights. It makes the graph and discards it, which takes little time compared with the caller's
+ * next work. */
 LAC_MUST_CHECK lac_status laci_training_check_graph(const laci_training *t, lac_error *err);
 
 /* ---- masks.c ---- */
 
-/** The masks as the engine may know them; *weights is to be freed. Those of a checkpoint that a run
- * goes on from are the same, or it fails (train/loop_state.c). */
+/** Returns the masks in the form for the engine; the caller frees *weights. The masks in a
+ * checkpoint that the run continues must be the same, or continuing fails (train/loop_state.c). */
 LAC_MUST_CHECK lac_status laci_training_known_masks(const laci_training *t, const lac_mask *mask,
                                                     laci_engine_weight **weights, int *n_weights,
                                                     lac_error *err);
-/** The masks by name as one buffer, each at its weight's offset. Fails LAC_NOT_FOUND,
+/** Fills t->masks: all masks in one buffer, each at its weight's offset. Fails LAC_NOT_FOUND,
  * LAC_BAD_SHAPE. */
 LAC_MUST_CHECK lac_status laci_training_set_masks(laci_training *t, const lac_mask *mask,
                                                   lac_error *err);
 
 /* ---- agree.c ---- */
 
-/** Fails LAC_BAD_ARGUMENT where a process has other options or images than process 0, LAC_BAD_SHAPE
- * where it has another network or other masks. */
+/** Checks that all processes have the same job. Fails LAC_BAD_ARGUMENT if a process has other
+ * options or images than process 0, LAC_BAD_SHAPE if it has another network or other masks. */
 LAC_MUST_CHECK lac_status laci_training_compare(const laci_training *t, const lac_mask *mask,
                                                 lac_error *err);
 
 /* ---- share.c ---- */
 
-/** Weights are process 0's from now on; masks are, too, or it fails. */
+/** Copies the weights of process 0 to all others. Fails if masks differ between processes. */
 LAC_MUST_CHECK lac_status laci_training_share(laci_training *t, const lac_mask *mask,
                                               lac_error *err);
-/** All processes end as one (laci_comm_agree). */
+/** Makes all processes return the same status (laci_comm_agree). */
 LAC_MUST_CHECK lac_status laci_training_agree(const laci_training *t, lac_status mine,
                                               lac_error *err);
-/** The same after work on files, which takes as long as a disk needs (laci_comm_agree_late). */
+/** laci_training_agree after work on files, which may take much longer in one process
+ * (laci_comm_agree_late). */
 LAC_MUST_CHECK lac_status laci_training_agree_late(const laci_training *t, lac_status mine,
                                                    lac_error *err);
-/** The scores of all parts, each from the process that has it. */
+/** Gathers the scores of all parts from the processes that evaluated them. */
 LAC_MUST_CHECK lac_status laci_training_gather_scores(const laci_training *t,
                                                       const laci_eval_scores *scores,
                                                       lac_error *err);
-/** Which processes train, and how gradients travel. */
+/** Returns which processes train, and how gradients are sent. */
 laci_share_options laci_training_share_options(const laci_training *t);
 
 /* ---- trainer.c ---- */
@@ -95,11 +96,11 @@ LAC_MUST_CHECK lac_status laci_training_make_trainer(laci_training *t, const lac
 
 /* ---- folder.c ---- */
 
-/** Has the run a folder, and is it this process that writes there? */
+/** Does the run have a folder, and is this the process that writes there? */
 bool laci_training_writes(const laci_training *t);
 
-/** Makes and locks the folder of the run, where there is one. Two runs in one folder would take
- * each other's checkpoints for their own: LAC_EXISTS. */
+/** Creates and locks the folder of the run, if it has one. Fails LAC_EXISTS if another run uses it,
+ * since each would use the other's checkpoints. */
 LAC_MUST_CHECK lac_status laci_training_open_folder(laci_training *t, lac_error *err);
 
 /* ---- hooks.c: context is the training ---- */
@@ -114,8 +115,8 @@ LAC_MUST_CHECK lac_status laci_training_on_event(void *context, const laci_loop_
 LAC_MUST_CHECK lac_status laci_training_run(laci_training *t, lac_train_result *result,
                                             lac_error *err);
 
-/** classes.c: the network's outputs mean the folders that it is trained on. Fails
- * LAC_NO_MEMORY. */
+/** classes.c: stores the names of the data's class folders in the network, as the meaning of its
+ * outputs. Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_training_name_classes(const laci_training *training, lac_error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The trainer of a training: planned with masks and a budget; what is worth a word about it is
- * logged. Next: masks.c, train/trainer.h. */
+ * Makes the trainer of a training, with masks and a memory budget, and logs notable facts about it.
+ * Next: masks.c, train/trainer.h. */
 #include <string.h>
 
 #include "api/model/model_in.h"
@@ -37,7 +37,7 @@ static void warn_of_left(const laci_training_left *left, const char *why) {
   laci_log(LAC_LOG_WARNING, "%s%s: %s", left->first, left->n > 1 ? " and others" : "", why);
 }
 
-/** A word about weights that might be believed to be trained. */
+/** Logs which weights are not trained although one might expect it. */
 static lac_status log_left(const laci_training *t, lac_error *err) {
   const laci_graph *model = t->model->graph;
   const laci_training_graph *g = laci_trainer_graph(t->trainer);
@@ -63,8 +63,8 @@ static lac_status log_left(const laci_training *t, lac_error *err) {
   return LAC_OK;
 }
 
-/** What is held besides the trainer: the model as it was read and as it is written back, masks, and
- * batches of images ahead of time. */
+/** Adds to the budget the memory in addition to the trainer's: the model as read and as written
+ * back, masks, and batches of images that are loaded ahead. */
 static void add_around(const laci_training *t, laci_budget *budget) {
   const laci_preprocessing *p = &t->plan->prepare;
   int64_t images = 2 * (int64_t)t->plan->batch; /* train/feed.c */
