@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The sum of the lower tail, term by term, and a bisection over the rate. */
+ * Sums the lower tail term by term, and finds the rate by bisection. */
 #include "base/binomial.h"
 
 #include <math.h>
 
 enum { HALVINGS = 52 };
 
-/* log of n choose k. */
+/* Returns the log of n choose k. */
 static double log_choose(int64_t n, int64_t k) {
   double sum = 0;
   for (int64_t i = 1; i <= k; i++) sum += log((double)(n - k + i) / (double)i);
   return sum;
 }
 
-/* The probability of k or fewer. The terms are summed from that of k down, each by its ratio to
- * the one before: of a tail that is small they fall from there on. */
+/* Returns the probability of k or fewer events. Terms are summed from that of k downward, each
+ * computed by its ratio to the one before; in a small tail they decrease. */
 static double at_most(int64_t k, int64_t n, double p, double log_choose_k) {
   if (p <= 0 || k >= n) return 1;
   if (p >= 1) return 0;
@@ -39,7 +39,7 @@ double laci_binomial_upper(int64_t k, int64_t n, double doubt) {
   return high;
 }
 
-/* k or more came out so: n - k or fewer did not. */
+/* k or more events mean n - k or fewer trials without the event. */
 double laci_binomial_lower(int64_t k, int64_t n, double doubt) {
   if (n <= 0 || k <= 0) return 0;
   const double choose = log_choose(n, k - 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Limits of memory, and adding up what is planned. */
+ * Memory limits, and sums of planned allocations. */
 #include "base/budget.h"
 
 #include <ctype.h>
@@ -36,7 +36,7 @@ static FILE *open_at(const char *root, const char *folder, const char *name) {
   return n > 0 && (size_t)n < sizeof path ? fopen(path, "re") : NULL;
 }
 
-/* "MemTotal:       24114532 kB" */
+/* Reads the line "MemTotal: 24114532 kB" of /proc/meminfo. */
 static uint64_t machine_memory(const char *root) {
   static const char key[] = "MemTotal:";
   char line[LINE];
@@ -49,7 +49,7 @@ static uint64_t machine_memory(const char *root) {
   return kib > 0 && kib < unlimited / 1024 ? kib * 1024 : unlimited;
 }
 
-/* The number in a group's file; "max", and a file that is not there, are no limit. */
+/* Reads the number in a control group's file; "max", or a missing file, means no limit. */
 static uint64_t group_file(const char *root, const char *folder, const char *name) {
   char line[LINE];
   uint64_t limit = unlimited;
@@ -60,8 +60,8 @@ static uint64_t group_file(const char *root, const char *folder, const char *nam
   return limit;
 }
 
-/* The least limit from the group up to the top: a group never has more than those around it. In a
- * container the group's own folder may not be there, and the top is the container's. */
+/* Returns the least limit of the group and of all groups around it, which limit it, too. In a
+ * container the group's own folder may be missing, and the top folder is the container's. */
 static uint64_t group_limit(const char *root, const char *top, const char *group,
                             const char *name) {
   char folder[LINE];
@@ -86,7 +86,7 @@ static bool lists(const char *list, const char *wanted) {
   return false;
 }
 
-/* Lines of /proc/self/cgroup: "0::/a/b" of version 2, "4:memory:/a/b" of version 1. */
+/* Reads the lines of /proc/self/cgroup: "0::/a/b" of version 2, "4:memory:/a/b" of version 1. */
 static uint64_t group_memory(const char *root) {
   char line[LINE];
   uint64_t limit = unlimited;
@@ -108,7 +108,7 @@ static uint64_t group_memory(const char *root) {
   return limit;
 }
 
-/* What RLIMIT_AS leaves of the address space; the first number of statm is what is taken. */
+/* Returns the address space that RLIMIT_AS leaves; the first number of statm is the used part. */
 static uint64_t address_space(void) {
   struct rlimit limit;
   unsigned long long pages = 0;

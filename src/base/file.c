@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading texts. */
+ * Reads text files. */
 #include "base/file.h"
 
 #include "base/error.h"
@@ -20,8 +20,8 @@ size_t laci_path_folder(const char *path) {
   return slash == path ? 1 : (size_t)(slash - path);
 }
 
-/** One step of reading from a file that was opened without waiting. A pipe that has a writer is
- * waited for; one without is, too, but only for a while: the other end may never come. */
+/** Reads once from a file that was opened without waiting. Waits for data of a pipe that has a
+ * writer, and only for a while for one that has none, since a writer may never come. */
 static ssize_t read_step(int fd, void *to, size_t size_bytes, bool at_begin) {
   struct pollfd written = {.fd = fd, .events = POLLIN};
   ssize_t got = read(fd, to, size_bytes);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Giving files their names, all or none.
+ * Renames the files of a set, all or none.
  *
- * A new name is given by the rename that replaces nothing, an old one by exchanging both files, so
- * that two programs that write the same name at once cannot lose either file, and the old one is
- * never without a name. */
+ * A file with a new name is renamed so that nothing is replaced; one that replaces an old file is
+ * exchanged with it. So two programs that write the same name at once cannot lose either file, and
+ * the name always exists. */
 #define _GNU_SOURCE
 #include "base/file_set.h"
 
@@ -49,8 +49,8 @@ static char *copy_text(const char *text) {
 
 /* ---- One file ---- */
 
-/** File systems that do not know the rename that replaces nothing get an empty file of our own
- * making first: the process that creates the name owns it. */
+/** Renames without replacing. On file systems that do not support that, an empty file is created
+ * first: the process that creates the name owns it. */
 static int rename_new(int folder, const char *from, const char *to) {
   int result = renameat2(folder, from, folder, to, RENAME_NOREPLACE);
   if (!result || (errno != ENOSYS && errno != EINVAL)) return result;
@@ -66,8 +66,8 @@ static int rename_new(int folder, const char *from, const char *to) {
   return result;
 }
 
-/** Without an exchange: the old file gets a name more, the new one its place, and the temporary
- * name, free by then, goes to the old one. */
+/** Replaces a file where exchange is not supported: the old file gets an additional name, the new
+ * one its place, and the old one is then renamed to the temporary name, which is free by then. */
 static int replace_in_steps(const laci_placement *file) {
   size_t n = strlen(file->temporary) + sizeof ".old";
   char *aside = laci_alloc(n, 1);
@@ -89,7 +89,7 @@ static int replace_in_steps(const laci_placement *file) {
   return result;
 }
 
-/** Both names change their files: `temporary` keeps the old one. */
+/** Exchanges both files: the old one is then called `temporary`. */
 static int replace(const laci_placement *file) {
   struct stat old;
   if (fstatat(file->folder, file->path, &old, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(old.st_mode)) {
@@ -101,7 +101,7 @@ static int replace(const laci_placement *file) {
   return replace_in_steps(file);
 }
 
-/** What is kept for the case of a failure is not to be taken for a dead process's. */
+/** Locks the old file, so that it is not taken for a file of a dead process. */
 static void lock_old(laci_placement *file) {
   int fd = openat(file->folder, file->temporary, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return;
@@ -130,7 +130,7 @@ static lac_status place(laci_placement *file, lac_error *err) {
   return LAC_OK;
 }
 
-/** As it was before the set: no new file, and the old one in its place. */
+/** Restores the state before the set: removes the new file, and renames the old one back. */
 static void take_back(laci_placement *file) {
   if (!file->path) return;
   switch (file->kind) {
@@ -148,7 +148,7 @@ static void take_back(laci_placement *file) {
   }
 }
 
-/** All have their names: what was kept goes. */
+/** Removes the old file, after all files were renamed. */
 static void drop_old(laci_placement *file) {
   bool hidden = file->kind == LACI_PLACING_HIDDEN;
   if (file->over || hidden) (void)unlinkat(file->folder, file->temporary, 0);
@@ -156,8 +156,8 @@ static void drop_old(laci_placement *file) {
   file->fd = -1;
 }
 
-/** And those of dead processes: the file that referred to them was replaced. Such a name may be one
- * of a file that was kept, so that no lock of our own may be left. */
+/** Removes second names, also those of dead processes, since the file that referred to them was
+ * replaced. Such a name may belong to an old file, so this process must not hold a lock on it. */
 static void drop_second_names(laci_placement *file) {
   if (file->kind != LACI_PLACING_SECOND) return;
   (void)unlinkat(file->folder, file->path, 0);
@@ -192,8 +192,8 @@ void laci_file_set_begin(laci_file_set *set) { begin(set, false); }
 
 void laci_file_set_begin_apart(laci_file_set *set) { begin(set, true); }
 
-/** A rename is safe from a power cut once its folder is synced. Not every file system can, and the
- * file is whole in any case, so a failure here is ignored. */
+/** Syncs a folder, so that its renames survive a power cut. Not every file system can, and the file
+ * is complete in any case, so a failure is ignored. */
 static void sync_folder(const laci_placement *file) {
   size_t n = laci_path_folder(file->path);
   char *folder = laci_alloc(n + 2, 1);
@@ -253,7 +253,7 @@ lac_status laci_file_set_end(laci_file_set *set, lac_status st, lac_error *err) 
   assert(open_set == set);
   open_set = set->outer;
   if (!st) st = set->outer && !set->apart ? join(set->outer, set, err) : place_all(set, err);
-  while (set->n > 0) laci_placement_clear(&set->files[--set->n]); /* it failed */
+  while (set->n > 0) laci_placement_clear(&set->files[--set->n]); /* after a failure */
   laci_free(set->files);
   *set = (laci_file_set){0};
   return st;
@@ -275,7 +275,8 @@ lac_status laci_file_set_add(laci_placement *file, lac_error *err) {
   return LAC_OK;
 }
 
-/** Adds what no writer made. temporary: NULL for none. Takes file.fd, on failure too. */
+/** Adds a placement that is not from a writer. temporary: NULL for none. Takes ownership of
+ * file.fd, also on failure. */
 static lac_status add_name(laci_placement file, const char *path, const char *temporary,
                            lac_error *err) {
   assert(open_set);

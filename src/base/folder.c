@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Folders, read name by name. */
+ * Finds, removes, opens and locks files of folders. */
 #include "base/folder.h"
 
 #include <dirent.h>
@@ -63,7 +63,7 @@ lac_status laci_folder_enter(const char *path, int *folder, lac_error *err) {
 lac_status laci_folder_open_file(int folder, const char *name, const char *shown, int flags,
                                  int *fd, lac_error *err) {
   struct stat found;
-  /* without O_NONBLOCK a pipe would wait for its other end */
+  /* without O_NONBLOCK, opening a pipe would wait for its other end */
   *fd = openat(folder, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
   if (*fd < 0) return fail_open(shown, err);
   if (fstat(*fd, &found) == 0 && S_ISREG(found.st_mode)) return LAC_OK;

@@ -15,7 +15,7 @@ uint64_t laci_hash64(const void *bytes, size_t size_bytes, uint64_t seed) {
 }
 
 struct laci_hash_stream {
-  XXH3_state_t state; /* wants the alignment that laci_alloc gives */
+  XXH3_state_t state; /* needs the alignment of laci_alloc */
 };
 
 laci_hash_stream *laci_hash_stream_create(void) {

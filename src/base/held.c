@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Holding bytes for a while. */
+ * Implements held.h. */
 #include "base/held.h"
 
 #include "base/error.h"

@@ -14,7 +14,7 @@
 
 enum { MOST_UP = 3 };
 
-/* The file that holds this code: a shared library, or the program that runs. */
+/* Finds the file that contains this code: a shared library, or the running program. */
 static bool find_ourselves(char path[PATH_MAX]) {
   static const char here = 0;
   Dl_info ours, program;
@@ -27,7 +27,7 @@ static bool find_ourselves(char path[PATH_MAX]) {
   return n > 0;
 }
 
-/* Its owner is whom we trust by running this code. */
+/* Does the file belong to the owner of this code, whom the user trusts by running it? */
 static bool is_ours(const char *path, uid_t owner) {
   struct stat info;
   return stat(path, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == owner &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What all of the program's JSON is written with, and read. */
+ * Writes and reads all JSON of the program. */
 #include "base/json.h"
 
 #include <math.h>
@@ -49,6 +49,8 @@ lac_status laci_json_read(const char *name, const char *what, const char *text, 
   json_error_t where;
   *root = json_loads(text, JSON_REJECT_DUPLICATES, &where);
   if (*root) return LAC_OK;
-  if (!where.text[0]) return laci_fail_memory(err, name); /* jansson says nothing of it */
+  if (!where.text[0])
+    return laci_fail_memory(err, name); /* an empty text means that an allocation
+                                                             failed */
   return laci_fail(err, LAC_BAD_FILE, "%s:%d: not %s: %s", name, where.line, what, where.text);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Contexts: sinks for lines and for progress, each under a mutex, so that a sink is called by one
- * thread at a time, and the interrupt. Whether a line is wanted is one atomic read, so a silent
- * library pays nothing for its log.
+ * Contexts: sinks for lines and for progress, each with a mutex, so that one thread at a time calls
+ * a sink, and the interrupt. Whether a line is enabled is one atomic read, so a silent library
+ * spends no time on its log.
  *
- * Which context counts is a variable of each thread: no function has to hand it on, and what runs
- * without one is in the process's own. */
+ * The current context is a thread-local variable, so no function has to pass it on; a thread
+ * without one uses the context of the process. */
 #include "base/log.h"
 
 #include <pthread.h>
@@ -19,7 +19,7 @@
 enum { LINE_BYTES = 2048, MAX_THREADS = 1024 };
 
 struct lac_context {
-  atomic_int wanted_level; /* lines above it are not made; -1: none */
+  atomic_int wanted_level; /* lines above this level are not formatted; -1: all */
   atomic_bool progress_wanted;
   atomic_int stop_asked; /* lock-free: written by signal handlers */
   atomic_int threads;
@@ -37,7 +37,7 @@ static lac_context process = {.wanted_level = -1,
                               .log_lock = PTHREAD_MUTEX_INITIALIZER,
                               .progress_lock = PTHREAD_MUTEX_INITIALIZER};
 
-static _Thread_local lac_context *entered; /* NULL: the process's own */
+static _Thread_local lac_context *entered; /* NULL: the context of the process */
 
 static lac_context *of(lac_context *context) { return context ? context : &process; }
 

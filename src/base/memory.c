@@ -15,7 +15,7 @@
 enum { ALIGNMENT = 64, CHUNK_BYTES = 64 * 1024, LARGE_PAGE = 2 << 20 };
 
 static atomic_long fail_countdown; /* 0: off; n: the n-th allocation fails; -1: all fail */
-static atomic_long fail_then;      /* countdown after that one */
+static atomic_long fail_then;      /* value of fail_countdown after that failure */
 
 static atomic_size_t taken;
 
@@ -49,7 +49,7 @@ void *laci_alloc(size_t n, size_t size) {
   size_t bytes;
   if (__builtin_mul_overflow(n, size, &bytes) || bytes > SIZE_MAX / 2 || fails_now()) return NULL;
   atomic_fetch_add_explicit(&taken, bytes, memory_order_relaxed);
-  /* Large blocks come zeroed from the system: calloc leaves untouched pages untouched. */
+  /* Large blocks from the system are zeroed already: calloc does not touch their pages. */
   if (bytes >= 1024 * 1024) {
     char *raw = calloc(1, bytes + 2 * ALIGNMENT);
     if (!raw) return NULL;
@@ -121,7 +121,7 @@ bool laci_memory_is_available(size_t size_bytes) {
   return true;
 }
 
-/* Not getrusage: its maximum begins with that of the program before exec. */
+/* Does not use getrusage, whose maximum includes the program before exec. */
 size_t laci_memory_peak(void) {
   static const char key[] = "VmHWM:";
   char line[256];
@@ -151,7 +151,8 @@ void *laci_arena_alloc(laci_arena *arena, size_t n, size_t size) {
     if (!fresh) return NULL;
     fresh->size = capacity;
     if (chunk &&
-        capacity == bytes) { /* a big one goes second, so that the open chunk stays in use */
+        capacity == bytes) { /* a big chunk becomes the second one, so that the open chunk stays in
+                                use */
       fresh->next = chunk->next;
       chunk->next = fresh;
     } else {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What an unknown word could have meant: the one candidate that it begins or ends, or that begins
- * it; or the one with the smallest edit distance (insert, delete, replace, swap two neighbours: the
- * restricted Damerau-Levenshtein distance), if that is small against the word's length. A wrong
- * guess misleads more than none. */
+ * Finds the known word that an unknown one was meant to be. It is the only candidate that begins or
+ * ends with the word, or with which the word begins; or the one with the smallest edit distance
+ * (insert, delete, replace, swap two neighbours: the restricted Damerau-Levenshtein distance), if
+ * that is small against the word's length. A wrong guess is worse than none. */
 #include "base/nearest.h"
 
 #include <stdbool.h>
@@ -30,7 +30,7 @@ static int edit_distance(const char *a, const char *b) {
   return row[n_a][n_b];
 }
 
-/* How a candidate may hold the word, or the word the candidate. */
+/* A test whether the candidate contains the word, or the word contains the candidate. */
 typedef bool relation(const char *text, size_t mark, const char *candidate);
 
 static bool is_begin(const char *text, size_t mark, const char *candidate) {
@@ -38,20 +38,20 @@ static bool is_begin(const char *text, size_t mark, const char *candidate) {
   return strncmp(candidate, text, strlen(text)) == 0;
 }
 
-/* "resnet20" of "cifar-resnet20": after a dash, so that no mere letters are found */
+/* Is the word the end of the candidate after a dash, as "resnet20" of "cifar-resnet20"? */
 static bool is_end(const char *text, size_t mark, const char *candidate) {
   size_t n = strlen(text), n_candidate = strlen(candidate);
   return mark == 0 && n > 2 && n_candidate > n && strcmp(candidate + n_candidate - n, text) == 0 &&
          candidate[n_candidate - n - 1] == '-';
 }
 
-/* "evaluate" of "eval" */
+/* Does the word begin with the candidate, as "evaluate" with "eval"? */
 static bool is_longer(const char *text, size_t mark, const char *candidate) {
   size_t n = strlen(candidate);
   return n >= mark + SHORTEST_STEM && strncmp(text, candidate, n) == 0;
 }
 
-/* The only candidate that is so related; NULL: none, or several. */
+/* Returns the only candidate for which the test holds; NULL: none, or several. */
 static const char *only_related(relation *holds, const char *text, size_t mark,
                                 const char *const *candidates, int n) {
   const char *found = NULL;
@@ -63,7 +63,7 @@ static const char *only_related(relation *holds, const char *text, size_t mark,
   return found;
 }
 
-/* A third of the letters may be wrong, rounded up, but never half of them. */
+/* Returns how many letters may be wrong: a third, rounded up, but never half of them. */
 static int most_edits(const char *letters) {
   int n = (int)strlen(letters), edits = (n + 2) / 3;
   edits = least(edits, MOST_EDITS);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A file's bytes by pread: into the caller's memory, or into pages that were set aside for them.
+ * Reads a file's bytes by pread, into the caller's memory or into pages that were reserved for
+ * them.
  *
- * The pages are reserved without rights and without memory. A bit for each block says whether its
- * bytes are there; what is missing is read in stretches as long as possible. */
+ * The pages are reserved without access rights and without memory. A bit for each block says
+ * whether its bytes were read; missing blocks are read in runs as long as possible. */
 #include "base/reader.h"
 
 #include "base/error.h"
@@ -18,8 +19,8 @@
 #include <unistd.h>
 
 enum {
-  BLOCK = 16 << 10,         /* what comes with one byte that is looked at */
-  WATCHED_BLOCK = 64 << 10, /* what has one checksum */
+  BLOCK = 16 << 10,         /* unit in which bytes are read into pages */
+  WATCHED_BLOCK = 64 << 10, /* unit that has one checksum */
 };
 
 struct laci_reader {
@@ -27,18 +28,20 @@ struct laci_reader {
   size_t size_bytes;
   laci_file_id id;
   bool has_id;
-  struct timespec changed; /* when it was opened */
+  struct timespec changed; /* time of the last change when the file was opened */
   int fd;                  /* -1: none, or parked */
-  laci_origin origin;      /* whole NULL: a file, or memory */
-  pthread_rwlock_t lock;   /* read: to fetch; write: to bring bytes */
+  laci_origin origin;      /* origin.whole NULL: a file, or memory */
+  pthread_rwlock_t lock;   /* read-locked to fetch, write-locked to read bytes into pages */
   bool has_lock;
   uint8_t *pages;         /* [size_bytes]; NULL: an empty file */
-  uint8_t *blocks;        /* a bit each: its bytes are there; NULL: none was wanted yet */
-  bool opened;            /* all pages may be written and read */
-  bool outlined;          /* an origin's outline is there */
-  bool kept;              /* something was materialised */
-  bool whole;             /* all bytes are there, for good */
-  _Atomic uint64_t *sums; /* of watched blocks, 0: not read yet; NULL: none is watched */
+  uint8_t *blocks;        /* a bit for each block: its bytes are in its pages; NULL: none was read
+                             yet */
+  bool opened;            /* all pages are accessible */
+  bool outlined;          /* the outline of a virtual file was written */
+  bool kept;              /* a part was materialised */
+  bool whole;             /* all bytes are in memory permanently */
+  _Atomic uint64_t *sums; /* checksums of watched blocks, 0: not read yet; NULL: laci_reader_watch
+                             was not called */
 };
 
 /* ---- Opening ---- */
@@ -102,7 +105,7 @@ lac_status laci_reader_open(const char *path, laci_reader **reader, lac_error *e
   return st;
 }
 
-/** All pages, to be written to. */
+/** Makes all pages accessible. */
 static lac_status open_pages(laci_reader *reader, lac_error *err) {
   if (reader->opened || !reader->pages) return LAC_OK;
   if (!laci_pages_allow(reader->pages, reader->size_bytes)) {
@@ -176,7 +179,7 @@ lac_status laci_reader_watch(laci_reader *reader, lac_error *err) {
 
 /* ---- The file ---- */
 
-/** Fails where the file is not what it was when it was opened. */
+/** Fails where the file changed since it was opened. */
 static lac_status check_same(const laci_reader *reader, int fd, lac_error *err) {
   struct stat info;
   if (fstat(fd, &info)) return laci_fail_errno(err, reader->name, "cannot read on");
@@ -202,7 +205,7 @@ static lac_status read_from(const laci_reader *reader, int fd, size_t offset, si
     ssize_t got = pread(fd, to, size_bytes, (off_t)offset);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return laci_fail_errno(err, reader->name, "cannot read on");
-    if (got == 0) break; /* it ends here: it was cut */
+    if (got == 0) break; /* the file ends here: it was truncated */
     to += got;
     offset += (size_t)got;
     size_bytes -= (size_t)got;
@@ -226,11 +229,12 @@ static lac_status read_file(const laci_reader *reader, size_t offset, size_t siz
 /* ---- Watched ---- */
 
 static bool is_as_before(laci_reader *reader, size_t block, const uint8_t *bytes, size_t n) {
-  uint64_t sum = laci_hash64(bytes, n, 0) | 1, before = 0; /* 0 says: not read yet */
+  uint64_t sum = laci_hash64(bytes, n, 0) | 1, before = 0; /* 0 means: not read yet */
   return atomic_compare_exchange_strong(&reader->sums[block], &before, sum) || before == sum;
 }
 
-/** Whole blocks: those inside to their places, the first and the last through a buffer. */
+/** Reads whole blocks and checks their sums: inner blocks directly into `to`, the first and the
+ * last through a buffer. */
 static lac_status fetch_watched(laci_reader *reader, size_t offset, size_t size_bytes, uint8_t *to,
                                 lac_error *err) {
   lac_status st = LAC_OK;
@@ -269,7 +273,7 @@ static bool all_there(const laci_reader *reader, size_t offset, size_t size_byte
   return true;
 }
 
-/** Reads the blocks of [first, end) that are missing, a stretch of them at a time. */
+/** Reads the missing blocks of [first, end), a run of them at a time. */
 static lac_status bring(laci_reader *reader, size_t first, size_t end, lac_error *err) {
   size_t n = reader->size_bytes / BLOCK / 8 + 1;
   if (!reader->blocks) reader->blocks = laci_alloc(n, 1);
@@ -352,7 +356,7 @@ lac_status laci_reader_materialise(laci_reader *reader, size_t offset, size_t si
              : bring(reader, offset / BLOCK, (offset + size_bytes - 1) / BLOCK + 1, err);
     if (!st && size_bytes == reader->size_bytes) {
       reader->whole = true;
-      laci_reader_park(reader); /* the file is needed no more */
+      laci_reader_park(reader); /* all bytes are in memory */
     }
   }
   (void)pthread_rwlock_unlock(&reader->lock);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A file without a name, filled from its start; every part begins with a page and has a mapping of
- * its own, to be read only. What fails while it is written is an error like any other: nothing is
- * written through a mapping, where a full disk would be a signal. */
+ * A file without a name, filled from its start. Every part begins at a page and has its own
+ * read-only mapping. Nothing is written through a mapping, where a full disk would raise a signal:
+ * a failed write is an ordinary error. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* madvise */
 #endif
@@ -19,8 +19,8 @@
 #include "base/temporary.h"
 
 enum {
-  PART_ALIGNMENT = 64 << 10, /* of any page size */
-  HOLE = 4096,               /* zeros that are left out come in blocks of this size */
+  PART_ALIGNMENT = 64 << 10, /* a multiple of any page size */
+  HOLE = 4096,               /* size of blocks of zeros that are not written */
   WRITE_BYTES = 1 << 20,
 };
 
@@ -35,7 +35,7 @@ struct laci_spill {
   uint64_t size_bytes;
   mapping *mappings;
   size_t n, capacity;
-  laci_spill *next; /* of the same owner */
+  laci_spill *next; /* next spill of the same owner */
 };
 
 static const char *default_folder(void) {
@@ -86,7 +86,7 @@ void laci_spill_keep(laci_spill **all, laci_spill *take) {
   *all = take;
 }
 
-/** From bytes on, n at most, what is written in one go: 0 where zeros begin. */
+/** Returns how many of n bytes to write in one call; 0: they begin with zeros to be skipped. */
 static size_t filled(const uint8_t *bytes, size_t n) {
   size_t at = 0;
   while (at < n && at < WRITE_BYTES) {
@@ -134,7 +134,7 @@ lac_status laci_spill_put(laci_spill *spill, const char *name, const void *bytes
   void *pages = MAP_FAILED;
   if (!st) pages = mmap(NULL, n, PROT_READ, MAP_SHARED, spill->fd, (off_t)spill->size_bytes);
   if (!st && pages == MAP_FAILED) st = laci_fail_memory(err, name);
-  if (st) { /* a later part may leave zeros out here */
+  if (st) { /* the part must be zeros again, since a later one may skip zeros here */
     (void)!ftruncate(spill->fd, (off_t)spill->size_bytes);
     return st;
   }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Temporary names with locks, and the list for signal handlers. */
+ * Temporary names with locks, and the list of files to be removed at a signal. */
 #define _GNU_SOURCE
 #include "base/temporary.h"
 
@@ -27,13 +27,14 @@ enum { NUMBERS = 10, RANDOM_TRIES = 16, MOST_REGISTERED = 64, HOUR_SECONDS = 360
 
 typedef enum holder { HOLDER_NONE, HOLDER_LIVES, HOLDER_UNKNOWN } holder;
 
-/** Takes the lock of an open file or folder, unless it is held. */
+/** Locks an open file or folder, unless another process holds the lock. */
 static holder lock(int fd) {
   if (flock(fd, LOCK_EX | LOCK_NB) == 0) return HOLDER_NONE;
   return errno == EWOULDBLOCK ? HOLDER_LIVES : HOLDER_UNKNOWN;
 }
 
-/** The holder of the lock of what a name stands for may remove the name: no other can. */
+/** Does the path still name the file that was opened? Then only the holder of its lock may remove
+ * it. */
 static bool is_still(int folder, const char *path, const struct stat *opened) {
   struct stat named;
   return fstatat(folder, path, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -42,7 +43,7 @@ static bool is_still(int folder, const char *path, const struct stat *opened) {
 
 static void remove_tree(int folder, const char *path, int depth);
 
-/** Takes the descriptor of a folder. */
+/** Removes the content of a folder, and closes its descriptor. */
 static void remove_inside(int fd, int depth) {
   DIR *files = fdopendir(fd);
   if (!files) {
@@ -100,8 +101,8 @@ void laci_second_name(const char *name, int number, char second[LACI_TEMPORARY_N
                  number);
 }
 
-/** A new locked file; -1 and EEXIST: a living process has the name. Between making and locking
- * another process may have taken it for a dead one. */
+/** Creates and locks a file; -1 and EEXIST: a living process uses the name. Between creation and
+ * locking, another process may have removed it as that of a dead one. */
 static int create_locked(int folder, const char *path) {
   for (int tries = 0; tries < RANDOM_TRIES; tries++) {
     struct stat made;
@@ -119,7 +120,7 @@ static int create_locked(int folder, const char *path) {
   return -1;
 }
 
-/** prefix and name together. False: too long. */
+/** Joins prefix and name. False: too long. */
 static bool join(const char *prefix, const char *name, char path[PATH_MAX]) {
   int n = snprintf(path, PATH_MAX, "%s%s", prefix, name);
   if (n >= 0 && n < PATH_MAX) return true;
@@ -127,7 +128,7 @@ static bool join(const char *prefix, const char *name, char path[PATH_MAX]) {
   return false;
 }
 
-/** Other files have all ten names: an unforeseeable one. */
+/** Creates a file with a random name, after all ten regular ones were in use. */
 static int create_random(int folder, const char *prefix, char temporary[LACI_TEMPORARY_NAME]) {
   char path[PATH_MAX];
   uint64_t number;
@@ -148,7 +149,7 @@ int laci_temporary_create(int folder, const char *prefix, const char *name,
   for (int number = 0; number < NUMBERS; number++) {
     (void)snprintf(other, sizeof other, ".lacuna-%016" PRIx64 "-%d.tmp", key_of(name), number);
     if (!join(prefix, other, path)) return -1;
-    if (fd >= 0) { /* made; what the dead left under the other names goes as well */
+    if (fd >= 0) { /* created; files of dead processes under the other names are removed, too */
       (void)laci_dead_remove(folder, path);
       continue;
     }
@@ -207,7 +208,8 @@ int laci_temporary_nameless(const char *folder) {
 
 enum entry_state { ENTRY_FREE, ENTRY_TAKEN, ENTRY_NOTED };
 
-/* Names in memory that is never freed: the handler may read one while its owner drops it. */
+/* The names are in memory that is never freed, since the handler may read one while its owner
+ * removes it. */
 static struct {
   atomic_int state;
   char path[PATH_MAX];
@@ -233,7 +235,8 @@ void laci_temporaries_remove(void) {
   for (int at = 0; at < MOST_REGISTERED; at++) {
     if (atomic_load(&registry[at].state) == ENTRY_NOTED) (void)unlink(registry[at].path);
   }
-  for (int at = 0; at < MOST_REGISTERED; at++) { /* folders, empty by now; a file is none */
+  for (int at = 0; at < MOST_REGISTERED; at++) { /* removes folders, which are empty by now; fails
+                                                    for files */
     if (atomic_load(&registry[at].state) == ENTRY_NOTED) (void)rmdir(registry[at].path);
   }
 }

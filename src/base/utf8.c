@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Strict UTF-8, and the repair of what is not. */
+ * Strict decoding of UTF-8, and repair of invalid text. */
 #include "base/utf8.h"
 
 #include <string.h>

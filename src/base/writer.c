@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Filling temporary files. */
+ * Writes temporary files and commits them. */
 #define _GNU_SOURCE
 #include "base/writer.h"
 
@@ -19,26 +19,27 @@
 
 enum {
   WRITE_BUFFER_BYTES = 1 << 20,
-  HOLE_BYTES = 64 << 10, /* zeros that are left out come in such blocks */
-  MOST_DESCRIPTORS = 256 /* beyond, finished files are closed: a model may have thousands */
+  HOLE_BYTES = 64 << 10, /* size of blocks of zeros that are not written */
+  MOST_DESCRIPTORS = 256 /* finished files with higher descriptors are closed, since a model may
+                            have thousands */
 };
 
 struct laci_writer {
   laci_placement file;
   size_t n;        /* bytes in the buffer */
-  bool holes;      /* zeros are left out */
-  bool ends_early; /* the last ones were: the file is shorter than it is to be */
+  bool holes;      /* blocks of zeros are not written */
+  bool ends_early; /* zeros at the end were not written: the file must still be extended */
   uint8_t *buffer;
 };
 
 /* ---- Beginning ---- */
 
-/** LAC_OK where the target is free, or may be replaced. */
+/** Checks that the target does not exist, or may be replaced. */
 static lac_status check_target(int folder, const char *path, const char *shown,
                                const laci_write_options *options, lac_error *err) {
   struct stat info;
   if (fstatat(folder, path, &info, 0)) {
-    /* A dangling link is a taken name, too; a missing folder shows later. */
+    /* A dangling link counts as existing; a missing folder is found later. */
     if (fstatat(folder, path, &info, AT_SYMLINK_NOFOLLOW) || options->force) return LAC_OK;
     return laci_hint(err, LAC_HINT_FORCE, laci_fail(err, LAC_EXISTS, "%s: exists already", shown));
   }
@@ -62,7 +63,8 @@ static char *copy_text(const char *text, size_t n) {
   return copy;
 }
 
-/** Where a signal would look for it: the folder that is shown, and the temporary name. */
+/** Registers the temporary file for removal at a signal: the folder of the shown path with the
+ * temporary name. */
 static void note(laci_writer *writer, const char *temporary) {
   const char *slash = strrchr(writer->file.shown, '/');
   int n_folder = slash ? (int)(slash + 1 - writer->file.shown) : 0;
@@ -71,7 +73,7 @@ static void note(laci_writer *writer, const char *temporary) {
   if (n > 0 && (size_t)n < sizeof path) writer->file.registered = laci_temporary_register(path);
 }
 
-/** Makes the file next to the target. */
+/** Creates the temporary file next to the target. */
 static lac_status create_temporary(laci_writer *writer, lac_error *err) {
   laci_placement *file = &writer->file;
   const char *slash = strrchr(file->path, '/');
@@ -92,7 +94,7 @@ static lac_status create_temporary(laci_writer *writer, lac_error *err) {
   return st;
 }
 
-/** Before there is a temporary file there is none to remove. */
+/** Frees a writer that has no temporary file yet. */
 static void discard(laci_writer *writer) {
   laci_free(writer->file.path);
   laci_free(writer->file.shown);
@@ -133,8 +135,8 @@ lac_status laci_writer_open(const char *path, const laci_write_options *options,
 
 /* ---- Filling ---- */
 
-/** How many of n bytes are to be written now, WRITE_BUFFER_BYTES at most; 0: a block of zeros comes
- * first, which is left out. */
+/** Returns how many of n bytes to write now, WRITE_BUFFER_BYTES at most; 0: they begin with a block
+ * of zeros, which is not written. */
 static size_t filled(const laci_writer *writer, const uint8_t *bytes, size_t n) {
   size_t most = n < WRITE_BUFFER_BYTES ? n : WRITE_BUFFER_BYTES, at = 0;
   while (writer->holes && at < most && n - at >= HOLE_BYTES) {
@@ -144,7 +146,7 @@ static size_t filled(const laci_writer *writer, const uint8_t *bytes, size_t n) 
   return most;
 }
 
-/** Moves on by a block of zeros. */
+/** Skips a block of zeros in the file. */
 static lac_status leave_out(laci_writer *writer, lac_error *err) {
   if (lseek(writer->file.fd, HOLE_BYTES, SEEK_CUR) < 0)
     return laci_fail_errno(err, writer->file.shown, "cannot write");
@@ -199,7 +201,8 @@ lac_status laci_writer_finish(laci_writer *writer, lac_error *err) {
   if (!st && fsync(writer->file.fd)) st = laci_fail_errno(err, writer->file.shown, "cannot sync");
   laci_free(writer->buffer); /* a command may have many files finished and waiting */
   writer->buffer = NULL;
-  /* The lock goes with the descriptor; only another run with the same names could tell. */
+  /* Closing the descriptor releases the lock; only another process that writes the same names could
+   * notice. */
   if (writer->file.fd >= MOST_DESCRIPTORS) {
     if (close(writer->file.fd) && !st)
       st = laci_fail_errno(err, writer->file.shown, "cannot close");
@@ -223,7 +226,7 @@ void laci_writer_destroy(laci_writer *writer) {
   laci_free(writer);
 }
 
-/** All that is left to do with a writer that is open; takes it. */
+/** Appends the bytes, finishes, commits and destroys the writer. */
 static lac_status write_whole(laci_writer *writer, const void *bytes, size_t size_bytes,
                               lac_error *err) {
   lac_status st = laci_writer_append(writer, bytes, size_bytes, err);
