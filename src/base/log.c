@@ -19,7 +19,7 @@
 enum { LINE_BYTES = 2048, MAX_THREADS = 1024 };
 
 struct lac_context {
-  atomic_int wanted_level; /* lines above this level are not formatted; -1: all */
+  atomic_int wanted_level; /* lines above this level are not formatted; -1: no line is */
   atomic_bool progress_wanted;
   atomic_int stop_asked; /* lock-free: written by signal handlers */
   atomic_int threads;
