@@ -64,7 +64,7 @@ const char *const *laci_arch_names(int *n) {
 
 /* ---- Blocks ---- */
 
-/** What a family has besides its stages. */
+/** Properties of a family of networks in addition to its stages. */
 typedef struct facts {
   int channels, size, classes; /* of the image, its usual side, usual classes */
   int width;                   /* of the first stage */
@@ -80,13 +80,13 @@ static facts facts_of(family f) {
   }
 }
 
-/** A network in the making. */
+/** The state of building a network. */
 typedef struct plan {
   laci_arch_builder b;
   const design *design;
   facts facts;
   bool conv_shortcut;
-  int channels; /* of the value at hand */
+  int channels; /* channels of the present value */
 } plan;
 
 typedef struct block {
@@ -99,7 +99,7 @@ static const char *part(char text[LACI_ARCH_NAME], const char *name, const char 
   return text;
 }
 
-/** Convolution and normalization: NAME.convK, NAME.bnK. */
+/** Adds a convolution and a normalization: NAME.convK, NAME.bnK. */
 static int conv_norm(plan *p, const block *k, int number, int value, laci_arch_conv_spec spec,
                      float gamma) {
   char name[LACI_ARCH_NAME], of[16];
@@ -115,7 +115,7 @@ static int relu(plan *p, const block *k, int number, int value) {
   return laci_arch_relu(&p->b, part(name, k->name, of), value);
 }
 
-/** The input of a block in the shape of its output. */
+/** Adds the shortcut of a block: its input in the shape of its output. */
 static int shortcut(plan *p, const block *k, int value, int out) {
   char name[LACI_ARCH_NAME];
   if (p->channels == out && k->stride == 1) return value;

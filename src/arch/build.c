@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A layer at a time: stored tensors, then the node that reads them. A node is called after its
- * layer, and its result NODE.out. */
+ * Builds one layer at a time: stored tensors, then the node that reads them. A node has its layer's
+ * name, and its result is called NODE.out. */
 #include "arch/build_in.h"
 
 #include <math.h>
@@ -15,7 +15,8 @@
 
 /* ---- Parts ---- */
 
-/** Memory of the graph for a new stored tensor; NULL after a failure. */
+/** Adds a stored tensor and returns its memory, which belongs to the graph; NULL after a failure.
+ */
 static void *add_stored(laci_arch_builder *b, const char *layer, const char *part, lac_dtype dtype,
                         laci_shape shape, int *value) {
   char name[LACI_ARCH_NAME];
@@ -53,7 +54,7 @@ static int add_integers(laci_arch_builder *b, const char *layer, const char *par
   return value;
 }
 
-/** A node of one result; the inputs are checked before: a failure has made them -1. */
+/** Adds a node with one result. Does nothing if an input is -1 because of an earlier failure. */
 static int add_node(laci_arch_builder *b, laci_node node, const char *output) {
   char name[2 * LACI_ARCH_NAME];
   int value, id;

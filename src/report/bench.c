@@ -76,7 +76,7 @@ static json_t *kind_json(laci_json_writer *w, const lac_bench_result *r,
   return object;
 }
 
-/* Of the plan that keeps to dense kernels, where it is another. */
+/* Adds the fields of the plan of dense kernels, if there are two plans. */
 static void add_dense_plan(laci_json_writer *w, json_t *root, const lac_bench_result *r) {
   json_t *plan = json_object();
   laci_json_add(w, plan, "plan_ms", milliseconds(r->dense_plan_seconds));
@@ -138,7 +138,7 @@ lac_status laci_bench_json(const lac_bench_result *result, char **text, lac_erro
 
 /* ---- The chart ---- */
 
-/* Indices of the layers, the slowest first. */
+/* Compares indices of layers by time, the slowest first. */
 static int by_seconds(const void *a, const void *b, void *context) {
   const lac_bench_layer *layers = *(const lac_bench_layer *const *)context;
   int x = *(const int *)a, y = *(const int *)b;
@@ -170,7 +170,8 @@ static const char *value_text(laci_arena *arena, const lac_bench_result *r, doub
                      PERCENT * ratio(seconds, r->step_seconds));
 }
 
-/* The kernel, its share of the peak, and what the dense plan takes, where there are two. */
+/* Returns a layer's note: the kernel, its share of the peak rate, and the dense plan's time if
+ * there are two plans. */
 static const char *layer_note(laci_arena *arena, const lac_bench_result *r,
                               const lac_bench_layer *layer) {
   char peak[32] = "", dense[64] = "";
@@ -192,7 +193,7 @@ static laci_chart_bar layer_bar(laci_arena *arena, const lac_bench_result *r,
                           .note = layer_note(arena, r, layer)};
 }
 
-/* The slowest layers, and one bar for all others. */
+/* Fills bars for the slowest layers, and one bar for all others. */
 static int fill_bars(laci_arena *arena, const lac_bench_result *r, const int *order,
                      laci_chart_bar *bars) {
   int n = r->n_layers > MOST_BARS ? MOST_BARS : r->n_layers;
@@ -233,7 +234,7 @@ static const char *title_text(laci_arena *arena, const lac_bench_result *r) {
                      1e3 * r->dense.median);
 }
 
-/* The bars of the two parts have scales of their own, which their heads tell. */
+/* Fills the headings of the two charts, which give their scales. */
 static void fill_heads(laci_arena *arena, const lac_bench_result *r, laci_chart *chart) {
   double most = 0;
   for (int at = 0; at < r->n_layers; at++) {

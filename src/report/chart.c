@@ -27,7 +27,8 @@ enum {
   N_COLUMNS = 4 /* name, bar, text, note */
 };
 
-/* Told apart by most eyes, and in grey by the order of the bars. The last is everything else's. */
+/* Colours that most people can distinguish; in grey, the order of the bars helps. The last colour
+ * is for all other kinds. */
 static const char *const colours[] = {"#4477AA", "#EE9944", "#559955", "#AA3377", "#BBAA33",
                                       "#66BBDD", "#CC5555", "#775544", "#AAAAAA"};
 static const char pale_colour[] = "#DDDDDD";
@@ -39,7 +40,8 @@ static const char *colour_of(int kind) {
 
 static bool is_inside_character(char c) { return ((unsigned char)c & 0xC0) == 0x80; }
 
-/* "/encoder/layers/.../conv1/Conv": the end tells more than the middle. */
+/* "/encoder/layers/.../conv1/Conv": shortens a name in the middle, since the end is more important.
+ */
 static void shorten(const char *name, char *text, size_t size) {
   size_t n = strlen(name), head = NAME_HEAD;
   const char *tail = name + n;
@@ -53,7 +55,7 @@ static void shorten(const char *name, char *text, size_t size) {
   (void)snprintf(text, size, "%.*s...%s", (int)head, name, tail);
 }
 
-/* A row of its own, over all columns. */
+/* Writes a row with one cell over all columns. */
 static void write_line(laci_label *label, const char *text, int size, bool bold) {
   if (!text || !*text) return;
   laci_label_line(label);
@@ -78,8 +80,9 @@ static void write_cell(laci_label *label, int width, const char *colour) {
                     colour ? "\"" : "");
 }
 
-/* The cell of a bar. A cell as wide as what is missing follows it, or graphviz would centre it.
- * share < 0: no bar; else at least a line. A paler one goes on to pale_share. */
+/* Writes the cell of a bar, followed by an empty cell for the rest of the width, since graphviz
+ * would centre the bar otherwise. share < 0: no bar; else the bar is at least a line. A paler bar
+ * continues to pale_share. */
 static void write_bar(laci_label *label, double share, double pale_share, const char *colour) {
   int width = share < 0 ? 0 : (int)laci_int_within(LONGEST_BAR * share, 0, LONGEST_BAR),
       pale = (int)laci_int_within(LONGEST_BAR * pale_share, INT32_MIN, INT32_MAX);
@@ -96,7 +99,7 @@ static void write_bar(laci_label *label, double share, double pale_share, const 
   laci_label_markup(label, "</TR></TABLE></TD>");
 }
 
-/* A column's cell; what goes into it is written by the caller. */
+/* Opens a column's cell; the caller writes its contents. */
 static void open_cell(laci_label *label, const char *align, double width) {
   laci_label_line(label);
   laci_label_markup(label, "<TD ALIGN=\"%s\" WIDTH=\"%.0f\">", align, ceil(width) + 4);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The drawing of curve.h: a frame, ticks at round numbers and a polyline a series for each panel.
- * Texts keep to themselves: values next to the frame are moved apart, legends and long titles are
- * laid out by the widest font (text_width.h).
- */
+ * Texts do not overlap: values next to the frame are moved apart, legends and long titles are laid
+ * out by the widest font (text_width.h). */
 #include "report/curve.h"
 
 #include <inttypes.h>
@@ -108,7 +107,7 @@ static void draw_values(laci_svg *out, const panel *p) {
   }
 }
 
-/** After the last number, which is centred at its tick. */
+/** Draws the axis' names after its last number, which is centred at its tick. */
 static void draw_axis_names(laci_svg *out, const panel *p, double y) {
   char last[32];
   bool has_epochs = p->curve->steps_per_epoch > 0;
@@ -122,7 +121,7 @@ static void draw_axis_names(laci_svg *out, const panel *p, double y) {
   laci_svg_put(out, "<text x=\"%.1f\" y=\"%.1f\" fill=\"#888\">step</text>\n", x, y + 15);
 }
 
-/** The axis in epochs where these are known, and what step each tick is. */
+/** Draws the horizontal axis: in epochs if these are known, with the step of each tick. */
 static void draw_steps(laci_svg *out, const panel *p, bool with_numbers) {
   double unit = p->curve->steps_per_epoch > 0 ? p->curve->steps_per_epoch : 1;
   range units = {p->steps.low / unit, p->steps.high / unit};
@@ -167,7 +166,8 @@ static void draw_point(laci_svg *out, const panel *p, const laci_curve_point *po
   *is_open = true;
 }
 
-/** The points of one column of pixels, from `at` on: the first after them, and the extremes. */
+/** Finds the extremes of the points of one column of pixels, from `at` on. Returns the first point
+ * after them. */
 static size_t take_column(const panel *p, const laci_curve_series *s, size_t at, size_t *low,
                           size_t *high) {
   double column = floor(x_of(p, (double)s->points[at].step));
@@ -201,7 +201,7 @@ static void draw_series(laci_svg *out, const panel *p, int number) {
   laci_svg_put(out, "\"/>\n");
 }
 
-/** What pruning took, at the first step: from the dense network down. */
+/** Draws the loss by pruning at the first step, as a line from the dense network's value down. */
 static void draw_drop(laci_svg *out, const panel *p) {
   double least = p->dense;
   for (int k = 0; k < p->n_series; k++) {
@@ -270,7 +270,7 @@ typedef struct value_text {
   const char *colour, *name;
 } value_text;
 
-/** Sorts them by height and moves them apart, inside the frame. */
+/** Sorts texts by height and moves them apart within the frame. */
 static void spread(const panel *p, value_text *texts, int n) {
   const double apart = SIZE + 3;
   for (int k = 1; k < n; k++) {
@@ -288,7 +288,7 @@ static void spread(const panel *p, value_text *texts, int n) {
   }
 }
 
-/** The first finite values, or the last ones. */
+/** Collects the first finite value of each series, or the last ones. */
 static int gather_values(const panel *p, bool are_last, value_text *texts) {
   int n = 0;
   for (int k = 0; k < p->n_series; k++) {
@@ -320,7 +320,7 @@ static void draw_ends(laci_svg *out, const panel *p, bool are_last) {
 
 /* ---- The whole ---- */
 
-/** From y on; returns where it ends. */
+/** Draws a panel from y on; returns the y of its end. */
 static double draw_panel(laci_svg *out, panel *p, double y, bool with_steps) {
   p->top = y + (draw_legend(NULL, p, 0) - 1) * LEGEND + 8;
   find_ranges(p);

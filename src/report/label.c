@@ -35,7 +35,7 @@ static void measure(laci_label *label, const char *letter) {
   if (label->line > label->widest) label->widest = label->line;
 }
 
-/* Memory for n more bytes and the final zero. */
+/* Reserves memory for n more bytes and the final zero. */
 static bool reserve(laci_label *label, size_t n) {
   while (!label->failed && label->capacity - label->n <= n) {
     size_t capacity = label->capacity ? label->capacity * 2 : 1024;
@@ -77,7 +77,7 @@ static void put_character(laci_label *label, const char *text, size_t n, uint32_
   memcpy(letter, text, n);
   measure(label, n ? letter : "\xEF\xBF\xBD");
   if (n == 0 || code == 0xFFFE || code == 0xFFFF)
-    put(label, "\xEF\xBF\xBD", 3); /* what XML cannot hold, too */
+    put(label, "\xEF\xBF\xBD", 3); /* also for characters that XML does not allow */
   else if (code < 0x20 || (code >= 0x7F && code < 0xA0)) put(label, " ", 1);
   else if (code == '&') put(label, "&amp;", 5);
   else if (code == '<') put(label, "&lt;", 4);
@@ -87,7 +87,8 @@ static void put_character(laci_label *label, const char *text, size_t n, uint32_
   else put(label, text, n);
 }
 
-/* Bytes of the line that starts at text, with the separator it is broken after. */
+/* Returns the bytes of the line that starts at text, including the separator after which it is
+ * broken. */
 static size_t line_bytes(const char *text, size_t width) {
   size_t at = 0, after_separator = 0;
   for (size_t n = 0; text[at] && text[at] != '\n'; n++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finding lacuna-draw, running it, and saying how it ended.
+ * Finds lacuna-draw, runs it, and reports how it ended.
  *
  * The library may be part of any program, so the program that draws is a file of the installation
  * and not the caller started once more. It is looked for next to the code that runs now
@@ -40,7 +40,8 @@ lac_status laci_picture_of(const char *path, laci_picture *picture, lac_error *e
 
 /* ---- Where the program is ---- */
 
-/* False: built without graphviz, and there is none of another build. */
+/* Finds the program; false: this build is without graphviz, and no program of another build is
+ * installed. */
 static bool find_program(char path[PATH_MAX]) {
   const char *named = secure_getenv("LACUNA_DRAW");
   if (named && *named) return snprintf(path, PATH_MAX, "%s", named) > 0;
@@ -73,8 +74,8 @@ static lac_status fail_as(const laci_child_result *r, double seconds, lac_error 
   }
 }
 
-/* The answer is the drawing's size, a line break, the drawing. It is whole exactly where it has
- * that size, whatever became of the process. */
+/* The answer is the drawing's size, a line break, the drawing. The drawing is complete if it has
+ * that size, however the process ended. */
 static lac_status take_picture(laci_child_result *r, double seconds, char **bytes,
                                size_t *size_bytes, lac_error *err) {
   size_t size = 0;
@@ -101,7 +102,8 @@ static lac_status draw(const laci_label *graph, laci_picture picture, double sec
   }
   (void)snprintf(
       limit, sizeof limit, "%d",
-      (int)laci_int_within(seconds, 0, INT32_MAX - 2) + 2); /* should we be gone by then */
+      (int)laci_int_within(seconds, 0, INT32_MAX - 2) + 2); /* in case this process has ended by
+                                                               then */
   laci_child_job job = {.command = command,
                         .input = graph->text,
                         .input_bytes = graph->n,
