@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Weights that are computed from stored tensors become stored tensors: masks in the graph, sums of
- * branches, low-rank updates.
+ * lac_model_fold: replaces weights that are computed from stored tensors (masks in the graph, sums
+ * of branches, low-rank updates) by stored tensors.
  *
  * A second graph of the file is analysed, each product is evaluated in float64 and rounded to its
  * type once, and an edit of the file puts it in the place of the node that made it. The model is
@@ -24,20 +24,21 @@
 #include "onnx/onnx.h"
 #include "tensor/buf.h"
 
-enum { LACI_FOLD_CALLS = 64 }; /* of one local function */
+enum { LACI_FOLD_CALLS = 64 }; /* limit of the calls of one local function */
 
 /** The work of one call. */
 typedef struct folding {
   lac_model *model;
   lac_fold how;
-  const laci_graph *like; /* not NULL, in the place of `how`: what is not computed there */
-  uint64_t most;          /* bytes of contents, those that are stored so far taken off */
+  const laci_graph *like; /* not NULL: fold what this network does not compute, instead of what
+                             `how` says */
+  uint64_t most;          /* limit in bytes of evaluated contents, minus those stored so far */
   laci_graph *graph;
   laci_analysis *analysis;
   laci_onnx_edit *edit;
   bool *wanted;       /* [n_values] of `graph` that may be stored */
   bool *done;         /* [n_values] of `graph` that are stored from now on */
-  const char **names; /* of these, views of `graph` */
+  const char **names; /* names of the values that are done, views of `graph` */
   int n_names;
 } folding;
 
@@ -75,7 +76,8 @@ static lac_status add_content(folding *f, const char *name, const laci_buf *buf,
   return st;
 }
 
-/* What an evaluated content takes: as numbers, and twice as bytes, in the edit and in the file. */
+/* Returns the memory of an evaluated content: as numbers, and twice as bytes, in the edit and in
+ * the file. */
 static uint64_t held_bytes(const laci_buf *buf) {
   return laci_bytes_of(buf->count, sizeof(double));
 }
@@ -88,7 +90,8 @@ static uint64_t left_next_to(const folding *f, uint64_t held) {
   return f->most > held ? f->most - held : 0;
 }
 
-/* False: what is to be kept does not fit together with what is held, and the value stays. */
+/* Reserves memory for a value. Returns false if it does not fit into the limit, and the value then
+ * stays computed. */
 static bool reserve_bytes(folding *f, int value, uint64_t kept, uint64_t held) {
   if (kept <= left_next_to(f, held)) {
     f->most -= kept;
@@ -99,7 +102,7 @@ static bool reserve_bytes(folding *f, int value, uint64_t kept, uint64_t held) {
   return false;
 }
 
-/* Contents of all that one node of the file makes. */
+/* The contents of all results of one node of the file. */
 typedef struct contents {
   size_t n;
   int *values;     /* [n] */
@@ -113,8 +116,8 @@ static void contents_clear(contents *c) {
   laci_free(c->bufs);
 }
 
-/* Only its results that somebody reads have to be there; a constant that cannot be computed, or
- * what is none, keeps the node where it is: LAC_UNSUPPORTED. */
+/* Evaluates all results of a node that are read. Fails LAC_UNSUPPORTED if one cannot be computed or
+ * is not constant; the node then stays in the graph. */
 static lac_status evaluate(const folding *f, int value, const uint8_t *constants, contents *c,
                            lac_error *err) {
   size_t n = 0;
@@ -146,7 +149,7 @@ static bool ends_all(lac_status st) {
 
 /* ---- One weight ---- */
 
-/* The value that becomes a stored tensor: of the main graph; -1: neither is. */
+/* Returns the value of the main graph that becomes the stored tensor; -1: there is none. */
 static int choose_value(const folding *f, const laci_layer *layer) {
   const int values[2] = {layer->computed, layer->weight};
   for (int k = 0; k < 2; k++) {
@@ -181,7 +184,7 @@ static lac_status fold_one(folding *f, int value, const uint8_t *constants, lac_
 
 /* ---- One weight in a local function ---- */
 
-/* The same value in all calls of the function. */
+/* One value of a local function, in all calls of the function. */
 typedef struct calls {
   int n;
   int values[LACI_FOLD_CALLS];
@@ -191,7 +194,8 @@ typedef struct calls {
   uint64_t held, kept;
 } calls;
 
-/* False: in some call it is no weight that may be stored, or its name does not say whose it is. */
+/* Lists the value in all calls. Returns false if in some call it is not a weight that may be
+ * stored, or cannot be identified by its name. */
 static bool list_call_values(const folding *f, int value, calls *c) {
   laci_edit_call_value found;
   const char *name;
@@ -271,7 +275,8 @@ static lac_status fold_calls(folding *f, const laci_layer *layer, lac_error *err
 
 /* ---- All weights ---- */
 
-/* Does the other network compute the value, too? Where it has none of the name, a call went. */
+/* Does the other network compute the value, too? If it has no value of this name, the call was
+ * inlined. */
 static bool is_computed_in(const laci_graph *other, const char *name) {
   const int value = laci_graph_find_value(other, name);
   return value >= 0 && other->values[value].producer >= 0;
@@ -284,7 +289,7 @@ static bool is_wanted(const folding *f, const laci_layer *layer) {
          !is_computed_in(f->like, f->graph->values[layer->weight].name);
 }
 
-/* Which values are to be stored. */
+/* Chooses the values to be stored. */
 static lac_status choose(folding *f, lac_error *err) {
   f->wanted = laci_alloc((size_t)f->graph->n_values, sizeof *f->wanted);
   if (!f->wanted) return laci_fail_memory(err, "the computed weights");
@@ -317,7 +322,8 @@ static lac_status fold_all(folding *f, lac_error *err) {
 
 /* ---- All of it ---- */
 
-/* The graph of the file, analysed. What cannot be analysed is for whoever analyses the model. */
+/* Reads and analyzes the graph of the file. If it cannot be analyzed, nothing is folded, and the
+ * model's later analysis reports the problem. */
 static lac_status look(folding *f, lac_error *err) {
   const laci_rules rules = {.pattern = {2, 4}, .all_sizes = true};
   lac_status st = laci_onnx_graph(f->model->file, &f->graph, err);

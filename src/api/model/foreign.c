@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a file is that is no ONNX model: by its first bytes, which are reliable, then by its name.
- * It is only asked when reading has failed, so that an ONNX model under any name is read. */
+ * Detects the format of a file that is not an ONNX model: by its first bytes, which are reliable,
+ * then by its name. This is done only after reading has failed, so that an ONNX model of any name
+ * is read. */
 #include "api/model/foreign.h"
 
 #include <dirent.h>
@@ -27,8 +28,8 @@ enum { HEAD_BYTES = 1024, LOOKED_AT = 64, MOST_HEADER = 100 << 20 };
   "export the network it was made from, such as " \
   "torch.onnx.export(net.eval(), torch.randn(1, 3, 224, 224), 'net.onnx')"
 
-/* What it is, and how to get an ONNX file of it (NULL: there is none, or the hint says it); %s in
- * it is the path. */
+/* The name of a format, and how to convert it to ONNX (NULL: impossible, or the hint says how); %s
+ * stands for the path. */
 typedef struct kind {
   const char *what, *remedy;
   lac_hint hint;
@@ -79,7 +80,7 @@ static const struct {
 #undef HINT_AT
 };
 
-/* Endings, of files whose bytes say little. */
+/* Endings of names, for formats that cannot be recognized by their bytes. */
 static const struct {
   const char *ending;
   kind is;
@@ -121,7 +122,7 @@ static kind kind_of_name(const char *path) {
   return (kind){0};
 }
 
-/* A ZIP archive shows by the name of its first file what it is. */
+/* Detects the format of a ZIP archive by the name of its first file. */
 static kind kind_of_zip(const uint8_t *bytes, size_t n, const char *path) {
   enum { NAME_LENGTH = 26, NAME = 30 };
   size_t n_name = n > NAME ? bytes[NAME_LENGTH] | (size_t)bytes[NAME_LENGTH + 1] << 8 : 0;
@@ -136,7 +137,8 @@ static kind kind_of_zip(const uint8_t *bytes, size_t n, const char *path) {
   return is.what ? is : (kind){"a ZIP archive", "unpack it first: unzip %s", LAC_HINT_NONE};
 }
 
-/* It begins with readable characters of ASCII only; other texts are known by their names. */
+/* Does the file begin with printable ASCII characters only? Other texts are recognized by their
+ * names. */
 static bool is_text(const uint8_t *bytes, size_t n) {
   for (size_t k = 0; k < n && k < LOOKED_AT; k++) {
     bool blank = bytes[k] == '\n' || bytes[k] == '\r' || bytes[k] == '\t' || bytes[k] == '\f';
@@ -165,7 +167,7 @@ static bool is_safetensors(const uint8_t *bytes, size_t n) {
   return n > 9 && header > 1 && header <= MOST_HEADER && bytes[8] == '{' && bytes[9] == '"';
 }
 
-/* Of protocol 2 and later; PyTorch's old files are several pickles. */
+/* Is this a pickle of protocol 2 or later? PyTorch's old files consist of several pickles. */
 static bool is_pickle(const uint8_t *bytes, size_t n) {
   return n > 2 && bytes[0] == 0x80 && bytes[1] >= 2 && bytes[1] <= 5 && bytes[2] >= 0x20;
 }
@@ -194,7 +196,7 @@ static bool has_file(const char *folder, const char *name) {
   return n > 0 && (size_t)n < sizeof path && access(path, F_OK) == 0;
 }
 
-/* The only ONNX file in it; false: there is none, or there are several. */
+/* Finds the only ONNX file in a folder; false: there is none, or there are several. */
 static bool find_onnx(const char *folder, char name[NAME_MAX + 1]) {
   int n_found = 0;
   DIR *files = opendir(folder);

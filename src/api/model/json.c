@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What was found and done as JSON, for those who ask for it. The words are those of report/json.h.
- */
+ * The public functions that return reports as JSON, made by report/json.h. */
 #include "api/model/model_in.h"
 #include "base/error.h"
 #include "lacuna/bench.h"

@@ -12,7 +12,7 @@
 
 lac_load_options lac_load_options_default(void) { return (lac_load_options){.lenient = false}; }
 
-/* The last step of loading: *model becomes `made`, or made is destroyed. */
+/* The last step of loading: sets *model to `made`, or after a failure destroys made. */
 static lac_status keep(lac_status st, lac_model *made, const lac_load_options *options,
                        const char *path, lac_model **model, lac_error *err) {
   if (!st) {

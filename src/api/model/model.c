@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A loaded network: saving it and looking into it. Next: load.c. */
+ * A loaded network: saving it, and access to its tensors. Next: load.c. */
 #include "lacuna/model.h"
 
 #include <string.h>
@@ -68,7 +68,7 @@ const char *lac_model_data_file(const lac_model *model, int at) {
   return model && model->file ? laci_onnx_data_file(model->file, at) : NULL;
 }
 
-/* Changed bytes of stored tensors that are in both. */
+/* Moves changed bytes of stored tensors that are in both graphs. */
 static void move_bytes(laci_graph *from, laci_graph *to) {
   for (int s = 0; s < to->n_stored; s++) {
     int value = laci_graph_find_value(from, to->stored[s].name);
@@ -88,7 +88,7 @@ void laci_model_take_graph(lac_model *model, laci_graph *take) {
   move_bytes(model->graph, take);
   laci_graph_destroy(model->graph);
   model->graph = take;
-  laci_free(model->inferred->assumed); /* to be found anew */
+  laci_free(model->inferred->assumed); /* must be inferred again */
   model->inferred->assumed = NULL;
 }
 
@@ -120,7 +120,7 @@ lac_status laci_model_weights(const lac_model *model, laci_engine_weight **weigh
   if (!*weights) return laci_fail_memory(err, "the weights' patterns");
   for (int at = 0; at < model->n_weights; at++) {
     int stored = model->graph->values[model->weights[at].value].stored;
-    if (model->graph->stored[stored].owned) continue; /* it was changed */
+    if (model->graph->stored[stored].owned) continue; /* the tensor was changed */
     (*weights)[(*n_weights)++] = model->weights[at];
   }
   return LAC_OK;
@@ -174,7 +174,7 @@ lac_status laci_model_materialise(const lac_model *model, lac_error *err) {
   return st ? laci_fail_in(err, st, "%s", model->path) : st;
 }
 
-/* Its bytes alone: a caller may want one of many. */
+/* Loads the bytes of this tensor alone, since a caller may need one of many. */
 static lac_status materialise_one(const lac_model *model, const laci_stored *stored,
                                   lac_error *err) {
   if (!model->file) return LAC_OK;

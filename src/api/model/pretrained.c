@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One tensor of the network after the other, from a file of either kind through one small
- * interface: find a name, copy its elements. */
+ * Copies the network's tensors one after the other from a file of either format, through a small
+ * common interface: find a name, copy its elements. */
 #include "lacuna/pretrained.h"
 
 #include <inttypes.h>
@@ -15,17 +15,17 @@
 #include "safetensors/safetensors.h"
 #include "tensor/buf.h"
 
-/** The file: one of the two. */
+/** The file: a safetensors file or a model. */
 typedef struct weights_file {
   const char *path;
   laci_safetensors *tensors;
   lac_model *model;
-  const char *prefix; /* of all names: "module.", or nothing */
+  const char *prefix; /* prefix of all names: "module.", or "" */
 } weights_file;
 
-/** A tensor of it. */
+/** A tensor of the file. */
 typedef struct weights_tensor {
-  const laci_safetensor *of; /* NULL: of the model */
+  const laci_safetensor *of; /* NULL: the tensor is of the model */
   lac_tensor view;
   int rank;
   int64_t shape[8];
@@ -76,7 +76,7 @@ static bool has_prefix(const char *text, const char *prefix) {
   return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/** The network's own name for what the file calls so. */
+/** Translates a name of the file to the network's name. */
 static void translate(const weights_file *f, const char *name, char ours[256]) {
   const char *rest = name + strlen(f->prefix);
   bool is_linear = has_prefix(rest, "linear.");
@@ -93,7 +93,7 @@ static bool find_ours(const weights_file *f, const char *name, weights_tensor *t
 }
 
 static void find_prefix(weights_file *f) {
-  static const char module[] = "module."; /* of PyTorch's DataParallel */
+  static const char module[] = "module."; /* prefix that PyTorch's DataParallel adds */
   int n = count_of(f);
   f->prefix = n > 0 ? module : "";
   for (int k = 0; k < n; k++) {
@@ -123,7 +123,7 @@ static void count_unknown(const weights_file *f, const laci_graph *graph, lac_pr
 
 /* ---- Taking ---- */
 
-/** The classes where only their number is another one; else 0. */
+/** Returns the file's number of classes if the tensors differ only in that number; else 0. */
 static int64_t other_classes(const laci_stored *s, const weights_tensor *t) {
   bool is_classifier = has_prefix(s->name, "fc.") && t->rank == s->shape.rank && t->rank > 0 &&
                        t->shape[0] != s->shape.dims[0];
@@ -174,7 +174,8 @@ static lac_status fail_missing(const weights_file *f, const laci_stored *s, lac_
                    s->name);
 }
 
-/** A ResNet for small images may add its blocks by convolutions, or by padded channels. */
+/** Checks that file and network have the same kind of shortcuts: those of a ResNet for small images
+ * may be convolutions or padded channels. */
 static lac_status check_shortcuts(const weights_file *f, const laci_graph *graph, lac_error *err) {
   static const char *const parts[] = {".downsample.", ".shortcut."};
   for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {
@@ -231,7 +232,8 @@ static lac_status take_all(weights_file *f, lac_model *model, lac_pretrained *fo
 
 /* ---- The file ---- */
 
-/** PyTorch's files are pickles, by themselves or in a zip archive: reading one runs it. */
+/** Is this a PyTorch file? These are pickles, alone or in a zip archive: reading one executes code.
+ */
 static bool is_pytorch(const char *path, const uint8_t *head, size_t n) {
   bool zip = n >= 4 && memcmp(head, "PK\3\4", 4) == 0;
   bool pickle = n >= 2 && head[0] == 0x80 && head[1] >= 2 && head[1] <= 5;

@@ -17,7 +17,7 @@
 #include "onnx/spans.h"
 #include "pack/packfile.h"
 
-/* Data files are restored next to the model's, so that their names must be names. */
+/* Is this a name without folders? Data files are restored next to the model's file. */
 static bool is_plain_name(const char *name) {
   return name[0] && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
          strlen(name) < 256;
@@ -38,7 +38,7 @@ static int compare_names(const void *a, const void *b) {
   return strcmp(((const laci_packfile_part *)a)->name, ((const laci_packfile_part *)b)->name);
 }
 
-/** All bytes of a file, where the reader has them. */
+/** Adds a file with all of its bytes, which stay in the reader's memory. */
 static lac_status add_part(laci_packer *k, size_t at, const char *name, laci_reader *reader,
                            lac_error *err) {
   size_t n = laci_reader_size(reader);

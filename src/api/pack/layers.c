@@ -15,7 +15,8 @@
 #include "pack/packfile.h"
 #include "tensor/buf.h"
 
-/* What a quantized weight has in the place of 0. False: that differs from channel to channel. */
+/* Finds the zero point, which a quantized weight has instead of 0. Returns false if it differs
+ * between channels. */
 static bool find_fill(const laci_weight_view *view, uint64_t *fill) {
   *fill = 0;
   if (!view->n_scales || !view->zero) return true;
@@ -38,7 +39,7 @@ static bool overlaps(const laci_packer *k, const laci_packfile_weight *weight) {
   return false;
 }
 
-/** Takes the layer's weight into the list; NULL, or why it stays dense. */
+/** Adds the layer's weight to the list. Returns NULL, or why it stays dense. */
 static const char *try_layer(laci_packer *k, const laci_layer *layer, lac_pack_layer *row) {
   static const char *const unlike = "its elements are not stored as they are in memory";
   const laci_stored *stored = &k->job.analysis->graph->stored[layer->stored];
@@ -73,7 +74,8 @@ static lac_status say(laci_packer *k, lac_pack_layer *row, const char *text, con
   return LAC_OK;
 }
 
-/* Elements of 4 and 2 bits share bytes of a file and have one each in memory. */
+/* Returns the tensor's bytes in the file, in which elements of 4 and 2 bits are packed; in memory
+ * each takes one byte. */
 static uint64_t bytes_in_file(const laci_stored *stored) {
   const int bits = laci_dtype_bits(stored->dtype);
   if (bits <= 0 || bits >= 8) return stored->size_bytes;

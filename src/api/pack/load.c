@@ -23,7 +23,7 @@ static lac_status to_writer(const void *bytes, size_t size_bytes, void *context,
   return laci_writer_append(context, bytes, size_bytes, err);
 }
 
-/** One of the pack's files, complete under a temporary name. */
+/** Writes one of the pack's files completely under a temporary name. */
 static lac_status restore_file(const laci_packfile *pack, size_t file, const char *path,
                                const laci_write_options *options, laci_writer **writer,
                                lac_error *err) {
@@ -32,7 +32,7 @@ static lac_status restore_file(const laci_packfile *pack, size_t file, const cha
   return st ? st : laci_writer_finish(*writer, err);
 }
 
-/** The path of a data file that is called name, next to out. */
+/** Writes the path of the data file `name` next to out. */
 static lac_status path_next_to(const char *out, const char *name, char path[PATH_MAX],
                                lac_error *err) {
   const char *slash = strrchr(out, '/'), *base = slash ? slash + 1 : out;
@@ -54,8 +54,8 @@ static lac_status restore_all(const laci_packfile *pack, const char *out,
     st = path_next_to(out, laci_packfile_file_name(pack, at), data_path, err);
     if (!st) st = restore_file(pack, at, data_path, options, &writers[at], err);
   }
-  /* Data first: a model that is there has its data. One that is replaced has no name until
-   * then, for its data may have the same names. */
+  /* Data files are placed first, so that a model that exists always has its data. An existing model
+   * is hidden before, since its data files may have the same names. */
   if (n > 1 && options->force && !st) st = laci_file_set_hide(out, err);
   for (size_t at = n; at-- > 0 && !st;) st = laci_writer_commit(writers[at], err);
   return st;
@@ -100,7 +100,7 @@ static lac_status outline(void *context, uint8_t *to, lac_error *err) {
   return laci_packfile_fill(from->pack, from->file, to, err);
 }
 
-/** Where the next bytes go. */
+/** A buffer, and the place in it for the next bytes. */
 typedef struct buffer {
   uint8_t *at;
 } buffer;
@@ -143,7 +143,7 @@ static lac_status open_reader(laci_packfile *pack, size_t file, laci_reader **re
   return st;
 }
 
-/** External data, by its name in the pack. */
+/** Opens external data by its name in the pack. */
 static lac_status open_data(void *context, const char *location, laci_reader **reader,
                             lac_error *err) {
   laci_packfile *pack = context;
@@ -166,7 +166,7 @@ static lac_status fetch_rows(void *context, int64_t first, int64_t n, const laci
   return laci_packfile_rows(from->pack, from->tensor, first, n, to, err);
 }
 
-/** Which of the model's weights hold a pattern, as the pack has them. */
+/** Notes in the model which weights are packed in the pack. */
 static lac_status note_weights(const laci_packfile *pack, lac_model *model, lac_error *err) {
   size_t n = laci_packfile_n_tensors(pack);
   model->weights = laci_alloc(n, sizeof *model->weights);

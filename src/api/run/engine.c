@@ -22,11 +22,11 @@ struct lac_engine {
   laci_engine *engine;
   int n_inputs, n_outputs;
   lac_engine_port *inputs, *outputs;
-  lac_dtype dtype; /* that it computes in */
+  lac_dtype dtype; /* type of the computation */
   int n_nodes;
   bool has_run;
-  void **results; /* [n_outputs] of open outputs, as lac_engine_result gave them; NULL: not asked
-                     for since the last run */
+  void **results; /* [n_outputs] elements of open outputs that lac_engine_result returned; NULL: not
+                     requested since the last run */
 };
 
 const char *laci_engine_wanted(const char *name) { return name ? name : LACI_ENGINE_AUTO; }
@@ -215,7 +215,7 @@ void laci_log_parts(const lac_engine *engine) {
   laci_log_exact(&exact, engine->n_nodes);
 }
 
-/* The port as it is now, and its elements in the port's type. */
+/* Returns the port with its actual shape, and its elements in the port's type. */
 static lac_status take_result(lac_engine *engine, int output, lac_engine_port *port,
                               lac_error *err) {
   const laci_buf *buf = laci_engine_result(engine->engine, output);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * lac_eval: the loader fills batches ahead of time, the engine runs them, the metrics add up.
  *
- * One plan serves all batches: the last one is filled up with zeros, since rows of a batch do not
- * know of each other. Several processes take whole batches of it each, and exchange what every
- * image scored: added up in the images' order that is what one process finds. Next: data/loader.h,
- * data/metrics.h, lacuna/engine.h. */
+ * One plan is used for all batches: the last one is filled up with zeros, since rows of a batch do
+ * not affect each other. Several processes evaluate whole batches each, and exchange the scores of
+ * all images; summed in the order of images, these give the same result as one process. Next:
+ * data/loader.h, data/metrics.h, lacuna/engine.h. */
 #include "lacuna/eval.h"
 
 #include <math.h>
@@ -31,7 +31,7 @@
 
 enum { DEPTH = 2, RANK_IMAGES = 4, RANK_LOGITS = 2 };
 
-/* Everything that one evaluation holds; cleared by evaluation_clear. */
+/* The state of one evaluation; evaluation_clear frees it. */
 typedef struct evaluation {
   laci_dataset *set;
   laci_loader *loader;
@@ -40,17 +40,17 @@ typedef struct evaluation {
   laci_preprocessing preprocessing;
   int batch;
   int64_t images, classes;
-  int64_t begin, end; /* of the images: those that are evaluated here */
+  int64_t begin, end; /* range of images that this process evaluates */
   size_t sample;      /* floats of an image */
   float *pixels[DEPTH];
   int32_t *labels[DEPTH];
   void **outputs; /* a buffer for each output of the network; the first are the logits */
   int n_outputs;
-  bool is_open;    /* how many classes there are shows when the network is run */
-  lac_dtype dtype; /* that is computed in */
+  bool is_open;    /* the number of classes is known only after a run */
+  lac_dtype dtype; /* type of the computation */
   laci_metrics metrics;
-  const char *trained_on; /* the part for training, next to that which is evaluated; NULL */
-  bool quiet;             /* logs no plan, and nothing of the data */
+  const char *trained_on; /* folder of the training part next to the evaluated one; NULL: none */
+  bool quiet;             /* log neither the plan nor the data */
   double seconds;         /* of all batches */
 } evaluation;
 
@@ -119,7 +119,7 @@ static lac_status check_logits(const evaluation *e, const lac_engine_port *logit
   return LAC_OK;
 }
 
-/* Logits whose shape comes from data, of a batch of zeros. */
+/* Runs a batch of zeros to get the shape of logits that depends on data. */
 static lac_status try_output(evaluation *e, lac_engine_port *logits, lac_error *err) {
   const lac_engine_port *in, *out;
   const void *values;
@@ -234,7 +234,8 @@ static lac_status open_predictions(evaluation *e, const lac_model *model,
 
 /* ---- The work ---- */
 
-/* Those of the last run, whose shape came from its data: no other than that of the first. */
+/* Returns the logits of the last run if their shape depends on data; fails if it differs from the
+ * first run's shape. */
 static lac_status read_logits(evaluation *e, const void **logits, lac_error *err) {
   lac_engine_port port;
   lac_status st = lac_engine_result(e->engine, 0, &port, logits, err);
@@ -271,7 +272,7 @@ static lac_status run_all(evaluation *e, lac_error *err) {
   return laci_metrics_check(&e->metrics, err);
 }
 
-/* Batches that the loader fills, and the outputs. */
+/* Logs the memory of the loader's batches and of the outputs. */
 static void log_memory(const evaluation *e) {
   const lac_engine_port *ports;
   size_t held = DEPTH * (size_t)e->batch * (e->sample * sizeof(float) + sizeof(int32_t));
@@ -281,7 +282,7 @@ static void log_memory(const evaluation *e) {
 }
 
 static void evaluation_clear(evaluation *e) {
-  laci_loader_destroy(e->loader); /* first: its threads write to the buffers */
+  laci_loader_destroy(e->loader); /* before the buffers, since its threads write to them */
   laci_writer_destroy(e->predictions);
   for (int at = 0; e->outputs && at < e->n_outputs; at++) laci_free(e->outputs[at]);
   laci_free(e->outputs);
@@ -293,7 +294,7 @@ static void evaluation_clear(evaluation *e) {
   laci_dataset_close(e->set);
 }
 
-/* All but the images: data, plan, buffers. */
+/* Prepares everything before images are read: data, plan, buffers. */
 static lac_status prepare(evaluation *e, const lac_model *model, const char *data,
                           const lac_eval_options *options, lac_error *err) {
   lac_status st = check_options(options, err);
@@ -306,7 +307,7 @@ static lac_status prepare(evaluation *e, const lac_model *model, const char *dat
   return st ? st : open_predictions(e, model, options, err);
 }
 
-/* The images from `begin` to `end`. */
+/* Evaluates the images [begin, end). */
 static lac_status run_images(evaluation *e, int threads, lac_error *err) {
   if (e->begin == e->end) return LAC_OK;
   double begin = laci_clock_seconds();
@@ -337,7 +338,7 @@ static void give_facts(const lac_engine *engine, lac_eval_result *result) {
   }
 }
 
-/* Takes e. */
+/* Runs an evaluation, and frees e. */
 static lac_status evaluate(evaluation *e, const lac_model *model, const char *data,
                            const lac_eval_options *options, lac_eval_result *result,
                            lac_error *err) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whether a network and images fit: colours, sizes, classes, and the batch that is planned for. */
+ * Checks that a network and images fit together: colours, sizes, classes; and chooses the batch
+ * size to plan for. */
 #include <stdio.h>
 #include <string.h>
 
@@ -26,8 +27,8 @@ lac_status laci_check_colours(const laci_preprocessing *preprocessing, const cha
                    data);
 }
 
-/* What the resizing has to be for a crop of that side; 0: it may stay. Photographs are cut out of
- * something larger, 224 of 256; small images are taken whole. */
+/* Returns the resizing that fits a crop of this side; 0: it need not change. Photographs are
+ * cropped from a larger size, 224 of 256; small images are not cropped. */
 static int resize_for(const laci_dataset *set, const laci_preprocessing *preprocessing,
                       int64_t side) {
   const laci_preprocessing photograph = laci_preprocessing_default(),
@@ -66,7 +67,8 @@ static int64_t classes_of(const laci_graph *network) {
   return shape->rank == RANK_LOGITS && shape->dims[1] > 0 ? shape->dims[1] : 0;
 }
 
-/* A model whose shapes cannot be inferred is refused when its engine is made, which says more. */
+/* If shapes cannot be inferred, returns 0: making the engine fails later with a better explanation.
+ */
 int64_t laci_classes_of(const lac_model *model, uint64_t max_memory) {
   if (classes_of(model->graph) == 0 && !laci_model_is_inferred(model)) {
     lac_options options = lac_options_default();

@@ -2,8 +2,9 @@
  * lac_infer: arrays from files, one run on an engine, arrays to files.
  *
  * Files and engines exchange values as laci_buf, which holds every number exactly; so all engines
- * see the same inputs, and all kinds of output are written by the same lines. All files are opened
- * before the run and get their names after it. Next: data/npy.h, engine/engine.h. */
+ * see the same inputs, and all kinds of output are written by the same lines. All output files are
+ * opened before the run under temporary names, and are renamed after it. Next: data/npy.h,
+ * engine/engine.h. */
 #include "lacuna/infer.h"
 
 #include <errno.h>
@@ -38,16 +39,17 @@ typedef struct infer_result {
   lac_infer_output *outputs;
 } infer_result;
 
-/* Everything that one inference holds; cleared by inference_clear. */
+/* The state of one inference; inference_clear frees it. */
 typedef struct inference {
   const laci_graph *graph;
   const lac_infer_options *options;
-  lac_dtype dtype;       /* that is computed in */
-  laci_budget budget;    /* the limit, and the inputs as they are read */
+  lac_dtype dtype;       /* type of the computation */
+  laci_budget budget;    /* the memory limit, and the memory of the inputs */
   laci_buf **inputs;     /* [graph->n_inputs] */
-  laci_buf **outputs;    /* [graph->n_outputs], of an engine that plans */
-  laci_stepper *walk;    /* NULL: an engine that plans; else it holds the outputs */
-  const char *walker;    /* the engine that goes node by node; NULL: one that plans */
+  laci_buf **outputs;    /* [graph->n_outputs], if the engine makes a plan */
+  laci_stepper *walk;    /* runs node by node and has the outputs; NULL: the engine makes a plan */
+  const char *walker;    /* name of the engine that runs node by node; NULL: the engine makes a plan
+                            */
   laci_writer **writers; /* [graph->n_outputs] */
   laci_file_id *keep;    /* [n_keep] the inputs' files */
   size_t n_keep;
@@ -68,7 +70,7 @@ static const laci_value *output_value(const inference *run, int at) {
 
 /* ---- Inputs ---- */
 
-/* The place among the network's inputs, or -1. */
+/* Returns the index among the network's inputs, or -1. */
 static int find_input(const inference *run, const char *name) {
   for (int at = 0; at < run->graph->n_inputs; at++) {
     if (strcmp(input_value(run, at)->name, name) == 0) return at;
@@ -76,7 +78,7 @@ static int find_input(const inference *run, const char *name) {
   return -1;
 }
 
-/* The array is taken in the shape that the options give it, if they do. */
+/* Changes the array's shape to the one in the options, if there is one. */
 static lac_status reshape(const inference *run, const char *name, const char *path,
                           laci_shape *shape, lac_error *err) {
   const lac_infer_options *options = run->options;
@@ -99,7 +101,7 @@ static lac_status reshape(const inference *run, const char *name, const char *pa
   return LAC_OK;
 }
 
-/* Sizes that the network fixes must be met; symbols are the engines' business. */
+/* Checks the sizes that the network fixes; the engines check symbolic sizes. */
 static lac_status check_shape(const laci_value *value, const char *path, const laci_shape *found,
                               lac_error *err) {
   const laci_shape *wanted = &value->type.shape;
@@ -114,8 +116,8 @@ static lac_status check_shape(const laci_value *value, const char *path, const l
                    laci_shape_text(wanted, want, sizeof want));
 }
 
-/* Element k of one buffer in the type of the other; false: that does not hold it. A float becomes
- * the nearest one, as every cast of arrays has it, unless it would become infinite. */
+/* Converts element k to the type of `to`; false: the type cannot represent it. A float is rounded
+ * to the nearest value, as in casts of arrays, unless it would become infinite. */
 static bool convert_element(const laci_buf *from, laci_buf *to, int64_t k) {
   if (to->f) to->f[k] = laci_float_held(to->dtype, laci_buf_get_f(from, k));
   else
@@ -130,7 +132,7 @@ static bool convert_element(const laci_buf *from, laci_buf *to, int64_t k) {
   return held < 0x1p64 && laci_int_wide(widest, laci_int_nearest(widest, held)) == whole;
 }
 
-/* *buf becomes one of the type that the network declares, where that holds every element. */
+/* Converts *buf to the type that the network declares, if that can represent every element. */
 static lac_status convert(const laci_value *value, const char *path, laci_buf **buf,
                           lac_error *err) {
   lac_dtype dtype = value->type.dtype == LAC_DTYPE_NONE ? LAC_DTYPE_F32 : value->type.dtype;
@@ -167,7 +169,8 @@ static lac_status read_input(inference *run, int place, const char *path, lac_er
   if (!st) st = reshape(run, value->name, path, &array.type.shape, err);
   if (!st) st = check_shape(value, path, &array.type.shape, err);
   if (!st) {
-    laci_budget both = run->budget; /* as they are read, and in the network's type */
+    laci_budget both = run->budget; /* memory of both: the array as read, and in the network's type
+                                       */
     int64_t count = laci_shape_count(&array.type.shape);
     laci_budget_add(&run->budget, laci_bytes_of(count, sizeof(double)), "input '%.200s'",
                     value->name);
@@ -215,12 +218,13 @@ static int64_t batch_of(const inference *run) {
   return first && first->rank > 0 ? first->dims[0] : 1;
 }
 
-/* NULL: the default. */
+/* Returns the engine's name; NULL: the default one. */
 static const char *engine_of(const lac_infer_options *options) {
   return options->engine ? options->engine : options->plain ? LACI_ENGINE_EXACT : NULL;
 }
 
-/* An engine that goes node by node takes networks whose sizes depend on data, and gives doubles. */
+/* Do the options name an engine that runs node by node? Such an engine can run networks whose sizes
+ * depend on data, and returns doubles. */
 static bool is_walked(const lac_infer_options *options) {
   const char *engine = engine_of(options);
   return engine && laci_stepper_offered(engine);
@@ -275,7 +279,7 @@ void laci_log_memory(const lac_engine *engine, size_t held_bytes) {
   if (peak) laci_log(LAC_LOG_DEBUG, "memory: %.1f MB at most, all in all", (double)peak / 1e6);
 }
 
-/* The values as an engine's port wants them; the caller's, NULL without memory. */
+/* Returns the values in the format of an engine's port, which the caller frees; NULL: no memory. */
 static void *pack_values(const lac_engine_port *port, const laci_buf *buf) {
   void *bytes = laci_alloc(port->size_bytes, 1);
   if (!bytes) return NULL;
@@ -386,7 +390,8 @@ static lac_status run_planned(inference *run, const lac_model *model, lac_error 
   return st;
 }
 
-/* The values that are held for these inputs, as far as their sizes are known beforehand. */
+/* Adds to the budget the memory of the values for these inputs, as far as sizes are known before
+ * the run. */
 static lac_status plan_walk(const inference *run, laci_budget *budget, lac_error *err) {
   int n = run->graph->n_inputs;
   laci_type *types = NULL;
@@ -407,8 +412,8 @@ static bool is_double(const inference *run, int value) {
   return v->stored < 0 && v->type.dtype == LAC_DTYPE_F64;
 }
 
-/* The engine that goes node by node; NULL: a plan. Plans hold floats, so that elements of type f64
- * that come in or go out are computed exactly where no engine was asked for. */
+/* Returns the engine that runs node by node; NULL: use one with a plan. Plans compute in f32, so
+ * networks with f64 inputs or outputs are run node by node if no engine was named. */
 static const char *find_walker(const inference *run) {
   const laci_graph *graph = run->graph;
   bool doubles = false;
@@ -432,7 +437,7 @@ static lac_status run_walk(inference *run, const lac_model *model, lac_error *er
   laci_model_add_to(model, &budget);
   planned = budget;
   lac_status st = laci_budget_check(&budget, "the model", err);
-  if (!st) st = laci_model_materialise(model, err); /* small stored tensors decide over shapes */
+  if (!st) st = laci_model_materialise(model, err); /* shapes depend on small stored tensors */
   if (!st) st = plan_walk(run, &planned, err);
   if (!st) st = laci_pool_create(run->options->threads, &pool, err);
   const laci_stepper_options options = {.engine = run->walker, .pool = pool, .budget = &budget};
@@ -453,7 +458,7 @@ static lac_status run_walk(inference *run, const lac_model *model, lac_error *er
 
 /* ---- Outputs ---- */
 
-/* FOLDER/NAME.npy, NAME made harmless. */
+/* Returns FOLDER/NAME.npy, with special characters of NAME replaced. */
 static char *path_for(laci_arena *arena, const char *folder, const char *name) {
   static const char harmless[] =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
@@ -492,7 +497,7 @@ static lac_status name_outputs(inference *run, const char *folder, lac_error *er
   return LAC_OK;
 }
 
-/* Whether an input was read from the file of that name, whatever it is called. */
+/* Is path the file of an input or of the model, under any name? */
 static bool is_input(const inference *run, const lac_model *model, const char *path) {
   struct stat found;
   if (lac_model_reads(model, path)) return true;
@@ -518,7 +523,7 @@ static lac_status open_outputs(inference *run, const lac_model *model, const cha
   return st;
 }
 
-/* The type in the file: what the network declares. */
+/* Returns the type in the file, which is the one that the network declares. */
 static lac_dtype file_dtype(const inference *run, const laci_value *value, const laci_buf *buf) {
   lac_dtype declared = value->type.dtype == LAC_DTYPE_NONE ? buf->dtype : value->type.dtype;
   if (buf->i) return laci_dtype_is_integer(declared) ? declared : LAC_DTYPE_I64;
@@ -582,7 +587,7 @@ static lac_status inference_init(inference *run, const lac_model *model,
   return whole ? LAC_OK : laci_fail_memory(err, "an inference");
 }
 
-/* The result, if it is there still, goes too. */
+/* Frees the inference, and the result if it was not returned. */
 static void inference_clear(inference *run) {
   for (int at = 0; run->inputs && at < run->graph->n_inputs; at++) {
     laci_buf_destroy(run->inputs[at]);

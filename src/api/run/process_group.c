@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * lacuna/process_group.h on the room comm. */
+ * Implements lacuna/process_group.h with src/comm. */
 #include "lacuna/process_group.h"
 
 #include "api/run/process_group_in.h"

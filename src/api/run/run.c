@@ -20,7 +20,7 @@ typedef struct run_result {
   laci_arena arena;
 } run_result;
 
-/* Names select; without a name the place does. */
+/* Finds the input of this name, or without names the one at this index. */
 static const lac_run_tensor *find_input(const char *name, int place, const lac_run_tensor *inputs,
                                         int n_inputs) {
   for (int i = 0; i < n_inputs; i++) {
@@ -29,7 +29,7 @@ static const lac_run_tensor *find_input(const char *name, int place, const lac_r
   return NULL;
 }
 
-/* The input as the plain engine holds it, in the element type that the network declares. */
+/* Converts an input to the plain engine's format, in the element type that the network declares. */
 static lac_status convert_input(const laci_value *value, const lac_run_tensor *input,
                                 laci_buf **buf, lac_error *err) {
   if (input->rank < 0 || input->rank > LACI_MAX_RANK) {

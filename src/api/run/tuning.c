@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tuning.h: timings are a cache, so that what cannot be kept is a warning. */
+ * tuning.h: timings are a cache, so that a failure to store them is only a warning. */
 #include "api/run/tuning.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ static const laci_engine_tuning tunings[] = {[LAC_TUNING_OFF] = LACI_TUNING_OFF,
                                              [LAC_TUNING_QUICK] = LACI_TUNING_QUICK,
                                              [LAC_TUNING_FULL] = LACI_TUNING_FULL};
 
-/** Whatever became of the engine: what was measured is right. */
+/** Stores the timings, also if making the engine failed, since the measurements are valid. */
 static void keep(laci_timings *timings) {
   lac_error why = {0};
   if (laci_timings_save(timings, &why)) {
@@ -24,7 +24,7 @@ static void keep(laci_timings *timings) {
   laci_timings_close(timings);
 }
 
-/* What this engine cannot run, the automatic one runs where every operator is known: that helps. */
+/* Adds a hint to a failure: the automatic engine can run the network if every operator is known. */
 static lac_status name_cure(const laci_graph *graph, const laci_engine_options *options,
                             lac_status st, lac_error *err) {
   const char *name = options->engine ? options->engine : LACI_ENGINE_FAST;
