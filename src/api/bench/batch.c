@@ -41,7 +41,7 @@ static lac_status check_shapes(const laci_graph *graph, const lac_bench_options 
   return LAC_OK;
 }
 
-/* What the file and the options say together; sizes not given stay negative. */
+/* Combines the sizes of the file and of the options; unknown sizes stay negative. */
 static lac_status input_shape(const laci_value *value, const lac_bench_options *options,
                               laci_shape *shape, lac_error *err) {
   const lac_engine_shape *given = given_shape(options, value->name);
@@ -73,7 +73,7 @@ static lac_status check_resolved(const laci_value *value, const laci_shape *shap
                 value->name, laci_shape_text(shape, text, sizeof text)));
 }
 
-/* A size that is resolved once holds wherever the file uses the same symbol. */
+/* Uses a size that is known for one symbol wherever the file uses the same symbol. */
 static void spread_sizes(laci_rebatch *batch, int64_t *bound) {
   for (int pass = 0; pass < 2; pass++) { /* read, then write */
     for (int at = 0; at < batch->n_shapes; at++) {
@@ -89,8 +89,8 @@ static void spread_sizes(laci_rebatch *batch, int64_t *bound) {
   }
 }
 
-/* What was given, with the batch as first size; the same sizes where the same symbols are. A first
- * size that is open still becomes 1, and so do the others of its symbol. */
+/* Resolves all inputs' sizes: those given, the batch size as the first size, and equal sizes for
+ * equal symbols. A first size that is still open becomes 1, and so do the others of its symbol. */
 static lac_status resolve_inputs(laci_rebatch *batch, const lac_bench_options *options,
                                  lac_error *err) {
   const laci_graph *graph = batch->graph;
@@ -120,7 +120,7 @@ static lac_status resolve_inputs(laci_rebatch *batch, const lac_bench_options *o
 
 /* ---- Another batch than the file's ---- */
 
-/* The one batch that all inputs have in the file; 0 where they have none in common. */
+/* Returns the batch size that all inputs have in the file; 0 if they have none in common. */
 static int64_t file_batch(const laci_graph *graph) {
   int64_t batch = 0;
   for (int at = 0; at < graph->n_inputs; at++) {
@@ -137,7 +137,8 @@ static bool begins_with(const laci_graph *graph, int value, int64_t size) {
   return shape && shape->rank > 0 && shape->dims[0] == size;
 }
 
-/* Is the stored tensor nothing but the wanted shape of Reshapes whose data begin with the batch? */
+/* Is the stored tensor used only as the shape of Reshape nodes whose data's first size is the batch
+ * size? */
 static bool holds_batch(const laci_graph *graph, const laci_stored *stored, int64_t batch) {
   int64_t first;
   if (stored->value < 0 || stored->dtype != LAC_DTYPE_I64 || stored->shape.rank != 1) return false;
@@ -176,7 +177,7 @@ static void set_batch(laci_graph *graph, int64_t batch) {
   }
 }
 
-/* An input whose leading size the file fixes to another number than is wanted; NULL: none. */
+/* Returns an input whose first size is fixed to another number than wanted; NULL: none. */
 static const laci_value *contradicting(const laci_graph *graph, int wanted) {
   for (int at = 0; wanted > 0 && at < graph->n_inputs; at++) {
     const laci_value *value = &graph->values[graph->inputs[at]];

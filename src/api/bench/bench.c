@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * lac_bench: plans a network, runs it often, and keeps the time of every step of every run.
  *
- * Where sparse kernels have a part in the plan, one of dense kernels alone is run as well. They
- * alternate after a few runs each, so that a slow moment of the machine hits both. Reported are the
- * fastest and the middle run, and for each step its fastest time over all runs: what else the
- * machine does only ever adds to a time. The baseline (what the processor can do at best) is
- * sampled between the runs and its best sample taken, for the same reason. Next: plan.c, layers.c,
- * peak.c, batch.c, report.c. */
+ * If the plan uses sparse kernels, a plan of dense kernels alone is run, too. The two alternate
+ * after a few runs each, so that a slow moment of the machine affects both. The result has the
+ * fastest and the median run, and for each step its fastest time over all runs, since other work on
+ * the machine can only add time. The processor's peak rates are sampled between the runs, and the
+ * best samples are used for the same reason. Next: plan.c, layers.c, peak.c, batch.c, report.c. */
 #include "lacuna/bench.h"
 
 #include <math.h>
@@ -28,16 +27,18 @@
 #include "tensor/shape.h"
 
 enum { MOST_BATCH = 65536, MOST_RUNS = 10000, LEAST_RUNS = 3, PROGRESS = 1000 };
-/* A run as long as that needs no other before it that brings threads and caches back. */
+/* long_run_s: a run of at least this length needs no untimed run before it that wakes threads and
+ * fills caches. */
 static const double peak_every_s = 0.05, long_run_s = 0.02, most_seconds = 1e9;
 
-/* Everything that one bench holds; cleared by bench_clear. */
+/* The state of one benchmark; bench_clear frees it. */
 typedef struct bench {
   const lac_bench_options *options;
-  lac_dtype dtype; /* that is computed in */
+  lac_dtype dtype; /* type of the computation */
   laci_graph *graph;
   laci_rebatch batch;
-  laci_bench_plan plans[2]; /* as it is made by itself; where that has sparse steps, a dense one */
+  laci_bench_plan plans[2]; /* [0]: the engine's plan; [1]: if that has sparse steps, a plan of
+                               dense kernels */
   int n_plans;
   laci_bench_ports ports;
   laci_pool *pool; /* of the baselines */
@@ -77,8 +78,8 @@ static lac_status check_options(const lac_bench_options *options, lac_error *err
 
 /* ---- Planning ---- */
 
-/* Which layers hold the pattern is said where it can be: a weight of NaNs is no reason not to run.
- * Infers the graph's shapes for it, and is done once. */
+/* Finds which layers hold the pattern, if possible: a failure, such as a weight with NaNs, does not
+ * end the benchmark. Infers the graph's shapes; called once. */
 static lac_status look_for_pattern(bench *b, const lac_model *model, lac_error *err) {
   lac_error why = {0};
   if (b->looked) return LAC_OK;
@@ -148,7 +149,8 @@ static void log_plan(const laci_engine *engine) {
   }
 }
 
-/* Floats in [-1, 1), integers 0 and 1, which index whatever they index. */
+/* Fills an input: floats in [-1, 1), integers 0 and 1, which are valid indices almost everywhere.
+ */
 static void fill(const laci_engine_port *port, uint64_t seed, int stream, void *bytes) {
   int64_t n = laci_shape_count(&port->type.shape);
   for (int64_t at = 0; at < n; at++) {
@@ -193,8 +195,8 @@ static bool is_enough(const bench *b, double spent) {
   return n >= LEAST_RUNS && b->options->seconds > 0 && spent >= b->options->seconds;
 }
 
-/* How many runs of each plan one round has: one where there is one plan; of two plans as many of
- * the slower one as make a long run. */
+/* Returns the number of runs of each plan per round: one if there is one plan; for two plans so
+ * many that they take as long as a long run. */
 static int runs_per_round(const bench *b) {
   size_t left = (size_t)b->options->runs - b->plans[0].runs.n;
   double slower = fmax(b->plans[0].last_seconds, b->plans[1].last_seconds);
@@ -203,7 +205,7 @@ static int runs_per_round(const bench *b) {
   return n < (double)left ? (int)n : (int)left;
 }
 
-/* rested: threads slept meanwhile, and caches were another's. */
+/* Does one round. rested: threads slept before it, and other work used the caches. */
 static lac_status run_round(bench *b, bool rested, lac_error *err) {
   lac_status st = LAC_OK;
   int n = runs_per_round(b);
@@ -246,7 +248,7 @@ static lac_status measure(bench *b, lac_error *err) {
 
 /* ---- The result ---- */
 
-/* Of the plan that the engine makes by itself. */
+/* Fills the result's fields of the engine's plan. */
 static void fill_plan(bench *b) {
   lac_bench_result *r = &b->result->pub;
   const laci_bench_plan *plan = &b->plans[0];

@@ -23,8 +23,8 @@ static bool holds_pattern(const lac_report *check, const char *node) {
 
 /* ---- The steps of a plan ---- */
 
-/* The name of the step; of one that only changes a layout, that of the next one with "(reorder)".
- */
+/* Returns the name of the step; for a step that only changes a layout, the name of the next step
+ * with "(reorder)". */
 static char *name_step(laci_arena *arena, const char *name, const char *next) {
   if (name) return laci_arena_text(arena, name);
   if (!next) return laci_arena_text(arena, "(output)");
@@ -77,7 +77,7 @@ static lac_status describe_plan(laci_arena *arena, const laci_bench_plan *plan,
 
 /* ---- Both plans ---- */
 
-/* The first row of that name from `from` on; n: there is none. */
+/* Returns the first row of this name from `from` on; n: there is none. */
 static int find_row(const lac_bench_layer *rows, int n, int from, const char *name) {
   int at = from;
   while (at < n && strcmp(rows[at].name, name) != 0) at++;

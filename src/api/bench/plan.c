@@ -16,7 +16,8 @@ static const double warm_s = 0.2;
 
 /* ---- Samples ---- */
 
-/* One more row, which counts when n is raised. NULL: no memory. */
+/* Returns memory for the next row, which becomes part of the samples when n is increased; NULL: no
+ * memory. */
 static double *next_row(laci_bench_samples *s) {
   if (s->n == s->capacity) {
     size_t capacity = s->capacity ? 2 * s->capacity : 16;

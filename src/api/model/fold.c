@@ -275,8 +275,8 @@ static lac_status fold_calls(folding *f, const laci_layer *layer, lac_error *err
 
 /* ---- All weights ---- */
 
-/* Does the other network compute the value, too? If it has no value of this name, the call was
- * inlined. */
+/* Does the other network compute the value, too? If it has no value of this name, it has no such
+ * call of the local function, and computes nothing there. */
 static bool is_computed_in(const laci_graph *other, const char *name) {
   const int value = laci_graph_find_value(other, name);
   return value >= 0 && other->values[value].producer >= 0;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The files of a model that is packed, and where in them its stored tensors are.
+ * The files of a model that is packed, and the offsets of its stored tensors in them.
  *
- * The pack keeps the bytes of the files as they are, so stored tensors are found in the model's own
- * file by their content: a stretch of tensor bytes that equals a weight is a place for it, whatever
- * the message around it says. */
+ * The pack keeps the bytes of the files unchanged. So stored tensors are found in the model's file
+ * by their content: any range of tensor bytes that equals a weight can be packed as this weight. */
 #include <stdlib.h>
 #include <string.h>
 

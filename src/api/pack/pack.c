@@ -43,7 +43,7 @@ static lac_status pack_files(laci_packer *k, const lac_options *options, const c
   return st;
 }
 
-/** Packs a model that is in its files as it is. */
+/** Packs a model whose files contain it unchanged. */
 static lac_status pack_model(const lac_model *model, const lac_options *options, const char *path,
                              bool force, laci_pack_report *report, lac_error *err) {
   laci_packer k = {.model = model, .pattern = {options->n, options->m}, .report = report};
@@ -58,7 +58,7 @@ static lac_status pack_model(const lac_model *model, const lac_options *options,
   return st;
 }
 
-/** The same through a temporary folder. */
+/** Saves a changed model to a temporary folder, and packs it from there. */
 static lac_status save_and_pack(lac_model *model, const lac_options *options, const char *path,
                                 bool force, laci_pack_report *report, lac_error *err) {
   char saved_path[PATH_MAX];
@@ -67,7 +67,7 @@ static lac_status save_and_pack(lac_model *model, const lac_options *options, co
   laci_file_set set;
   lac_status st = laci_scratch_create(&scratch, err);
   if (!st) st = laci_scratch_path(&scratch, "model.onnx", saved_path, err);
-  laci_file_set_begin_apart(&set); /* it is read at once */
+  laci_file_set_begin_apart(&set); /* the saved file is read before the set is placed */
   if (!st) st = lac_model_save(model, saved_path, false, err);
   st = laci_file_set_end(&set, st, err);
   const lac_load_options lenient = {.lenient = true}; /* it was read already */
