@@ -22,6 +22,7 @@
 #include "permute/search.h"
 #include "verify/verify.h"
 #include "support/brute_force.h"
+#include "support/light.h"
 #include "support/random_net.h"
 #include "tensor/buf.h"
 
@@ -685,10 +686,13 @@ static void every_operator_has_a_template(void **state) {
   assert_int_equal(n_missing, 0);
 }
 
+static long number_of_graphs(void) {
+  return number_from("LAC_RANDOM_GRAPHS", tests_are_light() ? DEFAULT_GRAPHS / 3 : DEFAULT_GRAPHS);
+}
+
 static void every_allowed_order_keeps_every_value(void **state) {
   (void)state;
-  long n = number_from("LAC_RANDOM_GRAPHS", DEFAULT_GRAPHS),
-       first = number_from("LAC_RANDOM_SEED", 0);
+  long n = number_of_graphs(), first = number_from("LAC_RANDOM_SEED", 0);
   int n_failed = 0, n_made = 0;
   builder *m = malloc(sizeof *m);
   assert_non_null(m);
@@ -713,8 +717,7 @@ static void every_allowed_order_keeps_every_value(void **state) {
 
 static void an_operand_of_unknown_shape_keeps_what_it_touches(void **state) {
   (void)state;
-  long n = number_from("LAC_RANDOM_GRAPHS", DEFAULT_GRAPHS),
-       first = number_from("LAC_RANDOM_SEED", 0);
+  long n = number_of_graphs(), first = number_from("LAC_RANDOM_SEED", 0);
   int n_failed = 0, n_moved = 0;
   builder *m = malloc(sizeof *m);
   assert_non_null(m);
@@ -736,8 +739,7 @@ static void an_operand_of_unknown_shape_keeps_what_it_touches(void **state) {
 
 static void every_harmless_exchange_is_allowed(void **state) {
   (void)state;
-  long n = number_from("LAC_RANDOM_GRAPHS", DEFAULT_GRAPHS),
-       first = number_from("LAC_RANDOM_SEED", 0);
+  long n = number_of_graphs(), first = number_from("LAC_RANDOM_SEED", 0);
   int n_failed = 0;
   complete all = {0};
   builder *m = malloc(sizeof *m);
