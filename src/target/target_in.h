@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Declarations that list/*.c, judge.c and mask.c share. */
+ * Declarations that judge.c, mask.c and the files of list share. */
 #ifndef LACI_TARGET_TARGET_IN_H
 #define LACI_TARGET_TARGET_IN_H
 
