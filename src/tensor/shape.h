@@ -27,6 +27,9 @@ typedef struct laci_type {
  * fixed size. */
 int laci_dtype_bits(lac_dtype dtype);
 
+/** No size and no symbol: a place in which a size is not known, where symbols are compared, too. */
+#define LACI_SIZE_UNKNOWN INT64_MIN
+
 /** Inside integer tensors whose contents are partly known (shape arithmetic), symbol k is the
  * element LACI_SYMBOL_BASE + k: operators that move data copy symbols like other elements;
  * arithmetic must test laci_is_symbol first. */

@@ -150,6 +150,26 @@ static void chains_are_followed_as_far_as_they_are_known(void **state) {
   }
 }
 
+/* Symbol 1 is size -1, which a size that is not known must not be. */
+static void a_size_that_is_not_known_is_no_symbol(void **state) {
+  static const char *const nets[] = {
+      "input x 1x4x-1x6\nstored s 4 = 1 1 2 2\ny = Resize(x, _, s)\noutput y\n",
+      "input x 1x4x-1x6\nstored s 4 i64 = 1 4 8 8\n"
+      "y = Resize(x, _, _, s) keep_aspect_ratio_policy=\"not_larger\"\noutput y\n",
+      "input x 1x4x-1x6\ninput n -1 i64\ny = CenterCropPad(x, n)\noutput y\n",
+      "input x 1x4x-1x6\ninput i 1x4x-1x6 i64\ny = MaxUnpool(x, i) kernel_shape=2,2\noutput y\n"};
+  (void)state;
+  for (size_t at = 0; at < sizeof nets / sizeof *nets; at++) {
+    laci_graph *graph;
+    lac_error err = {0};
+    if (net_read(nets[at], &graph, &err)) fail_msg("%s: %s", nets[at], err.text);
+    const laci_shape *y = shape_of(graph, "y");
+    if (y->rank != 4 || y->dims[2] == -1)
+      fail_msg("%s: rank %d, %lld", nets[at], y->rank, (long long)y->dims[2]);
+    laci_graph_destroy(graph);
+  }
+}
+
 static void contents_hold_symbols(void **state) {
   (void)state;
   laci_graph *graph =
@@ -318,6 +338,7 @@ static void every_allocation_may_fail(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(chains_are_followed_as_far_as_they_are_known),
+      cmocka_unit_test(a_size_that_is_not_known_is_no_symbol),
       cmocka_unit_test(contents_hold_symbols),
       cmocka_unit_test(what_inference_knows_wins_over_what_is_declared),
       cmocka_unit_test(a_declared_size_fills_a_gap),

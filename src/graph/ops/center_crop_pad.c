@@ -9,8 +9,8 @@
 #include "graph/ops/shared/walk_in.h"
 
 typedef struct sizes {
-  bool known;
-  int64_t size[LACI_MAX_RANK]; /* size of every axis of y; negative: not known */
+  int64_t size[LACI_MAX_RANK]; /* of every axis of y; -k: symbol k (shape.h), or
+                                  LACI_SIZE_UNKNOWN */
 } sizes;
 
 static lac_status read_sizes(const laci_node *node, const laci_shape *x, const laci_buf *content,
@@ -18,7 +18,6 @@ static lac_status read_sizes(const laci_node *node, const laci_shape *x, const l
   laci_ints list = laci_ints_of(node, NULL, 1, content),
             axes = laci_ints_of(node, "axes", -1, NULL);
   int n = axes.present ? axes.n : x->rank;
-  *s = (sizes){.known = list.known};
   for (int axis = 0; axis < x->rank; axis++) s->size[axis] = x->dims[axis];
   if (n < 0 || n > LACI_MAX_RANK || (list.n >= 0 && list.n != n)) {
     return laci_node_fail(node, err, LAC_BAD_SHAPE, "%d sizes for %d axes", list.n, n);
@@ -27,7 +26,7 @@ static lac_status read_sizes(const laci_node *node, const laci_shape *x, const l
     int64_t axis = axes.present ? axes.v[at] : at;
     lac_status st = laci_axis_check(node, x->rank, &axis, err);
     if (st) return st;
-    s->size[axis] = list.known ? laci_size_from_element(list.v[at]) : -1;
+    s->size[axis] = list.known ? laci_size_from_element(list.v[at]) : LACI_SIZE_UNKNOWN;
   }
   return LAC_OK;
 }

@@ -40,8 +40,8 @@ static lac_status infer(laci_infer *infer) {
   for (int axis = 0; axis < pooled.rank; axis++) {
     int64_t size = pooled.dims[axis];
     bool sure = given.known && given.n == pooled.rank;
-    if (given.present) size = sure ? laci_size_from_element(given.v[axis]) : -1;
-    else if (axis >= 2 && x->dims[axis] < 0) size = -1;
+    if (given.present) size = sure ? laci_size_from_element(given.v[axis]) : LACI_SIZE_UNKNOWN;
+    else if (axis >= 2 && x->dims[axis] < 0) size = LACI_SIZE_UNKNOWN;
     bool known = size >= 0 || (axis < 2 && size == x->dims[axis]);
     infer->out[0].shape.dims[axis] = known ? size : infer->new_symbol(infer);
   }

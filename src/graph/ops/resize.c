@@ -59,7 +59,7 @@ static lac_status plan_from_scales(const laci_node *node, const laci_shape *x, c
     }
     p->axis[axes->axis[at]].scale = scale;
     if (in >= 0) p->size[axes->axis[at]] = laci_int_from_f(floor((double)in * scale));
-    else if (scale != 1) p->size[axes->axis[at]] = -1;
+    else if (scale != 1) p->size[axes->axis[at]] = LACI_SIZE_UNKNOWN;
   }
   return LAC_OK;
 }
@@ -82,8 +82,9 @@ static void plan_from_sizes(const laci_node *node, const laci_shape *x, const li
   for (int at = 0; common && at < axes->n; at++) {
     int64_t in = x->dims[axes->axis[at]];
     p->axis[axes->axis[at]].scale = scale;
-    p->size[axes->axis[at]] =
-        isnan(scale) || in < 0 ? -1 : laci_int_from_f(floor((double)in * scale + 0.5));
+    p->size[axes->axis[at]] = isnan(scale) || in < 0
+                                  ? LACI_SIZE_UNKNOWN
+                                  : laci_int_from_f(floor((double)in * scale + 0.5));
   }
 }
 
