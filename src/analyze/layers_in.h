@@ -22,8 +22,10 @@ LAC_MUST_CHECK lac_status laci_judge_layers(laci_analysis *analysis, const laci_
  * laci_graph_unknown. */
 LAC_MUST_CHECK lac_status laci_judge_computed(laci_analysis *analysis, const uint8_t *constants,
                                               const int *unknown, lac_error *err);
-/** Returns the value to be stored instead of a computed weight: the value before nodes that only
- * cast or transpose it. whole: the weight itself, without looking further back. */
+/** Returns the value to be stored in place of a computed weight `value`: the one before the
+ * trailing Identity, Cast, Transpose and quantize-dequantize nodes, which change no element. If
+ * there are only such nodes after a stored tensor, or if `whole` is set (as for grouped weights),
+ * returns `value` itself. */
 int laci_computed_value(const laci_graph *graph, int value, bool whole);
 /** Sets the reason of layers that `include` and `exclude` leave out (names.c). Fails
  * LAC_BAD_ARGUMENT for an expression that is invalid or matches no layer, and where no layer is

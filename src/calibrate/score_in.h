@@ -3,8 +3,8 @@
  *
  * The simplest scores only rate each weight (saliency); in every block, the n weights of highest
  * saliency are kept. Others choose weights jointly and update those that they keep. All may use H,
- * K, the damping d and the target G = W_d (K + d I). Next: wanda.c (a saliency), sparsegpt.c
- * (more). */
+ * K and the damping d (fit.h), and the target G = W_d (K + d I), where W_d are the dense weights.
+ * Next: wanda.c (a saliency alone), sparsegpt.c (chooses the mask and updates weights). */
 #ifndef LACI_CALIBRATE_SCORE_IN_H
 #define LACI_CALIBRATE_SCORE_IN_H
 
@@ -25,8 +25,8 @@ struct laci_score {
   /** Computes mask and weight as laci_fit_choose says. NULL: the weights of largest saliency are
    * kept, unchanged. */
   lac_status (*choose)(const laci_sums *sums, uint8_t *mask, double *weight, lac_error *err);
-  /** Returns the peak bytes that `choose` allocates, or `saliency` where choose is NULL. NULL:
-   * none. */
+  /** Returns the peak number of bytes that `choose` allocates (or `saliency`, if choose is NULL).
+   * NULL: none are allocated. */
   uint64_t (*memory)(const laci_fit *fit, int n_threads);
 };
 

@@ -26,7 +26,8 @@ Onnx__AttributeProto__AttributeType laci_import_attr_type(const Onnx__AttributeP
 Onnx__AttributeProto *laci_import_constant_attr(const Onnx__NodeProto *node) {
   static const char *const names[] = {"value", "value_float", "value_floats", "value_int",
                                       "value_ints"};
-  if (laci_onnx_domain(node->domain)[0] || strcmp(laci_onnx_name(node->op_type), "Constant") != 0) {
+  if (laci_onnx_canonical_domain(node->domain)[0] ||
+      strcmp(laci_onnx_name(node->op_type), "Constant") != 0) {
     return NULL;
   }
   if (node->n_input || node->n_output != 1 || !node->output[0][0] || node->n_attribute != 1) {

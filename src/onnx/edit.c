@@ -95,8 +95,8 @@ bool laci_edit_is_node(const laci_onnx_edit *edit, const char *value, const char
   int producer = laci_edit_producer(edit, value);
   if (producer < 0) return false;
   const Onnx__NodeProto *node = edit->file->model->graph->node[producer];
-  return !laci_onnx_domain(node->domain)[0] && strcmp(laci_onnx_name(node->op_type), type) == 0 &&
-         node->n_input == (size_t)n_inputs;
+  return !laci_onnx_canonical_domain(node->domain)[0] &&
+         strcmp(laci_onnx_name(node->op_type), type) == 0 && node->n_input == (size_t)n_inputs;
 }
 
 bool laci_edit_holds(const laci_onnx_edit *edit, const char *value) {

@@ -17,7 +17,7 @@
 
 static bool has_name_of(const char *name, const char *domain, const Onnx__FunctionProto *f) {
   return strcmp(laci_onnx_name(name), laci_onnx_name(f->name)) == 0 &&
-         strcmp(laci_onnx_domain(domain), laci_onnx_domain(f->domain)) == 0;
+         strcmp(laci_onnx_canonical_domain(domain), laci_onnx_canonical_domain(f->domain)) == 0;
 }
 
 static bool is_call(const Onnx__NodeProto *node, const Onnx__FunctionProto *f) {

@@ -17,7 +17,8 @@ laci_onnx_function *laci_import_function_of(const laci_importer *im, const Onnx_
   for (; id >= 0; id = im->functions[id].next_of_name) {
     const Onnx__FunctionProto *f = im->functions[id].proto;
     if (is_text(f->overload, node->overload) &&
-        strcmp(laci_onnx_domain(f->domain), laci_onnx_domain(node->domain)) == 0) {
+        strcmp(laci_onnx_canonical_domain(f->domain), laci_onnx_canonical_domain(node->domain)) ==
+            0) {
       return &im->functions[id];
     }
   }

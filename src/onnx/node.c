@@ -206,7 +206,8 @@ lac_status laci_import_own_node(laci_importer *im, const laci_scope *scope,
   const char *type = laci_onnx_name(from->op_type);
   const char *own = laci_onnx_name(from->name)[0] ? from->name : type;
   bool is_done = false;
-  laci_node node = {.name = from->name, .type = type, .domain = laci_onnx_domain(from->domain)};
+  laci_node node = {
+      .name = from->name, .type = type, .domain = laci_onnx_canonical_domain(from->domain)};
   if (!type[0]) {
     return laci_fail(err, LAC_BAD_FILE, "node '%s': no operator", laci_onnx_name(from->name));
   }

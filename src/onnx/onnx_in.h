@@ -196,6 +196,6 @@ uint8_t *laci_onnx_pack_elements(laci_arena *arena, lac_dtype dtype, const uint8
 /* text helpers: absent texts are empty */
 static inline const char *laci_onnx_name(const char *text) { return text ? text : ""; }
 /** Returns "" for ai.onnx under any of its names, else the domain. */
-const char *laci_onnx_domain(const char *domain);
+const char *laci_onnx_canonical_domain(const char *domain);
 
 #endif

@@ -21,7 +21,7 @@ typedef enum body_kind { KIND_NONE, KIND_IF, KIND_LOOP, KIND_SCAN } body_kind;
 
 static body_kind kind_of(const Onnx__NodeProto *node) {
   static const char *const names[] = {"", "If", "Loop", "Scan"};
-  if (laci_onnx_domain(node->domain)[0]) return KIND_NONE;
+  if (laci_onnx_canonical_domain(node->domain)[0]) return KIND_NONE;
   for (int kind = KIND_IF; kind <= KIND_SCAN; kind++) {
     if (strcmp(laci_onnx_name(node->op_type), names[kind]) == 0) return (body_kind)kind;
   }

@@ -134,7 +134,7 @@ int laci_import_version(const laci_importer *im, const laci_scope *scope, const 
     Onnx__OperatorSetIdProto *const *sets = round ? model->opset_import : function->opset_import;
     size_t n = round ? model->n_opset_import : function->n_opset_import;
     for (size_t at = 0; at < n; at++) {
-      if (strcmp(laci_onnx_domain(sets[at]->domain), domain) != 0) continue;
+      if (strcmp(laci_onnx_canonical_domain(sets[at]->domain), domain) != 0) continue;
       if (sets[at]->version > version) version = sets[at]->version;
     }
   }

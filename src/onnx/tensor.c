@@ -15,7 +15,7 @@
 
 static const uint8_t no_bytes[1];
 
-const char *laci_onnx_domain(const char *domain) {
+const char *laci_onnx_canonical_domain(const char *domain) {
   return domain && strcmp(domain, "ai.onnx") != 0 ? domain : "";
 }
 

@@ -122,8 +122,8 @@ static lac_status confirm(const laci_cuts *cuts, const laci_task *task, const ch
 /* Runs the strategy at all efforts up to the one asked for, and keeps the best result. Annealing at
  * a higher effort is a different run, not a longer one, and may end worse. If the caller limits
  * iterations or time, there is only one run. */
-static lac_status run_efforts(const laci_task *task, int chosen, laci_found *found,
-                              lac_error *err) {
+static lac_status run_at_each_effort(const laci_task *task, int chosen, laci_found *found,
+                                     lac_error *err) {
   const laci_cuts *cuts = task->cuts;
   const bool one = task->deadline > 0 || task->iterations_wanted > 0;
   lac_status st = LAC_OK;
@@ -182,7 +182,7 @@ static lac_status search_order(const laci_cuts *cuts, const laci_search_options 
   found->strategy = strategies[chosen].name;
   found->proven = 0;
   st = open_task(&task, err);
-  if (!st) st = run_efforts(&task, chosen, found, err);
+  if (!st) st = run_at_each_effort(&task, chosen, found, err);
   close_task(&task);
   return st;
 }

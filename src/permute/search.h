@@ -21,8 +21,9 @@ typedef struct laci_slice {
   laci_weight_view weight;
   int64_t outer_begin, outer_end; /* rows of this slice: o in [outer_begin, outer_end), all i */
   const int32_t *column; /* [n_channels]: place j of the class is this column of the weight */
-  const int32_t *held;   /* [columns] or NULL (identity): the old column that is now at a column
-                            outside the class; blocks that mix classes do not move it */
+  const int32_t *held;   /* [columns] or NULL (identity): the original column that is at each column
+                            after the orders found so far. Read for columns that share a block with
+                            the class without belonging to it, which the search leaves in place */
 } laci_slice;
 
 typedef struct laci_problem {

@@ -116,7 +116,7 @@ static bool count_candidates(laci_match *m, int group, int *n_of, int *n_only) {
 /* Uses that an old channel is assigned exactly as often as there are old channels alike. Once so
  * many new channels have it as their only candidate, it is removed from the others; if only so many
  * have it at all, they are assigned to it. False: a contradiction. */
-static bool take_each_once(laci_match *m, int group) {
+static bool apply_counts(laci_match *m, int group) {
   laci_match_group *g = &m->groups[group];
   int *n_of = laci_alloc((size_t)g->n, sizeof *n_of);
   int *n_only = laci_alloc((size_t)g->n, sizeof *n_only);
@@ -208,7 +208,7 @@ static bool propagate(laci_match *m, int group) {
   laci_match_group *g = &m->groups[group];
   const int were_open = g->n_open;
   bool changed = false;
-  const bool fit = take_each_once(m, group) && find_components(m, group, &changed);
+  const bool fit = apply_counts(m, group) && find_components(m, group, &changed);
   for (int s = 0; s < laci_group_slots(m->a, group); s++)
     m->track_open[laci_group_slot(m->a, group, s).track] += g->n_open - were_open;
   if (fit && changed) colour_slots(m, group);
@@ -306,7 +306,9 @@ static void join_alike(laci_match *m, int group, const uint64_t *content) {
   }
 }
 
-static bool find_alike(laci_match *m, bool *fit) {
+/* Joins the old channels of each group that have the same content everywhere. *fit becomes false if
+ * this shows a contradiction. False: no memory. */
+static bool join_alike_in_groups(laci_match *m, bool *fit) {
   int64_t most = 1;
   for (int t = 0; t < laci_analysis_tracks(m->a); t++) {
     if (laci_track_size(m->a, t) > most) most = laci_track_size(m->a, t);
@@ -390,7 +392,7 @@ static outcome search(laci_match *m) {
   trial next;
   m->limit = m->steps + TRIAL_STEPS;
   bool fit = true;
-  m->no_memory |= !find_alike(m, &fit);
+  m->no_memory |= !join_alike_in_groups(m, &fit);
   while (!m->no_memory) {
     outcome now = fit ? refine(m) : CONTRADICTS;
     if (now == TOO_LONG || now == STOPS) return now;

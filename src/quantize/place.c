@@ -220,8 +220,10 @@ static bool can_sum(const laci_quantizing *q, const laci_node *node, const bool 
   return node->n_inputs > 0;
 }
 
-/* Extends q->wanted to nodes around: forward, it finds what can be in integers; backward, what must
- * be, so that no value in between is dequantized and quantized again. */
+/* Extends q->wanted from the layers to the nodes between them. Forward: sums whose inputs can all
+ * be quantized get quantized inputs, and their result is quantized. Backward: if the result of a
+ * node that only moves elements is wanted, so is its input, and both share one scale, so that the
+ * node runs on integers. can: scratch, [n_values]; can[v]: the value could be quantized. */
 static void want_around(laci_quantizing *q, bool *can) {
   const laci_graph *graph = q->graph;
   memcpy(can, q->wanted, (size_t)graph->n_values);

@@ -38,7 +38,8 @@ typedef struct laci_curve {
   double steps_per_epoch; /* 0: not known, the axis has steps only */
   double dense;           /* accuracy of the dense network in percent, drawn as a dashed line; 0:
                              not known */
-  bool has_starts;        /* the first value of each accuracy is printed next to it, too */
+  bool has_starts; /* the first value of each series is printed next to it, too, and the drop of
+                             the accuracy from `dense` to there is drawn */
 } laci_curve;
 
 /** Draws the curves; the caller frees *svg with laci_free. The same points give the same bytes.

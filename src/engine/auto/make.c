@@ -248,8 +248,9 @@ static void mark_walked(laci_auto *a) {
   }
 }
 
-/* Adds the values that exact nodes read and compute to the budget, as far as their sizes are
- * known. */
+/* Loads the stored tensors that the nodes of the exact engine (cut.h) read, and reserves memory in
+ * the budget for the values that they read and compute, as far as sizes are known. Fails if the
+ * budget does not suffice. */
 static lac_status plan_walk(making *m, lac_error *err) {
   laci_auto *a = m->a;
   const laci_graph *graph = a->graph;

@@ -278,9 +278,8 @@ static lac_status show_outputs(const plan *p, const laci_plain *run, int node, l
   for (int at = 0; at < n->n_outputs && !st; at++) {
     int value = n->outputs[at];
     const laci_buf *buf = value >= 0 ? laci_plain_value(run, value) : NULL;
-    if (buf || (value >= 0 && !n->body))
-      st = show(p, value, buf, err); /* a body that was not run
-                                                                           has no values */
+    /* the values of a body that was not run do not exist */
+    if (buf || (value >= 0 && !n->body)) st = show(p, value, buf, err);
   }
   return st;
 }

@@ -44,7 +44,8 @@ static laci_sparse_layout hwc16n_layout(int64_t channels, int64_t h, int64_t w,
                               .left = border.left};
 }
 
-/* Returns a PC16P layout, which is one long row. */
+/* Returns a PC16P layout of h rows that begin row_stride pixels apart. The rows follow each other
+ * as one long row of pixels, which is cut into blocks of 16. */
 static laci_sparse_layout pc16p_layout(int64_t channels, int64_t h, int64_t row_stride) {
   return (laci_sparse_layout){.format = LACI_FORMAT_PC16P,
                               .channel_stride = LANES,

@@ -124,7 +124,7 @@ static bool picks_numbers(walk *w, const laci_fused *fused) {
 /* ---- The walk ---- */
 
 /** Returns the bound of a fused node with its posts; *most: the bound of all numbers in between. */
-static double with_posts(walk *w, const laci_fused *fused, double core, double *most) {
+static double bound_after_posts(walk *w, const laci_fused *fused, double core, double *most) {
   double y = bound_of(core);
   *most = y;
   for (int at = 0; at < fused->n_posts; at++) {
@@ -174,11 +174,11 @@ static void visit(walk *w, const laci_fused *fused) {
     }
     core = laci_finite_core_of(w->plan, w->bounds, fused);
   }
-  y = with_posts(w, fused, core.bound, &most);
+  y = bound_after_posts(w, fused, core.bound, &most);
   if (loses && !is_known(most) && !is_open(w, fused)) {
     know_operands(w, fused, true);
     core = laci_finite_core_of(w->plan, w->bounds, fused);
-    y = with_posts(w, fused, core.bound, &most);
+    y = bound_after_posts(w, fused, core.bound, &most);
     if (!is_known(most) && !w->plan->careless) w->plan->careless = node->name;
   }
   if (fused->output >= 0 && laci_plan_is_float(w->plan, fused->output)) {

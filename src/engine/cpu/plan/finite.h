@@ -36,7 +36,8 @@ void laci_plan_find_looked(laci_cpu_plan *plan);
 typedef struct laci_finite_core {
   double bound; /* INFINITY: not known */
   bool loses;   /* its kernels may lose NaN and infinity: operands must be within bounds */
-  bool shows;   /* softmax: an operand that is not finite makes the result NaN, which is checked */
+  bool shows;   /* an operand that is not finite shows in the result, which is checked instead of
+                   it: softmax makes it NaN, max pooling of values without NaN keeps +infinity */
   bool picks;   /* each result is one of the operands' elements, so that infinities are kept as long
                    as no operand is NaN */
 } laci_finite_core;

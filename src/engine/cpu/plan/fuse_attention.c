@@ -84,7 +84,7 @@ static bool find_scores(laci_cpu_plan *plan, int scores, laci_attention_pattern 
 
 /** If p is read by Where(IsNaN(p), 0, p), which guards a Softmax, returns the result of the Where;
  * else p. */
-static int without_guard(laci_cpu_plan *plan, int p, laci_attention_pattern *a, found *between) {
+static int after_nan_guard(laci_cpu_plan *plan, int p, laci_attention_pattern *a, found *between) {
   const laci_graph *graph = plan->graph;
   const laci_value *v = &graph->values[p];
   int is_nan = -1, where = -1;
@@ -157,7 +157,7 @@ bool laci_find_attention(laci_cpu_plan *plan, int softmax, laci_match *match) {
   if (axis != -1 && axis != rank - 1) return false;
   if (laci_plan_uses(plan, node->inputs[0]) != 1) return false;
   if (!find_scores(plan, node->inputs[0], &a, &f)) return false;
-  int weights = without_guard(plan, node->outputs[0], &a, &f);
+  int weights = after_nan_guard(plan, node->outputs[0], &a, &f);
   a.product = laci_plan_only_reader(plan, weights);
   if (a.product < 0 || plan->graph->nodes[a.product].op != &laci_op_mat_mul) return false;
   if (plan->graph->nodes[a.product].inputs[0] != weights) return false;

@@ -10,7 +10,7 @@ static bool has_few_pixels(const laci_native_layer *layer) {
 }
 
 /** Returns the time of oneDNN's Winograd kernels as a factor of its direct kernels' time. */
-static double winograd_of(const laci_cost_figures *c, const laci_native_layer *layer) {
+static double winograd_factor(const laci_cost_figures *c, const laci_native_layer *layer) {
   enum { SMALL = 8 * 8, LARGE = 16 * 16, MANY = 128 };
   const laci_sparse_window *g = &layer->window;
   const int64_t pixels = g->out_h * g->out_w;
@@ -42,7 +42,7 @@ static double dense_cost(const laci_net *net, const laci_native_layer *layer) {
   if (direct || !laci_conv_gains_by_winograd(net, layer->fused)) {
     return products * (has_few_pixels(layer) ? laci_costs_of(net, layer)->small : 1);
   }
-  return products * winograd_of(laci_costs_of(net, layer), layer);
+  return products * winograd_factor(laci_costs_of(net, layer), layer);
 }
 
 static bool can(const laci_net *net, const laci_native_layer *layer, const char **why) {
