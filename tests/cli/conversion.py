@@ -13,7 +13,7 @@ import tempfile
 import time
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
-IMAGES = sorted((TOP / "tests/fixtures/data").glob("*.jpg"))
+JPEGS = sorted((TOP / "tests/fixtures/data").glob("*.jpg"))
 SYNSETS = ["n01440764", "n01443537", "n02099601", "n15075141"]
 SHARDS, KILLS, ROUNDS, IMAGES = 24, 4, 4, 40
 
@@ -30,12 +30,12 @@ def make_raw(folder):
             data = io.BytesIO()
             with tarfile.open(fileobj=data, mode="w") as inner:
                 for k in range(IMAGES):
-                    member(inner, f"{synset}_{k}.JPEG", IMAGES[k % len(IMAGES)].read_bytes())
+                    member(inner, f"{synset}_{k}.JPEG", JPEGS[k % len(JPEGS)].read_bytes())
                 member(inner, f"{synset}_broken.JPEG", b"\xff\xd8 broken")
             member(outer, f"{synset}.tar", data.getvalue())
     with tarfile.open(folder / "ILSVRC2012_img_val.tar", "w") as outer:
         for k in range(IMAGES):
-            member(outer, f"ILSVRC2012_val_{k:08}.JPEG", IMAGES[k % len(IMAGES)].read_bytes())
+            member(outer, f"ILSVRC2012_val_{k:08}.JPEG", JPEGS[k % len(JPEGS)].read_bytes())
     (folder / "synset_labels.txt").write_text("".join(f"{SYNSETS[k % 4]}\n" for k in range(IMAGES)))
 
 
