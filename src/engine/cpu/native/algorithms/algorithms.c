@@ -2,10 +2,8 @@
  * The list of algorithms (algorithm.def), and which of them can compute a layer. */
 #include <string.h>
 
-#include "kernel/sparse/winograd4.h"
 #include "engine/cpu/native/layer.h"
 #include "engine/cpu/native/native.h"
-#include "engine/cpu/native/layout/layout.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
 
 /* ---- The list ---- */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A product of constant floats by compressed sparse rows (kernel/sparse/csr.h), without generated
  * code. Where most weights are zeros in no regular pattern, CSR is faster than generated code. */
-#include "base/divide.h"
 #include "kernel/sparse/csr.h"
 #include "engine/cpu/native/layer.h"
 #include "engine/cpu/native/algorithms/algorithms.h"

@@ -3,7 +3,6 @@
  * generated for its type of values here, the scalar reference computes it
  * (kernel/sparse/product.h). */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/divide.h"

@@ -5,7 +5,6 @@
  * Each thread reads and merges some rows of the product. These have places for as many elements as
  * are packed. Where some of the packed elements are zeros, the gaps are closed at the end. */
 #include <stdatomic.h>
-#include <string.h>
 
 #include "engine/cpu/lower/product.h"
 #include "sparse/pack.h"
