@@ -43,15 +43,15 @@ static void make_tile(float *sums, int64_t n_rows) {
   for (int64_t row = 0; row < n_rows; row++) sums[row * LANES] = rows[row];
 }
 
-void laci_sparse_run_one_lane(const laci_sparse_one_lane_run *t) {
-  const laci_sparse_part *part = &t->part;
+void laci_sparse_run_one_lane(const laci_sparse_one_lane_run *run) {
+  const laci_sparse_part *part = &run->part;
   const int64_t n_rows = part->row_last - part->row_first;
-  if (t->first) {
-    memset(t->sums, 0, ROWS * sizeof *t->sums);
-    memcpy(t->sums, t->o->bias + part->row_first, (size_t)n_rows * sizeof *t->sums);
+  if (run->first) {
+    memset(run->sums, 0, ROWS * sizeof *run->sums);
+    memcpy(run->sums, run->o->bias + part->row_first, (size_t)n_rows * sizeof *run->sums);
   }
-  laci_one_lane_add_now()(&t->columns, t->sums);
-  if (!t->last) return;
-  make_tile(t->sums, n_rows);
-  laci_sparse_finish_now()(t->o, t->row_stride, LACI_SPARSE_F32, part, t->sums);
+  laci_one_lane_add_now()(&run->columns, run->sums);
+  if (!run->last) return;
+  make_tile(run->sums, n_rows);
+  laci_sparse_finish_now()(run->o, run->row_stride, LACI_SPARSE_F32, part, run->sums);
 }

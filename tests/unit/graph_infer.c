@@ -154,8 +154,8 @@ static void chains_are_followed_as_far_as_they_are_known(void **state) {
 static void a_size_that_is_not_known_is_no_symbol(void **state) {
   static const char *const nets[] = {
       "input x 1x4x-1x6\nstored s 4 = 1 1 2 2\ny = Resize(x, _, s)\noutput y\n",
-      "input x 1x4x-1x6\nstored s 4 i64 = 1 4 8 8\n"
-      "y = Resize(x, _, _, s) keep_aspect_ratio_policy=\"not_larger\"\noutput y\n",
+      ("input x 1x4x-1x6\nstored s 4 i64 = 1 4 8 8\n"
+       "y = Resize(x, _, _, s) keep_aspect_ratio_policy=\"not_larger\"\noutput y\n"),
       "input x 1x4x-1x6\ninput n -1 i64\ny = CenterCropPad(x, n)\noutput y\n",
       "input x 1x4x-1x6\ninput i 1x4x-1x6 i64\ny = MaxUnpool(x, i) kernel_shape=2,2\noutput y\n"};
   (void)state;
