@@ -97,6 +97,8 @@ const laci_cost_figures *laci_costs_of(const laci_net *net, const laci_native_la
 double laci_cost_results(const laci_native_layer *layer);
 double laci_cost_terms(const laci_sparse_window *g);
 int64_t laci_cost_tiles(const laci_native_layer *layer, int64_t between);
+/** Returns the number of all weights of a layer, zeros included. */
+double laci_cost_weights(const laci_native_layer *layer);
 /** laci_cost_is_light: is the layer a sum or a pool? Their time is that of memory, whatever
  * computes them. The other two return its cost by native kernels, and by dense kernels. */
 bool laci_cost_is_light(const laci_native_layer *layer);

@@ -46,6 +46,11 @@ double laci_cost_results(const laci_native_layer *layer) {
 
 double laci_cost_terms(const laci_sparse_window *g) { return (double)laci_sparse_row_weights(g); }
 
+double laci_cost_weights(const laci_native_layer *layer) {
+  const laci_sparse_window *g = &layer->window;
+  return (double)(g->channels_out * laci_sparse_row_weights(g));
+}
+
 /** Tiles cover an image as one long row, including the zeros between rows. `between`: the number of
  * these zeros; most windows need one. */
 int64_t laci_cost_tiles(const laci_native_layer *layer, int64_t between) {

@@ -79,10 +79,8 @@ static double csr_cost(const laci_net *net, const laci_native_layer *layer) {
 
 static double bytes(const laci_net *net, const laci_native_layer *layer) {
   const double each = 8;
-  const laci_sparse_window *g = &layer->window;
-  const double n = (double)(g->channels_out * laci_sparse_row_weights(g));
   (void)net;
-  return n * layer->kept * each;
+  return laci_cost_weights(layer) * layer->kept * each;
 }
 
 /** Where rows can be grouped, CSR was the fastest for none of 26 layers

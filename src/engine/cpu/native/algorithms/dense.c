@@ -51,9 +51,8 @@ static bool can(const laci_net *net, const laci_native_layer *layer, const char 
 }
 
 static double bytes(const laci_net *net, const laci_native_layer *layer) {
-  const laci_sparse_window *g = &layer->window;
   (void)net;
-  return (double)(g->channels_out * laci_sparse_row_weights(g)) * sizeof(float);
+  return laci_cost_weights(layer) * sizeof(float);
 }
 
 const laci_algorithm laci_algorithm_dense = {

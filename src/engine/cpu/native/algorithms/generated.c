@@ -138,9 +138,7 @@ static double code_bytes(const laci_net *net, const laci_native_layer *layer) {
 }
 
 static double bytes(const laci_net *net, const laci_native_layer *layer) {
-  const laci_sparse_window *g = &layer->window;
-  const double n = (double)(g->channels_out * laci_sparse_row_weights(g));
-  return n * layer->kept * code_bytes(net, layer);
+  return laci_cost_weights(layer) * layer->kept * code_bytes(net, layer);
 }
 
 /** If no code can be generated, CSR and grouped rows compute constant floats. */

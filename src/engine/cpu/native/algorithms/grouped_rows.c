@@ -101,10 +101,8 @@ static double grouped_rows_cost(const laci_net *net, const laci_native_layer *la
 
 static double bytes(const laci_net *net, const laci_native_layer *layer) {
   const double each = 5.4;
-  const laci_sparse_window *g = &layer->window;
-  const double n = (double)(g->channels_out * laci_sparse_row_weights(g));
   (void)net;
-  return n * layer->kept * each;
+  return laci_cost_weights(layer) * layer->kept * each;
 }
 
 static bool can(const laci_net *net, const laci_native_layer *layer, const char **why) {
