@@ -656,12 +656,14 @@ static int tuned_sparse(const laci_graph *graph, laci_timings *timings) {
   return n;
 }
 
-/* What was timed decides: kernels that took no time win, those that took very long do not. */
+/* What was timed decides: kernels that took no time win, those that took very long do not. Generated
+ * code is what is timed, so a processor without it has nothing to choose. */
 static void times_choose_where_they_are_known(void **state) {
   char path[] = "/tmp/lacuna-tune-XXXXXX";
-  laci_graph *graph = pruned_graph();
   lac_error err;
   (void)state;
+  if (laci_cpu() == LACI_CPU_ANY) skip();
+  laci_graph *graph = pruned_graph();
   const int file = mkstemp(path);
   assert_true(file >= 0);
   assert_int_equal(close(file), 0);
@@ -678,7 +680,7 @@ static void times_choose_where_they_are_known(void **state) {
     timings = timings_at(path);
     const int n = tuned_sparse(graph, timings);
     laci_timings_close(timings);
-    if (laci_cpu() != LACI_CPU_ANY) assert_int_equal(n, cases[at].want);
+    assert_int_equal(n, cases[at].want);
   }
   assert_true(tuned_sparse(graph, NULL) <= N_LAYERS);
   (void)unlink(path);
