@@ -22,7 +22,9 @@ static double at_most(int64_t k, int64_t n, double p, double log_choose_k) {
   for (int64_t i = k; i > 0 && ratio > 0; i--) {
     ratio *= (double)i / (double)(n - i + 1) * (1 - p) / p;
     sum += ratio;
-    if (sum > 1e250) return 1; /* far above the rate's mean: the tail is all of it */
+    if (sum > 1e250)
+      return 1; /* p is far below k / n: nearly all of the probability is in the
+                                  tail */
   }
   return fmin(1, exp(term + log(sum)));
 }
@@ -39,7 +41,7 @@ double laci_binomial_upper(int64_t k, int64_t n, double doubt) {
   return high;
 }
 
-/* k or more events mean n - k or fewer trials without the event. */
+/* The probability of k or more events is 1 minus that of k - 1 or fewer. */
 double laci_binomial_lower(int64_t k, int64_t n, double doubt) {
   if (n <= 0 || k <= 0) return 0;
   const double choose = log_choose(n, k - 1);

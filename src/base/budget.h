@@ -6,8 +6,8 @@
  *   laci_budget_add(&budget, bytes, "%s: %s f32", name, shape);
  *   st = laci_budget_check(&budget, "the run", err);
  *
- * A budget is a value that can be copied: a phase of the computation begins with a copy that has
- * only what stays in memory meanwhile. */
+ * A budget is a value that can be copied: each phase of a computation can start from a copy that
+ * counts only what stays in memory during the phase. */
 #ifndef LACI_BASE_BUDGET_H
 #define LACI_BASE_BUDGET_H
 
@@ -17,12 +17,12 @@
 
 #include "lacuna/status.h"
 
-/** Zero-initialised allows nothing. */
+/** A limit and the sum of the planned parts. Zero-initialised, it allows no memory. */
 typedef struct laci_budget {
   uint64_t limit;   /* bytes; UINT64_MAX: none */
   uint64_t needed;  /* bytes added so far; stays at UINT64_MAX once it gets there */
-  uint64_t largest; /* the largest part, ... */
-  char name[256];   /* ... and its name */
+  uint64_t largest; /* bytes of the largest part */
+  char name[256];   /* name of the largest part */
 } laci_budget;
 
 /** Returns the bytes that this process may use by default: 80 % of the machine's memory, or of the
@@ -33,19 +33,21 @@ uint64_t laci_memory_allowed(const char *root);
 /** Returns a budget with that limit; 0: laci_memory_allowed. */
 laci_budget laci_budget_of(uint64_t limit);
 
-/** Adds a part with a name; the text is made only for the largest so far. */
+/** Adds a part of so many bytes, with a printf-style name. The name is formatted only if the part
+ * is the largest so far. */
 void laci_budget_add(laci_budget *budget, uint64_t bytes, const char *format, ...) LAC_PRINTF(3, 4);
 /** Adds bytes without a name. */
 void laci_budget_add_sum(laci_budget *budget, uint64_t bytes);
 /** Subtracts bytes that were added and are freed. */
 void laci_budget_give_back(laci_budget *budget, uint64_t bytes);
-/** Does the limit allow so many bytes more? A NULL budget has no limit. */
+/** Does the limit allow `bytes` more? A NULL budget has no limit. */
 bool laci_budget_has(const laci_budget *budget, uint64_t bytes);
-/** Keeps the larger of two phases in *most. */
+/** Replaces *most by *phase if the phase needs more memory. */
 void laci_budget_keep_most(laci_budget *most, const laci_budget *phase);
 
-/** Fails LAC_MEMORY_LIMIT where more is needed than allowed: "pad_3 (output of Pad 'p'):
- * 1x3000000x512 f32, 5.7 GB; WHAT needs 11.5 GB, 8.0 GB are allowed". */
+/** Fails LAC_MEMORY_LIMIT if the sum exceeds the limit. what: the computation, for the message:
+ * "pad_3 (output of Pad 'p'): 1x3000000x512 f32, 5.7 GB; WHAT needs 11.5 GB, 8.0 GB are
+ * allowed". */
 LAC_MUST_CHECK lac_status laci_budget_check(const laci_budget *budget, const char *what,
                                             lac_error *err);
 

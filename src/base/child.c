@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One loop of poll feeds the program, takes its answer and its complaints, and looks at the clock
- * and for an interruption. Its input is a socket and not a pipe, since a write to a socket can be
- * told not to raise SIGPIPE. */
+ * One loop of poll writes the program's input, reads its answer and its messages, and checks the
+ * time limit and interruption. The program's standard input is a socket and not a pipe, since a
+ * write to a socket can be told not to raise SIGPIPE. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* pipe2 */
 #endif
@@ -25,7 +25,7 @@
 
 enum { LOOK_MS = 50, CHUNK_BYTES = 1 << 16, COMPLAINT_BYTES = 2048 };
 
-/* Our ends and the program's of the three streams; -1: closed. */
+/* The three standard streams of the program. */
 typedef enum stream { STREAM_INPUT, STREAM_OUTPUT, STREAM_ERROR, N_STREAMS } stream;
 
 typedef struct child {
@@ -34,10 +34,10 @@ typedef struct child {
   int ours[N_STREAMS], its[N_STREAMS];
   pid_t pid;
   size_t sent, capacity;
-  char complaint[COMPLAINT_BYTES]; /* the last of what it said */
+  char complaint[COMPLAINT_BYTES]; /* the last bytes that the program wrote to standard error */
   size_t n_complaint;
   double deadline;
-  bool was_interrupted; /* before we began */
+  bool was_interrupted; /* lac_interrupt was called before this job */
 } child;
 
 static void close_stream(int *fd) {
@@ -47,7 +47,9 @@ static void close_stream(int *fd) {
 
 /* ---- Starting ---- */
 
-/* A host program may have closed its standard streams: their numbers are for the child's. */
+/* Moves a descriptor above 0, 1 and 2. A host program may have closed its standard streams, so that
+ * new descriptors get these numbers, which the child needs for its own streams. False: no
+ * descriptor is left. */
 static bool raise_above_standard(int *fd) {
   if (*fd > STDERR_FILENO) return true;
   int raised = fcntl(*fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -63,7 +65,7 @@ static bool open_streams(child *c) {
     int failed = at == STREAM_INPUT ? socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair)
                                     : pipe2(pair, O_CLOEXEC);
     if (failed) return false;
-    c->ours[at] = pair[0]; /* of a pipe the end that is read */
+    c->ours[at] = pair[0]; /* for a pipe, pair[0] is the end for reading */
     c->its[at] = pair[1];
     if (!raise_above_standard(&c->ours[at]) || !raise_above_standard(&c->its[at])) return false;
     if (fcntl(c->ours[at], F_SETFL, O_NONBLOCK)) return false;
@@ -71,8 +73,8 @@ static bool open_streams(child *c) {
   return true;
 }
 
-/* Signals that the host program ignores or blocks are usual ones again where the program relies on
- * them. */
+/* Resets the child's signals on whose default handling programs rely, and unblocks all, since the
+ * host program may ignore or block them. */
 static int set_signals(posix_spawnattr_t *attributes) {
   static const int usual[] = {SIGPIPE, SIGALRM, SIGCHLD, SIGXCPU, SIGXFSZ};
   sigset_t reset, none;
@@ -97,7 +99,8 @@ static int spawn(child *c) {
   }
   failed = set_signals(&attributes);
   for (int at = 0; at < N_STREAMS && !failed; at++) {
-    failed = posix_spawn_file_actions_adddup2(&streams, c->its[at], at); /* in their order */
+    failed = posix_spawn_file_actions_adddup2(&streams, c->its[at], at); /* the descriptors are all
+                                                                            above 2 */
   }
   char *const *command = c->job->command;
   if (!failed) {
@@ -127,7 +130,7 @@ static void send_input(child *c) {
   ssize_t n = send(c->ours[STREAM_INPUT], rest, c->job->input_bytes - c->sent, MSG_NOSIGNAL);
   if (n > 0) c->sent += (size_t)n;
   bool later = n < 0 && (errno == EAGAIN || errno == EINTR);
-  /* One that wants no more may still answer. */
+  /* a program that reads no more input may still answer */
   if ((n < 0 && !later) || c->sent == c->job->input_bytes) close_stream(&c->ours[STREAM_INPUT]);
 }
 
@@ -147,7 +150,7 @@ static lac_status take_output(child *c, lac_error *err) {
   return LAC_OK;
 }
 
-/* Keeps the end of what comes. */
+/* Reads from the program's standard error, and keeps only the last bytes. */
 static void take_complaint(child *c) {
   char chunk[COMPLAINT_BYTES / 2];
   ssize_t n = read(c->ours[STREAM_ERROR], chunk, sizeof chunk);
@@ -167,7 +170,9 @@ static lac_status fail_interrupted(lac_error *err) {
   return laci_fail(err, LAC_INTERRUPTED, "interrupted");
 }
 
-/* Until it has closed its ends, or may not go on; `end` is set where it is our doing. */
+/* Writes the input and reads both outputs until the program has closed them. If the answer becomes
+ * too long or the time is over, sets *is_ended and result->end, and returns; the caller then kills
+ * the program. */
 static lac_status talk(child *c, bool *is_ended, lac_error *err) {
   static const short events[N_STREAMS] = {POLLOUT, POLLIN, POLLIN};
   lac_status st = LAC_OK;
@@ -198,7 +203,8 @@ static lac_status talk(child *c, bool *is_ended, lac_error *err) {
 
 /* ---- Ending ---- */
 
-/* Whether it has ended; its status where that is still available. */
+/* Collects the program's exit status into the result. False: it still runs. flags: as for
+ * waitpid. */
 static bool reap(child *c, int flags) {
   int status = 0;
   pid_t ended;
@@ -218,15 +224,16 @@ static bool reap(child *c, int flags) {
   return true;
 }
 
-/* A process whose status somebody else has taken is not ours to kill: the number may be another's.
- */
+/* Kills the program unless it has ended. Once its exit status was collected, also by the host
+ * program, its pid may belong to another process and is not used. */
 static void kill_child(child *c) {
   if (c->pid < 0 || reap(c, WNOHANG)) return;
   (void)kill(c->pid, SIGKILL);
   (void)reap(c, 0);
 }
 
-/* It has closed its ends, so it is about to go. */
+/* Waits until the program ends, which should be soon, since it has closed its outputs. Kills it
+ * when the time is over. */
 static void await(child *c) {
   while (!reap(c, WNOHANG)) {
     if (laci_clock_seconds() > c->deadline) {

@@ -4,8 +4,8 @@
  *
  * The process is started by posix_spawn, which does not copy this process's memory and runs none of
  * its code in the child, where other threads' locks could be held. Signal settings of the host
- * program are not changed: SIGCHLD may be handled or ignored (then `end` is not known), and writing
- * to a program that has ended raises no SIGPIPE. */
+ * program are not changed: SIGCHLD may be handled or ignored (the result is then
+ * LACI_CHILD_UNKNOWN), and writing to a program that has ended raises no SIGPIPE. */
 #ifndef LACI_BASE_CHILD_H
 #define LACI_BASE_CHILD_H
 
@@ -22,11 +22,11 @@ typedef struct laci_child_job {
 } laci_child_job;
 
 typedef enum laci_child_end {
-  LACI_CHILD_EXITED,   /* code: its status */
+  LACI_CHILD_EXITED,   /* code: the exit status */
   LACI_CHILD_KILLED,   /* code: the signal */
   LACI_CHILD_LATE,     /* it exceeded the time limit and was killed */
   LACI_CHILD_TOO_MUCH, /* it exceeded the answer's limit and was killed */
-  LACI_CHILD_UNKNOWN   /* it ended, but the host program has collected its status */
+  LACI_CHILD_UNKNOWN   /* it ended, but the host program has collected its exit status */
 } laci_child_end;
 
 typedef struct laci_child_result {
@@ -34,12 +34,14 @@ typedef struct laci_child_result {
   int code;
   char *output; /* zero-terminated, the caller's (laci_free); NULL where the call failed */
   size_t output_bytes;
-  char said[256]; /* the last line of its standard error, printable; "": nothing */
+  char said[256]; /* last line that the program wrote to standard error, printable; "": it wrote
+                     none */
 } laci_child_result;
 
-/** Runs the program and waits for it. Fails LAC_NOT_FOUND and LAC_IO where it cannot be started,
- * LAC_NO_MEMORY, LAC_INTERRUPTED at lac_interrupt from now on (one that was asked for before is
- * another owner's) and where SIGINT ended it; no process is left then. Any thread. */
+/** Runs the program and waits for its end. Fails LAC_NOT_FOUND and LAC_IO if it cannot be started,
+ * and LAC_NO_MEMORY. Fails LAC_INTERRUPTED if SIGINT ended the program, or if lac_interrupt is
+ * called during this call; an interrupt that was requested before is left to the caller. After a
+ * failure the program does not run any more. Any thread. */
 LAC_MUST_CHECK lac_status laci_child_run(const laci_child_job *job, laci_child_result *result,
                                          lac_error *err);
 

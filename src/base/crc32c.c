@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Eight bytes at a time by eight tables ("slicing-by-8": Kounavis and Berry, "A systematic approach
- * to building high performance software-based CRC generators", ISCC 2005). Table k says what a byte
- * does to the checksum when k more bytes follow it. */
+ * Processes eight bytes at a time with eight tables ("slicing-by-8": Kounavis and Berry, "A
+ * systematic approach to building high performance software-based CRC generators", ISCC 2005).
+ * Table k holds the change of the checksum by a byte that is followed by k more bytes. */
 #include "base/crc32c.h"
 
 #include <pthread.h>

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/** a / b, rounded up, for b > 0 and a of any sign; nothing overflows. */
+/** Returns a / b, rounded up, for b > 0 and a of any sign; nothing overflows. */
 static inline int64_t laci_ceil_div(int64_t a, int64_t b) { return a / b + (a % b > 0); }
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Filling a lac_error, and the texts of the statuses. */
+ * Fills a lac_error, and has the texts of the statuses. */
 #include "base/error.h"
 
 #include <errno.h>
@@ -20,7 +20,8 @@ const char *lac_status_text(lac_status status) {
   return (unsigned)status < LAC_STATUS_COUNT ? texts[status] : "unknown status";
 }
 
-/* A message is one line, whatever the names in a file hold. */
+/* Replaces control characters, so that a message is one line even if names from files contain line
+ * breaks. */
 static void one_line(char *text) {
   for (; *text; text++) {
     if ((unsigned char)*text < ' ' || *text == 0x7F) *text = '?';
@@ -99,5 +100,5 @@ lac_status laci_fail_errno(lac_error *err, const char *path, const char *doing) 
   return laci_fail(err, st, "%s: %s: %s", path, doing, strerror(cause));
 }
 
-/* Every file that the program writes says which version wrote it. */
+/* Files that the program writes contain this version. */
 const char *lac_version(void) { return LAC_VERSION; }

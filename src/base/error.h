@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Filling a lac_error. Functions fail by `return laci_fail(err, LAC_BAD_SHAPE, "%s: ...", name)`
- * only. */
+ * Fills a lac_error. A function fails only by `return laci_fail(err, LAC_BAD_SHAPE, "%s: ...",
+ * name)`. */
 #ifndef LACI_BASE_ERROR_H
 #define LACI_BASE_ERROR_H
 
@@ -16,8 +16,8 @@ lac_status laci_fail(lac_error *err, lac_status status, const char *format, ...)
  * laci_fail(err, ...))`. Returns the status. */
 lac_status laci_hint(lac_error *err, lac_hint hint, lac_status status);
 
-/** Puts "format: " before the text already in err, unless it begins so; returns the status
- * that err holds. */
+/** Formats a prefix and puts "PREFIX: " before the text already in err, unless the text begins so.
+ * Sets err->status to status and returns it. */
 lac_status laci_fail_in(lac_error *err, lac_status status, const char *format, ...)
     LAC_PRINTF(3, 4);
 
@@ -31,7 +31,8 @@ typedef struct laci_given {
  * is NULL". */
 LAC_MUST_CHECK lac_status laci_check_given(const char *function, const laci_given *given, size_t n,
                                            lac_error *err);
-/** LACI_CHECK_GIVEN(err, {"model", model}, {"report", report}): for a public function. */
+/** Checks arguments of the public function that contains this call: LACI_CHECK_GIVEN(err, {"model",
+ * model}, {"report", report}). */
 #define LACI_CHECK_GIVEN(err, ...)                              \
   laci_check_given(__func__, (const laci_given[]){__VA_ARGS__}, \
                    sizeof((const laci_given[]){__VA_ARGS__}) / sizeof(laci_given), (err))
@@ -40,17 +41,17 @@ LAC_MUST_CHECK lac_status laci_check_given(const char *function, const laci_give
  * file has the name that the user knows. err may be NULL. */
 void laci_error_rename(lac_error *err, const char *from, const char *to);
 
-/** Is it a failure for a reason other than the data (no memory, an interruption)? A caller that
- * would otherwise continue without the failed part must then stop, too. */
+/** Does the status mean a failure for a reason other than the data (no memory, an interruption)?
+ * Then a caller that otherwise continues without the failed part must stop, too. */
 static inline bool laci_ends_the_run(lac_status status) {
   return status == LAC_NO_MEMORY || status == LAC_MEMORY_LIMIT || status == LAC_INTERRUPTED;
 }
 
-/** For a failed allocation: "not enough memory for WHAT". */
+/** Fails LAC_NO_MEMORY after a failed allocation: "not enough memory for WHAT". */
 lac_status laci_fail_memory(lac_error *err, const char *what);
 
-/** For a failed call to the system, by errno: "PATH: DOING: why". LAC_NOT_FOUND where nothing has
- * that name, else LAC_IO. */
+/** Fails after a system call that set errno: "PATH: DOING: why". The status is LAC_NOT_FOUND if no
+ * file has that name, else LAC_IO. */
 lac_status laci_fail_errno(lac_error *err, const char *path, const char *doing);
 
 /* tools/analyze reads one file at a time and does not see that these never return LAC_OK. */

@@ -35,15 +35,15 @@ typedef struct laci_placement {
   laci_placing kind;
   int folder; /* folder to which both paths are relative; AT_FDCWD, or a borrowed descriptor */
   char *path, *temporary;
-  char *shown;    /* the path as texts name it */
+  char *shown;    /* path for error texts */
   int fd;         /* holds the temporary file's lock; -1: none */
-  int registered; /* base/temporary.h */
+  int registered; /* entry of laci_temporary_register; -1: none */
   bool force;     /* may replace an existing file */
   bool placed;    /* it has been renamed */
   bool over;      /* `temporary` is now the old file that had the name */
 } laci_placement;
 
-/** Allocated by the caller, on its stack. */
+/** An open set of files. The caller allocates it on its stack. */
 typedef struct laci_file_set {
   struct laci_file_set *outer;
   laci_placement *files;
@@ -85,8 +85,8 @@ LAC_MUST_CHECK lac_status laci_file_set_second_name(const laci_placement *file, 
 /** Removes the temporary file and frees the placement. */
 void laci_placement_clear(laci_placement *file);
 
-/** Is a set being renamed at this moment? A signal should then not end the process yet. Safe in a
- * signal handler. */
+/** Is a set of files being renamed at this moment? A signal should then not end the process yet.
+ * Safe in a signal handler. */
 bool laci_file_sets_are_placed(void);
 
 #endif

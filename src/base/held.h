@@ -17,7 +17,8 @@
 
 #include "lacuna/status.h"
 
-/** Where to get bytes. All zero: they are in memory at their address. */
+/** Where laci_hold_bytes gets bytes from. Zero-initialised: all bytes are in memory at their
+ * addresses. */
 typedef struct laci_byte_source {
   /** Copies n bytes to `to`. Any thread, and several at once. */
   lac_status (*fetch)(void *context, const uint8_t *bytes, size_t n, void *to, lac_error *err);
@@ -26,7 +27,7 @@ typedef struct laci_byte_source {
   void *context;
 } laci_byte_source;
 
-/** Zero-initialised holds nothing. */
+/** Bytes that a caller holds; zero-initialised, there are none. */
 typedef struct laci_held {
   const uint8_t *bytes;
   void *copy; /* NULL: the bytes are used in place */

@@ -10,8 +10,8 @@
 /** Finds the regular file `name`, such as "libexec/lacuna/lacuna-draw", in the up to three folders
  * above the library, or the program, that contains this code. So a build folder and an installation
  * that was moved use their own files. Only a file of the owner of this code that nobody else may
- * write is accepted: above the folder /tmp/x, anybody may have put a file. False where there is
- * none. */
+ * write is accepted: otherwise anybody could put a file above a build folder in /tmp. False: there
+ * is no such file. */
 bool laci_file_installed(const char *name, char path[PATH_MAX]);
 
 #endif

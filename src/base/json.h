@@ -3,8 +3,8 @@
  *
  * jansson's *_new functions take ownership of a value even when it is NULL, and then fail. So a
  * missing value anywhere makes the next laci_json_add fail, and one flag says at the end whether
- * there was enough memory. Every text that the program writes by jansson is made here, so that no
- * part of one can be lost unnoticed. */
+ * there was enough memory. All JSON texts of the program are made here, so that none can lack a
+ * part without notice. */
 #ifndef LACI_BASE_JSON_H
 #define LACI_BASE_JSON_H
 
@@ -15,13 +15,14 @@
 #include "base/memory.h"
 #include "lacuna/status.h"
 
-/** Begin with {.whole = true}. */
+/** A JSON text in the making. Initialise it with {.whole = true}. */
 typedef struct laci_json_writer {
   laci_arena arena; /* repaired texts */
   bool whole;       /* nothing failed so far */
 } laci_json_writer;
 
-/** Takes ownership of value, which may be NULL. */
+/** Adds a value to the object under the key, or appends it to the array. Takes ownership of the
+ * value. If it is NULL, or memory runs out, sets w->whole to false. */
 void laci_json_add(laci_json_writer *w, json_t *object, const char *key, json_t *value);
 void laci_json_append(laci_json_writer *w, json_t *array, json_t *value);
 
@@ -34,8 +35,8 @@ json_t *laci_json_number(double value);
 /** Returns a JSON integer, or a text for a number beyond int64, so that readers lose no digit. */
 json_t *laci_json_uint64(uint64_t value);
 
-/** Formats of texts, as flags of jansson: indented by two, with so many digits of numbers; and the
- * format of the permutation file. */
+/** Flags of jansson for laci_json_finish. LACI_JSON_REPORT: indented by two spaces, numbers with so
+ * many digits. LACI_JSON_ASCII: the format of the permutation file. */
 #define LACI_JSON_REPORT(digits) (JSON_INDENT(2) | JSON_REAL_PRECISION(digits))
 #define LACI_JSON_ASCII (JSON_INDENT(1) | JSON_ENSURE_ASCII)
 

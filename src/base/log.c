@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Contexts: sinks for lines and for progress, each with a mutex, so that one thread at a time calls
- * a sink, and the interrupt. Whether a line is enabled is one atomic read, so a silent library
- * spends no time on its log.
+ * Contexts. A context has sinks for lines and for progress, each with a mutex, so that only one
+ * thread at a time calls a sink, and the flag of an interrupt. Whether a line is enabled is one
+ * atomic read, so a silent library spends no time on its log.
  *
  * The current context is a thread-local variable, so no function has to pass it on; a thread
  * without one uses the context of the process. */

@@ -3,7 +3,7 @@
  * prints), and the interrupt.
  *
  * All of this belongs to the context (lacuna/context.h) of the calling thread. A thread that works
- * for another one must enter that one's context first, as the threads of pool.h do. */
+ * for another thread must first enter the context of that thread, as the threads of pool.h do. */
 #ifndef LACI_BASE_LOG_H
 #define LACI_BASE_LOG_H
 
@@ -18,23 +18,23 @@ typedef struct lac_context lac_context;
 void laci_log(lac_log_level level, const char *format, ...) LAC_PRINTF(2, 3);
 bool laci_log_wanted(lac_log_level level);
 
-/** Progress of a long job, 0..total; cheap to call often; the sink decides what to show. Any
- * thread. */
+/** Reports the progress of a long job named `what`: `done` of `total` units. Cheap to call often,
+ * since the sink decides what to show. Any thread. */
 void laci_progress(const char *what, int64_t done, int64_t total);
 
-/** True once the user asked to stop (lac_interrupt): long jobs look at it now and then. */
+/** Has the user asked to stop (lac_interrupt)? Long jobs check this now and then. */
 bool laci_interrupted(void);
 
-/** As laci_interrupted, and clears the request: for work that ends early and lets later work
- * continue. */
+/** Returns the same as laci_interrupted, and clears the request: for work that ends early and lets
+ * later work continue. */
 bool laci_interrupt_take(void);
 
 /** Returns the context of the calling thread, to be entered by a thread that works for it; never
  * NULL. */
 lac_context *laci_context_current(void);
 
-/** Returns the number of threads that 0 stands for in the calling thread's context; 0: the cores
- * this process may use. */
+/** Returns the number of threads that the calling thread's context uses where an option says 0. The
+ * result 0 stands for all cores that this process may use. */
 int laci_context_threads(void);
 
 #endif

@@ -38,15 +38,15 @@ void *laci_pages_reserve(size_t size_bytes);
 bool laci_pages_allow(void *part, size_t size_bytes);
 /** Frees the memory of a whole reservation, but keeps its addresses reserved. */
 void laci_pages_withdraw(void *pages, size_t size_bytes);
-/** Asks for large pages (2 MiB) where they fit into the part wholly and nothing was written yet: a
- * core remembers where a few thousand pages are, and with small ones that is a few megabytes. The
- * system may decline. */
+/** Asks the system for large pages (2 MiB) where they fit wholly into the part and nothing was
+ * written yet; the system may decline. A core caches the addresses of a few thousand pages, which
+ * with small pages cover only a few megabytes. */
 void laci_pages_enlarge(void *part, size_t size_bytes);
 /** NULL is fine. */
 void laci_pages_destroy(const void *pages, size_t size_bytes);
 
-/** Could so much memory be allocated now? To be called before libraries that end the process when
- * they get no memory. The answer holds only as long as no other process allocates memory. */
+/** Could so much memory be allocated now? Call this before libraries that end the process when they
+ * get no memory. The answer holds only as long as no other process allocates memory. */
 bool laci_memory_is_available(size_t size_bytes);
 
 /** Returns the peak memory of this process so far, in bytes; 0: the system does not say. */

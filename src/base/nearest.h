@@ -5,9 +5,9 @@
 
 #include <stddef.h>
 
-/** Returns the candidate with the least edit distance to text, or NULL where none is near enough.
- * The first `mark` characters of text, a prefix that many candidates share, do not count for the
- * number of errors that are allowed. */
+/** Returns the candidate that text was most likely meant to be, or NULL if none is near enough
+ * (nearest.c says when). The first `mark` characters of text, a prefix that many candidates share,
+ * do not count when the number of allowed errors is computed. */
 const char *laci_nearest_text(const char *text, size_t mark, const char *const *candidates, int n);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/** The ending of a noun that is counted: "%d layer%s", n, laci_plural(n). */
+/** Returns the ending of a counted noun: "%d layer%s", n, laci_plural(n). */
 static inline const char *laci_plural(int64_t n) { return n == 1 ? "" : "s"; }
 
 #endif

@@ -28,7 +28,7 @@ LAC_MUST_CHECK lac_status laci_reader_open_memory(const char *name, const void *
                                                   size_t size_bytes, laci_reader **reader,
                                                   lac_error *err);
 
-/** A virtual file whose content is computed from another file. */
+/** The source of a virtual file, whose content is computed from another file. */
 typedef struct laci_origin {
   const char *name; /* for messages */
   size_t size_bytes;
@@ -56,7 +56,7 @@ size_t laci_reader_size(const laci_reader *reader);
 const laci_file_id *laci_reader_id(const laci_reader *reader);
 /** Returns the address of the first byte, even if it was not read yet; NULL for an empty file. */
 const uint8_t *laci_reader_bytes(const laci_reader *reader);
-/** Whether an address is one of the reader's. */
+/** Is the address one of the reader's file? */
 bool laci_reader_has(const laci_reader *reader, const void *address);
 
 /** Closes the descriptor, since a process has few. Each read then opens the file again, and fails
@@ -75,15 +75,15 @@ bool laci_reader_is_there(laci_reader *reader, size_t offset, size_t size_bytes)
 LAC_MUST_CHECK lac_status laci_reader_fetch(laci_reader *reader, size_t offset, size_t size_bytes,
                                             void *to, lac_error *err);
 
-/** Reads a part, which must be inside the file, into memory at its address, until
- * laci_reader_release. Of a virtual file, only its outline. */
+/** Reads a part, which must be inside the file, into memory at its address; it stays there until
+ * laci_reader_release. For a virtual file, only the outline is written. */
 LAC_MUST_CHECK lac_status laci_reader_look(laci_reader *reader, size_t offset, size_t size_bytes,
                                            lac_error *err);
 /** Frees the memory of laci_reader_look, but not that of laci_reader_materialise. */
 void laci_reader_release(laci_reader *reader);
 
-/** Reads a part into memory at its address permanently; of a virtual file, all of it. Other threads
- * may fetch meanwhile. */
+/** Reads a part into memory at its address permanently; for a virtual file, reads the whole file.
+ * Other threads may fetch meanwhile. */
 LAC_MUST_CHECK lac_status laci_reader_materialise(laci_reader *reader, size_t offset,
                                                   size_t size_bytes, lac_error *err);
 
@@ -97,7 +97,7 @@ typedef struct laci_file_bytes {
   laci_reader *reader; /* owns the bytes */
 } laci_file_bytes;
 
-/** Fails as laci_reader_open does; *file is empty then. */
+/** Reads the whole file. Fails as laci_reader_open does; *file is empty then. */
 LAC_MUST_CHECK lac_status laci_file_bytes_read(const char *path, laci_file_bytes *file,
                                                lac_error *err);
 /** Makes *file empty again; an empty one is fine. */

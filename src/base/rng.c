@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Philox4x32-10, and the numbers made from its blocks. The constants are those of the paper's
- * table 2. */
+ * Implements Philox4x32-10, and numbers made from its blocks. The constants are those of table 2 of
+ * the paper. */
 #include "base/rng.h"
 
 enum { N_ROUNDS = 10 };
@@ -32,7 +32,8 @@ uint64_t laci_rng(uint64_t seed, uint64_t stream, uint64_t counter) {
   return (uint64_t)out[1] << 32 | out[0];
 }
 
-/* High half of a 64 x 64 product, by 32-bit halves: every compiler has those. */
+/* Returns the high half of the 128-bit product a * b, computed from 32-bit halves, since not every
+ * compiler has a 128-bit type. */
 static uint64_t multiply_high(uint64_t a, uint64_t b) {
   uint64_t a_low = (uint32_t)a, a_high = a >> 32, b_low = (uint32_t)b, b_high = b >> 32;
   uint64_t middle = a_high * b_low + (a_low * b_low >> 32);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A file without a name, filled from its start. Every part begins at a page and has its own
- * read-only mapping. Nothing is written through a mapping, where a full disk would raise a signal:
- * a failed write is an ordinary error. */
+ * A file without a name, which is filled from its start. Every part begins at a page and has its
+ * own read-only mapping. Nothing is written through a mapping: if the disk is full, that would
+ * raise a signal, but a failed write() is an ordinary error. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* madvise */
 #endif

@@ -32,8 +32,8 @@ LAC_MUST_CHECK lac_status laci_spill_put(laci_spill *spill, const char *name, co
 /** Lets the system free the memory that reading a view took; the view may be read again. */
 void laci_spill_release(const uint8_t *view, size_t n);
 
-/** Adds a spill to an owner's list: *all is the last one, NULL at first. laci_spill_destroy of *all
- * destroys all of them. */
+/** Adds the spill `take` to an owner's list, whose head is *all, NULL at first. laci_spill_destroy
+ * of *all destroys the whole list. */
 void laci_spill_keep(laci_spill **all, laci_spill *take);
 
 /** Returns the bytes written so far. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The file of timings.h:
+ * The file of timings.h has the form
  *
  *     {"timings": 1, "version": "0.1.0", "machine": "...", "seconds": {"name": 0.001, ...}} */
 #include "base/timings.h"
@@ -20,7 +20,7 @@ enum { FORMAT = 1, MOST_BYTES = 16 << 20, DIGITS = 6 };
 
 struct laci_timings {
   laci_arena texts;
-  const char *path; /* NULL: none */
+  const char *path; /* NULL: no file is read or written */
   const char *machine;
   json_t *seconds;
   bool changed;
@@ -38,7 +38,8 @@ static bool fits(const json_t *root, const char *machine) {
          json_is_object(seconds);
 }
 
-/** What the file holds, or NULL. */
+/** Returns the "seconds" object of the file, owned by the caller; NULL if the file is missing,
+ * damaged, or of another version or machine. */
 static json_t *seconds_of(const char *path, const char *machine) {
   char *text = NULL;
   json_t *root = NULL, *seconds = NULL;
@@ -53,7 +54,8 @@ static json_t *seconds_of(const char *path, const char *machine) {
   return seconds;
 }
 
-/** What could never be replaced is refused before hours of timing. */
+/** Fails early if the path is not a regular file and so could not be replaced later, after hours of
+ * timing. */
 static lac_status check_kind(const char *path, lac_error *err) {
   struct stat info;
   if (!path || stat(path, &info) != 0 || S_ISREG(info.st_mode)) return LAC_OK;
@@ -99,7 +101,8 @@ lac_status laci_timings_set(laci_timings *t, const char *name, double seconds, l
   return laci_fail_memory(err, "timings");
 }
 
-/** All folders of the file's path; what cannot be made shows when the file is written. */
+/** Creates all folders of the file's path. Failures are ignored here, since writing the file then
+ * fails, too. */
 static void make_folders(laci_timings *t) {
   char *folder = laci_arena_text(&t->texts, t->path);
   for (char *at = folder; at && (at = strchr(at + 1, '/'));) {
