@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a sum of several processes is. It reads and writes memory once, which is all that it costs:
- * compilers make vectors of these loops. */
+ * Adds the numbers of several processes. Memory is read and written only once, which is the whole
+ * cost, since compilers vectorise these loops. */
 #include <string.h>
 
 #include "comm/comm_in.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Opening and closing. Next: meet.c, sum.c, launch.c. */
+ * Opens and closes a comm. Next: meet.c, sum.c, launch.c. */
 #include "comm/comm.h"
 
 #include <math.h>
@@ -22,7 +22,7 @@ static lac_status allocate(laci_comm *c, lac_error *err) {
   return made ? LAC_OK : laci_fail_memory(err, "a list of all processes");
 }
 
-/* Exchanges between all processes where each one runs. */
+/* Sends all processes where this one runs, and receives the same from them. */
 static lac_status introduce(laci_comm *c, lac_error *err) {
   const laci_peer ours = laci_peer_of_this();
   return laci_comm_gather(c, &ours, sizeof ours, c->peers, err);
@@ -62,9 +62,11 @@ lac_status laci_comm_open(const laci_comm_options *options, laci_comm **comm, la
   return st || !transport ? st : laci_comm_open_over(transport, options, comm, err);
 }
 
-/* A transport that closes in order waits for all, and cannot tell one that never comes. */
+/* Waits until all processes close the comm. True: all do, so that the transport can be closed in
+ * order. The wait is here, with a timeout, since the transport itself would wait forever for a lost
+ * process. */
 static bool all_close(laci_comm *c, lac_status ended) {
-  static const double MOST_S = 30; /* after a failure it must only be reported */
+  static const double MOST_S = 30; /* after a failure the others only have to report it */
   void *request = NULL;
   c->timeout = !ended ? INFINITY : c->timeout < MOST_S ? c->timeout : MOST_S;
   for (int k = 0; k <= c->size; k++) c->begin[k] = (size_t)k * sizeof *c->votes;

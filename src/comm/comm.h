@@ -71,7 +71,7 @@ const char *laci_comm_transport(const laci_comm *comm); /* name of the transport
 /** Sets the timeout of all later waiting. */
 void laci_comm_set_timeout(laci_comm *comm, double seconds);
 
-/* ---- All together, waiting. Each fails LAC_PEER ---- */
+/* ---- Operations of all processes, which wait for each other; each fails LAC_PEER ---- */
 
 /** Copies n bytes from process 0 to all. */
 LAC_MUST_CHECK lac_status laci_comm_broadcast(laci_comm *comm, void *bytes, size_t n,
@@ -91,19 +91,19 @@ LAC_MUST_CHECK lac_status laci_comm_agree(laci_comm *comm, lac_status mine, lac_
 /** As laci_comm_agree, after work that takes some processes much longer than others: waits as long
  * as they live. */
 LAC_MUST_CHECK lac_status laci_comm_agree_late(laci_comm *comm, lac_status mine, lac_error *err);
-/** Do all processes know of the last failure, from laci_comm_agree? */
+/** Do all processes know of the last failure, because laci_comm_agree reported it? */
 bool laci_comm_agreed(const laci_comm *comm);
 
-/* ---- Meanwhile ---- */
+/* ---- Operations during which the caller can work ---- */
 
 /** Begins a vote with 32 bits from each process; one vote at a time. Fails LAC_PEER. */
 LAC_MUST_CHECK lac_status laci_comm_vote_begin(laci_comm *comm, uint32_t bits, lac_error *err);
-/** Waits until all processes have begun the vote, for `times` times the usual timeout: for a caller
- * that votes while the others still have so many parts of their work to do. The vote must still be
- * ended. Fails LAC_PEER. */
+/** Waits until all processes have begun the vote, for at most `times` usual timeouts: for a caller
+ * that votes early, while others still have up to `times` steps of work to do. The vote must still
+ * be ended. Fails LAC_PEER. */
 LAC_MUST_CHECK lac_status laci_comm_await_vote(laci_comm *comm, int times, lac_error *err);
-/** Ends a vote; *any: the bits that any process has set; for a single process unchanged. Fails
- * LAC_PEER. */
+/** Ends a vote. *any becomes the bits that any process has set; a NULL comm leaves it as it is.
+ * Fails LAC_PEER. */
 LAC_MUST_CHECK lac_status laci_comm_vote_end(laci_comm *comm, uint32_t *any, lac_error *err);
 
 /** The format in which floats are sent. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Was this process started as one of several? Launchers say so in the environment; only then is the
- * plug-in loaded, so that nothing else depends on MPI.
+ * Finds whether this process was started as one of several. Launchers say so in the environment;
+ * only then is the plug-in loaded, so that nothing else depends on MPI.
  *
- * A process that was started with others and cannot reach them must not go on: each of them would
- * do the whole job and write the same files. */
+ * A process that was started with others and cannot reach them must not continue: each of them
+ * would do the whole job and write the same files. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* secure_getenv */
 #endif
@@ -30,7 +30,7 @@ static const launcher LAUNCHERS[] = {
     {"srun", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID"},
 };
 
-/* NULL: none started this process. */
+/* Returns the launcher that started this process; NULL: none did. */
 static const launcher *find_launcher(void) {
   for (size_t k = 0; k < sizeof LAUNCHERS / sizeof LAUNCHERS[0]; k++) {
     if (getenv(LAUNCHERS[k].size) && getenv(LAUNCHERS[k].rank)) return &LAUNCHERS[k];
@@ -53,14 +53,15 @@ static lac_status fail_load(const launcher *by, int n, const char *what, const c
                    by->name, n, what, why, by->name);
 }
 
-/* The file is never closed: MPI is started once a process. */
+/* Loads the plug-in for MPI. Its shared library is never closed, since MPI can be started only once
+ * in a process. */
 static lac_status load(const launcher *by, int n, const lac_plugin **plugin, lac_error *err) {
   char path[PATH_MAX];
   const char *named = secure_getenv("LACUNA_MPI");
   if (named && *named) (void)snprintf(path, sizeof path, "%s", named);
   else if (!laci_file_installed(PLUGIN, path))
     (void)snprintf(path, sizeof path, "%s", LAC_MPI_PLUGIN);
-  /* Global: Open MPI loads parts of itself, which look for its symbols. */
+  /* RTLD_GLOBAL, since Open MPI loads further libraries, which need its symbols */
   void *file = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
   if (!file) return fail_load(by, n, "the MPI plug-in", dlerror(), err);
   lac_plugin_open_function *open = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The places where all processes meet: bytes from one to all, from all to all, one ending, votes.
+ * Operations in which all processes take part: broadcasts, gathers, agreement on a status, votes.
  * Next: wait.c. */
 #include <math.h>
 #include <stdio.h>
@@ -12,7 +12,8 @@
 
 /* ---- Meeting ---- */
 
-/* `begun` is what the transport answered when it was begun. */
+/* Waits for an operation that the transport has begun. begun: the transport's answer to the
+ * beginning; not 0: it failed. */
 static lac_status meet(laci_comm *c, int begun, void **request, lac_error *err) {
   return begun ? laci_comm_fail(c, err) : laci_comm_wait(c, request, err);
 }
@@ -51,9 +52,10 @@ lac_status laci_comm_gather(laci_comm *c, const void *mine, size_t n, void *all,
   return laci_comm_gather_parts(c, all, c->begin, err);
 }
 
-/* ---- One ending ---- */
+/* ---- Agreement ---- */
 
-/* The text of process `from`, which is one of those that failed. */
+/* Exchanges statuses and texts, and fails with those of process `from`, one of those that failed.
+ * mine: this process's status. */
 static lac_status fail_as(laci_comm *c, lac_status mine, int from, lac_error *err) {
   laci_ending e = {.status = (int)mine};
   if (mine && err) {
@@ -91,7 +93,7 @@ lac_status laci_comm_agree_late(laci_comm *c, lac_status mine, lac_error *err) {
   return st;
 }
 
-/* ---- Questions ---- */
+/* ---- Votes ---- */
 
 lac_status laci_comm_vote_begin(laci_comm *c, uint32_t bits, lac_error *err) {
   if (!c) return LAC_OK;
@@ -113,8 +115,9 @@ lac_status laci_comm_await_vote(laci_comm *c, int times, lac_error *err) {
 }
 
 lac_status laci_comm_vote_end(laci_comm *c, uint32_t *any, lac_error *err) {
-  if (!c) return LAC_OK; /* *any is what the caller asked itself */
-  lac_status st = c->vote ? laci_comm_wait(c, &c->vote, err) : LAC_OK; /* it was awaited */
+  if (!c) return LAC_OK; /* *any stays as it is: the caller's own bits */
+  lac_status st = c->vote ? laci_comm_wait(c, &c->vote, err) : LAC_OK; /* else the vote has been
+                                                                          awaited */
   *any = 0;
   for (int k = 0; k < c->size && !st; k++) *any |= c->votes[k];
   return st;

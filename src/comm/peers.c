@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where processes run, and whether those of this machine still do. */
+ * Identifies where processes run, and finds whether those of this machine still run. */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -25,7 +25,8 @@ static uint64_t place_of_this(void) {
 
 laci_peer laci_peer_of_this(void) { return (laci_peer){.pid = getpid(), .place = place_of_this()}; }
 
-/* One that has ended and was not collected yet is a zombie. */
+/* Has the process of this machine ended? A zombie, which has ended but was not collected by its
+ * parent, counts as ended. */
 static bool has_died(int64_t pid) {
   char path[64], text[512];
   if (kill((pid_t)pid, 0) != 0) return true;
@@ -35,14 +36,16 @@ static bool has_died(int64_t pid) {
   size_t n = fread(text, 1, sizeof text - 1, file);
   (void)fclose(file);
   text[n] = 0;
-  const char *state = strrchr(text, ')'); /* after the name, which may hold anything */
+  const char *state = strrchr(text, ')'); /* the state follows the name in parentheses, which may
+                                             itself contain ) */
   return state && state[1] && (state[2] == 'Z' || state[2] == 'X');
 }
 
 bool laci_comm_has_died(const laci_comm *comm, int rank) {
   const laci_peer *ours = &comm->peers[comm->rank], *peer = &comm->peers[rank];
   if (rank == comm->rank || peer->pid == 0 || peer->place != ours->place) return false;
-  return peer->pid != ours->pid && has_died(peer->pid); /* our own: threads of a test */
+  return peer->pid != ours->pid && has_died(peer->pid); /* the same pid: in tests, ranks are threads
+                                                           of one process */
 }
 
 lac_status laci_comm_find_dead(const laci_comm *comm, lac_error *err) {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sums in progress: exchange of chunks, addition, gathering of the sums, each begun when the one
- * before is done, by whoever polls.
+ * Advances sums through their phases: exchange of chunks, addition, gathering of the results. Each
+ * phase begins when the one before is done, during any call that polls.
  *
- * The order in which exchanges begin is the caller's, that of gatherings the same: a sum whose
- * chunks came early waits for those before it. So every channel sees one order on all processes,
- * however fast each of them is. */
+ * Exchanges begin in the order in which the caller begins the sums, and gatherings begin in that
+ * order, too: a sum whose chunks arrive early waits for the sums before it. So each channel has the
+ * same order of messages on all processes, however fast each of them is. */
 #include "base/clock.h"
 #include "comm/comm_in.h"
 #include "lacuna/plugin.h"
 
-enum { CHUNK_ALIGNMENT = 16 }; /* floats: chunks begin at cache lines */
+enum { CHUNK_ALIGNMENT = 16 }; /* floats; makes chunks begin at cache lines */
 
 int64_t laci_comm_chunk(int64_t n, int size) {
   int64_t each = (n + size - 1) / size;
@@ -61,7 +61,7 @@ static void begin_gathering(laci_comm_sum *s) {
   if (t->gather(t->self, CHANNEL_GATHER, wire_of(s), s->begin, &s->request)) s->comm->broken = true;
 }
 
-/* True where the request is done now. */
+/* Is the request of this sum done now? Marks the comm as broken if it failed. */
 static bool came(laci_comm_sum *s) {
   const lac_transport *t = s->comm->transport;
   int answer = t->test(t->self, &s->request);
@@ -69,7 +69,8 @@ static bool came(laci_comm_sum *s) {
   return answer == 1;
 }
 
-/* True where it moved. may_gather: all before it have begun to. */
+/* Advances one sum by one phase, if possible without waiting; true if it advanced. may_gather: all
+ * sums before it have begun to gather. */
 static bool step(laci_comm_sum *s, bool may_gather) {
   if (s->phase == LACI_PHASE_EXCHANGING && came(s)) {
     s->times.exchanged = laci_clock_seconds();

@@ -39,7 +39,8 @@ lac_status laci_comm_sum_create(laci_comm *comm, int64_t most, laci_wire wire, l
   return st;
 }
 
-/* Leaves the sum's memory allocated, since the transport may still write to it. */
+/* Drops all sums in progress, and marks the comm as broken. The memory of this sum stays allocated,
+ * since the transport may still write to it. */
 static void abandon(laci_comm_sum *s) {
   laci_comm *comm = s->comm;
   comm->first = comm->last = NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Waits for other processes, and finds out which one does not come.
+ * Waits for other processes, and finds out which one is late or has died.
  *
- * Every process counts its meetings and sums and tells process 0, which so knows who is late. At
- * the start all exchange where they run: processes of the same machine are checked during the wait,
- * so that a death is noticed at once and not after the timeout. */
+ * Every process counts its meetings and sums and tells process 0, which so knows which process is
+ * late. When the comm is opened, all exchange where they run: during a wait, processes of the same
+ * machine are checked, so that a death is noticed at once and not after the timeout. */
 #include <sched.h>
 #include <stdio.h>
 #include <time.h>
@@ -18,8 +18,9 @@ enum {
   NAP_NS = 50 * 1000,
   LONGEST_NAP_NS = 1000 * 1000,
   LEAVING_NAP_NS = 20 * 1000 * 1000,
-  ENDING_NAPS = 250, /* in which an end of all processes reaches all */
-  RANK_NAPS = 10     /* between one that tells and the next */
+  ENDING_NAPS = 250, /* naps; after this time, an order to end all processes has reached all of
+                        them */
+  RANK_NAPS = 10     /* naps between the ends of two processes with neighbouring ranks */
 };
 static const double LOOK_EVERY_S = 0.25,
                     HEAD_START_S = 2; /* time that process 0 has to report first, since it knows
@@ -42,8 +43,9 @@ void laci_comm_begin_meeting(laci_comm *comm) {
   if (comm->rank != 0 && t->tell(t->self, comm->n_meetings)) comm->broken = true;
 }
 
-/* Fails because a process is late. Process 0 knows which one, unless that one stopped at the same
- * meeting. The others only know that nothing came, not even from process 0. */
+/* Fails because a process is late. Process 0 knows which one, unless all have entered the same
+ * number of meetings. The other processes only know that nothing arrived, not even a message of
+ * process 0. */
 static lac_status fail_late(const laci_comm *comm, lac_error *err) {
   char who[128] = "";
   int n_late = 0, at = 0;
@@ -85,7 +87,8 @@ static void rest(wait_state *p) {
   (void)nanosleep(&time, NULL);
 }
 
-/* Called after each poll in which nothing arrived. */
+/* Sleeps a little, after a poll in which nothing arrived. From time to time checks for dead
+ * processes and for the timeout, and fails LAC_PEER then. */
 static lac_status wait_a_little(laci_comm *comm, wait_state *p, lac_error *err) {
   double now = laci_clock_seconds();
   rest(p);
@@ -98,7 +101,7 @@ static lac_status wait_a_little(laci_comm *comm, wait_state *p, lac_error *err) 
   return now - p->begun > most ? fail_late(comm, err) : LAC_OK;
 }
 
-/* Waits for a request or a sum; the other one is NULL. */
+/* Waits for a request or for a sum; the parameter for the other is NULL. Fails LAC_PEER. */
 static lac_status wait_for(laci_comm *comm, void **request, const laci_comm_sum *sum,
                            lac_error *err) {
   const lac_transport *t = comm->transport;
@@ -118,7 +121,7 @@ static lac_status wait_for(laci_comm *comm, void **request, const laci_comm_sum 
     lac_status st = wait_a_little(comm, &p, err);
     if (st) return st;
   }
-  /* This machine knows more about a dead process than the transport. */
+  /* a death on this machine explains more than the transport's message */
   lac_status st = laci_comm_find_dead(comm, err);
   return st ? st : laci_comm_fail(comm, err);
 }
@@ -132,11 +135,12 @@ void laci_comm_leave_to_first(laci_comm *comm) {
   const double begin = laci_clock_seconds();
   if (!comm || comm->rank == 0 || comm->left) return;
   comm->left = true;
-  if (comm->size == 2) return; /* the lost process is process 0 */
+  if (comm->size == 2) return; /* the lost process must be process 0 */
   const bool was_there = !laci_comm_has_died(comm, 0);
   while (!laci_comm_has_died(comm, 0) && laci_clock_seconds() - begin < comm->timeout) nap(1);
-  /* Where it has gone meanwhile, it has ended all, this one in a moment, too. Of those that are
-   * left otherwise one comes first, and ends the rest. */
+  /* If process 0 has ended during the wait, it has also ordered all others to end, which takes a
+   * moment to arrive. Otherwise the remaining processes return one after the other by rank, and the
+   * first one ends the rest. */
   if (was_there && laci_comm_has_died(comm, 0)) nap(ENDING_NAPS);
   const int late = (comm->rank - 1) * RANK_NAPS;
   nap(late < ENDING_NAPS ? late : ENDING_NAPS);
