@@ -148,7 +148,7 @@ static void run_micro_batches(bench *b, const options *o) {
     (void)printf("%-6s %9.1f ms  (median %.1f)  planned %.0f MB, %d sparse steps\n", names[side],
                  1e3 * seconds[side][0], 1e3 * seconds[side][o->rounds / 2],
                  (double)laci_trainer_memory(b->sides[side]) / 1048576,
-                 laci_engine_sparse_count(laci_trainer_engine(b->sides[side])));
+                 laci_engine_sparse_step_count(laci_trainer_engine(b->sides[side])));
   }
   (void)printf("ratio %.3f  (medians %.3f)\n", seconds[DENSE][0] / seconds[SPARSE][0],
                seconds[DENSE][o->rounds / 2] / seconds[SPARSE][o->rounds / 2]);
@@ -194,7 +194,7 @@ static void profile(bench *b, const options *o, int side) {
   laci_trainer_watch(b->sides[side], NULL);
   for (size_t at = 0; at < n_steps; at++) {
     char name[160];
-    const laci_engine_step info = laci_engine_step_look(engine, at);
+    const laci_engine_step info = laci_engine_step_info(engine, at);
     (void)snprintf(name, sizeof name, "%s, %s", info.what, info.kernel);
     kind *k = kind_of(kinds, &n_kinds, name);
     k->seconds += least[at];

@@ -157,7 +157,7 @@ static void print_kinds(const laci_engine *engine, const double *least, double u
   memset(kinds, 0, sizeof kinds);
   for (size_t at = 0; at < laci_engine_step_count(engine); at++) {
     char name[160];
-    laci_engine_step info = laci_engine_step_look(engine, at);
+    laci_engine_step info = laci_engine_step_info(engine, at);
     (void)snprintf(name, sizeof name, "%s, %s", info.what, info.kernel);
     kind *k = &kinds[kind_of(kinds, &n_kinds, name)];
     k->seconds += least[at];
@@ -177,7 +177,7 @@ static void print_kinds(const laci_engine *engine, const double *least, double u
 static void print_steps(const laci_engine *engine, const double *least, double update) {
   (void)printf("{\"steps\": [");
   for (size_t at = 0; at < laci_engine_step_count(engine); at++) {
-    laci_engine_step info = laci_engine_step_look(engine, at);
+    laci_engine_step info = laci_engine_step_info(engine, at);
     (void)printf("%s{\"op\": \"%s\", \"name\": \"%s\", \"ms\": %.4f}", at ? ", " : "", info.op,
                  info.name ? info.name : "", 1e3 * least[at]);
   }

@@ -33,7 +33,7 @@ struct laci_engine {
 };
 
 struct laci_stepper {
-  const laci_stepping *stepping;
+  const laci_stepper_functions *stepping;
   void *self;
 };
 
@@ -45,25 +45,25 @@ static int n_rows(void) {
   return n;
 }
 
-static const laci_engine_row *find_locked(const char *name) {
+static const laci_engine_row *find_row_locked(const char *name) {
   for (int at = 0; at < n_rows(); at++) {
     if (strcmp(rows[at]->name, name) == 0) return rows[at];
   }
   return NULL;
 }
 
-static bool is_whole(const laci_engine_row *row) {
+static bool is_complete(const laci_engine_row *row) {
   return row && row->name && row->name[0] && row->supports && row->create && row->destroy &&
-         row->inputs && row->outputs && row->run && !row->step_count == !row->step_look;
+         row->inputs && row->outputs && row->run && !row->step_count == !row->step_info;
 }
 
 lac_status laci_engine_register(const laci_engine_row *row, lac_error *err) {
   lac_status st = LAC_OK;
-  if (!is_whole(row)) {
+  if (!is_complete(row)) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "an engine's row lacks its name or a function");
   }
   (void)pthread_mutex_lock(&rows_lock);
-  const laci_engine_row *other = find_locked(row->name);
+  const laci_engine_row *other = find_row_locked(row->name);
   int n = n_rows();
   if (other && other != row) {
     st = laci_fail(err, LAC_EXISTS, "there is an engine '%s' already", row->name);
@@ -87,7 +87,7 @@ int laci_engine_names(const char **names, int capacity) {
 static lac_status find_row(const char *name, const laci_engine_row **row, lac_error *err) {
   char known[256] = "";
   (void)pthread_mutex_lock(&rows_lock);
-  *row = find_locked(name);
+  *row = find_row_locked(name);
   for (int at = 0, used = 0; !*row && at < n_rows() && used < (int)sizeof known; at++) {
     used +=
         snprintf(known + used, sizeof known - (size_t)used, "%s%s", at ? ", " : "", rows[at]->name);
@@ -131,9 +131,9 @@ bool laci_engine_knows_costs(const char *engine) {
   return !row->knows_costs || row->knows_costs();
 }
 
-lac_status laci_engine_reach_of(const char *engine, const laci_graph *graph,
-                                const laci_engine_options *options, laci_engine_reached *reached,
-                                lac_error *err) {
+lac_status laci_engine_find_reach(const char *engine, const laci_graph *graph,
+                                  const laci_engine_options *options, laci_engine_reached *reached,
+                                  lac_error *err) {
   const laci_engine_row *row;
   lac_status st = find_row(engine, &row, err);
   if (st) return st;
@@ -205,7 +205,7 @@ int laci_engine_outputs(const laci_engine *engine, const laci_engine_port **port
   return engine->row->outputs(engine->self, ports);
 }
 
-laci_engine_memory laci_engine_planned(const laci_engine *engine) {
+laci_engine_memory laci_engine_planned_memory(const laci_engine *engine) {
   return engine->row->planned ? engine->row->planned(engine->self) : (laci_engine_memory){0};
 }
 
@@ -213,7 +213,7 @@ int laci_engine_threads(const laci_engine *engine) {
   return engine->row->threads ? engine->row->threads(engine->self) : 1;
 }
 
-const char *laci_engine_text(const laci_engine *engine) {
+const char *laci_engine_plan_text(const laci_engine *engine) {
   return engine->row->text ? engine->row->text(engine->self) : "";
 }
 
@@ -221,11 +221,11 @@ size_t laci_engine_step_count(const laci_engine *engine) {
   return engine->row->step_count ? engine->row->step_count(engine->self) : 0;
 }
 
-laci_engine_step laci_engine_step_look(const laci_engine *engine, size_t step) {
-  return engine->row->step_look(engine->self, step);
+laci_engine_step laci_engine_step_info(const laci_engine *engine, size_t step) {
+  return engine->row->step_info(engine->self, step);
 }
 
-laci_engine_exact laci_engine_exactly(const laci_engine *engine) {
+laci_engine_exact laci_engine_exact_part(const laci_engine *engine) {
   return engine->row->exact ? engine->row->exact(engine->self) : (laci_engine_exact){0};
 }
 
@@ -233,10 +233,10 @@ const laci_buf *laci_engine_result(const laci_engine *engine, int port) {
   return engine->row->result ? engine->row->result(engine->self, port) : NULL;
 }
 
-int laci_engine_sparse_count(const laci_engine *engine) {
+int laci_engine_sparse_step_count(const laci_engine *engine) {
   int n = 0;
   for (size_t at = 0; at < laci_engine_step_count(engine); at++) {
-    n += laci_engine_step_look(engine, at).sparse;
+    n += laci_engine_step_info(engine, at).sparse;
   }
   return n;
 }
@@ -259,8 +259,8 @@ lac_status laci_engine_run_watched(laci_engine *engine, const void *const *input
 
 /* ---- A stepper ---- */
 
-static lac_status find_stepping(const char *engine, const laci_stepping **stepping,
-                                lac_error *err) {
+static lac_status find_stepper_functions(const char *engine,
+                                         const laci_stepper_functions **stepping, lac_error *err) {
   const laci_engine_row *row;
   lac_status st = find_row(engine ? engine : LACI_ENGINE_EXACT, &row, err);
   if (st) return st;
@@ -269,16 +269,16 @@ static lac_status find_stepping(const char *engine, const laci_stepping **steppi
   return laci_fail(err, LAC_UNSUPPORTED, "the engine '%s' does not run node by node", row->name);
 }
 
-bool laci_stepper_offered(const char *engine) {
-  const laci_stepping *stepping;
-  return !find_stepping(engine, &stepping, NULL);
+bool laci_engine_has_stepper(const char *engine) {
+  const laci_stepper_functions *stepping;
+  return !find_stepper_functions(engine, &stepping, NULL);
 }
 
 lac_status laci_stepper_create(const laci_graph *graph, const laci_stepper_options *options,
                                laci_stepper **stepper, lac_error *err) {
-  const laci_stepping *stepping = NULL;
+  const laci_stepper_functions *stepping = NULL;
   *stepper = NULL;
-  lac_status st = find_stepping(options->engine, &stepping, err);
+  lac_status st = find_stepper_functions(options->engine, &stepping, err);
   if (st) return st;
   laci_stepper *made = laci_alloc(1, sizeof *made);
   if (!made) return laci_fail_memory(err, "the run");
@@ -295,7 +295,7 @@ void laci_stepper_destroy(laci_stepper *stepper) {
   laci_free(stepper);
 }
 
-void laci_stepper_set(laci_stepper *stepper, int value, laci_buf *take) {
+void laci_stepper_set_value(laci_stepper *stepper, int value, laci_buf *take) {
   stepper->stepping->set(stepper->self, value, take);
 }
 
@@ -307,9 +307,10 @@ const laci_buf *laci_stepper_value(const laci_stepper *stepper, int value) {
   return stepper->stepping->value(stepper->self, value);
 }
 
-lac_status laci_stepper_plan(const char *engine, const laci_graph *graph, const laci_type *types,
-                             const bool *skipped, laci_budget *budget, lac_error *err) {
-  const laci_stepping *stepping = NULL;
-  lac_status st = find_stepping(engine, &stepping, err);
+lac_status laci_stepper_plan_memory(const char *engine, const laci_graph *graph,
+                                    const laci_type *types, const bool *skipped,
+                                    laci_budget *budget, lac_error *err) {
+  const laci_stepper_functions *stepping = NULL;
+  lac_status st = find_stepper_functions(engine, &stepping, err);
   return st ? st : stepping->plan(graph, types, skipped, budget, err);
 }

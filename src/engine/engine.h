@@ -220,21 +220,21 @@ void laci_engine_destroy(laci_engine *engine); /* NULL is fine */
 const char *laci_engine_name(const laci_engine *engine);
 int laci_engine_inputs(const laci_engine *engine, const laci_engine_port **ports);
 int laci_engine_outputs(const laci_engine *engine, const laci_engine_port **ports);
-laci_engine_memory laci_engine_planned(const laci_engine *engine);
+laci_engine_memory laci_engine_planned_memory(const laci_engine *engine);
 int laci_engine_threads(const laci_engine *engine);
 /** The plan as text for a reader, one line per step; it lives as long as the engine. */
-const char *laci_engine_text(const laci_engine *engine);
+const char *laci_engine_plan_text(const laci_engine *engine);
 
 size_t laci_engine_step_count(const laci_engine *engine);
-laci_engine_step laci_engine_step_look(const laci_engine *engine, size_t step);
+laci_engine_step laci_engine_step_info(const laci_engine *engine, size_t step);
 /** Which nodes an engine of two kinds (AUTO) runs on the exact engine. */
-laci_engine_exact laci_engine_exactly(const laci_engine *engine);
+laci_engine_exact laci_engine_exact_part(const laci_engine *engine);
 /** Returns the content of output `port` after a run, in the type and precision in which it was
  * computed; a view, valid until the next run. NULL: only the caller's buffer has it; never so for
  * an open output. */
 const laci_buf *laci_engine_result(const laci_engine *engine, int port);
 /** How many steps skip zeros. */
-int laci_engine_sparse_count(const laci_engine *engine);
+int laci_engine_sparse_step_count(const laci_engine *engine);
 /** Returns the step after which the run no longer writes to the buffer of output `port`;
  * laci_engine_step_count: its content is final only at the end of the run. With early_outputs it
  * may be an early step. */
@@ -283,7 +283,7 @@ typedef struct laci_stepper_options {
 } laci_stepper_options;
 
 /** Does that engine step? */
-bool laci_stepper_offered(const char *engine);
+bool laci_engine_has_stepper(const char *engine);
 
 /** Begins a walk over `graph`, which is borrowed and finished, and need not be inferred. Fails
  * LAC_NOT_FOUND (no such engine), LAC_UNSUPPORTED (the engine cannot step), LAC_NO_MEMORY, and as
@@ -295,7 +295,7 @@ void laci_stepper_destroy(laci_stepper *stepper); /* NULL is fine */
 
 /** Sets a value: a graph input, a stored tensor to be replaced, or an output of a node that could
  * not be stepped. Takes ownership of `take` and frees the old content. */
-void laci_stepper_set(laci_stepper *stepper, int value, laci_buf *take);
+void laci_stepper_set_value(laci_stepper *stepper, int value, laci_buf *take);
 
 /** Computes the outputs of a node, whose producers were stepped before. Its inputs, and outputs
  * without readers, live until the next step; other values until the step after their last
@@ -310,8 +310,8 @@ const laci_buf *laci_stepper_value(const laci_stepper *stepper, int value);
 /** Adds to `budget` the most memory that a walk over all nodes would hold at a time. types:
  * [n_values] types of the values (unknown shapes count as nothing). skipped: [n_stored] stored
  * tensors that are not loaded, or NULL. engine: as in laci_stepper_options. */
-LAC_MUST_CHECK lac_status laci_stepper_plan(const char *engine, const laci_graph *graph,
-                                            const laci_type *types, const bool *skipped,
-                                            laci_budget *budget, lac_error *err);
+LAC_MUST_CHECK lac_status laci_stepper_plan_memory(const char *engine, const laci_graph *graph,
+                                                   const laci_type *types, const bool *skipped,
+                                                   laci_budget *budget, lac_error *err);
 
 #endif

@@ -17,15 +17,15 @@ bool laci_engine_interrupted(const laci_engine_watch *watch) {
   return !(watch && watch->keeps_on) && laci_interrupted();
 }
 
-double laci_engine_step_begins(const laci_engine_watch *watch, size_t step) {
+double laci_engine_begin_step(const laci_engine_watch *watch, size_t step) {
   if (!watch || !(watch->begins || watch->seconds)) return 0;
   const double begin = laci_clock_seconds();
   if (watch->begins) watch->begins[step] = begin;
   return begin;
 }
 
-lac_status laci_engine_step_ends(const laci_engine_watch *watch, size_t step, double begin,
-                                 lac_error *err) {
+lac_status laci_engine_end_step(const laci_engine_watch *watch, size_t step, double begin,
+                                lac_error *err) {
   if (!watch) return LAC_OK;
   if (watch->seconds) watch->seconds[step] = laci_clock_seconds() - begin;
   return watch->between ? watch->between(watch->context, step, err) : LAC_OK;
@@ -49,8 +49,8 @@ lac_status laci_engine_port_init(const laci_graph *graph, int value, const laci_
   return LAC_OK;
 }
 
-void laci_engine_port_count(const laci_graph *graph, int value, const laci_engine_port *port,
-                            laci_budget *budget) {
+void laci_engine_port_add_to_budget(const laci_graph *graph, int value,
+                                    const laci_engine_port *port, laci_budget *budget) {
   char text[256];
   laci_value_text(graph, value, &port->type, text, sizeof text);
   laci_budget_add(budget, port->size_bytes, "%s", text);
@@ -98,12 +98,12 @@ lac_status laci_engine_observer_check(const laci_graph *graph, const laci_engine
 
 /* ---- Stored tensors ---- */
 
-static size_t rounded(size_t bytes) {
+static size_t round_to_alignment(size_t bytes) {
   enum { LINE = 64 };
   return (bytes + LINE - 1) / LINE * LINE;
 }
 
-static bool is_wanted(const laci_graph *graph, int stored, const bool *skipped) {
+static bool is_needed(const laci_graph *graph, int stored, const bool *skipped) {
   return graph->stored[stored].value >= 0 && !(skipped && skipped[stored]);
 }
 
@@ -112,7 +112,8 @@ static lac_status fetch_stored(laci_engine_graph *own, const laci_engine_options
                                const bool *skipped, laci_budget *budget, lac_error *err) {
   laci_graph *graph = &own->graph;
   for (int s = 0; s < graph->n_stored; s++) {
-    if (is_wanted(graph, s, skipped)) own->size_bytes += rounded(graph->stored[s].size_bytes);
+    if (is_needed(graph, s, skipped))
+      own->size_bytes += round_to_alignment(graph->stored[s].size_bytes);
   }
   laci_budget_add(budget, own->size_bytes, "weights");
   lac_status st = laci_budget_check(budget, "the run", err);
@@ -122,10 +123,10 @@ static lac_status fetch_stored(laci_engine_graph *own, const laci_engine_options
   uint8_t *to = own->bytes;
   for (int s = 0; s < graph->n_stored && !st; s++) {
     laci_stored *stored = &graph->stored[s];
-    if (!is_wanted(graph, s, skipped)) continue;
+    if (!is_needed(graph, s, skipped)) continue;
     st = options->fetch(options->fetch_context, stored->bytes, stored->size_bytes, to, err);
     stored->bytes = to;
-    to += rounded(stored->size_bytes);
+    to += round_to_alignment(stored->size_bytes);
   }
   return st;
 }

@@ -11,7 +11,7 @@
 #include "graph/graph.h"
 
 /** The functions of an engine that can step node by node; none is NULL. */
-typedef struct laci_stepping {
+typedef struct laci_stepper_functions {
   lac_status (*create)(const laci_graph *graph, const laci_stepper_options *options, void **self,
                        lac_error *err);
   void (*destroy)(void *self);
@@ -20,7 +20,7 @@ typedef struct laci_stepping {
   const laci_buf *(*value)(const void *self, int value);
   lac_status (*plan)(const laci_graph *graph, const laci_type *types, const bool *skipped,
                      laci_budget *budget, lac_error *err);
-} laci_stepping;
+} laci_stepper_functions;
 
 /** What an engine can do with a node for given shapes of the inputs. */
 typedef enum laci_engine_reach {
@@ -47,7 +47,7 @@ typedef struct laci_engine_row {
   void (*destroy)(void *self);
   int (*inputs)(const void *self, const laci_engine_port **ports);
   int (*outputs)(const void *self, const laci_engine_port **ports);
-  /** watch: NULL, or informed of each step by laci_engine_step_begins and laci_engine_step_ends. */
+  /** watch: NULL, or informed of each step by laci_engine_begin_step and laci_engine_end_step. */
   lac_status (*run)(void *self, const void *const *inputs, void *const *outputs,
                     const laci_engine_watch *watch, lac_error *err);
   /* The following may be NULL; their comments say what NULL means. */
@@ -55,7 +55,7 @@ typedef struct laci_engine_row {
   laci_engine_memory (*planned)(const void *self);              /* nothing */
   const char *(*text)(const void *self);                        /* "" */
   size_t (*step_count)(const void *self);                       /* 0 */
-  laci_engine_step (*step_look)(const void *self, size_t step); /* set if step_count is */
+  laci_engine_step (*step_info)(const void *self, size_t step); /* set if step_count is */
   size_t (*output_step)(const void *self, int port);            /* at the end of the run */
   lac_status (*measure_costs)(char **text, lac_error *err);     /* unsupported */
   bool (*knows_costs)(void);                                    /* true: it needs none */
@@ -66,7 +66,7 @@ typedef struct laci_engine_row {
    * LAC_NO_MEMORY, LAC_MEMORY_LIMIT, and as create does for an input. NULL: not known. */
   lac_status (*reach)(const laci_graph *graph, const laci_engine_options *options,
                       laci_engine_reached *reached, lac_error *err);
-  const laci_stepping *stepping; /* NULL: it cannot step */
+  const laci_stepper_functions *stepping; /* NULL: it cannot step */
 } laci_engine_row;
 
 /** Adds an engine to the list permanently; the row is borrowed and must live as long as the
@@ -75,9 +75,9 @@ typedef struct laci_engine_row {
 LAC_MUST_CHECK lac_status laci_engine_register(const laci_engine_row *row, lac_error *err);
 
 /** Calls row->reach of the engine of that name. Fails LAC_UNSUPPORTED where it is NULL. */
-LAC_MUST_CHECK lac_status laci_engine_reach_of(const char *engine, const laci_graph *graph,
-                                               const laci_engine_options *options,
-                                               laci_engine_reached *reached, lac_error *err);
+LAC_MUST_CHECK lac_status laci_engine_find_reach(const char *engine, const laci_graph *graph,
+                                                 const laci_engine_options *options,
+                                                 laci_engine_reached *reached, lac_error *err);
 
 /* ---- What engines have in common ---- */
 
@@ -92,17 +92,17 @@ LAC_MUST_CHECK lac_status laci_engine_observer_check(const laci_graph *graph,
                                                      const laci_engine_observer *observer,
                                                      lac_error *err);
 /** Adds the port's bytes to the budget, under the name of the value. */
-void laci_engine_port_count(const laci_graph *graph, int value, const laci_engine_port *port,
-                            laci_budget *budget);
+void laci_engine_port_add_to_budget(const laci_graph *graph, int value,
+                                    const laci_engine_port *port, laci_budget *budget);
 
 /** Shall the run end here, because the process was interrupted? Never if watch->keeps_on. */
 bool laci_engine_interrupted(const laci_engine_watch *watch);
-/** Called before each step of a run; returns the time to be passed to laci_engine_step_ends. watch
+/** Called before each step of a run; returns the time to be passed to laci_engine_end_step. watch
  * may be NULL. */
-double laci_engine_step_begins(const laci_engine_watch *watch, size_t step);
+double laci_engine_begin_step(const laci_engine_watch *watch, size_t step);
 /** Called after each step that did not fail. Fails as watch->between does. */
-LAC_MUST_CHECK lac_status laci_engine_step_ends(const laci_engine_watch *watch, size_t step,
-                                                double begin, lac_error *err);
+LAC_MUST_CHECK lac_status laci_engine_end_step(const laci_engine_watch *watch, size_t step,
+                                               double begin, lac_error *err);
 
 /** Converts a port's elements (`bytes`) to a new tensor of the port's shape and of type dtype,
  * which must be of the port's class (floats or integers). */

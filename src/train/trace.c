@@ -125,7 +125,7 @@ static void add_record(writing *w, const laci_trace *t, const double *record) {
   (void)snprintf(name, sizeof name, "step %" PRId64, laci_int_from_f(record[0]));
   (void)add_event(w, name, 0, record[1], record[2] - record[1]);
   for (size_t s = 0; s < t->n_steps; s++) {
-    laci_engine_step look = laci_engine_step_look(t->engine, s);
+    laci_engine_step look = laci_engine_step_info(t->engine, s);
     json_t *event = add_event(w, look.name ? look.name : look.op, COMPUTES, begins[s], seconds[s]);
     if (!event) continue;
     json_t *args = json_object();

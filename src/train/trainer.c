@@ -237,7 +237,9 @@ float *laci_trainer_statistics(laci_trainer *t, int64_t *n) {
   return t->statistics;
 }
 
-const char *laci_trainer_plan_text(const laci_trainer *t) { return laci_engine_text(t->engine); }
+const char *laci_trainer_plan_text(const laci_trainer *t) {
+  return laci_engine_plan_text(t->engine);
+}
 const laci_engine *laci_trainer_engine(const laci_trainer *t) { return t->engine; }
 void laci_trainer_watch(laci_trainer *t, double *seconds) { t->seconds = seconds; }
 
@@ -247,7 +249,7 @@ size_t laci_trainer_memory(const laci_trainer *t) {
   int slots = laci_optimizer_slots(t->optimizer);
   size_t flat = (size_t)t->size * (size_t)(2 + slots + (t->sums != NULL)) * sizeof(float);
   if (t->average) flat += (size_t)(t->size + t->n_statistics) * sizeof(float);
-  const laci_engine_memory planned = laci_engine_planned(t->engine);
+  const laci_engine_memory planned = laci_engine_planned_memory(t->engine);
   return planned.arena_bytes + planned.weight_bytes + flat;
 }
 

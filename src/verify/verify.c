@@ -111,8 +111,8 @@ static lac_status make_up(laci_round *r, int value, bool *made, lac_error *err) 
     return st == LAC_UNSUPPORTED ? LAC_OK : st;
   }
   r->scale[value] = 1;
-  laci_stepper_set(r->a, value, a);
-  laci_stepper_set(r->b, value, b);
+  laci_stepper_set_value(r->a, value, a);
+  laci_stepper_set_value(r->b, value, b);
   return LAC_OK;
 }
 
@@ -214,7 +214,7 @@ static lac_status begin_anew(laci_round *r, int value, lac_error *err) {
   laci_buf *b = NULL;
   lac_status st =
       laci_reordered(laci_stepper_value(r->a, value), &r->orders->values[value], &b, err);
-  if (!st) laci_stepper_set(r->b, value, b);
+  if (!st) laci_stepper_set_value(r->b, value, b);
   return st;
 }
 

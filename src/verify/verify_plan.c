@@ -91,7 +91,7 @@ static lac_status add_runs(const laci_graph *graph, const laci_verify_options *o
     skipped[s] = laci_products_stream(products, s);
   }
   laci_budget one = {.limit = budget->limit};
-  if (!st) st = laci_stepper_plan(NULL, graph, types, skipped, &one, err);
+  if (!st) st = laci_stepper_plan_memory(NULL, graph, types, skipped, &one, err);
   if (!st) {
     laci_budget_add(budget, one.largest, "%s", one.name);
     laci_budget_add_sum(budget, one.needed - one.largest);

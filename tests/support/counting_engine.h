@@ -112,9 +112,9 @@ static lac_status counting_walk(counting_plan *p, laci_stepper *walk,
                                 const laci_engine_watch *watch, lac_error *err) {
   lac_status st = LAC_OK;
   for (int node = 0; node < p->own.graph.n_nodes && !st; node++) {
-    double begin = laci_engine_step_begins(watch, (size_t)node);
+    double begin = laci_engine_begin_step(watch, (size_t)node);
     st = laci_stepper_step(walk, node, err);
-    if (!st) st = laci_engine_step_ends(watch, (size_t)node, begin, err);
+    if (!st) st = laci_engine_end_step(watch, (size_t)node, begin, err);
     counting.nodes++;
   }
   return st;
@@ -131,7 +131,7 @@ static lac_status counting_run(void *self, const void *const *in, void *const *o
     laci_buf *buf = NULL;
     lac_dtype dtype = p->types[graph->inputs[at]].dtype;
     st = laci_engine_port_load(&p->ports[0][at], dtype, in[at], &buf, err);
-    if (!st) laci_stepper_set(walk, graph->inputs[at], buf);
+    if (!st) laci_stepper_set_value(walk, graph->inputs[at], buf);
   }
   if (!st) st = counting_walk(p, walk, watch, err);
   for (int at = 0; at < graph->n_outputs && !st; at++) {
@@ -150,6 +150,6 @@ static const laci_engine_row laci_engine_counting = {.name = "counting",
                                                      .outputs = counting_outputs,
                                                      .run = counting_run,
                                                      .step_count = counting_steps,
-                                                     .step_look = counting_step};
+                                                     .step_info = counting_step};
 
 #endif

@@ -16,7 +16,7 @@ static inline laci_stepper *plain_run(const laci_graph *graph, laci_buf *inputs[
   lac_error err = {0};
   if (walk_open(graph, NULL, &run, &err)) fail_msg("%s", err.text);
   for (int at = 0; at < graph->n_inputs; at++) {
-    laci_stepper_set(run, graph->inputs[at], buf_copy(inputs[at]));
+    laci_stepper_set_value(run, graph->inputs[at], buf_copy(inputs[at]));
   }
   if (walk_all(run, graph, &err)) fail_msg("plain: %s", err.text);
   return run;
@@ -67,7 +67,7 @@ static inline void run_twice(const char *text, laci_engine *engine, expectation 
                              const void **read, void **written) {
   lac_error err = {0};
   if (laci_engine_run(engine, read, written, &err)) fail_msg("%s\n%s", err.text, text);
-  const char *plan = laci_engine_text(engine);
+  const char *plan = laci_engine_plan_text(engine);
   int n_plain = count_text(plan, " plain  "), n_steps = count_text(plan, "\n") - 2;
   n_steps -= count_text(plan, "  look  "); /* these look for numbers that are not finite and are no
                                               nodes of the network */

@@ -30,7 +30,7 @@ static inline void planned_clear(planned *p) {
 static inline int planned_steps(const laci_engine *engine, const char *kernel) {
   int n = 0;
   for (size_t at = 0; at < laci_engine_step_count(engine); at++) {
-    n += strncmp(laci_engine_step_look(engine, at).kernel, kernel, strlen(kernel)) == 0;
+    n += strncmp(laci_engine_step_info(engine, at).kernel, kernel, strlen(kernel)) == 0;
   }
   return n;
 }

@@ -97,9 +97,10 @@ static inline double gradient_net_run(const gradient_net *net, int n_threads, co
   assert_int_equal(laci_pool_create(n_threads, &pool, &err), LAC_OK);
   assert_int_equal(walk_open(net->graph, pool, &run, &err), LAC_OK);
   for (int i = 0; i < net->graph->n_inputs; i++)
-    laci_stepper_set(run, net->graph->inputs[i], run_source(net->graph, net->graph->inputs[i]));
+    laci_stepper_set_value(run, net->graph->inputs[i],
+                           run_source(net->graph, net->graph->inputs[i]));
   for (int at = 0; at < net->n_params; at++)
-    laci_stepper_set(run, net->params[at], buf_copy(net->content[at]));
+    laci_stepper_set_value(run, net->params[at], buf_copy(net->content[at]));
   lac_status st = LAC_OK;
   for (int n = 0; n < net->graph->n_nodes && !st; n++) {
     st = laci_stepper_step(run, n, &err);

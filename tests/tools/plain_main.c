@@ -56,7 +56,7 @@ static lac_status run_model(const laci_graph *graph, const char *in_folder, cons
   for (int at = 0; at < graph->n_inputs && !st; at++) {
     laci_buf *buf = NULL;
     st = read_input(&graph->values[graph->inputs[at]], in_folder, &buf, err);
-    if (!st) laci_stepper_set(run, graph->inputs[at], buf);
+    if (!st) laci_stepper_set_value(run, graph->inputs[at], buf);
   }
   if (!st) st = walk_all(run, graph, err);
   for (int at = 0; at < graph->n_outputs && !st; at++) {

@@ -43,7 +43,7 @@ static void weights_stay_below_the_limit(void **state) {
   network(" pruned", text);
   planned p = plan_text(text, (laci_engine_options){.threads = 1});
   const int n = planned_steps(p.engine, "winograd-3x3");
-  const double bytes = (double)laci_engine_planned(p.engine).weight_bytes;
+  const double bytes = (double)laci_engine_planned_memory(p.engine).weight_bytes;
   planned_clear(&p);
   if (laci_cpu() != LACI_CPU_AVX512)
     skip(); /* elsewhere there is no rule, or grouped rows take

@@ -30,7 +30,7 @@ static int winograd_steps(const char *text, bool bf16) {
   if (net_read(text, &graph, &err)) fail_msg("%s\n%s", err.text, text);
   laci_engine_options options = {.threads = 2, .bf16 = bf16};
   if (laci_engine_create(graph, &options, &engine, &err)) fail_msg("%s\n%s", err.text, text);
-  int n = count_text(laci_engine_text(engine), "wino");
+  int n = count_text(laci_engine_plan_text(engine), "wino");
   laci_engine_destroy(engine);
   laci_graph_destroy(graph);
   return n;
@@ -240,7 +240,7 @@ static int new_part_steps(const char *text) {
   int n = 0;
   planned p = plan_text(text, (laci_engine_options){.threads = 2});
   for (size_t at = 0; at < laci_engine_step_count(p.engine); at++) {
-    n += strcmp(laci_engine_step_look(p.engine, at).what, "Concat, new parts") == 0;
+    n += strcmp(laci_engine_step_info(p.engine, at).what, "Concat, new parts") == 0;
   }
   planned_clear(&p);
   return n;

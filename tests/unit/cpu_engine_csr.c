@@ -53,7 +53,7 @@ static void algorithms_of_all_neighbours(void **state) {
 static int count_of(const laci_engine *engine, const char *kernel) {
   int n = 0;
   for (size_t at = 0; at < laci_engine_step_count(engine); at++) {
-    n += strcmp(laci_engine_step_look(engine, at).kernel, kernel) == 0;
+    n += strcmp(laci_engine_step_info(engine, at).kernel, kernel) == 0;
   }
   return n;
 }
@@ -144,9 +144,10 @@ static void a_named_algorithm_does_the_layers_that_it_can(void **state) {
   for (size_t at = 0; at < sizeof cases / sizeof *cases; at++) {
     assert_int_equal(setenv("LAC_ALGORITHM", cases[at].name, 1), 0);
     planned p = plan_text(net, (laci_engine_options){.threads = 1});
-    assert_int_equal(count_text(laci_engine_text(p.engine), "winograd-3x3"), cases[at].n_winograd);
-    assert_int_equal(count_text(laci_engine_text(p.engine), " csr"), cases[at].n_csr);
-    assert_int_equal(count_text(laci_engine_text(p.engine), ": not by "), cases[at].n_refused);
+    assert_int_equal(count_text(laci_engine_plan_text(p.engine), "winograd-3x3"),
+                     cases[at].n_winograd);
+    assert_int_equal(count_text(laci_engine_plan_text(p.engine), " csr"), cases[at].n_csr);
+    assert_int_equal(count_text(laci_engine_plan_text(p.engine), ": not by "), cases[at].n_refused);
     planned_clear(&p);
   }
   assert_int_equal(unsetenv("LAC_ALGORITHM"), 0);

@@ -192,13 +192,13 @@ static const float *input_of(const laci_graph *graph, const laci_engine_port *po
 static void count(const laci_engine *engine, const int8_net *net, const char *text) {
   int n_layers = 0, n_between = 0;
   for (size_t at = 0; at < laci_engine_step_count(engine); at++) {
-    const char *kernel = laci_engine_step_look(engine, at).kernel;
+    const char *kernel = laci_engine_step_info(engine, at).kernel;
     n_layers += strstr(kernel, "compiled int8") || strstr(kernel, "vnni");
     n_between += strcmp(kernel, "int8 sum") == 0 || strcmp(kernel, "int8 pool") == 0;
   }
   if (n_layers == net->n_layers && n_between == net->n_between) return;
   fail_msg("%s: %d layers, %d sums and pools of int8:\n%s\n%s", net->what, n_layers, n_between,
-           laci_engine_text(engine), text);
+           laci_engine_plan_text(engine), text);
 }
 
 /* The first output. */

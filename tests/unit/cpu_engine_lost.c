@@ -121,7 +121,7 @@ static void compare_runs(const char *text, const laci_graph *graph, laci_buf **i
   lac_status st = laci_engine_run(engine, read, written, &err), exact;
   exact = walk_open(graph, NULL, &plain, NULL);
   for (int at = 0; at < graph->n_inputs && !exact; at++)
-    laci_stepper_set(plain, graph->inputs[at], buf_copy(inputs[at]));
+    laci_stepper_set_value(plain, graph->inputs[at], buf_copy(inputs[at]));
   if (!exact) exact = walk_all(plain, graph, NULL);
   if (!st != !exact) wrong = st ? err.text : "run, though the plain engine fails";
   for (int at = 0; at < n_out && !exact && !wrong; at++) {
@@ -133,7 +133,7 @@ static void compare_runs(const char *text, const laci_graph *graph, laci_buf **i
     n_wrong++;
     print_error("%s: %g in %s from %lld of %lld, %s\n%s%s", wrong, (double)p->number,
                 p->value < 0 ? "nothing" : graph->values[p->value].name, (long long)p->at,
-                (long long)p->n, plan_in_force, text, laci_engine_text(engine));
+                (long long)p->n, plan_in_force, text, laci_engine_plan_text(engine));
   }
   for (int at = 0; at < n_out; at++) laci_free(written[at]);
   for (int at = 0; at < n_in; at++) laci_free((void *)(uintptr_t)read[at]);
@@ -374,7 +374,7 @@ static void masks_of_attention_lose_nothing(void **state) {
     tried t = try_of(text_of(net), &plans[1]);
     try_open(&t);
     assert_non_null(t.engine);
-    assert_int_equal(count_text(laci_engine_text(t.engine), "Attention + mask"), 1);
+    assert_int_equal(count_text(laci_engine_plan_text(t.engine), "Attention + mask"), 1);
     for (int k = 0; k < N_POISONS; k++) {
       const poison one = poison_of(t.graph, laci_graph_find_value(t.graph, "m"), k);
       try_poison(&t, &one);

@@ -19,7 +19,7 @@ static int pad_steps(const char *text, const laci_engine_observer *observer) {
   int n = 0;
   planned p = plan_text(text, (laci_engine_options){.threads = 1, .observer = observer});
   for (size_t at = 0; at < laci_engine_step_count(p.engine); at++) {
-    const char *name = laci_engine_step_look(p.engine, at).name;
+    const char *name = laci_engine_step_info(p.engine, at).name;
     n += name && strcmp(name, "pad") == 0;
   }
   planned_clear(&p);

@@ -83,7 +83,7 @@ static void layers_go_through_integers(void **state) {
 static int count_reorders(const laci_engine *engine) {
   int n = 0;
   for (size_t at = 0; at < laci_engine_step_count(engine); at++) {
-    n += strcmp(laci_engine_step_look(engine, at).kernel, "native reorder") == 0;
+    n += strcmp(laci_engine_step_info(engine, at).kernel, "native reorder") == 0;
   }
   return n;
 }

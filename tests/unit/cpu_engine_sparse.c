@@ -345,7 +345,7 @@ static laci_engine *plan_of(const laci_graph *graph, int threads, bool dense_onl
 static int sparse_steps(const laci_engine *engine) {
   int n = 0;
   for (size_t at = 0; at < laci_engine_step_count(engine); at++) {
-    n += laci_engine_step_look(engine, at).sparse;
+    n += laci_engine_step_info(engine, at).sparse;
   }
   return n;
 }
@@ -377,7 +377,7 @@ static void zeros_are_found_and_left_out(void **state) {
 static int count_steps(const laci_engine *engine, const char *op, const char *kernel) {
   int n = 0;
   for (size_t at = 0; at < laci_engine_step_count(engine); at++) {
-    const laci_engine_step step = laci_engine_step_look(engine, at);
+    const laci_engine_step step = laci_engine_step_info(engine, at);
     n += strcmp(step.op, op) == 0 && strcmp(step.kernel, kernel) == 0;
   }
   return n;
@@ -505,7 +505,7 @@ static void check_pairs(const char *text, int n_sparse) {
   assert_int_equal(unsetenv("LAC_SPARSE"), 0);
   if (sparse_steps(engine) != n_sparse) {
     fail_msg("%d sparse layers, not %d:\n%s%s", sparse_steps(engine), n_sparse, text,
-             laci_engine_text(engine));
+             laci_engine_plan_text(engine));
   }
   laci_engine_destroy(engine);
   laci_graph_destroy(graph);
@@ -610,7 +610,7 @@ static void compiled_pairs_have_the_same_bytes(void **state) {
   laci_engine_destroy(engine);
   (void)laci_cpu_cap(LACI_CPU_AVX2);
   engine = plan_with(graph, (laci_engine_options){.threads = 2, .bf16 = true});
-  assert_non_null(strstr(laci_engine_text(engine), "compiled"));
+  assert_non_null(strstr(laci_engine_plan_text(engine), "compiled"));
   float *got = result_of(engine, &bytes);
   (void)laci_cpu_cap(start);
   assert_memory_equal(got, want, bytes);

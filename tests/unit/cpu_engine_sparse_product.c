@@ -97,7 +97,7 @@ static laci_engine *plan_of(const laci_graph *graph, int threads, bool dense_onl
 static int sparse_steps(const laci_engine *engine) {
   int n = 0;
   for (size_t at = 0; at < laci_engine_step_count(engine); at++) {
-    const laci_engine_step step = laci_engine_step_look(engine, at);
+    const laci_engine_step step = laci_engine_step_info(engine, at);
     if (step.sparse) assert_string_equal(step.kernel, "sparse vector");
     n += step.sparse;
   }
@@ -170,8 +170,8 @@ static void a_plan_takes_less_memory(void **state) {
   laci_engine *dense = plan_of(graph, 1, true), *sparse = plan_of(graph, 1, false);
   (void)state;
   if (laci_cpu() != LACI_CPU_ANY) {
-    assert_true(laci_engine_planned(sparse).weight_bytes * 100 <
-                laci_engine_planned(dense).weight_bytes * 60);
+    assert_true(laci_engine_planned_memory(sparse).weight_bytes * 100 <
+                laci_engine_planned_memory(dense).weight_bytes * 60);
   }
   laci_engine_destroy(dense);
   laci_engine_destroy(sparse);

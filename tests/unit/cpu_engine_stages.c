@@ -42,7 +42,7 @@ static void staged_clear(staged *s) {
 
 /** "stage 1 of 3": 3; a network that is not cut has no such line. */
 static int stages_of(const staged *s) {
-  const char *text = laci_microbatches_text(s->stages);
+  const char *text = laci_microbatches_plan_text(s->stages);
   return strncmp(text, "stage 1 of ", 11) == 0 ? atoi(text + 11) : 1;
 }
 
@@ -182,7 +182,7 @@ static void shapes_of_the_first_part_are_those_of_the_batch(void **state) {
   check_setting(shaped, (setting){.tolerance = 2e-5}, 2);
   laci_budget budget = laci_budget_of(UINT64_MAX);
   staged s = stage(shaped, (laci_engine_options){.threads = 1, .budget = &budget}, &eager);
-  const laci_engine_memory planned = laci_microbatches_planned(s.stages);
+  const laci_engine_memory planned = laci_microbatches_planned_memory(s.stages);
   const uint64_t ports = 6 * (8 * 18 * 18 + 3) * 4;
   assert_int_equal(budget.needed, planned.arena_bytes + planned.weight_bytes + ports);
   staged_clear(&s);
@@ -476,13 +476,13 @@ static void steps_count_all_micro_batches(void **state) {
   const staged *both[] = {&several, &whole};
   for (int which = 0; which < 2; which++) {
     for (size_t at = 0; at < laci_microbatches_step_count(both[which]->stages); at++) {
-      flops[which] += laci_microbatches_step_look(both[which]->stages, at).flops;
+      flops[which] += laci_microbatches_step_info(both[which]->stages, at).flops;
     }
   }
   assert_int_equal(stages_of(&whole), 1);
   assert_int_equal(flops[0], flops[1]);
-  const laci_engine_memory a = laci_microbatches_planned(several.stages);
-  const laci_engine_memory b = laci_microbatches_planned(whole.stages);
+  const laci_engine_memory a = laci_microbatches_planned_memory(several.stages);
+  const laci_engine_memory b = laci_microbatches_planned_memory(whole.stages);
   assert_true(a.arena_bytes < b.arena_bytes);
   const laci_engine_port *in, *out;
   assert_int_equal(laci_microbatches_inputs(several.stages, &in), 1);
@@ -491,8 +491,8 @@ static void steps_count_all_micro_batches(void **state) {
   assert_int_equal(laci_microbatches_outputs(several.stages, &out), 1);
   assert_true(laci_microbatches_output_step(several.stages, 0) <=
               laci_microbatches_step_count(several.stages) - 1);
-  assert_true(strstr(laci_microbatches_text(several.stages), " micro-batches of 1 image, up to ") !=
-              NULL);
+  assert_true(strstr(laci_microbatches_plan_text(several.stages),
+                     " micro-batches of 1 image, up to ") != NULL);
   assert_int_equal(laci_microbatches_threads(several.stages), 1);
   staged_clear(&several);
   staged_clear(&whole);
@@ -525,7 +525,7 @@ static void careful_runs_have_times_too(void **state) {
     for (size_t at = 0; at < n; at++) seconds[at] = -1;
     free_results(&s, run_stages(&s, &input, &watch, LAC_OK));
     for (size_t at = 0; at < n; at++) {
-      const laci_engine_step step = laci_microbatches_step_look(s.stages, at);
+      const laci_engine_step step = laci_microbatches_step_info(s.stages, at);
       assert_true(seconds[at] >= 0);
       if (strcmp(step.op, "Conv") == 0) assert_true(seconds[at] > 0);
     }
@@ -568,7 +568,7 @@ static void memory_is_counted_and_may_be_short(void **state) {
   if (net_read(cut_nets[0], &graph, &err)) fail_msg("%s", err.text);
   laci_engine_options options = {.threads = 1, .budget = &budget};
   assert_int_equal(laci_microbatches_create(graph, &options, &eager, &stages, &err), LAC_OK);
-  const laci_engine_memory planned = laci_microbatches_planned(stages);
+  const laci_engine_memory planned = laci_microbatches_planned_memory(stages);
   const uint64_t ports = 6 * (3 * 24 * 20 + 5) * 4;
   assert_int_equal(budget.needed, planned.arena_bytes + planned.weight_bytes + ports);
   laci_microbatches_destroy(stages);

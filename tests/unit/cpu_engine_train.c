@@ -64,8 +64,8 @@ static void expect_steps(const char *text, int threads, const char *kernel, int 
   if (net_read(text, &graph, &err)) fail_msg("%s\n%s", err.text, text);
   laci_engine_options options = {.threads = threads, .bf16 = true};
   if (laci_engine_create(graph, &options, &engine, &err)) fail_msg("%s\n%s", err.text, text);
-  if (count_text(laci_engine_text(engine), kernel) != want) {
-    fail_msg("wanted %d steps by %s:\n%s%s", want, kernel, laci_engine_text(engine), text);
+  if (count_text(laci_engine_plan_text(engine), kernel) != want) {
+    fail_msg("wanted %d steps by %s:\n%s%s", want, kernel, laci_engine_plan_text(engine), text);
   }
   laci_engine_destroy(engine);
   laci_graph_destroy(graph);

@@ -132,7 +132,7 @@ static void the_rule_takes_it_for_first_layers(void **state) {
   planned p = plan_text(text, (laci_engine_options){.threads = 1});
   const bool chooses = laci_cpu() == LACI_CPU_AVX2 || laci_cpu() == LACI_CPU_AVX512;
   assert_int_equal(planned_steps(p.engine, "winograd-7x7"), chooses);
-  if (chooses) assert_string_equal(laci_engine_step_look(p.engine, 0).op, "Conv");
+  if (chooses) assert_string_equal(laci_engine_step_info(p.engine, 0).op, "Conv");
   planned_clear(&p);
 }
 

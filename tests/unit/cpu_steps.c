@@ -35,7 +35,7 @@ static void planned_clear(planned *p) {
 /* The only step of that operator that multiplies, or whatever it does where `flops` is 0. */
 static laci_engine_step step_of(const planned *p, const char *op) {
   for (size_t at = 0; at < laci_engine_step_count(p->engine); at++) {
-    laci_engine_step info = laci_engine_step_look(p->engine, at);
+    laci_engine_step info = laci_engine_step_info(p->engine, at);
     if (strcmp(info.op, op) == 0) return info;
   }
   fail_msg("no step of operator %s", op);

@@ -31,11 +31,11 @@ static laci_engine *plan(const laci_graph *graph, const char *name) {
   return engine;
 }
 
-static int exact_nodes(const laci_engine *engine) { return laci_engine_exactly(engine).n_nodes; }
+static int exact_nodes(const laci_engine *engine) { return laci_engine_exact_part(engine).n_nodes; }
 
 static bool is_exact(const laci_engine *engine, const char *node) {
   for (size_t at = 0; at < laci_engine_step_count(engine); at++) {
-    const laci_engine_step step = laci_engine_step_look(engine, at);
+    const laci_engine_step step = laci_engine_step_info(engine, at);
     if (step.name && strcmp(step.name, node) == 0) return step.exact;
   }
   fail_msg("no step of %s", node);
@@ -68,7 +68,7 @@ static void agrees_with_the_walk(const laci_graph *graph, laci_engine *engine, d
       else buf->i[k] = whole[k];
     }
     in[at] = buf->f ? (const void *)x : whole;
-    laci_stepper_set(walk, value, buf);
+    laci_stepper_set_value(walk, value, buf);
   }
   for (int n = 0; n < graph->n_nodes; n++) {
     if (laci_stepper_step(walk, n, &err)) fail_msg("%s", err.text);
@@ -113,7 +113,7 @@ static void a_network_that_is_fast_as_a_whole_is_the_fast_engines(void **state) 
   static float x[IN], a[2 * 16 * 8 * 8], b[2 * 16 * 8 * 8];
   for (int at = 0; at < IN; at++) x[at] = (float)(at % 17) / 8 - 1;
   assert_int_equal(exact_nodes(one), 0);
-  assert_string_equal(laci_engine_text(one), laci_engine_text(other));
+  assert_string_equal(laci_engine_plan_text(one), laci_engine_plan_text(other));
   assert_int_equal(laci_engine_run(one, (const void *[]){x}, (void *[]){a}, NULL), LAC_OK);
   assert_int_equal(laci_engine_run(other, (const void *[]){x}, (void *[]){b}, NULL), LAC_OK);
   assert_memory_equal(a, b, sizeof a);
@@ -130,7 +130,7 @@ static void what_comes_from_data_is_exact_and_what_is_before_it_fast(void **stat
   laci_engine *engine = plan(graph, "auto");
   const laci_engine_port *out;
   assert_int_equal(exact_nodes(engine), 2);
-  assert_non_null(strstr(laci_engine_exactly(engine).reason, "count"));
+  assert_non_null(strstr(laci_engine_exact_part(engine).reason, "count"));
   assert_false(is_exact(engine, "first"));
   assert_true(is_exact(engine, "count"));
   assert_true(is_exact(engine, "after"));

@@ -133,7 +133,7 @@ static void compare(const plan *want, const plan *got, const char *name) {
 static int count_recomputed(const laci_engine *engine) {
   int n = 0;
   for (size_t at = 0; at < laci_engine_step_count(engine); at++)
-    n += laci_engine_step_look(engine, at).recomputed;
+    n += laci_engine_step_info(engine, at).recomputed;
   return n;
 }
 
@@ -148,8 +148,8 @@ static void check_pair(const laci_training_graph *g, laci_engine_options o, int 
   }
   o.recompute = g->n_forward;
   assert_true(open_plan(&less, g, o, first, stride));
-  const laci_engine_memory a = laci_engine_planned(all.engine),
-                           b = laci_engine_planned(less.engine);
+  const laci_engine_memory a = laci_engine_planned_memory(all.engine),
+                           b = laci_engine_planned_memory(less.engine);
   assert_int_equal(a.n_recomputed, 0);
   assert_int_equal(count_recomputed(all.engine), 0);
   if (b.n_recomputed < 2 || count_recomputed(less.engine) < 2)
@@ -280,8 +280,8 @@ static void the_plan_is_the_same_where_nothing_is_saved(void **state) {
   assert_true(open_plan(&all, g, o, 0, 0));
   o.recompute = g->n_forward;
   assert_true(open_plan(&less, g, o, 0, 0));
-  assert_int_equal(laci_engine_planned(less.engine).n_recomputed, 0);
-  assert_string_equal(laci_engine_text(less.engine), laci_engine_text(all.engine));
+  assert_int_equal(laci_engine_planned_memory(less.engine).n_recomputed, 0);
+  assert_string_equal(laci_engine_plan_text(less.engine), laci_engine_plan_text(all.engine));
   close_plan(&all);
   close_plan(&less);
   laci_training_graph_destroy(g);
@@ -301,7 +301,7 @@ static void the_plain_engine_takes_no_notice(void **state) {
   assert_true(open_plan(&all, g, o, 0, 0));
   o.recompute = g->n_forward;
   assert_true(open_plan(&less, g, o, 0, 0));
-  assert_int_equal(laci_engine_planned(less.engine).n_recomputed, 0);
+  assert_int_equal(laci_engine_planned_memory(less.engine).n_recomputed, 0);
   run(&all);
   run(&less);
   compare(&all, &less, "plain");

@@ -78,8 +78,8 @@ static void an_unknown_name_is_refused_with_those_that_there_are(void **state) {
   walk.engine = "cpu";
   assert_int_equal(laci_stepper_create(graph, &walk, &stepper, &err), LAC_UNSUPPORTED);
   assert_null(stepper);
-  assert_false(laci_stepper_offered("cpu"));
-  assert_true(laci_stepper_offered(NULL));
+  assert_false(laci_engine_has_stepper("cpu"));
+  assert_true(laci_engine_has_stepper(NULL));
   laci_graph_destroy(graph);
 }
 
@@ -167,7 +167,7 @@ static void steps_are_told_and_timed(void **state) {
     int64_t flops = 0;
     assert_true(n > 0 && n <= 64);
     for (size_t step = 0; step < n; step++) {
-      laci_engine_step s = laci_engine_step_look(engine, step);
+      laci_engine_step s = laci_engine_step_info(engine, step);
       assert_true(s.op && s.what && s.kernel && s.bytes_read >= 0 && s.bytes_written > 0);
       flops += s.flops;
       seconds[step] = -1;
@@ -178,8 +178,8 @@ static void steps_are_told_and_timed(void **state) {
                      LAC_OK);
     for (size_t step = 0; step < n; step++) assert_true(seconds[step] >= 0);
     assert_int_equal(laci_engine_threads(engine), 2);
-    assert_non_null(strstr(laci_engine_text(engine), "first"));
-    assert_true(laci_engine_planned(engine).arena_bytes > 0);
+    assert_non_null(strstr(laci_engine_plan_text(engine), "first"));
+    assert_true(laci_engine_planned_memory(engine).arena_bytes > 0);
     laci_engine_destroy(engine);
   }
   laci_graph_destroy(graph);
@@ -196,7 +196,7 @@ static void more_than_the_budget_is_refused_and_less_is_added(void **state) {
     assert_int_equal(laci_engine_create(graph, &options, &engine, &err), LAC_MEMORY_LIMIT);
     options.budget = &large;
     assert_int_equal(laci_engine_create(graph, &options, &engine, &err), LAC_OK);
-    laci_engine_memory planned = laci_engine_planned(engine);
+    laci_engine_memory planned = laci_engine_planned_memory(engine);
     assert_true(large.needed > planned.arena_bytes + planned.weight_bytes);
     laci_engine_destroy(engine);
   }
@@ -225,7 +225,7 @@ static void stored_bytes_may_be_elsewhere(void **state) {
     laci_engine_options options = {
         .engine = engines[at], .threads = 2, .fetch = fetch, .fetch_context = &n_fetched};
     if (laci_engine_create(graph, &options, &engine, &err)) fail_msg("%s", err.text);
-    assert_true(n_fetched >= 3 && laci_engine_planned(engine).weight_bytes > 0);
+    assert_true(n_fetched >= 3 && laci_engine_planned_memory(engine).weight_bytes > 0);
     n_fetched = 0;
     assert_int_equal(laci_engine_run(engine, (const void *[]){x}, (void *[]){fetched}, &err),
                      LAC_OK);

@@ -228,7 +228,7 @@ static void check(const fixture *f, laci_engine_options o, const char *name) {
   if (!engine) return;
   open_run(&w, f, engine);
   if (o.early_outputs && !o.engine) expect_spread(&w, f, name);
-  if (o.n_weights > 0 && !o.bf16) assert_true(laci_engine_sparse_count(engine) > 0);
+  if (o.n_weights > 0 && !o.bf16) assert_true(laci_engine_sparse_step_count(engine) > 0);
   if (run(&w, &err)) fail_msg("%s: %s", name, err.text);
   assert_true(w.next == w.n_steps);
   expect_times(&w);

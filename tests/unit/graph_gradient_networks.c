@@ -78,7 +78,7 @@ static void set_from(laci_stepper *run, const laci_graph *graph, int value, cons
   laci_buf *buf = buf_for(graph, value);
   if (fixture_read(from, kind, name, buf->f, buf->count) != buf->count)
     fail_msg("the fixture has no %s%s of %lld numbers", kind, name, (long long)buf->count);
-  laci_stepper_set(run, value, buf);
+  laci_stepper_set_value(run, value, buf);
 }
 
 static void expect(const laci_stepper *run, int value, const fixture *from, const char *kind,
@@ -238,8 +238,8 @@ static bool set_cifar(laci_stepper *run, const laci_training_graph *to) {
       x->f[image * 3072 + i] = (record[i + 1] / 255.0 - mean[i / 1024]) / deviation[i / 1024];
   }
   (void)fclose(file);
-  laci_stepper_set(run, to->images, x);
-  laci_stepper_set(run, to->labels, labels);
+  laci_stepper_set_value(run, to->images, x);
+  laci_stepper_set_value(run, to->labels, labels);
   return true;
 }
 
@@ -248,7 +248,7 @@ static void set_stored(laci_stepper *run, const laci_graph *model, int stored, i
   laci_type type = {.dtype = from->dtype, .shape = from->shape};
   laci_buf *buf;
   assert_int_equal(laci_buf_from_bytes(&type, from->bytes, from->size_bytes, &buf, NULL), LAC_OK);
-  laci_stepper_set(run, value, buf);
+  laci_stepper_set_value(run, value, buf);
 }
 
 static void resnet20_of_cifar10_is_pytorchs(void **state) {

@@ -43,7 +43,7 @@ static void values_live_as_long_as_they_are_read(void **state) {
   laci_graph *graph = read_net(
       "input x 3\na = Neg(x)\nb = Abs(a)\nunread = Neg(a)\ny = Add(b, b)\noutput y\noutput b");
   laci_plain *run = start(graph);
-  laci_plain_set(run, id(graph, "x"), counting(3, 0));
+  laci_plain_set_value(run, id(graph, "x"), counting(3, 0));
   assert_int_equal(laci_plain_step(run, 0, NULL), LAC_OK);
   assert_non_null(laci_plain_value(run, id(graph, "x"))); /* until the next step */
   assert_int_equal(laci_plain_step(run, 1, NULL), LAC_OK);
@@ -68,7 +68,7 @@ static void sizes_come_from_the_operands(void **state) {
       "n = Slice(s, a, b)\nc = Concat(m, n) axis=0\ny = Reshape(x, c)\nz = NonZero(y)\noutput "
       "y\noutput z");
   laci_plain *run = start(graph);
-  laci_plain_set(run, id(graph, "x"), counting(3, 4));
+  laci_plain_set_value(run, id(graph, "x"), counting(3, 4));
   assert_int_equal(laci_plain_run_all(run, NULL), LAC_OK);
   const laci_buf *y = laci_plain_value(run, id(graph, "y")),
                  *z = laci_plain_value(run, id(graph, "z"));
@@ -85,12 +85,12 @@ static void an_unknown_operator_may_be_stood_in_for(void **state) {
   laci_graph *graph =
       read_net("input x 3\nm = Mystery(x) name=\"odd\" domain=\"my\"\ny = Neg(m)\noutput y");
   laci_plain *run = start(graph);
-  laci_plain_set(run, id(graph, "x"), counting(3, 0));
+  laci_plain_set_value(run, id(graph, "x"), counting(3, 0));
   assert_int_equal(laci_plain_step(run, 0, &err), LAC_UNSUPPORTED);
   assert_string_equal(err.text, "odd: operator my.Mystery cannot be run");
   assert_int_equal(laci_plain_step(run, 1, &err), LAC_UNSUPPORTED);
   assert_string_equal(err.text, "Neg_1 (Neg): its input 'm' was not computed");
-  laci_plain_set(run, id(graph, "m"), counting(2, 0));
+  laci_plain_set_value(run, id(graph, "m"), counting(2, 0));
   assert_int_equal(laci_plain_step(run, 1, &err), LAC_OK);
   assert_true(laci_plain_value(run, id(graph, "y"))->f[1] == -2);
   laci_plain_destroy(run);
@@ -111,9 +111,9 @@ static void a_lying_shape_does_not_take_all_memory(void **state) {
   laci_graph_destroy(graph);
   graph = read_net("stored s 1 i64 = 10\ny = ConstantOfShape(s)\noutput y");
   run = start(graph);
-  laci_plain_limit(run, 9);
+  laci_plain_set_max_elements(run, 9);
   assert_int_equal(laci_plain_run_all(run, &err), LAC_BAD_SHAPE);
-  laci_plain_limit(run, 10);
+  laci_plain_set_max_elements(run, 10);
   assert_int_equal(laci_plain_run_all(run, &err), LAC_OK);
   laci_plain_destroy(run);
   laci_graph_destroy(graph);
@@ -125,7 +125,7 @@ static void operands_that_do_not_fit_name_the_node(void **state) {
   laci_graph *graph =
       read_net("input x -90\nstored w 3 = 1 2 3\ny = Add(x, w) name=\"sum\"\noutput y");
   laci_plain *run = start(graph);
-  laci_plain_set(run, id(graph, "x"), counting(2, 0));
+  laci_plain_set_value(run, id(graph, "x"), counting(2, 0));
   assert_int_equal(laci_plain_run_all(run, &err), LAC_BAD_SHAPE);
   assert_string_equal(err.text, "sum (Add): shapes [2] and [3] cannot be broadcast");
   laci_plain_destroy(run);
@@ -154,7 +154,7 @@ static void long_stored_tensors_are_loaded_anew_and_replaced_ones_never(void **s
     loads counter = {.factor = 2};
     laci_plain *run = NULL;
     assert_int_equal(laci_plain_create(graph, load_ones, &counter, NULL, &run, NULL), LAC_OK);
-    laci_plain_keep(run, keep ? 3 : 2);
+    laci_plain_set_max_kept_elements(run, keep ? 3 : 2);
     assert_int_equal(laci_plain_run_all(run, NULL), LAC_OK);
     assert_int_equal(counter.n, keep ? 1 : 3);
     assert_true(laci_plain_value(run, id(graph, "c"))->f[2] == 6);
@@ -163,8 +163,8 @@ static void long_stored_tensors_are_loaded_anew_and_replaced_ones_never(void **s
   loads counter = {.factor = 2};
   laci_plain *run = NULL;
   assert_int_equal(laci_plain_create(graph, load_ones, &counter, NULL, &run, NULL), LAC_OK);
-  laci_plain_keep(run, 0);
-  laci_plain_set(run, id(graph, "w"), counting(3, 0));
+  laci_plain_set_max_kept_elements(run, 0);
+  laci_plain_set_value(run, id(graph, "w"), counting(3, 0));
   assert_int_equal(laci_plain_run_all(run, NULL), LAC_OK);
   assert_int_equal(counter.n, 0);
   assert_true(laci_plain_value(run, id(graph, "c"))->f[2] == 3);

@@ -85,7 +85,7 @@ static void set_floats(laci_stepper *run, const laci_graph *graph, int value, co
   const laci_type *type = &graph->values[value].type;
   assert_int_equal(laci_buf_create(type->dtype, &type->shape, &buf, NULL), LAC_OK);
   for (int64_t at = 0; at < buf->count; at++) buf->f[at] = (double)from[at];
-  laci_stepper_set(run, value, buf);
+  laci_stepper_set_value(run, value, buf);
 }
 
 /** Largest difference over the largest size; both zero: 0. */
@@ -134,7 +134,7 @@ static float run_fast(const pair *p) {
 static void check_steps(const pair *p, const char *arch) {
   const laci_engine *engine = laci_trainer_engine(p->trainer);
   for (size_t at = 0; at < laci_engine_step_count(engine); at++) {
-    laci_engine_step info = laci_engine_step_look(engine, at);
+    laci_engine_step info = laci_engine_step_info(engine, at);
     if (info.plain) fail_msg("%s: no fast form of %s (%s)", arch, info.name, info.kernel);
   }
 }

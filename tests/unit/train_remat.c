@@ -121,8 +121,8 @@ static void check(const laci_graph *model, laci_training_options graph, bool bf1
                   const char *name) {
   trainers p;
   if (!open_trainers(&p, model, &graph, bf16)) return;
-  const laci_engine_memory once = laci_engine_planned(laci_trainer_engine(p.once));
-  const laci_engine_memory again = laci_engine_planned(laci_trainer_engine(p.again));
+  const laci_engine_memory once = laci_engine_planned_memory(laci_trainer_engine(p.once));
+  const laci_engine_memory again = laci_engine_planned_memory(laci_trainer_engine(p.again));
   size_t more = once.arena_bytes, less = again.arena_bytes;
   assert_int_equal(once.n_recomputed, 0);
   if (again.n_recomputed == 0) fail_msg("%s: nothing is computed again", name);

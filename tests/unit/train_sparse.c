@@ -108,7 +108,7 @@ static float step(const fixture *f, laci_trainer *t) {
 }
 
 static int sparse_steps(const laci_trainer *t) {
-  return laci_engine_sparse_count(laci_trainer_engine(t));
+  return laci_engine_sparse_step_count(laci_trainer_engine(t));
 }
 
 /** How far two tensors are apart, as a share of the larger one's length. */

@@ -109,7 +109,7 @@ static lac_status create_plans(bench *b, laci_engine_options *o, lac_error *err)
   lac_status st = laci_bench_plan_create(b->graph, b->options, o, &b->plans[b->n_plans++], err);
   if (!st) st = laci_rebatch_check(&b->batch, b->plans[0].engine, err);
   if (st) return fail_batch(b, st, err);
-  if (laci_engine_sparse_count(b->plans[0].engine) == 0) return LAC_OK;
+  if (laci_engine_sparse_step_count(b->plans[0].engine) == 0) return LAC_OK;
   o->dense_only = true;
   st = laci_bench_plan_create(b->graph, b->options, o, &b->plans[b->n_plans++], err);
   return st ? laci_fail_in(err, st, "the dense plan next to the sparse one") : LAC_OK;
@@ -141,7 +141,7 @@ static lac_status plan_engines(bench *b, const lac_model *model, lac_error *err)
 }
 
 static void log_plan(const laci_engine *engine) {
-  const char *at = laci_engine_text(engine);
+  const char *at = laci_engine_plan_text(engine);
   while (at && *at && laci_log_wanted(LAC_LOG_DEBUG)) {
     size_t n = strcspn(at, "\n");
     laci_log(LAC_LOG_DEBUG, "%.*s", (int)n, at);
@@ -252,7 +252,7 @@ static lac_status measure(bench *b, lac_error *err) {
 static void fill_plan(bench *b) {
   lac_bench_result *r = &b->result->pub;
   const laci_bench_plan *plan = &b->plans[0];
-  const laci_engine_memory planned = laci_engine_planned(plan->engine);
+  const laci_engine_memory planned = laci_engine_planned_memory(plan->engine);
   r->threads = laci_engine_threads(plan->engine);
   r->runs = (int)plan->runs.n;
   r->plan_seconds = plan->plan_seconds;
@@ -266,7 +266,7 @@ static void fill_times(bench *b) {
   r->dense = laci_bench_plan_time(&b->plans[b->n_plans - 1]);
   r->has_sparse = b->n_plans > 1;
   if (r->has_sparse) {
-    const laci_engine_memory planned = laci_engine_planned(b->plans[1].engine);
+    const laci_engine_memory planned = laci_engine_planned_memory(b->plans[1].engine);
     r->sparse = laci_bench_plan_time(&b->plans[0]);
     r->dense_plan_seconds = b->plans[1].plan_seconds;
     r->dense_weight_bytes = planned.weight_bytes;

@@ -40,7 +40,7 @@ static char *name_step(laci_arena *arena, const char *name, const char *next) {
 /* *next: the name of the nearest later step that has any; becomes this one's. */
 static lac_status describe_step(laci_arena *arena, const laci_bench_plan *plan, size_t at,
                                 const char **next, lac_bench_layer *layer, lac_error *err) {
-  laci_engine_step info = laci_engine_step_look(plan->engine, at);
+  laci_engine_step info = laci_engine_step_info(plan->engine, at);
   double seconds = laci_bench_plan_step(plan, at);
   const char *kernel = laci_arena_text(arena, info.kernel);
   *layer = (lac_bench_layer){.name = name_step(arena, info.name, *next),

@@ -85,14 +85,14 @@ lac_dtype laci_bench_dtype(const lac_bench_options *asked) {
 }
 
 void laci_bench_log(const laci_bench_plan *plan, const laci_graph *graph) {
-  const laci_engine_exact exact = laci_engine_exactly(plan->engine);
+  const laci_engine_exact exact = laci_engine_exact_part(plan->engine);
   laci_log_exact(&exact, graph->n_nodes);
 }
 
 lac_status laci_bench_facts(laci_bench_result *result, const laci_bench_plan *plan,
                             const laci_graph *graph, lac_error *err) {
   lac_bench_result *r = &result->pub;
-  const laci_engine_exact exact = laci_engine_exactly(plan->engine);
+  const laci_engine_exact exact = laci_engine_exact_part(plan->engine);
   r->engine = laci_arena_text(&result->arena, laci_engine_name(plan->engine));
   r->n_nodes = graph->n_nodes;
   r->costs_known = laci_engine_knows_costs(laci_engine_name(plan->engine));

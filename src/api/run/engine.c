@@ -184,7 +184,7 @@ int lac_engine_outputs(const lac_engine *engine, const lac_engine_port **ports) 
 }
 
 int laci_model_engine_sparse(const lac_engine *engine) {
-  return laci_engine_sparse_count(engine->engine);
+  return laci_engine_sparse_step_count(engine->engine);
 }
 
 lac_status lac_engine_run(lac_engine *engine, const void *const *inputs, void *const *outputs,
@@ -211,7 +211,7 @@ const laci_buf *laci_model_engine_result(const lac_engine *engine, int output) {
 }
 
 void laci_log_parts(const lac_engine *engine) {
-  const laci_engine_exact exact = laci_engine_exactly(engine->engine);
+  const laci_engine_exact exact = laci_engine_exact_part(engine->engine);
   laci_log_exact(&exact, engine->n_nodes);
 }
 
@@ -254,7 +254,7 @@ lac_status lac_engine_result(lac_engine *engine, int output, lac_engine_port *po
 
 lac_engine_facts lac_engine_about(const lac_engine *engine) {
   if (!engine) return (lac_engine_facts){0};
-  const laci_engine_exact exact = laci_engine_exactly(engine->engine);
+  const laci_engine_exact exact = laci_engine_exact_part(engine->engine);
   return (lac_engine_facts){.name = laci_engine_name(engine->engine),
                             .dtype = engine->dtype,
                             .n_nodes = engine->n_nodes,
@@ -263,12 +263,12 @@ lac_engine_facts lac_engine_about(const lac_engine *engine) {
 }
 
 const char *lac_engine_plan_text(const lac_engine *engine) {
-  return engine ? laci_engine_text(engine->engine) : NULL;
+  return engine ? laci_engine_plan_text(engine->engine) : NULL;
 }
 
 lac_engine_memory lac_engine_planned(const lac_engine *engine) {
   if (!engine) return (lac_engine_memory){0};
-  const laci_engine_memory planned = laci_engine_planned(engine->engine);
+  const laci_engine_memory planned = laci_engine_planned_memory(engine->engine);
   return (lac_engine_memory){.arena_bytes = planned.arena_bytes,
                              .weight_bytes = planned.weight_bytes};
 }

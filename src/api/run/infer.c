@@ -227,7 +227,7 @@ static const char *engine_of(const lac_infer_options *options) {
  * depend on data, and returns doubles. */
 static bool is_walked(const lac_infer_options *options) {
   const char *engine = engine_of(options);
-  return engine && laci_stepper_offered(engine);
+  return engine && laci_engine_has_stepper(engine);
 }
 
 static lac_status check_options(inference *run, lac_error *err) {
@@ -401,7 +401,7 @@ static lac_status plan_walk(const inference *run, laci_budget *budget, lac_error
     shapes[at] = (laci_input_shape){input_value(run, at)->name, run->inputs[at]->shape};
   }
   lac_status st = laci_graph_sizes(run->graph, shapes, n, &types, err);
-  if (!st) st = laci_stepper_plan(run->walker, run->graph, types, NULL, budget, err);
+  if (!st) st = laci_stepper_plan_memory(run->walker, run->graph, types, NULL, budget, err);
   laci_free(types);
   laci_free(shapes);
   return st ? st : laci_budget_check(budget, "the run", err);
@@ -443,7 +443,7 @@ static lac_status run_walk(inference *run, const lac_model *model, lac_error *er
   const laci_stepper_options options = {.engine = run->walker, .pool = pool, .budget = &budget};
   if (!st) st = laci_stepper_create(graph, &options, &run->walk, err);
   for (int at = 0; !st && at < graph->n_inputs; at++) {
-    laci_stepper_set(run->walk, graph->inputs[at], run->inputs[at]);
+    laci_stepper_set_value(run->walk, graph->inputs[at], run->inputs[at]);
     run->inputs[at] = NULL; /* taken */
   }
   double begin = laci_clock_seconds();

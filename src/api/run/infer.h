@@ -35,7 +35,7 @@ const laci_buf *laci_model_engine_result(const lac_engine *engine, int output);
 void laci_log_exact(const laci_engine_exact *exact, int n_nodes);
 void laci_log_parts(const lac_engine *engine);
 
-/** Returns laci_engine_sparse_count of the engine inside. */
+/** Returns laci_engine_sparse_step_count of the engine inside. */
 int laci_model_engine_sparse(const lac_engine *engine);
 
 /** Logs the plan's lines at LAC_LOG_DEBUG; the last line has the plan's memory. */

@@ -77,7 +77,7 @@ static lac_status set_inputs(laci_stepper *run, const laci_graph *graph,
       laci_buf_destroy(buf);
       return st;
     }
-    laci_stepper_set(run, graph->inputs[i], buf);
+    laci_stepper_set_value(run, graph->inputs[i], buf);
   }
   return LAC_OK;
 }

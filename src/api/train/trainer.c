@@ -26,7 +26,7 @@ static void log_plan(const laci_trainer *trainer, bool remat) {
   laci_log(LAC_LOG_DEBUG, "memory of training as planned: %.1f MB",
            (double)laci_trainer_memory(trainer) / 1e6);
   if (remat) {
-    int n = laci_engine_planned(laci_trainer_engine(trainer)).n_recomputed;
+    int n = laci_engine_planned_memory(laci_trainer_engine(trainer)).n_recomputed;
     laci_log(LAC_LOG_DEBUG, "computed again for gradients: %d of %d nodes%s", n, g->graph->n_nodes,
              n > 0 ? "" : ", since none would save memory");
   }

@@ -27,7 +27,7 @@ static bool has_double(const laci_graph *graph, const laci_type *types, const in
 }
 
 /* The fast engine has only f32: nodes of doubles become exact. */
-static void keep_doubles(laci_auto_cut *cut, int node) {
+static void make_double_node_exact(laci_auto_cut *cut, int node) {
   const laci_node *n = &cut->graph->nodes[node];
   if (!cut->fast[node] || cut->constant[node]) return;
   if (!has_double(cut->graph, cut->types, n->inputs, n->n_inputs) &&
@@ -73,8 +73,8 @@ lac_status laci_auto_cut_init(laci_auto_cut *cut, const laci_graph *graph,
   return st;
 }
 
-lac_status laci_auto_cut_reach(laci_auto_cut *cut, const laci_engine_options *options,
-                               lac_error *err) {
+lac_status laci_auto_cut_find_fast_nodes(laci_auto_cut *cut, const laci_engine_options *options,
+                                         lac_error *err) {
   size_t n = (size_t)cut->graph->n_nodes;
   cut->fast = laci_alloc(n, sizeof *cut->fast);
   cut->constant = laci_alloc(n, sizeof *cut->constant);
@@ -84,12 +84,12 @@ lac_status laci_auto_cut_reach(laci_auto_cut *cut, const laci_engine_options *op
   lac_status st = whole ? LAC_OK : laci_fail_memory(err, "the phases of a run");
   if (!st) {
     laci_engine_reached reached = {.nodes = nodes, .types = cut->types, .why = &cut->reason};
-    st = laci_engine_reach_of(LACI_ENGINE_FAST, cut->graph, options, &reached, err);
+    st = laci_engine_find_reach(LACI_ENGINE_FAST, cut->graph, options, &reached, err);
   }
   for (size_t at = 0; at < n && !st; at++) {
     cut->fast[at] = nodes[at] != LACI_REACH_NOT;
     cut->constant[at] = nodes[at] == LACI_REACH_CONSTANT;
-    keep_doubles(cut, (int)at);
+    make_double_node_exact(cut, (int)at);
   }
   laci_free(nodes);
   return st;
@@ -106,14 +106,14 @@ void laci_auto_cut_clear(laci_auto_cut *cut) {
 /* ---- Phases ---- */
 
 /* Finds the node that ends the outermost body to which `node` belongs; -1: it belongs to none. */
-static int outermost_end(const laci_graph *graph, const laci_node *node) {
+static int find_outermost_body_end(const laci_graph *graph, const laci_node *node) {
   int body = node->body ? node->body : node->frames;
   if (!body) return -1;
   while (graph->bodies[body - 1].outer) body = graph->bodies[body - 1].outer;
   return graph->bodies[body - 1].end;
 }
 
-static int least_phase(const laci_auto_cut *cut, int node) {
+static int lowest_phase(const laci_auto_cut *cut, int node) {
   const laci_node *n = &cut->graph->nodes[node];
   int least = 0;
   for (int at = 0; at < n->n_inputs + n->n_captures; at++) {
@@ -127,8 +127,8 @@ static int least_phase(const laci_auto_cut *cut, int node) {
 /* Raises the node's phase to those of the nodes that it reads. All nodes of a body have the phase
  * of the node that ends it. */
 static bool raise_phase(laci_auto_cut *cut, int node) {
-  int end = outermost_end(cut->graph, &cut->graph->nodes[node]);
-  int phase = least_phase(cut, node);
+  int end = find_outermost_body_end(cut->graph, &cut->graph->nodes[node]);
+  int phase = lowest_phase(cut, node);
   bool raised = false;
   if (end >= 0 && cut->phase[end] > phase) phase = cut->phase[end];
   for (int pass = 0; pass < 2; pass++) {
@@ -160,7 +160,7 @@ static const laci_shape *shape_of(const laci_auto_cut *cut, const int *values, i
   return at < n && values[at] >= 0 ? &cut->types[values[at]].shape : &none;
 }
 
-static int64_t work_of(const laci_auto_cut *cut, int node) {
+static int64_t count_work(const laci_auto_cut *cut, int node) {
   const laci_node *n = &cut->graph->nodes[node];
   const laci_shape *y = shape_of(cut, n->outputs, n->n_outputs, 0);
   int64_t results = laci_shape_count(y);
@@ -169,16 +169,16 @@ static int64_t work_of(const laci_auto_cut *cut, int node) {
                                 shape_of(cut, n->inputs, n->n_inputs, 1), y);
 }
 
-static int64_t work_of_phase(const laci_auto_cut *cut, int phase) {
+static int64_t count_phase_work(const laci_auto_cut *cut, int phase) {
   int64_t work = 0;
   for (int n = 0; n < cut->graph->n_nodes; n++) {
-    if (cut->phase[n] == phase && !cut->constant[n]) work += work_of(cut, n);
+    if (cut->phase[n] == phase && !cut->constant[n]) work += count_work(cut, n);
   }
   return work;
 }
 
 /* Makes the fast nodes of the phase exact; returns true if there were any. */
-static bool drop_phase(laci_auto_cut *cut, int phase) {
+static bool make_phase_exact(laci_auto_cut *cut, int phase) {
   bool any = false;
   for (int n = 0; n < cut->graph->n_nodes; n++) {
     if (cut->phase[n] != phase || !cut->fast[n]) continue;
@@ -188,18 +188,19 @@ static bool drop_phase(laci_auto_cut *cut, int phase) {
   return any;
 }
 
-void laci_auto_cut_order(laci_auto_cut *cut) {
+void laci_auto_cut_assign_phases(laci_auto_cut *cut) {
   bool dropped = true;
   while (dropped) {
     find_phases(cut);
     dropped = false;
     for (int phase = 0; phase < cut->n_phases; phase += 2) {
-      if (work_of_phase(cut, phase) < least_work) dropped = drop_phase(cut, phase) || dropped;
+      if (count_phase_work(cut, phase) < least_work)
+        dropped = make_phase_exact(cut, phase) || dropped;
     }
   }
 }
 
-void laci_auto_cut_drop(laci_auto_cut *cut, int phase, const lac_error *why) {
-  (void)drop_phase(cut, phase);
+void laci_auto_cut_make_phase_exact(laci_auto_cut *cut, int phase, const lac_error *why) {
+  (void)make_phase_exact(cut, phase);
   if (!cut->reason.text[0]) cut->reason = *why;
 }

@@ -28,13 +28,14 @@ LAC_MUST_CHECK lac_status laci_auto_cut_init(laci_auto_cut *cut, const laci_grap
                                              const laci_engine_options *options, bool *doubles,
                                              lac_error *err);
 /** Finds which nodes the fast engine can run. Fails as laci_engine_row.reach. */
-LAC_MUST_CHECK lac_status laci_auto_cut_reach(laci_auto_cut *cut,
-                                              const laci_engine_options *options, lac_error *err);
+LAC_MUST_CHECK lac_status laci_auto_cut_find_fast_nodes(laci_auto_cut *cut,
+                                                        const laci_engine_options *options,
+                                                        lac_error *err);
 void laci_auto_cut_clear(laci_auto_cut *cut);
 
 /** Assigns the nodes to phases. The fast nodes of a phase with too little work become exact. */
-void laci_auto_cut_order(laci_auto_cut *cut);
+void laci_auto_cut_assign_phases(laci_auto_cut *cut);
 /** Makes the fast nodes of a phase exact, and notes why. */
-void laci_auto_cut_drop(laci_auto_cut *cut, int phase, const lac_error *why);
+void laci_auto_cut_make_phase_exact(laci_auto_cut *cut, int phase, const lac_error *why);
 
 #endif

@@ -13,7 +13,7 @@
 #include "tensor/buf.h"
 
 /** State while the parts are created. */
-typedef struct making {
+typedef struct builder {
   laci_auto *a;
   const laci_engine_options *options;
   laci_budget budget;
@@ -21,20 +21,20 @@ typedef struct making {
   bool *listed; /* [n_values] */
   int refused;  /* the phase that the fast engine refused to plan; -1: none */
   lac_error why;
-} making;
+} builder;
 
-static bool is_numbers(lac_dtype dtype) {
+static bool is_numeric(lac_dtype dtype) {
   return laci_dtype_is_float(dtype) || laci_dtype_is_integer(dtype);
 }
 
 /* ---- Ports of the network ---- */
 
 /* Describes an output whose shape or type depends on data: it has no bytes before a run. */
-static lac_status describe_open(const laci_auto *a, int value, laci_engine_port *port,
-                                lac_error *err) {
+static lac_status describe_unknown_output(const laci_auto *a, int value, laci_engine_port *port,
+                                          lac_error *err) {
   const laci_type *type = &a->cut.types[value];
   const char *name = a->graph->values[value].name;
-  if (type->dtype != LAC_DTYPE_NONE && !is_numbers(type->dtype)) {
+  if (type->dtype != LAC_DTYPE_NONE && !is_numeric(type->dtype)) {
     return laci_fail(err, LAC_UNSUPPORTED, "%s: elements of type %s", name,
                      lac_dtype_name(type->dtype));
   }
@@ -43,7 +43,7 @@ static lac_status describe_open(const laci_auto *a, int value, laci_engine_port 
   return LAC_OK;
 }
 
-static lac_status describe_ports(making *m, const int *values, int n, laci_engine_port **ports,
+static lac_status describe_ports(builder *m, const int *values, int n, laci_engine_port **ports,
                                  lac_error *err) {
   laci_auto *a = m->a;
   lac_status st = LAC_OK;
@@ -51,12 +51,12 @@ static lac_status describe_ports(making *m, const int *values, int n, laci_engin
   if (!*ports) return laci_fail_memory(err, "the engine's ports");
   for (int at = 0; at < n && !st; at++) {
     const laci_type *type = &a->cut.types[values[at]];
-    bool closed = is_numbers(type->dtype) && laci_shape_known(&type->shape);
+    bool closed = is_numeric(type->dtype) && laci_shape_known(&type->shape);
     if (ports == &a->inputs || closed) {
       st = laci_engine_port_init(a->graph, values[at], type, &(*ports)[at], err);
-      if (!st) laci_engine_port_count(a->graph, values[at], &(*ports)[at], &m->budget);
+      if (!st) laci_engine_port_add_to_budget(a->graph, values[at], &(*ports)[at], &m->budget);
     } else {
-      st = describe_open(a, values[at], &(*ports)[at], err);
+      st = describe_unknown_output(a, values[at], &(*ports)[at], err);
     }
   }
   return st;
@@ -64,14 +64,14 @@ static lac_status describe_ports(making *m, const int *values, int n, laci_engin
 
 /* ---- What a part reads and makes ---- */
 
-static bool belongs(const laci_auto *a, int node, int phase) {
+static bool is_fast_in_phase(const laci_auto *a, int node, int phase) {
   return a->cut.phase[node] == phase && a->cut.fast[node];
 }
 
 /* Also chooses the constant nodes that chosen nodes read: each part has its own copy, since
  * planning reads their content. Producers come before their readers, so one pass backward is
  * enough. */
-static void choose_constants(making *m) {
+static void choose_constants(builder *m) {
   const laci_graph *graph = m->a->graph;
   for (int n = graph->n_nodes - 1; n >= 0; n--) {
     const laci_node *reader = &graph->nodes[n];
@@ -84,17 +84,17 @@ static void choose_constants(making *m) {
 }
 
 /* Chooses the nodes of a phase; returns true if there are any. */
-static bool choose(making *m, int phase) {
+static bool choose_nodes(builder *m, int phase) {
   bool any = false;
   for (int n = 0; n < m->a->graph->n_nodes; n++) {
-    m->chosen[n] = belongs(m->a, n, phase);
+    m->chosen[n] = is_fast_in_phase(m->a, n, phase);
     any = any || m->chosen[n];
   }
   choose_constants(m);
   return any;
 }
 
-static void list_input(making *m, laci_auto_part *part, int value) {
+static void list_input(builder *m, laci_auto_part *part, int value) {
   const laci_value *v = &m->a->graph->values[value];
   bool inside = v->stored >= 0 || (v->producer >= 0 && m->chosen[v->producer]);
   if (inside || m->listed[value]) return;
@@ -104,7 +104,7 @@ static void list_input(making *m, laci_auto_part *part, int value) {
 
 /* Does a node of another phase, or the caller, read the value from this phase? Parts have their own
  * copies of constants. */
-static bool is_wanted(const laci_auto *a, int value, int phase) {
+static bool is_read_elsewhere(const laci_auto *a, int value, int phase) {
   const laci_value *v = &a->graph->values[value];
   bool copied = a->cut.constant[v->producer];
   for (int at = 0; at < v->n_readers; at++) {
@@ -114,7 +114,7 @@ static bool is_wanted(const laci_auto *a, int value, int phase) {
   return v->is_output;
 }
 
-static void list_ends(making *m, laci_auto_part *part, int phase) {
+static void list_inputs_and_outputs(builder *m, laci_auto_part *part, int phase) {
   const laci_graph *graph = m->a->graph;
   memset(m->listed, 0, (size_t)graph->n_values * sizeof *m->listed);
   for (int n = 0; n < graph->n_nodes; n++) {
@@ -122,9 +122,10 @@ static void list_ends(making *m, laci_auto_part *part, int phase) {
     for (int at = 0; at < node->n_inputs && m->chosen[n]; at++) {
       if (node->inputs[at] >= 0) list_input(m, part, node->inputs[at]);
     }
-    for (int at = 0; at < node->n_outputs && belongs(m->a, n, phase); at++) {
+    for (int at = 0; at < node->n_outputs && is_fast_in_phase(m->a, n, phase); at++) {
       int value = node->outputs[at];
-      if (value >= 0 && is_wanted(m->a, value, phase)) part->outputs[part->n_outputs++] = value;
+      if (value >= 0 && is_read_elsewhere(m->a, value, phase))
+        part->outputs[part->n_outputs++] = value;
     }
   }
 }
@@ -133,8 +134,8 @@ static void list_ends(making *m, laci_auto_part *part, int phase) {
 
 /* Allocates buffers for values that go from part to part; the network's inputs and outputs are in
  * the caller's buffers. */
-static lac_status take_memory(laci_auto *a, const int *values, const laci_engine_port *ports, int n,
-                              lac_error *err) {
+static lac_status allocate_values(laci_auto *a, const int *values, const laci_engine_port *ports,
+                                  int n, lac_error *err) {
   for (int at = 0; at < n; at++) {
     const laci_value *v = &a->graph->values[values[at]];
     if (v->is_input || v->is_output || a->at[values[at]]) continue;
@@ -145,7 +146,7 @@ static lac_status take_memory(laci_auto *a, const int *values, const laci_engine
   return LAC_OK;
 }
 
-static lac_status make_engine(making *m, laci_auto_part *part, lac_error *err) {
+static lac_status make_engine(builder *m, laci_auto_part *part, lac_error *err) {
   laci_auto *a = m->a;
   laci_graph *graph;
   laci_engine_options o = *m->options;
@@ -167,25 +168,25 @@ static lac_status make_engine(making *m, laci_auto_part *part, lac_error *err) {
   o.budget = &m->budget;
   st = laci_engine_create(graph, &o, &part->engine, err);
   if (st) return st;
-  const laci_engine_memory planned = laci_engine_planned(part->engine);
+  const laci_engine_memory planned = laci_engine_planned_memory(part->engine);
   a->planned.arena_bytes += planned.arena_bytes;
   a->planned.weight_bytes += planned.weight_bytes;
   part->n_steps = laci_engine_step_count(part->engine);
   (void)laci_engine_inputs(part->engine, &part->input_ports);
   (void)laci_engine_outputs(part->engine, &part->output_ports);
-  st = take_memory(a, part->inputs, part->input_ports, part->n_inputs, err);
-  return st ? st : take_memory(a, part->outputs, part->output_ports, part->n_outputs, err);
+  st = allocate_values(a, part->inputs, part->input_ports, part->n_inputs, err);
+  return st ? st : allocate_values(a, part->outputs, part->output_ports, part->n_outputs, err);
 }
 
-static lac_status make_fast(making *m, int phase, lac_error *err) {
+static lac_status make_fast_part(builder *m, int phase, lac_error *err) {
   laci_auto *a = m->a;
   laci_auto_part *part = &a->parts[a->n_parts];
   size_t n = (size_t)a->graph->n_values;
-  if (!choose(m, phase)) return LAC_OK;
+  if (!choose_nodes(m, phase)) return LAC_OK;
   part->inputs = laci_arena_alloc(&a->memory, n, sizeof *part->inputs);
   part->outputs = laci_arena_alloc(&a->memory, n, sizeof *part->outputs);
   if (!part->inputs || !part->outputs) return laci_fail_memory(err, "a part of the network");
-  list_ends(m, part, phase);
+  list_inputs_and_outputs(m, part, phase);
   if (part->n_outputs == 0) { /* no other part reads a value of this one */
     part->n_inputs = 0;
     return LAC_OK;
@@ -216,7 +217,7 @@ static lac_status check_node(const laci_node *node, lac_error *err) {
   return node->body || laci_node_control(node) ? LAC_OK : laci_engine_node_check(node, err);
 }
 
-static lac_status make_exact(making *m, int phase, lac_error *err) {
+static lac_status make_exact_part(builder *m, int phase, lac_error *err) {
   laci_auto *a = m->a;
   laci_auto_part *part = &a->parts[a->n_parts];
   part->nodes = laci_arena_alloc(&a->memory, (size_t)a->graph->n_nodes, sizeof *part->nodes);
@@ -233,7 +234,7 @@ static lac_status make_exact(making *m, int phase, lac_error *err) {
 
 /* ---- The walk ---- */
 
-static void mark_walked(laci_auto *a) {
+static void mark_exact_values(laci_auto *a) {
   const laci_graph *graph = a->graph;
   for (int n = 0; n < graph->n_nodes; n++) {
     const laci_node *node = &graph->nodes[n];
@@ -251,7 +252,7 @@ static void mark_walked(laci_auto *a) {
 /* Loads the stored tensors that the nodes of the exact engine (cut.h) read, and reserves memory in
  * the budget for the values that they read and compute, as far as sizes are known. Fails if the
  * budget does not suffice. */
-static lac_status plan_walk(making *m, lac_error *err) {
+static lac_status plan_exact_parts(builder *m, lac_error *err) {
   laci_auto *a = m->a;
   const laci_graph *graph = a->graph;
   laci_type *types = laci_alloc((size_t)graph->n_values, sizeof *types);
@@ -271,7 +272,7 @@ static lac_status plan_walk(making *m, lac_error *err) {
     laci_budget with = m->budget;
     a->planned.weight_bytes += a->own.size_bytes;
     a->budget = m->budget;
-    st = laci_stepper_plan(LACI_ENGINE_EXACT, &a->own.graph, types, skipped, &with, err);
+    st = laci_stepper_plan_memory(LACI_ENGINE_EXACT, &a->own.graph, types, skipped, &with, err);
     a->planned.arena_bytes += (size_t)(with.needed - m->budget.needed);
     m->budget = with;
   }
@@ -283,7 +284,7 @@ static lac_status plan_walk(making *m, lac_error *err) {
 
 /* ---- All of it ---- */
 
-static void drop_parts(laci_auto *a) {
+static void destroy_parts(laci_auto *a) {
   for (int at = 0; at < a->n_parts; at++) laci_engine_destroy(a->parts[at].engine);
   for (int v = 0; a->at && a->ours && v < a->graph->n_values; v++) {
     if (a->ours[v]) laci_free(a->at[v]);
@@ -295,14 +296,14 @@ static void drop_parts(laci_auto *a) {
   laci_arena_clear(&a->memory);
 }
 
-static lac_status make_parts(making *m, lac_error *err) {
+static lac_status make_parts(builder *m, lac_error *err) {
   laci_auto *a = m->a;
   lac_status st = LAC_OK;
   m->refused = -1;
   a->parts = laci_arena_alloc(&a->memory, (size_t)a->cut.n_phases, sizeof *a->parts);
   if (!a->parts) return laci_fail_memory(err, "the parts of the network");
   for (int phase = 0; phase < a->cut.n_phases && !st; phase++) {
-    st = phase % 2 ? make_exact(m, phase, err) : make_fast(m, phase, err);
+    st = phase % 2 ? make_exact_part(m, phase, err) : make_fast_part(m, phase, err);
   }
   a->n_steps = 0;
   for (int at = 0; at < a->n_parts; at++) {
@@ -315,23 +316,23 @@ static lac_status make_parts(making *m, lac_error *err) {
 /* Creates the parts. A phase that the fast engine refuses to plan, as for want of executable
  * memory, becomes exact.
  */
-static lac_status make_what_is_taken(making *m, lac_error *err) {
+static lac_status make_parts_with_fallback(builder *m, lac_error *err) {
   laci_auto *a = m->a;
   const laci_budget before = m->budget;
   lac_error why = {0};
-  laci_auto_cut_order(&a->cut);
+  laci_auto_cut_assign_phases(&a->cut);
   lac_status st = make_parts(m, &why);
   while (st && m->refused >= 0) {
-    drop_parts(a);
+    destroy_parts(a);
     m->budget = before;
-    laci_auto_cut_drop(&a->cut, m->refused, &m->why);
-    laci_auto_cut_order(&a->cut);
+    laci_auto_cut_make_phase_exact(&a->cut, m->refused, &m->why);
+    laci_auto_cut_assign_phases(&a->cut);
     st = make_parts(m, &why);
   }
   return st ? laci_fail(err, st, "%s", why.text) : LAC_OK;
 }
 
-static lac_status make_cut(making *m, lac_error *err) {
+static lac_status cut_network(builder *m, lac_error *err) {
   laci_auto *a = m->a;
   const laci_graph *graph = a->graph;
   size_t n = (size_t)graph->n_values;
@@ -344,22 +345,23 @@ static lac_status make_cut(making *m, lac_error *err) {
   lac_status st = whole ? LAC_OK : laci_fail_memory(err, "the engine");
   if (!st) st = describe_ports(m, graph->inputs, graph->n_inputs, &a->inputs, err);
   if (!st) st = describe_ports(m, graph->outputs, graph->n_outputs, &a->outputs, err);
-  if (!st) st = make_what_is_taken(m, err);
-  if (!st) mark_walked(a);
-  if (!st) st = plan_walk(m, err);
+  if (!st) st = make_parts_with_fallback(m, err);
+  if (!st) mark_exact_values(a);
+  if (!st) st = plan_exact_parts(m, err);
   if (!st) st = laci_pool_create(m->options->threads, &a->pool, err);
   return st ? st : laci_auto_write_text(a, err);
 }
 
 /* Divides the network into parts. refusal: why the fast engine cannot run it as a whole. If it can
  * run each node, but refuses the shapes, this remains the failure. */
-static lac_status divide(laci_auto *a, const laci_graph *graph, const laci_engine_options *options,
-                         const lac_error *refusal, lac_error *err) {
-  making m = {.a = a,
-              .options = options,
-              .budget = options->budget ? *options->budget : laci_budget_of(UINT64_MAX)};
+static lac_status divide_network(laci_auto *a, const laci_graph *graph,
+                                 const laci_engine_options *options, const lac_error *refusal,
+                                 lac_error *err) {
+  builder m = {.a = a,
+               .options = options,
+               .budget = options->budget ? *options->budget : laci_budget_of(UINT64_MAX)};
   a->graph = graph;
-  lac_status st = laci_auto_cut_reach(&a->cut, options, err);
+  lac_status st = laci_auto_cut_find_fast_nodes(&a->cut, options, err);
   bool all = !st && a->cut.reason.text[0] == '\0';
   if (all && refusal->status == LAC_BAD_SHAPE)
     st = laci_fail(err, LAC_BAD_SHAPE, "%s", refusal->text);
@@ -367,7 +369,7 @@ static lac_status divide(laci_auto *a, const laci_graph *graph, const laci_engin
   if (!st && options->observer) {
     st = laci_fail(err, LAC_UNSUPPORTED, "values of a network that is run in parts are not shown");
   }
-  if (!st) st = make_cut(&m, err);
+  if (!st) st = cut_network(&m, err);
   laci_free(m.chosen);
   laci_free(m.listed);
   if (!st && options->budget) *options->budget = m.budget;
@@ -400,7 +402,7 @@ lac_status laci_auto_create(const laci_graph *graph, const laci_engine_options *
   divided = divided && has_threads(options->threads);
   why.status = st;
   if (!divided) laci_auto_cut_clear(&a->cut);
-  if (divided) st = divide(a, graph, options, &why, err);
+  if (divided) st = divide_network(a, graph, options, &why, err);
   else if (st) st = laci_hint(err, why.hint, laci_fail(err, st, "%s", why.text));
   if (st) laci_auto_destroy(a);
   else *self = a;
@@ -411,7 +413,7 @@ void laci_auto_destroy(void *self) {
   laci_auto *a = self;
   if (!a) return;
   laci_engine_destroy(a->whole);
-  if (a->graph) drop_parts(a);
+  if (a->graph) destroy_parts(a);
   laci_stepper_destroy(a->walk);
   laci_engine_graph_clear(&a->own);
   laci_auto_cut_clear(&a->cut);

@@ -37,7 +37,7 @@ static int threads(const void *self) {
 
 static laci_engine_memory planned(const void *self) {
   const laci_auto *a = self;
-  return a->whole ? laci_engine_planned(a->whole) : a->planned;
+  return a->whole ? laci_engine_planned_memory(a->whole) : a->planned;
 }
 
 static lac_status measure_costs(char **text, lac_error *err) {
@@ -96,12 +96,12 @@ static laci_engine_step exact_step(const laci_auto *a, const laci_node *node) {
   return step;
 }
 
-static laci_engine_step step_look(const void *self, size_t at) {
+static laci_engine_step step_info(const void *self, size_t at) {
   const laci_auto *a = self;
-  if (a->whole) return laci_engine_step_look(a->whole, at);
+  if (a->whole) return laci_engine_step_info(a->whole, at);
   const laci_auto_part *part = a->parts;
   while (at >= part->first_step + part->n_steps) part++;
-  if (part->engine) return laci_engine_step_look(part->engine, at - part->first_step);
+  if (part->engine) return laci_engine_step_info(part->engine, at - part->first_step);
   return exact_step(a, &a->graph->nodes[part->nodes[at - part->first_step]]);
 }
 
@@ -112,20 +112,20 @@ static size_t output_step(const void *self, int port) {
 
 /* ---- Text ---- */
 
-static size_t used_of(int n) { return n > 0 ? (size_t)n : 0; }
+static size_t length_of(int n) { return n > 0 ? (size_t)n : 0; }
 
 /* Writes a part's title and lines to `to`; with NULL it only returns the length. */
 static size_t write_part(const laci_auto *a, int at, char *to, size_t size) {
   const laci_auto_part *part = &a->parts[at];
   const char *kind = part->engine ? "fast" : "exact";
-  size_t used = used_of(snprintf(to, size, "part %d of %d: %s, %zu step%s\n", at + 1, a->n_parts,
-                                 kind, part->n_steps, laci_plural((int64_t)part->n_steps)));
-  const char *text = part->engine ? laci_engine_text(part->engine) : "";
-  used += used_of(snprintf(to ? to + used : NULL, to ? size - used : 0, "%s", text));
+  size_t used = length_of(snprintf(to, size, "part %d of %d: %s, %zu step%s\n", at + 1, a->n_parts,
+                                   kind, part->n_steps, laci_plural((int64_t)part->n_steps)));
+  const char *text = part->engine ? laci_engine_plan_text(part->engine) : "";
+  used += length_of(snprintf(to ? to + used : NULL, to ? size - used : 0, "%s", text));
   for (size_t step = 0; !part->engine && step < part->n_steps; step++) {
     const laci_node *node = &a->graph->nodes[part->nodes[step]];
-    used += used_of(snprintf(to ? to + used : NULL, to ? size - used : 0, "%4zu  %-28s %s\n", step,
-                             node->type, node->name));
+    used += length_of(snprintf(to ? to + used : NULL, to ? size - used : 0, "%4zu  %-28s %s\n",
+                               step, node->type, node->name));
   }
   return used;
 }
@@ -143,7 +143,7 @@ lac_status laci_auto_write_text(laci_auto *a, lac_error *err) {
 
 static const char *text(const void *self) {
   const laci_auto *a = self;
-  return a->whole ? laci_engine_text(a->whole) : a->text;
+  return a->whole ? laci_engine_plan_text(a->whole) : a->text;
 }
 
 const laci_engine_row laci_engine_auto = {.name = LACI_ENGINE_AUTO,
@@ -157,7 +157,7 @@ const laci_engine_row laci_engine_auto = {.name = LACI_ENGINE_AUTO,
                                           .planned = planned,
                                           .text = text,
                                           .step_count = step_count,
-                                          .step_look = step_look,
+                                          .step_info = step_info,
                                           .output_step = output_step,
                                           .measure_costs = measure_costs,
                                           .knows_costs = knows_costs,

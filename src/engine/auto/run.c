@@ -11,29 +11,30 @@
 #include "tensor/buf.h"
 
 /** Maps the steps of a part's engine to the numbers of all steps, for the caller's watch. */
-typedef struct shifted {
+typedef struct shifted_watch {
   const laci_engine_watch *to;
   size_t first;
-} shifted;
+} shifted_watch;
 
-static lac_status tell(void *context, size_t step, lac_error *err) {
-  const shifted *s = context;
+static lac_status call_between(void *context, size_t step, lac_error *err) {
+  const shifted_watch *s = context;
   return s->to->between(s->to->context, s->first + step, err);
 }
 
 /* ---- From one kind to the other ---- */
 
 /* Copies a value of floats or integers from its buffer into the stepper, for exact nodes. */
-static lac_status to_walk(laci_auto *a, int value, const laci_engine_port *port, lac_error *err) {
+static lac_status copy_to_stepper(laci_auto *a, int value, const laci_engine_port *port,
+                                  lac_error *err) {
   laci_buf *buf = NULL;
   lac_status st = laci_engine_port_load(port, a->cut.types[value].dtype, a->at[value], &buf, err);
-  if (!st) laci_stepper_set(a->walk, value, buf);
+  if (!st) laci_stepper_set_value(a->walk, value, buf);
   return st;
 }
 
 /* Copies a result of exact nodes from the stepper to a buffer, for a fast part or the caller. */
-static lac_status from_walk(laci_auto *a, int value, const laci_engine_port *port, void *bytes,
-                            lac_error *err) {
+static lac_status copy_from_stepper(laci_auto *a, int value, const laci_engine_port *port,
+                                    void *bytes, lac_error *err) {
   const laci_buf *buf = laci_stepper_value(a->walk, value);
   char want[128], found[128];
   if (!buf) {
@@ -51,19 +52,19 @@ static lac_status from_walk(laci_auto *a, int value, const laci_engine_port *por
 
 static lac_status run_fast(laci_auto *a, const laci_auto_part *part, const laci_engine_watch *watch,
                            lac_error *err) {
-  shifted to = {.to = watch, .first = part->first_step};
+  shifted_watch to = {.to = watch, .first = part->first_step};
   laci_engine_watch own = watch ? *watch : (laci_engine_watch){0};
   if (own.begins) own.begins += part->first_step;
   if (own.seconds) own.seconds += part->first_step;
   if (own.between) {
-    own.between = tell;
+    own.between = call_between;
     own.context = &to;
   }
   lac_status st = LAC_OK;
   for (int at = 0; at < part->n_inputs && !st; at++) {
     int value = part->inputs[at], producer = a->graph->values[value].producer;
     bool exact = producer >= 0 && !a->cut.fast[producer];
-    if (exact) st = from_walk(a, value, &part->input_ports[at], a->at[value], err);
+    if (exact) st = copy_from_stepper(a, value, &part->input_ports[at], a->at[value], err);
     part->in[at] = a->at[value];
   }
   for (int at = 0; at < part->n_outputs; at++) part->out[at] = a->at[part->outputs[at]];
@@ -72,7 +73,7 @@ static lac_status run_fast(laci_auto *a, const laci_auto_part *part, const laci_
   }
   for (int at = 0; at < part->n_outputs && !st; at++) {
     int value = part->outputs[at];
-    if (a->walked[value]) st = to_walk(a, value, &part->output_ports[at], err);
+    if (a->walked[value]) st = copy_to_stepper(a, value, &part->output_ports[at], err);
   }
   return st;
 }
@@ -83,9 +84,9 @@ static lac_status run_exact(laci_auto *a, const laci_auto_part *part,
   for (size_t at = 0; at < part->n_steps && !st; at++) {
     size_t step = part->first_step + at;
     if (laci_engine_interrupted(watch)) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
-    double begin = laci_engine_step_begins(watch, step);
+    double begin = laci_engine_begin_step(watch, step);
     st = laci_stepper_step(a->walk, part->nodes[at], err);
-    if (!st) st = laci_engine_step_ends(watch, step, begin, err);
+    if (!st) st = laci_engine_end_step(watch, step, begin, err);
   }
   return st;
 }
@@ -94,8 +95,8 @@ static lac_status run_exact(laci_auto *a, const laci_auto_part *part,
 
 /* Prepares the buffers of a run. A value that is an output is computed in the output's buffer; an
  * output that is listed twice is copied at the end. */
-static lac_status begin(laci_auto *a, const void *const *inputs, void *const *outputs,
-                        lac_error *err) {
+static lac_status begin_run(laci_auto *a, const void *const *inputs, void *const *outputs,
+                            lac_error *err) {
   const laci_graph *graph = a->graph;
   a->held = a->budget;
   laci_stepper_destroy(a->walk);
@@ -110,12 +111,12 @@ static lac_status begin(laci_auto *a, const void *const *inputs, void *const *ou
   for (int at = 0; at < graph->n_inputs && !st; at++) {
     int value = graph->inputs[at];
     a->at[value] = (void *)(uintptr_t)inputs[at];
-    if (a->walked[value]) st = to_walk(a, value, &a->inputs[at], err);
+    if (a->walked[value]) st = copy_to_stepper(a, value, &a->inputs[at], err);
   }
   return st;
 }
 
-static lac_status end(laci_auto *a, void *const *outputs, lac_error *err) {
+static lac_status end_run(laci_auto *a, void *const *outputs, lac_error *err) {
   const laci_graph *graph = a->graph;
   lac_status st = LAC_OK;
   for (int at = 0; at < graph->n_outputs && !st; at++) {
@@ -126,7 +127,7 @@ static lac_status end(laci_auto *a, void *const *outputs, lac_error *err) {
     if (!fast && port->open && !laci_stepper_value(a->walk, value)) {
       st = laci_fail(err, LAC_UNSUPPORTED, "output '%s' could not be computed", port->name);
     }
-    if (!fast && !port->open) st = from_walk(a, value, port, outputs[at], err);
+    if (!fast && !port->open) st = copy_from_stepper(a, value, port, outputs[at], err);
   }
   return st;
 }
@@ -135,10 +136,10 @@ lac_status laci_auto_run(void *self, const void *const *inputs, void *const *out
                          const laci_engine_watch *watch, lac_error *err) {
   laci_auto *a = self;
   if (a->whole) return laci_engine_run_watched(a->whole, inputs, outputs, watch, err);
-  lac_status st = begin(a, inputs, outputs, err);
+  lac_status st = begin_run(a, inputs, outputs, err);
   for (int at = 0; at < a->n_parts && !st; at++) {
     const laci_auto_part *part = &a->parts[at];
     st = part->engine ? run_fast(a, part, watch, err) : run_exact(a, part, watch, err);
   }
-  return st ? st : end(a, outputs, err);
+  return st ? st : end_run(a, outputs, err);
 }

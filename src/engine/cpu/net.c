@@ -32,7 +32,7 @@ static pthread_once_t started = PTHREAD_ONCE_INIT;
 static lac_status describe_port(laci_net *net, int value, laci_engine_port *port, lac_error *err) {
   lac_status st =
       laci_engine_port_init(net->plan.graph, value, &net->plan.values[value].type, port, err);
-  if (!st) laci_engine_port_count(net->plan.graph, value, port, &net->plan.budget);
+  if (!st) laci_engine_port_add_to_budget(net->plan.graph, value, port, &net->plan.budget);
   return st;
 }
 
@@ -289,13 +289,13 @@ int laci_net_outputs(const laci_net *net, const laci_engine_port **ports) {
   return net->n_outputs;
 }
 
-laci_engine_memory laci_net_planned(const laci_net *net) {
+laci_engine_memory laci_net_planned_memory(const laci_net *net) {
   return (laci_engine_memory){.arena_bytes = net->plan.arena_bytes,
                               .weight_bytes = net->plan.weight_bytes,
                               .n_recomputed = net->plan.n_recomputed};
 }
 
-const char *laci_net_text(const laci_net *net) { return net->text; }
+const char *laci_net_plan_text(const laci_net *net) { return net->text; }
 
 const char *laci_net_careless(const laci_net *net) { return net->plan.careless; }
 
@@ -338,9 +338,9 @@ static lac_status run_steps(laci_net *net, const laci_engine_watch *watch, lac_e
   lac_status st = LAC_OK;
   for (size_t at = 0; at < net->n_steps && !st && !net->suspect; at++) {
     if (laci_engine_interrupted(watch)) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
-    double begin = laci_engine_step_begins(watch, at);
+    double begin = laci_engine_begin_step(watch, at);
     st = run_step(net, &net->steps[at], err);
-    if (!st) st = laci_engine_step_ends(watch, at, begin, err);
+    if (!st) st = laci_engine_end_step(watch, at, begin, err);
   }
   return st;
 }

@@ -52,9 +52,9 @@ bool laci_net_has_bf16(void);
 
 int laci_net_inputs(const laci_net *net, const laci_engine_port **ports);
 int laci_net_outputs(const laci_net *net, const laci_engine_port **ports);
-laci_engine_memory laci_net_planned(const laci_net *net);
+laci_engine_memory laci_net_planned_memory(const laci_net *net);
 /** The plan as text, one line for each step; it lives as long as the net. */
-const char *laci_net_text(const laci_net *net);
+const char *laci_net_plan_text(const laci_net *net);
 
 /** As laci_engine_run_watched. Allocates no memory, except that operators without a fast kernel may
  * allocate scratch memory; the plan's text names them. */
@@ -70,7 +70,7 @@ const char *laci_net_careless(const laci_net *net);
 const char *laci_net_suspect(const laci_net *net);
 
 size_t laci_net_step_count(const laci_net *net);
-laci_engine_step laci_net_step_look(const laci_net *net, size_t at);
+laci_engine_step laci_net_step_info(const laci_net *net, size_t at);
 size_t laci_net_output_step(const laci_net *net, int port);
 int laci_net_threads(const laci_net *net);
 

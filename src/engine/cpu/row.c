@@ -50,12 +50,14 @@ static lac_status run(void *self, const void *const *in, void *const *out,
 }
 
 static int threads(const void *self) { return laci_microbatches_threads(self); }
-static laci_engine_memory planned(const void *self) { return laci_microbatches_planned(self); }
-static const char *text(const void *self) { return laci_microbatches_text(self); }
+static laci_engine_memory planned(const void *self) {
+  return laci_microbatches_planned_memory(self);
+}
+static const char *text(const void *self) { return laci_microbatches_plan_text(self); }
 static size_t step_count(const void *self) { return laci_microbatches_step_count(self); }
 
-static laci_engine_step step_look(const void *self, size_t step) {
-  return laci_microbatches_step_look(self, step);
+static laci_engine_step step_info(const void *self, size_t step) {
+  return laci_microbatches_step_info(self, step);
 }
 
 static size_t output_step(const void *self, int port) {
@@ -73,7 +75,7 @@ const laci_engine_row laci_engine_cpu = {.name = LACI_ENGINE_FAST,
                                          .planned = planned,
                                          .text = text,
                                          .step_count = step_count,
-                                         .step_look = step_look,
+                                         .step_info = step_info,
                                          .output_step = output_step,
                                          .measure_costs = laci_cpu_measure_costs,
                                          .knows_costs = laci_cpu_has_costs,

@@ -118,7 +118,7 @@ size_t laci_net_output_step(const laci_net *net, int port) {
 
 int laci_net_threads(const laci_net *net) { return net->n_threads; }
 
-laci_engine_step laci_net_step_look(const laci_net *net, size_t at) {
+laci_engine_step laci_net_step_info(const laci_net *net, size_t at) {
   const laci_net_step *step = &net->steps[at];
   bool has_kernel = step->kernel && step->kernel[0];
   laci_engine_step info = {.what = step->what,

@@ -25,16 +25,16 @@ enum {
 /* ---- Small values ---- */
 
 /** Copies the content of an operand to another value. */
-static lac_status hand_on(laci_plain *run, const laci_node *node, int from, int to,
-                          lac_error *err) {
+static lac_status copy_value(laci_plain *run, const laci_node *node, int from, int to,
+                             lac_error *err) {
   laci_buf *copy = NULL;
-  lac_status st = laci_plain_find(run, node, from, err);
+  lac_status st = laci_plain_require(run, node, from, err);
   if (st || to < 0) return st;
   const laci_buf *buf = run->values[from];
   const laci_type type = {.dtype = buf->dtype, .shape = buf->shape};
-  st = laci_plain_make_sure(run, to, &type, err);
+  st = laci_plain_check_budget(run, to, &type, err);
   if (!st) st = laci_buf_copy(buf, &copy, err);
-  if (!st) laci_plain_put(run, to, copy);
+  if (!st) laci_plain_replace(run, to, copy);
   return st;
 }
 
@@ -45,7 +45,7 @@ static lac_status put_number(laci_plain *run, int value, lac_dtype dtype, int64_
   lac_status st = laci_buf_create(dtype, &scalar, &buf, err);
   if (st) return st;
   buf->i[0] = number;
-  laci_plain_put(run, value, buf);
+  laci_plain_replace(run, value, buf);
   return LAC_OK;
 }
 
@@ -55,7 +55,7 @@ static lac_status read_number(laci_plain *run, const laci_node *node, int port, 
   int value = node->inputs[port];
   *number = absent;
   if (value < 0) return LAC_OK;
-  lac_status st = laci_plain_find(run, node, value, err);
+  lac_status st = laci_plain_require(run, node, value, err);
   if (st) return st;
   const laci_buf *buf = run->values[value];
   if (!buf->i || buf->count != 1) {
@@ -85,14 +85,14 @@ bool laci_plain_is_active(const laci_plain *run, const laci_node *node) {
 
 /* ---- If ---- */
 
-static lac_status choose(laci_plain *run, const laci_node *node, lac_error *err) {
+static lac_status choose_branch_outputs(laci_plain *run, const laci_node *node, lac_error *err) {
   int n = node->n_outputs;
   int64_t condition;
   if (node->n_inputs != 1 + 2 * n)
     return laci_fail(err, LAC_UNSUPPORTED, "%s: an If without bodies", node->name);
   lac_status st = read_number(run, node, 0, 0, &condition, err);
   for (int at = 0; at < n && !st; at++)
-    st = hand_on(run, node, node->inputs[1 + at + (condition ? 0 : n)], node->outputs[at], err);
+    st = copy_value(run, node, node->inputs[1 + at + (condition ? 0 : n)], node->outputs[at], err);
   return st;
 }
 
@@ -105,11 +105,11 @@ static bool is_outside(const laci_graph *graph, int value, const laci_body *body
 
 /** Adds `more` readers to each value that the loop reads from outside. begin_too: count also what
  * its begin node reads. */
-static void hold(laci_plain *run, const laci_body *body, bool begin_too, int more) {
+static void add_readers(laci_plain *run, const laci_body *body, bool begin_too, int more) {
   for (int n = body->begin + !begin_too; n < body->end; n++) {
     const laci_node *node = &run->graph->nodes[n];
     for (int at = 0; at < node->n_inputs + node->n_captures; at++) {
-      int value = laci_plain_read(node, at);
+      int value = laci_plain_nth_read(node, at);
       if (value < 0 || !is_outside(run->graph, value, body)) continue;
       run->readers_left[value] += more;
       if (more < 0) laci_plain_release(run, value);
@@ -118,8 +118,8 @@ static void hold(laci_plain *run, const laci_body *body, bool begin_too, int mor
 }
 
 /** Resets the reader counts for another iteration, which reads the values of the body again. */
-static void count_anew(laci_plain *run, const laci_body *body) {
-  hold(run, body, false, 1);
+static void reset_reader_counts(laci_plain *run, const laci_body *body) {
+  add_readers(run, body, false, 1);
   for (int n = body->begin; n < body->end; n++) {
     const laci_node *node = &run->graph->nodes[n];
     for (int at = 0; at < node->n_outputs; at++) {
@@ -132,13 +132,14 @@ static void count_anew(laci_plain *run, const laci_body *body) {
 /* ---- Slices ---- */
 
 /** Computes the product of the sizes before an axis (outer) and after it (inner). */
-static void cut(const laci_shape *whole, int axis, int64_t *outer, int64_t *inner) {
+static void split_sizes(const laci_shape *whole, int axis, int64_t *outer, int64_t *inner) {
   *outer = *inner = 1;
   for (int k = 0; k < whole->rank; k++)
     *(k < axis ? outer : inner) *= k == axis ? 1 : whole->dims[k];
 }
 
-static void move(laci_buf *to, int64_t at, const laci_buf *from, int64_t begin, int64_t n) {
+static void copy_elements(laci_buf *to, int64_t at, const laci_buf *from, int64_t begin,
+                          int64_t n) {
   if (n && from->f) memcpy(to->f + at, from->f + begin, (size_t)n * sizeof *to->f);
   if (n && from->i) memcpy(to->i + at, from->i + begin, (size_t)n * sizeof *to->i);
 }
@@ -153,7 +154,7 @@ static bool is_reversed(const laci_node *node, const char *name, int k) {
 static lac_status find_sequence(laci_plain *run, const laci_node *begin, int k,
                                 const laci_buf **whole, int *axis, lac_error *err) {
   int value = begin->inputs[begin->n_inputs - (int)laci_node_int(begin, "num_scan_inputs", 0) + k];
-  lac_status st = laci_plain_find(run, begin, value, err);
+  lac_status st = laci_plain_require(run, begin, value, err);
   if (st) return st;
   *whole = run->values[value];
   *axis = laci_slice_axis(begin, "scan_input_axes", k, (*whole)->shape.rank);
@@ -176,11 +177,11 @@ static lac_status take_slice(laci_plain *run, const laci_node *begin, int k, int
   if (st) return st;
   int64_t outer, inner, n = whole->shape.dims[axis];
   if (is_reversed(begin, "scan_input_directions", k)) iteration = n - 1 - iteration;
-  cut(&whole->shape, axis, &outer, &inner);
+  split_sizes(&whole->shape, axis, &outer, &inner);
   for (int64_t o = 0; o < outer; o++)
-    move(slice, o * inner, whole, (o * n + iteration) * inner, inner);
+    copy_elements(slice, o * inner, whole, (o * n + iteration) * inner, inner);
   int to = begin->outputs[begin->n_outputs - (int)laci_node_int(begin, "num_scan_inputs", 0) + k];
-  laci_plain_put(run, to, slice);
+  laci_plain_replace(run, to, slice);
   return LAC_OK;
 }
 
@@ -226,7 +227,7 @@ static bool is_known(const laci_graph *graph, int value) {
   return known && known->i && known->count == 1 && !laci_is_symbol(known->i[0]);
 }
 
-static lac_status find_trips(loop *l) {
+static lac_status find_trip_count(loop *l) {
   const laci_plain *run = l->run;
   const int *inputs = l->begin->inputs;
   int64_t condition;
@@ -241,10 +242,10 @@ static lac_status find_trips(loop *l) {
 }
 
 /** Finds how many iterations the loop may have at most (wanted). */
-static lac_status find_wanted(loop *l) {
+static lac_status find_max_iterations(loop *l) {
   const laci_node *begin = l->begin;
   l->wanted = INT64_MAX;
-  if (!l->is_scan) return find_trips(l);
+  if (!l->is_scan) return find_trip_count(l);
   for (int k = 0; k < l->n_sequences; k++) {
     const laci_buf *whole;
     int axis;
@@ -274,10 +275,10 @@ static lac_status begin_iteration(loop *l, int64_t iteration) {
 
 static lac_status step_begin(loop *l) {
   laci_plain *run = l->run;
-  lac_status st = find_wanted(l);
+  lac_status st = find_max_iterations(l);
   run->iterates[l->begin->frames - 1] = !st && l->wanted > 0;
   if (st) return st;
-  hold(run, l->body, true, 1);
+  add_readers(run, l->body, true, 1);
   run->held[l->begin->frames - 1] = true;
   if (l->wanted == 0 && (l->is_scan || !run->max_iterations)) {
     if (!run->max_iterations) return LAC_OK;
@@ -287,23 +288,23 @@ static lac_status step_begin(loop *l) {
   st = begin_iteration(l, 0);
   int from = l->is_scan ? 0 : 2;
   for (int k = 0; k < l->ports.n_carried && !st; k++)
-    st = hand_on(run, l->begin, l->begin->inputs[from + k], l->begin->outputs[from + k], l->err);
+    st = copy_value(run, l->begin, l->begin->inputs[from + k], l->begin->outputs[from + k], l->err);
   return st;
 }
 
 /** The outputs of an iteration become the inputs of the next one, all at once. */
-static lac_status carry(loop *l) {
+static lac_status carry_values(loop *l) {
   int n = l->ports.n_carried;
   const int *in = l->end->inputs + l->ports.in, *out = l->end->inputs + l->ports.out;
   laci_buf **copies = laci_alloc((size_t)n, sizeof(laci_buf *));
   lac_status st = copies ? LAC_OK : laci_fail_memory(l->err, l->end->name);
   for (int k = 0; k < n && !st; k++) {
-    st = laci_plain_find(l->run, l->end, out[k], l->err);
+    st = laci_plain_require(l->run, l->end, out[k], l->err);
     if (!st) st = laci_buf_copy(l->run->values[out[k]], &copies[k], l->err);
   }
   for (int k = 0; k < n && copies; k++) {
     if (st) laci_buf_destroy(copies[k]);
-    else laci_plain_put(l->run, in[k], copies[k]);
+    else laci_plain_replace(l->run, in[k], copies[k]);
   }
   laci_free((void *)copies);
   return st;
@@ -311,9 +312,9 @@ static lac_status carry(loop *l) {
 
 static lac_status run_iteration(loop *l, int64_t iteration) {
   lac_status st = laci_interrupted() ? laci_fail(l->err, LAC_INTERRUPTED, "interrupted") : LAC_OK;
-  if (!st) st = carry(l);
+  if (!st) st = carry_values(l);
   if (st) return st;
-  count_anew(l->run, l->body);
+  reset_reader_counts(l->run, l->body);
   st = begin_iteration(l, iteration);
   for (int n = l->body->begin + 1; n < l->body->end && !st; n++)
     st = l->run->step(l->run, n, l->err);
@@ -322,8 +323,8 @@ static lac_status run_iteration(loop *l, int64_t iteration) {
 }
 
 /** Finds the type of n slices joined along their axis. */
-static lac_status whole_type(const loop *l, int k, const laci_type *slice, int64_t n,
-                             laci_type *whole, int *axis) {
+static lac_status joined_type(const loop *l, int k, const laci_type *slice, int64_t n,
+                              laci_type *whole, int *axis) {
   *whole = (laci_type){.dtype = slice->dtype, .shape = {.rank = slice->shape.rank + 1}};
   *axis = laci_slice_axis(l->end, "scan_output_axes", k, whole->shape.rank);
   if (slice->shape.rank < 0 || whole->shape.rank > LACI_MAX_RANK || *axis < 0) {
@@ -350,12 +351,12 @@ static lac_status keep_slices(loop *l) {
   lac_status st = LAC_OK;
   for (int k = 0; k < n && !st; k++) {
     int value = l->end->inputs[l->ports.slices + k], axis;
-    st = laci_plain_find(l->run, l->end, value, l->err);
+    st = laci_plain_require(l->run, l->end, value, l->err);
     if (st) return st;
     const laci_buf *slice = l->run->values[value];
     laci_type type = {.dtype = slice->dtype, .shape = slice->shape}, whole;
-    st = whole_type(l, k, &type, l->done, &whole, &axis);
-    if (!st) st = laci_plain_make_sure(l->run, value, &whole, l->err);
+    st = joined_type(l, k, &type, l->done, &whole, &axis);
+    if (!st) st = laci_plain_check_budget(l->run, value, &whole, l->err);
     if (!st) st = laci_buf_copy(slice, &l->slices[used + (size_t)k], l->err);
   }
   return st;
@@ -363,7 +364,7 @@ static lac_status keep_slices(loop *l) {
 
 static lac_status iterate(loop *l) {
   int64_t limit = l->run->max_iterations ? l->run->max_iterations : INT64_MAX, go_on = 1;
-  lac_status st = find_wanted(l);
+  lac_status st = find_max_iterations(l);
   bool iterates = l->run->iterates[l->end->frames - 1];
   if (!st && iterates) st = keep_slices(l);
   while (!st && iterates) {
@@ -400,7 +401,7 @@ static lac_status join_slices(loop *l, int k) {
   int64_t iterations = l->done && repeated > l->done ? repeated : l->done;
   laci_type whole;
   laci_buf *buf = NULL;
-  lac_status st = whole_type(l, k, &type, iterations, &whole, &axis);
+  lac_status st = joined_type(l, k, &type, iterations, &whole, &axis);
   if (st || to < 0) return to < 0 ? LAC_OK : st;
   int64_t count = laci_shape_count(&whole.shape), outer, inner;
   if (count < 0 || count > l->run->max_elements) {
@@ -408,9 +409,9 @@ static lac_status join_slices(loop *l, int k) {
                      l->end->name, l->end->type, l->ports.n_carried + k,
                      (long long)l->run->max_elements);
   }
-  st = laci_plain_make_sure(l->run, to, &whole, l->err);
+  st = laci_plain_check_budget(l->run, to, &whole, l->err);
   if (!st) st = laci_buf_create(whole.dtype, &whole.shape, &buf, l->err);
-  cut(&whole.shape, axis, &outer, &inner);
+  split_sizes(&whole.shape, axis, &outer, &inner);
   bool reversed = is_reversed(l->end, "scan_output_directions", k);
   for (int64_t t = 0; t < iterations && !st; t++) {
     const laci_buf *one = l->slices[(size_t)(t < l->done ? t : l->done - 1) * n + (size_t)k];
@@ -420,10 +421,10 @@ static lac_status join_slices(loop *l, int k) {
                      l->end->name, l->end->type, l->ports.n_carried + k);
     }
     for (int64_t o = 0; o < outer && !st; o++)
-      move(buf, (o * iterations + at) * inner, one, o * inner, inner);
+      copy_elements(buf, (o * iterations + at) * inner, one, o * inner, inner);
   }
   if (st) laci_buf_destroy(buf);
-  else laci_plain_put(l->run, to, buf);
+  else laci_plain_replace(l->run, to, buf);
   return st;
 }
 
@@ -434,12 +435,12 @@ static lac_status step_end(loop *l) {
   lac_status st = iterate(l);
   const int *from = l->end->inputs + (iterates ? l->ports.out : l->ports.first);
   for (int k = 0; k < l->ports.n_carried && !st; k++)
-    st = hand_on(l->run, l->end, from[k], l->end->outputs[k], l->err);
+    st = copy_value(l->run, l->end, from[k], l->end->outputs[k], l->err);
   for (int k = 0; k < l->ports.n_slices && !st; k++) st = join_slices(l, k);
   for (size_t k = 0; k < (size_t)l->done * (size_t)l->ports.n_slices; k++)
     laci_buf_destroy(l->slices[k]);
   laci_free((void *)l->slices);
-  if (l->run->held[l->end->frames - 1]) hold(l->run, l->body, true, -1);
+  if (l->run->held[l->end->frames - 1]) add_readers(l->run, l->body, true, -1);
   l->run->held[l->end->frames - 1] = false;
   l->run->last = end;
   return st;
@@ -448,7 +449,7 @@ static lac_status step_end(loop *l) {
 lac_status laci_plain_iterate(laci_plain *run, int node_id, lac_error *err) {
   const laci_node *node = &run->graph->nodes[node_id];
   loop l;
-  if (laci_node_control(node) == LACI_CONTROL_CHOICE) return choose(run, node, err);
+  if (laci_node_control(node) == LACI_CONTROL_CHOICE) return choose_branch_outputs(run, node, err);
   lac_status st = loop_init(&l, run, node, err);
   if (st) return st;
   return laci_node_control(node) == LACI_CONTROL_BEGIN ? step_begin(&l) : step_end(&l);

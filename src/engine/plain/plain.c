@@ -25,7 +25,7 @@ static lac_status load_output(laci_plain *run, int value, lac_error *err) {
 /** Marks the values that depend on the content of an input; in bodies all values do. The others
  * (computed from shapes and weights) are rounded to f32, as engines that compute in f32 have
  * them. */
-static void find_data(laci_plain *run) {
+static void mark_input_dependent_values(laci_plain *run) {
   const laci_graph *graph = run->graph;
   bool *found = run->from_data;
   for (int v = 0; v < graph->n_values; v++) found[v] = graph->values[v].is_input;
@@ -65,7 +65,7 @@ lac_status laci_plain_create(const laci_graph *graph, laci_stepper_load *load, v
   if (!made->values || !made->readers_left || !made->from_data || !made->replaced || !made->held ||
       !made->iterates)
     st = laci_fail_memory(err, "the plain engine");
-  if (!st) find_data(made);
+  if (!st) mark_input_dependent_values(made);
   for (int v = 0; v < graph->n_values && !st; v++)
     made->readers_left[v] = graph->values[v].n_readers;
   for (int at = 0; at < graph->n_outputs && !st; at++)
@@ -87,22 +87,26 @@ void laci_plain_destroy(laci_plain *run) {
   laci_free(run);
 }
 
-void laci_plain_limit(laci_plain *run, int64_t max_elements) { run->max_elements = max_elements; }
+void laci_plain_set_max_elements(laci_plain *run, int64_t max_elements) {
+  run->max_elements = max_elements;
+}
 
-void laci_plain_budget(laci_plain *run, laci_budget *budget) { run->budget = budget; }
+void laci_plain_set_budget(laci_plain *run, laci_budget *budget) { run->budget = budget; }
 
-void laci_plain_iterations(laci_plain *run, int max_iterations) {
+void laci_plain_set_iterations(laci_plain *run, int max_iterations) {
   run->max_iterations = max_iterations;
 }
 
-void laci_plain_single(laci_plain *run, bool single) { run->single = single; }
+void laci_plain_set_single(laci_plain *run, bool single) { run->single = single; }
 
-void laci_plain_unrounded(laci_plain *run, bool unrounded) { run->unrounded = unrounded; }
+void laci_plain_set_unrounded(laci_plain *run, bool unrounded) { run->unrounded = unrounded; }
 
-void laci_plain_keep(laci_plain *run, int64_t max_elements) { run->keep_elements = max_elements; }
+void laci_plain_set_max_kept_elements(laci_plain *run, int64_t max_elements) {
+  run->keep_elements = max_elements;
+}
 
-void laci_plain_set(laci_plain *run, int value, laci_buf *take) {
-  laci_plain_put(run, value, take);
+void laci_plain_set_value(laci_plain *run, int value, laci_buf *take) {
+  laci_plain_replace(run, value, take);
   run->replaced[value] = true;
 }
 
@@ -138,7 +142,7 @@ static lac_status step_init(laci_plain *run, const laci_node *node, step *s, lac
     return laci_fail_memory(err, node->name);
   for (int at = 0; at < node->n_inputs; at++) {
     if (node->inputs[at] < 0) continue;
-    lac_status st = laci_plain_find(run, node, node->inputs[at], err);
+    lac_status st = laci_plain_require(run, node, node->inputs[at], err);
     if (st) return st;
     s->in[at] = run->values[node->inputs[at]];
     s->in_types[at] = (laci_type){.dtype = s->in[at]->dtype, .shape = s->in[at]->shape};
@@ -185,7 +189,7 @@ static lac_status make_outputs(laci_plain *run, const step *s, lac_error *err) {
     if (type->dtype == LAC_DTYPE_NONE && node->outputs[at] >= 0)
       type->dtype = run->graph->values[node->outputs[at]].type.dtype;
     lac_status st = LAC_OK;
-    if (node->outputs[at] >= 0) st = laci_plain_make_sure(run, node->outputs[at], type, err);
+    if (node->outputs[at] >= 0) st = laci_plain_check_budget(run, node->outputs[at], type, err);
     if (!st) st = laci_buf_create(type->dtype, &type->shape, &s->out[at], err);
     if (st == LAC_MEMORY_LIMIT) return st; /* its text names the node */
     if (st) return laci_fail_in(err, st, "%s (%s)", node->name, node->type);
@@ -227,7 +231,7 @@ static lac_status step_plain(laci_plain *run, const laci_node *node, lac_error *
   if (!st) st = evaluate(run, &s, err);
   for (int at = 0; at < node->n_outputs && !st; at++) {
     if (node->outputs[at] < 0) continue;
-    laci_plain_put(run, node->outputs[at], s.out[at]);
+    laci_plain_replace(run, node->outputs[at], s.out[at]);
     s.out[at] = NULL;
   }
   step_clear(&s);
@@ -236,7 +240,7 @@ static lac_status step_plain(laci_plain *run, const laci_node *node, lac_error *
 
 /* A node that would not run in a real run may fail, since its operands need not fit: such a failure
  * becomes LAC_UNSUPPORTED. */
-static lac_status forgive(lac_status st) {
+static lac_status tolerate_failure(lac_status st) {
   return !st || laci_ends_the_run(st) ? st : LAC_UNSUPPORTED;
 }
 
@@ -246,12 +250,12 @@ lac_status laci_plain_step(laci_plain *run, int node_id, lac_error *err) {
   run->last = node_id;
   bool active = laci_plain_is_active(run, node);
   for (int at = 0; at < node->n_outputs && !active; at++) {
-    if (node->outputs[at] >= 0) laci_plain_put(run, node->outputs[at], NULL);
+    if (node->outputs[at] >= 0) laci_plain_replace(run, node->outputs[at], NULL);
   }
   if (!active && !run->max_iterations) return LAC_OK;
   lac_status st =
       laci_node_control(node) ? laci_plain_iterate(run, node_id, err) : step_plain(run, node, err);
-  return active ? st : forgive(st);
+  return active ? st : tolerate_failure(st);
 }
 
 lac_status laci_plain_run_all(laci_plain *run, lac_error *err) {
@@ -263,24 +267,24 @@ lac_status laci_plain_run_all(laci_plain *run, lac_error *err) {
 
 /* ---- Planning: the same walk over sizes alone ---- */
 
-typedef struct outlook {
+typedef struct memory_plan {
   const laci_graph *graph;
   const laci_type *types; /* [n_values] */
   const bool *skipped;    /* [n_stored], or NULL */
   laci_budget *now, most;
   uint64_t *held;    /* [n_values] bytes */
   int *readers_left; /* [n_values] */
-} outlook;
+} memory_plan;
 
-static void foresee(outlook *o, int value) {
+static void plan_value(memory_plan *o, int value) {
   const laci_value *v = &o->graph->values[value];
   if (o->held[value] || (v->stored >= 0 && o->skipped && o->skipped[v->stored])) return;
   o->held[value] = laci_plain_bytes(&o->types[value]);
-  laci_plain_count(o->now, o->graph, value, &o->types[value]);
+  laci_plain_add_to_budget(o->now, o->graph, value, &o->types[value]);
   laci_budget_keep_most(&o->most, o->now);
 }
 
-static void give_back(outlook *o, int value) {
+static void plan_release(memory_plan *o, int value) {
   const laci_value *v = &o->graph->values[value];
   bool reload = v->stored >= 0 && laci_shape_count(&o->types[value].shape) > default_keep;
   if (v->is_output || (o->readers_left[value] > 0 && !reload)) return;
@@ -288,40 +292,40 @@ static void give_back(outlook *o, int value) {
   o->held[value] = 0;
 }
 
-static void foresee_node(outlook *o, const laci_node *node) {
+static void plan_node(memory_plan *o, const laci_node *node) {
   int n_read = node->n_inputs + node->n_captures;
   for (int at = 0; at < node->n_inputs; at++) {
     int value = node->inputs[at];
-    if (value >= 0 && o->graph->values[value].stored >= 0) foresee(o, value);
+    if (value >= 0 && o->graph->values[value].stored >= 0) plan_value(o, value);
   }
   for (int at = 0; at < node->n_outputs; at++) {
-    if (node->outputs[at] >= 0) foresee(o, node->outputs[at]);
+    if (node->outputs[at] >= 0) plan_value(o, node->outputs[at]);
   }
   for (int at = 0; at < n_read; at++) {
-    int value = laci_plain_read(node, at);
+    int value = laci_plain_nth_read(node, at);
     if (value < 0) continue;
     o->readers_left[value]--;
-    give_back(o, value);
+    plan_release(o, value);
   }
   for (int at = 0; at < node->n_outputs; at++) {
-    if (node->outputs[at] >= 0) give_back(o, node->outputs[at]);
+    if (node->outputs[at] >= 0) plan_release(o, node->outputs[at]);
   }
 }
 
-lac_status laci_plain_plan(const laci_graph *graph, const laci_type *types, const bool *skipped,
-                           laci_budget *budget, lac_error *err) {
+lac_status laci_plain_plan_memory(const laci_graph *graph, const laci_type *types,
+                                  const bool *skipped, laci_budget *budget, lac_error *err) {
   size_t n = (size_t)graph->n_values;
   laci_budget now = *budget;
-  outlook o = {.graph = graph, .types = types, .skipped = skipped, .now = &now, .most = now};
+  memory_plan o = {.graph = graph, .types = types, .skipped = skipped, .now = &now, .most = now};
   o.held = laci_alloc(n, sizeof *o.held);
   o.readers_left = laci_alloc(n, sizeof *o.readers_left);
   lac_status st = o.held && o.readers_left ? LAC_OK : laci_fail_memory(err, "the plan of a run");
   for (size_t v = 0; v < n && !st; v++) o.readers_left[v] = graph->values[v].n_readers;
-  for (int at = 0; at < graph->n_inputs && !st; at++) foresee(&o, graph->inputs[at]);
+  for (int at = 0; at < graph->n_inputs && !st; at++) plan_value(&o, graph->inputs[at]);
   for (int at = 0; at < graph->n_outputs && !st; at++) {
-    if (graph->values[graph->outputs[at]].stored >= 0) foresee(&o, graph->outputs[at]);
+    if (graph->values[graph->outputs[at]].stored >= 0) plan_value(&o, graph->outputs[at]);
   }
-  for (int at = 0; at < graph->n_nodes && !st; at++) foresee_node(&o, &graph->nodes[at]);
+  for (int at = 0; at < graph->n_nodes && !st; at++) plan_node(&o, &graph->nodes[at]);
   laci_free(o.held);
   laci_free(o.readers_left);
   if (!st) *budget = o.most;

@@ -22,25 +22,25 @@ void laci_plain_destroy(laci_plain *run);
 
 /** Sets the most elements a value may have (default 2^31), so that a false shape in a file cannot
  * use up memory. */
-void laci_plain_limit(laci_plain *run, int64_t max_elements);
+void laci_plain_set_max_elements(laci_plain *run, int64_t max_elements);
 /** Stored tensors of up to so many elements are kept between nodes (default 65536); larger ones are
  * loaded again for each node. */
-void laci_plain_keep(laci_plain *run, int64_t max_elements);
+void laci_plain_set_max_kept_elements(laci_plain *run, int64_t max_elements);
 
 /** Sets laci_stepper_options.iterations. */
-void laci_plain_iterations(laci_plain *run, int max_iterations);
+void laci_plain_set_iterations(laci_plain *run, int max_iterations);
 
 /** Sets laci_stepper_options.single. */
-void laci_plain_single(laci_plain *run, bool single);
+void laci_plain_set_single(laci_plain *run, bool single);
 
 /** Sets laci_stepper_options.unrounded. */
-void laci_plain_unrounded(laci_plain *run, bool unrounded);
+void laci_plain_set_unrounded(laci_plain *run, bool unrounded);
 
 /** Sets laci_stepper_options.budget; NULL (default): no limit. */
-void laci_plain_budget(laci_plain *run, laci_budget *budget);
+void laci_plain_set_budget(laci_plain *run, laci_budget *budget);
 
-/** As laci_stepper_set. */
-void laci_plain_set(laci_plain *run, int value, laci_buf *take);
+/** As laci_stepper_set_value. */
+void laci_plain_set_value(laci_plain *run, int value, laci_buf *take);
 
 /** As laci_stepper_step; LAC_BAD_SHAPE also for a value that is over the limit. */
 LAC_MUST_CHECK lac_status laci_plain_step(laci_plain *run, int node, lac_error *err);
@@ -48,9 +48,10 @@ LAC_MUST_CHECK lac_status laci_plain_step(laci_plain *run, int node, lac_error *
 /** Steps all nodes in order. */
 LAC_MUST_CHECK lac_status laci_plain_run_all(laci_plain *run, lac_error *err);
 
-/** As laci_stepper_plan, for this engine, which holds values as double and int64. */
-LAC_MUST_CHECK lac_status laci_plain_plan(const laci_graph *graph, const laci_type *types,
-                                          const bool *skipped, laci_budget *budget, lac_error *err);
+/** As laci_stepper_plan_memory, for this engine, which holds values as double and int64. */
+LAC_MUST_CHECK lac_status laci_plain_plan_memory(const laci_graph *graph, const laci_type *types,
+                                                 const bool *skipped, laci_budget *budget,
+                                                 lac_error *err);
 
 /** As laci_stepper_value. */
 const laci_buf *laci_plain_value(const laci_plain *run, int value);

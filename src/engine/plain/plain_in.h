@@ -35,22 +35,22 @@ struct laci_plain {
 /** Bytes that a value of that type takes in this engine: 8 for each element. */
 uint64_t laci_plain_bytes(const laci_type *type);
 /** Adds a value of that type to the budget. */
-void laci_plain_count(laci_budget *budget, const laci_graph *graph, int value,
-                      const laci_type *type);
+void laci_plain_add_to_budget(laci_budget *budget, const laci_graph *graph, int value,
+                              const laci_type *type);
 /** Loads a stored tensor unless its content is in memory already. */
 LAC_MUST_CHECK lac_status laci_plain_load(laci_plain *run, int value, lac_error *err);
 
 /** Replaces the content of a value by `take` (NULL: none), of which it takes ownership. */
-void laci_plain_put(laci_plain *run, int value, laci_buf *take);
+void laci_plain_replace(laci_plain *run, int value, laci_buf *take);
 /** Checks that the budget allows a value of that type. Fails LAC_MEMORY_LIMIT. */
-LAC_MUST_CHECK lac_status laci_plain_make_sure(laci_plain *run, int value, const laci_type *type,
-                                               lac_error *err);
+LAC_MUST_CHECK lac_status laci_plain_check_budget(laci_plain *run, int value, const laci_type *type,
+                                                  lac_error *err);
 /** Makes sure that an operand has content: loads a stored tensor, and fails for a value that was
  * not computed. */
-LAC_MUST_CHECK lac_status laci_plain_find(laci_plain *run, const laci_node *node, int value,
-                                          lac_error *err);
+LAC_MUST_CHECK lac_status laci_plain_require(laci_plain *run, const laci_node *node, int value,
+                                             lac_error *err);
 /** The at-th value that a node reads (inputs, then captures); -1: none, or read before. */
-int laci_plain_read(const laci_node *node, int at);
+int laci_plain_nth_read(const laci_node *node, int at);
 /** Frees a value whose readers have all run. A large stored tensor is freed after each reader, and
  * loaded again. */
 void laci_plain_release(laci_plain *run, int value);

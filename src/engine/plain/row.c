@@ -66,7 +66,7 @@ static lac_status describe_ports(const plan *p, const int *values, int n, laci_e
   for (int at = 0; at < n && !st; at++) {
     int value = values[at];
     st = laci_engine_port_init(&p->own.graph, value, &p->types[value], &(*ports)[at], err);
-    if (!st) laci_engine_port_count(&p->own.graph, value, &(*ports)[at], budget);
+    if (!st) laci_engine_port_add_to_budget(&p->own.graph, value, &(*ports)[at], budget);
   }
   return st;
 }
@@ -93,14 +93,14 @@ static lac_status plan_observer(plan *p, const laci_engine_observer *observer, l
 
 static lac_status plan_memory(plan *p, laci_budget *budget, lac_error *err) {
   uint64_t before = budget->needed;
-  lac_status st = laci_plain_plan(&p->own.graph, p->types, NULL, budget, err);
+  lac_status st = laci_plain_plan_memory(&p->own.graph, p->types, NULL, budget, err);
   p->memory.arena_bytes = (size_t)(budget->needed - before);
   return st ? st : laci_budget_check(budget, "the run", err);
 }
 
 /* ---- Steps ---- */
 
-static int value_of(const int *values, int n, int at) { return at < n ? values[at] : -1; }
+static int value_at(const int *values, int n, int at) { return at < n ? values[at] : -1; }
 
 static int64_t bytes_of(const plan *p, int value) {
   if (value < 0) return 0;
@@ -113,7 +113,7 @@ static size_t step_count(const void *self) {
   return (size_t)p->own.graph.n_nodes;
 }
 
-static laci_engine_step step_look(const void *self, size_t at) {
+static laci_engine_step step_info(const void *self, size_t at) {
   const plan *p = self;
   const laci_node *node = &p->own.graph.nodes[at];
   laci_engine_step step = {.name = node->name[0] ? node->name : NULL,
@@ -121,8 +121,8 @@ static laci_engine_step step_look(const void *self, size_t at) {
                            .what = node->type,
                            .kernel = LACI_ENGINE_EXACT,
                            .plain = true};
-  int x = value_of(node->inputs, node->n_inputs, 0), w = value_of(node->inputs, node->n_inputs, 1);
-  int y = value_of(node->outputs, node->n_outputs, 0);
+  int x = value_at(node->inputs, node->n_inputs, 0), w = value_at(node->inputs, node->n_inputs, 1);
+  int y = value_at(node->outputs, node->n_outputs, 0);
   if (x >= 0 && w >= 0 && y >= 0) {
     step.flops =
         laci_engine_node_flops(node, &p->types[x].shape, &p->types[w].shape, &p->types[y].shape);
@@ -147,7 +147,7 @@ static size_t write_text(const plan *p, char *to, size_t capacity) {
   size_t used = write_line(to, capacity, "step  %-28s %-26s node\n", "what", "result");
   for (int n = 0; n < p->own.graph.n_nodes; n++) {
     const laci_node *node = &p->own.graph.nodes[n];
-    int y = value_of(node->outputs, node->n_outputs, 0);
+    int y = value_at(node->outputs, node->n_outputs, 0);
     if (y >= 0) laci_shape_text(&p->types[y].shape, shape, sizeof shape);
     used += write_line(to ? to + used : NULL, capacity - used, "%4d  %-28s %-26s %s\n", n,
                        node->type, y >= 0 ? shape : "", node->name);
@@ -184,8 +184,8 @@ static void destroy(void *self) {
   laci_free(p);
 }
 
-static lac_status make(plan *p, const laci_graph *graph, const laci_engine_options *options,
-                       laci_budget *budget, lac_error *err) {
+static lac_status make_plan(plan *p, const laci_graph *graph, const laci_engine_options *options,
+                            laci_budget *budget, lac_error *err) {
   lac_status st = laci_engine_graph_init(&p->own, graph, options, NULL, budget, err);
   p->memory.weight_bytes = p->own.size_bytes;
   if (!st) st = check_nodes(graph, err);
@@ -208,7 +208,7 @@ static lac_status create(const laci_graph *graph, const laci_engine_options *opt
   plan *p = laci_alloc(1, sizeof *p);
   if (!p) return laci_fail_memory(err, "the engine");
   laci_budget budget = options->budget ? *options->budget : laci_budget_of(UINT64_MAX);
-  lac_status st = make(p, graph, options, &budget, err);
+  lac_status st = make_plan(p, graph, options, &budget, err);
   if (st) destroy(p);
   else *self = p;
   if (!st && options->budget) *options->budget = budget;
@@ -244,7 +244,7 @@ static const char *text(const void *self) {
 
 /* ---- Running ---- */
 
-static lac_status show(const plan *p, int value, const laci_buf *buf, lac_error *err) {
+static lac_status observe_value(const plan *p, int value, const laci_buf *buf, lac_error *err) {
   int at = p->observed_at ? p->observed_at[value] : -1;
   if (at < 0) return LAC_OK;
   const laci_engine_port *port = &p->observed[at];
@@ -257,7 +257,7 @@ static lac_status show(const plan *p, int value, const laci_buf *buf, lac_error 
 }
 
 /* Shows observed stored tensors; they are loaded here, since maybe no node reads them. */
-static lac_status show_stored(const plan *p, lac_error *err) {
+static lac_status observe_stored(const plan *p, lac_error *err) {
   lac_status st = LAC_OK;
   for (int at = 0; at < p->n_observed && !st; at++) {
     int value = p->values[at], s = p->own.graph.values[value].stored;
@@ -266,20 +266,20 @@ static lac_status show_stored(const plan *p, lac_error *err) {
     const laci_stored *stored = &p->own.graph.stored[s];
     const laci_type type = {stored->dtype, stored->shape};
     st = laci_buf_from_bytes(&type, stored->bytes, stored->size_bytes, &buf, err);
-    if (!st) st = show(p, value, buf, err);
+    if (!st) st = observe_value(p, value, buf, err);
     laci_buf_destroy(buf);
   }
   return st;
 }
 
-static lac_status show_outputs(const plan *p, const laci_plain *run, int node, lac_error *err) {
+static lac_status observe_outputs(const plan *p, const laci_plain *run, int node, lac_error *err) {
   const laci_node *n = &p->own.graph.nodes[node];
   lac_status st = LAC_OK;
   for (int at = 0; at < n->n_outputs && !st; at++) {
     int value = n->outputs[at];
     const laci_buf *buf = value >= 0 ? laci_plain_value(run, value) : NULL;
     /* the values of a body that was not run do not exist */
-    if (buf || (value >= 0 && !n->body)) st = show(p, value, buf, err);
+    if (buf || (value >= 0 && !n->body)) st = observe_value(p, value, buf, err);
   }
   return st;
 }
@@ -292,8 +292,8 @@ static lac_status set_inputs(const plan *p, laci_plain *run, const void *const *
     laci_buf *buf = NULL;
     st = laci_engine_port_load(&p->inputs[at], p->types[value].dtype, in[at], &buf, err);
     if (st) return st;
-    laci_plain_set(run, value, buf);
-    st = show(p, value, buf, err);
+    laci_plain_set_value(run, value, buf);
+    st = observe_value(p, value, buf, err);
   }
   return st;
 }
@@ -303,10 +303,10 @@ static lac_status run_nodes(const plan *p, laci_plain *run, const laci_engine_wa
   lac_status st = LAC_OK;
   for (int node = 0; node < p->own.graph.n_nodes && !st; node++) {
     if (laci_engine_interrupted(watch)) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
-    double begin = laci_engine_step_begins(watch, (size_t)node);
+    double begin = laci_engine_begin_step(watch, (size_t)node);
     st = laci_plain_step(run, node, err);
-    if (!st && p->observed_at) st = show_outputs(p, run, node, err);
-    if (!st) st = laci_engine_step_ends(watch, (size_t)node, begin, err);
+    if (!st && p->observed_at) st = observe_outputs(p, run, node, err);
+    if (!st) st = laci_engine_end_step(watch, (size_t)node, begin, err);
   }
   return st;
 }
@@ -326,7 +326,7 @@ static lac_status run(void *self, const void *const *in, void *const *out,
   const plan *p = self;
   laci_plain *walk = NULL;
   lac_status st = laci_plain_create(&p->own.graph, NULL, NULL, p->pool, &walk, err);
-  if (!st) st = show_stored(p, err);
+  if (!st) st = observe_stored(p, err);
   if (!st) st = set_inputs(p, walk, in, err);
   if (!st) st = run_nodes(p, walk, watch, err);
   if (!st) st = copy_outputs(p, walk, out, err);
@@ -341,16 +341,18 @@ static lac_status walk_create(const laci_graph *graph, const laci_stepper_option
   laci_plain *walk = NULL;
   lac_status st =
       laci_plain_create(graph, options->load, options->load_context, options->pool, &walk, err);
-  if (!st) laci_plain_budget(walk, options->budget);
-  if (!st) laci_plain_iterations(walk, options->iterations);
-  if (!st) laci_plain_single(walk, options->single);
-  if (!st) laci_plain_unrounded(walk, options->unrounded);
+  if (!st) laci_plain_set_budget(walk, options->budget);
+  if (!st) laci_plain_set_iterations(walk, options->iterations);
+  if (!st) laci_plain_set_single(walk, options->single);
+  if (!st) laci_plain_set_unrounded(walk, options->unrounded);
   *self = walk;
   return st;
 }
 
 static void walk_destroy(void *self) { laci_plain_destroy(self); }
-static void walk_set(void *self, int value, laci_buf *take) { laci_plain_set(self, value, take); }
+static void walk_set(void *self, int value, laci_buf *take) {
+  laci_plain_set_value(self, value, take);
+}
 
 static lac_status walk_step(void *self, int node, lac_error *err) {
   return laci_plain_step(self, node, err);
@@ -360,12 +362,12 @@ static const laci_buf *walk_value(const void *self, int value) {
   return laci_plain_value(self, value);
 }
 
-static const laci_stepping stepping = {.create = walk_create,
-                                       .destroy = walk_destroy,
-                                       .set = walk_set,
-                                       .step = walk_step,
-                                       .value = walk_value,
-                                       .plan = laci_plain_plan};
+static const laci_stepper_functions stepping = {.create = walk_create,
+                                                .destroy = walk_destroy,
+                                                .set = walk_set,
+                                                .step = walk_step,
+                                                .value = walk_value,
+                                                .plan = laci_plain_plan_memory};
 
 const laci_engine_row laci_engine_plain = {.name = LACI_ENGINE_EXACT,
                                            .supports = supports,
@@ -378,5 +380,5 @@ const laci_engine_row laci_engine_plain = {.name = LACI_ENGINE_EXACT,
                                            .planned = planned,
                                            .text = text,
                                            .step_count = step_count,
-                                           .step_look = step_look,
+                                           .step_info = step_info,
                                            .stepping = &stepping};

@@ -27,8 +27,8 @@ uint64_t laci_plain_bytes(const laci_type *type) {
 }
 
 /** Adds a value of that type to the budget. */
-void laci_plain_count(laci_budget *budget, const laci_graph *graph, int value,
-                      const laci_type *type) {
+void laci_plain_add_to_budget(laci_budget *budget, const laci_graph *graph, int value,
+                              const laci_type *type) {
   char text[256] = "";
   uint64_t bytes = laci_plain_bytes(type);
   laci_type here = *type; /* as this engine holds it */
@@ -37,7 +37,7 @@ void laci_plain_count(laci_budget *budget, const laci_graph *graph, int value,
   laci_budget_add(budget, bytes, "%s", text);
 }
 
-void laci_plain_put(laci_plain *run, int value, laci_buf *take) {
+void laci_plain_replace(laci_plain *run, int value, laci_buf *take) {
   if (run->budget) {
     laci_budget_give_back(run->budget, bytes_of(run->values[value]));
     laci_budget_add_sum(run->budget, bytes_of(take));
@@ -47,10 +47,11 @@ void laci_plain_put(laci_plain *run, int value, laci_buf *take) {
 }
 
 /** Checks that the budget allows a value of that type. Fails LAC_MEMORY_LIMIT. */
-lac_status laci_plain_make_sure(laci_plain *run, int value, const laci_type *type, lac_error *err) {
+lac_status laci_plain_check_budget(laci_plain *run, int value, const laci_type *type,
+                                   lac_error *err) {
   if (laci_budget_has(run->budget, laci_plain_bytes(type))) return LAC_OK;
   laci_budget then = *run->budget;
-  laci_plain_count(&then, run->graph, value, type);
+  laci_plain_add_to_budget(&then, run->graph, value, type);
   return laci_budget_check(&then, "the run", err);
 }
 
@@ -62,7 +63,7 @@ lac_status laci_plain_load(laci_plain *run, int value, lac_error *err) {
   lac_status st = run->load ? run->load(run->context, v->stored, &buf, err)
                             : load_bytes(run->graph, v->stored, &buf, err);
   if (st) return laci_fail_in(err, st, "%s", v->name);
-  laci_plain_put(run, value, buf);
+  laci_plain_replace(run, value, buf);
   return LAC_OK;
 }
 
@@ -73,12 +74,12 @@ void laci_plain_release(laci_plain *run, int value) {
   bool last = run->readers_left[value] <= 0;
   bool stored = v->stored >= 0 && !run->replaced[value] && run->values[value];
   bool reload = stored && run->values[value]->count > run->keep_elements;
-  if (!v->is_output && (last || reload)) laci_plain_put(run, value, NULL);
+  if (!v->is_output && (last || reload)) laci_plain_replace(run, value, NULL);
 }
 
 /** Does the node also read that value at an earlier place? A node that reads a value twice is one
  * reader. */
-static bool read_before(const laci_node *node, int at, int value) {
+static bool is_read_before(const laci_node *node, int at, int value) {
   for (int before = 0; before < at; before++) {
     int other =
         before < node->n_inputs ? node->inputs[before] : node->captures[before - node->n_inputs];
@@ -87,16 +88,16 @@ static bool read_before(const laci_node *node, int at, int value) {
   return false;
 }
 
-int laci_plain_read(const laci_node *node, int at) {
+int laci_plain_nth_read(const laci_node *node, int at) {
   int value = at < node->n_inputs ? node->inputs[at] : node->captures[at - node->n_inputs];
-  return value >= 0 && !read_before(node, at, value) ? value : -1;
+  return value >= 0 && !is_read_before(node, at, value) ? value : -1;
 }
 
 void laci_plain_release_last(laci_plain *run) {
   if (run->last < 0) return;
   const laci_node *node = &run->graph->nodes[run->last];
   for (int at = 0; at < node->n_inputs + node->n_captures; at++) {
-    int value = laci_plain_read(node, at);
+    int value = laci_plain_nth_read(node, at);
     if (value < 0) continue;
     run->readers_left[value]--;
     laci_plain_release(run, value);
@@ -107,7 +108,7 @@ void laci_plain_release_last(laci_plain *run) {
   run->last = -1;
 }
 
-lac_status laci_plain_find(laci_plain *run, const laci_node *node, int value, lac_error *err) {
+lac_status laci_plain_require(laci_plain *run, const laci_node *node, int value, lac_error *err) {
   const laci_value *v = &run->graph->values[value];
   if (v->stored >= 0) return laci_plain_load(run, value, err);
   if (run->values[value]) return LAC_OK;

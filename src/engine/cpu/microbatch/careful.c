@@ -92,7 +92,7 @@ static size_t step_named(const laci_microbatches *stages, const char *name, size
   const size_t n = laci_microbatches_step_count(stages);
   for (size_t more = 0; name && more < n; more++) {
     const size_t at = (from + more) % n;
-    const char *other = laci_microbatches_step_look(stages, at).name;
+    const char *other = laci_microbatches_step_info(stages, at).name;
     if (other && strcmp(other, name) == 0) return at;
   }
   return from;
@@ -104,7 +104,7 @@ static void spread_seconds(const laci_microbatches *stages, double *seconds) {
   size_t to = 0;
   for (size_t at = 0; at < n; at++) seconds[at] = 0;
   for (size_t at = 0; at < n_own && n > 0; at++) {
-    to = step_named(stages, laci_net_step_look(stages->careful, at).name, to);
+    to = step_named(stages, laci_net_step_info(stages->careful, at).name, to);
     seconds[to] += stages->careful_seconds[at];
   }
 }

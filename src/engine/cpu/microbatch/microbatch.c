@@ -21,11 +21,11 @@ int laci_microbatches_outputs(const laci_microbatches *stages, const laci_engine
 }
 
 /* The arena's bytes include the values at cuts, which live between steps. */
-laci_engine_memory laci_microbatches_planned(const laci_microbatches *stages) {
+laci_engine_memory laci_microbatches_planned_memory(const laci_microbatches *stages) {
   laci_engine_memory sum = {0};
   for (int at = 0; at < stages->n; at++) {
     const laci_stage *s = &stages->stages[at];
-    const laci_engine_memory own = laci_net_planned(s->net);
+    const laci_engine_memory own = laci_net_planned_memory(s->net);
     sum.arena_bytes += own.arena_bytes + s->bytes_written * (size_t)s->micro_batches;
     sum.weight_bytes += own.weight_bytes;
     sum.n_recomputed += own.n_recomputed;
@@ -43,10 +43,10 @@ size_t laci_microbatches_step_count(const laci_microbatches *stages) {
   return laci_microbatches_last(stages)->first_step + laci_microbatches_last(stages)->n_steps;
 }
 
-laci_engine_step laci_microbatches_step_look(const laci_microbatches *stages, size_t at) {
+laci_engine_step laci_microbatches_step_info(const laci_microbatches *stages, size_t at) {
   const laci_stage *s = stages->stages;
   while (at >= s->first_step + s->n_steps) s++;
-  laci_engine_step step = laci_net_step_look(s->net, at - s->first_step);
+  laci_engine_step step = laci_net_step_info(s->net, at - s->first_step);
   step.micro_batches = s->micro_batches;
   step.flops *= s->micro_batches;
   step.bytes_read *= s->micro_batches;
@@ -78,20 +78,20 @@ static int write_title(const laci_microbatches *stages, int at, char *to, size_t
 lac_status laci_microbatches_write_text(laci_microbatches *stages, lac_error *err) {
   size_t size = 1;
   for (int at = 0; at < stages->n; at++) {
-    size +=
-        (size_t)write_title(stages, at, NULL, 0) + strlen(laci_net_text(stages->stages[at].net));
+    size += (size_t)write_title(stages, at, NULL, 0) +
+            strlen(laci_net_plan_text(stages->stages[at].net));
   }
   char *to = stages->text = laci_alloc(size, 1);
   if (!to) return laci_fail_memory(err, "the plan's text");
   for (int at = 0; at < stages->n; at++) {
     to += write_title(stages, at, to, size - (size_t)(to - stages->text));
-    const size_t n = strlen(laci_net_text(stages->stages[at].net));
-    memcpy(to, laci_net_text(stages->stages[at].net), n);
+    const size_t n = strlen(laci_net_plan_text(stages->stages[at].net));
+    memcpy(to, laci_net_plan_text(stages->stages[at].net), n);
     to += n;
   }
   return LAC_OK;
 }
 
-const char *laci_microbatches_text(const laci_microbatches *stages) {
-  return stages->text ? stages->text : laci_net_text(stages->stages[0].net);
+const char *laci_microbatches_plan_text(const laci_microbatches *stages) {
+  return stages->text ? stages->text : laci_net_plan_text(stages->stages[0].net);
 }

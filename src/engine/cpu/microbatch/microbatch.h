@@ -28,13 +28,13 @@ void laci_microbatches_destroy(laci_microbatches *stages);
  * is for all micro-batches together. */
 int laci_microbatches_inputs(const laci_microbatches *stages, const laci_engine_port **ports);
 int laci_microbatches_outputs(const laci_microbatches *stages, const laci_engine_port **ports);
-laci_engine_memory laci_microbatches_planned(const laci_microbatches *stages);
-const char *laci_microbatches_text(const laci_microbatches *stages);
+laci_engine_memory laci_microbatches_planned_memory(const laci_microbatches *stages);
+const char *laci_microbatches_plan_text(const laci_microbatches *stages);
 LAC_MUST_CHECK lac_status laci_microbatches_run(laci_microbatches *stages,
                                                 const void *const *inputs, void *const *outputs,
                                                 const laci_engine_watch *watch, lac_error *err);
 size_t laci_microbatches_step_count(const laci_microbatches *stages);
-laci_engine_step laci_microbatches_step_look(const laci_microbatches *stages, size_t at);
+laci_engine_step laci_microbatches_step_info(const laci_microbatches *stages, size_t at);
 size_t laci_microbatches_output_step(const laci_microbatches *stages, int port);
 int laci_microbatches_threads(const laci_microbatches *stages);
 
