@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reads tar archives by libarchive, which requests bytes by callbacks and gets those of a part of a
- * file. A member begins where the library's reading has arrived after the header. The first bytes
- * there are compared with those that the library returns, so that a compressed archive, or a
- * different count, is an error and never gives bytes of another file. */
+ * Reads tar archives with libarchive, which requests bytes by callbacks; the callbacks read from a
+ * part of a file. After the library has read a member's header, the number of bytes that it has
+ * consumed gives the member's position. The first bytes at that position are compared with the
+ * first bytes that the library returns for the member. So a compressed archive, or a wrong
+ * position, is an error and never gives bytes of another file. */
 #include "data/archive.h"
 
 #include <archive.h>
@@ -73,7 +74,7 @@ static lac_status check_end(feed *f) {
   return st;
 }
 
-/** Are the bytes that the library returns those at the member's position? */
+/** Fails unless the first bytes that the library returns are those at the member's position. */
 static lac_status compare_first(const feed *f, struct archive *tar,
                                 const laci_archive_member *member) {
   const void *bytes = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Pad, crop and flip in one pass over the rows: row y of the result is row y + top - pad of the
- * image, black outside of it. */
+ * Pads, crops and flips an image in one pass over the rows: row y of the result is row y + top -
+ * pad of the image, or black if the image has no such row. */
 #include "data/augment.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "base/rng.h"
 #include "data/image.h"
 
-/* A stream of its own for every use of the same seed. */
+/* Number of this file's random stream; each use of the same seed has another stream. */
 enum { STREAM_AUGMENT = 0x41554721 };
 
 laci_augment_draw laci_augment_draw_of(const laci_augment *augment, uint64_t seed,
@@ -31,7 +31,7 @@ static void mirror_row(uint8_t *row, int width) {
   }
 }
 
-/** Pixels [left - pad, left - pad + width) of a row; outside it is black. */
+/** Copies a row of the image shifted by `shift` pixels; pixels from outside the image are black. */
 static void shift_row(const uint8_t *from, uint8_t *to, int width, int shift) {
   int first = shift < 0 ? -shift : 0, end = shift > 0 ? width - shift : width;
   memset(to, 0, (size_t)width * 3);

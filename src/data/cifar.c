@@ -88,8 +88,9 @@ static const laci_dataset_kind kind = {
 
 /* ---- Opening ---- */
 
-/** Does the folder have the file? A path that is too long could not be opened either. If `pickle`,
- * the content is checked, too, since other data may have such names. */
+/** Does the folder contain a file of this name? If `pickle`, also checks that its content begins
+ * like a pickle, since other data may have such names. A path that is too long counts as
+ * missing. */
 static bool has(const char *folder, const char *name, bool pickle) {
   char path[PATH_MAX];
   int n = snprintf(path, sizeof path, "%s/%s", folder, name);

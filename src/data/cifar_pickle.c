@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One of CIFAR's files of Python: a dictionary with the images as an array [n, 3072] of bytes and
- * their labels as a list. The pixels stay in the file; where they begin is what is found out. */
+ * Reads a file of CIFAR's Python version: a dictionary with the images as an array [n, 3072] of
+ * bytes and their labels as a list. The pixels stay in the file; only their position is found
+ * here. */
 #include "data/cifar_in.h"
 
 #include <fcntl.h>
@@ -16,7 +17,7 @@
 bool laci_is_pickle(const char *path) {
   struct stat info;
   uint8_t first = 0;
-  if (stat(path, &info) || !S_ISREG(info.st_mode)) return false; /* a pipe would block */
+  if (stat(path, &info) || !S_ISREG(info.st_mode)) return false; /* reading a pipe could block */
   int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;
   bool is = read(fd, &first, 1) == 1 && first == 0x80;
@@ -24,7 +25,8 @@ bool laci_is_pickle(const char *path) {
   return is;
 }
 
-/** The file's whole value, which looks into the reader's bytes until laci_reader_release. */
+/** Reads and parses the whole file. *value points into the reader's memory until
+ * laci_reader_release. */
 static lac_status parse(laci_arena *arena, const char *path, laci_reader *reader,
                         const laci_pickle_value **value, lac_error *err) {
   const size_t n = laci_reader_size(reader);
@@ -46,7 +48,7 @@ static lac_status find_images(const char *path, const laci_pickle_value *file, s
                    wide, image_bytes);
 }
 
-/** Their labels, as many as there are images. */
+/** Reads the labels called `key`, which must be as many as the images. */
 static lac_status read_labels(const char *path, const laci_pickle_value *file, const char *key,
                               int n_classes, laci_cifar_images *images, lac_error *err) {
   const laci_pickle_value *list = laci_pickle_get(file, key);

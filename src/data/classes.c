@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which class number a folder's name means: by the user's list, by what the network was trained on,
- * by WordNet id, or by sorted order.
- * A wrong guess here makes every accuracy wrong without a word, so mixed cases are errors. */
+ * Finds the class number that a folder's name means: by the user's list, by what the network was
+ * trained on, by WordNet id, or by sorted order. A wrong number would make every accuracy wrong
+ * without notice, so ambiguous cases are errors. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +50,8 @@ static int compare_listed(const void *a, const void *b) {
   return strcmp(((const listed *)a)->name, ((const listed *)b)->name);
 }
 
-/** Lines to (name, text), and sorted for the search. */
+/** Splits each line into name and text, and sorts the list by name. Fails if a name is missing or
+ * occurs twice. */
 static lac_status sort_list(laci_arena *arena, const char *path, const char **lines, int n,
                             listed *list, lac_error *err) {
   for (int at = 0; at < n; at++) {
@@ -69,7 +70,8 @@ static lac_status sort_list(laci_arena *arena, const char *path, const char **li
   return LAC_OK;
 }
 
-/** The lines of a list as the set's classes, sorted by name; *list is in the set's arena. */
+/** Reads the file of classes, sets the set's classes to its lines, and returns them as *list,
+ * sorted by name, in the set's arena. */
 static lac_status read_list(laci_dataset *set, const char *path, listed **list, lac_error *err) {
   const char **lines;
   int n_lines;
@@ -145,7 +147,7 @@ static lac_status number_in_order(laci_dataset *set, const char *const *folders,
 
 /* ---- By what the network was trained on ---- */
 
-/* The lines of a text. */
+/* Adds each line of the text to the list. */
 static lac_status split_known(laci_arena *arena, const char *text, laci_name_list *list,
                               lac_error *err) {
   while (*text) {
@@ -164,7 +166,7 @@ static int place_in(const laci_name_list *known, const char *name) {
   return -1;
 }
 
-/* "'dog', 'emu' and 3 more". */
+/* Writes the first names, such as "'dog', 'emu' and 3 more". */
 static void write_some(const char *const *names, size_t n, char text[300]) {
   size_t used = 0, k = 0;
   text[0] = 0;
@@ -192,7 +194,8 @@ static lac_status fail_unknown(const laci_dataset *set, const char *const *folde
                              set->folder, names, one ? "is none" : "are none", wanted));
 }
 
-/* All that are known are the set's classes, whichever of them have folders. */
+/* Numbers the folders by the known classes. All known classes become the set's classes, even those
+ * without a folder. */
 static lac_status number_by_known(laci_dataset *set, const char *const *folders, int n,
                                   const laci_name_list *known, int32_t *numbers, lac_error *err) {
   for (int at = 0; at < n; at++) {
@@ -207,8 +210,9 @@ static lac_status number_by_known(laci_dataset *set, const char *const *folders,
   return LAC_OK;
 }
 
-/* What is known of the network's classes; nothing where its folders were WordNet's. Folders that
- * are not as many as the network's outputs cannot be what it was trained on. */
+/* Lists the known names of the network's classes, from options->known or the folders of
+ * options->trained_on. The list is empty if these folders have WordNet ids, or are not as many as
+ * the network's outputs and so cannot be what it was trained on. */
 static lac_status list_known(laci_dataset *set, const laci_dataset_options *options,
                              laci_name_list *known, lac_error *err) {
   if (options->known) return split_known(&set->arena, options->known, known, err);
@@ -226,7 +230,8 @@ static bool all_known(const laci_name_list *known, const char *const *folders, i
   return true;
 }
 
-/* By the names themselves. */
+/* Numbers the folders by their names alone: as WordNet ids if all are such ids, in sorted order if
+ * none is. */
 static lac_status number_by_name(laci_dataset *set, const char *const *folders, int n,
                                  int32_t *numbers, lac_error *err) {
   int n_known = 0;

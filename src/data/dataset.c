@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The part that all data sets share. Next: cifar.c, folder.c, flat.c, digits.c, records.c, the
- * kinds; classes.c, which is which class. */
+ * The common part of all data sets. Next: cifar.c, folder.c, flat.c, digits.c, records.c, the kinds
+ * of data sets; classes.c, the numbering of classes. */
 #include "data/dataset.h"
 
 #include <assert.h>

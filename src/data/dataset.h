@@ -23,11 +23,11 @@ typedef enum laci_dataset_part {
 
 /** What determines which output of a network a label means. */
 typedef enum laci_numbering {
-  LACI_NUMBERED_BY_DATA,    /* CIFAR, digits */
-  LACI_NUMBERED_BY_LIST,    /* classes_path */
-  LACI_NUMBERED_BY_WORDNET, /* ids: ImageNet's 1000 classes */
-  LACI_NUMBERED_IN_ORDER,   /* of the class folders' names */
-  LACI_NUMBERED_BY_NETWORK, /* known, or trained_on */
+  LACI_NUMBERED_BY_DATA,    /* by the data themselves: CIFAR, digits, TFRecords without synsets */
+  LACI_NUMBERED_BY_LIST,    /* by the lines of classes_path */
+  LACI_NUMBERED_BY_WORDNET, /* by WordNet ids, as ImageNet's 1000 classes */
+  LACI_NUMBERED_IN_ORDER,   /* by the sorted order of the class folders' names */
+  LACI_NUMBERED_BY_NETWORK, /* by the options `known` or trained_on */
 } laci_numbering;
 
 typedef struct laci_dataset_options {
@@ -41,10 +41,10 @@ typedef struct laci_dataset_options {
                                classes_path is given */
   const char *trained_on;   /* a folder whose class folders number the classes, if `known` is NULL
                                and they are as many as `outputs`; NULL: not known */
-  int64_t outputs;          /* of the network; 0: not known, and trained_on is used whatever its
-                               count */
-  bool may_be_new;          /* if a folder is missing in `known`, it does not fail: then all are
-                               numbered as if `known` were NULL */
+  int64_t outputs;          /* number of the network's outputs; 0: not known, and trained_on is used
+                               with any number of class folders */
+  bool may_be_new;          /* a folder that is missing in `known` or trained_on is no failure: all
+                               folders are then numbered as if these two were NULL */
   bool quiet;               /* files that are left out are not logged, since they were logged
                                before */
 } laci_dataset_options;
@@ -76,7 +76,8 @@ typedef struct laci_dataset_options {
  * LAC_BAD_ARGUMENT for classes_path with CIFAR or digits, LAC_IO, LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_dataset_open(const char *folder, const laci_dataset_options *options,
                                             laci_dataset **set, lac_error *err);
-/** Opens digits from the bytes of such a file, which are copied; `name` is used in texts. */
+/** Opens a set of digits from the bytes of a digits.csv.gz, which are copied; `name` is used in
+ * error texts. */
 LAC_MUST_CHECK lac_status laci_dataset_open_digits(const char *name, const uint8_t *bytes,
                                                    size_t size_bytes, laci_dataset_part part,
                                                    laci_dataset **set, lac_error *err);

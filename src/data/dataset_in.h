@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The interface of a kind of data set: when opened, it fills the common part, and it has two
- * functions. dataset.c does the rest. */
+ * The interface of one kind of data set. Its open function fills the common part, and its functions
+ * read images and free its data. dataset.c does the rest. */
 #ifndef LACI_DATA_DATASET_IN_H
 #define LACI_DATA_DATASET_IN_H
 
@@ -38,10 +38,11 @@ struct laci_dataset {
                                  NULL */
   laci_preprocessing preprocessing;
   laci_augment augment;
-  void *own; /* data of the kind */
+  void *own; /* private data of this kind of set */
 };
 
-/** These fill a set whose folder is set; on failure the caller closes it. */
+/** Open a data set of one format each: fill *set, whose `folder` is already set. On failure the
+ * caller closes the set. */
 LAC_MUST_CHECK lac_status laci_cifar_open(laci_dataset *set, const laci_dataset_options *options,
                                           lac_error *err);
 LAC_MUST_CHECK lac_status laci_folder_open(laci_dataset *set, const laci_dataset_options *options,
@@ -60,10 +61,10 @@ LAC_MUST_CHECK lac_status laci_records_open(laci_dataset *set, const laci_datase
                                             lac_error *err);
 bool laci_records_are_there(const char *folder);
 bool laci_digits_is_there(const char *folder);
-/** Whether images are in the folder itself, and a file of labels is there for them. */
+/** Does the folder itself contain images, and is there a file of labels for them? */
 bool laci_flat_is_there(const char *folder);
 bool laci_flat_has_images(const char *folder);
-/** Whether the folder holds one of CIFAR's files. */
+/** Does the folder contain one of CIFAR's files? */
 bool laci_cifar_is_there(const char *folder);
 
 /** Returns folder/name, in the arena; NULL: no memory. */
@@ -74,7 +75,7 @@ char *laci_path_in(laci_arena *arena, const char *folder, const char *name);
 LAC_MUST_CHECK lac_status laci_read_lines(laci_arena *arena, const char *path, const char ***lines,
                                           int *n_lines, lac_error *err);
 
-/** Sets the classes from a list, as dataset.h describes. */
+/** Sets the classes from the file classes_path, as dataset.h describes. */
 LAC_MUST_CHECK lac_status laci_list_classes(laci_dataset *set, const char *classes_path,
                                             lac_error *err);
 

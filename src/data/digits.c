@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Handwritten digits as gzipped text, digits.csv.gz: an image of 8 x 8 pixels 0..16 and its label a
- * line. Small enough to be held unpacked; four fifths are for training, the rest for testing. */
+ * Reads handwritten digits from gzipped text, digits.csv.gz: each line has the 8 x 8 pixels 0..16
+ * of an image and its label. The set is small enough to be kept in memory. The first four fifths
+ * are for training, the rest for testing. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,7 +25,7 @@ enum {
 
 static const char file_name[] = "digits.csv.gz";
 
-/* `own` is [count, 64] bytes. */
+/* laci_dataset.own is the pixels, [count, 64] bytes. */
 
 static lac_status read_image(const laci_dataset *set, int64_t at, laci_image *image,
                              lac_error *err) {
@@ -124,7 +125,7 @@ static lac_status parse(laci_dataset *set, const char *name, const char *text, l
   return LAC_OK;
 }
 
-/** Keeps the images of one part. */
+/** Removes the images that are not of this part. */
 static void keep_part(laci_dataset *set, laci_dataset_part part) {
   int64_t training = set->count / 5 * 4 + set->count % 5 * 4 / 5;
   int64_t first = part == LACI_PART_TRAIN ? 0 : training;

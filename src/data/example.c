@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Examples: written by protobuf-c, read by a walk along the wire. Reading by protobuf-c would want
- * the whole message in memory, twice; what a list of a million images needs of each is a label, and
- * the walk steps over the image. */
+ * Writes Examples with protobuf-c, and reads them by walking through the encoded message.
+ * protobuf-c would read the whole message into memory, twice. But listing a million images needs
+ * only the label of each, so the walk skips the image. */
 #include "data/example.h"
 
 #include <stdbool.h>
@@ -16,7 +16,7 @@
 
 enum { N_FEATURES = 10 };
 
-/** The message with all that hangs on it. */
+/** A protobuf-c message, and the structs that it points to. */
 typedef struct message {
   Tensorflow__Example example;
   Tensorflow__Features features;
@@ -87,7 +87,7 @@ lac_status laci_example_pack(const laci_example *example, uint8_t **bytes, size_
 enum { WINDOW = 1024, KEY = 32, MAX_VARINT = 10 };
 typedef enum wire { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 } wire;
 
-/** A walk: bytes [window_at, window_at + window_n) of the message are in memory. */
+/** The state of reading: bytes [window_at, window_at + window_n) of the message are in memory. */
 typedef struct walk {
   const laci_example_source *source;
   uint8_t window[WINDOW];
@@ -95,19 +95,20 @@ typedef struct walk {
   lac_error *err;
 } walk;
 
-/** A field: its payload is [at, end). */
+/** A field of a message; its payload is [at, end). */
 typedef struct field {
   int number;
   wire type;
   size_t at, end;
-  uint64_t value; /* of a varint */
+  uint64_t value; /* only for WIRE_VARINT */
 } field;
 
 static lac_status fail_wire(const walk *w, const char *what) {
   return laci_fail(w->err, LAC_BAD_FILE, "%s: byte %zu: %s", w->source->name, w->source->at, what);
 }
 
-/** n <= WINDOW bytes of the message, which are all inside. */
+/** Returns a view of bytes [at, at + n) of the message, valid until the next call. The range must
+ * be inside the message, and n <= WINDOW. */
 static lac_status look(walk *w, size_t at, size_t n, const uint8_t **bytes) {
   if (n == 0) return LAC_OK;
   if (w->source->bytes) {
@@ -143,7 +144,7 @@ static lac_status take_varint(walk *w, size_t *at, size_t end, uint64_t *number)
   return st ? st : fail_wire(w, "no Example: a number without an end");
 }
 
-/** The field at *at, which moves past it. */
+/** Reads the field that begins at *at, and moves *at past it. */
 static lac_status take_field(walk *w, size_t *at, size_t end, field *f) {
   uint64_t tag = 0, n = 0;
   lac_status st = take_varint(w, at, end, &tag);
@@ -168,7 +169,8 @@ static lac_status take_field(walk *w, size_t *at, size_t end, field *f) {
   return LAC_OK;
 }
 
-/** What a feature holds: the payload of its only value. n: values in all. */
+/** A feature: its key, and its last value, a number or the bytes [at, at + n_bytes). n: how many
+ * values it has. */
 typedef struct feature {
   char key[KEY];
   int n;
@@ -177,7 +179,7 @@ typedef struct feature {
   size_t at, n_bytes;
 } feature;
 
-/** The values of a BytesList or Int64List; numbers may be packed. */
+/** Reads the values of a BytesList or an Int64List into f; numbers may be packed. */
 static lac_status walk_list(walk *w, const field *list, bool numbers, feature *f) {
   lac_status st = LAC_OK;
   field value;
@@ -214,7 +216,8 @@ static lac_status walk_feature(walk *w, const field *outer, feature *f) {
   return st;
 }
 
-/** A text of the message where it fits, else "". */
+/** Copies n bytes of the message as a text; "" if they do not fit into `room` bytes or contain a
+ * zero byte. */
 static lac_status copy_text(walk *w, size_t at, size_t n, size_t room, char *text) {
   const uint8_t *bytes = NULL;
   text[0] = '\0';

@@ -4,7 +4,7 @@
  *     image/encoded         the file's bytes                image/height, image/width
  *     image/class/label     1..1000; 0 would be background  image/channels      3
  *     image/class/synset    n01440764                       image/colorspace    RGB
- *     image/class/text      what people call it             image/format        JPEG
+ *     image/class/text      readable name of the class      image/format        JPEG
  *     image/filename        n01440764_18.JPEG
  */
 #ifndef LACI_DATA_EXAMPLE_H
@@ -17,7 +17,7 @@
 
 typedef struct laci_reader laci_reader;
 
-/** The fields that are written. */
+/** The fields of an Example to be written. */
 typedef struct laci_example {
   const uint8_t *encoded; /* a JPEG */
   size_t encoded_bytes;
@@ -44,16 +44,15 @@ typedef struct laci_example_source {
 
 enum { LACI_SYNSET_BYTES = 32 };
 
-/** The fields that are read. */
+/** The fields of an Example that are read. */
 typedef struct laci_example_view {
   size_t encoded, encoded_bytes;  /* position and size of image/encoded in the Example */
   int64_t label;                  /* image/class/label, unchanged */
   char synset[LACI_SYNSET_BYTES]; /* "": missing, or too long */
 } laci_example_view;
 
-/** Reads the fields of an Example. Fails LAC_BAD_FILE if it is no Example or has no image, no label
- * or two, LAC_IO. Any thread.
- */
+/** Finds the fields of an Example. Fails LAC_BAD_FILE if the bytes are no Example, or if it does
+ * not have exactly one image and one label; LAC_IO. Any thread. */
 LAC_MUST_CHECK lac_status laci_example_find(const laci_example_source *source,
                                             laci_example_view *view, lac_error *err);
 

@@ -29,7 +29,7 @@ static bool is_there(char path[PATH_MAX], const char *folder, int length, const 
   return n > 0 && n < PATH_MAX && access(path, F_OK) == 0;
 }
 
-/** Finds the file of labels in the folder, or next to it. */
+/** Finds the file of labels in the folder, or next to it; false: there is none. */
 static bool find_labels(const char *folder, char path[PATH_MAX]) {
   int n = (int)strlen(folder);
   while (n > 1 && folder[n - 1] == '/') n--;

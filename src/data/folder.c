@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Folders of images, one folder a class, with folders of any depth in it: listed and sorted when
- * opened, read when asked for. Only names are kept, so that a million images cost some fifty
- * megabytes. */
+ * Data sets of images with one folder for each class, which may contain nested folders. Files are
+ * listed and sorted when the set is opened, and read on request. Only names are kept, so that a
+ * million images take about fifty megabytes. */
 #include "base/error.h"
 #include "data/image_files_in.h"
 
-/** The images of one class after the other; ends[k] is where class k ends. */
+/** Lists the images of all classes, one class after the other; ends[k] is the number of images of
+ * classes 0 to k. */
 static lac_status list_images(laci_dataset *set, const laci_name_list *classes, int64_t *ends,
                               lac_error *err) {
   laci_image_files *f = set->own;
@@ -18,7 +19,7 @@ static lac_status list_images(laci_dataset *set, const laci_name_list *classes, 
   return LAC_OK;
 }
 
-/** A label for each image, by the class that it is in. */
+/** Sets the label of each image to the number of its class folder. */
 static lac_status label_images(laci_dataset *set, const laci_name_list *classes,
                                const int64_t *ends, const laci_dataset_options *options,
                                lac_error *err) {

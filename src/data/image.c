@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An image's memory: one block that only grows, since thousands of images go through it. */
+ * Manages an image's memory: one block that only grows, since it is reused for thousands of
+ * images. */
 #include "data/image.h"
 
 #include <inttypes.h>

@@ -49,8 +49,8 @@ typedef struct laci_image_part {
  * for other bytes. Any thread, each with its own image. */
 LAC_MUST_CHECK lac_status laci_image_decode(const char *name, const uint8_t *bytes,
                                             size_t size_bytes, laci_image *image, lac_error *err);
-/** As laci_image_decode, for a part only: *image has the pixels that the part has in the whole
- * image. part: NULL is the whole image. */
+/** Decodes as laci_image_decode does, but only a part; part NULL: the whole image. If the part is
+ * not reduced, its pixels are those of the whole image's decoding. */
 LAC_MUST_CHECK lac_status laci_image_decode_part(const char *name, const uint8_t *bytes,
                                                  size_t size_bytes, const laci_image_part *part,
                                                  laci_image *image, lac_error *err);

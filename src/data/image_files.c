@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What sets of image files share: names below the set's folder, read when asked for. Next:
- * folder.c, a folder a class; flat.c, labels in a text file. */
+ * The common part of data sets of image files: their names are listed, and files are read on
+ * request. Next: folder.c, one folder for each class; flat.c, labels in a text file. */
 #include "data/image_files_in.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which format the bytes of an image are in. Names are not asked: reference data have PNG files
- * called .JPEG. */
+ * Finds the format of an image from its bytes. Names do not count, since reference data have PNG
+ * files called .JPEG. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -52,7 +52,7 @@ bool laci_image_is_plain_jpeg(const uint8_t *bytes, size_t size_bytes) {
       at++; /* padding */
       continue;
     }
-    /* A frame's header: C0 to CF, but for tables (C4, CC) and what is reserved (C8). */
+    /* the header of a frame: C0 to CF, except for tables (C4, CC) and the reserved C8 */
     if (marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 && marker != 0xCC) {
       return at + COMPONENTS < size_bytes && bytes[at + COMPONENTS] != INKS;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The conversion: lists, the journal of what is done, and threads that make a shard each. What is
- * one shard's business is in imagenet_shard.c. */
+ * Converts ImageNet: lists the images, reads the journal of finished shards, and lets threads write
+ * one shard each. imagenet_shard.c writes a shard. */
 #include "data/imagenet.h"
 
 #include <errno.h>
@@ -31,19 +31,19 @@ static const char *const part_patterns[N_PARTS] = {"train-*-of-*", "validation-*
 typedef struct source {
   laci_raw_part raw;
   int n_shards;
-  int64_t first; /* of its shards among those of both parts */
+  int64_t first; /* number of this part's first shard, counted over both parts */
 } source;
 
 typedef struct conversion {
   const char *folder;
   const laci_imagenet_options *options;
   source parts[N_PARTS];
-  laci_arena arena; /* of `texts` */
+  laci_arena arena; /* memory of `texts` */
   const char *texts[LACI_IMAGENET_CLASSES];
   laci_journal *journal;
   laci_imagenet_part *results;
   int lock;
-  pthread_mutex_t mutex; /* guards all below, results and the journal */
+  pthread_mutex_t mutex; /* guards the fields below, `results` and the journal */
   int64_t done, total;   /* images */
   lac_status status;     /* the first failure */
   lac_error error;
@@ -55,7 +55,7 @@ static uint64_t hash_number(uint64_t number, uint64_t seed) {
   return laci_hash64(&number, sizeof number, seed);
 }
 
-/** Of all that decides what the shards hold. */
+/** Returns a hash of everything that determines the content of the shards. */
 static uint64_t fingerprint_of(const conversion *c) {
   uint64_t hash = hash_number(c->options->seed, 1);
   for (int p = 0; p < N_PARTS; p++) {
@@ -73,7 +73,7 @@ static uint64_t fingerprint_of(const conversion *c) {
   return hash;
 }
 
-/** What could be missing without anybody noticing. */
+/** Logs classes without images and files that were left out, which could otherwise be missed. */
 static void log_odd(const laci_raw_part *raw, const char *name) {
   bool there[LACI_IMAGENET_CLASSES] = {false};
   int missing = 0;
@@ -94,7 +94,7 @@ static lac_status check_shards(const char *what, int n, lac_error *err) {
   return laci_fail(err, LAC_BAD_ARGUMENT, "%d %s shards, wanted 1 to %d", n, what, MOST_SHARDS);
 }
 
-/** A build without JPEG would find every image broken. */
+/** Fails if this build cannot encode JPEGs, since every image would then count as broken. */
 static lac_status check_build(lac_error *err) {
   uint8_t black[3] = {0}, *bytes = NULL;
   size_t n;
@@ -188,13 +188,14 @@ static void plan_shard(const conversion *c, int64_t number, laci_imagenet_shard 
                  part->n_shards);
 }
 
-/** Done before, and still there? Only while no thread works. */
+/** Returns the journal's entry of a shard that was finished earlier and whose file still exists;
+ * NULL: none. Call it only while no thread writes shards. */
 static const laci_journal_shard *find_done(const conversion *c, const laci_imagenet_shard *shard) {
   const laci_journal_shard *done = laci_journal_find(c->journal, shard->name);
   return done && laci_folder_has(c->folder, shard->name) ? done : NULL;
 }
 
-/** An image more, broken or not; false: the work is to end. */
+/** Counts an image, written or broken, and reports progress; false: the work must end. */
 static bool count_image(void *context) {
   conversion *c = context;
   pthread_mutex_lock(&c->mutex);
@@ -228,7 +229,7 @@ static void note_failure(conversion *c, lac_status st, const lac_error *error) {
 
 typedef struct todo {
   conversion *c;
-  int64_t *numbers; /* of the shards that are not done */
+  int64_t *numbers; /* numbers of the shards that are not finished */
   int64_t n;
 } todo;
 

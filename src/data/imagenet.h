@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ImageNet to TFRecords: from raw.h's images to the shards that records.c reads,
+ * Converts ImageNet from the original images (raw.h) to TFRecords, which records.c reads:
  *
  *     train-00000-of-01024 ...   validation-00000-of-00128 ...
  *
@@ -21,8 +21,9 @@ typedef struct laci_imagenet_options {
 } laci_imagenet_options;
 
 typedef struct laci_imagenet_part {
-  int64_t images, broken; /* images: written; broken: left out */
-  int shards, kept;       /* shards: in all; kept: of these, existing before the run */
+  int64_t images, broken; /* numbers of images that were written, and of broken ones, which were
+                             left out */
+  int shards, kept;       /* shards in all, and those among them that existed before the run */
 } laci_imagenet_part;
 
 /** Converts RAW to TFRecords in the folder, which is created. Broken images are logged, left out,

@@ -22,7 +22,8 @@ static const char *file_name(const laci_raw_image *image) {
   return slash ? slash + 1 : image->name;
 }
 
-/** Adds a line to the broken ones: the file's name, a tab, and the text without its "NAME: ". */
+/** Adds a line to broken_lines: the file's name, a tab, and the error text without "NAME: ". Also
+ * logs the text. */
 static lac_status note_broken(laci_imagenet_shard *shard, const laci_raw_image *image,
                               const lac_error *why, lac_error *err) {
   char line[LINE];
@@ -67,7 +68,8 @@ static lac_status append_example(const laci_imagenet_shard *shard, const laci_ra
   return st;
 }
 
-/** Adds an image. *broken: it cannot be decoded, which is not a failure. */
+/** Appends an image to the shard. An image that cannot be decoded is noted as broken, which is not
+ * a failure. */
 static lac_status add_image(laci_imagenet_shard *shard, const laci_raw_image *image,
                             laci_image *decoded, laci_writer *writer, lac_error *err) {
   lac_error why = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The journal of journal.h. Appends are one write of whole lines each; a line that a kill has cut
- * is taken off when the file is opened again. */
+ * Reads and writes the journal. Whole lines are appended by one call of write. A last line that is
+ * incomplete, because the process was killed, is removed when the file is opened again. */
 #include "data/journal.h"
 
 #include <errno.h>
@@ -54,14 +54,15 @@ static lac_status keep_shard(laci_journal *j, const laci_journal_shard *shard, l
   return LAC_OK;
 }
 
-/** The lines between the last shard and here. */
+/** Lines of broken images that were read, whose shard line has not been read yet. */
 typedef struct pending {
-  char *lines; /* those of broken images, without their heads */
+  char *lines; /* the lines without "broken SHARD " */
   size_t n_bytes;
   int64_t n;
 } pending;
 
-/** "broken SHARD NAME<TAB>why" or "shard SHARD IMAGES"; false: neither. */
+/** Parses a line: "broken SHARD NAME<TAB>why" is added to *broken, and "shard SHARD IMAGES" becomes
+ * a finished shard, with *is_shard = true. Fails LAC_BAD_FILE for other lines. */
 static lac_status read_line(laci_journal *j, char *line, pending *broken, bool *is_shard,
                             lac_error *err) {
   char name[NAME];
@@ -87,7 +88,8 @@ static lac_status read_line(laci_journal *j, char *line, pending *broken, bool *
   return keep_shard(j, &shard, err);
 }
 
-/** Reads the lines after the head; *good: the bytes that count. */
+/** Reads the lines after the first `head` bytes. *good: the number of bytes up to the end of the
+ * last shard line. */
 static lac_status read_lines(laci_journal *j, char *text, size_t head, size_t *good,
                              lac_error *err) {
   lac_status st = LAC_OK;
@@ -97,7 +99,7 @@ static lac_status read_lines(laci_journal *j, char *text, size_t head, size_t *g
   for (size_t at = head; !st;) {
     char *end = strchr(text + at, '\n');
     bool is_shard = false;
-    if (!end) break; /* cut off by a kill */
+    if (!end) break; /* an incomplete line: the process was killed while it wrote */
     *end = '\0';
     st = read_line(j, text + at, &broken, &is_shard, err);
     at = (size_t)(end - text) + 1;
@@ -113,7 +115,7 @@ static lac_status read_journal(laci_journal *j, const char *head, lac_error *err
   lac_status st = laci_file_read_text(j->path, MOST_BYTES, &text, err);
   if (st) return st;
   size_t n = strlen(text), n_head = strlen(head);
-  if (n < n_head && strncmp(text, head, n) == 0) { /* killed as it began */
+  if (n < n_head && strncmp(text, head, n) == 0) { /* an incomplete first line */
     if (ftruncate(j->fd, 0) != 0) st = fail_system(j, err);
     if (!st) st = write_all(j, head, n_head, err);
   } else if (strncmp(text, head, n_head) != 0) {

@@ -2,9 +2,9 @@
  * The progress of a conversion, in a small text file next to the shards, so that a run that was
  * interrupted can continue after the last complete shard:
  *
- *     lacuna imagenet 1 0123456789abcdef          of the images, their labels, the options
+ *     lacuna imagenet 1 0123456789abcdef          hash of images, labels and options
  *     broken train-00003-of-01024 NAME<TAB>why
- *     shard train-00003-of-01024 1250             images in it
+ *     shard train-00003-of-01024 1250             number of images in the shard
  *
  * A shard's line and the lines of its broken images before it are appended at once; lines after the
  * last complete shard line are ignored. */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * JPEG by libjpeg-turbo, from memory.
+ * Decodes JPEGs in memory with libjpeg-turbo.
  *
  * The library reports a fatal error by a callback that must not return: ours jumps back to where
  * decoding began. All state lives in the caller of the function that calls setjmp, so that nothing
  * is undefined after the jump. What the library calls a warning (a cut-off file, a wrong Huffman
- * code) is an error here when pixels are lost by it. */
+ * code) is an error here if pixels are lost by it. */
 #include "data/image.h"
 
 #include <setjmp.h>
 #include <stdbool.h>
-#include <stdio.h> /* jpeglib.h wants it */
+#include <stdio.h> /* jpeglib.h needs it */
 #include <string.h>
 
 #include <jpeglib.h>
@@ -49,7 +49,8 @@ static void fail_by_message(j_common_ptr jpeg) {
 static void fail_where_pixels_are_lost(j_common_ptr jpeg, int level) {
   if (level >= 0) return; /* a trace message */
   switch (jpeg->err->msg_code) {
-    case JWRN_ADOBE_XFORM: /* odd, but whole: unknown markers, padding between segments */
+    case JWRN_ADOBE_XFORM: /* unusual, but no pixels are lost: unknown markers, padding between
+                              segments */
     case JWRN_EXTRANEOUS_DATA:
     case JWRN_JFIF_MAJOR:
     case JWRN_NOT_SEQUENTIAL: break;
@@ -106,8 +107,9 @@ static void read_rows(decoder *d, laci_image *image) {
   }
 }
 
-/** Returns how many times smaller a part may be decoded. The decoded part is at least four times as
- * wide as its final size, so that the result hardly differs from that of the full image. */
+/** Returns the factor by which a part may be reduced when it is decoded: 1, 2, 4 or 8. The decoded
+ * part is at least four times as wide as its final size, so that the result hardly differs from
+ * that of the full image. */
 static int shrink_of(const laci_image_part *part, laci_region region) {
   int shrink = 1;
   if (part->least_width < 1 || part->least_height < 1) return 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * In jpeg.c's place where Lacuna is built without libjpeg (-DLAC_JPEG=OFF): every JPEG is refused.
- */
+ * Replaces jpeg.c where Lacuna is built without libjpeg (-DLAC_JPEG=OFF): reading any JPEG
+ * fails. */
 #include "base/error.h"
 #include "data/image.h"
 

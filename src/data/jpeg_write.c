@@ -2,7 +2,7 @@
  * Encodes JPEGs in memory by libjpeg-turbo, for images in other formats that must become JPEGs. As
  * in jpeg.c, a fatal error jumps back to where encoding began. */
 #include <setjmp.h>
-#include <stdio.h> /* jpeglib.h wants it */
+#include <stdio.h> /* jpeglib.h needs it */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The loader: a ring of slots, one for each buffer that is out, and threads that take images from
- * the oldest slot that has some left.
+ * The loader has a ring of slots, one for each queued buffer, and threads that decode the images of
+ * the oldest slot that has images left.
  *
- * Images are handed out strictly in order, so that everything before a failed image has been handed
- * out too: once a slot's last image is signed off, the smallest failed index in it is known, for
- * any number of threads. One lock guards the ring; decoding happens outside of it. */
+ * Images are assigned to threads strictly in order, so all images before a failed one were assigned
+ * earlier. When the last image of a slot is done, the smallest failed index in the slot is
+ * therefore known, for any number of threads. One lock guards the ring; images are decoded without
+ * it. */
 #include "data/loader.h"
 
 #include <pthread.h>
@@ -22,7 +23,7 @@
 
 enum { MAX_DEPTH = 64, MAX_THREADS = 256, MAX_BATCH = 1 << 24, MAX_STRIDE = 1 << 20 };
 
-/** What a thread needs to decode; the caller of take has one, too. */
+/** Memory that a thread needs to decode. The caller of laci_loader_take has such memory, too. */
 typedef struct worker_scratch {
   laci_preparer *preparer;
   laci_image images[2];
@@ -32,8 +33,8 @@ typedef struct slot {
   float *pixels;
   int32_t *labels;
   int64_t first;
-  int n, n_given, n_done; /* images: in all, handed out, signed off */
-  int failed_at;          /* the first that failed; n: none */
+  int n, n_given, n_done; /* numbers of images: in the batch, assigned to threads, done */
+  int failed_at;          /* index of the first image that failed; n: none */
   lac_error error;
 } slot;
 
@@ -46,16 +47,18 @@ typedef struct worker {
 struct laci_loader {
   const laci_dataset *set;
   laci_loader_options options;
-  laci_training_order training; /* where options.training */
-  int64_t steps_per_epoch;      /* in training */
-  size_t sample;                /* floats */
-  lac_context *job;             /* of the thread that created it: its workers log as it does */
-  worker_scratch scratch;       /* of take */
+  laci_training_order training; /* a copy of *options.training */
+  int64_t steps_per_epoch;      /* only in training */
+  size_t sample;                /* floats of a prepared image */
+  lac_context *job;             /* context of the thread that created the loader; the workers enter
+                                   it */
+  worker_scratch scratch;       /* scratch of laci_loader_take */
   pthread_mutex_t lock;
-  pthread_cond_t wanted; /* a slot was put, or the end */
-  pthread_cond_t filled; /* a slot's last image was signed off */
+  pthread_cond_t wanted; /* a slot was queued, or the loader is closing */
+  pthread_cond_t filled; /* the last image of a slot is done */
   bool closing;
-  uint64_t n_put, n_taken, open; /* batches; open: the first that may have images to hand out */
+  uint64_t n_put, n_taken, open; /* numbers of batches queued and taken; open: the first batch that
+                                    may have unassigned images */
   slot slots[MAX_DEPTH];         /* batch b is in slot b % depth */
   int n_workers;
   worker workers[];
@@ -72,7 +75,7 @@ static slot *slot_of(laci_loader *loader, uint64_t batch) {
 
 /* ---- Decoding ---- */
 
-/** Which image of the set comes at a place in the order of loading. */
+/** Returns the image of the set at a place in the order of loading. */
 static int64_t image_at(const laci_loader *loader, int64_t place) {
   if (!loader->options.training) {
     return loader->options.order ? loader->options.order[place] : place;
@@ -99,11 +102,12 @@ static lac_status load_image(laci_loader *loader, worker_scratch *b, slot *s, in
   return laci_dataset_changed_sample(loader->set, &change, b->preparer, b->images, out, err);
 }
 
-/** Takes the next image of the slot, decodes it and signs it off. The lock is held on entry and on
- * return, and free in between. */
+/** Assigns the next image of the slot to this thread, and decodes it. The lock is held on entry and
+ * on return, but not while decoding. */
 static void work_on(laci_loader *loader, worker_scratch *b, slot *s) {
   int at = s->n_given++;
-  bool useless = at > s->failed_at; /* its result is dropped */
+  bool useless = at > s->failed_at; /* an earlier image of the batch failed, so this one is not
+                                       needed */
   pthread_mutex_unlock(&loader->lock);
   lac_error error = {0};
   lac_status st = useless ? LAC_OK : load_image(loader, b, s, at, &error);
@@ -115,7 +119,7 @@ static void work_on(laci_loader *loader, worker_scratch *b, slot *s) {
   if (++s->n_done == s->n) pthread_cond_signal(&loader->filled);
 }
 
-/** The oldest slot with an image to hand out; NULL: none at the moment. */
+/** Returns the oldest slot with an unassigned image; NULL: there is none at the moment. */
 static slot *slot_to_fill(laci_loader *loader) {
   for (; loader->open < loader->n_put; loader->open++) {
     slot *s = slot_of(loader, loader->open);
@@ -192,7 +196,8 @@ static lac_status check_options(const laci_dataset *set, const laci_loader_optio
   return laci_preprocessing_check(&o->preprocessing, err);
 }
 
-/** How many threads `threads` means: the pool knows the cores this process may use. */
+/** Sets *n to the number of threads that the option means; for <= 0, asks the pool, which knows the
+ * cores that this process may use. */
 static lac_status count_threads(int threads, int *n, lac_error *err) {
   laci_pool *pool = NULL;
   *n = threads;
@@ -206,8 +211,8 @@ static lac_status count_threads(int threads, int *n, lac_error *err) {
   return LAC_OK;
 }
 
-/* Threads take no signals: those belong to the caller's, which know what Ctrl-C means. A thread
- * that does not start only makes us fewer, since take helps. */
+/* Starts up to n threads. They block all signals, since the caller's threads handle these. If a
+ * thread cannot be started, there are only fewer, since laci_loader_take decodes, too. */
 static void start_workers(laci_loader *loader, int n) {
   sigset_t all, old;
   sigfillset(&all);
@@ -325,7 +330,7 @@ lac_status laci_loader_take(laci_loader *loader, laci_batch *batch, lac_error *e
     else pthread_cond_wait(&loader->filled, &loader->lock);
   }
   loader->n_taken++;
-  /* Slots that were taken have no images to hand out. */
+  /* taken slots have no unassigned images */
   if (loader->open < loader->n_taken) loader->open = loader->n_taken;
   *batch = (laci_batch){s->first, s->n, s->pixels, s->labels};
   if (s->failed_at < s->n) {

@@ -5,7 +5,7 @@
  * by as many batches as buffers were put; nothing is copied and nothing allocated meanwhile. The
  * content of a batch depends on its number only, never on the threads.
  *
- *     put(a); put(b);                                  the two are filled while the network runs
+ *     put(a); put(b);                     a and b are filled while the network runs
  *     while (!take(&batch) && batch.n) { run(batch); put(batch.pixels, batch.labels); } */
 #ifndef LACI_DATA_LOADER_H
 #define LACI_DATA_LOADER_H
@@ -20,7 +20,7 @@ typedef struct laci_loader laci_loader;
 typedef struct laci_loader_options {
   laci_preprocessing preprocessing;
   int batch;           /* images, >= 1; the last batch may be smaller */
-  int threads;         /* that decode, in addition to the caller while it waits in take; <= 0: as
+  int threads;         /* decoding threads; the caller helps them while it waits in take; <= 0: as
                           many as cores */
   int depth;           /* most buffers put and not yet taken, 1..64 */
   int64_t limit;       /* number of images to load; <= 0: all of the set */
@@ -38,15 +38,16 @@ typedef struct laci_loader_options {
  * number of the step, so that a loader that starts at step k gives the same batches from there on
  * as one that started before. */
 typedef struct laci_training_order {
-  int64_t first_step; /* of this loader's first batch, counted from the start of training */
-  int stride;         /* its next batch is so many steps later; other processes load those in
-                         between; 0: 1 */
+  int64_t first_step; /* step of this loader's first batch, counted from the start of training */
+  int stride;         /* steps from one batch of this loader to its next; other processes load the
+                         batches in between; 0: 1 */
   uint64_t seed;
-  bool shuffle;   /* false: the order of the set */
+  bool shuffle;   /* false: images are in the order of the set */
   bool augmented; /* changes images as `augment` says */
   laci_augment augment;
 } laci_training_order;
-/** Returns the steps of an epoch, that is the whole batches in the set; 0: it has less than one. */
+/** Returns the number of steps in an epoch, one for each full batch of images; 0: the set is
+ * smaller than a batch. */
 int64_t laci_training_steps(const laci_dataset *set, int batch);
 
 /** Returns options with a batch of one image, two buffers, all cores, and
@@ -61,13 +62,13 @@ typedef struct laci_batch {
   int32_t *labels; /* [n], the buffer given to put */
 } laci_batch;
 
-/** Starts the threads. The set must outlive the loader and stay as it is. Fails LAC_BAD_ARGUMENT,
- * LAC_NO_MEMORY. */
+/** Creates a loader and starts its threads. The set must outlive the loader and must not change.
+ * Fails LAC_BAD_ARGUMENT, LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_loader_create(const laci_dataset *set,
                                              const laci_loader_options *options,
                                              laci_loader **loader, lac_error *err);
-/** Waits for images that are being decoded, but not for queued ones; then no thread uses a buffer
- * any more. NULL is fine. */
+/** Destroys the loader. Waits for images that are being decoded, but not for queued ones;
+ * afterwards no thread uses a buffer any more. NULL is fine. */
 void laci_loader_destroy(laci_loader *loader);
 
 /** Returns how many images will be loaded; in training INT64_MAX. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Counting what a classifier got right. metrics.h has the definitions. */
+ * Counts the images that a classifier got right. metrics.h has the definitions. */
 #include "data/metrics.h"
 
 #include <float.h>
@@ -8,7 +8,8 @@
 
 #include "base/error.h"
 
-/** Infinitely unlikely (-inf) is an opinion; NaN and inf are none, and neither is -inf for all. */
+/** Checks the logits of an image, and sets *most to the largest one. A logit of -inf is valid: the
+ * class is impossible. Fails LAC_BAD_VALUE if a logit is NaN or inf, or all are -inf. */
 static lac_status check_row(const float *row, int64_t classes, int64_t image, float *most,
                             lac_error *err) {
   *most = -INFINITY;
@@ -25,7 +26,8 @@ static lac_status check_row(const float *row, int64_t classes, int64_t image, fl
   return laci_fail(err, LAC_BAD_VALUE, "image %" PRId64 ": all logits are -inf", image);
 }
 
-/** With the largest logit taken off, the sum is between 1 and the number of classes. */
+/** Returns the softmax cross entropy. The largest logit is subtracted first, so that the sum of
+ * exponentials is between 1 and the number of classes and cannot overflow. */
 static double cross_entropy(const float *row, int64_t classes, float most, int64_t label) {
   double sum = 0;
   for (int64_t j = 0; j < classes; j++) sum += exp((double)row[j] - (double)most);

@@ -3,9 +3,10 @@
  *
  * An image counts as right among the best k where fewer than k classes come before its label; class
  * a comes before b where its logit is greater, or equal and a < b. The loss is the mean softmax
- * cross entropy, log(sum_j exp(z_j - z_label)), in double, images and classes added in their order:
- * the same bits for the same logits. Of rows that are probabilities already (a network that ends in
- * a softmax) it is the mean of -log p_label, where p is taken as the smallest float at least. */
+ * cross entropy, log(sum_j exp(z_j - z_label)), in double. Images and classes are added in their
+ * order, so that the same logits give the same bits. If the rows are probabilities (a network that
+ * ends in a softmax), the loss is the mean of -log p_label, where p is taken as the smallest float
+ * at least. */
 #ifndef LACI_DATA_METRICS_H
 #define LACI_DATA_METRICS_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The formulas of mix.h. Beta(a, a) is x / (x + y) of two draws of Gamma(a); these come by
- * Marsaglia and Tsang's squeeze, "A simple method for generating gamma variables" (2000): for a >=
- * 1 and d = a - 1/3, d (1 + z / sqrt(9 d))^3 of a normal z is accepted with a probability above
- * 0.95; for a < 1, Gamma(a) = Gamma(a + 1) u^(1/a). */
+ * Computes the formulas of mix.h. A number of Beta(a, a) is x / (x + y), for two numbers x and y of
+ * Gamma(a). These are drawn by Marsaglia and Tsang's squeeze, "A simple method for generating gamma
+ * variables" (2000): for a >= 1 and d = a - 1/3, d (1 + z / sqrt(9 d))^3 of a normal z is accepted
+ * with a probability above 0.95; for a < 1, Gamma(a) = Gamma(a + 1) u^(1/a). */
 #include "data/mix.h"
 
 #include <math.h>
@@ -31,7 +31,7 @@ lac_status laci_labels_smooth(const int32_t *labels, int n, int n_classes, doubl
   return LAC_OK;
 }
 
-/** Draws of one step: numbers `at`, `at + 1` ... of its stream. */
+/** The random numbers of one step: `at` is the next one of its stream. */
 typedef struct draws {
   uint64_t seed, at;
 } draws;
@@ -53,7 +53,7 @@ static double log_gamma_draw(draws *d, double alpha) {
     shape = alpha + 1;
   }
   double size = shape - 1.0 / 3, width = 1 / sqrt(9 * size);
-  double cube = 1; /* in the end: the mode; 64 refusals in a row do not happen */
+  double cube = 1; /* after 64 refusals in a row, which do not happen, the mode is used */
   for (int k = 0; k < MAX_TRIES; k++) {
     double z = normal(d), u = unit(d), root = 1 + width * z;
     if (root <= 0) continue;

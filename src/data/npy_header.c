@@ -23,7 +23,7 @@ enum {
 };
 static const char magic[MAGIC_BYTES + 1] = "\x93NUMPY";
 
-/* NumPy's names without the byte order. */
+/* NumPy's names of element types, without the byte order. */
 static const struct {
   const char *name;
   lac_dtype dtype;
@@ -82,7 +82,7 @@ static bool take_word(cursor *c, const char *word) {
   return true;
 }
 
-/** 'text' or "text", without escapes, of fewer than `capacity` bytes. */
+/** Reads a Python string, 'text' or "text", without escapes and of fewer than `capacity` bytes. */
 static lac_status read_text(cursor *c, char *out, size_t capacity) {
   char quote = '\'';
   if (!take(c, quote)) {

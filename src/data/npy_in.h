@@ -11,7 +11,7 @@ typedef struct laci_npy_header {
   bool big_endian;
   bool fortran_order;  /* the first axis is contiguous */
   bool opaque;         /* untyped bytes ('V1'): type is u8, until the caller gives a type */
-  size_t offset_bytes; /* of the first element */
+  size_t offset_bytes; /* offset of the first element in the file */
 } laci_npy_header;
 
 /** Reads magic, version, length and text. Fails LAC_BAD_FILE, LAC_UNSUPPORTED. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Looking for train, val, validation and test inside a folder of data. What they hold is the
- * business of dataset.c. */
+ * Finds the folders train, val, validation and test in a folder of data. dataset.c reads what they
+ * contain. */
 #include "data/parts.h"
 
 #include <dirent.h>
@@ -19,7 +19,7 @@ static bool is_folder(const char *path) {
   return stat(path, &found) == 0 && S_ISDIR(found.st_mode);
 }
 
-/** Is it a folder with folders in it, of classes? */
+/** Does the folder contain folders, which could be classes? */
 static bool has_folders(const char *path) {
   char inner[PATH_MAX];
   DIR *files = opendir(path);
@@ -33,13 +33,15 @@ static bool has_folders(const char *path) {
   return found;
 }
 
-/** One of images may be a class called "train". */
+/** Is the folder a part of a data set? A folder of images only is not: it may be a class called
+ * "train". */
 static bool is_part(const char *path) {
   return has_folders(path) || laci_cifar_is_there(path) || laci_digits_is_there(path) ||
          laci_flat_is_there(path) || laci_records_are_there(path);
 }
 
-/** The first of the names that there is a folder of. */
+/** Finds the first of the names for evaluation data of which a folder exists, and writes its path;
+ * NULL: none exists. */
 static const char *find_test(const char *data, char path[PATH_MAX]) {
   for (int k = 0; k < N_TEST_NAMES; k++) {
     (void)snprintf(path, PATH_MAX, "%.*s/%s", PATH_MAX - LONGEST_NAME, data, test_names[k]);

@@ -19,9 +19,9 @@ typedef struct machine {
   size_t size_bytes, at, opcode_at;
   laci_pickle_value **stack;
   size_t n_stack, stack_capacity;
-  size_t *marks; /* heights of the stack */
+  size_t *marks; /* the stack's height at each mark */
   size_t n_marks, marks_capacity;
-  laci_pickle_value **memo; /* dense: the next number is at most the next free one + 1 */
+  laci_pickle_value **memo; /* indexed by number; a new number is at most the next free one + 1 */
   size_t n_memo, memo_capacity;
   const laci_pickle_value *result;
   lac_error *err;
@@ -35,7 +35,7 @@ static lac_status fail_memory(const machine *m) { return laci_fail_memory(m->err
 
 /* ---- Bytes ---- */
 
-/** A view of the next n bytes. */
+/** Returns a view of the next n bytes, and moves past them. */
 static lac_status take_bytes(machine *m, size_t n, const uint8_t **bytes) {
   if (n > m->size_bytes - m->at) return fail_opcode(m, "the pickle is cut off");
   *bytes = m->bytes + m->at;
@@ -43,7 +43,7 @@ static lac_status take_bytes(machine *m, size_t n, const uint8_t **bytes) {
   return LAC_OK;
 }
 
-/** The next n bytes as a number, the lowest first. */
+/** Reads the next n bytes as a little-endian number. */
 static lac_status take_number(machine *m, size_t n, uint32_t *number) {
   const uint8_t *bytes = NULL;
   lac_status st = take_bytes(m, n, &bytes);
@@ -84,7 +84,8 @@ static bool is(const laci_pickle_value *value, laci_pickle_kind kind) {
   return value && value->kind == kind;
 }
 
-/** The capacity doubles, so that what the arena keeps of smaller ones is no more than the last. */
+/** Appends n items to a list or dictionary. Its capacity doubles, so that all smaller arrays left
+ * in the arena together are no larger than the last one. */
 static lac_status add_items(machine *m, laci_pickle_value *to, laci_pickle_value *const *items,
                             size_t n) {
   if (to->n + n > to->capacity) {
@@ -306,7 +307,7 @@ static lac_status do_reduce(machine *m) {
                : fail_opcode(m, "a call that is none of NumPy's");
 }
 
-/** Has the shape exactly so many bytes? */
+/** Does an array of bytes of this shape have exactly n_bytes elements? */
 static bool fits(const laci_pickle_value *shape, size_t n_bytes) {
   uint64_t count = 1;
   for (size_t k = 0; k < shape->n; k++) {

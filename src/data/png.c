@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * PNG by libpng, from memory.
+ * Decodes PNGs in memory with libpng.
  *
  * As in jpeg.c, a fatal error jumps back to where decoding began, and all state lives in the caller
- * of the function that calls setjmp. A checksum that is wrong in what holds pixels is fatal; what
- * the library warns of (a wrong profile, a damaged comment) loses none. */
+ * of the function that calls setjmp. A wrong checksum of pixel data is fatal. What the library only
+ * warns of (a wrong profile, a damaged comment) does not lose pixels. */
 #include <setjmp.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "data/image.h"
 
-/* Deflate writes at most 258 bytes for two bits. */
+/* Deflate expands two bits to at most 258 bytes, and so a byte to 1032. */
 enum { MAX_BYTES_PER_BYTE = 1032, MAX_CHUNK_BYTES = 8 << 20 };
 
 typedef struct decoder {
@@ -46,7 +46,8 @@ static void give_bytes(png_structp png, png_bytep to, size_t n) {
 
 /* ---- Decoding ---- */
 
-/** The image's size, if the header can be believed. */
+/** Reads the image's size from the header and sets it. Fails if so few bytes cannot contain so many
+ * pixels. */
 static lac_status check_size(decoder *d) {
   int64_t width = png_get_image_width(d->png, d->info);
   int64_t height = png_get_image_height(d->png, d->info);
@@ -58,9 +59,10 @@ static lac_status check_size(decoder *d) {
   return laci_image_set_size(d->image, d->name, width, height, d->err);
 }
 
-/** Whatever it is becomes three bytes a pixel. Returns the number of passes over the rows. */
+/** Tells libpng to convert any kind of image to three bytes a pixel. Returns the number of passes
+ * over the rows. */
 static int ask_for_rgb(decoder *d) {
-  png_set_expand(d->png); /* palettes, less than 8 bits */
+  png_set_expand(d->png); /* palettes to colours, fewer bits to 8 */
   png_set_strip_16(d->png);
   png_set_strip_alpha(d->png);
   png_set_gray_to_rgb(d->png);
@@ -69,7 +71,7 @@ static int ask_for_rgb(decoder *d) {
   return passes;
 }
 
-/** Returns here by longjmp on failure. */
+/** Decodes the image into *d->image. After a fatal error, longjmp returns to this function. */
 static void decode(decoder *d) {
   if (setjmp(png_jmpbuf(d->png))) return;
   png_set_read_fn(d->png, d, give_bytes);
@@ -86,7 +88,7 @@ static void decode(decoder *d) {
       png_read_row(d->png, d->image->rgb + (size_t)y * stride, NULL);
     }
   }
-  /* All pixels are here, and their last checksum was compared. What follows is not read. */
+  /* All pixels were read and their checksums compared. The rest of the file is not read. */
 }
 
 lac_status laci_png_decode(const char *name, const uint8_t *bytes, size_t size_bytes,

@@ -16,8 +16,9 @@ struct laci_preparer {
   laci_preprocessing preprocessing;
   laci_taps across, down;
   uint8_t *line;         /* [width * 3]: a row of the result */
-  uint8_t *narrow;       /* [rows, width * 3]: resized across, the rows that the crop needs */
-  size_t capacity_bytes; /* of narrow */
+  uint8_t *narrow;       /* [rows, width * 3]: rows that the crop needs, resized horizontally
+                            only */
+  size_t capacity_bytes; /* capacity of `narrow` */
 };
 
 laci_preprocessing laci_preprocessing_default(void) {
@@ -145,7 +146,7 @@ static lac_status plan(laci_preparer *p, const laci_image *image, lac_error *err
                        r->height, err);
 }
 
-/** Resizes the image by these weights, row after row. */
+/** Resizes the image by the weights of plan(), row by row, and scales each row into `out`. */
 static lac_status resize(laci_preparer *p, const char *name, const laci_image *image, bool mirrored,
                          float *out, lac_error *err) {
   size_t stride = (size_t)p->preprocessing.width * 3, in_stride = (size_t)image->width * 3;

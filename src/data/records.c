@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * TFRecords of ImageNet: shards PART-00000-of-01024, each a file of Examples. Opening walks over
- * the lengths and reads labels, several shards at a time; images are read when asked for, after
- * their checksum was compared, and so is the label then: never an image with another one's. */
+ * Data sets of ImageNet's TFRecords: shards PART-00000-of-01024, each a file of Examples. Opening a
+ * set reads only the lengths and labels of the records, several shards at a time. An image is read
+ * on request: its checksum and its label are then compared, so that an image never gets the label
+ * of another one. */
 #include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -27,7 +28,7 @@ typedef struct shard {
   record *records;
   size_t n, capacity;
   int64_t first;    /* number of its first image in the set */
-  bool has_synsets; /* every Example has one of ImageNet's */
+  bool has_synsets; /* every Example has a synset of ImageNet */
   lac_status status;
 } shard;
 
@@ -98,7 +99,8 @@ static const laci_dataset_kind kind = {
 
 /* ---- The index ---- */
 
-/** What the Example says, checked against the synset where it has one. */
+/** Checks the label of an Example: it is in range, and agrees with the synset if the Example has
+ * one of ImageNet's. */
 static lac_status check_label(shard *s, const laci_tfrecord *place, const laci_example_view *view,
                               lac_error *err) {
   if (view->label < 1 || view->label > IMAGENET_CLASSES) {
@@ -125,7 +127,8 @@ static lac_status add_record(shard *s, const laci_tfrecord *place, lac_error *er
   return st;
 }
 
-/** Whatever else is wrong with a record whose checksum is: it is damaged, and that is the text. */
+/** After a failure LAC_BAD_FILE in a record, compares the record's checksum: if it is wrong, the
+ * record is damaged, and *err says so instead. */
 static lac_status blame_checksum(const shard *s, const laci_tfrecord *place, lac_status st,
                                  lac_error *err) {
   uint8_t *bytes = NULL;
@@ -160,7 +163,8 @@ static void index_shards(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/** Images are numbered through the shards; the first failed shard is the one that is named. */
+/** Numbers the images of all shards, one shard after the other, and sets labels and classes. Fails
+ * as the first shard that failed. */
 static lac_status number_images(laci_dataset *set, lac_error *err) {
   records *r = set->own;
   bool has_synsets = true;
@@ -188,7 +192,7 @@ static lac_status number_images(laci_dataset *set, lac_error *err) {
 
 /* ---- The shards ---- */
 
-/** The N of PART-00000-of-N; 0: another name. */
+/** Returns N for a name PART-00000-of-N; 0 for another name. */
 static int shards_of_name(const char *name, const char *part) {
   int at, of, length = 0;
   size_t n = strlen(part);
@@ -201,8 +205,8 @@ static int shards_of_name(const char *name, const char *part) {
   return at >= 0 && at < of && strcmp(same, name) == 0 ? of : 0;
 }
 
-/** How many shards of the part the names in the folder speak of; 0: none; -1: some of another
- * number, too. */
+/** Returns the number of shards that the names in the folder state for the part; 0: there are no
+ * shards; -1: names state different numbers. */
 static int count_shards(const char *folder, const char *part) {
   int found = 0;
   DIR *files = opendir(folder);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The draws of region.h. */
+ * Draws the regions of region.h. */
 #include "data/region.h"
 
 #include <math.h>
@@ -7,12 +7,13 @@
 
 #include "base/rng.h"
 
-/* A stream of its own for every use of the same seed; draws of a sample follow each other. */
+/* STREAM_REGION: number of this file's random stream; each use of the same seed has another stream.
+ * The numbers of a sample are consecutive: DRAWS draws of NUMBERS numbers each. */
 enum { STREAM_REGION = 0x5245474E, DRAWS = 10, NUMBERS = 4 };
 
 static const double least_area = 0.08, least_aspect = 3.0 / 4, most_aspect = 4.0 / 3;
 
-/** One number of one draw, in [0, 1). */
+/** Returns random number `number` of draw `draw` for a sample, in [0, 1). */
 static double unit(uint64_t seed, uint64_t sample, int draw, int number) {
   uint64_t counter = sample * (DRAWS * NUMBERS) + (uint64_t)(draw * NUMBERS + number);
   return laci_rng_unit(seed, STREAM_REGION, counter);

@@ -2,9 +2,10 @@
  * A part of an image, and the random choice of the part that training uses.
  *
  * Szegedy et al., "Going deeper with convolutions" (2015): the area is drawn from 8 to 100 % of the
- * image's, the aspect, width by height, from 3/4 to 4/3, evenly in its logarithm; the corner is any
- * that leaves the part inside. Ten draws that do not fit, and it is the middle, as near to these
- * aspects as the image allows. torchvision's RandomResizedCrop draws by the same rule. */
+ * image's, the aspect ratio, width by height, from 3/4 to 4/3, uniformly in its logarithm; the
+ * corner is drawn so that the part is inside the image. If ten draws do not fit, the part is the
+ * largest one in the middle of the image with such an aspect ratio. torchvision's RandomResizedCrop
+ * draws by the same rule. */
 #ifndef LACI_DATA_REGION_H
 #define LACI_DATA_REGION_H
 

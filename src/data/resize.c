@@ -2,8 +2,9 @@
  * The weights of bilinear resizing with antialiasing, one axis at a time, in integers.
  *
  * A triangle as wide as the step between two pixels of the result (never narrower than one pixel of
- * the source) slides over the source; what is under it is averaged. Weights are computed in
- * double and kept as 22-bit fractions, which fixes the result to the bit on every machine. */
+ * the source) is moved over the source; the pixels under it are averaged with its heights as
+ * weights. Weights are computed in double and kept as 22-bit fractions, which fixes the result to
+ * the bit on every machine. */
 #include "data/resize_in.h"
 
 #include <math.h>
@@ -12,7 +13,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-/** Memory for n elements; old contents do not matter. */
+/** Makes room for n elements; old contents may be lost. False: no memory. */
 static bool reserve(void **array, size_t *capacity, size_t n, size_t size) {
   if (n <= *capacity) return true;
   laci_free(*array);
@@ -29,8 +30,9 @@ void laci_taps_clear(laci_taps *taps) {
   *taps = (laci_taps){0};
 }
 
-/** Span and weights of pixel k; returns where the next pixel's weights go. The order of the
- * operations is part of the result. */
+/** Computes the span and the weights of pixel k of the result. Returns where the next pixel's
+ * weights begin. The order of the floating-point operations must not change, since the results
+ * depend on it. */
 static int32_t *set_span(laci_taps *taps, laci_tap_span *span, int in, double step, int64_t k,
                          int32_t *weight) {
   double reach = step > 1 ? step : 1;
@@ -53,12 +55,13 @@ static int32_t *set_span(laci_taps *taps, laci_tap_span *span, int in, double st
   return weight + count;
 }
 
-/** How many pairs so many weights are, with those that fill up the last group. */
+/** Returns the number of pairs for `count` weights, padded to whole groups. */
 static size_t pairs_of(int count) {
   return (size_t)((count + LACI_TAP_GROUP - 1) / LACI_TAP_GROUP * LACI_TAP_GROUP / 2);
 }
 
-/** The weights as vectors take them; returns where the next pixel's go. */
+/** Stores the weights of a span in pairs, the form for vector instructions. Returns where the next
+ * pixel's pairs begin. */
 static laci_tap_pair *set_pairs(laci_tap_span *span, laci_tap_pair *pairs) {
   const uint32_t low = (1U << LACI_TAP_LOW_BITS) - 1;
   size_t n = pairs_of(span->count);

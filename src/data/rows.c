@@ -19,9 +19,9 @@ struct laci_rows {
   int64_t width;       /* elements of a row */
   size_t row_bytes;    /* bytes of a row in the file */
   laci_npy array;      /* the array in memory; empty: rows are read by the reader */
-  laci_reader *reader; /* borrowed, or `own` */
+  laci_reader *reader; /* reads the rows; borrowed, or the same as `own` */
   laci_reader *own;
-  size_t offset; /* of the first row */
+  size_t offset; /* offset of the first row */
 };
 
 static lac_status rows_create(const char *name, const laci_type *type, laci_rows **rows,
@@ -79,7 +79,7 @@ lac_status laci_rows_in_memory(const char *name, laci_npy *take, laci_rows **row
   return LAC_OK;
 }
 
-/* Reads the whole array, which takes its memory twice while elements are reordered. */
+/* Reads the whole array into memory, which needs twice its size while elements are reordered. */
 static lac_status open_whole(const char *path, const laci_reader *reader, laci_budget *budget,
                              laci_rows **rows, lac_error *err) {
   laci_npy array;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What samples of both kinds have in common: how many are taken, and how that is said. */
+ * The common part of both kinds of samples: how many are chosen, and the text that describes
+ * this. */
 #include "data/samples.h"
 
 #include <stdio.h>
@@ -66,7 +67,8 @@ lac_status laci_samples_open(const char *path, const laci_samples_options *optio
   if (!st) st = count_samples(s, err);
   if (!st) st = arrays ? laci_samples_label_arrays(s, err) : laci_samples_label_images(s, err);
   if (!st) st = describe(s, err);
-  s->options.budget = NULL; /* these are for opening only */
+  s->options.budget = NULL; /* these options are used only while opening, and need not live
+                               longer */
   s->options.inputs = NULL;
   s->options.known = NULL;
   if (st) laci_samples_close(s);
@@ -100,8 +102,9 @@ lac_status laci_samples_batch(laci_samples *s, int64_t first, int64_t n, void *c
   return s->kind->read(s, first, n, to, err);
 }
 
-/* Place p of those to work with is sample shuffle(p mod k), for k of them, in its copy p / k; after
- * these come the ones held back, and at last those that judge. */
+/* The first places are k distinct samples to work with and their copies: place p is sample p mod k
+ * of the permutation, in copy p / k. Then come the samples that are held back, and last the judging
+ * samples. */
 int64_t laci_samples_place(const laci_samples *s, int64_t place, int *copy) {
   int64_t worked_on = s->count - s->held_back, distinct = s->taken - s->held_back;
   bool held = place >= worked_on;

@@ -16,7 +16,8 @@ typedef struct laci_dataset laci_dataset;
 typedef struct laci_pool laci_pool;
 typedef struct laci_samples laci_samples;
 
-/** An input of a network: [samples, ...] of floats or integers; the data determine open sizes. */
+/** An input of a network: [samples, ...] of floats or integers. Sizes that its type leaves open are
+ * those of the data. */
 typedef struct laci_sample_input {
   const char *name;
   laci_type type;
@@ -27,8 +28,8 @@ typedef struct laci_samples_options {
   uint64_t seed;         /* for the choice of samples, and the changes of copies */
   int copies;            /* copies of each image that is not held back, changed at random; 0:
                             none */
-  int held_back_part;    /* one of so many samples is held back, but at least one if there are two;
-                            0: none */
+  int held_back_part;    /* 1 of held_back_part samples is held back, at least one if there are two
+                            samples; 0: none */
   int64_t judging_least; /* least number of judging samples: if the data have too few, n is reduced,
                             down to half of the data */
   int64_t judging_most;  /* most further samples, unchanged, to judge results by; 0: none */
@@ -44,8 +45,8 @@ typedef struct laci_samples_options {
 } laci_samples_options;
 
 /** Opens samples. path is a folder of images in any form that dataset.h supports (its training
- * part, or if that is missing the other one), a .npy file (for a network with one input), a .npz
- * file or a folder of .npy files: NAME.npy for the input NAME. An additional array `labels` of
+ * part, or its evaluation part if it has no other), a .npy file (for a network with one input), a
+ * .npz file or a folder of .npy files: NAME.npy for the input NAME. An additional array `labels` of
  * integers gives the class of each sample.
  *
  * Whether images fit the input is not checked here (laci_samples_dataset). Arrays: fails

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Samples that are rows of arrays, one array for each input of the network: in a .npz, in a folder
- * of .npy, or a single .npy. */
+ * Samples that are rows of arrays, one array for each input of the network: from a .npz, from a
+ * folder of .npy files, or from a single .npy. */
 #include <dirent.h>
 #include <math.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 static const char labels_name[] = "labels";
 
 typedef struct array_samples {
-  laci_npz *npz;      /* NULL: files of their own */
+  laci_npz *npz;      /* NULL: the arrays are in separate files */
   laci_rows **inputs; /* [n_inputs] */
   laci_rows *labels;  /* NULL: there are none */
 } array_samples;
@@ -28,7 +28,7 @@ static bool ends_in(const char *name, const char *ending) {
   return n > n_ending && strcmp(name + n - n_ending, ending) == 0;
 }
 
-/* Names of the .npy files in a folder, without the ending, in no order. */
+/* Lists the names of the .npy files in a folder, without the ending, in no particular order. */
 static lac_status list_npy(const char *folder, laci_arena *arena, laci_name_list *list,
                            lac_error *err) {
   DIR *files = opendir(folder);
@@ -67,7 +67,8 @@ static lac_status fail_unknown(const laci_samples *s, const char *name, lac_erro
                    s->path, name, known);
 }
 
-/* Where rows of the array of that name go; NULL: nowhere. */
+/* Returns where to store the rows of the array called `name`; NULL: the name is neither an input
+ * nor "labels". */
 static laci_rows **place_of(const laci_samples *s, const char *name) {
   array_samples *own = s->own;
   for (int k = 0; k < s->options.n_inputs; k++) {
@@ -159,7 +160,7 @@ static lac_status fit_input(laci_samples *s, int input, lac_error *err) {
   return LAC_OK;
 }
 
-/* As many samples as the first input has. */
+/* Fails unless the array has as many samples as that of the first input. */
 static lac_status check_count(const laci_samples *s, const laci_rows *rows, lac_error *err) {
   const laci_shape *shape = &laci_rows_type(rows)->shape;
   int64_t n = shape->rank > 0 ? shape->dims[0] : 1;
@@ -183,14 +184,15 @@ static lac_status check_labels(const laci_samples *s, lac_error *err) {
 
 /* ---- Batches ---- */
 
-/** x * 0 is NaN for NaN and for infinity, else 0. */
+/** Are all numbers of the row finite? x * 0 is NaN if x is NaN or infinite, else 0. */
 static bool seems_finite(const float *row, int64_t width) {
   float sum = 0;
   for (int64_t e = 0; e < width; e++) sum += row[e] * 0.0f;
   return sum == 0;
 }
 
-/** Such a sample would make sums of all samples useless. */
+/** Fails LAC_BAD_VALUE if a number of the sample is not finite, since it would make sums over all
+ * samples useless. */
 static lac_status check_finite(const laci_rows *rows, int64_t at, const float *row,
                                lac_error *err) {
   const int64_t width = laci_rows_width(rows);
@@ -202,7 +204,7 @@ static lac_status check_finite(const laci_rows *rows, int64_t at, const float *r
       laci_rows_name(rows), (long long)e, (long long)at, isnan(row[e]) ? "NaN" : "infinite");
 }
 
-/** One sample's row of an input. */
+/** Reads row `at` of an input as floats or as int64. */
 static lac_status read_row(const laci_rows *rows, int64_t at, bool floats, void *to,
                            lac_error *err) {
   if (!floats) return laci_rows_read_i64(rows, at, to, err);

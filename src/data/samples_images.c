@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Samples that are images of a data set: a batch is shared out in as many parts as there are
- * threads, each with a preparer of its own. */
+ * Samples that are images of a data set. A batch is divided into as many parts as there are
+ * threads; each part has its own preparer. */
 #include <string.h>
 
 #include "base/budget.h"
@@ -96,7 +96,7 @@ static const laci_samples_kind kind = {
 
 /* ---- Opening ---- */
 
-/* The part for training; where there is none, the other one. */
+/* Opens the training part of the data, or the evaluation part if there is no other. */
 static lac_status open_set(const char *path, const char *known, laci_dataset **set,
                            lac_error *err) {
   const laci_dataset_options options = {
@@ -155,7 +155,8 @@ lac_status laci_samples_open_images(laci_samples *s, lac_error *err) {
   return st;
 }
 
-/* Numbers of other folders than the network was trained on mean none of its outputs. */
+/* Do the labels mean outputs of the network? Not if the folders are not those that the network was
+ * trained on. */
 static bool labels_are_outputs(const laci_samples *s, const laci_dataset *set) {
   const laci_numbering by = laci_dataset_numbering(set);
   return !s->options.known || by == LACI_NUMBERED_BY_NETWORK || by == LACI_NUMBERED_BY_DATA;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A Feistel network is a permutation of all numbers of 2 h bits, whatever its round function is:
+ * Permutes numbers with a Feistel network, which is a permutation of all numbers of 2 h bits,
+ * whatever its round function is:
  *
  *     (left, right) -> (right, left ^ f(round, right))        f: h bits of base/rng.h
  *
- * Numbers outside of 0 .. n - 1 are sent through again until they fall inside; that keeps it a
- * permutation, and since 4^h < 4 n takes less than four walks in the mean. */
+ * A result outside of 0 .. n - 1 is permuted again until it is inside. The whole is still a
+ * permutation, and since 4^h < 4 n, it takes fewer than four passes on average. */
 #include "data/shuffle.h"
 
 #include "base/rng.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The frame around each record. A length is believed when its checksum fits and the file has so
- * many bytes: so what is allocated is never more than what is there. */
+ * Reads and writes the frame of a record. A length is used only if its checksum is right and the
+ * file has so many bytes, so that never more memory is allocated than the file has bytes. */
 #include "data/tfrecord.h"
 
 #include <inttypes.h>

@@ -15,7 +15,7 @@
 typedef struct laci_reader laci_reader;
 typedef struct laci_writer laci_writer;
 
-/** Appends a record. Fails as a writer does. */
+/** Appends a record of n bytes to the file. Fails as a writer does. */
 LAC_MUST_CHECK lac_status laci_tfrecord_append(laci_writer *writer, const void *bytes, size_t n,
                                                lac_error *err);
 

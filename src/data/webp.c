@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * WebP by libwebp, from memory. The library says no more of a failure than that it failed. */
+ * Decodes WebP images in memory with libwebp. The library gives no reason for a failure. */
 #include <webp/decode.h>
 
 #include "base/error.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * In webp.c's place where Lacuna is built without libwebp (-DLAC_WEBP=OFF): every WebP is refused.
- */
+ * Replaces webp.c where Lacuna is built without libwebp (-DLAC_WEBP=OFF): reading any WebP
+ * fails. */
 #include "base/error.h"
 #include "data/image.h"
 

@@ -50,7 +50,7 @@ static lac_status fail_archive(const archive *a, const char *why) {
   return laci_fail(a->err, LAC_BAD_FILE, "%s: no whole zip archive: %s", a->name, why);
 }
 
-/* ---- The end ---- */
+/* ---- The record at the end ---- */
 
 /* Reads the 64-bit sizes, if the record at `end` refers to the record before it. */
 static lac_status read_end64(archive *a, uint64_t end) {
@@ -114,7 +114,8 @@ static lac_status find_end(archive *a) {
 
 /* ---- The directory ---- */
 
-/* Sizes and place of an entry, whose extra field holds those that need 64 bits. */
+/* Reads sizes and position from a directory entry, or from its extra field if they need 64 bits.
+ * False: they are malformed. */
 static bool read_sizes(const uint8_t *entry, const uint8_t *extra, size_t n_extra, uint64_t *packed,
                        uint64_t *size, uint64_t *local) {
   uint64_t *const wanted[] = {size, packed, local};
@@ -142,8 +143,8 @@ static bool read_sizes(const uint8_t *entry, const uint8_t *extra, size_t n_extr
   return true;
 }
 
-/* Where the member's bytes begin: after its own header, which has a name and an extra field,
- * too. */
+/* Finds the offset of a member's bytes, which follow its local header; that has a name and an extra
+ * field, too. */
 static lac_status find_bytes(const archive *a, laci_zip_member *m, uint64_t local) {
   uint8_t head[LOCAL_BYTES];
   if (a->directory < LOCAL_BYTES || local > a->directory - LOCAL_BYTES)
@@ -214,8 +215,8 @@ static int compare_places(const void *a, const void *b) {
   return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-/* One name, one file; one byte, one file: else a small archive could hold any number of large ones.
- */
+/* Fails if two members have the same name or share bytes. Otherwise a small archive could claim any
+ * number of large files. */
 static lac_status check_apart(const archive *a, const laci_zip_member *members, size_t n) {
   const laci_zip_member **sorted = laci_alloc(n, sizeof *sorted);
   lac_status st = sorted ? LAC_OK : laci_fail_memory(a->err, a->name);
@@ -266,12 +267,12 @@ static lac_status fail_member(const laci_zip *zip, const laci_zip_member *m, con
   return laci_fail(err, LAC_BAD_FILE, "%s: %s %s", zip->name, m->name, why);
 }
 
-/* Inflates into memory that doubles as it fills, up to `most` bytes; *end: the stream ended. */
+/* The state of decompressing a member. */
 typedef struct inflater {
   z_stream stream;
   laci_reader *reader;
   const laci_zip_member *member;
-  size_t taken; /* of its packed bytes */
+  size_t taken; /* compressed bytes read so far */
   uint8_t block[BLOCK];
 } inflater;
 
@@ -290,7 +291,7 @@ static lac_status inflate_some(inflater *f, uint8_t *to, size_t n, bool *end, la
     f->stream.avail_out = (uInt)step;
     int was = inflate(&f->stream, Z_NO_FLUSH);
     done += step - f->stream.avail_out;
-    *end = was != Z_OK; /* the end, damage, or nothing more to read */
+    *end = was != Z_OK; /* the stream has ended, is damaged, or there are no more bytes */
   }
   return LAC_OK;
 }
@@ -328,7 +329,8 @@ static lac_status inflate_member(const laci_zip *zip, const laci_zip_member *m, 
   return st;
 }
 
-/* zlib counts in 32 bits. */
+/* Returns the checksum of n more bytes after those of `crc`, in steps, since zlib's sizes have 32
+ * bits. */
 static uint32_t checksum(uint32_t crc, const uint8_t *bytes, size_t n) {
   while (n > 0) {
     uInt step = n < (1u << 30) ? (uInt)n : 1u << 30;
