@@ -102,8 +102,8 @@ static bool set_grid(laci_analysis *analysis, const laci_weight_source *source, 
   to->scale = read_doubles(analysis, node->inputs[1], &n_scales);
   if (zero >= 0) to->zero = read_doubles(analysis, zero, &n_zeros);
   if (!to->scale || (zero >= 0 && !to->zero)) return false;
-  grid->precision = laci_node_precision(node, graph->values[node->inputs[1]].type.dtype);
-  grid->rounding = laci_node_rounding(node);
+  grid->precision = laci_quantizer_precision(node, graph->values[node->inputs[1]].type.dtype);
+  grid->rounding = laci_node_rounding_flags(node);
   grid->after_scales = source->grid_after_scales;
   if (n_scales == to->n_scales && n_zeros == to->n_scales) layer->view.grid = grid;
   return true;
@@ -254,8 +254,8 @@ static bool describe(laci_analysis *analysis, int node_id, const laci_weight_axe
 
 /** Facts about values, from graph/constants.h. */
 typedef struct value_facts {
-  uint8_t *constants; /* laci_graph_constants */
-  int *unknown;       /* laci_graph_unknown */
+  uint8_t *constants; /* laci_graph_find_constants */
+  int *unknown;       /* laci_graph_find_unknown_nodes */
 } value_facts;
 
 /* Describes a layer whose weight is computed: constant, or constant if all operators were known.
@@ -366,8 +366,8 @@ static void list_layers(laci_analysis *analysis, const value_facts *facts, bool 
 lac_status laci_find_layers(laci_analysis *analysis, const laci_rules *rules, lac_error *err) {
   const laci_graph *graph = analysis->graph;
   size_t most = (size_t)graph->n_nodes * sizeof(laci_weight_axes[2]) / sizeof(laci_weight_axes);
-  value_facts facts = {.constants = laci_graph_constants(graph)};
-  if (facts.constants) facts.unknown = laci_graph_unknown(graph, facts.constants);
+  value_facts facts = {.constants = laci_graph_find_constants(graph)};
+  if (facts.constants) facts.unknown = laci_graph_find_unknown_nodes(graph, facts.constants);
   analysis->layers = laci_alloc(most + 1, sizeof *analysis->layers);
   analysis->layer_of_node = laci_alloc((size_t)graph->n_nodes, sizeof *analysis->layer_of_node);
   lac_status st = LAC_OK;

@@ -18,8 +18,8 @@ LAC_MUST_CHECK lac_status laci_find_layers(laci_analysis *analysis, const laci_r
 LAC_MUST_CHECK lac_status laci_judge_layers(laci_analysis *analysis, const laci_rules *rules,
                                             lac_error *err);
 /** For layers whose weight is computed: finds the reason why they are not pruned, and whether the
- * product may be stored (computed.c). constants: laci_graph_constants; unknown:
- * laci_graph_unknown. */
+ * product may be stored (computed.c). constants: laci_graph_find_constants; unknown:
+ * laci_graph_find_unknown_nodes. */
 LAC_MUST_CHECK lac_status laci_judge_computed(laci_analysis *analysis, const uint8_t *constants,
                                               const int *unknown, lac_error *err);
 /** Returns the value to be stored in place of a computed weight `value`: the one before the

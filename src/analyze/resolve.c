@@ -40,7 +40,7 @@ static void resolve_grouped(laci_resolve *r, const laci_grouped_axis *g) {
     return;
   }
   if (value->stored >= 0 && !value->is_output && along->n_groups == 0 &&
-      laci_content_readers(t->graph, t->matters, weight) == 1) {
+      laci_count_content_readers(t->graph, t->matters, weight) == 1) {
     along->track = data->track;
     along->n_groups = (int)g->n_groups;
     along->row_axis = g->row_axis;
@@ -299,7 +299,7 @@ lac_status laci_tracks_build(const laci_graph *graph, const laci_budget *budget,
   t->layouts = laci_alloc((size_t)graph->n_values, sizeof *t->layouts);
   if (!t->layouts) return laci_fail_memory(err, "the analysis");
   (void)laci_cause_new(t, -1, -1, "nothing is known about this axis");
-  lac_status st = laci_content_find(graph, &t->matters, err);
+  lac_status st = laci_content_find_what_matters(graph, &t->matters, err);
   for (int v = 0; v < graph->n_values && !st; v++) start_layout(t, v);
   if (!st) st = laci_budget_check(&t->budget, "the analysis of channels", err);
   for (int n = 0; n < graph->n_nodes && !st; n++) st = resolve_node(t, n, err);

@@ -223,7 +223,7 @@ lac_status laci_arch_build(const laci_arch_options *options, laci_graph **graph,
   if (st) return st;
   facts f = facts_of(d->family);
   int64_t size = options->image_size ? options->image_size : f.size;
-  laci_type type = {LAC_DTYPE_F32, {4, {laci_graph_symbol(made), f.channels, size, size}}};
+  laci_type type = {LAC_DTYPE_F32, {4, {laci_graph_new_symbol(made), f.channels, size, size}}};
   made->ir_version = 8;
   st = laci_graph_add_input(made, "image", &type, err);
   plan p = {.b = {made, st, err, options->seed, 0, f.fan_in},

@@ -60,7 +60,7 @@ static int add_node(laci_arch_builder *b, laci_node node, const char *output) {
   int value, id;
   if (b->status) return -1;
   (void)snprintf(name, sizeof name, "%s.out", node.name);
-  value = laci_graph_value(b->graph, output ? output : name);
+  value = laci_graph_intern_value(b->graph, output ? output : name);
   if (value < 0) {
     b->status = laci_fail_memory(b->err, node.name);
     return -1;

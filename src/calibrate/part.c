@@ -109,18 +109,18 @@ static lac_status add_node(const laci_network *n, laci_graph *graph, const laci_
     int stored = from->values[v].stored;
     if (stored >= 0) st = add_stored(n, graph, v, weights[stored], err);
     else if (stands(n, v)) st = add_known(n, graph, v, err);
-    if (!st) ids[i] = laci_graph_value(graph, from->values[v].name);
+    if (!st) ids[i] = laci_graph_intern_value(graph, from->values[v].name);
   }
   for (int i = 0; i < node->n_outputs && !st; i++) {
     int v = node->outputs[i];
-    ids[node->n_inputs + i] = v < 0 ? -1 : laci_graph_value(graph, from->values[v].name);
+    ids[node->n_inputs + i] = v < 0 ? -1 : laci_graph_intern_value(graph, from->values[v].name);
   }
   int id;
   if (!st) {
     laci_node copy = *node;
     copy.inputs = ids;
     copy.outputs = ids + node->n_inputs;
-    st = laci_graph_add_copy(graph, &copy, &id, err);
+    st = laci_graph_add_node_copy(graph, &copy, &id, err);
   }
   laci_free(ids);
   return st;

@@ -116,7 +116,7 @@ static void find_layers(const finder *f, int *blocks, int *n) {
 }
 
 lac_status laci_blocks_find(const laci_graph *graph, int **blocks, int *n, lac_error *err) {
-  finder f = {.graph = graph, .logits = laci_training_logits(graph)};
+  finder f = {.graph = graph, .logits = laci_training_find_logits(graph)};
   int *found = laci_alloc((size_t)graph->n_nodes + 1, sizeof *found);
   *blocks = NULL;
   *n = 0;

@@ -184,7 +184,7 @@ static lac_status store(job *j, laci_graph *model, lac_error *err) {
       return laci_fail(err, LAC_BAD_VALUE, "%s: element %lld would become %g, wanted a number",
                        g->stats[s].name, (long long)i, (double)x);
     }
-    if (!laci_stored_mut(&model->stored[g->stats[s].stored]))
+    if (!laci_stored_writable_bytes(&model->stored[g->stats[s].stored]))
       return laci_fail_memory(err, g->stats[s].name);
   }
   for (int s = 0; s < g->n_stats; s++) {

@@ -13,17 +13,17 @@
 #include "graph/op.h"
 #include "tensor/buf.h"
 
-static uint8_t of_stored(const laci_stored *stored) {
+static uint8_t flags_of_stored(const laci_stored *stored) {
   return (uint8_t)(LACI_CONSTANT | (stored->overridable ? LACI_REPLACEABLE : 0));
 }
 
-static bool quantizes(const laci_node *node) {
+static bool is_quantizer(const laci_node *node) {
   return strstr(node->type, "QuantizeLinear") || strstr(node->type, "DequantizeLinear") ||
          strstr(node->type, "NBits");
 }
 
 /* Returns the flags of the node's outputs; 0: they are not constant. */
-static uint8_t of_node(const laci_node *node, const uint8_t *found) {
+static uint8_t flags_of_node(const laci_node *node, const uint8_t *found) {
   uint8_t bits = LACI_CONSTANT;
   bool reads = false;
   if (!node->op || node->fault || node->frames || node->n_captures || laci_node_control(node))
@@ -37,18 +37,19 @@ static uint8_t of_node(const laci_node *node, const uint8_t *found) {
   }
   if (!reads) return 0;
   if (node->body) bits |= LACI_IN_BODY;
-  return (uint8_t)(bits | (quantizes(node) ? LACI_QUANTIZED : 0));
+  return (uint8_t)(bits | (is_quantizer(node) ? LACI_QUANTIZED : 0));
 }
 
-uint8_t *laci_graph_constants(const laci_graph *graph) {
+uint8_t *laci_graph_find_constants(const laci_graph *graph) {
   uint8_t *found = laci_alloc((size_t)graph->n_values + 1, sizeof *found);
   if (!found) return NULL;
   for (int s = 0; s < graph->n_stored; s++) {
-    if (graph->stored[s].value >= 0) found[graph->stored[s].value] = of_stored(&graph->stored[s]);
+    if (graph->stored[s].value >= 0)
+      found[graph->stored[s].value] = flags_of_stored(&graph->stored[s]);
   }
   for (int n = 0; n < graph->n_nodes; n++) {
     const laci_node *node = &graph->nodes[n];
-    uint8_t bits = of_node(node, found);
+    uint8_t bits = flags_of_node(node, found);
     for (int at = 0; bits && at < node->n_outputs; at++) {
       if (node->outputs[at] >= 0) found[node->outputs[at]] = bits;
     }
@@ -58,8 +59,8 @@ uint8_t *laci_graph_constants(const laci_graph *graph) {
 
 /* Returns 1 + the index of the node because of which the outputs of node n are unknown; 0: they are
  * constant, or depend on an input. */
-static int unknown_of(const laci_graph *graph, int n, const uint8_t *constants,
-                      const int *unknown) {
+static int find_unknown_node(const laci_graph *graph, int n, const uint8_t *constants,
+                             const int *unknown) {
   const laci_node *node = &graph->nodes[n];
   const laci_control control = node->op ? laci_node_control(node) : LACI_CONTROL_NONE;
   int first = 0;
@@ -76,11 +77,11 @@ static int unknown_of(const laci_graph *graph, int n, const uint8_t *constants,
   return layer && graph->nodes[first - 1].n_inputs == 0 ? 0 : first;
 }
 
-int *laci_graph_unknown(const laci_graph *graph, const uint8_t *constants) {
+int *laci_graph_find_unknown_nodes(const laci_graph *graph, const uint8_t *constants) {
   int *unknown = laci_alloc((size_t)graph->n_values + 1, sizeof *unknown);
   for (int n = 0; unknown && n < graph->n_nodes; n++) {
     const laci_node *node = &graph->nodes[n];
-    const int found = unknown_of(graph, n, constants, unknown);
+    const int found = find_unknown_node(graph, n, constants, unknown);
     for (int at = 0; found && at < node->n_outputs; at++) {
       if (node->outputs[at] >= 0 && !constants[node->outputs[at]])
         unknown[node->outputs[at]] = found;
@@ -102,7 +103,7 @@ static uint64_t bytes_of(const laci_buf *buf) {
   return buf ? (uint64_t)buf->count * sizeof(double) : 0;
 }
 
-static void release(evaluation *e, int value) {
+static void release_content(evaluation *e, int value) {
   e->held -= bytes_of(e->bufs[value]);
   laci_buf_destroy(e->bufs[value]);
   e->bufs[value] = NULL;
@@ -123,7 +124,7 @@ static void count_uses(evaluation *e, int value, bool *needed) {
   }
 }
 
-static lac_status take(evaluation *e, int value, laci_buf *buf, lac_error *err) {
+static lac_status keep_content(evaluation *e, int value, laci_buf *buf, lac_error *err) {
   e->held += bytes_of(buf);
   laci_buf_destroy(e->bufs[value]);
   e->bufs[value] = buf;
@@ -133,7 +134,7 @@ static lac_status take(evaluation *e, int value, laci_buf *buf, lac_error *err) 
                    e->graph->values[value].name, e->held);
 }
 
-static lac_status load(evaluation *e, int value, lac_error *err) {
+static lac_status load_stored(evaluation *e, int value, lac_error *err) {
   const laci_value *v = &e->graph->values[value];
   laci_held held;
   laci_buf *buf = NULL;
@@ -145,7 +146,7 @@ static lac_status load(evaluation *e, int value, lac_error *err) {
   st = laci_buf_from_bytes(&type, held.bytes, stored->size_bytes, &buf, err);
   laci_let_go(&held);
   if (st) return laci_fail_in(err, st, "%s", stored->name);
-  return take(e, value, buf, err);
+  return keep_content(e, value, buf, err);
 }
 
 /** The operands and results of one node's evaluation. */
@@ -179,7 +180,7 @@ static lac_status step_init(evaluation *e, step *s, lac_error *err) {
   for (int at = 0; at < node->n_inputs; at++) {
     int value = node->inputs[at];
     if (value < 0) continue;
-    lac_status st = load(e, value, err);
+    lac_status st = load_stored(e, value, err);
     if (st) return st;
     s->in[at] = e->bufs[value];
     s->in_types[at] = (laci_type){.dtype = s->in[at]->dtype, .shape = s->in[at]->shape};
@@ -235,18 +236,18 @@ static lac_status evaluate_node(evaluation *e, const laci_node *node, lac_error 
                     .out = s.out,
                     .err = err};
   if (!st) st = node->op->eval(&eval);
-  if (!st) laci_eval_round(&eval, false);
+  if (!st) laci_eval_round_outputs(&eval, false);
   for (int at = 0; at < node->n_outputs && !st; at++) {
     int value = node->outputs[at];
     if (value < 0 || !e->uses[value]) continue;
     laci_buf *made = s.out[at];
     s.out[at] = NULL;
-    st = take(e, value, made, err);
+    st = keep_content(e, value, made, err);
   }
   step_clear(&s);
   for (int at = 0; at < node->n_inputs && !st; at++) {
     int value = node->inputs[at];
-    if (value >= 0 && --e->uses[value] == 0) release(e, value);
+    if (value >= 0 && --e->uses[value] == 0) release_content(e, value);
   }
   return st;
 }
@@ -263,7 +264,7 @@ lac_status laci_graph_evaluate(const laci_graph *graph, int value, uint64_t most
   for (int n = 0; n <= graph->values[value].producer && !st; n++) {
     if (needed[n]) st = evaluate_node(&e, &graph->nodes[n], err);
   }
-  if (!st) st = load(&e, value, err);
+  if (!st) st = load_stored(&e, value, err);
   if (!st) {
     *buf = e.bufs[value];
     e.bufs[value] = NULL;

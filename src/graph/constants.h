@@ -22,16 +22,16 @@ enum {
 
 /** Returns the flags above for each value, [n_values], to be freed by laci_free. NULL: no memory.
  * The graph must be finished. */
-uint8_t *laci_graph_constants(const laci_graph *graph);
+uint8_t *laci_graph_find_constants(const laci_graph *graph);
 
 /** Returns, for each value [n_values], why it is not constant; to be freed by laci_free. NULL: no
  * memory. For a value that depends on stored tensors alone but is not constant: 1 + the index of
  * the first node before it whose result is not known (an undeclared operator, a random one, an If).
  * For all others: 0. The output of a node without inputs may be data, so values computed from it
- * are 0 too. constants: the result of laci_graph_constants. */
-int *laci_graph_unknown(const laci_graph *graph, const uint8_t *constants);
+ * are 0 too. constants: the result of laci_graph_find_constants. */
+int *laci_graph_find_unknown_nodes(const laci_graph *graph, const uint8_t *constants);
 
-/** Computes the content of a constant value (laci_graph_constants) by the operators' eval in
+/** Computes the content of a constant value (laci_graph_find_constants) by the operators' eval in
  * float64 and int64. Results of each node are rounded to their types, as in runtimes. `most`: the
  * limit of bytes in memory at any time, above which it fails LAC_MEMORY_LIMIT. Fails
  * LAC_UNSUPPORTED (an operator without eval, an element type that nothing computes with),

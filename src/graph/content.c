@@ -16,7 +16,7 @@ enum { MATTERS = 1, SIZED = 2 }; /* SIZED: a node reads the shape of the value *
 
 /* Is it one of the operators that are not declared, but known to read only type and shape of their
  * input? */
-static bool foreign_shape_reader(const laci_node *node) {
+static bool is_foreign_shape_reader(const laci_node *node) {
   static const char *const types[] = {"OptionalHasElement", "RandomNormalLike",
                                       "RandomUniformLike"};
   bool foreign = node->domain[0] && strcmp(node->domain, "ai.onnx") != 0;
@@ -27,7 +27,7 @@ static bool foreign_shape_reader(const laci_node *node) {
 }
 
 bool laci_reads_content(const laci_node *node, int port) {
-  if (!node->op) return !foreign_shape_reader(node);
+  if (!node->op) return !is_foreign_shape_reader(node);
   return !node->op->shape_only && (port > 31 || !(node->op->shape_inputs >> port & 1));
 }
 
@@ -78,7 +78,8 @@ static void mark_inputs(const laci_graph *graph, int n, uint8_t *found) {
   for (int i = 0; i < node->n_captures; i++) found[node->captures[i]] |= MATTERS | SIZED;
 }
 
-lac_status laci_content_find(const laci_graph *graph, uint8_t **matters, lac_error *err) {
+lac_status laci_content_find_what_matters(const laci_graph *graph, uint8_t **matters,
+                                          lac_error *err) {
   uint8_t *found = *matters = laci_alloc((size_t)graph->n_values, 1);
   if (!found) return laci_fail_memory(err, "the values that matter");
   for (int v = 0; v < graph->n_values; v++)
@@ -98,7 +99,7 @@ bool laci_node_reads_content(const laci_graph *graph, const uint8_t *matters, in
   return reads && (sizes || laci_node_matters(graph, matters, node));
 }
 
-int laci_content_readers(const laci_graph *graph, const uint8_t *matters, int value) {
+int laci_count_content_readers(const laci_graph *graph, const uint8_t *matters, int value) {
   const laci_value *v = &graph->values[value];
   int n = 0;
   for (int i = 0; i < v->n_readers; i++)

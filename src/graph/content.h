@@ -21,8 +21,8 @@ bool laci_reads_content(const laci_node *node, int port);
  * reads, or decide the shape of one; [n_values], to be freed with laci_free. The graph must be
  * inferred. A node in the body of a loop or an If, and one that ends it, always matters. Fails
  * LAC_NO_MEMORY. O(nodes). */
-LAC_MUST_CHECK lac_status laci_content_find(const laci_graph *graph, uint8_t **matters,
-                                            lac_error *err);
+LAC_MUST_CHECK lac_status laci_content_find_what_matters(const laci_graph *graph, uint8_t **matters,
+                                                         lac_error *err);
 
 /** Does any output of the node matter? */
 bool laci_node_matters(const laci_graph *graph, const uint8_t *matters, int node);
@@ -31,6 +31,6 @@ bool laci_node_matters(const laci_graph *graph, const uint8_t *matters, int node
 bool laci_node_reads_content(const laci_graph *graph, const uint8_t *matters, int node, int value);
 
 /** Returns how many nodes matter and read the content of the value. */
-int laci_content_readers(const laci_graph *graph, const uint8_t *matters, int value);
+int laci_count_content_readers(const laci_graph *graph, const uint8_t *matters, int value);
 
 #endif

@@ -2,8 +2,8 @@
  * Functions that build a coupling: labels, maps, parts, and ready-made descriptions of elementwise
  * operators.
  *
- * Every helper fails softly: it sets no_memory, and laci_coupling_ok() returns the status at the
- * end, so couple() functions need no checks in between. Users: the operators in ops/; `analyze`
+ * Every helper fails softly: it sets no_memory, and laci_coupling_status() returns the status at
+ * the end, so couple() functions need no checks in between. Users: the operators in ops/; `analyze`
  * reads the result. */
 #include "graph/coupling.h"
 #include "base/memory.h"
@@ -40,10 +40,11 @@ static bool has_channels(const laci_coupling *c, int value) {
   return laci_shape_count(&c->graph->values[value].type.shape) != 1;
 }
 
-/** Is input `port` not read, or declared `aside` by the operator: an input that follows no
- * channel? */
-static bool is_aside(const laci_node *node, int port) {
-  return !laci_reads_content(node, port) || (port < 32 && (node->op->aside >> port & 1));
+/** Is input `port` not read, or declared by the operator (inputs_without_channels) as an input that
+ * follows no channel? */
+static bool follows_no_channels(const laci_node *node, int port) {
+  return !laci_reads_content(node, port) ||
+         (port < 32 && (node->op->inputs_without_channels >> port & 1));
 }
 
 /** Has every connected port that can have channels a known shape? */
@@ -51,7 +52,8 @@ static bool shapes_known(const laci_coupling *c) {
   const laci_node *node = c->node;
   for (int port = 0; port < node->n_inputs; port++) {
     int value = node->inputs[port];
-    if (value >= 0 && !is_aside(node, port) && c->graph->values[value].type.shape.rank < 0)
+    if (value >= 0 && !follows_no_channels(node, port) &&
+        c->graph->values[value].type.shape.rank < 0)
       return false;
   }
   for (int out = 0; out < node->n_outputs; out++) {
@@ -69,8 +71,8 @@ static bool all_described(const laci_coupling *c) {
   for (int port = 0; port < node->n_inputs; port++) {
     int value = node->inputs[port];
     any |= c->in[port].described;
-    missed |=
-        value >= 0 && !c->in[port].described && !is_aside(node, port) && has_channels(c, value);
+    missed |= value >= 0 && !c->in[port].described && !follows_no_channels(node, port) &&
+              has_channels(c, value);
   }
   return !(any && missed) || c->reshape;
 }
@@ -92,7 +94,7 @@ lac_status laci_couple(laci_coupling *c, const laci_graph *graph, const laci_nod
   return st;
 }
 
-lac_status laci_coupling_ok(laci_coupling *c) { return c->no_memory ? LAC_NO_MEMORY : LAC_OK; }
+lac_status laci_coupling_status(laci_coupling *c) { return c->no_memory ? LAC_NO_MEMORY : LAC_OK; }
 
 /** Returns the labels of a port; NULL: the node has no such port, or it is absent. */
 static laci_port_labels *labels_of(const laci_coupling *c, int port) {
@@ -123,7 +125,7 @@ int laci_coupling_new_label(laci_coupling *c) {
   return ++c->n_labels;
 }
 
-void laci_describe(laci_coupling *c, int port) {
+void laci_coupling_describe_port(laci_coupling *c, int port) {
   laci_port_labels *labels = labels_of(c, port);
   if (labels) labels->described = true;
 }
@@ -149,13 +151,13 @@ int laci_get_label(const laci_coupling *c, int port, int axis) {
   return axis < 0 ? LACI_FIXED : labels_of(c, port)->label[axis];
 }
 
-void laci_fresh_axes(laci_coupling *c, int port, int from, int to) {
-  laci_describe(c, port);
+void laci_set_fresh_labels(laci_coupling *c, int port, int from, int to) {
+  laci_coupling_describe_port(c, port);
   for (int axis = from; axis < to; axis++)
     laci_set_label(c, port, axis, laci_coupling_new_label(c));
 }
 
-void laci_couple_joined(laci_coupling *c, const int *ports, int n) {
+void laci_couple_ports(laci_coupling *c, const int *ports, int n) {
   const laci_shape *first = NULL;
   for (int at = 0; at < n; at++) {
     if (!labels_of(c, ports[at])) continue;
@@ -174,18 +176,18 @@ void laci_couple_joined(laci_coupling *c, const int *ports, int n) {
   }
 }
 
-void laci_coupling_fresh(laci_coupling *c, int port) {
+void laci_coupling_mark_fresh(laci_coupling *c, int port) {
   laci_port_labels *labels = labels_of(c, port);
   if (labels) labels->fresh = true;
 }
 
-void laci_normalize(laci_coupling *c, int label) {
+void laci_coupling_mark_normalized(laci_coupling *c, int label) {
   if (label > 0 && label <= c->n_labels) c->normalized[label] = 1;
 }
 
 /** Returns the label of an out axis, given `label` and the size of the in axis that is broadcast to
  * it; LACI_FIXED (0) where the two axes may differ. */
-static int meet(laci_coupling *c, int64_t in_size, int64_t out_size, int label) {
+static int broadcast_label(laci_coupling *c, int64_t in_size, int64_t out_size, int label) {
   if (in_size == out_size) return label;
   return in_size == 1 ? laci_coupling_new_label(c) : LACI_FIXED;
 }
@@ -207,8 +209,8 @@ void laci_couple_elementwise(laci_coupling *c, const int *ports, int n) {
     if (labels_of(c, ports[at]) && !laci_port_shape(c, ports[at]))
       return; /* rank unknown: all fixed */
   }
-  laci_describe(c, LACI_OUT(0));
-  for (int at = 0; at < n; at++) laci_describe(c, ports[at]);
+  laci_coupling_describe_port(c, LACI_OUT(0));
+  for (int at = 0; at < n; at++) laci_coupling_describe_port(c, ports[at]);
   for (int back = 1; back <= out->rank; back++) {
     int64_t out_size = out->dims[out->rank - back];
     int label = laci_coupling_new_label(c);
@@ -217,7 +219,7 @@ void laci_couple_elementwise(laci_coupling *c, const int *ports, int n) {
     for (int at = 0; at < n; at++) {
       const laci_shape *in = laci_port_shape(c, ports[at]);
       if (!in || back > in->rank) continue;
-      int met = meet(c, in->dims[in->rank - back], out_size, label);
+      int met = broadcast_label(c, in->dims[in->rank - back], out_size, label);
       laci_set_label(c, ports[at], -back, met);
       sure &= met != LACI_FIXED;
     }
@@ -228,8 +230,8 @@ void laci_couple_elementwise(laci_coupling *c, const int *ports, int n) {
 void laci_couple_same(laci_coupling *c, int in_port, int out_port) {
   const laci_shape *in = laci_port_shape(c, in_port), *out = laci_port_shape(c, out_port);
   if (!in || !out || in->rank != out->rank) return;
-  laci_describe(c, in_port);
-  laci_describe(c, out_port);
+  laci_coupling_describe_port(c, in_port);
+  laci_coupling_describe_port(c, out_port);
   for (int axis = 0; axis < in->rank; axis++) {
     if (in->dims[axis] >= 0 && out->dims[axis] >= 0 && in->dims[axis] != out->dims[axis]) continue;
     int label = laci_get_label(c, in_port, axis);
@@ -239,7 +241,7 @@ void laci_couple_same(laci_coupling *c, int in_port, int out_port) {
   }
 }
 
-laci_axis_map *laci_map_run(laci_coupling *c, laci_axis_map map) {
+laci_axis_map *laci_coupling_add_map_of_run(laci_coupling *c, laci_axis_map map) {
   void *array = c->maps;
   map.from = laci_arena_alloc(c->arena, (size_t)map.n, sizeof *map.from);
   if (!map.from || !laci_grow(&array, c->n_maps, &c->map_capacity, sizeof *c->maps)) {
@@ -254,22 +256,22 @@ laci_axis_map *laci_map_run(laci_coupling *c, laci_axis_map map) {
   return &c->maps[c->n_maps++];
 }
 
-laci_axis_map *laci_map(laci_coupling *c, int out_port, int out_axis, int in_port, int in_axis,
-                        int64_t n_out) {
-  return laci_map_run(c, (laci_axis_map){.out_port = out_port,
-                                         .out_axis = out_axis,
-                                         .in_port = in_port,
-                                         .in_axis = in_axis,
-                                         .n_out = n_out,
-                                         .n = n_out});
+laci_axis_map *laci_coupling_add_map(laci_coupling *c, int out_port, int out_axis, int in_port,
+                                     int in_axis, int64_t n_out) {
+  return laci_coupling_add_map_of_run(c, (laci_axis_map){.out_port = out_port,
+                                                         .out_axis = out_axis,
+                                                         .in_port = in_port,
+                                                         .in_axis = in_axis,
+                                                         .n_out = n_out,
+                                                         .n = n_out});
 }
 
-void laci_map_straight(laci_coupling *c, laci_axis_map map, int64_t from) {
-  laci_axis_map *run = laci_map_run(c, map);
+void laci_coupling_add_straight_map(laci_coupling *c, laci_axis_map map, int64_t from) {
+  laci_axis_map *run = laci_coupling_add_map_of_run(c, map);
   for (int64_t at = 0; run && at < run->n; at++) run->from[at] = (int32_t)(from + at);
 }
 
-bool laci_coupling_parts(laci_coupling *c, int port, int axis, int64_t n_parts) {
+bool laci_coupling_add_parts(laci_coupling *c, int port, int axis, int64_t n_parts) {
   void *array = c->parts;
   if (!laci_grow(&array, c->n_parts, &c->part_capacity, sizeof *c->parts)) {
     c->no_memory = true;
@@ -280,7 +282,7 @@ bool laci_coupling_parts(laci_coupling *c, int port, int axis, int64_t n_parts) 
   return true;
 }
 
-bool laci_hold_axis(laci_coupling *c, laci_axis_hold hold) {
+bool laci_coupling_hold_axis(laci_coupling *c, laci_axis_hold hold) {
   void *array = c->holds;
   if (!laci_grow(&array, c->n_holds, &c->hold_capacity, sizeof *c->holds)) {
     c->no_memory = true;
@@ -292,7 +294,7 @@ bool laci_hold_axis(laci_coupling *c, laci_axis_hold hold) {
   return true;
 }
 
-bool laci_grouped(laci_coupling *c, laci_grouped_axis grouped) {
+bool laci_coupling_add_grouped_axis(laci_coupling *c, laci_grouped_axis grouped) {
   void *array = c->grouped;
   if (!laci_grow(&array, c->n_grouped, &c->grouped_capacity, sizeof *c->grouped)) {
     c->no_memory = true;
@@ -307,7 +309,7 @@ lac_status laci_couple_unary(const laci_graph *graph, const laci_node *node, lac
   (void)graph;
   (void)node;
   laci_couple_elementwise(c, (const int[]){0}, 1);
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 lac_status laci_couple_nary(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
@@ -316,11 +318,11 @@ lac_status laci_couple_nary(const laci_graph *graph, const laci_node *node, laci
   if (!ports) return LAC_NO_MEMORY;
   for (int port = 0; port < node->n_inputs; port++) ports[port] = port;
   laci_couple_elementwise(c, ports, node->n_inputs);
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 lac_status laci_couple_nothing(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
   (void)node;
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }

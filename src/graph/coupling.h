@@ -100,21 +100,21 @@ typedef struct laci_coupling {
   laci_axis_hold *holds;
   size_t n_holds, hold_capacity;
   bool reshape;    /* output 0 is input 0, the same elements in the same order under other axes */
-  bool no_memory;  /* a helper ran out of memory; laci_coupling_ok() then fails */
+  bool no_memory;  /* a helper ran out of memory; laci_coupling_status() then fails */
   const char *why; /* why FIXED axes are fixed: "order matters to ArgMax"; NULL: a default text */
 } laci_coupling;
 
 /* Helpers for couple(). All return the label, or 0 / false when there is no memory (couple then
- * returns LAC_NO_MEMORY: the result of laci_coupling_ok() at its end). */
+ * returns LAC_NO_MEMORY: the result of laci_coupling_status() at its end). */
 int laci_coupling_new_label(laci_coupling *c); /* returns a fresh label */
 void laci_set_label(laci_coupling *c, int port, int axis,
                     int label); /* axis may be negative; marks port described */
 int laci_get_label(const laci_coupling *c, int port, int axis);
 const laci_shape *laci_port_shape(const laci_coupling *c,
-                                  int port);    /* NULL: port absent or rank unknown */
-void laci_describe(laci_coupling *c, int port); /* described, all axes FIXED so far */
-void laci_fresh_axes(laci_coupling *c, int port, int from,
-                     int to); /* fresh labels on axes [from, to) */
+                                  int port); /* NULL: port absent or rank unknown */
+void laci_coupling_describe_port(laci_coupling *c, int port); /* described, all axes FIXED so far */
+void laci_set_fresh_labels(laci_coupling *c, int port, int from,
+                           int to); /* fresh labels on axes [from, to) */
 /** The n given input ports are read elementwise, with NumPy broadcasting, and give output 0: sets
  * labels for every axis. For unary operators: ports = {0}, n = 1. */
 void laci_couple_elementwise(laci_coupling *c, const int *ports, int n);
@@ -122,28 +122,28 @@ void laci_couple_elementwise(laci_coupling *c, const int *ports, int n);
 void laci_couple_same(laci_coupling *c, int in_port, int out_port);
 /** Gives n ports (inputs or outputs) the same labels, axis by axis. An axis whose sizes differ or
  * are not known is FIXED, and so are all axes where a shape is not known. */
-void laci_couple_joined(laci_coupling *c, const int *ports, int n);
+void laci_couple_ports(laci_coupling *c, const int *ports, int n);
 /** Marks an output as fresh (laci_port_labels.fresh). */
-void laci_coupling_fresh(laci_coupling *c, int port);
-void laci_normalize(laci_coupling *c, int label);
+void laci_coupling_mark_fresh(laci_coupling *c, int port);
+void laci_coupling_mark_normalized(laci_coupling *c, int label);
 /** Adds a map of the whole out axis; from[] is all -1, and the caller fills it. Makes both axes
  * MAPPED. NULL: no memory. */
-laci_axis_map *laci_map(laci_coupling *c, int out_port, int out_axis, int in_port, int in_axis,
-                        int64_t n_out);
+laci_axis_map *laci_coupling_add_map(laci_coupling *c, int out_port, int out_axis, int in_port,
+                                     int in_axis, int64_t n_out);
 /** Adds a map of a run of the out axis; `map` has all fields except from, which is filled with -1
- * as in laci_map. */
-laci_axis_map *laci_map_run(laci_coupling *c, laci_axis_map map);
+ * as in laci_coupling_add_map. */
+laci_axis_map *laci_coupling_add_map_of_run(laci_coupling *c, laci_axis_map map);
 /** Adds a map of a run of the out axis that reads the in positions from, from + 1, ... */
-void laci_map_straight(laci_coupling *c, laci_axis_map map, int64_t from);
-bool laci_coupling_parts(laci_coupling *c, int port, int axis, int64_t n_parts);
-bool laci_hold_axis(laci_coupling *c, laci_axis_hold hold);
-bool laci_grouped(laci_coupling *c, laci_grouped_axis grouped);
-lac_status laci_coupling_ok(laci_coupling *c);
+void laci_coupling_add_straight_map(laci_coupling *c, laci_axis_map map, int64_t from);
+bool laci_coupling_add_parts(laci_coupling *c, int port, int axis, int64_t n_parts);
+bool laci_coupling_hold_axis(laci_coupling *c, laci_axis_hold hold);
+bool laci_coupling_add_grouped_axis(laci_coupling *c, laci_grouped_axis grouped);
+lac_status laci_coupling_status(laci_coupling *c);
 
 /** Initializes *c and fills it by the operator's couple function; the caller calls
  * laci_coupling_clear. All ports are FIXED where a shape is unknown, or where couple does not
- * describe an input that is not `aside` (op.h), so no connected operand is ignored. For nodes that
- * begin or end bodies, each group of ports follows this rule by itself. */
+ * describe an input that is not one of inputs_without_channels (op.h), so no connected operand is
+ * ignored. For nodes that begin or end bodies, each group of ports follows this rule by itself. */
 LAC_MUST_CHECK lac_status laci_couple(laci_coupling *c, const laci_graph *graph,
                                       const laci_node *node);
 LAC_MUST_CHECK lac_status laci_coupling_init(laci_coupling *c, const laci_graph *graph,

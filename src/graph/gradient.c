@@ -49,7 +49,7 @@ static void apply_slope(laci_gradient_builder *b, const laci_node *node) {
                              .n_attrs = node->n_attrs + 1,
                              .inputs = inputs,
                              .attrs = attrs};
-  laci_gradient_give(b, node, 0, laci_gradient_add(b, &made, NULL));
+  laci_gradient_contribute(b, node, 0, laci_gradient_add(b, &made, NULL));
   laci_free(attrs);
 }
 
@@ -67,13 +67,13 @@ static lac_status check_shapes(const laci_gradient_builder *b, const laci_node *
   return LAC_OK;
 }
 
-static lac_status visit(laci_gradient_builder *b, int node_id) {
+static lac_status apply_rule(laci_gradient_builder *b, int node_id) {
   /* A copy, because rules add nodes, which may move the array. Pointers inside the node stay
    * valid. */
   const laci_node node = b->graph->nodes[node_id];
   bool reached = false, leads = false;
   for (int at = 0; at < node.n_outputs; at++) reached |= laci_gradient_of(b, &node, at) >= 0;
-  for (int at = 0; at < node.n_inputs; at++) leads |= laci_gradient_wanted(b, &node, at);
+  for (int at = 0; at < node.n_inputs; at++) leads |= laci_gradient_is_wanted(b, &node, at);
   for (int at = 0; at < node.n_captures; at++) leads |= b->depends[node.captures[at]];
   if (!reached || !leads) return LAC_OK;
   if (!node.op || (!node.op->gradient && !node.op->slope)) {
@@ -93,7 +93,7 @@ static void mark_dependents(laci_gradient_builder *b) {
   for (int n = 0; n < b->n_nodes; n++) {
     const laci_node *node = &b->graph->nodes[n];
     bool leads = false;
-    for (int at = 0; at < node->n_inputs; at++) leads |= laci_gradient_wanted(b, node, at);
+    for (int at = 0; at < node->n_inputs; at++) leads |= laci_gradient_is_wanted(b, node, at);
     for (int at = 0; at < node->n_captures; at++) leads |= b->depends[node->captures[at]];
     for (int at = 0; at < node->n_outputs && leads; at++) {
       int value = node->outputs[at];
@@ -102,8 +102,8 @@ static void mark_dependents(laci_gradient_builder *b) {
   }
 }
 
-static lac_status check_ends(const laci_graph *graph, int loss, int n_params, const int *params,
-                             lac_error *err) {
+static lac_status check_loss_and_params(const laci_graph *graph, int loss, int n_params,
+                                        const int *params, lac_error *err) {
   char text[128];
   const laci_type *type = &graph->values[loss].type;
   if (!laci_dtype_is_float(type->dtype) || laci_shape_count(&type->shape) != 1) {
@@ -123,7 +123,7 @@ static lac_status check_ends(const laci_graph *graph, int loss, int n_params, co
   return LAC_OK;
 }
 
-static lac_status start(laci_gradient_builder *b, int n_params, const int *params) {
+static lac_status builder_init(laci_gradient_builder *b, int n_params, const int *params) {
   size_t n_values = (size_t)b->graph->n_values;
   b->depends = laci_alloc(n_values, sizeof *b->depends);
   b->gradient = laci_alloc(n_values, sizeof *b->gradient);
@@ -141,17 +141,17 @@ lac_status laci_gradient_build(laci_graph *graph, int loss, int n_params, const 
                              .n_nodes = graph->n_nodes,
                              .err = err,
                              .current = "loss"};
-  lac_status st = check_ends(graph, loss, n_params, params, err);
-  if (!st) st = start(&b, n_params, params);
+  lac_status st = check_loss_and_params(graph, loss, n_params, params, err);
+  if (!st) st = builder_init(&b, n_params, params);
   if (st) goto out;
   laci_shape shape = laci_gradient_shape(&b, loss);
-  b.gradient[loss] = laci_gradient_full(&b, loss, &shape, 1);
-  for (int n = b.n_nodes - 1; n >= 0 && !st; n--) st = visit(&b, n);
+  b.gradient[loss] = laci_gradient_store_filled(&b, loss, &shape, 1);
+  for (int n = b.n_nodes - 1; n >= 0 && !st; n--) st = apply_rule(&b, n);
   for (int at = 0; at < n_params && !st; at++) {
     grad_values[at] = b.gradient[params[at]];
     if (grad_values[at] >= 0) continue;
     shape = laci_gradient_shape(&b, params[at]);
-    grad_values[at] = laci_gradient_full(&b, params[at], &shape, 0);
+    grad_values[at] = laci_gradient_store_filled(&b, params[at], &shape, 0);
     st = b.status;
   }
   if (!st) st = laci_graph_finish(graph, err);

@@ -34,25 +34,26 @@ LAC_MUST_CHECK lac_status laci_gradient_build(laci_graph *graph, int loss, int n
 
 /** The state of the builder as a rule sees it. The first failure is kept: helpers called after it,
  * or with a value of -1, do nothing and return -1, so a rule reads like its formula. A rule ends
- * with laci_gradient_ok. */
+ * with laci_gradient_status. */
 typedef struct laci_gradient_builder laci_gradient_builder;
 
 /** Returns the value of d loss / d output `port` of the node; -1: no gradient reaches that output.
  * This can happen for the first output too. */
 int laci_gradient_of(laci_gradient_builder *b, const laci_node *node, int port);
 /** Must the rule contribute a gradient to input `port`? False too where the input is absent. */
-bool laci_gradient_wanted(const laci_gradient_builder *b, const laci_node *node, int port);
+bool laci_gradient_is_wanted(const laci_gradient_builder *b, const laci_node *node, int port);
 /** Contributes `gradient` to input `port`. It must have the input's shape. Does nothing where it is
  * not wanted. */
-void laci_gradient_give(laci_gradient_builder *b, const laci_node *node, int port, int gradient);
+void laci_gradient_contribute(laci_gradient_builder *b, const laci_node *node, int port,
+                              int gradient);
 /** Contributes `gradient` to input `port`, summed over the axes along which the input was
  * broadcast, and reshaped to the input's shape. */
-void laci_gradient_give_broadcast(laci_gradient_builder *b, const laci_node *node, int port,
-                                  int gradient);
+void laci_gradient_contribute_broadcast(laci_gradient_builder *b, const laci_node *node, int port,
+                                        int gradient);
 /** The rule of operators whose derivative is zero wherever it exists: Round, Sign ... */
 lac_status laci_gradient_zero(laci_gradient_builder *b, const laci_node *node);
 /** Returns the status of the rule: LAC_OK, or its first failure. */
-LAC_MUST_CHECK lac_status laci_gradient_ok(const laci_gradient_builder *b);
+LAC_MUST_CHECK lac_status laci_gradient_status(const laci_gradient_builder *b);
 /** Fails LAC_UNSUPPORTED with "NODE (Operator): text": this form of the operator has no gradient.
  * */
 lac_status laci_gradient_refuse(laci_gradient_builder *b, const laci_node *node, const char *text);
@@ -86,9 +87,10 @@ int laci_gradient_unbroadcast(laci_gradient_builder *b, int x, const laci_shape 
 
 /** Return stored tensors, one for each distinct content: a float scalar of x's type, a list of
  * integers, and a float tensor of x's type filled with one number. */
-int laci_gradient_scalar(laci_gradient_builder *b, int x, double number);
-int laci_gradient_ints(laci_gradient_builder *b, int n, const int64_t *ints);
-int laci_gradient_full(laci_gradient_builder *b, int x, const laci_shape *shape, double number);
+int laci_gradient_store_scalar(laci_gradient_builder *b, int x, double number);
+int laci_gradient_store_ints(laci_gradient_builder *b, int n, const int64_t *ints);
+int laci_gradient_store_filled(laci_gradient_builder *b, int x, const laci_shape *shape,
+                               double number);
 
 /** Shape and type of a value. Every value that a rule sees has a known shape. Value -1 gives rank
  * 0. */
@@ -97,8 +99,8 @@ lac_dtype laci_gradient_dtype(const laci_gradient_builder *b, int value);
 /** Shape of input `port`; rank 0 where the input is absent. */
 laci_shape laci_gradient_in_shape(const laci_gradient_builder *b, const laci_node *node, int port);
 /** The content of input `port` where inference knows it, or NULL. */
-const laci_buf *laci_gradient_known(const laci_gradient_builder *b, const laci_node *node,
-                                    int port);
+const laci_buf *laci_gradient_known_content(const laci_gradient_builder *b, const laci_node *node,
+                                            int port);
 
 /* ---- Three: internal operators, domain "lacuna", each in a file of graph/ops/internal
  *

@@ -40,7 +40,7 @@ static int new_value(laci_gradient_builder *b, const char *type) {
     int n = snprintf(text, sizeof text, "%.400s/grad%d_%.60s", b->current, b->n_made, type);
     if (suffix) (void)snprintf(text + n, sizeof text - (size_t)n, "_%d", suffix);
     if (laci_graph_find_value(b->graph, text) >= 0) continue;
-    int value = laci_graph_value(b->graph, text);
+    int value = laci_graph_intern_value(b->graph, text);
     return value < 0 ? fail_memory(b) : value;
   }
 }
@@ -55,7 +55,7 @@ static bool make_values(laci_gradient_builder *b, const laci_gradient_node *node
   return true;
 }
 
-static bool inputs_there(const laci_gradient_node *node) {
+static bool has_all_inputs(const laci_gradient_node *node) {
   for (int at = 0; at < node->n_inputs; at++) {
     if (node->inputs[at] < 0 && node->inputs[at] != LACI_ABSENT) return false;
   }
@@ -66,7 +66,7 @@ int laci_gradient_add(laci_gradient_builder *b, const laci_gradient_node *node, 
   int made[LACI_GRADIENT_OUTPUTS];
   int n_outputs = node->n_outputs ? node->n_outputs : 1;
   for (int at = 0; outputs && at < n_outputs; at++) outputs[at] = -1;
-  if (b->status || !inputs_there(node) || !make_values(b, node, n_outputs, made)) return -1;
+  if (b->status || !has_all_inputs(node) || !make_values(b, node, n_outputs, made)) return -1;
   int *inputs = laci_alloc((size_t)node->n_inputs + 1, sizeof *inputs);
   if (!inputs) return fail_memory(b);
   for (int at = 0; at < node->n_inputs; at++)
@@ -100,7 +100,7 @@ int laci_gradient_binary(laci_gradient_builder *b, const char *type, int x, int 
 
 int laci_gradient_scale(laci_gradient_builder *b, int x, double factor) {
   if (factor == 1) return x;
-  return laci_gradient_binary(b, "Mul", x, laci_gradient_scalar(b, x, factor));
+  return laci_gradient_binary(b, "Mul", x, laci_gradient_store_scalar(b, x, factor));
 }
 
 int laci_gradient_where(laci_gradient_builder *b, int condition, int x, int y) {
@@ -123,7 +123,7 @@ int laci_gradient_reshape(laci_gradient_builder *b, int x, const laci_shape *sha
   if (x < 0 || laci_shape_equal(&have, shape)) return x;
   /* a size of 0 is a size, not "keep the input's size" */
   laci_attr attr = laci_attr_int("allowzero", 1);
-  const int inputs[] = {x, laci_gradient_ints(b, shape->rank, shape->dims)};
+  const int inputs[] = {x, laci_gradient_store_ints(b, shape->rank, shape->dims)};
   return laci_gradient_add(
       b,
       &(laci_gradient_node){
@@ -134,7 +134,8 @@ int laci_gradient_reshape(laci_gradient_builder *b, int x, const laci_shape *sha
 int laci_gradient_expand(laci_gradient_builder *b, int x, const laci_shape *shape) {
   laci_shape have = laci_gradient_shape(b, x);
   if (x < 0 || laci_shape_equal(&have, shape)) return x;
-  return laci_gradient_binary(b, "Expand", x, laci_gradient_ints(b, shape->rank, shape->dims));
+  return laci_gradient_binary(b, "Expand", x,
+                              laci_gradient_store_ints(b, shape->rank, shape->dims));
 }
 
 int laci_gradient_sum(laci_gradient_builder *b, int x, const bool flags[LACI_MAX_RANK], bool keep) {
@@ -146,7 +147,7 @@ int laci_gradient_sum(laci_gradient_builder *b, int x, const bool flags[LACI_MAX
   }
   if (x < 0 || n == 0) return x; /* ReduceSum with an empty list of axes would sum over all axes */
   laci_attr attr = laci_attr_int("keepdims", keep);
-  const int inputs[] = {x, laci_gradient_ints(b, n, axes)};
+  const int inputs[] = {x, laci_gradient_store_ints(b, n, axes)};
   return laci_gradient_add(
       b,
       &(laci_gradient_node){
@@ -196,7 +197,7 @@ static int constant(laci_gradient_builder *b, const char *name, const laci_type 
   return b->status ? -1 : value;
 }
 
-int laci_gradient_ints(laci_gradient_builder *b, int n, const int64_t *ints) {
+int laci_gradient_store_ints(laci_gradient_builder *b, int n, const int64_t *ints) {
   char name[512] = "gradient/ints";
   size_t used = strlen(name);
   if (b->status) return -1;
@@ -206,7 +207,8 @@ int laci_gradient_ints(laci_gradient_builder *b, int n, const int64_t *ints) {
   return constant(b, name, &type, ints);
 }
 
-int laci_gradient_full(laci_gradient_builder *b, int x, const laci_shape *shape, double number) {
+int laci_gradient_store_filled(laci_gradient_builder *b, int x, const laci_shape *shape,
+                               double number) {
   char name[300], dims[128];
   laci_type type = {.dtype = laci_gradient_dtype(b, x), .shape = {0}};
   float single = (float)number;
@@ -237,6 +239,6 @@ int laci_gradient_full(laci_gradient_builder *b, int x, const laci_shape *shape,
   return value;
 }
 
-int laci_gradient_scalar(laci_gradient_builder *b, int x, double number) {
-  return laci_gradient_full(b, x, &(laci_shape){.rank = 0}, number);
+int laci_gradient_store_scalar(laci_gradient_builder *b, int x, double number) {
+  return laci_gradient_store_filled(b, x, &(laci_shape){.rank = 0}, number);
 }

@@ -9,12 +9,13 @@ int laci_gradient_of(laci_gradient_builder *b, const laci_node *node, int port) 
   return laci_has_output(node, port) ? b->gradient[node->outputs[port]] : -1;
 }
 
-bool laci_gradient_wanted(const laci_gradient_builder *b, const laci_node *node, int port) {
+bool laci_gradient_is_wanted(const laci_gradient_builder *b, const laci_node *node, int port) {
   return laci_has_input(node, port) && b->depends[node->inputs[port]];
 }
 
-void laci_gradient_give(laci_gradient_builder *b, const laci_node *node, int port, int gradient) {
-  if (b->status || gradient < 0 || !laci_gradient_wanted(b, node, port)) return;
+void laci_gradient_contribute(laci_gradient_builder *b, const laci_node *node, int port,
+                              int gradient) {
+  if (b->status || gradient < 0 || !laci_gradient_is_wanted(b, node, port)) return;
   int value = node->inputs[port];
   laci_shape have = laci_gradient_shape(b, gradient), want = laci_gradient_shape(b, value);
   if (!laci_shape_equal(&have, &want)) {
@@ -28,11 +29,11 @@ void laci_gradient_give(laci_gradient_builder *b, const laci_node *node, int por
   b->gradient[value] = before < 0 ? gradient : laci_gradient_binary(b, "Add", before, gradient);
 }
 
-void laci_gradient_give_broadcast(laci_gradient_builder *b, const laci_node *node, int port,
-                                  int gradient) {
-  if (!laci_gradient_wanted(b, node, port)) return;
+void laci_gradient_contribute_broadcast(laci_gradient_builder *b, const laci_node *node, int port,
+                                        int gradient) {
+  if (!laci_gradient_is_wanted(b, node, port)) return;
   laci_shape shape = laci_gradient_in_shape(b, node, port);
-  laci_gradient_give(b, node, port, laci_gradient_unbroadcast(b, gradient, &shape));
+  laci_gradient_contribute(b, node, port, laci_gradient_unbroadcast(b, gradient, &shape));
 }
 
 lac_status laci_gradient_zero(laci_gradient_builder *b, const laci_node *node) {
@@ -40,7 +41,7 @@ lac_status laci_gradient_zero(laci_gradient_builder *b, const laci_node *node) {
   return b->status;
 }
 
-lac_status laci_gradient_ok(const laci_gradient_builder *b) { return b->status; }
+lac_status laci_gradient_status(const laci_gradient_builder *b) { return b->status; }
 
 lac_status laci_gradient_refuse(laci_gradient_builder *b, const laci_node *node, const char *text) {
   if (!b->status) b->status = laci_node_fail(node, b->err, LAC_UNSUPPORTED, "%s", text);
@@ -51,7 +52,7 @@ laci_shape laci_gradient_in_shape(const laci_gradient_builder *b, const laci_nod
   return laci_gradient_shape(b, laci_has_input(node, port) ? node->inputs[port] : -1);
 }
 
-const laci_buf *laci_gradient_known(const laci_gradient_builder *b, const laci_node *node,
-                                    int port) {
-  return laci_contents(b->graph, node, port);
+const laci_buf *laci_gradient_known_content(const laci_gradient_builder *b, const laci_node *node,
+                                            int port) {
+  return laci_known_content(b->graph, node, port);
 }

@@ -71,7 +71,7 @@ lac_status laci_graph_fail_input(const laci_graph *graph, const char *name, lac_
                    list[0] ? list : "none");
 }
 
-int laci_graph_value(laci_graph *graph, const char *name) {
+int laci_graph_intern_value(laci_graph *graph, const char *name) {
   int found = laci_graph_find_value(graph, name);
   if (found >= 0) return found;
   void *array = graph->values;
@@ -87,7 +87,7 @@ int laci_graph_value(laci_graph *graph, const char *name) {
   return graph->n_values++;
 }
 
-int64_t laci_graph_symbol(laci_graph *graph) { return -(int64_t)++graph->n_symbols; }
+int64_t laci_graph_new_symbol(laci_graph *graph) { return -(int64_t)++graph->n_symbols; }
 
 lac_status laci_graph_check_undefined(const laci_graph *graph, int value, lac_error *err) {
   const laci_value *v = &graph->values[value];
@@ -109,7 +109,7 @@ static bool append_id(int **list, int *n, size_t *capacity, int id) {
 
 lac_status laci_graph_add_input(laci_graph *graph, const char *name, const laci_type *type,
                                 lac_error *err) {
-  int value = laci_graph_value(graph, name);
+  int value = laci_graph_intern_value(graph, name);
   if (value < 0) return laci_fail_memory(err, "a graph input");
   lac_status st = laci_graph_check_undefined(graph, value, err);
   if (st) return st;
@@ -128,7 +128,7 @@ lac_status laci_graph_add_input(laci_graph *graph, const char *name, const laci_
 }
 
 lac_status laci_graph_add_output(laci_graph *graph, const char *name, lac_error *err) {
-  int value = laci_graph_value(graph, name);
+  int value = laci_graph_intern_value(graph, name);
   if (value < 0) return laci_fail_memory(err, "a graph output");
   if (graph->values[value].is_output) {
     return laci_fail(err, LAC_BAD_FILE, "graph output '%s' is listed twice", name);
@@ -140,7 +140,7 @@ lac_status laci_graph_add_output(laci_graph *graph, const char *name, lac_error 
   return LAC_OK;
 }
 
-void laci_graph_enter(laci_graph *graph, int body) { graph->own->body = body; }
+void laci_graph_enter_body(laci_graph *graph, int body) { graph->own->body = body; }
 
 int laci_graph_add_body(laci_graph *graph, const laci_body *body) {
   void *array = graph->bodies;
@@ -154,7 +154,7 @@ int laci_graph_add_body(laci_graph *graph, const laci_body *body) {
 
 lac_status laci_graph_add_stored(laci_graph *graph, const laci_stored *stored, int *id,
                                  lac_error *err) {
-  int value = laci_graph_value(graph, stored->name);
+  int value = laci_graph_intern_value(graph, stored->name);
   if (value < 0) return laci_fail_memory(err, "a stored tensor");
   lac_status st = laci_graph_check_undefined(graph, value, err);
   if (st) return st;
@@ -187,7 +187,7 @@ void laci_stored_replace(laci_stored *stored, uint8_t *take, bool spilled) {
   if (take) stored->bytes = take;
 }
 
-uint8_t *laci_stored_mut(laci_stored *stored) {
+uint8_t *laci_stored_writable_bytes(laci_stored *stored) {
   if (!stored->owned || stored->spilled) {
     uint8_t *copy = laci_alloc(stored->size_bytes, 1);
     if (!copy) return NULL;

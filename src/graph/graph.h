@@ -88,7 +88,7 @@ typedef struct laci_node {
   int version;              /* opset version of its domain; 0: not imported */
   const struct laci_op *op; /* NULL: this operator is not declared */
   /* the operator of ai.onnx that attribute "of" names (UnaryGrad); NULL: no such attribute */
-  const struct laci_op *of;
+  const struct laci_op *of_op;
   int n_inputs, n_outputs;
   const int *inputs;  /* values; -1: absent */
   const int *outputs; /* values; -1: absent */
@@ -166,7 +166,7 @@ void laci_graph_destroy(laci_graph *graph);
 /* Building. Texts and arrays are copied. Functions that return an id return one >= 0. */
 
 /** Returns the value of that name, and creates it if there is none yet. -1: no memory. */
-int laci_graph_value(laci_graph *graph, const char *name);
+int laci_graph_intern_value(laci_graph *graph, const char *name);
 /** Returns the value of that name; -1: there is none. */
 int laci_graph_find_value(const laci_graph *graph, const char *name);
 
@@ -185,19 +185,19 @@ LAC_MUST_CHECK lac_status laci_graph_add_node(laci_graph *graph, const laci_node
                                               lac_error *err);
 /** Adds a node as laci_graph_add_node does, but copies each `tensor` of attributes too: the caller
  * keeps its own. */
-LAC_MUST_CHECK lac_status laci_graph_add_copy(laci_graph *graph, const laci_node *node, int *id,
-                                              lac_error *err);
+LAC_MUST_CHECK lac_status laci_graph_add_node_copy(laci_graph *graph, const laci_node *node,
+                                                   int *id, lac_error *err);
 /** Makes nodes that are added from now on part of that body, as in laci_node.body. */
-void laci_graph_enter(laci_graph *graph, int body);
-/** Adds a body and returns its number, to be passed to laci_graph_enter. The caller sets `begin`
- * and `end`; they are kept up to date when nodes get other ids. -1: no memory. */
+void laci_graph_enter_body(laci_graph *graph, int body);
+/** Adds a body and returns its number, to be passed to laci_graph_enter_body. The caller sets
+ * `begin` and `end`; they are kept up to date when nodes get other ids. -1: no memory. */
 int laci_graph_add_body(laci_graph *graph, const laci_body *body);
 LAC_MUST_CHECK lac_status laci_graph_add_input(laci_graph *graph, const char *name,
                                                const laci_type *type, lac_error *err);
 LAC_MUST_CHECK lac_status laci_graph_add_output(laci_graph *graph, const char *name,
                                                 lac_error *err);
 /** Returns a new size symbol: the negative number that represents it in shapes. */
-int64_t laci_graph_symbol(laci_graph *graph);
+int64_t laci_graph_new_symbol(laci_graph *graph);
 
 /** The last step of building: sorts the nodes, fills readers, checks that every value read is
  * defined and that there is no cycle (LAC_BAD_FILE, with its name). The nodes of a loop become
@@ -206,7 +206,7 @@ LAC_MUST_CHECK lac_status laci_graph_finish(laci_graph *graph, lac_error *err);
 
 /** Returns the bytes of a stored tensor for writing; they are copied on first use, and must be in
  * memory. NULL: no memory. */
-uint8_t *laci_stored_mut(laci_stored *stored);
+uint8_t *laci_stored_writable_bytes(laci_stored *stored);
 
 /** Loads the bytes of a stored tensor into memory until laci_let_go is called. Fails LAC_NO_MEMORY,
  * and LAC_IO where a file was changed since it was loaded. May be called from any thread. */

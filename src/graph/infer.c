@@ -52,8 +52,8 @@ static lac_status bind_symbol(int64_t *bound, const char *input, int64_t symbol,
   return LAC_OK;
 }
 
-static lac_status fix_input(laci_graph *graph, const laci_input_shape *fixed, int64_t *bound,
-                            lac_error *err) {
+static lac_status set_input_shape(laci_graph *graph, const laci_input_shape *fixed, int64_t *bound,
+                                  lac_error *err) {
   int id = laci_graph_find_value(graph, fixed->name);
   if (id < 0 || !graph->values[id].is_input) {
     return laci_graph_fail_input(graph, fixed->name, err);
@@ -62,7 +62,7 @@ static lac_status fix_input(laci_graph *graph, const laci_input_shape *fixed, in
   if (shape->rank < 0) {
     *shape = fixed->shape;
     for (int axis = 0; axis < shape->rank; axis++) {
-      if (shape->dims[axis] < 0) shape->dims[axis] = laci_graph_symbol(graph);
+      if (shape->dims[axis] < 0) shape->dims[axis] = laci_graph_new_symbol(graph);
     }
     return LAC_OK;
   }
@@ -85,15 +85,15 @@ static lac_status fix_input(laci_graph *graph, const laci_input_shape *fixed, in
 }
 
 /** Sets the sizes that the caller fixes, in every declared shape that has their symbols. */
-static lac_status fix_inputs(laci_graph *graph, const laci_input_shape *fixed, int n_fixed,
-                             lac_error *err) {
+static lac_status set_input_shapes(laci_graph *graph, const laci_input_shape *fixed, int n_fixed,
+                                   lac_error *err) {
   if (n_fixed == 0) return LAC_OK;
   int n_symbols = graph->n_symbols;
   int64_t *bound = laci_alloc((size_t)n_symbols + 1, sizeof *bound);
   if (!bound) return laci_fail_memory(err, "input shapes");
   for (int at = 0; at <= n_symbols; at++) bound[at] = -1;
   lac_status st = LAC_OK;
-  for (int at = 0; at < n_fixed && !st; at++) st = fix_input(graph, &fixed[at], bound, err);
+  for (int at = 0; at < n_fixed && !st; at++) st = set_input_shape(graph, &fixed[at], bound, err);
   for (int v = 0; v < graph->n_values && !st; v++) {
     laci_shape *shape = &graph->values[v].type.shape;
     for (int axis = 0; axis < shape->rank; axis++) {
@@ -137,7 +137,7 @@ static lac_status keep_stored(laci_graph *graph, const laci_stored *stored, lac_
 
 static void fill_symbols(laci_graph *graph, laci_buf *buf) {
   for (int64_t at = 0; at < buf->count; at++) {
-    buf->i[at] = laci_element_from_size(laci_graph_symbol(graph));
+    buf->i[at] = laci_element_from_size(laci_graph_new_symbol(graph));
   }
 }
 
@@ -153,7 +153,7 @@ static lac_status make_symbols(laci_graph *graph, laci_value *value) {
 }
 
 static int64_t new_element(const laci_eval *eval) {
-  return laci_element_from_size(laci_graph_symbol(eval->owner));
+  return laci_element_from_size(laci_graph_new_symbol(eval->owner));
 }
 
 /** The arguments for infer and eval of one node; the arrays are one allocation. */
@@ -240,7 +240,7 @@ static void keep_results(laci_graph *graph, const laci_node *node, node_view *vi
 
 /** Evaluates a small pure node. If that fails (an index is outside, say), the content of its
  * outputs stays unknown. */
-static lac_status fold(laci_graph *graph, const laci_node *node, node_view *view) {
+static lac_status fold_node(laci_graph *graph, const laci_node *node, node_view *view) {
   if (!find_operands(node, view)) return LAC_OK;
   lac_status st = make_results(graph, node, view);
   if (st) return st == LAC_NO_MEMORY ? st : LAC_OK;
@@ -254,7 +254,7 @@ static lac_status fold(laci_graph *graph, const laci_node *node, node_view *view
                     .new_symbol = new_element,
                     .owner = graph};
   st = node->op->eval(&eval);
-  if (!st) laci_eval_round(&eval, false);
+  if (!st) laci_eval_round_outputs(&eval, false);
   if (!st) keep_results(graph, node, view, symbols_in);
   return st == LAC_NO_MEMORY ? st : LAC_OK;
 }
@@ -263,7 +263,7 @@ static lac_status fold(laci_graph *graph, const laci_node *node, node_view *view
 
 static int64_t new_size(laci_infer *infer) {
   inference *job = infer->owner;
-  return laci_graph_symbol(job->graph);
+  return laci_graph_new_symbol(job->graph);
 }
 
 /** Returns the inferred size, or the declared one where inference only made a new symbol. */
@@ -315,7 +315,7 @@ static lac_status infer_types(inference *job, const laci_node *node, node_view *
 }
 
 /** Takes over sizes that a reader of the value tells. Returns true if some were unknown before. */
-static bool learn(inference *job, laci_value *value, const laci_shape *told) {
+static bool take_told_sizes(inference *job, laci_value *value, const laci_shape *told) {
   laci_shape *shape = &value->type.shape;
   bool learned = shape->rank < 0;
   /* infer of the reader reports the error */
@@ -326,26 +326,31 @@ static bool learn(inference *job, laci_value *value, const laci_shape *told) {
       shape->dims[axis] = told->dims[axis];
       learned = true;
     } else if (shape->dims[axis] == 0) {
-      shape->dims[axis] = laci_graph_symbol(job->graph);
+      shape->dims[axis] = laci_graph_new_symbol(job->graph);
     }
   }
   return learned;
 }
 
-static bool is_open(const laci_shape *shape) { return shape->rank < 0 || !laci_shape_known(shape); }
+static bool has_unknown_size(const laci_shape *shape) {
+  return shape->rank < 0 || !laci_shape_known(shape);
+}
 
 /** Takes over what the node's op->expect tells of its input 0, also for the inputs of elementwise
  * operators before it. */
-static void look_back(inference *job, const laci_node *node, const node_view *view) {
+static void infer_backwards(inference *job, const laci_node *node, const node_view *view) {
   laci_graph *graph = job->graph;
   laci_infer infer = {.node = node, .n_in = node->n_inputs, .in = view->in, .known = view->known};
   laci_shape told;
   int at = node->n_inputs ? node->inputs[0] : -1;
-  if (at < 0 || !is_open(&graph->values[at].type.shape) || !node->op->expect(&infer, &told)) return;
+  if (at < 0 || !has_unknown_size(&graph->values[at].type.shape) ||
+      !node->op->expect(&infer, &told))
+    return;
   for (bool learned = true; learned && at >= 0;) {
     laci_value *value = &graph->values[at];
     bool had_rank = value->type.shape.rank >= 0;
-    learned = value->stored < 0 && is_open(&value->type.shape) && learn(job, value, &told);
+    learned = value->stored < 0 && has_unknown_size(&value->type.shape) &&
+              take_told_sizes(job, value, &told);
     job->again |= learned && (!had_rank || value->is_input);
     const laci_node *producer = value->producer >= 0 ? &graph->nodes[value->producer] : NULL;
     bool passes = producer && producer->op && producer->op->couple == laci_couple_unary;
@@ -371,7 +376,7 @@ static lac_status infer_node(inference *job, const laci_node *node) {
     goto out;
   }
   /* What a node in a body requires of a value only holds if the body is run. */
-  if (node->op && node->op->expect && !node->body) look_back(job, node, &view);
+  if (node->op && node->op->expect && !node->body) infer_backwards(job, node, &view);
   job->symbols_before = graph->n_symbols;
   if (node->op && node->op->infer) st = infer_types(job, node, &view);
   else if (node->assume && node->n_inputs && node->n_outputs && view.in[0])
@@ -381,12 +386,12 @@ static lac_status infer_node(inference *job, const laci_node *node) {
     laci_value *value = &graph->values[node->outputs[at]];
     merge_type(job, value, &view.out[at]);
     st = check_sizes(job, value);
-    if (job->loops) laci_loops_widen(job->loops, graph, node->outputs[at]);
+    if (job->loops) laci_loops_forget_changing_sizes(job->loops, graph, node->outputs[at]);
   }
   if (st || !node->op || !node->op->is_fold || !node->op->eval) goto out;
   /* every operator writes its first output */
   if (node->n_outputs < 1 || node->outputs[0] < 0) goto out;
-  st = fold(graph, node, &view);
+  st = fold_node(graph, node, &view);
   for (int at = 0; at < node->n_outputs && !st; at++) {
     if (node->outputs[at] >= 0) st = make_symbols(graph, &graph->values[node->outputs[at]]);
   }
@@ -418,7 +423,7 @@ static lac_status walk_nodes(inference *job) {
   job->loops = graph->n_bodies ? &loops : NULL;
   for (int n = 0; n < graph->n_nodes && !st; n++) {
     st = infer_node(job, &graph->nodes[n]);
-    if (!st && job->loops) n = laci_loops_next(job->loops, graph, n) - 1;
+    if (!st && job->loops) n = laci_loops_next_node(job->loops, graph, n) - 1;
   }
   job->loops = NULL;
   laci_loops_clear(&loops);
@@ -428,7 +433,7 @@ static lac_status walk_nodes(inference *job) {
 lac_status laci_graph_infer(laci_graph *graph, const laci_input_shape *fixed, int n_fixed,
                             lac_error *err) {
   inference job = {.graph = graph, .err = err};
-  lac_status st = fix_inputs(graph, fixed, n_fixed, err);
+  lac_status st = set_input_shapes(graph, fixed, n_fixed, err);
   if (st) return st;
   graph->sizes_fixed |= n_fixed > 0;
   st = walk_nodes(&job);

@@ -31,17 +31,18 @@ void laci_loops_clear(laci_loops *loops) {
   *loops = (laci_loops){0};
 }
 
-void laci_loops_widen(const laci_loops *loops, laci_graph *graph, int value) {
+void laci_loops_forget_changing_sizes(const laci_loops *loops, laci_graph *graph, int value) {
   laci_shape *shape = &graph->values[value].type.shape;
   if (loops->wide[value] == all_wide) *shape = laci_shape_unknown();
   for (int axis = 0; axis < shape->rank; axis++) {
-    if (loops->wide[value] >> axis & 1) shape->dims[axis] = laci_graph_symbol(graph);
+    if (loops->wide[value] >> axis & 1) shape->dims[axis] = laci_graph_new_symbol(graph);
   }
 }
 
 /** Marks axes of the carried value `in` whose size differs from that of `out`, its value after the
  * iteration. Returns false where nothing changed. */
-static bool widen(laci_loops *loops, const laci_graph *graph, int in, int out, bool last) {
+static bool mark_changing_axes(laci_loops *loops, const laci_graph *graph, int in, int out,
+                               bool last) {
   const laci_shape *a = &graph->values[in].type.shape, *b = NULL;
   uint32_t wide = loops->wide[in];
   if (out >= 0) b = &graph->values[out].type.shape;
@@ -55,7 +56,7 @@ static bool widen(laci_loops *loops, const laci_graph *graph, int in, int out, b
   return true;
 }
 
-static void forget(laci_loops *loops, laci_graph *graph, int begin, int end) {
+static void forget_inferred(laci_loops *loops, laci_graph *graph, int begin, int end) {
   for (int n = begin; n < end; n++) {
     const laci_node *node = &graph->nodes[n];
     for (int at = 0; at < node->n_outputs; at++) {
@@ -68,7 +69,7 @@ static void forget(laci_loops *loops, laci_graph *graph, int begin, int end) {
   }
 }
 
-int laci_loops_next(laci_loops *loops, laci_graph *graph, int n) {
+int laci_loops_next_node(laci_loops *loops, laci_graph *graph, int n) {
   const laci_node *end = &graph->nodes[n];
   if (laci_node_control(end) != LACI_CONTROL_END || !end->frames) return n + 1;
   int b = end->frames - 1;
@@ -76,7 +77,7 @@ int laci_loops_next(laci_loops *loops, laci_graph *graph, int n) {
   bool again = false, last = loops->rounds[b] >= MOST_ROUNDS;
   for (int at = 0; at < ports.n_carried; at++) {
     int in = end->inputs[ports.in + at], out = end->inputs[ports.out + at];
-    if (in >= 0) again |= widen(loops, graph, in, out, last);
+    if (in >= 0) again |= mark_changing_axes(loops, graph, in, out, last);
   }
   if (!again) return n + 1;
   if (!last) loops->rounds[b]++;
@@ -84,6 +85,6 @@ int laci_loops_next(laci_loops *loops, laci_graph *graph, int n) {
     int in = end->inputs[ports.in + at];
     if (in >= 0) loops->wide[in] = all_wide;
   }
-  forget(loops, graph, graph->bodies[b].begin, n + 1);
+  forget_inferred(loops, graph, graph->bodies[b].begin, n + 1);
   return graph->bodies[b].begin;
 }

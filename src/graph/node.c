@@ -76,6 +76,6 @@ bool laci_node_is_microsoft(const laci_node *node, const char *type) {
   return is_of_domain(node, type, "com.microsoft");
 }
 
-bool laci_node_is_ours(const laci_node *node, const char *type) {
+bool laci_node_is_internal(const laci_node *node, const char *type) {
   return is_of_domain(node, type, "lacuna");
 }

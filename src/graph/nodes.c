@@ -145,7 +145,7 @@ lac_status laci_graph_add_node(laci_graph *graph, const laci_node *node, int *id
   }
   copy.body = graph->own->body;
   copy.op = node->fault ? NULL : laci_op_find(copy.type, copy.domain);
-  copy.of = laci_op_find(laci_node_text(&copy, "of", ""), NULL);
+  copy.of_op = laci_op_find(laci_node_text(&copy, "of", ""), NULL);
   graph->nodes[graph->n_nodes] = copy;
   *id = graph->n_nodes++;
   return LAC_OK;
@@ -159,7 +159,8 @@ static lac_status copy_tensor(const laci_buf *from, laci_buf **copy, lac_error *
   return st;
 }
 
-lac_status laci_graph_add_copy(laci_graph *graph, const laci_node *node, int *id, lac_error *err) {
+lac_status laci_graph_add_node_copy(laci_graph *graph, const laci_node *node, int *id,
+                                    lac_error *err) {
   laci_attr *attrs = laci_alloc((size_t)node->n_attrs + 1, sizeof *attrs);
   lac_status st = attrs ? LAC_OK : laci_fail_memory(err, "a node");
   for (int at = 0; at < node->n_attrs && !st; at++) {

@@ -72,7 +72,7 @@ const laci_op *laci_op_find(const char *name, const char *domain) {
   return NULL;
 }
 
-bool laci_op_differs(const char *type, int version, int other) {
+bool laci_op_differs_between_versions(const char *type, int version, int other) {
   static const struct {
     const char *type;
     int version;
@@ -99,12 +99,12 @@ static void round_range(int64_t begin, int64_t end, void *context) {
 }
 
 /* Does the node say that its outputs are not rounded? Graphs that this library makes can. */
-static bool keeps_all(const laci_node *node) {
+static bool is_not_rounded(const laci_node *node) {
   return strcmp(laci_node_text(node, "round_mode", ""), LACI_ROUND_MODE_NONE) == 0;
 }
 
-void laci_eval_round(const laci_eval *eval, bool narrow_alone) {
-  if (keeps_all(eval->node)) return;
+void laci_eval_round_outputs(const laci_eval *eval, bool narrow_alone) {
+  if (is_not_rounded(eval->node)) return;
   for (int at = 0; at < eval->n_out; at++) {
     laci_buf *out = eval->out[at];
     if (!out || !out->f || out->dtype == LAC_DTYPE_F64) continue;

@@ -73,7 +73,7 @@ static inline void laci_eval_parallel(const laci_eval *eval, int64_t n, laci_ran
 /** Rounds the outputs of an evaluation to their element types, as runtimes store them. After this,
  * an operator that jumps (Floor, Cast to an integer) may return another number. narrow_alone: only
  * outputs of 16 bits and fewer are rounded, and f32 keeps the computed value. */
-void laci_eval_round(const laci_eval *eval, bool narrow_alone);
+void laci_eval_round_outputs(const laci_eval *eval, bool narrow_alone);
 
 /** An input that could be a prunable weight, and its axes. All axes that are not named here are
  * kernel axes. */
@@ -143,7 +143,7 @@ typedef struct laci_op {
   /* ---- What analysis and verification may assume ---- */
   /* bit k: input k does not follow the channels of the node: it is a list of axes, sizes, indices
    * or numbers. couple has to describe all other inputs (laci_couple) */
-  uint32_t aside;
+  uint32_t inputs_without_channels;
   /* rounding of a float input may change an output by any amount: selection, ties, comparisons,
    * conversion to integers */
   bool jumps;
@@ -173,7 +173,7 @@ const laci_op *const *laci_op_all(int *n);
 
 /** Does a node of that ai.onnx type mean something else in operator set `version` than in operator
  * set `other` (op_changes.def)? */
-bool laci_op_differs(const char *type, int version, int other);
+bool laci_op_differs_between_versions(const char *type, int version, int other);
 
 laci_control laci_node_control(const laci_node *node);
 
@@ -181,14 +181,14 @@ laci_control laci_node_control(const laci_node *node);
  * library (lacuna, for gradients)? */
 bool laci_node_is(const laci_node *node, const char *type);
 bool laci_node_is_microsoft(const laci_node *node, const char *type);
-bool laci_node_is_ours(const laci_node *node, const char *type);
+bool laci_node_is_internal(const laci_node *node, const char *type);
 
 /** Returns a node's attributes `saturate` and `round_mode` as flags for laci_float_round
  * (ops/cast.c). */
-unsigned laci_node_rounding(const laci_node *node);
+unsigned laci_node_rounding_flags(const laci_node *node);
 
 /** Returns the type in which QuantizeLinear divides, given the type of its scales: f32, or a 16-bit
  * type. */
-lac_dtype laci_node_precision(const laci_node *node, lac_dtype scales);
+lac_dtype laci_quantizer_precision(const laci_node *node, lac_dtype scales);
 
 #endif

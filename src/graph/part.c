@@ -66,8 +66,8 @@ static bool set_ends(laci_arena *arena, laci_graph *part, const laci_part_ends *
   return true;
 }
 
-lac_status laci_graph_part(laci_arena *arena, const laci_graph *graph, const bool *chosen,
-                           const laci_part_ends *ends, laci_graph **part, lac_error *err) {
+lac_status laci_graph_build_part(laci_arena *arena, const laci_graph *graph, const bool *chosen,
+                                 const laci_part_ends *ends, laci_graph **part, lac_error *err) {
   int *place = laci_alloc((size_t)graph->n_nodes, sizeof *place);
   laci_graph *made = laci_arena_alloc(arena, 1, sizeof *made);
   bool whole = place && made;

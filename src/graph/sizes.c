@@ -14,8 +14,8 @@
 #include "tensor/buf.h"
 #include "tensor/shape.h"
 
-lac_status laci_graph_sizes(const laci_graph *graph, const laci_input_shape *inputs, int n_inputs,
-                            laci_type **types, lac_error *err) {
+lac_status laci_graph_infer_types(const laci_graph *graph, const laci_input_shape *inputs,
+                                  int n_inputs, laci_type **types, lac_error *err) {
   laci_graph copy = *graph;
   size_t n = (size_t)graph->n_values;
   laci_type *made = laci_alloc(n, sizeof *made);

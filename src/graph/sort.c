@@ -20,11 +20,11 @@ enum { UNSEEN, OPEN, DONE };
 
 /** Returns value number `at` of those that a node reads (inputs, then captures); -1: an absent
  * input. */
-static int read_of(const laci_node *node, int at) {
+static int value_read(const laci_node *node, int at) {
   return at < node->n_inputs ? node->inputs[at] : node->captures[at - node->n_inputs];
 }
 
-static int n_reads(const laci_node *node) { return node->n_inputs + node->n_captures; }
+static int count_reads(const laci_node *node) { return node->n_inputs + node->n_captures; }
 
 static bool is_defined(const laci_value *value) {
   return value->is_input || value->stored >= 0 || value->producer >= 0;
@@ -33,8 +33,8 @@ static bool is_defined(const laci_value *value) {
 static lac_status check_defined(const laci_graph *graph, lac_error *err) {
   for (int n = 0; n < graph->n_nodes; n++) {
     const laci_node *node = &graph->nodes[n];
-    for (int at = 0; at < n_reads(node); at++) {
-      int value = read_of(node, at);
+    for (int at = 0; at < count_reads(node); at++) {
+      int value = value_read(node, at);
       if (value < 0 || is_defined(&graph->values[value])) continue;
       return laci_fail(err, LAC_BAD_FILE, "%s (%s): reads '%s', which nothing defines", node->name,
                        node->type, graph->values[value].name);
@@ -106,7 +106,7 @@ static void add_needs(needs *all) {
   for (int n = 0; n < all->graph->n_nodes; n++) {
     const laci_node *node = &all->graph->nodes[n];
     add_body_needs(all, n);
-    for (int at = 0; at < n_reads(node); at++) add_read(all, n, read_of(node, at));
+    for (int at = 0; at < count_reads(node); at++) add_read(all, n, value_read(node, at));
   }
 }
 
@@ -148,8 +148,8 @@ typedef struct sorter {
 /** For messages: returns the name of an output of `needed` that the node reads, or else the name of
  * the node `needed`. */
 static const char *what_is_needed(const laci_graph *graph, const laci_node *node, int needed) {
-  for (int at = 0; at < n_reads(node); at++) {
-    int value = read_of(node, at);
+  for (int at = 0; at < count_reads(node); at++) {
+    int value = value_read(node, at);
     if (value >= 0 && graph->values[value].producer == needed) return graph->values[value].name;
   }
   return graph->nodes[needed].name;
@@ -244,8 +244,8 @@ static lac_status list_readers(laci_graph *graph, lac_error *err) {
   if (!first) return laci_fail_memory(err, "the readers of values");
   for (int n = 0; n < graph->n_nodes; n++) {
     const laci_node *node = &graph->nodes[n];
-    for (int at = 0; at < n_reads(node); at++) {
-      int value = read_of(node, at);
+    for (int at = 0; at < count_reads(node); at++) {
+      int value = value_read(node, at);
       if (value >= 0) first[value + 1]++;
     }
   }
@@ -262,8 +262,8 @@ static lac_status list_readers(laci_graph *graph, lac_error *err) {
   }
   for (int n = 0; n < graph->n_nodes; n++) {
     const laci_node *node = &graph->nodes[n];
-    for (int at = 0; at < n_reads(node); at++) {
-      int value = read_of(node, at);
+    for (int at = 0; at < count_reads(node); at++) {
+      int value = value_read(node, at);
       if (value >= 0) add_reader(&graph->values[value], readers + first[value], n);
     }
   }

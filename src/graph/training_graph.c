@@ -35,7 +35,7 @@ typedef struct job {
 
 /* ---- What is needed ---- */
 
-static int through(const laci_graph *model, int value, const char *type) {
+static int skip_node_of_type(const laci_graph *model, int value, const char *type) {
   int producer = model->values[value].producer;
   const laci_node *node = producer >= 0 ? &model->nodes[producer] : NULL;
   bool is_it = node && node->op && node->op->domain == NULL && strcmp(node->type, type) == 0;
@@ -48,17 +48,17 @@ static int before_softmax(const laci_graph *model, int output) {
   static const char *const shaping[] = {"Identity", "Reshape", "Flatten", "Squeeze"};
   int logits = output;
   for (int value = output, next = output;; value = next) {
-    int inner = through(model, value, "Softmax");
-    if (inner == value) inner = through(model, value, "LogSoftmax");
+    int inner = skip_node_of_type(model, value, "Softmax");
+    if (inner == value) inner = skip_node_of_type(model, value, "LogSoftmax");
     if (inner != value) return inner;
     for (size_t k = 0; k < sizeof shaping / sizeof *shaping && next == value; k++)
-      next = through(model, value, shaping[k]);
+      next = skip_node_of_type(model, value, shaping[k]);
     if (next == value) return logits;
-    if (logits == value && through(model, value, "Identity") == next) logits = next;
+    if (logits == value && skip_node_of_type(model, value, "Identity") == next) logits = next;
   }
 }
 
-int laci_training_logits(const laci_graph *model) {
+int laci_training_find_logits(const laci_graph *model) {
   return before_softmax(model, model->outputs[0]);
 }
 
@@ -72,13 +72,13 @@ static lac_status find_logits(job *j) {
                      model->n_inputs, laci_plural(model->n_inputs), model->n_outputs,
                      laci_plural(model->n_outputs));
   }
-  j->model_logits = laci_training_logits(model);
+  j->model_logits = laci_training_find_logits(model);
   return LAC_OK;
 }
 
 static bool has_loss(const job *j) { return j->options->loss <= LACI_LOSS_MATCH; }
 
-static lac_status need_node(const job *j, const laci_node *node) {
+static lac_status check_trainable(const job *j, const laci_node *node) {
   const char *why = !node->op || laci_node_control(node) ? "cannot be trained"
                     : has_loss(j) && strcmp(node->type, "QuantizeLinear") == 0
                         ? "lets no gradient through: quantized networks cannot be trained"
@@ -88,7 +88,7 @@ static lac_status need_node(const job *j, const laci_node *node) {
                    node->domain[0] ? "." : "", node->type, why);
 }
 
-static void mark_image(job *j) {
+static void mark_image_values(job *j) {
   const laci_graph *model = j->model;
   j->from_image[model->inputs[0]] = true;
   for (int n = 0; n < model->n_nodes; n++) {
@@ -112,7 +112,7 @@ static lac_status find_needed(job *j) {
     for (int at = 0; at < node->n_outputs; at++)
       j->needed[n] |= node->outputs[at] >= 0 && read[node->outputs[at]];
     if (!j->needed[n]) continue;
-    st = need_node(j, node);
+    st = check_trainable(j, node);
     for (int at = 0; at < node->n_inputs; at++)
       if (node->inputs[at] >= 0) read[node->inputs[at]] = true;
     for (int at = 0; at < node->n_captures; at++) read[node->captures[at]] = true;
@@ -228,7 +228,7 @@ static bool map_values(job *j, const laci_node *node, int *inputs, int *outputs)
   for (int at = 0; at < node->n_outputs; at++) {
     outputs[at] = -1;
     if (node->outputs[at] < 0) continue;
-    outputs[at] = laci_graph_value(j->to->graph, j->model->values[node->outputs[at]].name);
+    outputs[at] = laci_graph_intern_value(j->to->graph, j->model->values[node->outputs[at]].name);
     if (outputs[at] < 0) return false;
     j->value_of[node->outputs[at]] = outputs[at];
   }
@@ -242,7 +242,7 @@ static lac_status add_batch_outputs(job *j, const laci_node *node, int *outputs,
   for (int at = 1; at < n; at++) {
     char wanted[500], text[520];
     (void)snprintf(wanted, sizeof wanted, "%.400s/%s", node->name, names[at]);
-    outputs[at] = laci_graph_value(j->to->graph, fresh_name(j, wanted, text, sizeof text));
+    outputs[at] = laci_graph_intern_value(j->to->graph, fresh_name(j, wanted, text, sizeof text));
     if (outputs[at] < 0) return laci_fail_memory(j->err, "the training graph");
   }
   return LAC_OK;
@@ -268,8 +268,8 @@ static lac_status add_norm_node(job *j, const laci_node *node, const int *inputs
 
 static lac_status add_batch_norm(job *j, const laci_node *node, const int *inputs, int y) {
   int outputs[5] = {y}, from[5];
-  const int stored[] = {laci_training_stored(j->model, node->inputs[3]),
-                        laci_training_stored(j->model, node->inputs[4])};
+  const int stored[] = {laci_training_stored_of(j->model, node->inputs[3]),
+                        laci_training_stored_of(j->model, node->inputs[4])};
   const float momentum = j->options->batch_statistics ? 0 : laci_node_float(node, "momentum", 0.9f);
   const laci_attr attrs[] = {laci_attr_float("epsilon", laci_node_float(node, "epsilon", 1e-5f)),
                              laci_attr_float("momentum", momentum)};
@@ -296,13 +296,13 @@ static lac_status add_fixed_norm(job *j, const laci_node *node, const int *input
 /** Replaces the batch size in a Reshape's wanted shape. Exporters write the batch that they traced
  * into it: [1, -1]. Applies where the Reshape's data comes from the image and its first size is
  * that batch. */
-static lac_status use_batch(job *j, const laci_node *node, int *inputs) {
+static lac_status replace_reshape_batch(job *j, const laci_node *node, int *inputs) {
   const laci_graph *model = j->model;
   if (node->domain[0] || strcmp(node->type, "Reshape") != 0 || !laci_has_input(node, 1))
     return LAC_OK;
   const laci_shape *image = &model->values[model->inputs[0]].type.shape;
   const laci_shape *x = &model->values[node->inputs[0]].type.shape;
-  const laci_buf *shape = laci_contents(model, node, 1);
+  const laci_buf *shape = laci_known_content(model, node, 1);
   bool traced = image->rank > 0 && image->dims[0] >= 1 && image->dims[0] != j->to->batch &&
                 x->rank > 0 && x->dims[0] == image->dims[0] && j->from_image[node->inputs[0]] &&
                 shape && shape->i && shape->count >= 1 && shape->count <= LACI_MAX_RANK &&
@@ -332,7 +332,7 @@ static lac_status copy_node(job *j, const laci_node *node, const int *inputs, co
   copy.inputs = inputs;
   copy.outputs = outputs;
   copy.n_captures = 0;
-  return laci_graph_add_copy(j->to->graph, &copy, &id, j->err);
+  return laci_graph_add_node_copy(j->to->graph, &copy, &id, j->err);
 }
 
 static lac_status add_node(job *j, const laci_node *node) {
@@ -346,7 +346,7 @@ static lac_status add_node(job *j, const laci_node *node) {
   } else if (laci_training_is_fixed_norm(j->model, node, j->options)) {
     st = add_fixed_norm(j, node, inputs, inputs[n_in]);
   } else {
-    st = use_batch(j, node, inputs);
+    st = replace_reshape_batch(j, node, inputs);
     if (!st) st = copy_node(j, node, inputs, inputs + n_in);
   }
   laci_free(inputs);
@@ -356,9 +356,9 @@ static lac_status add_node(job *j, const laci_node *node) {
 /* ---- The end: loss, gradients, outputs ---- */
 
 /** Adds a node like `like` after all others; returns its output, or -1. */
-static int append(job *j, const laci_node *like, const char *name, lac_status *st) {
+static int append_node(job *j, const laci_node *like, const char *name, lac_status *st) {
   char text[520];
-  int output = laci_graph_value(j->to->graph, fresh_name(j, name, text, sizeof text)), id;
+  int output = laci_graph_intern_value(j->to->graph, fresh_name(j, name, text, sizeof text)), id;
   laci_node node = *like;
   node.name = text;
   node.n_outputs = 1;
@@ -386,8 +386,8 @@ static lac_status find_classes(job *j) {
   to->n_classes = shape.dims[1];
   to->logits = j->value_of[j->model_logits];
   if (shape.rank > 2)
-    to->logits = append(j, &(laci_node){.type = "Flatten", .n_inputs = 1, .inputs = &to->logits},
-                        "logits", &st);
+    to->logits = append_node(
+        j, &(laci_node){.type = "Flatten", .n_inputs = 1, .inputs = &to->logits}, "logits", &st);
   return st;
 }
 
@@ -419,15 +419,15 @@ static lac_status add_error(job *j, int model_value, float factor, bool relative
                            .inputs = inputs,
                            .n_attrs = 2,
                            .attrs = attrs};
-  int sum[] = {to->loss, append(j, &error, wanted, &st)};
+  int sum[] = {to->loss, append_node(j, &error, wanted, &st)};
   if (!st && sum[0] >= 0)
-    sum[1] = append(j, &(laci_node){.type = "Add", .n_inputs = 2, .inputs = sum}, "loss", &st);
+    sum[1] = append_node(j, &(laci_node){.type = "Add", .n_inputs = 2, .inputs = sum}, "loss", &st);
   to->loss = sum[1];
   return st;
 }
 
 /** Adds the loss of LACI_LOSS_MATCH: the distance of logits and blocks from their targets. */
-static lac_status add_match(job *j) {
+static lac_status add_match_loss(job *j) {
   laci_training_graph *to = j->to;
   const laci_training_options *o = j->options;
   const laci_shape *shape = &to->graph->values[j->value_of[j->model_logits]].type.shape;
@@ -451,7 +451,7 @@ static lac_status add_match(job *j) {
 static lac_status add_loss(job *j) {
   laci_training_graph *to = j->to;
   char text[520];
-  if (j->options->loss == LACI_LOSS_MATCH) return add_match(j);
+  if (j->options->loss == LACI_LOSS_MATCH) return add_match_loss(j);
   lac_status st = find_classes(j);
   if (st) return st;
   laci_type labels = {.dtype = to->graph->values[j->value_of[j->model_logits]].type.dtype,
@@ -459,7 +459,7 @@ static lac_status add_loss(job *j) {
   to->labels = add_input(j, fresh_name(j, "labels", text, sizeof text), &labels, &st);
   if (st) return st;
   const int inputs[] = {to->logits, to->labels};
-  to->loss = append(
+  to->loss = append_node(
       j,
       &(laci_node){
           .type = "SoftmaxCrossEntropy", .domain = "lacuna", .n_inputs = 2, .inputs = inputs},
@@ -488,8 +488,8 @@ static lac_status add_output(job *j, int *value, const char *name) {
   if (graph->values[*value].is_output || graph->values[*value].producer < 0) {
     (void)snprintf(wanted, sizeof wanted, "%.400s/copy", name);
     int from = *value;
-    *value =
-        append(j, &(laci_node){.type = "Identity", .n_inputs = 1, .inputs = &from}, wanted, &st);
+    *value = append_node(j, &(laci_node){.type = "Identity", .n_inputs = 1, .inputs = &from},
+                         wanted, &st);
   }
   return st ? st : laci_graph_add_output(graph, graph->values[*value].name, j->err);
 }
@@ -534,7 +534,7 @@ static lac_status build(job *j) {
   const laci_graph *model = j->model;
   lac_status st = find_logits(j);
   if (st) return st;
-  mark_image(j);
+  mark_image_values(j);
   st = find_needed(j);
   if (!st) st = laci_training_sort_tensors(model, j->needed, j->options, j->sorts, j->err);
   if (!st) st = add_images(j);
@@ -553,7 +553,7 @@ static lac_status build(job *j) {
   return st ? st : finish(j);
 }
 
-static bool works_in(const job *j, int64_t batch) {
+static bool works_with_batch(const job *j, int64_t batch) {
   laci_training_options how = *j->options;
   laci_training_graph *made;
   how.batch = batch;
@@ -568,7 +568,7 @@ static lac_status explain_batch(const job *j, lac_status st) {
   const laci_value *images = &j->model->values[j->model->inputs[0]];
   int64_t fixed = images->type.shape.rank > 0 ? images->type.shape.dims[0] : -1;
   if (st != LAC_BAD_SHAPE || fixed < 1 || fixed == j->to->batch || !j->err) return st;
-  if (!works_in(j, fixed)) return st;
+  if (!works_with_batch(j, fixed)) return st;
   char text[sizeof j->err->text];
   (void)snprintf(text, sizeof text, "%s", j->err->text);
   return laci_fail(j->err, st,

@@ -100,6 +100,6 @@ void laci_training_graph_destroy(laci_training_graph *made);
 
 /** Returns the value of the model that counts as its logits: the first output, or the input of a
  * Softmax that computes it. */
-int laci_training_logits(const laci_graph *model);
+int laci_training_find_logits(const laci_graph *model);
 
 #endif

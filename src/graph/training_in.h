@@ -19,7 +19,7 @@ typedef enum laci_training_sort {
 
 /** Returns the stored tensor that a value holds, looking through any number of Identity nodes (by
  * which exporters share equal tensors); -1: none. */
-int laci_training_stored(const laci_graph *model, int value);
+int laci_training_stored_of(const laci_graph *model, int value);
 
 /** Is the node a batch normalization that is to use the statistics of the batch? */
 bool laci_training_is_batch_norm(const laci_graph *model, const laci_node *node,

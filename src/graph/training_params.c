@@ -65,7 +65,7 @@ static bool is_identity(const laci_node *node) {
   return strcmp(node->type, "Identity") == 0 && !node->domain[0] && node->n_inputs == 1;
 }
 
-int laci_training_stored(const laci_graph *model, int value) {
+int laci_training_stored_of(const laci_graph *model, int value) {
   while (value >= 0 && model->values[value].producer >= 0 &&
          is_identity(&model->nodes[model->values[value].producer]))
     value = model->nodes[model->values[value].producer].inputs[0];
@@ -79,8 +79,8 @@ static bool is_norm_of_channels(const laci_graph *model, const laci_node *node) 
   for (int port = 1; port < 5; port++)
     if (node->inputs[port] < 0) return false;
   const laci_shape *x = &model->values[node->inputs[0]].type.shape;
-  return (x->rank < 0 || x->rank >= 2) && laci_training_stored(model, node->inputs[3]) >= 0 &&
-         laci_training_stored(model, node->inputs[4]) >= 0;
+  return (x->rank < 0 || x->rank >= 2) && laci_training_stored_of(model, node->inputs[3]) >= 0 &&
+         laci_training_stored_of(model, node->inputs[4]) >= 0;
 }
 
 bool laci_training_is_batch_norm(const laci_graph *model, const laci_node *node,
@@ -103,7 +103,8 @@ typedef struct walk {
 } walk;
 
 /** Does the operator define input `port` as a parameter? Then *sort is its kind. */
-static bool is_named(const walk *w, const laci_node *node, int port, laci_training_sort *sort) {
+static bool is_declared_parameter(const walk *w, const laci_node *node, int port,
+                                  laci_training_sort *sort) {
   laci_weight_axes axes[2];
   int n = node->op->weights ? node->op->weights(w->model, node, axes) : 0;
   for (int at = 0; at < n; at++) {
@@ -134,12 +135,12 @@ static laci_training_sort sort_of(const walk *w, const laci_node *node, int port
   if (laci_training_is_batch_norm(w->model, node, w->options) && port >= 3)
     return LACI_SORT_STATISTIC;
   if (!is_float || stored->shape.rank < 0) return LACI_SORT_CONSTANT;
-  if (is_named(w, node, port, &sort)) return sort;
+  if (is_declared_parameter(w, node, port, &sort)) return sort;
   if (find_port(settings, sizeof settings / sizeof *settings, node, port, &sort)) return sort;
   bool number = laci_shape_count(&stored->shape) <= 1 || stored->in_constant_node;
   if (number || prepares_image(w, node)) return LACI_SORT_CONSTANT;
   /* the stored tensor goes through a Transpose, Cast, Reshape or similar */
-  bool carried = node->n_inputs > 0 && laci_training_stored(w->model, node->inputs[0]) >= 0 &&
+  bool carried = node->n_inputs > 0 && laci_training_stored_of(w->model, node->inputs[0]) >= 0 &&
                  (node->n_inputs == 1 || node->op->moves_data);
   return carried && stored->shape.rank == 2 ? LACI_SORT_WEIGHT : LACI_SORT_BIAS;
 }
@@ -149,7 +150,7 @@ static void visit(walk *w, const laci_node *node) {
   for (int port = 0; port < node->n_inputs; port++) {
     int value = node->inputs[port];
     if (value < 0) continue;
-    int stored = laci_training_stored(w->model, value);
+    int stored = laci_training_stored_of(w->model, value);
     if (stored >= 0 && !is_identity(node)) { /* the reader decides its role */
       laci_training_sort sort = sort_of(w, node, port, &w->model->stored[stored]);
       laci_training_sort before = w->sorts[stored];

@@ -33,7 +33,7 @@ static const laci_attr_type *find_type(const laci_op *op, const char *name) {
 
 /* Has the attribute the wanted kind? A tensor of texts, which only the importer keeps, counts as a
  * tensor. */
-static bool is_of(const laci_attr *attr, laci_attr_kind wanted) {
+static bool has_kind(const laci_attr *attr, laci_attr_kind wanted) {
   return attr->kind == wanted || (wanted == LACI_ATTR_TENSOR && attr->kind == LACI_ATTR_OTHER);
 }
 
@@ -46,7 +46,7 @@ static bool find_attribute(const laci_node *node, char *text, size_t size) {
     if (!type) {
       laci_log(LAC_LOG_DEBUG, "%s (%s): attribute '%s' is not known", node->name, node->type,
                attr->name);
-    } else if (!is_of(attr, type->kind)) {
+    } else if (!has_kind(attr, type->kind)) {
       (void)snprintf(text, size, "attribute '%s' is %s, wanted %s", attr->name,
                      kind_text(attr->kind), kind_text(type->kind));
       return true;
@@ -57,7 +57,7 @@ static bool find_attribute(const laci_node *node, char *text, size_t size) {
 
 /* Finds an attribute that the node has twice, and describes the error in text. Returns false if
  * there is none. */
-static bool find_twice(const laci_node *node, char *text, size_t size) {
+static bool find_repeated_attribute(const laci_node *node, char *text, size_t size) {
   for (const laci_attr_type *type = node->op->attributes; type && type->name; type++) {
     int n = 0;
     for (int at = 0; at < node->n_attrs; at++) n += strcmp(node->attrs[at].name, type->name) == 0;
@@ -68,7 +68,7 @@ static bool find_twice(const laci_node *node, char *text, size_t size) {
   return false;
 }
 
-static bool takes(const laci_op *op, lac_dtype dtype) {
+static bool accepts_dtype(const laci_op *op, lac_dtype dtype) {
   if (op->byte_weights) return dtype == LAC_DTYPE_I8 || dtype == LAC_DTYPE_U8;
   switch (dtype) {
     case LAC_DTYPE_F16:
@@ -85,14 +85,15 @@ static bool takes(const laci_op *op, lac_dtype dtype) {
 
 /* Finds a stored weight of a wrong element type, and describes the error in text. Returns false if
  * there is none. */
-static bool find_weight(const laci_graph *graph, const laci_node *node, char *text, size_t size) {
+static bool find_wrong_weight(const laci_graph *graph, const laci_node *node, char *text,
+                              size_t size) {
   laci_weight_axes axes[2];
   int n = node->op->weights ? node->op->weights(graph, node, axes) : 0;
   for (int at = 0; at < n; at++) {
     int value = node->inputs[axes[at].port];
     if (value < 0 || graph->values[value].stored < 0) continue;
     const laci_stored *stored = &graph->stored[graph->values[value].stored];
-    if (takes(node->op, stored->dtype)) continue;
+    if (accepts_dtype(node->op, stored->dtype)) continue;
     bool known = stored->dtype > LAC_DTYPE_NONE && stored->dtype < LAC_DTYPE_COUNT;
     (void)snprintf(text, size, "its weight '%s' is of %s%s, wanted %s%s", stored->name,
                    known ? "type " : "an unknown type", known ? lac_dtype_name(stored->dtype) : "",
@@ -110,8 +111,9 @@ lac_status laci_graph_check_typing(laci_graph *graph, bool lenient, lac_error *e
     laci_node *node = &graph->nodes[id];
     char text[512];
     if (!node->op) continue;
-    if (!find_attribute(node, text, sizeof text) && !find_twice(node, text, sizeof text) &&
-        !find_weight(graph, node, text, sizeof text))
+    if (!find_attribute(node, text, sizeof text) &&
+        !find_repeated_attribute(node, text, sizeof text) &&
+        !find_wrong_weight(graph, node, text, sizeof text))
       continue;
     if (!lenient) {
       return laci_hint(err, LAC_HINT_LENIENT,

@@ -14,7 +14,7 @@ typedef struct laci_graph laci_graph;
 /** Creates a view of `graph`, which must outlive the view and not change meanwhile. weights:
  * [n_stored] the bytes to use instead of the graph's, which must outlive the view too; a NULL
  * entry, or weights NULL, keeps the graph's bytes. Stored tensors of the view may be modified
- * (laci_stored_mut: the view's own copy), nothing else. Fails LAC_NO_MEMORY. */
+ * (laci_stored_writable_bytes: the view's own copy), nothing else. Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_graph_view_create(const laci_graph *graph,
                                                  const uint8_t *const *weights, laci_graph **view,
                                                  lac_error *err);

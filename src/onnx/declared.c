@@ -20,12 +20,12 @@ static lac_status convert_dim(laci_importer *im, const Onnx__TensorShapeProto__D
     return laci_fail(err, LAC_BAD_FILE, "value '%s': %" PRId64 " is no size", name, *size);
   }
   if (!dim->dim_param || !dim->dim_param[0]) {
-    *size = laci_graph_symbol(im->graph);
+    *size = laci_graph_new_symbol(im->graph);
     return LAC_OK;
   }
   int symbol = laci_name_find(&im->symbols, dim->dim_param);
   if (symbol < 0) {
-    symbol = (int)-laci_graph_symbol(im->graph);
+    symbol = (int)-laci_graph_new_symbol(im->graph);
     if (!laci_name_add(&im->symbols, dim->dim_param, symbol)) return laci_fail_memory(err, name);
   }
   *size = -symbol;
@@ -60,7 +60,7 @@ lac_status laci_import_declare(laci_importer *im, int value, const Onnx__ValueIn
   laci_type type;
   lac_status st = laci_import_type(im, info, &type, err);
   for (int axis = 0; in_body && !st && axis < type.shape.rank; axis++) {
-    if (type.shape.dims[axis] < 0) type.shape.dims[axis] = laci_graph_symbol(im->graph);
+    if (type.shape.dims[axis] < 0) type.shape.dims[axis] = laci_graph_new_symbol(im->graph);
   }
   laci_value *v = &im->graph->values[value];
   if (!st && !v->is_input && v->stored < 0) v->type = type;

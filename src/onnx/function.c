@@ -118,7 +118,7 @@ static lac_status define_node_outputs(laci_importer *im, laci_scope *scope,
     st = actual_output(im, scope, node->output[at], &value, err);
     if (!st && value < 0) {
       st = laci_import_value_name(im, scope->prefix, node->output[at], &fresh, err);
-      if (!st) value = laci_graph_value(im->graph, fresh);
+      if (!st) value = laci_graph_intern_value(im->graph, fresh);
       if (!st && value < 0) st = laci_fail_memory(err, fresh);
     }
     if (!st) st = laci_import_define(scope, node->output[at], value, err);

@@ -44,7 +44,7 @@ static lac_status reserve_names(laci_importer *im, const Onnx__GraphProto *graph
     const Onnx__NodeProto *node = graph->node[at];
     for (size_t out = 0; out < node->n_output; out++) {
       if (!node->output[out][0]) continue;
-      if (laci_graph_value(im->graph, node->output[out]) < 0) {
+      if (laci_graph_intern_value(im->graph, node->output[out]) < 0) {
         return laci_fail_memory(err, "the values");
       }
     }
@@ -64,7 +64,7 @@ static lac_status add_sparse(laci_importer *im, const Onnx__SparseTensorProto *s
   const char *name = sparse->values ? laci_onnx_name(sparse->values->name) : "";
   int id;
   if (!name[0]) return laci_fail(err, LAC_BAD_FILE, "a sparse initializer without a name");
-  int value = laci_graph_value(im->graph, name);
+  int value = laci_graph_intern_value(im->graph, name);
   if (value < 0) return laci_fail_memory(err, name);
   laci_node node = {.name = name, .type = "SparseInitializer", .domain = "", .n_outputs = 1};
   node.outputs = &value;

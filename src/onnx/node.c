@@ -192,7 +192,7 @@ static lac_status check_meaning(laci_importer *im, const laci_scope *scope, cons
   const laci_scope model = {0};
   const int other = laci_import_version(im, &model, node->domain);
   if (node->domain[0] || !scope->function || !other || other == node->version) return LAC_OK;
-  if (!laci_op_differs(node->type, node->version, other)) return LAC_OK;
+  if (!laci_op_differs_between_versions(node->type, node->version, other)) return LAC_OK;
   const Onnx__FunctionProto *f = scope->function->proto;
   return laci_fail(
       err, LAC_UNSUPPORTED,

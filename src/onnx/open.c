@@ -157,7 +157,7 @@ static lac_status define(laci_importer *im, laci_scope *body, const char *name, 
   const char *fresh;
   lac_status st = laci_import_value_name(im, body->prefix, name, &fresh, err);
   if (st) return st;
-  *value = laci_graph_value(im->graph, fresh);
+  *value = laci_graph_intern_value(im->graph, fresh);
   if (*value < 0) return laci_fail_memory(err, name);
   return laci_import_define(body, name, *value, err);
 }
@@ -258,7 +258,7 @@ static lac_status add_nodes(laci_importer *im, laci_scope *body, const Onnx__Gra
   lac_status st = LAC_OK;
   int outer = im->body;
   im->body = id;
-  laci_graph_enter(im->graph, id);
+  laci_graph_enter_body(im->graph, id);
   for (size_t at = 0; at < proto->n_node && !st; at++) {
     st = im->add_node(im, body, proto->node[at], err);
   }
@@ -269,7 +269,7 @@ static lac_status add_nodes(laci_importer *im, laci_scope *body, const Onnx__Gra
     if (!st) st = declare(im, body, proto->output[at], err);
   }
   im->body = outer;
-  laci_graph_enter(im->graph, outer);
+  laci_graph_enter_body(im->graph, outer);
   return st;
 }
 
@@ -317,7 +317,7 @@ static lac_status add_end(const opening *o, const int *inputs, size_t n_inputs, 
   node->n_inputs = (int)n_inputs;
   node->outputs = outputs;
   node->n_outputs = (int)n_outputs;
-  if (!st) st = laci_graph_add_copy(o->im->graph, node, &id, err);
+  if (!st) st = laci_graph_add_node_copy(o->im->graph, node, &id, err);
   for (int at = 0; at < n_bodies && !st; at++)
     o->im->graph->bodies[node->frames - 1 + at * o->stride].end = id;
   return st;
@@ -366,7 +366,7 @@ static lac_status add_begin(opening *o, const char *type, const laci_scope *inne
   begin.frames = o->im->graph->n_bodies + 1;
   o->node->frames = begin.frames;
   o->begin_inputs = inputs;
-  return st ? st : laci_graph_add_copy(o->im->graph, &begin, id, err);
+  return st ? st : laci_graph_add_node_copy(o->im->graph, &begin, id, err);
 }
 
 /** Imports a Loop or a Scan. `carried` inputs of the body, from number `from` on, are carried

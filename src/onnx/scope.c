@@ -121,7 +121,7 @@ lac_status laci_import_lookup(laci_importer *im, const laci_scope *scope, const 
     return laci_fail(err, LAC_BAD_FILE, "function '%s': reads '%s', which nothing defines",
                      laci_onnx_name(scope->function->proto->name), name);
   }
-  *value = laci_graph_value(im->graph, name); /* the main graph may define the name later */
+  *value = laci_graph_intern_value(im->graph, name); /* the main graph may define the name later */
   return *value < 0 ? laci_fail_memory(err, name) : LAC_OK;
 }
 

@@ -451,7 +451,7 @@ void laci_trainer_exchange_average(laci_trainer *t) {
 static lac_status write_stored(laci_graph *model, int stored, const float *from, int64_t count,
                                lac_error *err) {
   laci_stored *s = &model->stored[stored];
-  uint8_t *bytes = laci_stored_mut(s);
+  uint8_t *bytes = laci_stored_writable_bytes(s);
   if (!bytes) return laci_fail_memory(err, s->name);
   laci_write_f32(s->dtype, from, count, bytes);
   return LAC_OK;

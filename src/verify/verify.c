@@ -441,7 +441,7 @@ lac_status laci_verify(const laci_graph *graph, const laci_orders *orders,
   lac_status st = sizes && r.scale && r.made_up && r.seen
                       ? check_frozen(graph, orders, err)
                       : laci_fail_memory(err, "the verification");
-  if (!st) st = laci_content_find(graph, &r.matters, err);
+  if (!st) st = laci_content_find_what_matters(graph, &r.matters, err);
   laci_budget planned = r.budget;
   if (!st && options && options->budget) {
     st = laci_verify_plan_memory(graph, options, &planned, err);

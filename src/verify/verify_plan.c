@@ -22,7 +22,7 @@ lac_status laci_verify_types(const laci_graph *graph, const int64_t *sizes, laci
     inputs[at].name = value->name;
     if (!laci_real_shape(graph, &value->type.shape, sizes, &inputs[at].shape)) st = LAC_UNSUPPORTED;
   }
-  if (!st) st = laci_graph_sizes(graph, inputs, (int)n, types, NULL);
+  if (!st) st = laci_graph_infer_types(graph, inputs, (int)n, types, NULL);
   laci_free(inputs);
   return st;
 }

@@ -192,9 +192,10 @@ static lac_status read_operand(const product *p, int port, const laci_buf *buf, 
  * nothing. */
 static lac_status add_matrix_product(const operands *o, laci_graph *graph, lac_error *err) {
   const laci_node *from = o->eval->node;
-  int b = laci_graph_value(graph, "b"), id;
-  int transposed = o->b_transposed ? laci_graph_value(graph, "transposed") : b;
-  int inputs[] = {laci_graph_value(graph, "a"), transposed}, y = laci_graph_value(graph, "y");
+  int b = laci_graph_intern_value(graph, "b"), id;
+  int transposed = o->b_transposed ? laci_graph_intern_value(graph, "transposed") : b;
+  int inputs[] = {laci_graph_intern_value(graph, "a"), transposed},
+      y = laci_graph_intern_value(graph, "y");
   if (b < 0 || transposed < 0 || inputs[0] < 0 || y < 0) return laci_fail_memory(err, "a product");
   laci_node transpose = {.name = from->name,
                          .type = "Transpose",
@@ -218,8 +219,8 @@ static lac_status add_matrix_product(const operands *o, laci_graph *graph, lac_e
 
 static lac_status add_same_product(const operands *o, laci_graph *graph, lac_error *err) {
   const laci_node *from = o->eval->node;
-  int inputs[] = {laci_graph_value(graph, "a"), laci_graph_value(graph, "b")};
-  int output = laci_graph_value(graph, "y"), id;
+  int inputs[] = {laci_graph_intern_value(graph, "a"), laci_graph_intern_value(graph, "b")};
+  int output = laci_graph_intern_value(graph, "y"), id;
   if (inputs[0] < 0 || inputs[1] < 0 || output < 0) return laci_fail_memory(err, "a product");
   laci_node node = {.name = from->name,
                     .type = from->type,

@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes) {
   require_one_line(st, &err);
   require((st == LAC_OK) == (graph != NULL));
   for (int at = 0; graph && at < graph->n_stored; at++) {
-    require(laci_stored_mut(&graph->stored[at]) != NULL); /* reads every byte */
+    require(laci_stored_writable_bytes(&graph->stored[at]) != NULL); /* reads every byte */
   }
   laci_graph_destroy(graph);
   laci_onnx_destroy(file);

@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes) {
   require_one_line(st, &err);
   require((st == LAC_OK) == (graph != NULL));
   for (int at = 0; graph && at < graph->n_stored; at++) {
-    uint8_t *copy = laci_stored_mut(&graph->stored[at]); /* reads every byte */
+    uint8_t *copy = laci_stored_writable_bytes(&graph->stored[at]); /* reads every byte */
     require(copy != NULL);
   }
   laci_graph_destroy(graph);

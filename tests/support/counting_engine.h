@@ -73,7 +73,8 @@ static lac_status counting_create(const laci_graph *graph, const laci_engine_opt
   for (int n = 0; n < graph->n_nodes && !st; n++) {
     st = laci_engine_node_check(&graph->nodes[n], err);
   }
-  if (!st) st = laci_graph_sizes(&p->own.graph, options->shapes, options->n_shapes, &p->types, err);
+  if (!st)
+    st = laci_graph_infer_types(&p->own.graph, options->shapes, options->n_shapes, &p->types, err);
   if (!st) st = counting_ports(p, graph->inputs, graph->n_inputs, &p->ports[0], err);
   if (!st) st = counting_ports(p, graph->outputs, graph->n_outputs, &p->ports[1], err);
   if (st) counting_destroy(p);

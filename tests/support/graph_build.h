@@ -239,14 +239,14 @@ static inline lac_status net_enter(laci_graph *graph, net_state *s, laci_body bo
   if (id < 0) return LAC_NO_MEMORY;
   s->open[s->n_open - 1][second] = id;
   if (!second) s->open[s->n_open - 1][1] = 0;
-  laci_graph_enter(graph, id);
+  laci_graph_enter_body(graph, id);
   return LAC_OK;
 }
 
 static inline void net_leave(laci_graph *graph, net_state *s) {
   s->n_open--;
   memcpy(s->ended, s->open[s->n_open], sizeof s->ended);
-  laci_graph_enter(graph, net_body(s));
+  laci_graph_enter_body(graph, net_body(s));
 }
 
 /** Puts the node into its body; it may begin a body, or end one or two. */
@@ -284,7 +284,7 @@ static inline lac_status net_node(laci_graph *graph, const char *line, net_state
     line = net_word(line, word);
     if (node.n_outputs == NET_MAX_PORTS || !word[0])
       return laci_fail(err, LAC_BAD_FILE, "bad line");
-    outputs[node.n_outputs++] = strcmp(word, "_") == 0 ? -1 : laci_graph_value(graph, word);
+    outputs[node.n_outputs++] = strcmp(word, "_") == 0 ? -1 : laci_graph_intern_value(graph, word);
   }
   line = net_word(line + (*line == '='), type);
   char *dot = strrchr(type, '.');
@@ -293,7 +293,7 @@ static inline lac_status net_node(laci_graph *graph, const char *line, net_state
   for (line = net_skip(line + (*line == '(')); *line && *line != ')'; line = net_skip(line)) {
     line = net_word(line, word);
     if (node.n_inputs == NET_MAX_PORTS || !word[0]) return laci_fail(err, LAC_BAD_FILE, "bad line");
-    inputs[node.n_inputs++] = strcmp(word, "_") == 0 ? -1 : laci_graph_value(graph, word);
+    inputs[node.n_inputs++] = strcmp(word, "_") == 0 ? -1 : laci_graph_intern_value(graph, word);
   }
   for (line = net_skip(line + (*line == ')')); *line && node.n_attrs < NET_MAX_ATTRS;
        line = net_skip(line)) {
@@ -344,7 +344,7 @@ static inline lac_status net_line(laci_graph *graph, const char *line, net_state
   }
   if (strcmp(word, "shape") == 0) {
     (void)net_word(net_word(rest, name), shape);
-    int id = laci_graph_value(graph, name);
+    int id = laci_graph_intern_value(graph, name);
     if (id < 0) return LAC_NO_MEMORY;
     graph->values[id].type = (laci_type){.dtype = LAC_DTYPE_F32, .shape = net_shape(shape)};
     return LAC_OK;

@@ -251,7 +251,7 @@ static int any_value(generator *m) { return m->to->n_values ? (int)pull(m, m->to
 
 /** The new graph's value of that name; -1 stays. */
 static int same_value(const generator *m, int value) {
-  return value < 0 ? -1 : laci_graph_value(m->to, m->from->values[value].name);
+  return value < 0 ? -1 : laci_graph_intern_value(m->to, m->from->values[value].name);
 }
 
 static lac_status give_node(generator *m, const laci_node *old, lac_error *err) {
@@ -276,14 +276,14 @@ static lac_status give_node(generator *m, const laci_node *old, lac_error *err) 
   if (changes(m) && often(m, 30) && node.n_outputs < MOST_PORTS) {
     char text[32];
     (void)snprintf(text, sizeof text, "more%d", m->to->n_nodes);
-    outputs[node.n_outputs++] = laci_graph_value(m->to, text);
+    outputs[node.n_outputs++] = laci_graph_intern_value(m->to, text);
   }
   if (changes(m) && often(m, 20) && node.n_outputs > 1) node.n_outputs--;
   for (int at = 0; at < old->n_attrs; at++) give_attr(m, &storage, &old->attrs[at]);
   if (changes(m)) give_missing(m, &storage, old->op, 25);
   if (changes(m) && often(m, 30)) node.version = 7 + (int)pull(m, 17);
   node.n_attrs = storage.n;
-  return laci_graph_add_copy(m->to, &node, &id, err);
+  return laci_graph_add_node_copy(m->to, &node, &id, err);
 }
 
 /* ---- Networks ---- */
@@ -323,12 +323,12 @@ static lac_status draw_node(generator *m, const laci_op *op, lac_error *err) {
     (void)snprintf(text, sizeof text, "i%d", port);
     if (often(m, 60)) st = give_input(m, NULL, text, err);
     else st = give_stored(m, NULL, text, err);
-    inputs[port] = often(m, 8) ? -1 : laci_graph_value(m->to, text);
+    inputs[port] = often(m, 8) ? -1 : laci_graph_intern_value(m->to, text);
   }
   for (int out = 0; out < outs; out++) {
     char text[16];
     (void)snprintf(text, sizeof text, "o%d", out);
-    outputs[out] = laci_graph_value(m->to, text);
+    outputs[out] = laci_graph_intern_value(m->to, text);
   }
   storage.n = 0;
   give_missing(m, &storage, op, 50);
@@ -343,7 +343,7 @@ static lac_status draw_node(generator *m, const laci_op *op, lac_error *err) {
                           .outputs = outputs,
                           .n_attrs = storage.n,
                           .attrs = storage.attrs};
-  if (!st) st = laci_graph_add_copy(m->to, &node, &id, err);
+  if (!st) st = laci_graph_add_node_copy(m->to, &node, &id, err);
   for (int out = 0; out < outs && !st; out++) {
     char text[16];
     (void)snprintf(text, sizeof text, "o%d", out);

@@ -145,7 +145,7 @@ static void run_engine(stage at, const laci_graph *graph, uint64_t k) {
 /** Adds the sum of output 0, and the gradients of all stored tensors and inputs of floats. */
 static lac_status add_gradients(laci_graph *graph, lac_error *err) {
   int params[MOST_PARAMS], grads[MOST_PARAMS], n = 0, id;
-  int y = graph->outputs[0], loss = laci_graph_value(graph, "sum of all");
+  int y = graph->outputs[0], loss = laci_graph_intern_value(graph, "sum of all");
   const laci_attr keep = laci_attr_int("keepdims", 0);
   const laci_node sum = {.type = "ReduceSum",
                          .domain = "",

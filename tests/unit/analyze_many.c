@@ -21,7 +21,7 @@ typedef struct many {
 static int value_of(many *m, const char *name, int number) {
   char text[64];
   (void)snprintf(text, sizeof text, number < 0 ? "%s" : "%s%d", name, number);
-  int value = laci_graph_value(m->graph, text);
+  int value = laci_graph_intern_value(m->graph, text);
   assert_true(value >= 0);
   return value;
 }

@@ -38,7 +38,7 @@ static laci_graph *read_open(const char *text) {
     st = net_line(graph, line, &state, &err);
   }
   graph->ir_version = 8;
-  int64_t batch = laci_graph_symbol(graph);
+  int64_t batch = laci_graph_new_symbol(graph);
   for (int i = 0; i < graph->n_inputs && !st; i++)
     graph->values[graph->inputs[i]].type.shape.dims[0] = batch;
   if (!st) st = laci_graph_finish(graph, &err);
@@ -656,7 +656,7 @@ static void other_weights_replace_those_of_the_graph(void **state) {
   laci_calibrated *before = NULL, *inside = NULL;
   o.weights = NULL;
   before = calibrate(analysis, &s, &o);
-  memcpy(laci_stored_mut(first), other, first->size_bytes);
+  memcpy(laci_stored_writable_bytes(first), other, first->size_bytes);
   inside = calibrate(analysis, &s, &o);
   check_same(graph, outside, inside);
   assert_memory_not_equal(outside->weights[analysis->layers[0].stored],

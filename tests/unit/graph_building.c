@@ -17,7 +17,7 @@
 /** Adds NAME: out = TYPE(in). */
 static lac_status add(laci_graph *graph, const char *name, const char *in, const char *out,
                       lac_error *err) {
-  int input = laci_graph_value(graph, in), output = laci_graph_value(graph, out), id;
+  int input = laci_graph_intern_value(graph, in), output = laci_graph_intern_value(graph, out), id;
   laci_node node = {.name = name,
                     .type = "Relu",
                     .domain = "",
@@ -113,8 +113,8 @@ static void a_second_definition_is_refused_and_leaves_the_graph_whole(void **sta
   assert_int_equal(add(graph, "one", "x", "a", &err), LAC_OK);
   assert_int_equal(add(graph, "two", "x", "a", &err), LAC_BAD_FILE);
   assert_string_equal(err.text, "two: value 'a' is defined twice, first by one");
-  int x = laci_graph_value(graph, "x");
-  int outs[2] = {laci_graph_value(graph, "b"), laci_graph_value(graph, "b")};
+  int x = laci_graph_intern_value(graph, "x");
+  int outs[2] = {laci_graph_intern_value(graph, "b"), laci_graph_intern_value(graph, "b")};
   laci_node node = {.name = "both",
                     .type = "Split",
                     .n_inputs = 1,
@@ -150,8 +150,8 @@ static void a_node_that_reads_twice_is_one_reader(void **state) {
   (void)state;
   int id;
   laci_graph *graph = new_graph();
-  int in[3] = {laci_graph_value(graph, "x"), -1, laci_graph_value(graph, "x")},
-      out = laci_graph_value(graph, "y");
+  int in[3] = {laci_graph_intern_value(graph, "x"), -1, laci_graph_intern_value(graph, "x")},
+      out = laci_graph_intern_value(graph, "y");
   laci_node node = {.name = "add",
                     .type = "Add",
                     .domain = "ai.onnx",
@@ -184,7 +184,7 @@ static void attributes_are_copied_deeply(void **state) {
                        {.name = "alpha", .kind = LACI_ATTR_FLOAT, .f = 0.5f},
                        {.name = "group", .kind = LACI_ATTR_INT, .i = 3},
                        {.name = "value", .kind = LACI_ATTR_TENSOR, .tensor = tensor}};
-  x = laci_graph_value(graph, "x");
+  x = laci_graph_intern_value(graph, "x");
   laci_node node = {.name = "n",
                     .type = "Thing",
                     .domain = "my",
@@ -222,10 +222,10 @@ static void a_stored_tensor_is_copied_on_first_write(void **state) {
                         .bytes = bytes,
                         .size_bytes = 4};
   assert_int_equal(laci_graph_add_stored(graph, &stored, &id, NULL), LAC_OK);
-  uint8_t *mut = laci_stored_mut(&graph->stored[id]);
+  uint8_t *mut = laci_stored_writable_bytes(&graph->stored[id]);
   mut[0] = 9;
   assert_int_equal(bytes[0], 1);
-  assert_ptr_equal(laci_stored_mut(&graph->stored[id]), mut);
+  assert_ptr_equal(laci_stored_writable_bytes(&graph->stored[id]), mut);
   assert_int_equal(graph->stored[id].bytes[0], 9);
   assert_int_equal(graph->values[graph->stored[id].value].type.dtype, LAC_DTYPE_U8);
   laci_graph_destroy(graph);
@@ -263,7 +263,7 @@ static lac_status build_all(lac_error *err) {
     char in[16], out[16];
     (void)snprintf(in, sizeof in, n ? "v%d" : "x", n);
     (void)snprintf(out, sizeof out, "v%d", n + 1);
-    int ids[2] = {laci_graph_value(graph, in), laci_graph_value(graph, out)};
+    int ids[2] = {laci_graph_intern_value(graph, in), laci_graph_intern_value(graph, out)};
     if (ids[0] < 0 || ids[1] < 0) st = laci_fail_memory(err, "a value");
     else st = add(graph, "", in, out, err);
   }

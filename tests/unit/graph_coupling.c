@@ -76,12 +76,12 @@ static void labels_at_the_edges(void **state) {
   assert_int_equal(laci_get_label(&c, 0, 0), LACI_FIXED);
   assert_int_equal(laci_get_label(&c, 0, 5), LACI_FIXED);
   assert_true(c.in[0].described && !c.out[0].described);
-  laci_normalize(&c, label);
-  laci_normalize(&c, 99);
+  laci_coupling_mark_normalized(&c, label);
+  laci_coupling_mark_normalized(&c, 99);
   assert_int_equal(c.normalized[label], 1);
   for (int n = 0; n < 100; n++) assert_int_equal(laci_coupling_new_label(&c), label + 1 + n);
   assert_int_equal(c.normalized[label], 1);
-  assert_int_equal(laci_coupling_ok(&c), LAC_OK);
+  assert_int_equal(laci_coupling_status(&c), LAC_OK);
   laci_coupling_clear(&c);
   laci_graph_destroy(graph);
 }
@@ -140,14 +140,16 @@ static lac_status couple_without_bias(const laci_graph *graph, const laci_node *
   int label = laci_coupling_new_label(c);
   laci_set_label(c, 1, 0, label);
   laci_set_label(c, LACI_OUT(0), 1, label);
-  laci_describe(c, 0);
-  return laci_coupling_ok(c);
+  laci_coupling_describe_port(c, 0);
+  return laci_coupling_status(c);
 }
 
 static void an_operand_that_couple_forgets_keeps_what_it_touches(void **state) {
   (void)state;
   static const laci_op forgetful = {.name = "Conv", .couple = couple_without_bias},
-                       aside = {.name = "Conv", .aside = 1u << 2, .couple = couple_without_bias};
+                       aside = {.name = "Conv",
+                                .inputs_without_channels = 1u << 2,
+                                .couple = couple_without_bias};
   const char *net = "input x 1x4x3x3\nstored w 4x4x1x1\nstored b 4\ny = Conv(x, w, b)\noutput y";
   laci_graph *graph = NULL;
   assert_int_equal(net_read(net, &graph, NULL), LAC_OK);

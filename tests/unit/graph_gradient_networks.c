@@ -9,7 +9,7 @@
 #include "cpu/pool.h"
 #include "graph/graph.h"
 #include "graph/training_graph.h"
-#include "graph/training_left.h"
+#include "graph/untrained.h"
 #include "onnx/onnx.h"
 #include "tensor/buf.h"
 
@@ -359,7 +359,7 @@ static void weights_that_are_left_as_they_are_are_known(void **state) {
   (void)state;
   lac_error err = {0};
   laci_graph *model;
-  laci_training_left left;
+  laci_untrained left;
   const char *net =
       "input x 1x3x4x4\nstored first 1x3x4x4\nstored w 4x3x3x3\nstored limit 4x1x1\n"
       "stored f 5x64\nstored aw 4x4x1x1\nstored ab 4\nstored one 1\nstored bw 4x4x1x1\n"
@@ -371,14 +371,14 @@ static void weights_that_are_left_as_they_are_are_known(void **state) {
   laci_training_graph *to = make_training(model, 4);
   for (int at = 0; at < model->n_outputs; at++) {
     static const int wanted[] = {0, 2, 3, 0};
-    assert_int_equal(laci_training_left_of_output(model, to, at, &left, &err), LAC_OK);
+    assert_int_equal(laci_untrained_of_output(model, to, at, &left, &err), LAC_OK);
     assert_int_equal(left.n, wanted[at]);
     if (left.n) assert_string_equal(left.first, "aw");
   }
-  left = laci_training_left_of_products(model, to);
+  left = laci_untrained_of_products(model, to);
   assert_int_equal(left.n, 1);
   assert_string_equal(left.first, "first");
-  left = laci_training_left_without_gradient(to);
+  left = laci_untrained_without_gradient(to);
   assert_int_equal(left.n, 1);
   assert_string_equal(left.first, "limit");
   laci_training_graph_destroy(to);
@@ -386,8 +386,8 @@ static void weights_that_are_left_as_they_are_are_known(void **state) {
   /* where nothing is left, nothing is found */
   if (net_read(bottleneck, &model, &err)) fail_msg("%s", err.text);
   to = make_training(model, 2);
-  assert_int_equal(laci_training_left_of_products(model, to).n, 0);
-  assert_int_equal(laci_training_left_without_gradient(to).n, 0);
+  assert_int_equal(laci_untrained_of_products(model, to).n, 0);
+  assert_int_equal(laci_untrained_without_gradient(to).n, 0);
   laci_training_graph_destroy(to);
   laci_graph_destroy(model);
 }

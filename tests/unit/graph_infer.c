@@ -188,8 +188,8 @@ static laci_graph *declared(laci_shape shape) {
   laci_type in = {.dtype = LAC_DTYPE_F32, .shape = {.rank = 2, .dims = {-90, 3}}};
   assert_int_equal(laci_graph_create(&graph, NULL), LAC_OK);
   assert_int_equal(laci_graph_add_input(graph, "x", &in, NULL), LAC_OK);
-  int x = laci_graph_value(graph, "x"), y = laci_graph_value(graph, "y"),
-      z = laci_graph_value(graph, "z");
+  int x = laci_graph_intern_value(graph, "x"), y = laci_graph_intern_value(graph, "y"),
+      z = laci_graph_intern_value(graph, "z");
   laci_node relu = {
       .name = "r", .type = "Relu", .n_inputs = 1, .n_outputs = 1, .inputs = &x, .outputs = &y};
   laci_node odd = {
@@ -218,7 +218,7 @@ static void a_declared_size_fills_a_gap(void **state) {
   laci_type in = {.dtype = LAC_DTYPE_F32, .shape = {.rank = 2, .dims = {-90, 3}}};
   assert_int_equal(laci_graph_create(&graph, NULL), LAC_OK);
   assert_int_equal(laci_graph_add_input(graph, "x", &in, NULL), LAC_OK);
-  int x = laci_graph_value(graph, "x"), y = laci_graph_value(graph, "y");
+  int x = laci_graph_intern_value(graph, "x"), y = laci_graph_intern_value(graph, "y");
   laci_node node = {
       .name = "nz", .type = "NonZero", .n_inputs = 1, .n_outputs = 1, .inputs = &x, .outputs = &y};
   assert_int_equal(laci_graph_add_node(graph, &node, &id, NULL), LAC_OK);

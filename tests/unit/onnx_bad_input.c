@@ -43,7 +43,7 @@ static lac_status try_load(const uint8_t *bytes, size_t n) {
   assert_int_equal(l.status == LAC_OK, l.graph != NULL);
   assert_null(strchr(l.err.text, '\n'));
   for (int at = 0; l.graph && at < l.graph->n_stored; at++) {
-    assert_non_null(laci_stored_mut(&l.graph->stored[at])); /* reads every byte */
+    assert_non_null(laci_stored_writable_bytes(&l.graph->stored[at])); /* reads every byte */
   }
   lac_status st = l.status;
   loaded_clear(&l);

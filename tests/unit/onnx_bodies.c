@@ -88,8 +88,8 @@ static void only_changed_tensors_of_bodies_are_written(void **state) {
   loaded l = build_load(&b);
   assert_loaded(l);
   float nine = 9;
-  memcpy(laci_stored_mut(find_stored(l.graph, "y/else_branch/k")), &nine, sizeof nine);
-  memcpy(laci_stored_mut(find_stored(l.graph, "y/then_branch/w")), "ABCD", 4);
+  memcpy(laci_stored_writable_bytes(find_stored(l.graph, "y/else_branch/k")), &nine, sizeof nine);
+  memcpy(laci_stored_writable_bytes(find_stored(l.graph, "y/then_branch/w")), "ABCD", 4);
   folder dir;
   folder_make(&dir);
   const char *out = in_folder(&dir, "o.onnx");

@@ -154,7 +154,7 @@ static void changed_tensors_go_back_into_their_fields(void **state) {
   assert_loaded(l);
   for (int at = 0; at < l.graph->n_stored; at++) {
     laci_stored *stored = &l.graph->stored[at];
-    uint8_t *bytes = laci_stored_mut(stored);
+    uint8_t *bytes = laci_stored_writable_bytes(stored);
     size_t half = stored->shape.rank ? stored->size_bytes / 2 : 0;
     memset(bytes + half, 0xff, stored->size_bytes - half);
   }
@@ -232,8 +232,8 @@ static void every_failing_allocation_leaves_no_file(void **state) {
   build_save(&b, in_folder(&dir, "in.onnx"));
   loaded l = load_path(in_folder(&dir, "in.onnx"));
   assert_loaded(l);
-  memset(laci_stored_mut(&l.graph->stored[0]), 1, 16);
-  memset(laci_stored_mut(&l.graph->stored[1]), 1, 2);
+  memset(laci_stored_writable_bytes(&l.graph->stored[0]), 1, 16);
+  memset(laci_stored_writable_bytes(&l.graph->stored[1]), 1, 2);
   lac_status st = LAC_NO_MEMORY;
   for (long nth = 1; st == LAC_NO_MEMORY; nth++) {
     assert_true(nth < 1000);

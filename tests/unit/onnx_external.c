@@ -33,7 +33,7 @@ static laci_stored *stored_mut(laci_graph *graph, const char *name) {
 
 static void change(loaded *l, const char *name, float to) {
   laci_stored *stored = stored_mut(l->graph, name);
-  uint8_t *bytes = laci_stored_mut(stored);
+  uint8_t *bytes = laci_stored_writable_bytes(stored);
   assert_non_null(bytes);
   for (size_t at = 0; at < stored->size_bytes; at += sizeof to) memcpy(bytes + at, &to, sizeof to);
 }

@@ -131,7 +131,7 @@ static void a_float_tensor_that_the_call_gives_is_frozen(void **state) {
   assert_loaded(l);
   assert_true(find_stored(l.graph, "f/w")->overridable);
   laci_stored *stored = &l.graph->stored[0];
-  assert_non_null(laci_stored_mut(stored));
+  assert_non_null(laci_stored_writable_bytes(stored));
   folder dir;
   folder_make(&dir);
   lac_error err = {0};
@@ -269,7 +269,7 @@ static void a_changed_constant_goes_back_into_the_function(void **state) {
   loaded l = build_load(&b);
   assert_loaded(l);
   float seven = 7;
-  memcpy(laci_stored_mut(&l.graph->stored[0]), &seven, sizeof seven);
+  memcpy(laci_stored_writable_bytes(&l.graph->stored[0]), &seven, sizeof seven);
   folder dir;
   folder_make(&dir);
   const char *out = in_folder(&dir, "o.onnx");

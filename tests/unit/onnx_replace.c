@@ -51,7 +51,7 @@ static void make_model(folder *dir, const char *name) {
 static lac_status save(loaded *l, const char *out, float number) {
   for (int at = 0; at < 3; at++) {
     laci_stored *stored = find_stored(l->graph, tensors[at]);
-    uint8_t *bytes = laci_stored_mut(stored);
+    uint8_t *bytes = laci_stored_writable_bytes(stored);
     if (!bytes) return LAC_NO_MEMORY;
     for (size_t k = 0; k < stored->size_bytes; k += sizeof number) {
       memcpy(bytes + k, &number, sizeof number);

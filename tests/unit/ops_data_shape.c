@@ -143,7 +143,7 @@ static void constant_of_shape_takes_its_value(void **state) {
                    .bytes = (const uint8_t *)sizes_in,
                    .size_bytes = sizeof sizes_in};
   assert_int_equal(laci_graph_add_stored(graph, &s, &id, &err), LAC_OK);
-  int in = laci_graph_value(graph, "s"), out = laci_graph_value(graph, "y");
+  int in = laci_graph_intern_value(graph, "s"), out = laci_graph_intern_value(graph, "y");
   laci_attr attr = {.name = "value", .kind = LACI_ATTR_TENSOR, .tensor = fill};
   laci_node node = {.type = "ConstantOfShape",
                     .domain = "",

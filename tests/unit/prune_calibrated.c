@@ -276,7 +276,8 @@ static void what_is_pruned_already_keeps_its_mask(void **state) {
   rig_init(&r, "alps");
   laci_layer *kept = &r.n.a->layers[2];
   laci_stored *stored = &r.n.graph->stored[kept->stored];
-  uint8_t *mask = calloc((size_t)kept->view.outer * 16 * 9, 1), *bytes = laci_stored_mut(stored);
+  uint8_t *mask = calloc((size_t)kept->view.outer * 16 * 9, 1),
+          *bytes = laci_stored_writable_bytes(stored);
   assert_true(mask && bytes);
   kept->view.bytes = bytes;
   assert_int_equal(laci_mask_choose(&kept->view, r.options.pattern, NULL, mask, NULL), LAC_OK);

@@ -259,7 +259,7 @@ static void a_failure_of_one_is_that_of_all(void **state) {
     const analysed *bad = &c.parts[who].net;
     for (int l = 0; l < bad->a->n_layers; l++) {
       laci_stored *stored = &bad->graph->stored[bad->a->layers[l].stored];
-      float *weight = (float *)(void *)laci_stored_mut(stored);
+      float *weight = (float *)(void *)laci_stored_writable_bytes(stored);
       weight[1] = NAN;
     }
     crew_run(&c);

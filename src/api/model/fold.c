@@ -305,7 +305,7 @@ static lac_status fold_all(folding *f, lac_error *err) {
   lac_status st = LAC_OK;
   f->done = laci_alloc((size_t)f->graph->n_values, sizeof *f->done);
   f->names = laci_alloc((size_t)f->graph->n_values, sizeof *f->names);
-  uint8_t *constants = laci_graph_constants(f->graph);
+  uint8_t *constants = laci_graph_find_constants(f->graph);
   if (!f->done || !f->names || !constants) st = laci_fail_memory(err, "the computed weights");
   if (!st) st = choose(f, err);
   for (int l = 0; l < a->n_rows && !st; l++) {
@@ -390,7 +390,7 @@ static lac_status fold(folding *f, lac_error *err) {
 static lac_status fold_model(folding *f, uint64_t max_memory, lac_error *err) {
   lac_model *model = f->model;
   if (!model->file || model->packed || model->n_folded) return LAC_OK;
-  uint8_t *constants = laci_graph_constants(model->graph);
+  uint8_t *constants = laci_graph_find_constants(model->graph);
   if (!constants) return laci_fail_memory(err, "the computed weights");
   bool any = has_computed_weight(model->graph, constants);
   laci_free(constants);

@@ -208,7 +208,7 @@ static lac_status take(const weights_file *f, laci_stored *s, lac_pretrained *fo
   if (st) return st;
   int64_t count = (int64_t)(s->size_bytes / lac_dtype_size(s->dtype));
   float *numbers = laci_alloc((size_t)count, sizeof *numbers);
-  uint8_t *bytes = numbers ? laci_stored_mut(s) : NULL;
+  uint8_t *bytes = numbers ? laci_stored_writable_bytes(s) : NULL;
   st = bytes ? copy(f, &t, count, numbers, err) : laci_fail_memory(err, s->name);
   if (!st) laci_write_f32(s->dtype, numbers, count, bytes);
   laci_free(numbers);

@@ -400,7 +400,7 @@ static lac_status plan_walk(const inference *run, laci_budget *budget, lac_error
   for (int at = 0; at < n; at++) {
     shapes[at] = (laci_input_shape){input_value(run, at)->name, run->inputs[at]->shape};
   }
-  lac_status st = laci_graph_sizes(run->graph, shapes, n, &types, err);
+  lac_status st = laci_graph_infer_types(run->graph, shapes, n, &types, err);
   if (!st) st = laci_stepper_plan_memory(run->walker, run->graph, types, NULL, budget, err);
   laci_free(types);
   laci_free(shapes);

@@ -22,7 +22,7 @@ static lac_status send_stored(laci_comm *comm, laci_graph *graph, lac_error *err
   lac_status st = LAC_OK;
   for (int s = 0; s < graph->n_stored && !st; s++) {
     laci_stored *stored = &graph->stored[s];
-    uint8_t *bytes = laci_stored_mut(stored);
+    uint8_t *bytes = laci_stored_writable_bytes(stored);
     if (!bytes) st = laci_fail_memory(err, stored->name);
     st = laci_comm_agree(comm, st, err);
     if (!st) st = laci_comm_broadcast(comm, bytes, stored->size_bytes, err);

@@ -12,7 +12,7 @@
 #include "engine/engine.h"
 #include "graph/graph.h"
 #include "graph/training_graph.h"
-#include "graph/training_left.h"
+#include "graph/untrained.h"
 #include "train/trainer.h"
 
 static void log_plan(const laci_trainer *trainer, bool remat) {
@@ -32,7 +32,7 @@ static void log_plan(const laci_trainer *trainer, bool remat) {
   }
 }
 
-static void warn_of_left(const laci_training_left *left, const char *why) {
+static void warn_of_left(const laci_untrained *left, const char *why) {
   if (left->n == 0) return;
   laci_log(LAC_LOG_WARNING, "%s%s: %s", left->first, left->n > 1 ? " and others" : "", why);
 }
@@ -41,10 +41,10 @@ static void warn_of_left(const laci_training_left *left, const char *why) {
 static lac_status log_left(const laci_training *t, lac_error *err) {
   const laci_graph *model = t->model->graph;
   const laci_training_graph *g = laci_trainer_graph(t->trainer);
-  laci_training_left left;
+  laci_untrained left;
   if (t->options->eval_only) return LAC_OK;
   for (int at = 1; at < model->n_outputs; at++) {
-    lac_status st = laci_training_left_of_output(model, g, at, &left, err);
+    lac_status st = laci_untrained_of_output(model, g, at, &left, err);
     if (st) return st;
     if (left.n == 0) continue;
     laci_log(
@@ -54,11 +54,11 @@ static lac_status log_left(const laci_training *t, lac_error *err) {
         model->values[model->outputs[at]].name, left.n, left.n == 1 ? "" : "s",
         left.n == 1 ? "s" : "", left.n == 1 ? "it is" : "they are", left.first);
   }
-  left = laci_training_left_of_products(model, g);
+  left = laci_untrained_of_products(model, g);
   warn_of_left(&left,
                "not trained: taken for constants, since they meet the images before any "
                "weight does, are in a Constant node, or are no f32");
-  left = laci_training_left_without_gradient(g);
+  left = laci_untrained_without_gradient(g);
   warn_of_left(&left, "no gradient reaches them, only the decay of weights does");
   return LAC_OK;
 }

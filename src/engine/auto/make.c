@@ -158,7 +158,7 @@ static lac_status make_engine(builder *m, laci_auto_part *part, lac_error *err) 
                                .n_inputs = part->n_inputs,
                                .outputs = part->outputs,
                                .n_outputs = part->n_outputs};
-  lac_status st = laci_graph_part(&a->memory, a->graph, m->chosen, &ends, &graph, err);
+  lac_status st = laci_graph_build_part(&a->memory, a->graph, m->chosen, &ends, &graph, err);
   if (st) return st;
   o.engine = LACI_ENGINE_FAST;
   o.shapes = NULL;

@@ -218,7 +218,7 @@ static lac_status evaluate(laci_plain *run, const step *s, lac_error *err) {
                     .err = err};
   lac_status st = s->node->op->eval(&eval);
   const bool single = is_single(run, s->node);
-  if (!st && (single || !run->unrounded)) laci_eval_round(&eval, !single);
+  if (!st && (single || !run->unrounded)) laci_eval_round_outputs(&eval, !single);
   return st;
 }
 

@@ -189,7 +189,8 @@ static lac_status make_plan(plan *p, const laci_graph *graph, const laci_engine_
   lac_status st = laci_engine_graph_init(&p->own, graph, options, NULL, budget, err);
   p->memory.weight_bytes = p->own.size_bytes;
   if (!st) st = check_nodes(graph, err);
-  if (!st) st = laci_graph_sizes(&p->own.graph, options->shapes, options->n_shapes, &p->types, err);
+  if (!st)
+    st = laci_graph_infer_types(&p->own.graph, options->shapes, options->n_shapes, &p->types, err);
   if (!st) st = check_inputs(p, err);
   if (!st) st = describe_ports(p, graph->inputs, graph->n_inputs, &p->inputs, budget, err);
   if (!st) st = describe_ports(p, graph->outputs, graph->n_outputs, &p->outputs, budget, err);

@@ -15,9 +15,9 @@ static lac_status eval(laci_eval *eval) {
 
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int dy = laci_gradient_of(b, node, 0);
-  laci_gradient_give_broadcast(b, node, 0, dy);
-  laci_gradient_give_broadcast(b, node, 1, dy);
-  return laci_gradient_ok(b);
+  laci_gradient_contribute_broadcast(b, node, 0, dy);
+  laci_gradient_contribute_broadcast(b, node, 1, dy);
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_add = {.name = "Add",

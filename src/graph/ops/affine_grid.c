@@ -6,10 +6,10 @@
 #include "graph/ops/shared/op_in.h"
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 2, 2);
+  lac_status st = laci_check_n_inputs(infer, 2, 2);
   if (st) return st;
   const laci_shape *theta = laci_in_shape(infer, 0), *list = laci_in_shape(infer, 1);
-  laci_ints size = laci_ints_of(infer->node, NULL, 1, laci_in_known(infer, 1));
+  laci_ints size = laci_read_ints(infer->node, NULL, 1, laci_in_known_content(infer, 1));
   infer->out[0].dtype = infer->in[0]->dtype;
   int64_t n_axes = size.known ? size.n - 2 : list && list->rank == 1 ? list->dims[0] - 2 : -1;
   if (n_axes < 0 && theta && theta->rank == 3) n_axes = theta->dims[1];
@@ -39,7 +39,7 @@ static lac_status eval(laci_eval *eval) {
   const laci_shape *y = &eval->out[0]->shape;
   int n_axes = y->rank - 2;
   bool corners = laci_node_int(eval->node, "align_corners", 0) != 0;
-  lac_status st = eval->in[0]->f ? LAC_OK : laci_want_floats(eval);
+  lac_status st = eval->in[0]->f ? LAC_OK : laci_check_floats(eval);
   int64_t places = laci_shape_count_range(y, 1, n_axes + 1);
   for (int64_t at = 0; !st && at < y->dims[0] * places; at++) {
     const double *theta = eval->in[0]->f + at / places * n_axes * (n_axes + 1);
@@ -66,14 +66,14 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   int batch = laci_coupling_new_label(c);
   laci_set_label(c, 0, 0, batch);
   laci_set_label(c, LACI_OUT(0), 0, batch);
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 const laci_op laci_op_affine_grid = {
     .name = "AffineGrid",
     .role = LACI_ROLE_CLEAR,
     .attributes = LACI_ATTRIBUTES({"align_corners", LACI_ATTR_INT}),
-    .aside = 1u << 1,
+    .inputs_without_channels = 1u << 1,
     .infer = infer,
     .eval = eval,
     .couple = couple};

@@ -5,7 +5,7 @@
 #include "graph/ops/shared/arg_in.h"
 
 lac_status laci_arg_infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 1, 1);
+  lac_status st = laci_check_n_inputs(infer, 1, 1);
   if (st) return st;
   infer->out[0].dtype = LAC_DTYPE_I64;
   const laci_shape *x = laci_in_shape(infer, 0);
@@ -57,10 +57,10 @@ lac_status laci_arg_couple(const laci_node *node, laci_coupling *c, const char *
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
   int axis = x ? laci_axis_of(laci_node_int(node, "axis", 0), x->rank) : -1;
   c->why = why;
-  if (axis < 0 || !y) return laci_coupling_ok(c);
+  if (axis < 0 || !y) return laci_coupling_status(c);
   bool keep = laci_node_int(node, "keepdims", 1) != 0;
-  laci_describe(c, 0);
-  laci_describe(c, LACI_OUT(0));
+  laci_coupling_describe_port(c, 0);
+  laci_coupling_describe_port(c, LACI_OUT(0));
   for (int at = 0, to = 0; at < x->rank; at++) {
     if (at == axis) {
       if (keep) laci_set_label(c, LACI_OUT(0), to++, laci_coupling_new_label(c));
@@ -70,7 +70,7 @@ lac_status laci_arg_couple(const laci_node *node, laci_coupling *c, const char *
     laci_set_label(c, 0, at, label);
     laci_set_label(c, LACI_OUT(0), to++, label);
   }
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 static lac_status eval(laci_eval *eval) { return laci_arg_eval(eval, true); }

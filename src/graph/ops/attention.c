@@ -58,7 +58,7 @@ static lac_status fail_operands(const laci_node *node, lac_error *err) {
 }
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 3, 7);
+  lac_status st = laci_check_n_inputs(infer, 3, 7);
   if (st) return st;
   const laci_shape *in[3] = {laci_in_shape(infer, Q), laci_in_shape(infer, K),
                              laci_in_shape(infer, V)};
@@ -145,7 +145,7 @@ static double dot(const double *a, const double *b, int64_t n) {
 }
 
 /** Replaces row by softmax(row); by zeros if the query attends to no key (seen is false). */
-static void soften(double *row, int64_t n, bool seen) {
+static void softmax_row(double *row, int64_t n, bool seen) {
   double largest = -INFINITY, sum = 0;
   for (int64_t i = 0; i < n; i++) largest = fmax(largest, row[i]);
   for (int64_t i = 0; i < n && seen; i++) sum += row[i] = exp(row[i] - largest);
@@ -172,7 +172,7 @@ static void attend(int64_t begin, int64_t end, void *context) {
       row[key] = isinf(bias) && bias < 0 ? -INFINITY : score + bias;
       if (shown && j->mode == BIASED) shown[key] = row[key];
     }
-    soften(row, j->total, any);
+    softmax_row(row, j->total, any);
     if (shown && j->mode == PROBABLE) memcpy(shown, row, (size_t)j->total * sizeof *row);
     double *sum = y->f + row_of(&to, batch, head, query);
     for (int64_t key = 0; key < j->total; key++) {
@@ -183,7 +183,7 @@ static void attend(int64_t begin, int64_t end, void *context) {
 }
 
 /** Writes past and new rows, concatenated, to an output. */
-static void keep_present(const job *j, int port, laci_buf *out) {
+static void write_present(const job *j, int port, laci_buf *out) {
   const heads *h = port == K ? &j->k : &j->v;
   for (int64_t row = 0; out && row < h->batch * h->heads * j->total; row++) {
     int64_t head = row / j->total;
@@ -230,8 +230,8 @@ static lac_status eval(laci_eval *eval) {
   j.scale = laci_node_attr(node, "scale") ? laci_node_float(node, "scale", 1)
                                           : 1 / sqrt((double)j.q.size);
   if (!check_sizes(&j)) return fail_operands(node, eval->err);
-  keep_present(&j, K, laci_result(eval, PRESENT_K));
-  keep_present(&j, V, laci_result(eval, PRESENT_V));
+  write_present(&j, K, laci_result(eval, PRESENT_K));
+  write_present(&j, V, laci_result(eval, PRESENT_V));
   int64_t n = j.q.batch * j.q.heads * j.q.tokens;
   j.work = laci_alloc((size_t)(n * j.total), sizeof *j.work);
   if (!j.work) return laci_fail_memory(eval->err, node->name);
@@ -254,8 +254,8 @@ static void couple_size(laci_coupling *c, int a, int b, int64_t n_heads) {
   laci_set_label(c, a, -1, label);
   laci_set_label(c, b, -1, label);
   if (x->rank == 4) return;
-  laci_coupling_parts(c, a, x->rank - 1, n_heads);
-  laci_coupling_parts(c, b, y->rank - 1, n_heads);
+  laci_coupling_add_parts(c, a, x->rank - 1, n_heads);
+  laci_coupling_add_parts(c, b, y->rank - 1, n_heads);
 }
 
 /** Has the node no input or attribute that depends on positions of tokens, and no further input or
@@ -282,17 +282,17 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   heads q, k, v;
   c->why = "tokens and heads of Attention stand in an order";
   if (!in[Q] || !in[K] || !in[V] || !y || !read_all(node, in, &q, &k, &v))
-    return laci_coupling_ok(c);
+    return laci_coupling_status(c);
   bool cached = laci_has_input(node, PAST_K) || laci_has_output(node, PRESENT_K) ||
                 laci_has_input(node, PAST_V) || laci_has_output(node, PRESENT_V);
   bool simple = is_simple(node), own_keys = q.heads == k.heads && q.heads > 0;
-  for (int port = Q; port <= V; port++) laci_describe(c, port);
-  laci_describe(c, LACI_OUT(Y));
+  for (int port = Q; port <= V; port++) laci_coupling_describe_port(c, port);
+  laci_coupling_describe_port(c, LACI_OUT(Y));
   if (!cached && (q.apart || own_keys)) {
     couple_size(c, Q, K, q.heads);
     couple_size(c, V, LACI_OUT(Y), q.heads);
   }
-  if (!simple) return laci_coupling_ok(c);
+  if (!simple) return laci_coupling_status(c);
   int batch = laci_coupling_new_label(c), head = laci_coupling_new_label(c);
   for (int port = Q; port <= V; port++) {
     laci_set_label(c, port, 0, batch);
@@ -300,13 +300,13 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   }
   laci_set_label(c, LACI_OUT(Y), 0, batch);
   if (q.apart && own_keys) laci_set_label(c, LACI_OUT(Y), 1, head);
-  if (counts_tokens(node)) return laci_coupling_ok(c);
+  if (counts_tokens(node)) return laci_coupling_status(c);
   int queries = laci_coupling_new_label(c), keys = laci_coupling_new_label(c);
   laci_set_label(c, Q, tokens_axis(in[Q]), queries);
   laci_set_label(c, LACI_OUT(Y), tokens_axis(y), queries);
   laci_set_label(c, K, tokens_axis(in[K]), keys);
   laci_set_label(c, V, tokens_axis(in[V]), keys);
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 const laci_op laci_op_attention = {
@@ -318,7 +318,7 @@ const laci_op laci_op_attention = {
                         {"qk_matmul_output_mode", LACI_ATTR_INT},
                         {"right_window_size", LACI_ATTR_INT}, {"scale", LACI_ATTR_FLOAT},
                         {"softcap", LACI_ATTR_FLOAT}, {"softmax_precision", LACI_ATTR_INT}),
-    .aside = 1u << 3 | 1u << 4 | 1u << 5 | 1u << 6,
+    .inputs_without_channels = 1u << 3 | 1u << 4 | 1u << 5 | 1u << 6,
     .infer = infer,
     .eval = eval,
     .couple = couple};

@@ -34,8 +34,9 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   attrs.attr[attrs.n++] =
       laci_attr_int("count_include_pad", laci_node_int(node, "count_include_pad", 0));
   int dy = laci_gradient_of(b, node, 0);
-  laci_gradient_give(b, node, 0, laci_gradient_internal(b, "AveragePoolGrad", 1, &dy, &attrs));
-  return laci_gradient_ok(b);
+  laci_gradient_contribute(b, node, 0,
+                           laci_gradient_add_internal(b, "AveragePoolGrad", 1, &dy, &attrs));
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_average_pool = {

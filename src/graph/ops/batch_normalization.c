@@ -12,23 +12,23 @@
 
 enum { SCALE = 1, BIAS, MEAN, VARIANCE, N_INPUTS };
 
-static bool trains(const laci_node *node) {
+static bool is_training(const laci_node *node) {
   if (node->version >= 14) return laci_node_int(node, "training_mode", 0) != 0;
   return laci_has_output(node, 1);
 }
 
-static bool per_element(
+static bool is_per_element(
     const laci_node *node) { /* opset 7 could normalize every spatial position separately */
   return node->version < 9 && laci_node_int(node, "spatial", 1) == 0;
 }
 
 static bool expect(const laci_infer *infer, laci_shape *shape) {
-  const laci_shape *scale = laci_expect_from(infer, 1);
+  const laci_shape *scale = laci_expect_source_shape(infer, 1);
   return scale && scale->rank == 1 && laci_expect_size(infer, -1, 1, scale->dims[0], shape);
 }
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, N_INPUTS, N_INPUTS);
+  lac_status st = laci_check_n_inputs(infer, N_INPUTS, N_INPUTS);
   if (st) return st;
   const laci_shape *x = laci_in_shape(infer, 0);
   infer->out[0] = *infer->in[0];
@@ -43,8 +43,8 @@ static lac_status infer(laci_infer *infer) {
                           lac_dtype_name(dtype));
   }
   int64_t channels = !x ? -1 : x->rank == 1 ? 1 : x->dims[1];
-  for (int port = SCALE; port < N_INPUTS && !per_element(infer->node); port++) {
-    st = laci_want_vector(infer, port, channels);
+  for (int port = SCALE; port < N_INPUTS && !is_per_element(infer->node); port++) {
+    st = laci_check_input_vector(infer, port, channels);
     if (st) return st;
   }
   for (int out = 1; out < infer->n_out; out++) infer->out[out] = *infer->in[MEAN];
@@ -115,9 +115,9 @@ out:
 }
 
 static lac_status eval(laci_eval *eval) {
-  lac_status st = laci_want_floats(eval);
+  lac_status st = laci_check_floats(eval);
   if (st) return st;
-  if (per_element(eval->node)) {
+  if (is_per_element(eval->node)) {
     return laci_node_fail(eval->node, eval->err, LAC_UNSUPPORTED, "spatial = 0 cannot be run");
   }
   const laci_shape *x = &eval->in[0]->shape;
@@ -128,29 +128,32 @@ static lac_status eval(laci_eval *eval) {
            .channels = x->rank > 1 ? x->dims[1] : 1,
            .spatial = laci_shape_count_range(x, x->rank > 1 ? 2 : 1, x->rank),
            .n_images = x->dims[0]};
-  if (trains(eval->node)) return eval_training(eval, &j);
+  if (is_training(eval->node)) return eval_training(eval, &j);
   laci_eval_parallel(eval, j.n_images * j.channels, normalize_channels, &j);
   return LAC_OK;
 }
 
 static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
-  if (per_element(node) || !laci_couple_channels(c, SCALE, VARIANCE)) return laci_coupling_ok(c);
+  if (is_per_element(node) || !laci_couple_channels(c, SCALE, VARIANCE))
+    return laci_coupling_status(c);
   const laci_shape *x = laci_port_shape(c, 0);
   for (int out = 1; out < node->n_outputs; out++) {
     laci_set_label(c, LACI_OUT(out), 0, laci_get_label(c, 0, 1));
   }
-  for (int axis = 0; axis < x->rank && trains(node); axis++) {
-    if (axis != 1) laci_normalize(c, laci_get_label(c, 0, axis));
+  for (int axis = 0; axis < x->rank && is_training(node); axis++) {
+    if (axis != 1) laci_coupling_mark_normalized(c, laci_get_label(c, 0, axis));
   }
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 /** Adds the normalization again with the same statistics, but other operands; -1: a vector full of
  * that number (scale 1, mean 0). */
-static int again(laci_gradient_builder *b, const laci_node *node, int x, int scale, int mean) {
+static int add_same_normalization(laci_gradient_builder *b, const laci_node *node, int x, int scale,
+                                  int mean) {
   laci_shape side = laci_gradient_in_shape(b, node, SCALE);
-  int one = laci_gradient_full(b, x, &side, 1), zero = laci_gradient_full(b, x, &side, 0);
+  int one = laci_gradient_store_filled(b, x, &side, 1),
+      zero = laci_gradient_store_filled(b, x, &side, 0);
   laci_attr epsilon = laci_attr_float("epsilon", laci_node_float(node, "epsilon", 1e-5f));
   const int inputs[] = {x, scale < 0 ? one : scale, zero, mean < 0 ? zero : mean,
                         node->inputs[VARIANCE]};
@@ -166,19 +169,20 @@ static int again(laci_gradient_builder *b, const laci_node *node, int x, int sca
 /** The rule for the inference form, which is linear in x. Training graphs have BatchNormTrain
  * instead. */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
-  if (laci_gradient_in_shape(b, node, 0).rank < 2 || trains(node) || per_element(node) ||
-      laci_gradient_wanted(b, node, MEAN) || laci_gradient_wanted(b, node, VARIANCE))
+  if (laci_gradient_in_shape(b, node, 0).rank < 2 || is_training(node) || is_per_element(node) ||
+      laci_gradient_is_wanted(b, node, MEAN) || laci_gradient_is_wanted(b, node, VARIANCE))
     return laci_gradient_refuse(b, node,
                                 "only scale, bias and input have a gradient, in inference");
   int dy = laci_gradient_of(b, node, 0);
-  if (laci_gradient_wanted(b, node, 0))
-    laci_gradient_give(b, node, 0, again(b, node, dy, node->inputs[SCALE], -1));
-  if (laci_gradient_wanted(b, node, SCALE)) {
-    int h = again(b, node, node->inputs[0], -1, node->inputs[MEAN]);
-    laci_gradient_give_channels(b, node, SCALE, laci_gradient_binary(b, "Mul", dy, h));
+  if (laci_gradient_is_wanted(b, node, 0))
+    laci_gradient_contribute(b, node, 0,
+                             add_same_normalization(b, node, dy, node->inputs[SCALE], -1));
+  if (laci_gradient_is_wanted(b, node, SCALE)) {
+    int h = add_same_normalization(b, node, node->inputs[0], -1, node->inputs[MEAN]);
+    laci_gradient_contribute_channels(b, node, SCALE, laci_gradient_binary(b, "Mul", dy, h));
   }
-  laci_gradient_give_channels(b, node, BIAS, dy);
-  return laci_gradient_ok(b);
+  laci_gradient_contribute_channels(b, node, BIAS, dy);
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_batch_normalization = {

@@ -4,7 +4,7 @@
 #include "graph/ops/shared/op_in.h"
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 1, 1);
+  lac_status st = laci_check_n_inputs(infer, 1, 1);
   if (st) return st;
   int64_t to = laci_node_int(infer->node, "to", LAC_DTYPE_NONE);
   lac_dtype from = infer->in[0]->dtype;

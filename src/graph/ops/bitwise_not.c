@@ -13,6 +13,6 @@ static lac_status eval(laci_eval *eval) {
 
 const laci_op laci_op_bitwise_not = {.name = "BitwiseNot",
                                      .role = LACI_ROLE_CLEAR,
-                                     .infer = laci_infer_same,
+                                     .infer = laci_infer_same_type,
                                      .eval = eval,
                                      .couple = laci_couple_unary};

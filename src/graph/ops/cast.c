@@ -49,7 +49,7 @@ static void convert_range(int64_t begin, int64_t end, void *context) {
   }
 }
 
-unsigned laci_node_rounding(const laci_node *node) {
+unsigned laci_node_rounding_flags(const laci_node *node) {
   const char *mode = laci_node_text(node, "round_mode", "up");
   unsigned rounding = laci_node_int(node, "saturate", 1) ? 0 : LACI_ROUND_OVERFLOW;
   if (strcmp(mode, "down") == 0) rounding |= LACI_ROUND_DOWN;
@@ -59,12 +59,13 @@ unsigned laci_node_rounding(const laci_node *node) {
 }
 
 void laci_eval_convert(const laci_eval *eval, const laci_buf *in, laci_buf *out) {
-  conversion job = {.eval = eval, .rounding = laci_node_rounding(eval->node), .in = in, .out = out};
+  conversion job = {
+      .eval = eval, .rounding = laci_node_rounding_flags(eval->node), .in = in, .out = out};
   laci_eval_parallel(eval, in->count, convert_range, &job);
 }
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 1, 1);
+  lac_status st = laci_check_n_inputs(infer, 1, 1);
   if (st) return st;
   int64_t to = laci_node_int(infer->node, "to", LAC_DTYPE_NONE);
   if (to <= LAC_DTYPE_NONE || to >= LAC_DTYPE_COUNT) {
@@ -88,8 +89,8 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int dy = laci_gradient_of(b, node, 0);
   laci_gradient_node made = {
       .type = "Cast", .n_inputs = 1, .inputs = &dy, .n_attrs = 2, .attrs = attrs};
-  laci_gradient_give(b, node, 0, laci_gradient_add(b, &made, NULL));
-  return laci_gradient_ok(b);
+  laci_gradient_contribute(b, node, 0, laci_gradient_add(b, &made, NULL));
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_cast = {

@@ -4,7 +4,7 @@
 #include "graph/ops/shared/op_in.h"
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 2, 2);
+  lac_status st = laci_check_n_inputs(infer, 2, 2);
   if (!st) infer->out[0] = (laci_type){.dtype = infer->in[1]->dtype, .shape = infer->in[0]->shape};
   return st;
 }
@@ -19,8 +19,8 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   (void)node;
   laci_couple_elementwise(c, (const int[]){0}, 1);
   const laci_shape *like = laci_port_shape(c, 1);
-  if (like) laci_fresh_axes(c, 1, 0, like->rank);
-  return laci_coupling_ok(c);
+  if (like) laci_set_fresh_labels(c, 1, 0, like->rank);
+  return laci_coupling_status(c);
 }
 
 const laci_op laci_op_cast_like = {
@@ -31,7 +31,7 @@ const laci_op laci_op_cast_like = {
     .shape_inputs = 1u << 1,
     .symbol_safe = true,
     .is_fold = true,
-    .aside = 1u << 1,
+    .inputs_without_channels = 1u << 1,
     .infer = infer,
     .eval = eval,
     .couple = couple};

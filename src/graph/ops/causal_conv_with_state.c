@@ -12,7 +12,7 @@
 enum { X, WEIGHT, BIAS, STATE };
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 2, 4);
+  lac_status st = laci_check_n_inputs(infer, 2, 4);
   if (st) return st;
   const laci_shape *x = laci_in_shape(infer, X), *w = laci_in_shape(infer, WEIGHT);
   for (int out = 0; out < infer->n_out; out++) infer->out[out].dtype = infer->in[X]->dtype;
@@ -45,7 +45,7 @@ static lac_status eval(laci_eval *eval) {
   const char *activation = laci_node_text(eval->node, "activation", "none");
   bool silu = strcmp(activation, "silu") == 0 || strcmp(activation, "swish") == 0;
   int64_t channels = x->dims[1], length = x->dims[2], k = w->shape.dims[2];
-  lac_status st = laci_want_floats(eval);
+  lac_status st = laci_check_floats(eval);
   if (!st && !silu && strcmp(activation, "none") != 0)
     st = laci_node_fail(eval->node, eval->err, LAC_UNSUPPORTED, "activation '%s'", activation);
   if (!st && ((bias && bias->count != channels) ||
@@ -80,7 +80,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   }
   laci_set_label(c, WEIGHT, 0, channel);
   laci_set_label(c, BIAS, 0, channel);
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 const laci_op laci_op_causal_conv_with_state = {

@@ -20,7 +20,7 @@ const laci_op laci_op_ceil = {.name = "Ceil",
                               .jumps = true,
                               .is_fold = true,
                               .symbol_safe = true,
-                              .infer = laci_infer_same,
+                              .infer = laci_infer_same_type,
                               .eval = eval,
                               .couple = laci_couple_unary,
                               .gradient = laci_gradient_zero};

@@ -15,8 +15,8 @@ typedef struct sizes {
 
 static lac_status read_sizes(const laci_node *node, const laci_shape *x, const laci_buf *content,
                              sizes *s, lac_error *err) {
-  laci_ints list = laci_ints_of(node, NULL, 1, content),
-            axes = laci_ints_of(node, "axes", -1, NULL);
+  laci_ints list = laci_read_ints(node, NULL, 1, content),
+            axes = laci_read_ints(node, "axes", -1, NULL);
   int n = axes.present ? axes.n : x->rank;
   for (int axis = 0; axis < x->rank; axis++) s->size[axis] = x->dims[axis];
   if (n < 0 || n > LACI_MAX_RANK || (list.n >= 0 && list.n != n)) {
@@ -32,13 +32,13 @@ static lac_status read_sizes(const laci_node *node, const laci_shape *x, const l
 }
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 2, 2);
+  lac_status st = laci_check_n_inputs(infer, 2, 2);
   if (st) return st;
   infer->out[0].dtype = infer->in[0]->dtype;
   const laci_shape *x = laci_in_shape(infer, 0);
   sizes s;
   if (!x) return LAC_OK;
-  st = read_sizes(infer->node, x, laci_in_known(infer, 1), &s, infer->err);
+  st = read_sizes(infer->node, x, laci_in_known_content(infer, 1), &s, infer->err);
   if (st) return st;
   infer->out[0].shape.rank = x->rank;
   for (int axis = 0; axis < x->rank; axis++) {
@@ -67,7 +67,7 @@ static lac_status eval(laci_eval *eval) {
       stride *= n;
       rest /= out;
     }
-    if (inside) laci_move(y, at, x, from, 1);
+    if (inside) laci_copy_elements(y, at, x, from, 1);
   }
   return LAC_OK;
 }
@@ -76,30 +76,30 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   (void)graph, (void)node;
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
   c->why = "CenterCropPad reads places by their position";
-  if (!x || !y || x->rank != y->rank) return laci_coupling_ok(c);
-  laci_describe(c, 0);
-  laci_describe(c, LACI_OUT(0));
+  if (!x || !y || x->rank != y->rank) return laci_coupling_status(c);
+  laci_coupling_describe_port(c, 0);
+  laci_coupling_describe_port(c, LACI_OUT(0));
   for (int axis = 0; axis < x->rank; axis++) {
     int64_t n = x->dims[axis], out = y->dims[axis];
     if (n == out) {
       int label = laci_coupling_new_label(c);
       laci_set_label(c, 0, axis, label);
       laci_set_label(c, LACI_OUT(0), axis, label);
-    } else if (laci_mappable(c, 0, axis) && laci_mappable(c, LACI_OUT(0), axis)) {
-      laci_axis_map *map = laci_map(c, LACI_OUT(0), axis, 0, axis, out);
+    } else if (laci_axis_is_mappable(c, 0, axis) && laci_axis_is_mappable(c, LACI_OUT(0), axis)) {
+      laci_axis_map *map = laci_coupling_add_map(c, LACI_OUT(0), axis, 0, axis, out);
       for (int64_t o = 0; map && o < out; o++) {
         int64_t from = source(o, n, out);
         map->from[o] = (int32_t)(from >= 0 && from < n ? from : -1);
       }
     }
   }
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 const laci_op laci_op_center_crop_pad = {.name = "CenterCropPad",
                                          .role = LACI_ROLE_CLEAR,
                                          .attributes = LACI_ATTRIBUTES({"axes", LACI_ATTR_INTS}),
-                                         .aside = 1u << 1,
+                                         .inputs_without_channels = 1u << 1,
                                          .infer = infer,
                                          .eval = eval,
                                          .couple = couple};

@@ -52,7 +52,7 @@ static lac_status eval(laci_eval *eval) {
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int inputs[] = {laci_gradient_of(b, node, 0), node->inputs[0], LACI_ABSENT, LACI_ABSENT};
   for (int port = 1; port <= 2; port++) {
-    if (laci_gradient_wanted(b, node, port))
+    if (laci_gradient_is_wanted(b, node, port))
       return laci_gradient_refuse(b, node, "its bounds have no gradient");
     if (laci_has_input(node, port)) inputs[port + 1] = node->inputs[port];
   }
@@ -62,16 +62,16 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
                              .inputs = inputs,
                              .n_attrs = node->n_attrs,
                              .attrs = node->attrs};
-  laci_gradient_give(b, node, 0, laci_gradient_add(b, &made, NULL));
-  return laci_gradient_ok(b);
+  laci_gradient_contribute(b, node, 0, laci_gradient_add(b, &made, NULL));
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_clip = {
     .name = "Clip",
     .role = LACI_ROLE_CLEAR,
     .attributes = LACI_ATTRIBUTES({"max", LACI_ATTR_FLOAT}, {"min", LACI_ATTR_FLOAT}),
-    .aside = 1u << 1 | 1u << 2,
-    .infer = laci_infer_same,
+    .inputs_without_channels = 1u << 1 | 1u << 2,
+    .infer = laci_infer_same_type,
     .eval = eval,
     .couple = laci_couple_unary,
     .gradient = gradient};

@@ -16,10 +16,11 @@ typedef struct geometry {
 
 static lac_status read_geometry(const laci_node *node, const laci_buf *image, const laci_buf *block,
                                 geometry *g, lac_error *err) {
-  laci_ints sizes = laci_ints_of(node, NULL, 1, image), window = laci_ints_of(node, NULL, 2, block);
-  laci_ints strides = laci_ints_of(node, "strides", -1, NULL);
-  laci_ints pads = laci_ints_of(node, "pads", -1, NULL);
-  laci_ints dilations = laci_ints_of(node, "dilations", -1, NULL);
+  laci_ints sizes = laci_read_ints(node, NULL, 1, image),
+            window = laci_read_ints(node, NULL, 2, block);
+  laci_ints strides = laci_read_ints(node, "strides", -1, NULL);
+  laci_ints pads = laci_read_ints(node, "pads", -1, NULL);
+  laci_ints dilations = laci_read_ints(node, "dilations", -1, NULL);
   int n = sizes.n;
   *g = (geometry){.n = n, .n_block = 1, .n_out = 1};
   bool fits = sizes.known && window.known && !sizes.has_symbols && !window.has_symbols && n >= 1 &&
@@ -51,14 +52,14 @@ static lac_status read_geometry(const laci_node *node, const laci_buf *image, co
 }
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 3, 3);
+  lac_status st = laci_check_n_inputs(infer, 3, 3);
   if (st) return st;
   const laci_shape *x = laci_in_shape(infer, 0);
-  const laci_buf *image = laci_in_known(infer, 1), *block = laci_in_known(infer, 2);
+  const laci_buf *image = laci_in_known_content(infer, 1), *block = laci_in_known_content(infer, 2);
   infer->out[0].dtype = infer->in[0]->dtype;
   geometry g;
-  laci_ints sizes = laci_ints_of(infer->node, NULL, 1, image);
-  laci_ints window = laci_ints_of(infer->node, NULL, 2, block);
+  laci_ints sizes = laci_read_ints(infer->node, NULL, 1, image);
+  laci_ints window = laci_read_ints(infer->node, NULL, 2, block);
   bool known = sizes.known && window.known && !sizes.has_symbols && !window.has_symbols;
   if (!x || !known) return LAC_OK;
   st = read_geometry(infer->node, image, block, &g, infer->err);
@@ -95,7 +96,7 @@ static int64_t place_of(const geometry *g, int64_t at, int64_t number) {
 static lac_status eval(laci_eval *eval) {
   geometry g;
   const laci_buf *x = eval->in[0];
-  lac_status st = x->f ? LAC_OK : laci_want_floats(eval);
+  lac_status st = x->f ? LAC_OK : laci_check_floats(eval);
   if (!st) st = read_geometry(eval->node, eval->in[1], eval->in[2], &g, eval->err);
   if (st) return st;
   laci_buf *y = eval->out[0];
@@ -111,18 +112,19 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   (void)graph, (void)node;
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
   c->why = "Col2Im places blocks by position";
-  if (!x || !y || x->rank != 3) return laci_coupling_ok(c);
+  if (!x || !y || x->rank != 3) return laci_coupling_status(c);
   int batch = laci_coupling_new_label(c);
   laci_set_label(c, 0, 0, batch);
   laci_set_label(c, LACI_OUT(0), 0, batch);
-  if (!laci_mappable(c, 0, 1) || !laci_mappable(c, LACI_OUT(0), 1) || y->dims[1] == 0)
-    return laci_coupling_ok(c);
+  if (!laci_axis_is_mappable(c, 0, 1) || !laci_axis_is_mappable(c, LACI_OUT(0), 1) ||
+      y->dims[1] == 0)
+    return laci_coupling_status(c);
   int64_t n = y->dims[1], n_block = x->dims[1] / n;
   for (int64_t at = 0; at < n_block; at++) {
-    laci_axis_map *map = laci_map(c, LACI_OUT(0), 1, 0, 1, n);
+    laci_axis_map *map = laci_coupling_add_map(c, LACI_OUT(0), 1, 0, 1, n);
     for (int64_t o = 0; map && o < n; o++) map->from[o] = (int32_t)(o * n_block + at);
   }
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 const laci_op laci_op_col2_im = {
@@ -130,7 +132,7 @@ const laci_op laci_op_col2_im = {
     .role = LACI_ROLE_CLEAR,
     .attributes = LACI_ATTRIBUTES({"dilations", LACI_ATTR_INTS}, {"pads", LACI_ATTR_INTS},
                                   {"strides", LACI_ATTR_INTS}),
-    .aside = 1u << 1 | 1u << 2,
+    .inputs_without_channels = 1u << 1 | 1u << 2,
     .infer = infer,
     .eval = eval,
     .couple = couple};

@@ -5,7 +5,7 @@
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
 
-static bool holds(const laci_buf *condition, int64_t at) {
+static bool is_selected(const laci_buf *condition, int64_t at) {
   return at < condition->count && condition->i && condition->i[at];
 }
 
@@ -13,17 +13,17 @@ static int64_t count_places(const laci_buf *condition, int64_t size) {
   int64_t n = 0;
   for (int64_t at = 0; at < condition->count; at++) {
     if (condition->i && laci_is_symbol(condition->i[at])) return -1;
-    n += at < size && holds(condition, at);
+    n += at < size && is_selected(condition, at);
   }
   return n;
 }
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 2, 2);
+  lac_status st = laci_check_n_inputs(infer, 2, 2);
   if (st) return st;
   infer->out[0].dtype = infer->in[0]->dtype;
   const laci_shape *x = laci_in_shape(infer, 0);
-  const laci_buf *condition = laci_in_known(infer, 1);
+  const laci_buf *condition = laci_in_known_content(infer, 1);
   bool flat = !laci_node_attr(infer->node, "axis");
   if (!x && !flat) return LAC_OK;
   int64_t axis = laci_node_int(infer->node, "axis", 0);
@@ -50,7 +50,8 @@ static lac_status eval(laci_eval *eval) {
     inner = laci_shape_count_range(&x->shape, (int)axis + 1, x->shape.rank);
   }
   for (int64_t from = 0, to = 0; from < x->count / inner; from++) {
-    if (holds(condition, from % size)) laci_move(y, to++ * inner, x, from * inner, inner);
+    if (is_selected(condition, from % size))
+      laci_copy_elements(y, to++ * inner, x, from * inner, inner);
   }
   return LAC_OK;
 }
@@ -61,14 +62,14 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   c->why = "Compress takes places by their position";
   bool flat = !laci_node_attr(node, "axis");
   int axis = x && !flat ? laci_axis_of(laci_node_int(node, "axis", 0), x->rank) : -1;
-  if (axis >= 0) laci_couple_others(c, 0, LACI_OUT(0), axis);
-  return laci_coupling_ok(c);
+  if (axis >= 0) laci_couple_other_axes(c, 0, LACI_OUT(0), axis);
+  return laci_coupling_status(c);
 }
 
 const laci_op laci_op_compress = {.name = "Compress",
                                   .role = LACI_ROLE_CLEAR,
                                   .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}),
-                                  .aside = 1u << 1,
+                                  .inputs_without_channels = 1u << 1,
                                   .infer = infer,
                                   .eval = eval,
                                   .couple = couple};

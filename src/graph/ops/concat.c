@@ -32,12 +32,12 @@ static lac_status add_input(laci_infer *infer, const laci_shape *in, int axis, l
 }
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 1, -1);
+  lac_status st = laci_check_n_inputs(infer, 1, -1);
   if (st) return st;
   const laci_shape *known = NULL;
   bool unknown = false;
   for (int port = 0; port < infer->n_in; port++) {
-    if (!infer->in[port]) return laci_want_inputs(infer, infer->n_in, -1);
+    if (!infer->in[port]) return laci_check_n_inputs(infer, infer->n_in, -1);
     lac_dtype dtype = infer->in[port]->dtype, first = infer->out[0].dtype;
     if (first == LAC_DTYPE_NONE) infer->out[0].dtype = dtype;
     else if (dtype != LAC_DTYPE_NONE && dtype != first) {
@@ -74,7 +74,7 @@ static lac_status eval(laci_eval *eval) {
     const laci_buf *in = eval->in[port];
     int64_t row = laci_shape_count_range(&in->shape, (int)axis, in->shape.rank);
     for (int64_t outer = 0; outer < n_outer; outer++)
-      laci_move(out, outer * out_row + at, in, outer * row, row);
+      laci_copy_elements(out, outer * out_row + at, in, outer * row, row);
     at += row;
   }
   return LAC_OK;
@@ -85,13 +85,13 @@ static void couple_runs(laci_coupling *c, const laci_node *node, int axis, int64
   int64_t start = 0;
   for (int port = 0; port < node->n_inputs; port++) {
     int64_t n = laci_port_shape(c, port)->dims[axis];
-    laci_axis_map *map = laci_map_run(c, (laci_axis_map){.out_port = LACI_OUT(0),
-                                                         .out_axis = axis,
-                                                         .in_port = port,
-                                                         .in_axis = axis,
-                                                         .n_out = n_out,
-                                                         .start = start,
-                                                         .n = n});
+    laci_axis_map *map = laci_coupling_add_map_of_run(c, (laci_axis_map){.out_port = LACI_OUT(0),
+                                                                         .out_axis = axis,
+                                                                         .in_port = port,
+                                                                         .in_axis = axis,
+                                                                         .n_out = n_out,
+                                                                         .start = start,
+                                                                         .n = n});
     for (int64_t at = 0; map && at < n; at++) map->from[at] = (int32_t)at;
     start += n;
   }
@@ -101,23 +101,23 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   (void)graph;
   const laci_shape *y = laci_port_shape(c, LACI_OUT(0));
   int axis = y ? laci_axis_of(laci_node_int(node, "axis", 1), y->rank) : -1;
-  if (axis < 0) return laci_coupling_ok(c);
+  if (axis < 0) return laci_coupling_status(c);
   int64_t sum = 0;
-  bool mappable = laci_mappable(c, LACI_OUT(0), axis);
+  bool mappable = laci_axis_is_mappable(c, LACI_OUT(0), axis);
   for (int port = 0; port < node->n_inputs; port++) {
     const laci_shape *in = laci_port_shape(c, port);
-    if (!in || in->rank != y->rank) return laci_coupling_ok(c);
-    mappable = mappable && laci_mappable(c, port, axis);
+    if (!in || in->rank != y->rank) return laci_coupling_status(c);
+    mappable = mappable && laci_axis_is_mappable(c, port, axis);
     sum += mappable ? in->dims[axis] : 0;
   }
-  laci_describe(c, LACI_OUT(0));
+  laci_coupling_describe_port(c, LACI_OUT(0));
   for (int at = 0; at < y->rank; at++) {
     int label = at == axis ? LACI_FIXED : laci_coupling_new_label(c);
     laci_set_label(c, LACI_OUT(0), at, label);
     for (int port = 0; port < node->n_inputs; port++) laci_set_label(c, port, at, label);
   }
   if (mappable && sum == y->dims[axis]) couple_runs(c, node, axis, sum);
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
@@ -126,12 +126,12 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int64_t start = 0;
   for (int port = 0; port < node->n_inputs; port++) {
     int64_t n = laci_gradient_in_shape(b, node, port).dims[axis];
-    if (laci_gradient_wanted(b, node, port))
-      laci_gradient_give(b, node, port,
-                         laci_gradient_slice(b, laci_gradient_of(b, node, 0), axis, start, n));
+    if (laci_gradient_is_wanted(b, node, port))
+      laci_gradient_contribute(
+          b, node, port, laci_gradient_slice(b, laci_gradient_of(b, node, 0), axis, start, n));
     start += n;
   }
-  return laci_gradient_ok(b);
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_concat = {.name = "Concat",

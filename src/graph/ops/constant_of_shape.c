@@ -5,11 +5,11 @@
 #include "graph/ops/shared/walk_in.h"
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 1, 1);
+  lac_status st = laci_check_n_inputs(infer, 1, 1);
   if (st) return st;
   const laci_attr *value = laci_node_attr(infer->node, "value");
   infer->out[0].dtype = value && value->tensor ? value->tensor->dtype : LAC_DTYPE_F32;
-  const laci_buf *content = laci_in_known(infer, 0);
+  const laci_buf *content = laci_in_known_content(infer, 0);
   const int64_t *sizes = content ? content->i : NULL;
   const laci_shape *shape = laci_in_shape(infer, 0);
   laci_shape *out = &infer->out[0].shape;
@@ -38,7 +38,7 @@ static lac_status eval(laci_eval *eval) {
     return laci_node_fail(eval->node, eval->err, LAC_BAD_SHAPE, "value has %lld elements, 1 wanted",
                           (long long)fill->count);
   }
-  for (int64_t at = 0; at < out->count; at++) laci_move(out, at, fill, 0, 1);
+  for (int64_t at = 0; at < out->count; at++) laci_copy_elements(out, at, fill, 0, 1);
   return LAC_OK;
 }
 
@@ -46,8 +46,8 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   (void)graph;
   (void)node;
   const laci_shape *out = laci_port_shape(c, LACI_OUT(0));
-  if (out) laci_fresh_axes(c, LACI_OUT(0), 0, out->rank);
-  return laci_coupling_ok(c);
+  if (out) laci_set_fresh_labels(c, LACI_OUT(0), 0, out->rank);
+  return laci_coupling_status(c);
 }
 
 const laci_op laci_op_constant_of_shape = {
@@ -56,7 +56,7 @@ const laci_op laci_op_constant_of_shape = {
     .attributes = LACI_ATTRIBUTES({"value", LACI_ATTR_TENSOR}),
     .moves_data = true,
     .is_fold = true,
-    .aside = 1u << 0,
+    .inputs_without_channels = 1u << 0,
     .infer = infer,
     .eval = eval,
     .couple = couple};

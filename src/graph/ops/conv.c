@@ -30,8 +30,8 @@ static lac_status check_channels(laci_infer *infer, int64_t n_groups) {
 static lac_status infer(laci_infer *infer) {
   int n_spatial = 0;
   int64_t n_groups = 1;
-  lac_status st = laci_want_inputs(infer, 2, 3);
-  if (!st) st = laci_conv_groups(infer->node, &n_groups, infer->err);
+  lac_status st = laci_check_n_inputs(infer, 2, 3);
+  if (!st) st = laci_conv_read_groups(infer->node, &n_groups, infer->err);
   if (!st) st = laci_conv_check_ranks(infer, &n_spatial);
   if (st) return st;
   const laci_shape *x = &infer->in[0]->shape, *w = &infer->in[1]->shape;
@@ -55,7 +55,7 @@ static lac_status infer(laci_infer *infer) {
 }
 
 static bool expect(const laci_infer *infer, laci_shape *shape) {
-  const laci_shape *w = laci_expect_from(infer, 1);
+  const laci_shape *w = laci_expect_source_shape(infer, 1);
   int64_t n_groups = laci_node_int(infer->node, "group", 1);
   if (!w || w->rank < 3 || w->dims[1] <= 0 || n_groups < 1 || n_groups > INT32_MAX) return false;
   return laci_expect_size(infer, w->rank, 1, w->dims[1] * n_groups, shape);
@@ -82,8 +82,8 @@ static void add_line(const laci_conv_axis *axis, const double *x, int64_t t, dou
 static void depthwise_channels(int64_t begin, int64_t end, void *context) {
   const depthwise *d = context;
   const laci_conv_axis *axis = d->patches->axis;
-  int64_t in = laci_patches_in(d->patches), out = laci_patches_out(d->patches);
-  int64_t kernel = laci_patches_kernel(d->patches);
+  int64_t in = laci_patches_input_size(d->patches), out = laci_patches_output_size(d->patches);
+  int64_t kernel = laci_patches_kernel_size(d->patches);
   for (int64_t channel = begin; channel < end; channel++) {
     const double *x = d->patches->x + channel / d->multiplier * in;
     const double *w = d->w + channel % d->channels_out * kernel;
@@ -106,15 +106,15 @@ static lac_status eval(laci_eval *eval) {
   laci_node_window window;
   laci_patches patches;
   const laci_shape *x = &eval->in[0]->shape, *w = &eval->in[1]->shape;
-  lac_status st = laci_want_floats(eval);
-  if (!st) st = laci_conv_groups(eval->node, &n_groups, eval->err);
+  lac_status st = laci_check_floats(eval);
+  if (!st) st = laci_conv_read_groups(eval->node, &n_groups, eval->err);
   if (!st) st = laci_window_read(eval->node, x->rank - 2, w, &window, eval->err);
   if (st) return st;
   for (int at = 0; at < window.n_spatial; at++) laci_window_out_size(&window, at, x->dims[at + 2]);
   st = laci_patches_init(&patches, eval, &window);
   if (st) return st;
   patches.channels = w->dims[1];
-  laci_conv_start(eval);
+  laci_conv_fill_bias(eval);
   if (w->dims[1] != 1) return laci_conv_multiply(eval, &patches, eval->in[1]->f, n_groups);
   depthwise d = {.patches = &patches,
                  .w = eval->in[1]->f,
@@ -126,7 +126,7 @@ static lac_status eval(laci_eval *eval) {
 }
 
 static bool identity_map(laci_coupling *c, int port, int64_t n) {
-  laci_axis_map *map = laci_map(c, LACI_OUT(0), 1, port, 0, n);
+  laci_axis_map *map = laci_coupling_add_map(c, LACI_OUT(0), 1, port, 0, n);
   for (int64_t at = 0; map && at < n; at++) map->from[at] = (int32_t)at;
   return map != NULL;
 }
@@ -134,7 +134,7 @@ static bool identity_map(laci_coupling *c, int port, int64_t n) {
 /** Maps each channel of x to `multiplier` neighbouring channels of y: channel o of y reads channel
  * o / multiplier of x, row o of the weight and element o of the bias. */
 static void couple_copies(laci_coupling *c, const laci_shape *w, int64_t multiplier) {
-  laci_axis_map *map = laci_map(c, LACI_OUT(0), 1, 0, 1, w->dims[0]);
+  laci_axis_map *map = laci_coupling_add_map(c, LACI_OUT(0), 1, 0, 1, w->dims[0]);
   for (int64_t at = 0; map && at < w->dims[0]; at++) map->from[at] = (int32_t)(at / multiplier);
   identity_map(c, 1, w->dims[0]);
   if (laci_has_input(c->node, 2)) identity_map(c, 2, w->dims[0]);
@@ -156,14 +156,14 @@ static void couple_channels(laci_coupling *c, const laci_shape *w, int64_t n_gro
     laci_set_label(c, 1, 1, in);
     return;
   }
-  laci_grouped(c, (laci_grouped_axis){.port = 1,
-                                      .row_axis = 0,
-                                      .axis = 1,
-                                      .data_port = 0,
-                                      .data_axis = 1,
-                                      .n_groups = n_groups});
-  laci_coupling_parts(c, 0, 1, n_groups);
-  laci_coupling_parts(c, LACI_OUT(0), 1, n_groups);
+  laci_coupling_add_grouped_axis(c, (laci_grouped_axis){.port = 1,
+                                                        .row_axis = 0,
+                                                        .axis = 1,
+                                                        .data_port = 0,
+                                                        .data_axis = 1,
+                                                        .n_groups = n_groups});
+  laci_coupling_add_parts(c, 0, 1, n_groups);
+  laci_coupling_add_parts(c, LACI_OUT(0), 1, n_groups);
 }
 
 static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
@@ -172,18 +172,18 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   const laci_shape *y = laci_port_shape(c, LACI_OUT(0));
   int64_t n_groups = laci_node_int(node, "group", 1);
   c->why = "places along height and width matter to Conv";
-  if (!x || !w || !y || x->rank < 3 || w->rank != x->rank) return laci_coupling_ok(c);
+  if (!x || !w || !y || x->rank < 3 || w->rank != x->rank) return laci_coupling_status(c);
   if (n_groups < 1 || w->dims[0] < 0 || w->dims[1] < 0 || w->dims[0] % n_groups != 0) {
-    return laci_coupling_ok(c);
+    return laci_coupling_status(c);
   }
-  laci_describe(c, 0);
-  laci_describe(c, 1);
-  laci_describe(c, LACI_OUT(0));
+  laci_coupling_describe_port(c, 0);
+  laci_coupling_describe_port(c, 1);
+  laci_coupling_describe_port(c, LACI_OUT(0));
   int batch = laci_coupling_new_label(c);
   laci_set_label(c, 0, 0, batch);
   laci_set_label(c, LACI_OUT(0), 0, batch);
   couple_channels(c, w, n_groups);
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 static int weights(const laci_graph *graph, const laci_node *node, laci_weight_axes axes[2]) {
@@ -200,17 +200,19 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   lac_status st = laci_gradient_window(b, node, &x, &w, &attrs);
   if (st) return st;
   int dy = laci_gradient_of(b, node, 0);
-  if (laci_gradient_wanted(b, node, 1)) {
+  if (laci_gradient_is_wanted(b, node, 1)) {
     const int inputs[] = {node->inputs[0], dy};
-    laci_gradient_give(b, node, 1, laci_gradient_internal(b, "ConvGradWeight", 2, inputs, &attrs));
+    laci_gradient_contribute(b, node, 1,
+                             laci_gradient_add_internal(b, "ConvGradWeight", 2, inputs, &attrs));
   }
-  if (laci_gradient_wanted(b, node, 0)) {
+  if (laci_gradient_is_wanted(b, node, 0)) {
     const int inputs[] = {dy, node->inputs[1]};
     laci_window_attrs_shape(&attrs, &x);
-    laci_gradient_give(b, node, 0, laci_gradient_internal(b, "ConvGradInput", 2, inputs, &attrs));
+    laci_gradient_contribute(b, node, 0,
+                             laci_gradient_add_internal(b, "ConvGradInput", 2, inputs, &attrs));
   }
-  laci_gradient_give_channels(b, node, 2, dy);
-  return laci_gradient_ok(b);
+  laci_gradient_contribute_channels(b, node, 2, dy);
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_conv = {

@@ -93,15 +93,15 @@ static lac_status check_channels(laci_infer *infer, int64_t n_groups) {
 }
 
 static bool expect(const laci_infer *infer, laci_shape *shape) {
-  const laci_shape *w = laci_expect_from(infer, 1);
+  const laci_shape *w = laci_expect_source_shape(infer, 1);
   return w && w->rank >= 3 && laci_expect_size(infer, w->rank, 1, w->dims[0], shape);
 }
 
 static lac_status infer(laci_infer *infer) {
   int n_spatial = 0;
   int64_t n_groups = 1;
-  lac_status st = laci_want_inputs(infer, 2, 3);
-  if (!st) st = laci_conv_groups(infer->node, &n_groups, infer->err);
+  lac_status st = laci_check_n_inputs(infer, 2, 3);
+  if (!st) st = laci_conv_read_groups(infer->node, &n_groups, infer->err);
   if (!st) st = laci_conv_check_ranks(infer, &n_spatial);
   if (!st) st = check_channels(infer, n_groups);
   if (st) return st;
@@ -132,8 +132,8 @@ static lac_status eval(laci_eval *eval) {
   plan p;
   laci_patches patches;
   const laci_shape *x = &eval->in[0]->shape, *w = &eval->in[1]->shape;
-  lac_status st = laci_want_floats(eval);
-  if (!st) st = laci_conv_groups(eval->node, &n_groups, eval->err);
+  lac_status st = laci_check_floats(eval);
+  if (!st) st = laci_conv_read_groups(eval->node, &n_groups, eval->err);
   if (!st) st = make_plan(eval->node, x, w, &p, eval->err);
   if (!st) st = laci_patches_init(&patches, eval, &p.window);
   if (st) return st;
@@ -141,7 +141,7 @@ static lac_status eval(laci_eval *eval) {
   if (!transposed) return laci_fail_memory(eval->err, eval->node->name);
   patches.transposed = true;
   patches.channels = w->dims[0] / n_groups;
-  laci_conv_start(eval);
+  laci_conv_fill_bias(eval);
   st = laci_conv_multiply(eval, &patches, transposed, n_groups);
   laci_free(transposed);
   return st;
@@ -159,14 +159,14 @@ static void couple_channels(laci_coupling *c, const laci_shape *w, int64_t n_gro
     laci_set_label(c, 1, 1, out);
     return;
   }
-  laci_grouped(c, (laci_grouped_axis){.port = 1,
-                                      .row_axis = 0,
-                                      .axis = 1,
-                                      .data_port = LACI_OUT(0),
-                                      .data_axis = 1,
-                                      .n_groups = n_groups});
-  laci_coupling_parts(c, 0, 1, n_groups);
-  laci_coupling_parts(c, LACI_OUT(0), 1, n_groups);
+  laci_coupling_add_grouped_axis(c, (laci_grouped_axis){.port = 1,
+                                                        .row_axis = 0,
+                                                        .axis = 1,
+                                                        .data_port = LACI_OUT(0),
+                                                        .data_axis = 1,
+                                                        .n_groups = n_groups});
+  laci_coupling_add_parts(c, 0, 1, n_groups);
+  laci_coupling_add_parts(c, LACI_OUT(0), 1, n_groups);
 }
 
 static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
@@ -175,16 +175,16 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   const laci_shape *y = laci_port_shape(c, LACI_OUT(0));
   int64_t n_groups = laci_node_int(node, "group", 1);
   c->why = "places along height and width matter to ConvTranspose";
-  if (!x || !w || !y || x->rank < 3 || w->rank != x->rank) return laci_coupling_ok(c);
-  if (n_groups < 1 || w->dims[0] < 0 || w->dims[1] < 0) return laci_coupling_ok(c);
-  laci_describe(c, 0);
-  laci_describe(c, 1);
-  laci_describe(c, LACI_OUT(0));
+  if (!x || !w || !y || x->rank < 3 || w->rank != x->rank) return laci_coupling_status(c);
+  if (n_groups < 1 || w->dims[0] < 0 || w->dims[1] < 0) return laci_coupling_status(c);
+  laci_coupling_describe_port(c, 0);
+  laci_coupling_describe_port(c, 1);
+  laci_coupling_describe_port(c, LACI_OUT(0));
   int batch = laci_coupling_new_label(c);
   laci_set_label(c, 0, 0, batch);
   laci_set_label(c, LACI_OUT(0), 0, batch);
   couple_channels(c, w, n_groups);
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 static int weights(const laci_graph *graph, const laci_node *node, laci_weight_axes axes[2]) {
@@ -214,18 +214,19 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   laci_window_attrs_fill(&attrs, &p.window);
   attrs.attr[attrs.n++] = laci_attr_int("group", laci_node_int(node, "group", 1));
   int dy = laci_gradient_of(b, node, 0);
-  if (laci_gradient_wanted(b, node, 0)) {
+  if (laci_gradient_is_wanted(b, node, 0)) {
     const int inputs[] = {dy, node->inputs[1]};
     laci_gradient_node made = {
         .type = "Conv", .n_inputs = 2, .inputs = inputs, .n_attrs = attrs.n, .attrs = attrs.attr};
-    laci_gradient_give(b, node, 0, laci_gradient_add(b, &made, NULL));
+    laci_gradient_contribute(b, node, 0, laci_gradient_add(b, &made, NULL));
   }
-  if (laci_gradient_wanted(b, node, 1)) {
+  if (laci_gradient_is_wanted(b, node, 1)) {
     const int inputs[] = {dy, node->inputs[0]};
-    laci_gradient_give(b, node, 1, laci_gradient_internal(b, "ConvGradWeight", 2, inputs, &attrs));
+    laci_gradient_contribute(b, node, 1,
+                             laci_gradient_add_internal(b, "ConvGradWeight", 2, inputs, &attrs));
   }
-  laci_gradient_give_channels(b, node, 2, dy);
-  return laci_gradient_ok(b);
+  laci_gradient_contribute_channels(b, node, 2, dy);
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_conv_transpose = {

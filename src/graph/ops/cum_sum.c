@@ -5,7 +5,7 @@
 #include "graph/ops/shared/cumulative_in.h"
 
 lac_status laci_cumulative_infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 2, 2);
+  lac_status st = laci_check_n_inputs(infer, 2, 2);
   if (!st) infer->out[0] = *infer->in[0];
   return st;
 }
@@ -51,11 +51,11 @@ lac_status laci_cumulative_eval(laci_eval *eval, bool product) {
 lac_status laci_cumulative_couple(const laci_graph *graph, const laci_node *node,
                                   laci_coupling *c) {
   const laci_shape *x = laci_port_shape(c, 0);
-  const laci_buf *given = laci_contents(graph, node, 1);
+  const laci_buf *given = laci_known_content(graph, node, 1);
   c->why = "order matters to a running sum or product";
   int axis = x && given && given->count == 1 ? laci_axis_of(laci_buf_get_i(given, 0), x->rank) : -1;
-  if (axis >= 0) laci_couple_others(c, 0, LACI_OUT(0), axis);
-  return laci_coupling_ok(c);
+  if (axis >= 0) laci_couple_other_axes(c, 0, LACI_OUT(0), axis);
+  return laci_coupling_status(c);
 }
 
 static lac_status eval(laci_eval *eval) { return laci_cumulative_eval(eval, false); }
@@ -64,7 +64,7 @@ const laci_op laci_op_cum_sum = {
     .name = "CumSum",
     .role = LACI_ROLE_CLEAR,
     .attributes = LACI_ATTRIBUTES({"exclusive", LACI_ATTR_INT}, {"reverse", LACI_ATTR_INT}),
-    .aside = 1u << 1,
+    .inputs_without_channels = 1u << 1,
     .infer = laci_cumulative_infer,
     .eval = eval,
     .couple = laci_cumulative_couple};

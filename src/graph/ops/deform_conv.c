@@ -30,7 +30,7 @@ static lac_status check_axis(laci_infer *infer, int port, int axis, int64_t want
 static lac_status read_geometry(const laci_node *node, const laci_shape *w, geometry *g,
                                 lac_error *err) {
   g->offset_groups = laci_node_int(node, "offset_group", 1);
-  lac_status st = laci_conv_groups(node, &g->groups, err);
+  lac_status st = laci_conv_read_groups(node, &g->groups, err);
   if (!st && g->offset_groups < 1)
     st = laci_node_fail(node, err, LAC_BAD_SHAPE, "offset_group is %lld",
                         (long long)g->offset_groups);
@@ -63,7 +63,7 @@ static lac_status check_places(laci_infer *infer, const geometry *g, const laci_
 
 static lac_status infer(laci_infer *infer) {
   geometry g;
-  lac_status st = laci_want_inputs(infer, 3, 5);
+  lac_status st = laci_check_n_inputs(infer, 3, 5);
   if (st) return st;
   const laci_shape *x = laci_in_shape(infer, X), *w = laci_in_shape(infer, W);
   infer->out[0].dtype = infer->in[X]->dtype;
@@ -102,15 +102,15 @@ typedef struct job {
 } job;
 
 /** Returns one element of a channel; 0 outside. */
-static double element(const job *j, const double *x, double h, double w) {
+static double read_element(const job *j, const double *x, double h, double w) {
   bool inside = h >= 0 && h < (double)j->height && w >= 0 && w < (double)j->width;
   return inside ? x[laci_int_from_f(h) * j->width + laci_int_from_f(w)] : 0;
 }
 
-static double between(const job *j, const double *x, double h, double w) {
+static double interpolate(const job *j, const double *x, double h, double w) {
   double h0 = floor(h), w0 = floor(w), dh = h - h0, dw = w - w0;
-  return (1 - dh) * ((1 - dw) * element(j, x, h0, w0) + dw * element(j, x, h0, w0 + 1)) +
-         dh * ((1 - dw) * element(j, x, h0 + 1, w0) + dw * element(j, x, h0 + 1, w0 + 1));
+  return (1 - dh) * ((1 - dw) * read_element(j, x, h0, w0) + dw * read_element(j, x, h0, w0 + 1)) +
+         dh * ((1 - dw) * read_element(j, x, h0 + 1, w0) + dw * read_element(j, x, h0 + 1, w0 + 1));
 }
 
 /** Returns what kernel element k reads in a channel for an output position. */
@@ -126,7 +126,7 @@ static double read_place(const job *j, int64_t image, int64_t channel, int64_t k
   int64_t w = at % j->out_width * axis[1].stride - axis[1].pad_begin +
               k % j->kernel_width * axis[1].dilation;
   const double *x = j->eval->in[X]->f + (image * j->channels + channel) * j->height * j->width;
-  double value = between(j, x, (double)h + offset[0], (double)w + offset[places]);
+  double value = interpolate(j, x, (double)h + offset[0], (double)w + offset[places]);
   return mask ? value * mask->f[where * places + at] : value;
 }
 
@@ -162,7 +162,7 @@ static lac_status eval(laci_eval *eval) {
            .out_width = eval->out[0]->shape.dims[3],
            .kernel_height = w->dims[2],
            .kernel_width = w->dims[3]};
-  lac_status st = laci_want_floats(eval);
+  lac_status st = laci_check_floats(eval);
   if (!st) st = read_geometry(eval->node, w, &j.g, eval->err);
   if (st) return st;
   for (int at = 0; at < 2; at++) laci_window_out_size(&j.g.window, at, x->dims[at + 2]);
@@ -175,23 +175,23 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   geometry g;
   const laci_shape *x = laci_port_shape(c, X), *w = laci_port_shape(c, W);
   c->why = "groups of channels and places matter to DeformConv";
-  if (!x || !w || read_geometry(node, w, &g, NULL)) return laci_coupling_ok(c);
-  for (int port = X; port < node->n_inputs; port++) laci_describe(c, port);
+  if (!x || !w || read_geometry(node, w, &g, NULL)) return laci_coupling_status(c);
+  for (int port = X; port < node->n_inputs; port++) laci_coupling_describe_port(c, port);
   int batch = laci_coupling_new_label(c);
   laci_set_label(c, X, 0, batch);
   laci_set_label(c, OFFSET, 0, batch);
   laci_set_label(c, LACI_OUT(0), 0, batch);
   if (laci_has_input(node, MASK)) laci_set_label(c, MASK, 0, batch);
-  if (g.groups > 1) return laci_coupling_ok(c);
+  if (g.groups > 1) return laci_coupling_status(c);
   int out = laci_coupling_new_label(c);
   laci_set_label(c, W, 0, out);
   laci_set_label(c, LACI_OUT(0), 1, out);
   if (laci_has_input(node, BIAS)) laci_set_label(c, BIAS, 0, out);
-  if (g.offset_groups > 1) return laci_coupling_ok(c);
+  if (g.offset_groups > 1) return laci_coupling_status(c);
   int in = laci_coupling_new_label(c);
   laci_set_label(c, X, 1, in);
   laci_set_label(c, W, 1, in);
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 const laci_op laci_op_deform_conv = {

@@ -24,7 +24,7 @@ static lac_status eval(laci_eval *eval) {
   int64_t channel = laci_block_channel_first(eval->node) ? b * b * spatial : spatial;
   int64_t offset = laci_block_channel_first(eval->node) ? spatial : out->dims[1] * spatial;
   int64_t strides[6] = {x->shape.dims[1] * spatial, channel, width, b * offset, 1, offset};
-  laci_move_strided(eval, x, &space, strides, 0, eval->out[0]);
+  laci_copy_strided(eval, x, &space, strides, 0, eval->out[0]);
   return LAC_OK;
 }
 
@@ -34,20 +34,21 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
   c->why = "DepthToSpace moves places along height and width";
   if (!x || !y || x->rank != 4 || y->rank != 4 || laci_block_size(node, &b, NULL))
-    return laci_coupling_ok(c);
+    return laci_coupling_status(c);
   int batch = laci_coupling_new_label(c);
   laci_set_label(c, 0, 0, batch);
   laci_set_label(c, LACI_OUT(0), 0, batch);
-  if (!laci_mappable(c, 0, 1) || !laci_mappable(c, LACI_OUT(0), 1)) return laci_coupling_ok(c);
-  if (y->dims[1] * b * b != x->dims[1]) return laci_coupling_ok(c);
+  if (!laci_axis_is_mappable(c, 0, 1) || !laci_axis_is_mappable(c, LACI_OUT(0), 1))
+    return laci_coupling_status(c);
+  if (y->dims[1] * b * b != x->dims[1]) return laci_coupling_status(c);
   for (int64_t offset = 0; offset < b * b; offset++) {
-    laci_axis_map *map = laci_map(c, LACI_OUT(0), 1, 0, 1, y->dims[1]);
+    laci_axis_map *map = laci_coupling_add_map(c, LACI_OUT(0), 1, 0, 1, y->dims[1]);
     for (int64_t o = 0; map && o < y->dims[1]; o++) {
       map->from[o] =
           (int32_t)(laci_block_channel_first(node) ? o * b * b + offset : offset * y->dims[1] + o);
     }
   }
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 /** dX is dY with the inverse reshape and transpose. */
@@ -60,8 +61,8 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int back = laci_gradient_reshape(b, laci_gradient_of(b, node, 0), &cut);
   const int64_t dcr[] = {0, 3, 5, 1, 2, 4}, crd[] = {0, 1, 3, 5, 2, 4};
   back = laci_gradient_transpose(b, back, 6, depth_first ? dcr : crd);
-  laci_gradient_give(b, node, 0, laci_gradient_reshape(b, back, &x));
-  return laci_gradient_ok(b);
+  laci_gradient_contribute(b, node, 0, laci_gradient_reshape(b, back, &x));
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_depth_to_space = {

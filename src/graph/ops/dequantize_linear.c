@@ -36,7 +36,7 @@ static lac_status check_blocks(laci_infer *infer) {
 }
 
 lac_status laci_quant_check(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 2, 3);
+  lac_status st = laci_check_n_inputs(infer, 2, 3);
   if (!st && block_of(infer->node) != 0) return check_blocks(infer);
   const laci_shape *x = laci_in_shape(infer, 0), *scale = laci_in_shape(infer, 1),
                    *zero = laci_in_shape(infer, 2);
@@ -97,7 +97,7 @@ static lac_status couple_blocks(const laci_node *node, laci_coupling *c) {
   for (int port = 1; port < node->n_inputs; port++) {
     const laci_shape *scale = laci_port_shape(c, port);
     if (laci_has_input(node, port) && (!scale || scale->rank != x->rank))
-      return laci_coupling_ok(c);
+      return laci_coupling_status(c);
   }
   c->why = "blocks along an axis have scales of their own";
   for (int at = 0; at < x->rank; at++) {
@@ -108,15 +108,15 @@ static lac_status couple_blocks(const laci_node *node, laci_coupling *c) {
     }
     laci_set_label(c, LACI_OUT(0), at, label);
   }
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 lac_status laci_quant_couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
   const laci_shape *x = laci_port_shape(c, 0), *scale = laci_port_shape(c, 1);
-  if (!x || !scale) return laci_coupling_ok(c);
+  if (!x || !scale) return laci_coupling_status(c);
   if (block_of(node) != 0) return couple_blocks(node, c);
-  if (scale->rank > 1) return laci_coupling_ok(c);
+  if (scale->rank > 1) return laci_coupling_status(c);
   laci_couple_elementwise(c, (const int[]){0}, 1);
   int axis = laci_axis_of(laci_node_int(node, "axis", 1), x->rank);
   couple_parameter(c, 2, axis);
@@ -126,7 +126,7 @@ lac_status laci_quant_couple(const laci_graph *graph, const laci_node *node, lac
     laci_set_label(c, 1, 0, LACI_FIXED);
     laci_set_label(c, 2, 0, LACI_FIXED);
   }
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 /* Checks that the zero point has the data's type. A pruned weight has to hold the zero point, and
@@ -158,7 +158,7 @@ static lac_status eval(laci_eval *eval) {
   lac_status st = laci_quant_read(eval, &quant);
   if (st) return st;
   for (int64_t at = 0; at < x->count; at++) {
-    int64_t k = laci_quant_at(&quant, at);
+    int64_t k = laci_quant_index(&quant, at);
     double zero = quant.zero ? laci_buf_get_f(quant.zero, k) : 0;
     eval->out[0]->f[at] = (laci_buf_get_f(x, at) - zero) * quant.scale->f[k];
   }

@@ -9,7 +9,7 @@
 #include "graph/ops/shared/op_in.h"
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 1, 1);
+  lac_status st = laci_check_n_inputs(infer, 1, 1);
   if (st) return st;
   infer->out[0].dtype = infer->in[0]->dtype;
   const laci_shape *x = laci_in_shape(infer, 0);
@@ -56,7 +56,7 @@ static double determinant(double *a, int64_t n) {
 static lac_status eval(laci_eval *eval) {
   const laci_shape *x = &eval->in[0]->shape;
   int64_t n = x->dims[x->rank - 1];
-  lac_status st = laci_want_floats(eval);
+  lac_status st = laci_check_floats(eval);
   if (st) return st;
   double *a = laci_alloc((size_t)(n * n), sizeof *a);
   if (!a) return laci_fail_memory(eval->err, eval->node->name);
@@ -72,13 +72,13 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   (void)graph, (void)node;
   const laci_shape *x = laci_port_shape(c, 0);
   c->why = "an exchange of rows changes the sign of a determinant";
-  if (!x || !laci_port_shape(c, LACI_OUT(0))) return laci_coupling_ok(c);
+  if (!x || !laci_port_shape(c, LACI_OUT(0))) return laci_coupling_status(c);
   for (int axis = 0; axis < x->rank - 2; axis++) {
     int label = laci_coupling_new_label(c);
     laci_set_label(c, 0, axis, label);
     laci_set_label(c, LACI_OUT(0), axis, label);
   }
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 const laci_op laci_op_det = {

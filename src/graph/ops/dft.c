@@ -37,16 +37,16 @@ static lac_status read_plan(const laci_node *node, const laci_shape *x, const la
 }
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 1, 3);
+  lac_status st = laci_check_n_inputs(infer, 1, 3);
   if (st) return st;
   infer->out[0].dtype = infer->in[0]->dtype;
   const laci_shape *x = laci_in_shape(infer, 0);
-  const laci_buf *axis = laci_in_known(infer, 2);
+  const laci_buf *axis = laci_in_known_content(infer, 2);
   bool sure = axis && axis->count == 1 && !laci_is_symbol(laci_buf_get_i(axis, 0));
   bool unsure = infer->n_in > 2 && infer->in[2] && !sure;
   if (!x || unsure) return LAC_OK;
   plan p;
-  st = read_plan(infer->node, x, laci_in_known(infer, 1), axis, &p, infer->err);
+  st = read_plan(infer->node, x, laci_in_known_content(infer, 1), axis, &p, infer->err);
   if (st) return st;
   bool half = p.onesided && !p.inverse;
   laci_shape *y = &infer->out[0].shape;
@@ -99,7 +99,7 @@ static lac_status eval(laci_eval *eval) {
   const laci_buf *x = eval->in[0];
   laci_buf *y = eval->out[0];
   job j = {.x = x, .y = y};
-  if (!x->f || !y->f) return laci_want_floats(eval);
+  if (!x->f || !y->f) return laci_check_floats(eval);
   lac_status st = read_plan(eval->node, &x->shape, laci_operand(eval, 1), laci_operand(eval, 2),
                             &j.p, eval->err);
   if (st || y->count == 0 || x->count == 0) return st;
@@ -114,15 +114,15 @@ static lac_status eval(laci_eval *eval) {
 
 static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
-  const laci_buf *axis = laci_contents(graph, node, 2);
+  const laci_buf *axis = laci_known_content(graph, node, 2);
   plan p;
   c->why = "order matters along an axis that is transformed";
   if (!x || !y || (laci_has_input(node, 2) && !axis) || read_plan(node, x, NULL, axis, &p, NULL))
-    return laci_coupling_ok(c);
-  laci_couple_others(c, 0, LACI_OUT(0), p.axis);
+    return laci_coupling_status(c);
+  laci_couple_other_axes(c, 0, LACI_OUT(0), p.axis);
   laci_set_label(c, 0, x->rank - 1, LACI_FIXED);
   laci_set_label(c, LACI_OUT(0), y->rank - 1, LACI_FIXED);
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 const laci_op laci_op_dft = {
@@ -130,7 +130,7 @@ const laci_op laci_op_dft = {
     .role = LACI_ROLE_CLEAR,
     .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}, {"inverse", LACI_ATTR_INT},
                                   {"onesided", LACI_ATTR_INT}),
-    .aside = 1u << 1 | 1u << 2,
+    .inputs_without_channels = 1u << 1 | 1u << 2,
     .infer = infer,
     .eval = eval,
     .couple = couple};

@@ -6,7 +6,7 @@
 #include "graph/ops/shared/walk_in.h"
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 1, 3);
+  lac_status st = laci_check_n_inputs(infer, 1, 3);
   if (st) return st;
   infer->out[0] = *infer->in[0];
   if (infer->n_out > 1) {
@@ -23,7 +23,7 @@ static lac_status eval(laci_eval *eval) {
   if (training && training->count && laci_buf_get_i(training, 0) && drops) {
     return laci_node_fail(eval->node, eval->err, LAC_UNSUPPORTED, "training_mode is set");
   }
-  laci_move(eval->out[0], 0, eval->in[0], 0, eval->in[0]->count);
+  laci_copy_elements(eval->out[0], 0, eval->in[0], 0, eval->in[0]->count);
   laci_buf *mask = laci_result(eval, 1);
   for (int64_t at = 0; mask && at < mask->count; at++) {
     if (mask->f) mask->f[at] = 1;
@@ -37,25 +37,25 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   (void)node;
   laci_couple_elementwise(c, (const int[]){0}, 1);
   const laci_shape *mask = laci_port_shape(c, LACI_OUT(1));
-  if (mask) laci_fresh_axes(c, LACI_OUT(1), 0, mask->rank);
-  return laci_coupling_ok(c);
+  if (mask) laci_set_fresh_labels(c, LACI_OUT(1), 0, mask->rank);
+  return laci_coupling_status(c);
 }
 
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   if (node->version >= 12 && laci_has_input(node, 2)) {
-    const laci_buf *training = laci_gradient_known(b, node, 2);
+    const laci_buf *training = laci_gradient_known_content(b, node, 2);
     if (!training || training->count != 1 || laci_buf_get_i(training, 0))
       return laci_gradient_refuse(b, node, "it drops out, and which elements is not known");
   }
-  laci_gradient_give(b, node, 0, laci_gradient_of(b, node, 0));
-  return laci_gradient_ok(b);
+  laci_gradient_contribute(b, node, 0, laci_gradient_of(b, node, 0));
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_dropout = {
     .name = "Dropout",
     .role = LACI_ROLE_CLEAR,
     .attributes = LACI_ATTRIBUTES({"ratio", LACI_ATTR_FLOAT}, {"seed", LACI_ATTR_INT}),
-    .aside = 1u << 1 | 1u << 2,
+    .inputs_without_channels = 1u << 1 | 1u << 2,
     .infer = infer,
     .eval = eval,
     .couple = couple,

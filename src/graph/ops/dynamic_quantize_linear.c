@@ -9,7 +9,7 @@
 #include "graph/ops/shared/op_in.h"
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 1, 1);
+  lac_status st = laci_check_n_inputs(infer, 1, 1);
   if (st) return st;
   infer->out[0] = (laci_type){.dtype = LAC_DTYPE_U8, .shape = infer->in[0]->shape};
   for (int out = 1; out < infer->n_out; out++) {
@@ -20,7 +20,7 @@ static lac_status infer(laci_infer *infer) {
 }
 
 /* Clamps to the range of u8; NaN gives 0. */
-static float held(float x) { return !(x > 0) ? 0 : x < UINT8_MAX ? x : UINT8_MAX; }
+static float clamp_to_u8(float x) { return !(x > 0) ? 0 : x < UINT8_MAX ? x : UINT8_MAX; }
 
 static lac_status eval(laci_eval *eval) {
   const laci_buf *x = eval->in[0];
@@ -36,7 +36,7 @@ static lac_status eval(laci_eval *eval) {
     high = fmaxf(high, (float)x->f[at]);
   }
   float scale = (high - low) / UINT8_MAX;
-  float zero = scale > 0 ? rintf(held(-low / scale)) : 0;
+  float zero = scale > 0 ? rintf(clamp_to_u8(-low / scale)) : 0;
   for (int64_t at = 0; y && at < x->count; at++) {
     y->i[at] =
         scale > 0 ? laci_int_nearest(LAC_DTYPE_U8, rintf((float)x->f[at] / scale) + zero) : 0;
@@ -50,8 +50,9 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   (void)graph, (void)node;
   const laci_shape *x = laci_port_shape(c, 0);
   laci_couple_elementwise(c, (const int[]){0}, 1);
-  for (int axis = 0; x && axis < x->rank; axis++) laci_normalize(c, laci_get_label(c, 0, axis));
-  return laci_coupling_ok(c);
+  for (int axis = 0; x && axis < x->rank; axis++)
+    laci_coupling_mark_normalized(c, laci_get_label(c, 0, axis));
+  return laci_coupling_status(c);
 }
 
 const laci_op laci_op_dynamic_quantize_linear = {.name = "DynamicQuantizeLinear",

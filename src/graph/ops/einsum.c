@@ -24,7 +24,7 @@ typedef struct equation {
 
 static int letter_index(char c) { return isupper((unsigned char)c) ? c - 'A' : c - 'a' + 26; }
 
-static bool put(term *t, int index) {
+static bool append_index(term *t, int index) {
   if (t->n == LACI_MAX_RANK) return false;
   t->index[t->n++] = index;
   return true;
@@ -43,12 +43,12 @@ static bool read_term(const char **rest, int rank, int n_dots, term *t) {
   for (; *c && *c != ',' && *c != '-'; c++) {
     if (*c == ' ') continue;
     if (isalpha((unsigned char)*c)) {
-      if (!put(t, letter_index(*c))) return false;
+      if (!append_index(t, letter_index(*c))) return false;
     } else if (strncmp(c, "...", 3) == 0 && !dots) {
       dots = true;
       c += 2;
       for (int at = n_dots - 1; at >= 0; at--) {
-        if (!put(t, N_LETTERS + at)) return false;
+        if (!append_index(t, N_LETTERS + at)) return false;
       }
     } else {
       return false;
@@ -67,10 +67,10 @@ static bool implied_output(const equation *e, int n_dots, term *out) {
   }
   *out = (term){0};
   for (int at = n_dots - 1; at >= 0; at--) {
-    if (!put(out, N_LETTERS + at)) return false;
+    if (!append_index(out, N_LETTERS + at)) return false;
   }
   for (int letter = 0; letter < N_LETTERS; letter++) {
-    if (times[letter] == 1 && !put(out, letter)) return false;
+    if (times[letter] == 1 && !append_index(out, letter)) return false;
   }
   return true;
 }
@@ -136,7 +136,7 @@ static lac_status read_all(const laci_node *node, const laci_shape *const *shape
 }
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, infer->n_in > 1 ? infer->n_in : 1, MAX_OPERANDS);
+  lac_status st = laci_check_n_inputs(infer, infer->n_in > 1 ? infer->n_in : 1, MAX_OPERANDS);
   if (st) return st;
   const laci_shape *shapes[MAX_OPERANDS];
   infer->out[0].dtype = infer->in[0]->dtype;
@@ -176,7 +176,7 @@ static void make_loops(const equation *e, const int64_t *size, job *j) {
   for (int k = 0; k < e->n_in; k++) {
     const laci_shape *shape = &j->eval->in[k]->shape;
     int64_t strides[LACI_MAX_RANK];
-    laci_strides(shape, strides);
+    laci_shape_strides(shape, strides);
     for (int at = 0; at < e->in[k].n; at++) {
       int index = e->in[k].index[at];
       if (loop_of[index] < 0) {
@@ -191,7 +191,7 @@ static void make_loops(const equation *e, const int64_t *size, job *j) {
 }
 
 /** Computes the flat index in every operand for iteration `at` of loops [first, first + n). */
-static void places_of(const job *j, int first, int n, int64_t at, int64_t *places) {
+static void add_offsets(const job *j, int first, int n, int64_t at, int64_t *places) {
   for (int loop = first + n - 1; loop >= first; loop--) {
     int64_t index = at % j->size[loop];
     at /= j->size[loop];
@@ -219,11 +219,11 @@ static void sum_range(int64_t begin, int64_t end, void *context) {
     int64_t base[MAX_OPERANDS] = {0};
     double sum = 0;
     uint64_t sum_integer = 0;
-    places_of(j, 0, j->n_out, at, base);
+    add_offsets(j, 0, j->n_out, at, base);
     for (int64_t term_at = 0; term_at < j->n_terms; term_at++) {
       int64_t places[MAX_OPERANDS];
       memcpy(places, base, sizeof places);
-      places_of(j, j->n_out, j->n_sum, term_at, places);
+      add_offsets(j, j->n_out, j->n_sum, term_at, places);
       if (y->f) sum += product_of_floats(j, places);
       else sum_integer += product_of_integers(j, places);
     }
@@ -237,7 +237,7 @@ static lac_status eval(laci_eval *eval) {
   for (int k = 0; k < eval->n_in; k++) {
     integers = integers && eval->in[k]->dtype == eval->in[0]->dtype;
   }
-  lac_status st = integers ? LAC_OK : laci_want_floats(eval);
+  lac_status st = integers ? LAC_OK : laci_check_floats(eval);
   if (st) return st;
   const laci_shape *shapes[MAX_OPERANDS];
   for (int k = 0; k < eval->n_in; k++) shapes[k] = &eval->in[k]->shape;
@@ -266,29 +266,30 @@ static void couple_indices(laci_coupling *c, const equation *e, const laci_shape
     }
   }
   for (int k = 0; k < e->n_in; k++) {
-    laci_describe(c, k);
+    laci_coupling_describe_port(c, k);
     for (int at = 0; at < e->in[k].n; at++) {
       int index = e->in[k].index[at];
       bool alone = shapes[k]->dims[at] != size[index] && label[index] > 0;
       laci_set_label(c, k, at, alone ? laci_coupling_new_label(c) : label[index]);
     }
   }
-  laci_describe(c, LACI_OUT(0));
+  laci_coupling_describe_port(c, LACI_OUT(0));
   for (int at = 0; at < e->out.n; at++) laci_set_label(c, LACI_OUT(0), at, label[e->out.index[at]]);
 }
 
 static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
   const laci_shape *shapes[MAX_OPERANDS];
-  if (node->n_inputs > MAX_OPERANDS || !laci_port_shape(c, LACI_OUT(0))) return laci_coupling_ok(c);
+  if (node->n_inputs > MAX_OPERANDS || !laci_port_shape(c, LACI_OUT(0)))
+    return laci_coupling_status(c);
   for (int k = 0; k < node->n_inputs; k++) {
     shapes[k] = laci_port_shape(c, k);
-    if (!shapes[k]) return laci_coupling_ok(c);
+    if (!shapes[k]) return laci_coupling_status(c);
   }
   equation e;
   int64_t size[N_INDICES];
   if (!read_all(node, shapes, node->n_inputs, &e, size, NULL)) couple_indices(c, &e, shapes, size);
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 /* ---- Gradient ---- */
@@ -385,10 +386,10 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
       return laci_gradient_refuse(b, node, "diagonals and broadcasts have no gradient");
   }
   for (int k = 0; k < node->n_inputs; k++) {
-    if (laci_gradient_wanted(b, node, k))
-      laci_gradient_give(b, node, k, gradient_of_operand(b, node, &e, k, letters));
+    if (laci_gradient_is_wanted(b, node, k))
+      laci_gradient_contribute(b, node, k, gradient_of_operand(b, node, &e, k, letters));
   }
-  return laci_gradient_ok(b);
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_einsum = {.name = "Einsum",

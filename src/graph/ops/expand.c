@@ -6,11 +6,11 @@
 #include "graph/ops/shared/walk_in.h"
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 2, 2);
+  lac_status st = laci_check_n_inputs(infer, 2, 2);
   if (st) return st;
   infer->out[0].dtype = infer->in[0]->dtype;
   const laci_shape *x = laci_in_shape(infer, 0), *sizes = laci_in_shape(infer, 1);
-  const laci_buf *content = laci_in_known(infer, 1);
+  const laci_buf *content = laci_in_known_content(infer, 1);
   if (!x || !sizes || sizes->rank != 1 || sizes->dims[0] < 0) return LAC_OK;
   if (sizes->dims[0] > LACI_MAX_RANK) {
     return laci_node_fail(infer->node, infer->err, LAC_UNSUPPORTED, "a tensor of %lld axes",
@@ -31,22 +31,22 @@ static lac_status infer(laci_infer *infer) {
 static lac_status eval(laci_eval *eval) {
   const laci_buf *x = eval->in[0];
   laci_walk walk;
-  laci_walk_start(&walk, &eval->out[0]->shape);
+  laci_walk_begin(&walk, &eval->out[0]->shape);
   laci_walk_broadcast(&walk, &x->shape);
-  laci_move_strided(eval, x, &eval->out[0]->shape, walk.stride[0], 0, eval->out[0]);
+  laci_copy_strided(eval, x, &eval->out[0]->shape, walk.stride[0], 0, eval->out[0]);
   return LAC_OK;
 }
 
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
-  laci_gradient_give_broadcast(b, node, 0, laci_gradient_of(b, node, 0));
-  return laci_gradient_ok(b);
+  laci_gradient_contribute_broadcast(b, node, 0, laci_gradient_of(b, node, 0));
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_expand = {.name = "Expand",
                                 .role = LACI_ROLE_CLEAR,
                                 .moves_data = true,
                                 .is_fold = true,
-                                .aside = 1u << 1,
+                                .inputs_without_channels = 1u << 1,
                                 .infer = infer,
                                 .eval = eval,
                                 .couple = laci_couple_unary,

@@ -6,7 +6,7 @@
 #include "graph/ops/shared/walk_in.h"
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 1, 1);
+  lac_status st = laci_check_n_inputs(infer, 1, 1);
   if (st) return st;
   infer->out[0].dtype = infer->in[0]->dtype;
   const laci_shape *x = laci_in_shape(infer, 0);
@@ -29,7 +29,7 @@ static lac_status infer(laci_infer *infer) {
 }
 
 static lac_status eval(laci_eval *eval) {
-  laci_move(eval->out[0], 0, eval->in[0], 0, eval->in[0]->count);
+  laci_copy_elements(eval->out[0], 0, eval->in[0], 0, eval->in[0]->count);
   return LAC_OK;
 }
 
@@ -37,7 +37,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   (void)graph;
   (void)node;
   c->reshape = true;
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 const laci_op laci_op_flatten = {.name = "Flatten",

@@ -9,7 +9,7 @@
 #include "graph/ops/shared/walk_in.h"
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 2, 2);
+  lac_status st = laci_check_n_inputs(infer, 2, 2);
   if (st) return st;
   infer->out[0].dtype = infer->in[0]->dtype;
   const laci_shape *x = laci_in_shape(infer, 0), *indices = laci_in_shape(infer, 1);
@@ -43,7 +43,7 @@ static lac_status eval(laci_eval *eval) {
       int64_t index = laci_buf_get_i(indices, at);
       st = laci_index_check(eval, n, &index);
       if (st) return st;
-      laci_move(eval->out[0], to, x, (outer * n + index) * inner, inner);
+      laci_copy_elements(eval->out[0], to, x, (outer * n + index) * inner, inner);
     }
   }
   return LAC_OK;
@@ -69,9 +69,10 @@ static void couple_indices(laci_coupling *c, int axis, const laci_buf *indices, 
   bool scalar = indices->shape.rank == 0;
   int along = axis + long_axis(&indices->shape);
   for (int at = axis; at < axis + indices->shape.rank; at++) {
-    if (at != along) laci_fresh_axes(c, LACI_OUT(0), at, at + 1); /* an axis of size 1 */
+    if (at != along) laci_set_fresh_labels(c, LACI_OUT(0), at, at + 1); /* an axis of size 1 */
   }
-  laci_axis_map *map = laci_map(c, LACI_OUT(0), scalar ? -1 : along, 0, axis, indices->count);
+  laci_axis_map *map =
+      laci_coupling_add_map(c, LACI_OUT(0), scalar ? -1 : along, 0, axis, indices->count);
   for (int64_t at = 0; map && at < indices->count; at++) {
     int64_t index = laci_buf_get_i(indices, at);
     map->from[at] = (int32_t)(index < 0 ? index + n : index);
@@ -83,9 +84,9 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   const laci_shape *indices = laci_port_shape(c, 1);
   int axis = x ? laci_axis_of(laci_node_int(node, "axis", 0), x->rank) : -1;
   if (axis < 0 || !y || !indices || y->rank != x->rank - 1 + indices->rank)
-    return laci_coupling_ok(c);
-  laci_describe(c, 0);
-  laci_describe(c, LACI_OUT(0));
+    return laci_coupling_status(c);
+  laci_coupling_describe_port(c, 0);
+  laci_coupling_describe_port(c, LACI_OUT(0));
   c->why = "Gather's indices are not a constant list";
   for (int at = 0; at < x->rank; at++) {
     if (at == axis) continue;
@@ -95,13 +96,13 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   }
   int64_t count = laci_shape_count(indices);
   bool is_list = indices->rank < 1 || long_axis(indices) >= 0;
-  if (!is_list || !laci_mappable(c, 0, axis) || count < 0 || count > LACI_MAP_LIMIT) {
-    return laci_coupling_ok(c);
+  if (!is_list || !laci_axis_is_mappable(c, 0, axis) || count < 0 || count > LACI_MAP_LIMIT) {
+    return laci_coupling_status(c);
   }
-  laci_buf *content = laci_contents_copy(graph, node, 1);
+  laci_buf *content = laci_constant_copy(graph, node, 1);
   if (content) couple_indices(c, axis, content, x->dims[axis]);
   laci_buf_destroy(content);
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
@@ -116,8 +117,8 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
                              .inputs = inputs,
                              .n_attrs = 2,
                              .attrs = attrs};
-  laci_gradient_give(b, node, 0, laci_gradient_add(b, &made, NULL));
-  return laci_gradient_ok(b);
+  laci_gradient_contribute(b, node, 0, laci_gradient_add(b, &made, NULL));
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_gather = {.name = "Gather",
@@ -125,7 +126,7 @@ const laci_op laci_op_gather = {.name = "Gather",
                                 .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}),
                                 .moves_data = true,
                                 .is_fold = true,
-                                .aside = 1u << 1,
+                                .inputs_without_channels = 1u << 1,
                                 .infer = infer,
                                 .eval = eval,
                                 .couple = couple,

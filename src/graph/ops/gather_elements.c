@@ -7,7 +7,7 @@
 
 static lac_status infer(laci_infer *infer) {
   char data[128], index[128];
-  lac_status st = laci_want_inputs(infer, 2, 2);
+  lac_status st = laci_check_n_inputs(infer, 2, 2);
   if (st) return st;
   infer->out[0].dtype = infer->in[0]->dtype;
   infer->out[0].shape = infer->in[1]->shape;
@@ -32,19 +32,19 @@ static lac_status eval(laci_eval *eval) {
   int64_t axis = laci_node_int(eval->node, "axis", 0), strides[LACI_MAX_RANK];
   lac_status st = laci_axis_check(eval->node, x->shape.rank, &axis, eval->err);
   if (st) return st;
-  laci_strides(&x->shape, strides);
+  laci_shape_strides(&x->shape, strides);
   int64_t along = strides[axis];
   strides[axis] = 0;
   laci_walk walk;
-  laci_walk_start(&walk, &indices->shape);
+  laci_walk_begin(&walk, &indices->shape);
   laci_walk_strided(&walk, strides, 0);
-  laci_walk_ready(&walk);
+  laci_walk_merge_axes(&walk);
   for (int64_t run = 0; run < walk.n_runs; run++, laci_walk_next(&walk)) {
     for (int64_t i = 0; i < walk.run; i++) {
       int64_t to = run * walk.run + i, index = laci_buf_get_i(indices, to);
       st = laci_index_check(eval, x->shape.dims[axis], &index);
       if (st) return st;
-      laci_move(eval->out[0], to, x, walk.at[0] + i * walk.inner[0] + index * along, 1);
+      laci_copy_elements(eval->out[0], to, x, walk.at[0] + i * walk.inner[0] + index * along, 1);
     }
   }
   return LAC_OK;

@@ -5,7 +5,7 @@
 #include "graph/ops/shared/walk_in.h"
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 2, 2);
+  lac_status st = laci_check_n_inputs(infer, 2, 2);
   if (st) return st;
   infer->out[0].dtype = infer->in[0]->dtype;
   const laci_shape *x = laci_in_shape(infer, 0), *indices = laci_in_shape(infer, 1);
@@ -48,7 +48,7 @@ static lac_status eval(laci_eval *eval) {
     int64_t offset;
     lac_status st = laci_tuple_offset(eval, indices, at * width, width, batch, &offset);
     if (st) return st;
-    laci_move(eval->out[0], at * part, x, at / n * batch_stride + offset, part);
+    laci_copy_elements(eval->out[0], at * part, x, at / n * batch_stride + offset, part);
   }
   return LAC_OK;
 }

@@ -32,7 +32,7 @@ static double slope(const laci_node *node, double x) {
 const laci_op laci_op_gelu = {.name = "Gelu",
                               .role = LACI_ROLE_CLEAR,
                               .attributes = LACI_ATTRIBUTES({"approximate", LACI_ATTR_TEXT}),
-                              .infer = laci_infer_same,
+                              .infer = laci_infer_same_type,
                               .eval = eval,
                               .couple = laci_couple_unary,
                               .slope = slope};

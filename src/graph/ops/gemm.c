@@ -37,7 +37,7 @@ static lac_status check_shapes(laci_infer *infer, const roles *r) {
 }
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 2, 3);
+  lac_status st = laci_check_n_inputs(infer, 2, 3);
   if (st) return st;
   roles r = roles_of(infer->node);
   st = check_shapes(infer, &r);
@@ -61,7 +61,7 @@ static lac_status infer(laci_infer *infer) {
 }
 
 static bool expect(const laci_infer *infer, laci_shape *shape) {
-  const laci_shape *b = laci_expect_from(infer, 1);
+  const laci_shape *b = laci_expect_source_shape(infer, 1);
   roles r = roles_of(infer->node);
   return b && b->rank == 2 && laci_expect_size(infer, 2, r.a_k, b->dims[r.b_k], shape);
 }
@@ -73,9 +73,9 @@ static void scale_and_add(const laci_eval *eval, double alpha, double beta) {
   for (int64_t at = 0; at < y->count; at++) y->f[at] *= alpha;
   if (!c || y->count == 0) return;
   laci_walk walk;
-  laci_walk_start(&walk, &y->shape);
+  laci_walk_begin(&walk, &y->shape);
   laci_walk_broadcast(&walk, &c->shape);
-  laci_walk_ready(&walk);
+  laci_walk_merge_axes(&walk);
   laci_walk_seek(&walk, 0);
   for (int64_t run = 0; run < walk.n_runs; run++, laci_walk_next(&walk)) {
     double *to = y->f + run * walk.run;
@@ -84,7 +84,7 @@ static void scale_and_add(const laci_eval *eval, double alpha, double beta) {
 }
 
 static lac_status eval(laci_eval *eval) {
-  lac_status st = laci_want_floats(eval);
+  lac_status st = laci_check_floats(eval);
   if (st) return st;
   const laci_buf *a = eval->in[0], *b = eval->in[1];
   roles r = roles_of(eval->node);
@@ -131,7 +131,7 @@ static void couple_bias(laci_coupling *c) {
   const laci_shape *bias = laci_port_shape(c, 2), *y = laci_port_shape(c, LACI_OUT(0));
   /* absent, or not described: then laci_couple makes all axes FIXED */
   if (!bias || bias->rank > 2) return;
-  laci_describe(c, 2);
+  laci_coupling_describe_port(c, 2);
   for (int back = 1; back <= bias->rank; back++) {
     int64_t have = bias->dims[bias->rank - back], full = y->dims[2 - back];
     if (have == full) {
@@ -148,7 +148,8 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   (void)graph;
   const laci_shape *a = laci_port_shape(c, 0), *b = laci_port_shape(c, 1);
   const laci_shape *y = laci_port_shape(c, LACI_OUT(0));
-  if (!a || !b || !y || a->rank != 2 || b->rank != 2 || y->rank != 2) return laci_coupling_ok(c);
+  if (!a || !b || !y || a->rank != 2 || b->rank != 2 || y->rank != 2)
+    return laci_coupling_status(c);
   roles r = roles_of(node);
   int row = laci_coupling_new_label(c), k = laci_coupling_new_label(c),
       col = laci_coupling_new_label(c);
@@ -159,7 +160,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   laci_set_label(c, LACI_OUT(0), 0, row);
   laci_set_label(c, LACI_OUT(0), 1, col);
   couple_bias(c);
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 static int weights(const laci_graph *graph, const laci_node *node, laci_weight_axes axes[2]) {
@@ -194,17 +195,17 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   bool trans_a = r.a_row == 1, trans_b = r.b_k == 1;
   float alpha = laci_node_float(node, "alpha", 1), beta = laci_node_float(node, "beta", 1);
   int dy = laci_gradient_of(b, node, 0), a = node->inputs[0], bb = node->inputs[1];
-  if (laci_gradient_wanted(b, node, 0))
-    laci_gradient_give(b, node, 0,
-                       trans_a ? product(b, (const int[]){bb, dy}, trans_b, true, alpha)
-                               : product(b, (const int[]){dy, bb}, false, !trans_b, alpha));
-  if (laci_gradient_wanted(b, node, 1))
-    laci_gradient_give(b, node, 1,
-                       trans_b ? product(b, (const int[]){dy, a}, true, trans_a, alpha)
-                               : product(b, (const int[]){a, dy}, !trans_a, false, alpha));
-  if (laci_gradient_wanted(b, node, 2))
-    laci_gradient_give_broadcast(b, node, 2, laci_gradient_scale(b, dy, beta));
-  return laci_gradient_ok(b);
+  if (laci_gradient_is_wanted(b, node, 0))
+    laci_gradient_contribute(b, node, 0,
+                             trans_a ? product(b, (const int[]){bb, dy}, trans_b, true, alpha)
+                                     : product(b, (const int[]){dy, bb}, false, !trans_b, alpha));
+  if (laci_gradient_is_wanted(b, node, 1))
+    laci_gradient_contribute(b, node, 1,
+                             trans_b ? product(b, (const int[]){dy, a}, true, trans_a, alpha)
+                                     : product(b, (const int[]){a, dy}, !trans_a, false, alpha));
+  if (laci_gradient_is_wanted(b, node, 2))
+    laci_gradient_contribute_broadcast(b, node, 2, laci_gradient_scale(b, dy, beta));
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_gemm = {

@@ -13,8 +13,8 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   laci_shape x = laci_gradient_in_shape(b, node, 0);
   double n = (double)laci_shape_count_range(&x, 2, x.rank);
   int share = laci_gradient_scale(b, laci_gradient_of(b, node, 0), 1 / n);
-  laci_gradient_give(b, node, 0, laci_gradient_expand(b, share, &x));
-  return laci_gradient_ok(b);
+  laci_gradient_contribute(b, node, 0, laci_gradient_expand(b, share, &x));
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_global_average_pool = {.name = "GlobalAveragePool",

@@ -16,7 +16,7 @@ typedef enum outside { OUTSIDE_ZEROS, OUTSIDE_BORDER, OUTSIDE_REFLECTION } outsi
 enum { MAX_AXES = LACI_MAX_RANK - 2, MAX_TAPS = 4 };
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 2, 2);
+  lac_status st = laci_check_n_inputs(infer, 2, 2);
   if (st) return st;
   infer->out[0].dtype = infer->in[0]->dtype;
   const laci_shape *x = laci_in_shape(infer, 0), *grid = laci_in_shape(infer, 1);
@@ -60,7 +60,7 @@ static double reflected(double x, double low, double high) {
 }
 
 /** Returns the element that is read for position `at` of an axis, or -1. */
-static int64_t resolve(const job *j, double at, int64_t size) {
+static int64_t resolve_position(const job *j, double at, int64_t size) {
   double last = (double)(size - 1);
   double low = j->corners ? 0 : -0.5, high = j->corners ? last : last + 0.5;
   if (j->beyond == OUTSIDE_ZEROS && !(at >= 0 && at <= last)) return -1;
@@ -93,7 +93,7 @@ static void find_taps(const job *j, double given, int64_t size, taps *t) {
   t->n = j->mode == SAMPLE_NEAREST ? 1 : j->mode == SAMPLE_LINEAR ? 2 : 4;
   for (int k = 0; k < t->n; k++) {
     double distance = fabs(first + k - at);
-    t->at[k] = resolve(j, first + k, size);
+    t->at[k] = resolve_position(j, first + k, size);
     t->weight[k] = j->mode == SAMPLE_NEAREST  ? 1
                    : j->mode == SAMPLE_LINEAR ? 1 - distance
                                               : cubic(distance);
@@ -132,7 +132,7 @@ static void sample_places(int64_t begin, int64_t end, void *context) {
 }
 
 /** Returns the index of a text in a list, or -1. */
-static int chosen(const char *text, const char *const *names, int n) {
+static int index_of_name(const char *text, const char *const *names, int n) {
   for (int at = 0; at < n; at++) {
     if (strcmp(text, names[at]) == 0) return at;
   }
@@ -148,8 +148,8 @@ static lac_status eval(laci_eval *eval) {
   bool old = node->version > 0 && node->version < 20;
   const char *mode = laci_node_text(node, "mode", old ? "bilinear" : "linear");
   const char *padding = laci_node_text(node, "padding_mode", "zeros");
-  int m = chosen(mode, old ? old_modes : modes, 3), p = chosen(padding, paddings, 3);
-  lac_status st = laci_want_floats(eval);
+  int m = index_of_name(mode, old ? old_modes : modes, 3), p = index_of_name(padding, paddings, 3);
+  lac_status st = laci_check_floats(eval);
   if (!st && (m < 0 || p < 0))
     st = laci_node_fail(node, eval->err, LAC_UNSUPPORTED, "mode %s, %s", mode, padding);
   if (st || eval->out[0]->count == 0 || eval->in[0]->count == 0) return st;
@@ -174,7 +174,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   laci_set_label(c, 1, 0, batch);
   laci_set_label(c, LACI_OUT(0), 0, batch);
   laci_set_label(c, LACI_OUT(0), 1, channel);
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 const laci_op laci_op_grid_sample = {

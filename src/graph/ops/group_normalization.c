@@ -12,7 +12,7 @@ static bool parameters_per_channel(const laci_node *node) { return node->version
 static int64_t n_groups_of(const laci_node *node) { return laci_node_int(node, "num_groups", 0); }
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 3, 3);
+  lac_status st = laci_check_n_inputs(infer, 3, 3);
   if (st) return st;
   const laci_shape *x = laci_in_shape(infer, 0);
   infer->out[0] = *infer->in[0];
@@ -22,8 +22,8 @@ static lac_status infer(laci_infer *infer) {
                           (long long)channels, (long long)n_groups);
   }
   int64_t size = parameters_per_channel(infer->node) ? channels : n_groups;
-  st = laci_want_vector(infer, 1, size);
-  return st ? st : laci_want_vector(infer, 2, size);
+  st = laci_check_input_vector(infer, 1, size);
+  return st ? st : laci_check_input_vector(infer, 2, size);
 }
 
 typedef struct job {
@@ -50,7 +50,7 @@ static void normalize_groups(int64_t begin, int64_t end, void *context) {
 }
 
 static lac_status eval(laci_eval *eval) {
-  lac_status st = laci_want_floats(eval);
+  lac_status st = laci_check_floats(eval);
   if (st) return st;
   const laci_shape *x = &eval->in[0]->shape;
   job j = {.eval = eval,
@@ -66,14 +66,14 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   bool per_channel = parameters_per_channel(node);
   c->why = "GroupNormalization has one parameter a group";
   if (n_groups_of(node) < 1 || !laci_couple_channels(c, 1, per_channel ? 2 : 0)) {
-    return laci_coupling_ok(c);
+    return laci_coupling_status(c);
   }
-  for (int port = 1; port <= 2 && !per_channel; port++) laci_describe(c, port);
-  laci_coupling_parts(c, 0, 1, n_groups_of(node));
+  for (int port = 1; port <= 2 && !per_channel; port++) laci_coupling_describe_port(c, port);
+  laci_coupling_add_parts(c, 0, 1, n_groups_of(node));
   for (int axis = 1; axis < laci_port_shape(c, 0)->rank; axis++) {
-    laci_normalize(c, laci_get_label(c, 0, axis));
+    laci_coupling_mark_normalized(c, laci_get_label(c, 0, axis));
   }
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 /** Uses LayerNormalizationGrad with x as [N, groups, channels of a group, positions]: a row is one
@@ -91,10 +91,10 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
                              .axis = 2,
                              .epsilon = laci_node_float(node, "epsilon", 1e-5f)};
   laci_gradient_normalized(b, &norm, out);
-  laci_gradient_give(b, node, 0, laci_gradient_reshape(b, out[0], &x));
+  laci_gradient_contribute(b, node, 0, laci_gradient_reshape(b, out[0], &x));
   for (int port = 1; port <= 2; port++)
-    laci_gradient_give(b, node, port, laci_gradient_reshape(b, out[port], &vector));
-  return laci_gradient_ok(b);
+    laci_gradient_contribute(b, node, port, laci_gradient_reshape(b, out[port], &vector));
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_group_normalization = {

@@ -12,14 +12,14 @@ static void step(const laci_cell *cell) {
   laci_cell_product(cell, 0, cell->h, update);
   laci_cell_product(cell, n, cell->h, reset);
   for (int64_t k = 0; k < n; k++) {
-    update[k] = laci_cell_act(cell, 0, cell->x[k] + update[k]);
-    reset[k] = laci_cell_act(cell, 0, cell->x[n + k] + reset[k]);
+    update[k] = laci_cell_activate(cell, 0, cell->x[k] + update[k]);
+    reset[k] = laci_cell_activate(cell, 0, cell->x[n + k] + reset[k]);
     kept[k] = reset[k] * cell->h[k];
   }
   laci_cell_product(cell, 2 * n, cell->flag ? cell->h : kept, state);
   for (int64_t k = 0; k < n; k++) {
     double inner = cell->flag ? reset[k] * state[k] : state[k];
-    double fresh = laci_cell_act(cell, 1, cell->x[2 * n + k] + inner);
+    double fresh = laci_cell_activate(cell, 1, cell->x[2 * n + k] + inner);
     cell->h[k] = (1 - update[k]) * fresh + update[k] * cell->h[k];
   }
 }

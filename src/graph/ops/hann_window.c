@@ -9,9 +9,9 @@ const laci_attr_type laci_taper_attributes[] = {
     {"output_datatype", LACI_ATTR_INT}, {"periodic", LACI_ATTR_INT}, {NULL, LACI_ATTR_OTHER}};
 
 lac_status laci_taper_infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 1, 1);
+  lac_status st = laci_check_n_inputs(infer, 1, 1);
   if (st) return st;
-  const laci_buf *size = laci_in_known(infer, 0);
+  const laci_buf *size = laci_in_known_content(infer, 0);
   int64_t n = size && size->count == 1 ? laci_size_from_element(laci_buf_get_i(size, 0)) : -1;
   int64_t dtype = laci_node_int(infer->node, "output_datatype", LAC_DTYPE_F32);
   bool known = dtype > LAC_DTYPE_NONE && dtype < LAC_DTYPE_COUNT;

@@ -6,7 +6,7 @@
 #include "graph/ops/shared/walk_in.h"
 
 static lac_status eval(laci_eval *eval) {
-  laci_move(eval->out[0], 0, eval->in[0], 0, eval->in[0]->count);
+  laci_copy_elements(eval->out[0], 0, eval->in[0], 0, eval->in[0]->count);
   return LAC_OK;
 }
 
@@ -14,7 +14,7 @@ const laci_op laci_op_identity = {.name = "Identity",
                                   .role = LACI_ROLE_CLEAR,
                                   .moves_data = true,
                                   .is_fold = true,
-                                  .infer = laci_infer_same,
+                                  .infer = laci_infer_same_type,
                                   .eval = eval,
                                   .couple = laci_couple_unary,
                                   .gradient = laci_gradient_of_reshape};

@@ -7,20 +7,20 @@
 #include "graph/ops/shared/norm_in.h"
 
 static bool expect(const laci_infer *infer, laci_shape *shape) {
-  const laci_shape *scale = laci_expect_from(infer, 1);
+  const laci_shape *scale = laci_expect_source_shape(infer, 1);
   return scale && scale->rank == 1 && laci_expect_size(infer, -1, 1, scale->dims[0], shape);
 }
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 3, 3);
+  lac_status st = laci_check_n_inputs(infer, 3, 3);
   if (st) return st;
   const laci_shape *x = laci_in_shape(infer, 0);
   infer->out[0] = *infer->in[0];
   if (x && x->rank < 2) {
     return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE, "the input has no channel axis");
   }
-  st = laci_want_vector(infer, 1, x ? x->dims[1] : -1);
-  return st ? st : laci_want_vector(infer, 2, x ? x->dims[1] : -1);
+  st = laci_check_input_vector(infer, 1, x ? x->dims[1] : -1);
+  return st ? st : laci_check_input_vector(infer, 2, x ? x->dims[1] : -1);
 }
 
 static void normalize_channels(int64_t begin, int64_t end, void *context) {
@@ -38,7 +38,7 @@ static void normalize_channels(int64_t begin, int64_t end, void *context) {
 }
 
 static lac_status eval(laci_eval *eval) {
-  lac_status st = laci_want_floats(eval);
+  lac_status st = laci_check_floats(eval);
   if (st) return st;
   const laci_shape *x = &eval->in[0]->shape;
   laci_eval_parallel(eval, x->dims[0] * x->dims[1], normalize_channels, eval);
@@ -47,11 +47,11 @@ static lac_status eval(laci_eval *eval) {
 
 static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph, (void)node;
-  if (!laci_couple_channels(c, 1, 2)) return laci_coupling_ok(c);
+  if (!laci_couple_channels(c, 1, 2)) return laci_coupling_status(c);
   for (int axis = 2; axis < laci_port_shape(c, 0)->rank; axis++) {
-    laci_normalize(c, laci_get_label(c, 0, axis));
+    laci_coupling_mark_normalized(c, laci_get_label(c, 0, axis));
   }
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 /** Uses LayerNormalizationGrad: a row is one channel of one image; scale and bias are along the
@@ -67,12 +67,12 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
                              .epsilon = laci_node_float(node, "epsilon", 1e-5f)};
   if (x.rank < 3) return laci_gradient_refuse(b, node, "channels of one element have no gradient");
   laci_gradient_normalized(b, &norm, out);
-  laci_gradient_give(b, node, 0, out[0]);
+  laci_gradient_contribute(b, node, 0, out[0]);
   for (int port = 1; port <= 2; port++)
-    laci_gradient_give(
+    laci_gradient_contribute(
         b, node, port,
         laci_gradient_reshape(b, out[port], &(laci_shape){.rank = 1, .dims = {x.dims[1]}}));
-  return laci_gradient_ok(b);
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_instance_normalization = {

@@ -20,13 +20,13 @@ static bool keeps_shape(const laci_shape *x, const laci_shape *both) {
 
 /** The scale tells the last sizes of x, unless it has one element, which is broadcast. */
 static bool expect(const laci_infer *infer, laci_shape *shape) {
-  const laci_shape *scale = laci_expect_from(infer, 1);
+  const laci_shape *scale = laci_expect_source_shape(infer, 1);
   bool says = scale && scale->rank >= 1 && scale->dims[scale->rank - 1] > 1;
   return says && laci_expect_size(infer, -1, -1, scale->dims[scale->rank - 1], shape);
 }
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 2, 3);
+  lac_status st = laci_check_n_inputs(infer, 2, 3);
   if (st) return st;
   infer->out[0] = *infer->in[0];
   const laci_shape *x = laci_in_shape(infer, 0);
@@ -93,16 +93,16 @@ static void spread_runs(int64_t begin, int64_t end, void *context) {
 
 static void apply_parameter(const laci_eval *eval, const laci_buf *p, bool multiply) {
   spreading s = {.y = eval->out[0], .p = p, .multiply = multiply};
-  laci_walk_start(&s.walk, &s.y->shape);
+  laci_walk_begin(&s.walk, &s.y->shape);
   laci_walk_broadcast(&s.walk, &p->shape);
-  laci_walk_ready(&s.walk);
+  laci_walk_merge_axes(&s.walk);
   laci_eval_parallel(eval, s.walk.n_runs, spread_runs, &s);
 }
 
 static lac_status eval(laci_eval *eval) {
   const laci_shape *x = &eval->in[0]->shape;
   int64_t axis = laci_node_int(eval->node, "axis", -1);
-  lac_status st = laci_want_floats(eval);
+  lac_status st = laci_check_floats(eval);
   if (!st) st = laci_axis_check(eval->node, x->rank, &axis, eval->err);
   if (st || eval->in[0]->count == 0) return st;
   job j = {.eval = eval, .n = laci_shape_count_range(x, (int)axis, x->rank)};
@@ -116,16 +116,17 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   (void)graph;
   const laci_shape *x = laci_port_shape(c, 0);
   int axis = x ? laci_axis_of(laci_node_int(node, "axis", -1), x->rank) : -1;
-  if (axis < 0) return laci_coupling_ok(c);
+  if (axis < 0) return laci_coupling_status(c);
   laci_couple_elementwise(c, (const int[]){0, 1, 2}, laci_has_input(node, 2) ? 3 : 2);
-  for (int at = axis; at < x->rank; at++) laci_normalize(c, laci_get_label(c, 0, at));
+  for (int at = axis; at < x->rank; at++)
+    laci_coupling_mark_normalized(c, laci_get_label(c, 0, at));
   for (int out = 1; out < node->n_outputs; out++) {
     for (int at = 0; at < x->rank; at++) {
       laci_set_label(c, LACI_OUT(out), at,
                      at < axis ? laci_get_label(c, 0, at) : laci_coupling_new_label(c));
     }
   }
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
@@ -139,16 +140,16 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
                              .axis = laci_node_int(node, "axis", -1),
                              .epsilon = laci_node_float(node, "epsilon", 1e-5f)};
   laci_gradient_normalized(b, &norm, out);
-  laci_gradient_give(b, node, 0, out[0]);
-  laci_gradient_give(b, node, 1, out[1]);
-  if (laci_gradient_wanted(b, node, 2)) {
+  laci_gradient_contribute(b, node, 0, out[0]);
+  laci_gradient_contribute(b, node, 1, out[1]);
+  if (laci_gradient_is_wanted(b, node, 2)) {
     laci_shape shape = laci_gradient_in_shape(b, node, 2);
     laci_shape same = laci_gradient_in_shape(b, node, 1);
-    laci_gradient_give(
+    laci_gradient_contribute(
         b, node, 2,
         laci_shape_equal(&shape, &same) ? out[2] : laci_gradient_unbroadcast(b, norm.dy, &shape));
   }
-  return laci_gradient_ok(b);
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_layer_normalization = {

@@ -23,7 +23,7 @@ static double slope(const laci_node *node, double x) {
 const laci_op laci_op_leaky_relu = {.name = "LeakyRelu",
                                     .role = LACI_ROLE_CLEAR,
                                     .attributes = LACI_ATTRIBUTES({"alpha", LACI_ATTR_FLOAT}),
-                                    .infer = laci_infer_same,
+                                    .infer = laci_infer_same_type,
                                     .eval = eval,
                                     .couple = laci_couple_unary,
                                     .slope = slope};

@@ -29,8 +29,8 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   for (int at = 0; at < n; at++) flags[axes[at]] = true;
   int dy = laci_gradient_of(b, node, 0), sum = laci_gradient_sum(b, dy, flags, true);
   int part = laci_gradient_binary(b, "Mul", laci_gradient_unary(b, "Exp", node->outputs[0]), sum);
-  laci_gradient_give(b, node, 0, laci_gradient_binary(b, "Sub", dy, part));
-  return laci_gradient_ok(b);
+  laci_gradient_contribute(b, node, 0, laci_gradient_binary(b, "Sub", dy, part));
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_log_softmax = {.name = "LogSoftmax",

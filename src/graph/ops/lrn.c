@@ -14,7 +14,7 @@ typedef struct job {
 } job;
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 1, 1);
+  lac_status st = laci_check_n_inputs(infer, 1, 1);
   if (st) return st;
   infer->out[0] = *infer->in[0];
   int rank = infer->in[0]->shape.rank;
@@ -44,7 +44,7 @@ static void normalize_channels(int64_t begin, int64_t end, void *context) {
 }
 
 static lac_status eval(laci_eval *eval) {
-  lac_status st = laci_want_floats(eval);
+  lac_status st = laci_check_floats(eval);
   if (st) return st;
   const laci_shape *x = &eval->in[0]->shape;
   int64_t size = laci_node_int(eval->node, "size", 1);
@@ -67,8 +67,8 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   (void)graph, (void)node;
   c->why = "order matters to LRN, which looks at neighbouring channels";
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
-  if (x && y && x->rank == y->rank) laci_couple_others(c, 0, LACI_OUT(0), 1);
-  return laci_coupling_ok(c);
+  if (x && y && x->rank == y->rank) laci_couple_other_axes(c, 0, LACI_OUT(0), 1);
+  return laci_coupling_status(c);
 }
 
 const laci_op laci_op_lrn = {

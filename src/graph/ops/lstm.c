@@ -13,11 +13,11 @@ static void step(const laci_cell *cell) {
   for (int64_t k = 0; k < n; k++) {
     const double *x = cell->x + k, *r = cell->gates + k;
     double c = cell->c[k];
-    double in = laci_cell_act(cell, 0, x[0] + r[0] + (p ? p[k] * c : 0));
-    double forget = laci_cell_act(cell, 0, x[2 * n] + r[2 * n] + (p ? p[2 * n + k] * c : 0));
+    double in = laci_cell_activate(cell, 0, x[0] + r[0] + (p ? p[k] * c : 0));
+    double forget = laci_cell_activate(cell, 0, x[2 * n] + r[2 * n] + (p ? p[2 * n + k] * c : 0));
     if (cell->flag) forget = 1 - in;
-    c = forget * c + in * laci_cell_act(cell, 1, x[3 * n] + r[3 * n]);
-    double out = laci_cell_act(cell, 0, x[n] + r[n] + (p ? p[n + k] * c : 0));
+    c = forget * c + in * laci_cell_activate(cell, 1, x[3 * n] + r[3 * n]);
+    double out = laci_cell_activate(cell, 0, x[n] + r[n] + (p ? p[n + k] * c : 0));
     cell->c[k] = c;
     /* the cell state is not clipped here */
     cell->h[k] = out * state->f(c, state->alpha, state->beta);

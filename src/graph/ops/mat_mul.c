@@ -29,13 +29,13 @@ static matrices with_two_axes(const laci_shape *a, const laci_shape *b) {
 }
 
 static bool expect(const laci_infer *infer, laci_shape *shape) {
-  const laci_shape *b = laci_expect_from(infer, 1);
+  const laci_shape *b = laci_expect_source_shape(infer, 1);
   if (!b || b->rank < 1) return false;
   return laci_expect_size(infer, -1, -1, b->dims[b->rank > 1 ? b->rank - 2 : 0], shape);
 }
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 2, 2);
+  lac_status st = laci_check_n_inputs(infer, 2, 2);
   if (st) return st;
   infer->out[0].dtype = infer->in[0]->dtype;
   const laci_shape *a = laci_in_shape(infer, 0), *b = laci_in_shape(infer, 1);
@@ -65,9 +65,9 @@ static void batch_offsets(const laci_shape *batches, const laci_shape *operand, 
                           int64_t *offsets) {
   laci_shape own = laci_shape_of(operand->rank - 2, operand->dims);
   laci_walk walk;
-  laci_walk_start(&walk, batches);
+  laci_walk_begin(&walk, batches);
   laci_walk_broadcast(&walk, &own);
-  laci_walk_ready(&walk);
+  laci_walk_merge_axes(&walk);
   laci_walk_seek(&walk, 0);
   for (int64_t run = 0; run < walk.n_runs; run++, laci_walk_next(&walk)) {
     for (int64_t i = 0; i < walk.run; i++) {
@@ -152,7 +152,7 @@ static lac_status multiply_integers(const laci_eval *eval, const matrices *m,
 static lac_status eval(laci_eval *eval) {
   const laci_buf *left = eval->in[0], *right = eval->in[1];
   const bool integers = left->i && right->i && left->dtype == right->dtype && eval->out[0]->i;
-  lac_status st = integers ? LAC_OK : laci_want_floats(eval);
+  lac_status st = integers ? LAC_OK : laci_check_floats(eval);
   if (st || eval->out[0]->count == 0) return st;
   matrices m = with_two_axes(&eval->in[0]->shape, &eval->in[1]->shape);
   laci_shape batches = eval->out[0]->shape;
@@ -197,13 +197,13 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   (void)graph, (void)node;
   const laci_shape *a = laci_port_shape(c, 0), *b = laci_port_shape(c, 1);
   const laci_shape *y = laci_port_shape(c, LACI_OUT(0));
-  if (!a || !b || !y || a->rank < 1 || b->rank < 1) return laci_coupling_ok(c);
+  if (!a || !b || !y || a->rank < 1 || b->rank < 1) return laci_coupling_status(c);
   int tail = (a->rank > 1) + (b->rank > 1), batches = y->rank - tail;
   int widest = (a->rank > b->rank ? a->rank : b->rank) - 2;
-  if (batches != (widest > 0 ? widest : 0)) return laci_coupling_ok(c);
-  laci_describe(c, 0);
-  laci_describe(c, 1);
-  laci_describe(c, LACI_OUT(0));
+  if (batches != (widest > 0 ? widest : 0)) return laci_coupling_status(c);
+  laci_coupling_describe_port(c, 0);
+  laci_coupling_describe_port(c, 1);
+  laci_coupling_describe_port(c, LACI_OUT(0));
   int k = laci_coupling_new_label(c);
   laci_set_label(c, 0, -1, k);
   laci_set_label(c, 1, b->rank > 1 ? -2 : -1, k);
@@ -218,7 +218,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
     laci_set_label(c, LACI_OUT(0), y->rank - 1, col);
   }
   couple_batches(c, a->rank, b->rank, tail);
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 /** Describes operands of two axes as weights; a batch of matrices is no weight. */
@@ -233,7 +233,7 @@ static int weights(const laci_graph *graph, const laci_node *node, laci_weight_a
   return n;
 }
 
-static int transposed(laci_gradient_builder *b, int x) {
+static int transpose_matrices(laci_gradient_builder *b, int x) {
   laci_shape shape = laci_gradient_shape(b, x);
   int64_t order[LACI_MAX_RANK];
   for (int axis = 0; axis < shape.rank; axis++) order[axis] = axis;
@@ -244,7 +244,7 @@ static int transposed(laci_gradient_builder *b, int x) {
 
 /** Returns the gradient of a single matrix on the right of a batch: one product over all rows of
  * the batch, not a batch of products to be summed. */
-static int of_one_matrix(laci_gradient_builder *b, int a, int dy) {
+static int gradient_of_shared_matrix(laci_gradient_builder *b, int a, int dy) {
   laci_shape a_shape = laci_gradient_shape(b, a), y_shape = laci_gradient_shape(b, dy);
   int64_t rows = laci_shape_count_range(&a_shape, 0, a_shape.rank - 1);
   laci_shape flat_a = {.rank = 2, .dims = {rows, a_shape.dims[a_shape.rank - 1]}};
@@ -274,19 +274,19 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int dy = laci_gradient_reshape(b, laci_gradient_of(b, node, 0), &y_shape);
   int left = laci_gradient_reshape(b, node->inputs[0], &m.a);
   int right = laci_gradient_reshape(b, node->inputs[1], &m.b);
-  if (laci_gradient_wanted(b, node, 0)) {
-    int da = laci_gradient_binary(b, "MatMul", dy, transposed(b, right));
+  if (laci_gradient_is_wanted(b, node, 0)) {
+    int da = laci_gradient_binary(b, "MatMul", dy, transpose_matrices(b, right));
     da = laci_gradient_unbroadcast(b, da, &m.a);
-    laci_gradient_give(b, node, 0, laci_gradient_reshape(b, da, &a_shape));
+    laci_gradient_contribute(b, node, 0, laci_gradient_reshape(b, da, &a_shape));
   }
-  if (laci_gradient_wanted(b, node, 1)) {
+  if (laci_gradient_is_wanted(b, node, 1)) {
     bool one = m.b.rank == 2 && m.a.rank >= 2;
-    int db = one ? of_one_matrix(b, left, dy)
-                 : laci_gradient_binary(b, "MatMul", transposed(b, left), dy);
+    int db = one ? gradient_of_shared_matrix(b, left, dy)
+                 : laci_gradient_binary(b, "MatMul", transpose_matrices(b, left), dy);
     db = laci_gradient_unbroadcast(b, db, &m.b);
-    laci_gradient_give(b, node, 1, laci_gradient_reshape(b, db, &b_shape));
+    laci_gradient_contribute(b, node, 1, laci_gradient_reshape(b, db, &b_shape));
   }
-  return laci_gradient_ok(b);
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_mat_mul = {.name = "MatMul",

@@ -16,7 +16,7 @@ static int port_of(const laci_integer_ports *ports, int operand) {
 
 lac_status laci_integer_infer(laci_infer *infer, const laci_op *like,
                               const laci_integer_ports *ports) {
-  lac_status st = laci_want_inputs(infer, ports->y_zero >= 0 ? ports->y_zero + 1 : 2, -1);
+  lac_status st = laci_check_n_inputs(infer, ports->y_zero >= 0 ? ports->y_zero + 1 : 2, -1);
   if (st) return st;
   const laci_type *in[N_OPERANDS] = {0};
   const laci_buf *known[N_OPERANDS] = {0};
@@ -41,7 +41,7 @@ lac_status laci_integer_infer(laci_infer *infer, const laci_op *like,
 
 /** Returns the element of a list along an axis of x (or of a scalar) that applies to element `at`
  * of x. */
-static double along(const laci_buf *list, const laci_shape *x, int axis, int64_t at) {
+static double element_along_axis(const laci_buf *list, const laci_shape *x, int axis, int64_t at) {
   if (list->count == 1) return laci_buf_get_f(list, 0);
   if (axis < 0) axis += x->rank;
   if (axis < 0) axis = 0;
@@ -49,7 +49,7 @@ static double along(const laci_buf *list, const laci_shape *x, int axis, int64_t
    * matrices */
   if (list->shape.rank == x->rank) {
     laci_walk walk;
-    laci_walk_start(&walk, x);
+    laci_walk_begin(&walk, x);
     laci_walk_broadcast(&walk, &list->shape);
     int64_t place = 0;
     for (int a = x->rank - 1; a >= 0; a--) {
@@ -74,7 +74,8 @@ static bool fits(const laci_buf *list, const laci_shape *x, int axis) {
 }
 
 /** Makes *out = x minus its zero point, in double. */
-static lac_status lift(const laci_eval *eval, int port, int zero_port, int axis, laci_buf **out) {
+static lac_status subtract_zero_point(const laci_eval *eval, int port, int zero_port, int axis,
+                                      laci_buf **out) {
   const laci_buf *x = eval->in[port], *zero = zero_port >= 0 ? laci_operand(eval, zero_port) : NULL;
   if (!fits(zero, &x->shape, axis)) {
     return laci_node_fail(eval->node, eval->err, LAC_BAD_SHAPE,
@@ -82,7 +83,8 @@ static lac_status lift(const laci_eval *eval, int port, int zero_port, int axis,
   }
   lac_status st = laci_buf_create(LAC_DTYPE_F64, &x->shape, out, eval->err);
   for (int64_t at = 0; !st && at < x->count; at++) {
-    (*out)->f[at] = laci_buf_get_f(x, at) - (zero ? along(zero, &x->shape, axis, at) : 0);
+    (*out)->f[at] =
+        laci_buf_get_f(x, at) - (zero ? element_along_axis(zero, &x->shape, axis, at) : 0);
   }
   return st;
 }
@@ -99,8 +101,9 @@ static lac_status quantize(const laci_eval *eval, const laci_integer_ports *port
     return laci_node_fail(eval->node, eval->err, LAC_BAD_SHAPE,
                           "the scales do not fit the product");
   for (int64_t at = 0; at < y->count; at++) {
-    double factor = along(a, &sums->shape, ports->a_axis, at) *
-                    along(b, &sums->shape, ports->y_axis, at) / laci_buf_get_f(scale, 0);
+    double factor = element_along_axis(a, &sums->shape, ports->a_axis, at) *
+                    element_along_axis(b, &sums->shape, ports->y_axis, at) /
+                    laci_buf_get_f(scale, 0);
     double value = rint(sums->f[at] * factor) + laci_buf_get_f(zero, 0);
     y->i[at] = laci_int_nearest(y->dtype, value);
   }
@@ -112,10 +115,10 @@ lac_status laci_integer_eval(const laci_eval *eval, const laci_op *like,
   laci_buf *lifted[N_OPERANDS] = {0}, *sums = NULL, *out[1];
   const laci_buf *in[N_OPERANDS] = {0};
   int n = 2;
-  lac_status st = lift(eval, ports->a, ports->a_zero, ports->a_axis, &lifted[A]);
-  if (!st) st = lift(eval, ports->b, ports->b_zero, ports->b_axis, &lifted[B]);
+  lac_status st = subtract_zero_point(eval, ports->a, ports->a_zero, ports->a_axis, &lifted[A]);
+  if (!st) st = subtract_zero_point(eval, ports->b, ports->b_zero, ports->b_axis, &lifted[B]);
   if (!st && ports->bias >= 0 && laci_operand(eval, ports->bias)) {
-    st = lift(eval, ports->bias, -1, 0, &lifted[BIAS]);
+    st = subtract_zero_point(eval, ports->bias, -1, 0, &lifted[BIAS]);
     n = N_OPERANDS;
   }
   if (!st) st = laci_buf_create(LAC_DTYPE_F64, &eval->out[0]->shape, &sums, eval->err);
@@ -141,24 +144,24 @@ lac_status laci_integer_eval(const laci_eval *eval, const laci_op *like,
 /* ---- Channels ---- */
 
 /** Is the input absent, a scalar, or a list of one element? */
-static bool is_one(const laci_coupling *c, int port) {
+static bool is_scalar(const laci_coupling *c, int port) {
   if (port < 0 || !laci_has_input(c->node, port)) return true;
   const laci_shape *shape = laci_port_shape(c, port);
   return shape && (shape->rank == 0 || (shape->rank == 1 && shape->dims[0] == 1));
 }
 
 /** Does the input have one element, or one for each output channel of b? */
-static bool is_along(const laci_coupling *c, int port, int64_t n_channels) {
-  if (is_one(c, port)) return true;
+static bool is_scalar_or_per_channel(const laci_coupling *c, int port, int64_t n_channels) {
+  if (is_scalar(c, port)) return true;
   const laci_shape *shape = laci_port_shape(c, port);
   return shape && shape->rank == 1 && shape->dims[0] == n_channels;
 }
 
 static void couple_list(laci_coupling *c, int port, int label) {
   if (port < 0 || !laci_has_input(c->node, port)) return;
-  laci_describe(c, port);
+  laci_coupling_describe_port(c, port);
   if (laci_port_shape(c, port)->rank == 0) return;
-  laci_set_label(c, port, 0, is_one(c, port) ? laci_coupling_new_label(c) : label);
+  laci_set_label(c, port, 0, is_scalar(c, port) ? laci_coupling_new_label(c) : label);
 }
 
 static void rename_port(int *port, const int to[N_OPERANDS]) {
@@ -204,17 +207,18 @@ lac_status laci_integer_couple(const laci_graph *graph, const laci_node *node, l
   c->why =
       "scales or zero points of a product of integers are no numbers, or not one for each "
       "output channel of its weight";
-  if (!b || b->rank < 2) return laci_coupling_ok(c);
+  if (!b || b->rank < 2) return laci_coupling_status(c);
   int k_axis = ports->y_axis < 0 ? b->rank - 1 : 0;
   int64_t n = b->dims[k_axis];
-  bool lists = is_one(c, ports->b_scale) && is_one(c, ports->b_zero);
-  bool sure = n > 0 && is_one(c, ports->a_scale) && is_one(c, ports->a_zero) &&
-              is_one(c, ports->y_scale) && is_one(c, ports->y_zero) &&
-              is_along(c, ports->b_scale, n) && is_along(c, ports->b_zero, n);
+  bool lists = is_scalar(c, ports->b_scale) && is_scalar(c, ports->b_zero);
+  bool sure = n > 0 && is_scalar(c, ports->a_scale) && is_scalar(c, ports->a_zero) &&
+              is_scalar(c, ports->y_scale) && is_scalar(c, ports->y_zero) &&
+              is_scalar_or_per_channel(c, ports->b_scale, n) &&
+              is_scalar_or_per_channel(c, ports->b_zero, n);
   /* a depthwise Conv with several outputs for each input channel has maps; the lists of scales have
    * none */
   bool copies = like == &laci_op_conv && b->dims[1] == 1 && laci_node_int(c->node, "group", 1) != n;
-  if (!sure || (copies && !lists)) return laci_coupling_ok(c);
+  if (!sure || (copies && !lists)) return laci_coupling_status(c);
   c->why = NULL;
   const int port[N_OPERANDS] = {ports->a, ports->b, ports->bias};
   lac_status st = couple_operands(c, like, port);
@@ -223,7 +227,7 @@ lac_status laci_integer_couple(const laci_graph *graph, const laci_node *node, l
                          ports->b_zero,  ports->y_scale, ports->y_zero};
   for (size_t k = 0; k < sizeof numbers / sizeof *numbers && !st; k++)
     couple_list(c, numbers[k], label);
-  return st ? st : laci_coupling_ok(c);
+  return st ? st : laci_coupling_status(c);
 }
 
 int laci_integer_weights(const laci_node *node, const laci_integer_ports *ports, int k_axis,

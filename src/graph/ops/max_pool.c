@@ -51,7 +51,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
     const laci_value *indices = &graph->values[node->outputs[1]];
     if (indices->n_readers > 0 || indices->is_output) {
       c->why = "the indices of MaxPool are used, and they number the channels";
-      return laci_coupling_ok(c);
+      return laci_coupling_status(c);
     }
   }
   return laci_pooling_couple(graph, node, c);
@@ -63,8 +63,9 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   lac_status st = laci_gradient_window(b, node, &x, NULL, &attrs);
   if (st) return st;
   const int inputs[] = {laci_gradient_of(b, node, 0), node->inputs[0]};
-  laci_gradient_give(b, node, 0, laci_gradient_internal(b, "MaxPoolGrad", 2, inputs, &attrs));
-  return laci_gradient_ok(b);
+  laci_gradient_contribute(b, node, 0,
+                           laci_gradient_add_internal(b, "MaxPoolGrad", 2, inputs, &attrs));
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_max_pool = {

@@ -8,9 +8,9 @@
 /** Finds the shape of the tensor that MaxPool read. */
 static lac_status find_pooled(const laci_node *node, const laci_shape *x, laci_shape *pooled,
                               lac_error *err) {
-  laci_ints kernel = laci_ints_of(node, "kernel_shape", -1, NULL);
-  laci_ints strides = laci_ints_of(node, "strides", -1, NULL);
-  laci_ints pads = laci_ints_of(node, "pads", -1, NULL);
+  laci_ints kernel = laci_read_ints(node, "kernel_shape", -1, NULL);
+  laci_ints strides = laci_read_ints(node, "strides", -1, NULL);
+  laci_ints pads = laci_read_ints(node, "pads", -1, NULL);
   int n = x->rank - 2;
   *pooled = *x;
   bool fits = n >= 1 && kernel.n == n && (!strides.present || strides.n == n) &&
@@ -27,11 +27,11 @@ static lac_status find_pooled(const laci_node *node, const laci_shape *x, laci_s
 }
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 2, 3);
+  lac_status st = laci_check_n_inputs(infer, 2, 3);
   if (st) return st;
   infer->out[0].dtype = infer->in[0]->dtype;
   const laci_shape *x = laci_in_shape(infer, 0);
-  laci_ints given = laci_ints_of(infer->node, NULL, 2, laci_in_known(infer, 2));
+  laci_ints given = laci_read_ints(infer->node, NULL, 2, laci_in_known_content(infer, 2));
   laci_shape pooled;
   if (!x) return LAC_OK;
   st = find_pooled(infer->node, x, &pooled, infer->err);
@@ -70,7 +70,7 @@ static lac_status eval(laci_eval *eval) {
       stride *= y->shape.dims[axis];
       rest /= pooled.dims[axis];
     }
-    if (inside) laci_move(y, to, x, at, 1);
+    if (inside) laci_copy_elements(y, to, x, at, 1);
   }
   return LAC_OK;
 }
@@ -78,7 +78,7 @@ static lac_status eval(laci_eval *eval) {
 static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph, (void)node;
   c->why = "the indices of MaxUnpool count channels and places";
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 const laci_op laci_op_max_unpool = {

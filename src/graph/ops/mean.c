@@ -7,7 +7,7 @@ static double value(double a, double b) { return a + b; }
 
 static lac_status eval(laci_eval *eval) {
   static const laci_binary operation = {.f = value};
-  lac_status st = laci_want_floats(eval);
+  lac_status st = laci_check_floats(eval);
   if (!st) st = laci_eval_nary(eval, &operation);
   if (st) return st;
   laci_buf *out = eval->out[0];
@@ -17,8 +17,9 @@ static lac_status eval(laci_eval *eval) {
 
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int dy = laci_gradient_scale(b, laci_gradient_of(b, node, 0), 1.0 / node->n_inputs);
-  for (int port = 0; port < node->n_inputs; port++) laci_gradient_give_broadcast(b, node, port, dy);
-  return laci_gradient_ok(b);
+  for (int port = 0; port < node->n_inputs; port++)
+    laci_gradient_contribute_broadcast(b, node, port, dy);
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_mean = {.name = "Mean",

@@ -11,14 +11,14 @@
 
 static lac_status read_axes(const laci_node *node, int rank, bool flags[LACI_MAX_RANK],
                             lac_error *err) {
-  laci_ints axes = laci_ints_of(node, "axes", -1, NULL);
+  laci_ints axes = laci_read_ints(node, "axes", -1, NULL);
   if (!axes.present) axes = (laci_ints){.present = true, .known = true, .n = 3, .v = {0, 2, 3}};
-  return laci_axes_flags(node, &axes, rank, false, flags, err);
+  return laci_axes_to_flags(node, &axes, rank, false, flags, err);
 }
 
 static lac_status infer(laci_infer *infer) {
   bool flags[LACI_MAX_RANK];
-  lac_status st = laci_want_inputs(infer, 1, 1);
+  lac_status st = laci_check_n_inputs(infer, 1, 1);
   if (st) return st;
   infer->out[0] = *infer->in[0];
   const laci_shape *x = laci_in_shape(infer, 0);
@@ -40,7 +40,7 @@ static lac_status eval(laci_eval *eval) {
   const laci_buf *x = eval->in[0];
   laci_buf *y = eval->out[0];
   bool flags[LACI_MAX_RANK];
-  lac_status st = laci_want_floats(eval);
+  lac_status st = laci_check_floats(eval);
   if (!st) st = read_axes(eval->node, x->shape.rank, flags, eval->err);
   if (st || x->count == 0) return st;
   laci_shape kept = x->shape;
@@ -51,9 +51,9 @@ static lac_status eval(laci_eval *eval) {
   double *mean = laci_alloc((size_t)n_kept * 2, sizeof *mean), *deviation = mean + n_kept;
   if (!mean) return laci_fail_memory(eval->err, eval->node->name);
   laci_walk walk;
-  laci_walk_start(&walk, &x->shape);
+  laci_walk_begin(&walk, &x->shape);
   laci_walk_broadcast(&walk, &kept);
-  laci_walk_ready(&walk);
+  laci_walk_merge_axes(&walk);
   add_up(x, walk, NULL, mean);
   for (int64_t at = 0; at < n_kept; at++) mean[at] /= (double)n;
   add_up(x, walk, mean, deviation);
@@ -73,12 +73,12 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   bool flags[LACI_MAX_RANK];
   const laci_shape *x = laci_port_shape(c, 0);
   if (!x || !laci_port_shape(c, LACI_OUT(0)) || read_axes(node, x->rank, flags, NULL))
-    return laci_coupling_ok(c);
+    return laci_coupling_status(c);
   laci_couple_same(c, 0, LACI_OUT(0));
   for (int axis = 0; axis < x->rank; axis++) {
-    if (flags[axis]) laci_normalize(c, laci_get_label(c, 0, axis));
+    if (flags[axis]) laci_coupling_mark_normalized(c, laci_get_label(c, 0, axis));
   }
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 /** With z = x - mean, s = sqrt(variance) and d = s + 1e-9: dx = (g - mean g) / d - z mean(g z) /
@@ -92,13 +92,13 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int z = laci_gradient_binary(b, "Sub", x, laci_gradient_mean(b, x, flags));
   int s = laci_gradient_unary(b, "Sqrt",
                               laci_gradient_mean(b, laci_gradient_binary(b, "Mul", z, z), flags));
-  int d = laci_gradient_binary(b, "Add", s, laci_gradient_scalar(b, x, 1e-9));
+  int d = laci_gradient_binary(b, "Add", s, laci_gradient_store_scalar(b, x, 1e-9));
   int even = laci_gradient_binary(b, "Sub", g, laci_gradient_mean(b, g, flags));
   int along = laci_gradient_mean(b, laci_gradient_binary(b, "Mul", g, z), flags);
   int ratio = laci_gradient_binary(b, "Div", along, laci_gradient_binary(b, "Mul", d, s));
   int rest = laci_gradient_binary(b, "Sub", even, laci_gradient_binary(b, "Mul", z, ratio));
-  laci_gradient_give(b, node, 0, laci_gradient_binary(b, "Div", rest, d));
-  return laci_gradient_ok(b);
+  laci_gradient_contribute(b, node, 0, laci_gradient_binary(b, "Div", rest, d));
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_mean_variance_normalization = {

@@ -23,4 +23,4 @@ const laci_op laci_op_min = {.name = "Min",
                              .infer = laci_infer_variadic,
                              .eval = eval,
                              .couple = laci_couple_nary,
-                             .gradient = laci_gradient_extreme};
+                             .gradient = laci_gradient_of_max_or_min};

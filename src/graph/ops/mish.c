@@ -22,7 +22,7 @@ static double slope(const laci_node *node, double x) {
 
 const laci_op laci_op_mish = {.name = "Mish",
                               .role = LACI_ROLE_CLEAR,
-                              .infer = laci_infer_same,
+                              .infer = laci_infer_same_type,
                               .eval = eval,
                               .couple = laci_couple_unary,
                               .slope = slope};

@@ -16,11 +16,11 @@ static lac_status eval(laci_eval *eval) {
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int dy = laci_gradient_of(b, node, 0);
   for (int port = 0; port < 2; port++) {
-    if (laci_gradient_wanted(b, node, port))
-      laci_gradient_give_broadcast(b, node, port,
-                                   laci_gradient_binary(b, "Mul", dy, node->inputs[!port]));
+    if (laci_gradient_is_wanted(b, node, port))
+      laci_gradient_contribute_broadcast(b, node, port,
+                                         laci_gradient_binary(b, "Mul", dy, node->inputs[!port]));
   }
-  return laci_gradient_ok(b);
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_mul = {.name = "Mul",

@@ -26,7 +26,7 @@ const laci_op laci_op_neg = {.name = "Neg",
                              .role = LACI_ROLE_CLEAR,
                              .is_fold = true,
                              .symbol_safe = true,
-                             .infer = laci_infer_same,
+                             .infer = laci_infer_same_type,
                              .eval = eval,
                              .couple = laci_couple_unary,
                              .slope = slope};

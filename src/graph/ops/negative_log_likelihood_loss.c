@@ -3,12 +3,12 @@
  * code. */
 #include "graph/ops/shared/loss_in.h"
 
-static bool is_kept(const laci_node *node) {
+static bool is_unreduced(const laci_node *node) {
   return strcmp(laci_node_text(node, "reduction", "mean"), "none") == 0;
 }
 
 lac_status laci_loss_infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 2, 3);
+  lac_status st = laci_check_n_inputs(infer, 2, 3);
   if (st) return st;
   const laci_shape *x = laci_in_shape(infer, 0), *labels = laci_in_shape(infer, 1);
   infer->out[0].dtype = infer->in[0]->dtype;
@@ -22,7 +22,7 @@ lac_status laci_loss_infer(laci_infer *infer) {
     return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE,
                           "the labels do not fit the scores");
   }
-  if (!is_kept(infer->node)) infer->out[0].shape.rank = 0;
+  if (!is_unreduced(infer->node)) infer->out[0].shape.rank = 0;
   else if (labels) infer->out[0].shape = *labels;
   return LAC_OK;
 }
@@ -31,7 +31,7 @@ lac_status laci_loss_eval(const laci_eval *eval, const double *x) {
   const laci_node *node = eval->node;
   const laci_shape *shape = &eval->in[0]->shape;
   const laci_buf *labels = eval->in[1], *weights = laci_operand(eval, 2);
-  bool kept = is_kept(node), ignores = laci_node_attr(node, "ignore_index") != NULL;
+  bool kept = is_unreduced(node), ignores = laci_node_attr(node, "ignore_index") != NULL;
   bool mean = strcmp(laci_node_text(node, "reduction", "mean"), "mean") == 0;
   int64_t ignored = laci_node_int(node, "ignore_index", 0), classes = shape->dims[1];
   int64_t places = laci_shape_count_range(shape, 2, shape->rank);
@@ -57,20 +57,20 @@ lac_status laci_loss_couple(const laci_graph *graph, const laci_node *node, laci
   (void)graph;
   const laci_shape *x = laci_port_shape(c, 0), *labels = laci_port_shape(c, 1);
   c->why = "a label is a class's number";
-  if (!x || !labels || labels->rank != x->rank - 1) return laci_coupling_ok(c);
-  laci_describe(c, 0);
-  laci_describe(c, 1);
+  if (!x || !labels || labels->rank != x->rank - 1) return laci_coupling_status(c);
+  laci_coupling_describe_port(c, 0);
+  laci_coupling_describe_port(c, 1);
   for (int axis = 0; axis < labels->rank; axis++) {
     int label = laci_coupling_new_label(c);
     laci_set_label(c, 0, axis ? axis + 1 : 0, label);
     laci_set_label(c, 1, axis, label);
-    if (is_kept(node)) laci_set_label(c, LACI_OUT(0), axis, label);
+    if (is_unreduced(node)) laci_set_label(c, LACI_OUT(0), axis, label);
   }
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 static lac_status eval(laci_eval *eval) {
-  if (!eval->in[0]->f || !eval->out[0]->f) return laci_want_floats(eval);
+  if (!eval->in[0]->f || !eval->out[0]->f) return laci_check_floats(eval);
   return laci_loss_eval(eval, eval->in[0]->f);
 }
 
@@ -78,7 +78,7 @@ const laci_op laci_op_negative_log_likelihood_loss = {
     .name = "NegativeLogLikelihoodLoss",
     .role = LACI_ROLE_CLEAR,
     .attributes = LACI_ATTRIBUTES({"ignore_index", LACI_ATTR_INT}, {"reduction", LACI_ATTR_TEXT}),
-    .aside = 1u << 2,
+    .inputs_without_channels = 1u << 2,
     .infer = laci_loss_infer,
     .eval = eval,
     .couple = laci_loss_couple};

@@ -116,12 +116,12 @@ static lac_status choose_all(const laci_node *node, const choice *ch, int64_t *r
 }
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 2, 5);
+  lac_status st = laci_check_n_inputs(infer, 2, 5);
   if (st) return st;
   int64_t n = -1;
   bool known = true;
   for (int port = 0; port < infer->n_in; port++) {
-    const laci_buf *content = infer->in[port] ? laci_in_known(infer, port) : NULL;
+    const laci_buf *content = infer->in[port] ? laci_in_known_content(infer, port) : NULL;
     bool whole = content && (content->f || content->count == 0 || !laci_is_symbol(content->i[0]));
     known = known && (!infer->in[port] || whole);
   }
@@ -153,7 +153,7 @@ static lac_status eval(laci_eval *eval) {
 static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph, (void)node;
   c->why = "NonMaxSuppression gives numbers of boxes and classes";
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 const laci_op laci_op_non_max_suppression = {

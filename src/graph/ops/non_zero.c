@@ -15,10 +15,10 @@ static int64_t count_set(const laci_buf *x) {
 }
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 1, 1);
+  lac_status st = laci_check_n_inputs(infer, 1, 1);
   if (st) return st;
   const laci_shape *x = laci_in_shape(infer, 0);
-  const laci_buf *content = laci_in_known(infer, 0);
+  const laci_buf *content = laci_in_known_content(infer, 0);
   int64_t n = content ? count_set(content) : -1;
   infer->out[0].dtype = LAC_DTYPE_I64;
   infer->out[0].shape.rank = 2;
@@ -47,7 +47,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   (void)graph;
   (void)node;
   c->why = "order matters to NonZero";
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 const laci_op laci_op_non_zero = {.name = "NonZero",

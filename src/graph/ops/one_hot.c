@@ -5,11 +5,11 @@
 #include "graph/ops/shared/walk_in.h"
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 3, 3);
+  lac_status st = laci_check_n_inputs(infer, 3, 3);
   if (st) return st;
   infer->out[0].dtype = infer->in[2]->dtype;
   const laci_shape *indices = laci_in_shape(infer, 0);
-  const laci_buf *depth = laci_in_known(infer, 1);
+  const laci_buf *depth = laci_in_known_content(infer, 1);
   if (!indices) return LAC_OK;
   if (indices->rank == LACI_MAX_RANK) {
     return laci_node_fail(infer->node, infer->err, LAC_UNSUPPORTED, "a tensor of %d axes",
@@ -45,12 +45,12 @@ static lac_status eval(laci_eval *eval) {
   }
   int64_t depth = out->shape.dims[axis];
   int64_t inner = laci_shape_count_range(&out->shape, (int)axis + 1, out->shape.rank);
-  for (int64_t at = 0; at < out->count; at++) laci_move(out, at, values, 0, 1);
+  for (int64_t at = 0; at < out->count; at++) laci_copy_elements(out, at, values, 0, 1);
   for (int64_t at = 0; at < indices->count; at++) {
     int64_t index = laci_buf_get_i(indices, at);
     if (index < 0) index += depth;
     if (index < 0 || index >= depth) continue; /* an index out of range: values[0] everywhere */
-    laci_move(out, (at / inner * depth + index) * inner + at % inner, values, 1, 1);
+    laci_copy_elements(out, (at / inner * depth + index) * inner + at % inner, values, 1, 1);
   }
   return LAC_OK;
 }
@@ -59,7 +59,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   (void)graph;
   (void)node;
   c->why = "OneHot's indices name places";
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 const laci_op laci_op_one_hot = {.name = "OneHot",

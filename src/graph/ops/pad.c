@@ -33,8 +33,8 @@ static lac_status read_mode(const laci_node *node, pad_mode *mode, lac_error *er
 static lac_status read_args(const laci_node *node, int rank, const laci_buf *const content[2],
                             pad_args *args, lac_error *err) {
   bool inputs = node->version >= 11 || node->version == 0;
-  laci_ints pads = laci_ints_of(node, inputs ? NULL : "pads", inputs ? 1 : -1, content[0]);
-  laci_ints axes = laci_ints_of(node, NULL, inputs ? 3 : -1, content[1]);
+  laci_ints pads = laci_read_ints(node, inputs ? NULL : "pads", inputs ? 1 : -1, content[0]);
+  laci_ints axes = laci_read_ints(node, NULL, inputs ? 3 : -1, content[1]);
   *args = (pad_args){.known = false};
   lac_status st = read_mode(node, &args->mode, err);
   if (st) return st;
@@ -57,12 +57,12 @@ static lac_status read_args(const laci_node *node, int rank, const laci_buf *con
 
 static lac_status infer(laci_infer *infer) {
   pad_args args;
-  lac_status st = laci_want_inputs(infer, 1, 4);
+  lac_status st = laci_check_n_inputs(infer, 1, 4);
   if (st) return st;
   infer->out[0].dtype = infer->in[0]->dtype;
   const laci_shape *x = laci_in_shape(infer, 0);
   if (!x) return LAC_OK;
-  const laci_buf *content[2] = {laci_in_known(infer, 1), laci_in_known(infer, 3)};
+  const laci_buf *content[2] = {laci_in_known_content(infer, 1), laci_in_known_content(infer, 3)};
   st = read_args(infer->node, x->rank, content, &args, infer->err);
   if (st) return st;
   laci_shape *out = &infer->out[0].shape;
@@ -111,7 +111,7 @@ typedef struct padding {
 } padding;
 
 static void put_fill(const padding *job, int64_t at) {
-  if (job->fill) laci_move(job->out, at, job->fill, 0, 1);
+  if (job->fill) laci_copy_elements(job->out, at, job->fill, 0, 1);
   else if (job->out->f) job->out->f[at] = job->fill_value;
   else job->out->i[at] = laci_int_nearest(job->out->dtype, job->fill_value);
 }
@@ -133,7 +133,7 @@ static void pad_rows(int64_t begin, int64_t end, void *context) {
     for (int64_t o = 0; o < out->dims[last]; o++) {
       int64_t from = job->from[last][o], to = row * out->dims[last] + o;
       if (filled || from < 0) put_fill(job, to);
-      else laci_move(job->out, to, job->x, base + from, 1);
+      else laci_copy_elements(job->out, to, job->x, base + from, 1);
     }
   }
 }
@@ -158,7 +158,7 @@ static lac_status eval(laci_eval *eval) {
   if (!st) st = read_fill(eval, &job);
   if (st || job.out->count == 0) return st;
   if (out->rank == 0) {
-    laci_move(job.out, 0, job.x, 0, 1);
+    laci_copy_elements(job.out, 0, job.x, 0, 1);
     return LAC_OK;
   }
   size_t total = 0;
@@ -183,9 +183,9 @@ static void couple_axis(laci_coupling *c, int axis, const pad_args *args) {
   laci_set_label(c, 0, axis, label);
   laci_set_label(c, LACI_OUT(0), axis, label);
   if (none || args->mode != PAD_CONSTANT) return;
-  if (!laci_mappable(c, 0, axis) || !laci_mappable(c, LACI_OUT(0), axis)) return;
+  if (!laci_axis_is_mappable(c, 0, axis) || !laci_axis_is_mappable(c, LACI_OUT(0), axis)) return;
   int64_t n = laci_port_shape(c, LACI_OUT(0))->dims[axis], size = laci_port_shape(c, 0)->dims[axis];
-  laci_axis_map *map = laci_map(c, LACI_OUT(0), axis, 0, axis, n);
+  laci_axis_map *map = laci_coupling_add_map(c, LACI_OUT(0), axis, 0, axis, n);
   for (int64_t o = 0; map && o < n; o++) {
     map->from[o] = (int32_t)source(PAD_CONSTANT, o, args->begin[axis], args->end[axis], size);
   }
@@ -194,14 +194,15 @@ static void couple_axis(laci_coupling *c, int axis, const pad_args *args) {
 static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   pad_args args;
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
-  const laci_buf *content[2] = {laci_contents(graph, node, 1), laci_contents(graph, node, 3)};
+  const laci_buf *content[2] = {laci_known_content(graph, node, 1),
+                                laci_known_content(graph, node, 3)};
   c->why = "Pad reads places by their position";
   if (!x || !y || x->rank != y->rank || read_args(node, x->rank, content, &args, NULL) ||
       !args.known) {
-    return laci_coupling_ok(c);
+    return laci_coupling_status(c);
   }
   for (int axis = 0; axis < x->rank; axis++) couple_axis(c, axis, &args);
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 /** dX is dY with negated pads: Pad crops where it padded, and pads with zeros where it cropped. */
@@ -209,21 +210,22 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   pad_args args;
   int64_t back[2 * LACI_MAX_RANK];
   laci_shape x = laci_gradient_in_shape(b, node, 0);
-  const laci_buf *content[2] = {laci_gradient_known(b, node, 1), laci_gradient_known(b, node, 3)};
+  const laci_buf *content[2] = {laci_gradient_known_content(b, node, 1),
+                                laci_gradient_known_content(b, node, 3)};
   if (read_args(node, x.rank, content, &args, NULL) || !args.known)
     return laci_gradient_refuse(b, node, "its pads are not known");
   if (args.mode != PAD_CONSTANT)
     return laci_gradient_refuse(b, node, "only constant padding has a gradient");
-  if (laci_gradient_wanted(b, node, 2))
+  if (laci_gradient_is_wanted(b, node, 2))
     return laci_gradient_refuse(b, node, "the value it fills with has no gradient");
   for (int axis = 0; axis < x.rank; axis++) {
     back[axis] = -args.begin[axis];
     back[axis + x.rank] = -args.end[axis];
   }
-  int pads = laci_gradient_ints(b, 2 * x.rank, back);
-  laci_gradient_give(b, node, 0,
-                     laci_gradient_binary(b, "Pad", laci_gradient_of(b, node, 0), pads));
-  return laci_gradient_ok(b);
+  int pads = laci_gradient_store_ints(b, 2 * x.rank, back);
+  laci_gradient_contribute(b, node, 0,
+                           laci_gradient_binary(b, "Pad", laci_gradient_of(b, node, 0), pads));
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_pad = {
@@ -233,7 +235,7 @@ const laci_op laci_op_pad = {
                                   {"value", LACI_ATTR_FLOAT}),
     .moves_data = true,
     .is_fold = true,
-    .aside = 1u << 1 | 1u << 2 | 1u << 3,
+    .inputs_without_channels = 1u << 1 | 1u << 2 | 1u << 3,
     .infer = infer,
     .eval = eval,
     .couple = couple,

@@ -27,7 +27,8 @@ static uint64_t value_unsigned(uint64_t a, uint64_t b) {
   return result;
 }
 
-static lac_status to_class(const laci_buf *from, lac_dtype dtype, laci_buf **to, lac_error *err) {
+static lac_status convert_to_dtype(const laci_buf *from, lac_dtype dtype, laci_buf **to,
+                                   lac_error *err) {
   lac_status st = laci_buf_create(dtype, &from->shape, to, err);
   for (int64_t at = 0; !st && at < from->count; at++) {
     if ((*to)->f) (*to)->f[at] = laci_buf_get_f(from, at);
@@ -36,7 +37,7 @@ static lac_status to_class(const laci_buf *from, lac_dtype dtype, laci_buf **to,
   return st;
 }
 
-static bool all_whole(const laci_buf *buf) {
+static bool all_integers(const laci_buf *buf) {
   for (int64_t at = 0; at < buf->count; at++) {
     if (!(buf->f[at] == rint(buf->f[at]) && fabs(buf->f[at]) < 9e18)) return false;
   }
@@ -48,12 +49,12 @@ static lac_status eval(laci_eval *eval) {
       .f = value, .i = value_integer, .u = value_unsigned, .neutral = LACI_NEUTRAL_ONE_RIGHT};
   const laci_buf *base = eval->in[0], *exponent = eval->in[1];
   if (!base->f == !exponent->f) return laci_eval_binary(eval, &operation);
-  if (exponent->f && !all_whole(exponent)) {
+  if (exponent->f && !all_integers(exponent)) {
     return laci_node_fail(eval->node, eval->err, LAC_UNSUPPORTED,
                           "an integer base with a fractional exponent");
   }
   laci_buf *same_class = NULL;
-  lac_status st = to_class(exponent, base->dtype, &same_class, eval->err);
+  lac_status st = convert_to_dtype(exponent, base->dtype, &same_class, eval->err);
   if (st) goto out;
   const laci_buf *in[2] = {base, same_class};
   laci_eval inner = *eval;
@@ -66,15 +67,15 @@ out:
 
 /** Returns e * a^(e-1), with the power computed by Pow; 2a for a known exponent of 2. */
 static int slope_of_base(laci_gradient_builder *b, const laci_node *node) {
-  const laci_buf *known = laci_gradient_known(b, node, 1);
+  const laci_buf *known = laci_gradient_known_content(b, node, 1);
   int base = node->inputs[0], exponent = node->inputs[1];
   if (known && known->count == 1) {
     double e = laci_buf_get_f(known, 0);
     if (e == 2) return laci_gradient_scale(b, base, 2);
-    int less = laci_gradient_scalar(b, base, e - 1);
+    int less = laci_gradient_store_scalar(b, base, e - 1);
     return laci_gradient_scale(b, laci_gradient_binary(b, "Pow", base, less), e);
   }
-  int one = laci_gradient_scalar(b, exponent, 1);
+  int one = laci_gradient_store_scalar(b, exponent, 1);
   int power = laci_gradient_binary(b, "Pow", base, laci_gradient_binary(b, "Sub", exponent, one));
   return laci_gradient_binary(b, "Mul", power, exponent);
 }
@@ -82,18 +83,18 @@ static int slope_of_base(laci_gradient_builder *b, const laci_node *node) {
 /** da = dy * e * a^(e-1);  de = dy * y * log(a) where a > 0, else 0. */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int dy = laci_gradient_of(b, node, 0), base = node->inputs[0];
-  if (laci_gradient_wanted(b, node, 0))
-    laci_gradient_give_broadcast(b, node, 0,
-                                 laci_gradient_binary(b, "Mul", dy, slope_of_base(b, node)));
-  if (laci_gradient_wanted(b, node, 1)) {
-    int zero = laci_gradient_scalar(b, base, 0), one = laci_gradient_scalar(b, base, 1);
+  if (laci_gradient_is_wanted(b, node, 0))
+    laci_gradient_contribute_broadcast(b, node, 0,
+                                       laci_gradient_binary(b, "Mul", dy, slope_of_base(b, node)));
+  if (laci_gradient_is_wanted(b, node, 1)) {
+    int zero = laci_gradient_store_scalar(b, base, 0), one = laci_gradient_store_scalar(b, base, 1);
     int positive = laci_gradient_binary(b, "Greater", base, zero);
     int safe = laci_gradient_where(b, positive, base, one); /* log(1) = 0 where a <= 0 */
     int slope =
         laci_gradient_binary(b, "Mul", node->outputs[0], laci_gradient_unary(b, "Log", safe));
-    laci_gradient_give_broadcast(b, node, 1, laci_gradient_binary(b, "Mul", dy, slope));
+    laci_gradient_contribute_broadcast(b, node, 1, laci_gradient_binary(b, "Mul", dy, slope));
   }
-  return laci_gradient_ok(b);
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_pow = {.name = "Pow",

@@ -20,18 +20,18 @@ static lac_status infer(laci_infer *infer) {
 }
 
 /** Is this an integer type that may be quantized to? */
-static bool is_level(lac_dtype dtype) {
+static bool is_quantized_type(lac_dtype dtype) {
   return laci_dtype_is_integer(dtype) && dtype != LAC_DTYPE_BOOL && dtype != LAC_DTYPE_I64 &&
          dtype != LAC_DTYPE_U64 && dtype != LAC_DTYPE_U32;
 }
 
-lac_dtype laci_node_precision(const laci_node *node, lac_dtype scales) {
+lac_dtype laci_quantizer_precision(const laci_node *node, lac_dtype scales) {
   lac_dtype wanted = (lac_dtype)laci_node_int(node, "precision", LAC_DTYPE_NONE);
   if (wanted == LAC_DTYPE_NONE) wanted = scales;
   return wanted == LAC_DTYPE_F16 || wanted == LAC_DTYPE_BF16 ? wanted : LAC_DTYPE_F32;
 }
 
-static double held_of(const laci_buf *buf, int64_t at, lac_dtype precision) {
+static double read_rounded(const laci_buf *buf, int64_t at, lac_dtype precision) {
   double x = laci_buf_get_f(buf, at);
   return laci_float_round(precision, buf->f ? laci_float_held(buf->dtype, x) : x, 0);
 }
@@ -39,18 +39,19 @@ static double held_of(const laci_buf *buf, int64_t at, lac_dtype precision) {
 static lac_status eval(laci_eval *eval) {
   laci_quant quant;
   laci_buf *out = eval->out[0];
-  const unsigned rounding = laci_node_rounding(eval->node);
-  const lac_dtype precision = laci_node_precision(eval->node, eval->in[1]->dtype);
+  const unsigned rounding = laci_node_rounding_flags(eval->node);
+  const lac_dtype precision = laci_quantizer_precision(eval->node, eval->in[1]->dtype);
   lac_status st = laci_quant_read(eval, &quant);
   if (st) return st;
-  if (!out->f && !is_level(out->dtype)) {
+  if (!out->f && !is_quantized_type(out->dtype)) {
     return laci_node_fail(eval->node, eval->err, LAC_UNSUPPORTED, "quantizing to %s",
                           lac_dtype_name(out->dtype));
   }
   for (int64_t at = 0; at < out->count; at++) {
-    int64_t k = laci_quant_at(&quant, at);
+    int64_t k = laci_quant_index(&quant, at);
     double zero = quant.zero ? laci_buf_get_f(quant.zero, k) : 0;
-    double x = held_of(eval->in[0], at, precision), scale = held_of(quant.scale, k, precision);
+    double x = read_rounded(eval->in[0], at, precision),
+           scale = read_rounded(quant.scale, k, precision);
     double quotient = laci_float_round(precision, (double)((float)x / (float)scale), 0);
     if (out->f) out->f[at] = laci_float_round(out->dtype, quotient + zero, rounding);
     else out->i[at] = laci_int_level(out->dtype, (float)quotient, zero);

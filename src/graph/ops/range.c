@@ -27,12 +27,12 @@ static bool has_symbol(const laci_buf *buf) {
 }
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 3, 3);
+  lac_status st = laci_check_n_inputs(infer, 3, 3);
   if (st) return st;
   infer->out[0].dtype = infer->in[0]->dtype;
   infer->out[0].shape.rank = 1;
-  const laci_buf *start = laci_in_known(infer, 0), *limit = laci_in_known(infer, 1);
-  const laci_buf *delta = laci_in_known(infer, 2);
+  const laci_buf *start = laci_in_known_content(infer, 0), *limit = laci_in_known_content(infer, 1);
+  const laci_buf *delta = laci_in_known_content(infer, 2);
   int64_t *n = &infer->out[0].shape.dims[0];
   if (!start || !limit || !delta || has_symbol(start) || has_symbol(delta)) {
     *n = infer->new_symbol(infer);

@@ -19,10 +19,10 @@ static lac_status eval(laci_eval *eval) {
 
 /** dx = dy * sign(x). */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
-  int share = laci_gradient_reduced(b, node, laci_gradient_of(b, node, 0));
+  int share = laci_gradient_expand_reduced(b, node, laci_gradient_of(b, node, 0));
   int sign = laci_gradient_unary(b, "Sign", node->inputs[0]);
-  laci_gradient_give(b, node, 0, laci_gradient_binary(b, "Mul", share, sign));
-  return laci_gradient_ok(b);
+  laci_gradient_contribute(b, node, 0, laci_gradient_binary(b, "Mul", share, sign));
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_reduce_l1 = {
@@ -30,7 +30,7 @@ const laci_op laci_op_reduce_l1 = {
     .role = LACI_ROLE_CLEAR,
     .attributes = LACI_ATTRIBUTES({"axes", LACI_ATTR_INTS}, {"keepdims", LACI_ATTR_INT},
                                   {"noop_with_empty_axes", LACI_ATTR_INT}),
-    .aside = 1u << 1,
+    .inputs_without_channels = 1u << 1,
     .infer = laci_reduce_infer,
     .eval = eval,
     .couple = laci_reduce_couple,

@@ -20,9 +20,9 @@ static lac_status eval(laci_eval *eval) {
 /** dx = dy * x / y. */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int share = laci_gradient_binary(b, "Div", laci_gradient_of(b, node, 0), node->outputs[0]);
-  share = laci_gradient_reduced(b, node, share);
-  laci_gradient_give(b, node, 0, laci_gradient_binary(b, "Mul", share, node->inputs[0]));
-  return laci_gradient_ok(b);
+  share = laci_gradient_expand_reduced(b, node, share);
+  laci_gradient_contribute(b, node, 0, laci_gradient_binary(b, "Mul", share, node->inputs[0]));
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_reduce_l2 = {
@@ -30,7 +30,7 @@ const laci_op laci_op_reduce_l2 = {
     .role = LACI_ROLE_CLEAR,
     .attributes = LACI_ATTRIBUTES({"axes", LACI_ATTR_INTS}, {"keepdims", LACI_ATTR_INT},
                                   {"noop_with_empty_axes", LACI_ATTR_INT}),
-    .aside = 1u << 1,
+    .inputs_without_channels = 1u << 1,
     .infer = laci_reduce_infer,
     .eval = eval,
     .couple = laci_reduce_couple,

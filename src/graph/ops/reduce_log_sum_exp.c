@@ -27,11 +27,11 @@ static lac_status eval(laci_eval *eval) {
 
 /** dx = dy * e^(x - y). */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
-  int y = laci_gradient_kept(b, node, node->outputs[0]);
-  int dy = laci_gradient_kept(b, node, laci_gradient_of(b, node, 0));
+  int y = laci_gradient_restore_axes(b, node, node->outputs[0]);
+  int dy = laci_gradient_restore_axes(b, node, laci_gradient_of(b, node, 0));
   int part = laci_gradient_unary(b, "Exp", laci_gradient_binary(b, "Sub", node->inputs[0], y));
-  laci_gradient_give(b, node, 0, laci_gradient_binary(b, "Mul", part, dy));
-  return laci_gradient_ok(b);
+  laci_gradient_contribute(b, node, 0, laci_gradient_binary(b, "Mul", part, dy));
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_reduce_log_sum_exp = {
@@ -39,7 +39,7 @@ const laci_op laci_op_reduce_log_sum_exp = {
     .role = LACI_ROLE_CLEAR,
     .attributes = LACI_ATTRIBUTES({"axes", LACI_ATTR_INTS}, {"keepdims", LACI_ATTR_INT},
                                   {"noop_with_empty_axes", LACI_ATTR_INT}),
-    .aside = 1u << 1,
+    .inputs_without_channels = 1u << 1,
     .infer = laci_reduce_infer,
     .eval = eval,
     .couple = laci_reduce_couple,

@@ -20,8 +20,8 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   laci_shape y = laci_gradient_shape(b, node->outputs[0]);
   double n = (double)laci_shape_count(&x) / (double)laci_shape_count(&y);
   int share = laci_gradient_scale(b, laci_gradient_of(b, node, 0), 1 / n);
-  laci_gradient_give(b, node, 0, laci_gradient_reduced(b, node, share));
-  return laci_gradient_ok(b);
+  laci_gradient_contribute(b, node, 0, laci_gradient_expand_reduced(b, node, share));
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_reduce_mean = {
@@ -29,7 +29,7 @@ const laci_op laci_op_reduce_mean = {
     .role = LACI_ROLE_CLEAR,
     .attributes = LACI_ATTRIBUTES({"axes", LACI_ATTR_INTS}, {"keepdims", LACI_ATTR_INT},
                                   {"noop_with_empty_axes", LACI_ATTR_INT}),
-    .aside = 1u << 1,
+    .inputs_without_channels = 1u << 1,
     .infer = laci_reduce_infer,
     .eval = eval,
     .couple = laci_reduce_couple,

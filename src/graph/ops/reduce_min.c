@@ -22,10 +22,10 @@ static lac_status eval(laci_eval *eval) {
 }
 
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
-  int y = laci_gradient_kept(b, node, node->outputs[0]);
-  int dy = laci_gradient_kept(b, node, laci_gradient_of(b, node, 0));
-  laci_gradient_give(b, node, 0, laci_gradient_where_largest(b, node, dy, y));
-  return laci_gradient_ok(b);
+  int y = laci_gradient_restore_axes(b, node, node->outputs[0]);
+  int dy = laci_gradient_restore_axes(b, node, laci_gradient_of(b, node, 0));
+  laci_gradient_contribute(b, node, 0, laci_gradient_where_largest(b, node, dy, y));
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_reduce_min = {
@@ -34,7 +34,7 @@ const laci_op laci_op_reduce_min = {
     .attributes = LACI_ATTRIBUTES({"axes", LACI_ATTR_INTS}, {"keepdims", LACI_ATTR_INT},
                                   {"noop_with_empty_axes", LACI_ATTR_INT}),
     .is_fold = true,
-    .aside = 1u << 1,
+    .inputs_without_channels = 1u << 1,
     .infer = laci_reduce_infer,
     .eval = eval,
     .couple = laci_reduce_couple,

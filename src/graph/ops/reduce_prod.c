@@ -17,7 +17,7 @@ const laci_op laci_op_reduce_prod = {
     .attributes = LACI_ATTRIBUTES({"axes", LACI_ATTR_INTS}, {"keepdims", LACI_ATTR_INT},
                                   {"noop_with_empty_axes", LACI_ATTR_INT}),
     .is_fold = true,
-    .aside = 1u << 1,
+    .inputs_without_channels = 1u << 1,
     .infer = laci_reduce_infer,
     .eval = eval,
     .couple = laci_reduce_couple};

@@ -13,8 +13,9 @@ static lac_status eval(laci_eval *eval) {
 }
 
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
-  laci_gradient_give(b, node, 0, laci_gradient_reduced(b, node, laci_gradient_of(b, node, 0)));
-  return laci_gradient_ok(b);
+  laci_gradient_contribute(b, node, 0,
+                           laci_gradient_expand_reduced(b, node, laci_gradient_of(b, node, 0)));
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_reduce_sum = {
@@ -23,7 +24,7 @@ const laci_op laci_op_reduce_sum = {
     .attributes = LACI_ATTRIBUTES({"axes", LACI_ATTR_INTS}, {"keepdims", LACI_ATTR_INT},
                                   {"noop_with_empty_axes", LACI_ATTR_INT}),
     .is_fold = true,
-    .aside = 1u << 1,
+    .inputs_without_channels = 1u << 1,
     .infer = laci_reduce_infer,
     .eval = eval,
     .couple = laci_reduce_couple,

@@ -16,9 +16,10 @@ static lac_status eval(laci_eval *eval) {
 }
 
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
-  int dy = laci_gradient_scale(b, laci_gradient_reduced(b, node, laci_gradient_of(b, node, 0)), 2);
-  laci_gradient_give(b, node, 0, laci_gradient_binary(b, "Mul", dy, node->inputs[0]));
-  return laci_gradient_ok(b);
+  int dy = laci_gradient_scale(
+      b, laci_gradient_expand_reduced(b, node, laci_gradient_of(b, node, 0)), 2);
+  laci_gradient_contribute(b, node, 0, laci_gradient_binary(b, "Mul", dy, node->inputs[0]));
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_reduce_sum_square = {
@@ -26,7 +27,7 @@ const laci_op laci_op_reduce_sum_square = {
     .role = LACI_ROLE_CLEAR,
     .attributes = LACI_ATTRIBUTES({"axes", LACI_ATTR_INTS}, {"keepdims", LACI_ATTR_INT},
                                   {"noop_with_empty_axes", LACI_ATTR_INT}),
-    .aside = 1u << 1,
+    .inputs_without_channels = 1u << 1,
     .infer = laci_reduce_infer,
     .eval = eval,
     .couple = laci_reduce_couple,

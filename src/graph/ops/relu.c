@@ -20,13 +20,13 @@ static lac_status eval(laci_eval *eval) {
 
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   const int inputs[] = {laci_gradient_of(b, node, 0), node->outputs[0]};
-  laci_gradient_give(b, node, 0, laci_gradient_internal(b, "ReluGrad", 2, inputs, NULL));
-  return laci_gradient_ok(b);
+  laci_gradient_contribute(b, node, 0, laci_gradient_add_internal(b, "ReluGrad", 2, inputs, NULL));
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_relu = {.name = "Relu",
                               .role = LACI_ROLE_CLEAR,
-                              .infer = laci_infer_same,
+                              .infer = laci_infer_same_type,
                               .eval = eval,
                               .couple = laci_couple_unary,
                               .gradient = gradient};

@@ -9,7 +9,7 @@
 #include "graph/ops/shared/walk_in.h"
 
 /** Removes one occurrence of `symbol` from the list. Returns false if there is none. */
-static bool cancel(int64_t *symbols, int *n, int64_t symbol) {
+static bool remove_symbol(int64_t *symbols, int *n, int64_t symbol) {
   for (int at = 0; at < *n; at++) {
     if (symbols[at] != symbol) continue;
     symbols[at] = symbols[--*n];
@@ -20,7 +20,8 @@ static bool cancel(int64_t *symbols, int *n, int64_t symbol) {
 
 /** Computes the size at axis `open` of out: the number of elements of x, divided by the sizes of
  * all other axes. */
-static lac_status find_rest(laci_infer *infer, const laci_shape *x, int open, laci_shape *out) {
+static lac_status infer_open_size(laci_infer *infer, const laci_shape *x, int open,
+                                  laci_shape *out) {
   int64_t symbols[LACI_MAX_RANK], have = 1, want = 1;
   int n_symbols = 0;
   bool sure = true;
@@ -30,7 +31,7 @@ static lac_status find_rest(laci_infer *infer, const laci_shape *x, int open, la
   }
   for (int axis = 0; axis < out->rank; axis++) {
     if (axis == open) continue;
-    if (out->dims[axis] < 0) sure &= cancel(symbols, &n_symbols, out->dims[axis]);
+    if (out->dims[axis] < 0) sure &= remove_symbol(symbols, &n_symbols, out->dims[axis]);
     else sure &= !__builtin_mul_overflow(want, out->dims[axis], &want);
   }
   if (sure && n_symbols == 0) {
@@ -74,10 +75,10 @@ static lac_status read_sizes(laci_infer *infer, const laci_buf *sizes, int *open
 }
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 2, 2);
+  lac_status st = laci_check_n_inputs(infer, 2, 2);
   if (st) return st;
   const laci_shape *x = laci_in_shape(infer, 0), *wanted = laci_in_shape(infer, 1);
-  const laci_buf *sizes = laci_in_known(infer, 1);
+  const laci_buf *sizes = laci_in_known_content(infer, 1);
   laci_shape *out = &infer->out[0].shape;
   infer->out[0].dtype = infer->in[0]->dtype;
   if (!wanted || wanted->rank != 1 || wanted->dims[0] < 0) return LAC_OK;
@@ -93,7 +94,7 @@ static lac_status infer(laci_infer *infer) {
   int open;
   st = read_sizes(infer, sizes, &open);
   if (st) return st;
-  if (open >= 0 && x) return find_rest(infer, x, open, out);
+  if (open >= 0 && x) return infer_open_size(infer, x, open, out);
   if (open >= 0) out->dims[open] = infer->new_symbol(infer);
   char from[128], to[128];
   if (x && laci_shape_known(x) && laci_shape_known(out) &&
@@ -110,7 +111,7 @@ static lac_status eval(laci_eval *eval) {
     return laci_node_fail(eval->node, eval->err, LAC_BAD_SHAPE, "%lld elements become %lld",
                           (long long)eval->in[0]->count, (long long)eval->out[0]->count);
   }
-  laci_move(eval->out[0], 0, eval->in[0], 0, eval->in[0]->count);
+  laci_copy_elements(eval->out[0], 0, eval->in[0], 0, eval->in[0]->count);
   return LAC_OK;
 }
 
@@ -118,7 +119,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   (void)graph;
   (void)node;
   c->reshape = true;
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 const laci_op laci_op_reshape = {.name = "Reshape",
@@ -126,7 +127,7 @@ const laci_op laci_op_reshape = {.name = "Reshape",
                                  .attributes = LACI_ATTRIBUTES({"allowzero", LACI_ATTR_INT}),
                                  .moves_data = true,
                                  .is_fold = true,
-                                 .aside = 1u << 1,
+                                 .inputs_without_channels = 1u << 1,
                                  .infer = infer,
                                  .eval = eval,
                                  .couple = couple,

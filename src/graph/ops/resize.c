@@ -23,7 +23,9 @@ typedef struct contents {
 } contents;
 
 /** Returns the operand if its content is known and not empty, else NULL. */
-static const laci_buf *not_empty(const laci_buf *buf) { return buf && buf->count > 0 ? buf : NULL; }
+static const laci_buf *null_if_empty(const laci_buf *buf) {
+  return buf && buf->count > 0 ? buf : NULL;
+}
 
 static int scales_port(const laci_node *node) { return node->version < 11 ? 1 : 2; }
 static int sizes_port(const laci_node *node) { return node->version < 11 ? -1 : 3; }
@@ -114,14 +116,14 @@ static lac_status make_plan(const laci_node *node, const laci_shape *x, const co
 }
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 1, 4);
+  lac_status st = laci_check_n_inputs(infer, 1, 4);
   if (st) return st;
   infer->out[0].dtype = infer->in[0]->dtype;
   const laci_shape *x = laci_in_shape(infer, 0);
   if (!x) return LAC_OK;
   int sizes = sizes_port(infer->node);
-  contents c = {.scales = not_empty(laci_in_known(infer, scales_port(infer->node))),
-                .sizes = sizes < 0 ? NULL : not_empty(laci_in_known(infer, sizes))};
+  contents c = {.scales = null_if_empty(laci_in_known_content(infer, scales_port(infer->node))),
+                .sizes = sizes < 0 ? NULL : null_if_empty(laci_in_known_content(infer, sizes))};
   plan p;
   st = make_plan(infer->node, x, &c, &p, infer->err);
   if (st) return st;
@@ -135,7 +137,7 @@ static lac_status infer(laci_infer *infer) {
 }
 
 /** Returns the index of `text` among n names, or -1. */
-static int chosen(const char *text, const char *const *names, int n) {
+static int index_of_name(const char *text, const char *const *names, int n) {
   for (int at = 0; at < n; at++) {
     if (names[at] && strcmp(text, names[at]) == 0) return at;
   }
@@ -157,7 +159,8 @@ static lac_status read_attributes(const laci_node *node, laci_resampling *r, lac
   const char *place =
       laci_node_text(node, "coordinate_transformation_mode", old ? "asymmetric" : "half_pixel");
   const char *round = laci_node_text(node, "nearest_mode", "round_prefer_floor");
-  int m = chosen(mode, modes, 3), q = chosen(place, places, 7), n = chosen(round, rounds, 4);
+  int m = index_of_name(mode, modes, 3), q = index_of_name(place, places, 7),
+      n = index_of_name(round, rounds, 4);
   if (m < 0 || q < 0 || n < 0) {
     return laci_node_fail(node, err, LAC_UNSUPPORTED, "mode %s, %s, %s", mode, place, round);
   }
@@ -174,13 +177,13 @@ static lac_status read_attributes(const laci_node *node, laci_resampling *r, lac
 static lac_status eval(laci_eval *eval) {
   const laci_node *node = eval->node;
   int sizes = sizes_port(node);
-  contents c = {.scales = not_empty(laci_operand(eval, scales_port(node))),
-                .sizes = sizes < 0 ? NULL : not_empty(laci_operand(eval, sizes))};
+  contents c = {.scales = null_if_empty(laci_operand(eval, scales_port(node))),
+                .sizes = sizes < 0 ? NULL : null_if_empty(laci_operand(eval, sizes))};
   laci_resampling r;
   plan p;
   lac_status st = read_attributes(node, &r, eval->err);
   if (st) return st;
-  if (r.place == LACI_CROP_AND_RESIZE) c.roi = not_empty(laci_operand(eval, 1));
+  if (r.place == LACI_CROP_AND_RESIZE) c.roi = null_if_empty(laci_operand(eval, 1));
   if (!c.scales && !c.sizes) {
     return laci_node_fail(node, eval->err, LAC_BAD_FILE, "neither scales nor sizes are given");
   }
@@ -192,22 +195,23 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
   int sizes = sizes_port(node);
   c->why = "order matters along an axis that Resize resamples";
-  if (!x || !y || x->rank != y->rank) return laci_coupling_ok(c);
-  contents known = {.scales = not_empty(laci_contents(graph, node, scales_port(node))),
-                    .sizes = sizes < 0 ? NULL : not_empty(laci_contents(graph, node, sizes))};
+  if (!x || !y || x->rank != y->rank) return laci_coupling_status(c);
+  contents known = {
+      .scales = null_if_empty(laci_known_content(graph, node, scales_port(node))),
+      .sizes = sizes < 0 ? NULL : null_if_empty(laci_known_content(graph, node, sizes))};
   const char *place = laci_node_text(node, "coordinate_transformation_mode", "half_pixel");
   plan p;
-  if (make_plan(node, x, &known, &p, NULL) || !p.known) return laci_coupling_ok(c);
-  if (strcmp(place, "tf_crop_and_resize") == 0) return laci_coupling_ok(c);
-  laci_describe(c, 0);
-  laci_describe(c, LACI_OUT(0));
+  if (make_plan(node, x, &known, &p, NULL) || !p.known) return laci_coupling_status(c);
+  if (strcmp(place, "tf_crop_and_resize") == 0) return laci_coupling_status(c);
+  laci_coupling_describe_port(c, 0);
+  laci_coupling_describe_port(c, LACI_OUT(0));
   for (int axis = 0; axis < x->rank; axis++) {
     if (p.axis[axis].scale != 1 || x->dims[axis] != y->dims[axis]) continue;
     int label = laci_coupling_new_label(c);
     laci_set_label(c, 0, axis, label);
     laci_set_label(c, LACI_OUT(0), axis, label);
   }
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 /** Copies the attributes that define how elements are read, converted to the newest version. */
@@ -234,8 +238,9 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   laci_shape x = laci_gradient_in_shape(b, node, 0);
   int sizes = sizes_port(node), dx = laci_gradient_of(b, node, 0);
   laci_shape y = laci_gradient_shape(b, dx);
-  contents known = {.scales = not_empty(laci_gradient_known(b, node, scales_port(node))),
-                    .sizes = sizes < 0 ? NULL : not_empty(laci_gradient_known(b, node, sizes))};
+  contents known = {
+      .scales = null_if_empty(laci_gradient_known_content(b, node, scales_port(node))),
+      .sizes = sizes < 0 ? NULL : null_if_empty(laci_gradient_known_content(b, node, sizes))};
   const char *place = laci_node_text(node, "coordinate_transformation_mode", "half_pixel");
   plan p;
   if (make_plan(node, &x, &known, &p, NULL) || !p.known)
@@ -249,10 +254,10 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
     if ((float)(scale * (double)x.dims[axis]) != (float)y.dims[axis])
       return laci_gradient_refuse(b, node, "only scales that are quotients of sizes");
     int n = copy_attributes(node, y.dims[axis] < x.dims[axis], attrs);
-    dx = laci_gradient_resampled(b, dx, axis, x.dims[axis], attrs, n);
+    dx = laci_gradient_of_resize(b, dx, axis, x.dims[axis], attrs, n);
   }
-  laci_gradient_give(b, node, 0, dx);
-  return laci_gradient_ok(b);
+  laci_gradient_contribute(b, node, 0, dx);
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_resize = {
@@ -264,7 +269,7 @@ const laci_op laci_op_resize = {
         {"exclude_outside", LACI_ATTR_INT}, {"extrapolation_value", LACI_ATTR_FLOAT},
         {"keep_aspect_ratio_policy", LACI_ATTR_TEXT}, {"mode", LACI_ATTR_TEXT},
         {"nearest_mode", LACI_ATTR_TEXT}),
-    .aside = 1u << 1 | 1u << 2 | 1u << 3,
+    .inputs_without_channels = 1u << 1 | 1u << 2 | 1u << 3,
     .sizes_from_data = true,
     .infer = infer,
     .eval = eval,

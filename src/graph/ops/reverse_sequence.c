@@ -17,7 +17,7 @@ static lac_status read_axes(const laci_node *node, int rank, int64_t *batch, int
 
 static lac_status infer(laci_infer *infer) {
   int64_t batch, time;
-  lac_status st = laci_want_inputs(infer, 2, 2);
+  lac_status st = laci_check_n_inputs(infer, 2, 2);
   if (st) return st;
   infer->out[0] = *infer->in[0];
   const laci_shape *x = laci_in_shape(infer, 0);
@@ -40,8 +40,8 @@ static lac_status eval(laci_eval *eval) {
     int64_t n = laci_buf_get_i(lengths, b);
     for (int64_t t = 0; t < x->shape.dims[time]; t++) {
       int64_t from = t < n && n <= x->shape.dims[time] ? n - 1 - t : t;
-      laci_move(eval->out[0], b * batch_stride + t * time_stride, x,
-                b * batch_stride + from * time_stride, inner);
+      laci_copy_elements(eval->out[0], b * batch_stride + t * time_stride, x,
+                         b * batch_stride + from * time_stride, inner);
     }
   }
   return LAC_OK;
@@ -57,14 +57,14 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
     laci_set_label(c, 0, axis, label);
     laci_set_label(c, LACI_OUT(0), axis, label);
   }
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 const laci_op laci_op_reverse_sequence = {
     .name = "ReverseSequence",
     .role = LACI_ROLE_CLEAR,
     .attributes = LACI_ATTRIBUTES({"batch_axis", LACI_ATTR_INT}, {"time_axis", LACI_ATTR_INT}),
-    .aside = 1u << 1,
+    .inputs_without_channels = 1u << 1,
     .infer = infer,
     .eval = eval,
     .couple = couple};

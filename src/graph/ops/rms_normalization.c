@@ -8,7 +8,7 @@
 #include "graph/ops/shared/walk_in.h"
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 2, 2);
+  lac_status st = laci_check_n_inputs(infer, 2, 2);
   if (st) return st;
   infer->out[0] = *infer->in[0];
   const laci_shape *x = laci_in_shape(infer, 0), *scale = laci_in_shape(infer, 1);
@@ -45,9 +45,9 @@ static void normalize_rows(int64_t begin, int64_t end, void *context) {
 
 static void apply_scale(const laci_buf *scale, laci_buf *y) {
   laci_walk walk;
-  laci_walk_start(&walk, &y->shape);
+  laci_walk_begin(&walk, &y->shape);
   laci_walk_broadcast(&walk, &scale->shape);
-  laci_walk_ready(&walk);
+  laci_walk_merge_axes(&walk);
   for (int64_t run = 0; run < walk.n_runs; run++, laci_walk_next(&walk)) {
     double *to = y->f + run * walk.run;
     for (int64_t i = 0; i < walk.run; i++) to[i] *= scale->f[walk.at[0] + i * walk.inner[0]];
@@ -57,7 +57,7 @@ static void apply_scale(const laci_buf *scale, laci_buf *y) {
 static lac_status eval(laci_eval *eval) {
   const laci_shape *x = &eval->in[0]->shape;
   int64_t axis = laci_node_int(eval->node, "axis", -1);
-  lac_status st = laci_want_floats(eval);
+  lac_status st = laci_check_floats(eval);
   if (!st) st = laci_axis_check(eval->node, x->rank, &axis, eval->err);
   if (st || eval->in[0]->count == 0) return st;
   job j = {.x = eval->in[0]->f,
@@ -73,10 +73,11 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   (void)graph;
   const laci_shape *x = laci_port_shape(c, 0);
   int axis = x ? laci_axis_of(laci_node_int(node, "axis", -1), x->rank) : -1;
-  if (axis < 0) return laci_coupling_ok(c);
+  if (axis < 0) return laci_coupling_status(c);
   laci_couple_elementwise(c, (const int[]){0, 1}, 2);
-  for (int at = axis; at < x->rank; at++) laci_normalize(c, laci_get_label(c, 0, at));
-  return laci_coupling_ok(c);
+  for (int at = axis; at < x->rank; at++)
+    laci_coupling_mark_normalized(c, laci_get_label(c, 0, at));
+  return laci_coupling_status(c);
 }
 
 /** With r = 1 / sqrt(mean x^2 + epsilon), h = x r and g = dy scale: dx = r (g - h mean(g h)), and
@@ -89,17 +90,17 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   for (int at = 0; at < LACI_MAX_RANK; at++) flags[at] = at >= axis && at < shape.rank;
   int squares = laci_gradient_mean(b, laci_gradient_binary(b, "Mul", x, x), flags);
   int more =
-      laci_gradient_binary(b, "Add", squares, laci_gradient_scalar(b, x, laci_epsilon(node)));
+      laci_gradient_binary(b, "Add", squares, laci_gradient_store_scalar(b, x, laci_epsilon(node)));
   int r = laci_gradient_unary(b, "Reciprocal", laci_gradient_unary(b, "Sqrt", more));
   int h = laci_gradient_binary(b, "Mul", x, r);
-  if (laci_gradient_wanted(b, node, 0)) {
+  if (laci_gradient_is_wanted(b, node, 0)) {
     int g = laci_gradient_binary(b, "Mul", dy, node->inputs[1]);
     int along = laci_gradient_mean(b, laci_gradient_binary(b, "Mul", g, h), flags);
     int rest = laci_gradient_binary(b, "Sub", g, laci_gradient_binary(b, "Mul", h, along));
-    laci_gradient_give(b, node, 0, laci_gradient_binary(b, "Mul", r, rest));
+    laci_gradient_contribute(b, node, 0, laci_gradient_binary(b, "Mul", r, rest));
   }
-  laci_gradient_give_broadcast(b, node, 1, laci_gradient_binary(b, "Mul", dy, h));
-  return laci_gradient_ok(b);
+  laci_gradient_contribute_broadcast(b, node, 1, laci_gradient_binary(b, "Mul", dy, h));
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_rms_normalization = {

@@ -5,7 +5,7 @@
 static void step(const laci_cell *cell) {
   laci_cell_product(cell, 0, cell->h, cell->gates);
   for (int64_t k = 0; k < cell->hidden; k++)
-    cell->h[k] = laci_cell_act(cell, 0, cell->x[k] + cell->gates[k]);
+    cell->h[k] = laci_cell_activate(cell, 0, cell->x[k] + cell->gates[k]);
 }
 
 static const laci_recurrent frame = {

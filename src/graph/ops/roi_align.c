@@ -11,7 +11,7 @@
 #include "graph/ops/shared/op_in.h"
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 3, 3);
+  lac_status st = laci_check_n_inputs(infer, 3, 3);
   if (st) return st;
   const laci_shape *x = laci_in_shape(infer, 0), *rois = laci_in_shape(infer, 1);
   infer->out[0].dtype = infer->in[0]->dtype;
@@ -153,7 +153,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   laci_set_label(c, 2, 0, region);
   laci_set_label(c, LACI_OUT(0), 0, region);
   laci_set_label(c, LACI_OUT(0), 1, channel);
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 const laci_op laci_op_roi_align = {

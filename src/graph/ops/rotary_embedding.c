@@ -11,7 +11,7 @@
 enum { X, COS, SIN, POSITIONS };
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 3, 4);
+  lac_status st = laci_check_n_inputs(infer, 3, 4);
   if (st) return st;
   infer->out[0] = *infer->in[0];
   const laci_shape *x = laci_in_shape(infer, X);
@@ -94,21 +94,21 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   const laci_shape *x = laci_port_shape(c, X);
   c->why = "every pair of channels is rotated by its own angle";
   if (!x || x->rank < 3 || x->rank > 4 || !laci_port_shape(c, LACI_OUT(0)))
-    return laci_coupling_ok(c);
+    return laci_coupling_status(c);
   int batch = laci_coupling_new_label(c), tokens = laci_coupling_new_label(c);
   bool positions = laci_has_input(node, POSITIONS);
-  laci_couple_others(c, X, LACI_OUT(0), x->rank - 1);
+  laci_couple_other_axes(c, X, LACI_OUT(0), x->rank - 1);
   for (int port = X; port <= POSITIONS; port++) {
     /* rows of the tables are read by index */
     bool picked = positions && (port == COS || port == SIN);
-    if (picked) laci_describe(c, port);
+    if (picked) laci_coupling_describe_port(c, port);
     if (!laci_has_input(node, port) || picked) continue;
     laci_set_label(c, port, 0, batch);
     laci_set_label(c, port, port == X ? x->rank - 2 : 1, tokens);
   }
   laci_set_label(c, LACI_OUT(0), 0, batch);
   laci_set_label(c, LACI_OUT(0), x->rank - 2, tokens);
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 const laci_op laci_op_rotary_embedding = {

@@ -19,7 +19,7 @@ const laci_op laci_op_round = {.name = "Round",
                                .jumps = true,
                                .is_fold = true,
                                .symbol_safe = true,
-                               .infer = laci_infer_same,
+                               .infer = laci_infer_same_type,
                                .eval = eval,
                                .couple = laci_couple_unary,
                                .gradient = laci_gradient_zero};

@@ -52,7 +52,7 @@ lac_status laci_tuple_offset(const laci_eval *eval, const laci_buf *indices, int
                              int first, int64_t *offset) {
   const laci_shape *x = &eval->in[0]->shape;
   int64_t strides[LACI_MAX_RANK];
-  laci_strides(x, strides);
+  laci_shape_strides(x, strides);
   *offset = 0;
   for (int64_t k = 0; k < n; k++) {
     int64_t index = laci_buf_get_i(indices, at + k);
@@ -64,7 +64,7 @@ lac_status laci_tuple_offset(const laci_eval *eval, const laci_buf *indices, int
 }
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 3, 3);
+  lac_status st = laci_check_n_inputs(infer, 3, 3);
   if (st) return st;
   infer->out[0] = *infer->in[0];
   const laci_shape *indices = laci_in_shape(infer, 1), *updates = laci_in_shape(infer, 2);
@@ -89,14 +89,14 @@ static lac_status eval(laci_eval *eval) {
   if (!fits)
     return laci_node_fail(eval->node, eval->err, LAC_BAD_SHAPE,
                           "indices or updates do not fit the data");
-  laci_move(out, 0, x, 0, x->count);
-  laci_strides(&x->shape, strides);
+  laci_copy_elements(out, 0, x, 0, x->count);
+  laci_shape_strides(&x->shape, strides);
   int64_t along = strides[axis];
   strides[axis] = 0;
   laci_walk walk;
-  laci_walk_start(&walk, &indices->shape);
+  laci_walk_begin(&walk, &indices->shape);
   laci_walk_strided(&walk, strides, 0);
-  laci_walk_ready(&walk);
+  laci_walk_merge_axes(&walk);
   for (int64_t run = 0; run < walk.n_runs; run++, laci_walk_next(&walk)) {
     for (int64_t i = 0; i < walk.run; i++) {
       int64_t from = run * walk.run + i, index = laci_buf_get_i(indices, from);

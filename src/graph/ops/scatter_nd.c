@@ -5,7 +5,7 @@
 #include "graph/ops/shared/walk_in.h"
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 3, 3);
+  lac_status st = laci_check_n_inputs(infer, 3, 3);
   if (!st) infer->out[0] = *infer->in[0];
   return st;
 }
@@ -28,7 +28,7 @@ static lac_status eval(laci_eval *eval) {
                           "%lld elements of updates, %lld wanted", (long long)updates->count,
                           (long long)(n * part));
   }
-  laci_move(eval->out[0], 0, x, 0, x->count);
+  laci_copy_elements(eval->out[0], 0, x, 0, x->count);
   for (int64_t at = 0; at < n; at++) {
     int64_t offset;
     st = laci_tuple_offset(eval, indices, at * width, width, 0, &offset);

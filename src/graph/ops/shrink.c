@@ -17,7 +17,7 @@ static double shrink(double x, const void *context) {
 }
 
 /** Returns x + by, exact for 64-bit integers, and clamped to the type. */
-static int64_t moved(lac_dtype dtype, int64_t x, double by) {
+static int64_t add_clamped(lac_dtype dtype, int64_t x, double by) {
   const laci_wide wide = laci_int_wide(dtype, x);
   const bool exact =
       fabs(by) < 0x1p62 && (by == rint(by) || wide > 1LL << 52 || wide < -(1LL << 52));
@@ -28,8 +28,8 @@ static int64_t moved(lac_dtype dtype, int64_t x, double by) {
 static int64_t shrink_integer(int64_t x, const void *context) {
   const limits *l = context;
   const double value = laci_int_value(l->dtype, x);
-  return value < -l->lambd  ? moved(l->dtype, x, l->bias)
-         : value > l->lambd ? moved(l->dtype, x, -l->bias)
+  return value < -l->lambd  ? add_clamped(l->dtype, x, l->bias)
+         : value > l->lambd ? add_clamped(l->dtype, x, -l->bias)
                             : 0;
 }
 
@@ -46,6 +46,6 @@ const laci_op laci_op_shrink = {
     .role = LACI_ROLE_CLEAR,
     .jumps = true,
     .attributes = LACI_ATTRIBUTES({"bias", LACI_ATTR_FLOAT}, {"lambd", LACI_ATTR_FLOAT}),
-    .infer = laci_infer_same,
+    .infer = laci_infer_same_type,
     .eval = eval,
     .couple = laci_couple_unary};

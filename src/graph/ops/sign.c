@@ -28,7 +28,7 @@ static lac_status eval(laci_eval *eval) {
 const laci_op laci_op_sign = {.name = "Sign",
                               .role = LACI_ROLE_CLEAR,
                               .jumps = true,
-                              .infer = laci_infer_same,
+                              .infer = laci_infer_same_type,
                               .eval = eval,
                               .couple = laci_couple_unary,
                               .gradient = laci_gradient_zero};

@@ -3,7 +3,7 @@
 #include "graph/ops/shared/op_in.h"
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 1, 1);
+  lac_status st = laci_check_n_inputs(infer, 1, 1);
   if (!st) infer->out[0] = (laci_type){.dtype = LAC_DTYPE_I64, .shape = laci_shape_of(0, NULL)};
   return st;
 }
@@ -21,8 +21,8 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   (void)graph;
   (void)node;
   const laci_shape *x = laci_port_shape(c, 0);
-  if (x) laci_fresh_axes(c, 0, 0, x->rank);
-  return laci_coupling_ok(c);
+  if (x) laci_set_fresh_labels(c, 0, 0, x->rank);
+  return laci_coupling_status(c);
 }
 
 const laci_op laci_op_size = {.name = "Size",

@@ -21,10 +21,10 @@ typedef struct slice_args {
 static slice_args read_args(const laci_node *node, const laci_buf *const content[4]) {
   bool inputs = node->version >= 10 || node->version == 0;
   return (slice_args){
-      .starts = laci_ints_of(node, inputs ? NULL : "starts", inputs ? 1 : -1, content[0]),
-      .ends = laci_ints_of(node, inputs ? NULL : "ends", inputs ? 2 : -1, content[1]),
-      .axes = laci_ints_of(node, inputs ? NULL : "axes", inputs ? 3 : -1, content[2]),
-      .steps = laci_ints_of(node, NULL, inputs ? 4 : -1, content[3])};
+      .starts = laci_read_ints(node, inputs ? NULL : "starts", inputs ? 1 : -1, content[0]),
+      .ends = laci_read_ints(node, inputs ? NULL : "ends", inputs ? 2 : -1, content[1]),
+      .axes = laci_read_ints(node, inputs ? NULL : "axes", inputs ? 3 : -1, content[2]),
+      .steps = laci_read_ints(node, NULL, inputs ? 4 : -1, content[3])};
 }
 
 static int64_t clamp(int64_t x, int64_t low, int64_t high) {
@@ -98,13 +98,13 @@ static bool axes_known(const slice_args *args) {
 
 static lac_status infer(laci_infer *infer) {
   cut cuts[LACI_MAX_RANK];
-  lac_status st = laci_want_inputs(infer, 1, 5);
+  lac_status st = laci_check_n_inputs(infer, 1, 5);
   if (st) return st;
   infer->out[0].dtype = infer->in[0]->dtype;
   const laci_shape *x = laci_in_shape(infer, 0);
   if (!x) return LAC_OK;
-  const laci_buf *content[4] = {laci_in_known(infer, 1), laci_in_known(infer, 2),
-                                laci_in_known(infer, 3), laci_in_known(infer, 4)};
+  const laci_buf *content[4] = {laci_in_known_content(infer, 1), laci_in_known_content(infer, 2),
+                                laci_in_known_content(infer, 3), laci_in_known_content(infer, 4)};
   slice_args args = read_args(infer->node, content);
   if (!args.starts.present || !args.ends.present) {
     return laci_node_fail(infer->node, infer->err, LAC_BAD_FILE, "starts or ends are missing");
@@ -134,13 +134,13 @@ static lac_status eval(laci_eval *eval) {
   }
   lac_status st = find_cuts(eval->node, &args, &x->shape, cuts, NULL, eval->err);
   if (st) return st;
-  laci_strides(&x->shape, strides);
+  laci_shape_strides(&x->shape, strides);
   for (int axis = 0; axis < x->shape.rank; axis++) {
     offset += cuts[axis].start * strides[axis];
     strides[axis] *= cuts[axis].n > 1 ? cuts[axis].step : 1;
   }
   if (eval->out[0]->count)
-    laci_move_strided(eval, x, &eval->out[0]->shape, strides, offset, eval->out[0]);
+    laci_copy_strided(eval, x, &eval->out[0]->shape, strides, offset, eval->out[0]);
   return LAC_OK;
 }
 
@@ -148,9 +148,9 @@ static void couple_cut(laci_coupling *c, int axis, const cut *own) {
   int label = own->whole ? laci_coupling_new_label(c) : LACI_FIXED;
   laci_set_label(c, 0, axis, label);
   laci_set_label(c, LACI_OUT(0), axis, label);
-  if (own->whole || own->unsure || !laci_mappable(c, 0, axis)) return;
+  if (own->whole || own->unsure || !laci_axis_is_mappable(c, 0, axis)) return;
   if (laci_port_shape(c, LACI_OUT(0))->dims[axis] != own->n) return;
-  laci_axis_map *map = laci_map(c, LACI_OUT(0), axis, 0, axis, own->n);
+  laci_axis_map *map = laci_coupling_add_map(c, LACI_OUT(0), axis, 0, axis, own->n);
   for (int64_t at = 0; map && at < own->n; at++)
     map->from[at] = (int32_t)(own->start + at * own->step);
 }
@@ -163,17 +163,18 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
     if (laci_has_input(node, port)) content[port - 1] = graph->values[node->inputs[port]].known;
   }
   slice_args args = read_args(node, content);
-  if (!x || !y || x->rank != y->rank || !axes_known(&args)) return laci_coupling_ok(c);
-  if (find_cuts(node, &args, x, cuts, NULL, NULL)) return laci_coupling_ok(c);
+  if (!x || !y || x->rank != y->rank || !axes_known(&args)) return laci_coupling_status(c);
+  if (find_cuts(node, &args, x, cuts, NULL, NULL)) return laci_coupling_status(c);
   for (int axis = 0; axis < x->rank; axis++) couple_cut(c, axis, &cuts[axis]);
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   cut cuts[LACI_MAX_RANK];
   int64_t starts[LACI_MAX_RANK], steps[LACI_MAX_RANK];
   const laci_buf *content[4] = {NULL};
-  for (int port = 1; port <= 4; port++) content[port - 1] = laci_gradient_known(b, node, port);
+  for (int port = 1; port <= 4; port++)
+    content[port - 1] = laci_gradient_known_content(b, node, port);
   laci_shape x = laci_gradient_in_shape(b, node, 0);
   slice_args args = read_args(node, content);
   bool known = axes_known(&args) && !find_cuts(node, &args, &x, cuts, NULL, NULL);
@@ -193,8 +194,8 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
                              .inputs = &dy,
                              .n_attrs = 3,
                              .attrs = attrs};
-  laci_gradient_give(b, node, 0, laci_gradient_add(b, &made, NULL));
-  return laci_gradient_ok(b);
+  laci_gradient_contribute(b, node, 0, laci_gradient_add(b, &made, NULL));
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_slice = {
@@ -204,7 +205,7 @@ const laci_op laci_op_slice = {
                                   {"starts", LACI_ATTR_INTS}),
     .moves_data = true,
     .is_fold = true,
-    .aside = 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4,
+    .inputs_without_channels = 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4,
     .infer = infer,
     .eval = eval,
     .couple = couple,

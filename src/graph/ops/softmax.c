@@ -35,8 +35,8 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
                              .inputs = inputs,
                              .n_attrs = 1,
                              .attrs = &attr};
-  laci_gradient_give(b, node, 0, laci_gradient_add(b, &made, NULL));
-  return laci_gradient_ok(b);
+  laci_gradient_contribute(b, node, 0, laci_gradient_add(b, &made, NULL));
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_softmax = {.name = "Softmax",

@@ -24,7 +24,7 @@ static void log_softmax(const double *x, double *y, int64_t n, int64_t stride) {
 static lac_status eval(laci_eval *eval) {
   const laci_buf *x = eval->in[0];
   laci_buf *out = laci_result(eval, 1);
-  if (!x->f || !eval->out[0]->f) return laci_want_floats(eval);
+  if (!x->f || !eval->out[0]->f) return laci_check_floats(eval);
   double *log_prob = out ? out->f : laci_alloc((size_t)x->count, sizeof *log_prob);
   if (!log_prob) return laci_fail_memory(eval->err, eval->node->name);
   int64_t classes = x->shape.dims[1], places = laci_shape_count_range(&x->shape, 2, x->shape.rank);
@@ -44,14 +44,14 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   for (int axis = 0; axis < x->rank; axis++) {
     laci_set_label(c, LACI_OUT(1), axis, laci_get_label(c, 0, axis));
   }
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 const laci_op laci_op_softmax_cross_entropy_loss = {
     .name = "SoftmaxCrossEntropyLoss",
     .role = LACI_ROLE_CLEAR,
     .attributes = LACI_ATTRIBUTES({"ignore_index", LACI_ATTR_INT}, {"reduction", LACI_ATTR_TEXT}),
-    .aside = 1u << 2,
+    .inputs_without_channels = 1u << 2,
     .infer = infer,
     .eval = eval,
     .couple = couple};

@@ -26,7 +26,7 @@ static bool scale_size(laci_infer *infer, int64_t size, int64_t factor, bool gro
 lac_status laci_block_infer(laci_infer *infer, bool to_wide) {
   int64_t b;
   char text[128];
-  lac_status st = laci_want_inputs(infer, 1, 1);
+  lac_status st = laci_check_n_inputs(infer, 1, 1);
   if (!st) st = laci_block_size(infer->node, &b, infer->err);
   if (st) return st;
   infer->out[0].dtype = infer->in[0]->dtype;
@@ -73,7 +73,7 @@ static lac_status eval(laci_eval *eval) {
     space.dims[1] = channels, space.dims[3] = b;
     strides[1] = spatial, strides[2] = width, strides[3] = 1;
   }
-  laci_move_strided(eval, x, &space, strides, 0, eval->out[0]);
+  laci_copy_strided(eval, x, &space, strides, 0, eval->out[0]);
   return LAC_OK;
 }
 
@@ -83,16 +83,17 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
   c->why = "SpaceToDepth moves places along height and width";
   if (!x || !y || x->rank != 4 || y->rank != 4 || laci_block_size(node, &b, NULL))
-    return laci_coupling_ok(c);
+    return laci_coupling_status(c);
   int batch = laci_coupling_new_label(c);
   laci_set_label(c, 0, 0, batch);
   laci_set_label(c, LACI_OUT(0), 0, batch);
-  if (!laci_mappable(c, 0, 1) || !laci_mappable(c, LACI_OUT(0), 1) || x->dims[1] == 0)
-    return laci_coupling_ok(c);
-  laci_axis_map *map = laci_map(c, LACI_OUT(0), 1, 0, 1, y->dims[1]);
+  if (!laci_axis_is_mappable(c, 0, 1) || !laci_axis_is_mappable(c, LACI_OUT(0), 1) ||
+      x->dims[1] == 0)
+    return laci_coupling_status(c);
+  laci_axis_map *map = laci_coupling_add_map(c, LACI_OUT(0), 1, 0, 1, y->dims[1]);
   for (int64_t o = 0; map && o < y->dims[1]; o++)
     map->from[o] = (int32_t)(laci_block_channel_first(node) ? o / (b * b) : o % x->dims[1]);
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
@@ -101,8 +102,8 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int dy = laci_gradient_of(b, node, 0);
   laci_gradient_node made = {
       .type = "DepthToSpace", .n_inputs = 1, .inputs = &dy, .n_attrs = 2, .attrs = attrs};
-  laci_gradient_give(b, node, 0, laci_gradient_add(b, &made, NULL));
-  return laci_gradient_ok(b);
+  laci_gradient_contribute(b, node, 0, laci_gradient_add(b, &made, NULL));
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_space_to_depth = {

@@ -55,7 +55,7 @@ static lac_status check_sizes(laci_infer *infer, const int64_t *sizes, int64_t n
 }
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 1, 2);
+  lac_status st = laci_check_n_inputs(infer, 1, 2);
   if (st) return st;
   const laci_shape *x = laci_in_shape(infer, 0);
   for (int part = 0; part < infer->n_out; part++) infer->out[part].dtype = infer->in[0]->dtype;
@@ -64,7 +64,7 @@ static lac_status infer(laci_infer *infer) {
   st = laci_axis_check(infer->node, x->rank, &axis, infer->err);
   if (st) return st;
   bool present;
-  const int64_t *sizes = find_sizes(infer->node, laci_in_known(infer, 1), &n, &present);
+  const int64_t *sizes = find_sizes(infer->node, laci_in_known_content(infer, 1), &n, &present);
   int64_t size = x->dims[axis];
   if (sizes) st = check_sizes(infer, sizes, n, size);
   for (int part = 0; part < infer->n_out && !st; part++) {
@@ -92,7 +92,7 @@ static lac_status eval(laci_eval *eval) {
     int64_t own =
         inner * (sizes ? sizes[part] : equal_part(x->shape.dims[axis], eval->n_out, part));
     for (int64_t outer = 0; out && outer < n_outer; outer++) {
-      laci_move(out, outer * own, x, outer * row + start, own);
+      laci_copy_elements(out, outer * own, x, outer * row + start, own);
     }
     start += own;
   }
@@ -111,13 +111,14 @@ static void couple_shared(laci_coupling *c, const laci_node *node, const laci_sh
 static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   const laci_shape *x = laci_port_shape(c, 0);
   int axis = x ? laci_axis_of(laci_node_int(node, "axis", 0), x->rank) : -1;
-  if (axis < 0) return laci_coupling_ok(c);
+  if (axis < 0) return laci_coupling_status(c);
   couple_shared(c, node, x, axis);
   int64_t n;
   bool present;
-  const int64_t *sizes = find_sizes(node, laci_contents(graph, node, 1), &n, &present);
-  if (!laci_mappable(c, 0, axis) || present != (sizes != NULL) || (sizes && n != node->n_outputs)) {
-    return laci_coupling_ok(c);
+  const int64_t *sizes = find_sizes(node, laci_known_content(graph, node, 1), &n, &present);
+  if (!laci_axis_is_mappable(c, 0, axis) || present != (sizes != NULL) ||
+      (sizes && n != node->n_outputs)) {
+    return laci_coupling_status(c);
   }
   int64_t start = 0;
   for (int part = 0; part < node->n_outputs; part++) {
@@ -126,12 +127,12 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
     /* sizes that do not fit, which inference did not know */
     if (own < 0 || start + own > x->dims[axis]) break;
     if (y && y->dims[axis] == own) {
-      laci_axis_map *map = laci_map(c, LACI_OUT(part), axis, 0, axis, own);
+      laci_axis_map *map = laci_coupling_add_map(c, LACI_OUT(part), axis, 0, axis, own);
       for (int64_t at = 0; map && at < own; at++) map->from[at] = (int32_t)(start + at);
     }
     start += own;
   }
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 /** dX is the gradients of the parts, concatenated; zeros for a part without a gradient. */
@@ -140,7 +141,8 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   laci_attr axis = laci_attr_int("axis", laci_axis_of(laci_node_int(node, "axis", 0), x.rank));
   int64_t n_sizes;
   bool present;
-  const int64_t *sizes = find_sizes(node, laci_gradient_known(b, node, 1), &n_sizes, &present);
+  const int64_t *sizes =
+      find_sizes(node, laci_gradient_known_content(b, node, 1), &n_sizes, &present);
   if (present != (sizes != NULL)) return laci_gradient_refuse(b, node, "its sizes are not known");
   int *parts = laci_alloc((size_t)node->n_outputs, sizeof *parts), n = 0;
   if (!parts) return LAC_NO_MEMORY;
@@ -148,13 +150,13 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
     int dy = laci_gradient_of(b, node, part);
     laci_shape own = x;
     own.dims[axis.i] = sizes ? sizes[part] : equal_part(x.dims[axis.i], node->n_outputs, part);
-    parts[n++] = dy >= 0 ? dy : laci_gradient_full(b, node->inputs[0], &own, 0);
+    parts[n++] = dy >= 0 ? dy : laci_gradient_store_filled(b, node->inputs[0], &own, 0);
   }
   laci_gradient_node made = {
       .type = "Concat", .n_inputs = n, .inputs = parts, .n_attrs = 1, .attrs = &axis};
-  laci_gradient_give(b, node, 0, laci_gradient_add(b, &made, NULL));
+  laci_gradient_contribute(b, node, 0, laci_gradient_add(b, &made, NULL));
   laci_free(parts);
-  return laci_gradient_ok(b);
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_split = {
@@ -164,7 +166,7 @@ const laci_op laci_op_split = {
                                   {"split", LACI_ATTR_INTS}),
     .moves_data = true,
     .is_fold = true,
-    .aside = 1u << 1,
+    .inputs_without_channels = 1u << 1,
     .infer = infer,
     .eval = eval,
     .couple = couple,

@@ -22,7 +22,7 @@ const laci_op laci_op_sqrt = {.name = "Sqrt",
                               .role = LACI_ROLE_CLEAR,
                               .is_fold = true,
                               .symbol_safe = true,
-                              .infer = laci_infer_same,
+                              .infer = laci_infer_same_type,
                               .eval = eval,
                               .couple = laci_couple_unary,
                               .slope = slope};

@@ -7,7 +7,7 @@
 #include "graph/ops/shared/walk_in.h"
 
 static laci_ints read_axes(const laci_node *node, const laci_buf *content) {
-  return laci_ints_of(node, "axes", node->version >= 13 || node->version == 0 ? 1 : -1, content);
+  return laci_read_ints(node, "axes", node->version >= 13 || node->version == 0 ? 1 : -1, content);
 }
 
 /** Finds the axes that are dropped; returns false where they are not known. */
@@ -15,7 +15,7 @@ static bool find_dropped(const laci_node *node, const laci_ints *axes, const lac
                          bool dropped[LACI_MAX_RANK]) {
   if (axes->present) {
     return axes->known && !axes->has_symbols &&
-           !laci_axes_flags(node, axes, x->rank, false, dropped, NULL);
+           !laci_axes_to_flags(node, axes, x->rank, false, dropped, NULL);
   }
   for (int axis = 0; axis < x->rank; axis++) {
     if (x->dims[axis] < 0) return false;
@@ -25,15 +25,15 @@ static bool find_dropped(const laci_node *node, const laci_ints *axes, const lac
 }
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 1, 2);
+  lac_status st = laci_check_n_inputs(infer, 1, 2);
   if (st) return st;
   bool dropped[LACI_MAX_RANK] = {false};
   infer->out[0].dtype = infer->in[0]->dtype;
   const laci_shape *x = laci_in_shape(infer, 0);
   if (!x) return LAC_OK;
-  laci_ints axes = read_axes(infer->node, laci_in_known(infer, 1));
+  laci_ints axes = read_axes(infer->node, laci_in_known_content(infer, 1));
   if (axes.known && !axes.has_symbols) {
-    st = laci_axes_flags(infer->node, &axes, x->rank, false, dropped, infer->err);
+    st = laci_axes_to_flags(infer->node, &axes, x->rank, false, dropped, infer->err);
     if (st) return st;
   }
   if (!find_dropped(infer->node, &axes, x, dropped)) return LAC_OK;
@@ -51,21 +51,21 @@ static lac_status infer(laci_infer *infer) {
 }
 
 static lac_status eval(laci_eval *eval) {
-  laci_move(eval->out[0], 0, eval->in[0], 0, eval->in[0]->count);
+  laci_copy_elements(eval->out[0], 0, eval->in[0], 0, eval->in[0]->count);
   return LAC_OK;
 }
 
 static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   bool dropped[LACI_MAX_RANK] = {false};
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
-  laci_ints axes = read_axes(node, laci_contents(graph, node, 1));
-  if (!x || !y || !find_dropped(node, &axes, x, dropped)) return laci_coupling_ok(c);
+  laci_ints axes = read_axes(node, laci_known_content(graph, node, 1));
+  if (!x || !y || !find_dropped(node, &axes, x, dropped)) return laci_coupling_status(c);
   for (int axis = 0, to = 0; axis < x->rank; axis++) {
     int label = laci_coupling_new_label(c);
     laci_set_label(c, 0, axis, label);
     if (!dropped[axis]) laci_set_label(c, LACI_OUT(0), to++, label);
   }
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 const laci_op laci_op_squeeze = {.name = "Squeeze",
@@ -73,7 +73,7 @@ const laci_op laci_op_squeeze = {.name = "Squeeze",
                                  .attributes = LACI_ATTRIBUTES({"axes", LACI_ATTR_INTS}),
                                  .moves_data = true,
                                  .is_fold = true,
-                                 .aside = 1u << 1,
+                                 .inputs_without_channels = 1u << 1,
                                  .infer = infer,
                                  .eval = eval,
                                  .couple = couple,

@@ -14,12 +14,12 @@ static int64_t scalar_of(const laci_buf *buf) {
 }
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 2, 4);
+  lac_status st = laci_check_n_inputs(infer, 2, 4);
   if (st) return st;
   const laci_shape *x = laci_in_shape(infer, SIGNAL), *window = laci_in_shape(infer, WINDOW);
   bool has_length = LENGTH < infer->n_in && infer->in[LENGTH];
-  int64_t step = scalar_of(laci_in_known(infer, STEP)), length = -1;
-  if (has_length) length = scalar_of(laci_in_known(infer, LENGTH));
+  int64_t step = scalar_of(laci_in_known_content(infer, STEP)), length = -1;
+  if (has_length) length = scalar_of(laci_in_known_content(infer, LENGTH));
   else if (window && window->rank == 1) length = window->dims[0];
   infer->out[0].dtype = infer->in[SIGNAL]->dtype;
   if (!x) return LAC_OK;
@@ -94,13 +94,13 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   int batch = laci_coupling_new_label(c);
   laci_set_label(c, SIGNAL, 0, batch);
   laci_set_label(c, LACI_OUT(0), 0, batch);
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 const laci_op laci_op_stft = {.name = "STFT",
                               .role = LACI_ROLE_CLEAR,
                               .attributes = LACI_ATTRIBUTES({"onesided", LACI_ATTR_INT}),
-                              .aside = 1u << 1 | 1u << 2 | 1u << 3,
+                              .inputs_without_channels = 1u << 1 | 1u << 2 | 1u << 3,
                               .infer = infer,
                               .eval = eval,
                               .couple = couple};

@@ -15,10 +15,10 @@ static lac_status eval(laci_eval *eval) {
 
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int dy = laci_gradient_of(b, node, 0);
-  laci_gradient_give_broadcast(b, node, 0, dy);
-  if (laci_gradient_wanted(b, node, 1))
-    laci_gradient_give_broadcast(b, node, 1, laci_gradient_unary(b, "Neg", dy));
-  return laci_gradient_ok(b);
+  laci_gradient_contribute_broadcast(b, node, 0, dy);
+  if (laci_gradient_is_wanted(b, node, 1))
+    laci_gradient_contribute_broadcast(b, node, 1, laci_gradient_unary(b, "Neg", dy));
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_sub = {.name = "Sub",

@@ -15,8 +15,8 @@ static lac_status eval(laci_eval *eval) {
 
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   for (int port = 0; port < node->n_inputs; port++)
-    laci_gradient_give_broadcast(b, node, port, laci_gradient_of(b, node, 0));
-  return laci_gradient_ok(b);
+    laci_gradient_contribute_broadcast(b, node, port, laci_gradient_of(b, node, 0));
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_sum = {.name = "Sum",

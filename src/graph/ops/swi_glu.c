@@ -7,7 +7,7 @@
 #include "graph/ops/shared/op_in.h"
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 2, 2);
+  lac_status st = laci_check_n_inputs(infer, 2, 2);
   if (st) return st;
   infer->out[0] = *infer->in[0];
   const laci_shape *a = laci_in_shape(infer, 0), *b = laci_in_shape(infer, 1);
@@ -22,7 +22,7 @@ static lac_status infer(laci_infer *infer) {
 }
 
 static lac_status eval(laci_eval *eval) {
-  lac_status st = laci_want_floats(eval);
+  lac_status st = laci_check_floats(eval);
   double alpha = laci_node_float(eval->node, "alpha", 1);
   for (int64_t at = 0; !st && at < eval->out[0]->count; at++) {
     double a = eval->in[0]->f[at];
@@ -37,14 +37,14 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   double alpha = laci_node_float(node, "alpha", 1);
   int s = laci_gradient_unary(b, "Sigmoid", laci_gradient_scale(b, a, alpha));
   int swish = laci_gradient_binary(b, "Mul", a, s);
-  if (laci_gradient_wanted(b, node, 0)) {
+  if (laci_gradient_is_wanted(b, node, 0)) {
     int bend = laci_gradient_binary(b, "Sub", swish, laci_gradient_binary(b, "Mul", swish, s));
     int slope = laci_gradient_binary(b, "Add", s, laci_gradient_scale(b, bend, alpha));
     int back = laci_gradient_binary(b, "Mul", dy, node->inputs[1]);
-    laci_gradient_give(b, node, 0, laci_gradient_binary(b, "Mul", back, slope));
+    laci_gradient_contribute(b, node, 0, laci_gradient_binary(b, "Mul", back, slope));
   }
-  laci_gradient_give(b, node, 1, laci_gradient_binary(b, "Mul", dy, swish));
-  return laci_gradient_ok(b);
+  laci_gradient_contribute(b, node, 1, laci_gradient_binary(b, "Mul", dy, swish));
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_swi_glu = {.name = "SwiGLU",

@@ -6,7 +6,7 @@
 #include "graph/ops/shared/walk_in.h"
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 2, 3);
+  lac_status st = laci_check_n_inputs(infer, 2, 3);
   if (!st) infer->out[0] = *infer->in[0];
   return st;
 }
@@ -26,7 +26,7 @@ static lac_status eval(laci_eval *eval) {
     return laci_node_fail(eval->node, eval->err, LAC_BAD_SHAPE,
                           "the update does not fit the cache");
   }
-  laci_move(eval->out[0], 0, cache, 0, cache->count);
+  laci_copy_elements(eval->out[0], 0, cache, 0, cache->count);
   int64_t size = x->dims[axis], n = wanted.dims[axis];
   int64_t inner = laci_shape_count_range(x, (int)axis + 1, x->rank);
   int64_t lanes = laci_shape_count_range(x, 1, (int)axis);
@@ -38,7 +38,7 @@ static lac_status eval(laci_eval *eval) {
       return laci_node_fail(eval->node, eval->err, LAC_BAD_VALUE, "place %lld of %lld",
                             (long long)place, (long long)size);
     }
-    laci_move(eval->out[0], (lane * size + place) * inner, update, at * inner, inner);
+    laci_copy_elements(eval->out[0], (lane * size + place) * inner, update, at * inner, inner);
   }
   return LAC_OK;
 }
@@ -48,14 +48,14 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   const laci_shape *x = laci_port_shape(c, 0), *update = laci_port_shape(c, 1);
   c->why = "TensorScatter writes places by their position";
   int axis = x ? laci_axis_of(laci_node_int(node, "axis", -2), x->rank) : -1;
-  if (axis < 1 || !update || update->rank != x->rank) return laci_coupling_ok(c);
-  laci_couple_others(c, 0, LACI_OUT(0), axis);
-  laci_describe(c, 1);
+  if (axis < 1 || !update || update->rank != x->rank) return laci_coupling_status(c);
+  laci_couple_other_axes(c, 0, LACI_OUT(0), axis);
+  laci_coupling_describe_port(c, 1);
   for (int at = 0; at < x->rank; at++) {
     if (at != axis) laci_set_label(c, 1, at, laci_get_label(c, 0, at));
   }
   laci_set_label(c, 2, 0, laci_get_label(c, 0, 0));
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 const laci_op laci_op_tensor_scatter = {

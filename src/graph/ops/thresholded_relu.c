@@ -24,7 +24,7 @@ const laci_op laci_op_thresholded_relu = {.name = "ThresholdedRelu",
                                           .role = LACI_ROLE_CLEAR,
                                           .jumps = true,
                                           .attributes = LACI_ATTRIBUTES({"alpha", LACI_ATTR_FLOAT}),
-                                          .infer = laci_infer_same,
+                                          .infer = laci_infer_same_type,
                                           .eval = eval,
                                           .couple = laci_couple_unary,
                                           .slope = slope};

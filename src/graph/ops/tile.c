@@ -7,12 +7,12 @@
 #include "graph/ops/shared/walk_in.h"
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 2, 2);
+  lac_status st = laci_check_n_inputs(infer, 2, 2);
   if (st) return st;
   infer->out[0].dtype = infer->in[0]->dtype;
   const laci_shape *x = laci_in_shape(infer, 0);
   if (!x) return LAC_OK;
-  laci_ints repeats = laci_ints_of(infer->node, NULL, 1, laci_in_known(infer, 1));
+  laci_ints repeats = laci_read_ints(infer->node, NULL, 1, laci_in_known_content(infer, 1));
   if (repeats.known && repeats.n != x->rank) {
     return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE,
                           "%d repeats for a tensor of %d axes", repeats.n, x->rank);
@@ -53,7 +53,8 @@ static void tile_rows(int64_t begin, int64_t end, void *context) {
       stride *= x->dims[axis];
     }
     for (int64_t at = 0; at < job->row_out; at += job->row_in) {
-      laci_move(job->out, row * job->row_out + at, job->x, from * job->row_in, job->row_in);
+      laci_copy_elements(job->out, row * job->row_out + at, job->x, from * job->row_in,
+                         job->row_in);
     }
   }
 }
@@ -72,23 +73,23 @@ static lac_status eval(laci_eval *eval) {
 
 static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
-  laci_ints repeats = laci_ints_of(node, NULL, 1, laci_contents(graph, node, 1));
+  laci_ints repeats = laci_read_ints(node, NULL, 1, laci_known_content(graph, node, 1));
   if (!x || !y || x->rank != y->rank || !repeats.known || repeats.n != x->rank)
-    return laci_coupling_ok(c);
-  laci_describe(c, 0);
-  laci_describe(c, LACI_OUT(0));
+    return laci_coupling_status(c);
+  laci_coupling_describe_port(c, 0);
+  laci_coupling_describe_port(c, LACI_OUT(0));
   for (int axis = 0; axis < x->rank; axis++) {
     if (repeats.v[axis] == 1) {
       int label = laci_coupling_new_label(c);
       laci_set_label(c, 0, axis, label);
       laci_set_label(c, LACI_OUT(0), axis, label);
-    } else if (laci_mappable(c, 0, axis) && laci_mappable(c, LACI_OUT(0), axis)) {
-      laci_axis_map *map = laci_map(c, LACI_OUT(0), axis, 0, axis, y->dims[axis]);
+    } else if (laci_axis_is_mappable(c, 0, axis) && laci_axis_is_mappable(c, LACI_OUT(0), axis)) {
+      laci_axis_map *map = laci_coupling_add_map(c, LACI_OUT(0), axis, 0, axis, y->dims[axis]);
       for (int64_t at = 0; map && at < y->dims[axis]; at++)
         map->from[at] = (int32_t)(at % x->dims[axis]);
     }
   }
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 /** dY is reshaped so that each axis is repeats x size, then summed over the repeats. */
@@ -108,15 +109,15 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   }
   int sum = laci_gradient_reshape(b, laci_gradient_of(b, node, 0), &cut);
   sum = laci_gradient_sum(b, sum, repeats, false);
-  laci_gradient_give(b, node, 0, laci_gradient_reshape(b, sum, &x));
-  return laci_gradient_ok(b);
+  laci_gradient_contribute(b, node, 0, laci_gradient_reshape(b, sum, &x));
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_tile = {.name = "Tile",
                               .role = LACI_ROLE_CLEAR,
                               .moves_data = true,
                               .is_fold = true,
-                              .aside = 1u << 1,
+                              .inputs_without_channels = 1u << 1,
                               .infer = infer,
                               .eval = eval,
                               .couple = couple,

@@ -10,11 +10,11 @@
 #include "graph/ops/shared/walk_in.h"
 
 static laci_ints read_k(const laci_node *node, const laci_buf *content) {
-  return laci_ints_of(node, NULL, 1, content);
+  return laci_read_ints(node, NULL, 1, content);
 }
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 1, 2);
+  lac_status st = laci_check_n_inputs(infer, 1, 2);
   if (st) return st;
   const laci_shape *x = laci_in_shape(infer, 0);
   infer->out[0].dtype = infer->in[0]->dtype;
@@ -23,7 +23,7 @@ static lac_status infer(laci_infer *infer) {
   int64_t axis = laci_node_int(infer->node, "axis", -1);
   st = laci_axis_check(infer->node, x->rank, &axis, infer->err);
   if (st) return st;
-  laci_ints given = read_k(infer->node, laci_in_known(infer, 1));
+  laci_ints given = read_k(infer->node, laci_in_known_content(infer, 1));
   int64_t k = given.present ? -1 : laci_node_int(infer->node, "k", -1), n = x->dims[axis];
   if (given.known && given.n == 1) k = laci_size_from_element(given.v[0]);
   else if (given.present) k = infer->new_symbol(infer);
@@ -52,16 +52,18 @@ static int compare_values(const entry *a, const entry *b) {
   return (a->i > b->i) - (a->i < b->i);
 }
 
-static int compare_at(const entry *a, const entry *b) { return (a->at > b->at) - (a->at < b->at); }
+static int compare_positions(const entry *a, const entry *b) {
+  return (a->at > b->at) - (a->at < b->at);
+}
 
 static int smallest_first(const void *a, const void *b) {
   int order = compare_values(a, b);
-  return order ? order : compare_at(a, b);
+  return order ? order : compare_positions(a, b);
 }
 
 static int largest_first(const void *a, const void *b) {
   int order = compare_values(b, a);
-  return order ? order : compare_at(a, b);
+  return order ? order : compare_positions(a, b);
 }
 
 static lac_status eval(laci_eval *eval) {
@@ -86,7 +88,7 @@ static lac_status eval(laci_eval *eval) {
     }
     qsort(lane, (size_t)n, sizeof *lane, largest ? largest_first : smallest_first);
     for (int64_t i = 0; i < k; i++) {
-      if (values) laci_move(values, to + i * inner, x, from + lane[i].at * inner, 1);
+      if (values) laci_copy_elements(values, to + i * inner, x, from + lane[i].at * inner, 1);
       if (indices) indices->i[to + i * inner] = lane[i].at;
     }
   }
@@ -99,10 +101,10 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   const laci_shape *x = laci_port_shape(c, 0);
   c->why = "order matters to TopK";
   int axis = x ? laci_axis_of(laci_node_int(node, "axis", -1), x->rank) : -1;
-  if (axis < 0) return laci_coupling_ok(c);
-  laci_couple_others(c, 0, LACI_OUT(0), axis);
-  laci_couple_others(c, 0, LACI_OUT(1), axis);
-  return laci_coupling_ok(c);
+  if (axis < 0) return laci_coupling_status(c);
+  laci_couple_other_axes(c, 0, LACI_OUT(0), axis);
+  laci_couple_other_axes(c, 0, LACI_OUT(1), axis);
+  return laci_coupling_status(c);
 }
 
 const laci_op laci_op_top_k = {
@@ -111,7 +113,7 @@ const laci_op laci_op_top_k = {
     .jumps = true,
     .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}, {"k", LACI_ATTR_INT},
                                   {"largest", LACI_ATTR_INT}, {"sorted", LACI_ATTR_INT}),
-    .aside = 1u << 1,
+    .inputs_without_channels = 1u << 1,
     .infer = infer,
     .eval = eval,
     .couple = couple};

@@ -29,7 +29,7 @@ static lac_status read_perm(const laci_node *node, int rank, int perm[LACI_MAX_R
 
 static lac_status infer(laci_infer *infer) {
   int perm[LACI_MAX_RANK];
-  lac_status st = laci_want_inputs(infer, 1, 1);
+  lac_status st = laci_check_n_inputs(infer, 1, 1);
   if (st) return st;
   infer->out[0].dtype = infer->in[0]->dtype;
   const laci_shape *x = laci_in_shape(infer, 0);
@@ -47,9 +47,9 @@ static lac_status eval(laci_eval *eval) {
   const laci_buf *x = eval->in[0];
   lac_status st = read_perm(eval->node, x->shape.rank, perm, eval->err);
   if (st) return st;
-  laci_strides(&x->shape, own);
+  laci_shape_strides(&x->shape, own);
   for (int axis = 0; axis < x->shape.rank; axis++) strides[axis] = own[perm[axis]];
-  laci_move_strided(eval, x, &eval->out[0]->shape, strides, 0, eval->out[0]);
+  laci_copy_strided(eval, x, &eval->out[0]->shape, strides, 0, eval->out[0]);
   return LAC_OK;
 }
 
@@ -58,13 +58,13 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   int perm[LACI_MAX_RANK];
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
   if (!x || !y || x->rank != y->rank || read_perm(node, x->rank, perm, NULL))
-    return laci_coupling_ok(c);
+    return laci_coupling_status(c);
   for (int axis = 0; axis < x->rank; axis++) {
     int label = laci_coupling_new_label(c);
     laci_set_label(c, 0, perm[axis], label);
     laci_set_label(c, LACI_OUT(0), axis, label);
   }
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
@@ -76,9 +76,9 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
     if (order) back[order[axis]] = axis;
     else back[axis] = x.rank - 1 - axis;
   }
-  laci_gradient_give(b, node, 0,
-                     laci_gradient_transpose(b, laci_gradient_of(b, node, 0), x.rank, back));
-  return laci_gradient_ok(b);
+  laci_gradient_contribute(b, node, 0,
+                           laci_gradient_transpose(b, laci_gradient_of(b, node, 0), x.rank, back));
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_transpose = {.name = "Transpose",

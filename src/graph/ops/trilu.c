@@ -5,7 +5,7 @@
 #include "graph/ops/shared/walk_in.h"
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 1, 2);
+  lac_status st = laci_check_n_inputs(infer, 1, 2);
   if (st) return st;
   const laci_shape *x = laci_in_shape(infer, 0);
   infer->out[0] = *infer->in[0];
@@ -24,7 +24,7 @@ static lac_status eval(laci_eval *eval) {
   for (int64_t at = 0; at < x->count; at++) {
     int64_t beyond =
         at % n_columns - at / n_columns % n_rows - k; /* columns to the right of the diagonal */
-    if (upper ? beyond >= 0 : beyond <= 0) laci_move(eval->out[0], at, x, at, 1);
+    if (upper ? beyond >= 0 : beyond <= 0) laci_copy_elements(eval->out[0], at, x, at, 1);
   }
   return LAC_OK;
 }
@@ -39,7 +39,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
     laci_set_label(c, 0, axis, label);
     laci_set_label(c, LACI_OUT(0), axis, label);
   }
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 /** dX is the same triangle of dY, and zeros elsewhere. */
@@ -51,14 +51,14 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
                              .inputs = inputs,
                              .n_attrs = 1,
                              .attrs = &upper};
-  laci_gradient_give(b, node, 0, laci_gradient_add(b, &made, NULL));
-  return laci_gradient_ok(b);
+  laci_gradient_contribute(b, node, 0, laci_gradient_add(b, &made, NULL));
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_trilu = {.name = "Trilu",
                                .role = LACI_ROLE_CLEAR,
                                .attributes = LACI_ATTRIBUTES({"upper", LACI_ATTR_INT}),
-                               .aside = 1u << 1,
+                               .inputs_without_channels = 1u << 1,
                                .infer = infer,
                                .eval = eval,
                                .couple = couple,

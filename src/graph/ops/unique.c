@@ -19,7 +19,7 @@ typedef struct found {
   int64_t *first; /* [items] */
 } found;
 
-static lac_status split(const laci_node *node, const laci_buf *x, items *it, lac_error *err) {
+static lac_status split_items(const laci_node *node, const laci_buf *x, items *it, lac_error *err) {
   *it = (items){.x = x, .n = x->count, .outer = 1, .inner = 1};
   if (!laci_node_attr(node, "axis")) return LAC_OK;
   int64_t axis = laci_node_int(node, "axis", 0);
@@ -44,19 +44,19 @@ static int compare(const items *it, int64_t a, int64_t b) {
 }
 
 /** Returns the index of the distinct item that equals item k, or -1. */
-static int64_t which(const items *it, const found *f, int64_t k) {
+static int64_t find_equal(const items *it, const found *f, int64_t k) {
   for (int64_t at = 0; at < f->n; at++) {
     if (compare(it, f->first[at], k) == 0) return at;
   }
   return -1;
 }
 
-static lac_status find(const laci_node *node, const items *it, found *f, lac_error *err) {
+static lac_status find_distinct(const laci_node *node, const items *it, found *f, lac_error *err) {
   bool sorted = laci_node_int(node, "sorted", 1) != 0;
   *f = (found){.first = laci_alloc((size_t)it->n, sizeof *f->first)};
   if (!f->first) return laci_fail_memory(err, node->name);
   for (int64_t k = 0; k < it->n; k++) {
-    if (which(it, f, k) >= 0) continue;
+    if (find_equal(it, f, k) >= 0) continue;
     int64_t to = f->n++;
     for (; sorted && to > 0 && compare(it, f->first[to - 1], k) > 0; to--) {
       f->first[to] = f->first[to - 1];
@@ -74,17 +74,17 @@ static bool has_symbol(const laci_buf *x) {
 }
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 1, 1);
+  lac_status st = laci_check_n_inputs(infer, 1, 1);
   if (st) return st;
   const laci_shape *x = laci_in_shape(infer, 0);
-  const laci_buf *content = laci_in_known(infer, 0);
+  const laci_buf *content = laci_in_known_content(infer, 0);
   bool flat = !laci_node_attr(infer->node, "axis");
   int64_t n = -1, axis = laci_node_int(infer->node, "axis", 0);
   if (content && (content->f || content->i) && !has_symbol(content)) {
     items it;
     found f = {0};
-    st = split(infer->node, content, &it, infer->err);
-    if (!st) st = find(infer->node, &it, &f, infer->err);
+    st = split_items(infer->node, content, &it, infer->err);
+    if (!st) st = find_distinct(infer->node, &it, &f, infer->err);
     n = f.n;
     laci_free(f.first);
     if (st) return st;
@@ -112,16 +112,17 @@ static lac_status eval(laci_eval *eval) {
   found f = {0};
   laci_buf *y = laci_result(eval, 0), *first = laci_result(eval, 1);
   laci_buf *inverse = laci_result(eval, 2), *counts = laci_result(eval, 3);
-  lac_status st = split(eval->node, eval->in[0], &it, eval->err);
-  if (!st) st = find(eval->node, &it, &f, eval->err);
+  lac_status st = split_items(eval->node, eval->in[0], &it, eval->err);
+  if (!st) st = find_distinct(eval->node, &it, &f, eval->err);
   for (int64_t at = 0; !st && at < f.n; at++) {
     for (int64_t o = 0; y && o < it.outer; o++) {
-      laci_move(y, (o * f.n + at) * it.inner, it.x, (o * it.n + f.first[at]) * it.inner, it.inner);
+      laci_copy_elements(y, (o * f.n + at) * it.inner, it.x, (o * it.n + f.first[at]) * it.inner,
+                         it.inner);
     }
     if (first) first->i[at] = f.first[at];
   }
   for (int64_t k = 0; !st && (inverse || counts) && k < it.n; k++) {
-    int64_t at = which(&it, &f, k);
+    int64_t at = find_equal(&it, &f, k);
     if (inverse && at >= 0) inverse->i[k] = at;
     if (counts && at >= 0) counts->i[at]++;
   }
@@ -132,7 +133,7 @@ static lac_status eval(laci_eval *eval) {
 static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph, (void)node;
   c->why = "order matters to Unique";
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 const laci_op laci_op_unique = {

@@ -29,14 +29,15 @@ static lac_status read_scales(const laci_node *node, const laci_buf *input, int 
 }
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 1, 2);
+  lac_status st = laci_check_n_inputs(infer, 1, 2);
   if (st) return st;
   infer->out[0].dtype = infer->in[0]->dtype;
   const laci_shape *x = laci_in_shape(infer, 0);
   if (!x) return LAC_OK;
   double scales[LACI_MAX_RANK];
   bool known;
-  st = read_scales(infer->node, laci_in_known(infer, 1), x->rank, scales, &known, infer->err);
+  st = read_scales(infer->node, laci_in_known_content(infer, 1), x->rank, scales, &known,
+                   infer->err);
   if (st) return st;
   laci_shape *y = &infer->out[0].shape;
   y->rank = x->rank;
@@ -76,16 +77,17 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   double scales[LACI_MAX_RANK];
   bool known;
   c->why = "order matters along an axis that Upsample stretches";
-  if (!x || !y || x->rank != y->rank) return laci_coupling_ok(c);
-  const laci_buf *input = laci_contents(graph, node, 1);
-  if (read_scales(node, input, x->rank, scales, &known, NULL) || !known) return laci_coupling_ok(c);
+  if (!x || !y || x->rank != y->rank) return laci_coupling_status(c);
+  const laci_buf *input = laci_known_content(graph, node, 1);
+  if (read_scales(node, input, x->rank, scales, &known, NULL) || !known)
+    return laci_coupling_status(c);
   for (int axis = 0; axis < x->rank; axis++) {
     if (scales[axis] != 1) continue;
     int label = laci_coupling_new_label(c);
     laci_set_label(c, 0, axis, label);
     laci_set_label(c, LACI_OUT(0), axis, label);
   }
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 /** The gradient of Resize, with the coordinates that Upsample uses. */
@@ -95,7 +97,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int dx = laci_gradient_of(b, node, 0);
   laci_shape y = laci_gradient_shape(b, dx);
   double scales[LACI_MAX_RANK];
-  const laci_buf *input = laci_gradient_known(b, node, 1);
+  const laci_buf *input = laci_gradient_known_content(b, node, 1);
   if (read_scales(node, input, x.rank, scales, &known, NULL) || !known)
     return laci_gradient_refuse(b, node, "its scales are not known");
   for (int axis = 0; axis < x.rank; axis++) {
@@ -108,17 +110,17 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
         {.name = "nearest_mode",
          .kind = LACI_ATTR_TEXT,
          .text = y.dims[axis] < x.dims[axis] ? "ceil" : "floor"}};
-    dx = laci_gradient_resampled(b, dx, axis, x.dims[axis], attrs, 3);
+    dx = laci_gradient_of_resize(b, dx, axis, x.dims[axis], attrs, 3);
   }
-  laci_gradient_give(b, node, 0, dx);
-  return laci_gradient_ok(b);
+  laci_gradient_contribute(b, node, 0, dx);
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_upsample = {
     .name = "Upsample",
     .role = LACI_ROLE_CLEAR,
     .attributes = LACI_ATTRIBUTES({"mode", LACI_ATTR_TEXT}, {"scales", LACI_ATTR_FLOATS}),
-    .aside = 1u << 1,
+    .inputs_without_channels = 1u << 1,
     .sizes_from_data = true,
     .infer = infer,
     .eval = eval,

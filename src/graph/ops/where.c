@@ -6,7 +6,7 @@
 #include "graph/ops/shared/walk_in.h"
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 3, 3);
+  lac_status st = laci_check_n_inputs(infer, 3, 3);
   if (st) return st;
   laci_shape *out = &infer->out[0].shape;
   infer->out[0].dtype = infer->in[1]->dtype;
@@ -33,8 +33,8 @@ static void choose_runs(int64_t begin, int64_t end, void *context) {
       bool unsure = laci_eval_is_symbol(job->eval, condition) && !out->f &&
                     in[1]->i[at[1]] != in[2]->i[at[2]];
       if (unsure) out->i[to] = job->eval->new_symbol(job->eval);
-      else if (condition) laci_move(out, to, in[1], at[1], 1);
-      else laci_move(out, to, in[2], at[2], 1);
+      else if (condition) laci_copy_elements(out, to, in[1], at[1], 1);
+      else laci_copy_elements(out, to, in[2], at[2], 1);
     }
   }
 }
@@ -45,20 +45,22 @@ static lac_status eval(laci_eval *eval) {
       !eval->in[2]->f != !eval->out[0]->f) {
     return laci_node_fail(eval->node, eval->err, LAC_UNSUPPORTED, "operands of different types");
   }
-  laci_walk_start(&job.walk, &eval->out[0]->shape);
+  laci_walk_begin(&job.walk, &eval->out[0]->shape);
   for (int port = 0; port < 3; port++) laci_walk_broadcast(&job.walk, &eval->in[port]->shape);
-  laci_walk_ready(&job.walk);
+  laci_walk_merge_axes(&job.walk);
   laci_eval_parallel(eval, job.walk.n_runs, choose_runs, &job);
   return LAC_OK;
 }
 
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
-  int dy = laci_gradient_of(b, node, 0), zero = laci_gradient_scalar(b, dy, 0);
-  if (laci_gradient_wanted(b, node, 1))
-    laci_gradient_give_broadcast(b, node, 1, laci_gradient_where(b, node->inputs[0], dy, zero));
-  if (laci_gradient_wanted(b, node, 2))
-    laci_gradient_give_broadcast(b, node, 2, laci_gradient_where(b, node->inputs[0], zero, dy));
-  return laci_gradient_ok(b);
+  int dy = laci_gradient_of(b, node, 0), zero = laci_gradient_store_scalar(b, dy, 0);
+  if (laci_gradient_is_wanted(b, node, 1))
+    laci_gradient_contribute_broadcast(b, node, 1,
+                                       laci_gradient_where(b, node->inputs[0], dy, zero));
+  if (laci_gradient_is_wanted(b, node, 2))
+    laci_gradient_contribute_broadcast(b, node, 2,
+                                       laci_gradient_where(b, node->inputs[0], zero, dy));
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_where = {.name = "Where",

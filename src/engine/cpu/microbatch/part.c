@@ -54,7 +54,7 @@ lac_status laci_stage_part(laci_arena *arena, const laci_graph *graph, const lac
                                  .n_inputs = asks_shaped ? 2 : 1,
                                  .outputs = ends->outputs,
                                  .n_outputs = ends->n_outputs};
-    st = laci_graph_part(arena, graph, to.nodes, &both, part, err);
+    st = laci_graph_build_part(arena, graph, to.nodes, &both, part, err);
   }
   laci_free(to.values);
   laci_free(to.nodes);

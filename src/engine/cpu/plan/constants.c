@@ -379,7 +379,7 @@ static lac_status fold(laci_cpu_plan *plan, const laci_node *node, look *l, lac_
                     .out = l->results,
                     .err = err};
   if (!st) st = node->op->eval(&eval);
-  if (!st) laci_eval_round(&eval, false);
+  if (!st) laci_eval_round_outputs(&eval, false);
   for (int at = 0; at < node->n_outputs && !st; at++) {
     if (l->results[at]) st = keep(plan, node->outputs[at], l->results[at], err);
   }

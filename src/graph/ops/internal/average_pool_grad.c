@@ -6,7 +6,7 @@
 
 static lac_status infer(laci_infer *infer) {
   laci_shape *dx = &infer->out[0].shape;
-  lac_status st = laci_want_inputs(infer, 1, 1);
+  lac_status st = laci_check_n_inputs(infer, 1, 1);
   if (!st) st = laci_shape_attr(infer->node, "input_shape", dx, infer->err);
   if (st) return st;
   infer->out[0].dtype = infer->in[0]->dtype;
@@ -15,7 +15,7 @@ static lac_status infer(laci_infer *infer) {
 
 static lac_status eval(laci_eval *eval) {
   bool with_pad = laci_node_int(eval->node, "count_include_pad", 0) != 0;
-  return laci_pooling_spread(eval, eval->in[0], eval->out[0], with_pad);
+  return laci_pooling_average_gradient(eval, eval->in[0], eval->out[0], with_pad);
 }
 
 const laci_op laci_op_average_pool_grad = {.name = "AveragePoolGrad",

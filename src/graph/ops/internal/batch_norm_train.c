@@ -11,13 +11,13 @@
 enum { N_INPUTS = 5, N_OUTPUTS = 5 };
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, N_INPUTS, N_INPUTS);
+  lac_status st = laci_check_n_inputs(infer, N_INPUTS, N_INPUTS);
   if (st) return st;
   const laci_shape *x = laci_in_shape(infer, 0);
   if (x && x->rank < 2)
     return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE, "the input has no channel axis");
   for (int port = 1; port < N_INPUTS && !st; port++)
-    st = laci_want_vector(infer, port, x ? x->dims[1] : -1);
+    st = laci_check_input_vector(infer, port, x ? x->dims[1] : -1);
   infer->out[0] = *infer->in[0];
   for (int out = 1; out < infer->n_out && out < N_OUTPUTS; out++) infer->out[out] = *infer->in[1];
   return st;
@@ -48,12 +48,12 @@ static laci_moments moments_of(const job *j, int64_t channel) {
   return (laci_moments){.mean = mean, .variance = squares / n};
 }
 
-static void put(const job *j, int port, int64_t channel, double x) {
+static void write_statistic(const job *j, int port, int64_t channel, double x) {
   laci_buf *out = laci_result(j->eval, port);
   if (out) out->f[channel] = x;
 }
 
-static void run(int64_t begin, int64_t end, void *context) {
+static void normalize_channels(int64_t begin, int64_t end, void *context) {
   const job *j = context;
   const laci_buf *const *in = j->eval->in;
   double n = (double)(j->n_images * j->spatial), unbiased = n > 1 ? n / (n - 1) : 1;
@@ -66,16 +66,17 @@ static void run(int64_t begin, int64_t end, void *context) {
       for (int64_t i = from; i < from + j->spatial; i++)
         j->eval->out[0]->f[i] = (in[0]->f[i] - m.mean) * factor + bias;
     }
-    put(j, 1, channel, m.mean);
-    put(j, 2, channel, m.variance);
+    write_statistic(j, 1, channel, m.mean);
+    write_statistic(j, 2, channel, m.variance);
     if (j->eval->n_out <= 3) continue;
-    put(j, 3, channel, j->keep * in[3]->f[channel] + (1 - j->keep) * m.mean);
-    put(j, 4, channel, j->keep * in[4]->f[channel] + (1 - j->keep) * m.variance * unbiased);
+    write_statistic(j, 3, channel, j->keep * in[3]->f[channel] + (1 - j->keep) * m.mean);
+    write_statistic(j, 4, channel,
+                    j->keep * in[4]->f[channel] + (1 - j->keep) * m.variance * unbiased);
   }
 }
 
 static lac_status eval(laci_eval *eval) {
-  lac_status st = laci_want_floats(eval);
+  lac_status st = laci_check_floats(eval);
   const laci_shape *x = &eval->in[0]->shape;
   if (st || eval->in[0]->count == 0) return st;
   job j = {.eval = eval,
@@ -85,7 +86,7 @@ static lac_status eval(laci_eval *eval) {
            .channels = x->dims[1],
            .spatial = laci_shape_count_range(x, 2, x->rank),
            .n_images = x->dims[0]};
-  laci_eval_parallel(eval, j.channels, run, &j);
+  laci_eval_parallel(eval, j.channels, normalize_channels, &j);
   return LAC_OK;
 }
 
@@ -109,8 +110,8 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
                              .n_attrs = 2,
                              .attrs = attrs};
   (void)laci_gradient_add(b, &made, out);
-  for (int port = 0; port < 3; port++) laci_gradient_give(b, node, port, out[port]);
-  return laci_gradient_ok(b);
+  for (int port = 0; port < 3; port++) laci_gradient_contribute(b, node, port, out[port]);
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_batch_norm_train = {.name = "BatchNormTrain",

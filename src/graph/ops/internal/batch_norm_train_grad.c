@@ -12,14 +12,14 @@
 enum { N_INPUTS = 5 };
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, N_INPUTS, N_INPUTS);
-  if (!st) st = laci_infer_equal(infer, 0, 1);
+  lac_status st = laci_check_n_inputs(infer, N_INPUTS, N_INPUTS);
+  if (!st) st = laci_infer_equal_shapes(infer, 0, 1);
   if (st) return st;
   const laci_shape *x = laci_in_shape(infer, 1);
   if (x && x->rank < 2)
     return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE, "the input has no channel axis");
   for (int port = 2; port < N_INPUTS && !st; port++)
-    st = laci_want_vector(infer, port, x ? x->dims[1] : -1);
+    st = laci_check_input_vector(infer, port, x ? x->dims[1] : -1);
   for (int out = 1; out < infer->n_out && out < 3; out++) infer->out[out] = *infer->in[2];
   return st;
 }
@@ -31,7 +31,7 @@ typedef struct job {
   int64_t channels, spatial, n_images;
 } job;
 
-static void run(int64_t begin, int64_t end, void *context) {
+static void differentiate_channels(int64_t begin, int64_t end, void *context) {
   const job *j = context;
   const double *dy = j->eval->in[0]->f, *x = j->eval->in[1]->f;
   const laci_buf *const *in = j->eval->in;
@@ -57,7 +57,7 @@ static void run(int64_t begin, int64_t end, void *context) {
 }
 
 static lac_status eval(laci_eval *eval) {
-  lac_status st = laci_want_floats(eval);
+  lac_status st = laci_check_floats(eval);
   const laci_shape *x = &eval->in[1]->shape;
   if (st || eval->in[1]->count == 0) return st;
   job j = {.eval = eval,
@@ -66,7 +66,7 @@ static lac_status eval(laci_eval *eval) {
            .channels = x->dims[1],
            .spatial = laci_shape_count_range(x, 2, x->rank),
            .n_images = x->dims[0]};
-  laci_eval_parallel(eval, j.channels, run, &j);
+  laci_eval_parallel(eval, j.channels, differentiate_channels, &j);
   return LAC_OK;
 }
 

@@ -5,7 +5,7 @@
 
 #include "graph/ops/shared/grad_in.h"
 
-static lac_status infer(laci_infer *infer) { return laci_infer_equal(infer, 0, 1); }
+static lac_status infer(laci_infer *infer) { return laci_infer_equal_shapes(infer, 0, 1); }
 
 static lac_status find_bound(const laci_eval *eval, int port, double otherwise, double *bound) {
   const laci_buf *given = laci_operand(eval, port);

@@ -11,9 +11,9 @@ static lac_status infer(laci_infer *infer) {
   int64_t n_groups = 1;
   laci_node_window window;
   laci_shape *dx = &infer->out[0].shape;
-  lac_status st = laci_want_inputs(infer, 2, 2);
+  lac_status st = laci_check_n_inputs(infer, 2, 2);
   if (!st) st = laci_shape_attr(infer->node, "input_shape", dx, infer->err);
-  if (!st) st = laci_conv_groups(infer->node, &n_groups, infer->err);
+  if (!st) st = laci_conv_read_groups(infer->node, &n_groups, infer->err);
   if (st) return st;
   const laci_shape *w = &infer->in[1]->shape;
   infer->out[0].dtype = infer->in[0]->dtype;
@@ -29,7 +29,7 @@ static lac_status infer(laci_infer *infer) {
   laci_shape y = {.rank = dx->rank, .dims = {dx->dims[0], w->dims[0]}};
   st = laci_window_read(infer->node, dx->rank - 2, w, &window, infer->err);
   if (!st) st = laci_window_infer(infer, &window, dx, &y);
-  return st ? st : laci_want_shape(infer, 0, &y);
+  return st ? st : laci_check_input_shape(infer, 0, &y);
 }
 
 static lac_status eval(laci_eval *eval) {
@@ -37,8 +37,8 @@ static lac_status eval(laci_eval *eval) {
   laci_node_window window;
   laci_patches patches;
   const laci_buf *w = eval->in[1];
-  lac_status st = laci_want_floats(eval);
-  if (!st) st = laci_conv_groups(eval->node, &n_groups, eval->err);
+  lac_status st = laci_check_floats(eval);
+  if (!st) st = laci_conv_read_groups(eval->node, &n_groups, eval->err);
   if (!st) st = laci_window_read(eval->node, w->shape.rank - 2, &w->shape, &window, eval->err);
   if (!st) st = laci_patches_init(&patches, eval, &window);
   if (st || eval->out[0]->count == 0 || w->count == 0) return st;

@@ -12,8 +12,8 @@ static lac_status infer(laci_infer *infer) {
   int64_t n_groups = 1;
   int n_spatial = 0;
   laci_node_window window;
-  lac_status st = laci_want_inputs(infer, 2, 2);
-  if (!st) st = laci_conv_groups(infer->node, &n_groups, infer->err);
+  lac_status st = laci_check_n_inputs(infer, 2, 2);
+  if (!st) st = laci_conv_read_groups(infer->node, &n_groups, infer->err);
   if (!st) st = laci_conv_check_ranks(infer, &n_spatial);
   if (st) return st;
   const laci_shape *x = &infer->in[0]->shape, *dy = &infer->in[1]->shape;
@@ -27,7 +27,7 @@ static lac_status infer(laci_infer *infer) {
   laci_shape y = {.rank = x->rank, .dims = {x->dims[0], dy->dims[1]}};
   st = laci_window_read(infer->node, n_spatial, NULL, &window, infer->err);
   if (!st) st = laci_window_infer(infer, &window, x, &y);
-  if (!st) st = laci_want_shape(infer, 1, &y);
+  if (!st) st = laci_check_input_shape(infer, 1, &y);
   laci_shape *dw = &infer->out[0].shape;
   *dw = (laci_shape){.rank = x->rank, .dims = {dy->dims[1], x->dims[1] / n_groups}};
   for (int at = 0; at < n_spatial; at++) dw->dims[at + 2] = st ? 0 : window.axis[at].kernel;
@@ -64,11 +64,11 @@ static double channel_sum(const laci_conv_axis *axis, const double *x, const dou
   return sum;
 }
 
-static void run(int64_t begin, int64_t end, void *context) {
+static void sum_weights(int64_t begin, int64_t end, void *context) {
   const job *j = context;
   const laci_conv_axis *axis = j->p.axis;
-  int64_t in = laci_patches_in(&j->p), out = laci_patches_out(&j->p);
-  int64_t kernel = laci_patches_kernel(&j->p), c_in = j->x->shape.dims[1];
+  int64_t in = laci_patches_input_size(&j->p), out = laci_patches_output_size(&j->p);
+  int64_t kernel = laci_patches_kernel_size(&j->p), c_in = j->x->shape.dims[1];
   int64_t c_out = j->dy->shape.dims[1], own = c_in / j->n_groups;
   for (int64_t at = begin; at < end; at++) {
     int64_t rest = at % kernel, c = at / kernel % own, k = at / kernel / own;
@@ -88,8 +88,8 @@ static lac_status eval(laci_eval *eval) {
   const laci_buf *x = eval->in[0];
   laci_buf y = *eval->in[1], *dy = &y; /* Conv's output; only its geometry is asked for */
   job j = {.x = x, .dy = dy, .dw = eval->out[0]->f};
-  lac_status st = laci_want_floats(eval);
-  if (!st) st = laci_conv_groups(eval->node, &j.n_groups, eval->err);
+  lac_status st = laci_check_floats(eval);
+  if (!st) st = laci_conv_read_groups(eval->node, &j.n_groups, eval->err);
   if (!st) st = laci_window_read(eval->node, x->shape.rank - 2, NULL, &window, eval->err);
   if (st) return st;
   for (int at = 0; at < window.n_spatial; at++)
@@ -97,7 +97,7 @@ static lac_status eval(laci_eval *eval) {
   laci_eval forward = *eval;
   forward.out = &dy;
   st = laci_patches_init(&j.p, &forward, &window);
-  if (!st) laci_eval_parallel(eval, eval->out[0]->count, run, &j);
+  if (!st) laci_eval_parallel(eval, eval->out[0]->count, sum_weights, &j);
   return st;
 }
 

@@ -17,13 +17,13 @@ static lac_status check_shapes(laci_infer *infer, int axis) {
                   : after >= 0 ? dx->dims[axis + 1 + after]
                                : indices->dims[at - axis];
   }
-  return laci_want_shape(infer, 0, &dy);
+  return laci_check_input_shape(infer, 0, &dy);
 }
 
 static lac_status infer(laci_infer *infer) {
   int64_t axis = laci_node_int(infer->node, "axis", 0);
   laci_shape *dx = &infer->out[0].shape;
-  lac_status st = laci_want_inputs(infer, 2, 2);
+  lac_status st = laci_check_n_inputs(infer, 2, 2);
   if (!st) st = laci_shape_attr(infer->node, "input_shape", dx, infer->err);
   if (!st) st = laci_axis_check(infer->node, dx->rank, &axis, infer->err);
   if (st) return st;

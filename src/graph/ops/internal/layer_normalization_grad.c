@@ -16,8 +16,8 @@
 #include "graph/ops/shared/walk_in.h"
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 3, 3);
-  if (!st) st = laci_infer_equal(infer, 0, 1);
+  lac_status st = laci_check_n_inputs(infer, 3, 3);
+  if (!st) st = laci_infer_equal_shapes(infer, 0, 1);
   if (st) return st;
   const laci_shape *x = laci_in_shape(infer, 1), *scale = laci_in_shape(infer, 2);
   for (int out = 1; out < infer->n_out && out < 3; out++) infer->out[out] = *infer->in[2];
@@ -54,7 +54,7 @@ static void find_moments(int64_t begin, int64_t end, void *context) {
 }
 
 /** Sets dX = dY * scale, to be completed later, and adds up dscale and dbias. */
-static void spread(const job *j) {
+static void start_gradients(const job *j) {
   const double *dy = j->eval->in[0]->f, *x = j->eval->in[1]->f, *scale = j->eval->in[2]->f;
   laci_buf *dx = laci_result(j->eval, 0), *dscale = laci_result(j->eval, 1),
            *dbias = laci_result(j->eval, 2);
@@ -91,7 +91,7 @@ static void finish_rows(int64_t begin, int64_t end, void *context) {
 static lac_status eval(laci_eval *eval) {
   const laci_shape *x = &eval->in[1]->shape;
   int64_t axis = laci_node_int(eval->node, "axis", -1);
-  lac_status st = laci_want_floats(eval);
+  lac_status st = laci_check_floats(eval);
   if (!st) st = laci_axis_check(eval->node, x->rank, &axis, eval->err);
   if (st || eval->in[1]->count == 0) return st;
   job j = {.eval = eval,
@@ -100,11 +100,11 @@ static lac_status eval(laci_eval *eval) {
   int64_t rows = eval->in[1]->count / j.n;
   j.moments = laci_alloc((size_t)rows, sizeof *j.moments);
   if (!j.moments) return laci_fail_memory(eval->err, eval->node->name);
-  laci_walk_start(&j.scale, x);
+  laci_walk_begin(&j.scale, x);
   laci_walk_broadcast(&j.scale, &eval->in[2]->shape);
-  laci_walk_ready(&j.scale);
+  laci_walk_merge_axes(&j.scale);
   laci_eval_parallel(eval, rows, find_moments, &j);
-  spread(&j);
+  start_gradients(&j);
   if (eval->out[0]) laci_eval_parallel(eval, rows, finish_rows, &j);
   laci_free(j.moments);
   return LAC_OK;

@@ -6,7 +6,7 @@
 #include "graph/ops/shared/pool_in.h"
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 2, 2);
+  lac_status st = laci_check_n_inputs(infer, 2, 2);
   if (st) return st;
   infer->out[0] = *infer->in[1];
   return laci_in_shape(infer, 1) ? laci_pooling_check(infer, &infer->in[1]->shape) : LAC_OK;
@@ -18,7 +18,7 @@ typedef struct job {
   int64_t in_spatial, out_spatial;
 } job;
 
-static void run(int64_t begin, int64_t end, void *context) {
+static void scatter_channels(int64_t begin, int64_t end, void *context) {
   const job *j = context;
   for (int64_t at = begin * j->out_spatial; at < end * j->out_spatial; at++) {
     int64_t first = at / j->out_spatial * j->in_spatial, place = j->places->i[at];
@@ -30,7 +30,7 @@ static void run(int64_t begin, int64_t end, void *context) {
 static lac_status eval(laci_eval *eval) {
   const laci_buf *dy = eval->in[0], *x = eval->in[1];
   laci_buf *y = NULL, *places = NULL;
-  lac_status st = laci_want_floats(eval);
+  lac_status st = laci_check_floats(eval);
   if (!st) st = laci_buf_create(dy->dtype, &dy->shape, &y, eval->err);
   if (!st) st = laci_buf_create(LAC_DTYPE_I64, &dy->shape, &places, eval->err);
   if (st) goto out;
@@ -45,7 +45,7 @@ static lac_status eval(laci_eval *eval) {
            .dx = eval->out[0],
            .in_spatial = laci_shape_count_range(&x->shape, 2, x->shape.rank),
            .out_spatial = laci_shape_count_range(&dy->shape, 2, dy->shape.rank)};
-  laci_eval_parallel(eval, x->shape.dims[0] * x->shape.dims[1], run, &j);
+  laci_eval_parallel(eval, x->shape.dims[0] * x->shape.dims[1], scatter_channels, &j);
 out:
   laci_buf_destroy(y);
   laci_buf_destroy(places);

@@ -5,7 +5,7 @@
 
 static double value(double dy, double y) { return y > 0 ? dy : 0; }
 
-static lac_status infer(laci_infer *infer) { return laci_infer_equal(infer, 0, 1); }
+static lac_status infer(laci_infer *infer) { return laci_infer_equal_shapes(infer, 0, 1); }
 
 static lac_status eval(laci_eval *eval) {
   return laci_eval_binary(eval, &(laci_binary){.f = value});

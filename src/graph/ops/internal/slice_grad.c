@@ -24,7 +24,7 @@ static lac_status read_cuts(const laci_node *node, const laci_shape *dx, const l
 static lac_status infer(laci_infer *infer) {
   const int64_t *starts, *steps;
   laci_shape *dx = &infer->out[0].shape;
-  lac_status st = laci_want_inputs(infer, 1, 1);
+  lac_status st = laci_check_n_inputs(infer, 1, 1);
   if (!st) st = laci_shape_attr(infer->node, "input_shape", dx, infer->err);
   if (st) return st;
   infer->out[0].dtype = infer->in[0]->dtype;
@@ -39,20 +39,20 @@ static lac_status eval(laci_eval *eval) {
   int64_t strides[LACI_MAX_RANK], offset = 0;
   lac_status st = read_cuts(eval->node, &dx->shape, &dy->shape, &starts, &steps, eval->err);
   if (st || dy->count == 0) return st;
-  laci_strides(&dx->shape, strides);
+  laci_shape_strides(&dx->shape, strides);
   for (int axis = 0; axis < dx->shape.rank; axis++) {
     offset += starts[axis] * strides[axis];
     /* with one position, no step is taken */
     strides[axis] *= dy->shape.dims[axis] > 1 ? steps[axis] : 0;
   }
   laci_walk walk;
-  laci_walk_start(&walk, &dy->shape);
+  laci_walk_begin(&walk, &dy->shape);
   laci_walk_strided(&walk, strides, offset);
-  laci_walk_ready(&walk);
+  laci_walk_merge_axes(&walk);
   laci_walk_seek(&walk, 0);
   for (int64_t run = 0; run < walk.n_runs; run++, laci_walk_next(&walk)) {
     for (int64_t i = 0; i < walk.run; i++)
-      laci_move(dx, walk.at[0] + i * walk.inner[0], dy, run * walk.run + i, 1);
+      laci_copy_elements(dx, walk.at[0] + i * walk.inner[0], dy, run * walk.run + i, 1);
   }
   return LAC_OK;
 }

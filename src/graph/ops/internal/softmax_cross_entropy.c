@@ -8,7 +8,7 @@
 #include "graph/ops/shared/grad_in.h"
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_infer_equal(infer, 0, 1);
+  lac_status st = laci_infer_equal_shapes(infer, 0, 1);
   if (st) return st;
   infer->out[0].shape = (laci_shape){.rank = 0};
   if (infer->in[0]->shape.rank == 2 || infer->in[0]->shape.rank < 0) return LAC_OK;
@@ -28,7 +28,7 @@ static double row_loss(const double *logits, const double *labels, int64_t n) {
 }
 
 static lac_status eval(laci_eval *eval) {
-  lac_status st = laci_want_floats(eval);
+  lac_status st = laci_check_floats(eval);
   if (st) return st;
   int64_t rows = eval->in[0]->shape.dims[0], n = eval->in[0]->shape.dims[1];
   double loss = 0;
@@ -39,12 +39,12 @@ static lac_status eval(laci_eval *eval) {
 }
 
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
-  if (laci_gradient_wanted(b, node, 1))
+  if (laci_gradient_is_wanted(b, node, 1))
     return laci_gradient_refuse(b, node, "labels have no gradient");
   const int inputs[] = {laci_gradient_of(b, node, 0), node->inputs[0], node->inputs[1]};
-  laci_gradient_give(b, node, 0,
-                     laci_gradient_internal(b, "SoftmaxCrossEntropyGrad", 3, inputs, NULL));
-  return laci_gradient_ok(b);
+  laci_gradient_contribute(
+      b, node, 0, laci_gradient_add_internal(b, "SoftmaxCrossEntropyGrad", 3, inputs, NULL));
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_softmax_cross_entropy = {.name = "SoftmaxCrossEntropy",

@@ -6,9 +6,9 @@
 #include "graph/ops/shared/grad_in.h"
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 3, 3);
-  if (!st) st = laci_want_shape(infer, 0, &(laci_shape){.rank = 0});
-  if (!st) st = laci_infer_equal(infer, 1, 2);
+  lac_status st = laci_check_n_inputs(infer, 3, 3);
+  if (!st) st = laci_check_input_shape(infer, 0, &(laci_shape){.rank = 0});
+  if (!st) st = laci_infer_equal_shapes(infer, 1, 2);
   if (st || infer->in[1]->shape.rank == 2 || infer->in[1]->shape.rank < 0) return st;
   return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE, "logits of %d axes, wanted 2",
                         infer->in[1]->shape.rank);
@@ -26,7 +26,7 @@ static void row_gradient(const double *logits, const double *labels, int64_t n, 
 }
 
 static lac_status eval(laci_eval *eval) {
-  lac_status st = laci_want_floats(eval);
+  lac_status st = laci_check_floats(eval);
   if (st) return st;
   int64_t rows = eval->in[1]->shape.dims[0], n = eval->in[1]->shape.dims[1];
   for (int64_t row = 0; row < rows; row++)

@@ -19,7 +19,7 @@ static lac_status read_axes(const laci_node *node, int rank, int *first, int *n,
 
 static lac_status infer(laci_infer *infer) {
   int first, n;
-  lac_status st = laci_infer_equal(infer, 0, 1);
+  lac_status st = laci_infer_equal_shapes(infer, 0, 1);
   if (st || infer->in[0]->shape.rank < 0) return st;
   return read_axes(infer->node, infer->in[0]->shape.rank, &first, &n, infer->err);
 }
@@ -30,7 +30,7 @@ typedef struct job {
   int64_t n, inner;
 } job;
 
-static void run(int64_t begin, int64_t end, void *context) {
+static void differentiate_lines(int64_t begin, int64_t end, void *context) {
   const job *j = context;
   for (int64_t line = begin; line < end; line++) {
     int64_t from = line / j->inner * j->n * j->inner + line % j->inner;
@@ -44,7 +44,7 @@ static void run(int64_t begin, int64_t end, void *context) {
 static lac_status eval(laci_eval *eval) {
   int first, n;
   const laci_shape *shape = &eval->in[0]->shape;
-  lac_status st = laci_want_floats(eval);
+  lac_status st = laci_check_floats(eval);
   if (!st) st = read_axes(eval->node, shape->rank, &first, &n, eval->err);
   if (st || eval->out[0]->count == 0) return st;
   job j = {.dy = eval->in[0]->f,
@@ -52,7 +52,7 @@ static lac_status eval(laci_eval *eval) {
            .dx = eval->out[0]->f,
            .n = laci_shape_count_range(shape, first, first + n),
            .inner = laci_shape_count_range(shape, first + n, shape->rank)};
-  laci_eval_parallel(eval, eval->out[0]->count / j.n, run, &j);
+  laci_eval_parallel(eval, eval->out[0]->count / j.n, differentiate_lines, &j);
   return LAC_OK;
 }
 

@@ -8,14 +8,14 @@
 #include "graph/ops/shared/squared_error_in.h"
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 2, 2);
-  if (!st) st = laci_infer_equal(infer, 0, 1);
+  lac_status st = laci_check_n_inputs(infer, 2, 2);
+  if (!st) st = laci_infer_equal_shapes(infer, 0, 1);
   infer->out[0].shape = (laci_shape){.rank = 0};
   return st;
 }
 
 static lac_status eval(laci_eval *eval) {
-  lac_status st = laci_want_floats(eval);
+  lac_status st = laci_check_floats(eval);
   if (st) return st;
   const laci_buf *x = eval->in[0], *t = eval->in[1];
   double sum = 0;
@@ -25,7 +25,7 @@ static lac_status eval(laci_eval *eval) {
 }
 
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
-  if (laci_gradient_wanted(b, node, 1))
+  if (laci_gradient_is_wanted(b, node, 1))
     return laci_gradient_refuse(b, node, "what is to be met has no gradient");
   const int inputs[] = {laci_gradient_of(b, node, 0), node->inputs[0], node->inputs[1]};
   const laci_attr attrs[] = {laci_attr_float("factor", laci_node_float(node, "factor", 1)),
@@ -36,8 +36,8 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
                                    .inputs = inputs,
                                    .n_attrs = 2,
                                    .attrs = attrs};
-  laci_gradient_give(b, node, 0, laci_gradient_add(b, &made, NULL));
-  return laci_gradient_ok(b);
+  laci_gradient_contribute(b, node, 0, laci_gradient_add(b, &made, NULL));
+  return laci_gradient_status(b);
 }
 
 const laci_op laci_op_squared_error = {.name = "SquaredError",

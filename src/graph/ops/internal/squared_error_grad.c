@@ -5,13 +5,13 @@
 #include "graph/ops/shared/squared_error_in.h"
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 3, 3);
-  if (!st) st = laci_want_shape(infer, 0, &(laci_shape){.rank = 0});
-  return st ? st : laci_infer_equal(infer, 1, 2);
+  lac_status st = laci_check_n_inputs(infer, 3, 3);
+  if (!st) st = laci_check_input_shape(infer, 0, &(laci_shape){.rank = 0});
+  return st ? st : laci_infer_equal_shapes(infer, 1, 2);
 }
 
 static lac_status eval(laci_eval *eval) {
-  lac_status st = laci_want_floats(eval);
+  lac_status st = laci_check_floats(eval);
   if (st) return st;
   const laci_buf *x = eval->in[1], *t = eval->in[2];
   double factor = 2 * eval->in[0]->f[0] * laci_squared_error_scale(eval->node, t);

@@ -10,16 +10,16 @@ typedef struct job {
 } job;
 
 static double (*find_slope(const laci_node *node))(const laci_node *, double) {
-  return node->of ? node->of->slope : NULL;
+  return node->of_op ? node->of_op->slope : NULL;
 }
 
 static lac_status infer(laci_infer *infer) {
-  if (find_slope(infer->node)) return laci_infer_equal(infer, 0, 1);
+  if (find_slope(infer->node)) return laci_infer_equal_shapes(infer, 0, 1);
   return laci_node_fail(infer->node, infer->err, LAC_UNSUPPORTED, "there is no slope of '%s'",
                         laci_node_text(infer->node, "of", ""));
 }
 
-static void run(int64_t begin, int64_t end, void *context) {
+static void multiply_by_slopes(int64_t begin, int64_t end, void *context) {
   const job *j = context;
   const double *dy = j->eval->in[0]->f, *x = j->eval->in[1]->f;
   for (int64_t at = begin; at < end; at++)
@@ -28,8 +28,8 @@ static void run(int64_t begin, int64_t end, void *context) {
 
 static lac_status eval(laci_eval *eval) {
   job j = {.eval = eval, .slope = find_slope(eval->node)};
-  lac_status st = laci_want_floats(eval);
-  if (!st) laci_eval_parallel(eval, eval->out[0]->count, run, &j);
+  lac_status st = laci_check_floats(eval);
+  if (!st) laci_eval_parallel(eval, eval->out[0]->count, multiply_by_slopes, &j);
   return st;
 }
 

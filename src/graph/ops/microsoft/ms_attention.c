@@ -46,10 +46,11 @@ static bool read_widths(const laci_node *node, int64_t packed, widths *w) {
 static lac_status infer(laci_infer *infer) {
   widths w;
   int64_t packed = laci_in_size(infer, W, 1);
-  lac_status st = laci_want_inputs(infer, 2, 7);
-  if (!st) st = laci_want_sizes(infer, X, 3, (const int64_t[]){-1, -1, laci_in_size(infer, W, 0)});
-  if (!st) st = laci_want_sizes(infer, W, 2, (const int64_t[]){-1, -1});
-  if (!st) st = laci_want_sizes(infer, BIAS, 1, &packed);
+  lac_status st = laci_check_n_inputs(infer, 2, 7);
+  if (!st)
+    st = laci_check_input_sizes(infer, X, 3, (const int64_t[]){-1, -1, laci_in_size(infer, W, 0)});
+  if (!st) st = laci_check_input_sizes(infer, W, 2, (const int64_t[]){-1, -1});
+  if (!st) st = laci_check_input_sizes(infer, BIAS, 1, &packed);
   if (st) return st;
   if (!read_widths(infer->node, packed, &w)) {
     return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE,
@@ -57,7 +58,7 @@ static lac_status infer(laci_infer *infer) {
                           (long long)packed, (long long)w.heads);
   }
   int64_t batch = laci_in_size(infer, X, 0), size = w.q < 0 ? -1 : w.q / w.heads;
-  st = laci_want_sizes(infer, PAST, 5, (const int64_t[]){2, batch, w.heads, -1, size});
+  st = laci_check_input_sizes(infer, PAST, 5, (const int64_t[]){2, batch, w.heads, -1, size});
   if (st) return st;
   const laci_shape *x = laci_in_shape(infer, X), *past = laci_in_shape(infer, PAST);
   infer->out[Y].dtype = infer->in[X]->dtype;
@@ -99,7 +100,7 @@ static lac_status project(const laci_eval *eval, double *out) {
   return laci_gemm_run(eval, &product);
 }
 
-static lac_status refuse(const laci_eval *eval) {
+static lac_status check_supported(const laci_eval *eval) {
   const laci_node *node = eval->node;
   bool shared = laci_node_int(node, "past_present_share_buffer", 0) != 0;
   if (shared || laci_operand(eval, PAST_LENGTH))
@@ -117,8 +118,8 @@ static lac_status refuse(const laci_eval *eval) {
 
 /** Returns the rows of keys (which 0) or values (1), joined with those of the past where there are
  * any. */
-static laci_rows rows_of(const laci_row_attention *a, const laci_key_mask *mask,
-                         const laci_buf *past, int which, laci_rows now, double *room) {
+static laci_rows join_past(const laci_row_attention *a, const laci_key_mask *mask,
+                           const laci_buf *past, int which, laci_rows now, double *room) {
   int64_t size = which ? a->size_v : a->size, tokens = a->n_keys;
   laci_joined joined = {.n_batch = a->n_batch,
                         .n_heads = a->n_heads,
@@ -127,7 +128,7 @@ static laci_rows rows_of(const laci_row_attention *a, const laci_key_mask *mask,
                         .size = size,
                         .past = past ? past->f + which * (past->count / 2) : NULL,
                         .now = now};
-  laci_join_rows(&joined, room);
+  laci_join_past_rows(&joined, room);
   return (laci_rows){
       .x = room, .batch = a->n_heads * tokens * size, .head = tokens * size, .token = size};
 }
@@ -165,8 +166,8 @@ static lac_status attend(const laci_eval *eval, const widths *w, const double *p
   double *keys = present ? present->f : room;
   if (past || present) {
     int64_t all_keys = a.n_batch * a.n_heads * a.n_keys * a.size;
-    a.k = rows_of(&a, &mask, past, 0, a.k, keys);
-    a.v = rows_of(&a, &mask, past, 1, a.v, keys + all_keys);
+    a.k = join_past(&a, &mask, past, 0, a.k, keys);
+    a.v = join_past(&a, &mask, past, 1, a.v, keys + all_keys);
   }
   return laci_attend_run(eval, &a);
 }
@@ -175,7 +176,7 @@ static lac_status eval(laci_eval *eval) {
   const laci_shape *x = &eval->in[X]->shape;
   const laci_buf *past = laci_operand(eval, PAST);
   widths w;
-  lac_status st = refuse(eval);
+  lac_status st = check_supported(eval);
   if (st || !read_widths(eval->node, eval->in[W]->shape.dims[1], &w)) return st;
   int64_t rows = x->dims[0] * x->dims[1];
   int64_t all = rows + (past ? x->dims[0] * past->shape.dims[3] : 0);
@@ -197,12 +198,13 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   const laci_shape *y = laci_port_shape(c, LACI_OUT(Y));
   widths w;
   c->why = "tokens and heads of Attention stand in an order";
-  if (!x || !weight || !y || !laci_mappable(c, W, 1) || !read_widths(node, weight->dims[1], &w) ||
-      (laci_has_input(node, BIAS) && !laci_mappable(c, BIAS, 0)))
-    return laci_coupling_ok(c);
+  if (!x || !weight || !y || !laci_axis_is_mappable(c, W, 1) ||
+      !read_widths(node, weight->dims[1], &w) ||
+      (laci_has_input(node, BIAS) && !laci_axis_is_mappable(c, BIAS, 0)))
+    return laci_coupling_status(c);
   bool cached = laci_has_input(node, PAST) || laci_has_output(node, PRESENT);
   int in = laci_coupling_new_label(c), n_places = laci_has_input(node, BIAS) ? 4 : 2;
-  laci_describe(c, LACI_OUT(Y));
+  laci_coupling_describe_port(c, LACI_OUT(Y));
   laci_set_label(c, X, 2, in);
   laci_set_label(c, W, 0, in);
   const laci_channels places[] = {{W, 1, 0}, {W, 1, w.q}, {BIAS, 0, 0}, {BIAS, 0, w.q}};
@@ -220,12 +222,12 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
                              .copies = 1};
   if (cached) {
     c->why = "channels of heads are kept in a cache";
-    return laci_coupling_ok(c);
+    return laci_coupling_status(c);
   }
   if (laci_node_int(node, "do_rotary", 0)) laci_hold_query_keys(c, &q);
   else laci_couple_query_keys(c, &q);
   laci_couple_values(c, &v);
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 static int weights(const laci_graph *graph, const laci_node *node, laci_weight_axes axes[2]) {
@@ -245,7 +247,7 @@ const laci_op laci_op_ms_attention = {
         {"qkv_hidden_sizes", LACI_ATTR_INTS}, {"rotary_embedding_dim", LACI_ATTR_INT},
         {"scale", LACI_ATTR_FLOAT}, {"unidirectional", LACI_ATTR_INT}),
     .weights = weights,
-    .aside = 1u << 3 | 1u << 4 | 1u << 5 | 1u << 6,
+    .inputs_without_channels = 1u << 3 | 1u << 4 | 1u << 5 | 1u << 6,
     .infer = infer,
     .eval = eval,
     .couple = couple};

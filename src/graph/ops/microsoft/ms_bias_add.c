@@ -4,12 +4,12 @@
 #include "graph/ops/shared/microsoft_in.h"
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 3, 3);
+  lac_status st = laci_check_n_inputs(infer, 3, 3);
   if (st) return st;
   const laci_shape *x = laci_in_shape(infer, 0);
   int64_t size = laci_in_size(infer, 0, -1);
-  st = laci_want_sizes(infer, 1, 1, &size);
-  if (!st && x) st = laci_want_sizes(infer, 2, x->rank, x->dims);
+  st = laci_check_input_sizes(infer, 1, 1, &size);
+  if (!st && x) st = laci_check_input_sizes(infer, 2, x->rank, x->dims);
   if (!st) infer->out[0] = *infer->in[0];
   return st;
 }

@@ -9,10 +9,10 @@
 #include "graph/ops/shared/microsoft_in.h"
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 2, 2);
+  lac_status st = laci_check_n_inputs(infer, 2, 2);
   if (st) return st;
   int64_t size = laci_in_size(infer, 0, -1);
-  st = laci_want_sizes(infer, 1, 1, &size);
+  st = laci_check_input_sizes(infer, 1, 1, &size);
   infer->out[0] = *infer->in[0];
   const laci_shape *x = laci_in_shape(infer, 0);
   if (st || !x) return st;
@@ -24,7 +24,7 @@ static lac_status infer(laci_infer *infer) {
 }
 
 static lac_status eval(laci_eval *eval) {
-  lac_status st = laci_want_floats(eval);
+  lac_status st = laci_check_floats(eval);
   const laci_buf *x = eval->in[0];
   int64_t n = eval->out[0]->shape.dims[x->shape.rank - 1];
   const double *bias = eval->in[1]->f;
@@ -39,25 +39,25 @@ static lac_status eval(laci_eval *eval) {
 static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph, (void)node;
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
-  if (!x || !y || !laci_port_shape(c, 1) || !laci_mappable(c, 0, x->rank - 1) ||
-      !laci_mappable(c, 1, 0))
-    return laci_coupling_ok(c);
+  if (!x || !y || !laci_port_shape(c, 1) || !laci_axis_is_mappable(c, 0, x->rank - 1) ||
+      !laci_axis_is_mappable(c, 1, 0))
+    return laci_coupling_status(c);
   int last = x->rank - 1;
   int64_t n = y->dims[last];
-  laci_couple_others(c, 0, LACI_OUT(0), last);
+  laci_couple_other_axes(c, 0, LACI_OUT(0), last);
   for (int port = 0; port < 2; port++) {
     for (int half = 0; half < 2; half++) {
-      laci_map_straight(c,
-                        (laci_axis_map){.out_port = LACI_OUT(0),
-                                        .out_axis = last,
-                                        .in_port = port,
-                                        .in_axis = port ? 0 : last,
-                                        .n_out = n,
-                                        .n = n},
-                        half * n);
+      laci_coupling_add_straight_map(c,
+                                     (laci_axis_map){.out_port = LACI_OUT(0),
+                                                     .out_axis = last,
+                                                     .in_port = port,
+                                                     .in_axis = port ? 0 : last,
+                                                     .n_out = n,
+                                                     .n = n},
+                                     half * n);
     }
   }
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 const laci_op laci_op_ms_bias_split_gelu = {.name = "BiasSplitGelu",

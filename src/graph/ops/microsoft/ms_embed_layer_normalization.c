@@ -15,7 +15,7 @@ enum { IDS, KINDS, WORDS, PLACES, KIND_TABLE, GAMMA, BETA, MASK, PLACE_IDS };
 enum { Y, KEPT, SUM };
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 1, 9);
+  lac_status st = laci_check_n_inputs(infer, 1, 9);
   static const int wanted[] = {WORDS, PLACES, GAMMA, BETA};
   for (int k = 0; k < 4 && !st; k++) {
     if (wanted[k] >= infer->n_in || !infer->in[wanted[k]])
@@ -25,9 +25,10 @@ static lac_status infer(laci_infer *infer) {
   int64_t size = laci_in_size(infer, WORDS, 1), batch = laci_in_size(infer, IDS, 0);
   const int64_t ids[] = {batch, laci_in_size(infer, IDS, 1)}, table[] = {-1, size};
   static const int of_ids[] = {IDS, KINDS, MASK}, tables[] = {WORDS, PLACES, KIND_TABLE};
-  for (int k = 0; k < 3 && !st; k++) st = laci_want_sizes(infer, of_ids[k], 2, ids);
-  for (int k = 0; k < 3 && !st; k++) st = laci_want_sizes(infer, tables[k], 2, table);
-  for (int port = GAMMA; port <= BETA && !st; port++) st = laci_want_sizes(infer, port, 1, &size);
+  for (int k = 0; k < 3 && !st; k++) st = laci_check_input_sizes(infer, of_ids[k], 2, ids);
+  for (int k = 0; k < 3 && !st; k++) st = laci_check_input_sizes(infer, tables[k], 2, table);
+  for (int port = GAMMA; port <= BETA && !st; port++)
+    st = laci_check_input_sizes(infer, port, 1, &size);
   if (st) return st;
   laci_shape y = {.rank = 3, .dims = {batch, ids[1], size}};
   const laci_shape *id_shape = laci_in_shape(infer, IDS), *words = laci_in_shape(infer, WORDS);
@@ -108,8 +109,8 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   for (int k = 0; k < 2; k++) laci_set_label(c, vectors[k], 0, label);
   laci_set_label(c, LACI_OUT(Y), 2, label);
   laci_set_label(c, LACI_OUT(SUM), 2, label);
-  laci_normalize(c, label);
-  return laci_coupling_ok(c);
+  laci_coupling_mark_normalized(c, label);
+  return laci_coupling_status(c);
 }
 
 const laci_op laci_op_ms_embed_layer_normalization = {
@@ -117,7 +118,7 @@ const laci_op laci_op_ms_embed_layer_normalization = {
     .domain = LACI_MICROSOFT,
     .role = LACI_ROLE_INFER,
     .attributes = LACI_ATTRIBUTES({"epsilon", LACI_ATTR_FLOAT}, {"mask_index_type", LACI_ATTR_INT}),
-    .aside = 1u << 0 | 1u << 1 | 1u << 7 | 1u << 8,
+    .inputs_without_channels = 1u << 0 | 1u << 1 | 1u << 7 | 1u << 8,
     .infer = infer,
     .eval = eval,
     .couple = couple};

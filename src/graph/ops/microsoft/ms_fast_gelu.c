@@ -12,14 +12,14 @@ static double value(double x, double bias) {
   return sum / 2 * (1 + tanh(M_SQRT2 / sqrt(M_PI) * (sum + 0.044715 * sum * sum * sum)));
 }
 
-static double value_alone(double x, const void *context) {
+static double value_without_bias(double x, const void *context) {
   (void)context;
   return value(x, 0);
 }
 
 static lac_status eval(laci_eval *eval) {
   if (laci_operand(eval, 1)) return laci_eval_binary(eval, &(laci_binary){.f = value});
-  return laci_eval_unary(eval, &(laci_unary){.f = value_alone}, NULL);
+  return laci_eval_unary(eval, &(laci_unary){.f = value_without_bias}, NULL);
 }
 
 const laci_op laci_op_ms_fast_gelu = {.name = "FastGelu",

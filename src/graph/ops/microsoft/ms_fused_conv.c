@@ -7,12 +7,12 @@
 enum { X, W, BIAS, SUM };
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 2, 4);
+  lac_status st = laci_check_n_inputs(infer, 2, 4);
   laci_infer conv = *infer;
   if (conv.n_in > SUM) conv.n_in = SUM;
   if (!st) st = laci_op_conv.infer(&conv);
   const laci_shape *y = &infer->out[0].shape;
-  return st || y->rank < 0 ? st : laci_want_sizes(infer, SUM, y->rank, y->dims);
+  return st || y->rank < 0 ? st : laci_check_input_sizes(infer, SUM, y->rank, y->dims);
 }
 
 static lac_status eval(laci_eval *eval) {
@@ -25,7 +25,7 @@ static lac_status eval(laci_eval *eval) {
 static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   laci_fused_function activation;
   c->why = "an unknown function after the convolution";
-  if (!laci_activation_read(node, &activation)) return laci_coupling_ok(c);
+  if (!laci_activation_read(node, &activation)) return laci_coupling_status(c);
   lac_status st = laci_op_conv.couple(graph, node, c);
   const laci_shape *sum = laci_port_shape(c, SUM), *y = laci_port_shape(c, LACI_OUT(0));
   if (st || !sum || !y || sum->rank != y->rank) {
@@ -34,21 +34,21 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
       laci_set_label(c, LACI_OUT(0), axis, LACI_FIXED);
     return st;
   }
-  laci_describe(c, SUM);
+  laci_coupling_describe_port(c, SUM);
   for (int axis = 0; axis < 2; axis++) {
     int label = laci_get_label(c, LACI_OUT(0), axis);
     if (label > 0) laci_set_label(c, SUM, axis, label);
   }
   if (laci_get_label(c, LACI_OUT(0), 1) == LACI_MAPPED)
-    laci_map_straight(c,
-                      (laci_axis_map){.out_port = LACI_OUT(0),
-                                      .out_axis = 1,
-                                      .in_port = SUM,
-                                      .in_axis = 1,
-                                      .n_out = y->dims[1],
-                                      .n = y->dims[1]},
-                      0);
-  return laci_coupling_ok(c);
+    laci_coupling_add_straight_map(c,
+                                   (laci_axis_map){.out_port = LACI_OUT(0),
+                                                   .out_axis = 1,
+                                                   .in_port = SUM,
+                                                   .in_axis = 1,
+                                                   .n_out = y->dims[1],
+                                                   .n = y->dims[1]},
+                                   0);
+  return laci_coupling_status(c);
 }
 
 static int weights(const laci_graph *graph, const laci_node *node, laci_weight_axes axes[2]) {

@@ -14,7 +14,7 @@ static lac_status eval(laci_eval *eval) {
 static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   laci_fused_function activation;
   c->why = "an unknown function after the product";
-  if (!laci_activation_read(node, &activation)) return laci_coupling_ok(c);
+  if (!laci_activation_read(node, &activation)) return laci_coupling_status(c);
   c->why = NULL;
   return laci_op_gemm.couple(graph, node, c);
 }

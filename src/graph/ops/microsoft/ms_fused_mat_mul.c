@@ -39,7 +39,7 @@ static operand operand_of(const laci_node *node, int port, const laci_shape *sha
 }
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 2, 2);
+  lac_status st = laci_check_n_inputs(infer, 2, 2);
   if (st) return st;
   laci_type types[2];
   const laci_type *in[2] = {&types[0], &types[1]};
@@ -53,7 +53,7 @@ static lac_status infer(laci_infer *infer) {
 }
 
 /** Makes *out the operand transposed for the product; NULL where it has that layout already. */
-static lac_status move(const laci_eval *eval, int port, laci_buf **out) {
+static lac_status transpose_operand(const laci_eval *eval, int port, laci_buf **out) {
   const laci_buf *in = eval->in[port];
   operand o = operand_of(eval->node, port, &in->shape);
   int64_t strides[LACI_MAX_RANK], moved[LACI_MAX_RANK];
@@ -61,18 +61,18 @@ static lac_status move(const laci_eval *eval, int port, laci_buf **out) {
   if (!o.moved) return LAC_OK;
   lac_status st = laci_buf_create(in->dtype, &o.shape, out, eval->err);
   if (st) return st;
-  laci_strides(&in->shape, strides);
+  laci_shape_strides(&in->shape, strides);
   for (int axis = 0; axis < o.shape.rank; axis++) moved[axis] = strides[o.axis[axis]];
-  laci_move_strided(eval, in, &o.shape, moved, 0, *out);
+  laci_copy_strided(eval, in, &o.shape, moved, 0, *out);
   return LAC_OK;
 }
 
 static lac_status eval(laci_eval *eval) {
   laci_buf *moved[2] = {NULL, NULL};
   const laci_buf *in[2] = {eval->in[0], eval->in[1]};
-  lac_status st = laci_want_floats(eval);
+  lac_status st = laci_check_floats(eval);
   for (int port = 0; port < 2 && !st; port++) {
-    st = move(eval, port, &moved[port]);
+    st = transpose_operand(eval, port, &moved[port]);
     if (moved[port]) in[port] = moved[port];
   }
   laci_eval product = *eval;
@@ -109,13 +109,13 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   (void)graph;
   const laci_shape *a = laci_port_shape(c, 0), *b = laci_port_shape(c, 1);
   const laci_shape *y = laci_port_shape(c, LACI_OUT(0));
-  if (!a || !b || !y || a->rank < 1 || b->rank < 1) return laci_coupling_ok(c);
+  if (!a || !b || !y || a->rank < 1 || b->rank < 1) return laci_coupling_status(c);
   const operand o[2] = {operand_of(node, 0, a), operand_of(node, 1, b)};
   int tail = (a->rank > 1) + (b->rank > 1), batches = y->rank - tail;
   int widest = (a->rank > b->rank ? a->rank : b->rank) - 2;
-  if (batches != (widest > 0 ? widest : 0)) return laci_coupling_ok(c);
-  for (int port = 0; port < 2; port++) laci_describe(c, port);
-  laci_describe(c, LACI_OUT(0));
+  if (batches != (widest > 0 ? widest : 0)) return laci_coupling_status(c);
+  for (int port = 0; port < 2; port++) laci_coupling_describe_port(c, port);
+  laci_coupling_describe_port(c, LACI_OUT(0));
   int k = laci_coupling_new_label(c);
   laci_set_label(c, 0, o[0].axis[a->rank - 1], k);
   laci_set_label(c, 1, o[1].axis[b->rank > 1 ? b->rank - 2 : 0], k);
@@ -130,7 +130,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
     laci_set_label(c, LACI_OUT(0), y->rank - 1, col);
   }
   for (int back = 1; back <= batches; back++) couple_batch(c, o, back, batches - back);
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 /** Describes operands of two axes as weights; a batch of matrices is no weight. */

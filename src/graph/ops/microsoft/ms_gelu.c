@@ -16,6 +16,6 @@ static lac_status eval(laci_eval *eval) {
 const laci_op laci_op_ms_gelu = {.name = "Gelu",
                                  .domain = LACI_MICROSOFT,
                                  .role = LACI_ROLE_CLEAR,
-                                 .infer = laci_infer_same,
+                                 .infer = laci_infer_same_type,
                                  .eval = eval,
                                  .couple = laci_couple_unary};

@@ -47,7 +47,7 @@ static lac_status fail_operands(const laci_node *node, lac_error *err) {
 static int64_t cached_tokens(laci_infer *infer, const laci_shape *q) {
   bool has_past = PAST_K < infer->n_in && infer->in[PAST_K];
   int64_t past = has_past ? laci_in_size(infer, PAST_K, 2) : 0;
-  const laci_buf *known = laci_in_known(infer, TOTAL);
+  const laci_buf *known = laci_in_known_content(infer, TOTAL);
   int64_t total = known && known->i && known->count == 1 ? known->i[0] : -1;
   if (total < 0) total = has_past ? -1 : q->dims[1];
   if (total < 0 || past < 0) return infer->new_symbol(infer);
@@ -55,7 +55,7 @@ static int64_t cached_tokens(laci_infer *infer, const laci_shape *q) {
 }
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 1, 17);
+  lac_status st = laci_check_n_inputs(infer, 1, 17);
   if (st) return st;
   const laci_shape *q = laci_in_shape(infer, Q), *k = laci_in_shape(infer, K);
   for (int out = 0; out < infer->n_out; out++) infer->out[out].dtype = infer->in[Q]->dtype;
@@ -64,9 +64,9 @@ static lac_status infer(laci_infer *infer) {
   int64_t batch = q ? q->dims[0] : -1, tokens = q ? q->dims[1] : -1;
   int64_t width = h.size < 0 ? -1 : h.kv * h.size;
   for (int port = K; port <= V && !st; port++)
-    st = laci_want_sizes(infer, port, 3, (const int64_t[]){batch, tokens, width});
+    st = laci_check_input_sizes(infer, port, 3, (const int64_t[]){batch, tokens, width});
   for (int port = PAST_K; port <= PAST_V && !st; port++)
-    st = laci_want_sizes(infer, port, 4, (const int64_t[]){batch, h.kv, -1, h.size});
+    st = laci_check_input_sizes(infer, port, 4, (const int64_t[]){batch, h.kv, -1, h.size});
   if (st || !q) return st;
   int64_t y = h.size < 0 ? infer->new_symbol(infer) : h.q * h.size;
   infer->out[Y].shape = (laci_shape){.rank = 3, .dims = {batch, tokens, y}};
@@ -89,14 +89,14 @@ typedef struct job {
 } job;
 
 /** Returns how many tokens of a batch entry come before the new ones. */
-static int64_t before(const job *j, int64_t batch) {
+static int64_t tokens_before(const job *j, int64_t batch) {
   const laci_buf *lengths = j->eval->in[LENGTHS];
   return j->first ? 0 : laci_buf_get_i(lengths, batch) + 1 - j->tokens;
 }
 
 static int64_t position_of(const job *j, int64_t batch, int64_t token) {
   const laci_buf *positions = laci_operand(j->eval, POSITIONS);
-  if (!positions) return before(j, batch) + token;
+  if (!positions) return tokens_before(j, batch) + token;
   return j->first ? positions->i[0] + token : positions->i[batch * j->tokens + token];
 }
 
@@ -128,7 +128,7 @@ static const double *row_of(const job *j, int port, int64_t head, int64_t row) {
 }
 
 /** Copies the new rows of a head, rotated where do_rotary requires it. */
-static bool take_rows(const job *j, int port, int64_t batch, int64_t head, double *out) {
+static bool copy_rows(const job *j, int port, int64_t batch, int64_t head, double *out) {
   bool rotated = port != V && laci_node_int(j->eval->node, "do_rotary", 0) != 0, ok = true;
   for (int64_t token = 0; token < j->tokens; token++) {
     double *to = out + token * j->h.size;
@@ -139,18 +139,18 @@ static bool take_rows(const job *j, int port, int64_t batch, int64_t head, doubl
 }
 
 /** Fills the queries and all keys and values, past and new. */
-static bool take_all(const job *j) {
+static bool copy_all_rows(const job *j) {
   bool ok = true;
   for (int64_t at = 0; at < j->batch * j->h.q; at++)
-    ok &= take_rows(j, Q, at / j->h.q, at % j->h.q, j->q + at * j->tokens * j->h.size);
+    ok &= copy_rows(j, Q, at / j->h.q, at % j->h.q, j->q + at * j->tokens * j->h.size);
   for (int64_t at = 0; at < j->batch * j->h.kv; at++) {
-    int64_t batch = at / j->h.kv, n = before(j, batch);
+    int64_t batch = at / j->h.kv, n = tokens_before(j, batch);
     for (int port = K; port <= V; port++) {
       const laci_buf *past = laci_operand(j->eval, port == K ? PAST_K : PAST_V);
       double *out = (port == K ? j->k : j->v) + at * j->n_keys * j->h.size;
       if (past && n)
         memcpy(out, past->f + at * j->n_past * j->h.size, (size_t)(n * j->h.size) * sizeof *out);
-      ok &= take_rows(j, port, batch, at % j->h.kv, out + n * j->h.size);
+      ok &= copy_rows(j, port, batch, at % j->h.kv, out + n * j->h.size);
     }
   }
   return ok;
@@ -159,8 +159,8 @@ static bool take_all(const job *j) {
 static double bias_of(const laci_row_attention *a, laci_pair_place place) {
   const job *j = a->context;
   const laci_buf *bias = laci_operand(j->eval, SCORE_BIAS);
-  int64_t own = before(j, place.batch) + place.query;
-  int64_t last = j->causal ? own : before(j, place.batch) + j->tokens - 1;
+  int64_t own = tokens_before(j, place.batch) + place.query;
+  int64_t last = j->causal ? own : tokens_before(j, place.batch) + j->tokens - 1;
   if (place.key > last || (j->window >= 0 && place.key <= own - j->window)) return -INFINITY;
   if (!bias) return 0;
   const int64_t *dims = bias->shape.dims;
@@ -169,7 +169,7 @@ static double bias_of(const laci_row_attention *a, laci_pair_place place) {
 }
 
 /** Returns why the node cannot be evaluated; NULL: it can. */
-static const char *refuse(const laci_eval *eval) {
+static const char *why_unsupported(const laci_eval *eval) {
   for (int port = SINK + 1; port < eval->n_in; port++) {
     if (eval->in[port]) return "scales, norms or lengths of queries inside of it";
   }
@@ -204,7 +204,7 @@ static bool check(const job *j) {
       (past_v && past_v->shape.dims[2] != j->n_past) || !tables_fit(j))
     return false;
   for (int64_t batch = 0; batch < j->batch; batch++) {
-    int64_t n = before(j, batch);
+    int64_t n = tokens_before(j, batch);
     if (n < 0 || n > j->n_past || n + j->tokens > j->n_keys) return false;
   }
   if (!bias) return true;
@@ -242,7 +242,7 @@ static lac_status eval(laci_eval *eval) {
   const laci_node *node = eval->node;
   const laci_shape *q = &eval->in[Q]->shape;
   const laci_buf *past = laci_operand(eval, PAST_K), *k = laci_operand(eval, K);
-  const char *why = refuse(eval);
+  const char *why = why_unsupported(eval);
   job j = {.eval = eval,
            .batch = q->dims[0],
            .tokens = q->dims[1],
@@ -268,7 +268,7 @@ static lac_status eval(laci_eval *eval) {
   j.k = present_k ? present_k->f : room;
   j.v = present_v ? present_v->f : room + n;
   lac_status st = LAC_OK;
-  if (!take_all(&j))
+  if (!copy_all_rows(&j))
     st = laci_node_fail(node, eval->err, LAC_BAD_SHAPE, "a position is beyond the tables");
   if (!st) st = attend(&j, room + 2 * n + n_queries);
   laci_free(room);
@@ -278,7 +278,7 @@ static lac_status eval(laci_eval *eval) {
 /* ---- Coupling ---- */
 
 /** Returns why all channels are FIXED; NULL: they are not. */
-static const char *stays(const laci_node *node) {
+static const char *why_fixed(const laci_node *node) {
   for (int port = SINK + 1; port < node->n_inputs; port++) {
     if (laci_has_input(node, port)) return "norms and scales inside of it know channels of heads";
   }
@@ -295,15 +295,15 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   (void)graph;
   const laci_shape *q = laci_port_shape(c, Q), *k = laci_port_shape(c, K);
   heads h;
-  c->why = stays(node);
-  if (c->why) return laci_coupling_ok(c);
+  c->why = why_fixed(node);
+  if (c->why) return laci_coupling_status(c);
   c->why = laci_node_int(node, "do_rotary", 0)
                ? "every pair of channels of queries and keys is rotated by its own angle"
                : "tokens and heads of GroupQueryAttention stand in an order";
   if (!q || !laci_port_shape(c, LACI_OUT(Y)) || !read_heads(node, q, k, &h) ||
-      !laci_mappable(c, Q, 2) ||
-      (!h.packed && (!laci_mappable(c, K, 2) || !laci_mappable(c, V, 2))))
-    return laci_coupling_ok(c);
+      !laci_axis_is_mappable(c, Q, 2) ||
+      (!h.packed && (!laci_axis_is_mappable(c, K, 2) || !laci_axis_is_mappable(c, V, 2))))
+    return laci_coupling_status(c);
   int64_t copies = h.q / h.kv;
   const laci_channels places[] = {{Q, 2, 0}, {h.packed ? Q : K, 2, h.packed ? h.q * h.size : 0}};
   const laci_channels value = {h.packed ? Q : V, 2, h.packed ? (h.q + h.kv) * h.size : 0};
@@ -313,13 +313,13 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
                                 .n_heads = h.q,
                                 .size = h.size,
                                 .copies = copies};
-  laci_describe(c, LACI_OUT(Y));
+  laci_coupling_describe_port(c, LACI_OUT(Y));
   if (laci_node_int(node, "do_rotary", 0)) laci_hold_query_keys(c, &keys);
   else laci_couple_query_keys(c, &keys);
   laci_couple_values(
       c, &(laci_query_keys){
              .places = &value, .n_places = 1, .n_heads = h.q, .size = h.size, .copies = copies});
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 const laci_op laci_op_ms_group_query_attention = {
@@ -336,7 +336,7 @@ const laci_op laci_op_ms_group_query_attention = {
                         {"scale", LACI_ATTR_FLOAT}, {"sliding_window_cache", LACI_ATTR_INT},
                         {"smooth_softmax", LACI_ATTR_INT}, {"softcap", LACI_ATTR_FLOAT},
                         {"v_quant_type", LACI_ATTR_TEXT}),
-    .aside = 1u << 5 | 1u << 6 | 1u << 7 | 1u << 8,
+    .inputs_without_channels = 1u << 5 | 1u << 6 | 1u << 7 | 1u << 8,
     .infer = infer,
     .eval = eval,
     .couple = couple};

@@ -32,11 +32,11 @@ static bool read_sizes(const laci_node *node, sizes *s) {
 
 static lac_status infer(laci_infer *infer) {
   sizes s;
-  lac_status st = laci_want_inputs(infer, 3, 6);
+  lac_status st = laci_check_n_inputs(infer, 3, 6);
   if (!st && !read_sizes(infer->node, &s))
     st = laci_node_fail(infer->node, infer->err, LAC_BAD_FILE,
                         "sizes and bits that are not of a matrix of 2, 4 or 8 bits");
-  if (!st) st = laci_want_sizes(infer, BIAS, 1, &s.n);
+  if (!st) st = laci_check_input_sizes(infer, BIAS, 1, &s.n);
   if (st) return st;
   infer->out[0].dtype = infer->in[A]->dtype;
   const laci_shape *a = laci_in_shape(infer, A);
@@ -114,8 +114,8 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   const laci_shape *a = laci_port_shape(c, A), *y = laci_port_shape(c, LACI_OUT(0));
   c->why = "its weight is in packed blocks, whose scales belong to the channels that stand in them";
   if (a && y && a->rank == y->rank && a->rank > 0)
-    laci_couple_others(c, A, LACI_OUT(0), a->rank - 1);
-  return laci_coupling_ok(c);
+    laci_couple_other_axes(c, A, LACI_OUT(0), a->rank - 1);
+  return laci_coupling_status(c);
 }
 
 const laci_op laci_op_ms_mat_mul_n_bits = {
@@ -127,7 +127,7 @@ const laci_op laci_op_ms_mat_mul_n_bits = {
                         {"accuracy_level", LACI_ATTR_INT}, {"bits", LACI_ATTR_INT},
                         {"block_size", LACI_ATTR_INT}, {"weight_prepacked", LACI_ATTR_INT}),
     .packed_weight = B,
-    .aside = 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4 | 1u << 5,
+    .inputs_without_channels = 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4 | 1u << 5,
     .infer = infer,
     .eval = eval,
     .couple = couple};

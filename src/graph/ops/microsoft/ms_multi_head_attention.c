@@ -66,7 +66,7 @@ static bool read_operands(const laci_node *node, const laci_shape *const in[3], 
 }
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 1, 10);
+  lac_status st = laci_check_n_inputs(infer, 1, 10);
   if (st) return st;
   const laci_shape *in[3] = {laci_in_shape(infer, Q), laci_in_shape(infer, K),
                              laci_in_shape(infer, V)};
@@ -77,10 +77,10 @@ static lac_status infer(laci_infer *infer) {
   if (is_packed(in[Q], in[K]) || !has_keys) return LAC_OK;
   if (!read_operands(infer->node, in, &o)) return fail_operands(infer->node, infer->err);
   int64_t all = o.size < 0 || o.size_v < 0 ? -1 : o.heads * (2 * o.size + o.size_v);
-  st = laci_want_sizes(infer, BIAS, 1, &all);
+  st = laci_check_input_sizes(infer, BIAS, 1, &all);
   for (int port = PAST_K; port <= PAST_V && !st; port++) {
     const int64_t dims[] = {o.batch, o.heads, -1, port == PAST_K ? o.size : o.size_v};
-    st = laci_want_sizes(infer, port, 4, dims);
+    st = laci_check_input_sizes(infer, port, 4, dims);
   }
   if (st || !in[Q]) return st;
   bool has_past = PAST_K < infer->n_in && infer->in[PAST_K];
@@ -101,7 +101,7 @@ static lac_status infer(laci_infer *infer) {
 
 /* ---- Values ---- */
 
-static lac_status refuse(const laci_eval *eval) {
+static lac_status check_supported(const laci_eval *eval) {
   const laci_node *node = eval->node;
   const laci_buf *k = laci_operand(eval, K), *v = laci_operand(eval, V);
   const char *what = NULL;
@@ -119,8 +119,8 @@ static lac_status refuse(const laci_eval *eval) {
 
 /** Returns an operand's rows plus its part of the bias, as [B, tokens, heads * size], computed in
  * `room`, which is as large as the operand. An operand [B, heads, tokens, size] gets no bias. */
-static laci_rows biased(const laci_eval *eval, int port, int64_t heads, int64_t first,
-                        double *room) {
+static laci_rows add_bias(const laci_eval *eval, int port, int64_t heads, int64_t first,
+                          double *room) {
   const laci_buf *x = eval->in[port], *bias = laci_operand(eval, BIAS);
   const int64_t *dims = x->shape.dims;
   if (x->shape.rank == 4)
@@ -132,8 +132,8 @@ static laci_rows biased(const laci_eval *eval, int port, int64_t heads, int64_t 
 
 /** Returns the rows of the past joined with the new ones, stored in the output `present`, or in
  * `room`. */
-static laci_rows joined(const laci_eval *eval, int port, const laci_row_attention *a,
-                        int64_t n_past, double *room) {
+static laci_rows join_past(const laci_eval *eval, int port, const laci_row_attention *a,
+                           int64_t n_past, double *room) {
   const laci_buf *past = laci_operand(eval, port == K ? PAST_K : PAST_V);
   laci_buf *present = laci_result(eval, port == K ? PRESENT_K : PRESENT_V);
   laci_joined join = {.n_batch = a->n_batch,
@@ -145,7 +145,7 @@ static laci_rows joined(const laci_eval *eval, int port, const laci_row_attentio
                       .now = port == K ? a->k : a->v};
   if (!past && !present) return join.now;
   double *out = present ? present->f : room;
-  laci_join_rows(&join, out);
+  laci_join_past_rows(&join, out);
   int64_t head = a->n_keys * join.size;
   return (laci_rows){out, a->n_heads * head, head, join.size};
 }
@@ -175,17 +175,17 @@ static lac_status attend(const laci_eval *eval, const operands *o, double *const
       (past_v && past_v->shape.dims[2] != mask.n_past))
     return laci_node_fail(node, eval->err, LAC_BAD_SHAPE, "mask or past do not fit");
   int64_t width = o->heads * o->size;
-  a.q = biased(eval, Q, o->heads, 0, room[0]);
-  a.k = biased(eval, K, o->heads, width, room[1]);
-  a.v = biased(eval, V, o->heads, 2 * width, room[2]);
-  a.k = joined(eval, K, &a, mask.n_past, room[3]);
-  a.v = joined(eval, V, &a, mask.n_past, room[4]);
+  a.q = add_bias(eval, Q, o->heads, 0, room[0]);
+  a.k = add_bias(eval, K, o->heads, width, room[1]);
+  a.v = add_bias(eval, V, o->heads, 2 * width, room[2]);
+  a.k = join_past(eval, K, &a, mask.n_past, room[3]);
+  a.v = join_past(eval, V, &a, mask.n_past, room[4]);
   return laci_attend_run(eval, &a);
 }
 
 static lac_status eval(laci_eval *eval) {
   operands o;
-  lac_status st = refuse(eval);
+  lac_status st = check_supported(eval);
   if (st) return st;
   const laci_shape *in[3] = {&eval->in[Q]->shape, &eval->in[K]->shape, &eval->in[V]->shape};
   if (!read_operands(eval->node, in, &o)) return fail_operands(eval->node, eval->err);
@@ -210,7 +210,7 @@ static void couple_size(laci_coupling *c, int a, int b, int64_t n_heads) {
   int label = laci_coupling_new_label(c);
   for (int k = 0; k < 2; k++) {
     laci_set_label(c, ports[k], 2, label);
-    laci_coupling_parts(c, ports[k], 2, n_heads);
+    laci_coupling_add_parts(c, ports[k], 2, n_heads);
   }
 }
 
@@ -221,24 +221,24 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   c->why = "tokens and heads of MultiHeadAttention stand in an order";
   if (!in[Q] || !in[K] || !in[V] || !laci_port_shape(c, LACI_OUT(Y)) || is_packed(in[Q], in[K]) ||
       !read_operands(node, in, &o))
-    return laci_coupling_ok(c);
+    return laci_coupling_status(c);
   bool cached = laci_has_output(node, SCORES);
   for (int port = PAST_K; port <= INDIRECTION; port++) cached |= laci_has_input(node, port);
   for (int out = PRESENT_K; out <= PRESENT_V; out++) cached |= laci_has_output(node, out);
   if (cached || in[K]->rank != 3 || in[V]->rank != 3) {
     c->why = "channels of heads are kept in a cache";
-    return laci_coupling_ok(c);
+    return laci_coupling_status(c);
   }
-  for (int port = Q; port <= V; port++) laci_describe(c, port);
-  laci_describe(c, LACI_OUT(Y));
+  for (int port = Q; port <= V; port++) laci_coupling_describe_port(c, port);
+  laci_coupling_describe_port(c, LACI_OUT(Y));
   if (!laci_has_input(node, BIAS)) {
     couple_size(c, Q, K, o.heads);
     couple_size(c, V, LACI_OUT(Y), o.heads);
-    return laci_coupling_ok(c);
+    return laci_coupling_status(c);
   }
-  bool mapped = laci_mappable(c, BIAS, 0);
-  for (int port = Q; port <= V; port++) mapped &= laci_mappable(c, port, 2);
-  if (!mapped) return laci_coupling_ok(c);
+  bool mapped = laci_axis_is_mappable(c, BIAS, 0);
+  for (int port = Q; port <= V; port++) mapped &= laci_axis_is_mappable(c, port, 2);
+  if (!mapped) return laci_coupling_status(c);
   int64_t width = o.heads * o.size;
   const laci_channels places[] = {{Q, 2, 0}, {K, 2, 0}, {BIAS, 0, 0}, {BIAS, 0, width}};
   const laci_channels values[] = {{V, 2, 0}, {BIAS, 0, 2 * width}};
@@ -251,7 +251,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   laci_couple_values(
       c, &(laci_query_keys){
              .places = values, .n_places = 2, .n_heads = o.heads, .size = o.size_v, .copies = 1});
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 const laci_op laci_op_ms_multi_head_attention = {
@@ -261,7 +261,7 @@ const laci_op laci_op_ms_multi_head_attention = {
     .attributes =
         LACI_ATTRIBUTES({"mask_filter_value", LACI_ATTR_FLOAT}, {"num_heads", LACI_ATTR_INT},
                         {"scale", LACI_ATTR_FLOAT}, {"unidirectional", LACI_ATTR_INT}),
-    .aside = 1u << 4 | 1u << 5 | 1u << 6 | 1u << 7 | 1u << 8 | 1u << 9,
+    .inputs_without_channels = 1u << 4 | 1u << 5 | 1u << 6 | 1u << 7 | 1u << 8 | 1u << 9,
     .infer = infer,
     .eval = eval,
     .couple = couple};

@@ -12,7 +12,7 @@
 enum { X, W, BIAS, SUM };
 
 /** Returns the shape with its channels moved to axis 1 (first), or back to the last axis. */
-static laci_shape transposed(const laci_shape *shape, bool first) {
+static laci_shape transposed_shape(const laci_shape *shape, bool first) {
   laci_shape out = *shape;
   int last = shape->rank - 1;
   for (int axis = 1; axis < shape->rank; axis++) {
@@ -23,37 +23,37 @@ static laci_shape transposed(const laci_shape *shape, bool first) {
 }
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 2, 4);
+  lac_status st = laci_check_n_inputs(infer, 2, 4);
   if (st) return st;
   laci_type x = *infer->in[X];
   const laci_type *in[3] = {&x, infer->in[W], infer->n_in > BIAS ? infer->in[BIAS] : NULL};
-  x.shape = transposed(&infer->in[X]->shape, true);
+  x.shape = transposed_shape(&infer->in[X]->shape, true);
   laci_infer conv = *infer;
   conv.in = in;
   conv.n_in = infer->n_in > BIAS ? 3 : 2;
   st = laci_op_conv.infer(&conv);
   laci_shape *y = &infer->out[0].shape;
   if (st || y->rank < 0) return st;
-  *y = transposed(y, false);
-  return laci_want_sizes(infer, SUM, y->rank, y->dims);
+  *y = transposed_shape(y, false);
+  return laci_check_input_sizes(infer, SUM, y->rank, y->dims);
 }
 
 /** Copies in to out with its channels moved likewise. */
 static void permute(const laci_eval *eval, const laci_buf *in, bool first, laci_buf *out) {
   int64_t strides[LACI_MAX_RANK];
   laci_shape marks = {.rank = in->shape.rank}, moved;
-  laci_strides(&in->shape, strides);
+  laci_shape_strides(&in->shape, strides);
   for (int axis = 0; axis < marks.rank; axis++) marks.dims[axis] = strides[axis];
-  moved = transposed(&marks, first);
-  laci_move_strided(eval, in, &out->shape, moved.dims, 0, out);
+  moved = transposed_shape(&marks, first);
+  laci_copy_strided(eval, in, &out->shape, moved.dims, 0, out);
 }
 
 static lac_status eval(laci_eval *eval) {
   const laci_buf *sum = laci_operand(eval, SUM);
   laci_buf *x = NULL, *y = NULL;
-  laci_shape in_shape = transposed(&eval->in[X]->shape, true);
-  laci_shape out_shape = transposed(&eval->out[0]->shape, true);
-  lac_status st = laci_want_floats(eval);
+  laci_shape in_shape = transposed_shape(&eval->in[X]->shape, true);
+  laci_shape out_shape = transposed_shape(&eval->out[0]->shape, true);
+  lac_status st = laci_check_floats(eval);
   if (!st) st = laci_buf_create(eval->in[X]->dtype, &in_shape, &x, eval->err);
   if (!st) st = laci_buf_create(eval->out[0]->dtype, &out_shape, &y, eval->err);
   if (!st) {
@@ -83,7 +83,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   if (!x || !w || !y || x->rank < 3 || w->rank != x->rank || laci_node_int(node, "group", 1) != 1 ||
       !laci_activation_read(node, &activation) ||
       (laci_has_input(node, SUM) && (!sum || sum->rank != y->rank)))
-    return laci_coupling_ok(c);
+    return laci_coupling_status(c);
   int last = x->rank - 1, batch = laci_coupling_new_label(c), in = laci_coupling_new_label(c);
   int out = laci_coupling_new_label(c);
   laci_set_label(c, X, 0, batch);
@@ -95,7 +95,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
     laci_set_label(c, port ? SUM : LACI_OUT(0), 0, batch);
     laci_set_label(c, port ? SUM : LACI_OUT(0), last, out);
   }
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 static int weights(const laci_graph *graph, const laci_node *node, laci_weight_axes axes[2]) {

@@ -18,6 +18,6 @@ const laci_op laci_op_ms_quick_gelu = {.name = "QuickGelu",
                                        .domain = LACI_MICROSOFT,
                                        .role = LACI_ROLE_CLEAR,
                                        .attributes = LACI_ATTRIBUTES({"alpha", LACI_ATTR_FLOAT}),
-                                       .infer = laci_infer_same,
+                                       .infer = laci_infer_same_type,
                                        .eval = eval,
                                        .couple = laci_couple_unary};

@@ -12,12 +12,12 @@
 enum { X, POSITIONS, COS, SIN };
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 4, 4);
+  lac_status st = laci_check_n_inputs(infer, 4, 4);
   if (st) return st;
   infer->out[0] = *infer->in[X];
   const laci_shape *x = laci_in_shape(infer, X);
   for (int port = COS; port <= SIN && !st; port++)
-    st = laci_want_sizes(
+    st = laci_check_input_sizes(
         infer, port, 2,
         (const int64_t[]){laci_in_size(infer, COS, 0), laci_in_size(infer, COS, 1)});
   if (st || !x || x->rank == 3 || x->rank == 4) return st;
@@ -101,10 +101,10 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   const laci_shape *x = laci_port_shape(c, X), *positions = laci_port_shape(c, POSITIONS);
   c->why = "every pair of channels is rotated by its own angle";
   if (!x || x->rank < 3 || x->rank > 4 || !laci_port_shape(c, LACI_OUT(0)) || !positions)
-    return laci_coupling_ok(c);
+    return laci_coupling_status(c);
   bool ragged = laci_node_int(node, "is_packed_batching", 0) != 0;
-  laci_describe(c, X);
-  laci_describe(c, LACI_OUT(0));
+  laci_coupling_describe_port(c, X);
+  laci_coupling_describe_port(c, LACI_OUT(0));
   for (int axis = 0; axis < x->rank - 2 && !ragged; axis++) {
     /* each batch entry has its own positions, so the batch axis is FIXED */
     if (axis == 0 && positions->rank > 1) continue;
@@ -112,7 +112,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
     laci_set_label(c, X, axis, label);
     laci_set_label(c, LACI_OUT(0), axis, label);
   }
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 const laci_op laci_op_ms_rotary_embedding = {
@@ -123,7 +123,7 @@ const laci_op laci_op_ms_rotary_embedding = {
         LACI_ATTRIBUTES({"interleaved", LACI_ATTR_INT}, {"is_packed_batching", LACI_ATTR_INT},
                         {"num_heads", LACI_ATTR_INT}, {"rotary_embedding_dim", LACI_ATTR_INT},
                         {"scale", LACI_ATTR_FLOAT}),
-    .aside = 1u << 1 | 1u << 2 | 1u << 3,
+    .inputs_without_channels = 1u << 1 | 1u << 2 | 1u << 3,
     .infer = infer,
     .eval = eval,
     .couple = couple};

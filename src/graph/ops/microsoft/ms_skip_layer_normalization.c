@@ -8,7 +8,7 @@ static const laci_skip_norm norm = {
     .centred = true, .scale = 2, .shift = 3, .bias = 4, .mean = 1, .inverse = 2, .sum = 3};
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 3, 5);
+  lac_status st = laci_check_n_inputs(infer, 3, 5);
   return st ? st : laci_skip_norm_infer(infer, &norm);
 }
 

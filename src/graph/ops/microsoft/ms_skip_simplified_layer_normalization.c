@@ -8,7 +8,7 @@ static const laci_skip_norm norm = {
     .scale = 2, .shift = LACI_NO_PORT, .bias = 3, .mean = 1, .inverse = 2, .sum = 3};
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 3, 4);
+  lac_status st = laci_check_n_inputs(infer, 3, 4);
   return st ? st : laci_skip_norm_infer(infer, &norm);
 }
 

@@ -18,7 +18,7 @@ static const double *row_at(const laci_rows *rows, int64_t batch, int64_t head, 
 }
 
 /* Replaces row by softmax(row); by zeros where every score is minus infinity. */
-static void soften(double *row, int64_t n, const double *sink) {
+static void softmax_row(double *row, int64_t n, const double *sink) {
   double largest = sink ? *sink : -INFINITY, sum = 0;
   for (int64_t i = 0; i < n; i++) largest = fmax(largest, row[i]);
   bool any = largest > -INFINITY;
@@ -47,7 +47,7 @@ static void attend_rows(int64_t begin, int64_t end, void *context) {
       if (a->softcap > 0) sum = a->softcap * tanh(sum / a->softcap);
       row[place.key] = sum + (a->bias ? a->bias(a, place) : 0);
     }
-    soften(row, a->n_keys, a->sink ? a->sink + place.head : NULL);
+    softmax_row(row, a->n_keys, a->sink ? a->sink + place.head : NULL);
     for (int64_t key = 0; key < a->n_keys; key++) {
       const double *v = row_at(&a->v, place.batch, shared, key);
       for (int64_t i = 0; i < a->size_v && row[key] != 0; i++) y[i] += row[key] * v[i];
@@ -65,7 +65,7 @@ lac_status laci_attend_run(const laci_eval *eval, const laci_row_attention *atte
   return LAC_OK;
 }
 
-void laci_join_rows(const laci_joined *joined, double *out) {
+void laci_join_past_rows(const laci_joined *joined, double *out) {
   const laci_joined *j = joined;
   int64_t total = j->n_past + j->n_now;
   for (int64_t row = 0; row < j->n_batch * j->n_heads * total; row++) {

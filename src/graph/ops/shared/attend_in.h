@@ -42,7 +42,7 @@ typedef struct laci_joined {
   const double *past; /* [batch, heads, n_past, size] */
   laci_rows now;
 } laci_joined;
-void laci_join_rows(const laci_joined *joined, double *out);
+void laci_join_past_rows(const laci_joined *joined, double *out);
 
 /** A mask of keys and a bias of scores, as Attention and MultiHeadAttention have them. */
 typedef struct laci_key_mask {

@@ -16,13 +16,13 @@
 
 static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 
-int64_t laci_patches_in(const laci_patches *p) {
+int64_t laci_patches_input_size(const laci_patches *p) {
   return p->axis[0].in * p->axis[1].in * p->axis[2].in;
 }
-int64_t laci_patches_out(const laci_patches *p) {
+int64_t laci_patches_output_size(const laci_patches *p) {
   return p->axis[0].out * p->axis[1].out * p->axis[2].out;
 }
-int64_t laci_patches_kernel(const laci_patches *p) {
+int64_t laci_patches_kernel_size(const laci_patches *p) {
   return p->axis[0].kernel * p->axis[1].kernel * p->axis[2].kernel;
 }
 
@@ -51,7 +51,7 @@ lac_status laci_patches_init(laci_patches *patches, const laci_eval *eval,
 }
 
 /** Returns the input position that output position o reads with kernel position t, or -1. */
-static int64_t meeting(const laci_conv_axis *axis, bool transposed, int64_t o, int64_t t) {
+static int64_t input_position(const laci_conv_axis *axis, bool transposed, int64_t o, int64_t t) {
   int64_t at = transposed ? o + axis->pad - t * axis->dilation
                           : o * axis->stride - axis->pad + t * axis->dilation;
   if (transposed) {
@@ -98,8 +98,8 @@ static void fill_row(const laci_patches *p, const double *image, int64_t kernel_
   while (col < col_end) {
     int64_t o2 = col % width, o1 = col / width % height, o0 = col / width / height;
     int64_t n = laci_least(width - o2, col_end - col);
-    int64_t i1 = meeting(&p->axis[1], p->transposed, o1, t1);
-    int64_t i0 = meeting(&p->axis[0], p->transposed, o0, t0);
+    int64_t i1 = input_position(&p->axis[1], p->transposed, o1, t1);
+    int64_t i0 = input_position(&p->axis[0], p->transposed, o0, t0);
     if (i0 < 0 || i1 < 0) {
       memset(row, 0, (size_t)n * sizeof *row);
     } else {
@@ -114,14 +114,14 @@ static void fill_row(const laci_patches *p, const double *image, int64_t kernel_
 void laci_patches_pack(const void *context, const laci_gemm_block *block, double *panels) {
   enum { RUN = 128 };
   const laci_patches *p = context;
-  int64_t depth = block->k_end - block->k_begin, kernel = laci_patches_kernel(p);
-  const double *x = p->x + block->batch * p->channels * laci_patches_in(p);
+  int64_t depth = block->k_end - block->k_begin, kernel = laci_patches_kernel_size(p);
+  const double *x = p->x + block->batch * p->channels * laci_patches_input_size(p);
   double row[RUN];
   for (int64_t col = block->col_begin; col < block->col_end; col += RUN) {
     int64_t n = laci_least(RUN, block->col_end - col);
     double *first = panels + (col - block->col_begin) * depth;
     for (int64_t k = block->k_begin; k < block->k_end; k++) {
-      fill_row(p, x + k / kernel * laci_patches_in(p), k % kernel, col, col + n, row);
+      fill_row(p, x + k / kernel * laci_patches_input_size(p), k % kernel, col, col + n, row);
       double *to = first + (k - block->k_begin) * LACI_GEMM_PANEL;
       for (int64_t at = 0; at < n; at += LACI_GEMM_PANEL, to += depth * LACI_GEMM_PANEL) {
         int64_t lanes = laci_least(LACI_GEMM_PANEL, n - at);
@@ -142,7 +142,7 @@ static void fill_bias(int64_t begin, int64_t end, void *context) {
   }
 }
 
-void laci_conv_start(const laci_eval *eval) {
+void laci_conv_fill_bias(const laci_eval *eval) {
   const laci_shape *y = &eval->out[0]->shape;
   if (eval->n_in < 3 || !eval->in[2]) return;
   laci_eval_parallel(eval, y->dims[0] * y->dims[1], fill_bias, &eval);
@@ -151,8 +151,9 @@ void laci_conv_start(const laci_eval *eval) {
 lac_status laci_conv_multiply(const laci_eval *eval, const laci_patches *patches, const double *a,
                               int64_t n_groups) {
   const laci_shape *y = &eval->out[0]->shape;
-  int64_t rows = y->dims[1] / n_groups, depth = patches->channels * laci_patches_kernel(patches);
-  int64_t n_batch = y->dims[0] * n_groups, out = laci_patches_out(patches);
+  int64_t rows = y->dims[1] / n_groups,
+          depth = patches->channels * laci_patches_kernel_size(patches);
+  int64_t n_batch = y->dims[0] * n_groups, out = laci_patches_output_size(patches);
   int64_t *offsets = laci_alloc((size_t)n_batch * 2, sizeof *offsets);
   if (!offsets) return laci_fail_memory(eval->err, eval->node->name);
   for (int64_t batch = 0; batch < n_batch; batch++) {
@@ -190,7 +191,7 @@ double *laci_conv_transposed_weight(const laci_buf *w, int64_t n_groups) {
   return transposed;
 }
 
-lac_status laci_conv_groups(const laci_node *node, int64_t *n_groups, lac_error *err) {
+lac_status laci_conv_read_groups(const laci_node *node, int64_t *n_groups, lac_error *err) {
   *n_groups = laci_node_int(node, "group", 1);
   if (*n_groups >= 1 && *n_groups <= INT32_MAX) return LAC_OK;
   return laci_node_fail(node, err, LAC_BAD_SHAPE, "attribute group is %lld, wanted at least 1",

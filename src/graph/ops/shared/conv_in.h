@@ -29,9 +29,9 @@ typedef struct laci_patches {
 } laci_patches;
 
 /** Return the product of the three spatial sizes: of the input, the output, the kernel. */
-int64_t laci_patches_in(const laci_patches *patches);
-int64_t laci_patches_out(const laci_patches *patches);
-int64_t laci_patches_kernel(const laci_patches *patches);
+int64_t laci_patches_input_size(const laci_patches *patches);
+int64_t laci_patches_output_size(const laci_patches *patches);
+int64_t laci_patches_kernel_size(const laci_patches *patches);
 
 /** Fills the geometry from real shapes; the caller sets `pad` of the axes. Fails LAC_UNSUPPORTED
  *  beyond three axes. */
@@ -42,7 +42,7 @@ LAC_MUST_CHECK lac_status laci_patches_init(laci_patches *patches, const laci_ev
 laci_gemm_pack_b laci_patches_pack;
 
 /** Sets y[image, channel, ...] = bias[channel]; without a bias, y stays 0. */
-void laci_conv_start(const laci_eval *eval);
+void laci_conv_fill_bias(const laci_eval *eval);
 
 /** Adds y[image, group, k, out] += a[group][k][patch rows] * patches for all images and groups. `a`
  * is
@@ -55,8 +55,8 @@ LAC_MUST_CHECK lac_status laci_conv_multiply(const laci_eval *eval, const laci_p
 double *laci_conv_transposed_weight(const laci_buf *w, int64_t n_groups);
 
 /** Reads the attribute group, checked to be positive. */
-LAC_MUST_CHECK lac_status laci_conv_groups(const laci_node *node, int64_t *n_groups,
-                                           lac_error *err);
+LAC_MUST_CHECK lac_status laci_conv_read_groups(const laci_node *node, int64_t *n_groups,
+                                                lac_error *err);
 
 /** Checks the ranks of x (at least 3), weight and bias against each other and bias[0] against
  *  `channels_out` where it is known; sets *n_spatial, 0 where neither rank is known. Fails

@@ -125,10 +125,10 @@ static lac_status apply_binary(laci_eval *eval, const laci_binary *op, const lac
   }
   if (a->f ? (out->f ? !op->f : !op->test) : (!op->i || !out->i)) return refuse(eval, a);
   binary_job job = {.op = op, .a = a, .b = b, .out = out};
-  laci_walk_start(&job.walk, &out->shape);
+  laci_walk_begin(&job.walk, &out->shape);
   laci_walk_broadcast(&job.walk, &a->shape);
   laci_walk_broadcast(&job.walk, &b->shape);
-  laci_walk_ready(&job.walk);
+  laci_walk_merge_axes(&job.walk);
   bool cut = job.walk.n_runs < FEW_RUNS && job.walk.run > LONG_RUN;
   job.n_parts = cut ? (job.walk.run + LONG_RUN - 1) / LONG_RUN : 1;
   job.part = cut ? LONG_RUN : job.walk.run;
@@ -147,10 +147,10 @@ lac_status laci_eval_nary(laci_eval *eval, const laci_binary *binary) {
   if (!eval->in[0]->f != !out->f) return refuse(eval, eval->in[0]);
   int64_t strides[LACI_MAX_RANK];
   laci_walk spread;
-  laci_walk_start(&spread, &out->shape);
+  laci_walk_begin(&spread, &out->shape);
   laci_walk_broadcast(&spread, &eval->in[0]->shape);
   memcpy(strides, spread.stride[0], sizeof strides);
-  laci_move_strided(eval, eval->in[0], &out->shape, strides, 0, out);
+  laci_copy_strided(eval, eval->in[0], &out->shape, strides, 0, out);
   for (int port = 1; port < eval->n_in; port++) {
     if (!eval->in[port]) continue;
     lac_status st = apply_binary(eval, binary, out, eval->in[port]);

@@ -19,7 +19,7 @@ lac_status laci_shape_attr(const laci_node *node, const char *name, laci_shape *
   return laci_node_fail(node, err, LAC_BAD_SHAPE, "attribute %s is no shape", name);
 }
 
-lac_status laci_want_shape(laci_infer *infer, int port, const laci_shape *shape) {
+lac_status laci_check_input_shape(laci_infer *infer, int port, const laci_shape *shape) {
   const laci_shape *have = laci_in_shape(infer, port);
   if (!have || !laci_shape_known(have) || !laci_shape_known(shape)) return LAC_OK;
   if (laci_shape_equal(have, shape)) return LAC_OK;
@@ -29,16 +29,16 @@ lac_status laci_want_shape(laci_infer *infer, int port, const laci_shape *shape)
                         laci_shape_text(shape, wanted, sizeof wanted));
 }
 
-lac_status laci_infer_equal(laci_infer *infer, int first, int last) {
-  lac_status st = laci_want_inputs(infer, last + 1, -1);
+lac_status laci_infer_equal_shapes(laci_infer *infer, int first, int last) {
+  lac_status st = laci_check_n_inputs(infer, last + 1, -1);
   for (int port = first + 1; port <= last && !st; port++)
-    st = laci_want_shape(infer, port, &infer->in[first]->shape);
+    st = laci_check_input_shape(infer, port, &infer->in[first]->shape);
   if (!st) infer->out[0] = *infer->in[first];
   return st;
 }
 
-int laci_gradient_internal(laci_gradient_builder *b, const char *type, int n_inputs,
-                           const int *inputs, const laci_window_attrs *attrs) {
+int laci_gradient_add_internal(laci_gradient_builder *b, const char *type, int n_inputs,
+                               const int *inputs, const laci_window_attrs *attrs) {
   return laci_gradient_add(b,
                            &(laci_gradient_node){.type = type,
                                                  .domain = "lacuna",
@@ -51,17 +51,19 @@ int laci_gradient_internal(laci_gradient_builder *b, const char *type, int n_inp
 
 /* ---- Parts of rules ---- */
 
-void laci_gradient_give_channels(laci_gradient_builder *b, const laci_node *node, int port, int x) {
+void laci_gradient_contribute_channels(laci_gradient_builder *b, const laci_node *node, int port,
+                                       int x) {
   bool flags[LACI_MAX_RANK];
   for (int axis = 0; axis < LACI_MAX_RANK; axis++) flags[axis] = axis != 1;
-  if (laci_gradient_wanted(b, node, port))
-    laci_gradient_give(b, node, port, laci_gradient_sum(b, x, flags, false));
+  if (laci_gradient_is_wanted(b, node, port))
+    laci_gradient_contribute(b, node, port, laci_gradient_sum(b, x, flags, false));
 }
 
 int laci_gradient_slice(laci_gradient_builder *b, int x, int axis, int64_t start, int64_t n) {
   const int64_t end = start + n, axes = axis;
-  const int inputs[] = {x, laci_gradient_ints(b, 1, &start), laci_gradient_ints(b, 1, &end),
-                        laci_gradient_ints(b, 1, &axes)};
+  const int inputs[] = {x, laci_gradient_store_ints(b, 1, &start),
+                        laci_gradient_store_ints(b, 1, &end),
+                        laci_gradient_store_ints(b, 1, &axes)};
   return laci_gradient_add(
       b, &(laci_gradient_node){.type = "Slice", .n_inputs = 4, .inputs = inputs}, NULL);
 }
@@ -93,13 +95,14 @@ int laci_gradient_where_largest(laci_gradient_builder *b, const laci_node *node,
 
 /** A Resize along an axis multiplies by a matrix: the identity, resampled. So dx is dy times the
  * transpose of that matrix. */
-int laci_gradient_resampled(laci_gradient_builder *b, int dy, int axis, int64_t in,
+int laci_gradient_of_resize(laci_gradient_builder *b, int dy, int axis, int64_t in,
                             const laci_attr *attrs, int n_attrs) {
   laci_shape y = laci_gradient_shape(b, dy), square = {.rank = 2, .dims = {in, in}};
   if (dy < 0) return -1;
   const int64_t sizes[2] = {in, y.dims[axis]};
-  const int inputs[] = {laci_gradient_unary(b, "EyeLike", laci_gradient_full(b, dy, &square, 0)),
-                        LACI_ABSENT, LACI_ABSENT, laci_gradient_ints(b, 2, sizes)};
+  const int inputs[] = {
+      laci_gradient_unary(b, "EyeLike", laci_gradient_store_filled(b, dy, &square, 0)), LACI_ABSENT,
+      LACI_ABSENT, laci_gradient_store_ints(b, 2, sizes)};
   int matrix = laci_gradient_add(
       b,
       &(laci_gradient_node){
@@ -136,12 +139,12 @@ void laci_gradient_normalized(laci_gradient_builder *b, const laci_gradient_norm
 
 lac_status laci_gradient_of_reshape(laci_gradient_builder *b, const laci_node *node) {
   laci_shape x = laci_gradient_in_shape(b, node, 0);
-  laci_gradient_give(b, node, 0, laci_gradient_reshape(b, laci_gradient_of(b, node, 0), &x));
-  return laci_gradient_ok(b);
+  laci_gradient_contribute(b, node, 0, laci_gradient_reshape(b, laci_gradient_of(b, node, 0), &x));
+  return laci_gradient_status(b);
 }
 
 /** The inputs that equal the result get equal shares of dY. */
-lac_status laci_gradient_extreme(laci_gradient_builder *b, const laci_node *node) {
+lac_status laci_gradient_of_max_or_min(laci_gradient_builder *b, const laci_node *node) {
   int dy = laci_gradient_of(b, node, 0), count = -1;
   int *masks = laci_alloc((size_t)node->n_inputs, sizeof *masks);
   if (!masks) return LAC_NO_MEMORY;
@@ -151,10 +154,10 @@ lac_status laci_gradient_extreme(laci_gradient_builder *b, const laci_node *node
   }
   int share = laci_gradient_binary(b, "Div", dy, count);
   for (int port = 0; port < node->n_inputs; port++) {
-    if (laci_gradient_wanted(b, node, port))
-      laci_gradient_give_broadcast(b, node, port,
-                                   laci_gradient_binary(b, "Mul", share, masks[port]));
+    if (laci_gradient_is_wanted(b, node, port))
+      laci_gradient_contribute_broadcast(b, node, port,
+                                         laci_gradient_binary(b, "Mul", share, masks[port]));
   }
   laci_free(masks);
-  return laci_gradient_ok(b);
+  return laci_gradient_status(b);
 }

@@ -13,17 +13,19 @@ typedef struct laci_window_attrs laci_window_attrs;
 LAC_MUST_CHECK lac_status laci_shape_attr(const laci_node *node, const char *name,
                                           laci_shape *shape, lac_error *err);
 /** Checks that input `port` has that shape, where both are known. Fails LAC_BAD_SHAPE. */
-LAC_MUST_CHECK lac_status laci_want_shape(laci_infer *infer, int port, const laci_shape *shape);
+LAC_MUST_CHECK lac_status laci_check_input_shape(laci_infer *infer, int port,
+                                                 const laci_shape *shape);
 /** Checks that inputs `first` .. `last` have equal shapes, and gives output 0 the type of input
  * `first`: the infer of an elementwise operator without broadcasting. */
-LAC_MUST_CHECK lac_status laci_infer_equal(laci_infer *infer, int first, int last);
+LAC_MUST_CHECK lac_status laci_infer_equal_shapes(laci_infer *infer, int first, int last);
 
 /** Adds a node of domain "lacuna" with one output, and returns it; attrs may be NULL. */
-int laci_gradient_internal(laci_gradient_builder *b, const char *type, int n_inputs,
-                           const int *inputs, const laci_window_attrs *attrs);
+int laci_gradient_add_internal(laci_gradient_builder *b, const char *type, int n_inputs,
+                               const int *inputs, const laci_window_attrs *attrs);
 
 /** Contributes the gradient of a per-channel parameter at `port`: x summed over all axes but 1. */
-void laci_gradient_give_channels(laci_gradient_builder *b, const laci_node *node, int port, int x);
+void laci_gradient_contribute_channels(laci_gradient_builder *b, const laci_node *node, int port,
+                                       int x);
 /** Returns x[start .. start + n) along an axis. */
 int laci_gradient_slice(laci_gradient_builder *b, int x, int axis, int64_t start, int64_t n);
 /** Returns the mean over the flagged axes, which stay with size 1. */
@@ -33,12 +35,12 @@ int laci_gradient_mean(laci_gradient_builder *b, int x, const bool flags[LACI_MA
 int laci_gradient_where_largest(laci_gradient_builder *b, const laci_node *node, int dy, int y);
 /** Returns the gradient of a Resize along one axis of `in` positions, from dy after it; attrs are
  * those of the Resize. Each input position gets the sum of dy times its weights. */
-int laci_gradient_resampled(laci_gradient_builder *b, int dy, int axis, int64_t in,
+int laci_gradient_of_resize(laci_gradient_builder *b, int dy, int axis, int64_t in,
                             const laci_attr *attrs, int n_attrs);
 /** For reductions: return y with its reduced axes back as size 1 (kept), and y expanded to the
  * input's shape (reduced). */
-int laci_gradient_kept(laci_gradient_builder *b, const laci_node *node, int y);
-int laci_gradient_reduced(laci_gradient_builder *b, const laci_node *node, int y);
+int laci_gradient_restore_axes(laci_gradient_builder *b, const laci_node *node, int y);
+int laci_gradient_expand_reduced(laci_gradient_builder *b, const laci_node *node, int y);
 
 /** Adds a LayerNormalizationGrad node; its outputs dX, dscale and dbias are returned in out, -1
  * after a failure. */
@@ -52,7 +54,7 @@ void laci_gradient_normalized(laci_gradient_builder *b, const laci_gradient_norm
 /* Ready-made rules. */
 lac_status laci_gradient_of_reshape(laci_gradient_builder *b,
                                     const laci_node *node); /* the output is input 0, reshaped */
-lac_status laci_gradient_extreme(laci_gradient_builder *b,
-                                 const laci_node *node); /* Max and Min, any number of inputs */
+lac_status laci_gradient_of_max_or_min(
+    laci_gradient_builder *b, const laci_node *node); /* Max and Min, any number of inputs */
 
 #endif

@@ -35,7 +35,7 @@ static lac_status check_axis(const laci_node *node, int rank, laci_line_axis *li
 }
 
 lac_status laci_line_infer(laci_infer *infer, laci_line_axis line) {
-  lac_status st = laci_want_inputs(infer, 1, 1);
+  lac_status st = laci_check_n_inputs(infer, 1, 1);
   if (st) return st;
   infer->out[0] = *infer->in[0];
   int rank = infer->in[0]->shape.rank;
@@ -60,7 +60,7 @@ static void run_lines(int64_t begin, int64_t end, void *context) {
 lac_status laci_line_eval(const laci_eval *eval, laci_line_axis line, laci_line_body *body,
                           const void *context) {
   const laci_shape *x = &eval->in[0]->shape;
-  lac_status st = laci_want_floats(eval);
+  lac_status st = laci_check_floats(eval);
   if (!st) st = check_axis(eval->node, x->rank, &line, eval->err);
   if (st || eval->in[0]->count == 0) return st;
   int axis = (int)line.axis, after = line.flattened ? x->rank : axis + 1;
@@ -75,11 +75,11 @@ lac_status laci_line_eval(const laci_eval *eval, laci_line_axis line, laci_line_
 
 lac_status laci_line_couple(laci_coupling *c, laci_line_axis line) {
   const laci_shape *x = laci_port_shape(c, 0);
-  if (!x || check_axis(c->node, x->rank, &line, NULL)) return laci_coupling_ok(c);
+  if (!x || check_axis(c->node, x->rank, &line, NULL)) return laci_coupling_status(c);
   laci_couple_same(c, 0, LACI_OUT(0));
   for (int axis = (int)line.axis; axis < x->rank; axis++) {
-    laci_normalize(c, laci_get_label(c, 0, axis));
+    laci_coupling_mark_normalized(c, laci_get_label(c, 0, axis));
     if (!line.flattened) break;
   }
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }

@@ -2,7 +2,7 @@
  * Loops: types and couplings at the nodes that begin and end an iteration. */
 #include "graph/ops/shared/loop_in.h"
 
-int laci_begin_carried(const laci_node *node) {
+int laci_begin_count_carried(const laci_node *node) {
   bool is_loop = strcmp(node->type, "LoopBegin") == 0;
   int64_t rest = is_loop ? 2 : laci_node_int(node, "num_scan_inputs", 0);
   int64_t n = node->n_inputs - rest;
@@ -59,17 +59,17 @@ lac_status laci_loop_end_infer(laci_infer *infer) {
   return LAC_OK;
 }
 
-void laci_loop_carry(laci_coupling *c, int in, int out) {
+void laci_couple_carried(laci_coupling *c, int in, int out) {
   const laci_shape *shape = laci_port_shape(c, in);
-  if (shape) laci_fresh_axes(c, in, 0, shape->rank);
-  laci_coupling_fresh(c, out);
+  if (shape) laci_set_fresh_labels(c, in, 0, shape->rank);
+  laci_coupling_mark_fresh(c, out);
 }
 
 void laci_couple_slice(laci_coupling *c, int whole, int slice, int64_t axis) {
   const laci_shape *all = laci_port_shape(c, whole), *one = laci_port_shape(c, slice);
   if (!all || !one || axis < 0 || all->rank != one->rank + 1) return;
-  laci_describe(c, whole);
-  laci_describe(c, slice);
+  laci_coupling_describe_port(c, whole);
+  laci_coupling_describe_port(c, slice);
   for (int k = 0; k < one->rank; k++) {
     int to = k + (k >= axis);
     if (one->dims[k] != all->dims[to]) continue;
@@ -85,12 +85,12 @@ lac_status laci_loop_end_couple(const laci_node *node, laci_coupling *c) {
       "order matters along the iterations of a loop, and where sizes differ between iterations";
   for (int k = 0; k < at.n_carried; k++) {
     const int ports[] = {at.first + k, at.in + k, at.out + k, LACI_OUT(k)};
-    laci_couple_joined(c, ports, 4);
+    laci_couple_ports(c, ports, 4);
   }
   for (int k = 0; k < at.n_slices; k++) {
     const laci_shape *slice = laci_port_shape(c, at.slices + k);
     int64_t axis = slice ? laci_slice_axis(node, "scan_output_axes", k, slice->rank + 1) : -1;
     laci_couple_slice(c, LACI_OUT(at.n_carried + k), at.slices + k, axis);
   }
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }

@@ -8,7 +8,7 @@
 #include "graph/ops/shared/norm_in.h"
 #include "graph/ops/shared/walk_in.h"
 
-lac_status laci_want_sizes(laci_infer *infer, int port, int rank, const int64_t *dims) {
+lac_status laci_check_input_sizes(laci_infer *infer, int port, int rank, const int64_t *dims) {
   const laci_shape *shape = laci_in_shape(infer, port);
   if (!shape) return LAC_OK;
   bool fits = shape->rank == rank;
@@ -24,9 +24,9 @@ lac_status laci_want_sizes(laci_infer *infer, int port, int rank, const int64_t 
 }
 
 lac_status laci_bias_infer(laci_infer *infer, int least) {
-  lac_status st = laci_want_inputs(infer, least, 2);
+  lac_status st = laci_check_n_inputs(infer, least, 2);
   int64_t size = laci_in_size(infer, 0, -1);
-  if (!st) st = laci_want_sizes(infer, 1, 1, &size);
+  if (!st) st = laci_check_input_sizes(infer, 1, 1, &size);
   const laci_shape *x = st ? NULL : laci_in_shape(infer, 0);
   if (x && x->rank < 1 && laci_has_input(infer->node, 1)) {
     return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE,
@@ -96,7 +96,7 @@ typedef struct applied {
   double *y;
 } applied;
 
-static void apply_to(int64_t begin, int64_t end, void *context) {
+static void apply_activation(int64_t begin, int64_t end, void *context) {
   const applied *a = context;
   for (int64_t at = begin; at < end; at++) a->y[at] = a->activation->f(a->y[at], a->activation->p);
 }
@@ -108,7 +108,7 @@ lac_status laci_activation_apply(const laci_eval *eval) {
                           laci_node_text(eval->node, "activation", ""));
   }
   applied a = {&activation, eval->out[0]->f};
-  if (activation.f) laci_eval_parallel(eval, eval->out[0]->count, apply_to, &a);
+  if (activation.f) laci_eval_parallel(eval, eval->out[0]->count, apply_activation, &a);
   return LAC_OK;
 }
 
@@ -125,7 +125,7 @@ lac_status laci_skip_norm_infer(laci_infer *infer, const laci_skip_norm *norm) {
   if (x->rank < 1)
     st = laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE, "a scalar has no last axis");
   int64_t n = x->rank < 1 ? -1 : x->dims[x->rank - 1];
-  for (int k = 0; k < 3 && !st; k++) st = laci_want_sizes(infer, vectors[k], 1, &n);
+  for (int k = 0; k < 3 && !st; k++) st = laci_check_input_sizes(infer, vectors[k], 1, &n);
   if (!st && skip) st = laci_broadcast(infer, x, skip, &both);
   if (!st && skip && (both.rank != x->rank || !laci_shape_equal(&both, x)) &&
       laci_shape_known(&both) && laci_shape_known(x))
@@ -179,12 +179,12 @@ static const double *vector_of(const laci_eval *eval, int port) {
 
 lac_status laci_skip_norm_eval(laci_eval *eval, const laci_skip_norm *norm) {
   const laci_buf *x = eval->in[0], *skip = eval->in[1];
-  lac_status st = laci_want_floats(eval);
+  lac_status st = laci_check_floats(eval);
   if (st || x->count == 0) return st;
   laci_walk walk;
-  laci_walk_start(&walk, &x->shape);
+  laci_walk_begin(&walk, &x->shape);
   laci_walk_broadcast(&walk, &skip->shape);
-  laci_walk_ready(&walk);
+  laci_walk_merge_axes(&walk);
   laci_walk_seek(&walk, 0);
   double *y = eval->out[0]->f;
   for (int64_t run = 0; run < walk.n_runs; run++, laci_walk_next(&walk)) {
@@ -211,9 +211,9 @@ lac_status laci_skip_norm_eval(laci_eval *eval, const laci_skip_norm *norm) {
 
 lac_status laci_skip_norm_couple(laci_coupling *c, const laci_skip_norm *norm) {
   const laci_shape *x = laci_port_shape(c, 0);
-  if (!x || x->rank < 1 || !laci_port_shape(c, 1)) return laci_coupling_ok(c);
+  if (!x || x->rank < 1 || !laci_port_shape(c, 1)) return laci_coupling_status(c);
   laci_couple_elementwise(c, (const int[]){0, 1, norm->scale, norm->shift, norm->bias}, 5);
-  laci_normalize(c, laci_get_label(c, 0, -1));
+  laci_coupling_mark_normalized(c, laci_get_label(c, 0, -1));
   for (int axis = 0; axis < x->rank; axis++) {
     int label = laci_get_label(c, 0, axis);
     laci_set_label(c, LACI_OUT(norm->sum), axis, label);
@@ -221,7 +221,7 @@ lac_status laci_skip_norm_couple(laci_coupling *c, const laci_skip_norm *norm) {
     laci_set_label(c, LACI_OUT(norm->mean), axis, label);
     laci_set_label(c, LACI_OUT(norm->inverse), axis, label);
   }
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 /* ---- Packed projections ---- */
@@ -236,7 +236,7 @@ void laci_couple_query_keys(laci_coupling *c, const laci_query_keys *q) {
     for (int place = 0; place < q->n_places; place++) {
       const laci_channels *at = &q->places[place];
       int64_t own = q->keys[place] ? head / q->copies : head;
-      laci_map_straight(
+      laci_coupling_add_straight_map(
           c,
           (laci_axis_map){.out_port = LACI_OUT(0),
                           .out_axis = LACI_UNSEEN(alone ? 0 : (int)(head / q->copies)),
@@ -248,14 +248,14 @@ void laci_couple_query_keys(laci_coupling *c, const laci_query_keys *q) {
           at->start + own * q->size);
     }
   }
-  if (alone) laci_coupling_parts(c, first->port, first->axis, q->n_heads / q->copies);
+  if (alone) laci_coupling_add_parts(c, first->port, first->axis, q->n_heads / q->copies);
 }
 
 void laci_hold_query_keys(laci_coupling *c, const laci_query_keys *q) {
   for (int place = 0; place < q->n_places; place++) {
     const laci_channels *at = &q->places[place];
     int64_t heads = q->keys[place] ? q->n_heads / q->copies : q->n_heads;
-    laci_hold_axis(c, (laci_axis_hold){at->port, at->axis, at->start, heads * q->size});
+    laci_coupling_hold_axis(c, (laci_axis_hold){at->port, at->axis, at->start, heads * q->size});
   }
 }
 
@@ -264,10 +264,10 @@ void laci_couple_values(laci_coupling *c, const laci_query_keys *v) {
   int64_t n = v->n_heads * v->size;
   for (int place = 0; place < v->n_places; place++) {
     const laci_channels *at = &v->places[place];
-    laci_axis_map *map = laci_map(c, LACI_OUT(0), y->rank - 1, at->port, at->axis, n);
+    laci_axis_map *map = laci_coupling_add_map(c, LACI_OUT(0), y->rank - 1, at->port, at->axis, n);
     for (int64_t o = 0; map && o < n; o++) {
       map->from[o] = (int32_t)(at->start + o / v->size / v->copies * v->size + o % v->size);
     }
   }
-  laci_coupling_parts(c, LACI_OUT(0), y->rank - 1, v->n_heads / v->copies);
+  laci_coupling_add_parts(c, LACI_OUT(0), y->rank - 1, v->n_heads / v->copies);
 }

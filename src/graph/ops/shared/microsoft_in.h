@@ -10,8 +10,8 @@
 
 /** Checks that input `port`, where it is present and its rank known, has these sizes; negative
  * sizes are unknown. Fails LAC_BAD_SHAPE. */
-LAC_MUST_CHECK lac_status laci_want_sizes(laci_infer *infer, int port, int rank,
-                                          const int64_t *dims);
+LAC_MUST_CHECK lac_status laci_check_input_sizes(laci_infer *infer, int port, int rank,
+                                                 const int64_t *dims);
 /** Gives output 0 the type of input 0, and checks that input 1 is a vector along its last axis; at
  * least `least` inputs must be present. */
 LAC_MUST_CHECK lac_status laci_bias_infer(laci_infer *infer, int least);

@@ -25,7 +25,7 @@ double laci_inverse_root_mean_square(const double *x, int64_t n, double epsilon)
   return 1 / sqrt(squares / (double)n + epsilon);
 }
 
-lac_status laci_want_vector(laci_infer *infer, int port, int64_t size) {
+lac_status laci_check_input_vector(laci_infer *infer, int port, int64_t size) {
   const laci_shape *shape = laci_in_shape(infer, port);
   if (!shape) return LAC_OK;
   if (shape->rank == 1 && (size < 0 || shape->dims[0] < 0 || shape->dims[0] == size)) return LAC_OK;

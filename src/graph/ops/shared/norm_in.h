@@ -23,7 +23,7 @@ double laci_inverse_root_mean_square(const double *x, int64_t n, double epsilon)
 
 /** Checks that input `port`, where present and known, has one axis of `size` (< 0: any). Fails
  *  LAC_BAD_SHAPE. */
-LAC_MUST_CHECK lac_status laci_want_vector(laci_infer *infer, int port, int64_t size);
+LAC_MUST_CHECK lac_status laci_check_input_vector(laci_infer *infer, int port, int64_t size);
 
 /** Returns the attribute epsilon, 1e-5 where absent. */
 double laci_epsilon(const laci_node *node);

@@ -21,7 +21,7 @@ lac_status laci_node_fail(const laci_node *node, lac_error *err, lac_status stat
   return laci_fail(err, status, "%s (%s): %s", node->name, node->type, text);
 }
 
-lac_status laci_want_inputs(laci_infer *infer, int min, int max) {
+lac_status laci_check_n_inputs(laci_infer *infer, int min, int max) {
   if (max >= 0 && infer->n_in > max) {
     return laci_node_fail(infer->node, infer->err, LAC_BAD_FILE, "%d input%s, at most %d wanted",
                           infer->n_in, laci_plural(infer->n_in), max);
@@ -36,16 +36,16 @@ lac_status laci_want_inputs(laci_infer *infer, int min, int max) {
                           : laci_node_fail(infer->node, infer->err, LAC_BAD_FILE, "no outputs");
 }
 
-static lac_status want_float(const laci_eval *eval, const laci_buf *buf) {
+static lac_status check_float(const laci_eval *eval, const laci_buf *buf) {
   if (!buf || buf->f) return LAC_OK;
   return laci_node_fail(eval->node, eval->err, LAC_UNSUPPORTED,
                         "elements of type %s, a float type is wanted", lac_dtype_name(buf->dtype));
 }
 
-lac_status laci_want_floats(const laci_eval *eval) {
+lac_status laci_check_floats(const laci_eval *eval) {
   lac_status st = LAC_OK;
-  for (int port = 0; port < eval->n_in && !st; port++) st = want_float(eval, eval->in[port]);
-  for (int port = 0; port < eval->n_out && !st; port++) st = want_float(eval, eval->out[port]);
+  for (int port = 0; port < eval->n_in && !st; port++) st = check_float(eval, eval->in[port]);
+  for (int port = 0; port < eval->n_out && !st; port++) st = check_float(eval, eval->out[port]);
   return st;
 }
 
@@ -79,11 +79,11 @@ const laci_shape *laci_in_shape(const laci_infer *infer, int port) {
   return &infer->in[port]->shape;
 }
 
-const laci_buf *laci_in_known(const laci_infer *infer, int port) {
+const laci_buf *laci_in_known_content(const laci_infer *infer, int port) {
   return port < infer->n_in ? infer->known[port] : NULL;
 }
 
-const laci_buf *laci_contents(const laci_graph *graph, const laci_node *node, int port) {
+const laci_buf *laci_known_content(const laci_graph *graph, const laci_node *node, int port) {
   if (!laci_has_input(node, port)) return NULL;
   const laci_buf *known = graph->values[node->inputs[port]].known;
   for (int64_t at = 0; known && known->i && at < known->count; at++) {
@@ -92,13 +92,13 @@ const laci_buf *laci_contents(const laci_graph *graph, const laci_node *node, in
   return known;
 }
 
-laci_buf *laci_contents_copy(const laci_graph *graph, const laci_node *node, int port) {
+laci_buf *laci_constant_copy(const laci_graph *graph, const laci_node *node, int port) {
   laci_buf *copy = NULL;
   if (!laci_has_input(node, port)) return NULL;
-  const laci_buf *known = laci_contents(graph, node, port);
+  const laci_buf *known = laci_known_content(graph, node, port);
   if (known) {
     if (laci_buf_create(known->dtype, &known->shape, &copy, NULL)) return NULL;
-    laci_move(copy, 0, known, 0, known->count);
+    laci_copy_elements(copy, 0, known, 0, known->count);
     return copy;
   }
   const laci_value *value = &graph->values[node->inputs[port]];
@@ -122,7 +122,8 @@ static laci_ints ints_from(const int64_t *from, int64_t n) {
   return ints;
 }
 
-laci_ints laci_ints_of(const laci_node *node, const char *attr, int port, const laci_buf *content) {
+laci_ints laci_read_ints(const laci_node *node, const char *attr, int port,
+                         const laci_buf *content) {
   if (port >= 0 && laci_has_input(node, port)) {
     if (content && content->i) return ints_from(content->i, content->count);
     return (laci_ints){.present = true, .n = -1};
@@ -133,8 +134,8 @@ laci_ints laci_ints_of(const laci_node *node, const char *attr, int port, const 
   return (laci_ints){0};
 }
 
-lac_status laci_axes_flags(const laci_node *node, const laci_ints *axes, int rank, bool all,
-                           bool flags[LACI_MAX_RANK], lac_error *err) {
+lac_status laci_axes_to_flags(const laci_node *node, const laci_ints *axes, int rank, bool all,
+                              bool flags[LACI_MAX_RANK], lac_error *err) {
   bool absent = !axes->present;
   for (int axis = 0; axis < LACI_MAX_RANK; axis++) flags[axis] = absent && all && axis < rank;
   for (int at = 0; !absent && at < axes->n; at++) {
@@ -195,20 +196,20 @@ int64_t laci_size_product(laci_infer *infer, const laci_shape *shape, int from, 
   return n_symbols == 1 && known == 1 ? symbol : infer->new_symbol(infer);
 }
 
-lac_status laci_infer_same(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 1, -1);
+lac_status laci_infer_same_type(laci_infer *infer) {
+  lac_status st = laci_check_n_inputs(infer, 1, -1);
   if (!st) infer->out[0] = *infer->in[0];
   return st;
 }
 
 lac_status laci_infer_predicate(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 1, 1);
+  lac_status st = laci_check_n_inputs(infer, 1, 1);
   if (!st) infer->out[0] = (laci_type){.dtype = LAC_DTYPE_BOOL, .shape = infer->in[0]->shape};
   return st;
 }
 
 lac_status laci_infer_variadic(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 1, -1);
+  lac_status st = laci_check_n_inputs(infer, 1, -1);
   if (st) return st;
   laci_shape shape = infer->in[0]->shape;
   for (int port = 1; port < infer->n_in; port++) {
@@ -221,7 +222,7 @@ lac_status laci_infer_variadic(laci_infer *infer) {
 }
 
 lac_status laci_infer_broadcast(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 2, 2);
+  lac_status st = laci_check_n_inputs(infer, 2, 2);
   return st ? st : laci_infer_variadic(infer);
 }
 
@@ -231,13 +232,13 @@ lac_status laci_infer_compare(laci_infer *infer) {
   return st;
 }
 
-bool laci_mappable(const laci_coupling *c, int port, int axis) {
+bool laci_axis_is_mappable(const laci_coupling *c, int port, int axis) {
   const laci_shape *shape = laci_port_shape(c, port);
   if (!shape || axis < 0 || axis >= shape->rank) return false;
   return shape->dims[axis] >= 0 && shape->dims[axis] <= LACI_MAP_LIMIT;
 }
 
-void laci_couple_others(laci_coupling *c, int in_port, int out_port, int axis) {
+void laci_couple_other_axes(laci_coupling *c, int in_port, int out_port, int axis) {
   const laci_shape *in = laci_port_shape(c, in_port), *out = laci_port_shape(c, out_port);
   if (!in || !out || in->rank != out->rank) return;
   for (int at = 0; at < in->rank; at++) {

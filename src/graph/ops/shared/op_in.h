@@ -23,10 +23,10 @@ lac_status laci_node_fail(const laci_node *node, lac_error *err, lac_status stat
 
 /** Checks that the first `min` inputs are present, and that there are at most `max` (max < 0: any
  * number). Fails LAC_BAD_FILE. */
-LAC_MUST_CHECK lac_status laci_want_inputs(laci_infer *infer, int min, int max);
+LAC_MUST_CHECK lac_status laci_check_n_inputs(laci_infer *infer, int min, int max);
 
 /** Checks that all inputs and outputs have a float type. Fails LAC_UNSUPPORTED. */
-LAC_MUST_CHECK lac_status laci_want_floats(const laci_eval *eval);
+LAC_MUST_CHECK lac_status laci_check_floats(const laci_eval *eval);
 
 /** Makes a negative axis count from the end and checks 0 <= *axis < rank. Fails LAC_BAD_SHAPE. */
 LAC_MUST_CHECK lac_status laci_axis_check(const laci_node *node, int rank, int64_t *axis,
@@ -49,7 +49,7 @@ static inline bool laci_has_output(const laci_node *node, int port) {
 /** Shape of an input: NULL where it is absent or its rank unknown. */
 const laci_shape *laci_in_shape(const laci_infer *infer, int port);
 /** Known content of an input (symbols possible), or NULL. */
-const laci_buf *laci_in_known(const laci_infer *infer, int port);
+const laci_buf *laci_in_known_content(const laci_infer *infer, int port);
 /** Operand of an evaluation, or NULL where absent. */
 static inline const laci_buf *laci_operand(const laci_eval *eval, int port) {
   return port < eval->n_in ? eval->in[port] : NULL;
@@ -58,10 +58,10 @@ static inline laci_buf *laci_result(const laci_eval *eval, int port) {
   return port < eval->n_out ? eval->out[port] : NULL;
 }
 /** For couple: returns the content of an input where it is known and has no symbols, or NULL. */
-const laci_buf *laci_contents(const laci_graph *graph, const laci_node *node, int port);
+const laci_buf *laci_known_content(const laci_graph *graph, const laci_node *node, int port);
 /** For couple: returns the content of any constant input, long stored tensors included, to be freed
  * by laci_buf_destroy; NULL where the input is not constant. */
-laci_buf *laci_contents_copy(const laci_graph *graph, const laci_node *node, int port);
+laci_buf *laci_constant_copy(const laci_graph *graph, const laci_node *node, int port);
 
 enum { LACI_INTS_ROOM = 2 * LACI_MAX_RANK };
 
@@ -76,14 +76,15 @@ typedef struct laci_ints {
 
 /** Reads the list from input `port` (port < 0: there is no such input), or else from attribute
  * `attr` (NULL: there is none). `content` is the content of the input, or NULL where it is not
- * known; it comes from laci_in_known(), laci_operand() or laci_contents(). A list of more than
- * LACI_INTS_ROOM integers counts as unknown. */
-laci_ints laci_ints_of(const laci_node *node, const char *attr, int port, const laci_buf *content);
+ * known; it comes from laci_in_known_content(), laci_operand() or laci_known_content(). A list of
+ * more than LACI_INTS_ROOM integers counts as unknown. */
+laci_ints laci_read_ints(const laci_node *node, const char *attr, int port,
+                         const laci_buf *content);
 
 /** Sets flags[axis] for each axis of the list; for all axes where the list is absent and `all` is
  * set. Fails LAC_BAD_SHAPE on an axis outside or given twice. */
-LAC_MUST_CHECK lac_status laci_axes_flags(const laci_node *node, const laci_ints *axes, int rank,
-                                          bool all, bool flags[LACI_MAX_RANK], lac_error *err);
+LAC_MUST_CHECK lac_status laci_axes_to_flags(const laci_node *node, const laci_ints *axes, int rank,
+                                             bool all, bool flags[LACI_MAX_RANK], lac_error *err);
 
 /* ---- Shapes ---- */
 
@@ -96,7 +97,7 @@ LAC_MUST_CHECK lac_status laci_broadcast(laci_infer *infer, const laci_shape *a,
 int64_t laci_size_product(laci_infer *infer, const laci_shape *shape, int from, int to);
 
 /* Ready-made infer functions. */
-lac_status laci_infer_same(laci_infer *infer); /* output 0 has the type of input 0 */
+lac_status laci_infer_same_type(laci_infer *infer); /* output 0 has the type of input 0 */
 /* output 0 has the shape of input 0, and type bool */
 lac_status laci_infer_predicate(laci_infer *infer);
 lac_status laci_infer_broadcast(laci_infer *infer); /* two inputs, broadcast; type of input 0 */
@@ -168,9 +169,9 @@ enum { LACI_MAP_LIMIT = 1 << 26 };
 
 /** Is the size of the axis known, and at most LACI_MAP_LIMIT? Maps have an int32 for each
  * position. */
-bool laci_mappable(const laci_coupling *c, int port, int axis);
+bool laci_axis_is_mappable(const laci_coupling *c, int port, int axis);
 /** Sets equal labels on the axes of in_port and out_port, one to one, except `axis` (equal
  * ranks). */
-void laci_couple_others(laci_coupling *c, int in_port, int out_port, int axis);
+void laci_couple_other_axes(laci_coupling *c, int in_port, int out_port, int axis);
 
 #endif

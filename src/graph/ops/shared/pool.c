@@ -8,7 +8,7 @@
 #include "base/divide.h"
 
 lac_status laci_pooling_infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 1, 1);
+  lac_status st = laci_check_n_inputs(infer, 1, 1);
   if (st) return st;
   const laci_shape *x = laci_in_shape(infer, 0);
   infer->out[0].dtype = infer->in[0]->dtype;
@@ -63,7 +63,7 @@ static int64_t place_of(const job *j, const reach *r, const int64_t *t) {
 }
 
 /** Moves t to the next element of the window inside the channel, last axis fastest. */
-static void advance(const job *j, const reach *r, int64_t *t) {
+static void next_element(const job *j, const reach *r, int64_t *t) {
   for (int axis = j->window->n_spatial - 1; axis >= 0; axis--) {
     if (++t[axis] < r[axis].last) break;
     t[axis] = r[axis].first;
@@ -71,12 +71,12 @@ static void advance(const job *j, const reach *r, int64_t *t) {
 }
 
 /** Calls step for each element of the window that is inside the channel. */
-static void visit(const job *j, const reach *r, const double *floats, const int64_t *integers,
-                  laci_pool_state *state) {
+static void visit_window(const job *j, const reach *r, const double *floats,
+                         const int64_t *integers, laci_pool_state *state) {
   int n = j->window->n_spatial;
   int64_t t[LACI_MAX_SPATIAL];
   for (int axis = 0; axis < n; axis++) t[axis] = r[axis].first;
-  for (int64_t left = state->n_inside; left > 0; left--, advance(j, r, t)) {
+  for (int64_t left = state->n_inside; left > 0; left--, next_element(j, r, t)) {
     int64_t at = place_of(j, r, t);
     j->pooling->step(state, floats ? floats[at] : (double)integers[at], at);
   }
@@ -102,8 +102,8 @@ static void pool_windows(int64_t begin, int64_t end, void *context) {
     reach r[LACI_MAX_SPATIAL];
     laci_pool_state state = j->pooling->start;
     find_reach(j, at % j->out_spatial, r, &state);
-    visit(j, r, j->x->f ? j->x->f + channel * j->in_spatial : NULL,
-          j->x->i ? j->x->i + channel * j->in_spatial : NULL, &state);
+    visit_window(j, r, j->x->f ? j->x->f + channel * j->in_spatial : NULL,
+                 j->x->i ? j->x->i + channel * j->in_spatial : NULL, &state);
     double value = j->pooling->end ? j->pooling->end(&state) : state.value;
     if (j->y && j->y->f) j->y->f[at] = value;
     else if (j->y) j->y->i[at] = laci_int_from_f(value);
@@ -156,15 +156,15 @@ static void spread_channels(int64_t begin, int64_t end, void *context) {
     find_reach(j, at % j->out_spatial, r, &state);
     for (int axis = 0; axis < j->window->n_spatial; axis++) t[axis] = r[axis].first;
     double share = s->y[at] / (double)(s->with_pad ? state.n_padded : state.n_inside);
-    for (int64_t left = state.n_inside; left > 0; left--, advance(j, r, t))
+    for (int64_t left = state.n_inside; left > 0; left--, next_element(j, r, t))
       x[place_of(j, r, t)] += share;
   }
 }
 
-lac_status laci_pooling_spread(const laci_eval *eval, const laci_buf *y, laci_buf *x,
-                               bool with_pad) {
+lac_status laci_pooling_average_gradient(const laci_eval *eval, const laci_buf *y, laci_buf *x,
+                                         bool with_pad) {
   laci_node_window window;
-  lac_status st = laci_want_floats(eval);
+  lac_status st = laci_check_floats(eval);
   if (!st) st = laci_window_read(eval->node, x->shape.rank - 2, NULL, &window, eval->err);
   if (st) return st;
   for (int at = 0; at < window.n_spatial; at++)
@@ -186,18 +186,18 @@ lac_status laci_pooling_check(laci_infer *infer, const laci_shape *x) {
   laci_shape y = *x;
   lac_status st = laci_window_read(infer->node, x->rank - 2, NULL, &window, infer->err);
   if (!st) st = laci_window_infer(infer, &window, x, &y);
-  return st ? st : laci_want_shape(infer, 0, &y);
+  return st ? st : laci_check_input_shape(infer, 0, &y);
 }
 
 lac_status laci_pooling_couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph, (void)node;
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
   c->why = "places along height and width matter to pools";
-  if (!x || !y || x->rank != y->rank || x->rank < 3) return laci_coupling_ok(c);
+  if (!x || !y || x->rank != y->rank || x->rank < 3) return laci_coupling_status(c);
   for (int axis = 0; axis < 2; axis++) {
     int label = laci_coupling_new_label(c);
     laci_set_label(c, 0, axis, label);
     laci_set_label(c, LACI_OUT(0), axis, label);
   }
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }

@@ -28,8 +28,8 @@ LAC_MUST_CHECK lac_status laci_pooling_eval(const laci_eval *eval, const laci_po
 /** The gradient of average pooling: adds every y[o] to the positions of x under its window, divided
  * by their number (with_pad: including the padding). y is the gradient of the output; x, that of
  * the input, must be zero before the call. */
-LAC_MUST_CHECK lac_status laci_pooling_spread(const laci_eval *eval, const laci_buf *y, laci_buf *x,
-                                              bool with_pad);
+LAC_MUST_CHECK lac_status laci_pooling_average_gradient(const laci_eval *eval, const laci_buf *y,
+                                                        laci_buf *x, bool with_pad);
 /** The steps of MaxPool; state.at is -1 where a window is empty. */
 extern const laci_pooling laci_max_pooling;
 /** Checks, for gradients of pools, that input 0 has the shape of the pool's output for input

@@ -20,7 +20,7 @@ typedef struct laci_quant {
 
 LAC_MUST_CHECK lac_status laci_quant_read(const laci_eval *eval, laci_quant *quant);
 
-static inline int64_t laci_quant_at(const laci_quant *quant, int64_t at) {
+static inline int64_t laci_quant_index(const laci_quant *quant, int64_t at) {
   int64_t place = at / quant->inner;
   if (quant->block == 0) return place % quant->n;
   int64_t run = place / quant->size * quant->n + place % quant->size / quant->block;

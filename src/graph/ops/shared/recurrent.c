@@ -58,7 +58,7 @@ static const known_activation *find_activation(const char *name) {
 }
 
 /** Returns number `at` of a list of floats, or `otherwise` where the list is shorter. */
-static double listed(const laci_attr *list, size_t at, double otherwise) {
+static double list_entry(const laci_attr *list, size_t at, double otherwise) {
   return list && list->kind == LACI_ATTR_FLOATS && at < list->n ? list->floats[at] : otherwise;
 }
 
@@ -78,13 +78,13 @@ static lac_status read_activations(const laci_node *node, const laci_recurrent *
     const known_activation *known = find_activation(name);
     if (!known) return laci_node_fail(node, err, LAC_UNSUPPORTED, "activation '%s'", name);
     act[at] = (laci_activation){.f = known->f, .alpha = known->alpha, .beta = known->beta};
-    if (known->has_alpha) act[at].alpha = listed(alphas, n_alphas++, known->alpha);
-    if (known->has_beta) act[at].beta = listed(betas, n_betas++, known->beta);
+    if (known->has_alpha) act[at].alpha = list_entry(alphas, n_alphas++, known->alpha);
+    if (known->has_beta) act[at].beta = list_entry(betas, n_betas++, known->beta);
   }
   return LAC_OK;
 }
 
-double laci_cell_act(const laci_cell *cell, int activation, double x) {
+double laci_cell_activate(const laci_cell *cell, int activation, double x) {
   const laci_activation *act = &cell->act[activation];
   double held = x > cell->clip ? cell->clip : x < -cell->clip ? -cell->clip : x;
   return act->f(held, act->alpha, act->beta);
@@ -107,7 +107,7 @@ static int n_directions_of(const laci_node *node) {
 }
 
 /** Returns the size of an axis of an input, or -1. */
-static int64_t size_of(const laci_infer *infer, int port, int axis) {
+static int64_t axis_size(const laci_infer *infer, int port, int axis) {
   const laci_shape *shape = laci_in_shape(infer, port);
   return shape && shape->rank == 3 ? shape->dims[axis] : -1;
 }
@@ -118,9 +118,9 @@ static lac_status check_weights(laci_infer *infer, const laci_recurrent *op, int
     int port, axis;
     int64_t size;
   } wanted[] = {{W, 0, n},    {R, 0, n},      {W, 1, rows},
-                {R, 1, rows}, {R, 2, hidden}, {W, 2, size_of(infer, X, 2)}};
+                {R, 1, rows}, {R, 2, hidden}, {W, 2, axis_size(infer, X, 2)}};
   for (size_t at = 0; at < sizeof wanted / sizeof *wanted; at++) {
-    int64_t found = size_of(infer, wanted[at].port, wanted[at].axis);
+    int64_t found = axis_size(infer, wanted[at].port, wanted[at].axis);
     if (found < 0 || wanted[at].size < 0 || found == wanted[at].size) continue;
     return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE,
                           "axis %d of input %d has size %lld, wanted %lld", wanted[at].axis,
@@ -136,13 +136,14 @@ static lac_status check_weights(laci_infer *infer, const laci_recurrent *op, int
 }
 
 lac_status laci_recurrent_infer(laci_infer *infer, const laci_recurrent *op) {
-  lac_status st = laci_want_inputs(infer, 3, op->has_cell ? PEEPHOLE + 1 : INITIAL_H + 1);
+  lac_status st = laci_check_n_inputs(infer, 3, op->has_cell ? PEEPHOLE + 1 : INITIAL_H + 1);
   if (st) return st;
-  int64_t hidden = size_of(infer, R, 2), given = laci_node_int(infer->node, "hidden_size", -1);
+  int64_t hidden = axis_size(infer, R, 2), given = laci_node_int(infer->node, "hidden_size", -1);
   st = check_weights(infer, op, hidden);
   if (st) return st;
   bool batch_first = is_batch_first(infer->node);
-  int64_t time = size_of(infer, X, batch_first ? 1 : 0), batch = size_of(infer, X, !batch_first);
+  int64_t time = axis_size(infer, X, batch_first ? 1 : 0),
+          batch = axis_size(infer, X, !batch_first);
   const laci_shape *x = laci_in_shape(infer, X);
   if (!x) time = infer->new_symbol(infer), batch = infer->new_symbol(infer);
   if (hidden < 0) hidden = given > 0 ? given : infer->new_symbol(infer);
@@ -179,7 +180,7 @@ static int64_t state_at(const job *j, int64_t direction, int64_t sequence) {
          j->hidden;
 }
 
-static const double *part_of(const job *j, int port, int64_t direction, int64_t size) {
+static const double *direction_part(const job *j, int port, int64_t direction, int64_t size) {
   const laci_buf *buf = laci_operand(j->eval, port);
   return buf ? buf->f + direction * size : NULL;
 }
@@ -189,15 +190,15 @@ static void start_state(const job *j, int port, int64_t at, double *state) {
   for (int64_t k = 0; k < j->hidden; k++) state[k] = initial ? initial->f[at + k] : 0;
 }
 
-static void keep_state(laci_buf *to, int64_t at, const double *state, int64_t n) {
+static void write_state(laci_buf *to, int64_t at, const double *state, int64_t n) {
   if (to) memcpy(to->f + at, state, (size_t)n * sizeof *state);
 }
 
 /** Computes out = w x + bias for all gates. */
 static void take_input(const job *j, int64_t direction, const double *x, double *out) {
   int64_t rows = j->op->n_gates * j->hidden;
-  const double *w = part_of(j, W, direction, rows * j->inputs);
-  const double *bias = part_of(j, BIAS, direction, 2 * rows);
+  const double *w = direction_part(j, W, direction, rows * j->inputs);
+  const double *bias = direction_part(j, BIAS, direction, 2 * rows);
   for (int64_t row = 0; row < rows; row++) {
     double sum = bias ? bias[row] : 0;
     for (int64_t k = 0; k < j->inputs; k++) sum += w[row * j->inputs + k] * x[k];
@@ -208,7 +209,7 @@ static void take_input(const job *j, int64_t direction, const double *x, double 
 static void run_sequence(const job *j, int64_t direction, int64_t sequence) {
   int64_t rows = j->op->n_gates * j->hidden;
   double *work = j->work + (direction * j->batch + sequence) * j->work_size;
-  const double *bias = part_of(j, BIAS, direction, 2 * rows);
+  const double *bias = direction_part(j, BIAS, direction, 2 * rows);
   const laci_buf *lengths = laci_operand(j->eval, LENGTHS);
   int64_t length = lengths ? laci_buf_get_i(lengths, sequence) : j->time;
   if (length > j->time) length = j->time;
@@ -217,11 +218,11 @@ static void run_sequence(const job *j, int64_t direction, int64_t sequence) {
                     .gates = work + rows,
                     .h = work + 2 * rows,
                     .c = work + 2 * rows + j->hidden,
-                    .r = part_of(j, R, direction, rows * j->hidden),
+                    .r = direction_part(j, R, direction, rows * j->hidden),
                     .bias = bias ? bias + rows : NULL,
                     .clip = laci_node_float(j->eval->node, "clip", INFINITY),
                     .flag = j->op->flag && laci_node_int(j->eval->node, j->op->flag, 0)};
-  if (j->op->has_cell) cell.peephole = part_of(j, PEEPHOLE, direction, 3 * j->hidden);
+  if (j->op->has_cell) cell.peephole = direction_part(j, PEEPHOLE, direction, 3 * j->hidden);
   memcpy(cell.act, j->act + direction * j->op->n_activations,
          (size_t)j->op->n_activations * sizeof *cell.act);
   int64_t state = state_at(j, direction, sequence);
@@ -236,10 +237,10 @@ static void run_sequence(const job *j, int64_t direction, int64_t sequence) {
     int64_t y = j->batch_first
                     ? (x * j->n_directions + direction) * j->hidden
                     : ((t * j->n_directions + direction) * j->batch + sequence) * j->hidden;
-    keep_state(laci_result(j->eval, 0), y, cell.h, j->hidden);
+    write_state(laci_result(j->eval, 0), y, cell.h, j->hidden);
   }
-  keep_state(laci_result(j->eval, 1), state, cell.h, j->hidden);
-  if (j->op->has_cell) keep_state(laci_result(j->eval, 2), state, cell.c, j->hidden);
+  write_state(laci_result(j->eval, 1), state, cell.h, j->hidden);
+  if (j->op->has_cell) write_state(laci_result(j->eval, 2), state, cell.c, j->hidden);
 }
 
 static void run_sequences(int64_t begin, int64_t end, void *context) {
@@ -315,7 +316,7 @@ static void map_hidden(laci_coupling *c, int out, int port, int axis, int64_t n_
   if (axis < 0) axis += from->rank;
   if (axis < 0 || axis >= from->rank || from->dims[axis] != n_parts * hidden) return;
   for (int64_t part = 0; part < n_parts; part++) {
-    laci_axis_map *map = laci_map(c, out, to->rank - 1, port, axis, hidden);
+    laci_axis_map *map = laci_coupling_add_map(c, out, to->rank - 1, port, axis, hidden);
     for (int64_t h = 0; map && h < hidden; h++) map->from[h] = (int32_t)(part * hidden + h);
   }
 }
@@ -348,11 +349,11 @@ static bool all_known(const laci_node *node, const laci_coupling *c) {
 lac_status laci_recurrent_couple(const laci_node *node, laci_coupling *c,
                                  const laci_recurrent *op) {
   c->why = "time and directions have an order";
-  if (!all_known(node, c) || !laci_mappable(c, W, 1) || !laci_mappable(c, R, 2))
-    return laci_coupling_ok(c);
+  if (!all_known(node, c) || !laci_axis_is_mappable(c, W, 1) || !laci_axis_is_mappable(c, R, 2))
+    return laci_coupling_status(c);
   bool batch_first = is_batch_first(node);
   int batch = laci_coupling_new_label(c), inputs = laci_coupling_new_label(c);
-  for (int port = 0; port < node->n_inputs; port++) laci_describe(c, port);
+  for (int port = 0; port < node->n_inputs; port++) laci_coupling_describe_port(c, port);
   laci_set_label(c, X, batch_first ? 0 : 1, batch);
   laci_set_label(c, X, 2, inputs);
   laci_set_label(c, W, 2, inputs);
@@ -362,5 +363,5 @@ lac_status laci_recurrent_couple(const laci_node *node, laci_coupling *c,
   }
   int64_t hidden = laci_port_shape(c, R)->dims[2];
   for (int out = 0; out < node->n_outputs; out++) couple_output(node, c, op, out, batch, hidden);
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }

@@ -46,7 +46,7 @@ typedef struct laci_recurrent {
 } laci_recurrent;
 
 /** Returns act(x), where x is clipped first. */
-double laci_cell_act(const laci_cell *cell, int activation, double x);
+double laci_cell_activate(const laci_cell *cell, int activation, double x);
 /** Multiplies rows [first, first + H) of r by v, adds their bias, and writes the H results to
  * out. */
 void laci_cell_product(const laci_cell *cell, int64_t first, const double *v, double *out);

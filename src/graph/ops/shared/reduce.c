@@ -14,24 +14,25 @@
 /** Finds the reduced axes. *known is false where they are not known; then flags are not set. */
 static lac_status reduced_axes(const laci_node *node, const laci_buf *content, int rank,
                                bool flags[LACI_MAX_RANK], bool *known, lac_error *err) {
-  laci_ints axes = laci_ints_of(node, "axes", 1, content);
+  laci_ints axes = laci_read_ints(node, "axes", 1, content);
   *known = rank >= 0 && (!axes.present || (axes.known && !axes.has_symbols));
   if (!*known) return LAC_OK;
   bool none = !axes.present || axes.n == 0;
   for (int axis = 0; axis < LACI_MAX_RANK; axis++) flags[axis] = false;
   if (none && laci_node_int(node, "noop_with_empty_axes", 0)) return LAC_OK;
   if (none) axes.present = false;
-  return laci_axes_flags(node, &axes, rank, true, flags, err);
+  return laci_axes_to_flags(node, &axes, rank, true, flags, err);
 }
 
 lac_status laci_reduce_infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 1, 2);
+  lac_status st = laci_check_n_inputs(infer, 1, 2);
   if (st) return st;
   infer->out[0].dtype = infer->in[0]->dtype;
   const laci_shape *x = &infer->in[0]->shape;
   laci_shape *y = &infer->out[0].shape;
   bool keep = laci_node_int(infer->node, "keepdims", 1) != 0, flags[LACI_MAX_RANK], known;
-  st = reduced_axes(infer->node, laci_in_known(infer, 1), x->rank, flags, &known, infer->err);
+  st = reduced_axes(infer->node, laci_in_known_content(infer, 1), x->rank, flags, &known,
+                    infer->err);
   if (st || x->rank < 0 || (!known && !keep)) return st;
   y->rank = 0;
   for (int axis = 0; axis < x->rank; axis++) {
@@ -43,7 +44,7 @@ lac_status laci_reduce_infer(laci_infer *infer) {
 }
 
 lac_status laci_global_infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 1, 1);
+  lac_status st = laci_check_n_inputs(infer, 1, 1);
   if (st) return st;
   infer->out[0] = *infer->in[0];
   laci_shape *y = &infer->out[0].shape;
@@ -70,7 +71,7 @@ typedef struct job {
  *  */
 static void merge_axes(const laci_shape *shape, const bool *flags, bool wanted, merged_axes *m) {
   int64_t strides[LACI_MAX_RANK];
-  laci_strides(shape, strides);
+  laci_shape_strides(shape, strides);
   *m = (merged_axes){.count = 1};
   for (int axis = 0; axis < shape->rank; axis++) {
     if (flags[axis] != wanted) continue;
@@ -184,8 +185,8 @@ laci_wide laci_reduce_product(laci_wide a, laci_wide b) {
 
 static void couple_flags(laci_coupling *c, const bool *flags, bool keep) {
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
-  laci_describe(c, 0);
-  laci_describe(c, LACI_OUT(0));
+  laci_coupling_describe_port(c, 0);
+  laci_coupling_describe_port(c, LACI_OUT(0));
   int out = 0;
   for (int axis = 0; axis < x->rank; axis++) {
     int label = laci_coupling_new_label(c);
@@ -200,12 +201,12 @@ lac_status laci_reduce_couple(const laci_graph *graph, const laci_node *node, la
   bool flags[LACI_MAX_RANK], known;
   const laci_shape *x = laci_port_shape(c, 0);
   c->why = "it is not known which axes are reduced";
-  if (!x || !laci_port_shape(c, LACI_OUT(0))) return laci_coupling_ok(c);
-  const laci_buf *axes = laci_contents(graph, node, 1);
+  if (!x || !laci_port_shape(c, LACI_OUT(0))) return laci_coupling_status(c);
+  const laci_buf *axes = laci_known_content(graph, node, 1);
   if (!reduced_axes(node, axes, x->rank, flags, &known, NULL) && known) {
     couple_flags(c, flags, laci_node_int(node, "keepdims", 1) != 0);
   }
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 lac_status laci_global_couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
@@ -213,15 +214,15 @@ lac_status laci_global_couple(const laci_graph *graph, const laci_node *node, la
   bool flags[LACI_MAX_RANK];
   for (int axis = 0; axis < LACI_MAX_RANK; axis++) flags[axis] = axis >= 2;
   if (laci_port_shape(c, 0) && laci_port_shape(c, LACI_OUT(0))) couple_flags(c, flags, true);
-  return laci_coupling_ok(c);
+  return laci_coupling_status(c);
 }
 
 /* ---- Gradients ---- */
 
-int laci_gradient_kept(laci_gradient_builder *b, const laci_node *node, int y) {
+int laci_gradient_restore_axes(laci_gradient_builder *b, const laci_node *node, int y) {
   bool flags[LACI_MAX_RANK], known;
   laci_shape shape = laci_gradient_in_shape(b, node, 0);
-  const laci_buf *axes = laci_gradient_known(b, node, 1);
+  const laci_buf *axes = laci_gradient_known_content(b, node, 1);
   if (reduced_axes(node, axes, shape.rank, flags, &known, NULL) || !known) {
     (void)laci_gradient_refuse(b, node, "it is not known which axes are reduced");
     return -1;
@@ -232,7 +233,7 @@ int laci_gradient_kept(laci_gradient_builder *b, const laci_node *node, int y) {
   return laci_gradient_reshape(b, y, &shape);
 }
 
-int laci_gradient_reduced(laci_gradient_builder *b, const laci_node *node, int y) {
+int laci_gradient_expand_reduced(laci_gradient_builder *b, const laci_node *node, int y) {
   laci_shape shape = laci_gradient_in_shape(b, node, 0);
-  return laci_gradient_expand(b, laci_gradient_kept(b, node, y), &shape);
+  return laci_gradient_expand(b, laci_gradient_restore_axes(b, node, y), &shape);
 }

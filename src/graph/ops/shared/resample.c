@@ -24,27 +24,27 @@ typedef struct taps {
 
 /** Computes x / scale: in float for LACI_NEAREST, where the result is rounded to an integer, as
  * runtimes do. 3 / 0.6f is 5 in float, a little less in double. */
-static double quotient(const laci_resampling *r, double x, double scale) {
+static double divide_by_scale(const laci_resampling *r, double x, double scale) {
   return r->mode == LACI_NEAREST ? (float)(x / scale) : x / scale;
 }
 
-static double place_of(const laci_resampling *r, const laci_resample_axis *axis, int64_t o,
-                       int64_t in, int64_t out) {
+static double source_position(const laci_resampling *r, const laci_resample_axis *axis, int64_t o,
+                              int64_t in, int64_t out) {
   double x = (double)o, size_in = (double)in, size_out = (double)out, scale = axis->scale;
   switch (r->place) {
-    case LACI_HALF_PIXEL: return quotient(r, x + 0.5, scale) - 0.5;
-    case LACI_HALF_PIXEL_FOR_NEAREST: return quotient(r, x + 0.5, scale);
-    case LACI_PYTORCH_HALF_PIXEL: return out > 1 ? quotient(r, x + 0.5, scale) - 0.5 : 0;
+    case LACI_HALF_PIXEL: return divide_by_scale(r, x + 0.5, scale) - 0.5;
+    case LACI_HALF_PIXEL_FOR_NEAREST: return divide_by_scale(r, x + 0.5, scale);
+    case LACI_PYTORCH_HALF_PIXEL: return out > 1 ? divide_by_scale(r, x + 0.5, scale) - 0.5 : 0;
     case LACI_ALIGN_CORNERS: { /* the scaled size need not be an integer */
       double size = fabs(scale * size_in - size_out) < 1e-6 ? size_out : scale * size_in;
       return out > 1 ? x * (size_in - 1) / (size - 1) : 0;
     }
-    case LACI_ASYMMETRIC: return quotient(r, x, scale);
+    case LACI_ASYMMETRIC: return divide_by_scale(r, x, scale);
     case LACI_HALF_PIXEL_SYMMETRIC: {
       /* The middle of the input stays in the middle of the output, even if the scaled size is no
        * integer. */
       double whole = size_out / (scale * size_in), middle = size_in / 2;
-      return middle * (1 - whole) + quotient(r, x + 0.5, scale) - 0.5;
+      return middle * (1 - whole) + divide_by_scale(r, x + 0.5, scale) - 0.5;
     }
     case LACI_CROP_AND_RESIZE: {
       double begin = axis->crop_begin * (size_in - 1), end = axis->crop_end * (size_in - 1);
@@ -102,7 +102,7 @@ static lac_status make_taps(const laci_eval *eval, const laci_resampling *r,
   t->weight = laci_alloc((size_t)t->n_out * (size_t)t->width, sizeof *t->weight);
   if (!t->first || !t->weight) return laci_fail_memory(eval->err, eval->node->name);
   for (int64_t o = 0; o < t->n_out; o++) {
-    double place = place_of(r, axis, o, in, t->n_out);
+    double place = source_position(r, axis, o, in, t->n_out);
     bool outside = !(place >= 0 && place <= (double)(in - 1));
     if (r->place == LACI_CROP_AND_RESIZE && outside) {
       t->first[o] = INT64_MIN;

@@ -6,7 +6,7 @@
  * elementwise.c and operators that move data. */
 #include "graph/ops/shared/walk_in.h"
 
-void laci_strides(const laci_shape *shape, int64_t strides[LACI_MAX_RANK]) {
+void laci_shape_strides(const laci_shape *shape, int64_t strides[LACI_MAX_RANK]) {
   int64_t stride = 1;
   for (int axis = shape->rank - 1; axis >= 0; axis--) {
     strides[axis] = stride;
@@ -14,14 +14,14 @@ void laci_strides(const laci_shape *shape, int64_t strides[LACI_MAX_RANK]) {
   }
 }
 
-void laci_walk_start(laci_walk *walk, const laci_shape *space) {
+void laci_walk_begin(laci_walk *walk, const laci_shape *space) {
   *walk = (laci_walk){.rank = space->rank};
   for (int axis = 0; axis < space->rank; axis++) walk->size[axis] = space->dims[axis];
 }
 
 void laci_walk_broadcast(laci_walk *walk, const laci_shape *operand) {
   int64_t own[LACI_MAX_RANK], strides[LACI_MAX_RANK] = {0};
-  laci_strides(operand, own);
+  laci_shape_strides(operand, own);
   int skip = walk->rank - operand->rank;
   for (int axis = skip < 0 ? -skip : 0; axis < operand->rank; axis++) {
     bool along = operand->dims[axis] == walk->size[axis + skip];
@@ -37,7 +37,7 @@ void laci_walk_strided(laci_walk *walk, const int64_t *strides, int64_t offset) 
 }
 
 /** Can axes `axis` and `next` be merged into one for every operand? */
-static bool is_even(const laci_walk *walk, int axis, int next) {
+static bool is_mergeable(const laci_walk *walk, int axis, int next) {
   for (int k = 0; k < walk->n_operands; k++) {
     if (walk->stride[k][axis] != walk->stride[k][next] * walk->size[next]) return false;
   }
@@ -49,11 +49,11 @@ static void copy_axis(laci_walk *walk, int to, int from) {
   for (int k = 0; k < walk->n_operands; k++) walk->stride[k][to] = walk->stride[k][from];
 }
 
-void laci_walk_ready(laci_walk *walk) {
+void laci_walk_merge_axes(laci_walk *walk) {
   int n = 0; /* axes kept so far */
   for (int axis = 0; axis < walk->rank; axis++) {
     if (walk->size[axis] == 1) continue;
-    if (n > 0 && is_even(walk, n - 1, axis)) {
+    if (n > 0 && is_mergeable(walk, n - 1, axis)) {
       int64_t outer = walk->size[n - 1];
       copy_axis(walk, n - 1, axis);
       walk->size[n - 1] *= outer;
@@ -105,7 +105,7 @@ static void move_runs(int64_t begin, int64_t end, void *context) {
   for (int64_t run = begin; run < end; run++, laci_walk_next(&walk)) {
     int64_t from = walk.at[0], step = walk.inner[0], to = run * walk.run;
     if (step == 1) {
-      laci_move(job->out, to, job->in, from, walk.run);
+      laci_copy_elements(job->out, to, job->in, from, walk.run);
     } else if (job->out->f) {
       for (int64_t i = 0; i < walk.run; i++) job->out->f[to + i] = job->in->f[from + i * step];
     } else {
@@ -114,11 +114,11 @@ static void move_runs(int64_t begin, int64_t end, void *context) {
   }
 }
 
-void laci_move_strided(const laci_eval *eval, const laci_buf *in, const laci_shape *space,
+void laci_copy_strided(const laci_eval *eval, const laci_buf *in, const laci_shape *space,
                        const int64_t *strides, int64_t offset, laci_buf *out) {
   move job = {.in = in, .out = out};
-  laci_walk_start(&job.walk, space);
+  laci_walk_begin(&job.walk, space);
   laci_walk_strided(&job.walk, strides, offset);
-  laci_walk_ready(&job.walk);
+  laci_walk_merge_axes(&job.walk);
   laci_eval_parallel(eval, job.walk.n_runs, move_runs, &job);
 }

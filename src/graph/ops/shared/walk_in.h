@@ -16,10 +16,10 @@ enum { LACI_WALK_OPERANDS = 4 };
  * stride in every operand are merged, so that runs are long.
  *
  *    laci_walk w;
- *    laci_walk_start(&w, &out->shape);
+ *    laci_walk_begin(&w, &out->shape);
  *    laci_walk_broadcast(&w, &a->shape);            operand 0
  *    laci_walk_broadcast(&w, &b->shape);            operand 1
- *    laci_walk_ready(&w);
+ *    laci_walk_merge_axes(&w);
  *    for (laci_walk_seek(&w, begin); begin < end; begin++, laci_walk_next(&w))
  *      for (int64_t i = 0; i < w.run; i++)
  *        out[begin * w.run + i] = f(a[w.at[0] + i * w.inner[0]], ...);
@@ -34,22 +34,22 @@ typedef struct laci_walk {
   int64_t at[LACI_WALK_OPERANDS], inner[LACI_WALK_OPERANDS];
 } laci_walk;
 
-void laci_walk_start(laci_walk *walk, const laci_shape *space);
+void laci_walk_begin(laci_walk *walk, const laci_shape *space);
 /** Adds an operand that is broadcast into the space (right-aligned, size-1 axes have stride 0). An
  * operand that does not fit is never read out of bounds; infer has to reject it. */
 void laci_walk_broadcast(laci_walk *walk, const laci_shape *operand);
 /** Adds an operand with the given strides, one for each axis of the space. */
 void laci_walk_strided(laci_walk *walk, const int64_t *strides, int64_t offset);
-void laci_walk_ready(laci_walk *walk);
+void laci_walk_merge_axes(laci_walk *walk);
 void laci_walk_seek(laci_walk *walk, int64_t run);
 void laci_walk_next(laci_walk *walk);
 
 /** Fills in the row-major strides of a shape. */
-void laci_strides(const laci_shape *shape, int64_t strides[LACI_MAX_RANK]);
+void laci_shape_strides(const laci_shape *shape, int64_t strides[LACI_MAX_RANK]);
 
 /** Copies n elements; both buffers hold floats, or both hold integers. */
-static inline void laci_move(laci_buf *out, int64_t out_at, const laci_buf *in, int64_t in_at,
-                             int64_t n) {
+static inline void laci_copy_elements(laci_buf *out, int64_t out_at, const laci_buf *in,
+                                      int64_t in_at, int64_t n) {
   if (n <= 0) return;
   if (out->f) memcpy(out->f + out_at, in->f + in_at, (size_t)n * sizeof *out->f);
   else memcpy(out->i + out_at, in->i + in_at, (size_t)n * sizeof *out->i);
@@ -58,7 +58,7 @@ static inline void laci_move(laci_buf *out, int64_t out_at, const laci_buf *in, 
 /** out[row-major over space] = in[offset + sum index * strides]: Transpose, Slice, Expand,
  * DepthToSpace and similar. space has as many elements as out, but may have other axes.
  */
-void laci_move_strided(const laci_eval *eval, const laci_buf *in, const laci_shape *space,
+void laci_copy_strided(const laci_eval *eval, const laci_buf *in, const laci_shape *space,
                        const int64_t *strides, int64_t offset, laci_buf *out);
 
 #endif

@@ -135,7 +135,7 @@ static lac_status add_node(building *b, const char *type, int weight, const laci
   char name[NAME];
   int id;
   (void)snprintf(name, sizeof name, "v%d", b->n++);
-  const int inputs[] = {b->value, weight}, output = laci_graph_value(b->graph, name);
+  const int inputs[] = {b->value, weight}, output = laci_graph_intern_value(b->graph, name);
   const laci_node node = {.name = name,
                           .type = type,
                           .domain = "",

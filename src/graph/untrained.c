@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Compares a model with its training graph to find weights that are not trained. Values have the
  * same names in both. */
-#include "graph/training_left.h"
+#include "graph/untrained.h"
 
 #include <string.h>
 
@@ -11,11 +11,11 @@
 #include "graph/training_in.h"
 #include "tensor/buf.h"
 
-static void count(laci_training_left *left, const char *name) {
+static void count_tensor(laci_untrained *left, const char *name) {
   if (left->n++ == 0) left->first = name;
 }
 
-static bool has(const laci_graph *graph, const char *name) {
+static bool has_value(const laci_graph *graph, const char *name) {
   return laci_graph_find_value(graph, name) >= 0;
 }
 
@@ -24,10 +24,10 @@ static bool is_weight(const laci_stored *stored) {
          laci_shape_count(&stored->shape) > 1;
 }
 
-lac_status laci_training_left_of_output(const laci_graph *model, const laci_training_graph *made,
-                                        int at, laci_training_left *left, lac_error *err) {
+lac_status laci_untrained_of_output(const laci_graph *model, const laci_training_graph *made,
+                                    int at, laci_untrained *left, lac_error *err) {
   bool *read = laci_alloc((size_t)model->n_values, sizeof *read);
-  *left = (laci_training_left){0};
+  *left = (laci_untrained){0};
   if (!read) return laci_fail_memory(err, "the training graph");
   read[model->outputs[at]] = true;
   for (int n = model->n_nodes - 1; n >= 0; n--) {
@@ -42,8 +42,9 @@ lac_status laci_training_left_of_output(const laci_graph *model, const laci_trai
   }
   for (int k = 0; k < model->n_stored; k++) {
     const laci_stored *stored = &model->stored[k];
-    bool only_here = stored->value >= 0 && read[stored->value] && !has(made->graph, stored->name);
-    if (only_here && is_weight(stored)) count(left, stored->name);
+    bool only_here =
+        stored->value >= 0 && read[stored->value] && !has_value(made->graph, stored->name);
+    if (only_here && is_weight(stored)) count_tensor(left, stored->name);
   }
   laci_free(read);
   return LAC_OK;
@@ -64,25 +65,25 @@ static bool is_trained(const laci_training_graph *made, int stored) {
   return false;
 }
 
-laci_training_left laci_training_left_of_products(const laci_graph *model,
-                                                  const laci_training_graph *made) {
-  laci_training_left left = {0};
+laci_untrained laci_untrained_of_products(const laci_graph *model,
+                                          const laci_training_graph *made) {
+  laci_untrained left = {0};
   for (int n = 0; n < model->n_nodes; n++) {
     const laci_node *node = &model->nodes[n];
     bool kept = is_product(node) && node->outputs[0] >= 0 &&
-                has(made->graph, model->values[node->outputs[0]].name);
+                has_value(made->graph, model->values[node->outputs[0]].name);
     for (int at = 0; kept && at < node->n_inputs; at++) {
-      int stored = laci_training_stored(model, node->inputs[at]);
+      int stored = laci_training_stored_of(model, node->inputs[at]);
       if (stored < 0 || !is_weight(&model->stored[stored]) || is_trained(made, stored)) continue;
-      count(&left, model->stored[stored].name);
+      count_tensor(&left, model->stored[stored].name);
     }
   }
   return left;
 }
 
-laci_training_left laci_training_left_without_gradient(const laci_training_graph *made) {
+laci_untrained laci_untrained_without_gradient(const laci_training_graph *made) {
   const laci_graph *graph = made->graph;
-  laci_training_left left = {0};
+  laci_untrained left = {0};
   for (int p = 0; p < made->n_params; p++) {
     int producer = graph->values[made->params[p].gradient].producer;
     if (producer < 0) continue;
@@ -90,7 +91,7 @@ laci_training_left laci_training_left_without_gradient(const laci_training_graph
     /* a gradient that is a stored tensor of zeros; it became an output through a copy */
     bool is_constant = strcmp(node->type, "Identity") == 0 && node->n_inputs == 1 &&
                        graph->values[node->inputs[0]].stored >= 0;
-    if (is_constant) count(&left, made->params[p].name);
+    if (is_constant) count_tensor(&left, made->params[p].name);
   }
   return left;
 }
