@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How fast a network runs: as JSON, and its slowest layers as a chart (chart.h). */
+ * Writes how fast a network runs: as JSON, and its slowest layers as a chart (chart.h). */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* qsort_r */
 #endif

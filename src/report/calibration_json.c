@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The part of a report that speaks of calibration. */
+ * Writes the part of a JSON report that is about calibration. */
 #include "lacuna/calibration.h"
 #include "lacuna/report.h"
 #include "report/json_in.h"

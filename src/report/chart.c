@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A chart is one graphviz node whose label is a table: one row per bar, the bar a coloured cell of
- * that width. Cells of text are as wide as the widest font makes them. Escaping is label.h's,
- * layout and formats are render.h's. */
+ * A chart is one graphviz node whose label is a table: one row for each bar, and the bar is a
+ * coloured cell of its width. Cells of text are as wide as the text in the widest font. label.h
+ * escapes texts; render.h lays out and writes the formats. */
 #include "report/chart.h"
 
 #include <math.h>
@@ -27,8 +27,8 @@ enum {
   N_COLUMNS = 4 /* name, bar, text, note */
 };
 
-/* Colours that most people can distinguish; in grey, the order of the bars helps. The last colour
- * is for all other kinds. */
+/* Colours that most people can distinguish. In a grey print, the order of the bars helps. All
+ * further kinds have the last colour. */
 static const char *const colours[] = {"#4477AA", "#EE9944", "#559955", "#AA3377", "#BBAA33",
                                       "#66BBDD", "#CC5555", "#775544", "#AAAAAA"};
 static const char pale_colour[] = "#DDDDDD";
@@ -40,8 +40,8 @@ static const char *colour_of(int kind) {
 
 static bool is_inside_character(char c) { return ((unsigned char)c & 0xC0) == 0x80; }
 
-/* "/encoder/layers/.../conv1/Conv": shortens a name in the middle, since the end is more important.
- */
+/* Shortens a name in the middle, "/encoder/layers/.../conv1/Conv", so that most of its end remains,
+ * which is more specific. */
 static void shorten(const char *name, char *text, size_t size) {
   size_t n = strlen(name), head = NAME_HEAD;
   const char *tail = name + n;
@@ -121,7 +121,7 @@ static void write_text(laci_label *label, const char *text, const char *note) {
 
 static void write_row(laci_label *label, const laci_chart_bar *bar, double share,
                       double pale_share) {
-  char name[4 * (NAME_HEAD + NAME_TAIL) + 8]; /* a character has up to four bytes */
+  char name[4 * (NAME_HEAD + NAME_TAIL) + 8]; /* UTF-8: a character has up to four bytes */
   shorten(bar->label, name, sizeof name);
   laci_label_markup(label, "<TR>");
   open_cell(label, "RIGHT", laci_text_width(name, TEXT_SIZE, false));
@@ -131,8 +131,8 @@ static void write_row(laci_label *label, const laci_chart_bar *bar, double share
   write_text(label, bar->text, bar->note);
 }
 
-/* The legend: kinds as bars of their share of the whole. Those without a colour of their own have
- * the last one. */
+/* Writes the legend, which is a chart of the kinds by their share of the whole. Kinds beyond the
+ * number of colours all have the last colour. */
 static void write_kinds(laci_label *label, const laci_chart *chart) {
   write_line(label, chart->kinds_head, TEXT_SIZE, true);
   for (int at = 0; at < chart->n_kinds; at++) {

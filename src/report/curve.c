@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The drawing of curve.h: a frame, ticks at round numbers and a polyline a series for each panel.
- * Texts do not overlap: values next to the frame are moved apart, legends and long titles are laid
- * out by the widest font (text_width.h). */
+ * Draws the curves of curve.h: for each panel a frame, ticks at round numbers, and a polyline for
+ * each series. Texts do not overlap: values next to the frame are moved apart, and legends and long
+ * titles are laid out with the widths of the widest font (text_width.h). */
 #include "report/curve.h"
 
 #include <inttypes.h>
@@ -15,17 +15,17 @@
 enum {
   WIDTH = 760,
   LEFT = 64,
-  RIGHT = 96,  /* for the last values */
-  START = 72,  /* inside of the frame, for the first ones */
-  HEAD = 62,   /* title and data, down to the first panel's legend */
-  LEGEND = 16, /* a line of it */
+  RIGHT = 96,  /* margin for the last values */
+  START = 72,  /* margin inside the frame, for the first values */
+  HEAD = 62,   /* height of title and data, down to the first panel's legend */
+  LEGEND = 16, /* height of a line of the legend */
   PANEL = 210,
-  LARGE = 300, /* a panel alone */
+  LARGE = 300, /* height of a panel that is alone */
   GAP = 26,
   FOOT = 46,
-  PIXELS = WIDTH - LEFT - RIGHT, /* across, of a panel */
+  PIXELS = WIDTH - LEFT - RIGHT, /* width of a panel */
   TICKS = 5,
-  SIZE = 11, /* of letters */
+  SIZE = 11, /* font size */
   TITLE_SIZE = 16,
   MOST_MARKS = 60
 };
@@ -45,12 +45,12 @@ typedef struct panel {
   const laci_curve_series *series;
   int n_series;
   const char *what, *unit;
-  double dense; /* 0: none here */
+  double dense; /* accuracy of the dense network; 0: not drawn in this panel */
   bool has_starts;
   double height;
   range steps, values;
-  double top;  /* y of the frame */
-  double tick; /* of the values: the frame begins and ends at one */
+  double top;  /* y of the frame's upper edge */
+  double tick; /* distance of ticks; the frame begins and ends at a tick */
 } panel;
 
 static void extend(range *r, double x) {
@@ -58,7 +58,7 @@ static void extend(range *r, double x) {
   if (x > r->high) r->high = x;
 }
 
-/** Round numbers are 1, 2 and 5 times powers of ten. */
+/** Returns a round distance of ticks for the range: 1, 2 or 5 times a power of ten. */
 static double tick_step(range r) {
   double raw = (r.high - r.low) / TICKS, power = pow(10, floor(log10(raw)));
   double digit = raw / power;
@@ -107,7 +107,7 @@ static void draw_values(laci_svg *out, const panel *p) {
   }
 }
 
-/** Draws the axis' names after its last number, which is centred at its tick. */
+/** Draws the names of the horizontal axis, epoch and step, to the right of its last number. */
 static void draw_axis_names(laci_svg *out, const panel *p, double y) {
   char last[32];
   bool has_epochs = p->curve->steps_per_epoch > 0;
@@ -196,12 +196,13 @@ static void draw_series(laci_svg *out, const panel *p, int number) {
     at = take_column(p, s, at, &low, &high);
     draw_point(out, p, &s->points[low < high ? low : high], &is_open);
     if (low != high) draw_point(out, p, &s->points[low < high ? high : low], &is_open);
-    else if (s->n == 1) laci_svg_put(out, "h0.1"); /* a dot */
+    else if (s->n == 1) laci_svg_put(out, "h0.1"); /* a single point is drawn as a dot */
   }
   laci_svg_put(out, "\"/>\n");
 }
 
-/** Draws the loss by pruning at the first step, as a line from the dense network's value down. */
+/** Draws how far pruning has reduced the accuracy: a vertical line at the first step, from the
+ * dense network's value down. */
 static void draw_drop(laci_svg *out, const panel *p) {
   double least = p->dense;
   for (int k = 0; k < p->n_series; k++) {
@@ -229,8 +230,8 @@ static void draw_marks(laci_svg *out, const panel *p, int number) {
 
 /* ---- Texts ---- */
 
-/** A name, with a part of its line before it, from left to right; a new line where one is full.
- * Returns the number of lines; out NULL: only that. */
+/** Draws the legend: for each series a short line in its style, and its name; a full line of text
+ * continues on a new one. Returns the number of lines; out NULL: draws nothing. */
 static int draw_legend(laci_svg *out, const panel *p, double y) {
   double x = LEFT + laci_text_width(p->what, SIZE, true) + 24;
   const double from = x;
@@ -270,7 +271,8 @@ typedef struct value_text {
   const char *colour, *name;
 } value_text;
 
-/** Sorts texts by height and moves them apart within the frame. */
+/** Sorts texts by height, and moves them apart so that they do not overlap and stay within the
+ * frame. */
 static void spread(const panel *p, value_text *texts, int n) {
   const double apart = SIZE + 3;
   for (int k = 1; k < n; k++) {
@@ -288,7 +290,8 @@ static void spread(const panel *p, value_text *texts, int n) {
   }
 }
 
-/** Collects the first finite value of each series, or the last ones. */
+/** Collects the texts of the first (or last) finite value of each series, and places them. Returns
+ * their number. */
 static int gather_values(const panel *p, bool are_last, value_text *texts) {
   int n = 0;
   for (int k = 0; k < p->n_series; k++) {
@@ -344,7 +347,10 @@ static range steps_of(const laci_curve *c) {
   }
   if (!(r.low <= r.high)) r = (range){0, 1};
   if (r.low > 0 && r.low < 0.05 * r.high) r.low = 0;
-  if (r.high - r.low < 1) r.high = r.low + fmax(1, fabs(r.low) * 1e-9); /* above its rounding */
+  if (r.high - r.low < 1)
+    r.high = r.low + fmax(1, fabs(r.low) * 1e-9); /* large enough to be no
+                                                                           rounding error of
+                                                                           r.low */
   return r;
 }
 
@@ -359,7 +365,8 @@ static void draw_title(laci_svg *out, const laci_curve *curve) {
   laci_svg_put(out, "</text>\n");
 }
 
-/** How high the drawing is shows only when it is drawn: the head is drawn last, and put first. */
+/** Draws the panels, and returns the height of the whole drawing. It is known only afterwards, so
+ * the caller draws the panels first and writes the head before them. */
 static void draw_panels(laci_svg *out, const laci_curve *curve, double *height) {
   range steps = steps_of(curve);
   panel loss = {.curve = curve,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How good a network is, as JSON. */
+ * Writes as JSON how good a network is. */
 #include "base/json.h"
 #include "lacuna/dtype.h"
 #include "lacuna/eval.h"
@@ -16,7 +16,7 @@ lac_status laci_eval_json(const char *model, const lac_eval_result *result, char
   laci_json_add(&w, root, "images", json_integer((json_int_t)result->images));
   laci_json_add(&w, root, "top1", json_real(result->top1));
   laci_json_add(&w, root, "top5", json_real(result->top5));
-  /* infinite where a network gives a true class no chance at all */
+  /* the loss is infinite, and so null, if the network gives a true class the probability 0 */
   laci_json_add(&w, root, "loss", laci_json_number(result->loss));
   laci_json_add(&w, root, "images_per_second", json_real(result->images_per_second));
   laci_json_add(&w, root, "dtype", json_string(lac_dtype_name(result->dtype)));
@@ -24,6 +24,6 @@ lac_status laci_eval_json(const char *model, const lac_eval_result *result, char
   laci_json_add(&w, root, "exact_nodes", json_integer(result->n_exact));
   laci_json_add(&w, root, "exact_reason",
                 laci_json_text(&w, result->exact_reason[0] ? result->exact_reason : NULL));
-  /* 15 digits: what a percentage of whole images is to the reader, and more than its double is. */
+  /* 15 digits, so that 56.1 is not written as 56.100000000000001, the nearest double */
   return laci_json_finish(&w, root, LACI_JSON_REPORT(15), "the JSON result", text, err);
 }

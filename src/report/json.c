@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A report as JSON. Next: base/json.h. */
+ * Writes a report as JSON. Next: base/json.h. */
 #include "report/json.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "lacuna/prune.h"
 #include "report/json_in.h"
 
-/* 0: it is not known. */
+/* Returns the number, or null for 0, which means not known. */
 static json_t *count_or_null(int64_t count) {
   return count > 0 ? json_integer(count) : json_null();
 }
@@ -21,7 +21,8 @@ static json_t *texts(laci_json_writer *w, const char *const *items, int n) {
   return array;
 }
 
-/* null where nothing had to be verified: no verification was asked for, or nothing moved. */
+/* Returns the results of the verification; null if there was none: it was not requested, or nothing
+ * was permuted. */
 static json_t *proof_json(laci_json_writer *w, const lac_summary *summary) {
   if (!summary->proof_engine) return json_null();
   json_t *object = json_object();
@@ -39,7 +40,7 @@ static json_t *state_json(const lac_summary *summary) {
     case LAC_VERIFIED: return json_string("verified");
     case LAC_VERIFIED_IN_PART: return json_string("partial");
     case LAC_NOT_VERIFIED: return json_string("not verified");
-    default: return json_null(); /* nothing moved, or nothing was asked */
+    default: return json_null(); /* not requested, or nothing was permuted */
   }
 }
 
@@ -220,7 +221,7 @@ static json_t *target_json(laci_json_writer *w, const lac_report *report,
   return object;
 }
 
-/* Where none were asked for, reports say nothing of them. */
+/* Adds the field of targets, if any were requested. */
 static void add_targets(laci_json_writer *w, json_t *object, const lac_report *report) {
   if (!report->n_targets) return;
   json_t *targets = json_array();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Labels: growing text, escaping, wrapping, measuring. */
+ * Implements labels: growing texts with escaping, wrapping and measuring. */
 #include "report/label.h"
 
 #include <stdarg.h>
@@ -29,7 +29,7 @@ void laci_label_font(laci_label *label, double size, bool bold) {
 
 void laci_label_line(laci_label *label) { label->line = 0; }
 
-/* `letter`: one character, zero-terminated. */
+/* Adds a character's width to the present line. letter: one character, zero-terminated. */
 static void measure(laci_label *label, const char *letter) {
   label->line += laci_text_width(letter, label->size > 0 ? label->size : USUAL_SIZE, label->bold);
   if (label->line > label->widest) label->widest = label->line;
@@ -77,13 +77,16 @@ static void put_character(laci_label *label, const char *text, size_t n, uint32_
   memcpy(letter, text, n);
   measure(label, n ? letter : "\xEF\xBF\xBD");
   if (n == 0 || code == 0xFFFE || code == 0xFFFF)
-    put(label, "\xEF\xBF\xBD", 3); /* also for characters that XML does not allow */
+    put(label, "\xEF\xBF\xBD", 3); /* replaces invalid UTF-8 and characters that XML does not
+                                      allow */
   else if (code < 0x20 || (code >= 0x7F && code < 0xA0)) put(label, " ", 1);
   else if (code == '&') put(label, "&amp;", 5);
   else if (code == '<') put(label, "&lt;", 4);
   else if (code == '>') put(label, "&gt;", 4);
   else if (code == '"') put(label, "&quot;", 6);
-  else if (code == '\\') put(label, "\\\\", 2); /* \N alone would become the box's name */
+  else if (code == '\\')
+    put(label, "\\\\", 2); /* graphviz would replace \N by the name of the
+                                                   box */
   else put(label, text, n);
 }
 
@@ -96,7 +99,7 @@ static size_t line_bytes(const char *text, size_t width) {
     uint32_t code = 0;
     size_t bytes = laci_utf8_next(text + at, &code);
     at += bytes ? bytes : 1;
-    bool early = n < width / 3; /* breaking there would waste the line */
+    bool early = n < width / 3; /* a break here would leave most of the line empty */
     if (!early && code > 0 && code < 0x80 && strchr(" /._,;:-", (int)code)) after_separator = at;
   }
   return at;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The report of packing as JSON. */
+ * Writes the report of packing as JSON. */
 #include "lacuna/dtype.h"
 #include "lacuna/pack.h"
 #include "lacuna/prune.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The operation graph as a drawing: one box a node, from the inputs down to the outputs.
+ * Draws the operation graph: one box for each node, from the inputs down to the outputs.
  *
- * Parameters that belong to a box (weights, normalization) are lines in it; constants that belong
- * to none are small grey boxes, one for each reader, so that a shared constant draws no long edges;
- * nodes that only make constants (shape arithmetic, weights being dequantized) are grey lines in
- * the boxes that read them. Every box says its role in words too, for eyes that do not tell the
- * colours apart. Escaping is label.h's, layout and formats are render.h's; the text in
- * graphviz' language is ours, and needs no graphviz. */
+ * Parameters that belong to a node (weights, normalization) are lines in its box. Other constants
+ * are small grey boxes, one for each reader, so that a shared constant draws no long edges. Nodes
+ * that only compute constants (shape arithmetic, weights being dequantized) are grey lines in the
+ * boxes that read them. Every box also says its role in words, for readers who cannot tell the
+ * colours apart. label.h escapes texts; render.h lays out and writes the formats. The text in
+ * graphviz' language is written here, so that a .dot file needs no graphviz. */
 #include "report/plot.h"
 
 #include <math.h>
@@ -27,10 +27,11 @@ enum {
   PARAMETER_WIDTH = 64,
   SHOWN_ELEMENTS = 4,
   MIN_SPAN = 12,
-  MAX_PASSED = 3,  /* a node */
-  MAX_FOLDED = 24, /* lines a box */
-  MAX_LINES = 24,  /* of one kind a box, whose text is then bounded however large the network is */
-  NAME_SIZE = 10,  /* of letters, points */
+  MAX_PASSED = 3,  /* passed nodes for each node, on average */
+  MAX_FOLDED = 24, /* folded nodes in a box */
+  MAX_LINES = 24,  /* lines of one kind in a box, so that its text is bounded for networks of any
+                      size */
+  NAME_SIZE = 10,  /* font size in points */
   SMALL_SIZE = 8,
   HEAD_SIZE = 11
 };
@@ -48,29 +49,31 @@ static const struct style {
 };
 enum { N_STYLES = sizeof styles / sizeof *styles };
 
-/* What is being drawn, and with what. */
+/* The state of a drawing. */
 typedef struct canvas {
   const laci_graph *graph;
   const laci_plot *plot;
   laci_label drawing; /* in graphviz' language */
   laci_label label;   /* the rows of the box that is being written */
-  bool *has_box;      /* [n_values] an input that was drawn */
-  bool *folded;       /* [n_nodes] it makes constants only: a line in its reader's box */
-  int *depth;         /* [n_nodes] drawn nodes on the longest path to it */
-  int *before;        /* [n_nodes] on the longest path of all: the node before it; else OFF_PATH */
-  int max_span;       /* an edge that goes down further is a line in its reader's box instead */
-  int n_small;        /* grey boxes of constants */
+  bool *has_box;      /* [n_values]: the value is an input whose box was drawn */
+  bool *folded;       /* [n_nodes]: the node only computes constants, and is a line in its reader's
+                         box */
+  int *depth;         /* [n_nodes]: number of drawn nodes on the longest path to the node */
+  int *before;        /* [n_nodes]: the previous node, for nodes on the longest path of the network;
+                         else OFF_PATH */
+  int max_span;       /* an edge over more levels is not drawn: it is a line in its reader's box */
+  int n_small;        /* number of grey boxes of constants */
 } canvas;
 
 enum { PATH_BEGINS = -1, OFF_PATH = -2 };
 
-/* A box's name in graphviz' language: KIND and number. */
+/* A box's name in graphviz' language: its kind, followed by a number. */
 typedef struct box {
   const char *kind;
   int id;
 } box;
 
-/* The rows that were written, as a table that is wide enough for any of the fonts. */
+/* Writes the label of a box: a table of the rows in c->label, which is wide enough in any font. */
 static void write_label(canvas *c) {
   laci_label_markup(&c->drawing,
                     "label=<<TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"0\" "
@@ -80,7 +83,7 @@ static void write_label(canvas *c) {
   laci_label_markup(&c->drawing, "</TABLE>>");
 }
 
-/* more: further attributes, each with a comma before it. */
+/* Writes a box with the rows in c->label. more: further attributes, each preceded by a comma. */
 static void add_box(canvas *c, box of, const struct style *style, const char *more) {
   laci_label_markup(&c->drawing, "  %s%d [", of.kind, of.id);
   write_label(c);
@@ -93,8 +96,8 @@ static void add_edge(canvas *c, box from, box to, const char *attributes) {
                     attributes);
 }
 
-/* The last part of a dotted or slashed name: "layer1.0.conv1.weight" is "weight" inside the box of
- * that layer. */
+/* Returns the last part of a dotted or slashed name: "layer1.0.conv1.weight" is "weight" in the box
+ * of its layer. */
 static const char *short_name(const char *name) {
   const char *tail = name;
   for (const char *at = name; *at; at++) {
@@ -121,15 +124,15 @@ static const laci_stored *stored_input(const laci_graph *graph, int value) {
   return stored >= 0 ? &graph->stored[stored] : NULL;
 }
 
-/* Parameters are lines of their node's box; a constant that is just an operand is a box of its own.
- */
+/* Is this stored tensor a parameter of the node, and so a line in its box? Other constants, which
+ * are mere operands, have their own boxes. */
 static bool is_folded(const laci_node *node, const laci_stored *stored) {
   bool has_parameters =
       node->op && (node->op->role == LACI_ROLE_ALLOW || node->op->role == LACI_ROLE_INFER);
   return has_parameters && stored->shape.rank != 0;
 }
 
-/* One line for all parameters of one shape: "weight, bias  [64]". */
+/* Writes one line for all parameters of the same shape as input `first`: "weight, bias [64]". */
 static void parameter_line(canvas *c, const laci_node *node, int first) {
   char line[512], shape[128];
   const laci_stored *of = stored_input(c->graph, node->inputs[first]);
@@ -182,8 +185,8 @@ static void output_shapes(canvas *c, const laci_node *node) {
   }
 }
 
-/* How many nodes deeper than its producer a node reads the value of an input or capture; 0
- * elsewhere. */
+/* Returns the number of levels from the producer of a value down to the node that reads it; 0 if
+ * the edge is not drawn, since one of both is folded or there is no producer. */
 static int span_of(const canvas *c, int node, int value) {
   int producer = value >= 0 ? c->graph->values[value].producer : -1;
   bool drawn = producer >= 0 && !c->folded[producer] && !c->folded[node];
@@ -194,7 +197,8 @@ static int value_read(const laci_node *node, int i) {
   return i < node->n_inputs ? node->inputs[i] : node->captures[i - node->n_inputs];
 }
 
-/* The node that makes the i-th value that `node` reads, if it is folded; -1 elsewhere. */
+/* Returns the producer of the i-th value that the node reads, if the producer is folded; else
+ * -1. */
 static int folded_source(const canvas *c, const laci_node *node, int i) {
   int value = value_read(node, i);
   int producer = value >= 0 ? c->graph->values[value].producer : -1;
@@ -206,7 +210,9 @@ static bool makes_constants(const canvas *c, int id) {
   laci_plot_colour colour = c->plot->nodes[id].colour;
   if (colour == LACI_PLOT_GREY) return true;
   if (colour == LACI_PLOT_RED || !node->op || node->op->role == LACI_ROLE_ALLOW) return false;
-  if (node->n_inputs + node->n_captures == 0) return false; /* random numbers, say */
+  if (node->n_inputs + node->n_captures == 0)
+    return false; /* such as a generator of random
+                                                               numbers */
   for (int i = 0; i < node->n_inputs + node->n_captures; i++) {
     int value = value_read(node, i);
     if (value < 0 || c->graph->values[value].stored >= 0) continue;
@@ -215,7 +221,8 @@ static bool makes_constants(const canvas *c, int id) {
   return true;
 }
 
-/* Nodes come after what they read. What has no reader, or the network gives out, keeps its box. */
+/* Chooses the nodes that are drawn as lines in other boxes. Nodes are in topological order. A node
+ * without readers, or whose output is one of the network's, has its own box. */
 static lac_status choose_folded(canvas *c, lac_error *err) {
   const laci_graph *graph = c->graph;
   bool *has_reader = laci_alloc((size_t)graph->n_nodes, sizeof *has_reader);
@@ -251,7 +258,8 @@ static void measure_depth(canvas *c) {
   }
 }
 
-/* Nodes that the drawn edges pass by: what layout takes its time for. */
+/* Returns the total number of levels that drawn edges pass, which determines the time of the
+ * layout. */
 static int64_t passed_by(const canvas *c) {
   int64_t total = 0;
   for (int id = 0; id < c->graph->n_nodes; id++) {
@@ -264,17 +272,17 @@ static int64_t passed_by(const canvas *c) {
   return total;
 }
 
-/* DenseNet has hundreds of edges that pass dozens of nodes: slow to lay out, and no one could
- * follow them. There the longest edges become words, until what is left passes few boxes for each
- * there is. */
+/* Chooses max_span. DenseNet has hundreds of edges that pass dozens of nodes: the layout would be
+ * slow, and nobody could follow the edges. In such a network the longest edges become lines of
+ * text, until the remaining ones pass few levels for each node. */
 static void choose_span(canvas *c) {
   c->max_span = 3 << 18;
   while (c->max_span > MIN_SPAN && passed_by(c) > (int64_t)MAX_PASSED * c->graph->n_nodes)
     c->max_span /= 2;
 }
 
-/* The longest path through the network is drawn as one straight line: that keeps the drawing a
- * single column. */
+/* Finds the longest path through the network. It is drawn as one straight line, so that the drawing
+ * is a single column. */
 static void find_longest_path(canvas *c) {
   int at = -1;
   for (int id = 0; id < c->graph->n_nodes; id++) {
@@ -293,7 +301,7 @@ static void find_longest_path(canvas *c) {
   }
 }
 
-/* The sources whose edges are too long to draw. */
+/* Writes the names of the nodes whose edges to this node are too long to draw. */
 static void source_lines(canvas *c, int id) {
   const laci_node *node = &c->graph->nodes[id];
   int n_lines = 0;
@@ -311,7 +319,7 @@ static void source_lines(canvas *c, int id) {
   }
 }
 
-/* The folded nodes that a box reads, each once, and below each what it reads. */
+/* The folded nodes that a box reads, directly or through other folded nodes, each once. */
 typedef struct fold_list {
   int seen[MAX_FOLDED], n;
   bool cut;
@@ -348,7 +356,7 @@ static void folded_lines(canvas *c, const laci_node *node, fold_list *fold) {
     }
     fold->seen[fold->n++] = source;
     folded_line(c, &c->graph->nodes[source]);
-    folded_lines(c, &c->graph->nodes[source], fold); /* no deeper than MAX_FOLDED */
+    folded_lines(c, &c->graph->nodes[source], fold); /* the recursion is at most MAX_FOLDED deep */
   }
 }
 
@@ -367,7 +375,7 @@ static void node_head(canvas *c, const laci_node *node, laci_plot_colour colour)
   laci_label_markup(label, "</B></TD><TD ALIGN=\"RIGHT\"><FONT POINT-SIZE=\"%d\" COLOR=\"%s\">",
                     SMALL_SIZE, styles[colour].line);
   laci_label_font(label, SMALL_SIZE, false);
-  label->line += 2 * SMALL_SIZE; /* between the two */
+  label->line += 2 * SMALL_SIZE; /* space between type and tag */
   laci_label_text(label, tag_of(node, colour), NAME_WIDTH);
   laci_label_markup(label, "</FONT></TD></TR>");
   laci_label_font(label, NAME_SIZE, false);
@@ -401,7 +409,7 @@ static void node_label(canvas *c, int id, const laci_plot_node *info) {
   }
 }
 
-/* "[1, -1]" for the few elements of a small constant; false where it is too long to be shown so. */
+/* Writes the elements of a small constant, "[1, -1]"; false: it has too many. */
 static bool constant_text(const laci_stored *stored, char *text, size_t size) {
   int64_t n = laci_shape_count(&stored->shape);
   bool is_float = laci_dtype_is_float(stored->dtype);
@@ -423,7 +431,7 @@ static bool constant_text(const laci_stored *stored, char *text, size_t size) {
   return true;
 }
 
-/* A small grey box for one reader of a constant. */
+/* Draws a small grey box for one reader of a constant. */
 static box constant_box(canvas *c, const laci_stored *stored) {
   char text[256];
   open_table(c);
@@ -464,7 +472,8 @@ static box end_box(canvas *c, const char *kind, int value) {
   return (box){kind, value};
 }
 
-/* The box a value comes from; constants get a new one each time. */
+/* Returns the box that a value comes from. For a constant, draws a new box at each call; for an
+ * input, at the first call. */
 static box source_box(canvas *c, int value) {
   const laci_value *of = &c->graph->values[value];
   if (of->stored >= 0) return constant_box(c, &c->graph->stored[of->stored]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The part of a report that speaks of quantization. */
+ * Writes the part of a JSON report that is about quantization. */
 #include "lacuna/quantization.h"
 #include "report/json_in.h"
 

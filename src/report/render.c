@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Finds lacuna-draw, runs it, and reports how it ended.
  *
- * The library may be part of any program, so the program that draws is a file of the installation
- * and not the caller started once more. It is looked for next to the code that runs now
- * (base/installed.h), then where it was installed. */
+ * Any program may use the library, so that starting the caller once more is no option: lacuna-draw
+ * is a file of the installation. It is searched near the code that runs now (base/installed.h),
+ * then in the folder of the installation. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* secure_getenv */
 #endif
@@ -74,8 +74,8 @@ static lac_status fail_as(const laci_child_result *r, double seconds, lac_error 
   }
 }
 
-/* The answer is the drawing's size, a line break, the drawing. The drawing is complete if it has
- * that size, however the process ended. */
+/* Takes the drawing out of the program's answer: its size, a line break, and the drawing. If it has
+ * that size, it is complete, whatever the status of the process. */
 static lac_status take_picture(laci_child_result *r, double seconds, char **bytes,
                                size_t *size_bytes, lac_error *err) {
   size_t size = 0;
@@ -102,8 +102,9 @@ static lac_status draw(const laci_label *graph, laci_picture picture, double sec
   }
   (void)snprintf(
       limit, sizeof limit, "%d",
-      (int)laci_int_within(seconds, 0, INT32_MAX - 2) + 2); /* in case this process has ended by
-                                                               then */
+      (int)laci_int_within(seconds, 0, INT32_MAX - 2) + 2); /* the program ends by itself after this
+                                                               time, in case this process has
+                                                               died */
   laci_child_job job = {.command = command,
                         .input = graph->text,
                         .input_bytes = graph->n,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The drawing of roofline.h. Operations are those of the dense product, so that what a sparse
- * kernel leaves out counts as done: its limit is that of the multiply-adds times M over N. */
+ * Draws the diagram of roofline.h. Operations are those of the dense product, so that operations
+ * that a sparse kernel skips count as done: the limit of a sparse kernel is that of the
+ * multiply-adds times M / N. */
 #include "report/roofline.h"
 
 #include <math.h>
@@ -25,7 +26,7 @@ enum {
   DECADE = 10
 };
 static const double least_radius = 2, most_radius = 11;
-/* Text that stays readable over circles. */
+/* Attributes of text with a white outline, which is readable over circles. */
 static const char over[] =
     "font-size=\"11\" stroke=\"white\" stroke-width=\"3\" paint-order=\"stroke\"";
 static const char dense_colour[] = "#1f6fb4", sparse_colour[] = "#d9661f", limit_colour[] = "#555";
@@ -36,11 +37,11 @@ typedef struct range {
 
 typedef struct roofline {
   const lac_bench_result *result;
-  const lac_bench_layer *dense; /* rows by dense kernels alone */
+  const lac_bench_layer *dense; /* [n_dense]: layers, run by dense kernels only */
   int n_dense;
-  double sparse_peak; /* 0: nothing is sparse */
-  double longest;     /* seconds of a row */
-  range x, y;         /* operations a byte, operations a second */
+  double sparse_peak; /* limit of sparse kernels; 0: no layer is sparse */
+  double longest;     /* seconds of the slowest layer */
+  range x, y;         /* ranges of the axes: operations per byte, operations per second */
 } roofline;
 
 /* ---- What is drawn ---- */
@@ -73,11 +74,12 @@ static void extend_by_rows(roofline *roof, const lac_bench_layer *rows, int n) {
   }
 }
 
-/* A clock that did not advance measures nothing. */
+/* At least 1, since the measurement is 0 if the clock did not advance. */
 static double peak_of(const lac_bench_result *r) { return fmax(r->peak_flops, 1); }
 static double memory_of(const lac_bench_result *r) { return fmax(r->read_bytes, 1); }
 
-/* Both limits meet inside, with all points, and some space around. */
+/* Computes the ranges of the diagram: they include the point where both limits meet, all layers,
+ * and some space around. */
 static roofline roof_of(const lac_bench_result *r) {
   double ridge = peak_of(r) / memory_of(r);
   roofline roof = {.result = r,
@@ -104,7 +106,8 @@ static double y_of(const roofline *roof, double y) {
 
 /* ---- Scales ---- */
 
-/* The next of 1, 2, 5, 10, 20 ... after a value; above 0. */
+/* Returns the least of 0.1, 0.2, 0.5, 1, 2, 5, 10 ... that is above the value, which must be >
+ * 0. */
 static double next_tick(double value) {
   double power = pow(DECADE, floor(log10(value * (1 + 1e-9)))), digit = value / power;
   return power * (digit < 2 - 1e-6 ? 2 : digit < 5 - 1e-6 ? 5 : DECADE);
@@ -149,7 +152,8 @@ static void draw_ceiling(laci_svg *out, const roofline *roof, double peak, const
   laci_svg_put(out, "</text>\n");
 }
 
-/* The slanted line ends where the highest ceiling begins, or at the frame. */
+/* Draws the limit of the memory, a slanted line up to the highest limit of multiply-adds, or to the
+ * frame. */
 static void draw_slope(laci_svg *out, const roofline *roof) {
   const lac_bench_result *r = roof->result;
   double top = fmax(peak_of(r), roof->sparse_peak);
@@ -186,7 +190,7 @@ static double radius_of(const roofline *roof, const lac_bench_layer *layer) {
   return least_radius + (most_radius - least_radius) * sqrt(layer->seconds / roof->longest);
 }
 
-/* The text next to the pointer. */
+/* Writes the text that a viewer shows next to the pointer. */
 static void write_words(laci_svg *out, const lac_bench_layer *layer) {
   laci_svg_put(out, "<title>");
   laci_svg_text(out, layer->name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A drawing's text as it grows, and texts of any bytes in it. */
+ * Implements the growing SVG text, and adds texts of any bytes to it. */
 #include "report/svg.h"
 
 #include <inttypes.h>

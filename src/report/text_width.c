@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The advance of each printable ASCII character of DejaVu Sans 2.37, in thousandths of the font's
- * height, rounded up; kerning makes text narrower, if anything. Other letters count as the widest
- * there are. */
+ * The table has the advance of each printable ASCII character of DejaVu Sans 2.37, in thousandths
+ * of the font's height, rounded up. Kerning can only make text narrower. Other characters count as
+ * wide as the widest character. */
 #include "report/text_width.h"
 
 #include <stddef.h>

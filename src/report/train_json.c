@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A training: what was asked for, what came of it, and which layers kept zeros. */
+ * Writes the report of a training as JSON: its options, its result, and which layers kept their
+ * zeros. */
 #include <string.h>
 
 #include "lacuna/dtype.h"
@@ -34,7 +35,7 @@ static const char *end_of(const lac_train_about *about, const lac_train_result *
   return r->reached ? "threshold" : "steps";
 }
 
-/** The lines of a text. */
+/** Returns an array with the lines of a text. */
 static json_t *lines(laci_json_writer *w, const char *text) {
   json_t *array = json_array();
   while (*text) {
@@ -47,7 +48,8 @@ static json_t *lines(laci_json_writer *w, const char *text) {
 
 /* ---- Masks ---- */
 
-/** Nothing but zeros: it was not pruned, since no magnitude tells which of them to keep. */
+/** Is the weight all zero? It was not pruned then, since no magnitude says which elements to
+ * keep. */
 static bool is_zero(const lac_layer *layer) {
   return layer->n_elements > 0 && layer->n_zeros == layer->n_elements;
 }
