@@ -3,8 +3,8 @@
  * drawing (svg, pdf, png) to standard output: its size in bytes, a line break, and the bytes.
  *
  * The library starts this program for every drawing, so that graphviz does not run in the caller's
- * process: graphviz ends its process if memory is short, and glib, which it uses, prints messages.
- * A failure is reported as one line on standard error. report/render.c is the caller.
+ * process: graphviz ends its process if memory is short, and glib, which graphviz uses, prints
+ * messages. A failure is reported as one line on standard error. report/render.c is the caller.
  *
  * Drawings of networks are tall, and formats have limits: Acrobat shows PDF pages of up to 14400
  * points, cairo draws bitmaps of up to 32767 pixels a side. So the scale is chosen after the
@@ -37,7 +37,7 @@ typedef struct format {
 
 static const format formats[] = {{"svg", "svg"}, {"pdf", "pdf"}, {"png", "png:cairo"}};
 
-/* Messages of graphviz, which it passes in parts. */
+/* The messages of graphviz so far; it passes a message in parts. */
 static char said[512];
 
 static int on_message(char *part) {
@@ -55,7 +55,7 @@ static void fail(const char *what) {
   _exit(EXIT_FAILURE);
 }
 
-/* Makes this process end if the one that started it is killed, or after `seconds`. */
+/* Makes this process end when its parent process dies, or after `seconds`. */
 static void end_with_parent(unsigned seconds) {
   pid_t parent = getppid();
 #ifdef __linux__
