@@ -34,7 +34,7 @@ typedef enum option_kind {
   OPTION_SECONDS,
   OPTION_REAL,
   OPTION_SIZE,
-  OPTION_HEAD, /* not an option: the title of the options after it */
+  OPTION_HEAD, /* not an option: a row with the title of the options after it */
 } option_kind;
 
 /** Values of an option that may be given several times; views of argv. */
@@ -84,7 +84,7 @@ typedef struct example_row {
 
 typedef struct option_row {
   option_kind kind;
-  const char *name; /* with _ for -, see text_dashed; of OPTION_HEAD the title */
+  const char *name; /* with _ for -, see text_dashed; for OPTION_HEAD the title */
   char letter;      /* 0: none */
   const char *argument, *initial;
   unsigned verbs; /* the verbs that take the option, a set of ON(id); OPTION_HEAD has none */

@@ -63,8 +63,8 @@ static exit_code judge_folded(const arguments *args, lac_model *model, const lac
   return st ? exit_code_of(st) : code;
 }
 
-/* The result of the check: every eligible layer holds the pattern, and every target takes every
- * pruned layer. Changes the model by folding weights. */
+/* Returns the result of the check: EXIT_DONE if every eligible layer holds the pattern, and every
+ * target runs every pruned layer as sparse. Changes the model by folding weights. */
 static exit_code judge(const arguments *args, lac_model *model, const lac_options *options,
                        const lac_report *report, lac_error *err) {
   if (!targets_take_all(args->operand, report, err)) return EXIT_FAILED;

@@ -43,8 +43,8 @@ static lac_status read_options(const arguments *args, lac_eval_options *options,
   return st;
 }
 
-/* Plans the outputs; the file of predictions is entered as OUTPUT_MODEL, which other verbs use for
- * the model. */
+/* Plans the outputs. The file of predictions takes the place of OUTPUT_MODEL, which other verbs use
+ * for the model. */
 static lac_status plan_outputs(const arguments *args, outputs *plan, lac_error *err) {
   arguments named = *args;
   named.output = args->predictions;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Joining, agreeing and leaving. Process 0 prints a failure on which all processes agreed. A
- * failure that the others do not know is printed by the process in which it happened; when that
- * process leaves the group, all processes end. */
+ * Joins and leaves the group, and makes its processes agree on a status. Process 0 prints a failure
+ * on which all processes agreed. A failure that the others do not know is printed by the process in
+ * which it happened; when that process leaves the group, all processes end. */
 #include "group.h"
 
 #include <fcntl.h>

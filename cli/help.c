@@ -63,7 +63,7 @@ static void print_option(FILE *out, const option_row *option, verb_id verb) {
   text_wrap(out, text, columns, text_column, text_column);
 }
 
-/* Groups of options, each below its title. */
+/* Prints the examples of the verb, each with its meaning. */
 static void print_examples(FILE *out, verb_id verb) {
   int columns = help_columns(out);
   fprintf(out, "\nExamples:\n");

@@ -37,7 +37,7 @@
 #define WORDS_SHORTCUT " (--shortcut conv)"
 #define WORDS_AN_IMAGE "; lacuna eval --data DIR reads images"
 
-/* % stands for the file. */
+/* The texts of all hints; a % in a text is replaced by the name of the file. */
 static const char *const words[] = {
 #define LAC_HINT(name, helps) (WORDS_##name), /* parentheses: some texts consist of two literals */
 #include "lacuna/hint.def"

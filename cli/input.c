@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading the model (from a file or from standard input) and translating options. */
+ * Reads the model (from a file or from standard input) and translates options. */
 #include "input.h"
 
 #include <errno.h>

@@ -236,8 +236,8 @@ void layers_print_quantized(const lac_report *report, FILE *out) {
   }
 }
 
-/* Would prune fold this weight into a stored tensor and prune it? Not if it is pruned already, or
- * has values that prune refuses. */
+/* Would prune fold this weight into a stored tensor, and prune it? False if it is pruned already,
+ * or has values that prune refuses. */
 static bool is_promised(const lac_layer *layer) { return layer->measured && !layer->pruned; }
 
 /* Prints which option would fold the weights that are still computed. If none would, the layers'

@@ -37,7 +37,7 @@ static bool same(const char *a, const char *b, size_t n) {
   return true;
 }
 
-/* The script's row that has this word of n bytes among its words; NULL: none. */
+/* Returns the script's row that has this word of n bytes among its words; NULL: none. */
 static const row *find(const char *script, const char *word, size_t n) {
   for (int k = 0; k < N_ROWS; k++) {
     if (strcmp(rows[k].script, script) != 0) continue;
@@ -49,8 +49,8 @@ static const row *find(const char *script, const char *word, size_t n) {
   return NULL;
 }
 
-/* The option most like a mistyped word, among the script's own and those of the verb; never
- * --force. */
+/* Returns the option most like a mistyped word, among the script's options and those of the verb;
+ * never --force. */
 static const char *nearest(const like *l, const char *word) {
   static char names[2 * N_ROWS + 256][LONGEST];
   const char *candidates[2 * N_ROWS + 256];

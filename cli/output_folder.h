@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Several output files that appear together in a folder, or not at all. They are written to a work
- * folder inside it, a hidden one with an unused name, where one can be read to make the next, and
- * are moved into place by renaming at the end. */
+ * folder, a hidden folder with an unused name inside the target folder, and moved into place by
+ * renaming at the end. Until then, a file in the work folder can be read to make the next one. */
 #ifndef CLI_OUTPUT_FOLDER_H
 #define CLI_OUTPUT_FOLDER_H
 

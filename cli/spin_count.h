@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Limits how long the engine's threads spin while they wait for each other. */
+ * Limits how long the engine's threads spin (busily wait) while they wait for each other. */
 #ifndef CLI_SPIN_COUNT_H
 #define CLI_SPIN_COUNT_H
 

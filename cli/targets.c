@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How targets handle a network's layers, as tables and summary lines. */
+ * Prints which layers of a network the targets run as sparse, as tables and summary lines. */
 #include "targets.h"
 
 #include "base/error.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How targets handle a network's layers, as tables and summary lines. */
+ * Prints which layers of a network the targets run as sparse, as tables and summary lines. */
 #ifndef CLI_TARGETS_H
 #define CLI_TARGETS_H
 
@@ -7,15 +7,15 @@
 
 #include "lacuna/report.h"
 
-/** For check: prints for each target a table (layer, shape, sparse, gain, remark) and a summary
- * line. */
+/** Prints for each target a table (layer, type, shape, sparse, gain, remark) and a summary line,
+ * for `lacuna check`. */
 LAC_MUST_CHECK lac_status targets_print(const lac_report *report, FILE *out, lac_error *err);
 
 /** Prints the summary lines alone: "tensorrt takes 12 of 12 pruned layers, 2 are dense". */
 void targets_print_sums(const lac_report *report, FILE *out);
 
-/** Do all targets take all pruned layers? If not, err says how many are refused, and names the
- * first. */
+/** Do all targets run all pruned layers as sparse? If not, err says how many layers a target
+ * refuses, and names the first. */
 bool targets_take_all(const char *model, const lac_report *report, lac_error *err);
 
 #endif

@@ -33,8 +33,8 @@ int text_cells(const char *text);
  * ?. */
 void text_tame(char *text);
 
-/** Writes the text to `to`; if it takes more than `cells` cells, its begin and end with ... between
- * (one character in a UTF-8 locale). `to` has strlen(text) + 4 bytes. Returns to. */
+/** Writes the text to `to`; if it takes more than `cells` cells, its beginning and its end with ...
+ * in between (one character in a UTF-8 locale). `to` has strlen(text) + 4 bytes. Returns to. */
 char *text_shorten(const char *text, int cells, char *to);
 
 /** Prints the text word by word in lines of at most `columns` cells (TERMINAL_NO_LIMIT: one line),

@@ -8,8 +8,8 @@
 typedef struct arguments arguments;
 
 lac_tuning tuning_of(const arguments *args);
-/** $XDG_CACHE_HOME/lacuna/timings.json, or the same below ~/.cache; NULL: there is no home folder.
- * Valid until the next call. */
+/** Returns the path of the file with timings: $XDG_CACHE_HOME/lacuna/timings.json, or the same
+ * below ~/.cache; NULL: there is no home folder. Valid until the next call. */
 const char *tuning_file(void);
 
 #endif
