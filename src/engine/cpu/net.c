@@ -40,8 +40,8 @@ static lac_status describe_ports(laci_net *net, lac_error *err) {
   const laci_graph *graph = net->plan.graph;
   net->n_inputs = graph->n_inputs;
   net->n_outputs = graph->n_outputs;
-  net->inputs = laci_plan_new(&net->plan, (size_t)net->n_inputs, sizeof *net->inputs);
-  net->outputs = laci_plan_new(&net->plan, (size_t)net->n_outputs, sizeof *net->outputs);
+  net->inputs = laci_plan_alloc(&net->plan, (size_t)net->n_inputs, sizeof *net->inputs);
+  net->outputs = laci_plan_alloc(&net->plan, (size_t)net->n_outputs, sizeof *net->outputs);
   lac_status st = net->plan.status;
   for (int at = 0; at < net->n_inputs && !st; at++) {
     st = describe_port(net, graph->inputs[at], &net->inputs[at], err);
@@ -58,8 +58,8 @@ static void make_memory(laci_net *net, int tensor) {
   laci_place place = net->buffers[t->buffer].place;
   bool later = place == LACI_PLACE_INPUT || place == LACI_PLACE_OUTPUT;
   void *data = later ? NULL : laci_net_data(net, tensor);
-  (void)laci_net_did(net, laci_memory_create(net->onednn, t->md, data, &t->memory),
-                     "memory object");
+  (void)laci_net_check_status(net, laci_memory_create(net->onednn, t->md, data, &t->memory),
+                              "memory object");
 }
 
 /** Finds the largest value that a run computes; -1: there is none. */
@@ -107,7 +107,7 @@ static void make_primitive(laci_net *net, laci_net_step *step) {
   if (!step->primitive || !laci_net_has_memory(net)) return;
   net->plan.err = &why;
   lac_status st = laci_primitive_make(step->primitive);
-  if (!laci_net_did(net, st, "primitive")) {
+  if (!laci_net_check_status(net, st, "primitive")) {
     (void)laci_fail(err, net->plan.status, "%s (%s): %s", step->node ? step->node->name : "reorder",
                     step->what, why.text);
   }
@@ -146,7 +146,7 @@ static void bind_memory(laci_net *net) {
   }
 }
 
-static lac_status check_team(const laci_net *net, lac_error *err) {
+static lac_status check_openmp_team(const laci_net *net, lac_error *err) {
   if (laci_openmp_reaches(net->n_threads)) return LAC_OK;
   return laci_fail(err, LAC_UNSUPPORTED,
                    "an engine of %d threads in a process that was forked after engines had run: "
@@ -156,7 +156,7 @@ static lac_status check_team(const laci_net *net, lac_error *err) {
 
 /** Checks that code can be generated at run time, which oneDNN's kernels need on every
  * processor. */
-static lac_status check_code(lac_error *err) {
+static lac_status check_code_generation(lac_error *err) {
   lac_error why = {0};
   lac_status st = laci_jit_check(&why);
   if (st != LAC_UNSUPPORTED) return st ? laci_fail(err, st, "%s", why.text) : LAC_OK;
@@ -166,15 +166,15 @@ static lac_status check_code(lac_error *err) {
                    why.text);
 }
 
-static lac_status plan(laci_net *net, const laci_engine_options *options, lac_error *err) {
+static lac_status make_plan(laci_net *net, const laci_engine_options *options, lac_error *err) {
   lac_status st = net->pool ? LAC_OK : laci_pool_create(options->threads, &net->own_pool, err);
   if (st) return st;
   if (!net->pool) net->pool = net->own_pool;
   st = laci_native_begin(net, err);
   if (st) return st;
   net->n_threads = laci_pool_threads(net->pool);
-  st = check_team(net, err);
-  if (!st) st = check_code(err);
+  st = check_openmp_team(net, err);
+  if (!st) st = check_code_generation(err);
   if (st) return st;
   net->n_threads = laci_openmp_ready(net->n_threads);
   int before = laci_openmp_use(net->n_threads);
@@ -187,7 +187,7 @@ static lac_status plan(laci_net *net, const laci_engine_options *options, lac_er
   if (!st) st = laci_plan_fuse(&net->plan, err);
   if (!st) st = laci_plan_schedule(&net->plan, options->recompute, err);
   if (!st && options->finite == LACI_FINITE_SURE && net->native_use != LACI_NATIVE_USE_LISTED) {
-    laci_plan_find_looked(&net->plan);
+    laci_plan_find_checked(&net->plan);
     st = net->plan.status;
   }
   if (!st && net->native_use == LACI_NATIVE_USE_LISTED) {
@@ -198,7 +198,7 @@ static lac_status plan(laci_net *net, const laci_engine_options *options, lac_er
     laci_native_seal(net);
     laci_plan_drop_constants(&net->plan);
     laci_net_drop_weights(net);
-    laci_plan_place(&net->plan, net->buffers, net->n_buffers);
+    laci_plan_place_buffers(&net->plan, net->buffers, net->n_buffers);
     check_memory(net);
     bind_memory(net);
     laci_net_write_text(net);
@@ -209,7 +209,7 @@ static lac_status plan(laci_net *net, const laci_engine_options *options, lac_er
 }
 
 bool laci_net_has_bf16(void) {
-  (void)pthread_once(&started, laci_onednn_cap);
+  (void)pthread_once(&started, laci_onednn_cap_isa);
   return laci_onednn_has_bf16();
 }
 
@@ -227,7 +227,7 @@ lac_status laci_net_create(const laci_graph *graph, const laci_engine_options *o
       .graph = graph,
       .fetch = options->fetch,
       .fetch_context = options->fetch_context,
-      .ask = laci_lower_takes,
+      .ask = laci_lower_fusible,
       .lowering = made,
       .bf16 = options->bf16,
       .careful = options->finite == LACI_FINITE_CAREFUL,
@@ -245,7 +245,7 @@ lac_status laci_net_create(const laci_graph *graph, const laci_engine_options *o
   made->timings = options->timings;
   made->weights = options->weights;
   made->n_weights = options->n_weights;
-  lac_status st = plan(made, options, made->plan.err);
+  lac_status st = make_plan(made, options, made->plan.err);
   made->plan.err = NULL;
   made->timings = NULL;
   made->weights = NULL;
@@ -297,9 +297,9 @@ laci_engine_memory laci_net_planned_memory(const laci_net *net) {
 
 const char *laci_net_plan_text(const laci_net *net) { return net->text; }
 
-const char *laci_net_careless(const laci_net *net) { return net->plan.careless; }
+const char *laci_net_careless_node(const laci_net *net) { return net->plan.careless; }
 
-const char *laci_net_suspect(const laci_net *net) {
+const char *laci_net_suspect_value(const laci_net *net) {
   return net->suspect ? net->plan.graph->values[net->suspect->value].name : NULL;
 }
 
@@ -347,7 +347,7 @@ static lac_status run_steps(laci_net *net, const laci_engine_watch *watch, lac_e
 
 /** Sets a thread to flush denormals; done for all threads of a run, those of oneDNN's OpenMP
  * included. After the run each thread gets its former mode back. Runs may be nested. */
-static void flush_one(void *context) {
+static void flush_denormals_of_thread(void *context) {
   static _Thread_local int n_inside;
   static _Thread_local bool before;
   const bool begins = *(const bool *)context;
@@ -355,17 +355,17 @@ static void flush_one(void *context) {
   if (!begins && --n_inside == 0) (void)laci_denormals_flush(before);
 }
 
-static void flush_all(const laci_net *net, bool begins) {
+static void flush_denormals(const laci_net *net, bool begins) {
   if (net->n_threads > 1 && laci_openmp_has_team()) {
-    laci_openmp_run(net->n_threads, flush_one, &begins);
+    laci_openmp_run(net->n_threads, flush_denormals_of_thread, &begins);
   } else {
-    flush_one(&begins);
+    flush_denormals_of_thread(&begins);
   }
 }
 
 lac_status laci_net_run(laci_net *net, const void *const *inputs, void *const *outputs,
                         const laci_engine_watch *watch, lac_error *err) {
-  lac_status st = check_team(net, err);
+  lac_status st = check_openmp_team(net, err);
   if (st) return st;
   if (laci_openmp_ready(net->n_threads) < net->n_threads) {
     return laci_fail(err, LAC_NO_MEMORY,
@@ -378,13 +378,13 @@ lac_status laci_net_run(laci_net *net, const void *const *inputs, void *const *o
   set_buffers(net, inputs, outputs);
   if (set_memory(net)) return laci_fail(err, LAC_INTERNAL, "oneDNN refuses the caller's buffers");
   int before = laci_openmp_use(net->n_threads);
-  laci_net_look_at_inputs(net, inputs);
-  flush_all(net, true);
+  laci_net_check_inputs(net, inputs);
+  flush_denormals(net, true);
   st = run_steps(net, watch, err);
   if (!laci_onednn_wait(net->onednn) && !st) {
     st = laci_fail(err, LAC_INTERNAL, "oneDNN did not finish");
   }
-  flush_all(net, false);
+  flush_denormals(net, false);
   (void)laci_openmp_use(before);
   return st;
 }

@@ -45,7 +45,8 @@ struct laci_net {
                        tried */
   bool recomputing; /* a recomputation is being lowered */
   bool has_run;
-  const laci_looked *suspect; /* the value at which the last run stopped because it may not be
+  const laci_checked_value
+      *suspect; /* the value at which the last run stopped because it may not be
                                  finite */
   laci_onednn *onednn;
   laci_native_net *native; /* native/layer.h; NULL: sparse kernels support no layer */
@@ -64,13 +65,13 @@ struct laci_net {
 
 /** Checks the status of a oneDNN call; true where it was a success. Else the implementation
  * declines or the plan fails; `what` names the operation that is not supported. */
-bool laci_net_did(laci_net *net, lac_status status, const char *what);
+bool laci_net_check_status(laci_net *net, lac_status status, const char *what);
 /** Checks that some memory is free before oneDNN is called, since oneDNN ends the process when it
  * cannot allocate its own small objects (code, descriptors). Else the plan fails, and false is
  * returned. */
 bool laci_net_has_memory(laci_net *net);
 
-static inline laci_element laci_net_dt(const laci_net *net) {
+static inline laci_element laci_net_float_element(const laci_net *net) {
   return net->plan.bf16 ? LACI_ELEMENT_BF16 : LACI_ELEMENT_F32;
 }
 
@@ -89,14 +90,14 @@ void laci_net_lower_observed(laci_net *net);
 /** Fails the plan where an observed value was never lowered. */
 void laci_net_check_observed(laci_net *net);
 
-/* ---- look.c ---- */
+/* ---- check_values.c ---- */
 
-/** Adds steps that check the values of plan.looked (plan/finite.h), for those that are lowered by
+/** Adds steps that check the values of plan.checked (plan/finite.h), for those that are lowered by
  * now and have no such step yet. */
-void laci_net_lower_looked(laci_net *net);
-/** Sets plan.careless where a value of plan.looked was never lowered. */
-void laci_net_check_looked(laci_net *net);
-/** Checks inputs that are in plan.looked; they have no step, so laci_net_run calls this first. */
-void laci_net_look_at_inputs(laci_net *net, const void *const *inputs);
+void laci_net_lower_checks(laci_net *net);
+/** Sets plan.careless where a value of plan.checked was never lowered. */
+void laci_net_note_missing_checks(laci_net *net);
+/** Checks inputs that are in plan.checked; they have no step, so laci_net_run calls this first. */
+void laci_net_check_inputs(laci_net *net, const void *const *inputs);
 
 #endif

@@ -11,7 +11,7 @@ lac_status laci_net_observe(laci_net *net, const laci_engine_observer *observer,
   lac_status st = laci_engine_observer_check(net->plan.graph, observer, err);
   if (st || !observer) return st;
   net->plan.observer = *observer;
-  net->observed = laci_plan_new(&net->plan, (size_t)observer->n_values, sizeof *net->observed);
+  net->observed = laci_plan_alloc(&net->plan, (size_t)observer->n_values, sizeof *net->observed);
   st = net->plan.status;
   for (int at = 0; at < observer->n_values && !st; at++) {
     laci_net_observed *o = &net->observed[at];
@@ -22,25 +22,25 @@ lac_status laci_net_observe(laci_net *net, const laci_engine_observer *observer,
   return st;
 }
 
-static lac_status show(laci_net *net, laci_net_step *step, lac_error *err) {
+static lac_status observe_value(laci_net *net, laci_net_step *step, lac_error *err) {
   const laci_net_observed *o = step->context;
   const laci_engine_observer *observer = &net->plan.observer;
   return observer->see(observer->context, o->value, &o->port, laci_net_data(net, step->tensors[0]),
                        err);
 }
 
-static void lower(laci_net *net, laci_net_observed *o) {
+static void lower_observation(laci_net *net, laci_net_observed *o) {
   static const laci_node node = {.name = "", .type = "observe"};
   int tensor = laci_net_read(net, o->value);
   bool convert = o->port.type.dtype == LAC_DTYPE_F32 && o->port.size_bytes > 0;
-  if (convert) tensor = laci_net_as_dense(net, tensor, LACI_ELEMENT_F32);
+  if (convert) tensor = laci_net_convert_to_dense(net, tensor, LACI_ELEMENT_F32);
   if (tensor < 0) return;
-  laci_net_step *step = laci_net_step_code(net, &node, show, 1, &tensor);
+  laci_net_step *step = laci_net_step_add_code(net, &node, observe_value, 1, &tensor);
   if (!step) return;
   step->context = o;
   step->shown = tensor;
   o->lowered = true;
-  laci_net_read_done(net, o->value);
+  laci_net_note_read_done(net, o->value);
 }
 
 void laci_net_lower_observed(laci_net *net) {
@@ -48,7 +48,7 @@ void laci_net_lower_observed(laci_net *net) {
     laci_net_observed *o = &net->observed[at];
     bool there =
         net->plan.values[o->value].tensor >= 0 || laci_plan_is_constant(&net->plan, o->value);
-    if (!o->lowered && there) lower(net, o);
+    if (!o->lowered && there) lower_observation(net, o);
   }
 }
 

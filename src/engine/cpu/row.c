@@ -21,7 +21,7 @@ static lac_status reach(const laci_graph *graph, const laci_engine_options *opti
                         .fetch_context = options->fetch_context,
                         .budget = options->budget ? *options->budget : laci_budget_of(UINT64_MAX),
                         .err = err};
-  lac_status st = laci_plan_reach(&plan, options->shapes, options->n_shapes, reached, err);
+  lac_status st = laci_plan_infer_reach(&plan, options->shapes, options->n_shapes, reached, err);
   laci_plan_clear(&plan);
   return st;
 }

@@ -17,7 +17,7 @@ static int64_t last_dim(const laci_shape *shape) {
   return shape->rank > 0 ? shape->dims[shape->rank - 1] : 1;
 }
 
-static const laci_shape *operand(const laci_net *net, const laci_net_step *step, int code) {
+static const laci_shape *operand_shape(const laci_net *net, const laci_net_step *step, int code) {
   for (int at = 0; at < step->n_args; at++) {
     if (step->codes[at] == code) return &net->tensors[step->tensors[at]].shape;
   }
@@ -32,10 +32,11 @@ static int64_t convolution_flops(const laci_shape *result, const laci_shape *wei
 }
 
 static int64_t primitive_flops(const laci_net *net, const laci_net_step *step) {
-  const laci_shape *result = operand(net, step, LACI_ARG_DST);
-  const laci_shape *left = operand(net, step, LACI_ARG_SRC);
-  switch (laci_primitive_product(step->primitive)) {
-    case LACI_PRODUCT_CONV: return convolution_flops(result, operand(net, step, LACI_ARG_WEIGHTS));
+  const laci_shape *result = operand_shape(net, step, LACI_ARG_DST);
+  const laci_shape *left = operand_shape(net, step, LACI_ARG_SRC);
+  switch (laci_primitive_product_kind(step->primitive)) {
+    case LACI_PRODUCT_CONV:
+      return convolution_flops(result, operand_shape(net, step, LACI_ARG_WEIGHTS));
     case LACI_PRODUCT_MATMUL:
       return result && left ? 2 * laci_shape_count(result) * last_dim(left) : 0;
     default: return 0;

@@ -13,8 +13,8 @@ typedef struct writer {
   size_t used, capacity;
 } writer;
 
-static void put(writer *w, const char *format, ...) LAC_PRINTF(2, 3);
-static void put(writer *w, const char *format, ...) {
+static void append(writer *w, const char *format, ...) LAC_PRINTF(2, 3);
+static void append(writer *w, const char *format, ...) {
   va_list args;
   va_start(args, format);
   int n = vsnprintf(w->text ? w->text + w->used : NULL, w->text ? w->capacity - w->used : 0, format,
@@ -33,7 +33,7 @@ typedef struct widths {
   int what, kernel;
 } widths;
 
-static widths measure(const laci_net *net) {
+static widths measure_widths(const laci_net *net) {
   widths wide = {.what = 28, .kernel = 24};
   for (size_t at = 0; at < net->n_steps; at++) {
     int what = (int)strlen(net->steps[at].what), kernel = (int)strlen(kernel_of(&net->steps[at]));
@@ -47,14 +47,15 @@ static void write_step(writer *w, const laci_net *net, size_t at, const widths *
   const laci_net_step *step = &net->steps[at];
   char shape[128] = "";
   if (step->shown >= 0) laci_shape_text(&net->tensors[step->shown].shape, shape, sizeof shape);
-  put(w, "%4zu  %-*s %-*s %-26s %s%s\n", at, wide->what, step->what, wide->kernel, kernel_of(step),
-      shape, step->node ? step->node->name : "", step->recomputed ? " (once more)" : "");
+  append(w, "%4zu  %-*s %-*s %-26s %s%s\n", at, wide->what, step->what, wide->kernel,
+         kernel_of(step), shape, step->node ? step->node->name : "",
+         step->recomputed ? " (once more)" : "");
 }
 
-static void write_all(writer *w, const laci_net *net) {
-  widths wide = measure(net);
+static void write_lines(writer *w, const laci_net *net) {
+  widths wide = measure_widths(net);
   size_t n_plain = 0, n_sparse = 0;
-  put(w, "step  %-*s %-*s %-26s node\n", wide.what, "what", wide.kernel, "kernel", "result");
+  append(w, "step  %-*s %-*s %-26s node\n", wide.what, "what", wide.kernel, "kernel", "result");
   for (size_t at = 0; at < net->n_steps; at++) {
     write_step(w, net, at, &wide);
     n_plain += net->steps[at].plain;
@@ -62,21 +63,21 @@ static void write_all(writer *w, const laci_net *net) {
   }
   laci_native_refusal refusal;
   for (int at = 0; laci_native_next_refusal(net, &at, &refusal);) {
-    put(w, "%s: not by %s: %s\n", refusal.node, refusal.algorithm, refusal.why);
+    append(w, "%s: not by %s: %s\n", refusal.node, refusal.algorithm, refusal.why);
   }
-  put(w, "%zu step%s, %zu of them by the plain operator", net->n_steps,
-      laci_plural((int64_t)net->n_steps), n_plain);
-  if (n_sparse > 0) put(w, ", %zu by sparse kernels", n_sparse);
-  put(w, "; %s, %d thread%s; arena %.1f MB, weights %.1f MB\n", net->plan.bf16 ? "bf16" : "f32",
-      net->n_threads, laci_plural(net->n_threads), (double)net->plan.arena_bytes / 1e6,
-      (double)net->plan.weight_bytes / 1e6);
+  append(w, "%zu step%s, %zu of them by the plain operator", net->n_steps,
+         laci_plural((int64_t)net->n_steps), n_plain);
+  if (n_sparse > 0) append(w, ", %zu by sparse kernels", n_sparse);
+  append(w, "; %s, %d thread%s; arena %.1f MB, weights %.1f MB\n", net->plan.bf16 ? "bf16" : "f32",
+         net->n_threads, laci_plural(net->n_threads), (double)net->plan.arena_bytes / 1e6,
+         (double)net->plan.weight_bytes / 1e6);
 }
 
 void laci_net_write_text(laci_net *net) {
   writer count = {0};
   if (net->plan.status) return;
-  write_all(&count, net);
+  write_lines(&count, net);
   writer w = {.capacity = count.used + 1};
-  w.text = net->text = laci_plan_new(&net->plan, w.capacity, 1);
-  if (w.text) write_all(&w, net);
+  w.text = net->text = laci_plan_alloc(&net->plan, w.capacity, 1);
+  if (w.text) write_lines(&w, net);
 }

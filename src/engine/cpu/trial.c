@@ -45,7 +45,7 @@ lac_status laci_trial_begin(const laci_graph *graph, const laci_engine_options *
   return laci_net_create(graph, &own, use, NULL, &t->net, err);
 }
 
-static lac_status take_memory(laci_trial *t, lac_error *err) {
+static lac_status allocate_buffers(laci_trial *t, lac_error *err) {
   t->inputs = new_buffers(t->net->inputs, t->net->n_inputs);
   t->outputs = new_buffers(t->net->outputs, t->net->n_outputs);
   t->seconds = laci_alloc(t->net->n_steps, sizeof *t->seconds);
@@ -59,7 +59,7 @@ static lac_status take_memory(laci_trial *t, lac_error *err) {
 lac_status laci_trial_run(laci_trial *t, laci_engine_tuning tuning, lac_error *err) {
   const int most = tuning == LACI_TUNING_FULL ? 50 : 4;
   const double limit = tuning == LACI_TUNING_FULL ? 5 : 0.5; /* seconds */
-  lac_status st = take_memory(t, err);
+  lac_status st = allocate_buffers(t, err);
   if (st) return st;
   const double begin = laci_clock_seconds();
   for (size_t at = 0; at < t->net->n_steps; at++) t->least[at] = INFINITY;

@@ -27,8 +27,8 @@ typedef struct attend_step {
   int64_t sizes[LACI_MAX_RANK], n_heads, n_parts;
   operand q, k, v, mask, y; /* mask.tensor -1: none */
   int scratch;
-  size_t scratch_bytes; /* for one part of the work */
-  laci_looked result;   /* reported as suspect where a mask makes a row NaN */
+  size_t scratch_bytes;      /* for one part of the work */
+  laci_checked_value result; /* reported as suspect where a mask makes a row NaN */
 } attend_step;
 
 typedef struct work {
@@ -37,7 +37,7 @@ typedef struct work {
   atomic_bool is_nan;
 } work;
 
-static char *at_head(const work *w, const operand *o, int64_t head, size_t element) {
+static char *head_address(const work *w, const operand *o, int64_t head, size_t element) {
   int64_t at = o->offset;
   if (o->tensor < 0) return NULL;
   for (int axis = w->s->n_outer - 1; axis >= 0; axis--) {
@@ -56,11 +56,11 @@ static void attend_parts(int64_t begin, int64_t end, void *context) {
     int64_t last = (part + 1) * s->n_heads / s->n_parts;
     for (int64_t h = part * s->n_heads / s->n_parts; h < last; h++) {
       const laci_attention_head head = {
-          .q = at_head(w, &s->q, h, element),
-          .k = at_head(w, &s->k, h, element),
-          .v = at_head(w, &s->v, h, element),
-          .mask = (const float *)(const void *)at_head(w, &s->mask, h, sizeof(float)),
-          .y = at_head(w, &s->y, h, element),
+          .q = head_address(w, &s->q, h, element),
+          .k = head_address(w, &s->k, h, element),
+          .v = head_address(w, &s->v, h, element),
+          .mask = (const float *)(const void *)head_address(w, &s->mask, h, sizeof(float)),
+          .y = head_address(w, &s->y, h, element),
           .scratch = scratch};
       if (!s->attend(&s->a, &head)) atomic_store_explicit(&w->is_nan, true, memory_order_relaxed);
     }
@@ -83,9 +83,9 @@ static lac_status run_attention(laci_net *net, laci_net_step *step, lac_error *e
 /** Returns the value as an operand of the net's element type whose axis `along` has stride 1;
  * copied if need be.
  */
-static operand rows_of(laci_net *net, int value, int along) {
+static operand read_rows_operand(laci_net *net, int value, int along) {
   operand o = {.tensor = laci_net_read(net, value)};
-  laci_element dt = laci_net_dt(net);
+  laci_element dt = laci_net_float_element(net);
   if (o.tensor < 0) return o;
   const laci_shape shape = net->tensors[o.tensor].shape;
   bool fits = net->tensors[o.tensor].dt == dt &&
@@ -100,7 +100,7 @@ static operand rows_of(laci_net *net, int value, int along) {
   }
   if (!laci_layout_strided(&md, shape.rank, shape.dims, dt, strides))
     laci_plan_no_memory(&net->plan);
-  o.tensor = laci_net_as(net, o.tensor, md, dt);
+  o.tensor = laci_net_convert(net, o.tensor, md, dt);
   laci_layout_destroy(md);
   o.offset = 0;
   memcpy(o.strides, strides, (size_t)shape.rank * sizeof *strides);
@@ -109,11 +109,11 @@ static operand rows_of(laci_net *net, int value, int along) {
 
 /** Returns the mask as an operand, with strides along the scores' axes; 0 where the mask
  * repeats. */
-static operand mask_of(laci_net *net, int value, int rank) {
+static operand read_mask_operand(laci_net *net, int value, int rank) {
   operand o = {.tensor = -1};
   if (value < 0) return o;
   const laci_shape shape = *laci_plan_shape(&net->plan, value);
-  o.tensor = laci_net_as_dense(net, laci_net_read(net, value), LACI_ELEMENT_F32);
+  o.tensor = laci_net_convert_to_dense(net, laci_net_read(net, value), LACI_ELEMENT_F32);
   int64_t stride = 1;
   for (int axis = shape.rank - 1; axis >= 0; axis--) {
     o.strides[rank - shape.rank + axis] = shape.dims[axis] == 1 ? 0 : stride;
@@ -124,12 +124,12 @@ static operand mask_of(laci_net *net, int value, int rank) {
 
 /** Returns the fused node's output as an operand: row-major, with strides along the product's
  * axes. */
-static operand output_of(laci_net *net, const laci_fused *fused, const int *places) {
+static operand new_output_operand(laci_net *net, const laci_fused *fused, const int *places) {
   const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
-  laci_element dt = laci_net_dt(net);
+  laci_element dt = laci_net_float_element(net);
   operand o = {.tensor = -1};
   int64_t strides[LACI_MAX_RANK], stride = 1;
-  laci_layout *md = laci_net_dense(net, y, dt);
+  laci_layout *md = laci_net_dense_layout(net, y, dt);
   size_t bytes = md ? laci_layout_bytes(md) : 0;
   o.tensor = laci_net_tensor_new(net, y, dt, md, laci_net_buffer_new(net, LACI_PLACE_ARENA, bytes));
   for (int axis = y->rank - 1; axis >= 0; axis--) {
@@ -140,7 +140,7 @@ static operand output_of(laci_net *net, const laci_fused *fused, const int *plac
   return o;
 }
 
-static void describe(laci_net *net, attend_step *s, const laci_attention_pattern *a) {
+static void describe_step(laci_net *net, attend_step *s, const laci_attention_pattern *a) {
   const laci_shape *q = laci_plan_shape(&net->plan, a->q), *v = laci_plan_shape(&net->plan, a->v);
   int rank = q->rank, row = rank - 2, last = rank - 1;
   s->n_outer = row;
@@ -178,19 +178,19 @@ static bool attention_fits(laci_net *net, const laci_fused *fused, const char **
 
 static void lower_attention(laci_net *net, const laci_fused *fused) {
   const laci_attention_pattern *a = fused->details;
-  attend_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
+  attend_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   int rank = laci_plan_shape(&net->plan, a->q)->rank;
   if (!s) return;
-  s->q = rows_of(net, a->q, rank - 1);
-  s->k = rows_of(net, a->k, rank - 2);
-  s->v = rows_of(net, a->v, rank - 1);
-  s->mask = mask_of(net, a->mask, rank);
-  s->y = output_of(net, fused, a->places);
+  s->q = read_rows_operand(net, a->q, rank - 1);
+  s->k = read_rows_operand(net, a->k, rank - 2);
+  s->v = read_rows_operand(net, a->v, rank - 1);
+  s->mask = read_mask_operand(net, a->mask, rank);
+  s->y = new_output_operand(net, fused, a->places);
   if (net->plan.status) return;
-  describe(net, s, a);
-  s->result = (laci_looked){.value = fused->output};
+  describe_step(net, s, a);
+  s->result = (laci_checked_value){.value = fused->output};
   s->scratch = laci_net_scratch(net, s->scratch_bytes * (size_t)s->n_parts);
-  laci_net_step *step = laci_net_step_code(
+  laci_net_step *step = laci_net_step_add_code(
       net, &net->plan.graph->nodes[fused->node], run_attention, 6,
       (int[]){s->q.tensor, s->k.tensor, s->v.tensor, s->y.tensor, s->scratch, s->mask.tensor});
   if (!step) return;
@@ -198,12 +198,12 @@ static void lower_attention(laci_net *net, const laci_fused *fused) {
   step->kernel = "attention";
   step->context = s;
   step->shown = s->y.tensor;
-  laci_net_step_scratch(step, 4);
+  laci_net_step_mark_scratch(step, 4);
   step->flops = 2 * s->n_heads * s->a.n_queries * s->a.n_keys * (s->a.depth + s->a.width);
   laci_net_bind(net, fused->output, s->y.tensor);
 }
 
 const laci_implementation laci_implementations_attention[] = {
-    {"our kernel", LACI_TAKES_NOTHING, attention_fits, lower_attention},
+    {"our kernel", LACI_FUSIBLE_NOTHING, attention_fits, lower_attention},
     {.name = NULL},
 };

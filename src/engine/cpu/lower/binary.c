@@ -29,14 +29,14 @@ static const named_binary binaries[] = {
 
 /** Returns the second operand in the form that oneDNN needs: with as many axes as the first, and in
  * the same layout if it has the same size. */
-static int aligned(laci_net *net, int tensor, int first) {
+static int align_operand(laci_net *net, int tensor, int first) {
   if (net->plan.status || tensor < 0 || first < 0) return -1;
   laci_shape shape = net->tensors[tensor].shape, like = net->tensors[first].shape;
   if (laci_shape_equal(&shape, &like)) {
     /* Two layouts that differ only in strides of axes of size 1 are equal to oneDNN, but not to its
      * kernels: both operands get the same description. */
     laci_layout *md = NULL;
-    tensor = laci_net_as(net, tensor, net->tensors[first].md, net->tensors[first].dt);
+    tensor = laci_net_convert(net, tensor, net->tensors[first].md, net->tensors[first].dt);
     if (!laci_layout_copy(&md, net->tensors[first].md)) laci_plan_no_memory(&net->plan);
     return laci_net_view(net, tensor, &like, md, false);
   }
@@ -45,44 +45,45 @@ static int aligned(laci_net *net, int tensor, int first) {
   for (int axis = 0; axis < like.rank; axis++) {
     wide.dims[axis] = axis < missing ? 1 : shape.dims[axis - missing];
   }
-  int dense = laci_net_as_dense(net, tensor, laci_net_dt(net));
+  int dense = laci_net_convert_to_dense(net, tensor, laci_net_float_element(net));
   if (missing == 0) return dense;
-  return laci_net_view(net, dense, &wide, laci_net_dense(net, &wide, laci_net_dt(net)), false);
+  return laci_net_view(net, dense, &wide,
+                       laci_net_dense_layout(net, &wide, laci_net_float_element(net)), false);
 }
 
-typedef struct pair {
+typedef struct binary_plan {
   int a, b;
   laci_primitive *pd;
-} pair;
+} binary_plan;
 
 /** Describes the operation with its first operand in a layout: 0 as stored, 1 channels last, 2
  * row-major. */
-static pair try_layout(laci_net *net, const named_binary *binary, pair from, int layout,
-                       const laci_posts *attr) {
-  laci_element dt = laci_net_dt(net);
-  if (net->plan.status || from.a < 0) return (pair){-1, -1, NULL};
+static binary_plan try_layout(laci_net *net, const named_binary *binary, binary_plan from,
+                              int layout, const laci_posts *attr) {
+  laci_element dt = laci_net_float_element(net);
+  if (net->plan.status || from.a < 0) return (binary_plan){-1, -1, NULL};
   laci_shape shape = net->tensors[from.a].shape;
-  pair p = {.a = from.a};
+  binary_plan p = {.a = from.a};
   if (layout == 1) {
-    laci_layout *md = laci_net_channels_last(net, &shape, dt);
-    p.a = laci_net_as(net, from.a, md, dt);
+    laci_layout *md = laci_net_channels_last_layout(net, &shape, dt);
+    p.a = laci_net_convert(net, from.a, md, dt);
     laci_layout_destroy(md);
   } else if (layout == 2) {
-    p.a = laci_net_as_dense(net, from.a, dt);
+    p.a = laci_net_convert_to_dense(net, from.a, dt);
   }
-  p.b = aligned(net, from.b, p.a);
+  p.b = align_operand(net, from.b, p.a);
   if (net->plan.status) return p;
   const laci_layout *md = net->tensors[p.a].md;
   lac_status st =
       laci_primitive_binary(&p.pd, net->onednn, binary->alg,
                             (const laci_layout *const[]){md, net->tensors[p.b].md, md}, attr);
-  if (st && layout == 2) (void)laci_net_did(net, st, "operation of these operands");
+  if (st && layout == 2) (void)laci_net_check_status(net, st, "operation of these operands");
   if (st) p.pd = NULL;
   return p;
 }
 
 /** Has the tensor padding in addition to its elements? */
-static bool has_padding(const laci_net *net, int tensor) {
+static bool is_padded(const laci_net *net, int tensor) {
   if (net->plan.status || tensor < 0) return false;
   const laci_net_tensor *t = &net->tensors[tensor];
   size_t dense = (size_t)laci_shape_count(&t->shape) * laci_element_bytes(t->dt);
@@ -92,27 +93,27 @@ static bool has_padding(const laci_net *net, int tensor) {
 /** Is the tensor in blocks for which oneDNN 2.6 computes wrongly if a function follows? These are
  * narrower than a vector and have padding, or have four channels (as those of small groups do; then
  * it also writes beyond the end). */
-static bool in_narrow_blocks(const laci_net *net, int tensor) {
+static bool is_in_narrow_blocks(const laci_net *net, int tensor) {
   enum { NARROWEST = 4, OF_AVX2 = 8, OF_AVX512 = 16 };
   if (net->plan.status || tensor < 0) return false;
   const int64_t block = laci_layout_block(net->tensors[tensor].md);
   const int64_t vector = laci_cpu_has_avx512f() ? OF_AVX512 : OF_AVX2;
-  return block > 1 && block < vector && (block <= NARROWEST || has_padding(net, tensor));
+  return block > 1 && block < vector && (block <= NARROWEST || is_padded(net, tensor));
 }
 
 /** Describes the operation in the layout of the operands. If oneDNN has no quick kernel for that (a
  * broadcast along blocks with padding), or a wrong one, another layout is chosen: two copies cost
  * less. */
-static pair choose_layout(laci_net *net, const named_binary *binary, pair from,
-                          const laci_posts *attr, bool has_posts) {
-  pair p = {-1, -1, NULL};
-  for (int layout = has_posts && in_narrow_blocks(net, from.a); layout < 3; layout++) {
-    laci_net_mark mark = laci_net_mark_now(net);
+static binary_plan choose_layout(laci_net *net, const named_binary *binary, binary_plan from,
+                                 const laci_posts *attr, bool has_posts) {
+  binary_plan p = {-1, -1, NULL};
+  for (int layout = has_posts && is_in_narrow_blocks(net, from.a); layout < 3; layout++) {
+    laci_net_mark mark = laci_net_get_mark(net);
     p = try_layout(net, binary, from, layout, attr);
     bool quick = p.pd && !laci_primitive_is_reference(p.pd);
     if (quick || layout == 2 || net->plan.status) break;
     laci_primitive_destroy(p.pd);
-    laci_net_take_back(net, mark);
+    laci_net_roll_back(net, mark);
   }
   return p;
 }
@@ -122,9 +123,10 @@ static pair choose_layout(laci_net *net, const named_binary *binary, pair from,
 static void binary_step(laci_net *net, const laci_fused *fused, const named_binary *binary, int a,
                         int b) {
   int sum;
-  laci_posts *attr = laci_net_posts(net, fused, &sum);
-  pair p = choose_layout(net, binary, (pair){.a = a, .b = b}, attr, fused->n_posts > 0);
-  bool apart = fused->n_posts > 0 && has_padding(net, p.a);
+  laci_posts *attr = laci_net_create_posts(net, fused, &sum);
+  binary_plan p =
+      choose_layout(net, binary, (binary_plan){.a = a, .b = b}, attr, fused->n_posts > 0);
+  bool apart = fused->n_posts > 0 && is_padded(net, p.a);
   int to = laci_net_result_like(net, p.a, a != b && p.a == a && !apart);
   laci_net_step_add(
       net, fused, p.pd, 3,
@@ -141,12 +143,12 @@ static const named_binary *binary_of(const laci_node *node) {
 
 /** Shall the operands be swapped? The first one must have the result's shape and should not be a
  * constant, since its layout determines that of the result. */
-static bool swaps(const laci_net *net, const laci_node *node, bool left, bool right) {
+static bool should_swap(const laci_net *net, const laci_node *node, bool left, bool right) {
   return right && binary_of(node)->commutes &&
          (!left || laci_plan_is_constant(&net->plan, node->inputs[0]));
 }
 
-static bool has_shape(const laci_net *net, int value, const laci_node *node) {
+static bool has_result_shape(const laci_net *net, int value, const laci_node *node) {
   return laci_shape_equal(laci_plan_shape(&net->plan, value),
                           laci_plan_shape(&net->plan, node->outputs[0]));
 }
@@ -157,8 +159,8 @@ typedef struct operands {
 } operands;
 
 static operands operands_of(const laci_net *net, const laci_node *node) {
-  bool swap = swaps(net, node, has_shape(net, node->inputs[0], node),
-                    has_shape(net, node->inputs[1], node));
+  bool swap = should_swap(net, node, has_result_shape(net, node->inputs[0], node),
+                          has_result_shape(net, node->inputs[1], node));
   return (operands){node->inputs[swap], node->inputs[!swap]};
 }
 
@@ -171,14 +173,15 @@ bool laci_binary_fits(laci_net *net, const laci_fused *fused, const char **why) 
       !laci_plan_is_float(&net->plan, node->inputs[1])) {
     return false;
   }
-  bool left = has_shape(net, node->inputs[0], node), right = has_shape(net, node->inputs[1], node);
-  return left || swaps(net, node, left, right);
+  bool left = has_result_shape(net, node->inputs[0], node),
+       right = has_result_shape(net, node->inputs[1], node);
+  return left || should_swap(net, node, left, right);
 }
 
 void laci_lower_binary(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   operands o = operands_of(net, node);
-  int a = laci_net_whole(net, laci_net_read(net, o.a)), b = laci_net_read(net, o.b);
+  int a = laci_net_make_whole(net, laci_net_read(net, o.a)), b = laci_net_read(net, o.b);
   binary_step(net, fused, binary_of(node), a, b);
 }
 
@@ -224,7 +227,7 @@ bool laci_gate_fits(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_shape *x = laci_plan_shape(&net->plan, o.a), *g = laci_plan_shape(&net->plan, o.b);
   int a = net->plan.values[o.a].tensor, b = net->plan.values[o.b].tensor;
   *why = "no channels in blocks times a number each";
-  bool fits = !net->plan.bf16 && a != b && laci_net_in_blocks(net, a) && g->rank == 4 &&
+  bool fits = !net->plan.bf16 && a != b && laci_net_is_in_blocks(net, a) && g->rank == 4 &&
               g->dims[1] == x->dims[1] && g->dims[2] == 1 && g->dims[3] == 1 &&
               (g->dims[0] == x->dims[0] || g->dims[0] == 1);
   return fits && (b < 0 || net->tensors[b].dt == LACI_ELEMENT_F32);
@@ -234,17 +237,18 @@ void laci_lower_gate(laci_net *net, const laci_fused *fused) {
   operands o = operands_of(net, &net->plan.graph->nodes[fused->node]);
   int a = laci_net_read(net, o.a), b = laci_net_read(net, o.b);
   const laci_shape x = *laci_plan_shape(&net->plan, o.a), g = *laci_plan_shape(&net->plan, o.b);
-  laci_layout *md = laci_net_blocks(net, &g, LACI_ELEMENT_F32);
-  int factors = laci_net_as(net, b, md, LACI_ELEMENT_F32), to = laci_net_result_like(net, a, true);
-  gate_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
+  laci_layout *md = laci_net_blocks_layout(net, &g, LACI_ELEMENT_F32);
+  int factors = laci_net_convert(net, b, md, LACI_ELEMENT_F32),
+      to = laci_net_result_like(net, a, true);
+  gate_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   laci_layout_destroy(md);
   if (net->plan.status) return;
   *s = (gate_step){.gate = laci_gate_now(),
                    .n_blocks = x.dims[0] * x.dims[1] / LACI_GATE_BLOCK,
                    .n_pixels = x.dims[2] * x.dims[3],
                    .n_factors = laci_shape_count(&g)};
-  laci_net_step *step = laci_net_step_code(net, &net->plan.graph->nodes[fused->node], run_gate, 3,
-                                           (int[]){a, factors, to});
+  laci_net_step *step = laci_net_step_add_code(net, &net->plan.graph->nodes[fused->node], run_gate,
+                                               3, (int[]){a, factors, to});
   if (!step) return;
   step->what = "Mul, by channel";
   step->kernel = "gate";

@@ -11,6 +11,6 @@ laci_lower_function laci_lower_gate, laci_lower_binary;
 /** An element-wise function of one value, such as an operation whose other operand is a constant
  * number. function.c */
 laci_lower_supports laci_function_fits;
-laci_lower_function laci_lower_function_of_one;
+laci_lower_function laci_lower_unary_function;
 
 #endif

@@ -6,14 +6,15 @@
 
 /** Operators whose second operand may be a constant number. */
 const laci_implementation laci_implementations_arithmetic[] = {
-    {"of bytes, between layers of int8", LACI_TAKES_FUNCTIONS, laci_native_fits, laci_native_lower},
-    {"oneDNN's function", LACI_TAKES_NOTHING, laci_function_fits, laci_lower_function_of_one},
-    {"by channel", LACI_TAKES_NOTHING, laci_gate_fits, laci_lower_gate},
-    {"over images", LACI_TAKES_FUNCTIONS, laci_image_sum_fits, laci_image_sum_lower},
-    {"oneDNN's binary", LACI_TAKES_FUNCTIONS, laci_binary_fits, laci_lower_binary},
+    {"of bytes, between layers of int8", LACI_FUSIBLE_FUNCTIONS, laci_native_fits,
+     laci_lower_native},
+    {"oneDNN's function", LACI_FUSIBLE_NOTHING, laci_function_fits, laci_lower_unary_function},
+    {"by channel", LACI_FUSIBLE_NOTHING, laci_gate_fits, laci_lower_gate},
+    {"over images", LACI_FUSIBLE_FUNCTIONS, laci_image_sum_fits, laci_lower_image_sum},
+    {"oneDNN's binary", LACI_FUSIBLE_FUNCTIONS, laci_binary_fits, laci_lower_binary},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_pair[] = {
-    {"oneDNN's binary", LACI_TAKES_NOTHING, laci_binary_fits, laci_lower_binary},
+    {"oneDNN's binary", LACI_FUSIBLE_NOTHING, laci_binary_fits, laci_lower_binary},
     {.name = NULL},
 };

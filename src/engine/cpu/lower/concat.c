@@ -63,7 +63,8 @@ static int64_t axis_of(const laci_net *net, const laci_node *node) {
 
 /** Returns how many inputs of `longer` are those that `shorter` joins; 0: it does not begin with
  * all of these. */
-static int beginning(const laci_net *net, const laci_node *longer, const laci_node *shorter) {
+static int count_shared_inputs(const laci_net *net, const laci_node *longer,
+                               const laci_node *shorter) {
   if (longer->op != &laci_op_concat || shorter->op != &laci_op_concat) return 0;
   if (longer == shorter || axis_of(net, longer) != axis_of(net, shorter)) return 0;
   if (longer->inputs[0] == shorter->outputs[0]) return 1;
@@ -76,7 +77,7 @@ static int beginning(const laci_net *net, const laci_node *longer, const laci_no
 
 /** Returns the next node after n that reads the value and extends n's result; -1: none. In a
  * recomputation it must be recomputed, too. */
-static int continuation_by(const laci_net *net, int n, int value) {
+static int find_continuation_by(const laci_net *net, int n, int value) {
   const laci_graph *graph = net->plan.graph;
   const laci_value *v = &graph->values[value];
   int found = -1;
@@ -84,27 +85,28 @@ static int continuation_by(const laci_net *net, int n, int value) {
     int reader = v->readers[at];
     if (reader <= n || !net->plan.computed[reader] || (found >= 0 && reader >= found)) continue;
     if (net->recomputing && !net->plan.fused[reader].recomputed) continue;
-    if (beginning(net, &graph->nodes[reader], &graph->nodes[n])) found = reader;
+    if (count_shared_inputs(net, &graph->nodes[reader], &graph->nodes[n])) found = reader;
   }
   return found;
 }
 
-static int continuation(const laci_net *net, int n) {
+static int find_continuation(const laci_net *net, int n) {
   const laci_node *node = &net->plan.graph->nodes[n];
-  int a = continuation_by(net, n, node->inputs[0]), b = continuation_by(net, n, node->outputs[0]);
+  int a = find_continuation_by(net, n, node->inputs[0]),
+      b = find_continuation_by(net, n, node->outputs[0]);
   return a < 0 || (b >= 0 && b < a) ? b : a;
 }
 
 /** Returns the Concat whose buffer node n is to extend, and how many of n's inputs are in that
  * buffer; -1: none. */
-static int waiting_for(const laci_net *net, int n, int *there) {
+static int find_extended(const laci_net *net, int n, int *there) {
   const laci_graph *graph = net->plan.graph;
   const laci_node *node = &graph->nodes[n];
   const laci_value *first = &graph->values[node->inputs[0]];
   for (int at = -1; at < first->n_readers; at++) {
     int earlier = at < 0 ? first->producer : first->readers[at];
     if (earlier < 0 || earlier >= n || !net->plan.computed[earlier]) continue;
-    *there = beginning(net, node, &graph->nodes[earlier]);
+    *there = count_shared_inputs(net, node, &graph->nodes[earlier]);
     if (*there == 0) continue;
     int tensor = net->plan.values[graph->nodes[earlier].outputs[0]].tensor;
     if (tensor >= 0 && net->buffers[net->tensors[tensor].buffer].continued_by == n + 1)
@@ -118,26 +120,26 @@ static int waiting_for(const laci_net *net, int n, int *there) {
 
 /* Candidates for the channels in a block, which are stored pixel by pixel; 0 means that a part has
  * another layout. */
-static const int togethers[] = {LACI_NET_BLOCK, LACI_NET_BLOCK / 2, 1};
-enum { N_TOGETHERS = sizeof togethers / sizeof *togethers };
+static const int block_sizes[] = {LACI_NET_BLOCK, LACI_NET_BLOCK / 2, 1};
+enum { N_BLOCK_SIZES = sizeof block_sizes / sizeof *block_sizes };
 
 /** Makes a layout with blocks of `together` channels. NULL: the channels are no multiple of it, or
  * after a failure. */
-static laci_layout *layout_of(laci_net *net, const laci_shape *shape, int together) {
+static laci_layout *make_block_layout(laci_net *net, const laci_shape *shape, int together) {
   laci_layout *md = NULL;
   if (shape->rank != 4 || shape->dims[1] % together != 0) return NULL;
-  if (together == 1) return laci_net_dense(net, shape, laci_net_dt(net));
+  if (together == 1) return laci_net_dense_layout(net, shape, laci_net_float_element(net));
   if (net->plan.status) return NULL;
-  if (!laci_layout_blocks(&md, shape->dims, together, laci_net_dt(net)))
+  if (!laci_layout_blocks(&md, shape->dims, together, laci_net_float_element(net)))
     laci_plan_no_memory(&net->plan);
   return md;
 }
 
-static int together_of(laci_net *net, const laci_layout *md, const laci_shape *shape) {
+static int find_block_channels(laci_net *net, const laci_layout *md, const laci_shape *shape) {
   int together = 0;
-  for (int at = 0; at < N_TOGETHERS && together == 0; at++) {
-    laci_layout *wanted = layout_of(net, shape, togethers[at]);
-    if (wanted && md && laci_layout_equal(wanted, md)) together = togethers[at];
+  for (int at = 0; at < N_BLOCK_SIZES && together == 0; at++) {
+    laci_layout *wanted = make_block_layout(net, shape, block_sizes[at]);
+    if (wanted && md && laci_layout_equal(wanted, md)) together = block_sizes[at];
     laci_layout_destroy(wanted);
   }
   return together;
@@ -145,21 +147,21 @@ static int together_of(laci_net *net, const laci_layout *md, const laci_shape *s
 
 /** Returns the channels in a block of the layout md, into which native values are converted for
  * reading. Frees md. */
-static int native_together(laci_net *net, laci_layout *md, const laci_shape *shape) {
-  const int together = together_of(net, md, shape);
+static int native_block_channels(laci_net *net, laci_layout *md, const laci_shape *shape) {
+  const int together = find_block_channels(net, md, shape);
   laci_layout_destroy(md);
   return together;
 }
 
-static int part_together(laci_net *net, int tensor) {
+static int part_block_channels(laci_net *net, int tensor) {
   if (net->plan.status || tensor < 0) return 0;
   const laci_net_tensor t = net->tensors[tensor];
-  if (t.native) return native_together(net, laci_native_read_layout(net, tensor), &t.shape);
-  return t.partial ? 0 : together_of(net, t.md, &t.shape);
+  if (t.native) return native_block_channels(net, laci_native_read_layout(net, tensor), &t.shape);
+  return t.partial ? 0 : find_block_channels(net, t.md, &t.shape);
 }
 
 /** Does a reader read the value in a native layout? */
-static bool becomes_native(const laci_net *net, int value) {
+static bool is_read_as_native(const laci_net *net, int value) {
   const laci_value *v = &net->plan.graph->values[value];
   for (int at = 0; at < v->n_readers; at++) {
     const int written = net->plan.fused[v->readers[at]].output;
@@ -169,27 +171,27 @@ static bool becomes_native(const laci_net *net, int value) {
 }
 
 /** How a Concat's result is stored. */
-typedef struct join {
+typedef struct join_plan {
   int waiting;  /* the tensor that is extended; -1: none */
   int there;    /* number of inputs that this tensor has already */
   int together; /* channels in a block of the result; 0: parts have different layouts, or some part
                    cannot have that layout */
-} join;
+} join_plan;
 
-static int part_of(const laci_net *net, const laci_node *node, int at) {
+static int part_tensor(const laci_net *net, const laci_node *node, int at) {
   return net->plan.values[node->inputs[at]].tensor;
 }
 
 /** Chooses the channels in a block of a new result: that which native readers need, or that of the
  * first part in a layout of oneDNN, or that into which native parts are converted. */
-static int new_together(laci_net *net, const laci_node *node, bool to_native) {
+static int choose_block_channels(laci_net *net, const laci_node *node, bool to_native) {
   int from_native = 0;
   if (to_native) {
     const laci_shape *shape = laci_plan_shape(&net->plan, node->outputs[0]);
-    return native_together(net, laci_native_images_layout(net, shape), shape);
+    return native_block_channels(net, laci_native_images_layout(net, shape), shape);
   }
   for (int at = 0; at < node->n_inputs; at++) {
-    const int part = part_of(net, node, at), together = part_together(net, part);
+    const int part = part_tensor(net, node, at), together = part_block_channels(net, part);
     if (part < 0 || !net->tensors[part].native) return together;
     if (at == 0) from_native = together;
   }
@@ -198,19 +200,20 @@ static int new_together(laci_net *net, const laci_node *node, bool to_native) {
 
 /** Decides how the result of node n is stored. Values that come from native layouts or go to them,
  * and results of other Concats, may be reordered. */
-static join find_join(laci_net *net, int n) {
+static join_plan find_join(laci_net *net, int n) {
   const laci_node *node = &net->plan.graph->nodes[n];
-  join j = {.there = 0};
-  j.waiting = waiting_for(net, n, &j.there);
-  const bool to_native = becomes_native(net, node->outputs[0]);
+  join_plan j = {.there = 0};
+  j.waiting = find_extended(net, n, &j.there);
+  const bool to_native = is_read_as_native(net, node->outputs[0]);
   const bool reorders = j.waiting >= 0 || to_native;
-  j.together = j.waiting >= 0 ? part_together(net, j.waiting) : new_together(net, node, to_native);
+  j.together = j.waiting >= 0 ? part_block_channels(net, j.waiting)
+                              : choose_block_channels(net, node, to_native);
   for (int at = j.there; at < node->n_inputs && j.together > 0; at++) {
-    const int part = part_of(net, node, at);
+    const int part = part_tensor(net, node, at);
     const laci_shape *shape = laci_plan_shape(&net->plan, node->inputs[at]);
     const bool fits = part >= 0 && shape->rank == 4 && shape->dims[1] % j.together == 0;
-    const bool same_layout =
-        fits && (reorders || net->tensors[part].native || part_together(net, part) == j.together);
+    const bool same_layout = fits && (reorders || net->tensors[part].native ||
+                                      part_block_channels(net, part) == j.together);
     if (!same_layout) j.together = 0;
   }
   return j;
@@ -220,33 +223,34 @@ static join find_join(laci_net *net, int n) {
 
 /** Returns the result's tensor, in a new buffer or in that of `waiting`, which is extended in
  * place. */
-static int result_tensor(laci_net *net, int n, const join *j) {
+static int result_tensor(laci_net *net, int n, const join_plan *j) {
   const laci_shape *y = laci_plan_shape(&net->plan, net->plan.graph->nodes[n].outputs[0]);
-  laci_layout *md = layout_of(net, y, j->together);
+  laci_layout *md = make_block_layout(net, y, j->together);
   size_t bytes = md ? laci_layout_bytes(md) : 0;
   int buffer = j->waiting >= 0 ? net->tensors[j->waiting].buffer
                                : laci_net_buffer_new(net, LACI_PLACE_ARENA, bytes);
-  int to = laci_net_tensor_new(net, y, laci_net_dt(net), md, buffer);
+  int to = laci_net_tensor_new(net, y, laci_net_float_element(net), md, buffer);
   if (to < 0) return -1;
   net->buffers[buffer].bytes = bytes;
-  net->buffers[buffer].continued_by = y->dims[0] == 1 ? continuation(net, n) + 1 : 0;
+  net->buffers[buffer].continued_by = y->dims[0] == 1 ? find_continuation(net, n) + 1 : 0;
   return to;
 }
 
 /** Adds a step that copies inputs [there, n_inputs), which all have that layout, after those that
  * are in the buffer. */
-static void copy_step(laci_net *net, const laci_fused *fused, const int *parts, const join *j) {
+static void copy_step(laci_net *net, const laci_fused *fused, const int *parts,
+                      const join_plan *j) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   int n = node->n_inputs - j->there;
-  runs *r = laci_plan_new(&net->plan, 1, sizeof *r);
-  int *tensors = laci_plan_new(&net->plan, (size_t)n + 1, sizeof *tensors);
+  runs *r = laci_plan_alloc(&net->plan, 1, sizeof *r);
+  int *tensors = laci_plan_alloc(&net->plan, (size_t)n + 1, sizeof *tensors);
   int to = result_tensor(net, fused->node, j);
   if (net->plan.status) return;
   const laci_shape *y = &net->tensors[to].shape;
   *r = (runs){.n = n, .n_images = y->dims[0]};
   r->image = laci_layout_bytes(net->tensors[to].md) / (size_t)y->dims[0];
-  r->bytes = laci_plan_new(&net->plan, (size_t)n, sizeof *r->bytes);
-  r->offset = laci_plan_new(&net->plan, (size_t)n, sizeof *r->offset);
+  r->bytes = laci_plan_alloc(&net->plan, (size_t)n, sizeof *r->bytes);
+  r->offset = laci_plan_alloc(&net->plan, (size_t)n, sizeof *r->offset);
   if (net->plan.status) return;
   size_t offset = 0;
   if (j->waiting >= 0) offset = laci_layout_bytes(net->tensors[j->waiting].md);
@@ -257,7 +261,7 @@ static void copy_step(laci_net *net, const laci_fused *fused, const int *parts, 
     offset += r->bytes[at];
   }
   tensors[n] = to;
-  laci_net_step *step = laci_net_step_code(net, node, run_copy, n + 1, tensors);
+  laci_net_step *step = laci_net_step_add_code(net, node, run_copy, n + 1, tensors);
   if (!step) return;
   step->what = j->waiting >= 0 ? "Concat, new parts" : "Concat";
   step->context = r;
@@ -268,8 +272,8 @@ static void copy_step(laci_net *net, const laci_fused *fused, const int *parts, 
 static void parts_step(laci_net *net, const laci_fused *fused, int axis, const int *parts) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   size_t n = (size_t)node->n_inputs;
-  const laci_layout **sources = laci_plan_new(&net->plan, n, sizeof *sources);
-  int(*args)[2] = laci_plan_new(&net->plan, n + 1, sizeof *args);
+  const laci_layout **sources = laci_plan_alloc(&net->plan, n, sizeof *sources);
+  int(*args)[2] = laci_plan_alloc(&net->plan, n + 1, sizeof *args);
   laci_primitive *pd = NULL;
   laci_layout *md = NULL;
   if (net->plan.status) return;
@@ -279,19 +283,19 @@ static void parts_step(laci_net *net, const laci_fused *fused, int axis, const i
     sources[at] = net->tensors[parts[at]].md;
   }
   lac_status st = laci_primitive_concat(&pd, net->onednn, (int)n, axis, sources);
-  if (!laci_net_did(net, st, "concatenation")) return;
+  if (!laci_net_check_status(net, st, "concatenation")) return;
   const laci_layout *dst = laci_primitive_layout(pd, LACI_ARG_DST);
   if (!laci_layout_copy(&md, dst)) laci_plan_no_memory(&net->plan);
-  int to =
-      laci_net_tensor_new(net, laci_plan_shape(&net->plan, fused->output), laci_net_dt(net), md,
-                          laci_net_buffer_new(net, LACI_PLACE_ARENA, laci_layout_bytes(dst)));
+  int to = laci_net_tensor_new(net, laci_plan_shape(&net->plan, fused->output),
+                               laci_net_float_element(net), md,
+                               laci_net_buffer_new(net, LACI_PLACE_ARENA, laci_layout_bytes(dst)));
   args[n][0] = LACI_ARG_DST;
   args[n][1] = to;
   laci_net_step_add(net, fused, pd, (int)n + 1, (const int(*)[2])args);
   laci_net_bind(net, fused->output, to);
 }
 
-static bool joins_floats(const laci_net *net, const laci_fused *fused) {
+static bool has_float_parts(const laci_net *net, const laci_fused *fused) {
   return laci_plan_is_float(&net->plan, fused->output) &&
          laci_plan_shape(&net->plan, fused->output)->rank >= 1;
 }
@@ -299,33 +303,34 @@ static bool joins_floats(const laci_net *net, const laci_fused *fused) {
 static bool runs_fit(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   *why = "parts in different layouts";
-  if (!joins_floats(net, fused) || axis_of(net, node) != 1) return false;
+  if (!has_float_parts(net, fused) || axis_of(net, node) != 1) return false;
   return find_join(net, fused->node).together > 0;
 }
 
 static bool parts_fit(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  *why = joins_floats(net, fused) ? "more inputs than oneDNN joins" : "integers";
-  return joins_floats(net, fused) && node->n_inputs <= LACI_MOST_SOURCES;
+  *why = has_float_parts(net, fused) ? "more inputs than oneDNN joins" : "integers";
+  return has_float_parts(net, fused) && node->n_inputs <= LACI_MOST_SOURCES;
 }
 
 /** Returns tensors of the inputs [first, n_inputs), none of which is a part of another tensor; NULL
  * after a failure. */
 static int *read_parts(laci_net *net, const laci_node *node, int first) {
-  int *parts = laci_plan_new(&net->plan, (size_t)node->n_inputs, sizeof *parts);
+  int *parts = laci_plan_alloc(&net->plan, (size_t)node->n_inputs, sizeof *parts);
   for (int at = first; at < node->n_inputs && parts; at++) {
-    parts[at] = laci_net_whole(net, laci_net_read(net, node->inputs[at]));
+    parts[at] = laci_net_make_whole(net, laci_net_read(net, node->inputs[at]));
   }
   return net->plan.status ? NULL : parts;
 }
 
 static void lower_runs(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  const join j = find_join(net, fused->node);
+  const join_plan j = find_join(net, fused->node);
   int *parts = read_parts(net, node, j.there);
   for (int at = j.there; at < node->n_inputs && parts; at++) {
-    laci_layout *md = layout_of(net, laci_plan_shape(&net->plan, node->inputs[at]), j.together);
-    parts[at] = laci_net_as(net, parts[at], md, laci_net_dt(net));
+    laci_layout *md =
+        make_block_layout(net, laci_plan_shape(&net->plan, node->inputs[at]), j.together);
+    parts[at] = laci_net_convert(net, parts[at], md, laci_net_float_element(net));
     laci_layout_destroy(md);
   }
   if (parts && !net->plan.status) copy_step(net, fused, parts, &j);
@@ -338,7 +343,7 @@ static void lower_parts(laci_net *net, const laci_fused *fused) {
 }
 
 const laci_implementation laci_implementations_concat[] = {
-    {"runs of bytes", LACI_TAKES_NOTHING, runs_fit, lower_runs},
-    {"oneDNN's", LACI_TAKES_NOTHING, parts_fit, lower_parts},
+    {"runs of bytes", LACI_FUSIBLE_NOTHING, runs_fit, lower_runs},
+    {"oneDNN's", LACI_FUSIBLE_NOTHING, parts_fit, lower_parts},
     {.name = NULL},
 };

@@ -5,11 +5,13 @@
 #include "engine/cpu/native/native.h"
 
 const laci_implementation laci_implementations_conv[] = {
-    {"zeros left out, by our kernels", LACI_TAKES_SCALE | LACI_TAKES_FUNCTIONS | LACI_TAKES_SUM,
-     laci_native_fits, laci_native_lower},
-    {"constant weights, by oneDNN", LACI_TAKES_SCALE | LACI_TAKES_FUNCTIONS | LACI_TAKES_SUM,
-     laci_conv_constant_fits, laci_conv_dense},
-    {"winograd of bf16", LACI_TAKES_NOTHING, laci_conv_winograd_fits, laci_conv_winograd},
-    {"weights that change, by oneDNN", LACI_TAKES_NOTHING, laci_conv_values_fit, laci_conv_values},
+    {"zeros left out, by our kernels",
+     LACI_FUSIBLE_SCALE | LACI_FUSIBLE_FUNCTIONS | LACI_FUSIBLE_SUM, laci_native_fits,
+     laci_lower_native},
+    {"constant weights, by oneDNN", LACI_FUSIBLE_SCALE | LACI_FUSIBLE_FUNCTIONS | LACI_FUSIBLE_SUM,
+     laci_conv_constant_fits, laci_lower_conv_dense},
+    {"winograd of bf16", LACI_FUSIBLE_NOTHING, laci_conv_winograd_fits, laci_lower_conv_winograd},
+    {"weights that change, by oneDNN", LACI_FUSIBLE_NOTHING, laci_conv_values_fit,
+     laci_lower_conv_values},
     {.name = NULL},
 };

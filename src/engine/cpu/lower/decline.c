@@ -11,7 +11,7 @@ void laci_net_decline(laci_net *net, const char *why) {
   laci_plan_fail(&net->plan, LAC_UNSUPPORTED, "%s", why);
 }
 
-bool laci_net_did(laci_net *net, lac_status status, const char *what) {
+bool laci_net_check_status(laci_net *net, lac_status status, const char *what) {
   if (status == LAC_OK) return !net->plan.status;
   if (status == LAC_NO_MEMORY) laci_plan_no_memory(&net->plan);
   if (status != LAC_NO_MEMORY) {

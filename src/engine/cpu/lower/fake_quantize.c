@@ -19,7 +19,7 @@ typedef struct quantize_work {
 
 enum { GRAIN = 1 << 14 }; /* floats */
 
-static void quantize_some(int64_t begin, int64_t end, void *context) {
+static void quantize_range(int64_t begin, int64_t end, void *context) {
   const quantize_work *w = context;
   laci_fake_quantize_now()(w->s->q, w->x + begin, end - begin, w->y + begin);
 }
@@ -28,7 +28,7 @@ static lac_status run_quantize(laci_net *net, laci_net_step *step, lac_error *er
   const quantize_step *s = step->context;
   quantize_work w = {s, laci_net_data(net, step->tensors[0]), laci_net_data(net, step->tensors[1])};
   (void)err;
-  laci_pool_for(net->pool, s->n, GRAIN, quantize_some, &w);
+  laci_pool_for(net->pool, s->n, GRAIN, quantize_range, &w);
   return LAC_OK;
 }
 
@@ -39,14 +39,14 @@ static bool fits(laci_net *net, const laci_fused *fused, const char **why) {
 }
 
 /** Returns the number of floats of a tensor, padding included. */
-static int64_t floats_of(const laci_net *net, int tensor) {
+static int64_t count_floats(const laci_net *net, int tensor) {
   const laci_net_tensor *t = &net->tensors[tensor];
   if (!t->native) return (int64_t)(laci_layout_bytes(t->md) / sizeof(float));
   return laci_native_floats(net, tensor);
 }
 
 /** Returns a tensor of int8 values for the int8 layers that read them; -1: none. */
-static int packed(laci_net *net, const laci_fused *fused) {
+static int read_int8(laci_net *net, const laci_fused *fused) {
   return laci_native_read_bytes(net, fused->reads[0], fused->output, fused->details);
 }
 
@@ -55,19 +55,19 @@ static void lower_quantize(laci_net *net, const laci_fused *fused) {
   const bool are_there = laci_native_is_bytes(net, x, fused->details); /* the layer before has
                                                                           written them */
   if (are_there || laci_native_wants_bytes(net, fused->output)) {
-    laci_net_bind(net, fused->output, are_there ? x : packed(net, fused));
+    laci_net_bind(net, fused->output, are_there ? x : read_int8(net, fused));
     return;
   }
   x = laci_native_read_floats(net, x);
   if (x >= 0 && !net->tensors[x].native) {
-    x = laci_net_whole(net, laci_net_as(net, x, net->tensors[x].md, LACI_ELEMENT_F32));
+    x = laci_net_make_whole(net, laci_net_convert(net, x, net->tensors[x].md, LACI_ELEMENT_F32));
   }
   const int y = laci_net_result_like(net, x, true);
-  quantize_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
-  laci_net_step *step =
-      laci_net_step_code(net, &net->plan.graph->nodes[fused->node], run_quantize, 2, (int[]){x, y});
+  quantize_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
+  laci_net_step *step = laci_net_step_add_code(net, &net->plan.graph->nodes[fused->node],
+                                               run_quantize, 2, (int[]){x, y});
   if (x < 0 || !s || !step) return;
-  *s = (quantize_step){fused->details, floats_of(net, x)};
+  *s = (quantize_step){fused->details, count_floats(net, x)};
   step->what = "QuantizeLinear + DequantizeLinear";
   step->kernel = "own";
   step->context = s;
@@ -76,15 +76,15 @@ static void lower_quantize(laci_net *net, const laci_fused *fused) {
 }
 
 /** Binds the result of a DequantizeLinear to that of another one that reads the same bytes. */
-static void lower_again(laci_net *net, const laci_fused *fused) {
+static void lower_same(laci_net *net, const laci_fused *fused) {
   laci_net_bind(net, fused->output, laci_net_tensor_of(net, fused->reads[0]));
 }
 
 const laci_implementation laci_implementations_again[] = {
-    {"nothing", LACI_TAKES_NOTHING, NULL, lower_again},
+    {"nothing", LACI_FUSIBLE_NOTHING, NULL, lower_same},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_quantize[] = {
-    {"our kernel", LACI_TAKES_NOTHING, fits, lower_quantize},
+    {"our kernel", LACI_FUSIBLE_NOTHING, fits, lower_quantize},
     {.name = NULL},
 };

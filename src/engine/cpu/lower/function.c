@@ -12,12 +12,13 @@
 #include "cpu/pool.h"
 #include "engine/cpu/onednn/onednn.h"
 
-int laci_net_apply(laci_net *net, const laci_fused *fused, int from, const laci_function *f) {
+int laci_net_apply_function(laci_net *net, const laci_fused *fused, int from,
+                            const laci_function *f) {
   laci_primitive *pd = NULL;
   int to = laci_net_result_like(net, from, true);
   if (to < 0) return -1;
   lac_status st = laci_primitive_function(&pd, net->onednn, f, net->tensors[from].md);
-  if (!laci_net_did(net, st, "element-wise function")) return -1;
+  if (!laci_net_check_status(net, st, "element-wise function")) return -1;
   laci_net_step_add(net, fused, pd, 2, (const int[][2]){{LACI_ARG_SRC, from}, {LACI_ARG_DST, to}});
   return to;
 }
@@ -26,15 +27,15 @@ bool laci_function_fits(laci_net *net, const laci_fused *fused, const char **why
   laci_function f[2];
   int input;
   *why = "no function of one value";
-  return laci_functions_of(&net->plan, &net->plan.graph->nodes[fused->node], &input, f) > 0;
+  return laci_functions_of_node(&net->plan, &net->plan.graph->nodes[fused->node], &input, f) > 0;
 }
 
-void laci_lower_function_of_one(laci_net *net, const laci_fused *fused) {
+void laci_lower_unary_function(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_function f[2];
-  int input, n = laci_functions_of(&net->plan, node, &input, f);
-  int at = laci_net_whole(net, laci_net_read(net, node->inputs[input]));
-  for (int i = 0; i < n; i++) at = laci_net_apply(net, fused, at, &f[i]);
+  int input, n = laci_functions_of_node(&net->plan, node, &input, f);
+  int at = laci_net_make_whole(net, laci_net_read(net, node->inputs[input]));
+  for (int i = 0; i < n; i++) at = laci_net_apply_function(net, fused, at, &f[i]);
   laci_net_bind(net, fused->output, at);
 }
 
@@ -53,7 +54,7 @@ typedef struct careful_work {
   float *y;
 } careful_work;
 
-static void do_some(int64_t begin, int64_t end, void *context) {
+static void apply_range(int64_t begin, int64_t end, void *context) {
   const careful_work *w = context;
   for (int64_t at = begin; at < end; at++) {
     const float x = w->x[at];
@@ -68,7 +69,7 @@ static lac_status run_careful(laci_net *net, laci_net_step *step, lac_error *err
   careful_work w = {
       .c = c, .x = laci_net_data(net, step->tensors[0]), .y = laci_net_data(net, step->tensors[1])};
   (void)err;
-  laci_pool_for(net->pool, c->n, GRAIN, do_some, &w);
+  laci_pool_for(net->pool, c->n, GRAIN, apply_range, &w);
   return LAC_OK;
 }
 
@@ -82,12 +83,12 @@ static bool careful_fits(laci_net *net, const laci_fused *fused, const char **wh
 static void lower_careful(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *shape = laci_plan_shape(&net->plan, node->inputs[0]);
-  int from = laci_net_as_dense(net, laci_net_read(net, node->inputs[0]), LACI_ELEMENT_F32);
-  laci_layout *md = laci_net_dense(net, shape, LACI_ELEMENT_F32);
+  int from = laci_net_convert_to_dense(net, laci_net_read(net, node->inputs[0]), LACI_ELEMENT_F32);
+  laci_layout *md = laci_net_dense_layout(net, shape, LACI_ELEMENT_F32);
   int to = md && from >= 0 ? laci_net_result(net, shape, LACI_ELEMENT_F32, md) : -1;
   laci_layout_destroy(md);
-  careful *c = laci_plan_new(&net->plan, 1, sizeof *c);
-  laci_net_step *step = laci_net_step_code(net, node, run_careful, 2, (int[]){from, to});
+  careful *c = laci_plan_alloc(&net->plan, 1, sizeof *c);
+  laci_net_step *step = laci_net_step_add_code(net, node, run_careful, 2, (int[]){from, to});
   if (!c || !step) return;
   *c = (careful){.n = laci_shape_count(shape), .softplus = node->op == &laci_op_softplus};
   step->context = c;
@@ -100,18 +101,18 @@ static void lower_careful(laci_net *net, const laci_fused *fused) {
 
 /** Adds a step that multiplies dY by the slope at `data`, in the layout of `data`; returns the
  * result's tensor. */
-static int slope_step(laci_net *net, const laci_fused *fused, const laci_function *f, int dy,
-                      int data) {
+static int gradient_step(laci_net *net, const laci_fused *fused, const laci_function *f, int dy,
+                         int data) {
   bool by_result = f->kind == LACI_FUNCTION_RELU_BY_RESULT;
   laci_primitive *hint = NULL, *pd = NULL;
-  data = laci_net_whole(net, data);
+  data = laci_net_make_whole(net, data);
   if (data < 0) return -1;
   const laci_layout *md = net->tensors[data].md;
   lac_status st = laci_primitive_function_train(&hint, net->onednn, f, md);
   if (!st) st = laci_primitive_function_gradient(&pd, net->onednn, f, md, hint);
   laci_primitive_destroy(hint);
-  if (!laci_net_did(net, st, "gradient of this function")) return -1;
-  int from = laci_net_as(net, dy, md, laci_net_dt(net));
+  if (!laci_net_check_status(net, st, "gradient of this function")) return -1;
+  int from = laci_net_convert(net, dy, md, laci_net_float_element(net));
   int to = laci_net_result_like(net, from, true);
   laci_net_step_add(net, fused, pd, 3,
                     (const int[][2]){{by_result ? LACI_ARG_DST : LACI_ARG_SRC, data},
@@ -131,19 +132,19 @@ static void lower_relu_grad(laci_net *net, const laci_fused *fused) {
     dy = laci_net_tensor_of(net, node->inputs[0]);
   } else {
     dy = laci_net_read(net, node->inputs[0]);
-    dy = slope_step(net, fused, &relu, dy, laci_net_read(net, node->inputs[1]));
+    dy = gradient_step(net, fused, &relu, dy, laci_net_read(net, node->inputs[1]));
   }
   laci_net_bind(net, fused->output, dy);
 }
 
 /** Finds the function whose slope a UnaryGrad or ClipGrad multiplies by; false: it is not a single
  * one. */
-static bool read_grad(laci_net *net, const laci_fused *fused, laci_function *f) {
+static bool read_gradient_function(laci_net *net, const laci_fused *fused, laci_function *f) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_function of[2] = {{0}};
   bool clip = node->op == &laci_op_clip_grad;
-  int n = clip ? laci_function_clip(&net->plan, node, 2, of)
-               : laci_functions_named(node, laci_node_text(node, "of", ""), of);
+  int n = clip ? laci_function_of_clip(&net->plan, node, 2, of)
+               : laci_functions_of_type(node, laci_node_text(node, "of", ""), of);
   *f = of[0];
   if (clip) f->kind = LACI_FUNCTION_CLIP_OPEN; /* the operator's slope is 0 at the bounds */
   return n == 1;
@@ -152,36 +153,36 @@ static bool read_grad(laci_net *net, const laci_fused *fused, laci_function *f) 
 static bool grad_fits(laci_net *net, const laci_fused *fused, const char **why) {
   laci_function f;
   *why = "a function or bounds that oneDNN lacks";
-  return read_grad(net, fused, &f);
+  return read_gradient_function(net, fused, &f);
 }
 
 static void lower_grad(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_function f;
-  (void)read_grad(net, fused, &f);
+  (void)read_gradient_function(net, fused, &f);
   int dy = laci_net_read(net, node->inputs[0]), x = laci_net_read(net, node->inputs[1]);
-  laci_net_bind(net, fused->output, slope_step(net, fused, &f, dy, x));
+  laci_net_bind(net, fused->output, gradient_step(net, fused, &f, dy, x));
 }
 
 /* ---- The lists ---- */
 
 const laci_implementation laci_implementations_function[] = {
-    {"oneDNN's function", LACI_TAKES_NOTHING, laci_function_fits, laci_lower_function_of_one},
+    {"oneDNN's function", LACI_FUSIBLE_NOTHING, laci_function_fits, laci_lower_unary_function},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_careful[] = {
-    {"with all digits", LACI_TAKES_NOTHING, careful_fits, lower_careful},
+    {"with all digits", LACI_FUSIBLE_NOTHING, careful_fits, lower_careful},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_relu_grad[] = {
-    {"oneDNN's slope", LACI_TAKES_NOTHING, NULL, lower_relu_grad},
+    {"oneDNN's slope", LACI_FUSIBLE_NOTHING, NULL, lower_relu_grad},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_unary_grad[] = {
-    {"oneDNN's slope", LACI_TAKES_NOTHING, grad_fits, lower_grad},
+    {"oneDNN's slope", LACI_FUSIBLE_NOTHING, grad_fits, lower_grad},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_clip_grad[] = {
-    {"oneDNN's slope", LACI_TAKES_NOTHING, grad_fits, lower_grad},
+    {"oneDNN's slope", LACI_FUSIBLE_NOTHING, grad_fits, lower_grad},
     {.name = NULL},
 };

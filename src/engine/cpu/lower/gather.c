@@ -44,13 +44,13 @@ static void gather_step(laci_net *net, const laci_fused *fused, gather *g) {
   const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
   bool is_float = laci_plan_is_float(&net->plan, fused->output);
   int table = laci_net_read(net, node->inputs[0]), index = laci_net_read(net, node->inputs[1]);
-  if (is_float) table = laci_net_as_dense(net, table, LACI_ELEMENT_F32);
+  if (is_float) table = laci_net_convert_to_dense(net, table, LACI_ELEMENT_F32);
   g->element = is_float ? sizeof(float) : sizeof(int64_t);
   int to = laci_net_tensor_new(
       net, y, is_float ? LACI_ELEMENT_F32 : LACI_ELEMENT_NONE,
-      is_float ? laci_net_dense(net, y, LACI_ELEMENT_F32) : NULL,
+      is_float ? laci_net_dense_layout(net, y, LACI_ELEMENT_F32) : NULL,
       laci_net_buffer_new(net, LACI_PLACE_ARENA, (size_t)laci_shape_count(y) * g->element));
-  laci_net_step *step = laci_net_step_code(net, node, run_gather, 3, (int[]){table, index, to});
+  laci_net_step *step = laci_net_step_add_code(net, node, run_gather, 3, (int[]){table, index, to});
   if (!step) return;
   step->context = g;
   step->shown = to;
@@ -74,7 +74,7 @@ static bool read_index(laci_net *net, const laci_node *node, int64_t *index) {
   if (!laci_plan_is_float(&net->plan, node->inputs[0]) ||
       laci_plan_is_constant(&net->plan, node->inputs[0]))
     return false;
-  if (!laci_plan_scalar(&net->plan, node->inputs[1], &x)) return false;
+  if (!laci_plan_read_scalar(&net->plan, node->inputs[1], &x)) return false;
   if (x < 0) x += (double)size;
   *index = x >= 0 && x < (double)size ? laci_int_from_f(x) : -1;
   return *index >= 0;
@@ -103,7 +103,7 @@ static void lower_rows(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
   int64_t axis = laci_move_axis(net, node, node->inputs[0]);
-  gather *g = laci_plan_new(&net->plan, 1, sizeof *g);
+  gather *g = laci_plan_alloc(&net->plan, 1, sizeof *g);
   if (!g) return;
   *g = (gather){.outer = laci_shape_count_range(x, 0, (int)axis),
                 .n = laci_shape_count(laci_plan_shape(&net->plan, node->inputs[1])),
@@ -114,14 +114,14 @@ static void lower_rows(laci_net *net, const laci_fused *fused) {
 }
 
 /** Returns how many indices select one row (the last axis of GatherND's indices). */
-static int64_t tuple_of(const laci_net *net, const laci_node *node) {
+static int64_t tuple_length(const laci_net *net, const laci_node *node) {
   const laci_shape *i = laci_plan_shape(&net->plan, node->inputs[1]);
   return i->rank > 0 ? i->dims[i->rank - 1] : 0;
 }
 
 static bool tuples_fit(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  int64_t tuple = tuple_of(net, node);
+  int64_t tuple = tuple_length(net, node);
   *why = "indices or batch axes of this kind";
   return laci_node_int(node, "batch_dims", 0) == 0 && tuple >= 1 &&
          tuple <= laci_plan_shape(&net->plan, node->inputs[0])->rank &&
@@ -132,8 +132,8 @@ static void lower_tuples(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
   const laci_shape *i = laci_plan_shape(&net->plan, node->inputs[1]);
-  int64_t tuple = tuple_of(net, node);
-  gather *g = laci_plan_new(&net->plan, 1, sizeof *g);
+  int64_t tuple = tuple_length(net, node);
+  gather *g = laci_plan_alloc(&net->plan, 1, sizeof *g);
   if (!g) return;
   *g = (gather){.outer = 1,
                 .n = laci_shape_count_range(i, 0, i->rank - 1),
@@ -144,11 +144,11 @@ static void lower_tuples(laci_net *net, const laci_fused *fused) {
 }
 
 const laci_implementation laci_implementations_gather[] = {
-    {"a part", LACI_TAKES_NOTHING, index_fits, lower_index},
-    {"rows", LACI_TAKES_NOTHING, rows_fit, lower_rows},
+    {"a part", LACI_FUSIBLE_NOTHING, index_fits, lower_index},
+    {"rows", LACI_FUSIBLE_NOTHING, rows_fit, lower_rows},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_gather_nd[] = {
-    {"rows", LACI_TAKES_NOTHING, tuples_fit, lower_tuples},
+    {"rows", LACI_FUSIBLE_NOTHING, tuples_fit, lower_tuples},
     {.name = NULL},
 };

@@ -71,13 +71,14 @@ static void loss_step(laci_net *net, const laci_fused *fused, laci_net_code *cod
   const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
   int tensors[4];
   for (int at = 0; at < n_in; at++) {
-    tensors[at] = laci_net_as_dense(net, laci_net_read(net, node->inputs[at]), LACI_ELEMENT_F32);
+    tensors[at] =
+        laci_net_convert_to_dense(net, laci_net_read(net, node->inputs[at]), LACI_ELEMENT_F32);
   }
-  laci_layout *md = laci_net_dense(net, y, LACI_ELEMENT_F32);
+  laci_layout *md = laci_net_dense_layout(net, y, LACI_ELEMENT_F32);
   tensors[n_in] = md ? laci_net_result(net, y, LACI_ELEMENT_F32, md) : -1;
   laci_layout_destroy(md);
-  rows *r = laci_plan_new(&net->plan, 1, sizeof *r);
-  laci_net_step *step = laci_net_step_code(net, node, code, n_in + 1, tensors);
+  rows *r = laci_plan_alloc(&net->plan, 1, sizeof *r);
+  laci_net_step *step = laci_net_step_add_code(net, node, code, n_in + 1, tensors);
   if (!step || !r) return;
   *r = (rows){.n = logits->dims[0], .classes = logits->dims[1]};
   step->context = r;
@@ -94,10 +95,10 @@ static void lower_gradient(laci_net *net, const laci_fused *fused) {
 }
 
 const laci_implementation laci_implementations_cross_entropy[] = {
-    {"rows", LACI_TAKES_NOTHING, loss_fits, lower_loss},
+    {"rows", LACI_FUSIBLE_NOTHING, loss_fits, lower_loss},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_cross_entropy_grad[] = {
-    {"rows", LACI_TAKES_NOTHING, loss_fits, lower_gradient},
+    {"rows", LACI_FUSIBLE_NOTHING, loss_fits, lower_gradient},
     {.name = NULL},
 };

@@ -118,7 +118,7 @@ static const laci_implementation *const of_patterns[LACI_N_PATTERNS] = {
 /** Does a careful plan lower the operator like any other plan? It does for moves of data, which
  * keep NaN and infinity. Not for products: a sum of floats may overflow in between, and become
  * infinite with the other sign. */
-static bool is_shown(const laci_node *node) {
+static bool keeps_nonfinite(const laci_node *node) {
   static const laci_op *const shown[] = {&laci_op_concat,  &laci_op_reshape,   &laci_op_flatten,
                                          &laci_op_squeeze, &laci_op_unsqueeze, &laci_op_transpose,
                                          &laci_op_identity};
@@ -128,9 +128,10 @@ static bool is_shown(const laci_node *node) {
   return false;
 }
 
-static const laci_implementation *list_of(const laci_net *net, const laci_fused *fused) {
+static const laci_implementation *find_implementations(const laci_net *net,
+                                                       const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  if (net->plan.careful && !is_shown(node)) return NULL;
+  if (net->plan.careful && !keeps_nonfinite(node)) return NULL;
   if (fused->pattern) return of_patterns[fused->pattern];
   if (!laci_plan_has_elements(&net->plan, node)) return NULL;
   for (size_t at = 0; at < sizeof of_operators / sizeof *of_operators; at++) {
@@ -139,19 +140,19 @@ static const laci_implementation *list_of(const laci_net *net, const laci_fused 
   return NULL;
 }
 
-/** Returns the laci_takes that an implementation must have for all that is fused to the node. */
-static int needs_of(const laci_fused *fused) {
-  int needs = fused->scale ? LACI_TAKES_SCALE : 0;
+/** Returns the laci_fusible that an implementation must have for all that is fused to the node. */
+static int needed_fusions(const laci_fused *fused) {
+  int needs = fused->scale ? LACI_FUSIBLE_SCALE : 0;
   for (int at = 0; at < fused->n_posts; at++) {
-    needs |= fused->posts[at].value >= 0 ? LACI_TAKES_SUM : LACI_TAKES_FUNCTIONS;
+    needs |= fused->posts[at].value >= 0 ? LACI_FUSIBLE_SUM : LACI_FUSIBLE_FUNCTIONS;
   }
   return needs;
 }
 
-static bool takes_all(const laci_implementation *implementation, int needs) {
-  int takes = implementation->takes;
-  if (takes & LACI_TAKES_RELU) takes |= LACI_TAKES_FUNCTIONS;
-  return (needs & ~takes) == 0;
+static bool fuses_all(const laci_implementation *implementation, int needs) {
+  int fusible = implementation->fusible;
+  if (fusible & LACI_FUSIBLE_RELU) fusible |= LACI_FUSIBLE_FUNCTIONS;
+  return (needs & ~fusible) == 0;
 }
 
 /** Returns the first implementation from `implementation` on that supports the fused node, or the
@@ -159,44 +160,45 @@ static bool takes_all(const laci_implementation *implementation, int needs) {
 static const laci_implementation *choose_from(laci_net *net, const laci_fused *fused,
                                               const laci_implementation *implementation,
                                               const char **why) {
-  int needs = needs_of(fused);
+  int needs = needed_fusions(fused);
   for (; implementation && implementation->name; implementation++) {
-    if (!takes_all(implementation, needs)) continue;
+    if (!fuses_all(implementation, needs)) continue;
     if (!implementation->supports || implementation->supports(net, fused, why)) break;
   }
   return implementation;
 }
 
-int laci_lower_takes(void *lowering, const laci_fused *fused) {
+int laci_lower_fusible(void *lowering, const laci_fused *fused) {
   laci_net *net = lowering;
-  const laci_implementation *list = list_of(net, fused), *implementation = list;
+  const laci_implementation *list = find_implementations(net, fused), *implementation = list;
   const char *why = NULL;
-  while (implementation && implementation->name && !implementation->takes) implementation++;
+  while (implementation && implementation->name && !implementation->fusible) implementation++;
   if (!implementation) return -1;
   if (!implementation->name && !fused->pattern) return 0; /* the plain operator fuses nothing */
   implementation = choose_from(net, fused, list, &why);
-  return implementation->name ? implementation->takes : -1;
+  return implementation->name ? implementation->fusible : -1;
 }
 
 /* ---- Lowering ---- */
 
 /** Notes that the fused node has read its inputs: once for each input port. */
-static void reads_done(laci_net *net, const laci_fused *fused) {
+static void note_reads_done(laci_net *net, const laci_fused *fused) {
   for (int at = 0; at < laci_fused_n_reads(&net->plan, fused, net->recomputing); at++) {
     int value = laci_fused_read(&net->plan, fused, at);
-    if (value >= 0) laci_net_read_done(net, value);
+    if (value >= 0) laci_net_note_read_done(net, value);
   }
 }
 
 /** Tries the implementations in order; false: all of them declined, and no step was added. */
 static bool lower_by_list(laci_net *net, const laci_fused *fused, const char **why) {
-  const laci_implementation *implementation = choose_from(net, fused, list_of(net, fused), why);
+  const laci_implementation *implementation =
+      choose_from(net, fused, find_implementations(net, fused), why);
   for (; implementation && implementation->name && !net->plan.status;
        implementation = choose_from(net, fused, implementation + 1, why)) {
-    laci_net_mark mark = laci_net_mark_now(net);
+    laci_net_mark mark = laci_net_get_mark(net);
     implementation->lower(net, fused);
     if (!net->declined) return true;
-    laci_net_take_back(net, mark);
+    laci_net_roll_back(net, mark);
     net->declined = false;
     net->plan.status = LAC_OK;
     *why = net->plan.err->text;
@@ -220,15 +222,15 @@ static void lower_fused(laci_net *net, const laci_fused *fused) {
   } else if (!done) {
     laci_plan_fail(&net->plan, LAC_UNSUPPORTED, "%s (%s): %s", node->name, node->type, why);
   }
-  reads_done(net, fused);
+  note_reads_done(net, fused);
 }
 
 /* ---- Inputs and outputs ---- */
 
 /** Returns the layout of a port's floats. NULL after a failure. */
 static laci_layout *port_layout(laci_net *net, const laci_shape *shape, bool in_blocks) {
-  laci_layout *md = in_blocks ? laci_net_blocks(net, shape, LACI_ELEMENT_F32) : NULL;
-  return md ? md : laci_net_dense(net, shape, LACI_ELEMENT_F32);
+  laci_layout *md = in_blocks ? laci_net_blocks_layout(net, shape, LACI_ELEMENT_F32) : NULL;
+  return md ? md : laci_net_dense_layout(net, shape, LACI_ELEMENT_F32);
 }
 
 static void lower_input(laci_net *net, int port) {
@@ -262,13 +264,13 @@ static void lower_output(laci_net *net, int port) {
                                md, buffer);
   if (to < 0 || from < 0 || p->size_bytes == 0) return;
   if (!is_float) {
-    (void)laci_net_step_code(net, &result, copy_integers, 2, (int[]){from, to});
+    (void)laci_net_step_add_code(net, &result, copy_integers, 2, (int[]){from, to});
     return;
   }
   laci_primitive *pd = NULL;
   lac_status st =
       laci_primitive_reorder(&pd, net->onednn, net->tensors[from].md, net->tensors[to].md);
-  if (!laci_net_did(net, st, "reorder of an output")) return;
+  if (!laci_net_check_status(net, st, "reorder of an output")) return;
   laci_net_step_add(net, NULL, pd, 2, (const int[][2]){{LACI_ARG_SRC, from}, {LACI_ARG_DST, to}});
 }
 
@@ -279,30 +281,30 @@ static void lower_outputs(laci_net *net, bool *lowered, bool all) {
     int value = net->plan.graph->outputs[at];
     if (lowered[at] || !(all || net->plan.values[value].tensor >= 0)) continue;
     lower_output(net, at);
-    laci_net_read_done(net, value);
+    laci_net_note_read_done(net, value);
     lowered[at] = true;
   }
 }
 
 void laci_net_lower(laci_net *net) {
-  bool *lowered = laci_plan_new(&net->plan, (size_t)net->n_outputs, sizeof *lowered);
+  bool *lowered = laci_plan_alloc(&net->plan, (size_t)net->n_outputs, sizeof *lowered);
   net->workspaces =
-      laci_plan_new(&net->plan, (size_t)net->plan.graph->n_nodes, sizeof *net->workspaces);
+      laci_plan_alloc(&net->plan, (size_t)net->plan.graph->n_nodes, sizeof *net->workspaces);
   for (int n = 0; n < net->plan.graph->n_nodes && net->workspaces; n++) net->workspaces[n] = -1;
   laci_native_choose(net);
   laci_conv_choose_blocks(net);
   for (int at = 0; at < net->n_inputs; at++) lower_input(net, at);
   laci_net_lower_observed(net);
-  laci_net_lower_looked(net);
+  laci_net_lower_checks(net);
   for (int t = 0; t < net->plan.n_scheduled && !net->plan.status; t++) {
     net->recomputing = net->plan.schedule[t].recomputed;
     lower_fused(net, &net->plan.fused[net->plan.schedule[t].fused]);
     net->recomputing = false;
     laci_net_lower_observed(net);
-    laci_net_lower_looked(net);
+    laci_net_lower_checks(net);
     if (net->early_outputs) lower_outputs(net, lowered, false);
   }
   lower_outputs(net, lowered, true);
   laci_net_check_observed(net);
-  laci_net_check_looked(net);
+  laci_net_note_missing_checks(net);
 }

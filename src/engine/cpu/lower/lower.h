@@ -37,7 +37,7 @@ typedef bool laci_lower_supports(laci_net *net, const laci_fused *fused, const c
 
 typedef struct laci_implementation {
   const char *name;              /* NULL: the end of a list */
-  int takes;                     /* laci_takes */
+  int fusible;                   /* laci_fusible */
   laci_lower_supports *supports; /* NULL: always */
   laci_lower_function *lower;
 } laci_implementation;
@@ -70,8 +70,8 @@ extern const laci_implementation laci_implementations_attention[],
     laci_implementations_layer_norm_nodes[], laci_implementations_relu_sum[],
     laci_implementations_quantize[], laci_implementations_again[];
 
-/** Answers what can be fused (laci_plan_ask). */
-laci_plan_ask laci_lower_takes;
+/** Answers what can be fused (laci_plan_ask_fusible). */
+laci_plan_ask_fusible laci_lower_fusible;
 /** Lowers all fused nodes in the order of the schedule, then the outputs. */
 void laci_net_lower(laci_net *net);
 /** Lowers a node to the operator's own eval; nothing can be fused to it. plain.c */
@@ -124,21 +124,21 @@ typedef struct laci_net_step {
  * Ids are -1 after a failure, and may be passed on. */
 
 /** Returns the shape, or [1] for rank 0, since oneDNN has no scalars. */
-static inline laci_shape laci_net_with_axis(const laci_shape *shape) {
+static inline laci_shape laci_net_shape_with_axis(const laci_shape *shape) {
   return shape->rank > 0 ? *shape : laci_shape_of(1, (int64_t[]){1});
 }
 
-/** Descriptors of tensors: laci_net_dense is row-major, laci_net_any leaves the layout to the
- * primitive. NULL after a failure. */
-laci_layout *laci_net_dense(laci_net *net, const laci_shape *shape, laci_element dt);
-laci_layout *laci_net_any(laci_net *net, const laci_shape *shape, laci_element dt);
+/** Descriptors of tensors: laci_net_dense_layout is row-major, laci_net_any_layout leaves the
+ * layout to the primitive. NULL after a failure. */
+laci_layout *laci_net_dense_layout(laci_net *net, const laci_shape *shape, laci_element dt);
+laci_layout *laci_net_any_layout(laci_net *net, const laci_shape *shape, laci_element dt);
 /** Descriptor of a tensor with the channels (axis 1) innermost. */
-laci_layout *laci_net_channels_last(laci_net *net, const laci_shape *shape, laci_element dt);
+laci_layout *laci_net_channels_last_layout(laci_net *net, const laci_shape *shape, laci_element dt);
 /** Descriptor of a tensor in blocks of 16 channels (nChw16c). NULL if there are not four axes and a
  * multiple of 16 channels, or after a failure. */
-laci_layout *laci_net_blocks(laci_net *net, const laci_shape *shape, laci_element dt);
+laci_layout *laci_net_blocks_layout(laci_net *net, const laci_shape *shape, laci_element dt);
 /** Is the tensor in blocks of 16 channels, and of the net's element type? */
-bool laci_net_in_blocks(laci_net *net, int tensor);
+bool laci_net_is_in_blocks(laci_net *net, int tensor);
 
 int laci_net_buffer_new(laci_net *net, laci_place place, size_t bytes);
 /** Adds a tensor over a buffer. Takes ownership of md, also on failure. */
@@ -149,12 +149,12 @@ int laci_net_view(laci_net *net, int tensor, const laci_shape *shape, laci_layou
                   bool partial);
 
 /** Notes that the tensor holds the same content as others with the number `content`. */
-void laci_net_same_content(laci_net *net, int tensor, int content);
+void laci_net_set_content(laci_net *net, int tensor, int content);
 /** Returns a tensor with that content in layout md, or -1. */
-int laci_net_find(const laci_net *net, int content, const laci_layout *md);
+int laci_net_find_tensor(const laci_net *net, int content, const laci_layout *md);
 /** Uses `found`, an existing tensor with the content of `like`, for one more reader, and returns
  * it. Reads of its buffer that are still to come are those of other values. */
-int laci_net_found(laci_net *net, int found, int like);
+int laci_net_reuse(laci_net *net, int found, int like);
 /** Returns the tensor of a value, in any layout of oneDNN; a native layout is converted. Constants
  * become weights. */
 int laci_net_read(laci_net *net, int value);
@@ -162,14 +162,14 @@ int laci_net_read(laci_net *net, int value);
 int laci_net_tensor_of(laci_net *net, int value);
 /** Returns a tensor with the content of `tensor` in that layout and type: itself, an existing copy,
  * or the result of a reorder step that is added here. */
-int laci_net_as(laci_net *net, int tensor, const laci_layout *md, laci_element dt);
+int laci_net_convert(laci_net *net, int tensor, const laci_layout *md, laci_element dt);
 /** Returns a row-major tensor of that type with the content of `tensor`. */
-int laci_net_as_dense(laci_net *net, int tensor, laci_element dt);
+int laci_net_convert_to_dense(laci_net *net, int tensor, laci_element dt);
 /** Returns a tensor with the content of `tensor` that is no part of another, in any dense layout,
  * of the net's element type. */
-int laci_net_whole(laci_net *net, int tensor);
+int laci_net_make_whole(laci_net *net, int tensor);
 /** Returns a tensor of the value in blocks of 16 channels, of the net's element type. */
-int laci_net_as_blocks(laci_net *net, int value);
+int laci_net_read_in_blocks(laci_net *net, int value);
 /** Binds a value to the tensor that holds it. In a recomputation, a value that was not dropped
  * keeps its tensor. */
 void laci_net_bind(laci_net *net, int value, int tensor);
@@ -177,9 +177,9 @@ void laci_net_bind(laci_net *net, int value, int tensor);
  * value. */
 void laci_net_bind_shaped(laci_net *net, int value, int tensor);
 /** Notes that all steps of one reader of the value have been added. */
-void laci_net_read_done(laci_net *net, int value);
+void laci_net_note_read_done(laci_net *net, int value);
 /** Is this the last read of the tensor's buffer, so that a step may overwrite it? */
-bool laci_net_dies(const laci_net *net, int tensor);
+bool laci_net_is_last_read(const laci_net *net, int tensor);
 
 /** Returns a tensor for a result with the shape and layout of `like`. It shares the bytes of `like`
  * if these may be overwritten and in_place is set. */
@@ -193,9 +193,10 @@ int laci_net_scratch(laci_net *net, size_t bytes);
 int laci_net_workspace(laci_net *net, int node, const laci_primitive *pd);
 /** Returns the element type of a result: the net's type, or f32 for gradients of parameters and
  * other outputs. */
-laci_element laci_net_result_dt(const laci_net *net, int value);
+laci_element laci_net_result_element(const laci_net *net, int value);
 /** Adds a step that computes one element-wise function of `from`; returns the result's tensor. */
-int laci_net_apply(laci_net *net, const laci_fused *fused, int from, const laci_function *f);
+int laci_net_apply_function(laci_net *net, const laci_fused *fused, int from,
+                            const laci_function *f);
 
 /* ---- weights.c: what is constant, as tensors; done at once ---- */
 
@@ -212,27 +213,28 @@ typedef struct laci_net_weight {
 } laci_net_weight;
 /** Returns a weight tensor in that layout. The constant is reordered now, in slices, so that only
  * the memory of one slice is needed in addition to the weight. */
-int laci_net_weight_as(laci_net *net, const laci_net_weight *weight, const laci_layout *wanted);
+int laci_net_weight_in_layout(laci_net *net, const laci_net_weight *weight,
+                              const laci_layout *wanted);
 /** Visits elements [first, first + n) of a weight in file order, scaled: a slice along its slowest
  * axis. Returns false to stop. */
 typedef bool laci_net_slice(void *context, int64_t first, int64_t n, const float *x);
 /** Calls `visit` for one slice of a weight after the other. */
-void laci_net_weight_slices(laci_net *net, const laci_net_weight *weight, laci_net_slice *visit,
-                            void *context);
+void laci_net_visit_weight_slices(laci_net *net, const laci_net_weight *weight,
+                                  laci_net_slice *visit, void *context);
 /** Writes all elements of a weight to `to`, in file order, scaled. False: a failure (noted). */
-bool laci_net_weight_floats(laci_net *net, const laci_net_weight *weight, float *to);
+bool laci_net_read_weight_floats(laci_net *net, const laci_net_weight *weight, float *to);
 /** Returns a weight tensor of zeroed bytes for a kernel's own format, in large pages where the
  * system has them. value: the value from which it is computed. */
 int laci_net_weight_new(laci_net *net, size_t bytes, int value);
 /** Copies a tensor's bytes into a weight of another layout and type; returns its tensor. */
-int laci_net_weight_from(laci_net *net, const laci_net_tensor *from, const void *data,
-                         const laci_layout *wanted, laci_element dt);
+int laci_net_weight_from_tensor(laci_net *net, const laci_net_tensor *from, const void *data,
+                                const laci_layout *wanted, laci_element dt);
 /** Returns a weight tensor with a copy of n floats. */
-int laci_net_vector(laci_net *net, const float *floats, int64_t n);
+int laci_net_weight_from_floats(laci_net *net, const float *floats, int64_t n);
 /** Returns a tensor of a constant, row-major, unscaled. */
 int laci_net_constant_tensor(laci_net *net, int value);
 /** Returns what the options say about a constant; NULL: nothing. */
-const laci_engine_weight *laci_net_known(const laci_net *net, int value);
+const laci_engine_weight *laci_net_weight_facts(const laci_net *net, int value);
 /** Returns the share of nonzero elements of a constant, from its packing or a sample; 1 where it
  * cannot be read. */
 double laci_net_kept_share(const laci_net *net, int value);
@@ -244,7 +246,7 @@ void laci_net_drop_weights(laci_net *net);
 
 /** Returns the fused node's posts for a primitive; *sum is the value to be added (-1: none). The
  * caller destroys them. NULL after a failure. */
-laci_posts *laci_net_posts(laci_net *net, const laci_fused *fused, int *sum);
+laci_posts *laci_net_create_posts(laci_net *net, const laci_fused *fused, int *sum);
 /** Returns the destination tensor of a primitive that adds to its content: a tensor in layout md
  * that holds the content of `have`. */
 int laci_net_sum_target(laci_net *net, int have, const laci_layout *md, laci_element dt);
@@ -256,17 +258,17 @@ void laci_net_step_add(laci_net *net, const laci_fused *fused, laci_primitive *p
 /** Returns the operators of the fused node, with all that is fused to it, for the plan's text. */
 const char *laci_net_describe(laci_net *net, const laci_fused *fused);
 /** Adds a step that runs `code` over n_tensors tensors. */
-laci_net_step *laci_net_step_code(laci_net *net, const laci_node *node, laci_net_code *code,
-                                  int n_tensors, const int *tensors);
+laci_net_step *laci_net_step_add_code(laci_net *net, const laci_node *node, laci_net_code *code,
+                                      int n_tensors, const int *tensors);
 /** Marks operand `at` of a step with `code` as its scratch buffer. */
-void laci_net_step_scratch(laci_net_step *step, int at);
-/** A position in the lists of steps and tensors. laci_net_take_back removes all steps added after
+void laci_net_step_mark_scratch(laci_net_step *step, int at);
+/** A position in the lists of steps and tensors. laci_net_roll_back removes all steps added after
  * it, and the contents that they would have computed. */
 typedef struct laci_net_mark {
   size_t n_steps, n_tensors;
 } laci_net_mark;
-laci_net_mark laci_net_mark_now(const laci_net *net);
-void laci_net_take_back(laci_net *net, laci_net_mark mark);
+laci_net_mark laci_net_get_mark(const laci_net *net);
+void laci_net_roll_back(laci_net *net, laci_net_mark mark);
 
 /** Returns the address of a tensor's bytes; only after buffers have been placed in the arena. */
 void *laci_net_data(const laci_net *net, int tensor);

@@ -89,8 +89,9 @@ static lac_status run_rows(laci_net *net, laci_net_step *step, lac_error *err) {
 
 static int read_plain(laci_net *net, int value) {
   int tensor = laci_net_read(net, value);
-  return laci_plan_is_float(&net->plan, value) ? laci_net_as_dense(net, tensor, LACI_ELEMENT_F32)
-                                               : tensor;
+  return laci_plan_is_float(&net->plan, value)
+             ? laci_net_convert_to_dense(net, tensor, LACI_ELEMENT_F32)
+             : tensor;
 }
 
 /** Sets an operand's strides along the result's axes; 0 where it repeats. */
@@ -108,7 +109,7 @@ static void rows_step(laci_net *net, const laci_fused *fused, row_function *row,
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
   bool is_float = laci_plan_is_float(&net->plan, fused->output);
-  rows *r = laci_plan_new(&net->plan, 1, sizeof *r);
+  rows *r = laci_plan_alloc(&net->plan, 1, sizeof *r);
   int tensors[MOST_OPERANDS + 1];
   if (!r) return;
   *r = (rows){.row = row, .n_operands = n, .rank = y->rank > 0 ? y->rank : 1, .sizes = {1}};
@@ -121,10 +122,11 @@ static void rows_step(laci_net *net, const laci_fused *fused, row_function *row,
   }
   r->elements[MOST_OPERANDS] = is_float ? sizeof(float) : sizeof(int64_t);
   size_t bytes = (size_t)laci_shape_count(y) * r->elements[MOST_OPERANDS];
-  tensors[n] = laci_net_tensor_new(net, y, is_float ? LACI_ELEMENT_F32 : LACI_ELEMENT_NONE,
-                                   is_float ? laci_net_dense(net, y, LACI_ELEMENT_F32) : NULL,
-                                   laci_net_buffer_new(net, LACI_PLACE_ARENA, bytes));
-  laci_net_step *step = laci_net_step_code(net, node, run_rows, n + 1, tensors);
+  tensors[n] =
+      laci_net_tensor_new(net, y, is_float ? LACI_ELEMENT_F32 : LACI_ELEMENT_NONE,
+                          is_float ? laci_net_dense_layout(net, y, LACI_ELEMENT_F32) : NULL,
+                          laci_net_buffer_new(net, LACI_PLACE_ARENA, bytes));
+  laci_net_step *step = laci_net_step_add_code(net, node, run_rows, n + 1, tensors);
   if (!step) return;
   step->context = r;
   step->kernel = "rows";
@@ -199,7 +201,7 @@ static bool is_small_integer(lac_dtype dtype) {
   return laci_dtype_is_integer(dtype) && dtype != LAC_DTYPE_U64;
 }
 
-static lac_dtype type_before(const laci_net *net, const laci_fused *fused) {
+static lac_dtype type_before_cast(const laci_net *net, const laci_fused *fused) {
   return net->plan.values[net->plan.graph->nodes[fused->node].inputs[0]].type.dtype;
 }
 
@@ -207,8 +209,8 @@ static bool is_wide(lac_dtype dtype) { return dtype == LAC_DTYPE_F32 || dtype ==
 
 /** Are operand and result stored as the same bytes? A net's floats are all f32, so only a cast to a
  * narrow type rounds. */
-static bool same_fits(laci_net *net, const laci_fused *fused, const char **why) {
-  lac_dtype from = type_before(net, fused), to = net->plan.values[fused->output].type.dtype;
+static bool is_same_bytes(laci_net *net, const laci_fused *fused, const char **why) {
+  lac_dtype from = type_before_cast(net, fused), to = net->plan.values[fused->output].type.dtype;
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const char *mode = laci_node_text(node, "round_mode", "up");
   bool rounds = strcmp(mode, LACI_ROUND_MODE_NONE) != 0;
@@ -218,33 +220,36 @@ static bool same_fits(laci_net *net, const laci_fused *fused, const char **why) 
          (from == to && !laci_dtype_is_narrow(from));
 }
 
-static void lower_same(laci_net *net, const laci_fused *fused) {
+static void lower_same_bytes(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_net_bind(net, fused->output, laci_net_read(net, node->inputs[0]));
 }
 
 /** Returns the narrow type to which a cast between floats rounds; NONE: it does not only round. */
-static lac_dtype rounds_to(lac_dtype from, lac_dtype to) {
+static lac_dtype rounding_type(lac_dtype from, lac_dtype to) {
   if (!laci_dtype_is_float(from) || !laci_dtype_is_float(to)) return LAC_DTYPE_NONE;
   if (is_wide(from) || from == to) return to;
   return is_wide(to) ? from : LAC_DTYPE_NONE;
 }
 
 static bool round_fits(laci_net *net, const laci_fused *fused, const char **why) {
-  lac_dtype to = rounds_to(type_before(net, fused), net->plan.values[fused->output].type.dtype);
+  lac_dtype to =
+      rounding_type(type_before_cast(net, fused), net->plan.values[fused->output].type.dtype);
   *why = "a conversion through doubles";
   return to == LAC_DTYPE_F16 || to == LAC_DTYPE_BF16;
 }
 
 static void lower_round(laci_net *net, const laci_fused *fused) {
-  lac_dtype to = rounds_to(type_before(net, fused), net->plan.values[fused->output].type.dtype);
+  lac_dtype to =
+      rounding_type(type_before_cast(net, fused), net->plan.values[fused->output].type.dtype);
   rows_step(net, fused, to == LAC_DTYPE_F16 ? row_f16 : row_bf16, 1);
 }
 
 static bool cast_fits(laci_net *net, const laci_fused *fused, const char **why) {
   lac_dtype to = net->plan.values[fused->output].type.dtype;
   *why = "a conversion that rounds";
-  return is_small_integer(type_before(net, fused)) && (to == LAC_DTYPE_BOOL || to == LAC_DTYPE_F32);
+  return is_small_integer(type_before_cast(net, fused)) &&
+         (to == LAC_DTYPE_BOOL || to == LAC_DTYPE_F32);
 }
 
 static void lower_cast(laci_net *net, const laci_fused *fused) {
@@ -255,20 +260,20 @@ static void lower_cast(laci_net *net, const laci_fused *fused) {
 /* ---- The lists ---- */
 
 const laci_implementation laci_implementations_logic[] = {
-    {"rows", LACI_TAKES_NOTHING, logic_fits, lower_logic},
+    {"rows", LACI_FUSIBLE_NOTHING, logic_fits, lower_logic},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_where[] = {
-    {"rows", LACI_TAKES_NOTHING, where_fits, lower_where},
+    {"rows", LACI_FUSIBLE_NOTHING, where_fits, lower_where},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_expand[] = {
-    {"rows", LACI_TAKES_NOTHING, NULL, lower_expand},
+    {"rows", LACI_FUSIBLE_NOTHING, NULL, lower_expand},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_cast[] = {
-    {"the same bytes", LACI_TAKES_NOTHING, same_fits, lower_same},
-    {"rounded", LACI_TAKES_NOTHING, round_fits, lower_round},
-    {"rows", LACI_TAKES_NOTHING, cast_fits, lower_cast},
+    {"the same bytes", LACI_FUSIBLE_NOTHING, is_same_bytes, lower_same_bytes},
+    {"rounded", LACI_FUSIBLE_NOTHING, round_fits, lower_round},
+    {"rows", LACI_FUSIBLE_NOTHING, cast_fits, lower_cast},
     {.name = NULL},
 };

@@ -15,7 +15,7 @@ static void lower_reshape(laci_net *net, const laci_fused *fused) {
   laci_net_bind_shaped(net, fused->output, laci_net_read(net, node->inputs[0]));
 }
 
-static bool same_fits(laci_net *net, const laci_fused *fused, const char **why) {
+static bool identity_fits(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   bool fits = node->op != &laci_op_dropout || !laci_plan_has_input(node, 2);
   for (int at = 1; at < node->n_outputs; at++) fits = fits && node->outputs[at] < 0;
@@ -23,7 +23,7 @@ static bool same_fits(laci_net *net, const laci_fused *fused, const char **why) 
   return fits;
 }
 
-static void lower_same(laci_net *net, const laci_fused *fused) {
+static void lower_identity(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_net_bind(net, fused->output, laci_net_read(net, node->inputs[0]));
 }
@@ -43,7 +43,7 @@ static bool keeps_order(const laci_shape *x, const int *places) {
 
 static bool is_dense(laci_net *net, int tensor) {
   const laci_net_tensor t = net->tensors[tensor];
-  laci_layout *dense = laci_net_dense(net, &t.shape, t.dt);
+  laci_layout *dense = laci_net_dense_layout(net, &t.shape, t.dt);
   bool equal = dense && laci_layout_equal(dense, t.md);
   laci_layout_destroy(dense);
   return equal;
@@ -83,7 +83,7 @@ int laci_move_part(laci_net *net, int tensor, const laci_shape *shape, const int
   laci_layout *md = NULL;
   if (net->plan.status || tensor < 0) return -1;
   if (!laci_layout_part(&md, net->tensors[tensor].md, shape->rank, shape->dims, offsets)) {
-    tensor = laci_net_as_dense(net, tensor, net->tensors[tensor].dt);
+    tensor = laci_net_convert_to_dense(net, tensor, net->tensors[tensor].dt);
     if (tensor < 0) return -1;
     if (!laci_layout_part(&md, net->tensors[tensor].md, shape->rank, shape->dims, offsets)) {
       laci_net_decline(net, "a part of this layout");
@@ -144,7 +144,7 @@ typedef struct padding {
 static bool read_padding(laci_net *net, const laci_node *node, padding *p) {
   const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
   laci_pads pads;
-  if (!laci_plan_zero_pads(&net->plan, node, &pads)) return false;
+  if (!laci_plan_read_zero_pads(&net->plan, node, &pads)) return false;
   *p = (padding){.kept = *x};
   for (int axis = 0; axis < x->rank; axis++) {
     int64_t before = pads.before[axis], after = pads.after[axis];
@@ -166,7 +166,7 @@ static bool pad_fits(laci_net *net, const laci_fused *fused, const char **why) {
 static void lower_pad(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_shape y = *laci_plan_shape(&net->plan, fused->output);
-  laci_element dt = laci_net_dt(net);
+  laci_element dt = laci_net_float_element(net);
   laci_primitive *pd = NULL;
   padding p;
   if (!read_padding(net, node, &p)) return;
@@ -175,15 +175,15 @@ static void lower_pad(laci_net *net, const laci_fused *fused) {
     laci_net_bind(net, fused->output, from);
     return;
   }
-  laci_layout *md = laci_net_dense(net, &y, dt);
+  laci_layout *md = laci_net_dense_layout(net, &y, dt);
   size_t bytes = md ? laci_layout_bytes(md) : 0;
   int to = laci_net_tensor_new(net, &y, dt, md, laci_net_buffer_new(net, LACI_PLACE_ARENA, bytes));
   int inside = laci_move_part(net, to, &p.kept, p.begin);
-  (void)laci_net_step_code(net, node, clear_bytes, 1, &to);
+  (void)laci_net_step_add_code(net, node, clear_bytes, 1, &to);
   if (net->plan.status) return;
   lac_status st =
       laci_primitive_reorder(&pd, net->onednn, net->tensors[from].md, net->tensors[inside].md);
-  if (!laci_net_did(net, st, "padding")) return;
+  if (!laci_net_check_status(net, st, "padding")) return;
   laci_net_step_add(net, fused, pd, 2,
                     (const int[][2]){{LACI_ARG_SRC, from}, {LACI_ARG_DST, inside}});
   laci_net_bind(net, fused->output, to);
@@ -192,22 +192,22 @@ static void lower_pad(laci_net *net, const laci_fused *fused) {
 /* ---- The lists ---- */
 
 const laci_implementation laci_implementations_reshape[] = {
-    {"another view", LACI_TAKES_NOTHING, NULL, lower_reshape},
+    {"another view", LACI_FUSIBLE_NOTHING, NULL, lower_reshape},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_same[] = {
-    {"the same bytes", LACI_TAKES_NOTHING, same_fits, lower_same},
+    {"the same bytes", LACI_FUSIBLE_NOTHING, identity_fits, lower_identity},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_transpose[] = {
-    {"another view", LACI_TAKES_NOTHING, transpose_fits, lower_transpose},
+    {"another view", LACI_FUSIBLE_NOTHING, transpose_fits, lower_transpose},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_split[] = {
-    {"parts", LACI_TAKES_NOTHING, split_fits, lower_split},
+    {"parts", LACI_FUSIBLE_NOTHING, split_fits, lower_split},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_pad[] = {
-    {"a copy into zeros", LACI_TAKES_NOTHING, pad_fits, lower_pad},
+    {"a copy into zeros", LACI_FUSIBLE_NOTHING, pad_fits, lower_pad},
     {.name = NULL},
 };

@@ -4,20 +4,21 @@
 #include "engine/cpu/native/native.h"
 
 const laci_implementation laci_implementations_batch_norm[] = {
-    {"into a native layout", LACI_TAKES_FUNCTIONS | LACI_TAKES_ONE, laci_native_norm_fits,
-     laci_native_norm_lower},
-    {"oneDNN's", LACI_TAKES_FUNCTIONS | LACI_TAKES_ONE, laci_norm_constant_fits,
-     laci_norm_constant},
+    {"into a native layout", LACI_FUSIBLE_FUNCTIONS | LACI_FUSIBLE_ONE, laci_native_norm_fits,
+     laci_lower_native_norm},
+    {"oneDNN's", LACI_FUSIBLE_FUNCTIONS | LACI_FUSIBLE_ONE, laci_norm_constant_fits,
+     laci_lower_norm_constant},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_batch_norm_train[] = {
-    {"over images", LACI_TAKES_RELU | LACI_TAKES_ONE, laci_image_norm_fits, laci_image_norm_lower},
-    {"oneDNN's", LACI_TAKES_RELU | LACI_TAKES_ONE, NULL, laci_norm_train},
+    {"over images", LACI_FUSIBLE_RELU | LACI_FUSIBLE_ONE, laci_image_norm_fits,
+     laci_lower_image_norm},
+    {"oneDNN's", LACI_FUSIBLE_RELU | LACI_FUSIBLE_ONE, NULL, laci_lower_norm_train},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_batch_norm_train_grad[] = {
-    {"over images", LACI_TAKES_NOTHING, laci_image_norm_gradient_fits,
-     laci_image_norm_lower_gradient},
-    {"oneDNN's", LACI_TAKES_NOTHING, NULL, laci_norm_train_gradient},
+    {"over images", LACI_FUSIBLE_NOTHING, laci_image_norm_gradient_fits,
+     laci_lower_image_norm_gradient},
+    {"oneDNN's", LACI_FUSIBLE_NOTHING, NULL, laci_lower_norm_train_gradient},
     {.name = NULL},
 };

@@ -27,7 +27,7 @@ typedef struct plain {
 } plain;
 
 /** Adds an operand's buffers, without contents. */
-static void prepare(laci_net *net, int value, operand *o) {
+static void prepare_operand(laci_net *net, int value, operand *o) {
   const laci_type *type = &net->plan.values[value].type;
   o->buf = (laci_buf){
       .dtype = type->dtype, .shape = type->shape, .count = laci_shape_count(&type->shape)};
@@ -39,7 +39,7 @@ static void prepare(laci_net *net, int value, operand *o) {
 
 /** Converts a constant's content once, to a weight. */
 static void prepare_constant(laci_net *net, int value, operand *o) {
-  laci_buf *buf = laci_plan_constant_buf(&net->plan, value);
+  laci_buf *buf = laci_plan_copy_constant(&net->plan, value);
   if (!buf) return;
   size_t bytes = (size_t)buf->count * sizeof(double);
   int buffer = laci_net_buffer_new(net, LACI_PLACE_WEIGHT, bytes);
@@ -61,21 +61,22 @@ static void prepare_input(laci_net *net, int value, operand *o) {
     return;
   }
   int tensor = laci_net_read(net, value);
-  prepare(net, value, o);
+  prepare_operand(net, value, o);
   bool is_float = laci_plan_is_float(&net->plan, value);
   bool empty = laci_shape_count(laci_plan_shape(&net->plan, value)) == 0;
-  o->tensor = is_float && !empty ? laci_net_as_dense(net, tensor, LACI_ELEMENT_F32) : tensor;
+  o->tensor =
+      is_float && !empty ? laci_net_convert_to_dense(net, tensor, LACI_ELEMENT_F32) : tensor;
 }
 
 static void prepare_output(laci_net *net, int value, operand *o) {
   const laci_shape *shape = laci_plan_shape(&net->plan, value);
-  prepare(net, value, o);
+  prepare_operand(net, value, o);
   bool is_float = laci_plan_is_float(&net->plan, value);
   size_t element = is_float ? sizeof(float) : sizeof(int64_t);
   int buffer = laci_net_buffer_new(net, LACI_PLACE_ARENA, (size_t)o->buf.count * element);
-  o->tensor =
-      laci_net_tensor_new(net, shape, is_float ? LACI_ELEMENT_F32 : LACI_ELEMENT_NONE,
-                          is_float ? laci_net_dense(net, shape, LACI_ELEMENT_F32) : NULL, buffer);
+  o->tensor = laci_net_tensor_new(
+      net, shape, is_float ? LACI_ELEMENT_F32 : LACI_ELEMENT_NONE,
+      is_float ? laci_net_dense_layout(net, shape, LACI_ELEMENT_F32) : NULL, buffer);
 }
 
 static void bind_operand(laci_net *net, operand *o, bool read) {
@@ -100,7 +101,7 @@ static void write_result(laci_net *net, const operand *o) {
   for (int64_t at = 0; at < o->buf.count; at++) to[at] = (float)o->buf.f[at];
 }
 
-static void parallel(void *pool, int64_t n, laci_range_body *body, void *context) {
+static void run_parallel(void *pool, int64_t n, laci_range_body *body, void *context) {
   int64_t grain = n / (8 * (int64_t)laci_pool_threads(pool));
   laci_pool_for(pool, n, grain > 1 ? grain : 1, body, context);
 }
@@ -121,7 +122,7 @@ static lac_status run_plain(laci_net *net, laci_net_step *step, lac_error *err) 
                     .n_out = node->n_outputs,
                     .in = p->in_bufs,
                     .out = p->out_bufs,
-                    .parallel = parallel,
+                    .parallel = run_parallel,
                     .pool = net->pool,
                     .err = err};
   lac_status st = node->op->eval(&eval);
@@ -136,7 +137,7 @@ static lac_status run_plain(laci_net *net, laci_net_step *step, lac_error *err) 
 static void add_step(laci_net *net, plain *p) {
   const laci_node *node = p->node;
   int n = 2 * (node->n_inputs + node->n_outputs), at = 0;
-  int *tensors = laci_plan_new(&net->plan, (size_t)n, sizeof *tensors);
+  int *tensors = laci_plan_alloc(&net->plan, (size_t)n, sizeof *tensors);
   if (!tensors) return;
   for (int i = 0; i < node->n_inputs; i++) {
     bool there = p->in_bufs[i] != NULL;
@@ -148,7 +149,7 @@ static void add_step(laci_net *net, plain *p) {
     tensors[at++] = there ? p->out[i].tensor : -1;
     tensors[at++] = there ? p->out[i].doubles : -1;
   }
-  laci_net_step *step = laci_net_step_code(net, node, run_plain, n, tensors);
+  laci_net_step *step = laci_net_step_add_code(net, node, run_plain, n, tensors);
   if (!step) return;
   step->kernel = LACI_ENGINE_EXACT;
   step->plain = true;
@@ -159,13 +160,13 @@ static void add_step(laci_net *net, plain *p) {
 void laci_lower_plain(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   size_t n_in = (size_t)node->n_inputs, n_out = (size_t)node->n_outputs;
-  plain *p = laci_plan_new(&net->plan, 1, sizeof *p);
+  plain *p = laci_plan_alloc(&net->plan, 1, sizeof *p);
   if (!p) return;
   *p = (plain){.node = node,
-               .in = laci_plan_new(&net->plan, n_in, sizeof *p->in),
-               .out = laci_plan_new(&net->plan, n_out, sizeof *p->out),
-               .in_bufs = laci_plan_new(&net->plan, n_in, sizeof *p->in_bufs),
-               .out_bufs = laci_plan_new(&net->plan, n_out, sizeof *p->out_bufs)};
+               .in = laci_plan_alloc(&net->plan, n_in, sizeof *p->in),
+               .out = laci_plan_alloc(&net->plan, n_out, sizeof *p->out),
+               .in_bufs = laci_plan_alloc(&net->plan, n_in, sizeof *p->in_bufs),
+               .out_bufs = laci_plan_alloc(&net->plan, n_out, sizeof *p->out_bufs)};
   for (size_t at = 0; at < n_in && !net->plan.status; at++) {
     if (node->inputs[at] < 0) continue;
     prepare_input(net, node->inputs[at], &p->in[at]);

@@ -8,32 +8,33 @@
 /* ---- product_right.c: a constant matrix on the right ---- */
 
 /** y[rows][columns] = alpha * x[rows][depth] * matrix[depth][columns] + beta * C. */
-typedef struct laci_right {
+typedef struct laci_right_operand {
   int64_t rows, depth, columns;
   bool left_transposed, transposed; /* left_transposed: x is stored transposed; transposed: the
                                        matrix is */
   float alpha, beta;
-} laci_right;
+} laci_right_operand;
 
 /** Are the operands floats of a rank that oneDNN supports? */
 bool laci_product_has_operands(const laci_net *net, const laci_node *node);
-/** Is it a Gemm or MatMul of the form laci_right, with C absent, a constant row, or one constant
- * number? */
-laci_lower_supports laci_right_fits;
-laci_right laci_right_of(const laci_net *net, const laci_fused *fused);
+/** Is it a Gemm or MatMul of the form laci_right_operand, with C absent, a constant row, or one
+ * constant number? */
+laci_lower_supports laci_right_operand_fits;
+laci_right_operand laci_right_operand_of(const laci_net *net, const laci_fused *fused);
 /** Returns the matrix as a weight, multiplied by alpha and the fused node's scale. */
-laci_net_weight laci_right_weight(const laci_net *net, const laci_fused *fused,
-                                  const laci_right *r);
+laci_net_weight laci_right_operand_weight(const laci_net *net, const laci_fused *fused,
+                                          const laci_right_operand *r);
 /** Returns scale * beta * C + shift as a tensor [1, columns]; -1: none. */
-int laci_right_bias(laci_net *net, const laci_fused *fused, const laci_right *r);
+int laci_right_operand_bias(laci_net *net, const laci_fused *fused, const laci_right_operand *r);
 /** Are there so few rows that most of the time is spent reading the matrix? */
-bool laci_right_has_few_rows(const laci_right *r);
+bool laci_right_operand_has_few_rows(const laci_right_operand *r);
 /** Returns a tensor of the value as one matrix [rows, columns]. */
-int laci_product_rows(laci_net *net, int value, int64_t rows, int64_t columns, bool transposed);
+int laci_product_read_rows(laci_net *net, int value, int64_t rows, int64_t columns,
+                           bool transposed);
 
 /* ---- onednn/product_train.c: Gemm of two values ---- */
 
 laci_lower_supports laci_gemm_values_fit;
-laci_lower_function laci_gemm_values;
+laci_lower_function laci_lower_gemm_values;
 
 #endif

@@ -6,7 +6,7 @@
 #include "engine/cpu/onednn/onednn.h"
 
 /** Can Gemm's C be a bias: is it absent, one number, or a row with one number for each column? */
-static bool fits_bias(const laci_net *net, const laci_node *node, int64_t columns) {
+static bool is_bias(const laci_net *net, const laci_node *node, int64_t columns) {
   if (!laci_plan_has_input(node, 2)) return true;
   const laci_shape *c = laci_plan_shape(&net->plan, node->inputs[2]);
   int64_t count = laci_shape_count(c);
@@ -25,38 +25,38 @@ bool laci_product_has_operands(const laci_net *net, const laci_node *node) {
          b->rank >= 2 && b->rank <= 5 && laci_plan_shape(&net->plan, node->outputs[0])->rank >= 1;
 }
 
-bool laci_right_fits(laci_net *net, const laci_fused *fused, const char **why) {
+bool laci_right_operand_fits(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   *why = "a matrix or a sum that changes";
   if (!laci_product_has_operands(net, node)) return false;
   if (!laci_plan_is_constant(&net->plan, node->inputs[1])) return false;
   if (node->op != &laci_op_gemm) return laci_plan_shape(&net->plan, node->inputs[1])->rank == 2;
-  return fits_bias(net, node, laci_plan_shape(&net->plan, node->outputs[0])->dims[1]);
+  return is_bias(net, node, laci_plan_shape(&net->plan, node->outputs[0])->dims[1]);
 }
 
-laci_right laci_right_of(const laci_net *net, const laci_fused *fused) {
+laci_right_operand laci_right_operand_of(const laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *a = laci_plan_shape(&net->plan, node->inputs[0]);
   const laci_shape *b = laci_plan_shape(&net->plan, node->inputs[1]);
   if (node->op != &laci_op_gemm) {
-    return (laci_right){.rows = laci_shape_count_range(a, 0, a->rank - 1),
-                        .depth = b->dims[0],
-                        .columns = b->dims[1],
-                        .alpha = 1};
+    return (laci_right_operand){.rows = laci_shape_count_range(a, 0, a->rank - 1),
+                                .depth = b->dims[0],
+                                .columns = b->dims[1],
+                                .alpha = 1};
   }
   const laci_shape *y = laci_plan_shape(&net->plan, node->outputs[0]);
   const bool transposed = laci_node_int(node, "transB", 0) != 0;
-  return (laci_right){.rows = y->dims[0],
-                      .depth = b->dims[transposed],
-                      .columns = y->dims[1],
-                      .left_transposed = laci_node_int(node, "transA", 0) != 0,
-                      .transposed = transposed,
-                      .alpha = laci_node_float(node, "alpha", 1),
-                      .beta = laci_node_float(node, "beta", 1)};
+  return (laci_right_operand){.rows = y->dims[0],
+                              .depth = b->dims[transposed],
+                              .columns = y->dims[1],
+                              .left_transposed = laci_node_int(node, "transA", 0) != 0,
+                              .transposed = transposed,
+                              .alpha = laci_node_float(node, "alpha", 1),
+                              .beta = laci_node_float(node, "beta", 1)};
 }
 
-laci_net_weight laci_right_weight(const laci_net *net, const laci_fused *fused,
-                                  const laci_right *r) {
+laci_net_weight laci_right_operand_weight(const laci_net *net, const laci_fused *fused,
+                                          const laci_right_operand *r) {
   return (laci_net_weight){
       .value = net->plan.graph->nodes[fused->node].inputs[1],
       .shape = laci_shape_of(2, (int64_t[]){r->depth, r->columns}),
@@ -67,7 +67,7 @@ laci_net_weight laci_right_weight(const laci_net *net, const laci_fused *fused,
       .factor = r->alpha};
 }
 
-int laci_right_bias(laci_net *net, const laci_fused *fused, const laci_right *r) {
+int laci_right_operand_bias(laci_net *net, const laci_fused *fused, const laci_right_operand *r) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   bool given = node->op == &laci_op_gemm && laci_plan_has_input(node, 2);
   const float *c = given ? laci_plan_floats(&net->plan, node->inputs[2]) : NULL;
@@ -80,14 +80,16 @@ int laci_right_bias(laci_net *net, const laci_fused *fused, const laci_right *r)
     sum[at] = c ? c[count == 1 ? 0 : at] * r->beta * (fused->scale ? fused->scale[at] : 1) : 0;
     if (fused->shift) sum[at] += fused->shift[at];
   }
-  int vector = sum ? laci_net_vector(net, sum, r->columns) : -1;
+  int vector = sum ? laci_net_weight_from_floats(net, sum, r->columns) : -1;
   laci_free(sum);
-  return laci_net_view(net, vector, &shape, laci_net_dense(net, &shape, LACI_ELEMENT_F32), false);
+  return laci_net_view(net, vector, &shape, laci_net_dense_layout(net, &shape, LACI_ELEMENT_F32),
+                       false);
 }
 
-int laci_product_rows(laci_net *net, int value, int64_t rows, int64_t columns, bool transposed) {
-  laci_element dt = laci_net_dt(net);
-  int dense = laci_net_as_dense(net, laci_net_read(net, value), dt);
+int laci_product_read_rows(laci_net *net, int value, int64_t rows, int64_t columns,
+                           bool transposed) {
+  laci_element dt = laci_net_float_element(net);
+  int dense = laci_net_convert_to_dense(net, laci_net_read(net, value), dt);
   laci_shape shape = laci_shape_of(2, (int64_t[]){rows, columns});
   laci_layout *md = NULL;
   int64_t strides[LACI_MOST_AXES] = {transposed ? 1 : columns, transposed ? rows : 1};

@@ -20,7 +20,7 @@ static bool read_reduction(laci_net *net, const laci_node *node, reduction *r) {
   r->x = r->y = *laci_plan_shape(&net->plan, node->inputs[0]);
   if (!laci_plan_is_float(&net->plan, node->inputs[0]) || r->x.rank < 1 || r->x.rank > 5)
     return false;
-  if (!laci_plan_reduced_axes(&net->plan, node, r->x.rank, r->axes)) return false;
+  if (!laci_plan_read_reduced_axes(&net->plan, node, r->x.rank, r->axes)) return false;
   for (int axis = 0; axis < r->x.rank; axis++) {
     if (r->axes[axis]) r->y.dims[axis] = 1;
   }
@@ -65,7 +65,7 @@ static void add_floats(const float *x, int64_t n, float lanes[LANES]) {
   for (int64_t at = whole; at < n; at++) lanes[at - whole] += x[at];
 }
 
-static void add_halves(const uint16_t *x, int64_t n, float lanes[LANES]) {
+static void add_bf16(const uint16_t *x, int64_t n, float lanes[LANES]) {
   int64_t whole = n - n % LANES;
   for (int64_t at = 0; at < whole; at += LANES) {
     for (int k = 0; k < LANES; k++) lanes[k] += laci_bf16_value(x[at + k]);
@@ -74,7 +74,7 @@ static void add_halves(const uint16_t *x, int64_t n, float lanes[LANES]) {
 }
 
 /** Sums blocks of channels (or single channels) [begin, end) over all images. */
-static void sum_some(int64_t begin, int64_t end, void *context) {
+static void sum_range(int64_t begin, int64_t end, void *context) {
   const sums_work *w = context;
   const sums *s = w->s;
   int64_t run = s->pixels * s->block;
@@ -83,7 +83,7 @@ static void sum_some(int64_t begin, int64_t end, void *context) {
     for (int64_t n = 0; n < s->n; n++) {
       int64_t at = (n * (s->channels / s->block) + part) * run;
       float lanes[LANES] = {0};
-      if (s->bf16) add_halves((const uint16_t *)w->x + at, run, lanes);
+      if (s->bf16) add_bf16((const uint16_t *)w->x + at, run, lanes);
       else add_floats((const float *)w->x + at, run, lanes);
       for (int k = 0; k < LANES; k++) total[k] += (double)lanes[k];
     }
@@ -97,7 +97,7 @@ static lac_status run_sums(laci_net *net, laci_net_step *step, lac_error *err) {
   sums_work w = {
       .s = s, .x = laci_net_data(net, step->tensors[0]), .y = laci_net_data(net, step->tensors[1])};
   (void)err;
-  laci_pool_for(net->pool, s->channels / s->block, 1, sum_some, &w);
+  laci_pool_for(net->pool, s->channels / s->block, 1, sum_range, &w);
   return LAC_OK;
 }
 
@@ -118,14 +118,14 @@ static void lower_sums(laci_net *net, const laci_fused *fused) {
   int from = laci_net_read(net, node->inputs[0]);
   if (from < 0) return;
   laci_element dt = net->tensors[from].dt;
-  bool blocks = laci_net_in_blocks(net, from);
-  if (!blocks) from = laci_net_as_dense(net, from, dt);
+  bool blocks = laci_net_is_in_blocks(net, from);
+  if (!blocks) from = laci_net_convert_to_dense(net, from, dt);
   laci_shape y = laci_shape_of(1, &x->dims[1]);
-  laci_layout *md = laci_net_dense(net, &y, LACI_ELEMENT_F32);
+  laci_layout *md = laci_net_dense_layout(net, &y, LACI_ELEMENT_F32);
   int to = md ? laci_net_result(net, &y, LACI_ELEMENT_F32, md) : -1;
   laci_layout_destroy(md);
-  sums *s = laci_plan_new(&net->plan, 1, sizeof *s);
-  laci_net_step *step = laci_net_step_code(net, node, run_sums, 2, (int[]){from, to});
+  sums *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
+  laci_net_step *step = laci_net_step_add_code(net, node, run_sums, 2, (int[]){from, to});
   if (!s || !step) return;
   *s = (sums){.n = x->dims[0],
               .channels = x->dims[1],
@@ -160,7 +160,7 @@ typedef struct extremes_work {
 /** Reduces n rows. The first of equal elements wins and a NaN is kept, so that a division into
  * parts changes no bit.
  */
-static void extremes_of(const extremes *e, const float *x, int64_t n, float *y) {
+static void reduce_rows(const extremes *e, const float *x, int64_t n, float *y) {
   for (int64_t k = 0; k < e->inner; k++) y[k] = x[k];
   for (int64_t row = 1; row < n; row++) {
     const float *next = x + row * e->inner;
@@ -171,14 +171,14 @@ static void extremes_of(const extremes *e, const float *x, int64_t n, float *y) 
   }
 }
 
-static void extremes_of_parts(int64_t begin, int64_t end, void *context) {
+static void reduce_parts(int64_t begin, int64_t end, void *context) {
   const extremes_work *w = context;
   const extremes *e = w->e;
   for (int64_t at = begin; at < end; at++) {
     const int64_t o = at / e->n_parts, part = at % e->n_parts;
     const int64_t first = part * e->n / e->n_parts, last = (part + 1) * e->n / e->n_parts;
     float *to = e->n_parts > 1 ? w->parts : w->y;
-    extremes_of(e, w->x + (o * e->n + first) * e->inner, last - first, to + at * e->inner);
+    reduce_rows(e, w->x + (o * e->n + first) * e->inner, last - first, to + at * e->inner);
   }
 }
 
@@ -188,9 +188,9 @@ static lac_status run_extremes(laci_net *net, laci_net_step *step, lac_error *er
       .e = e, .x = laci_net_data(net, step->tensors[0]), .y = laci_net_data(net, step->tensors[1])};
   if (e->n_parts > 1) w.parts = laci_net_data(net, step->tensors[2]);
   (void)err;
-  laci_pool_for(net->pool, e->outer * e->n_parts, 1, extremes_of_parts, &w);
+  laci_pool_for(net->pool, e->outer * e->n_parts, 1, reduce_parts, &w);
   for (int64_t o = 0; o < e->outer && e->n_parts > 1; o++) {
-    extremes_of(e, w.parts + o * e->n_parts * e->inner, e->n_parts, w.y + o * e->inner);
+    reduce_rows(e, w.parts + o * e->n_parts * e->inner, e->n_parts, w.y + o * e->inner);
   }
   return LAC_OK;
 }
@@ -227,11 +227,11 @@ static void lower_extremes(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   reduction r;
   if (!read_reduction(net, node, &r)) return;
-  int from = laci_net_as_dense(net, laci_net_read(net, node->inputs[0]), LACI_ELEMENT_F32);
-  laci_layout *md = laci_net_dense(net, &r.y, LACI_ELEMENT_F32);
+  int from = laci_net_convert_to_dense(net, laci_net_read(net, node->inputs[0]), LACI_ELEMENT_F32);
+  laci_layout *md = laci_net_dense_layout(net, &r.y, LACI_ELEMENT_F32);
   int to = md && from >= 0 ? laci_net_result(net, &r.y, LACI_ELEMENT_F32, md) : -1;
   laci_layout_destroy(md);
-  extremes *e = laci_plan_new(&net->plan, 1, sizeof *e);
+  extremes *e = laci_plan_alloc(&net->plan, 1, sizeof *e);
   if (!e) return;
   describe_extremes(net, &r, e);
   e->largest = node->op == &laci_op_reduce_max;
@@ -239,7 +239,7 @@ static void lower_extremes(laci_net *net, const laci_fused *fused) {
   const int64_t bytes = e->outer * e->n_parts * e->inner * (int64_t)sizeof(float);
   const int scratch = parts ? laci_net_scratch(net, (size_t)bytes) : -1;
   laci_net_step *step =
-      laci_net_step_code(net, node, run_extremes, parts ? 3 : 2, (int[]){from, to, scratch});
+      laci_net_step_add_code(net, node, run_extremes, parts ? 3 : 2, (int[]){from, to, scratch});
   if (!step) return;
   if (parts) step->codes[2] = LACI_ARG_SCRATCHPAD;
   step->context = e;
@@ -250,7 +250,7 @@ static void lower_extremes(laci_net *net, const laci_fused *fused) {
 
 /* ---- Any axes ---- */
 
-static laci_reduction_kind alg_of(const laci_node *node) {
+static laci_reduction_kind reduction_kind_of(const laci_node *node) {
   return node->op == &laci_op_reduce_mean ? LACI_REDUCTION_MEAN : LACI_REDUCTION_SUM;
 }
 
@@ -267,10 +267,10 @@ static void lower_axes(laci_net *net, const laci_fused *fused) {
   laci_primitive *pd = NULL;
   reduction r;
   if (!read_reduction(net, node, &r)) return;
-  laci_element dt = laci_net_result_dt(net, fused->output);
+  laci_element dt = laci_net_result_element(net, fused->output);
   int from = laci_net_read(net, node->inputs[0]);
-  from = laci_net_as_dense(net, from, from < 0 ? dt : net->tensors[from].dt);
-  laci_layout *md = laci_net_dense(net, &r.y, dt);
+  from = laci_net_convert_to_dense(net, from, from < 0 ? dt : net->tensors[from].dt);
+  laci_layout *md = laci_net_dense_layout(net, &r.y, dt);
   if (net->plan.status) {
     laci_layout_destroy(md);
     return;
@@ -279,17 +279,17 @@ static void lower_axes(laci_net *net, const laci_fused *fused) {
                                laci_net_buffer_new(net, LACI_PLACE_ARENA, laci_layout_bytes(md)));
   if (to < 0) return;
   lac_status st = laci_primitive_reduction(
-      &pd, net->onednn, alg_of(node),
+      &pd, net->onednn, reduction_kind_of(node),
       (const laci_layout *const[]){net->tensors[from].md, net->tensors[to].md});
-  if (!laci_net_did(net, st, "reduction")) return;
+  if (!laci_net_check_status(net, st, "reduction")) return;
   laci_net_step_add(net, fused, pd, 2, (const int[][2]){{LACI_ARG_SRC, from}, {LACI_ARG_DST, to}});
   laci_net_bind_shaped(net, fused->output, to);
 }
 
 const laci_implementation laci_implementations_reduce[] = {
-    {"a pool", LACI_TAKES_NOTHING, channel_means_fit, laci_pool_channels},
-    {"channel sums", LACI_TAKES_NOTHING, sums_fit, lower_sums},
-    {"largest", LACI_TAKES_NOTHING, extremes_fit, lower_extremes},
-    {"oneDNN's", LACI_TAKES_NOTHING, axes_fit, lower_axes},
+    {"a pool", LACI_FUSIBLE_NOTHING, channel_means_fit, laci_lower_pool_channels},
+    {"channel sums", LACI_FUSIBLE_NOTHING, sums_fit, lower_sums},
+    {"largest", LACI_FUSIBLE_NOTHING, extremes_fit, lower_extremes},
+    {"oneDNN's", LACI_FUSIBLE_NOTHING, axes_fit, lower_axes},
     {.name = NULL},
 };

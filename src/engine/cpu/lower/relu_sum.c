@@ -21,7 +21,7 @@ typedef struct relu_work {
 
 enum { GRAIN = 1 << 14 }; /* elements */
 
-static void sum_some(int64_t begin, int64_t end, void *context) {
+static void sum_range(int64_t begin, int64_t end, void *context) {
   const relu_work *w = context;
   if (w->s->bf16) {
     w->s->kernel->bf16((const uint16_t *)w->a + begin, (const uint16_t *)w->b + begin,
@@ -40,15 +40,15 @@ static lac_status run_relu_sum(laci_net *net, laci_net_step *step, lac_error *er
                  .y = laci_net_data(net, step->tensors[2]),
                  .to = laci_net_data(net, step->tensors[3])};
   (void)err;
-  laci_pool_for(net->pool, s->n, GRAIN, sum_some, &w);
+  laci_pool_for(net->pool, s->n, GRAIN, sum_range, &w);
   return LAC_OK;
 }
 
 static void add_relu_sum(laci_net *net, const laci_fused *fused, const int tensors[4],
                          size_t bytes) {
-  relu_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
+  relu_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   laci_net_step *step =
-      laci_net_step_code(net, &net->plan.graph->nodes[fused->node], run_relu_sum, 4, tensors);
+      laci_net_step_add_code(net, &net->plan.graph->nodes[fused->node], run_relu_sum, 4, tensors);
   if (!s || !step) return;
   *s = (relu_step){.kernel = laci_relu_sum_now(), .bf16 = net->plan.bf16};
   s->n = (int64_t)(bytes / (net->plan.bf16 ? 2 : sizeof(float)));
@@ -59,13 +59,13 @@ static void add_relu_sum(laci_net *net, const laci_fused *fused, const int tenso
   laci_net_bind(net, fused->output, tensors[3]);
 }
 
-static bool images_fit(laci_net *net, const laci_fused *fused, const char **why) {
+static bool native_fits(laci_net *net, const laci_fused *fused, const char **why) {
   *why = "values are not in the layout of images";
   return laci_native_is_trained(net, fused->reads[2]);
 }
 
 /** Lowers on native layouts. Where y's border is zero, the gradient is zero, too. */
-static void lower_over_images(laci_net *net, const laci_fused *fused) {
+static void lower_native(laci_net *net, const laci_fused *fused) {
   const int y = laci_net_tensor_of(net, fused->reads[2]);
   if (y < 0) return;
   const int a = laci_native_read_like(net, fused->reads[0], y);
@@ -78,18 +78,18 @@ static void lower_over_images(laci_net *net, const laci_fused *fused) {
 
 /** Lowers with all operands in the layout of y, whatever it is. */
 static void lower_relu_sum(laci_net *net, const laci_fused *fused) {
-  laci_element dt = laci_net_dt(net);
+  laci_element dt = laci_net_float_element(net);
   int a = laci_net_read(net, fused->reads[0]), b = laci_net_read(net, fused->reads[1]);
-  int y = laci_net_whole(net, laci_net_read(net, fused->reads[2]));
+  int y = laci_net_make_whole(net, laci_net_read(net, fused->reads[2]));
   if (y < 0) return;
-  a = laci_net_as(net, a, net->tensors[y].md, dt);
-  b = laci_net_as(net, b, net->tensors[y].md, dt);
+  a = laci_net_convert(net, a, net->tensors[y].md, dt);
+  b = laci_net_convert(net, b, net->tensors[y].md, dt);
   int to = laci_net_result_like(net, a, a != b);
   add_relu_sum(net, fused, (int[]){a, b, y, to}, laci_layout_bytes(net->tensors[y].md));
 }
 
 const laci_implementation laci_implementations_relu_sum[] = {
-    {"our kernel, over images", LACI_TAKES_NOTHING, images_fit, lower_over_images},
-    {"our kernel", LACI_TAKES_NOTHING, NULL, lower_relu_sum},
+    {"our kernel, over images", LACI_FUSIBLE_NOTHING, native_fits, lower_native},
+    {"our kernel", LACI_FUSIBLE_NOTHING, NULL, lower_relu_sum},
     {.name = NULL},
 };

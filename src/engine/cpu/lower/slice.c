@@ -30,7 +30,7 @@ typedef struct part_work {
 /* ---- Strides ---- */
 
 /** Returns the five-axis shape of [n, c, h, w] in blocks: [n, c / 16, h, w, 16]. */
-static laci_shape in_blocks(const laci_shape *s) {
+static laci_shape shape_in_blocks(const laci_shape *s) {
   return laci_shape_of(5, (int64_t[]){s->dims[0], s->dims[1] / LACI_NET_BLOCK, s->dims[2],
                                       s->dims[3], LACI_NET_BLOCK});
 }
@@ -38,9 +38,9 @@ static laci_shape in_blocks(const laci_shape *s) {
 /** Describes the part y of x that starts and steps select. */
 static void describe_part(const laci_shape *x, const laci_shape *y, const int64_t *starts,
                           const int64_t *steps, bool blocks, part *p) {
-  laci_shape whole = blocks ? in_blocks(x) : *x;
+  laci_shape whole = blocks ? shape_in_blocks(x) : *x;
   int64_t stride = 1;
-  p->shape = blocks ? in_blocks(y) : *y;
+  p->shape = blocks ? shape_in_blocks(y) : *y;
   p->first = 0;
   for (int axis = whole.rank - 1; axis >= 0; axis--) {
     bool inner = blocks && axis == 4; /* inside a block, channels have step 1 */
@@ -123,7 +123,7 @@ static lac_status run_slice_grad(laci_net *net, laci_net_step *step, lac_error *
 static void part_step(laci_net *net, const laci_fused *fused, laci_net_code *code, part *p,
                       int from, int to) {
   laci_net_step *step =
-      laci_net_step_code(net, &net->plan.graph->nodes[fused->node], code, 2, (int[]){from, to});
+      laci_net_step_add_code(net, &net->plan.graph->nodes[fused->node], code, 2, (int[]){from, to});
   if (!step) return;
   step->context = p;
   step->shown = to;
@@ -131,14 +131,15 @@ static void part_step(laci_net *net, const laci_fused *fused, laci_net_code *cod
 }
 
 /** Adds a new tensor of that shape, in blocks or row-major. */
-static int result(laci_net *net, const laci_shape *shape, laci_element dt, bool blocks) {
-  laci_layout *md = blocks ? laci_net_blocks(net, shape, dt) : laci_net_dense(net, shape, dt);
+static int new_result(laci_net *net, const laci_shape *shape, laci_element dt, bool blocks) {
+  laci_layout *md =
+      blocks ? laci_net_blocks_layout(net, shape, dt) : laci_net_dense_layout(net, shape, dt);
   int tensor = md ? laci_net_result(net, shape, dt, md) : -1;
   laci_layout_destroy(md);
   return tensor;
 }
 
-static size_t element_of(laci_element dt) { return dt == LACI_ELEMENT_BF16 ? 2 : 4; }
+static size_t element_bytes(laci_element dt) { return dt == LACI_ELEMENT_BF16 ? 2 : 4; }
 
 /* ---- Slice ---- */
 
@@ -156,7 +157,7 @@ static integers read_integers(laci_net *net, const laci_node *node, const char *
   laci_buf *buf = NULL;
   if (inputs && laci_plan_has_input(node, port)) {
     buf = laci_plan_is_constant(&net->plan, node->inputs[port])
-              ? laci_plan_constant_buf(&net->plan, node->inputs[port])
+              ? laci_plan_copy_constant(&net->plan, node->inputs[port])
               : NULL;
     from = buf ? buf->i : NULL;
     out.n = buf ? (size_t)buf->count : 0;
@@ -170,18 +171,18 @@ static integers read_integers(laci_net *net, const laci_node *node, const char *
 }
 
 /** Where a Slice starts and how it steps along every axis of its operand. */
-typedef struct cut {
+typedef struct slice_start {
   int64_t starts[LACI_MAX_RANK], steps[LACI_MAX_RANK];
   bool jumps; /* a step is not 1 */
-} cut;
+} slice_start;
 
 /** Reads starts and steps of a Slice; false: its elements are integers, or the starts or steps
  * depend on data. */
-static bool read_cut(laci_net *net, const laci_node *node, cut *c) {
+static bool read_slice_start(laci_net *net, const laci_node *node, slice_start *c) {
   const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
   integers starts = read_integers(net, node, "starts", 1);
   integers axes = read_integers(net, node, "axes", 3), steps = read_integers(net, node, "steps", 4);
-  *c = (cut){.jumps = false};
+  *c = (slice_start){.jumps = false};
   if (!starts.known || !axes.known || !steps.known) return false;
   if (!laci_plan_is_float(&net->plan, node->inputs[0])) return false;
   for (int axis = 0; axis < x->rank; axis++) c->steps[axis] = 1;
@@ -200,22 +201,22 @@ static bool read_cut(laci_net *net, const laci_node *node, cut *c) {
 }
 
 static bool slice_fits(laci_net *net, const laci_fused *fused, const char **why) {
-  cut c;
+  slice_start c;
   *why = "integers, or places that depend on data";
-  return read_cut(net, &net->plan.graph->nodes[fused->node], &c);
+  return read_slice_start(net, &net->plan.graph->nodes[fused->node], &c);
 }
 
 static bool view_fits(laci_net *net, const laci_fused *fused, const char **why) {
-  cut c;
+  slice_start c;
   *why = "steps over elements";
-  return read_cut(net, &net->plan.graph->nodes[fused->node], &c) && !c.jumps;
+  return read_slice_start(net, &net->plan.graph->nodes[fused->node], &c) && !c.jumps;
 }
 
 static void lower_view(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   int from = laci_net_read(net, node->inputs[0]);
-  cut c;
-  if (!read_cut(net, node, &c)) return;
+  slice_start c;
+  if (!read_slice_start(net, node, &c)) return;
   const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
   laci_net_bind(net, fused->output, laci_move_part(net, from, y, c.starts));
 }
@@ -225,15 +226,15 @@ static void lower_slice(laci_net *net, const laci_fused *fused) {
   const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]),
                    *y = laci_plan_shape(&net->plan, fused->output);
   int from = laci_net_read(net, node->inputs[0]);
-  part *p = laci_plan_new(&net->plan, 1, sizeof *p);
-  cut c;
-  if (!p || from < 0 || !read_cut(net, node, &c)) return;
+  part *p = laci_plan_alloc(&net->plan, 1, sizeof *p);
+  slice_start c;
+  if (!p || from < 0 || !read_slice_start(net, node, &c)) return;
   laci_element dt = net->tensors[from].dt;
-  bool blocks = laci_net_in_blocks(net, from) && keeps_blocks(y, c.starts, c.steps);
-  if (!blocks) from = laci_net_as_dense(net, from, dt);
+  bool blocks = laci_net_is_in_blocks(net, from) && keeps_blocks(y, c.starts, c.steps);
+  if (!blocks) from = laci_net_convert_to_dense(net, from, dt);
   describe_part(x, y, c.starts, c.steps, blocks, p);
-  p->element = element_of(dt);
-  part_step(net, fused, run_slice, p, from, result(net, y, dt, blocks));
+  p->element = element_bytes(dt);
+  part_step(net, fused, run_slice, p, from, new_result(net, y, dt, blocks));
 }
 
 /* ---- The gradient of a Slice ---- */
@@ -255,27 +256,28 @@ static void lower_grad(laci_net *net, const laci_fused *fused) {
   size_t n;
   const int64_t *starts = laci_node_ints(node, "starts", &n);
   const int64_t *steps = laci_node_ints(node, "steps", &n);
-  laci_element dt = laci_net_dt(net);
-  part *p = laci_plan_new(&net->plan, 1, sizeof *p);
+  laci_element dt = laci_net_float_element(net);
+  part *p = laci_plan_alloc(&net->plan, 1, sizeof *p);
   if (!p) return;
   bool blocks = net->blocks && x->rank == 4 && x->dims[1] % LACI_NET_BLOCK == 0 &&
                 keeps_blocks(y, starts, steps);
-  laci_layout *layout = blocks ? laci_net_blocks(net, y, dt) : laci_net_dense(net, y, dt);
-  int from = layout ? laci_net_as(net, laci_net_read(net, node->inputs[0]), layout, dt) : -1;
-  int to = result(net, x, dt, blocks);
+  laci_layout *layout =
+      blocks ? laci_net_blocks_layout(net, y, dt) : laci_net_dense_layout(net, y, dt);
+  int from = layout ? laci_net_convert(net, laci_net_read(net, node->inputs[0]), layout, dt) : -1;
+  int to = new_result(net, x, dt, blocks);
   laci_layout_destroy(layout);
   describe_part(x, y, starts, steps, blocks, p);
-  p->element = element_of(dt);
+  p->element = element_bytes(dt);
   p->whole = (size_t)laci_shape_count(x) * p->element;
   part_step(net, fused, run_slice_grad, p, from, to);
 }
 
 const laci_implementation laci_implementations_slice[] = {
-    {"a part", LACI_TAKES_NOTHING, view_fits, lower_view},
-    {"steps over elements", LACI_TAKES_NOTHING, slice_fits, lower_slice},
+    {"a part", LACI_FUSIBLE_NOTHING, view_fits, lower_view},
+    {"steps over elements", LACI_FUSIBLE_NOTHING, slice_fits, lower_slice},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_slice_grad[] = {
-    {"zeros around", LACI_TAKES_NOTHING, grad_fits, lower_grad},
+    {"zeros around", LACI_FUSIBLE_NOTHING, grad_fits, lower_grad},
     {.name = NULL},
 };

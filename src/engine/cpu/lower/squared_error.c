@@ -25,7 +25,7 @@ typedef struct error_work {
   void *to;
 } error_work;
 
-static void sum_some(int64_t begin, int64_t end, void *context) {
+static void sum_range(int64_t begin, int64_t end, void *context) {
   const error_work *w = context;
   const error_step *s = w->s;
   for (int64_t part = begin; part < end; part++) {
@@ -42,7 +42,7 @@ static double sum_all(laci_net *net, error_work *w, double *scale) {
   const error_step *s = w->s;
   const int64_t n_parts = (s->n + GRAIN - 1) / GRAIN;
   double error = 0, energy = 0;
-  laci_pool_for(net->pool, n_parts, 1, sum_some, w);
+  laci_pool_for(net->pool, n_parts, 1, sum_range, w);
   for (int64_t part = 0; part < n_parts; part++) {
     error += s->parts[part][0];
     energy += s->parts[part][1];
@@ -62,7 +62,7 @@ static lac_status run_error(laci_net *net, laci_net_step *step, lac_error *err) 
   return LAC_OK;
 }
 
-static void slope_some(int64_t begin, int64_t end, void *context) {
+static void gradient_range(int64_t begin, int64_t end, void *context) {
   const error_work *w = context;
   const laci_squared_error *kernel = w->s->kernel;
   if (w->s->bf16)
@@ -84,33 +84,36 @@ static lac_status run_gradient(laci_net *net, laci_net_step *step, lac_error *er
   (void)err;
   if (s->relative) (void)sum_all(net, &w, &scale);
   w.slope = (float)(2 * scale * (double)*(const float *)laci_net_data(net, step->tensors[2]));
-  laci_pool_for(net->pool, s->n, GRAIN, slope_some, &w);
+  laci_pool_for(net->pool, s->n, GRAIN, gradient_range, &w);
   return LAC_OK;
 }
 
 /** Reads x and t in the layout of x, as bf16 or f32, into tensors[0] and tensors[1]. */
-static error_step *read_both(laci_net *net, const laci_node *node, int first, int tensors[2]) {
+static error_step *read_operands(laci_net *net, const laci_node *node, int first, int tensors[2]) {
   int x = laci_net_read(net, node->inputs[first]);
   if (x < 0) return NULL;
-  laci_element dt = net->tensors[x].dt == LACI_ELEMENT_F32 ? LACI_ELEMENT_F32 : laci_net_dt(net);
-  x = dt == laci_net_dt(net) ? laci_net_whole(net, x) : laci_net_as_dense(net, x, dt);
+  laci_element dt =
+      net->tensors[x].dt == LACI_ELEMENT_F32 ? LACI_ELEMENT_F32 : laci_net_float_element(net);
+  x = dt == laci_net_float_element(net) ? laci_net_make_whole(net, x)
+                                        : laci_net_convert_to_dense(net, x, dt);
   if (x < 0) return NULL;
   dt = net->tensors[x].dt;
   tensors[0] = x;
   tensors[1] =
-      laci_net_as(net, laci_net_read(net, node->inputs[first + 1]), net->tensors[x].md, dt);
-  error_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
+      laci_net_convert(net, laci_net_read(net, node->inputs[first + 1]), net->tensors[x].md, dt);
+  error_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   if (!s || tensors[1] < 0) return NULL;
   *s = (error_step){.kernel = laci_squared_error_now(),
                     .factor = (double)laci_node_float(node, "factor", 1),
                     .relative = laci_node_int(node, "relative", 0) != 0,
                     .bf16 = dt == LACI_ELEMENT_BF16};
   s->n = (int64_t)(laci_layout_bytes(net->tensors[x].md) / (s->bf16 ? 2 : sizeof(float)));
-  s->parts = laci_plan_new(&net->plan, (size_t)((s->n + GRAIN - 1) / GRAIN), sizeof *s->parts);
+  s->parts = laci_plan_alloc(&net->plan, (size_t)((s->n + GRAIN - 1) / GRAIN), sizeof *s->parts);
   return s->parts ? s : NULL;
 }
 
-static void finish(laci_net *net, const laci_fused *fused, laci_net_step *step, error_step *s) {
+static void finish_step(laci_net *net, const laci_fused *fused, laci_net_step *step,
+                        error_step *s) {
   if (!step) return;
   step->kernel = "own";
   step->context = s;
@@ -122,29 +125,30 @@ static void lower_error(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
   int tensors[3];
-  error_step *s = read_both(net, node, 0, tensors);
-  laci_layout *md = s ? laci_net_dense(net, y, LACI_ELEMENT_F32) : NULL;
+  error_step *s = read_operands(net, node, 0, tensors);
+  laci_layout *md = s ? laci_net_dense_layout(net, y, LACI_ELEMENT_F32) : NULL;
   if (!md) return;
   tensors[2] = laci_net_result(net, y, LACI_ELEMENT_F32, md);
   laci_layout_destroy(md);
-  finish(net, fused, laci_net_step_code(net, node, run_error, 3, tensors), s);
+  finish_step(net, fused, laci_net_step_add_code(net, node, run_error, 3, tensors), s);
 }
 
 static void lower_gradient(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   int tensors[4];
-  error_step *s = read_both(net, node, 1, tensors);
+  error_step *s = read_operands(net, node, 1, tensors);
   if (!s) return;
-  tensors[2] = laci_net_as_dense(net, laci_net_read(net, node->inputs[0]), LACI_ELEMENT_F32);
+  tensors[2] =
+      laci_net_convert_to_dense(net, laci_net_read(net, node->inputs[0]), LACI_ELEMENT_F32);
   tensors[3] = laci_net_result_like(net, tensors[1], tensors[1] != tensors[0]);
-  finish(net, fused, laci_net_step_code(net, node, run_gradient, 4, tensors), s);
+  finish_step(net, fused, laci_net_step_add_code(net, node, run_gradient, 4, tensors), s);
 }
 
 const laci_implementation laci_implementations_squared_error[] = {
-    {"our kernel", LACI_TAKES_NOTHING, NULL, lower_error},
+    {"our kernel", LACI_FUSIBLE_NOTHING, NULL, lower_error},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_squared_error_grad[] = {
-    {"our kernel", LACI_TAKES_NOTHING, NULL, lower_gradient},
+    {"our kernel", LACI_FUSIBLE_NOTHING, NULL, lower_gradient},
     {.name = NULL},
 };

@@ -14,14 +14,14 @@ static laci_net_step *new_step(laci_net *net, int n_args) {
   }
   laci_net_step *step = &net->steps[net->n_steps];
   *step = (laci_net_step){.shown = -1, .recomputed = net->recomputing, .n_args = n_args};
-  step->codes = laci_plan_new(&net->plan, (size_t)n_args, sizeof *step->codes);
-  step->tensors = laci_plan_new(&net->plan, (size_t)n_args, sizeof *step->tensors);
+  step->codes = laci_plan_alloc(&net->plan, (size_t)n_args, sizeof *step->codes);
+  step->tensors = laci_plan_alloc(&net->plan, (size_t)n_args, sizeof *step->tensors);
   if (net->plan.status) return NULL;
   net->n_steps++;
   return step;
 }
 
-static void touch(laci_net *net, int tensor, int step) {
+static void extend_lifetime(laci_net *net, int tensor, int step) {
   laci_buffer *buffer = &net->buffers[net->tensors[tensor].buffer];
   if (buffer->first < 0) buffer->first = step;
   buffer->last = step;
@@ -53,7 +53,7 @@ static int scratchpad_tensor(laci_net *net, const laci_primitive *pd) {
   return laci_net_tensor_new(net, &shape, LACI_ELEMENT_BYTE, copy, buffer);
 }
 
-static bool is_result(int arg) {
+static bool is_result_argument(int arg) {
   return arg == LACI_ARG_DST || arg == LACI_ARG_DIFF_SRC || arg == LACI_ARG_DIFF_WEIGHTS;
 }
 
@@ -66,13 +66,13 @@ void laci_net_step_add(laci_net *net, const laci_fused *fused, laci_primitive *p
     if (net->plan.status) break;
     step->codes[at] = args[at][0];
     step->tensors[at] = args[at][1];
-    touch(net, args[at][1], (int)net->n_steps - 1);
-    if (is_result(args[at][0])) step->shown = args[at][1];
+    extend_lifetime(net, args[at][1], (int)net->n_steps - 1);
+    if (is_result_argument(args[at][0])) step->shown = args[at][1];
   }
   if (step && scratchpad >= 0) {
     step->codes[n_args] = LACI_ARG_SCRATCHPAD;
     step->tensors[n_args] = scratchpad;
-    touch(net, scratchpad, (int)net->n_steps - 1);
+    extend_lifetime(net, scratchpad, (int)net->n_steps - 1);
   }
   if (step) {
     step->kernel = laci_arena_text(&net->plan.memory, laci_primitive_kernel(pd));
@@ -84,12 +84,12 @@ void laci_net_step_add(laci_net *net, const laci_fused *fused, laci_primitive *p
   laci_primitive_destroy(pd);
 }
 
-laci_net_step *laci_net_step_code(laci_net *net, const laci_node *node, laci_net_code *code,
-                                  int n_tensors, const int *tensors) {
+laci_net_step *laci_net_step_add_code(laci_net *net, const laci_node *node, laci_net_code *code,
+                                      int n_tensors, const int *tensors) {
   laci_net_step *step = new_step(net, n_tensors);
   for (int at = 0; at < n_tensors && step; at++) {
     step->tensors[at] = tensors[at];
-    if (tensors[at] >= 0) touch(net, tensors[at], (int)net->n_steps - 1);
+    if (tensors[at] >= 0) extend_lifetime(net, tensors[at], (int)net->n_steps - 1);
   }
   if (!step) return NULL;
   step->node = node;
@@ -99,13 +99,15 @@ laci_net_step *laci_net_step_code(laci_net *net, const laci_node *node, laci_net
   return step;
 }
 
-void laci_net_step_scratch(laci_net_step *step, int at) { step->codes[at] = LACI_ARG_SCRATCHPAD; }
+void laci_net_step_mark_scratch(laci_net_step *step, int at) {
+  step->codes[at] = LACI_ARG_SCRATCHPAD;
+}
 
-laci_net_mark laci_net_mark_now(const laci_net *net) {
+laci_net_mark laci_net_get_mark(const laci_net *net) {
   return (laci_net_mark){.n_steps = net->n_steps, .n_tensors = net->n_tensors};
 }
 
-void laci_net_take_back(laci_net *net, laci_net_mark mark) {
+void laci_net_roll_back(laci_net *net, laci_net_mark mark) {
   for (size_t at = mark.n_steps; at < net->n_steps; at++) {
     laci_primitive_destroy(net->steps[at].primitive);
   }

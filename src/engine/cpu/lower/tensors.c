@@ -9,8 +9,8 @@
 
 /* ---- Descriptors ---- */
 
-laci_layout *laci_net_dense(laci_net *net, const laci_shape *shape, laci_element dt) {
-  laci_shape s = laci_net_with_axis(shape);
+laci_layout *laci_net_dense_layout(laci_net *net, const laci_shape *shape, laci_element dt) {
+  laci_shape s = laci_net_shape_with_axis(shape);
   int64_t strides[LACI_MOST_AXES];
   laci_layout *md = NULL;
   int64_t stride = 1;
@@ -23,15 +23,16 @@ laci_layout *laci_net_dense(laci_net *net, const laci_shape *shape, laci_element
   return md;
 }
 
-laci_layout *laci_net_any(laci_net *net, const laci_shape *shape, laci_element dt) {
-  laci_shape s = laci_net_with_axis(shape);
+laci_layout *laci_net_any_layout(laci_net *net, const laci_shape *shape, laci_element dt) {
+  laci_shape s = laci_net_shape_with_axis(shape);
   laci_layout *md = NULL;
   if (!net->plan.status && !laci_layout_any(&md, s.rank, s.dims, dt))
     laci_plan_no_memory(&net->plan);
   return md;
 }
 
-laci_layout *laci_net_channels_last(laci_net *net, const laci_shape *shape, laci_element dt) {
+laci_layout *laci_net_channels_last_layout(laci_net *net, const laci_shape *shape,
+                                           laci_element dt) {
   int64_t strides[LACI_MOST_AXES];
   laci_layout *md = NULL;
   int64_t stride = shape->rank > 1 ? shape->dims[1] : 1;
@@ -45,7 +46,7 @@ laci_layout *laci_net_channels_last(laci_net *net, const laci_shape *shape, laci
   return md;
 }
 
-laci_layout *laci_net_blocks(laci_net *net, const laci_shape *shape, laci_element dt) {
+laci_layout *laci_net_blocks_layout(laci_net *net, const laci_shape *shape, laci_element dt) {
   laci_layout *md = NULL;
   bool fits = shape->rank == 4 && shape->dims[1] % LACI_NET_BLOCK == 0;
   if (!fits || net->plan.status) return NULL;
@@ -53,10 +54,10 @@ laci_layout *laci_net_blocks(laci_net *net, const laci_shape *shape, laci_elemen
   return md;
 }
 
-bool laci_net_in_blocks(laci_net *net, int tensor) {
+bool laci_net_is_in_blocks(laci_net *net, int tensor) {
   if (net->plan.status || tensor < 0 || !net->tensors[tensor].md) return false;
   const laci_net_tensor t = net->tensors[tensor];
-  laci_layout *md = laci_net_blocks(net, &t.shape, laci_net_dt(net));
+  laci_layout *md = laci_net_blocks_layout(net, &t.shape, laci_net_float_element(net));
   bool equal = md && !t.partial && laci_layout_equal(md, t.md);
   laci_layout_destroy(md);
   return equal;
@@ -89,7 +90,7 @@ int laci_net_tensor_new(laci_net *net, const laci_shape *shape, laci_element dt,
     return -1;
   }
   int id = (int)net->n_tensors++;
-  net->tensors[id] = (laci_net_tensor){.shape = laci_net_with_axis(shape),
+  net->tensors[id] = (laci_net_tensor){.shape = laci_net_shape_with_axis(shape),
                                        .dt = dt,
                                        .md = md,
                                        .buffer = buffer,
@@ -121,14 +122,14 @@ void laci_net_bind(laci_net *net, int value, int tensor) {
       net->recomputing ? v->n_uses_again : v->n_uses;
 }
 
-void laci_net_read_done(laci_net *net, int value) {
+void laci_net_note_read_done(laci_net *net, int value) {
   int tensor = net->plan.values[value].tensor;
   if (tensor >= 0) net->buffers[net->tensors[tensor].buffer].pending--;
 }
 
 /** Prepares a tensor's buffer to be overwritten: tensors in it must no longer be found as copies of
  * their old content. (A value and its copy in another layout have separate buffers.) */
-static int overwrite(laci_net *net, int tensor) {
+static int prepare_overwrite(laci_net *net, int tensor) {
   int buffer = net->tensors[tensor].buffer;
   for (size_t at = 0; at < net->n_tensors; at++) {
     if (net->tensors[at].buffer == buffer) net->tensors[at].content = -1;
@@ -141,8 +142,8 @@ int laci_net_result_like(laci_net *net, int like, bool in_place) {
   const laci_net_tensor from = net->tensors[like];
   laci_layout *md = NULL;
   if (from.md && !laci_layout_copy(&md, from.md)) laci_plan_no_memory(&net->plan);
-  int buffer = in_place && laci_net_dies(net, like)
-                   ? overwrite(net, like)
+  int buffer = in_place && laci_net_is_last_read(net, like)
+                   ? prepare_overwrite(net, like)
                    : laci_net_buffer_new(net, LACI_PLACE_ARENA, net->buffers[from.buffer].bytes);
   int tensor = laci_net_tensor_new(net, &from.shape, from.dt, md, buffer);
   if (tensor >= 0) net->tensors[tensor].native = from.native;
@@ -173,11 +174,11 @@ int laci_net_workspace(laci_net *net, int node, const laci_primitive *pd) {
   return net->workspaces[node];
 }
 
-laci_element laci_net_result_dt(const laci_net *net, int value) {
-  return net->plan.graph->values[value].is_output ? LACI_ELEMENT_F32 : laci_net_dt(net);
+laci_element laci_net_result_element(const laci_net *net, int value) {
+  return net->plan.graph->values[value].is_output ? LACI_ELEMENT_F32 : laci_net_float_element(net);
 }
 
-bool laci_net_dies(const laci_net *net, int tensor) {
+bool laci_net_is_last_read(const laci_net *net, int tensor) {
   if (net->plan.status || tensor < 0) return false;
   const laci_buffer *buffer = &net->buffers[net->tensors[tensor].buffer];
   return buffer->place == LACI_PLACE_ARENA && buffer->pending == 1 && !buffer->continued_by &&
@@ -186,7 +187,7 @@ bool laci_net_dies(const laci_net *net, int tensor) {
 
 /* ---- The same content again ---- */
 
-void laci_net_same_content(laci_net *net, int tensor, int content) {
+void laci_net_set_content(laci_net *net, int tensor, int content) {
   bool alone = net->tensors[tensor].content == tensor && net->tensors[tensor].next < 0;
   net->tensors[tensor].content = content;
   if (!alone || content < 0 || content == tensor)
@@ -196,7 +197,7 @@ void laci_net_same_content(laci_net *net, int tensor, int content) {
   net->tensors[content].last = tensor;
 }
 
-int laci_net_find(const laci_net *net, int content, const laci_layout *md) {
+int laci_net_find_tensor(const laci_net *net, int content, const laci_layout *md) {
   for (int at = content; at >= 0; at = net->tensors[at].next) {
     const laci_net_tensor *t = &net->tensors[at];
     if (t->content == content && t->md && laci_layout_equal(t->md, md)) return at;
@@ -204,7 +205,7 @@ int laci_net_find(const laci_net *net, int content, const laci_layout *md) {
   return -1;
 }
 
-int laci_net_found(laci_net *net, int found, int like) {
+int laci_net_reuse(laci_net *net, int found, int like) {
   const laci_net_tensor copy = net->tensors[found];
   laci_layout *md = NULL;
   if (copy.buffer == net->tensors[like].buffer) return found;
@@ -212,7 +213,7 @@ int laci_net_found(laci_net *net, int found, int like) {
   int view = laci_net_view(net, found, &copy.shape, md, false);
   if (view < 0) return -1;
   net->tensors[view].native = copy.native;
-  laci_net_same_content(net, view, copy.content);
+  laci_net_set_content(net, view, copy.content);
   net->tensors[view].shared = true;
   return view;
 }

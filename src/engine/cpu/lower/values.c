@@ -41,19 +41,19 @@ static void reorder_step(laci_net *net, int from, int to) {
   laci_primitive *pd = NULL;
   lac_status st =
       laci_primitive_reorder(&pd, net->onednn, net->tensors[from].md, net->tensors[to].md);
-  if (!laci_net_did(net, st, "reorder")) return;
+  if (!laci_net_check_status(net, st, "reorder")) return;
   laci_net_step_add(net, NULL, pd, 2, (const int[][2]){{LACI_ARG_SRC, from}, {LACI_ARG_DST, to}});
 }
 
-int laci_net_as(laci_net *net, int tensor, const laci_layout *md, laci_element dt) {
+int laci_net_convert(laci_net *net, int tensor, const laci_layout *md, laci_element dt) {
   if (net->plan.status || tensor < 0 || !md) return -1;
   const laci_net_tensor from = net->tensors[tensor];
-  int found = laci_net_find(net, from.content, md);
-  if (found >= 0) return laci_net_found(net, found, tensor);
+  int found = laci_net_find_tensor(net, from.content, md);
+  if (found >= 0) return laci_net_reuse(net, found, tensor);
   int to;
   const laci_buffer *source = &net->buffers[from.buffer];
   if (source->place == LACI_PLACE_WEIGHT) {
-    to = laci_net_weight_from(net, &from, source->data, md, dt);
+    to = laci_net_weight_from_tensor(net, &from, source->data, md, dt);
   } else {
     laci_layout *copy = NULL;
     if (!laci_layout_copy(&copy, md)) laci_plan_no_memory(&net->plan);
@@ -61,38 +61,40 @@ int laci_net_as(laci_net *net, int tensor, const laci_layout *md, laci_element d
     to = laci_net_tensor_new(net, &from.shape, dt, copy, buffer);
     if (to >= 0) reorder_step(net, tensor, to);
   }
-  if (to >= 0) laci_net_same_content(net, to, from.content);
+  if (to >= 0) laci_net_set_content(net, to, from.content);
   return to;
 }
 
-int laci_net_as_dense(laci_net *net, int tensor, laci_element dt) {
+int laci_net_convert_to_dense(laci_net *net, int tensor, laci_element dt) {
   if (net->plan.status || tensor < 0) return -1;
   laci_shape shape = net->tensors[tensor].shape;
-  laci_layout *md = laci_net_dense(net, &shape, dt);
-  int to = laci_net_as(net, tensor, md, dt);
+  laci_layout *md = laci_net_dense_layout(net, &shape, dt);
+  int to = laci_net_convert(net, tensor, md, dt);
   laci_layout_destroy(md);
   return to;
 }
 
-int laci_net_whole(laci_net *net, int tensor) {
+int laci_net_make_whole(laci_net *net, int tensor) {
   if (net->plan.status || tensor < 0) return -1;
   const laci_net_tensor *t = &net->tensors[tensor];
-  if (!t->partial && t->dt == laci_net_dt(net)) return tensor;
-  return laci_net_as_dense(net, tensor, laci_net_dt(net));
+  if (!t->partial && t->dt == laci_net_float_element(net)) return tensor;
+  return laci_net_convert_to_dense(net, tensor, laci_net_float_element(net));
 }
 
 /* ---- In other forms ---- */
 
-int laci_net_as_blocks(laci_net *net, int value) {
-  laci_layout *md = laci_net_blocks(net, laci_plan_shape(&net->plan, value), laci_net_dt(net));
-  int tensor = md ? laci_net_as(net, laci_net_read(net, value), md, laci_net_dt(net)) : -1;
+int laci_net_read_in_blocks(laci_net *net, int value) {
+  laci_layout *md =
+      laci_net_blocks_layout(net, laci_plan_shape(&net->plan, value), laci_net_float_element(net));
+  int tensor =
+      md ? laci_net_convert(net, laci_net_read(net, value), md, laci_net_float_element(net)) : -1;
   laci_layout_destroy(md);
   return tensor;
 }
 
 /** Returns a tensor with the same elements in the same order and the axes of `shape`: a view where
  * strides can describe it. */
-static int reshaped(laci_net *net, int tensor, const laci_shape *shape) {
+static int reshape_tensor(laci_net *net, int tensor, const laci_shape *shape) {
   laci_element dt = net->tensors[tensor].dt;
   const laci_layout *from = net->tensors[tensor].md;
   int64_t strides[LACI_MAX_RANK], offset;
@@ -102,24 +104,24 @@ static int reshaped(laci_net *net, int tensor, const laci_shape *shape) {
   if (strided && laci_layout_reshaped(&md, from, shape->rank, shape->dims)) {
     return laci_net_view(net, tensor, shape, md, false);
   }
-  int dense = from ? laci_net_as_dense(net, tensor, dt) : tensor;
+  int dense = from ? laci_net_convert_to_dense(net, tensor, dt) : tensor;
   bool has_layout = dense >= 0 && net->tensors[dense].md;
-  return laci_net_view(net, dense, shape, has_layout ? laci_net_dense(net, shape, dt) : NULL,
+  return laci_net_view(net, dense, shape, has_layout ? laci_net_dense_layout(net, shape, dt) : NULL,
                        false);
 }
 
 void laci_net_bind_shaped(laci_net *net, int value, int tensor) {
-  const laci_shape shape = laci_net_with_axis(laci_plan_shape(&net->plan, value));
+  const laci_shape shape = laci_net_shape_with_axis(laci_plan_shape(&net->plan, value));
   if (net->plan.status || tensor < 0) return;
   if (!laci_shape_equal(&shape, &net->tensors[tensor].shape)) {
-    tensor = reshaped(net, tensor, &shape);
+    tensor = reshape_tensor(net, tensor, &shape);
   }
   laci_net_bind(net, value, tensor);
 }
 
 /* ---- Posts ---- */
 
-laci_posts *laci_net_posts(laci_net *net, const laci_fused *fused, int *sum) {
+laci_posts *laci_net_create_posts(laci_net *net, const laci_fused *fused, int *sum) {
   laci_posts *posts = NULL;
   *sum = -1;
   if (net->plan.status) return NULL;
@@ -127,13 +129,13 @@ laci_posts *laci_net_posts(laci_net *net, const laci_fused *fused, int *sum) {
     if (fused->posts[at].value >= 0) *sum = fused->posts[at].value;
   }
   lac_status st = laci_posts_create(net->onednn, fused->posts, fused->n_posts, &posts);
-  return laci_net_did(net, st, "post operations") ? posts : NULL;
+  return laci_net_check_status(net, st, "post operations") ? posts : NULL;
 }
 
 int laci_net_sum_target(laci_net *net, int have, const laci_layout *md, laci_element dt) {
   if (net->plan.status || have < 0) return -1;
   laci_shape shape = net->tensors[have].shape;
-  if (laci_layout_equal(net->tensors[have].md, md) && laci_net_dies(net, have)) {
+  if (laci_layout_equal(net->tensors[have].md, md) && laci_net_is_last_read(net, have)) {
     return laci_net_result_like(net, have, true);
   }
   int to = laci_net_result(net, &shape, dt, md);

@@ -27,7 +27,7 @@ enum {
 
 /* Adds a weight's buffer. value: the value that it holds; -1: none. */
 static int weight_buffer(laci_net *net, size_t bytes, int value) {
-  if (!laci_plan_may_take(&net->plan, bytes, value)) return -1;
+  if (!laci_plan_check_budget(&net->plan, bytes, value)) return -1;
   int buffer = laci_net_buffer_new(net, LACI_PLACE_WEIGHT, bytes);
   if (buffer < 0) return -1;
   net->buffers[buffer].data = laci_alloc(bytes, 1);
@@ -60,12 +60,12 @@ void laci_net_drop_weights(laci_net *net) {
 
 /* ---- Reorders ---- */
 
-int laci_net_weight_from(laci_net *net, const laci_net_tensor *from, const void *data,
-                         const laci_layout *wanted, laci_element dt) {
+int laci_net_weight_from_tensor(laci_net *net, const laci_net_tensor *from, const void *data,
+                                const laci_layout *wanted, laci_element dt) {
   laci_layout *md = NULL;
   int buffer = weight_buffer(net, laci_layout_bytes(wanted), -1);
   if (buffer < 0) return -1;
-  (void)laci_net_did(
+  (void)laci_net_check_status(
       net, laci_layout_convert(net->onednn, from->md, data, wanted, net->buffers[buffer].data),
       "reorder of weights");
   if (!net->plan.status && !laci_layout_copy(&md, wanted)) laci_plan_no_memory(&net->plan);
@@ -85,7 +85,7 @@ typedef struct slices {
   int64_t each, step;
 } slices;
 
-static void begin(slices *s) {
+static void plan_slices(slices *s) {
   const laci_net_weight *w = s->weight;
   for (int axis = 1; axis < w->shape.rank; axis++) {
     if (w->strides[axis] > w->strides[s->slow]) s->slow = axis;
@@ -101,7 +101,7 @@ static void scale_all(float factor, float *x, int64_t n) {
 }
 
 /** Multiplies each element by `factor`, then by its channel's factor. */
-static void scale_each(float factor, const float *channels, float *x, int64_t n) {
+static void scale_by_channels(float factor, const float *channels, float *x, int64_t n) {
   for (int64_t i = 0; i < n; i++) x[i] = x[i] * factor * channels[i];
 }
 
@@ -110,7 +110,7 @@ static void scale_channel(float factor, float channel, float *x, int64_t n) {
 }
 
 /** Scales elements [first, first + n), which are in x. */
-static void scale(const laci_net_weight *w, int64_t first, int64_t n, float *x) {
+static void scale_elements(const laci_net_weight *w, int64_t first, int64_t n, float *x) {
   if (!w->scale && w->factor != 1) scale_all(w->factor, x, n);
   if (!w->scale) return;
   for (int64_t at = 0, some; at < n;
@@ -119,7 +119,7 @@ static void scale(const laci_net_weight *w, int64_t first, int64_t n, float *x) 
     some = w->run > 1 ? w->run - whole % w->run : w->n_scale - channel;
     if (some > n - at) some = n - at;
     if (w->run > 1) scale_channel(w->factor, w->scale[channel], x + at, some);
-    else scale_each(w->factor, w->scale + channel, x + at, some);
+    else scale_by_channels(w->factor, w->scale + channel, x + at, some);
   }
 }
 
@@ -129,9 +129,9 @@ typedef struct scaling {
   float *x;
 } scaling;
 
-static void scale_some(int64_t begin, int64_t end, void *context) {
+static void scale_range(int64_t begin, int64_t end, void *context) {
   const scaling *s = context;
-  scale(s->weight, s->first + begin, end - begin, s->x + begin);
+  scale_elements(s->weight, s->first + begin, end - begin, s->x + begin);
 }
 
 /** Reads elements [first, first + n) and scales them; false: a failure (noted). */
@@ -142,7 +142,7 @@ static bool read_scaled(laci_net *net, const laci_net_weight *w, int64_t first, 
   lac_status st = laci_plan_read_floats(&net->plan, w->value, first, n, to, &why);
   if (st)
     laci_plan_fail(&net->plan, st, "%s: %s", net->plan.graph->values[w->value].name, why.text);
-  else laci_pool_for(net->pool, n, SCALED, scale_some, &s);
+  else laci_pool_for(net->pool, n, SCALED, scale_range, &s);
   return st == LAC_OK;
 }
 
@@ -164,7 +164,7 @@ static bool reorder_slice(void *context, int64_t first_element, int64_t n_elemen
   if (good) {
     lac_status st = laci_layout_convert(net->onednn, from, x, all ? s->wanted : to, s->out);
     good = st == LAC_OK;
-    if (all || st == LAC_NO_MEMORY) (void)laci_net_did(net, st, "reorder of weights");
+    if (all || st == LAC_NO_MEMORY) (void)laci_net_check_status(net, st, "reorder of weights");
   }
   laci_layout_destroy(from);
   laci_layout_destroy(to);
@@ -188,33 +188,35 @@ static bool read_slices(laci_net *net, const laci_net_weight *w, int64_t step,
   return good;
 }
 
-void laci_net_weight_slices(laci_net *net, const laci_net_weight *weight, laci_net_slice *visit,
-                            void *context) {
+void laci_net_visit_weight_slices(laci_net *net, const laci_net_weight *weight,
+                                  laci_net_slice *visit, void *context) {
   slices s = {.weight = weight};
   if (net->plan.status) return;
-  begin(&s);
+  plan_slices(&s);
   (void)read_slices(net, weight, s.step * s.each, visit, context);
 }
 
-bool laci_net_weight_floats(laci_net *net, const laci_net_weight *weight, float *to) {
+bool laci_net_read_weight_floats(laci_net *net, const laci_net_weight *weight, float *to) {
   return !net->plan.status && read_scaled(net, weight, 0, laci_shape_count(&weight->shape), to);
 }
 
-static bool fill(laci_net *net, slices *s) {
+static bool fill_weight(laci_net *net, slices *s) {
   return read_slices(net, s->weight, s->step * s->each, reorder_slice, s);
 }
 
-int laci_net_weight_as(laci_net *net, const laci_net_weight *weight, const laci_layout *wanted) {
+int laci_net_weight_in_layout(laci_net *net, const laci_net_weight *weight,
+                              const laci_layout *wanted) {
   slices s = {.net = net, .weight = weight, .wanted = wanted};
   laci_layout *md = NULL;
   if (net->plan.status) return -1;
   int buffer = weight_buffer(net, laci_layout_bytes(wanted), weight->value);
   if (buffer < 0) return -1;
   s.out = net->buffers[buffer].data;
-  begin(&s);
-  if (!fill(net, &s) && !net->plan.status) {
+  plan_slices(&s);
+  if (!fill_weight(net, &s) && !net->plan.status) {
     s.step = weight->shape.dims[s.slow];
-    if (!fill(net, &s)) laci_plan_fail(&net->plan, LAC_UNSUPPORTED, "oneDNN has no such weights");
+    if (!fill_weight(net, &s))
+      laci_plan_fail(&net->plan, LAC_UNSUPPORTED, "oneDNN has no such weights");
   }
   if (!net->plan.status && !laci_layout_copy(&md, wanted)) laci_plan_no_memory(&net->plan);
   return laci_net_tensor_new(net, &weight->shape, LACI_ELEMENT_F32, md, buffer);
@@ -222,7 +224,7 @@ int laci_net_weight_as(laci_net *net, const laci_net_weight *weight, const laci_
 
 /* ---- Zeros ---- */
 
-const laci_engine_weight *laci_net_known(const laci_net *net, int value) {
+const laci_engine_weight *laci_net_weight_facts(const laci_net *net, int value) {
   for (int at = 0; at < net->n_weights; at++) {
     if (net->weights[at].value == value) return &net->weights[at];
   }
@@ -245,7 +247,7 @@ static double sampled_share(const laci_net *net, int value) {
 }
 
 double laci_net_kept_share(const laci_net *net, int value) {
-  const laci_engine_weight *known = laci_net_known(net, value);
+  const laci_engine_weight *known = laci_net_weight_facts(net, value);
   laci_constant *c = net->plan.values[value].constant;
   if (known && known->packing && known->rows) {
     return (double)known->packing->row_values / (double)known->packing->columns;
@@ -256,9 +258,9 @@ double laci_net_kept_share(const laci_net *net, int value) {
 
 /* ---- Unscaled, row-major ---- */
 
-int laci_net_vector(laci_net *net, const float *floats, int64_t n) {
+int laci_net_weight_from_floats(laci_net *net, const float *floats, int64_t n) {
   laci_shape shape = laci_shape_of(1, &n);
-  laci_layout *md = laci_net_dense(net, &shape, LACI_ELEMENT_F32);
+  laci_layout *md = laci_net_dense_layout(net, &shape, LACI_ELEMENT_F32);
   int buffer = weight_buffer(net, (size_t)n * sizeof *floats, -1);
   if (buffer >= 0) memcpy(net->buffers[buffer].data, floats, (size_t)n * sizeof *floats);
   return laci_net_tensor_new(net, &shape, LACI_ELEMENT_F32, md, buffer);
@@ -271,7 +273,7 @@ static int floats_tensor(laci_net *net, int value) {
   laci_constant *c = net->plan.values[value].constant;
   size_t bytes = (size_t)c->count * sizeof(float);
   if (!laci_plan_floats(&net->plan, value)) return -1;
-  laci_layout *md = laci_net_dense(net, shape, LACI_ELEMENT_F32);
+  laci_layout *md = laci_net_dense_layout(net, shape, LACI_ELEMENT_F32);
   int buffer = laci_net_buffer_new(net, LACI_PLACE_WEIGHT, bytes);
   if (buffer >= 0) {
     net->buffers[buffer].data = c->owned;
@@ -284,7 +286,7 @@ static int floats_tensor(laci_net *net, int value) {
 }
 
 static int integers_tensor(laci_net *net, int value) {
-  laci_buf *buf = laci_plan_constant_buf(&net->plan, value);
+  laci_buf *buf = laci_plan_copy_constant(&net->plan, value);
   size_t bytes = buf ? (size_t)buf->count * sizeof *buf->i : 0;
   int buffer = buf ? weight_buffer(net, bytes, value) : -1;
   if (buffer >= 0) memcpy(net->buffers[buffer].data, buf->i, bytes);

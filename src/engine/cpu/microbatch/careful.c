@@ -10,8 +10,8 @@
 #include "engine/cpu/microbatch/microbatch_in.h"
 #include "graph/infer.h"
 
-static lac_status make(laci_microbatches *stages, const laci_engine_options *options,
-                       laci_net **net, lac_error *err) {
+static lac_status make_careful_net(laci_microbatches *stages, const laci_engine_options *options,
+                                   laci_net **net, lac_error *err) {
   const laci_net_place place = {.pool = stages->pool};
   laci_engine_options careful = *options;
   careful.finite = LACI_FINITE_CAREFUL;
@@ -26,13 +26,13 @@ static lac_status make(laci_microbatches *stages, const laci_engine_options *opt
 static const char *careless_node(const laci_microbatches *stages) {
   const char *node = NULL;
   for (int at = 0; at < stages->n && !node; at++) {
-    node = laci_net_careless(stages->stages[at].net);
+    node = laci_net_careless_node(stages->stages[at].net);
   }
   return node;
 }
 
-static lac_status keep_budget(laci_microbatches *stages, const laci_engine_options *options,
-                              lac_error *err) {
+static lac_status remember_options(laci_microbatches *stages, const laci_engine_options *options,
+                                   lac_error *err) {
   stages->fetch = options->fetch;
   stages->fetch_context = options->fetch_context;
   stages->observed = options->observer != NULL;
@@ -47,15 +47,15 @@ lac_status laci_microbatches_make_careful(laci_microbatches *stages,
                                           const laci_engine_options *options,
                                           const laci_budget *before, lac_error *err) {
   const char *node = careless_node(stages);
-  if (!node) return keep_budget(stages, options, err);
+  if (!node) return remember_options(stages, options, err);
   laci_log(LAC_LOG_WARNING,
            "%s: its weights or constants are not finite, or so large that results may not be: the "
            "network runs carefully, which is slow",
            node);
-  while (stages->n > 0) laci_microbatches_drop(stages);
+  while (stages->n > 0) laci_microbatches_destroy_last(stages);
   if (options->budget) *options->budget = *before;
   laci_stage *only = &stages->stages[0];
-  lac_status st = make(stages, options, &only->net, err);
+  lac_status st = make_careful_net(stages, options, &only->net, err);
   if (st) return st;
   *only =
       (laci_stage){.net = only->net, .micro_batches = 1, .n_steps = laci_net_step_count(only->net)};
@@ -66,7 +66,7 @@ lac_status laci_microbatches_make_careful(laci_microbatches *stages,
 }
 
 /** Creates the careful net, with the input shapes of the existing plan. */
-static lac_status make_now(laci_microbatches *stages, lac_error *err) {
+static lac_status make_careful_now(laci_microbatches *stages, lac_error *err) {
   const laci_engine_port *ports;
   const int n = laci_microbatches_inputs(stages, &ports);
   laci_input_shape *shapes = laci_alloc((size_t)n + 1, sizeof *shapes);
@@ -78,7 +78,7 @@ static lac_status make_now(laci_microbatches *stages, lac_error *err) {
                                        .fetch = stages->fetch,
                                        .fetch_context = stages->fetch_context,
                                        .budget = stages->budget};
-  lac_status st = make(stages, &options, &stages->careful, err);
+  lac_status st = make_careful_net(stages, &options, &stages->careful, err);
   laci_free(shapes);
   if (st) return st;
   const size_t n_steps = laci_net_step_count(stages->careful);
@@ -88,7 +88,7 @@ static lac_status make_now(laci_microbatches *stages, lac_error *err) {
 
 /** Returns the step of the stages with that name, searching on from `from` if there are several;
  * returns `from` if there is none, as for a node that is fused to another. */
-static size_t step_named(const laci_microbatches *stages, const char *name, size_t from) {
+static size_t find_step(const laci_microbatches *stages, const char *name, size_t from) {
   const size_t n = laci_microbatches_step_count(stages);
   for (size_t more = 0; name && more < n; more++) {
     const size_t at = (from + more) % n;
@@ -104,7 +104,7 @@ static void spread_seconds(const laci_microbatches *stages, double *seconds) {
   size_t to = 0;
   for (size_t at = 0; at < n; at++) seconds[at] = 0;
   for (size_t at = 0; at < n_own && n > 0; at++) {
-    to = step_named(stages, laci_net_step_info(stages->careful, at).name, to);
+    to = find_step(stages, laci_net_step_info(stages->careful, at).name, to);
     seconds[to] += stages->careful_seconds[at];
   }
 }
@@ -112,7 +112,7 @@ static void spread_seconds(const laci_microbatches *stages, double *seconds) {
 lac_status laci_microbatches_run_careful(laci_microbatches *stages, const laci_stage *stage,
                                          const void *const *inputs, void *const *outputs,
                                          const laci_engine_watch *watch, lac_error *err) {
-  const char *value = laci_net_suspect(stage->net);
+  const char *value = laci_net_suspect_value(stage->net);
   if (stages->observed) {
     return laci_fail(err, LAC_BAD_VALUE,
                      "%s: found a number that is NaN, infinite or above 1e9, wanted smaller ones: "
@@ -124,7 +124,7 @@ lac_status laci_microbatches_run_careful(laci_microbatches *stages, const laci_s
              "%s: a number is NaN, infinite or above 1e9: such runs are done once more, carefully, "
              "which is slow",
              value);
-    lac_status st = make_now(stages, err);
+    lac_status st = make_careful_now(stages, err);
     if (st) return st;
   }
   const bool timed = watch && watch->seconds;

@@ -46,7 +46,7 @@ static bool is_convolved(const laci_cpu_plan *plan, int value) {
   return producer >= 0 && plan->graph->nodes[producer].op == &laci_op_conv;
 }
 
-static bool moves(const laci_cpu_plan *plan, const laci_node *node) {
+static bool is_separate_step(const laci_cpu_plan *plan, const laci_node *node) {
   const laci_op *op = node->op;
   if (op == &laci_op_batch_normalization) return !is_convolved(plan, node->inputs[0]);
   return op == &laci_op_conv || op == &laci_op_max_pool || op == &laci_op_average_pool ||
@@ -70,15 +70,15 @@ static double element_bytes(const laci_cpu_plan *plan, const laci_node *node) {
 }
 
 /** Pixels of a convolution's window. */
-static int64_t kernel_of(const laci_cpu_plan *plan, const laci_node *node) {
+static int64_t count_window_pixels(const laci_cpu_plan *plan, const laci_node *node) {
   const laci_shape *w = laci_plan_shape(plan, node->inputs[1]);
   int64_t n = 1;
   for (int axis = 2; axis < w->rank; axis++) n *= w->dims[axis];
   return n;
 }
 
-static work work_of(const laci_cpu_plan *plan, const laci_node *node) {
-  work w = {.runs = moves(plan, node)};
+static work estimate_work(const laci_cpu_plan *plan, const laci_node *node) {
+  work w = {.runs = is_separate_step(plan, node)};
   if (!w.runs) w.bytes = element_bytes(plan, node);
   for (int at = 0; w.runs && at < node->n_inputs; at++) {
     const int value = node->inputs[at];
@@ -91,12 +91,12 @@ static work work_of(const laci_cpu_plan *plan, const laci_node *node) {
                                              laci_plan_shape(plan, node->inputs[1]), y) /
               (double)y->dims[0] / (plan->bf16 ? 2 : 1); /* bf16 computes two in the time of one */
     w.pixels = (double)laci_shape_count(y) / (double)(y->dims[0] * y->dims[1]);
-    w.wasted = kernel_of(plan, node) > 1 ? 320 : 40;
+    w.wasted = count_window_pixels(plan, node) > 1 ? 320 : 40;
   }
   return w;
 }
 
-static double seconds(const laci_stage_rule *rule, const work *w, int64_t images) {
+static double estimate_seconds(const laci_stage_rule *rule, const work *w, int64_t images) {
   const double bytes = w->bytes * (double)images, pixels = w->pixels * (double)images;
   const double pace = bytes > rule->cache_bytes ? rule->memory : rule->cache;
   const double overhead = pixels > 0 ? 1 + w->wasted / pixels : 1;
@@ -122,7 +122,7 @@ static bool can_be_cut(const laci_cpu_plan *plan, int value, int64_t batch) {
     n_reads++;
     const bool sums = reader->op == &laci_op_add && v->n_readers > 1;
     const bool rounds = reader->op == &laci_op_quantize_linear;
-    if (!sums && !rounds && !moves(plan, reader)) return false;
+    if (!sums && !rounds && !is_separate_step(plan, reader)) return false;
   }
   return n_reads > 0;
 }
@@ -140,7 +140,7 @@ static int last_reader(const laci_cpu_plan *plan, int value) {
  * and that later nodes, or the caller, read. NULL: no memory (noted). */
 static int *count_live(laci_cpu_plan *plan) {
   const laci_graph *graph = plan->graph;
-  int *live = laci_plan_new(plan, (size_t)graph->n_nodes, sizeof *live);
+  int *live = laci_plan_alloc(plan, (size_t)graph->n_nodes, sizeof *live);
   if (!live) return NULL;
   for (int v = 0; v < graph->n_values; v++) {
     const laci_value *value = &graph->values[v];
@@ -171,7 +171,7 @@ typedef struct search {
 } search;
 
 /** Adds the time of a node that runs for the whole batch, of any operator. */
-static void add_other(search *s, const laci_node *node) {
+static void add_unsplit_node(search *s, const laci_node *node) {
   if (node->n_inputs < 2 || node->inputs[0] < 0 || node->inputs[1] < 0) return;
   if (node->n_outputs < 1 || node->outputs[0] < 0) return;
   const laci_shape *y = laci_plan_shape(s->plan, node->outputs[0]);
@@ -181,13 +181,13 @@ static void add_other(search *s, const laci_node *node) {
 }
 
 static void add_node(search *s, const laci_node *node) {
-  const work w = work_of(s->plan, node);
-  const double before = seconds(s->rule, &w, s->batch);
+  const work w = estimate_work(s->plan, node);
+  const double before = estimate_seconds(s->rule, &w, s->batch);
   s->whole += before;
   for (int at = 0; at < s->n_micro; at++) {
     const double micro_batches = (double)(s->batch / s->micro[at]);
     const double calls = w.runs ? (micro_batches - 1) * s->rule->step_seconds : 0;
-    s->gain[at] += before - micro_batches * seconds(s->rule, &w, s->micro[at]) - calls;
+    s->gain[at] += before - micro_batches * estimate_seconds(s->rule, &w, s->micro[at]) - calls;
   }
 }
 
@@ -201,7 +201,7 @@ static void try_cut(search *s, int value) {
   }
 }
 
-static void walk(search *s, const int *live) {
+static void try_cuts(search *s, const int *live) {
   const laci_graph *graph = s->plan->graph;
   bool all = true; /* all nodes so far compute each image by itself */
   for (int n = 0; n < graph->n_nodes; n++) {
@@ -209,7 +209,7 @@ static void walk(search *s, const int *live) {
     if (!s->plan->computed[n]) continue;
     all = all && laci_node_is_per_image(s->plan, node, s->batch);
     if (all) add_node(s, node);
-    else add_other(s, node);
+    else add_unsplit_node(s, node);
     if (all && live[n] == 1 && can_be_cut(s->plan, node->outputs[0], s->batch)) {
       try_cut(s, node->outputs[0]);
     }
@@ -227,7 +227,7 @@ bool laci_stage_find_cut(laci_cpu_plan *plan, const laci_stage_rule *rule, laci_
   }
   laci_plan_find_computed(plan);
   const int *live = count_live(plan);
-  if (live) walk(&s, live);
+  if (live) try_cuts(&s, live);
   *cut = s.cut;
   return s.best > 0 && s.best >= rule->least_gain * s.whole;
 }

@@ -14,17 +14,17 @@
 #include "graph/infer.h"
 
 /** What a stage is made from. */
-typedef struct making {
+typedef struct builder {
   const laci_graph *graph;
   laci_engine_options options;
   laci_native_use use;
   laci_net_place place;
   const laci_stage_rule *rule;
   bool has_first_part; /* a part to be cut off was found */
-} making;
+} builder;
 
 /** Adds the graph of m as the next stage. */
-static lac_status add_stage(laci_microbatches *stages, const making *m, lac_error *err) {
+static lac_status add_stage(laci_microbatches *stages, const builder *m, lac_error *err) {
   laci_stage *to = &stages->stages[stages->n];
   lac_status st = LAC_OK;
   if (m->options.timings) st = laci_cpu_tune(m->graph, &m->options, err);
@@ -37,7 +37,7 @@ static lac_status add_stage(laci_microbatches *stages, const making *m, lac_erro
   return LAC_OK;
 }
 
-void laci_microbatches_drop(laci_microbatches *stages) {
+void laci_microbatches_destroy_last(laci_microbatches *stages) {
   laci_stage *last = &stages->stages[--stages->n];
   laci_net_destroy(last->net);
   laci_free(last->written);
@@ -66,11 +66,12 @@ static lac_status split(laci_microbatches *stages, const laci_graph *graph, firs
                                   .shaped = graph->inputs[0],
                                   .shaped_type = f->input};
   small.type.shape.dims[0] = f->cut.micro_batch;
-  lac_status st = laci_stage_part(&stages->memory, graph, &small, &f->part, err);
-  return !st && f->part ? laci_stage_part(&stages->memory, graph, &others, &f->rest, err) : st;
+  lac_status st = laci_stage_extract_part(&stages->memory, graph, &small, &f->part, err);
+  return !st && f->part ? laci_stage_extract_part(&stages->memory, graph, &others, &f->rest, err)
+                        : st;
 }
 
-static laci_cpu_plan plan_of(const making *m, lac_error *why) {
+static laci_cpu_plan make_plan(const builder *m, lac_error *why) {
   const laci_engine_options *o = &m->options;
   return (laci_cpu_plan){.graph = m->graph,
                          .fetch = o->fetch,
@@ -88,10 +89,10 @@ static bool same_content(const laci_constant *a, const laci_constant *b) {
 
 /** Do the part's nodes read the same constants as in the whole network? A constant that is computed
  * from the batch's size differs for a micro-batch. */
-static lac_status compare_constants(const laci_cpu_plan *whole, const making *m, bool *same,
+static lac_status compare_constants(const laci_cpu_plan *whole, const builder *m, bool *same,
                                     lac_error *err) {
   lac_error why = {0};
-  laci_cpu_plan part = plan_of(m, &why);
+  laci_cpu_plan part = make_plan(m, &why);
   const laci_graph *graph = m->graph;
   lac_status st = laci_plan_infer(&part, NULL, 0, &why);
   *same = !st;
@@ -113,17 +114,17 @@ static lac_status compare_constants(const laci_cpu_plan *whole, const making *m,
 
 /** Finds where the rule cuts the graph. A graph that cannot be planned is not cut: planning the
  * whole network will fail, too. */
-static lac_status find_first_part(laci_microbatches *stages, const making *m, first_part *f,
+static lac_status find_first_part(laci_microbatches *stages, const builder *m, first_part *f,
                                   lac_error *err) {
   lac_error why = {0};
-  laci_cpu_plan plan = plan_of(m, &why);
+  laci_cpu_plan plan = make_plan(m, &why);
   *f = (first_part){0};
   lac_status st = laci_plan_infer(&plan, m->options.shapes, m->options.n_shapes, &why);
   const bool found = !st && laci_stage_find_cut(&plan, m->rule, &f->cut);
   if (!st) st = plan.status;
   st = st == LAC_NO_MEMORY ? laci_fail_memory(err, "the plan") : LAC_OK;
   if (found && !st) {
-    making part = *m;
+    builder part = *m;
     bool same = false;
     f->input = plan.values[m->graph->inputs[0]].type;
     f->output = plan.values[f->cut.value].type;
@@ -139,8 +140,8 @@ static lac_status find_first_part(laci_microbatches *stages, const making *m, fi
 /** Allocates the value at the cut. The budget has counted the stage's ports for one micro-batch
  * only. So the input is counted here for the whole batch, unless the next stage also has it as an
  * input; the value at the cut is counted as an input of the next stage. */
-static lac_status take_written(laci_stage *s, const first_part *f, laci_budget *budget,
-                               lac_error *err) {
+static lac_status allocate_cut_value(laci_stage *s, const first_part *f, laci_budget *budget,
+                                     lac_error *err) {
   const laci_engine_port *in, *out;
   (void)laci_net_inputs(s->net, &in);
   (void)laci_net_outputs(s->net, &out);
@@ -171,9 +172,9 @@ static bool makes_micro_batch(const laci_stage *s, const first_part *f) {
 
 /** Makes the part before the cut a stage, and m the rest. *cut is false, and nothing has changed,
  * where one stage is faster or the part cannot be a separate network. */
-static lac_status cut_off(laci_microbatches *stages, making *m, bool *cut, lac_error *err) {
+static lac_status cut_off_stage(laci_microbatches *stages, builder *m, bool *cut, lac_error *err) {
   first_part f;
-  making first = *m;
+  builder first = *m;
   lac_error why = {0};
   laci_budget budget = m->options.budget ? *m->options.budget : laci_budget_of(UINT64_MAX);
   const int n = stages->n;
@@ -190,10 +191,10 @@ static lac_status cut_off(laci_microbatches *stages, making *m, bool *cut, lac_e
   if (st == LAC_BAD_SHAPE || st == LAC_UNSUPPORTED) return LAC_OK;
   if (st) return laci_fail(err, st, "%s", why.text);
   if (!makes_micro_batch(&stages->stages[n], &f)) {
-    laci_microbatches_drop(stages);
+    laci_microbatches_destroy_last(stages);
     return LAC_OK;
   }
-  st = take_written(&stages->stages[n], &f, &budget, err);
+  st = allocate_cut_value(&stages->stages[n], &f, &budget, err);
   if (!st && n == 0) {
     st = laci_engine_port_init(m->graph, m->graph->inputs[0], &f.input, &stages->input, err);
   }
@@ -215,7 +216,7 @@ enum { MOST_THREADS = 8 };
 
 /** May the network be cut? It must have one input, a batch of several images, with no observer and
  * no recomputation. */
-static bool may_cut(const laci_microbatches *stages, const making *m) {
+static bool may_cut(const laci_microbatches *stages, const builder *m) {
   const laci_engine_options *o = &m->options;
   if (laci_pool_threads(stages->pool) > MOST_THREADS) return false;
   if (o->observer || o->recompute > 0 || o->early_outputs || m->graph->n_inputs != 1) return false;
@@ -227,7 +228,7 @@ static bool may_cut(const laci_microbatches *stages, const making *m) {
   return shape->rank == 4 && shape->dims[0] > 1;
 }
 
-static lac_status finish(laci_microbatches *stages, lac_error *err) {
+static lac_status finish_stages(laci_microbatches *stages, lac_error *err) {
   size_t most = 0;
   for (int at = 0; at < stages->n; at++) {
     if (stages->stages[at].n_steps > most) most = stages->stages[at].n_steps;
@@ -238,31 +239,32 @@ static lac_status finish(laci_microbatches *stages, lac_error *err) {
 }
 
 /** Creates all stages. cut: parts may be cut off. */
-static lac_status make_all(laci_microbatches *stages, making *m, bool cut, lac_error *err) {
+static lac_status make_stages(laci_microbatches *stages, builder *m, bool cut, lac_error *err) {
   lac_status st = LAC_OK;
   while (!st && cut && stages->n < LACI_MOST_STAGES - 1 && may_cut(stages, m)) {
-    st = cut_off(stages, m, &cut, err);
+    st = cut_off_stage(stages, m, &cut, err);
   }
   if (!st) st = add_stage(stages, m, err);
-  return !st && stages->n > 1 ? finish(stages, err) : st;
+  return !st && stages->n > 1 ? finish_stages(stages, err) : st;
 }
 
 /** Creates the stages, or one stage where several need more memory than is allowed: the arenas of
  * stages exist at the same time. */
-static lac_status make_what_fits(laci_microbatches *stages, const making *m, lac_error *err) {
-  making cut = *m, whole = *m;
+static lac_status make_stages_within_budget(laci_microbatches *stages, const builder *m,
+                                            lac_error *err) {
+  builder cut = *m, whole = *m;
   const laci_budget budget = m->options.budget ? *m->options.budget : (laci_budget){0};
-  lac_status st = make_all(stages, &cut, true, err);
+  lac_status st = make_stages(stages, &cut, true, err);
   if (st != LAC_MEMORY_LIMIT || !cut.has_first_part) return st;
-  while (stages->n > 0) laci_microbatches_drop(stages);
+  while (stages->n > 0) laci_microbatches_destroy_last(stages);
   if (m->options.budget) *m->options.budget = budget;
-  return make_all(stages, &whole, false, err);
+  return make_stages(stages, &whole, false, err);
 }
 
 lac_status laci_microbatches_create(const laci_graph *graph, const laci_engine_options *options,
                                     const laci_stage_rule *rule, laci_microbatches **stages,
                                     lac_error *err) {
-  making m = {.graph = graph, .options = *options, .rule = rule};
+  builder m = {.graph = graph, .options = *options, .rule = rule};
   laci_timings *timings = NULL;
   laci_microbatches *made = laci_alloc(1, sizeof *made);
   *stages = NULL;
@@ -278,7 +280,7 @@ lac_status laci_microbatches_create(const laci_graph *graph, const laci_engine_o
   if (!st) st = laci_pool_create(options->threads, &made->pool, err);
   m.place.pool = made->pool;
   const laci_budget before = options->budget ? *options->budget : (laci_budget){0};
-  if (!st) st = make_what_fits(made, &m, err);
+  if (!st) st = make_stages_within_budget(made, &m, err);
   if (!st) st = laci_microbatches_make_careful(made, options, &before, err);
   laci_timings_close(timings);
   if (st) laci_microbatches_destroy(made);
@@ -288,7 +290,7 @@ lac_status laci_microbatches_create(const laci_graph *graph, const laci_engine_o
 
 void laci_microbatches_destroy(laci_microbatches *stages) {
   if (!stages) return;
-  while (stages->n > 0) laci_microbatches_drop(stages);
+  while (stages->n > 0) laci_microbatches_destroy_last(stages);
   laci_net_destroy(stages->careful);
   laci_pool_destroy(stages->pool);
   laci_free(stages->budget);

@@ -17,7 +17,7 @@ int laci_microbatches_inputs(const laci_microbatches *stages, const laci_engine_
 }
 
 int laci_microbatches_outputs(const laci_microbatches *stages, const laci_engine_port **ports) {
-  return laci_net_outputs(laci_microbatches_last(stages)->net, ports);
+  return laci_net_outputs(laci_microbatches_last_stage(stages)->net, ports);
 }
 
 /* The arena's bytes include the values at cuts, which live between steps. */
@@ -34,13 +34,14 @@ laci_engine_memory laci_microbatches_planned_memory(const laci_microbatches *sta
 }
 
 int laci_microbatches_threads(const laci_microbatches *stages) {
-  return laci_net_threads(laci_microbatches_last(stages)->net);
+  return laci_net_threads(laci_microbatches_last_stage(stages)->net);
 }
 
 /* ---- Steps ---- */
 
 size_t laci_microbatches_step_count(const laci_microbatches *stages) {
-  return laci_microbatches_last(stages)->first_step + laci_microbatches_last(stages)->n_steps;
+  return laci_microbatches_last_stage(stages)->first_step +
+         laci_microbatches_last_stage(stages)->n_steps;
 }
 
 laci_engine_step laci_microbatches_step_info(const laci_microbatches *stages, size_t at) {
@@ -55,7 +56,7 @@ laci_engine_step laci_microbatches_step_info(const laci_microbatches *stages, si
 }
 
 size_t laci_microbatches_output_step(const laci_microbatches *stages, int port) {
-  const laci_stage *last = laci_microbatches_last(stages);
+  const laci_stage *last = laci_microbatches_last_stage(stages);
   return last->first_step + laci_net_output_step(last->net, port);
 }
 

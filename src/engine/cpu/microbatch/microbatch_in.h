@@ -39,12 +39,12 @@ struct laci_microbatches {
   double *careful_seconds; /* [its steps] times of a watched careful run */
 };
 
-static inline const laci_stage *laci_microbatches_last(const laci_microbatches *stages) {
+static inline const laci_stage *laci_microbatches_last_stage(const laci_microbatches *stages) {
   return &stages->stages[stages->n - 1];
 }
 
 /** Destroys the last stage. */
-void laci_microbatches_drop(laci_microbatches *stages);
+void laci_microbatches_destroy_last(laci_microbatches *stages);
 /** If a stage is careless, replaces all stages by one careful stage. before: the options' budget
  * before the stages were created. Fails as laci_net_create. */
 LAC_MUST_CHECK lac_status laci_microbatches_make_careful(laci_microbatches *stages,

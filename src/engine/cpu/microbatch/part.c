@@ -7,12 +7,12 @@
 #include "graph/part.h"
 
 /** The values and nodes of the graph that a part needs. */
-typedef struct needs {
+typedef struct needed {
   bool *values; /* [n_values] */
   bool *nodes;  /* [n_nodes] */
-} needs;
+} needed;
 
-static bool makes_needed(const laci_node *node, int input, const bool *values) {
+static bool computes_needed_value(const laci_node *node, int input, const bool *values) {
   for (int at = 0; at < node->n_outputs; at++) {
     const int value = node->outputs[at];
     if (value >= 0 && value != input && values[value]) return true;
@@ -21,17 +21,18 @@ static bool makes_needed(const laci_node *node, int input, const bool *values) {
 }
 
 /** Marks the needed values and nodes, from the last node to the first. */
-static void mark(const laci_graph *graph, int input, const needs *to) {
+static void mark_needed(const laci_graph *graph, int input, const needed *to) {
   for (int n = graph->n_nodes - 1; n >= 0; n--) {
     const laci_node *node = &graph->nodes[n];
-    to->nodes[n] = makes_needed(node, input, to->values);
+    to->nodes[n] = computes_needed_value(node, input, to->values);
     for (int at = 0; at < node->n_inputs && to->nodes[n]; at++) {
       if (node->inputs[at] >= 0) to->values[node->inputs[at]] = true;
     }
   }
 }
 
-static bool needs_others(const laci_graph *graph, const laci_stage_ends *ends, const needs *to) {
+static bool needs_other_inputs(const laci_graph *graph, const laci_stage_ends *ends,
+                               const needed *to) {
   for (int at = 0; at < graph->n_inputs; at++) {
     const int value = graph->inputs[at];
     if (value != ends->input && value != ends->shaped && to->values[value]) return true;
@@ -39,15 +40,15 @@ static bool needs_others(const laci_graph *graph, const laci_stage_ends *ends, c
   return false;
 }
 
-lac_status laci_stage_part(laci_arena *arena, const laci_graph *graph, const laci_stage_ends *ends,
-                           laci_graph **part, lac_error *err) {
-  const needs to = {.values = laci_alloc((size_t)graph->n_values, sizeof *to.values),
-                    .nodes = laci_alloc((size_t)graph->n_nodes, sizeof *to.nodes)};
+lac_status laci_stage_extract_part(laci_arena *arena, const laci_graph *graph,
+                                   const laci_stage_ends *ends, laci_graph **part, lac_error *err) {
+  const needed to = {.values = laci_alloc((size_t)graph->n_values, sizeof *to.values),
+                     .nodes = laci_alloc((size_t)graph->n_nodes, sizeof *to.nodes)};
   lac_status st = to.values && to.nodes ? LAC_OK : laci_fail_memory(err, "a part of the network");
   *part = NULL;
   for (int at = 0; at < ends->n_outputs && !st; at++) to.values[ends->outputs[at]] = true;
-  if (!st) mark(graph, ends->input, &to);
-  if (!st && !needs_others(graph, ends, &to)) {
+  if (!st) mark_needed(graph, ends->input, &to);
+  if (!st && !needs_other_inputs(graph, ends, &to)) {
     const bool asks_shaped = ends->shaped >= 0 && to.values[ends->shaped];
     const laci_part_ends both = {.inputs = (const int[]){ends->input, ends->shaped},
                                  .types = (const laci_type[]){ends->type, ends->shaped_type},

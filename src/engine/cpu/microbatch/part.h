@@ -21,8 +21,8 @@ typedef struct laci_stage_ends {
  * the graph. Values and stored tensors have the same numbers as in `graph`. The part is allocated
  * in the arena and shares texts and bytes with `graph`, which must live as long. Fails
  * LAC_NO_MEMORY. */
-LAC_MUST_CHECK lac_status laci_stage_part(laci_arena *arena, const laci_graph *graph,
-                                          const laci_stage_ends *ends, laci_graph **part,
-                                          lac_error *err);
+LAC_MUST_CHECK lac_status laci_stage_extract_part(laci_arena *arena, const laci_graph *graph,
+                                                  const laci_stage_ends *ends, laci_graph **part,
+                                                  lac_error *err);
 
 #endif

@@ -64,7 +64,7 @@ static bool has_images(const laci_cpu_plan *plan, int value, int64_t batch) {
 }
 
 /** Is it a constant that broadcasts to all images of a result of that rank? */
-static bool is_spread(const laci_cpu_plan *plan, int value, int rank) {
+static bool is_same_for_images(const laci_cpu_plan *plan, int value, int rank) {
   const laci_shape *shape = laci_plan_shape(plan, value);
   return laci_plan_is_constant(plan, value) &&
          (shape->rank < rank || (shape->rank == rank && shape->dims[0] == 1));
@@ -76,7 +76,7 @@ static bool elements_fit(const laci_cpu_plan *plan, const laci_node *node, int64
     const int value = node->inputs[at];
     const bool images =
         value >= 0 && laci_plan_shape(plan, value)->rank == rank && has_images(plan, value, batch);
-    if (value >= 0 && !images && !is_spread(plan, value, rank)) return false;
+    if (value >= 0 && !images && !is_same_for_images(plan, value, rank)) return false;
   }
   return true;
 }
@@ -94,19 +94,19 @@ static bool window_fits(laci_cpu_plan *plan, const laci_node *node) {
   size_t n = 0;
   const int rank = laci_plan_shape(plan, node->inputs[0])->rank;
   if (node->op == &laci_op_pad) {
-    return laci_plan_zero_pads(plan, node, &pads) && pads.before[0] == 0 && pads.after[0] == 0;
+    return laci_plan_read_zero_pads(plan, node, &pads) && pads.before[0] == 0 && pads.after[0] == 0;
   }
   if (node->op == &laci_op_transpose) {
     const int64_t *perm = laci_node_ints(node, "perm", &n);
     return n > 0 && perm[0] == 0;
   }
   if (node->op != &laci_op_reduce_mean) return true;
-  return laci_plan_reduced_axes(plan, node, rank, axes) && !axes[0] &&
+  return laci_plan_read_reduced_axes(plan, node, rank, axes) && !axes[0] &&
          laci_node_int(node, "keepdims", 1) == 1;
 }
 
 /** Are the constants one number for each channel, or one for all? */
-static bool line_fits(const laci_node *node) {
+static bool is_per_channel(const laci_node *node) {
   if (node->op == &laci_op_batch_normalization) return laci_plan_is_inference_norm(node);
   return laci_node_int(node, "axis", 1) == 1 && laci_node_int(node, "block_size", 0) == 0;
 }
@@ -138,7 +138,7 @@ bool laci_node_is_per_image(laci_cpu_plan *plan, const laci_node *node, int64_t 
              window_fits(plan, node);
     case BY_LINE:
       return has_images(plan, node->inputs[0], batch) && others_are_constant(plan, node) &&
-             line_fits(node);
+             is_per_channel(node);
     default: return false;
   }
 }

@@ -8,7 +8,7 @@ typedef struct stage_watch {
   size_t first_step;
 } stage_watch;
 
-static lac_status between(void *context, size_t step, lac_error *err) {
+static lac_status call_between(void *context, size_t step, lac_error *err) {
   const stage_watch *w = context;
   return w->all->between(w->all->context, w->first_step + step, err);
 }
@@ -29,7 +29,7 @@ static lac_status run_watched(laci_microbatches *stages, const laci_stage *s, in
   const laci_engine_watch mine = {
       .begins = watch->begins && first ? watch->begins + s->first_step : NULL,
       .seconds = !sums || first ? sums : stages->seconds,
-      .between = watch->between && last ? between : NULL,
+      .between = watch->between && last ? call_between : NULL,
       .context = &own,
       .keeps_on = watch->keeps_on,
   };
@@ -47,7 +47,7 @@ static lac_status run_micro_batch(laci_microbatches *stages, const laci_stage *s
                : laci_net_run(s->net, ports.inputs, ports.outputs, NULL, err);
 }
 
-static bool is_sure(const laci_stage *s) { return !laci_net_suspect(s->net); }
+static bool is_all_finite(const laci_stage *s) { return !laci_net_suspect_value(s->net); }
 
 /** Runs all micro-batches of a stage that is not the last one. from: its input, for the whole
  * batch. */
@@ -56,7 +56,8 @@ static lac_status run_micro_batches(laci_microbatches *stages, const laci_stage 
                                     lac_error *err) {
   lac_status st = LAC_OK;
   for (int64_t micro_batch = 0;
-       micro_batch < s->micro_batches && !st && (micro_batch == 0 || is_sure(s)); micro_batch++) {
+       micro_batch < s->micro_batches && !st && (micro_batch == 0 || is_all_finite(s));
+       micro_batch++) {
     const void *in = from + (size_t)micro_batch * s->bytes_read;
     void *out = s->written + (size_t)micro_batch * s->bytes_written;
     st = run_micro_batch(stages, s, micro_batch, (stage_ports){&in, &out}, watch, err);
@@ -67,23 +68,23 @@ static lac_status run_micro_batches(laci_microbatches *stages, const laci_stage 
 lac_status laci_microbatches_run(laci_microbatches *stages, const void *const *inputs,
                                  void *const *outputs, const laci_engine_watch *watch,
                                  lac_error *err) {
-  const laci_stage *last = laci_microbatches_last(stages);
+  const laci_stage *last = laci_microbatches_last_stage(stages);
   if (stages->n == 1) {
     lac_status st = laci_net_run(last->net, inputs, outputs, watch, err);
-    if (st || is_sure(last)) return st;
+    if (st || is_all_finite(last)) return st;
     return laci_microbatches_run_careful(stages, last, inputs, outputs, watch, err);
   }
   const void *from = inputs[0];
   for (const laci_stage *s = stages->stages; s < last; s++) {
     lac_status st = run_micro_batches(stages, s, from, watch, err);
-    if (!st && !is_sure(s))
+    if (!st && !is_all_finite(s))
       st = laci_microbatches_run_careful(stages, s, inputs, outputs, watch, err);
-    if (st || !is_sure(s)) return st;
+    if (st || !is_all_finite(s)) return st;
     from = s->written;
   }
   const void *const read[] = {from, inputs[0]}; /* the second is read if the part asks for the shape
                                                    of the graph's input */
   lac_status st = run_micro_batch(stages, last, 0, (stage_ports){read, outputs}, watch, err);
-  if (st || is_sure(last)) return st;
+  if (st || is_all_finite(last)) return st;
   return laci_microbatches_run_careful(stages, last, inputs, outputs, watch, err);
 }

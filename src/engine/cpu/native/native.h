@@ -41,13 +41,13 @@ void laci_native_destroy(laci_net *net);
 
 /** For convolutions, products, pools and sums that are chosen layers. */
 laci_lower_supports laci_native_fits;
-laci_lower_function laci_native_lower;
+laci_lower_function laci_lower_native;
 /** For gradients of chosen layers' weights, under masks. */
 laci_lower_supports laci_native_gradient_fits;
-laci_lower_function laci_native_gradient_lower;
+laci_lower_function laci_lower_native_gradient;
 /** For batch normalizations with constant parameters, where only chosen layers read the result. */
 laci_lower_supports laci_native_norm_fits;
-laci_lower_function laci_native_norm_lower;
+laci_lower_function laci_lower_native_norm;
 /** For products of few rows with a constant matrix of many zeros, by kernel/sparse/vector.
  * native/algorithms/vector.c */
 laci_lower_supports laci_product_sparse_fits;
@@ -58,21 +58,21 @@ bool laci_vector_may_gain(const laci_net *net, int64_t n_weights);
 bool laci_vector_gains(const laci_net *net, double kept);
 /** Returns how many bytes these products save by storing their matrices without zeros. */
 double laci_product_sparse_saves(laci_net *net);
-laci_lower_function laci_product_sparse;
+laci_lower_function laci_lower_product_sparse;
 /** For batch normalization of training in HWC16N (kernel/sparse/image_norm.h), where a native layer
  * writes the input or reads the result; and for its gradient. native/train/norm.c */
 laci_lower_supports laci_image_norm_fits, laci_image_norm_gradient_fits;
-laci_lower_function laci_image_norm_lower, laci_image_norm_lower_gradient;
+laci_lower_function laci_lower_image_norm, laci_lower_image_norm_gradient;
 /** For the sum of two values in HWC16N, in training. native/train/sum.c */
 laci_lower_supports laci_image_sum_fits;
-laci_lower_function laci_image_sum_lower;
+laci_lower_function laci_lower_image_sum;
 /** For 3x3 convolutions of bf16 in training, and the gradient of their input, by
  * kernel/convolution/winograd.h. Weights are dense. native/train/blocked_winograd.c */
 laci_lower_supports laci_conv_winograd_fits;
-laci_lower_function laci_conv_winograd;
+laci_lower_function laci_lower_conv_winograd;
 /** For ConvGradWeight of bf16, by kernel/convolution/weight_gradient.h.
  * native/train/blocked_weight_gradient.c */
 laci_lower_supports laci_conv_bf16_gradient_fits;
-laci_lower_function laci_conv_bf16_gradient;
+laci_lower_function laci_lower_conv_bf16_gradient;
 
 #endif

@@ -90,10 +90,10 @@ static inline dnnl_status_t laci_pd_eltwise_gradient(dnnl_primitive_desc_t *pd,
 
 #else /* ---- version 2 ---- */
 
-static inline dnnl_status_t laci_pd_hinted(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
-                                           dnnl_status_t made, const void *operation,
-                                           const_dnnl_primitive_desc_t hint,
-                                           const_dnnl_primitive_attr_t attr) {
+static inline dnnl_status_t laci_pd_create_hinted(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                                  dnnl_status_t made, const void *operation,
+                                                  const_dnnl_primitive_desc_t hint,
+                                                  const_dnnl_primitive_attr_t attr) {
   return made == dnnl_success ? dnnl_primitive_desc_create(pd, operation, attr, engine, hint)
                               : made;
 }
@@ -105,7 +105,7 @@ static inline dnnl_status_t laci_pd_conv_input_gradient(dnnl_primitive_desc_t *p
   dnnl_convolution_desc_t op;
   dnnl_status_t st = dnnl_dilated_convolution_backward_data_desc_init(
       &op, md.alg, md.src, md.weights, md.dst, w->strides, w->dilates, w->pads_begin, w->pads_end);
-  return laci_pd_hinted(pd, engine, st, &op, hint, attr);
+  return laci_pd_create_hinted(pd, engine, st, &op, hint, attr);
 }
 static inline dnnl_status_t laci_pd_conv_weight_gradient(dnnl_primitive_desc_t *pd,
                                                          dnnl_engine_t engine, laci_dnnl_triple md,
@@ -116,7 +116,7 @@ static inline dnnl_status_t laci_pd_conv_weight_gradient(dnnl_primitive_desc_t *
   dnnl_status_t st = dnnl_dilated_convolution_backward_weights_desc_init(
       &op, md.alg, md.src, md.weights, NULL, md.dst, w->strides, w->dilates, w->pads_begin,
       w->pads_end);
-  return laci_pd_hinted(pd, engine, st, &op, hint, attr);
+  return laci_pd_create_hinted(pd, engine, st, &op, hint, attr);
 }
 static inline dnnl_status_t laci_pd_batch_norm_train(dnnl_primitive_desc_t *pd,
                                                      dnnl_engine_t engine, laci_md_view md,
@@ -125,7 +125,7 @@ static inline dnnl_status_t laci_pd_batch_norm_train(dnnl_primitive_desc_t *pd,
   dnnl_batch_normalization_desc_t op;
   dnnl_status_t st =
       dnnl_batch_normalization_forward_desc_init(&op, dnnl_forward_training, md, epsilon, flags);
-  return laci_pd_of(pd, engine, st, &op, attr);
+  return laci_pd_create(pd, engine, st, &op, attr);
 }
 static inline dnnl_status_t laci_pd_batch_norm_gradient(dnnl_primitive_desc_t *pd,
                                                         dnnl_engine_t engine, laci_md_view md,
@@ -135,7 +135,7 @@ static inline dnnl_status_t laci_pd_batch_norm_gradient(dnnl_primitive_desc_t *p
   dnnl_batch_normalization_desc_t op;
   dnnl_status_t st =
       dnnl_batch_normalization_backward_desc_init(&op, dnnl_backward, md, md, epsilon, flags);
-  return laci_pd_hinted(pd, engine, st, &op, hint, attr);
+  return laci_pd_create_hinted(pd, engine, st, &op, hint, attr);
 }
 static inline dnnl_status_t laci_pd_pool_train(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
                                                dnnl_alg_kind_t alg, const laci_md_view md[2],
@@ -145,7 +145,7 @@ static inline dnnl_status_t laci_pd_pool_train(dnnl_primitive_desc_t *pd, dnnl_e
   dnnl_status_t st =
       dnnl_pooling_v2_forward_desc_init(&op, dnnl_forward_training, alg, md[0], md[1], w->strides,
                                         w->kernel, w->dilates, w->pads_begin, w->pads_end);
-  return laci_pd_of(pd, engine, st, &op, attr);
+  return laci_pd_create(pd, engine, st, &op, attr);
 }
 static inline dnnl_status_t laci_pd_pool_gradient(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
                                                   dnnl_alg_kind_t alg, const laci_md_view md[2],
@@ -155,7 +155,7 @@ static inline dnnl_status_t laci_pd_pool_gradient(dnnl_primitive_desc_t *pd, dnn
   dnnl_pooling_v2_desc_t op;
   dnnl_status_t st = dnnl_pooling_v2_backward_desc_init(
       &op, alg, md[0], md[1], w->strides, w->kernel, w->dilates, w->pads_begin, w->pads_end);
-  return laci_pd_hinted(pd, engine, st, &op, hint, attr);
+  return laci_pd_create_hinted(pd, engine, st, &op, hint, attr);
 }
 static inline dnnl_status_t laci_pd_eltwise_train(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
                                                   dnnl_alg_kind_t alg, const float ab[2],
@@ -164,7 +164,7 @@ static inline dnnl_status_t laci_pd_eltwise_train(dnnl_primitive_desc_t *pd, dnn
   dnnl_eltwise_desc_t op;
   dnnl_status_t st =
       dnnl_eltwise_forward_desc_init(&op, dnnl_forward_training, alg, md, ab[0], ab[1]);
-  return laci_pd_of(pd, engine, st, &op, attr);
+  return laci_pd_create(pd, engine, st, &op, attr);
 }
 static inline dnnl_status_t laci_pd_eltwise_gradient(dnnl_primitive_desc_t *pd,
                                                      dnnl_engine_t engine, dnnl_alg_kind_t alg,
@@ -173,7 +173,7 @@ static inline dnnl_status_t laci_pd_eltwise_gradient(dnnl_primitive_desc_t *pd,
                                                      const_dnnl_primitive_attr_t attr) {
   dnnl_eltwise_desc_t op;
   dnnl_status_t st = dnnl_eltwise_backward_desc_init(&op, alg, md, md, ab[0], ab[1]);
-  return laci_pd_hinted(pd, engine, st, &op, hint, attr);
+  return laci_pd_create_hinted(pd, engine, st, &op, hint, attr);
 }
 
 #endif

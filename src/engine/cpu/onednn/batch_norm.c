@@ -16,30 +16,30 @@ static int output_of(const laci_node *node, int port) {
 /* ---- By statistics that are constants ---- */
 
 /** Writes the tensors of mean, variance, scale and shift, in that order, as weights. */
-static void norm_parameters(laci_net *net, const laci_node *node, int tensors[4]) {
+static void read_norm_parameters(laci_net *net, const laci_node *node, int tensors[4]) {
   static const int ports[] = {3, 4, 1, 2};
   for (int at = 0; at < 4; at++) {
     int value = node->inputs[ports[at]];
     const float *floats = laci_plan_floats(&net->plan, value);
     int64_t n = laci_shape_count(laci_plan_shape(&net->plan, value));
-    tensors[at] = floats && !net->plan.status ? laci_net_vector(net, floats, n) : -1;
+    tensors[at] = floats && !net->plan.status ? laci_net_weight_from_floats(net, floats, n) : -1;
   }
 }
 
-void laci_norm_constant(laci_net *net, const laci_fused *fused) {
+void laci_lower_norm_constant(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_primitive *pd = NULL;
   int p[4];
   const laci_function *first = fused->n_posts > 0 ? &fused->posts[0].function : NULL;
   bool relu = first && first->kind == LACI_FUNCTION_RELU && first->alpha == 0;
   int flags = LACI_NORM_GIVEN | (relu ? LACI_NORM_RELU : 0);
-  int from = laci_net_whole(net, laci_net_read(net, node->inputs[0])),
+  int from = laci_net_make_whole(net, laci_net_read(net, node->inputs[0])),
       to = laci_net_result_like(net, from, true);
-  norm_parameters(net, node, p);
+  read_norm_parameters(net, node, p);
   if (net->plan.status) return;
   lac_status st = laci_primitive_batch_norm(&pd, net->onednn, net->tensors[from].md,
                                             laci_node_float(node, "epsilon", 1e-5f), flags);
-  if (!laci_net_did(net, st, "batch norm")) return;
+  if (!laci_net_check_status(net, st, "batch norm")) return;
   laci_net_step_add(net, fused, pd, 6,
                     (const int[][2]){{LACI_ARG_SRC, from},
                                      {LACI_ARG_DST, to},
@@ -48,7 +48,7 @@ void laci_norm_constant(laci_net *net, const laci_fused *fused) {
                                      {LACI_ARG_SCALE, p[2]},
                                      {LACI_ARG_SHIFT, p[3]}});
   for (int at = relu; at < fused->n_posts; at++) {
-    to = laci_net_apply(net, fused, to, &fused->posts[at].function);
+    to = laci_net_apply_function(net, fused, to, &fused->posts[at].function);
   }
   laci_net_bind(net, fused->output, to);
 }
@@ -74,38 +74,38 @@ static lac_status update_running(laci_net *net, laci_net_step *step, lac_error *
   return LAC_OK;
 }
 
-int laci_norm_vector(laci_net *net, int64_t n) {
+int laci_norm_new_vector(laci_net *net, int64_t n) {
   laci_shape shape = laci_shape_of(1, &n);
-  laci_layout *md = laci_net_dense(net, &shape, LACI_ELEMENT_F32);
+  laci_layout *md = laci_net_dense_layout(net, &shape, LACI_ELEMENT_F32);
   int tensor = md ? laci_net_result(net, &shape, LACI_ELEMENT_F32, md) : -1;
   laci_layout_destroy(md);
   return tensor;
 }
 
-int laci_norm_input(laci_net *net, int value) {
-  return laci_net_as_dense(net, laci_net_read(net, value), LACI_ELEMENT_F32);
+int laci_norm_read_vector(laci_net *net, int value) {
+  return laci_net_convert_to_dense(net, laci_net_read(net, value), LACI_ELEMENT_F32);
 }
 
-void laci_norm_running(laci_net *net, const laci_node *node, int mean, int var) {
+void laci_norm_update_running(laci_net *net, const laci_node *node, int mean, int var) {
   const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
   bool wanted = false;
   for (int at = 3; at < node->n_outputs; at++) {
     wanted = wanted || (node->outputs[at] >= 0 && net->plan.values[node->outputs[at]].n_uses > 0);
   }
-  running *r = wanted ? laci_plan_new(&net->plan, 1, sizeof *r) : NULL;
+  running *r = wanted ? laci_plan_alloc(&net->plan, 1, sizeof *r) : NULL;
   if (!r) return;
   int64_t n = laci_shape_count(x) / x->dims[1];
   *r = (running){.channels = x->dims[1],
                  .momentum = laci_node_float(node, "momentum", 0.9f),
                  .unbiased = n > 1 ? (float)((double)n / (double)(n - 1)) : 1};
-  int after[2] = {laci_norm_vector(net, x->dims[1]), laci_norm_vector(net, x->dims[1])};
+  int after[2] = {laci_norm_new_vector(net, x->dims[1]), laci_norm_new_vector(net, x->dims[1])};
   int tensors[] = {mean,
                    var,
-                   laci_norm_input(net, node->inputs[3]),
-                   laci_norm_input(net, node->inputs[4]),
+                   laci_norm_read_vector(net, node->inputs[3]),
+                   laci_norm_read_vector(net, node->inputs[4]),
                    after[0],
                    after[1]};
-  laci_net_step *step = laci_net_step_code(net, node, update_running, 6, tensors);
+  laci_net_step *step = laci_net_step_add_code(net, node, update_running, 6, tensors);
   if (!step) return;
   step->context = r;
   step->what = "running statistics";
@@ -118,7 +118,7 @@ void laci_norm_running(laci_net *net, const laci_node *node, int mean, int var) 
 
 bool laci_norm_is_fixed(const laci_node *node) { return laci_node_int(node, "fixed", 0) != 0; }
 
-bool laci_norm_given(const laci_net *net, const laci_node *node, int from[2]) {
+bool laci_norm_has_given_statistics(const laci_net *net, const laci_node *node, int from[2]) {
   const bool fixed = laci_norm_is_fixed(node);
   for (int at = 0; at < 2; at++) from[at] = fixed ? node->inputs[3 + at] : output_of(node, 1 + at);
   return fixed || (net->recomputing && from[0] >= 0 && from[1] >= 0);
@@ -126,24 +126,25 @@ bool laci_norm_given(const laci_net *net, const laci_node *node, int from[2]) {
 
 static float epsilon_of(const laci_node *node) { return laci_node_float(node, "epsilon", 1e-5f); }
 
-void laci_norm_train(laci_net *net, const laci_fused *fused) {
+void laci_lower_norm_train(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   int known[] = {output_of(node, 1), output_of(node, 2)};
   int from[2], flags = 0;
-  bool given = laci_norm_given(net, node, from);
+  bool given = laci_norm_has_given_statistics(net, node, from);
   laci_primitive *pd = NULL;
   if (fused->n_posts > 0) flags |= LACI_NORM_RELU;
   if (given) flags |= LACI_NORM_GIVEN;
-  int x = laci_net_whole(net, laci_net_read(net, node->inputs[0]));
-  int scale = laci_norm_input(net, node->inputs[1]), shift = laci_norm_input(net, node->inputs[2]);
+  int x = laci_net_make_whole(net, laci_net_read(net, node->inputs[0]));
+  int scale = laci_norm_read_vector(net, node->inputs[1]),
+      shift = laci_norm_read_vector(net, node->inputs[2]);
   int64_t channels = laci_plan_shape(&net->plan, node->inputs[0])->dims[1];
   int y = laci_net_result_like(net, x, true);
-  int mean = given ? laci_norm_input(net, from[0]) : laci_norm_vector(net, channels);
-  int var = given ? laci_norm_input(net, from[1]) : laci_norm_vector(net, channels);
+  int mean = given ? laci_norm_read_vector(net, from[0]) : laci_norm_new_vector(net, channels);
+  int var = given ? laci_norm_read_vector(net, from[1]) : laci_norm_new_vector(net, channels);
   if (net->plan.status) return;
   lac_status st = laci_primitive_batch_norm_train(&pd, net->onednn, net->tensors[x].md,
                                                   epsilon_of(node), flags);
-  if (!laci_net_did(net, st, "batch norm of training")) return;
+  if (!laci_net_check_status(net, st, "batch norm of training")) return;
   int workspace = fused->n_posts > 0 ? laci_net_workspace(net, fused->node, pd) : -1;
   laci_net_step_add(net, fused, pd, workspace >= 0 ? 7 : 6,
                     (const int[][2]){{LACI_ARG_SRC, x},
@@ -157,10 +158,10 @@ void laci_norm_train(laci_net *net, const laci_fused *fused) {
   if (net->recomputing) return;
   if (known[0] >= 0) laci_net_bind(net, known[0], mean);
   if (known[1] >= 0) laci_net_bind(net, known[1], var);
-  laci_norm_running(net, node, mean, var);
+  laci_norm_update_running(net, node, mean, var);
 }
 
-void laci_norm_train_gradient(laci_net *net, const laci_fused *fused) {
+void laci_lower_norm_train_gradient(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   int forward = net->plan.graph->values[node->inputs[3]].producer;
   int workspace = forward >= 0 ? net->workspaces[forward] : -1;
@@ -169,7 +170,7 @@ void laci_norm_train_gradient(laci_net *net, const laci_fused *fused) {
   laci_primitive *hint = NULL, *pd = NULL;
   if (workspace >= 0) flags |= LACI_NORM_RELU;
   if (laci_norm_is_fixed(node)) flags |= LACI_NORM_GIVEN;
-  int x = laci_net_whole(net, laci_net_read(net, node->inputs[1]));
+  int x = laci_net_make_whole(net, laci_net_read(net, node->inputs[1]));
   if (x < 0) return;
   const laci_layout *md = net->tensors[x].md;
   float epsilon = epsilon_of(node);
@@ -177,11 +178,13 @@ void laci_norm_train_gradient(laci_net *net, const laci_fused *fused) {
   lac_status st = laci_primitive_batch_norm_train(&hint, net->onednn, md, epsilon, flags);
   if (!st) { st = laci_primitive_batch_norm_gradient(&pd, net->onednn, md, epsilon, flags, hint); }
   laci_primitive_destroy(hint);
-  if (!laci_net_did(net, st, "gradient of batch norm")) return;
-  int dy = laci_net_as(net, laci_net_read(net, node->inputs[0]), md, laci_net_dt(net));
-  int scale = laci_norm_input(net, node->inputs[2]);
-  int mean = laci_norm_input(net, node->inputs[3]), var = laci_norm_input(net, node->inputs[4]);
-  int dscale = laci_norm_vector(net, channels), dshift = laci_norm_vector(net, channels);
+  if (!laci_net_check_status(net, st, "gradient of batch norm")) return;
+  int dy =
+      laci_net_convert(net, laci_net_read(net, node->inputs[0]), md, laci_net_float_element(net));
+  int scale = laci_norm_read_vector(net, node->inputs[2]);
+  int mean = laci_norm_read_vector(net, node->inputs[3]),
+      var = laci_norm_read_vector(net, node->inputs[4]);
+  int dscale = laci_norm_new_vector(net, channels), dshift = laci_norm_new_vector(net, channels);
   int dx = laci_net_result_like(net, dy, true);
   laci_net_step_add(net, fused, pd, 8 + reads_shift + (workspace >= 0),
                     (const int[][2]){{LACI_ARG_SRC, x},

@@ -47,7 +47,7 @@ static inline const char *laci_pd_name(const_dnnl_primitive_desc_t pd) {
 }
 
 /* Does the implementation have another name than `wanted`? NULL: any name will do. */
-static inline bool laci_pd_is_other(const_dnnl_primitive_desc_t pd, const char *wanted) {
+static inline bool laci_pd_has_other_name(const_dnnl_primitive_desc_t pd, const char *wanted) {
   return wanted && strcmp(laci_pd_name(pd), wanted) != 0;
 }
 
@@ -74,7 +74,7 @@ static inline bool laci_pd_fails(const_dnnl_primitive_desc_t pd) {
 /* Is the implementation not acceptable, so that the next one is to be tried? */
 static inline bool laci_pd_is_refused(const_dnnl_primitive_desc_t pd, const laci_dnnl_window *w,
                                       const char *wanted) {
-  return laci_pd_is_other(pd, wanted) || laci_pd_misreads(pd, w) || laci_pd_fails(pd);
+  return laci_pd_has_other_name(pd, wanted) || laci_pd_misreads(pd, w) || laci_pd_fails(pd);
 }
 
 #if DNNL_VERSION_MAJOR >= 3
@@ -154,8 +154,8 @@ static inline dnnl_status_t laci_post_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind
 }
 
 /* Advances pd to the first implementation that is accepted. */
-static inline dnnl_status_t laci_pd_go_on(dnnl_primitive_desc_t pd, const laci_dnnl_window *w,
-                                          const char *wanted) {
+static inline dnnl_status_t laci_pd_skip_refused(dnnl_primitive_desc_t pd,
+                                                 const laci_dnnl_window *w, const char *wanted) {
   dnnl_status_t st = dnnl_success;
   while (!st && laci_pd_is_refused(pd, w, wanted)) st = dnnl_primitive_desc_next_impl(pd);
   if (st) (void)dnnl_primitive_desc_destroy(pd);
@@ -170,7 +170,7 @@ static inline dnnl_status_t laci_pd_conv(dnnl_primitive_desc_t *pd, dnnl_engine_
   dnnl_status_t st = dnnl_convolution_forward_primitive_desc_create(
       pd, engine, how.kind, how.alg, md[0], md[1], md[2], md[3], w->strides, w->dilates,
       w->pads_begin, w->pads_end, attr);
-  return st ? st : laci_pd_go_on(*pd, w, how.name);
+  return st ? st : laci_pd_skip_refused(*pd, w, how.name);
 }
 static inline dnnl_status_t laci_pd_pool(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
                                          dnnl_alg_kind_t alg, const laci_md_view md[2],
@@ -239,7 +239,7 @@ typedef const dnnl_memory_desc_t *laci_md_view;
 static inline void laci_md_drop(laci_md md) { laci_free(md); }
 
 /* Keeps a descriptor that a call of version 2 has filled, or frees it after a failure. */
-static inline bool laci_md_made(laci_md *md, dnnl_status_t status) {
+static inline bool laci_md_keep_or_free(laci_md *md, dnnl_status_t status) {
   if (status == dnnl_success) return true;
   laci_md_drop(*md);
   *md = NULL;
@@ -255,19 +255,20 @@ static inline bool laci_md_strided(laci_md *md, int n, const int64_t *dims, dnnl
   dnnl_dims_t d = {0}, t = {0};
   laci_dims_copy(d, n, dims);
   laci_dims_copy(t, n, strides);
-  return laci_md_made(md, dnnl_memory_desc_init_by_strides(*md, n, d, dt, t));
+  return laci_md_keep_or_free(md, dnnl_memory_desc_init_by_strides(*md, n, d, dt, t));
 }
 static inline bool laci_md_any(laci_md *md, int n, const int64_t *dims, dnnl_data_type_t dt) {
   if (!laci_md_reserve(md)) return false;
   dnnl_dims_t d = {0};
   laci_dims_copy(d, n, dims);
-  return laci_md_made(md, dnnl_memory_desc_init_by_tag(*md, n, d, dt, dnnl_format_tag_any));
+  return laci_md_keep_or_free(md, dnnl_memory_desc_init_by_tag(*md, n, d, dt, dnnl_format_tag_any));
 }
 static inline bool laci_md_tagged(laci_md *md, int n, const int64_t *dims, dnnl_data_type_t dt,
                                   dnnl_format_tag_t tag) {
   dnnl_dims_t d = {0};
   laci_dims_copy(d, n, dims);
-  return laci_md_reserve(md) && laci_md_made(md, dnnl_memory_desc_init_by_tag(*md, n, d, dt, tag));
+  return laci_md_reserve(md) &&
+         laci_md_keep_or_free(md, dnnl_memory_desc_init_by_tag(*md, n, d, dt, tag));
 }
 static inline bool laci_md_copy(laci_md *md, laci_md_view of) {
   if (!laci_md_reserve(md)) return false;
@@ -280,17 +281,17 @@ static inline bool laci_md_part(laci_md *md, laci_md_view of, int n, const int64
   dnnl_dims_t d = {0}, o = {0};
   laci_dims_copy(d, n, dims);
   laci_dims_copy(o, n, offsets);
-  return laci_md_made(md, dnnl_memory_desc_init_submemory(*md, of, d, o));
+  return laci_md_keep_or_free(md, dnnl_memory_desc_init_submemory(*md, of, d, o));
 }
 static inline bool laci_md_permuted(laci_md *md, laci_md_view of, const int *places) {
   if (!laci_md_reserve(md)) return false;
-  return laci_md_made(md, dnnl_memory_desc_permute_axes(*md, of, places));
+  return laci_md_keep_or_free(md, dnnl_memory_desc_permute_axes(*md, of, places));
 }
 static inline bool laci_md_reshaped(laci_md *md, laci_md_view of, int n, const int64_t *dims) {
   if (!laci_md_reserve(md)) return false;
   dnnl_dims_t d = {0};
   laci_dims_copy(d, n, dims);
-  return laci_md_made(md, dnnl_memory_desc_reshape(*md, of, n, d));
+  return laci_md_keep_or_free(md, dnnl_memory_desc_reshape(*md, of, n, d));
 }
 static inline bool laci_md_layout(laci_md_view md, int n, int64_t *strides, int64_t *offset) {
   if (md->format_kind != dnnl_blocked || md->format_desc.blocking.inner_nblks > 0) return false;
@@ -314,16 +315,17 @@ static inline dnnl_status_t laci_post_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind
 
 /* Makes a primitive descriptor from an operation descriptor, if the latter could be initialized
  * (`made`). */
-static inline dnnl_status_t laci_pd_of(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
-                                       dnnl_status_t made, const void *operation,
-                                       const_dnnl_primitive_attr_t attr) {
+static inline dnnl_status_t laci_pd_create(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                           dnnl_status_t made, const void *operation,
+                                           const_dnnl_primitive_attr_t attr) {
   return made == dnnl_success ? dnnl_primitive_desc_create(pd, operation, attr, engine, NULL)
                               : made;
 }
 /* Finds the first implementation that is accepted. */
-static inline dnnl_status_t laci_pd_find(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
-                                         const void *operation, const laci_dnnl_window *w,
-                                         const char *wanted, const_dnnl_primitive_attr_t attr) {
+static inline dnnl_status_t laci_pd_find_accepted(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                                  const void *operation, const laci_dnnl_window *w,
+                                                  const char *wanted,
+                                                  const_dnnl_primitive_attr_t attr) {
   dnnl_primitive_desc_iterator_t all;
   dnnl_status_t st = dnnl_primitive_desc_iterator_create(&all, operation, attr, engine, NULL);
   if (st) return st;
@@ -344,7 +346,7 @@ static inline dnnl_status_t laci_pd_conv(dnnl_primitive_desc_t *pd, dnnl_engine_
   dnnl_status_t st = dnnl_dilated_convolution_forward_desc_init(
       &op, how.kind, how.alg, md[0], md[1], md[2], md[3], w->strides, w->dilates, w->pads_begin,
       w->pads_end);
-  return st ? st : laci_pd_find(pd, engine, &op, w, how.name, attr);
+  return st ? st : laci_pd_find_accepted(pd, engine, &op, w, how.name, attr);
 }
 static inline dnnl_status_t laci_pd_pool(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
                                          dnnl_alg_kind_t alg, const laci_md_view md[2],
@@ -354,14 +356,14 @@ static inline dnnl_status_t laci_pd_pool(dnnl_primitive_desc_t *pd, dnnl_engine_
   dnnl_status_t st =
       dnnl_pooling_v2_forward_desc_init(&op, dnnl_forward_inference, alg, md[0], md[1], w->strides,
                                         w->kernel, w->dilates, w->pads_begin, w->pads_end);
-  return laci_pd_of(pd, engine, st, &op, attr);
+  return laci_pd_create(pd, engine, st, &op, attr);
 }
 static inline dnnl_status_t laci_pd_matmul(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
                                            const laci_md_view md[4],
                                            const_dnnl_primitive_attr_t attr) {
   dnnl_matmul_desc_t op;
   dnnl_status_t st = dnnl_matmul_desc_init(&op, md[0], md[1], md[2], md[3]);
-  return laci_pd_of(pd, engine, st, &op, attr);
+  return laci_pd_create(pd, engine, st, &op, attr);
 }
 static inline dnnl_status_t laci_pd_eltwise(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
                                             dnnl_alg_kind_t alg, const float ab[2], laci_md_view md,
@@ -369,14 +371,14 @@ static inline dnnl_status_t laci_pd_eltwise(dnnl_primitive_desc_t *pd, dnnl_engi
   dnnl_eltwise_desc_t op;
   dnnl_status_t st =
       dnnl_eltwise_forward_desc_init(&op, dnnl_forward_inference, alg, md, ab[0], ab[1]);
-  return laci_pd_of(pd, engine, st, &op, attr);
+  return laci_pd_create(pd, engine, st, &op, attr);
 }
 static inline dnnl_status_t laci_pd_binary(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
                                            dnnl_alg_kind_t alg, const laci_md_view md[3],
                                            const_dnnl_primitive_attr_t attr) {
   dnnl_binary_desc_t op;
   dnnl_status_t st = dnnl_binary_desc_init(&op, alg, md[0], md[1], md[2]);
-  return laci_pd_of(pd, engine, st, &op, attr);
+  return laci_pd_create(pd, engine, st, &op, attr);
 }
 static inline dnnl_status_t laci_pd_batch_norm(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
                                                laci_md_view md, float epsilon, unsigned flags,
@@ -384,7 +386,7 @@ static inline dnnl_status_t laci_pd_batch_norm(dnnl_primitive_desc_t *pd, dnnl_e
   dnnl_batch_normalization_desc_t op;
   dnnl_status_t st =
       dnnl_batch_normalization_forward_desc_init(&op, dnnl_forward_inference, md, epsilon, flags);
-  return laci_pd_of(pd, engine, st, &op, attr);
+  return laci_pd_create(pd, engine, st, &op, attr);
 }
 static inline dnnl_status_t laci_pd_layer_norm(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
                                                laci_md_view md, float epsilon, unsigned flags,
@@ -392,7 +394,7 @@ static inline dnnl_status_t laci_pd_layer_norm(dnnl_primitive_desc_t *pd, dnnl_e
   dnnl_layer_normalization_desc_t op;
   dnnl_status_t st = dnnl_layer_normalization_forward_desc_init(&op, dnnl_forward_inference, md,
                                                                 NULL, epsilon, flags);
-  return laci_pd_of(pd, engine, st, &op, attr);
+  return laci_pd_create(pd, engine, st, &op, attr);
 }
 static inline dnnl_status_t laci_pd_softmax(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
                                             dnnl_alg_kind_t alg, laci_md_view md, int axis,
@@ -400,14 +402,14 @@ static inline dnnl_status_t laci_pd_softmax(dnnl_primitive_desc_t *pd, dnnl_engi
   dnnl_softmax_v2_desc_t op;
   dnnl_status_t st =
       dnnl_softmax_v2_forward_desc_init(&op, dnnl_forward_inference, alg, md, md, axis);
-  return laci_pd_of(pd, engine, st, &op, attr);
+  return laci_pd_create(pd, engine, st, &op, attr);
 }
 static inline dnnl_status_t laci_pd_reduction(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
                                               dnnl_alg_kind_t alg, const laci_md_view md[2],
                                               float p, const_dnnl_primitive_attr_t attr) {
   dnnl_reduction_desc_t op;
   dnnl_status_t st = dnnl_reduction_desc_init(&op, alg, md[0], md[1], p, 0);
-  return laci_pd_of(pd, engine, st, &op, attr);
+  return laci_pd_create(pd, engine, st, &op, attr);
 }
 static inline dnnl_status_t laci_pd_resample(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
                                              dnnl_alg_kind_t alg, const laci_md_view md[2],
@@ -415,7 +417,7 @@ static inline dnnl_status_t laci_pd_resample(dnnl_primitive_desc_t *pd, dnnl_eng
   dnnl_resampling_desc_t op;
   dnnl_status_t st =
       dnnl_resampling_forward_desc_init(&op, dnnl_forward_inference, alg, NULL, md[0], md[1]);
-  return laci_pd_of(pd, engine, st, &op, attr);
+  return laci_pd_create(pd, engine, st, &op, attr);
 }
 static inline dnnl_status_t laci_pd_concat(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, int n,
                                            int axis, const laci_md_view *sources,

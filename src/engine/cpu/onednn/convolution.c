@@ -48,13 +48,13 @@ int laci_conv_bias(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const float *bias =
       laci_plan_has_input(node, 2) ? laci_plan_floats(&net->plan, node->inputs[2]) : NULL;
-  if (!fused->scale) return bias ? laci_net_vector(net, bias, fused->channels) : -1;
+  if (!fused->scale) return bias ? laci_net_weight_from_floats(net, bias, fused->channels) : -1;
   float *sum = laci_alloc((size_t)fused->channels, sizeof *sum);
   if (!sum) laci_plan_no_memory(&net->plan);
   for (int64_t c = 0; c < fused->channels && sum; c++) {
     sum[c] = (bias ? bias[c] * fused->scale[c] : 0) + fused->shift[c];
   }
-  int tensor = sum ? laci_net_vector(net, sum, fused->channels) : -1;
+  int tensor = sum ? laci_net_weight_from_floats(net, sum, fused->channels) : -1;
   laci_free(sum);
   return tensor;
 }
@@ -76,27 +76,29 @@ static void read_conv(const laci_net *net, const laci_fused *fused, conv *c) {
   *c = (conv){.x = laci_plan_shape(&net->plan, node->inputs[0]),
               .y = laci_plan_shape(&net->plan, node->outputs[0]),
               .groups = laci_node_int(node, "group", 1),
-              .result = laci_net_result_dt(net, fused->output)};
-  c->weight = laci_conv_grouped(stored, c->groups);
-  (void)laci_conv_window(node, c->x, c->y, stored->dims + 2, &c->window);
+              .result = laci_net_result_element(net, fused->output)};
+  c->weight = laci_conv_grouped_shape(stored, c->groups);
+  (void)laci_conv_read_window(node, c->x, c->y, stored->dims + 2, &c->window);
 }
 
 /** Makes a layout in blocks of 16 channels, or one that the primitive chooses if 16 does not divide
  * the channels. */
-static laci_layout *blocks_or_any(laci_net *net, const laci_shape *shape, laci_element dt) {
-  laci_layout *md = laci_net_blocks(net, shape, dt);
-  return md ? md : laci_net_any(net, shape, dt);
+static laci_layout *make_blocks_or_any_layout(laci_net *net, const laci_shape *shape,
+                                              laci_element dt) {
+  laci_layout *md = laci_net_blocks_layout(net, shape, dt);
+  return md ? md : laci_net_any_layout(net, shape, dt);
 }
 
 /** Describes a primitive for c, with input and output in blocks or in layouts that oneDNN chooses.
  * A status of refusal does not fail the plan. */
 static lac_status try_conv(laci_net *net, const conv *c, laci_conv_algorithm alg, bool blocks,
                            const laci_posts *attr, laci_primitive **pd) {
-  laci_element dt = laci_net_dt(net);
-  laci_layout *src = blocks ? blocks_or_any(net, c->x, dt) : laci_net_any(net, c->x, dt);
-  laci_layout *dst =
-      blocks ? blocks_or_any(net, c->y, c->result) : laci_net_any(net, c->y, c->result);
-  laci_layout *w = laci_net_any(net, &c->weight, dt);
+  laci_element dt = laci_net_float_element(net);
+  laci_layout *src =
+      blocks ? make_blocks_or_any_layout(net, c->x, dt) : laci_net_any_layout(net, c->x, dt);
+  laci_layout *dst = blocks ? make_blocks_or_any_layout(net, c->y, c->result)
+                            : laci_net_any_layout(net, c->y, c->result);
+  laci_layout *w = laci_net_any_layout(net, &c->weight, dt);
   lac_status st = LAC_NO_MEMORY;
   *pd = NULL;
   if (!net->plan.status) {
@@ -138,7 +140,7 @@ static laci_primitive *choose_conv(laci_net *net, const conv *c, const laci_post
     laci_primitive_destroy(pd);
   }
   lac_status st = try_conv(net, c, LACI_CONV_DIRECT, false, attr, &pd);
-  return laci_net_did(net, st, "convolution") ? pd : NULL;
+  return laci_net_check_status(net, st, "convolution") ? pd : NULL;
 }
 
 /** Multiplications of the direct algorithm: of all convolutions, of those that gain by Winograd's
@@ -201,13 +203,14 @@ void laci_conv_choose_blocks(laci_net *net) {
 static int conv_step(laci_net *net, const laci_fused *fused, laci_primitive *pd,
                      const laci_shape *weight, int bias, int sum) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  laci_element dt = laci_net_result_dt(net, fused->output);
+  laci_element dt = laci_net_result_element(net, fused->output);
   const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
   const laci_layout *src = laci_primitive_layout(pd, LACI_ARG_SRC);
   const laci_layout *dst = laci_primitive_layout(pd, LACI_ARG_DST);
-  int x = laci_net_as(net, laci_net_read(net, node->inputs[0]), src, laci_net_dt(net));
+  int x =
+      laci_net_convert(net, laci_net_read(net, node->inputs[0]), src, laci_net_float_element(net));
   const laci_net_weight dense = laci_conv_weight(net, fused, weight);
-  int w = laci_net_weight_as(net, &dense, laci_primitive_layout(pd, LACI_ARG_WEIGHTS));
+  int w = laci_net_weight_in_layout(net, &dense, laci_primitive_layout(pd, LACI_ARG_WEIGHTS));
   int to;
   if (sum >= 0) {
     to = laci_net_sum_target(net, laci_net_read(net, sum), dst, dt);
@@ -233,7 +236,7 @@ typedef struct swish_work {
   float *x;
 } swish_work;
 
-static void swish_some(int64_t begin, int64_t end, void *context) {
+static void swish_range(int64_t begin, int64_t end, void *context) {
   const swish_work *w = context;
   w->swish(w->x + begin, end - begin);
 }
@@ -243,13 +246,13 @@ static lac_status run_swish(laci_net *net, laci_net_step *step, lac_error *err) 
   size_t bytes = laci_layout_bytes(net->tensors[step->tensors[0]].md);
   swish_work w = {.swish = laci_swish_now(), .x = laci_net_data(net, step->tensors[0])};
   (void)err;
-  laci_pool_for(net->pool, (int64_t)(bytes / sizeof(float)), SWISH_GRAIN, swish_some, &w);
+  laci_pool_for(net->pool, (int64_t)(bytes / sizeof(float)), SWISH_GRAIN, swish_range, &w);
   return LAC_OK;
 }
 
 static void swish_step(laci_net *net, const laci_fused *fused, int tensor) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  laci_net_step *step = laci_net_step_code(net, node, run_swish, 1, &tensor);
+  laci_net_step *step = laci_net_step_add_code(net, node, run_swish, 1, &tensor);
   if (!step) return;
   step->what = "swish in place";
   step->kernel = "swish";
@@ -266,7 +269,7 @@ static bool drop_swish(const laci_net *net, laci_fused *fused) {
   return true;
 }
 
-void laci_conv_dense(laci_net *net, const laci_fused *whole) {
+void laci_lower_conv_dense(laci_net *net, const laci_fused *whole) {
   laci_fused fused = *whole;
   int sum, to = -1;
   conv c;
@@ -274,8 +277,8 @@ void laci_conv_dense(laci_net *net, const laci_fused *whole) {
   bool swish = drop_swish(net, &fused);
   laci_shape channels = laci_shape_of(1, &fused.channels);
   int bias = laci_conv_bias(net, &fused);
-  laci_posts *attr = laci_net_posts(net, &fused, &sum);
-  c.bias = bias >= 0 ? laci_net_dense(net, &channels, LACI_ELEMENT_F32) : NULL;
+  laci_posts *attr = laci_net_create_posts(net, &fused, &sum);
+  c.bias = bias >= 0 ? laci_net_dense_layout(net, &channels, LACI_ELEMENT_F32) : NULL;
   laci_primitive *pd = net->plan.status ? NULL : choose_conv(net, &c, attr);
   if (pd) to = conv_step(net, &fused, pd, &c.weight, bias, sum);
   if (to >= 0 && swish) swish_step(net, &fused, to);

@@ -13,11 +13,11 @@ typedef struct laci_window laci_window;
 /** Fills the window from the node's attributes. The end pads follow from the output's size, which
  * shape inference has found (ceil_mode and auto_pad included). False: oneDNN does not support the
  * window. */
-bool laci_conv_window(const laci_node *node, const laci_shape *x, const laci_shape *y,
-                      const int64_t *kernel, laci_window *window);
+bool laci_conv_read_window(const laci_node *node, const laci_shape *x, const laci_shape *y,
+                           const int64_t *kernel, laci_window *window);
 /** Returns the weight's shape with an axis for groups, [g, out / g, in / g, kernel], if there are
  * several groups; else as it is. */
-laci_shape laci_conv_grouped(const laci_shape *weight, int64_t groups);
+laci_shape laci_conv_grouped_shape(const laci_shape *weight, int64_t groups);
 /** Is Winograd's algorithm possible: window 3x3, stride 1, and a multiple of a block of channels?
  * It needs 2.25 (tiles of 2x2) to 4 (4x4) times fewer products. */
 bool laci_conv_allows_winograd(const laci_net *net, const laci_shape *x, const laci_shape *y,
@@ -30,7 +30,7 @@ laci_lower_supports laci_conv_constant_fits;
 
 /* ---- convolution.c ---- */
 
-laci_lower_function laci_conv_dense;
+laci_lower_function laci_lower_conv_dense;
 /** Returns the weights multiplied by the fused scale, with the axes of `shape`. */
 laci_net_weight laci_conv_weight(const laci_net *net, const laci_fused *fused,
                                  const laci_shape *shape);
@@ -48,6 +48,6 @@ void laci_conv_choose_blocks(laci_net *net);
 
 /** Convolutions of training, whose weights change, by oneDNN. convolution_train.c */
 laci_lower_supports laci_conv_values_fit;
-laci_lower_function laci_conv_values;
+laci_lower_function laci_lower_conv_values;
 
 #endif

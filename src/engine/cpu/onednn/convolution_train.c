@@ -26,9 +26,9 @@ static void conv_clear(conv *c) {
 
 /** Makes a layout in blocks of 16 channels if `blocks` is set and 16 divides the channels; else one
  * that the primitive chooses. */
-static laci_layout *blocks_or_any(laci_net *net, const laci_shape *shape, bool blocks) {
-  laci_layout *md = blocks ? laci_net_blocks(net, shape, laci_net_dt(net)) : NULL;
-  return md ? md : laci_net_any(net, shape, laci_net_dt(net));
+static laci_layout *make_blocks_or_any_layout(laci_net *net, const laci_shape *shape, bool blocks) {
+  laci_layout *md = blocks ? laci_net_blocks_layout(net, shape, laci_net_float_element(net)) : NULL;
+  return md ? md : laci_net_any_layout(net, shape, laci_net_float_element(net));
 }
 
 /** Describes the forward primitive, with Winograd's algorithm or without. */
@@ -48,7 +48,7 @@ static bool values_fit(const laci_net *net, const laci_node *node, const int val
   laci_window window;
   *why = "a window that oneDNN lacks";
   return x->rank >= 3 && weight->rank == x->rank &&
-         laci_conv_window(node, x, y, weight->dims + 2, &window);
+         laci_conv_read_window(node, x, y, weight->dims + 2, &window);
 }
 
 static void conv_describe(laci_net *net, const laci_node *node, const int values[3], conv *c) {
@@ -56,24 +56,25 @@ static void conv_describe(laci_net *net, const laci_node *node, const int values
   int64_t groups = laci_node_int(node, "group", 1);
   *c = (conv){.x = *laci_plan_shape(&net->plan, values[0]),
               .y = *laci_plan_shape(&net->plan, values[2])};
-  (void)laci_conv_window(node, &c->x, &c->y, weight->dims + 2, &c->window);
+  (void)laci_conv_read_window(node, &c->x, &c->y, weight->dims + 2, &c->window);
   bool blocks = net->blocks && laci_conv_allows_blocks(&c->x, &c->y, groups);
-  c->weight = laci_conv_grouped(weight, groups);
-  c->md_x = blocks_or_any(net, &c->x, blocks);
-  c->md_weight = laci_net_any(net, &c->weight, laci_net_dt(net));
-  c->md_y = blocks_or_any(net, &c->y, blocks);
+  c->weight = laci_conv_grouped_shape(weight, groups);
+  c->md_x = make_blocks_or_any_layout(net, &c->x, blocks);
+  c->md_weight = laci_net_any_layout(net, &c->weight, laci_net_float_element(net));
+  c->md_y = make_blocks_or_any_layout(net, &c->y, blocks);
   c->winograd = blocks && laci_conv_allows_winograd(net, &c->x, &c->y, groups, &c->window);
 }
 
 /** Returns a tensor of a weight that changes from step to step, in the wanted layout. */
-static int conv_weight(laci_net *net, int value, const conv *c, const laci_layout *wanted) {
+static int read_conv_weight(laci_net *net, int value, const conv *c, const laci_layout *wanted) {
   int tensor = laci_net_read(net, value);
   if (c->weight.rank != c->x.rank) {
     laci_element dt = LACI_ELEMENT_F32;
-    tensor = laci_net_as_dense(net, tensor, dt);
-    tensor = laci_net_view(net, tensor, &c->weight, laci_net_dense(net, &c->weight, dt), false);
+    tensor = laci_net_convert_to_dense(net, tensor, dt);
+    tensor =
+        laci_net_view(net, tensor, &c->weight, laci_net_dense_layout(net, &c->weight, dt), false);
   }
-  return laci_net_as(net, tensor, wanted, laci_net_dt(net));
+  return laci_net_convert(net, tensor, wanted, laci_net_float_element(net));
 }
 
 /** Describes the best available forward primitive. NULL after a failure. */
@@ -81,7 +82,8 @@ static laci_primitive *choose_forward(laci_net *net, const conv *c, const laci_l
   laci_primitive *pd = NULL;
   if (net->plan.status) return NULL;
   if (c->winograd && try_forward(net, c, bias, true, &pd) == LAC_OK) return pd;
-  return laci_net_did(net, try_forward(net, c, bias, false, &pd), "convolution") ? pd : NULL;
+  return laci_net_check_status(net, try_forward(net, c, bias, false, &pd), "convolution") ? pd
+                                                                                          : NULL;
 }
 
 bool laci_conv_values_fit(laci_net *net, const laci_fused *fused, const char **why) {
@@ -89,23 +91,24 @@ bool laci_conv_values_fit(laci_net *net, const laci_fused *fused, const char **w
   return values_fit(net, node, (int[]){node->inputs[0], node->inputs[1], fused->output}, why);
 }
 
-void laci_conv_values(laci_net *net, const laci_fused *fused) {
+void laci_lower_conv_values(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  laci_element dt = laci_net_dt(net);
+  laci_element dt = laci_net_float_element(net);
   laci_layout *bias_md = NULL;
   int bias = -1;
   conv c = {0};
   const int values[] = {node->inputs[0], node->inputs[1], fused->output};
   conv_describe(net, node, values, &c);
   if (laci_plan_has_input(node, 2)) {
-    bias_md = laci_net_dense(net, laci_plan_shape(&net->plan, node->inputs[2]), LACI_ELEMENT_F32);
-    bias = laci_net_as_dense(net, laci_net_read(net, node->inputs[2]), LACI_ELEMENT_F32);
+    bias_md =
+        laci_net_dense_layout(net, laci_plan_shape(&net->plan, node->inputs[2]), LACI_ELEMENT_F32);
+    bias = laci_net_convert_to_dense(net, laci_net_read(net, node->inputs[2]), LACI_ELEMENT_F32);
   }
   laci_primitive *pd = choose_forward(net, &c, bias_md);
   if (!pd) goto out;
   const laci_layout *src = laci_primitive_layout(pd, LACI_ARG_SRC);
-  int x = laci_net_as(net, laci_net_read(net, node->inputs[0]), src, dt);
-  int w = conv_weight(net, node->inputs[1], &c, laci_primitive_layout(pd, LACI_ARG_WEIGHTS));
+  int x = laci_net_convert(net, laci_net_read(net, node->inputs[0]), src, dt);
+  int w = read_conv_weight(net, node->inputs[1], &c, laci_primitive_layout(pd, LACI_ARG_WEIGHTS));
   int y = laci_net_result(net, &c.y, dt, laci_primitive_layout(pd, LACI_ARG_DST));
   laci_net_step_add(
       net, fused, pd, bias >= 0 ? 4 : 3,
@@ -143,7 +146,7 @@ static laci_primitive *choose_gradient(laci_net *net, const conv *c, const laci_
     return pd;
   }
   lac_status st = try_gradient(net, c, LACI_CONV_DIRECT, md, describe, &pd);
-  return laci_net_did(net, st, what) ? pd : NULL;
+  return laci_net_check_status(net, st, what) ? pd : NULL;
 }
 
 /* ---- Gradients ---- */
@@ -155,7 +158,7 @@ static bool grad_input_fits(laci_net *net, const laci_fused *fused, const char *
 
 static void lower_grad_input(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  laci_element dt = laci_net_dt(net);
+  laci_element dt = laci_net_float_element(net);
   laci_primitive *pd = NULL;
   conv c = {0};
   conv_describe(net, node, (int[]){fused->output, node->inputs[1], node->inputs[0]}, &c);
@@ -166,8 +169,8 @@ static void lower_grad_input(laci_net *net, const laci_fused *fused) {
   }
   if (pd) {
     const laci_layout *dy_md = laci_primitive_layout(pd, LACI_ARG_DIFF_DST);
-    int dy = laci_net_as(net, laci_net_read(net, node->inputs[0]), dy_md, dt);
-    int w = conv_weight(net, node->inputs[1], &c, laci_primitive_layout(pd, LACI_ARG_WEIGHTS));
+    int dy = laci_net_convert(net, laci_net_read(net, node->inputs[0]), dy_md, dt);
+    int w = read_conv_weight(net, node->inputs[1], &c, laci_primitive_layout(pd, LACI_ARG_WEIGHTS));
     int dx = laci_net_result(net, &c.x, dt, laci_primitive_layout(pd, LACI_ARG_DIFF_SRC));
     laci_net_step_add(
         net, fused, pd, 3,
@@ -184,11 +187,11 @@ static bool grad_weight_fits(laci_net *net, const laci_fused *fused, const char 
 
 static void lower_grad_weight(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  laci_element dt = laci_net_dt(net);
+  laci_element dt = laci_net_float_element(net);
   laci_primitive *pd = NULL;
   conv c = {0};
   conv_describe(net, node, (int[]){node->inputs[0], fused->output, node->inputs[1]}, &c);
-  laci_layout *dw_md = laci_net_any(net, &c.weight, LACI_ELEMENT_F32);
+  laci_layout *dw_md = laci_net_any_layout(net, &c.weight, LACI_ELEMENT_F32);
   if (dw_md && !net->plan.status) {
     const laci_layout *const md[] = {c.md_x, dw_md, c.md_y};
     pd = choose_gradient(net, &c, md, laci_primitive_conv_weight_gradient,
@@ -197,8 +200,8 @@ static void lower_grad_weight(laci_net *net, const laci_fused *fused) {
   if (pd) {
     const laci_layout *x_md = laci_primitive_layout(pd, LACI_ARG_SRC);
     const laci_layout *dy_md = laci_primitive_layout(pd, LACI_ARG_DIFF_DST);
-    int x = laci_net_as(net, laci_net_read(net, node->inputs[0]), x_md, dt);
-    int dy = laci_net_as(net, laci_net_read(net, node->inputs[1]), dy_md, dt);
+    int x = laci_net_convert(net, laci_net_read(net, node->inputs[0]), x_md, dt);
+    int dy = laci_net_convert(net, laci_net_read(net, node->inputs[1]), dy_md, dt);
     int dw = laci_net_result(net, &c.weight, LACI_ELEMENT_F32,
                              laci_primitive_layout(pd, LACI_ARG_DIFF_WEIGHTS));
     laci_net_step_add(
@@ -211,15 +214,16 @@ static void lower_grad_weight(laci_net *net, const laci_fused *fused) {
 }
 
 const laci_implementation laci_implementations_conv_grad_input[] = {
-    {"zeros left out, by our kernels", LACI_TAKES_NOTHING, laci_native_fits, laci_native_lower},
-    {"winograd of bf16", LACI_TAKES_NOTHING, laci_conv_winograd_fits, laci_conv_winograd},
-    {"oneDNN's", LACI_TAKES_NOTHING, grad_input_fits, lower_grad_input},
+    {"zeros left out, by our kernels", LACI_FUSIBLE_NOTHING, laci_native_fits, laci_lower_native},
+    {"winograd of bf16", LACI_FUSIBLE_NOTHING, laci_conv_winograd_fits, laci_lower_conv_winograd},
+    {"oneDNN's", LACI_FUSIBLE_NOTHING, grad_input_fits, lower_grad_input},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_conv_grad_weight[] = {
-    {"kept weights alone, by our kernels", LACI_TAKES_NOTHING, laci_native_gradient_fits,
-     laci_native_gradient_lower},
-    {"bf16 pairs", LACI_TAKES_NOTHING, laci_conv_bf16_gradient_fits, laci_conv_bf16_gradient},
-    {"oneDNN's", LACI_TAKES_NOTHING, grad_weight_fits, lower_grad_weight},
+    {"kept weights alone, by our kernels", LACI_FUSIBLE_NOTHING, laci_native_gradient_fits,
+     laci_lower_native_gradient},
+    {"bf16 pairs", LACI_FUSIBLE_NOTHING, laci_conv_bf16_gradient_fits,
+     laci_lower_conv_bf16_gradient},
+    {"oneDNN's", LACI_FUSIBLE_NOTHING, grad_weight_fits, lower_grad_weight},
     {.name = NULL},
 };

@@ -9,8 +9,8 @@
 
 enum { WINOGRAD_MIN_SIDE = 7 }; /* least rows and columns of the output for Winograd's algorithm */
 
-bool laci_conv_window(const laci_node *node, const laci_shape *x, const laci_shape *y,
-                      const int64_t *kernel, laci_window *w) {
+bool laci_conv_read_window(const laci_node *node, const laci_shape *x, const laci_shape *y,
+                           const int64_t *kernel, laci_window *w) {
   size_t n;
   const char *automatic = laci_node_text(node, "auto_pad", "NOTSET");
   const int64_t *strides = laci_node_ints(node, "strides", &n);
@@ -35,7 +35,7 @@ bool laci_conv_window(const laci_node *node, const laci_shape *x, const laci_sha
   return true;
 }
 
-laci_shape laci_conv_grouped(const laci_shape *weight, int64_t groups) {
+laci_shape laci_conv_grouped_shape(const laci_shape *weight, int64_t groups) {
   if (groups == 1) return *weight;
   laci_shape s = {.rank = weight->rank + 1};
   s.dims[0] = groups;
@@ -77,6 +77,6 @@ bool laci_conv_constant_fits(laci_net *net, const laci_fused *fused, const char 
   const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
   const laci_shape *weight = laci_plan_shape(&net->plan, node->inputs[1]);
   *why = "a window that oneDNN lacks";
-  return laci_conv_window(node, x, laci_plan_shape(&net->plan, node->outputs[0]), weight->dims + 2,
-                          &w);
+  return laci_conv_read_window(node, x, laci_plan_shape(&net->plan, node->outputs[0]),
+                               weight->dims + 2, &w);
 }

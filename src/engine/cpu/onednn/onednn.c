@@ -16,7 +16,7 @@ _Static_assert(LACI_MOST_AXES == DNNL_MAX_NDIMS, "oneDNN's layouts have so many 
 
 /* ---- The library ---- */
 
-void laci_onednn_cap(void) {
+void laci_onednn_cap_isa(void) {
 #if defined(__x86_64__)
   laci_cpu_level level = laci_cpu();
   if (level == LACI_CPU_ANY) (void)dnnl_set_max_cpu_isa(dnnl_cpu_isa_sse41);
@@ -71,7 +71,7 @@ static dnnl_data_type_t type_of(laci_element element) {
   }
 }
 
-static bool give(bool good, laci_md md, laci_layout **made) {
+static bool give_layout(bool good, laci_md md, laci_layout **made) {
   *made = good ? (laci_layout *)(void *)md : NULL;
   return good;
 }
@@ -80,13 +80,13 @@ bool laci_layout_strided(laci_layout **made, int n, const int64_t *dims, laci_el
                          const int64_t *strides) {
   laci_md md = NULL;
   bool good = laci_md_strided(&md, n, dims, type_of(element), strides);
-  return give(good, md, made);
+  return give_layout(good, md, made);
 }
 
 bool laci_layout_any(laci_layout **made, int n, const int64_t *dims, laci_element element) {
   laci_md md = NULL;
   bool good = laci_md_any(&md, n, dims, type_of(element));
-  return give(good, md, made);
+  return give_layout(good, md, made);
 }
 
 bool laci_layout_blocks(laci_layout **made, const int64_t *dims, int channels,
@@ -94,32 +94,32 @@ bool laci_layout_blocks(laci_layout **made, const int64_t *dims, int channels,
   laci_md md = NULL;
   const dnnl_format_tag_t tag = channels == 8 ? dnnl_nChw8c : dnnl_nChw16c;
   bool good = laci_md_tagged(&md, 4, dims, type_of(element), tag);
-  return give(good, md, made);
+  return give_layout(good, md, made);
 }
 
 bool laci_layout_copy(laci_layout **made, const laci_layout *of) {
   laci_md md = NULL;
   bool good = laci_md_copy(&md, laci_md_of(of));
-  return give(good, md, made);
+  return give_layout(good, md, made);
 }
 
 bool laci_layout_part(laci_layout **made, const laci_layout *of, int n, const int64_t *dims,
                       const int64_t *offsets) {
   laci_md md = NULL;
   bool good = laci_md_part(&md, laci_md_of(of), n, dims, offsets);
-  return give(good, md, made);
+  return give_layout(good, md, made);
 }
 
 bool laci_layout_permuted(laci_layout **made, const laci_layout *of, const int *places) {
   laci_md md = NULL;
   bool good = laci_md_permuted(&md, laci_md_of(of), places);
-  return give(good, md, made);
+  return give_layout(good, md, made);
 }
 
 bool laci_layout_reshaped(laci_layout **made, const laci_layout *of, int n, const int64_t *dims) {
   laci_md md = NULL;
   bool good = laci_md_reshaped(&md, laci_md_of(of), n, dims);
-  return give(good, md, made);
+  return give_layout(good, md, made);
 }
 
 bool laci_layout_strides(const laci_layout *of, int n, int64_t *strides, int64_t *offset) {
@@ -207,7 +207,7 @@ bool laci_primitive_is_reference(const laci_primitive *p) {
   return strncmp(laci_primitive_kernel(p), "ref", 3) == 0;
 }
 
-static const_dnnl_primitive_desc_t made_desc(const laci_primitive *p) {
+static const_dnnl_primitive_desc_t primitive_desc(const laci_primitive *p) {
   const_dnnl_primitive_desc_t pd = NULL;
   return dnnl_primitive_get_primitive_desc(p->primitive, &pd) ? NULL : pd;
 }
@@ -215,7 +215,7 @@ static const_dnnl_primitive_desc_t made_desc(const laci_primitive *p) {
 bool laci_primitive_adds(const laci_primitive *p) {
   const_dnnl_primitive_attr_t attr = NULL;
   const_dnnl_post_ops_t posts = NULL;
-  const_dnnl_primitive_desc_t pd = made_desc(p);
+  const_dnnl_primitive_desc_t pd = primitive_desc(p);
   if (!pd || dnnl_primitive_desc_get_attr(pd, &attr) || !attr) return false;
   if (dnnl_primitive_attr_get_post_ops(attr, &posts) || !posts) return false;
   for (int at = 0; at < dnnl_post_ops_len(posts); at++) {
@@ -224,8 +224,8 @@ bool laci_primitive_adds(const laci_primitive *p) {
   return false;
 }
 
-laci_product_kind laci_primitive_product(const laci_primitive *p) {
-  const_dnnl_primitive_desc_t pd = made_desc(p);
+laci_product_kind laci_primitive_product_kind(const laci_primitive *p) {
+  const_dnnl_primitive_desc_t pd = primitive_desc(p);
   dnnl_primitive_kind_t kind = dnnl_undefined_primitive;
   if (pd) (void)dnnl_primitive_desc_query(pd, dnnl_query_primitive_kind, 0, &kind);
   if (kind == dnnl_convolution || kind == dnnl_inner_product) return LACI_PRODUCT_CONV;
@@ -234,7 +234,7 @@ laci_product_kind laci_primitive_product(const laci_primitive *p) {
 
 /* ---- Making and running ---- */
 
-static int code_of(int arg) {
+static int onednn_arg(int arg) {
   static const int codes[LACI_N_ARGS] = {
       [LACI_ARG_SRC] = DNNL_ARG_SRC,
       [LACI_ARG_SRC_1] = DNNL_ARG_SRC_1,
@@ -270,7 +270,7 @@ lac_status laci_primitive_bind(laci_primitive *p, int n, const int *args,
   p->n_args = n;
   for (int at = 0; at < n; at++) {
     p->args[at] =
-        (dnnl_exec_arg_t){.arg = code_of(args[at]), .memory = (dnnl_memory_t)(void *)memory[at]};
+        (dnnl_exec_arg_t){.arg = onednn_arg(args[at]), .memory = (dnnl_memory_t)(void *)memory[at]};
   }
   return LAC_OK;
 }

@@ -81,7 +81,7 @@ typedef struct laci_window {
 
 /** Limits the library's instruction set to that of this library's own kernels. To be called once,
  * before the first primitive. */
-void laci_onednn_cap(void);
+void laci_onednn_cap_isa(void);
 /** May the library use bf16 instructions? */
 bool laci_onednn_has_bf16(void);
 LAC_MUST_CHECK lac_status laci_onednn_create(laci_onednn **made, lac_error *err);
@@ -217,7 +217,7 @@ typedef enum laci_product_kind {
   LACI_PRODUCT_CONV,
   LACI_PRODUCT_MATMUL
 } laci_product_kind;
-laci_product_kind laci_primitive_product(const laci_primitive *p);
+laci_product_kind laci_primitive_product_kind(const laci_primitive *p);
 /** Creates the primitive from its description; laci_primitive_layout must not be called
  * afterwards. */
 LAC_MUST_CHECK lac_status laci_primitive_make(laci_primitive *p);

@@ -30,17 +30,17 @@ static bool has_gradient(const laci_net *net, int pool) {
  * times as long over other layouts there. */
 static int read_pooled(laci_net *net, int value, bool trains) {
   enum { BLOCK = 8 };
-  const int from = laci_net_whole(net, laci_net_read(net, value));
+  const int from = laci_net_make_whole(net, laci_net_read(net, value));
   const laci_shape *x = laci_plan_shape(&net->plan, value);
   const bool avx2 = laci_cpu() == LACI_CPU_AVX2 && !laci_cpu_has_avx512f();
   if (from < 0 || !avx2 || trains || x->rank != 4 || x->dims[1] % BLOCK) return from;
-  laci_layout *rows = laci_net_dense(net, x, laci_net_dt(net)), *blocks = NULL;
+  laci_layout *rows = laci_net_dense_layout(net, x, laci_net_float_element(net)), *blocks = NULL;
   int to = from;
   if (rows && laci_layout_equal(rows, net->tensors[from].md)) {
-    if (!laci_layout_blocks(&blocks, x->dims, BLOCK, laci_net_dt(net))) {
+    if (!laci_layout_blocks(&blocks, x->dims, BLOCK, laci_net_float_element(net))) {
       laci_plan_no_memory(&net->plan);
     }
-    to = blocks ? laci_net_as(net, from, blocks, laci_net_dt(net)) : -1;
+    to = blocks ? laci_net_convert(net, from, blocks, laci_net_float_element(net)) : -1;
   }
   laci_layout_destroy(rows);
   laci_layout_destroy(blocks);
@@ -55,15 +55,16 @@ static int pool_step(laci_net *net, const laci_fused *fused, laci_pool_kind alg,
   laci_primitive *pd = NULL;
   const bool trains = alg == LACI_POOL_MAX && has_gradient(net, fused->node);
   int from = read_pooled(net, node->inputs[0], trains);
-  laci_layout *any = laci_net_any(net, y, laci_net_dt(net));
+  laci_layout *any = laci_net_any_layout(net, y, laci_net_float_element(net));
   int to = -1;
   if (net->plan.status) goto out;
   const laci_layout *const mds[] = {net->tensors[from].md, any};
   lac_status st = trains ? laci_primitive_pool_train(&pd, net->onednn, alg, mds, window)
                          : laci_primitive_pool(&pd, net->onednn, alg, mds, window);
-  if (!laci_net_did(net, st, "pool")) goto out;
+  if (!laci_net_check_status(net, st, "pool")) goto out;
   int workspace = trains ? laci_net_workspace(net, fused->node, pd) : -1;
-  to = laci_net_result(net, y, laci_net_dt(net), laci_primitive_layout(pd, LACI_ARG_DST));
+  to =
+      laci_net_result(net, y, laci_net_float_element(net), laci_primitive_layout(pd, LACI_ARG_DST));
   laci_net_step_add(
       net, fused, pd, workspace >= 0 ? 3 : 2,
       (const int[][2]){{LACI_ARG_SRC, from}, {LACI_ARG_DST, to}, {LACI_ARG_WORKSPACE, workspace}});
@@ -74,7 +75,7 @@ out:
 
 /** Does oneDNN divide by the right number of elements? Not in a last window of ceil_mode where
  * padding counts: only the elements inside the pads count there. */
-static bool counts_fit(const laci_node *node, const laci_window *w) {
+static bool is_divisor_supported(const laci_node *node, const laci_window *w) {
   size_t n;
   const int64_t *pads = laci_node_ints(node, "pads", &n);
   if (laci_node_int(node, "ceil_mode", 0) == 0) return true;
@@ -84,15 +85,15 @@ static bool counts_fit(const laci_node *node, const laci_window *w) {
   return true;
 }
 
-bool laci_pool_window(const laci_net *net, const laci_node *node, laci_window *w) {
+bool laci_pool_read_window(const laci_net *net, const laci_node *node, laci_window *w) {
   size_t n;
   const int64_t *kernel = laci_node_ints(node, "kernel_shape", &n);
   const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
   if (!kernel || (int)n != x->rank - 2 || !laci_plan_is_float(&net->plan, node->inputs[0]))
     return false;
   if (node->n_outputs > 1 && node->outputs[1] >= 0) return false;
-  if (laci_plan_window_misses(&net->plan, node)) return false;
-  return laci_conv_window(node, x, laci_plan_shape(&net->plan, node->outputs[0]), kernel, w);
+  if (laci_plan_window_may_miss(&net->plan, node)) return false;
+  return laci_conv_read_window(node, x, laci_plan_shape(&net->plan, node->outputs[0]), kernel, w);
 }
 
 static laci_pool_kind kind_of(const laci_node *node) {
@@ -104,14 +105,14 @@ bool laci_pool_fits(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_window window;
   *why = "a window or an output that oneDNN lacks";
-  if (!laci_pool_window(net, node, &window)) return false;
-  return kind_of(node) != LACI_POOL_MEAN_PADDED || counts_fit(node, &window);
+  if (!laci_pool_read_window(net, node, &window)) return false;
+  return kind_of(node) != LACI_POOL_MEAN_PADDED || is_divisor_supported(node, &window);
 }
 
-void laci_pool_lower(laci_net *net, const laci_fused *fused) {
+void laci_lower_pool(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_window window;
-  (void)laci_pool_window(net, node, &window);
+  (void)laci_pool_read_window(net, node, &window);
   int to =
       pool_step(net, fused, kind_of(node), &window, laci_plan_shape(&net->plan, fused->output));
   laci_net_bind(net, fused->output, to);
@@ -124,7 +125,7 @@ bool laci_pool_channels_fit(laci_net *net, const laci_fused *fused, const char *
   return n_spatial >= 1 && n_spatial <= 3 && laci_plan_is_float(&net->plan, node->inputs[0]);
 }
 
-void laci_pool_channels(laci_net *net, const laci_fused *fused) {
+void laci_lower_pool_channels(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
   laci_window w = {.n_spatial = x->rank - 2};
@@ -145,9 +146,9 @@ void laci_pool_channels(laci_net *net, const laci_fused *fused) {
 static void gradient_step(laci_net *net, const laci_fused *fused, laci_primitive *pd,
                           int workspace) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  laci_element dt = laci_net_dt(net);
-  int dy = laci_net_as(net, laci_net_read(net, node->inputs[0]),
-                       laci_primitive_layout(pd, LACI_ARG_DIFF_DST), dt);
+  laci_element dt = laci_net_float_element(net);
+  int dy = laci_net_convert(net, laci_net_read(net, node->inputs[0]),
+                            laci_primitive_layout(pd, LACI_ARG_DIFF_DST), dt);
   int dx = laci_net_result(net, laci_plan_shape(&net->plan, fused->output), dt,
                            laci_primitive_layout(pd, LACI_ARG_DIFF_SRC));
   laci_net_step_add(
@@ -171,11 +172,11 @@ static void lower_max_grad(laci_net *net, const laci_fused *fused) {
   size_t n;
   laci_window window;
   const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[1]);
-  (void)laci_conv_window(forward, x, laci_plan_shape(&net->plan, forward->outputs[0]),
-                         laci_node_ints(forward, "kernel_shape", &n), &window);
-  int from = laci_net_whole(net, laci_net_read(net, node->inputs[1]));
-  laci_layout *any =
-      laci_net_any(net, laci_plan_shape(&net->plan, forward->outputs[0]), laci_net_dt(net));
+  (void)laci_conv_read_window(forward, x, laci_plan_shape(&net->plan, forward->outputs[0]),
+                              laci_node_ints(forward, "kernel_shape", &n), &window);
+  int from = laci_net_make_whole(net, laci_net_read(net, node->inputs[1]));
+  laci_layout *any = laci_net_any_layout(net, laci_plan_shape(&net->plan, forward->outputs[0]),
+                                         laci_net_float_element(net));
   if (!net->plan.status) {
     const laci_layout *src = net->tensors[from].md;
     lac_status st = laci_primitive_pool_train(&hint, net->onednn, LACI_POOL_MAX,
@@ -184,7 +185,7 @@ static void lower_max_grad(laci_net *net, const laci_fused *fused) {
       const laci_layout *const mds[] = {src, laci_primitive_layout(hint, LACI_ARG_DST)};
       st = laci_primitive_pool_gradient(&pd, net->onednn, LACI_POOL_MAX, mds, &window, hint);
     }
-    if (laci_net_did(net, st, "gradient of this pool"))
+    if (laci_net_check_status(net, st, "gradient of this pool"))
       gradient_step(net, fused, pd, net->workspaces[pool]);
     laci_primitive_destroy(hint);
   }
@@ -198,7 +199,8 @@ static bool read_average(const laci_net *net, const laci_fused *fused, laci_wind
   size_t n;
   const int64_t *kernel = laci_node_ints(node, "kernel_shape", &n);
   return kernel && (int)n == x->rank - 2 &&
-         laci_conv_window(node, x, laci_plan_shape(&net->plan, node->inputs[0]), kernel, window);
+         laci_conv_read_window(node, x, laci_plan_shape(&net->plan, node->inputs[0]), kernel,
+                               window);
 }
 
 static bool average_grad_fits(laci_net *net, const laci_fused *fused, const char **why) {
@@ -213,17 +215,18 @@ static void lower_average_grad(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *x = laci_plan_shape(&net->plan, fused->output);
   const laci_shape *y = laci_plan_shape(&net->plan, node->inputs[0]);
-  laci_element dt = laci_net_dt(net);
+  laci_element dt = laci_net_float_element(net);
   laci_pool_kind alg = kind_of(node);
   laci_primitive *hint = NULL, *pd = NULL;
   laci_window window;
   (void)read_average(net, fused, &window);
-  laci_layout *dx = laci_net_channels_last(net, x, dt), *dy = laci_net_channels_last(net, y, dt);
+  laci_layout *dx = laci_net_channels_last_layout(net, x, dt),
+              *dy = laci_net_channels_last_layout(net, y, dt);
   if (!net->plan.status) {
     const laci_layout *const mds[] = {dx, dy};
     lac_status st = laci_primitive_pool_train(&hint, net->onednn, alg, mds, &window);
     if (!st) st = laci_primitive_pool_gradient(&pd, net->onednn, alg, mds, &window, hint);
-    if (laci_net_did(net, st, "gradient of this pool")) gradient_step(net, fused, pd, -1);
+    if (laci_net_check_status(net, st, "gradient of this pool")) gradient_step(net, fused, pd, -1);
     laci_primitive_destroy(hint);
   }
   laci_layout_destroy(dx);
@@ -233,14 +236,14 @@ static void lower_average_grad(laci_net *net, const laci_fused *fused) {
 /* ---- The lists ---- */
 
 const laci_implementation laci_implementations_global_pool[] = {
-    {"oneDNN's", LACI_TAKES_NOTHING, laci_pool_channels_fit, laci_pool_channels},
+    {"oneDNN's", LACI_FUSIBLE_NOTHING, laci_pool_channels_fit, laci_lower_pool_channels},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_max_pool_grad[] = {
-    {"oneDNN's", LACI_TAKES_NOTHING, max_grad_fits, lower_max_grad},
+    {"oneDNN's", LACI_FUSIBLE_NOTHING, max_grad_fits, lower_max_grad},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_average_pool_grad[] = {
-    {"oneDNN's", LACI_TAKES_NOTHING, average_grad_fits, lower_average_grad},
+    {"oneDNN's", LACI_FUSIBLE_NOTHING, average_grad_fits, lower_average_grad},
     {.name = NULL},
 };

@@ -10,12 +10,12 @@ typedef struct laci_window laci_window;
 
 /** Reads the window of a MaxPool or an AveragePool of floats with one output; false: oneDNN does
  * not support it. */
-bool laci_pool_window(const laci_net *net, const laci_node *node, laci_window *w);
+bool laci_pool_read_window(const laci_net *net, const laci_node *node, laci_window *w);
 
 laci_lower_supports laci_pool_fits;
-laci_lower_function laci_pool_lower;
+laci_lower_function laci_lower_pool;
 
 laci_lower_supports laci_pool_channels_fit;
-laci_lower_function laci_pool_channels;
+laci_lower_function laci_lower_pool_channels;
 
 #endif

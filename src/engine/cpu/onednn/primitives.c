@@ -71,7 +71,7 @@ static dnnl_alg_kind_t function_alg(laci_function_kind kind) {
 enum { MOST_LAYOUTS = 4 };
 
 /** Writes the library's descriptors of n layouts. */
-static void views(const laci_layout *const *md, int n, laci_md_view out[MOST_LAYOUTS]) {
+static void get_views(const laci_layout *const *md, int n, laci_md_view out[MOST_LAYOUTS]) {
   for (int at = 0; at < n; at++) out[at] = laci_md_of(md[at]);
 }
 
@@ -93,7 +93,8 @@ static const_dnnl_primitive_attr_t attr_of(const laci_onednn *dnn, const laci_po
 
 /** Makes a primitive from a description, or returns the status with which the library refused
  * it. */
-static lac_status give(dnnl_status_t st, dnnl_primitive_desc_t pd, laci_primitive **made) {
+static lac_status give_primitive(dnnl_status_t st, dnnl_primitive_desc_t pd,
+                                 laci_primitive **made) {
   *made = NULL;
   if (st) return laci_onednn_status(st);
   *made = laci_alloc(1, sizeof **made);
@@ -161,7 +162,7 @@ lac_status laci_primitive_reorder(laci_primitive **made, const laci_onednn *dnn,
   dnnl_primitive_desc_t pd = NULL;
   dnnl_status_t st = dnnl_reorder_primitive_desc_create(&pd, laci_md_of(from), dnn->engine,
                                                         laci_md_of(to), dnn->engine, dnn->attr);
-  return give(st, pd, made);
+  return give_primitive(st, pd, made);
 }
 
 lac_status laci_primitive_conv(laci_primitive **made, const laci_onednn *dnn,
@@ -169,30 +170,30 @@ lac_status laci_primitive_conv(laci_primitive **made, const laci_onednn *dnn,
                                const laci_window *w, const laci_posts *posts) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
-  views(md, 4, v);
+  get_views(md, 4, v);
   laci_dnnl_window window = window_of(w);
   const laci_dnnl_conv how = {.kind = dnnl_forward_inference, .alg = conv_alg(algorithm)};
   dnnl_status_t st = describe_conv(&pd, dnn, how, v, &window, attr_of(dnn, posts));
-  return give(st, pd, made);
+  return give_primitive(st, pd, made);
 }
 
 lac_status laci_primitive_pool(laci_primitive **made, const laci_onednn *dnn, laci_pool_kind kind,
                                const laci_layout *const md[2], const laci_window *w) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
-  views(md, 2, v);
+  get_views(md, 2, v);
   laci_dnnl_window window = window_of(w);
   dnnl_status_t st = laci_pd_pool(&pd, dnn->engine, pool_alg(kind), v, &window, dnn->attr);
-  return give(st, pd, made);
+  return give_primitive(st, pd, made);
 }
 
 lac_status laci_primitive_matmul(laci_primitive **made, const laci_onednn *dnn,
                                  const laci_layout *const md[4], const laci_posts *posts) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
-  views(md, 4, v);
+  get_views(md, 4, v);
   dnnl_status_t st = laci_pd_matmul(&pd, dnn->engine, v, attr_of(dnn, posts));
-  return give(st, pd, made);
+  return give_primitive(st, pd, made);
 }
 
 lac_status laci_primitive_function(laci_primitive **made, const laci_onednn *dnn,
@@ -201,7 +202,7 @@ lac_status laci_primitive_function(laci_primitive **made, const laci_onednn *dnn
   const float ab[2] = {f->alpha, f->beta};
   dnnl_status_t st =
       laci_pd_eltwise(&pd, dnn->engine, function_alg(f->kind), ab, laci_md_of(md), dnn->attr);
-  return give(st, pd, made);
+  return give_primitive(st, pd, made);
 }
 
 lac_status laci_primitive_binary(laci_primitive **made, const laci_onednn *dnn,
@@ -209,9 +210,9 @@ lac_status laci_primitive_binary(laci_primitive **made, const laci_onednn *dnn,
                                  const laci_posts *posts) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
-  views(md, 3, v);
+  get_views(md, 3, v);
   dnnl_status_t st = laci_pd_binary(&pd, dnn->engine, binary_alg(kind), v, attr_of(dnn, posts));
-  return give(st, pd, made);
+  return give_primitive(st, pd, made);
 }
 
 lac_status laci_primitive_batch_norm(laci_primitive **made, const laci_onednn *dnn,
@@ -219,7 +220,7 @@ lac_status laci_primitive_batch_norm(laci_primitive **made, const laci_onednn *d
   dnnl_primitive_desc_t pd = NULL;
   dnnl_status_t st =
       laci_pd_batch_norm(&pd, dnn->engine, laci_md_of(md), epsilon, norm_flags(flags), dnn->attr);
-  return give(st, pd, made);
+  return give_primitive(st, pd, made);
 }
 
 lac_status laci_primitive_layer_norm(laci_primitive **made, const laci_onednn *dnn,
@@ -227,7 +228,7 @@ lac_status laci_primitive_layer_norm(laci_primitive **made, const laci_onednn *d
   dnnl_primitive_desc_t pd = NULL;
   dnnl_status_t st =
       laci_pd_layer_norm(&pd, dnn->engine, laci_md_of(md), epsilon, norm_flags(0), dnn->attr);
-  return give(st, pd, made);
+  return give_primitive(st, pd, made);
 }
 
 lac_status laci_primitive_softmax(laci_primitive **made, const laci_onednn *dnn, bool log,
@@ -236,26 +237,26 @@ lac_status laci_primitive_softmax(laci_primitive **made, const laci_onednn *dnn,
   dnnl_status_t st =
       laci_pd_softmax(&pd, dnn->engine, log ? dnnl_softmax_log : dnnl_softmax_accurate,
                       laci_md_of(md), axis, dnn->attr);
-  return give(st, pd, made);
+  return give_primitive(st, pd, made);
 }
 
 lac_status laci_primitive_reduction(laci_primitive **made, const laci_onednn *dnn,
                                     laci_reduction_kind kind, const laci_layout *const md[2]) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
-  views(md, 2, v);
+  get_views(md, 2, v);
   dnnl_status_t st = laci_pd_reduction(&pd, dnn->engine, reduction_alg(kind), v, 0, dnn->attr);
-  return give(st, pd, made);
+  return give_primitive(st, pd, made);
 }
 
 lac_status laci_primitive_resample(laci_primitive **made, const laci_onednn *dnn, bool nearest,
                                    const laci_layout *const md[2]) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
-  views(md, 2, v);
+  get_views(md, 2, v);
   dnnl_status_t st = laci_pd_resample(
       &pd, dnn->engine, nearest ? dnnl_resampling_nearest : dnnl_resampling_linear, v, dnn->attr);
-  return give(st, pd, made);
+  return give_primitive(st, pd, made);
 }
 
 lac_status laci_primitive_concat(laci_primitive **made, const laci_onednn *dnn, int n, int axis,
@@ -267,7 +268,7 @@ lac_status laci_primitive_concat(laci_primitive **made, const laci_onednn *dnn, 
   for (int at = 0; at < n; at++) views_of[at] = laci_md_of(sources[at]);
   dnnl_status_t st = laci_pd_concat(&pd, dnn->engine, n, axis, views_of, dnn->attr);
   laci_free((void *)views_of);
-  return give(st, pd, made);
+  return give_primitive(st, pd, made);
 }
 
 /* ---- Training ---- */
@@ -279,11 +280,11 @@ lac_status laci_primitive_conv_train(laci_primitive **made, const laci_onednn *d
                                      const laci_window *w) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
-  views(md, 4, v);
+  get_views(md, 4, v);
   laci_dnnl_window window = window_of(w);
   const laci_dnnl_conv how = {.kind = dnnl_forward_training, .alg = conv_alg(algorithm)};
   dnnl_status_t st = laci_pd_conv(&pd, dnn->engine, how, v, &window, dnn->attr);
-  return give(st, pd, made);
+  return give_primitive(st, pd, made);
 }
 
 lac_status laci_primitive_conv_input_gradient(laci_primitive **made, const laci_onednn *dnn,
@@ -292,12 +293,12 @@ lac_status laci_primitive_conv_input_gradient(laci_primitive **made, const laci_
                                               const laci_primitive *hint) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
-  views(md, 3, v);
+  get_views(md, 3, v);
   laci_dnnl_window window = window_of(w);
   const laci_dnnl_triple t = {
       .alg = conv_alg(algorithm), .src = v[0], .weights = v[1], .dst = v[2]};
   dnnl_status_t st = laci_pd_conv_input_gradient(&pd, dnn->engine, t, &window, hint->pd, dnn->attr);
-  return give(st, pd, made);
+  return give_primitive(st, pd, made);
 }
 
 lac_status laci_primitive_conv_weight_gradient(laci_primitive **made, const laci_onednn *dnn,
@@ -306,13 +307,13 @@ lac_status laci_primitive_conv_weight_gradient(laci_primitive **made, const laci
                                                const laci_primitive *hint) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
-  views(md, 3, v);
+  get_views(md, 3, v);
   laci_dnnl_window window = window_of(w);
   const laci_dnnl_triple t = {
       .alg = conv_alg(algorithm), .src = v[0], .weights = v[1], .dst = v[2]};
   dnnl_status_t st =
       laci_pd_conv_weight_gradient(&pd, dnn->engine, t, &window, hint->pd, dnn->attr);
-  return give(st, pd, made);
+  return give_primitive(st, pd, made);
 }
 
 lac_status laci_primitive_batch_norm_train(laci_primitive **made, const laci_onednn *dnn,
@@ -320,7 +321,7 @@ lac_status laci_primitive_batch_norm_train(laci_primitive **made, const laci_one
   dnnl_primitive_desc_t pd = NULL;
   dnnl_status_t st = laci_pd_batch_norm_train(&pd, dnn->engine, laci_md_of(md), epsilon,
                                               norm_flags(flags), dnn->attr);
-  return give(st, pd, made);
+  return give_primitive(st, pd, made);
 }
 
 lac_status laci_primitive_batch_norm_gradient(laci_primitive **made, const laci_onednn *dnn,
@@ -329,7 +330,7 @@ lac_status laci_primitive_batch_norm_gradient(laci_primitive **made, const laci_
   dnnl_primitive_desc_t pd = NULL;
   dnnl_status_t st = laci_pd_batch_norm_gradient(&pd, dnn->engine, laci_md_of(md), epsilon,
                                                  norm_flags(flags), hint->pd, dnn->attr);
-  return give(st, pd, made);
+  return give_primitive(st, pd, made);
 }
 
 lac_status laci_primitive_pool_train(laci_primitive **made, const laci_onednn *dnn,
@@ -337,10 +338,10 @@ lac_status laci_primitive_pool_train(laci_primitive **made, const laci_onednn *d
                                      const laci_window *w) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
-  views(md, 2, v);
+  get_views(md, 2, v);
   laci_dnnl_window window = window_of(w);
   dnnl_status_t st = laci_pd_pool_train(&pd, dnn->engine, pool_alg(kind), v, &window, dnn->attr);
-  return give(st, pd, made);
+  return give_primitive(st, pd, made);
 }
 
 lac_status laci_primitive_pool_gradient(laci_primitive **made, const laci_onednn *dnn,
@@ -348,11 +349,11 @@ lac_status laci_primitive_pool_gradient(laci_primitive **made, const laci_onednn
                                         const laci_window *w, const laci_primitive *hint) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
-  views(md, 2, v);
+  get_views(md, 2, v);
   laci_dnnl_window window = window_of(w);
   dnnl_status_t st =
       laci_pd_pool_gradient(&pd, dnn->engine, pool_alg(kind), v, &window, hint->pd, dnn->attr);
-  return give(st, pd, made);
+  return give_primitive(st, pd, made);
 }
 
 lac_status laci_primitive_function_train(laci_primitive **made, const laci_onednn *dnn,
@@ -361,7 +362,7 @@ lac_status laci_primitive_function_train(laci_primitive **made, const laci_onedn
   const float ab[2] = {f->alpha, f->beta};
   dnnl_status_t st =
       laci_pd_eltwise_train(&pd, dnn->engine, function_alg(f->kind), ab, laci_md_of(md), dnn->attr);
-  return give(st, pd, made);
+  return give_primitive(st, pd, made);
 }
 
 lac_status laci_primitive_function_gradient(laci_primitive **made, const laci_onednn *dnn,
@@ -371,5 +372,5 @@ lac_status laci_primitive_function_gradient(laci_primitive **made, const laci_on
   const float ab[2] = {f->alpha, f->beta};
   dnnl_status_t st = laci_pd_eltwise_gradient(&pd, dnn->engine, function_alg(f->kind), ab,
                                               laci_md_of(md), hint->pd, dnn->attr);
-  return give(st, pd, made);
+  return give_primitive(st, pd, made);
 }

@@ -13,18 +13,19 @@
 /* ---- A constant matrix on the right ---- */
 
 static void product_step(laci_net *net, const laci_fused *fused, laci_primitive *pd,
-                         const laci_right *r, const int operands[3]) {
+                         const laci_right_operand *r, const int operands[3]) {
   const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
-  laci_element dt = laci_net_result_dt(net, fused->output);
+  laci_element dt = laci_net_result_element(net, fused->output);
   laci_shape flat = laci_shape_of(2, (int64_t[]){r->rows, r->columns});
   const laci_layout *dst = laci_primitive_layout(pd, LACI_ARG_DST);
-  laci_net_weight weight = laci_right_weight(net, fused, r);
-  int w = laci_net_weight_as(net, &weight, laci_primitive_layout(pd, LACI_ARG_WEIGHTS));
+  laci_net_weight weight = laci_right_operand_weight(net, fused, r);
+  int w = laci_net_weight_in_layout(net, &weight, laci_primitive_layout(pd, LACI_ARG_WEIGHTS));
   int bias = operands[1], to, sum = operands[2];
   if (sum >= 0) {
-    to = laci_net_sum_target(net, laci_product_rows(net, sum, r->rows, r->columns, false), dst, dt);
+    to = laci_net_sum_target(net, laci_product_read_rows(net, sum, r->rows, r->columns, false), dst,
+                             dt);
   } else {
-    to = laci_net_tensor_new(net, &flat, dt, laci_net_dense(net, &flat, dt),
+    to = laci_net_tensor_new(net, &flat, dt, laci_net_dense_layout(net, &flat, dt),
                              laci_net_buffer_new(net, LACI_PLACE_ARENA, laci_layout_bytes(dst)));
   }
   laci_net_step_add(net, fused, pd, bias >= 0 ? 4 : 3,
@@ -32,25 +33,26 @@ static void product_step(laci_net *net, const laci_fused *fused, laci_primitive 
                                      {LACI_ARG_WEIGHTS, w},
                                      {LACI_ARG_DST, to},
                                      {LACI_ARG_BIAS, bias}});
-  laci_net_bind(net, fused->output, laci_net_view(net, to, y, laci_net_dense(net, y, dt), false));
+  laci_net_bind(net, fused->output,
+                laci_net_view(net, to, y, laci_net_dense_layout(net, y, dt), false));
 }
 
-static void product(laci_net *net, const laci_fused *fused, const laci_right *r) {
+static void lower_product(laci_net *net, const laci_fused *fused, const laci_right_operand *r) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  laci_element dt = laci_net_dt(net);
+  laci_element dt = laci_net_float_element(net);
   laci_shape weight = laci_shape_of(2, (int64_t[]){r->depth, r->columns});
   laci_shape flat = laci_shape_of(2, (int64_t[]){r->rows, r->columns});
   laci_primitive *pd = NULL;
-  int sum, bias = laci_right_bias(net, fused, r);
-  int a = laci_product_rows(net, node->inputs[0], r->rows, r->depth, r->left_transposed);
-  laci_posts *attr = laci_net_posts(net, fused, &sum);
-  laci_layout *w = laci_net_any(net, &weight, dt),
-              *dst = laci_net_dense(net, &flat, laci_net_result_dt(net, fused->output));
+  int sum, bias = laci_right_operand_bias(net, fused, r);
+  int a = laci_product_read_rows(net, node->inputs[0], r->rows, r->depth, r->left_transposed);
+  laci_posts *attr = laci_net_create_posts(net, fused, &sum);
+  laci_layout *w = laci_net_any_layout(net, &weight, dt),
+              *dst = laci_net_dense_layout(net, &flat, laci_net_result_element(net, fused->output));
   if (!net->plan.status) {
     const laci_layout *b = bias >= 0 ? net->tensors[bias].md : NULL;
     lac_status st = laci_primitive_matmul(
         &pd, net->onednn, (const laci_layout *const[]){net->tensors[a].md, w, b, dst}, attr);
-    if (laci_net_did(net, st, "matrix product")) {
+    if (laci_net_check_status(net, st, "matrix product")) {
       product_step(net, fused, pd, r, (const int[]){a, bias, sum});
     }
   }
@@ -59,16 +61,16 @@ static void product(laci_net *net, const laci_fused *fused, const laci_right *r)
   laci_posts_destroy(attr);
 }
 
-static void product_with_constant(laci_net *net, const laci_fused *fused) {
-  const laci_right r = laci_right_of(net, fused);
-  product(net, fused, &r);
+static void lower_product_with_constant(laci_net *net, const laci_fused *fused) {
+  const laci_right_operand r = laci_right_operand_of(net, fused);
+  lower_product(net, fused, &r);
 }
 
 /* ---- Two values ---- */
 
 /** Returns a view of the tensor with leading axes of size 1, so that both operands have `rank`
  * axes. */
-static int widened(laci_net *net, int tensor, int rank) {
+static int add_leading_axes(laci_net *net, int tensor, int rank) {
   if (net->plan.status || tensor < 0) return -1;
   laci_shape shape = net->tensors[tensor].shape, wide = {.rank = rank};
   if (shape.rank == rank) return tensor;
@@ -76,20 +78,22 @@ static int widened(laci_net *net, int tensor, int rank) {
     int from = axis - (rank - shape.rank);
     wide.dims[axis] = from < 0 ? 1 : shape.dims[from];
   }
-  int dense = laci_net_as_dense(net, tensor, laci_net_dt(net));
-  return laci_net_view(net, dense, &wide, laci_net_dense(net, &wide, laci_net_dt(net)), false);
+  int dense = laci_net_convert_to_dense(net, tensor, laci_net_float_element(net));
+  return laci_net_view(net, dense, &wide,
+                       laci_net_dense_layout(net, &wide, laci_net_float_element(net)), false);
 }
 
 /** Describes a batched product of the operands as they are stored (maybe transposed), or of
  * row-major copies where oneDNN has no kernel for that. */
-static laci_primitive *batched(laci_net *net, int operands[2], const laci_layout *dst,
-                               const laci_posts *attr) {
+static laci_primitive *describe_batched_product(laci_net *net, int operands[2],
+                                                const laci_layout *dst, const laci_posts *attr) {
   laci_primitive *pd = NULL;
   for (int dense = 0; dense < 2 && !net->plan.status; dense++) {
     for (int at = 0; at < 2; at++) {
       /* A view of a part of a tensor is copied first: oneDNN 2.6's kernels ignore its offset. */
-      operands[at] = dense ? laci_net_as_dense(net, operands[at], laci_net_dt(net))
-                           : laci_net_whole(net, operands[at]);
+      operands[at] = dense
+                         ? laci_net_convert_to_dense(net, operands[at], laci_net_float_element(net))
+                         : laci_net_make_whole(net, operands[at]);
     }
     if (net->plan.status) break;
     const laci_layout *const mds[] = {net->tensors[operands[0]].md, net->tensors[operands[1]].md,
@@ -98,7 +102,7 @@ static laci_primitive *batched(laci_net *net, int operands[2], const laci_layout
     if (!st && (dense || !laci_primitive_is_reference(pd))) break;
     if (!st) laci_primitive_destroy(pd);
     pd = NULL;
-    if (dense) (void)laci_net_did(net, st, "matrix product");
+    if (dense) (void)laci_net_check_status(net, st, "matrix product");
   }
   return pd;
 }
@@ -110,20 +114,20 @@ static bool values_fit(laci_net *net, const laci_fused *fused, const char **why)
          laci_plan_shape(&net->plan, node->inputs[0])->rank > 1;
 }
 
-static void product_of_values(laci_net *net, const laci_fused *fused) {
+static void lower_product_of_values(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
-  laci_element dt = laci_net_result_dt(net, fused->output);
+  laci_element dt = laci_net_result_element(net, fused->output);
   int sum, to = -1;
-  int operands[2] = {widened(net, laci_net_read(net, node->inputs[0]), y->rank),
-                     widened(net, laci_net_read(net, node->inputs[1]), y->rank)};
-  laci_posts *attr = laci_net_posts(net, fused, &sum);
-  laci_layout *dst = laci_net_dense(net, y, dt);
-  laci_primitive *pd = net->plan.status ? NULL : batched(net, operands, dst, attr);
+  int operands[2] = {add_leading_axes(net, laci_net_read(net, node->inputs[0]), y->rank),
+                     add_leading_axes(net, laci_net_read(net, node->inputs[1]), y->rank)};
+  laci_posts *attr = laci_net_create_posts(net, fused, &sum);
+  laci_layout *dst = laci_net_dense_layout(net, y, dt);
+  laci_primitive *pd = net->plan.status ? NULL : describe_batched_product(net, operands, dst, attr);
   if (pd && sum >= 0) {
     to = laci_net_sum_target(net, laci_net_read(net, sum), dst, dt);
   } else if (pd) {
-    to = laci_net_tensor_new(net, y, dt, laci_net_dense(net, y, dt),
+    to = laci_net_tensor_new(net, y, dt, laci_net_dense_layout(net, y, dt),
                              laci_net_buffer_new(net, LACI_PLACE_ARENA, laci_layout_bytes(dst)));
   }
   if (pd) {
@@ -140,22 +144,26 @@ static void product_of_values(laci_net *net, const laci_fused *fused) {
 /* ---- The lists ---- */
 
 const laci_implementation laci_implementations_gemm[] = {
-    {"zeros left out, by our kernels", LACI_TAKES_SCALE | LACI_TAKES_FUNCTIONS | LACI_TAKES_SUM,
-     laci_native_fits, laci_native_lower},
-    {"few rows, zeros left out", LACI_TAKES_SCALE | LACI_TAKES_FUNCTIONS | LACI_TAKES_SUM,
-     laci_product_sparse_fits, laci_product_sparse},
-    {"constant matrix, by oneDNN", LACI_TAKES_SCALE | LACI_TAKES_FUNCTIONS | LACI_TAKES_SUM,
-     laci_right_fits, product_with_constant},
-    {"matrix that changes, by oneDNN", LACI_TAKES_NOTHING, laci_gemm_values_fit, laci_gemm_values},
+    {"zeros left out, by our kernels",
+     LACI_FUSIBLE_SCALE | LACI_FUSIBLE_FUNCTIONS | LACI_FUSIBLE_SUM, laci_native_fits,
+     laci_lower_native},
+    {"few rows, zeros left out", LACI_FUSIBLE_SCALE | LACI_FUSIBLE_FUNCTIONS | LACI_FUSIBLE_SUM,
+     laci_product_sparse_fits, laci_lower_product_sparse},
+    {"constant matrix, by oneDNN", LACI_FUSIBLE_SCALE | LACI_FUSIBLE_FUNCTIONS | LACI_FUSIBLE_SUM,
+     laci_right_operand_fits, lower_product_with_constant},
+    {"matrix that changes, by oneDNN", LACI_FUSIBLE_NOTHING, laci_gemm_values_fit,
+     laci_lower_gemm_values},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_matmul[] = {
-    {"zeros left out, by our kernels", LACI_TAKES_SCALE | LACI_TAKES_FUNCTIONS | LACI_TAKES_SUM,
-     laci_native_fits, laci_native_lower},
-    {"few rows, zeros left out", LACI_TAKES_SCALE | LACI_TAKES_FUNCTIONS | LACI_TAKES_SUM,
-     laci_product_sparse_fits, laci_product_sparse},
-    {"constant matrix, by oneDNN", LACI_TAKES_SCALE | LACI_TAKES_FUNCTIONS | LACI_TAKES_SUM,
-     laci_right_fits, product_with_constant},
-    {"two values, by oneDNN", LACI_TAKES_FUNCTIONS | LACI_TAKES_SUM, values_fit, product_of_values},
+    {"zeros left out, by our kernels",
+     LACI_FUSIBLE_SCALE | LACI_FUSIBLE_FUNCTIONS | LACI_FUSIBLE_SUM, laci_native_fits,
+     laci_lower_native},
+    {"few rows, zeros left out", LACI_FUSIBLE_SCALE | LACI_FUSIBLE_FUNCTIONS | LACI_FUSIBLE_SUM,
+     laci_product_sparse_fits, laci_lower_product_sparse},
+    {"constant matrix, by oneDNN", LACI_FUSIBLE_SCALE | LACI_FUSIBLE_FUNCTIONS | LACI_FUSIBLE_SUM,
+     laci_right_operand_fits, lower_product_with_constant},
+    {"two values, by oneDNN", LACI_FUSIBLE_FUNCTIONS | LACI_FUSIBLE_SUM, values_fit,
+     lower_product_of_values},
     {.name = NULL},
 };

@@ -9,8 +9,8 @@
 
 /** Does oneDNN support the resize: height and width only, by integer factors (nearest) or with
  * half-pixel centres (linear)? The plain operator does all others. */
-static bool fits_resize(const laci_node *node, const laci_shape *x, const laci_shape *y,
-                        bool nearest) {
+static bool is_supported_resize(const laci_node *node, const laci_shape *x, const laci_shape *y,
+                                bool nearest) {
   const char *mode = laci_node_text(node, "mode", "nearest");
   bool upsample = node->op == &laci_op_upsample || node->version < 11;
   const char *where = laci_node_text(node, "coordinate_transformation_mode",
@@ -35,12 +35,12 @@ static bool fits_resize(const laci_node *node, const laci_shape *x, const laci_s
 }
 
 /** Are the output's sizes exactly input size times scale? oneDNN knows only the sizes. */
-static bool scales_fit(laci_net *net, const laci_node *node, const laci_shape *x,
-                       const laci_shape *y) {
+static bool are_sizes_exact(laci_net *net, const laci_node *node, const laci_shape *x,
+                            const laci_shape *y) {
   int port = node->op == &laci_op_upsample || node->version < 11 ? 1 : 2;
   if (!laci_plan_has_input(node, port)) return port == 2; /* sizes are given */
   if (!laci_plan_is_constant(&net->plan, node->inputs[port])) return false;
-  laci_buf *scales = laci_plan_constant_buf(&net->plan, node->inputs[port]);
+  laci_buf *scales = laci_plan_copy_constant(&net->plan, node->inputs[port]);
   bool fits = scales && scales->f && (scales->count == 0 || scales->count == x->rank);
   for (int axis = 0; fits && scales->count && axis < x->rank; axis++) {
     fits = scales->f[axis] * (double)x->dims[axis] == (double)y->dims[axis];
@@ -59,7 +59,7 @@ static bool resize_fits(laci_net *net, const laci_fused *fused, const char **why
   const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
   *why = "a mode of Resize that oneDNN lacks";
   return laci_plan_is_float(&net->plan, fused->output) &&
-         fits_resize(node, x, y, is_nearest(node)) && scales_fit(net, node, x, y);
+         is_supported_resize(node, x, y, is_nearest(node)) && are_sizes_exact(net, node, x, y);
 }
 
 static void lower_resize(laci_net *net, const laci_fused *fused) {
@@ -67,25 +67,25 @@ static void lower_resize(laci_net *net, const laci_fused *fused) {
   laci_shape y = *laci_plan_shape(&net->plan, fused->output);
   laci_primitive *pd = NULL;
   laci_layout *md = NULL;
-  int from = laci_net_whole(net, laci_net_read(net, node->inputs[0]));
-  laci_layout *any = laci_net_any(net, &y, laci_net_dt(net));
+  int from = laci_net_make_whole(net, laci_net_read(net, node->inputs[0]));
+  laci_layout *any = laci_net_any_layout(net, &y, laci_net_float_element(net));
   if (!net->plan.status) {
     lac_status st =
         laci_primitive_resample(&pd, net->onednn, is_nearest(node),
                                 (const laci_layout *const[]){net->tensors[from].md, any});
-    (void)laci_net_did(net, st, "resampling");
+    (void)laci_net_check_status(net, st, "resampling");
   }
   laci_layout_destroy(any);
   if (net->plan.status) return;
   const laci_layout *dst = laci_primitive_layout(pd, LACI_ARG_DST);
   if (!laci_layout_copy(&md, dst)) laci_plan_no_memory(&net->plan);
-  int to = laci_net_tensor_new(net, &y, laci_net_dt(net), md,
+  int to = laci_net_tensor_new(net, &y, laci_net_float_element(net), md,
                                laci_net_buffer_new(net, LACI_PLACE_ARENA, laci_layout_bytes(dst)));
   laci_net_step_add(net, fused, pd, 2, (const int[][2]){{LACI_ARG_SRC, from}, {LACI_ARG_DST, to}});
   laci_net_bind(net, fused->output, to);
 }
 
 const laci_implementation laci_implementations_resize[] = {
-    {"oneDNN's", LACI_TAKES_NOTHING, resize_fits, lower_resize},
+    {"oneDNN's", LACI_FUSIBLE_NOTHING, resize_fits, lower_resize},
     {.name = NULL},
 };

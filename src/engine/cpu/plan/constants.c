@@ -42,8 +42,8 @@ void laci_plan_clear(laci_cpu_plan *plan) {
 /* ---- Contents ---- */
 
 /** Reads n elements of a stored tensor from index `first`, in the file's type. */
-static lac_status fetch(const laci_cpu_plan *plan, const laci_stored *stored, int64_t first,
-                        int64_t n, void *to, lac_error *err) {
+static lac_status fetch_elements(const laci_cpu_plan *plan, const laci_stored *stored,
+                                 int64_t first, int64_t n, void *to, lac_error *err) {
   size_t size = lac_dtype_size(stored->dtype), offset = (size_t)first * size;
   size_t bytes = (size_t)n * size;
   if (plan->fetch && !stored->owned) {
@@ -64,11 +64,11 @@ lac_status laci_plan_read_floats(const laci_cpu_plan *plan, int value, int64_t f
   const laci_stored *stored = c->f ? NULL : stored_of(plan, value);
   if (c->f) memcpy(to, c->f + first, (size_t)n * sizeof *to);
   if (c->f) return LAC_OK;
-  if (stored->dtype == LAC_DTYPE_F32) return fetch(plan, stored, first, n, to, err);
+  if (stored->dtype == LAC_DTYPE_F32) return fetch_elements(plan, stored, first, n, to, err);
   double run[RUN], bytes[RUN];
   for (int64_t at = 0; at < n; at += RUN) {
     int64_t some = n - at < RUN ? n - at : RUN;
-    lac_status st = fetch(plan, stored, first + at, some, bytes, err);
+    lac_status st = fetch_elements(plan, stored, first + at, some, bytes, err);
     if (st) return st;
     laci_read_f(stored->dtype, bytes, 0, some, run);
     for (int64_t i = 0; i < some; i++) to[at + i] = (float)run[i];
@@ -81,7 +81,7 @@ const float *laci_plan_floats(laci_cpu_plan *plan, int value) {
   lac_error why = {0};
   if (!c || c->i || c->f || plan->status || !laci_plan_is_float(plan, value))
     return c ? c->f : NULL;
-  if (!laci_plan_may_take(plan, laci_bytes_of(c->count, sizeof *c->f), value)) return NULL;
+  if (!laci_plan_check_budget(plan, laci_bytes_of(c->count, sizeof *c->f), value)) return NULL;
   float *floats = laci_alloc((size_t)c->count, sizeof *floats);
   if (!floats) {
     laci_plan_no_memory(plan);
@@ -107,8 +107,8 @@ static lac_status copy_stored(const laci_cpu_plan *plan, int value, laci_buf **b
   }
   void *bytes = laci_alloc(stored->size_bytes, 1);
   if (!bytes) return laci_fail_memory(err, stored->name);
-  lac_status st = fetch(plan, stored, 0,
-                        (int64_t)(stored->size_bytes / lac_dtype_size(stored->dtype)), bytes, err);
+  lac_status st = fetch_elements(
+      plan, stored, 0, (int64_t)(stored->size_bytes / lac_dtype_size(stored->dtype)), bytes, err);
   if (!st) {
     st = laci_buf_from_bytes(&plan->values[value].type, bytes, stored->size_bytes, buf, err);
   }
@@ -130,18 +130,18 @@ static lac_status copy_constant(const laci_cpu_plan *plan, int value, laci_buf *
   return LAC_OK;
 }
 
-laci_buf *laci_plan_constant_buf(laci_cpu_plan *plan, int value) {
+laci_buf *laci_plan_copy_constant(laci_cpu_plan *plan, int value) {
   laci_buf *buf = NULL;
   const laci_constant *c = plan->values[value].constant;
   if (plan->status || !c) return NULL;
-  if (!laci_plan_may_take(plan, laci_bytes_of(c->count, sizeof *buf->f), value)) return NULL;
+  if (!laci_plan_check_budget(plan, laci_bytes_of(c->count, sizeof *buf->f), value)) return NULL;
   lac_error why = {0};
   lac_status st = copy_constant(plan, value, &buf, &why);
   if (st) laci_plan_fail(plan, st, "%s: %s", plan->graph->values[value].name, why.text);
   return st ? NULL : buf;
 }
 
-bool laci_plan_scalar(laci_cpu_plan *plan, int value, double *x) {
+bool laci_plan_read_scalar(laci_cpu_plan *plan, int value, double *x) {
   const laci_constant *c = plan->values[value].constant;
   if (!c || c->count != 1) return false;
   laci_buf *buf = NULL;
@@ -156,7 +156,7 @@ bool laci_plan_scalar(laci_cpu_plan *plan, int value, double *x) {
 }
 
 /** Stores a folded result in the plan; floats as f32. */
-static lac_status keep(laci_cpu_plan *plan, int value, laci_buf *buf, lac_error *err) {
+static lac_status store_constant(laci_cpu_plan *plan, int value, laci_buf *buf, lac_error *err) {
   laci_constant *c = laci_arena_alloc(&plan->memory, 1, sizeof *c);
   if (!c) return laci_fail_memory(err, "constants");
   c->count = buf->count;
@@ -258,16 +258,16 @@ static int64_t unknown_size(laci_infer *infer) {
   return -1;
 }
 
-typedef struct look {
+typedef struct node_inference {
   const laci_type **in;
   const laci_buf **known;
   laci_buf **owned; /* the content of `known`, as pointers that can be freed */
   laci_buf *shapes; /* operands of operators that read shapes only */
   laci_type *out;
   laci_buf **results;
-} look;
+} node_inference;
 
-static void look_clear(const laci_node *node, look *l) {
+static void node_inference_clear(const laci_node *node, node_inference *l) {
   for (int at = 0; l->owned && at < node->n_inputs; at++) laci_buf_destroy(l->owned[at]);
   for (int at = 0; l->results && at < node->n_outputs; at++) laci_buf_destroy(l->results[at]);
   laci_free(l->in);
@@ -278,16 +278,16 @@ static void look_clear(const laci_node *node, look *l) {
   laci_free(l->results);
 }
 
-static lac_status look_init(laci_cpu_plan *plan, const laci_node *node, bool all, look *l,
-                            lac_error *err) {
+static lac_status node_inference_init(laci_cpu_plan *plan, const laci_node *node, bool all,
+                                      node_inference *l, lac_error *err) {
   size_t n_in = (size_t)node->n_inputs, n_out = (size_t)node->n_outputs;
   uint64_t held = 0;
-  *l = (look){.in = laci_alloc(n_in, sizeof *l->in),
-              .known = laci_alloc(n_in, sizeof *l->known),
-              .owned = laci_alloc(n_in, sizeof *l->owned),
-              .shapes = laci_alloc(n_in, sizeof *l->shapes),
-              .out = laci_alloc(n_out, sizeof *l->out),
-              .results = laci_alloc(n_out, sizeof *l->results)};
+  *l = (node_inference){.in = laci_alloc(n_in, sizeof *l->in),
+                        .known = laci_alloc(n_in, sizeof *l->known),
+                        .owned = laci_alloc(n_in, sizeof *l->owned),
+                        .shapes = laci_alloc(n_in, sizeof *l->shapes),
+                        .out = laci_alloc(n_out, sizeof *l->out),
+                        .results = laci_alloc(n_out, sizeof *l->results)};
   if (!l->in || !l->known || !l->owned || !l->shapes || !l->out || !l->results) {
     return laci_fail_memory(err, node->name);
   }
@@ -298,7 +298,7 @@ static lac_status look_init(laci_cpu_plan *plan, const laci_node *node, bool all
     l->in[at] = &v->type;
     if (!v->constant || (!all && v->constant->count > KNOWN_ELEMENTS)) continue;
     held += laci_bytes_of(v->constant->count, sizeof(double));
-    if (all && !laci_plan_may_take(plan, held, node->inputs[at])) return plan->status;
+    if (all && !laci_plan_check_budget(plan, held, node->inputs[at])) return plan->status;
     lac_status st = copy_constant(plan, node->inputs[at], &l->owned[at], err);
     if (st == LAC_NO_MEMORY || (st && all)) return st;
     l->known[at] = st ? NULL : l->owned[at];
@@ -315,12 +315,12 @@ static bool is_constant(const laci_cpu_plan *plan, const laci_node *node) {
   return true;
 }
 
-static bool is_number(lac_dtype dtype) {
+static bool is_numeric(lac_dtype dtype) {
   return laci_dtype_is_float(dtype) || laci_dtype_is_integer(dtype);
 }
 
-static lac_status take_types(laci_cpu_plan *plan, const laci_node *node, const look *l,
-                             lac_error *err) {
+static lac_status set_types(laci_cpu_plan *plan, const laci_node *node, const node_inference *l,
+                            lac_error *err) {
   char text[128];
   for (int at = 0; at < node->n_outputs; at++) {
     if (node->outputs[at] < 0) continue;
@@ -328,7 +328,7 @@ static lac_status take_types(laci_cpu_plan *plan, const laci_node *node, const l
     lac_dtype declared = type->dtype;
     *type = l->out[at];
     if (type->dtype == LAC_DTYPE_NONE) type->dtype = declared;
-    if (type->dtype != LAC_DTYPE_NONE && !is_number(type->dtype)) {
+    if (type->dtype != LAC_DTYPE_NONE && !is_numeric(type->dtype)) {
       return laci_fail(err, LAC_UNSUPPORTED, "%s (%s): cannot compute with elements of type %s",
                        node->name, node->type, lac_dtype_name(type->dtype));
     }
@@ -355,12 +355,13 @@ static bool may_fold(laci_cpu_plan *plan, const laci_node *node) {
     if (node->outputs[at] < 0) continue;
     int64_t count = laci_shape_count(&plan->values[node->outputs[at]].type.shape);
     bytes += laci_bytes_of(count, sizeof(double) + sizeof(float));
-    if (!laci_plan_may_take(plan, bytes, node->outputs[at])) return false;
+    if (!laci_plan_check_budget(plan, bytes, node->outputs[at])) return false;
   }
   return true;
 }
 
-static lac_status fold(laci_cpu_plan *plan, const laci_node *node, look *l, lac_error *err) {
+static lac_status fold_node(laci_cpu_plan *plan, const laci_node *node, node_inference *l,
+                            lac_error *err) {
   lac_status st = may_fold(plan, node) ? LAC_OK : plan->status;
   for (int at = 0; at < node->n_inputs; at++) {
     if (!l->in[at] || l->known[at]) continue;
@@ -381,7 +382,7 @@ static lac_status fold(laci_cpu_plan *plan, const laci_node *node, look *l, lac_
   if (!st) st = node->op->eval(&eval);
   if (!st) laci_eval_round_outputs(&eval, false);
   for (int at = 0; at < node->n_outputs && !st; at++) {
-    if (l->results[at]) st = keep(plan, node->outputs[at], l->results[at], err);
+    if (l->results[at]) st = store_constant(plan, node->outputs[at], l->results[at], err);
   }
   return st;
 }
@@ -398,11 +399,11 @@ static int64_t largest_output(const laci_cpu_plan *plan, const laci_node *node) 
 
 static lac_status infer_node(laci_cpu_plan *plan, int id, lac_error *err) {
   const laci_node *node = &plan->graph->nodes[id];
-  look l = {0};
+  node_inference l = {0};
   lac_status st = laci_engine_node_check(node, err);
   if (st) return st;
   bool constant = is_constant(plan, node);
-  st = look_init(plan, node, constant && !node->op->shape_only, &l, err);
+  st = node_inference_init(plan, node, constant && !node->op->shape_only, &l, err);
   if (st) goto out;
   laci_infer infer = {.node = node,
                       .n_in = node->n_inputs,
@@ -413,14 +414,15 @@ static lac_status infer_node(laci_cpu_plan *plan, int id, lac_error *err) {
                       .new_symbol = unknown_size,
                       .err = err};
   st = node->op->infer(&infer);
-  if (!st) st = take_types(plan, node, &l, err);
-  if (!st && constant && largest_output(plan, node) <= most_folded) st = fold(plan, node, &l, err);
+  if (!st) st = set_types(plan, node, &l, err);
+  if (!st && constant && largest_output(plan, node) <= most_folded)
+    st = fold_node(plan, node, &l, err);
 out:
-  look_clear(node, &l);
+  node_inference_clear(node, &l);
   return st;
 }
 
-static lac_status start_values(laci_cpu_plan *plan, lac_error *err) {
+static lac_status init_values(laci_cpu_plan *plan, lac_error *err) {
   const laci_graph *graph = plan->graph;
   plan->values = laci_alloc((size_t)graph->n_values, sizeof *plan->values);
   if (!plan->values) return laci_fail_memory(err, "the plan's values");
@@ -447,7 +449,7 @@ static lac_status start_values(laci_cpu_plan *plan, lac_error *err) {
 
 lac_status laci_plan_infer(laci_cpu_plan *plan, const laci_input_shape *fixed, int n_fixed,
                            lac_error *err) {
-  lac_status st = start_values(plan, err);
+  lac_status st = init_values(plan, err);
   if (!st) st = fix_inputs(plan, fixed, n_fixed, err);
   for (int node = 0; node < plan->graph->n_nodes && !st; node++) st = infer_node(plan, node, err);
   return st;
@@ -457,7 +459,7 @@ lac_status laci_plan_infer(laci_cpu_plan *plan, const laci_input_shape *fixed, i
 
 /** Can a step read or write the value: has it numbers, and a known size? */
 static bool is_usable(const laci_type *type) {
-  if (!is_number(type->dtype) || !laci_shape_known(&type->shape)) return false;
+  if (!is_numeric(type->dtype) || !laci_shape_known(&type->shape)) return false;
   const int64_t count = laci_shape_count(&type->shape);
   return count >= 0 && count <= most_elements;
 }
@@ -486,7 +488,7 @@ static lac_status try_node(laci_cpu_plan *plan, int id, lac_error *why) {
   return st;
 }
 
-static void take_known(laci_cpu_plan *plan, const laci_node *node, const laci_type *types) {
+static void set_known_types(laci_cpu_plan *plan, const laci_node *node, const laci_type *types) {
   for (int at = 0; at < node->n_outputs; at++) {
     if (node->outputs[at] < 0) continue;
     laci_plan_value *v = &plan->values[node->outputs[at]];
@@ -506,7 +508,7 @@ static lac_status reach_node(laci_cpu_plan *plan, int id, laci_engine_reached *r
   reached->nodes[id] = st                        ? LACI_REACH_NOT
                        : is_constant(plan, node) ? LACI_REACH_CONSTANT
                                                  : LACI_REACH_RUNS;
-  if (st) take_known(plan, node, reached->types);
+  if (st) set_known_types(plan, node, reached->types);
   if (st && reached->first < 0 && why.text[0]) {
     reached->first = id;
     *reached->why = why;
@@ -514,9 +516,9 @@ static lac_status reach_node(laci_cpu_plan *plan, int id, laci_engine_reached *r
   return LAC_OK;
 }
 
-lac_status laci_plan_reach(laci_cpu_plan *plan, const laci_input_shape *fixed, int n_fixed,
-                           laci_engine_reached *reached, lac_error *err) {
-  lac_status st = start_values(plan, err);
+lac_status laci_plan_infer_reach(laci_cpu_plan *plan, const laci_input_shape *fixed, int n_fixed,
+                                 laci_engine_reached *reached, lac_error *err) {
+  lac_status st = init_values(plan, err);
   reached->first = -1;
   if (!st) st = fix_inputs(plan, fixed, n_fixed, err);
   for (int n = 0; n < plan->graph->n_nodes && !st; n++) st = reach_node(plan, n, reached, err);

@@ -28,12 +28,12 @@ static laci_budget budget_now(const laci_cpu_plan *plan) {
   return now;
 }
 
-bool laci_plan_has_room(const laci_cpu_plan *plan, uint64_t bytes) {
+bool laci_plan_has_budget(const laci_cpu_plan *plan, uint64_t bytes) {
   const laci_budget now = budget_now(plan);
   return laci_budget_has(&now, bytes);
 }
 
-bool laci_plan_may_take(laci_cpu_plan *plan, uint64_t bytes, int value) {
+bool laci_plan_check_budget(laci_cpu_plan *plan, uint64_t bytes, int value) {
   char text[256] = "weights";
   if (plan->status) return false;
   laci_budget now = budget_now(plan);
@@ -48,7 +48,7 @@ bool laci_plan_may_take(laci_cpu_plan *plan, uint64_t bytes, int value) {
   return false;
 }
 
-void *laci_plan_new(laci_cpu_plan *plan, size_t n, size_t size) {
+void *laci_plan_alloc(laci_cpu_plan *plan, size_t n, size_t size) {
   void *memory = plan->status ? NULL : laci_arena_alloc(&plan->memory, n, size);
   if (!memory) laci_plan_no_memory(plan);
   return memory;

@@ -39,21 +39,21 @@ static int moved_from(const laci_cpu_plan *plan, int value) {
   }
 }
 
-static void look_at(walk *w, int moved, double most) {
+static void add_check(walk *w, int moved, double most) {
   laci_cpu_plan *plan = w->plan;
   const int value = moved_from(plan, moved);
   w->bounds[moved] = fmin(w->bounds[moved], most);
-  for (int at = 0; at < plan->n_looked; at++) {
-    if (plan->looked[at].value == value) return;
+  for (int at = 0; at < plan->n_checked; at++) {
+    if (plan->checked[at].value == value) return;
   }
-  plan->looked[plan->n_looked++] = (laci_looked){.value = value};
+  plan->checked[plan->n_checked++] = (laci_checked_value){.value = value};
   plan->values[value].n_uses++;
   w->bounds[value] = fmin(w->bounds[value], most);
 }
 
 /** Adds each operand without a known bound to the checked values. all: operands whose bound exceeds
  * LACI_FINITE_MOST, too. */
-static void know_operands(walk *w, const laci_fused *fused, bool all) {
+static void check_operands(walk *w, const laci_fused *fused, bool all) {
   const int n = laci_fused_n_reads(w->plan, fused, false);
   for (int at = 0; at < n; at++) {
     const int value = laci_fused_read(w->plan, fused, at);
@@ -63,7 +63,7 @@ static void know_operands(walk *w, const laci_fused *fused, bool all) {
                          value == ((const laci_attention_pattern *)fused->details)->mask;
     if (is_mask) continue; /* may hold -inf, which excludes a key */
     if (all ? w->bounds[value] > LACI_FINITE_MOST : !is_known(w->bounds[value])) {
-      look_at(w, value, LACI_FINITE_MOST);
+      add_check(w, value, LACI_FINITE_MOST);
     }
   }
 }
@@ -72,15 +72,15 @@ static void know_operands(walk *w, const laci_fused *fused, bool all) {
 
 enum { DEEPEST = 64 };
 
-static bool holds_numbers(walk *w, int value) {
+static bool has_no_nan(walk *w, int value) {
   if (value < 0 || !laci_plan_is_float(w->plan, value)) return true;
   if (laci_plan_is_constant(w->plan, value))
-    return !isnan(laci_finite_operand(w->plan, w->bounds, value));
+    return !isnan(laci_finite_operand_bound(w->plan, w->bounds, value));
   return w->numbers[value] || is_known(w->bounds[value]);
 }
 
 /** Returns the fused node of the value if it only picks elements of its operands; else NULL. */
-static const laci_fused *picked_by(walk *w, int value) {
+static const laci_fused *picking_node(walk *w, int value) {
   const int producer = w->plan->graph->values[value].producer;
   const laci_fused *fused = producer < 0 ? NULL : &w->plan->fused[producer];
   const bool whole = fused && w->plan->computed[producer] && fused->output == value &&
@@ -90,33 +90,33 @@ static const laci_fused *picked_by(walk *w, int value) {
 
 /** Adds checks of the values from which the value is picked, until it is certain that it has no
  * NaN. */
-static void know_numbers(walk *w, int value, int depth) {
-  if (holds_numbers(w, value)) return;
-  const laci_fused *fused = depth < DEEPEST ? picked_by(w, value) : NULL;
+static void check_not_nan(walk *w, int value, int depth) {
+  if (has_no_nan(w, value)) return;
+  const laci_fused *fused = depth < DEEPEST ? picking_node(w, value) : NULL;
   const int n = fused ? laci_fused_n_reads(w->plan, fused, false) : 0;
   bool sure = fused != NULL;
   for (int at = 0; at < n; at++) {
     const int operand = laci_fused_read(w->plan, fused, at);
-    know_numbers(w, operand, depth + 1);
-    sure = sure && holds_numbers(w, operand); /* a constant may hold NaN */
+    check_not_nan(w, operand, depth + 1);
+    sure = sure && has_no_nan(w, operand); /* a constant may hold NaN */
   }
   if (sure) {
     const double reach = laci_finite_core_of(w->plan, w->bounds, fused).bound;
     w->numbers[value] = true;
     w->bounds[value] = is_known(reach) ? reach : INFINITY;
   } else {
-    look_at(w, value, LACI_FINITE_MOST);
+    add_check(w, value, LACI_FINITE_MOST);
   }
 }
 
 /** May the operands of a node that only picks be without bounds? True if none of them holds a
  * NaN. */
-static bool picks_numbers(walk *w, const laci_fused *fused) {
+static bool picks_from_no_nan(walk *w, const laci_fused *fused) {
   bool all = true;
   const int n = laci_fused_n_reads(w->plan, fused, false);
   for (int at = 0; at < n; at++) {
-    know_numbers(w, laci_fused_read(w->plan, fused, at), 0);
-    all = all && holds_numbers(w, laci_fused_read(w->plan, fused, at));
+    check_not_nan(w, laci_fused_read(w->plan, fused, at), 0);
+    all = all && has_no_nan(w, laci_fused_read(w->plan, fused, at));
   }
   return all;
 }
@@ -129,25 +129,25 @@ static double bound_after_posts(walk *w, const laci_fused *fused, double core, d
   *most = y;
   for (int at = 0; at < fused->n_posts; at++) {
     const laci_post *post = &fused->posts[at];
-    y = bound_of(post->value >= 0 ? y + laci_finite_operand(w->plan, w->bounds, post->value)
-                                  : laci_finite_function(&post->function, y));
-    const bool open = post->value < 0 && laci_finite_is_open(&post->function);
+    y = bound_of(post->value >= 0 ? y + laci_finite_operand_bound(w->plan, w->bounds, post->value)
+                                  : laci_finite_function_bound(&post->function, y));
+    const bool open = post->value < 0 && laci_finite_may_be_nonfinite(&post->function);
     if (!open || at + 1 < fused->n_posts) *most = fmax(y, *most);
   }
   return y;
 }
 
-static bool is_open(walk *w, const laci_fused *fused) {
+static bool may_be_nonfinite(walk *w, const laci_fused *fused) {
   laci_function f[2];
   int input;
   if (fused->pattern || fused->n_posts > 0) return false;
   const laci_node *node = &w->plan->graph->nodes[fused->node];
-  const int n = laci_functions_of(w->plan, node, &input, f);
-  return n == 1 && laci_finite_is_open(&f[0]);
+  const int n = laci_functions_of_node(w->plan, node, &input, f);
+  return n == 1 && laci_finite_may_be_nonfinite(&f[0]);
 }
 
 /** Sets the bounds of further outputs: parts of the first operand have its bound, others none. */
-static void bound_others(walk *w, const laci_fused *fused) {
+static void bound_other_outputs(walk *w, const laci_fused *fused) {
   const laci_node *node = &w->plan->graph->nodes[fused->node];
   const bool parts = node->op == &laci_op_split && fused->output >= 0;
   for (int at = 1; at < node->n_outputs && !fused->pattern; at++) {
@@ -156,7 +156,7 @@ static void bound_others(walk *w, const laci_fused *fused) {
   }
 }
 
-static void visit(walk *w, const laci_fused *fused) {
+static void check_node(walk *w, const laci_fused *fused) {
   const laci_node *node = &w->plan->graph->nodes[fused->node];
   if (fused->output >= 0 && !laci_plan_is_float(w->plan, fused->output))
     return; /* integers are
@@ -166,26 +166,26 @@ static void visit(walk *w, const laci_fused *fused) {
   bool loses = core.loses;
   for (int at = 0; at < fused->n_posts; at++) loses = loses || fused->posts[at].value < 0;
   if (loses) {
-    if (core.picks && fused->output >= 0 && fused->n_posts == 0 && picks_numbers(w, fused)) {
+    if (core.picks && fused->output >= 0 && fused->n_posts == 0 && picks_from_no_nan(w, fused)) {
       w->numbers[fused->output] = true;
       loses = false;
     } else {
-      know_operands(w, fused, false);
+      check_operands(w, fused, false);
     }
     core = laci_finite_core_of(w->plan, w->bounds, fused);
   }
   y = bound_after_posts(w, fused, core.bound, &most);
-  if (loses && !is_known(most) && !is_open(w, fused)) {
-    know_operands(w, fused, true);
+  if (loses && !is_known(most) && !may_be_nonfinite(w, fused)) {
+    check_operands(w, fused, true);
     core = laci_finite_core_of(w->plan, w->bounds, fused);
     y = bound_after_posts(w, fused, core.bound, &most);
     if (!is_known(most) && !w->plan->careless) w->plan->careless = node->name;
   }
   if (fused->output >= 0 && laci_plan_is_float(w->plan, fused->output)) {
     w->bounds[fused->output] = is_known(y) ? y : INFINITY;
-    if (core.shows && !is_known(y)) look_at(w, fused->output, core.picks ? LACI_FINITE_MOST : 1);
+    if (core.shows && !is_known(y)) add_check(w, fused->output, core.picks ? LACI_FINITE_MOST : 1);
   }
-  bound_others(w, fused);
+  bound_other_outputs(w, fused);
 }
 
 /** Is it a network for training? Then the training loop checks the loss. */
@@ -197,18 +197,18 @@ static bool has_gradients(const laci_cpu_plan *plan) {
   return false;
 }
 
-void laci_plan_find_looked(laci_cpu_plan *plan) {
+void laci_plan_find_checked(laci_cpu_plan *plan) {
   const size_t n = (size_t)plan->graph->n_values;
   walk w = {.plan = plan,
             .bounds = laci_alloc(n + 1, sizeof *w.bounds),
             .numbers = laci_alloc(n + 1, sizeof *w.numbers)};
-  plan->looked = laci_plan_new(plan, n + 1, sizeof *plan->looked);
+  plan->checked = laci_plan_alloc(plan, n + 1, sizeof *plan->checked);
   if (!w.bounds || !w.numbers) laci_plan_no_memory(plan);
   for (size_t at = 0; w.bounds && at < n; at++) w.bounds[at] = INFINITY;
   plan->looks = !has_gradients(plan);
   const int n_scheduled = plan->looks ? plan->n_scheduled : 0;
   for (int t = 0; t < n_scheduled && !plan->status; t++) {
-    visit(&w, &plan->fused[plan->schedule[t].fused]);
+    check_node(&w, &plan->fused[plan->schedule[t].fused]);
   }
   laci_free(w.bounds);
   laci_free(w.numbers);

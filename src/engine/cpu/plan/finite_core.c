@@ -27,14 +27,14 @@ typedef struct row_sums {
 } row_sums;
 
 /** Returns the larger number, or NaN if one is NaN. */
-static double larger(double a, double b) { return a >= b || isnan(a) ? a : b; }
+static double larger_or_nan(double a, double b) { return a >= b || isnan(a) ? a : b; }
 
 static void end_rows(row_sums *s) {
   const laci_finite_rows *rows = s->rows;
   for (int64_t at = 0; at < rows->inner; at++) {
     const double scale =
         rows->scale ? fabs((double)rows->scale[(s->first_row + at) % rows->n_scale]) : 1;
-    s->largest = larger(s->largest, s->sums[at] * scale);
+    s->largest = larger_or_nan(s->largest, s->sums[at] * scale);
     s->sums[at] = 0;
   }
   s->first_row += rows->inner;
@@ -82,39 +82,39 @@ double laci_finite_largest_row(laci_cpu_plan *plan, int value, const laci_finite
   return s.largest;
 }
 
-static double largest_of(laci_cpu_plan *plan, int value) {
+static double largest_magnitude(laci_cpu_plan *plan, int value) {
   const laci_finite_rows each = {.inner = 1, .length = 1};
   const laci_plan_value *v = &plan->values[value];
   if (v->constant->i || !laci_dtype_is_float(v->type.dtype)) return most_integer;
   return laci_finite_largest_row(plan, value, &each);
 }
 
-double laci_finite_operand(laci_cpu_plan *plan, const double *bounds, int value) {
+double laci_finite_operand_bound(laci_cpu_plan *plan, const double *bounds, int value) {
   if (value < 0) return 0;
-  if (laci_plan_is_constant(plan, value)) return largest_of(plan, value);
+  if (laci_plan_is_constant(plan, value)) return largest_magnitude(plan, value);
   return laci_plan_is_float(plan, value) ? bounds[value] : most_integer;
 }
 
 /* ---- Functions ---- */
 
-bool laci_finite_is_open(const laci_function *f) {
+bool laci_finite_may_be_nonfinite(const laci_function *f) {
   return f->kind == LACI_FUNCTION_EXP || f->kind == LACI_FUNCTION_LOG ||
          f->kind == LACI_FUNCTION_SQRT || f->kind == LACI_FUNCTION_POW;
 }
 
-static double power(const laci_function *f, double x) {
+static double power_bound(const laci_function *f, double x) {
   const double beta = (double)f->beta;
   return beta == 2 || beta == 3 ? fabs((double)f->alpha) * pow(x, beta) : INFINITY;
 }
 
 /** Returns the bound of a clip to [alpha, beta]. */
-static double clip(const laci_function *f, double x) {
+static double clip_bound(const laci_function *f, double x) {
   const double alpha = fabs((double)f->alpha), beta = fabs((double)f->beta);
   const double nearest = f->alpha <= 0 && f->beta >= 0 ? 0 : fmin(alpha, beta);
   return fmin(fmax(x, nearest), fmax(alpha, beta));
 }
 
-double laci_finite_function(const laci_function *f, double x) {
+double laci_finite_function_bound(const laci_function *f, double x) {
   const double alpha = fabs((double)f->alpha), beta = fabs((double)f->beta);
   switch (f->kind) {
     case LACI_FUNCTION_LOGISTIC:
@@ -126,8 +126,8 @@ double laci_finite_function(const laci_function *f, double x) {
     case LACI_FUNCTION_SOFTPLUS: return x + 1;
     case LACI_FUNCTION_HARDSWISH: return x;
     case LACI_FUNCTION_CLIP:
-    case LACI_FUNCTION_CLIP_OPEN: return clip(f, x);
-    case LACI_FUNCTION_POW: return power(f, x);
+    case LACI_FUNCTION_CLIP_OPEN: return clip_bound(f, x);
+    case LACI_FUNCTION_POW: return power_bound(f, x);
     case LACI_FUNCTION_EXP:
     case LACI_FUNCTION_LOG:
     case LACI_FUNCTION_SQRT: return INFINITY;
@@ -139,79 +139,83 @@ double laci_finite_function(const laci_function *f, double x) {
 
 /** Returns the bound of a product: the largest sum of magnitudes in a row of the constant operand
  * times the bound of the other; without a constant, the number of terms times both bounds. */
-static double product_of(laci_cpu_plan *plan, const double *bounds, const laci_fused *fused,
-                         const laci_finite_rows *rows) {
+static double product_bound_by_rows(laci_cpu_plan *plan, const double *bounds,
+                                    const laci_fused *fused, const laci_finite_rows *rows) {
   const laci_node *node = &plan->graph->nodes[fused->node];
-  const double x = laci_finite_operand(plan, bounds, node->inputs[0]);
+  const double x = laci_finite_operand_bound(plan, bounds, node->inputs[0]);
   if (laci_plan_is_constant(plan, node->inputs[1])) {
     return laci_finite_largest_row(plan, node->inputs[1], rows) * x;
   }
   double scale = rows->scale ? 0 : 1;
   for (int64_t at = 0; rows->scale && at < rows->n_scale; at++) {
-    scale = larger(scale, fabs((double)rows->scale[at]));
+    scale = larger_or_nan(scale, fabs((double)rows->scale[at]));
   }
-  return scale * (double)rows->length * x * laci_finite_operand(plan, bounds, node->inputs[1]);
+  return scale * (double)rows->length * x *
+         laci_finite_operand_bound(plan, bounds, node->inputs[1]);
 }
 
-static double with_scales(const laci_fused *fused, double sum, double bias) {
+static double bound_with_scales(const laci_fused *fused, double sum, double bias) {
   double scale = 0, shift = 0;
   if (!fused->scale) return sum + bias;
   for (int64_t at = 0; at < fused->channels; at++) {
-    scale = larger(scale, fabs((double)fused->scale[at]));
-    shift = larger(shift, fabs((double)fused->shift[at]));
+    scale = larger_or_nan(scale, fabs((double)fused->scale[at]));
+    shift = larger_or_nan(shift, fabs((double)fused->shift[at]));
     if (isnan(fused->scale[at]) || isnan(fused->shift[at])) return INFINITY;
   }
   return sum + bias * scale + shift;
 }
 
-static double scaled(laci_cpu_plan *plan, const double *bounds, const laci_fused *fused,
-                     laci_finite_rows rows) {
+static double scaled_product_bound(laci_cpu_plan *plan, const double *bounds,
+                                   const laci_fused *fused, laci_finite_rows rows) {
   const laci_node *node = &plan->graph->nodes[fused->node];
   const double alpha = fabs((double)laci_node_float(node, "alpha", 1));
   const double beta = fabs((double)laci_node_float(node, "beta", 1));
   const double c =
-      laci_plan_has_input(node, 2) ? laci_finite_operand(plan, bounds, node->inputs[2]) : 0;
+      laci_plan_has_input(node, 2) ? laci_finite_operand_bound(plan, bounds, node->inputs[2]) : 0;
   rows.scale = fused->scale;
   rows.n_scale = fused->channels;
   const bool gemm = node->op == &laci_op_gemm;
-  return with_scales(fused, (gemm ? alpha : 1) * product_of(plan, bounds, fused, &rows),
-                     (gemm ? beta : 1) * c);
+  return bound_with_scales(fused,
+                           (gemm ? alpha : 1) * product_bound_by_rows(plan, bounds, fused, &rows),
+                           (gemm ? beta : 1) * c);
 }
 
-static double conv(laci_cpu_plan *plan, const double *bounds, const laci_fused *fused) {
+static double conv_bound(laci_cpu_plan *plan, const double *bounds, const laci_fused *fused) {
   const laci_shape *w = laci_plan_shape(plan, plan->graph->nodes[fused->node].inputs[1]);
-  return scaled(plan, bounds, fused,
-                (laci_finite_rows){.inner = 1, .length = laci_shape_count_range(w, 1, w->rank)});
+  return scaled_product_bound(
+      plan, bounds, fused,
+      (laci_finite_rows){.inner = 1, .length = laci_shape_count_range(w, 1, w->rank)});
 }
 
-static double matrix(laci_cpu_plan *plan, const double *bounds, const laci_fused *fused) {
+static double matrix_bound(laci_cpu_plan *plan, const double *bounds, const laci_fused *fused) {
   const laci_node *node = &plan->graph->nodes[fused->node];
   const laci_shape *w = laci_plan_shape(plan, node->inputs[1]);
   const int64_t last = w->dims[w->rank - 1], before = w->rank > 1 ? w->dims[w->rank - 2] : 1;
   const bool by_rows =
       w->rank == 1 || (node->op == &laci_op_gemm && laci_node_int(node, "transB", 0));
-  return scaled(plan, bounds, fused,
-                by_rows ? (laci_finite_rows){.inner = 1, .length = last}
-                        : (laci_finite_rows){.inner = last, .length = before});
+  return scaled_product_bound(plan, bounds, fused,
+                              by_rows ? (laci_finite_rows){.inner = 1, .length = last}
+                                      : (laci_finite_rows){.inner = last, .length = before});
 }
 
 /* ---- Others ---- */
 
 /** Returns the largest bound of all operands, or the sum of their bounds. */
-static double of_all(laci_cpu_plan *plan, const double *bounds, const laci_node *node, bool sum) {
+static double bound_of_all(laci_cpu_plan *plan, const double *bounds, const laci_node *node,
+                           bool sum) {
   double all = 0;
   for (int at = 0; at < node->n_inputs; at++) {
     if (node->inputs[at] < 0 || !laci_plan_is_float(plan, node->inputs[at])) continue;
-    const double one = laci_finite_operand(plan, bounds, node->inputs[at]);
-    all = sum ? all + one : larger(all, one);
+    const double one = laci_finite_operand_bound(plan, bounds, node->inputs[at]);
+    all = sum ? all + one : larger_or_nan(all, one);
   }
   return all;
 }
 
 /** Returns the bound of Max (sign 1) or Min (-1). A constant counts only by how far it is beyond 0
  * on that side, so that the largest negative float in a mask does not count. */
-static double of_extremes(laci_cpu_plan *plan, const double *bounds, const laci_node *node,
-                          double sign) {
+static double bound_of_extremes(laci_cpu_plan *plan, const double *bounds, const laci_node *node,
+                                double sign) {
   double all = 0;
   bool computed = false;
   for (int at = 0; at < node->n_inputs; at++) {
@@ -219,30 +223,31 @@ static double of_extremes(laci_cpu_plan *plan, const double *bounds, const laci_
     if (value < 0) continue;
     const float *c = laci_plan_is_constant(plan, value) ? laci_plan_floats(plan, value) : NULL;
     computed = computed || !c;
-    if (!c) all = larger(all, laci_finite_operand(plan, bounds, value));
+    if (!c) all = larger_or_nan(all, laci_finite_operand_bound(plan, bounds, value));
     for (int64_t e = 0; c && e < plan->values[value].constant->count; e++) {
-      all = larger(all, isnan(c[e]) ? NAN : fmax(0, sign * (double)c[e]));
+      all = larger_or_nan(all, isnan(c[e]) ? NAN : fmax(0, sign * (double)c[e]));
     }
   }
   return computed ? all : INFINITY;
 }
 
-static double elements_of(laci_cpu_plan *plan, int value) {
+static double count_elements(laci_cpu_plan *plan, int value) {
   return (double)laci_shape_count(laci_plan_shape(plan, value));
 }
 
 /** Returns the bound of a layer norm. If epsilon is too small for a float, a row of equal numbers
  * is divided by 0: the bound is INFINITY. */
-static double layer_norm(laci_cpu_plan *plan, double x, int64_t n, float epsilon,
-                         const int scale_and_shift[2]) {
+static double layer_norm_bound(laci_cpu_plan *plan, double x, int64_t n, float epsilon,
+                               const int scale_and_shift[2]) {
   double y = sqrt((double)n);
   if (!(epsilon >= FLT_MIN)) return INFINITY;
   if (!(x * x * (double)n < LACI_FINITE_BOUND)) return INFINITY;
-  if (scale_and_shift[0] >= 0) y *= laci_finite_operand(plan, NULL, scale_and_shift[0]);
-  return scale_and_shift[1] >= 0 ? y + laci_finite_operand(plan, NULL, scale_and_shift[1]) : y;
+  if (scale_and_shift[0] >= 0) y *= laci_finite_operand_bound(plan, NULL, scale_and_shift[0]);
+  return scale_and_shift[1] >= 0 ? y + laci_finite_operand_bound(plan, NULL, scale_and_shift[1])
+                                 : y;
 }
 
-static double batch_norm(laci_cpu_plan *plan, const laci_node *node, double x) {
+static double batch_norm_bound(laci_cpu_plan *plan, const laci_node *node, double x) {
   const laci_shape *s = laci_plan_shape(plan, node->inputs[1]);
   if (!laci_plan_is_inference_norm(node) || s->rank != 1) return INFINITY;
   laci_fused f = {.channels = s->dims[0]};
@@ -250,25 +255,25 @@ static double batch_norm(laci_cpu_plan *plan, const laci_node *node, double x) {
   f.shift = laci_alloc((size_t)f.channels, sizeof *f.shift);
   double y = INFINITY;
   if (!f.scale || !f.shift) laci_plan_no_memory(plan);
-  else if (laci_plan_norm_scales(plan, node, f.channels, f.scale, f.shift)) {
-    y = with_scales(&f, 0, x);
+  else if (laci_plan_read_norm_scales(plan, node, f.channels, f.scale, f.shift)) {
+    y = bound_with_scales(&f, 0, x);
   }
   laci_free(f.scale);
   laci_free(f.shift);
   return y;
 }
 
-static double number_functions(const laci_function *f, int n, double x) {
+static double functions_bound(const laci_function *f, int n, double x) {
   for (int at = 0; at < n; at++) {
     if (isnan(x)) return INFINITY; /* fmax would skip the NaN in a later comparison */
-    x = laci_finite_function(&f[at], x);
+    x = laci_finite_function_bound(&f[at], x);
   }
   return x;
 }
 
 /* ---- The table ---- */
 
-typedef enum reach {
+typedef enum bound_rule {
   REACH_NONE,
   REACH_SAME,     /* that of operand 0 */
   REACH_POOLED,   /* that of operand 0, if each window of a MaxPool covers an element */
@@ -288,11 +293,11 @@ typedef enum reach {
   REACH_MATRIX,
   REACH_BATCH_NORM,
   REACH_LAYER_NORM,
-} reach;
+} bound_rule;
 
 typedef struct row {
   const laci_op *op;
-  reach reach;
+  bound_rule rule;
   bool loses, shows, picks;
 } row;
 
@@ -339,7 +344,7 @@ static const row rows[] = {
     {&laci_op_where, REACH_CHOSEN, false, false, true},
 };
 
-static double quotient(laci_cpu_plan *plan, const laci_node *node, double x) {
+static double quotient_bound(laci_cpu_plan *plan, const laci_node *node, double x) {
   const int by = node->inputs[1];
   const float *c = laci_plan_is_constant(plan, by) ? laci_plan_floats(plan, by) : NULL;
   double least = INFINITY;
@@ -350,17 +355,17 @@ static double quotient(laci_cpu_plan *plan, const laci_node *node, double x) {
   return c ? x / least : INFINITY;
 }
 
-static double product(laci_cpu_plan *plan, const double *bounds, const laci_node *node) {
+static double product_bound(laci_cpu_plan *plan, const double *bounds, const laci_node *node) {
   double all = 1;
   for (int at = 0; at < node->n_inputs; at++) {
-    all *= laci_finite_operand(plan, bounds, node->inputs[at]);
+    all *= laci_finite_operand_bound(plan, bounds, node->inputs[at]);
   }
   return isnan(all) ? INFINITY : all;
 }
 
 /** Returns the bound after a cast. Rounding to 16 bits adds a factor of 1 + 2^-8 at most; narrower
  * types have a small largest number, and a result beyond it may be infinite. */
-static double cast(const laci_cpu_plan *plan, const laci_node *node, double x) {
+static double cast_bound(const laci_cpu_plan *plan, const laci_node *node, double x) {
   const int ends[2] = {node->inputs[0], node->outputs[0]};
   for (int at = 0; at < 2; at++) {
     const lac_dtype dtype = plan->values[ends[at]].type.dtype;
@@ -371,37 +376,38 @@ static double cast(const laci_cpu_plan *plan, const laci_node *node, double x) {
   return x;
 }
 
-static double reach_of(laci_cpu_plan *plan, const double *bounds, const laci_fused *fused,
-                       reach how) {
+static double core_bound(laci_cpu_plan *plan, const double *bounds, const laci_fused *fused,
+                         bound_rule how) {
   const laci_node *node = &plan->graph->nodes[fused->node];
-  const double x = laci_finite_operand(plan, bounds, node->inputs[0]);
+  const double x = laci_finite_operand_bound(plan, bounds, node->inputs[0]);
   const laci_shape *s = laci_plan_shape(plan, node->inputs[0]);
   switch (how) {
     case REACH_NONE: return INFINITY;
     case REACH_SAME: return x;
-    case REACH_CAST: return cast(plan, node, x);
-    case REACH_POOLED: return laci_plan_window_misses(plan, node) ? INFINITY : x;
-    case REACH_LARGER: return of_all(plan, bounds, node, false);
+    case REACH_CAST: return cast_bound(plan, node, x);
+    case REACH_POOLED: return laci_plan_window_may_miss(plan, node) ? INFINITY : x;
+    case REACH_LARGER: return bound_of_all(plan, bounds, node, false);
     case REACH_CHOSEN:
-      return larger(laci_finite_operand(plan, bounds, node->inputs[1]),
-                    laci_finite_operand(plan, bounds, node->inputs[2]));
-    case REACH_SUM: return of_all(plan, bounds, node, true);
-    case REACH_PRODUCT: return product(plan, bounds, node);
-    case REACH_QUOTIENT: return quotient(plan, node, x);
+      return larger_or_nan(laci_finite_operand_bound(plan, bounds, node->inputs[1]),
+                           laci_finite_operand_bound(plan, bounds, node->inputs[2]));
+    case REACH_SUM: return bound_of_all(plan, bounds, node, true);
+    case REACH_PRODUCT: return product_bound(plan, bounds, node);
+    case REACH_QUOTIENT: return quotient_bound(plan, node, x);
     case REACH_MANY:
-      return x * elements_of(plan, node->inputs[0]) / elements_of(plan, node->outputs[0]);
+      return x * count_elements(plan, node->inputs[0]) / count_elements(plan, node->outputs[0]);
     case REACH_TWICE: /* the added term covers the logarithm of any row length, and values outside
                          of a resized image */
-      return larger(2 * x + 64, fabs((double)laci_node_float(node, "extrapolation_value", 0)));
+      return larger_or_nan(2 * x + 64,
+                           fabs((double)laci_node_float(node, "extrapolation_value", 0)));
     case REACH_PADDED:
-      return larger(of_all(plan, bounds, node, false),
-                    fabs((double)laci_node_float(node, "value", 0)));
-    case REACH_LARGEST: return of_extremes(plan, bounds, node, 1);
-    case REACH_LEAST: return of_extremes(plan, bounds, node, -1);
+      return larger_or_nan(bound_of_all(plan, bounds, node, false),
+                           fabs((double)laci_node_float(node, "value", 0)));
+    case REACH_LARGEST: return bound_of_extremes(plan, bounds, node, 1);
+    case REACH_LEAST: return bound_of_extremes(plan, bounds, node, -1);
     case REACH_ONE: return x < LACI_FINITE_BOUND ? 1 : INFINITY;
-    case REACH_CONV: return conv(plan, bounds, fused);
-    case REACH_MATRIX: return matrix(plan, bounds, fused);
-    case REACH_BATCH_NORM: return batch_norm(plan, node, x);
+    case REACH_CONV: return conv_bound(plan, bounds, fused);
+    case REACH_MATRIX: return matrix_bound(plan, bounds, fused);
+    case REACH_BATCH_NORM: return batch_norm_bound(plan, node, x);
     case REACH_LAYER_NORM: {
       const int64_t axis = laci_node_int(node, "axis", -1);
       const int64_t first = axis < 0 ? axis + s->rank : axis;
@@ -410,8 +416,8 @@ static double reach_of(laci_cpu_plan *plan, const double *bounds, const laci_fus
       for (int at = 0; at < 2; at++) {
         known = known && (both[at] < 0 || laci_plan_is_constant(plan, both[at]));
       }
-      return known ? layer_norm(plan, x, laci_shape_count_range(s, (int)first, s->rank),
-                                laci_node_float(node, "epsilon", 1e-5F), both)
+      return known ? layer_norm_bound(plan, x, laci_shape_count_range(s, (int)first, s->rank),
+                                      laci_node_float(node, "epsilon", 1e-5F), both)
                    : INFINITY;
     }
   }
@@ -425,19 +431,21 @@ static laci_finite_core core_of_pattern(laci_cpu_plan *plan, const double *bound
     const laci_attention_pattern *a = fused->details;
     const laci_shape *k = laci_plan_shape(plan, a->k);
     const double depth = (double)k->dims[k->rank - 2], scale = fabs((double)a->scale);
-    const double score = depth * scale * laci_finite_operand(plan, bounds, a->q) *
-                         laci_finite_operand(plan, bounds, a->k);
-    core.bound = score < LACI_FINITE_BOUND ? laci_finite_operand(plan, bounds, a->v) : INFINITY;
+    const double score = depth * scale * laci_finite_operand_bound(plan, bounds, a->q) *
+                         laci_finite_operand_bound(plan, bounds, a->k);
+    core.bound =
+        score < LACI_FINITE_BOUND ? laci_finite_operand_bound(plan, bounds, a->v) : INFINITY;
   } else if (fused->pattern == LACI_PATTERN_LAYER_NORM) {
     const laci_layer_norm_pattern *l = fused->details;
     const laci_shape *s = laci_plan_shape(plan, l->x);
-    core.bound = layer_norm(plan, laci_finite_operand(plan, bounds, l->x), s->dims[s->rank - 1],
-                            l->epsilon, (const int[2]){l->scale, l->shift});
+    core.bound =
+        layer_norm_bound(plan, laci_finite_operand_bound(plan, bounds, l->x), s->dims[s->rank - 1],
+                         l->epsilon, (const int[2]){l->scale, l->shift});
   } else if (fused->pattern == LACI_PATTERN_QUANTIZE) {
     const laci_fake_quantized *q = fused->details;
     core.bound = fabs((double)q->scale) * fmax(-(double)q->low, (double)q->high);
   } else if (fused->pattern == LACI_PATTERN_SAME) {
-    core = (laci_finite_core){.bound = laci_finite_operand(plan, bounds, fused->reads[0])};
+    core = (laci_finite_core){.bound = laci_finite_operand_bound(plan, bounds, fused->reads[0])};
   }
   return core;
 }
@@ -458,18 +466,18 @@ laci_finite_core laci_finite_core_of(laci_cpu_plan *plan, const double *bounds,
   if (fused->pattern) return core_of_pattern(plan, bounds, fused);
   if (!laci_plan_has_elements(plan, node)) return (laci_finite_core){.bound = INFINITY};
   const bool numbers = !has_own_nan(node);
-  const int n = laci_functions_of(plan, node, &input, f);
+  const int n = laci_functions_of_node(plan, node, &input, f);
   if (n > 0) {
-    const double x = laci_finite_operand(plan, bounds, node->inputs[input]);
+    const double x = laci_finite_operand_bound(plan, bounds, node->inputs[input]);
     const bool linear = n == 1 && f[0].kind == LACI_FUNCTION_LINEAR;
     return (laci_finite_core){
-        .bound = number_functions(f, n, x),
+        .bound = functions_bound(f, n, x),
         .loses = !linear,
         .picks = numbers && (node->op == &laci_op_relu || node->op == &laci_op_clip)};
   }
   for (size_t at = 0; at < sizeof rows / sizeof *rows; at++) {
     if (node->op != rows[at].op) continue;
-    const double bound = reach_of(plan, bounds, fused, rows[at].reach);
+    const double bound = core_bound(plan, bounds, fused, rows[at].rule);
     return (laci_finite_core){bound, rows[at].loses, rows[at].shows, rows[at].picks && numbers};
   }
   return (laci_finite_core){.bound = INFINITY};

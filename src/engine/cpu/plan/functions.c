@@ -33,11 +33,13 @@ static const named_function functions[] = {
     {&laci_op_hard_swish, LACI_FUNCTION_HARDSWISH, NULL, 1.0f / 6, 0.5f},
 };
 
-int laci_function_clip(laci_cpu_plan *plan, const laci_node *node, int port, laci_function *out) {
+int laci_function_of_clip(laci_cpu_plan *plan, const laci_node *node, int port,
+                          laci_function *out) {
   double low = laci_node_float(node, "min", -FLT_MAX), high = laci_node_float(node, "max", FLT_MAX);
-  if (laci_plan_has_input(node, port) && !laci_plan_scalar(plan, node->inputs[port], &low))
+  if (laci_plan_has_input(node, port) && !laci_plan_read_scalar(plan, node->inputs[port], &low))
     return 0;
-  if (laci_plan_has_input(node, port + 1) && !laci_plan_scalar(plan, node->inputs[port + 1], &high))
+  if (laci_plan_has_input(node, port + 1) &&
+      !laci_plan_read_scalar(plan, node->inputs[port + 1], &high))
     return 0;
   if (low < -(double)FLT_MAX) low = -FLT_MAX;
   if (high > (double)FLT_MAX) high = FLT_MAX;
@@ -70,13 +72,13 @@ static int functions_of_op(const laci_node *node, const laci_op *op, laci_functi
   return 0;
 }
 
-int laci_functions_named(const laci_node *node, const char *type, laci_function out[2]) {
+int laci_functions_of_type(const laci_node *node, const char *type, laci_function out[2]) {
   const laci_op *op = laci_op_find(type, "");
   return op ? functions_of_op(node, op, out) : 0;
 }
 
 /** Writes the function c / x, or x / c if `right`; returns 1, or 0 for a division by 0. */
-static int quotient(double c, bool right, laci_function *out) {
+static int write_quotient(double c, bool right, laci_function *out) {
   *out = right ? (laci_function){LACI_FUNCTION_LINEAR, (float)(1 / c), 0}
                : (laci_function){LACI_FUNCTION_POW, (float)c, -1};
   return !right || c != 0;
@@ -84,7 +86,8 @@ static int quotient(double c, bool right, laci_function *out) {
 
 /** Writes the function of an Add, Sub, Mul, Div or Pow with one constant number; returns 0 if it is
  * none. */
-static int with_number(laci_cpu_plan *plan, const laci_node *node, int *input, laci_function *out) {
+static int find_function_with_number(laci_cpu_plan *plan, const laci_node *node, int *input,
+                                     laci_function *out) {
   const laci_op *op = node->op;
   double c = 0;
   if (op != &laci_op_add && op != &laci_op_sub && op != &laci_op_mul && op != &laci_op_div &&
@@ -92,8 +95,8 @@ static int with_number(laci_cpu_plan *plan, const laci_node *node, int *input, l
     return 0;
   }
   if (node->n_inputs != 2) return 0;
-  bool right = laci_plan_scalar(plan, node->inputs[1], &c);
-  if (!right && !laci_plan_scalar(plan, node->inputs[0], &c)) return 0;
+  bool right = laci_plan_read_scalar(plan, node->inputs[1], &c);
+  if (!right && !laci_plan_read_scalar(plan, node->inputs[0], &c)) return 0;
   *input = right ? 0 : 1;
   /* A constant with more axes than the other operand adds axes to the result. */
   if (laci_plan_shape(plan, node->inputs[!*input])->rank >
@@ -101,7 +104,7 @@ static int with_number(laci_cpu_plan *plan, const laci_node *node, int *input, l
     return 0;
   }
   float x = (float)c;
-  if (op == &laci_op_div) return quotient(c, right, out);
+  if (op == &laci_op_div) return write_quotient(c, right, out);
   if (op == &laci_op_pow) *out = (laci_function){LACI_FUNCTION_POW, 1, x};
   if (op == &laci_op_add) *out = (laci_function){LACI_FUNCTION_LINEAR, 1, x};
   if (op == &laci_op_mul) *out = (laci_function){LACI_FUNCTION_LINEAR, x, 0};
@@ -111,15 +114,15 @@ static int with_number(laci_cpu_plan *plan, const laci_node *node, int *input, l
   return op == &laci_op_pow ? right : 1;
 }
 
-int laci_functions_of(laci_cpu_plan *plan, const laci_node *node, int *input,
-                      laci_function out[2]) {
+int laci_functions_of_node(laci_cpu_plan *plan, const laci_node *node, int *input,
+                           laci_function out[2]) {
   *input = 0;
   if (node->n_inputs < 1 || node->n_outputs < 1 || !laci_plan_has_input(node, 0)) return 0;
   if (node->outputs[0] < 0 || !laci_plan_is_float(plan, node->outputs[0])) return 0;
   for (int at = 0; at < node->n_inputs; at++) {
     if (node->inputs[at] >= 0 && !laci_plan_is_float(plan, node->inputs[at])) return 0;
   }
-  if (node->op == &laci_op_clip) return laci_function_clip(plan, node, 1, out);
+  if (node->op == &laci_op_clip) return laci_function_of_clip(plan, node, 1, out);
   int n = functions_of_op(node, node->op, out);
-  return n ? n : with_number(plan, node, input, out);
+  return n ? n : find_function_with_number(plan, node, input, out);
 }

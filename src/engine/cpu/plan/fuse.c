@@ -7,7 +7,7 @@
  * scales and shifts of its channels, which go into its weights, then functions and a sum, which are
  * applied before the result is written. A fused node is computed at the place of its last node,
  * since a summand has been computed by then. Lowering says what an implementation can fuse
- * (laci_plan_ask), so that every fused node can be lowered. Next: fuse_chain.c. */
+ * (laci_plan_ask_fusible), so that every fused node can be lowered. Next: fuse_chain.c. */
 #include "base/error.h"
 #include "engine/cpu/plan/finite.h"
 #include "graph/ops.h"
@@ -26,21 +26,21 @@ static const pattern_row patterns[] = {
 };
 
 typedef struct chain_row {
-  laci_takes needs; /* what the implementation must be able to fuse */
+  laci_fusible needs; /* what the implementation must be able to fuse */
   laci_chain_rule *rule;
 } chain_row;
 
 static const chain_row chain[] = {
-    {LACI_TAKES_FUNCTIONS, laci_chain_gate}, {LACI_TAKES_FUNCTIONS, laci_chain_gelu},
-    {LACI_TAKES_SCALE, laci_chain_scale},    {LACI_TAKES_FUNCTIONS, laci_chain_function},
-    {LACI_TAKES_SUM, laci_chain_sum},        {LACI_TAKES_RELU, laci_chain_norm_relu},
+    {LACI_FUSIBLE_FUNCTIONS, laci_fuse_gate}, {LACI_FUSIBLE_FUNCTIONS, laci_fuse_gelu},
+    {LACI_FUSIBLE_SCALE, laci_fuse_scale},    {LACI_FUSIBLE_FUNCTIONS, laci_fuse_function},
+    {LACI_FUSIBLE_SUM, laci_fuse_sum},        {LACI_FUSIBLE_RELU, laci_fuse_norm_relu},
 };
 
 /* ---- What is computed ---- */
 
 void laci_plan_find_computed(laci_cpu_plan *plan) {
   const laci_graph *graph = plan->graph;
-  plan->computed = laci_plan_new(plan, (size_t)graph->n_nodes, sizeof *plan->computed);
+  plan->computed = laci_plan_alloc(plan, (size_t)graph->n_nodes, sizeof *plan->computed);
   if (plan->status) return;
   for (int at = 0; at < graph->n_outputs; at++) plan->values[graph->outputs[at]].n_uses++;
   for (int at = 0; at < plan->observer.n_values; at++)
@@ -93,35 +93,35 @@ static int64_t channels_of(const laci_cpu_plan *plan, const laci_node *node) {
 
 /** Can the node's result be infinite or NaN even for finite operands? Then no node that could lose
  * these is fused after it. */
-static bool is_open(laci_cpu_plan *plan, const laci_node *node) {
+static bool may_be_nonfinite(laci_cpu_plan *plan, const laci_node *node) {
   laci_function f[2];
   int input;
-  const int n = laci_functions_of(plan, node, &input, f);
-  if (n > 0) return laci_finite_is_open(&f[n - 1]);
+  const int n = laci_functions_of_node(plan, node, &input, f);
+  if (n > 0) return laci_finite_may_be_nonfinite(&f[n - 1]);
   return node->op == &laci_op_div && !laci_plan_is_constant(plan, node->inputs[1]);
 }
 
 /** Fuses one more node of the chain; false: the chain ends here. */
-static bool extend(laci_cpu_plan *plan, laci_fused *fused, int takes) {
+static bool fuse_next(laci_cpu_plan *plan, laci_fused *fused, int fusible) {
   const laci_post *last = fused->n_posts > 0 ? &fused->posts[fused->n_posts - 1] : NULL;
-  if (last && last->value < 0 && laci_finite_is_open(&last->function)) return false;
+  if (last && last->value < 0 && laci_finite_may_be_nonfinite(&last->function)) return false;
   for (size_t at = 0; at < sizeof chain / sizeof *chain; at++) {
-    if ((takes & (int)chain[at].needs) && chain[at].rule(plan, fused)) return true;
+    if ((fusible & (int)chain[at].needs) && chain[at].rule(plan, fused)) return true;
   }
   return false;
 }
 
 static void fuse_chain(laci_cpu_plan *plan, laci_fused *fused) {
   const laci_node *node = &plan->graph->nodes[fused->node];
-  int takes = plan->ask(plan->lowering, fused);
-  if (takes <= 0 || is_open(plan, node)) return;
-  if (takes & LACI_TAKES_SCALE) fused->channels = channels_of(plan, node);
-  while (!plan->careful && extend(plan, fused, takes) && !(takes & LACI_TAKES_ONE)) {}
+  int fusible = plan->ask(plan->lowering, fused);
+  if (fusible <= 0 || may_be_nonfinite(plan, node)) return;
+  if (fusible & LACI_FUSIBLE_SCALE) fused->channels = channels_of(plan, node);
+  while (!plan->careful && fuse_next(plan, fused, fusible) && !(fusible & LACI_FUSIBLE_ONE)) {}
 }
 
 /* ---- All ---- */
 
-static void start(laci_cpu_plan *plan) {
+static void init_fused(laci_cpu_plan *plan) {
   for (int n = 0; n < plan->graph->n_nodes; n++) {
     int output = plan->graph->nodes[n].n_outputs > 0 ? plan->graph->nodes[n].outputs[0] : -1;
     plan->fused[n] = (laci_fused){.node = n, .tail = n, .n_nodes = 1, .output = output};
@@ -132,10 +132,10 @@ static void start(laci_cpu_plan *plan) {
 lac_status laci_plan_fuse(laci_cpu_plan *plan, lac_error *err) {
   int n_nodes = plan->graph->n_nodes;
   laci_plan_find_computed(plan);
-  plan->fused = laci_plan_new(plan, (size_t)n_nodes, sizeof *plan->fused);
-  plan->fused_at = laci_plan_new(plan, (size_t)n_nodes, sizeof *plan->fused_at);
+  plan->fused = laci_plan_alloc(plan, (size_t)n_nodes, sizeof *plan->fused);
+  plan->fused_at = laci_plan_alloc(plan, (size_t)n_nodes, sizeof *plan->fused_at);
   if (plan->status) return laci_fail_memory(err, "the plan's fused nodes");
-  start(plan);
+  init_fused(plan);
   for (int n = 0; n < n_nodes && !plan->careful; n++) {
     if (plan->fused_at[n] != n || !laci_plan_has_elements(plan, &plan->graph->nodes[n])) continue;
     find_patterns(plan, n);

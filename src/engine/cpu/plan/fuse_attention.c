@@ -20,12 +20,13 @@ typedef struct found {
 
 /** If value = number * x and has no other reader, multiplies *scale by the number and returns x.
  * Otherwise returns value. */
-static int without_scale(laci_cpu_plan *plan, int value, float *scale, found *between) {
+static int skip_scale(laci_cpu_plan *plan, int value, float *scale, found *between) {
   int producer = laci_plan_producer(plan, value), input;
   laci_function f[2];
-  if (producer < 0 || laci_plan_uses(plan, value) != 1 || between->n == MOST_NODES) return value;
+  if (producer < 0 || laci_plan_count_uses(plan, value) != 1 || between->n == MOST_NODES)
+    return value;
   const laci_node *node = &plan->graph->nodes[producer];
-  if (laci_functions_of(plan, node, &input, f) != 1) return value;
+  if (laci_functions_of_node(plan, node, &input, f) != 1) return value;
   int x = node->inputs[input];
   bool same = laci_shape_equal(laci_plan_shape(plan, x), laci_plan_shape(plan, value));
   if (!same || f[0].kind != LACI_FUNCTION_LINEAR || f[0].beta != 0) return value;
@@ -34,10 +35,10 @@ static int without_scale(laci_cpu_plan *plan, int value, float *scale, found *be
   return x;
 }
 
-static int matmul_of(const laci_cpu_plan *plan, int value) {
+static int producing_matmul(const laci_cpu_plan *plan, int value) {
   int producer = laci_plan_producer(plan, value);
   bool is = producer >= 0 && plan->graph->nodes[producer].op == &laci_op_mat_mul;
-  return is && laci_plan_uses(plan, value) == 1 ? producer : -1;
+  return is && laci_plan_count_uses(plan, value) == 1 ? producer : -1;
 }
 
 /** Can the mask be broadcast to the shape of the scores? */
@@ -57,39 +58,39 @@ static bool find_scores(laci_cpu_plan *plan, int scores, laci_attention_pattern 
   int producer = laci_plan_producer(plan, scores), product = -1, x = scores;
   const laci_shape *shape = laci_plan_shape(plan, scores);
   if (producer >= 0 && plan->graph->nodes[producer].op == &laci_op_add &&
-      laci_plan_uses(plan, scores) == 1 && plan->graph->nodes[producer].n_inputs == 2) {
+      laci_plan_count_uses(plan, scores) == 1 && plan->graph->nodes[producer].n_inputs == 2) {
     const laci_node *add = &plan->graph->nodes[producer];
     for (int side = 0; side < 2 && product < 0; side++) {
       found tried = *between;
       float scale = 1;
-      x = without_scale(plan, add->inputs[side], &scale, &tried);
+      x = skip_scale(plan, add->inputs[side], &scale, &tried);
       a->mask = add->inputs[!side];
-      product = fits_mask(plan, a->mask, shape) ? matmul_of(plan, x) : -1;
+      product = fits_mask(plan, a->mask, shape) ? producing_matmul(plan, x) : -1;
       if (product < 0) continue;
       a->scale = scale;
       *between = tried;
       between->nodes[between->n++] = producer;
     }
   } else {
-    x = without_scale(plan, scores, &a->scale, between);
-    product = matmul_of(plan, x);
+    x = skip_scale(plan, scores, &a->scale, between);
+    product = producing_matmul(plan, x);
   }
   if (product < 0 || between->n + 3 > MOST_NODES) return false;
   if (!laci_shape_equal(laci_plan_shape(plan, x), shape)) return false;
   between->nodes[between->n++] = product;
-  a->q = without_scale(plan, plan->graph->nodes[product].inputs[0], &a->scale, between);
-  a->k = without_scale(plan, plan->graph->nodes[product].inputs[1], &a->scale, between);
+  a->q = skip_scale(plan, plan->graph->nodes[product].inputs[0], &a->scale, between);
+  a->k = skip_scale(plan, plan->graph->nodes[product].inputs[1], &a->scale, between);
   return true;
 }
 
 /** If p is read by Where(IsNaN(p), 0, p), which guards a Softmax, returns the result of the Where;
  * else p. */
-static int after_nan_guard(laci_cpu_plan *plan, int p, laci_attention_pattern *a, found *between) {
+static int skip_nan_guard(laci_cpu_plan *plan, int p, laci_attention_pattern *a, found *between) {
   const laci_graph *graph = plan->graph;
   const laci_value *v = &graph->values[p];
   int is_nan = -1, where = -1;
   double zero = 1;
-  if (laci_plan_uses(plan, p) != 2) return p;
+  if (laci_plan_count_uses(plan, p) != 2) return p;
   for (int at = 0; at < v->n_readers; at++) {
     if (!plan->computed[v->readers[at]]) continue;
     if (graph->nodes[v->readers[at]].op == &laci_op_is_nan) is_nan = v->readers[at];
@@ -99,7 +100,7 @@ static int after_nan_guard(laci_cpu_plan *plan, int p, laci_attention_pattern *a
   const laci_node *node = &graph->nodes[where];
   bool guards = laci_plan_only_reader(plan, graph->nodes[is_nan].outputs[0]) == where &&
                 node->inputs[0] == graph->nodes[is_nan].outputs[0] && node->inputs[2] == p;
-  if (!guards || !laci_plan_scalar(plan, node->inputs[1], &zero) || zero != 0) return p;
+  if (!guards || !laci_plan_read_scalar(plan, node->inputs[1], &zero) || zero != 0) return p;
   if (!laci_shape_equal(laci_plan_shape(plan, node->outputs[0]), laci_plan_shape(plan, p)))
     return p;
   between->nodes[between->n++] = is_nan;
@@ -126,7 +127,7 @@ static bool fits_operands(const laci_cpu_plan *plan, const laci_attention_patter
 }
 
 /** Fuses a following Reshape that changes nothing, and a Transpose that keeps the last axis. */
-static void take_moves(laci_cpu_plan *plan, laci_fused *fused, int places[LACI_MAX_RANK]) {
+static void fuse_moves(laci_cpu_plan *plan, laci_fused *fused, int places[LACI_MAX_RANK]) {
   int rank = laci_plan_shape(plan, fused->output)->rank, next;
   for (int axis = 0; axis < rank; axis++) places[axis] = axis;
   while ((next = laci_plan_only_reader(plan, fused->output)) >= 0) {
@@ -155,15 +156,15 @@ bool laci_find_attention(laci_cpu_plan *plan, int softmax, laci_match *match) {
   int rank = laci_plan_shape(plan, node->inputs[0])->rank;
   int64_t axis = laci_node_int(node, "axis", node->version < 13 ? 1 : -1);
   if (axis != -1 && axis != rank - 1) return false;
-  if (laci_plan_uses(plan, node->inputs[0]) != 1) return false;
+  if (laci_plan_count_uses(plan, node->inputs[0]) != 1) return false;
   if (!find_scores(plan, node->inputs[0], &a, &f)) return false;
-  int weights = after_nan_guard(plan, node->outputs[0], &a, &f);
+  int weights = skip_nan_guard(plan, node->outputs[0], &a, &f);
   a.product = laci_plan_only_reader(plan, weights);
   if (a.product < 0 || plan->graph->nodes[a.product].op != &laci_op_mat_mul) return false;
   if (plan->graph->nodes[a.product].inputs[0] != weights) return false;
   a.v = plan->graph->nodes[a.product].inputs[1];
   if (!fits_operands(plan, &a)) return false;
-  kept = laci_plan_new(plan, 1, sizeof *kept);
+  kept = laci_plan_alloc(plan, 1, sizeof *kept);
   if (!kept) return false;
   *kept = a;
   match->last = a.product;
@@ -179,9 +180,9 @@ bool laci_find_attention(laci_cpu_plan *plan, int softmax, laci_match *match) {
 }
 
 void laci_finish_attention(laci_cpu_plan *plan, laci_fused *fused) {
-  laci_attention_pattern *a = laci_plan_new(plan, 1, sizeof *a);
+  laci_attention_pattern *a = laci_plan_alloc(plan, 1, sizeof *a);
   if (!a) return;
   *a = *(const laci_attention_pattern *)fused->details;
-  take_moves(plan, fused, a->places);
+  fuse_moves(plan, fused, a->places);
   fused->details = a;
 }

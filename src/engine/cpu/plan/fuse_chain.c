@@ -19,10 +19,10 @@ static int next_node(const laci_cpu_plan *plan, const laci_fused *fused) {
 }
 
 /** Finds the two readers of the fused node's output, each of which reads it once. */
-static bool two_readers(const laci_cpu_plan *plan, const laci_fused *fused, int readers[2]) {
+static bool find_two_readers(const laci_cpu_plan *plan, const laci_fused *fused, int readers[2]) {
   return laci_plan_is_float(plan, fused->output) &&
-         laci_plan_readers(plan, fused->output, readers) == 2 &&
-         laci_plan_uses(plan, fused->output) == 2;
+         laci_plan_find_readers(plan, fused->output, readers) == 2 &&
+         laci_plan_count_uses(plan, fused->output) == 2;
 }
 
 /* ---- Scales and shifts of channels ---- */
@@ -31,8 +31,8 @@ typedef struct affine {
   float *scale, *shift; /* [channels] */
 } affine;
 
-bool laci_plan_norm_scales(laci_cpu_plan *plan, const laci_node *node, int64_t channels,
-                           float *scales, float *shifts) {
+bool laci_plan_read_norm_scales(laci_cpu_plan *plan, const laci_node *node, int64_t channels,
+                                float *scales, float *shifts) {
   const float *p[5] = {0};
   for (int at = 1; at < 5; at++) {
     if (!laci_plan_has_input(node, at) || laci_plan_shape(plan, node->inputs[at])->rank != 1)
@@ -51,8 +51,8 @@ bool laci_plan_norm_scales(laci_cpu_plan *plan, const laci_node *node, int64_t c
 }
 
 /** Is the constant one number, or one number for each channel of axis `axis` of `rank`? */
-static bool along_channels(const laci_cpu_plan *plan, int value, int rank, int axis,
-                           int64_t channels) {
+static bool is_along_channels(const laci_cpu_plan *plan, int value, int rank, int axis,
+                              int64_t channels) {
   const laci_shape *s = laci_plan_shape(plan, value);
   int64_t count = laci_shape_count(s);
   if (s->rank > rank) return false;
@@ -63,7 +63,8 @@ static bool along_channels(const laci_cpu_plan *plan, int value, int rank, int a
 
 /** Finds scale and shift of y = x op c, or c op x if not `left`, for one channel. False: it is no
  * scale and shift. */
-static bool affine_of_number(const laci_op *op, bool left, float c, float *scale, float *shift) {
+static bool find_affine_of_number(const laci_op *op, bool left, float c, float *scale,
+                                  float *shift) {
   *scale = 1;
   *shift = 0;
   if (op == &laci_op_add) *shift = c;
@@ -77,8 +78,8 @@ static bool affine_of_number(const laci_op *op, bool left, float c, float *scale
 }
 
 /** Finds scales and shifts of y = x op c or c op x, for a constant c along the channels. */
-static bool affine_of_constant(laci_cpu_plan *plan, const laci_node *node, const laci_fused *fused,
-                               int axis, affine *out) {
+static bool find_affine_of_constant(laci_cpu_plan *plan, const laci_node *node,
+                                    const laci_fused *fused, int axis, affine *out) {
   const laci_op *op = node->op;
   bool known = op == &laci_op_add || op == &laci_op_sub || op == &laci_op_mul || op == &laci_op_div;
   int rank = laci_plan_shape(plan, fused->output)->rank;
@@ -87,13 +88,13 @@ static bool affine_of_constant(laci_cpu_plan *plan, const laci_node *node, const
   int other = node->inputs[left];
   if (op == &laci_op_div && !left) return false;
   if (!laci_plan_is_constant(plan, other)) return false;
-  if (!along_channels(plan, other, rank, axis, fused->channels)) return false;
+  if (!is_along_channels(plan, other, rank, axis, fused->channels)) return false;
   const float *c = laci_plan_floats(plan, other);
   if (!c) return false;
   bool single = plan->values[other].constant->count == 1;
   for (int64_t at = 0; at < fused->channels; at++) {
     float x = c[single ? 0 : at];
-    if (!affine_of_number(op, left, x, &out->scale[at], &out->shift[at])) return false;
+    if (!find_affine_of_number(op, left, x, &out->scale[at], &out->shift[at])) return false;
   }
   return true;
 }
@@ -108,7 +109,7 @@ bool laci_plan_is_inference_norm(const laci_node *node) {
   return true;
 }
 
-static bool take_scale(laci_cpu_plan *plan, laci_fused *fused, const laci_node *next) {
+static bool fuse_scale(laci_cpu_plan *plan, laci_fused *fused, const laci_node *next) {
   const laci_node *node = &plan->graph->nodes[fused->node];
   int rank = laci_plan_shape(plan, fused->output)->rank;
   int axis = node->op == &laci_op_conv ? 1 : rank - 1;
@@ -120,13 +121,13 @@ static bool take_scale(laci_cpu_plan *plan, laci_fused *fused, const laci_node *
                                             differently */
   if (fits && laci_plan_is_inference_norm(next)) {
     fits = axis == 1 && next->inputs[0] == fused->output &&
-           laci_plan_norm_scales(plan, next, fused->channels, a.scale, a.shift);
+           laci_plan_read_norm_scales(plan, next, fused->channels, a.scale, a.shift);
   } else if (fits) {
-    fits = affine_of_constant(plan, next, fused, axis, &a);
+    fits = find_affine_of_constant(plan, next, fused, axis, &a);
   }
   if (fits && !fused->scale) {
-    fused->scale = laci_plan_new(plan, n, sizeof(float));
-    fused->shift = laci_plan_new(plan, n, sizeof(float));
+    fused->scale = laci_plan_alloc(plan, n, sizeof(float));
+    fused->shift = laci_plan_alloc(plan, n, sizeof(float));
     fits = fused->scale && fused->shift;
     for (size_t at = 0; fits && at < n; at++) fused->scale[at] = 1;
   }
@@ -139,10 +140,10 @@ static bool take_scale(laci_cpu_plan *plan, laci_fused *fused, const laci_node *
   return fits;
 }
 
-bool laci_chain_scale(laci_cpu_plan *plan, laci_fused *fused) {
+bool laci_fuse_scale(laci_cpu_plan *plan, laci_fused *fused) {
   int next = next_node(plan, fused);
   if (next < 0 || fused->channels < 1 || fused->n_posts > 0) return false;
-  if (!take_scale(plan, fused, &plan->graph->nodes[next])) return false;
+  if (!fuse_scale(plan, fused, &plan->graph->nodes[next])) return false;
   laci_fused_append(plan, fused, next);
   return true;
 }
@@ -192,12 +193,12 @@ static bool add_functions(laci_fused *fused, int n, const laci_function *functio
   return true;
 }
 
-bool laci_chain_function(laci_cpu_plan *plan, laci_fused *fused) {
+bool laci_fuse_function(laci_cpu_plan *plan, laci_fused *fused) {
   int next = next_node(plan, fused), input;
   laci_function f[2];
   if (next < 0) return false;
   const laci_node *node = &plan->graph->nodes[next];
-  int n = laci_functions_of(plan, node, &input, f);
+  int n = laci_functions_of_node(plan, node, &input, f);
   if (n == 0 || node->inputs[input] != fused->output) return false;
   if (!laci_shape_equal(laci_plan_shape(plan, fused->output),
                         laci_plan_shape(plan, node->outputs[0])))
@@ -209,9 +210,9 @@ bool laci_chain_function(laci_cpu_plan *plan, laci_fused *fused) {
 
 /** Fuses x * sigmoid(x) or x * hardsigmoid(x): two readers of x, one of which reads the other's
  * result. */
-bool laci_chain_gate(laci_cpu_plan *plan, laci_fused *fused) {
+bool laci_fuse_gate(laci_cpu_plan *plan, laci_fused *fused) {
   int readers[2];
-  if (!two_readers(plan, fused, readers)) return false;
+  if (!find_two_readers(plan, fused, readers)) return false;
   const laci_node *gate = &plan->graph->nodes[readers[0]],
                   *product = &plan->graph->nodes[readers[1]];
   int inner[2];
@@ -222,7 +223,8 @@ bool laci_chain_gate(laci_cpu_plan *plan, laci_fused *fused) {
   if ((!smooth && !hard) || product->op != &laci_op_mul || product->n_inputs != 2) return false;
   if (laci_plan_is_fused(plan, readers[0]) || laci_plan_is_fused(plan, readers[1])) return false;
   int y = gate->outputs[0], x = fused->output;
-  if (laci_plan_uses(plan, y) != 1 || laci_plan_readers(plan, y, inner) != 1) return false;
+  if (laci_plan_count_uses(plan, y) != 1 || laci_plan_find_readers(plan, y, inner) != 1)
+    return false;
   if (!((product->inputs[0] == x && product->inputs[1] == y) ||
         (product->inputs[0] == y && product->inputs[1] == x))) {
     return false;
@@ -236,28 +238,29 @@ bool laci_chain_gate(laci_cpu_plan *plan, laci_fused *fused) {
 }
 
 /** Fuses gelu, x / sqrt 2 -> Erf -> + 1 -> * x -> / 2, in the orders that exporters write. */
-bool laci_chain_gelu(laci_cpu_plan *plan, laci_fused *fused) {
+bool laci_fuse_gelu(laci_cpu_plan *plan, laci_fused *fused) {
   int readers[2];
-  if (!two_readers(plan, fused, readers)) return false;
+  if (!find_two_readers(plan, fused, readers)) return false;
   int x = fused->output, at[5], next[2], input;
   laci_function e[2];
   at[0] = readers[0];
   const laci_graph *graph = plan->graph;
-  if (laci_functions_of(plan, &graph->nodes[at[0]], &input, e) != 1) return false;
+  if (laci_functions_of_node(plan, &graph->nodes[at[0]], &input, e) != 1) return false;
   if (e[0].kind != LACI_FUNCTION_LINEAR || fabsf(e[0].alpha - 0.70710678f) > 1e-4f ||
       e[0].beta != 0) {
     return false;
   }
   for (int step = 1; step < 5; step++) { /* each node has one reader */
     int y = graph->nodes[at[step - 1]].outputs[0];
-    if (laci_plan_uses(plan, y) != 1 || laci_plan_readers(plan, y, next) != 1) return false;
+    if (laci_plan_count_uses(plan, y) != 1 || laci_plan_find_readers(plan, y, next) != 1)
+      return false;
     at[step] = next[0];
     if (laci_plan_is_fused(plan, at[step])) return false;
   }
   const laci_node *mul = &graph->nodes[at[3]];
-  bool one = laci_functions_of(plan, &graph->nodes[at[2]], &input, e) == 1 &&
+  bool one = laci_functions_of_node(plan, &graph->nodes[at[2]], &input, e) == 1 &&
              e[0].kind == LACI_FUNCTION_LINEAR && e[0].alpha == 1 && e[0].beta == 1;
-  bool half = laci_functions_of(plan, &graph->nodes[at[4]], &input, e) == 1 &&
+  bool half = laci_functions_of_node(plan, &graph->nodes[at[4]], &input, e) == 1 &&
               e[0].kind == LACI_FUNCTION_LINEAR && e[0].alpha == 0.5f && e[0].beta == 0;
   bool times_x = mul->op == &laci_op_mul && (mul->inputs[0] == x || mul->inputs[1] == x) &&
                  mul->inputs[0] != mul->inputs[1];
@@ -273,7 +276,7 @@ bool laci_chain_gelu(laci_cpu_plan *plan, laci_fused *fused) {
 /* ---- A sum ---- */
 
 /** Fuses x + another value of the same shape. */
-bool laci_chain_sum(laci_cpu_plan *plan, laci_fused *fused) {
+bool laci_fuse_sum(laci_cpu_plan *plan, laci_fused *fused) {
   int next = next_node(plan, fused);
   if (next < 0) return false;
   const laci_node *node = &plan->graph->nodes[next];
@@ -301,15 +304,15 @@ static int output_of(const laci_node *node, int port) {
 static const laci_node *only_reading_node(const laci_cpu_plan *plan, int value) {
   const laci_value *v = &plan->graph->values[value];
   const laci_node *reader = NULL;
-  if (laci_plan_uses(plan, value) != 1) return NULL;
+  if (laci_plan_count_uses(plan, value) != 1) return NULL;
   for (int at = 0; at < v->n_readers; at++) {
     if (plan->computed[v->readers[at]]) reader = &plan->graph->nodes[v->readers[at]];
   }
   return reader;
 }
 
-static bool norm_takes_relu(const laci_cpu_plan *plan, const laci_node *norm,
-                            const laci_node *relu) {
+static bool can_fuse_relu_to_norm(const laci_cpu_plan *plan, const laci_node *norm,
+                                  const laci_node *relu) {
   const laci_value *y = &plan->graph->values[relu->outputs[0]];
   int n_grads = 0, n_fit = 0;
   if (norm->op != &laci_op_batch_norm_train || only_reading_node(plan, norm->outputs[0]) != relu)
@@ -327,10 +330,10 @@ static bool norm_takes_relu(const laci_cpu_plan *plan, const laci_node *norm,
   return n_grads == n_fit && n_grads <= 1;
 }
 
-bool laci_chain_norm_relu(laci_cpu_plan *plan, laci_fused *fused) {
+bool laci_fuse_norm_relu(laci_cpu_plan *plan, laci_fused *fused) {
   int next = next_node(plan, fused);
   const laci_node *nodes = plan->graph->nodes;
   if (next < 0 || nodes[next].op != &laci_op_relu) return false;
-  return norm_takes_relu(plan, &nodes[fused->node], &nodes[next]) &&
-         laci_chain_function(plan, fused);
+  return can_fuse_relu_to_norm(plan, &nodes[fused->node], &nodes[next]) &&
+         laci_fuse_function(plan, fused);
 }

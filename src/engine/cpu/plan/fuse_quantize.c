@@ -13,11 +13,11 @@ static bool read_parameters(laci_cpu_plan *plan, const laci_node *node, double *
   if (laci_node_int(node, "block_size", 0) != 0) return false;
   if (laci_node_int(node, "precision", LAC_DTYPE_F32) != LAC_DTYPE_F32) return false;
   if (plan->values[node->inputs[1]].type.dtype != LAC_DTYPE_F32) return false;
-  if (!laci_plan_scalar(plan, node->inputs[1], scale)) return false;
-  return !laci_plan_has_input(node, 2) || laci_plan_scalar(plan, node->inputs[2], zero);
+  if (!laci_plan_read_scalar(plan, node->inputs[1], scale)) return false;
+  return !laci_plan_has_input(node, 2) || laci_plan_read_scalar(plan, node->inputs[2], zero);
 }
 
-bool laci_plan_quantize_alike(laci_cpu_plan *plan, const laci_node *a, const laci_node *b) {
+bool laci_plan_is_same_quantization(laci_cpu_plan *plan, const laci_node *a, const laci_node *b) {
   double scale, zero, other_scale, other_zero;
   return read_parameters(plan, a, &scale, &zero) &&
          read_parameters(plan, b, &other_scale, &other_zero) && scale == other_scale &&
@@ -32,25 +32,26 @@ static bool is_f32(const laci_cpu_plan *plan, int value) {
 
 /** Do both DequantizeLinear nodes compute the same floats from the same bytes, with the same
  * scale? */
-static bool are_same(laci_cpu_plan *plan, int first, int other) {
+static bool is_same_dequantize(laci_cpu_plan *plan, int first, int other) {
   const laci_node *a = &plan->graph->nodes[first], *b = &plan->graph->nodes[other];
   return a->op == b->op && a->inputs[0] == b->inputs[0] && is_f32(plan, b->outputs[0]) &&
-         laci_plan_quantize_alike(plan, a, b);
+         laci_plan_is_same_quantization(plan, a, b);
 }
 
 /** Do all readers of the bytes that the node reads compute the same floats, and is none of them
  * fused already? */
-static bool readers_are_same(laci_cpu_plan *plan, int dequantize) {
+static bool has_same_readers(laci_cpu_plan *plan, int dequantize) {
   const int bytes = plan->graph->nodes[dequantize].inputs[0];
   const laci_value *v = &plan->graph->values[bytes];
   int n = 0;
   for (int at = 0; at < v->n_readers; at++) {
     const int reader = v->readers[at];
     if (!plan->computed[reader]) continue;
-    if (laci_plan_is_fused(plan, reader) || !are_same(plan, dequantize, reader)) return false;
+    if (laci_plan_is_fused(plan, reader) || !is_same_dequantize(plan, dequantize, reader))
+      return false;
     n++;
   }
-  return n == laci_plan_uses(plan, bytes);
+  return n == laci_plan_count_uses(plan, bytes);
 }
 
 bool laci_find_quantize_again(laci_cpu_plan *plan, int dequantize, laci_match *match) {
@@ -60,7 +61,7 @@ bool laci_find_quantize_again(laci_cpu_plan *plan, int dequantize, laci_match *m
   for (int at = 0; at < v->n_readers; at++) {
     const int first = v->readers[at];
     if (!plan->computed[first] || plan->fused[first].pattern != LACI_PATTERN_QUANTIZE) continue;
-    if (!are_same(plan, first, dequantize)) continue;
+    if (!is_same_dequantize(plan, first, dequantize)) continue;
     match->fused = (laci_fused){
         .pattern = LACI_PATTERN_SAME, .n_reads = 1, .reads = {plan->fused[first].output}};
     return true;
@@ -80,14 +81,14 @@ bool laci_find_quantize(laci_cpu_plan *plan, int dequantize, laci_match *match) 
   if (node->op != &laci_op_dequantize_linear) return false;
   const int before = laci_plan_producer(plan, node->inputs[0]);
   if (before < 0 || plan->graph->nodes[before].op != &laci_op_quantize_linear) return false;
-  if (!readers_are_same(plan, dequantize)) return false;
+  if (!has_same_readers(plan, dequantize)) return false;
   const laci_node *quantize = &plan->graph->nodes[before];
   const lac_dtype dtype = plan->values[quantize->outputs[0]].type.dtype;
   if (dtype != LAC_DTYPE_U8 && dtype != LAC_DTYPE_I8) return false;
-  if (!is_f32(plan, quantize->inputs[0]) || !laci_plan_quantize_alike(plan, quantize, node))
+  if (!is_f32(plan, quantize->inputs[0]) || !laci_plan_is_same_quantization(plan, quantize, node))
     return false;
   if (!read_parameters(plan, quantize, &scale, &zero)) return false;
-  laci_fake_quantized *q = laci_plan_new(plan, 1, sizeof *q);
+  laci_fake_quantized *q = laci_plan_alloc(plan, 1, sizeof *q);
   if (!q) return false;
   const double least = dtype == LAC_DTYPE_U8 ? 0 : INT8_MIN, most = least + UINT8_MAX;
   *q = (laci_fake_quantized){(float)scale, (float)(least - zero), (float)(most - zero)};

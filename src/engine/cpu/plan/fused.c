@@ -5,9 +5,11 @@
 
 /* ---- Nodes ---- */
 
-int laci_plan_uses(const laci_cpu_plan *plan, int value) { return plan->values[value].n_uses; }
+int laci_plan_count_uses(const laci_cpu_plan *plan, int value) {
+  return plan->values[value].n_uses;
+}
 
-int laci_plan_readers(const laci_cpu_plan *plan, int value, int readers[2]) {
+int laci_plan_find_readers(const laci_cpu_plan *plan, int value, int readers[2]) {
   const laci_value *v = &plan->graph->values[value];
   int n = 0;
   for (int at = 0; at < v->n_readers; at++) {
@@ -24,7 +26,8 @@ bool laci_plan_is_fused(const laci_cpu_plan *plan, int node) {
 
 int laci_plan_only_reader(const laci_cpu_plan *plan, int value) {
   int readers[2];
-  if (laci_plan_uses(plan, value) != 1 || laci_plan_readers(plan, value, readers) != 1) return -1;
+  if (laci_plan_count_uses(plan, value) != 1 || laci_plan_find_readers(plan, value, readers) != 1)
+    return -1;
   return laci_plan_is_fused(plan, readers[0]) ? -1 : readers[0];
 }
 

@@ -11,7 +11,7 @@
 
 enum { LINE = 64 };
 
-static size_t rounded(size_t bytes) { return (bytes + LINE - 1) & ~(size_t)(LINE - 1); }
+static size_t round_to_alignment(size_t bytes) { return (bytes + LINE - 1) & ~(size_t)(LINE - 1); }
 
 /* Orders larger buffers first, and equal ones by age, so that the plan is the same every time. */
 static int compare(const void *a, const void *b) {
@@ -29,7 +29,7 @@ typedef struct span {
 
 /** The lowest offset where `buffer` fits among `placed`, which ascend by offset. */
 static size_t lowest_gap(const laci_buffer *buffer, const span *placed, size_t n) {
-  const size_t bytes = rounded(buffer->bytes);
+  const size_t bytes = round_to_alignment(buffer->bytes);
   size_t at = 0;
   for (size_t i = 0; i < n; i++) {
     if (buffer->first > placed[i].last || placed[i].first > buffer->last) continue;
@@ -39,7 +39,7 @@ static size_t lowest_gap(const laci_buffer *buffer, const span *placed, size_t n
   return at;
 }
 
-void laci_plan_place(laci_cpu_plan *plan, laci_buffer *buffers, size_t n_buffers) {
+void laci_plan_place_buffers(laci_cpu_plan *plan, laci_buffer *buffers, size_t n_buffers) {
   if (plan->status) return;
   laci_buffer **order = laci_alloc(n_buffers, sizeof *order);
   span *placed = laci_alloc(n_buffers, sizeof *placed);
@@ -56,7 +56,7 @@ void laci_plan_place(laci_cpu_plan *plan, laci_buffer *buffers, size_t n_buffers
   for (size_t at = 0; at < n; at++) {
     laci_buffer *buffer = order[at];
     buffer->offset = lowest_gap(buffer, placed, n_placed);
-    size_t end = buffer->offset + rounded(buffer->bytes), to = n_placed++;
+    size_t end = buffer->offset + round_to_alignment(buffer->bytes), to = n_placed++;
     for (; to > 0 && placed[to - 1].offset > buffer->offset; to--) placed[to] = placed[to - 1];
     placed[to] = (span){buffer->first, buffer->last, buffer->offset, end};
     if (end > plan->arena_bytes) plan->arena_bytes = end;

@@ -16,13 +16,13 @@
 /* ---- What a Pad puts around ---- */
 
 /** Reads the pads of a Pad, whatever it fills with; false: they are not constant. */
-static bool read_list(laci_cpu_plan *plan, const laci_node *node, bool inputs, int rank,
-                      laci_pads *pads) {
+static bool read_pad_list(laci_cpu_plan *plan, const laci_node *node, bool inputs, int rank,
+                          laci_pads *pads) {
   size_t n = 0;
   const int64_t *list = inputs ? NULL : laci_node_ints(node, "pads", &n);
   laci_buf *buf = NULL;
   if (inputs && laci_plan_has_input(node, 1)) {
-    buf = laci_plan_constant_buf(plan, node->inputs[1]);
+    buf = laci_plan_copy_constant(plan, node->inputs[1]);
     list = buf ? buf->i : NULL;
     n = buf ? (size_t)buf->count : 0;
   }
@@ -35,20 +35,21 @@ static bool read_list(laci_cpu_plan *plan, const laci_node *node, bool inputs, i
   return known;
 }
 
-bool laci_plan_zero_pads(laci_cpu_plan *plan, const laci_node *node, laci_pads *pads) {
+bool laci_plan_read_zero_pads(laci_cpu_plan *plan, const laci_node *node, laci_pads *pads) {
   const int rank = laci_plan_shape(plan, node->inputs[0])->rank;
   const bool inputs = node->version >= 11 || node->version == 0;
   double fill = inputs ? 0 : laci_node_float(node, "value", 0);
   if (strcmp(laci_node_text(node, "mode", "constant"), "constant") != 0 || rank < 1) return false;
   if (!laci_plan_is_float(plan, node->inputs[0]) || laci_plan_has_input(node, 3)) return false;
-  if (inputs && laci_plan_has_input(node, 2) && !laci_plan_scalar(plan, node->inputs[2], &fill))
+  if (inputs && laci_plan_has_input(node, 2) &&
+      !laci_plan_read_scalar(plan, node->inputs[2], &fill))
     return false;
-  return fill == 0 && read_list(plan, node, inputs, rank, pads);
+  return fill == 0 && read_pad_list(plan, node, inputs, rank, pads);
 }
 
 /* ---- Windows on pads alone ---- */
 
-bool laci_plan_window_misses(const laci_cpu_plan *plan, const laci_node *node) {
+bool laci_plan_window_may_miss(const laci_cpu_plan *plan, const laci_node *node) {
   if (node->outputs[0] < 0) return false;
   const laci_shape *x = laci_plan_shape(plan, node->inputs[0]);
   const laci_shape *y = laci_plan_shape(plan, node->outputs[0]);
@@ -80,7 +81,7 @@ static bool is_observed(const laci_cpu_plan *plan, int value) {
 }
 
 /** Returns the rows and columns of the node's window; NULL: not known. */
-static const int64_t *kernel_of(const laci_cpu_plan *plan, const laci_node *node, int n_spatial) {
+static const int64_t *window_size(const laci_cpu_plan *plan, const laci_node *node, int n_spatial) {
   size_t n = 0;
   if (node->op == &laci_op_conv) return laci_plan_shape(plan, node->inputs[1])->dims + 2;
   const int64_t *kernel = laci_node_ints(node, "kernel_shape", &n);
@@ -96,7 +97,7 @@ static bool add_pads(const laci_cpu_plan *plan, const laci_node *node, const lac
   size_t n;
   const int64_t *own = laci_node_ints(node, "pads", &n);
   const int64_t *dilations = laci_node_ints(node, "dilations", &n);
-  const int64_t *kernel = kernel_of(plan, node, n_spatial);
+  const int64_t *kernel = window_size(plan, node, n_spatial);
   if (strcmp(automatic, "VALID") == 0) own = NULL;
   else if (strcmp(automatic, "NOTSET") != 0) return false;
   if (pads->before[0] || pads->after[0] || pads->before[1] || pads->after[1]) return false;
@@ -115,26 +116,27 @@ static bool add_pads(const laci_cpu_plan *plan, const laci_node *node, const lac
 }
 
 /** Does the node read the value as the data of a convolution, and as nothing else? */
-static bool convolves(const laci_node *node, int value) {
+static bool is_convolution_data(const laci_node *node, int value) {
   bool only = node->op == &laci_op_conv && node->inputs[0] == value;
   for (int at = 1; at < node->n_inputs; at++) only = only && node->inputs[at] != value;
   return only;
 }
 
 /** Is the value never below zero, as the result of a Relu or Clip? */
-static bool is_no_less_than_zero(laci_cpu_plan *plan, int value) {
+static bool is_nonnegative(laci_cpu_plan *plan, int value) {
   const int producer = plan->graph->values[value].producer;
   const laci_node *node = producer < 0 ? NULL : &plan->graph->nodes[producer];
   laci_function clip;
   if (!node) return false;
   if (node->op == &laci_op_relu || node->op == &laci_op_sigmoid) return true;
-  return node->op == &laci_op_clip && laci_function_clip(plan, node, 1, &clip) && clip.alpha >= 0;
+  return node->op == &laci_op_clip && laci_function_of_clip(plan, node, 1, &clip) &&
+         clip.alpha >= 0;
 }
 
 /** Is it a MaxPool whose results do not change if zeros around values that are never below zero
  * become its own padding? Every window then covers a pixel, since no pads are as wide as the
  * window. */
-static bool pools_no_less(laci_cpu_plan *plan, const laci_node *node, int from) {
+static bool can_pool_with_pads(laci_cpu_plan *plan, const laci_node *node, int from) {
   size_t n = 0;
   const int64_t *dilations = laci_node_ints(node, "dilations", &n);
   for (size_t at = 0; dilations && at < n; at++) {
@@ -142,7 +144,7 @@ static bool pools_no_less(laci_cpu_plan *plan, const laci_node *node, int from) 
   }
   const bool alone = node->n_outputs < 2 || node->outputs[1] < 0;
   return node->op == &laci_op_max_pool && alone && laci_node_int(node, "ceil_mode", 0) == 0 &&
-         is_no_less_than_zero(plan, from);
+         is_nonnegative(plan, from);
 }
 
 /** Returns the only reader of a value that is neither an output nor observed; NULL: there is
@@ -170,31 +172,32 @@ static int after_integers(laci_cpu_plan *plan, const laci_node *pad) {
   }
   const lac_dtype dtype = plan->values[from->inputs[0]].type.dtype;
   const bool same = plan->values[to->outputs[0]].type.dtype == dtype &&
-                    laci_plan_quantize_alike(plan, from, to) &&
-                    laci_plan_quantize_alike(plan, to, again);
+                    laci_plan_is_same_quantization(plan, from, to) &&
+                    laci_plan_is_same_quantization(plan, to, again);
   return same ? again->outputs[0] : out;
 }
 
 /** A Pad that can be merged into the windows that read it. */
-typedef struct joint {
+typedef struct joinable_pad {
   laci_pads pads;
   int from, to; /* values: `from` is what the Pad reads, `to` what the windows read */
-} joint;
+} joinable_pad;
 
 /** Is the Pad read only by windows into which it can be merged? */
-static bool can_join(laci_cpu_plan *plan, const laci_node *node, joint *j) {
+static bool can_join(laci_cpu_plan *plan, const laci_node *node, joinable_pad *j) {
   const laci_graph *graph = plan->graph;
   int64_t sums[2 * LACI_MAX_RANK];
   if (node->op != &laci_op_pad || node->outputs[0] < 0) return false;
-  *j = (joint){.from = node->inputs[0], .to = after_integers(plan, node)};
+  *j = (joinable_pad){.from = node->inputs[0], .to = after_integers(plan, node)};
   const laci_value *to = &graph->values[j->to];
   if (is_observed(plan, j->to) || laci_plan_is_constant(plan, j->to) || to->n_readers == 0 ||
-      !laci_plan_has_elements(plan, node) || !laci_plan_zero_pads(plan, node, &j->pads)) {
+      !laci_plan_has_elements(plan, node) || !laci_plan_read_zero_pads(plan, node, &j->pads)) {
     return false;
   }
   for (int at = 0; at < to->n_readers; at++) {
     const laci_node *reader = &graph->nodes[to->readers[at]];
-    if (!convolves(reader, j->to) && !pools_no_less(plan, reader, j->from)) return false;
+    if (!is_convolution_data(reader, j->to) && !can_pool_with_pads(plan, reader, j->from))
+      return false;
     if (reader->body != node->body || !add_pads(plan, reader, &j->pads, sums)) return false;
   }
   return true;
@@ -204,9 +207,9 @@ static bool can_join(laci_cpu_plan *plan, const laci_node *node, joint *j) {
 
 static laci_graph *copy_graph(laci_cpu_plan *plan) {
   const laci_graph *graph = plan->graph;
-  laci_graph *copy = laci_plan_new(plan, 1, sizeof *copy);
-  laci_node *nodes = laci_plan_new(plan, (size_t)graph->n_nodes, sizeof *nodes);
-  laci_value *values = laci_plan_new(plan, (size_t)graph->n_values, sizeof *values);
+  laci_graph *copy = laci_plan_alloc(plan, 1, sizeof *copy);
+  laci_node *nodes = laci_plan_alloc(plan, (size_t)graph->n_nodes, sizeof *nodes);
+  laci_value *values = laci_plan_alloc(plan, (size_t)graph->n_values, sizeof *values);
   if (plan->status) return NULL;
   *copy = *graph;
   copy->nodes = memcpy(nodes, graph->nodes, (size_t)graph->n_nodes * sizeof *nodes);
@@ -216,8 +219,8 @@ static laci_graph *copy_graph(laci_cpu_plan *plan) {
 
 /** Replaces the node's attribute "pads". */
 static void set_pads(laci_cpu_plan *plan, laci_node *node, int n, const int64_t *sums) {
-  laci_attr *attrs = laci_plan_new(plan, (size_t)node->n_attrs + 1, sizeof *attrs);
-  int64_t *pads = laci_plan_new(plan, (size_t)n, sizeof *pads);
+  laci_attr *attrs = laci_plan_alloc(plan, (size_t)node->n_attrs + 1, sizeof *attrs);
+  int64_t *pads = laci_plan_alloc(plan, (size_t)n, sizeof *pads);
   int n_attrs = 0;
   if (plan->status) return;
   for (int at = 0; at < node->n_attrs; at++) {
@@ -230,8 +233,8 @@ static void set_pads(laci_cpu_plan *plan, laci_node *node, int n, const int64_t 
   node->n_attrs = n_attrs;
 }
 
-static void read_instead(laci_cpu_plan *plan, laci_node *node, int value) {
-  int *inputs = laci_plan_new(plan, (size_t)node->n_inputs, sizeof *inputs);
+static void replace_input(laci_cpu_plan *plan, laci_node *node, int value) {
+  int *inputs = laci_plan_alloc(plan, (size_t)node->n_inputs, sizeof *inputs);
   if (plan->status) return;
   memcpy(inputs, node->inputs, (size_t)node->n_inputs * sizeof *inputs);
   inputs[0] = value;
@@ -241,7 +244,7 @@ static void read_instead(laci_cpu_plan *plan, laci_node *node, int value) {
 /** Moves the readers of `from` to `to`: a sorted list, each reader once. */
 static void join_readers(laci_cpu_plan *plan, laci_value *to, laci_value *from) {
   int *readers =
-      laci_plan_new(plan, (size_t)to->n_readers + (size_t)from->n_readers, sizeof *readers);
+      laci_plan_alloc(plan, (size_t)to->n_readers + (size_t)from->n_readers, sizeof *readers);
   int n = 0, a = 0, b = 0;
   if (plan->status) return;
   while (a < to->n_readers || b < from->n_readers) {
@@ -254,26 +257,26 @@ static void join_readers(laci_cpu_plan *plan, laci_value *to, laci_value *from) 
   from->n_readers = 0;
 }
 
-static void join(laci_cpu_plan *plan, laci_graph *graph, const joint *j) {
+static void join_pad(laci_cpu_plan *plan, laci_graph *graph, const joinable_pad *j) {
   laci_value *to = &graph->values[j->to];
   for (int at = 0; at < to->n_readers && !plan->status; at++) {
     laci_node *node = &graph->nodes[to->readers[at]];
     int64_t sums[2 * LACI_MAX_RANK];
     if (!add_pads(plan, node, &j->pads, sums)) continue;
     set_pads(plan, node, 2 * (laci_plan_shape(plan, j->from)->rank - 2), sums);
-    read_instead(plan, node, j->from);
+    replace_input(plan, node, j->from);
   }
   join_readers(plan, &graph->values[j->from], to);
 }
 
 lac_status laci_plan_join_pads(laci_cpu_plan *plan, lac_error *err) {
   laci_graph *copy = NULL;
-  joint j;
+  joinable_pad j;
   for (int n = 0; n < plan->graph->n_nodes && !plan->status; n++) {
     if (!can_join(plan, &plan->graph->nodes[n], &j)) continue;
     if (!copy) copy = copy_graph(plan);
     if (!copy) return laci_fail_memory(err, "the plan's copy of the network");
-    join(plan, copy, &j);
+    join_pad(plan, copy, &j);
     plan->graph = copy;
   }
   return plan->status;

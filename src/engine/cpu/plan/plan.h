@@ -6,8 +6,8 @@
  *   function     an element-wise function of one value
  *   post         what happens to a fused node's result before it is written
  *
- * Planning does not know what an implementation can fuse: it asks lowering (laci_plan_ask), which
- * answers from the list of implementations that it lowers by. Next: constants.c, pads.c,
+ * Planning does not know what an implementation can fuse: it asks lowering (laci_plan_ask_fusible),
+ * which answers from the list of implementations that it lowers by. Next: constants.c, pads.c,
  * functions.c, fuse.c, remat.c, memory.c. */
 #ifndef LACI_ENGINE_CPU_PLAN_H
 #define LACI_ENGINE_CPU_PLAN_H
@@ -89,14 +89,15 @@ typedef struct laci_function {
 /** Writes the element-wise functions that the node is equal to, one after the other on input *input
  * (a constant second operand is taken into account); returns their number; 0: the node is no such
  * function. */
-int laci_functions_of(laci_cpu_plan *plan, const laci_node *node, int *input, laci_function out[2]);
+int laci_functions_of_node(laci_cpu_plan *plan, const laci_node *node, int *input,
+                           laci_function out[2]);
 /** Writes the functions that an operator named `type` with this node's attributes is equal to;
  * returns their number; 0: it is no such function. */
-int laci_functions_named(const laci_node *node, const char *type, laci_function out[2]);
+int laci_functions_of_type(const laci_node *node, const char *type, laci_function out[2]);
 /** Writes the function of a Clip whose bounds are the inputs `port` and `port` + 1, or attributes;
  * returns 0 where they are not constant, else 1.
  */
-int laci_function_clip(laci_cpu_plan *plan, const laci_node *node, int port, laci_function *out);
+int laci_function_of_clip(laci_cpu_plan *plan, const laci_node *node, int port, laci_function *out);
 
 /* ---- Fused nodes ---- */
 
@@ -148,18 +149,18 @@ typedef struct laci_layer_norm_pattern {
 } laci_layer_norm_pattern;
 
 /** What an implementation can fuse with its own node. */
-typedef enum laci_takes {
-  LACI_TAKES_NOTHING = 0,
-  LACI_TAKES_SCALE = 1,     /* scales and shifts of channels */
-  LACI_TAKES_FUNCTIONS = 2, /* element-wise functions that follow */
-  LACI_TAKES_SUM = 4,       /* one sum with another value */
-  LACI_TAKES_ONE = 8,       /* at most one node of all these */
-  LACI_TAKES_RELU = 16,     /* only a Relu after a batch norm of training */
-} laci_takes;
+typedef enum laci_fusible {
+  LACI_FUSIBLE_NOTHING = 0,
+  LACI_FUSIBLE_SCALE = 1,     /* scales and shifts of channels */
+  LACI_FUSIBLE_FUNCTIONS = 2, /* element-wise functions that follow */
+  LACI_FUSIBLE_SUM = 4,       /* one sum with another value */
+  LACI_FUSIBLE_ONE = 8,       /* at most one node of all these */
+  LACI_FUSIBLE_RELU = 16,     /* only a Relu after a batch norm of training */
+} laci_fusible;
 
-/** Asks lowering what can be fused: returns the laci_takes of the implementation that would be
+/** Asks lowering what can be fused: returns the laci_fusible of the implementation that would be
  * chosen for the fused node as it is; -1: there is none. No value has been lowered yet. */
-typedef int laci_plan_ask(void *lowering, const laci_fused *fused);
+typedef int laci_plan_ask_fusible(void *lowering, const laci_fused *fused);
 
 /** An entry of the schedule: a fused node is computed, or recomputed. A recomputation computes
  * those of its values again that were dropped in between; its other results keep their first
@@ -170,10 +171,10 @@ typedef struct laci_scheduled {
 } laci_scheduled;
 
 /** A value that a run checks to be finite: finite.h. */
-typedef struct laci_looked {
+typedef struct laci_checked_value {
   int value;
   bool lowered;
-} laci_looked;
+} laci_checked_value;
 
 /** Planning does not check after each call: the first failure stays in status, results become NULL
  * or -1, and later calls do nothing. */
@@ -182,14 +183,14 @@ struct laci_cpu_plan {
   laci_engine_fetch *fetch; /* fetches stored bytes; NULL: they are in memory */
   void *fetch_context;
   laci_engine_observer observer; /* n_values is 0 where there is none */
-  laci_plan_ask *ask;
+  laci_plan_ask_fusible *ask;
   void *lowering;       /* passed to ask */
   bool bf16;            /* floats are bf16 between steps */
   bool careful;         /* nothing is fused, and everything but moves of data is computed by the
                            operators' own evaluation, so that NaN and infinity are kept */
   const char *careless; /* name of the node that needs a careful plan; NULL: none does. finite.h */
-  laci_looked *looked;  /* [n_looked] */
-  int n_looked;
+  laci_checked_value *checked; /* [n_looked] */
+  int n_checked;
   bool looks;                    /* steps that find a NaN report it */
   laci_plan_value *values;       /* [n_values] */
   bool *computed;                /* [n_nodes] the node is neither constant nor unused */
@@ -213,11 +214,11 @@ void laci_plan_fail(laci_cpu_plan *plan, lac_status status, const char *format, 
 void laci_plan_no_memory(laci_cpu_plan *plan);
 /** Checks that the budget allows so many bytes more for planning; else the plan fails, and false is
  * returned. value: the value for which they are needed; -1: none. */
-bool laci_plan_may_take(laci_cpu_plan *plan, uint64_t bytes, int value);
+bool laci_plan_check_budget(laci_cpu_plan *plan, uint64_t bytes, int value);
 /** Does the budget allow so many bytes more? The plan does not fail where it does not. */
-bool laci_plan_has_room(const laci_cpu_plan *plan, uint64_t bytes);
+bool laci_plan_has_budget(const laci_cpu_plan *plan, uint64_t bytes);
 /** Zeroed memory that lives as long as the plan; NULL: no memory (noted). */
-void *laci_plan_new(laci_cpu_plan *plan, size_t n, size_t size);
+void *laci_plan_alloc(laci_cpu_plan *plan, size_t n, size_t size);
 
 static inline const laci_shape *laci_plan_shape(const laci_cpu_plan *plan, int value) {
   return &plan->values[value].type.shape;
@@ -236,7 +237,7 @@ void laci_plan_find_computed(laci_cpu_plan *plan);
 /** Finds which nodes are computed, and fuses them. */
 LAC_MUST_CHECK lac_status laci_plan_fuse(laci_cpu_plan *plan, lac_error *err);
 /** Returns how often the value is read, and listed as an output. */
-int laci_plan_uses(const laci_cpu_plan *plan, int value);
+int laci_plan_count_uses(const laci_cpu_plan *plan, int value);
 /** Returns the only computed node that reads the value, if it reads it once and has not been fused;
  * -1: there is none. */
 int laci_plan_only_reader(const laci_cpu_plan *plan, int value);
@@ -244,7 +245,7 @@ int laci_plan_only_reader(const laci_cpu_plan *plan, int value);
  * not the last node of a pattern; -1: there is none. */
 int laci_plan_producer(const laci_cpu_plan *plan, int value);
 /** Returns the number of computed nodes that read the value, and writes the first two. */
-int laci_plan_readers(const laci_cpu_plan *plan, int value, int readers[2]);
+int laci_plan_find_readers(const laci_cpu_plan *plan, int value, int readers[2]);
 /** Is the node fused into another node's fused node? */
 bool laci_plan_is_fused(const laci_cpu_plan *plan, int node);
 /** Appends the node to the fused node, whose new output is that of the node. */
@@ -268,14 +269,14 @@ bool laci_plan_has_elements(const laci_cpu_plan *plan, const laci_node *node);
 bool laci_plan_is_inference_norm(const laci_node *node);
 /** Computes the scales and shifts of such a BatchNormalization: y = scales[c] * x + shifts[c], c <
  * channels. False: its operands are not constants of so many elements. */
-bool laci_plan_norm_scales(laci_cpu_plan *plan, const laci_node *node, int64_t channels,
-                           float *scales, float *shifts);
+bool laci_plan_read_norm_scales(laci_cpu_plan *plan, const laci_node *node, int64_t channels,
+                                float *scales, float *shifts);
 /** Is the value a constant of floats along the last axis, whose size is `last`? */
-bool laci_plan_along_last(const laci_cpu_plan *plan, int value, int64_t last);
+bool laci_plan_is_along_last(const laci_cpu_plan *plan, int value, int64_t last);
 /** Finds the axes of a reduction from its attribute or a constant input. False: they are not known
  * while planning. */
-bool laci_plan_reduced_axes(laci_cpu_plan *plan, const laci_node *node, int rank,
-                            bool axes[LACI_MAX_RANK]);
+bool laci_plan_read_reduced_axes(laci_cpu_plan *plan, const laci_node *node, int rank,
+                                 bool axes[LACI_MAX_RANK]);
 
 /* ---- The order of fused nodes: remat.c ---- */
 
@@ -307,8 +308,8 @@ laci_pattern_finish laci_finish_attention, laci_finish_layer_norm, laci_finish_q
 /** A rule that appends one more node to a fused node, or several nodes that are one function.
  * Returns false, and changes nothing, where the rule does not apply. fuse_chain.c */
 typedef bool laci_chain_rule(laci_cpu_plan *plan, laci_fused *fused);
-laci_chain_rule laci_chain_scale, laci_chain_gate, laci_chain_gelu, laci_chain_function,
-    laci_chain_sum, laci_chain_norm_relu;
+laci_chain_rule laci_fuse_scale, laci_fuse_gate, laci_fuse_gelu, laci_fuse_function, laci_fuse_sum,
+    laci_fuse_norm_relu;
 
 /* ---- constants.c ---- */
 
@@ -317,9 +318,9 @@ LAC_MUST_CHECK lac_status laci_plan_infer(laci_cpu_plan *plan, const laci_input_
 /** Infers the types of a graph that may have nodes that cannot be run. These, and nodes that read
  * results of unknown shape, are left out; values whose types `reached` gives are treated like
  * inputs. Fails as laci_engine_row.reach. */
-LAC_MUST_CHECK lac_status laci_plan_reach(laci_cpu_plan *plan, const laci_input_shape *fixed,
-                                          int n_fixed, laci_engine_reached *reached,
-                                          lac_error *err);
+LAC_MUST_CHECK lac_status laci_plan_infer_reach(laci_cpu_plan *plan, const laci_input_shape *fixed,
+                                                int n_fixed, laci_engine_reached *reached,
+                                                lac_error *err);
 /** Returns the elements of a constant as f32. NULL: it has integers, is not constant, or there is
  * no memory. */
 const float *laci_plan_floats(laci_cpu_plan *plan, int value);
@@ -328,10 +329,10 @@ LAC_MUST_CHECK lac_status laci_plan_read_floats(const laci_cpu_plan *plan, int v
                                                 int64_t n, float *to, lac_error *err);
 /** Reads a constant with one element, of floats or integers. False where the value is not constant,
  * or has more elements. */
-bool laci_plan_scalar(laci_cpu_plan *plan, int value, double *x);
+bool laci_plan_read_scalar(laci_cpu_plan *plan, int value, double *x);
 /** Copies a constant for the operators' eval; the caller destroys the copy. NULL: no memory, or not
  * a constant. */
-laci_buf *laci_plan_constant_buf(laci_cpu_plan *plan, int value);
+laci_buf *laci_plan_copy_constant(laci_cpu_plan *plan, int value);
 /** Frees the constants that only planning needed: weights have their own bytes. */
 void laci_plan_drop_constants(laci_cpu_plan *plan);
 /** Frees all that the plan has, `memory` included. */
@@ -339,7 +340,7 @@ void laci_plan_clear(laci_cpu_plan *plan);
 
 /** Do both nodes (each a QuantizeLinear or DequantizeLinear) have equal constant scales and zero
  * points, one for the whole tensor? fuse_quantize.c */
-bool laci_plan_quantize_alike(laci_cpu_plan *plan, const laci_node *a, const laci_node *b);
+bool laci_plan_is_same_quantization(laci_cpu_plan *plan, const laci_node *a, const laci_node *b);
 
 /* ---- pads.c ---- */
 
@@ -350,10 +351,10 @@ typedef struct laci_pads {
 
 /** Reads the pads of a Pad of floats. False: it does not fill with zeros, its pads are not
  * constant, or it has an input that lists axes. */
-bool laci_plan_zero_pads(laci_cpu_plan *plan, const laci_node *node, laci_pads *pads);
+bool laci_plan_read_zero_pads(laci_cpu_plan *plan, const laci_node *node, laci_pads *pads);
 /** May a window of the pool cover nothing but padding? Its result is then no element of the
  * input. */
-bool laci_plan_window_misses(const laci_cpu_plan *plan, const laci_node *node);
+bool laci_plan_window_may_miss(const laci_cpu_plan *plan, const laci_node *node);
 /** Merges Pads of zeros into the convolutions and pools that read them. plan->graph may become a
  * copy, which lives as long as the plan. */
 LAC_MUST_CHECK lac_status laci_plan_join_pads(laci_cpu_plan *plan, lac_error *err);
@@ -382,6 +383,6 @@ typedef struct laci_buffer {
 } laci_buffer;
 
 /** Gives every arena buffer its offset. */
-void laci_plan_place(laci_cpu_plan *plan, laci_buffer *buffers, size_t n_buffers);
+void laci_plan_place_buffers(laci_cpu_plan *plan, laci_buffer *buffers, size_t n_buffers);
 
 #endif

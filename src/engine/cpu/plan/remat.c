@@ -48,7 +48,7 @@ static void find_steps(laci_remat *r, int first_after) {
   }
 }
 
-static void measure(laci_remat *r) {
+static void measure_values(laci_remat *r) {
   const laci_cpu_plan *plan = r->plan;
   int64_t of_float = plan->bf16 ? 2 : 4;
   for (int v = 0; v < plan->graph->n_values; v++) r->producer[v] = r->last[v] = -1;
@@ -93,9 +93,9 @@ static lac_status make_schedule(laci_cpu_plan *plan, const laci_remat *r, lac_er
   size_t n = (size_t)(r->n_steps + r->n_forward);
   int *order = laci_alloc(n + 1, sizeof *order);
   bool *twice = laci_alloc((size_t)plan->graph->n_values + 1, sizeof *twice);
-  plan->n_scheduled = order && twice ? laci_remat_order(r, order) : -1;
+  plan->n_scheduled = order && twice ? laci_remat_write_order(r, order) : -1;
   plan->schedule =
-      plan->n_scheduled < 0 ? NULL : laci_plan_new(plan, n + 1, sizeof *plan->schedule);
+      plan->n_scheduled < 0 ? NULL : laci_plan_alloc(plan, n + 1, sizeof *plan->schedule);
   for (int t = 0; plan->schedule && t < plan->n_scheduled; t++) {
     bool again = order[t] < 0;
     laci_fused *fused = &plan->fused[r->steps[again ? ~order[t] : order[t]].fused];
@@ -138,8 +138,8 @@ lac_status laci_plan_schedule(laci_cpu_plan *plan, int n_forward, lac_error *err
   lac_status st = allocate(&r) ? LAC_OK : laci_fail_memory(err, "the order of the fused nodes");
   if (!st) {
     find_steps(&r, n_forward);
-    measure(&r);
-    if (n_forward > 0) st = laci_remat_cut(&r, &gains, err);
+    measure_values(&r);
+    if (n_forward > 0) st = laci_remat_choose_cuts(&r, &gains, err);
   }
   if (!st && !gains) memset(r.recomputed, 0, (size_t)r.n_steps * sizeof *r.recomputed);
   if (!st) st = make_schedule(plan, &r, err);

@@ -43,12 +43,12 @@ static inline bool laci_remat_is_recomputed(const laci_remat *r, int value) {
 /** Writes all steps in their order, with the recomputation of step s as ~s before the first step
  * that needs it. order: capacity n_steps + n_forward. Returns how many there are; -1: no memory.
  * remat_peak.c */
-int laci_remat_order(const laci_remat *r, int *order);
+int laci_remat_write_order(const laci_remat *r, int *order);
 /** Returns the most bytes of values that are alive at a time in a run under keep and recomputed; an
  * estimate to compare plans by. -1: no memory. remat_peak.c */
-int64_t laci_remat_peak(const laci_remat *r);
+int64_t laci_remat_peak_bytes(const laci_remat *r);
 
 /** Decides keep and recomputed. *gains is false where recomputation saves nothing. remat_cuts.c */
-LAC_MUST_CHECK lac_status laci_remat_cut(laci_remat *r, bool *gains, lac_error *err);
+LAC_MUST_CHECK lac_status laci_remat_choose_cuts(laci_remat *r, bool *gains, lac_error *err);
 
 #endif

@@ -61,7 +61,7 @@ static bool is_always_kept(const laci_remat *r, int value) {
   return statistic || r->plan->graph->values[value].is_output;
 }
 
-static void find_anyway(planner *p) {
+static void mark_always_kept(planner *p) {
   const laci_remat *r = p->r;
   int n_values = r->plan->graph->n_values;
   int64_t largest = 0;
@@ -107,7 +107,7 @@ static lac_status find_cuts(planner *p, int *alive, bool fill, lac_error *err) {
 
 /** Reduces the cuts: of each run of neighbours the one that the fewest bytes cross stays, and the
  * first cut always. */
-static void one_lane_cuts(planner *p) {
+static void reduce_cuts(planner *p) {
   int run = (p->n_cuts - 1 + MOST_CUTS - 1) / MOST_CUTS, n = 1;
   for (int first = 1; run > 1 && first < p->n_cuts; first += run) {
     int narrowest = first;
@@ -124,7 +124,7 @@ static lac_status place_cuts(planner *p, lac_error *err) {
   if (!alive) return laci_fail_memory(err, "what is computed once more");
   p->cuts[p->n_cuts++] = (cut){.after = -1};
   lac_status st = find_cuts(p, alive, false, err);
-  one_lane_cuts(p);
+  reduce_cuts(p);
   p->cuts[p->n_cuts++] = (cut){.after = p->r->n_forward - 1};
   if (!st) st = find_cuts(p, alive, true, err);
   laci_free(alive);
@@ -135,7 +135,7 @@ static lac_status place_cuts(planner *p, lac_error *err) {
 
 /** Returns the bytes of values that cross cut j and are computed after cut i; with `needed`, only
  * of those that gradients read. */
-static int64_t crossing(const planner *p, int i, int j, bool needed) {
+static int64_t crossing_bytes(const planner *p, int i, int j, bool needed) {
   const cut *c = &p->cuts[j];
   int64_t sum = 0;
   for (int at = 0; at < c->n; at++) {
@@ -162,8 +162,8 @@ static void weigh_segments(planner *p) {
           if (r->bytes[value] > largest) largest = r->bytes[value];
         }
       }
-      p->added[i * p->n_cuts + j] = crossing(p, i, j, false);
-      p->inside[i * p->n_cuts + j] = needed - crossing(p, i, j, true) + 2 * largest;
+      p->added[i * p->n_cuts + j] = crossing_bytes(p, i, j, false);
+      p->inside[i * p->n_cuts + j] = needed - crossing_bytes(p, i, j, true) + 2 * largest;
     }
   }
 }
@@ -171,7 +171,7 @@ static void weigh_segments(planner *p) {
 /* ---- The cheapest cuts for a limit */
 
 /** Finds the cheapest cuts under the limit; false: there are none. */
-static bool choose(planner *p, int64_t limit) {
+static bool choose_cheapest(planner *p, int64_t limit) {
   p->kept[0] = 0;
   for (int j = 1; j < p->n_cuts; j++) {
     p->kept[j] = -1;
@@ -189,7 +189,7 @@ static bool choose(planner *p, int64_t limit) {
 
 /** Fills `recomputed`: the steps whose results gradients need and that are not kept, and all that
  * these need. */
-static void follow_keep(laci_remat *r) {
+static void mark_recomputed(laci_remat *r) {
   memset(r->recomputed, 0, (size_t)r->n_steps * sizeof *r->recomputed);
   for (int v = 0; v < r->plan->graph->n_values; v++) {
     if (r->needed[v] && laci_remat_is_forward(r, v) && !r->keep[v])
@@ -206,19 +206,19 @@ static void follow_keep(laci_remat *r) {
 }
 
 /** Fills keep and recomputed for n cuts, the latest first. */
-static void follow(planner *p, const int *cuts, int n) {
+static void apply_cuts(planner *p, const int *cuts, int n) {
   laci_remat *r = p->r;
   int last = n > 0 ? p->cuts[cuts[0]].after : -1;
   for (int v = 0; v < r->plan->graph->n_values; v++)
     r->keep[v] = laci_remat_is_forward(r, v) && (p->anyway[v] || r->producer[v] > last);
   for (int k = 0; k < n; k++)
     for (int at = 0; at < p->cuts[cuts[k]].n; at++) r->keep[p->cuts[cuts[k]].values[at]] = true;
-  follow_keep(r);
+  mark_recomputed(r);
 }
 
 /** Returns how many products are summed for each element of a fused node's result; 0: it is no sum
  * of products. */
-static int64_t depth_of(const laci_cpu_plan *plan, const laci_fused *fused) {
+static int64_t product_depth(const laci_cpu_plan *plan, const laci_fused *fused) {
   const laci_node *node = &plan->graph->nodes[fused->node];
   if (!node->op || node->op->role != LACI_ROLE_ALLOW || node->n_inputs < 2) return 0;
   if (node->inputs[0] < 0 || node->inputs[1] < 0) return 0;
@@ -230,11 +230,11 @@ static int64_t depth_of(const laci_cpu_plan *plan, const laci_fused *fused) {
 }
 
 /** Estimates the time of all recomputations, in multiplications, to compare plans by. */
-static int64_t work_of(const laci_remat *r) {
+static int64_t recomputation_work(const laci_remat *r) {
   int64_t work = 0;
   for (int s = 0; s < r->n_forward; s++) {
     const laci_remat_step *step = &r->steps[s];
-    int64_t depth = r->recomputed[s] ? depth_of(r->plan, &r->plan->fused[step->fused]) : 0;
+    int64_t depth = r->recomputed[s] ? product_depth(r->plan, &r->plan->fused[step->fused]) : 0;
     for (int at = 0; at < step->n_writes && r->recomputed[s]; at++) {
       int64_t bytes = r->bytes[step->writes[at]];
       work += bytes * PRODUCTS_A_BYTE + bytes / 4 * depth;
@@ -254,7 +254,7 @@ static lac_status try_limits(planner *p, trial *t, lac_error *err) {
   double limit = (double)p->inside[p->n_cuts - 1];
   int64_t before = -1;
   lac_status st = cuts ? LAC_OK : laci_fail_memory(err, "what is computed once more");
-  for (int k = 0; k < MOST_LIMITS && !st && choose(p, laci_int_from_f(limit)); k++) {
+  for (int k = 0; k < MOST_LIMITS && !st && choose_cheapest(p, laci_int_from_f(limit)); k++) {
     int n = 0;
     limit -= limit / STEP;
     if (p->kept[p->n_cuts - 1] == before)
@@ -262,8 +262,9 @@ static lac_status try_limits(planner *p, trial *t, lac_error *err) {
                                                        before */
     before = p->kept[p->n_cuts - 1];
     for (int at = p->from[p->n_cuts - 1]; at > 0; at = p->from[at]) cuts[n++] = at;
-    follow(p, cuts, n);
-    int64_t peak = laci_remat_peak(p->r), rank = t->most < 0 ? peak : work_of(p->r);
+    apply_cuts(p, cuts, n);
+    int64_t peak = laci_remat_peak_bytes(p->r),
+            rank = t->most < 0 ? peak : recomputation_work(p->r);
     if (peak < 0) st = laci_fail_memory(err, "what is computed once more");
     if ((t->most >= 0 && peak > t->most) || (t->least >= 0 && rank >= t->least)) continue;
     t->least = rank;
@@ -276,8 +277,8 @@ static lac_status try_limits(planner *p, trial *t, lac_error *err) {
 
 static lac_status choose_plan(planner *p, bool *gains, lac_error *err) {
   trial peak = {-1, -1}, work = {.least = -1};
-  follow(p, NULL, 0);
-  int64_t all = laci_remat_peak(p->r);
+  apply_cuts(p, NULL, 0);
+  int64_t all = laci_remat_peak_bytes(p->r);
   if (all < 0) return laci_fail_memory(err, "what is computed once more");
   lac_status st = try_limits(p, &peak, err);
   *gains = !st && peak.least >= 0 && all - peak.least > all / LEAST_GAIN;
@@ -285,14 +286,14 @@ static lac_status choose_plan(planner *p, bool *gains, lac_error *err) {
   int64_t near = peak.least + peak.least / NEAR_BEST, gain = all - all / LEAST_GAIN - 1;
   work.most = near < gain ? near : gain;
   st = try_limits(p, &work, err);
-  if (!st) follow(p, p->best, p->n_best);
+  if (!st) apply_cuts(p, p->best, p->n_best);
   return st;
 }
 
 /* ---- The whole */
 
 static lac_status search(planner *p, bool *gains, lac_error *err) {
-  find_anyway(p);
+  mark_always_kept(p);
   lac_status st = place_cuts(p, err);
   if (st) return st;
   size_t n = (size_t)p->n_cuts;
@@ -307,7 +308,7 @@ static lac_status search(planner *p, bool *gains, lac_error *err) {
   return choose_plan(p, gains, err);
 }
 
-lac_status laci_remat_cut(laci_remat *r, bool *gains, lac_error *err) {
+lac_status laci_remat_choose_cuts(laci_remat *r, bool *gains, lac_error *err) {
   planner p = {.r = r,
                .anyway = laci_alloc((size_t)r->plan->graph->n_values + 1, sizeof *p.anyway),
                .cuts = laci_alloc((size_t)r->n_forward + 2, sizeof *p.cuts)};

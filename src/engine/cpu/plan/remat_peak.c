@@ -17,7 +17,7 @@ typedef struct ordering {
 } ordering;
 
 /** Adds the recomputation of a step to the order, after the recomputations that it needs. */
-static void place_again(ordering *o, int step) {
+static void add_recomputation(ordering *o, int step) {
   if (o->placed[step]) return;
   int first = step, n_open = 1;
   o->wanted[step] = true;
@@ -41,7 +41,7 @@ static void place_again(ordering *o, int step) {
   }
 }
 
-int laci_remat_order(const laci_remat *r, int *order) {
+int laci_remat_write_order(const laci_remat *r, int *order) {
   size_t n_forward = (size_t)r->n_forward + 1;
   ordering o = {.r = r,
                 .order = order,
@@ -52,7 +52,7 @@ int laci_remat_order(const laci_remat *r, int *order) {
     const laci_remat_step *step = &r->steps[s];
     for (int at = 0; at < step->n_reads && s >= r->n_forward; at++) {
       if (laci_remat_is_recomputed(r, step->reads[at]))
-        place_again(&o, r->producer[step->reads[at]]);
+        add_recomputation(&o, r->producer[step->reads[at]]);
     }
     order[o.n++] = s;
   }
@@ -129,13 +129,13 @@ static bool may_overwrite(const walk *w, int at, int value) {
   return !keeps_operands(plan->graph->nodes[fused->node].op);
 }
 
-static int64_t free_if_last(walk *w, int id, int at) {
+static int64_t release_if_last(walk *w, int id, int at) {
   if (id < 0 || w->last_use[id] != at) return 0;
   w->last_use[id] = -1;
   return bytes_of(w, id);
 }
 
-static int64_t sweep(walk *w) {
+static int64_t find_peak(walk *w) {
   int64_t live = 0, peak = 0;
   for (int at = 0; at < w->n_order; at++) {
     const laci_remat_step *step = step_at(w, at);
@@ -147,23 +147,23 @@ static int64_t sweep(walk *w) {
       if (dies && may_overwrite(w, at, step->reads[i])) saved = first;
     }
     if (live - saved > peak) peak = live - saved;
-    for (int i = 0; i < step->n_reads; i++) live -= free_if_last(w, read_id(w, at, i), at);
-    for (int i = 0; i < step->n_writes; i++) live -= free_if_last(w, written_id(w, at, i), at);
+    for (int i = 0; i < step->n_reads; i++) live -= release_if_last(w, read_id(w, at, i), at);
+    for (int i = 0; i < step->n_writes; i++) live -= release_if_last(w, written_id(w, at, i), at);
   }
   return peak;
 }
 
-int64_t laci_remat_peak(const laci_remat *r) {
+int64_t laci_remat_peak_bytes(const laci_remat *r) {
   size_t n_values = (size_t)r->plan->graph->n_values;
   walk w = {.r = r,
             .order = laci_alloc((size_t)(r->n_steps + r->n_forward) + 1, sizeof *w.order),
             .last_use = laci_alloc(2 * n_values + 1, sizeof *w.last_use)};
   int64_t peak = -1;
-  if (w.order && w.last_use) w.n_order = laci_remat_order(r, w.order);
+  if (w.order && w.last_use) w.n_order = laci_remat_write_order(r, w.order);
   if (w.order && w.last_use && w.n_order >= 0) {
     for (size_t at = 0; at < 2 * n_values; at++) w.last_use[at] = -1;
     find_last_uses(&w);
-    peak = sweep(&w);
+    peak = find_peak(&w);
   }
   laci_free(w.order);
   laci_free(w.last_use);

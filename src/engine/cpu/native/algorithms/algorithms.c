@@ -58,7 +58,7 @@ bool laci_native_is_tight(const laci_net *net) {
       bytes += algorithms[id]->bytes(net, layer);
     }
   }
-  return !laci_plan_has_room(&net->plan, (uint64_t)(MARGIN * bytes));
+  return !laci_plan_has_budget(&net->plan, (uint64_t)(MARGIN * bytes));
 }
 
 laci_algorithm_id laci_algorithm_or(const laci_net *net, const laci_native_layer *layer,

@@ -20,7 +20,7 @@ lac_status laci_native_finish_csr(laci_net *net, const laci_native_layer *layer,
   const int64_t strips = laci_csr_strips(form->n_tiles);
   const laci_csr_cut cut = {form->tiles, form->n_tiles,
                             laci_native_chunk_rows(net, p->n_rows, strips)};
-  laci_csr *csr = laci_plan_new(&net->plan, 1, sizeof *csr);
+  laci_csr *csr = laci_plan_alloc(&net->plan, 1, sizeof *csr);
   (void)layer;
   if (!csr) return LAC_NO_MEMORY;
   const lac_status st = laci_csr_init(p, form->kept.weight, &cut, csr, err);

@@ -78,7 +78,7 @@ static laci_depthwise *make_kernel(laci_net *net, const laci_native_layer *layer
       .out = laci_native_layer_out(net, layer),
       .n_images =
           laci_native_image_blocks(laci_native_memory_at(net, layer->output), layer->n_images)};
-  laci_depthwise made, *kernel = laci_plan_new(&net->plan, 1, sizeof *kernel);
+  laci_depthwise made, *kernel = laci_plan_alloc(&net->plan, 1, sizeof *kernel);
   lac_error why = {0};
   if (!kernel) return NULL;
   const lac_status st = laci_depthwise_init(&layer->window, &layouts, &made, &why);
@@ -86,7 +86,7 @@ static laci_depthwise *make_kernel(laci_net *net, const laci_native_layer *layer
   else if (st) laci_plan_fail(&net->plan, st, "%s", why.text);
   const size_t n = (size_t)(made.n_each * made.n_images);
   *kernel = made;
-  kernel->tiles = st ? NULL : laci_plan_new(&net->plan, n, sizeof *kernel->tiles);
+  kernel->tiles = st ? NULL : laci_plan_alloc(&net->plan, n, sizeof *kernel->tiles);
   if (kernel->tiles) memcpy(kernel->tiles, made.tiles, n * sizeof *kernel->tiles);
   laci_depthwise_clear(&made);
   return kernel->tiles ? kernel : NULL;

@@ -23,7 +23,7 @@ static lac_status finish(laci_net *net, const laci_native_layer *layer, laci_nat
   if (!laci_grouped_rows_gain(p)) return laci_native_finish_csr(net, layer, kernel, err);
   const int64_t units = laci_grouped_rows_units(form->tiles, form->n_tiles);
   const int64_t rows = laci_native_chunk_rows(net, p->n_rows, laci_grouped_rows_strips(units));
-  laci_grouped_rows *grouped = laci_plan_new(&net->plan, 1, sizeof *grouped);
+  laci_grouped_rows *grouped = laci_plan_alloc(&net->plan, 1, sizeof *grouped);
   if (!grouped) return LAC_NO_MEMORY;
   const lac_status st = laci_grouped_rows_init(p, form->kept.weight, rows, grouped, err);
   if (st) return st;

@@ -15,7 +15,7 @@
 
 static laci_native_kernel *new_kernel(laci_net *net) {
   laci_native_net *native = net->native;
-  laci_native_kernel *kernel = laci_plan_new(&net->plan, 1, sizeof *kernel);
+  laci_native_kernel *kernel = laci_plan_alloc(&net->plan, 1, sizeof *kernel);
   if (!kernel) return NULL;
   if (!laci_grow((void **)&native->kernels, native->n_kernels, &native->kernels_capacity,
                  sizeof(laci_native_kernel *))) {

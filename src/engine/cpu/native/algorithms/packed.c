@@ -118,7 +118,7 @@ static bool fits(const laci_net *net, const laci_native_layer *layer,
   const laci_sparse_window *g = &layer->window;
   const laci_packing *p = known ? known->packing : NULL;
   if (!p || !known->rows || p->dtype != LAC_DTYPE_F32 || p->fill != 0) return false;
-  const bool outer = !layer->rows || laci_right_of(net, layer->fused).transposed;
+  const bool outer = !layer->rows || laci_right_operand_of(net, layer->fused).transposed;
   return p->outer == (outer ? g->channels_out : 1) && p->columns == g->channels_in / g->groups &&
          p->n_rows == g->channels_out * g->kernel_h * g->kernel_w;
 }
@@ -127,7 +127,7 @@ bool laci_native_read_packed(laci_net *net, const laci_native_layer *layer,
                              const laci_net_weight *weight, laci_sparse_kept *kept) {
   enum { GRAIN = 1 << 14 }; /* elements that a thread merges at a time */
   const laci_sparse_window *g = &layer->window;
-  const laci_engine_weight *known = laci_net_known(net, weight->value);
+  const laci_engine_weight *known = laci_net_weight_facts(net, weight->value);
   if (!fits(net, layer, known)) return false;
   const int64_t rows = g->channels_out, taps = g->kernel_h * g->kernel_w;
   const int64_t each = taps * known->packing->row_values;

@@ -30,7 +30,7 @@ static void run(laci_net *net, const laci_native_step *step) {
 static void make(laci_net *net, laci_native_step *step) {
   const laci_native_layer *layer = step->layer;
   const laci_sparse_layout in = laci_native_layer_in(net, layer);
-  laci_max_pool *pool = laci_plan_new(&net->plan, 1, sizeof *pool);
+  laci_max_pool *pool = laci_plan_alloc(&net->plan, 1, sizeof *pool);
   if (!pool) return;
   *pool =
       (laci_max_pool){layer->window, in, step->out, laci_native_image_blocks(&in, layer->n_images)};

@@ -35,10 +35,10 @@ static void add(laci_net *net, laci_native_step *s) {
   if (s->scratch_bytes > 0) s->scratch = laci_net_scratch(net, s->scratch_bytes);
   const laci_native_tensors *t = &s->tensors;
   laci_net_step *step =
-      laci_net_step_code(net, &net->plan.graph->nodes[fused->node], run, 6,
-                         (int[]){t->x, t->bias, t->residual, s->weights, s->scratch, t->y});
+      laci_net_step_add_code(net, &net->plan.graph->nodes[fused->node], run, 6,
+                             (int[]){t->x, t->bias, t->residual, s->weights, s->scratch, t->y});
   if (!step) return;
-  laci_net_step_scratch(step, SCRATCH);
+  laci_net_step_mark_scratch(step, SCRATCH);
   step->what = laci_net_describe(net, fused);
   step->kernel = s->kernel;
   step->sparse = s->algorithm->skips_zeros;
@@ -57,9 +57,9 @@ bool laci_native_fits(laci_net *net, const laci_fused *fused, const char **why) 
   return laci_native_has_layer(net, fused);
 }
 
-void laci_native_lower(laci_net *net, const laci_fused *fused) {
+void laci_lower_native(laci_net *net, const laci_fused *fused) {
   const laci_native_layer *layer = laci_native_chosen(net, fused);
-  laci_native_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
+  laci_native_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   if (!s) return;
   *s = begin(net, layer);
   s->algorithm->make(net, s);

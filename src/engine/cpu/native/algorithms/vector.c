@@ -17,7 +17,7 @@
 #include "engine/cpu/onednn/onednn.h"
 
 /** Do the options and the number of kept weights allow this kernel? */
-static bool is_wanted(const laci_net *net, const laci_right *r, int matrix) {
+static bool is_wanted(const laci_net *net, const laci_right_operand *r, int matrix) {
   const int64_t n = r->depth * r->columns;
   switch (net->native_use) {
     case LACI_NATIVE_USE_ALL: return true;
@@ -31,14 +31,16 @@ static bool is_wanted(const laci_net *net, const laci_right *r, int matrix) {
   return laci_vector_gains(net, laci_net_kept_share(net, matrix));
 }
 
-bool laci_right_has_few_rows(const laci_right *r) { return r->rows <= LACI_SPARSE_VECTORS; }
+bool laci_right_operand_has_few_rows(const laci_right_operand *r) {
+  return r->rows <= LACI_SPARSE_VECTORS;
+}
 
 bool laci_product_sparse_fits(laci_net *net, const laci_fused *fused, const char **why) {
-  if (!laci_right_fits(net, fused, why)) return false;
-  const laci_right r = laci_right_of(net, fused);
+  if (!laci_right_operand_fits(net, fused, why)) return false;
+  const laci_right_operand r = laci_right_operand_of(net, fused);
   *why = "many rows, dense weights, or bf16";
   if (net->plan.bf16) return false;
-  if (!laci_right_has_few_rows(&r) || r.left_transposed) return false;
+  if (!laci_right_operand_has_few_rows(&r) || r.left_transposed) return false;
   if (r.rows < 1 || r.depth < 1 || r.columns < 1) return false;
   return is_wanted(net, &r, net->plan.graph->nodes[fused->node].inputs[1]);
 }
@@ -53,9 +55,9 @@ double laci_product_sparse_saves(laci_net *net) {
     const laci_op *op = net->plan.graph->nodes[fused->node].op;
     if (op != &laci_op_gemm && op != &laci_op_mat_mul) continue;
     if (!laci_product_sparse_fits(net, fused, &why)) continue;
-    const laci_right r = laci_right_of(net, fused);
+    const laci_right_operand r = laci_right_operand_of(net, fused);
     const int matrix = net->plan.graph->nodes[fused->node].inputs[1];
-    if (laci_plan_uses(&net->plan, matrix) > 1)
+    if (laci_plan_count_uses(&net->plan, matrix) > 1)
       continue; /* other readers may need the dense
                                                              matrix */
     const double zeros = 1 - laci_net_kept_share(net, matrix);
@@ -67,14 +69,14 @@ double laci_product_sparse_saves(laci_net *net) {
 /* ---- The matrix ---- */
 
 typedef struct packing {
-  const laci_right *r;
+  const laci_right_operand *r;
   laci_sparse_rows rows;
   bool counted;
 } packing;
 
 static bool pack_slice(void *context, int64_t first, int64_t n, const float *x) {
   packing *p = context;
-  const laci_right *r = p->r;
+  const laci_right_operand *r = p->r;
   laci_sparse_rows_part part = {.weight = x};
   if (r->transposed) {
     part.row_first = first / r->depth;
@@ -94,9 +96,9 @@ static bool pack_slice(void *context, int64_t first, int64_t n, const float *x) 
 
 /** Stores the packed matrix as a weight, the chunks' beginnings and then their bytes, and returns
  * its index; -1 after a failure. */
-static int pack(laci_net *net, const laci_fused *fused, const laci_right *r,
+static int pack(laci_net *net, const laci_fused *fused, const laci_right_operand *r,
                 laci_sparse_rows *rows) {
-  const laci_net_weight weight = laci_right_weight(net, fused, r);
+  const laci_net_weight weight = laci_right_operand_weight(net, fused, r);
   packing p = {.r = r, .rows = {.n_rows = r->columns, .n_columns = r->depth, .pairs = true}};
   const size_t n = (size_t)laci_sparse_rows_chunks(&p.rows) + 1;
   const size_t head = (n * sizeof *p.rows.chunk_at + 63) / 64 * 64;
@@ -104,7 +106,7 @@ static int pack(laci_net *net, const laci_fused *fused, const laci_right *r,
   int tensor = -1;
   if (!chunk_at) laci_plan_no_memory(&net->plan);
   p.rows.chunk_at = chunk_at;
-  laci_net_weight_slices(net, &weight, pack_slice, &p);
+  laci_net_visit_weight_slices(net, &weight, pack_slice, &p);
   if (!net->plan.status) {
     const size_t bytes = laci_sparse_rows_layout(&p.rows);
     tensor = laci_net_weight_new(net, head + bytes, weight.value);
@@ -115,7 +117,7 @@ static int pack(laci_net *net, const laci_fused *fused, const laci_right *r,
     p.rows.bytes = memory + head;
     p.counted = true;
     memcpy(p.rows.chunk_at, chunk_at, n * sizeof *chunk_at);
-    laci_net_weight_slices(net, &weight, pack_slice, &p);
+    laci_net_visit_weight_slices(net, &weight, pack_slice, &p);
   }
   laci_free(chunk_at);
   *rows = p.rows;
@@ -162,17 +164,18 @@ static lac_status run_sparse(laci_net *net, laci_net_step *step, lac_error *err)
 
 /** Adds the step of the product with its bias; returns the tensor of the result, [rows,
  * columns]. */
-static int product_step(laci_net *net, const laci_fused *fused, const laci_right *r) {
+static int product_step(laci_net *net, const laci_fused *fused, const laci_right_operand *r) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape flat = laci_shape_of(2, (int64_t[]){r->rows, r->columns});
-  sparse_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
+  sparse_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   if (!s) return -1;
-  const int x = laci_product_rows(net, node->inputs[0], r->rows, r->depth, false);
-  const int bias = laci_right_bias(net, fused, r), matrix = pack(net, fused, r, &s->rows);
-  laci_layout *md = laci_net_dense(net, &flat, LACI_ELEMENT_F32);
+  const int x = laci_product_read_rows(net, node->inputs[0], r->rows, r->depth, false);
+  const int bias = laci_right_operand_bias(net, fused, r), matrix = pack(net, fused, r, &s->rows);
+  laci_layout *md = laci_net_dense_layout(net, &flat, LACI_ELEMENT_F32);
   const int to = md ? laci_net_result(net, &flat, LACI_ELEMENT_F32, md) : -1;
   laci_layout_destroy(md);
-  laci_net_step *step = laci_net_step_code(net, node, run_sparse, 4, (int[]){x, matrix, bias, to});
+  laci_net_step *step =
+      laci_net_step_add_code(net, node, run_sparse, 4, (int[]){x, matrix, bias, to});
   if (!step) return -1;
   s->n_x = (int)r->rows;
   step->kernel = "sparse vector";
@@ -184,32 +187,32 @@ static int product_step(laci_net *net, const laci_fused *fused, const laci_right
 }
 
 /** Adds a step that adds another value in place. */
-static int sum_step(laci_net *net, const laci_fused *fused, const laci_right *r, int value,
+static int sum_step(laci_net *net, const laci_fused *fused, const laci_right_operand *r, int value,
                     int from) {
-  const int other = laci_product_rows(net, value, r->rows, r->columns, false);
+  const int other = laci_product_read_rows(net, value, r->rows, r->columns, false);
   laci_primitive *pd = NULL;
   const int to = laci_net_result_like(net, from, true);
   if (to < 0 || other < 0) return -1;
   const laci_layout *md = net->tensors[from].md;
   const laci_layout *const mds[] = {md, net->tensors[other].md, md};
   lac_status st = laci_primitive_binary(&pd, net->onednn, LACI_BINARY_ADD, mds, NULL);
-  if (!laci_net_did(net, st, "sum")) return -1;
+  if (!laci_net_check_status(net, st, "sum")) return -1;
   laci_net_step_add(
       net, fused, pd, 3,
       (const int[][2]){{LACI_ARG_SRC, from}, {LACI_ARG_SRC_1, other}, {LACI_ARG_DST, to}});
   return to;
 }
 
-void laci_product_sparse(laci_net *net, const laci_fused *fused) {
-  const laci_right r = laci_right_of(net, fused);
+void laci_lower_product_sparse(laci_net *net, const laci_fused *fused) {
+  const laci_right_operand r = laci_right_operand_of(net, fused);
   const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
   int at = product_step(net, fused, &r);
   for (int post = 0; post < fused->n_posts && at >= 0; post++) {
     const laci_post *p = &fused->posts[post];
     at = p->value >= 0 ? sum_step(net, fused, &r, p->value, at)
-                       : laci_net_apply(net, fused, at, &p->function);
+                       : laci_net_apply_function(net, fused, at, &p->function);
   }
   if (at < 0) return;
   laci_net_bind(net, fused->output,
-                laci_net_view(net, at, y, laci_net_dense(net, y, LACI_ELEMENT_F32), false));
+                laci_net_view(net, at, y, laci_net_dense_layout(net, y, LACI_ELEMENT_F32), false));
 }

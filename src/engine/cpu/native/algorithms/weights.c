@@ -59,7 +59,7 @@ static void turn_some(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static const float *transpose(laci_net *net, const float *from, const laci_right *r) {
+static const float *transpose(laci_net *net, const float *from, const laci_right_operand *r) {
   enum { COLUMNS = 64 };
   float *to = take_scratch(net, &net->native->transposed, r->columns * r->depth);
   turning t = {from, to, r->columns, r->depth};
@@ -73,8 +73,8 @@ static laci_net_weight weight_of(const laci_net *net, const laci_native_layer *l
   const laci_fused *fused = layer->fused;
   const int value = net->plan.graph->nodes[fused->node].inputs[1];
   if (!layer->rows) return laci_conv_weight(net, fused, laci_plan_shape(&net->plan, value));
-  const laci_right r = laci_right_of(net, fused);
-  return laci_right_weight(net, fused, &r);
+  const laci_right_operand r = laci_right_operand_of(net, fused);
+  return laci_right_operand_weight(net, fused, &r);
 }
 
 /** Reads the layer's weights as [channels_out][inputs of a result], in scratch. NULL after a
@@ -82,9 +82,9 @@ static laci_net_weight weight_of(const laci_net *net, const laci_native_layer *l
 static const float *read_weight(laci_net *net, const laci_native_layer *layer,
                                 const laci_net_weight *weight) {
   float *floats = take_scratch(net, &net->native->dense, laci_shape_count(&weight->shape));
-  if (!floats || !laci_net_weight_floats(net, weight, floats)) return NULL;
+  if (!floats || !laci_net_read_weight_floats(net, weight, floats)) return NULL;
   if (!layer->rows) return floats;
-  const laci_right r = laci_right_of(net, layer->fused);
+  const laci_right_operand r = laci_right_operand_of(net, layer->fused);
   return r.transposed ? floats : transpose(net, floats, &r);
 }
 
@@ -152,7 +152,7 @@ bool laci_native_read_kept(laci_net *net, const laci_native_layer *layer, laci_s
   const laci_net_weight weight = weight_of(net, layer);
   const uint64_t bytes = laci_bytes_of(laci_shape_count(&weight.shape), EACH);
   *kept = (laci_sparse_kept){.row_begin = NULL};
-  if (!laci_plan_may_take(&net->plan, bytes, weight.value)) return false;
+  if (!laci_plan_check_budget(&net->plan, bytes, weight.value)) return false;
   if (laci_native_read_packed(net, layer, &weight, kept)) return true;
   return !net->plan.status && find_kept(net, layer, &weight, kept);
 }
@@ -165,7 +165,7 @@ const float *laci_native_read_dense(laci_net *net, const laci_native_layer *laye
 int laci_native_dense(laci_net *net, const laci_native_layer *layer) {
   const laci_net_weight weight = weight_of(net, layer);
   const float *dense = read_weight(net, layer, &weight);
-  return dense ? laci_net_vector(net, dense, laci_shape_count(&weight.shape)) : -1;
+  return dense ? laci_net_weight_from_floats(net, dense, laci_shape_count(&weight.shape)) : -1;
 }
 
 /* ---- The bias ---- */
@@ -176,18 +176,19 @@ int laci_native_bias(laci_net *net, const laci_native_layer *layer) {
   const laci_node *node = &net->plan.graph->nodes[layer->fused->node];
   if (layer->mask) {
     const bool has_bias = !layer->transposed && laci_plan_has_input(node, 2);
-    bias = has_bias ? laci_net_as_dense(net, laci_net_read(net, node->inputs[2]), LACI_ELEMENT_F32)
+    bias = has_bias ? laci_net_convert_to_dense(net, laci_net_read(net, node->inputs[2]),
+                                                LACI_ELEMENT_F32)
                     : -1;
   } else if (layer->rows) {
-    const laci_right r = laci_right_of(net, layer->fused);
-    bias = laci_right_bias(net, layer->fused, &r);
+    const laci_right_operand r = laci_right_operand_of(net, layer->fused);
+    bias = laci_right_operand_bias(net, layer->fused, &r);
   } else {
     bias = laci_conv_bias(net, layer->fused);
   }
   if (bias >= 0 || net->plan.status) return bias;
   float *zeros = laci_alloc((size_t)n, sizeof *zeros);
   if (!zeros) laci_plan_no_memory(&net->plan);
-  const int tensor = zeros ? laci_net_vector(net, zeros, n) : -1;
+  const int tensor = zeros ? laci_net_weight_from_floats(net, zeros, n) : -1;
   laci_free(zeros);
   return tensor;
 }

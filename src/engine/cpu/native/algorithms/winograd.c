@@ -139,7 +139,7 @@ static bool make_tiles(laci_net *net, const laci_native_layer *layer, laci_winog
   else if (st) laci_plan_fail(&net->plan, st, "%s", why.text);
   const size_t n = (size_t)(made.n_each * made.n_image_blocks);
   *w = made;
-  w->results = st ? NULL : laci_plan_new(&net->plan, n, sizeof *w->results);
+  w->results = st ? NULL : laci_plan_alloc(&net->plan, n, sizeof *w->results);
   if (w->results) memcpy(w->results, made.results, n * sizeof *w->results);
   laci_winograd4_clear(&made);
   return w->results != NULL;
@@ -166,7 +166,7 @@ static void share_out(const laci_net *net, const laci_native_layer *layer, winog
 static void make(laci_net *net, laci_native_step *step) {
   const laci_native_layer *layer = step->layer;
   const laci_shape *y = laci_plan_shape(&net->plan, layer->output);
-  winograd_state *s = laci_plan_new(&net->plan, 1, sizeof *s);
+  winograd_state *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   if (!s || !make_tiles(net, layer, &s->w)) return;
   share_out(net, layer, s);
   step->state = s;

@@ -51,7 +51,7 @@ static double private_copy(const choice *c, const laci_native_layer *layer) {
 
 static double reorders(const choice *c, int value) {
   const node_value *v = &c->values[value];
-  const bool read_by_others = laci_plan_uses(&c->net->plan, value) > v->n_read;
+  const bool read_by_others = laci_plan_count_uses(&c->net->plan, value) > v->n_read;
   if (!v->made && v->lies && v->norm && !read_by_others) {
     return v->images ? v->floats * c->costs.norm_of_images : 0;
   }
@@ -183,7 +183,7 @@ static void read_as_algorithms_do(laci_native_net *native) {
 
 static void choose_faster(laci_net *net) {
   choice c = {.net = net};
-  c.values = laci_plan_new(&net->plan, (size_t)net->plan.graph->n_values, sizeof *c.values);
+  c.values = laci_plan_alloc(&net->plan, (size_t)net->plan.graph->n_values, sizeof *c.values);
   if (!c.values || !laci_native_find_costs(net, &c.costs)) return;
   laci_native_save_memory(net, &c.costs);
   read_as_algorithms_do(net->native);
@@ -215,7 +215,7 @@ void laci_native_choose(laci_net *net) {
   if (!native || net->native_use == LACI_NATIVE_USE_NONE) return;
   if (net->native_use == LACI_NATIVE_USE_LISTED) return;
   native->places =
-      laci_plan_new(&net->plan, (size_t)net->plan.graph->n_values, sizeof *native->places);
+      laci_plan_alloc(&net->plan, (size_t)net->plan.graph->n_values, sizeof *native->places);
   if (!native->places) return;
   if (native->trained) laci_native_choose_trained(net);
   else if (net->native_use == LACI_NATIVE_USE_FASTER) choose_faster(net);

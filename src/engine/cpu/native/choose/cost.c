@@ -36,9 +36,9 @@ bool laci_native_find_timings(const laci_net *net, const laci_timings *timings,
 bool laci_native_new_costs(laci_net *net, laci_native_costs *costs) {
   const size_t n = (size_t)net->native->n_layers;
   for (int id = 0; id < LACI_N_ALGORITHMS; id++) {
-    costs->of[id] = laci_plan_new(&net->plan, n, sizeof *costs->of[id]);
+    costs->of[id] = laci_plan_alloc(&net->plan, n, sizeof *costs->of[id]);
   }
-  costs->chosen = laci_plan_new(&net->plan, n, sizeof *costs->chosen);
+  costs->chosen = laci_plan_alloc(&net->plan, n, sizeof *costs->chosen);
   return !net->plan.status;
 }
 

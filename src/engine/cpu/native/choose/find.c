@@ -17,7 +17,7 @@ static bool window_of(const laci_net *net, const laci_fused *fused, laci_native_
   const laci_shape *y = laci_plan_shape(&net->plan, node->outputs[0]);
   const laci_shape *weight = laci_plan_shape(&net->plan, node->inputs[1]);
   laci_window w;
-  if (!laci_conv_window(node, x, y, weight->dims + 2, &w) || w.n_spatial > 2) return false;
+  if (!laci_conv_read_window(node, x, y, weight->dims + 2, &w) || w.n_spatial > 2) return false;
   layer->n_images = x->dims[0];
   layer->window = laci_native_window_over(x, y, &w);
   layer->window.groups = laci_node_int(node, "group", 1);
@@ -36,9 +36,9 @@ static laci_native_reading reading_of(const laci_native_layer *layer) {
 /** Describes a matrix product as a 1x1 convolution. */
 static bool rows_of(laci_net *net, const laci_fused *fused, laci_native_layer *layer) {
   const char *why;
-  if (!laci_right_fits(net, fused, &why)) return false;
-  const laci_right r = laci_right_of(net, fused);
-  if (r.left_transposed || laci_right_has_few_rows(&r) || r.depth < 1 || r.columns < 1)
+  if (!laci_right_operand_fits(net, fused, &why)) return false;
+  const laci_right_operand r = laci_right_operand_of(net, fused);
+  if (r.left_transposed || laci_right_operand_has_few_rows(&r) || r.depth < 1 || r.columns < 1)
     return false;
   layer->rows = true;
   layer->n_images = 1;
@@ -131,9 +131,9 @@ static int without_pools(laci_native_layer *layers, int n) {
 
 void laci_native_find_layers(laci_net *net) {
   laci_cpu_plan *plan = &net->plan;
-  laci_native_layer *layers = laci_plan_new(plan, (size_t)plan->n_scheduled, sizeof *layers);
-  laci_native_net *native = laci_plan_new(plan, 1, sizeof *native);
-  uint8_t *kinds = laci_plan_new(plan, (size_t)plan->graph->n_values, sizeof *kinds);
+  laci_native_layer *layers = laci_plan_alloc(plan, (size_t)plan->n_scheduled, sizeof *layers);
+  laci_native_net *native = laci_plan_alloc(plan, 1, sizeof *native);
+  uint8_t *kinds = laci_plan_alloc(plan, (size_t)plan->graph->n_values, sizeof *kinds);
   const laci_jit_isa isa = laci_jit_isa_allowed(), isa_of_bytes = laci_jit_isa_of_int8(isa);
   const bool bytes = isa_of_bytes != LACI_JIT_NONE || takes_all(net);
   int n = 0, n_neighbours = 0;

@@ -34,7 +34,7 @@ bool laci_native_find_sum(laci_net *net, const laci_fused *fused, laci_native_la
   layer->window =
       laci_native_window_of_pixels(shape->dims[1], shape->dims[1], shape->dims[2], shape->dims[3]);
   layer->window.values = LACI_SPARSE_S8;
-  layer->bytes = laci_plan_new(&net->plan, 1, sizeof *layer->bytes);
+  layer->bytes = laci_plan_alloc(&net->plan, 1, sizeof *layer->bytes);
   if (!layer->bytes) return false;
   *layer->bytes =
       (laci_native_bytes){.x = in[0], .residual = in[1], .y = after->details, .n_scales = 0};
@@ -50,7 +50,7 @@ static bool find_max_pool(const laci_net *net, const laci_fused *fused, laci_nat
   if (node->op != &laci_op_max_pool || fused->n_posts > 0) return false;
   if (!laci_plan_has_elements(plan, node)) return false;
   const laci_shape *in = laci_plan_shape(plan, node->inputs[0]);
-  if (in->rank != 4 || !laci_pool_window(net, node, &w)) return false;
+  if (in->rank != 4 || !laci_pool_read_window(net, node, &w)) return false;
   *layer = (laci_native_layer){.fused = fused,
                                .kind = LACI_NATIVE_POOL,
                                .n_images = in->dims[0],
@@ -75,7 +75,7 @@ bool laci_native_find_pool_of_bytes(laci_net *net, const laci_fused *fused,
   if (!after || !x || !laci_native_same_units(x, after->details)) return false;
   layer->output = after->output;
   layer->window.values = LACI_SPARSE_S8;
-  layer->bytes = laci_plan_new(&net->plan, 1, sizeof *layer->bytes);
+  layer->bytes = laci_plan_alloc(&net->plan, 1, sizeof *layer->bytes);
   if (!layer->bytes) return false;
   *layer->bytes = (laci_native_bytes){.x = x, .y = after->details};
   return true;

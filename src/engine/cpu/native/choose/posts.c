@@ -46,7 +46,7 @@ bool laci_native_take_posts(laci_net *net, laci_native_layer *layer) {
   const laci_fused *fused = layer->fused;
   bool sum_follows = false;
   layer->residual = -1;
-  layer->functions = laci_plan_new(&net->plan, (size_t)fused->n_posts, sizeof *layer->functions);
+  layer->functions = laci_plan_alloc(&net->plan, (size_t)fused->n_posts, sizeof *layer->functions);
   if (!layer->functions) return false;
   for (int at = 1; at < fused->n_posts; at++) {
     sum_follows = sum_follows || fused->posts[at].value >= 0;

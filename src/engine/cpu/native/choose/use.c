@@ -44,7 +44,7 @@ lac_status laci_native_use_of(const laci_engine_options *options, laci_native_us
 }
 
 lac_status laci_native_begin(laci_net *net, lac_error *err) {
-  laci_costs *costs = laci_plan_new(&net->plan, 1, sizeof *costs);
+  laci_costs *costs = laci_plan_alloc(&net->plan, 1, sizeof *costs);
   net->costs = costs;
   return costs ? laci_costs_now(costs, err) : net->plan.status;
 }

@@ -22,8 +22,8 @@
 /** Returns the only node that reads the value, and reads it once; -1: none or several do. */
 static int reader_of(const laci_cpu_plan *plan, int value) {
   int readers[2];
-  const bool one = value >= 0 && laci_plan_uses(plan, value) == 1 &&
-                   laci_plan_readers(plan, value, readers) == 1;
+  const bool one = value >= 0 && laci_plan_count_uses(plan, value) == 1 &&
+                   laci_plan_find_readers(plan, value, readers) == 1;
   return one ? readers[0] : -1;
 }
 
@@ -64,7 +64,7 @@ bool laci_native_same_units(const laci_fake_quantized *a, const laci_fake_quanti
 
 /** Are all elements of an integer constant equal to `wanted`? */
 static bool all_are(laci_cpu_plan *plan, int value, int64_t wanted) {
-  laci_buf *zeros = laci_plan_constant_buf(plan, value);
+  laci_buf *zeros = laci_plan_copy_constant(plan, value);
   bool all = zeros && zeros->i;
   for (int64_t at = 0; all && at < zeros->count; at++) all = zeros->i[at] == wanted;
   laci_buf_destroy(zeros);
@@ -129,7 +129,7 @@ static bool is_plain_product(const laci_net *net, const laci_native_layer *layer
   const laci_fused *fused = layer->fused;
   if (fused->scale || fused->shift) return false;
   if (!layer->rows) return true;
-  const laci_right r = laci_right_of(net, fused);
+  const laci_right_operand r = laci_right_operand_of(net, fused);
   const bool biased = laci_plan_has_input(&net->plan.graph->nodes[fused->node], 2);
   return r.alpha == 1 && (!biased || r.beta == 1);
 }
@@ -146,7 +146,7 @@ void laci_native_take_bytes(laci_net *net, laci_native_layer *layer) {
   if (!x || plan->bf16 || layer->kind != LACI_NATIVE_PRODUCT || !is_plain_product(net, layer))
     return;
   if (!shares_places(&layer->window)) return;
-  laci_native_bytes *bytes = laci_plan_new(plan, 1, sizeof *bytes);
+  laci_native_bytes *bytes = laci_plan_alloc(plan, 1, sizeof *bytes);
   laci_native_layer made = *layer;
   if (!bytes) return;
   *bytes = (laci_native_bytes){.x = x, .quantized = {.floats = true}};

@@ -17,7 +17,7 @@ static uint8_t byte_of(const laci_fake_quantized *q, float bound) {
  * sums is in real numbers, and an additional last function converts to units of the result. */
 static bool follow_numbers(laci_net *net, laci_native_layer *layer, const laci_fake_quantized *y) {
   laci_pointwise *functions =
-      laci_plan_new(&net->plan, (size_t)layer->n_functions + 2, sizeof *functions);
+      laci_plan_alloc(&net->plan, (size_t)layer->n_functions + 2, sizeof *functions);
   int n = 0;
   if (!functions) return false;
   if (layer->has_high) {

@@ -33,7 +33,7 @@ static void run(laci_net *net, const laci_native_step *step) {
 
 static void make(laci_net *net, laci_native_step *step) {
   const laci_native_bytes *bytes = step->layer->bytes;
-  laci_bytes_sum *sum = laci_plan_new(&net->plan, 1, sizeof *sum);
+  laci_bytes_sum *sum = laci_plan_alloc(&net->plan, 1, sizeof *sum);
   if (!sum) return;
   *sum = (laci_bytes_sum){.a_scale = bytes->x->scale / bytes->y->scale,
                           .b_scale = bytes->residual->scale / bytes->y->scale,

@@ -15,8 +15,8 @@ bool laci_native_quantize_kept(laci_net *net, const laci_native_layer *layer,
   const bool in_units = bytes->y && layer->n_functions == 0;
   const double unit = in_units ? (double)bytes->y->scale : 1;
   const int32_t zero = laci_bytes_zero(bytes->x);
-  int32_t *whole = laci_plan_new(&net->plan, (size_t)n_rows, sizeof *whole);
-  float *scales = laci_plan_new(&net->plan, (size_t)n_rows, sizeof *scales);
+  int32_t *whole = laci_plan_alloc(&net->plan, (size_t)n_rows, sizeof *whole);
+  float *scales = laci_plan_alloc(&net->plan, (size_t)n_rows, sizeof *scales);
   const int tensor = laci_native_bias(net, layer);
   if (tensor < 0 || !whole || !scales) return false;
   const float *bias = net->buffers[net->tensors[tensor].buffer].data;

@@ -180,7 +180,7 @@ void laci_native_lay_out(laci_net *net) {
   laci_native_net *native = net->native;
   laci_native_place *places = native->places;
   row_table table = {
-      .list = laci_plan_new(&net->plan, (size_t)native->n_layers * 2, sizeof *table.list)};
+      .list = laci_plan_alloc(&net->plan, (size_t)native->n_layers * 2, sizeof *table.list)};
   if (!table.list) return;
   for (int v = 0; v < net->plan.graph->n_values; v++) places[v] = (laci_native_place){.same_as = v};
   for (int at = 0; at < native->n_layers; at++) {

@@ -43,9 +43,9 @@ static int convert(laci_net *net, int from, const laci_native_layout *to,
   const int tensor = laci_native_tensor(net, &shape, to, -1);
   const laci_sparse_size size = laci_native_size(net, &shape, int8x4->rows);
   const bool packs = to->bytes != NULL;
-  bytes_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
-  laci_net_step *step =
-      laci_net_step_code(net, packs ? &packing : &unpacking, run_bytes, 2, (int[]){from, tensor});
+  bytes_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
+  laci_net_step *step = laci_net_step_add_code(net, packs ? &packing : &unpacking, run_bytes, 2,
+                                               (int[]){from, tensor});
   if (!s || !step || tensor < 0) return -1;
   *s = (bytes_step){{.floats = int8x4->as_floats,
                      .int8x4 = int8x4->layout,
@@ -73,8 +73,8 @@ int laci_native_to_floats(laci_net *net, int tensor) {
   const laci_native_layout floats = {.layout = int8x4.as_floats, .rows = int8x4.rows};
   const int content = net->tensors[tensor].content;
   const int found = laci_native_find(net, content, &floats);
-  if (found >= 0) return laci_net_found(net, found, tensor);
+  if (found >= 0) return laci_net_reuse(net, found, tensor);
   const int to = convert(net, tensor, &floats, &int8x4);
-  if (to >= 0) laci_net_same_content(net, to, content);
+  if (to >= 0) laci_net_set_content(net, to, content);
   return to;
 }

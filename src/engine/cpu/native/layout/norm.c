@@ -37,7 +37,7 @@ static bool is_read_by_layers_alone(const laci_net *net, int value) {
     n_reads += reads + adds;
     as_stored = as_stored || adds || (reads && layer->reading == LACI_NATIVE_AS_STORED);
   }
-  return as_stored && n_reads == laci_plan_uses(&net->plan, value);
+  return as_stored && n_reads == laci_plan_count_uses(&net->plan, value);
 }
 
 bool laci_native_norm_fits(laci_net *net, const laci_fused *fused, const char **why) {
@@ -45,15 +45,15 @@ bool laci_native_norm_fits(laci_net *net, const laci_fused *fused, const char **
   return is_read_by_layers_alone(net, fused->output) && laci_native_is_norm(net, fused);
 }
 
-void laci_native_norm_lower(laci_net *net, const laci_fused *fused) {
+void laci_lower_native_norm(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *shape = laci_plan_shape(&net->plan, fused->output);
   const laci_native_layout native = {.layout = *laci_native_memory_at(net, fused->output)};
   const int64_t channels = shape->dims[1];
-  float *scale = laci_plan_new(&net->plan, (size_t)channels, sizeof *scale);
-  float *shift = laci_plan_new(&net->plan, (size_t)channels, sizeof *shift);
+  float *scale = laci_plan_alloc(&net->plan, (size_t)channels, sizeof *scale);
+  float *shift = laci_plan_alloc(&net->plan, (size_t)channels, sizeof *shift);
   if (!scale || !shift) return;
-  if (!laci_plan_norm_scales(&net->plan, node, channels, scale, shift)) {
+  if (!laci_plan_read_norm_scales(&net->plan, node, channels, scale, shift)) {
     laci_net_decline(net, "statistics that are no vectors");
     return;
   }

@@ -20,8 +20,8 @@ int laci_native_source(laci_net *net, int value, bool rows, laci_sparse_layout *
   if (laci_native_layout_of(net, tensor, rows, layout)) return tensor;
   const laci_shape shape = net->tensors[tensor].shape;
   laci_layout *md = net->plan.bf16 ? laci_native_dense_layout(net, &shape, rows)
-                                   : laci_net_dense(net, &shape, LACI_ELEMENT_F32);
-  tensor = laci_net_as(net, laci_net_read(net, value), md, laci_net_dt(net));
+                                   : laci_net_dense_layout(net, &shape, LACI_ELEMENT_F32);
+  tensor = laci_net_convert(net, laci_net_read(net, value), md, laci_net_float_element(net));
   laci_layout_destroy(md);
   if (tensor >= 0 && laci_native_layout_of(net, tensor, rows, layout)) return tensor;
   laci_net_decline(net, "a value that no reorder of ours reads");
@@ -63,10 +63,10 @@ int laci_native_read_as(laci_net *net, int value, const laci_native_layout *nati
   if (tensor < 0) return -1;
   const int content = net->tensors[tensor].content;
   const int found = laci_native_find(net, content, native);
-  if (found >= 0) return laci_net_found(net, found, tensor);
+  if (found >= 0) return laci_net_reuse(net, found, tensor);
   const int from = source_of(net, value, native, &have);
   const int to = copy_of(net, from, &have, native, NULL);
-  if (to >= 0) laci_net_same_content(net, to, content);
+  if (to >= 0) laci_net_set_content(net, to, content);
   return to;
 }
 
@@ -83,7 +83,7 @@ static int read_plainly(laci_net *net, const laci_native_layer *layer) {
   laci_sparse_layout have;
   const int tensor = laci_native_source(net, layer->input, false, &have);
   if (tensor < 0 || laci_sparse_layout_equal(&have, &wanted)) return tensor;
-  return laci_net_as_dense(net, laci_net_read(net, layer->input), LACI_ELEMENT_F32);
+  return laci_net_convert_to_dense(net, laci_net_read(net, layer->input), LACI_ELEMENT_F32);
 }
 
 static int read_input(laci_net *net, const laci_native_layer *layer) {
@@ -164,7 +164,7 @@ int laci_native_read_images(laci_net *net, int value) {
   const int content = net->tensors[tensor].content;
   for (int at = content; at >= 0; at = net->tensors[at].next) {
     const laci_net_tensor *t = &net->tensors[at];
-    if (t->content == content && are_images(t)) return laci_net_found(net, at, tensor);
+    if (t->content == content && are_images(t)) return laci_net_reuse(net, at, tensor);
   }
   const laci_native_layout images = laci_native_images(net, value);
   return laci_native_read_as(net, value, &images);

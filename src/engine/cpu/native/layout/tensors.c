@@ -75,12 +75,13 @@ static lac_status run_reorder(laci_net *net, laci_net_step *step, lac_error *err
 static const laci_node reorder_node = {.name = "", .type = "reorder"};
 
 laci_net_step *laci_native_reorder(laci_net *net, int from, int to, const laci_sparse_reorder *r) {
-  reorder_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
+  reorder_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   if (!s || from < 0 || to < 0) return NULL;
   const laci_native_layout *native = net->tensors[to].native;
   *s = (reorder_step){.r = *r, .from = from, .to = to};
   if (native) s->around = laci_native_around(native);
-  laci_net_step *step = laci_net_step_code(net, &reorder_node, run_reorder, 2, (int[]){from, to});
+  laci_net_step *step =
+      laci_net_step_add_code(net, &reorder_node, run_reorder, 2, (int[]){from, to});
   if (!step) return NULL;
   step->kernel = "native reorder";
   step->context = s;
@@ -100,14 +101,14 @@ int laci_native_tensor(laci_net *net, const laci_shape *shape, const laci_native
                        int over) {
   const laci_sparse_size size = laci_native_size_of(net, shape, native);
   int tensor;
-  if (over >= 0 && laci_net_dies(net, over)) {
+  if (over >= 0 && laci_net_is_last_read(net, over)) {
     tensor = laci_net_result_like(net, over, true);
   } else {
     const int buffer =
         laci_net_buffer_new(net, LACI_PLACE_ARENA, bytes_of(&native->layout, size.n_images));
-    tensor = laci_net_tensor_new(net, shape, laci_net_dt(net), NULL, buffer);
+    tensor = laci_net_tensor_new(net, shape, laci_net_float_element(net), NULL, buffer);
   }
-  laci_native_layout *copy = laci_plan_new(&net->plan, 1, sizeof *copy);
+  laci_native_layout *copy = laci_plan_alloc(&net->plan, 1, sizeof *copy);
   if (tensor < 0 || !copy) return -1;
   *copy = *native;
   net->tensors[tensor].native = copy;
@@ -140,16 +141,16 @@ bool laci_native_layout_of(laci_net *net, int tensor, bool rows, laci_sparse_lay
     *layout = t.native->layout;
     return t.native->rows == rows;
   }
-  if (t.dt != laci_net_dt(net)) return false;
+  if (t.dt != laci_net_float_element(net)) return false;
   const bool floats = !rows && !net->plan.bf16;
   laci_memory_format format = LACI_FORMAT_HWC;
-  if (floats && laci_net_in_blocks(net, tensor)) {
+  if (floats && laci_net_is_in_blocks(net, tensor)) {
     format = LACI_FORMAT_CHW16C;
-  } else if (floats && has_layout(laci_net_dense(net, &t.shape, t.dt), &t)) {
+  } else if (floats && has_layout(laci_net_dense_layout(net, &t.shape, t.dt), &t)) {
     format = LACI_FORMAT_CHW;
   } else {
-    laci_layout *last =
-        rows ? laci_net_dense(net, &t.shape, t.dt) : laci_net_channels_last(net, &t.shape, t.dt);
+    laci_layout *last = rows ? laci_net_dense_layout(net, &t.shape, t.dt)
+                             : laci_net_channels_last_layout(net, &t.shape, t.dt);
     if (!has_layout(last, &t)) return false;
   }
   *layout = laci_sparse_layout_contiguous(format, size.channels, size.h, size.w);

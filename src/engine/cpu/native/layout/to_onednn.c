@@ -7,9 +7,11 @@
 
 laci_layout *laci_native_dense_layout(laci_net *net, const laci_shape *shape, bool rows) {
   const bool try_blocks = !rows && laci_cpu_has_avx512f();
-  if (net->plan.bf16 && !rows) return laci_net_channels_last(net, shape, laci_net_dt(net));
-  laci_layout *blocks = try_blocks ? laci_net_blocks(net, shape, laci_net_dt(net)) : NULL;
-  return blocks ? blocks : laci_net_dense(net, shape, laci_net_dt(net));
+  if (net->plan.bf16 && !rows)
+    return laci_net_channels_last_layout(net, shape, laci_net_float_element(net));
+  laci_layout *blocks =
+      try_blocks ? laci_net_blocks_layout(net, shape, laci_net_float_element(net)) : NULL;
+  return blocks ? blocks : laci_net_dense_layout(net, shape, laci_net_float_element(net));
 }
 
 int laci_native_to_onednn(laci_net *net, int tensor) {
@@ -20,12 +22,12 @@ int laci_native_to_onednn(laci_net *net, int tensor) {
   const laci_native_layout have = *net->tensors[tensor].native;
   const int content = net->tensors[tensor].content;
   laci_layout *md = laci_native_dense_layout(net, &shape, have.rows);
-  int to = md ? laci_net_find(net, content, md) : -1;
+  int to = md ? laci_net_find_tensor(net, content, md) : -1;
   if (to >= 0) {
     laci_layout_destroy(md);
-    return laci_net_found(net, to, tensor);
+    return laci_net_reuse(net, to, tensor);
   }
-  to = md ? laci_net_result(net, &shape, laci_net_dt(net), md) : -1;
+  to = md ? laci_net_result(net, &shape, laci_net_float_element(net), md) : -1;
   laci_layout_destroy(md);
   if (to < 0 || !laci_native_layout_of(net, to, have.rows, &layout)) return -1;
   const laci_sparse_reorder r = {.from = have.layout,
@@ -34,6 +36,6 @@ int laci_native_to_onednn(laci_net *net, int tensor) {
                                  .stride_h = 1,
                                  .stride_w = 1};
   (void)laci_native_reorder(net, tensor, to, &r);
-  laci_net_same_content(net, to, content);
+  laci_net_set_content(net, to, content);
   return to;
 }

@@ -167,7 +167,7 @@ static bool plan_step(const laci_net *net, const laci_fused *fused, weight_step 
   laci_window window;
   *s = (weight_step){.sums_of = laci_weight_sums_now(), .n = x->dims[0]};
   bool fits = s->sums_of && laci_node_int(node, "group", 1) == 1 && weight->rank == x->rank &&
-              x->rank >= 3 && laci_conv_window(node, x, dy, weight->dims + 2, &window) &&
+              x->rank >= 3 && laci_conv_read_window(node, x, dy, weight->dims + 2, &window) &&
               describe(net, x, dy, weight, &window, &s->g);
   if (fits) share_out(s, net->n_threads);
   return fits;
@@ -179,26 +179,26 @@ bool laci_conv_bf16_gradient_fits(laci_net *net, const laci_fused *fused, const 
   return plan_step(net, fused, &s);
 }
 
-void laci_conv_bf16_gradient(laci_net *net, const laci_fused *fused) {
+void laci_lower_conv_bf16_gradient(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *weight = laci_plan_shape(&net->plan, fused->output);
-  weight_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
+  weight_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   if (!s || !plan_step(net, fused, s)) return;
-  s->x = laci_net_as_blocks(net, node->inputs[0]);
-  s->dy = laci_net_as_blocks(net, node->inputs[1]);
-  laci_layout *md = laci_net_dense(net, weight, LACI_ELEMENT_F32);
+  s->x = laci_net_read_in_blocks(net, node->inputs[0]);
+  s->dy = laci_net_read_in_blocks(net, node->inputs[1]);
+  laci_layout *md = laci_net_dense_layout(net, weight, LACI_ELEMENT_F32);
   s->dw = md ? laci_net_result(net, weight, LACI_ELEMENT_F32, md) : -1;
   laci_layout_destroy(md);
   s->sums = laci_net_scratch(net, (size_t)(s->parts * floats_of(&s->g)) * sizeof(float));
   s->scratch = laci_net_scratch(net, s->scratch_bytes * (size_t)s->shares);
-  laci_net_step *step = laci_net_step_code(net, node, run_weight_sums, 5,
-                                           (int[]){s->x, s->dy, s->dw, s->sums, s->scratch});
+  laci_net_step *step = laci_net_step_add_code(net, node, run_weight_sums, 5,
+                                               (int[]){s->x, s->dy, s->dw, s->sums, s->scratch});
   if (!step) return;
   step->kernel = s->g.winograd ? "winograd along rows, bf16" : "bf16 pairs";
   step->context = s;
   step->shown = s->dw;
-  laci_net_step_scratch(step, 3);
-  laci_net_step_scratch(step, 4);
+  laci_net_step_mark_scratch(step, 3);
+  laci_net_step_mark_scratch(step, 4);
   step->flops = 2 * s->n * laci_shape_count(weight) * s->g.out_h * s->g.out_w;
   laci_net_bind(net, fused->output, s->dw);
 }

@@ -123,7 +123,8 @@ static bool read_window(const laci_net *net, const laci_fused *fused, laci_windo
   const laci_shape *out = laci_plan_shape(&net->plan, fused->output);
   bool gradient = node->op == &laci_op_conv_grad_input;
   return weight->rank == in->rank && in->rank == 4 &&
-         laci_conv_window(node, gradient ? out : in, gradient ? in : out, weight->dims + 2, window);
+         laci_conv_read_window(node, gradient ? out : in, gradient ? in : out, weight->dims + 2,
+                               window);
 }
 
 static bool plan_step(const laci_net *net, const laci_fused *fused, winograd_step *s) {
@@ -148,27 +149,27 @@ bool laci_conv_winograd_fits(laci_net *net, const laci_fused *fused, const char 
   return !biased && plan_step(net, fused, &s);
 }
 
-void laci_conv_winograd(laci_net *net, const laci_fused *fused) {
+void laci_lower_conv_winograd(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
   const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
-  winograd_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
+  winograd_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   if (!s || !plan_step(net, fused, s)) return;
-  s->x = laci_net_as_blocks(net, node->inputs[0]);
-  s->weight = laci_net_as_dense(net, laci_net_read(net, node->inputs[1]), LACI_ELEMENT_F32);
-  laci_layout *md = laci_net_blocks(net, y, LACI_ELEMENT_BF16);
+  s->x = laci_net_read_in_blocks(net, node->inputs[0]);
+  s->weight = laci_net_convert_to_dense(net, laci_net_read(net, node->inputs[1]), LACI_ELEMENT_F32);
+  laci_layout *md = laci_net_blocks_layout(net, y, LACI_ELEMENT_BF16);
   s->y = md ? laci_net_result(net, y, LACI_ELEMENT_BF16, md) : -1;
   laci_layout_destroy(md);
   s->transformed = laci_net_scratch(net, (size_t)laci_winograd_weights(&s->g) * sizeof(uint16_t));
   s->scratch = laci_net_scratch(net, s->scratch_bytes * (size_t)s->shares);
-  laci_net_step *step = laci_net_step_code(
+  laci_net_step *step = laci_net_step_add_code(
       net, node, run_winograd, 5, (int[]){s->x, s->weight, s->y, s->transformed, s->scratch});
   if (!step) return;
   step->kernel = "winograd along rows, bf16";
   step->context = s;
   step->shown = s->y;
-  laci_net_step_scratch(step, 3);
-  laci_net_step_scratch(step, 4);
+  laci_net_step_mark_scratch(step, 3);
+  laci_net_step_mark_scratch(step, 4);
   step->flops = 2 * laci_shape_count(y) * x->dims[1] * WINDOW * WINDOW;
   laci_net_bind(net, fused->output, s->y);
 }

@@ -68,18 +68,20 @@ void laci_native_fill(laci_net *net, const laci_native_layer *layer,
                       const laci_native_kernel *kernel) {
   const laci_node *node = &net->plan.graph->nodes[layer->fused->node];
   const int weight = node->inputs[1];
-  fill_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
+  fill_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   if (!s || net->recomputing) return;
-  *s = (fill_step){.kernel = kernel,
-                   .n_weights = laci_shape_count(laci_plan_shape(&net->plan, weight)),
-                   .weight = laci_net_as_dense(net, laci_net_read(net, weight), LACI_ELEMENT_F32),
-                   .scratch = -1};
+  *s = (fill_step){
+      .kernel = kernel,
+      .n_weights = laci_shape_count(laci_plan_shape(&net->plan, weight)),
+      .weight = laci_net_convert_to_dense(net, laci_net_read(net, weight), LACI_ELEMENT_F32),
+      .scratch = -1};
   if (kernel->of_bf16_pairs) {
     s->scratch = laci_net_scratch(net, (size_t)(s->n_weights + 1) * sizeof(uint16_t));
   }
-  laci_net_step *step = laci_net_step_code(net, node, run_fill, 2, (int[]){s->weight, s->scratch});
+  laci_net_step *step =
+      laci_net_step_add_code(net, node, run_fill, 2, (int[]){s->weight, s->scratch});
   if (!step) return;
-  laci_net_step_scratch(step, 1);
+  laci_net_step_mark_scratch(step, 1);
   step->what = "kept weights";
   step->kernel = "own";
   step->context = s;

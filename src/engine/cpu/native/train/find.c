@@ -85,7 +85,7 @@ static bool window_of(const laci_net *net, const laci_node *node, const int valu
   const laci_shape *y = laci_plan_shape(&net->plan, values[2]);
   laci_window w;
   if (x->rank != 4 || weight->rank != 4) return false;
-  if (!laci_conv_window(node, x, y, weight->dims + 2, &w) || w.n_spatial != 2) return false;
+  if (!laci_conv_read_window(node, x, y, weight->dims + 2, &w) || w.n_spatial != 2) return false;
   layer->n_images = x->dims[0];
   layer->window = laci_native_window_over(x, y, &w);
   layer->window.groups = laci_node_int(node, "group", 1);
@@ -100,7 +100,7 @@ bool laci_native_find_trained(laci_net *net, const laci_fused *fused, laci_nativ
   if (fused->n_posts > 0 || fused->scale) return false;
   if (!laci_plan_has_elements(&net->plan, node)) return false;
   const int weight = node->inputs[1];
-  const laci_engine_weight *known = laci_net_known(net, weight);
+  const laci_engine_weight *known = laci_net_weight_facts(net, weight);
   if (!known || !known->mask || laci_plan_is_constant(&net->plan, weight)) return false;
   *layer = (laci_native_layer){.fused = fused,
                                .input = node->inputs[0],

@@ -259,7 +259,7 @@ static int output_of(const laci_node *node, int port) {
 
 /** Adds a step with x and `to`; its other tensors are set later. */
 static norm_step *new_norm(laci_net *net, const laci_node *node, int x, int to) {
-  norm_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
+  norm_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   if (!s || x < 0 || to < 0) return NULL;
   const laci_shape shape = net->tensors[x].shape;
   *s = (norm_step){.kernel = laci_native_images_kernel(net),
@@ -278,10 +278,10 @@ static norm_step *new_norm(laci_net *net, const laci_node *node, int x, int to) 
 }
 
 static void add_step(laci_net *net, const laci_fused *fused, norm_step *s, laci_net_code *code) {
-  laci_net_step *step =
-      laci_net_step_code(net, &net->plan.graph->nodes[fused->node], code, N_TENSORS, s->tensors);
+  laci_net_step *step = laci_net_step_add_code(net, &net->plan.graph->nodes[fused->node], code,
+                                               N_TENSORS, s->tensors);
   if (!step) return;
-  laci_net_step_scratch(step, SCRATCH);
+  laci_net_step_mark_scratch(step, SCRATCH);
   step->what = laci_net_describe(net, fused);
   step->kernel = "over images";
   step->context = s;
@@ -295,23 +295,25 @@ bool laci_image_norm_fits(laci_net *net, const laci_fused *fused, const char **w
          (laci_native_in_images(net, node->inputs[0]) || laci_native_has_place(net, fused->output));
 }
 
-void laci_image_norm_lower(laci_net *net, const laci_fused *fused) {
+void laci_lower_image_norm(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const int known[] = {output_of(node, 1), output_of(node, 2)};
   const int64_t channels = laci_plan_shape(&net->plan, node->inputs[0])->dims[1];
   const laci_native_layout out = laci_native_images(net, fused->output);
   int from[2];
-  const bool given = laci_norm_given(net, node, from);
+  const bool given = laci_norm_has_given_statistics(net, node, from);
   const int x = laci_native_read_images(net, node->inputs[0]);
   const int y = laci_native_tensor(net, laci_plan_shape(&net->plan, fused->output), &out, -1);
   norm_step *s = new_norm(net, node, x, y);
   if (!s) return;
   s->relu = fused->n_posts > 0;
   s->given = given;
-  s->tensors[SCALE] = laci_norm_input(net, node->inputs[1]);
-  s->tensors[SHIFT] = laci_norm_input(net, node->inputs[2]);
-  s->tensors[MEAN] = given ? laci_norm_input(net, from[0]) : laci_norm_vector(net, channels);
-  s->tensors[VAR] = given ? laci_norm_input(net, from[1]) : laci_norm_vector(net, channels);
+  s->tensors[SCALE] = laci_norm_read_vector(net, node->inputs[1]);
+  s->tensors[SHIFT] = laci_norm_read_vector(net, node->inputs[2]);
+  s->tensors[MEAN] =
+      given ? laci_norm_read_vector(net, from[0]) : laci_norm_new_vector(net, channels);
+  s->tensors[VAR] =
+      given ? laci_norm_read_vector(net, from[1]) : laci_norm_new_vector(net, channels);
   add_step(net, fused, s, run_norm);
   if (net->plan.status) return;
   net->workspaces[fused->node] = x;
@@ -320,7 +322,7 @@ void laci_image_norm_lower(laci_net *net, const laci_fused *fused) {
   for (int at = 0; at < 2; at++) {
     if (known[at] >= 0) laci_net_bind(net, known[at], s->tensors[at ? VAR : MEAN]);
   }
-  laci_norm_running(net, node, s->tensors[MEAN], s->tensors[VAR]);
+  laci_norm_update_running(net, node, s->tensors[MEAN], s->tensors[VAR]);
 }
 
 /** Did the forward node's step keep x in HWC16N? */
@@ -332,7 +334,7 @@ bool laci_image_norm_gradient_fits(laci_net *net, const laci_fused *fused, const
   return net->tensors[net->workspaces[forward]].native != NULL;
 }
 
-void laci_image_norm_lower_gradient(laci_net *net, const laci_fused *fused) {
+void laci_lower_image_norm_gradient(laci_net *net, const laci_fused *fused) {
   const laci_graph *graph = net->plan.graph;
   const laci_node *node = &graph->nodes[fused->node];
   const int forward = graph->values[node->inputs[3]].producer;
@@ -349,12 +351,12 @@ void laci_image_norm_lower_gradient(laci_net *net, const laci_fused *fused) {
   s->relu = net->plan.fused[forward].n_posts > 0;
   s->fixed = laci_norm_is_fixed(node);
   s->tensors[DY] = dy;
-  s->tensors[SCALE] = laci_norm_input(net, node->inputs[2]);
-  s->tensors[SHIFT] = laci_norm_input(net, graph->nodes[forward].inputs[2]);
-  s->tensors[MEAN] = laci_norm_input(net, node->inputs[3]);
-  s->tensors[VAR] = laci_norm_input(net, node->inputs[4]);
-  s->tensors[DSCALE] = laci_norm_vector(net, shape->dims[1]);
-  s->tensors[DSHIFT] = laci_norm_vector(net, shape->dims[1]);
+  s->tensors[SCALE] = laci_norm_read_vector(net, node->inputs[2]);
+  s->tensors[SHIFT] = laci_norm_read_vector(net, graph->nodes[forward].inputs[2]);
+  s->tensors[MEAN] = laci_norm_read_vector(net, node->inputs[3]);
+  s->tensors[VAR] = laci_norm_read_vector(net, node->inputs[4]);
+  s->tensors[DSCALE] = laci_norm_new_vector(net, shape->dims[1]);
+  s->tensors[DSHIFT] = laci_norm_new_vector(net, shape->dims[1]);
   add_step(net, fused, s, run_gradient);
   if (to >= 0) laci_net_bind(net, to, dx);
   if (output_of(node, 1) >= 0) laci_net_bind(net, node->outputs[1], s->tensors[DSCALE]);

@@ -57,15 +57,15 @@ bool laci_image_sum_fits(laci_net *net, const laci_fused *fused, const char **wh
           laci_native_in_images(net, node->inputs[1]));
 }
 
-void laci_image_sum_lower(laci_net *net, const laci_fused *fused) {
+void laci_lower_image_sum(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_native_layout images = laci_native_images(net, fused->output);
   const int a = laci_native_read_as(net, node->inputs[0], &images);
   const int b = laci_native_read_as(net, node->inputs[1], &images);
-  sum_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
+  sum_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   if (!s || a < 0 || b < 0) return;
   const int to = laci_net_result_like(net, a, a != b);
-  laci_net_step *step = laci_net_step_code(net, node, run_sum, 3, (int[]){a, b, to});
+  laci_net_step *step = laci_net_step_add_code(net, node, run_sum, 3, (int[]){a, b, to});
   if (!step) return;
   *s = (sum_step){.kernel = laci_native_images_kernel(net),
                   .relu = fused->n_posts > 0,

@@ -30,7 +30,7 @@ static laci_sparse_layout layout_of_dy(const laci_net *net, const laci_native_la
                                        const laci_sparse_form *form) {
   const laci_graph *graph = net->plan.graph;
   const int weight = graph->nodes[layer->fused->node].inputs[1];
-  const int producer = graph->values[*laci_net_known(net, weight)->gradient].producer;
+  const int producer = graph->values[*laci_net_weight_facts(net, weight)->gradient].producer;
   const int dy = producer >= 0 ? graph->nodes[producer].inputs[1] : -1;
   const bool placed = dy >= 0 && laci_native_has_place(net, dy);
   return placed ? *laci_native_memory_at(net, dy) : form->out;
@@ -66,8 +66,8 @@ bool laci_native_keep_gradient(laci_net *net, const laci_native_layer *layer,
                                laci_native_kernel *kernel) {
   const laci_sparse_form *form = &kernel->form;
   const int weight = net->plan.graph->nodes[layer->fused->node].inputs[1];
-  if (layer->transposed || !laci_net_known(net, weight)->gradient) return false;
-  laci_native_weight_gradient *made = laci_plan_new(&net->plan, 1, sizeof *made);
+  if (layer->transposed || !laci_net_weight_facts(net, weight)->gradient) return false;
+  laci_native_weight_gradient *made = laci_plan_alloc(&net->plan, 1, sizeof *made);
   lac_error why = {0};
   if (!made) return false;
   kernel->gradient = made;
@@ -147,7 +147,7 @@ static const laci_native_layer *layer_of(const laci_net *net, const laci_fused *
     const laci_native_layer *layer = &native->layers[at];
     if (!layer->chosen || !layer->mask || layer->transposed) continue;
     const int weight = net->plan.graph->nodes[layer->fused->node].inputs[1];
-    const int *gradient = laci_net_known(net, weight)->gradient;
+    const int *gradient = laci_net_weight_facts(net, weight)->gradient;
     if (gradient && *gradient == fused->output) return layer;
   }
   return NULL;
@@ -160,15 +160,15 @@ bool laci_native_gradient_fits(laci_net *net, const laci_fused *fused, const cha
   return layer && layer->kernel && layer->kernel->gradient && layer->input == node->inputs[0];
 }
 
-void laci_native_gradient_lower(laci_net *net, const laci_fused *fused) {
+void laci_lower_native_gradient(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_native_layer *layer = layer_of(net, fused);
   const laci_native_weight_gradient *of = layer->kernel->gradient;
   const laci_native_layout in = {.layout = layer->kernel->form.in};
   const laci_native_layout out = {.layout = of->dy};
   const laci_shape *shape = laci_plan_shape(&net->plan, fused->output);
-  gradient_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
-  laci_layout *md = laci_net_dense(net, shape, LACI_ELEMENT_F32);
+  gradient_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
+  laci_layout *md = laci_net_dense_layout(net, shape, LACI_ELEMENT_F32);
   if (!s || !md) return;
   const size_t each = laci_sparse_gradient_scratch(&of->g);
   *s = (gradient_step){
@@ -182,11 +182,11 @@ void laci_native_gradient_lower(laci_net *net, const laci_fused *fused) {
   s->kept = laci_net_scratch(net, (size_t)of->g.n_kept * sizeof(float));
   s->scratch = laci_net_scratch(net, each * (size_t)s->n_parts * sizeof(float));
   laci_layout_destroy(md);
-  laci_net_step *step = laci_net_step_code(net, node, run_gradient, 5,
-                                           (int[]){s->x, s->dy, s->kept, s->scratch, s->dw});
+  laci_net_step *step = laci_net_step_add_code(net, node, run_gradient, 5,
+                                               (int[]){s->x, s->dy, s->kept, s->scratch, s->dw});
   if (!step) return;
-  laci_net_step_scratch(step, 2);
-  laci_net_step_scratch(step, 3);
+  laci_net_step_mark_scratch(step, 2);
+  laci_net_step_mark_scratch(step, 3);
   step->kernel = "kept weights alone";
   step->sparse = true;
   step->context = s;

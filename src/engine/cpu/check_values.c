@@ -13,13 +13,13 @@
 
 enum { GRAIN = 1 << 15 }; /* floats */
 
-typedef struct look {
+typedef struct check {
   const float *x;
   atomic_bool beyond;
-} look;
+} check;
 
-static void look_at_some(int64_t begin, int64_t end, void *context) {
-  look *l = context;
+static void check_range(int64_t begin, int64_t end, void *context) {
+  check *l = context;
   const float most = (float)LACI_FINITE_MOST;
   int32_t limit, any = 0;
   memcpy(&limit, &most, sizeof limit);
@@ -31,58 +31,58 @@ static void look_at_some(int64_t begin, int64_t end, void *context) {
   if (any < 0) atomic_store_explicit(&l->beyond, true, memory_order_relaxed);
 }
 
-static bool is_beyond(laci_net *net, const float *x, int64_t n) {
-  look l = {.x = x};
-  laci_pool_for(net->pool, n, GRAIN, look_at_some, &l);
+static bool exceeds_limit(laci_net *net, const float *x, int64_t n) {
+  check l = {.x = x};
+  laci_pool_for(net->pool, n, GRAIN, check_range, &l);
   return atomic_load_explicit(&l.beyond, memory_order_relaxed);
 }
 
-static lac_status run_look(laci_net *net, laci_net_step *step, lac_error *err) {
+static lac_status run_check(laci_net *net, laci_net_step *step, lac_error *err) {
   const laci_net_tensor *t = &net->tensors[step->tensors[0]];
   (void)err;
-  if (is_beyond(net, laci_net_data(net, step->tensors[0]), laci_shape_count(&t->shape))) {
+  if (exceeds_limit(net, laci_net_data(net, step->tensors[0]), laci_shape_count(&t->shape))) {
     net->suspect = step->context;
   }
   return LAC_OK;
 }
 
-static void lower(laci_net *net, laci_looked *l) {
+static void lower_check(laci_net *net, laci_checked_value *l) {
   static const laci_node node = {.name = "", .type = "look"};
   int tensor = laci_net_read(net, l->value);
   l->lowered = true;
   if (tensor < 0) return;
   if (!net->plan.graph->values[l->value].is_input) {
-    tensor = laci_net_as_dense(net, tensor, LACI_ELEMENT_F32);
-    laci_net_step *step = laci_net_step_code(net, &node, run_look, 1, &tensor);
+    tensor = laci_net_convert_to_dense(net, tensor, LACI_ELEMENT_F32);
+    laci_net_step *step = laci_net_step_add_code(net, &node, run_check, 1, &tensor);
     if (!step) return;
     step->context = l;
     step->shown = tensor;
   }
-  laci_net_read_done(net, l->value);
+  laci_net_note_read_done(net, l->value);
 }
 
-void laci_net_lower_looked(laci_net *net) {
-  for (int at = 0; at < net->plan.n_looked && !net->plan.status; at++) {
-    laci_looked *l = &net->plan.looked[at];
-    if (!l->lowered && net->plan.values[l->value].tensor >= 0) lower(net, l);
+void laci_net_lower_checks(laci_net *net) {
+  for (int at = 0; at < net->plan.n_checked && !net->plan.status; at++) {
+    laci_checked_value *l = &net->plan.checked[at];
+    if (!l->lowered && net->plan.values[l->value].tensor >= 0) lower_check(net, l);
   }
 }
 
-void laci_net_check_looked(laci_net *net) {
-  for (int at = 0; at < net->plan.n_looked; at++) {
-    const laci_looked *l = &net->plan.looked[at];
+void laci_net_note_missing_checks(laci_net *net) {
+  for (int at = 0; at < net->plan.n_checked; at++) {
+    const laci_checked_value *l = &net->plan.checked[at];
     if (!l->lowered) net->plan.careless = net->plan.graph->values[l->value].name;
   }
 }
 
-void laci_net_look_at_inputs(laci_net *net, const void *const *inputs) {
+void laci_net_check_inputs(laci_net *net, const void *const *inputs) {
   net->suspect = NULL;
-  for (int at = 0; at < net->plan.n_looked; at++) {
-    const laci_looked *l = &net->plan.looked[at];
+  for (int at = 0; at < net->plan.n_checked; at++) {
+    const laci_checked_value *l = &net->plan.checked[at];
     for (int port = 0; port < net->n_inputs && !net->suspect; port++) {
       if (net->plan.graph->inputs[port] != l->value) continue;
       const int64_t n = (int64_t)(net->inputs[port].size_bytes / sizeof(float));
-      if (is_beyond(net, inputs[port], n)) net->suspect = l;
+      if (exceeds_limit(net, inputs[port], n)) net->suspect = l;
     }
   }
 }
